@@ -15,16 +15,9 @@
 
 /* ---- out ---- */
 
-static void i64_member(struct json_out *o, const char *key, int64_t n)
-{
-    json_out_key(o, str_c(key));
-    json_out_i64(o, n);
-}
-
 static void agent_replay_write_tools(const struct toolbox *b, struct json_out *o)
 {
-    json_out_key(o, STR("tools"));
-    json_out_array(o);
+    json_member_array(o, "tools");
     for (size_t i = 0; i < toolbox_count(b); i++) {
         const struct tool *t = toolbox_at(b, i);
 
@@ -33,8 +26,8 @@ static void agent_replay_write_tools(const struct toolbox *b, struct json_out *o
         json_member_str(o, "description", t->description);
         json_member_str(o, "schema", t->schema);
         json_member_str(o, "accepts", str_eq(t->accepts, t->schema) ? STR("") : t->accepts);
-        i64_member(o, "flags", t->flags & ~(unsigned)TOOL_STRICT);
-        i64_member(o, "unknown", t->unknown);
+        json_member_i64(o, "flags", t->flags & ~(unsigned)TOOL_STRICT);
+        json_member_i64(o, "unknown", t->unknown);
         json_out_end(o);
     }
     json_out_end(o);
@@ -51,24 +44,22 @@ static void write_options(const struct agent_options *x, struct buf *out)
     json_member_str(&o, "system", x->system);
     json_member_str(&o, "messages", x->messages);
     json_member_str(&o, "user", x->user);
-    i64_member(&o, "iterations", x->limits.iterations);
-    i64_member(&o, "tokens", x->limits.tokens);
-    i64_member(&o, "tokens_hard", x->limits.tokens_hard);
-    json_out_key(&o, STR("cost_usd"));
-    json_out_double(&o, x->limits.cost_usd);
+    json_member_i64(&o, "iterations", x->limits.iterations);
+    json_member_i64(&o, "tokens", x->limits.tokens);
+    json_member_i64(&o, "tokens_hard", x->limits.tokens_hard);
+    json_member_double(&o, "cost_usd", x->limits.cost_usd);
     if (x->before) {
-        i64_member(&o, "before_steps", x->before->iterations);
-        i64_member(&o, "before_input", x->before->input_tokens);
-        i64_member(&o, "before_output", x->before->output_tokens);
-        json_out_key(&o, STR("before_usd"));
-        json_out_double(&o, x->before->cost_usd);
+        json_member_i64(&o, "before_steps", x->before->iterations);
+        json_member_i64(&o, "before_input", x->before->input_tokens);
+        json_member_i64(&o, "before_output", x->before->output_tokens);
+        json_member_double(&o, "before_usd", x->before->cost_usd);
     }
-    i64_member(&o, "conclude", x->conclude);
+    json_member_i64(&o, "conclude", x->conclude);
     json_member_str(&o, "output", x->output);
     json_member_str(&o, "insist", str_c(x->insist));
-    i64_member(&o, "say_success", x->say_success);
-    i64_member(&o, "result_shown", (int64_t)x->result_shown);
-    i64_member(&o, "results", x->results != NULL);
+    json_member_i64(&o, "say_success", x->say_success);
+    json_member_i64(&o, "result_shown", (int64_t)x->result_shown);
+    json_member_i64(&o, "results", x->results != NULL);
     agent_replay_write_tools(x->tools, &o);
     json_out_end(&o);
 }

@@ -124,13 +124,11 @@ static void write_word(struct walk *w, str word, bool items, unsigned depth)
 
     if (!type)
         return;
-    json_out_key(&w->o, STR("type"));
-    json_out_str(&w->o, str_c(type));
+    json_member_str(&w->o, "type", str_c(type));
     if (!items || depth > 4 || !inner.n || !str_eq(str_c(type), STR("array")) ||
         str_find(inner, STR(",")) != STR_NONE)
         return;
-    json_out_key(&w->o, STR("items"));
-    json_out_object(&w->o);
+    json_member_object(&w->o, "items");
     write_word(w, inner, true, depth + 1);
     json_out_end(&w->o);
 }
@@ -165,8 +163,7 @@ static void write_types(struct walk *w, const struct json_node *list)
     }
     if (!n)
         return;
-    json_out_key(&w->o, STR("type"));
-    json_out_array(&w->o);
+    json_member_array(&w->o, "type");
     for (i = 0; i < n; i++)
         json_out_str(&w->o, str_c(seen[i]));
     json_out_end(&w->o);
@@ -222,8 +219,7 @@ static void write_required(struct walk *w, const struct json_node *v)
     bool yes;
     str name;
 
-    json_out_key(&w->o, STR("required"));
-    json_out_array(&w->o);
+    json_member_array(&w->o, "required");
     if (list && list->kind == JSON_ARRAY)
         for (const struct json_node *x = json_first(w->doc, list); x;
              x = json_next(w->doc, list, x))
@@ -292,10 +288,8 @@ static void write_object(struct walk *w, const struct json_node *v)
         (json_find(w->doc, v, STR("required")) &&
          !json_bool(json_find(w->doc, v, STR("required")), &yes)))
         write_required(w, v);
-    if (w->close && !agent_tool_schema_is_open(w, v)) {
-        json_out_key(&w->o, STR("additionalProperties"));
-        json_out_bool(&w->o, false);
-    }
+    if (w->close && !agent_tool_schema_is_open(w, v))
+        json_member_bool(&w->o, "additionalProperties", false);
     json_out_end(&w->o);
 }
 

@@ -51,8 +51,7 @@ static void agents_list_row(struct json_out *o, str name, str description, str s
     json_out_object(o);
     json_member_str(o, "name", name);
     json_member_str(o, "description", description);
-    json_out_key(o, STR("schema"));
-    json_out_raw(o, schema.n ? schema : STR("{\"type\":\"object\"}"));
+    json_member_raw(o, "schema", schema.n ? schema : STR("{\"type\":\"object\"}"));
     json_member_bool(o, "read_only", read_only);
     json_member_bool(o, "idempotent", idempotent);
     json_out_end(o);

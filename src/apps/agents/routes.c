@@ -19,8 +19,7 @@ void agents_route_list(void *app, const struct app_request *q, struct app_reply 
     (void)q;
     json_out_init(&o, &r->body);
     json_out_object(&o);
-    json_out_key(&o, STR("agents"));
-    json_out_array(&o);
+    json_member_array(&o, "agents");
     for (size_t i = 0; i < c->agent_count; i++)
         agents_write_definition(s->config, &c->agents[i], &o);
     json_out_end(&o);
@@ -37,8 +36,7 @@ void agents_route_workflows(void *app, const struct app_request *q, struct app_r
     (void)q;
     json_out_init(&o, &r->body);
     json_out_object(&o);
-    json_out_key(&o, STR("workflows"));
-    json_out_array(&o);
+    json_member_array(&o, "workflows");
     for (size_t i = 0; i < c->workflow_count; i++)
         agents_write_workflow(s->config, &c->workflows[i], &o);
     json_out_end(&o);

@@ -206,8 +206,7 @@ static void digest_of(struct alert *alert, struct arena *a)
     json_member_str(&o, "runbook", alert->runbook);
     json_member_str(&o, "severity", alert->severity);
     json_member_str(&o, "environment", alert->environment);
-    json_out_key(&o, STR("data"));
-    json_out_raw(&o, data.n ? buf_str(&data) : STR("{}"));
+    json_member_raw(&o, "data", data.n ? buf_str(&data) : STR("{}"));
     json_out_end(&o);
     alert_digest(alert, buf_str(&out));
     buf_release(&out);

@@ -123,15 +123,6 @@ bool incident_chat_settle(struct agent_log *log, int64_t now_us, struct err *e)
     return ok;
 }
 
-static void chat_text_or_null(struct json_out *o, const char *key, str text)
-{
-    json_out_key(o, str_c(key));
-    if (text.n)
-        json_out_str(o, text);
-    else
-        json_out_null(o);
-}
-
 static str chat_error_of(const struct agent_row *row, struct arena *a)
 {
     str detail = incident_chat_member(a, row->result, "detail");
@@ -160,11 +151,11 @@ bool incident_chat_list(struct agent_log *log, str run, str session, struct aren
         json_member_str(o, "run_id", row->id);
         json_member_str(o, "question", incident_chat_member(a, row->input, "question"));
         json_member_str(o, "status", row->status);
-        chat_text_or_null(o,
-                          "answer",
-                          chat_is_answered(row) ? incident_chat_member(a, row->result, "text")
-                                                : STR(""));
-        chat_text_or_null(o, "error", chat_error_of(row, a));
+        json_member_str_or_null(o,
+                                "answer",
+                                chat_is_answered(row) ? incident_chat_member(a, row->result, "text")
+                                                      : STR(""));
+        json_member_str_or_null(o, "error", chat_error_of(row, a));
         json_member_i64(o, "asked_at_us", row->created_us);
         json_member_i64(o, "updated_at_us", row->updated_us);
         json_out_end(o);
@@ -319,8 +310,7 @@ static bool chat_pending(struct follow_up *t, struct incident_answer *out, struc
     json_member_str(&o, "run_id", t->run);
     json_member_i64(&o, "seq", f.seq);
     json_member_str(&o, "tool", f.name);
-    json_out_key(&o, STR("arguments"));
-    json_out_raw(&o, f.request.n ? f.request : STR("{}"));
+    json_member_raw(&o, "arguments", f.request.n ? f.request : STR("{}"));
     json_out_end(&o);
     out->waiting = true;
     out->pending = arena_dup(t->arena, buf_str(&text));

@@ -51,8 +51,7 @@ static str write_agent(struct json_out *o, struct agent_log *log,
     for (size_t i = 0; i < COUNT_OF(copied); i++) {
         const struct json_node *v = json_find(&doc, r, str_c(copied[i]));
 
-        json_out_key(o, str_c(copied[i]));
-        json_out_raw(o, v ? json_raw(&doc, v) : i < 2 ? STR("0") : STR("null"));
+        json_member_raw(o, copied[i], v ? json_raw(&doc, v) : i < 2 ? STR("0") : STR("null"));
     }
     json_member_str(o, "analysis", r ? incident_progress_text_at(&doc, r, "text", a) : STR(""));
     json_out_end(o);
@@ -173,8 +172,7 @@ static bool incident_progress_write_question(void *ctx, const struct agent_row *
     json_member_str(o, "run_id", row->id);
     json_member_i64(o, "seq", f->seq);
     json_member_str(o, "tool", f->name);
-    json_out_key(o, STR("arguments"));
-    json_out_raw(o, f->request.n ? f->request : STR("{}"));
+    json_member_raw(o, "arguments", f->request.n ? f->request : STR("{}"));
     json_member_str(o, "why", f->seq >= AGENT_UNKNOWN_SEQ ? STR("unknown") : STR("approval"));
     (void)incident_of_part(stage, &stage);
     json_member_str(o, "stage", stage);

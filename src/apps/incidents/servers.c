@@ -156,8 +156,7 @@ static void incident_servers_list_one(struct servers *s, struct serving *v, stru
     buf_init(&list, LIST_MAX);
     json_out_object(o);
     if (v->client && mcp_toolset_list(v->client, LIST_MS, &list, &e)) {
-        json_out_key(o, STR("tools"));
-        json_out_raw(o, buf_str(&list));
+        json_member_raw(o, "tools", buf_str(&list));
         incident_servers_record(s, v, buf_str(&list), NULL, began_us);
     } else {
         mask_error(v, &e);
@@ -336,10 +335,8 @@ static void write_tool(struct buf *out, const struct agent_team *p, const struct
     json_member_str(o, "server", v->name);
     json_member_str(o, "tool", name);
     json_member_str(o, "description", description);
-    if (schema) {
-        json_out_key(o, STR("parameters"));
-        json_out_raw(o, json_raw(doc, schema));
-    }
+    if (schema)
+        json_member_raw(o, "parameters", json_raw(doc, schema));
     json_out_end(o);
 }
 

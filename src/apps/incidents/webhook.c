@@ -134,8 +134,7 @@ static void incident_webhook_read_data(const struct webhook_reader *r, const str
             continue;
         buf_reset(&part);
         out->cut += alert_clean(r->doc, m, r->arena, &part);
-        json_out_key(&o, str_c(of_group[i]));
-        json_out_raw(&o, buf_str(&part));
+        json_member_raw(&o, of_group[i], buf_str(&part));
     }
     json_out_end(&o);
     out->data = arena_dup(r->arena, buf_str(&data));

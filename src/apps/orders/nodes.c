@@ -80,8 +80,7 @@ static bool order_nodes_put_menu(struct turn *t, struct update *u, struct err *e
 
     buf_init(&ref, 65536);
     ok = state_menu_put(t->o->host.threads, t->who.now_us, t->menu, &ref, e);
-    json_out_key(&u->o, STR("menu"));
-    json_out_raw(&u->o, ok ? buf_str(&ref) : STR("{}"));
+    json_member_raw(&u->o, "menu", ok ? buf_str(&ref) : STR("{}"));
     buf_release(&ref);
     return ok;
 }

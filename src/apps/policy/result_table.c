@@ -354,11 +354,10 @@ bool policy_table_list(struct policy_table *k, const struct policy_query *q, str
 static void verdict(struct json_out *o, const char *key, const struct db_value *status,
                     const struct db_value *confidence)
 {
-    json_out_key(o, str_c(key));
-    json_out_object(o);
+    json_member_object(o, key);
     json_member_str(o, "status", status->s);
-    json_out_key(o, STR("confidence"));
-    json_out_double(o, confidence->type == DB_REAL ? confidence->d : (double)confidence->i);
+    json_member_double(
+        o, "confidence", confidence->type == DB_REAL ? confidence->d : (double)confidence->i);
     json_out_end(o);
 }
 
@@ -495,11 +494,7 @@ static bool on_set(void *ctx, const struct db_value *c, size_t n)
 
     assert(n == 4);
     json_out_object(o);
-    json_out_key(o, STR("switches"));
-    if (c[0].type == DB_TEXT)
-        json_out_raw(o, c[0].s);
-    else
-        json_out_null(o);
+    json_member_raw(o, "switches", c[0].type == DB_TEXT ? c[0].s : STR("null"));
     json_member_str(o, "set_by", c[2].s);
     policy_table_time(o, "timestamp", &c[3]);
     json_out_end(o);

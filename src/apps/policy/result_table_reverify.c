@@ -304,8 +304,7 @@ static bool reverify_on_job(void *ctx, const struct db_value *c, size_t n)
     json_out_object(o);
     json_member_str(o, "id", c[0].s);
     json_member_str(o, "document_id", c[1].s);
-    json_out_key(o, STR("request"));
-    json_out_raw(o, c[2].s);
+    json_member_raw(o, "request", c[2].s);
     json_member_str(o, "status", c[3].s);
     policy_table_text(o, "error", &c[4]);
     for (size_t i = 0; i < COUNT_OF(counts); i++)

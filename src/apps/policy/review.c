@@ -64,8 +64,7 @@ static void input_write(const struct policy_ask *q, const struct decision *d, st
     json_member_str(&o, "body", body);
     json_member_str(&o, "key", d->key);
     json_member_str(&o, "controller", str_c(policy_controller_name(d->plan.controller)));
-    json_out_key(&o, STR("mode"));
-    json_out_i64(&o, d->plan.mode);
+    json_member_i64(&o, "mode", d->plan.mode);
     json_member_str(&o, "prompt_id", d->prompt.id);
     json_member_str(&o, "model", d->model);
     json_member_str(&o, "today", d->today);
@@ -73,10 +72,8 @@ static void input_write(const struct policy_ask *q, const struct decision *d, st
     json_member_str(&o, "as_of", d->as_of);
     json_member_str(&o, "document_id", d->document_id);
     json_member_bool(&o, "masked", d->masked);
-    json_out_key(&o, STR("fallback"));
-    json_out_bool(&o, d->switches.fallback);
-    json_out_key(&o, STR("samples"));
-    json_out_i64(&o, d->samples);
+    json_member_bool(&o, "fallback", d->switches.fallback);
+    json_member_i64(&o, "samples", d->samples);
     json_member_array(&o, "criteria");
     for (size_t i = 0; i < d->criteria.n; i++)
         json_out_str(&o, d->criteria.list[i]);

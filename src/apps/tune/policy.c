@@ -155,8 +155,7 @@ static str tune_policy_trace_of(const struct labelled *x, const struct policy_re
         buf_reset(&words);
         buf_printf(&words, "%.2f. ", m->score[i]);
         verdict_feedback(truth, run, i, &words);
-        json_out_key(&o, str_c(verdict_names[i]));
-        json_out_str(&o, buf_str(&words));
+        json_member_str(&o, verdict_names[i], buf_str(&words));
     }
     json_out_end(&o);
     json_out_end(&o);

@@ -184,11 +184,7 @@ void outbox_write(struct json_out *o, const struct outbox_row *m)
     json_member_str(o, "event", m->event);
     json_member_str(o, "status", m->state);
     json_member_i64(o, "tries", m->tries);
-    json_out_key(o, STR("error"));
-    if (m->error.n)
-        json_out_str(o, m->error);
-    else
-        json_out_null(o);
+    json_member_str_or_null(o, "error", m->error);
     json_member_i64(o, "created_at_us", m->created_us);
     json_member_i64(o, "updated_at_us", m->updated_us);
     json_out_key(o, STR("next_try_at_us"));
