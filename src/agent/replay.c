@@ -8,7 +8,7 @@
  */
 #include "agent/run_state.h"
 
-#include "base/json.h"
+#include "base/json_get.h"
 
 #define NOTE_MAX ((size_t)64 << 20)
 #define NOTE_NAME "options"
@@ -99,15 +99,6 @@ struct reading {
     struct arena *a;
 };
 
-static str agent_replay_text_at(const struct reading *r, const struct json_node *v, const char *key)
-{
-    str s;
-
-    if (!json_text(r->doc, json_find(r->doc, v, str_c(key)), r->a, &s))
-        return STR("");
-    return arena_dup(r->a, s);
-}
-
 static int64_t i64_at(const struct reading *r, const struct json_node *v, const char *key)
 {
     int64_t n;
@@ -137,10 +128,10 @@ static bool agent_replay_read_tools(const struct reading *r, struct toolbox *b, 
 
     for (const struct json_node *v = list ? json_first(r->doc, list) : NULL; v;
          v = json_next(r->doc, list, v)) {
-        struct tool t = {.name = agent_replay_text_at(r, v, "name"),
-                         .description = agent_replay_text_at(r, v, "description"),
-                         .schema = agent_replay_text_at(r, v, "schema"),
-                         .accepts = agent_replay_text_at(r, v, "accepts"),
+        struct tool t = {.name = json_copy_text(r->doc, v, "name", r->a),
+                         .description = json_copy_text(r->doc, v, "description", r->a),
+                         .schema = json_copy_text(r->doc, v, "schema", r->a),
+                         .accepts = json_copy_text(r->doc, v, "accepts", r->a),
                          .flags = (unsigned)i64_at(r, v, "flags"),
                          .unknown = (enum tool_unknown)i64_at(r, v, "unknown"),
                          .run = never};
@@ -163,21 +154,21 @@ static void read_options(const struct reading *r, struct agent_options *out,
         before->cost_usd = 0;
     out->before = before;
 
-    out->model_name = agent_replay_text_at(r, root, "model");
-    out->extra = agent_replay_text_at(r, root, "extra");
-    out->system = agent_replay_text_at(r, root, "system");
-    out->messages = agent_replay_text_at(r, root, "messages");
-    out->user = agent_replay_text_at(r, root, "user");
+    out->model_name = json_copy_text(r->doc, root, "model", r->a);
+    out->extra = json_copy_text(r->doc, root, "extra", r->a);
+    out->system = json_copy_text(r->doc, root, "system", r->a);
+    out->messages = json_copy_text(r->doc, root, "messages", r->a);
+    out->user = json_copy_text(r->doc, root, "user", r->a);
     out->limits.iterations = (unsigned)i64_at(r, root, "iterations");
     out->limits.tokens = i64_at(r, root, "tokens");
     out->limits.tokens_hard = i64_at(r, root, "tokens_hard") != 0;
     if (!json_double(r->doc, json_find(r->doc, root, STR("cost_usd")), &out->limits.cost_usd))
         out->limits.cost_usd = 0;
     out->conclude = i64_at(r, root, "conclude") != 0;
-    out->output = agent_replay_text_at(r, root, "output");
+    out->output = json_copy_text(r->doc, root, "output", r->a);
     out->say_success = i64_at(r, root, "say_success") != 0;
     out->insist =
-        agent_replay_text_at(r, root, "insist").p; /* ends in a NUL, as all that is copied */
+        json_copy_text(r->doc, root, "insist", r->a).p; /* ends in a NUL, as all that is copied */
     if (!out->insist[0])
         out->insist = NULL;
     out->result_shown = (size_t)i64_at(r, root, "result_shown");

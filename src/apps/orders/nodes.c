@@ -6,6 +6,7 @@
 
 #include "agent/history.h"
 #include "apps/orders/speak.h"
+#include "base/json_get.h"
 #include "base/log.h"
 #include "base/utf8.h"
 #include "chat/decision.h"
@@ -141,7 +142,7 @@ static void order_nodes_put_reply(struct turn *t, struct history *h, const struc
                                   const struct json_node *m)
 {
     struct last_reply last = {.call_count = 0};
-    struct ask_reply reply = {.text = graph_text_at(doc, m, "content", t->arena)};
+    struct ask_reply reply = {.text = json_copy_text(doc, m, "content", t->arena)};
 
     graph_calls(doc, m, t->arena, &last);
     reply.calls = arena_zero(t->arena, last.call_count + 1, sizeof *reply.calls);
@@ -165,8 +166,8 @@ static void order_nodes_put_message(struct turn *t, struct history *h, const str
         order_nodes_put_reply(t, h, doc, m);
     else if (json_is(doc, role, STR("tool")))
         history_result(h,
-                       graph_text_at(doc, m, "tool_call_id", t->arena),
-                       graph_text_at(doc, m, "content", t->arena));
+                       json_copy_text(doc, m, "tool_call_id", t->arena),
+                       json_copy_text(doc, m, "content", t->arena));
     else
         history_add_messages(h,
                              arena_printf(t->arena,

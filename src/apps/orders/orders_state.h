@@ -81,9 +81,6 @@ struct last_reply {
     struct tools_call *calls;
     size_t call_count;
 };
-/* The text of a member, in the arena; "" if it is missing. */
-str graph_text_at(const struct json *doc, const struct json_node *v, const char *key,
-                  struct arena *a);
 void graph_calls(const struct json *doc, const struct json_node *message, struct arena *a,
                  struct last_reply *out);
 bool graph_last(const struct orders_state *s, struct arena *a, struct last_reply *out,
