@@ -195,7 +195,7 @@ static bool reverify_on_result(void *ctx, const struct db_value *c, size_t n)
     again->ids[again->n] = arena_dup(f->arena, c[0].s);
     again->criteria[again->n] = arena_dup(f->arena, c[1].s);
     again->results[again->n] = arena_dup(f->arena, c[2].s);
-    again->versions[again->n] = c[3].type == DB_TEXT ? arena_dup(f->arena, c[3].s) : STR("");
+    again->versions[again->n] = column_text(f->arena, &c[3]);
     again->controller = arena_dup(f->arena, c[4].s);
     again->n++;
     return true;
