@@ -27,7 +27,7 @@ void plan_write(const struct json *doc, const struct json_node *calls, str said,
     json_member_str(o, calls ? "reason" : "answer", said);
     if (calls) {
         json_member_array(o, "tools");
-        for (const struct json_node *c = json_first(doc, calls); c; c = json_next(doc, calls, c)) {
+        JSON_FOREACH(c, doc, calls) {
             const struct json_node *f = json_find(doc, c, STR("function"));
             str name = STR(""), arguments = STR("");
 
@@ -50,7 +50,7 @@ static const struct json_node *plan_list(const struct json *doc, const struct js
     list = list ? list : json_find(doc, root, STR("tool_calls"));
     if (!list || list->kind != JSON_ARRAY)
         return NULL;
-    for (const struct json_node *c = json_first(doc, list); c; c = json_next(doc, list, c))
+    JSON_FOREACH(c, doc, list)
         if (!json_find(doc, c, STR("tool")) && !json_find(doc, c, STR("name")))
             return NULL;
     return list;

@@ -72,8 +72,7 @@ static str handoff_messages(str history, struct arena *a)
     json_init(&doc);
     buf_init(&out, history.n + 1);
     if (json_parse(&doc, history, &e))
-        for (const struct json_node *m = json_first(&doc, json_root(&doc)); m;
-             m = json_next(&doc, json_root(&doc), m)) {
+        JSON_FOREACH(m, &doc, json_root(&doc)) {
             if (json_is(&doc, json_find(&doc, m, STR("role")), STR("system")))
                 continue;
             if (out.n)

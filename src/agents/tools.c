@@ -193,7 +193,7 @@ static const char *const *agents_listed_names(struct agents_open *p, const struc
     size_t n = 0;
     str name;
 
-    for (const struct json_node *v = json_first(doc, list); v; v = json_next(doc, list, v))
+    JSON_FOREACH(v, doc, list)
         if (json_text(doc, json_find(doc, v, STR("name")), &p->arena, &name))
             have[n++] = arena_dup(&p->arena, name).p;
     return have;
@@ -281,7 +281,7 @@ static bool agents_add_source(struct agents_open *p, size_t source, const struct
     }
     if (t->kind == CONFIG_TOOLS_MCP)
         return !list || agents_add_server(p, source, doc, list, e);
-    for (const struct json_node *v = json_first(doc, list); v; v = json_next(doc, list, v))
+    JSON_FOREACH(v, doc, list)
         if (!agents_add_request(p, source, doc, v, e))
             return false;
     return true;

@@ -283,11 +283,11 @@ static void add_instructions(struct eval_loading *l, struct buf *out)
     json_init(&doc);
     if (eval_alert_read_json(l, "resource_instructions.json", &doc)) {
         list = json_find(&doc, json_root(&doc), STR("instructions"));
-        for (const struct json_node *v = json_first(&doc, list); v; v = json_next(&doc, list, v))
+        JSON_FOREACH(v, &doc, list)
             if (json_text(&doc, v, l->arena, &text))
                 buf_printf(out, "- " STR_FMT "\n", STR_ARG(text));
         list = json_find(&doc, json_root(&doc), STR("documents"));
-        for (const struct json_node *v = json_first(&doc, list); v; v = json_next(&doc, list, v)) {
+        JSON_FOREACH(v, &doc, list) {
             str url = eval_alert_text_at(l, &doc, v, "url");
 
             if (url.n)

@@ -41,7 +41,7 @@ static bool check_components(const struct json *doc, struct arena *a, struct err
                        "a version is a JSON object of 1 to %d texts, such as {\"system_prompt\": "
                        "\"...\"}",
                        PROMPT_COMPONENTS_MAX);
-    for (const struct json_node *k = json_first(doc, root); k; k = json_next(doc, root, k)) {
+    JSON_FOREACH(k, doc, root) {
         if (!json_text(doc, k, a, &key) ||
             !app_prompt_is_word(key, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_.-"))
             return err_set(e, ERR_INPUT, "a component's name has letters, digits, _ . and -");

@@ -357,7 +357,7 @@ void servers_write(const struct servers *s, const struct agent_team *p, struct b
         if (!v->tools.n || !has_server(p->agent, v) || !json_parse(&doc, v->tools, &e))
             continue;
         all = json_root(&doc);
-        for (const struct json_node *t = json_first(&doc, all); t; t = json_next(&doc, all, t))
+        JSON_FOREACH(t, &doc, all)
             write_tool(out, p, v, &doc, t, &a);
     }
     buf_add(out, STR("\n]"));

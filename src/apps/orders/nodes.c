@@ -188,7 +188,7 @@ static bool order_nodes_write_request(struct turn *t, struct buf *body, struct e
     order_nodes_put_prompt(t, &h);
     ok = json_parse(&doc, t->s->messages, e);
     root = ok ? json_root(&doc) : NULL;
-    for (const struct json_node *m = json_first(&doc, root); m; m = json_next(&doc, root, m))
+    JSON_FOREACH(m, &doc, root)
         order_nodes_put_message(t, &h, &doc, m);
     buf_add(body, STR("{\"model\":"));
     (void)json_quote(body, t->shop->model);

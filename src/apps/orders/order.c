@@ -157,7 +157,7 @@ bool order_line_read(const struct json *doc, const struct json_node *v, struct a
 static bool order_order_read_lines(const struct json *doc, const struct json_node *items,
                                    struct arena *a, struct order *out)
 {
-    for (const struct json_node *i = json_first(doc, items); i; i = json_next(doc, items, i))
+    JSON_FOREACH(i, doc, items)
         if (out->count == ORDER_LINES_MAX || !order_line_read(doc, i, a, &out->lines[out->count++]))
             return false;
     return true;

@@ -74,7 +74,7 @@ void policy_confidence_score(const struct json *doc, const struct json_node *arg
             o, "missing_results", "criteria_results is a list of {status, confidence}");
         return;
     }
-    for (const struct json_node *v = json_first(doc, list); v; v = json_next(doc, list, v))
+    JSON_FOREACH(v, doc, list)
         if (!add_result(&m, v, &s)) {
             policy_score_refuse(
                 o, "invalid_result", "each has a status and a confidence from 0 to 1");
@@ -127,7 +127,7 @@ static bool read_finding(struct member *m, const struct json_node *v, struct pie
     if (v->kind != JSON_OBJECT || !member_text(m, v, "criterion_id", true, &criterion) ||
         !member_kind(m, v, "evidence", JSON_ARRAY, &list))
         return false;
-    for (const struct json_node *n = json_first(m->doc, list); n; n = json_next(m->doc, list, n))
+    JSON_FOREACH(n, m->doc, list)
         if (!policy_score_read_piece(m, n, criterion, p))
             return false;
     return true;
@@ -181,7 +181,7 @@ void policy_contradictions(const struct json *doc, const struct json_node *args,
             o, "missing_findings", "findings is a list of {criterion_id, evidence[]}");
         return;
     }
-    for (const struct json_node *v = json_first(doc, list); v; v = json_next(doc, list, v))
+    JSON_FOREACH(v, doc, list)
         if (!read_finding(&m, v, p)) {
             policy_score_refuse(
                 o,

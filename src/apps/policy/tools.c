@@ -425,7 +425,7 @@ static void prime_search(struct react *r, const struct json *doc)
     arena_init(&a, ARENA_MAX);
     (void)!json_double(doc, json_find(doc, root, STR("confidence")), &confidence);
     (void)!json_text(doc, json_find(doc, root, STR("retrieval_method")), &a, &method);
-    for (const struct json_node *v = json_first(doc, nodes); v; v = json_next(doc, nodes, v)) {
+    JSON_FOREACH(v, doc, nodes) {
         const struct policy_node *n = NULL;
 
         if (json_text(doc, json_find(doc, v, STR("node_id")), &a, &id))

@@ -63,7 +63,7 @@ static const struct json_node *labels_of(const struct json *doc, str criterion, 
         all = json_find(doc, json_root(doc), STR("expected"));
     if (!all || all->kind != JSON_ARRAY)
         return all && all->kind == JSON_OBJECT ? all : NULL;
-    for (const struct json_node *v = json_first(doc, all); v; v = json_next(doc, all, v))
+    JSON_FOREACH(v, doc, all)
         if (str_eq(tune_policy_label(doc, v, "criterion_id", a), criterion))
             return v;
     return NULL;
