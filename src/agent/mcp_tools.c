@@ -102,6 +102,16 @@ bool mcp_toolset_list(struct mcp_client *c, int64_t timeout_ms, struct buf *out,
     return ok;
 }
 
+void mcp_mask_error(const struct mask *mask, struct err *e)
+{
+    struct buf masked;
+
+    buf_init(&masked, 65536);
+    if (mask && mask_text(mask, str_c(e->text), &masked, NULL))
+        err_set(e, e->code, STR_FMT, STR_ARG(buf_str(&masked)));
+    buf_release(&masked);
+}
+
 /* ---- one call ---- */
 
 static void agent_mcp_tools_put_masked(const struct mask *mask, str text, struct buf *out)

@@ -70,16 +70,6 @@ static void agents_list_http(const struct config_tools *t, struct json_out *o)
     json_out_end(o);
 }
 
-static void agents_mask_error(const struct agents_open *p, struct err *e)
-{
-    struct buf masked;
-
-    buf_init(&masked, 65536);
-    if (p->o->mask && mask_text(p->o->mask, str_c(e->text), &masked, NULL))
-        err_set(e, e->code, STR_FMT, STR_ARG(buf_str(&masked)));
-    buf_release(&masked);
-}
-
 static void agents_list_server(struct agents_open *p, size_t source, struct json_out *o)
 {
     const struct config_tools *t = agents_source(p, source);
@@ -94,7 +84,7 @@ static void agents_list_server(struct agents_open *p, size_t source, struct json
     if (client && mcp_toolset_list(client, timeout_ms, &list, &e)) {
         json_out_raw(o, buf_str(&list));
     } else {
-        agents_mask_error(p, &e);
+        mcp_mask_error(p->o->mask, &e);
         log_warn("an MCP server cannot be used", LOG_STR("server", t->name), LOG_ERR(&e));
         json_out_str(o, str_c(e.text)); /* instead of the list: the error */
     }

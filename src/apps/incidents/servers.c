@@ -108,16 +108,6 @@ void servers_free(struct servers *s)
 
 /* ---- their tools ---- */
 
-static void mask_error(const struct serving *v, struct err *e)
-{
-    struct buf masked;
-
-    buf_init(&masked, 65536);
-    if (v->row && v->row->mask && mask_text(v->row->mask, str_c(e->text), &masked, NULL))
-        err_set(e, e->code, STR_FMT, STR_ARG(buf_str(&masked)));
-    buf_release(&masked);
-}
-
 /* For those who read about it afterwards. */
 static void incident_servers_record(struct servers *s, const struct serving *v, str list,
                                     const struct err *e, int64_t began_us)
@@ -159,7 +149,7 @@ static void incident_servers_list_one(struct servers *s, struct serving *v, stru
         json_member_raw(o, "tools", buf_str(&list));
         incident_servers_record(s, v, buf_str(&list), NULL, began_us);
     } else {
-        mask_error(v, &e);
+        mcp_mask_error(v->row ? v->row->mask : NULL, &e);
         incident_servers_record(s, v, STR(""), &e, began_us);
         log_warn("an MCP server cannot be used", LOG_STR("server", v->name), LOG_ERR(&e));
         json_member_str(o, "error", str_c(e.text));
