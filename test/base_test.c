@@ -319,7 +319,25 @@ TEST(numbers_have_their_digits_at_every_size)
     CHECK(memcmp(text, "0004245", 7) == 0);
 }
 
-TEST_MAIN(T(arena_uses_what_it_was_lent_first), T(arena_that_is_reserved_for_needs_no_second_block),
+TEST(an_arena_grows_a_list_and_keeps_its_elements)
+{
+    struct arena a;
+    int *list = NULL;
+    size_t max = 0;
+
+    arena_init(&a, 100000);
+    for (size_t n = 0; n < 1000; n++) {
+        list = arena_grow(&a, list, n, &max, sizeof *list);
+        CHECK(max > n && list[n] == 0);
+        list[n] = (int)n + 1;
+    }
+    for (size_t n = 0; n < 1000; n++)
+        CHECK(list[n] == (int)n + 1);
+    arena_release(&a);
+}
+
+TEST_MAIN(T(an_arena_grows_a_list_and_keeps_its_elements), T(arena_uses_what_it_was_lent_first),
+          T(arena_that_is_reserved_for_needs_no_second_block),
           T(arena_goes_on_where_there_is_more_room), T(str_hex_digits_are_those_of_printf),
           T(numbers_have_their_digits_at_every_size), T(str_views_compare_and_cut),
           T(str_same_looks_at_every_byte), T(spare_memory_goes_round_and_keeps_what_it_holds),

@@ -506,9 +506,31 @@ TEST(json_text_does_not_depend_on_where_the_escapes_are)
             }
 }
 
+TEST(json_members_are_a_key_and_a_value)
+{
+    struct json_out o;
+    struct buf b;
+    struct err e;
+
+    buf_init(&b, 1000);
+    json_out_init(&o, &b);
+    json_out_object(&o);
+    json_member_str_or_null(&o, "text", STR("a\"b"));
+    json_member_str_or_null(&o, "no_text", STR(""));
+    json_member_u64(&o, "most", UINT64_MAX);
+    json_member_double(&o, "half", 0.5);
+    json_member_raw(&o, "raw", STR("[1, 2]"));
+    json_out_end(&o);
+    CHECK(json_out_ok(&o, &e));
+    CHECK_STR(buf_str(&b),
+              "{\"text\":\"a\\\"b\",\"no_text\":null,\"most\":18446744073709551615,"
+              "\"half\":0.5,\"raw\":[1, 2]}");
+    buf_release(&b);
+}
+
 TEST_MAIN(T(json_quote_escapes_what_must_be_and_mends_what_is_not_utf8),
           T(json_quote_sees_every_byte_of_a_short_text), T(json_out_puts_the_commas),
-          T(json_out_double_is_the_shortest_that_reads_back),
+          T(json_members_are_a_key_and_a_value), T(json_out_double_is_the_shortest_that_reads_back),
           T(json_out_double_does_not_mind_a_comma_in_the_locale),
           T(json_out_remembers_what_went_wrong),
           T(json_out_goes_as_deep_as_json_reads_and_no_deeper), T(json_splice_set_replaces_or_adds),

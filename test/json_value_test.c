@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/json.h"
+#include "base/json_get.h"
 #include "test.h"
 
 #include <locale.h>
@@ -390,8 +391,26 @@ TEST(json_finds_the_last_of_equal_keys_among_any_others)
     buf_release(&b);
 }
 
-TEST_MAIN(T(json_finds_and_reads), T(json_finds_the_last_of_equal_keys_among_any_others),
-          T(json_pointer_follows_rfc_6901), T(json_i64_takes_integers_that_fit_however_written),
-          T(json_double_is_the_nearest_one), T(json_double_of_a_short_fraction_is_what_strtod_says),
+TEST(json_copies_outlive_the_text)
+{
+    char text[] = "{\"a\":\"x\\ny\",\"b\":1,\"c\":\"\"}";
+    struct arena a;
+    str copy, number, none, other;
+
+    arena_init(&a, 10000);
+    copy = json_copy_member(str_c(text), "a", &a);
+    number = json_copy_member(str_c(text), "b", &a);
+    none = json_copy_member(str_c(text), "d", &a);
+    other = json_copy_member(STR("no JSON"), "a", &a);
+    memset(text, 'z', sizeof text - 1);
+    CHECK_STR(copy, "x\ny");
+    CHECK(number.n == 0 && none.n == 0 && other.n == 0);
+    arena_release(&a);
+}
+
+TEST_MAIN(T(json_copies_outlive_the_text), T(json_finds_and_reads),
+          T(json_finds_the_last_of_equal_keys_among_any_others), T(json_pointer_follows_rfc_6901),
+          T(json_i64_takes_integers_that_fit_however_written), T(json_double_is_the_nearest_one),
+          T(json_double_of_a_short_fraction_is_what_strtod_says),
           T(json_double_does_not_mind_a_comma_in_the_locale), T(json_equal_goes_by_value),
           T(json_equal_of_large_objects_takes_no_time), T(json_long_numbers_take_no_time))

@@ -55,7 +55,7 @@ static void decide_read_calls(str json, struct arena *a, struct ask_reply *reply
     json_init(&doc);
     all = json.n && json_parse(&doc, json, &e) ? json_root(&doc) : NULL;
     reply->calls = arena_zero(a, json_count(&doc, all) + 1, sizeof *reply->calls);
-    for (const struct json_node *v = json_first(&doc, all); v; v = json_next(&doc, all, v)) {
+    JSON_FOREACH(v, &doc, all) {
         struct ask_call *c = &reply->calls[reply->call_count++];
         str *const texts[] = {&c->id, &c->name, &c->arguments};
         static const char *const names[] = {"id", "name", "arguments"};

@@ -206,8 +206,7 @@ static void events_message(struct events *v, const struct agent_effect *f,
     json_member_str(&v->out, "model", f->name);
     json_member_str(&v->out, "interaction_id", reply->id);
     json_member_str(&v->out, "text", hidden ? STR("") : reply->text);
-    json_out_key(&v->out, STR("tool_calls"));
-    json_out_array(&v->out);
+    json_member_array(&v->out, "tool_calls");
     for (size_t i = 0; i < reply->call_count; i++) {
         json_out_object(&v->out);
         json_member_str(&v->out, "name", reply->calls[i].name);
@@ -215,8 +214,7 @@ static void events_message(struct events *v, const struct agent_effect *f,
         json_out_end(&v->out);
     }
     json_out_end(&v->out);
-    json_out_key(&v->out, STR("usage"));
-    json_out_object(&v->out);
+    json_member_object(&v->out, "usage");
     json_member_i64(&v->out, "input_tokens", reply->usage.input);
     json_member_i64(&v->out, "output_tokens", reply->usage.output);
     json_member_i64(&v->out, "reasoning_tokens", reply->usage.reasoning);
@@ -307,8 +305,7 @@ static void events_call(struct events *v, const struct agent_effect *f)
     json_member_str(&v->out, "call_id", f->key);
     json_member_str(&v->out, "tool", f->name);
     event_value(v, "arguments", f->request);
-    json_out_key(&v->out, STR("client"));
-    json_out_bool(&v->out, str_eq(f->kind, STR("client")));
+    json_member_bool(&v->out, "client", str_eq(f->kind, STR("client")));
     agent_events_event_end(v, "tool_call");
 }
 
@@ -323,8 +320,7 @@ static void events_result(struct events *v, const struct agent_effect *f)
     json_member_i64(&v->out, "seq", f->seq);
     json_member_str(&v->out, "call_id", f->key);
     json_member_str(&v->out, "tool", f->name);
-    json_out_key(&v->out, STR("ok"));
-    json_out_bool(&v->out, !f->failed);
+    json_member_bool(&v->out, "ok", !f->failed);
     event_value(v, "result", f->result);
     events_times(v, f);
     agent_events_event_end(v, "tool_result");

@@ -4,7 +4,7 @@
  */
 #include "agent/history.h"
 
-#include "base/json.h"
+#include "base/json_get.h"
 
 void history_init(struct history *h, size_t size_max)
 {
@@ -126,14 +126,6 @@ void reply_write(struct buf *out, const struct ask_reply *r, bool reasoning)
                r->cost_usd);
 }
 
-static str agent_history_text_at(const struct json *doc, const struct json_node *v, const char *key,
-                                 struct arena *a)
-{
-    str s;
-
-    return json_text(doc, json_find(doc, v, str_c(key)), a, &s) ? arena_dup(a, s) : STR("");
-}
-
 static int64_t agent_history_number_at(const struct json *doc, const char *key)
 {
     int64_t n;
@@ -151,10 +143,9 @@ static void calls_in(const struct json *doc, struct arena *a, struct ask_reply *
     for (c = json_first(doc, calls); c; c = json_next(doc, calls, c)) {
         const struct json_node *f = json_find(doc, c, STR("function"));
 
-        out->calls[out->call_count++] =
-            (struct ask_call){agent_history_text_at(doc, c, "id", a),
-                              agent_history_text_at(doc, f, "name", a),
-                              agent_history_text_at(doc, f, "arguments", a)};
+        out->calls[out->call_count++] = (struct ask_call){json_copy_text(doc, c, "id", a),
+                                                          json_copy_text(doc, f, "name", a),
+                                                          json_copy_text(doc, f, "arguments", a)};
     }
 }
 
@@ -170,9 +161,9 @@ bool reply_read(str text, struct arena *a, struct ask_reply *out)
     ok = json_parse(&doc, text, &e) && json_root(&doc)->kind == JSON_OBJECT;
     if (ok) {
         root = json_root(&doc);
-        out->id = agent_history_text_at(&doc, root, "id", a);
-        out->text = agent_history_text_at(&doc, root, "text", a);
-        out->reasoning = agent_history_text_at(&doc, root, "reasoning", a);
+        out->id = json_copy_text(&doc, root, "id", a);
+        out->text = json_copy_text(&doc, root, "text", a);
+        out->reasoning = json_copy_text(&doc, root, "reasoning", a);
         if (!json_bool(json_find(&doc, root, STR("text_is_thought")), &out->thought))
             out->thought = false;
         calls_in(&doc, a, out);

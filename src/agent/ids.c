@@ -28,7 +28,7 @@ static void note_calls(struct run *r, const struct json *doc, const struct json_
 
     if (!calls || calls->kind != JSON_ARRAY)
         return;
-    for (const struct json_node *c = json_first(doc, calls); c; c = json_next(doc, calls, c))
+    JSON_FOREACH(c, doc, calls)
         if (json_text(doc, json_find(doc, c, STR("id")), r->arena, &id))
             agent_ids_note(r, id);
 }
@@ -46,8 +46,7 @@ void ids_init(struct run *r)
     json_init(&doc);
     list = arena_join(r->arena, STR("["), r->o->messages, STR("]"));
     if (json_parse(&doc, list, &e))
-        for (const struct json_node *m = json_first(&doc, json_root(&doc)); m;
-             m = json_next(&doc, json_root(&doc), m))
+        JSON_FOREACH(m, &doc, json_root(&doc))
             note_calls(r, &doc, m);
     json_release(&doc);
 }

@@ -7,6 +7,7 @@
  */
 #include "agent/log_state.h"
 
+#include "agent/column.h"
 #include "base/clock.h"
 #include "base/log.h"
 
@@ -58,10 +59,10 @@ static bool agent_log_put_row(struct agent_log *l, const struct agent_row *r, st
         db_text(r->status),
         db_text(r->reason),
         db_text(r->input),
-        r->result.n ? db_text(r->result) : db_null(),
+        column_text_or_null(r->result),
         db_int(r->created_us),
         db_int(r->updated_us),
-        r->key.n ? db_text(r->key) : db_null(),
+        column_text_or_null(r->key),
         db_text(r->from.n ? r->from : STR("")),
         db_text(str_c(l->daemon)),
     };

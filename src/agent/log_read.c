@@ -4,38 +4,28 @@
  */
 #include "agent/log_state.h"
 
-#define READ_MAX 100000u
+#include "agent/column.h"
 
-static str agent_log_read_text_of(struct arena *a, const struct db_value *v)
-{
-    return v->type == DB_TEXT ? arena_dup(a, v->s) : STR("");
-}
+#define READ_MAX 100000u
 
 static bool agent_log_read_on_effect(void *ctx, const struct db_value *c, size_t n)
 {
     struct agent_log_list *l = ctx;
-    struct agent_effect *grown;
 
     (void)n;
-    if (l->n == l->max) {
-        l->max = l->max ? 2 * l->max : 32;
-        grown = arena_zero(l->arena, l->max, sizeof *grown);
-        if (l->n)
-            memcpy(grown, l->u.effects, l->n * sizeof *grown);
-        l->u.effects = grown;
-    }
+    l->u.effects = arena_grow(l->arena, l->u.effects, l->n, &l->max, sizeof *l->u.effects);
     l->u.effects[l->n++] = (struct agent_effect){
-        .run = agent_log_read_text_of(l->arena, &c[0]),
+        .run = column_text(l->arena, &c[0]),
         .seq = c[1].i,
-        .kind = agent_log_read_text_of(l->arena, &c[2]),
-        .name = agent_log_read_text_of(l->arena, &c[3]),
-        .key = agent_log_read_text_of(l->arena, &c[4]),
-        .request = agent_log_read_text_of(l->arena, &c[5]),
-        .result = agent_log_read_text_of(l->arena, &c[6]),
+        .kind = column_text(l->arena, &c[2]),
+        .name = column_text(l->arena, &c[3]),
+        .key = column_text(l->arena, &c[4]),
+        .request = column_text(l->arena, &c[5]),
+        .result = column_text(l->arena, &c[6]),
         .failed = c[7].i != 0,
         .state = c[8].i ? AGENT_DONE : AGENT_INTENT,
         .started_us = c[9].i,
-        .ended_us = c[10].type == DB_INT ? c[10].i : -1,
+        .ended_us = column_time(&c[10]),
     };
     return l->n < READ_MAX;
 }
@@ -43,28 +33,21 @@ static bool agent_log_read_on_effect(void *ctx, const struct db_value *c, size_t
 bool log_on_row(void *ctx, const struct db_value *c, size_t n)
 {
     struct agent_log_list *l = ctx;
-    struct agent_row *grown;
 
-    if (l->n == l->max) {
-        l->max = l->max ? 2 * l->max : 8;
-        grown = arena_zero(l->arena, l->max, sizeof *grown);
-        if (l->n)
-            memcpy(grown, l->u.rows, l->n * sizeof *grown);
-        l->u.rows = grown;
-    }
+    l->u.rows = arena_grow(l->arena, l->u.rows, l->n, &l->max, sizeof *l->u.rows);
     l->u.rows[l->n++] = (struct agent_row){
-        .id = agent_log_read_text_of(l->arena, &c[0]),
-        .app = agent_log_read_text_of(l->arena, &c[1]),
-        .session_id = agent_log_read_text_of(l->arena, &c[2]),
-        .status = agent_log_read_text_of(l->arena, &c[3]),
-        .reason = agent_log_read_text_of(l->arena, &c[4]),
-        .input = agent_log_read_text_of(l->arena, &c[5]),
-        .result = agent_log_read_text_of(l->arena, &c[6]),
+        .id = column_text(l->arena, &c[0]),
+        .app = column_text(l->arena, &c[1]),
+        .session_id = column_text(l->arena, &c[2]),
+        .status = column_text(l->arena, &c[3]),
+        .reason = column_text(l->arena, &c[4]),
+        .input = column_text(l->arena, &c[5]),
+        .result = column_text(l->arena, &c[6]),
         .created_us = c[7].i,
         .updated_us = c[8].i,
-        .key = agent_log_read_text_of(l->arena, &c[9]),
-        .daemon = agent_log_read_text_of(l->arena, &c[10]),
-        .from = n > 11 ? agent_log_read_text_of(l->arena, &c[11]) : STR(""),
+        .key = column_text(l->arena, &c[9]),
+        .daemon = column_text(l->arena, &c[10]),
+        .from = n > 11 ? column_text(l->arena, &c[11]) : STR(""),
     };
     return l->n < READ_MAX;
 }

@@ -86,16 +86,12 @@ bool mcp_toolset_list(struct mcp_client *c, int64_t timeout_ms, struct buf *out,
         const struct mcp_tool_info *t = &tools.at[i];
 
         json_out_object(&o);
-        json_out_key(&o, STR("name"));
-        json_out_str(&o, t->name);
-        json_out_key(&o, STR("description"));
-        json_out_str(&o, t->description.n ? t->description : t->title);
-        json_out_key(&o, STR("schema"));
-        json_out_raw(&o, t->input_schema.n ? t->input_schema : STR("{\"type\":\"object\"}"));
-        json_out_key(&o, STR("read_only"));
-        json_out_bool(&o, t->read_only);
-        json_out_key(&o, STR("idempotent"));
-        json_out_bool(&o, t->idempotent);
+        json_member_str(&o, "name", t->name);
+        json_member_str(&o, "description", t->description.n ? t->description : t->title);
+        json_member_raw(
+            &o, "schema", t->input_schema.n ? t->input_schema : STR("{\"type\":\"object\"}"));
+        json_member_bool(&o, "read_only", t->read_only);
+        json_member_bool(&o, "idempotent", t->idempotent);
         json_out_end(&o);
     }
     if (ok) {
@@ -104,6 +100,16 @@ bool mcp_toolset_list(struct mcp_client *c, int64_t timeout_ms, struct buf *out,
     }
     arena_release(&a);
     return ok;
+}
+
+void mcp_mask_error(const struct mask *mask, struct err *e)
+{
+    struct buf masked;
+
+    buf_init(&masked, 65536);
+    if (mask && mask_text(mask, str_c(e->text), &masked, NULL))
+        err_set(e, e->code, STR_FMT, STR_ARG(buf_str(&masked)));
+    buf_release(&masked);
 }
 
 /* ---- one call ---- */

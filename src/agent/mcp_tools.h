@@ -47,6 +47,8 @@ void mcp_toolset_free(struct mcp_toolset *m); /* NULL is allowed */
 /* [{"name", "description", "schema", "read_only", "idempotent"}] by name. */
 bool mcp_toolset_list(struct mcp_client *c, int64_t timeout_ms, struct buf *out,
                       struct err *e) MUST_USE;
+/* Masks the text of an error, which a server may have written; mask NULL: nothing. */
+void mcp_mask_error(const struct mask *mask, struct err *e);
 /* `list` as mcp_toolset_list writes it. A schema that does not compile accepts any object. */
 bool mcp_toolset_add(struct mcp_toolset *m, struct toolbox *box, const struct mcp_toolset_server *s,
                      str list, struct err *e) MUST_USE;

@@ -26,9 +26,8 @@ void plan_write(const struct json *doc, const struct json_node *calls, str said,
     json_out_object(o);
     json_member_str(o, calls ? "reason" : "answer", said);
     if (calls) {
-        json_out_key(o, STR("tools"));
-        json_out_array(o);
-        for (const struct json_node *c = json_first(doc, calls); c; c = json_next(doc, calls, c)) {
+        json_member_array(o, "tools");
+        JSON_FOREACH(c, doc, calls) {
             const struct json_node *f = json_find(doc, c, STR("function"));
             str name = STR(""), arguments = STR("");
 
@@ -36,8 +35,7 @@ void plan_write(const struct json *doc, const struct json_node *calls, str said,
             (void)!json_text(doc, json_find(doc, f, STR("arguments")), a, &arguments);
             json_out_object(o);
             json_member_str(o, "tool", name);
-            json_out_key(o, STR("parameters"));
-            json_out_raw(o, arguments.n ? arguments : STR("{}"));
+            json_member_raw(o, "parameters", arguments.n ? arguments : STR("{}"));
             json_out_end(o);
         }
         json_out_end(o);
@@ -52,7 +50,7 @@ static const struct json_node *plan_list(const struct json *doc, const struct js
     list = list ? list : json_find(doc, root, STR("tool_calls"));
     if (!list || list->kind != JSON_ARRAY)
         return NULL;
-    for (const struct json_node *c = json_first(doc, list); c; c = json_next(doc, list, c))
+    JSON_FOREACH(c, doc, list)
         if (!json_find(doc, c, STR("tool")) && !json_find(doc, c, STR("name")))
             return NULL;
     return list;

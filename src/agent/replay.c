@@ -8,23 +8,16 @@
  */
 #include "agent/run_state.h"
 
-#include "base/json.h"
+#include "base/json_get.h"
 
 #define NOTE_MAX ((size_t)64 << 20)
 #define NOTE_NAME "options"
 
 /* ---- out ---- */
 
-static void i64_member(struct json_out *o, const char *key, int64_t n)
-{
-    json_out_key(o, str_c(key));
-    json_out_i64(o, n);
-}
-
 static void agent_replay_write_tools(const struct toolbox *b, struct json_out *o)
 {
-    json_out_key(o, STR("tools"));
-    json_out_array(o);
+    json_member_array(o, "tools");
     for (size_t i = 0; i < toolbox_count(b); i++) {
         const struct tool *t = toolbox_at(b, i);
 
@@ -33,8 +26,8 @@ static void agent_replay_write_tools(const struct toolbox *b, struct json_out *o
         json_member_str(o, "description", t->description);
         json_member_str(o, "schema", t->schema);
         json_member_str(o, "accepts", str_eq(t->accepts, t->schema) ? STR("") : t->accepts);
-        i64_member(o, "flags", t->flags & ~(unsigned)TOOL_STRICT);
-        i64_member(o, "unknown", t->unknown);
+        json_member_i64(o, "flags", t->flags & ~(unsigned)TOOL_STRICT);
+        json_member_i64(o, "unknown", t->unknown);
         json_out_end(o);
     }
     json_out_end(o);
@@ -51,24 +44,22 @@ static void write_options(const struct agent_options *x, struct buf *out)
     json_member_str(&o, "system", x->system);
     json_member_str(&o, "messages", x->messages);
     json_member_str(&o, "user", x->user);
-    i64_member(&o, "iterations", x->limits.iterations);
-    i64_member(&o, "tokens", x->limits.tokens);
-    i64_member(&o, "tokens_hard", x->limits.tokens_hard);
-    json_out_key(&o, STR("cost_usd"));
-    json_out_double(&o, x->limits.cost_usd);
+    json_member_i64(&o, "iterations", x->limits.iterations);
+    json_member_i64(&o, "tokens", x->limits.tokens);
+    json_member_i64(&o, "tokens_hard", x->limits.tokens_hard);
+    json_member_double(&o, "cost_usd", x->limits.cost_usd);
     if (x->before) {
-        i64_member(&o, "before_steps", x->before->iterations);
-        i64_member(&o, "before_input", x->before->input_tokens);
-        i64_member(&o, "before_output", x->before->output_tokens);
-        json_out_key(&o, STR("before_usd"));
-        json_out_double(&o, x->before->cost_usd);
+        json_member_i64(&o, "before_steps", x->before->iterations);
+        json_member_i64(&o, "before_input", x->before->input_tokens);
+        json_member_i64(&o, "before_output", x->before->output_tokens);
+        json_member_double(&o, "before_usd", x->before->cost_usd);
     }
-    i64_member(&o, "conclude", x->conclude);
+    json_member_i64(&o, "conclude", x->conclude);
     json_member_str(&o, "output", x->output);
     json_member_str(&o, "insist", str_c(x->insist));
-    i64_member(&o, "say_success", x->say_success);
-    i64_member(&o, "result_shown", (int64_t)x->result_shown);
-    i64_member(&o, "results", x->results != NULL);
+    json_member_i64(&o, "say_success", x->say_success);
+    json_member_i64(&o, "result_shown", (int64_t)x->result_shown);
+    json_member_i64(&o, "results", x->results != NULL);
     agent_replay_write_tools(x->tools, &o);
     json_out_end(&o);
 }
@@ -108,15 +99,6 @@ struct reading {
     struct arena *a;
 };
 
-static str agent_replay_text_at(const struct reading *r, const struct json_node *v, const char *key)
-{
-    str s;
-
-    if (!json_text(r->doc, json_find(r->doc, v, str_c(key)), r->a, &s))
-        return STR("");
-    return arena_dup(r->a, s);
-}
-
 static int64_t i64_at(const struct reading *r, const struct json_node *v, const char *key)
 {
     int64_t n;
@@ -146,10 +128,10 @@ static bool agent_replay_read_tools(const struct reading *r, struct toolbox *b, 
 
     for (const struct json_node *v = list ? json_first(r->doc, list) : NULL; v;
          v = json_next(r->doc, list, v)) {
-        struct tool t = {.name = agent_replay_text_at(r, v, "name"),
-                         .description = agent_replay_text_at(r, v, "description"),
-                         .schema = agent_replay_text_at(r, v, "schema"),
-                         .accepts = agent_replay_text_at(r, v, "accepts"),
+        struct tool t = {.name = json_copy_text(r->doc, v, "name", r->a),
+                         .description = json_copy_text(r->doc, v, "description", r->a),
+                         .schema = json_copy_text(r->doc, v, "schema", r->a),
+                         .accepts = json_copy_text(r->doc, v, "accepts", r->a),
                          .flags = (unsigned)i64_at(r, v, "flags"),
                          .unknown = (enum tool_unknown)i64_at(r, v, "unknown"),
                          .run = never};
@@ -172,21 +154,21 @@ static void read_options(const struct reading *r, struct agent_options *out,
         before->cost_usd = 0;
     out->before = before;
 
-    out->model_name = agent_replay_text_at(r, root, "model");
-    out->extra = agent_replay_text_at(r, root, "extra");
-    out->system = agent_replay_text_at(r, root, "system");
-    out->messages = agent_replay_text_at(r, root, "messages");
-    out->user = agent_replay_text_at(r, root, "user");
+    out->model_name = json_copy_text(r->doc, root, "model", r->a);
+    out->extra = json_copy_text(r->doc, root, "extra", r->a);
+    out->system = json_copy_text(r->doc, root, "system", r->a);
+    out->messages = json_copy_text(r->doc, root, "messages", r->a);
+    out->user = json_copy_text(r->doc, root, "user", r->a);
     out->limits.iterations = (unsigned)i64_at(r, root, "iterations");
     out->limits.tokens = i64_at(r, root, "tokens");
     out->limits.tokens_hard = i64_at(r, root, "tokens_hard") != 0;
     if (!json_double(r->doc, json_find(r->doc, root, STR("cost_usd")), &out->limits.cost_usd))
         out->limits.cost_usd = 0;
     out->conclude = i64_at(r, root, "conclude") != 0;
-    out->output = agent_replay_text_at(r, root, "output");
+    out->output = json_copy_text(r->doc, root, "output", r->a);
     out->say_success = i64_at(r, root, "say_success") != 0;
     out->insist =
-        agent_replay_text_at(r, root, "insist").p; /* ends in a NUL, as all that is copied */
+        json_copy_text(r->doc, root, "insist", r->a).p; /* ends in a NUL, as all that is copied */
     if (!out->insist[0])
         out->insist = NULL;
     out->result_shown = (size_t)i64_at(r, root, "result_shown");

@@ -80,8 +80,7 @@ static void write_client_calls(struct agent_log *log, struct json_out *o, str ru
             if (!open++) {
                 json_out_object(o);
                 json_member_str(o, "kind", STR("client"));
-                json_out_key(o, STR("calls"));
-                json_out_array(o);
+                json_member_array(o, "calls");
             }
             json_out_object(o);
             json_member_str(o, "call_id", all[i].key);
@@ -144,8 +143,7 @@ bool run_json_list(struct agent_log *log, const struct agent_filter *f, bool tho
     if (ok) {
         json_out_init(&o, out);
         json_out_object(&o);
-        json_out_key(&o, STR("runs"));
-        json_out_array(&o);
+        json_member_array(&o, "runs");
         for (size_t i = 0; i < n; i++) {
             json_out_object(&o);
             write_row(log, &o, &rows[i], thoughts, &a);
@@ -216,8 +214,7 @@ static str run_shown_result(const struct run_shown *x, const struct agent_effect
 static void write_effects(struct json_out *o, const struct agent_effect *all, size_t n,
                           const struct run_shown *x)
 {
-    json_out_key(o, STR("effects"));
-    json_out_array(o);
+    json_member_array(o, "effects");
     for (size_t i = 0; i < n && !x->withheld.all; i++) {
         const struct agent_effect *f = &all[i];
 
@@ -228,8 +225,7 @@ static void write_effects(struct json_out *o, const struct agent_effect *all, si
         json_member_str(o, "kind", f->kind);
         json_member_str(o, "name", f->name);
         json_member_str(o, "state", f->state == AGENT_DONE ? STR("done") : STR("begun"));
-        json_out_key(o, STR("failed"));
-        json_out_bool(o, f->failed);
+        json_member_bool(o, "failed", f->failed);
         agent_run_json_value(o, "request", f->request);
         agent_run_json_value(o, "result", run_shown_result(x, f));
         json_member_i64(o, "started_at_us", f->started_us);
@@ -245,8 +241,7 @@ static void write_effects(struct json_out *o, const struct agent_effect *all, si
 
 static void write_trace(struct json_out *o, const struct agent_result *r, const struct run_shown *x)
 {
-    json_out_key(o, STR("trace"));
-    json_out_array(o);
+    json_member_array(o, "trace");
     for (size_t i = 0; i < r->step_count && !x->withheld.all; i++) {
         const struct agent_step *s = &r->steps[i];
         bool hidden = x->withheld.answer && !s->tool.n;
@@ -256,8 +251,7 @@ static void write_trace(struct json_out *o, const struct agent_result *r, const 
         json_member_str(o, "action", s->action);
         json_member_str(o, "observation", hidden ? STR("") : s->observation);
         json_member_str(o, "tool", s->tool);
-        json_out_key(o, STR("ok"));
-        json_out_bool(o, s->ok);
+        json_member_bool(o, "ok", s->ok);
         json_out_end(o);
     }
     json_out_end(o);
@@ -383,8 +377,7 @@ bool run_json_replay(struct agent_log *log, str id, const struct run_asker *who,
         json_out_init(&o, out);
         json_out_object(&o);
         json_member_str(&o, "run_id", id);
-        json_out_key(&o, STR("same"));
-        json_out_bool(&o, str_eq(status, row.status) && str_eq(r.reason, row.reason));
+        json_member_bool(&o, "same", str_eq(status, row.status) && str_eq(r.reason, row.reason));
         json_member_str(&o, "status", status);
         json_member_str(&o, "reason", r.reason);
         json_member_str(&o, "text", shown.withheld.answer || shown.withheld.all ? STR("") : r.text);

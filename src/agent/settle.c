@@ -26,8 +26,7 @@ static void settle_write(const struct agent_result *x, struct buf *out)
     json_member_i64(&o, "reasoning_tokens", x->reasoning_tokens);
     json_member_i64(&o, "model_calls", x->model_calls);
     json_member_i64(&o, "tool_calls", x->tool_calls);
-    json_out_key(&o, STR("cost_usd"));
-    json_out_double(&o, x->cost_usd);
+    json_member_double(&o, "cost_usd", x->cost_usd);
     json_out_end(&o);
 }
 

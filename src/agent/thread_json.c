@@ -147,16 +147,13 @@ static void agent_thread_json_write_value(struct json_out *o, str type, str byte
     struct buf b;
 
     json_out_object(o);
-    json_out_key(o, STR("type"));
-    json_out_str(o, type);
+    json_member_str(o, "type", type);
     if (agent_thread_json_is_json(type, bytes)) {
-        json_out_key(o, STR("json"));
-        json_out_raw(o, bytes);
+        json_member_raw(o, "json", bytes);
     } else {
         buf_init(&b, bytes.n / 3 * 4 + 8);
         mcp_base64(&b, bytes);
-        json_out_key(o, STR("base64"));
-        json_out_str(o, buf_str(&b));
+        json_member_str(o, "base64", buf_str(&b));
         buf_release(&b);
     }
     json_out_end(o);
@@ -164,27 +161,18 @@ static void agent_thread_json_write_value(struct json_out *o, str type, str byte
 
 static void write_place(struct json_out *o, const struct thread_tuple *t)
 {
-    json_out_key(o, STR("thread_id"));
-    json_out_str(o, t->thread);
-    json_out_key(o, STR("ns"));
-    json_out_str(o, t->ns);
-    json_out_key(o, STR("checkpoint_id"));
-    json_out_str(o, t->id);
-    json_out_key(o, STR("parent_id"));
-    if (t->parent.n)
-        json_out_str(o, t->parent);
-    else
-        json_out_null(o);
-    json_out_key(o, STR("metadata"));
-    json_out_raw(o, t->metadata);
+    json_member_str(o, "thread_id", t->thread);
+    json_member_str(o, "ns", t->ns);
+    json_member_str(o, "checkpoint_id", t->id);
+    json_member_str_or_null(o, "parent_id", t->parent);
+    json_member_raw(o, "metadata", t->metadata);
 }
 
 void thread_json_state(struct json_out *o, const struct thread_tuple *t)
 {
     json_out_object(o);
     write_place(o, t);
-    json_out_key(o, STR("values"));
-    json_out_object(o);
+    json_member_object(o, "values");
     for (size_t i = 0; i < t->value_count; i++) {
         json_out_key(o, t->values[i].channel);
         if (agent_thread_json_is_json(t->values[i].type, t->values[i].bytes))
@@ -200,25 +188,19 @@ void thread_json_tuple(struct json_out *o, const struct thread_tuple *t)
 {
     json_out_object(o);
     write_place(o, t);
-    json_out_key(o, STR("checkpoint"));
-    json_out_raw(o, t->checkpoint);
-    json_out_key(o, STR("values"));
-    json_out_object(o);
+    json_member_raw(o, "checkpoint", t->checkpoint);
+    json_member_object(o, "values");
     for (size_t i = 0; i < t->value_count; i++) {
         json_out_key(o, t->values[i].channel);
         agent_thread_json_write_value(o, t->values[i].type, t->values[i].bytes);
     }
     json_out_end(o);
-    json_out_key(o, STR("writes"));
-    json_out_array(o);
+    json_member_array(o, "writes");
     for (size_t i = 0; i < t->write_count; i++) {
         json_out_object(o);
-        json_out_key(o, STR("task_id"));
-        json_out_str(o, t->writes[i].task);
-        json_out_key(o, STR("idx"));
-        json_out_i64(o, t->writes[i].idx);
-        json_out_key(o, STR("channel"));
-        json_out_str(o, t->writes[i].channel);
+        json_member_str(o, "task_id", t->writes[i].task);
+        json_member_i64(o, "idx", t->writes[i].idx);
+        json_member_str(o, "channel", t->writes[i].channel);
         json_out_key(o, STR("value"));
         agent_thread_json_write_value(o, t->writes[i].type, t->writes[i].bytes);
         json_out_end(o);

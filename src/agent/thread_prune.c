@@ -6,6 +6,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "agent/column.h"
 #include "agent/thread_store.h"
 #include "base/map.h"
 
@@ -51,11 +52,6 @@ static bool agent_thread_prune_has_room(struct pruning *p, const struct db_value
     return !p->full;
 }
 
-static str dup(struct pruning *p, const struct db_value *v)
-{
-    return v->type == DB_TEXT ? arena_dup(&p->arena, v->s) : STR("");
-}
-
 static void agent_thread_prune_keep(struct pruning *p, struct node *n)
 {
     if (n->kept)
@@ -75,11 +71,11 @@ static bool on_node(void *ctx, const struct db_value *c, size_t n)
     if (!agent_thread_prune_has_room(p, c, n))
         return false;
     node = arena_zero(&p->arena, 1, sizeof *node);
-    node->ns = dup(p, &c[0]);
-    node->id = dup(p, &c[1]);
-    node->parent = dup(p, &c[2]);
-    node->checkpoint = dup(p, &c[3]);
-    node->refs = dup(p, &c[4]);
+    node->ns = column_text(&p->arena, &c[0]);
+    node->id = column_text(&p->arena, &c[1]);
+    node->parent = column_text(&p->arena, &c[2]);
+    node->checkpoint = column_text(&p->arena, &c[3]);
+    node->refs = column_text(&p->arena, &c[4]);
     if (!p->first || !str_eq(node->ns, p->ns))
         p->count = 0;
     p->ns = node->ns;
@@ -110,12 +106,12 @@ static bool agent_thread_prune_on_piece(void *ctx, const struct db_value *c, siz
     if (!agent_thread_prune_has_room(p, c, n))
         return false;
     x = arena_zero(&p->arena, 1, sizeof *x);
-    *x = (struct piece){.ns = dup(p, &c[0]),
-                        .channel = dup(p, &c[1]),
-                        .version = dup(p, &c[2]),
-                        .writer = dup(p, &c[3]),
-                        .base_version = dup(p, &c[4]),
-                        .base_writer = dup(p, &c[5]),
+    *x = (struct piece){.ns = column_text(&p->arena, &c[0]),
+                        .channel = column_text(&p->arena, &c[1]),
+                        .version = column_text(&p->arena, &c[2]),
+                        .writer = column_text(&p->arena, &c[3]),
+                        .base_version = column_text(&p->arena, &c[4]),
+                        .base_writer = column_text(&p->arena, &c[5]),
                         .next = p->piece};
     p->piece = x;
     (void)!map_set(&p->pieces,

@@ -117,15 +117,7 @@ static bool on_write(void *ctx, const struct db_value *c, size_t n)
     struct thread_tuple *t = r->tuple;
 
     (void)n;
-    if (t->write_count == r->write_max) {
-        size_t max = r->write_max ? 2 * r->write_max : 8;
-        struct thread_write *grown = arena_zero(r->arena, max, sizeof *grown);
-
-        if (t->write_count)
-            memcpy(grown, t->writes, t->write_count * sizeof *grown);
-        t->writes = grown;
-        r->write_max = max;
-    }
+    t->writes = arena_grow(r->arena, t->writes, t->write_count, &r->write_max, sizeof *t->writes);
     t->writes[t->write_count++] = (struct thread_write){
         .task = agent_thread_read_keep(r, &c[0]),
         .idx = c[1].i,

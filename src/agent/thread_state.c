@@ -196,8 +196,7 @@ static void members_but(struct json_out *o, const struct json *doc, const struct
 
 static void write_versions(struct updating *u, struct json_out *o)
 {
-    json_out_key(o, STR("channel_versions"));
-    json_out_object(o);
+    json_member_object(o, "channel_versions");
     members_but(o,
                 &u->before,
                 agent_thread_state_member(&u->before, STR("channel_versions")),
@@ -220,17 +219,12 @@ static bool write_checkpoint(struct updating *u, const struct thread_asker *who,
     buf_init(&b, THREAD_TUPLE_MAX / 4);
     json_out_init(&o, &b);
     json_out_object(&o);
-    json_out_key(&o, STR("v"));
-    json_out_i64(&o, 4);
-    json_out_key(&o, STR("id"));
-    json_out_str(&o, u->put.id);
-    json_out_key(&o, STR("ts"));
-    json_out_str(&o, time_text(who->now_us, u->arena));
+    json_member_i64(&o, "v", 4);
+    json_member_str(&o, "id", u->put.id);
+    json_member_str(&o, "ts", time_text(who->now_us, u->arena));
     write_versions(u, &o);
-    json_out_key(&o, STR("versions_seen"));
-    json_out_raw(&o, seen ? json_raw(&u->before, seen) : STR("{}"));
-    json_out_key(&o, STR("reducers"));
-    json_out_object(&o);
+    json_member_raw(&o, "versions_seen", seen ? json_raw(&u->before, seen) : STR("{}"));
+    json_member_object(&o, "reducers");
     members_but(&o,
                 &u->before,
                 agent_thread_state_member(&u->before, STR("reducers")),

@@ -221,7 +221,7 @@ static void canonical_object(struct buf *out, const struct json *doc, const stru
     size_t n = json_count(doc, v), i = 0;
     struct member *all = arena_zero(a, n + 1, sizeof *all);
 
-    for (const struct json_node *k = json_first(doc, v); k; k = json_next(doc, v, k)) {
+    JSON_FOREACH(k, doc, v) {
         if (!json_text(doc, k, a, &all[i].key))
             continue;
         all[i++].value = json_value(k);
@@ -249,7 +249,7 @@ static void canonical(struct buf *out, const struct json *doc, const struct json
         break;
     case JSON_ARRAY:
         buf_add_c(out, '[');
-        for (const struct json_node *x = json_first(doc, v); x; x = json_next(doc, v, x)) {
+        JSON_FOREACH(x, doc, v) {
             buf_add(out, x == json_first(doc, v) ? STR("") : STR(","));
             canonical(out, doc, x, a);
         }

@@ -124,13 +124,11 @@ static void write_word(struct walk *w, str word, bool items, unsigned depth)
 
     if (!type)
         return;
-    json_out_key(&w->o, STR("type"));
-    json_out_str(&w->o, str_c(type));
+    json_member_str(&w->o, "type", str_c(type));
     if (!items || depth > 4 || !inner.n || !str_eq(str_c(type), STR("array")) ||
         str_find(inner, STR(",")) != STR_NONE)
         return;
-    json_out_key(&w->o, STR("items"));
-    json_out_object(&w->o);
+    json_member_object(&w->o, "items");
     write_word(w, inner, true, depth + 1);
     json_out_end(&w->o);
 }
@@ -153,7 +151,7 @@ static void write_types(struct walk *w, const struct json_node *list)
     const char *seen[8];
     size_t n = 0, i;
 
-    for (const struct json_node *x = json_first(w->doc, list); x; x = json_next(w->doc, list, x)) {
+    JSON_FOREACH(x, w->doc, list) {
         const char *type = agent_tool_schema_type_at(w, x);
 
         if (!type)
@@ -165,8 +163,7 @@ static void write_types(struct walk *w, const struct json_node *list)
     }
     if (!n)
         return;
-    json_out_key(&w->o, STR("type"));
-    json_out_array(&w->o);
+    json_member_array(&w->o, "type");
     for (i = 0; i < n; i++)
         json_out_str(&w->o, str_c(seen[i]));
     json_out_end(&w->o);
@@ -197,7 +194,7 @@ static void write_key(struct walk *w, const struct json_node *k)
 static void write_named(struct walk *w, const struct json_node *v)
 {
     json_out_object(&w->o);
-    for (const struct json_node *k = json_first(w->doc, v); k; k = json_next(w->doc, v, k)) {
+    JSON_FOREACH(k, w->doc, v) {
         write_key(w, k);
         write_schema(w, json_value(k));
     }
@@ -207,8 +204,7 @@ static void write_named(struct walk *w, const struct json_node *v)
 static bool agent_tool_schema_in_list(struct walk *w, const struct json_node *list, str name)
 {
     if (list && list->kind == JSON_ARRAY)
-        for (const struct json_node *x = json_first(w->doc, list); x;
-             x = json_next(w->doc, list, x))
+        JSON_FOREACH(x, w->doc, list)
             if (json_is(w->doc, x, name))
                 return true;
     return false;
@@ -222,16 +218,13 @@ static void write_required(struct walk *w, const struct json_node *v)
     bool yes;
     str name;
 
-    json_out_key(&w->o, STR("required"));
-    json_out_array(&w->o);
+    json_member_array(&w->o, "required");
     if (list && list->kind == JSON_ARRAY)
-        for (const struct json_node *x = json_first(w->doc, list); x;
-             x = json_next(w->doc, list, x))
+        JSON_FOREACH(x, w->doc, list)
             if (json_text(w->doc, x, w->arena, &name))
                 json_out_str(&w->o, name);
     if (all && all->kind == JSON_OBJECT)
-        for (const struct json_node *k = json_first(w->doc, all); k;
-             k = json_next(w->doc, all, k)) {
+        JSON_FOREACH(k, w->doc, all) {
             if (!json_bool(json_find(w->doc, json_value(k), STR("required")), &yes) || !yes)
                 continue;
             if (json_text(w->doc, k, w->arena, &name) && !agent_tool_schema_in_list(w, list, name))
@@ -265,7 +258,7 @@ static void write_member(struct walk *w, const struct json_node *k, bool items)
 
 static bool agent_tool_schema_is_open(struct walk *w, const struct json_node *v)
 {
-    for (const struct json_node *k = json_first(w->doc, v); k; k = json_next(w->doc, v, k))
+    JSON_FOREACH(k, w->doc, v)
         if (agent_tool_schema_one_of(w->doc, k, open_keys, COUNT_OF(open_keys)))
             return true;
     return !json_find(w->doc, v, STR("properties"));
@@ -276,7 +269,7 @@ static void write_object(struct walk *w, const struct json_node *v)
     bool items = !json_find(w->doc, v, STR("items")), yes;
 
     json_out_object(&w->o);
-    for (const struct json_node *k = json_first(w->doc, v); k; k = json_next(w->doc, v, k)) {
+    JSON_FOREACH(k, w->doc, v) {
         const struct json_node *x = json_value(k);
 
         /* Data beside a schema's words may be null. */
@@ -292,10 +285,8 @@ static void write_object(struct walk *w, const struct json_node *v)
         (json_find(w->doc, v, STR("required")) &&
          !json_bool(json_find(w->doc, v, STR("required")), &yes)))
         write_required(w, v);
-    if (w->close && !agent_tool_schema_is_open(w, v)) {
-        json_out_key(&w->o, STR("additionalProperties"));
-        json_out_bool(&w->o, false);
-    }
+    if (w->close && !agent_tool_schema_is_open(w, v))
+        json_member_bool(&w->o, "additionalProperties", false);
     json_out_end(&w->o);
 }
 
@@ -305,7 +296,7 @@ static void write_schema(struct walk *w, const struct json_node *v)
         write_object(w, v);
     } else if (v->kind == JSON_ARRAY) {
         json_out_array(&w->o);
-        for (const struct json_node *x = json_first(w->doc, v); x; x = json_next(w->doc, v, x))
+        JSON_FOREACH(x, w->doc, v)
             write_schema(w, x);
         json_out_end(&w->o);
     } else {

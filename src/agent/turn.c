@@ -121,8 +121,7 @@ static str names_of(struct run *r)
 
     json_init(&doc);
     if (json_parse(&doc, buf_str(&r->tools), &e))
-        for (const struct json_node *t = json_first(&doc, json_root(&doc)); t;
-             t = json_next(&doc, json_root(&doc), t)) {
+        JSON_FOREACH(t, &doc, json_root(&doc)) {
             str name;
 
             if (json_text(&doc,

@@ -4,22 +4,8 @@
  */
 #include "agent/turn_state.h"
 
-#include "base/json.h"
+#include "base/json_get.h"
 #include "base/utf8.h"
-
-static str agent_turn_member(struct run *r, str json, const char *key)
-{
-    struct json doc;
-    struct err e;
-    str text = STR("");
-
-    json_init(&doc);
-    if (json_parse(&doc, json, &e) &&
-        json_text(&doc, json_find(&doc, json_root(&doc), str_c(key)), r->arena, &text))
-        text = arena_dup(r->arena, text);
-    json_release(&doc);
-    return text;
-}
 
 static bool turn_wait_for_decision(struct run *r, const struct turn_call *c, int64_t seq, str why)
 {
@@ -44,10 +30,10 @@ bool turn_ask_person(struct turn *t, struct turn_call *c, int64_t seq, str why,
     if (r->broken)
         return false;
     if (known == KNOWN_DONE) {
-        said->word = agent_turn_member(r, f->result, "word");
-        said->note = agent_turn_member(r, f->result, "note");
+        said->word = json_copy_member(f->result, "word", r->arena);
+        said->note = json_copy_member(f->result, "note", r->arena);
         if (str_eq(said->word, STR("change")))
-            c->arguments = agent_turn_member(r, f->result, "arguments");
+            c->arguments = json_copy_member(f->result, "arguments", r->arena);
         return true;
     }
     if (known == KNOWN_BEGUN && f->result.n)

@@ -53,8 +53,7 @@ static void view_measure(struct view_page *p)
 {
     size_t *sizes = arena_zero(&p->arena, RESULTS_MAX, sizeof *sizes), n = 0;
 
-    for (const struct json_node *m = json_first(&p->doc, p->messages); m;
-         m = json_next(&p->doc, p->messages, m)) {
+    JSON_FOREACH(m, &p->doc, p->messages) {
         if (view_is_role(p, m, "tool") && n < RESULTS_MAX)
             sizes[n++] = view_text(p, view_member(p, m, "content")).n;
         p->replies += view_is_role(p, m, "assistant");
@@ -145,8 +144,7 @@ static void view_put_user(struct view_page *p, const struct json_node *m, struct
     buf_init(&text, VIEW_TEXT_MAX);
     buf_init(&list, VIEW_TEXT_MAX);
     buf_add(&text, view_text(p, view_member(p, m, "content")));
-    for (const struct json_node *t = json_first(&p->doc, tools); t;
-         t = json_next(&p->doc, tools, t)) {
+    JSON_FOREACH(t, &p->doc, tools) {
         buf_add(&list, json_raw(&p->doc, view_member(p, t, "function")));
         buf_add_c(&list, '\n');
     }
@@ -207,8 +205,7 @@ static void view_body(struct view_page *p, str last, str complaint, struct buf *
 
     p->rule_put = p->tools_put = false;
     buf_add_c(out, '{');
-    for (const struct json_node *k = json_first(&p->doc, p->root); k;
-         k = json_next(&p->doc, p->root, k)) {
+    JSON_FOREACH(k, &p->doc, p->root) {
         bool tools = json_is(&p->doc, k, STR("tools")) || json_is(&p->doc, k, STR("tool_choice"));
 
         if (json_is(&p->doc, k, STR("messages")) || (text && tools))

@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "agents/runner_state.h"
+#include "base/json_get.h"
 
 #define HANDOFF "handoff_to_"
 
@@ -60,20 +61,6 @@ static const struct agents_handoff *handoff_target(const struct agents_part *p,
     return NULL;
 }
 
-static str handoff_reason(str arguments, struct arena *a)
-{
-    struct json doc;
-    struct err e;
-    str reason = STR("");
-
-    json_init(&doc);
-    if (json_parse(&doc, arguments, &e) &&
-        json_text(&doc, json_find(&doc, json_root(&doc), STR("reason")), a, &reason))
-        reason = arena_dup(a, reason);
-    json_release(&doc);
-    return reason;
-}
-
 /* All messages but the first agent's own prompt. */
 static str handoff_messages(str history, struct arena *a)
 {
@@ -85,8 +72,7 @@ static str handoff_messages(str history, struct arena *a)
     json_init(&doc);
     buf_init(&out, history.n + 1);
     if (json_parse(&doc, history, &e))
-        for (const struct json_node *m = json_first(&doc, json_root(&doc)); m;
-             m = json_next(&doc, json_root(&doc), m)) {
+        JSON_FOREACH(m, &doc, json_root(&doc)) {
             if (json_is(&doc, json_find(&doc, m, STR("role")), STR("system")))
                 continue;
             if (out.n)
@@ -156,7 +142,7 @@ bool agents_handoff_follow(struct agents_part *p, struct agent_result *out, stru
                               "The agent " STR_FMT " has passed this conversation on to you. Its "
                               "reason: " STR_FMT "\nGo on with it: the user reads your answer.",
                               STR_ARG(p->agent->name),
-                              STR_ARG(handoff_reason(out->finish, p->arena)));
+                              STR_ARG(json_copy_member(out->finish, "reason", p->arena)));
     if (!agents_part_run(&next, &result, e))
         return false;
     handoff_take_result(out, &result);

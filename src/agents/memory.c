@@ -111,8 +111,7 @@ static bool memory_put(struct agents_job *j, str input, str answer, struct arena
     buf_init(&metadata, 65536);
     json_out_init(&o, &values);
     json_out_object(&o);
-    json_out_key(&o, STR(CHANNEL));
-    json_out_array(&o);
+    json_member_array(&o, CHANNEL);
     memory_write_message(&o, "user", input);
     memory_write_message(&o, "assistant", answer);
     json_out_end(&o);

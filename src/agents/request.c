@@ -33,8 +33,7 @@ void agents_request_write(const struct agents_request *q, struct buf *out)
     for (size_t i = 0; i < COUNT_OF(request_texts); i++)
         if (request_text_at(&copy, i)->n)
             json_member_str(&o, request_texts[i].name, *request_text_at(&copy, i));
-    json_out_key(&o, STR("workflow"));
-    json_out_bool(&o, q->workflow);
+    json_member_bool(&o, "workflow", q->workflow);
     json_out_end(&o);
 }
 

@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "agents/runner_state.h"
+#include "base/json_get.h"
 
 static bool saved_open_tools(struct agents_part *p, str listed, struct err *e)
 {
@@ -133,8 +134,7 @@ static void saved_write_definition(const struct agents_part *p, struct json_out 
     saved_write_guard(o, "guard_output", &p->guard_output);
     json_member_i64(o, "steps", p->limits.iterations);
     json_member_i64(o, "tokens", p->limits.tokens);
-    json_out_key(o, STR("usd"));
-    json_out_double(o, p->limits.cost_usd);
+    json_member_double(o, "usd", p->limits.cost_usd);
     json_member_i64(o, "time_ms", (int64_t)p->limits.time_ms);
     json_out_end(o);
 }
@@ -174,14 +174,6 @@ static bool saved_write(struct agents_part *p, struct err *e)
 }
 
 /* ---- and back ---- */
-
-static str saved_member(const struct json *doc, const struct json_node *v, const char *key,
-                        struct arena *a)
-{
-    str s;
-
-    return json_text(doc, json_find(doc, v, str_c(key)), a, &s) ? arena_dup(a, s) : STR("");
-}
 
 static int64_t saved_number(const struct json *doc, const struct json_node *v, const char *key)
 {
@@ -227,8 +219,8 @@ static void saved_read_guard(struct agents_part *p, const struct json *doc,
                              const struct json_node *v, struct agents_guard *out)
 {
     *out = (struct agents_guard){(enum config_guard_kind)saved_number(doc, v, "kind"),
-                                 saved_member(doc, v, "name", p->arena),
-                                 saved_member(doc, v, "url", p->arena)};
+                                 json_copy_text(doc, v, "name", p->arena),
+                                 json_copy_text(doc, v, "url", p->arena)};
 }
 
 static void saved_read_handoffs(struct agents_part *p, const struct json *doc,
@@ -237,8 +229,9 @@ static void saved_read_handoffs(struct agents_part *p, const struct json *doc,
     p->handoff_count = 0;
     p->handoffs = arena_zero(p->arena, json_count(doc, list) + 1, sizeof *p->handoffs);
     JSON_FOREACH(v, doc, list)
-        p->handoffs[p->handoff_count++] = (struct agents_handoff){
-            saved_member(doc, v, "name", p->arena), saved_member(doc, v, "description", p->arena)};
+        p->handoffs[p->handoff_count++] =
+            (struct agents_handoff){json_copy_text(doc, v, "name", p->arena),
+                                    json_copy_text(doc, v, "description", p->arena)};
 }
 
 static bool saved_read_definition(struct agents_part *p, const struct json *doc, struct err *e)
@@ -251,11 +244,11 @@ static bool saved_read_definition(struct agents_part *p, const struct json *doc,
         return true;
     *d = *p->agent;
     p->agent = d;
-    strategy = saved_member(doc, v, "strategy", p->arena);
+    strategy = json_copy_text(doc, v, "strategy", p->arena);
     for (int i = CONFIG_NATIVE; i <= CONFIG_CLASSIC; i++)
         if (str_eq(strategy, str_c(agents_strategy_name((enum config_strategy)i))))
             d->strategy = (enum config_strategy)i;
-    d->output = saved_member(doc, v, "output", p->arena);
+    d->output = json_copy_text(doc, v, "output", p->arena);
     saved_read_handoffs(p, doc, json_find(doc, v, STR("handoff")));
     saved_read_guard(p, doc, json_find(doc, v, STR("guard_input")), &p->guard_input);
     saved_read_guard(p, doc, json_find(doc, v, STR("guard_output")), &p->guard_output);
@@ -280,13 +273,13 @@ static bool saved_read(struct agents_part *p, str note, struct err *e)
     ok = json_parse(&doc, note, e);
     if (ok) {
         root = json_root(&doc);
-        p->model = saved_member(&doc, root, "model", p->arena);
-        p->level = saved_member(&doc, root, "level", p->arena);
-        p->system = saved_member(&doc, root, "system", p->arena);
-        p->messages = saved_member(&doc, root, "messages", p->arena);
-        p->input = saved_member(&doc, root, "input", p->arena);
+        p->model = json_copy_text(&doc, root, "model", p->arena);
+        p->level = json_copy_text(&doc, root, "level", p->arena);
+        p->system = json_copy_text(&doc, root, "system", p->arena);
+        p->messages = json_copy_text(&doc, root, "messages", p->arena);
+        p->input = json_copy_text(&doc, root, "input", p->arena);
         ok = saved_read_definition(p, &doc, e) &&
-             saved_open_tools(p, saved_member(&doc, root, "listed", p->arena), e);
+             saved_open_tools(p, json_copy_text(&doc, root, "listed", p->arena), e);
     }
     json_release(&doc);
     return ok;

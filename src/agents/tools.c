@@ -51,8 +51,7 @@ static void agents_list_row(struct json_out *o, str name, str description, str s
     json_out_object(o);
     json_member_str(o, "name", name);
     json_member_str(o, "description", description);
-    json_out_key(o, STR("schema"));
-    json_out_raw(o, schema.n ? schema : STR("{\"type\":\"object\"}"));
+    json_member_raw(o, "schema", schema.n ? schema : STR("{\"type\":\"object\"}"));
     json_member_bool(o, "read_only", read_only);
     json_member_bool(o, "idempotent", idempotent);
     json_out_end(o);
@@ -71,16 +70,6 @@ static void agents_list_http(const struct config_tools *t, struct json_out *o)
     json_out_end(o);
 }
 
-static void agents_mask_error(const struct agents_open *p, struct err *e)
-{
-    struct buf masked;
-
-    buf_init(&masked, 65536);
-    if (p->o->mask && mask_text(p->o->mask, str_c(e->text), &masked, NULL))
-        err_set(e, e->code, STR_FMT, STR_ARG(buf_str(&masked)));
-    buf_release(&masked);
-}
-
 static void agents_list_server(struct agents_open *p, size_t source, struct json_out *o)
 {
     const struct config_tools *t = agents_source(p, source);
@@ -95,7 +84,7 @@ static void agents_list_server(struct agents_open *p, size_t source, struct json
     if (client && mcp_toolset_list(client, timeout_ms, &list, &e)) {
         json_out_raw(o, buf_str(&list));
     } else {
-        agents_mask_error(p, &e);
+        mcp_mask_error(p->o->mask, &e);
         log_warn("an MCP server cannot be used", LOG_STR("server", t->name), LOG_ERR(&e));
         json_out_str(o, str_c(e.text)); /* instead of the list: the error */
     }
@@ -194,7 +183,7 @@ static const char *const *agents_listed_names(struct agents_open *p, const struc
     size_t n = 0;
     str name;
 
-    for (const struct json_node *v = json_first(doc, list); v; v = json_next(doc, list, v))
+    JSON_FOREACH(v, doc, list)
         if (json_text(doc, json_find(doc, v, STR("name")), &p->arena, &name))
             have[n++] = arena_dup(&p->arena, name).p;
     return have;
@@ -282,7 +271,7 @@ static bool agents_add_source(struct agents_open *p, size_t source, const struct
     }
     if (t->kind == CONFIG_TOOLS_MCP)
         return !list || agents_add_server(p, source, doc, list, e);
-    for (const struct json_node *v = json_first(doc, list); v; v = json_next(doc, list, v))
+    JSON_FOREACH(v, doc, list)
         if (!agents_add_request(p, source, doc, v, e))
             return false;
     return true;

@@ -117,8 +117,7 @@ static void copy_member(struct json_out *o, const struct json *doc, const struct
     if (!m || m->kind == JSON_NULL || json_is(doc, m, STR("")) ||
         (m->kind >= JSON_ARRAY && m->span == 1))
         return;
-    json_out_key(o, str_c(key));
-    json_out_raw(o, json_raw(doc, m));
+    json_member_raw(o, key, json_raw(doc, m));
 }
 
 static void write_data(struct eval_loading *l, const struct json *request, const struct json *issue)
@@ -132,13 +131,10 @@ static void write_data(struct eval_loading *l, const struct json *request, const
     json_out_object(&o);
     for (size_t i = 0; i < COUNT_OF(keys); i++)
         copy_member(&o, request, json_root(request), keys[i]);
-    if (json_root(issue) && json_root(issue)->span > 1) {
-        json_out_key(&o, STR("issue"));
-        json_out_raw(&o, issue->src);
-    }
-    if (l->question.n) {
+    if (json_root(issue) && json_root(issue)->span > 1)
+        json_member_raw(&o, "issue", issue->src);
+    if (l->question.n)
         json_member_str(&o, "question", l->question);
-    }
     json_out_end(&o);
     l->out->alert.data = arena_dup(l->arena, buf_str(&out));
     buf_release(&out);
@@ -287,11 +283,11 @@ static void add_instructions(struct eval_loading *l, struct buf *out)
     json_init(&doc);
     if (eval_alert_read_json(l, "resource_instructions.json", &doc)) {
         list = json_find(&doc, json_root(&doc), STR("instructions"));
-        for (const struct json_node *v = json_first(&doc, list); v; v = json_next(&doc, list, v))
+        JSON_FOREACH(v, &doc, list)
             if (json_text(&doc, v, l->arena, &text))
                 buf_printf(out, "- " STR_FMT "\n", STR_ARG(text));
         list = json_find(&doc, json_root(&doc), STR("documents"));
-        for (const struct json_node *v = json_first(&doc, list); v; v = json_next(&doc, list, v)) {
+        JSON_FOREACH(v, &doc, list) {
             str url = eval_alert_text_at(l, &doc, v, "url");
 
             if (url.n)

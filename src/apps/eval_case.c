@@ -90,7 +90,7 @@ static void add_texts(struct arena *a, const struct json *doc, const struct json
         eval_case_add_text(a, doc, v, list);
         return;
     }
-    for (const struct json_node *x = json_first(doc, v); x; x = json_next(doc, v, x))
+    JSON_FOREACH(x, doc, v)
         eval_case_add_text(a, doc, x, list);
 }
 
@@ -144,8 +144,7 @@ static void eval_case_read_expected(struct eval_loading *l, const struct json *d
 
     add_texts(l->arena, doc, json_find(doc, root, STR("expected_output")), facts);
     if (sections && sections->kind == JSON_OBJECT)
-        for (const struct json_node *k = json_first(doc, sections); k;
-             k = json_next(doc, sections, k))
+        JSON_FOREACH(k, doc, sections)
             add_texts(l->arena, doc, json_value(k), facts);
     add_texts(l->arena, doc, json_find(doc, root, STR("expected_tools")), &tools);
     c->tools = tools.at;

@@ -21,12 +21,6 @@ static const char *end_name(enum incident_end end)
 
 /* ---- JSON ---- */
 
-static void eval_report_decimal(struct json_out *o, const char *key, double d)
-{
-    json_out_key(o, str_c(key));
-    json_out_double(o, d);
-}
-
 static void write_facts(struct json_out *o, const struct eval_result *r)
 {
     json_member_array(o, "facts");
@@ -34,7 +28,7 @@ static void write_facts(struct json_out *o, const struct eval_result *r)
         json_out_object(o);
         json_member_str(o, "fact", r->of->expected.facts.at[i]);
         json_member_bool(o, "met", r->analysis.facts[i].met);
-        eval_report_decimal(o, "share", r->analysis.facts[i].share);
+        json_member_double(o, "share", r->analysis.facts[i].share);
         json_member_str(o, "missing", r->analysis.facts[i].missing);
         json_out_end(o);
     }
@@ -66,8 +60,8 @@ static void eval_report_write_result(struct json_out *o, const struct eval_resul
     json_member_str(o, "case", r->of->name);
     json_member_str(o, "alert_type", r->of->alert.alert_type);
     json_member_str(o, "reasoning", str_c(switch_name(r->reasoning)));
-    eval_report_decimal(o, "score", r->score);
-    eval_report_decimal(o, "weight", r->of->weight);
+    json_member_double(o, "score", r->score);
+    json_member_double(o, "weight", r->of->weight);
     json_member_str(o, "scored_by", str_c(eval_scored_by(r->of)));
     json_member_str(o, "verdict", str_c(score_verdict_name(r->analysis.verdict)));
     json_member_str(o, "missing", r->analysis.missing);
@@ -75,8 +69,7 @@ static void eval_report_write_result(struct json_out *o, const struct eval_resul
     eval_report_write_tools(o, r);
     json_member_str(o, "status", str_c(end_name(r->report.end)));
     json_member_str(o, "error", r->report.error);
-    json_out_key(o, STR("tags"));
-    json_out_raw(o, r->tags);
+    json_member_raw(o, "tags", r->tags);
     json_member_i64(o, "model_calls", r->report.model_calls);
     json_member_i64(o, "tool_calls", r->report.tool_calls);
     json_member_i64(o, "input_tokens", r->report.input_tokens);
@@ -91,10 +84,9 @@ static void eval_report_write_result(struct json_out *o, const struct eval_resul
 
 static void write_total(struct json_out *o, const char *key, const struct eval_total *t)
 {
-    json_out_key(o, str_c(key));
-    json_out_object(o);
+    json_member_object(o, key);
     json_member_i64(o, "cases", (int64_t)t->cases);
-    eval_report_decimal(o, "score", t->score);
+    json_member_double(o, "score", t->score);
     json_member_i64(o, "facts", (int64_t)t->facts);
     json_member_i64(o, "facts_met", (int64_t)t->facts_met);
     json_member_i64(o, "model_calls", t->model_calls);

@@ -41,7 +41,7 @@ static bool check_components(const struct json *doc, struct arena *a, struct err
                        "a version is a JSON object of 1 to %d texts, such as {\"system_prompt\": "
                        "\"...\"}",
                        PROMPT_COMPONENTS_MAX);
-    for (const struct json_node *k = json_first(doc, root); k; k = json_next(doc, root, k)) {
+    JSON_FOREACH(k, doc, root) {
         if (!json_text(doc, k, a, &key) ||
             !app_prompt_is_word(key, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_.-"))
             return err_set(e, ERR_INPUT, "a component's name has letters, digits, _ . and -");
@@ -112,10 +112,8 @@ void prompt_built_in(const struct prompt_built_in *b, struct arena *a, struct pr
     buf_init(&json, 8 * PROMPT_SIZE_MAX);
     json_out_init(&o, &json);
     json_out_object(&o);
-    for (size_t i = 0; i < b->count; i++) {
-        json_out_key(&o, str_c(b->parts[i].name));
-        json_out_str(&o, str_c(b->parts[i].text));
-    }
+    for (size_t i = 0; i < b->count; i++)
+        json_member_str(&o, b->parts[i].name, str_c(b->parts[i].text));
     json_out_end(&o);
     if (!prompt_settle(out->name, buf_str(&json), a, &out->components, &out->id, &e))
         base_die("the prompt %s: %s", b->name, e.text);
@@ -144,15 +142,6 @@ str prompt_text(const struct prompt *p, const struct prompt_built_in *b, const c
     return text;
 }
 
-static void app_prompt_member(struct json_out *o, const char *key, str text)
-{
-    json_out_key(o, str_c(key));
-    if (text.n)
-        json_out_str(o, text);
-    else
-        json_out_null(o);
-}
-
 static void member_time(struct json_out *o, const char *key, int64_t us)
 {
     json_out_key(o, str_c(key));
@@ -165,23 +154,20 @@ static void member_time(struct json_out *o, const char *key, int64_t us)
 void prompt_write(const struct prompt *p, bool components, struct json_out *o)
 {
     json_out_object(o);
-    app_prompt_member(o, "id", p->id);
-    app_prompt_member(o, "name", p->name);
-    app_prompt_member(o, "state", str_c(prompt_state_name(p->state)));
+    json_member_str_or_null(o, "id", p->id);
+    json_member_str_or_null(o, "name", p->name);
+    json_member_str_or_null(o, "state", str_c(prompt_state_name(p->state)));
     json_member_bool(o, "built_in", p->built_in);
-    if (components) {
-        json_out_key(o, STR("components"));
-        json_out_raw(o, p->components);
-    }
-    app_prompt_member(o, "parent", p->parent);
-    app_prompt_member(o, "run_id", p->run_id);
-    json_out_key(o, STR("scores"));
-    json_out_raw(o, p->scores.n ? p->scores : STR("null"));
+    if (components)
+        json_member_raw(o, "components", p->components);
+    json_member_str_or_null(o, "parent", p->parent);
+    json_member_str_or_null(o, "run_id", p->run_id);
+    json_member_raw(o, "scores", p->scores.n ? p->scores : STR("null"));
     member_time(o, "created_us", p->created_us);
-    app_prompt_member(o, "created_by", p->created_by);
+    json_member_str_or_null(o, "created_by", p->created_by);
     member_time(o, "approved_us", p->approved_us);
-    app_prompt_member(o, "approved_by", p->approved_by);
+    json_member_str_or_null(o, "approved_by", p->approved_by);
     member_time(o, "moved_us", p->moved_us);
-    app_prompt_member(o, "moved_by", p->moved_by);
+    json_member_str_or_null(o, "moved_by", p->moved_by);
     json_out_end(o);
 }

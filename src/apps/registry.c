@@ -9,9 +9,9 @@
 
 #include <pthread.h>
 
+#include "agent/column.h"
 #include "base/log.h"
 #include "base/map.h"
-#include "store/db.h"
 
 #define CACHE_MAX 256
 #define SCORES_MAX ((size_t)1 << 20)
@@ -97,11 +97,6 @@ struct rows {
     size_t n, cap;
 };
 
-static str app_registry_text_of(struct arena *a, const struct db_value *v)
-{
-    return v->type == DB_TEXT ? arena_dup(a, v->s) : STR("");
-}
-
 static enum prompt_state state_of(str name)
 {
     for (enum prompt_state i = PROMPT_DRAFT; i < PROMPT_RETIRED; i++)
@@ -115,28 +110,20 @@ static bool app_registry_on_row(void *ctx, const struct db_value *c, size_t n)
     struct rows *r = ctx;
 
     assert(n == 13);
-    if (r->n == r->cap) {
-        struct prompt *grown;
-
-        r->cap = r->cap ? 2 * r->cap : 4;
-        grown = arena_zero(r->arena, r->cap, sizeof *grown);
-        if (r->n)
-            memcpy(grown, r->list, r->n * sizeof *grown);
-        r->list = grown;
-    }
-    r->list[r->n++] = (struct prompt){.id = app_registry_text_of(r->arena, &c[0]),
-                                      .name = app_registry_text_of(r->arena, &c[1]),
-                                      .components = app_registry_text_of(r->arena, &c[2]),
+    r->list = arena_grow(r->arena, r->list, r->n, &r->cap, sizeof *r->list);
+    r->list[r->n++] = (struct prompt){.id = column_text(r->arena, &c[0]),
+                                      .name = column_text(r->arena, &c[1]),
+                                      .components = column_text(r->arena, &c[2]),
                                       .state = state_of(c[3].s),
-                                      .parent = app_registry_text_of(r->arena, &c[4]),
-                                      .run_id = app_registry_text_of(r->arena, &c[5]),
-                                      .scores = app_registry_text_of(r->arena, &c[6]),
+                                      .parent = column_text(r->arena, &c[4]),
+                                      .run_id = column_text(r->arena, &c[5]),
+                                      .scores = column_text(r->arena, &c[6]),
                                       .created_us = c[7].i,
-                                      .created_by = app_registry_text_of(r->arena, &c[8]),
+                                      .created_by = column_text(r->arena, &c[8]),
                                       .approved_us = c[9].type == DB_INT ? c[9].i : 0,
-                                      .approved_by = app_registry_text_of(r->arena, &c[10]),
+                                      .approved_by = column_text(r->arena, &c[10]),
                                       .moved_us = c[11].i,
-                                      .moved_by = app_registry_text_of(r->arena, &c[12])};
+                                      .moved_by = column_text(r->arena, &c[12])};
     return r->n < PROMPT_LIST_MAX;
 }
 
@@ -323,11 +310,6 @@ static void app_registry_forget(struct registry *r)
     pthread_mutex_unlock(&r->read_lock);
 }
 
-static struct db_value app_registry_text_or_null(str s)
-{
-    return s.n ? db_text(s) : db_null();
-}
-
 static bool check_rest(const struct prompt_new *p, struct err *e)
 {
     struct json doc;
@@ -354,11 +336,11 @@ static bool app_registry_put_row(struct registry *r, const struct prompt_new *p,
     struct db_value args[] = {db_text(id),
                               db_text(p->name),
                               db_text(components),
-                              app_registry_text_or_null(p->parent),
-                              app_registry_text_or_null(p->run_id),
-                              app_registry_text_or_null(p->scores),
+                              column_text_or_null(p->parent),
+                              column_text_or_null(p->run_id),
+                              column_text_or_null(p->scores),
                               db_int(now),
-                              app_registry_text_or_null(p->who)};
+                              column_text_or_null(p->who)};
     struct prompt there;
     struct arena a;
     bool ok;
@@ -426,8 +408,8 @@ static bool set_state(struct registry *r, const struct prompt *p, enum prompt_st
                               db_text(str_c(prompt_state_name(to))),
                               db_text(str_c(prompt_state_name(p->state))),
                               db_int(now),
-                              app_registry_text_or_null(who)};
-    struct db_value others[] = {db_text(p->name), db_int(now), app_registry_text_or_null(who)};
+                              column_text_or_null(who)};
+    struct db_value others[] = {db_text(p->name), db_int(now), column_text_or_null(who)};
 
     if (to == PROMPT_ACTIVE &&
         !db_run(r->writer,

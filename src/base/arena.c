@@ -8,6 +8,7 @@
 #define ARENA_BLOCK_MIN (1024 - sizeof(struct arena_block))
 
 #define UNIT _Alignof(max_align_t)
+#define LIST_FIRST 8 /* elements of a list that begins to grow */
 
 struct arena_block {
     struct arena_block *older;
@@ -108,6 +109,19 @@ void *arena_zero(struct arena *a, size_t n, size_t size)
     p = arena_alloc(a, n * size);
     memset(p, 0, n * size);
     return p;
+}
+
+void *arena_grow(struct arena *a, void *list, size_t n, size_t *max, size_t size)
+{
+    void *grown;
+
+    if (n < *max)
+        return list;
+    *max = *max ? 2 * *max : LIST_FIRST;
+    grown = arena_zero(a, *max, size);
+    if (n)
+        memcpy(grown, list, n * size);
+    return grown;
 }
 
 str arena_dup(struct arena *a, str s)

@@ -54,6 +54,10 @@ static inline void *arena_alloc(struct arena *a, size_t size)
 /* The same for n elements of a size, zeroed. */
 void *arena_zero(struct arena *a, size_t n, size_t size) MUST_USE;
 
+/* Makes room for one more element, zeroed, in a list of n elements that has room for *max. Returns
+ * the list, or a larger copy and its *max. An empty list is NULL, its *max 0. */
+void *arena_grow(struct arena *a, void *list, size_t n, size_t *max, size_t size) MUST_USE;
+
 /* A copy of s, followed by a NUL that its size does not count. */
 str arena_dup(struct arena *a, str s);
 /* The concatenation of the three, followed by a NUL. */

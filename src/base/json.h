@@ -214,7 +214,11 @@ void json_out_null(struct json_out *o);
 void json_out_raw(struct json_out *o, str json); /* JSON text, written unchanged */
 /* A key and its value. */
 void json_member_str(struct json_out *o, const char *name, str text);
+void json_member_str_or_null(struct json_out *o, const char *name, str text); /* "": null */
 void json_member_i64(struct json_out *o, const char *name, int64_t n);
+void json_member_u64(struct json_out *o, const char *name, uint64_t n);
+void json_member_double(struct json_out *o, const char *name, double v);
+void json_member_raw(struct json_out *o, const char *name, str json);
 void json_member_bool(struct json_out *o, const char *name, bool v);
 void json_member_null(struct json_out *o, const char *name);
 void json_member_object(struct json_out *o, const char *name); /* the caller must end it */

@@ -28,6 +28,17 @@ static inline str json_get_text(const struct json *doc, const struct json_node *
     return m && json_text(doc, m, a, &text) ? text : STR("");
 }
 
+/* The same as a copy in the arena, which outlives the source. */
+static inline str json_copy_text(const struct json *doc, const struct json_node *v, const char *key,
+                                 struct arena *a)
+{
+    return arena_dup(a, json_get_text(doc, v, key, a));
+}
+
+/* The text of a member of an object, given as JSON text; "" also if it is not JSON. A copy in the
+ * arena. */
+str json_copy_member(str json, const char *key, struct arena *a);
+
 /* A count of a reply, in any form that hosts write: 12, 12.0, 12.7 (its whole part) or "12". -1 if
  * absent. */
 int64_t json_to_count(const struct json *doc, const struct json_node *v);

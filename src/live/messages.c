@@ -4,16 +4,6 @@
  */
 #include "live/messages.h"
 
-/* Writes null for an empty text. */
-static void hub_words_text_or_null(struct json_out *o, const char *name, str text)
-{
-    json_out_key(o, str_c(name));
-    if (text.n)
-        json_out_str(o, text);
-    else
-        json_out_null(o);
-}
-
 static void hub_words_count_or_null(struct json_out *o, const char *name, int64_t n)
 {
     json_out_key(o, str_c(name));
@@ -96,9 +86,9 @@ void hub_send_started(struct hub *h, const struct hub_channel *to, const struct 
     hub_words_add_ids(&o, c);
     json_member_str(&o, "model", c->b.model);
     json_member_str(&o, "provider", c->b.provider);
-    hub_words_text_or_null(&o, "level", c->b.level);
+    json_member_str_or_null(&o, "level", c->b.level);
     hub_words_count_or_null(&o, "cap_tokens", c->b.cap);
-    hub_words_text_or_null(&o, "key_name", c->b.key);
+    json_member_str_or_null(&o, "key_name", c->b.key);
     json_member_str(&o, "asked", c->b.asked);
     json_member_bool(&o, "stream", c->b.stream);
     if (to->kind == HUB_RELAY) {
@@ -169,26 +159,26 @@ void hub_send_end(struct hub *h, const struct hub_channel *to, const struct hub_
     hub_words_begin(h, &o, to, "llm_interaction");
     hub_words_add_ids(&o, c);
     json_member_str(&o, "step_description", e->step);
-    hub_words_text_or_null(&o, "stage", e->stage);
-    hub_words_text_or_null(&o, "agent", e->agent);
+    json_member_str_or_null(&o, "stage", e->stage);
+    json_member_str_or_null(&o, "agent", e->agent);
     json_member_str(&o, "model_used", e->model);
     json_member_str(&o, "provider", e->provider);
     json_member_bool(&o, "success", e->success);
     hub_words_count_or_null(&o, "duration_ms", e->duration_ms);
     json_member_bool(&o, "has_tools", e->has_tools);
-    hub_words_text_or_null(&o, "error_message", e->error_message);
+    json_member_str_or_null(&o, "error_message", e->error_message);
     json_member_str(&o, "status", e->success ? STR("completed") : STR("failed"));
     hub_words_count_or_null(&o, "http_status", e->status);
-    hub_words_text_or_null(&o, "stop", e->stop);
+    json_member_str_or_null(&o, "stop", e->stop);
     json_member_bool(&o, "has_reasoning", e->has_reasoning);
     json_member_str(&o, "reasoning_state", e->reasoning_state);
     hub_words_count_or_null(&o, "reasoning_tokens", e->reasoning_tokens);
     hub_words_count_or_null(&o, "cap_tokens", c->b.cap);
     hub_words_count_or_null(&o, "thinking_ms", e->thinking_ms);
     json_member_bool(&o, "cut", e->cut);
-    hub_words_text_or_null(&o, "level", c->b.level);
-    hub_words_text_or_null(&o, "key_name", c->b.key);
-    hub_words_text_or_null(&o, "decision", decision ? e->decision : STR(""));
+    json_member_str_or_null(&o, "level", c->b.level);
+    json_member_str_or_null(&o, "key_name", c->b.key);
+    json_member_str_or_null(&o, "decision", decision ? e->decision : STR(""));
     hub_words_tokens(&o, e);
     if (to->kind == HUB_RELAY)
         json_member_bool(&o, "decision_thought", e->decision_thought);
@@ -207,13 +197,13 @@ void hub_send_session(struct hub *h, const struct hub_channel *to, const struct 
     hub_words_begin(h, &o, to, "session_status_change");
     json_member_str(&o, "session_id", s->id);
     json_member_str(&o, "status", s->status);
-    hub_words_text_or_null(&o, "agent_type", s->agent_type);
-    hub_words_text_or_null(&o, "alert_type", s->alert_type);
-    hub_words_text_or_null(&o, "model", model);
-    hub_words_text_or_null(&o, "key_name", s->key);
+    json_member_str_or_null(&o, "agent_type", s->agent_type);
+    json_member_str_or_null(&o, "alert_type", s->alert_type);
+    json_member_str_or_null(&o, "model", model);
+    json_member_str_or_null(&o, "key_name", s->key);
     hub_words_count_or_null(&o, "started_at_us", s->started_us);
     hub_words_count_or_null(&o, "completed_at_us", s->completed_us);
-    hub_words_text_or_null(&o, "error_message", s->error_message);
+    json_member_str_or_null(&o, "error_message", s->error_message);
     hub_words_end(h, &o);
 }
 

@@ -10,15 +10,6 @@
 
 #define STRICT_MEMBERS_MAX 1000
 
-void json_write_text_or_null(struct json_out *o, const char *key, str text)
-{
-    json_out_key(o, str_c(key));
-    if (text.n)
-        json_out_str(o, text);
-    else
-        json_out_null(o);
-}
-
 void json_write_text(struct json_out *o, const char *key, str text)
 {
     if (text.n)

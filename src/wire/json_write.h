@@ -6,8 +6,6 @@
 
 #include "chat/chat.h"
 
-/* A key and a text; null if the text is empty. */
-void json_write_text_or_null(struct json_out *o, const char *key, str text);
 /* A key and a text; nothing if the text is empty. */
 void json_write_text(struct json_out *o, const char *key, str text);
 /* A key and a value that is already JSON; nothing if it is empty. */

@@ -8,42 +8,44 @@
 #define EVENTS_RETRY_MS 1000
 #define RUNS_MAX 100 /* in one answer */
 
+/* False after answering that runs are not on record. */
+static bool has_record(const struct agents_app *app, struct app_reply *r)
+{
+    if (!app->host.log)
+        app_fail(r, 503, "history_disabled", "nothing is on record, runs neither");
+    return app->host.log != NULL;
+}
+
 /* ---- definitions ---- */
 
-void agents_route_list(void *app, const struct app_request *q, struct app_reply *r)
+static void list_definitions(struct agents_app *app, bool workflows, struct app_reply *r)
 {
-    struct setup *s = gateway_setup(((struct agents_app *)app)->host.gateway);
+    struct setup *s = gateway_setup(app->host.gateway);
     const struct config_agents *c = s->config->agents;
     struct json_out o;
 
-    (void)q;
     json_out_init(&o, &r->body);
     json_out_object(&o);
-    json_out_key(&o, STR("agents"));
-    json_out_array(&o);
-    for (size_t i = 0; i < c->agent_count; i++)
+    json_member_array(&o, workflows ? "workflows" : "agents");
+    for (size_t i = 0; !workflows && i < c->agent_count; i++)
         agents_write_definition(s->config, &c->agents[i], &o);
+    for (size_t i = 0; workflows && i < c->workflow_count; i++)
+        agents_write_workflow(s->config, &c->workflows[i], &o);
     json_out_end(&o);
     json_out_end(&o);
     setup_release(s);
 }
 
+void agents_route_list(void *app, const struct app_request *q, struct app_reply *r)
+{
+    (void)q;
+    list_definitions(app, false, r);
+}
+
 void agents_route_workflows(void *app, const struct app_request *q, struct app_reply *r)
 {
-    struct setup *s = gateway_setup(((struct agents_app *)app)->host.gateway);
-    const struct config_agents *c = s->config->agents;
-    struct json_out o;
-
     (void)q;
-    json_out_init(&o, &r->body);
-    json_out_object(&o);
-    json_out_key(&o, STR("workflows"));
-    json_out_array(&o);
-    for (size_t i = 0; i < c->workflow_count; i++)
-        agents_write_workflow(s->config, &c->workflows[i], &o);
-    json_out_end(&o);
-    json_out_end(&o);
-    setup_release(s);
+    list_definitions(app, true, r);
 }
 
 void agents_route_show(void *app, const struct app_request *q, struct app_reply *r)
@@ -126,10 +128,8 @@ void agents_route_events(void *app, const struct app_request *q, struct app_repl
     struct err e;
     bool ok;
 
-    if (!x->host.log) {
-        app_fail(r, 503, "history_disabled", "nothing is on record, runs neither");
+    if (!has_record(x, r))
         return;
-    }
     buf_init(&seen, APP_BODY_MAX);
     ok = agents_write_run(x->host.log, q->parts[0], &who, &seen, &e);
     buf_release(&seen);
@@ -275,10 +275,8 @@ static void list_runs(struct agents_app *app, const struct app_request *q, bool 
     uint64_t n = RUNS_MAX, from = 0;
     struct err e;
 
-    if (!app->host.log) {
-        app_fail(r, 503, "history_disabled", "nothing is on record, runs neither");
+    if (!has_record(app, r))
         return;
-    }
     if ((limit.n && (!str_u64(limit, &n) || n < 1 || n > RUNS_MAX)) ||
         (offset.n && (!str_u64(offset, &from) || from > AGENT_LIST_MAX))) {
         app_fail(r,
@@ -309,10 +307,8 @@ void agents_route_result(void *app, const struct app_request *q, struct app_repl
 {
     struct agents_app *x = app;
 
-    if (x->host.log)
+    if (has_record(x, r))
         answer_run(x, q, q->parts[0], r);
-    else
-        app_fail(r, 503, "history_disabled", "nothing is on record, runs neither");
 }
 
 void agents_route_run(void *app, const struct app_request *q, struct app_reply *r)
@@ -390,10 +386,8 @@ void agents_route_tool_results(void *app, const struct app_request *q, struct ap
     struct err e;
     bool ok;
 
-    if (!x->host.log) {
-        app_fail(r, 503, "history_disabled", "nothing is on record, runs neither");
+    if (!has_record(x, r))
         return;
-    }
     json_init(&doc);
     if (!app_json(q, &doc, r)) {
         json_release(&doc);

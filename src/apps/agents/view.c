@@ -41,15 +41,10 @@ static void run_write_result(const struct agent_row *row, bool brief, struct jso
                        brief);
     v = json_find(&doc, root, STR("finish"));
     if (!brief) {
-        json_out_key(o, STR("output"));
-        if (v)
-            json_out_raw(o, json_raw(&doc, v));
-        else
-            json_out_null(o);
+        json_member_raw(o, "output", v ? json_raw(&doc, v) : STR("null"));
     }
     tokens = json_find(&doc, root, STR("tokens"));
-    json_out_key(o, STR("usage"));
-    json_out_object(o);
+    json_member_object(o, "usage");
     for (size_t i = 0; i < 3; i++) {
         static const char *const names[][2] = {{"input", "input_tokens"},
                                                {"output", "output_tokens"},
@@ -110,15 +105,9 @@ static bool run_write(struct agent_log *log, const struct agent_row *row, struct
     json_out_key(o, STR("pending"));
     run_json_pending(log, agents_view_run_waiting(row, parts.at, parts.n), form.thoughts, o, a);
     json_member_str(o, "session_id", row->session_id);
-    json_out_key(o, STR("thread"));
-    if (q.thread.n)
-        json_out_str(o, q.thread);
-    else
-        json_out_null(o);
-    if (!form.brief) {
-        json_out_key(o, STR("metadata"));
-        json_out_raw(o, q.metadata.n ? q.metadata : STR("{}"));
-    }
+    json_member_str_or_null(o, "thread", q.thread);
+    if (!form.brief)
+        json_member_raw(o, "metadata", q.metadata.n ? q.metadata : STR("{}"));
     json_member_i64(o, "created_at_us", row->created_us);
     json_member_i64(o, "updated_at_us", row->updated_us);
     json_out_end(o);
@@ -176,8 +165,7 @@ bool agents_write_runs(struct agent_log *log, const struct agents_run_query *q,
     arena_init(&a, ARENA_MAX);
     json_out_init(&o, out);
     json_out_object(&o);
-    json_out_key(&o, STR("runs"));
-    json_out_array(&o);
+    json_member_array(&o, "runs");
     for (; ok && n == ROWS_AT_ONCE && found < last && f.offset < AGENT_LIST_MAX; f.offset += n) {
         arena_reset(&a);
         ok = agent_log_list(log, &f, &a, &rows, &n, e);
@@ -242,26 +230,18 @@ void agents_write_definition(const struct config *c, const struct config_agent *
     refs_write(c, d->tools, d->tool_count, o);
     json_out_key(o, STR("approve"));
     refs_write(c, d->approve, d->approve_count, o);
-    json_out_key(o, STR("handoff"));
-    json_out_array(o);
+    json_member_array(o, "handoff");
     for (size_t i = 0; i < d->handoff_count; i++)
         json_out_str(o, c->agents->agents[d->handoff[i]].name);
     json_out_end(o);
-    json_out_key(o, STR("output"));
-    if (d->output.n)
-        json_out_raw(o, d->output);
-    else
-        json_out_null(o);
-    json_out_key(o, STR("limits"));
-    json_out_object(o);
+    json_member_raw(o, "output", d->output.n ? d->output : STR("null"));
+    json_member_object(o, "limits");
     json_member_i64(o, "steps", d->limits.steps);
     json_member_i64(o, "tokens", d->limits.tokens);
-    json_out_key(o, STR("usd"));
-    json_out_double(o, d->limits.usd);
+    json_member_double(o, "usd", d->limits.usd);
     json_member_i64(o, "time_ms", (int64_t)d->limits.time_ms);
     json_out_end(o);
-    json_out_key(o, STR("guard"));
-    json_out_object(o);
+    json_member_object(o, "guard");
     guard_write(c, "input", &d->guard_input, o);
     guard_write(c, "output", &d->guard_output, o);
     json_out_end(o);
@@ -273,19 +253,16 @@ void agents_write_workflow(const struct config *c, const struct config_workflow 
 {
     json_out_object(o);
     json_member_str(o, "name", w->name);
-    json_out_key(o, STR("stages"));
-    json_out_array(o);
+    json_member_array(o, "stages");
     for (size_t i = 0; i < w->stage_count; i++) {
         const struct config_stage *s = &w->stages[i];
 
         json_out_object(o);
-        json_out_key(o, STR("agents"));
-        json_out_array(o);
+        json_member_array(o, "agents");
         for (size_t k = 0; k < s->agent_count; k++)
             json_out_str(o, c->agents->agents[s->agents[k]].name);
         json_out_end(o);
-        json_out_key(o, STR("parallel"));
-        json_out_bool(o, s->parallel);
+        json_member_bool(o, "parallel", s->parallel);
         json_member_str(o, "success", s->all ? STR("all") : STR("any"));
         json_out_end(o);
     }

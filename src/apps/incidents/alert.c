@@ -136,7 +136,7 @@ static void incident_alert_clean_value(struct cleaning *c, const struct json_nod
     switch (v->kind) {
     case JSON_OBJECT:
         json_out_object(&c->out);
-        for (const struct json_node *k = json_first(c->doc, v); k; k = json_next(c->doc, v, k)) {
+        JSON_FOREACH(k, c->doc, v) {
             json_out_key(&c->out, clean_text(c, k));
             incident_alert_clean_value(c, json_value(k));
         }
@@ -206,8 +206,7 @@ static void digest_of(struct alert *alert, struct arena *a)
     json_member_str(&o, "runbook", alert->runbook);
     json_member_str(&o, "severity", alert->severity);
     json_member_str(&o, "environment", alert->environment);
-    json_out_key(&o, STR("data"));
-    json_out_raw(&o, data.n ? buf_str(&data) : STR("{}"));
+    json_member_raw(&o, "data", data.n ? buf_str(&data) : STR("{}"));
     json_out_end(&o);
     alert_digest(alert, buf_str(&out));
     buf_release(&out);
@@ -310,8 +309,7 @@ static bool is_own(str key)
  * name. */
 static void add_others(struct cleaning *c, const struct reading *r, const struct json_node *data)
 {
-    for (const struct json_node *k = json_first(r->doc, r->root); k;
-         k = json_next(r->doc, r->root, k)) {
+    JSON_FOREACH(k, r->doc, r->root) {
         str key;
 
         if (!json_text(r->doc, k, r->arena, &key) || is_own(key) || json_find(r->doc, data, key))
@@ -343,7 +341,7 @@ static void incident_alert_read_data(const struct reading *r, struct alert *out)
     buf_init(&text, DATA_MAX);
     json_out_init(&c.out, &text);
     json_out_object(&c.out);
-    for (const struct json_node *k = json_first(r->doc, data); k; k = json_next(r->doc, data, k)) {
+    JSON_FOREACH(k, r->doc, data) {
         json_out_key(&c.out, clean_text(&c, k));
         incident_alert_clean_value(&c, json_value(k));
     }

@@ -43,16 +43,6 @@ void alert_table_close(struct alert_table *b)
     free(b);
 }
 
-static struct db_value alert_table_text_or_null(str s)
-{
-    return s.n ? db_text(s) : db_null();
-}
-
-struct db_value alert_table_time_or_null(int64_t us)
-{
-    return us >= 0 ? db_int(us) : db_null();
-}
-
 static bool alert_table_add_one(struct alert_table *b, const struct alert_table_row *r,
                                 struct err *e)
 {
@@ -68,8 +58,8 @@ static bool alert_table_add_one(struct alert_table *b, const struct alert_table_
         db_text(r->runbook),
         db_text(r->data),
         db_int(r->timestamp_us),
-        alert_table_text_or_null(r->agent),
-        alert_table_text_or_null(r->step),
+        column_text_or_null(r->agent),
+        column_text_or_null(r->step),
         db_int(r->created_us),
         db_int(r->updated_us),
         db_text(str_c(b->daemon)),
@@ -142,15 +132,15 @@ static bool alert_table_put_one(struct alert_table *b, const struct alert_table_
         db_text(r->id),
         db_text(r->state),
         db_int(r->progress),
-        alert_table_text_or_null(r->step),
-        alert_table_text_or_null(r->current_agent),
-        alert_table_text_or_null(r->stages),
-        alert_table_text_or_null(r->error),
-        alert_table_text_or_null(r->reason),
-        alert_table_text_or_null(r->report),
+        column_text_or_null(r->step),
+        column_text_or_null(r->current_agent),
+        column_text_or_null(r->stages),
+        column_text_or_null(r->error),
+        column_text_or_null(r->reason),
+        column_text_or_null(r->report),
         db_int(r->cancelled),
-        alert_table_time_or_null(r->started_us),
-        alert_table_time_or_null(r->completed_us),
+        column_time_or_null(r->started_us),
+        column_time_or_null(r->completed_us),
         db_int(r->updated_us),
         db_text(str_c(b->daemon)),
     };
@@ -221,58 +211,41 @@ bool alert_table_do(struct alert_table *b, bool (*fn)(void *ctx, struct db *db, 
 #define WHOLE BOOK_SELECT("data", "report")
 #define BRIEF BOOK_SELECT("''", "''")
 
-str alert_table_text_of(struct arena *a, const struct db_value *v)
-{
-    return v->type == DB_TEXT ? arena_dup(a, v->s) : STR("");
-}
-
-int64_t alert_table_time_of(const struct db_value *v)
-{
-    return v->type == DB_INT ? v->i : -1;
-}
-
 bool alert_table_on_row(void *ctx, const struct db_value *c, size_t n)
 {
     struct alert_table_rows *l = ctx;
-    struct alert_table_row *grown;
 
-    if (l->n == l->cap) {
-        l->cap = l->cap ? 2 * l->cap : 16;
-        grown = arena_zero(l->arena, l->cap, sizeof *grown);
-        if (l->n)
-            memcpy(grown, l->rows, l->n * sizeof *grown);
-        l->rows = grown;
-    }
+    l->rows = arena_grow(l->arena, l->rows, l->n, &l->cap, sizeof *l->rows);
     l->rows[l->n++] = (struct alert_table_row){
-        .id = alert_table_text_of(l->arena, &c[0]),
-        .session = alert_table_text_of(l->arena, &c[1]),
-        .digest = alert_table_text_of(l->arena, &c[2]),
-        .key = alert_table_text_of(l->arena, &c[3]),
-        .state = alert_table_text_of(l->arena, &c[4]),
-        .alert_type = alert_table_text_of(l->arena, &c[5]),
-        .severity = alert_table_text_of(l->arena, &c[6]),
-        .environment = alert_table_text_of(l->arena, &c[7]),
-        .runbook = alert_table_text_of(l->arena, &c[8]),
-        .data = alert_table_text_of(l->arena, &c[9]),
-        .agent = alert_table_text_of(l->arena, &c[10]),
-        .step = alert_table_text_of(l->arena, &c[11]),
-        .current_agent = alert_table_text_of(l->arena, &c[12]),
-        .stages = alert_table_text_of(l->arena, &c[13]),
-        .error = alert_table_text_of(l->arena, &c[14]),
-        .reason = alert_table_text_of(l->arena, &c[15]),
-        .report = alert_table_text_of(l->arena, &c[16]),
+        .id = column_text(l->arena, &c[0]),
+        .session = column_text(l->arena, &c[1]),
+        .digest = column_text(l->arena, &c[2]),
+        .key = column_text(l->arena, &c[3]),
+        .state = column_text(l->arena, &c[4]),
+        .alert_type = column_text(l->arena, &c[5]),
+        .severity = column_text(l->arena, &c[6]),
+        .environment = column_text(l->arena, &c[7]),
+        .runbook = column_text(l->arena, &c[8]),
+        .data = column_text(l->arena, &c[9]),
+        .agent = column_text(l->arena, &c[10]),
+        .step = column_text(l->arena, &c[11]),
+        .current_agent = column_text(l->arena, &c[12]),
+        .stages = column_text(l->arena, &c[13]),
+        .error = column_text(l->arena, &c[14]),
+        .reason = column_text(l->arena, &c[15]),
+        .report = column_text(l->arena, &c[16]),
         .timestamp_us = c[17].i,
         .progress = c[18].i,
         .created_us = c[19].i,
-        .started_us = alert_table_time_of(&c[20]),
-        .completed_us = alert_table_time_of(&c[21]),
+        .started_us = column_time(&c[20]),
+        .completed_us = column_time(&c[21]),
         .updated_us = c[22].i,
         .cancelled = c[23].i != 0,
         .alerts = c[24].i,
         .firing = c[25].i,
         .seen = c[26].i,
-        .resolved_us = c[25].i ? -1 : alert_table_time_of(&c[27]),
-        .due = n > 28 ? alert_table_text_of(l->arena, &c[28]) : STR(""),
+        .resolved_us = c[25].i ? -1 : column_time(&c[27]),
+        .due = n > 28 ? column_text(l->arena, &c[28]) : STR(""),
     };
     return l->n < l->max;
 }

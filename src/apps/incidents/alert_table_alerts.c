@@ -21,7 +21,7 @@ bool alert_table_alert_put(struct db *db, const struct alert_table_alert *x, str
         db_text(x->severity),
         db_text(x->data),
         db_int(x->starts_us),
-        alert_table_time_or_null(x->ended_us),
+        column_time_or_null(x->ended_us),
         db_int(x->seen),
         db_int(x->first_seen_us),
         db_int(x->last_seen_us),
@@ -49,32 +49,25 @@ struct alert_list {
 static bool alert_table_alerts_on_row(void *ctx, const struct db_value *c, size_t n)
 {
     struct alert_list *l = ctx;
-    struct alert_table_alert *grown;
 
-    if (l->n == l->cap) {
-        l->cap = l->cap ? 2 * l->cap : 4;
-        grown = arena_zero(l->arena, l->cap, sizeof *grown);
-        if (l->n)
-            memcpy(grown, l->at, l->n * sizeof *grown);
-        l->at = grown;
-    }
+    l->at = arena_grow(l->arena, l->at, l->n, &l->cap, sizeof *l->at);
     l->at[l->n++] = (struct alert_table_alert){
-        .incident = alert_table_text_of(l->arena, &c[0]),
+        .incident = column_text(l->arena, &c[0]),
         .position = c[1].i,
-        .key = alert_table_text_of(l->arena, &c[2]),
-        .source = alert_table_text_of(l->arena, &c[3]),
-        .fingerprint = alert_table_text_of(l->arena, &c[4]),
-        .group = alert_table_text_of(l->arena, &c[5]),
-        .name = alert_table_text_of(l->arena, &c[6]),
-        .severity = alert_table_text_of(l->arena, &c[7]),
-        .data = alert_table_text_of(l->arena, &c[8]),
+        .key = column_text(l->arena, &c[2]),
+        .source = column_text(l->arena, &c[3]),
+        .fingerprint = column_text(l->arena, &c[4]),
+        .group = column_text(l->arena, &c[5]),
+        .name = column_text(l->arena, &c[6]),
+        .severity = column_text(l->arena, &c[7]),
+        .data = column_text(l->arena, &c[8]),
         .starts_us = c[9].i,
-        .ended_us = alert_table_time_of(&c[10]),
+        .ended_us = column_time(&c[10]),
         .seen = c[11].i,
         .first_seen_us = c[12].i,
         .last_seen_us = c[13].i,
-        .state = n > 14 ? alert_table_text_of(l->arena, &c[14]) : STR(""),
-        .reason = n > 14 ? alert_table_text_of(l->arena, &c[15]) : STR(""),
+        .state = n > 14 ? column_text(l->arena, &c[14]) : STR(""),
+        .reason = n > 14 ? column_text(l->arena, &c[15]) : STR(""),
     };
     return l->n < l->max;
 }
@@ -125,7 +118,7 @@ static bool alert_table_alerts_on_group(void *ctx, const struct db_value *c, siz
     struct group_found *f = ctx;
 
     (void)n;
-    f->incident = alert_table_text_of(f->arena, &c[0]);
+    f->incident = column_text(f->arena, &c[0]);
     f->alerts = c[1].i;
     return false;
 }

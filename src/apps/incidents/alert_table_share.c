@@ -182,7 +182,7 @@ static bool alert_table_share_on_id(void *ctx, const struct db_value *c, size_t 
     (void)n;
     f->found = true;
     if (f->arena)
-        f->id = alert_table_text_of(f->arena, &c[0]);
+        f->id = column_text(f->arena, &c[0]);
     return false;
 }
 

@@ -8,8 +8,8 @@
  */
 #pragma once
 
+#include "agent/column.h"
 #include "apps/incidents/alert_table.h"
-#include "store/db.h"
 
 #include <pthread.h>
 
@@ -22,10 +22,6 @@ struct alert_table {
     void *ctx;
 };
 
-/* -1 is NULL. */
-struct db_value alert_table_time_or_null(int64_t us);
-int64_t alert_table_time_of(const struct db_value *v);
-str alert_table_text_of(struct arena *a, const struct db_value *v);
 /* In the caller's transaction. */
 bool alert_table_alert_put(struct db *db, const struct alert_table_alert *alert,
                            struct err *e) MUST_USE;

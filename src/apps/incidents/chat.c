@@ -7,7 +7,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/incidents/engine.h"
-#include "base/json.h"
+#include "base/json_get.h"
 
 #define QUESTION_MAX 20000
 #define TALK_MAX 200   /* questions about one investigation */
@@ -79,20 +79,6 @@ bool incident_chat_cancel(str run)
 
 /* ---- the record ---- */
 
-static str incident_chat_member(struct arena *a, str json, const char *key)
-{
-    struct json doc;
-    struct err e;
-    str text = STR("");
-
-    json_init(&doc);
-    if (json_parse(&doc, json, &e) &&
-        json_text(&doc, json_find(&doc, json_root(&doc), str_c(key)), a, &text))
-        text = arena_dup(a, text);
-    json_release(&doc);
-    return text;
-}
-
 static bool chat_is_interrupted(const struct agent_row *row)
 {
     return str_eq(row->status, STR("cancelled")) && str_eq(row->reason, STR(INTERRUPTED));
@@ -123,18 +109,9 @@ bool incident_chat_settle(struct agent_log *log, int64_t now_us, struct err *e)
     return ok;
 }
 
-static void chat_text_or_null(struct json_out *o, const char *key, str text)
-{
-    json_out_key(o, str_c(key));
-    if (text.n)
-        json_out_str(o, text);
-    else
-        json_out_null(o);
-}
-
 static str chat_error_of(const struct agent_row *row, struct arena *a)
 {
-    str detail = incident_chat_member(a, row->result, "detail");
+    str detail = json_copy_member(row->result, "detail", a);
 
     if (chat_is_interrupted(row))
         return STR("the daemon ended before it was answered: ask the same again to continue");
@@ -158,13 +135,13 @@ bool incident_chat_list(struct agent_log *log, str run, str session, struct aren
             continue;
         json_out_object(o);
         json_member_str(o, "run_id", row->id);
-        json_member_str(o, "question", incident_chat_member(a, row->input, "question"));
+        json_member_str(o, "question", json_copy_member(row->input, "question", a));
         json_member_str(o, "status", row->status);
-        chat_text_or_null(o,
-                          "answer",
-                          chat_is_answered(row) ? incident_chat_member(a, row->result, "text")
-                                                : STR(""));
-        chat_text_or_null(o, "error", chat_error_of(row, a));
+        json_member_str_or_null(o,
+                                "answer",
+                                chat_is_answered(row) ? json_copy_member(row->result, "text", a)
+                                                      : STR(""));
+        json_member_str_or_null(o, "error", chat_error_of(row, a));
         json_member_i64(o, "asked_at_us", row->created_us);
         json_member_i64(o, "updated_at_us", row->updated_us);
         json_out_end(o);
@@ -181,7 +158,7 @@ static str incident_chat_run_of(struct follow_up *t, size_t n)
 /* Whether an unanswered run belongs to this question, so that it can be resumed. */
 static bool chat_continues(struct follow_up *t, const struct agent_row *row, struct err *e)
 {
-    if (str_eq(incident_chat_member(t->arena, row->input, "question"), t->question))
+    if (str_eq(json_copy_member(row->input, "question", t->arena), t->question))
         return true;
     if (str_eq(row->status, STR("waiting")))
         return err_set(
@@ -236,8 +213,8 @@ static bool incident_chat_read_earlier(struct follow_up *t, struct err *e)
         t->said = arena_printf(t->arena,
                                STR_FMT "Question: " STR_FMT "\nAnswer: " STR_FMT "\n\n",
                                STR_ARG(t->said),
-                               STR_ARG(incident_chat_member(t->arena, row.input, "question")),
-                               STR_ARG(incident_chat_member(t->arena, row.result, "text")));
+                               STR_ARG(json_copy_member(row.input, "question", t->arena)),
+                               STR_ARG(json_copy_member(row.result, "text", t->arena)));
     }
     return err_set(e, ERR_LIMIT, "there were %d questions already", TALK_MAX);
 }
@@ -286,7 +263,7 @@ static bool incident_chat_read_run(struct follow_up *t, const struct incident_op
     if (str_eq(row.status, STR("running")))
         return err_set(e, ERR_INPUT, "the investigation still runs");
     t->input = row.input;
-    t->report = without_id(t, incident_chat_member(t->arena, row.result, "report"));
+    t->report = without_id(t, json_copy_member(row.result, "report", t->arena));
     if (!chat_read_tools(t, o, e) || !incident_input_read(row.input, t->arena, stored, e))
         return false;
     stored->host = o->host;
@@ -319,8 +296,7 @@ static bool chat_pending(struct follow_up *t, struct incident_answer *out, struc
     json_member_str(&o, "run_id", t->run);
     json_member_i64(&o, "seq", f.seq);
     json_member_str(&o, "tool", f.name);
-    json_out_key(&o, STR("arguments"));
-    json_out_raw(&o, f.request.n ? f.request : STR("{}"));
+    json_member_raw(&o, "arguments", f.request.n ? f.request : STR("{}"));
     json_out_end(&o);
     out->waiting = true;
     out->pending = arena_dup(t->arena, buf_str(&text));

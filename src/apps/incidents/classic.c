@@ -34,7 +34,7 @@ static bool incident_classic_is_list(const struct json *doc, const struct json_n
 {
     if (v->kind != JSON_ARRAY)
         return false;
-    for (const struct json_node *c = json_first(doc, v); c; c = json_next(doc, v, c))
+    JSON_FOREACH(c, doc, v)
         if (!incident_classic_is_call(doc, c))
             return false;
     return true;
@@ -132,7 +132,7 @@ static void incident_classic_take(struct arena *a, const struct json *doc, struc
     else if (root->kind == JSON_OBJECT)
         list = incident_classic_list_in(doc, root);
     if (list && list->kind == JSON_ARRAY)
-        for (const struct json_node *c = json_first(doc, list); c; c = json_next(doc, list, c))
+        JSON_FOREACH(c, doc, list)
             incident_classic_take_call(a, doc, c, s);
     s->more = truth(doc, json_find(doc, root, STR("continue")), s->n > 0);
     s->reasoning = incident_classic_text_at(doc, root, "reasoning", "reason", a);

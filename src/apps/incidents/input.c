@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/incidents/engine.h"
-#include "base/json.h"
+#include "base/json_get.h"
 
 static const char *const strategies[] = {"", "classic", "react", "native", NULL};
 static const char *const switches[] = {"", "on", "off", NULL};
@@ -37,14 +37,6 @@ void incident_input_write(const struct incident_options *o, struct buf *out)
     json_out_end(&j);
 }
 
-static str incident_input_text_at(const struct json *doc, const struct json_node *v,
-                                  const char *key, struct arena *a)
-{
-    str s;
-
-    return json_text(doc, json_find(doc, v, str_c(key)), a, &s) ? arena_dup(a, s) : STR("");
-}
-
 static size_t incident_input_word_at(const struct json *doc, const char *key,
                                      const char *const *words)
 {
@@ -67,18 +59,18 @@ bool incident_input_read(str json, struct arena *a, struct incident_options *out
     root = json_root(&doc);
     alert = json_find(&doc, root, STR("alert"));
     *out = (struct incident_options){
-        .alert = {.id = incident_input_text_at(&doc, alert, "alert_id", a),
-                  .alert_type = incident_input_text_at(&doc, alert, "alert_type", a),
-                  .severity = incident_input_text_at(&doc, alert, "severity", a),
-                  .environment = incident_input_text_at(&doc, alert, "environment", a),
-                  .runbook = incident_input_text_at(&doc, alert, "runbook", a),
-                  .data = incident_input_text_at(&doc, alert, "data", a)},
-        .run = incident_input_text_at(&doc, root, "run", a),
-        .session = incident_input_text_at(&doc, root, "session", a),
-        .runbook_text = incident_input_text_at(&doc, root, "runbook_text", a),
-        .model = incident_input_text_at(&doc, root, "model", a),
-        .default_model = incident_input_text_at(&doc, root, "default_model", a),
-        .prompt_id = incident_input_text_at(&doc, root, "prompt_id", a),
+        .alert = {.id = json_copy_text(&doc, alert, "alert_id", a),
+                  .alert_type = json_copy_text(&doc, alert, "alert_type", a),
+                  .severity = json_copy_text(&doc, alert, "severity", a),
+                  .environment = json_copy_text(&doc, alert, "environment", a),
+                  .runbook = json_copy_text(&doc, alert, "runbook", a),
+                  .data = json_copy_text(&doc, alert, "data", a)},
+        .run = json_copy_text(&doc, root, "run", a),
+        .session = json_copy_text(&doc, root, "session", a),
+        .runbook_text = json_copy_text(&doc, root, "runbook_text", a),
+        .model = json_copy_text(&doc, root, "model", a),
+        .default_model = json_copy_text(&doc, root, "default_model", a),
+        .prompt_id = json_copy_text(&doc, root, "prompt_id", a),
         .strategy = (enum incident_strategy)incident_input_word_at(&doc, "strategy", strategies),
         .reasoning = (enum incident_tri)incident_input_word_at(&doc, "reasoning", switches)};
     if (!json_i64(&doc, json_find(&doc, alert, STR("timestamp")), &out->alert.timestamp_us))

@@ -24,8 +24,7 @@ struct intake {
 
 static void names(struct json_out *o, const char *key, const char *const *list)
 {
-    json_out_key(o, str_c(key));
-    json_out_array(o);
+    json_member_array(o, key);
     for (; *list; list++)
         json_out_str(o, str_c(*list));
     json_out_end(o);
@@ -36,11 +35,7 @@ static void write_fault(struct json_out *o, const struct alert_fault *f)
     json_out_object(o);
     json_member_str(o, "field", f->field);
     json_member_str(o, "message", f->message);
-    json_out_key(o, STR("invalid_value"));
-    if (f->invalid.n)
-        json_out_raw(o, f->invalid);
-    else
-        json_out_null(o);
+    json_member_raw(o, "invalid_value", f->invalid.n ? f->invalid : STR("null"));
     json_member_str(o, "expected_type", f->expected);
     json_out_end(o);
 }
@@ -173,11 +168,11 @@ static void write_item(struct json_out *o, struct arena *a, const struct queue_i
         json_out_str(o, str_c(item->id));
     else
         json_out_null(o);
-    json_out_key(o, STR("status"));
-    json_out_str(o,
-                 item->result == QUEUE_ATTACHED && !item->alert->fingerprint.n
-                     ? STR("duplicate")
-                     : str_c(results[item->result]));
+    json_member_str(o,
+                    "status",
+                    item->result == QUEUE_ATTACHED && !item->alert->fingerprint.n
+                        ? STR("duplicate")
+                        : str_c(results[item->result]));
     json_member_str(o, "message", incident_intake_describe(a, item));
 }
 
@@ -202,13 +197,13 @@ static void answer_webhook(struct intake *t, const struct queue_intake *in)
         json_out_end(&o);
     }
     json_out_end(&o);
-    json_out_key(&o, STR("message"));
-    json_out_str(&o,
-                 arena_printf(t->q->arena,
-                              "%zu queued, %zu attached, %zu resolved",
-                              counts[QUEUE_QUEUED],
-                              counts[QUEUE_ATTACHED],
-                              counts[QUEUE_RESOLVED]));
+    json_member_str(&o,
+                    "message",
+                    arena_printf(t->q->arena,
+                                 "%zu queued, %zu attached, %zu resolved",
+                                 counts[QUEUE_QUEUED],
+                                 counts[QUEUE_ATTACHED],
+                                 counts[QUEUE_RESOLVED]));
     json_out_end(&o);
     t->r->status = counts[QUEUE_QUEUED] ? 202 : 200;
 }
@@ -224,9 +219,10 @@ static void answer_ignored(struct intake *t, const struct webhook *hook)
     json_member_str(&o, "source", str_c(alert_source_name(hook->source)));
     json_member_array(&o, "alerts");
     json_out_end(&o);
-    json_out_key(&o, STR("message"));
-    json_out_str(&o,
-                 arena_join(t->q->arena, hook->ignored, STR(": no alert begins or ends"), STR("")));
+    json_member_str(
+        &o,
+        "message",
+        arena_join(t->q->arena, hook->ignored, STR(": no alert begins or ends"), STR("")));
     json_out_end(&o);
 }
 

@@ -4,17 +4,9 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/incidents/engine.h"
-#include "base/json.h"
+#include "base/json_get.h"
 
 static const char *const strategies[] = {"", "classic", "react", "native"};
-
-static str incident_progress_text_at(const struct json *doc, const struct json_node *v,
-                                     const char *key, struct arena *a)
-{
-    str s;
-
-    return json_text(doc, json_find(doc, v, str_c(key)), a, &s) ? arena_dup(a, s) : STR("");
-}
 
 static str incident_progress_run_of(struct arena *a, str run, const struct incident_stage *t,
                                     size_t agent)
@@ -51,10 +43,9 @@ static str write_agent(struct json_out *o, struct agent_log *log,
     for (size_t i = 0; i < COUNT_OF(copied); i++) {
         const struct json_node *v = json_find(&doc, r, str_c(copied[i]));
 
-        json_out_key(o, str_c(copied[i]));
-        json_out_raw(o, v ? json_raw(&doc, v) : i < 2 ? STR("0") : STR("null"));
+        json_member_raw(o, copied[i], v ? json_raw(&doc, v) : i < 2 ? STR("0") : STR("null"));
     }
-    json_member_str(o, "analysis", r ? incident_progress_text_at(&doc, r, "text", a) : STR(""));
+    json_member_str(o, "analysis", r ? json_copy_text(&doc, r, "text", a) : STR(""));
     json_out_end(o);
     json_release(&doc);
     return there ? row.status : STR("pending");
@@ -173,8 +164,7 @@ static bool incident_progress_write_question(void *ctx, const struct agent_row *
     json_member_str(o, "run_id", row->id);
     json_member_i64(o, "seq", f->seq);
     json_member_str(o, "tool", f->name);
-    json_out_key(o, STR("arguments"));
-    json_out_raw(o, f->request.n ? f->request : STR("{}"));
+    json_member_raw(o, "arguments", f->request.n ? f->request : STR("{}"));
     json_member_str(o, "why", f->seq >= AGENT_UNKNOWN_SEQ ? STR("unknown") : STR("approval"));
     (void)incident_of_part(stage, &stage);
     json_member_str(o, "stage", stage);

@@ -111,16 +111,13 @@ static void write_report(struct buf *out, const struct incident_report *r)
     json_member_str(&o, "final_analysis", r->final_analysis);
     json_member_str(&o, "summary", r->summary);
     json_member_str(&o, "prompt_id", r->prompt_id);
-    json_out_key(&o, STR("model_calls"));
-    json_out_u64(&o, r->model_calls);
-    json_out_key(&o, STR("tool_calls"));
-    json_out_u64(&o, r->tool_calls);
+    json_member_u64(&o, "model_calls", r->model_calls);
+    json_member_u64(&o, "tool_calls", r->tool_calls);
     json_member_i64(&o, "input_tokens", r->input_tokens);
     json_member_i64(&o, "output_tokens", r->output_tokens);
     json_member_i64(&o, "reasoning_tokens", r->reasoning_tokens);
     json_member_i64(&o, "duration_ms", r->duration_ms);
-    json_out_key(&o, STR("tools"));
-    json_out_raw(&o, r->tools.n ? r->tools : STR("[]"));
+    json_member_raw(&o, "tools", r->tools.n ? r->tools : STR("[]"));
     json_out_end(&o);
 }
 

@@ -126,10 +126,8 @@ str record_result(struct incident *in, const struct incident_report *r)
     json_member_str(&o, "report", r->markdown);
     json_member_str(&o, "final_analysis", r->final_analysis);
     json_member_str(&o, "summary", r->summary);
-    json_out_key(&o, STR("stages"));
-    json_out_raw(&o, r->stages.n ? r->stages : STR("[]"));
-    json_out_key(&o, STR("tools"));
-    json_out_raw(&o, r->tools);
+    json_member_raw(&o, "stages", r->stages.n ? r->stages : STR("[]"));
+    json_member_raw(&o, "tools", r->tools);
     json_member_str(&o, "prompt_id", r->prompt_id);
     json_member_i64(&o, "model_calls", r->model_calls);
     json_member_i64(&o, "tool_calls", r->tool_calls);

@@ -108,16 +108,6 @@ void servers_free(struct servers *s)
 
 /* ---- their tools ---- */
 
-static void mask_error(const struct serving *v, struct err *e)
-{
-    struct buf masked;
-
-    buf_init(&masked, 65536);
-    if (v->row && v->row->mask && mask_text(v->row->mask, str_c(e->text), &masked, NULL))
-        err_set(e, e->code, STR_FMT, STR_ARG(buf_str(&masked)));
-    buf_release(&masked);
-}
-
 /* For those who read about it afterwards. */
 static void incident_servers_record(struct servers *s, const struct serving *v, str list,
                                     const struct err *e, int64_t began_us)
@@ -156,11 +146,10 @@ static void incident_servers_list_one(struct servers *s, struct serving *v, stru
     buf_init(&list, LIST_MAX);
     json_out_object(o);
     if (v->client && mcp_toolset_list(v->client, LIST_MS, &list, &e)) {
-        json_out_key(o, STR("tools"));
-        json_out_raw(o, buf_str(&list));
+        json_member_raw(o, "tools", buf_str(&list));
         incident_servers_record(s, v, buf_str(&list), NULL, began_us);
     } else {
-        mask_error(v, &e);
+        mcp_mask_error(v->row ? v->row->mask : NULL, &e);
         incident_servers_record(s, v, STR(""), &e, began_us);
         log_warn("an MCP server cannot be used", LOG_STR("server", v->name), LOG_ERR(&e));
         json_member_str(o, "error", str_c(e.text));
@@ -336,10 +325,8 @@ static void write_tool(struct buf *out, const struct agent_team *p, const struct
     json_member_str(o, "server", v->name);
     json_member_str(o, "tool", name);
     json_member_str(o, "description", description);
-    if (schema) {
-        json_out_key(o, STR("parameters"));
-        json_out_raw(o, json_raw(doc, schema));
-    }
+    if (schema)
+        json_member_raw(o, "parameters", json_raw(doc, schema));
     json_out_end(o);
 }
 
@@ -360,7 +347,7 @@ void servers_write(const struct servers *s, const struct agent_team *p, struct b
         if (!v->tools.n || !has_server(p->agent, v) || !json_parse(&doc, v->tools, &e))
             continue;
         all = json_root(&doc);
-        for (const struct json_node *t = json_first(&doc, all); t; t = json_next(&doc, all, t))
+        JSON_FOREACH(t, &doc, all)
             write_tool(out, p, v, &doc, t, &a);
     }
     buf_add(out, STR("\n]"));

@@ -96,5 +96,11 @@ bool setup_read_servers(struct config_build *b, struct incident_setup *s, str fo
 bool setup_read_agents(struct config_build *b, struct incident_setup *s) MUST_USE;
 bool setup_read_chains(struct config_build *b, struct incident_setup *s) MUST_USE;
 
-/* Texts of a list; numbers and flags as they are written. The list ends with NULL. */
-const char *const *setup_words(struct config_build *b, const struct json_node *list, size_t *n);
+/* A member of an object, or NULL. */
+const struct json_node *setup_find(struct config_build *b, const struct json_node *v,
+                                   const char *key);
+/* The text of a value, and the texts of a list, in the arena of s; numbers and flags as they are
+ * written. The list ends with NULL. */
+str setup_text(struct config_build *b, struct incident_setup *s, const struct json_node *v);
+const char *const *setup_words(struct config_build *b, struct incident_setup *s,
+                               const struct json_node *list);

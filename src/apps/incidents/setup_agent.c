@@ -8,18 +8,6 @@
 #include "apps/incidents/setup.h"
 #include "gateway/config_build.h"
 
-static const struct json_node *incident_setup_agent_find(struct config_build *b,
-                                                         const struct json_node *v, const char *key)
-{
-    return json_find(&b->source->doc, v, str_c(key));
-}
-
-static str incident_setup_agent_kept(struct config_build *b, struct incident_setup *s,
-                                     const struct json_node *v)
-{
-    return arena_dup(&s->arena, config_text(b, v));
-}
-
 /* ---- alert types ---- */
 
 static bool incident_setup_agent_taken(const struct incident_setup *s, str type, str *by)
@@ -40,8 +28,8 @@ static bool read_types(struct config_build *b, struct incident_setup *s, const s
     str by;
 
     to->types = arena_zero(&s->arena, json_count(doc, v) + 1, sizeof *to->types);
-    for (const struct json_node *t = json_first(doc, v); t; t = json_next(doc, v, t)) {
-        str type = incident_setup_agent_kept(b, s, t);
+    JSON_FOREACH(t, doc, v) {
+        str type = setup_text(b, s, t);
 
         if (incident_setup_agent_taken(s, type, &by))
             return config_wrong(b,
@@ -62,14 +50,10 @@ static bool read_types(struct config_build *b, struct incident_setup *s, const s
 
 static bool server_on(struct config_build *b, str name)
 {
-    const struct json_node *all =
-        incident_setup_agent_find(b, json_root(&b->source->doc), "mcp_servers");
+    const struct json_node *all = setup_find(b, json_root(&b->source->doc), "mcp_servers");
     bool on;
 
-    return !json_bool(
-               incident_setup_agent_find(b, json_find(&b->source->doc, all, name), "enabled"),
-               &on) ||
-           on;
+    return !json_bool(setup_find(b, json_find(&b->source->doc, all, name), "enabled"), &on) || on;
 }
 
 static bool read_agent_servers(struct config_build *b, struct incident_setup *s,
@@ -83,7 +67,7 @@ static bool read_agent_servers(struct config_build *b, struct incident_setup *s,
     for (size_t i = 0; i < s->server_count; i++)
         known[i] = s->servers[i].name.p;
     to->servers = arena_zero(&s->arena, n + 1, sizeof *to->servers);
-    for (const struct json_node *v = json_first(doc, list); v; v = json_next(doc, list, v)) {
+    JSON_FOREACH(v, doc, list) {
         str name = config_text(b, v);
         size_t at = 0;
 
@@ -104,9 +88,8 @@ static bool read_agent_servers(struct config_build *b, struct incident_setup *s,
 }
 
 /* A flag; a list of the alert types it is on for; or a flag for each type, and "default". */
-static void incident_setup_agent_read_reasoning(struct config_build *b, struct incident_setup *s,
-                                                const struct json_node *v,
-                                                struct incident_agent *to)
+static void setup_read_reasoning(struct config_build *b, struct incident_setup *s,
+                                 const struct json_node *v, struct incident_agent *to)
 {
     const struct json *doc = &b->source->doc;
     bool on;
@@ -121,8 +104,8 @@ static void incident_setup_agent_read_reasoning(struct config_build *b, struct i
     to->by_type = arena_zero(&s->arena, json_count(doc, v) + 1, sizeof *to->by_type);
     if (v->kind == JSON_ARRAY)
         to->reasoning = INCIDENT_OFF;
-    for (const struct json_node *t = json_first(doc, v); t; t = json_next(doc, v, t)) {
-        str type = incident_setup_agent_kept(b, s, t);
+    JSON_FOREACH(t, doc, v) {
+        str type = setup_text(b, s, t);
 
         on = v->kind == JSON_ARRAY;
         if (!on && !json_bool(json_value(t), &on))
@@ -134,8 +117,7 @@ static void incident_setup_agent_read_reasoning(struct config_build *b, struct i
     }
 }
 
-static enum incident_strategy incident_setup_agent_strategy_of(struct config_build *b,
-                                                               const struct json_node *v)
+static enum incident_strategy setup_strategy(struct config_build *b, const struct json_node *v)
 {
     str name = config_text(b, v);
 
@@ -144,8 +126,7 @@ static enum incident_strategy incident_setup_agent_strategy_of(struct config_bui
                                          : INCIDENT_CLASSIC;
 }
 
-static unsigned incident_setup_agent_number(struct config_build *b, const struct json_node *v,
-                                            unsigned otherwise)
+static unsigned setup_number(struct config_build *b, const struct json_node *v, unsigned otherwise)
 {
     int64_t n;
 
@@ -155,41 +136,27 @@ static unsigned incident_setup_agent_number(struct config_build *b, const struct
 static bool read_agent(struct config_build *b, struct incident_setup *s,
                        const struct json_node *key)
 {
-    const struct json_node *v = json_value(key), *tools = incident_setup_agent_find(b, v, "tools");
+    const struct json_node *v = json_value(key), *tools = setup_find(b, v, "tools");
     struct incident_agent *to = &s->agents[s->agent_count];
-    size_t n;
 
     *to = (struct incident_agent){
-        .name = incident_setup_agent_kept(b, s, key),
-        .instructions =
-            incident_setup_agent_kept(b, s, incident_setup_agent_find(b, v, "custom_instructions")),
-        .strategy =
-            incident_setup_agent_strategy_of(b, incident_setup_agent_find(b, v, "strategy")),
-        .level =
-            incident_setup_agent_kept(b, s, incident_setup_agent_find(b, v, "reasoning_level")),
-        .model = incident_setup_agent_kept(b, s, incident_setup_agent_find(b, v, "model")),
-        .iterations = incident_setup_agent_number(
-            b, incident_setup_agent_find(b, v, "max_iterations"), AGENT_ITERATIONS),
-        .max_tool_calls = incident_setup_agent_number(
-            b, incident_setup_agent_find(b, v, "max_total_tool_calls"), INCIDENT_TOOL_CALLS),
-        .max_data_points = incident_setup_agent_number(
-            b, incident_setup_agent_find(b, v, "max_data_points"), INCIDENT_DATA_POINTS),
-        .data_size = incident_setup_agent_number(
-            b, incident_setup_agent_find(b, v, "max_data_size"), INCIDENT_DATA_SIZE)};
+        .name = setup_text(b, s, key),
+        .instructions = setup_text(b, s, setup_find(b, v, "custom_instructions")),
+        .strategy = setup_strategy(b, setup_find(b, v, "strategy")),
+        .level = setup_text(b, s, setup_find(b, v, "reasoning_level")),
+        .model = setup_text(b, s, setup_find(b, v, "model")),
+        .iterations = setup_number(b, setup_find(b, v, "max_iterations"), AGENT_ITERATIONS),
+        .max_tool_calls =
+            setup_number(b, setup_find(b, v, "max_total_tool_calls"), INCIDENT_TOOL_CALLS),
+        .max_data_points =
+            setup_number(b, setup_find(b, v, "max_data_points"), INCIDENT_DATA_POINTS),
+        .data_size = setup_number(b, setup_find(b, v, "max_data_size"), INCIDENT_DATA_SIZE)};
     s->agent_count++;
     if (!config_check_name(b, key, to->name))
         return false;
-    if (tools) {
-        const char *const *words = setup_words(b, tools, &n);
-        const char **allow = arena_zero(&s->arena, n + 1, sizeof *allow);
-
-        for (size_t i = 0; i < n; i++)
-            allow[i] = arena_dup(&s->arena, str_c(words[i])).p;
-        to->allow = allow;
-    }
-    incident_setup_agent_read_reasoning(
-        b, s, incident_setup_agent_find(b, v, "enable_reasoning"), to);
-    return read_agent_servers(b, s, incident_setup_agent_find(b, v, "mcp_servers"), to);
+    to->allow = tools ? setup_words(b, s, tools) : NULL;
+    setup_read_reasoning(b, s, setup_find(b, v, "enable_reasoning"), to);
+    return read_agent_servers(b, s, setup_find(b, v, "mcp_servers"), to);
 }
 
 /* Makes the chain for an agent that has alert types of its own. */
@@ -218,20 +185,17 @@ static bool chain_of_one(struct config_build *b, struct incident_setup *s, size_
 bool setup_read_agents(struct config_build *b, struct incident_setup *s)
 {
     const struct json *doc = &b->source->doc;
-    const struct json_node *all = incident_setup_agent_find(b, json_root(doc), "agents"),
-                           *chains = incident_setup_agent_find(b, json_root(doc), "chains");
+    const struct json_node *all = setup_find(b, json_root(doc), "agents"),
+                           *chains = setup_find(b, json_root(doc), "chains");
     size_t n = json_count(doc, all);
 
     if (n > INCIDENT_AGENTS_MAX || json_count(doc, chains) > INCIDENT_AGENTS_MAX)
         return config_wrong(b, all, "at most %d agents and as many chains", INCIDENT_AGENTS_MAX);
     s->agents = arena_zero(&s->arena, n + 1, sizeof *s->agents);
     s->chains = arena_zero(&s->arena, n + json_count(doc, chains) + 1, sizeof *s->chains);
-    for (const struct json_node *k = json_first(doc, all); k; k = json_next(doc, all, k))
+    JSON_FOREACH(k, doc, all)
         if (!read_agent(b, s, k) ||
-            !chain_of_one(b,
-                          s,
-                          s->agent_count - 1,
-                          incident_setup_agent_find(b, json_value(k), "alert_types")))
+            !chain_of_one(b, s, s->agent_count - 1, setup_find(b, json_value(k), "alert_types")))
             return false;
     return true;
 }
@@ -274,24 +238,21 @@ static bool read_stage(struct config_build *b, struct incident_setup *s, const s
                        bool all, struct incident_chain *c)
 {
     const struct json *doc = &b->source->doc;
-    const struct json_node *list = incident_setup_agent_find(b, v, "agents"),
-                           *one = incident_setup_agent_find(b, v, "agent");
-    const struct json_node *policy = incident_setup_agent_find(b, v, "success_policy"),
-                           *name = incident_setup_agent_find(b, v, "name");
+    const struct json_node *list = setup_find(b, v, "agents"), *one = setup_find(b, v, "agent");
+    const struct json_node *policy = setup_find(b, v, "success_policy"),
+                           *name = setup_find(b, v, "name");
     struct incident_stage *t = &c->stages[c->stage_count];
-    size_t n = list
-                   ? json_count(doc, list)
-                   : incident_setup_agent_number(b, incident_setup_agent_find(b, v, "replicas"), 1);
+    size_t n = list ? json_count(doc, list) : setup_number(b, setup_find(b, v, "replicas"), 1);
 
     *t = (struct incident_stage){
-        .name = name ? incident_setup_agent_kept(b, s, name)
+        .name = name ? setup_text(b, s, name)
                      : arena_printf(&s->arena, "stage-%zu", c->stage_count + 1),
         .all = policy ? str_eq(config_text(b, policy), STR("all")) : all};
     if ((list != NULL) == (one != NULL))
         return config_wrong(b, v, "a stage has either agents or an agent");
-    if (list && incident_setup_agent_find(b, v, "replicas"))
+    if (list && setup_find(b, v, "replicas"))
         return config_wrong(
-            b, incident_setup_agent_find(b, v, "replicas"), "are of one agent: name it with agent");
+            b, setup_find(b, v, "replicas"), "are of one agent: name it with agent");
     if (n > INCIDENT_REPLICAS_MAX)
         return config_wrong(b, v, "at most %d agents work at once", INCIDENT_REPLICAS_MAX);
     if (!config_check_name(b, name ? name : v, t->name))
@@ -301,7 +262,7 @@ static bool read_stage(struct config_build *b, struct incident_setup *s, const s
             return config_wrong(b, name ? name : v, "there are two stages with this name");
     t->agents = arena_zero(&s->arena, n + 1, sizeof *t->agents);
     t->labels = arena_zero(&s->arena, n + 1, sizeof *t->labels);
-    for (const struct json_node *a = json_first(doc, list); a; a = json_next(doc, list, a))
+    JSON_FOREACH(a, doc, list)
         if (!agent_at(b, s, a, &t->agents[t->agent_count++]))
             return false;
     for (size_t i = 0; one && i < n; i++)
@@ -338,25 +299,22 @@ static bool read_chain(struct config_build *b, struct incident_setup *s,
                        const struct json_node *key)
 {
     const struct json *doc = &b->source->doc;
-    const struct json_node *v = json_value(key),
-                           *stages = incident_setup_agent_find(b, v, "stages");
-    const struct json_node *synthesis =
-        incident_setup_agent_find(b, incident_setup_agent_find(b, v, "synthesis"), "agent");
+    const struct json_node *v = json_value(key), *stages = setup_find(b, v, "stages");
+    const struct json_node *synthesis = setup_find(b, setup_find(b, v, "synthesis"), "agent");
     struct incident_chain *c = &s->chains[s->chain_count];
-    bool all =
-        str_eq(config_text(b, incident_setup_agent_find(b, v, "success_policy")), STR("all"));
+    bool all = str_eq(config_text(b, setup_find(b, v, "success_policy")), STR("all"));
     size_t at;
 
-    *c = (struct incident_chain){.name = incident_setup_agent_kept(b, s, key)};
+    *c = (struct incident_chain){.name = setup_text(b, s, key)};
     if (!config_check_name(b, key, c->name))
         return false;
     for (size_t i = 0; i < s->agent_count; i++)
         if (str_eq(s->agents[i].name, c->name))
             return config_wrong(b, key, "an agent has this name already");
     c->stages = arena_zero(&s->arena, INCIDENT_STAGES_MAX, sizeof *c->stages);
-    if (!read_types(b, s, incident_setup_agent_find(b, v, "alert_types"), c))
+    if (!read_types(b, s, setup_find(b, v, "alert_types"), c))
         return false;
-    for (const struct json_node *t = json_first(doc, stages); t; t = json_next(doc, stages, t))
+    JSON_FOREACH(t, doc, stages)
         if (!read_stage(b, s, t, all, c))
             return false;
     if (synthesis) {
@@ -364,7 +322,7 @@ static bool read_chain(struct config_build *b, struct incident_setup *s,
             return false;
         c->synthesis = &s->agents[at];
     }
-    if (!json_bool(incident_setup_agent_find(b, v, "executive_summary"), &c->summary))
+    if (!json_bool(setup_find(b, v, "executive_summary"), &c->summary))
         c->summary = false;
     chain_servers(s, c);
     s->chain_count++;
@@ -374,9 +332,9 @@ static bool read_chain(struct config_build *b, struct incident_setup *s,
 bool setup_read_chains(struct config_build *b, struct incident_setup *s)
 {
     const struct json *doc = &b->source->doc;
-    const struct json_node *all = incident_setup_agent_find(b, json_root(doc), "chains");
+    const struct json_node *all = setup_find(b, json_root(doc), "chains");
 
-    for (const struct json_node *k = json_first(doc, all); k; k = json_next(doc, all, k))
+    JSON_FOREACH(k, doc, all)
         if (!read_chain(b, s, k))
             return false;
     return s->chain_count > 0 ||

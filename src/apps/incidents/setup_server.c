@@ -10,27 +10,27 @@
 
 #define TIMEOUT_MS_MAX 600000
 
-static const struct json_node *
-incident_setup_server_find(struct config_build *b, const struct json_node *v, const char *key)
+const struct json_node *setup_find(struct config_build *b, const struct json_node *v,
+                                   const char *key)
 {
     return json_find(&b->source->doc, v, str_c(key));
 }
 
-const char *const *setup_words(struct config_build *b, const struct json_node *list, size_t *n)
-{
-    const struct json *doc = &b->source->doc;
-    const char **out = arena_zero(&b->c->arena, json_count(doc, list) + 1, sizeof *out);
-
-    *n = 0;
-    for (const struct json_node *v = json_first(doc, list); v; v = json_next(doc, list, v))
-        out[(*n)++] = config_text(b, v).p;
-    return out;
-}
-
-static str incident_setup_server_kept(struct config_build *b, struct incident_setup *s,
-                                      const struct json_node *v)
+str setup_text(struct config_build *b, struct incident_setup *s, const struct json_node *v)
 {
     return arena_dup(&s->arena, config_text(b, v));
+}
+
+const char *const *setup_words(struct config_build *b, struct incident_setup *s,
+                               const struct json_node *list)
+{
+    const struct json *doc = &b->source->doc;
+    const char **out = arena_zero(&s->arena, json_count(doc, list) + 1, sizeof *out);
+    size_t n = 0;
+
+    JSON_FOREACH(v, doc, list)
+        out[n++] = setup_text(b, s, v).p;
+    return out;
 }
 
 /* ---- masking of a server ---- */
@@ -69,7 +69,7 @@ static bool add_groups(struct config_build *b, const struct json_node *list, uns
     for (size_t i = 0; i < COUNT_OF(known_patterns); i++)
         names[n++] = known_patterns[i].name;
     names[n] = NULL;
-    for (const struct json_node *v = json_first(doc, list); v; v = json_next(doc, list, v)) {
+    JSON_FOREACH(v, doc, list) {
         str name = config_text(b, v);
         unsigned found = mask_group_find(name);
 
@@ -93,16 +93,16 @@ static bool add_patterns(struct config_build *b, const struct json_node *list,
 
     if (n > MASK_PATTERNS_MAX)
         return config_wrong(b, list, "at most %d patterns", MASK_PATTERNS_MAX);
-    for (const struct json_node *v = json_first(doc, list); v; v = json_next(doc, list, v)) {
+    JSON_FOREACH(v, doc, list) {
         struct mask_pattern *p = &patterns[o->pattern_count];
         bool enabled;
 
-        *p = (struct mask_pattern){config_text(b, incident_setup_server_find(b, v, "name")),
-                                   config_text(b, incident_setup_server_find(b, v, "pattern")),
-                                   config_text(b, incident_setup_server_find(b, v, "replacement"))};
+        *p = (struct mask_pattern){config_text(b, setup_find(b, v, "name")),
+                                   config_text(b, setup_find(b, v, "pattern")),
+                                   config_text(b, setup_find(b, v, "replacement"))};
         if (!mask_pattern_check(p, &e))
             return config_wrong(b, v, "%s", e.text);
-        if (!json_bool(incident_setup_server_find(b, v, "enabled"), &enabled) || enabled)
+        if (!json_bool(setup_find(b, v, "enabled"), &enabled) || enabled)
             o->pattern_count++;
     }
     o->patterns = patterns;
@@ -115,11 +115,11 @@ static bool read_masking(struct config_build *b, const struct json_node *v,
     struct mask_options o = {0};
     bool enabled;
 
-    if (!v || (json_bool(incident_setup_server_find(b, v, "enabled"), &enabled) && !enabled))
+    if (!v || (json_bool(setup_find(b, v, "enabled"), &enabled) && !enabled))
         return true;
-    if (!add_groups(b, incident_setup_server_find(b, v, "pattern_groups"), &o.groups) ||
-        !add_groups(b, incident_setup_server_find(b, v, "patterns"), &o.groups) ||
-        !add_patterns(b, incident_setup_server_find(b, v, "custom_patterns"), &o))
+    if (!add_groups(b, setup_find(b, v, "pattern_groups"), &o.groups) ||
+        !add_groups(b, setup_find(b, v, "patterns"), &o.groups) ||
+        !add_patterns(b, setup_find(b, v, "custom_patterns"), &o))
         return false;
     if (!o.groups && !o.pattern_count)
         o.groups = MASK_DEFAULT;
@@ -132,18 +132,17 @@ static bool read_command(struct config_build *b, struct incident_setup *s,
                          const struct json_node *v, str folder, struct incident_server *to)
 {
     const struct json *doc = &b->source->doc;
-    const struct json_node *args = incident_setup_server_find(b, v, "args"),
-                           *env = incident_setup_server_find(b, v, "environment"),
-                           *cwd = incident_setup_server_find(b, v, "cwd");
+    const struct json_node *args = setup_find(b, v, "args"), *env = setup_find(b, v, "environment"),
+                           *cwd = setup_find(b, v, "cwd");
     size_t n = json_count(doc, args), at = 0;
     const char **argv = arena_zero(&s->arena, n + 2, sizeof *argv);
     const char **vars = arena_zero(&s->arena, json_count(doc, env) + 3, sizeof *vars);
 
-    argv[at++] = incident_setup_server_kept(b, s, incident_setup_server_find(b, v, "command")).p;
-    for (const struct json_node *w = json_first(doc, args); w; w = json_next(doc, args, w))
-        argv[at++] = incident_setup_server_kept(b, s, w).p;
+    argv[at++] = setup_text(b, s, setup_find(b, v, "command")).p;
+    JSON_FOREACH(w, doc, args)
+        argv[at++] = setup_text(b, s, w).p;
     at = 0;
-    for (const struct json_node *k = json_first(doc, env); k; k = json_next(doc, env, k)) {
+    JSON_FOREACH(k, doc, env) {
         str name = config_text(b, k), value = config_text(b, json_value(k));
 
         if (!config_is_variable(name))
@@ -154,14 +153,14 @@ static bool read_command(struct config_build *b, struct incident_setup *s,
         static const char *const inherited[] = {"PATH", "HOME"};
         const char *value = getenv(inherited[i]);
 
-        if (value && !incident_setup_server_find(b, env, inherited[i]))
+        if (value && !setup_find(b, env, inherited[i]))
             vars[at++] = arena_printf(&s->arena, "%s=%s", inherited[i], value).p;
     }
     to->argv = argv;
     to->env = vars;
     /* Without a folder of its own it runs in that of the file, so that `./server` is beside it. */
     if (cwd && str_starts(config_text(b, cwd), STR("/")))
-        to->cwd = incident_setup_server_kept(b, s, cwd).p;
+        to->cwd = setup_text(b, s, cwd).p;
     else
         to->cwd = arena_join(&s->arena, folder, cwd ? config_text(b, cwd) : STR(""), STR("")).p;
     return true;
@@ -183,18 +182,16 @@ static bool read_headers(struct config_build *b, struct incident_setup *s,
 static bool read_connection(struct config_build *b, struct incident_setup *s,
                             const struct json_node *v, str folder, struct incident_server *to)
 {
-    bool command = incident_setup_server_find(b, v, "command") != NULL,
-         url = incident_setup_server_find(b, v, "url") != NULL;
+    bool command = setup_find(b, v, "command") != NULL, url = setup_find(b, v, "url") != NULL;
 
     if (command == url)
         return config_wrong(b, v, "a server has either a command or a url");
     if (command)
         return read_command(b, s, v, folder, to);
-    to->url = incident_setup_server_kept(b, s, incident_setup_server_find(b, v, "url"));
+    to->url = setup_text(b, s, setup_find(b, v, "url"));
     if (!str_starts(to->url, STR("http://")) && !str_starts(to->url, STR("https://")))
-        return config_wrong(
-            b, incident_setup_server_find(b, v, "url"), "must begin with http:// or https://");
-    return read_headers(b, s, incident_setup_server_find(b, v, "headers"), to);
+        return config_wrong(b, setup_find(b, v, "url"), "must begin with http:// or https://");
+    return read_headers(b, s, setup_find(b, v, "headers"), to);
 }
 
 static bool read_timeout(struct config_build *b, const struct json_node *v, unsigned *ms)
@@ -222,54 +219,44 @@ static bool read_timeout(struct config_build *b, const struct json_node *v, unsi
 static void read_approval(struct config_build *b, struct incident_setup *s,
                           const struct json_node *v, struct incident_server *to)
 {
-    const char *const *words;
-    const char **names;
-    size_t n;
-
     if (!v || json_bool(v, &to->approval))
         return;
-    words = setup_words(b, v, &n);
-    names = arena_zero(&s->arena, n + 1, sizeof *names);
-    for (size_t i = 0; i < n; i++)
-        names[i] = arena_dup(&s->arena, str_c(words[i])).p;
-    to->approval = n > 0;
-    to->approve = names;
+    to->approve = setup_words(b, s, v);
+    to->approval = to->approve[0] != NULL;
 }
 
 static bool read_server(struct config_build *b, struct incident_setup *s, str folder,
                         const struct json_node *key)
 {
-    const struct json_node *v = json_value(key),
-                           *id = incident_setup_server_find(b, v, "server_id");
+    const struct json_node *v = json_value(key), *id = setup_find(b, v, "server_id");
     struct incident_server *to = &s->servers[s->server_count];
 
-    *to = (struct incident_server){.name = incident_setup_server_kept(b, s, key),
+    *to = (struct incident_server){.name = setup_text(b, s, key),
                                    .url = STR(""),
                                    .headers = STR(""),
-                                   .instructions = incident_setup_server_kept(
-                                       b, s, incident_setup_server_find(b, v, "instructions"))};
+                                   .instructions =
+                                       setup_text(b, s, setup_find(b, v, "instructions"))};
     s->server_count++;
-    read_approval(b, s, incident_setup_server_find(b, v, "approval"), to);
+    read_approval(b, s, setup_find(b, v, "approval"), to);
     if (!config_check_name(b, key, to->name))
         return false;
     if (id && !str_eq(config_text(b, id), to->name))
         return config_wrong(b, id, "is not the name that the server has here");
-    return read_connection(
-               b, s, incident_setup_server_find(b, v, "connection_params"), folder, to) &&
-           read_timeout(b, incident_setup_server_find(b, v, "timeout"), &to->timeout_ms) &&
-           read_masking(b, incident_setup_server_find(b, v, "data_masking"), to);
+    return read_connection(b, s, setup_find(b, v, "connection_params"), folder, to) &&
+           read_timeout(b, setup_find(b, v, "timeout"), &to->timeout_ms) &&
+           read_masking(b, setup_find(b, v, "data_masking"), to);
 }
 
 bool setup_read_servers(struct config_build *b, struct incident_setup *s, str folder)
 {
     const struct json *doc = &b->source->doc;
-    const struct json_node *all = incident_setup_server_find(b, json_root(doc), "mcp_servers");
+    const struct json_node *all = setup_find(b, json_root(doc), "mcp_servers");
     size_t n = json_count(doc, all);
 
     if (n > INCIDENT_SERVERS_MAX)
         return config_wrong(b, all, "at most %d servers", INCIDENT_SERVERS_MAX);
     s->servers = arena_zero(&s->arena, n + 1, sizeof *s->servers);
-    for (const struct json_node *k = json_first(doc, all); k; k = json_next(doc, all, k))
+    JSON_FOREACH(k, doc, all)
         if (!read_server(b, s, folder, k))
             return false;
     return true;

@@ -24,15 +24,6 @@ struct incident_alert status_alert(const struct alert_table_row *row)
 
 /* ---- JSON ---- */
 
-static void incident_status_text_or_null(struct json_out *o, const char *key, str value)
-{
-    json_out_key(o, str_c(key));
-    if (value.n)
-        json_out_str(o, value);
-    else
-        json_out_null(o);
-}
-
 static void incident_status_time_or_null(struct json_out *o, const char *key, int64_t us)
 {
     json_out_key(o, str_c(key));
@@ -56,11 +47,7 @@ static void write_part(struct json_out *o, const char *key, const struct json *r
 {
     const struct json_node *v = json_find(report, json_root(report), str_c(member));
 
-    json_out_key(o, str_c(key));
-    if (v && !json_is(report, v, STR("")))
-        json_out_raw(o, json_raw(report, v));
-    else
-        json_out_null(o);
+    json_member_raw(o, key, v && !json_is(report, v, STR("")) ? json_raw(report, v) : STR("null"));
 }
 
 static void report_parse(const struct alert_table_row *row, struct json *doc)
@@ -81,12 +68,12 @@ void status_brief(struct json_out *o, const struct alert_table_row *row, const c
     json_member_str(o, "session_id", row->session);
     json_member_str(o, "status", row->state);
     json_member_i64(o, "progress", row->progress);
-    incident_status_text_or_null(o, "current_step", row->step);
-    incident_status_text_or_null(o, "current_agent", row->current_agent);
+    json_member_str_or_null(o, "current_step", row->step);
+    json_member_str_or_null(o, "current_agent", row->current_agent);
     step_read(row->step, &stage, &agent);
-    incident_status_text_or_null(o, "current_stage", stage);
+    json_member_str_or_null(o, "current_stage", stage);
     write_servers(o, servers);
-    incident_status_text_or_null(o, "error", row->error);
+    json_member_str_or_null(o, "error", row->error);
 }
 
 void status_write(struct json_out *o, const struct alert_table_row *row, const char *const *servers)
@@ -113,12 +100,12 @@ void status_members(struct json_out *o, const struct alert_table_row *row)
     json_member_str(o, "environment", row->environment);
     json_member_str(o, "status", row->state);
     json_member_i64(o, "progress", row->progress);
-    incident_status_text_or_null(o, "current_step", row->step);
-    incident_status_text_or_null(o, "current_agent", row->current_agent);
+    json_member_str_or_null(o, "current_step", row->step);
+    json_member_str_or_null(o, "current_agent", row->current_agent);
     step_read(row->step, &stage, &agent);
-    incident_status_text_or_null(o, "current_stage", stage);
-    incident_status_text_or_null(o, "agent", row->agent);
-    incident_status_text_or_null(o, "chain", row->agent);
+    json_member_str_or_null(o, "current_stage", stage);
+    json_member_str_or_null(o, "agent", row->agent);
+    json_member_str_or_null(o, "chain", row->agent);
     json_member_bool(o, "cancel_requested", row->cancelled);
     incident_status_time_or_null(o, "created_at_us", row->created_us);
     incident_status_time_or_null(o, "started_at_us", row->started_us);
@@ -132,8 +119,8 @@ void status_members(struct json_out *o, const struct alert_table_row *row)
     json_member_i64(o, "alert_count", row->alerts);
     json_member_i64(o, "firing_count", row->firing);
     json_member_i64(o, "seen_count", row->seen);
-    incident_status_text_or_null(o, "error", row->error);
-    incident_status_text_or_null(o, "reason", row->reason);
+    json_member_str_or_null(o, "error", row->error);
+    json_member_str_or_null(o, "reason", row->reason);
 }
 
 void status_alerts(struct json_out *o, struct alert_table *alert_table, str incident,
@@ -158,8 +145,7 @@ void status_alerts(struct json_out *o, struct alert_table *alert_table, str inci
         incident_status_time_or_null(o, "ended_at_us", at[i].ended_us);
         json_member_i64(o, "first_seen_at_us", at[i].first_seen_us);
         json_member_i64(o, "last_seen_at_us", at[i].last_seen_us);
-        json_out_key(o, STR("data"));
-        json_out_raw(o, at[i].data);
+        json_member_raw(o, "data", at[i].data);
         json_out_end(o);
     }
     json_out_end(o);
@@ -280,16 +266,11 @@ void status_list(void *app, const struct app_request *q, struct app_reply *r)
     }
     json_out_end(&o);
     json_member_object(&o, "queue");
-    json_out_key(&o, STR("queued"));
-    json_out_u64(&o, counts.waiting);
-    json_out_key(&o, STR("processing"));
-    json_out_u64(&o, counts.running);
-    json_out_key(&o, STR("waiting"));
-    json_out_u64(&o, counts.asking);
-    json_out_key(&o, STR("max_queue_size"));
-    json_out_u64(&o, in->config->max_queue);
-    json_out_key(&o, STR("max_concurrent_alerts"));
-    json_out_u64(&o, in->config->max_concurrent);
+    json_member_u64(&o, "queued", counts.waiting);
+    json_member_u64(&o, "processing", counts.running);
+    json_member_u64(&o, "waiting", counts.asking);
+    json_member_u64(&o, "max_queue_size", in->config->max_queue);
+    json_member_u64(&o, "max_concurrent_alerts", in->config->max_concurrent);
     json_out_end(&o);
     json_out_end(&o);
 }
@@ -305,11 +286,11 @@ static void write_stages(struct json_out *o, struct incidents *in,
     if (!row->stages.n && in->host->log &&
         !in->engine.stages(in->setup, in->host->log, row->id, row->alert_type, &out, &e))
         buf_reset(&out);
-    json_out_key(o, STR("stages"));
-    json_out_raw(o,
-                 row->stages.n              ? row->stages
-                 : out.n && !buf_full(&out) ? buf_str(&out)
-                                            : STR("[]"));
+    json_member_raw(o,
+                    "stages",
+                    row->stages.n              ? row->stages
+                    : out.n && !buf_full(&out) ? buf_str(&out)
+                                               : STR("[]"));
     buf_release(&out);
 }
 
@@ -325,8 +306,7 @@ static void write_pending(struct json_out *o, struct incidents *in,
     if (row->completed_us >= 0 || row->started_us < 0 || !in->host->log ||
         !incident_pending(in->host->log, row->id, &out, &e))
         buf_reset(&out);
-    json_out_key(o, STR("pending"));
-    json_out_raw(o, out.n && !buf_full(&out) ? buf_str(&out) : STR("[]"));
+    json_member_raw(o, "pending", out.n && !buf_full(&out) ? buf_str(&out) : STR("[]"));
     buf_release(&out);
 }
 
@@ -357,10 +337,9 @@ void status_one(void *app, const struct app_request *q, struct app_reply *r)
     status_members(&o, &row);
     write_servers(&o, servers_of(in, &row));
     json_member_i64(&o, "timestamp_us", row.timestamp_us);
-    json_out_key(&o, STR("alert"));
-    json_out_raw(&o, row.data.n ? row.data : STR("{}"));
+    json_member_raw(&o, "alert", row.data.n ? row.data : STR("{}"));
     status_alerts(&o, in->alert_table, row.id, q->arena);
-    incident_status_text_or_null(&o, "runbook", row.runbook);
+    json_member_str_or_null(&o, "runbook", row.runbook);
     write_stages(&o, in, &row);
     write_pending(&o, in, &row);
     write_part(&o, "report", &report, "markdown");
@@ -371,11 +350,11 @@ void status_one(void *app, const struct app_request *q, struct app_reply *r)
     write_part(&o, "tool_calls", &report, "tool_calls");
     write_tokens(&o, &report);
     notify_write(in->notify, &o, &row);
-    json_out_key(&o, STR("tools"));
-    json_out_raw(&o,
-                 json_find(&report, json_root(&report), STR("tools"))
-                     ? json_raw(&report, json_find(&report, json_root(&report), STR("tools")))
-                     : STR("[]"));
+    json_member_raw(&o,
+                    "tools",
+                    json_find(&report, json_root(&report), STR("tools"))
+                        ? json_raw(&report, json_find(&report, json_root(&report), STR("tools")))
+                        : STR("[]"));
     json_out_end(&o);
     json_release(&report);
 }
@@ -492,9 +471,8 @@ void status_chat(void *app, const struct app_request *q, struct app_reply *r)
     json_member_str(&out, "run_id", answer.run);
     json_member_str(&out, "question", answer.question);
     json_member_str(&out, "status", answer.waiting ? STR("waiting") : STR("done"));
-    incident_status_text_or_null(&out, "answer", answer.text);
-    json_out_key(&out, STR("pending"));
-    json_out_raw(&out, answer.pending.n ? answer.pending : STR("null"));
+    json_member_str_or_null(&out, "answer", answer.text);
+    json_member_raw(&out, "pending", answer.pending.n ? answer.pending : STR("null"));
     json_out_end(&out);
 }
 

@@ -99,7 +99,7 @@ void webhook_add_members(const struct webhook_reader *r, const struct json_node 
     struct buf part;
 
     buf_init(&part, DATA_MAX);
-    for (const struct json_node *k = json_first(r->doc, v); k; k = json_next(r->doc, v, k)) {
+    JSON_FOREACH(k, r->doc, v) {
         str key = STR("");
 
         if (!json_text(r->doc, k, r->arena, &key))
@@ -134,8 +134,7 @@ static void incident_webhook_read_data(const struct webhook_reader *r, const str
             continue;
         buf_reset(&part);
         out->cut += alert_clean(r->doc, m, r->arena, &part);
-        json_out_key(&o, str_c(of_group[i]));
-        json_out_raw(&o, buf_str(&part));
+        json_member_raw(&o, of_group[i], buf_str(&part));
     }
     json_out_end(&o);
     out->data = arena_dup(r->arena, buf_str(&data));
@@ -272,7 +271,7 @@ static void incident_webhook_read_alerts(struct webhook_reader *r)
     }
     incident_webhook_read_group(r);
     r->out->alerts = arena_zero(r->arena, count + 1, sizeof *r->out->alerts);
-    for (const struct json_node *v = json_first(r->doc, list); v; v = json_next(r->doc, list, v))
+    JSON_FOREACH(v, r->doc, list)
         incident_webhook_read_one(r, v, i, &r->out->alerts[i]), i++;
     r->out->n = i;
 }

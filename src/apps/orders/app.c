@@ -132,8 +132,7 @@ static void order_app_send_text(struct saying *s, const char *event, const char 
     buf_init(&json, EVENT_MAX);
     json_out_init(&o, &json);
     json_out_object(&o);
-    json_out_key(&o, str_c(key));
-    json_out_str(&o, text);
+    json_member_str(&o, key, text);
     json_out_end(&o);
     order_app_send(s, event, buf_str(&json));
     buf_release(&json);

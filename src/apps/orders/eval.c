@@ -4,6 +4,7 @@
  */
 #include "apps/orders/score.h"
 
+#include "base/json_get.h"
 #include "base/rand.h"
 
 #define ARENA_MAX ((size_t)1 << 30)
@@ -17,15 +18,6 @@ struct line {
     struct orders_eval_case *out;
     struct err *e;
 };
-
-static str order_eval_text_at(struct line *l, const struct json_node *v, const char *key)
-{
-    str s;
-
-    return json_text(&l->doc, json_find(&l->doc, v, str_c(key)), l->arena, &s)
-               ? arena_dup(l->arena, s)
-               : STR("");
-}
 
 static bool order_eval_read_modifiers(struct line *l, const struct json_node *v,
                                       const struct menu_item *item, struct order_line *out)
@@ -48,10 +40,11 @@ static bool order_eval_read_modifiers(struct line *l, const struct json_node *v,
 
 static bool order_eval_read_expected(struct line *l, const struct json_node *v)
 {
-    const struct menu_item *item = menu_find(l->menu, order_eval_text_at(l, v, "item_id"));
+    const struct menu_item *item =
+        menu_find(l->menu, json_copy_text(&l->doc, v, "item_id", l->arena));
     struct order_line line = {.quantity = 1, .cents = MENU_NO_PRICE};
     const struct json_node *quantity = json_find(&l->doc, v, STR("quantity"));
-    str size = order_eval_text_at(l, v, "size");
+    str size = json_copy_text(&l->doc, v, "size", l->arena);
 
     if (!item)
         return err_set(l->e, ERR_INPUT, "expected: an item_id is not on the menu");
@@ -72,7 +65,7 @@ static bool order_eval_read_expected(struct line *l, const struct json_node *v)
 static bool read_turns(struct line *l, const struct json_node *root)
 {
     const struct json_node *list = json_find(&l->doc, root, STR("turns")), *t;
-    str one = order_eval_text_at(l, root, "utterance");
+    str one = json_copy_text(&l->doc, root, "utterance", l->arena);
 
     if (one.n)
         l->out->turns[l->out->turn_count++] = one;
@@ -93,8 +86,8 @@ static bool order_eval_read_case(struct line *l)
 
     if (root->kind != JSON_OBJECT)
         return err_set(l->e, ERR_INPUT, "must be a JSON object");
-    l->out->id = order_eval_text_at(l, root, "id");
-    l->out->category = order_eval_text_at(l, root, "category");
+    l->out->id = json_copy_text(&l->doc, root, "id", l->arena);
+    l->out->category = json_copy_text(&l->doc, root, "category", l->arena);
     list = json_find(&l->doc, root, STR("expected"));
     if (!list || list->kind != JSON_ARRAY)
         return err_set(l->e, ERR_INPUT, "expected: a list of items");

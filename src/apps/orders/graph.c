@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/orders/orders_state.h"
+#include "base/json_get.h"
 
 static const char sorry_again[] = "Sorry, I didn't catch that. Could you say it again?";
 static const char sorry_wait[] =
@@ -22,14 +23,6 @@ bool graph_facts(const struct orders_state *s, struct arena *a, struct facts *ou
     return ok;
 }
 
-str graph_text_at(const struct json *doc, const struct json_node *v, const char *key,
-                  struct arena *a)
-{
-    str s;
-
-    return json_text(doc, json_find(doc, v, str_c(key)), a, &s) ? arena_dup(a, s) : STR("");
-}
-
 void graph_calls(const struct json *doc, const struct json_node *m, struct arena *a,
                  struct last_reply *out)
 {
@@ -39,9 +32,9 @@ void graph_calls(const struct json *doc, const struct json_node *m, struct arena
     for (c = json_first(doc, calls); c; c = json_next(doc, calls, c)) {
         const struct json_node *f = json_find(doc, c, STR("function"));
 
-        out->calls[out->call_count++] = (struct tools_call){graph_text_at(doc, c, "id", a),
-                                                            graph_text_at(doc, f, "name", a),
-                                                            graph_text_at(doc, f, "arguments", a)};
+        out->calls[out->call_count++] = (struct tools_call){json_copy_text(doc, c, "id", a),
+                                                            json_copy_text(doc, f, "name", a),
+                                                            json_copy_text(doc, f, "arguments", a)};
     }
 }
 
@@ -60,8 +53,8 @@ bool graph_last(const struct orders_state *s, struct arena *a, struct last_reply
         if (json_is(&doc, json_find(&doc, m, STR("role")), STR("assistant")))
             last = m;
     if (last) {
-        out->text = graph_text_at(&doc, last, "content", a);
-        out->interaction = graph_text_at(&doc, last, "interaction_id", a);
+        out->text = json_copy_text(&doc, last, "content", a);
+        out->interaction = json_copy_text(&doc, last, "interaction_id", a);
         graph_calls(&doc, last, a, out);
     }
     json_release(&doc);

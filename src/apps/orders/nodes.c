@@ -6,6 +6,7 @@
 
 #include "agent/history.h"
 #include "apps/orders/speak.h"
+#include "base/json_get.h"
 #include "base/log.h"
 #include "base/utf8.h"
 #include "chat/decision.h"
@@ -80,8 +81,7 @@ static bool order_nodes_put_menu(struct turn *t, struct update *u, struct err *e
 
     buf_init(&ref, 65536);
     ok = state_menu_put(t->o->host.threads, t->who.now_us, t->menu, &ref, e);
-    json_out_key(&u->o, STR("menu"));
-    json_out_raw(&u->o, ok ? buf_str(&ref) : STR("{}"));
+    json_member_raw(&u->o, "menu", ok ? buf_str(&ref) : STR("{}"));
     buf_release(&ref);
     return ok;
 }
@@ -142,7 +142,7 @@ static void order_nodes_put_reply(struct turn *t, struct history *h, const struc
                                   const struct json_node *m)
 {
     struct last_reply last = {.call_count = 0};
-    struct ask_reply reply = {.text = graph_text_at(doc, m, "content", t->arena)};
+    struct ask_reply reply = {.text = json_copy_text(doc, m, "content", t->arena)};
 
     graph_calls(doc, m, t->arena, &last);
     reply.calls = arena_zero(t->arena, last.call_count + 1, sizeof *reply.calls);
@@ -166,8 +166,8 @@ static void order_nodes_put_message(struct turn *t, struct history *h, const str
         order_nodes_put_reply(t, h, doc, m);
     else if (json_is(doc, role, STR("tool")))
         history_result(h,
-                       graph_text_at(doc, m, "tool_call_id", t->arena),
-                       graph_text_at(doc, m, "content", t->arena));
+                       json_copy_text(doc, m, "tool_call_id", t->arena),
+                       json_copy_text(doc, m, "content", t->arena));
     else
         history_add_messages(h,
                              arena_printf(t->arena,
@@ -188,7 +188,7 @@ static bool order_nodes_write_request(struct turn *t, struct buf *body, struct e
     order_nodes_put_prompt(t, &h);
     ok = json_parse(&doc, t->s->messages, e);
     root = ok ? json_root(&doc) : NULL;
-    for (const struct json_node *m = json_first(&doc, root); m; m = json_next(&doc, root, m))
+    JSON_FOREACH(m, &doc, root)
         order_nodes_put_message(t, &h, &doc, m);
     buf_add(body, STR("{\"model\":"));
     (void)json_quote(body, t->shop->model);

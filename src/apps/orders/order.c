@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/orders/order.h"
+#include "base/json_get.h"
 
 void order_init(struct order *o, str id, struct arena *a)
 {
@@ -132,31 +133,21 @@ int64_t order_quantity(const struct order *o)
 
 /* ---- in and out ---- */
 
-static str order_order_text_at(const struct json *doc, const struct json_node *v, const char *key,
-                               struct arena *a)
-{
-    str s;
-
-    return json_text(doc, json_find(doc, v, str_c(key)), a, &s) ? arena_dup(a, s) : STR("");
-}
-
 bool order_line_read(const struct json *doc, const struct json_node *v, struct arena *a,
                      struct order_line *out)
 {
     const struct json_node *list = json_find(doc, v, STR("modifiers")), *m;
     double price;
 
-    *out = (struct order_line){.item_id = order_order_text_at(doc, v, "item_id", a),
-                               .name = order_order_text_at(doc, v, "name", a),
-                               .category = order_order_text_at(doc, v, "category_name", a),
-                               .size = order_order_text_at(doc, v, "size", a),
+    *out = (struct order_line){.item_id = json_copy_text(doc, v, "item_id", a),
+                               .name = json_copy_text(doc, v, "name", a),
+                               .category = json_copy_text(doc, v, "category_name", a),
+                               .size = json_copy_text(doc, v, "size", a),
                                .cents = MENU_NO_PRICE};
     out->modifiers = arena_zero(a, (list ? json_count(doc, list) : 0) + 1, sizeof *out->modifiers);
     for (m = json_first(doc, list); m; m = json_next(doc, list, m))
-        out->modifiers[out->modifier_count++] =
-            (struct menu_modifier){order_order_text_at(doc, m, "modifier_id", a),
-                                   order_order_text_at(doc, m, "name", a),
-                                   0};
+        out->modifiers[out->modifier_count++] = (struct menu_modifier){
+            json_copy_text(doc, m, "modifier_id", a), json_copy_text(doc, m, "name", a), 0};
     if (json_double(doc, json_find(doc, v, STR("price")), &price))
         out->cents = (int64_t)(price * 100 + 0.5);
     return out->item_id.n && json_i64(doc, json_find(doc, v, STR("quantity")), &out->quantity) &&
@@ -166,7 +157,7 @@ bool order_line_read(const struct json *doc, const struct json_node *v, struct a
 static bool order_order_read_lines(const struct json *doc, const struct json_node *items,
                                    struct arena *a, struct order *out)
 {
-    for (const struct json_node *i = json_first(doc, items); i; i = json_next(doc, items, i))
+    JSON_FOREACH(i, doc, items)
         if (out->count == ORDER_LINES_MAX || !order_line_read(doc, i, a, &out->lines[out->count++]))
             return false;
     return true;
@@ -183,7 +174,7 @@ bool order_read(str json, struct arena *a, struct order *out, struct err *e)
     ok = json_parse(&doc, json, e) && json_root(&doc)->kind == JSON_OBJECT;
     if (ok) {
         root = json_root(&doc);
-        out->id = order_order_text_at(&doc, root, "order_id", a);
+        out->id = json_copy_text(&doc, root, "order_id", a);
         ok = order_order_read_lines(&doc, json_find(&doc, root, STR("items")), a, out);
         if (!json_bool(json_find(&doc, root, STR("finalized")), &out->finalized))
             out->finalized = false;

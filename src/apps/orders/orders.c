@@ -12,10 +12,46 @@
 #define ARENA_MAX ((size_t)512 << 20)
 #define STEP_ARENA_MAX ((size_t)1 << 30) /* the state, and everything derived from it */
 
+/* ---- after a crash ---- */
+
+/* A turn to resume. */
 struct orders_left {
-    struct orders_left *next;
+    struct job_link link;
     str thread, key; /* stored after the struct */
 };
+
+static void orders_left_run(void *orders, struct job_link *job)
+{
+    const struct orders_left *l = (const struct orders_left *)job;
+    struct thread_asker who =
+        orders_asker(orders, l->key, true); /* as operator: allowed in any thread */
+    struct orders_said said = {.who = &who, .thread = l->thread};
+    struct orders_turn turn;
+    struct arena a;
+    struct err e;
+
+    arena_init(&a, ARENA_MAX);
+    if (!orders_resume(orders, &said, &a, &turn, &e))
+        log_warn("an order cannot be resumed", LOG_STR("thread", l->thread), LOG_ERR(&e));
+    arena_release(&a);
+}
+
+static void orders_left_free(struct job_link *job)
+{
+    free(job);
+}
+
+void orders_resume_left(struct orders *o, str thread, str key)
+{
+    struct orders_left *l = base_alloc(sizeof *l + thread.n + key.n);
+    char *texts = (char *)(l + 1);
+
+    memcpy(texts, thread.p, thread.n);
+    memcpy(texts + thread.n, key.p, key.n);
+    *l = (struct orders_left){.thread = {texts, thread.n}, .key = {texts + thread.n, key.n}};
+    if (!job_queue_add(&o->left, &l->link, 0))
+        orders_left_free(&l->link);
+}
 
 /* ---- opening ---- */
 
@@ -47,7 +83,7 @@ bool orders_open(const struct app_host *h, const struct orders_options *opts, st
     o->ask = opts->ask.ask ? opts->ask : agent_ask_gateway(h->gl);
     arena_init(&o->arena, 65536);
     pthread_mutex_init(&o->lock, NULL);
-    pthread_cond_init(&o->more, NULL);
+    job_queue_init(&o->left, orders_left_run, orders_left_free, o);
     map_init(&o->busy, NULL, BUSY_MAX);
     if (!order_orders_open_parts(o, opts, e)) {
         orders_close(o);
@@ -59,26 +95,12 @@ bool orders_open(const struct app_host *h, const struct orders_options *opts, st
 
 void orders_close(struct orders *o)
 {
-    struct orders_left *next;
-    bool working;
-
     if (!o)
         return;
-    pthread_mutex_lock(&o->lock);
-    o->closing = true;
-    working = o->working;
-    pthread_cond_broadcast(&o->more);
-    pthread_mutex_unlock(&o->lock);
-    if (working)
-        pthread_join(o->worker, NULL);
-    for (struct orders_left *l = o->left; l; l = next) {
-        next = l->next;
-        free(l);
-    }
+    job_queue_release(&o->left);
     registry_close(o->registry);
     shop_release(o->shop);
     map_release(&o->busy);
-    pthread_cond_destroy(&o->more);
     pthread_mutex_destroy(&o->lock);
     arena_release(&o->arena);
     free(o);
@@ -350,60 +372,4 @@ bool orders_list(struct orders *o, const struct thread_asker *who, size_t max, s
 bool orders_forget(struct orders *o, const struct thread_asker *who, str thread, struct err *e)
 {
     return threads_delete(o->host.threads, who, thread, e);
-}
-
-/* ---- after a crash ---- */
-
-static void order_orders_resume_left(struct orders *o, const struct orders_left *l)
-{
-    struct thread_asker who =
-        orders_asker(o, l->key, true); /* as operator: allowed in any thread */
-    struct orders_said said = {.who = &who, .thread = l->thread};
-    struct orders_turn turn;
-    struct arena a;
-    struct err e;
-
-    arena_init(&a, ARENA_MAX);
-    if (!orders_resume(o, &said, &a, &turn, &e))
-        log_warn("an order cannot be resumed", LOG_STR("thread", l->thread), LOG_ERR(&e));
-    arena_release(&a);
-}
-
-static void *order_orders_work(void *arg)
-{
-    struct orders *o = arg;
-    struct orders_left *l;
-
-    for (;;) {
-        pthread_mutex_lock(&o->lock);
-        while (!o->left && !o->closing)
-            pthread_cond_wait(&o->more, &o->lock);
-        l = o->closing ? NULL : o->left;
-        if (l)
-            o->left = l->next;
-        pthread_mutex_unlock(&o->lock);
-        if (!l)
-            return NULL;
-        order_orders_resume_left(o, l);
-        free(l);
-    }
-}
-
-void orders_resume_left(struct orders *o, str thread, str key)
-{
-    struct orders_left *l = base_alloc(sizeof *l + thread.n + key.n), **at;
-    char *texts = (char *)(l + 1);
-
-    memcpy(texts, thread.p, thread.n);
-    memcpy(texts + thread.n, key.p, key.n);
-    *l = (struct orders_left){NULL, {texts, thread.n}, {texts + thread.n, key.n}};
-    pthread_mutex_lock(&o->lock);
-    for (at = &o->left; *at; at = &(*at)->next)
-        ;
-    *at = l;
-    if (!o->working && pthread_create(&o->worker, NULL, order_orders_work, o) != 0)
-        base_die("no thread could be started");
-    o->working = true;
-    pthread_cond_broadcast(&o->more);
-    pthread_mutex_unlock(&o->lock);
 }

@@ -5,12 +5,9 @@
  */
 #pragma once
 
+#include "apps/job_queue.h"
 #include "apps/orders/orders.h"
 #include "apps/orders/prompt.h"
-
-#include <pthread.h>
-
-struct orders_left; /* a turn to resume */
 
 /* The menu and model of a turn. */
 struct orders_shop {
@@ -30,11 +27,8 @@ struct orders {
     str prompt;                    /* lent; empty: the one in force */
     struct arena arena;            /* of the options */
     pthread_mutex_t lock;
-    struct map busy; /* threads with a running turn */
-    struct orders_left *left;
-    pthread_cond_t more; /* a turn is left, or orders closes */
-    pthread_t worker;
-    bool working, closing;
+    struct map busy;       /* threads with a running turn */
+    struct job_queue left; /* turns to resume */
 };
 
 struct turn {
@@ -81,9 +75,6 @@ struct last_reply {
     struct tools_call *calls;
     size_t call_count;
 };
-/* The text of a member, in the arena; "" if it is missing. */
-str graph_text_at(const struct json *doc, const struct json_node *v, const char *key,
-                  struct arena *a);
 void graph_calls(const struct json *doc, const struct json_node *message, struct arena *a,
                  struct last_reply *out);
 bool graph_last(const struct orders_state *s, struct arena *a, struct last_reply *out,

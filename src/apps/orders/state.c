@@ -238,10 +238,8 @@ static bool order_state_list_one(const struct thread_tuple *t, struct json_out *
         json_member_str(o, "thread_id", t->thread);
         json_member_str(o, "session_id", t->thread);
         for (size_t i = 0; i < COUNT_OF(shown); i++)
-            if ((v = json_find(&doc, root, str_c(shown[i])))) {
-                json_out_key(o, str_c(shown[i]));
-                json_out_raw(o, json_raw(&doc, v));
-            }
+            if ((v = json_find(&doc, root, str_c(shown[i]))))
+                json_member_raw(o, shown[i], json_raw(&doc, v));
         json_out_key(o, STR("updated_at_us"));
         v = json_find(&doc, root, STR("at_us"));
         json_out_raw(o, v ? json_raw(&doc, v) : STR("null"));
@@ -277,10 +275,8 @@ void state_write(struct json_out *o, const struct orders_state *s, bool reasonin
     json_member_str(o, "session_id", s->thread);
     json_out_key(o, STR("current_order"));
     order_write(o, &s->order, true);
-    json_out_key(o, STR("reasoning"));
-    json_out_raw(o, reasoning ? s->reasoning : STR("[]"));
-    json_out_key(o, STR("messages"));
-    json_out_raw(o, s->messages);
+    json_member_raw(o, "reasoning", reasoning ? s->reasoning : STR("[]"));
+    json_member_raw(o, "messages", s->messages);
     json_member_bool(o, "finalized", s->order.finalized);
     json_member_i64(o, "updated_at_us", s->updated_us);
 }

@@ -33,16 +33,11 @@ void policy_fail_field(struct app_reply *r, const struct err *e)
     buf_reset(&r->body);
     json_out_init(&o, &r->body);
     json_out_object(&o);
-    json_out_key(&o, STR("detail"));
-    json_out_object(&o);
-    json_out_key(&o, STR("error"));
-    json_out_str(&o, STR("validation_error"));
-    json_out_key(&o, STR("message"));
-    json_out_str(&o, text);
-    json_out_key(&o, STR("field"));
-    json_out_str(&o, field);
-    json_out_key(&o, STR("reason"));
-    json_out_str(&o, str_slice(text, colon + 2, text.n));
+    json_member_object(&o, "detail");
+    json_member_str(&o, "error", STR("validation_error"));
+    json_member_str(&o, "message", text);
+    json_member_str(&o, "field", field);
+    json_member_str(&o, "reason", str_slice(text, colon + 2, text.n));
     json_out_end(&o);
     json_out_end(&o);
 }
@@ -164,8 +159,7 @@ static void results(void *app, const struct app_request *q, struct app_reply *r)
         return;
     json_out_init(&o, &r->body);
     json_out_object(&o);
-    json_out_key(&o, STR("results"));
-    json_out_array(&o);
+    json_member_array(&o, "results");
     if (!policy_table_list(policy_kept_results(app), &query, &o, &e)) {
         app_fail_err(r, &e);
         return;
@@ -193,13 +187,12 @@ static void document(const struct policy_doc *d, bool in_force, struct json_out 
     json_member_str(o, "id", d->id);
     json_member_str(o, "title", t->title.n ? t->title : t->doc_name);
     policy_version_json(d, in_force, o);
-    json_out_key(o, STR("page_count"));
-    json_out_u64(o, t->page_count);
-    json_out_key(o, STR("structure"));
-    if (json_parse(&tree, buf_str(&json), &e))
-        json_out_raw(o, json_raw(&tree, json_find(&tree, json_root(&tree), STR("structure"))));
-    else
-        json_out_null(o);
+    json_member_u64(o, "page_count", t->page_count);
+    json_member_raw(o,
+                    "structure",
+                    json_parse(&tree, buf_str(&json), &e)
+                        ? json_raw(&tree, json_find(&tree, json_root(&tree), STR("structure")))
+                        : STR("null"));
     json_out_end(o);
     json_release(&tree);
     buf_release(&json);
@@ -217,8 +210,7 @@ static void documents(void *app, const struct app_request *q, struct app_reply *
         return;
     json_out_init(&o, &r->body);
     json_out_object(&o);
-    json_out_key(&o, STR("documents"));
-    json_out_array(&o);
+    json_member_array(&o, "documents");
     for (size_t i = 0; i < policy_docs_count(docs); i++) {
         const struct policy_doc *d = policy_docs_at(docs, i), *now;
         struct policy_version_others others;
@@ -278,10 +270,8 @@ static void node_text(void *app, const struct app_request *q, struct app_reply *
         json_member_str(&o, "node_id", n->node_id);
         json_member_str(&o, "title", n->title);
         json_member_str(&o, "title_path", n->title_path);
-        json_out_key(&o, STR("start_index"));
-        json_out_u64(&o, n->start_index);
-        json_out_key(&o, STR("end_index"));
-        json_out_u64(&o, n->end_index);
+        json_member_u64(&o, "start_index", n->start_index);
+        json_member_u64(&o, "end_index", n->end_index);
         json_member_str(&o, "summary", n->summary);
         json_member_str(&o, "text", n->text);
         json_member_str(&o, "hash", str_c(n->hash));
@@ -306,13 +296,11 @@ static void prompts_list(void *app, const struct app_request *q, struct app_repl
     }
     json_out_init(&o, &r->body);
     json_out_object(&o);
-    json_out_key(&o, STR("prompts"));
-    json_out_array(&o);
+    json_member_array(&o, "prompts");
     for (size_t i = 0; i < n; i++)
         prompt_write(&list[i], false, &o);
     json_out_end(&o);
-    json_out_key(&o, STR("built_in"));
-    json_out_array(&o);
+    json_member_array(&o, "built_in");
     for (size_t i = 0; tune_app_at(i); i++) {
         prompt_built_in(tune_app_at(i)->prompt, q->arena, &built_in);
         prompt_write(&built_in, false, &o);

@@ -38,7 +38,7 @@ static struct policy_value policy_case_value_of(struct member *m, const struct j
     if (depth == POLICY_VALUE_DEPTH_MAX)
         return out;
     out.items = items = arena_zero(m->arena, json_count(m->doc, v) + 1, sizeof items[0]);
-    for (const struct json_node *n = json_first(m->doc, v); n; n = json_next(m->doc, v, n))
+    JSON_FOREACH(n, m->doc, v)
         items[out.count++] = policy_case_value_of(m, object ? json_value(n) : n, depth + 1);
     return out;
 }
@@ -111,7 +111,7 @@ static bool read_criteria(struct member *m, const struct json_node *list, struct
     if (n > POLICY_CRITERIA_MAX)
         return err_set(m->e, ERR_LIMIT, "%s.criteria: more than %d", m->path, POLICY_CRITERIA_MAX);
     c->criteria = arena_zero(m->arena, n + 1, sizeof c->criteria[0]);
-    for (const struct json_node *v = json_first(m->doc, list); v; v = json_next(m->doc, list, v)) {
+    JSON_FOREACH(v, m->doc, list) {
         str *id = &c->criteria[c->criterion_count];
 
         /* An entry may also be an object that has the id. */
@@ -163,7 +163,7 @@ static bool read_section(struct member *m, const struct json_node *v, struct pol
         return member_text(m, v, "section_path", false, &c->section_path);
     if (path->kind != JSON_ARRAY)
         return member_wrong(m, "section_path", "a string or a list of titles is expected");
-    for (const struct json_node *n = json_first(m->doc, path); n; n = json_next(m->doc, path, n)) {
+    JSON_FOREACH(n, m->doc, path) {
         str title;
 
         if (!json_text(m->doc, n, m->arena, &title))

@@ -27,21 +27,18 @@ static void issue(struct qa *q, const char *type, const char *severity, str what
     json_member_str(o, "issue_type", str_c(type));
     json_member_str(o, "description", what);
     json_member_str(o, "severity", str_c(severity));
-    json_out_key(o, STR("affected_fields"));
-    json_out_array(o);
+    json_member_array(o, "affected_fields");
     for (size_t i = 0; i < COUNT_OF(fields); i++)
         if (fields[i] && !(i && g == f))
             json_out_str(o, fields[i]->name);
     json_out_end(o);
-    json_out_key(o, STR("evidence"));
-    json_out_array(o);
+    json_member_array(o, "evidence");
     for (size_t i = 0; i < COUNT_OF(fields); i++) {
         if (!fields[i])
             continue;
         json_out_object(o);
         policy_place_json(fields[i]->doc_id, fields[i]->page, o);
-        json_out_key(o, STR("value"));
-        json_out_raw(o, fields[i]->raw);
+        json_member_raw(o, "value", fields[i]->raw);
         json_out_end(o);
     }
     json_out_end(o);
@@ -290,8 +287,7 @@ void policy_case_check(const struct policy_case *c, const struct policy_doc *doc
     struct qa q = {.c = c, .arena = a, .o = o};
 
     json_out_object(o);
-    json_out_key(o, STR("issues"));
-    json_out_array(o);
+    json_member_array(o, "issues");
     if (!doc)
         issue(&q,
               "missing_policy_document",
@@ -307,7 +303,6 @@ void policy_case_check(const struct policy_case *c, const struct policy_doc *doc
     }
     check_effective(&q);
     json_out_end(o);
-    json_out_key(o, STR("clean"));
-    json_out_bool(o, q.issues == 0);
+    json_member_bool(o, "clean", q.issues == 0);
     json_out_end(o);
 }

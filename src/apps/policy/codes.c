@@ -91,22 +91,17 @@ static void code_json(struct codes *c, str given, const char *system, bool (*is)
     valid = given.n <= sizeof upper && is(code);
     c->valid = c->valid && valid;
     json_out_object(c->o);
-    json_out_key(c->o, STR("system"));
-    json_out_str(c->o, str_c(system));
-    json_out_key(c->o, STR("code"));
-    json_out_str(c->o, given);
-    json_out_key(c->o, STR("valid_format"));
-    json_out_bool(c->o, valid);
+    json_member_str(c->o, "system", str_c(system));
+    json_member_str(c->o, "code", given);
+    json_member_bool(c->o, "valid_format", valid);
     r = valid ? lists(c->scope, code) : NULL;
-    json_out_key(c->o, STR("listed"));
-    json_out_bool(c->o, r != NULL);
+    json_member_bool(c->o, "listed", r != NULL);
     json_out_key(c->o, STR("node_id"));
     if (r)
         json_out_str(c->o, r->node->node_id);
     else
         json_out_null(c->o);
-    json_out_key(c->o, STR("section"));
-    json_out_str(c->o, r ? r->node->title_path : STR(""));
+    json_member_str(c->o, "section", r ? r->node->title_path : STR(""));
     json_out_end(c->o);
 }
 
@@ -135,18 +130,13 @@ void policy_codes(const struct policy_doc *d, str icd10, str cpt, struct arena *
     if (d && any)
         c.scope = scope_of(d, a);
     json_out_object(o);
-    json_out_key(o, STR("success"));
-    json_out_bool(o, any);
-    if (!any) {
-        json_out_key(o, STR("error"));
-        json_out_str(o, STR("missing_code"));
-    }
-    json_out_key(o, STR("codes"));
-    json_out_array(o);
+    json_member_bool(o, "success", any);
+    if (!any)
+        json_member_str(o, "error", STR("missing_code"));
+    json_member_array(o, "codes");
     codes_json(&c, icd10, "icd10", policy_codes_is_icd10);
     codes_json(&c, cpt, "cpt", policy_codes_is_cpt);
     json_out_end(o);
-    json_out_key(o, STR("valid"));
-    json_out_bool(o, any && c.valid);
+    json_member_bool(o, "valid", any && c.valid);
     json_out_end(o);
 }

@@ -46,15 +46,11 @@ static void descend_choice_json(const struct choice *c, struct json_out *o)
     json_out_object(o);
     json_member_str(o, "title", utf8_cut_count(n->title, DESCEND_TITLE));
     json_member_str(o, "node_id", n->node_id);
-    json_out_key(o, STR("start_index"));
-    json_out_u64(o, n->start_index);
-    json_out_key(o, STR("end_index"));
-    json_out_u64(o, c->opened ? n->pages[n->page_count - 1].page : n->end_index);
+    json_member_u64(o, "start_index", n->start_index);
+    json_member_u64(o, "end_index", c->opened ? n->pages[n->page_count - 1].page : n->end_index);
     json_member_str(o, "summary", utf8_cut_count(n->summary, DESCEND_SUMMARY));
-    if (!c->opened && n->span > 1) {
-        json_out_key(o, STR("sections_inside"));
-        json_out_u64(o, n->span - 1);
-    }
+    if (!c->opened && n->span > 1)
+        json_member_u64(o, "sections_inside", n->span - 1);
     json_out_end(o);
 }
 
@@ -73,8 +69,7 @@ static size_t descend_show_part(const struct descent *d, const struct choice *li
                     "note",
                     STR("This is one level of the tree. To look into an entry with "
                         "sections_inside, name it: its sections are shown next."));
-    json_out_key(&o, STR("structure"));
-    json_out_array(&o);
+    json_member_array(&o, "structure");
     while (shown < n && shown < DESCEND_PART_NODES && b->n < DESCEND_PART_SIZE - 2048)
         descend_choice_json(&list[shown++], &o);
     json_out_end(&o);

@@ -18,8 +18,7 @@
 static void policy_fact_tool_begin(struct json_out *o, bool success)
 {
     json_out_object(o);
-    json_out_key(o, STR("success"));
-    json_out_bool(o, success);
+    json_member_bool(o, "success", success);
 }
 
 static void policy_fact_tool_refuse(struct json_out *o, const char *code, const char *message)
@@ -92,8 +91,7 @@ static void sections_json(const struct scope *s, const struct question *q, bool 
 {
     size_t shown = 0;
 
-    json_out_key(o, STR("sections"));
-    json_out_array(o);
+    json_member_array(o, "sections");
     for (size_t i = 0; i < s->n && shown < SECTIONS_MAX; i++) {
         const struct reading *r = &s->all[i];
 
@@ -105,8 +103,7 @@ static void sections_json(const struct scope *s, const struct question *q, bool 
         json_member_str(o, "node_id", r->node->node_id);
         json_member_str(o, "title", r->node->title);
         json_member_str(o, "section", r->node->title_path);
-        json_out_key(o, STR("page"));
-        json_out_u64(o, policy_page_at(r->node, r->sentence->from));
+        json_member_u64(o, "page", policy_page_at(r->node, r->sentence->from));
         json_member_str(o, "text_preview", utf8_cut_count(r->text, POLICY_PREVIEW_CHARS));
         json_out_end(o);
     }
@@ -131,8 +128,7 @@ void policy_xref(const struct policy_doc *d, str criterion_id, struct arena *a, 
     policy_fact_tool_begin(o, true);
     json_member_str(o, "criterion_id", criterion_id);
     sections_json(s, &q, here, a, o);
-    json_out_key(o, STR("references"));
-    json_out_array(o);
+    json_member_array(o, "references");
     for (size_t i = 0; i < s->n && shown < REFERENCES_MAX; i++) {
         const struct reading *r = &s->all[i];
 
@@ -192,8 +188,7 @@ void policy_temporal(const struct policy_doc *const *docs, size_t n, str policy_
     else
         json_member_str(
             o, "error", versions > 0 ? STR("no_version_in_force") : STR("policy_not_found"));
-    json_out_key(o, STR("versions"));
-    json_out_array(o);
+    json_member_array(o, "versions");
     for (size_t i = 0; i < n; i++)
         if (is_version(docs[i], policy_id)) {
             json_out_object(o);

@@ -71,10 +71,8 @@ const struct policy_field *policy_fact(const struct policy_case *c, str name)
 
 static void field_json(const struct policy_field *f, struct json_out *o)
 {
-    json_out_key(o, STR("value"));
-    json_out_raw(o, f->raw);
-    json_out_key(o, STR("confidence"));
-    json_out_double(o, f->confidence);
+    json_member_raw(o, "value", f->raw);
+    json_member_double(o, "confidence", f->confidence);
     policy_place_json(f->doc_id, f->page, o);
     json_out_key(o, STR("bbox"));
     if (f->has_bbox) {
@@ -85,10 +83,8 @@ static void field_json(const struct policy_field *f, struct json_out *o)
     } else {
         json_out_null(o);
     }
-    if (f->field_class.n > 0) {
-        json_out_key(o, STR("field_class"));
-        json_out_str(o, f->field_class);
-    }
+    if (f->field_class.n > 0)
+        json_member_str(o, "field_class", f->field_class);
 }
 
 static void conflicts_json(const struct policy_case *c, const struct policy_field *f,
@@ -99,10 +95,8 @@ static void conflicts_json(const struct policy_case *c, const struct policy_fiel
     for (const struct policy_field *g = f + 1; g < c->fields + c->field_count; g++) {
         if (!str_eq(g->key, f->key) || policy_value_equal(&g->value, &f->value))
             continue;
-        if (!begun) {
-            json_out_key(o, STR("conflicts"));
-            json_out_array(o);
-        }
+        if (!begun)
+            json_member_array(o, "conflicts");
         begun = true;
         json_out_object(o);
         field_json(g, o);
@@ -114,12 +108,9 @@ static void conflicts_json(const struct policy_case *c, const struct policy_fiel
 
 static void miss_json(const struct policy_case *c, str name, struct json_out *o)
 {
-    json_out_key(o, STR("error"));
-    json_out_str(o, STR("field_not_found"));
-    json_out_key(o, STR("field_name"));
-    json_out_str(o, name);
-    json_out_key(o, STR("available_fields"));
-    json_out_array(o);
+    json_member_str(o, "error", STR("field_not_found"));
+    json_member_str(o, "field_name", name);
+    json_member_array(o, "available_fields");
     for (size_t i = 0; i < c->field_count; i++)
         if (policy_fact(c, c->fields[i].key) == &c->fields[i])
             json_out_str(o, c->fields[i].name);
@@ -131,11 +122,9 @@ void policy_fact_json(const struct policy_case *c, str name, struct json_out *o)
     const struct policy_field *f = policy_fact(c, name);
 
     json_out_object(o);
-    json_out_key(o, STR("success"));
-    json_out_bool(o, f != NULL);
+    json_member_bool(o, "success", f != NULL);
     if (f) {
-        json_out_key(o, STR("field_name"));
-        json_out_str(o, f->name);
+        json_member_str(o, "field_name", f->name);
         field_json(f, o);
         conflicts_json(c, f, o);
     } else {

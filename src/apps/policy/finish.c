@@ -175,7 +175,7 @@ static bool check_pages(const struct react *r, const struct json *doc, struct ar
     if (n > PAGES_MAX)
         return err_set(
             e, ERR_INPUT, "citation_not_retrieved: at most %d pages can be cited", PAGES_MAX);
-    for (const struct json_node *v = json_first(doc, list); v; v = json_next(doc, list, v)) {
+    JSON_FOREACH(v, doc, list) {
         if (!json_i64(doc, v, &page) || page < p->node->start_index || page > p->node->end_index ||
             !page_retrieved(r, page))
             return err_set(e,

@@ -5,6 +5,7 @@
 #include "agent/extract.h"
 #include "apps/policy/metrics.h"
 #include "apps/policy/react_state.h"
+#include "base/json_get.h"
 
 #define ARENA_MAX ((size_t)256 << 20)
 #define USER_MAX ((size_t)4 << 20)
@@ -114,20 +115,14 @@ static str refusal(const struct agent_result *run, struct arena *a, str *words)
                                         "invalid_confidence",
                                         "missing_policy_document_id"};
     const struct agent_step *last = NULL;
-    str code = STR(""), why = STR("");
-    struct json doc;
-    struct err e;
+    str code = STR(""), why;
 
     for (size_t i = 0; i < run->step_count; i++)
         if (str_eq(run->steps[i].tool, STR("finish")))
             last = &run->steps[i];
     if (!last || last->ok)
         return code;
-    json_init(&doc);
-    if (json_parse(&doc, last->observation, &e) &&
-        json_text(&doc, json_find(&doc, json_root(&doc), STR("error")), a, &why))
-        *words = arena_dup(a, why);
-    json_release(&doc);
+    *words = json_copy_member(last->observation, "error", a);
     why = words->n ? *words : last->observation;
     for (size_t k = 0; k < COUNT_OF(codes); k++)
         if (str_find(why, str_c(codes[k])) != STR_NONE && !code.n)

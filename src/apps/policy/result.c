@@ -65,23 +65,12 @@ void policy_confide(struct policy_result *r, double c_tree, double c_span)
 
 static void policy_result_member(struct json_out *o, const char *key, str value)
 {
-    json_out_key(o, str_c(key));
-    json_out_str(o, value.p ? value : STR("")); /* a result may be zeroed and half filled */
-}
-
-static void policy_result_number(struct json_out *o, const char *key, double value)
-{
-    json_out_key(o, str_c(key));
-    json_out_double(o, value);
+    json_member_str(o, key, value.p ? value : STR("")); /* a result may be zeroed and half filled */
 }
 
 void policy_place_json(str doc_id, uint32_t page, struct json_out *o)
 {
-    json_out_key(o, STR("doc_id"));
-    if (doc_id.n > 0)
-        json_out_str(o, doc_id);
-    else
-        json_out_null(o);
+    json_member_str_or_null(o, "doc_id", doc_id);
     json_out_key(o, STR("page"));
     if (page > 0)
         json_out_u64(o, page);
@@ -116,8 +105,7 @@ static void citation_json(const struct policy_citation *c, struct json_out *o)
     policy_result_member(o, "doc", c->doc);
     policy_result_member(o, "version", c->version);
     policy_result_member(o, "section", c->section);
-    json_out_key(o, STR("pages"));
-    json_out_array(o);
+    json_member_array(o, "pages");
     for (size_t i = 0; i < c->page_count; i++)
         json_out_u64(o, c->pages[i]);
     json_out_end(o);
@@ -131,10 +119,10 @@ static void breakdown_json(const struct policy_result *r, struct json_out *o)
         return;
     }
     json_out_object(o);
-    policy_result_number(o, "c_tree", r->c_tree);
-    policy_result_number(o, "c_span", r->c_span);
-    policy_result_number(o, "c_final", r->c_final);
-    policy_result_number(o, "c_joint", r->c_joint);
+    json_member_double(o, "c_tree", r->c_tree);
+    json_member_double(o, "c_span", r->c_span);
+    json_member_double(o, "c_final", r->c_final);
+    json_member_double(o, "c_joint", r->c_joint);
     json_out_end(o);
 }
 
@@ -143,8 +131,7 @@ static void trace_json(const struct policy_result *r, struct json_out *o)
     json_out_array(o);
     for (size_t i = 0; i < r->trace_count; i++) {
         json_out_object(o);
-        json_out_key(o, STR("step"));
-        json_out_u64(o, r->trace[i].step);
+        json_member_u64(o, "step", r->trace[i].step);
         policy_result_member(o, "action", r->trace[i].action);
         policy_result_member(
             o, "observation", utf8_cut_count(r->trace[i].observation, POLICY_OBSERVATION_MAX));
@@ -189,8 +176,7 @@ void policy_result_dup(const struct policy_result *r, struct arena *a, struct po
 
 static void reading_json(struct json_out *o, const char *key, enum policy_status s, str rationale)
 {
-    json_out_key(o, str_c(key));
-    json_out_object(o);
+    json_member_object(o, key);
     policy_result_member(o, "status", str_c(policy_status_name(s)));
     policy_result_member(o, "rationale", rationale);
     json_out_end(o);
@@ -209,25 +195,19 @@ void policy_result_json(const struct policy_result *r, struct json_out *o)
     json_out_key(o, STR("citation"));
     citation_json(&r->citation, o);
     policy_result_member(o, "rationale", r->rationale);
-    policy_result_number(o, "confidence", policy_round(r->confidence));
+    json_member_double(o, "confidence", policy_round(r->confidence));
     json_out_key(o, STR("confidence_breakdown"));
     breakdown_json(r, o);
-    json_out_key(o, STR("search_trajectory"));
-    json_out_array(o);
+    json_member_array(o, "search_trajectory");
     for (size_t i = 0; i < r->trajectory_count; i++)
         json_out_str(o, r->trajectory[i]);
     json_out_end(o);
     policy_result_member(o, "retrieval_method", r->retrieval_method);
-    json_out_key(o, STR("reason_code"));
-    if (r->reason_code.n > 0)
-        json_out_str(o, r->reason_code);
-    else
-        json_out_null(o);
+    json_member_str_or_null(o, "reason_code", r->reason_code);
     json_out_key(o, STR("reasoning_trace"));
     trace_json(r, o);
     if (r->disagree) {
-        json_out_key(o, STR("readers"));
-        json_out_object(o);
+        json_member_object(o, "readers");
         reading_json(o, "model", r->by_model, r->model_rationale);
         reading_json(o, "rules", r->by_rules, r->rules_rationale);
         json_out_end(o);

@@ -48,7 +48,7 @@ static bool read_pages(struct member *m, const struct json_node *v, struct polic
     if (!list)
         return true;
     c->pages = pages = arena_zero(m->arena, json_count(m->doc, list) + 1, sizeof pages[0]);
-    for (const struct json_node *n = json_first(m->doc, list); n; n = json_next(m->doc, list, n)) {
+    JSON_FOREACH(n, m->doc, list) {
         int64_t page;
 
         if (!json_i64(m->doc, n, &page) || page < 1 || page > UINT32_MAX)
@@ -108,7 +108,7 @@ static bool read_trajectory(struct member *m, const struct json_node *v, struct 
     if (!list)
         return true;
     out->trajectory = titles = arena_zero(m->arena, json_count(m->doc, list) + 1, sizeof titles[0]);
-    for (const struct json_node *n = json_first(m->doc, list); n; n = json_next(m->doc, list, n))
+    JSON_FOREACH(n, m->doc, list)
         if (!json_text(m->doc, n, m->arena, &titles[out->trajectory_count++]))
             return member_wrong(m, "search_trajectory", "a list of strings is expected");
     return true;
@@ -124,7 +124,7 @@ static bool read_trace(struct member *m, const struct json_node *v, struct polic
     if (!list)
         return true;
     out->trace = steps = arena_zero(m->arena, json_count(m->doc, list) + 1, sizeof steps[0]);
-    for (const struct json_node *n = json_first(m->doc, list); n; n = json_next(m->doc, list, n)) {
+    JSON_FOREACH(n, m->doc, list) {
         struct policy_step *s = &steps[out->trace_count++];
         uint32_t step = 0;
 

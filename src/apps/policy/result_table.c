@@ -212,7 +212,7 @@ bool policy_table_shadow(struct policy_table *k, const struct policy_compared *r
         db_real(r->served_confidence),
         db_text(r->shadow_status),
         db_real(r->shadow_confidence),
-        r->reason_code.n ? db_text(r->reason_code) : db_null(),
+        column_text_or_null(r->reason_code),
         db_text(r->prompt_id),
         db_int(r->differs),
         db_int(r->created_us),
@@ -322,7 +322,7 @@ bool policy_table_on_result(void *ctx, const struct db_value *c, size_t n)
         policy_table_text(o, "policy_document_id", &c[8]);
         policy_table_text(o, "policy_version", &c[9]);
         policy_table_review_json(o, &c[10]);
-        for (const struct json_node *k = json_first(&doc, root); k; k = json_next(&doc, root, k)) {
+        JSON_FOREACH(k, &doc, root) {
             str key = json_raw(&doc, k);
 
             json_out_key(o, str_slice(key, 1, key.n - 1));
@@ -354,11 +354,10 @@ bool policy_table_list(struct policy_table *k, const struct policy_query *q, str
 static void verdict(struct json_out *o, const char *key, const struct db_value *status,
                     const struct db_value *confidence)
 {
-    json_out_key(o, str_c(key));
-    json_out_object(o);
+    json_member_object(o, key);
     json_member_str(o, "status", status->s);
-    json_out_key(o, STR("confidence"));
-    json_out_double(o, confidence->type == DB_REAL ? confidence->d : (double)confidence->i);
+    json_member_double(
+        o, "confidence", confidence->type == DB_REAL ? confidence->d : (double)confidence->i);
     json_out_end(o);
 }
 
@@ -415,7 +414,7 @@ bool policy_table_is_open(const struct policy_table *k)
 
 static bool put_switches(struct db *db, const struct policy_set *s, struct err *e)
 {
-    struct db_value args[] = {s->switches.n ? db_text(s->switches) : db_null(),
+    struct db_value args[] = {column_text_or_null(s->switches),
                               db_text(s->configured),
                               db_text(s->who),
                               db_int(s->set_us)};
@@ -459,8 +458,7 @@ static bool on_last(void *ctx, const struct db_value *c, size_t n)
     struct last *l = ctx;
 
     assert(n == 4);
-    *l->out = (struct policy_set){.switches =
-                                      c[0].type == DB_TEXT ? arena_dup(l->arena, c[0].s) : STR(""),
+    *l->out = (struct policy_set){.switches = column_text(l->arena, &c[0]),
                                   .configured = arena_dup(l->arena, c[1].s),
                                   .who = arena_dup(l->arena, c[2].s),
                                   .set_us = c[3].i};
@@ -495,11 +493,7 @@ static bool on_set(void *ctx, const struct db_value *c, size_t n)
 
     assert(n == 4);
     json_out_object(o);
-    json_out_key(o, STR("switches"));
-    if (c[0].type == DB_TEXT)
-        json_out_raw(o, c[0].s);
-    else
-        json_out_null(o);
+    json_member_raw(o, "switches", c[0].type == DB_TEXT ? c[0].s : STR("null"));
     json_member_str(o, "set_by", c[2].s);
     policy_table_time(o, "timestamp", &c[3]);
     json_out_end(o);

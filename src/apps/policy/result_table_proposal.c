@@ -75,17 +75,12 @@ bool policy_table_propose(struct policy_table *k, const struct policy_proposal *
 
 static void proposal_value(struct json_out *o, const struct db_value *value)
 {
-    json_out_key(o, STR("value"));
-    if (value->s.n)
-        json_out_raw(o, value->s);
-    else
-        json_out_null(o);
+    json_member_raw(o, "value", value->s.n ? value->s : STR("null"));
 }
 
 static void proposal_real(struct json_out *o, const char *name, const struct db_value *v)
 {
-    json_out_key(o, str_c(name));
-    json_out_double(o, v->type == DB_REAL ? v->d : (double)v->i);
+    json_member_double(o, name, v->type == DB_REAL ? v->d : (double)v->i);
 }
 
 static bool proposal_on_row(void *ctx, const struct db_value *c, size_t n)

@@ -195,7 +195,7 @@ static bool reverify_on_result(void *ctx, const struct db_value *c, size_t n)
     again->ids[again->n] = arena_dup(f->arena, c[0].s);
     again->criteria[again->n] = arena_dup(f->arena, c[1].s);
     again->results[again->n] = arena_dup(f->arena, c[2].s);
-    again->versions[again->n] = c[3].type == DB_TEXT ? arena_dup(f->arena, c[3].s) : STR("");
+    again->versions[again->n] = column_text(f->arena, &c[3]);
     again->controller = arena_dup(f->arena, c[4].s);
     again->n++;
     return true;
@@ -304,8 +304,7 @@ static bool reverify_on_job(void *ctx, const struct db_value *c, size_t n)
     json_out_object(o);
     json_member_str(o, "id", c[0].s);
     json_member_str(o, "document_id", c[1].s);
-    json_out_key(o, STR("request"));
-    json_out_raw(o, c[2].s);
+    json_member_raw(o, "request", c[2].s);
     json_member_str(o, "status", c[3].s);
     policy_table_text(o, "error", &c[4]);
     for (size_t i = 0; i < COUNT_OF(counts); i++)

@@ -97,15 +97,14 @@ static bool policy_table_on_item(void *ctx, const struct db_value *c, size_t n)
     buf_init(&json, POLICY_KEEP_TEXT_MAX);
     json_out_init(&o, &json);
     (void)policy_table_on_result(&o, c, n);
-    *r->out = (struct policy_item){
-        .json = arena_dup(r->arena, buf_str(&json)),
-        .result = arena_dup(r->arena, c[7].s),
-        .document_id = c[8].type == DB_TEXT ? arena_dup(r->arena, c[8].s) : STR(""),
-        .version = c[9].type == DB_TEXT ? arena_dup(r->arena, c[9].s) : STR(""),
-        .hash = c[15].type == DB_TEXT ? arena_dup(r->arena, c[15].s) : STR(""),
-        .run = arena_dup(r->arena, c[16].s),
-        .status = arena_dup(r->arena, c[17].s),
-        .body = c[18].type == DB_TEXT ? arena_dup(r->arena, c[18].s) : STR("")};
+    *r->out = (struct policy_item){.json = arena_dup(r->arena, buf_str(&json)),
+                                   .result = arena_dup(r->arena, c[7].s),
+                                   .document_id = column_text(r->arena, &c[8]),
+                                   .version = column_text(r->arena, &c[9]),
+                                   .hash = column_text(r->arena, &c[15]),
+                                   .run = arena_dup(r->arena, c[16].s),
+                                   .status = arena_dup(r->arena, c[17].s),
+                                   .body = column_text(r->arena, &c[18])};
     buf_release(&json);
     r->found = true;
     return false;
@@ -201,15 +200,14 @@ static bool policy_table_on_label(void *ctx, const struct db_value *c, size_t n)
     if (out->more)
         return false;
     r->bytes += c[2].s.n + c[4].s.n;
-    r->out->list[r->out->n++] = (struct policy_label){
-        .run = arena_dup(r->arena, c[0].s),
-        .result_id = arena_dup(r->arena, c[1].s),
-        .criterion = arena_dup(r->arena, c[2].s),
-        .status = arena_dup(r->arena, c[3].s),
-        .section = arena_dup(r->arena, c[4].s),
-        .document_id = c[5].type == DB_TEXT ? arena_dup(r->arena, c[5].s) : STR(""),
-        .version = c[6].type == DB_TEXT ? arena_dup(r->arena, c[6].s) : STR(""),
-        .body = STR("")};
+    r->out->list[r->out->n++] = (struct policy_label){.run = arena_dup(r->arena, c[0].s),
+                                                      .result_id = arena_dup(r->arena, c[1].s),
+                                                      .criterion = arena_dup(r->arena, c[2].s),
+                                                      .status = arena_dup(r->arena, c[3].s),
+                                                      .section = arena_dup(r->arena, c[4].s),
+                                                      .document_id = column_text(r->arena, &c[5]),
+                                                      .version = column_text(r->arena, &c[6]),
+                                                      .body = STR("")};
     return true;
 }
 

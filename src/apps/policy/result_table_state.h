@@ -11,9 +11,9 @@
 
 #include <pthread.h>
 
+#include "agent/column.h"
 #include "apps/policy/result_table.h"
 #include "base/clock.h"
-#include "store/db.h"
 
 #define POLICY_KEEP_TEXT_MAX ((size_t)16 << 20)
 

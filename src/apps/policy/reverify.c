@@ -5,6 +5,7 @@
 #include "apps/policy/reverify.h"
 
 #include "apps/policy/service_state.h"
+#include "base/json_get.h"
 #include "base/log.h"
 
 #define RESULT_JSON_MAX ((size_t)4 << 20)
@@ -23,14 +24,6 @@ struct policy_reverify {
 
 /* ---- one case ---- */
 
-static str reverify_member(const struct json *doc, const struct json_node *v, const char *name,
-                           struct arena *a)
-{
-    str text = STR("");
-
-    return json_text(doc, json_find(doc, v, str_c(name)), a, &text) ? arena_dup(a, text) : STR("");
-}
-
 /* {"result_id", "status", "confidence", "version", "section", "rationale", "reason_code",
  * "masked"}: masked if values of the case were masked in the store it was read from. */
 static str reverify_brief(const struct json *doc, const struct json_node *v, str id, str version,
@@ -45,15 +38,15 @@ static str reverify_brief(const struct json *doc, const struct json_node *v, str
     json_out_init(&o, &json);
     json_out_object(&o);
     json_member_str(&o, "result_id", id);
-    json_member_str(&o, "status", reverify_member(doc, v, "status", a));
+    json_member_str(&o, "status", json_copy_text(doc, v, "status", a));
     json_out_key(&o, STR("confidence"));
     json_out_double(
         &o, json_double(doc, json_find(doc, v, STR("confidence")), &confidence) ? confidence : 0);
     json_member_str(&o, "version", version);
     json_member_str(
-        &o, "section", reverify_member(doc, json_find(doc, v, STR("citation")), "section", a));
-    json_member_str(&o, "rationale", reverify_member(doc, v, "rationale", a));
-    json_member_str(&o, "reason_code", reverify_member(doc, v, "reason_code", a));
+        &o, "section", json_copy_text(doc, json_find(doc, v, STR("citation")), "section", a));
+    json_member_str(&o, "rationale", json_copy_text(doc, v, "rationale", a));
+    json_member_str(&o, "reason_code", json_copy_text(doc, v, "reason_code", a));
     json_member_bool(&o, "masked", masked);
     json_out_end(&o);
     out = buf_full(&json) ? STR("") : arena_dup(a, buf_str(&json));
@@ -66,11 +59,11 @@ static void reverify_compare(const struct policy_again *again, const struct json
                              const struct json_node *now, str id, struct arena *a,
                              struct policy_again_done *out)
 {
-    str version = reverify_member(envelope, json_root(envelope), "policy_version_used", a);
+    str version = json_copy_text(envelope, json_root(envelope), "policy_version_used", a);
     struct json before;
     struct err e;
 
-    out->criterion = reverify_member(envelope, now, "criterion_id", a);
+    out->criterion = json_copy_text(envelope, now, "criterion_id", a);
     out->old_result = STR("");
     out->new_result = reverify_brief(envelope, now, id, version, again->masked, a);
     for (size_t i = 0; i < again->n; i++) {
@@ -82,8 +75,8 @@ static void reverify_compare(const struct policy_again *again, const struct json
 
             out->old_result =
                 reverify_brief(&before, root, again->ids[i], again->versions[i], false, a);
-            out->flipped = !str_eq(reverify_member(&before, root, "status", a),
-                                   reverify_member(envelope, now, "status", a));
+            out->flipped = !str_eq(json_copy_text(&before, root, "status", a),
+                                   json_copy_text(envelope, now, "status", a));
         }
         json_release(&before);
     }
@@ -219,9 +212,9 @@ static void reverify_begin(struct policy_reverify *r, const struct policy_reveri
     json_init(&doc);
     r->version = r->as_of = r->controller = STR("");
     if (json_parse(&doc, row->request, &e)) {
-        r->version = reverify_member(&doc, json_root(&doc), "version", &r->arena);
-        r->as_of = reverify_member(&doc, json_root(&doc), "as_of_date", &r->arena);
-        r->controller = reverify_member(&doc, json_root(&doc), "controller", &r->arena);
+        r->version = json_copy_text(&doc, json_root(&doc), "version", &r->arena);
+        r->as_of = json_copy_text(&doc, json_root(&doc), "as_of_date", &r->arena);
+        r->controller = json_copy_text(&doc, json_root(&doc), "controller", &r->arena);
     }
     json_release(&doc);
     r->cancel = r->lost = false;

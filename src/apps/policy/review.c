@@ -5,6 +5,7 @@
 #include "apps/policy/service_state.h"
 
 #include "apps/policy/version.h"
+#include "base/json_get.h"
 #include "base/log.h"
 #include "base/sha256.h"
 #include "gateway/publish.h"
@@ -44,15 +45,6 @@ static bool policy_review_run_id(struct policy_service *s, const struct policy_a
                e, ERR_INPUT, "options.run_id: has 1 to %d letters, digits and . _ : -", RUN_ID_MAX);
 }
 
-static str policy_review_member(const struct json *doc, const char *key, struct arena *a)
-{
-    str text = STR("");
-
-    if (!json_text(doc, json_find(doc, json_root(doc), str_c(key)), a, &text))
-        return STR("");
-    return arena_dup(a, text);
-}
-
 /* Enough to do it again in the same way. */
 static void input_write(const struct policy_ask *q, const struct decision *d, str body,
                         struct buf *out)
@@ -64,8 +56,7 @@ static void input_write(const struct policy_ask *q, const struct decision *d, st
     json_member_str(&o, "body", body);
     json_member_str(&o, "key", d->key);
     json_member_str(&o, "controller", str_c(policy_controller_name(d->plan.controller)));
-    json_out_key(&o, STR("mode"));
-    json_out_i64(&o, d->plan.mode);
+    json_member_i64(&o, "mode", d->plan.mode);
     json_member_str(&o, "prompt_id", d->prompt.id);
     json_member_str(&o, "model", d->model);
     json_member_str(&o, "today", d->today);
@@ -73,10 +64,8 @@ static void input_write(const struct policy_ask *q, const struct decision *d, st
     json_member_str(&o, "as_of", d->as_of);
     json_member_str(&o, "document_id", d->document_id);
     json_member_bool(&o, "masked", d->masked);
-    json_out_key(&o, STR("fallback"));
-    json_out_bool(&o, d->switches.fallback);
-    json_out_key(&o, STR("samples"));
-    json_out_i64(&o, d->samples);
+    json_member_bool(&o, "fallback", d->switches.fallback);
+    json_member_i64(&o, "samples", d->samples);
     json_member_array(&o, "criteria");
     for (size_t i = 0; i < d->criteria.n; i++)
         json_out_str(&o, d->criteria.list[i]);
@@ -118,28 +107,28 @@ static bool recall(struct policy_service *s, const struct policy_ask *q, str bod
     json_init(&doc);
     ok = json_parse(&doc, row->input, e);
     root = json_root(&doc);
-    if (ok && !q->operator_ && !str_eq(policy_review_member(&doc, "key", a), q->key))
+    if (ok && !q->operator_ && !str_eq(json_copy_text(&doc, root, "key", a), q->key))
         ok = err_set(e, ERR_INPUT, POLICY_RUN_TAKEN, "by a run of another key");
-    if (ok && !str_eq(policy_review_member(&doc, "body", a), body))
+    if (ok && !str_eq(json_copy_text(&doc, root, "body", a), body))
         ok = err_set(e, ERR_INPUT, POLICY_RUN_TAKEN, "by another request");
     if (ok) {
         (void)!json_i64(&doc, json_find(&doc, root, STR("mode")), &mode);
         (void)!json_i64(&doc, json_find(&doc, root, STR("samples")), &samples);
         (void)!json_bool(json_find(&doc, root, STR("fallback")), &d->switches.fallback);
         d->plan.mode = mode >= 0 && mode < POLICY_MODES ? (enum policy_mode)mode : POLICY_MODE_LLM;
-        d->plan.controller = str_eq(policy_review_member(&doc, "controller", a), STR("react"))
+        d->plan.controller = str_eq(json_copy_text(&doc, root, "controller", a), STR("react"))
                                  ? POLICY_REACT
                                  : POLICY_HEURISTIC;
         d->samples = samples > 0 && samples <= POLICY_SAMPLES_MAX ? (unsigned)samples : 1;
-        d->model = policy_review_member(&doc, "model", a);
-        d->key = policy_review_member(&doc, "key", a);
-        d->today = policy_review_member(&doc, "today", a);
-        d->version = policy_review_member(&doc, "version", a);
-        d->as_of = policy_review_member(&doc, "as_of", a);
-        d->document_id = policy_review_member(&doc, "document_id", a);
+        d->model = json_copy_text(&doc, root, "model", a);
+        d->key = json_copy_text(&doc, root, "key", a);
+        d->today = json_copy_text(&doc, root, "today", a);
+        d->version = json_copy_text(&doc, root, "version", a);
+        d->as_of = json_copy_text(&doc, root, "as_of", a);
+        d->document_id = json_copy_text(&doc, root, "document_id", a);
         (void)!json_bool(json_find(&doc, root, STR("masked")), &d->masked);
         recall_criteria(&doc, a, d);
-        ok = review_prompt(s, policy_review_member(&doc, "prompt_id", a), a, &d->prompt, e);
+        ok = review_prompt(s, json_copy_text(&doc, root, "prompt_id", a), a, &d->prompt, e);
     }
     json_release(&doc);
     return ok;
@@ -164,7 +153,7 @@ static bool asked_for(const struct policy_ask *q, const struct json *options, st
 {
     *out = q->controller;
     if (!out->n)
-        *out = policy_review_member(options, "controller", a);
+        *out = json_copy_text(options, json_root(options), "controller", a);
     if (!out->n || str_eq(*out, STR("auto"))) {
         *out = STR("");
         return true;
@@ -538,9 +527,9 @@ bool review_again(struct policy_service *s, const struct resumed *r, struct err 
     json_init(&input);
     ok = json_parse(&input, r->input, e);
     if (ok) {
-        q.body = policy_review_member(&input, "body", &a);
-        q.key = policy_review_member(&input, "key", &a);
-        file = policy_review_member(&input, "doc_file", &a);
+        q.body = json_copy_text(&input, json_root(&input), "body", &a);
+        q.key = json_copy_text(&input, json_root(&input), "key", &a);
+        file = json_copy_text(&input, json_root(&input), "doc_file", &a);
         if (q.body.n && file.n) {
             q.doc_file = file.p;
             ok = policy_doc_load(NULL, file.p, &doc, e);

@@ -122,10 +122,8 @@ static bool review_fact_cited(const struct policy_field *f, const struct policy_
 static void review_fact_json(const struct policy_field *f, struct json_out *o)
 {
     json_member_str(o, "field_name", f->name);
-    json_out_key(o, STR("value"));
-    json_out_raw(o, f->raw);
-    json_out_key(o, STR("confidence"));
-    json_out_double(o, f->confidence);
+    json_member_raw(o, "value", f->raw);
+    json_member_double(o, "confidence", f->confidence);
     json_member_str(o, "doc_id", f->doc_id);
     json_member_i64(o, "page", f->page);
 }
@@ -201,8 +199,7 @@ static bool review_item_json(struct policy_service *s, const struct policy_docs 
         if (d)
             policy_passage(d, &result, q->arena, &p);
         json_out_object(o);
-        json_out_key(o, STR("result"));
-        json_out_raw(o, item->json);
+        json_member_raw(o, "result", item->json);
         review_policy(d, item, &p, q->arena, o);
         if (item->body.n && policy_case_read(item->body, q->arena, c, e)) {
             review_facts(c, &result, &p, q->arena, o);

@@ -229,7 +229,7 @@ bool policy_rollout_set(struct policy_rollout *r, const struct config *c, const 
     if (!json_count(doc, root))
         return err_set(e, ERR_INPUT, "no switch is named");
     policy_rollout_now(r, c, &s, NULL);
-    for (const struct json_node *k = json_first(doc, root); k; k = json_next(doc, root, k))
+    JSON_FOREACH(k, doc, root)
         if (!set_one(&s, &base, doc, k, e))
             return false;
     return policy_rollout_put(r, &s, &base, who, e);

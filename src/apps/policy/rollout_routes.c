@@ -7,12 +7,6 @@
 #define DISCREPANCIES_SHOWN 50
 #define CHANGES_SHOWN 20
 
-static void policy_rollout_routes_count(struct json_out *o, const char *name, uint64_t n)
-{
-    json_out_key(o, str_c(name));
-    json_out_u64(o, n);
-}
-
 static void counts(struct policy_service *s, struct json_out *o)
 {
     struct policy_counts c;
@@ -32,14 +26,14 @@ static void counts(struct policy_service *s, struct json_out *o)
                            policy_mode_name((enum policy_mode)m),
                            policy_controller_name((enum policy_controller)k));
             if (n)
-                policy_rollout_routes_count(o, name, n);
+                json_member_u64(o, name, n);
         }
-    policy_rollout_routes_count(o, "assigned_react", c.assigned[POLICY_REACT]);
-    policy_rollout_routes_count(o, "assigned_heuristic", c.assigned[POLICY_HEURISTIC]);
-    policy_rollout_routes_count(o, "fallbacks", c.fallbacks);
-    policy_rollout_routes_count(o, "shadow_compared", c.compared);
-    policy_rollout_routes_count(o, "shadow_differs", c.differed);
-    policy_rollout_routes_count(o, "shadow_dropped", c.dropped);
+    json_member_u64(o, "assigned_react", c.assigned[POLICY_REACT]);
+    json_member_u64(o, "assigned_heuristic", c.assigned[POLICY_HEURISTIC]);
+    json_member_u64(o, "fallbacks", c.fallbacks);
+    json_member_u64(o, "shadow_compared", c.compared);
+    json_member_u64(o, "shadow_differs", c.differed);
+    json_member_u64(o, "shadow_dropped", c.dropped);
     json_out_end(o);
 }
 
@@ -59,8 +53,7 @@ static void origin_json(const struct policy_origin *from, struct json_out *o)
         json_out_str(o, clock_format(from->set_us / 1000, at));
     else
         json_out_null(o);
-    json_out_key(o, STR("configured"));
-    json_out_object(o);
+    json_member_object(o, "configured");
     policy_switches_json(&from->configured, o);
     json_out_end(o);
 }
@@ -70,13 +63,11 @@ static bool lists_json(struct policy_service *s, bool all, struct json_out *o, s
 {
     struct policy_table *k = policy_kept_results(s);
 
-    json_out_key(o, STR("changes"));
-    json_out_array(o);
+    json_member_array(o, "changes");
     if (all && !policy_table_switches_list(k, CHANGES_SHOWN, o, e))
         return false;
     json_out_end(o);
-    json_out_key(o, STR("discrepancies"));
-    json_out_array(o);
+    json_member_array(o, "discrepancies");
     if (all && !policy_table_discrepancies(k, DISCREPANCIES_SHOWN, o, e))
         return false;
     json_out_end(o);

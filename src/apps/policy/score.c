@@ -14,12 +14,9 @@
 static void policy_score_refuse(struct json_out *o, const char *code, const char *message)
 {
     json_out_object(o);
-    json_out_key(o, STR("success"));
-    json_out_bool(o, false);
-    json_out_key(o, STR("error"));
-    json_out_str(o, str_c(code));
-    json_out_key(o, STR("message"));
-    json_out_str(o, str_c(message));
+    json_member_bool(o, "success", false);
+    json_member_str(o, "error", str_c(code));
+    json_member_str(o, "message", str_c(message));
     json_out_end(o);
 }
 
@@ -35,22 +32,14 @@ static void sum_json(const struct sum *s, struct json_out *o)
                                  : s->count[POLICY_UNCERTAIN] > 0 ? POLICY_UNCERTAIN
                                                                   : POLICY_MET;
 
-    json_out_key(o, STR("score"));
-    json_out_double(o, policy_round(exp(s->log_sum / (double)s->n)));
-    json_out_key(o, STR("mean"));
-    json_out_double(o, policy_round(s->mean / (double)s->n));
-    json_out_key(o, STR("lowest"));
-    json_out_double(o, policy_round(s->least));
-    json_out_key(o, STR("count"));
-    json_out_u64(o, s->n);
-    for (size_t i = 0; i < COUNT_OF(names); i++) {
-        json_out_key(o, str_c(names[i]));
-        json_out_u64(o, s->count[i]);
-    }
-    json_out_key(o, STR("overall_status"));
-    json_out_str(o, str_c(policy_status_name(overall)));
-    json_out_key(o, STR("abstain"));
-    json_out_bool(o, s->least < POLICY_ABSTAIN);
+    json_member_double(o, "score", policy_round(exp(s->log_sum / (double)s->n)));
+    json_member_double(o, "mean", policy_round(s->mean / (double)s->n));
+    json_member_double(o, "lowest", policy_round(s->least));
+    json_member_u64(o, "count", s->n);
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        json_member_u64(o, names[i], s->count[i]);
+    json_member_str(o, "overall_status", str_c(policy_status_name(overall)));
+    json_member_bool(o, "abstain", s->least < POLICY_ABSTAIN);
 }
 
 /* One result into the sum; those under the bar are written by id. */
@@ -85,15 +74,14 @@ void policy_confidence_score(const struct json *doc, const struct json_node *arg
             o, "missing_results", "criteria_results is a list of {status, confidence}");
         return;
     }
-    for (const struct json_node *v = json_first(doc, list); v; v = json_next(doc, list, v))
+    JSON_FOREACH(v, doc, list)
         if (!add_result(&m, v, &s)) {
             policy_score_refuse(
                 o, "invalid_result", "each has a status and a confidence from 0 to 1");
             return;
         }
     json_out_object(o);
-    json_out_key(o, STR("success"));
-    json_out_bool(o, true);
+    json_member_bool(o, "success", true);
     sum_json(&s, o);
     json_out_end(o);
 }
@@ -139,7 +127,7 @@ static bool read_finding(struct member *m, const struct json_node *v, struct pie
     if (v->kind != JSON_OBJECT || !member_text(m, v, "criterion_id", true, &criterion) ||
         !member_kind(m, v, "evidence", JSON_ARRAY, &list))
         return false;
-    for (const struct json_node *n = json_first(m->doc, list); n; n = json_next(m->doc, list, n))
+    JSON_FOREACH(n, m->doc, list)
         if (!policy_score_read_piece(m, n, criterion, p))
             return false;
     return true;
@@ -147,14 +135,10 @@ static bool read_finding(struct member *m, const struct json_node *v, struct pie
 
 static void piece_json(const struct piece *p, const char *key, struct json_out *o)
 {
-    json_out_key(o, str_c(key));
-    json_out_object(o);
-    json_out_key(o, STR("criterion_id"));
-    json_out_str(o, p->criterion);
-    json_out_key(o, STR("node_id"));
-    json_out_str(o, p->node);
-    json_out_key(o, STR("snippet"));
-    json_out_str(o, p->snippet);
+    json_member_object(o, key);
+    json_member_str(o, "criterion_id", p->criterion);
+    json_member_str(o, "node_id", p->node);
+    json_member_str(o, "snippet", p->snippet);
     json_out_end(o);
 }
 
@@ -163,8 +147,7 @@ static size_t contradictions_json(const struct pieces *p, struct json_out *o)
 {
     size_t n = 0;
 
-    json_out_key(o, STR("contradictions"));
-    json_out_array(o);
+    json_member_array(o, "contradictions");
     for (size_t i = 0; i < p->n; i++)
         for (size_t k = 0; k < p->n && n < FINDINGS_MAX; k++) {
             const struct piece *x = &p->all[i], *y = &p->all[k];
@@ -174,8 +157,7 @@ static size_t contradictions_json(const struct pieces *p, struct json_out *o)
                 (!same && (x->node.n == 0 || !str_eq(x->node, y->node))))
                 continue;
             json_out_object(o);
-            json_out_key(o, STR("kind"));
-            json_out_str(o, same ? STR("same_criterion") : STR("same_node"));
+            json_member_str(o, "kind", same ? STR("same_criterion") : STR("same_node"));
             piece_json(x, "support", o);
             piece_json(y, "oppose", o);
             json_out_end(o);
@@ -199,7 +181,7 @@ void policy_contradictions(const struct json *doc, const struct json_node *args,
             o, "missing_findings", "findings is a list of {criterion_id, evidence[]}");
         return;
     }
-    for (const struct json_node *v = json_first(doc, list); v; v = json_next(doc, list, v))
+    JSON_FOREACH(v, doc, list)
         if (!read_finding(&m, v, p)) {
             policy_score_refuse(
                 o,
@@ -208,12 +190,9 @@ void policy_contradictions(const struct json *doc, const struct json_node *args,
             return;
         }
     json_out_object(o);
-    json_out_key(o, STR("success"));
-    json_out_bool(o, true);
+    json_member_bool(o, "success", true);
     n = contradictions_json(p, o);
-    json_out_key(o, STR("count"));
-    json_out_u64(o, n);
-    json_out_key(o, STR("has_contradictions"));
-    json_out_bool(o, n > 0);
+    json_member_u64(o, "count", n);
+    json_member_bool(o, "has_contradictions", n > 0);
     json_out_end(o);
 }

@@ -205,35 +205,25 @@ static void pages_json(const struct policy_node *n, struct json_out *o)
 void policy_hits_json(const struct policy_hits *h, struct json_out *o)
 {
     json_out_object(o);
-    json_out_key(o, STR("success"));
-    json_out_bool(o, true);
-    json_out_key(o, STR("nodes"));
-    json_out_array(o);
+    json_member_bool(o, "success", true);
+    json_member_array(o, "nodes");
     for (size_t i = 0; i < h->n; i++) {
         json_out_object(o);
-        json_out_key(o, STR("node_id"));
-        json_out_str(o, h->hits[i].node->node_id);
-        json_out_key(o, STR("title"));
-        json_out_str(o, h->hits[i].node->title);
+        json_member_str(o, "node_id", h->hits[i].node->node_id);
+        json_member_str(o, "title", h->hits[i].node->title);
         json_out_key(o, STR("pages"));
         pages_json(h->hits[i].node, o);
-        json_out_key(o, STR("text_preview"));
-        json_out_str(o, h->hits[i].preview);
+        json_member_str(o, "text_preview", h->hits[i].preview);
         json_out_end(o);
     }
     json_out_end(o);
-    json_out_key(o, STR("trajectory"));
-    json_out_array(o);
+    json_member_array(o, "trajectory");
     for (size_t i = 0; i < h->trajectory_n; i++)
         json_out_str(o, h->trajectory[i]);
     json_out_end(o);
-    json_out_key(o, STR("confidence"));
-    json_out_double(o, round(h->confidence * 1000) / 1000);
-    json_out_key(o, STR("retrieval_method"));
-    json_out_str(o, str_c(h->method));
-    if (h->reason_code) {
-        json_out_key(o, STR("reason_code"));
-        json_out_str(o, str_c(h->reason_code));
-    }
+    json_member_double(o, "confidence", round(h->confidence * 1000) / 1000);
+    json_member_str(o, "retrieval_method", str_c(h->method));
+    if (h->reason_code)
+        json_member_str(o, "reason_code", str_c(h->reason_code));
     json_out_end(o);
 }

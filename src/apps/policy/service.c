@@ -62,6 +62,36 @@ struct config *policy_config_now(struct policy_service *s)
     return c;
 }
 
+/* ---- resumed runs ---- */
+
+static void resumed_free(struct job_link *job)
+{
+    struct resumed *r = (struct resumed *)job;
+
+    arena_release(&r->arena);
+    free(r);
+}
+
+static void resumed_run(void *service, struct job_link *job)
+{
+    const struct resumed *r = (const struct resumed *)job;
+    struct err e;
+
+    if (!review_again(service, r, &e))
+        log_warn("a run could not go on", LOG_STR("run", r->run), LOG_ERR(&e));
+}
+
+void policy_resume(struct policy_service *s, const struct agent_row *row)
+{
+    struct resumed *r = base_alloc(sizeof *r);
+
+    arena_init(&r->arena, SERVICE_ARENA_MAX);
+    r->run = arena_dup(&r->arena, row->id);
+    r->input = arena_dup(&r->arena, row->input);
+    if (!job_queue_add(&s->resumed, &r->link, 0))
+        resumed_free(&r->link);
+}
+
 /* ---- opening ---- */
 
 static bool policy_service_open_parts(struct policy_service *s, const struct config *c,
@@ -87,7 +117,7 @@ bool policy_service_open(const struct app_host *h, struct policy_service **out, 
     memset(s, 0, sizeof *s);
     s->host = *h;
     pthread_mutex_init(&s->lock, NULL);
-    pthread_cond_init(&s->work, NULL);
+    job_queue_init(&s->resumed, resumed_run, resumed_free, s);
     s->metrics = policy_metrics_new(h->gateway->metrics);
     ok = policy_service_open_parts(s, setup->config, e) &&
          policy_docs_load(setup->config, &s->docs, e);
@@ -102,28 +132,11 @@ bool policy_service_open(const struct app_host *h, struct policy_service **out, 
     return true;
 }
 
-static void resumed_free(struct resumed *r)
-{
-    arena_release(&r->arena);
-    free(r);
-}
-
 void policy_service_close(struct policy_service *s)
 {
-    struct resumed *next;
-
     if (!s)
         return;
-    pthread_mutex_lock(&s->lock);
-    s->stop = true;
-    pthread_cond_signal(&s->work);
-    pthread_mutex_unlock(&s->lock);
-    if (s->started)
-        pthread_join(s->thread, NULL);
-    for (struct resumed *r = s->first; r; r = next) {
-        next = r->next;
-        resumed_free(r);
-    }
+    job_queue_release(&s->resumed);
     policy_reverify_free(s->reverify);
     policy_shadow_free(s->shadow);
     policy_metrics_free(s->metrics);
@@ -134,61 +147,7 @@ void policy_service_close(struct policy_service *s)
     if (s->refused)
         config_release(s->refused);
     pthread_mutex_destroy(&s->lock);
-    pthread_cond_destroy(&s->work);
     free(s);
-}
-
-/* ---- resumed runs ---- */
-
-static struct resumed *next_run(struct policy_service *s)
-{
-    struct resumed *r;
-
-    pthread_mutex_lock(&s->lock);
-    while (!s->first && !s->stop)
-        pthread_cond_wait(&s->work, &s->lock);
-    r = s->stop ? NULL : s->first;
-    if (r && !(s->first = r->next))
-        s->last = NULL;
-    pthread_mutex_unlock(&s->lock);
-    return r;
-}
-
-static void *policy_service_go_on(void *arg)
-{
-    struct policy_service *s = arg;
-    struct resumed *r;
-    struct err e;
-
-    while ((r = next_run(s))) {
-        if (!review_again(s, r, &e))
-            log_warn("a run could not go on", LOG_STR("run", r->run), LOG_ERR(&e));
-        resumed_free(r);
-    }
-    return NULL;
-}
-
-void policy_resume(struct policy_service *s, const struct agent_row *row)
-{
-    struct resumed *r = base_alloc(sizeof *r);
-
-    *r = (struct resumed){.next = NULL};
-    arena_init(&r->arena, SERVICE_ARENA_MAX);
-    r->run = arena_dup(&r->arena, row->id);
-    r->input = arena_dup(&r->arena, row->input);
-    pthread_mutex_lock(&s->lock);
-    if (s->last)
-        s->last->next = r;
-    else
-        s->first = r;
-    s->last = r;
-    if (!s->started) {
-        if (pthread_create(&s->thread, NULL, policy_service_go_on, s) != 0)
-            base_die("no thread could be started");
-        s->started = true;
-    }
-    pthread_cond_signal(&s->work);
-    pthread_mutex_unlock(&s->lock);
 }
 
 /* ---- what the routes show ---- */

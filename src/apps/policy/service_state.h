@@ -5,16 +5,16 @@
  */
 #pragma once
 
-#include <pthread.h>
-
+#include "apps/job_queue.h"
 #include "apps/policy/docs.h"
 #include "apps/policy/reverify.h"
 #include "apps/policy/shadow.h"
 
 #define SERVICE_ARENA_MAX ((size_t)1 << 30)
 
+/* A run to resume. */
 struct resumed {
-    struct resumed *next;
+    struct job_link link;
     struct arena arena;
     str run, input;
 };
@@ -32,10 +32,8 @@ struct policy_service {
     struct policy_docs *docs; /* of the configuration in force for policies; never NULL */
     struct config *refused;   /* its documents could not be loaded: the ones before stay */
     bool loading;             /* a thread loads the documents of a newer one, without the lock */
-    pthread_cond_t work;
-    struct resumed *first, *last;
-    pthread_t thread; /* resumes them, one after another */
-    bool started, stop;
+
+    struct job_queue resumed;
 };
 
 /* Controller, prompt and model of a case; for a resumed run, those stored at its start. */

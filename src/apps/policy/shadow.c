@@ -14,7 +14,7 @@ struct served {
 };
 
 struct job {
-    struct job *next;
+    struct job_link link;
     struct arena arena;
     struct policy_docs *docs;
     const struct policy_doc *doc; /* one of them, or NULL */
@@ -26,16 +26,13 @@ struct job {
 
 struct policy_shadow {
     struct policy_service *service;
-    pthread_mutex_t lock;
-    pthread_cond_t work;
-    struct job *first, *last;
-    size_t waiting;
-    bool stop;
-    pthread_t thread;
+    struct job_queue jobs;
 };
 
-static void policy_shadow_job_free(struct job *j)
+static void policy_shadow_job_free(struct job_link *link)
 {
+    struct job *j = (struct job *)link;
+
     policy_docs_release(j->docs);
     arena_release(&j->arena);
     free(j);
@@ -111,35 +108,13 @@ static bool run_job(struct policy_service *s, struct job *j, struct err *e)
 
 /* ---- the queue ---- */
 
-static struct job *policy_shadow_next_job(struct policy_shadow *s)
+static void policy_shadow_run(void *shadow, struct job_link *link)
 {
-    struct job *j;
-
-    pthread_mutex_lock(&s->lock);
-    while (!s->first && !s->stop)
-        pthread_cond_wait(&s->work, &s->lock);
-    j = s->stop ? NULL : s->first;
-    if (j) {
-        s->waiting--;
-        if (!(s->first = j->next))
-            s->last = NULL;
-    }
-    pthread_mutex_unlock(&s->lock);
-    return j;
-}
-
-static void *policy_shadow_work(void *arg)
-{
-    struct policy_shadow *s = arg;
-    struct job *j;
+    struct job *j = (struct job *)link;
     struct err e;
 
-    while ((j = policy_shadow_next_job(s))) {
-        if (!run_job(s->service, j, &e))
-            log_warn("the shadow failed", LOG_STR("run", j->run), LOG_ERR(&e));
-        policy_shadow_job_free(j);
-    }
-    return NULL;
+    if (!run_job(((struct policy_shadow *)shadow)->service, j, &e))
+        log_warn("the shadow failed", LOG_STR("run", j->run), LOG_ERR(&e));
 }
 
 struct policy_shadow *policy_shadow_new(struct policy_service *service)
@@ -147,30 +122,15 @@ struct policy_shadow *policy_shadow_new(struct policy_service *service)
     struct policy_shadow *s = base_alloc(sizeof *s);
 
     *s = (struct policy_shadow){.service = service};
-    pthread_mutex_init(&s->lock, NULL);
-    pthread_cond_init(&s->work, NULL);
-    if (pthread_create(&s->thread, NULL, policy_shadow_work, s) != 0)
-        base_die("no thread could be started");
+    job_queue_init(&s->jobs, policy_shadow_run, policy_shadow_job_free, s);
     return s;
 }
 
 void policy_shadow_free(struct policy_shadow *s)
 {
-    struct job *next;
-
     if (!s)
         return;
-    pthread_mutex_lock(&s->lock);
-    s->stop = true;
-    pthread_cond_signal(&s->work);
-    pthread_mutex_unlock(&s->lock);
-    pthread_join(s->thread, NULL);
-    for (struct job *j = s->first; j; j = next) {
-        next = j->next;
-        policy_shadow_job_free(j);
-    }
-    pthread_mutex_destroy(&s->lock);
-    pthread_cond_destroy(&s->work);
+    job_queue_release(&s->jobs);
     free(s);
 }
 
@@ -195,21 +155,9 @@ static struct job *policy_shadow_job_new(const struct policy_shadow_job *from)
 bool policy_shadow_post(struct policy_shadow *s, const struct policy_shadow_job *from)
 {
     struct job *j = policy_shadow_job_new(from);
-    bool room;
+    bool room = job_queue_add(&s->jobs, &j->link, POLICY_SHADOW_MAX);
 
-    pthread_mutex_lock(&s->lock);
-    room = s->waiting < POLICY_SHADOW_MAX && !s->stop;
-    if (room) {
-        if (s->last)
-            s->last->next = j;
-        else
-            s->first = j;
-        s->last = j;
-        s->waiting++;
-        pthread_cond_signal(&s->work);
-    }
-    pthread_mutex_unlock(&s->lock);
     if (!room)
-        policy_shadow_job_free(j);
+        policy_shadow_job_free(&j->link);
     return room;
 }

@@ -62,33 +62,23 @@ void policy_spans_json(const struct policy_node *n, const struct policy_spans *s
                        struct json_out *o)
 {
     json_out_object(o);
-    json_out_key(o, STR("success"));
-    json_out_bool(o, true);
-    json_out_key(o, STR("node_id"));
-    json_out_str(o, n->node_id);
-    json_out_key(o, STR("spans"));
-    json_out_array(o);
+    json_member_bool(o, "success", true);
+    json_member_str(o, "node_id", n->node_id);
+    json_member_array(o, "spans");
     for (size_t i = 0; i < s->n; i++) {
         const struct policy_span *p = &s->spans[i];
         size_t start = utf8_count(str_slice(n->text, 0, p->from));
 
         json_out_object(o);
-        json_out_key(o, STR("text"));
-        json_out_str(o, p->text);
-        json_out_key(o, STR("start"));
-        json_out_u64(o, start);
-        json_out_key(o, STR("end"));
-        json_out_u64(o, start + utf8_count(p->text));
-        json_out_key(o, STR("page"));
-        json_out_u64(o, p->page);
-        json_out_key(o, STR("score"));
-        json_out_double(o, round(p->score * 1000) / 1000);
+        json_member_str(o, "text", p->text);
+        json_member_u64(o, "start", start);
+        json_member_u64(o, "end", start + utf8_count(p->text));
+        json_member_u64(o, "page", p->page);
+        json_member_double(o, "score", round(p->score * 1000) / 1000);
         json_out_end(o);
     }
     json_out_end(o);
-    if (s->n == 0) {
-        json_out_key(o, STR("reason_code"));
-        json_out_str(o, STR("no_matches"));
-    }
+    if (s->n == 0)
+        json_member_str(o, "reason_code", STR("no_matches"));
     json_out_end(o);
 }

@@ -223,12 +223,6 @@ static bool pubmed(struct react *r, const struct tool_input *in, struct arena *a
     return true;
 }
 
-static void policy_tools_write_number(struct json_out *o, const char *key, double v)
-{
-    json_out_key(o, str_c(key));
-    json_out_double(o, v);
-}
-
 static bool policy_tools_finish(struct react *r, const struct tool_input *in, struct arena *a,
                                 struct json_out *o, struct err *e)
 {
@@ -239,16 +233,10 @@ static bool policy_tools_finish(struct react *r, const struct tool_input *in, st
         return false;
     react_conclude(r, &p, a, &result);
     json_out_object(o);
-    json_out_key(o, STR("success"));
-    json_out_bool(o, true);
-    json_out_key(o, STR("status"));
-    json_out_str(o, str_c(policy_status_name(result.status)));
-    json_out_key(o, STR("reason_code"));
-    if (result.reason_code.n)
-        json_out_str(o, result.reason_code);
-    else
-        json_out_null(o);
-    policy_tools_write_number(o, "confidence", result.confidence);
+    json_member_bool(o, "success", true);
+    json_member_str(o, "status", str_c(policy_status_name(result.status)));
+    json_member_str_or_null(o, "reason_code", result.reason_code);
+    json_member_double(o, "confidence", result.confidence);
     json_out_end(o);
     return true;
 }
@@ -437,7 +425,7 @@ static void prime_search(struct react *r, const struct json *doc)
     arena_init(&a, ARENA_MAX);
     (void)!json_double(doc, json_find(doc, root, STR("confidence")), &confidence);
     (void)!json_text(doc, json_find(doc, root, STR("retrieval_method")), &a, &method);
-    for (const struct json_node *v = json_first(doc, nodes); v; v = json_next(doc, nodes, v)) {
+    JSON_FOREACH(v, doc, nodes) {
         const struct policy_node *n = NULL;
 
         if (json_text(doc, json_find(doc, v, STR("node_id")), &a, &id))

@@ -4,33 +4,26 @@
  */
 #include "apps/policy/tree.h"
 
-static void policy_tree_json_number(struct json_out *o, const char *key, uint64_t value)
-{
-    json_out_key(o, str_c(key));
-    json_out_u64(o, value);
-}
-
 /* All of a node but those below it; "nodes" is open afterwards if there are any. */
 static void node_begin(const struct policy_node *n, bool with_text, struct json_out *o)
 {
     json_out_object(o);
     json_member_str(o, "title", n->title);
     json_member_str(o, "node_id", n->node_id);
-    policy_tree_json_number(o, "start_index", n->start_index);
-    policy_tree_json_number(o, "end_index", n->end_index);
+    json_member_u64(o, "start_index", n->start_index);
+    json_member_u64(o, "end_index", n->end_index);
     json_member_str(o, n->span > 1 ? "prefix_summary" : "summary", n->summary);
     json_member_str(o, "title_path", n->title_path);
     json_member_str(o, "hash", str_c(n->hash));
     if (n->line > 0)
-        policy_tree_json_number(o, "line_num", n->line);
+        json_member_u64(o, "line_num", n->line);
     if (with_text)
         json_member_str(o, "text", n->text);
     if (n->span == 1) {
         json_out_end(o);
         return;
     }
-    json_out_key(o, STR("nodes"));
-    json_out_array(o);
+    json_member_array(o, "nodes");
 }
 
 static void nodes_json(const struct policy_tree *t, bool with_text, struct json_out *o)
@@ -66,9 +59,9 @@ void policy_tree_json(const struct policy_tree *t, bool with_text, struct json_o
         json_member_str(o, "effective_start", t->effective_start);
     if (t->effective_end.n > 0)
         json_member_str(o, "effective_end", t->effective_end);
-    policy_tree_json_number(o, "page_count", t->page_count);
+    json_member_u64(o, "page_count", t->page_count);
     if (t->line_count > 0)
-        policy_tree_json_number(o, "line_count", t->line_count);
+        json_member_u64(o, "line_count", t->line_count);
     json_member_str(o, "hash", str_c(t->hash));
     json_out_key(o, STR("structure"));
     nodes_json(t, with_text, o);

@@ -304,10 +304,8 @@ void policy_envelope(const struct policy_verify_options *o, const struct policy_
     char now[CLOCK_TEXT_SIZE];
 
     json_out_object(out);
-    json_out_key(out, STR("case_id"));
-    json_out_str(out, o->react.c->case_id);
-    json_out_key(out, STR("results"));
-    json_out_array(out);
+    json_member_str(out, "case_id", o->react.c->case_id);
+    json_member_array(out, "results");
     for (size_t i = 0; i < v->n; i++)
         policy_result_json(&v->results[i], out);
     json_out_end(out);
@@ -316,13 +314,9 @@ void policy_envelope(const struct policy_verify_options *o, const struct policy_
         json_out_str(out, policy_doc_version(o->react.doc));
     else
         json_out_null(out);
-    json_out_key(out, STR("controller_version"));
-    json_out_str(out, str_c(version_of(o, v)));
-    json_out_key(out, STR("prompt_id"));
-    json_out_str(out, policy_prompt_id(o));
-    json_out_key(out, STR("processing_time_ms"));
-    json_out_u64(out, v->took_ns / CLOCK_NS_PER_MS);
-    json_out_key(out, STR("timestamp"));
-    json_out_str(out, clock_format(clock_wall_ms(o->react.clock), now));
+    json_member_str(out, "controller_version", str_c(version_of(o, v)));
+    json_member_str(out, "prompt_id", policy_prompt_id(o));
+    json_member_u64(out, "processing_time_ms", v->took_ns / CLOCK_NS_PER_MS);
+    json_member_str(out, "timestamp", clock_format(clock_wall_ms(o->react.clock), now));
     json_out_end(out);
 }

@@ -137,15 +137,6 @@ static void tuner_close(void *app)
 
 /* ---- answers ---- */
 
-static void tune_app_put_text(struct json_out *o, const char *name, str value)
-{
-    json_out_key(o, str_c(name));
-    if (value.n)
-        json_out_str(o, value);
-    else
-        json_out_null(o);
-}
-
 static void put_score(struct json_out *o, const char *name, double value)
 {
     json_out_key(o, str_c(name));
@@ -157,20 +148,19 @@ static void put_score(struct json_out *o, const char *name, double value)
 
 static void tune_app_put_row(struct json_out *o, const struct tune_row *r)
 {
-    tune_app_put_text(o, "run_id", r->id);
-    tune_app_put_text(o, "app", r->app);
-    tune_app_put_text(o, "status", r->status);
-    tune_app_put_text(o, "reason", r->reason);
+    json_member_str_or_null(o, "run_id", r->id);
+    json_member_str_or_null(o, "app", r->app);
+    json_member_str_or_null(o, "status", r->status);
+    json_member_str_or_null(o, "reason", r->reason);
     json_member_i64(o, "calls", r->calls);
     json_member_i64(o, "budget", r->budget);
     json_member_i64(o, "candidates", r->candidates);
     put_score(o, "best_score", r->best_score);
     put_score(o, "seed_score", r->seed_score);
-    tune_app_put_text(o, "prompt_id", r->prompt_id);
+    json_member_str_or_null(o, "prompt_id", r->prompt_id);
     json_member_i64(o, "created_at_us", r->created_us);
     json_member_i64(o, "updated_at_us", r->updated_us);
-    json_out_key(o, STR("input"));
-    json_out_raw(o, r->input);
+    json_member_raw(o, "input", r->input);
 }
 
 static bool tune_app_allowed(const struct app_request *q, struct app_reply *r)

@@ -79,10 +79,8 @@ bool tune_prompt(const struct prompt_built_in *b, const str *texts, struct arena
     buf_init(&json, 8 * PROMPT_SIZE_MAX);
     json_out_init(&o, &json);
     json_out_object(&o);
-    for (size_t i = 0; i < b->count; i++) {
-        json_out_key(&o, str_c(b->parts[i].name));
-        json_out_str(&o, texts[i]);
-    }
+    for (size_t i = 0; i < b->count; i++)
+        json_member_str(&o, b->parts[i].name, texts[i]);
     json_out_end(&o);
     ok = prompt_settle(out->name, buf_str(&json), a, &out->components, &out->id, e);
     buf_release(&json);

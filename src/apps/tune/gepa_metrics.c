@@ -125,8 +125,7 @@ static void gepa_read_scores(struct gepa_numbers *n, str scores, struct arena *a
         gepa_add_score(n, STR("total"), &doc, json_find(&doc, json_root(&doc), STR("score")));
         objectives = json_find(&doc, json_root(&doc), STR("objectives"));
         if (objectives && objectives->kind == JSON_OBJECT)
-            for (const struct json_node *k = json_first(&doc, objectives); k;
-                 k = json_next(&doc, objectives, k))
+            JSON_FOREACH(k, &doc, objectives)
                 if (json_text(&doc, k, a, &name))
                     gepa_add_score(n, name, &doc, json_value(k));
     }

@@ -98,8 +98,7 @@ static void put_cut(struct json_out *o, const char *name, str text, size_t size_
 {
     if (!text.n)
         return;
-    json_out_key(o, str_c(name));
-    json_out_str(o, utf8_cut_size(text, size_max));
+    json_member_str(o, name, utf8_cut_size(text, size_max));
 }
 
 static void tune_incidents_on_step(void *ctx, const struct incident_step *s)
@@ -122,8 +121,7 @@ static void tune_incidents_on_step(void *ctx, const struct incident_step *s)
 
 static void tune_incidents_list(struct json_out *o, const char *name, const str *texts, size_t n)
 {
-    json_out_key(o, str_c(name));
-    json_out_array(o);
+    json_member_array(o, name);
     for (size_t i = 0; i < n; i++)
         json_out_str(o, texts[i]);
     json_out_end(o);
@@ -209,8 +207,7 @@ static void tune_incidents_put_trace(const struct eval_result *r, const struct s
     json_member_object(o, "Feedback");
     put_facts_feedback(r, o, a);
     put_tools_feedback(r, o, a);
-    json_out_key(o, STR("tags"));
-    json_out_raw(o, r->tags);
+    json_member_raw(o, "tags", r->tags);
     json_out_end(o);
     json_out_end(o);
 }

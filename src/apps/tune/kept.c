@@ -6,8 +6,8 @@
 
 #include <pthread.h>
 
+#include "agent/column.h"
 #include "optimize/run.h"
-#include "store/db.h"
 
 #define COLUMNS                                                                                    \
     "run_id, app, status, reason, input, calls, budget, candidates, best_score, seed_score,"       \
@@ -43,11 +43,6 @@ void tune_kept_close(struct tune_kept *k)
     free(k);
 }
 
-static struct db_value tune_kept_text_or_null(str s)
-{
-    return s.n ? db_text(s) : db_null();
-}
-
 static struct db_value score_or_null(double v)
 {
     return v < 0 ? db_null() : db_real(v);
@@ -58,14 +53,14 @@ bool tune_kept_put(struct tune_kept *k, const struct tune_row *r, struct err *e)
     struct db_value v[] = {db_text(r->id),
                            db_text(r->app),
                            db_text(r->status),
-                           tune_kept_text_or_null(r->reason),
+                           column_text_or_null(r->reason),
                            db_text(r->input),
                            db_int(r->calls),
                            db_int(r->budget),
                            db_int(r->candidates),
                            score_or_null(r->best_score),
                            score_or_null(r->seed_score),
-                           tune_kept_text_or_null(r->prompt_id),
+                           column_text_or_null(r->prompt_id),
                            db_int(r->created_us),
                            db_int(r->updated_us)};
     bool ok;
@@ -94,11 +89,6 @@ struct rows {
     size_t n;
 };
 
-static str tune_kept_text_of(struct arena *a, const struct db_value *v)
-{
-    return v->type == DB_TEXT ? arena_dup(a, v->s) : STR("");
-}
-
 static double tune_kept_score_of(const struct db_value *v)
 {
     if (v->type == DB_REAL)
@@ -111,17 +101,17 @@ static bool tune_kept_on_row(void *ctx, const struct db_value *c, size_t n)
     struct rows *r = ctx;
 
     assert(n == 13);
-    r->list[r->n++] = (struct tune_row){.id = tune_kept_text_of(r->arena, &c[0]),
-                                        .app = tune_kept_text_of(r->arena, &c[1]),
-                                        .status = tune_kept_text_of(r->arena, &c[2]),
-                                        .reason = tune_kept_text_of(r->arena, &c[3]),
-                                        .input = tune_kept_text_of(r->arena, &c[4]),
+    r->list[r->n++] = (struct tune_row){.id = column_text(r->arena, &c[0]),
+                                        .app = column_text(r->arena, &c[1]),
+                                        .status = column_text(r->arena, &c[2]),
+                                        .reason = column_text(r->arena, &c[3]),
+                                        .input = column_text(r->arena, &c[4]),
                                         .calls = c[5].i,
                                         .budget = c[6].i,
                                         .candidates = c[7].i,
                                         .best_score = tune_kept_score_of(&c[8]),
                                         .seed_score = tune_kept_score_of(&c[9]),
-                                        .prompt_id = tune_kept_text_of(r->arena, &c[10]),
+                                        .prompt_id = column_text(r->arena, &c[10]),
                                         .created_us = c[11].i,
                                         .updated_us = c[12].i};
     return r->n < TUNE_LIST_MAX;
@@ -213,7 +203,7 @@ static bool tune_kept_on_scores(void *ctx, const struct db_value *c, size_t n)
     struct newest *x = ctx;
 
     assert(n == 1);
-    x->scores = tune_kept_text_of(x->arena, &c[0]);
+    x->scores = column_text(x->arena, &c[0]);
     return false;
 }
 

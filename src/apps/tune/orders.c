@@ -73,15 +73,12 @@ static void tune_orders_put_trace(const struct seen *s, str said, struct json_ou
     char line[160];
 
     json_out_object(o);
-    json_out_key(o, STR("Inputs"));
-    json_out_raw(o, said);
-    json_out_key(o, STR("Generated Outputs"));
-    json_out_raw(o, s->got.n ? buf_str(&s->got) : STR("null"));
+    json_member_raw(o, "Inputs", said);
+    json_member_raw(o, "Generated Outputs", s->got.n ? buf_str(&s->got) : STR("null"));
     json_member_object(o, "Feedback");
     for (size_t i = 0; i < SCORES; i++) {
         (void)snprintf(line, sizeof line, "%.2f: %s", score[i], advice[i]);
-        json_out_key(o, str_c(objectives[i]));
-        json_out_str(o, str_c(line));
+        json_member_str(o, objectives[i], str_c(line));
     }
     json_out_end(o);
     json_out_end(o);

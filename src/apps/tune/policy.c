@@ -63,7 +63,7 @@ static const struct json_node *labels_of(const struct json *doc, str criterion, 
         all = json_find(doc, json_root(doc), STR("expected"));
     if (!all || all->kind != JSON_ARRAY)
         return all && all->kind == JSON_OBJECT ? all : NULL;
-    for (const struct json_node *v = json_first(doc, all); v; v = json_next(doc, all, v))
+    JSON_FOREACH(v, doc, all)
         if (str_eq(tune_policy_label(doc, v, "criterion_id", a), criterion))
             return v;
     return NULL;
@@ -155,8 +155,7 @@ static str tune_policy_trace_of(const struct labelled *x, const struct policy_re
         buf_reset(&words);
         buf_printf(&words, "%.2f. ", m->score[i]);
         verdict_feedback(truth, run, i, &words);
-        json_out_key(&o, str_c(verdict_names[i]));
-        json_out_str(&o, buf_str(&words));
+        json_member_str(&o, verdict_names[i], buf_str(&words));
     }
     json_out_end(&o);
     json_out_end(&o);

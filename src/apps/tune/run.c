@@ -6,6 +6,7 @@
 
 #include "agent/extract.h"
 #include "apps/tune/tune.h"
+#include "base/json_get.h"
 #include "base/rand.h"
 #include "optimize/budget.h"
 #include "optimize/reflector.h"
@@ -374,34 +375,30 @@ static str tune_run_input_of(struct tune *t)
     return s;
 }
 
-static str tune_run_member(const struct json *doc, struct tune *t, const char *name)
-{
-    const struct json_node *v = json_find(doc, json_root(doc), str_c(name));
-    str s = STR("");
-
-    return v && json_text(doc, v, t->arena, &s) ? arena_dup(t->arena, s) : STR("");
-}
-
 /* The settings that the run started with, unless the options have others. */
 static bool tune_run_read_input(struct tune *t, struct err *e)
 {
+    const struct json_node *root;
     struct json doc;
     bool ok;
 
     json_init(&doc);
     ok = json_parse(&doc, t->row.input, e);
+    root = json_root(&doc);
     if (ok) {
-        str val = tune_run_member(&doc, t, "val");
+        str val = json_copy_text(&doc, root, "val", t->arena);
 
         if (!t->train_folder) {
-            t->train_folder = tune_run_member(&doc, t, "train").p;
+            t->train_folder = json_copy_text(&doc, root, "train", t->arena).p;
             t->val_folder = val.n ? val.p : NULL;
         }
-        t->env.chosen_model = t->model.n ? t->model : tune_run_member(&doc, t, "told_model");
-        t->model = t->model.n ? t->model : tune_run_member(&doc, t, "model");
-        t->reflection_model = t->reflection_model.n ? t->reflection_model
-                                                    : tune_run_member(&doc, t, "reflection_model");
-        t->parent_id = tune_run_member(&doc, t, "parent");
+        t->env.chosen_model =
+            t->model.n ? t->model : json_copy_text(&doc, root, "told_model", t->arena);
+        t->model = t->model.n ? t->model : json_copy_text(&doc, root, "model", t->arena);
+        t->reflection_model = t->reflection_model.n
+                                  ? t->reflection_model
+                                  : json_copy_text(&doc, root, "reflection_model", t->arena);
+        t->parent_id = json_copy_text(&doc, root, "parent", t->arena);
     }
     json_release(&doc);
     return ok || err_prefix(e, "the run's stored settings: ");

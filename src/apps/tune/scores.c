@@ -42,10 +42,8 @@ str tune_scores_json(const struct tune_app *app, const struct optimize *engine, 
     buf_init(&b, SCORES_MAX);
     json_out_init(&o, &b);
     json_out_object(&o);
-    json_out_key(&o, STR("score"));
-    json_out_double(&o, row->best_score);
-    json_out_key(&o, STR("parent"));
-    json_out_double(&o, row->seed_score);
+    json_member_double(&o, "score", row->best_score);
+    json_member_double(&o, "parent", row->seed_score);
     json_member_i64(&o, "calls", row->calls);
     json_member_i64(&o, "cases", (int64_t)case_count);
     tune_put_objectives(app, engine, candidate, &o);

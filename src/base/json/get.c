@@ -95,3 +95,16 @@ bool json_is_object_text(str json)
     json_release(&doc);
     return object;
 }
+
+str json_copy_member(str json, const char *key, struct arena *a)
+{
+    struct json doc;
+    struct err e;
+    str text = STR("");
+
+    json_init(&doc);
+    if (json_parse(&doc, json, &e))
+        text = json_copy_text(&doc, json_root(&doc), key, a);
+    json_release(&doc);
+    return text;
+}

@@ -248,10 +248,37 @@ void json_member_str(struct json_out *o, const char *name, str text)
     json_out_str(o, text);
 }
 
+void json_member_str_or_null(struct json_out *o, const char *name, str text)
+{
+    json_out_key(o, str_c(name));
+    if (text.n)
+        json_out_str(o, text);
+    else
+        json_out_null(o);
+}
+
 void json_member_i64(struct json_out *o, const char *name, int64_t n)
 {
     json_out_key(o, str_c(name));
     json_out_i64(o, n);
+}
+
+void json_member_u64(struct json_out *o, const char *name, uint64_t n)
+{
+    json_out_key(o, str_c(name));
+    json_out_u64(o, n);
+}
+
+void json_member_double(struct json_out *o, const char *name, double v)
+{
+    json_out_key(o, str_c(name));
+    json_out_double(o, v);
+}
+
+void json_member_raw(struct json_out *o, const char *name, str json)
+{
+    json_out_key(o, str_c(name));
+    json_out_raw(o, json);
 }
 
 void json_member_bool(struct json_out *o, const char *name, bool v)

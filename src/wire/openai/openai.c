@@ -70,8 +70,8 @@ void openai_write_error(const struct chat_error *error, struct buf *out)
     json_member_object(&o, "error");
     json_member_str(&o, "message", error->message.n ? error->message : STR("the request failed"));
     json_member_str(&o, "type", openai_error_type(error));
-    json_write_text_or_null(&o, "param", error->param);
-    json_write_text_or_null(&o, "code", openai_error_code(error));
+    json_member_str_or_null(&o, "param", error->param);
+    json_member_str_or_null(&o, "code", openai_error_code(error));
     json_out_close(&o, 2);
 }
 

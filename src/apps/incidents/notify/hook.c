@@ -63,15 +63,6 @@ bool notify_post(const struct notify_attempt *t, const struct notify_post *p,
 
 /* ---- the body and its signature ---- */
 
-static void hook_text_or_null(struct json_out *o, const char *name, str text)
-{
-    json_out_key(o, str_c(name));
-    if (text.n)
-        json_out_str(o, text);
-    else
-        json_out_null(o);
-}
-
 static void hook_write(struct buf *body, const struct notice *n)
 {
     char at[CLOCK_TEXT_SIZE], type[64];
@@ -87,14 +78,13 @@ static void hook_write(struct buf *body, const struct notice *n)
     json_member_str(&o, "title", n->title);
     json_member_str(&o, "status", n->status);
     json_member_str(&o, "alert_type", n->alert_type);
-    hook_text_or_null(&o, "severity", n->severity);
-    hook_text_or_null(&o, "environment", n->environment);
-    hook_text_or_null(&o, "agent", n->agent);
-    hook_text_or_null(&o, "url", n->link);
-    hook_text_or_null(&o, n->event == CONFIG_NOTIFY_FAILED ? "error" : "analysis", n->text);
-    hook_text_or_null(&o, "question", n->question);
-    json_out_key(&o, STR("silence_proposal"));
-    json_out_raw(&o, n->silence.n ? n->silence : STR("null"));
+    json_member_str_or_null(&o, "severity", n->severity);
+    json_member_str_or_null(&o, "environment", n->environment);
+    json_member_str_or_null(&o, "agent", n->agent);
+    json_member_str_or_null(&o, "url", n->link);
+    json_member_str_or_null(&o, n->event == CONFIG_NOTIFY_FAILED ? "error" : "analysis", n->text);
+    json_member_str_or_null(&o, "question", n->question);
+    json_member_raw(&o, "silence_proposal", n->silence.n ? n->silence : STR("null"));
     json_out_close(&o, 2);
 }
 

@@ -347,8 +347,9 @@ void notify_write(struct notify *n, struct json_out *o, const struct alert_table
         outbox_write(o, &q.list.rows[i]);
     json_out_end(o);
     notice_make(&notice, CONFIG_NOTIFY_COMPLETED, row, STR(""), setup, &a);
-    json_out_key(o, STR("silence_proposal"));
-    json_out_raw(o, row->completed_us >= 0 && notice.silence.n ? notice.silence : STR("null"));
+    json_member_raw(o,
+                    "silence_proposal",
+                    row->completed_us >= 0 && notice.silence.n ? notice.silence : STR("null"));
     arena_release(&a);
     setup_release(setup);
 }

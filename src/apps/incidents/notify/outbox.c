@@ -4,6 +4,8 @@
  */
 #include "apps/incidents/notify/outbox.h"
 
+#include "agent/column.h"
+
 #define SELECT                                                                                     \
     "SELECT notification_id, alert_id, session_id, target, event, occasion, state, error,"         \
     " receipt, tries, next_us, created_us, updated_us FROM notifications"
@@ -17,7 +19,7 @@ bool outbox_add(struct db *db, const struct outbox_row *r, bool *added, struct e
                               db_text(r->event),
                               db_text(r->occasion),
                               db_text(r->state),
-                              r->error.n ? db_text(r->error) : db_null(),
+                              column_text_or_null(r->error),
                               db_int(r->created_us),
                               db_text(r->daemon)};
     int64_t n = 0;
@@ -42,8 +44,8 @@ bool outbox_put(struct db *db, const struct outbox_row *r, struct err *e)
                               db_text(r->state),
                               db_int(r->tries),
                               db_int(r->next_us),
-                              r->error.n ? db_text(r->error) : db_null(),
-                              r->receipt.n ? db_text(r->receipt) : db_null(),
+                              column_text_or_null(r->error),
+                              column_text_or_null(r->receipt),
                               db_int(r->updated_us)};
 
     return db_run(db,
@@ -55,25 +57,20 @@ bool outbox_put(struct db *db, const struct outbox_row *r, struct err *e)
                   e);
 }
 
-static str outbox_text(struct arena *a, const struct db_value *v)
-{
-    return v->type == DB_TEXT ? arena_dup(a, v->s) : STR("");
-}
-
 static bool outbox_on_row(void *ctx, const struct db_value *c, size_t n)
 {
     struct outbox_list *l = ctx;
 
     (void)n;
-    l->rows[l->n++] = (struct outbox_row){.id = outbox_text(l->arena, &c[0]),
-                                          .alert_id = outbox_text(l->arena, &c[1]),
-                                          .session = outbox_text(l->arena, &c[2]),
-                                          .target = outbox_text(l->arena, &c[3]),
-                                          .event = outbox_text(l->arena, &c[4]),
-                                          .occasion = outbox_text(l->arena, &c[5]),
-                                          .state = outbox_text(l->arena, &c[6]),
-                                          .error = outbox_text(l->arena, &c[7]),
-                                          .receipt = outbox_text(l->arena, &c[8]),
+    l->rows[l->n++] = (struct outbox_row){.id = column_text(l->arena, &c[0]),
+                                          .alert_id = column_text(l->arena, &c[1]),
+                                          .session = column_text(l->arena, &c[2]),
+                                          .target = column_text(l->arena, &c[3]),
+                                          .event = column_text(l->arena, &c[4]),
+                                          .occasion = column_text(l->arena, &c[5]),
+                                          .state = column_text(l->arena, &c[6]),
+                                          .error = column_text(l->arena, &c[7]),
+                                          .receipt = column_text(l->arena, &c[8]),
                                           .tries = c[9].i,
                                           .next_us = c[10].i,
                                           .created_us = c[11].i,
@@ -146,7 +143,7 @@ static bool outbox_on_target(void *ctx, const struct db_value *c, size_t n)
     struct outbox_list *l = ctx;
 
     (void)n;
-    l->rows[l->n++].target = outbox_text(l->arena, &c[0]);
+    l->rows[l->n++].target = column_text(l->arena, &c[0]);
     return l->n < l->max;
 }
 
@@ -184,11 +181,7 @@ void outbox_write(struct json_out *o, const struct outbox_row *m)
     json_member_str(o, "event", m->event);
     json_member_str(o, "status", m->state);
     json_member_i64(o, "tries", m->tries);
-    json_out_key(o, STR("error"));
-    if (m->error.n)
-        json_out_str(o, m->error);
-    else
-        json_out_null(o);
+    json_member_str_or_null(o, "error", m->error);
     json_member_i64(o, "created_at_us", m->created_us);
     json_member_i64(o, "updated_at_us", m->updated_us);
     json_out_key(o, STR("next_try_at_us"));

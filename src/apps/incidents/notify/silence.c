@@ -116,8 +116,7 @@ void silence_propose(const struct alert_table_row *row, const struct config_inci
 
         json_out_object(&o);
         json_member_array(&o, "matchers");
-        for (const struct json_node *k = json_first(&doc, labels); k;
-             k = json_next(&doc, labels, k))
+        JSON_FOREACH(k, &doc, labels)
             silence_add_matcher(&p, k);
         json_out_end(&o);
         silence_write_rest(&o,
