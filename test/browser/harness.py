@@ -47,7 +47,7 @@ SESSIONS = 100_000
 KEYS = {"operator": "sk-operator", "viewer": "sk-viewer", "hidden": "sk-hidden"}
 GOOD = {
     "plain": "plain", "think": "think+as:deepseek", "held-think": "long-think:60+hold:20:40+as:deepseek",
-    "fast-think": "long-think:700+slow:5+as:deepseek", "long-think": "long-think:600+as:deepseek",
+    "fast-think": "long-think:700+slow:5+hold:20+as:deepseek", "long-think": "long-think:600+as:deepseek",
     "tools": "think-tools+as:deepseek", "tagged": "tags:think", "starve": "starve+as:deepseek",
     "echo": "echo",
 }

@@ -10,7 +10,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { chromium } from "../../dashboard/node_modules/playwright-core/index.mjs";
 
 export { assert };
@@ -26,6 +26,47 @@ export function test(name, run, options = {}) {
 
 export const shot = (page, name, options) => page.screenshot({ path: `${shots}/${name}.png`, ...options });
 export const sleep = (ms) => new Promise((r) => setTimeout(r, ms));
+
+// Both themes at both widths. A test that is to load its pages narrow has the options NARROW.
+export const LOOKS = [[360, false], [360, true], [1280, true], [1280, false]].map(([width, dark]) => ({ width, dark, height: width === 360 ? 740 : 860, name: `${dark ? "dark" : "light"}-${width}` }));
+export const NARROW = { width: LOOKS[0].width, height: LOOKS[0].height };
+
+// Runs f in each look of the page that is open, and leaves the page light and as wide as it was. To load it
+// again for each look would take most of the time.
+export async function eachLook(page, f, looks = LOOKS) {
+  const before = page.viewportSize();
+  for (const look of looks) {
+    await page.setViewportSize({ width: look.width, height: look.height });
+    await page.emulateMedia({ colorScheme: look.dark ? "dark" : "light" });
+    await settled(page);
+    await f(look);
+  }
+  await page.setViewportSize(before);
+  await page.emulateMedia({ colorScheme: "light" });
+}
+
+// Charts are drawn again in the frame after a new width; a colour that fades is not yet the one it will be.
+async function settled(page) {
+  await page.evaluate(() => new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(r))));
+  await until("the end of the animations", () => page.evaluate(() => document.getAnimations().every((a) => a.effect.getComputedTiming().endTime === Infinity)));
+}
+
+// The page has its heading and all of its data.
+export async function loaded(page) {
+  await page.locator("main h1").waitFor();
+  await until("data", async () => (await page.locator(".loading").count()) === 0);
+}
+
+export const isTooWide = (page) => page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
+
+const axe = readFileSync(new URL("../../dashboard/node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
+
+// The violations that axe finds, in words.
+export async function faults(page) {
+  await settled(page);
+  if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(axe);
+  return page.evaluate(async () => (await window.axe.run(document, { resultTypes: ["violations"] })).violations.map((v) => `${v.id}: ${v.nodes.slice(0, 4).map((x) => `${x.target.join(" ")} ${x.any[0]?.message ?? ""}`).join(", ")}`));
+}
 
 // Something to wait for until it is opened.
 export function gate() {
@@ -50,6 +91,12 @@ export async function until(what, f, ms = PATIENCE) {
   throw new Error(`${what} did not come; last: ${String(last?.message ?? last)}`);
 }
 
+// Until what f asserts holds: a page draws what it hears a moment later.
+export const holds = (what, f) => until(what, async () => {
+  await f();
+  return true;
+});
+
 export async function json(url, init) {
   const reply = await fetch(url, init);
   assert.ok(reply.ok, `${url}: ${reply.status} ${await reply.clone().text()}`);
@@ -67,6 +114,12 @@ export async function call(root, model, { session, key, stream = true, said = `q
   const text = await reply.text().catch(() => "");
   return { status: reply.status, id, text };
 }
+
+// Until that many calls of the session are on record, and none of it runs: a reply ends before its record is written.
+export const recorded = (root, session, { calls = 1, key } = {}) => until(`the record of ${session}`, async () => {
+  const { status, llm_interaction_count } = await json(`${root}/api/v1/history/sessions/${session}`, key && { headers: { authorization: `Bearer ${key}` } });
+  return status !== "in_progress" && llm_interaction_count >= calls;
+});
 
 export const WEATHER = [{ type: "function", function: { name: "get_weather", parameters: { type: "object", properties: { city: { type: "string" } } } } }];
 

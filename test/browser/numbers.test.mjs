@@ -1,7 +1,7 @@
 // numbers.test.mjs - one number for one thing: Running, Took and Tool calls of the same sessions on every
 // page, by the API and by the commands. docs/reference/history.md defines them. SPDX-License-Identifier: Apache-2.0
 import { execFileSync, spawn } from "node:child_process";
-import { assert, call, finish, json, test, until, WEATHER } from "./kit.mjs";
+import { assert, call, finish, json, recorded, test, until, WEATHER } from "./kit.mjs";
 
 const { DASH_ROOT: root, DASH_ROOT_CONFIG, DASH_ASKING, DASH_ASKING_CONFIG, DASH_AGENTS, DASH_AGENTS_CONFIG, DASH_PROVIDER: provider, RATIONALE } = process.env;
 const headers = { "content-type": "application/json" };
@@ -58,9 +58,11 @@ test("tool calls that a model asks its client for are counted, and a session tak
   const session = fresh("asks");
   for (let i = 0; i < 3; i++) await call(root, "tools", { session, tools: WEATHER });
   await call(root, "plain", { session });
+  await recorded(root, session, { calls: 4 });
   await compare(page, root, DASH_ROOT_CONFIG, session, [4, 3]);
   const none = fresh("none");
   await call(root, "plain", { session: none });
+  await recorded(root, none);
   await compare(page, root, DASH_ROOT_CONFIG, none, [1, 0]);
 });
 
