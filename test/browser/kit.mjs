@@ -1,8 +1,9 @@
-// kit.mjs - tests in a browser: each has a context of its own, and fails if the page complains, throws
-// or asks anybody but its server.
+// kit.mjs - tests in a browser: each finds the tab empty and nothing stored, and fails if the page
+// complains, throws or asks anybody but its server.
 //
 //     test("what it claims", async ({ page, root }) => { ... });
 //     test("...", async (t) => { ... }, { width: 360, dark: true, complaints: [/a pattern/] });
+//     test("...", async (t) => { ... }, { ownTab: true }); // for init scripts: a tab keeps them
 //     await finish();
 //
 // With BROWSER_SLOW=N in the environment the browser computes N times slower and every answer of the
@@ -123,12 +124,31 @@ export const recorded = (root, session, { calls = 1, key } = {}) => until(`the r
 
 export const WEATHER = [{ type: "function", function: { name: "get_weather", parameters: { type: "object", properties: { city: { type: "string" } } } } }];
 
-async function one(browser, t) {
-  const { width = 1280, height = 860, dark = false, complaints = [] } = t.options;
-  const context = await browser.newContext({ viewport: { width, height }, colorScheme: dark ? "dark" : "light", permissions: ["clipboard-read", "clipboard-write"] });
+async function openTab(browser) {
+  const context = await browser.newContext({ permissions: ["clipboard-read", "clipboard-write"] });
   const page = await context.newPage();
-  const said = [], asked = new Set();
   page.setDefaultTimeout(PATIENCE);
+  return { context, page, devtools: await context.newCDPSession(page) };
+}
+
+// Leaves the tab as a new one: empty, without listeners, routes, cookies and storage. A new tab for each test would
+// start three processes.
+async function cleanTab({ context, page, devtools }, asked) {
+  for (const event of ["console", "pageerror", "request", "response", "dialog"]) page.removeAllListeners(event);
+  await page.unrouteAll({ behavior: "ignoreErrors" });
+  await page.goto("about:blank");
+  await page.mouse.move(0, 0);
+  const origins = [...asked].map((u) => new URL(u)).filter((u) => u.protocol === "http:").map((u) => u.origin);
+  for (const origin of new Set(origins)) await devtools.send("Storage.clearDataForOrigin", { origin, storageTypes: "all" });
+  await context.clearCookies();
+}
+
+async function one(tab, t) {
+  const { width = 1280, height = 860, dark = false, complaints = [] } = t.options;
+  const { context, page } = tab;
+  const said = [], asked = new Set();
+  await page.setViewportSize({ width, height });
+  await page.emulateMedia({ colorScheme: dark ? "dark" : "light" });
   page.on("console", (m) => ["error", "warning"].includes(m.type()) && said.push(`${m.text()} ${m.location().url}`));
   page.on("pageerror", (e) => said.push(String(e.stack ?? e)));
   page.on("request", (r) => asked.add(r.url()));
@@ -136,7 +156,7 @@ async function one(browser, t) {
     said.push(`a dialog: ${d.message()}`);
     void d.dismiss();
   });
-  await slowDown(context, page);
+  await slowDown(tab);
   try {
     await t.run({ page, context, said, asked });
     const bad = said.filter((s) => !complaints.some((c) => c.test(s)));
@@ -146,15 +166,14 @@ async function one(browser, t) {
   } catch (e) {
     await shot(page, `failed-${t.name.replace(/\W+/g, "-").slice(0, 60)}`).catch(() => undefined);
     throw e;
-  } finally {
-    await context.close();
   }
+  await cleanTab(tab, asked);
 }
 
 // As on a machine that others use: slower, and answers late by a time that differs.
-async function slowDown(context, page) {
+async function slowDown({ page, devtools }) {
   if (slow <= 1) return;
-  await (await context.newCDPSession(page)).send("Emulation.setCPUThrottlingRate", { rate: slow });
+  await devtools.send("Emulation.setCPUThrottlingRate", { rate: slow });
   await page.route("**/api/**", async (route) => {
     await sleep(Math.random() * 100 * slow);
     await route.fallback().catch(() => undefined); // the page may have gone meanwhile
@@ -166,15 +185,24 @@ export async function finish(after) {
   const path = process.env.CHROMIUM || ["/usr/bin/chromium", "/usr/bin/chromium-browser"].find(existsSync);
   const browser = await chromium.launch({ executablePath: path, args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking", "--disable-component-update"] });
   const failed = [];
+  let tab = null;
   console.log(`[==========] Running ${chosen.length} test(s).`);
   for (const t of chosen) {
     const from = Date.now();
+    if (t.options.ownTab) await tab?.context.close();
+    if (t.options.ownTab || !tab) tab = await openTab(browser);
+    let again = false; // whether the next test can have the tab
     try {
-      await one(browser, t);
+      await one(tab, t);
+      again = !t.options.ownTab;
       console.log(`[       OK ] ${t.name} (${Date.now() - from} ms)`);
     } catch (e) {
       failed.push(t.name);
       console.log(`[  FAILED  ] ${t.name}\n${String(e.stack ?? e)}`);
+    }
+    if (!again) {
+      await tab.context.close();
+      tab = null;
     }
   }
   await browser.close();

@@ -393,7 +393,7 @@ test("letters stay in the search box whenever they are typed, and a link's words
   assert.equal(await box.inputValue(), "pool size");
   await page.locator('nav a[href="/sessions"]').click();
   await until("an address without words", async () => (await box.inputValue()) === "");
-});
+}, { ownTab: true });
 
 test("every control has a name, and every page one heading", async ({ page }) => {
   for (const path of Object.values(PAGES)) {
