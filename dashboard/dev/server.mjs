@@ -27,10 +27,12 @@ function bundle() {
   }
 }
 
+let built; // shared by the servers of one process
+
 const pause = (ms) => new Promise((r) => setTimeout(r, ms));
 
 export async function start({ port = 0, total = 240, key = "", fresh = true } = {}) {
-  let { files, sizes } = bundle();
+  let { files, sizes } = (built ??= bundle());
   const past = history(total);
   const all = decisions();
   const sockets = new Set();

@@ -7,6 +7,7 @@ tools, over both transports, with a key or a subscription's login, and every dec
 # SPDX-License-Identifier: Apache-2.0
 import base64
 import json
+import sqlite3
 import subprocess
 import sys
 import time
@@ -17,7 +18,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "e2e"), str(HERE.parent / "provider")]
 import agents  # noqa: E402
 from command import BINARY, SOURCE, main  # noqa: E402
-from gateway import Provider, until  # noqa: E402
+from gateway import PATIENCE, Provider, until  # noqa: E402
 from socket_upstream import SocketUpstream  # noqa: E402
 
 SCRIPTS = {"claude-opus-5-5": "task+strict+as:adaptive", "claude-opus-4-6": "task+strict",
@@ -103,12 +104,22 @@ class Watch(unittest.TestCase):
         results = b"".join(self.ask("show", c["interaction_id"], "--json") for c in calls)
         self.assertIn(b"30211", results, "results of tools are on record")
         self.assertIn(f"{len(calls)} model calls with 3 tool calls recorded", self.out)
-        until(lambda: not (self.data / "rationale" / "rationale.db-wal").exists()
-              or (self.data / "rationale" / "rationale.db-wal").stat().st_size == 0)
+        self.merge_log()
         disk = b"".join(p.read_bytes() for p in self.data.rglob("*") if p.is_file())
         for secret in secrets:
             self.assertNotIn(secret.encode(), disk + everything + self.out.encode())
         return calls
+
+    def merge_log(self):
+        """Moves SQLite's log into the database. Two processes that close the database at once may leave it."""
+        log = self.data / "rationale" / "rationale.db-wal"
+
+        def merged():
+            db = sqlite3.connect(self.data / "rationale" / "rationale.db", timeout=PATIENCE)
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            db.close()
+            return not log.exists() or log.stat().st_size == 0
+        until(merged)
 
     def sent(self):
         """The headers of each call, as they came to the provider."""

@@ -1,17 +1,15 @@
 // agents.test.mjs - agents with a scripted model and an MCP server: defined, tried, watched, approved,
 // cancelled. SPDX-License-Identifier: Apache-2.0
-import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { execFileSync } from "node:child_process";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { assert, finish, json, shot, test, until } from "./kit.mjs";
+import { assert, eachLook, faults, finish, holds, isTooWide, json, NARROW, shot, test, until } from "./kit.mjs";
 
 const root = process.env.DASH_AGENTS, keyed = process.env.DASH_AGENTS_KEYED, bare = process.env.DASH_ROOT;
 const home = fileURLToPath(new URL("../../dashboard/", import.meta.url));
-const axe = readFileSync(join(home, "node_modules/axe-core/axe.min.js"), "utf8");
 const headers = { "content-type": "application/json" };
-const LOOKS = [[false, 1280], [true, 1280], [false, 360], [true, 360]];
 let n = 0;
 
 const post = (path, body, more = {}) => json(`${root}${path}`, { method: "POST", headers: { ...headers, ...more }, body: JSON.stringify(body) });
@@ -20,12 +18,6 @@ const hold = (name) => rmSync(join(process.env.DASH_HOLD, name), { force: true }
 const release = (name) => writeFileSync(join(process.env.DASH_HOLD, name), "");
 const state = (page) => page.locator("article.run").getAttribute("data-state");
 const step = (page, kind) => page.locator(`article.run li.event.${kind}`);
-
-// What axe finds wrong.
-async function faults(page) {
-  await page.evaluate(axe);
-  return page.evaluate(async () => (await window.axe.run(document, { resultTypes: ["violations"] })).violations.map((v) => `${v.id}: ${v.nodes.map((x) => x.target.join(" ")).join(", ")}`));
-}
 
 // Says something in the box of an agent's page.
 async function tryIt(page, agent, input, thread = "") {
@@ -74,42 +66,42 @@ test("an agent that is not there, and one that has not run, say what to do", asy
 
 // ---- trying one ----
 
-for (const [dark, width] of LOOKS)
-  test(`a tool is shown before its result, then the answer (${dark ? "dark" : "light"} at ${width})`, async ({ page }) => {
-    const name = `agents-${dark ? "dark" : "light"}-${width}`;
-    hold("tool");
-    await tryIt(page, "librarian", "Look on the slow shelf for Dune");
-    const tool = step(page, "tool");
-    await tool.waitFor();
-    assert.match(await tool.innerText(), /library\.find_slowly.*running.*Dune/s);
-    assert.ok(!(await tool.innerText()).includes("shelf 7"), "no result yet");
-    assert.equal(await state(page), "running");
-    assert.match(await step(page, "model").innerText(), /Thought/);
-    await shot(page, `${name}-running`, { fullPage: true });
-    // Reloaded in the middle: the same run, at the same place.
-    await page.reload();
-    await tool.waitFor();
-    assert.match(await tool.innerText(), /running/);
-    release("tool");
-    await until("the result", async () => (await tool.innerText()).includes("Dune is on shelf 7"));
-    await page.getByLabel("Answer", { exact: true }).waitFor();
-    assert.match(await page.getByLabel("Answer", { exact: true }).innerText(), /Yes: Dune is on shelf 7/);
-    await page.locator(".reasoning-head").first().click();
-    assert.match(await step(page, "model").first().innerText(), /First I look whether Dune is here/);
-    const row = page.locator("table.runs tbody tr").first();
-    await until("its row", async () => /slow shelf.*done/s.test(await row.innerText()));
-    assert.match(await row.innerText(), /220.*\$0\.00056/s);
-    await shot(page, name, { fullPage: true });
-    assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= width, "wider than the page");
-    assert.deepEqual(await faults(page), []);
-    // Later it is the same.
-    const live = await page.locator("article.run ol.timeline").allInnerTexts();
-    const id = await page.locator("article.run").getAttribute("data-run");
-    await page.goto(`${root}/runs/${id}`);
-    await page.getByLabel("Answer", { exact: true }).waitFor();
-    await page.locator(".reasoning-head").first().click();
-    assert.deepEqual(await page.locator("article.run ol.timeline").allInnerTexts(), live);
-  }, { width, height: width === 360 ? 740 : 860, dark });
+test("a tool is shown before its result, then the answer, light and dark, wide and narrow", async ({ page }) => {
+  hold("tool");
+  await tryIt(page, "librarian", "Look on the slow shelf for Dune");
+  const tool = step(page, "tool");
+  await tool.waitFor();
+  assert.match(await tool.innerText(), /library\.find_slowly.*running.*Dune/s);
+  assert.ok(!(await tool.innerText()).includes("shelf 7"), "no result yet");
+  assert.equal(await state(page), "running");
+  assert.match(await step(page, "model").innerText(), /Thought/);
+  await eachLook(page, (look) => shot(page, `agents-${look.name}-running`, { fullPage: true }));
+  // Reloaded in the middle: the same run, at the same place.
+  await page.reload();
+  await tool.waitFor();
+  assert.match(await tool.innerText(), /running/);
+  release("tool");
+  await until("the result", async () => (await tool.innerText()).includes("Dune is on shelf 7"));
+  await page.getByLabel("Answer", { exact: true }).waitFor();
+  assert.match(await page.getByLabel("Answer", { exact: true }).innerText(), /Yes: Dune is on shelf 7/);
+  await page.locator(".reasoning-head").first().click();
+  await step(page, "model").first().getByText("First I look whether Dune is here").waitFor();
+  const row = page.locator("table.runs tbody tr").first();
+  await until("its row", async () => /slow shelf.*done/s.test(await row.innerText()));
+  await holds("its tokens and cost", async () => assert.match(await row.innerText(), /220.*\$0\.00056/s));
+  await eachLook(page, async (look) => {
+    await shot(page, `agents-${look.name}`, { fullPage: true });
+    assert.ok(!(await isTooWide(page)), `wider than the page, ${look.name}`);
+    assert.deepEqual(await faults(page), [], look.name);
+  });
+  // Later it is the same.
+  const live = await page.locator("article.run ol.timeline").allInnerTexts();
+  const id = await page.locator("article.run").getAttribute("data-run");
+  await page.goto(`${root}/runs/${id}`);
+  await page.getByLabel("Answer", { exact: true }).waitFor();
+  await page.locator(".reasoning-head").first().click();
+  await holds("the same steps", async () => assert.deepEqual(await page.locator("article.run ol.timeline").allInnerTexts(), live));
+}, NARROW);
 
 test("while the model is asked, the page shows that it is", async ({ page }) => {
   hold("model");
@@ -118,7 +110,7 @@ test("while the model is asked, the page shows that it is", async ({ page }) => 
   assert.equal(await state(page), "running");
   release("model");
   await page.getByLabel("Answer", { exact: true }).waitFor();
-  assert.equal(await page.locator("article.call").count(), 0, "what has ended is a step");
+  await until("what has ended is a step", async () => (await page.locator("article.call").count()) === 0);
 });
 
 test("a thread goes on, and one run at a time is active in it", async ({ page }) => {
@@ -150,7 +142,7 @@ test("a workflow: its stages, and what came of it", async ({ page }) => {
   await page.getByLabel("Answer", { exact: true }).waitFor();
   const parts = (await page.locator(".part h3").allInnerTexts()).map((t) => t.split(/\s{2,}|\n/)[0].trim());
   assert.deepEqual(parts.map((t) => t.replace(/ done$/, "")).sort(), ["Stage 1: cataloguer", "Stage 1: librarian", "Stage 2: judge"]);
-  assert.match(await page.locator("table.runs").innerText(), /Is Dune here/);
+  await page.locator("table.runs", { hasText: "Is Dune here" }).waitFor();
   await shot(page, "agents-workflow", { fullPage: true });
 });
 
@@ -172,23 +164,24 @@ async function asked(page) {
 }
 const result = (id) => json(`${root}/api/v1/runs/${id}/result`);
 
-for (const [dark, width] of LOOKS)
-  test(`a call that waits has the model's reason and its arguments, and is approved (${dark ? "dark" : "light"} at ${width})`, async ({ page }) => {
-    const { id, card } = await asked(page);
-    const text = await card.innerText();
-    assert.match(text, /May it call library\.lend\?/);
-    assert.match(text, /She asked for it, and it is on the shelf\./);
-    assert.match(text, /"days": 14/);
-    await shot(page, `agents-approval-${dark ? "dark" : "light"}-${width}`, { fullPage: true });
-    assert.deepEqual(await faults(page), []);
-    await page.reload();
-    await card.getByRole("button", { name: "Approve" }).click();
-    await page.getByLabel("Answer", { exact: true }).waitFor();
-    assert.equal((await result(id)).status, "done");
-    assert.match(await page.getByLabel("Answer", { exact: true }).innerText(), /lent/);
-    assert.match(await step(page, "approval").innerText(), /approved/);
-    assert.equal(await card.count(), 0);
-  }, { dark, width, height: 800 });
+test("a call that waits has the model's reason and its arguments, and is approved, light and dark, wide and narrow", async ({ page }) => {
+  const { id, card } = await asked(page);
+  const text = await card.innerText();
+  assert.match(text, /May it call library\.lend\?/);
+  assert.match(text, /She asked for it, and it is on the shelf\./);
+  assert.match(text, /"days": 14/);
+  await eachLook(page, async (look) => {
+    await shot(page, `agents-approval-${look.name}`, { fullPage: true });
+    assert.deepEqual(await faults(page), [], look.name);
+  });
+  await page.reload();
+  await card.getByRole("button", { name: "Approve" }).click();
+  await page.getByLabel("Answer", { exact: true }).waitFor();
+  assert.equal((await result(id)).status, "done");
+  assert.match(await page.getByLabel("Answer", { exact: true }).innerText(), /lent/);
+  assert.match(await step(page, "approval").innerText(), /approved/);
+  assert.equal(await card.count(), 0);
+}, NARROW);
 
 test("a call is allowed with other arguments; bad ones are refused in words", async ({ page }) => {
   const { id, card } = await asked(page);

@@ -1,22 +1,11 @@
 // axe.test.mjs - axe finds nothing on any page, light and dark, wide and narrow; and who hears the page is
 // told where they are and what has changed. SPDX-License-Identifier: Apache-2.0
-import { readFileSync } from "node:fs";
 import { start } from "../../dashboard/dev/server.mjs";
-import { assert, call, finish, json, shot, test, until, WEATHER } from "./kit.mjs";
+import { assert, call, eachLook, faults, finish, json, loaded, LOOKS, NARROW, shot, test, until, WEATHER } from "./kit.mjs";
 
-const axe = readFileSync(new URL("../../dashboard/node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
 const { DASH_ROOT: root, DASH_ASKING: asking, DASH_AGENTS: agents, DASH_POLICY: policy, DASH_DEMO: demo } = process.env;
 const headers = { "content-type": "application/json" };
 const dev = await start({ total: 300 });
-
-// While a row fades in, its colours are not yet those it will have.
-const faded = (page) => until("the end of what moves", () => page.evaluate(() => document.getAnimations().every((a) => a.effect.getComputedTiming().endTime === Infinity)));
-
-async function wrong(page) {
-  await page.evaluate(axe);
-  await faded(page);
-  return page.evaluate(async () => (await window.axe.run(document, { resultTypes: ["violations"] })).violations.map((v) => `${v.id}: ${v.nodes.slice(0, 4).map((x) => `${x.target.join(" ")} ${x.any[0]?.message ?? ""}`).join(", ")}`));
-}
 
 // One session, one incident that is over and one that waits, one run: each page has something to show.
 async function made() {
@@ -42,21 +31,21 @@ const PAGES = (m) => [
   [policy, "/policy"], [demo, "/orders"], [demo, "/optimize"],
 ];
 
-for (const [dark, width] of [[false, 1280], [true, 1280], [false, 360]])
-    test(`axe finds nothing on any page, ${dark ? "dark" : "light"} at ${width}`, async ({ page }) => {
-      const found = [];
-      for (const [at, path] of PAGES(await made())) {
-        await page.goto(at + path);
-        await page.locator("main h1").waitFor();
-        await until("data", async () => (await page.locator(".loading").count()) === 0);
-        await page.evaluate(() => document.querySelectorAll("main .disclose[aria-expanded=false], main .reasoning-head[aria-expanded=false]").forEach((b, i) => i < 12 && b.click()));
-        await until("data", async () => (await page.locator(".loading").count()) === 0);
-        const bad = await wrong(page);
-        if (bad.length) found.push(`${path}: ${bad.join("; ")}`);
-        if (path.startsWith("/incidents/")) await shot(page, `incident-${dark ? "dark" : "light"}-${width}`, { fullPage: true });
-      }
-      assert.deepEqual(found, []);
-    }, { width, height: width === 360 ? 740 : 860, dark, complaints: [/40[34]/] });
+test("axe finds nothing on any page, light and dark, wide and narrow", async ({ page }) => {
+  const found = [];
+  for (const [at, path] of PAGES(await made())) {
+    await page.goto(at + path);
+    await loaded(page);
+    await page.evaluate(() => document.querySelectorAll("main .disclose[aria-expanded=false], main .reasoning-head[aria-expanded=false]").forEach((b, i) => i < 12 && b.click()));
+    await loaded(page);
+    await eachLook(page, async (look) => {
+      const bad = await faults(page);
+      if (bad.length) found.push(`${path}, ${look.name}: ${bad.join("; ")}`);
+      if (path.startsWith("/incidents/")) await shot(page, `incident-${look.name}`, { fullPage: true });
+    }, LOOKS.filter((look) => look.width > NARROW.width || !look.dark));
+  }
+  assert.deepEqual(found, []);
+}, { ...NARROW, complaints: [/40[34]/] });
 
 test("a change of the page is said, and the focus is in it", async ({ page }) => {
   await page.goto(`${dev.root}/sessions`);

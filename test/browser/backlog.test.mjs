@@ -2,7 +2,7 @@
 // database, and calls fill the journal over its soft mark. SPDX-License-Identifier: Apache-2.0
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { assert, call, finish, json, shot, test, until } from "./kit.mjs";
+import { assert, call, eachLook, finish, isTooWide, json, NARROW, shot, test, until } from "./kit.mjs";
 
 const root = process.env.DASH_BEHIND;
 const store = process.env.DASH_BEHIND_STORE;
@@ -43,39 +43,41 @@ async function behind(f) {
   }
 }
 
-for (const dark of [false, true])
-  for (const width of [1280, 360])
-    test(`a backlog is shown while it is there, ${dark ? "dark" : "light"} at ${width}`, async ({ page }) => {
-      const look = `${dark ? "dark" : "light"}-${width}`;
-      await page.goto(`${root}/`);
-      await until("the socket", () => page.locator(".side .status.good").isVisible());
-      const banner = page.getByTestId("health-banner");
-      assert.equal(await banner.count(), 0);
-      await behind(async (release) => {
-        await banner.getByText(WHY).waitFor();
-        await shot(page, `backlog-live-${look}`);
-        await banner.getByRole("link", { name: "System" }).click();
-        const record = page.getByTestId("record");
-        await record.getByText(/^\d+ records, the oldest for \d/).waitFor();
-        await record.getByText(/^[\d.]+ KiB of 1\.0 MiB$/).waitFor();
-        await record.getByText("degraded").waitFor();
-        const bar = record.getByRole("img");
-        const [, percent] = /^The journal holds .* of 1\.0 MiB, (\d+) % of its ceiling$/.exec(await bar.getAttribute("aria-label"));
-        assert.ok(Number(percent) >= 25 && Number(percent) <= 100, percent);
-        const kept = page.getByTestId("kept"); // does not wait for the tables
-        await kept.getByText(/history\.db$/).waitFor();
-        await kept.getByText(/^[\d.]+ .*B; journal files /).waitFor();
-        assert.equal(await page.getByText("Nothing is on record yet.").count(), 0); // the audit log waits for the tables
-        const first = await record.innerText();
-        await until("newer figures", async () => (await record.innerText()) !== first);
-        assert.ok(await record.evaluate((e) => e.scrollWidth <= e.clientWidth), "the card is too wide");
-        assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= width, "System is too wide");
-        await page.evaluate(() => window.scrollTo(0, 0));
-        await shot(page, `backlog-system-${look}`);
-        release();
-        await until("the banner goes by itself", async () => (await banner.count()) === 0);
-        await record.getByText("healthy", { exact: true }).waitFor();
-      });
-    }, { width, height: width === 360 ? 740 : 860, dark });
+test("a backlog is shown while it is there, light and dark, wide and narrow", async ({ page }) => {
+  await page.goto(`${root}/`);
+  await until("the socket", () => page.locator(".side .status.good").isVisible());
+  const banner = page.getByTestId("health-banner");
+  assert.equal(await banner.count(), 0);
+  await behind(async (release) => {
+    await banner.getByText(WHY).waitFor();
+    await eachLook(page, async (look) => {
+      await banner.getByText(WHY).waitFor();
+      await shot(page, `backlog-live-${look.name}`);
+    });
+    await banner.getByRole("link", { name: "System" }).click();
+    const record = page.getByTestId("record");
+    await record.getByText(/^\d+ records, the oldest for \d/).waitFor();
+    await record.getByText(/^[\d.]+ KiB of 1\.0 MiB$/).waitFor();
+    await record.getByText("degraded").waitFor();
+    const bar = record.getByRole("img");
+    const [, percent] = /^The journal holds .* of 1\.0 MiB, (\d+) % of its ceiling$/.exec(await bar.getAttribute("aria-label"));
+    assert.ok(Number(percent) >= 25 && Number(percent) <= 100, percent);
+    const kept = page.getByTestId("kept"); // does not wait for the tables
+    await kept.getByText(/history\.db$/).waitFor();
+    await kept.getByText(/^[\d.]+ .*B; journal files /).waitFor();
+    assert.equal(await page.getByText("Nothing is on record yet.").count(), 0); // the audit log waits for the tables
+    const first = await record.innerText();
+    await until("newer figures", async () => (await record.innerText()) !== first);
+    await eachLook(page, async (look) => {
+      assert.ok(await record.evaluate((e) => e.scrollWidth <= e.clientWidth), `the card is too wide, ${look.name}`);
+      assert.ok(!(await isTooWide(page)), `System is too wide, ${look.name}`);
+      await page.evaluate(() => window.scrollTo(0, 0));
+      await shot(page, `backlog-system-${look.name}`);
+    });
+    release();
+    await until("the banner goes by itself", async () => (await banner.count()) === 0);
+    await record.getByText("healthy", { exact: true }).waitFor();
+  });
+}, NARROW);
 
 await finish();

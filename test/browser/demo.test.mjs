@@ -163,7 +163,7 @@ test("an order taken here: words come as they are said, and the ticket grows", a
   assert.equal(await page.locator(".dialogue > li.customer").count(), 2);
   assert.ok((await page.locator(".decided").count()) >= 3);
   await shot(page, "demo-order-taken");
-}, { complaints: [/404.*\/api\/v1\/orders\//] }); // it is not there yet
+}, { ownTab: true, complaints: [/404.*\/api\/v1\/orders\//] }); // it is not there yet
 
 for (const [path, dark] of [["incidents", true], ["policy", false], ["orders/demo", true], ["optimize", false]])
   test(`${path} fits a phone`, async ({ page }) => {

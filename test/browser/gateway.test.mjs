@@ -1,7 +1,7 @@
 // gateway.test.mjs - the dashboard on real records: calls go through a gateway to the test provider,
 // and are looked at while they run and after. SPDX-License-Identifier: Apache-2.0
 import { XSS } from "../../dashboard/dev/fixtures.mjs";
-import { assert, call, finish, json, shot, sleep, test, until, WEATHER } from "./kit.mjs";
+import { assert, call, eachLook, finish, isTooWide, json, loaded, LOOKS, NARROW, recorded, shot, sleep, test, until, WEATHER } from "./kit.mjs";
 
 const root = process.env.DASH_ROOT;
 const keyed = process.env.DASH_KEYED;
@@ -12,7 +12,7 @@ const NAV = ["Overview", "Live", "Sessions", "Agents", "Incidents", "Policy", "O
 let n = 0;
 const fresh = (name) => `${name}-${process.pid}-${++n}`;
 const live = (page) => until("the socket", async () => (await page.locator(".side .status.good").isVisible()) && (await page.locator("main h1").isVisible()));
-const ended = (session) => until("the record", async () => (await json(`${root}/api/v1/history/sessions/${session}`)).status !== "in_progress");
+const ended = (session, calls = 1) => recorded(root, session, { calls });
 
 test("the pages are links in the navigation, and each has its address", async ({ page }) => {
   await page.goto(`${root}/`);
@@ -112,7 +112,9 @@ test("a tool that was asked for is in the timeline", async ({ page }) => {
 });
 
 test("reasoning per model and level: tokens, cap, how much of it", async ({ page }) => {
-  await call(root, "long-think", { session: fresh("stat") });
+  const session = fresh("stat");
+  await call(root, "long-think", { session });
+  await ended(session);
   await page.goto(`${root}/reasoning`);
   const row = page.locator("tbody tr", { hasText: "long-think" }).first();
   await row.waitFor();
@@ -127,7 +129,7 @@ test("reasoning per model and level: tokens, cap, how much of it", async ({ page
 test("hostile text that went through the gateway is text here too", async ({ page, asked }) => {
   const session = fresh("hostile");
   for (const said of [XSS.slice(0, 16).join("\n\n"), XSS.slice(16).join("\n\n")]) await call(root, "echo", { session, said });
-  await ended(session);
+  await ended(session, 2);
   for (const path of [`/sessions/${session}`, "/sessions", "/decisions", "/"]) {
     await page.goto(root + path);
     await page.locator("main a").first().waitFor();
@@ -162,12 +164,12 @@ test("a session is erased when asked twice, and the audit log has it", async ({ 
 
 // A call whose model stops twice while it thinks, each time until go(): nothing here depends on how fast
 // anybody is. `thinks` waits until it has stopped for the nth time.
-async function held(session, f) {
-  const done = call(root, "held-think", { session, said: `watch ${session} think`, effort: "high" });
+async function held(session, f, model = "held-think") {
+  const done = call(root, model, { session, said: `watch ${session} think`, effort: "high" });
   const go = () => fetch(`${provider}/__go?has=${session}`, { method: "POST" });
   const thinks = (nth) => until("it thinks", async () => (await json(`${provider}/__log?has=${session}`)).some((e) => e.held === nth));
   try {
-    await f({ done, go, thinks });
+    return await f({ done, go, thinks });
   } finally {
     await go();
     await go();
@@ -175,7 +177,7 @@ async function held(session, f) {
   }
 }
 const cardOf = (page, session) => page.locator("article.call", { hasText: session });
-const textOf = (card) => card.locator(".stream.reasoning").evaluate((e) => e.textContent, undefined, { timeout: 1000 });
+const textOf = (card) => card.locator(".stream.reasoning").evaluate((e) => e.textContent);
 
 test("a call is seen while it thinks, and settles when it answers", async ({ page }) => {
   await page.goto(`${root}/live`);
@@ -196,7 +198,7 @@ test("a call is seen while it thinks, and settles when it answers", async ({ pag
     const { id } = await done;
     assert.equal(await card.getAttribute("data-call"), id);
     await until("done", async () => (await card.getAttribute("aria-busy")) === "false");
-    assert.ok((await card.innerText()).includes(`You said: watch ${session} think`));
+    await until("all of the answer", async () => (await card.innerText()).includes(`You said: watch ${session} think`));
     await shot(page, "gateway-live-done");
     await card.getByRole("link", { name: "Open" }).click();
     await until("its record", () => page.url() === `${root}/sessions/${session}#${id}`);
@@ -233,8 +235,8 @@ test("the same on the Live page", async ({ page }) => {
   });
 });
 
-// How often the text was changed and how many frames there were, until the promise settles.
-async function drawn(page, locator, done) {
+// How often the text was changed and how many frames there were while f ran.
+async function drawn(page, locator, f) {
   await locator.evaluate((card) => {
     window.drawn = { changes: 0, frames: 0 };
     new MutationObserver(() => window.drawn.changes++).observe(card, { subtree: true, childList: true, characterData: true });
@@ -244,7 +246,7 @@ async function drawn(page, locator, done) {
     };
     requestAnimationFrame(frame);
   });
-  await done;
+  await f();
   return page.evaluate(() => window.drawn);
 }
 
@@ -252,9 +254,14 @@ test("a fast one is drawn once a frame at most", async ({ page }) => {
   await page.goto(`${root}/live`);
   await live(page);
   const session = fresh("fast");
-  const done = call(root, "fast-think", { session, said: `watch ${session} think`, effort: "high" });
-  await until("it thinks", async () => /Thinking…/.test(await cardOf(page, session).innerText()));
-  const { changes, frames } = await drawn(page, cardOf(page, session), done);
+  const { changes, frames } = await held(session, async ({ done, go }) => {
+    const card = cardOf(page, session);
+    await until("it thinks", async () => /Thinking…/.test(await card.innerText()));
+    return drawn(page, card, async () => {
+      await go();
+      await done;
+    });
+  }, "fast-think");
   assert.ok(changes > 0 && changes <= 2 * frames, `${changes} changes in ${frames} frames`); // text, and its scroll
 });
 
@@ -276,6 +283,7 @@ test("with keys: a login, then what that key may see", async ({ page }) => {
   const [mine, other] = [fresh("mine"), fresh("other")];
   await call(keyed, "think", { session: mine, key: process.env.KEY_VIEWER });
   await call(keyed, "think", { session: other, key: process.env.KEY_OPERATOR });
+  for (const session of [mine, other]) await recorded(keyed, session, { key: process.env.KEY_OPERATOR });
   await page.goto(`${keyed}/sessions`);
   await page.getByText("A key is needed").waitFor();
   await page.fill("#key", "sk-nobody");
@@ -298,6 +306,7 @@ test("with keys: a login, then what that key may see", async ({ page }) => {
 test("a login link logs in once, and the address does not keep it", async ({ page }) => {
   const session = fresh("linked"), stop = new AbortController();
   await call(keyed, "think", { session, key: process.env.KEY_OPERATOR });
+  await recorded(keyed, session, { key: process.env.KEY_OPERATOR });
   const run = await fetch(`${keyed}/api/v1/watch`, { method: "POST", signal: stop.signal, headers: { authorization: `Bearer ${process.env.KEY_OPERATOR}`, "content-type": "application/json" }, body: "{}" });
   const { login } = JSON.parse(new TextDecoder().decode((await run.body.getReader().read()).value));
   await page.goto(`${keyed}/sessions#login=${login}`);
@@ -315,6 +324,7 @@ test("a login link logs in once, and the address does not keep it", async ({ pag
 test("a key that may not see reasoning is told so", async ({ page }) => {
   const session = fresh("hidden");
   await call(keyed, "think", { session, key: process.env.KEY_HIDDEN });
+  await recorded(keyed, session, { key: process.env.KEY_HIDDEN });
   await page.goto(`${keyed}/sessions/${session}`);
   await page.getByText("A key is needed").waitFor();
   await page.fill("#key", process.env.KEY_HIDDEN);
@@ -328,43 +338,42 @@ test("a key that may not see reasoning is told so", async ({ page }) => {
   await shot(page, "gateway-hidden");
 }, { complaints: [/401/, /WebSocket/] });
 
-for (const dark of [false, true])
-  test(`where no reasoning is kept, the page says why, ${dark ? "dark" : "light"}`, async ({ page }) => {
-    const look = dark ? "dark" : "light";
-    const session = fresh("forgotten");
-    await call(forgetful, "think", { session });
-    await page.goto(`${forgetful}/sessions/${session}`);
-    const display = page.locator(DISPLAY).first();
-    await display.getByText("not kept").waitFor();
-    assert.equal(await display.getAttribute("data-state"), "hidden");
-    await display.locator("button").first().click();
-    await display.getByText("reasoning.keep was none when this call was recorded").waitFor();
-    await shot(page, `forgetful-session-${look}`);
-    await page.goto(`${forgetful}/sessions?search=reasoning%3Aponder`);
-    await page.getByTestId("reasoning-absent").getByText("Set it to text").waitFor();
-    await shot(page, `forgetful-search-${look}`);
-    await page.goto(`${forgetful}/decisions`);
-    await page.getByTestId("reasoning-absent").getByText("without reasoning").waitFor();
-    await shot(page, `forgetful-decisions-${look}`);
-    await page.goto(`${forgetful}/system`);
-    const kept = page.getByTestId("kept");
-    await kept.getByText("not kept; reasoning.keep: text keeps it").waitFor();
-    await kept.getByText(/history\.db$/).waitFor();
-    await kept.getByText(/^[\d.]+ .*B; journal files /).waitFor();
-    await kept.getByText("none: nothing is deleted by itself").waitFor();
-    await shot(page, `forgetful-system-${look}`);
-  }, { dark });
+test("where no reasoning is kept, the page says why, light and dark", async ({ page }) => {
+  const shots = (name) => eachLook(page, (look) => shot(page, `forgetful-${name}-${look.name}`), LOOKS.filter((look) => look.width > NARROW.width));
+  const session = fresh("forgotten");
+  await call(forgetful, "think", { session });
+  await recorded(forgetful, session);
+  await page.goto(`${forgetful}/sessions/${session}`);
+  const display = page.locator(DISPLAY).first();
+  await display.getByText("not kept").waitFor();
+  assert.equal(await display.getAttribute("data-state"), "hidden");
+  await display.locator("button").first().click();
+  await display.getByText("reasoning.keep was none when this call was recorded").waitFor();
+  await shots("session");
+  await page.goto(`${forgetful}/sessions?search=reasoning%3Aponder`);
+  await page.getByTestId("reasoning-absent").getByText("Set it to text").waitFor();
+  await shots("search");
+  await page.goto(`${forgetful}/decisions`);
+  await page.getByTestId("reasoning-absent").getByText("without reasoning").waitFor();
+  await shots("decisions");
+  await page.goto(`${forgetful}/system`);
+  const kept = page.getByTestId("kept");
+  await kept.getByText("not kept; reasoning.keep: text keeps it").waitFor();
+  await kept.getByText(/history\.db$/).waitFor();
+  await kept.getByText(/^[\d.]+ .*B; journal files /).waitFor();
+  await kept.getByText("none: nothing is deleted by itself").waitFor();
+  await shots("system");
+});
 
-for (const dark of [false, true])
-  for (const width of [1280, 360])
-    test(`on real records, ${dark ? "dark" : "light"} at ${width}`, async ({ page }) => {
-      for (const path of ["/", "/live", "/sessions", "/decisions", "/reasoning", "/providers", "/keys", "/system"]) {
-        await page.goto(root + path);
-        await page.locator("main h1").waitFor();
-        await until("data", async () => (await page.locator(".loading").count()) === 0);
-        await shot(page, `gateway-${path.slice(1) || "overview"}-${dark ? "dark" : "light"}-${width}`);
-        assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= width, `${path} is too wide`);
-      }
-    }, { width, height: width === 360 ? 740 : 860, dark });
+test("on real records no page is too wide, light and dark, wide and narrow", async ({ page }) => {
+  for (const path of ["/", "/live", "/sessions", "/decisions", "/reasoning", "/providers", "/keys", "/system"]) {
+    await page.goto(root + path);
+    await loaded(page);
+    await eachLook(page, async (look) => {
+      await shot(page, `gateway-${path.slice(1) || "overview"}-${look.name}`);
+      assert.ok(!(await isTooWide(page)), `${path} is too wide, ${look.name}`);
+    });
+  }
+}, NARROW);
 
 await finish();

@@ -7,8 +7,9 @@ hard to provoke.
     test/browser/harness.py BINARY BUILD_ROOT [SUITE...] [-- WORD...]
     test/browser/harness.py BINARY BUILD_ROOT --serve       starts it all, says where, and waits
 
-A suite is a file NAME.test.mjs here; words choose tests by part of their name. Screenshots are left
-in BUILD_ROOT/artefacts. Everything listens on ports of the system's choice.
+A suite is a file NAME.test.mjs here, or the name of a program of the build, which runs several; words choose tests by part of their name. Only those daemons are started
+whose variables DASH_... the chosen suites name. Screenshots are left in BUILD_ROOT/artefacts. Everything listens
+on ports of the system's choice.
 """
 # SPDX-License-Identifier: Apache-2.0
 import os
@@ -20,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -33,11 +35,20 @@ from scripted_model import Model  # noqa: E402
 from waiting_test import Asking  # noqa: E402
 
 SUITE_SECONDS = 1500
+# The programs of the build, which run side by side.
+PROGRAMS = {
+    "browser_agents": ["agents", "incidents", "policy"],
+    "browser_axe": ["axe"],
+    "browser_demo": ["demo", "manual", "markdown"],
+    "browser_gateway": ["backlog", "gateway"],
+    "browser_pages": ["numbers", "overview", "timeline"],
+    "browser_states": ["states"],
+}
 SESSIONS = 100_000
 KEYS = {"operator": "sk-operator", "viewer": "sk-viewer", "hidden": "sk-hidden"}
 GOOD = {
     "plain": "plain", "think": "think+as:deepseek", "held-think": "long-think:60+hold:20:40+as:deepseek",
-    "fast-think": "long-think:700+slow:5+as:deepseek", "long-think": "long-think:600+as:deepseek",
+    "fast-think": "long-think:700+slow:5+hold:20+as:deepseek", "long-think": "long-think:600+as:deepseek",
     "tools": "think-tools+as:deepseek", "tagged": "tags:think", "starve": "starve+as:deepseek",
     "echo": "echo",
 }
@@ -135,10 +146,50 @@ def missing():
 
 def suites(names):
     found = {p.name.split(".")[0]: p for p in sorted(HERE.glob("*.test.mjs"))}
-    unknown = set(names) - set(found)
+    unrun = set(found) - {s for program in PROGRAMS.values() for s in program}
+    if unrun:
+        sys.exit(f"no program of the build runs {', '.join(sorted(unrun))}: add it to PROGRAMS in {__file__}")
+    chosen = [suite for name in names for suite in PROGRAMS.get(name, [name])]
+    unknown = set(chosen) - set(found)
     if unknown:
-        sys.exit(f"no such suite: {', '.join(sorted(unknown))}; there are {', '.join(found)}")
-    return {n: p for n, p in found.items() if not names or n in names}
+        sys.exit(f"no such suite: {', '.join(sorted(unknown))}; there are {', '.join([*found, *PROGRAMS])}")
+    return {n: p for n, p in found.items() if not chosen or n in chosen}
+
+
+def start(stack, binary, wanted):
+    """Starts the daemons of the wanted variables until the stack ends; returns the variables and the daemons."""
+    env, started = {}, []
+
+    def daemon(name, made):
+        """One with its address in the variable NAME, its configuration in NAME_CONFIG, its database in NAME_STORE."""
+        if {n for n in wanted if n in (name, f"{name}_CONFIG", f"{name}_STORE")}:
+            one = stack.enter_context(made())
+            started.append(one)
+            env.update({name: one.root, f"{name}_CONFIG": str(getattr(one, "path", "")),
+                        f"{name}_STORE": str(getattr(one, "folder", Path()) / "history.db")})
+            return one
+        return None
+
+    provider = stack.enter_context(Provider())
+    env["DASH_PROVIDER"] = provider.root
+    daemon("DASH_ROOT", lambda: Gateway(binary, config(provider)))
+    daemon("DASH_KEYED", lambda: Gateway(binary, keyed(provider)))
+    daemon("DASH_FORGETFUL", lambda: Gateway(binary, config(provider, reasoning={"keep": "none"})))
+    daemon("DASH_BEHIND", lambda: Gateway(binary, backlog(provider)))
+    daemon("DASH_DOWN", lambda: Gateway(binary, out_of_reach(provider)))
+    daemon("DASH_ASKING", lambda: Asking(stack.enter_context(Operator())))
+    daemon("DASH_DEMO", lambda: Demo(binary))
+    daemon("DASH_POLICY", lambda: Policies(binary))
+    many = daemon("DASH_MANY", lambda: Gateway(binary, config(provider)))
+    if many:
+        fill(many, SESSIONS)
+    if {n for n in wanted if n.startswith("DASH_AGENTS")}:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        model = stack.enter_context(Model(reply(folder)))
+        env["DASH_HOLD"] = str(folder)
+        daemon("DASH_AGENTS", lambda: Library(binary, model, folder))
+        daemon("DASH_AGENTS_KEYED", lambda: Library(binary, model, folder, KEYS))
+    return env, started
 
 
 def run(name, path, words, env):
@@ -167,29 +218,19 @@ def main():
         return 0
     shots = Path(build) / "artefacts"
     shots.mkdir(parents=True, exist_ok=True)
-    with Provider() as provider, Gateway(binary, config(provider)) as open_one, \
-            Gateway(binary, keyed(provider)) as keyed_one, Gateway(binary, config(provider)) as many, \
-            Gateway(binary, config(provider, reasoning={"keep": "none"})) as forgetful, \
-            Gateway(binary, backlog(provider)) as behind, Gateway(binary, out_of_reach(provider)) as down, \
-            Operator() as operator, Asking(operator) as asking, Demo(binary) as demo, \
-            Policies(binary) as policies, tempfile.TemporaryDirectory() as folder, Model(reply(Path(folder))) as model, \
-            Library(binary, model, Path(folder)) as library, Library(binary, model, Path(folder), KEYS) as keyed_library:
-        fill(many, SESSIONS)
-        env = {**os.environ, "CHROMIUM": chromium() or "", "ARTEFACTS": str(shots), "DASH_ROOT": open_one.root,
-               "DASH_KEYED": keyed_one.root, "DASH_MANY": many.root, "DASH_FORGETFUL": forgetful.root,
-               "DASH_BEHIND": behind.root, "DASH_DOWN": down.root, "DASH_BEHIND_STORE": str(behind.folder / "history.db"), "PYTHON": sys.executable,
-               "DASH_ASKING": asking.root, "DASH_DEMO": demo.root, "DASH_POLICY": policies.root, "DASH_PROVIDER": provider.root,
-               "DASH_AGENTS": library.root, "DASH_AGENTS_KEYED": keyed_library.root, "DASH_HOLD": folder,
-               "RATIONALE": binary, "DASH_CONFIG": str(open_one.path), "DASH_ASKING_CONFIG": str(asking.path), "DASH_AGENTS_CONFIG": str(library.path),
-               "NO_PROXY": "127.0.0.1,localhost",
-               "NODE_NO_WARNINGS": "1", **{f"KEY_{n.upper()}": k for n, k in KEYS.items()}}
+    files = suites([] if serve else chosen)
+    wanted = set(re.findall(r"DASH_[A-Z_]+", "".join(p.read_text() for p in files.values())))
+    with ExitStack() as stack:
+        addresses, daemons = start(stack, binary, wanted)
         if serve:
-            print(open_one.root, keyed_one.root, demo.root, many.root, flush=True)
+            print(*(f"{name}={value}" for name, value in addresses.items()), sep="\n", flush=True)
             while True:
                 time.sleep(60)
-        good = [run(n, p, words, env) for n, p in suites(chosen).items()]
+        env = {**os.environ, **addresses, "CHROMIUM": chromium() or "", "ARTEFACTS": str(shots), "PYTHON": sys.executable, "RATIONALE": binary,
+               "NO_PROXY": "127.0.0.1,localhost", "NODE_NO_WARNINGS": "1", **{f"KEY_{n.upper()}": k for n, k in KEYS.items()}}
+        good = [run(n, p, words, env) for n, p in files.items()]
         if not all(good):
-            print(open_one.log_tail())
+            print(*(d.log_tail() for d in daemons if isinstance(d, Gateway)), sep="\n")
     return 0 if good and all(good) else 1
 
 

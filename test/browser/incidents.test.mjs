@@ -1,6 +1,6 @@
 // incidents.test.mjs - an investigation that may call a tool only with somebody's word, answered on its
 // page. SPDX-License-Identifier: Apache-2.0
-import { assert, finish, json, shot, test, until } from "./kit.mjs";
+import { assert, finish, holds, json, shot, test, until } from "./kit.mjs";
 
 const root = process.env.DASH_ASKING;
 const headers = { "content-type": "application/json" };
@@ -20,15 +20,14 @@ const state = (id) => json(`${root}/processing-status/${id}`);
 for (const dark of [false, true])
   test(`a call that waits is shown with what it would do, and approved (${dark ? "dark" : "light"})`, async ({ page }) => {
     const { id, card } = await asked(page);
-    assert.equal((await state(id)).status, "waiting");
+    await until("it waits", async () => (await state(id)).status === "waiting");
     assert.match(await card.innerText(), /May it call .*disk_usage/s);
     assert.match(await card.innerText(), /db-3/);
     await shot(page, `incidents-approval-${dark ? "dark" : "light"}`, { fullPage: true });
     await card.getByRole("button", { name: "Approve" }).click();
     await card.waitFor({ state: "detached" });
     await until("the end", async () => (await state(id)).status === "completed");
-    await page.locator("section.report").waitFor();
-    assert.match(await page.locator("section.report").innerText(), /71G/);
+    await page.locator("section.report", { hasText: "71G" }).waitFor();
   }, { dark });
 
 test("a denied call is not made, and the agent goes on without it", async ({ page }) => {
@@ -58,9 +57,10 @@ test("the alerts of a group are shown with their state and how often they were s
   await post(one("aaaa", "firing"), one("bbbb", "resolved"));
   await page.goto(`${root}/incidents/${alert_id}`);
   const rows = page.locator("section[aria-label=Alerts] tbody tr");
-  await rows.first().waitFor();
-  assert.match(await rows.nth(0).innerText(), /DiskFull[\s\S]*aaaa[\s\S]*firing[\s\S]*2 times/);
-  assert.match(await rows.nth(1).innerText(), /bbbb[\s\S]*resolved[\s\S]*once/);
+  await holds("both alerts", async () => {
+    assert.match(await rows.nth(0).innerText(), /DiskFull[\s\S]*aaaa[\s\S]*firing[\s\S]*2 times/);
+    assert.match(await rows.nth(1).innerText(), /bbbb[\s\S]*resolved[\s\S]*once/);
+  });
   await shot(page, "incidents-alerts", { fullPage: true });
 });
 

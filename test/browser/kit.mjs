@@ -1,8 +1,9 @@
-// kit.mjs - tests in a browser: each has a context of its own, and fails if the page complains, throws
-// or asks anybody but its server.
+// kit.mjs - tests in a browser: each finds the tab empty and nothing stored, and fails if the page
+// complains, throws or asks anybody but its server.
 //
 //     test("what it claims", async ({ page, root }) => { ... });
 //     test("...", async (t) => { ... }, { width: 360, dark: true, complaints: [/a pattern/] });
+//     test("...", async (t) => { ... }, { ownTab: true }); // for init scripts: a tab keeps them
 //     await finish();
 //
 // With BROWSER_SLOW=N in the environment the browser computes N times slower and every answer of the
@@ -10,7 +11,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { chromium } from "../../dashboard/node_modules/playwright-core/index.mjs";
 
 export { assert };
@@ -26,6 +27,47 @@ export function test(name, run, options = {}) {
 
 export const shot = (page, name, options) => page.screenshot({ path: `${shots}/${name}.png`, ...options });
 export const sleep = (ms) => new Promise((r) => setTimeout(r, ms));
+
+// Both themes at both widths. A test that is to load its pages narrow has the options NARROW.
+export const LOOKS = [[360, false], [360, true], [1280, true], [1280, false]].map(([width, dark]) => ({ width, dark, height: width === 360 ? 740 : 860, name: `${dark ? "dark" : "light"}-${width}` }));
+export const NARROW = { width: LOOKS[0].width, height: LOOKS[0].height };
+
+// Runs f in each look of the page that is open, and leaves the page light and as wide as it was. To load it
+// again for each look would take most of the time.
+export async function eachLook(page, f, looks = LOOKS) {
+  const before = page.viewportSize();
+  for (const look of looks) {
+    await page.setViewportSize({ width: look.width, height: look.height });
+    await page.emulateMedia({ colorScheme: look.dark ? "dark" : "light" });
+    await settled(page);
+    await f(look);
+  }
+  await page.setViewportSize(before);
+  await page.emulateMedia({ colorScheme: "light" });
+}
+
+// Charts are drawn again in the frame after a new width; a colour that fades is not yet the one it will be.
+async function settled(page) {
+  await page.evaluate(() => new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(r))));
+  await until("the end of the animations", () => page.evaluate(() => document.getAnimations().every((a) => a.effect.getComputedTiming().endTime === Infinity)));
+}
+
+// The page has its heading and all of its data.
+export async function loaded(page) {
+  await page.locator("main h1").waitFor();
+  await until("data", async () => (await page.locator(".loading").count()) === 0);
+}
+
+export const isTooWide = (page) => page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
+
+const axe = readFileSync(new URL("../../dashboard/node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
+
+// The violations that axe finds, in words.
+export async function faults(page) {
+  await settled(page);
+  if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(axe);
+  return page.evaluate(async () => (await window.axe.run(document, { resultTypes: ["violations"] })).violations.map((v) => `${v.id}: ${v.nodes.slice(0, 4).map((x) => `${x.target.join(" ")} ${x.any[0]?.message ?? ""}`).join(", ")}`));
+}
 
 // Something to wait for until it is opened.
 export function gate() {
@@ -50,6 +92,12 @@ export async function until(what, f, ms = PATIENCE) {
   throw new Error(`${what} did not come; last: ${String(last?.message ?? last)}`);
 }
 
+// Until what f asserts holds: a page draws what it hears a moment later.
+export const holds = (what, f) => until(what, async () => {
+  await f();
+  return true;
+});
+
 export async function json(url, init) {
   const reply = await fetch(url, init);
   assert.ok(reply.ok, `${url}: ${reply.status} ${await reply.clone().text()}`);
@@ -68,14 +116,39 @@ export async function call(root, model, { session, key, stream = true, said = `q
   return { status: reply.status, id, text };
 }
 
+// Until that many calls of the session are on record, and none of it runs: a reply ends before its record is written.
+export const recorded = (root, session, { calls = 1, key } = {}) => until(`the record of ${session}`, async () => {
+  const { status, llm_interaction_count } = await json(`${root}/api/v1/history/sessions/${session}`, key && { headers: { authorization: `Bearer ${key}` } });
+  return status !== "in_progress" && llm_interaction_count >= calls;
+});
+
 export const WEATHER = [{ type: "function", function: { name: "get_weather", parameters: { type: "object", properties: { city: { type: "string" } } } } }];
 
-async function one(browser, t) {
-  const { width = 1280, height = 860, dark = false, complaints = [] } = t.options;
-  const context = await browser.newContext({ viewport: { width, height }, colorScheme: dark ? "dark" : "light", permissions: ["clipboard-read", "clipboard-write"] });
+async function openTab(browser) {
+  const context = await browser.newContext({ permissions: ["clipboard-read", "clipboard-write"] });
   const page = await context.newPage();
-  const said = [], asked = new Set();
   page.setDefaultTimeout(PATIENCE);
+  return { context, page, devtools: await context.newCDPSession(page) };
+}
+
+// Leaves the tab as a new one: empty, without listeners, routes, cookies and storage. A new tab for each test would
+// start three processes.
+async function cleanTab({ context, page, devtools }, asked) {
+  for (const event of ["console", "pageerror", "request", "response", "dialog"]) page.removeAllListeners(event);
+  await page.unrouteAll({ behavior: "ignoreErrors" });
+  await page.goto("about:blank");
+  await page.mouse.move(0, 0);
+  const origins = [...asked].map((u) => new URL(u)).filter((u) => u.protocol === "http:").map((u) => u.origin);
+  for (const origin of new Set(origins)) await devtools.send("Storage.clearDataForOrigin", { origin, storageTypes: "all" });
+  await context.clearCookies();
+}
+
+async function one(tab, t) {
+  const { width = 1280, height = 860, dark = false, complaints = [] } = t.options;
+  const { context, page } = tab;
+  const said = [], asked = new Set();
+  await page.setViewportSize({ width, height });
+  await page.emulateMedia({ colorScheme: dark ? "dark" : "light" });
   page.on("console", (m) => ["error", "warning"].includes(m.type()) && said.push(`${m.text()} ${m.location().url}`));
   page.on("pageerror", (e) => said.push(String(e.stack ?? e)));
   page.on("request", (r) => asked.add(r.url()));
@@ -83,7 +156,7 @@ async function one(browser, t) {
     said.push(`a dialog: ${d.message()}`);
     void d.dismiss();
   });
-  await slowDown(context, page);
+  await slowDown(tab);
   try {
     await t.run({ page, context, said, asked });
     const bad = said.filter((s) => !complaints.some((c) => c.test(s)));
@@ -93,15 +166,14 @@ async function one(browser, t) {
   } catch (e) {
     await shot(page, `failed-${t.name.replace(/\W+/g, "-").slice(0, 60)}`).catch(() => undefined);
     throw e;
-  } finally {
-    await context.close();
   }
+  await cleanTab(tab, asked);
 }
 
 // As on a machine that others use: slower, and answers late by a time that differs.
-async function slowDown(context, page) {
+async function slowDown({ page, devtools }) {
   if (slow <= 1) return;
-  await (await context.newCDPSession(page)).send("Emulation.setCPUThrottlingRate", { rate: slow });
+  await devtools.send("Emulation.setCPUThrottlingRate", { rate: slow });
   await page.route("**/api/**", async (route) => {
     await sleep(Math.random() * 100 * slow);
     await route.fallback().catch(() => undefined); // the page may have gone meanwhile
@@ -113,15 +185,24 @@ export async function finish(after) {
   const path = process.env.CHROMIUM || ["/usr/bin/chromium", "/usr/bin/chromium-browser"].find(existsSync);
   const browser = await chromium.launch({ executablePath: path, args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking", "--disable-component-update"] });
   const failed = [];
+  let tab = null;
   console.log(`[==========] Running ${chosen.length} test(s).`);
   for (const t of chosen) {
     const from = Date.now();
+    if (t.options.ownTab) await tab?.context.close();
+    if (t.options.ownTab || !tab) tab = await openTab(browser);
+    let again = false; // whether the next test can have the tab
     try {
-      await one(browser, t);
+      await one(tab, t);
+      again = !t.options.ownTab;
       console.log(`[       OK ] ${t.name} (${Date.now() - from} ms)`);
     } catch (e) {
       failed.push(t.name);
       console.log(`[  FAILED  ] ${t.name}\n${String(e.stack ?? e)}`);
+    }
+    if (!again) {
+      await tab.context.close();
+      tab = null;
     }
   }
   await browser.close();

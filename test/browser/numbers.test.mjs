@@ -1,9 +1,9 @@
 // numbers.test.mjs - one number for one thing: Running, Took and Tool calls of the same sessions on every
 // page, by the API and by the commands. docs/reference/history.md defines them. SPDX-License-Identifier: Apache-2.0
 import { execFileSync, spawn } from "node:child_process";
-import { assert, call, finish, json, test, until, WEATHER } from "./kit.mjs";
+import { assert, call, finish, json, recorded, test, until, WEATHER } from "./kit.mjs";
 
-const { DASH_ROOT: root, DASH_CONFIG, DASH_ASKING, DASH_ASKING_CONFIG, DASH_AGENTS, DASH_AGENTS_CONFIG, DASH_PROVIDER: provider, RATIONALE } = process.env;
+const { DASH_ROOT: root, DASH_ROOT_CONFIG, DASH_ASKING, DASH_ASKING_CONFIG, DASH_AGENTS, DASH_AGENTS_CONFIG, DASH_PROVIDER: provider, RATIONALE } = process.env;
 const headers = { "content-type": "application/json" };
 let n = 0;
 const fresh = (name) => `${name}-${process.pid}-${++n}`;
@@ -58,10 +58,12 @@ test("tool calls that a model asks its client for are counted, and a session tak
   const session = fresh("asks");
   for (let i = 0; i < 3; i++) await call(root, "tools", { session, tools: WEATHER });
   await call(root, "plain", { session });
-  await compare(page, root, DASH_CONFIG, session, [4, 3]);
+  await recorded(root, session, { calls: 4 });
+  await compare(page, root, DASH_ROOT_CONFIG, session, [4, 3]);
   const none = fresh("none");
   await call(root, "plain", { session: none });
-  await compare(page, root, DASH_CONFIG, none, [1, 0]);
+  await recorded(root, none);
+  await compare(page, root, DASH_ROOT_CONFIG, none, [1, 0]);
 });
 
 test("an investigation has the numbers of its session; listing tools is no tool call", async ({ page }) => {
@@ -110,7 +112,7 @@ test("three streams are three running sessions, everywhere", async ({ page }) =>
       metrics: async () => (await json(`${root}/api/v1/history/metrics`)).active_sessions,
       active: async () => (await json(`${root}/api/v1/history/active-sessions`)).length,
       list: async () => (await json(`${root}/api/v1/history/sessions?status=in_progress`)).pagination.total_items,
-      "rationale list": async () => JSON.parse(command(DASH_CONFIG, "list", "--status", "in_progress", "--json")).sessions.length,
+      "rationale list": async () => JSON.parse(command(DASH_ROOT_CONFIG, "list", "--status", "in_progress", "--json")).sessions.length,
       Live: async () => (await page.goto(`${root}/live`), await page.locator("article.call").nth(2).waitFor(), Number((await figures(page)).Running)),
       Sessions: async () => (await page.goto(`${root}/sessions?status=in_progress`), await page.locator("tbody tr").first().waitFor(), page.locator("tbody tr").count()),
     };
@@ -124,7 +126,7 @@ test("three streams are three running sessions, everywhere", async ({ page }) =>
 });
 
 test("a call takes as long by tail as on record", async () => {
-  const tail = spawn(RATIONALE, ["tail", "--config", DASH_CONFIG]);
+  const tail = spawn(RATIONALE, ["tail", "--config", DASH_ROOT_CONFIG]);
   let text = "";
   tail.stdout.on("data", (d) => (text += d));
   try {

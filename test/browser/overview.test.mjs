@@ -1,37 +1,28 @@
 // overview.test.mjs - the first page, comparison, marks of a search, pages that do not exist, and what
 // is said of a provider that cannot be reached. SPDX-License-Identifier: Apache-2.0
-import { readFileSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { start } from "../../dashboard/dev/server.mjs";
-import { assert, call, finish, json, shot, test, until } from "./kit.mjs";
+import { assert, call, eachLook, faults, finish, holds, isTooWide, json, loaded, NARROW, recorded, shot, test, until } from "./kit.mjs";
 
 const root = process.env.DASH_ROOT, keyed = process.env.DASH_KEYED;
-const home = join(dirname(fileURLToPath(import.meta.url)), "../../dashboard");
-const axe = readFileSync(join(home, "node_modules/axe-core/axe.min.js"), "utf8");
 const dev = await start({ total: 40 });
 let n = 0;
 const fresh = (name) => `${name}-${process.pid}-${++n}`;
-const ended = (session) => until("the record", async () => (await json(`${root}/api/v1/history/sessions/${session}`)).status !== "in_progress");
+const ended = (session, calls = 1) => recorded(root, session, { calls });
 const sum = async (page, label) => Number((await page.locator(".figure", { hasText: label }).locator("dd").innerText()).replace(/[^\d]/g, ""));
 
-async function faults(page) {
-  await page.evaluate(axe);
-  return page.evaluate(async () => (await window.axe.run(document, { resultTypes: ["violations"] })).violations.map((v) => `${v.id}: ${v.nodes.map((x) => x.target.join(" ")).join(", ")}`));
-}
-
 test("the numbers are those of the calls, and a click on a chart leaves the calls of its time", async ({ page }) => {
-  const session = fresh("seen");
+  const session = fresh("seen"), failing = fresh("failing");
   await call(root, "plain", { session });
-  await call(root, "broken", { session: fresh("failing") });
+  await call(root, "broken", { session: failing });
   await ended(session);
+  await ended(failing);
   const now = await json(`${root}/api/v1/overview?by=model`);
   assert.ok(now.total.calls >= 2 && now.total.failed >= 1);
   assert.equal(now.groups.reduce((a, g) => a + g.calls, 0), now.total.calls);
   assert.equal(now.total.series.calls.reduce((a, b) => a + b, 0), now.total.calls);
   await page.goto(`${root}/`);
   await page.locator('[data-chart="Calls"] svg rect.c0').first().waitFor();
-  assert.equal(await sum(page, "Calls"), now.total.calls);
+  await holds("all calls", async () => assert.equal(await sum(page, "Calls"), now.total.calls));
   assert.ok((await page.locator('[data-chart="Calls"] .tick').count()) > 4, "the axes have numbers and times");
   await page.locator(`a[href^="/sessions/${session}#"]`).first().waitFor();
   // The last bucket has the calls, the first has none.
@@ -55,7 +46,9 @@ test("the numbers are those of the calls, and a click on a chart leaves the call
 });
 
 test("by model, key and application: a row filters everything, and the address has it", async ({ page }) => {
-  await call(root, "plain", { session: fresh("grouped") });
+  const session = fresh("grouped");
+  await call(root, "plain", { session });
+  await ended(session);
   await page.goto(`${root}/?by=model`);
   await page.getByRole("table", { name: "By model" }).getByRole("link", { name: "plain", exact: true }).click();
   await until("the filter", () => new URL(page.url()).searchParams.get("model") === "plain");
@@ -153,7 +146,7 @@ test("a session, a call and a run lead to Compare", async ({ page }) => {
   const { id: first } = await call(root, "plain", { session: one, said: "the first question" });
   const { id: second } = await call(root, "plain", { session: one, said: "the second question" });
   await call(root, "plain", { session: two, said: "the other session" });
-  await ended(one);
+  await ended(one, 2);
   await ended(two);
   await page.goto(`${root}/sessions/${one}`);
   await page.locator(`li.event[id="${second}"]`).getByRole("link", { name: "compare with the call before" }).click();
@@ -218,17 +211,16 @@ test("the filters of a list are in its address", async ({ page }) => {
   await page.locator(".config code", { hasText: "breaker.open" }).waitFor();
 }, { complaints: [/401/, /WebSocket/] });
 
-for (const dark of [false, true])
-  for (const width of [1280, 360])
-    test(`axe finds nothing, ${dark ? "dark" : "light"} at ${width}`, async ({ page }) => {
-      for (const path of ["/", "/?by=model&range=7d", "/?from=2026-11-01T00:00Z&to=2026-11-08T00:00Z&tz=UTC", "/compare?kind=session&a=agent-run&b=state-shown", "/compare", "/compare?kind=session&b=agent-run", "/nowhere", "/providers"]) {
-        await page.goto(dev.root + path);
-        await page.locator("main h1").waitFor();
-        await until("data", async () => (await page.locator(".loading").count()) === 0);
-        assert.deepEqual(await faults(page), [], path);
-        assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= width, `${path} is too wide`);
-        await shot(page, `overview-${path.replace(/\W+/g, "-")}-${dark ? "dark" : "light"}-${width}`, { fullPage: true });
-      }
-    }, { width, height: width === 360 ? 740 : 860, dark, complaints: [/404.*nowhere/] });
+test("axe finds nothing, light and dark, wide and narrow", async ({ page }) => {
+  for (const path of ["/", "/?by=model&range=7d", "/?from=2026-11-01T00:00Z&to=2026-11-08T00:00Z&tz=UTC", "/compare?kind=session&a=agent-run&b=state-shown", "/compare", "/compare?kind=session&b=agent-run", "/nowhere", "/providers"]) {
+    await page.goto(dev.root + path);
+    await loaded(page);
+    await eachLook(page, async (look) => {
+      assert.deepEqual(await faults(page), [], `${path}, ${look.name}`);
+      assert.ok(!(await isTooWide(page)), `${path} is too wide, ${look.name}`);
+      await shot(page, `overview-${path.replace(/\W+/g, "-")}-${look.name}`, { fullPage: true });
+    });
+  }
+}, { ...NARROW, complaints: [/404.*nowhere/] });
 
 await finish(() => dev.stop());

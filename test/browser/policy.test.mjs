@@ -1,23 +1,12 @@
 // policy.test.mjs - the policy page: results that wait for a person, versions, re-verification and
 // proposals. SPDX-License-Identifier: Apache-2.0
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { assert, finish, json, shot, test, until } from "./kit.mjs";
+import { assert, eachLook, faults, finish, isTooWide, json, LOOKS, NARROW, shot, test, until } from "./kit.mjs";
 
 const root = process.env.DASH_POLICY;
-const home = fileURLToPath(new URL("../../dashboard/", import.meta.url));
-const axe = readFileSync(join(home, "node_modules/axe-core/axe.min.js"), "utf8");
 const headers = { "content-type": "application/json" };
-const LOOKS = [[false, 1280], [true, 1280], [false, 360], [true, 360]];
 let n = 0;
 
 const post = (path, body) => json(`${root}${path}`, { method: "POST", headers, body: JSON.stringify(body) });
-
-async function faults(page) {
-  await page.evaluate(axe);
-  return page.evaluate(async () => (await window.axe.run(document, { resultTypes: ["violations"] })).violations.map((v) => `${v.id}: ${v.nodes.map((x) => x.target.join(" ")).join(", ")}`));
-}
 
 // A case of a name of its own, verified; the model says met, whatever the age.
 async function review(criterion, { age = 20, model = false, ...metadata } = {}) {
@@ -38,27 +27,28 @@ async function clear() {
   for (const r of results) await post("/api/v1/policy/review", { result_id: r.result_id, status: "uncertain", reason: "of an earlier test" });
 }
 
-for (const [dark, width] of LOOKS)
-  test(`readers that disagree: the sentence in its page beside the fact (${dark ? "dark" : "light"}, ${width})`, async ({ page }) => {
-    await clear();
-    const id = await review("age", { model: true });
-    await page.goto(`${root}/policy`);
-    const card = waiting(page, id);
-    await card.getByText("readers_disagree").waitFor();
-    await card.locator("mark").waitFor();
-    assert.equal(await card.locator("mark").innerText(), "The patient must be 25 years of age or older.");
-    assert.match(await card.locator(".page").innerText(), /plan 3, page 1/);
-    assert.match(await card.locator(".case-facts .used").innerText(), /age\s*20/);
-    assert.equal(await card.locator(".case-facts .used").count(), 1, "the city is not what it is about");
-    assert.match(await card.locator(".readers").innerText(), /model says\s*met.*rules say\s*missing/s);
-    await page.getByRole("heading", { name: "Rollout" }).waitFor();
-    const order = await page.locator("h2").allInnerTexts();
-    const at = (name) => order.findIndex((t) => t.startsWith(name));
-    assert.ok(at("To review") < at("Verdicts") && at("Verdicts") < at("Rollout"), `verdicts come first: ${order}`);
-    assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= width, "nothing is wider than the page");
-    await shot(page, `policy-review-${dark ? "dark" : "light"}-${width}`, { fullPage: true });
-    assert.deepEqual(await faults(page), []);
-  }, { dark, width });
+test("readers that disagree: the sentence in its page beside the fact, light and dark, wide and narrow", async ({ page }) => {
+  await clear();
+  const id = await review("age", { model: true });
+  await page.goto(`${root}/policy`);
+  const card = waiting(page, id);
+  await card.getByText("readers_disagree").waitFor();
+  await card.locator("mark").waitFor();
+  assert.equal(await card.locator("mark").innerText(), "The patient must be 25 years of age or older.");
+  assert.match(await card.locator(".page").innerText(), /plan 3, page 1/);
+  assert.match(await card.locator(".case-facts .used").innerText(), /age\s*20/);
+  assert.equal(await card.locator(".case-facts .used").count(), 1, "the city is not what it is about");
+  assert.match(await card.locator(".readers").innerText(), /model says\s*met.*rules say\s*missing/s);
+  await page.getByRole("heading", { name: "Rollout" }).waitFor();
+  const order = await page.locator("h2").allInnerTexts();
+  const at = (name) => order.findIndex((t) => t.startsWith(name));
+  assert.ok(at("To review") < at("Verdicts") && at("Verdicts") < at("Rollout"), `verdicts come first: ${order}`);
+  await eachLook(page, async (look) => {
+    assert.ok(!(await isTooWide(page)), `nothing is wider than the page, ${look.name}`);
+    await shot(page, `policy-review-${look.name}`, { fullPage: true });
+    assert.deepEqual(await faults(page), [], look.name);
+  });
+}, NARROW);
 
 test("a person's verdict with a reason leaves the queue and is on the verdict", async ({ page }) => {
   await clear();
@@ -94,14 +84,14 @@ test("a verdict that fails to be recorded keeps what was typed", async ({ page }
   assert.equal(await card.getByLabel("Reason").inputValue(), "seen");
 }, { complaints: [/503.*review/] });
 
-for (const [dark, width] of LOOKS)
-  test(`versions, and what flips when cases are verified again (${dark ? "dark" : "light"}, ${width})`, async ({ page }) => {
-    await clear();
-    const id = await review("age", { age: 20, policy_version_id: "1" });
-    await page.goto(`${root}/policy`);
-    const doc = page.locator("section.document");
-    await doc.getByText("2021-01-01 to 2022-12-31").waitFor();
-    await doc.getByText("in force", { exact: true }).waitFor();
+test("versions, and what flips when cases are verified again, light and dark, wide and narrow", async ({ page }) => {
+  await clear();
+  const id = await review("age", { age: 20, policy_version_id: "1" });
+  await page.goto(`${root}/policy`);
+  const doc = page.locator("section.document");
+  await doc.getByText("2021-01-01 to 2022-12-31").waitFor();
+  await doc.getByText("in force", { exact: true }).waitFor();
+  await eachLook(page, async (look) => {
     const cut = await doc.locator("select").evaluate((e) => {
       const [is, copy] = [e.offsetWidth, e.cloneNode(true)];
       copy.style.cssText = "position: absolute; width: auto; max-width: none";
@@ -110,37 +100,41 @@ for (const [dark, width] of LOOKS)
       copy.remove();
       return Math.min(whole, e.closest("section").clientWidth / 2) - is;
     });
-    assert.ok(cut < 2, `the select has room for its text: ${cut} px are missing`);
-    await doc.locator("select").selectOption("2");
-    await doc.getByRole("button", { name: "Verify the cases again" }).click();
-    const flip = doc.locator(".flips li", { hasText: id });
-    await flip.waitFor();
-    assert.match(await flip.innerText(), /was\s*met\s*version 1.*18 years.*is\s*missing\s*version 2.*21 years/s);
-    await until("the end", async () => (await doc.locator(".reverified").innerText()).includes("done"));
-    assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= width, "nothing is wider than the page");
+    assert.ok(cut < 2, `the select has room for its text: ${cut} px are missing, ${look.name}`);
+  });
+  await doc.locator("select").selectOption("2");
+  await doc.getByRole("button", { name: "Verify the cases again" }).click();
+  const flip = doc.locator(".flips li", { hasText: id });
+  await flip.waitFor();
+  assert.match(await flip.innerText(), /was\s*met\s*version 1.*18 years.*is\s*missing\s*version 2.*21 years/s);
+  await until("the end", async () => (await doc.locator(".reverified").innerText()).includes("done"));
+  await eachLook(page, async (look) => {
+    assert.ok(!(await isTooWide(page)), `nothing is wider than the page, ${look.name}`);
     await doc.scrollIntoViewIfNeeded();
-    await shot(page, `policy-reverify-${dark ? "dark" : "light"}-${width}`);
-    assert.deepEqual(await faults(page), []);
-  }, { dark, width });
+    await shot(page, `policy-reverify-${look.name}`);
+    assert.deepEqual(await faults(page), [], look.name);
+  });
+}, NARROW);
 
-for (const dark of [false, true])
-  test(`criteria that a model proposes are confirmed or rejected (${dark ? "dark" : "light"})`, async ({ page }) => {
-    const { proposals } = await json(`${root}/api/v1/policy/proposals?state=proposed`);
-    if (proposals.length) await post("/api/v1/policy/proposals", { ids: proposals.map((p) => p.id), state: "rejected" });
-    await page.goto(`${root}/policy`);
-    const card = page.locator("section[aria-label=Proposals]");
-    await card.getByRole("button", { name: "Propose criteria of plan" }).click();
-    await card.getByText("2 proposed; dropped: 1 quote not found, 2 invalid, 1 duplicate").waitFor();
-    const row = card.locator("li", { hasText: "minimum_age" });
-    assert.match(await row.innerText(), /Coverage > Age.*The patient must be 25 years/s);
-    await shot(page, `policy-proposals-${dark ? "dark" : "light"}`, { fullPage: true });
-    assert.deepEqual(await faults(page), []);
-    await row.getByRole("button", { name: "Confirm minimum_age" }).click();
-    await row.waitFor({ state: "detached" });
-    await card.getByRole("button", { name: "Reject referral" }).click();
-    await card.locator("li").waitFor({ state: "detached" });
-    const got = (await json(`${root}/api/v1/policy/proposals?document_id=plan`)).proposals.slice(-2);
-    assert.deepEqual(got.map((p) => [p.name, p.state]), [["minimum_age", "confirmed"], ["referral", "rejected"]]);
-  }, { dark });
+test("criteria that a model proposes are confirmed or rejected, light and dark", async ({ page }) => {
+  const { proposals } = await json(`${root}/api/v1/policy/proposals?state=proposed`);
+  if (proposals.length) await post("/api/v1/policy/proposals", { ids: proposals.map((p) => p.id), state: "rejected" });
+  await page.goto(`${root}/policy`);
+  const card = page.locator("section[aria-label=Proposals]");
+  await card.getByRole("button", { name: "Propose criteria of plan" }).click();
+  await card.getByText("2 proposed; dropped: 1 quote not found, 2 invalid, 1 duplicate").waitFor();
+  const row = card.locator("li", { hasText: "minimum_age" });
+  assert.match(await row.innerText(), /Coverage > Age.*The patient must be 25 years/s);
+  await eachLook(page, async (look) => {
+    await shot(page, `policy-proposals-${look.name}`, { fullPage: true });
+    assert.deepEqual(await faults(page), [], look.name);
+  }, LOOKS.filter((look) => look.width > NARROW.width));
+  await row.getByRole("button", { name: "Confirm minimum_age" }).click();
+  await row.waitFor({ state: "detached" });
+  await card.getByRole("button", { name: "Reject referral" }).click();
+  await card.locator("li").waitFor({ state: "detached" });
+  const got = (await json(`${root}/api/v1/policy/proposals?document_id=plan`)).proposals.slice(-2);
+  assert.deepEqual(got.map((p) => [p.name, p.state]), [["minimum_age", "confirmed"], ["referral", "rejected"]]);
+});
 
 await finish();

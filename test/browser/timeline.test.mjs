@@ -2,14 +2,13 @@
 // their calls, sub-agents; 500 steps of which only a few are drawn. SPDX-License-Identifier: Apache-2.0
 import { LONG_STEPS } from "../../dashboard/dev/fixtures.mjs";
 import { start } from "../../dashboard/dev/server.mjs";
-import { assert, finish, json, shot, test, until } from "./kit.mjs";
+import { assert, eachLook, finish, holds, isTooWide, json, LOOKS, shot, test, until } from "./kit.mjs";
 
 const root = process.env.DASH_ROOT, agents = process.env.DASH_AGENTS;
 const dev = await start({ total: 10_000 });
 const STEPS = LONG_STEPS - 1;
 const NODES_MAX = 2500;
 const nodes = (page) => page.evaluate(() => document.querySelectorAll("*").length);
-const LOOKS = [[false, 1280], [true, 1280], [false, 360], [true, 360]];
 
 async function open(page, path) {
   await page.goto(dev.root + path);
@@ -25,7 +24,7 @@ test("turns fold, and the system prompt and the tools stand once", async ({ page
   assert.deepEqual((await page.locator(".turn-title").allInnerTexts()), ["Why does the date test fail on Sundays?", "Fix it."]);
   assert.equal(await page.locator("li.event").count(), 5);
   await turns.first().locator("button").click();
-  assert.equal(await page.locator("li.event").count(), 2);
+  await until("the first turn is folded", async () => (await page.locator("li.event").count()) === 2);
   assert.equal(await turns.first().locator("button").getAttribute("aria-expanded"), "false");
   await turns.first().locator("button").click();
   assert.equal(await page.locator("main").getByText("System prompt", { exact: true }).count(), 1);
@@ -57,6 +56,7 @@ test("reasoning stands once: the decision below it names the tools", async ({ pa
   const step = page.locator('li.event[id="code-1"]');
   assert.equal(await step.locator(".decision").innerText(), "[TOOL_CALL] Bash");
   await step.locator(".reasoning-head").click();
+  await step.getByText("the code subtracts one").first().waitFor();
   assert.equal((await step.innerText()).split("the code subtracts one").length - 1, 1);
 });
 
@@ -104,22 +104,28 @@ test("a conversation through the gateway has the results of its tools", async ({
 
 // ---- 500 steps ----
 
-for (const [dark, width] of LOOKS)
-  test(`of ${STEPS} steps only what is near is drawn, ${dark ? "dark" : "light"} at ${width}`, async ({ page }) => {
+for (const width of [1280, 360])
+  test(`of ${STEPS} steps only what is near is drawn, light and dark, at ${width}`, async ({ page }) => {
+    const looks = LOOKS.filter((look) => look.width === width);
+    const drawnFew = async () => assert.ok((await nodes(page)) < NODES_MAX, `${await nodes(page)} elements`);
     await open(page, "/sessions/long-run");
-    assert.ok((await nodes(page)) < NODES_MAX, `${await nodes(page)} elements`);
+    await eachLook(page, async (look) => {
+      await drawnFew();
+      await shot(page, `long-run-${look.name}`);
+    }, looks);
     const height = await page.evaluate(() => document.documentElement.scrollHeight);
     assert.ok(height < 60_000, `${height} px`);
-    await shot(page, `long-run-${dark ? "dark" : "light"}-${width}`);
     for (let i = 0; i < 12; i++) {
       await page.mouse.wheel(0, 2500);
       await page.evaluate(() => new Promise(requestAnimationFrame));
-      assert.ok((await nodes(page)) < NODES_MAX, `${await nodes(page)} elements`);
+      await drawnFew();
     }
-    assert.ok((await page.locator("li.event").count()) > 5, "rows are drawn where one is");
-    assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= width);
-    await shot(page, `long-run-below-${dark ? "dark" : "light"}-${width}`);
-  }, { width, height: width === 360 ? 740 : 860, dark });
+    await eachLook(page, async (look) => {
+      await until("rows are drawn where one is", async () => (await page.locator("li.event").count()) > 5);
+      assert.ok(!(await isTooWide(page)), `too wide, ${look.name}`);
+      await shot(page, `long-run-below-${look.name}`);
+    }, looks);
+  }, { width, height: width === 360 ? 740 : 860 });
 
 test("the time axis has a lane for each model and tool, ticks and a legend", async ({ page }) => {
   await open(page, "/sessions/long-run");
@@ -158,7 +164,7 @@ test("next error, cut and tool: by key and by button, said as well", async ({ pa
   const at = () => page.evaluate(() => document.activeElement?.id ?? "");
   await page.keyboard.press("e");
   await until("the first error", async () => (await at()) === "long-tool-41");
-  assert.equal(await page.getByTestId("announcer").innerText(), "Step 84 of 499: run_tests, failed");
+  await holds("it is said", async () => assert.equal(await page.getByTestId("announcer").innerText(), "Step 84 of 499: run_tests, failed"));
   await page.keyboard.press("e");
   await until("the second", async () => (await at()) === "long-tool-101");
   await page.keyboard.press("Shift+E");
@@ -169,8 +175,10 @@ test("next error, cut and tool: by key and by button, said as well", async ({ pa
   await until("the next tool", async () => (await at()) === "long-tool-82");
   await page.getByRole("button", { name: /^Errors/ }).click();
   await until("by button", async () => (await at()) === "long-tool-101");
-  const y = (await page.locator('[id="long-tool-101"]').boundingBox()).y;
-  assert.ok(y > 20 && y < 300, `below the bar and in sight: ${y}`);
+  await holds("below the bar and in sight", async () => {
+    const { y } = await page.locator('[id="long-tool-101"]').boundingBox();
+    assert.ok(y > 20 && y < 300, String(y));
+  });
 });
 
 test("a link to a step in the middle leads there, open", async ({ page }) => {
@@ -202,7 +210,7 @@ test("steps fold one by one and all at once", async ({ page }) => {
   await first.locator(".fold").click();
   await first.locator(".usage").waitFor();
   await first.locator(".fold").click();
-  assert.equal(await first.locator(".usage").count(), 0);
+  await first.locator(".usage").waitFor({ state: "detached" });
   await page.getByRole("button", { name: "Open steps" }).click();
   await first.locator(".usage").waitFor();
   assert.ok((await nodes(page)) < NODES_MAX, `${await nodes(page)} elements`);
