@@ -27,7 +27,7 @@ typedef size_t tokens_split(const uint8_t *p, size_t n, bool over);
 /* A cache of the counts of pieces that are not in shorts, for all texts, because words repeat. All
  * threads read and write it. The top bits of a piece's key are the index of its entry; the entry
  * has the other bits of the key, and the count in the lowest byte. 0: empty. */
-#define TOKENS_MEMO_BITS 12
+#define TOKENS_MEMO_BITS 14
 #define TOKENS_MEMO_SIZE_MAX 16 /* bytes of a piece */
 
 struct tokens_memo {
