@@ -13,10 +13,11 @@
 
 #define WORDS_CHUNK 16
 #define WORDS_WINDOW 64
-#define WORDS_CODE_OTHER 37 /* the first of the codes of characters beyond ASCII */
-#define WORDS_SLOT_BITS 13  /* of a new set */
-#define WORDS_KEEP_BITS 17  /* a reset keeps a set of this size */
-#define WORDS_RADIX_BITS 10 /* a quarter of a key */
+#define WORDS_CODE_OTHER 37  /* the first of the codes of characters beyond ASCII */
+#define WORDS_SLOT_BITS 13   /* of a new set */
+#define WORDS_KEEP_BITS 17   /* a reset keeps a set of this size */
+#define WORDS_RECENT_BITS 12 /* words in the cache of those that were added */
+#define WORDS_RADIX_BITS 10  /* a quarter of a key */
 
 /* 16 bytes of a folded word, the first byte lowest. */
 struct words_chunk {
@@ -122,16 +123,16 @@ static inline uint32_t words_chunk_letters(const char *p, uint32_t *beyond)
                              simd_or(simd_within(v, 'a', 'z'), simd_within(v, 'A', 'Z'))));
 }
 
-/* Folds the first n bytes, ASCII letters and digits, and drops the others. */
+/* Folds the first n bytes, ASCII letters and digits, and drops the others. Words are short and long
+ * in no order, so a branch on n would often be predicted wrong. */
 static inline struct words_chunk words_chunk_fold(const char *p, unsigned n)
 {
+    static const uint64_t kept[2 * WORDS_CHUNK / 8] = {UINT64_MAX, UINT64_MAX};
     const uint64_t lower = UINT64_C(0x2020202020202020);
     struct words_chunk c = words_chunk_load(p);
-    uint64_t mask = ~(~UINT64_C(0) << (n % 8 * 8));
+    struct words_chunk mask = words_chunk_load((const char *)kept + WORDS_CHUNK - n);
 
-    if (n >= 8)
-        return (struct words_chunk){c.low | lower, (c.high | lower) & mask};
-    return (struct words_chunk){(c.low | lower) & mask, 0};
+    return (struct words_chunk){(c.low | lower) & mask.low, (c.high | lower) & mask.high};
 }
 
 #endif
@@ -233,6 +234,7 @@ void words_set_release(struct words_set *s)
 {
     free(s->slots);
     free(s->keys);
+    free(s->recent);
     words_set_init(s);
 }
 
@@ -240,8 +242,10 @@ void words_set_reset(struct words_set *s)
 {
     if (s->bits > WORDS_KEEP_BITS)
         words_set_release(s);
-    if (s->n > 0)
+    if (s->n > 0) {
         memset(s->slots, 0, sizeof *s->slots << s->bits);
+        memset(s->recent, 0, sizeof *s->recent << WORDS_RECENT_BITS);
+    }
     s->n = 0;
 }
 
@@ -268,6 +272,10 @@ static inline bool words_set_put(struct words_set *s, uint64_t key)
 /* A set is at most half full: s->keys has two places for each key. */
 static NOINLINE void words_set_grow(struct words_set *s)
 {
+    if (!s->recent) {
+        s->recent = base_alloc(sizeof *s->recent << WORDS_RECENT_BITS);
+        memset(s->recent, 0, sizeof *s->recent << WORDS_RECENT_BITS);
+    }
     s->bits = s->slots ? s->bits + 1 : WORDS_SLOT_BITS;
     free(s->slots);
     s->slots = base_alloc(sizeof *s->slots << s->bits);
@@ -288,6 +296,18 @@ static inline void words_set_add(struct words_set *s, uint64_t key)
 }
 
 #if SIMD_HAS_16
+
+/* Most words of a block repeat: those that were added a short time ago need no key. */
+static inline void words_set_add_chunk(struct words_set *s, struct words_chunk c)
+{
+    uint64_t h = words_hash_chunk(0, c);
+    struct words_chunk *recent = &s->recent[h >> (64 - WORDS_RECENT_BITS)];
+
+    if (recent->low == c.low && recent->high == c.high)
+        return;
+    *recent = c;
+    words_set_add(s, words_ascii_codes(c.low) | words_hash_bits(h));
+}
 
 /* ASCII letters and digits of WORDS_WINDOW bytes, a bit each. */
 static inline uint64_t words_window_letters(const char *p, uint64_t *beyond)
@@ -326,7 +346,7 @@ static inline const char *words_set_add_window(struct words_set *s, const char *
         if (end - start >= WORDS_CHUNK)
             return p + start;
         c = words_chunk_fold(p + start, end - start);
-        words_set_add(s, words_ascii_codes(c.low) | words_hash_bits(words_hash_chunk(0, c)));
+        words_set_add_chunk(s, c);
         starts &= starts - 1;
         ends &= ends - 1;
     }

@@ -55,9 +55,10 @@ void words_front_range(str front, uint64_t *lo, uint64_t *hi);
 
 /* The distinct keys of some texts. One thread at a time. */
 struct words_set {
-    uint64_t *slots; /* open addressing; 0 is free */
-    uint64_t *keys;  /* the same keys without gaps, then room to sort them */
-    size_t n, bits;  /* keys in it; 1 << bits slots */
+    uint64_t *slots;            /* open addressing; 0 is free */
+    uint64_t *keys;             /* the same keys without gaps, then room to sort them */
+    size_t n, bits;             /* keys in it; 1 << bits slots */
+    struct words_chunk *recent; /* short words that were added, by a hash of them */
 };
 
 void words_set_init(struct words_set *s);
