@@ -419,7 +419,7 @@ bool run_open(struct run *r)
                             .input = r->o->input,
                             .result = STR(""),
                             .created_us = run_now_us(r),
-                            .updated_us = r->ended_us ? r->ended_us : run_now_us(r),
+                            .updated_us = run_now_us(r),
                             .care = r->o->part ? AGENT_LATER : AGENT_SAFE},
                      old;
     struct err e;
@@ -522,7 +522,7 @@ bool run_close(struct run *r, str report)
                             .reason = r->out->reason,
                             .input = r->o->input,
                             .created_us = r->created_us,
-                            .updated_us = run_now_us(r),
+                            .updated_us = r->ended_us ? r->ended_us : run_now_us(r),
                             .care = r->o->part ? AGENT_LATER : AGENT_ON_DISK};
     struct buf result, masked;
     bool ok;

@@ -16,8 +16,8 @@ str agents_job_masked(const struct agents_job *j, str json, struct arena *a)
     struct buf out;
 
     buf_init(&out, 4 * json.n + 65536);
-    if (j->setup->mask && mask_json(j->setup->mask, json, &out, NULL) && !buf_full(&out))
-        json = buf_str(&out);
+    if (j->setup->mask && mask_json(j->setup->mask, json, &out, NULL))
+        json = buf_full(&out) ? STR("\"" MASK_LEFT_OUT "\"") : buf_str(&out);
     json = arena_dup(a, json);
     buf_release(&out);
     return json;

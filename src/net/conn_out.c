@@ -65,7 +65,7 @@ static void copy_lent(struct conn *c)
 
 static void queue_sent(struct conn *c, size_t n)
 {
-    assert(n <= copied(c));
+    assert(n <= conn_out_count_copied(c));
     c->out_at += n;
     if (conn_out_count_copied(c) == 0)
         conn_release_queue(c);

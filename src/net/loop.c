@@ -353,7 +353,7 @@ static void call_timers(struct loop *l)
 
         if (t->at_ns > l->now_ns || t->order >= order)
             break;
-        assert(t->slot == 1 && (l->timer_count < 2 || !sooner(l->heap[1], t)));
+        assert(t->slot == 1 && (l->timer_count < 2 || !loop_timer_is_sooner(l->heap[1], t)));
         loop_timer_clear(l, t);
         t->fn(t->ctx);
     }
