@@ -8,11 +8,10 @@
 
 #define NOTHING_SAID                                                                               \
     "requirement requirements criterion criteria policy check checks rule rules verify "           \
-    "verification met default eligibility eligible compliance crit req item id no test must be "   \
+    "verification met default eligibility eligible compliance crit req item id test must be "      \
     "than"
 
-/* Words that only number criteria: "c1", "crit-2", "rule 3", "001". */
-static bool scope_word_numbers(const struct word *w)
+bool scope_word_numbers(const struct word *w)
 {
     size_t letters = strcspn(w->lower, "0123456789");
 
@@ -97,6 +96,17 @@ static void scope_read_rule(struct reading *r, struct arena *a)
     }
 }
 
+/* Between sentences there are only marks of items, quotes and tables. */
+static void scope_note_unread(const struct policy_node *n, size_t from, size_t to, struct scope *s)
+{
+    for (size_t i = from; i < to && s->unread.n == 0; i++)
+        if ((n->text.p[i] >= 'a' && n->text.p[i] <= 'z') || n->text.p[i] < 0 ||
+            (n->text.p[i] >= 'A' && n->text.p[i] <= 'Z')) {
+            s->unread = str_trim(str_slice(n->text, from, to));
+            s->unread_node = n;
+        }
+}
+
 static void scope_read_node(const struct policy_doc *d, uint32_t node, struct arena *a,
                             struct scope *s)
 {
@@ -128,7 +138,9 @@ static void scope_read_node(const struct policy_doc *d, uint32_t node, struct ar
         else if (all[i].begins || s->n - 1 == first)
             r->block++;
         scope_read_rule(r, a);
+        scope_note_unread(n, i > 0 ? all[i - 1].to : 0, all[i].from, s);
     }
+    scope_note_unread(n, count > 0 ? all[count - 1].to : 0, n->text.n, s);
 }
 
 void scope_read(const struct policy_doc *d, struct arena *a, struct scope *out)
