@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/policy/heuristic_run.h"
+#include "apps/policy/rule/subject.h"
 
 #define TREE_SURE 0.98 /* c_tree of a criterion all of whose words were found */
 
@@ -66,8 +67,6 @@ static void heuristic_judge(struct run *x, const bool *about)
 
         if (!about[i] || r->part || heuristic_is_header(r))
             continue;
-        if (!r->rule)
-            heuristic_block(x, r);
         if (!heuristic_rule_decides(r->rule))
             continue;
         if (!heuristic_asks_for(x, r))
@@ -145,10 +144,9 @@ static bool heuristic_may_replace(const struct rule *a, const struct rule *b)
 {
     const struct limit *l = &a->main.all[0].limit, *m = &b->main.all[0].limit;
 
-    return heuristic_rules_meet(a, b) &&
-           (a->has_when || b->has_when || !(l->has_low || l->has_high) ||
-            !(m->has_low || m->has_high) || (l->has_low && m->has_low) ||
-            (l->has_high && m->has_high));
+    return rules_meet(a, b) && (a->has_when || b->has_when || !(l->has_low || l->has_high) ||
+                                !(m->has_low || m->has_high) || (l->has_low && m->has_low) ||
+                                (l->has_high && m->has_high));
 }
 
 /* Rules about one fact that do not agree may be for different cases; a fact without a person's name

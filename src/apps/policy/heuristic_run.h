@@ -54,9 +54,7 @@ enum truth heuristic_waiver_is_about(const struct reading *waiver, const struct 
 /* closed_world.c: */
 /* Blocks the criterion if something in the document is not understood, or may change its rules. */
 void heuristic_close_document(struct run *x);
-/* Whether two rules may be about the same: "the fee" and "the student fee", but not the annual and
- * the monthly income. */
-bool heuristic_rules_meet(const struct rule *a, const struct rule *b);
+/* closed_case.c: */
 /* A fact that neither a rule of the document names nor only identifies; NULL: none. */
 const struct fact *heuristic_foreign_fact(const struct run *x);
 /* Whether the criterion says the same as a rule, or only names its topic. */
