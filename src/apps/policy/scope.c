@@ -85,8 +85,8 @@ static void scope_read_rule(struct reading *r, struct arena *a)
             r->lead->rule = NULL;
         return;
     }
-    /* A quote may be somebody else's rule; "> Note: ..." is none. */
-    understood = rule_read(r->w, r->n, a, &rule) && (!r->sentence->quoted || rule.label.n > 0);
+    /* A quote may be somebody else's rule. */
+    understood = !r->sentence->quoted && rule_read(r->w, r->n, a, &rule);
     if (lead && lead->kind == RULE_ANY) {
         r->part = understood;
         if (!understood || !scope_add_way(lead, &rule))

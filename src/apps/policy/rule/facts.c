@@ -41,6 +41,14 @@ bool noun_word_same(const struct word *a, const struct word *b)
     return a->kind == b->kind && n == m && ends_x == ends_y && memcmp(x, y, n) == 0;
 }
 
+bool word_is_plural(const struct word *w)
+{
+    for (size_t i = 0; i < COUNT_OF(plurals); i++)
+        if (word_is(w, plurals[i][0]))
+            return true;
+    return w->size > 3 && w->lower[w->size - 1] == 's' && !strchr("sui", w->lower[w->size - 2]);
+}
+
 /* Whether one of a name's words is its unit: "visits_per_year" and "fees_last_30_days" have
  * units that belong to the name. */
 static bool facts_name_has_unit(const struct fact *f, const struct word *w, size_t n)

@@ -47,6 +47,7 @@ size_t facts_bind(const struct facts *f, const struct noun *n, const struct fact
 bool fact_is_named(const struct fact *f, const struct noun *n);
 /* The same word but for its number: "fee" and "fees". */
 bool noun_word_same(const struct word *a, const struct word *b);
+bool word_is_plural(const struct word *w);
 
 enum said { SAID_YES, SAID_NO, SAID_ELSE }; /* by a value: yes, true; no, false, none; else */
 enum said fact_says(const struct fact *f);

@@ -302,12 +302,9 @@ static size_t grammar_clean(const struct word *w, size_t n, struct arena *a, str
 {
     struct word *all = arena_alloc(a, (n + 1) * sizeof all[0]);
     const char *decorates = grammar_is_emphasis(w, n) ? "* _ ` \" '" : "_ ` \" '";
-    size_t kept = 0, i = 0;
+    size_t kept = 0;
 
-    if (n > 2 && word_is(&w[0], "[") &&
-        (word_is(&w[1], "]") || (word_is(&w[1], "x") && word_is(&w[2], "]"))))
-        i = word_is(&w[1], "]") ? 2 : 3; /* a box to tick */
-    for (; i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         if (w[i].kind == WORD_MARK && word_among(&w[i], decorates))
             continue;
         if (i + 2 < n && kept > 0 && word_is(&w[i], "(") && word_is(&w[i + 2], ")") &&

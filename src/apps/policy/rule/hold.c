@@ -168,10 +168,7 @@ static bool hold_count(const struct test *t, const struct fact *f, struct quanti
     const struct limit *l = &t->limit;
 
     if (v->kind != POLICY_LIST || !last || l->age || l->relative || l->low.unit || l->high.unit ||
-        l->low.date || l->high.date ||
-        !(word_among(last, "children people women men") ||
-          (last->size > 3 && last->lower[last->size - 1] == 's' &&
-           !strchr("sui", last->lower[last->size - 2]))))
+        l->low.date || l->high.date || !word_is_plural(last))
         return false;
     for (size_t i = 0; i < v->count; i++)
         if (!hold_is_name(&v->items[i]) || hold_is_repeated(v, i))

@@ -350,9 +350,7 @@ bool test_fits(struct test *t)
 bool test_is_ambiguous(const struct test *t)
 {
     const struct quantity *q = t->limit.has_low ? &t->limit.low : &t->limit.high;
-    const struct word *w = t->noun.words[0];
 
     return !t->limit.age && !t->limit.relative && !q->unit && !q->date && t->noun.n == 1 &&
-           (word_among(w, "children people women men") ||
-            (w->size > 3 && w->lower[w->size - 1] == 's' && !strchr("sui", w->lower[w->size - 2])));
+           word_is_plural(t->noun.words[0]);
 }
