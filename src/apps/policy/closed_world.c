@@ -18,8 +18,8 @@
     "general requirement requirements rule rules policy condition conditions criterion criteria "  \
     "eligibility eligible coverage covered scope section article chapter part limit limits "       \
     "minimum maximum term terms regulation regulations"
-/* Topics of a whole document, besides the general ones of subject.h. A section's title has a general
- * topic alone: the "Application fee" may be another fee than "the fee". */
+/* Topics of a whole document, besides the general ones of subject.h. A section's title has a
+ * general topic alone: the "Application fee" may be another fee than "the fee". */
 #define TOPIC_DOCUMENT                                                                             \
     "gym shop library school university hotel clinic hospital pool museum bank camp course "       \
     "courses event events travel trip expense expenses loan loans credit mortgage claim claims "   \
@@ -32,7 +32,13 @@
 /* A rule about one of these is about other rules: "No limits on Sundays." */
 #define RULES_OF_RULES                                                                             \
     "rule rules requirement requirements exception exceptions exemption exemptions regulation "    \
-    "regulations provision provisions criterion criteria limits conditions sections policies"
+    "regulations provision provisions criterion criteria limits conditions sections policies "     \
+    "extension extensions tolerance grace waiver waivers page text version use reliance"
+/* What a thing may be asked to be. Others may be about a rule: "Weekends must be excluded." */
+#define PARTICIPLES                                                                                \
+    "signed notarized certified approved verified registered licensed insured vaccinated "         \
+    "accredited qualified employed enrolled completed stamped sealed locked closed paid dated "    \
+    "filed unused used expired notified"
 
 /* The same, of a sentence and of the line that leads to it. */
 static bool closed_reading_names(const struct reading *r, const struct word *w)
@@ -249,15 +255,30 @@ static bool closed_label_fits(const struct reading *r)
     return true;
 }
 
-/* Whether a rule is about things, and not about other rules. */
+/* Whether a test may say how other rules are read: "Weekends must not be included." */
+static bool closed_is_about_reading(const struct test *t)
+{
+    const struct word *w = t->kind == TEST_IS && t->value_n == 1 ? &t->values[0].w[0] : NULL;
+
+    return (t->kind == TEST_PRESENT && t->not_ && t->noun.neutral) ||
+           (w && w->size > 4 && strcmp(w->lower + w->size - 2, "ed") == 0 &&
+            !word_among(w, PARTICIPLES));
+}
+
+/* Whether a rule is about things, and not about other rules or their units. */
 static bool closed_is_of_things(const struct rule *r)
 {
     const struct noun *nouns[NOUNS_MAX];
-    size_t n = rule_nouns(r, true, nouns);
+    size_t n = rule_nouns(r, true, nouns), took;
 
+    for (size_t i = 0; i < r->main.n; i++)
+        if (closed_is_about_reading(&r->main.all[i]))
+            return false;
     for (size_t i = 0; i < n; i++) {
         bool things = false;
 
+        if (nouns[i]->n == 1 && unit_read(nouns[i]->words[0], 1, &took))
+            return false;
         for (size_t k = 0; k < nouns[i]->n; k++) {
             if (word_among(nouns[i]->words[k], RULES_OF_RULES))
                 return false;
@@ -308,6 +329,25 @@ static bool closed_is_judged(const struct run *x, const struct reading *r)
     return false;
 }
 
+/* Whether a rule is in another's section, and the title names the other one only: "Period" of "the
+ * hire period must be ..." and of "weekends must be free". */
+static bool closed_is_beside(const struct run *x, const struct reading *r,
+                             const struct reading *decides)
+{
+    const struct noun *nouns[NOUNS_MAX];
+    size_t n = rule_nouns(decides->rule, true, nouns);
+
+    if (r->node != decides->node || closed_is_document(x, r->node_at))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < nouns[i]->n; k++)
+            if (words_text_has(r->node->title, nouns[i]->words[k]) &&
+                !word_among(nouns[i]->words[k], NEUTRAL_TITLE) &&
+                !closed_reading_names(r, nouns[i]->words[k]))
+                return true;
+    return false;
+}
+
 /* Whether a rule that the criterion is not about may change one that it is about. */
 static bool closed_interferes(const struct run *x, const struct reading *r)
 {
@@ -320,7 +360,8 @@ static bool closed_interferes(const struct run *x, const struct reading *r)
         /* The fact may be that of the other person. */
         if (j->h.dropped && p && q && !noun_word_same(p, q))
             return true;
-        if (r->rule->kind == RULE_PERMIT || rules_meet(r->rule, j->r->rule))
+        if (r->rule->kind == RULE_PERMIT || closed_is_beside(x, r, j->r) ||
+            rules_meet(r->rule, j->r->rule))
             return true;
     }
     return false;

@@ -351,6 +351,6 @@ bool test_is_ambiguous(const struct test *t)
 {
     const struct quantity *q = t->limit.has_low ? &t->limit.low : &t->limit.high;
 
-    return !t->limit.age && !t->limit.relative && !q->unit && !q->date && t->noun.n == 1 &&
-           word_is_plural(t->noun.words[0]);
+    return !t->limit.age && !t->limit.relative && !unit_is_money(q->unit) && !q->date &&
+           t->noun.n == 1 && word_is_plural(t->noun.words[0]);
 }

@@ -124,13 +124,44 @@ static bool test_may_be_age(const struct test *t)
            q->number <= AGE_MOST && !word_among(t->noun.words[0], TOPICS);
 }
 
+/* Whether two limits have comparable units; none: neither has a unit. */
+static bool limits_compare(const struct test *a, const struct test *b, bool none)
+{
+    const struct unit *u = a->limit.has_low ? a->limit.low.unit : a->limit.high.unit,
+                      *v = b->limit.has_low ? b->limit.low.unit : b->limit.high.unit;
+
+    if (a->kind != TEST_LIMIT || b->kind != TEST_LIMIT || a->limit.age || b->limit.age)
+        return false;
+    if (!u || !v)
+        return none && !u && !v;
+    return u->dimension == v->dimension || (unit_is_time(u) && unit_is_time(v));
+}
+
+/* "The duration must be at most 10 days": of what? */
+static bool subject_is_general(const struct subject *s)
+{
+    return s->n == 1 && (word_among(s->w[0], TOPICS) || word_among(s->w[0], MEASURES));
+}
+
+static bool subjects_share(const struct subject *a, const struct subject *b)
+{
+    for (size_t i = 0; i < a->n; i++)
+        if (subject_has(b, a->w[i]) && !word_among(a->w[i], PERIODS) &&
+            !word_among(a->w[i], MEASURES))
+            return true;
+    return false;
+}
+
 static bool tests_meet(const struct test *a, const struct test *b)
 {
     struct subject x = subject_of(a), y = subject_of(b);
+    bool periods = x.n > 1 && y.n > 1 && word_among(x.w[0], PERIODS) && word_among(y.w[0], PERIODS);
 
     return subject_within(&x, &y) || subject_within(&y, &x) || subject_shares_head(&x, &y) ||
-           subject_shares_head(&y, &x) || (a->limit.age && test_may_be_age(b)) ||
-           (b->limit.age && test_may_be_age(a));
+           subject_shares_head(&y, &x) ||
+           (limits_compare(a, b, true) && subjects_share(&x, &y) && !periods) ||
+           (limits_compare(a, b, false) && (subject_is_general(&x) || subject_is_general(&y))) ||
+           (a->limit.age && test_may_be_age(b)) || (b->limit.age && test_may_be_age(a));
 }
 
 bool rules_meet(const struct rule *a, const struct rule *b)
