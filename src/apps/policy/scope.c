@@ -5,6 +5,7 @@
 #include "apps/policy/scope.h"
 
 #include "apps/policy/fts.h"
+#include "base/ctype.h"
 
 #define NOTHING_SAID                                                                               \
     "requirement requirements criterion criteria policy check checks rule rules verify "           \
@@ -100,8 +101,7 @@ static void scope_read_rule(struct reading *r, struct arena *a)
 static void scope_note_unread(const struct policy_node *n, size_t from, size_t to, struct scope *s)
 {
     for (size_t i = from; i < to && s->unread.n == 0; i++)
-        if ((n->text.p[i] >= 'a' && n->text.p[i] <= 'z') || n->text.p[i] < 0 ||
-            (n->text.p[i] >= 'A' && n->text.p[i] <= 'Z')) {
+        if (char_is_letter(n->text.p[i]) || (n->text.p[i] & 0x80)) {
             s->unread = str_trim(str_slice(n->text, from, to));
             s->unread_node = n;
         }
