@@ -468,6 +468,15 @@ TEST(margins_of_a_pdf_neither_tear_sentences_nor_take_rules_away)
 
 TEST(a_pdf_rule_is_cited_with_its_page)
 {
+    static const struct sample_line plain[] = {
+        {72, 720, 20, "Rental policy"},
+        {72, 640, 16, "Deposit"},
+        {72, 620, 12, "A deposit of at least 50 euros must be paid."},
+        {0, 0, 0, NULL},
+        {72, 720, 16, "Age of the applicant"},
+        {72, 690, 12, "The applicant must be 18 or older."},
+        {0, 0, 0, NULL},
+    };
     struct policy_result r;
     struct policy_doc *d;
     struct policy_case c;
@@ -477,7 +486,7 @@ TEST(a_pdf_rule_is_cited_with_its_page)
 
     buf_init(&b, 1 << 20);
     arena_init(&a, POLICY_ARENA_MAX);
-    sample_pdf(rental, COUNT_OF(rental), SAMPLE_COMPRESSED, &b);
+    sample_pdf(plain, COUNT_OF(plain), SAMPLE_COMPRESSED, &b);
     CHECK_F(policy_doc_parse(STR("p"), STR("p.pdf"), buf_str(&b), &d, &e), "%s", e.text);
     CHECK(policy_case_read(STR("{\"case_id\":\"c\",\"policy_id\":\"p\",\"fields\":[{\"field_name\":"
                                "\"age\",\"value\":16,\"confidence\":0.9}]}"),
@@ -487,8 +496,7 @@ TEST(a_pdf_rule_is_cited_with_its_page)
     CHECK(policy_heuristic(d, &c, STR("age"), &a, &r, &e));
     CHECK_INT(r.status, POLICY_MISSING);
     CHECK(r.citation.page_count == 1 && r.citation.pages[0] == 2);
-    CHECK_STR(r.citation.section,
-              "Rental policy > Age of the applicant on the date of the application");
+    CHECK_STR(r.citation.section, "Rental policy > Age of the applicant");
     policy_doc_free(d);
     arena_release(&a);
     buf_release(&b);

@@ -404,9 +404,13 @@ static const struct {
      "request_date",
      "missing"},
     {"# A\nThe service date must be after 2024-02-28.",
-     "{\"service_date\":\"2024-02-29T10:00:00Z\"}",
+     "{\"service_date\":\"2024-02-29T10:00:00\"}",
      "service_date",
      "met"},
+    {"# A\nThe service date must be after 2024-02-28.",
+     "{\"service_date\":\"2024-02-29T10:00:00Z\"}",
+     "service_date",
+     "uncertain"},
     {"# A\nThe service date must be no later than 2024-02-28.",
      "{\"service_date\":\"2024-02-29\"}",
      "service_date",
@@ -465,7 +469,8 @@ TEST(sentences_decide_as_they_read)
 }
 
 static const char lumbar[] =
-    "---\nversion: 7\n---\n# Plan\nAbout it.\n<!-- page 4 -->\n## Age\nThe patient age must be at\n"
+    "---\nversion: 7\n---\n# Plan\nThis policy lists the rules.\n<!-- page 4 -->\n## Age\nThe "
+    "patient age must be at\n"
     "<!-- page 5 -->\nleast 18 years.\n## Codes\n<!-- page 6 -->\nThe code must be one of A1 or "
     "B2.\n";
 
@@ -514,7 +519,7 @@ TEST(each_way_to_be_uncertain_has_its_code)
         {lumbar, "{\"patient_age\":30,\"Patient Age\":17}", 0.9, "age", "conformal_ambiguity"},
         {lumbar, "{\"weight\":70}", 0.9, "age", "missing_evidence"},
         {lumbar, "{\"weight\":70}", 0.9, "dental implants", "no_relevant_nodes"},
-        {"# A\nSee section age.", "{\"age\":70}", 0.9, "age", "insufficient_policy_context"},
+        {"# Age\nSee section age.", "{\"age\":70}", 0.9, "age", "insufficient_policy_context"},
         {"", "{\"age\":70}", 0.9, "age", "treestore_no_nodes"},
         {"# A\n## Age\n", "{\"age\":70}", 0.9, "age", "treestore_missing_text"},
     };

@@ -2,7 +2,8 @@
  * written to deceive it. A verdict may be missing (uncertain), but never wrong.
  *
  * A line of test/cases/policy_labelled.jsonl is a document or a case of one. The truth of a case is
- * met, missing, or unclear: the policy or the facts do not say, so every verdict would be wrong.
+ * met, missing, or unclear: the policy or the facts do not say, so every verdict would be wrong. A
+ * plain question counts as deceiving where the document has other text that may mislead.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -10,8 +11,8 @@
 #include "base/file.h"
 #include "test.h"
 
-#define CASES_LEAST 3800
-#define DECEIVING_LEAST 3700
+#define CASES_LEAST 4900
+#define DECEIVING_LEAST 4800
 #define DOCUMENTS_LEAST 10
 #define COVERED_LEAST 0.8 /* of the plain cases */
 #define TEXT_MAX ((size_t)1 << 20)

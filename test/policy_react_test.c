@@ -16,16 +16,16 @@ static const char policy[] =
     "# Coverage\n\n<!-- page 1 -->\n"
     "## Age\n\nThe patient must be 18 years of age or older.\n\n<!-- page 2 -->\n"
     "## Conservative treatment\n\nAt least six weeks of conservative treatment are required, "
-    "unless "
-    "a red flag is present.\n\n<!-- page 3 -->\n"
-    "## Diagnosis codes\n\nThe ICD-10 code must be one of M54.5, M51.26, M48.06.\n";
+    "unless a red flag is present.\n\n<!-- page 3 -->\n"
+    "## Diagnosis codes\n\nThe diagnosis code must be one of M54.5, M51.26, M48.06.\n";
 
 static const char bundle[] =
     "{\"case_id\":\"c1\",\"policy_id\":\"lumbar\",\"fields\":["
     "{\"field_name\":\"Patient Age\",\"value\":45,\"confidence\":0.95,\"doc_id\":\"note-1\","
     "\"page\":1,\"bbox\":[0,0,1,1]},"
-    "{\"field_name\":\"weeks\",\"value\":7,\"confidence\":0.5,\"doc_id\":\"note-2\",\"page\":3,"
-    "\"bbox\":[0,0,1,1]}],\"metadata\":{\"criteria\":[\"age\"]}}";
+    "{\"field_name\":\"conservative_treatment_weeks\",\"value\":7,\"confidence\":0.5,"
+    "\"doc_id\":\"note-2\",\"page\":3,\"bbox\":[0,0,1,1]}],"
+    "\"metadata\":{\"criteria\":[\"age\"]}}";
 
 #define SEARCH "!pi_search {\"query\":\"age of the patient\",\"top_k\":1}"
 #define FACT "!facts_get {\"field_name\":\"patient-age\"}"
@@ -221,7 +221,7 @@ TEST(defect_2_it_abstains_below_0_65_whatever_the_model_says)
 {
     /* The fact was read with confidence 0.5. */
     struct script s = {.turns = {"!pi_search {\"query\":\"conservative treatment weeks\"}",
-                                 "!facts_get {\"field_name\":\"weeks\"}",
+                                 "!facts_get {\"field_name\":\"conservative_treatment_weeks\"}",
                                  FINISH_AT("Conservative treatment", "[2]", "note-2", "3")}};
     struct policy_result *r = verify(&s);
 

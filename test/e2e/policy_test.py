@@ -50,7 +50,7 @@ HTML = b"<!DOCTYPE html><html><body><h1>Age</h1><p>The applicant must be 18 or o
 
 def docx():
     """A Word document with a heading and a rule on its second page."""
-    body = ('<w:p><w:r><w:t>For all tenants.</w:t></w:r></w:p>'
+    body = ('<w:p><w:r><w:t>See section Age.</w:t></w:r></w:p>'
             '<w:p><w:pPr><w:pStyle w:val="H1"/></w:pPr><w:r><w:lastRenderedPageBreak/><w:t>Age</w:t></w:r></w:p>'
             '<w:p><w:r><w:t>The applicant must be 18 or older.</w:t></w:r></w:p>')
     out = io.BytesIO()
@@ -63,7 +63,7 @@ def docx():
 
 def pdf(compress=False):
     """Two pages of text; the second has a heading and a rule."""
-    pages = [[(720, 12, "For all tenants of the house, and for those who live there with them.")],
+    pages = [[(720, 12, "See section Age.")],
              [(720, 18, "Age"), (690, 12, "The applicant must be 18 or older.")]]
     kids = [4 + 2 * i + 1 for i in range(len(pages))]
     objects = [b"<</Type/Catalog/Pages 2 0 R>>",

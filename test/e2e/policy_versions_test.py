@@ -31,7 +31,7 @@ def policy(version, start, end, age):
     dates = "".join(f"{name}: {day}\n" for name, day in (("effective_from", start), ("effective_to", end)) if day)
     return (f"---\ntitle: Plan\nversion: \"{version}\"\n{dates}---\n# Coverage\n\n<!-- page 1 -->\n## Age\n\n"
             f"The patient must be {age} years of age or older.\n\n<!-- page 2 -->\n## Referral\n\n"
-            "A referral is required. Good posture is a blessing — usually.\n")
+            "A referral is required. A naïve posture is required.\n")
 
 
 # Three versions; the first two have ended, the third is in force.
@@ -270,7 +270,7 @@ class Reverify(Plan):
     def test_a_masked_case_stays_one(self):
         self.start()
         bundle = case(policy_version_id="1")
-        bundle["fields"].append(field("note", f"the key is {SECRET}"))
+        bundle["fields"].append(field("name", f"the key is {SECRET}"))
         self.review(bundle)
         for version in ("2", "1", "2"):
             done = self.finished(self.post("reverify", {"document_id": "plan", "version": version}, 202))

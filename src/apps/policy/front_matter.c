@@ -47,7 +47,8 @@ static bool pair_of(str line, str *name, str *value)
     return true;
 }
 
-static void policy_front_matter_take(struct policy_tree *t, str name, str value, struct arena *a)
+/* False: the line has no place in the tree, or is a text that may say anything. */
+static bool policy_front_matter_take(struct policy_tree *t, str name, str value, struct arena *a)
 {
     const struct {
         const char *name;
@@ -64,8 +65,11 @@ static void policy_front_matter_take(struct policy_tree *t, str name, str value,
     };
 
     for (size_t i = 0; i < COUNT_OF(rows); i++)
-        if (str_eq(name, str_c(rows[i].name)))
+        if (str_eq(name, str_c(rows[i].name))) {
             *rows[i].into = arena_dup(a, value);
+            return !str_ends(name, STR("description"));
+        }
+    return false;
 }
 
 /* Where it ends, or 0. It has at least one pair, or nothing: otherwise it is a text between two
@@ -99,8 +103,12 @@ size_t policy_front_matter(str text, struct arena *a, struct policy_tree *t)
     if (!str_starts(first, STR("---")) || !str_eq(str_trim(first), STR("---")))
         return 0;
     end = front_end(text, at);
-    for (; at < end; at = next)
-        if (pair_of(policy_front_matter_line_at(text, at, &next), &name, &value))
-            policy_front_matter_take(t, name, value, a);
+    for (; at < end; at = next) {
+        str line = str_trim(policy_front_matter_line_at(text, at, &next));
+
+        if (!(pair_of(line, &name, &value) && policy_front_matter_take(t, name, value, a)) &&
+            line.n > 0 && t->front_other.n == 0 && next < end)
+            t->front_other = arena_dup(a, line);
+    }
     return end;
 }

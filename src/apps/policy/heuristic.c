@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/policy/heuristic_run.h"
+#include "apps/policy/rule/subject.h"
 
 #define TREE_SURE 0.98 /* c_tree of a criterion all of whose words were found */
 
@@ -66,12 +67,10 @@ static void heuristic_judge(struct run *x, const bool *about)
 
         if (!about[i] || r->part || heuristic_is_header(r))
             continue;
-        if (!r->rule)
-            heuristic_block(x, r);
         if (!heuristic_rule_decides(r->rule))
             continue;
-        if (heuristic_is_narrowed(x, r))
-            heuristic_block(x, r);
+        if (!heuristic_asks_for(x, r))
+            x->other = r;
         x->rules[x->n++] = (struct judged){
             r, rule_hold(r->rule, &x->facts, (const struct rule *const *)x->define, x->define_n)};
     }
@@ -92,9 +91,7 @@ static bool noun_covers(const struct noun *n, const struct noun *other)
     return true;
 }
 
-/* Whether a waiver is about a rule: it names the rule's noun, or is next to it. Unknown if it names
- * a part of the rule's words, or follows it at a distance. */
-static enum truth waiver_is_about(const struct reading *waiver, const struct judged *j)
+enum truth heuristic_waiver_is_about(const struct reading *waiver, const struct judged *j)
 {
     const struct tests *of = &waiver->rule->main;
     const struct noun *noun = of->n > 0 ? &of->all[0].noun : NULL;
@@ -122,7 +119,7 @@ static void heuristic_waive(struct run *x)
             enum truth about;
 
             if (!r->rule || r->rule->kind != RULE_WAIVE ||
-                (about = waiver_is_about(r, j)) == TRUTH_NO)
+                (about = heuristic_waiver_is_about(r, j)) == TRUTH_NO)
                 continue;
             h = rule_hold(r->rule, &x->facts, NULL, 0);
             if (h.truth == TRUTH_YES && about == TRUTH_YES)
@@ -141,8 +138,19 @@ static const struct judged *heuristic_first(const struct run *x, enum truth t)
     return NULL;
 }
 
-/* Rules of different sections about one fact that do not agree may be for different cases; a fact
- * without a person's name cannot be two persons'. */
+/* Whether one rule may replace another: both are about the same. A lower and an upper limit are two
+ * halves of one rule, unless one is for some cases only. */
+static bool heuristic_may_replace(const struct rule *a, const struct rule *b)
+{
+    const struct limit *l = &a->main.all[0].limit, *m = &b->main.all[0].limit;
+
+    return rules_meet(a, b) && (a->has_when || b->has_when || !(l->has_low || l->has_high) ||
+                                !(m->has_low || m->has_high) || (l->has_low && m->has_low) ||
+                                (l->has_high && m->has_high));
+}
+
+/* Rules about one fact that do not agree may be for different cases; a fact without a person's name
+ * cannot be two persons'. */
 static bool heuristic_disagrees(const struct run *x)
 {
     for (size_t i = 0; i < x->n; i++)
@@ -150,6 +158,9 @@ static bool heuristic_disagrees(const struct run *x)
             const struct judged *a = &x->rules[i], *b = &x->rules[k];
             const struct word *p = a->r->rule->person, *q = b->r->rule->person;
 
+            if (a->h.truth == TRUTH_NO && b->h.truth != TRUTH_NO && b->h.applies && a != b &&
+                heuristic_may_replace(a->r->rule, b->r->rule))
+                return true;
             if (a->h.used_n == 0 || b->h.used_n == 0)
                 continue;
             if (a->h.dropped && b->h.dropped && p && q && !noun_word_same(p, q))
@@ -192,6 +203,21 @@ static struct decision heuristic_decide(struct run *x)
         if (x->rules[i].r->rule->kind != RULE_ROW)
             return (struct decision){POLICY_MET, &x->rules[i], ""}; /* its condition is not met */
     return (struct decision){POLICY_UNCERTAIN, NULL, "insufficient_policy_context"};
+}
+
+/* A verdict holds only if the criterion asks what its rules ask, and every fact is understood. */
+static struct decision heuristic_confirm(struct run *x, struct decision d)
+{
+    const struct fact *foreign = heuristic_foreign_fact(x);
+    struct judged *j = &x->rules[RULES_MAX];
+
+    if (!x->other && !foreign)
+        return d;
+    *j = (struct judged){.r = x->other ? x->other : d.by->r, .h = {.truth = TRUTH_UNKNOWN}};
+    if (x->other)
+        return (struct decision){POLICY_UNCERTAIN, j, "insufficient_policy_context"};
+    j->h.used[j->h.used_n++] = foreign;
+    return (struct decision){POLICY_UNCERTAIN, j, "conformal_ambiguity"};
 }
 
 /* The lowest confidence of the facts that the verdict uses. */
@@ -246,17 +272,17 @@ static void policy_heuristic_verify(struct run *x)
     }
     case_facts_read(&x->facts, x->c, POLICY_FACT_FLOOR, x->a);
     heuristic_judge(x, about);
-    heuristic_look_around(x, about);
+    heuristic_close_document(x);
     heuristic_waive(x);
     heuristic_trace_read(x);
     d = heuristic_decide(x);
-    if (!x->blocked && d.status == POLICY_MISSING)
-        x->blocked = x->eased;
     if (x->blocked) {
         struct judged *j = &x->rules[RULES_MAX];
 
         *j = (struct judged){.r = x->blocked, .h = {.truth = TRUTH_UNKNOWN}};
         d = (struct decision){POLICY_UNCERTAIN, j, "not_understood"};
+    } else if (d.status != POLICY_UNCERTAIN) {
+        d = heuristic_confirm(x, d);
     }
     out->status = d.status;
     out->reason_code = str_c(d.reason);

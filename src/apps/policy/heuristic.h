@@ -5,17 +5,25 @@
  *
  * think:    the question is the criterion's words.
  * retrieve: the sections that answer it (search.h).
- * read:     the sentences that have every word of the question become rules (rule/rule.h); if no
- *           sentence does, those of the sections whose titles complete it.
+ * read:     every sentence of the document becomes a rule (rule/rule.h). Those that have every word
+ *           of the question decide; if none does, those of the sections whose titles complete it.
  * link:     each rule to the facts whose names have its words.
- * decide:   met if every rule holds, missing if one does not; uncertain, with a reason code, if a
- *           sentence that may matter was not understood, a fact is missing, does not compare, is
- *           below POLICY_FACT_FLOOR, or contradicts another.
+ * decide:   met if every rule holds, missing if one does not, and uncertain unless all of this is
+ *           true:
+ *           - Every sentence, item, row and title of the document, and every line of its front
+ *             matter, was understood. Unknown text may say that nothing of it holds.
+ *           - No other rule of the document may be about the same ("the fee", "the student fee").
+ *           - Every fact of the case is named by a rule of the document, or only identifies the
+ *             case (name, id, email). An unknown fact may change what another one says.
+ *           - The criterion says what the rule says, or only names its topic.
+ *           - The facts that the rules need exist, compare, agree, and are not below
+ *             POLICY_FACT_FLOOR.
  *
  * Reason codes: missing_policy_document_id (doc NULL), no_relevant_nodes, treestore_no_nodes,
- * treestore_missing_text, not_understood (the rationale has the sentence),
- * insufficient_policy_context (no rule is about it), missing_evidence, conformal_ambiguity (facts
- * or sections contradict each other), low_confidence (under 0.65).
+ * treestore_missing_text, not_understood (the rationale has the text that was not understood, or
+ * that may change the rule), insufficient_policy_context (no rule is about it, or the rule says
+ * something else), missing_evidence, conformal_ambiguity (facts or sections contradict each other,
+ * or the rationale's fact may change another), low_confidence (under 0.65).
  *
  * Any thread; the same input gives the same result.
  *

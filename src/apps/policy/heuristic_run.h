@@ -26,7 +26,7 @@ struct run {
     struct judged *rules;
     size_t n;
     const struct reading *blocked; /* a sentence that may matter and was not understood */
-    const struct reading *eased;   /* the same: it may allow what a rule forbids */
+    const struct reading *other;   /* a rule of the criterion that asks for something else */
     const struct rule **define;
     size_t define_n;
     struct policy_hits hits;
@@ -47,12 +47,18 @@ bool heuristic_is_header(const struct reading *r);
 /* The criterion is uncertain because of this sentence, unless another came first. */
 void heuristic_block(struct run *x, const struct reading *r);
 
-/* surroundings.c: */
-/* Whether titles or a label restrict a rule to cases that no fact identifies. */
-bool heuristic_is_narrowed(const struct run *x, const struct reading *r);
-/* Blocks the criterion if the text around its rules may change them. about: the sentences that the
- * criterion is about. */
-void heuristic_look_around(struct run *x, const bool *about);
+/* Whether a waiver is about a rule: it names the rule's noun, or is next to it. Unknown if it names
+ * a part of the rule's words, or follows it at a distance. */
+enum truth heuristic_waiver_is_about(const struct reading *waiver, const struct judged *j);
+
+/* closed_world.c: */
+/* Blocks the criterion if something in the document is not understood, or may change its rules. */
+void heuristic_close_document(struct run *x);
+/* closed_case.c: */
+/* A fact that neither a rule of the document names nor only identifies; NULL: none. */
+const struct fact *heuristic_foreign_fact(const struct run *x);
+/* Whether the criterion says the same as a rule, or only names its topic. */
+bool heuristic_asks_for(const struct run *x, const struct reading *r);
 
 /* heuristic_trace.c: the trace, the citation, the evidence and the rationale. */
 void heuristic_step(struct run *x, const char *action, str observation);

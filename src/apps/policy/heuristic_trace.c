@@ -103,7 +103,7 @@ static str heuristic_facts_text(struct run *x, const struct judged *j)
 static const struct {
     const char *code, *words;
 } reasons[] = {
-    {"conformal_ambiguity", "the facts contradict each other"},
+    {"conformal_ambiguity", "the facts contradict each other, or one may change another"},
     {"low_confidence", "a fact it rests on is not sure enough"},
     {"missing_evidence", "the case has no fact that compares with what the policy asks"},
     {"not_understood", "not understood"},

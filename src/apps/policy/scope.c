@@ -5,14 +5,14 @@
 #include "apps/policy/scope.h"
 
 #include "apps/policy/fts.h"
+#include "base/ctype.h"
 
 #define NOTHING_SAID                                                                               \
     "requirement requirements criterion criteria policy check checks rule rules verify "           \
-    "verification met default eligibility eligible compliance crit req item id no test must be "   \
+    "verification met default eligibility eligible compliance crit req item id test must be "      \
     "than"
 
-/* Words that only number criteria: "c1", "crit-2", "rule 3", "001". */
-static bool scope_word_numbers(const struct word *w)
+bool scope_word_numbers(const struct word *w)
 {
     size_t letters = strcspn(w->lower, "0123456789");
 
@@ -86,8 +86,8 @@ static void scope_read_rule(struct reading *r, struct arena *a)
             r->lead->rule = NULL;
         return;
     }
-    /* A quote may be somebody else's rule; "> Note: ..." is none. */
-    understood = rule_read(r->w, r->n, a, &rule) && (!r->sentence->quoted || rule.label.n > 0);
+    /* A quote may be somebody else's rule. */
+    understood = !r->sentence->quoted && rule_read(r->w, r->n, a, &rule);
     if (lead && lead->kind == RULE_ANY) {
         r->part = understood;
         if (!understood || !scope_add_way(lead, &rule))
@@ -95,6 +95,16 @@ static void scope_read_rule(struct reading *r, struct arena *a)
     } else if (understood) {
         r->rule = scope_keep_rule(&rule, a);
     }
+}
+
+/* Between sentences there are only marks of items, quotes and tables. */
+static void scope_note_unread(const struct policy_node *n, size_t from, size_t to, struct scope *s)
+{
+    for (size_t i = from; i < to && s->unread.n == 0; i++)
+        if (char_is_letter(n->text.p[i]) || (n->text.p[i] & 0x80)) {
+            s->unread = str_trim(str_slice(n->text, from, to));
+            s->unread_node = n;
+        }
 }
 
 static void scope_read_node(const struct policy_doc *d, uint32_t node, struct arena *a,
@@ -128,7 +138,9 @@ static void scope_read_node(const struct policy_doc *d, uint32_t node, struct ar
         else if (all[i].begins || s->n - 1 == first)
             r->block++;
         scope_read_rule(r, a);
+        scope_note_unread(n, i > 0 ? all[i - 1].to : 0, all[i].from, s);
     }
+    scope_note_unread(n, count > 0 ? all[count - 1].to : 0, n->text.n, s);
 }
 
 void scope_read(const struct policy_doc *d, struct arena *a, struct scope *out)

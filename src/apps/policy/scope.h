@@ -30,7 +30,9 @@ struct reading {
 struct scope {
     struct reading *all;
     size_t n;
-    bool cut; /* the document has more than was read */
+    bool cut;   /* the document has more than was read */
+    str unread; /* text that is in no sentence, such as code; "": none */
+    const struct policy_node *unread_node;
 };
 
 /* The words that a criterion asks about. */
@@ -41,6 +43,8 @@ struct question {
 
 /* The words after its last colon, without those that only say that it is a criterion. */
 void scope_question(str criterion, struct arena *a, struct question *out);
+/* Words that only number criteria, or say that they are criteria: "c1", "rule 3". */
+bool scope_word_numbers(const struct word *w);
 /* All sentences of the document. */
 void scope_read(const struct policy_doc *d, struct arena *a, struct scope *out);
 /* The same; those that the document keeps, if it is small. */

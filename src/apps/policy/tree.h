@@ -66,6 +66,7 @@ struct policy_node {
 struct policy_tree {
     str doc_name, doc_description;
     str title, version, effective_start, effective_end; /* of the front matter; "" if not there */
+    str front_other; /* the first line of the front matter that is none of these; "": none */
     uint32_t page_count, line_count;
     bool has_pages; /* markers or page numbers were there; otherwise all is on page 1 */
     struct policy_node *nodes;

@@ -421,6 +421,23 @@ size_t word_find(const struct word *all, size_t n, const struct word *w)
     return n;
 }
 
+bool words_text_has(str text, const struct word *w)
+{
+    for (size_t at = 0, to; at < text.n; at = to + (to == at)) {
+        struct word here = {.kind = WORD_TEXT};
+
+        for (to = at; to < text.n && ((text.p[to] & 0x80) || char_is_letter(text.p[to]) ||
+                                      char_is_digit(text.p[to]));)
+            to++;
+        if (to == at)
+            continue;
+        word_set(&here, str_slice(text, at, to));
+        if (w->kind == WORD_TEXT && word_same(&here, w))
+            return true;
+    }
+    return false;
+}
+
 bool word_dates(const struct word *w)
 {
     return w->kind == WORD_NUMBER && w->size == 10 && w->lower[4] == '-';

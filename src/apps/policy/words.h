@@ -43,6 +43,8 @@ bool word_among(const struct word *w, const char *names);
 bool word_same(const struct word *a, const struct word *b);
 /* Where a word is among n, or n. */
 size_t word_find(const struct word *all, size_t n, const struct word *w);
+/* Whether a text has the word; allocates nothing. */
+bool words_text_has(str text, const struct word *w);
 /* Whether it is a date, whose number is its day. */
 bool word_dates(const struct word *w);
 /* Whether it says nothing by itself. */

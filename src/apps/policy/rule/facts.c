@@ -41,6 +41,14 @@ bool noun_word_same(const struct word *a, const struct word *b)
     return a->kind == b->kind && n == m && ends_x == ends_y && memcmp(x, y, n) == 0;
 }
 
+bool word_is_plural(const struct word *w)
+{
+    for (size_t i = 0; i < COUNT_OF(plurals); i++)
+        if (word_is(w, plurals[i][0]))
+            return true;
+    return w->size > 3 && w->lower[w->size - 1] == 's' && !strchr("sui", w->lower[w->size - 2]);
+}
+
 /* Whether one of a name's words is its unit: "visits_per_year" and "fees_last_30_days" have
  * units that belong to the name. */
 static bool facts_name_has_unit(const struct fact *f, const struct word *w, size_t n)
@@ -114,11 +122,10 @@ void case_facts_read(struct facts *out, const struct policy_case *c, double floo
     for (size_t i = 0; i < cap; i++) {
         struct fact *f = &all[out->n];
 
-        if (fact_says_nothing(&c->fields[i].value))
-            continue;
         *f = (struct fact){.field = &c->fields[i], .unsure = c->fields[i].confidence < floor};
         facts_read_name(f, a);
-        out->n += f->name_n > 0;
+        f->empty = f->name_n == 0 || fact_says_nothing(&c->fields[i].value);
+        out->n++;
     }
 }
 
@@ -189,7 +196,7 @@ size_t facts_bind(const struct facts *f, const struct noun *n, const struct fact
     for (size_t i = 0; i < f->n && count < BOUND_MAX; i++) {
         bool whole = fact_binds(&f->all[i], n, 0);
 
-        if (!whole && (!n->drop || !fact_binds(&f->all[i], n, n->drop)))
+        if (f->all[i].empty || (!whole && (!n->drop || !fact_binds(&f->all[i], n, n->drop))))
             continue;
         *dropped = *dropped || !whole;
         out[count++] = &f->all[i];
@@ -197,13 +204,9 @@ size_t facts_bind(const struct facts *f, const struct noun *n, const struct fact
     return count;
 }
 
-bool facts_mention(const struct facts *f, const struct noun *n)
+bool fact_is_named(const struct fact *f, const struct noun *n)
 {
-    for (size_t i = 0; i < f->n; i++)
-        for (size_t k = 0; k < n->n; k++)
-            if (fact_named_by(&f->all[i], n->words[k]))
-                return true;
-    return false;
+    return f->name_n > 0 && (fact_binds(f, n, 0) || (n->drop != 0 && fact_binds(f, n, n->drop)));
 }
 
 enum said fact_says(const struct fact *f)
@@ -231,8 +234,13 @@ bool fact_quantity(const struct fact *f, struct arena *a, struct quantity *out)
 
     *out = (struct quantity){.number = v->number};
     if (v->kind == POLICY_TEXT) {
-        if (text.n > 10 && text.p[10] == 'T' && text.p[4] == '-')
-            text = str_slice(text, 0, 10); /* a day and its time */
+        if (text.n > 10 && text.p[10] == 'T' && text.p[4] == '-') {
+            /* A day and its time; in another time zone it may be another day. */
+            for (size_t i = 11; i < text.n; i++)
+                if (!memchr("0123456789:", text.p[i], 11))
+                    return false;
+            text = str_slice(text, 0, 10);
+        }
         n = words_of(text, a, &w);
         if (n == 0 || quantity_read(w, n, out) != n)
             return false;

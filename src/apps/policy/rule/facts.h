@@ -26,6 +26,7 @@ struct fact {
     const struct word *name; /* without its unit and "number of" */
     size_t name_n;
     const struct unit *unit; /* in its name: employment_months */
+    bool empty;              /* its value says nothing, or its name is about the past */
     bool unsure;             /* its confidence is below the floor */
     bool counted;            /* its name says that it is a number of things */
     bool ordered;            /* "debt to income" is not "income to debt" */
@@ -37,15 +38,16 @@ struct facts {
     struct arena *arena;
 };
 
-/* Fields without information (null, "", "unknown") are left out. */
+/* Fields without information (null, "", "unknown") become empty facts. */
 void case_facts_read(struct facts *out, const struct policy_case *c, double floor, struct arena *a);
 /* The facts that a noun binds, at most BOUND_MAX; *dropped: without the person's name. */
 size_t facts_bind(const struct facts *f, const struct noun *n, const struct fact *out[BOUND_MAX],
                   bool *dropped);
-/* Whether a fact's name has one of the words. */
-bool facts_mention(const struct facts *f, const struct noun *n);
+/* Whether a noun names a fact, with or without its person. */
+bool fact_is_named(const struct fact *f, const struct noun *n);
 /* The same word but for its number: "fee" and "fees". */
 bool noun_word_same(const struct word *a, const struct word *b);
+bool word_is_plural(const struct word *w);
 
 enum said { SAID_YES, SAID_NO, SAID_ELSE }; /* by a value: yes, true; no, false, none; else */
 enum said fact_says(const struct fact *f);

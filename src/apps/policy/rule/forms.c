@@ -135,7 +135,7 @@ static bool form_required(struct reader *r, struct form_out *o)
     return t;
 }
 
-/* Age: 18 or older. Minimum age: 21. Age >= 21. The deductible is at most 20%. */
+/* Age: 18 or older. Minimum age: 21. Age >= 21. Age at least 18. The deductible is at most 20%. */
 static bool form_stated(struct reader *r, struct form_out *o)
 {
     struct noun noun;
@@ -144,7 +144,9 @@ static bool form_stated(struct reader *r, struct form_out *o)
 
     if (!form_subject(r, &noun))
         return false;
-    (void)(reader_take(r, ":") || reader_take_one(r, "is are"));
+    if (!reader_take(r, ":") && !reader_take_one(r, "is are") &&
+        (reader_done(r) || (r->w[r->at].kind == WORD_TEXT && !reader_sees(r, "at"))))
+        return false;
     if (!(t = form_add(o, TEST_LIMIT, &noun)) || !reader_limit(r, &t->limit))
         return false;
     if (t->limit.bare) {
@@ -155,7 +157,7 @@ static bool form_stated(struct reader *r, struct form_out *o)
         if (sign == 0)
             return false;
     }
-    return test_fits(t);
+    return test_fits(t) && !test_is_ambiguous(t);
 }
 
 /* Accepted file formats are PDF, PNG and JPEG. Severity is one of (high, critical). */
@@ -204,7 +206,7 @@ static bool form_be(struct reader *r, const struct noun *noun, bool not_, struct
         t->kind = TEST_LIMIT;
         (void)(reader_take(r, "on the day of the request") ||
                reader_take(r, "at the time of the request") || reader_take(r, "long"));
-        return test_fits(t);
+        return test_fits(t) && !test_is_ambiguous(t);
     }
     if (t->noun.also)
         return false;

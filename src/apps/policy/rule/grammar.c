@@ -242,34 +242,28 @@ static bool grammar_lead(struct reader *r, struct rule *out)
            reader_done(r);
 }
 
-static bool noun_has_one(const struct noun *n, const char *words)
-{
-    for (size_t i = 0; i < n->n; i++)
-        if (word_among(n->words[i], words))
-            return true;
-    return false;
-}
-
-/* Text that has what changes a rule. */
-#define CHANGES "exception exceptions exemption exemptions waiver waivers annex appendix amendment"
-
-/* It may be electronic. See section Exclusions. Time on a waiting list is not treatment. */
+/* It may be electronic. See section Exclusions. This document lists the rules of the pool. Welcome
+ * to the gym. The noun of the last three must be in the document's titles. */
 static bool grammar_note(struct reader *r, struct rule *out)
 {
-    struct noun other;
-
     out->kind = RULE_NOTE;
     out->main.n = 0;
     if (reader_take(r, "it may be"))
         return reader_take_one(r, "electronic digital written oral handwritten") && reader_done(r);
-    if (reader_take(r, "see"))
-        return reader_noun(r, &other) && reader_done(r) && !noun_has_one(&other, CHANGES);
-    if (reader_take(r, "this section is about"))
-        return reader_noun(r, &other) && reader_done(r);
+    if (reader_take(r, "this") && reader_take_one(r, "document policy page section")) {
+        if (!reader_take_one(r, "explains describes lists states contains sets") ||
+            !reader_take(r, "the") || !reader_take_one(r, "rules requirements conditions criteria"))
+            return false;
+        if (reader_done(r))
+            return true;
+        if (!reader_take_one(r, "of for"))
+            return false;
+    } else if (!reader_take(r, "see section") && !reader_take(r, "welcome to")) {
+        return false;
+    }
     out->main.n = 1;
-    return reader_noun(r, &out->main.all[0].noun) && !noun_is_person(&out->main.all[0].noun) &&
-           reader_take_one(r, "is are") && reader_take(r, "not") && reader_noun(r, &other) &&
-           reader_done(r);
+    (void)reader_take_one(r, "the our");
+    return reader_noun(r, &out->main.all[0].noun) && reader_done(r);
 }
 
 /* ---- a sentence ---- */
@@ -308,12 +302,9 @@ static size_t grammar_clean(const struct word *w, size_t n, struct arena *a, str
 {
     struct word *all = arena_alloc(a, (n + 1) * sizeof all[0]);
     const char *decorates = grammar_is_emphasis(w, n) ? "* _ ` \" '" : "_ ` \" '";
-    size_t kept = 0, i = 0;
+    size_t kept = 0;
 
-    if (n > 2 && word_is(&w[0], "[") &&
-        (word_is(&w[1], "]") || (word_is(&w[1], "x") && word_is(&w[2], "]"))))
-        i = word_is(&w[1], "]") ? 2 : 3; /* a box to tick */
-    for (; i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         if (w[i].kind == WORD_MARK && word_among(&w[i], decorates))
             continue;
         if (i + 2 < n && kept > 0 && word_is(&w[i], "(") && word_is(&w[i + 2], ")") &&

@@ -3,6 +3,9 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/policy/rule/rule.h"
+#include "base/ctype.h"
+
+#include <strings.h>
 
 struct holder {
     const struct facts *facts;
@@ -117,6 +120,46 @@ static bool hold_mixes_ratios(const struct test *t, const struct quantity *q)
            quantity_may_be_ratio(q) != quantity_may_be_ratio(bound);
 }
 
+/* A name is a letter, or words that all begin with capitals: "declined" is no reference. */
+static bool hold_is_name(const struct policy_value *v)
+{
+    static const char *const nobody[] = {"none",
+                                         "nobody",
+                                         "unknown",
+                                         "declined",
+                                         "pending",
+                                         "cancelled",
+                                         "withdrawn",
+                                         "TBD",
+                                         "N.N."};
+    str s = str_trim(v->text);
+    bool starts = true;
+
+    if (v->kind != POLICY_TEXT || s.n == 0)
+        return false;
+    for (size_t i = 0; i < s.n; i++) {
+        bool space = s.p[i] == ' ';
+
+        if (!space && !char_is_letter(s.p[i]) && !(s.p[i] & 0x80) && !memchr(".'-", s.p[i], 3))
+            return false;
+        if (starts && s.n > 1 && !space && !char_is_upper(s.p[i]) && !(s.p[i] & 0x80))
+            return false;
+        starts = space;
+    }
+    for (size_t i = 0; i < COUNT_OF(nobody); i++)
+        if (strlen(nobody[i]) == s.n && strncasecmp(nobody[i], s.p, s.n) == 0)
+            return false;
+    return true;
+}
+
+static bool hold_is_repeated(const struct policy_value *list, size_t at)
+{
+    for (size_t i = 0; i < at; i++)
+        if (policy_value_equal(&list->items[i], &list->items[at]))
+            return true;
+    return false;
+}
+
 /* A list of names is their number, if the limit is one of things: "at most two drivers". */
 static bool hold_count(const struct test *t, const struct fact *f, struct quantity *out)
 {
@@ -125,13 +168,10 @@ static bool hold_count(const struct test *t, const struct fact *f, struct quanti
     const struct limit *l = &t->limit;
 
     if (v->kind != POLICY_LIST || !last || l->age || l->relative || l->low.unit || l->high.unit ||
-        l->low.date || l->high.date ||
-        !(word_among(last, "children people women men") ||
-          (last->size > 3 && last->lower[last->size - 1] == 's' &&
-           !strchr("sui", last->lower[last->size - 2]))))
+        l->low.date || l->high.date || !word_is_plural(last))
         return false;
     for (size_t i = 0; i < v->count; i++)
-        if (v->items[i].kind != POLICY_TEXT)
+        if (!hold_is_name(&v->items[i]) || hold_is_repeated(v, i))
             return false;
     *out = (struct quantity){.number = (double)v->count};
     return true;
@@ -265,6 +305,17 @@ static enum truth hold_bound(struct holder *h, const struct test *t, const struc
     return out;
 }
 
+struct noun noun_with_value(const struct test *t, size_t value)
+{
+    const struct phrase *p = &t->values[value];
+    struct noun out = t->noun;
+
+    for (size_t k = 0; k < p->n; k++)
+        if (p->w[k].kind != WORD_MARK && out.n < NOUN_WORDS_MAX)
+            out.words[out.n++] = &p->w[k];
+    return out;
+}
+
 /* "The application must be signed" with application_signed: true. */
 static enum truth hold_named(struct holder *h, const struct test *t, size_t *n)
 {
@@ -272,13 +323,10 @@ static enum truth hold_named(struct holder *h, const struct test *t, size_t *n)
 
     *n = 0;
     for (size_t i = 0; i < t->value_n; i++) {
-        struct test one = {.kind = TEST_PRESENT, .noun = t->noun};
+        struct test one = {.kind = TEST_PRESENT, .noun = noun_with_value(t, i)};
         size_t bound;
         enum truth is;
 
-        for (size_t k = 0; k < t->values[i].n; k++)
-            if (t->values[i].w[k].kind != WORD_MARK && one.noun.n < NOUN_WORDS_MAX)
-                one.noun.words[one.noun.n++] = &t->values[i].w[k];
         is = hold_bound(h, &one, &one.noun, &bound);
         *n += bound;
         out = truth_either(out, bound ? is : TRUTH_UNKNOWN);

@@ -346,3 +346,11 @@ bool test_fits(struct test *t)
         t->noun.also = "age";
     return true;
 }
+
+bool test_is_ambiguous(const struct test *t)
+{
+    const struct quantity *q = t->limit.has_low ? &t->limit.low : &t->limit.high;
+
+    return !t->limit.age && !t->limit.relative && !unit_is_money(q->unit) && !q->date &&
+           t->noun.n == 1 && word_is_plural(t->noun.words[0]);
+}

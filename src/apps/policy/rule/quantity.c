@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-enum { DAYS, MONTHS, PERCENT, MASS, LENGTH, VOLUME, OTHER, MONEY = 100 };
+enum { DAYS, MONTHS, PERCENT, MASS, LENGTH, VOLUME, OTHER, DEGREES = 50, MONEY = 100 };
 
 #define MONTH_DAYS 30.4375
 #define MONTH_SHORT 30  /* days of every month, for some */
@@ -45,7 +45,7 @@ static const struct unit units[] = {
     {"km/h", OTHER + 3, 1},
     {"mph", OTHER + 4, 1},
     {"pound pounds", OTHER + 5, 1},
-    {"degree degrees \xC2\xB0", OTHER + 6, 1},
+    {"degree degrees \xC2\xB0", DEGREES, 1},
     {"\xC2\xB0"
      "c",
      OTHER + 7,
@@ -191,6 +191,8 @@ int quantity_compare(const struct quantity *fact, const struct quantity *limit, 
     const struct unit *f = fact->unit, *l = limit->unit;
     double a = fact->number, b = limit->number;
 
+    if ((f && f->dimension == DEGREES) || (l && l->dimension == DEGREES))
+        return 2; /* of which scale? */
     if (fact->date || limit->date)
         return fact->date && limit->date ? quantity_order(a, b) : 2;
     if (years) {

@@ -53,6 +53,8 @@ bool reader_exceeds(struct reader *r, struct limit *out);
 bool reader_value(struct reader *r, struct test *t);
 /* Makes a limit on a person one on the person's age; false if it is on something else. */
 bool test_fits(struct test *t);
+/* "Guests must be over 21" may be about their age or about their number. */
+bool test_is_ambiguous(const struct test *t);
 /* "is at least 5", "is present", "has a waiver", after its noun. */
 bool reader_state(struct reader *r, const struct noun *noun, struct test *t);
 

@@ -125,6 +125,8 @@ struct holding {
     bool dropped; /* a fact without the person's name was taken for that person's */
 };
 
+/* The noun with one of its values: "application signed" of "the application must be signed". */
+struct noun noun_with_value(const struct test *t, size_t value);
 /* Whether a word is one for whom a case is about: "applicant", "members". */
 bool word_names_person(const struct word *w);
 /* define: RULE_DEFINE rules of the document, for texts such as red_flag: "fever". */

@@ -1,0 +1,156 @@
+/* closed_case.c - whether all facts of a case and every word of the criterion were understood. See
+ * heuristic.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "apps/policy/heuristic_run.h"
+#include "apps/policy/rule/subject.h"
+
+/* Names of facts that only identify: one of the first, beside any of the others. */
+#define IDENTIFIERS "name surname id identifier email phone telephone"
+#define IDENTIFIED "first last full case policy e mail number"
+/* Words of a criterion that say nothing. */
+#define CRITERION_SAYS "a an the of for to in on at and s"
+#define CRITERION_WANTS "must be required is are has have needed"
+
+/* ---- facts ---- */
+
+static bool closed_identifies(const struct run *x, const struct fact *f)
+{
+    struct word *w;
+    size_t n = words_of_full_name(f->field->name, x->a, &w);
+    bool found = false;
+
+    for (size_t i = 0; i < n; i++) {
+        if (!word_among(&w[i], IDENTIFIERS) && !word_among(&w[i], IDENTIFIED) &&
+            !word_names_person(&w[i]))
+            return false;
+        found = found || word_among(&w[i], IDENTIFIERS);
+    }
+    return found;
+}
+
+/* Whether a rule has a noun that is the fact's name. */
+static bool closed_binds(const struct rule *r, const struct fact *f)
+{
+    const struct noun *nouns[NOUNS_MAX];
+    const struct tests *parts[] = {&r->main, &r->when, &r->unless};
+    size_t n = rule_nouns(r, false, nouns);
+
+    for (size_t i = 0; i < n; i++)
+        if (fact_is_named(f, nouns[i]))
+            return true;
+    /* "The application must be signed" names application_signed. */
+    for (size_t p = 0; p < COUNT_OF(parts); p++)
+        for (size_t i = 0; i < parts[p]->n; i++)
+            for (size_t k = 0; k < parts[p]->all[i].value_n; k++) {
+                struct noun named = noun_with_value(&parts[p]->all[i], k);
+
+                if (fact_is_named(f, &named))
+                    return true;
+            }
+    return false;
+}
+
+const struct fact *heuristic_foreign_fact(const struct run *x)
+{
+    for (size_t i = 0; i < x->facts.n; i++) {
+        const struct fact *f = &x->facts.all[i];
+        bool known = closed_identifies(x, f);
+
+        for (size_t k = 0; k < x->scope.n && !known; k++)
+            known = x->scope.all[k].rule && closed_binds(x->scope.all[k].rule, f);
+        if (!known)
+            return f;
+    }
+    return NULL;
+}
+
+/* ---- the criterion ---- */
+
+static bool quantity_same(const struct quantity *a, const struct quantity *b)
+{
+    return a->date == b->date && a->number >= b->number && a->number <= b->number &&
+           (!a->unit || !b->unit || a->unit == b->unit);
+}
+
+static bool limit_same(const struct limit *a, const struct limit *b)
+{
+    return a->has_low == b->has_low && a->has_high == b->has_high && a->bare == b->bare &&
+           a->low_open == b->low_open && a->high_open == b->high_open && !a->relative &&
+           !b->relative && (!a->has_low || quantity_same(&a->low, &b->low)) &&
+           (!a->has_high || quantity_same(&a->high, &b->high));
+}
+
+/* Whether a criterion that is a sentence says what the rule says. */
+static bool closed_says_same(const struct rule *c, const struct rule *r)
+{
+    const struct test *a = &c->main.all[0], *b = &r->main.all[0];
+
+    if (c->kind != r->kind || c->main.n != 1 || r->main.n != 1 || c->has_when || c->has_unless ||
+        r->has_when || r->has_unless || a->kind != b->kind || a->not_ != b->not_ ||
+        a->value_n != b->value_n)
+        return false;
+    for (size_t i = 0; i < a->value_n; i++)
+        for (size_t k = 0; k < a->values[i].n; k++)
+            if (a->values[i].n != b->values[i].n ||
+                !word_same(&a->values[i].w[k], &b->values[i].w[k]))
+                return false;
+    return a->kind != TEST_LIMIT || limit_same(&a->limit, &b->limit);
+}
+
+/* A word that a rule's topic may have: of its nouns, its titles, or its only value. */
+static bool closed_topic_has(const struct reading *r, const struct word *w)
+{
+    const struct noun *nouns[NOUNS_MAX];
+    size_t n = rule_nouns(r->rule, true, nouns);
+
+    if (words_text_has(r->node->title_path, w) || noun_names(&r->rule->purpose, w))
+        return true;
+    for (size_t i = 0; i < n; i++)
+        if (noun_names(nouns[i], w))
+            return true;
+    for (size_t i = 0; i < r->rule->main.n; i++) {
+        const struct test *t = &r->rule->main.all[i];
+
+        if (t->value_n == 1 && word_find(t->values[0].w, t->values[0].n, w) < t->values[0].n)
+            return true;
+    }
+    if (word_among(w, "min minimum max maximum"))
+        return scope_says(r, w);
+    if (word_among(w, CRITERION_WANTS))
+        return rule_is_positive(r->rule);
+    return (r->rule->person && noun_word_same(r->rule->person, w)) ||
+           (r->lead && r->lead->rule && closed_topic_has(r->lead, w));
+}
+
+/* A criterion without its namespace: "age" of "elig:age". */
+static str closed_criterion(str s)
+{
+    size_t colon = str_find(s, STR(":"));
+
+    return colon != STR_NONE && colon + 1 < s.n && str_find(s, STR(" ")) == STR_NONE
+               ? closed_criterion(str_slice(s, colon + 1, s.n))
+               : s;
+}
+
+bool heuristic_asks_for(const struct run *x, const struct reading *r)
+{
+    struct word *w;
+    size_t n = words_of_full_name(closed_criterion(x->out->criterion_id), x->a, &w);
+    size_t topics = 0, persons = 0;
+    struct rule as;
+
+    if (rule_read(w, n, x->a, &as) && closed_says_same(&as, r->rule))
+        return true;
+    for (size_t i = 0; i < n; i++) {
+        if (w[i].kind == WORD_MARK || word_among(&w[i], CRITERION_SAYS))
+            continue;
+        if (closed_topic_has(r, &w[i]))
+            *(word_names_person(&w[i]) ? &persons : &topics) += 1;
+        else if (!scope_word_numbers(&w[i]))
+            return false;
+    }
+    /* "members" may be their number, not their age. */
+    return topics > 0 || persons == 0 || !rule_is_of_age(r->rule);
+}
