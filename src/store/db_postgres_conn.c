@@ -195,7 +195,7 @@ bool pg_open(str where, enum db_mode mode, struct db **out, struct err *e)
     if (memchr(where.p, '\0', where.n))
         return err_set(e, ERR_INPUT, "a URL with a NUL");
     d = base_alloc(sizeof *d);
-    *d = (struct pg_db){.db = {&db_driver_postgres}, .mode = mode};
+    *d = (struct pg_db){.db = {.driver = &db_driver_postgres}, .mode = mode};
     d->url = base_alloc(where.n + 1);
     memcpy(d->url, where.p, where.n);
     d->url[where.n] = '\0';

@@ -189,7 +189,7 @@ static bool open_db(str where, enum db_mode mode, struct db **out, struct err *e
         return false;
     (void)pthread_once(&once, set_up);
     d = base_alloc(sizeof *d);
-    *d = (struct sqlite_db){.db = {&db_driver_sqlite}, .mode = mode};
+    *d = (struct sqlite_db){.db = {.driver = &db_driver_sqlite}, .mode = mode};
     map_init(&d->statements, NULL, DB_STATEMENTS_MAX);
     if (sqlite3_open_v2(path, &d->sqlite, modes[mode].flags | SQLITE_OPEN_NOMUTEX, NULL) !=
         SQLITE_OK) {

@@ -37,17 +37,17 @@ const struct call_state_row call_states[CALL_STATE_COUNT] = {
                         .on_timer = call_reply_complete,
                         REPLY_EVENTS},
     [CALL_RETRYING] = {"retrying", ASKING, .on_timer = call_attempt},
-    [CALL_FAILING] = {"failing", STATE(PLANNED) | STATE(CONNECTING)},
-    [CALL_COMMITTING] = {"committing", STATE(COMMITTING) - 1},
-    [CALL_DONE] = {"done", STATE(COMMITTING)},
+    [CALL_FAILING] = {.name = "failing", .from = STATE(PLANNED) | STATE(CONNECTING)},
+    [CALL_COMMITTING] = {.name = "committing", .from = STATE(COMMITTING) - 1},
+    [CALL_DONE] = {.name = "done", .from = STATE(COMMITTING)},
 };
 
 void call_enter_state(struct call *c, enum call_state to)
 {
     const struct call_state_row *row = &call_states[c->state];
 
-    assert(call_states[to].from & 1u << c->state);
     assert(c->state < CALL_STATE_COUNT && to < CALL_STATE_COUNT);
+    assert(call_states[to].from & 1u << c->state);
     if (c->timer.slot)
         loop_timer_clear(c->gl->loop, &c->timer);
     if (row->on_leave)
