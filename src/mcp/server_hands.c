@@ -248,19 +248,14 @@ struct mcp_hands *mcp_hands_new(struct mcp_server *s, struct loop *loop)
 
 void mcp_hands_free(struct mcp_hands *h)
 {
-    struct letter *next;
-
     pthread_mutex_lock(&h->lock);
     h->stop = true;
     pthread_cond_broadcast(&h->work);
     pthread_mutex_unlock(&h->lock);
     for (size_t i = 0; i < HANDS; i++)
         (void)pthread_join(h->threads[i], NULL);
-    loop_drop(h->loop, &h->open);
-    for (struct letter *l = h->letters; l; l = next) {
-        next = l->next;
-        free(l);
-    }
+    loop_call_posted(h->loop);
+    assert(!h->letters);
     while (h->jobs)
         mcp_server_hands_job_free(h->jobs);
     pthread_mutex_destroy(&h->lock);

@@ -495,7 +495,7 @@ void loop_post_own(struct loop *l, struct loop_task *t)
         l->posted_own = true;
 }
 
-static void call_posted(struct loop *l)
+void loop_call_posted(struct loop *l)
 {
     struct loop_task *t, *next, *first = NULL;
 
@@ -549,7 +549,7 @@ static void loop_turn(struct loop *l)
     l->event_at = l->event_count = 0;
     call_soon(l);
     call_timers(l);
-    call_posted(l);
+    loop_call_posted(l);
     call_ring(l, &l->out);
     call_ring(l, &l->deferred);
     call_ring(l, &l->out);
@@ -571,7 +571,7 @@ void loop_free(struct loop *l)
         return;
     while (tasks_wait(l) || atomic_load_explicit(&l->posted, memory_order_acquire)) {
         call_soon(l);
-        call_posted(l);
+        loop_call_posted(l);
         call_ring(l, &l->out);
         call_ring(l, &l->deferred);
         call_bulk(l);
