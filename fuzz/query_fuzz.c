@@ -7,8 +7,8 @@
 #include "base/json.h"
 #include "base/utf8.h"
 #include "serve/params.h"
-#include "store/db.h"
 #include "store/query_build.h"
+#include "store/store.h"
 
 #include <unistd.h>
 
@@ -16,50 +16,33 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct reader *reader; /* made once: to open a database takes longer than to ask it */
 
-static void fill(struct db *db)
+static void put_call(struct store *s, const char *id, const char *session, const char *asked)
 {
-    static const char *const rows[] = {
-        "INSERT INTO alert_sessions (session_id, status, started_at_us, title) VALUES "
-        "('s1', 'completed', 1000, 'one wall'), ('s2', 'failed', 2000, 'two walls')",
-        "INSERT INTO llm_interactions (interaction_id, session_id, started_ms, asked, answer) "
-        "VALUES ('c1', 's1', 1, 'a wall', 'the wind'), ('c2', 's2', 2, 'a well', 'the rain')",
-        "INSERT INTO decisions (decision_id, interaction_id, session_id, timestamp_us, kind, "
-        "entry) VALUES (1, 'c1', 's1', 1000, 'TOOL_CALL', '[TOOL_CALL] look: because a wall')",
-        "INSERT INTO interactions_text (rowid, asked, answer) VALUES (1, 'a wall', 'the wind')",
-        "INSERT INTO decisions_text (rowid, entry) VALUES (1, '[TOOL_CALL] look: because a wall')",
-    };
-    struct err e;
+    struct store_call row = store_call_none;
 
-    for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        e.text[0] = '\0';
-        if (!db_run(db, rows[i], NULL, 0, &e)) {
-            fprintf(stderr, "%s: %s\n", rows[i], e.text);
-            abort();
-        }
-    }
+    row.id = str_c(id);
+    row.session_id = str_c(session);
+    row.started_ms = 1;
+    row.ended_ms = 2;
+    row.status = 200;
+    row.complete = row.has_reasoning = true;
+    row.asked = str_c(asked);
+    row.reasoning = STR("because of a wall");
+    row.answer = STR("the wind");
+    row.decision = STR("[TOOL_CALL] look: because of a wall");
+    row.tools = STR("[\"look\"]");
+    store_call_put(s, &row, NULL);
 }
 
-static void forget(const char *dir)
-{
-    static const char *const ends[] = {"", "-wal", "-shm"};
-    char path[64];
-
-    for (size_t i = 0; i < COUNT_OF(ends); i++) {
-        (void)snprintf(path, sizeof path, "%s/record.db%s", dir, ends[i]);
-        (void)unlink(path);
-    }
-    (void)rmdir(dir);
-}
-
-/* The files have no names any more once they are open. */
 static void open_once(void)
 {
-    char dir[] = "/tmp/query_fuzz.XXXXXX", url[64];
+    char dir[] = "/tmp/query_fuzz.XXXXXX", url[64], command[64];
     struct query_filter filter = query_filter_none;
     struct query_page page = {10, 1, STR(""), STR("")};
     struct query_asker asker = {.key_name = STR("")};
+    struct store_options o = {.durability = STORE_FAST};
+    struct store *s;
     struct buf out;
-    struct db *db = NULL;
     struct err e;
 
     if (reader)
@@ -67,18 +50,28 @@ static void open_once(void)
     if (!mkdtemp(dir))
         abort();
     (void)snprintf(url, sizeof url, "sqlite:%s/record.db", dir);
-    if (!db_open(str_c(url), DB_WRITE, &db, &e))
+    o.url = str_c(url);
+    o.spool = STR("");
+    if (!store_open(&o, &s, &e))
         abort();
-    fill(db);
+    put_call(s, "c1", "s1", "one wall");
+    put_call(s, "c2", "s2", "two walls");
+    store_close(s);
     if (!reader_open(str_c(url), &reader, &e))
         abort();
-    db_close(db);
     buf_init(&out, QUERY_OUT_MAX);
     if (!query_sessions(reader, &asker, &filter, &page, &out, &e))
         abort();
     assert(str_find(buf_str(&out), STR("two walls")) != STR_NONE);
+    buf_reset(&out);
+    if (!query_search(reader, &asker, STR("walls"), 10, &out, &e))
+        abort();
+    assert(str_find(buf_str(&out), STR("c2")) != STR_NONE);
     buf_release(&out);
-    forget(dir);
+    /* The files have no names any more once they are open. */
+    (void)snprintf(command, sizeof command, "rm -rf %s", dir);
+    if (system(command) != 0)
+        abort();
 }
 
 static void check_answer(bool ok, const struct buf *out, const struct err *e)

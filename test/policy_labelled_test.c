@@ -11,8 +11,8 @@
 #include "base/file.h"
 #include "test.h"
 
-#define CASES_LEAST 4900
-#define DECEIVING_LEAST 4800
+#define CASES_LEAST 5500
+#define DECEIVING_LEAST 5400
 #define DOCUMENTS_LEAST 10
 #define COVERED_LEAST 0.8 /* of the plain cases */
 #define TEXT_MAX ((size_t)1 << 20)

@@ -387,6 +387,7 @@ static void agent_run_conclude(struct run *r)
     r->concluding = true;
     history_text(&r->history, "user", str_c(conclude_now));
     if (think(r, false, &reply)) {
+        reply.call_count = 0; /* a call that nobody answers would spoil the conversation */
         history_reply(&r->history, &reply);
         r->out->text = reply.text;
         r->out->concluded = true;

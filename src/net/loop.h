@@ -100,8 +100,8 @@ void loop_drop(struct loop *l, struct loop_task *t);
 void loop_post(struct loop *l, struct loop_task *t);
 /* The same from the loop's own thread, without a wake-up. */
 void loop_post_own(struct loop *l, struct loop_task *t);
-/* Calls the posted tasks now, on the loop's thread: before their memory is freed. loop_drop does not
- * find them. */
+/* Calls the posted tasks now, on the loop's thread: before their memory is freed. loop_drop does
+ * not find them. */
 void loop_call_posted(struct loop *l);
 
 /* Memory that a callback may use while it runs, for example to read a socket. The bytes that a conn

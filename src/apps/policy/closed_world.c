@@ -40,6 +40,27 @@
     "accredited qualified employed enrolled completed stamped sealed locked closed paid dated "    \
     "filed unused used expired notified"
 
+/* Words of titles that say that the text does not hold, or for whom or when it holds. */
+#define DISOWNING                                                                                  \
+    "superseded former formerly old previous obsolete repealed draft example sample history "      \
+    "historical archive archived archives withdrawn proposal proposals deprecated expired faq "    \
+    "glossary questions myth myths misconceptions past future upcoming template novel satire "     \
+    "joke void invalid exception exceptions exemption exemptions partner our your their my we us " \
+    "they test demo trial pilot preview beta alpha former minutes report summary draft notes "     \
+    "comments discussion news blog story children minors juniors adults seniors students staff"
+#define TITLE_WORDS_MAX 3
+/* A sentence with one of these may be about other rules, about what their words mean, or about the
+ * text itself. */
+#define REFERRING                                                                                  \
+    "it its they them their this these those that such same other others another else following "  \
+    "here there hereby instead otherwise unless except only until while during either neither "    \
+    "nor also too again already still never always if when where who whose which figure figures "  \
+    "number numbers value values amount amounts count counts counted counting read reads mean "    \
+    "means meaning include includes included exclude excluded apply applies applied waived waive " \
+    "double doubled half halved twice document documentation table list form word words unit "     \
+    "units term terms limit limits threshold thresholds minimum maximum condition section "        \
+    "sections policy decision decisions approval approved council board but"
+
 /* The same, of a sentence and of the line that leads to it. */
 static bool closed_reading_names(const struct reading *r, const struct word *w)
 {
@@ -93,6 +114,19 @@ static bool closed_title_is_topic(const struct title *t, size_t at)
             !word_among(&t->w[i], NEUTRAL_TITLE))
             return false;
     return word_among(&t->w[at], TOPICS) || (t->document && word_among(&t->w[at], TOPIC_DOCUMENT));
+}
+
+/* A short title that only names a thing: "Library card". */
+static bool closed_title_is_thing(const struct title *t)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        const struct word *w = &t->w[i];
+
+        if (w->kind != WORD_TEXT || w->size < 3 || word_stops(w) || word_among(w, DISOWNING) ||
+            strcmp(w->lower + w->size - 2, "ed") == 0)
+            return false;
+    }
+    return t->n <= TITLE_WORDS_MAX;
 }
 
 /* Whether each word of a title is neutral, a topic, or named by one of n sentences. */
@@ -155,7 +189,8 @@ static void closed_titles(struct run *x, struct arena *a)
             from++;
         for (to = from; to < x->scope.n && x->scope.all[to].node_at < i + n->span;)
             to++;
-        if (n->level > 0 && !closed_title_fits(&title, x->scope.all + from, to - from))
+        if (n->level > 0 && !closed_title_fits(&title, x->scope.all + from, to - from) &&
+            !closed_title_is_thing(&title))
             closed_block(x, n, n->title);
         arena_reset(a);
     }
@@ -169,7 +204,7 @@ static void closed_front(struct run *x, struct arena *a)
 
     if (t->front_other.n > 0)
         closed_block(x, &t->nodes[0], t->front_other);
-    if (!closed_title_fits(&title, x->scope.all, x->scope.n))
+    if (!closed_title_fits(&title, x->scope.all, x->scope.n) && !closed_title_is_thing(&title))
         closed_block(x, &t->nodes[0], t->title);
     for (size_t i = 0; i < t->version.n; i++)
         if (!char_is_digit(t->version.p[i]) && !memchr(".-v", t->version.p[i], 3))
@@ -295,13 +330,74 @@ static bool closed_leads(const struct run *x, const struct reading *r)
     return r + 1 < x->scope.all + x->scope.n && r[1].lead == r;
 }
 
+/* Whether a number of a sentence that was not read may be what a rule that decides limits. */
+static bool closed_number_touches(const struct run *x, const struct reading *r,
+                                  const struct word *w)
+{
+    size_t took;
+    const struct unit *u = unit_read(w + 1, (size_t)(r->w + r->n - w - 1), &took);
+
+    for (size_t k = 0; u && k < x->n; k++)
+        for (size_t i = 0; i < x->rules[k].r->n; i++) {
+            const struct unit *other = unit_read(&x->rules[k].r->w[i], 1, &took);
+
+            if (other && other->dimension == u->dimension)
+                return true;
+        }
+    return !u;
+}
+
+/* Whether a word of a sentence that was not read may be about a rule that decides. */
+static bool closed_touches(const struct run *x, const struct reading *r, const struct word *w)
+{
+    for (size_t k = 0; k < x->n; k++) {
+        const struct judged *j = &x->rules[k];
+
+        if (r->node == j->r->node || (!word_stops(w) && word_find(j->r->w, j->r->n, w) < j->r->n &&
+                                      !word_is(w, "must") && !word_names_person(w)))
+            return true;
+    }
+    return w->kind == WORD_NUMBER ? closed_number_touches(x, r, w)
+                                  : w->kind == WORD_MARK && !word_is(w, ".");
+}
+
+/* Whether a sentence that was not read only asks for one more thing: "Each parcel must carry an
+ * address label." It begins with what it is about, refers to nothing, and has no word of the rules
+ * that decide. */
+static bool closed_asks_more(const struct run *x, const struct reading *r)
+{
+    size_t must = r->n, took;
+
+    if (r->lead)
+        return false;
+    for (size_t i = 0; i < r->n; i++) {
+        if (word_is(&r->w[i], "must")) {
+            if (must < r->n)
+                return false;
+            must = i;
+        }
+        if (word_among(&r->w[i], REFERRING) || word_among(&r->w[i], RULES_OF_RULES) ||
+            (word_among(&r->w[i], "above below") &&
+             (i + 1 == r->n || r->w[i + 1].kind != WORD_NUMBER)) ||
+            closed_touches(x, r, &r->w[i]))
+            return false;
+    }
+    for (size_t i = 0; i < must && must < r->n; i++)
+        if (r->w[i].kind != WORD_TEXT || unit_read(&r->w[i], 1, &took) ||
+            (word_stops(&r->w[i]) && !(i == 0 && word_among(&r->w[i], "a an the each every all"))))
+            return false;
+    return must > 0 && must < r->n;
+}
+
 static bool closed_sentence_fits(const struct run *x, const struct reading *r)
 {
     if (r->part)
         return true;
     if (heuristic_is_header(r))
         return closed_leads(x, r);
-    if (!r->rule || !closed_label_fits(r))
+    if (!r->rule)
+        return closed_asks_more(x, r);
+    if (!closed_label_fits(r))
         return false;
     switch (r->rule->kind) {
     case RULE_NOTE:

@@ -62,18 +62,33 @@ static bool facts_name_has_unit(const struct fact *f, const struct word *w, size
     return n > 1 && units == 1 && numbers == 0 && str_find(f->field->key, STR("_per_")) == STR_NONE;
 }
 
-/* The name without "number of" and its unit; none if it is about the past or somebody else. */
+/* Whether a name says more than which thing it is about: "gifts_to_suppliers" are no gifts from
+ * them, "guests_per_room" no guests, and "weight_from" is one end of a range. */
+static bool facts_name_relates(const struct word *w, size_t n)
+{
+    size_t took;
+
+    for (size_t i = 0; i < n; i++)
+        if (word_among(&w[i],
+                       "was were had did his her their if or from by for with on at in and any all "
+                       "each") ||
+            (word_is(&w[i], "to") && !word_is(&w[n - 1], "ratio")) ||
+            (word_is(&w[i], "per") && (i + 1 == n || !unit_read(&w[i + 1], 1, &took))))
+            return true;
+    return false;
+}
+
+/* The name without "number of" and its unit; none if it relates several things. */
 static void facts_read_name(struct fact *f, struct arena *a)
 {
     struct word *all;
     size_t n = words_of_full_name(f->field->name, a, &all), kept = 0, took;
     bool has_unit;
 
-    for (size_t i = 0; i < n; i++) {
-        if (word_among(&all[i], "was were had did his her their if or"))
-            return;
-        f->ordered = f->ordered || word_among(&all[i], "per to number");
-    }
+    if (facts_name_relates(all, n))
+        return;
+    for (size_t i = 1; i < n && !f->of; i++)
+        f->of = word_is(&all[i], "of") && !word_is(&all[i - 1], "number") ? i : 0;
     n = words_of_name(f->field->name, a, &all);
     has_unit = facts_name_has_unit(f, all, n);
 
@@ -147,14 +162,38 @@ static bool noun_has(const struct noun *n, const struct word *w, uint32_t withou
     return false;
 }
 
-/* Whether a name has the noun's words in their order. */
-static bool fact_follows(const struct fact *f, const struct noun *n)
+/* Whether a name, read from one of its words on and around, has the words of a noun, read in the
+ * same way, in their order. */
+static bool fact_follows_from(const struct fact *f, size_t name_at, const struct noun *n,
+                              size_t noun_at)
 {
     size_t k = 0;
 
-    for (size_t i = 0; i < n->n && k < f->name_n; i++)
-        k += noun_word_same(n->words[i], &f->name[k]);
+    for (size_t i = 0; i <= n->n && k < f->name_n; i++) {
+        const struct word *w = &f->name[(name_at + k) % f->name_n];
+
+        if (n->also && strcmp(w->lower, n->also) == 0) {
+            if (++k == f->name_n)
+                break;
+            w = &f->name[(name_at + k) % f->name_n];
+        }
+        k += i < n->n && noun_word_same(n->words[(noun_at + i) % n->n], w);
+    }
     return k == f->name_n;
+}
+
+/* Whether a name has the noun's words in their order. "The purpose of imaging" is the imaging
+ * purpose, and an electric vehicle is a vehicle that is electric; but a dog house has no dogs. */
+static bool fact_follows(const struct fact *f, const struct noun *n)
+{
+    for (size_t value = 0; value <= (n->values > 0); value++) {
+        size_t noun_at = value ? n->n - n->values : 0;
+
+        if ((!(f->of && n->drop) && fact_follows_from(f, 0, n, noun_at)) ||
+            (f->of && fact_follows_from(f, f->of, n, noun_at)))
+            return true;
+    }
+    return false;
 }
 
 /* "Page" is no number of pages. */
@@ -184,7 +223,7 @@ static bool fact_binds(const struct fact *f, const struct noun *n, uint32_t with
             return false;
         also = also || strcmp(f->name[i].lower, n->also) == 0;
     }
-    return also && (!f->ordered || fact_follows(f, n)) && fact_counts(f, n);
+    return also && fact_follows(f, n) && fact_counts(f, n);
 }
 
 size_t facts_bind(const struct facts *f, const struct noun *n, const struct fact *out[BOUND_MAX],
@@ -217,7 +256,7 @@ enum said fact_says(const struct fact *f)
     const struct policy_value *v = &f->field->value;
 
     if (v->kind == POLICY_BOOL)
-        return v->yes ? SAID_YES : SAID_NO;
+        return f->counted ? SAID_ELSE : v->yes ? SAID_YES : SAID_NO;
     if (v->kind == POLICY_LIST && v->count == 0)
         return SAID_NO;
     return facts_text_among(v, yes, COUNT_OF(yes)) ? SAID_YES
@@ -252,5 +291,7 @@ bool fact_quantity(const struct fact *f, struct arena *a, struct quantity *out)
     if (!out->unit && unit_is_percent(f->unit) && out->number > 0 && out->number <= 1)
         return false; /* 0.2 may be 20 % */
     out->unit = out->unit ? out->unit : f->unit;
-    return !(out->date && out->unit);
+    if (f->unit && unit_is_year(f->unit) && out->number >= 1000)
+        return false; /* a year, and no number of years */
+    return !(out->date && out->unit) && !(f->counted && out->unit);
 }

@@ -19,6 +19,7 @@ struct noun {
     uint32_t drop;    /* bit i: words[i] names the case's own person or request */
     uint32_t neutral; /* bit i: words[i] may be in the name or not: "provided" */
     const char *also; /* one more word that the name must have: "age", "date"; NULL: none */
+    size_t values;    /* the last words, which are a value: "signed" of "application signed" */
 };
 
 struct fact {
@@ -29,7 +30,7 @@ struct fact {
     bool empty;              /* its value says nothing, or its name is about the past */
     bool unsure;             /* its confidence is below the floor */
     bool counted;            /* its name says that it is a number of things */
-    bool ordered;            /* "debt to income" is not "income to debt" */
+    size_t of;               /* where "of" is in its name: "purpose of imaging" has 1; or 0 */
 };
 
 struct facts {

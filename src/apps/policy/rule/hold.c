@@ -72,7 +72,7 @@ static bool hold_resolve(struct holder *h, const struct limit *l, const struct q
     if (!l->relative)
         return true;
     if (facts_bind(h->facts, &l->other, other, &dropped) != 1 || other[0]->unsure ||
-        !fact_quantity(other[0], h->facts->arena, &o)) {
+        other[0]->counted || !fact_quantity(other[0], h->facts->arena, &o)) {
         hold_doubt(h, DOUBT_NO_FACT);
         return false;
     }
@@ -177,6 +177,12 @@ static bool hold_count(const struct test *t, const struct fact *f, struct quanti
     return true;
 }
 
+/* Whether a number of things can never be what a limit asks for: money, or another fact. */
+static bool hold_has_unit(const struct limit *l)
+{
+    return l->relative || (l->has_low && l->low.unit) || (l->has_high && l->high.unit);
+}
+
 static enum truth hold_limit(struct holder *h, const struct test *t, const struct fact *f)
 {
     struct quantity q, value;
@@ -187,7 +193,7 @@ static enum truth hold_limit(struct holder *h, const struct test *t, const struc
         return fact_says(f) == SAID_NO && f->field->value.kind == POLICY_TEXT
                    ? hold_doubt(h, DOUBT_NO_FACT)
                    : hold_doubt(h, DOUBT_UNIT);
-    if (hold_mixes_ratios(t, &q))
+    if (hold_mixes_ratios(t, &q) || (f->counted && hold_has_unit(&t->limit)))
         return hold_doubt(h, DOUBT_UNIT);
     if (!hold_resolve(h, &t->limit, &q, &l, &value))
         return TRUTH_UNKNOWN;
@@ -311,8 +317,10 @@ struct noun noun_with_value(const struct test *t, size_t value)
     struct noun out = t->noun;
 
     for (size_t k = 0; k < p->n; k++)
-        if (p->w[k].kind != WORD_MARK && out.n < NOUN_WORDS_MAX)
+        if (p->w[k].kind != WORD_MARK && out.n < NOUN_WORDS_MAX) {
             out.words[out.n++] = &p->w[k];
+            out.values++;
+        }
     return out;
 }
 
