@@ -22,7 +22,7 @@
     "expected estimate estimated approximate approximately reason exception exempt exemption "     \
     "waiver waived special student senior minor trainee learner gross net monthly weekly yearly "  \
     "annual daily percent percentage rate ratio average minimum maximum min max limit count "      \
-    "number age method mode source method condition damage damaged broken resigned supervisor "    \
+    "number age method mode source condition damage damaged broken resigned supervisor "           \
     "unregistered registered booked bookings elsewhere after before since until from to only"
 #define FOREIGN_WORDS_MAX 3
 #define FOREIGN_FACTS_MAX 64 /* of a case; each is looked for in the whole document */

@@ -46,8 +46,8 @@
     "historical archive archived archives withdrawn proposal proposals deprecated expired faq "    \
     "glossary questions myth myths misconceptions past future upcoming template novel satire "     \
     "joke void invalid exception exceptions exemption exemptions partner our your their my we us " \
-    "they test demo trial pilot preview beta alpha former minutes report summary draft notes "     \
-    "comments discussion news blog story children minors juniors adults seniors students staff"
+    "they test demo trial pilot preview beta alpha minutes report summary notes comments "         \
+    "discussion news blog story students staff " TOPIC_AGE
 #define TITLE_WORDS_MAX 3
 /* A sentence with one of these may be about other rules, about what their words mean, or about the
  * text itself. */
@@ -61,7 +61,7 @@
     "units term terms limit limits threshold thresholds minimum maximum condition section "        \
     "sections policy decision decisions approval approved council board but"
 
-/* The same, of a sentence and of the line that leads to it. */
+/* Whether a sentence, or the line that leads to it, names a word in its rule. */
 static bool closed_reading_names(const struct reading *r, const struct word *w)
 {
     return (r->rule && rule_names(r->rule, w)) || (r->lead && closed_reading_names(r->lead, w));
