@@ -22,7 +22,7 @@ extern const struct embed manual_files[]; /* pages of docs/ as HTML, packed: too
 extern const size_t manual_files_count;
 extern const struct embed demo_files[]; /* of the demo: example/demo, packed with gzip */
 extern const size_t demo_files_count;
-extern const struct embed orders_files[]; /* the schema of menus, and a menu: example/orders */
+extern const struct embed orders_files[]; /* the schema of menus, and a menu, packed */
 extern const size_t orders_files_count;
 extern const struct embed openapi_files[]; /* of the API: src/serve/openapi.json, packed */
 extern const size_t openapi_files_count;

@@ -17,8 +17,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-#define PORTS 32 /* that are tried */
-#define DEMO_FILE_MAX ((size_t)16 << 20)
+#define PORTS 32             /* that are tried */
 #define DEMO_PAGE "/live"    /* has the questions */
 #define SWEEP_MS (10 * 1000) /* for the folder to be gone, at the end */
 
@@ -72,15 +71,6 @@ static void demo_sweep(struct demo *d)
     d->sweeping = false;
 }
 
-static void demo_unpack(const struct embed *f, struct buf *out)
-{
-    struct err e;
-
-    buf_init(out, DEMO_FILE_MAX);
-    if (!gzip_unpack((str){f->bytes, f->size}, out, &e))
-        base_die("the demo's %s is damaged: %s", f->name, e.text);
-}
-
 static bool lay_out(const struct embed *f, struct err *e)
 {
     const char *slash = strrchr(f->name, '/');
@@ -88,7 +78,7 @@ static bool lay_out(const struct embed *f, struct err *e)
     struct buf text;
     bool ok;
 
-    demo_unpack(f, &text);
+    gzip_unpack_embedded(f, &text);
     (void)snprintf(
         folder, sizeof folder, "%.*s", slash ? (int)(slash - f->name) : 1, slash ? f->name : ".");
     ok = file_mkdirs(folder, 0700, e) && file_write_atomic(f->name, buf_str(&text), 0600, e);
@@ -118,7 +108,7 @@ static str demo_file_text(const char *name, struct buf *text)
 {
     for (size_t i = 0; i < demo_files_count; i++)
         if (strcmp(demo_files[i].name, name) == 0) {
-            demo_unpack(&demo_files[i], text);
+            gzip_unpack_embedded(&demo_files[i], text);
             return buf_str(text);
         }
     base_die("a file of the demo is missing");

@@ -8,6 +8,7 @@
 #define LEVEL 3 /* most of what can be saved of text, at half the time of 6 */
 #define GZIP_BITS (15 + 16)
 #define ROOM_MIN 256
+#define EMBEDDED_MAX ((size_t)16 << 20)
 #define PIECE_MAX (1u << 30) /* zlib counts in unsigned int */
 
 struct gzip {
@@ -137,6 +138,15 @@ bool gzip_unpack(str packed, struct buf *out, struct err *e)
     ok = net_gzip_unpack(&z, packed.n, out, e);
     inflateEnd(&z);
     return ok;
+}
+
+void gzip_unpack_embedded(const struct embed *file, struct buf *out)
+{
+    struct err e;
+
+    buf_init(out, EMBEDDED_MAX);
+    if (!gzip_unpack((str){file->bytes, file->size}, out, &e))
+        base_die("%s in the program is damaged: %s", file->name, e.text);
 }
 
 /* "q=0.25" in thousandths; 1000 if absent, -1 if invalid. */

@@ -12,6 +12,7 @@
 #pragma once
 
 #include "base/buf.h"
+#include "base/embed.h"
 
 struct gzip;
 
@@ -26,6 +27,9 @@ void gzip_pack(struct gzip *g, str body, struct buf *out);
 /* ERR_INPUT if the bytes are not gzip, are truncated or are followed by others; ERR_LIMIT if the
  * result exceeds the limit of `out`. Several members are joined, as RFC 1952 requires. */
 bool gzip_unpack(str packed, struct buf *out, struct err *e) MUST_USE;
+
+/* The bytes of a file that tools/embed packed; `out` is initialized here. */
+void gzip_unpack_embedded(const struct embed *file, struct buf *out);
 
 /* Whether an Accept-Encoding accepts gzip and does not prefer plain bytes. */
 bool gzip_accepted(str accept_encoding);

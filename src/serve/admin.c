@@ -271,12 +271,9 @@ void keys_handle(struct exchange *ex)
 void openapi_handle(struct exchange *ex)
 {
     struct buf plain;
-    struct err e;
 
     assert(openapi_files_count == 1);
-    buf_init(&plain, OUT_MAX);
-    if (!gzip_unpack((str){openapi_files[0].bytes, openapi_files[0].size}, &plain, &e))
-        base_die("the OpenAPI document is damaged: %s", e.text);
+    gzip_unpack_embedded(&openapi_files[0], &plain);
     exchange_reply(ex, 200, STR("application/json"), buf_str(&plain));
     buf_release(&plain);
 }

@@ -66,8 +66,11 @@ struct tokens_table {
     struct tokens_memo *memo;
 };
 
-/* A vocabulary in the binary: zlib of the size of each token, of the size of the left half that it
- * is merged from (0 for single bytes), and of the bytes of all. */
+/* A vocabulary in the binary: zlib of the left and of the right id that each token is merged from,
+ * which is two thirds of what its bytes take. The ids have three bytes each: first come the lowest
+ * bytes of all left ids, last the highest of all right ids. A token of one byte has that byte for
+ * its left id. */
+#define TOKENS_PLANES 6
 struct tokens_packed {
     const uint8_t *packed;
     size_t packed_size, bytes_size;

@@ -52,8 +52,8 @@ static void put(const char *vocab, const char *name, const char *type, const voi
 struct vocab {
     const char *path;
     uint32_t count;
-    uint32_t at[COUNT_MAX + 1]; /* where each token's bytes begin */
-    uint8_t sizes[COUNT_MAX], halves[COUNT_MAX];
+    uint32_t at[COUNT_MAX + 1];                 /* where each token's bytes begin */
+    uint32_t left[COUNT_MAX], right[COUNT_MAX]; /* as struct tokens_packed has them */
     struct tokens_build tables;
 };
 
@@ -110,7 +110,8 @@ static void read_ranks(struct vocab *v)
         size = base64(line, (size_t)(space - line), to);
         if (size == 0 || size > TOKENS_SIZE_MAX || (size == 1) != (v->count < TOKENS_SINGLE))
             die("a token has a length the tables cannot hold", v->path);
-        v->sizes[v->count] = (uint8_t)size;
+        if (size == 1)
+            v->left[v->count] = *to;
         v->count++;
         v->at[v->count] = v->at[v->count - 1] + (uint32_t)size;
     }
@@ -182,9 +183,10 @@ static void split(struct vocab *v, uint32_t id)
         if (best == TOKENS_NEVER)
             die("a token is not what its own bytes merge into", v->path);
         if (n == 2) {
-            v->halves[id] = (uint8_t)start[1];
+            v->left[id] = rank(v, p, start[1]);
+            v->right[id] = rank(v, p + start[1], start[2] - start[1]);
             /* bpe.c walks the merges of a token back in the order of their ranks. */
-            if (rank(v, p, start[1]) >= id || rank(v, p + start[1], start[2] - start[1]) >= id)
+            if (v->left[id] >= id || v->right[id] >= id)
                 die("a token ranks before a part of it", v->path);
         }
         memmove(start + at + 1, start + at + 2, (n - at - 1) * sizeof start[0]);
@@ -192,16 +194,17 @@ static void split(struct vocab *v, uint32_t id)
     }
 }
 
-/* Sizes, halves and bytes, packed. */
+/* The two ids that each token is merged from, packed. */
 static void pack_tokens(const struct vocab *v, const char *name)
 {
-    size_t bytes = v->at[v->count], n = 2 * (size_t)v->count + bytes;
+    size_t n = TOKENS_PLANES * (size_t)v->count;
     uLongf size = compressBound(n);
     uint8_t *all = zeroed(n, 1), *packed = zeroed(size, 1);
 
-    memcpy(all, v->sizes, v->count);
-    memcpy(all + v->count, v->halves, v->count);
-    memcpy(all + 2 * (size_t)v->count, v->tables.bytes, bytes);
+    for (uint32_t id = 0; id < v->count; id++)
+        for (unsigned plane = 0; plane < TOKENS_PLANES; plane++)
+            all[(size_t)plane * v->count + id] =
+                (uint8_t)((plane < 3 ? v->left : v->right)[id] >> plane % 3 * 8);
     if (compress2(packed, &size, all, n, Z_BEST_COMPRESSION) != Z_OK)
         die("cannot be packed", v->path);
     put(name, "_packed", "uint8_t", packed, size);
@@ -211,7 +214,7 @@ static void pack_tokens(const struct vocab *v, const char *name)
             name,
             name,
             (size_t)size,
-            bytes,
+            (size_t)v->at[v->count],
             v->count);
     free(all);
     free(packed);

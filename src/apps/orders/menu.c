@@ -7,18 +7,22 @@
 #include "base/embed.h"
 #include "base/file.h"
 #include "base/schema.h"
+#include "net/gzip.h"
 
 #define ARENA_MAX ((size_t)64 << 20)
 #define ITEMS_MAX 2000
 
-str menu_schema(void)
-{
-    return (str){orders_files[0].bytes, orders_files[0].size};
-}
+enum { MENU_SCHEMA_FILE, MENU_FILE }; /* of orders_files */
 
 bool menu_built_in(struct menu **out, struct err *e)
 {
-    return menu_parse((str){orders_files[1].bytes, orders_files[1].size}, "the menu", out, e);
+    struct buf text;
+    bool ok;
+
+    gzip_unpack_embedded(&orders_files[MENU_FILE], &text);
+    ok = menu_parse(buf_str(&text), "the menu", out, e);
+    buf_release(&text);
+    return ok;
 }
 
 struct reading {
@@ -162,10 +166,14 @@ static void read_place(struct reading *r)
 static bool checked(struct reading *r)
 {
     struct schema *s = schema_new();
-    bool ok = schema_compile(s, menu_schema(), r->e) &&
-              schema_check(s, &r->doc, json_root(&r->doc), r->e);
+    struct buf text;
+    bool ok;
 
+    gzip_unpack_embedded(&orders_files[MENU_SCHEMA_FILE], &text);
+    ok = schema_compile(s, buf_str(&text), r->e) &&
+         schema_check(s, &r->doc, json_root(&r->doc), r->e);
     schema_free(s);
+    buf_release(&text);
     return ok || err_prefix(r->e, "%s: ", r->path);
 }
 

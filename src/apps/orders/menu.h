@@ -83,5 +83,3 @@ void menu_names_write(struct buf *out, const struct menu *m);
 
 /* The built-in menu, used if none is configured: example/orders/menu.json. */
 bool menu_built_in(struct menu **out, struct err *e) MUST_USE;
-/* The JSON Schema of menus: example/orders/menu.schema.json. */
-str menu_schema(void);
