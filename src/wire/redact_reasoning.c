@@ -99,8 +99,8 @@ static void redact_walk(const struct redaction *w, const struct json_node *v, un
     JSON_FOREACH(k, w->doc, v) {
         const struct json_node *value = v->kind == JSON_OBJECT ? json_value(k) : k;
 
-        if (v->kind == JSON_OBJECT && redact_names_reasoning(redact_key_of(w, k)) &&
-            redact_has_words(w->doc, value))
+        if (v->kind == JSON_OBJECT && redact_has_words(w->doc, value) &&
+            redact_names_reasoning(redact_key_of(w, k)))
             json_edit_remove(w->ed, v, redact_key_of(w, k));
         else
             redact_walk(w, value, depth + 1);
@@ -164,7 +164,7 @@ static void redact_other(const struct redaction *w, const struct json_node *obje
 {
     const struct json_node *value = json_value(key);
 
-    if (redact_names_reasoning(redact_key_of(w, key)) && redact_has_words(w->doc, value))
+    if (redact_has_words(w->doc, value) && redact_names_reasoning(redact_key_of(w, key)))
         json_edit_remove(w->ed, object, redact_key_of(w, key));
     else
         redact_walk(w, value, 0);
