@@ -106,7 +106,8 @@ void verify_session_entry(struct verify *v, const struct verify_entry *en)
 enum { ID, STATE, FIRST = STATE + AUDIT_SESSION_COUNT, TYPE_OF_CALL, KEY_OF_CALL, COLUMNS };
 
 /* What its calls may have set since, they must have. */
-static bool agrees(struct verify *v, const struct state *s, const struct db_value *c)
+static bool receipts_session_agrees(struct verify *v, const struct state *s,
+                                    const struct db_value *c)
 {
     struct db_value said[AUDIT_SESSION_COUNT];
     const struct db_value *began = &c[STATE + AUDIT_SESSION_STARTED];
@@ -142,7 +143,7 @@ static bool judge_session(void *ctx, const struct db_value *c, size_t n)
     assert(n == COLUMNS);
     if (!s || s->erased)
         verify_wrong(v, 0, "there is a session that the log does not know", c[ID].s);
-    else if (!s->old && !agrees(v, s, c))
+    else if (!s->old && !receipts_session_agrees(v, s, c))
         verify_wrong(v, s->seq, "a session is not as it was told", c[ID].s);
     else
         s->seen = true;

@@ -59,18 +59,18 @@ static struct db_value db_postgres_number(const char *text)
     return *end == '\0' && errno == 0 ? db_int(n) : db_real(strtod(text, NULL));
 }
 
-static unsigned nibble(char c)
+static unsigned pg_hex_value(char c)
 {
     return c >= 'a' ? (unsigned)(c - 'a' + 10) : (unsigned)(c - '0');
 }
 
-static struct db_value bytes(struct arena *a, const char *text, size_t n)
+static struct db_value pg_bytes_read(struct arena *a, const char *text, size_t n)
 {
     size_t size = n > 2 ? (n - 2) / 2 : 0;
     char *out = arena_alloc(a, size);
 
     for (size_t i = 0; i < size; i++)
-        out[i] = (char)(nibble(text[2 + 2 * i]) << 4 | nibble(text[3 + 2 * i]));
+        out[i] = (char)(pg_hex_value(text[2 + 2 * i]) << 4 | pg_hex_value(text[3 + 2 * i]));
     return db_blob((str){size ? out : "", size});
 }
 
@@ -92,7 +92,7 @@ static struct db_value db_postgres_column(struct arena *a, const PGresult *r, in
     case OID_FLOAT8:
         return db_real(strtod(text, NULL));
     case OID_BYTEA:
-        return bytes(a, text, (size_t)PQgetlength(r, row, at));
+        return pg_bytes_read(a, text, (size_t)PQgetlength(r, row, at));
     default:
         return db_text((str){text, (size_t)PQgetlength(r, row, at)});
     }
@@ -258,7 +258,7 @@ static bool set_args(struct pg_db *d, struct args *a, const struct db_value *arg
     return true;
 }
 
-static bool sent(struct pg_db *d, int ok, struct err *e)
+static bool pg_count_sent(struct pg_db *d, int ok, struct err *e)
 {
     if (!ok)
         return pg_fail_conn(d, e);
@@ -280,8 +280,9 @@ static bool drop_oldest(struct pg_db *d, struct err *e)
     }
     assert(oldest);
     (void)snprintf(sql, sizeof sql, "DEALLOCATE %s", oldest->name);
-    ok = d->piped ? sent(d, PQsendQueryParams(d->conn, sql, 0, NULL, NULL, NULL, NULL, 0), e)
-                  : pg_exec(d, sql, e);
+    ok = d->piped
+             ? pg_count_sent(d, PQsendQueryParams(d->conn, sql, 0, NULL, NULL, NULL, NULL, 0), e)
+             : pg_exec(d, sql, e);
     map_remove(&d->statements, str_c(oldest->sql));
     free(oldest->sql);
     free(oldest);
@@ -312,7 +313,7 @@ static bool db_postgres_prepare(struct pg_db *d, const char *sql, const struct a
         s = base_alloc(sizeof *s);
         *s = (struct pg_statement){0};
         (void)snprintf(s->name, sizeof s->name, "s%llu", (unsigned long long)++d->names);
-        if (!(d->piped ? sent(d, PQsendPrepare(d->conn, s->name, sql, a->n, a->types), e)
+        if (!(d->piped ? pg_count_sent(d, PQsendPrepare(d->conn, s->name, sql, a->n, a->types), e)
                        : prepare_now(d, s, sql, a, e))) {
             free(s);
             return false;
@@ -334,13 +335,13 @@ bool pg_send(struct db *db, const char *sql, const struct db_value *args, size_t
     struct args a = {0};
 
     return set_args(d, &a, args, n, e) && db_postgres_prepare(d, sql, &a, &s, e) &&
-           sent(
+           pg_count_sent(
                d, PQsendQueryPrepared(d->conn, s->name, a.n, a.values, a.sizes, a.formats, 0), e) &&
            db_postgres_flush(d, e);
 }
 
 /* In a transaction that has failed nothing more is sent. */
-static bool ready(struct pg_db *d, struct err *e)
+static bool pg_make_ready(struct pg_db *d, struct err *e)
 {
     if (!d->open)
         return pg_connected(d, e);
@@ -382,8 +383,8 @@ static bool read_alone(struct pg_db *d, const struct db_rows *rows, struct err *
     return ok;
 }
 
-static bool alone(struct pg_db *d, const char *sql, const struct db_value *args, size_t n,
-                  const struct db_rows *rows, struct err *e)
+static bool pg_run_alone(struct pg_db *d, const char *sql, const struct db_value *args, size_t n,
+                         const struct db_rows *rows, struct err *e)
 {
     d->given = 0;
     return pg_send(&d->db, sql, args, n, e) && read_alone(d, rows, e);
@@ -399,10 +400,10 @@ static bool db_postgres_run(struct db *db, const char *sql, const struct db_valu
 
     if (d->lease && !d->open)
         return db_postgres_run_leased(db, sql, args, n, e);
-    if (!ready(d, e))
+    if (!pg_make_ready(d, e))
         return false;
     if (!d->open)
-        return alone(d, sql, args, n, NULL, e);
+        return pg_run_alone(d, sql, args, n, NULL, e);
     return db_gather_send(d->rows, e) && pg_send(&d->db, sql, args, n, e) &&
            (d->pending < PENDING_MAX || db_postgres_drain(d, NULL, e));
 }
@@ -412,7 +413,7 @@ static bool pg_put(struct db *db, const char *sql, const struct db_value *args, 
 {
     struct pg_db *d = pg_of(db);
 
-    if (!d->open || !ready(d, e))
+    if (!d->open || !pg_make_ready(d, e))
         return db_postgres_run(db, sql, args, n, e);
     return db_gather_put(d->rows, sql, args, n, e) &&
            (d->pending < PENDING_MAX || db_postgres_drain(d, NULL, e));
@@ -433,23 +434,23 @@ static bool db_postgres_query(struct db *db, const char *sql, const struct db_va
 {
     struct pg_db *d = pg_of(db);
 
-    if (!ready(d, e))
+    if (!pg_make_ready(d, e))
         return false;
     if (d->open)
         return db_gather_send(d->rows, e) && pg_send(&d->db, sql, args, n, e) &&
                db_postgres_drain(d, &rows, e);
-    if (alone(d, sql, args, n, &rows, e))
+    if (pg_run_alone(d, sql, args, n, &rows, e))
         return true;
     /* A server that went and came back in the meantime is asked again. */
     return PQstatus(d->conn) != CONNECTION_OK && d->given == 0 && pg_connected(d, e) &&
-           alone(d, sql, args, n, &rows, e);
+           pg_run_alone(d, sql, args, n, &rows, e);
 }
 
 static bool db_postgres_script(struct db *db, const char *sql, struct err *e)
 {
     struct pg_db *d = pg_of(db);
 
-    if (!ready(d, e) || !db_gather_send(d->rows, e) || !db_postgres_leave(d, e))
+    if (!pg_make_ready(d, e) || !db_gather_send(d->rows, e) || !db_postgres_leave(d, e))
         return false;
     if (pg_exec(d, sql, e))
         return true;
@@ -499,7 +500,7 @@ static bool db_postgres_commit(struct db *db, struct err *e)
     bool ok;
 
     assert(d->open);
-    if (!ready(d, e) || !db_gather_send(d->rows, e) || !db_postgres_leave(d, e))
+    if (!pg_make_ready(d, e) || !db_gather_send(d->rows, e) || !db_postgres_leave(d, e))
         return false;
     r = PQexec(d->conn, "COMMIT");
     ok = PQresultStatus(r) == PGRES_COMMAND_OK || pg_fail_result(d, r, e);
@@ -551,7 +552,7 @@ static bool db_postgres_scrub(struct db *db, bool *done, struct err *e)
 {
     struct pg_db *d = pg_of(db);
 
-    *done = ready(d, e) &&
+    *done = pg_make_ready(d, e) &&
             pg_exec(d,
                     "VACUUM alert_sessions, llm_interactions, mcp_communications, call_blocks,"
                     " call_texts, call_tools, word_pages, call_pieces, agent_runs, agent_effects,"

@@ -54,7 +54,7 @@ struct sqlite_db {
 /* When a writer beside the owner last waited for its turn, in any database of this process. */
 static _Atomic uint64_t db_sqlite_waited_ms;
 
-static struct sqlite_db *of(struct db *db)
+static struct sqlite_db *sqlite_of(struct db *db)
 {
     return (struct sqlite_db *)(void *)db;
 }
@@ -77,7 +77,7 @@ static bool db_sqlite_fail(struct sqlite_db *d, struct err *e)
 
 static bool db_sqlite_script(struct db *db, const char *sql, struct err *e)
 {
-    struct sqlite_db *d = of(db);
+    struct sqlite_db *d = sqlite_of(db);
 
     if (sqlite3_exec(d->sqlite, sql, NULL, NULL, NULL) == SQLITE_OK)
         return true;
@@ -167,7 +167,7 @@ static int db_sqlite_wait_a_little(void *ctx, int count)
 
 static void close_db(struct db *db)
 {
-    struct sqlite_db *d = of(db);
+    struct sqlite_db *d = sqlite_of(db);
 
     for (struct map_entry *i = map_next(&d->statements, NULL); i; i = map_next(&d->statements, i))
         db_sqlite_free(i->value.ptr);
@@ -337,7 +337,7 @@ static void db_sqlite_finish(struct statement *s)
 static bool db_sqlite_run_now(struct db *db, const char *sql, const struct db_value *args, size_t n,
                               struct err *e)
 {
-    struct sqlite_db *d = of(db);
+    struct sqlite_db *d = sqlite_of(db);
     struct statement *s;
     int got;
     bool ok;
@@ -354,7 +354,7 @@ static bool db_sqlite_run_now(struct db *db, const char *sql, const struct db_va
 static bool db_sqlite_run(struct db *db, const char *sql, const struct db_value *args, size_t n,
                           struct err *e)
 {
-    return db_gather_send(of(db)->rows, e) && db_sqlite_run_now(db, sql, args, n, e);
+    return db_gather_send(sqlite_of(db)->rows, e) && db_sqlite_run_now(db, sql, args, n, e);
 }
 
 /* FAIL leaves the rows before one that fails: the caller rolls all of it back. So SQLite need not
@@ -366,7 +366,7 @@ static const struct db_gather_way db_sqlite_rows = {
 static bool db_sqlite_put(struct db *db, const char *sql, const struct db_value *args, size_t n,
                           struct err *e)
 {
-    struct sqlite_db *d = of(db);
+    struct sqlite_db *d = sqlite_of(db);
 
     if (sqlite3_get_autocommit(d->sqlite))
         return db_sqlite_run_now(db, sql, args, n, e);
@@ -378,7 +378,7 @@ static bool db_sqlite_put(struct db *db, const char *sql, const struct db_value 
 static bool db_sqlite_changed(struct db *db, int64_t *out, struct err *e)
 {
     (void)e;
-    *out = sqlite3_changes64(of(db)->sqlite);
+    *out = sqlite3_changes64(sqlite_of(db)->sqlite);
     return true;
 }
 
@@ -406,7 +406,7 @@ static bool db_sqlite_query(struct db *db, const char *sql, const struct db_valu
                             struct db_rows rows, struct err *e)
 {
     struct db_value columns[COLUMNS_MAX];
-    struct sqlite_db *d = of(db);
+    struct sqlite_db *d = sqlite_of(db);
     bool more = true, ok = true;
     int got = SQLITE_DONE, count;
     struct statement *s;
@@ -430,7 +430,7 @@ static bool db_sqlite_query(struct db *db, const char *sql, const struct db_valu
 
 static bool db_sqlite_begin(struct db *db, bool durable, struct err *e)
 {
-    struct sqlite_db *d = of(db);
+    struct sqlite_db *d = sqlite_of(db);
 
     if (d->mode == DB_READ)
         return db_sqlite_run(db, "BEGIN", NULL, 0, e);
@@ -450,8 +450,8 @@ static bool db_sqlite_commit(struct db *db, struct err *e)
 
 static void db_sqlite_rollback(struct db *db)
 {
-    db_gather_drop(of(db)->rows);
-    sqlite3_exec(of(db)->sqlite, "ROLLBACK", NULL, NULL, NULL);
+    db_gather_drop(sqlite_of(db)->rows);
+    sqlite3_exec(sqlite_of(db)->sqlite, "ROLLBACK", NULL, NULL, NULL);
 }
 
 static bool keep_busy(void *ctx, const struct db_value *columns, size_t n)
@@ -477,7 +477,7 @@ static bool db_sqlite_scrub(struct db *db, bool *done, struct err *e)
 
 static void db_sqlite_interrupt(struct db *db)
 {
-    sqlite3_interrupt(of(db)->sqlite);
+    sqlite3_interrupt(sqlite_of(db)->sqlite);
 }
 
 bool db_others_wait(void)

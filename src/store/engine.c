@@ -54,7 +54,7 @@ static void make_texts(struct engine *en)
     }
 }
 
-static char *copy(str s)
+static char *engine_copy_text(str s)
 {
     char *p = base_alloc(s.n + 1);
 
@@ -105,8 +105,10 @@ bool engine_open(const struct engine_options *o, struct engine **out, struct err
 {
     struct engine *en = base_alloc(sizeof *en);
 
-    *en = (struct engine){
-        .url = copy(o->url), .spool = copy(o->spool), .pieced_unknown = true, .anchored_seq = -1};
+    *en = (struct engine){.url = engine_copy_text(o->url),
+                          .spool = engine_copy_text(o->spool),
+                          .pieced_unknown = true,
+                          .anchored_seq = -1};
     pthread_mutex_init(&en->read_lock, NULL);
     arena_init(&en->arena, ENGINE_ARENA_MAX);
     arena_reserve(&en->arena, ENGINE_ARENA_KEPT);
@@ -120,7 +122,7 @@ bool engine_open(const struct engine_options *o, struct engine **out, struct err
     engine_blocks_init(en);
     texts_init(&en->texts, NULL);
     if (o->head_path)
-        en->head_path = copy(str_c(o->head_path));
+        en->head_path = engine_copy_text(str_c(o->head_path));
     make_texts(en);
     if (db_open(o->url, DB_WRITE, &en->db, e) && db_open(o->url, DB_READ, &en->reader, e) &&
         db_open(o->url, DB_READ, &en->reader_texts, e)) {
@@ -179,7 +181,7 @@ bool engine_place(struct engine *en, struct journal_place *out, struct err *e)
 
 /* ---- a batch ---- */
 
-static void clear(struct engine *en)
+static void engine_clear_batch(struct engine *en)
 {
     en->count = en->size = 0;
     engine_owners_forget(en);
@@ -391,7 +393,7 @@ bool engine_commit(struct engine *en, struct journal_place place, struct err *e)
         !engine_blocks_commit(en, e) || !engine_usage_flush(en, e) ||
         !db_run(en->db, places[en->kind].put, args, COUNT_OF(args), e) || !db_commit(en->db, e))
         return false;
-    clear(en);
+    engine_clear_batch(en);
     engine_tidy(en);
     return true;
 }
@@ -420,7 +422,7 @@ void engine_tidy(struct engine *en)
 void engine_rollback(struct engine *en)
 {
     db_rollback(en->db);
-    clear(en);
+    engine_clear_batch(en);
     buf_reset(&en->unlogged);
     engine_requests_forget(en);
     texts_forget(&en->texts);
@@ -490,7 +492,7 @@ bool engine_get(struct engine *en, str id, struct store_row_sink sink, struct er
     return ok;
 }
 
-static bool enough(void *ctx, const struct store_call *row)
+static bool engine_row_found(void *ctx, const struct store_call *row)
 {
     (void)ctx;
     (void)row;
@@ -506,7 +508,8 @@ bool engine_list(struct engine *en, str before_id, size_t n_max, struct store_ro
     struct reading r = {.sink = sink, .e = e};
     bool ok;
 
-    if (before_id.n > 0 && !engine_get(en, before_id, (struct store_row_sink){enough, NULL}, e))
+    if (before_id.n > 0 &&
+        !engine_get(en, before_id, (struct store_row_sink){engine_row_found, NULL}, e))
         return false;
     pthread_mutex_lock(&en->read_lock);
     ok = engine_read_rows(en, en->text[which].p, args, before_id.n > 0 ? 2 : 1, &r);

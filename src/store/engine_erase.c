@@ -37,8 +37,8 @@ static bool engine_erase_add_name(void *ctx, const struct db_value *columns, siz
     return names->count < SESSIONS_MAX;
 }
 
-static bool entomb(struct engine *en, const char *sql, const struct db_value *session,
-                   int64_t *count, struct err *e)
+static bool engine_note_erased(struct engine *en, const char *sql, const struct db_value *session,
+                               int64_t *count, struct err *e)
 {
     struct names names = {.arena = &en->arena};
     bool ok = db_query(en->db, sql, session, 1, (struct db_rows){engine_erase_add_name, &names}, e);
@@ -267,11 +267,12 @@ static bool erase_session(struct engine *en, str name, struct audit_counts *c,
            engine_erase_drop(
                en, "DELETE FROM optimize_runs WHERE run_id = $1", &session, &c->runs, e) &&
            erase_calls(en, &session, c, places, e) &&
-           entomb(en,
-                  "SELECT communication_id FROM mcp_communications WHERE session_id = $1",
-                  &session,
-                  &c->communications,
-                  e) &&
+           engine_note_erased(
+               en,
+               "SELECT communication_id FROM mcp_communications WHERE session_id = $1",
+               &session,
+               &c->communications,
+               e) &&
            drop_rest(en, &session, e) && drop_head(en, &session, &c->sessions, e);
 }
 
@@ -355,7 +356,7 @@ static const struct {
     {"SELECT DISTINCT run_id FROM optimize_lines WHERE 1 = 1", "line"},
 };
 /* The name as JSON writes it, between marks. */
-static struct db_value written(struct engine *en, str name, str mark)
+static struct db_value engine_name_quoted(struct engine *en, str name, str mark)
 {
     struct buf quoted;
     str text;
@@ -373,7 +374,8 @@ static bool find_of_subject(struct engine *en, str name, struct names *out, int6
 {
     const char *at = en->kind == DB_POSTGRES ? "strpos" : "instr";
     struct db_value arg = db_text(name);
-    struct db_value args[] = {written(en, name, STR("\"")), written(en, name, STR("\\\""))};
+    struct db_value args[] = {engine_name_quoted(en, name, STR("\"")),
+                              engine_name_quoted(en, name, STR("\\\""))};
     bool ok =
         db_query(en->db, of_subject, &arg, 1, (struct db_rows){engine_erase_add_name, out}, e);
     char sql[300];

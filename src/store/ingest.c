@@ -42,7 +42,7 @@ struct ingest {
     uint64_t retry_ms;                           /* after the next failure */
 };
 
-static bool stopping(struct ingest *t)
+static bool ingest_is_stopping(struct ingest *t)
 {
     bool stop;
 
@@ -59,7 +59,7 @@ static void count_error(struct ingest *t)
     pthread_mutex_unlock(&t->lock);
 }
 
-static bool before(struct journal_place a, struct journal_place b)
+static bool ingest_is_before(struct journal_place a, struct journal_place b)
 {
     return a.segment < b.segment || (a.segment == b.segment && a.offset < b.offset);
 }
@@ -71,7 +71,7 @@ static void ingest_log_damage(struct ingest *t, const struct segment_hole *hole)
     char path[FILE_PATH_MAX];
 
     t->damaged = true;
-    if (!before(t->damage_reported, to))
+    if (!ingest_is_before(t->damage_reported, to))
         return;
     t->damage_reported = to;
     count_error(t);
@@ -124,7 +124,7 @@ static void count_taken(struct ingest *t, bool old)
 
 static bool ingest_commit(struct ingest *t, struct journal_place place, struct err *e)
 {
-    assert(!before(place, t->place));
+    assert(!ingest_is_before(place, t->place));
     if (!engine_commit(t->o.engine, place, e))
         return false;
     t->place = place;
@@ -135,7 +135,7 @@ static bool ingest_commit(struct ingest *t, struct journal_place place, struct e
 }
 
 /* The reader to where the tables are. */
-static bool stand(struct ingest *t, const struct journal_part *part, struct err *e)
+static bool ingest_move_reader(struct ingest *t, const struct journal_part *part, struct err *e)
 {
     struct segment_reader *r = &t->reader;
 
@@ -239,7 +239,8 @@ static bool ingest_part(struct ingest *t, const struct journal_part *part, struc
     if (t->place.offset < part->size) {
         /* The head of the audit log goes outside only once what it is of cannot be lost. */
         anchor = ingest_now_ns() >= t->anchor_ns;
-        if (!stand(t, part, e) || !engine_begin(t->o.engine, anchor || t->o.replicated, e) ||
+        if (!ingest_move_reader(t, part, e) ||
+            !engine_begin(t->o.engine, anchor || t->o.replicated, e) ||
             !put_frames(t, part->size, e))
             return false;
         if (!ingest_commit(t, (struct journal_place){part->number, t->reader.at}, e) &&
@@ -288,7 +289,7 @@ static bool make_sure(struct ingest *t, struct err *e)
     if (!engine_place(t->o.engine, &place, e))
         return false;
     t->unsure = false;
-    lost = before(place, t->place) ? journal_untake(t->o.journal, place) : 0;
+    lost = ingest_is_before(place, t->place) ? journal_untake(t->o.journal, place) : 0;
     if (lost > 0)
         log_warn("store: the database lost its last commits, their records are stored again",
                  LOG_U64("bytes", lost));
@@ -302,7 +303,7 @@ static bool store_take_step(struct ingest *t, bool hurry, struct err *e)
     struct journal_part part;
     bool some = journal_next(t->o.journal, &place, &part, patience_ms(t));
 
-    if (stopping(t) || journal_hurries(t->o.journal, hurry) != hurry)
+    if (ingest_is_stopping(t) || journal_hurries(t->o.journal, hurry) != hurry)
         return true;
     if (!journal_check_lock(t->o.journal, e) || !store_lock_check(t->o.lock, e))
         return false; /* another process has the store by now */
@@ -362,7 +363,7 @@ static void ingest_run(struct ingest *t, bool hurry)
 {
     struct err e;
 
-    while (!stopping(t) && journal_hurries(t->o.journal, hurry) == hurry) {
+    while (!ingest_is_stopping(t) && journal_hurries(t->o.journal, hurry) == hurry) {
         bool ok = make_sure(t, &e) && store_take_step(t, hurry, &e);
 
         ingest_note(t, ok, &e);
@@ -398,7 +399,7 @@ static void *ingest_thread(void *ingest)
     pthread_t calm;
 
     log_scope_enter(&scope, t->o.log, STR(""));
-    while (!stopping(t)) {
+    while (!ingest_is_stopping(t)) {
         if (journal_hurries(t->o.journal, false))
             ingest_run(t, true);
         else if (pthread_create(&calm, NULL, ingest_calm_thread, t) == 0)

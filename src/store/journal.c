@@ -234,7 +234,7 @@ bool journal_takes(struct journal *j, struct err *e)
 }
 
 /* Whether the writer sleeps though it has something to do. */
-static bool wakes(const struct journal *j, bool sync)
+static bool journal_must_wake(const struct journal *j, bool sync)
 {
     return j->sleep == JOURNAL_SLEEPS ||
            (j->sleep == JOURNAL_LINGERS && (sync || j->front.n >= JOURNAL_LINGER_SIZE));
@@ -245,7 +245,7 @@ void journal_push(struct journal *j)
     bool wake;
 
     pthread_mutex_lock(&j->lock);
-    wake = j->front.n > 0 && wakes(j, j->front.sync);
+    wake = j->front.n > 0 && journal_must_wake(j, j->front.sync);
     if (wake)
         j->sleep = JOURNAL_AWAKE;
     pthread_mutex_unlock(&j->lock);
@@ -282,7 +282,7 @@ void journal_put(struct journal *j, const struct journal_item *item, struct stor
             *g->last = t;
             g->last = &t->next;
         }
-        wake = !(sync && t && t->later) && wakes(j, sync);
+        wake = !(sync && t && t->later) && journal_must_wake(j, sync);
         if (wake)
             j->sleep = JOURNAL_AWAKE;
     }
@@ -313,7 +313,7 @@ static uint64_t deadline_ns(uint64_t ms)
 }
 
 /* The first segment that has records after place, or is complete. */
-static const struct segment *behind(struct journal *j, struct journal_place *place)
+static const struct segment *journal_next_segment(struct journal *j, struct journal_place *place)
 {
     for (size_t i = 0; i < j->segments.count; i++) {
         const struct segment *s = &j->segments.items[i];
@@ -333,7 +333,8 @@ bool journal_is_taken(const struct journal *j, struct journal_place end)
            (j->taken.segment == end.segment && j->taken.offset >= end.offset);
 }
 
-static bool little(const struct journal *j, const struct segment *s, struct journal_place place)
+static bool journal_has_little(const struct journal *j, const struct segment *s,
+                               struct journal_place place)
 {
     assert(s->sealed || s->size > place.offset);
     return !s->sealed && s->size - place.offset < JOURNAL_GATHER_SIZE && !j->settling &&
@@ -349,14 +350,14 @@ bool journal_next(struct journal *j, struct journal_place *place, struct journal
 
     pthread_mutex_lock(&j->lock);
     j->taker_waits = true;
-    while (!(s = behind(j, place)) && !j->woken && in_time)
+    while (!(s = journal_next_segment(j, place)) && !j->woken && in_time)
         in_time = journal_wait_until(j, &j->news, until);
     j->taker_waits = false;
     until = deadline_ns(j->gather_ms);
     in_time = true;
-    while (s && little(j, s, *place) && in_time) {
+    while (s && journal_has_little(j, s, *place) && in_time) {
         in_time = journal_wait_until(j, &j->news, until);
-        s = behind(j, place);
+        s = journal_next_segment(j, place);
     }
     if (j->woken)
         s = NULL;
@@ -484,7 +485,7 @@ uint64_t journal_first_new(const struct journal *j)
     return j->first_new;
 }
 
-static bool reached(const struct journal *j, struct journal_place end)
+static bool journal_has_reached(const struct journal *j, struct journal_place end)
 {
     return journal_is_taken(j, end) && !j->acking;
 }
@@ -522,11 +523,11 @@ bool journal_settle_while(struct journal *j, uint64_t timeout_ms, bool (*wanted)
     while (j->groups_done < group && !j->stopped && go_on)
         go_on = journal_wait_wanted(j, until, wanted, ctx);
     end = j->end;
-    while (!reached(j, end) && go_on)
+    while (!journal_has_reached(j, end) && go_on)
         go_on = journal_wait_wanted(j, until, wanted, ctx);
     assert(j->settling > 0);
     j->settling--;
-    go_on = reached(j, end);
+    go_on = journal_has_reached(j, end);
     pthread_mutex_unlock(&j->lock);
     return go_on;
 }

@@ -21,7 +21,7 @@ str cursor_make(struct arena *a, str sort, str value, str id)
     return (str){hex, plain.n * 2};
 }
 
-static int digit(char c)
+static int cursor_hex_value(char c)
 {
     return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
@@ -36,7 +36,7 @@ bool cursor_read(struct arena *a, str cursor, str sort, str *value, str *id, str
         return err_set(e, ERR_INPUT, "it is not a cursor of this list");
     plain = arena_alloc(a, cursor.n / 2 + 1);
     for (size_t i = 0; i < cursor.n; i += 2) {
-        int high = digit(cursor.p[i]), low = digit(cursor.p[i + 1]);
+        int high = cursor_hex_value(cursor.p[i]), low = cursor_hex_value(cursor.p[i + 1]);
 
         if (high < 0 || low < 0)
             return err_set(e, ERR_INPUT, "it is not a cursor of this list");

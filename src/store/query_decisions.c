@@ -78,7 +78,8 @@ static bool query_decisions_on_decision(void *ctx, struct db_value *v, const str
 }
 
 /* coalesce keeps a condition from choosing the index: another one has the order that is wanted. */
-static void where(struct sql *q, const struct query_asker *a, const struct query_filter *f)
+static void decisions_where(struct sql *q, const struct query_asker *a,
+                            const struct query_filter *f)
 {
     sql_where_text(q, "i.session_id =", f->session_id);
     sql_where_text(q, "i.model =", f->model);
@@ -172,7 +173,7 @@ static bool query_decisions_list(struct reader *r, struct decision_log *l,
         sql_and(&q);
         sql_add(&q, "i.ended_ms IS NOT NULL");
     }
-    where(&q, l->a, f);
+    decisions_where(&q, l->a, f);
     ok = p->cursor.n == 0 || query_decisions_where_cursor(r, &q, f, p->cursor, e);
     sql_add(&q, f->tool.n ? " ORDER BY t.call_n DESC" : " ORDER BY i.ended_ms DESC, i.call_n DESC");
     sql_limit(&q, p->limit + 1, 0);
@@ -256,7 +257,7 @@ static void where_found(struct sql *q, const void *ctx)
 {
     const struct hits *h = ctx;
 
-    where(q, h->asker, h->f);
+    decisions_where(q, h->asker, h->f);
     if (h->f->tool.n) {
         sql_where(q,
                   "EXISTS (SELECT 1 FROM call_tools t WHERE t.call_n = i.call_n AND t.tool =",

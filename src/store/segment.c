@@ -252,7 +252,7 @@ static bool segment_fill(struct segment_reader *r, size_t need, uint64_t limit, 
     return true;
 }
 
-static str window(const struct segment_reader *r, uint64_t size)
+static str segment_readable(const struct segment_reader *r, uint64_t size)
 {
     size_t skip = (size_t)(r->at - r->buf_at), n = r->buf_n - skip;
 
@@ -298,7 +298,7 @@ static bool skip_to_frame(struct segment_reader *r, uint64_t size, struct err *e
 
         if (!segment_fill(r, FRAME_HEAD_SIZE, size, e))
             return false;
-        bytes = window(r, size);
+        bytes = segment_readable(r, size);
         if (bytes.n < FRAME_HEAD_SIZE)
             break;
         n = frame_find(bytes, r->head.salt, r->at);
@@ -316,12 +316,12 @@ static bool segment_look(struct segment_reader *r, uint64_t size, enum frame_got
 {
     if (!segment_fill(r, FRAME_HEAD_SIZE, size, e))
         return false;
-    *got = frame_get(window(r, size), r->head.salt, r->at, f);
+    *got = frame_get(segment_readable(r, size), r->head.salt, r->at, f);
     if (*got != FRAME_SHORT || f->size > size - r->at)
         return true;
     if (!segment_fill(r, f->size, size, e))
         return false;
-    *got = frame_get(window(r, size), r->head.salt, r->at, f);
+    *got = frame_get(segment_readable(r, size), r->head.salt, r->at, f);
     return true;
 }
 

@@ -63,7 +63,7 @@ static void writer_prepare(struct journal *j, size_t n)
 
 /* Removes the bytes after the last frame; if that fails, the next process that opens the journal
  * does it. */
-static void unprepare(struct journal *j)
+static void writer_drop_prepared(struct journal *j)
 {
     if (j->prepared > j->size)
         (void)!ftruncate(j->fd, (off_t)j->size);
@@ -85,7 +85,7 @@ static void writer_drop_stale(struct journal *j)
     uint64_t now = writer_now_ns(), spare_ns;
 
     if (j->stale_ns && now >= j->stale_ns + JOURNAL_STALE_NS)
-        unprepare(j);
+        writer_drop_prepared(j);
     pthread_mutex_lock(&j->lock);
     spare_ns = j->spare_ns;
     pthread_mutex_unlock(&j->lock);
@@ -100,7 +100,7 @@ static void end_segment(struct journal *j)
 
     if (j->fd < 0)
         return;
-    unprepare(j);
+    writer_drop_prepared(j);
     close(j->fd);
     j->fd = -1;
     j->unsynced_ns = 0;
@@ -369,7 +369,7 @@ static bool next_group(struct journal *j)
 }
 
 /* Somebody wants the segment to end, and waits for it. */
-static void roll(struct journal *j)
+static void writer_end_on_request(struct journal *j)
 {
     if (j->mode == JOURNAL_RUNNING) {
         sync_late(j);
@@ -407,7 +407,7 @@ void *journal_writer(void *journal)
             end_segment(j);
         }
         if (j->rolling)
-            roll(j);
+            writer_end_on_request(j);
     }
     sync_late(j);
     end_segment(j);
