@@ -49,18 +49,6 @@ static bool update_end(struct turn *t, struct update *u, enum orders_node node, 
     return ok;
 }
 
-/* With secrets masked. */
-static str order_nodes_masked(struct turn *t, str text)
-{
-    struct buf out;
-
-    buf_init(&out, 4 * text.n + 65536);
-    if (t->setup->mask && mask_text(t->setup->mask, text, &out, NULL))
-        text = buf_full(&out) ? STR(MASK_LEFT_OUT) : arena_dup(t->arena, buf_str(&out));
-    buf_release(&out);
-    return text;
-}
-
 /* Ids count the messages, so a message that is written again has the same id. */
 static void message_begin(struct update *u, size_t number, const char *role)
 {
@@ -111,7 +99,7 @@ bool node_input(struct turn *t, str text, struct err *e)
     }
     json_member_array(&u.o, "messages");
     message_begin(&u, f.messages + 1, "user");
-    json_member_str(&u.o, "content", order_nodes_masked(t, text));
+    json_member_str(&u.o, "content", mask_copy(t->setup->mask, text, t->arena));
     json_out_end(&u.o);
     json_out_end(&u.o);
     return update_end(t, &u, NODE_INPUT, e);
@@ -224,7 +212,7 @@ static str entry_of(struct turn *t, const struct last_reply *r, str why)
     json_out_end(&o);
     decision_write(
         &entry, NULL, &(struct decision){.why = why, .answer = r->text, .calls = buf_str(&calls)});
-    all = order_nodes_masked(t, arena_dup(t->arena, buf_str(&entry)));
+    all = mask_copy(t->setup->mask, arena_dup(t->arena, buf_str(&entry)), t->arena);
     buf_release(&entry);
     buf_release(&calls);
     return all;
@@ -248,7 +236,7 @@ static void order_nodes_write_reply(struct turn *t, struct update *u, const stru
     message_begin(u, number, "assistant");
     json_out_key(&u->o, STR("content"));
     if (r->text.n || !r->call_count)
-        json_out_str(&u->o, order_nodes_masked(t, r->text));
+        json_out_str(&u->o, mask_copy(t->setup->mask, r->text, t->arena));
     else
         json_out_null(&u->o);
     if (r->call_count) {

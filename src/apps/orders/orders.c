@@ -147,8 +147,7 @@ static str order_orders_run_id(str thread, struct arena *a)
 /* Each turn is a run, so that the next process finds turns that did not end. */
 static bool put_run(struct turn *t, str status, str reason, struct err *e)
 {
-    struct json_out o;
-    struct buf input;
+    struct json_text input;
     struct agent_row row = {.app = STR("orders"),
                             .session_id = t->s->thread,
                             .key = t->who.key,
@@ -157,21 +156,15 @@ static bool put_run(struct turn *t, str status, str reason, struct err *e)
                             .result = STR(""),
                             .created_us = t->who.now_us,
                             .updated_us = clock_wall_ms(t->o->host.clock) * 1000};
-    bool ok;
 
     if (!t->o->host.log)
         return true;
-    buf_init(&input, 65536);
-    json_out_init(&o, &input);
-    json_out_object(&o);
-    json_member_str(&o, "thread_id", t->s->thread);
-    json_member_str(&o, "key", t->who.key);
-    json_out_end(&o);
+    json_text_begin(&input, 65536);
+    json_member_str(&input.o, "thread_id", t->s->thread);
+    json_member_str(&input.o, "key", t->who.key);
     row.id = order_orders_run_id(t->s->thread, t->arena);
-    row.input = buf_str(&input);
-    ok = json_out_ok(&o, e) && agent_log_run_put(t->o->host.log, &row, e);
-    buf_release(&input);
-    return ok;
+    row.input = json_text_end(&input, t->arena, STR("{}"));
+    return agent_log_run_put(t->o->host.log, &row, e);
 }
 
 static void order_orders_put_session(struct turn *t, str status, str analysis, str error)

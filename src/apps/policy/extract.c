@@ -201,13 +201,9 @@ static bool extract_part(const struct policy_extract_ask *q, str text, struct ar
                          struct policy_extracted *out, struct err *e)
 {
     str before, wrong;
-    struct buf masked;
     bool ok;
 
-    buf_init(&masked, BODY_MAX);
-    if (q->mask && mask_text(q->mask, text, &masked, NULL))
-        text = arena_dup(a, buf_full(&masked) ? STR(MASK_LEFT_OUT) : buf_str(&masked));
-    buf_release(&masked);
+    text = mask_copy(q->mask, text, a);
     ok = extract_ask(q, extract_body(q, text, STR(""), STR(""), a), a, &before, e);
     if (!ok || policy_extract_read(q, before, a, out, e))
         return ok;
