@@ -164,11 +164,12 @@ static void order_nodes_put_message(struct turn *t, struct history *h, const str
                                           STR_ARG(content ? json_raw(doc, content) : STR("\"\""))));
 }
 
-static bool order_nodes_write_request(struct turn *t, struct buf *body, struct err *e)
+static bool order_nodes_request(struct turn *t, str *body, struct err *e)
 {
     const struct json_node *root;
     struct history h;
     struct json doc;
+    struct buf extra;
     bool ok;
 
     json_init(&doc);
@@ -178,18 +179,13 @@ static bool order_nodes_write_request(struct turn *t, struct buf *body, struct e
     root = ok ? json_root(&doc) : NULL;
     JSON_FOREACH(m, &doc, root)
         order_nodes_put_message(t, &h, &doc, m);
-    buf_add(body, STR("{\"model\":"));
-    (void)json_quote(body, t->shop->model);
-    buf_add(body, STR(",\"stream\":true,\"tools\":"));
-    tools_write(body);
-    buf_add(body, STR(",\"messages\":"));
-    buf_add(body, buf_str(&h.json));
-    buf_add(body, STR("]}"));
-    if (ok && (buf_full(&h.json) || buf_full(body)))
-        ok = err_set(e, ERR_LIMIT, "the conversation is too long to be sent");
-    history_release(&h);
+    buf_init(&extra, VALUES_MAX);
+    buf_add(&extra, STR("\"stream\":true,\"tools\":"));
+    tools_write(&extra);
+    *body = history_body(&h, t->shop->model, buf_str(&extra), t->arena);
+    buf_release(&extra);
     json_release(&doc);
-    return ok;
+    return ok && (body->n > 0 || err_set(e, ERR_LIMIT, "the conversation is too long to be sent"));
 }
 
 /* One entry per reply: the reason, from the tags or else from the model's own reasoning. */
@@ -357,28 +353,20 @@ bool node_orchestrator(struct turn *t, struct err *e)
                             .title = order_title(t),
                             .id = STR(""),
                             .level = STR(""),
-                            .key = t->who.key};
+                            .key = t->who.key,
+                            .setup = t->setup};
     struct ask_reply reply;
     struct facts f;
-    struct buf body;
-    bool ok;
 
     if (!graph_facts(t->s, t->arena, &f, e))
         return false;
     facts_release(&f);
-    buf_init(&body, VALUES_MAX);
-    ok = order_nodes_write_request(t, &body, e);
-    if (ok) {
-        q.body = buf_str(&body);
-        q.setup = t->setup;
-        ok = order_nodes_ask(t, &q, &reply);
-        if (ok)
-            ok = put_reply(t, &reply, f.messages + 1, e);
-        else
-            order_nodes_failed(t, &reply.error);
-    }
-    buf_release(&body);
-    return ok;
+    if (!order_nodes_request(t, &q.body, e))
+        return false;
+    if (order_nodes_ask(t, &q, &reply))
+        return put_reply(t, &reply, f.messages + 1, e);
+    order_nodes_failed(t, &reply.error);
+    return false;
 }
 
 /* ---- tools ---- */

@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "agent/extract.h"
+#include "agent/history.h"
 #include "apps/tune/tune.h"
 #include "base/json_get.h"
 #include "base/rand.h"
@@ -158,15 +159,11 @@ static bool tune_run_evaluate(void *ctx, struct optimize_batch *batches, size_t 
 
 static str reflection_body(str model, str prompt, struct arena *a)
 {
-    struct json_text t;
+    struct history h;
 
-    json_text_begin(&t, 2 * REFLECTOR_PROMPT_MAX);
-    json_member_str(&t.o, "model", model);
-    json_member_array(&t.o, "messages");
-    json_out_object(&t.o);
-    json_member_str(&t.o, "role", STR("user"));
-    json_member_str(&t.o, "content", prompt);
-    return json_text_end(&t, a, STR("{}"));
+    history_init(&h, 2 * REFLECTOR_PROMPT_MAX);
+    history_text(&h, "user", prompt);
+    return history_body(&h, model, STR(""), a);
 }
 
 static bool tune_run_complete(void *ctx, const struct optimize_ask *ask, str prompt,
