@@ -40,17 +40,16 @@ static bool extract_asked_read(const struct json *doc, struct arena *a, struct e
     facts = str_eq(x->kind, STR("facts"));
     if (!facts && !str_eq(x->kind, STR("criteria")))
         return member_wrong(&m, "kind", "criteria or facts is expected");
-    if (!member_text(&m, root, "document_id", !facts, &x->document_id) ||
-        !member_text(&m, root, "version", false, &x->version) ||
-        !member_text(&m, root, "as_of_date", false, &x->as_of) ||
-        !member_text(&m, root, "section", false, &x->section) ||
-        !member_text(&m, root, "case_id", facts, &x->case_id) ||
-        !member_text(&m, root, "doc_id", facts, &x->doc_id) ||
-        !member_text(&m, root, "text", facts, &x->text) ||
-        !member_text(&m, root, "model", false, &x->model) ||
-        !member_between(&m, root, "timeout_s", 1, POLICY_EXTRACT_TIMEOUT_MAX_S, &x->timeout_s))
-        return false;
-    return !facts || str_trim(x->text).n || member_wrong(&m, "text", "the document is empty");
+    member_text(&m, root, "document_id", !facts, &x->document_id);
+    member_text(&m, root, "version", false, &x->version);
+    member_text(&m, root, "as_of_date", false, &x->as_of);
+    member_text(&m, root, "section", false, &x->section);
+    member_text(&m, root, "case_id", facts, &x->case_id);
+    member_text(&m, root, "doc_id", facts, &x->doc_id);
+    member_text(&m, root, "text", facts, &x->text);
+    member_text(&m, root, "model", false, &x->model);
+    member_between(&m, root, "timeout_s", 1, POLICY_EXTRACT_TIMEOUT_MAX_S, &x->timeout_s);
+    return !m.failed;
 }
 
 /* The policy that criteria are of. */
@@ -215,14 +214,14 @@ static bool proposals_read(const struct json *doc, struct arena *a, struct propo
     const struct json_node *root = json_root(doc);
 
     *x = (struct proposals_asked){STR(""), STR(""), NULL};
-    if (!member_text(&m, root, "state", true, &x->state) ||
-        !member_text(&m, root, "reason", false, &x->reason) ||
-        !member_kind(&m, root, "ids", JSON_ARRAY, &x->ids))
-        return false;
+    member_text(&m, root, "state", true, &x->state);
+    member_text(&m, root, "reason", false, &x->reason);
+    x->ids = member_kind(&m, root, "ids", JSON_ARRAY);
     if (!str_eq(x->state, STR("confirmed")) && !str_eq(x->state, STR("rejected")))
-        return member_wrong(&m, "state", "confirmed or rejected is expected");
-    return (x->ids && json_count(doc, x->ids) > 0 && json_count(doc, x->ids) <= DECIDED_AT_ONCE) ||
-           member_wrong(&m, "ids", "a list of 1 to 1000 ids is expected");
+        member_wrong(&m, "state", "confirmed or rejected is expected");
+    if (json_count(doc, x->ids) < 1 || json_count(doc, x->ids) > DECIDED_AT_ONCE)
+        member_wrong(&m, "ids", "a list of 1 to 1000 ids is expected");
+    return !m.failed;
 }
 
 static bool proposals_decide(struct policy_service *s, const struct app_request *q,

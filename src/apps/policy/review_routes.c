@@ -229,19 +229,20 @@ static bool review_read(struct policy_service *s, const struct json *doc, struct
     const struct json_node *root = json_root(doc);
     enum policy_status status;
 
-    v->section = STR("");
-    if (!member_text(&m, root, "result_id", true, &v->result_id) ||
-        !member_text(&m, root, "status", true, &v->status) ||
-        !member_text(&m, root, "reason", true, &v->reason) ||
-        !member_text(&m, root, "section", false, &v->section))
-        return false;
+    v->section = v->status = v->reason = STR("");
+    member_text(&m, root, "result_id", true, &v->result_id);
+    member_text(&m, root, "status", true, &v->status);
+    member_text(&m, root, "reason", true, &v->reason);
+    member_text(&m, root, "section", false, &v->section);
     if (!policy_status_find(v->status, &status))
-        return member_wrong(&m, "status", "met, missing or uncertain is expected");
-    v->status = str_c(policy_status_name(status));
+        member_wrong(&m, "status", "met, missing or uncertain is expected");
     if (v->reason.n > REASON_MAX || v->section.n > REASON_MAX)
-        return member_wrong(&m,
-                            v->reason.n > REASON_MAX ? "reason" : "section",
-                            "has more than 2000 bytes; shorten it");
+        member_wrong(&m,
+                     v->reason.n > REASON_MAX ? "reason" : "section",
+                     "has more than 2000 bytes; shorten it");
+    if (m.failed)
+        return false;
+    v->status = str_c(policy_status_name(status));
     v->reason = policy_masked(s, v->reason, a);
     v->section = policy_masked(s, v->section, a);
     return true;
