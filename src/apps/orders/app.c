@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/orders/orders.h"
+#include "base/json_get.h"
 
 #define LIST_MAX 1000
 #define RETRY_AFTER_S 5
@@ -33,17 +34,12 @@ static void order_app_reload(void *app)
 static void order_app_resume(void *app, const struct agent_row *row)
 {
     struct arena a;
-    struct json doc;
-    struct err e;
-    str thread, key;
+    str thread;
 
     arena_init(&a, row->input.n + 65536);
-    json_init(&doc);
-    if (json_parse(&doc, row->input, &e) &&
-        json_text(&doc, json_find(&doc, json_root(&doc), STR("thread_id")), &a, &thread) &&
-        json_text(&doc, json_find(&doc, json_root(&doc), STR("key")), &a, &key))
-        orders_resume_left(app, thread, key);
-    json_release(&doc);
+    thread = json_copy_member(row->input, "thread_id", &a);
+    if (thread.n)
+        orders_resume_left(app, thread, json_copy_member(row->input, "key", &a));
     arena_release(&a);
 }
 
