@@ -295,12 +295,8 @@ static void review_label_field(const struct policy_field *f, struct json_out *o)
 {
     json_out_object(o);
     review_fact_json(f, o);
-    if (f->has_bbox) {
-        json_member_array(o, "bbox");
-        for (size_t i = 0; i < 4; i++)
-            json_out_double(o, f->bbox[i]);
-        json_out_end(o);
-    }
+    if (f->has_bbox)
+        policy_box_json(f->bbox, o);
     if (f->field_class.n)
         json_member_str(o, "field_class", f->field_class);
     json_out_end(o);
