@@ -4,6 +4,7 @@
  */
 #include "apps/orders/state.h"
 
+#include "base/json_get.h"
 #include "base/utf8.h"
 
 #define VALUES_MAX ((size_t)32 << 20)
@@ -201,18 +202,10 @@ static bool menu_from(struct threads *t, str sha256, struct arena *a, struct men
 bool state_menu(struct threads *t, const struct orders_state *s, const struct menu *current,
                 struct arena *a, struct menu **out, struct err *e)
 {
-    struct json doc;
-    bool ok;
-    str sha256 = STR("");
+    str sha256 = json_copy_member(s->menu, "sha256", a);
 
     *out = NULL;
-    json_init(&doc);
-    ok = json_parse(&doc, s->menu, e);
-    if (ok && json_text(&doc, json_find(&doc, json_root(&doc), STR("sha256")), a, &sha256) &&
-        !str_eq(sha256, str_c(current->sha256)))
-        ok = menu_from(t, sha256, a, out, e);
-    json_release(&doc);
-    return ok;
+    return !sha256.n || str_eq(sha256, str_c(current->sha256)) || menu_from(t, sha256, a, out, e);
 }
 
 /* ---- for those who look ---- */

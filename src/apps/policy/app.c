@@ -116,28 +116,14 @@ static void results(void *app, const struct app_request *q, struct app_reply *r)
 static void document(const struct policy_doc *d, bool in_force, struct json_out *o)
 {
     const struct policy_tree *t = &d->tree;
-    struct json tree;
-    struct buf json;
-    struct json_out inner;
-    struct err e;
 
-    buf_init(&json, (size_t)64 << 20);
-    json_out_init(&inner, &json);
-    policy_tree_json(t, false, &inner);
-    json_init(&tree);
     json_out_object(o);
     json_member_str(o, "id", d->id);
     json_member_str(o, "title", t->title.n ? t->title : t->doc_name);
     policy_version_json(d, in_force, o);
     json_member_u64(o, "page_count", t->page_count);
-    json_member_raw(o,
-                    "structure",
-                    json_parse(&tree, buf_str(&json), &e)
-                        ? json_raw(&tree, json_find(&tree, json_root(&tree), STR("structure")))
-                        : STR("null"));
+    policy_structure_json(t, false, o);
     json_out_end(o);
-    json_release(&tree);
-    buf_release(&json);
 }
 
 static void documents(void *app, const struct app_request *q, struct app_reply *r)

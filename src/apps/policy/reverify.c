@@ -194,9 +194,6 @@ static void *reverify_work(void *arg)
 /* With the lock held, and nothing running. */
 static void reverify_begin(struct policy_reverify *r, const struct policy_reverify_row *row)
 {
-    struct json doc;
-    struct err e;
-
     if (r->started)
         pthread_join(r->thread, NULL);
     arena_release(&r->arena);
@@ -204,14 +201,9 @@ static void reverify_begin(struct policy_reverify *r, const struct policy_reveri
     r->row = *row;
     r->row.id = arena_dup(&r->arena, row->id);
     r->row.document_id = arena_dup(&r->arena, row->document_id);
-    json_init(&doc);
-    r->version = r->as_of = r->controller = STR("");
-    if (json_parse(&doc, row->request, &e)) {
-        r->version = json_copy_text(&doc, json_root(&doc), "version", &r->arena);
-        r->as_of = json_copy_text(&doc, json_root(&doc), "as_of_date", &r->arena);
-        r->controller = json_copy_text(&doc, json_root(&doc), "controller", &r->arena);
-    }
-    json_release(&doc);
+    r->version = json_copy_member(row->request, "version", &r->arena);
+    r->as_of = json_copy_member(row->request, "as_of_date", &r->arena);
+    r->controller = json_copy_member(row->request, "controller", &r->arena);
     r->cancel = r->lost = false;
     r->running = r->started = true;
     if (pthread_create(&r->thread, NULL, reverify_work, r) != 0)

@@ -511,33 +511,24 @@ bool review_again(struct policy_service *s, const struct resumed *r, struct err 
 {
     struct policy_ask q = {
         .run = r->run, .operator_ = true, .controller = STR(""), .model = STR("")};
-    struct policy_review *out;
     struct policy_doc *doc = NULL;
-    struct json input;
     struct arena a;
     str file;
-    bool ok;
+    bool ok = true;
 
     arena_init(&a, SERVICE_ARENA_MAX);
-    json_init(&input);
-    ok = json_parse(&input, r->input, e);
-    if (ok) {
-        q.body = json_copy_text(&input, json_root(&input), "body", &a);
-        q.key = json_copy_text(&input, json_root(&input), "key", &a);
-        file = json_copy_text(&input, json_root(&input), "doc_file", &a);
-        if (q.body.n && file.n) {
-            q.doc_file = file.p;
-            ok = policy_doc_load(NULL, file.p, &doc, e);
-            q.doc = doc;
-        }
+    q.body = json_copy_member(r->input, "body", &a);
+    q.key = json_copy_member(r->input, "key", &a);
+    file = json_copy_member(r->input, "doc_file", &a);
+    if (q.body.n && file.n) {
+        q.doc_file = file.p;
+        ok = policy_doc_load(NULL, file.p, &doc, e);
+        q.doc = doc;
     }
     /* A criterion's own run is resumed by the run of its case. */
-    if (ok && q.body.n) {
-        out = arena_zero(&a, 1, sizeof *out);
-        ok = policy_review(s, &q, &a, out, e);
-    }
+    if (ok && q.body.n)
+        ok = policy_review(s, &q, &a, arena_zero(&a, 1, sizeof(struct policy_review)), e);
     policy_doc_free(doc);
-    json_release(&input);
     arena_release(&a);
     return ok;
 }

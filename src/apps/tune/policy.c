@@ -10,6 +10,7 @@
 #include "apps/policy/version.h"
 #include "apps/tune/folder.h"
 #include "apps/tune/judge.h"
+#include "base/json_get.h"
 
 #define OUT_MAX ((size_t)1 << 20)
 
@@ -45,15 +46,6 @@ static void policy_close(void *app)
 
 /* ---- cases ---- */
 
-static str tune_policy_label(const struct json *doc, const struct json_node *v, const char *name,
-                             struct arena *a)
-{
-    const struct json_node *m = v ? json_find(doc, v, str_c(name)) : NULL;
-    str s = STR("");
-
-    return m && m->kind == JSON_STRING && json_text(doc, m, a, &s) ? arena_dup(a, s) : STR("");
-}
-
 /* NULL: this criterion has no labels. */
 static const struct json_node *labels_of(const struct json *doc, str criterion, struct arena *a)
 {
@@ -64,7 +56,7 @@ static const struct json_node *labels_of(const struct json *doc, str criterion, 
     if (!all || all->kind != JSON_ARRAY)
         return all && all->kind == JSON_OBJECT ? all : NULL;
     JSON_FOREACH(v, doc, all)
-        if (str_eq(tune_policy_label(doc, v, "criterion_id", a), criterion))
+        if (str_eq(json_copy_text(doc, v, "criterion_id", a), criterion))
             return v;
     return NULL;
 }
@@ -99,9 +91,9 @@ static bool tune_policy_read_case(const struct tune_file *f, struct arena *a,
 
         *x = (struct labelled){.c = c,
                                .criterion = c.criteria[i],
-                               .status = tune_policy_label(&doc, l, "status", a),
-                               .section = tune_policy_label(&doc, l, "section", a),
-                               .doc = tune_policy_label(&doc, l, "doc", a)};
+                               .status = json_copy_text(&doc, l, "status", a),
+                               .section = json_copy_text(&doc, l, "section", a),
+                               .doc = json_copy_text(&doc, l, "doc", a)};
         ok = (l || err_set(e, ERR_INPUT, "expect: a criterion has no labels")) &&
              settle_status(x, e) && (*n < TUNE_EXAMPLES_MAX || err_set(e, ERR_LIMIT, "too many"));
         if (ok)
