@@ -5,7 +5,6 @@
 #include "apps/policy/case_checks.h"
 #include "apps/policy/reverify.h"
 #include "apps/policy/routes.h"
-#include "apps/policy/version.h"
 #include "apps/tune/tune.h"
 
 #define LIMIT_DEFAULT 50
@@ -40,6 +39,20 @@ void policy_fail_field(struct app_reply *r, const struct err *e)
     json_member_str(&o, "reason", str_slice(text, colon + 2, text.n));
     json_out_end(&o);
     json_out_end(&o);
+}
+
+bool policy_asked_doc(struct policy_service *s, const struct policy_docs *docs,
+                      struct policy_want want, const struct policy_doc **out, struct err *e)
+{
+    char today[POLICY_DAY_SIZE];
+
+    want.today = policy_today(policy_host(s)->clock, today);
+    if (!policy_version_find(policy_docs_all(docs), policy_docs_count(docs), &want, out, e))
+        return err_prefix(e, "%s: ", want.version.n ? "version" : "as_of_date");
+    return *out || err_set(e,
+                           ERR_INPUT,
+                           "document_id: no document \"" STR_FMT "\" is configured",
+                           STR_ARG(str_slice(want.id, 0, 80)));
 }
 
 /* ---- verification ---- */

@@ -5,7 +5,6 @@
 #include "apps/policy/extract.h"
 #include "apps/policy/member.h"
 #include "apps/policy/routes.h"
-#include "apps/policy/version.h"
 #include "base/utf8.h"
 
 #define PROPOSALS_SHOWN 200
@@ -50,27 +49,6 @@ static bool extract_asked_read(const struct json *doc, struct arena *a, struct e
     member_text(&m, root, "model", false, &x->model);
     member_between(&m, root, "timeout_s", 1, POLICY_EXTRACT_TIMEOUT_MAX_S, &x->timeout_s);
     return !m.failed;
-}
-
-/* The policy that criteria are of. */
-static bool extract_doc(struct policy_service *s, const struct policy_docs *docs,
-                        const struct extract_asked *x, const struct policy_doc **out, struct err *e)
-{
-    char today[POLICY_DAY_SIZE];
-    struct policy_want want = {.id = x->document_id,
-                               .version = x->version,
-                               .as_of = x->as_of,
-                               .today = policy_today(policy_host(s)->clock, today)};
-
-    *out = NULL;
-    if (str_eq(x->kind, STR("facts")))
-        return true;
-    if (!policy_version_find(policy_docs_all(docs), policy_docs_count(docs), &want, out, e))
-        return err_prefix(e, "%s: ", x->version.n ? "version" : "as_of_date");
-    return *out || err_set(e,
-                           ERR_INPUT,
-                           "document_id: no document \"" STR_FMT "\" is configured",
-                           STR_ARG(str_slice(x->document_id, 0, 80)));
 }
 
 static bool extract_keep(struct policy_service *s, const struct app_request *q,
@@ -154,7 +132,12 @@ static bool extract_from(struct extracting *w, struct err *e)
         .ask = agent_ask_gateway(h->gl),
         .mask = w->setup->mask,
         .cancel = w->q->cancel ? w->q->cancel : h->leave};
-    return extract_doc(w->s, w->docs, &x, &w->ask.doc, e) &&
+    return (w->ask.kind == POLICY_EXTRACT_FACTS ||
+            policy_asked_doc(w->s,
+                             w->docs,
+                             (struct policy_want){x.document_id, x.version, x.as_of, STR("")},
+                             &w->ask.doc,
+                             e)) &&
            app_model(w->setup->config,
                      x.model.n ? x.model : w->setup->config->policy.model,
                      &w->ask.model,

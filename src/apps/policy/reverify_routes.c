@@ -5,7 +5,6 @@
 #include "apps/policy/member.h"
 #include "apps/policy/reverify.h"
 #include "apps/policy/routes.h"
-#include "apps/policy/version.h"
 
 #define JOBS_SHOWN 20
 
@@ -73,25 +72,13 @@ static bool reverify_read(const struct json *doc, struct arena *a, struct reveri
 static bool reverify_check(struct policy_service *s, const struct policy_docs *docs,
                            const struct reverify_asked *asked, struct err *e)
 {
-    char today[POLICY_DAY_SIZE];
-    struct policy_want want = {.id = asked->document_id,
-                               .version = asked->version,
-                               .as_of = asked->as_of,
-                               .today = policy_today(policy_host(s)->clock, today)};
-    const struct policy_doc *d = NULL;
+    struct policy_want want = {asked->document_id, asked->version, asked->as_of, STR("")};
+    const struct policy_doc *d;
 
-    if (asked->version.n || asked->as_of.n) {
-        if (!policy_version_find(policy_docs_all(docs), policy_docs_count(docs), &want, &d, e))
-            return err_prefix(e, "%s: ", asked->version.n ? "version" : "as_of_date");
-    } else {
-        for (size_t i = 0; !d && i < policy_docs_count(docs); i++)
-            if (policy_is_version(policy_docs_at(docs, i), asked->document_id))
-                d = policy_docs_at(docs, i);
-    }
-    return d || err_set(e,
-                        ERR_INPUT,
-                        "document_id: no document \"" STR_FMT "\" is configured",
-                        STR_ARG(str_slice(asked->document_id, 0, 80)));
+    for (size_t i = 0; !want.version.n && !want.as_of.n && i < policy_docs_count(docs); i++)
+        if (policy_is_version(policy_docs_at(docs, i), want.id))
+            return true;
+    return policy_asked_doc(s, docs, want, &d, e);
 }
 
 static str reverify_request(const struct reverify_asked *asked, struct arena *a)

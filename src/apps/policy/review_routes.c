@@ -6,7 +6,6 @@
 #include "apps/policy/member.h"
 #include "apps/policy/passage.h"
 #include "apps/policy/routes.h"
-#include "apps/policy/version.h"
 #include "apps/policy/words.h"
 
 #define FACTS_SHOWN 200
