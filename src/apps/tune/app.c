@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include <math.h>
 #include <pthread.h>
 #include <time.h>
 
@@ -137,15 +138,6 @@ static void tuner_close(void *app)
 
 /* ---- answers ---- */
 
-static void put_score(struct json_out *o, const char *name, double value)
-{
-    json_out_key(o, str_c(name));
-    if (value >= 0)
-        json_out_double(o, value);
-    else
-        json_out_null(o);
-}
-
 static void tune_app_put_row(struct json_out *o, const struct tune_row *r)
 {
     json_member_str_or_null(o, "run_id", r->id);
@@ -155,8 +147,8 @@ static void tune_app_put_row(struct json_out *o, const struct tune_row *r)
     json_member_i64(o, "calls", r->calls);
     json_member_i64(o, "budget", r->budget);
     json_member_i64(o, "candidates", r->candidates);
-    put_score(o, "best_score", r->best_score);
-    put_score(o, "seed_score", r->seed_score);
+    json_member_double(o, "best_score", r->best_score < 0 ? NAN : r->best_score); /* null */
+    json_member_double(o, "seed_score", r->seed_score < 0 ? NAN : r->seed_score);
     json_member_str_or_null(o, "prompt_id", r->prompt_id);
     json_member_i64(o, "created_at_us", r->created_us);
     json_member_i64(o, "updated_at_us", r->updated_us);

@@ -4,6 +4,8 @@
  */
 #include "apps/tune/tune.h"
 
+#include <math.h>
+
 #define SCORES_MAX ((size_t)16 << 10)
 
 static bool tune_below_floor(const struct tune_app *app, double mean, size_t objective)
@@ -18,11 +20,7 @@ static void tune_put_objectives(const struct tune_app *app, const struct optimiz
     for (size_t i = 0; app->objectives[i]; i++) {
         double mean = optimize_objective(engine, candidate, i);
 
-        json_out_key(o, str_c(app->objectives[i]));
-        if (mean < 0)
-            json_out_null(o);
-        else
-            json_out_double(o, mean);
+        json_member_double(o, app->objectives[i], mean < 0 ? NAN : mean); /* null */
     }
     json_out_end(o);
     json_member_array(o, "below_floor");
