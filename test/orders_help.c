@@ -44,7 +44,7 @@ static str whole(struct lane *t)
     return arena_join(&t->arena, buf_str(&t->messages), STR("]"), STR(""));
 }
 
-static size_t calls_of(const char *text, struct tools_call *out)
+static size_t calls_of(const char *text, struct ask_call *out)
 {
     size_t n = 0;
 
@@ -54,9 +54,9 @@ static size_t calls_of(const char *text, struct tools_call *out)
 
         space = memchr(line.p, ' ', line.n);
         CHECK(space && n < CALLS_MAX);
-        out[n++] = (struct tools_call){STR("c"),
-                                       {line.p, (size_t)(space - line.p)},
-                                       {space + 1, line.n - (size_t)(space + 1 - line.p)}};
+        out[n++] = (struct ask_call){STR("c"),
+                                     {line.p, (size_t)(space - line.p)},
+                                     {space + 1, line.n - (size_t)(space + 1 - line.p)}};
         text = end ? end + 1 : text + line.n;
     }
     return n;
@@ -64,7 +64,7 @@ static size_t calls_of(const char *text, struct tools_call *out)
 
 void lane_batch(struct lane *t, const char *text)
 {
-    struct tools_call calls[CALLS_MAX];
+    struct ask_call calls[CALLS_MAX];
     struct tools_state s = {
         .menu = t->menu, .order = &t->order, .batch = calls, .limits = t->limits};
     struct buf result;

@@ -462,10 +462,10 @@ TEST(a_tool_does_not_change_the_state_it_is_given)
     begin_looked_up(&t);
     lane_batch(&t, ADD_COFFEE(""));
     for (int i = 0; i < 2; i++) {
-        struct tools_call call = {STR("c"),
-                                  STR("add_item_to_order"),
-                                  STR("{\"item_id\":\"tea\","
-                                      "\"item_name\":\"Tea\",\"category_name\":\"Drinks\"}")};
+        struct ask_call call = {STR("c"),
+                                STR("add_item_to_order"),
+                                STR("{\"item_id\":\"tea\","
+                                    "\"item_name\":\"Tea\",\"category_name\":\"Drinks\"}")};
         struct facts f = {.batch = 1};
         struct tools_state s = {t.menu, &t.order, &f, &call, 1, {0, 0}};
         struct err e;

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "base/arena.h"
+#include "base/json.h"
 #include "store/db.h"
 
 /* A copy in the arena. */
@@ -33,3 +34,19 @@ static inline struct db_value column_time_or_null(int64_t us)
 {
     return us >= 0 ? db_int(us) : db_null();
 }
+
+/* Members of an open JSON object from the columns of a row. `names` has a name for each column, in
+ * order, separated by spaces; its last character is the form of the value:
+ *
+ *     name    text                        name@   time
+ *     name?   text, null if empty         name*   JSON, null if empty
+ *     name#   number                      -       left out
+ *
+ * "name{" begins an object of the columns up to "}". */
+void column_write(struct json_out *o, const char *names, const struct db_value *c);
+/* For db_query: each row as an object, an element of the open array. */
+struct column_list {
+    struct json_out *o;
+    const char *names;
+};
+bool column_on_row(void *list, const struct db_value *c, size_t n);

@@ -98,6 +98,25 @@ void history_add_messages(struct history *h, str messages)
     buf_add(&h->json, messages);
 }
 
+str history_body(struct history *h, str model, str extra, struct arena *a)
+{
+    struct buf out;
+    str body;
+
+    buf_init(&out, h->json.size_max + 6 * model.n + extra.n + 64);
+    buf_add(&out, STR("{\"model\":"));
+    (void)json_quote(&out, model);
+    buf_add(&out, extra.n ? STR(",") : STR(""));
+    buf_add(&out, extra);
+    buf_add(&out, STR(",\"messages\":"));
+    buf_add(&out, buf_str(&h->json));
+    buf_add(&out, STR("]}"));
+    body = buf_full(&h->json) || buf_full(&out) ? STR("") : arena_dup(a, buf_str(&out));
+    buf_release(&out);
+    history_release(h);
+    return body;
+}
+
 /* ---- replies in the log ---- */
 
 void reply_write(struct buf *out, const struct ask_reply *r, bool reasoning)

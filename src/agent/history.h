@@ -4,7 +4,7 @@
  *     history_text(&h, "system", prompt);
  *     history_reply(&h, &reply);                       and then for each of its calls, in order
  *     history_result(&h, call_id, text);
- *     buf_add(&body, buf_str(&h.json)); buf_add_c(&body, ']');
+ *     body = history_body(&h, model, STR(""), &arena);
  *
  * Every tool call has its tool message, so the list is valid for every provider at any time except
  * between a reply and its last result.
@@ -27,6 +27,10 @@ void history_reply(struct history *h, const struct ask_reply *r);
 void history_result(struct history *h, str call_id, str text);
 /* Adds messages that are already JSON, separated by commas. */
 void history_add_messages(struct history *h, str messages);
+
+/* The body of a request: {"model", the members of extra, "messages"}, in the arena; "" if it is too
+ * large. Releases the history. */
+str history_body(struct history *h, str model, str extra, struct arena *a);
 
 /* A reply as bytes for the effect log, and back; with `reasoning`, its reasoning too. */
 void reply_write(struct buf *out, const struct ask_reply *r, bool reasoning);

@@ -223,6 +223,23 @@ bool apps_route(str method, str path, struct app_match *out, struct buf *methods
     return known;
 }
 
+void app_answer(void *app, const struct app_match *m, const struct app_request *q,
+                struct app_reply *r)
+{
+    unsigned flags = m->route->flags;
+    struct app_request own = *q;
+    struct json doc;
+
+    json_init(&doc);
+    own.json = &doc;
+    if (flags & APP_OPERATOR && !q->operator_)
+        app_fail(r, 403, "forbidden", "only an operator may do that");
+    else if ((!(flags & APP_READY) || m->app->ready(app, r)) &&
+             (!(flags & APP_JSON) || app_json(q, &doc, r)))
+        m->route->answer(app, &own, r);
+    json_release(&doc);
+}
+
 void apps_answer(struct apps *a, const struct app_match *m, const struct app_request *q,
                  struct app_reply *r)
 {
@@ -232,7 +249,7 @@ void apps_answer(struct apps *a, const struct app_match *m, const struct app_req
     r->type = "application/json";
     r->retry_after_s = 0;
     if (app)
-        m->route->answer(app, q, r);
+        app_answer(app, m, q, r);
     else
         app_fail(r,
                  404,
@@ -273,6 +290,25 @@ void app_fail(struct app_reply *r, int status, const char *code, const char *fmt
 void app_fail_err(struct app_reply *r, const struct err *e)
 {
     fail_text(r, err_http_status(e->code), str_c(err_name(e->code)), str_c(e->text));
+}
+
+void app_reply_begin(struct app_reply *r, struct json_out *o, const char *list)
+{
+    json_out_init(o, &r->body);
+    json_out_object(o);
+    if (list)
+        json_member_array(o, list);
+}
+
+void app_reply_end(struct app_reply *r, struct json_out *o, bool ok, const struct err *e)
+{
+    struct err why;
+
+    json_out_close(o, o->depth);
+    if (!ok)
+        app_fail_err(r, e);
+    else if (!json_out_ok(o, &why))
+        app_fail_err(r, &why);
 }
 
 bool app_json(const struct app_request *q, struct json *doc, struct app_reply *r)

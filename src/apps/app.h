@@ -64,6 +64,7 @@ struct app_request {
     bool sees_reasoning;         /* may see reasoning of models, by the policy of the record */
     const struct app_call *call; /* of a model call, else NULL */
     const _Atomic bool *cancel;  /* nobody waits for the answer any more */
+    const struct json *json;     /* of a route with APP_JSON: the body, an object */
     struct arena *arena;
 };
 
@@ -79,10 +80,18 @@ struct app_reply {
     void *send_ctx;
 };
 
+/* Checked before `answer`, in this order; what fails is the answer. */
+enum app_route_flag {
+    APP_OPERATOR = 1, /* only for operators: 403 */
+    APP_READY = 2,    /* `ready` of the application must be true */
+    APP_JSON = 4,     /* the body must be a JSON object: 400 */
+};
+
 struct app_route {
     const char *method;
     const char *path; /* a segment "*" takes one */
     void (*answer)(void *app, const struct app_request *q, struct app_reply *r);
+    unsigned flags; /* of enum app_route_flag */
 };
 
 struct app {
@@ -110,6 +119,8 @@ struct app {
     void (*reload)(void *app);
     /* Waits until all running work can be left. */
     void (*close)(void *app);
+    /* Whether routes with APP_READY can be answered; false after answering why not. */
+    bool (*ready)(void *app, struct app_reply *r);
     const struct app_route *routes; /* ends with method NULL */
 };
 
@@ -141,6 +152,9 @@ struct app_match {
 bool apps_route(str method, str path, struct app_match *out, struct buf *methods);
 void apps_answer(struct apps *a, const struct app_match *m, const struct app_request *q,
                  struct app_reply *r);
+/* The same by an application that was opened alone. */
+void app_answer(void *app, const struct app_match *m, const struct app_request *q,
+                struct app_reply *r);
 
 /* An event of a stream (text/event-stream), on its way at once; `json` is one line. */
 void app_send(struct app_reply *r, const char *event, str json);
@@ -155,6 +169,10 @@ void app_fail(struct app_reply *r, int status, const char *code, const char *fmt
     PRINTF_LIKE(4, 5);
 /* The same for an error, by its kind: ERR_INPUT 400, ERR_NOT_FOUND 404, ERR_LIMIT 429, ... */
 void app_fail_err(struct app_reply *r, const struct err *e);
+/* An answer of one object, with the list of that name open; NULL: without a list. app_reply_end
+ * closes all that is open. The answer is the error if ok is false (e) or the JSON is too large. */
+void app_reply_begin(struct app_reply *r, struct json_out *o, const char *list);
+void app_reply_end(struct app_reply *r, struct json_out *o, bool ok, const struct err *e);
 /* A value of the query, decoded; "" if it is not there. */
 str app_query(const struct app_request *q, const char *name);
 /* The body as one JSON object; false after answering 400. */

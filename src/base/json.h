@@ -226,3 +226,13 @@ void json_member_array(struct json_out *o, const char *name);
 
 /* Whether everything is in the buffer, all objects are closed and all texts were valid. */
 bool json_out_ok(const struct json_out *o, struct err *e) MUST_USE;
+
+/* A JSON text of its own: the caller writes to t.o between the two calls. json_text_end closes all
+ * that is open and copies the text into the arena; `otherwise` if it has more than size_max bytes.
+ */
+struct json_text {
+    struct buf buf;
+    struct json_out o;
+};
+void json_text_begin(struct json_text *t, size_t size_max); /* an object */
+str json_text_end(struct json_text *t, struct arena *a, str otherwise);

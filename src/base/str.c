@@ -2,6 +2,8 @@
 #include "base/str.h"
 #include "base/ctype.h"
 
+#include <strings.h>
+
 const uint64_t str_powers[20] = {
     0,
     10,
@@ -36,6 +38,11 @@ int str_cmp(str a, str b)
     int c = memcmp(a.p, b.p, n);
 
     return c ? c : (a.n > b.n) - (a.n < b.n);
+}
+
+bool str_eq_nocase(str a, str b)
+{
+    return a.n == b.n && strncasecmp(a.p, b.p, a.n) == 0;
 }
 
 bool str_ends(str s, str suffix)

@@ -106,6 +106,8 @@ static inline bool str_starts(str s, str prefix)
 }
 
 bool str_ends(str s, str suffix);
+/* Whether the texts are equal, ASCII letters in either case. */
+bool str_eq_nocase(str a, str b);
 
 /* Bytes from `from` up to but not including `to`; both are limited to the length of s. */
 static inline str str_slice(str s, size_t from, size_t to)

@@ -68,7 +68,7 @@ static bool policy_ask_here(struct policy_cmd *p, const char *method, str path, 
     for (size_t i = 0; i < APP_PARTS_MAX; i++)
         q.parts[i] = match.parts[i];
     buf_init(&r.body, OUT_MAX);
-    match.route->answer(p->app, &q, &r);
+    app_answer(p->app, &match, &q, &r);
     p->status = r.status;
     p->reply = arena_dup(&p->newest, buf_str(&r.body));
     buf_release(&r.body);

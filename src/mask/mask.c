@@ -4,6 +4,8 @@
  */
 #include "mask/internal.h"
 
+#include "base/arena.h"
+
 #define PLACEHOLDER "[MASKED:" STR_FMT "]"
 
 /* Writes names and placeholders of all rules into one piece of memory. */
@@ -67,6 +69,17 @@ void mask_free(struct mask *m)
     mask_leads_release(&m->leads);
     free(m->texts);
     free(m);
+}
+
+str mask_copy(const struct mask *m, str text, struct arena *a)
+{
+    struct buf out;
+
+    buf_init(&out, 4 * text.n + 65536);
+    if (m && mask_text(m, text, &out, NULL))
+        text = buf_full(&out) ? STR(MASK_LEFT_OUT) : arena_dup(a, buf_str(&out));
+    buf_release(&out);
+    return text;
 }
 
 size_t mask_rule_count(const struct mask *m)

@@ -122,17 +122,17 @@ static void agents_app_reload(void *app)
 }
 
 static const struct app_route routes[] = {
-    {"GET", "/api/v1/agents", agents_route_list},
-    {"GET", "/api/v1/agents/*", agents_route_show},
-    {"GET", "/api/v1/agents/*/runs", agents_route_runs},
-    {"POST", "/api/v1/agents/*/runs", agents_route_run},
-    {"GET", "/api/v1/workflows", agents_route_workflows},
-    {"GET", "/api/v1/workflows/*/runs", agents_route_workflow_runs},
-    {"POST", "/api/v1/workflows/*/runs", agents_route_run_workflow},
-    {"GET", "/api/v1/runs/*/result", agents_route_result},
-    {"GET", "/api/v1/runs/*/events", agents_route_events},
-    {"POST", "/api/v1/runs/*/tool_results", agents_route_tool_results},
-    {NULL, NULL, NULL},
+    {"GET", "/api/v1/agents", agents_route_list, 0},
+    {"GET", "/api/v1/agents/*", agents_route_show, 0},
+    {"GET", "/api/v1/agents/*/runs", agents_route_runs, 0},
+    {"POST", "/api/v1/agents/*/runs", agents_route_run, 0},
+    {"GET", "/api/v1/workflows", agents_route_workflows, 0},
+    {"GET", "/api/v1/workflows/*/runs", agents_route_workflow_runs, 0},
+    {"POST", "/api/v1/workflows/*/runs", agents_route_run_workflow, 0},
+    {"GET", "/api/v1/runs/*/result", agents_route_result, 0},
+    {"GET", "/api/v1/runs/*/events", agents_route_events, 0},
+    {"POST", "/api/v1/runs/*/tool_results", agents_route_tool_results, 0},
+    {NULL, NULL, NULL, 0},
 };
 
 const struct app app_agents = {.name = AGENTS_APP,

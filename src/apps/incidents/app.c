@@ -147,15 +147,15 @@ VIEWED(status_chat)
 VIEWED(status_questions)
 
 static const struct app_route routes[] = {
-    {"POST", "/alerts", viewed_intake_alert},
-    {"GET", "/alert-types", viewed_status_types},
-    {"GET", "/processing-status/*", viewed_status_processing},
-    {"GET", "/api/v1/incidents", viewed_status_list},
-    {"GET", "/api/v1/incidents/*", viewed_status_one},
-    {"POST", "/api/v1/incidents/*/cancel", viewed_status_cancel},
-    {"POST", "/api/v1/incidents/*/chat", viewed_status_chat},
-    {"GET", "/api/v1/incidents/*/chat", viewed_status_questions},
-    {NULL, NULL, NULL},
+    {"POST", "/alerts", viewed_intake_alert, 0},
+    {"GET", "/alert-types", viewed_status_types, 0},
+    {"GET", "/processing-status/*", viewed_status_processing, 0},
+    {"GET", "/api/v1/incidents", viewed_status_list, 0},
+    {"GET", "/api/v1/incidents/*", viewed_status_one, 0},
+    {"POST", "/api/v1/incidents/*/cancel", viewed_status_cancel, 0},
+    {"POST", "/api/v1/incidents/*/chat", viewed_status_chat, 0},
+    {"GET", "/api/v1/incidents/*/chat", viewed_status_questions, 0},
+    {NULL, NULL, NULL, 0},
 };
 
 const struct app app_incidents = {.resume = incident_app_resume,

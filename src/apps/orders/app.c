@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/orders/orders.h"
+#include "base/json_get.h"
 
 #define LIST_MAX 1000
 #define RETRY_AFTER_S 5
@@ -33,17 +34,12 @@ static void order_app_reload(void *app)
 static void order_app_resume(void *app, const struct agent_row *row)
 {
     struct arena a;
-    struct json doc;
-    struct err e;
-    str thread, key;
+    str thread;
 
     arena_init(&a, row->input.n + 65536);
-    json_init(&doc);
-    if (json_parse(&doc, row->input, &e) &&
-        json_text(&doc, json_find(&doc, json_root(&doc), STR("thread_id")), &a, &thread) &&
-        json_text(&doc, json_find(&doc, json_root(&doc), STR("key")), &a, &key))
-        orders_resume_left(app, thread, key);
-    json_release(&doc);
+    thread = json_copy_member(row->input, "thread_id", &a);
+    if (thread.n)
+        orders_resume_left(app, thread, json_copy_member(row->input, "key", &a));
     arena_release(&a);
 }
 
@@ -58,15 +54,8 @@ static void order_app_list(void *app, const struct app_request *q, struct app_re
     struct json_out o;
     struct err e;
 
-    json_out_init(&o, &r->body);
-    json_out_object(&o);
-    json_member_array(&o, "orders");
-    if (!orders_list(app, &who, LIST_MAX, q->arena, &o, &e)) {
-        app_fail_err(r, &e);
-        return;
-    }
-    json_out_end(&o);
-    json_out_end(&o);
+    app_reply_begin(r, &o, "orders");
+    app_reply_end(r, &o, orders_list(app, &who, LIST_MAX, q->arena, &o, &e), &e);
 }
 
 static void order_app_show(void *app, const struct app_request *q, struct app_reply *r)
@@ -75,15 +64,12 @@ static void order_app_show(void *app, const struct app_request *q, struct app_re
     struct orders_state s;
     struct json_out o;
     struct err e;
+    bool ok = orders_state(app, &who, q->parts[0], q->arena, &s, &e);
 
-    if (!orders_state(app, &who, q->parts[0], q->arena, &s, &e)) {
-        app_fail_err(r, &e);
-        return;
-    }
-    json_out_init(&o, &r->body);
-    json_out_object(&o);
-    state_write(&o, &s, q->thoughts);
-    json_out_end(&o);
+    app_reply_begin(r, &o, NULL);
+    if (ok)
+        state_write(&o, &s, q->thoughts);
+    app_reply_end(r, &o, ok, &e);
 }
 
 /* The model failed: the reply has a polite text for the customer and the error for the program. */
@@ -126,16 +112,11 @@ static void order_app_send(struct saying *s, const char *event, str json)
 
 static void order_app_send_text(struct saying *s, const char *event, const char *key, str text)
 {
-    struct json_out o;
-    struct buf json;
+    struct json_text t;
 
-    buf_init(&json, EVENT_MAX);
-    json_out_init(&o, &json);
-    json_out_object(&o);
-    json_member_str(&o, key, text);
-    json_out_end(&o);
-    order_app_send(s, event, buf_str(&json));
-    buf_release(&json);
+    json_text_begin(&t, EVENT_MAX);
+    json_member_str(&t.o, key, text);
+    order_app_send(s, event, json_text_end(&t, s->q->arena, STR("{}")));
 }
 
 /* The customer's text is on disk. */
@@ -157,17 +138,13 @@ static void order_app_on_decision(void *ctx, str entry)
 
 static void order_app_on_order(void *ctx, const struct order *order)
 {
-    struct json_out o;
-    struct buf json;
+    struct saying *s = ctx;
+    struct json_text t;
 
-    buf_init(&json, EVENT_MAX);
-    json_out_init(&o, &json);
-    json_out_object(&o);
-    json_out_key(&o, STR("current_order"));
-    order_write(&o, order, true);
-    json_out_end(&o);
-    order_app_send(ctx, "order", buf_str(&json));
-    buf_release(&json);
+    json_text_begin(&t, EVENT_MAX);
+    json_out_key(&t.o, STR("current_order"));
+    order_write(&t.o, order, true);
+    order_app_send(s, "order", json_text_end(&t, s->q->arena, STR("{}")));
 }
 
 static void order_app_on_text(void *ctx, str text)
@@ -200,11 +177,10 @@ static void take_turn(void *app, const struct app_request *q, str text,
     } else if (turn.end == ORDERS_FAILED) {
         order_app_fail(r, &turn);
     } else {
-        json_out_init(&o, &r->body);
-        json_out_object(&o);
+        app_reply_begin(r, &o, NULL);
         json_member_str(&o, "reply", turn.reply);
         state_write(&o, &turn.state, q->thoughts);
-        json_out_end(&o);
+        app_reply_end(r, &o, true, NULL);
     }
 }
 
@@ -251,21 +227,14 @@ static void order_app_stream_turn(void *app, const struct app_request *q, str te
 
 static void order_app_post_turn(void *app, const struct app_request *q, struct app_reply *r)
 {
-    struct json doc;
     str text;
 
-    json_init(&doc);
-    if (!app_json(q, &doc, r)) {
-        json_release(&doc);
-        return;
-    }
-    if (!json_text(&doc, json_find(&doc, json_root(&doc), STR("text")), q->arena, &text))
+    if (!json_text(q->json, json_find(q->json, json_root(q->json), STR("text")), q->arena, &text))
         app_fail(r, 400, "invalid_request", "text: what the customer says must be a text");
-    else if (app_wants_stream(q, &doc))
+    else if (app_wants_stream(q, q->json))
         order_app_stream_turn(app, q, text, r);
     else
         take_turn(app, q, text, NULL, r);
-    json_release(&doc);
 }
 
 static void menu(void *app, const struct app_request *q, struct app_reply *r)
@@ -275,11 +244,11 @@ static void menu(void *app, const struct app_request *q, struct app_reply *r)
 }
 
 static const struct app_route routes[] = {
-    {"GET", "/api/v1/orders", order_app_list},
-    {"GET", "/api/v1/orders/*", order_app_show},
-    {"POST", "/api/v1/orders/*/say", order_app_post_turn},
-    {"GET", "/api/v1/menu", menu},
-    {NULL, NULL, NULL},
+    {"GET", "/api/v1/orders", order_app_list, 0},
+    {"GET", "/api/v1/orders/*", order_app_show, 0},
+    {"POST", "/api/v1/orders/*/say", order_app_post_turn, APP_JSON},
+    {"GET", "/api/v1/menu", menu, 0},
+    {NULL, NULL, NULL, 0},
 };
 
 const struct app app_orders = {.name = "orders",

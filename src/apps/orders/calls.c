@@ -93,7 +93,7 @@ static str order_calls_masked(struct turn *t, str json)
     return json;
 }
 
-void calls_clean(struct turn *t, const struct ask_reply *r, size_t number, struct last_reply *out,
+void calls_clean(struct turn *t, const struct ask_reply *r, size_t number, struct ask_reply *out,
                  str *thought)
 {
     struct cleaning c = {t->arena, STR("")};
@@ -104,7 +104,7 @@ void calls_clean(struct turn *t, const struct ask_reply *r, size_t number, struc
         const struct ask_call *from = &r->calls[i];
         str name = has_mark(from->name) ? said(&c, from->name) : from->name;
 
-        out->calls[i] = (struct tools_call){
+        out->calls[i] = (struct ask_call){
             .id = from->id.n ? from->id : arena_printf(t->arena, "call_%zu_%zu", number, i),
             .name = utf8_cut_size(name, NAME_MAX_SIZE),
             .arguments = order_calls_masked(t, clean_arguments(&c, from->arguments))};
@@ -112,7 +112,7 @@ void calls_clean(struct turn *t, const struct ask_reply *r, size_t number, struc
     *thought = c.thought;
 }
 
-void calls_write(struct json_out *o, const struct last_reply *r)
+void calls_write(struct json_out *o, const struct ask_reply *r)
 {
     for (size_t i = 0; i < r->call_count; i++) {
         json_out_object(o);

@@ -10,6 +10,7 @@
 
 #include "apps/orders/customer_label.h"
 #include "base/buf.h"
+#include "base/ctype.h"
 
 #define PASSES_MAX 16
 #define ROUNDS_MAX 4 /* over tags and labels; removing one can reveal the other */
@@ -32,7 +33,7 @@ static void keep_name(char to[CUSTOMER_TAG_NAME_MAX + 1], str name)
     size_t n = name.n < CUSTOMER_TAG_NAME_MAX ? name.n : CUSTOMER_TAG_NAME_MAX;
 
     for (size_t i = 0; i < n; i++)
-        to[i] = name.p[i] >= 'A' && name.p[i] <= 'Z' ? (char)(name.p[i] | 0x20) : name.p[i];
+        to[i] = char_to_lower(name.p[i]);
     to[n] = '\0';
 }
 

@@ -5,6 +5,7 @@
 #include "apps/orders/customer_json.h"
 
 #include "apps/orders/customer_tag.h"
+#include "base/ctype.h"
 #include "base/json_loose.h"
 
 #define ARENA_SIZE ((size_t)1 << 20)
@@ -28,7 +29,7 @@ static size_t json_scan_string(str s, size_t at)
 
 static bool json_scan_is_key(str s, size_t at)
 {
-    while (at < s.n && (s.p[at] == ' ' || (s.p[at] >= '\t' && s.p[at] <= '\r')))
+    while (at < s.n && char_is_space(s.p[at]))
         at++;
     return at < s.n && s.p[at] == ':';
 }
@@ -90,7 +91,7 @@ static bool json_key_is(const struct json *doc, const struct json_node *key, con
             continue;
         while (name[k] == '_')
             k++;
-        if (name[k++] != (c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c))
+        if (name[k++] != char_to_lower(c))
             return false;
     }
     return !name[k];

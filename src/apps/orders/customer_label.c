@@ -5,6 +5,8 @@
 #include "apps/orders/customer_label.h"
 
 #include "apps/orders/customer_json.h"
+#include "apps/orders/customer_tag.h"
+#include "base/ctype.h"
 
 #define DECORATION_MAX 24 /* bytes of "- **" before a label, or of "** " after it */
 #define ADJECTIVES_MAX 3
@@ -50,16 +52,6 @@ static const char *const label_finals[] = {
     "final answer", "final response", "final reply", "final message", "final output"};
 static const char *const label_answers[] = {"answer", "reply", "response"};
 
-static char label_low(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
-}
-
-static bool label_is_letter(char c)
-{
-    return label_low(c) >= 'a' && label_low(c) <= 'z';
-}
-
 static bool label_is_space(char c)
 {
     return c == ' ' || c == '\t' || c == '\r';
@@ -68,17 +60,13 @@ static bool label_is_space(char c)
 static bool label_is_decoration(char c)
 {
     return label_is_space(c) || c == '*' || c == '_' || c == '#' || c == '>' || c == '-' ||
-           c == '`' || c == '"' || c == '+' || c == '.' || (c >= '0' && c <= '9');
+           c == '`' || c == '"' || c == '+' || c == '.' || char_is_digit(c);
 }
 
 /* How many bytes of the word s has at `at`; the whole word if that is its length. */
 static size_t label_common(str s, size_t at, const char *word)
 {
-    size_t n = 0;
-
-    while (at + n < s.n && word[n] && label_low(s.p[at + n]) == word[n])
-        n++;
-    return n;
+    return customer_tag_common(str_slice(s, at, s.n), word);
 }
 
 static size_t label_skip(str s, size_t at, bool (*is)(char c))
@@ -120,7 +108,7 @@ static size_t label_skip_aside(str s, size_t at)
 {
     size_t end = at;
 
-    while (end < s.n && end - at < ASIDE_MAX && s.p[end] >= '0' && s.p[end] <= '9')
+    while (end < s.n && end - at < ASIDE_MAX && char_is_digit(s.p[end]))
         end++;
     if (end < s.n && s.p[end] == '(')
         while (end < s.n && end - at < ASIDE_MAX && s.p[end] != '\n')
@@ -133,7 +121,7 @@ static size_t label_skip_aside(str s, size_t at)
  * is emphasised, and may end. */
 static enum label_kind label_rest(str s, size_t at, bool heading, enum label_kind kind, size_t *end)
 {
-    if (at < s.n && label_is_letter(s.p[at]))
+    if (at < s.n && char_is_letter(s.p[at]))
         return LABEL_NONE;
     at = label_skip(s, at, label_is_emphasis);
     at = label_skip_aside(s, at);
@@ -250,7 +238,7 @@ static enum label_kind label_json(str s, size_t *end)
         return LABEL_MORE;
     if (at != 0 && at != 3)
         return LABEL_NONE;
-    at = at ? label_skip(s, at, label_is_letter) : 0;
+    at = at ? label_skip(s, at, char_is_letter) : 0;
     at = at ? label_skip(s, at, label_is_blank) : 0;
     if (at < s.n && s.p[at] != '{')
         return LABEL_NONE;

@@ -22,22 +22,16 @@ static const struct {
     {"\xE2\x80\x8D", 0},   {"\xE2\x81\xA0", 0},   {"\xEF\xBB\xBF", 0},   {"\xC2\xAD", 0},
 };
 
-static char order_customer_tag_low(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
-}
-
 bool customer_tag_may_begin(char c)
 {
     return c == '<' || c == '[' || c == '&' || c == '\xE2' || c == '\xEF' || c == '\xE3';
 }
 
-/* How many bytes of a sign s begins with. */
-static size_t common(str s, const char *sign)
+size_t customer_tag_common(str s, const char *sign)
 {
     size_t n = 0;
 
-    while (n < s.n && sign[n] && order_customer_tag_low(s.p[n]) == sign[n])
+    while (n < s.n && sign[n] && char_to_lower(s.p[n]) == sign[n])
         n++;
     return n;
 }
@@ -48,7 +42,7 @@ size_t customer_tag_letter(str s, char *out)
 
     *out = s.p[0];
     for (size_t i = 0; i < COUNT_OF(signs); i++) {
-        size_t n = common(s, signs[i].sign);
+        size_t n = customer_tag_common(s, signs[i].sign);
 
         if (n && !signs[i].sign[n]) {
             *out = signs[i].letter;
@@ -80,16 +74,9 @@ static void letters_of(str s, struct customer_tag *out)
 
 bool customer_tag_name_has(str name, const char *stem)
 {
-    size_t n = strlen(stem);
-
-    for (size_t i = 0; i + n <= name.n; i++) {
-        size_t k = 0;
-
-        while (k < n && order_customer_tag_low(name.p[i + k]) == stem[k])
-            k++;
-        if (k == n)
+    for (size_t i = 0; i < name.n; i++)
+        if (!stem[customer_tag_common(str_slice(name, i, name.n), stem)])
             return true;
-    }
     return false;
 }
 
@@ -121,8 +108,7 @@ bool customer_tag_thinks(str name)
 
 static bool order_customer_tag_is_name(char c)
 {
-    return char_is_letter(c) || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == ':' ||
-           c == '.';
+    return char_is_letter(c) || char_is_digit(c) || c == '_' || c == '-' || c == ':' || c == '.';
 }
 
 static size_t skip_spaces(str s, size_t at)
@@ -284,10 +270,7 @@ enum customer_tag_kind customer_tag_read(str s, struct customer_tag *out)
 
 static bool order_customer_tag_begins(const char *stem, str word)
 {
-    for (size_t i = 0; i < word.n; i++)
-        if (order_customer_tag_low(word.p[i]) != stem[i]) /* a NUL ends it */
-            return false;
-    return true;
+    return customer_tag_common(word, stem) == word.n;
 }
 
 static bool may_hide(str s)

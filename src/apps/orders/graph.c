@@ -12,88 +12,60 @@ static const char sorry_wait[] =
 static const char sorry_person[] = "Sorry, I can't work that out. Someone will be with you at the "
                                    "window in a moment.";
 
-bool graph_facts(const struct orders_state *s, struct arena *a, struct facts *out, struct err *e)
+void graph_read_reply(const struct turn *t, const struct json_node *m, struct ask_reply *out)
 {
-    struct json doc;
-    bool ok;
+    const struct json *doc = &t->messages;
+    const struct json_node *calls = json_find(doc, m, STR("tool_calls"));
 
-    json_init(&doc);
-    ok = json_parse(&doc, s->messages, e) && facts_read(out, &doc, a, e);
-    json_release(&doc);
-    return ok;
-}
-
-void graph_calls(const struct json *doc, const struct json_node *m, struct arena *a,
-                 struct last_reply *out)
-{
-    const struct json_node *calls = json_find(doc, m, STR("tool_calls")), *c;
-
-    out->calls = arena_zero(a, (calls ? json_count(doc, calls) : 0) + 1, sizeof *out->calls);
-    for (c = json_first(doc, calls); c; c = json_next(doc, calls, c)) {
+    *out = (struct ask_reply){
+        .text = json_copy_text(doc, m, "content", t->arena),
+        .id = json_copy_text(doc, m, "interaction_id", t->arena),
+        .calls = arena_zero(t->arena, json_count(doc, calls) + 1, sizeof *out->calls)};
+    JSON_FOREACH(c, doc, calls) {
         const struct json_node *f = json_find(doc, c, STR("function"));
 
-        out->calls[out->call_count++] = (struct tools_call){json_copy_text(doc, c, "id", a),
-                                                            json_copy_text(doc, f, "name", a),
-                                                            json_copy_text(doc, f, "arguments", a)};
+        out->calls[out->call_count++] =
+            (struct ask_call){json_copy_text(doc, c, "id", t->arena),
+                              json_copy_text(doc, f, "name", t->arena),
+                              json_copy_text(doc, f, "arguments", t->arena)};
     }
 }
 
-bool graph_last(const struct orders_state *s, struct arena *a, struct last_reply *out,
-                struct err *e)
+bool graph_look(struct turn *t, struct err *e)
 {
-    const struct json_node *root, *m, *last = NULL;
-    struct json doc;
-    bool ok;
+    const struct json_node *last = NULL;
 
-    *out = (struct last_reply){.text = STR(""), .interaction = STR("")};
-    json_init(&doc);
-    ok = json_parse(&doc, s->messages, e);
-    root = ok ? json_root(&doc) : NULL;
-    for (m = json_first(&doc, root); m; m = json_next(&doc, root, m))
-        if (json_is(&doc, json_find(&doc, m, STR("role")), STR("assistant")))
+    facts_release(&t->facts);
+    if (!json_parse(&t->messages, t->s->messages, e) ||
+        !facts_read(&t->facts, &t->messages, t->arena, e))
+        return false;
+    JSON_FOREACH(m, &t->messages, json_root(&t->messages))
+        if (json_is(&t->messages, json_find(&t->messages, m, STR("role")), STR("assistant")))
             last = m;
-    if (last) {
-        out->text = json_copy_text(&doc, last, "content", a);
-        out->interaction = json_copy_text(&doc, last, "interaction_id", a);
-        graph_calls(&doc, last, a, out);
-    }
-    json_release(&doc);
-    return ok;
+    graph_read_reply(t, last, &t->last);
+    return true;
 }
 
 /* ---- which step is next ---- */
 
 enum next { NEXT_END, NEXT_ASK, NEXT_TOOLS, NEXT_UPDATE, NEXT_STOP };
 
-static bool next_of(struct turn *t, enum next *out, struct err *e)
+static enum next next_of(const struct turn *t)
 {
-    struct last_reply last;
-    struct facts f;
+    if (t->s->node == NODE_STOPPED || t->s->head.n == 0)
+        return NEXT_END;
+    if (t->s->node == NODE_ORCHESTRATOR)
+        return t->last.call_count ? NEXT_TOOLS : NEXT_END;
+    if (t->s->node == NODE_TOOLS)
+        return NEXT_UPDATE;
+    if (t->s->node == NODE_UPDATE && t->facts.finalized)
+        return NEXT_END;
+    return t->facts.asked >= ORDERS_ASKED_MAX ? NEXT_STOP : NEXT_ASK;
+}
 
-    if (t->s->node == NODE_STOPPED || t->s->head.n == 0) {
-        *out = NEXT_END;
-        return true;
-    }
-    if (!graph_last(t->s, t->arena, &last, e) || !graph_facts(t->s, t->arena, &f, e))
-        return false;
-    facts_release(&f);
-    switch (t->s->node) {
-    case NODE_INPUT:
-        *out = NEXT_ASK;
-        break;
-    case NODE_ORCHESTRATOR:
-        *out = last.call_count ? NEXT_TOOLS : NEXT_END;
-        break;
-    case NODE_TOOLS:
-        *out = NEXT_UPDATE;
-        break;
-    default:
-        *out = f.finalized ? NEXT_END : NEXT_ASK;
-        break;
-    }
-    if (*out == NEXT_ASK && f.asked >= ORDERS_ASKED_MAX)
-        *out = NEXT_STOP;
-    return true;
+bool graph_is_open(const struct turn *t)
+{
+    return next_of(t) != NEXT_END;
 }
 
 static bool order_graph_step(struct turn *t, enum next next, struct err *e)
@@ -114,14 +86,10 @@ bool graph_settle(struct turn *t, struct err *e)
 {
     enum next next;
 
-    for (;;) {
-        if (!next_of(t, &next, e))
-            return false;
-        if (next != NEXT_TOOLS && next != NEXT_UPDATE)
-            return true;
+    while ((next = next_of(t)) == NEXT_TOOLS || next == NEXT_UPDATE)
         if (!order_graph_step(t, next, e))
             return false;
-    }
+    return true;
 }
 
 /* ---- the customer's reply ---- */
@@ -162,20 +130,15 @@ static str goodbye(struct turn *t)
                         (long long)cents % 100);
 }
 
-static bool reply_of(struct turn *t, struct err *e)
+static void reply_of(struct turn *t)
 {
-    struct last_reply last;
-
-    if (!graph_last(t->s, t->arena, &last, e))
-        return false;
     t->out->end = t->s->node == NODE_STOPPED ? ORDERS_STOPPED : ORDERS_REPLIED;
-    t->out->reply = arena_dup(t->kept, last.text);
+    t->out->reply = arena_dup(t->kept, t->last.text);
     if (t->out->end == ORDERS_STOPPED)
         t->out->reply = str_c(sorry_person);
-    else if (!last.text.n)
-        t->out->reply = last.call_count ? goodbye(t) : str_c(sorry_again);
+    else if (!t->last.text.n)
+        t->out->reply = t->last.call_count ? goodbye(t) : str_c(sorry_again);
     graph_reply_rest(t);
-    return true;
 }
 
 bool graph_run(struct turn *t, struct err *e)
@@ -183,13 +146,11 @@ bool graph_run(struct turn *t, struct err *e)
     enum next next;
 
     t->out->end = ORDERS_REPLIED;
-    do {
-        if (!next_of(t, &next, e))
-            return false;
-        if (next != NEXT_END && !order_graph_step(t, next, e)) {
+    while ((next = next_of(t)) != NEXT_END)
+        if (!order_graph_step(t, next, e)) {
             t->out->reply = str_c(sorry_wait);
             return t->out->end == ORDERS_FAILED;
         }
-    } while (next != NEXT_END);
-    return reply_of(t, e);
+    reply_of(t);
+    return true;
 }

@@ -9,26 +9,11 @@
 #include "apps/orders/menu.h"
 
 #include "base/utf8.h"
+#include "store/words.h"
 
 #define LETTERS 40  /* a-z, 0-9, the end of a word, other */
 #define NEAR_MIN 45 /* of 100: a name that shares fewer letters is another one */
 #define SPOKEN_SIZE (MENU_SPOKEN_MAX + 8)
-
-/* The letter without its accent for U+00C0 to U+017F; 0 for what is no letter. */
-static char plain_letter(uint32_t c)
-{
-    static const char latin1[] =
-        "aaaaaaaceeeeiiiidnooooo\0ouuuuytsaaaaaaaceeeeiiiidnooooo\0ouuuuyty";
-    static const char extended[] =
-        "aaaaaaccccccccddddeeeeeeeeeegggggggghhhhiiiiiiiiiiiijjkkklllllll"
-        "lllnnnnnnnnnoooooooorrrrrrssssssssttttttuuuuuuuuuuuuwwyyyzzzzzzs";
-
-    if (c >= 0xC0 && c <= 0xFF)
-        return latin1[c - 0xC0];
-    if (c >= 0x100 && c <= 0x17F)
-        return extended[c - 0x100];
-    return 0;
-}
 
 struct spelling {
     char p[SPOKEN_SIZE];
@@ -78,35 +63,24 @@ static void end_word(struct spelling *s)
     s->word = s->n;
 }
 
-/* Letters of other scripts stay as they are. */
-static bool is_other(uint32_t c)
-{
-    return c >= 0x180 && !(c >= 0x2000 && c <= 0x2BFF) && !(c >= 0x3000 && c <= 0x303F);
-}
-
 static str spell(struct spelling *s, str name)
 {
     s->n = s->word = 0;
     name = utf8_cut_size(name, MENU_SPOKEN_MAX);
     for (size_t at = 0, size; at < name.n; at += size) {
-        uint32_t c = ' ';
-        char plain;
+        uint32_t c = ' ', folded;
 
         size = utf8_decode(str_slice(name, at, name.n), &c);
         size = size ? size : 1;
-        plain = c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c < 0x80 ? (char)c : plain_letter(c);
-        if (c == '\'' || c == 0x2019)
+        folded = words_fold(c);
+        if (c == '\'' || c == 0x2019 || folded == WORDS_MARK)
             continue; /* Joe's is Joes */
         if (s->n + size > MENU_SPOKEN_MAX)
             break;
-        if (is_other(c)) {
-            memcpy(s->p + s->n, name.p + at, size);
-            s->n += size;
-        } else if ((plain >= 'a' && plain <= 'z') || (plain >= '0' && plain <= '9')) {
-            s->p[s->n++] = plain;
-        } else {
+        if (folded)
+            s->n += utf8_encode(folded, s->p + s->n);
+        else
             end_word(s);
-        }
     }
     end_word(s);
     return str_trim((str){s->p, s->n});

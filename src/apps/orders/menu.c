@@ -6,6 +6,7 @@
 
 #include "base/embed.h"
 #include "base/file.h"
+#include "base/json_get.h"
 #include "base/schema.h"
 #include "net/gzip.h"
 
@@ -48,12 +49,10 @@ static bool order_menu_wrong(struct reading *r, size_t item, const char *member,
 /* A text, or a number as written; "" if missing. */
 static str order_menu_text_at(struct reading *r, const struct json_node *v, const char *key)
 {
-    const struct json_node *found = json_find(&r->doc, v, str_c(key));
     str s = STR("");
 
-    if (found && found->kind == JSON_NUMBER)
-        return arena_dup(&r->m->arena, json_raw(&r->doc, found));
-    return json_text(&r->doc, found, &r->m->arena, &s) ? arena_dup(&r->m->arena, s) : STR("");
+    json_get_into(&r->doc, v, key, &r->m->arena, &s);
+    return arena_dup(&r->m->arena, s);
 }
 
 static int64_t cents_of(struct reading *r, const struct json_node *v, int64_t otherwise)

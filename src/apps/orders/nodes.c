@@ -18,51 +18,28 @@
 #define RESULT_MAX ((size_t)1 << 20)
 #define AGAIN_NS 100000000L /* 100 ms, then doubled */
 
-/* The values of one checkpoint, while they are collected. */
-struct update {
-    struct buf json;
-    struct json_out o;
-};
-
-static void update_begin(struct update *u)
-{
-    buf_init(&u->json, VALUES_MAX);
-    json_out_init(&u->o, &u->json);
-    json_out_object(&u->o);
-}
-
-static bool update_end(struct turn *t, struct update *u, enum orders_node node, struct err *e)
+/* Puts the values of one checkpoint. */
+static bool update_end(struct turn *t, struct json_text *u, enum orders_node node, struct err *e)
 {
     struct arena *next = t->arena == &t->steps[0] ? &t->steps[1] : &t->steps[0];
     struct state_step step = {.node = node};
     bool ok;
 
-    json_out_end(&u->o);
-    step.values = buf_str(&u->json);
+    json_out_close(&u->o, u->o.depth);
+    step.values = buf_str(&u->buf);
     t->who.now_us = clock_wall_ms(t->o->host.clock) * 1000;
     arena_reset(next);
     ok = json_out_ok(&u->o, e) && state_put(t->o->host.threads, &t->who, t->s, &step, next, e);
-    buf_release(&u->json);
+    buf_release(&u->buf);
     t->arena = next;
+    ok = ok && graph_look(t, e);
     if (ok && t->watch && t->watch->on_step)
         t->watch->on_step(t->watch->ctx, node);
     return ok;
 }
 
-/* With secrets masked. */
-static str order_nodes_masked(struct turn *t, str text)
-{
-    struct buf out;
-
-    buf_init(&out, 4 * text.n + 65536);
-    if (t->setup->mask && mask_text(t->setup->mask, text, &out, NULL))
-        text = buf_full(&out) ? STR(MASK_LEFT_OUT) : arena_dup(t->arena, buf_str(&out));
-    buf_release(&out);
-    return text;
-}
-
 /* Ids count the messages, so a message that is written again has the same id. */
-static void message_begin(struct update *u, size_t number, const char *role)
+static void message_begin(struct json_text *u, size_t number, const char *role)
 {
     char id[32];
 
@@ -74,7 +51,7 @@ static void message_begin(struct update *u, size_t number, const char *role)
 
 /* ---- input ---- */
 
-static bool order_nodes_put_menu(struct turn *t, struct update *u, struct err *e)
+static bool order_nodes_put_menu(struct turn *t, struct json_text *u, struct err *e)
 {
     struct buf ref;
     bool ok;
@@ -89,18 +66,15 @@ static bool order_nodes_put_menu(struct turn *t, struct update *u, struct err *e
 bool node_input(struct turn *t, str text, struct err *e)
 {
     bool fresh = t->s->head.n == 0;
-    struct update u;
-    struct facts f;
+    size_t count = t->facts.messages;
+    struct json_text u;
 
-    if (!graph_facts(t->s, t->arena, &f, e))
-        return false;
-    facts_release(&f);
-    if (f.messages >= ORDERS_MESSAGES_MAX)
+    if (count >= ORDERS_MESSAGES_MAX)
         return err_set(
-            e, ERR_LIMIT, "the conversation has %zu messages: start another thread", f.messages);
-    update_begin(&u);
+            e, ERR_LIMIT, "the conversation has %zu messages: start another thread", count);
+    json_text_begin(&u, VALUES_MAX);
     if (fresh && !order_nodes_put_menu(t, &u, e)) {
-        buf_release(&u.json);
+        buf_release(&u.buf);
         return false;
     }
     if (fresh) {
@@ -110,10 +84,8 @@ bool node_input(struct turn *t, str text, struct err *e)
         json_out_end(&u.o);
     }
     json_member_array(&u.o, "messages");
-    message_begin(&u, f.messages + 1, "user");
-    json_member_str(&u.o, "content", order_nodes_masked(t, text));
-    json_out_end(&u.o);
-    json_out_end(&u.o);
+    message_begin(&u, count + 1, "user");
+    json_member_str(&u.o, "content", mask_copy(t->setup->mask, text, t->arena));
     return update_end(t, &u, NODE_INPUT, e);
 }
 
@@ -138,32 +110,26 @@ static void order_nodes_put_prompt(struct turn *t, struct history *h)
 }
 
 /* Of the assistant; some hosts refuse a call without a name. */
-static void order_nodes_put_reply(struct turn *t, struct history *h, const struct json *doc,
-                                  const struct json_node *m)
+static void order_nodes_put_reply(struct turn *t, struct history *h, const struct json_node *m)
 {
-    struct last_reply last = {.call_count = 0};
-    struct ask_reply reply = {.text = json_copy_text(doc, m, "content", t->arena)};
+    struct ask_reply reply;
 
-    graph_calls(doc, m, t->arena, &last);
-    reply.calls = arena_zero(t->arena, last.call_count + 1, sizeof *reply.calls);
-    for (; reply.call_count < last.call_count; reply.call_count++) {
-        const struct tools_call *c = &last.calls[reply.call_count];
-
-        reply.calls[reply.call_count] =
-            (struct ask_call){c->id, c->name.n ? c->name : STR("unnamed"), c->arguments};
-    }
+    graph_read_reply(t, m, &reply);
+    for (size_t i = 0; i < reply.call_count; i++)
+        if (!reply.calls[i].name.n)
+            reply.calls[i].name = STR("unnamed");
     history_reply(h, &reply);
 }
 
 /* A stored message as providers accept it; other programs may have added messages. */
-static void order_nodes_put_message(struct turn *t, struct history *h, const struct json *doc,
-                                    const struct json_node *m)
+static void order_nodes_put_message(struct turn *t, struct history *h, const struct json_node *m)
 {
+    const struct json *doc = &t->messages;
     const struct json_node *role = json_find(doc, m, STR("role"));
     const struct json_node *content = json_find(doc, m, STR("content"));
 
     if (json_is(doc, role, STR("assistant")))
-        order_nodes_put_reply(t, h, doc, m);
+        order_nodes_put_reply(t, h, m);
     else if (json_is(doc, role, STR("tool")))
         history_result(h,
                        json_copy_text(doc, m, "tool_call_id", t->arena),
@@ -176,36 +142,27 @@ static void order_nodes_put_message(struct turn *t, struct history *h, const str
                                           STR_ARG(content ? json_raw(doc, content) : STR("\"\""))));
 }
 
-static bool order_nodes_write_request(struct turn *t, struct buf *body, struct err *e)
+/* "" if it is too long. */
+static str order_nodes_request(struct turn *t)
 {
-    const struct json_node *root;
     struct history h;
-    struct json doc;
-    bool ok;
+    struct buf extra;
+    str body;
 
-    json_init(&doc);
     history_init(&h, VALUES_MAX);
     order_nodes_put_prompt(t, &h);
-    ok = json_parse(&doc, t->s->messages, e);
-    root = ok ? json_root(&doc) : NULL;
-    JSON_FOREACH(m, &doc, root)
-        order_nodes_put_message(t, &h, &doc, m);
-    buf_add(body, STR("{\"model\":"));
-    (void)json_quote(body, t->shop->model);
-    buf_add(body, STR(",\"stream\":true,\"tools\":"));
-    tools_write(body);
-    buf_add(body, STR(",\"messages\":"));
-    buf_add(body, buf_str(&h.json));
-    buf_add(body, STR("]}"));
-    if (ok && (buf_full(&h.json) || buf_full(body)))
-        ok = err_set(e, ERR_LIMIT, "the conversation is too long to be sent");
-    history_release(&h);
-    json_release(&doc);
-    return ok;
+    JSON_FOREACH(m, &t->messages, json_root(&t->messages))
+        order_nodes_put_message(t, &h, m);
+    buf_init(&extra, VALUES_MAX);
+    buf_add(&extra, STR("\"stream\":true,\"tools\":"));
+    tools_write(&extra);
+    body = history_body(&h, t->shop->model, buf_str(&extra), t->arena);
+    buf_release(&extra);
+    return body;
 }
 
 /* One entry per reply: the reason, from the tags or else from the model's own reasoning. */
-static str entry_of(struct turn *t, const struct last_reply *r, str why)
+static str entry_of(struct turn *t, const struct ask_reply *r, str why)
 {
     struct json_out o;
     struct buf calls, entry;
@@ -224,7 +181,7 @@ static str entry_of(struct turn *t, const struct last_reply *r, str why)
     json_out_end(&o);
     decision_write(
         &entry, NULL, &(struct decision){.why = why, .answer = r->text, .calls = buf_str(&calls)});
-    all = order_nodes_masked(t, arena_dup(t->arena, buf_str(&entry)));
+    all = mask_copy(t->setup->mask, arena_dup(t->arena, buf_str(&entry)), t->arena);
     buf_release(&entry);
     buf_release(&calls);
     return all;
@@ -242,13 +199,13 @@ static str why_of(struct turn *t, const struct ask_reply *r, str beside, str ins
     return own.n ? own : inside;
 }
 
-static void order_nodes_write_reply(struct turn *t, struct update *u, const struct last_reply *r,
+static void order_nodes_write_reply(struct turn *t, struct json_text *u, const struct ask_reply *r,
                                     size_t number)
 {
     message_begin(u, number, "assistant");
     json_out_key(&u->o, STR("content"));
     if (r->text.n || !r->call_count)
-        json_out_str(&u->o, order_nodes_masked(t, r->text));
+        json_out_str(&u->o, mask_copy(t->setup->mask, r->text, t->arena));
     else
         json_out_null(&u->o);
     if (r->call_count) {
@@ -256,21 +213,21 @@ static void order_nodes_write_reply(struct turn *t, struct update *u, const stru
         calls_write(&u->o, r);
         json_out_end(&u->o);
     }
-    json_member_str(&u->o, "interaction_id", r->interaction);
+    json_member_str(&u->o, "interaction_id", r->id);
     json_member_str(&u->o, "prompt_id", t->prompt_id);
     json_out_end(&u->o);
 }
 
 static bool put_reply(struct turn *t, const struct ask_reply *r, size_t number, struct err *e)
 {
-    struct last_reply reply = {.interaction = r->id};
-    struct update u;
+    struct ask_reply reply = {.id = r->id};
+    struct json_text u;
     str beside, inside, entry;
 
     customer_filter_text(utf8_cut_size(r->text, SPEAK_TEXT_MAX), t->arena, &reply.text, &beside);
     calls_clean(t, r, number, &reply, &inside);
     entry = entry_of(t, &reply, why_of(t, r, beside, inside));
-    update_begin(&u);
+    json_text_begin(&u, VALUES_MAX);
     json_member_array(&u.o, "messages");
     order_nodes_write_reply(t, &u, &reply, number);
     json_out_end(&u.o);
@@ -343,60 +300,43 @@ static bool order_nodes_ask(struct turn *t, struct ask_request *q, struct ask_re
 /* For the record: the place, and the customer's last text; "" if the customer wrote none since. */
 static str order_title(struct turn *t)
 {
-    const struct json_node *root, *m, *last = NULL;
-    struct json doc;
-    struct err e;
-    str text = STR("");
+    const struct json *doc = &t->messages;
+    const struct json_node *last = json_at(doc, json_root(doc), t->facts.messages - 1);
+    str text;
 
-    json_init(&doc);
-    root = json_parse(&doc, t->s->messages, &e) ? json_root(&doc) : NULL;
-    for (m = json_first(&doc, root); m; m = json_next(&doc, root, m))
-        last = m;
-    if (last && json_is(&doc, json_find(&doc, last, STR("role")), STR("user")) &&
-        json_text(&doc, json_find(&doc, last, STR("content")), t->arena, &text))
-        text = t->menu->location.n
-                   ? arena_join(t->arena, t->menu->location, STR(" \xC2\xB7 "), text)
-                   : arena_dup(t->arena, text);
-    json_release(&doc);
-    return text;
+    if (!json_is(doc, json_find(doc, last, STR("role")), STR("user")))
+        return STR("");
+    text = json_copy_text(doc, last, "content", t->arena);
+    return t->menu->location.n && text.n
+               ? arena_join(t->arena, t->menu->location, STR(" \xC2\xB7 "), text)
+               : text;
 }
 
 bool node_orchestrator(struct turn *t, struct err *e)
 {
-    struct ask_request q = {.route = STR("agent:orders"),
+    struct ask_request q = {.body = order_nodes_request(t),
+                            .route = STR("agent:orders"),
                             .part = true,
                             .session = t->s->thread,
                             .title = order_title(t),
                             .id = STR(""),
                             .level = STR(""),
-                            .key = t->who.key};
+                            .key = t->who.key,
+                            .setup = t->setup};
     struct ask_reply reply;
-    struct facts f;
-    struct buf body;
-    bool ok;
 
-    if (!graph_facts(t->s, t->arena, &f, e))
-        return false;
-    facts_release(&f);
-    buf_init(&body, VALUES_MAX);
-    ok = order_nodes_write_request(t, &body, e);
-    if (ok) {
-        q.body = buf_str(&body);
-        q.setup = t->setup;
-        ok = order_nodes_ask(t, &q, &reply);
-        if (ok)
-            ok = put_reply(t, &reply, f.messages + 1, e);
-        else
-            order_nodes_failed(t, &reply.error);
-    }
-    buf_release(&body);
-    return ok;
+    if (!q.body.n)
+        return err_set(e, ERR_LIMIT, "the conversation is too long to be sent");
+    if (order_nodes_ask(t, &q, &reply))
+        return put_reply(t, &reply, t->facts.messages + 1, e);
+    order_nodes_failed(t, &reply.error);
+    return false;
 }
 
 /* ---- tools ---- */
 
-static void order_nodes_put_tool_message(struct turn *t, const struct tools_call *c, str result,
-                                         bool ok, str parent)
+static void order_nodes_put_tool_message(struct turn *t, const struct ask_call *c, str result,
+                                         bool ok)
 {
     struct store *store = t->o->host.gateway->store;
     struct store_tool row = {.id = arena_printf(t->arena,
@@ -405,7 +345,7 @@ static void order_nodes_put_tool_message(struct turn *t, const struct tools_call
                                                 STR_ARG(t->s->head),
                                                 STR_ARG(c->id)),
                              .session_id = t->s->thread,
-                             .parent_id = parent,
+                             .parent_id = t->last.id,
                              .server_name = STR("orders"),
                              .communication_type = STR("tool_call"),
                              .tool_name = c->name,
@@ -421,91 +361,71 @@ static void order_nodes_put_tool_message(struct turn *t, const struct tools_call
         store_tool_put(store, &row, NULL);
 }
 
-static void order_nodes_put_result(struct turn *t, struct update *u, const struct tools_state *s,
-                                   size_t i, size_t number, str parent)
+static void order_nodes_put_result(struct turn *t, struct json_text *u, const struct tools_state *s,
+                                   size_t i)
 {
-    const struct tools_call *c = &s->batch[i];
+    const struct ask_call *c = &s->batch[i];
     struct buf result;
     bool ok;
 
     buf_init(&result, RESULT_MAX);
     ok = tools_run(s, c, &result);
     (void)tools_apply(s->order, c->name, buf_str(&result), t->arena);
-    message_begin(u, number, "tool");
+    message_begin(u, t->facts.messages + 1 + i, "tool");
     json_member_str(&u->o, "tool_call_id", c->id);
     json_member_str(&u->o, "name", c->name);
     json_member_str(&u->o, "content", buf_str(&result));
     json_out_end(&u->o);
-    order_nodes_put_tool_message(t, c, buf_str(&result), ok, parent);
+    order_nodes_put_tool_message(t, c, buf_str(&result), ok);
     buf_release(&result);
 }
 
 bool node_tools(struct turn *t, struct err *e)
 {
-    struct tools_state s = {.menu = t->menu, .limits = t->shop->limits};
     struct order order;
-    struct last_reply last;
-    struct update u;
-    struct facts f;
+    struct tools_state s = {.menu = t->menu,
+                            .order = &order,
+                            .facts = &t->facts,
+                            .batch = t->last.calls,
+                            .count = t->last.call_count,
+                            .limits = t->shop->limits};
+    struct json_text u;
 
-    if (!graph_last(t->s, t->arena, &last, e) || !graph_facts(t->s, t->arena, &f, e))
-        return false;
     order_copy(&order, &t->s->order, t->arena);
-    s.order = &order;
-    s.facts = &f;
-    s.batch = last.calls;
-    s.count = last.call_count;
-    update_begin(&u);
+    json_text_begin(&u, VALUES_MAX);
     json_member_array(&u.o, "messages");
-    for (size_t i = 0; i < last.call_count; i++)
-        order_nodes_put_result(t, &u, &s, i, f.messages + 1 + i, last.interaction);
-    json_out_end(&u.o);
-    facts_release(&f);
+    for (size_t i = 0; i < s.count; i++)
+        order_nodes_put_result(t, &u, &s, i);
     return update_end(t, &u, NODE_TOOLS, e);
 }
 
 /* ---- update_order ---- */
 
-/* One tool's message; true if it changed the order. */
-static bool order_nodes_apply(struct turn *t, const struct json *doc, const struct json_node *m,
-                              struct order *order)
-{
-    str name, content;
-
-    return json_text(doc, json_find(doc, m, STR("name")), t->arena, &name) &&
-           json_text(doc, json_find(doc, m, STR("content")), t->arena, &content) &&
-           tools_apply(order, name, content, t->arena);
-}
-
 /* Only results after the last reply with calls: earlier ones are already in the order. */
-static bool apply_batch(struct turn *t, struct order *order, bool *changed, struct err *e)
+static bool apply_batch(struct turn *t)
 {
-    const struct json_node *root, *m, *from = NULL;
-    struct json doc;
-    bool ok;
+    const struct json *doc = &t->messages;
+    const struct json_node *root = json_root(doc), *m, *from = NULL;
+    bool changed = false;
 
-    *changed = false;
-    json_init(&doc);
-    ok = json_parse(&doc, t->s->messages, e);
-    root = ok ? json_root(&doc) : NULL;
-    for (m = json_first(&doc, root); m; m = json_next(&doc, root, m))
-        if (json_find(&doc, m, STR("tool_calls")))
-            from = m;
-    for (m = from ? json_next(&doc, root, from) : NULL; m; m = json_next(&doc, root, m))
-        if (json_is(&doc, json_find(&doc, m, STR("role")), STR("tool")))
-            *changed |= order_nodes_apply(t, &doc, m, order);
-    json_release(&doc);
-    return ok;
+    JSON_FOREACH(one, doc, root)
+        if (json_find(doc, one, STR("tool_calls")))
+            from = one;
+    for (m = from ? json_next(doc, root, from) : NULL; m; m = json_next(doc, root, m))
+        if (json_is(doc, json_find(doc, m, STR("role")), STR("tool")))
+            changed |= tools_apply(&t->s->order,
+                                   json_get_text(doc, m, "name", t->arena),
+                                   json_get_text(doc, m, "content", t->arena),
+                                   t->arena);
+    return changed;
 }
 
 bool node_update(struct turn *t, struct err *e)
 {
-    struct update u;
-    bool changed;
+    struct json_text u;
+    bool changed = apply_batch(t);
 
-    if (!apply_batch(t, &t->s->order, &changed, e))
-        return false;
-    update_begin(&u);
+    json_text_begin(&u, VALUES_MAX);
     if (changed) {
         json_out_key(&u.o, STR("current_order"));
         order_write(&u.o, &t->s->order, true);
@@ -519,8 +439,8 @@ bool node_update(struct turn *t, struct err *e)
 
 bool node_stopped(struct turn *t, struct err *e)
 {
-    struct update u;
+    struct json_text u;
 
-    update_begin(&u);
+    json_text_begin(&u, VALUES_MAX);
     return update_end(t, &u, NODE_STOPPED, e);
 }

@@ -147,8 +147,7 @@ static str order_orders_run_id(str thread, struct arena *a)
 /* Each turn is a run, so that the next process finds turns that did not end. */
 static bool put_run(struct turn *t, str status, str reason, struct err *e)
 {
-    struct json_out o;
-    struct buf input;
+    struct json_text input;
     struct agent_row row = {.app = STR("orders"),
                             .session_id = t->s->thread,
                             .key = t->who.key,
@@ -157,21 +156,15 @@ static bool put_run(struct turn *t, str status, str reason, struct err *e)
                             .result = STR(""),
                             .created_us = t->who.now_us,
                             .updated_us = clock_wall_ms(t->o->host.clock) * 1000};
-    bool ok;
 
     if (!t->o->host.log)
         return true;
-    buf_init(&input, 65536);
-    json_out_init(&o, &input);
-    json_out_object(&o);
-    json_member_str(&o, "thread_id", t->s->thread);
-    json_member_str(&o, "key", t->who.key);
-    json_out_end(&o);
+    json_text_begin(&input, 65536);
+    json_member_str(&input.o, "thread_id", t->s->thread);
+    json_member_str(&input.o, "key", t->who.key);
     row.id = order_orders_run_id(t->s->thread, t->arena);
-    row.input = buf_str(&input);
-    ok = json_out_ok(&o, e) && agent_log_run_put(t->o->host.log, &row, e);
-    buf_release(&input);
-    return ok;
+    row.input = json_text_end(&input, t->arena, STR("{}"));
+    return agent_log_run_put(t->o->host.log, &row, e);
 }
 
 static void order_orders_put_session(struct turn *t, str status, str analysis, str error)
@@ -229,6 +222,7 @@ static bool turn_begin(struct turn *t, str thread, struct err *e)
     buf_init(&t->sent, STEP_ARENA_MAX);
     t->arena = &t->steps[0];
     t->s = &t->state;
+    json_init(&t->messages);
     t->shop = shop_hold(t->o);
     t->menu = t->shop->menu;
     t->setup = gateway_setup(t->o->host.gateway);
@@ -240,7 +234,7 @@ static bool turn_begin(struct turn *t, str thread, struct err *e)
     if (!state_menu(t->o->host.threads, t->s, t->shop->menu, t->arena, &t->own, e))
         return false;
     t->menu = t->own ? t->own : t->shop->menu;
-    return true;
+    return graph_look(t, e);
 }
 
 /* The current state, for the caller. */
@@ -253,6 +247,8 @@ static bool turn_end(struct turn *t, str thread, bool ok, struct err *e)
         *e = missing;
         ok = false;
     }
+    facts_release(&t->facts);
+    json_release(&t->messages);
     setup_release(t->setup);
     menu_free(t->own);
     shop_release(t->shop);
@@ -319,36 +315,17 @@ static bool order_orders_is_unreported(struct turn *t, bool *unreported, struct 
     return missing.code == ERR_NOT_FOUND;
 }
 
-/* Whether the last turn of the conversation did not end. */
-static bool order_orders_is_open(struct turn *t, bool *open, struct err *e)
-{
-    struct last_reply last;
-    struct facts f;
-
-    if (!order_orders_is_unreported(t, open, e))
-        return false;
-    if (*open || t->s->head.n == 0 || t->s->node == NODE_STOPPED)
-        return true;
-    if (!graph_last(t->s, t->arena, &last, e) || !graph_facts(t->s, t->arena, &f, e))
-        return false;
-    facts_release(&f);
-    *open = t->s->node == NODE_ORCHESTRATOR ? last.call_count > 0
-            : t->s->node == NODE_UPDATE     ? !f.finalized
-                                            : true;
-    return true;
-}
-
 bool orders_resume(struct orders *o, const struct orders_said *said, struct arena *a,
                    struct orders_turn *out, struct err *e)
 {
     struct turn t = {.o = o, .who = *said->who, .watch = said->watch, .kept = a, .out = out};
     str thread = said->thread;
-    bool ok, open = false;
+    bool ok, unreported = false;
 
     if (!state_thread_ok(thread, e) || !order_orders_claim(o, thread, e))
         return false;
-    ok = turn_begin(&t, thread, e) && order_orders_is_open(&t, &open, e);
-    if (ok && open)
+    ok = turn_begin(&t, thread, e) && order_orders_is_unreported(&t, &unreported, e);
+    if (ok && (unreported || graph_is_open(&t)))
         ok = order_orders_run(&t, e);
     else
         out->end = ORDERS_NOTHING;

@@ -42,8 +42,11 @@ struct turn {
     struct menu *own;         /* the same, if it is not the one in force */
     struct setup *setup;      /* for masking and model calls */
     struct orders_state state, *s;
-    str prompt_id;   /* of the last call */
-    struct buf sent; /* the part of the reply that the customer has */
+    struct json messages;  /* of the state */
+    struct facts facts;    /* of the messages */
+    struct ask_reply last; /* the last message of the assistant: text, calls, id */
+    str prompt_id;         /* of the last call */
+    struct buf sent;       /* the part of the reply that the customer has */
     /* Of this step and of the previous one: results of a step live until the end of the next step,
      * so a long turn needs no more memory. */
     struct arena steps[2], *arena;
@@ -63,28 +66,22 @@ bool node_update(struct turn *t, struct err *e) MUST_USE;
 bool node_stopped(struct turn *t, struct err *e) MUST_USE;
 
 /* graph.c */
+/* Reads the messages, facts and last reply of the state; after each change of it. */
+bool graph_look(struct turn *t, struct err *e) MUST_USE;
+/* Whether the turn has a next step. */
+bool graph_is_open(const struct turn *t);
 /* Sends text to the customer while the reply arrives. */
 void graph_reply(struct turn *t, str text);
 void graph_retract(struct turn *t); /* the text sent so far, if any */
 bool graph_run(struct turn *t, struct err *e) MUST_USE;
 /* Runs the steps that need no model, up to the next model call. */
 bool graph_settle(struct turn *t, struct err *e) MUST_USE;
-/* The text and the calls of the last reply. */
-struct last_reply {
-    str text, interaction;
-    struct tools_call *calls;
-    size_t call_count;
-};
-void graph_calls(const struct json *doc, const struct json_node *message, struct arena *a,
-                 struct last_reply *out);
-bool graph_last(const struct orders_state *s, struct arena *a, struct last_reply *out,
-                struct err *e) MUST_USE;
-bool graph_facts(const struct orders_state *s, struct arena *a, struct facts *out,
-                 struct err *e) MUST_USE;
+/* A message of the assistant. */
+void graph_read_reply(const struct turn *t, const struct json_node *message, struct ask_reply *out);
 
 /* calls.c. The calls of a reply without the reasoning in them; `number` is that of its message.
  * *thought: the reasoning, or "". */
-void calls_clean(struct turn *t, const struct ask_reply *r, size_t number, struct last_reply *out,
+void calls_clean(struct turn *t, const struct ask_reply *r, size_t number, struct ask_reply *out,
                  str *thought);
 /* As elements of an open JSON array. */
-void calls_write(struct json_out *o, const struct last_reply *r);
+void calls_write(struct json_out *o, const struct ask_reply *r);

@@ -46,48 +46,15 @@ const struct prompt_built_in orders_built_in = {"orders", parts, COUNT_OF(parts)
 
 /* ---- filling in ---- */
 
-static void put_location(struct buf *out, const struct orders_fill *f)
-{
-    buf_add(out, f->menu->location.n ? f->menu->location : STR("our restaurant"));
-}
-
-static void put_address(struct buf *out, const struct orders_fill *f)
-{
-    buf_add(out, f->menu->address.n ? f->menu->address : STR("address not given"));
-}
-
-static void order_prompt_put_menu(struct buf *out, const struct orders_fill *f)
-{
-    struct buf names;
-
-    buf_init(&names, MENU_FILE_MAX);
-    menu_names_write(&names, f->menu);
-    buf_add(out, buf_str(&names));
-    buf_release(&names);
-}
-
-static void put_order(struct buf *out, const struct orders_fill *f)
-{
-    order_words(out, f->order);
-    if (f->order->finalized)
-        buf_add(out, STR("\n(finalized: nothing can be added any more)"));
-}
-
-static const struct {
-    str name;
-    void (*put)(struct buf *out, const struct orders_fill *f);
-} places[] = {
-    {STR_INIT("{{location_name}}"), put_location},
-    {STR_INIT("{{location_address}}"), put_address},
-    {STR_INIT("{{menu_items}}"), order_prompt_put_menu},
-    {STR_INIT("{{current_order}}"), put_order},
+struct orders_place {
+    str name, value;
 };
 
-static bool put_place(str *rest, const struct orders_fill *fill, struct buf *out)
+static bool put_place(str *rest, const struct orders_place *places, size_t n, struct buf *out)
 {
-    for (size_t i = 0; i < COUNT_OF(places); i++)
+    for (size_t i = 0; i < n; i++)
         if (str_starts(*rest, places[i].name)) {
-            places[i].put(out, fill);
+            buf_add(out, places[i].value);
             *rest = str_slice(*rest, places[i].name.n, rest->n);
             return true;
         }
@@ -95,7 +62,7 @@ static bool put_place(str *rest, const struct orders_fill *fill, struct buf *out
 }
 
 /* Inserted text is not expanded again: a menu can contain braces. */
-void orders_prompt(str template, const struct orders_fill *fill, struct buf *out)
+static void fill_places(str template, const struct orders_place *places, size_t n, struct buf *out)
 {
     while (template.n) {
         size_t at = str_find(template, STR("{{"));
@@ -104,9 +71,31 @@ void orders_prompt(str template, const struct orders_fill *fill, struct buf *out
         if (at == STR_NONE)
             return;
         template = str_slice(template, at, template.n);
-        if (!put_place(&template, fill, out)) {
+        if (!put_place(&template, places, n, out)) {
             buf_add(out, str_slice(template, 0, 2));
             template = str_slice(template, 2, template.n);
         }
     }
+}
+
+void orders_prompt(str template, const struct orders_fill *f, struct buf *out)
+{
+    const struct menu *m = f->menu;
+    struct buf names, order;
+
+    buf_init(&names, MENU_FILE_MAX);
+    buf_init(&order, MENU_FILE_MAX);
+    menu_names_write(&names, m);
+    order_words(&order, f->order);
+    if (f->order->finalized)
+        buf_add(&order, STR("\n(finalized: nothing can be added any more)"));
+    const struct orders_place places[] = {
+        {STR("{{location_name}}"), m->location.n ? m->location : STR("our restaurant")},
+        {STR("{{location_address}}"), m->address.n ? m->address : STR("address not given")},
+        {STR("{{menu_items}}"), buf_str(&names)},
+        {STR("{{current_order}}"), buf_str(&order)},
+    };
+    fill_places(template, places, COUNT_OF(places), out);
+    buf_release(&names);
+    buf_release(&order);
 }

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/orders/score.h"
+#include "base/json_get.h"
 
 #define ARENA_MAX ((size_t)256 << 20)
 
@@ -103,12 +104,10 @@ struct adds {
 
 static str argument(struct adds *w, const char *key)
 {
-    const struct json_node *v = json_find(&w->args, json_root(&w->args), str_c(key));
     str s = STR("");
 
-    if (v && v->kind == JSON_NUMBER)
-        return arena_dup(&w->arena, json_raw(&w->args, v));
-    return json_text(&w->args, v, &w->arena, &s) ? arena_dup(&w->arena, str_trim(s)) : STR("");
+    json_get_into(&w->args, json_root(&w->args), key, &w->arena, &s);
+    return arena_dup(&w->arena, str_trim(s));
 }
 
 static void walk_calls(struct adds *w, const struct json_node *calls)

@@ -4,6 +4,7 @@
  */
 #include "apps/orders/speak.h"
 #include "base/ctype.h"
+#include "base/utf8.h"
 
 #define OUT_MAX (8 * SPEAK_TEXT_MAX)
 
@@ -13,21 +14,8 @@
 static void order_speak_emit(struct speak *s)
 {
     str all = buf_str(&s->out);
-    size_t end = all.n;
+    size_t end = all.n - utf8_tail(all);
 
-    /* A character that is not whole yet is at most three bytes. */
-    for (size_t back = 1; back <= 3 && back <= all.n; back++) {
-        unsigned char c = (unsigned char)all.p[all.n - back];
-
-        if (c < 0x80)
-            break;
-        if (c >= 0xC0) {
-            size_t needs = c >= 0xF0 ? 4 : c >= 0xE0 ? 3 : 2;
-
-            end -= back < needs ? back : 0;
-            break;
-        }
-    }
     if (end == 0)
         return;
     buf_add(&s->said, str_slice(all, 0, end));

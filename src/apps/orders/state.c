@@ -4,6 +4,7 @@
  */
 #include "apps/orders/state.h"
 
+#include "base/json_get.h"
 #include "base/utf8.h"
 
 #define VALUES_MAX ((size_t)32 << 20)
@@ -108,18 +109,20 @@ void state_new(str thread, str order_id, struct arena *a, struct orders_state *o
 /* ---- writing ---- */
 
 /* The members for lists of conversations, so that a list reads no checkpoint. */
-static void order_state_write_metadata(struct json_out *o, const struct orders_state *s,
-                                       const struct state_step *step, int64_t now_us)
+static str order_state_metadata(const struct orders_state *s, enum orders_node node, int64_t now_us,
+                                struct arena *a)
 {
-    json_out_object(o);
-    json_member_str(o, "app", STR("orders"));
-    json_member_str(o, "source", step->node == NODE_INPUT ? STR("input") : STR("loop"));
-    json_member_str(o, "node", str_c(node_names[step->node]));
-    json_member_i64(o, "step", s->head.n ? s->step + 1 : 0);
-    json_member_i64(o, "at_us", now_us);
-    json_member_i64(o, "item_count", order_quantity(&s->order));
-    json_member_bool(o, "finalized", s->order.finalized);
-    json_out_end(o);
+    struct json_text t;
+
+    json_text_begin(&t, 4096);
+    json_member_str(&t.o, "app", STR("orders"));
+    json_member_str(&t.o, "source", node == NODE_INPUT ? STR("input") : STR("loop"));
+    json_member_str(&t.o, "node", str_c(node_names[node]));
+    json_member_i64(&t.o, "step", s->head.n ? s->step + 1 : 0);
+    json_member_i64(&t.o, "at_us", now_us);
+    json_member_i64(&t.o, "item_count", order_quantity(&s->order));
+    json_member_bool(&t.o, "finalized", s->order.finalized);
+    return json_text_end(&t, a, STR("{}"));
 }
 
 bool state_put(struct threads *t, const struct thread_asker *who, struct orders_state *s,
@@ -130,20 +133,12 @@ bool state_put(struct threads *t, const struct thread_asker *who, struct orders_
                               .from = s->head,
                               .newest = true,
                               .values = step->values,
-                              .reducers = str_c(reducers)};
-    struct json_out o;
-    struct buf metadata;
-    bool ok;
+                              .reducers = str_c(reducers),
+                              .metadata = order_state_metadata(s, step->node, who->now_us, a)};
     str id;
 
-    buf_init(&metadata, 4096);
-    json_out_init(&o, &metadata);
-    order_state_write_metadata(&o, s, step, who->now_us);
-    u.metadata = buf_str(&metadata);
-    ok = json_out_ok(&o, e) && threads_update(t, who, &u, a, &id, e) &&
-         state_read_at(t, who, (struct thread_key){s->thread, STR(""), id}, a, s, e);
-    buf_release(&metadata);
-    return ok;
+    return threads_update(t, who, &u, a, &id, e) &&
+           state_read_at(t, who, (struct thread_key){s->thread, STR(""), id}, a, s, e);
 }
 
 /* ---- menus ---- */
@@ -207,18 +202,10 @@ static bool menu_from(struct threads *t, str sha256, struct arena *a, struct men
 bool state_menu(struct threads *t, const struct orders_state *s, const struct menu *current,
                 struct arena *a, struct menu **out, struct err *e)
 {
-    struct json doc;
-    bool ok;
-    str sha256 = STR("");
+    str sha256 = json_copy_member(s->menu, "sha256", a);
 
     *out = NULL;
-    json_init(&doc);
-    ok = json_parse(&doc, s->menu, e);
-    if (ok && json_text(&doc, json_find(&doc, json_root(&doc), STR("sha256")), a, &sha256) &&
-        !str_eq(sha256, str_c(current->sha256)))
-        ok = menu_from(t, sha256, a, out, e);
-    json_release(&doc);
-    return ok;
+    return !sha256.n || str_eq(sha256, str_c(current->sha256)) || menu_from(t, sha256, a, out, e);
 }
 
 /* ---- for those who look ---- */

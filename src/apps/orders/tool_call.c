@@ -6,6 +6,8 @@
 
 #include <stdarg.h>
 
+#include "base/json_get.h"
+
 #define MODIFIERS_MAX 50
 
 bool order_call_refuse(struct order_call *c, const char *fmt, ...)
@@ -24,9 +26,7 @@ bool order_call_refuse(struct order_call *c, const char *fmt, ...)
 
 const struct json_node *order_call_arg(const struct order_call *c, const char *name)
 {
-    const struct json_node *v = json_find(&c->args, json_root(&c->args), str_c(name));
-
-    return v && v->kind != JSON_NULL ? v : NULL;
+    return json_get(&c->args, json_root(&c->args), name);
 }
 
 bool order_call_text(struct order_call *c, const char *name, bool needed, str *out)
@@ -34,9 +34,7 @@ bool order_call_text(struct order_call *c, const char *name, bool needed, str *o
     const struct json_node *v = order_call_arg(c, name);
 
     *out = STR("");
-    if (v && v->kind == JSON_NUMBER)
-        *out = json_raw(&c->args, v);
-    else if (v && !json_text(&c->args, v, &c->arena, out))
+    if (v && !json_to_text(&c->args, v, &c->arena, out))
         return order_call_refuse(c, "/%s: must be a text", name);
     *out = str_trim(*out);
     return out->n || !needed || order_call_refuse(c, "/%s: is missing", name);

@@ -249,7 +249,7 @@ static bool order_tools_unknown(struct order_call *c, str name)
     return false;
 }
 
-static bool order_tools_run(struct order_call *c, const struct tools_call *call)
+static bool order_tools_run(struct order_call *c, const struct ask_call *call)
 {
     struct err e;
     str arguments = str_trim(call->arguments).n ? call->arguments : STR("{}");
@@ -268,7 +268,7 @@ static bool order_tools_run(struct order_call *c, const struct tools_call *call)
     return order_tools_unknown(c, call->name);
 }
 
-bool tools_run(const struct tools_state *s, const struct tools_call *call, struct buf *out)
+bool tools_run(const struct tools_state *s, const struct ask_call *call, struct buf *out)
 {
     struct order_call c = {.s = s};
     size_t before = out->n;

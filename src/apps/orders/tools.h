@@ -23,12 +23,9 @@
 
 #include "apps/orders/order.h"
 #include "base/map.h"
+#include "gateway/ask.h"
 
 #define TOOLS_CALLS_MAX 64 /* of one batch; the rest is refused */
-
-struct tools_call {
-    str id, name, arguments;
-};
 
 /* The state of a conversation: from its messages, the assistant's last one included. */
 struct facts {
@@ -51,13 +48,13 @@ struct tools_state {
     const struct menu *menu;
     struct order *order; /* with the changes of the batch so far; tools only read it */
     const struct facts *facts;
-    const struct tools_call *batch; /* all calls of the batch */
+    const struct ask_call *batch; /* all calls of the batch */
     size_t count;
     struct order_limits limits;
 };
 
 /* False: the result says why not. */
-bool tools_run(const struct tools_state *s, const struct tools_call *call, struct buf *out);
+bool tools_run(const struct tools_state *s, const struct ask_call *call, struct buf *out);
 
 /* Changes the order by the result of a tool. False: the result changes nothing. */
 bool tools_apply(struct order *order, str name, str result, struct arena *a);

@@ -5,7 +5,6 @@
 #include "apps/policy/case_checks.h"
 #include "apps/policy/reverify.h"
 #include "apps/policy/routes.h"
-#include "apps/policy/version.h"
 #include "apps/tune/tune.h"
 
 #define LIMIT_DEFAULT 50
@@ -42,32 +41,18 @@ void policy_fail_field(struct app_reply *r, const struct err *e)
     json_out_end(&o);
 }
 
-bool policy_operator_only(const struct app_request *q, struct app_reply *r)
+bool policy_asked_doc(struct policy_service *s, const struct policy_docs *docs,
+                      struct policy_want want, const struct policy_doc **out, struct err *e)
 {
-    if (!q->operator_)
-        app_fail(r, 403, "forbidden", "only an operator may do that");
-    return q->operator_;
-}
+    char today[POLICY_DAY_SIZE];
 
-bool policy_configured(struct policy_service *s, struct policy_docs **docs, struct app_reply *r)
-{
-    struct err e;
-
-    *docs = policy_docs_now(s, &e);
-    if (!*docs)
-        app_fail(r,
-                 404,
-                 "not_configured",
-                 "the configuration has no policy.documents, so nothing is there");
-    return *docs != NULL;
-}
-
-void policy_reply_end(struct json_out *o, struct app_reply *r)
-{
-    struct err e;
-
-    if (!json_out_ok(o, &e))
-        app_fail_err(r, &e);
+    want.today = policy_today(policy_host(s)->clock, today);
+    if (!policy_version_find(policy_docs_all(docs), policy_docs_count(docs), &want, out, e))
+        return err_prefix(e, "%s: ", want.version.n ? "version" : "as_of_date");
+    return *out || err_set(e,
+                           ERR_INPUT,
+                           "document_id: no document \"" STR_FMT "\" is configured",
+                           STR_ARG(str_slice(want.id, 0, 80)));
 }
 
 /* ---- verification ---- */
@@ -82,19 +67,9 @@ static void auth_review(void *app, const struct app_request *q, struct app_reply
                              .controller = STR(""),
                              .model = STR("")};
     struct policy_review *review = arena_zero(q->arena, 1, sizeof *review);
-    struct policy_docs *docs;
-    struct json doc;
     struct err e;
-    bool json;
 
-    if (!policy_configured(s, &docs, r))
-        return;
-    json_init(&doc);
-    json = app_json(q, &doc, r);
-    json_release(&doc);
-    if (!json) {
-        ;
-    } else if (!policy_review(s, &ask, q->arena, review, &e)) {
+    if (!policy_review(s, &ask, q->arena, review, &e)) {
         policy_fail_field(r, &e);
     } else if (review->left) {
         app_fail(r,
@@ -106,7 +81,6 @@ static void auth_review(void *app, const struct app_request *q, struct app_reply
     } else {
         buf_add(&r->body, review->envelope);
     }
-    policy_docs_release(docs);
 }
 
 static void qa(void *app, const struct app_request *q, struct app_reply *r)
@@ -115,30 +89,23 @@ static void qa(void *app, const struct app_request *q, struct app_reply *r)
     struct policy_case *c = arena_zero(q->arena, 1, sizeof *c);
     const struct policy_doc *doc;
     char today[POLICY_DAY_SIZE];
-    struct policy_docs *docs;
-    struct json parsed;
     struct json_out o;
     struct err e;
+    struct policy_docs *docs = policy_docs_now(s, &e);
 
-    if (!policy_configured(s, &docs, r))
-        return;
-    json_init(&parsed);
-    if (app_json(q, &parsed, r)) {
-        if (!policy_case_read(q->body, q->arena, c, &e) ||
-            !policy_case_doc(c,
-                             policy_docs_all(docs),
-                             policy_docs_count(docs),
-                             policy_today(policy_host(s)->clock, today),
-                             &doc,
-                             &e)) {
-            policy_fail_field(r, &e);
-        } else {
-            json_out_init(&o, &r->body);
-            policy_case_check(c, doc, q->arena, &o);
-            policy_reply_end(&o, r);
-        }
+    if (!policy_case_read(q->body, q->arena, c, &e) ||
+        !policy_case_doc(c,
+                         policy_docs_all(docs),
+                         policy_docs_count(docs),
+                         policy_today(policy_host(s)->clock, today),
+                         &doc,
+                         &e)) {
+        policy_fail_field(r, &e);
+    } else {
+        json_out_init(&o, &r->body);
+        policy_case_check(c, doc, q->arena, &o);
+        app_reply_end(r, &o, true, NULL);
     }
-    json_release(&parsed);
     policy_docs_release(docs);
 }
 
@@ -148,25 +115,13 @@ static void results(void *app, const struct app_request *q, struct app_reply *r)
                                  .all = q->operator_,
                                  .case_id = app_query(q, "case_id"),
                                  .status = app_query(q, "status")};
-    struct policy_docs *docs;
     struct json_out o;
     struct err e;
 
-    if (!policy_configured(app, &docs, r))
-        return;
-    policy_docs_release(docs);
     if (!policy_limit_of(q, LIMIT_DEFAULT, &query.limit, r))
         return;
-    json_out_init(&o, &r->body);
-    json_out_object(&o);
-    json_member_array(&o, "results");
-    if (!policy_table_list(policy_kept_results(app), &query, &o, &e)) {
-        app_fail_err(r, &e);
-        return;
-    }
-    json_out_end(&o);
-    json_out_end(&o);
-    policy_reply_end(&o, r);
+    app_reply_begin(r, &o, "results");
+    app_reply_end(r, &o, policy_table_list(policy_kept_results(app), &query, &o, &e), &e);
 }
 
 /* ---- documents ---- */
@@ -174,43 +129,26 @@ static void results(void *app, const struct app_request *q, struct app_reply *r)
 static void document(const struct policy_doc *d, bool in_force, struct json_out *o)
 {
     const struct policy_tree *t = &d->tree;
-    struct json tree;
-    struct buf json;
-    struct json_out inner;
-    struct err e;
 
-    buf_init(&json, (size_t)64 << 20);
-    json_out_init(&inner, &json);
-    policy_tree_json(t, false, &inner);
-    json_init(&tree);
     json_out_object(o);
     json_member_str(o, "id", d->id);
     json_member_str(o, "title", t->title.n ? t->title : t->doc_name);
     policy_version_json(d, in_force, o);
     json_member_u64(o, "page_count", t->page_count);
-    json_member_raw(o,
-                    "structure",
-                    json_parse(&tree, buf_str(&json), &e)
-                        ? json_raw(&tree, json_find(&tree, json_root(&tree), STR("structure")))
-                        : STR("null"));
+    policy_structure_json(t, false, o);
     json_out_end(o);
-    json_release(&tree);
-    buf_release(&json);
 }
 
 static void documents(void *app, const struct app_request *q, struct app_reply *r)
 {
     char day[POLICY_DAY_SIZE];
     str today = policy_today(policy_host(app)->clock, day);
-    struct policy_docs *docs;
+    struct err e;
+    struct policy_docs *docs = policy_docs_now(app, &e);
     struct json_out o;
 
     (void)q;
-    if (!policy_configured(app, &docs, r))
-        return;
-    json_out_init(&o, &r->body);
-    json_out_object(&o);
-    json_member_array(&o, "documents");
+    app_reply_begin(r, &o, "documents");
     for (size_t i = 0; i < policy_docs_count(docs); i++) {
         const struct policy_doc *d = policy_docs_at(docs, i), *now;
         struct policy_version_others others;
@@ -219,9 +157,7 @@ static void documents(void *app, const struct app_request *q, struct app_reply *
             policy_docs_all(docs), policy_docs_count(docs), d->id, today, &others);
         document(d, d == now, &o);
     }
-    json_out_end(&o);
-    json_out_end(&o);
-    policy_reply_end(&o, r);
+    app_reply_end(r, &o, true, NULL);
     policy_docs_release(docs);
 }
 
@@ -246,25 +182,23 @@ static void node_text(void *app, const struct app_request *q, struct app_reply *
                                .today = policy_today(policy_host(app)->clock, day)};
     const struct policy_doc *d;
     const struct policy_node *n = NULL;
-    struct policy_docs *docs;
     struct json_out o;
     struct err e;
+    struct policy_docs *docs = policy_docs_now(app, &e);
+    bool ok = policy_node_doc(docs, &want, &d, &e);
 
-    if (!policy_configured(app, &docs, r))
-        return;
-    if (!policy_node_doc(docs, &want, &d, &e)) {
-        app_fail(r, 404, "not_found", "%s", e.text);
-        policy_docs_release(docs);
-        return;
-    }
-    if (d)
+    if (ok && d)
         n = policy_node_find(&d->tree, q->parts[1]);
     if (!n) {
-        app_fail(
-            r, 404, "not_found", d ? "the document has no such node" : "there is no such document");
+        app_fail(r,
+                 404,
+                 "not_found",
+                 "%s",
+                 !ok ? e.text
+                 : d ? "the document has no such node"
+                     : "there is no such document");
     } else {
-        json_out_init(&o, &r->body);
-        json_out_object(&o);
+        app_reply_begin(r, &o, NULL);
         json_member_str(&o, "document_id", d->id);
         json_member_str(&o, "version", policy_doc_version(d));
         json_member_str(&o, "node_id", n->node_id);
@@ -275,8 +209,7 @@ static void node_text(void *app, const struct app_request *q, struct app_reply *
         json_member_str(&o, "summary", n->summary);
         json_member_str(&o, "text", n->text);
         json_member_str(&o, "hash", str_c(n->hash));
-        json_out_end(&o);
-        policy_reply_end(&o, r);
+        app_reply_end(r, &o, true, NULL);
     }
     policy_docs_release(docs);
 }
@@ -289,15 +222,10 @@ static void prompts_list(void *app, const struct app_request *q, struct app_repl
     struct json_out o;
     struct err e;
     size_t n;
+    bool ok = registry_list(policy_registry(app), app_query(q, "name"), q->arena, &list, &n, &e);
 
-    if (!registry_list(policy_registry(app), app_query(q, "name"), q->arena, &list, &n, &e)) {
-        app_fail_err(r, &e);
-        return;
-    }
-    json_out_init(&o, &r->body);
-    json_out_object(&o);
-    json_member_array(&o, "prompts");
-    for (size_t i = 0; i < n; i++)
+    app_reply_begin(r, &o, "prompts");
+    for (size_t i = 0; ok && i < n; i++)
         prompt_write(&list[i], false, &o);
     json_out_end(&o);
     json_member_array(&o, "built_in");
@@ -305,9 +233,7 @@ static void prompts_list(void *app, const struct app_request *q, struct app_repl
         prompt_built_in(tune_app_at(i)->prompt, q->arena, &built_in);
         prompt_write(&built_in, false, &o);
     }
-    json_out_end(&o);
-    json_out_end(&o);
-    policy_reply_end(&o, r);
+    app_reply_end(r, &o, ok, &e);
 }
 
 static bool find_prompt(struct policy_service *s, const struct app_request *q, struct prompt *out,
@@ -335,7 +261,7 @@ static void prompt_show(void *app, const struct app_request *q, struct app_reply
         return;
     json_out_init(&o, &r->body);
     prompt_write(&p, true, &o);
-    policy_reply_end(&o, r);
+    app_reply_end(r, &o, true, NULL);
 }
 
 static void prompt_move(void *app, const struct app_request *q, struct app_reply *r)
@@ -347,16 +273,10 @@ static void prompt_move(void *app, const struct app_request *q, struct app_reply
         {"approve", PROMPT_APPROVED}, {"activate", PROMPT_ACTIVE}, {"retire", PROMPT_RETIRED}};
     struct err e;
 
-    if (!policy_operator_only(q, r))
-        return;
     for (size_t i = 0; i < COUNT_OF(verbs); i++) {
         if (!str_eq(q->parts[1], str_c(verbs[i].verb)))
             continue;
-        if (registry_move(policy_registry(app),
-                          q->parts[0],
-                          verbs[i].to,
-                          q->key.n ? q->key : STR("operator"),
-                          &e))
+        if (registry_move(policy_registry(app), q->parts[0], verbs[i].to, policy_who(q), &e))
             prompt_show(app, q, r);
         else if (e.code == ERR_INPUT)
             app_fail(r, 409, "conflict", "%s", e.text);
@@ -380,6 +300,21 @@ static bool policy_app_open(const struct app_host *h, void **out, struct err *e)
     return true;
 }
 
+static bool policy_app_ready(void *app, struct app_reply *r)
+{
+    struct err e;
+    struct policy_docs *docs = policy_docs_now(app, &e);
+    bool configured = docs != NULL;
+
+    policy_docs_release(docs);
+    if (!configured)
+        app_fail(r,
+                 404,
+                 "not_configured",
+                 "the configuration has no policy.documents, so nothing is there");
+    return configured;
+}
+
 static void policy_app_resume(void *app, const struct agent_row *row)
 {
     policy_resume(app, row);
@@ -400,31 +335,33 @@ static void policy_app_close(void *app)
     policy_service_close(app);
 }
 
+#define CHANGE (APP_OPERATOR | APP_READY | APP_JSON)
+
 static const struct app_route routes[] = {
-    {"POST", "/reason/auth-review", auth_review},
-    {"POST", "/reason/qa", qa},
-    {"GET", "/api/v1/policy/results", results},
-    {"GET", "/api/v1/policy/documents", documents},
-    {"GET", "/api/v1/policy/documents/*/nodes/*", node_text},
-    {"GET", "/api/v1/policy/rollout", policy_rollout_get},
-    {"POST", "/api/v1/policy/rollout", policy_rollout_post},
-    {"DELETE", "/api/v1/policy/rollout", policy_rollout_delete},
-    {"GET", "/api/v1/policy/review", policy_review_list},
-    {"GET", "/api/v1/policy/review/item", policy_review_item},
-    {"POST", "/api/v1/policy/review", policy_review_post},
-    {"GET", "/api/v1/policy/labels", policy_labels_get},
-    {"GET", "/api/v1/policy/reverify", policy_reverify_list},
-    {"POST", "/api/v1/policy/reverify", policy_reverify_post},
-    {"GET", "/api/v1/policy/reverify/*", policy_reverify_get},
-    {"DELETE", "/api/v1/policy/reverify/*", policy_reverify_delete},
-    {"POST", "/api/v1/policy/extract", policy_extract_post},
-    {"GET", "/api/v1/policy/proposals", policy_proposals_get},
-    {"POST", "/api/v1/policy/proposals", policy_proposals_post},
-    {"GET", "/api/v1/policy/proposals/case", policy_proposals_case},
-    {"GET", "/api/v1/prompts", prompts_list},
-    {"GET", "/api/v1/prompts/*", prompt_show},
-    {"POST", "/api/v1/prompts/*/*", prompt_move},
-    {NULL, NULL, NULL},
+    {"POST", "/reason/auth-review", auth_review, APP_READY | APP_JSON},
+    {"POST", "/reason/qa", qa, APP_READY | APP_JSON},
+    {"GET", "/api/v1/policy/results", results, APP_READY},
+    {"GET", "/api/v1/policy/documents", documents, APP_READY},
+    {"GET", "/api/v1/policy/documents/*/nodes/*", node_text, APP_READY},
+    {"GET", "/api/v1/policy/rollout", policy_rollout_get, APP_READY},
+    {"POST", "/api/v1/policy/rollout", policy_rollout_post, CHANGE},
+    {"DELETE", "/api/v1/policy/rollout", policy_rollout_delete, APP_OPERATOR | APP_READY},
+    {"GET", "/api/v1/policy/review", policy_review_list, APP_READY},
+    {"GET", "/api/v1/policy/review/item", policy_review_item, APP_READY},
+    {"POST", "/api/v1/policy/review", policy_review_post, CHANGE},
+    {"GET", "/api/v1/policy/labels", policy_labels_get, APP_OPERATOR},
+    {"GET", "/api/v1/policy/reverify", policy_reverify_list, APP_OPERATOR},
+    {"POST", "/api/v1/policy/reverify", policy_reverify_post, CHANGE},
+    {"GET", "/api/v1/policy/reverify/*", policy_reverify_get, APP_OPERATOR},
+    {"DELETE", "/api/v1/policy/reverify/*", policy_reverify_delete, APP_OPERATOR},
+    {"POST", "/api/v1/policy/extract", policy_extract_post, CHANGE},
+    {"GET", "/api/v1/policy/proposals", policy_proposals_get, APP_OPERATOR},
+    {"POST", "/api/v1/policy/proposals", policy_proposals_post, APP_OPERATOR | APP_JSON},
+    {"GET", "/api/v1/policy/proposals/case", policy_proposals_case, APP_OPERATOR},
+    {"GET", "/api/v1/prompts", prompts_list, 0},
+    {"GET", "/api/v1/prompts/*", prompt_show, 0},
+    {"POST", "/api/v1/prompts/*/*", prompt_move, APP_OPERATOR},
+    {NULL, NULL, NULL, 0},
 };
 
 /* Always open, whatever is configured: all applications use the prompt routes. */
@@ -434,4 +371,5 @@ const struct app app_policy = {.name = "policy",
                                .look = policy_app_look,
                                .lost = policy_app_lost,
                                .close = policy_app_close,
+                               .ready = policy_app_ready,
                                .routes = routes};

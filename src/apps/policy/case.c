@@ -43,7 +43,7 @@ static struct policy_value policy_case_value_of(struct member *m, const struct j
     return out;
 }
 
-static bool read_field(struct member *m, const struct json_node *v, bool fixture,
+static void read_field(struct member *m, const struct json_node *v, bool fixture,
                        struct policy_field *f)
 {
     const char *name = fixture ? "field" : "field_name";
@@ -51,148 +51,132 @@ static bool read_field(struct member *m, const struct json_node *v, bool fixture
 
     *f = (struct policy_field){.name = STR(""), .doc_id = STR(""), .field_class = STR("")};
     if (v->kind != JSON_OBJECT)
-        return member_wrong(m, "", "an object is expected");
+        member_wrong(m, "", "an object is expected");
     if (!member_find(m, v, name)) /* either name in either shape */
         name = member_find(m, v, "field") ? "field" : "field_name";
     f->confidence = fixture ? FIXTURE_CONFIDENCE : -1;
     f->page = fixture ? 1 : 0;
     f->has_bbox = fixture;
-    if (!member_text(m, v, name, true, &f->name))
-        return false;
+    member_text(m, v, name, true, &f->name);
     if (!value)
-        return member_wrong(m, "value", "is missing");
+        member_wrong(m, "value", "is missing");
+    if (m->failed)
+        return;
     f->raw = json_raw(m->doc, value);
     f->value = policy_case_value_of(m, value, 0);
     f->key = policy_key(m->arena, f->name);
-    if (!member_between(m, v, "confidence", 0, 1, &f->confidence) ||
-        !member_page(m, v, "page", false, &f->page) ||
-        !member_box(m, v, "bbox", &f->has_bbox, f->bbox) ||
-        !member_text(m, v, "doc_id", false, &f->doc_id) ||
-        !member_text(m, v, "class", false, &f->field_class) ||
-        !member_text(m, v, "field_class", false, &f->field_class))
-        return false;
+    member_between(m, v, "confidence", 0, 1, &f->confidence);
+    member_page(m, v, "page", false, &f->page);
+    member_box(m, v, "bbox", &f->has_bbox, f->bbox);
+    member_text(m, v, "doc_id", false, &f->doc_id);
+    member_text(m, v, "class", false, &f->field_class);
+    member_text(m, v, "field_class", false, &f->field_class);
     if (f->confidence < 0)
-        return member_wrong(m, "confidence", "is missing");
-    return true;
+        member_wrong(m, "confidence", "is missing");
 }
 
-static bool read_fields(struct member *m, const struct json_node *v, struct policy_case *c)
+static void read_fields(struct member *m, const struct json_node *v, struct policy_case *c)
 {
-    const struct json_node *list, *facts;
-    size_t at, i = 0, n;
+    const struct json_node *fields = member_kind(m, v, "fields", JSON_ARRAY);
+    const struct json_node *facts = member_kind(m, v, "facts", JSON_ARRAY);
+    const struct json_node *list = fields ? fields : facts;
+    size_t at, n = json_count(m->doc, list);
 
-    if (!member_kind(m, v, "fields", JSON_ARRAY, &list) ||
-        !member_kind(m, v, "facts", JSON_ARRAY, &facts))
-        return false;
-    if (!list && !facts)
-        return member_wrong(m, "fields", "is missing");
-    at = member_into(m, list ? "fields" : "facts");
-    list = list ? list : facts;
-    n = json_count(m->doc, list);
-    if (n > POLICY_FIELDS_MAX)
-        return err_set(m->e, ERR_LIMIT, "%s: more than %d", m->path, POLICY_FIELDS_MAX);
+    if (!list) {
+        member_wrong(m, "fields", "is missing");
+        return;
+    }
+    at = member_into(m, fields ? "fields" : "facts");
+    if (n > POLICY_FIELDS_MAX && !m->failed) {
+        m->failed = true;
+        err_set(m->e, ERR_LIMIT, "%s: more than %d", m->path, POLICY_FIELDS_MAX);
+    }
     c->fields = arena_zero(m->arena, n + 1, sizeof c->fields[0]);
-    for (const struct json_node *f = json_first(m->doc, list); f;
-         f = json_next(m->doc, list, f), i++) {
-        size_t inner = member_into_at(m, i);
+    for (const struct json_node *f = json_first(m->doc, list); f && !m->failed;
+         f = json_next(m->doc, list, f)) {
+        size_t inner = member_into_at(m, c->field_count);
 
-        if (!read_field(m, f, list == facts, &c->fields[c->field_count++]))
-            return false;
+        read_field(m, f, list == facts, &c->fields[c->field_count++]);
         member_back(m, inner);
     }
     member_back(m, at);
-    return true;
 }
 
-static bool read_criteria(struct member *m, const struct json_node *list, struct policy_case *c)
+static void read_criteria(struct member *m, const struct json_node *list, struct policy_case *c)
 {
     size_t n = json_count(m->doc, list);
 
-    if (n > POLICY_CRITERIA_MAX)
-        return err_set(m->e, ERR_LIMIT, "%s.criteria: more than %d", m->path, POLICY_CRITERIA_MAX);
-    c->criteria = arena_zero(m->arena, n + 1, sizeof c->criteria[0]);
-    JSON_FOREACH(v, m->doc, list) {
-        str *id = &c->criteria[c->criterion_count];
-
-        /* An entry may also be an object that has the id. */
-        if (v->kind == JSON_OBJECT)
-            v = member_find(m, v, "criterion_id") ? v : NULL;
-        if (!v ||
-            !(v->kind == JSON_OBJECT
-                  ? json_text(m->doc, member_find(m, v, "criterion_id"), m->arena, id)
-                  : json_text(m->doc, v, m->arena, id)) ||
-            str_trim(*id).n == 0)
-            return member_wrong(m, "criteria", "a list of criterion ids is expected");
-        c->criterion_count++;
+    if (n > POLICY_CRITERIA_MAX && !m->failed) {
+        m->failed = true;
+        err_set(m->e, ERR_LIMIT, "%s.criteria: more than %d", m->path, POLICY_CRITERIA_MAX);
     }
-    return true;
+    c->criteria = arena_zero(m->arena, n + 1, sizeof c->criteria[0]);
+    for (const struct json_node *v = json_first(m->doc, list); v && !m->failed;
+         v = json_next(m->doc, list, v)) {
+        /* An entry may also be an object that has the id. */
+        const struct json_node *id = v->kind == JSON_OBJECT ? member_find(m, v, "criterion_id") : v;
+        str *to = &c->criteria[c->criterion_count++];
+
+        if (!json_text(m->doc, id, m->arena, to) || str_trim(*to).n == 0)
+            member_wrong(m, "criteria", "a list of criterion ids is expected");
+    }
 }
 
-static bool policy_case_read_metadata(struct member *m, const struct json_node *v,
+static void policy_case_read_metadata(struct member *m, const struct json_node *v,
                                       struct policy_case *c, str *single)
 {
-    const struct json_node *meta, *list;
     size_t at;
+    const struct json_node *meta = member_enter(m, v, "metadata", false, &at), *list;
 
-    if (!member_kind(m, v, "metadata", JSON_OBJECT, &meta))
-        return false;
     if (!meta)
-        return true;
-    at = member_into(m, "metadata");
+        return;
     c->metadata = json_raw(m->doc, meta);
-    if (!member_kind(m, meta, "criteria", JSON_ARRAY, &list) ||
-        (list && !read_criteria(m, list, c)) ||
-        !member_text(m, meta, "policy_document_id", false, &c->policy_document_id) ||
-        !member_text(m, meta, "policy_version_id", false, &c->policy_version_id) ||
-        !member_text(m, meta, "as_of_date", false, &c->as_of_date) ||
-        !member_text(m, meta, "criterion_id", false, single) ||
-        !member_text(m, meta, "reasoning_hint", false, &c->reasoning_hint) ||
-        !member_text(m, meta, "effective_start", false, &c->effective_start) ||
-        !member_text(m, meta, "effective_end", false, &c->effective_end))
-        return false;
+    list = member_kind(m, meta, "criteria", JSON_ARRAY);
+    if (list)
+        read_criteria(m, list, c);
+    member_text(m, meta, "policy_document_id", false, &c->policy_document_id);
+    member_text(m, meta, "policy_version_id", false, &c->policy_version_id);
+    member_text(m, meta, "as_of_date", false, &c->as_of_date);
+    member_text(m, meta, "criterion_id", false, single);
+    member_text(m, meta, "reasoning_hint", false, &c->reasoning_hint);
+    member_text(m, meta, "effective_start", false, &c->effective_start);
+    member_text(m, meta, "effective_end", false, &c->effective_end);
     member_back(m, at);
-    return true;
 }
 
 /* A path is a text, or a list of titles. */
-static bool read_section(struct member *m, const struct json_node *v, struct policy_case *c)
+static void read_section(struct member *m, const struct json_node *v, struct policy_case *c)
 {
     const struct json_node *path = member_find(m, v, "section_path");
 
-    if (!path || path->kind == JSON_STRING)
-        return member_text(m, v, "section_path", false, &c->section_path);
+    if (!path || json_text(m->doc, path, m->arena, &c->section_path))
+        return;
     if (path->kind != JSON_ARRAY)
-        return member_wrong(m, "section_path", "a string or a list of titles is expected");
+        member_wrong(m, "section_path", "a string or a list of titles is expected");
     JSON_FOREACH(n, m->doc, path) {
-        str title;
+        str title = STR("");
 
         if (!json_text(m->doc, n, m->arena, &title))
-            return member_wrong(m, "section_path", "a string or a list of titles is expected");
+            member_wrong(m, "section_path", "a string or a list of titles is expected");
         c->section_path = arena_join(
             m->arena, c->section_path, c->section_path.n ? STR(BETWEEN_SECTIONS) : STR(""), title);
     }
-    return true;
 }
 
 /* The fixture's policy, as far as the bundle does not say it. */
-static bool read_policy(struct member *m, const struct json_node *v, struct policy_case *c)
+static void read_policy(struct member *m, const struct json_node *v, struct policy_case *c)
 {
-    const struct json_node *policy;
     size_t at;
+    const struct json_node *policy = member_enter(m, v, "policy", false, &at);
 
-    if (!member_kind(m, v, "policy", JSON_OBJECT, &policy))
-        return false;
     if (!policy)
-        return true;
-    at = member_into(m, "policy");
-    if (!member_text(m, policy, "policy_id", false, &c->policy_id) ||
-        !member_text(m, policy, "version_id", false, &c->policy_version_id) ||
-        !member_text(m, policy, "as_of_date", false, &c->as_of_date) ||
-        !member_text(m, policy, "doc_id", false, &c->policy_document_id) ||
-        !read_section(m, policy, c))
-        return false;
+        return;
+    member_text(m, policy, "policy_id", false, &c->policy_id);
+    member_text(m, policy, "version_id", false, &c->policy_version_id);
+    member_text(m, policy, "as_of_date", false, &c->as_of_date);
+    member_text(m, policy, "doc_id", false, &c->policy_document_id);
+    read_section(m, policy, c);
     member_back(m, at);
-    return true;
 }
 
 static void default_criterion(struct member *m, struct policy_case *c, str single)
@@ -206,25 +190,27 @@ static void default_criterion(struct member *m, struct policy_case *c, str singl
     c->criteria_default = single.n == 0;
 }
 
-static bool read_bundle(struct member *m, const struct json_node *v, const struct json_node *outer,
+static void read_bundle(struct member *m, const struct json_node *v, const struct json_node *outer,
                         struct policy_case *c)
 {
     bool fixture = member_find(m, v, "facts") && !member_find(m, v, "fields");
     str single = STR("");
 
-    if (!read_policy(m, outer, c) || (v != outer && !read_policy(m, v, c)) ||
-        !member_text(m, outer, "criterion_id", false, &single) ||
-        !member_text(m, v, "criterion_id", false, &single) ||
-        !member_text(m, outer, "case_id", false, &c->case_id) ||
-        !member_text(m, v, "case_id", !fixture, &c->case_id) ||
-        !member_text(m, v, "policy_id", !fixture, &c->policy_id) || !read_fields(m, v, c) ||
-        (v != outer && !policy_case_read_metadata(m, outer, c, &single)) ||
-        !policy_case_read_metadata(m, v, c, &single))
-        return false;
+    read_policy(m, outer, c);
+    if (v != outer)
+        read_policy(m, v, c);
+    member_text(m, outer, "criterion_id", false, &single);
+    member_text(m, v, "criterion_id", false, &single);
+    member_text(m, outer, "case_id", false, &c->case_id);
+    member_text(m, v, "case_id", !fixture, &c->case_id);
+    member_text(m, v, "policy_id", !fixture, &c->policy_id);
+    read_fields(m, v, c);
+    if (v != outer)
+        policy_case_read_metadata(m, outer, c, &single);
+    policy_case_read_metadata(m, v, c, &single);
     if (c->case_id.n == 0)
         c->case_id = STR("case");
     default_criterion(m, c, single);
-    return true;
 }
 
 bool policy_case_from(const struct json *doc, const struct json_node *v, const char *path,
@@ -241,15 +227,16 @@ bool policy_case_from(const struct json *doc, const struct json_node *v, const c
     snprintf(m.path, sizeof m.path, "%s", path);
     if (!v || v->kind != JSON_OBJECT)
         return member_wrong(&m, *path ? "" : "case", "an object is expected");
-    if (!member_kind(&m, v, "case_bundle", JSON_OBJECT, &bundle) ||
-        !member_kind(&m, v, "options", JSON_OBJECT, &options) ||
-        !member_bool(&m, v, "self_consistency", &out->self_consistency))
-        return false;
+    bundle = member_kind(&m, v, "case_bundle", JSON_OBJECT);
+    options = member_kind(&m, v, "options", JSON_OBJECT);
+    member_bool(&m, v, "self_consistency", &out->self_consistency);
     if (options)
         out->options = json_raw(doc, options);
     if (bundle)
         member_into(&m, "case_bundle");
-    return read_bundle(&m, bundle ? bundle : v, v, out);
+    if (!m.failed)
+        read_bundle(&m, bundle ? bundle : v, v, out);
+    return !m.failed;
 }
 
 bool policy_case_read(str json, struct arena *a, struct policy_case *out, struct err *e)

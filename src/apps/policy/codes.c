@@ -96,11 +96,7 @@ static void code_json(struct codes *c, str given, const char *system, bool (*is)
     json_member_bool(c->o, "valid_format", valid);
     r = valid ? lists(c->scope, code) : NULL;
     json_member_bool(c->o, "listed", r != NULL);
-    json_out_key(c->o, STR("node_id"));
-    if (r)
-        json_out_str(c->o, r->node->node_id);
-    else
-        json_out_null(c->o);
+    json_member_str_or_null(c->o, "node_id", r ? r->node->node_id : STR(""));
     json_member_str(c->o, "section", r ? r->node->title_path : STR(""));
     json_out_end(c->o);
 }

@@ -5,6 +5,7 @@
 #include "apps/policy/extract.h"
 
 #include "agent/extract.h"
+#include "agent/history.h"
 #include "base/utf8.h"
 
 #define BODY_MAX ((size_t)4 << 20)
@@ -128,40 +129,22 @@ static bool extract_split_doc(const struct policy_extract_ask *q, struct arena *
 
 /* ---- asking ---- */
 
-static void extract_message(struct json_out *o, const char *role, str text)
-{
-    json_out_object(o);
-    json_member_str(o, "role", str_c(role));
-    json_member_str(o, "content", text);
-    json_out_end(o);
-}
-
 /* wrong: the previous answer and its errors; "" the first time. */
 static str extract_body(const struct policy_extract_ask *q, str text, str before, str wrong,
                         struct arena *a)
 {
-    struct json_out o;
-    struct buf body;
-    str out;
+    struct history h;
 
-    buf_init(&body, BODY_MAX);
-    json_out_init(&o, &body);
-    json_out_object(&o);
-    json_member_str(&o, "model", q->model);
-    json_member_i64(&o, "max_tokens", POLICY_EXTRACT_TOKENS);
-    json_member_array(&o, "messages");
-    extract_message(
-        &o, "system", str_c(q->kind == POLICY_EXTRACT_CRITERIA ? criteria_prompt : facts_prompt));
-    extract_message(&o, "user", text);
+    history_init(&h, BODY_MAX);
+    history_text(
+        &h, "system", str_c(q->kind == POLICY_EXTRACT_CRITERIA ? criteria_prompt : facts_prompt));
+    history_text(&h, "user", text);
     if (wrong.n) {
-        extract_message(&o, "assistant", utf8_cut_size(before, POLICY_EXTRACT_PART));
-        extract_message(&o, "user", wrong);
+        history_text(&h, "assistant", utf8_cut_size(before, POLICY_EXTRACT_PART));
+        history_text(&h, "user", wrong);
     }
-    json_out_end(&o);
-    json_out_end(&o);
-    out = arena_dup(a, buf_str(&body));
-    buf_release(&body);
-    return out;
+    return history_body(
+        &h, q->model, arena_printf(a, "\"max_tokens\":%d", POLICY_EXTRACT_TOKENS), a);
 }
 
 static bool extract_ask(const struct policy_extract_ask *q, str body, struct arena *a, str *text,
@@ -201,13 +184,9 @@ static bool extract_part(const struct policy_extract_ask *q, str text, struct ar
                          struct policy_extracted *out, struct err *e)
 {
     str before, wrong;
-    struct buf masked;
     bool ok;
 
-    buf_init(&masked, BODY_MAX);
-    if (q->mask && mask_text(q->mask, text, &masked, NULL))
-        text = arena_dup(a, buf_full(&masked) ? STR(MASK_LEFT_OUT) : buf_str(&masked));
-    buf_release(&masked);
+    text = mask_copy(q->mask, text, a);
     ok = extract_ask(q, extract_body(q, text, STR(""), STR(""), a), a, &before, e);
     if (!ok || policy_extract_read(q, before, a, out, e))
         return ok;

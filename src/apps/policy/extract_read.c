@@ -5,6 +5,7 @@
 #include "apps/policy/extract.h"
 
 #include "apps/policy/passage.h"
+#include "base/json_get.h"
 #include "base/utf8.h"
 
 #define NAME_MAX_BYTES 200
@@ -23,11 +24,7 @@ const char *policy_dropped_name(enum policy_dropped d)
 static str extract_text(const struct json *doc, const struct json_node *v, const char *name,
                         struct arena *a)
 {
-    str s = STR("");
-
-    if (!json_text(doc, json_find(doc, v, str_c(name)), a, &s))
-        return STR("");
-    return arena_dup(a, str_trim(s));
+    return str_trim(json_copy_text(doc, v, name, a));
 }
 
 static void extract_add(struct policy_extracted *out, const struct policy_proposal *p)

@@ -5,7 +5,6 @@
 #include "apps/policy/extract.h"
 #include "apps/policy/member.h"
 #include "apps/policy/routes.h"
-#include "apps/policy/version.h"
 #include "base/utf8.h"
 
 #define PROPOSALS_SHOWN 200
@@ -40,38 +39,16 @@ static bool extract_asked_read(const struct json *doc, struct arena *a, struct e
     facts = str_eq(x->kind, STR("facts"));
     if (!facts && !str_eq(x->kind, STR("criteria")))
         return member_wrong(&m, "kind", "criteria or facts is expected");
-    if (!member_text(&m, root, "document_id", !facts, &x->document_id) ||
-        !member_text(&m, root, "version", false, &x->version) ||
-        !member_text(&m, root, "as_of_date", false, &x->as_of) ||
-        !member_text(&m, root, "section", false, &x->section) ||
-        !member_text(&m, root, "case_id", facts, &x->case_id) ||
-        !member_text(&m, root, "doc_id", facts, &x->doc_id) ||
-        !member_text(&m, root, "text", facts, &x->text) ||
-        !member_text(&m, root, "model", false, &x->model) ||
-        !member_between(&m, root, "timeout_s", 1, POLICY_EXTRACT_TIMEOUT_MAX_S, &x->timeout_s))
-        return false;
-    return !facts || str_trim(x->text).n || member_wrong(&m, "text", "the document is empty");
-}
-
-/* The policy that criteria are of. */
-static bool extract_doc(struct policy_service *s, const struct policy_docs *docs,
-                        const struct extract_asked *x, const struct policy_doc **out, struct err *e)
-{
-    char today[POLICY_DAY_SIZE];
-    struct policy_want want = {.id = x->document_id,
-                               .version = x->version,
-                               .as_of = x->as_of,
-                               .today = policy_today(policy_host(s)->clock, today)};
-
-    *out = NULL;
-    if (str_eq(x->kind, STR("facts")))
-        return true;
-    if (!policy_version_find(policy_docs_all(docs), policy_docs_count(docs), &want, out, e))
-        return err_prefix(e, "%s: ", x->version.n ? "version" : "as_of_date");
-    return *out || err_set(e,
-                           ERR_INPUT,
-                           "document_id: no document \"" STR_FMT "\" is configured",
-                           STR_ARG(str_slice(x->document_id, 0, 80)));
+    member_text(&m, root, "document_id", !facts, &x->document_id);
+    member_text(&m, root, "version", false, &x->version);
+    member_text(&m, root, "as_of_date", false, &x->as_of);
+    member_text(&m, root, "section", false, &x->section);
+    member_text(&m, root, "case_id", facts, &x->case_id);
+    member_text(&m, root, "doc_id", facts, &x->doc_id);
+    member_text(&m, root, "text", facts, &x->text);
+    member_text(&m, root, "model", false, &x->model);
+    member_between(&m, root, "timeout_s", 1, POLICY_EXTRACT_TIMEOUT_MAX_S, &x->timeout_s);
+    return !m.failed;
 }
 
 static bool extract_keep(struct policy_service *s, const struct app_request *q,
@@ -97,19 +74,16 @@ static void extract_show(struct policy_service *s, const struct policy_extract_a
     struct policy_proposals one = proposals_any();
     struct json_out o;
     struct err e;
+    bool ok = true;
 
-    json_out_init(&o, &r->body);
-    json_out_object(&o);
+    app_reply_begin(r, &o, NULL);
     json_member_str(&o, "session_id", ask->session);
     json_member_str(&o, "model", ask->model);
     json_member_i64(&o, "parts", (int64_t)x->parts);
     json_member_array(&o, "proposals");
-    for (size_t i = 0; i < x->n; i++) {
+    for (size_t i = 0; ok && i < x->n; i++) {
         one.id = x->list[i].id;
-        if (!policy_table_proposals(policy_kept_results(s), &one, &o, &e)) {
-            app_fail_err(r, &e);
-            return;
-        }
+        ok = policy_table_proposals(policy_kept_results(s), &one, &o, &e);
     }
     json_out_end(&o);
     json_member_object(&o, "dropped");
@@ -124,9 +98,7 @@ static void extract_show(struct policy_service *s, const struct policy_extract_a
         json_member_str(&o, "reason", x->failures[i].reason);
         json_out_end(&o);
     }
-    json_out_end(&o);
-    json_out_end(&o);
-    policy_reply_end(&o, r);
+    app_reply_end(r, &o, ok, &e);
 }
 
 struct extracting {
@@ -138,13 +110,13 @@ struct extracting {
     struct policy_extracted out;
 };
 
-static bool extract_from(struct extracting *w, const struct json *doc, struct err *e)
+static bool extract_from(struct extracting *w, struct err *e)
 {
     const struct app_host *h = policy_host(w->s);
     struct extract_asked x;
     char id[RAND_ID_SIZE];
 
-    if (!extract_asked_read(doc, w->q->arena, &x, e))
+    if (!extract_asked_read(w->q->json, w->q->arena, &x, e))
         return false;
     if (!policy_table_is_open(policy_kept_results(w->s)))
         return err_set(e, ERR_INPUT, "nothing is kept: the store is \"none\"");
@@ -160,7 +132,12 @@ static bool extract_from(struct extracting *w, const struct json *doc, struct er
         .ask = agent_ask_gateway(h->gl),
         .mask = w->setup->mask,
         .cancel = w->q->cancel ? w->q->cancel : h->leave};
-    return extract_doc(w->s, w->docs, &x, &w->ask.doc, e) &&
+    return (w->ask.kind == POLICY_EXTRACT_FACTS ||
+            policy_asked_doc(w->s,
+                             w->docs,
+                             (struct policy_want){x.document_id, x.version, x.as_of, STR("")},
+                             &w->ask.doc,
+                             e)) &&
            app_model(w->setup->config,
                      x.model.n ? x.model : w->setup->config->policy.model,
                      &w->ask.model,
@@ -172,17 +149,13 @@ static bool extract_from(struct extracting *w, const struct json *doc, struct er
 void policy_extract_post(void *app, const struct app_request *q, struct app_reply *r)
 {
     struct extracting *w = arena_zero(q->arena, 1, sizeof *w);
-    struct json doc;
     struct err e;
 
-    *w = (struct extracting){.s = app, .q = q};
-    if (!policy_operator_only(q, r) || !policy_configured(app, &w->docs, r))
-        return;
-    json_init(&doc);
-    w->setup = gateway_setup(policy_host(app)->gateway);
-    if (!app_json(q, &doc, r)) {
-        ;
-    } else if (!extract_from(w, &doc, &e)) {
+    *w = (struct extracting){.s = app,
+                             .q = q,
+                             .docs = policy_docs_now(app, &e),
+                             .setup = gateway_setup(policy_host(app)->gateway)};
+    if (!extract_from(w, &e)) {
         policy_fail_field(r, &e);
     } else {
         policy_audit(
@@ -191,7 +164,6 @@ void policy_extract_post(void *app, const struct app_request *q, struct app_repl
     }
     setup_release(w->setup);
     policy_docs_release(w->docs);
-    json_release(&doc);
 }
 
 /* ---- proposals ---- */
@@ -207,18 +179,10 @@ void policy_proposals_get(void *app, const struct app_request *q, struct app_rep
     struct json_out o;
     struct err e;
 
-    if (!policy_operator_only(q, r) || !policy_limit_of(q, PROPOSALS_SHOWN, &query.limit, r))
+    if (!policy_limit_of(q, PROPOSALS_SHOWN, &query.limit, r))
         return;
-    json_out_init(&o, &r->body);
-    json_out_object(&o);
-    json_member_array(&o, "proposals");
-    if (!policy_table_proposals(policy_kept_results(app), &query, &o, &e)) {
-        app_fail_err(r, &e);
-        return;
-    }
-    json_out_end(&o);
-    json_out_end(&o);
-    policy_reply_end(&o, r);
+    app_reply_begin(r, &o, "proposals");
+    app_reply_end(r, &o, policy_table_proposals(policy_kept_results(app), &query, &o, &e), &e);
 }
 
 struct proposals_asked {
@@ -233,14 +197,14 @@ static bool proposals_read(const struct json *doc, struct arena *a, struct propo
     const struct json_node *root = json_root(doc);
 
     *x = (struct proposals_asked){STR(""), STR(""), NULL};
-    if (!member_text(&m, root, "state", true, &x->state) ||
-        !member_text(&m, root, "reason", false, &x->reason) ||
-        !member_kind(&m, root, "ids", JSON_ARRAY, &x->ids))
-        return false;
+    member_text(&m, root, "state", true, &x->state);
+    member_text(&m, root, "reason", false, &x->reason);
+    x->ids = member_kind(&m, root, "ids", JSON_ARRAY);
     if (!str_eq(x->state, STR("confirmed")) && !str_eq(x->state, STR("rejected")))
-        return member_wrong(&m, "state", "confirmed or rejected is expected");
-    return (x->ids && json_count(doc, x->ids) > 0 && json_count(doc, x->ids) <= DECIDED_AT_ONCE) ||
-           member_wrong(&m, "ids", "a list of 1 to 1000 ids is expected");
+        member_wrong(&m, "state", "confirmed or rejected is expected");
+    if (json_count(doc, x->ids) < 1 || json_count(doc, x->ids) > DECIDED_AT_ONCE)
+        member_wrong(&m, "ids", "a list of 1 to 1000 ids is expected");
+    return !m.failed;
 }
 
 static bool proposals_decide(struct policy_service *s, const struct app_request *q,
@@ -280,26 +244,14 @@ static bool proposals_decide(struct policy_service *s, const struct app_request 
 void policy_proposals_post(void *app, const struct app_request *q, struct app_reply *r)
 {
     struct proposals_asked x;
-    struct json doc;
     struct json_out o;
     struct err e;
 
-    if (!policy_operator_only(q, r))
-        return;
-    json_init(&doc);
-    if (app_json(q, &doc, r)) {
-        json_out_init(&o, &r->body);
-        json_out_object(&o);
-        json_member_array(&o, "proposals");
-        if (proposals_read(&doc, q->arena, &x, &e) && proposals_decide(app, q, &doc, &x, &o, &e)) {
-            json_out_end(&o);
-            json_out_end(&o);
-            policy_reply_end(&o, r);
-        } else {
-            policy_fail_field(r, &e);
-        }
-    }
-    json_release(&doc);
+    app_reply_begin(r, &o, "proposals");
+    if (proposals_read(q->json, q->arena, &x, &e) && proposals_decide(app, q, q->json, &x, &o, &e))
+        app_reply_end(r, &o, true, NULL);
+    else
+        policy_fail_field(r, &e);
 }
 
 /* A bundle of the confirmed facts of a case, ready to be verified. */
@@ -309,29 +261,20 @@ void policy_proposals_case(void *app, const struct app_request *q, struct app_re
     struct json_out o;
     struct err e;
     size_t n;
+    bool ok;
 
-    if (!policy_operator_only(q, r))
-        return;
     if (!id.n || !document.n) {
         app_fail(r, 422, "validation_error", "case_id and document_id must be given");
         return;
     }
-    json_out_init(&o, &r->body);
-    json_out_object(&o);
+    app_reply_begin(r, &o, NULL);
     json_member_str(&o, "case_id", id);
     json_member_str(&o, "policy_id", document);
     json_member_array(&o, "fields");
-    if (!policy_table_confirmed_facts(policy_kept_results(app), id, &o, &n, &e)) {
-        app_fail_err(r, &e);
-        return;
-    }
+    ok = policy_table_confirmed_facts(policy_kept_results(app), id, &o, &n, &e) &&
+         (n || err_set(&e, ERR_NOT_FOUND, "the case has no confirmed facts"));
     json_out_end(&o);
     json_member_object(&o, "metadata");
     json_member_str(&o, "policy_document_id", document);
-    json_out_end(&o);
-    json_out_end(&o);
-    if (n)
-        policy_reply_end(&o, r);
-    else
-        app_fail(r, 404, "not_found", "the case has no confirmed facts");
+    app_reply_end(r, &o, ok, &e);
 }

@@ -9,8 +9,6 @@
 #include "apps/policy/scope.h"
 #include "base/utf8.h"
 
-#include <strings.h>
-
 #define SECTIONS_MAX 20
 #define REFERENCES_MAX 50
 #define REFERENCE_WORDS 8 /* read after "see section" */
@@ -61,11 +59,7 @@ static void reference(const struct policy_doc *d, const struct reading *r, size_
     json_member_str(o, "from_node_id", r->node->node_id);
     json_member_str(o, "from_section", r->node->title_path);
     json_member_str(o, "text", utf8_cut_count(r->text, POLICY_PREVIEW_CHARS));
-    json_out_key(o, STR("target_node_id"));
-    if (to)
-        json_out_str(o, to->node_id);
-    else
-        json_out_null(o);
+    json_member_str_or_null(o, "target_node_id", to ? to->node_id : STR(""));
     json_member_str(o, "target_section", to ? to->title_path : STR(""));
     json_out_end(o);
 }
@@ -140,17 +134,12 @@ void policy_xref(const struct policy_doc *d, str criterion_id, struct arena *a, 
     json_out_end(o);
 }
 
-static bool policy_fact_tool_same_text(str a, str b)
-{
-    return a.n == b.n && a.n > 0 && strncasecmp(a.p, b.p, a.n) == 0;
-}
-
 /* For the tool a policy may be named by its title, too. */
 static bool is_version(const struct policy_doc *d, str policy_id)
 {
     return policy_is_version(d, policy_id) ||
-           policy_fact_tool_same_text(d->tree.title, policy_id) ||
-           policy_fact_tool_same_text(d->tree.doc_name, policy_id);
+           (policy_id.n && (str_eq_nocase(d->tree.title, policy_id) ||
+                            str_eq_nocase(d->tree.doc_name, policy_id)));
 }
 
 static void version_json(const struct policy_doc *d, struct json_out *o)

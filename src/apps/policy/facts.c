@@ -7,7 +7,6 @@
 #include "base/ctype.h"
 
 #include <math.h>
-#include <strings.h>
 
 static bool in_key(char c)
 {
@@ -74,15 +73,7 @@ static void field_json(const struct policy_field *f, struct json_out *o)
     json_member_raw(o, "value", f->raw);
     json_member_double(o, "confidence", f->confidence);
     policy_place_json(f->doc_id, f->page, o);
-    json_out_key(o, STR("bbox"));
-    if (f->has_bbox) {
-        json_out_array(o);
-        for (size_t i = 0; i < 4; i++)
-            json_out_double(o, f->bbox[i]);
-        json_out_end(o);
-    } else {
-        json_out_null(o);
-    }
+    policy_box_json(f->has_bbox ? f->bbox : NULL, o);
     if (f->field_class.n > 0)
         json_member_str(o, "field_class", f->field_class);
 }
@@ -135,9 +126,7 @@ void policy_fact_json(const struct policy_case *c, str name, struct json_out *o)
 
 static bool policy_facts_same_text(str a, str b)
 {
-    a = str_trim(a);
-    b = str_trim(b);
-    return a.n == b.n && strncasecmp(a.p, b.p, a.n) == 0;
+    return str_eq_nocase(str_trim(a), str_trim(b));
 }
 
 /* A text that says a number, or yes or no. */

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/policy/react_state.h"
+#include "base/ctype.h"
 #include "base/utf8.h"
 
 #define PAGES_MAX 1000
@@ -17,21 +18,6 @@
 
 /* ---- the section ---- */
 
-static bool same_title(str a, str b)
-{
-    if (a.n != b.n)
-        return false;
-    for (size_t i = 0; i < a.n; i++) {
-        char x = a.p[i], y = b.p[i];
-
-        x = (char)(x >= 'A' && x <= 'Z' ? x | 0x20 : x);
-        y = (char)(y >= 'A' && y <= 'Z' ? y | 0x20 : y);
-        if (x != y)
-            return false;
-    }
-    return true;
-}
-
 static bool is_shown(const struct react *r, const struct policy_node *n)
 {
     return r->seen[n - r->o->doc->tree.nodes].shown;
@@ -44,7 +30,7 @@ static const struct policy_node *shown_titled(const struct react *r, str title)
     const struct policy_node *any = NULL;
 
     for (uint32_t i = 0; i < t->node_count; i++)
-        if (same_title(t->nodes[i].title, title)) {
+        if (str_eq_nocase(t->nodes[i].title, title)) {
             if (is_shown(r, &t->nodes[i]))
                 return &t->nodes[i];
             any = &t->nodes[i];
@@ -209,7 +195,7 @@ static str excerpt_of(const struct policy_field *f, struct arena *a)
 
 static bool policy_finish_is_blank(char c)
 {
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '"' || c == '*' || c == '`';
+    return char_is_json_space(c) || c == '"' || c == '*' || c == '`';
 }
 
 static bool stands_at(const struct policy_field *f, str doc_id, int64_t page)
@@ -266,11 +252,9 @@ static bool quotes(str text, str excerpt)
                 i++;
             } else if (policy_finish_is_blank(excerpt.p[k])) {
                 k++;
-            } else if (!same_title(str_slice(text, i, i + 1), str_slice(excerpt, k, k + 1))) {
+            } else if (char_to_lower(text.p[i++]) != char_to_lower(excerpt.p[k++])) {
+                k = 0;
                 break;
-            } else {
-                i++;
-                k++;
             }
         }
         while (k < excerpt.n && policy_finish_is_blank(excerpt.p[k]))
@@ -376,7 +360,7 @@ static const struct react_seen *policy_finish_seen_of(const struct react *r,
 static bool holds_word(str text, str word)
 {
     for (size_t i = 0; i + word.n <= text.n; i++)
-        if (same_title(str_slice(text, i, i + word.n), word))
+        if (str_eq_nocase(str_slice(text, i, i + word.n), word))
             return true;
     return false;
 }

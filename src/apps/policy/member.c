@@ -6,7 +6,8 @@
 
 #include <math.h>
 
-#define PAGE_MAX 100000000
+#include "apps/policy/tree.h"
+#include "base/json_get.h"
 
 size_t member_into(struct member *m, const char *name)
 {
@@ -31,16 +32,28 @@ void member_back(struct member *m, size_t at)
 
 bool member_wrong(struct member *m, const char *name, const char *what)
 {
-    return err_set(
-        m->e, ERR_INPUT, "%s%s%s: %s", m->path, m->path[0] && *name ? "." : "", name, what);
+    if (!m->failed)
+        err_set(m->e, ERR_INPUT, "%s%s%s: %s", m->path, m->path[0] && *name ? "." : "", name, what);
+    m->failed = true;
+    return false;
 }
 
 const struct json_node *member_find(const struct member *m, const struct json_node *v,
                                     const char *name)
 {
-    const struct json_node *found = json_find(m->doc, v, str_c(name));
+    return m->failed ? NULL : json_get(m->doc, v, name);
+}
 
-    return found && found->kind != JSON_NULL ? found : NULL;
+const struct json_node *member_enter(struct member *m, const struct json_node *v, const char *name,
+                                     bool must, size_t *at)
+{
+    const struct json_node *found = member_kind(m, v, name, JSON_OBJECT);
+
+    if (found)
+        *at = member_into(m, name);
+    else if (must)
+        member_wrong(m, name, "is missing");
+    return found;
 }
 
 bool member_text(struct member *m, const struct json_node *v, const char *name, bool must, str *out)
@@ -87,7 +100,7 @@ bool member_page(struct member *m, const struct json_node *v, const char *name, 
 
     if (!found)
         return !must || member_wrong(m, name, "is missing");
-    if (!json_i64(m->doc, found, &n) || n < 1 || n > PAGE_MAX)
+    if (!json_i64(m->doc, found, &n) || n < 1 || n > POLICY_PAGE_MAX)
         return member_wrong(m, name, "a page is a whole number from 1");
     *out = (uint32_t)n;
     return true;
@@ -111,12 +124,13 @@ bool member_box(struct member *m, const struct json_node *v, const char *name, b
     return true;
 }
 
-bool member_kind(struct member *m, const struct json_node *v, const char *name, enum json_kind kind,
-                 const struct json_node **out)
+const struct json_node *member_kind(struct member *m, const struct json_node *v, const char *name,
+                                    enum json_kind kind)
 {
-    *out = member_find(m, v, name);
-    if (!*out || (*out)->kind == kind)
-        return true;
-    return member_wrong(
-        m, name, kind == JSON_ARRAY ? "a list is expected" : "an object is expected");
+    const struct json_node *found = member_find(m, v, name);
+
+    if (!found || found->kind == kind)
+        return found;
+    member_wrong(m, name, kind == JSON_ARRAY ? "a list is expected" : "an object is expected");
+    return NULL;
 }

@@ -1,11 +1,13 @@
 /* member.h - members of JSON objects, read strictly: an error begins with the member's path.
  *
  *     struct member m = {.doc = &doc, .arena = &arena, .e = e};
- *     member_into(&m, "case_bundle");
- *     ok = member_text(&m, v, "case_id", true, &id);        "case_bundle.case_id: is missing"
+ *     v = member_enter(&m, v, "case_bundle", true, &at);
+ *     member_text(&m, v, "case_id", true, &id);             "case_bundle.case_id: is missing"
  *     member_back(&m, at);
+ *     return !m.failed;
  *
- * Each leaves what it was given alone where the member is not there or null, unless it must be.
+ * Each leaves what it was given alone where the member is not there or null, unless it must be. A
+ * reader is sticky: e is its first error, and after it nothing more is read.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -18,28 +20,33 @@ struct member {
     const struct json *doc;
     struct arena *arena;
     struct err *e;
-    char path[160]; /* of the object that is read */
+    bool failed;
+    char path[200]; /* of the object that is read */
 };
 
 /* Further in; gives what member_back wants. */
 size_t member_into(struct member *m, const char *name);
 size_t member_into_at(struct member *m, size_t index);
 void member_back(struct member *m, size_t at);
+/* The object of that name, and into it; NULL if it is not there. */
+const struct json_node *member_enter(struct member *m, const struct json_node *v, const char *name,
+                                     bool must, size_t *at);
+/* Always false. */
 bool member_wrong(struct member *m, const char *name, const char *what);
 
 /* NULL if it is not there or null. */
 const struct json_node *member_find(const struct member *m, const struct json_node *v,
                                     const char *name);
 bool member_text(struct member *m, const struct json_node *v, const char *name, bool must,
-                 str *out) MUST_USE;
-bool member_bool(struct member *m, const struct json_node *v, const char *name, bool *out) MUST_USE;
+                 str *out);
+bool member_bool(struct member *m, const struct json_node *v, const char *name, bool *out);
 bool member_between(struct member *m, const struct json_node *v, const char *name, double low,
-                    double high, double *out) MUST_USE;
+                    double high, double *out);
 bool member_page(struct member *m, const struct json_node *v, const char *name, bool must,
-                 uint32_t *out) MUST_USE;
+                 uint32_t *out);
 /* Exactly four numbers. */
 bool member_box(struct member *m, const struct json_node *v, const char *name, bool *has,
-                double out[4]) MUST_USE;
-/* NULL in *out if it is not there. */
-bool member_kind(struct member *m, const struct json_node *v, const char *name, enum json_kind kind,
-                 const struct json_node **out) MUST_USE;
+                double out[4]);
+/* NULL if it is not there. */
+const struct json_node *member_kind(struct member *m, const struct json_node *v, const char *name,
+                                    enum json_kind kind);

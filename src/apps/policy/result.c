@@ -78,24 +78,28 @@ void policy_place_json(str doc_id, uint32_t page, struct json_out *o)
         json_out_null(o);
 }
 
+void policy_box_json(const double box[4], struct json_out *o)
+{
+    json_out_key(o, STR("bbox"));
+    if (!box) {
+        json_out_null(o);
+        return;
+    }
+    json_out_array(o);
+    for (size_t i = 0; i < 4; i++)
+        json_out_double(o, box[i]);
+    json_out_end(o);
+}
+
 static void evidence_json(const struct policy_evidence *e, struct json_out *o)
 {
     json_out_object(o);
     policy_place_json(e->doc_id, e->page, o);
-    json_out_key(o, STR("bbox"));
-    if (e->has_bbox) {
-        json_out_array(o);
-        for (size_t i = 0; i < 4; i++)
-            json_out_double(o, e->bbox[i]);
-        json_out_end(o);
-    } else {
-        json_out_null(o);
-    }
-    json_out_key(o, STR("text_excerpt"));
-    if (e->text_excerpt.n > 0)
-        json_out_str(o, utf8_cut_count(e->text_excerpt, POLICY_EXCERPT_MAX));
-    else
-        json_out_null(o);
+    policy_box_json(e->has_bbox ? e->bbox : NULL, o);
+    json_member_str_or_null(
+        o,
+        "text_excerpt",
+        utf8_cut_count(e->text_excerpt.n ? e->text_excerpt : STR(""), POLICY_EXCERPT_MAX));
     json_out_end(o);
 }
 

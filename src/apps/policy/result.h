@@ -81,6 +81,8 @@ bool policy_status_find(str name, enum policy_status *out) MUST_USE;
 void policy_result_dup(const struct policy_result *r, struct arena *a, struct policy_result *out);
 /* The members "doc_id" and "page" of a fact's place; null if the case does not say it. */
 void policy_place_json(str doc_id, uint32_t page, struct json_out *o);
+/* The member "bbox"; null if box is NULL. */
+void policy_box_json(const double box[4], struct json_out *o);
 void policy_result_json(const struct policy_result *r, struct json_out *o);
 /* For tests and stored results; strict, errors with the path of the member. */
 bool policy_result_read(const struct json *doc, const struct json_node *v, struct arena *a,

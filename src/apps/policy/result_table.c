@@ -34,6 +34,24 @@ void policy_table_close(struct policy_table *k)
 
 /* ---- writing ---- */
 
+bool policy_table_begin(struct policy_table *k, struct err *e)
+{
+    pthread_mutex_lock(&k->write_lock);
+    if (db_begin(k->writer, true, e))
+        return true;
+    pthread_mutex_unlock(&k->write_lock);
+    return false;
+}
+
+bool policy_table_end(struct policy_table *k, bool ok, struct err *e)
+{
+    ok = ok && db_commit(k->writer, e);
+    if (!ok)
+        db_rollback(k->writer);
+    pthread_mutex_unlock(&k->write_lock);
+    return ok;
+}
+
 static bool policy_table_put_result(struct db *db, const struct policy_kept *r, str result,
                                     struct err *e)
 {
@@ -187,18 +205,12 @@ bool policy_table_results(struct policy_table *k, const struct policy_kept_case 
 
     if (!k->writer || !n)
         return true;
-    pthread_mutex_lock(&k->write_lock);
-    ok = db_begin(k->writer, true, e);
-    if (ok) {
-        ok = policy_table_put_case(k->writer, c, rows[0].hash, mask, e);
-        for (size_t i = 0; ok && i < n; i++)
-            ok = policy_table_put_masked(k->writer, &rows[i], mask, e);
-        ok = ok && db_commit(k->writer, e);
-        if (!ok)
-            db_rollback(k->writer);
-    }
-    pthread_mutex_unlock(&k->write_lock);
-    return ok;
+    if (!policy_table_begin(k, e))
+        return false;
+    ok = policy_table_put_case(k->writer, c, rows[0].hash, mask, e);
+    for (size_t i = 0; ok && i < n; i++)
+        ok = policy_table_put_masked(k->writer, &rows[i], mask, e);
+    return policy_table_end(k, ok, e);
 }
 
 bool policy_table_shadow(struct policy_table *k, const struct policy_compared *r, struct err *e)
@@ -217,44 +229,21 @@ bool policy_table_shadow(struct policy_table *k, const struct policy_compared *r
         db_int(r->differs),
         db_int(r->created_us),
     };
-    int64_t n;
-    bool ok;
 
-    if (!k->writer)
-        return true;
-    pthread_mutex_lock(&k->write_lock);
-    ok = db_run(k->writer,
-                "INSERT INTO policy_shadow (result_id, session_id, case_id, criterion_id,"
-                " served_status, served_confidence, shadow_status, shadow_confidence, reason_code,"
-                " prompt_id, differs, created_us) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,"
-                " $11, $12) ON CONFLICT (result_id) DO NOTHING",
-                args,
-                COUNT_OF(args),
-                e) &&
-         db_changed(k->writer, &n, e);
-    pthread_mutex_unlock(&k->write_lock);
-    return ok;
+    return !k->writer ||
+           policy_table_run(
+               k,
+               "INSERT INTO policy_shadow (result_id, session_id, case_id, criterion_id,"
+               " served_status, served_confidence, shadow_status, shadow_confidence, reason_code,"
+               " prompt_id, differs, created_us) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,"
+               " $11, $12) ON CONFLICT (result_id) DO NOTHING",
+               args,
+               COUNT_OF(args),
+               NULL,
+               e);
 }
 
 /* ---- reading ---- */
-
-void policy_table_time(struct json_out *o, const char *name, const struct db_value *us)
-{
-    char at[CLOCK_TEXT_SIZE];
-
-    if (us->type == DB_NULL)
-        json_member_null(o, name);
-    else
-        json_member_str(o, name, clock_format(us->i / 1000, at));
-}
-
-void policy_table_text(struct json_out *o, const char *name, const struct db_value *text)
-{
-    if (text->type == DB_TEXT && text->s.n)
-        json_member_str(o, name, text->s);
-    else
-        json_member_null(o, name);
-}
 
 bool policy_table_query(struct policy_table *k, const char *sql, const struct db_value *args,
                         size_t n, struct db_rows rows, struct err *e)
@@ -277,13 +266,10 @@ bool policy_table_run(struct policy_table *k, const char *sql, const struct db_v
 
     if (!policy_table_is_open(k))
         return err_set(e, ERR_INPUT, "nothing is kept: the store is \"none\"");
-    pthread_mutex_lock(&k->write_lock);
-    ok = db_begin(k->writer, true, e) && db_run(k->writer, sql, args, n, e) &&
-         db_changed(k->writer, changed ? changed : &none, e) && db_commit(k->writer, e);
-    if (!ok)
-        db_rollback(k->writer);
-    pthread_mutex_unlock(&k->write_lock);
-    return ok;
+    if (!policy_table_begin(k, e))
+        return false;
+    ok = db_run(k->writer, sql, args, n, e) && db_changed(k->writer, changed ? changed : &none, e);
+    return policy_table_end(k, ok, e);
 }
 
 static void policy_table_review_json(struct json_out *o, const struct db_value *c)
@@ -292,20 +278,12 @@ static void policy_table_review_json(struct json_out *o, const struct db_value *
         json_member_null(o, "review");
         return;
     }
-    json_member_object(o, "review");
-    json_member_str(o, "status", c[0].s);
-    policy_table_text(o, "section", &c[1]);
-    json_member_str(o, "reason", c[2].s);
-    json_member_str(o, "decided_by", c[3].s);
-    policy_table_time(o, "decided_at", &c[4]);
-    json_out_end(o);
+    column_write(o, "review{ status section? reason decided_by decided_at@ }", c);
 }
 
 /* The result as it is kept, with what is known beside it: the columns of POLICY_RESULT_COLUMNS. */
 bool policy_table_on_result(void *ctx, const struct db_value *c, size_t n)
 {
-    static const char *const names[] = {
-        "result_id", "case_id", "session_id", "controller", "mode", "prompt_id"};
     struct json_out *o = ctx;
     const struct json_node *root;
     struct json doc;
@@ -316,11 +294,10 @@ bool policy_table_on_result(void *ctx, const struct db_value *c, size_t n)
     if (json_parse(&doc, c[7].s, &e)) {
         root = json_root(&doc);
         json_out_object(o);
-        for (size_t i = 0; i < COUNT_OF(names); i++)
-            json_member_str(o, names[i], c[i].s);
-        policy_table_time(o, "timestamp", &c[6]);
-        policy_table_text(o, "policy_document_id", &c[8]);
-        policy_table_text(o, "policy_version", &c[9]);
+        column_write(o,
+                     "result_id case_id session_id controller mode prompt_id timestamp@ -"
+                     " policy_document_id? policy_version?",
+                     c);
         policy_table_review_json(o, &c[10]);
         JSON_FOREACH(k, &doc, root) {
             str key = json_raw(&doc, k);
@@ -351,56 +328,23 @@ bool policy_table_list(struct policy_table *k, const struct policy_query *q, str
                               e);
 }
 
-static void verdict(struct json_out *o, const char *key, const struct db_value *status,
-                    const struct db_value *confidence)
-{
-    json_member_object(o, key);
-    json_member_str(o, "status", status->s);
-    json_member_double(
-        o, "confidence", confidence->type == DB_REAL ? confidence->d : (double)confidence->i);
-    json_out_end(o);
-}
-
-static bool on_compared(void *ctx, const struct db_value *c, size_t n)
-{
-    struct json_out *o = ctx;
-
-    assert(n == 9);
-    json_out_object(o);
-    json_member_str(o, "case_id", c[0].s);
-    json_member_str(o, "criterion_id", c[1].s);
-    verdict(o, "primary", &c[2], &c[3]);
-    verdict(o, "shadow", &c[4], &c[5]);
-    json_out_key(o, STR("reason_code"));
-    if (c[6].type == DB_TEXT)
-        json_out_str(o, c[6].s);
-    else
-        json_out_null(o);
-    json_member_str(o, "prompt_id", c[7].s);
-    policy_table_time(o, "timestamp", &c[8]);
-    json_out_end(o);
-    return true;
-}
-
 bool policy_table_discrepancies(struct policy_table *k, int64_t limit, struct json_out *o,
                                 struct err *e)
 {
     struct db_value args[] = {db_int(limit)};
-    bool ok;
+    struct column_list list = {o,
+                               "case_id criterion_id primary{ status confidence# }"
+                               " shadow{ status confidence# } reason_code? prompt_id timestamp@"};
 
-    if (!k->reader)
-        return true;
-    pthread_mutex_lock(&k->read_lock);
-    ok = db_query(k->reader,
-                  "SELECT case_id, criterion_id, served_status, served_confidence, shadow_status,"
-                  " shadow_confidence, reason_code, prompt_id, created_us FROM policy_shadow"
-                  " WHERE differs = 1 ORDER BY created_us DESC, result_id LIMIT $1",
-                  args,
-                  COUNT_OF(args),
-                  (struct db_rows){on_compared, o},
-                  e);
-    pthread_mutex_unlock(&k->read_lock);
-    return ok;
+    return policy_table_query(
+        k,
+        "SELECT case_id, criterion_id, served_status, served_confidence, shadow_status,"
+        " shadow_confidence, reason_code, prompt_id, created_us FROM policy_shadow"
+        " WHERE differs = 1 ORDER BY created_us DESC, result_id LIMIT $1",
+        args,
+        COUNT_OF(args),
+        (struct db_rows){column_on_row, &list},
+        e);
 }
 
 /* ---- switches ---- */
@@ -412,38 +356,24 @@ bool policy_table_is_open(const struct policy_table *k)
     return k && k->writer;
 }
 
-static bool put_switches(struct db *db, const struct policy_set *s, struct err *e)
+bool policy_table_switches(struct policy_table *k, const struct policy_set *s, struct err *e)
 {
     struct db_value args[] = {column_text_or_null(s->switches),
                               db_text(s->configured),
                               db_text(s->who),
                               db_int(s->set_us)};
+    bool ok = !policy_table_is_open(k);
 
-    if (!db_begin(db, true, e))
-        return false;
-    if (db_run(db,
-               "INSERT INTO policy_rollout (step, switches, configured, set_by, set_us)"
-               " SELECT COALESCE(MAX(step), 0) + 1, CAST($1 AS TEXT), CAST($2 AS TEXT),"
-               " CAST($3 AS TEXT), CAST($4 AS BIGINT) FROM policy_rollout",
-               args,
-               COUNT_OF(args),
-               e) &&
-        db_commit(db, e))
-        return true;
-    db_rollback(db);
-    return false;
-}
-
-bool policy_table_switches(struct policy_table *k, const struct policy_set *s, struct err *e)
-{
-    bool ok = false;
-
-    if (!policy_table_is_open(k))
-        return true;
-    pthread_mutex_lock(&k->write_lock);
     for (unsigned i = 0; !ok && i < STEP_TRIES; i++)
-        ok = put_switches(k->writer, s, e);
-    pthread_mutex_unlock(&k->write_lock);
+        ok = policy_table_run(
+            k,
+            "INSERT INTO policy_rollout (step, switches, configured, set_by, set_us)"
+            " SELECT COALESCE(MAX(step), 0) + 1, CAST($1 AS TEXT), CAST($2 AS TEXT),"
+            " CAST($3 AS TEXT), CAST($4 AS BIGINT) FROM policy_rollout",
+            args,
+            COUNT_OF(args),
+            NULL,
+            e);
     return ok || err_prefix(e, "the switches: ");
 }
 
@@ -474,42 +404,19 @@ bool policy_table_switches_last(struct policy_table *k, struct arena *a, struct 
 {
     struct db_value args[] = {db_int(1)};
     struct last l = {a, out, false};
-    bool ok;
+    bool ok = policy_table_query(
+        k, SWITCHES_NEWEST, args, COUNT_OF(args), (struct db_rows){on_last, &l}, e);
 
-    *found = false;
-    if (!policy_table_is_open(k))
-        return true;
-    pthread_mutex_lock(&k->read_lock);
-    ok = db_query(
-        k->reader, SWITCHES_NEWEST, args, COUNT_OF(args), (struct db_rows){on_last, &l}, e);
-    pthread_mutex_unlock(&k->read_lock);
     *found = ok && l.found;
     return ok;
-}
-
-static bool on_set(void *ctx, const struct db_value *c, size_t n)
-{
-    struct json_out *o = ctx;
-
-    assert(n == 4);
-    json_out_object(o);
-    json_member_raw(o, "switches", c[0].type == DB_TEXT ? c[0].s : STR("null"));
-    json_member_str(o, "set_by", c[2].s);
-    policy_table_time(o, "timestamp", &c[3]);
-    json_out_end(o);
-    return true;
 }
 
 bool policy_table_switches_list(struct policy_table *k, int64_t limit, struct json_out *o,
                                 struct err *e)
 {
     struct db_value args[] = {db_int(limit)};
-    bool ok;
+    struct column_list list = {o, "switches* - set_by timestamp@"};
 
-    if (!policy_table_is_open(k))
-        return true;
-    pthread_mutex_lock(&k->read_lock);
-    ok = db_query(k->reader, SWITCHES_NEWEST, args, COUNT_OF(args), (struct db_rows){on_set, o}, e);
-    pthread_mutex_unlock(&k->read_lock);
-    return ok;
+    return policy_table_query(
+        k, SWITCHES_NEWEST, args, COUNT_OF(args), (struct db_rows){column_on_row, &list}, e);
 }

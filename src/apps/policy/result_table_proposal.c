@@ -60,57 +60,12 @@ bool policy_table_propose(struct policy_table *k, const struct policy_proposal *
 
     if (!policy_table_is_open(k))
         return err_set(e, ERR_INPUT, "nothing is kept: the store is \"none\"");
-    pthread_mutex_lock(&k->write_lock);
-    ok = db_begin(k->writer, true, e);
-    if (ok) {
-        for (size_t i = 0; ok && i < n; i++)
-            ok = proposal_put(k->writer, &rows[i], mask, e);
-        ok = ok && db_commit(k->writer, e);
-        if (!ok)
-            db_rollback(k->writer);
-    }
-    pthread_mutex_unlock(&k->write_lock);
-    return ok;
-}
-
-static void proposal_value(struct json_out *o, const struct db_value *value)
-{
-    json_member_raw(o, "value", value->s.n ? value->s : STR("null"));
-}
-
-static void proposal_real(struct json_out *o, const char *name, const struct db_value *v)
-{
-    json_member_double(o, name, v->type == DB_REAL ? v->d : (double)v->i);
-}
-
-static bool proposal_on_row(void *ctx, const struct db_value *c, size_t n)
-{
-    static const char *const texts[] = {"id", "session_id", "kind", "state"};
-    static const char *const maybe[] = {"document_id", "version", "case_id"};
-    struct json_out *o = ctx;
-
-    assert(n == 21);
-    json_out_object(o);
-    for (size_t i = 0; i < COUNT_OF(texts); i++)
-        json_member_str(o, texts[i], c[i].s);
-    for (size_t i = 0; i < COUNT_OF(maybe); i++)
-        policy_table_text(o, maybe[i], &c[4 + i]);
-    json_member_str(o, "name", c[7].s);
-    proposal_value(o, &c[8]);
-    json_member_str(o, "quote", c[9].s);
-    policy_table_text(o, "node_id", &c[10]);
-    policy_table_text(o, "section", &c[11]);
-    json_member_i64(o, "page", c[12].i);
-    json_member_i64(o, "start", c[13].i);
-    json_member_i64(o, "end", c[14].i);
-    proposal_real(o, "confidence", &c[15]);
-    json_member_str(o, "model", c[16].s);
-    policy_table_time(o, "created_at", &c[17]);
-    policy_table_text(o, "decided_by", &c[18]);
-    policy_table_time(o, "decided_at", &c[19]);
-    policy_table_text(o, "reason", &c[20]);
-    json_out_end(o);
-    return true;
+    ok = policy_table_begin(k, e);
+    if (!ok)
+        return false;
+    for (size_t i = 0; ok && i < n; i++)
+        ok = proposal_put(k->writer, &rows[i], mask, e);
+    return policy_table_end(k, ok, e);
 }
 
 bool policy_table_proposals(struct policy_table *k, const struct policy_proposals *q,
@@ -123,6 +78,10 @@ bool policy_table_proposals(struct policy_table *k, const struct policy_proposal
                               db_text(q->version),
                               db_text(q->case_id),
                               db_int(q->limit)};
+    struct column_list list = {o,
+                               "id session_id kind state document_id? version? case_id? name value*"
+                               " quote node_id? section? page# start# end# confidence# model"
+                               " created_at@ decided_by? decided_at@ reason?"};
 
     return policy_table_query(
         k,
@@ -135,7 +94,7 @@ bool policy_table_proposals(struct policy_table *k, const struct policy_proposal
         " ($6 = '' OR case_id = $6) ORDER BY proposal_id LIMIT $7",
         args,
         COUNT_OF(args),
-        (struct db_rows){proposal_on_row, o},
+        (struct db_rows){column_on_row, &list},
         e);
 }
 
@@ -204,16 +163,10 @@ struct proposal_facts {
 static bool proposal_on_fact(void *ctx, const struct db_value *c, size_t n)
 {
     struct proposal_facts *facts = ctx;
-    struct json_out *o = facts->o;
 
     assert(n == 6);
-    json_out_object(o);
-    json_member_str(o, "field_name", c[0].s);
-    proposal_value(o, &c[1]);
-    proposal_real(o, "confidence", &c[2]);
-    json_member_str(o, "doc_id", c[3].s);
-    json_member_i64(o, "page", c[4].i);
-    json_out_end(o);
+    (void)column_on_row(
+        &(struct column_list){facts->o, "field_name value* confidence# doc_id page#"}, c, n);
     return ++facts->n < FACTS_MAX;
 }
 

@@ -274,17 +274,12 @@ bool policy_table_reverified(struct policy_table *k, const struct policy_again_d
 
     if (!policy_table_is_open(k))
         return true;
-    pthread_mutex_lock(&k->write_lock);
-    ok = db_begin(k->writer, true, e);
-    if (ok) {
-        for (size_t i = 0; ok && i < n; i++)
-            ok = reverify_put_done(k->writer, &rows[i], mask, e);
-        ok = ok && db_commit(k->writer, e);
-        if (!ok)
-            db_rollback(k->writer);
-    }
-    pthread_mutex_unlock(&k->write_lock);
-    return ok;
+    ok = policy_table_begin(k, e);
+    if (!ok)
+        return false;
+    for (size_t i = 0; ok && i < n; i++)
+        ok = reverify_put_done(k->writer, &rows[i], mask, e);
+    return policy_table_end(k, ok, e);
 }
 
 /* ---- shown ---- */
@@ -296,44 +291,16 @@ struct reverify_shown {
 
 static bool reverify_on_job(void *ctx, const struct db_value *c, size_t n)
 {
-    static const char *const counts[] = {"total", "done", "failed", "criteria", "flipped"};
     struct reverify_shown *s = ctx;
-    struct json_out *o = s->o;
 
     assert(n == 13);
-    json_out_object(o);
-    json_member_str(o, "id", c[0].s);
-    json_member_str(o, "document_id", c[1].s);
-    json_member_raw(o, "request", c[2].s);
-    json_member_str(o, "status", c[3].s);
-    policy_table_text(o, "error", &c[4]);
-    for (size_t i = 0; i < COUNT_OF(counts); i++)
-        json_member_i64(o, counts[i], c[5 + i].i);
-    json_member_str(o, "created_by", c[10].s);
-    policy_table_time(o, "created_at", &c[11]);
-    policy_table_time(o, "ended_at", &c[12]);
+    json_out_object(s->o);
+    column_write(s->o,
+                 "id document_id request* status error? total# done# failed# criteria# flipped#"
+                 " created_by created_at@ ended_at@",
+                 c);
     if (!s->open)
-        json_out_end(o);
-    return true;
-}
-
-static bool reverify_on_flip(void *ctx, const struct db_value *c, size_t n)
-{
-    struct json_out *o = ctx;
-
-    assert(n == 5);
-    json_out_object(o);
-    json_member_str(o, "case_id", c[0].s);
-    policy_table_text(o, "criterion_id", &c[1]);
-    for (size_t i = 2; i < 4; i++) {
-        json_out_key(o, i == 2 ? STR("old") : STR("new"));
-        if (c[i].s.n)
-            json_out_raw(o, c[i].s);
-        else
-            json_out_null(o);
-    }
-    policy_table_text(o, "error", &c[4]);
-    json_out_end(o);
+        json_out_end(s->o);
     return true;
 }
 
@@ -350,6 +317,7 @@ bool policy_table_reverify_list(struct policy_table *k, str id, int64_t limit, s
 {
     struct db_value args[] = {db_text(id), db_int(limit)};
     struct reverify_shown shown = {o, id.n > 0};
+    struct column_list changes = {o, "case_id criterion_id? old* new* error?"};
     size_t before = o->buf->n;
 
     if (!policy_table_query(
@@ -367,7 +335,7 @@ bool policy_table_reverify_list(struct policy_table *k, str id, int64_t limit, s
                             " ORDER BY created_us, run_id, criterion_id LIMIT $2",
                             args,
                             COUNT_OF(args),
-                            (struct db_rows){reverify_on_flip, o},
+                            (struct db_rows){column_on_row, &changes},
                             e))
         return false;
     json_out_end(o);

@@ -151,25 +151,10 @@ bool policy_table_decide(struct policy_table *k, const struct policy_reviewed *v
                             e);
 }
 
-static bool policy_table_on_review(void *ctx, const struct db_value *c, size_t n)
-{
-    struct json_out *o = ctx;
-
-    assert(n == 6);
-    json_out_object(o);
-    json_member_str(o, "machine_status", c[0].s);
-    json_member_str(o, "status", c[1].s);
-    policy_table_text(o, "section", &c[2]);
-    json_member_str(o, "reason", c[3].s);
-    json_member_str(o, "decided_by", c[4].s);
-    policy_table_time(o, "decided_at", &c[5]);
-    json_out_end(o);
-    return true;
-}
-
 bool policy_table_reviews(struct policy_table *k, str result_id, struct json_out *o, struct err *e)
 {
     struct db_value args[] = {db_text(result_id), db_int(POLICY_LIST_MAX)};
+    struct column_list list = {o, "machine_status status section? reason decided_by decided_at@"};
 
     return policy_table_query(k,
                               "SELECT machine_status, status, section, reason, decided_by,"
@@ -177,7 +162,7 @@ bool policy_table_reviews(struct policy_table *k, str result_id, struct json_out
                               " ORDER BY review_id DESC LIMIT $2",
                               args,
                               COUNT_OF(args),
-                              (struct db_rows){policy_table_on_review, o},
+                              (struct db_rows){column_on_row, &list},
                               e);
 }
 

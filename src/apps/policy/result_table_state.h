@@ -43,9 +43,9 @@ bool policy_table_query(struct policy_table *k, const char *sql, const struct db
 /* One statement, on disk when it returns; ERR_INPUT if nothing is kept. changed may be NULL. */
 bool policy_table_run(struct policy_table *k, const char *sql, const struct db_value *args,
                       size_t n, int64_t *changed, struct err *e) MUST_USE;
-void policy_table_time(struct json_out *o, const char *name, const struct db_value *us);
-/* null if it is "" or NULL. */
-void policy_table_text(struct json_out *o, const char *name, const struct db_value *text);
+/* A transaction: locks and begins; commits if ok, else rolls back, and unlocks. */
+bool policy_table_begin(struct policy_table *k, struct err *e) MUST_USE;
+bool policy_table_end(struct policy_table *k, bool ok, struct err *e) MUST_USE;
 
 /* Statements that must not read a whole table; a test looks at their plans. */
 extern const char policy_queue_open_sql[], policy_queue_done_sql[], policy_waiting_sql[],

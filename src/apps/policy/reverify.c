@@ -29,29 +29,21 @@ struct policy_reverify {
 static str reverify_brief(const struct json *doc, const struct json_node *v, str id, str version,
                           bool masked, struct arena *a)
 {
+    const struct json_node *citation = json_find(doc, v, STR("citation"));
     double confidence = 0;
-    struct json_out o;
-    struct buf json;
-    str out;
+    struct json_text t;
 
-    buf_init(&json, RESULT_JSON_MAX);
-    json_out_init(&o, &json);
-    json_out_object(&o);
-    json_member_str(&o, "result_id", id);
-    json_member_str(&o, "status", json_copy_text(doc, v, "status", a));
-    json_out_key(&o, STR("confidence"));
-    json_out_double(
-        &o, json_double(doc, json_find(doc, v, STR("confidence")), &confidence) ? confidence : 0);
-    json_member_str(&o, "version", version);
-    json_member_str(
-        &o, "section", json_copy_text(doc, json_find(doc, v, STR("citation")), "section", a));
-    json_member_str(&o, "rationale", json_copy_text(doc, v, "rationale", a));
-    json_member_str(&o, "reason_code", json_copy_text(doc, v, "reason_code", a));
-    json_member_bool(&o, "masked", masked);
-    json_out_end(&o);
-    out = buf_full(&json) ? STR("") : arena_dup(a, buf_str(&json));
-    buf_release(&json);
-    return out;
+    (void)!json_double(doc, json_find(doc, v, STR("confidence")), &confidence);
+    json_text_begin(&t, RESULT_JSON_MAX);
+    json_member_str(&t.o, "result_id", id);
+    json_member_str(&t.o, "status", json_get_text(doc, v, "status", a));
+    json_member_double(&t.o, "confidence", confidence);
+    json_member_str(&t.o, "version", version);
+    json_member_str(&t.o, "section", json_get_text(doc, citation, "section", a));
+    json_member_str(&t.o, "rationale", json_get_text(doc, v, "rationale", a));
+    json_member_str(&t.o, "reason_code", json_get_text(doc, v, "reason_code", a));
+    json_member_bool(&t.o, "masked", masked);
+    return json_text_end(&t, a, STR(""));
 }
 
 /* The criterion's result of before against that of the envelope. */
@@ -202,9 +194,6 @@ static void *reverify_work(void *arg)
 /* With the lock held, and nothing running. */
 static void reverify_begin(struct policy_reverify *r, const struct policy_reverify_row *row)
 {
-    struct json doc;
-    struct err e;
-
     if (r->started)
         pthread_join(r->thread, NULL);
     arena_release(&r->arena);
@@ -212,14 +201,9 @@ static void reverify_begin(struct policy_reverify *r, const struct policy_reveri
     r->row = *row;
     r->row.id = arena_dup(&r->arena, row->id);
     r->row.document_id = arena_dup(&r->arena, row->document_id);
-    json_init(&doc);
-    r->version = r->as_of = r->controller = STR("");
-    if (json_parse(&doc, row->request, &e)) {
-        r->version = json_copy_text(&doc, json_root(&doc), "version", &r->arena);
-        r->as_of = json_copy_text(&doc, json_root(&doc), "as_of_date", &r->arena);
-        r->controller = json_copy_text(&doc, json_root(&doc), "controller", &r->arena);
-    }
-    json_release(&doc);
+    r->version = json_copy_member(row->request, "version", &r->arena);
+    r->as_of = json_copy_member(row->request, "as_of_date", &r->arena);
+    r->controller = json_copy_member(row->request, "controller", &r->arena);
     r->cancel = r->lost = false;
     r->running = r->started = true;
     if (pthread_create(&r->thread, NULL, reverify_work, r) != 0)

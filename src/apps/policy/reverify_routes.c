@@ -5,7 +5,6 @@
 #include "apps/policy/member.h"
 #include "apps/policy/reverify.h"
 #include "apps/policy/routes.h"
-#include "apps/policy/version.h"
 
 #define JOBS_SHOWN 20
 
@@ -14,18 +13,14 @@ static void reverify_show(struct policy_service *s, str id, struct app_reply *r)
     struct json_out o;
     struct err e;
 
-    buf_reset(&r->body);
     json_out_init(&o, &r->body);
-    if (policy_table_reverify_list(policy_kept_results(s), id, POLICY_LIST_MAX, &o, &e))
-        policy_reply_end(&o, r);
-    else
-        app_fail_err(r, &e);
+    app_reply_end(
+        r, &o, policy_table_reverify_list(policy_kept_results(s), id, POLICY_LIST_MAX, &o, &e), &e);
 }
 
 void policy_reverify_get(void *app, const struct app_request *q, struct app_reply *r)
 {
-    if (policy_operator_only(q, r))
-        reverify_show(app, q->parts[0], r);
+    reverify_show(app, q->parts[0], r);
 }
 
 void policy_reverify_list(void *app, const struct app_request *q, struct app_reply *r)
@@ -34,24 +29,15 @@ void policy_reverify_list(void *app, const struct app_request *q, struct app_rep
     struct err e;
     int64_t limit;
 
-    if (!policy_operator_only(q, r) || !policy_limit_of(q, JOBS_SHOWN, &limit, r))
+    if (!policy_limit_of(q, JOBS_SHOWN, &limit, r))
         return;
-    json_out_init(&o, &r->body);
-    json_out_object(&o);
-    json_member_array(&o, "reverifications");
-    if (!policy_table_reverify_list(policy_kept_results(app), STR(""), limit, &o, &e)) {
-        app_fail_err(r, &e);
-        return;
-    }
-    json_out_end(&o);
-    json_out_end(&o);
-    policy_reply_end(&o, r);
+    app_reply_begin(r, &o, "reverifications");
+    app_reply_end(
+        r, &o, policy_table_reverify_list(policy_kept_results(app), STR(""), limit, &o, &e), &e);
 }
 
 void policy_reverify_delete(void *app, const struct app_request *q, struct app_reply *r)
 {
-    if (!policy_operator_only(q, r))
-        return;
     if (!policy_reverify_cancel(policy_reverify_of(app), q->parts[0])) {
         app_fail(r, 409, "conflict", "that re-verification is not running");
         return;
@@ -86,43 +72,24 @@ static bool reverify_read(const struct json *doc, struct arena *a, struct reveri
 static bool reverify_check(struct policy_service *s, const struct policy_docs *docs,
                            const struct reverify_asked *asked, struct err *e)
 {
-    char today[POLICY_DAY_SIZE];
-    struct policy_want want = {.id = asked->document_id,
-                               .version = asked->version,
-                               .as_of = asked->as_of,
-                               .today = policy_today(policy_host(s)->clock, today)};
-    const struct policy_doc *d = NULL;
+    struct policy_want want = {asked->document_id, asked->version, asked->as_of, STR("")};
+    const struct policy_doc *d;
 
-    if (asked->version.n || asked->as_of.n) {
-        if (!policy_version_find(policy_docs_all(docs), policy_docs_count(docs), &want, &d, e))
-            return err_prefix(e, "%s: ", asked->version.n ? "version" : "as_of_date");
-    } else {
-        for (size_t i = 0; !d && i < policy_docs_count(docs); i++)
-            if (policy_is_version(policy_docs_at(docs, i), asked->document_id))
-                d = policy_docs_at(docs, i);
-    }
-    return d || err_set(e,
-                        ERR_INPUT,
-                        "document_id: no document \"" STR_FMT "\" is configured",
-                        STR_ARG(str_slice(asked->document_id, 0, 80)));
+    for (size_t i = 0; !want.version.n && !want.as_of.n && i < policy_docs_count(docs); i++)
+        if (policy_is_version(policy_docs_at(docs, i), want.id))
+            return true;
+    return policy_asked_doc(s, docs, want, &d, e);
 }
 
 static str reverify_request(const struct reverify_asked *asked, struct arena *a)
 {
-    struct json_out o;
-    struct buf json;
-    str out;
+    struct json_text t;
 
-    buf_init(&json, 65536);
-    json_out_init(&o, &json);
-    json_out_object(&o);
-    json_member_str(&o, "version", asked->version);
-    json_member_str(&o, "as_of_date", asked->as_of);
-    json_member_str(&o, "controller", asked->controller);
-    json_out_end(&o);
-    out = arena_dup(a, buf_str(&json));
-    buf_release(&json);
-    return out;
+    json_text_begin(&t, 65536);
+    json_member_str(&t.o, "version", asked->version);
+    json_member_str(&t.o, "as_of_date", asked->as_of);
+    json_member_str(&t.o, "controller", asked->controller);
+    return json_text_end(&t, a, STR("{}"));
 }
 
 static bool reverify_start(struct policy_service *s, const struct app_request *q,
@@ -150,24 +117,17 @@ static bool reverify_start(struct policy_service *s, const struct app_request *q
 void policy_reverify_post(void *app, const struct app_request *q, struct app_reply *r)
 {
     struct reverify_asked asked;
-    struct policy_docs *docs;
-    struct json doc;
     struct err e;
+    struct policy_docs *docs = policy_docs_now(app, &e);
     str id;
 
-    if (!policy_operator_only(q, r) || !policy_configured(app, &docs, r))
-        return;
-    json_init(&doc);
-    if (!app_json(q, &doc, r)) {
-        ;
-    } else if (!reverify_read(&doc, q->arena, &asked, &e) ||
-               !reverify_check(app, docs, &asked, &e) || !reverify_start(app, q, &asked, &id, &e)) {
+    if (!reverify_read(q->json, q->arena, &asked, &e) || !reverify_check(app, docs, &asked, &e) ||
+        !reverify_start(app, q, &asked, &id, &e)) {
         policy_fail_field(r, &e);
     } else {
         policy_audit(app, q, "policy_reverify", asked.document_id, id);
         r->status = 202;
         reverify_show(app, id, r);
     }
-    json_release(&doc);
     policy_docs_release(docs);
 }

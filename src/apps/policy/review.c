@@ -46,33 +46,32 @@ static bool policy_review_run_id(struct policy_service *s, const struct policy_a
 }
 
 /* Enough to do it again in the same way. */
-static void input_write(const struct policy_ask *q, const struct decision *d, str body,
-                        struct buf *out)
+static str input_text(const struct policy_ask *q, const struct decision *d, str body,
+                      struct arena *a)
 {
-    struct json_out o;
+    struct json_text t;
 
-    json_out_init(&o, out);
-    json_out_object(&o);
-    json_member_str(&o, "body", body);
-    json_member_str(&o, "key", d->key);
-    json_member_str(&o, "controller", str_c(policy_controller_name(d->plan.controller)));
-    json_member_i64(&o, "mode", d->plan.mode);
-    json_member_str(&o, "prompt_id", d->prompt.id);
-    json_member_str(&o, "model", d->model);
-    json_member_str(&o, "today", d->today);
-    json_member_str(&o, "version", d->version);
-    json_member_str(&o, "as_of", d->as_of);
-    json_member_str(&o, "document_id", d->document_id);
-    json_member_bool(&o, "masked", d->masked);
-    json_member_bool(&o, "fallback", d->switches.fallback);
-    json_member_i64(&o, "samples", d->samples);
-    json_member_array(&o, "criteria");
+    json_text_begin(&t, INPUT_MAX);
+    json_member_str(&t.o, "body", body);
+    json_member_str(&t.o, "key", d->key);
+    json_member_str(&t.o, "controller", str_c(policy_controller_name(d->plan.controller)));
+    json_member_i64(&t.o, "mode", d->plan.mode);
+    json_member_str(&t.o, "prompt_id", d->prompt.id);
+    json_member_str(&t.o, "model", d->model);
+    json_member_str(&t.o, "today", d->today);
+    json_member_str(&t.o, "version", d->version);
+    json_member_str(&t.o, "as_of", d->as_of);
+    json_member_str(&t.o, "document_id", d->document_id);
+    json_member_bool(&t.o, "masked", d->masked);
+    json_member_bool(&t.o, "fallback", d->switches.fallback);
+    json_member_i64(&t.o, "samples", d->samples);
+    json_member_array(&t.o, "criteria");
     for (size_t i = 0; i < d->criteria.n; i++)
-        json_out_str(&o, d->criteria.list[i]);
-    json_out_end(&o);
+        json_out_str(&t.o, d->criteria.list[i]);
+    json_out_end(&t.o);
     if (q->doc_file)
-        json_member_str(&o, "doc_file", str_c(q->doc_file));
-    json_out_end(&o);
+        json_member_str(&t.o, "doc_file", str_c(q->doc_file));
+    return json_text_end(&t, a, STR("{}"));
 }
 
 bool review_prompt(struct policy_service *s, str id, struct arena *a, struct prompt *out,
@@ -377,7 +376,6 @@ static bool policy_review_criteria(struct reviewing *w, struct arena *a, struct 
                                    struct err *e)
 {
     const struct policy_doc *doc = out->options.react.doc;
-    struct buf input;
 
     if (!w->recalled && out->c.criteria_default && doc &&
         !policy_table_confirmed(w->s->keep, doc->id, policy_doc_version(doc), a, &w->d.criteria, e))
@@ -386,10 +384,7 @@ static bool policy_review_criteria(struct reviewing *w, struct arena *a, struct 
         out->c.criteria = w->d.criteria.list;
         out->c.criterion_count = w->d.criteria.n;
     }
-    buf_init(&input, INPUT_MAX);
-    input_write(w->q, &w->d, w->body, &input);
-    w->input = arena_dup(a, buf_str(&input));
-    buf_release(&input);
+    w->input = input_text(w->q, &w->d, w->body, a);
     return true;
 }
 
@@ -516,33 +511,24 @@ bool review_again(struct policy_service *s, const struct resumed *r, struct err 
 {
     struct policy_ask q = {
         .run = r->run, .operator_ = true, .controller = STR(""), .model = STR("")};
-    struct policy_review *out;
     struct policy_doc *doc = NULL;
-    struct json input;
     struct arena a;
     str file;
-    bool ok;
+    bool ok = true;
 
     arena_init(&a, SERVICE_ARENA_MAX);
-    json_init(&input);
-    ok = json_parse(&input, r->input, e);
-    if (ok) {
-        q.body = json_copy_text(&input, json_root(&input), "body", &a);
-        q.key = json_copy_text(&input, json_root(&input), "key", &a);
-        file = json_copy_text(&input, json_root(&input), "doc_file", &a);
-        if (q.body.n && file.n) {
-            q.doc_file = file.p;
-            ok = policy_doc_load(NULL, file.p, &doc, e);
-            q.doc = doc;
-        }
+    q.body = json_copy_member(r->input, "body", &a);
+    q.key = json_copy_member(r->input, "key", &a);
+    file = json_copy_member(r->input, "doc_file", &a);
+    if (q.body.n && file.n) {
+        q.doc_file = file.p;
+        ok = policy_doc_load(NULL, file.p, &doc, e);
+        q.doc = doc;
     }
     /* A criterion's own run is resumed by the run of its case. */
-    if (ok && q.body.n) {
-        out = arena_zero(&a, 1, sizeof *out);
-        ok = policy_review(s, &q, &a, out, e);
-    }
+    if (ok && q.body.n)
+        ok = policy_review(s, &q, &a, arena_zero(&a, 1, sizeof(struct policy_review)), e);
     policy_doc_free(doc);
-    json_release(&input);
     arena_release(&a);
     return ok;
 }

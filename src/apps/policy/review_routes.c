@@ -6,7 +6,6 @@
 #include "apps/policy/member.h"
 #include "apps/policy/passage.h"
 #include "apps/policy/routes.h"
-#include "apps/policy/version.h"
 #include "apps/policy/words.h"
 
 #define FACTS_SHOWN 200
@@ -34,12 +33,8 @@ void policy_audit(struct policy_service *s, const struct app_request *q, const c
 str policy_masked(struct policy_service *s, str text, struct arena *a)
 {
     struct setup *setup = gateway_setup(policy_host(s)->gateway);
-    struct buf out;
 
-    buf_init(&out, 4 * text.n + 4096);
-    if (setup->mask && mask_text(setup->mask, text, &out, NULL))
-        text = buf_full(&out) ? STR(MASK_LEFT_OUT) : arena_dup(a, buf_str(&out));
-    buf_release(&out);
+    text = mask_copy(setup->mask, text, a);
     setup_release(setup);
     return text;
 }
@@ -68,14 +63,11 @@ void policy_review_list(void *app, const struct app_request *q, struct app_reply
                                  .document_id = app_query(q, "document_id"),
                                  .reason = app_query(q, "reason")};
     str state = app_query(q, "state");
-    struct policy_docs *docs;
     struct json_out o;
     struct err e;
     int64_t waiting;
+    bool ok;
 
-    if (!policy_configured(app, &docs, r))
-        return;
-    policy_docs_release(docs);
     query.done = str_eq(state, STR("done"));
     if (state.n && !query.done && !str_eq(state, STR("open"))) {
         app_fail(r, 422, "validation_error", "state: must be open or done");
@@ -83,18 +75,12 @@ void policy_review_list(void *app, const struct app_request *q, struct app_reply
     }
     if (!policy_limit_of(q, QUEUE_LIMIT, &query.limit, r))
         return;
-    json_out_init(&o, &r->body);
-    json_out_object(&o);
-    json_member_array(&o, "results");
-    if (!policy_table_queue(k, &query, &o, &e) ||
-        !policy_table_waiting(k, q->key, q->operator_, &waiting, &e)) {
-        app_fail_err(r, &e);
-        return;
-    }
+    app_reply_begin(r, &o, "results");
+    ok = policy_table_queue(k, &query, &o, &e) &&
+         policy_table_waiting(k, q->key, q->operator_, &waiting, &e);
     json_out_end(&o);
-    json_member_i64(&o, "open", waiting);
-    json_out_end(&o);
-    policy_reply_end(&o, r);
+    json_member_i64(&o, "open", ok ? waiting : 0);
+    app_reply_end(r, &o, ok, &e);
 }
 
 /* ---- one of them ---- */
@@ -220,19 +206,16 @@ void policy_review_item(void *app, const struct app_request *q, struct app_reply
 {
     struct policy_query query = {.key = q->key, .all = q->operator_};
     struct policy_item item;
-    struct policy_docs *docs;
     struct json_out o;
     struct err e;
+    struct policy_docs *docs = policy_docs_now(app, &e);
+    bool ok;
 
-    if (!policy_configured(app, &docs, r))
-        return;
     json_out_init(&o, &r->body);
-    if (policy_table_item(
-            policy_kept_results(app), &query, app_query(q, "result_id"), q->arena, &item, &e) &&
-        review_item_json(app, docs, &item, q, &o, &e))
-        policy_reply_end(&o, r);
-    else
-        app_fail_err(r, &e);
+    ok = policy_table_item(
+             policy_kept_results(app), &query, app_query(q, "result_id"), q->arena, &item, &e) &&
+         review_item_json(app, docs, &item, q, &o, &e);
+    app_reply_end(r, &o, ok, &e);
     policy_docs_release(docs);
 }
 
@@ -245,80 +228,64 @@ static bool review_read(struct policy_service *s, const struct json *doc, struct
     const struct json_node *root = json_root(doc);
     enum policy_status status;
 
-    v->section = STR("");
-    if (!member_text(&m, root, "result_id", true, &v->result_id) ||
-        !member_text(&m, root, "status", true, &v->status) ||
-        !member_text(&m, root, "reason", true, &v->reason) ||
-        !member_text(&m, root, "section", false, &v->section))
-        return false;
+    v->section = v->status = v->reason = STR("");
+    member_text(&m, root, "result_id", true, &v->result_id);
+    member_text(&m, root, "status", true, &v->status);
+    member_text(&m, root, "reason", true, &v->reason);
+    member_text(&m, root, "section", false, &v->section);
     if (!policy_status_find(v->status, &status))
-        return member_wrong(&m, "status", "met, missing or uncertain is expected");
-    v->status = str_c(policy_status_name(status));
+        member_wrong(&m, "status", "met, missing or uncertain is expected");
     if (v->reason.n > REASON_MAX || v->section.n > REASON_MAX)
-        return member_wrong(&m,
-                            v->reason.n > REASON_MAX ? "reason" : "section",
-                            "has more than 2000 bytes; shorten it");
+        member_wrong(&m,
+                     v->reason.n > REASON_MAX ? "reason" : "section",
+                     "has more than 2000 bytes; shorten it");
+    if (m.failed)
+        return false;
+    v->status = str_c(policy_status_name(status));
     v->reason = policy_masked(s, v->reason, a);
     v->section = policy_masked(s, v->section, a);
     return true;
 }
 
-static void review_decide(struct policy_service *s, const struct app_request *q,
-                          const struct json *doc, struct app_reply *r)
+static bool review_decide(struct policy_service *s, const struct app_request *q,
+                          struct policy_reviewed *v, struct policy_item *item, struct err *e)
 {
+    struct policy_table *k = policy_kept_results(s);
     struct policy_query query = {.key = q->key, .all = true};
-    struct policy_reviewed v = {.who = policy_who(q)};
-    struct policy_item item;
     char id[RAND_ID_SIZE];
-    struct json_out o;
-    struct err e;
 
-    if (!review_read(s, doc, q->arena, &v, &e)) {
-        policy_fail_field(r, &e);
-        return;
-    }
-    v.id = rand_id(&policy_host(s)->gateway->ids, id);
-    v.decided_us = clock_wall_ms(policy_host(s)->clock) * 1000;
-    if (!policy_table_item(policy_kept_results(s), &query, v.result_id, q->arena, &item, &e)) {
-        app_fail_err(r, &e);
-        return;
-    }
-    v.run = item.run;
-    v.machine_status = item.status;
-    if (!policy_table_decide(policy_kept_results(s), &v, &e)) {
-        app_fail_err(r, &e);
-        return;
-    }
+    v->id = rand_id(&policy_host(s)->gateway->ids, id);
+    v->decided_us = clock_wall_ms(policy_host(s)->clock) * 1000;
+    if (!policy_table_item(k, &query, v->result_id, q->arena, item, e))
+        return false;
+    v->run = item->run;
+    v->machine_status = item->status;
+    if (!policy_table_decide(k, v, e))
+        return false;
     policy_audit(s,
                  q,
                  "policy_review",
-                 v.result_id,
+                 v->result_id,
                  arena_printf(q->arena,
                               STR_FMT " to " STR_FMT ": " STR_FMT,
-                              STR_ARG(v.machine_status),
-                              STR_ARG(v.status),
-                              STR_ARG(v.reason)));
-    if (!policy_table_item(policy_kept_results(s), &query, v.result_id, q->arena, &item, &e)) {
-        app_fail_err(r, &e);
-        return;
-    }
-    json_out_init(&o, &r->body);
-    json_out_raw(&o, item.json);
-    policy_reply_end(&o, r);
+                              STR_ARG(v->machine_status),
+                              STR_ARG(v->status),
+                              STR_ARG(v->reason)));
+    return policy_table_item(k, &query, v->result_id, q->arena, item, e);
 }
 
 void policy_review_post(void *app, const struct app_request *q, struct app_reply *r)
 {
-    struct policy_docs *docs;
-    struct json doc;
+    struct policy_reviewed v = {.who = policy_who(q)};
+    struct policy_item item;
+    struct err e;
 
-    if (!policy_operator_only(q, r) || !policy_configured(app, &docs, r))
-        return;
-    policy_docs_release(docs);
-    json_init(&doc);
-    if (app_json(q, &doc, r))
-        review_decide(app, q, &doc, r);
-    json_release(&doc);
+    if (!review_read(app, q->json, q->arena, &v, &e))
+        policy_fail_field(r, &e);
+    else if (!review_decide(app, q, &v, &item, &e))
+        app_fail_err(r, &e);
+    else
+        buf_add(&r->body, item.json);
 }
 
 /* ---- labelled cases ---- */
@@ -327,12 +294,8 @@ static void review_label_field(const struct policy_field *f, struct json_out *o)
 {
     json_out_object(o);
     review_fact_json(f, o);
-    if (f->has_bbox) {
-        json_member_array(o, "bbox");
-        for (size_t i = 0; i < 4; i++)
-            json_out_double(o, f->bbox[i]);
-        json_out_end(o);
-    }
+    if (f->has_bbox)
+        policy_box_json(f->bbox, o);
     if (f->field_class.n)
         json_member_str(o, "field_class", f->field_class);
     json_out_end(o);
@@ -402,31 +365,23 @@ void policy_labels_get(void *app, const struct app_request *q, struct app_reply 
     int64_t limit;
     struct json_out o;
     struct err e;
+    bool ok;
 
-    if (!policy_operator_only(q, r) || !policy_limit_of(q, LABEL_LIMIT, &limit, r))
+    if (!policy_limit_of(q, LABEL_LIMIT, &limit, r))
         return;
     page.cases_max = limit < POLICY_LABEL_CASES_MAX ? (size_t)limit : POLICY_LABEL_CASES_MAX;
-    if (!policy_table_labels(policy_kept_results(app), &page, q->arena, &labels, &e)) {
-        app_fail_err(r, &e);
-        return;
-    }
-    json_out_init(&o, &r->body);
-    json_out_object(&o);
-    json_member_array(&o, "cases");
-    for (size_t i = 0, to; i < labels.n; i = to) {
+    labels.n = 0;
+    labels.more = false;
+    ok = policy_table_labels(policy_kept_results(app), &page, q->arena, &labels, &e);
+    app_reply_begin(r, &o, "cases");
+    for (size_t i = 0, to; ok && i < labels.n; i = to) {
         for (to = i + 1; to < labels.n && str_eq(labels.list[to].run, labels.list[i].run); to++)
             ;
-        if (labels.list[i].body.n && !review_label_case(&labels.list[i], to - i, &o, &e)) {
-            app_fail_err(r, &e);
-            return;
-        }
+        ok = !labels.list[i].body.n || review_label_case(&labels.list[i], to - i, &o, &e);
     }
     json_out_end(&o);
     json_member_i64(&o, "labels", (int64_t)labels.n);
-    if (labels.more)
-        json_member_str(&o, "next_cursor", labels.list[labels.n - 1].run);
-    else
-        json_member_null(&o, "next_cursor");
-    json_out_end(&o);
-    policy_reply_end(&o, r);
+    json_member_str_or_null(
+        &o, "next_cursor", labels.more ? labels.list[labels.n - 1].run : STR(""));
+    app_reply_end(r, &o, ok, &e);
 }

@@ -59,18 +59,11 @@ static bool same(const struct policy_switches *a, const struct policy_switches *
 
 static str switches_text(const struct policy_switches *s, struct arena *a)
 {
-    struct json_out o;
-    struct buf b;
-    str out;
+    struct json_text t;
 
-    buf_init(&b, 4096);
-    json_out_init(&o, &b);
-    json_out_object(&o);
-    policy_switches_json(s, &o);
-    json_out_end(&o);
-    out = arena_dup(a, buf_str(&b));
-    buf_release(&b);
-    return out;
+    json_text_begin(&t, 4096);
+    policy_switches_json(s, &t.o);
+    return json_text_end(&t, a, STR("{}"));
 }
 
 /* Of a row that is there; a switch that it does not name is off. */

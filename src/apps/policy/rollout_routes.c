@@ -43,16 +43,9 @@ static void origin_json(const struct policy_origin *from, struct json_out *o)
     char at[CLOCK_TEXT_SIZE];
 
     json_member_str(o, "origin", from->operator_ ? STR("operator") : STR("configuration"));
-    json_out_key(o, STR("set_by"));
-    if (from->operator_)
-        json_out_str(o, str_c(from->who));
-    else
-        json_out_null(o);
-    json_out_key(o, STR("set_at"));
-    if (from->operator_)
-        json_out_str(o, clock_format(from->set_us / 1000, at));
-    else
-        json_out_null(o);
+    json_member_str_or_null(o, "set_by", from->operator_ ? str_c(from->who) : STR(""));
+    json_member_str_or_null(
+        o, "set_at", from->operator_ ? clock_format(from->set_us / 1000, at) : STR(""));
     json_member_object(o, "configured");
     policy_switches_json(&from->configured, o);
     json_out_end(o);
@@ -86,28 +79,17 @@ static void rollout_show(struct policy_service *s, const struct app_request *q, 
     policy_rollout_now(policy_rollout_of(s), c, &now, &from);
     config_release(c);
     registry_in_force(policy_registry(s), &policy_built_in, q->arena, &prompt);
-    json_out_init(&o, &r->body);
-    json_out_object(&o);
+    app_reply_begin(r, &o, NULL);
     policy_switches_json(&now, &o);
     origin_json(&from, &o);
     json_member_str(&o, "prompt_id", prompt.id);
     json_out_key(&o, STR("counts"));
     counts(s, &o);
-    if (!lists_json(s, q->operator_, &o, &e)) {
-        app_fail_err(r, &e);
-        return;
-    }
-    json_out_end(&o);
-    policy_reply_end(&o, r);
+    app_reply_end(r, &o, lists_json(s, q->operator_, &o, &e), &e);
 }
 
 void policy_rollout_get(void *app, const struct app_request *q, struct app_reply *r)
 {
-    struct policy_docs *docs;
-
-    if (!policy_configured(app, &docs, r))
-        return;
-    policy_docs_release(docs);
     rollout_show(app, q, r);
 }
 
@@ -122,37 +104,22 @@ static void policy_rollout_routes_changed(struct policy_service *s, const struct
 void policy_rollout_post(void *app, const struct app_request *q, struct app_reply *r)
 {
     struct policy_service *s = app;
-    struct policy_docs *docs;
-    struct config *c;
-    struct json doc;
+    struct config *c = policy_config_now(s);
     struct err e;
 
-    if (!policy_operator_only(q, r) || !policy_configured(s, &docs, r))
-        return;
-    policy_docs_release(docs);
-    json_init(&doc);
-    if (app_json(q, &doc, r)) {
-        c = policy_config_now(s);
-        if (policy_rollout_set(policy_rollout_of(s), c, &doc, policy_who(q), &e))
-            policy_rollout_routes_changed(s, q, q->body, r);
-        else
-            policy_fail_field(r, &e);
-        config_release(c);
-    }
-    json_release(&doc);
+    if (policy_rollout_set(policy_rollout_of(s), c, q->json, policy_who(q), &e))
+        policy_rollout_routes_changed(s, q, q->body, r);
+    else
+        policy_fail_field(r, &e);
+    config_release(c);
 }
 
 void policy_rollout_delete(void *app, const struct app_request *q, struct app_reply *r)
 {
     struct policy_service *s = app;
-    struct policy_docs *docs;
-    struct config *c;
+    struct config *c = policy_config_now(s);
     struct err e;
 
-    if (!policy_operator_only(q, r) || !policy_configured(s, &docs, r))
-        return;
-    policy_docs_release(docs);
-    c = policy_config_now(s);
     if (policy_rollout_clear(policy_rollout_of(s), c, policy_who(q), &e))
         policy_rollout_routes_changed(s, q, STR("taken back"), r);
     else

@@ -5,13 +5,15 @@
 #pragma once
 
 #include "apps/policy/service.h"
+#include "apps/policy/version.h"
 
 /* {"detail": {"error", "message", "field"}}: the path at the front of a sentence is the field. */
 void policy_fail_field(struct app_reply *r, const struct err *e);
-/* Both answer if it is not so. The documents are held. */
-bool policy_operator_only(const struct app_request *q, struct app_reply *r);
-bool policy_configured(struct policy_service *s, struct policy_docs **docs, struct app_reply *r);
-void policy_reply_end(struct json_out *o, struct app_reply *r);
+
+/* The document that a request names, in its version; want.today is set here. */
+bool policy_asked_doc(struct policy_service *s, const struct policy_docs *docs,
+                      struct policy_want want, const struct policy_doc **out,
+                      struct err *e) MUST_USE;
 
 /* /api/v1/policy/rollout (rollout_routes.c) */
 void policy_rollout_get(void *app, const struct app_request *q, struct app_reply *r);

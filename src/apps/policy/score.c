@@ -49,8 +49,7 @@ static bool add_result(struct member *m, const struct json_node *v, struct sum *
     str name = STR("");
     double confidence = -1;
 
-    if (v->kind != JSON_OBJECT || !member_text(m, v, "status", true, &name) ||
-        !policy_status_find(name, &status) ||
+    if (!member_text(m, v, "status", true, &name) || !policy_status_find(name, &status) ||
         !member_between(m, v, "confidence", 0, 1, &confidence) || confidence < 0)
         return false;
     s->n++;
@@ -105,32 +104,26 @@ static bool policy_score_read_piece(struct member *m, const struct json_node *v,
     struct piece one = {.criterion = criterion, .node = STR(""), .snippet = STR("")};
     str stance = STR("neutral");
 
-    if (v->kind != JSON_OBJECT || !member_text(m, v, "node_id", false, &one.node) ||
-        !member_text(m, v, "snippet", false, &one.snippet) ||
-        !member_text(m, v, "stance", false, &stance))
-        return false;
-    for (one.stance = SUPPORT; one.stance < STANCES; one.stance++)
-        if (str_eq(stance, str_c(names[one.stance])))
-            break;
-    if (one.stance == STANCES)
-        return false;
+    member_text(m, v, "node_id", false, &one.node);
+    member_text(m, v, "snippet", false, &one.snippet);
+    member_text(m, v, "stance", false, &stance);
+    while (one.stance < STANCES && !str_eq(stance, str_c(names[one.stance])))
+        one.stance++;
     if (p->n < FINDINGS_MAX)
         p->all[p->n++] = one;
-    return true;
+    return v->kind == JSON_OBJECT && one.stance < STANCES && !m->failed;
 }
 
 static bool read_finding(struct member *m, const struct json_node *v, struct pieces *p)
 {
-    const struct json_node *list;
+    const struct json_node *list = member_kind(m, v, "evidence", JSON_ARRAY);
     str criterion = STR("");
 
-    if (v->kind != JSON_OBJECT || !member_text(m, v, "criterion_id", true, &criterion) ||
-        !member_kind(m, v, "evidence", JSON_ARRAY, &list))
-        return false;
+    member_text(m, v, "criterion_id", true, &criterion);
     JSON_FOREACH(n, m->doc, list)
         if (!policy_score_read_piece(m, n, criterion, p))
             return false;
-    return true;
+    return !m->failed;
 }
 
 static void piece_json(const struct piece *p, const char *key, struct json_out *o)

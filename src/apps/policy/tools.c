@@ -5,32 +5,32 @@
 #include "apps/policy/fact_tools.h"
 #include "apps/policy/metrics.h"
 #include "apps/policy/react_state.h"
+#include "base/json_get.h"
 
 #define SEARCH_TIMEOUT_MS 60000     /* of a search by a model, which takes several calls */
 #define ARENA_MAX ((size_t)1 << 30) /* a large document is read whole */
 
-/* The arguments of a call, and whether anybody still waits for it. */
-struct tool_input {
-    const struct json *doc;
-    const _Atomic bool *cancel;
+/* One call of a tool. */
+struct react_call {
+    struct react *r;
+    const struct json *doc;     /* its arguments */
+    const _Atomic bool *cancel; /* true: nobody waits for it any more */
+    struct arena *a;
+    struct json_out *o; /* the result */
+    struct err *e;
 };
 
-typedef bool run_fn(struct react *r, const struct tool_input *in, struct arena *a,
-                    struct json_out *o, struct err *e);
-
-static str policy_tools_text_arg(const struct json *doc, const char *name, struct arena *a)
+static str policy_tools_text(const struct react_call *c, const char *name)
 {
-    str s = STR("");
-
-    return json_text(doc, json_find(doc, json_root(doc), str_c(name)), a, &s) ? s : STR("");
+    return json_get_text(c->doc, json_root(c->doc), name, c->a);
 }
 
-static bool has_doc(const struct react *r, struct err *e)
+static bool has_doc(const struct react_call *c)
 {
-    return r->o->doc || err_set(e,
-                                ERR_NOT_FOUND,
-                                "missing_policy_document_id: the case names no policy document, so "
-                                "there is nothing to search");
+    return c->r->o->doc || err_set(c->e,
+                                   ERR_NOT_FOUND,
+                                   "missing_policy_document_id: the case names no policy document, "
+                                   "so there is nothing to search");
 }
 
 /* ---- what was shown ---- */
@@ -94,27 +94,26 @@ static bool pick_or_note(void *ctx, str question, str tree_json, struct arena *a
     return false;
 }
 
-static bool pi_search(struct react *r, const struct tool_input *in, struct arena *a,
-                      struct json_out *o, struct err *e)
+static bool pi_search(const struct react_call *c)
 {
-    struct picking picking = {.r = r, .cancel = in->cancel};
+    struct react *r = c->r;
+    struct picking picking = {.r = r, .cancel = c->cancel};
     struct policy_pick pick = {pick_or_note, &picking};
-    struct policy_hits *hits = arena_zero(a, 1, sizeof *hits);
+    struct policy_hits *hits = arena_zero(c->a, 1, sizeof *hits);
     int64_t top_k = 0;
 
-    if (!has_doc(r, e))
+    if (!has_doc(c))
         return false;
-    if (!json_i64(in->doc, json_find(in->doc, json_root(in->doc), STR("top_k")), &top_k) ||
-        top_k < 1)
+    if (!json_i64(c->doc, json_find(c->doc, json_root(c->doc), STR("top_k")), &top_k) || top_k < 1)
         top_k = POLICY_TOP_K;
     if (!policy_search(r->o->doc,
-                       policy_tools_text_arg(in->doc, "query", a),
+                       policy_tools_text(c, "query"),
                        (unsigned)(top_k < POLICY_TOP_MAX ? top_k : POLICY_TOP_MAX),
                        r->o->search == CONFIG_SEARCH_MODEL ? &pick : NULL,
-                       a,
+                       c->a,
                        hits,
-                       e))
-        return err_prefix(e, "retrieval_error: ");
+                       c->e))
+        return err_prefix(c->e, "retrieval_error: ");
     if (picking.failed) {
         hits->method = "bm25-fallback";
         if (!hits->reason_code)
@@ -122,122 +121,106 @@ static bool pi_search(struct react *r, const struct tool_input *in, struct arena
     }
     for (size_t i = 0; i < hits->n; i++)
         policy_tools_show(r, hits->hits[i].node, hits->confidence, hits->method);
-    policy_hits_json(hits, o);
+    policy_hits_json(hits, c->o);
     return true;
 }
 
-static bool facts_get(struct react *r, const struct tool_input *in, struct arena *a,
-                      struct json_out *o, struct err *e)
+static bool facts_get(const struct react_call *c)
 {
-    str name = policy_tools_text_arg(in->doc, "field_name", a);
+    str name = policy_tools_text(c, "field_name");
 
-    (void)e;
-    policy_tools_read_fact(r, name);
-    policy_fact_json(r->o->c, name, o);
+    policy_tools_read_fact(c->r, name);
+    policy_fact_json(c->r->o->c, name, c->o);
     return true;
 }
 
 /* Only what the run was shown: an id that was guessed is no place to read. */
-static bool spans_tighten(struct react *r, const struct tool_input *in, struct arena *a,
-                          struct json_out *o, struct err *e)
+static bool spans_tighten(const struct react_call *c)
 {
-    str id = policy_tools_text_arg(in->doc, "node_id", a);
+    const struct policy_doc *d = c->r->o->doc;
+    str id = policy_tools_text(c, "node_id");
+    struct policy_spans *spans = arena_zero(c->a, 1, sizeof *spans);
     const struct policy_node *n;
-    struct policy_spans *spans = arena_zero(a, 1, sizeof *spans);
     bool shown = false;
 
-    if (!has_doc(r, e))
+    if (!has_doc(c))
         return false;
-    n = policy_node_find(&r->o->doc->tree, id);
+    n = policy_node_find(&d->tree, id);
     if (n) {
-        pthread_mutex_lock(&r->lock);
-        shown = r->seen[n - r->o->doc->tree.nodes].shown;
-        pthread_mutex_unlock(&r->lock);
+        pthread_mutex_lock(&c->r->lock);
+        shown = c->r->seen[n - d->tree.nodes].shown;
+        pthread_mutex_unlock(&c->r->lock);
     }
     if (!shown)
-        return err_set(e,
+        return err_set(c->e,
                        ERR_INPUT,
                        "node_not_retrieved: pi_search has not given the node \"" STR_FMT
                        "\" in this run; search first",
                        STR_ARG(str_slice(id, 0, 40)));
-    if (!policy_spans(r->o->doc, n, policy_tools_text_arg(in->doc, "query", a), a, spans, e))
-        return err_prefix(e, "retrieval_error: ");
-    policy_spans_json(n, spans, o);
+    if (!policy_spans(d, n, policy_tools_text(c, "query"), c->a, spans, c->e))
+        return err_prefix(c->e, "retrieval_error: ");
+    policy_spans_json(n, spans, c->o);
     return true;
 }
 
-static bool xref(struct react *r, const struct tool_input *in, struct arena *a, struct json_out *o,
-                 struct err *e)
+static bool xref(const struct react_call *c)
 {
-    if (!has_doc(r, e))
+    if (!has_doc(c))
         return false;
-    policy_xref(r->o->doc, policy_tools_text_arg(in->doc, "criterion_id", a), a, o);
+    policy_xref(c->r->o->doc, policy_tools_text(c, "criterion_id"), c->a, c->o);
     return true;
 }
 
-static bool temporal(struct react *r, const struct tool_input *in, struct arena *a,
-                     struct json_out *o, struct err *e)
+static bool temporal(const struct react_call *c)
 {
-    (void)e;
-    policy_temporal(r->o->docs,
-                    r->o->doc_count,
-                    policy_tools_text_arg(in->doc, "policy_id", a),
-                    policy_tools_text_arg(in->doc, "as_of_date", a),
-                    o);
+    policy_temporal(c->r->o->docs,
+                    c->r->o->doc_count,
+                    policy_tools_text(c, "policy_id"),
+                    policy_tools_text(c, "as_of_date"),
+                    c->o);
     return true;
 }
 
-static bool policy_tools_score(struct react *r, const struct tool_input *in, struct arena *a,
-                               struct json_out *o, struct err *e)
+static bool policy_tools_score(const struct react_call *c)
 {
-    (void)r, (void)e;
-    policy_confidence_score(in->doc, json_root(in->doc), a, o);
+    policy_confidence_score(c->doc, json_root(c->doc), c->a, c->o);
     return true;
 }
 
-static bool contradictions(struct react *r, const struct tool_input *in, struct arena *a,
-                           struct json_out *o, struct err *e)
+static bool contradictions(const struct react_call *c)
 {
-    (void)r, (void)e;
-    policy_contradictions(in->doc, json_root(in->doc), a, o);
+    policy_contradictions(c->doc, json_root(c->doc), c->a, c->o);
     return true;
 }
 
-static bool codes(struct react *r, const struct tool_input *in, struct arena *a, struct json_out *o,
-                  struct err *e)
+static bool codes(const struct react_call *c)
 {
-    (void)e;
-    policy_codes(r->o->doc,
-                 policy_tools_text_arg(in->doc, "icd10", a),
-                 policy_tools_text_arg(in->doc, "cpt", a),
-                 a,
-                 o);
+    str icd10 = policy_tools_text(c, "icd10"), cpt = policy_tools_text(c, "cpt");
+
+    policy_codes(c->r->o->doc, icd10, cpt, c->a, c->o);
     return true;
 }
 
-static bool pubmed(struct react *r, const struct tool_input *in, struct arena *a,
-                   struct json_out *o, struct err *e)
+static bool pubmed(const struct react_call *c)
 {
-    (void)r, (void)in, (void)a, (void)e;
-    policy_pubmed(o);
+    policy_pubmed(c->o);
     return true;
 }
 
-static bool policy_tools_finish(struct react *r, const struct tool_input *in, struct arena *a,
-                                struct json_out *o, struct err *e)
+static bool policy_tools_finish(const struct react_call *c)
 {
     struct react_proposal p;
     struct policy_result result;
 
-    if (!react_check(r, in->doc->src, a, &p, e))
+    if (!react_check(c->r, c->doc->src, c->a, &p, c->e))
         return false;
-    react_conclude(r, &p, a, &result);
-    json_out_object(o);
-    json_member_bool(o, "success", true);
-    json_member_str(o, "status", str_c(policy_status_name(result.status)));
-    json_member_str_or_null(o, "reason_code", result.reason_code);
-    json_member_double(o, "confidence", result.confidence);
-    json_out_end(o);
+    react_conclude(c->r, &p, c->a, &result);
+    json_out_object(c->o);
+    json_member_bool(c->o, "success", true);
+    json_member_str(c->o, "status", str_c(policy_status_name(result.status)));
+    json_member_str_or_null(c->o, "reason_code", result.reason_code);
+    json_member_double(c->o, "confidence", result.confidence);
+    json_out_end(c->o);
     return true;
 }
 
@@ -273,7 +256,7 @@ static bool policy_tools_finish(struct react *r, const struct tool_input *in, st
 
 static const struct row {
     const char *name;
-    run_fn *run;
+    bool (*run)(const struct react_call *c);
     unsigned flags, calls_a_min;
     const char *schema;  /* strict: all are required, optional members may be null */
     const char *accepts; /* members that may be null may be left out; NULL: the same */
@@ -376,7 +359,7 @@ static bool policy_tools_run_tool(void *ctx, const struct tool_call *call, struc
     arena_init(&a, ARENA_MAX);
     json_out_init(&o, out);
     ok = json_parse(&doc, call->arguments.n ? call->arguments : STR("{}"), e) &&
-         b->row->run(b->r, &(struct tool_input){&doc, call->cancel}, &a, &o, e);
+         b->row->run(&(struct react_call){b->r, &doc, call->cancel, &a, &o, e});
     arena_release(&a);
     json_release(&doc);
     if (b->r->o->metrics)
@@ -415,25 +398,20 @@ bool react_tools(struct react *r, struct err *e)
 /* ---- after a restart ---- */
 
 /* A search whose answer is in the log is not repeated; the answer contains the nodes it showed. */
-static void prime_search(struct react *r, const struct json *doc)
+static void prime_search(struct react *r, const struct json *doc, struct arena *a)
 {
     const struct json_node *root = json_root(doc), *nodes = json_find(doc, root, STR("nodes"));
     double confidence = 0;
-    str id, method = STR("");
-    struct arena a;
 
-    arena_init(&a, ARENA_MAX);
     (void)!json_double(doc, json_find(doc, root, STR("confidence")), &confidence);
-    (void)!json_text(doc, json_find(doc, root, STR("retrieval_method")), &a, &method);
     JSON_FOREACH(v, doc, nodes) {
-        const struct policy_node *n = NULL;
+        const struct policy_node *n =
+            policy_node_find(&r->o->doc->tree, json_get_text(doc, v, "node_id", a));
 
-        if (json_text(doc, json_find(doc, v, STR("node_id")), &a, &id))
-            n = policy_node_find(&r->o->doc->tree, id);
         if (n)
-            policy_tools_show(r, n, confidence, method_named(method));
+            policy_tools_show(
+                r, n, confidence, method_named(json_get_text(doc, root, "retrieval_method", a)));
     }
-    arena_release(&a);
 }
 
 static void prime_one(struct react *r, const struct agent_effect *f)
@@ -447,9 +425,9 @@ static void prime_one(struct react *r, const struct agent_effect *f)
     json_init(&doc);
     arena_init(&a, ARENA_MAX);
     if (str_eq(f->name, STR("pi_search")) && r->o->doc && json_parse(&doc, f->result, &e))
-        prime_search(r, &doc);
+        prime_search(r, &doc, &a);
     if (str_eq(f->name, STR("facts_get")) && json_parse(&doc, f->request, &e))
-        policy_tools_read_fact(r, policy_tools_text_arg(&doc, "field_name", &a));
+        policy_tools_read_fact(r, json_get_text(&doc, json_root(&doc), "field_name", &a));
     arena_release(&a);
     json_release(&doc);
 }

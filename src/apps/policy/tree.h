@@ -80,6 +80,8 @@ bool policy_tree_markdown(str text, str doc_name, struct arena *a, struct policy
 bool policy_tree_read(str json, str doc_name, struct arena *a, struct policy_tree *out,
                       struct err *e) MUST_USE;
 
+/* The member "structure" of that: the nodes. */
+void policy_structure_json(const struct policy_tree *t, bool with_text, struct json_out *o);
 /* {"doc_name", "doc_description", "page_count", "line_count", ..., "structure": [...]}. */
 void policy_tree_json(const struct policy_tree *t, bool with_text, struct json_out *o);
 

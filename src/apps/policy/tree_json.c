@@ -26,11 +26,11 @@ static void node_begin(const struct policy_node *n, bool with_text, struct json_
     json_member_array(o, "nodes");
 }
 
-static void nodes_json(const struct policy_tree *t, bool with_text, struct json_out *o)
+void policy_structure_json(const struct policy_tree *t, bool with_text, struct json_out *o)
 {
     uint32_t open = 0; /* nodes that are open: each holds the next */
 
-    json_out_array(o);
+    json_member_array(o, "structure");
     for (uint32_t i = 0; i < t->node_count; i++) {
         for (; open > t->nodes[i].depth; open--) {
             json_out_end(o);
@@ -63,7 +63,6 @@ void policy_tree_json(const struct policy_tree *t, bool with_text, struct json_o
     if (t->line_count > 0)
         json_member_u64(o, "line_count", t->line_count);
     json_member_str(o, "hash", str_c(t->hash));
-    json_out_key(o, STR("structure"));
-    nodes_json(t, with_text, o);
+    policy_structure_json(t, with_text, o);
     json_out_end(o);
 }

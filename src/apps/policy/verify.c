@@ -309,11 +309,8 @@ void policy_envelope(const struct policy_verify_options *o, const struct policy_
     for (size_t i = 0; i < v->n; i++)
         policy_result_json(&v->results[i], out);
     json_out_end(out);
-    json_out_key(out, STR("policy_version_used"));
-    if (o->react.doc)
-        json_out_str(out, policy_doc_version(o->react.doc));
-    else
-        json_out_null(out);
+    json_member_str_or_null(
+        out, "policy_version_used", o->react.doc ? policy_doc_version(o->react.doc) : STR(""));
     json_member_str(out, "controller_version", str_c(version_of(o, v)));
     json_member_str(out, "prompt_id", policy_prompt_id(o));
     json_member_u64(out, "processing_time_ms", v->took_ns / CLOCK_NS_PER_MS);

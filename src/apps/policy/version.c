@@ -4,27 +4,15 @@
  */
 #include "apps/policy/version.h"
 
-#include <strings.h>
-
 #define NAMES_MAX 120 /* bytes of an error that the names of versions may take */
 
 bool policy_is_day(str s)
 {
-    static const unsigned char days[] = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    unsigned year, month, day;
+    char time[32];
+    int64_t ms;
 
-    if (s.n != 10 || s.p[4] != '-' || s.p[7] != '-')
-        return false;
-    for (size_t i = 0; i < s.n; i++)
-        if (i != 4 && i != 7 && (s.p[i] < '0' || s.p[i] > '9'))
-            return false;
-    year = (unsigned)(s.p[2] - '0') * 10 + (unsigned)(s.p[3] - '0') +
-           ((unsigned)(s.p[0] - '0') * 10 + (unsigned)(s.p[1] - '0')) * 100;
-    month = (unsigned)(s.p[5] - '0') * 10 + (unsigned)(s.p[6] - '0');
-    day = (unsigned)(s.p[8] - '0') * 10 + (unsigned)(s.p[9] - '0');
-    if (month < 1 || month > 12 || day < 1 || day > days[month - 1])
-        return false;
-    return month != 2 || day < 29 || (year % 4 == 0 && (year % 100 != 0 || year % 400 == 0));
+    (void)snprintf(time, sizeof time, STR_FMT "T00:00:00Z", STR_ARG(str_slice(s, 0, 10)));
+    return s.n == 10 && clock_parse(str_c(time), &ms);
 }
 
 str policy_today(const struct clock *c, char out[POLICY_DAY_SIZE])
@@ -37,7 +25,7 @@ str policy_today(const struct clock *c, char out[POLICY_DAY_SIZE])
 
 static bool policy_version_same_text(str a, str b)
 {
-    return a.n == b.n && a.n > 0 && strncasecmp(a.p, b.p, a.n) == 0;
+    return a.n > 0 && str_eq_nocase(a, b);
 }
 
 bool policy_is_version(const struct policy_doc *d, str id)
@@ -339,18 +327,9 @@ bool policy_versions_check(const struct policy_doc *const *docs, size_t n, struc
 
 void policy_version_json(const struct policy_doc *d, bool in_force, struct json_out *o)
 {
-    const struct {
-        const char *name;
-        str day;
-    } days[] = {{"effective_from", policy_version_day(d->tree.effective_start)},
-                {"effective_to", policy_version_day(d->tree.effective_end)}};
-
     json_member_str(o, "version", policy_doc_version(d));
     json_member_str(o, "hash", str_c(d->tree.hash));
-    for (size_t i = 0; i < COUNT_OF(days); i++)
-        if (days[i].day.n)
-            json_member_str(o, days[i].name, days[i].day);
-        else
-            json_member_null(o, days[i].name);
+    json_member_str_or_null(o, "effective_from", policy_version_day(d->tree.effective_start));
+    json_member_str_or_null(o, "effective_to", policy_version_day(d->tree.effective_end));
     json_member_bool(o, "in_force", in_force);
 }

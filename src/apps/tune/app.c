@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include <math.h>
 #include <pthread.h>
 #include <time.h>
 
@@ -137,15 +138,6 @@ static void tuner_close(void *app)
 
 /* ---- answers ---- */
 
-static void put_score(struct json_out *o, const char *name, double value)
-{
-    json_out_key(o, str_c(name));
-    if (value >= 0)
-        json_out_double(o, value);
-    else
-        json_out_null(o);
-}
-
 static void tune_app_put_row(struct json_out *o, const struct tune_row *r)
 {
     json_member_str_or_null(o, "run_id", r->id);
@@ -155,19 +147,12 @@ static void tune_app_put_row(struct json_out *o, const struct tune_row *r)
     json_member_i64(o, "calls", r->calls);
     json_member_i64(o, "budget", r->budget);
     json_member_i64(o, "candidates", r->candidates);
-    put_score(o, "best_score", r->best_score);
-    put_score(o, "seed_score", r->seed_score);
+    json_member_double(o, "best_score", r->best_score < 0 ? NAN : r->best_score); /* null */
+    json_member_double(o, "seed_score", r->seed_score < 0 ? NAN : r->seed_score);
     json_member_str_or_null(o, "prompt_id", r->prompt_id);
     json_member_i64(o, "created_at_us", r->created_us);
     json_member_i64(o, "updated_at_us", r->updated_us);
     json_member_raw(o, "input", r->input);
-}
-
-static bool tune_app_allowed(const struct app_request *q, struct app_reply *r)
-{
-    if (!q->operator_)
-        app_fail(r, 403, "forbidden", "only an operator sees the runs of the optimizer");
-    return q->operator_;
 }
 
 static void answer_list(void *app, const struct app_request *q, struct app_reply *r)
@@ -177,23 +162,15 @@ static void answer_list(void *app, const struct app_request *q, struct app_reply
     struct json_out o;
     struct err e;
     size_t n;
+    bool ok = tune_kept_list(t->kept, q->arena, &list, &n, &e);
 
-    if (!tune_app_allowed(q, r))
-        return;
-    if (!tune_kept_list(t->kept, q->arena, &list, &n, &e)) {
-        app_fail_err(r, &e);
-        return;
-    }
-    json_out_init(&o, &r->body);
-    json_out_object(&o);
-    json_member_array(&o, "runs");
-    for (size_t i = 0; i < n; i++) {
+    app_reply_begin(r, &o, "runs");
+    for (size_t i = 0; ok && i < n; i++) {
         json_out_object(&o);
         tune_app_put_row(&o, &list[i]);
         json_out_end(&o);
     }
-    json_out_end(&o);
-    json_out_end(&o);
+    app_reply_end(r, &o, ok, &e);
 }
 
 /* Only the events; the other lines are needed to resume the run. */
@@ -219,25 +196,21 @@ static void tune_app_answer_one(void *app, const struct app_request *q, struct a
     struct err e;
     int64_t n;
     str lines;
+    bool ok = tune_kept_get(t->kept, q->parts[0], q->arena, &row, &e) &&
+              tune_kept_lines(t->kept, row.id, q->arena, &lines, &n, &e);
 
-    if (!tune_app_allowed(q, r))
-        return;
-    if (!tune_kept_get(t->kept, q->parts[0], q->arena, &row, &e) ||
-        !tune_kept_lines(t->kept, row.id, q->arena, &lines, &n, &e)) {
-        app_fail_err(r, &e);
-        return;
+    app_reply_begin(r, &o, NULL);
+    if (ok) {
+        tune_app_put_row(&o, &row);
+        put_events(&o, lines);
     }
-    json_out_init(&o, &r->body);
-    json_out_object(&o);
-    tune_app_put_row(&o, &row);
-    put_events(&o, lines);
-    json_out_end(&o);
+    app_reply_end(r, &o, ok, &e);
 }
 
 static const struct app_route routes[] = {
-    {"GET", "/api/v1/optimize", answer_list},
-    {"GET", "/api/v1/optimize/*", tune_app_answer_one},
-    {NULL, NULL, NULL},
+    {"GET", "/api/v1/optimize", answer_list, APP_OPERATOR},
+    {"GET", "/api/v1/optimize/*", tune_app_answer_one, APP_OPERATOR},
+    {NULL, NULL, NULL, 0},
 };
 
 const struct app app_optimize = {

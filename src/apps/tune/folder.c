@@ -71,18 +71,12 @@ bool tune_folder(const char *folder, struct arena *a, struct tune_file **out, si
 bool tune_prompt(const struct prompt_built_in *b, const str *texts, struct arena *a,
                  struct prompt *out, struct err *e)
 {
-    struct json_out o;
-    struct buf json;
-    bool ok;
+    struct json_text t;
 
     *out = (struct prompt){.name = str_c(b->name), .state = PROMPT_DRAFT};
-    buf_init(&json, 8 * PROMPT_SIZE_MAX);
-    json_out_init(&o, &json);
-    json_out_object(&o);
+    json_text_begin(&t, 8 * PROMPT_SIZE_MAX);
     for (size_t i = 0; i < b->count; i++)
-        json_member_str(&o, b->parts[i].name, texts[i]);
-    json_out_end(&o);
-    ok = prompt_settle(out->name, buf_str(&json), a, &out->components, &out->id, e);
-    buf_release(&json);
-    return ok;
+        json_member_str(&t.o, b->parts[i].name, texts[i]);
+    return prompt_settle(
+        out->name, json_text_end(&t, a, STR("")), a, &out->components, &out->id, e);
 }

@@ -189,7 +189,6 @@ static void tune_incidents_put_trace(const struct eval_result *r, const struct s
 {
     const struct incident_alert *alert = &r->of->alert;
 
-    json_out_object(o);
     json_member_object(o, "Inputs");
     put_cut(o, "alert_type", alert->alert_type, SHOWN);
     put_cut(o, "severity", alert->severity, SHOWN);
@@ -208,16 +207,13 @@ static void tune_incidents_put_trace(const struct eval_result *r, const struct s
     put_facts_feedback(r, o, a);
     put_tools_feedback(r, o, a);
     json_member_raw(o, "tags", r->tags);
-    json_out_end(o);
-    json_out_end(o);
 }
 
 static void tune_incidents_judge(const struct eval_result *r, const struct seen *seen,
                                  struct arena *a, struct optimize_grade *out)
 {
     const struct eval_case *c = r->of;
-    struct json_out o;
-    struct buf b;
+    struct json_text t;
 
     out->score = r->score;
     out->objective_count = SCORES;
@@ -226,11 +222,9 @@ static void tune_incidents_judge(const struct eval_result *r, const struct seen 
     out->value[ANALYSIS] = r->analysis.score;
     out->value[TOOLS] = c->tool_count ? (double)r->tools_met / (double)c->tool_count
                                       : (double)(r->report.tool_calls > 0);
-    buf_init(&b, OUT_MAX);
-    json_out_init(&o, &b);
-    tune_incidents_put_trace(r, seen, a, &o);
-    out->trace = arena_dup(a, buf_full(&b) ? STR("{}") : buf_str(&b));
-    buf_release(&b);
+    json_text_begin(&t, OUT_MAX);
+    tune_incidents_put_trace(r, seen, a, &t.o);
+    out->trace = json_text_end(&t, a, STR("{}"));
 }
 
 static void incidents_grade(const struct tune_env *env, const str *texts,

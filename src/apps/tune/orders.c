@@ -72,7 +72,6 @@ static void tune_orders_put_trace(const struct seen *s, str said, struct json_ou
     const double score[SCORES] = {s->r.score.order, s->r.score.protocol, s->r.score.real};
     char line[160];
 
-    json_out_object(o);
     json_member_raw(o, "Inputs", said);
     json_member_raw(o, "Generated Outputs", s->got.n ? buf_str(&s->got) : STR("null"));
     json_member_object(o, "Feedback");
@@ -80,15 +79,12 @@ static void tune_orders_put_trace(const struct seen *s, str said, struct json_ou
         (void)snprintf(line, sizeof line, "%.2f: %s", score[i], advice[i]);
         json_member_str(o, objectives[i], str_c(line));
     }
-    json_out_end(o);
-    json_out_end(o);
 }
 
 static void grade_seen(const struct seen *s, str said, struct arena *a, struct optimize_grade *out)
 {
     const double score[SCORES] = {s->r.score.order, s->r.score.protocol, s->r.score.real};
-    struct json_out o;
-    struct buf b;
+    struct json_text t;
 
     out->objective_count = SCORES;
     for (uint32_t i = 0; i < SCORES; i++) {
@@ -96,11 +92,9 @@ static void grade_seen(const struct seen *s, str said, struct arena *a, struct o
         out->objective[i] = i;
         out->value[i] = score[i];
     }
-    buf_init(&b, OUT_MAX);
-    json_out_init(&o, &b);
-    tune_orders_put_trace(s, said, &o);
-    out->trace = arena_dup(a, buf_full(&b) ? STR("{}") : buf_str(&b));
-    buf_release(&b);
+    json_text_begin(&t, OUT_MAX);
+    tune_orders_put_trace(s, said, &t.o);
+    out->trace = json_text_end(&t, a, STR("{}"));
 }
 
 static void orders_grade(const struct tune_env *env, const str *texts, const struct tune_example *x,

@@ -10,6 +10,7 @@
 #include "apps/policy/version.h"
 #include "apps/tune/folder.h"
 #include "apps/tune/judge.h"
+#include "base/json_get.h"
 
 #define OUT_MAX ((size_t)1 << 20)
 
@@ -45,15 +46,6 @@ static void policy_close(void *app)
 
 /* ---- cases ---- */
 
-static str tune_policy_label(const struct json *doc, const struct json_node *v, const char *name,
-                             struct arena *a)
-{
-    const struct json_node *m = v ? json_find(doc, v, str_c(name)) : NULL;
-    str s = STR("");
-
-    return m && m->kind == JSON_STRING && json_text(doc, m, a, &s) ? arena_dup(a, s) : STR("");
-}
-
 /* NULL: this criterion has no labels. */
 static const struct json_node *labels_of(const struct json *doc, str criterion, struct arena *a)
 {
@@ -64,7 +56,7 @@ static const struct json_node *labels_of(const struct json *doc, str criterion, 
     if (!all || all->kind != JSON_ARRAY)
         return all && all->kind == JSON_OBJECT ? all : NULL;
     JSON_FOREACH(v, doc, all)
-        if (str_eq(tune_policy_label(doc, v, "criterion_id", a), criterion))
+        if (str_eq(json_copy_text(doc, v, "criterion_id", a), criterion))
             return v;
     return NULL;
 }
@@ -99,9 +91,9 @@ static bool tune_policy_read_case(const struct tune_file *f, struct arena *a,
 
         *x = (struct labelled){.c = c,
                                .criterion = c.criteria[i],
-                               .status = tune_policy_label(&doc, l, "status", a),
-                               .section = tune_policy_label(&doc, l, "section", a),
-                               .doc = tune_policy_label(&doc, l, "doc", a)};
+                               .status = json_copy_text(&doc, l, "status", a),
+                               .section = json_copy_text(&doc, l, "section", a),
+                               .doc = json_copy_text(&doc, l, "doc", a)};
         ok = (l || err_set(e, ERR_INPUT, "expect: a criterion has no labels")) &&
              settle_status(x, e) && (*n < TUNE_EXAMPLES_MAX || err_set(e, ERR_LIMIT, "too many"));
         if (ok)
@@ -137,46 +129,36 @@ static str tune_policy_trace_of(const struct labelled *x, const struct policy_re
                                 const struct verdict_truth *truth, const struct verdict_run *run,
                                 const struct verdict_score *m, struct arena *a)
 {
-    struct json_out o;
-    struct buf b, words;
-    str s;
+    struct json_text t;
+    struct buf words;
 
-    buf_init(&b, OUT_MAX);
     buf_init(&words, OUT_MAX);
-    json_out_init(&o, &b);
-    json_out_object(&o);
-    json_member_object(&o, "Inputs");
-    json_member_str(&o, "criterion", x->criterion);
-    json_out_end(&o);
-    json_out_key(&o, STR("Generated Outputs"));
-    policy_result_json(r, &o);
-    json_member_object(&o, "Feedback");
+    json_text_begin(&t, OUT_MAX);
+    json_member_object(&t.o, "Inputs");
+    json_member_str(&t.o, "criterion", x->criterion);
+    json_out_end(&t.o);
+    json_out_key(&t.o, STR("Generated Outputs"));
+    policy_result_json(r, &t.o);
+    json_member_object(&t.o, "Feedback");
     for (enum verdict_kind i = 0; i < VERDICT_COUNT; i++) {
         buf_reset(&words);
         buf_printf(&words, "%.2f. ", m->score[i]);
         verdict_feedback(truth, run, i, &words);
-        json_member_str(&o, verdict_names[i], buf_str(&words));
+        json_member_str(&t.o, verdict_names[i], buf_str(&words));
     }
-    json_out_end(&o);
-    json_out_end(&o);
-    s = arena_dup(a, buf_full(&b) ? STR("{}") : buf_str(&b));
     buf_release(&words);
-    buf_release(&b);
-    return s;
+    return json_text_end(&t, a, STR("{}"));
 }
 
 static void tune_policy_failed(struct optimize_grade *g, struct arena *a, const char *why)
 {
-    struct buf b;
+    struct json_text t;
 
-    buf_init(&b, OUT_MAX);
-    buf_add(&b, STR("{\"Feedback\":"));
-    (void)json_quote(&b, str_c(why));
-    buf_add(&b, STR("}"));
+    json_text_begin(&t, OUT_MAX);
+    json_member_str(&t.o, "Feedback", str_c(why));
     g->score = 0;
     g->objective_count = 0;
-    g->trace = arena_dup(a, buf_str(&b));
-    buf_release(&b);
+    g->trace = json_text_end(&t, a, STR("{}"));
 }
 
 static void tune_policy_judge(const struct labelled *x, const struct policy_result *r,

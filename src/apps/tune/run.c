@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "agent/extract.h"
+#include "agent/history.h"
 #include "apps/tune/tune.h"
 #include "base/json_get.h"
 #include "base/rand.h"
@@ -156,38 +157,27 @@ static bool tune_run_evaluate(void *ctx, struct optimize_batch *batches, size_t 
 
 /* ---- reflection ---- */
 
-static void reflection_body(struct buf *out, str model, str prompt)
+static str reflection_body(str model, str prompt, struct arena *a)
 {
-    struct json_out o;
+    struct history h;
 
-    json_out_init(&o, out);
-    json_out_object(&o);
-    json_member_str(&o, "model", model);
-    json_member_array(&o, "messages");
-    json_out_object(&o);
-    json_member_str(&o, "role", STR("user"));
-    json_member_str(&o, "content", prompt);
-    json_out_end(&o);
-    json_out_end(&o);
-    json_out_end(&o);
+    history_init(&h, 2 * REFLECTOR_PROMPT_MAX);
+    history_text(&h, "user", prompt);
+    return history_body(&h, model, STR(""), a);
 }
 
 static bool tune_run_complete(void *ctx, const struct optimize_ask *ask, str prompt,
                               struct reflector_reply *reply, struct err *e)
 {
     struct tune *t = ctx;
-    struct ask_request q = {
-        .route = STR("optimize"), .session = t->env.session, .id = STR(""), .level = STR("")};
+    struct ask_request q = {.body = reflection_body(t->reflector, prompt, ask->arena),
+                            .route = STR("optimize"),
+                            .session = t->env.session,
+                            .id = STR(""),
+                            .level = STR("")};
     struct ask_reply r;
-    struct buf body;
-    bool ok;
 
-    buf_init(&body, 2 * REFLECTOR_PROMPT_MAX);
-    reflection_body(&body, t->reflector, prompt);
-    q.body = buf_str(&body);
-    ok = ask_wait(ask_begin(t->o->host->gl, &q), ask->arena, &r);
-    buf_release(&body);
-    if (!ok)
+    if (!ask_wait(ask_begin(t->o->host->gl, &q), ask->arena, &r))
         return err_set(e,
                        ERR_UPSTREAM,
                        "the reflection failed: " STR_FMT,
@@ -350,29 +340,21 @@ static str tune_run_new_id(struct tune *t)
 /* For people; the data to resume from is in the run's first line. */
 static str tune_run_input_of(struct tune *t)
 {
-    struct json_out o;
-    struct buf b;
-    str s;
+    struct json_text s;
 
-    buf_init(&b, 8 * PROMPT_SIZE_MAX);
-    json_out_init(&o, &b);
-    json_out_object(&o);
-    json_member_str(&o, "train", str_c(t->train_folder));
-    json_member_str(&o, "val", str_c(t->val_folder ? t->val_folder : ""));
-    json_member_str(&o, "model", t->env.model);
-    json_member_str(&o, "told_model", t->env.chosen_model);
-    json_member_str(&o, "reflection_model", t->reflector);
-    json_member_str(&o, "parent", t->parent.id);
-    json_member_object(&o, "texts");
+    json_text_begin(&s, 8 * PROMPT_SIZE_MAX);
+    json_member_str(&s.o, "train", str_c(t->train_folder));
+    json_member_str(&s.o, "val", str_c(t->val_folder ? t->val_folder : ""));
+    json_member_str(&s.o, "model", t->env.model);
+    json_member_str(&s.o, "told_model", t->env.chosen_model);
+    json_member_str(&s.o, "reflection_model", t->reflector);
+    json_member_str(&s.o, "parent", t->parent.id);
+    json_member_object(&s.o, "texts");
     for (size_t i = 0; i < t->o->app->prompt->count; i++) {
-        json_out_key(&o, t->components[i].name);
-        json_out_str(&o, t->components[i].seed);
+        json_out_key(&s.o, t->components[i].name);
+        json_out_str(&s.o, t->components[i].seed);
     }
-    json_out_end(&o);
-    json_out_end(&o);
-    s = arena_dup(t->arena, buf_str(&b));
-    buf_release(&b);
-    return s;
+    return json_text_end(&s, t->arena, STR("{}"));
 }
 
 /* The settings that the run started with, unless the options have others. */
@@ -445,21 +427,14 @@ static bool models(struct tune *t, struct err *e)
 
 static str components_json(struct tune *t, const struct optimize *engine, size_t candidate)
 {
-    struct json_out o;
-    struct buf b;
-    str s;
+    struct json_text s;
 
-    buf_init(&b, 2 * PROMPT_SIZE_MAX);
-    json_out_init(&o, &b);
-    json_out_object(&o);
+    json_text_begin(&s, 2 * PROMPT_SIZE_MAX);
     for (size_t i = 0; i < t->o->app->prompt->count; i++) {
-        json_out_key(&o, t->components[i].name);
-        json_out_str(&o, optimize_text(engine, candidate, i));
+        json_out_key(&s.o, t->components[i].name);
+        json_out_str(&s.o, optimize_text(engine, candidate, i));
     }
-    json_out_end(&o);
-    s = arena_dup(t->arena, buf_str(&b));
-    buf_release(&b);
-    return s;
+    return json_text_end(&s, t->arena, STR("{}"));
 }
 
 /* The best candidate enters the registry as a draft, which a person approves. */

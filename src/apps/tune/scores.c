@@ -4,6 +4,8 @@
  */
 #include "apps/tune/tune.h"
 
+#include <math.h>
+
 #define SCORES_MAX ((size_t)16 << 10)
 
 static bool tune_below_floor(const struct tune_app *app, double mean, size_t objective)
@@ -18,11 +20,7 @@ static void tune_put_objectives(const struct tune_app *app, const struct optimiz
     for (size_t i = 0; app->objectives[i]; i++) {
         double mean = optimize_objective(engine, candidate, i);
 
-        json_out_key(o, str_c(app->objectives[i]));
-        if (mean < 0)
-            json_out_null(o);
-        else
-            json_out_double(o, mean);
+        json_member_double(o, app->objectives[i], mean < 0 ? NAN : mean); /* null */
     }
     json_out_end(o);
     json_member_array(o, "below_floor");
@@ -35,22 +33,15 @@ static void tune_put_objectives(const struct tune_app *app, const struct optimiz
 str tune_scores_json(const struct tune_app *app, const struct optimize *engine, size_t candidate,
                      const struct tune_row *row, size_t case_count, struct arena *a)
 {
-    struct json_out o;
-    struct buf b;
-    str out;
+    struct json_text t;
 
-    buf_init(&b, SCORES_MAX);
-    json_out_init(&o, &b);
-    json_out_object(&o);
-    json_member_double(&o, "score", row->best_score);
-    json_member_double(&o, "parent", row->seed_score);
-    json_member_i64(&o, "calls", row->calls);
-    json_member_i64(&o, "cases", (int64_t)case_count);
-    tune_put_objectives(app, engine, candidate, &o);
-    json_out_end(&o);
-    out = arena_dup(a, buf_str(&b));
-    buf_release(&b);
-    return out;
+    json_text_begin(&t, SCORES_MAX);
+    json_member_double(&t.o, "score", row->best_score);
+    json_member_double(&t.o, "parent", row->seed_score);
+    json_member_i64(&t.o, "calls", row->calls);
+    json_member_i64(&t.o, "cases", (int64_t)case_count);
+    tune_put_objectives(app, engine, candidate, &t.o);
+    return json_text_end(&t, a, STR("{}"));
 }
 
 str tune_scores_failed(const struct tune_app *app, const struct optimize *engine, size_t candidate,

@@ -317,3 +317,20 @@ bool json_out_ok(const struct json_out *o, struct err *e)
         return err_set(e, ERR_INPUT, "JSON: nothing written, or something not closed");
     return true;
 }
+
+void json_text_begin(struct json_text *t, size_t size_max)
+{
+    buf_init(&t->buf, size_max);
+    json_out_init(&t->o, &t->buf);
+    json_out_object(&t->o);
+}
+
+str json_text_end(struct json_text *t, struct arena *a, str otherwise)
+{
+    str text;
+
+    json_out_close(&t->o, t->o.depth);
+    text = buf_full(&t->buf) ? otherwise : arena_dup(a, buf_str(&t->buf));
+    buf_release(&t->buf);
+    return text;
+}

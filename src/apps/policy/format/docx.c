@@ -303,8 +303,6 @@ bool policy_tree_docx(str bytes, str name, struct arena *a, struct policy_tree *
     buf_release(&d->scratch);
     prose_release(&d->p);
     outline_release(&d->o);
-    free(d->styles);
-    free(d->notes);
     free(d);
     return ok;
 }

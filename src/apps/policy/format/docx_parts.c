@@ -15,15 +15,6 @@ static str docx_value(struct docx *d, const struct markup_token *t, const char *
     return markup_attribute(t, name, d->arena, &value) ? value : STR("");
 }
 
-static void docx_add_style(struct docx *d, const struct docx_style *s)
-{
-    if (d->style_count == d->style_cap) {
-        d->style_cap = d->style_cap ? 2 * d->style_cap : 64;
-        d->styles = base_realloc(d->styles, d->style_cap * sizeof d->styles[0]);
-    }
-    d->styles[d->style_count++] = *s;
-}
-
 bool docx_read_styles(struct docx *d, str xml)
 {
     struct markup m = {.src = xml};
@@ -31,8 +22,10 @@ bool docx_read_styles(struct docx *d, str xml)
     struct markup_token t;
 
     while (d->style_count < DOCX_STYLES_MAX && markup_next(&m, &t)) {
-        if (t.kind == MARKUP_CLOSE && markup_is(&t, "w:style"))
-            docx_add_style(d, &s);
+        if (t.kind == MARKUP_CLOSE && markup_is(&t, "w:style")) {
+            d->styles = arena_grow(d->arena, d->styles, d->style_count, &d->style_cap, sizeof s);
+            d->styles[d->style_count++] = s;
+        }
         if (t.kind == MARKUP_OPEN && markup_is(&t, "w:style"))
             s = (struct docx_style){
                 .id = docx_value(d, &t, "w:styleId"), .name = STR(""), .based_on = STR("")};
@@ -79,15 +72,6 @@ void docx_style_of(const struct docx *d, str id, struct docx_paragraph *out)
         out->level = 1;
 }
 
-static void docx_add_note(struct docx *d, const struct docx_note *n)
-{
-    if (d->note_count == d->note_cap) {
-        d->note_cap = d->note_cap ? 2 * d->note_cap : 64;
-        d->notes = base_realloc(d->notes, d->note_cap * sizeof d->notes[0]);
-    }
-    d->notes[d->note_count++] = *n;
-}
-
 bool docx_read_notes(struct docx *d, str xml)
 {
     struct markup m = {.src = xml};
@@ -106,7 +90,8 @@ bool docx_read_notes(struct docx *d, str xml)
         } else if (t.kind != MARKUP_TEXT && markup_among(&t, "w:footnote w:endnote")) {
             if (t.kind == MARKUP_CLOSE) {
                 n.text = policy_one_line(buf_str(&d->scratch), d->arena);
-                docx_add_note(d, &n);
+                d->notes = arena_grow(d->arena, d->notes, d->note_count, &d->note_cap, sizeof n);
+                d->notes[d->note_count++] = n;
             } else {
                 n = (struct docx_note){.kind = markup_is(&t, "w:footnote") ? 'f' : 'e',
                                        .id = docx_value(d, &t, "w:id")};
