@@ -70,7 +70,11 @@ struct config_build {
     str file, folder;
 };
 
+/* An empty configuration for the file of this path; config_release frees it. */
+struct config *config_new(const char *path);
 str config_schema(struct arena *a);
+/* A schema that is written with single quotes, as JSON. */
+str config_schema_text(struct arena *a, str quoted);
 /* The schema of a file with one agent. */
 str config_agent_schema(struct arena *a);
 /* Checks the tree of b->source; reports problems with their lines. */
@@ -150,6 +154,11 @@ bool config_apps_read(struct config_build *b, const struct json_node *root) MUST
 /* Reads agents, with their tools and workflows; config_agents.h. */
 bool config_agents_read(struct config_build *b, const struct json_node *root) MUST_USE;
 bool config_tools_read(struct config_build *b, const struct json_node *v) MUST_USE;
+/* Reads how an MCP server is reached: command, args, env (or environment) and cwd, or url and
+ * headers. Sets the digest as well. */
+struct config_tools;
+bool config_mcp_read(struct config_build *b, const struct json_node *v,
+                     struct config_tools *t) MUST_USE;
 /* Reads incidents.notify; config_notify.h. */
 bool config_notify_read(struct config_build *b, const struct json_node *v) MUST_USE;
 /* Reads "library" or "library.lend", which must be defined. */
@@ -169,4 +178,6 @@ bool config_header_lines(struct config_build *b, const struct json_node *v,
 bool config_headers_read(struct config_build *b, const struct json_node *v,
                          struct secret *out) MUST_USE;
 bool config_mask_read(struct config_build *b, const struct json_node *v) MUST_USE;
+/* Reads a list of patterns into b->c->mask_patterns. */
+bool config_mask_patterns_read(struct config_build *b, const struct json_node *list) MUST_USE;
 bool config_keys_read(struct config_build *b, const struct json_node *v) MUST_USE;

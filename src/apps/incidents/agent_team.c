@@ -34,23 +34,23 @@ bool agent_team_ok(const struct agent_team *p)
 
 bool agent_team_tool(const struct agent_team *p, str server, str tool, str *name)
 {
-    size_t dot = str_find(tool, STR("."));
+    const struct agent_view *v = &p->tools->view;
+    char whole[NOTE_SIZE];
+    int n = snprintf(whole, sizeof whole, STR_FMT "." STR_FMT, STR_ARG(server), STR_ARG(tool));
 
-    if (mcp_toolset_name(p->set, server, tool, name) ||
-        mcp_toolset_name(p->set, STR(""), tool, name))
-        return true;
-    return dot != STR_NONE &&
-           mcp_toolset_name(
-               p->set, str_slice(tool, 0, dot), str_slice(tool, dot + 1, tool.n), name);
+    return (server.n && n < (int)sizeof whole && v->find_tool(v->ctx, str_c(whole), name)) ||
+           v->find_tool(v->ctx, tool, name);
 }
 
-str agent_team_shown(const struct agent_team *p, str tool, struct arena *a)
+bool agent_team_origin(const struct agent_team *p, str name, str *server, str *tool)
 {
-    str server, name;
+    const struct tool *t = toolbox_find(p->tools->box, name);
 
-    if (!mcp_toolset_find(p->set, tool, &server, &name))
-        return tool;
-    return arena_printf(a, STR_FMT "." STR_FMT, STR_ARG(server), STR_ARG(name));
+    if (!t)
+        return false;
+    *server = t->server;
+    *tool = t->own;
+    return true;
 }
 
 /* ---- events while it runs ---- */
@@ -58,15 +58,10 @@ str agent_team_shown(const struct agent_team *p, str tool, struct arena *a)
 /* "box__name(k='v')" as "box.name(k='v')". */
 static str shown_action(struct agent_team *p, str action, str tool)
 {
-    str server, name;
-
-    if (!tool.n || !mcp_toolset_find(p->set, tool, &server, &name) || !str_starts(action, tool))
+    if (!tool.n || !str_starts(action, tool))
         return action;
-    return arena_printf(&p->arena,
-                        STR_FMT "." STR_FMT STR_FMT,
-                        STR_ARG(server),
-                        STR_ARG(name),
-                        STR_ARG(str_slice(action, tool.n, action.n)));
+    return arena_join(
+        &p->arena, agents_tool_name(p->tools, tool), str_slice(action, tool.n, action.n), STR(""));
 }
 
 static void incident_agent_on_step(void *ctx, const struct agent_step *s)
@@ -119,7 +114,7 @@ struct agent_options agent_team_options(struct agent_team *p)
         o.model_name = p->agent->model;
     o.agent = p->label;
     o.stage = p->stage->name;
-    o.tools = p->box;
+    o.tools = p->tools ? p->tools->box : NULL;
     o.limits.iterations = p->agent->iterations;
     o.limits.time_ms = time_limit_ms(p);
     o.on_step = incident_agent_on_step;
@@ -176,7 +171,7 @@ static void points_of(struct agent_team *p)
                             .reason = STR(""),
                             .result = s->observation,
                             .ok = s->ok};
-        (void)!mcp_toolset_find(p->set, s->tool, &t->server, &t->tool);
+        (void)!agent_team_origin(p, s->tool, &t->server, &t->tool);
         t->server = arena_dup(&p->arena, t->server);
         t->tool = arena_dup(&p->arena, t->tool);
         p->point_count++;
@@ -211,7 +206,7 @@ void agent_team_loop(struct agent_team *p, struct agent_options *o, str system, 
     struct agent_view view = {.ask = p->in->ask,
                               .strategy = strategies[p->strategy],
                               .data_size = p->agent->data_size,
-                              .tools = p->box,
+                              .tools = p->tools->box,
                               .own_prompt = true,
                               .find_tool = agent_team_find_tool,
                               .on_reply = agent_team_on_reply,
@@ -251,15 +246,13 @@ static void work_loop(struct agent_team *p)
 
 bool agent_team_open_tools(struct agent_team *p, struct err *e)
 {
-    p->box = toolbox_new(p->in->o->host->clock);
-    p->set = mcp_toolset_new();
     p->why = p->reasoning_seen = STR("");
     p->result = (struct agent_result){.end = AGENT_FAILED,
                                       .reason = STR("tools_error"),
                                       .detail = STR(""),
                                       .text = STR(""),
                                       .finish = STR("")};
-    if (servers_add(p->in->servers, p, e))
+    if (servers_add(p, e))
         return true;
     p->result.detail = arena_dup(&p->arena, str_c(e->text));
     return false;
@@ -267,10 +260,8 @@ bool agent_team_open_tools(struct agent_team *p, struct err *e)
 
 void agent_team_close_tools(struct agent_team *p)
 {
-    toolbox_free(p->box);
-    p->box = NULL;
-    mcp_toolset_free(p->set);
-    p->set = NULL;
+    agents_close_tools(p->tools);
+    p->tools = NULL;
 }
 
 void agent_team_work(struct agent_team *p)
@@ -289,7 +280,7 @@ void agent_team_work(struct agent_team *p)
                                  0,
                                  arena_join(&p->arena,
                                             STR("waiting for approval of "),
-                                            agent_team_shown(p, p->result.pending.tool, &p->arena),
+                                            agents_tool_name(p->tools, p->result.pending.tool),
                                             STR("")),
                                  p->label);
     agent_team_close_tools(p);

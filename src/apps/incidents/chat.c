@@ -328,14 +328,13 @@ static bool chat_result(struct follow_up *t, const struct agent_team *p,
 }
 
 /* The agent of the last stage, with the tools of all agents of the chain. */
-static struct incident_agent chat_agent(const struct follow_up *t, struct arena *a)
+static struct incident_agent chat_agent(const struct follow_up *t)
 {
     const struct incident_chain *c = t->in.chain;
     const struct incident_stage *last = &c->stages[c->stage_count - 1];
     struct incident_agent agent = t->in.o->setup->agents[last->agents[0]];
 
-    agent.server_names = c->server_names;
-    agent.allow = servers_of_chain(t->in.servers, a);
+    agent.def = c->def;
     return agent;
 }
 
@@ -355,7 +354,7 @@ static void chat_loop(struct follow_up *t, struct agent_team *p)
     o.app = STR("incidents.chat");
     o.title = t->question;
     o.input = buf_str(&input);
-    if (!toolbox_count(p->box))
+    if (!toolbox_count(p->tools->box))
         p->strategy = INCIDENT_NATIVE;
     agent_team_loop(p, &o, buf_str(&system), buf_str(&user));
     buf_release(&system);
@@ -370,9 +369,9 @@ static bool chat_ask(struct follow_up *t, struct incident_answer *out, struct er
     struct agent_team p;
     bool ok;
 
-    t->in.servers = servers_new(&t->in);
-    servers_listed(t->in.servers, t->tools.n ? t->tools : STR("{}"));
-    agent = chat_agent(t, t->arena);
+    servers_open(&t->in);
+    t->in.listed = t->tools.n ? t->tools : t->in.listed;
+    agent = chat_agent(t);
     agent_team_init(&p, &t->in, &stage, &agent, agent.name);
     p.run = t->run;
     if (agent_team_open_tools(&p, e))
@@ -380,7 +379,7 @@ static bool chat_ask(struct follow_up *t, struct incident_answer *out, struct er
     ok = chat_result(t, &p, out, e);
     agent_team_close_tools(&p);
     arena_release(&p.arena);
-    servers_free(t->in.servers);
+    agents_servers_free(t->in.servers);
     return ok;
 }
 

@@ -204,7 +204,7 @@ static void classic_decide(void *ctx, str text, struct arena *a, struct decision
         calls[i] = (struct ask_call){STR(""), s->calls[i].tool, s->calls[i].arguments};
         (void)!agent_team_tool(c->p, s->calls[i].server, s->calls[i].tool, &calls[i].name);
     }
-    agent_decide_calls(c->p->box, calls, s->n, a, d);
+    agent_decide_calls(c->p->tools->box, calls, s->n, a, d);
 }
 
 /* ---- asking ---- */
@@ -283,7 +283,7 @@ static bool admit(struct agent_team *p, struct selection *s, struct ask_call *ca
             return false;
         if (!agent_team_tool(p, c->server, c->tool, &name))
             name = c->tool.n ? c->tool : STR("none");
-        else if (mcp_toolset_find(p->set, name, &c->server, &c->tool))
+        else if (agent_team_origin(p, name, &c->server, &c->tool))
             c->server = arena_dup(&p->arena, c->server), c->tool = arena_dup(&p->arena, c->tool);
         if (incident_classic_called_before(p, p->point_count, c))
             continue;
@@ -396,7 +396,7 @@ static bool incident_classic_investigate(struct agent_team *p, str system, struc
     struct selection *s = arena_zero(&p->arena, 1, sizeof *s);
     bool over = false;
 
-    if (!toolbox_count(p->box)) {
+    if (!toolbox_count(p->tools->box)) {
         agent_team_note(p, "There were no tools, so no facts could be gathered.");
         return true;
     }

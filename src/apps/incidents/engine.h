@@ -7,7 +7,7 @@
  *   agent_team.c     one agent at work: its tools, its run, its strategy
  *   classic.c   selection, iterations, analysis
  *   prompt.c    all prompt texts
- *   servers.c   the MCP servers of an investigation
+ *   servers.c   the tools of an investigation
  *   runbook.c   runbooks from the folder or from an allowed address
  *   report.c    the report
  *   input.c     options as JSON and back
@@ -20,8 +20,8 @@
 
 #include <pthread.h>
 
-#include "agent/mcp_tools.h"
 #include "agent/work.h"
+#include "agents/definition.h"
 #include "apps/incidents/setup.h"
 
 #define INCIDENT_ARENA ((size_t)1 << 30) /* of one agent at work */
@@ -30,8 +30,6 @@
 #define INCIDENT_POINTS_MAX 4096
 /* In every request: who watches sees it being thought, and a reply that stalls is noticed. */
 #define INCIDENT_EXTRA "\"stream\":true"
-
-struct servers;
 
 /* One investigation. */
 struct incident {
@@ -44,7 +42,9 @@ struct incident {
     str session, model;
     str title; /* for the record: "PodCrashLooping · checkout" */
     struct agent_ask ask;
-    struct servers *servers;
+    struct config defs;             /* agents.yaml: the sources of tools */
+    struct agents_servers *servers; /* as long as the investigation */
+    str listed;                     /* their tools, as its log has them */
     str role, form;            /* of the prompt: the model's role, and the form of an analysis */
     str runbook, runbook_note; /* the text, and a note about it; or "" */
     const struct mask *mask;
@@ -77,11 +77,10 @@ struct agent_team {
     str label, run;
     str earlier; /* findings of earlier stages; or "" */
     enum incident_strategy strategy;
-    bool reasoning;      /* is asked for */
-    str level;           /* or "": asked for by the prompt */
-    struct arena arena;  /* until the investigation ends */
-    struct toolbox *box; /* NULL once it is done */
-    struct mcp_toolset *set;
+    bool reasoning;             /* is asked for */
+    str level;                  /* or "": asked for by the prompt */
+    struct arena arena;         /* until the investigation ends */
+    struct agents_tools *tools; /* NULL once it is done */
     struct agent_work *work;    /* of the classic strategy */
     struct agent_result result; /* the run's */
     struct point *points;
@@ -167,8 +166,8 @@ void agent_team_report_progress(struct agent_team *p, str what, unsigned n, unsi
 void agent_team_note(struct agent_team *p, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* The box's name of a tool as a model calls it: SERVER and TOOL, "SERVER.TOOL", "SERVER__TOOL". */
 bool agent_team_tool(const struct agent_team *p, str server, str tool, str *name) MUST_USE;
-/* "SERVER.TOOL" of a name in the box. */
-str agent_team_shown(const struct agent_team *p, str tool, struct arena *a);
+/* The server and the server's name of a tool in the box; false: unknown, and nothing changes. */
+bool agent_team_origin(const struct agent_team *p, str name, str *server, str *tool) MUST_USE;
 /* A model call of its own with this prompt, logged under `run`; the reply's text. */
 void agent_team_single(struct agent_team *p, str system, str user);
 
@@ -197,21 +196,16 @@ void prompt_chat(const struct agent_team *p, str report, str said, str question,
 
 /* ---- servers.c ---- */
 
-/* Clients for the servers of the chain; nothing is connected yet. */
-struct servers *servers_new(struct incident *in);
-void servers_free(struct servers *s);
-/* {"SERVER": {"tools": [...]} or {"error": "..."}}: asks all of them. */
-bool servers_list(void *servers, struct buf *out, struct err *e);
-/* The output of servers_list, of now or of before a restart. */
-void servers_listed(struct servers *s, str json);
-/* The tools of the agent's servers into its box. */
-bool servers_add(struct servers *s, struct agent_team *p, struct err *e) MUST_USE;
-/* The tools that some agent of the chain may use, as "SERVER.TOOL"; ends with NULL. */
-const char *const *servers_of_chain(const struct servers *s, struct arena *a);
+/* Where its tools come from; no server is started yet. */
+void servers_open(struct incident *in);
+/* Asks all servers of the chain for their tools: JSON for in->listed. */
+bool servers_list(void *incident, struct buf *out, struct err *e);
+/* Opens the tools of the agent, and notes which servers could not be used. */
+bool servers_add(struct agent_team *p, struct err *e) MUST_USE;
 /* The tools as a prompt describes them: [{"server", "tool", "description", "parameters"}]; out
  * must be empty. */
-void servers_write(const struct servers *s, const struct agent_team *p, struct buf *out);
-str servers_instructions(const struct servers *s, const struct agent_team *p, struct arena *a);
+void servers_write(const struct agent_team *p, struct buf *out);
+str servers_instructions(const struct agent_team *p, struct arena *a);
 
 /* ---- runbook.c ---- */
 

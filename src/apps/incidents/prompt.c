@@ -72,7 +72,7 @@ void prompt_system(const struct agent_team *p, struct buf *out)
 
     incident_prompt_put_text(out, p->in->role);
     arena_init(&a, INCIDENT_TEXT_MAX);
-    servers = servers_instructions(p->in->servers, p, &a);
+    servers = servers_instructions(p, &a);
     if (servers.n) {
         buf_add(out, STR("\n# About the servers\n\n"));
         buf_add(out, servers);
@@ -131,9 +131,9 @@ static void put_tools(const struct agent_team *p, struct buf *out)
     struct buf tools;
 
     buf_init(&tools, INCIDENT_TEXT_MAX);
-    servers_write(p->in->servers, p, &tools);
+    servers_write(p, &tools);
     buf_add(out, STR("\n## Tools\n\n"));
-    if (!toolbox_count(p->box))
+    if (!toolbox_count(p->tools->box))
         buf_add(out, STR("There are none.\n"));
     else
         agent_data_write(out, "tools", buf_str(&tools), TOOLS_SIZE);
@@ -350,7 +350,7 @@ void prompt_rule(const struct incident *in, struct buf *out)
 
 void prompt_chat(const struct agent_team *p, str report, str said, str question, struct buf *out)
 {
-    bool tools = toolbox_count(p->box) > 0;
+    bool tools = toolbox_count(p->tools->box) > 0;
 
     buf_add(out,
             STR("# Answer a question about an investigation\n\nThe investigation has ended. "));

@@ -218,9 +218,10 @@ static bool find_tools(struct incident *in, struct agent_work *w)
     struct agent_done done;
 
     incident_report_progress(in, 10, STR("Asking the servers for their tools"), in->chain->name);
-    if (!agent_work_once(w, STR("tools"), STR(""), servers_list, in->servers, &done))
+    if (!agent_work_once(w, STR("tools"), STR(""), servers_list, in, &done))
         return false;
-    servers_listed(in->servers, done.ok ? done.result : STR("{}"));
+    if (done.ok && done.result.n)
+        in->listed = done.result;
     return true;
 }
 
@@ -543,9 +544,9 @@ bool incident_run(const struct incident_options *o, struct arena *a, struct inci
     if (!incident_prepare(&in, o, a, e))
         return false;
     incident_watch(&in);
-    in.servers = servers_new(&in);
+    servers_open(&in);
     ok = incident_run_investigate(&in, out, e);
-    servers_free(in.servers);
+    agents_servers_free(in.servers);
     incident_unwatch(&in);
     return ok;
 }

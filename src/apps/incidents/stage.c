@@ -5,11 +5,8 @@
 #include "agent/stage.h"
 #include "apps/incidents/engine.h"
 
-static const char *const no_names[] = {NULL};
-
 /* Who makes one analysis of several, if the chain names nobody. */
 static const struct incident_agent nobody = {.name = STR_INIT("synthesis"),
-                                             .server_names = no_names,
                                              .instructions = STR_INIT(""),
                                              .strategy = INCIDENT_CLASSIC,
                                              .level = STR_INIT(""),
