@@ -157,6 +157,11 @@ TEST(a_plan_is_read_as_models_write_it)
         {"{\"tools\": [{\"tool\": \"a\", \"parameters\": \"{\\\"x\\\":1}\"}]}", "a {\"x\":1}"},
         {"{\"tools\": [{\"tool\": \"a\"}]}", "a {}"},
         {"{\"other\": 1}", "{\"other\": 1}"},
+        {"[{\"tool\": \"a\", \"parameters\": {\"x\": 1}}]", "a {\"x\":1}"},
+        {"I call {\"server\": \"s\", \"tool\": \"a\", \"parameters\": null}", "s.a {}"},
+        {"Nobody: []", "Nobody: []"},
+        {"[{\"name\": \"Emma\"}]", "[{\"name\": \"Emma\"}]"},
+        {"{\"answer\": \"\"}", ""},
     };
 
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
@@ -165,7 +170,7 @@ TEST(a_plan_is_read_as_models_write_it)
         str got;
 
         arena_init(&a, 1 << 20);
-        plan_read(&r, 1, &a);
+        (void)plan_read(&r, PLAN_ANSWER, 1, &a);
         got = r.call_count ? arena_printf(&a,
                                           STR_FMT " " STR_FMT,
                                           STR_ARG(r.calls[0].name),

@@ -328,11 +328,9 @@ str agents_tool_name(const struct agents_tools *t, str box_name)
     return arena_printf(&p->arena, STR_FMT "." STR_FMT, STR_ARG(server), STR_ARG(tool));
 }
 
-/* For a model that writes calls as text: the name in the box, SOURCE.TOOL, or TOOL if only one
- * source has it. */
-static bool agents_find_written(void *ctx, str written, str *name)
+/* The name in the box, SOURCE.TOOL, or TOOL if only one source has it. */
+static bool agents_find_name(const struct agents_open *p, str written, str *name)
 {
-    const struct agents_open *p = ctx;
     const struct tool *t = toolbox_find(p->tools.box, written);
     size_t dot = str_find(written, STR(".")), found = 0;
 
@@ -357,6 +355,15 @@ static bool agents_find_written(void *ctx, str written, str *name)
             return true;
     }
     return found == 1;
+}
+
+/* For a model that writes calls as text. Some write the source twice, or a wrong one. */
+static bool agents_find_written(void *ctx, str written, str *name)
+{
+    size_t dot = str_find(written, STR("."));
+
+    return agents_find_name(ctx, written, name) ||
+           (dot != STR_NONE && agents_find_name(ctx, str_slice(written, dot + 1, written.n), name));
 }
 
 /* ---- life ---- */

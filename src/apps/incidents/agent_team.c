@@ -32,25 +32,14 @@ bool agent_team_ok(const struct agent_team *p)
            (p->result.end == AGENT_FINISHED || p->result.end == AGENT_STOPPED);
 }
 
-bool agent_team_tool(const struct agent_team *p, str server, str tool, str *name)
-{
-    const struct agent_view *v = &p->tools->view;
-    char whole[NOTE_SIZE];
-    int n = snprintf(whole, sizeof whole, STR_FMT "." STR_FMT, STR_ARG(server), STR_ARG(tool));
-
-    return (server.n && n < (int)sizeof whole && v->find_tool(v->ctx, str_c(whole), name)) ||
-           v->find_tool(v->ctx, tool, name);
-}
-
-bool agent_team_origin(const struct agent_team *p, str name, str *server, str *tool)
+void agent_team_origin(struct agent_team *p, str name, str *server, str *tool)
 {
     const struct tool *t = toolbox_find(p->tools->box, name);
 
-    if (!t)
-        return false;
-    *server = t->server;
-    *tool = t->own;
-    return true;
+    if (t) {
+        *server = arena_dup(&p->arena, t->server);
+        *tool = arena_dup(&p->arena, t->own);
+    }
 }
 
 /* ---- events while it runs ---- */
@@ -171,16 +160,9 @@ static void points_of(struct agent_team *p)
                             .reason = STR(""),
                             .result = s->observation,
                             .ok = s->ok};
-        (void)!agent_team_origin(p, s->tool, &t->server, &t->tool);
-        t->server = arena_dup(&p->arena, t->server);
-        t->tool = arena_dup(&p->arena, t->tool);
+        agent_team_origin(p, s->tool, &t->server, &t->tool);
         p->point_count++;
     }
-}
-
-static bool agent_team_find_tool(void *ctx, str written, str *name)
-{
-    return agent_team_tool(ctx, STR(""), written, name);
 }
 
 static void agent_team_on_reply(void *ctx, str reasoning)
@@ -203,20 +185,19 @@ void agent_team_loop(struct agent_team *p, struct agent_options *o, str system, 
                                                      [INCIDENT_CLASSIC] = AGENT_CLASSIC,
                                                      [INCIDENT_REACT] = AGENT_REACT,
                                                      [INCIDENT_NATIVE] = AGENT_NATIVE};
-    struct agent_view view = {.ask = p->in->ask,
-                              .strategy = strategies[p->strategy],
-                              .data_size = p->agent->data_size,
-                              .tools = p->tools->box,
-                              .own_prompt = true,
-                              .find_tool = agent_team_find_tool,
-                              .on_reply = agent_team_on_reply,
-                              .ctx = p};
+    struct agent_view *view = &p->tools->view;
     struct err e;
 
+    view->ask = p->in->ask;
+    view->strategy = strategies[p->strategy];
+    view->data_size = p->agent->data_size;
+    view->own_prompt = true;
+    view->on_reply = agent_team_on_reply;
+    view->reply_ctx = p;
     o->system = system;
     o->user = user;
     o->level = p->level;
-    o->ask = agent_view_ask(&view);
+    o->ask = agent_view_ask(view);
     o->conclude = true;
     o->result_shown = RESULT_SHOWN; /* the view truncates further, to the room it has */
     if (!agent_run(o, &p->arena, &p->result, &e))

@@ -164,10 +164,8 @@ bool agent_team_ok(const struct agent_team *p);
 /* Reports what the agent does next: in its n-th round of at most `max`. */
 void agent_team_report_progress(struct agent_team *p, str what, unsigned n, unsigned max);
 void agent_team_note(struct agent_team *p, const char *fmt, ...) PRINTF_LIKE(2, 3);
-/* The box's name of a tool as a model calls it: SERVER and TOOL, "SERVER.TOOL", "SERVER__TOOL". */
-bool agent_team_tool(const struct agent_team *p, str server, str tool, str *name) MUST_USE;
-/* The server and the server's name of a tool in the box; false: unknown, and nothing changes. */
-bool agent_team_origin(const struct agent_team *p, str name, str *server, str *tool) MUST_USE;
+/* The server and the server's name of a tool in the box; they stay as they are if it is unknown. */
+void agent_team_origin(struct agent_team *p, str name, str *server, str *tool);
 /* A model call of its own with this prompt, logged under `run`; the reply's text. */
 void agent_team_single(struct agent_team *p, str system, str user);
 
