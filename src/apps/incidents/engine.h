@@ -136,10 +136,8 @@ struct stage_result {
     struct agent_team *parties;
     size_t agent_team_count;
     struct agent_team *synthesis; /* or NULL */
-    str text;                     /* the stage's findings */
-    bool ok, left, broken;        /* broken: err */
-    bool waiting;                 /* somebody is to be asked first */
-    str reason, error;            /* if it is not ok */
+    struct agent_result result;   /* of all of them: its text has the findings */
+    bool broken;                  /* a log failed: err */
     struct err err;
 };
 

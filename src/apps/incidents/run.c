@@ -244,7 +244,7 @@ static str so_far(struct incident *in, const struct course *c)
                            STR_ARG(all),
                            i ? "\n\n" : "",
                            STR_ARG(in->chain->stages[i].name),
-                           STR_ARG(c->stages[i].text));
+                           STR_ARG(c->stages[i].result.text));
     return all;
 }
 
@@ -260,19 +260,18 @@ static void go_through(struct incident *in, struct course *c, struct incident_re
         incident_report_stage(in, i);
         stage_run(in, i, earlier, r);
         c->n++;
-        c->ok = r->ok;
-        c->waiting = r->waiting;
-        if (r->ok)
-            out->final_analysis = r->text;
-        if (r->broken) {
-            c->broken = true;
+        c->broken = r->broken;
+        c->ok = !r->broken && r->result.end == AGENT_FINISHED;
+        c->waiting = !r->broken && r->result.end == AGENT_WAITING;
+        if (c->ok) {
+            out->final_analysis = r->result.text;
+        } else {
             c->err = r->err;
-        } else if (!r->ok) {
-            out->reason = arena_dup(in->arena, r->reason);
+            out->reason = arena_dup(in->arena, r->result.reason);
             out->error = arena_printf(in->arena,
                                       "stage " STR_FMT ": " STR_FMT,
                                       STR_ARG(in->chain->stages[i].name),
-                                      STR_ARG(r->error));
+                                      STR_ARG(r->result.detail));
         }
     }
 }
@@ -316,37 +315,30 @@ static bool summarize(struct incident *in, struct agent_work *w, struct incident
 
 /* ---- the end ---- */
 
-static void incident_run_count(struct incident_report *out, const struct agent_result *r)
-{
-    out->model_calls += r->model_calls;
-    out->tool_calls += r->tool_calls;
-    out->input_tokens += r->input_tokens;
-    out->output_tokens += r->output_tokens;
-    out->reasoning_tokens += r->reasoning_tokens;
-}
-
 static void sum_up(struct incident *in, const struct course *c, const struct agent_result *own,
                    struct incident_report *out)
 {
+    struct agent_result used = *own;
     struct buf tools;
     struct json_out o;
 
     buf_init(&tools, INCIDENT_TEXT_MAX);
     json_out_init(&o, &tools);
     json_out_array(&o);
-    incident_run_count(out, own);
     for (size_t i = 0; i < c->n; i++) {
         const struct stage_result *s = &c->stages[i];
 
-        for (size_t j = 0; j < s->agent_team_count; j++) {
-            incident_run_count(out, &s->parties[j].result);
+        agent_result_add_usage(&used, &s->result);
+        for (size_t j = 0; j < s->agent_team_count; j++)
             for (size_t k = 0; k < s->parties[j].point_count; k++)
                 json_out_str(&o, s->parties[j].points[k].tool);
-        }
-        if (s->synthesis)
-            incident_run_count(out, &s->synthesis->result);
     }
     json_out_end(&o);
+    out->model_calls = used.model_calls;
+    out->tool_calls = used.tool_calls;
+    out->input_tokens = used.input_tokens;
+    out->output_tokens = used.output_tokens;
+    out->reasoning_tokens = used.reasoning_tokens;
     out->tools = arena_dup(in->arena, buf_str(&tools));
     buf_release(&tools);
 }

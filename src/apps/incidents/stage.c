@@ -54,32 +54,23 @@ static void incident_stage_work(void *agent_team)
 
 /* ---- results ---- */
 
-static bool left(const struct agent_team *p)
+/* False: too few of them for a synthesis. */
+static bool incident_stage_judge(struct incident *in, const struct incident_stage *t,
+                                 struct stage_result *r)
 {
-    return str_eq(p->result.reason, STR("left"));
-}
-
-static void incident_stage_judge(const struct incident_stage *t, struct stage_result *r)
-{
+    struct agent_finding found[INCIDENT_REPLICAS_MAX];
     size_t ok = 0;
 
     for (size_t i = 0; i < r->agent_team_count; i++) {
         const struct agent_team *p = &r->parties[i];
 
-        if (p->broken && !r->broken) {
-            r->broken = true;
-            r->err = p->err;
-        }
-        r->left |= left(p);
-        r->waiting |= p->result.end == AGENT_WAITING;
-        ok += agent_team_ok(p);
-        if (!agent_team_ok(p) && !r->reason.n) {
-            r->reason = p->result.reason.n ? p->result.reason : STR("no_answer");
-            r->error = p->result.detail.n ? p->result.detail : STR("the model gave no answer");
-        }
+        found[i] = (struct agent_finding){
+            p->label, &p->result, agent_team_ok(p), p->broken ? &p->err : NULL};
+        ok += found[i].ok;
     }
-    r->ok =
-        !r->broken && !r->left && !r->waiting && ok > 0 && (!t->all || ok == r->agent_team_count);
+    r->broken =
+        !agent_stage_judge(found, r->agent_team_count, t->all, in->arena, &r->result, &r->err);
+    return ok > 1 && !r->broken && r->result.end == AGENT_FINISHED;
 }
 
 static void synthesize(struct incident *in, const struct incident_stage *t, struct stage_result *r)
@@ -98,37 +89,25 @@ static void synthesize(struct incident *in, const struct incident_stage *t, stru
     agent_team_single(p, buf_str(&system), buf_str(&user));
     buf_release(&system);
     buf_release(&user);
-    if (p->broken) {
-        r->ok = false;
-        r->broken = true;
-        r->err = p->err;
-    } else if (left(p) || p->result.end == AGENT_CANCELLED) {
-        r->ok = false;
-        r->left = left(p);
-        r->reason = p->result.reason;
-        r->error = p->result.detail;
+    r->broken = p->broken;
+    r->err = p->err;
+    if (p->broken)
+        return;
+    agent_result_add_usage(&r->result, &p->result);
+    if (agent_team_ok(p)) {
+        r->result.text = p->result.text;
+    } else if (p->result.end == AGENT_CANCELLED) {
+        r->result.end = AGENT_CANCELLED;
+        r->result.reason = p->result.reason;
+        r->result.detail = p->result.detail;
     }
-}
-
-/* The findings themselves, if there is no synthesis. */
-static str incident_stage_joined(const struct stage_result *r, struct arena *a)
-{
-    struct agent_finding found[INCIDENT_REPLICAS_MAX];
-
-    for (size_t i = 0; i < r->agent_team_count; i++) {
-        const struct agent_team *p = &r->parties[i];
-
-        found[i] = (struct agent_finding){p->label, p->result.text, agent_team_ok(p)};
-    }
-    return agent_stage_join(found, r->agent_team_count, a);
 }
 
 void stage_run(struct incident *in, size_t index, str earlier, struct stage_result *r)
 {
     const struct incident_stage *t = &in->chain->stages[index];
-    size_t ok = 0;
 
-    *r = (struct stage_result){.text = STR(""), .reason = STR(""), .error = STR("")};
+    *r = (struct stage_result){.result = {.reason = STR(""), .detail = STR(""), .text = STR("")}};
     r->parties = base_alloc(t->agent_count * sizeof *r->parties);
     r->agent_team_count = t->agent_count;
     for (size_t i = 0; i < t->agent_count; i++) {
@@ -137,15 +116,8 @@ void stage_run(struct incident *in, size_t index, str earlier, struct stage_resu
     }
     agent_stage_work(&(struct agent_stage){
         r->parties, sizeof *r->parties, r->agent_team_count, true, incident_stage_work});
-    incident_stage_judge(t, r);
-    for (size_t i = 0; i < r->agent_team_count; i++)
-        ok += agent_team_ok(&r->parties[i]);
-    if (r->ok && ok > 1)
+    if (incident_stage_judge(in, t, r))
         synthesize(in, t, r);
-    if (r->synthesis && agent_team_ok(r->synthesis))
-        r->text = r->synthesis->result.text;
-    else if (r->ok)
-        r->text = incident_stage_joined(r, in->arena);
 }
 
 void stage_release(struct stage_result *r)
