@@ -94,7 +94,9 @@ struct config_agent {
 };
 
 struct config_stage {
+    str name;       /* unique in its workflow */
     size_t *agents; /* indexes into config_agents.agents */
+    str *labels;    /* the agents' names, with a number if an agent occurs several times */
     size_t agent_count;
     bool parallel; /* all at the same time; else one after the other */
     bool all;      /* all agents must succeed; else any one of them */

@@ -97,6 +97,9 @@ const char *config_nearest(str word, const char *const *names);
 /* Reports: no server "x", did you mean "y"? */
 bool config_unknown(struct config_build *b, const struct json_node *v, const char *what, str name,
                     const char *const *names);
+/* The place of the value's text in a list of names that ends with NULL, or config_unknown. */
+bool config_find_name(struct config_build *b, const struct json_node *v, const char *what,
+                      const char *const *names, size_t *out) MUST_USE;
 /* A text, or any other value as written; "" for NULL. In the configuration's arena. */
 str config_text(struct config_build *b, const struct json_node *v);
 bool config_check_name(struct config_build *b, const struct json_node *v, str name) MUST_USE;
@@ -165,6 +168,11 @@ bool config_notify_read(struct config_build *b, const struct json_node *v) MUST_
 struct config_tool_ref;
 bool config_tool_ref_read(struct config_build *b, const struct json_node *v,
                           struct config_tool_ref *out) MUST_USE;
+/* Reads a stage of agents, which are named in a list that ends with NULL, into stages[at]. Its
+ * member `all` is the default. */
+struct config_stage;
+bool config_stage_read(struct config_build *b, const struct json_node *v, const char *const *names,
+                       struct config_stage *stages, size_t at) MUST_USE;
 /* Reads the whole file that a value names, into the configuration's arena. If it is missing, the
  * error suggests the nearest name in its folder. */
 bool config_read_file(struct config_build *b, const struct json_node *v, size_t size_max,

@@ -114,7 +114,7 @@
     "'http':" HTTP ",'timeout':" MEASURE)
 #define STAGE OBJECT( \
     "'agents':{'type':'array','minItems':1,'items':" NAME "},'agent':" NAME "," \
-    "'parallel':" FLAG ",'success':" ONE_OF("'any','all'"))
+    "'replicas':" COUNT ",'parallel':" FLAG ",'success':" ONE_OF("'any','all'"))
 #define WORKFLOW "{'type':'array','minItems':1,'maxItems':32,'items':" STAGE "}"
 
 /* In four, because no literal may be longer than 4095 characters. */

@@ -6,6 +6,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "agent/run_json.h"
 #include "apps/incidents/engine.h"
 #include "base/json_get.h"
 
@@ -292,11 +293,7 @@ static bool chat_pending(struct follow_up *t, struct incident_answer *out, struc
         return false;
     buf_init(&text, INCIDENT_TEXT_MAX);
     json_out_init(&o, &text);
-    json_out_object(&o);
-    json_member_str(&o, "run_id", t->run);
-    json_member_i64(&o, "seq", f.seq);
-    json_member_str(&o, "tool", f.name);
-    json_member_raw(&o, "arguments", f.request.n ? f.request : STR("{}"));
+    run_json_question(&o, &f, false);
     json_out_end(&o);
     out->waiting = true;
     out->pending = arena_dup(t->arena, buf_str(&text));
@@ -331,7 +328,7 @@ static bool chat_result(struct follow_up *t, const struct agent_team *p,
 static struct incident_agent chat_agent(const struct follow_up *t)
 {
     const struct incident_chain *c = t->in.chain;
-    const struct incident_stage *last = &c->stages[c->stage_count - 1];
+    const struct config_stage *last = &c->stages[c->stage_count - 1];
     struct incident_agent agent = t->in.o->setup->agents[last->agents[0]];
 
     agent.def = c->def;
@@ -364,7 +361,7 @@ static void chat_loop(struct follow_up *t, struct agent_team *p)
 
 static bool chat_ask(struct follow_up *t, struct incident_answer *out, struct err *e)
 {
-    static const struct incident_stage stage = {.name = STR_INIT("chat"), .agent_count = 1};
+    static const struct config_stage stage = {.name = STR_INIT("chat"), .agent_count = 1};
     struct incident_agent agent;
     struct agent_team p;
     bool ok;
@@ -396,7 +393,7 @@ bool incident_chat(const struct incident_options *o, str question, struct arena 
         return err_set(e, ERR_INPUT, "a question has 1 to %d bytes", QUESTION_MAX);
     if (!incident_chat_read_run(&t, o, &stored, e) || !incident_prepare(&t.in, &stored, a, e))
         return false;
-    record_mask(&t.in, &t.question);
+    t.question = mask_json_kept(t.in.mask, t.question, a);
     incident_watch(&t.in);
     t.in.runbook = stored.runbook_text;
     t.in.runbook_note = STR("");

@@ -235,10 +235,7 @@ static void incident_classic_conclude(struct agent_team *p, str system, const st
     buf_init(&user, INCIDENT_TEXT_MAX);
     agent_team_report_progress(
         p, STR("write the analysis"), p->agent->iterations, p->agent->iterations);
-    if (early->reason.n)
-        prompt_partial(p, early->words, &user);
-    else
-        prompt_analysis(p, &user);
+    prompt_analysis(p, early->words, &user);
     prompt.user = buf_str(&user);
     p->why = STR("");
     if (early->reason.n)

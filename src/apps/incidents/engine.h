@@ -72,7 +72,7 @@ struct point {
 /* One agent at work; all texts in its own arena. */
 struct agent_team {
     struct incident *in;
-    const struct incident_stage *stage;
+    const struct config_stage *stage;
     const struct incident_agent *agent;
     str label, run;
     str earlier; /* findings of earlier stages; or "" */
@@ -112,9 +112,6 @@ struct agent_options incident_agent_options(struct incident *in, str run);
 
 /* ---- record.c ---- */
 
-/* As it may be kept; in `out`, which is initialised, if something had to be masked. */
-str record_masked(const struct incident *in, str text, struct buf *out);
-void record_mask(struct incident *in, str *text);
 /* The alert's name and its service, if known: the session's name in the record. */
 str record_title(const struct incident_alert *alert, struct arena *a);
 /* r NULL: the run has not ended. */
@@ -147,7 +144,7 @@ void stage_release(struct stage_result *r);
 /* ---- agent_team.c ---- */
 
 /* stage.c: an agent at work on a stage. */
-void agent_team_init(struct agent_team *p, struct incident *in, const struct incident_stage *t,
+void agent_team_init(struct agent_team *p, struct incident *in, const struct config_stage *t,
                      const struct incident_agent *agent, str label);
 /* Until there is a result, or it is broken. */
 void agent_team_work(struct agent_team *p);
@@ -178,12 +175,12 @@ void prompt_use(struct incident *in, const struct prompt *p);
 void prompt_system(const struct agent_team *p, struct buf *out);
 void prompt_select(const struct agent_team *p, struct buf *out);
 void prompt_iterate(const struct agent_team *p, unsigned iteration, struct buf *out);
-void prompt_analysis(const struct agent_team *p, struct buf *out);
-void prompt_partial(const struct agent_team *p, str why, struct buf *out);
+/* why: it ended early; or "". */
+void prompt_analysis(const struct agent_team *p, str why, struct buf *out);
 /* Appended to a prompt whose answer could not be parsed. */
 void prompt_again(struct buf *out, str answer, const char *why);
 void prompt_loop(const struct agent_team *p, struct buf *out);
-void prompt_synthesis(struct incident *in, const struct incident_stage *t,
+void prompt_synthesis(struct incident *in, const struct config_stage *t,
                       const struct stage_result *r, struct buf *out);
 void prompt_summary(struct incident *in, str analysis, struct buf *out);
 /* The rule about data alone: for calls without an agent of their own. */

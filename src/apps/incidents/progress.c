@@ -3,12 +3,13 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "agent/run_json.h"
 #include "apps/incidents/engine.h"
 #include "base/json_get.h"
 
 static const char *const strategies[] = {"", "classic", "react", "native"};
 
-static str incident_progress_run_of(struct arena *a, str run, const struct incident_stage *t,
+static str incident_progress_run_of(struct arena *a, str run, const struct config_stage *t,
                                     size_t agent)
 {
     return arena_printf(a,
@@ -84,8 +85,8 @@ bool incident_stages(const struct incident_setup *s, struct agent_log *log, str 
     json_out_init(&o, out);
     json_out_array(&o);
     for (size_t i = 0; c && i < c->stage_count; i++) {
-        const struct incident_stage *t = &c->stages[i];
-        str states[INCIDENT_REPLICAS_MAX];
+        const struct config_stage *t = &c->stages[i];
+        str states[CONFIG_STAGE_AGENTS_MAX];
 
         json_out_object(&o);
         json_member_str(&o, "name", t->name);
@@ -160,12 +161,7 @@ static bool incident_progress_write_question(void *ctx, const struct agent_row *
     (void)e;
     if (f->seq == ANSWERED)
         return true;
-    json_out_object(o);
-    json_member_str(o, "run_id", row->id);
-    json_member_i64(o, "seq", f->seq);
-    json_member_str(o, "tool", f->name);
-    json_member_raw(o, "arguments", f->request.n ? f->request : STR("{}"));
-    json_member_str(o, "why", f->seq >= AGENT_UNKNOWN_SEQ ? STR("unknown") : STR("approval"));
+    run_json_question(o, f, false);
     (void)incident_of_part(stage, &stage);
     json_member_str(o, "stage", stage);
     json_member_str(o, "agent", agent);

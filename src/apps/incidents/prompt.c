@@ -244,23 +244,17 @@ void prompt_again(struct buf *out, str answer, const char *why)
 
 /* ---- analysis ---- */
 
-void prompt_analysis(const struct agent_team *p, struct buf *out)
+void prompt_analysis(const struct agent_team *p, str why, struct buf *out)
 {
-    buf_add(out, STR("# Analyse the alert\n\nAll facts that were asked for are here.\n\n"));
-    put_context(p->in, p->earlier, out);
-    put_points(p, out);
-    put_notes(p, out);
-    buf_add(out, STR("\n## Your answer\n\n"));
-    incident_prompt_put_text(out, p->in->form);
-}
-
-void prompt_partial(const struct agent_team *p, str why, struct buf *out)
-{
-    buf_printf(out,
-               "# Analyse what there is\n\nThe investigation ended before it was complete: " STR_FMT
-               ". Analyse the alert with the facts that are here, and make plain what they do not "
-               "tell.\n\n",
-               STR_ARG(why));
+    if (why.n)
+        buf_printf(
+            out,
+            "# Analyse what there is\n\nThe investigation ended before it was complete: " STR_FMT
+            ". Analyse the alert with the facts that are here, and make plain what "
+            "they do not tell.\n\n",
+            STR_ARG(why));
+    else
+        buf_add(out, STR("# Analyse the alert\n\nAll facts that were asked for are here.\n\n"));
     put_context(p->in, p->earlier, out);
     put_points(p, out);
     put_notes(p, out);
@@ -305,7 +299,7 @@ void prompt_loop(const struct agent_team *p, struct buf *out)
 
 /* ---- prompts about findings ---- */
 
-void prompt_synthesis(struct incident *in, const struct incident_stage *t,
+void prompt_synthesis(struct incident *in, const struct config_stage *t,
                       const struct stage_result *r, struct buf *out)
 {
     buf_printf(out,

@@ -167,16 +167,14 @@ struct fetching {
 static bool fetch_runbook(void *ctx, struct buf *out, struct err *e)
 {
     struct fetching *f = ctx;
-    struct buf text, clean;
+    struct buf text;
     bool ok;
 
     buf_init(&text, INCIDENT_TEXT_MAX);
     ok = runbook_read(&f->source, &text, e);
-    buf_init(&clean, 0);
     if (ok)
-        buf_add(out, record_masked(f->in, buf_str(&text), &clean));
+        buf_add(out, mask_json_kept(f->in->mask, buf_str(&text), f->in->arena));
     buf_release(&text);
-    buf_release(&clean);
     return ok;
 }
 
@@ -228,7 +226,7 @@ static bool find_tools(struct incident *in, struct agent_work *w)
 /* ---- stages ---- */
 
 struct course {
-    struct stage_result stages[INCIDENT_STAGES_MAX];
+    struct stage_result stages[CONFIG_STAGES_MAX];
     size_t n;
     bool ok, broken, waiting;
     struct err err;
@@ -267,7 +265,7 @@ static void go_through(struct incident *in, struct course *c, struct incident_re
             out->final_analysis = r->result.text;
         } else {
             c->err = r->err;
-            out->reason = arena_dup(in->arena, r->result.reason);
+            out->reason = r->result.reason;
             out->error = arena_printf(in->arena,
                                       "stage " STR_FMT ": " STR_FMT,
                                       STR_ARG(in->chain->stages[i].name),
@@ -410,13 +408,16 @@ static bool incident_run_prepare(struct incident *in, const struct incident_opti
                                  struct err *e)
 {
     const struct config *c = in->config;
+    str *const texts[] = {&in->masked.alert.data,
+                          &in->masked.alert.severity,
+                          &in->masked.alert.environment,
+                          &in->masked.runbook_text};
 
     in->o = &in->masked;
     in->mask = in->held->mask;
-    record_mask(in, &in->masked.alert.data);
-    record_mask(in, &in->masked.alert.severity);
-    record_mask(in, &in->masked.alert.environment);
-    record_mask(in, &in->masked.runbook_text);
+    /* The alert is stored masked, and prompts use the masked text: a resumed run asks the same. */
+    for (size_t i = 0; i < COUNT_OF(texts); i++)
+        *texts[i] = mask_json_kept(in->mask, *texts[i], in->arena);
     in->chain = setup_chain(o->setup, o->alert.alert_type);
     if (!in->chain)
         return err_set(e,
@@ -451,22 +452,6 @@ bool incident_prepare(struct incident *in, const struct incident_options *o, str
         return true;
     setup_release(held);
     return false;
-}
-
-/* Copies the remaining texts of the stages into the caller's arena. */
-static void incident_run_keep_texts(struct incident_report *out, struct arena *a)
-{
-    str *const texts[] = {&out->markdown,
-                          &out->final_analysis,
-                          &out->summary,
-                          &out->error,
-                          &out->reason,
-                          &out->tools,
-                          &out->prompt_id,
-                          &out->stages};
-
-    for (size_t i = 0; i < COUNT_OF(texts); i++)
-        *texts[i] = texts[i]->n ? arena_dup(a, *texts[i]) : STR("");
 }
 
 static bool incident_run_investigate(struct incident *in, struct incident_report *out,
@@ -512,7 +497,6 @@ static bool incident_run_investigate(struct incident *in, struct incident_report
             ok = incident_run_finish(in, c, w, &own, started_us, out, e);
         }
     }
-    incident_run_keep_texts(out, in->arena);
     for (size_t i = 0; i < c->n; i++)
         stage_release(&c->stages[i]);
     buf_release(&input);
@@ -525,14 +509,7 @@ bool incident_run(const struct incident_options *o, struct arena *a, struct inci
     struct incident in;
     bool ok;
 
-    *out = (struct incident_report){.markdown = STR(""),
-                                    .final_analysis = STR(""),
-                                    .summary = STR(""),
-                                    .error = STR(""),
-                                    .reason = STR(""),
-                                    .tools = STR("[]"),
-                                    .prompt_id = STR(""),
-                                    .stages = STR("")};
+    *out = INCIDENT_REPORT_NONE;
     if (!incident_prepare(&in, o, a, e))
         return false;
     incident_watch(&in);

@@ -9,8 +9,6 @@
 #include "mask/mask.h"
 
 #define INCIDENT_AGENTS_MAX 256
-#define INCIDENT_STAGES_MAX 32
-#define INCIDENT_REPLICAS_MAX 16 /* agents of one stage that work at once */
 #define INCIDENT_DATA_SIZE ((size_t)64 << 10)
 
 /* A server, beside its row in config->agents->tools. */
@@ -40,19 +38,11 @@ struct incident_agent {
     size_t data_size; /* bytes of tool output in a prompt */
 };
 
-struct incident_stage {
-    str name;
-    size_t *agents; /* by index, replicas next to each other */
-    str *labels;    /* of each: its name, and a number if there are more of it */
-    size_t agent_count;
-    bool all; /* success policy: all, else any */
-};
-
 struct incident_chain {
     str name;
     str *types;
     size_t type_count;
-    struct incident_stage *stages;
+    struct config_stage *stages;
     size_t stage_count;
     const struct incident_agent *synthesis; /* the agent with its instructions and model; or NULL */
     bool summary;

@@ -83,13 +83,10 @@ static bool read_agent_servers(struct config_build *b, const struct incident_set
     to->def.tools =
         arena_zero(&b->c->arena, n * (json_count(doc, tools) + 1) + 1, sizeof *to->def.tools);
     JSON_FOREACH(k, doc, list) {
-        str name = config_text(b, k);
-        size_t at = 0;
+        size_t at;
 
-        while (at < all->tools_count && !str_eq(all->tools[at].name, name))
-            at++;
-        if (at == all->tools_count)
-            return config_unknown(b, k, "server", name, known);
+        if (!config_find_name(b, k, "server", known, &at))
+            return false;
         if (seen[at])
             return config_wrong(b, k, "it is named twice");
         seen[at] = true;
@@ -172,7 +169,7 @@ static bool chain_of_one(struct config_build *b, struct incident_setup *s, size_
     if (!read_types(b, s, types, c))
         return false;
     c->stages = arena_zero(&b->c->arena, 1, sizeof *c->stages);
-    c->stages[0] = (struct incident_stage){.name = STR("investigation"), .agent_count = 1};
+    c->stages[0] = (struct config_stage){.name = STR("investigation"), .agent_count = 1};
     c->stages[0].agents = arena_zero(&b->c->arena, 1, sizeof *c->stages[0].agents);
     c->stages[0].labels = arena_zero(&b->c->arena, 1, sizeof *c->stages[0].labels);
     c->stages[0].agents[0] = agent;
@@ -201,82 +198,6 @@ bool setup_read_agents(struct config_build *b, struct incident_setup *s)
 }
 
 /* ---- chains ---- */
-
-static bool agent_at(struct config_build *b, const struct incident_setup *s,
-                     const struct json_node *v, size_t *out)
-{
-    str name = config_text(b, v);
-    const char **known = arena_zero(&b->c->arena, s->agent_count + 1, sizeof *known);
-
-    for (size_t i = 0; i < s->agent_count; i++) {
-        known[i] = s->agents[i].name.p;
-        if (str_eq(s->agents[i].name, name)) {
-            *out = i;
-            return true;
-        }
-    }
-    return config_unknown(b, v, "agent", name, known);
-}
-
-/* Two of one name get numbers, so that each has a run of its own. */
-static void incident_setup_agent_label(struct incident_setup *s, struct incident_stage *t)
-{
-    for (size_t i = 0; i < t->agent_count; i++) {
-        size_t same = 0, before = 0;
-
-        for (size_t j = 0; j < t->agent_count; j++) {
-            same += t->agents[j] == t->agents[i];
-            before += t->agents[j] == t->agents[i] && j <= i;
-        }
-        t->labels[i] = s->agents[t->agents[i]].name;
-        if (same > 1)
-            t->labels[i] =
-                arena_printf(&s->config->arena, STR_FMT "-%zu", STR_ARG(t->labels[i]), before);
-    }
-}
-
-static bool read_stage(struct config_build *b, struct incident_setup *s, const struct json_node *v,
-                       bool all, struct incident_chain *c)
-{
-    const struct json *doc = &b->source->doc;
-    const struct json_node *list = setup_find(b, v, "agents"), *one = setup_find(b, v, "agent");
-    const struct json_node *policy = setup_find(b, v, "success_policy"),
-                           *name = setup_find(b, v, "name");
-    struct incident_stage *t = &c->stages[c->stage_count];
-    int64_t replicas;
-    size_t n;
-
-    if (!json_i64(doc, setup_find(b, v, "replicas"), &replicas))
-        replicas = 1;
-    n = list ? json_count(doc, list) : (size_t)replicas;
-    *t = (struct incident_stage){
-        .name = name ? config_text(b, name)
-                     : arena_printf(&b->c->arena, "stage-%zu", c->stage_count + 1),
-        .all = policy ? str_eq(config_text(b, policy), STR("all")) : all};
-    if ((list != NULL) == (one != NULL))
-        return config_wrong(b, v, "a stage has either agents or an agent");
-    if (list && setup_find(b, v, "replicas"))
-        return config_wrong(
-            b, setup_find(b, v, "replicas"), "are of one agent: name it with agent");
-    if (n > INCIDENT_REPLICAS_MAX)
-        return config_wrong(b, v, "at most %d agents work at once", INCIDENT_REPLICAS_MAX);
-    if (!config_check_name(b, name ? name : v, t->name))
-        return false;
-    for (size_t i = 0; i < c->stage_count; i++)
-        if (str_eq(c->stages[i].name, t->name))
-            return config_wrong(b, name ? name : v, "there are two stages with this name");
-    t->agents = arena_zero(&b->c->arena, n + 1, sizeof *t->agents);
-    t->labels = arena_zero(&b->c->arena, n + 1, sizeof *t->labels);
-    JSON_FOREACH(a, doc, list)
-        if (!agent_at(b, s, a, &t->agents[t->agent_count++]))
-            return false;
-    for (size_t i = 0; one && i < n; i++)
-        if (!agent_at(b, s, one, &t->agents[t->agent_count++]))
-            return false;
-    incident_setup_agent_label(s, t);
-    c->stage_count++;
-    return true;
-}
 
 static bool chain_has(const struct incident_chain *c, size_t agent)
 {
@@ -319,7 +240,7 @@ static void chain_tools(struct config_build *b, const struct incident_setup *s,
 }
 
 static bool read_chain(struct config_build *b, struct incident_setup *s,
-                       const struct json_node *key)
+                       const struct json_node *key, const char *const *names)
 {
     const struct json *doc = &b->source->doc;
     const struct json_node *v = json_value(key), *stages = setup_find(b, v, "stages");
@@ -331,17 +252,19 @@ static bool read_chain(struct config_build *b, struct incident_setup *s,
     *c = (struct incident_chain){.name = config_text(b, key)};
     if (!config_check_name(b, key, c->name))
         return false;
-    for (size_t i = 0; i < s->agent_count; i++)
-        if (str_eq(s->agents[i].name, c->name))
+    for (size_t i = 0; names[i]; i++)
+        if (str_eq(str_c(names[i]), c->name))
             return config_wrong(b, key, "an agent has this name already");
-    c->stages = arena_zero(&b->c->arena, INCIDENT_STAGES_MAX, sizeof *c->stages);
+    c->stages = arena_zero(&b->c->arena, CONFIG_STAGES_MAX, sizeof *c->stages);
     if (!read_types(b, s, setup_find(b, v, "alert_types"), c))
         return false;
-    JSON_FOREACH(t, doc, stages)
-        if (!read_stage(b, s, t, all, c))
+    JSON_FOREACH(t, doc, stages) {
+        c->stages[c->stage_count].all = all;
+        if (!config_stage_read(b, t, names, c->stages, c->stage_count++))
             return false;
+    }
     if (synthesis) {
-        if (!agent_at(b, s, synthesis, &at))
+        if (!config_find_name(b, synthesis, "agent", names, &at))
             return false;
         c->synthesis = &s->agents[at];
     }
@@ -355,9 +278,12 @@ bool setup_read_chains(struct config_build *b, struct incident_setup *s)
 {
     const struct json *doc = &b->source->doc;
     const struct json_node *all = setup_find(b, json_root(doc), "chains");
+    const char **names = arena_zero(&b->c->arena, s->agent_count + 1, sizeof *names);
 
+    for (size_t i = 0; i < s->agent_count; i++)
+        names[i] = s->agents[i].name.p;
     JSON_FOREACH(k, doc, all)
-        if (!read_chain(b, s, k))
+        if (!read_chain(b, s, k, names))
             return false;
     for (size_t i = 0; i < s->chain_count; i++)
         chain_tools(b, s, &s->chains[i]);

@@ -28,7 +28,7 @@ static void decide_reasoning(struct agent_team *p)
     p->level = p->reasoning ? p->agent->level : STR("");
 }
 
-void agent_team_init(struct agent_team *p, struct incident *in, const struct incident_stage *t,
+void agent_team_init(struct agent_team *p, struct incident *in, const struct config_stage *t,
                      const struct incident_agent *agent, str label)
 {
     *p = (struct agent_team){.in = in,
@@ -55,10 +55,10 @@ static void incident_stage_work(void *agent_team)
 /* ---- results ---- */
 
 /* False: too few of them for a synthesis. */
-static bool incident_stage_judge(struct incident *in, const struct incident_stage *t,
+static bool incident_stage_judge(struct incident *in, const struct config_stage *t,
                                  struct stage_result *r)
 {
-    struct agent_finding found[INCIDENT_REPLICAS_MAX];
+    struct agent_finding found[CONFIG_STAGE_AGENTS_MAX];
     size_t ok = 0;
 
     for (size_t i = 0; i < r->agent_team_count; i++) {
@@ -73,7 +73,7 @@ static bool incident_stage_judge(struct incident *in, const struct incident_stag
     return ok > 1 && !r->broken && r->result.end == AGENT_FINISHED;
 }
 
-static void synthesize(struct incident *in, const struct incident_stage *t, struct stage_result *r)
+static void synthesize(struct incident *in, const struct config_stage *t, struct stage_result *r)
 {
     const struct incident_agent *who = in->chain->synthesis ? in->chain->synthesis : &nobody;
     struct buf system, user;
@@ -95,17 +95,17 @@ static void synthesize(struct incident *in, const struct incident_stage *t, stru
         return;
     agent_result_add_usage(&r->result, &p->result);
     if (agent_team_ok(p)) {
-        r->result.text = p->result.text;
+        r->result.text = arena_dup(in->arena, p->result.text);
     } else if (p->result.end == AGENT_CANCELLED) {
         r->result.end = AGENT_CANCELLED;
-        r->result.reason = p->result.reason;
-        r->result.detail = p->result.detail;
+        r->result.reason = arena_dup(in->arena, p->result.reason);
+        r->result.detail = arena_dup(in->arena, p->result.detail);
     }
 }
 
 void stage_run(struct incident *in, size_t index, str earlier, struct stage_result *r)
 {
-    const struct incident_stage *t = &in->chain->stages[index];
+    const struct config_stage *t = &in->chain->stages[index];
 
     *r = (struct stage_result){.result = {.reason = STR(""), .detail = STR(""), .text = STR("")}};
     r->parties = base_alloc(t->agent_count * sizeof *r->parties);
