@@ -287,8 +287,10 @@ static void config_destroy(struct config *c)
 {
     for (size_t i = 0; i < c->provider_count; i++)
         secret_release(&c->providers[i].key);
-    for (size_t i = 0; i < c->agents->tools_count; i++)
+    for (size_t i = 0; i < c->agents->tools_count; i++) {
         secret_release(&c->agents->tools[i].headers);
+        mask_free(c->agents->tools[i].mask);
+    }
     for (size_t i = 0; i < c->incidents.notify_count; i++) {
         secret_release(&c->incidents.notify[i].secret);
         secret_release(&c->incidents.notify[i].headers);

@@ -39,9 +39,9 @@ struct config_tools {
     str method, description;
     str schema; /* JSON Schema of the arguments */
     bool read_only, idempotent;
-    const struct mask *mask; /* MCP: for results and errors; NULL: none */
-    uint64_t timeout_ms;     /* for one call */
-    str digest;              /* hex: equal for sources with equal configuration */
+    struct mask *mask;   /* MCP: for results and errors; NULL: none */
+    uint64_t timeout_ms; /* for one call */
+    str digest;          /* hex: equal for sources with equal configuration */
 };
 
 /* Written as "library" or "library.lend". */

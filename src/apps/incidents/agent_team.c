@@ -207,13 +207,11 @@ void agent_team_loop(struct agent_team *p, struct agent_options *o, str system, 
 static void work_loop(struct agent_team *p)
 {
     struct agent_options o = agent_team_options(p);
-    struct buf system, user;
+    struct buf user;
 
-    buf_init(&system, INCIDENT_TEXT_MAX);
     buf_init(&user, INCIDENT_TEXT_MAX);
-    prompt_system(p, &system);
     prompt_loop(p, &user);
-    agent_team_loop(p, &o, buf_str(&system), buf_str(&user));
+    agent_team_loop(p, &o, prompt_system(p), buf_str(&user));
     if (!p->broken)
         points_of(p);
     if (p->result.end == AGENT_STOPPED)
@@ -221,7 +219,6 @@ static void work_loop(struct agent_team *p)
                         "The investigation ended early: " STR_FMT " (" STR_FMT ").",
                         STR_ARG(p->result.detail),
                         STR_ARG(p->result.reason));
-    buf_release(&system);
     buf_release(&user);
 }
 

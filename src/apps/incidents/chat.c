@@ -338,12 +338,10 @@ static struct incident_agent chat_agent(const struct follow_up *t)
 static void chat_loop(struct follow_up *t, struct agent_team *p)
 {
     struct agent_options o = agent_team_options(p);
-    struct buf system, user, input;
+    struct buf user, input;
 
-    buf_init(&system, INCIDENT_TEXT_MAX);
     buf_init(&user, INCIDENT_TEXT_MAX);
     buf_init(&input, INCIDENT_TEXT_MAX);
-    prompt_system(p, &system);
     prompt_chat(p, t->report, t->said, t->question, &user);
     buf_add(&input, STR("{\"question\":"));
     (void)json_quote(&input, t->question);
@@ -353,8 +351,7 @@ static void chat_loop(struct follow_up *t, struct agent_team *p)
     o.input = buf_str(&input);
     if (!toolbox_count(p->tools->box))
         p->strategy = INCIDENT_NATIVE;
-    agent_team_loop(p, &o, buf_str(&system), buf_str(&user));
-    buf_release(&system);
+    agent_team_loop(p, &o, prompt_system(p), buf_str(&user));
     buf_release(&user);
     buf_release(&input);
 }

@@ -254,14 +254,9 @@ static void incident_classic_conclude(struct agent_team *p, str system, const st
 void classic_work(struct agent_team *p)
 {
     struct early early = {STR(""), STR("")};
-    struct buf text;
-    str system;
+    str system = prompt_system(p);
 
     p->points = arena_zero(&p->arena, p->agent->max_tool_calls + PLAN_CALLS_MAX, sizeof *p->points);
-    buf_init(&text, INCIDENT_TEXT_MAX);
-    prompt_system(p, &text);
-    system = arena_dup(&p->arena, buf_str(&text));
-    buf_release(&text);
     if (incident_classic_investigate(p, system, &early))
         incident_classic_conclude(p, system, &early);
 }

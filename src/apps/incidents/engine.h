@@ -172,7 +172,7 @@ void classic_work(struct agent_team *p);
 
 /* The texts of this version from here on. */
 void prompt_use(struct incident *in, const struct prompt *p);
-void prompt_system(const struct agent_team *p, struct buf *out);
+str prompt_system(struct agent_team *p);
 void prompt_select(const struct agent_team *p, struct buf *out);
 void prompt_iterate(const struct agent_team *p, unsigned iteration, struct buf *out);
 /* why: it ended early; or "". */

@@ -65,24 +65,24 @@ static void incident_prompt_put_text(struct buf *out, str text)
     buf_add_c(out, '\n');
 }
 
-void prompt_system(const struct agent_team *p, struct buf *out)
+str prompt_system(struct agent_team *p)
 {
-    struct arena a;
-    str servers;
+    str servers = servers_instructions(p, &p->arena), text;
+    struct buf out;
 
-    incident_prompt_put_text(out, p->in->role);
-    arena_init(&a, INCIDENT_TEXT_MAX);
-    servers = servers_instructions(p, &a);
+    buf_init(&out, INCIDENT_TEXT_MAX);
+    incident_prompt_put_text(&out, p->in->role);
     if (servers.n) {
-        buf_add(out, STR("\n# About the servers\n\n"));
-        buf_add(out, servers);
+        buf_add(&out, STR("\n# About the servers\n\n"));
+        buf_add(&out, servers);
     }
-    arena_release(&a);
     if (p->agent->instructions.n) {
-        buf_add(out, STR("\n# Instructions of your operators\n\n"));
-        buf_add(out, str_trim(p->agent->instructions));
-        buf_add_c(out, '\n');
+        buf_add(&out, STR("\n# Instructions of your operators\n\n"));
+        incident_prompt_put_text(&out, str_trim(p->agent->instructions));
     }
+    text = arena_dup(&p->arena, buf_str(&out));
+    buf_release(&out);
+    return text;
 }
 
 static void alert_line(struct buf *out, const char *name, str value)

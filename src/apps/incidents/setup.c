@@ -86,14 +86,12 @@ static void list_types(struct incident_setup *s)
 bool incident_setup_parse(str yaml, const char *path, const char *runbooks,
                           struct incident_setup **out, struct err *e)
 {
-    struct incident_setup *s = base_alloc(sizeof *s);
-    struct config_build b = {.e = e};
-    struct config *c;
+    struct config *c = config_new(path);
+    struct incident_setup *s = arena_zero(&c->arena, 1, sizeof *s);
+    struct config_build b = {.c = c, .source = c->source, .e = e};
     bool ok;
 
-    *s = (struct incident_setup){.refs = 1, .config = config_new(path)};
-    b.c = c = s->config;
-    b.source = c->source;
+    s->config = c;
     s->runbooks = arena_dup(&c->arena, str_c(runbooks)).p;
     ok = yaml_read(yaml, &c->arena, &c->source->yaml, e);
     if (!ok)
@@ -127,18 +125,14 @@ bool incident_setup_load(const char *agents, const char *runbooks, struct incide
 struct incident_setup *incident_setup_retain(struct incident_setup *s)
 {
     if (s)
-        s->refs++;
+        (void)config_retain(s->config);
     return s;
 }
 
 void incident_setup_free(struct incident_setup *s)
 {
-    if (!s || --s->refs > 0)
-        return;
-    for (size_t i = 0; i < s->config->agents->tools_count; i++)
-        mask_free(s->servers[i].mask);
-    config_release(s->config);
-    free(s);
+    if (s)
+        config_release(s->config);
 }
 
 /* ---- questions ---- */

@@ -14,7 +14,6 @@
 /* A server, beside its row in config->agents->tools. */
 struct incident_server {
     str instructions;
-    struct mask *mask; /* of its results; NULL: none of its own */
     bool on;
 };
 
@@ -50,9 +49,9 @@ struct incident_chain {
     const char *const *server_names; /* ends with NULL */
 };
 
+/* In the arena of its config, and freed with it. */
 struct incident_setup {
-    _Atomic unsigned refs;
-    struct config *config; /* agents.yaml: its arena has all texts, its agents->tools the servers */
+    struct config *config; /* agents.yaml: its agents->tools are the servers */
     const char *runbooks;  /* folder, or "" */
     struct incident_server *servers;
     struct config_tool_ref *approve; /* calls that a person is asked about, of all servers */

@@ -127,12 +127,9 @@ static bool read_server(struct config_build *b, struct incident_setup *s,
         return false;
     if (id && !str_eq(config_text(b, id), tools->name))
         return config_wrong(b, id, "is not the name that the server has here");
-    if (!config_mcp_read(b, setup_find(b, v, "connection_params"), tools) ||
-        !config_rows_read(b, &server_rows, v, tools) ||
-        !read_masking(b, setup_find(b, v, "data_masking"), &to->mask))
-        return false;
-    tools->mask = to->mask;
-    return true;
+    return config_mcp_read(b, setup_find(b, v, "connection_params"), tools) &&
+           config_rows_read(b, &server_rows, v, tools) &&
+           read_masking(b, setup_find(b, v, "data_masking"), &tools->mask);
 }
 
 bool setup_read_servers(struct config_build *b, struct incident_setup *s)

@@ -76,18 +76,15 @@ static bool incident_stage_judge(struct incident *in, const struct config_stage 
 static void synthesize(struct incident *in, const struct config_stage *t, struct stage_result *r)
 {
     const struct incident_agent *who = in->chain->synthesis ? in->chain->synthesis : &nobody;
-    struct buf system, user;
+    struct buf user;
     struct agent_team *p = base_alloc(sizeof *p);
 
     agent_team_init(p, in, t, who, STR("synthesis"));
     r->synthesis = p;
-    buf_init(&system, INCIDENT_TEXT_MAX);
     buf_init(&user, INCIDENT_TEXT_MAX);
-    prompt_system(p, &system);
     prompt_synthesis(in, t, r, &user);
     agent_team_report_progress(p, STR("compare the findings"), 0, 0);
-    agent_team_single(p, buf_str(&system), buf_str(&user));
-    buf_release(&system);
+    agent_team_single(p, prompt_system(p), buf_str(&user));
     buf_release(&user);
     r->broken = p->broken;
     r->err = p->err;
