@@ -66,7 +66,7 @@ static str agent_stage_join(const struct agent_finding *f, size_t n, struct aren
     return text;
 }
 
-/* How much an agent's end says about the stage: one that goes on later more than one that failed. */
+/* Which end decides the stage: an agent that can be resumed comes before one that failed. */
 static int agent_stage_weight(const struct agent_finding *f)
 {
     return !f || f->ok                         ? 0

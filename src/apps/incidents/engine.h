@@ -143,6 +143,8 @@ void stage_release(struct stage_result *r);
 
 /* ---- agent_team.c ---- */
 
+/* The run of an agent: RUN/STAGE/LABEL. */
+str agent_team_run(struct arena *a, str run, str stage, str label);
 /* stage.c: an agent at work on a stage. */
 void agent_team_init(struct agent_team *p, struct incident *in, const struct config_stage *t,
                      const struct incident_agent *agent, str label);
@@ -183,8 +185,6 @@ void prompt_loop(const struct agent_team *p, struct buf *out);
 void prompt_synthesis(struct incident *in, const struct config_stage *t,
                       const struct stage_result *r, struct buf *out);
 void prompt_summary(struct incident *in, str analysis, struct buf *out);
-/* The rule about data alone: for calls without an agent of their own. */
-void prompt_rule(const struct incident *in, struct buf *out);
 void prompt_chat(const struct agent_team *p, str report, str said, str question, struct buf *out);
 
 /* ---- servers.c ---- */
@@ -217,6 +217,10 @@ bool runbook_is_url(str name);
 bool runbook_check(const struct runbook_source *r, struct err *e) MUST_USE;
 /* https://github.com/O/R/blob/REF/PATH as the address of the file itself; others as they are. */
 str runbook_raw_url(str url, struct arena *a);
+
+/* ---- input.c ---- */
+
+extern const char *const incident_strategies[]; /* by enum incident_strategy; ends with NULL */
 
 /* ---- report.c ---- */
 

@@ -7,18 +7,6 @@
 #include "apps/incidents/engine.h"
 #include "base/json_get.h"
 
-static const char *const strategies[] = {"", "classic", "react", "native"};
-
-static str incident_progress_run_of(struct arena *a, str run, const struct config_stage *t,
-                                    size_t agent)
-{
-    return arena_printf(a,
-                        STR_FMT "/" STR_FMT "/" STR_FMT,
-                        STR_ARG(run),
-                        STR_ARG(t->name),
-                        STR_ARG(t->labels[agent]));
-}
-
 /* ---- stages ---- */
 
 /* Appends the row of one agent to the list. */
@@ -38,7 +26,7 @@ static str write_agent(struct json_out *o, struct agent_log *log,
     json_out_object(o);
     json_member_str(o, "name", label);
     json_member_str(o, "run_id", run);
-    json_member_str(o, "strategy", str_c(strategies[agent->strategy]));
+    json_member_str(o, "strategy", str_c(incident_strategies[agent->strategy]));
     json_member_str(o, "status", there ? row.status : STR("pending"));
     json_member_str(o, "reason", there ? row.reason : STR(""));
     for (size_t i = 0; i < COUNT_OF(copied); i++) {
@@ -96,7 +84,7 @@ bool incident_stages(const struct incident_setup *s, struct agent_log *log, str 
                                     log,
                                     &s->agents[t->agents[j]],
                                     t->labels[j],
-                                    incident_progress_run_of(&a, run, t, j),
+                                    agent_team_run(&a, run, t->name, t->labels[j]),
                                     &a);
         json_out_end(&o);
         json_member_str(&o, "status", stage_status(states, t->agent_count, t->all));

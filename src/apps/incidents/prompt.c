@@ -337,11 +337,6 @@ void prompt_summary(struct incident *in, str analysis, struct buf *out)
                 "analysis does not say.\n"));
 }
 
-void prompt_rule(const struct incident *in, struct buf *out)
-{
-    incident_prompt_put_text(out, in->role.n ? in->role : str_trim(str_c(role)));
-}
-
 void prompt_chat(const struct agent_team *p, str report, str said, str question, struct buf *out)
 {
     bool tools = toolbox_count(p->tools->box) > 0;

@@ -157,8 +157,6 @@ static void evidence(const struct stage_result *stages, size_t n, struct buf *ou
 static void course(struct incident *in, const struct stage_result *stages, size_t n,
                    struct buf *out)
 {
-    static const char *const names[] = {"", "classic", "react", "native"};
-
     buf_add(out, STR("\n## How it was decided\n\n"));
     if (in->runbook_note.n)
         buf_printf(out, "- Runbook: " STR_FMT "\n", STR_ARG(in->runbook_note));
@@ -171,7 +169,7 @@ static void course(struct incident *in, const struct stage_result *stages, size_
                        "%zu tool call%s\n",
                        STR_ARG(in->chain->stages[i].name),
                        STR_ARG(p->label),
-                       names[p->strategy],
+                       incident_strategies[p->strategy],
                        p->reasoning ? "on" : "off",
                        p->result.model_calls,
                        p->result.model_calls == 1 ? "" : "s",

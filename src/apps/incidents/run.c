@@ -282,17 +282,15 @@ static bool summarize(struct incident *in, struct agent_work *w, struct incident
                                   .quiet = true,
                                   .what = STR("summarise for executives")};
     struct ask_reply reply;
-    struct buf system, user;
+    struct buf user;
     bool ok;
 
     if (!in->chain->summary)
         return true;
     incident_report_progress(in, 92, STR("Summarising"), in->chain->name);
-    buf_init(&system, INCIDENT_TEXT_MAX);
     buf_init(&user, INCIDENT_TEXT_MAX);
-    prompt_rule(in, &system);
     prompt_summary(in, out->final_analysis, &user);
-    prompt.system = buf_str(&system);
+    prompt.system = arena_join(in->arena, in->role, STR("\n"), STR(""));
     prompt.user = buf_str(&user);
     ok = agent_work_answer(w, &prompt, &reply);
     if (ok) {
@@ -306,7 +304,6 @@ static bool summarize(struct incident *in, struct agent_work *w, struct incident
                                               .observation = out->summary,
                                               .ok = true});
     }
-    buf_release(&system);
     buf_release(&user);
     return ok;
 }

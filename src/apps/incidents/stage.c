@@ -28,6 +28,12 @@ static void decide_reasoning(struct agent_team *p)
     p->level = p->reasoning ? p->agent->level : STR("");
 }
 
+str agent_team_run(struct arena *a, str run, str stage, str label)
+{
+    return arena_printf(
+        a, STR_FMT "/" STR_FMT "/" STR_FMT, STR_ARG(run), STR_ARG(stage), STR_ARG(label));
+}
+
 void agent_team_init(struct agent_team *p, struct incident *in, const struct config_stage *t,
                      const struct incident_agent *agent, str label)
 {
@@ -38,11 +44,7 @@ void agent_team_init(struct agent_team *p, struct incident *in, const struct con
                              .strategy = in->o->strategy == INCIDENT_BY_AGENT ? agent->strategy
                                                                               : in->o->strategy};
     arena_init(&p->arena, INCIDENT_ARENA);
-    p->run = arena_printf(&p->arena,
-                          STR_FMT "/" STR_FMT "/" STR_FMT,
-                          STR_ARG(in->o->run),
-                          STR_ARG(t->name),
-                          STR_ARG(label));
+    p->run = agent_team_run(&p->arena, in->o->run, t->name, label);
     p->why = p->reasoning_seen = p->earlier = STR("");
     decide_reasoning(p);
 }
