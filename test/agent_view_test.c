@@ -1,10 +1,12 @@
-/* agent_view_test.c - what a model sees by each strategy, and what is made of its replies.
+/* agent_view_test.c - what a model sees by each strategy, what is made of its replies, and of the
+ * results of a stage.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "agent/view.h"
 
 #include "agent/plan.h"
+#include "agent/stage.h"
 #include "agent_help.h"
 #include "base/json.h"
 
@@ -157,6 +159,11 @@ TEST(a_plan_is_read_as_models_write_it)
         {"{\"tools\": [{\"tool\": \"a\", \"parameters\": \"{\\\"x\\\":1}\"}]}", "a {\"x\":1}"},
         {"{\"tools\": [{\"tool\": \"a\"}]}", "a {}"},
         {"{\"other\": 1}", "{\"other\": 1}"},
+        {"[{\"tool\": \"a\", \"parameters\": {\"x\": 1}}]", "a {\"x\":1}"},
+        {"I call {\"server\": \"s\", \"tool\": \"a\", \"parameters\": null}", "s.a {}"},
+        {"Nobody: []", "Nobody: []"},
+        {"[{\"name\": \"Emma\"}]", "[{\"name\": \"Emma\"}]"},
+        {"{\"answer\": \"\"}", ""},
     };
 
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
@@ -165,7 +172,7 @@ TEST(a_plan_is_read_as_models_write_it)
         str got;
 
         arena_init(&a, 1 << 20);
-        plan_read(&r, 1, &a);
+        (void)plan_read(&r, PLAN_ANSWER, 1, &a);
         got = r.call_count ? arena_printf(&a,
                                           STR_FMT " " STR_FMT,
                                           STR_ARG(r.calls[0].name),
@@ -176,6 +183,57 @@ TEST(a_plan_is_read_as_models_write_it)
     }
 }
 
+/* One success is enough, but not while another agent waits or was stopped with the process. */
+TEST(a_stage_has_the_result_of_its_agents)
+{
+    static const struct {
+        enum agent_end ends[3];
+        bool all;
+        enum agent_end want;
+        const char *text, *detail;
+    } cases[] = {
+        {{AGENT_FINISHED, AGENT_FINISHED, AGENT_FINISHED},
+         true,
+         AGENT_FINISHED,
+         "### a\n\nA\n\n### b\n\nB\n\n### c\n\nC",
+         ""},
+        {{AGENT_FAILED, AGENT_FINISHED, AGENT_FAILED}, false, AGENT_FINISHED, "### b\n\nB", ""},
+        {{AGENT_FINISHED, AGENT_FAILED, AGENT_STOPPED}, true, AGENT_FAILED, NULL, "b: no B"},
+        {{AGENT_FAILED, AGENT_CANCELLED, AGENT_FINISHED}, false, AGENT_CANCELLED, NULL, "b: no B"},
+        {{AGENT_CANCELLED, AGENT_FINISHED, AGENT_WAITING}, false, AGENT_WAITING, NULL, "c: no C"},
+        {{AGENT_FAILED, AGENT_FAILED, AGENT_STOPPED}, false, AGENT_FAILED, NULL, "a: no A"},
+    };
+    static const char *const names[] = {"a", "b", "c"}, *const texts[] = {"A", "B", "C"},
+                             *const details[] = {"no A", "no B", "no C"};
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct agent_result results[3], out = {.detail = STR("")};
+        struct agent_finding f[3];
+        struct arena a;
+        struct err e;
+
+        arena_init(&a, 1 << 20);
+        for (size_t k = 0; k < 3; k++) {
+            results[k] = (struct agent_result){.end = cases[i].ends[k],
+                                               .reason = STR("r"),
+                                               .text = str_c(texts[k]),
+                                               .finish = STR(""),
+                                               .detail = str_c(details[k]),
+                                               .model_calls = 2};
+            f[k] = (struct agent_finding){
+                str_c(names[k]), &results[k], cases[i].ends[k] == AGENT_FINISHED, NULL};
+        }
+        CHECK(agent_stage_judge(f, 3, cases[i].all, &a, &out, &e));
+        CHECK_F(out.end == cases[i].want && out.model_calls == 6, "case %zu", i);
+        CHECK_F(!cases[i].text || str_eq(out.text, str_c(cases[i].text)), "case %zu", i);
+        CHECK_F(str_eq(out.detail, str_c(cases[i].detail)), "case %zu", i);
+        f[1].broken = &(struct err){.code = ERR_SYSTEM};
+        CHECK(!agent_stage_judge(f, 3, cases[i].all, &a, &out, &e) && e.code == ERR_SYSTEM);
+        arena_release(&a);
+    }
+}
+
 TEST_MAIN(T(react_is_text_both_ways), T(classic_is_one_object_with_calls_or_the_answer),
           T(native_has_results_between_marks_and_the_rule),
-          T(markup_in_the_text_of_a_native_reply_is_a_call), T(a_plan_is_read_as_models_write_it))
+          T(markup_in_the_text_of_a_native_reply_is_a_call), T(a_plan_is_read_as_models_write_it),
+          T(a_stage_has_the_result_of_its_agents))

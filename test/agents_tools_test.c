@@ -192,6 +192,15 @@ TEST(a_resumed_run_has_the_tools_that_were_listed)
     CHECK(!toolbox_find(again->box, STR("library__lend")));
     CHECK_STR(again->listed, o.listed.p);
     agents_close_tools(again);
+    /* The form that investigations have in logs of earlier versions. */
+    o.listed = STR("{\"library\":{\"tools\":[{\"name\":\"old\",\"schema\":{}}]}}");
+    CHECK_F(agents_open_tools(&o, &again, &e), "%s", e.text);
+    CHECK(toolbox_find(again->box, STR("library__old")) && !again->notes.n);
+    agents_close_tools(again);
+    o.listed = STR("{\"library\":{\"error\":\"it was closed\"}}");
+    CHECK_F(agents_open_tools(&o, &again, &e), "%s", e.text);
+    CHECK_STR(again->notes, "The server library could not be used: it was closed");
+    agents_close_tools(again);
     tools_test_close(&g);
     arena_release(&a);
 }
@@ -252,7 +261,7 @@ TEST(a_server_that_is_bad_at_its_start_is_a_note)
                                 &e),
                 "%s",
                 e.text);
-        CHECK_F(has(g.tools->notes, "The server library cannot be used: "),
+        CHECK_F(has(g.tools->notes, "The server library could not be used: "),
                 STR_FMT,
                 STR_ARG(g.tools->notes));
         CHECK_F(has(g.tools->notes, cases[i].why), STR_FMT, STR_ARG(g.tools->notes));

@@ -152,6 +152,14 @@ TEST(tools_and_workflows_are_read_whole)
     CHECK_STR(c->agents->agents[w->stages[1].agents[0]].name, "judge");
     config_release(c);
     CHECK_F(agents_test_parse(
+                HEAD "agents: {a: {}}\nworkflows: {w: [{agent: a, replicas: 2}]}\n", &c, &e),
+            "%s",
+            e.text);
+    w = c->agents->workflows;
+    CHECK(w->stages[0].agent_count == 2 && !w->stages[0].all);
+    CHECK_STR(w->stages[0].labels[1], "a-2");
+    config_release(c);
+    CHECK_F(agents_test_parse(
                 HEAD "tools: {stock: {openapi: stock.yaml, base_url: 'http://h'}}\n", &c, &e),
             "%s",
             e.text);
@@ -221,6 +229,9 @@ TEST(what_is_wrong_is_refused_with_line_and_nearest_name)
         {"agents:\n  judge: {}\nworkflows:\n  w: [{agent: jugde}]\n",
          ":6: workflows.w.0.agent: no agent \"jugde\"",
          "did you mean \"judge\"?"},
+        {"agents:\n  a: {}\nworkflows:\n  w: [{agent: a, replicas: 17}]\n",
+         ":6: workflows.w.0.replicas: ",
+         "1 to 16 agents"},
         {"agents:\n  a: {}\nworkflows:\n  w: [{agent: a, agents: [a]}]\n",
          ":6: workflows.w.0: ",
          "either"},

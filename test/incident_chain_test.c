@@ -119,6 +119,37 @@ TEST(findings_without_an_agent_for_synthesis_are_made_one_too)
     scene_release(&s);
 }
 
+/* A call that should wait for a person is not made because of a wrong name. */
+TEST(an_approval_of_a_tool_that_the_server_does_not_have_is_refused)
+{
+    const char *source = getenv("RATIONALE_SOURCE") ? getenv("RATIONALE_SOURCE") : ".";
+    char yaml[1024];
+    struct scene s;
+    struct incident_options o;
+    struct incident_report r;
+    FILE *f = fopen("/tmp/incident_approval.json", "w");
+
+    CHECK(f && fputs(tools, f) >= 0 && fclose(f) == 0);
+    (void)snprintf(yaml,
+                   sizeof yaml,
+                   "mcp_servers:\n  k:\n    connection_params: {command: python3, args: [-B, "
+                   "%s/test/mcp/tools_server.py, /tmp/incident_approval.json]}\n"
+                   "    approval: [restrat]\n"
+                   "agents: {A: {alert_types: [t], mcp_servers: [k]}}\n",
+                   source);
+    scene_init(&s, tools, yaml, work);
+    o = side_options(&s, "t");
+    r = side_run(&s, &o);
+    CHECK(r.end == INCIDENT_FAILED && s.prompt_count == 0);
+    CHECK_STR(r.reason, "tools_error");
+    CHECK_F(has(r.error,
+                "agents.yaml:4: the server k has no tool \"restrat\", did you mean "
+                "\"restart\"?"),
+            STR_FMT,
+            STR_ARG(r.error));
+    scene_release(&s);
+}
+
 /* ---- native ---- */
 
 static const char *native(str system, str p, size_t replies)
@@ -327,6 +358,7 @@ TEST(options_come_back_from_the_row_as_they_were)
 TEST_MAIN(T(stages_run_in_order_their_agents_at_once_and_findings_are_made_one),
           T(one_success_is_enough_unless_all_are_asked_for),
           T(findings_without_an_agent_for_synthesis_are_made_one_too),
+          T(an_approval_of_a_tool_that_the_server_does_not_have_is_refused),
           T(native_calls_functions_and_results_stand_between_marks),
           T(react_calls_in_text_with_a_thought_before_each),
           T(react_text_is_read_as_models_write_it),

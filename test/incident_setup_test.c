@@ -65,19 +65,21 @@ static struct incident_setup *load(const char *yaml)
 TEST(servers_are_read_with_their_command_environment_and_masking)
 {
     struct incident_setup *s;
-    const struct incident_server *k;
+    const struct config_tools *k;
     struct buf out;
 
     setenv("INCIDENT_TEST", "from env", 1);
     s = load(good);
-    k = &s->servers[0];
-    CHECK(s->server_count == 3);
+    k = s->config->agents->tools;
+    CHECK(s->config->agents->tools_count == 3 && !s->servers[1].on);
+    CHECK_STR(s->servers[0].instructions, "Look only.");
     CHECK(strcmp(k->argv[0], "npx") == 0 && strcmp(k->argv[4], "80") == 0);
     CHECK(strcmp(k->argv[5], "from env") == 0 && !k->argv[6]);
     CHECK(strcmp(k->env[0], "KUBECONFIG=/etc/kube") == 0 && strcmp(k->env[1], "VERBOSE=1") == 0);
     CHECK(strcmp(k->cwd, "dir/sub") == 0 && k->timeout_ms == 30000);
-    CHECK_STR(s->servers[2].url, "http://127.0.0.1:1/mcp");
-    CHECK_STR(s->servers[2].headers, "X-Key: abc\r\n");
+    CHECK_STR(k[2].url, "http://127.0.0.1:1/mcp");
+    CHECK_STR(secret_reveal(&k[2].headers), "X-Key: abc\r\n");
+    CHECK(!str_eq(k[0].digest, k[1].digest) && k[0].digest.n > 0);
     buf_init(&out, 4096);
     CHECK(mask_text(k->mask, STR("see TCK-12 now"), &out, NULL));
     CHECK_STR(buf_str(&out), "see [T] now");
@@ -89,11 +91,10 @@ TEST(a_person_is_asked_about_all_tools_of_a_server_or_about_those_it_names)
 {
     static const struct {
         const char *approval;
-        bool asks, named;
-    } cases[] = {{"true", true, false},
-                 {"false", false, false},
-                 {"[]", false, true},
-                 {"[restart, delete]", true, true}};
+        size_t count;
+        bool named;
+    } cases[] = {
+        {"true", 1, false}, {"false", 0, false}, {"[]", 0, false}, {"[restart, delete]", 2, true}};
 
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct incident_setup *s, *again;
@@ -105,11 +106,12 @@ TEST(a_person_is_asked_about_all_tools_of_a_server_or_about_those_it_names)
                        "agents: {A: {alert_types: [t], mcp_servers: [k]}}\nchains:\n",
                        cases[i].approval);
         s = load(yaml);
-        CHECK(s->servers[0].approval == cases[i].asks);
-        CHECK((s->servers[0].approve != NULL) == cases[i].named);
+        CHECK(s->agents[0].def.approve_count == cases[i].count);
+        CHECK(!cases[i].count || (s->approve[0].tool.n > 0) == cases[i].named);
         again = incident_setup_retain(s);
         incident_setup_free(s);
-        CHECK_STR(again->servers[0].name, "k"); /* it is there until the last lets go */
+        CHECK_STR(again->config->agents->tools[0].name,
+                  "k"); /* it is there until the last lets go */
         incident_setup_free(again);
     }
 }

@@ -16,23 +16,12 @@ static struct agent_effect *client_find_call(struct agent_effect *all, size_t n,
     return NULL;
 }
 
-static str client_masked(const struct agent_client_result *r, str text, struct arena *a)
-{
-    struct buf out;
-
-    buf_init(&out, 4 * text.n + 65536);
-    if (r->mask && text.n && mask_json(r->mask, text, &out, NULL))
-        text = buf_full(&out) ? STR(MASK_LEFT_OUT) : arena_dup(a, buf_str(&out));
-    buf_release(&out);
-    return text;
-}
-
 static bool client_put(struct agent_log *log, const struct agent_client_result *r,
                        const struct agent_effect *f, struct arena *a, struct err *e)
 {
     struct agent_effect both[2] = {*f, *f};
 
-    both[0].result = client_masked(r, r->result, a);
+    both[0].result = mask_json_kept(r->mask, r->result, a);
     both[0].failed = r->failed;
     both[0].state = AGENT_DONE;
     both[0].care = AGENT_ON_DISK;
@@ -44,7 +33,7 @@ static bool client_put(struct agent_log *log, const struct agent_client_result *
     both[1].name = STR("user");
     both[1].request = STR("");
     both[1].failed = false;
-    both[1].result = r->said.n ? client_masked(r, r->said, a) : STR("");
+    both[1].result = r->said.n ? mask_json_kept(r->mask, r->said, a) : STR("");
     return agent_log_put(log, both, r->said.n ? 2 : 1, e);
 }
 

@@ -83,10 +83,11 @@ static str decide_read_react(const struct agent_view *v, struct ask_reply *reply
 
 static str decide_read_plan(const struct agent_view *v, struct ask_reply *reply, struct arena *a)
 {
-    plan_read(reply, 1, a);
+    bool read = plan_read(reply, v->form, 1, a);
+
     for (size_t i = 0; i < reply->call_count; i++)
         reply->calls[i].name = agent_view_tool_name(v, reply->calls[i].name);
-    return reply->call_count ? reply->text : STR("");
+    return reply->call_count || (read && v->form != PLAN_ANSWER) ? reply->text : STR("");
 }
 
 static void decide_read(void *ctx, str text, struct arena *a, struct decision *d)

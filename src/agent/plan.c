@@ -6,8 +6,6 @@
 
 #include "base/json_loose.h"
 
-#define CALLS_MAX 64
-
 const char plan_how[] =
     "\n## How to call tools\n\n"
     "You have no other way to call tools than one JSON object, and nothing else in your reply:\n\n"
@@ -43,76 +41,164 @@ void plan_write(const struct json *doc, const struct json_node *calls, str said,
     json_out_end(o);
 }
 
+/* ---- reading ---- */
+
+static bool plan_is_call(const struct json *doc, const struct json_node *v, bool in_tools)
+{
+    return v->kind == JSON_OBJECT &&
+           (json_find(doc, v, STR("tool")) || json_find(doc, v, STR("tool_name")) ||
+            (in_tools && json_find(doc, v, STR("name"))));
+}
+
+static bool plan_is_list(const struct json *doc, const struct json_node *v, bool in_tools)
+{
+    if (!v || v->kind != JSON_ARRAY)
+        return false;
+    JSON_FOREACH(c, doc, v)
+        if (!plan_is_call(doc, c, in_tools))
+            return false;
+    return true;
+}
+
+/* The list itself, or the one in an object. */
 static const struct json_node *plan_list(const struct json *doc, const struct json_node *root)
 {
     const struct json_node *list = json_find(doc, root, STR("tools"));
 
+    if (root->kind == JSON_ARRAY)
+        return plan_is_list(doc, root, false) ? root : NULL;
     list = list ? list : json_find(doc, root, STR("tool_calls"));
-    if (!list || list->kind != JSON_ARRAY)
-        return NULL;
-    JSON_FOREACH(c, doc, list)
-        if (!json_find(doc, c, STR("tool")) && !json_find(doc, c, STR("name")))
-            return NULL;
-    return list;
+    return plan_is_list(doc, list, true) ? list : NULL;
 }
 
 static bool plan_wanted(void *ctx, const struct json *doc)
 {
-    (void)ctx;
-    return plan_list(doc, json_root(doc)) || json_find(doc, json_root(doc), STR("answer"));
+    enum plan_form form = *(const enum plan_form *)ctx;
+    const struct json_node *root = json_root(doc), *list = plan_list(doc, root),
+                           *go = json_find(doc, root, STR("continue"));
+
+    if (form == PLAN_NEXT && go && go->kind <= JSON_STRING)
+        return true;
+    if (form == PLAN_ANSWER && json_find(doc, root, STR("answer")))
+        return true;
+    return plan_is_call(doc, root, false) ||
+           (list && (form != PLAN_ANSWER || list != root || json_count(doc, list) > 0));
 }
 
-static void plan_read_call(const struct json *doc, const struct json_node *v, struct arena *a,
-                           struct ask_call *out)
+static str plan_text(const struct json *doc, const struct json_node *v, const char *key,
+                     const char *or_key, struct arena *a)
 {
-    const struct json_node *name = json_find(doc, v, STR("tool")),
-                           *given = json_find(doc, v, STR("parameters"));
+    const struct json_node *t = json_find(doc, v, str_c(key));
     str s;
 
-    name = name ? name : json_find(doc, v, STR("name"));
-    given = given ? given : json_find(doc, v, STR("arguments"));
-    out->name = json_text(doc, name, a, &s) ? arena_dup(a, s) : STR("none");
-    if (json_text(doc, given, a, &s)) /* an object that was written as a text */
-        out->arguments = arena_dup(a, s);
-    else
-        out->arguments = given ? arena_dup(a, json_raw(doc, given)) : STR("{}");
+    t = t ? t : json_find(doc, v, str_c(or_key));
+    return json_text(doc, t, a, &s) ? arena_dup(a, s) : STR("");
 }
 
-static void plan_take(const struct json *doc, size_t turn, struct ask_reply *reply, struct arena *a)
+/* An object, or an object inside a string. Any other value is passed on unchanged, so that the
+ * tool reports the error. */
+static str plan_arguments(const struct json *doc, const struct json_node *v, struct arena *a)
+{
+    const struct json_node *p = json_find(doc, v, STR("parameters"));
+    str text;
+
+    p = p ? p : json_find(doc, v, STR("arguments"));
+    if (!p || p->kind == JSON_NULL)
+        return STR("{}");
+    if (json_text(doc, p, a, &text))
+        return text.n ? arena_dup(a, text) : STR("{}");
+    return arena_dup(a, json_raw(doc, p));
+}
+
+static void plan_take_call(const struct json *doc, const struct json_node *v, struct arena *a,
+                           struct plan *out)
+{
+    struct plan_call *c = &out->calls[out->n];
+
+    if (out->n == PLAN_CALLS_MAX)
+        return;
+    *c = (struct plan_call){.server = plan_text(doc, v, "server", "server_name", a),
+                            .tool = plan_text(doc, v, "tool", "tool_name", a),
+                            .arguments = plan_arguments(doc, v, a),
+                            .reason = plan_text(doc, v, "reason", "reasoning", a)};
+    if (!c->tool.n)
+        c->tool = plan_text(doc, v, "name", "name", a);
+    c->written = c->server.n ? arena_join(a, c->server, STR("."), c->tool) : c->tool;
+    out->n++;
+}
+
+static bool plan_truth(const struct json *doc, const struct json_node *v)
+{
+    static const char *const yes[] = {"true", "yes", "1", "True", "Yes"};
+    bool on;
+
+    if (!v || json_bool(v, &on))
+        return !v || on;
+    for (size_t i = 0; i < COUNT_OF(yes); i++)
+        if (json_is(doc, v, str_c(yes[i])) || str_eq(json_raw(doc, v), str_c(yes[i])))
+            return true;
+    return false;
+}
+
+static void plan_take(const struct json *doc, struct arena *a, struct plan *out)
 {
     const struct json_node *root = json_root(doc), *list = plan_list(doc, root),
                            *answer = json_find(doc, root, STR("answer"));
-    str s;
 
-    reply->calls = arena_zero(a, CALLS_MAX + 1, sizeof *reply->calls);
-    reply->call_count = 0;
-    for (const struct json_node *v = json_first(doc, list); v && reply->call_count < CALLS_MAX;
-         v = json_next(doc, list, v)) {
-        struct ask_call *c = &reply->calls[reply->call_count++];
-
-        plan_read_call(doc, v, a, c);
-        c->id = arena_printf(a, "plan-%zu-%zu", turn, reply->call_count);
-    }
-    reply->thought = reply->call_count > 0;
-    if (reply->call_count)
-        reply->text =
-            json_text(doc, json_find(doc, root, STR("reason")), a, &s) ? arena_dup(a, s) : STR("");
-    else if (json_text(doc, answer, a, &s))
-        reply->text = arena_dup(a, s);
-    else if (answer)
-        reply->text = arena_dup(a, json_raw(doc, answer));
+    out->n = 0;
+    if (plan_is_call(doc, root, false))
+        plan_take_call(doc, root, a, out);
+    else
+        JSON_FOREACH(c, doc, list)
+            plan_take_call(doc, c, a, out);
+    out->more = out->n && plan_truth(doc, json_find(doc, root, STR("continue")));
+    out->reason = plan_text(doc, root, "reasoning", "reason", a);
+    out->answers = answer != NULL;
+    out->answer = plan_text(doc, root, "answer", "answer", a);
+    if (answer && answer->kind != JSON_STRING)
+        out->answer = arena_dup(a, json_raw(doc, answer));
 }
 
-void plan_read(struct ask_reply *reply, size_t turn, struct arena *a)
+bool plan_parse(str text, enum plan_form form, struct arena *a, struct plan *out, struct err *e)
 {
     struct json doc;
-    struct buf out;
-    struct err e;
+    struct buf found;
+    bool ok;
 
     json_init(&doc);
-    buf_init(&out, 6 * reply->text.n + 4096);
-    if (json_loose(reply->text, plan_wanted, NULL, &out, &e) && json_parse(&doc, buf_str(&out), &e))
-        plan_take(&doc, turn, reply, a);
-    buf_release(&out);
+    buf_init(&found, 6 * text.n + 4096);
+    ok = json_loose(text, plan_wanted, &form, &found, e) && json_parse(&doc, buf_str(&found), e);
+    if (ok)
+        plan_take(&doc, a, out);
+    buf_release(&found);
     json_release(&doc);
+    return ok;
+}
+
+bool plan_read(struct ask_reply *reply, enum plan_form form, size_t turn, struct arena *a)
+{
+    struct plan *p = arena_zero(a, 1, sizeof *p);
+    struct err e;
+    str why;
+
+    if (!plan_parse(reply->text, form, a, p, &e))
+        return false;
+    why = p->reason;
+    reply->calls = arena_zero(a, p->n + 1, sizeof *reply->calls);
+    reply->call_count = p->more || form != PLAN_NEXT ? p->n : 0;
+    for (size_t i = 0; i < p->n; i++) {
+        const struct plan_call *c = &p->calls[i];
+
+        reply->calls[i] = (struct ask_call){.id = arena_printf(a, "plan-%zu-%zu", turn, i + 1),
+                                            .name = c->tool.n ? c->written : STR("none"),
+                                            .arguments = c->arguments};
+        if (!p->reason.n && c->reason.n)
+            why = arena_join(a, why, why.n ? STR("; ") : STR(""), c->reason);
+    }
+    reply->thought = reply->call_count > 0;
+    if (p->answers && !p->n)
+        reply->text = p->answer;
+    else if (p->n || form != PLAN_ANSWER)
+        reply->text = why;
+    return true;
 }

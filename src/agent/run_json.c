@@ -30,8 +30,7 @@ static void agent_run_json_value(struct json_out *o, const char *key, str json)
 }
 
 /* Kind "unknown": the process ended while the call ran. Why: the model's reason for the call. */
-static void agent_run_json_write_question(struct json_out *o, const struct agent_effect *f,
-                                          bool thoughts)
+void run_json_question(struct json_out *o, const struct agent_effect *f, bool thoughts)
 {
     str kind = f->seq >= AGENT_UNKNOWN_SEQ ? STR("unknown") : STR("approval");
 
@@ -53,13 +52,13 @@ static void agent_run_json_write_questions(struct agent_log *log, struct json_ou
     struct err e;
     size_t n;
 
-    agent_run_json_write_question(o, first, thoughts);
+    run_json_question(o, first, thoughts);
     json_member_array(o, "more");
     if (agent_log_read(log, first->run, a, &all, &n, &e))
         for (size_t i = 0; i < n; i++)
             if (all[i].state != AGENT_DONE && str_eq(all[i].kind, STR("approval")) &&
                 all[i].seq != first->seq) {
-                agent_run_json_write_question(o, &all[i], thoughts);
+                run_json_question(o, &all[i], thoughts);
                 json_out_end(o);
             }
     json_out_end(o);

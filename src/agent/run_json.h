@@ -24,6 +24,9 @@ bool run_json_one(struct agent_log *log, str id, const struct run_asker *who, st
  * "tool", "arguments", "why", ...}, or {"kind": "client", "calls": [...]}. */
 void run_json_pending(struct agent_log *log, const struct agent_row *row, bool thoughts,
                       struct json_out *o, struct arena *a);
+/* Opens the object of a question: {"run_id", "kind", "seq", "tool", "arguments", "why",
+ * "asked_at_us"; the caller ends it. */
+void run_json_question(struct json_out *o, const struct agent_effect *f, bool thoughts);
 /* The object without the member, if `hide`; in the arena. */
 str run_json_hide(str json, const char *member, bool hide, struct arena *a);
 /* {"run_id", "same", "status", "reason", "text", "trace"}: a replay of the run from its log. same:

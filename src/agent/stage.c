@@ -48,7 +48,7 @@ void agent_stage_work(const struct agent_stage *s)
             pthread_join(workers[i].thread, NULL);
 }
 
-str agent_stage_join(const struct agent_finding *f, size_t n, struct arena *a)
+static str agent_stage_join(const struct agent_finding *f, size_t n, struct arena *a)
 {
     struct buf all;
     str text;
@@ -59,9 +59,48 @@ str agent_stage_join(const struct agent_finding *f, size_t n, struct arena *a)
             continue;
         if (n > 1)
             buf_printf(&all, "%s### " STR_FMT "\n\n", all.n ? "\n\n" : "", STR_ARG(f[i].name));
-        buf_add(&all, f[i].text);
+        buf_add(&all, f[i].result->finish.n ? f[i].result->finish : f[i].result->text);
     }
     text = arena_dup(a, buf_str(&all));
     buf_release(&all);
     return text;
+}
+
+/* Which end decides the stage: an agent that can be resumed comes before one that failed. */
+static int agent_stage_weight(const struct agent_finding *f)
+{
+    return !f || f->ok                         ? 0
+           : f->result->end == AGENT_WAITING   ? 3
+           : f->result->end == AGENT_CANCELLED ? 2
+                                               : 1;
+}
+
+bool agent_stage_judge(const struct agent_finding *f, size_t n, bool all, struct arena *a,
+                       struct agent_result *out, struct err *e)
+{
+    const struct agent_finding *failed = NULL;
+    const struct agent_result *r;
+    size_t ok = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (f[i].broken) {
+            *e = *f[i].broken;
+            return false;
+        }
+        agent_result_add_usage(out, f[i].result);
+        ok += f[i].ok;
+        if (agent_stage_weight(&f[i]) > agent_stage_weight(failed))
+            failed = &f[i];
+    }
+    out->end = AGENT_FINISHED;
+    out->text = agent_stage_join(f, n, a);
+    out->finish = n == 1 ? arena_dup(a, f[0].result->finish) : STR("");
+    if (!failed || (ok && !all && agent_stage_weight(failed) == 1))
+        return true;
+    r = failed->result;
+    out->end = r->end == AGENT_FINISHED ? AGENT_FAILED : r->end;
+    out->reason = r->reason.n ? arena_dup(a, r->reason) : STR("no_answer");
+    out->detail = arena_join(
+        a, failed->name, STR(": "), r->detail.n ? r->detail : STR("the model gave no answer"));
+    return true;
 }

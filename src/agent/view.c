@@ -296,7 +296,7 @@ static void view_add_usage(struct ask_reply *to, const struct ask_reply *more)
 static void view_report(const struct agent_view *v, str reasoning)
 {
     if (v->on_reply)
-        v->on_reply(v->ctx, reasoning);
+        v->on_reply(v->reply_ctx, reasoning);
 }
 
 static bool view_ask_body(struct agent_view *v, const struct ask_request *q, str body,
@@ -343,7 +343,7 @@ static bool view_ask_plan(struct view_page *p, const struct ask_request *q, str 
 {
     if (!view_ask_body(p->v, q, body, cancel, a, reply))
         return false;
-    plan_read(reply, p->replies + 1, a);
+    (void)plan_read(reply, p->v->form, p->replies + 1, a);
     for (size_t i = 0; i < reply->call_count; i++)
         reply->calls[i].name = agent_view_tool_name(p->v, reply->calls[i].name);
     view_report(p->v, reply->reasoning.n ? reply->reasoning : reply->text);

@@ -19,6 +19,7 @@
  */
 #pragma once
 
+#include "agent/plan.h"
 #include "agent/run.h"
 
 #define AGENT_DATA_SIZE ((size_t)64 << 10)
@@ -29,14 +30,15 @@ enum agent_strategy { AGENT_NATIVE, AGENT_REACT, AGENT_CLASSIC };
 struct agent_view {
     struct agent_ask ask; /* makes the model calls */
     enum agent_strategy strategy;
+    enum plan_form form;   /* of classic; PLAN_ANSWER in a run */
     size_t data_size;      /* bytes of results in one request; 0: AGENT_DATA_SIZE */
     struct toolbox *tools; /* finds the names that a model wrote */
     bool own_prompt;       /* the prompts already have the rule and the strategy's format */
     /* Maps a name that a model wrote to the box's name; NULL: toolbox_find. */
     bool (*find_tool)(void *ctx, str written, str *name);
     /* Gets the reason for the model's next step: its reasoning, or its thought. May be NULL. */
-    void (*on_reply)(void *ctx, str reasoning);
-    void *ctx;
+    void (*on_reply)(void *reply_ctx, str reasoning);
+    void *ctx, *reply_ctx;
 };
 
 struct agent_ask agent_view_ask(struct agent_view *v);

@@ -42,8 +42,15 @@ void agents_servers_free(struct agents_servers *s);
 /* Stops the servers that are not in this configuration, once no run uses them. */
 void agents_servers_reload(struct agents_servers *s, const struct config *c);
 
+/* What an MCP server answered when it was asked for its tools. */
+struct agents_listing {
+    str server, tools;       /* tools: JSON; "" with an error */
+    const struct err *error; /* masked; NULL: none */
+    int64_t asked_us;
+};
+
 struct agents_tools_options {
-    const struct config *config;
+    const struct config *config; /* only its agents->tools and ca_file are used */
     const struct config_agent *agent;
     struct agents_servers *servers;
     const struct clock *clock;
@@ -52,6 +59,11 @@ struct agents_tools_options {
      * that a resumed run has the same tools; "": the servers are asked now. */
     str listed;
     const _Atomic bool *cancel; /* or NULL */
+    unsigned retries;           /* of calls to MCP servers, after transient failures */
+    int64_t list_ms;            /* a server has at least this time to list its tools; 0: 10 s */
+    bool whole;                 /* results are shown whole: there is no result_search */
+    void (*on_list)(void *ctx, const struct agents_listing *l); /* or NULL */
+    void *ctx;
 };
 
 struct agents_tools {
@@ -66,6 +78,10 @@ struct agents_tools {
     str notes;  /* one line for each unusable server, for the user and the model; or "" */
 };
 
+/* Asks the sources for their tools: JSON for agents_tools_options.listed. Several agents that use
+ * the same list ask the servers once. */
+bool agents_list_tools(const struct agents_tools_options *o, struct buf *out,
+                       struct err *e) MUST_USE;
 /* An unreachable server is a note, not an error. ERR_INPUT: a server does not have a tool that the
  * agent names; the error names it, and the nearest one that the server has. */
 bool agents_open_tools(const struct agents_tools_options *o, struct agents_tools **out,

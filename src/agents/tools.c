@@ -73,21 +73,27 @@ static void agents_list_http(const struct config_tools *t, struct json_out *o)
 static void agents_list_server(struct agents_open *p, size_t source, struct json_out *o)
 {
     const struct config_tools *t = agents_source(p, source);
-    int64_t timeout_ms = (int64_t)(t->timeout_ms > LIST_MS ? t->timeout_ms : LIST_MS);
+    int64_t least_ms = p->o->list_ms ? p->o->list_ms : LIST_MS, given_ms = (int64_t)t->timeout_ms;
+    struct agents_listing l = {.server = t->name, .tools = STR("")};
     struct mcp_client *client = agents_server_client(p->running[source]);
     struct buf list;
     struct err e;
 
+    l.asked_us = clock_wall_ms(p->o->clock) * 1000;
     buf_init(&list, LIST_MAX);
     if (!client)
         err_set(&e, ERR_SYSTEM, "it cannot be started");
-    if (client && mcp_toolset_list(client, timeout_ms, &list, &e)) {
-        json_out_raw(o, buf_str(&list));
+    if (client && mcp_toolset_list(client, given_ms > least_ms ? given_ms : least_ms, &list, &e)) {
+        l.tools = buf_str(&list);
+        json_out_raw(o, l.tools);
     } else {
-        mcp_mask_error(p->o->mask, &e);
+        mcp_mask_error(t->mask ? t->mask : p->o->mask, &e);
         log_warn("an MCP server cannot be used", LOG_STR("server", t->name), LOG_ERR(&e));
         json_out_str(o, str_c(e.text)); /* instead of the list: the error */
+        l.error = &e;
     }
+    if (p->o->on_list)
+        p->o->on_list(p->o->ctx, &l);
     buf_release(&list);
 }
 
@@ -155,7 +161,7 @@ static bool agents_check_refs(struct agents_open *p, const struct config_tool_re
 {
     for (size_t i = 0; i < n; i++) {
         const char *near;
-        bool found = !refs[i].tool.n || refs[i].source != source;
+        bool found = !refs[i].tool.n || refs[i].source != source || refs[i].optional;
 
         for (size_t j = 0; !found && have[j]; j++)
             found = str_eq(str_c(have[j]), refs[i].tool);
@@ -199,7 +205,9 @@ static bool agents_add_server(struct agents_open *p, size_t source, const struct
     const char *const *have = agents_listed_names(p, doc, list);
     struct mcp_toolset_server row = {.name = t->name,
                                      .client = agents_server_client(p->running[source]),
+                                     .mask = t->mask,
                                      .timeout_ms = (unsigned)t->timeout_ms,
+                                     .retries = p->o->retries,
                                      .approval = true};
 
     if (!agents_check_refs(p, a->tools, a->tool_count, source, have, e) ||
@@ -262,9 +270,14 @@ static bool agents_add_source(struct agents_open *p, size_t source, const struct
     const struct json_node *list = json_find(doc, json_root(doc), t->name);
     str why;
 
+    if (list && list->kind == JSON_OBJECT) { /* as earlier versions logged it for incidents */
+        const struct json_node *tools = json_find(doc, list, STR("tools"));
+
+        list = tools ? tools : json_find(doc, list, STR("error"));
+    }
     if (json_text(doc, list, &p->arena, &why)) {
         buf_printf(&p->notes,
-                   "The server " STR_FMT " cannot be used: " STR_FMT "\n",
+                   "The server " STR_FMT " could not be used: " STR_FMT "\n",
                    STR_ARG(t->name),
                    STR_ARG(why));
         return true;
@@ -292,7 +305,7 @@ static bool agents_add_all(struct agents_open *p, struct err *e)
             if (json_is(&doc, k, agents_source(p, i)->name) && agents_uses(p, i))
                 ok = agents_add_source(p, i, &doc, e);
     json_release(&doc);
-    if (ok && toolbox_count(p->tools.box) > 0)
+    if (ok && !p->o->whole && toolbox_count(p->tools.box) > 0)
         ok = agent_results_add_tool(p->tools.results, p->tools.box, e);
     return ok;
 }
@@ -315,11 +328,9 @@ str agents_tool_name(const struct agents_tools *t, str box_name)
     return arena_printf(&p->arena, STR_FMT "." STR_FMT, STR_ARG(server), STR_ARG(tool));
 }
 
-/* For a model that writes calls as text: the name in the box, SOURCE.TOOL, or TOOL if only one
- * source has it. */
-static bool agents_find_written(void *ctx, str written, str *name)
+/* The name in the box, SOURCE.TOOL, or TOOL if only one source has it. */
+static bool agents_find_name(const struct agents_open *p, str written, str *name)
 {
-    const struct agents_open *p = ctx;
     const struct tool *t = toolbox_find(p->tools.box, written);
     size_t dot = str_find(written, STR(".")), found = 0;
 
@@ -346,6 +357,15 @@ static bool agents_find_written(void *ctx, str written, str *name)
     return found == 1;
 }
 
+/* For a model that writes calls as text. Some write the source twice, or a wrong one. */
+static bool agents_find_written(void *ctx, str written, str *name)
+{
+    size_t dot = str_find(written, STR("."));
+
+    return agents_find_name(ctx, written, name) ||
+           (dot != STR_NONE && agents_find_name(ctx, str_slice(written, dot + 1, written.n), name));
+}
+
 /* ---- life ---- */
 
 /* Errors are ignored here: the list of an unreachable server contains the reason. */
@@ -363,14 +383,12 @@ static void agents_take_servers(struct agents_open *p)
         }
 }
 
-bool agents_open_tools(const struct agents_tools_options *o, struct agents_tools **out,
-                       struct err *e)
+static struct agents_open *agents_open_new(const struct agents_tools_options *o)
 {
     static const enum agent_strategy strategies[] = {[CONFIG_NATIVE] = AGENT_NATIVE,
                                                      [CONFIG_REACT] = AGENT_REACT,
                                                      [CONFIG_CLASSIC] = AGENT_CLASSIC};
     struct agents_open *p = base_alloc(sizeof *p);
-    bool ok;
 
     *p = (struct agents_open){.o = o, .servers = o->servers};
     arena_init(&p->arena, OPEN_ARENA);
@@ -385,6 +403,26 @@ bool agents_open_tools(const struct agents_tools_options *o, struct agents_tools
     mcp_names_init(&p->names, &p->arena);
     buf_init(&p->notes, 65536);
     agents_take_servers(p);
+    return p;
+}
+
+bool agents_list_tools(const struct agents_tools_options *o, struct buf *out, struct err *e)
+{
+    struct agents_open *p = agents_open_new(o);
+    bool ok = agents_list(p, e);
+
+    buf_add(out, ok ? p->tools.listed : STR(""));
+    buf_release(&p->notes);
+    agents_close_tools(&p->tools);
+    return ok;
+}
+
+bool agents_open_tools(const struct agents_tools_options *o, struct agents_tools **out,
+                       struct err *e)
+{
+    struct agents_open *p = agents_open_new(o);
+    bool ok;
+
     ok = (o->listed.n || agents_list(p, e)) && agents_add_all(p, e);
     p->tools.notes = arena_dup(&p->arena, str_trim(buf_str(&p->notes)));
     buf_release(&p->notes);

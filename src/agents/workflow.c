@@ -70,59 +70,20 @@ static void stage_begin(struct stage *s, struct agents_job *j, size_t index, str
     }
 }
 
-static bool stage_succeeded(const struct stage_agent *x)
-{
-    return x->result.end == AGENT_FINISHED && x->result.text.n + x->result.finish.n > 0;
-}
-
-/* The findings of the stage. */
-static void stage_text(const struct stage *s, struct arena *a, struct agent_result *out)
+static bool stage_judge(const struct stage *s, struct arena *a, struct agent_result *out,
+                        struct err *e)
 {
     struct agent_finding found[CONFIG_STAGE_AGENTS_MAX];
     size_t n = s->config->agent_count;
 
     for (size_t i = 0; i < n; i++) {
         const struct stage_agent *x = &s->agents[i];
+        bool ok = x->result.end == AGENT_FINISHED && x->result.text.n + x->result.finish.n > 0;
 
-        found[i] = (struct agent_finding){s->config->agents[i],
-                                          x->result.finish.n ? x->result.finish : x->result.text,
-                                          stage_succeeded(x)};
+        found[i] =
+            (struct agent_finding){s->config->agents[i], &x->result, ok, x->ok ? NULL : &x->err};
     }
-    out->text = agent_stage_join(found, n, a);
-    out->finish = n == 1 ? arena_dup(a, s->agents[0].result.finish) : STR("");
-}
-
-/* False: the log failed. */
-static bool stage_judge(const struct stage *s, struct arena *a, struct agent_result *out,
-                        struct err *e)
-{
-    const struct stage_agent *failed = NULL;
-    size_t n = s->config->agent_count, ok = 0;
-
-    out->end = AGENT_FINISHED;
-    for (size_t i = 0; i < n; i++) {
-        const struct stage_agent *x = &s->agents[i];
-
-        if (!x->ok) {
-            *e = x->err;
-            return false;
-        }
-        agent_result_add_usage(out, &x->result);
-        ok += stage_succeeded(x);
-        if (!stage_succeeded(x) && (!failed || x->result.end == AGENT_WAITING))
-            failed = x;
-    }
-    stage_text(s, a, out);
-    if (!failed || (ok && !s->config->all && failed->result.end != AGENT_WAITING &&
-                    failed->result.end != AGENT_CANCELLED))
-        return true;
-    out->end = failed->result.end == AGENT_FINISHED ? AGENT_FAILED : failed->result.end;
-    out->reason = failed->result.reason.n ? arena_dup(a, failed->result.reason) : STR("no_answer");
-    out->detail = arena_printf(a,
-                               STR_FMT ": " STR_FMT,
-                               STR_ARG(s->config->agents[failed - s->agents]),
-                               STR_ARG(failed->result.detail));
-    return true;
+    return agent_stage_judge(found, n, s->config->all, a, out, e);
 }
 
 /* ---- the plan, which a reload does not change ---- */

@@ -287,8 +287,10 @@ static void config_destroy(struct config *c)
 {
     for (size_t i = 0; i < c->provider_count; i++)
         secret_release(&c->providers[i].key);
-    for (size_t i = 0; i < c->agents->tools_count; i++)
+    for (size_t i = 0; i < c->agents->tools_count; i++) {
         secret_release(&c->agents->tools[i].headers);
+        mask_free(c->agents->tools[i].mask);
+    }
     for (size_t i = 0; i < c->incidents.notify_count; i++) {
         secret_release(&c->incidents.notify[i].secret);
         secret_release(&c->incidents.notify[i].headers);
@@ -305,21 +307,28 @@ static void report_error(const struct config_problem_sink *sink, unsigned line, 
                          &(struct config_problem){line, STR(""), str_c(e->text), STR("")});
 }
 
-static bool parse_each(str yaml, const char *path, const struct config_problem_sink *sink,
-                       struct config **out, struct err *e)
+struct config *config_new(const char *path)
 {
     struct config *c = base_alloc(sizeof *c);
-    struct config_build b = {.c = c, .e = e, .sink = sink};
-    bool ok;
 
     memset(c, 0, sizeof *c);
     arena_init(&c->arena, CONFIG_ARENA_MAX);
     atomic_init(&c->refs, 1);
     config_set_path(c, path);
-    c->source = b.source = arena_zero(&c->arena, 1, sizeof *c->source);
+    c->source = arena_zero(&c->arena, 1, sizeof *c->source);
     json_init(&c->source->doc);
     c->agents = arena_zero(&c->arena, 1, sizeof *c->agents);
     c->warnings = arena_zero(&c->arena, CONFIG_WARNINGS_MAX, sizeof *c->warnings);
+    return c;
+}
+
+static bool parse_each(str yaml, const char *path, const struct config_problem_sink *sink,
+                       struct config **out, struct err *e)
+{
+    struct config *c = config_new(path);
+    struct config_build b = {.c = c, .source = c->source, .e = e, .sink = sink};
+    bool ok;
+
     ok = yaml_read(yaml, &c->arena, &c->source->yaml, e);
     if (!ok) {
         report_error(sink, c->source->yaml.line, e);

@@ -191,15 +191,7 @@ static bool config_agents_collect_files(struct config_agents_reader *r)
 static bool config_agent_find(struct config_agents_reader *r, const struct json_node *v,
                               size_t *out)
 {
-    const struct config_agents *all = r->b->c->agents;
-    str name = config_text(r->b, v);
-
-    for (size_t i = 0; i < all->agent_count; i++)
-        if (str_eq(all->agents[i].name, name)) {
-            *out = i;
-            return true;
-        }
-    return config_unknown(r->b, v, "agent", name, r->names);
+    return config_find_name(r->b, v, "agent", r->names, out);
 }
 
 static bool config_agent_model(struct config_build *b, const struct json_node *v,
@@ -422,29 +414,73 @@ static bool config_guards_check(struct config_agents_reader *r)
 
 /* ---- workflows ---- */
 
-static bool config_stage_read(struct config_agents_reader *r, const struct json_node *v,
-                              struct config_stage *s)
+static void config_stage_label(struct config_build *b, const char *const *names,
+                               struct config_stage *s)
 {
-    struct config_build *b = r->b;
+    s->labels = arena_zero(&b->c->arena, s->agent_count + 1, sizeof *s->labels);
+    for (size_t i = 0; i < s->agent_count; i++) {
+        size_t same = 0, before = 0;
+
+        for (size_t j = 0; j < s->agent_count; j++) {
+            same += s->agents[j] == s->agents[i];
+            before += s->agents[j] == s->agents[i] && j <= i;
+        }
+        s->labels[i] = str_c(names[s->agents[i]]);
+        if (same > 1)
+            s->labels[i] = arena_printf(&b->c->arena, "%s-%zu", names[s->agents[i]], before);
+    }
+}
+
+static bool config_stage_agents(struct config_build *b, const struct json_node *v,
+                                const char *const *names, struct config_stage *s)
+{
     const struct json *doc = &b->source->doc;
     const struct json_node *list = config_agent_member(b, v, "agents"),
-                           *one = config_agent_member(b, v, "agent");
-    size_t n = one ? 1 : json_count(doc, list);
+                           *one = config_agent_member(b, v, "agent"),
+                           *replicas = config_agent_member(b, v, "replicas");
+    int64_t n = 1;
 
     if ((list != NULL) == (one != NULL))
         return config_wrong(b, v, "a stage has either agents or an agent");
-    if (n > CONFIG_STAGE_AGENTS_MAX)
-        return config_wrong(b, v, "a stage has at most %d agents", CONFIG_STAGE_AGENTS_MAX);
-    s->agents = arena_zero(&b->c->arena, n + 1, sizeof *s->agents);
-    s->all = str_eq(config_text(b, config_agent_member(b, v, "success")), STR("all"));
+    if (list && replicas)
+        return config_wrong(b, replicas, "are of one agent: name it with agent");
+    if (list)
+        n = (int64_t)json_count(doc, list);
+    else if (replicas && !json_i64(doc, replicas, &n))
+        n = 0;
+    if (n < 1 || n > CONFIG_STAGE_AGENTS_MAX)
+        return config_wrong(
+            b, replicas ? replicas : v, "a stage has 1 to %d agents", CONFIG_STAGE_AGENTS_MAX);
+    s->agents = arena_zero(&b->c->arena, (size_t)n + 1, sizeof *s->agents);
+    for (int64_t i = 0; one && i < n; i++)
+        if (!config_find_name(b, one, "agent", names, &s->agents[s->agent_count++]))
+            return false;
+    JSON_FOREACH(a, doc, list)
+        if (!config_find_name(b, a, "agent", names, &s->agents[s->agent_count++]))
+            return false;
+    config_stage_label(b, names, s);
+    return true;
+}
+
+bool config_stage_read(struct config_build *b, const struct json_node *v, const char *const *names,
+                       struct config_stage *stages, size_t at)
+{
+    const struct json_node *name = config_agent_member(b, v, "name"),
+                           *success = config_agent_member(b, v, "success");
+    struct config_stage *s = &stages[at];
+
+    success = success ? success : config_agent_member(b, v, "success_policy");
+    if (success)
+        s->all = str_eq(config_text(b, success), STR("all"));
     if (!json_bool(config_agent_member(b, v, "parallel"), &s->parallel))
         s->parallel = false;
-    if (one)
-        return config_agent_find(r, one, &s->agents[s->agent_count++]);
-    for (const struct json_node *a = json_first(doc, list); a; a = json_next(doc, list, a))
-        if (!config_agent_find(r, a, &s->agents[s->agent_count++]))
-            return false;
-    return true;
+    s->name = name ? config_text(b, name) : arena_printf(&b->c->arena, "stage-%zu", at + 1);
+    if (!config_check_name(b, name ? name : v, s->name))
+        return false;
+    for (size_t i = 0; i < at; i++)
+        if (str_eq(stages[i].name, s->name))
+            return config_wrong(b, name ? name : v, "there are two stages with this name");
+    return config_stage_agents(b, v, names, s);
 }
 
 static bool config_workflow_read(struct config_agents_reader *r, const struct json_node *key,
@@ -463,7 +499,7 @@ static bool config_workflow_read(struct config_agents_reader *r, const struct js
             ok = config_wrong(b, key, "an agent has this name already");
     w->stages = arena_zero(&b->c->arena, json_count(doc, list) + 1, sizeof *w->stages);
     for (const struct json_node *v = json_first(doc, list); v; v = json_next(doc, list, v))
-        ok &= config_stage_read(r, v, &w->stages[w->stage_count++]);
+        ok &= config_stage_read(b, v, r->names, w->stages, w->stage_count++);
     return ok;
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/secret.h"
 #include "chat/chat.h"
+#include "mask/mask.h"
 #include "net/client.h"
 #include "openapi/openapi.h"
 
@@ -38,6 +39,7 @@ struct config_tools {
     str method, description;
     str schema; /* JSON Schema of the arguments */
     bool read_only, idempotent;
+    struct mask *mask;   /* MCP: for results and errors; NULL: none */
     uint64_t timeout_ms; /* for one call */
     str digest;          /* hex: equal for sources with equal configuration */
 };
@@ -47,6 +49,7 @@ struct config_tool_ref {
     size_t source; /* index into config_agents.tools */
     str tool;      /* "": all tools of the source */
     unsigned line; /* its line in the file */
+    bool optional; /* a source without this tool is no error */
 };
 
 enum config_strategy { CONFIG_NATIVE, CONFIG_REACT, CONFIG_CLASSIC };
@@ -91,7 +94,9 @@ struct config_agent {
 };
 
 struct config_stage {
+    str name;       /* unique in its workflow */
     size_t *agents; /* indexes into config_agents.agents */
+    str *labels;    /* the agents' names, with a number if an agent occurs several times */
     size_t agent_count;
     bool parallel; /* all at the same time; else one after the other */
     bool all;      /* all agents must succeed; else any one of them */

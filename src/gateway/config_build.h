@@ -70,7 +70,11 @@ struct config_build {
     str file, folder;
 };
 
+/* An empty configuration for the file of this path; config_release frees it. */
+struct config *config_new(const char *path);
 str config_schema(struct arena *a);
+/* A schema that is written with single quotes, as JSON. */
+str config_schema_text(struct arena *a, str quoted);
 /* The schema of a file with one agent. */
 str config_agent_schema(struct arena *a);
 /* Checks the tree of b->source; reports problems with their lines. */
@@ -93,6 +97,9 @@ const char *config_nearest(str word, const char *const *names);
 /* Reports: no server "x", did you mean "y"? */
 bool config_unknown(struct config_build *b, const struct json_node *v, const char *what, str name,
                     const char *const *names);
+/* The place of the value's text in a list of names that ends with NULL, or config_unknown. */
+bool config_find_name(struct config_build *b, const struct json_node *v, const char *what,
+                      const char *const *names, size_t *out) MUST_USE;
 /* A text, or any other value as written; "" for NULL. In the configuration's arena. */
 str config_text(struct config_build *b, const struct json_node *v);
 bool config_check_name(struct config_build *b, const struct json_node *v, str name) MUST_USE;
@@ -150,12 +157,22 @@ bool config_apps_read(struct config_build *b, const struct json_node *root) MUST
 /* Reads agents, with their tools and workflows; config_agents.h. */
 bool config_agents_read(struct config_build *b, const struct json_node *root) MUST_USE;
 bool config_tools_read(struct config_build *b, const struct json_node *v) MUST_USE;
+/* Reads how an MCP server is reached: command, args, env (or environment) and cwd, or url and
+ * headers. Sets the digest as well. */
+struct config_tools;
+bool config_mcp_read(struct config_build *b, const struct json_node *v,
+                     struct config_tools *t) MUST_USE;
 /* Reads incidents.notify; config_notify.h. */
 bool config_notify_read(struct config_build *b, const struct json_node *v) MUST_USE;
 /* Reads "library" or "library.lend", which must be defined. */
 struct config_tool_ref;
 bool config_tool_ref_read(struct config_build *b, const struct json_node *v,
                           struct config_tool_ref *out) MUST_USE;
+/* Reads a stage of agents, which are named in a list that ends with NULL, into stages[at]. Its
+ * member `all` is the default. */
+struct config_stage;
+bool config_stage_read(struct config_build *b, const struct json_node *v, const char *const *names,
+                       struct config_stage *stages, size_t at) MUST_USE;
 /* Reads the whole file that a value names, into the configuration's arena. If it is missing, the
  * error suggests the nearest name in its folder. */
 bool config_read_file(struct config_build *b, const struct json_node *v, size_t size_max,
@@ -169,4 +186,6 @@ bool config_header_lines(struct config_build *b, const struct json_node *v,
 bool config_headers_read(struct config_build *b, const struct json_node *v,
                          struct secret *out) MUST_USE;
 bool config_mask_read(struct config_build *b, const struct json_node *v) MUST_USE;
+/* Reads a list of patterns into b->c->mask_patterns. */
+bool config_mask_patterns_read(struct config_build *b, const struct json_node *list) MUST_USE;
 bool config_keys_read(struct config_build *b, const struct json_node *v) MUST_USE;

@@ -67,20 +67,26 @@ static bool read_pattern(struct config_build *b, const struct json_node *v)
     return true;
 }
 
-bool config_mask_read(struct config_build *b, const struct json_node *v)
+bool config_mask_patterns_read(struct config_build *b, const struct json_node *list)
 {
     const struct json *doc = &b->source->doc;
-    const struct json_node *list = json_find(doc, v, STR("custom_patterns"));
     size_t n = json_count(doc, list);
 
-    if (!read_groups(b, json_find(doc, v, STR("pattern_groups"))))
-        return false;
     if (n > MASK_PATTERNS_MAX)
         return config_wrong(b, list, "at most %d patterns", MASK_PATTERNS_MAX);
     b->c->mask_patterns = arena_zero(&b->c->arena, n + 1, sizeof b->c->mask_patterns[0]);
+    b->c->mask_pattern_count = 0;
     for (const struct json_node *one = list ? json_first(doc, list) : NULL; one;
          one = json_next(doc, list, one))
         if (!read_pattern(b, one))
             return false;
     return true;
+}
+
+bool config_mask_read(struct config_build *b, const struct json_node *v)
+{
+    const struct json *doc = &b->source->doc;
+
+    return read_groups(b, json_find(doc, v, STR("pattern_groups"))) &&
+           config_mask_patterns_read(b, json_find(doc, v, STR("custom_patterns")));
 }

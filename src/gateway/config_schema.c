@@ -114,7 +114,7 @@
     "'http':" HTTP ",'timeout':" MEASURE)
 #define STAGE OBJECT( \
     "'agents':{'type':'array','minItems':1,'items':" NAME "},'agent':" NAME "," \
-    "'parallel':" FLAG ",'success':" ONE_OF("'any','all'"))
+    "'replicas':" COUNT ",'parallel':" FLAG ",'success':" ONE_OF("'any','all'"))
 #define WORKFLOW "{'type':'array','minItems':1,'maxItems':32,'items':" STAGE "}"
 
 /* In four, because no literal may be longer than 4095 characters. */
@@ -156,23 +156,23 @@ static const char fourth[] =
 static const char agent[] = AGENT;
 /* clang-format on */
 
-static str schema_quotes(struct arena *a, str s)
+str config_schema_text(struct arena *a, str quoted)
 {
-    char *out = arena_alloc(a, s.n);
+    char *out = arena_alloc(a, quoted.n);
 
-    for (size_t i = 0; i < s.n; i++)
-        out[i] = (char)(s.p[i] == '\'' ? '"' : s.p[i]);
-    return (str){out, s.n};
+    for (size_t i = 0; i < quoted.n; i++)
+        out[i] = (char)(quoted.p[i] == '\'' ? '"' : quoted.p[i]);
+    return (str){out, quoted.n};
 }
 
 str config_schema(struct arena *a)
 {
     str rest = arena_join(a, str_c(third), str_c(fourth), STR(""));
 
-    return schema_quotes(a, arena_join(a, str_c(first), str_c(second), rest));
+    return config_schema_text(a, arena_join(a, str_c(first), str_c(second), rest));
 }
 
 str config_agent_schema(struct arena *a)
 {
-    return schema_quotes(a, str_c(agent));
+    return config_schema_text(a, str_c(agent));
 }

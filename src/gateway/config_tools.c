@@ -154,6 +154,7 @@ static bool config_tools_command(struct config_build *b, const struct json_node 
     const struct json_node *args = config_tools_member(b, v, "args"),
                            *cwd = config_tools_member(b, v, "cwd");
     const char **argv = arena_zero(&b->c->arena, json_count(doc, args) + 2, sizeof *argv);
+    const struct json_node *env = config_tools_member(b, v, "env");
     size_t n = 0;
     str folder = b->c->folder;
 
@@ -165,7 +166,7 @@ static bool config_tools_command(struct config_build *b, const struct json_node 
     if (cwd && !config_resolve(b, cwd, config_text(b, cwd), &folder))
         return false;
     t->cwd = folder.n ? folder.p : "./";
-    if (!config_tools_env(b, config_tools_member(b, v, "env"), t))
+    if (!config_tools_env(b, env ? env : config_tools_member(b, v, "environment"), t))
         return false;
     if (!config_tools_program(b, t))
         config_warn(b,
@@ -181,7 +182,7 @@ static bool config_tools_mcp(struct config_build *b, const struct json_node *v,
 {
     const struct json_node *command = config_tools_member(b, v, "command"),
                            *url = config_tools_member(b, v, "url");
-    static const char *const of_command[] = {"args", "env", "cwd"};
+    static const char *const of_command[] = {"args", "env", "environment", "cwd"};
 
     t->kind = CONFIG_TOOLS_MCP;
     if ((command != NULL) == (url != NULL))
@@ -270,6 +271,16 @@ static void config_tools_digest(struct config_build *b, const struct json_node *
     t->digest = arena_dup(&b->c->arena, str_c(hex));
 }
 
+bool config_mcp_read(struct config_build *b, const struct json_node *v, struct config_tools *t)
+{
+    bool ok;
+
+    t->url = t->schema = STR("");
+    ok = config_tools_mcp(b, v, t);
+    config_tools_digest(b, v, t);
+    return ok;
+}
+
 static bool config_tools_one(struct config_build *b, const struct json_node *key,
                              struct config_tools *t)
 {
@@ -349,7 +360,8 @@ bool config_tool_ref_read(struct config_build *b, const struct json_node *v,
         names[i] = t->name.p;
         if (!str_eq(t->name, source))
             continue;
-        *out = (struct config_tool_ref){i, tool, config_line(b->source, v)};
+        *out =
+            (struct config_tool_ref){.source = i, .tool = tool, .line = config_line(b->source, v)};
         if (dot != STR_NONE && tool.n == 0)
             return config_wrong(b, v, "say which tool after the dot, or leave the dot out");
         if (tool.n == 0 || t->kind == CONFIG_TOOLS_MCP || openapi_find(&t->openapi, tool))

@@ -182,3 +182,16 @@ bool config_unknown(struct config_build *b, const struct json_node *v, const cha
                         near ? near : "",
                         near ? "\"?" : "");
 }
+
+bool config_find_name(struct config_build *b, const struct json_node *v, const char *what,
+                      const char *const *names, size_t *out)
+{
+    str name = config_text(b, v);
+
+    for (size_t i = 0; names[i]; i++)
+        if (str_eq(name, str_c(names[i]))) {
+            *out = i;
+            return true;
+        }
+    return config_unknown(b, v, what, name, names);
+}

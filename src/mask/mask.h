@@ -90,6 +90,11 @@ str mask_rule_name(const struct mask *m, size_t rule); /* valid as long as m */
 bool mask_text(const struct mask *m, str in, struct buf *out, struct mask_counts *counts);
 /* The same for text that may be JSON; anything else is masked as text. */
 bool mask_json(const struct mask *m, str in, struct buf *out, struct mask_counts *counts);
+/* The text as it may be stored: itself if nothing is masked (m may be NULL), else a copy in the
+ * arena; MASK_LEFT_OUT if the copy is too large. */
+struct arena;
+str mask_text_kept(const struct mask *m, str in, struct arena *a);
+str mask_json_kept(const struct mask *m, str in, struct arena *a);
 /* The same for JSON that is known to be valid: most of it need not be parsed. */
 bool mask_json_sound(const struct mask *m, str in, struct buf *out, struct mask_counts *counts);
 /* The same for a parsed object or array. */

@@ -79,7 +79,7 @@ class Servers(unittest.TestCase):
                                               lambda ask: "No tools.")
                 self.assertEqual(code, 0, text)
                 self.assertNotIn("tools", asked[0])
-                self.assertIn("The server library cannot be used", json.dumps(asked[0]))
+                self.assertIn("The server library could not be used", json.dumps(asked[0]))
                 self.assertIn(says, json.dumps(asked[0]))
 
     def test_a_name_that_the_server_does_not_have_ends_the_run_with_the_nearest(self):

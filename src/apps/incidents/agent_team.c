@@ -32,25 +32,14 @@ bool agent_team_ok(const struct agent_team *p)
            (p->result.end == AGENT_FINISHED || p->result.end == AGENT_STOPPED);
 }
 
-bool agent_team_tool(const struct agent_team *p, str server, str tool, str *name)
+void agent_team_origin(struct agent_team *p, str name, str *server, str *tool)
 {
-    size_t dot = str_find(tool, STR("."));
+    const struct tool *t = toolbox_find(p->tools->box, name);
 
-    if (mcp_toolset_name(p->set, server, tool, name) ||
-        mcp_toolset_name(p->set, STR(""), tool, name))
-        return true;
-    return dot != STR_NONE &&
-           mcp_toolset_name(
-               p->set, str_slice(tool, 0, dot), str_slice(tool, dot + 1, tool.n), name);
-}
-
-str agent_team_shown(const struct agent_team *p, str tool, struct arena *a)
-{
-    str server, name;
-
-    if (!mcp_toolset_find(p->set, tool, &server, &name))
-        return tool;
-    return arena_printf(a, STR_FMT "." STR_FMT, STR_ARG(server), STR_ARG(name));
+    if (t) {
+        *server = arena_dup(&p->arena, t->server);
+        *tool = arena_dup(&p->arena, t->own);
+    }
 }
 
 /* ---- events while it runs ---- */
@@ -58,15 +47,10 @@ str agent_team_shown(const struct agent_team *p, str tool, struct arena *a)
 /* "box__name(k='v')" as "box.name(k='v')". */
 static str shown_action(struct agent_team *p, str action, str tool)
 {
-    str server, name;
-
-    if (!tool.n || !mcp_toolset_find(p->set, tool, &server, &name) || !str_starts(action, tool))
+    if (!tool.n || !str_starts(action, tool))
         return action;
-    return arena_printf(&p->arena,
-                        STR_FMT "." STR_FMT STR_FMT,
-                        STR_ARG(server),
-                        STR_ARG(name),
-                        STR_ARG(str_slice(action, tool.n, action.n)));
+    return arena_join(
+        &p->arena, agents_tool_name(p->tools, tool), str_slice(action, tool.n, action.n), STR(""));
 }
 
 static void incident_agent_on_step(void *ctx, const struct agent_step *s)
@@ -119,7 +103,7 @@ struct agent_options agent_team_options(struct agent_team *p)
         o.model_name = p->agent->model;
     o.agent = p->label;
     o.stage = p->stage->name;
-    o.tools = p->box;
+    o.tools = p->tools ? p->tools->box : NULL;
     o.limits.iterations = p->agent->iterations;
     o.limits.time_ms = time_limit_ms(p);
     o.on_step = incident_agent_on_step;
@@ -176,16 +160,9 @@ static void points_of(struct agent_team *p)
                             .reason = STR(""),
                             .result = s->observation,
                             .ok = s->ok};
-        (void)!mcp_toolset_find(p->set, s->tool, &t->server, &t->tool);
-        t->server = arena_dup(&p->arena, t->server);
-        t->tool = arena_dup(&p->arena, t->tool);
+        agent_team_origin(p, s->tool, &t->server, &t->tool);
         p->point_count++;
     }
-}
-
-static bool agent_team_find_tool(void *ctx, str written, str *name)
-{
-    return agent_team_tool(ctx, STR(""), written, name);
 }
 
 static void agent_team_on_reply(void *ctx, str reasoning)
@@ -208,20 +185,19 @@ void agent_team_loop(struct agent_team *p, struct agent_options *o, str system, 
                                                      [INCIDENT_CLASSIC] = AGENT_CLASSIC,
                                                      [INCIDENT_REACT] = AGENT_REACT,
                                                      [INCIDENT_NATIVE] = AGENT_NATIVE};
-    struct agent_view view = {.ask = p->in->ask,
-                              .strategy = strategies[p->strategy],
-                              .data_size = p->agent->data_size,
-                              .tools = p->box,
-                              .own_prompt = true,
-                              .find_tool = agent_team_find_tool,
-                              .on_reply = agent_team_on_reply,
-                              .ctx = p};
+    struct agent_view *view = &p->tools->view;
     struct err e;
 
+    view->ask = p->in->ask;
+    view->strategy = strategies[p->strategy];
+    view->data_size = p->agent->data_size;
+    view->own_prompt = true;
+    view->on_reply = agent_team_on_reply;
+    view->reply_ctx = p;
     o->system = system;
     o->user = user;
     o->level = p->level;
-    o->ask = agent_view_ask(&view);
+    o->ask = agent_view_ask(view);
     o->conclude = true;
     o->result_shown = RESULT_SHOWN; /* the view truncates further, to the room it has */
     if (!agent_run(o, &p->arena, &p->result, &e))
@@ -231,13 +207,11 @@ void agent_team_loop(struct agent_team *p, struct agent_options *o, str system, 
 static void work_loop(struct agent_team *p)
 {
     struct agent_options o = agent_team_options(p);
-    struct buf system, user;
+    struct buf user;
 
-    buf_init(&system, INCIDENT_TEXT_MAX);
     buf_init(&user, INCIDENT_TEXT_MAX);
-    prompt_system(p, &system);
     prompt_loop(p, &user);
-    agent_team_loop(p, &o, buf_str(&system), buf_str(&user));
+    agent_team_loop(p, &o, prompt_system(p), buf_str(&user));
     if (!p->broken)
         points_of(p);
     if (p->result.end == AGENT_STOPPED)
@@ -245,21 +219,18 @@ static void work_loop(struct agent_team *p)
                         "The investigation ended early: " STR_FMT " (" STR_FMT ").",
                         STR_ARG(p->result.detail),
                         STR_ARG(p->result.reason));
-    buf_release(&system);
     buf_release(&user);
 }
 
 bool agent_team_open_tools(struct agent_team *p, struct err *e)
 {
-    p->box = toolbox_new(p->in->o->host->clock);
-    p->set = mcp_toolset_new();
     p->why = p->reasoning_seen = STR("");
     p->result = (struct agent_result){.end = AGENT_FAILED,
                                       .reason = STR("tools_error"),
                                       .detail = STR(""),
                                       .text = STR(""),
                                       .finish = STR("")};
-    if (servers_add(p->in->servers, p, e))
+    if (servers_add(p, e))
         return true;
     p->result.detail = arena_dup(&p->arena, str_c(e->text));
     return false;
@@ -267,10 +238,8 @@ bool agent_team_open_tools(struct agent_team *p, struct err *e)
 
 void agent_team_close_tools(struct agent_team *p)
 {
-    toolbox_free(p->box);
-    p->box = NULL;
-    mcp_toolset_free(p->set);
-    p->set = NULL;
+    agents_close_tools(p->tools);
+    p->tools = NULL;
 }
 
 void agent_team_work(struct agent_team *p)
@@ -289,7 +258,7 @@ void agent_team_work(struct agent_team *p)
                                  0,
                                  arena_join(&p->arena,
                                             STR("waiting for approval of "),
-                                            agent_team_shown(p, p->result.pending.tool, &p->arena),
+                                            agents_tool_name(p->tools, p->result.pending.tool),
                                             STR("")),
                                  p->label);
     agent_team_close_tools(p);

@@ -6,6 +6,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "agent/run_json.h"
 #include "apps/incidents/engine.h"
 #include "base/json_get.h"
 
@@ -292,11 +293,7 @@ static bool chat_pending(struct follow_up *t, struct incident_answer *out, struc
         return false;
     buf_init(&text, INCIDENT_TEXT_MAX);
     json_out_init(&o, &text);
-    json_out_object(&o);
-    json_member_str(&o, "run_id", t->run);
-    json_member_i64(&o, "seq", f.seq);
-    json_member_str(&o, "tool", f.name);
-    json_member_raw(&o, "arguments", f.request.n ? f.request : STR("{}"));
+    run_json_question(&o, &f, false);
     json_out_end(&o);
     out->waiting = true;
     out->pending = arena_dup(t->arena, buf_str(&text));
@@ -328,26 +325,23 @@ static bool chat_result(struct follow_up *t, const struct agent_team *p,
 }
 
 /* The agent of the last stage, with the tools of all agents of the chain. */
-static struct incident_agent chat_agent(const struct follow_up *t, struct arena *a)
+static struct incident_agent chat_agent(const struct follow_up *t)
 {
     const struct incident_chain *c = t->in.chain;
-    const struct incident_stage *last = &c->stages[c->stage_count - 1];
+    const struct config_stage *last = &c->stages[c->stage_count - 1];
     struct incident_agent agent = t->in.o->setup->agents[last->agents[0]];
 
-    agent.server_names = c->server_names;
-    agent.allow = servers_of_chain(t->in.servers, a);
+    agent.def = c->def;
     return agent;
 }
 
 static void chat_loop(struct follow_up *t, struct agent_team *p)
 {
     struct agent_options o = agent_team_options(p);
-    struct buf system, user, input;
+    struct buf user, input;
 
-    buf_init(&system, INCIDENT_TEXT_MAX);
     buf_init(&user, INCIDENT_TEXT_MAX);
     buf_init(&input, INCIDENT_TEXT_MAX);
-    prompt_system(p, &system);
     prompt_chat(p, t->report, t->said, t->question, &user);
     buf_add(&input, STR("{\"question\":"));
     (void)json_quote(&input, t->question);
@@ -355,24 +349,23 @@ static void chat_loop(struct follow_up *t, struct agent_team *p)
     o.app = STR("incidents.chat");
     o.title = t->question;
     o.input = buf_str(&input);
-    if (!toolbox_count(p->box))
+    if (!toolbox_count(p->tools->box))
         p->strategy = INCIDENT_NATIVE;
-    agent_team_loop(p, &o, buf_str(&system), buf_str(&user));
-    buf_release(&system);
+    agent_team_loop(p, &o, prompt_system(p), buf_str(&user));
     buf_release(&user);
     buf_release(&input);
 }
 
 static bool chat_ask(struct follow_up *t, struct incident_answer *out, struct err *e)
 {
-    static const struct incident_stage stage = {.name = STR_INIT("chat"), .agent_count = 1};
+    static const struct config_stage stage = {.name = STR_INIT("chat"), .agent_count = 1};
     struct incident_agent agent;
     struct agent_team p;
     bool ok;
 
-    t->in.servers = servers_new(&t->in);
-    servers_listed(t->in.servers, t->tools.n ? t->tools : STR("{}"));
-    agent = chat_agent(t, t->arena);
+    servers_open(&t->in);
+    t->in.listed = t->tools.n ? t->tools : t->in.listed;
+    agent = chat_agent(t);
     agent_team_init(&p, &t->in, &stage, &agent, agent.name);
     p.run = t->run;
     if (agent_team_open_tools(&p, e))
@@ -380,7 +373,7 @@ static bool chat_ask(struct follow_up *t, struct incident_answer *out, struct er
     ok = chat_result(t, &p, out, e);
     agent_team_close_tools(&p);
     arena_release(&p.arena);
-    servers_free(t->in.servers);
+    agents_servers_free(t->in.servers);
     return ok;
 }
 
@@ -397,7 +390,7 @@ bool incident_chat(const struct incident_options *o, str question, struct arena 
         return err_set(e, ERR_INPUT, "a question has 1 to %d bytes", QUESTION_MAX);
     if (!incident_chat_read_run(&t, o, &stored, e) || !incident_prepare(&t.in, &stored, a, e))
         return false;
-    record_mask(&t.in, &t.question);
+    t.question = mask_json_kept(t.in.mask, t.question, a);
     incident_watch(&t.in);
     t.in.runbook = stored.runbook_text;
     t.in.runbook_note = STR("");

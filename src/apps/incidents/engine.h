@@ -7,7 +7,7 @@
  *   agent_team.c     one agent at work: its tools, its run, its strategy
  *   classic.c   selection, iterations, analysis
  *   prompt.c    all prompt texts
- *   servers.c   the MCP servers of an investigation
+ *   servers.c   the tools of an investigation
  *   runbook.c   runbooks from the folder or from an allowed address
  *   report.c    the report
  *   input.c     options as JSON and back
@@ -20,8 +20,8 @@
 
 #include <pthread.h>
 
-#include "agent/mcp_tools.h"
 #include "agent/work.h"
+#include "agents/definition.h"
 #include "apps/incidents/setup.h"
 
 #define INCIDENT_ARENA ((size_t)1 << 30) /* of one agent at work */
@@ -30,8 +30,6 @@
 #define INCIDENT_POINTS_MAX 4096
 /* In every request: who watches sees it being thought, and a reply that stalls is noticed. */
 #define INCIDENT_EXTRA "\"stream\":true"
-
-struct servers;
 
 /* One investigation. */
 struct incident {
@@ -44,7 +42,9 @@ struct incident {
     str session, model;
     str title; /* for the record: "PodCrashLooping · checkout" */
     struct agent_ask ask;
-    struct servers *servers;
+    struct config defs;             /* agents.yaml: the sources of tools */
+    struct agents_servers *servers; /* as long as the investigation */
+    str listed;                     /* their tools, as its log has them */
     str role, form;            /* of the prompt: the model's role, and the form of an analysis */
     str runbook, runbook_note; /* the text, and a note about it; or "" */
     const struct mask *mask;
@@ -72,16 +72,15 @@ struct point {
 /* One agent at work; all texts in its own arena. */
 struct agent_team {
     struct incident *in;
-    const struct incident_stage *stage;
+    const struct config_stage *stage;
     const struct incident_agent *agent;
     str label, run;
     str earlier; /* findings of earlier stages; or "" */
     enum incident_strategy strategy;
-    bool reasoning;      /* is asked for */
-    str level;           /* or "": asked for by the prompt */
-    struct arena arena;  /* until the investigation ends */
-    struct toolbox *box; /* NULL once it is done */
-    struct mcp_toolset *set;
+    bool reasoning;             /* is asked for */
+    str level;                  /* or "": asked for by the prompt */
+    struct arena arena;         /* until the investigation ends */
+    struct agents_tools *tools; /* NULL once it is done */
     struct agent_work *work;    /* of the classic strategy */
     struct agent_result result; /* the run's */
     struct point *points;
@@ -113,9 +112,6 @@ struct agent_options incident_agent_options(struct incident *in, str run);
 
 /* ---- record.c ---- */
 
-/* As it may be kept; in `out`, which is initialised, if something had to be masked. */
-str record_masked(const struct incident *in, str text, struct buf *out);
-void record_mask(struct incident *in, str *text);
 /* The alert's name and its service, if known: the session's name in the record. */
 str record_title(const struct incident_alert *alert, struct arena *a);
 /* r NULL: the run has not ended. */
@@ -137,10 +133,8 @@ struct stage_result {
     struct agent_team *parties;
     size_t agent_team_count;
     struct agent_team *synthesis; /* or NULL */
-    str text;                     /* the stage's findings */
-    bool ok, left, broken;        /* broken: err */
-    bool waiting;                 /* somebody is to be asked first */
-    str reason, error;            /* if it is not ok */
+    struct agent_result result;   /* of all of them: its text has the findings */
+    bool broken;                  /* a log failed: err */
     struct err err;
 };
 
@@ -149,8 +143,10 @@ void stage_release(struct stage_result *r);
 
 /* ---- agent_team.c ---- */
 
+/* The run of an agent: RUN/STAGE/LABEL. */
+str agent_team_run(struct arena *a, str run, str stage, str label);
 /* stage.c: an agent at work on a stage. */
-void agent_team_init(struct agent_team *p, struct incident *in, const struct incident_stage *t,
+void agent_team_init(struct agent_team *p, struct incident *in, const struct config_stage *t,
                      const struct incident_agent *agent, str label);
 /* Until there is a result, or it is broken. */
 void agent_team_work(struct agent_team *p);
@@ -165,10 +161,8 @@ bool agent_team_ok(const struct agent_team *p);
 /* Reports what the agent does next: in its n-th round of at most `max`. */
 void agent_team_report_progress(struct agent_team *p, str what, unsigned n, unsigned max);
 void agent_team_note(struct agent_team *p, const char *fmt, ...) PRINTF_LIKE(2, 3);
-/* The box's name of a tool as a model calls it: SERVER and TOOL, "SERVER.TOOL", "SERVER__TOOL". */
-bool agent_team_tool(const struct agent_team *p, str server, str tool, str *name) MUST_USE;
-/* "SERVER.TOOL" of a name in the box. */
-str agent_team_shown(const struct agent_team *p, str tool, struct arena *a);
+/* The server and the server's name of a tool in the box; they stay as they are if it is unknown. */
+void agent_team_origin(struct agent_team *p, str name, str *server, str *tool);
 /* A model call of its own with this prompt, logged under `run`; the reply's text. */
 void agent_team_single(struct agent_team *p, str system, str user);
 
@@ -180,38 +174,31 @@ void classic_work(struct agent_team *p);
 
 /* The texts of this version from here on. */
 void prompt_use(struct incident *in, const struct prompt *p);
-void prompt_system(const struct agent_team *p, struct buf *out);
+str prompt_system(struct agent_team *p);
 void prompt_select(const struct agent_team *p, struct buf *out);
 void prompt_iterate(const struct agent_team *p, unsigned iteration, struct buf *out);
-void prompt_analysis(const struct agent_team *p, struct buf *out);
-void prompt_partial(const struct agent_team *p, str why, struct buf *out);
+/* why: it ended early; or "". */
+void prompt_analysis(const struct agent_team *p, str why, struct buf *out);
 /* Appended to a prompt whose answer could not be parsed. */
 void prompt_again(struct buf *out, str answer, const char *why);
 void prompt_loop(const struct agent_team *p, struct buf *out);
-void prompt_synthesis(struct incident *in, const struct incident_stage *t,
+void prompt_synthesis(struct incident *in, const struct config_stage *t,
                       const struct stage_result *r, struct buf *out);
 void prompt_summary(struct incident *in, str analysis, struct buf *out);
-/* The rule about data alone: for calls without an agent of their own. */
-void prompt_rule(const struct incident *in, struct buf *out);
 void prompt_chat(const struct agent_team *p, str report, str said, str question, struct buf *out);
 
 /* ---- servers.c ---- */
 
-/* Clients for the servers of the chain; nothing is connected yet. */
-struct servers *servers_new(struct incident *in);
-void servers_free(struct servers *s);
-/* {"SERVER": {"tools": [...]} or {"error": "..."}}: asks all of them. */
-bool servers_list(void *servers, struct buf *out, struct err *e);
-/* The output of servers_list, of now or of before a restart. */
-void servers_listed(struct servers *s, str json);
-/* The tools of the agent's servers into its box. */
-bool servers_add(struct servers *s, struct agent_team *p, struct err *e) MUST_USE;
-/* The tools that some agent of the chain may use, as "SERVER.TOOL"; ends with NULL. */
-const char *const *servers_of_chain(const struct servers *s, struct arena *a);
+/* Where its tools come from; no server is started yet. */
+void servers_open(struct incident *in);
+/* Asks all servers of the chain for their tools: JSON for in->listed. */
+bool servers_list(void *incident, struct buf *out, struct err *e);
+/* Opens the tools of the agent, and notes which servers could not be used. */
+bool servers_add(struct agent_team *p, struct err *e) MUST_USE;
 /* The tools as a prompt describes them: [{"server", "tool", "description", "parameters"}]; out
  * must be empty. */
-void servers_write(const struct servers *s, const struct agent_team *p, struct buf *out);
-str servers_instructions(const struct servers *s, const struct agent_team *p, struct arena *a);
+void servers_write(const struct agent_team *p, struct buf *out);
+str servers_instructions(const struct agent_team *p, struct arena *a);
 
 /* ---- runbook.c ---- */
 
@@ -230,6 +217,10 @@ bool runbook_is_url(str name);
 bool runbook_check(const struct runbook_source *r, struct err *e) MUST_USE;
 /* https://github.com/O/R/blob/REF/PATH as the address of the file itself; others as they are. */
 str runbook_raw_url(str url, struct arena *a);
+
+/* ---- input.c ---- */
+
+extern const char *const incident_strategies[]; /* by enum incident_strategy; ends with NULL */
 
 /* ---- report.c ---- */
 

@@ -112,6 +112,16 @@ struct incident_report {
     str prompt_id;
     str stages; /* JSON: see incident_stages */
 };
+#define INCIDENT_REPORT_NONE                                                                       \
+    ((struct incident_report){.end = INCIDENT_FAILED,                                              \
+                              .markdown = STR(""),                                                 \
+                              .final_analysis = STR(""),                                           \
+                              .summary = STR(""),                                                  \
+                              .error = STR(""),                                                    \
+                              .reason = STR(""),                                                   \
+                              .tools = STR("[]"),                                                  \
+                              .prompt_id = STR(""),                                                \
+                              .stages = STR("")})
 
 /* The row of the run (log.h, app "incidents") has the options in its input, and, once it has ended,
  * {"status", "reason", "error", "report" (Markdown), "final_analysis", "summary", "stages",
@@ -126,7 +136,7 @@ struct incident_answer {
     str question; /* masked */
     str text;     /* the answer; "" while it waits */
     bool waiting; /* a person has to approve a call first; then the same question continues it */
-    str pending;  /* JSON of that call: {"run_id", "seq", "tool", "arguments"}; or "" */
+    str pending;  /* JSON of that call (run_json_question); or "" */
 };
 
 /* A question about an investigation that has ended: answered from its history, and with the tools
@@ -159,7 +169,7 @@ bool incident_stages(const struct incident_setup *s, struct agent_log *log, str 
 
 /* Splits a run's name at its last slash: RUN/STAGE and AGENT. */
 str incident_of_part(str run, str *last);
-/* The approvals it waits for: [{"run_id", "seq", "tool", "arguments", "why", "stage", "agent"}].
+/* The approvals it waits for: a list of questions (run_json_question) with "stage" and "agent".
  * agent_answer answers one. */
 bool incident_pending(struct agent_log *log, str run, struct buf *out, struct err *e) MUST_USE;
 /* Closes the rows of a run that will not be resumed; waiting approvals are denied. */

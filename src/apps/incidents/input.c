@@ -5,7 +5,7 @@
 #include "apps/incidents/engine.h"
 #include "base/json_get.h"
 
-static const char *const strategies[] = {"", "classic", "react", "native", NULL};
+const char *const incident_strategies[] = {"", "classic", "react", "native", NULL};
 static const char *const switches[] = {"", "on", "off", NULL};
 
 /* ---- options ---- */
@@ -32,7 +32,7 @@ void incident_input_write(const struct incident_options *o, struct buf *out)
     json_member_str(&j, "model", o->model);
     json_member_str(&j, "default_model", o->default_model);
     json_member_str(&j, "prompt_id", o->prompt_id);
-    json_member_str(&j, "strategy", str_c(strategies[o->strategy]));
+    json_member_str(&j, "strategy", str_c(incident_strategies[o->strategy]));
     json_member_str(&j, "reasoning", str_c(switches[o->reasoning]));
     json_out_end(&j);
 }
@@ -71,7 +71,8 @@ bool incident_input_read(str json, struct arena *a, struct incident_options *out
         .model = json_copy_text(&doc, root, "model", a),
         .default_model = json_copy_text(&doc, root, "default_model", a),
         .prompt_id = json_copy_text(&doc, root, "prompt_id", a),
-        .strategy = (enum incident_strategy)incident_input_word_at(&doc, "strategy", strategies),
+        .strategy =
+            (enum incident_strategy)incident_input_word_at(&doc, "strategy", incident_strategies),
         .reasoning = (enum incident_tri)incident_input_word_at(&doc, "reasoning", switches)};
     if (!json_i64(&doc, json_find(&doc, alert, STR("timestamp")), &out->alert.timestamp_us))
         out->alert.timestamp_us = 0;

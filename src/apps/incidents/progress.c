@@ -3,20 +3,9 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "agent/run_json.h"
 #include "apps/incidents/engine.h"
 #include "base/json_get.h"
-
-static const char *const strategies[] = {"", "classic", "react", "native"};
-
-static str incident_progress_run_of(struct arena *a, str run, const struct incident_stage *t,
-                                    size_t agent)
-{
-    return arena_printf(a,
-                        STR_FMT "/" STR_FMT "/" STR_FMT,
-                        STR_ARG(run),
-                        STR_ARG(t->name),
-                        STR_ARG(t->labels[agent]));
-}
 
 /* ---- stages ---- */
 
@@ -37,7 +26,7 @@ static str write_agent(struct json_out *o, struct agent_log *log,
     json_out_object(o);
     json_member_str(o, "name", label);
     json_member_str(o, "run_id", run);
-    json_member_str(o, "strategy", str_c(strategies[agent->strategy]));
+    json_member_str(o, "strategy", str_c(incident_strategies[agent->strategy]));
     json_member_str(o, "status", there ? row.status : STR("pending"));
     json_member_str(o, "reason", there ? row.reason : STR(""));
     for (size_t i = 0; i < COUNT_OF(copied); i++) {
@@ -84,8 +73,8 @@ bool incident_stages(const struct incident_setup *s, struct agent_log *log, str 
     json_out_init(&o, out);
     json_out_array(&o);
     for (size_t i = 0; c && i < c->stage_count; i++) {
-        const struct incident_stage *t = &c->stages[i];
-        str states[INCIDENT_REPLICAS_MAX];
+        const struct config_stage *t = &c->stages[i];
+        str states[CONFIG_STAGE_AGENTS_MAX];
 
         json_out_object(&o);
         json_member_str(&o, "name", t->name);
@@ -95,7 +84,7 @@ bool incident_stages(const struct incident_setup *s, struct agent_log *log, str 
                                     log,
                                     &s->agents[t->agents[j]],
                                     t->labels[j],
-                                    incident_progress_run_of(&a, run, t, j),
+                                    agent_team_run(&a, run, t->name, t->labels[j]),
                                     &a);
         json_out_end(&o);
         json_member_str(&o, "status", stage_status(states, t->agent_count, t->all));
@@ -160,12 +149,7 @@ static bool incident_progress_write_question(void *ctx, const struct agent_row *
     (void)e;
     if (f->seq == ANSWERED)
         return true;
-    json_out_object(o);
-    json_member_str(o, "run_id", row->id);
-    json_member_i64(o, "seq", f->seq);
-    json_member_str(o, "tool", f->name);
-    json_member_raw(o, "arguments", f->request.n ? f->request : STR("{}"));
-    json_member_str(o, "why", f->seq >= AGENT_UNKNOWN_SEQ ? STR("unknown") : STR("approval"));
+    run_json_question(o, f, false);
     (void)incident_of_part(stage, &stage);
     json_member_str(o, "stage", stage);
     json_member_str(o, "agent", agent);

@@ -65,24 +65,24 @@ static void incident_prompt_put_text(struct buf *out, str text)
     buf_add_c(out, '\n');
 }
 
-void prompt_system(const struct agent_team *p, struct buf *out)
+str prompt_system(struct agent_team *p)
 {
-    struct arena a;
-    str servers;
+    str servers = servers_instructions(p, &p->arena), text;
+    struct buf out;
 
-    incident_prompt_put_text(out, p->in->role);
-    arena_init(&a, INCIDENT_TEXT_MAX);
-    servers = servers_instructions(p->in->servers, p, &a);
+    buf_init(&out, INCIDENT_TEXT_MAX);
+    incident_prompt_put_text(&out, p->in->role);
     if (servers.n) {
-        buf_add(out, STR("\n# About the servers\n\n"));
-        buf_add(out, servers);
+        buf_add(&out, STR("\n# About the servers\n\n"));
+        buf_add(&out, servers);
     }
-    arena_release(&a);
     if (p->agent->instructions.n) {
-        buf_add(out, STR("\n# Instructions of your operators\n\n"));
-        buf_add(out, str_trim(p->agent->instructions));
-        buf_add_c(out, '\n');
+        buf_add(&out, STR("\n# Instructions of your operators\n\n"));
+        incident_prompt_put_text(&out, str_trim(p->agent->instructions));
     }
+    text = arena_dup(&p->arena, buf_str(&out));
+    buf_release(&out);
+    return text;
 }
 
 static void alert_line(struct buf *out, const char *name, str value)
@@ -131,9 +131,9 @@ static void put_tools(const struct agent_team *p, struct buf *out)
     struct buf tools;
 
     buf_init(&tools, INCIDENT_TEXT_MAX);
-    servers_write(p->in->servers, p, &tools);
+    servers_write(p, &tools);
     buf_add(out, STR("\n## Tools\n\n"));
-    if (!toolbox_count(p->box))
+    if (!toolbox_count(p->tools->box))
         buf_add(out, STR("There are none.\n"));
     else
         agent_data_write(out, "tools", buf_str(&tools), TOOLS_SIZE);
@@ -244,23 +244,17 @@ void prompt_again(struct buf *out, str answer, const char *why)
 
 /* ---- analysis ---- */
 
-void prompt_analysis(const struct agent_team *p, struct buf *out)
+void prompt_analysis(const struct agent_team *p, str why, struct buf *out)
 {
-    buf_add(out, STR("# Analyse the alert\n\nAll facts that were asked for are here.\n\n"));
-    put_context(p->in, p->earlier, out);
-    put_points(p, out);
-    put_notes(p, out);
-    buf_add(out, STR("\n## Your answer\n\n"));
-    incident_prompt_put_text(out, p->in->form);
-}
-
-void prompt_partial(const struct agent_team *p, str why, struct buf *out)
-{
-    buf_printf(out,
-               "# Analyse what there is\n\nThe investigation ended before it was complete: " STR_FMT
-               ". Analyse the alert with the facts that are here, and make plain what they do not "
-               "tell.\n\n",
-               STR_ARG(why));
+    if (why.n)
+        buf_printf(
+            out,
+            "# Analyse what there is\n\nThe investigation ended before it was complete: " STR_FMT
+            ". Analyse the alert with the facts that are here, and make plain what "
+            "they do not tell.\n\n",
+            STR_ARG(why));
+    else
+        buf_add(out, STR("# Analyse the alert\n\nAll facts that were asked for are here.\n\n"));
     put_context(p->in, p->earlier, out);
     put_points(p, out);
     put_notes(p, out);
@@ -305,7 +299,7 @@ void prompt_loop(const struct agent_team *p, struct buf *out)
 
 /* ---- prompts about findings ---- */
 
-void prompt_synthesis(struct incident *in, const struct incident_stage *t,
+void prompt_synthesis(struct incident *in, const struct config_stage *t,
                       const struct stage_result *r, struct buf *out)
 {
     buf_printf(out,
@@ -343,14 +337,9 @@ void prompt_summary(struct incident *in, str analysis, struct buf *out)
                 "analysis does not say.\n"));
 }
 
-void prompt_rule(const struct incident *in, struct buf *out)
-{
-    incident_prompt_put_text(out, in->role.n ? in->role : str_trim(str_c(role)));
-}
-
 void prompt_chat(const struct agent_team *p, str report, str said, str question, struct buf *out)
 {
-    bool tools = toolbox_count(p->box) > 0;
+    bool tools = toolbox_count(p->tools->box) > 0;
 
     buf_add(out,
             STR("# Answer a question about an investigation\n\nThe investigation has ended. "));

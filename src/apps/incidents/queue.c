@@ -154,12 +154,8 @@ bool queue_changed(struct queue *q, struct entry *n, bool durable, str report)
 str queue_masked(struct queue *q, struct arena *a, str data)
 {
     struct setup *setup = gateway_setup(q->o.host->gateway);
-    struct buf out;
 
-    buf_init(&out, 4 * data.n + 65536);
-    if (setup->mask && data.n && mask_json(setup->mask, data, &out, NULL))
-        data = buf_full(&out) ? STR(MASK_LEFT_OUT) : arena_dup(a, buf_str(&out));
-    buf_release(&out);
+    data = mask_json_kept(setup->mask, data, a);
     setup_release(setup);
     return data;
 }

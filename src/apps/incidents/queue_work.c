@@ -277,15 +277,8 @@ static bool incident_queue_work_investigate(struct queue *q, struct entry *n,
                                  .ctx = &w};
     struct err e;
 
-    *r = (struct incident_report){.end = INCIDENT_FAILED,
-                                  .markdown = STR(""),
-                                  .final_analysis = STR(""),
-                                  .summary = STR(""),
-                                  .error = STR(""),
-                                  .reason = STR("store_failed"),
-                                  .tools = STR(""),
-                                  .prompt_id = STR(""),
-                                  .stages = STR("")};
+    *r = INCIDENT_REPORT_NONE;
+    r->reason = STR("store_failed");
     if (!incident_queue_work_run(q, &o, a, r, &e)) {
         r->end = INCIDENT_FAILED;
         r->error = arena_dup(a, str_c(e.text));

@@ -6,17 +6,6 @@
 #include "base/json.h"
 #include "gateway/publish.h"
 
-/* The alert is stored masked, and prompts use the masked text: a resumed run asks the same. */
-void record_mask(struct incident *in, str *text)
-{
-    struct buf out;
-    str clean = record_masked(in, *text, &out);
-
-    if (clean.p != text->p)
-        *text = arena_dup(in->arena, clean);
-    buf_release(&out);
-}
-
 /* ---- the session ---- */
 
 /* Members of an alert that name the service it is about, the most specific first. */
@@ -70,20 +59,11 @@ str record_title(const struct incident_alert *alert, struct arena *a)
                      : alert->alert_type;
 }
 
-str record_masked(const struct incident *in, str text, struct buf *out)
-{
-    buf_init(out, 4 * text.n + 65536);
-    if (in->mask && text.n && mask_json(in->mask, text, out, NULL))
-        return buf_full(out) ? STR(MASK_LEFT_OUT) : buf_str(out);
-    return text;
-}
-
 void record_session(struct incident *in, const char *status, const struct incident_report *r,
                     int64_t started_us)
 {
     const struct incident_alert *alert = &in->o->alert;
     struct store *store = in->o->host->gateway->store;
-    struct buf data, text, error;
     bool over = r != NULL;
     struct store_session s = {.id = in->session,
                               .alert_id = alert->id,
@@ -96,15 +76,12 @@ void record_session(struct incident *in, const char *status, const struct incide
 
     if (!store || in->o->trial)
         return;
-    s.alert_data = record_masked(in, alert->data, &data);
-    s.final_analysis = record_masked(in, over ? r->markdown : STR(""), &text);
-    s.error_message = record_masked(in, over ? r->error : STR(""), &error);
+    s.alert_data = mask_json_kept(in->mask, alert->data, in->arena);
+    s.final_analysis = mask_json_kept(in->mask, over ? r->markdown : STR(""), in->arena);
+    s.error_message = mask_json_kept(in->mask, over ? r->error : STR(""), in->arena);
     if (over)
         s.completed_us = started_us + r->duration_ms * 1000;
     publish_session(store, in->o->host->gateway->hub, &s);
-    buf_release(&data);
-    buf_release(&text);
-    buf_release(&error);
 }
 
 /* ---- the result ---- */

@@ -157,8 +157,6 @@ static void evidence(const struct stage_result *stages, size_t n, struct buf *ou
 static void course(struct incident *in, const struct stage_result *stages, size_t n,
                    struct buf *out)
 {
-    static const char *const names[] = {"", "classic", "react", "native"};
-
     buf_add(out, STR("\n## How it was decided\n\n"));
     if (in->runbook_note.n)
         buf_printf(out, "- Runbook: " STR_FMT "\n", STR_ARG(in->runbook_note));
@@ -171,7 +169,7 @@ static void course(struct incident *in, const struct stage_result *stages, size_
                        "%zu tool call%s\n",
                        STR_ARG(in->chain->stages[i].name),
                        STR_ARG(p->label),
-                       names[p->strategy],
+                       incident_strategies[p->strategy],
                        p->reasoning ? "on" : "off",
                        p->result.model_calls,
                        p->result.model_calls == 1 ? "" : "s",
@@ -197,10 +195,9 @@ static void figures(const struct incident_report *r, struct buf *out)
 void report_write(struct incident *in, const struct stage_result *stages, size_t n,
                   struct incident_report *r)
 {
-    struct buf out, masked;
+    struct buf out;
 
     buf_init(&out, INCIDENT_TEXT_MAX);
-    buf_init(&masked, 4 * INCIDENT_TEXT_MAX);
     incident_report_head(in, r, &out);
     if (r->summary.n)
         buf_printf(&out, "\n## Executive summary\n\n" STR_FMT "\n", STR_ARG(r->summary));
@@ -211,11 +208,6 @@ void report_write(struct incident *in, const struct stage_result *stages, size_t
     evidence(stages, n, &out);
     course(in, stages, n, &out);
     figures(r, &out);
-    if (in->mask && mask_text(in->mask, buf_str(&out), &masked, NULL))
-        r->markdown =
-            arena_dup(in->arena, buf_full(&masked) ? STR(MASK_LEFT_OUT) : buf_str(&masked));
-    else
-        r->markdown = arena_dup(in->arena, buf_str(&out));
+    r->markdown = arena_dup(in->arena, mask_text_kept(in->mask, buf_str(&out), in->arena));
     buf_release(&out);
-    buf_release(&masked);
 }

@@ -167,16 +167,14 @@ struct fetching {
 static bool fetch_runbook(void *ctx, struct buf *out, struct err *e)
 {
     struct fetching *f = ctx;
-    struct buf text, clean;
+    struct buf text;
     bool ok;
 
     buf_init(&text, INCIDENT_TEXT_MAX);
     ok = runbook_read(&f->source, &text, e);
-    buf_init(&clean, 0);
     if (ok)
-        buf_add(out, record_masked(f->in, buf_str(&text), &clean));
+        buf_add(out, mask_json_kept(f->in->mask, buf_str(&text), f->in->arena));
     buf_release(&text);
-    buf_release(&clean);
     return ok;
 }
 
@@ -218,16 +216,17 @@ static bool find_tools(struct incident *in, struct agent_work *w)
     struct agent_done done;
 
     incident_report_progress(in, 10, STR("Asking the servers for their tools"), in->chain->name);
-    if (!agent_work_once(w, STR("tools"), STR(""), servers_list, in->servers, &done))
+    if (!agent_work_once(w, STR("tools"), STR(""), servers_list, in, &done))
         return false;
-    servers_listed(in->servers, done.ok ? done.result : STR("{}"));
+    if (done.ok && done.result.n)
+        in->listed = done.result;
     return true;
 }
 
 /* ---- stages ---- */
 
 struct course {
-    struct stage_result stages[INCIDENT_STAGES_MAX];
+    struct stage_result stages[CONFIG_STAGES_MAX];
     size_t n;
     bool ok, broken, waiting;
     struct err err;
@@ -243,7 +242,7 @@ static str so_far(struct incident *in, const struct course *c)
                            STR_ARG(all),
                            i ? "\n\n" : "",
                            STR_ARG(in->chain->stages[i].name),
-                           STR_ARG(c->stages[i].text));
+                           STR_ARG(c->stages[i].result.text));
     return all;
 }
 
@@ -259,19 +258,18 @@ static void go_through(struct incident *in, struct course *c, struct incident_re
         incident_report_stage(in, i);
         stage_run(in, i, earlier, r);
         c->n++;
-        c->ok = r->ok;
-        c->waiting = r->waiting;
-        if (r->ok)
-            out->final_analysis = r->text;
-        if (r->broken) {
-            c->broken = true;
+        c->broken = r->broken;
+        c->ok = !r->broken && r->result.end == AGENT_FINISHED;
+        c->waiting = !r->broken && r->result.end == AGENT_WAITING;
+        if (c->ok) {
+            out->final_analysis = r->result.text;
+        } else {
             c->err = r->err;
-        } else if (!r->ok) {
-            out->reason = arena_dup(in->arena, r->reason);
+            out->reason = r->result.reason;
             out->error = arena_printf(in->arena,
                                       "stage " STR_FMT ": " STR_FMT,
                                       STR_ARG(in->chain->stages[i].name),
-                                      STR_ARG(r->error));
+                                      STR_ARG(r->result.detail));
         }
     }
 }
@@ -284,17 +282,15 @@ static bool summarize(struct incident *in, struct agent_work *w, struct incident
                                   .quiet = true,
                                   .what = STR("summarise for executives")};
     struct ask_reply reply;
-    struct buf system, user;
+    struct buf user;
     bool ok;
 
     if (!in->chain->summary)
         return true;
     incident_report_progress(in, 92, STR("Summarising"), in->chain->name);
-    buf_init(&system, INCIDENT_TEXT_MAX);
     buf_init(&user, INCIDENT_TEXT_MAX);
-    prompt_rule(in, &system);
     prompt_summary(in, out->final_analysis, &user);
-    prompt.system = buf_str(&system);
+    prompt.system = arena_join(in->arena, in->role, STR("\n"), STR(""));
     prompt.user = buf_str(&user);
     ok = agent_work_answer(w, &prompt, &reply);
     if (ok) {
@@ -308,44 +304,36 @@ static bool summarize(struct incident *in, struct agent_work *w, struct incident
                                               .observation = out->summary,
                                               .ok = true});
     }
-    buf_release(&system);
     buf_release(&user);
     return ok;
 }
 
 /* ---- the end ---- */
 
-static void incident_run_count(struct incident_report *out, const struct agent_result *r)
-{
-    out->model_calls += r->model_calls;
-    out->tool_calls += r->tool_calls;
-    out->input_tokens += r->input_tokens;
-    out->output_tokens += r->output_tokens;
-    out->reasoning_tokens += r->reasoning_tokens;
-}
-
 static void sum_up(struct incident *in, const struct course *c, const struct agent_result *own,
                    struct incident_report *out)
 {
+    struct agent_result used = *own;
     struct buf tools;
     struct json_out o;
 
     buf_init(&tools, INCIDENT_TEXT_MAX);
     json_out_init(&o, &tools);
     json_out_array(&o);
-    incident_run_count(out, own);
     for (size_t i = 0; i < c->n; i++) {
         const struct stage_result *s = &c->stages[i];
 
-        for (size_t j = 0; j < s->agent_team_count; j++) {
-            incident_run_count(out, &s->parties[j].result);
+        agent_result_add_usage(&used, &s->result);
+        for (size_t j = 0; j < s->agent_team_count; j++)
             for (size_t k = 0; k < s->parties[j].point_count; k++)
                 json_out_str(&o, s->parties[j].points[k].tool);
-        }
-        if (s->synthesis)
-            incident_run_count(out, &s->synthesis->result);
     }
     json_out_end(&o);
+    out->model_calls = used.model_calls;
+    out->tool_calls = used.tool_calls;
+    out->input_tokens = used.input_tokens;
+    out->output_tokens = used.output_tokens;
+    out->reasoning_tokens = used.reasoning_tokens;
     out->tools = arena_dup(in->arena, buf_str(&tools));
     buf_release(&tools);
 }
@@ -417,13 +405,16 @@ static bool incident_run_prepare(struct incident *in, const struct incident_opti
                                  struct err *e)
 {
     const struct config *c = in->config;
+    str *const texts[] = {&in->masked.alert.data,
+                          &in->masked.alert.severity,
+                          &in->masked.alert.environment,
+                          &in->masked.runbook_text};
 
     in->o = &in->masked;
     in->mask = in->held->mask;
-    record_mask(in, &in->masked.alert.data);
-    record_mask(in, &in->masked.alert.severity);
-    record_mask(in, &in->masked.alert.environment);
-    record_mask(in, &in->masked.runbook_text);
+    /* The alert is stored masked, and prompts use the masked text: a resumed run asks the same. */
+    for (size_t i = 0; i < COUNT_OF(texts); i++)
+        *texts[i] = mask_json_kept(in->mask, *texts[i], in->arena);
     in->chain = setup_chain(o->setup, o->alert.alert_type);
     if (!in->chain)
         return err_set(e,
@@ -458,22 +449,6 @@ bool incident_prepare(struct incident *in, const struct incident_options *o, str
         return true;
     setup_release(held);
     return false;
-}
-
-/* Copies the remaining texts of the stages into the caller's arena. */
-static void incident_run_keep_texts(struct incident_report *out, struct arena *a)
-{
-    str *const texts[] = {&out->markdown,
-                          &out->final_analysis,
-                          &out->summary,
-                          &out->error,
-                          &out->reason,
-                          &out->tools,
-                          &out->prompt_id,
-                          &out->stages};
-
-    for (size_t i = 0; i < COUNT_OF(texts); i++)
-        *texts[i] = texts[i]->n ? arena_dup(a, *texts[i]) : STR("");
 }
 
 static bool incident_run_investigate(struct incident *in, struct incident_report *out,
@@ -519,7 +494,6 @@ static bool incident_run_investigate(struct incident *in, struct incident_report
             ok = incident_run_finish(in, c, w, &own, started_us, out, e);
         }
     }
-    incident_run_keep_texts(out, in->arena);
     for (size_t i = 0; i < c->n; i++)
         stage_release(&c->stages[i]);
     buf_release(&input);
@@ -532,20 +506,13 @@ bool incident_run(const struct incident_options *o, struct arena *a, struct inci
     struct incident in;
     bool ok;
 
-    *out = (struct incident_report){.markdown = STR(""),
-                                    .final_analysis = STR(""),
-                                    .summary = STR(""),
-                                    .error = STR(""),
-                                    .reason = STR(""),
-                                    .tools = STR("[]"),
-                                    .prompt_id = STR(""),
-                                    .stages = STR("")};
+    *out = INCIDENT_REPORT_NONE;
     if (!incident_prepare(&in, o, a, e))
         return false;
     incident_watch(&in);
-    in.servers = servers_new(&in);
+    servers_open(&in);
     ok = incident_run_investigate(&in, out, e);
-    servers_free(in.servers);
+    agents_servers_free(in.servers);
     incident_unwatch(&in);
     return ok;
 }

@@ -5,10 +5,7 @@
 #include "apps/incidents/setup.h"
 
 #include "base/file.h"
-#include "base/schema.h"
 #include "gateway/config_build.h"
-
-#define ARENA_MAX ((size_t)64 << 20)
 
 /* Quotes are single here and are turned round once. */
 /* clang-format off */
@@ -42,7 +39,7 @@
 #define AGENT OBJECT( \
     "'alert_types':" NAMES ",'mcp_servers':" NAMES ",'custom_instructions':" TEXT "," \
     "'strategy':" STRATEGY ",'max_iterations':" COUNT ",'max_total_tool_calls':" COUNT "," \
-    "'max_data_points':" COUNT ",'max_data_size':" COUNT ",'tools':" NAMES "," \
+    "'max_data_points':" COUNT ",'max_data_size':{'type':['string','integer']},'tools':" NAMES "," \
     "'enable_reasoning':{'type':['boolean','array','object'],'items':" NAME "," \
     "'additionalProperties':" FLAG "}," \
     "'reasoning_level':{'enum':['minimal','low','medium','high','xhigh','max']},'model':" NAME)
@@ -63,42 +60,6 @@ static const char shape[] =
     "'chains':" OBJECTS_OR_NONE(CHAIN) "}}";
 /* clang-format on */
 
-static str schema_text(struct arena *a)
-{
-    char *out = arena_alloc(a, sizeof shape);
-
-    for (size_t i = 0; i < sizeof shape - 1; i++)
-        out[i] = (char)(shape[i] == '\'' ? '"' : shape[i]);
-    return (str){out, sizeof shape - 1};
-}
-
-/* A value from the environment may be a secret, so a sentence that might quote it is not used. */
-static void incident_setup_on_problem(void *ctx, const struct schema_problem *p)
-{
-    struct config_build *b = ctx;
-    const struct json_node *v = p->value;
-    bool filled = v && b->source->yaml.marks[v - b->source->doc.nodes].raw.n > 0;
-
-    if (filled)
-        config_wrong(b, v, "the value that the environment gives is not allowed here");
-    else
-        config_wrong(b, v, STR_FMT, STR_ARG(str_slice(p->text, 0, 160)));
-}
-
-static bool check_shape(struct config_build *b)
-{
-    struct schema *schema = schema_new();
-    struct schema_sink sink = {incident_setup_on_problem, b, 1};
-    struct err e;
-    bool ok;
-
-    if (!schema_compile(schema, schema_text(&b->c->arena), &e))
-        base_die("the schema of agents.yaml: %s", e.text);
-    ok = schema_check_each(schema, &b->source->doc, json_root(&b->source->doc), sink, &e);
-    schema_free(schema);
-    return ok;
-}
-
 /* ---- life ---- */
 
 static int by_text(const void *a, const void *b)
@@ -113,7 +74,7 @@ static void list_types(struct incident_setup *s)
 
     for (size_t i = 0; i < s->chain_count; i++)
         n += s->chains[i].type_count;
-    list = arena_zero(&s->arena, n + 1, sizeof *list);
+    list = arena_zero(&s->config->arena, n + 1, sizeof *list);
     for (size_t i = 0; i < s->chain_count; i++)
         for (size_t j = 0; j < s->chains[i].type_count; j++)
             if (!str_eq(s->chains[i].types[j], STR("*")))
@@ -122,40 +83,22 @@ static void list_types(struct incident_setup *s)
     s->types = list;
 }
 
-static str folder_of(struct arena *a, const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? arena_dup(a, (str){path, (size_t)(slash - path) + 1}) : STR("./");
-}
-
 bool incident_setup_parse(str yaml, const char *path, const char *runbooks,
                           struct incident_setup **out, struct err *e)
 {
-    struct incident_setup *s = base_alloc(sizeof *s);
-    struct config_source source = {0};
-    struct config *c = base_alloc(sizeof *c);
-    struct config_build b = {.c = c, .source = &source, .e = e};
+    struct config *c = config_new(path);
+    struct incident_setup *s = arena_zero(&c->arena, 1, sizeof *s);
+    struct config_build b = {.c = c, .source = c->source, .e = e};
     bool ok;
 
-    /* Errors are formatted by the configuration's code, which needs a struct config. */
-    memset(c, 0, sizeof *c);
-    memset(s, 0, sizeof *s);
-    s->refs = 1;
-    arena_init(&c->arena, CONFIG_ARENA_MAX);
-    arena_init(&s->arena, ARENA_MAX);
-    c->path = arena_dup(&c->arena, str_c(path));
-    s->runbooks = arena_dup(&s->arena, str_c(runbooks)).p;
-    json_init(&source.doc);
-    ok = yaml_read(yaml, &c->arena, &source.yaml, e);
+    s->config = c;
+    s->runbooks = arena_dup(&c->arena, str_c(runbooks)).p;
+    ok = yaml_read(yaml, &c->arena, &c->source->yaml, e);
     if (!ok)
-        err_prefix(e, "%s:%u: ", path, source.yaml.line);
-    ok = ok && json_parse(&source.doc, source.yaml.json, e) && check_shape(&b) &&
-         setup_read_servers(&b, s, folder_of(&s->arena, path)) && setup_read_agents(&b, s) &&
-         setup_read_chains(&b, s);
-    json_release(&source.doc);
-    arena_release(&c->arena);
-    free(c);
+        err_prefix(e, "%s:%u: ", path, c->source->yaml.line);
+    ok = ok && json_parse(&c->source->doc, c->source->yaml.json, e) &&
+         config_check_shape(&b, config_schema_text(&c->arena, str_c(shape))) &&
+         setup_read_servers(&b, s) && setup_read_agents(&b, s) && setup_read_chains(&b, s);
     if (ok) {
         list_types(s);
         *out = s;
@@ -182,18 +125,14 @@ bool incident_setup_load(const char *agents, const char *runbooks, struct incide
 struct incident_setup *incident_setup_retain(struct incident_setup *s)
 {
     if (s)
-        s->refs++;
+        (void)config_retain(s->config);
     return s;
 }
 
 void incident_setup_free(struct incident_setup *s)
 {
-    if (!s || --s->refs > 0)
-        return;
-    for (size_t i = 0; i < s->server_count; i++)
-        mask_free(s->servers[i].mask);
-    arena_release(&s->arena);
-    free(s);
+    if (s)
+        config_release(s->config);
 }
 
 /* ---- questions ---- */

@@ -5,27 +5,16 @@
 #pragma once
 
 #include "apps/incidents/incident.h"
+#include "gateway/config_agents.h"
 #include "mask/mask.h"
 
-#define INCIDENT_SERVERS_MAX 64
 #define INCIDENT_AGENTS_MAX 256
-#define INCIDENT_STAGES_MAX 32
-#define INCIDENT_REPLICAS_MAX 16 /* agents of one stage that work at once */
-#define INCIDENT_TOOL_CALLS 20   /* defaults of an agent */
-#define INCIDENT_DATA_POINTS 20
 #define INCIDENT_DATA_SIZE ((size_t)64 << 10)
 
+/* A server, beside its row in config->agents->tools. */
 struct incident_server {
-    str name;
-    const char *const *argv; /* or NULL: url */
-    const char *const *env;
-    const char *cwd; /* or NULL */
-    str url, headers;
     str instructions;
-    struct mask *mask; /* of its results; NULL: none of its own */
-    unsigned timeout_ms;
-    bool approval;              /* a person is asked before a call */
-    const char *const *approve; /* of these tools; NULL: of all */
+    bool on;
 };
 
 /* The switch of one alert type. */
@@ -36,11 +25,7 @@ struct incident_switch {
 
 struct incident_agent {
     str name;
-    str *types;
-    size_t type_count;
-    size_t *servers; /* by index; those switched off are left out */
-    size_t server_count;
-    const char *const *server_names; /* ends with NULL */
+    struct config_agent def; /* its tools and approvals, for agents_open_tools */
     str instructions;
     enum incident_strategy strategy; /* never BY_AGENT */
     enum incident_tri reasoning;     /* AS_CONFIGURED: as the provider has it */
@@ -49,35 +34,28 @@ struct incident_agent {
     str level, model; /* or "" */
     unsigned iterations;
     unsigned max_tool_calls, max_data_points;
-    size_t data_size;         /* bytes of tool output in a prompt */
-    const char *const *allow; /* tools, as TOOL or SERVER.TOOL; NULL: all */
-};
-
-struct incident_stage {
-    str name;
-    size_t *agents; /* by index, replicas next to each other */
-    str *labels;    /* of each: its name, and a number if there are more of it */
-    size_t agent_count;
-    bool all; /* success policy: all, else any */
+    size_t data_size; /* bytes of tool output in a prompt */
 };
 
 struct incident_chain {
     str name;
     str *types;
     size_t type_count;
-    struct incident_stage *stages;
+    struct config_stage *stages;
     size_t stage_count;
     const struct incident_agent *synthesis; /* the agent with its instructions and model; or NULL */
     bool summary;
-    const char *const *server_names;
+    struct config_agent def;         /* the tools of all its agents */
+    const char *const *server_names; /* ends with NULL */
 };
 
+/* In the arena of its config, and freed with it. */
 struct incident_setup {
-    _Atomic unsigned refs;
-    struct arena arena;
-    const char *runbooks; /* folder, or "" */
+    struct config *config; /* agents.yaml: its agents->tools are the servers */
+    const char *runbooks;  /* folder, or "" */
     struct incident_server *servers;
-    size_t server_count;
+    struct config_tool_ref *approve; /* calls that a person is asked about, of all servers */
+    size_t approve_count;
     struct incident_agent *agents;
     size_t agent_count;
     struct incident_chain *chains; /* including the chains made for single agents */
@@ -90,17 +68,12 @@ const struct incident_chain *setup_chain(const struct incident_setup *s, str ale
 /* Whether reasoning is asked for, if the setup says so at all. */
 enum incident_tri setup_reasoning(const struct incident_agent *a, str alert_type);
 
-/* From the checked tree into s, in this order; folder: where the file is, with its slash. */
+/* From the checked tree into s, in this order. */
 struct config_build;
-bool setup_read_servers(struct config_build *b, struct incident_setup *s, str folder) MUST_USE;
+bool setup_read_servers(struct config_build *b, struct incident_setup *s) MUST_USE;
 bool setup_read_agents(struct config_build *b, struct incident_setup *s) MUST_USE;
 bool setup_read_chains(struct config_build *b, struct incident_setup *s) MUST_USE;
 
 /* A member of an object, or NULL. */
 const struct json_node *setup_find(struct config_build *b, const struct json_node *v,
                                    const char *key);
-/* The text of a value, and the texts of a list, in the arena of s; numbers and flags as they are
- * written. The list ends with NULL. */
-str setup_text(struct config_build *b, struct incident_setup *s, const struct json_node *v);
-const char *const *setup_words(struct config_build *b, struct incident_setup *s,
-                               const struct json_node *list);

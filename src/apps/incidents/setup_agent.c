@@ -27,9 +27,9 @@ static bool read_types(struct config_build *b, struct incident_setup *s, const s
     const struct json *doc = &b->source->doc;
     str by;
 
-    to->types = arena_zero(&s->arena, json_count(doc, v) + 1, sizeof *to->types);
+    to->types = arena_zero(&b->c->arena, json_count(doc, v) + 1, sizeof *to->types);
     JSON_FOREACH(t, doc, v) {
-        str type = setup_text(b, s, t);
+        str type = config_text(b, t);
 
         if (incident_setup_agent_taken(s, type, &by))
             return config_wrong(b,
@@ -48,48 +48,57 @@ static bool read_types(struct config_build *b, struct incident_setup *s, const s
 
 /* ---- agents ---- */
 
-static bool server_on(struct config_build *b, str name)
-{
-    const struct json_node *all = setup_find(b, json_root(&b->source->doc), "mcp_servers");
-    bool on;
-
-    return !json_bool(setup_find(b, json_find(&b->source->doc, all, name), "enabled"), &on) || on;
-}
-
-static bool read_agent_servers(struct config_build *b, struct incident_setup *s,
-                               const struct json_node *list, struct incident_agent *to)
+/* Which tools of a server it may use, as TOOL or SERVER.TOOL; no list: all. */
+static void add_tools(struct config_build *b, const struct json_node *list, size_t source,
+                      struct config_agent *to)
 {
     const struct json *doc = &b->source->doc;
-    size_t n = json_count(doc, list);
-    const char **names = arena_zero(&s->arena, n + 1, sizeof *names);
-    const char **known = arena_zero(&b->c->arena, s->server_count + 1, sizeof *known);
+    str prefix = arena_join(&b->c->arena, b->c->agents->tools[source].name, STR("."), STR(""));
 
-    for (size_t i = 0; i < s->server_count; i++)
-        known[i] = s->servers[i].name.p;
-    to->servers = arena_zero(&s->arena, n + 1, sizeof *to->servers);
+    if (!list)
+        to->tools[to->tool_count++] = (struct config_tool_ref){.source = source, .tool = STR("")};
     JSON_FOREACH(v, doc, list) {
         str name = config_text(b, v);
-        size_t at = 0;
 
-        while (at < s->server_count && !str_eq(s->servers[at].name, name))
-            at++;
-        if (at == s->server_count)
-            return config_unknown(b, v, "server", name, known);
-        for (size_t i = 0; i < to->server_count; i++)
-            if (to->servers[i] == at)
-                return config_wrong(b, v, "it is named twice");
-        if (!server_on(b, name))
-            continue;
-        names[to->server_count] = s->servers[at].name.p;
-        to->servers[to->server_count++] = at;
+        if (str_starts(name, prefix))
+            name = str_slice(name, prefix.n, name.n);
+        to->tools[to->tool_count++] = (struct config_tool_ref){
+            .source = source, .tool = name, .line = config_line(b->source, v), .optional = true};
     }
-    to->server_names = names;
+}
+
+static bool read_agent_servers(struct config_build *b, const struct incident_setup *s,
+                               const struct json_node *v, struct incident_agent *to)
+{
+    const struct json *doc = &b->source->doc;
+    const struct json_node *list = setup_find(b, v, "mcp_servers"),
+                           *tools = setup_find(b, v, "tools");
+    const struct config_agents *all = b->c->agents;
+    size_t n = json_count(doc, list);
+    const char **known = arena_zero(&b->c->arena, all->tools_count + 1, sizeof *known);
+    bool *seen = arena_zero(&b->c->arena, all->tools_count + 1, sizeof *seen);
+
+    for (size_t i = 0; i < all->tools_count; i++)
+        known[i] = all->tools[i].name.p;
+    to->def.tools =
+        arena_zero(&b->c->arena, n * (json_count(doc, tools) + 1) + 1, sizeof *to->def.tools);
+    JSON_FOREACH(k, doc, list) {
+        size_t at;
+
+        if (!config_find_name(b, k, "server", known, &at))
+            return false;
+        if (seen[at])
+            return config_wrong(b, k, "it is named twice");
+        seen[at] = true;
+        if (s->servers[at].on)
+            add_tools(b, tools, at, &to->def);
+    }
     return true;
 }
 
 /* A flag; a list of the alert types it is on for; or a flag for each type, and "default". */
-static void setup_read_reasoning(struct config_build *b, struct incident_setup *s,
-                                 const struct json_node *v, struct incident_agent *to)
+static void setup_read_reasoning(struct config_build *b, const struct json_node *v,
+                                 struct incident_agent *to)
 {
     const struct json *doc = &b->source->doc;
     bool on;
@@ -101,11 +110,11 @@ static void setup_read_reasoning(struct config_build *b, struct incident_setup *
         to->reasoning = on ? INCIDENT_ON : INCIDENT_OFF;
         return;
     }
-    to->by_type = arena_zero(&s->arena, json_count(doc, v) + 1, sizeof *to->by_type);
+    to->by_type = arena_zero(&b->c->arena, json_count(doc, v) + 1, sizeof *to->by_type);
     if (v->kind == JSON_ARRAY)
         to->reasoning = INCIDENT_OFF;
     JSON_FOREACH(t, doc, v) {
-        str type = setup_text(b, s, t);
+        str type = config_text(b, t);
 
         on = v->kind == JSON_ARRAY;
         if (!on && !json_bool(json_value(t), &on))
@@ -117,46 +126,34 @@ static void setup_read_reasoning(struct config_build *b, struct incident_setup *
     }
 }
 
-static enum incident_strategy setup_strategy(struct config_build *b, const struct json_node *v)
-{
-    str name = config_text(b, v);
+#define AT(member) offsetof(struct incident_agent, member)
+#define COUNT_MAX 100000
 
-    return str_eq(name, STR("react"))    ? INCIDENT_REACT
-           : str_eq(name, STR("native")) ? INCIDENT_NATIVE
-                                         : INCIDENT_CLASSIC;
-}
-
-static unsigned setup_number(struct config_build *b, const struct json_node *v, unsigned otherwise)
-{
-    int64_t n;
-
-    return v && json_i64(&b->source->doc, v, &n) ? (unsigned)n : otherwise;
-}
+static const struct config_row agent_row[] = {
+    {"custom_instructions", CONFIG_IS_TEXT, AT(instructions), "", 0, 0, NULL, false},
+    {"strategy", CONFIG_IS_CHOICE, AT(strategy), "classic", 0, 0, "- classic react native", false},
+    {"reasoning_level", CONFIG_IS_TEXT, AT(level), "", 0, 0, NULL, false},
+    {"model", CONFIG_IS_TEXT, AT(model), "", 0, 0, NULL, false},
+    {"max_iterations", CONFIG_IS_UNSIGNED, AT(iterations), "10", 1, COUNT_MAX, NULL, false},
+    {"max_total_tool_calls", CONFIG_IS_UNSIGNED, AT(max_tool_calls), "20", 1, COUNT_MAX, NULL, 0},
+    {"max_data_points", CONFIG_IS_UNSIGNED, AT(max_data_points), "20", 1, COUNT_MAX, NULL, false},
+    {"max_data_size", CONFIG_IS_SIZE, AT(data_size), "64KiB", 1, COUNT_MAX, NULL, false},
+};
+static const struct config_rows agent_rows = {agent_row, COUNT_OF(agent_row)};
 
 static bool read_agent(struct config_build *b, struct incident_setup *s,
                        const struct json_node *key)
 {
-    const struct json_node *v = json_value(key), *tools = setup_find(b, v, "tools");
-    struct incident_agent *to = &s->agents[s->agent_count];
+    const struct json_node *v = json_value(key);
+    struct incident_agent *to = &s->agents[s->agent_count++];
 
-    *to = (struct incident_agent){
-        .name = setup_text(b, s, key),
-        .instructions = setup_text(b, s, setup_find(b, v, "custom_instructions")),
-        .strategy = setup_strategy(b, setup_find(b, v, "strategy")),
-        .level = setup_text(b, s, setup_find(b, v, "reasoning_level")),
-        .model = setup_text(b, s, setup_find(b, v, "model")),
-        .iterations = setup_number(b, setup_find(b, v, "max_iterations"), AGENT_ITERATIONS),
-        .max_tool_calls =
-            setup_number(b, setup_find(b, v, "max_total_tool_calls"), INCIDENT_TOOL_CALLS),
-        .max_data_points =
-            setup_number(b, setup_find(b, v, "max_data_points"), INCIDENT_DATA_POINTS),
-        .data_size = setup_number(b, setup_find(b, v, "max_data_size"), INCIDENT_DATA_SIZE)};
-    s->agent_count++;
-    if (!config_check_name(b, key, to->name))
-        return false;
-    to->allow = tools ? setup_words(b, s, tools) : NULL;
-    setup_read_reasoning(b, s, setup_find(b, v, "enable_reasoning"), to);
-    return read_agent_servers(b, s, setup_find(b, v, "mcp_servers"), to);
+    to->name = to->def.name = config_text(b, key);
+    to->def.file = b->c->path;
+    to->def.approve = s->approve;
+    to->def.approve_count = s->approve_count;
+    setup_read_reasoning(b, setup_find(b, v, "enable_reasoning"), to);
+    return config_check_name(b, key, to->name) && config_rows_read(b, &agent_rows, v, to) &&
+           read_agent_servers(b, s, v, to);
 }
 
 /* Makes the chain for an agent that has alert types of its own. */
@@ -168,13 +165,13 @@ static bool chain_of_one(struct config_build *b, struct incident_setup *s, size_
 
     if (!types)
         return true;
-    *c = (struct incident_chain){.name = a->name, .server_names = a->server_names};
+    *c = (struct incident_chain){.name = a->name};
     if (!read_types(b, s, types, c))
         return false;
-    c->stages = arena_zero(&s->arena, 1, sizeof *c->stages);
-    c->stages[0] = (struct incident_stage){.name = STR("investigation"), .agent_count = 1};
-    c->stages[0].agents = arena_zero(&s->arena, 1, sizeof *c->stages[0].agents);
-    c->stages[0].labels = arena_zero(&s->arena, 1, sizeof *c->stages[0].labels);
+    c->stages = arena_zero(&b->c->arena, 1, sizeof *c->stages);
+    c->stages[0] = (struct config_stage){.name = STR("investigation"), .agent_count = 1};
+    c->stages[0].agents = arena_zero(&b->c->arena, 1, sizeof *c->stages[0].agents);
+    c->stages[0].labels = arena_zero(&b->c->arena, 1, sizeof *c->stages[0].labels);
     c->stages[0].agents[0] = agent;
     c->stages[0].labels[0] = a->name;
     c->stage_count = 1;
@@ -191,8 +188,8 @@ bool setup_read_agents(struct config_build *b, struct incident_setup *s)
 
     if (n > INCIDENT_AGENTS_MAX || json_count(doc, chains) > INCIDENT_AGENTS_MAX)
         return config_wrong(b, all, "at most %d agents and as many chains", INCIDENT_AGENTS_MAX);
-    s->agents = arena_zero(&s->arena, n + 1, sizeof *s->agents);
-    s->chains = arena_zero(&s->arena, n + json_count(doc, chains) + 1, sizeof *s->chains);
+    s->agents = arena_zero(&b->c->arena, n + 1, sizeof *s->agents);
+    s->chains = arena_zero(&b->c->arena, n + json_count(doc, chains) + 1, sizeof *s->chains);
     JSON_FOREACH(k, doc, all)
         if (!read_agent(b, s, k) ||
             !chain_of_one(b, s, s->agent_count - 1, setup_find(b, json_value(k), "alert_types")))
@@ -202,101 +199,48 @@ bool setup_read_agents(struct config_build *b, struct incident_setup *s)
 
 /* ---- chains ---- */
 
-static bool agent_at(struct config_build *b, const struct incident_setup *s,
-                     const struct json_node *v, size_t *out)
+static bool chain_has(const struct incident_chain *c, size_t agent)
 {
-    str name = config_text(b, v);
-    const char **known = arena_zero(&b->c->arena, s->agent_count + 1, sizeof *known);
-
-    for (size_t i = 0; i < s->agent_count; i++) {
-        known[i] = s->agents[i].name.p;
-        if (str_eq(s->agents[i].name, name)) {
-            *out = i;
-            return true;
-        }
-    }
-    return config_unknown(b, v, "agent", name, known);
-}
-
-/* Two of one name get numbers, so that each has a run of its own. */
-static void incident_setup_agent_label(struct incident_setup *s, struct incident_stage *t)
-{
-    for (size_t i = 0; i < t->agent_count; i++) {
-        size_t same = 0, before = 0;
-
-        for (size_t j = 0; j < t->agent_count; j++) {
-            same += t->agents[j] == t->agents[i];
-            before += t->agents[j] == t->agents[i] && j <= i;
-        }
-        t->labels[i] = s->agents[t->agents[i]].name;
-        if (same > 1)
-            t->labels[i] = arena_printf(&s->arena, STR_FMT "-%zu", STR_ARG(t->labels[i]), before);
-    }
-}
-
-static bool read_stage(struct config_build *b, struct incident_setup *s, const struct json_node *v,
-                       bool all, struct incident_chain *c)
-{
-    const struct json *doc = &b->source->doc;
-    const struct json_node *list = setup_find(b, v, "agents"), *one = setup_find(b, v, "agent");
-    const struct json_node *policy = setup_find(b, v, "success_policy"),
-                           *name = setup_find(b, v, "name");
-    struct incident_stage *t = &c->stages[c->stage_count];
-    size_t n = list ? json_count(doc, list) : setup_number(b, setup_find(b, v, "replicas"), 1);
-
-    *t = (struct incident_stage){
-        .name = name ? setup_text(b, s, name)
-                     : arena_printf(&s->arena, "stage-%zu", c->stage_count + 1),
-        .all = policy ? str_eq(config_text(b, policy), STR("all")) : all};
-    if ((list != NULL) == (one != NULL))
-        return config_wrong(b, v, "a stage has either agents or an agent");
-    if (list && setup_find(b, v, "replicas"))
-        return config_wrong(
-            b, setup_find(b, v, "replicas"), "are of one agent: name it with agent");
-    if (n > INCIDENT_REPLICAS_MAX)
-        return config_wrong(b, v, "at most %d agents work at once", INCIDENT_REPLICAS_MAX);
-    if (!config_check_name(b, name ? name : v, t->name))
-        return false;
     for (size_t i = 0; i < c->stage_count; i++)
-        if (str_eq(c->stages[i].name, t->name))
-            return config_wrong(b, name ? name : v, "there are two stages with this name");
-    t->agents = arena_zero(&s->arena, n + 1, sizeof *t->agents);
-    t->labels = arena_zero(&s->arena, n + 1, sizeof *t->labels);
-    JSON_FOREACH(a, doc, list)
-        if (!agent_at(b, s, a, &t->agents[t->agent_count++]))
-            return false;
-    for (size_t i = 0; one && i < n; i++)
-        if (!agent_at(b, s, one, &t->agents[t->agent_count++]))
-            return false;
-    incident_setup_agent_label(s, t);
-    c->stage_count++;
-    return true;
+        for (size_t j = 0; j < c->stages[i].agent_count; j++)
+            if (c->stages[i].agents[j] == agent)
+                return true;
+    return false;
 }
 
-/* Those of all its agents, each once. */
-static void chain_servers(struct incident_setup *s, struct incident_chain *c)
+/* What its agents may use, together. */
+static void chain_tools(struct config_build *b, const struct incident_setup *s,
+                        struct incident_chain *c)
 {
-    const char **names = arena_zero(&s->arena, s->server_count + 1, sizeof *names);
-    size_t n = 0;
+    const struct config_agents *all = b->c->agents;
+    const char **names = arena_zero(&b->c->arena, all->tools_count + 1, sizeof *names);
+    size_t room = 0, n = 0;
 
-    for (size_t i = 0; i < s->server_count; i++) {
-        bool used = false;
+    for (size_t i = 0; i < s->agent_count; i++)
+        room += s->agents[i].def.tool_count;
+    c->def = s->agents[c->stages[0].agents[0]].def;
+    c->def.name = c->name;
+    c->def.tools = arena_zero(&b->c->arena, room + 1, sizeof *c->def.tools);
+    c->def.tool_count = 0;
+    for (size_t i = 0; i < s->agent_count; i++) {
+        const struct config_agent *a = &s->agents[i].def;
 
-        for (size_t j = 0; j < c->stage_count; j++)
-            for (size_t k = 0; k < c->stages[j].agent_count; k++) {
-                const struct incident_agent *a = &s->agents[c->stages[j].agents[k]];
-
-                for (size_t m = 0; m < a->server_count; m++)
-                    used |= a->servers[m] == i;
-            }
-        if (used)
-            names[n++] = s->servers[i].name.p;
+        if (!chain_has(c, i) || !a->tool_count)
+            continue;
+        memcpy(&c->def.tools[c->def.tool_count], a->tools, a->tool_count * sizeof *a->tools);
+        c->def.tool_count += a->tool_count;
     }
+    for (size_t i = 0; i < all->tools_count; i++)
+        for (size_t j = 0; j < c->def.tool_count; j++)
+            if (c->def.tools[j].source == i) {
+                names[n++] = all->tools[i].name.p;
+                break;
+            }
     c->server_names = names;
 }
 
 static bool read_chain(struct config_build *b, struct incident_setup *s,
-                       const struct json_node *key)
+                       const struct json_node *key, const char *const *names)
 {
     const struct json *doc = &b->source->doc;
     const struct json_node *v = json_value(key), *stages = setup_find(b, v, "stages");
@@ -305,26 +249,27 @@ static bool read_chain(struct config_build *b, struct incident_setup *s,
     bool all = str_eq(config_text(b, setup_find(b, v, "success_policy")), STR("all"));
     size_t at;
 
-    *c = (struct incident_chain){.name = setup_text(b, s, key)};
+    *c = (struct incident_chain){.name = config_text(b, key)};
     if (!config_check_name(b, key, c->name))
         return false;
-    for (size_t i = 0; i < s->agent_count; i++)
-        if (str_eq(s->agents[i].name, c->name))
+    for (size_t i = 0; names[i]; i++)
+        if (str_eq(str_c(names[i]), c->name))
             return config_wrong(b, key, "an agent has this name already");
-    c->stages = arena_zero(&s->arena, INCIDENT_STAGES_MAX, sizeof *c->stages);
+    c->stages = arena_zero(&b->c->arena, CONFIG_STAGES_MAX, sizeof *c->stages);
     if (!read_types(b, s, setup_find(b, v, "alert_types"), c))
         return false;
-    JSON_FOREACH(t, doc, stages)
-        if (!read_stage(b, s, t, all, c))
+    JSON_FOREACH(t, doc, stages) {
+        c->stages[c->stage_count].all = all;
+        if (!config_stage_read(b, t, names, c->stages, c->stage_count++))
             return false;
+    }
     if (synthesis) {
-        if (!agent_at(b, s, synthesis, &at))
+        if (!config_find_name(b, synthesis, "agent", names, &at))
             return false;
         c->synthesis = &s->agents[at];
     }
     if (!json_bool(setup_find(b, v, "executive_summary"), &c->summary))
         c->summary = false;
-    chain_servers(s, c);
     s->chain_count++;
     return true;
 }
@@ -333,10 +278,15 @@ bool setup_read_chains(struct config_build *b, struct incident_setup *s)
 {
     const struct json *doc = &b->source->doc;
     const struct json_node *all = setup_find(b, json_root(doc), "chains");
+    const char **names = arena_zero(&b->c->arena, s->agent_count + 1, sizeof *names);
 
+    for (size_t i = 0; i < s->agent_count; i++)
+        names[i] = s->agents[i].name.p;
     JSON_FOREACH(k, doc, all)
-        if (!read_chain(b, s, k))
+        if (!read_chain(b, s, k, names))
             return false;
+    for (size_t i = 0; i < s->chain_count; i++)
+        chain_tools(b, s, &s->chains[i]);
     return s->chain_count > 0 ||
            config_wrong(b, json_root(doc), "no agent and no chain has an alert type");
 }

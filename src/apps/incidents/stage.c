@@ -5,11 +5,8 @@
 #include "agent/stage.h"
 #include "apps/incidents/engine.h"
 
-static const char *const no_names[] = {NULL};
-
 /* Who makes one analysis of several, if the chain names nobody. */
 static const struct incident_agent nobody = {.name = STR_INIT("synthesis"),
-                                             .server_names = no_names,
                                              .instructions = STR_INIT(""),
                                              .strategy = INCIDENT_CLASSIC,
                                              .level = STR_INIT(""),
@@ -31,7 +28,13 @@ static void decide_reasoning(struct agent_team *p)
     p->level = p->reasoning ? p->agent->level : STR("");
 }
 
-void agent_team_init(struct agent_team *p, struct incident *in, const struct incident_stage *t,
+str agent_team_run(struct arena *a, str run, str stage, str label)
+{
+    return arena_printf(
+        a, STR_FMT "/" STR_FMT "/" STR_FMT, STR_ARG(run), STR_ARG(stage), STR_ARG(label));
+}
+
+void agent_team_init(struct agent_team *p, struct incident *in, const struct config_stage *t,
                      const struct incident_agent *agent, str label)
 {
     *p = (struct agent_team){.in = in,
@@ -41,11 +44,7 @@ void agent_team_init(struct agent_team *p, struct incident *in, const struct inc
                              .strategy = in->o->strategy == INCIDENT_BY_AGENT ? agent->strategy
                                                                               : in->o->strategy};
     arena_init(&p->arena, INCIDENT_ARENA);
-    p->run = arena_printf(&p->arena,
-                          STR_FMT "/" STR_FMT "/" STR_FMT,
-                          STR_ARG(in->o->run),
-                          STR_ARG(t->name),
-                          STR_ARG(label));
+    p->run = agent_team_run(&p->arena, in->o->run, t->name, label);
     p->why = p->reasoning_seen = p->earlier = STR("");
     decide_reasoning(p);
 }
@@ -57,81 +56,57 @@ static void incident_stage_work(void *agent_team)
 
 /* ---- results ---- */
 
-static bool left(const struct agent_team *p)
+/* False: too few of them for a synthesis. */
+static bool incident_stage_judge(struct incident *in, const struct config_stage *t,
+                                 struct stage_result *r)
 {
-    return str_eq(p->result.reason, STR("left"));
-}
-
-static void incident_stage_judge(const struct incident_stage *t, struct stage_result *r)
-{
+    struct agent_finding found[CONFIG_STAGE_AGENTS_MAX];
     size_t ok = 0;
 
     for (size_t i = 0; i < r->agent_team_count; i++) {
         const struct agent_team *p = &r->parties[i];
 
-        if (p->broken && !r->broken) {
-            r->broken = true;
-            r->err = p->err;
-        }
-        r->left |= left(p);
-        r->waiting |= p->result.end == AGENT_WAITING;
-        ok += agent_team_ok(p);
-        if (!agent_team_ok(p) && !r->reason.n) {
-            r->reason = p->result.reason.n ? p->result.reason : STR("no_answer");
-            r->error = p->result.detail.n ? p->result.detail : STR("the model gave no answer");
-        }
+        found[i] = (struct agent_finding){
+            p->label, &p->result, agent_team_ok(p), p->broken ? &p->err : NULL};
+        ok += found[i].ok;
     }
-    r->ok =
-        !r->broken && !r->left && !r->waiting && ok > 0 && (!t->all || ok == r->agent_team_count);
+    r->broken =
+        !agent_stage_judge(found, r->agent_team_count, t->all, in->arena, &r->result, &r->err);
+    return ok > 1 && !r->broken && r->result.end == AGENT_FINISHED;
 }
 
-static void synthesize(struct incident *in, const struct incident_stage *t, struct stage_result *r)
+static void synthesize(struct incident *in, const struct config_stage *t, struct stage_result *r)
 {
     const struct incident_agent *who = in->chain->synthesis ? in->chain->synthesis : &nobody;
-    struct buf system, user;
+    struct buf user;
     struct agent_team *p = base_alloc(sizeof *p);
 
     agent_team_init(p, in, t, who, STR("synthesis"));
     r->synthesis = p;
-    buf_init(&system, INCIDENT_TEXT_MAX);
     buf_init(&user, INCIDENT_TEXT_MAX);
-    prompt_system(p, &system);
     prompt_synthesis(in, t, r, &user);
     agent_team_report_progress(p, STR("compare the findings"), 0, 0);
-    agent_team_single(p, buf_str(&system), buf_str(&user));
-    buf_release(&system);
+    agent_team_single(p, prompt_system(p), buf_str(&user));
     buf_release(&user);
-    if (p->broken) {
-        r->ok = false;
-        r->broken = true;
-        r->err = p->err;
-    } else if (left(p) || p->result.end == AGENT_CANCELLED) {
-        r->ok = false;
-        r->left = left(p);
-        r->reason = p->result.reason;
-        r->error = p->result.detail;
+    r->broken = p->broken;
+    r->err = p->err;
+    if (p->broken)
+        return;
+    agent_result_add_usage(&r->result, &p->result);
+    if (agent_team_ok(p)) {
+        r->result.text = arena_dup(in->arena, p->result.text);
+    } else if (p->result.end == AGENT_CANCELLED) {
+        r->result.end = AGENT_CANCELLED;
+        r->result.reason = arena_dup(in->arena, p->result.reason);
+        r->result.detail = arena_dup(in->arena, p->result.detail);
     }
-}
-
-/* The findings themselves, if there is no synthesis. */
-static str incident_stage_joined(const struct stage_result *r, struct arena *a)
-{
-    struct agent_finding found[INCIDENT_REPLICAS_MAX];
-
-    for (size_t i = 0; i < r->agent_team_count; i++) {
-        const struct agent_team *p = &r->parties[i];
-
-        found[i] = (struct agent_finding){p->label, p->result.text, agent_team_ok(p)};
-    }
-    return agent_stage_join(found, r->agent_team_count, a);
 }
 
 void stage_run(struct incident *in, size_t index, str earlier, struct stage_result *r)
 {
-    const struct incident_stage *t = &in->chain->stages[index];
-    size_t ok = 0;
+    const struct config_stage *t = &in->chain->stages[index];
 
-    *r = (struct stage_result){.text = STR(""), .reason = STR(""), .error = STR("")};
+    *r = (struct stage_result){.result = {.reason = STR(""), .detail = STR(""), .text = STR("")}};
     r->parties = base_alloc(t->agent_count * sizeof *r->parties);
     r->agent_team_count = t->agent_count;
     for (size_t i = 0; i < t->agent_count; i++) {
@@ -140,15 +115,8 @@ void stage_run(struct incident *in, size_t index, str earlier, struct stage_resu
     }
     agent_stage_work(&(struct agent_stage){
         r->parties, sizeof *r->parties, r->agent_team_count, true, incident_stage_work});
-    incident_stage_judge(t, r);
-    for (size_t i = 0; i < r->agent_team_count; i++)
-        ok += agent_team_ok(&r->parties[i]);
-    if (r->ok && ok > 1)
+    if (incident_stage_judge(in, t, r))
         synthesize(in, t, r);
-    if (r->synthesis && agent_team_ok(r->synthesis))
-        r->text = r->synthesis->result.text;
-    else if (r->ok)
-        r->text = incident_stage_joined(r, in->arena);
 }
 
 void stage_release(struct stage_result *r)

@@ -22,13 +22,7 @@ static const char *const titles[CONFIG_NOTIFY_EVENTS] = {
 
 str notice_masked(const struct setup *setup, struct arena *a, str text)
 {
-    struct buf out;
-
-    buf_init(&out, 4 * text.n + 65536);
-    if (setup->mask && text.n && mask_text(setup->mask, text, &out, NULL))
-        text = buf_full(&out) ? STR(MASK_LEFT_OUT) : arena_dup(a, buf_str(&out));
-    buf_release(&out);
-    return text;
+    return mask_text_kept(setup->mask, text, a);
 }
 
 /* Valid UTF-8 of at most so many bytes, with a note about the cut part. */
