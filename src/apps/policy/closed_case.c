@@ -50,22 +50,21 @@ static bool closed_identifies(const struct run *x, const struct fact *f)
 /* Whether a rule has a noun that is the fact's name. */
 static bool closed_binds(const struct rule *r, const struct fact *f)
 {
-    const struct noun *nouns[NOUNS_MAX];
-    const struct tests *parts[] = {&r->main, &r->when, &r->unless};
-    size_t n = rule_nouns(r, false, nouns);
+    const struct test *t;
+    bool dropped;
 
-    for (size_t i = 0; i < n; i++)
-        if (nouns[i] != &r->purpose && fact_is_named(f, nouns[i]))
+    for (size_t i = 0; (t = rule_test(r, i)); i++) {
+        if (fact_is_named(f, &t->noun, &dropped) ||
+            (t->limit.relative && fact_is_named(f, &t->limit.other, &dropped)))
             return true;
-    /* "The application must be signed" names application_signed. */
-    for (size_t p = 0; p < COUNT_OF(parts); p++)
-        for (size_t i = 0; i < parts[p]->n; i++)
-            for (size_t k = 0; k < parts[p]->all[i].value_n; k++) {
-                struct noun named = noun_with_value(&parts[p]->all[i], k);
+        /* "The application must be signed" names application_signed. */
+        for (size_t k = 0; k < t->value_n; k++) {
+            struct noun named = noun_with_value(t, k);
 
-                if (fact_is_named(f, &named))
-                    return true;
-            }
+            if (fact_is_named(f, &named, &dropped))
+                return true;
+        }
+    }
     return false;
 }
 
@@ -123,12 +122,15 @@ static bool quantity_same(const struct quantity *a, const struct quantity *b)
            (!a->unit || !b->unit || a->unit == b->unit);
 }
 
+static bool bound_same(const struct bound *a, const struct bound *b)
+{
+    return a->is == b->is && (!a->is || (a->open == b->open && quantity_same(&a->q, &b->q)));
+}
+
 static bool limit_same(const struct limit *a, const struct limit *b)
 {
-    return a->has_low == b->has_low && a->has_high == b->has_high && a->bare == b->bare &&
-           a->low_open == b->low_open && a->high_open == b->high_open && !a->relative &&
-           !b->relative && (!a->has_low || quantity_same(&a->low, &b->low)) &&
-           (!a->has_high || quantity_same(&a->high, &b->high));
+    return a->bare == b->bare && !a->relative && !b->relative && bound_same(&a->low, &b->low) &&
+           bound_same(&a->high, &b->high);
 }
 
 /* Whether a criterion that is a sentence says what the rule says. */
@@ -136,8 +138,8 @@ static bool closed_says_same(const struct rule *c, const struct rule *r)
 {
     const struct test *a = &c->main.all[0], *b = &r->main.all[0];
 
-    if (c->kind != r->kind || c->main.n != 1 || r->main.n != 1 || c->has_when || c->has_unless ||
-        r->has_when || r->has_unless || a->kind != b->kind || a->not_ != b->not_ ||
+    if (c->kind != r->kind || c->main.n != 1 || r->main.n != 1 || c->when.n + c->unless.n > 0 ||
+        r->when.n + r->unless.n > 0 || a->kind != b->kind || a->not_ != b->not_ ||
         a->value_n != b->value_n)
         return false;
     for (size_t i = 0; i < a->value_n; i++)
@@ -151,14 +153,8 @@ static bool closed_says_same(const struct rule *c, const struct rule *r)
 /* A word that a rule's topic may have: of its nouns, its titles, or its only value. */
 static bool closed_topic_has(const struct reading *r, const struct word *w)
 {
-    const struct noun *nouns[NOUNS_MAX];
-    size_t n = rule_nouns(r->rule, true, nouns);
-
-    if (words_text_has(r->node->title_path, w) || noun_names(&r->rule->purpose, w))
+    if (words_text_has(r->node->title_path, w) || rule_names(r->rule, w, true))
         return true;
-    for (size_t i = 0; i < n; i++)
-        if (noun_names(nouns[i], w))
-            return true;
     for (size_t i = 0; i < r->rule->main.n; i++) {
         const struct test *t = &r->rule->main.all[i];
 
@@ -169,8 +165,7 @@ static bool closed_topic_has(const struct reading *r, const struct word *w)
         return scope_says(r, w);
     if (word_among(w, CRITERION_WANTS))
         return rule_is_positive(r->rule);
-    return (r->rule->person && noun_word_same(r->rule->person, w)) ||
-           (r->lead && r->lead->rule && closed_topic_has(r->lead, w));
+    return r->lead && r->lead->rule && closed_topic_has(r->lead, w);
 }
 
 /* A criterion without its namespace: "age" of "elig:age". */

@@ -1,8 +1,8 @@
 /* closed_world.c - whether the whole document was understood.
  *
- * A rule decides only if nothing else can change it. So every sentence, title, label and line of
- * front matter must be of a known kind. Anything unknown leaves all criteria of the document
- * uncertain, whatever it says.
+ * A rule decides only if nothing else can change it. So every sentence, title and line of front
+ * matter must be of a known kind. Anything unknown leaves all criteria of the document uncertain,
+ * whatever it says.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -11,6 +11,7 @@
 #include "base/ctype.h"
 
 #define SECTIONS_MAX 1000 /* a larger number in front of a title is a year */
+#define TITLE_WORDS_MAX 3 /* of a title that only names a thing */
 
 /* Words of titles that say nothing about the cases that a section is for. */
 #define NEUTRAL_TITLE                                                                              \
@@ -18,28 +19,8 @@
     "general requirement requirements rule rules policy condition conditions criterion criteria "  \
     "eligibility eligible coverage covered scope section article chapter part limit limits "       \
     "minimum maximum term terms regulation regulations"
-/* Topics of a whole document, besides the general ones of subject.h. A section's title has a
- * general topic alone: the "Application fee" may be another fee than "the fee". */
-#define TOPIC_DOCUMENT                                                                             \
-    "gym shop library school university hotel clinic hospital pool museum bank camp course "       \
-    "courses event events travel trip expense expenses loan loans credit mortgage claim claims "   \
-    "hire rental lease housing parking visa grant grants hr leave shipping delivery returns "      \
-    "visit visits sport sports plan plans imaging mri spine lumbar"
 /* Groups by age: titles of sections whose rules are about ages, but not of one that decides. */
 #define TOPIC_AGE "children minors juniors adults seniors"
-#define TITLE_MARKS ". : - , & /"
-#define PLAIN_LABELS "note requirement requirements rule rules policy important"
-/* A rule about one of these is about other rules: "No limits on Sundays." */
-#define RULES_OF_RULES                                                                             \
-    "rule rules requirement requirements exception exceptions exemption exemptions regulation "    \
-    "regulations provision provisions criterion criteria limits conditions sections policies "     \
-    "extension extensions tolerance grace waiver waivers page text version use reliance"
-/* What a thing may be asked to be. Others may be about a rule: "Weekends must be excluded." */
-#define PARTICIPLES                                                                                \
-    "signed notarized certified approved verified registered licensed insured vaccinated "         \
-    "accredited qualified employed enrolled completed stamped sealed locked closed paid dated "    \
-    "filed unused used expired notified"
-
 /* Words of titles that say that the text does not hold, or for whom or when it holds. */
 #define DISOWNING                                                                                  \
     "superseded former formerly old previous obsolete repealed draft example sample history "      \
@@ -48,130 +29,110 @@
     "joke void invalid exception exceptions exemption exemptions partner our your their my we us " \
     "they test demo trial pilot preview beta alpha minutes report summary notes comments "         \
     "discussion news blog story students staff " TOPIC_AGE
-#define TITLE_WORDS_MAX 3
-/* A sentence with one of these may be about other rules, about what their words mean, or about the
- * text itself. */
-#define REFERRING                                                                                  \
-    "it its they them their this these those that such same other others another else following "  \
-    "here there hereby instead otherwise unless except only until while during either neither "    \
-    "nor also too again already still never always if when where who whose which figure figures "  \
-    "number numbers value values amount amounts count counts counted counting read reads mean "    \
-    "means meaning include includes included exclude excluded apply applies applied waived waive " \
-    "double doubled half halved twice document documentation table list form word words unit "     \
-    "units term terms limit limits threshold thresholds minimum maximum condition section "        \
-    "sections policy decision decisions approval approved council board but"
-
-/* Whether a sentence, or the line that leads to it, names a word in its rule. */
-static bool closed_reading_names(const struct reading *r, const struct word *w)
-{
-    return (r->rule && rule_names(r->rule, w)) || (r->lead && closed_reading_names(r->lead, w));
-}
-
-/* Whether a title's word is about a rule below it. */
-static bool closed_is_titled(const struct reading *r, const struct word *w, bool decides)
-{
-    return closed_reading_names(r, w) ||
-           (r->rule && word_is(w, "exclusions") && !rule_is_positive(r->rule)) ||
-           (r->rule && !decides && word_among(w, TOPIC_AGE) && rule_is_of_age(r->rule));
-}
-
-/* ---- titles ---- */
+/* A rule about one of these is about other rules: "No limits on Sundays." */
+#define RULES_OF_RULES                                                                             \
+    "rule rules requirement requirements exception exceptions exemption exemptions regulation "    \
+    "regulations provision provisions criterion criteria limits conditions sections policies "     \
+    "extension extensions tolerance grace waiver waivers page text version use reliance"
+/* What may be asked of a thing so that another rule is read in another way: "Weekends must be
+ * excluded." */
+#define READING                                                                                    \
+    "included excluded counted ignored disregarded waived applied extended reduced doubled "       \
+    "halved suspended adjusted rounded treated considered added deducted subtracted multiplied "   \
+    "converted measured calculated assumed deemed exempted relaxed lifted repealed replaced "      \
+    "amended postponed"
 
 static void closed_block(struct run *x, const struct policy_node *n, str text)
 {
     static const struct policy_sentence whole;
-    struct reading *r;
+    struct reading *r = arena_zero(x->a, 1, sizeof *r);
 
-    if (x->blocked)
-        return;
-    r = arena_zero(x->a, 1, sizeof *r);
     r->node = n;
     r->sentence = &whole;
     r->text = text;
-    x->blocked = r;
+    heuristic_block(x, r);
 }
 
-/* A word in front of which only numbers were: "3.1", "B2". */
+/* Whether a sentence, or the line that leads to it, names a word in its rule. */
+static bool closed_reading_names(const struct reading *r, const struct word *w)
+{
+    return (r->rule && rule_names(r->rule, w, false)) ||
+           (r->lead && closed_reading_names(r->lead, w));
+}
+
+/* ---- titles ---- */
+
+/* The sentences that a title is above. */
+struct titled {
+    const struct reading *r;
+    size_t n;
+    bool decides; /* it is above the rule that decides, and not the document's title */
+};
+
+/* Whether a title's word is about a rule below it. */
+static bool closed_is_titled(const struct titled *t, const struct word *w)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        const struct rule *rule = t->r[i].rule;
+
+        if (closed_reading_names(&t->r[i], w) ||
+            (rule && word_is(w, "exclusions") && !rule_is_positive(rule)) ||
+            (rule && !t->decides && word_among(w, TOPIC_AGE) && rule_is_of_age(rule)))
+            return true;
+    }
+    return false;
+}
+
+/* A number in front of a title: "3.1", "B2". */
 static bool closed_numbers(const struct word *w)
 {
     return w->kind == WORD_NUMBER
                ? w->number < SECTIONS_MAX
-               : w->size < 4 && w->size > 0 && strchr("0123456789", w->lower[w->size - 1]) != NULL;
+               : word_is(w, "\xC2\xA7") || word_among(w, "section article chapter part") ||
+                     (w->size < 4 && w->size > 0 && char_is_digit(w->lower[w->size - 1]));
 }
 
-struct title {
-    const struct word *w;
-    size_t n;
-    bool document; /* all sections are below it */
-    bool decides;  /* it is above a rule that decides */
-};
-
-/* Whether title words other than `at` say something themselves. */
-static bool closed_title_is_topic(const struct title *t, size_t at)
+/* A word that only names a thing: "library". */
+static bool closed_is_thing(const struct word *w)
 {
-    for (size_t i = 0; i < t->n && !t->document; i++)
-        if (i != at && t->w[i].kind == WORD_TEXT && t->w[i].size > 1 &&
-            !word_among(&t->w[i], NEUTRAL_TITLE))
-            return false;
-    return word_among(&t->w[at], TOPICS) || (t->document && word_among(&t->w[at], TOPIC_DOCUMENT));
+    return w->size > 2 && !word_stops(w) && !word_among(w, DISOWNING) &&
+           strcmp(w->lower + w->size - 2, "ed") != 0;
 }
 
-/* A short title that only names a thing: "Library card". */
-static bool closed_title_is_thing(const struct title *t)
+/* Whether each word of a title says nothing or is about the rules below it, or the title is one
+ * topic alone: the "Application fee" may be another fee than "the fee". A title above no rule that
+ * decides may also name a thing. */
+static bool closed_title_fits(str title, const struct titled *t, struct arena *a)
 {
-    for (size_t i = 0; i < t->n; i++) {
-        const struct word *w = &t->w[i];
-
-        if (w->kind != WORD_TEXT || w->size < 3 || word_stops(w) || word_among(w, DISOWNING) ||
-            strcmp(w->lower + w->size - 2, "ed") == 0)
-            return false;
-    }
-    return t->n <= TITLE_WORDS_MAX;
-}
-
-/* Whether each word of a title is neutral, a topic, or named by one of n sentences. */
-static bool closed_title_fits(const struct title *t, const struct reading *r, size_t n)
-{
+    size_t said = 0, unknown = 0, things = 0, topics = 0;
     bool front = true; /* only numbers so far */
+    struct word *w;
+    size_t n = words_of(title, a, &w);
 
-    for (size_t i = 0; i < t->n; i++) {
-        const struct word *w = &t->w[i];
-        bool fits;
-
-        if (w->kind == WORD_MARK) {
-            if (!word_among(w, TITLE_MARKS))
-                return false;
-            continue;
-        }
-        if (front && (closed_numbers(w) || word_is(w, "\xC2\xA7")))
-            continue;
-        front = front && word_among(w, "section article chapter part");
-        if (w->kind != WORD_TEXT)
+    for (size_t i = 0; i < n; i++) {
+        front = front && (w[i].kind == WORD_MARK || closed_numbers(&w[i]));
+        if (w[i].kind == WORD_MARK && !word_among(&w[i], ". : - , & /"))
             return false;
-        fits = w->size == 1 || word_among(w, NEUTRAL_TITLE) || closed_title_is_topic(t, i);
-        for (size_t k = 0; k < n && !fits; k++)
-            fits = closed_is_titled(&r[k], w, t->decides);
-        if (!fits)
+        if (w[i].kind == WORD_MARK || front || w[i].size == 1 || word_among(&w[i], NEUTRAL_TITLE))
+            continue;
+        if (w[i].kind == WORD_NUMBER)
             return false;
+        said++;
+        unknown += !closed_is_titled(t, &w[i]);
+        things += closed_is_thing(&w[i]);
+        topics += word_among(&w[i], TOPICS);
     }
-    return true;
+    return unknown == 0 || (said == 1 && topics == 1) ||
+           (!t->decides && things == said && said <= TITLE_WORDS_MAX);
 }
 
 /* Whether all sections are below this one, whose title is then the document's. */
-static bool closed_is_document(const struct run *x, uint32_t node)
+static bool closed_is_document(const struct run *x, const struct policy_node *n)
 {
     const struct policy_tree *t = &x->doc->tree;
 
-    return t->nodes[node].span + node == t->node_count &&
-           (node == 0 || (node == 1 && t->nodes[0].level == 0));
-}
-
-static struct title closed_title(str text, bool document, struct arena *a)
-{
-    struct word *w;
-    size_t n = words_of(text, a, &w);
-
-    return (struct title){.w = w, .n = n, .document = document};
+    return n + n->span == t->nodes + t->node_count &&
+           (n == t->nodes || (n == t->nodes + 1 && t->nodes[0].level == 0));
 }
 
 /* Every title against the rules below it. */
@@ -182,15 +143,14 @@ static void closed_titles(struct run *x, struct arena *a)
 
     for (uint32_t i = 0; i < t->node_count && !x->blocked; i++) {
         const struct policy_node *n = &t->nodes[i];
-        struct title title = closed_title(n->title, closed_is_document(x, i), a);
-        size_t to;
+        struct titled below = {0};
 
         while (from < x->scope.n && x->scope.all[from].node_at < i)
             from++;
-        for (to = from; to < x->scope.n && x->scope.all[to].node_at < i + n->span;)
-            to++;
-        if (n->level > 0 && !closed_title_fits(&title, x->scope.all + from, to - from) &&
-            !closed_title_is_thing(&title))
+        below.r = x->scope.all + from;
+        while (from + below.n < x->scope.n && below.r[below.n].node_at < i + n->span)
+            below.n++;
+        if (n->level > 0 && !closed_title_fits(n->title, &below, a))
             closed_block(x, n, n->title);
         arena_reset(a);
     }
@@ -200,29 +160,25 @@ static void closed_titles(struct run *x, struct arena *a)
 static void closed_front(struct run *x, struct arena *a)
 {
     const struct policy_tree *t = &x->doc->tree;
-    struct title title = closed_title(t->title, true, a);
+    struct titled all = {x->scope.all, x->scope.n, false};
 
     if (t->front_other.n > 0)
         closed_block(x, &t->nodes[0], t->front_other);
-    if (!closed_title_fits(&title, x->scope.all, x->scope.n) && !closed_title_is_thing(&title))
+    if (!closed_title_fits(t->title, &all, a))
         closed_block(x, &t->nodes[0], t->title);
     for (size_t i = 0; i < t->version.n; i++)
         if (!char_is_digit(t->version.p[i]) && !memchr(".-v", t->version.p[i], 3))
             closed_block(x, &t->nodes[0], t->version);
-    arena_reset(a);
 }
 
 /* The titles above a rule that decides: the rule itself must have their words. */
 static bool closed_path_fits(const struct run *x, const struct reading *r, struct arena *a)
 {
-    for (const struct policy_node *n = r->node; n; n = policy_parent(&x->doc->tree, n)) {
-        uint32_t at = (uint32_t)(n - x->doc->tree.nodes);
-        struct title title = closed_title(n->title, false, a);
+    struct titled rule = {r, 1, true};
 
-        title.decides = true;
-        if (n->level > 0 && !closed_is_document(x, at) && !closed_title_fits(&title, r, 1))
+    for (const struct policy_node *n = r->node; n; n = policy_parent(&x->doc->tree, n))
+        if (n->level > 0 && !closed_is_document(x, n) && !closed_title_fits(n->title, &rule, a))
             return false;
-    }
     return true;
 }
 
@@ -242,82 +198,40 @@ static bool closed_points(const struct run *x, const struct noun *noun)
     return true;
 }
 
-/* Whether some rule asks for the presence of what a definition defines. */
-static bool closed_is_defined(const struct run *x, const struct rule *define)
+static bool closed_leads(const struct run *x, const struct reading *r)
 {
-    struct subject of = subject_of(&define->main.all[0]);
+    return r + 1 < x->scope.all + x->scope.n && r[1].lead == r;
+}
 
+/* Whether some rule asks for the presence of the thing that a definition is about. */
+static bool closed_is_defined(const struct run *x, const struct noun *noun)
+{
     for (size_t i = 0; i < x->scope.n; i++) {
         const struct rule *r = x->scope.all[i].rule;
-        const struct tests *parts[] = {
-            r ? &r->main : NULL, r ? &r->when : NULL, r ? &r->unless : NULL};
+        const struct test *t;
 
-        for (size_t p = 0; heuristic_rule_decides(r) && p < COUNT_OF(parts); p++)
-            for (size_t k = 0; k < parts[p]->n; k++) {
-                const struct test *t = &parts[p]->all[k];
-                struct subject is = subject_of(t);
-
-                if ((t->kind == TEST_PRESENT || t->kind == TEST_NONE) && subject_within(&of, &is) &&
-                    subject_within(&is, &of))
-                    return true;
-            }
+        for (size_t k = 0; heuristic_rule_decides(r) && (t = rule_test(r, k)); k++)
+            if ((t->kind == TEST_PRESENT || t->kind == TEST_NONE) && noun_same(&t->noun, noun))
+                return true;
     }
     return false;
 }
 
-/* Whether a waiver is about a rule of the document, by name or by its place. */
-static bool closed_waives(const struct run *x, const struct reading *waiver)
-{
-    for (size_t i = 0; i < x->scope.n; i++) {
-        struct judged j = {.r = &x->scope.all[i]};
-
-        if (heuristic_rule_decides(j.r->rule) && heuristic_waiver_is_about(waiver, &j) == TRUTH_YES)
-            return true;
-    }
-    return false;
-}
-
-/* Whether a label only repeats the rule or its titles: "Payment: each order ...". */
-static bool closed_label_fits(const struct reading *r)
-{
-    const struct phrase *label = &r->rule->label;
-
-    for (size_t i = 0; i < label->n; i++)
-        if (!word_among(&label->w[i], PLAIN_LABELS) &&
-            !words_text_has(r->node->title_path, &label->w[i]) &&
-            !rule_names(r->rule, &label->w[i]))
-            return false;
-    return true;
-}
-
-/* Whether a test may say how other rules are read: "Weekends must not be included." */
-static bool closed_is_about_reading(const struct test *t)
-{
-    const struct word *w = t->kind == TEST_IS && t->value_n == 1 ? &t->values[0].w[0] : NULL;
-
-    return (t->kind == TEST_PRESENT && t->not_ && t->noun.neutral) ||
-           (w && w->size > 4 && strcmp(w->lower + w->size - 2, "ed") == 0 &&
-            !word_among(w, PARTICIPLES));
-}
-
-/* Whether a rule is about things, and not about other rules or their units. */
+/* Whether a rule is about things, and not about other rules, their units or how they are read. */
 static bool closed_is_of_things(const struct rule *r)
 {
-    const struct noun *nouns[NOUNS_MAX];
-    size_t n = rule_nouns(r, true, nouns), took;
-
-    for (size_t i = 0; i < r->main.n; i++)
-        if (closed_is_about_reading(&r->main.all[i]))
-            return false;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < r->main.n; i++) {
+        const struct test *t = &r->main.all[i];
         bool things = false;
+        size_t took;
 
-        if (nouns[i]->n == 1 && unit_read(nouns[i]->words[0], 1, &took))
+        if ((t->noun.n == 1 && unit_read(t->noun.words[0], 1, &took)) ||
+            (t->value_n == 1 && word_among(&t->values[0].w[0], READING)))
             return false;
-        for (size_t k = 0; k < nouns[i]->n; k++) {
-            if (word_among(nouns[i]->words[k], RULES_OF_RULES))
+        for (size_t k = 0; k < t->noun.n; k++) {
+            if (word_among(t->noun.words[k], RULES_OF_RULES))
                 return false;
-            things = things || !word_among(nouns[i]->words[k], NEUTRAL_TITLE);
+            things = things || !word_among(t->noun.words[k], NEUTRAL_TITLE);
         }
         if (!things)
             return false;
@@ -325,96 +239,23 @@ static bool closed_is_of_things(const struct rule *r)
     return true;
 }
 
-static bool closed_leads(const struct run *x, const struct reading *r)
-{
-    return r + 1 < x->scope.all + x->scope.n && r[1].lead == r;
-}
-
-/* Whether a number of a sentence that was not read may be what a rule that decides limits. */
-static bool closed_number_touches(const struct run *x, const struct reading *r,
-                                  const struct word *w)
-{
-    size_t took;
-    const struct unit *u = unit_read(w + 1, (size_t)(r->w + r->n - w - 1), &took);
-
-    for (size_t k = 0; u && k < x->n; k++)
-        for (size_t i = 0; i < x->rules[k].r->n; i++) {
-            const struct unit *other = unit_read(&x->rules[k].r->w[i], 1, &took);
-
-            if (other && other->dimension == u->dimension)
-                return true;
-        }
-    return !u;
-}
-
-/* Whether a word of a sentence that was not read may be about a rule that decides. */
-static bool closed_touches(const struct run *x, const struct reading *r, const struct word *w)
-{
-    for (size_t k = 0; k < x->n; k++) {
-        const struct judged *j = &x->rules[k];
-
-        if (r->node == j->r->node || (!word_stops(w) && word_find(j->r->w, j->r->n, w) < j->r->n &&
-                                      !word_is(w, "must") && !word_names_person(w)))
-            return true;
-    }
-    return w->kind == WORD_NUMBER ? closed_number_touches(x, r, w)
-                                  : w->kind == WORD_MARK && !word_is(w, ".");
-}
-
-/* Whether a sentence that was not read only asks for one more thing: "Each parcel must carry an
- * address label." It begins with what it is about, refers to nothing, and has no word of the rules
- * that decide. */
-static bool closed_asks_more(const struct run *x, const struct reading *r)
-{
-    size_t must = r->n, took;
-
-    if (r->lead)
-        return false;
-    for (size_t i = 0; i < r->n; i++) {
-        if (word_is(&r->w[i], "must")) {
-            if (must < r->n)
-                return false;
-            must = i;
-        }
-        if (word_among(&r->w[i], REFERRING) || word_among(&r->w[i], RULES_OF_RULES) ||
-            (word_among(&r->w[i], "above below") &&
-             (i + 1 == r->n || r->w[i + 1].kind != WORD_NUMBER)) ||
-            closed_touches(x, r, &r->w[i]))
-            return false;
-    }
-    for (size_t i = 0; i < must && must < r->n; i++)
-        if (r->w[i].kind != WORD_TEXT || unit_read(&r->w[i], 1, &took) ||
-            (word_stops(&r->w[i]) && !(i == 0 && word_among(&r->w[i], "a an the each every all"))))
-            return false;
-    return must > 0 && must < r->n;
-}
-
 static bool closed_sentence_fits(const struct run *x, const struct reading *r)
 {
+    const struct test *t = r->rule ? &r->rule->main.all[0] : NULL;
+
     if (r->part)
         return true;
     if (heuristic_is_header(r))
         return closed_leads(x, r);
     if (!r->rule)
-        return closed_asks_more(x, r);
-    if (!closed_label_fits(r))
         return false;
-    switch (r->rule->kind) {
-    case RULE_NOTE:
-        return r->rule->main.n == 0 || closed_points(x, &r->rule->main.all[0].noun);
-    case RULE_DEFINE:
-        return closed_is_defined(x, r->rule);
-    case RULE_WAIVE:
-        return closed_waives(x, r);
-    case RULE_ALL:
-    case RULE_ANY:
-        return closed_leads(x, r);
-    case RULE_REQUIRE:
-    case RULE_PERMIT:
-    case RULE_ROW:
-        break;
-    }
-    return closed_is_of_things(r->rule) && (!r->rule->wants_items || closed_leads(x, r));
+    if (r->rule->kind == RULE_NOTE)
+        return closed_points(x, &t->noun);
+    if ((r->rule->kind == RULE_ALL || r->rule->wants_items) && !closed_leads(x, r))
+        return false;
+    if (r->rule->kind == RULE_DEFINE)
+        return closed_is_defined(x, &t->noun);
+    return r->rule->kind == RULE_ALL || closed_is_of_things(r->rule);
 }
 
 static bool closed_is_judged(const struct run *x, const struct reading *r)
@@ -430,34 +271,30 @@ static bool closed_is_judged(const struct run *x, const struct reading *r)
 static bool closed_is_beside(const struct run *x, const struct reading *r,
                              const struct reading *decides)
 {
-    const struct noun *nouns[NOUNS_MAX];
-    size_t n = rule_nouns(decides->rule, true, nouns);
+    struct word *w;
+    size_t n;
 
-    if (r->node != decides->node || closed_is_document(x, r->node_at))
+    if (r->node != decides->node || closed_is_document(x, r->node))
         return false;
+    n = words_of(r->node->title, x->a, &w);
     for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; k < nouns[i]->n; k++)
-            if (words_text_has(r->node->title, nouns[i]->words[k]) &&
-                !word_among(nouns[i]->words[k], NEUTRAL_TITLE) &&
-                !closed_reading_names(r, nouns[i]->words[k]))
-                return true;
+        if (!word_among(&w[i], NEUTRAL_TITLE) && rule_names(decides->rule, &w[i], true) &&
+            !closed_reading_names(r, &w[i]))
+            return true;
     return false;
 }
 
-/* Whether a rule that the criterion is not about may change one that it is about. */
+/* Whether a rule that the criterion is not about may change one that it is about, or the fact may
+ * be that of the other rule's person. */
 static bool closed_interferes(const struct run *x, const struct reading *r)
 {
     if (!heuristic_rule_decides(r->rule) || closed_is_judged(x, r))
         return false;
     for (size_t k = 0; k < x->n; k++) {
         const struct judged *j = &x->rules[k];
-        const struct word *p = j->r->rule->person, *q = r->rule->person;
 
-        /* The fact may be that of the other person. */
-        if (j->h.dropped && p && q && !noun_word_same(p, q))
-            return true;
-        if (r->rule->kind == RULE_PERMIT || closed_is_beside(x, r, j->r) ||
-            rules_meet(r->rule, j->r->rule))
+        if ((j->h.dropped && rules_differ_in_person(j->r->rule, r->rule)) ||
+            closed_is_beside(x, r, j->r) || rules_meet(r->rule, j->r->rule))
             return true;
     }
     return false;

@@ -9,8 +9,7 @@
 
 bool heuristic_rule_decides(const struct rule *r)
 {
-    return r && (r->kind == RULE_REQUIRE || r->kind == RULE_PERMIT || r->kind == RULE_ROW ||
-                 r->kind == RULE_ANY);
+    return r && (r->kind == RULE_REQUIRE || r->kind == RULE_ROW);
 }
 
 static bool heuristic_in_section(const struct run *x, const struct reading *r)
@@ -56,78 +55,17 @@ static bool *heuristic_select(struct run *x, bool *found)
 
 static void heuristic_judge(struct run *x, const bool *about)
 {
-    for (size_t i = 0; i < x->scope.n; i++) {
-        const struct reading *r = &x->scope.all[i];
-
-        if (r->rule && r->rule->kind == RULE_DEFINE)
-            x->define[x->define_n++] = r->rule;
-    }
     for (size_t i = 0; i < x->scope.n && x->n < RULES_MAX; i++) {
         const struct reading *r = &x->scope.all[i];
 
-        if (!about[i] || r->part || heuristic_is_header(r))
-            continue;
-        if (!heuristic_rule_decides(r->rule))
+        if (!about[i] || !heuristic_rule_decides(r->rule))
             continue;
         if (!heuristic_asks_for(x, r))
             x->other = r;
-        x->rules[x->n++] = (struct judged){
-            r, rule_hold(r->rule, &x->facts, (const struct rule *const *)x->define, x->define_n)};
+        x->rules[x->n++] = (struct judged){r, rule_hold(r->rule, &x->facts)};
     }
     if (x->n == RULES_MAX)
         heuristic_block(x, x->rules[RULES_MAX - 1].r);
-}
-
-static bool noun_covers(const struct noun *n, const struct noun *other)
-{
-    for (size_t i = 0; i < other->n; i++) {
-        bool found = other->drop >> i & 1;
-
-        for (size_t k = 0; k < n->n && !found; k++)
-            found = noun_word_same(n->words[k], other->words[i]);
-        if (!found)
-            return false;
-    }
-    return true;
-}
-
-enum truth heuristic_waiver_is_about(const struct reading *waiver, const struct judged *j)
-{
-    const struct tests *of = &waiver->rule->main;
-    const struct noun *noun = of->n > 0 ? &of->all[0].noun : NULL;
-
-    if (!noun)
-        return waiver->block != j->r->block || waiver < j->r ? TRUTH_NO
-               : waiver == j->r + 1                          ? TRUTH_YES
-                                                             : TRUTH_UNKNOWN;
-    for (size_t i = 0; i < noun->n; i++)
-        if (word_find(j->r->w, j->r->n, noun->words[i]) == j->r->n)
-            return TRUTH_NO;
-    return j->r->rule->main.n == 1 && noun_covers(noun, &j->r->rule->main.all[0].noun)
-               ? TRUTH_YES
-               : TRUTH_UNKNOWN;
-}
-
-static void heuristic_waive(struct run *x)
-{
-    for (size_t i = 0; i < x->scope.n; i++) {
-        const struct reading *r = &x->scope.all[i];
-
-        for (size_t k = 0; k < x->n; k++) {
-            struct judged *j = &x->rules[k];
-            struct holding h;
-            enum truth about;
-
-            if (!r->rule || r->rule->kind != RULE_WAIVE ||
-                (about = heuristic_waiver_is_about(r, j)) == TRUTH_NO)
-                continue;
-            h = rule_hold(r->rule, &x->facts, NULL, 0);
-            if (h.truth == TRUTH_YES && about == TRUTH_YES)
-                *j = (struct judged){r, h};
-            else if (h.truth != TRUTH_NO && j->h.truth == TRUTH_NO)
-                j->h.truth = TRUTH_UNKNOWN;
-        }
-    }
 }
 
 static const struct judged *heuristic_first(const struct run *x, enum truth t)
@@ -138,41 +76,22 @@ static const struct judged *heuristic_first(const struct run *x, enum truth t)
     return NULL;
 }
 
-/* Whether one rule may replace another: both are about the same. A lower and an upper limit are two
- * halves of one rule, unless one is for some cases only. */
-static bool heuristic_may_replace(const struct rule *a, const struct rule *b)
-{
-    const struct limit *l = &a->main.all[0].limit, *m = &b->main.all[0].limit;
-
-    return rules_meet(a, b) && (a->has_when || b->has_when || !(l->has_low || l->has_high) ||
-                                !(m->has_low || m->has_high) || (l->has_low && m->has_low) ||
-                                (l->has_high && m->has_high));
-}
-
-/* Rules about one fact that do not agree may be for different cases; a fact without a person's name
+/* Rules about the same that do not agree may be for different cases; a fact without a person's name
  * cannot be two persons'. */
 static bool heuristic_disagrees(const struct run *x)
 {
     for (size_t i = 0; i < x->n; i++)
         for (size_t k = 0; k < x->n; k++) {
             const struct judged *a = &x->rules[i], *b = &x->rules[k];
-            const struct word *p = a->r->rule->person, *q = b->r->rule->person;
 
-            if (a->h.truth == TRUTH_NO && b->h.truth != TRUTH_NO && b->h.applies && a != b &&
-                heuristic_may_replace(a->r->rule, b->r->rule))
-                return true;
-            if (a->h.used_n == 0 || b->h.used_n == 0)
-                continue;
-            if (a->h.dropped && b->h.dropped && p && q && !noun_word_same(p, q))
-                return true;
-            if (a->r->node != b->r->node && a->h.truth == TRUTH_NO && b->h.truth == TRUTH_YES &&
-                a->h.used[0] == b->h.used[0])
+            if ((a->h.truth == TRUTH_NO && b->h.truth != TRUTH_NO && b->h.applies &&
+                 rules_meet(a->r->rule, b->r->rule)) ||
+                (a->h.dropped && b->h.dropped && rules_differ_in_person(a->r->rule, b->r->rule)))
                 return true;
         }
     return false;
 }
 
-/* The verdict of the rules. Of alternative sufficient conditions, one that holds is enough. */
 static struct decision heuristic_decide(struct run *x)
 {
     static const char *const doubts[] = {[DOUBT_NONE] = "insufficient_policy_context",
@@ -181,19 +100,13 @@ static struct decision heuristic_decide(struct run *x)
                                          [DOUBT_UNSURE] = "low_confidence",
                                          [DOUBT_CONFLICT] = "conformal_ambiguity"};
     const struct judged *j, *open = NULL;
-    bool permitted = false;
 
     if (heuristic_disagrees(x))
         return (struct decision){POLICY_UNCERTAIN, &x->rules[0], "conformal_ambiguity"};
     if ((j = heuristic_first(x, TRUTH_NO)))
         return (struct decision){POLICY_MISSING, j, ""};
     for (size_t i = 0; i < x->n; i++)
-        permitted = permitted ||
-                    (x->rules[i].r->rule->kind == RULE_PERMIT && x->rules[i].h.truth == TRUTH_YES);
-    for (size_t i = 0; i < x->n; i++)
-        if (x->rules[i].h.truth == TRUTH_UNKNOWN &&
-            !(permitted && x->rules[i].r->rule->kind == RULE_PERMIT) &&
-            (!open || open->h.doubt < x->rules[i].h.doubt))
+        if (x->rules[i].h.truth == TRUTH_UNKNOWN && (!open || open->h.doubt < x->rules[i].h.doubt))
             open = &x->rules[i];
     if (open)
         return (struct decision){POLICY_UNCERTAIN, open, doubts[open->h.doubt]};
@@ -264,7 +177,6 @@ static void policy_heuristic_verify(struct run *x)
         policy_heuristic_give_up(x, "policy_too_long");
         return;
     }
-    x->define = arena_zero(x->a, x->scope.n + 1, sizeof x->define[0]);
     about = heuristic_select(x, &found);
     if (!found) {
         policy_heuristic_give_up(x, "no_relevant_nodes");
@@ -273,7 +185,6 @@ static void policy_heuristic_verify(struct run *x)
     case_facts_read(&x->facts, x->c, POLICY_FACT_FLOOR, x->a);
     heuristic_judge(x, about);
     heuristic_close_document(x);
-    heuristic_waive(x);
     heuristic_trace_read(x);
     d = heuristic_decide(x);
     if (x->blocked) {

@@ -27,8 +27,6 @@ struct run {
     size_t n;
     const struct reading *blocked; /* a sentence that may matter and was not understood */
     const struct reading *other;   /* a rule of the criterion that asks for something else */
-    const struct rule **define;
-    size_t define_n;
     struct policy_hits hits;
     struct policy_result *out;
     struct policy_step *steps;
@@ -46,10 +44,6 @@ bool heuristic_rule_decides(const struct rule *r);
 bool heuristic_is_header(const struct reading *r);
 /* The criterion is uncertain because of this sentence, unless another came first. */
 void heuristic_block(struct run *x, const struct reading *r);
-
-/* Whether a waiver is about a rule: it names the rule's noun, or is next to it. Unknown if it names
- * a part of the rule's words, or follows it at a distance. */
-enum truth heuristic_waiver_is_about(const struct reading *waiver, const struct judged *j);
 
 /* closed_world.c: */
 /* Blocks the criterion if something in the document is not understood, or may change its rules. */

@@ -55,17 +55,6 @@ static struct rule *scope_keep_rule(const struct rule *rule, struct arena *a)
     return kept;
 }
 
-/* One of the alternatives of a lead; false if it cannot be tested. */
-static bool scope_add_way(struct rule *lead, const struct rule *rule)
-{
-    lead->main.any = true;
-    if (rule->kind != RULE_REQUIRE || rule->main.n != 1 || rule->has_when || rule->has_unless ||
-        lead->main.n == RULE_TESTS_MAX)
-        return false;
-    lead->main.all[lead->main.n++] = rule->main.all[0];
-    return true;
-}
-
 /* The rule of a sentence; an item may be part of what its lead says. */
 static void scope_read_rule(struct reading *r, struct arena *a)
 {
@@ -75,26 +64,19 @@ static void scope_read_rule(struct reading *r, struct arena *a)
     if (r->sentence->row && r->lead) {
         struct phrase head = {r->lead->w, r->lead->n}, row = {r->w, r->n};
 
-        r->rule = rule_read_row(&head, &row, a, &rule) ? scope_keep_rule(&rule, a) : NULL;
-        return;
-    }
-    if (r->lead && !lead)
-        return; /* its lead was not understood */
-    if (lead && lead->wants_items) {
+        understood = rule_read_row(&head, &row, a, &rule);
+    } else if (lead && lead->wants_items) {
         r->part = true;
         if (!rule_add_item(lead, r->w, r->n, a))
             r->lead->rule = NULL;
         return;
+    } else {
+        /* A quote may be somebody else's rule, and an unread lead may turn what its items say. */
+        understood = !r->sentence->quoted && !r->sentence->row && (!r->lead || lead) &&
+                     rule_read(r->w, r->n, a, &rule);
     }
-    /* A quote may be somebody else's rule. */
-    understood = !r->sentence->quoted && rule_read(r->w, r->n, a, &rule);
-    if (lead && lead->kind == RULE_ANY) {
-        r->part = understood;
-        if (!understood || !scope_add_way(lead, &rule))
-            r->lead->rule = NULL;
-    } else if (understood) {
+    if (understood)
         r->rule = scope_keep_rule(&rule, a);
-    }
 }
 
 /* Between sentences there are only marks of items, quotes and tables. */
@@ -170,32 +152,19 @@ const struct scope *scope_of(const struct policy_doc *d, struct arena *a)
     return s;
 }
 
-static bool rule_limits(const struct rule *r, bool low)
-{
-    for (size_t i = 0; r && i < r->main.n; i++) {
-        const struct test *t = &r->main.all[i];
-
-        if (t->kind == TEST_LIMIT && (low != t->not_ ? t->limit.has_low : t->limit.has_high))
-            return true;
-    }
-    return false;
-}
-
 bool scope_says(const struct reading *r, const struct word *q)
 {
     if (word_find(r->w, r->n, q) < r->n)
         return true;
-    if (word_among(q, "min minimum max maximum"))
-        return rule_limits(r->rule, word_among(q, "min minimum"));
-    for (size_t i = 0; word_is(q, "age") && i < r->n; i++)
-        if (word_among(
-                &r->w[i],
-                "older younger old aged ages years born birthday adult adults minor minors junior "
-                "juniors children teenagers"))
+    for (size_t i = 0; r->rule && i < r->rule->main.n; i++) {
+        const struct test *t = &r->rule->main.all[i];
+        bool low = t->kind == TEST_LIMIT && (t->not_ ? t->limit.high.is : t->limit.low.is);
+        bool high = t->kind == TEST_LIMIT && (t->not_ ? t->limit.low.is : t->limit.high.is);
+
+        if (noun_has(&t->noun, q) || (low && word_among(q, "min minimum")) ||
+            (high && word_among(q, "max maximum")))
             return true;
-    for (size_t i = 0; r->rule && i < r->rule->main.n; i++)
-        if (r->rule->main.all[i].noun.also && word_is(q, r->rule->main.all[i].noun.also))
-            return true;
+    }
     return r->lead && scope_says(r->lead, q);
 }
 

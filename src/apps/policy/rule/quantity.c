@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/policy/rule/quantity.h"
-#include "base/ctype.h"
 
 #include <math.h>
 
@@ -30,6 +29,7 @@ static const struct unit units[] = {
     {"kg kilogram kilograms", MASS, 1},
     {"g gram grams", MASS, 1e-3},
     {"mg milligram milligrams", MASS, 1e-6},
+    {"tonne tonnes", MASS, 1000},
     {"lb lbs", MASS, 0.45359237},
     {"km kilometer kilometers kilometre kilometres", LENGTH, 1000},
     {"meter meters metre metres", LENGTH, 1},
@@ -45,15 +45,7 @@ static const struct unit units[] = {
     {"km/h", OTHER + 3, 1},
     {"mph", OTHER + 4, 1},
     {"pound pounds", OTHER + 5, 1},
-    {"degree degrees \xC2\xB0", DEGREES, 1},
-    {"\xC2\xB0"
-     "c",
-     OTHER + 7,
-     1},
-    {"\xC2\xB0"
-     "f",
-     OTHER + 8,
-     1},
+    {"degree degrees \xC2\xB0 \xC2\xB0\x63 \xC2\xB0\x66", DEGREES, 1},
     {"dollar dollars usd $", MONEY, 1},
     {"euro euros eur \xE2\x82\xAC", MONEY + 1, 1},
     {"gbp \xC2\xA3", MONEY + 2, 1},
@@ -66,24 +58,18 @@ static const struct unit units[] = {
 const struct unit *unit_read(const struct word *w, size_t n, size_t *took)
 {
     struct word joined;
+    bool ratio = n > 2 && word_is(&w[1], "/");
 
     *took = 0;
-    if (n == 0 || w[0].kind == WORD_NUMBER)
+    if (n == 0 || w[0].kind == WORD_NUMBER || (ratio && w[0].size + w[2].size > 10))
         return NULL;
-    if (n > 2 && word_is(&w[1], "/") && w[2].kind == WORD_TEXT && w[0].size + w[2].size < 10) {
-        joined = w[0];
+    joined = w[0];
+    if (ratio)
         joined.size = (uint8_t)snprintf(
             joined.lower, sizeof joined.lower, "%.9s/%.9s", w[0].lower, w[2].lower);
-        for (size_t i = 0; i < COUNT_OF(units); i++)
-            if (word_among(&joined, units[i].words)) {
-                *took = 3;
-                return &units[i];
-            }
-        return NULL;
-    }
     for (size_t i = 0; i < COUNT_OF(units); i++)
-        if (word_among(&w[0], units[i].words)) {
-            *took = 1;
+        if (word_among(&joined, units[i].words)) {
+            *took = ratio ? 3 : 1;
             return &units[i];
         }
     return NULL;
@@ -114,19 +100,6 @@ bool unit_is_whole_days(const struct unit *u)
     return u && u->dimension == DAYS && u->factor >= 1;
 }
 
-/* "100k". */
-static bool quantity_read_thousands(const struct word *w, double *out)
-{
-    size_t n = 0;
-
-    while (char_is_digit(w->lower[n]))
-        n++;
-    if (w->kind != WORD_TEXT || n == 0 || n > 9 || strcmp(w->lower + n, "k") != 0)
-        return false;
-    *out = strtod(w->lower, NULL) * 1000;
-    return true;
-}
-
 /* "1.000": a thousand in some countries, one in others. */
 static bool quantity_is_ambiguous(const struct word *w)
 {
@@ -144,12 +117,9 @@ size_t quantity_read(const struct word *w, size_t n, struct quantity *out)
     if (before && !unit_is_money(before))
         return 0;
     at += took;
-    if (at == n || !(w[at].kind == WORD_NUMBER || quantity_read_thousands(&w[at], &out->number)))
+    if (at == n || w[at].kind != WORD_NUMBER || quantity_is_ambiguous(&w[at]))
         return 0;
-    if (quantity_is_ambiguous(&w[at]))
-        return 0;
-    if (w[at].kind == WORD_NUMBER)
-        out->number = w[at].number;
+    out->number = w[at].number;
     out->date = word_dates(&w[at]);
     at++;
     after = out->date ? NULL : unit_read(w + at, n - at, &took);

@@ -1,13 +1,13 @@
 /* rule.h - a sentence of a policy as a rule, and the rule held against the facts of a case.
  *
  *     struct rule rule;
- *     if (!rule_read(words, n, &rule)) ...                 not understood
+ *     if (!rule_read(words, n, &arena, &rule)) ...         not understood
  *     struct holding h = rule_hold(&rule, &facts);         h.truth: yes, no or unknown
  *
- * The reader knows a closed set of forms (docs/reference/policy.md lists them). It understands a
- * sentence only if one of the forms accounts for every word of it; there are no partial readings. A
- * rule says yes or no only if every fact that it needs is bound: the words of the fact's name are
- * the words of the rule's noun, and its unit compares.
+ * The reader knows a closed set of forms (forms.c lists them). It understands a sentence only if
+ * one of the forms accounts for every word of it; there are no partial readings. A rule says yes or
+ * no only if every fact that it needs is bound: the words of the fact's name are the words of the
+ * rule's noun, and its unit compares.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -25,16 +25,26 @@ struct phrase {
     size_t n;
 };
 
+struct bound {
+    bool is, open; /* there is one; it is itself outside */
+    struct quantity q;
+};
+
 struct limit {
-    bool has_low, has_high, low_open, high_open;
-    bool bare; /* a number without a comparison: low and high are that number */
-    bool age;  /* the words speak of an age: "older", "years of age" */
-    struct quantity low, high;
+    struct bound low, high;
+    bool bare;     /* a number without a comparison: low and high are that number */
+    bool age;      /* the words speak of an age: "older", "years of age" */
     bool relative; /* low and high are multiples of another fact */
     bool offset;   /* low and high are days from another date */
     bool before;   /* of an offset: counted back from the other date */
     struct noun other;
 };
+
+/* The quantity of a limit, or the lower one of two. */
+static inline const struct quantity *limit_quantity(const struct limit *l)
+{
+    return l->low.is ? &l->low.q : &l->high.q;
+}
 
 enum test_kind {
     TEST_LIMIT,   /* the fact compares with a limit */
@@ -46,8 +56,7 @@ enum test_kind {
 struct test {
     enum test_kind kind;
     bool not_;
-    bool enumerated; /* of TEST_IS: the values are a list, so a text can be none of them */
-    bool row;        /* of TEST_IS: the value is in a row of a table */
+    bool row; /* of TEST_IS: the value is in a row of a table */
     struct noun noun;
     struct limit limit;
     struct phrase values[RULE_VALUES_MAX];
@@ -62,23 +71,17 @@ struct tests {
 
 enum rule_kind {
     RULE_REQUIRE, /* main must hold, if `when` does, unless `unless` does */
-    RULE_PERMIT,  /* main is enough, but other ways may be too */
     RULE_ROW,     /* of a table: says nothing if `when` does not hold */
-    RULE_WAIVE,   /* the rule before it does not apply if `when` holds */
-    RULE_DEFINE,  /* the values of main's noun that count */
+    RULE_DEFINE,  /* the things that main's noun means */
     RULE_ALL,     /* leads to items, each a rule of its own */
-    RULE_ANY,     /* leads to items of which one must hold */
     RULE_NOTE     /* says nothing that a fact could break */
 };
 
 struct rule {
     enum rule_kind kind;
     struct tests main, when, unless;
-    bool has_when, has_unless;
-    bool wants_items;          /* its values, or those of its exception, are the items below it */
-    struct noun allowed;       /* "pets" of "pets are allowed only if ..."; n 0: none */
-    struct noun purpose;       /* "a loan" of "are eligible for a loan"; n 0: none */
-    struct phrase label;       /* "Payment" of "Payment: ..." */
+    bool wants_items;          /* its values are the items below it */
+    struct noun purpose;       /* "a loan" of "are not eligible for a loan"; n 0: none */
     const struct word *person; /* the person it is about: "applicant"; NULL: not stated */
 };
 
@@ -89,6 +92,8 @@ bool rule_read_row(const struct phrase *head, const struct phrase *row, struct a
                    struct rule *out);
 /* An item below a sentence that wants items: one more value. False: it is not a value. */
 bool rule_add_item(struct rule *lead, const struct word *w, size_t n, struct arena *a);
+/* The tests of a rule one after the other, those of its conditions last; NULL: no more. */
+const struct test *rule_test(const struct rule *r, size_t at);
 
 enum truth { TRUTH_NO, TRUTH_YES, TRUTH_UNKNOWN };
 
@@ -127,8 +132,4 @@ struct holding {
 
 /* The noun with one of its values: "application signed" of "the application must be signed". */
 struct noun noun_with_value(const struct test *t, size_t value);
-/* Whether a word is one for whom a case is about: "applicant", "members". */
-bool word_names_person(const struct word *w);
-/* define: RULE_DEFINE rules of the document, for texts such as red_flag: "fever". */
-struct holding rule_hold(const struct rule *r, const struct facts *f,
-                         const struct rule *const *define, size_t define_n);
+struct holding rule_hold(const struct rule *r, const struct facts *f);

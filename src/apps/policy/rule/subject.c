@@ -10,43 +10,14 @@
 #define PERIODS "hourly daily weekly monthly quarterly annual yearly"
 #define AGE_MOST 120
 
-size_t rule_nouns(const struct rule *r, bool subject, const struct noun *out[NOUNS_MAX])
+bool rule_names(const struct rule *r, const struct word *w, bool subject)
 {
-    const struct tests *parts[] = {&r->main, &r->when, &r->unless};
-    size_t n = 0;
+    const struct test *t;
 
-    for (size_t p = 0; p < (subject ? 1 : COUNT_OF(parts)); p++)
-        for (size_t i = 0; i < parts[p]->n; i++) {
-            out[n++] = &parts[p]->all[i].noun;
-            if (!subject && parts[p]->all[i].limit.relative)
-                out[n++] = &parts[p]->all[i].limit.other;
-        }
-    if (r->allowed.n > 0)
-        out[n++] = &r->allowed;
-    if (r->purpose.n > 0 && !subject)
-        out[n++] = &r->purpose;
-    return n;
-}
-
-bool noun_names(const struct noun *n, const struct word *w)
-{
-    if (n->also && word_is(w, n->also))
-        return true;
-    for (size_t i = 0; i < n->n; i++)
-        if (noun_word_same(n->words[i], w) || word_same(n->words[i], w))
+    for (size_t i = 0; (t = rule_test(r, i)) && !(subject && i >= r->main.n); i++)
+        if (noun_has(&t->noun, w) || (t->limit.relative && noun_has(&t->limit.other, w)))
             return true;
-    return false;
-}
-
-bool rule_names(const struct rule *r, const struct word *w)
-{
-    const struct noun *nouns[NOUNS_MAX];
-    size_t n = rule_nouns(r, false, nouns);
-
-    for (size_t i = 0; i < n; i++)
-        if (noun_names(nouns[i], w))
-            return true;
-    return r->person && noun_word_same(r->person, w);
+    return noun_has(&r->purpose, w) || (r->person && noun_word_same(r->person, w));
 }
 
 bool rule_is_positive(const struct rule *r)
@@ -65,70 +36,48 @@ bool rule_is_of_age(const struct rule *r)
     return false;
 }
 
-struct subject subject_of(const struct test *t)
+/* The words that say what a test is about, without its person; of "must be employed" its value. */
+static struct noun subject_of(const struct test *t)
 {
-    struct subject s = {.also = t->noun.also};
+    struct noun s = t->noun;
 
-    for (size_t i = 0; i < t->noun.n; i++)
-        if (!(t->noun.drop >> i & 1) && !word_among(t->noun.words[i], "number count"))
-            s.w[s.n++] = t->noun.words[i];
-    for (size_t i = 0; s.n == 0 && t->kind == TEST_IS && i < t->value_n; i++)
-        for (size_t k = 0; k < t->values[i].n && s.n < SUBJECT_WORDS_MAX; k++)
-            s.w[s.n++] = &t->values[i].w[k];
+    if (s.drop > 0 && s.n == s.drop && t->kind == TEST_IS && t->value_n > 0)
+        s = noun_with_value(t, 0);
+    if (s.drop > 0) {
+        s.n -= s.drop;
+        memmove(s.words, s.words + s.drop, s.n * sizeof s.words[0]);
+    }
     return s;
 }
 
-static bool subject_has(const struct subject *s, const struct word *w)
-{
-    bool found = s->also && word_is(w, s->also);
-
-    for (size_t k = 0; k < s->n && !found; k++)
-        found = noun_word_same(s->w[k], w) || word_same(s->w[k], w);
-    return found;
-}
-
-bool subject_within(const struct subject *a, const struct subject *b)
+static bool subject_within(const struct noun *a, const struct noun *b)
 {
     for (size_t i = 0; i < a->n; i++)
-        if (!subject_has(b, a->w[i]))
+        if (!noun_has(b, a->words[i]))
             return false;
-    if (!a->also || (b->also && strcmp(a->also, b->also) == 0))
-        return true;
-    for (size_t k = 0; k < b->n; k++)
-        if (word_is(b->w[k], a->also))
-            return true;
-    return false;
+    return true;
+}
+
+/* Both name their period: the annual and the monthly income. */
+static bool subjects_differ_in_period(const struct noun *a, const struct noun *b)
+{
+    return a->n > 1 && b->n > 1 && word_among(a->words[0], PERIODS) &&
+           word_among(b->words[0], PERIODS) && !word_same(a->words[0], b->words[0]);
 }
 
 /* The last word of a subject says what it is: "fee" of "monthly fee". Whether the other has it, and
- * is not shown to be another thing: the claim date and the filing date, the annual and the monthly
- * income are. */
-static bool subject_shares_head(const struct subject *a, const struct subject *b)
+ * is not shown to be another thing, as the claim date and the filing date are. */
+static bool subject_shares_head(const struct noun *a, const struct noun *b)
 {
-    const struct word *head = a->n > 0 ? a->w[a->n - 1] : NULL;
+    const struct word *head = a->n > 0 ? a->words[a->n - 1] : NULL;
 
-    if (a->also || !head)
-        return a->also && b->also && strcmp(a->also, b->also) == 0;
-    if (!subject_has(b, head) || word_among(head, MEASURES))
-        return false;
-    return !(a->n > 1 && b->n > 1 && word_among(a->w[0], PERIODS) && word_among(b->w[0], PERIODS) &&
-             !word_same(a->w[0], b->w[0]));
-}
-
-/* "The guest must be over 12": perhaps an age. */
-static bool test_may_be_age(const struct test *t)
-{
-    const struct quantity *q = t->limit.has_low ? &t->limit.low : &t->limit.high;
-
-    return t->kind == TEST_LIMIT && t->noun.n == 1 && !q->unit && !q->date && !t->limit.relative &&
-           q->number <= AGE_MOST && !word_among(t->noun.words[0], TOPICS);
+    return head && noun_has(b, head) && !word_among(head, MEASURES);
 }
 
 /* Whether two limits have comparable units; none: neither has a unit. */
 static bool limits_compare(const struct test *a, const struct test *b, bool none)
 {
-    const struct unit *u = a->limit.has_low ? a->limit.low.unit : a->limit.high.unit,
-                      *v = b->limit.has_low ? b->limit.low.unit : b->limit.high.unit;
+    const struct unit *u = limit_quantity(&a->limit)->unit, *v = limit_quantity(&b->limit)->unit;
 
     if (a->kind != TEST_LIMIT || b->kind != TEST_LIMIT || a->limit.age || b->limit.age)
         return false;
@@ -138,30 +87,40 @@ static bool limits_compare(const struct test *a, const struct test *b, bool none
 }
 
 /* "The duration must be at most 10 days": of what? */
-static bool subject_is_general(const struct subject *s)
+static bool subject_is_general(const struct noun *s)
 {
-    return s->n == 1 && (word_among(s->w[0], TOPICS) || word_among(s->w[0], MEASURES));
+    return s->n == 1 && (word_among(s->words[0], TOPICS) || word_among(s->words[0], MEASURES));
 }
 
-static bool subjects_share(const struct subject *a, const struct subject *b)
+static bool subjects_share(const struct noun *a, const struct noun *b)
 {
     for (size_t i = 0; i < a->n; i++)
-        if (subject_has(b, a->w[i]) && !word_among(a->w[i], PERIODS) &&
-            !word_among(a->w[i], MEASURES))
+        if (noun_has(b, a->words[i]) && !word_among(a->words[i], PERIODS) &&
+            !word_among(a->words[i], MEASURES))
             return true;
     return false;
 }
 
+/* "The guest must be over 12": perhaps an age. */
+static bool test_may_be_age(const struct test *t)
+{
+    const struct quantity *q = limit_quantity(&t->limit);
+
+    return t->kind == TEST_LIMIT && t->noun.n == 1 && !q->unit && !q->date && !t->limit.relative &&
+           q->number <= AGE_MOST && !word_among(t->noun.words[0], TOPICS);
+}
+
 static bool tests_meet(const struct test *a, const struct test *b)
 {
-    struct subject x = subject_of(a), y = subject_of(b);
-    bool periods = x.n > 1 && y.n > 1 && word_among(x.w[0], PERIODS) && word_among(y.w[0], PERIODS);
+    struct noun x = subject_of(a), y = subject_of(b);
 
-    return subject_within(&x, &y) || subject_within(&y, &x) || subject_shares_head(&x, &y) ||
-           subject_shares_head(&y, &x) ||
-           (limits_compare(a, b, true) && subjects_share(&x, &y) && !periods) ||
-           (limits_compare(a, b, false) && (subject_is_general(&x) || subject_is_general(&y))) ||
-           (a->limit.age && test_may_be_age(b)) || (b->limit.age && test_may_be_age(a));
+    if (subject_within(&x, &y) || subject_within(&y, &x) ||
+        (limits_compare(a, b, false) && (subject_is_general(&x) || subject_is_general(&y))) ||
+        (a->limit.age && test_may_be_age(b)) || (b->limit.age && test_may_be_age(a)))
+        return true;
+    return !subjects_differ_in_period(&x, &y) &&
+           (subject_shares_head(&x, &y) || subject_shares_head(&y, &x) ||
+            (limits_compare(a, b, true) && subjects_share(&x, &y)));
 }
 
 bool rules_meet(const struct rule *a, const struct rule *b)
@@ -171,4 +130,9 @@ bool rules_meet(const struct rule *a, const struct rule *b)
             if (tests_meet(&a->main.all[i], &b->main.all[k]))
                 return true;
     return false;
+}
+
+bool rules_differ_in_person(const struct rule *a, const struct rule *b)
+{
+    return a->person && b->person && !noun_word_same(a->person, b->person);
 }
