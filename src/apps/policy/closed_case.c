@@ -116,38 +116,13 @@ const struct fact *heuristic_foreign_fact(const struct run *x)
 
 /* ---- the criterion ---- */
 
-static bool quantity_same(const struct quantity *a, const struct quantity *b)
+/* Whether a criterion is the sentence itself. */
+static bool closed_repeats(const struct word *w, size_t n, const struct reading *r)
 {
-    return a->date == b->date && a->number >= b->number && a->number <= b->number &&
-           (!a->unit || !b->unit || a->unit == b->unit);
-}
-
-static bool bound_same(const struct bound *a, const struct bound *b)
-{
-    return a->is == b->is && (!a->is || (a->open == b->open && quantity_same(&a->q, &b->q)));
-}
-
-static bool limit_same(const struct limit *a, const struct limit *b)
-{
-    return a->bare == b->bare && !a->relative && !b->relative && bound_same(&a->low, &b->low) &&
-           bound_same(&a->high, &b->high);
-}
-
-/* Whether a criterion that is a sentence says what the rule says. */
-static bool closed_says_same(const struct rule *c, const struct rule *r)
-{
-    const struct test *a = &c->main.all[0], *b = &r->main.all[0];
-
-    if (c->kind != r->kind || c->main.n != 1 || r->main.n != 1 || c->when.n + c->unless.n > 0 ||
-        r->when.n + r->unless.n > 0 || a->kind != b->kind || a->not_ != b->not_ ||
-        a->value_n != b->value_n)
-        return false;
-    for (size_t i = 0; i < a->value_n; i++)
-        for (size_t k = 0; k < a->values[i].n; k++)
-            if (a->values[i].n != b->values[i].n ||
-                !word_same(&a->values[i].w[k], &b->values[i].w[k]))
-                return false;
-    return a->kind != TEST_LIMIT || limit_same(&a->limit, &b->limit);
+    for (size_t i = 0; i < n; i++)
+        if (i >= r->n || !word_is(&w[i], r->w[i].lower))
+            return false;
+    return n == r->n || (n + 1 == r->n && word_is(&r->w[n], "."));
 }
 
 /* A word that a rule's topic may have: of its nouns, its titles, or its only value. */
@@ -168,26 +143,22 @@ static bool closed_topic_has(const struct reading *r, const struct word *w)
     return r->lead && r->lead->rule && closed_topic_has(r->lead, w);
 }
 
-/* A criterion without its namespace: "age" of "elig:age". */
-static str closed_criterion(str s)
-{
-    size_t colon = str_find(s, STR(":"));
-
-    return colon != STR_NONE && colon + 1 < s.n && str_find(s, STR(" ")) == STR_NONE
-               ? closed_criterion(str_slice(s, colon + 1, s.n))
-               : s;
-}
-
 bool heuristic_asks_for(const struct run *x, const struct reading *r)
 {
+    const struct noun *noun = &r->rule->main.all[0].noun;
     struct word *w;
-    size_t n = words_of_full_name(closed_criterion(x->out->criterion_id), x->a, &w);
-    size_t topics = 0, persons = 0;
-    struct rule as;
+    size_t n = words_of_full_name(scope_criterion(x->out->criterion_id), x->a, &w);
+    size_t topics = 0, persons = 0, at = 0;
 
-    if (rule_read(w, n, x->a, &as) && closed_says_same(&as, r->rule))
+    if (closed_repeats(w, n, r))
         return true;
     for (size_t i = 0; i < n; i++) {
+        size_t place = noun_find(noun, &w[i]);
+
+        /* The words are in the order of the noun: a guest reservation is no reserved guest. */
+        if (place < at && !word_is(&w[i], "of"))
+            return false;
+        at = place < noun->n ? place : word_is(&w[i], "of") ? 0 : at;
         if (w[i].kind == WORD_MARK || word_among(&w[i], CRITERION_SAYS))
             continue;
         if (closed_topic_has(r, &w[i]))

@@ -203,20 +203,6 @@ static bool closed_leads(const struct run *x, const struct reading *r)
     return r + 1 < x->scope.all + x->scope.n && r[1].lead == r;
 }
 
-/* Whether some rule asks for the presence of the thing that a definition is about. */
-static bool closed_is_defined(const struct run *x, const struct noun *noun)
-{
-    for (size_t i = 0; i < x->scope.n; i++) {
-        const struct rule *r = x->scope.all[i].rule;
-        const struct test *t;
-
-        for (size_t k = 0; heuristic_rule_decides(r) && (t = rule_test(r, k)); k++)
-            if ((t->kind == TEST_PRESENT || t->kind == TEST_NONE) && noun_same(&t->noun, noun))
-                return true;
-    }
-    return false;
-}
-
 /* Whether a rule is about things, and not about other rules, their units or how they are read. */
 static bool closed_is_of_things(const struct rule *r)
 {
@@ -253,8 +239,6 @@ static bool closed_sentence_fits(const struct run *x, const struct reading *r)
         return closed_points(x, &t->noun);
     if ((r->rule->kind == RULE_ALL || r->rule->wants_items) && !closed_leads(x, r))
         return false;
-    if (r->rule->kind == RULE_DEFINE)
-        return closed_is_defined(x, &t->noun);
     return r->rule->kind == RULE_ALL || closed_is_of_things(r->rule);
 }
 
@@ -288,7 +272,8 @@ static bool closed_is_beside(const struct run *x, const struct reading *r,
  * be that of the other rule's person. */
 static bool closed_interferes(const struct run *x, const struct reading *r)
 {
-    if (!heuristic_rule_decides(r->rule) || closed_is_judged(x, r))
+    if (!r->rule || r->rule->kind == RULE_NOTE || r->rule->kind == RULE_ALL ||
+        closed_is_judged(x, r))
         return false;
     for (size_t k = 0; k < x->n; k++) {
         const struct judged *j = &x->rules[k];
@@ -310,18 +295,6 @@ static bool closed_rows_compete(const struct run *x, const struct judged *j)
     return false;
 }
 
-/* What somebody is eligible for must be in the titles, or asked about. */
-static bool closed_purpose_fits(const struct run *x, const struct reading *r)
-{
-    const struct noun *purpose = &r->rule->purpose;
-
-    for (size_t i = 0; i < purpose->n; i++)
-        if (!words_text_has(r->node->title_path, purpose->words[i]) &&
-            word_find(x->question.w, x->question.n, purpose->words[i]) == x->question.n)
-            return false;
-    return true;
-}
-
 void heuristic_close_document(struct run *x)
 {
     struct arena titles;
@@ -336,7 +309,8 @@ void heuristic_close_document(struct run *x)
     closed_titles(x, &titles);
     for (size_t i = 0; i < x->n && !x->blocked; i++)
         if (!closed_path_fits(x, x->rules[i].r, &titles) ||
-            !closed_purpose_fits(x, x->rules[i].r) || closed_rows_compete(x, &x->rules[i]))
+            !closed_points(x, &x->rules[i].r->rule->purpose) ||
+            closed_rows_compete(x, &x->rules[i]))
             heuristic_block(x, x->rules[i].r);
     for (size_t i = 0; i < x->scope.n && !x->blocked; i++)
         if (closed_interferes(x, &x->scope.all[i]))

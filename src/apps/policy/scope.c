@@ -24,17 +24,23 @@ bool scope_word_numbers(const struct word *w)
            (letters < w->size && strspn(w->lower + letters, "0123456789") == w->size - letters);
 }
 
+str scope_criterion(str criterion)
+{
+    size_t from = criterion.n;
+
+    while (from > 0 && criterion.p[from - 1] != ':')
+        from--;
+    return from < criterion.n && str_find(criterion, STR(" ")) == STR_NONE
+               ? str_slice(criterion, from, criterion.n)
+               : criterion;
+}
+
 void scope_question(str criterion, struct arena *a, struct question *out)
 {
     struct word *w;
     size_t n, kept = 0, texts = 0;
 
-    for (size_t i = criterion.n; i > 0; i--)
-        if (criterion.p[i - 1] == ':' && i < criterion.n) {
-            criterion = str_slice(criterion, i, criterion.n);
-            break;
-        }
-    n = words_of_name(criterion, a, &w);
+    n = words_of_name(scope_criterion(criterion), a, &w);
     for (size_t i = 0; i < n && kept < SCOPE_QUESTION_MAX; i++) {
         bool last = i + 1 == n && kept == 0 && word_among(&w[i], "eligibility eligible");
 

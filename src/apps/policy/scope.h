@@ -41,7 +41,9 @@ struct question {
     size_t n;
 };
 
-/* The words after its last colon, without those that only say that it is a criterion. */
+/* A criterion without its namespace: "age" of "elig:age". */
+str scope_criterion(str criterion);
+/* Its words, without those that only say that it is a criterion. */
 void scope_question(str criterion, struct arena *a, struct question *out);
 /* Words that only number criteria, or say that they are criteria: "c1", "rule 3". */
 bool scope_word_numbers(const struct word *w);

@@ -79,22 +79,9 @@ static void policy_sentence_add(struct splitter *sp, size_t from, size_t to,
     sp->all[sp->n++] = like;
 }
 
-/* A sentence that ends with a colon, or is incomplete: "must be one of". */
 static bool leads(const struct splitter *sp, const struct policy_sentence *s)
 {
-    static const char *const ends[] = {"of", "following", "either", "include", "includes", "be"};
-    str text = str_slice(sp->text, s->from, s->to);
-    size_t from = text.n;
-
-    if (text.p[text.n - 1] == ':')
-        return true;
-    while (from > 0 && policy_sentence_is_word(text.p[from - 1]))
-        from--;
-    for (size_t i = 0; i < COUNT_OF(ends); i++)
-        if (text.n - from == strlen(ends[i]) && from > 0 &&
-            strncasecmp(ends[i], text.p + from, text.n - from) == 0)
-            return true;
-    return false;
+    return sp->text.p[s->to - 1] == ':';
 }
 
 /* The sentence that leads to an item: the last one further out, if it ends with a colon. */

@@ -29,14 +29,13 @@ bool noun_imply(struct noun *n, const char *text, struct arena *a);
 void noun_finish(struct noun *n);
 /* Lets a noun that names the request itself be dropped: "each reservation has ...". */
 void noun_drop_request(struct noun *n);
+/* Where a word is in a noun, or n. */
+size_t noun_find(const struct noun *n, const struct word *w);
 bool noun_has(const struct noun *n, const struct word *w);
 bool noun_same(const struct noun *a, const struct noun *b);
 bool noun_is_person(const struct noun *n);
 /* Whether a word is one for whom a case is about: "applicant", "members". */
 bool word_names_person(const struct word *w);
-/* The same word but for its number: "fee" and "fees". */
-bool noun_word_same(const struct word *a, const struct word *b);
-bool word_is_plural(const struct word *w);
 
 struct fact {
     const struct policy_field *field;

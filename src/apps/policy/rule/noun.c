@@ -72,60 +72,24 @@ bool noun_is_person(const struct noun *n)
     return n->n == 1 && !n->counted && word_names_person(n->words[0]);
 }
 
+size_t noun_find(const struct noun *n, const struct word *w)
+{
+    size_t i = 0;
+
+    while (i < n->n && !word_same_singular(n->words[i], w) && !word_same(n->words[i], w))
+        i++;
+    return i;
+}
+
 bool noun_has(const struct noun *n, const struct word *w)
 {
-    for (size_t i = 0; i < n->n; i++)
-        if (noun_word_same(n->words[i], w) || word_same(n->words[i], w))
-            return true;
-    return false;
-}
-
-static const char *const plurals[][2] = {
-    {"children", "child"}, {"people", "person"}, {"women", "woman"}, {"men", "man"}};
-
-/* A plural's singular; of "parties" and "party" without their ends. Gives the word's size. */
-static size_t noun_singular(const char **word, bool *y)
-{
-    const char *s = *word;
-    size_t n;
-
-    for (size_t i = 0; i < COUNT_OF(plurals); i++)
-        if (strcmp(s, plurals[i][0]) == 0)
-            *word = s = plurals[i][1];
-    n = strlen(s);
-    *y = (n > 4 && strcmp(s + n - 3, "ies") == 0) ||
-         (n > 3 && s[n - 1] == 'y' && !strchr("aeiou", s[n - 2]));
-    if (*y)
-        return s[n - 1] == 'y' ? n - 1 : n - 3;
-    if (n > 4 && (strcmp(s + n - 4, "sses") == 0 || strcmp(s + n - 3, "xes") == 0 ||
-                  strcmp(s + n - 4, "ches") == 0 || strcmp(s + n - 4, "shes") == 0))
-        return n - 2;
-    return n > 3 && s[n - 1] == 's' && !strchr("sui", s[n - 2]) ? n - 1 : n;
-}
-
-bool noun_word_same(const struct word *a, const struct word *b)
-{
-    const char *x = a->lower, *y = b->lower;
-    bool ends_x, ends_y;
-    size_t n = noun_singular(&x, &ends_x), m = noun_singular(&y, &ends_y);
-
-    if (a->kind == WORD_NUMBER && b->kind == WORD_NUMBER)
-        return word_same(a, b);
-    return a->kind == b->kind && n == m && ends_x == ends_y && memcmp(x, y, n) == 0;
-}
-
-bool word_is_plural(const struct word *w)
-{
-    const char *s = w->lower;
-    bool y;
-
-    return noun_singular(&s, &y) < w->size && w->lower[w->size - 1] != 'y';
+    return noun_find(n, w) < n->n;
 }
 
 bool noun_same(const struct noun *a, const struct noun *b)
 {
     for (size_t i = 0; i < a->n && i < b->n; i++)
-        if (!noun_word_same(a->words[i], b->words[i]))
+        if (!word_same_singular(a->words[i], b->words[i]))
             return false;
     return a->n == b->n;
 }

@@ -45,7 +45,7 @@ static const struct unit units[] = {
     {"km/h", OTHER + 3, 1},
     {"mph", OTHER + 4, 1},
     {"pound pounds", OTHER + 5, 1},
-    {"degree degrees \xC2\xB0 \xC2\xB0\x63 \xC2\xB0\x66", DEGREES, 1},
+    {"degree degrees \xC2\xB0", DEGREES, 1},
     {"dollar dollars usd $", MONEY, 1},
     {"euro euros eur \xE2\x82\xAC", MONEY + 1, 1},
     {"gbp \xC2\xA3", MONEY + 2, 1},

@@ -17,7 +17,7 @@ bool rule_names(const struct rule *r, const struct word *w, bool subject)
     for (size_t i = 0; (t = rule_test(r, i)) && !(subject && i >= r->main.n); i++)
         if (noun_has(&t->noun, w) || (t->limit.relative && noun_has(&t->limit.other, w)))
             return true;
-    return noun_has(&r->purpose, w) || (r->person && noun_word_same(r->person, w));
+    return noun_has(&r->purpose, w) || (r->person && word_same_singular(r->person, w));
 }
 
 bool rule_is_positive(const struct rule *r)
@@ -134,5 +134,5 @@ bool rules_meet(const struct rule *a, const struct rule *b)
 
 bool rules_differ_in_person(const struct rule *a, const struct rule *b)
 {
-    return a->person && b->person && !noun_word_same(a->person, b->person);
+    return a->person && b->person && !word_same_singular(a->person, b->person);
 }
