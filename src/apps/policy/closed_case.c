@@ -4,7 +4,6 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/policy/heuristic_run.h"
-#include "apps/policy/rule/subject.h"
 
 /* Names of facts that only identify: one of the first, beside any of the others. */
 #define IDENTIFIERS "name surname id identifier email phone telephone"

@@ -7,7 +7,6 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/policy/heuristic_run.h"
-#include "apps/policy/rule/subject.h"
 #include "base/ctype.h"
 
 #define SECTIONS_MAX 1000 /* a larger number in front of a title is a year */

@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/policy/heuristic_run.h"
-#include "apps/policy/rule/subject.h"
 
 #define TREE_SURE 0.98 /* c_tree of a criterion all of whose words were found */
 

@@ -51,11 +51,5 @@ bool words_text_has(str text, const struct word *w);
 bool word_dates(const struct word *w);
 /* Whether it says nothing by itself. */
 bool word_stops(const struct word *w);
-
-/* Of the parts: */
 /* Sets its texts from the verbatim word; leaves kind, number and place alone. */
 void word_set(struct word *w, str s);
-/* Those that are one date together become one; gives how many are left. */
-size_t words_join(struct word *w, size_t n);
-/* A day as a number, so that dates compare; false if no such day exists. */
-bool words_day(int year, int month, int day, double *out);

@@ -1,8 +1,10 @@
-/* reader.c - nouns and values. See reader.h.
+/* reader.c - nouns, values and limits. See reader.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/policy/rule/reader.h"
+
+#include <math.h>
 
 /* Words that have a meaning of their own in the grammar: no noun and no value has one. */
 #define RESERVED                                                                                   \
@@ -147,4 +149,270 @@ bool reader_values(struct reader *r, struct test *t, bool *wants_items)
     } while (more);
     return (!closed || reader_take(r, ")")) && !(and_ && (or_ || !listed)) &&
            (listed || or_ || t->value_n == 1);
+}
+
+/* ---- limits: comparisons, ranges, multiples of other facts ---- */
+
+enum compare { GE, GT, LE, LT, EQ, BETWEEN };
+enum { OF_AGE = 1, OF_DATE = 2 };
+
+/* The longer of two that begin alike comes first. */
+static const struct {
+    const char *words;
+    enum compare by;
+    int of;
+} comparisons[] = {
+    {"at least", GE, 0},
+    {"at most", LE, 0},
+    {"no/not less/fewer/lower/shorter than", GE, 0},
+    {"no/not more/greater/higher/longer than", LE, 0},
+    {"no/not younger than", GE, OF_AGE},
+    {"no/not older than", LE, OF_AGE},
+    {"no/not earlier than", GE, OF_DATE},
+    {"no/not later than", LE, OF_DATE},
+    {"not under/below", GE, 0},
+    {"not over/above/exceeding", LE, 0},
+    {"a minimum of", GE, 0},
+    {"a maximum of", LE, 0},
+    {"up to", LE, 0},
+    {"greater than or equal to", GE, 0},
+    {"less than or equal to", LE, 0},
+    {"more/greater/higher/longer than", GT, 0},
+    {"less/fewer/lower/shorter than", LT, 0},
+    {"older than", GT, OF_AGE},
+    {"younger than", LT, OF_AGE},
+    {"later than", GT, OF_DATE},
+    {"earlier than", LT, OF_DATE},
+    {"over/above/exceeding", GT, 0},
+    {"under/below", LT, 0},
+    {"on or before", LE, OF_DATE},
+    {"on or after", GE, OF_DATE},
+    {"before", LT, OF_DATE},
+    {"after", GT, OF_DATE},
+    {"by", LE, OF_DATE},
+    {"exactly", EQ, 0},
+    {"between/from", BETWEEN, 0},
+    {">=", GE, 0},
+    {"<=", LE, 0},
+    {">", GT, 0},
+    {"<", LT, 0},
+};
+
+static bool reader_comparison(struct reader *r, enum compare *by, int *of)
+{
+    for (size_t i = 0; i < COUNT_OF(comparisons); i++)
+        if (reader_take(r, comparisons[i].words)) {
+            *by = comparisons[i].by;
+            *of = comparisons[i].of;
+            return true;
+        }
+    return false;
+}
+
+static bool reader_quantity(struct reader *r, struct quantity *q)
+{
+    size_t took = quantity_read(r->w + r->at, r->to - r->at, q);
+
+    r->at += took;
+    return took > 0;
+}
+
+/* "years of age", "years old", "of age" after the number; the year itself is taken already. */
+static bool reader_age_words(struct reader *r, const struct quantity *q)
+{
+    if (q->unit && !unit_is_year(q->unit))
+        return q->unit && reader_take(r, "old");
+    return reader_take(r, "of age") || (q->unit && reader_take(r, "old"));
+}
+
+static void limit_set(struct limit *l, enum compare by, struct quantity q)
+{
+    if (by != LE && by != LT)
+        l->low = (struct bound){true, by == GT, q};
+    if (by != GE && by != GT)
+        l->high = (struct bound){true, by == LT, q};
+}
+
+/* Both bounds of a range have the unit of either. */
+static bool limit_share_unit(struct limit *l)
+{
+    struct quantity *low = &l->low.q, *high = &l->high.q;
+
+    low->unit = low->unit ? low->unit : high->unit;
+    high->unit = high->unit ? high->unit : low->unit;
+    return low->unit == high->unit && low->date == high->date && low->number <= high->number;
+}
+
+/* "4 and 10 weeks", "4 to 10", after "between" or alone. */
+static bool reader_range(struct reader *r, const char *joins, struct limit *l)
+{
+    struct quantity low, high;
+
+    if (!reader_quantity(r, &low) || !reader_take(r, joins) || !reader_quantity(r, &high))
+        return false;
+    limit_set(l, GE, low);
+    limit_set(l, LE, high);
+    l->age = reader_age_words(r, &high);
+    (void)(reader_take(r, ", inclusive") || reader_take(r, "inclusive"));
+    return limit_share_unit(l);
+}
+
+/* "or older" after a number: where the limit is. Without such words the number is bare. */
+static void reader_suffix(struct reader *r, struct limit *l, struct quantity q)
+{
+    bool older = reader_take(r, "or/and older"), younger = reader_take(r, "or/and younger");
+
+    l->age = l->age || older || younger;
+    if (older || reader_take(r, "or/and more/higher/greater/above/over/longer/later"))
+        limit_set(l, GE, q);
+    else if (younger || reader_take(r, "or/and less/fewer/lower/below/under/shorter/earlier"))
+        limit_set(l, LE, q);
+    else
+        limit_set(l, EQ, q);
+    l->bare = l->low.is && l->high.is;
+}
+
+/* "times the rent", "% of the income", "the rent", "14 days before the departure date". */
+static bool reader_relative(struct reader *r, enum compare by, struct limit *l)
+{
+    struct quantity q;
+
+    if (!reader_quantity(r, &q)) {
+        q = (struct quantity){.number = 1};
+    } else if (unit_is_whole_days(q.unit) && reader_take(r, "before/after")) {
+        l->before = word_is(&r->w[r->at - 1], "before");
+        l->offset = true;
+    } else if (unit_is_percent(q.unit) && reader_take(r, "of")) {
+        q = (struct quantity){.number = q.number / 100};
+    } else if (q.unit || q.date || !reader_take(r, "times")) {
+        return false;
+    }
+    l->relative = true;
+    limit_set(l, by, q);
+    return reader_noun(r, &l->other);
+}
+
+/* After a comparison that is no range. */
+static bool reader_compared(struct reader *r, enum compare by, int of, struct limit *l)
+{
+    struct reader start = *r;
+    struct quantity q;
+
+    l->age = reader_take(r, "the age of");
+    if (!l->age && reader_relative(r, by, l))
+        return true;
+    if (!l->age)
+        *r = start;
+    *l = (struct limit){.age = l->age};
+    if (!reader_quantity(r, &q) || (of == OF_DATE && !q.date))
+        return false;
+    l->age = reader_age_words(r, &q) || l->age || of == OF_AGE;
+    limit_set(l, by, q);
+    return true;
+}
+
+static bool reader_one_limit(struct reader *r, struct limit *l)
+{
+    struct reader start = *r;
+    struct quantity q;
+    enum compare by;
+    int of;
+
+    *l = (struct limit){0};
+    if (reader_comparison(r, &by, &of))
+        return by == BETWEEN ? reader_range(r, "and/to/through/-", l)
+                             : reader_compared(r, by, of, l);
+    if (reader_range(r, "to/through/-", l))
+        return true;
+    *r = start;
+    *l = (struct limit){0};
+    if (!reader_quantity(r, &q))
+        return false;
+    l->age = reader_age_words(r, &q);
+    reader_suffix(r, l, q);
+    return true;
+}
+
+bool reader_limit(struct reader *r, struct limit *out)
+{
+    struct limit next;
+    struct reader more;
+
+    if (!reader_one_limit(r, out))
+        return false;
+    /* "at least 2 and at most 8": other words that follow begin something else. */
+    more = *r;
+    if (out->relative || !reader_take(&more, "and/but") || !reader_one_limit(&more, &next) ||
+        next.relative || out->low.is == next.low.is || out->high.is == next.high.is)
+        return true;
+    *(next.low.is ? &out->low : &out->high) = next.low.is ? next.low : next.high;
+    *r = more;
+    return limit_share_unit(out);
+}
+
+bool reader_exceeds(struct reader *r, struct limit *out)
+{
+    struct reader start = *r;
+
+    *out = (struct limit){0};
+    if (reader_relative(r, GT, out))
+        return true;
+    *r = start;
+    if (!reader_limit(r, out) || !out->bare)
+        return false;
+    out->bare = out->high.is = false;
+    out->low.open = true;
+    return true;
+}
+
+bool test_take_bound(struct test *t)
+{
+    struct noun *n = &t->noun;
+
+    for (size_t i = 0; i < n->n && n->n > 1; i++) {
+        bool low = word_among(n->words[i], "minimum min");
+
+        if (!low && !word_among(n->words[i], "maximum max"))
+            continue;
+        memmove(&n->words[i], &n->words[i + 1], (n->n - i - 1) * sizeof n->words[0]);
+        n->n--;
+        t->limit.bare = false;
+        t->limit.low.is = low;
+        t->limit.high.is = !low;
+        return true;
+    }
+    return false;
+}
+
+/* Limits of persons that are ages: "members must be at least 20" may be about their number. */
+static bool limit_is_usual_age(const struct quantity *q)
+{
+    static const double ages[] = {14, 16, 17, 18, 21, 25, 30, 55, 60, 62, 65, 67, 70, 75};
+
+    for (size_t i = 0; i < COUNT_OF(ages); i++)
+        if (!q->unit && !q->date && fabs(q->number - ages[i]) < 0.5)
+            return true;
+    return unit_is_year(q->unit);
+}
+
+bool test_fits(struct test *t, struct arena *a)
+{
+    const struct quantity *q = limit_quantity(&t->limit);
+    struct limit *l = &t->limit;
+
+    if (noun_is_person(&t->noun) && !l->relative && !l->age) {
+        if (!limit_is_usual_age(q))
+            return false;
+        l->age = true;
+    }
+    for (size_t i = 0; i < t->noun.n; i++)
+        if (word_is(t->noun.words[i], "age")) {
+            l->age = !q->unit || unit_is_year(q->unit);
+            return true;
+        }
+    if (l->age)
+        return noun_imply(&t->noun, "age", a);
+    /* "Guests must be over 21" may be about their age or about their number. */
+    return l->relative || unit_is_money(q->unit) || q->date || t->noun.n > 1 || t->noun.counted ||
+           !word_is_plural(t->noun.words[0]);
 }

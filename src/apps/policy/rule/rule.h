@@ -47,10 +47,9 @@ static inline const struct quantity *limit_quantity(const struct limit *l)
 }
 
 enum test_kind {
-    TEST_LIMIT,   /* the fact compares with a limit */
-    TEST_IS,      /* the fact is one of the values */
-    TEST_PRESENT, /* there is such a thing */
-    TEST_NONE     /* absent: false, 0 or "none" */
+    TEST_LIMIT,  /* the fact compares with a limit */
+    TEST_IS,     /* the fact is one of the values */
+    TEST_PRESENT /* there is such a thing */
 };
 
 struct test {
@@ -95,27 +94,23 @@ bool rule_add_item(struct rule *lead, const struct word *w, size_t n, struct are
 /* The tests of a rule one after the other, those of its conditions last; NULL: no more. */
 const struct test *rule_test(const struct rule *r, size_t at);
 
-enum truth { TRUTH_NO, TRUTH_YES, TRUTH_UNKNOWN };
+/* In this order, so that "and" is the least of two, "or" the greatest, and "not" the reverse. */
+enum truth { TRUTH_NO, TRUTH_UNKNOWN, TRUTH_YES };
 
 static inline enum truth truth_not(enum truth t)
 {
-    return t == TRUTH_UNKNOWN ? t : t == TRUTH_YES ? TRUTH_NO : TRUTH_YES;
+    return (enum truth)(TRUTH_YES - t);
 }
 
 static inline enum truth truth_both(enum truth a, enum truth b)
 {
-    return a == TRUTH_NO || b == TRUTH_NO     ? TRUTH_NO
-           : a == TRUTH_YES && b == TRUTH_YES ? TRUTH_YES
-                                              : TRUTH_UNKNOWN;
+    return a < b ? a : b;
 }
 
 static inline enum truth truth_either(enum truth a, enum truth b)
 {
-    return truth_not(truth_both(truth_not(a), truth_not(b)));
+    return a > b ? a : b;
 }
-
-/* Whether a text is one of the values of a TEST_IS (value.c). */
-enum truth value_holds(const struct test *t, str text, struct arena *a);
 
 enum doubt { DOUBT_NONE, DOUBT_NO_FACT, DOUBT_UNIT, DOUBT_UNSURE, DOUBT_CONFLICT };
 
@@ -133,3 +128,26 @@ struct holding {
 /* The noun with one of its values: "application signed" of "the application must be signed". */
 struct noun noun_with_value(const struct test *t, size_t value);
 struct holding rule_hold(const struct rule *r, const struct facts *f);
+
+/* ---- what a rule is about (subject.c) ---- */
+
+/* General topics, which are no persons. */
+#define TOPICS                                                                                     \
+    "clinical medical financial formal request application admission joining approval document "   \
+    "documents documentation paper papers evidence proof fee fees cost costs charge charges "      \
+    "price prices payment payments money finance finances amount amounts age income date dates "   \
+    "deadline deadlines duration period size weight quantity number enrolment enrollment "         \
+    "membership health safety security hygiene equipment conduct behaviour behavior identity "     \
+    "identification qualification qualifications experience insurance luggage baggage facility "   \
+    "procedure examination diagnosis treatment notice obligations duties"
+
+/* Whether two rules may be about the same: "the fee" and "the student fee", but not the annual and
+ * the monthly income. */
+bool rules_meet(const struct rule *a, const struct rule *b);
+/* Whether both name a person, and not the same. */
+bool rules_differ_in_person(const struct rule *a, const struct rule *b);
+/* Whether one of a rule's nouns, or its person, is the word; subject: only what it is about. */
+bool rule_names(const struct rule *r, const struct word *w, bool subject);
+/* Whether all tests of a rule ask that something be so, none that it not be so. */
+bool rule_is_positive(const struct rule *r);
+bool rule_is_of_age(const struct rule *r);

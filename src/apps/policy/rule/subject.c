@@ -1,8 +1,8 @@
-/* subject.c - see subject.h.
+/* subject.c - what a rule is about, and whether two rules may be about the same. See rule.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "apps/policy/rule/subject.h"
+#include "apps/policy/rule/rule.h"
 
 /* Things of these are different if their first words are: the claim date and the filing date. */
 #define MEASURES                                                                                   \
@@ -23,7 +23,7 @@ bool rule_names(const struct rule *r, const struct word *w, bool subject)
 bool rule_is_positive(const struct rule *r)
 {
     for (size_t i = 0; i < r->main.n; i++)
-        if (r->main.all[i].not_ || r->main.all[i].kind == TEST_NONE)
+        if (r->main.all[i].not_)
             return false;
     return true;
 }
