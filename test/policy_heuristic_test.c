@@ -96,7 +96,7 @@ static const struct {
     {"# A\nAt least 6 weeks of conservative treatment are required.",
      "{\"conservative_treatment\":\"1 month\"}",
      "conservative_treatment",
-     "missing"},
+     "uncertain"},
     {"# A\nConservative treatment must last six weeks or longer.",
      "{\"conservative_treatment_days\":42}",
      "conservative_treatment",

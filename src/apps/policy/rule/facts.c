@@ -243,7 +243,7 @@ bool fact_quantity(const struct fact *f, struct arena *a, struct quantity *out)
     }
     if (out->unit && f->unit && out->unit != f->unit)
         return false;
-    if (!out->unit && unit_is_percent(f->unit) && out->number > 0 && out->number <= 1)
+    if (!out->unit && unit_has(f->unit, UNIT_PERCENT) && out->number > 0 && out->number <= 1)
         return false; /* 0.2 may be 20 % */
     out->unit = out->unit ? out->unit : f->unit;
     if (f->unit && unit_is_year(f->unit) && out->number >= 1000)

@@ -26,9 +26,7 @@ static const char *const exclusive[] = {
     "approved denied pending",
     "paid unpaid",
     "new used",
-    "cash card",
-    "cash credit-card debit-card direct-debit bank-transfer",
-    "full-time part-time",
+    "cash card transfer debit",
     "pdf png jpeg docx",
 };
 
@@ -76,78 +74,27 @@ static enum truth hold_quantity(const struct limit *l, const struct quantity *q)
     return l->bare && high == TRUTH_NO ? TRUTH_UNKNOWN : truth_both(low, high);
 }
 
-/* Days from another date instead of a date. */
-static bool hold_offset(const struct quantity *other, struct limit *l, struct quantity *q)
+/* 0.41 may be 41 %: a share without a unit compares with nothing. */
+static bool hold_may_be_ratio(const struct test *t, const struct quantity *q)
 {
-    struct bound *bounds[] = {&l->low, &l->high};
-
-    if (!q->date || !other->date)
-        return false;
-    *q = (struct quantity){.number = (l->before ? -1 : 1) * (q->number - other->number)};
-    for (size_t i = 0; i < COUNT_OF(bounds); i++)
-        if (bounds[i]->is)
-            bounds[i]->q =
-                (struct quantity){.number = bounds[i]->q.number * bounds[i]->q.unit->factor};
-    return q->number >= 0 || !l->high.is;
-}
-
-/* The limit with the other fact's quantity in it; false if they do not go together. */
-static bool hold_resolve(struct holder *h, struct limit *l, struct quantity *q)
-{
-    const struct fact *other[BOUND_MAX];
-    struct quantity o;
-    bool dropped;
-
-    if (!l->relative)
-        return true;
-    if (facts_bind(h->facts, &l->other, other, &dropped) != 1 || other[0]->unsure ||
-        other[0]->name.counted || !fact_quantity(other[0], h->facts->arena, &o))
-        return false;
-    hold_use(h, other[0]);
-    h->out->dropped = h->out->dropped || dropped;
-    if (l->offset)
-        return hold_offset(&o, l, q);
-    /* 6 beside "at least 5% of the capital" of 10000 may be a percentage itself. */
-    if (q->date != o.date || q->unit != o.unit ||
-        (!q->unit && !q->date && q->number > 0 && q->number <= 100 && o.number > 1000 &&
-         limit_quantity(l)->number < 1))
-        return false;
-    for (size_t i = 0; i < 2; i++) {
-        struct quantity *bound = i ? &l->high.q : &l->low.q;
-        double times = o.date ? 1 : bound->number;
-
-        *bound = o;
-        bound->number *= times;
-    }
-    return !quantity_may_be_scaled(q, limit_quantity(l));
-}
-
-/* 0.41 and 40, both without a unit, of something that may be written either way. */
-static bool hold_mixes_ratios(const struct test *t, const struct quantity *q)
-{
-    const struct quantity *bound = limit_quantity(&t->limit);
-    bool ratio = false;
+    bool ratio = unit_has(limit_quantity(&t->limit)->unit, UNIT_PERCENT);
 
     for (size_t i = 0; i < t->noun.n; i++)
         ratio =
             ratio || word_among(t->noun.words[i], "ratio rate percentage percent share discount");
-    if (t->limit.relative || q->unit)
-        return false;
-    if (!ratio)
-        return unit_is_percent(bound->unit); /* 500 of a deposit of 10 % are no percent */
-    return !bound->unit && quantity_may_be_ratio(q) != quantity_may_be_ratio(bound);
+    return ratio && !q->unit;
 }
 
+/* A multiple of another fact is left to somebody who knows both; a number of things is no sum of
+ * money. */
 static enum truth hold_limit(struct holder *h, const struct test *t, const struct fact *f)
 {
-    struct limit l = t->limit;
     enum truth truth = TRUTH_UNKNOWN;
     struct quantity q;
 
-    /* A number of things is no sum of money. */
-    if (fact_quantity(f, h->facts->arena, &q) && !hold_mixes_ratios(t, &q) &&
-        !(f->name.counted && (l.relative || limit_quantity(&l)->unit)) && hold_resolve(h, &l, &q))
-        truth = hold_quantity(&l, &q);
+    if (!t->limit.relative && fact_quantity(f, h->facts->arena, &q) && !hold_may_be_ratio(t, &q) &&
+        !(f->name.counted && limit_quantity(&t->limit)->unit))
+        truth = hold_quantity(&t->limit, &q);
     return truth == TRUTH_UNKNOWN ? hold_doubt(h, DOUBT_UNIT) : truth;
 }
 
@@ -170,21 +117,6 @@ static size_t value_words(str text, struct arena *a, struct word **out)
         if ((*out)[i].kind != WORD_MARK)
             (*out)[kept++] = (*out)[i];
     return kept;
-}
-
-/* Words as one of the values above: "credit-card". Those that are too long are none of them. */
-static struct word value_joined(const struct word *w, size_t n)
-{
-    struct word out = {0};
-
-    for (size_t i = 0; i < n && out.size + w[i].size + 2u < sizeof out.lower; i++)
-        if (w[i].kind != WORD_MARK)
-            out.size = (uint8_t)(out.size + snprintf(out.lower + out.size,
-                                                     sizeof out.lower - out.size,
-                                                     "%s%s",
-                                                     out.size ? "-" : "",
-                                                     w[i].lower));
-    return out;
 }
 
 /* "inactive", "not active", "unpaid" of "active", "paid". */
@@ -227,7 +159,6 @@ static enum truth value_code_is(const struct word *v, const struct word *code)
  * Of a table's rows, those without a word of the value are for others: they decide nothing. */
 static enum truth value_is(const struct word *v, size_t n, const struct phrase *p, bool row)
 {
-    struct word a = value_joined(v, n), b = value_joined(p->w, p->n);
     bool shared = false;
     size_t k = 0, words = 0;
 
@@ -246,8 +177,8 @@ static enum truth value_is(const struct word *v, size_t n, const struct phrase *
         return TRUTH_YES;
     if (value_denies(v, n, p) || (row && !shared))
         return TRUTH_NO;
-    for (size_t i = 0; i < COUNT_OF(exclusive); i++)
-        if (word_among(&a, exclusive[i]) && word_among(&b, exclusive[i]))
+    for (size_t i = 0; i < COUNT_OF(exclusive) && n == 1 && !shared; i++)
+        if (word_among(v, exclusive[i]) && word_among(&p->w[p->n - 1], exclusive[i]))
             return TRUTH_NO;
     return TRUTH_UNKNOWN;
 }

@@ -272,24 +272,18 @@ static void reader_suffix(struct reader *r, struct limit *l, struct quantity q)
     l->bare = l->low.is && l->high.is;
 }
 
-/* "times the rent", "% of the income", "the rent", "14 days before the departure date". */
-static bool reader_relative(struct reader *r, enum compare by, struct limit *l)
+/* "three times the rent", "5% of the income", "the rent", "14 days before the departure date". */
+static bool reader_relative(struct reader *r, struct limit *l)
 {
     struct quantity q;
 
-    if (!reader_quantity(r, &q)) {
-        q = (struct quantity){.number = 1};
-    } else if (unit_is_whole_days(q.unit) && reader_take(r, "before/after")) {
-        l->before = word_is(&r->w[r->at - 1], "before");
-        l->offset = true;
-    } else if (unit_is_percent(q.unit) && reader_take(r, "of")) {
-        q = (struct quantity){.number = q.number / 100};
-    } else if (q.unit || q.date || !reader_take(r, "times")) {
-        return false;
-    }
     l->relative = true;
-    limit_set(l, by, q);
-    return reader_noun(r, &l->other);
+    l->low.is = l->high.is = true;
+    return (!reader_quantity(r, &q) || reader_take(r,
+                                                   unit_has(q.unit, UNIT_PERCENT) ? "of"
+                                                   : q.unit                       ? "before/after"
+                                                                                  : "times")) &&
+           reader_noun(r, &l->other);
 }
 
 /* After a comparison that is no range. */
@@ -299,7 +293,7 @@ static bool reader_compared(struct reader *r, enum compare by, int of, struct li
     struct quantity q;
 
     l->age = reader_take(r, "the age of");
-    if (!l->age && reader_relative(r, by, l))
+    if (!l->age && reader_relative(r, l))
         return true;
     if (!l->age)
         *r = start;
@@ -355,7 +349,7 @@ bool reader_exceeds(struct reader *r, struct limit *out)
     struct reader start = *r;
 
     *out = (struct limit){0};
-    if (reader_relative(r, GT, out))
+    if (reader_relative(r, out))
         return true;
     *r = start;
     if (!reader_limit(r, out) || !out->bare)
@@ -413,6 +407,6 @@ bool test_fits(struct test *t, struct arena *a)
     if (l->age)
         return noun_imply(&t->noun, "age", a);
     /* "Guests must be over 21" may be about their age or about their number. */
-    return l->relative || unit_is_money(q->unit) || q->date || t->noun.n > 1 || t->noun.counted ||
-           !word_is_plural(t->noun.words[0]);
+    return l->relative || unit_has(q->unit, UNIT_MONEY) || q->date || t->noun.n > 1 ||
+           t->noun.counted || !word_is_plural(t->noun.words[0]);
 }

@@ -34,9 +34,7 @@ struct limit {
     struct bound low, high;
     bool bare;     /* a number without a comparison: low and high are that number */
     bool age;      /* the words speak of an age: "older", "years of age" */
-    bool relative; /* low and high are multiples of another fact */
-    bool offset;   /* low and high are days from another date */
-    bool before;   /* of an offset: counted back from the other date */
+    bool relative; /* a multiple of another fact, or days from another date */
     struct noun other;
 };
 

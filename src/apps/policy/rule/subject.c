@@ -83,7 +83,8 @@ static bool limits_compare(const struct test *a, const struct test *b, bool none
         return false;
     if (!u || !v)
         return none && !u && !v;
-    return u->dimension == v->dimension || (unit_is_time(u) && unit_is_time(v));
+    return u->dimension == v->dimension ||
+           (u->dimension <= UNIT_MONTHS && v->dimension <= UNIT_MONTHS);
 }
 
 /* "The duration must be at most 10 days": of what? */
