@@ -12,18 +12,25 @@
     "its "                                                                                         \
     "their his her with from any each all per has have had do does did if"
 
-static const struct {
-    const char *word;
-    double value;
-} small_numbers[] = {
-    {"zero", 0},      {"one", 1},      {"two", 2},        {"three", 3},     {"four", 4},
-    {"five", 5},      {"six", 6},      {"seven", 7},      {"eight", 8},     {"nine", 9},
-    {"ten", 10},      {"eleven", 11},  {"twelve", 12},    {"thirteen", 13}, {"fourteen", 14},
-    {"fifteen", 15},  {"sixteen", 16}, {"seventeen", 17}, {"eighteen", 18}, {"nineteen", 19},
-    {"twenty", 20},   {"thirty", 30},  {"forty", 40},     {"fifty", 50},    {"sixty", 60},
-    {"seventy", 70},  {"eighty", 80},  {"ninety", 90},    {"hundred", 100}, {"thousand", 1000},
-    {"million", 1e6},
-};
+#define NUMBERS                                                                                    \
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "       \
+    "fifteen sixteen seventeen eighteen nineteen twenty"
+#define TENS "thirty forty fifty sixty seventy eighty ninety"
+#define MONTHS                                                                                     \
+    "january february march april may june july august september october november december"
+#define MONTHS_SHORT "jan feb mar apr may jun jul aug sep oct nov dec"
+
+/* The place of a word among names, or -1. */
+static int word_place(const struct word *w, const char *names)
+{
+    int place = 0;
+
+    if (!word_among(w, names))
+        return -1;
+    for (size_t n; (n = strcspn(names, " ")) != w->size || memcmp(names, w->lower, n) != 0; place++)
+        names += n + 1;
+    return place;
+}
 
 static bool policy_words_is_letter(char c)
 {
@@ -66,16 +73,11 @@ static bool policy_words_ends(const char *s, size_t n, const char *with)
     return n > k && memcmp(s + n - k, with, k) == 0;
 }
 
-static bool is_vowel(char c)
-{
-    return c && strchr("aeiou", c);
-}
-
-/* Whether what is left has a vowel: "string" is no "str" with an ending. */
+/* Whether the rest of a word has a vowel: "string" is no "str" with an ending. */
 static bool has_vowel(const char *s, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (is_vowel(s[i]) || (i > 0 && s[i] == 'y'))
+        if (strchr("aeiou", s[i]) || (i > 0 && s[i] == 'y'))
             return true;
     return false;
 }
@@ -168,22 +170,19 @@ static size_t policy_words_number_at(str s, double *out)
     return i;
 }
 
-/* A day as a number, so that dates compare; false if no such day exists. */
+/* A date as the number of its figures, so that dates compare; false if no such day exists. */
 static bool words_day(int year, int month, int day, double *out)
 {
     static const int days[12] = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
 
     if (month < 1 || month > 12 || day < 1 || day > days[month - 1])
         return false;
-    /* The year begins in March, so that the day that is not always there is its last. */
-    year -= month <= 2;
-    month += month > 2 ? -3 : 9;
-    *out = year * 365 + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day;
+    *out = (year * 100 + month) * 100 + day;
     return true;
 }
 
-/* A date as YYYY-MM-DD, as days from some day. */
-static bool policy_words_date_at(str s, double *days)
+/* A date as YYYY-MM-DD. */
+static bool policy_words_date_at(str s, double *out)
 {
     int v[3] = {0};
 
@@ -196,7 +195,7 @@ static bool policy_words_date_at(str s, double *days)
             v[part] = v[part] * 10 + (s.p[i] - '0');
         else
             return false;
-    return words_day(v[0], v[1], v[2], days);
+    return words_day(v[0], v[1], v[2], out);
 }
 
 /* The end of the letters and digits from a place on; codes have points between digits. */
@@ -223,7 +222,7 @@ static size_t digits_at(str s, struct word *w)
 
     w->kind = to > n ? WORD_TEXT : WORD_NUMBER;
     if (to == 4 && policy_words_date_at(s, &w->number))
-        to = 10; /* days, so that dates compare as numbers do */
+        to = 10;
     word_set(w, str_slice(s, 0, to));
     return to;
 }
@@ -240,32 +239,28 @@ static size_t letters_at(str s, struct word *w)
         to = n;
     else if (to != n + quote + 1 || s.p[n + quote] != 's')
         n = to;
-    w->kind = WORD_TEXT;
     word_set(w, str_slice(s, 0, n));
-    for (size_t i = 0; i < COUNT_OF(small_numbers); i++)
-        if (strcmp(small_numbers[i].word, w->lower) == 0) {
-            w->kind = WORD_NUMBER;
-            w->number = small_numbers[i].value;
-        }
+    w->number = word_place(w, NUMBERS);
+    if (w->number < 0 && word_place(w, TENS) >= 0)
+        w->number = 30 + 10 * word_place(w, TENS);
+    w->kind = w->number < 0 ? WORD_TEXT : WORD_NUMBER;
     return to;
 }
 
 static size_t mark_at(str s, struct word *w)
 {
-    static const char compares[] = "\xE2\x89";
-    size_t n = wide_mark(s) ? 3 : symbol_at(s) == 3 && str_starts(s, str_c(compares)) ? 3 : 1;
-    unsigned char last = (unsigned char)s.p[n - 1];
-    bool equal = s.n > 1 && s.p[1] == '=' && memchr("<>", s.p[0], 2);
+    bool wide = wide_mark(s) > 0, sign = str_starts(s, STR("\xE2\x89"));
+    bool equal = sign || (s.n > 1 && s.p[1] == '=' && memchr("<>", s.p[0], 2));
+    unsigned char last = (unsigned char)s.p[wide || sign ? 2 : 0];
 
     w->kind = WORD_MARK;
-    if (n == 1)
-        snprintf(w->lower, sizeof w->lower, "%c%s", s.p[0], equal ? "=" : "");
-    else if (wide_mark(s))
-        w->lower[0] = last < 0x96 ? '-' : last < 0xA0 ? '"' : last < 0xA2 ? '*' : '.'; /* dagger */
-    else
-        snprintf(w->lower, sizeof w->lower, "%s", last == 0xA4 ? "<=" : ">=");
+    if (wide) /* dashes, quotes, daggers, dots */
+        last = last < 0x96 ? '-' : last < 0xA0 ? '"' : last < 0xA2 ? '*' : '.';
+    else if (sign)
+        last = last == 0xA4 ? '<' : '>';
+    snprintf(w->lower, sizeof w->lower, "%c%s", last, equal ? "=" : "");
     memcpy(w->stem, w->lower, 3);
-    return n + equal;
+    return wide || sign ? 3 : 1 + equal;
 }
 
 static size_t policy_words_word_at(str s, struct word *w)
@@ -283,21 +278,6 @@ static size_t policy_words_word_at(str s, struct word *w)
 
 /* ---- dates of several words: "March 5, 2026", "5th of March 2026" ---- */
 
-static const char *const month_names[12] = {
-    "january jan",
-    "february feb",
-    "march mar",
-    "april apr",
-    "may",
-    "june jun",
-    "july jul",
-    "august aug",
-    "september sep sept",
-    "october oct",
-    "november nov",
-    "december dec",
-};
-
 /* The day of a month: 5, or 5th; or 0. */
 static int spell_day(const struct word *w)
 {
@@ -313,10 +293,9 @@ static int spell_day(const struct word *w)
 
 static int spell_month(const struct word *w)
 {
-    for (int i = 0; w->kind == WORD_TEXT && i < 12; i++)
-        if (word_among(w, month_names[i]))
-            return i + 1;
-    return 0;
+    int full = word_place(w, MONTHS);
+
+    return 1 + (full < 0 ? word_place(w, MONTHS_SHORT) : full);
 }
 
 /* How many words are a date, or 0. */
@@ -479,13 +458,9 @@ bool words_text_has(str text, const struct word *w)
     for (size_t at = 0, to; at < text.n; at = to + (to == at)) {
         struct word here = {.kind = WORD_TEXT};
 
-        for (to = at; to < text.n && ((text.p[to] & 0x80) || char_is_letter(text.p[to]) ||
-                                      char_is_digit(text.p[to]));)
-            to++;
-        if (to == at)
-            continue;
+        to = words_run(text, at);
         word_set(&here, str_slice(text, at, to));
-        if (w->kind == WORD_TEXT && word_same(&here, w))
+        if (to > at && w->kind == WORD_TEXT && word_same(&here, w))
             return true;
     }
     return false;

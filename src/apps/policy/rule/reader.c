@@ -18,7 +18,7 @@
     "contain contains exempt waived times twice half double triple third quarter up about around " \
     "approximately nearly almost as with whether because due then else also too very so equal "    \
     "exactly older younger longer shorter higher lower greater later earlier aged plus minus "     \
-    "combined regardless notwithstanding subject provided via using"
+    "combined regardless notwithstanding subject provided via using hundred thousand million"
 /* Lists that go on, and values that somebody has to judge: "or similar", "adequate". */
 #define NOT_CLOSED                                                                                 \
     "others similar equivalent comparable etc like better worse best highest lowest something "    \
@@ -277,13 +277,12 @@ static bool reader_relative(struct reader *r, struct limit *l)
 {
     struct quantity q;
 
-    l->relative = true;
-    l->low.is = l->high.is = true;
-    return (!reader_quantity(r, &q) || reader_take(r,
-                                                   unit_has(q.unit, UNIT_PERCENT) ? "of"
-                                                   : q.unit                       ? "before/after"
-                                                                                  : "times")) &&
-           reader_noun(r, &l->other);
+    l->relative = l->low.is = l->high.is = true;
+    if (reader_quantity(r, &q) && !(unit_has(q.unit, UNIT_PERCENT) ? reader_take(r, "of")
+                                    : q.unit                       ? reader_take(r, "before/after")
+                                                                   : reader_take(r, "times")))
+        return false;
+    return reader_noun(r, &l->other);
 }
 
 /* After a comparison that is no range. */
