@@ -147,7 +147,7 @@ bool heuristic_asks_for(const struct run *x, const struct reading *r)
     const struct noun *noun = &r->rule->main.all[0].noun;
     struct word *w;
     size_t n = words_of_full_name(scope_criterion(x->out->criterion_id), x->a, &w);
-    size_t topics = 0, persons = 0, at = 0;
+    size_t at = 0;
 
     if (closed_repeats(w, n, r))
         return true;
@@ -160,11 +160,8 @@ bool heuristic_asks_for(const struct run *x, const struct reading *r)
         at = place < noun->n ? place : word_is(&w[i], "of") ? 0 : at;
         if (w[i].kind == WORD_MARK || word_among(&w[i], CRITERION_SAYS))
             continue;
-        if (closed_topic_has(r, &w[i]))
-            *(word_names_person(&w[i]) ? &persons : &topics) += 1;
-        else if (!scope_word_numbers(&w[i]))
+        if (!closed_topic_has(r, &w[i]) && !scope_word_numbers(&w[i]))
             return false;
     }
-    /* "members" may be their number, not their age. */
-    return topics > 0 || persons == 0 || !rule_is_of_age(r->rule);
+    return true;
 }

@@ -284,16 +284,6 @@ static bool closed_interferes(const struct run *x, const struct reading *r)
     return false;
 }
 
-/* Rows of one table that both apply are alternatives, perhaps. */
-static bool closed_rows_compete(const struct run *x, const struct judged *j)
-{
-    for (size_t k = 0; k < x->n; k++)
-        if (&x->rules[k] != j && j->r->rule->kind == RULE_ROW && j->h.applies &&
-            x->rules[k].r->lead == j->r->lead && x->rules[k].h.applies)
-            return true;
-    return false;
-}
-
 void heuristic_close_document(struct run *x)
 {
     struct arena titles;
@@ -308,8 +298,7 @@ void heuristic_close_document(struct run *x)
     closed_titles(x, &titles);
     for (size_t i = 0; i < x->n && !x->blocked; i++)
         if (!closed_path_fits(x, x->rules[i].r, &titles) ||
-            !closed_points(x, &x->rules[i].r->rule->purpose) ||
-            closed_rows_compete(x, &x->rules[i]))
+            !closed_points(x, &x->rules[i].r->rule->purpose))
             heuristic_block(x, x->rules[i].r);
     for (size_t i = 0; i < x->scope.n && !x->blocked; i++)
         if (closed_interferes(x, &x->scope.all[i]))

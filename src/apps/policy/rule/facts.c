@@ -16,11 +16,6 @@
     "application applications claim claims request requests order orders reservation "             \
     "reservations booking bookings submission submissions"
 
-/* A name with one of these says more than which thing it is about: "weight_from" is one end of a
- * range, "was_employed" is the past. */
-#define RELATES                                                                                    \
-    "was were had did his her their if or from by for with on at in and any all each is are has"
-
 /* ---- nouns ---- */
 
 bool noun_insert(struct noun *n, size_t place, const struct word *w)
@@ -128,17 +123,15 @@ static void facts_read_name(struct fact *f, struct arena *a)
     size_t n = words_of_full_name(f->field->name, a, &w), place = 0;
 
     for (size_t i = 0; i < n; i++) {
-        if (word_is(&w[i], "of"))
+        if (word_is(&w[i], "of")) {
             place = 0;
-        else if (word_among(&w[i], RELATES) || w[i].kind == WORD_MARK ||
-                 (!word_among(&w[i], "a an the") && !noun_insert(name, place++, &w[i]))) {
-            name->n = 0;
+        } else if (!word_among(&w[i], "a an the") && !noun_insert(name, place++, &w[i])) {
+            name->n = 0; /* a name that is too long names nothing */
             return;
         }
     }
-    if (name->n == 0)
-        return;
-    noun_finish(name);
+    if (name->n > 0)
+        noun_finish(name);
     name->drop = 0;
     f->unit = facts_name_unit(name);
     name->n -= f->unit != NULL;

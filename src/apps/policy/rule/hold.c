@@ -321,9 +321,7 @@ struct holding rule_hold(const struct rule *r, const struct facts *f)
 
     out.applies = when != TRUTH_NO;
     out.truth = truth_either(truth_either(truth_not(when), unless), hold_tests(&h, &r->main));
-    /* A fact without a person's name, in a rule about several: it may be the other's. */
-    if ((out.dropped && out.doubt == DOUBT_NO_FACT && out.truth == TRUTH_NO) ||
-        (r->kind == RULE_ROW && when == TRUTH_UNKNOWN))
+    if (r->kind == RULE_ROW && when == TRUTH_UNKNOWN)
         out.truth = TRUTH_UNKNOWN;
     return out;
 }

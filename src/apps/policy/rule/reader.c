@@ -19,12 +19,6 @@
     "approximately nearly almost as with whether because due then else also too very so equal "    \
     "exactly older younger longer shorter higher lower greater later earlier aged plus minus "     \
     "combined regardless notwithstanding subject provided via using hundred thousand million"
-/* Lists that go on, and values that somebody has to judge: "or similar", "adequate". */
-#define NOT_CLOSED                                                                                 \
-    "others similar equivalent comparable etc like better worse best highest lowest something "    \
-    "anything certain various different unique appropriate suitable adequate acceptable "          \
-    "reasonable sufficient satisfactory good normal usual proper correct right relevant "          \
-    "consistent compatible eligible compliant fair related corresponding one"
 #define ARTICLES "a an the its their his her your our"
 
 /* Whether a word is one of n bytes of alternatives: "is/are". */
@@ -114,8 +108,7 @@ bool reader_value(struct reader *r, struct test *t)
     for (from = r->at; !reader_done(r); r->at++) {
         const struct word *w = &r->w[r->at];
 
-        if (w->kind == WORD_MARK ? !reader_touches(r, r->at)
-                                 : word_among(w, RESERVED) || word_among(w, NOT_CLOSED))
+        if (w->kind == WORD_MARK ? !reader_touches(r, r->at) : word_among(w, RESERVED))
             break;
     }
     if (r->at == from || t->value_n == RULE_VALUES_MAX)

@@ -8,7 +8,6 @@
 #define MEASURES                                                                                   \
     "date code status score amount weight length height width size number count name distance"
 #define PERIODS "hourly daily weekly monthly quarterly annual yearly"
-#define AGE_MOST 120
 
 bool rule_names(const struct rule *r, const struct word *w, bool subject)
 {
@@ -58,70 +57,23 @@ static bool subject_within(const struct noun *a, const struct noun *b)
     return true;
 }
 
-/* Both name their period: the annual and the monthly income. */
-static bool subjects_differ_in_period(const struct noun *a, const struct noun *b)
-{
-    return a->n > 1 && b->n > 1 && word_among(a->words[0], PERIODS) &&
-           word_among(b->words[0], PERIODS) && !word_same(a->words[0], b->words[0]);
-}
-
-/* The last word of a subject says what it is: "fee" of "monthly fee". Whether the other has it, and
- * is not shown to be another thing, as the claim date and the filing date are. */
+/* The last word of a subject says what it is: "fee" of "monthly fee" and "student fee". Two of a
+ * measure or a period are different things if their first words are: the claim date and the filing
+ * date, the annual and the monthly income. */
 static bool subject_shares_head(const struct noun *a, const struct noun *b)
 {
     const struct word *head = a->n > 0 ? a->words[a->n - 1] : NULL;
 
-    return head && noun_has(b, head) && !word_among(head, MEASURES);
-}
-
-/* Whether two limits have comparable units; none: neither has a unit. */
-static bool limits_compare(const struct test *a, const struct test *b, bool none)
-{
-    const struct unit *u = limit_quantity(&a->limit)->unit, *v = limit_quantity(&b->limit)->unit;
-
-    if (a->kind != TEST_LIMIT || b->kind != TEST_LIMIT || a->limit.age || b->limit.age)
-        return false;
-    if (!u || !v)
-        return none && !u && !v;
-    return u->dimension == v->dimension ||
-           (u->dimension <= UNIT_MONTHS && v->dimension <= UNIT_MONTHS);
-}
-
-/* "The duration must be at most 10 days": of what? */
-static bool subject_is_general(const struct noun *s)
-{
-    return s->n == 1 && (word_among(s->words[0], TOPICS) || word_among(s->words[0], MEASURES));
-}
-
-static bool subjects_share(const struct noun *a, const struct noun *b)
-{
-    for (size_t i = 0; i < a->n; i++)
-        if (noun_has(b, a->words[i]) && !word_among(a->words[i], PERIODS) &&
-            !word_among(a->words[i], MEASURES))
-            return true;
-    return false;
-}
-
-/* "The guest must be over 12": perhaps an age. */
-static bool test_may_be_age(const struct test *t)
-{
-    const struct quantity *q = limit_quantity(&t->limit);
-
-    return t->kind == TEST_LIMIT && t->noun.n == 1 && !q->unit && !q->date && !t->limit.relative &&
-           q->number <= AGE_MOST && !word_among(t->noun.words[0], TOPICS);
+    return head && noun_has(b, head) && !word_among(head, MEASURES) &&
+           !(word_among(a->words[0], PERIODS) && word_among(b->words[0], PERIODS));
 }
 
 static bool tests_meet(const struct test *a, const struct test *b)
 {
     struct noun x = subject_of(a), y = subject_of(b);
 
-    if (subject_within(&x, &y) || subject_within(&y, &x) ||
-        (limits_compare(a, b, false) && (subject_is_general(&x) || subject_is_general(&y))) ||
-        (a->limit.age && test_may_be_age(b)) || (b->limit.age && test_may_be_age(a)))
-        return true;
-    return !subjects_differ_in_period(&x, &y) &&
-           (subject_shares_head(&x, &y) || subject_shares_head(&y, &x) ||
-            (limits_compare(a, b, true) && subjects_share(&x, &y)));
+    return subject_within(&x, &y) || subject_within(&y, &x) || subject_shares_head(&x, &y) ||
+           subject_shares_head(&y, &x);
 }
 
 bool rules_meet(const struct rule *a, const struct rule *b)
