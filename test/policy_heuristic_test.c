@@ -309,7 +309,7 @@ static const struct {
     {"# A\nBody weight must be over 50 kg and height must be under 200 cm.",
      "{\"body_weight\":51,\"height\":\"200 cm\"}",
      "height",
-     "missing"},
+     "uncertain"},
     {"# A\nPhysical therapy of 6 weeks or more, or a surgical referral, is required.",
      "{\"physical_therapy_weeks\":3,\"surgical_referral\":true}",
      "therapy",

@@ -127,24 +127,20 @@ static bool closed_repeats(const struct word *w, size_t n, const struct reading 
 /* A word that a rule's topic may have: of its nouns, its titles, or its only value. */
 static bool closed_topic_has(const struct reading *r, const struct word *w)
 {
+    const struct test *t = &r->rule->main;
+
     if (words_text_has(r->node->title_path, w) || rule_names(r->rule, w, true))
         return true;
-    for (size_t i = 0; i < r->rule->main.n; i++) {
-        const struct test *t = &r->rule->main.all[i];
-
-        if (t->value_n == 1 && word_find(t->values[0].w, t->values[0].n, w) < t->values[0].n)
-            return true;
-    }
-    if (word_among(w, "min minimum max maximum"))
-        return scope_says(r, w);
+    if (t->value_n == 1 && word_find(t->values[0].w, t->values[0].n, w) < t->values[0].n)
+        return true;
     if (word_among(w, CRITERION_WANTS))
-        return rule_is_positive(r->rule);
+        return !t->not_;
     return r->lead && r->lead->rule && closed_topic_has(r->lead, w);
 }
 
 bool heuristic_asks_for(const struct run *x, const struct reading *r)
 {
-    const struct noun *noun = &r->rule->main.all[0].noun;
+    const struct noun *noun = &r->rule->main.noun;
     struct word *w;
     size_t n = words_of_full_name(scope_criterion(x->out->criterion_id), x->a, &w);
     size_t at = 0;

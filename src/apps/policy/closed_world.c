@@ -75,8 +75,8 @@ static bool closed_is_titled(const struct titled *t, const struct word *w)
         const struct rule *rule = t->r[i].rule;
 
         if (closed_reading_names(&t->r[i], w) ||
-            (rule && word_is(w, "exclusions") && !rule_is_positive(rule)) ||
-            (rule && !t->decides && word_among(w, TOPIC_AGE) && rule_is_of_age(rule)))
+            (rule && word_is(w, "exclusions") && rule->main.not_) ||
+            (rule && !t->decides && word_among(w, TOPIC_AGE) && rule->main.limit.age))
             return true;
     }
     return false;
@@ -203,30 +203,23 @@ static bool closed_leads(const struct run *x, const struct reading *r)
 }
 
 /* Whether a rule is about things, and not about other rules, their units or how they are read. */
-static bool closed_is_of_things(const struct rule *r)
+static bool closed_is_of_things(const struct test *t)
 {
-    for (size_t i = 0; i < r->main.n; i++) {
-        const struct test *t = &r->main.all[i];
-        bool things = false;
-        size_t took;
+    bool things = false;
+    size_t took;
 
-        if ((t->noun.n == 1 && unit_read(t->noun.words[0], 1, &took)) ||
-            (t->value_n == 1 && word_among(&t->values[0].w[0], READING)))
+    for (size_t i = 0; i < t->noun.n; i++) {
+        if (word_among(t->noun.words[i], RULES_OF_RULES))
             return false;
-        for (size_t k = 0; k < t->noun.n; k++) {
-            if (word_among(t->noun.words[k], RULES_OF_RULES))
-                return false;
-            things = things || !word_among(t->noun.words[k], NEUTRAL_TITLE);
-        }
-        if (!things)
-            return false;
+        things = things || !word_among(t->noun.words[i], NEUTRAL_TITLE);
     }
-    return true;
+    return things && !(t->noun.n == 1 && unit_read(t->noun.words[0], 1, &took)) &&
+           !(t->value_n == 1 && word_among(&t->values[0].w[0], READING));
 }
 
 static bool closed_sentence_fits(const struct run *x, const struct reading *r)
 {
-    const struct test *t = r->rule ? &r->rule->main.all[0] : NULL;
+    const struct test *t = r->rule ? &r->rule->main : NULL;
 
     if (r->part)
         return true;
@@ -238,7 +231,7 @@ static bool closed_sentence_fits(const struct run *x, const struct reading *r)
         return closed_points(x, &t->noun);
     if ((r->rule->kind == RULE_ALL || r->rule->wants_items) && !closed_leads(x, r))
         return false;
-    return r->rule->kind == RULE_ALL || closed_is_of_things(r->rule);
+    return r->rule->kind == RULE_ALL || closed_is_of_things(t);
 }
 
 static bool closed_is_judged(const struct run *x, const struct reading *r)

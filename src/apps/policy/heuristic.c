@@ -67,14 +67,6 @@ static void heuristic_judge(struct run *x, const bool *about)
         heuristic_block(x, x->rules[RULES_MAX - 1].r);
 }
 
-static const struct judged *heuristic_first(const struct run *x, enum truth t)
-{
-    for (size_t i = 0; i < x->n; i++)
-        if (x->rules[i].h.truth == t && (t == TRUTH_NO || x->rules[i].h.applies))
-            return &x->rules[i];
-    return NULL;
-}
-
 /* Rules about the same that do not agree may be for different cases; a fact without a person's name
  * cannot be two persons'. */
 static bool heuristic_disagrees(const struct run *x)
@@ -91,6 +83,34 @@ static bool heuristic_disagrees(const struct run *x)
     return false;
 }
 
+/* The rule to name for the truth of all of them: the first that applies has most to say. A row for
+ * other cases says nothing. */
+static const struct judged *heuristic_find(const struct run *x, enum truth t)
+{
+    const struct judged *found = NULL;
+
+    for (size_t i = 0; i < x->n; i++) {
+        const struct judged *j = &x->rules[i];
+
+        if (j->h.truth == t && (j->h.applies || j->r->rule->kind != RULE_ROW) &&
+            (!found || (j->h.applies && !found->h.applies) || j->h.doubt > found->h.doubt))
+            found = j;
+    }
+    return found;
+}
+
+static struct decision heuristic_leave_open(struct run *x, const struct reading *r,
+                                            const struct fact *fact, const char *reason)
+{
+    struct judged *j = &x->rules[RULES_MAX];
+
+    *j = (struct judged){.r = r, .h = {.truth = TRUTH_UNKNOWN, .used = {fact}}};
+    j->h.used_n = fact != NULL;
+    return (struct decision){POLICY_UNCERTAIN, j, reason};
+}
+
+/* A verdict holds only if the document and every fact are understood, and the criterion asks what
+ * its rules ask. */
 static struct decision heuristic_decide(struct run *x)
 {
     static const char *const doubts[] = {[DOUBT_NONE] = "insufficient_policy_context",
@@ -98,38 +118,21 @@ static struct decision heuristic_decide(struct run *x)
                                          [DOUBT_UNIT] = "missing_evidence",
                                          [DOUBT_UNSURE] = "low_confidence",
                                          [DOUBT_CONFLICT] = "conformal_ambiguity"};
-    const struct judged *j, *open = NULL;
+    const struct fact *foreign = heuristic_foreign_fact(x);
+    const struct judged *no = heuristic_find(x, TRUTH_NO), *yes = heuristic_find(x, TRUTH_YES),
+                        *open = heuristic_find(x, TRUTH_UNKNOWN);
 
+    if (x->blocked)
+        return heuristic_leave_open(x, x->blocked, NULL, "not_understood");
     if (heuristic_disagrees(x))
         return (struct decision){POLICY_UNCERTAIN, &x->rules[0], "conformal_ambiguity"};
-    if ((j = heuristic_first(x, TRUTH_NO)))
-        return (struct decision){POLICY_MISSING, j, ""};
-    for (size_t i = 0; i < x->n; i++)
-        if (x->rules[i].h.truth == TRUTH_UNKNOWN && (!open || open->h.doubt < x->rules[i].h.doubt))
-            open = &x->rules[i];
-    if (open)
-        return (struct decision){POLICY_UNCERTAIN, open, doubts[open->h.doubt]};
-    if ((j = heuristic_first(x, TRUTH_YES)))
-        return (struct decision){POLICY_MET, j, ""};
-    for (size_t i = 0; i < x->n; i++)
-        if (x->rules[i].r->rule->kind != RULE_ROW)
-            return (struct decision){POLICY_MET, &x->rules[i], ""}; /* its condition is not met */
-    return (struct decision){POLICY_UNCERTAIN, NULL, "insufficient_policy_context"};
-}
-
-/* A verdict holds only if the criterion asks what its rules ask, and every fact is understood. */
-static struct decision heuristic_confirm(struct run *x, struct decision d)
-{
-    const struct fact *foreign = heuristic_foreign_fact(x);
-    struct judged *j = &x->rules[RULES_MAX];
-
-    if (!x->other && !foreign)
-        return d;
-    *j = (struct judged){.r = x->other ? x->other : d.by->r, .h = {.truth = TRUTH_UNKNOWN}};
+    if (!no && (open || !yes))
+        return (struct decision){POLICY_UNCERTAIN, open, doubts[open ? open->h.doubt : DOUBT_NONE]};
     if (x->other)
-        return (struct decision){POLICY_UNCERTAIN, j, "insufficient_policy_context"};
-    j->h.used[j->h.used_n++] = foreign;
-    return (struct decision){POLICY_UNCERTAIN, j, "conformal_ambiguity"};
+        return heuristic_leave_open(x, x->other, NULL, "insufficient_policy_context");
+    if (foreign)
+        return heuristic_leave_open(x, no ? no->r : yes->r, foreign, "conformal_ambiguity");
+    return no ? (struct decision){POLICY_MISSING, no, ""} : (struct decision){POLICY_MET, yes, ""};
 }
 
 /* The lowest confidence of the facts that the verdict uses. */
@@ -157,14 +160,6 @@ static void policy_heuristic_give_up(struct run *x, const char *code)
     heuristic_step(x, "decide", out->rationale);
 }
 
-static bool has_text(const struct policy_tree *t)
-{
-    for (uint32_t i = 0; i < t->node_count; i++)
-        if (t->nodes[i].text.n > 0)
-            return true;
-    return false;
-}
-
 static void policy_heuristic_verify(struct run *x)
 {
     struct policy_result *out = x->out;
@@ -172,13 +167,12 @@ static void policy_heuristic_verify(struct run *x)
     bool *about, found;
 
     x->scope = *scope_of(x->doc, x->a);
-    if (x->scope.cut) {
-        policy_heuristic_give_up(x, "policy_too_long");
-        return;
-    }
     about = heuristic_select(x, &found);
-    if (!found) {
-        policy_heuristic_give_up(x, "no_relevant_nodes");
+    if (x->scope.cut || !found) {
+        policy_heuristic_give_up(x,
+                                 x->scope.cut      ? "policy_too_long"
+                                 : x->scope.n == 0 ? "treestore_missing_text"
+                                                   : "no_relevant_nodes");
         return;
     }
     case_facts_read(&x->facts, x->c, POLICY_FACT_FLOOR, x->a);
@@ -186,14 +180,6 @@ static void policy_heuristic_verify(struct run *x)
     heuristic_close_document(x);
     heuristic_trace_read(x);
     d = heuristic_decide(x);
-    if (x->blocked) {
-        struct judged *j = &x->rules[RULES_MAX];
-
-        *j = (struct judged){.r = x->blocked, .h = {.truth = TRUTH_UNKNOWN}};
-        d = (struct decision){POLICY_UNCERTAIN, j, "not_understood"};
-    } else if (d.status != POLICY_UNCERTAIN) {
-        d = heuristic_confirm(x, d);
-    }
     out->status = d.status;
     out->reason_code = str_c(d.reason);
     policy_confide(out, TREE_SURE, heuristic_span(x, &d));
@@ -240,8 +226,6 @@ bool policy_heuristic(const struct policy_doc *doc, const struct policy_case *c,
     heuristic_trace_retrieved(&x);
     if (doc->tree.node_count == 0)
         policy_heuristic_give_up(&x, "treestore_no_nodes");
-    else if (!has_text(&doc->tree))
-        policy_heuristic_give_up(&x, "treestore_missing_text");
     else
         policy_heuristic_verify(&x);
     return true;

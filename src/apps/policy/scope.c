@@ -52,15 +52,6 @@ void scope_question(str criterion, struct arena *a, struct question *out)
     *out = (struct question){w, texts > 0 ? kept : 0};
 }
 
-/* Only rules that were understood are kept: most sentences are no rules, and a rule is large. */
-static struct rule *scope_keep_rule(const struct rule *rule, struct arena *a)
-{
-    struct rule *kept = arena_alloc(a, sizeof *kept);
-
-    *kept = *rule;
-    return kept;
-}
-
 /* The rule of a sentence; an item may be part of what its lead says. */
 static void scope_read_rule(struct reading *r, struct arena *a)
 {
@@ -81,8 +72,11 @@ static void scope_read_rule(struct reading *r, struct arena *a)
         understood = !r->sentence->quoted && !r->sentence->row && (!r->lead || lead) &&
                      rule_read(r->w, r->n, a, &rule);
     }
-    if (understood)
-        r->rule = scope_keep_rule(&rule, a);
+    /* Only rules that were understood are kept: a rule is large. */
+    if (understood) {
+        r->rule = arena_alloc(a, sizeof rule);
+        *r->rule = rule;
+    }
 }
 
 /* Between sentences there are only marks of items, quotes and tables. */
@@ -109,7 +103,6 @@ static void scope_read_node(const struct policy_doc *d, uint32_t node, struct ar
 
         *r = (struct reading){.node = n,
                               .node_at = node,
-                              .sentence_at = (uint32_t)i,
                               .sentence = &all[i],
                               .text = str_slice(n->text, all[i].from, all[i].to)};
         r->n = words_of(r->text, a, &w);
@@ -120,58 +113,35 @@ static void scope_read_node(const struct policy_doc *d, uint32_t node, struct ar
         /* A table's first row leads to the others. */
         if (all[i].row && !all[i].begins && s->n - 1 > first)
             r->lead = r[-1].lead ? r[-1].lead : &r[-1];
-        r->block = s->n > 1 ? r[-1].block : 0;
-        if (r->lead)
-            r->block = r->lead->block;
-        else if (all[i].begins || s->n - 1 == first)
-            r->block++;
         scope_read_rule(r, a);
         scope_note_unread(n, i > 0 ? all[i - 1].to : 0, all[i].from, s);
     }
     scope_note_unread(n, count > 0 ? all[count - 1].to : 0, n->text.n, s);
 }
 
-void scope_read(const struct policy_doc *d, struct arena *a, struct scope *out)
-{
-    size_t most = 0;
-
-    *out = (struct scope){0};
-    for (uint32_t i = 0; i < d->tree.node_count; i++) {
-        const struct policy_sentence *all;
-
-        most += fts_sentences_of(d->index, i, &all);
-    }
-    most = most < SCOPE_SENTENCES_MAX ? most : SCOPE_SENTENCES_MAX;
-    out->all = arena_alloc(a, (most + 1) * sizeof out->all[0]);
-    for (uint32_t i = 0; i < d->tree.node_count; i++)
-        scope_read_node(d, i, a, out);
-}
-
 const struct scope *scope_of(const struct policy_doc *d, struct arena *a)
 {
+    const struct policy_sentence *all;
     struct scope *s;
+    size_t most = 0;
 
     if (d->scope)
         return d->scope;
-    s = arena_alloc(a, sizeof *s);
-    scope_read(d, a, s);
+    s = arena_zero(a, 1, sizeof *s);
+    for (uint32_t i = 0; i < d->tree.node_count; i++)
+        most += fts_sentences_of(d->index, i, &all);
+    most = most < SCOPE_SENTENCES_MAX ? most : SCOPE_SENTENCES_MAX;
+    s->all = arena_alloc(a, (most + 1) * sizeof s->all[0]);
+    for (uint32_t i = 0; i < d->tree.node_count; i++)
+        scope_read_node(d, i, a, s);
     return s;
 }
 
-bool scope_says(const struct reading *r, const struct word *q)
+/* Whether a sentence or its lead has a word; "older" has "age". */
+static bool scope_says(const struct reading *r, const struct word *q)
 {
-    if (word_find(r->w, r->n, q) < r->n)
-        return true;
-    for (size_t i = 0; r->rule && i < r->rule->main.n; i++) {
-        const struct test *t = &r->rule->main.all[i];
-        bool low = t->kind == TEST_LIMIT && (t->not_ ? t->limit.high.is : t->limit.low.is);
-        bool high = t->kind == TEST_LIMIT && (t->not_ ? t->limit.low.is : t->limit.high.is);
-
-        if (noun_has(&t->noun, q) || (low && word_among(q, "min minimum")) ||
-            (high && word_among(q, "max maximum")))
-            return true;
-    }
-    return r->lead && scope_says(r->lead, q);
+    return word_find(r->w, r->n, q) < r->n || (r->rule && rule_names(r->rule, q, true)) ||
+           (r->lead && scope_says(r->lead, q));
 }
 
 size_t scope_covers(const struct reading *r, const struct question *q, bool titles, struct arena *a)

@@ -17,7 +17,6 @@
 #include "apps/policy/rule/reader.h"
 
 #define SENTENCE_WORDS_MAX 80
-#define COLUMNS_MAX 12
 /* Words for handing something in: a fact's name has none of them. */
 #define HANDED "provided presented submitted given attached included supplied available"
 #define PAID "filed made paid deposited"
@@ -165,7 +164,7 @@ static bool form_part(struct reader *r, char name, struct test *t, struct rule *
     }
 }
 
-/* Whether the words of a form are here, up to the end of the clause. */
+/* Whether the words of a form are here, up to the end. */
 static bool form_matches(struct reader *r, const char *words, struct test *t, struct rule *out)
 {
     for (const char *p = words; *p;) {
@@ -179,7 +178,7 @@ static bool form_matches(struct reader *r, const char *words, struct test *t, st
             return false;
         p += n + (p[n] == ' ');
     }
-    return reader_done(r) || word_among(&r->w[r->at], "and or ,");
+    return reader_done(r);
 }
 
 /* Whether a limit is one that the form can have. */
@@ -202,92 +201,76 @@ static bool form_limits(const struct form *f, struct test *t, struct arena *a)
     return (f->flags & COUNTS) || (test_fits(t, a) && (!(f->flags & PERSON) || l->age));
 }
 
-/* One clause in one of the forms. */
-static bool form_read(struct reader *r, bool condition, struct tests *to, struct rule *out)
+/* A clause in one of the forms. */
+static bool form_read(struct reader *r, bool condition, struct test *t, struct rule *out)
 {
     const struct form *forms = condition ? conditions : requirements;
     size_t n = condition ? COUNT_OF(conditions) : COUNT_OF(requirements);
 
     for (size_t i = 0; i < n; i++) {
-        struct test t = {.kind = forms[i].test, .not_ = (forms[i].flags & NOT) != 0};
         struct reader one = *r;
 
-        if (!form_matches(&one, forms[i].words, &t, out) ||
-            ((forms[i].flags & PERSON) && !word_names_person(t.noun.words[0])) ||
-            (t.kind == TEST_LIMIT && !form_limits(&forms[i], &t, r->arena)))
-            continue;
-        to->all[to->n++] = t;
-        *r = one;
-        return true;
-    }
-    return false;
-}
-
-/* Clauses up to the end, all joined by "and" or all by "or". */
-static bool form_clauses(struct reader *r, bool condition, struct tests *to, struct rule *out)
-{
-    size_t ors = 0;
-
-    while (to->n < RULE_TESTS_MAX && form_read(r, condition, to, out)) {
-        if (reader_done(r)) {
-            to->any = ors > 0;
-            return ors == 0 || ors + 1 == to->n;
+        *t = (struct test){.kind = forms[i].test, .not_ = (forms[i].flags & NOT) != 0};
+        if (form_matches(&one, forms[i].words, t, out) &&
+            (!(forms[i].flags & PERSON) || word_names_person(t->noun.words[0])) &&
+            (t->kind != TEST_LIMIT || form_limits(&forms[i], t, r->arena))) {
+            *r = one;
+            return true;
         }
-        (void)reader_take(r, ",");
-        if (reader_take(r, "or"))
-            ors++;
-        else if (!reader_take(r, "and"))
-            return false;
     }
     return false;
-}
-
-/* A condition or an exception in front, up to the comma. */
-static bool form_lead(struct reader *r, struct rule *out)
-{
-    bool when = reader_take(r, "if/when"), read;
-    size_t end = r->to;
-
-    if (!when && !reader_take(r, "unless"))
-        return true;
-    for (r->to = r->at; r->to < end && !word_is(&r->w[r->to], ",");)
-        r->to++;
-    read = form_clauses(r, true, when ? &out->when : &out->unless, out);
-    r->at = r->to + 1;
-    r->to = end;
-    return read && r->at < end;
 }
 
 /* The clause after the main one: "unless COND", "if COND", "except for NOUN". */
 static bool form_trail(struct reader *r, struct rule *out)
 {
+    bool when = reader_take(r, "if/when");
+
+    if ((when ? out->has_when : out->has_unless) || out->wants_items)
+        return false;
+    *(when ? &out->has_when : &out->has_unless) = true;
     if (reader_take(r, "except for")) {
-        out->unless = (struct tests){.n = 1, .all = {{.kind = TEST_PRESENT}}};
-        return reader_noun(r, &out->unless.all[0].noun) && reader_done(r);
+        out->unless.kind = TEST_PRESENT;
+        return reader_noun(r, &out->unless.noun) && reader_done(r);
     }
-    if (reader_take(r, "unless") || reader_take(r, "except if/when"))
-        return out->unless.n == 0 && form_clauses(r, true, &out->unless, out);
-    return reader_take(r, "if/when") && out->when.n == 0 && form_clauses(r, true, &out->when, out);
+    if (!when && !reader_take(r, "unless") && !reader_take(r, "except if/when"))
+        return false;
+    return form_read(r, true, when ? &out->when : &out->unless, out);
 }
 
+/* The next of some words from a place on, or the end. */
+static size_t form_find(const struct reader *r, const char *words)
+{
+    size_t at = r->at;
+
+    while (at < r->to && !word_among(&r->w[at], words))
+        at++;
+    return at;
+}
+
+/* A main clause with a condition or an exception in front, up to the comma, and one behind. */
 static bool form_requirement(struct reader *r, struct rule *out)
 {
-    size_t end = r->to, k;
+    size_t end = r->to;
+    bool lead = !reader_done(r) && word_among(&r->w[r->at], "if when unless");
 
     *out = (struct rule){0};
-    if (!form_lead(r, out))
+    if (lead) {
+        r->to = form_find(r, ",");
+        if (r->to == end || !form_trail(r, out))
+            return false;
+        r->at++;
+        r->to = end;
+    }
+    r->to = form_find(r, "unless except if when");
+    if (r->to < end && r->to > r->at && word_is(&r->w[r->to - 1], ","))
+        r->to--;
+    if (!form_read(r, false, &out->main, out))
         return false;
-    for (k = r->at; k < end && !word_among(&r->w[k], "unless except if when");)
-        k++;
-    r->to = k - (k < end && k > r->at && word_is(&r->w[k - 1], ","));
-    if (!form_clauses(r, false, &out->main, out))
-        return false;
-    r->at = k;
     r->to = end;
+    (void)reader_take(r, ",");
     out->person = r->person;
-    /* Items and purposes belong to a clause that is alone. */
-    return (k == end || form_trail(r, out)) && !r->mixed &&
-           (rule_test(out, 1) == NULL || (!out->wants_items && out->purpose.n == 0));
+    return (reader_done(r) || form_trail(r, out)) && !r->mixed;
 }
 
 static bool form_note(struct reader *r, struct rule *out)
@@ -295,9 +278,9 @@ static bool form_note(struct reader *r, struct rule *out)
     for (size_t i = 0; i < COUNT_OF(notes); i++) {
         struct reader one = *r;
 
-        *out = (struct rule){.kind = notes[i].kind, .main = {.n = 1}};
+        *out = (struct rule){.kind = notes[i].kind};
         out->wants_items = out->kind == RULE_DEFINE;
-        if (form_matches(&one, notes[i].words, &out->main.all[0], out) && reader_done(&one))
+        if (form_matches(&one, notes[i].words, &out->main, out))
             return true;
     }
     return false;
@@ -341,7 +324,7 @@ bool rule_read(const struct word *w, size_t n, struct arena *a, struct rule *out
 
 bool rule_add_item(struct rule *lead, const struct word *w, size_t n, struct arena *a)
 {
-    struct test *t = &lead->main.all[0];
+    struct test *t = &lead->main;
     struct word *all;
 
     n = form_clean(w, n, a, &all);
@@ -356,63 +339,54 @@ bool rule_add_item(struct rule *lead, const struct word *w, size_t n, struct are
 
 const struct test *rule_test(const struct rule *r, size_t at)
 {
-    const struct tests *parts[] = {&r->main, &r->when, &r->unless};
-
-    for (size_t i = 0; i < COUNT_OF(parts); at -= parts[i++]->n)
-        if (at < parts[i]->n)
-            return &parts[i]->all[at];
-    return NULL;
+    return at == 0                                          ? &r->main
+           : at == 1 && r->has_when                         ? &r->when
+           : r->has_unless && at == 1 + (size_t)r->has_when ? &r->unless
+                                                            : NULL;
 }
 
 /* ---- rows of tables ---- */
 
-static size_t row_cells(const struct phrase *row, struct phrase out[COLUMNS_MAX])
+/* The two cells of a row; false if it has more or less. */
+static bool row_cells(const struct phrase *row, struct phrase out[2])
 {
-    size_t n = 0, from = 0;
+    size_t bars = 0, at = 0;
 
-    for (size_t i = 0; i <= row->n && n < COLUMNS_MAX; i++) {
-        if (i < row->n && !word_is(&row->w[i], "|"))
-            continue;
-        if (i > from)
-            out[n++] = (struct phrase){row->w + from, i - from};
-        from = i + 1;
-    }
-    return n;
-}
-
-/* A cell below the name of what it bounds, or of what the row is for. */
-static bool row_cell(const struct phrase *name, const struct phrase *cell, struct arena *a,
-                     struct rule *out)
-{
-    struct reader r = {.w = name->w, .to = name->n, .arena = a};
-    struct reader limit = {.w = cell->w, .to = cell->n, .arena = a}, value = limit;
-    struct test t = {.kind = TEST_LIMIT}, is = {.kind = TEST_IS, .row = true};
-
-    if (out->main.n == RULE_TESTS_MAX || out->when.n == RULE_TESTS_MAX ||
-        !reader_noun(&r, &t.noun) || !reader_done(&r))
+    for (size_t i = 0; i < row->n; i++)
+        if (word_is(&row->w[i], "|") && bars++ == 0)
+            at = i;
+    if (bars < 1 || bars > 2 || (bars == 2 && !word_is(&row->w[row->n - 1], "|")))
         return false;
-    is.noun = t.noun;
-    /* "Maximum participants" is their number. */
-    if (reader_limit(&limit, &t.limit) && reader_done(&limit) && !t.limit.relative &&
-        (!t.limit.bare || test_take_bound(&t)) && (noun_is_person(&t.noun) || test_fits(&t, a))) {
-        out->main.all[out->main.n++] = t;
-        return true;
-    }
-    out->when.all[out->when.n++] = is;
-    return reader_value(&value, &out->when.all[out->when.n - 1]) && reader_done(&value);
+    out[0] = (struct phrase){row->w, at};
+    out[1] = (struct phrase){row->w + at + 1, row->n - at - bars};
+    return true;
 }
 
+static struct reader row_reader(const struct phrase *p, struct arena *a)
+{
+    return (struct reader){.w = p->w, .to = p->n, .arena = a};
+}
+
+/* A row is for the case that its first cell names, and limits what its second column names. */
 bool rule_read_row(const struct phrase *head, const struct phrase *row, struct arena *a,
                    struct rule *out)
 {
-    struct phrase heads[COLUMNS_MAX], cells[COLUMNS_MAX];
-    size_t n = row_cells(row, cells);
+    struct phrase heads[2], cells[2];
+    struct reader r[4];
+    struct test *t = &out->main;
 
-    *out = (struct rule){.kind = RULE_ROW};
-    if (n < 2 || n != row_cells(head, heads))
+    *out = (struct rule){.kind = RULE_ROW, .has_when = true, .main = {.kind = TEST_LIMIT}};
+    out->when = (struct test){.kind = TEST_IS, .row = true};
+    if (!row_cells(head, heads) || !row_cells(row, cells))
         return false;
-    for (size_t i = 0; i < n; i++)
-        if (!row_cell(&heads[i], &cells[i], a, out))
+    for (size_t i = 0; i < 4; i++)
+        r[i] = row_reader(i < 2 ? &heads[i] : &cells[i - 2], a);
+    if (!reader_noun(&r[0], &out->when.noun) || !reader_noun(&r[1], &t->noun) ||
+        !reader_value(&r[2], &out->when) || !reader_limit(&r[3], &t->limit) || t->limit.relative)
+        return false;
+    for (size_t i = 0; i < 4; i++)
+        if (!reader_done(&r[i]))
             return false;
-    return out->main.n > 0 && out->when.n > 0;
+    /* "Maximum participants" is their number. */
+    return (!t->limit.bare || test_take_bound(t)) && (noun_is_person(&t->noun) || test_fits(t, a));
 }

@@ -300,27 +300,15 @@ static enum truth hold_test(struct holder *h, const struct test *t)
     return t->not_ ? truth_not(out) : out;
 }
 
-static enum truth hold_tests(struct holder *h, const struct tests *t)
-{
-    enum truth out = t->any ? TRUTH_NO : TRUTH_YES;
-
-    for (size_t i = 0; i < t->n; i++) {
-        enum truth one = hold_test(h, &t->all[i]);
-
-        out = t->any ? truth_either(out, one) : truth_both(out, one);
-    }
-    return t->n > 0 ? out : TRUTH_UNKNOWN;
-}
-
 struct holding rule_hold(const struct rule *r, const struct facts *f)
 {
     struct holding out = {0};
     struct holder h = {f, &out};
-    enum truth when = r->when.n > 0 ? hold_tests(&h, &r->when) : TRUTH_YES;
-    enum truth unless = r->unless.n > 0 ? hold_tests(&h, &r->unless) : TRUTH_NO;
+    enum truth when = r->has_when ? hold_test(&h, &r->when) : TRUTH_YES;
+    enum truth unless = r->has_unless ? hold_test(&h, &r->unless) : TRUTH_NO;
 
     out.applies = when != TRUTH_NO;
-    out.truth = truth_either(truth_either(truth_not(when), unless), hold_tests(&h, &r->main));
+    out.truth = truth_either(truth_either(truth_not(when), unless), hold_test(&h, &r->main));
     if (r->kind == RULE_ROW && when == TRUTH_UNKNOWN)
         out.truth = TRUTH_UNKNOWN;
     return out;

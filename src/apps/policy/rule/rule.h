@@ -16,7 +16,6 @@
 #include "apps/policy/rule/facts.h"
 #include "apps/policy/rule/quantity.h"
 
-#define RULE_TESTS_MAX 4
 #define RULE_VALUES_MAX 32
 
 /* Words of a list's element, as in "spinal stenosis". */
@@ -60,12 +59,6 @@ struct test {
     size_t value_n;
 };
 
-struct tests {
-    struct test all[RULE_TESTS_MAX];
-    size_t n;
-    bool any; /* one is enough */
-};
-
 enum rule_kind {
     RULE_REQUIRE, /* main must hold, if `when` does, unless `unless` does */
     RULE_ROW,     /* of a table: says nothing if `when` does not hold */
@@ -76,7 +69,8 @@ enum rule_kind {
 
 struct rule {
     enum rule_kind kind;
-    struct tests main, when, unless;
+    struct test main, when, unless;
+    bool has_when, has_unless;
     bool wants_items;          /* its values are the items below it */
     struct noun purpose;       /* "a loan" of "are not eligible for a loan"; n 0: none */
     const struct word *person; /* the person it is about: "applicant"; NULL: not stated */
@@ -89,7 +83,7 @@ bool rule_read_row(const struct phrase *head, const struct phrase *row, struct a
                    struct rule *out);
 /* An item below a sentence that wants items: one more value. False: it is not a value. */
 bool rule_add_item(struct rule *lead, const struct word *w, size_t n, struct arena *a);
-/* The tests of a rule one after the other, those of its conditions last; NULL: no more. */
+/* The tests of a rule one after the other: main, and those that it has; NULL: no more. */
 const struct test *rule_test(const struct rule *r, size_t at);
 
 /* In this order, so that "and" is the least of two, "or" the greatest, and "not" the reverse. */
@@ -146,6 +140,3 @@ bool rules_meet(const struct rule *a, const struct rule *b);
 bool rules_differ_in_person(const struct rule *a, const struct rule *b);
 /* Whether one of a rule's nouns, or its person, is the word; subject: only what it is about. */
 bool rule_names(const struct rule *r, const struct word *w, bool subject);
-/* Whether all tests of a rule ask that something be so, none that it not be so. */
-bool rule_is_positive(const struct rule *r);
-bool rule_is_of_age(const struct rule *r);

@@ -13,26 +13,10 @@ bool rule_names(const struct rule *r, const struct word *w, bool subject)
 {
     const struct test *t;
 
-    for (size_t i = 0; (t = rule_test(r, i)) && !(subject && i >= r->main.n); i++)
+    for (size_t i = 0; (t = rule_test(r, i)) && !(subject && i > 0); i++)
         if (noun_has(&t->noun, w) || (t->limit.relative && noun_has(&t->limit.other, w)))
             return true;
     return noun_has(&r->purpose, w) || (r->person && word_same_singular(r->person, w));
-}
-
-bool rule_is_positive(const struct rule *r)
-{
-    for (size_t i = 0; i < r->main.n; i++)
-        if (r->main.all[i].not_)
-            return false;
-    return true;
-}
-
-bool rule_is_of_age(const struct rule *r)
-{
-    for (size_t i = 0; i < r->main.n; i++)
-        if (r->main.all[i].limit.age)
-            return true;
-    return false;
 }
 
 /* The words that say what a test is about, without its person; of "must be employed" its value. */
@@ -68,21 +52,12 @@ static bool subject_shares_head(const struct noun *a, const struct noun *b)
            !(word_among(a->words[0], PERIODS) && word_among(b->words[0], PERIODS));
 }
 
-static bool tests_meet(const struct test *a, const struct test *b)
+bool rules_meet(const struct rule *a, const struct rule *b)
 {
-    struct noun x = subject_of(a), y = subject_of(b);
+    struct noun x = subject_of(&a->main), y = subject_of(&b->main);
 
     return subject_within(&x, &y) || subject_within(&y, &x) || subject_shares_head(&x, &y) ||
            subject_shares_head(&y, &x);
-}
-
-bool rules_meet(const struct rule *a, const struct rule *b)
-{
-    for (size_t i = 0; i < a->main.n; i++)
-        for (size_t k = 0; k < b->main.n; k++)
-            if (tests_meet(&a->main.all[i], &b->main.all[k]))
-                return true;
-    return false;
 }
 
 bool rules_differ_in_person(const struct rule *a, const struct rule *b)
