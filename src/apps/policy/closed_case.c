@@ -31,17 +31,15 @@
 
 /* ---- facts ---- */
 
-static bool closed_identifies(const struct run *x, const struct fact *f)
+static bool closed_identifies(const struct noun *name)
 {
-    struct word *w;
-    size_t n = words_of_full_name(f->field->name, x->a, &w);
     bool found = false;
 
-    for (size_t i = 0; i < n; i++) {
-        if (!word_among(&w[i], IDENTIFIERS) && !word_among(&w[i], IDENTIFIED) &&
-            !word_names_person(&w[i]))
+    for (size_t i = 0; i < name->n; i++) {
+        found = found || word_among(name->words[i], IDENTIFIERS);
+        if (!word_among(name->words[i], IDENTIFIERS) && !word_among(name->words[i], IDENTIFIED) &&
+            !word_names_person(name->words[i]))
             return false;
-        found = found || word_among(&w[i], IDENTIFIERS);
     }
     return found;
 }
@@ -103,7 +101,7 @@ const struct fact *heuristic_foreign_fact(const struct run *x)
 {
     for (size_t i = 0; i < x->facts.n; i++) {
         const struct fact *f = &x->facts.all[i];
-        bool known = closed_identifies(x, f) || closed_is_unrelated(x, f);
+        bool known = closed_identifies(&f->name) || closed_is_unrelated(x, f);
 
         for (size_t k = 0; k < x->scope.n && !known; k++)
             known = x->scope.all[k].rule && closed_binds(x->scope.all[k].rule, f);
@@ -114,15 +112,6 @@ const struct fact *heuristic_foreign_fact(const struct run *x)
 }
 
 /* ---- the criterion ---- */
-
-/* Whether a criterion is the sentence itself. */
-static bool closed_repeats(const struct word *w, size_t n, const struct reading *r)
-{
-    for (size_t i = 0; i < n; i++)
-        if (i >= r->n || !word_is(&w[i], r->w[i].lower))
-            return false;
-    return n == r->n || (n + 1 == r->n && word_is(&r->w[n], "."));
-}
 
 /* A word that a rule's topic may have: of its nouns, its titles, or its only value. */
 static bool closed_topic_has(const struct reading *r, const struct word *w)
@@ -145,8 +134,6 @@ bool heuristic_asks_for(const struct run *x, const struct reading *r)
     size_t n = words_of_full_name(scope_criterion(x->out->criterion_id), x->a, &w);
     size_t at = 0;
 
-    if (closed_repeats(w, n, r))
-        return true;
     for (size_t i = 0; i < n; i++) {
         size_t place = noun_find(noun, &w[i]);
 

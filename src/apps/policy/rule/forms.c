@@ -5,12 +5,11 @@
  * a word with a question mark may be there or not. The parts:
  *
  *     NOUN     what the rule is about            THING    more words of the same noun
- *     LIMIT    "at least 18", "between 4 and 10" EXCESS   the limit after "exceed"
  *     VALUES   "one of a, b or c", "a or b"      ONE      a single value
+ *     LIMIT    "at least 18", "exceed 5"         SIGN     nothing, but ">=" or "at" follows
  *     DONE     a participle                      FOR      "for a loan", or nothing
  *     MUST     must, shall, has to               CANNOT   must not, may not, cannot
  *     BARRED   are not eligible, are excluded    HANDED   provided, presented
- *     SIGN     nothing, but ">=" or "at" follows
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -43,8 +42,8 @@ static const struct form requirements[] = {
     {"NOUN MUST be LIMIT on/at the day/time of the request", TEST_LIMIT, 0},
     {"NOUN CANNOT be LIMIT", TEST_LIMIT, NOT},
     {"NOUN MUST be dated LIMIT", TEST_LIMIT, DATED},
-    {"NOUN CANNOT exceed EXCESS", TEST_LIMIT, NOT},
-    {"NOUN MUST exceed EXCESS", TEST_LIMIT, 0},
+    {"NOUN CANNOT LIMIT", TEST_LIMIT, NOT | COMPARED},
+    {"NOUN MUST LIMIT", TEST_LIMIT, COMPARED},
     {"NOUN MUST last LIMIT", TEST_LIMIT, 0},
     {"NOUN may/can be LIMIT", TEST_LIMIT, MOST},
     {"NOUN : LIMIT", TEST_LIMIT, STATED},
@@ -87,7 +86,7 @@ static const struct form conditions[] = {
     {"NOUN is/are HANDED", TEST_PRESENT, 0},
     {"NOUN is/are not HANDED", TEST_PRESENT, NOT},
     {"NOUN is/are LIMIT", TEST_LIMIT, 0},
-    {"NOUN exceeds EXCESS", TEST_LIMIT, 0},
+    {"NOUN LIMIT", TEST_LIMIT, COMPARED},
     {"NOUN has/have LIMIT THING", TEST_LIMIT, COUNTS},
     {"NOUN is/are ONE", TEST_IS, 0},
     {"NOUN is/are not ONE", TEST_IS, NOT},
@@ -138,8 +137,6 @@ static bool form_part(struct reader *r, char name, struct test *t, struct rule *
         return noun_join(&t->noun, &thing);
     case 'L':
         return reader_limit(r, &t->limit);
-    case 'E':
-        return reader_exceeds(r, &t->limit);
     case 'V':
         return reader_values(r, t, &out->wants_items);
     case 'O':

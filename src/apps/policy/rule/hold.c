@@ -20,6 +20,9 @@ static const char *const exclusive[] = {
     "open void",
     "open cancelled",
     "active inactive",
+    "valid invalid",
+    "complete incomplete",
+    "employed unemployed",
     "active expired",
     "active closed",
     "approved rejected pending",
@@ -119,22 +122,6 @@ static size_t value_words(str text, struct arena *a, struct word **out)
     return kept;
 }
 
-/* "inactive", "not active", "unpaid" of "active", "paid". */
-static bool value_denies(const struct word *v, size_t n, const struct phrase *p)
-{
-    static const char *const prefixes[] = {"in", "un", "non"};
-
-    if (p->n != 1 || n == 0)
-        return false;
-    if (n == 2 && word_among(&v[0], "not non") && word_is(&v[1], p->w[0].lower))
-        return true;
-    for (size_t i = 0; n == 1 && i < COUNT_OF(prefixes); i++)
-        if (str_starts(str_c(v[0].lower), str_c(prefixes[i])) &&
-            strcmp(v[0].lower + strlen(prefixes[i]), p->w[0].lower) == 0)
-            return true;
-    return false;
-}
-
 static bool value_has_digit(const struct word *w)
 {
     return strpbrk(w->lower, "0123456789") != NULL;
@@ -175,7 +162,7 @@ static enum truth value_is(const struct word *v, size_t n, const struct phrase *
     }
     if (k == n && words == n)
         return TRUTH_YES;
-    if (value_denies(v, n, p) || (row && !shared))
+    if (row && !shared)
         return TRUTH_NO;
     for (size_t i = 0; i < COUNT_OF(exclusive) && n == 1 && !shared; i++)
         if (word_among(v, exclusive[i]) && word_among(&p->w[p->n - 1], exclusive[i]))
@@ -244,13 +231,9 @@ static enum truth hold_bound(struct holder *h, const struct test *t, size_t *n)
     h->out->dropped = h->out->dropped || dropped;
     for (size_t i = 0; i < *n; i++) {
         enum truth one = hold_fact(h, t, bound[i]);
-        struct quantity a, b;
 
         if (i > 0 &&
-            (one != out ||
-             (!policy_value_equal(&bound[0]->field->value, &bound[i]->field->value) &&
-              (!fact_quantity(bound[0], h->facts->arena, &a) ||
-               !fact_quantity(bound[i], h->facts->arena, &b) || quantity_compare(&a, &b, false)))))
+            (one != out || !policy_value_equal(&bound[0]->field->value, &bound[i]->field->value)))
             return hold_doubt(h, DOUBT_CONFLICT);
         out = one;
     }

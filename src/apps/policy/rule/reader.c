@@ -176,7 +176,7 @@ static const struct {
     {"younger than", LT, OF_AGE},
     {"later than", GT, OF_DATE},
     {"earlier than", LT, OF_DATE},
-    {"over/above/exceeding", GT, 0},
+    {"over/above/exceed/exceeds/exceeding", GT, 0},
     {"under/below", LT, 0},
     {"on or before", LE, OF_DATE},
     {"on or after", GE, OF_DATE},
@@ -191,17 +191,6 @@ static const struct {
     {"<", LT, 0},
 };
 
-static bool reader_comparison(struct reader *r, enum compare *by, int *of)
-{
-    for (size_t i = 0; i < COUNT_OF(comparisons); i++)
-        if (reader_take(r, comparisons[i].words)) {
-            *by = comparisons[i].by;
-            *of = comparisons[i].of;
-            return true;
-        }
-    return false;
-}
-
 static bool reader_quantity(struct reader *r, struct quantity *q)
 {
     size_t took = quantity_read(r->w + r->at, r->to - r->at, q);
@@ -213,8 +202,6 @@ static bool reader_quantity(struct reader *r, struct quantity *q)
 /* "years of age", "years old", "of age" after the number; the year itself is taken already. */
 static bool reader_age_words(struct reader *r, const struct quantity *q)
 {
-    if (q->unit && !unit_is_year(q->unit))
-        return q->unit && reader_take(r, "old");
     return reader_take(r, "of age") || (q->unit && reader_take(r, "old"));
 }
 
@@ -246,7 +233,6 @@ static bool reader_range(struct reader *r, const char *joins, struct limit *l)
     limit_set(l, GE, low);
     limit_set(l, LE, high);
     l->age = reader_age_words(r, &high);
-    (void)(reader_take(r, ", inclusive") || reader_take(r, "inclusive"));
     return limit_share_unit(l);
 }
 
@@ -301,13 +287,13 @@ static bool reader_one_limit(struct reader *r, struct limit *l)
 {
     struct reader start = *r;
     struct quantity q;
-    enum compare by;
-    int of;
 
     *l = (struct limit){0};
-    if (reader_comparison(r, &by, &of))
-        return by == BETWEEN ? reader_range(r, "and/to/through/-", l)
-                             : reader_compared(r, by, of, l);
+    for (size_t i = 0; i < COUNT_OF(comparisons); i++)
+        if (reader_take(r, comparisons[i].words))
+            return comparisons[i].by == BETWEEN
+                       ? reader_range(r, "and/to/through/-", l)
+                       : reader_compared(r, comparisons[i].by, comparisons[i].of, l);
     if (reader_range(r, "to/through/-", l))
         return true;
     *r = start;
@@ -334,21 +320,6 @@ bool reader_limit(struct reader *r, struct limit *out)
     *(next.low.is ? &out->low : &out->high) = next.low.is ? next.low : next.high;
     *r = more;
     return limit_share_unit(out);
-}
-
-bool reader_exceeds(struct reader *r, struct limit *out)
-{
-    struct reader start = *r;
-
-    *out = (struct limit){0};
-    if (reader_relative(r, out))
-        return true;
-    *r = start;
-    if (!reader_limit(r, out) || !out->bare)
-        return false;
-    out->bare = out->high.is = false;
-    out->low.open = true;
-    return true;
 }
 
 bool test_take_bound(struct test *t)

@@ -30,8 +30,6 @@ bool reader_noun(struct reader *r, struct noun *out);
 /* "at least 18 years of age", "between 4 and 10", "65 or older", "no more than the rent". A bare
  * number is a limit too. */
 bool reader_limit(struct reader *r, struct limit *out);
-/* After "exceed": "40", "the property value". */
-bool reader_exceeds(struct reader *r, struct limit *out);
 /* One value: words up to a separator. */
 bool reader_value(struct reader *r, struct test *t);
 /* "one of a, b or c", "a or b", "a". */
