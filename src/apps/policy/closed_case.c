@@ -48,7 +48,7 @@ static bool closed_identifies(const struct noun *name)
 static bool closed_binds(const struct rule *r, const struct fact *f)
 {
     const struct test *t;
-    bool dropped;
+    bool dropped = false;
 
     for (size_t i = 0; (t = rule_test(r, i)); i++) {
         if (fact_is_named(f, &t->noun, &dropped) ||

@@ -18,16 +18,17 @@
     "general requirement requirements rule rules policy condition conditions criterion criteria "  \
     "eligibility eligible coverage covered scope section article chapter part limit limits "       \
     "minimum maximum term terms regulation regulations"
-/* Groups by age: titles of sections whose rules are about ages, but not of one that decides. */
-#define TOPIC_AGE "children minors juniors adults seniors"
-/* Words of titles that say that the text does not hold, or for whom or when it holds. */
+/* Words of titles that say that the text does not hold. */
 #define DISOWNING                                                                                  \
     "superseded former formerly old previous obsolete repealed draft example sample history "      \
-    "historical archive archived archives withdrawn proposal proposals deprecated expired faq "    \
-    "glossary questions myth myths misconceptions past future upcoming template novel satire "     \
-    "joke void invalid exception exceptions exemption exemptions partner our your their my we us " \
-    "they test demo trial pilot preview beta alpha minutes report summary notes comments "         \
-    "discussion news blog story students staff " TOPIC_AGE
+    "historical archive archived archives withdrawn proposal proposals deprecated expired past "   \
+    "future upcoming template novel satire joke void invalid test demo trial pilot preview beta "  \
+    "alpha myth myths misconceptions"
+/* Of a whole document: that it has no rules, or for whom it has some. */
+#define DISTANT                                                                                    \
+    "faq glossary questions exception exceptions exemption exemptions partner our your their my "  \
+    "we us they minutes report summary notes comments discussion news blog story students staff "  \
+    "children minors juniors adults seniors"
 /* A rule about one of these is about other rules: "No limits on Sundays." */
 #define RULES_OF_RULES                                                                             \
     "rule rules requirement requirements exception exceptions exemption exemptions regulation "    \
@@ -61,27 +62,6 @@ static bool closed_reading_names(const struct reading *r, const struct word *w)
 
 /* ---- titles ---- */
 
-/* The sentences that a title is above. */
-struct titled {
-    const struct reading *r;
-    size_t n;
-    bool decides; /* it is above the rule that decides, and not the document's title */
-};
-
-/* Whether a title's word is about a rule below it. */
-static bool closed_is_titled(const struct titled *t, const struct word *w)
-{
-    for (size_t i = 0; i < t->n; i++) {
-        const struct rule *rule = t->r[i].rule;
-
-        if (closed_reading_names(&t->r[i], w) ||
-            (rule && word_is(w, "exclusions") && rule->main.not_) ||
-            (rule && !t->decides && word_among(w, TOPIC_AGE) && rule->main.limit.age))
-            return true;
-    }
-    return false;
-}
-
 /* A number in front of a title: "3.1", "B2". */
 static bool closed_numbers(const struct word *w)
 {
@@ -91,38 +71,35 @@ static bool closed_numbers(const struct word *w)
                      (w->size < 4 && w->size > 0 && char_is_digit(w->lower[w->size - 1]));
 }
 
-/* A word that only names a thing: "library". */
-static bool closed_is_thing(const struct word *w)
+/* Whether a title says nothing about the cases that the rules are for. One above the rule that
+ * decides has only words of that rule, or is one topic alone: the "Application fee" may be another
+ * fee than "the fee". Any other title names a thing in a few words: "Library card". */
+static bool closed_title_fits(str title, const struct reading *decides, bool document,
+                              struct arena *a)
 {
-    return w->size > 2 && !word_stops(w) && !word_among(w, DISOWNING) &&
-           strcmp(w->lower + w->size - 2, "ed") != 0;
-}
-
-/* Whether each word of a title says nothing or is about the rules below it, or the title is one
- * topic alone: the "Application fee" may be another fee than "the fee". A title above no rule that
- * decides may also name a thing. */
-static bool closed_title_fits(str title, const struct titled *t, struct arena *a)
-{
-    size_t said = 0, unknown = 0, things = 0, topics = 0;
+    size_t said = 0, unknown = 0, topics = 0;
     bool front = true; /* only numbers so far */
     struct word *w;
     size_t n = words_of(title, a, &w);
 
     for (size_t i = 0; i < n; i++) {
-        front = front && (w[i].kind == WORD_MARK || closed_numbers(&w[i]));
-        if (w[i].kind == WORD_MARK && !word_among(&w[i], ". : - , & /"))
+        bool mark = w[i].kind == WORD_MARK;
+
+        front = front && (mark || closed_numbers(&w[i]));
+        if (mark ? !word_among(&w[i], ". : - , & /") : !front && w[i].kind == WORD_NUMBER)
             return false;
-        if (w[i].kind == WORD_MARK || front || w[i].size == 1 || word_among(&w[i], NEUTRAL_TITLE))
+        if (mark || front || w[i].size == 1 || word_among(&w[i], NEUTRAL_TITLE))
             continue;
-        if (w[i].kind == WORD_NUMBER)
-            return false;
         said++;
-        unknown += !closed_is_titled(t, &w[i]);
-        things += closed_is_thing(&w[i]);
         topics += word_among(&w[i], TOPICS);
+        unknown += decides ? !closed_reading_names(decides, &w[i]) &&
+                                 !(word_is(&w[i], "exclusions") && decides->rule->main.not_)
+                           : w[i].size < 3 || word_stops(&w[i]) || word_among(&w[i], DISOWNING) ||
+                                 (document && word_among(&w[i], DISTANT)) ||
+                                 (w[i].size > 3 && strcmp(w[i].lower + w[i].size - 2, "ed") == 0);
     }
-    return unknown == 0 || (said == 1 && topics == 1) ||
-           (!t->decides && things == said && said <= TITLE_WORDS_MAX);
+    return decides ? unknown == 0 || (said == 1 && topics == 1)
+                   : unknown == 0 && said <= TITLE_WORDS_MAX;
 }
 
 /* Whether all sections are below this one, whose title is then the document's. */
@@ -134,49 +111,30 @@ static bool closed_is_document(const struct run *x, const struct policy_node *n)
            (n == t->nodes || (n == t->nodes + 1 && t->nodes[0].level == 0));
 }
 
-/* Every title against the rules below it. */
+/* The titles, and the lines of the front matter; a version is a number, such as "2026.1". */
 static void closed_titles(struct run *x, struct arena *a)
 {
     const struct policy_tree *t = &x->doc->tree;
-    size_t from = 0;
 
-    for (uint32_t i = 0; i < t->node_count && !x->blocked; i++) {
-        const struct policy_node *n = &t->nodes[i];
-        struct titled below = {0};
-
-        while (from < x->scope.n && x->scope.all[from].node_at < i)
-            from++;
-        below.r = x->scope.all + from;
-        while (from + below.n < x->scope.n && below.r[below.n].node_at < i + n->span)
-            below.n++;
-        if (n->level > 0 && !closed_title_fits(n->title, &below, a))
+    if (t->front_other.n > 0)
+        closed_block(x, &t->nodes[0], t->front_other);
+    if (!closed_title_fits(t->title, NULL, true, a))
+        closed_block(x, &t->nodes[0], t->title);
+    for (size_t i = 0; i < t->version.n; i++)
+        if (!char_is_digit(t->version.p[i]) && !memchr(".-v", t->version.p[i], 3))
+            closed_block(x, &t->nodes[0], t->version);
+    for (const struct policy_node *n = t->nodes; n < t->nodes + t->node_count; n++) {
+        if (n->level > 0 && !closed_title_fits(n->title, NULL, closed_is_document(x, n), a))
             closed_block(x, n, n->title);
         arena_reset(a);
     }
 }
 
-/* The lines of the front matter; a version is a number, such as "2026.1". */
-static void closed_front(struct run *x, struct arena *a)
-{
-    const struct policy_tree *t = &x->doc->tree;
-    struct titled all = {x->scope.all, x->scope.n, false};
-
-    if (t->front_other.n > 0)
-        closed_block(x, &t->nodes[0], t->front_other);
-    if (!closed_title_fits(t->title, &all, a))
-        closed_block(x, &t->nodes[0], t->title);
-    for (size_t i = 0; i < t->version.n; i++)
-        if (!char_is_digit(t->version.p[i]) && !memchr(".-v", t->version.p[i], 3))
-            closed_block(x, &t->nodes[0], t->version);
-}
-
-/* The titles above a rule that decides: the rule itself must have their words. */
+/* The titles above a rule that decides. */
 static bool closed_path_fits(const struct run *x, const struct reading *r, struct arena *a)
 {
-    struct titled rule = {r, 1, true};
-
     for (const struct policy_node *n = r->node; n; n = policy_parent(&x->doc->tree, n))
-        if (n->level > 0 && !closed_is_document(x, n) && !closed_title_fits(n->title, &rule, a))
+        if (n->level > 0 && !closed_is_document(x, n) && !closed_title_fits(n->title, r, false, a))
             return false;
     return true;
 }
@@ -287,7 +245,6 @@ void heuristic_close_document(struct run *x)
     for (size_t i = 0; i < x->scope.n && !x->blocked; i++)
         if (!closed_sentence_fits(x, &x->scope.all[i]))
             heuristic_block(x, &x->scope.all[i]);
-    closed_front(x, &titles);
     closed_titles(x, &titles);
     for (size_t i = 0; i < x->n && !x->blocked; i++)
         if (!closed_path_fits(x, x->rules[i].r, &titles) ||

@@ -4,8 +4,6 @@
  */
 #include "apps/policy/rule/facts.h"
 
-#include <strings.h>
-
 /* Who a case is about. A rule about any other person needs a fact that names this person. */
 #define PERSONS                                                                                    \
     "applicant applicants patient patients member members customer customers client clients user " \
@@ -64,6 +62,15 @@ void noun_drop_request(struct noun *n)
 {
     if (n->n == 1 && word_among(n->words[0], REQUESTS))
         n->drop = 1;
+}
+
+struct noun noun_without_person(const struct noun *n)
+{
+    struct noun out = *n;
+
+    out.n -= n->drop;
+    memmove(out.words, out.words + n->drop, out.n * sizeof out.words[0]);
+    return out;
 }
 
 bool word_names_person(const struct word *w)
@@ -137,22 +144,13 @@ static void facts_read_name(struct fact *f, struct arena *a)
     name->n -= f->unit != NULL;
 }
 
-static bool facts_text_among(const struct policy_value *v, const char *const *texts, size_t n)
+/* Whether a text is one of some words. */
+static bool fact_text_is(const struct policy_value *v, const char *names)
 {
-    str s = str_trim(v->text);
+    struct word w = {0};
 
-    for (size_t i = 0; v->kind == POLICY_TEXT && i < n; i++)
-        if (strlen(texts[i]) == s.n && strncasecmp(texts[i], s.p, s.n) == 0)
-            return true;
-    return false;
-}
-
-static bool fact_says_nothing(const struct policy_value *v)
-{
-    static const char *const texts[] = {"", "unknown", "n/a", "na", "?", "-", "tbd", "null"};
-
-    return v->kind == POLICY_NULL || v->kind == POLICY_MAP ||
-           facts_text_among(v, texts, COUNT_OF(texts));
+    word_set(&w, str_trim(v->text));
+    return v->kind == POLICY_TEXT && word_among(&w, names);
 }
 
 void case_facts_read(struct facts *out, const struct policy_case *c, double floor, struct arena *a)
@@ -161,32 +159,30 @@ void case_facts_read(struct facts *out, const struct policy_case *c, double floo
 
     *out = (struct facts){.all = all, .arena = a};
     for (size_t i = 0; i < c->field_count; i++) {
+        const struct policy_value *v = &c->fields[i].value;
         struct fact *f = &all[out->n++];
 
         *f = (struct fact){.field = &c->fields[i], .unsure = c->fields[i].confidence < floor};
         facts_read_name(f, a);
-        f->empty = f->name.n == 0 || fact_says_nothing(&c->fields[i].value);
+        f->empty = f->name.n == 0 || v->kind == POLICY_NULL || v->kind == POLICY_MAP ||
+                   (v->kind == POLICY_TEXT && str_trim(v->text).n == 0) ||
+                   fact_text_is(v, "unknown n/a na ? - tbd null");
     }
 }
 
-/* Whether a name has the noun's words without the first ones. */
-static bool fact_follows(const struct fact *f, const struct noun *n, size_t without)
+static bool fact_follows(const struct fact *f, struct noun n)
 {
-    struct noun rest = *n;
-
-    rest.n -= without;
-    memmove(rest.words, rest.words + without, rest.n * sizeof rest.words[0]);
     /* "Page" is no number of pages. */
-    return rest.n > 0 && noun_same(&f->name, &rest) &&
-           (!n->counted || f->name.counted ||
-            word_is(rest.words[rest.n - 1], f->name.words[rest.n - 1]->lower));
+    return n.n > 0 && noun_same(&f->name, &n) &&
+           (!n.counted || f->name.counted ||
+            word_is(n.words[n.n - 1], f->name.words[n.n - 1]->lower));
 }
 
 bool fact_is_named(const struct fact *f, const struct noun *n, bool *dropped)
 {
-    bool whole = fact_follows(f, n, 0);
+    bool whole = fact_follows(f, *n);
 
-    if (!whole && !(n->drop > 0 && fact_follows(f, n, n->drop)))
+    if (!whole && !fact_follows(f, noun_without_person(n)))
         return false;
     *dropped = *dropped || !whole;
     return true;
@@ -204,20 +200,17 @@ size_t facts_bind(const struct facts *f, const struct noun *n, const struct fact
     return count;
 }
 
-enum said fact_says(const struct fact *f)
+enum truth fact_says(const struct fact *f)
 {
-    static const char *const yes[] = {"yes", "true", "y"};
-    static const char *const no[] = {
-        "no", "false", "n", "none", "absent", "missing", "not provided", "not present"};
     const struct policy_value *v = &f->field->value;
 
-    if (v->kind == POLICY_BOOL)
-        return f->name.counted ? SAID_ELSE : v->yes ? SAID_YES : SAID_NO;
-    if (v->kind == POLICY_LIST && v->count == 0)
-        return SAID_NO;
-    return facts_text_among(v, yes, COUNT_OF(yes)) ? SAID_YES
-           : facts_text_among(v, no, COUNT_OF(no)) ? SAID_NO
-                                                   : SAID_ELSE;
+    if (v->kind == POLICY_BOOL && !f->name.counted)
+        return v->yes ? TRUTH_YES : TRUTH_NO;
+    return fact_text_is(v, "yes true y") ? TRUTH_YES
+           : fact_text_is(v, "no false n none absent missing") ||
+                   (v->kind == POLICY_LIST && v->count == 0)
+               ? TRUTH_NO
+               : TRUTH_UNKNOWN;
 }
 
 bool fact_quantity(const struct fact *f, struct arena *a, struct quantity *out)

@@ -13,6 +13,24 @@
 #define NOUN_WORDS_MAX 12
 #define BOUND_MAX 8
 
+/* In this order, so that "and" is the least of two, "or" the greatest, and "not" the reverse. */
+enum truth { TRUTH_NO, TRUTH_UNKNOWN, TRUTH_YES };
+
+static inline enum truth truth_not(enum truth t)
+{
+    return (enum truth)(TRUTH_YES - t);
+}
+
+static inline enum truth truth_both(enum truth a, enum truth b)
+{
+    return a < b ? a : b;
+}
+
+static inline enum truth truth_either(enum truth a, enum truth b)
+{
+    return a > b ? a : b;
+}
+
 struct noun {
     const struct word *words[NOUN_WORDS_MAX];
     size_t n;
@@ -31,6 +49,7 @@ void noun_finish(struct noun *n);
 void noun_drop_request(struct noun *n);
 /* Where a word is in a noun, or n. */
 size_t noun_find(const struct noun *n, const struct word *w);
+struct noun noun_without_person(const struct noun *n);
 bool noun_has(const struct noun *n, const struct word *w);
 bool noun_same(const struct noun *a, const struct noun *b);
 bool noun_is_person(const struct noun *n);
@@ -59,7 +78,7 @@ bool fact_is_named(const struct fact *f, const struct noun *n, bool *dropped);
 size_t facts_bind(const struct facts *f, const struct noun *n, const struct fact *out[BOUND_MAX],
                   bool *dropped);
 
-enum said { SAID_YES, SAID_NO, SAID_ELSE }; /* by a value: yes, true; no, false, none; else */
-enum said fact_says(const struct fact *f);
+/* Whether the value says yes ("true") or no ("none"). */
+enum truth fact_says(const struct fact *f);
 /* The value as one quantity; false if it is not one, to the last word. */
 bool fact_quantity(const struct fact *f, struct arena *a, struct quantity *out);

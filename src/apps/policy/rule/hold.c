@@ -170,37 +170,32 @@ static enum truth value_is(const struct word *v, size_t n, const struct phrase *
     return TRUTH_UNKNOWN;
 }
 
-static enum truth value_holds(const struct test *t, str text, struct arena *a)
+static enum truth hold_is(const struct holder *h, const struct test *t, const struct fact *f)
 {
-    struct word *v;
-    size_t n = value_words(text, a, &v);
+    const struct policy_value *v = &f->field->value;
     enum truth out = TRUTH_NO;
+    struct word *w;
+    size_t n = value_words(v->kind == POLICY_TEXT     ? v->text
+                           : v->kind == POLICY_NUMBER ? f->field->raw
+                                                      : STR(""),
+                           h->facts->arena,
+                           &w);
 
     for (size_t i = 0; n > 0 && i < t->value_n; i++)
-        out = truth_either(out, value_is(v, n, &t->values[i], t->row));
+        out = truth_either(out, value_is(w, n, &t->values[i], t->row));
     return n > 0 ? out : TRUTH_UNKNOWN;
 }
 
 /* ---- facts ---- */
 
-static enum truth hold_is(const struct holder *h, const struct test *t, const struct fact *f)
-{
-    const struct policy_value *v = &f->field->value;
-
-    return v->kind == POLICY_TEXT || v->kind == POLICY_NUMBER
-               ? value_holds(t, v->kind == POLICY_TEXT ? v->text : f->field->raw, h->facts->arena)
-               : TRUTH_UNKNOWN;
-}
-
 /* Whether a thing is there; a number of things says so only if there must be none. */
 static enum truth hold_present(const struct test *t, const struct fact *f)
 {
     const struct policy_value *v = &f->field->value;
-    enum said said = fact_says(f);
 
     if (t->not_ && v->kind == POLICY_NUMBER && v->number >= 0)
         return v->number > 0 ? TRUTH_YES : TRUTH_NO;
-    return said == SAID_YES ? TRUTH_YES : said == SAID_NO ? TRUTH_NO : TRUTH_UNKNOWN;
+    return fact_says(f);
 }
 
 static enum truth hold_fact(struct holder *h, const struct test *t, const struct fact *f)

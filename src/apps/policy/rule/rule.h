@@ -86,24 +86,6 @@ bool rule_add_item(struct rule *lead, const struct word *w, size_t n, struct are
 /* The tests of a rule one after the other: main, and those that it has; NULL: no more. */
 const struct test *rule_test(const struct rule *r, size_t at);
 
-/* In this order, so that "and" is the least of two, "or" the greatest, and "not" the reverse. */
-enum truth { TRUTH_NO, TRUTH_UNKNOWN, TRUTH_YES };
-
-static inline enum truth truth_not(enum truth t)
-{
-    return (enum truth)(TRUTH_YES - t);
-}
-
-static inline enum truth truth_both(enum truth a, enum truth b)
-{
-    return a < b ? a : b;
-}
-
-static inline enum truth truth_either(enum truth a, enum truth b)
-{
-    return a > b ? a : b;
-}
-
 enum doubt { DOUBT_NONE, DOUBT_NO_FACT, DOUBT_UNIT, DOUBT_UNSURE, DOUBT_CONFLICT };
 
 #define HOLDING_FACTS_MAX 8

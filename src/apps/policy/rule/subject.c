@@ -24,13 +24,9 @@ static struct noun subject_of(const struct test *t)
 {
     struct noun s = t->noun;
 
-    if (s.drop > 0 && s.n == s.drop && t->kind == TEST_IS && t->value_n > 0)
+    if (noun_is_person(&s) && t->kind == TEST_IS && t->value_n > 0)
         s = noun_with_value(t, 0);
-    if (s.drop > 0) {
-        s.n -= s.drop;
-        memmove(s.words, s.words + s.drop, s.n * sizeof s.words[0]);
-    }
-    return s;
+    return noun_without_person(&s);
 }
 
 static bool subject_within(const struct noun *a, const struct noun *b)
