@@ -48,7 +48,6 @@ void heuristic_block(struct run *x, const struct reading *r);
 /* closed_world.c: */
 /* Blocks the criterion if something in the document is not understood, or may change its rules. */
 void heuristic_close_document(struct run *x);
-/* closed_case.c: */
 /* A fact that neither a rule of the document names nor only identifies; NULL: none. */
 const struct fact *heuristic_foreign_fact(const struct run *x);
 /* Whether the criterion says the same as a rule, or only names its topic. */

@@ -17,7 +17,7 @@
 
 #define SENTENCE_WORDS_MAX 80
 /* Words for handing something in: a fact's name has none of them. */
-#define HANDED "provided presented submitted given attached included supplied available"
+#define HANDED "provided presented submitted given attached supplied available"
 #define PAID "filed made paid deposited"
 
 enum {

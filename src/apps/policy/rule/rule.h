@@ -105,16 +105,6 @@ struct holding rule_hold(const struct rule *r, const struct facts *f);
 
 /* ---- what a rule is about (subject.c) ---- */
 
-/* General topics, which are no persons. */
-#define TOPICS                                                                                     \
-    "clinical medical financial formal request application admission joining approval document "   \
-    "documents documentation paper papers evidence proof fee fees cost costs charge charges "      \
-    "price prices payment payments money finance finances amount amounts age income date dates "   \
-    "deadline deadlines duration period size weight quantity number enrolment enrollment "         \
-    "membership health safety security hygiene equipment conduct behaviour behavior identity "     \
-    "identification qualification qualifications experience insurance luggage baggage facility "   \
-    "procedure examination diagnosis treatment notice obligations duties"
-
 /* Whether two rules may be about the same: "the fee" and "the student fee", but not the annual and
  * the monthly income. */
 bool rules_meet(const struct rule *a, const struct rule *b);
