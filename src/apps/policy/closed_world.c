@@ -212,23 +212,13 @@ static bool closed_sentence_fits(const struct run *x, const struct reading *r)
 
     if (r->part)
         return true;
-    if (heuristic_is_header(r))
-        return closed_leads(x, r);
-    if (!r->rule)
-        return false;
+    if (!r->rule) /* a table's header leads to its rows */
+        return r->sentence->row && !r->lead && closed_leads(x, r);
     if (r->rule->kind == RULE_NOTE)
         return closed_points(x, &t->noun);
     if ((r->rule->kind == RULE_ALL || r->rule->wants_items) && !closed_leads(x, r))
         return false;
     return r->rule->kind == RULE_ALL || closed_is_of_things(t);
-}
-
-static bool closed_is_judged(const struct run *x, const struct reading *r)
-{
-    for (size_t k = 0; k < x->n; k++)
-        if (x->rules[k].r == r)
-            return true;
-    return false;
 }
 
 /* Whether a rule is in another's section, and the title names the other one only: "Period" of "the
@@ -249,18 +239,19 @@ static bool closed_is_beside(const struct run *x, const struct reading *r,
     return false;
 }
 
-/* Whether a rule that the criterion is not about may change one that it is about, or the fact may
- * be that of the other rule's person. */
+/* Whether a rule may change one that the criterion is about, but is not one of these itself; or the
+ * fact may be that of the other rule's person. */
 static bool closed_interferes(const struct run *x, const struct reading *r)
 {
-    if (!r->rule || r->rule->kind == RULE_NOTE || r->rule->kind == RULE_ALL ||
-        closed_is_judged(x, r))
-        return false;
-    for (size_t k = 0; k < x->n; k++) {
+    bool judged = !r->rule || r->rule->kind == RULE_NOTE || r->rule->kind == RULE_ALL;
+
+    for (size_t k = 0; k < x->n; k++)
+        judged = judged || x->rules[k].r == r;
+    for (size_t k = 0; k < x->n && r->rule; k++) {
         const struct judged *j = &x->rules[k];
 
         if ((j->h.dropped && rules_differ_in_person(j->r->rule, r->rule)) ||
-            closed_is_beside(x, r, j->r) || rules_meet(r->rule, j->r->rule))
+            (!judged && (closed_is_beside(x, r, j->r) || rules_meet(r->rule, j->r->rule))))
             return true;
     }
     return false;

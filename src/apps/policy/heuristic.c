@@ -19,11 +19,6 @@ static bool heuristic_in_section(const struct run *x, const struct reading *r)
     return !n || str_starts(r->node->title_path, n->title_path);
 }
 
-bool heuristic_is_header(const struct reading *r)
-{
-    return r->sentence->row && !r->lead;
-}
-
 void heuristic_block(struct run *x, const struct reading *r)
 {
     if (!x->blocked)
@@ -67,17 +62,15 @@ static void heuristic_judge(struct run *x, const bool *about)
         heuristic_block(x, x->rules[RULES_MAX - 1].r);
 }
 
-/* Rules about the same that do not agree may be for different cases; a fact without a person's name
- * cannot be two persons'. */
+/* Rules about the same that do not agree may be for different cases. */
 static bool heuristic_disagrees(const struct run *x)
 {
     for (size_t i = 0; i < x->n; i++)
         for (size_t k = 0; k < x->n; k++) {
             const struct judged *a = &x->rules[i], *b = &x->rules[k];
 
-            if ((a->h.truth == TRUTH_NO && b->h.truth != TRUTH_NO && b->h.applies &&
-                 rules_meet(a->r->rule, b->r->rule)) ||
-                (a->h.dropped && b->h.dropped && rules_differ_in_person(a->r->rule, b->r->rule)))
+            if (a->h.truth == TRUTH_NO && b->h.truth != TRUTH_NO && b->h.applies &&
+                rules_meet(a->r->rule, b->r->rule))
                 return true;
         }
     return false;

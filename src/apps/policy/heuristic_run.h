@@ -40,8 +40,6 @@ struct decision {
 
 /* Whether a rule can make a criterion met or missing. */
 bool heuristic_rule_decides(const struct rule *r);
-/* A table's header leads to its rows and is no sentence. */
-bool heuristic_is_header(const struct reading *r);
 /* The criterion is uncertain because of this sentence, unless another came first. */
 void heuristic_block(struct run *x, const struct reading *r);
 

@@ -188,18 +188,6 @@ bool fact_is_named(const struct fact *f, const struct noun *n, bool *dropped)
     return true;
 }
 
-size_t facts_bind(const struct facts *f, const struct noun *n, const struct fact *out[BOUND_MAX],
-                  bool *dropped)
-{
-    size_t count = 0;
-
-    *dropped = false;
-    for (size_t i = 0; i < f->n && count < BOUND_MAX; i++)
-        if (!f->all[i].empty && fact_is_named(&f->all[i], n, dropped))
-            out[count++] = &f->all[i];
-    return count;
-}
-
 enum truth fact_says(const struct fact *f)
 {
     const struct policy_value *v = &f->field->value;

@@ -11,7 +11,6 @@
 #include "apps/policy/rule/quantity.h"
 
 #define NOUN_WORDS_MAX 12
-#define BOUND_MAX 8
 
 /* In this order, so that "and" is the least of two, "or" the greatest, and "not" the reverse. */
 enum truth { TRUTH_NO, TRUTH_UNKNOWN, TRUTH_YES };
@@ -74,10 +73,6 @@ struct facts {
 void case_facts_read(struct facts *out, const struct policy_case *c, double floor, struct arena *a);
 /* Whether a noun names a fact; sets *dropped if only without its person. */
 bool fact_is_named(const struct fact *f, const struct noun *n, bool *dropped);
-/* The facts that a noun binds, at most BOUND_MAX; *dropped: without the person's name. */
-size_t facts_bind(const struct facts *f, const struct noun *n, const struct fact *out[BOUND_MAX],
-                  bool *dropped);
-
 /* Whether the value says yes ("true") or no ("none"). */
 enum truth fact_says(const struct fact *f);
 /* The value as one quantity; false if it is not one, to the last word. */

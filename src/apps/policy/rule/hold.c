@@ -215,22 +215,25 @@ static enum truth hold_fact(struct holder *h, const struct test *t, const struct
 
 /* ---- tests ---- */
 
-/* All the facts that the noun binds must say the same. */
+/* All the facts that the noun names must say the same; *n: how many they are. */
 static enum truth hold_bound(struct holder *h, const struct test *t, size_t *n)
 {
-    const struct fact *bound[BOUND_MAX];
+    const struct fact *first = NULL;
     enum truth out = TRUTH_UNKNOWN;
-    bool dropped;
 
-    *n = facts_bind(h->facts, &t->noun, bound, &dropped);
-    h->out->dropped = h->out->dropped || dropped;
-    for (size_t i = 0; i < *n; i++) {
-        enum truth one = hold_fact(h, t, bound[i]);
+    *n = 0;
+    for (size_t i = 0; i < h->facts->n; i++) {
+        const struct fact *f = &h->facts->all[i];
+        enum truth one;
 
-        if (i > 0 &&
-            (one != out || !policy_value_equal(&bound[0]->field->value, &bound[i]->field->value)))
+        if (f->empty || !fact_is_named(f, &t->noun, &h->out->dropped))
+            continue;
+        one = hold_fact(h, t, f);
+        if (first && (one != out || !policy_value_equal(&first->field->value, &f->field->value)))
             return hold_doubt(h, DOUBT_CONFLICT);
+        first = f;
         out = one;
+        ++*n;
     }
     return out;
 }
