@@ -73,6 +73,83 @@
 #define CRITERION_SAYS "a an the of for to in on at and s"
 #define CRITERION_WANTS "must be required is are has have needed"
 
+/* Things of these are different if their first words are: the claim date and the filing date. */
+#define MEASURES                                                                                   \
+    "date code status score amount weight length height width size number count name distance"
+#define PERIODS "hourly daily weekly monthly quarterly annual yearly"
+
+/* ---- what rules are about ---- */
+
+/* Whether one of a rule's nouns, or its person, is the word; subject: only what it is about. */
+static bool rule_names(const struct rule *r, const struct word *w, bool subject)
+{
+    const struct test *t;
+
+    for (size_t i = 0; (t = rule_test(r, i)) && !(subject && i > 0); i++)
+        if (noun_has(&t->noun, w) || (t->limit.relative && noun_has(&t->limit.other, w)))
+            return true;
+    return noun_has(&r->purpose, w) || (r->person && word_same_singular(r->person, w));
+}
+
+/* The words that say what a test is about, without its person; of "must be employed" its value. */
+static struct noun subject_of(const struct test *t)
+{
+    struct noun s = t->noun;
+
+    if (noun_is_person(&s) && t->kind == TEST_IS && t->value_n > 0)
+        s = noun_with_value(t, 0);
+    return noun_without_person(&s);
+}
+
+static bool subject_within(const struct noun *a, const struct noun *b)
+{
+    for (size_t i = 0; i < a->n; i++)
+        if (!noun_has(b, a->words[i]))
+            return false;
+    return true;
+}
+
+/* The last word of a subject says what it is: "fee" of "monthly fee" and "student fee". Two of a
+ * measure or a period are different things if their first words are: the claim date and the filing
+ * date, the annual and the monthly income. */
+static bool subject_shares_head(const struct noun *a, const struct noun *b)
+{
+    const struct word *head = a->n > 0 ? a->words[a->n - 1] : NULL;
+
+    return head && noun_has(b, head) && !word_among(head, MEASURES) &&
+           !(word_among(a->words[0], PERIODS) && word_among(b->words[0], PERIODS));
+}
+
+/* Whether two rules may be about the same: "the fee" and "the student fee", but not the annual and
+ * the monthly income. */
+static bool rules_meet(const struct rule *a, const struct rule *b)
+{
+    struct noun x = subject_of(&a->main), y = subject_of(&b->main);
+
+    return subject_within(&x, &y) || subject_within(&y, &x) || subject_shares_head(&x, &y) ||
+           subject_shares_head(&y, &x);
+}
+
+/* Whether both name a person, and not the same. */
+static bool rules_differ_in_person(const struct rule *a, const struct rule *b)
+{
+    return a->person && b->person && !word_same_singular(a->person, b->person);
+}
+
+/* Rules about the same that do not agree may be for different cases. */
+bool heuristic_disagrees(const struct run *x)
+{
+    for (size_t i = 0; i < x->n; i++)
+        for (size_t k = 0; k < x->n; k++) {
+            const struct judged *a = &x->rules[i], *b = &x->rules[k];
+
+            if (a->h.truth == TRUTH_NO && b->h.truth != TRUTH_NO && b->h.applies &&
+                rules_meet(a->r->rule, b->r->rule))
+                return true;
+        }
+    return false;
+}
+
 static void closed_block(struct run *x, const struct policy_node *n, str text)
 {
     static const struct policy_sentence whole;

@@ -8,7 +8,6 @@
 #include "apps/policy/scope.h"
 
 #define RULES_MAX 400 /* that are judged for one criterion */
-#define STEPS 5
 
 /* A rule that was held against the facts. */
 struct judged {
@@ -32,28 +31,17 @@ struct run {
     struct policy_step *steps;
 };
 
-struct decision {
-    enum policy_status status;
-    const struct judged *by;
-    const char *reason; /* "": none */
-};
-
 /* Whether a rule can make a criterion met or missing. */
 bool heuristic_rule_decides(const struct rule *r);
 /* The criterion is uncertain because of this sentence, unless another came first. */
 void heuristic_block(struct run *x, const struct reading *r);
 
 /* closed_world.c: */
+/* Whether rules about the same do not agree: they may be for different cases. */
+bool heuristic_disagrees(const struct run *x);
 /* Blocks the criterion if something in the document is not understood, or may change its rules. */
 void heuristic_close_document(struct run *x);
 /* A fact that neither a rule of the document names nor only identifies; NULL: none. */
 const struct fact *heuristic_foreign_fact(const struct run *x);
 /* Whether the criterion says the same as a rule, or only names its topic. */
 bool heuristic_asks_for(const struct run *x, const struct reading *r);
-
-/* heuristic_trace.c: the trace, the citation, the evidence and the rationale. */
-void heuristic_step(struct run *x, const char *action, str observation);
-void heuristic_trace_retrieved(struct run *x);
-void heuristic_trace_read(struct run *x);
-void heuristic_trace_decision(struct run *x, const struct decision *d);
-const char *heuristic_reason_words(str code);

@@ -140,7 +140,7 @@ const struct scope *scope_of(const struct policy_doc *d, struct arena *a)
 /* Whether a sentence or its lead has a word; "older" has "age". */
 static bool scope_says(const struct reading *r, const struct word *q)
 {
-    return word_find(r->w, r->n, q) < r->n || (r->rule && rule_names(r->rule, q, true)) ||
+    return word_find(r->w, r->n, q) < r->n || (r->rule && noun_has(&r->rule->main.noun, q)) ||
            (r->lead && scope_says(r->lead, q));
 }
 

@@ -102,13 +102,3 @@ struct holding {
 /* The noun with one of its values: "application signed" of "the application must be signed". */
 struct noun noun_with_value(const struct test *t, size_t value);
 struct holding rule_hold(const struct rule *r, const struct facts *f);
-
-/* ---- what a rule is about (subject.c) ---- */
-
-/* Whether two rules may be about the same: "the fee" and "the student fee", but not the annual and
- * the monthly income. */
-bool rules_meet(const struct rule *a, const struct rule *b);
-/* Whether both name a person, and not the same. */
-bool rules_differ_in_person(const struct rule *a, const struct rule *b);
-/* Whether one of a rule's nouns, or its person, is the word; subject: only what it is about. */
-bool rule_names(const struct rule *r, const struct word *w, bool subject);
