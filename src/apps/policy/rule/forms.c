@@ -203,12 +203,20 @@ static bool form_read(struct reader *r, bool condition, struct test *t, struct r
 {
     const struct form *forms = condition ? conditions : requirements;
     size_t n = condition ? COUNT_OF(conditions) : COUNT_OF(requirements);
+    struct reader after = *r; /* its noun, which most forms begin with */
+    struct test named = {0};
+    bool has_noun;
 
+    has_noun = form_part(&after, 'N', &named, out);
     for (size_t i = 0; i < n; i++) {
-        struct reader one = *r;
+        bool starts = str_starts(str_c(forms[i].words), STR("NOUN "));
+        struct reader one = starts ? after : *r;
 
+        if (starts && !has_noun)
+            continue;
         *t = (struct test){.kind = forms[i].test, .not_ = (forms[i].flags & NOT) != 0};
-        if (form_matches(&one, forms[i].words, t, out) &&
+        t->noun = starts ? named.noun : t->noun;
+        if (form_matches(&one, forms[i].words + (starts ? strlen("NOUN ") : 0), t, out) &&
             (!(forms[i].flags & PERSON) || word_names_person(t->noun.words[0])) &&
             (t->kind != TEST_LIMIT || form_limits(&forms[i], t, r->arena))) {
             *r = one;
