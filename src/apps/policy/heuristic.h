@@ -11,8 +11,7 @@
  * decide:   met if every rule holds, missing if one does not, and uncertain unless all of this is
  *           true:
  *           - Every sentence, item, row and title of the document, and every line of its front
- *             matter, was understood, or only asks for something else ("Each parcel must carry a
- *             label."). Other unknown text may say that nothing of it holds.
+ *             matter, was understood. Unknown text may say that nothing of it holds.
  *           - No other rule of the document may be about the same ("the fee", "the student fee").
  *           - Every fact of the case is named by a rule of the document, only identifies the case
  *             (name, id, email), or is a short text without a word of the document, of the other

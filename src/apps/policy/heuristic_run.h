@@ -8,7 +8,6 @@
 #include "apps/policy/scope.h"
 
 #define RULES_MAX 400 /* that are judged for one criterion */
-#define STEPS 5
 
 /* A rule that was held against the facts. */
 struct judged {
@@ -27,42 +26,22 @@ struct run {
     size_t n;
     const struct reading *blocked; /* a sentence that may matter and was not understood */
     const struct reading *other;   /* a rule of the criterion that asks for something else */
-    const struct rule **define;
-    size_t define_n;
     struct policy_hits hits;
     struct policy_result *out;
     struct policy_step *steps;
 };
 
-struct decision {
-    enum policy_status status;
-    const struct judged *by;
-    const char *reason; /* "": none */
-};
-
 /* Whether a rule can make a criterion met or missing. */
 bool heuristic_rule_decides(const struct rule *r);
-/* A table's header leads to its rows and is no sentence. */
-bool heuristic_is_header(const struct reading *r);
 /* The criterion is uncertain because of this sentence, unless another came first. */
 void heuristic_block(struct run *x, const struct reading *r);
 
-/* Whether a waiver is about a rule: it names the rule's noun, or is next to it. Unknown if it names
- * a part of the rule's words, or follows it at a distance. */
-enum truth heuristic_waiver_is_about(const struct reading *waiver, const struct judged *j);
-
 /* closed_world.c: */
+/* Whether rules about the same do not agree: they may be for different cases. */
+bool heuristic_disagrees(const struct run *x);
 /* Blocks the criterion if something in the document is not understood, or may change its rules. */
 void heuristic_close_document(struct run *x);
-/* closed_case.c: */
 /* A fact that neither a rule of the document names nor only identifies; NULL: none. */
 const struct fact *heuristic_foreign_fact(const struct run *x);
 /* Whether the criterion says the same as a rule, or only names its topic. */
 bool heuristic_asks_for(const struct run *x, const struct reading *r);
-
-/* heuristic_trace.c: the trace, the citation, the evidence and the rationale. */
-void heuristic_step(struct run *x, const char *action, str observation);
-void heuristic_trace_retrieved(struct run *x);
-void heuristic_trace_read(struct run *x);
-void heuristic_trace_decision(struct run *x, const struct decision *d);
-const char *heuristic_reason_words(str code);

@@ -24,17 +24,23 @@ bool scope_word_numbers(const struct word *w)
            (letters < w->size && strspn(w->lower + letters, "0123456789") == w->size - letters);
 }
 
+str scope_criterion(str criterion)
+{
+    size_t from = criterion.n;
+
+    while (from > 0 && criterion.p[from - 1] != ':')
+        from--;
+    return from < criterion.n && str_find(criterion, STR(" ")) == STR_NONE
+               ? str_slice(criterion, from, criterion.n)
+               : criterion;
+}
+
 void scope_question(str criterion, struct arena *a, struct question *out)
 {
     struct word *w;
     size_t n, kept = 0, texts = 0;
 
-    for (size_t i = criterion.n; i > 0; i--)
-        if (criterion.p[i - 1] == ':' && i < criterion.n) {
-            criterion = str_slice(criterion, i, criterion.n);
-            break;
-        }
-    n = words_of_name(criterion, a, &w);
+    n = words_of_name(scope_criterion(criterion), a, &w);
     for (size_t i = 0; i < n && kept < SCOPE_QUESTION_MAX; i++) {
         bool last = i + 1 == n && kept == 0 && word_among(&w[i], "eligibility eligible");
 
@@ -46,26 +52,6 @@ void scope_question(str criterion, struct arena *a, struct question *out)
     *out = (struct question){w, texts > 0 ? kept : 0};
 }
 
-/* Only rules that were understood are kept: most sentences are no rules, and a rule is large. */
-static struct rule *scope_keep_rule(const struct rule *rule, struct arena *a)
-{
-    struct rule *kept = arena_alloc(a, sizeof *kept);
-
-    *kept = *rule;
-    return kept;
-}
-
-/* One of the alternatives of a lead; false if it cannot be tested. */
-static bool scope_add_way(struct rule *lead, const struct rule *rule)
-{
-    lead->main.any = true;
-    if (rule->kind != RULE_REQUIRE || rule->main.n != 1 || rule->has_when || rule->has_unless ||
-        lead->main.n == RULE_TESTS_MAX)
-        return false;
-    lead->main.all[lead->main.n++] = rule->main.all[0];
-    return true;
-}
-
 /* The rule of a sentence; an item may be part of what its lead says. */
 static void scope_read_rule(struct reading *r, struct arena *a)
 {
@@ -75,25 +61,21 @@ static void scope_read_rule(struct reading *r, struct arena *a)
     if (r->sentence->row && r->lead) {
         struct phrase head = {r->lead->w, r->lead->n}, row = {r->w, r->n};
 
-        r->rule = rule_read_row(&head, &row, a, &rule) ? scope_keep_rule(&rule, a) : NULL;
-        return;
-    }
-    if (r->lead && !lead)
-        return; /* its lead was not understood */
-    if (lead && lead->wants_items) {
+        understood = rule_read_row(&head, &row, a, &rule);
+    } else if (lead && lead->wants_items) {
         r->part = true;
         if (!rule_add_item(lead, r->w, r->n, a))
             r->lead->rule = NULL;
         return;
+    } else {
+        /* A quote may be somebody else's rule, and an unread lead may turn what its items say. */
+        understood = !r->sentence->quoted && !r->sentence->row && (!r->lead || lead) &&
+                     rule_read(r->w, r->n, a, &rule);
     }
-    /* A quote may be somebody else's rule. */
-    understood = !r->sentence->quoted && rule_read(r->w, r->n, a, &rule);
-    if (lead && lead->kind == RULE_ANY) {
-        r->part = understood;
-        if (!understood || !scope_add_way(lead, &rule))
-            r->lead->rule = NULL;
-    } else if (understood) {
-        r->rule = scope_keep_rule(&rule, a);
+    /* Only rules that were understood are kept: a rule is large. */
+    if (understood) {
+        r->rule = arena_alloc(a, sizeof rule);
+        *r->rule = rule;
     }
 }
 
@@ -121,7 +103,6 @@ static void scope_read_node(const struct policy_doc *d, uint32_t node, struct ar
 
         *r = (struct reading){.node = n,
                               .node_at = node,
-                              .sentence_at = (uint32_t)i,
                               .sentence = &all[i],
                               .text = str_slice(n->text, all[i].from, all[i].to)};
         r->n = words_of(r->text, a, &w);
@@ -132,71 +113,35 @@ static void scope_read_node(const struct policy_doc *d, uint32_t node, struct ar
         /* A table's first row leads to the others. */
         if (all[i].row && !all[i].begins && s->n - 1 > first)
             r->lead = r[-1].lead ? r[-1].lead : &r[-1];
-        r->block = s->n > 1 ? r[-1].block : 0;
-        if (r->lead)
-            r->block = r->lead->block;
-        else if (all[i].begins || s->n - 1 == first)
-            r->block++;
         scope_read_rule(r, a);
         scope_note_unread(n, i > 0 ? all[i - 1].to : 0, all[i].from, s);
     }
     scope_note_unread(n, count > 0 ? all[count - 1].to : 0, n->text.n, s);
 }
 
-void scope_read(const struct policy_doc *d, struct arena *a, struct scope *out)
-{
-    size_t most = 0;
-
-    *out = (struct scope){0};
-    for (uint32_t i = 0; i < d->tree.node_count; i++) {
-        const struct policy_sentence *all;
-
-        most += fts_sentences_of(d->index, i, &all);
-    }
-    most = most < SCOPE_SENTENCES_MAX ? most : SCOPE_SENTENCES_MAX;
-    out->all = arena_alloc(a, (most + 1) * sizeof out->all[0]);
-    for (uint32_t i = 0; i < d->tree.node_count; i++)
-        scope_read_node(d, i, a, out);
-}
-
 const struct scope *scope_of(const struct policy_doc *d, struct arena *a)
 {
+    const struct policy_sentence *all;
     struct scope *s;
+    size_t most = 0;
 
     if (d->scope)
         return d->scope;
-    s = arena_alloc(a, sizeof *s);
-    scope_read(d, a, s);
+    s = arena_zero(a, 1, sizeof *s);
+    for (uint32_t i = 0; i < d->tree.node_count; i++)
+        most += fts_sentences_of(d->index, i, &all);
+    most = most < SCOPE_SENTENCES_MAX ? most : SCOPE_SENTENCES_MAX;
+    s->all = arena_alloc(a, (most + 1) * sizeof s->all[0]);
+    for (uint32_t i = 0; i < d->tree.node_count; i++)
+        scope_read_node(d, i, a, s);
     return s;
 }
 
-static bool rule_limits(const struct rule *r, bool low)
+/* Whether a sentence or its lead has a word; "older" has "age". */
+static bool scope_says(const struct reading *r, const struct word *q)
 {
-    for (size_t i = 0; r && i < r->main.n; i++) {
-        const struct test *t = &r->main.all[i];
-
-        if (t->kind == TEST_LIMIT && (low != t->not_ ? t->limit.has_low : t->limit.has_high))
-            return true;
-    }
-    return false;
-}
-
-bool scope_says(const struct reading *r, const struct word *q)
-{
-    if (word_find(r->w, r->n, q) < r->n)
-        return true;
-    if (word_among(q, "min minimum max maximum"))
-        return rule_limits(r->rule, word_among(q, "min minimum"));
-    for (size_t i = 0; word_is(q, "age") && i < r->n; i++)
-        if (word_among(
-                &r->w[i],
-                "older younger old aged ages years born birthday adult adults minor minors junior "
-                "juniors children teenagers"))
-            return true;
-    for (size_t i = 0; r->rule && i < r->rule->main.n; i++)
-        if (r->rule->main.all[i].noun.also && word_is(q, r->rule->main.all[i].noun.also))
-            return true;
-    return r->lead && scope_says(r->lead, q);
+    return word_find(r->w, r->n, q) < r->n || (r->rule && noun_has(&r->rule->main.noun, q)) ||
+           (r->lead && scope_says(r->lead, q));
 }
 
 size_t scope_covers(const struct reading *r, const struct question *q, bool titles, struct arena *a)

@@ -16,12 +16,11 @@
 /* A sentence and its context. */
 struct reading {
     const struct policy_node *node;
-    uint32_t node_at, sentence_at;
+    uint32_t node_at;
     const struct policy_sentence *sentence;
     str text;
     const struct word *w;
     size_t n;
-    uint32_t block;       /* number of its paragraph or list in the document */
     struct reading *lead; /* for an item or a table's row; NULL: none */
     struct rule *rule;    /* NULL: not understood */
     bool part;            /* its lead's rule has it already */
@@ -41,16 +40,14 @@ struct question {
     size_t n;
 };
 
-/* The words after its last colon, without those that only say that it is a criterion. */
+/* A criterion without its namespace: "age" of "elig:age". */
+str scope_criterion(str criterion);
+/* Its words, without those that only say that it is a criterion. */
 void scope_question(str criterion, struct arena *a, struct question *out);
 /* Words that only number criteria, or say that they are criteria: "c1", "rule 3". */
 bool scope_word_numbers(const struct word *w);
-/* All sentences of the document. */
-void scope_read(const struct policy_doc *d, struct arena *a, struct scope *out);
-/* The same; those that the document keeps, if it is small. */
+/* All sentences of the document; those that it keeps, if it is small. */
 const struct scope *scope_of(const struct policy_doc *d, struct arena *a);
-/* Whether a sentence or its lead has a word; "older" has "age". */
-bool scope_says(const struct reading *r, const struct word *q);
 /* How many of a question's words a sentence has, with its lead; titles: or the titles above it. */
 size_t scope_covers(const struct reading *r, const struct question *q, bool titles,
                     struct arena *a);

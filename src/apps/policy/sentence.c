@@ -79,22 +79,9 @@ static void policy_sentence_add(struct splitter *sp, size_t from, size_t to,
     sp->all[sp->n++] = like;
 }
 
-/* A sentence that ends with a colon, or is incomplete: "must be one of". */
 static bool leads(const struct splitter *sp, const struct policy_sentence *s)
 {
-    static const char *const ends[] = {"of", "following", "either", "include", "includes", "be"};
-    str text = str_slice(sp->text, s->from, s->to);
-    size_t from = text.n;
-
-    if (text.p[text.n - 1] == ':')
-        return true;
-    while (from > 0 && policy_sentence_is_word(text.p[from - 1]))
-        from--;
-    for (size_t i = 0; i < COUNT_OF(ends); i++)
-        if (text.n - from == strlen(ends[i]) && from > 0 &&
-            strncasecmp(ends[i], text.p + from, text.n - from) == 0)
-            return true;
-    return false;
+    return sp->text.p[s->to - 1] == ':';
 }
 
 /* The sentence that leads to an item: the last one further out, if it ends with a colon. */
@@ -113,19 +100,18 @@ static uint32_t lead_of(const struct splitter *sp, uint16_t indent)
     return POLICY_NO_LEAD;
 }
 
-/* One paragraph, item or row. */
-static void block(struct splitter *sp, size_t from, size_t to, struct policy_sentence like)
+/* Ends the paragraph, item or row that is open, if any. */
+static void block_end(struct splitter *sp, size_t *from, size_t to, struct policy_sentence like)
 {
     str s = str_slice(sp->text, 0, to);
-    size_t begin = from;
+    size_t begin = *from;
 
+    *from = STR_NONE;
+    if (begin == STR_NONE)
+        return;
     if (like.item)
         like.lead = lead_of(sp, like.indent);
-    if (like.row) {
-        policy_sentence_add(sp, from, to, like);
-        return;
-    }
-    for (size_t i = from; i < to; i++) {
+    for (size_t i = begin; i < to && !like.row; i++) {
         size_t end = memchr(".!?", s.p[i], 3) ? sentence_end(s, begin, i) : 0;
 
         if (end == 0)
@@ -217,19 +203,14 @@ size_t policy_sentences(str text, struct arena *a, struct policy_sentence **out)
         line = str_slice(text, at, next - (text.p[next - 1] == '\n'));
         line_indent(line, &bytes);
         bytes += marks(str_slice(line, bytes, line.n), &here, &begins);
-        if (line_blank(line) || (begins && from != STR_NONE)) {
-            if (from != STR_NONE)
-                block(&sp, from, at, like);
-            from = STR_NONE;
-        }
+        if (line_blank(line) || begins)
+            block_end(&sp, &from, at, like);
         here.begins = !(table && here.row);
         table = here.row && !line_blank(line);
         if (line_blank(line) || line_break(str_trim(line)) || (here.row && rule_row(line)))
             continue;
         if (line_fence(str_trim(line), &mark, &n)) {
-            if (from != STR_NONE)
-                block(&sp, from, at, like);
-            from = STR_NONE;
+            block_end(&sp, &from, at, like);
             next = fence_skip(text, next, mark, n);
             continue;
         }
@@ -239,8 +220,7 @@ size_t policy_sentences(str text, struct arena *a, struct policy_sentence **out)
             from = at + bytes;
         }
     }
-    if (from != STR_NONE)
-        block(&sp, from, text.n, like);
+    block_end(&sp, &from, text.n, like);
     *out = arena_alloc(a, sp.n * sizeof sp.all[0]);
     if (sp.n > 0)
         memcpy(*out, sp.all, sp.n * sizeof sp.all[0]);

@@ -12,18 +12,25 @@
     "its "                                                                                         \
     "their his her with from any each all per has have had do does did if"
 
-static const struct {
-    const char *word;
-    double value;
-} small_numbers[] = {
-    {"zero", 0},      {"one", 1},      {"two", 2},        {"three", 3},     {"four", 4},
-    {"five", 5},      {"six", 6},      {"seven", 7},      {"eight", 8},     {"nine", 9},
-    {"ten", 10},      {"eleven", 11},  {"twelve", 12},    {"thirteen", 13}, {"fourteen", 14},
-    {"fifteen", 15},  {"sixteen", 16}, {"seventeen", 17}, {"eighteen", 18}, {"nineteen", 19},
-    {"twenty", 20},   {"thirty", 30},  {"forty", 40},     {"fifty", 50},    {"sixty", 60},
-    {"seventy", 70},  {"eighty", 80},  {"ninety", 90},    {"hundred", 100}, {"thousand", 1000},
-    {"million", 1e6},
-};
+#define NUMBERS                                                                                    \
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "       \
+    "fifteen sixteen seventeen eighteen nineteen twenty"
+#define TENS "thirty forty fifty sixty seventy eighty ninety"
+#define MONTHS                                                                                     \
+    "january february march april may june july august september october november december"
+#define MONTHS_SHORT "jan feb mar apr may jun jul aug sep oct nov dec"
+
+/* The place of a word among names, or -1. */
+static int word_place(const struct word *w, const char *names)
+{
+    int place = 0;
+
+    if (!word_among(w, names))
+        return -1;
+    for (size_t n; (n = strcspn(names, " ")) != w->size || memcmp(names, w->lower, n) != 0; place++)
+        names += n + 1;
+    return place;
+}
 
 static bool policy_words_is_letter(char c)
 {
@@ -41,34 +48,22 @@ static size_t space_at(str s)
 {
     if (memchr(" \t\r\n", s.p[0], 4))
         return 1;
-    if (str_starts(s, STR("\xC2\xA0")))
-        return 2;
-    if (str_starts(s, STR("\xE2\x80\xAF")))
-        return 3;
-    return str_starts(s, STR("&nbsp;")) ? 6 : 0;
+    return str_starts(s, STR("\xC2\xA0"))       ? 2
+           : str_starts(s, STR("\xE2\x80\xAF")) ? 3
+           : str_starts(s, STR("&nbsp;"))       ? 6
+                                                : 0;
 }
 
-/* The sign of degrees, with the letter after it, or of a currency. */
+/* The sign of a currency, of degrees, of at most or at least. Its size, or 0. */
 static size_t symbol_at(str s)
 {
-    if (str_starts(s, STR("\xE2\x82\xAC")))
-        return 3;
-    if (str_starts(s, STR("\xC2\xA3")) || str_starts(s, STR("\xC2\xA5")))
-        return 2;
-    if (!str_starts(s, STR("\xC2\xB0")))
-        return 0;
-    return s.n > 2 && memchr("CFcf", s.p[2], 4) && (s.n == 3 || !policy_words_is_letter(s.p[3]))
-               ? 3
-               : 2;
-}
+    static const char *const symbols[] = {
+        "\xE2\x82\xAC", "\xC2\xA3", "\xC2\xA5", "\xC2\xB0", "\xE2\x89\xA4", "\xE2\x89\xA5"};
 
-/* The sign for at most or at least; its size, or 0. */
-static size_t wide_compare(str s, char *as)
-{
-    if (s.n < 3 || memcmp(s.p, "\xE2\x89", 2) != 0 || ((unsigned char)s.p[2] & 0xFE) != 0xA4)
-        return 0;
-    *as = (unsigned char)s.p[2] == 0xA4 ? '<' : '>';
-    return 3;
+    for (size_t i = 0; i < COUNT_OF(symbols); i++)
+        if (str_starts(s, str_c(symbols[i])))
+            return strlen(symbols[i]);
+    return 0;
 }
 
 static bool policy_words_ends(const char *s, size_t n, const char *with)
@@ -78,16 +73,11 @@ static bool policy_words_ends(const char *s, size_t n, const char *with)
     return n > k && memcmp(s + n - k, with, k) == 0;
 }
 
-static bool is_vowel(char c)
-{
-    return c && strchr("aeiou", c);
-}
-
-/* Whether what is left has a vowel: "string" is no "str" with an ending. */
+/* Whether the rest of a word has a vowel: "string" is no "str" with an ending. */
 static bool has_vowel(const char *s, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (is_vowel(s[i]) || (i > 0 && s[i] == 'y'))
+        if (strchr("aeiou", s[i]) || (i > 0 && s[i] == 'y'))
             return true;
     return false;
 }
@@ -100,15 +90,15 @@ static size_t stem_verb(char *s, size_t n, size_t ending)
     return n;
 }
 
-static const char *const irregular[][2] = {
+static const char *const plurals[][2] = {
     {"children", "child"}, {"people", "person"}, {"women", "woman"}, {"men", "man"}};
 
-/* Endings of number, tense and person; no more, so that different words stay different. */
-static size_t policy_words_stem(char *s, size_t n)
+/* A plural's singular in its place. */
+static size_t policy_words_singular(char *s, size_t n)
 {
-    for (size_t i = 0; i < COUNT_OF(irregular); i++)
-        if (strcmp(s, irregular[i][0]) == 0) {
-            memcpy(s, irregular[i][1], strlen(irregular[i][1]) + 1);
+    for (size_t i = 0; i < COUNT_OF(plurals); i++)
+        if (strcmp(s, plurals[i][0]) == 0) {
+            memcpy(s, plurals[i][1], strlen(plurals[i][1]) + 1);
             return strlen(s);
         }
     if (policy_words_ends(s, n, "ies") && n > 4)
@@ -116,10 +106,18 @@ static size_t policy_words_stem(char *s, size_t n)
     else if (n > 4 && (policy_words_ends(s, n, "sses") || policy_words_ends(s, n, "xes") ||
                        policy_words_ends(s, n, "ches") || policy_words_ends(s, n, "shes")))
         n -= 2;
-    else if (policy_words_ends(s, n, "sis") && n > 5)
-        n -= 2; /* diagnosis, diagnoses */
     else if (n > 3 && s[n - 1] == 's' && !strchr("sui", s[n - 2]))
         n--;
+    s[n] = 0;
+    return n;
+}
+
+/* Endings of number, tense and person; no more, so that different words stay different. */
+static size_t policy_words_stem(char *s, size_t n)
+{
+    n = policy_words_singular(s, n);
+    if (policy_words_ends(s, n, "sis") && n > 5)
+        n -= 2; /* diagnosis, diagnoses */
     if (policy_words_ends(s, n, "ied") && n > 4)
         s[(n -= 2) - 1] = 'y';
     else if (policy_words_ends(s, n, "ed") && n > 4 && has_vowel(s, n - 2))
@@ -172,8 +170,19 @@ static size_t policy_words_number_at(str s, double *out)
     return i;
 }
 
-/* A date as YYYY-MM-DD, as days from some day. */
-static bool policy_words_date_at(str s, double *days)
+/* A date as the number of its figures, so that dates compare; false if no such day exists. */
+static bool words_day(int year, int month, int day, double *out)
+{
+    static const int days[12] = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+
+    if (month < 1 || month > 12 || day < 1 || day > days[month - 1])
+        return false;
+    *out = (year * 100 + month) * 100 + day;
+    return true;
+}
+
+/* A date as YYYY-MM-DD. */
+static bool policy_words_date_at(str s, double *out)
 {
     int v[3] = {0};
 
@@ -186,142 +195,150 @@ static bool policy_words_date_at(str s, double *days)
             v[part] = v[part] * 10 + (s.p[i] - '0');
         else
             return false;
-    return words_day(v[0], v[1], v[2], days);
+    return words_day(v[0], v[1], v[2], out);
+}
+
+/* The end of the letters and digits from a place on; codes have points between digits. */
+static size_t words_run(str s, size_t from)
+{
+    size_t to = from;
+
+    for (; to < s.n; to++) {
+        str rest = str_slice(s, to, s.n);
+        bool point = s.p[to] == '.' && to > 0 && char_is_digit(s.p[to - 1]) && rest.n > 1 &&
+                     char_is_digit(rest.p[1]);
+
+        if (!point && (!(policy_words_is_letter(s.p[to]) || char_is_digit(s.p[to])) ||
+                       wide_mark(rest) || space_at(rest) || symbol_at(rest)))
+            break;
+    }
+    return to;
 }
 
 /* A number, a date, or a code that begins with a digit ("3rd"): a code is a word. */
 static size_t digits_at(str s, struct word *w)
 {
-    size_t n = policy_words_number_at(s, &w->number), to = n;
+    size_t n = policy_words_number_at(s, &w->number), to = words_run(s, n);
 
-    w->kind = WORD_NUMBER;
-    while (to < s.n && (policy_words_is_letter(s.p[to]) || char_is_digit(s.p[to])) &&
-           !wide_mark(str_slice(s, to, s.n)) && !space_at(str_slice(s, to, s.n)) &&
-           symbol_at(str_slice(s, to, s.n)) == 0)
-        to++;
-    if (to == n && n == 4 && policy_words_date_at(s, &w->number)) {
-        to = 10; /* days, so that dates compare as numbers do */
-    } else if (to > n) {
-        w->kind = WORD_TEXT;
-    }
+    w->kind = to > n ? WORD_TEXT : WORD_NUMBER;
+    if (to == 4 && policy_words_date_at(s, &w->number))
+        to = 10;
     word_set(w, str_slice(s, 0, to));
     return to;
 }
 
-/* An apostrophe, straight or not. */
-static size_t quote_at(str s)
-{
-    if (s.n > 0 && s.p[0] == '\'')
-        return 1;
-    return str_starts(s, STR("\xE2\x80\x99")) ? 3 : 0;
-}
-
+/* A word; "user's" is "user", and "can't" is one word. */
 static size_t letters_at(str s, struct word *w)
 {
-    size_t to = 0, real, quote;
+    size_t n = words_run(s, 0), quote, to;
+    str rest = str_slice(s, n, s.n);
 
-    while (to < s.n && (policy_words_is_letter(s.p[to]) || char_is_digit(s.p[to]) ||
-                        (s.p[to] == '.' && to + 1 < s.n && char_is_digit(s.p[to + 1]) && to > 0 &&
-                         char_is_digit(s.p[to - 1])))) {
-        if (wide_mark(str_slice(s, to, s.n)) || space_at(str_slice(s, to, s.n)) ||
-            symbol_at(str_slice(s, to, s.n)))
-            break;
-        to++;
-    }
-    real = to;
-    quote = quote_at(str_slice(s, to, s.n));
-    if (quote > 0 && to + quote < s.n && policy_words_is_letter(s.p[to + quote])) {
-        bool not_ = s.p[to + quote] == 't' && to > 0 && s.p[to - 1] == 'n';
-
-        for (to += quote;
-             to < s.n && policy_words_is_letter(s.p[to]) && !wide_mark(str_slice(s, to, s.n));)
-            to++;
-        if (not_) { /* can't; but user's is user */
-            char whole[WORD_STEM_MAX + 1];
-
-            snprintf(whole, sizeof whole, "%.*s't", (int)(real < 20 ? real : 20), s.p);
-            word_set(w, str_c(whole));
-            w->kind = WORD_TEXT;
-            return to;
-        }
-    }
-    w->kind = WORD_TEXT;
-    word_set(w, str_slice(s, 0, real));
-    for (size_t i = 0; i < COUNT_OF(small_numbers); i++)
-        if (strcmp(small_numbers[i].word, w->lower) == 0) {
-            w->kind = WORD_NUMBER;
-            w->number = small_numbers[i].value;
-        }
+    quote = rest.n > 0 && rest.p[0] == '\'' ? 1 : str_starts(rest, STR("\xE2\x80\x99")) ? 3 : 0;
+    to = quote > 0 ? words_run(s, n + quote) : n;
+    if (quote == 0 || to == n + quote)
+        to = n;
+    else if (to != n + quote + 1 || s.p[n + quote] != 's')
+        n = to;
+    word_set(w, str_slice(s, 0, n));
+    w->number = word_place(w, NUMBERS);
+    if (w->number < 0 && word_place(w, TENS) >= 0)
+        w->number = 30 + 10 * word_place(w, TENS);
+    w->kind = w->number < 0 ? WORD_TEXT : WORD_NUMBER;
     return to;
 }
 
 static size_t mark_at(str s, struct word *w)
 {
-    size_t n = wide_mark(s);
+    bool wide = wide_mark(s) > 0, sign = str_starts(s, STR("\xE2\x89"));
+    bool equal = sign || (s.n > 1 && s.p[1] == '=' && memchr("<>", s.p[0], 2));
+    unsigned char last = (unsigned char)s.p[wide || sign ? 2 : 0];
 
     w->kind = WORD_MARK;
-    w->lower[0] = s.p[0];
-    if (n == 3)
-        w->lower[0] = (unsigned char)s.p[2] < 0x96   ? '-'
-                      : (unsigned char)s.p[2] < 0xA0 ? '"'
-                      : (unsigned char)s.p[2] < 0xA2 ? '*' /* daggers */
-                                                     : '.';
-    else
-        n = 1;
-    if ((s.p[0] == '<' || s.p[0] == '>') && s.n > 1 && s.p[1] == '=') {
-        w->lower[1] = '=';
-        n = 2;
-    }
+    if (wide) /* dashes, quotes, daggers, dots */
+        last = last < 0x96 ? '-' : last < 0xA0 ? '"' : last < 0xA2 ? '*' : '.';
+    else if (sign)
+        last = last == 0xA4 ? '<' : '>';
+    snprintf(w->lower, sizeof w->lower, "%c%s", last, equal ? "=" : "");
     memcpy(w->stem, w->lower, 3);
-    return n;
+    return wide || sign ? 3 : 1 + equal;
 }
 
 static size_t policy_words_word_at(str s, struct word *w)
 {
-    size_t n = wide_compare(s, w->lower);
+    size_t n = symbol_at(s);
 
-    if (n > 0) {
-        w->kind = WORD_MARK;
-        w->lower[1] = '=';
-        memcpy(w->stem, w->lower, 3);
-        return n;
-    }
     if (char_is_digit(s.p[0]))
         return digits_at(s, w);
-    if (symbol_at(s) > 0) {
-        w->kind = WORD_TEXT;
-        word_set(w, str_slice(s, 0, symbol_at(s)));
-        return symbol_at(s);
+    if (n > 0 && !str_starts(s, STR("\xE2\x89"))) {
+        word_set(w, str_slice(s, 0, n));
+        return n;
     }
-    if (policy_words_is_letter(s.p[0]) && !wide_mark(s))
-        return letters_at(s, w);
-    return mark_at(s, w);
+    return words_run(s, 0) > 0 ? letters_at(s, w) : mark_at(s, w);
 }
 
-/* The sign of a number that is below zero, and not the dash of a range: its size, or 0. */
-static size_t minus_at(str text, size_t i, const struct word *before)
-{
-    size_t n = text.p[i] == '-' ? 1 : 0;
+/* ---- dates of several words: "March 5, 2026", "5th of March 2026" ---- */
 
-    if (str_starts(str_slice(text, i, text.n), STR("\xE2\x88\x92")))
-        n = 3;
-    if (n == 0 || i + n >= text.n || !char_is_digit(text.p[i + n]) ||
-        (i > 0 && !memchr(" \t\r\n([$", text.p[i - 1], 7)))
+/* The day of a month: 5, or 5th; or 0. */
+static int spell_day(const struct word *w)
+{
+    char *end;
+    int day = char_is_digit(w->lower[0]) ? (int)strtol(w->lower, &end, 10) : 0;
+
+    return day > 0 && w->size < 5 &&
+                   (*end == 0 || strcmp(end, "st") == 0 || strcmp(end, "nd") == 0 ||
+                    strcmp(end, "rd") == 0 || strcmp(end, "th") == 0)
+               ? day
+               : 0;
+}
+
+static int spell_month(const struct word *w)
+{
+    int full = word_place(w, MONTHS);
+
+    return 1 + (full < 0 ? word_place(w, MONTHS_SHORT) : full);
+}
+
+/* How many words are a date, or 0. */
+static size_t spell_date_at(const struct word *w, size_t n, struct word *out)
+{
+    int month = spell_month(&w[0]), day = month ? 0 : spell_day(&w[0]);
+    size_t at = 1;
+    char text[24];
+
+    for (; at < n && word_among(&w[at], ". , of - the"); at++)
+        ;
+    if ((month == 0 && day == 0) || at == n)
         return 0;
-    return before && before->kind == WORD_NUMBER ? 0 : n;
+    if (month)
+        day = spell_day(&w[at++]);
+    else
+        month = spell_month(&w[at++]);
+    for (; at < n && word_among(&w[at], ". , -"); at++)
+        ;
+    if (at == n || w[at].kind != WORD_NUMBER || w[at].size != 4 || !char_is_digit(w[at].lower[0]) ||
+        !words_day((int)w[at].number, month, day, &out->number))
+        return 0;
+    snprintf(text, sizeof text, "%04d-%02d-%02d", (int)w[at].number, month, day);
+    word_set(out, str_c(text));
+    out->kind = WORD_NUMBER;
+    out->from = w[0].from;
+    out->to = w[at].to;
+    return at + 1;
 }
 
-static size_t negative_at(str s, size_t minus, struct word *w)
+/* Words that are one date together become one; gives how many are left. */
+static size_t words_join(struct word *w, size_t n)
 {
-    size_t n = policy_words_word_at(str_slice(s, minus, s.n), w);
-    struct word sign = *w;
+    size_t kept = 0;
 
-    if (w->kind != WORD_NUMBER || word_dates(w))
-        return minus + n;
-    snprintf(sign.lower, sizeof sign.lower, "-%.*s", WORD_STEM_MAX - 1, w->lower);
-    word_set(w, str_c(sign.lower));
-    w->number = -w->number;
-    return minus + n;
+    for (size_t i = 0, took; i < n; i += took) {
+        struct word date = {0};
+
+        took = spell_date_at(w + i, n - i, &date);
+        w[kept++] = took ? date : w[i];
+        took = took ? took : 1;
+    }
+    return kept;
 }
 
 size_t words_of(str text, struct arena *a, struct word **out)
@@ -330,22 +347,15 @@ size_t words_of(str text, struct arena *a, struct word **out)
     struct word *all = NULL;
 
     for (size_t i = 0; i < text.n && n < WORDS_MAX;) {
-        struct word w = {0};
+        struct word w = {.from = (uint32_t)i};
         str rest = str_slice(text, i, text.n);
-        size_t blank = space_at(rest), minus;
+        size_t blank = space_at(rest);
 
-        if (blank > 0) {
-            i += blank;
+        i += blank > 0 ? blank : policy_words_word_at(rest, &w);
+        if (blank > 0)
             continue;
-        }
-        minus = minus_at(text, i, n > 0 ? &all[n - 1] : NULL);
-        w.from = (uint32_t)i;
-        i += minus > 0 ? negative_at(rest, minus, &w) : policy_words_word_at(rest, &w);
         w.to = (uint32_t)i;
         w.size = (uint8_t)strlen(w.lower);
-        /* A quote's mark at a line's start compares nothing. */
-        if (word_is(&w, ">") && (w.from == 0 || text.p[w.from - 1] == '\n'))
-            continue;
         if (n == cap) {
             cap = cap ? 2 * cap : 32;
             all = base_realloc(all, cap * sizeof all[0]);
@@ -413,6 +423,28 @@ bool word_same(const struct word *a, const struct word *b)
            strcmp(a->stem, b->stem) == 0;
 }
 
+bool word_same_singular(const struct word *a, const struct word *b)
+{
+    char x[WORD_STEM_MAX + 1], y[WORD_STEM_MAX + 1];
+
+    if (a->kind == WORD_NUMBER && b->kind == WORD_NUMBER)
+        return word_same(a, b);
+    memcpy(x, a->lower, sizeof x);
+    memcpy(y, b->lower, sizeof y);
+    policy_words_singular(x, strlen(x));
+    policy_words_singular(y, strlen(y));
+    return a->kind == b->kind && strcmp(x, y) == 0;
+}
+
+bool word_is_plural(const struct word *w)
+{
+    char x[WORD_STEM_MAX + 1];
+
+    memcpy(x, w->lower, sizeof x);
+    policy_words_singular(x, strlen(x));
+    return strcmp(x, w->lower) != 0;
+}
+
 size_t word_find(const struct word *all, size_t n, const struct word *w)
 {
     for (size_t i = 0; i < n; i++)
@@ -426,13 +458,9 @@ bool words_text_has(str text, const struct word *w)
     for (size_t at = 0, to; at < text.n; at = to + (to == at)) {
         struct word here = {.kind = WORD_TEXT};
 
-        for (to = at; to < text.n && ((text.p[to] & 0x80) || char_is_letter(text.p[to]) ||
-                                      char_is_digit(text.p[to]));)
-            to++;
-        if (to == at)
-            continue;
+        to = words_run(text, at);
         word_set(&here, str_slice(text, at, to));
-        if (w->kind == WORD_TEXT && word_same(&here, w))
+        if (to > at && w->kind == WORD_TEXT && word_same(&here, w))
             return true;
     }
     return false;

@@ -4,10 +4,9 @@
  *     size_t n = words_of(STR("At least six weeks"), &arena, &w);    at, least, 6, week
  *
  * "Passengers", "passenger" and "passenger's" are one word; "modified", "modify" and "modifying"
- * are; "treatment" and "treat" are two. Numbers are digits with separators and fractions, or words
- * up to the millions ("twenty-four", "1.2 million"); a date, however it is written (2024-05-15,
- * "May 15, 2024", 05/15/2024), is the number of its day; 03/05/2024, which has two readings, is not
- * a date. Every other character except white space is a mark.
+ * are; "treatment" and "treat" are two. Numbers are digits with separators and fractions, or single
+ * words ("twenty"); a date as 2024-05-15 or "May 15, 2024" is the number of its day. Every other
+ * character except white space is a mark.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -41,6 +40,9 @@ bool word_is(const struct word *w, const char *lower);
 /* One of names separated by spaces. */
 bool word_among(const struct word *w, const char *names);
 bool word_same(const struct word *a, const struct word *b);
+/* The same word but for its number: "fee" and "fees". */
+bool word_same_singular(const struct word *a, const struct word *b);
+bool word_is_plural(const struct word *w);
 /* Where a word is among n, or n. */
 size_t word_find(const struct word *all, size_t n, const struct word *w);
 /* Whether a text has the word; allocates nothing. */
@@ -49,11 +51,5 @@ bool words_text_has(str text, const struct word *w);
 bool word_dates(const struct word *w);
 /* Whether it says nothing by itself. */
 bool word_stops(const struct word *w);
-
-/* Of the parts: */
 /* Sets its texts from the verbatim word; leaves kind, number and place alone. */
 void word_set(struct word *w, str s);
-/* Those that are one number or one date together become one; gives how many are left. */
-size_t words_join(struct word *w, size_t n);
-/* A day as a number, so that dates compare; false if no such day exists. */
-bool words_day(int year, int month, int day, double *out);

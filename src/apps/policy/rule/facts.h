@@ -1,4 +1,7 @@
-/* facts.h - the facts of a case, ready to be compared, and the binding of words to facts.
+/* facts.h - the facts of a case, ready to be compared, and the binding of nouns to facts.
+ *
+ * A noun binds a fact if the words of both are the same, in the same order. "The purpose of
+ * imaging" is read as "imaging purpose" in both.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -8,29 +11,56 @@
 #include "apps/policy/rule/quantity.h"
 
 #define NOUN_WORDS_MAX 12
-#define FACTS_MAX 4096
-#define BOUND_MAX 8
 
-/* The subject of a test. A fact is bound if the words of its name are these words: all of them,
- * or all but those that may be dropped. */
+/* In this order, so that "and" is the least of two, "or" the greatest, and "not" the reverse. */
+enum truth { TRUTH_NO, TRUTH_UNKNOWN, TRUTH_YES };
+
+static inline enum truth truth_not(enum truth t)
+{
+    return (enum truth)(TRUTH_YES - t);
+}
+
+static inline enum truth truth_both(enum truth a, enum truth b)
+{
+    return a < b ? a : b;
+}
+
+static inline enum truth truth_either(enum truth a, enum truth b)
+{
+    return a > b ? a : b;
+}
+
 struct noun {
     const struct word *words[NOUN_WORDS_MAX];
     size_t n;
-    uint32_t drop;    /* bit i: words[i] names the case's own person or request */
-    uint32_t neutral; /* bit i: words[i] may be in the name or not: "provided" */
-    const char *also; /* one more word that the name must have: "age", "date"; NULL: none */
-    size_t values;    /* the last words, which are a value: "signed" of "application signed" */
+    size_t drop;  /* the first words that a name may lack: the case's own person or request */
+    bool counted; /* "the number of ..." */
 };
+
+/* One more word at a place among those that are there; false if there is no room. */
+bool noun_insert(struct noun *n, size_t place, const struct word *w);
+bool noun_join(struct noun *n, const struct noun *more);
+/* Adds a word that the sentence only implies: "age" of "must be 18 or older". */
+bool noun_imply(struct noun *n, const char *text, struct arena *a);
+/* Finds out which words may be dropped, and takes "number of" away, once all words are there. */
+void noun_finish(struct noun *n);
+/* Lets a noun that names the request itself be dropped: "each reservation has ...". */
+void noun_drop_request(struct noun *n);
+/* Where a word is in a noun, or n. */
+size_t noun_find(const struct noun *n, const struct word *w);
+struct noun noun_without_person(const struct noun *n);
+bool noun_has(const struct noun *n, const struct word *w);
+bool noun_same(const struct noun *a, const struct noun *b);
+bool noun_is_person(const struct noun *n);
+/* Whether a word is one for whom a case is about: "applicant", "members". */
+bool word_names_person(const struct word *w);
 
 struct fact {
     const struct policy_field *field;
-    const struct word *name; /* without its unit and "number of" */
-    size_t name_n;
+    struct noun name;        /* without its unit and "number of"; n 0: it relates several things */
     const struct unit *unit; /* in its name: employment_months */
-    bool empty;              /* its value says nothing, or its name is about the past */
+    bool empty;              /* its value or its name says nothing */
     bool unsure;             /* its confidence is below the floor */
-    bool counted;            /* its name says that it is a number of things */
-    size_t of;               /* where "of" is in its name: "purpose of imaging" has 1; or 0 */
 };
 
 struct facts {
@@ -41,16 +71,9 @@ struct facts {
 
 /* Fields without information (null, "", "unknown") become empty facts. */
 void case_facts_read(struct facts *out, const struct policy_case *c, double floor, struct arena *a);
-/* The facts that a noun binds, at most BOUND_MAX; *dropped: without the person's name. */
-size_t facts_bind(const struct facts *f, const struct noun *n, const struct fact *out[BOUND_MAX],
-                  bool *dropped);
-/* Whether a noun names a fact, with or without its person. */
-bool fact_is_named(const struct fact *f, const struct noun *n);
-/* The same word but for its number: "fee" and "fees". */
-bool noun_word_same(const struct word *a, const struct word *b);
-bool word_is_plural(const struct word *w);
-
-enum said { SAID_YES, SAID_NO, SAID_ELSE }; /* by a value: yes, true; no, false, none; else */
-enum said fact_says(const struct fact *f);
+/* Whether a noun names a fact; sets *dropped if only without its person. */
+bool fact_is_named(const struct fact *f, const struct noun *n, bool *dropped);
+/* Whether the value says yes ("true") or no ("none"). */
+enum truth fact_says(const struct fact *f);
 /* The value as one quantity; false if it is not one, to the last word. */
 bool fact_quantity(const struct fact *f, struct arena *a, struct quantity *out);

@@ -1,468 +1,397 @@
-/* forms.c - the shapes that a main clause may have. See reader.h.
+/* forms.c - the sentences that are understood: a table of forms, and the clauses around them. See
+ * rule.h.
  *
- * Each form is a function that reads one shape; the table `forms` is tried in order, and a form
- * counts only if no word is left.
+ * A form is words and names of parts, separated by spaces. Alternatives have a slash between them;
+ * a word with a question mark may be there or not. The parts:
+ *
+ *     NOUN     what the rule is about            THING    more words of the same noun
+ *     VALUES   "one of a, b or c", "a or b"      ONE      a single value
+ *     LIMIT    "at least 18", "exceed 5"         SIGN     nothing, but ">=" or "at" follows
+ *     DONE     a participle                      FOR      "for a loan", or nothing
+ *     MUST     must, shall, has to               CANNOT   must not, may not, cannot
+ *     BARRED   are not eligible, are excluded    HANDED   provided, presented
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/policy/rule/reader.h"
 
-/* Words for handing something in: a fact may have them in its name or not. */
-#define HANDED                                                                                     \
-    "provided presented submitted given attached included supplied furnished filed made paid "     \
-    "deposited"
-/* A fine is there before it is paid: of what must be so, a fact has the word in its name. */
-#define DONE "filed made paid deposited"
-#define REQUIRED "required needed necessary mandatory"
-#define ALLOWED "allowed permitted accepted covered eligible"
+#define SENTENCE_WORDS_MAX 80
+/* Words for handing something in: a fact's name has none of them. */
+#define HANDED "provided presented submitted given attached supplied available"
+#define PAID "filed made paid deposited"
 
-struct form_out {
-    struct tests *tests;
-    bool wants_items;
-    enum rule_kind kind;
-    struct noun purpose;
+enum {
+    NOT = 1,
+    LEAST = 2,     /* a lower limit */
+    MOST = 4,      /* an upper limit */
+    STATED = 8,    /* a bare number needs "minimum" or "maximum" */
+    COMPARED = 16, /* no bare number */
+    COUNTS = 32,   /* a number of things: neither an age nor a multiple */
+    PERSON = 64,   /* the noun is a person */
+    DATED = 128    /* the noun's date */
 };
 
-static struct test *form_add(struct form_out *o, enum test_kind kind, const struct noun *noun)
-{
-    struct test *t = &o->tests->all[o->tests->n];
+struct form {
+    const char *words;
+    enum test_kind test;
+    unsigned flags;
+};
 
-    if (o->tests->n == RULE_TESTS_MAX)
-        return NULL;
-    o->tests->n++;
-    *t = (struct test){.kind = kind, .noun = *noun};
-    return t;
-}
+static const struct form requirements[] = {
+    {"NOUN MUST be LIMIT", TEST_LIMIT, 0},
+    {"NOUN MUST be LIMIT on/at the day/time of the request", TEST_LIMIT, 0},
+    {"NOUN CANNOT be LIMIT", TEST_LIMIT, NOT},
+    {"NOUN MUST be dated LIMIT", TEST_LIMIT, DATED},
+    {"NOUN CANNOT LIMIT", TEST_LIMIT, NOT | COMPARED},
+    {"NOUN MUST LIMIT", TEST_LIMIT, COMPARED},
+    {"NOUN MUST last LIMIT", TEST_LIMIT, 0},
+    {"NOUN may/can be LIMIT", TEST_LIMIT, MOST},
+    {"NOUN : LIMIT", TEST_LIMIT, STATED},
+    {"NOUN is/are LIMIT", TEST_LIMIT, STATED},
+    {"NOUN SIGN LIMIT", TEST_LIMIT, COMPARED},
+    {"NOUN of LIMIT", TEST_LIMIT, COMPARED},
+    {"NOUN of LIMIT is/are required/needed", TEST_LIMIT, LEAST},
+    {"NOUN of LIMIT MUST be DONE", TEST_LIMIT, LEAST},
+    {"NOUN of LIMIT is/are allowed/permitted/accepted", TEST_LIMIT, MOST},
+    {"LIMIT of? THING", TEST_LIMIT, COMPARED | COUNTS},
+    {"LIMIT of? THING is/are required/needed", TEST_LIMIT, LEAST | COUNTS},
+    {"LIMIT of? THING MUST be DONE", TEST_LIMIT, LEAST | COUNTS},
+    {"LIMIT of? THING is/are allowed/permitted/accepted/covered", TEST_LIMIT, MOST | COUNTS},
+    {"NOUN MUST have LIMIT of? THING", TEST_LIMIT, COUNTS},
+    {"NOUN CANNOT have LIMIT of? THING", TEST_LIMIT, NOT | COUNTS},
+    {"NOUN may/can have/use/bring/take LIMIT of? THING", TEST_LIMIT, MOST | COUNTS},
+    {"NOUN MUST have DONE LIMIT of? THING", TEST_LIMIT, COUNTS},
+    {"NOUN has/have not DONE LIMIT of? THING", TEST_LIMIT, NOT | COUNTS},
+    {"NOUN MUST have been DONE for LIMIT", TEST_LIMIT, COUNTS},
+    {"NOUN MUST be HANDED", TEST_PRESENT, 0},
+    {"NOUN MUST be VALUES", TEST_IS, 0},
+    {"NOUN CANNOT be VALUES", TEST_IS, NOT},
+    {"NOUN MUST have no THING", TEST_PRESENT, NOT},
+    {"NOUN MUST have/include/contain/provide/submit/present THING", TEST_PRESENT, 0},
+    {"NOUN CANNOT have/include/contain THING", TEST_PRESENT, NOT},
+    {"NOUN is/are required/needed/necessary/mandatory", TEST_PRESENT, 0},
+    {"NOUN is/are not allowed/permitted", TEST_PRESENT, NOT},
+    {"NOUN is/are prohibited/forbidden", TEST_PRESENT, NOT},
+    {"no THING", TEST_PRESENT, NOT},
+    {"no THING is/are allowed/permitted/accepted", TEST_PRESENT, NOT},
+    {"NOUN with/having THING BARRED FOR", TEST_PRESENT, NOT | PERSON},
+    {"NOUN who? are? aged? LIMIT BARRED FOR", TEST_LIMIT, NOT | PERSON},
+    {"only NOUN who? are? aged? LIMIT are eligible/covered FOR", TEST_LIMIT, PERSON},
+};
 
-bool form_subject(struct reader *r, struct noun *out)
-{
-    (void)reader_take_one(r, "each every all any");
-    return reader_noun(r, out);
-}
+static const struct form conditions[] = {
+    {"NOUN is/are present", TEST_PRESENT, 0},
+    {"NOUN is/are not present", TEST_PRESENT, NOT},
+    {"NOUN is/are on file", TEST_PRESENT, 0},
+    {"NOUN is/are HANDED", TEST_PRESENT, 0},
+    {"NOUN is/are not HANDED", TEST_PRESENT, NOT},
+    {"NOUN is/are LIMIT", TEST_LIMIT, 0},
+    {"NOUN LIMIT", TEST_LIMIT, COMPARED},
+    {"NOUN has/have LIMIT THING", TEST_LIMIT, COUNTS},
+    {"NOUN is/are ONE", TEST_IS, 0},
+    {"NOUN is/are not ONE", TEST_IS, NOT},
+    {"NOUN has/have no THING", TEST_PRESENT, NOT},
+    {"NOUN has/have THING", TEST_PRESENT, 0},
+};
 
-/* A participle: part of the noun, or a word that the fact's name may have or not. */
+/* Sentences that a fact cannot break. */
+static const struct {
+    const char *words;
+    enum rule_kind kind;
+} notes[] = {
+    {"all? of? the following conditions/criteria/requirements/rules? MUST be? met/hold", RULE_ALL},
+    {"NOUN is/are any/one of the following", RULE_DEFINE},
+    {"it may be electronic/digital/written/oral/handwritten", RULE_NOTE},
+    {"see section THING", RULE_NOTE},
+    {"welcome to THING", RULE_NOTE},
+    {"this document/policy/page/section lists the rules/requirements", RULE_NOTE},
+    {"this document/policy/page/section lists the rules/requirements of/for THING", RULE_NOTE},
+};
+
+/* Takes a participle; one of handing in is no part of the noun. */
 static bool form_participle(struct reader *r, struct noun *n)
 {
-    if (reader_done(r) || r->w[r->at].kind != WORD_TEXT || !noun_add(n, &r->w[r->at]))
+    const struct word *w = &r->w[r->at];
+
+    if (reader_done(r) || w->size < 4)
         return false;
-    if (word_among(&r->w[r->at], HANDED))
-        n->neutral |= 1u << (n->n - 1);
     r->at++;
-    return true;
+    return word_among(w, HANDED) || word_among(w, PAID) ||
+           (strcmp(w->lower + w->size - 2, "ed") == 0 && noun_insert(n, n->n, w));
 }
 
-static bool limit_is_least(const struct limit *l)
+/* Takes a part by the first letter of its name. */
+static bool form_part(struct reader *r, char name, struct test *t, struct rule *out)
 {
-    return l->has_low && (!l->has_high || l->bare);
-}
-
-static bool limit_is_most(const struct limit *l)
-{
-    return l->has_high && !l->has_low;
-}
-
-/* "are required", "must be paid", "are allowed", or nothing, after a limit and its noun. */
-static bool form_tail(struct reader *r, struct test *t)
-{
-    bool least = limit_is_least(&t->limit), most = limit_is_most(&t->limit);
-
-    if (reader_done(r))
-        return !t->limit.bare;
-    if (reader_take_one(r, "is are")) {
-        if (reader_take_one(r, REQUIRED))
-            return !most;
-        return reader_take_one(r, ALLOWED) && most;
-    }
-    if (reader_take(r, "must be") || reader_take(r, "shall be"))
-        return form_participle(r, &t->noun) && (!most || !t->limit.bare) && (least || !most);
-    return reader_take(r, "may be") && form_participle(r, &t->noun) && most;
-}
-
-/* At least 6 weeks of treatment are required. No more than two bags are allowed. */
-static bool form_amount(struct reader *r, struct form_out *o)
-{
-    struct noun noun;
-    struct limit l;
-    struct test *t;
-
-    if (!reader_limit(r, &l) || l.relative || l.age)
-        return false;
-    (void)reader_take(r, "of");
-    if (!reader_noun(r, &noun) || !(t = form_add(o, TEST_LIMIT, &noun)))
-        return false;
-    t->limit = l;
-    return form_tail(r, t);
-}
-
-/* A deposit of at least 50 euros must be paid. */
-static bool form_noun_of(struct reader *r, struct form_out *o)
-{
-    struct noun noun;
-    struct test *t;
-
-    if (!form_subject(r, &noun) || !reader_take(r, "of") || !(t = form_add(o, TEST_LIMIT, &noun)) ||
-        !reader_limit(r, &t->limit))
-        return false;
-    return test_fits(t) && form_tail(r, t);
-}
-
-/* No felony conviction is allowed. No overdraft fees in the last 30 days. */
-static bool form_no(struct reader *r, struct form_out *o)
-{
-    struct noun noun;
-
-    if (!reader_take(r, "no") || !reader_noun(r, &noun) || !form_add(o, TEST_NONE, &noun))
-        return false;
-    return reader_done(r) || (reader_take_one(r, "is are") && reader_take_one(r, ALLOWED));
-}
-
-/* A referral is required. Pets are not allowed. */
-static bool form_required(struct reader *r, struct form_out *o)
-{
-    struct noun noun;
-    struct test *t;
-
-    if (!form_subject(r, &noun) || !reader_take_one(r, "is are"))
-        return false;
-    if (reader_take_one(r, REQUIRED))
-        return form_add(o, TEST_PRESENT, &noun);
-    if (!reader_take(r, "not allowed") && !reader_take(r, "not permitted") &&
-        !reader_take_one(r, "prohibited forbidden"))
-        return false;
-    t = form_add(o, TEST_PRESENT, &noun);
-    if (t)
-        t->not_ = true;
-    return t;
-}
-
-/* Age: 18 or older. Minimum age: 21. Age >= 21. Age at least 18. The deductible is at most 20%. */
-static bool form_stated(struct reader *r, struct form_out *o)
-{
-    struct noun noun;
-    struct test *t;
-    int sign;
-
-    if (!form_subject(r, &noun))
-        return false;
-    if (!reader_take(r, ":") && !reader_take_one(r, "is are") &&
-        (reader_done(r) || (r->w[r->at].kind == WORD_TEXT && !reader_sees(r, "at"))))
-        return false;
-    if (!(t = form_add(o, TEST_LIMIT, &noun)) || !reader_limit(r, &t->limit))
-        return false;
-    if (t->limit.bare) {
-        sign = noun_take_bound(&t->noun);
-        t->limit.bare = false;
-        t->limit.has_low = sign < 0;
-        t->limit.has_high = sign > 0;
-        if (sign == 0)
-            return false;
-    }
-    return test_fits(t) && !test_is_ambiguous(t);
-}
-
-/* Accepted file formats are PDF, PNG and JPEG. Severity is one of (high, critical). */
-static bool form_listed(struct reader *r, struct form_out *o)
-{
-    bool accepted = reader_take_one(r, "accepted approved allowed permitted");
-    struct noun noun;
-    struct test *t;
-
-    if (!reader_noun(r, &noun) || !(t = form_add(o, TEST_IS, &noun)))
-        return false;
-    if (!accepted)
-        return reader_take(r, "is") && (reader_sees(r, "one of") || reader_sees(r, "any of")) &&
-               !reader_sees(r, "any of the following") && reader_values(r, t, &o->wants_items);
-    if (!reader_take_one(r, "are is :"))
-        return false;
-    t->enumerated = true;
-    while (reader_value(r, t)) {
-        bool comma = reader_take_one(r, ", ;");
-
-        if (!reader_take_one(r, "or and") && !comma)
-            break;
-    }
-    return t->value_n > 1;
-}
-
-/* A number that is a code is no quantity. */
-static bool form_is_code(const struct reader *r, const struct noun *n)
-{
-    return n->n > 0 && word_is(n->words[n->n - 1], "code") && !reader_done(r) &&
-           r->w[r->at].kind == WORD_NUMBER && r->at + 1 == r->to;
-}
-
-/* After "must be". */
-static bool form_be(struct reader *r, const struct noun *noun, bool not_, struct form_out *o)
-{
-    size_t first = o->tests->n;
-    struct test *t = form_add(o, TEST_IS, noun);
-
-    if (!t)
-        return false;
-    t->not_ = not_;
-    if (reader_take(r, "dated"))
-        t->noun.also = "date";
-    if (!reader_sees(r, "one of") && !form_is_code(r, &t->noun) && reader_limit(r, &t->limit)) {
-        t->kind = TEST_LIMIT;
-        (void)(reader_take(r, "on the day of the request") ||
-               reader_take(r, "at the time of the request") || reader_take(r, "long"));
-        return test_fits(t) && !test_is_ambiguous(t);
-    }
-    if (t->noun.also)
-        return false;
-    if (!reader_done(r) && word_among(&r->w[r->at], HANDED)) {
-        t->kind = TEST_PRESENT;
-        if (!form_participle(r, &t->noun))
-            return false;
-        if (word_among(t->noun.words[t->noun.n - 1], DONE))
-            t->noun.neutral = 0;
-        return true;
-    }
-    if (reader_values(r, t, &o->wants_items) && reader_done(r))
-        return true;
-    /* "signed and notarized" */
-    o->tests->n = first;
-    return false;
-}
-
-static bool form_be_both(struct reader *r, const struct noun *noun, struct form_out *o)
-{
-    do {
-        struct test *t = form_add(o, TEST_IS, noun);
-
-        if (!t || !reader_value(r, t))
-            return false;
-    } while (reader_take(r, "and"));
-    return true;
-}
-
-/* After "must have". */
-static bool form_have(struct reader *r, const struct noun *noun, bool not_, struct form_out *o)
-{
-    struct noun thing = {0};
-    struct test *t = form_add(o, TEST_PRESENT, noun);
-
-    if (!t)
-        return false;
-    t->not_ = not_;
-    noun_drop_request(&t->noun);
-    if (reader_take(r, "been")) {
-        t->kind = TEST_LIMIT;
-        return form_participle(r, &t->noun) && reader_take(r, "for") &&
-               reader_limit(r, &t->limit) && !t->limit.relative && !t->limit.age;
-    }
-    if (!reader_sees_limit(r) && !reader_done(r) && r->at + 1 < r->to && r->w[r->at].size > 4 &&
-        strcmp(r->w[r->at].lower + r->w[r->at].size - 2, "ed") == 0) {
-        struct reader next = *r;
-
-        next.at++;
-        if (reader_sees_limit(&next) && !form_participle(r, &thing))
-            return false;
-    }
-    if (reader_sees_limit(r)) {
-        t->kind = TEST_LIMIT;
-        if (!reader_limit(r, &t->limit) || t->limit.relative || t->limit.age)
-            return false;
-        (void)reader_take(r, "of");
-    } else if (thing.n == 0 && reader_take(r, "no")) {
-        t->kind = TEST_NONE;
-    }
-    return noun_join(&t->noun, &thing) && reader_noun(r, &thing) && noun_join(&t->noun, &thing);
-}
-
-/* The verb after "must" and its like. */
-static bool form_predicate(struct reader *r, const struct noun *noun, bool not_, struct form_out *o)
-{
-    struct reader start = *r;
     struct noun thing;
-    struct test *t;
 
-    if (reader_take_one(r, "be remain stay")) {
-        struct reader be = *r;
-
-        if (!word_is(&start.w[start.at], "be") && noun_is_person(noun) && reader_sees_limit(r))
-            return false; /* "must stay at least 2 years" is no age */
-        if (form_be(r, noun, not_, o))
-            return true;
-        *r = be;
-        return !not_ && form_be_both(r, noun, o);
-    }
-    if (reader_take(r, "have"))
-        return form_have(r, noun, not_, o);
-    if (reader_take_one(r, "exceed last")) {
-        t = form_add(o, TEST_LIMIT, noun);
-        if (!t)
-            return false;
-        t->not_ = not_;
-        if (word_is(&start.w[start.at], "exceed"))
-            return reader_exceeds(r, &t->limit) && test_fits(t);
-        return reader_limit(r, &t->limit) && (t->limit.low.unit || t->limit.high.unit);
-    }
-    if (reader_take_one(r, "include contain provide submit present") && reader_noun(r, &thing)) {
-        t = form_add(o, TEST_PRESENT, noun);
-        if (!t)
-            return false;
-        t->not_ = not_;
+    switch (name) {
+    case 'N':
+        (void)reader_take(r, "each/every/all/any");
+        return reader_noun(r, &t->noun);
+    case 'T':
         noun_drop_request(&t->noun);
+        if (!reader_noun(r, &thing))
+            return false;
+        t->noun.drop = t->noun.n == 0 ? thing.drop : t->noun.drop;
         return noun_join(&t->noun, &thing);
+    case 'L':
+        return reader_limit(r, &t->limit);
+    case 'V':
+        return reader_values(r, t, &out->wants_items);
+    case 'O':
+        return reader_value(r, t);
+    case 'D':
+        return form_participle(r, &t->noun);
+    case 'F':
+        return !reader_take(r, "for") || reader_noun(r, &out->purpose);
+    case 'M':
+        return reader_take(r, "must/shall") || reader_take(r, "has/have/needs/need to");
+    case 'C':
+        return reader_take(r, "must/shall/may/can not") || reader_take(r, "cannot");
+    case 'H':
+        return !reader_done(r) && word_among(&r->w[r->at++], HANDED);
+    case 'S':
+        return !reader_done(r) && word_among(&r->w[r->at], ">= <= > < at");
+    case 'B':
+        return reader_take(r, "is/are excluded/ineligible") ||
+               reader_take(r, "is/are not eligible/covered/allowed/permitted/accepted");
+    default:
+        return false;
     }
-    return false;
 }
 
-/* "must", "must not", "may", ...: 1, -1 for what must not be, 2 for what may be, 0 for none. */
-static int form_modal(struct reader *r)
+/* Whether the words of a form are here, up to the end. */
+static bool form_matches(struct reader *r, const char *words, struct test *t, struct rule *out)
 {
-    static const struct {
-        const char *words;
-        int sign;
-    } modals[] = {{"must not", -1},
-                  {"shall not", -1},
-                  {"may not", -1},
-                  {"cannot", -1},
-                  {"can not", -1},
-                  {"mustn't", -1},
-                  {"can't", -1},
-                  {"must", 1},
-                  {"shall", 1},
-                  {"has to", 1},
-                  {"have to", 1},
-                  {"needs to", 1},
-                  {"need to", 1},
-                  {"is required to", 1},
-                  {"are required to", 1},
-                  {"may", 2},
-                  {"can", 2}};
+    for (const char *p = words; *p;) {
+        size_t n = strcspn(p, " ");
+        bool may = p[n - 1] == '?';
+        char word[100];
 
-    for (size_t i = 0; i < COUNT_OF(modals); i++)
-        if (reader_take(r, modals[i].words))
-            return modals[i].sign;
-    return 0;
-}
-
-/* The age must be 18 or older. Each reservation can have at most five passengers. */
-static bool form_must(struct reader *r, struct form_out *o)
-{
-    struct noun noun, thing;
-    struct test *t;
-    bool be;
-    int sign;
-
-    if (!form_subject(r, &noun))
-        return false;
-    sign = form_modal(r);
-    if (sign == 1 || sign == -1)
-        return form_predicate(r, &noun, sign < 0, o);
-    be = reader_sees(r, "be");
-    if (sign != 2 || !reader_take_one(r, "be have use bring take"))
-        return false;
-    t = form_add(o, TEST_LIMIT, &noun);
-    if (!t || !reader_limit(r, &t->limit) || !limit_is_most(&t->limit) || t->limit.relative)
-        return false;
-    if (be)
-        return test_fits(t);
-    noun_drop_request(&t->noun);
-    (void)reader_take(r, "of");
-    return reader_noun(r, &thing) && noun_join(&t->noun, &thing);
-}
-
-/* The customer has not filed more than 2 disputes. */
-static bool form_has_not(struct reader *r, struct form_out *o)
-{
-    struct noun noun;
-    bool not_;
-
-    if (!form_subject(r, &noun) || !reader_take_one(r, "has have"))
-        return false;
-    not_ = reader_take(r, "not");
-    return form_have(r, &noun, not_, o) &&
-           (not_ || o->tests->all[o->tests->n - 1].kind != TEST_PRESENT);
-}
-
-/* Properties of a person: "aged 65 and over", "who are under 25", "with a pacemaker". */
-static bool form_person(struct reader *r, const struct noun *person, struct test *t)
-{
-    struct noun thing;
-
-    *t = (struct test){.kind = TEST_LIMIT, .noun = *person};
-    if (reader_take(r, "with") || reader_take_one(r, "having")) {
-        t->kind = TEST_PRESENT;
-        return !reader_sees_limit(r) && reader_noun(r, &thing) && noun_join(&t->noun, &thing);
-    }
-    if (reader_take(r, "whose"))
-        return reader_noun(r, &t->noun) && reader_take(r, "is") && reader_limit(r, &t->limit) &&
-               !t->limit.bare;
-    if (reader_take(r, "aged"))
-        t->limit.age = true;
-    else
-        (void)reader_take(r, "who are");
-    return reader_limit(r, &t->limit) && !t->limit.bare && test_fits(t);
-}
-
-/* Applicants aged 65 and over are eligible. Members over the age of 65 are not covered. */
-static bool form_eligible(struct reader *r, struct form_out *o)
-{
-    bool only = reader_take(r, "only"), not_;
-    struct noun person;
-    struct test t;
-
-    if (!reader_noun(r, &person) || !noun_is_person(&person) || !form_person(r, &person, &t))
-        return false;
-    if (reader_take_one(r, "qualify")) {
-        not_ = false;
-    } else {
-        if (!reader_take_one(r, "is are"))
+        snprintf(word, sizeof word, "%.*s", (int)(n - may), p);
+        if (word[0] >= 'A' && word[0] <= 'Z' ? !form_part(r, word[0], t, out)
+                                             : !reader_take(r, word) && !may)
             return false;
-        not_ = reader_take(r, "not");
-        if (!not_ && reader_take_one(r, "excluded ineligible"))
-            not_ = true;
-        else if (!reader_take_one(r, ALLOWED))
-            return false;
+        p += n + (p[n] == ' ');
     }
-    if (reader_take(r, "for") && !reader_noun(r, &o->purpose))
-        return false;
-    if (only && not_)
-        return false;
-    o->kind = only || not_ ? RULE_REQUIRE : RULE_PERMIT;
-    t.not_ = t.not_ != not_;
-    if (o->tests->n == RULE_TESTS_MAX)
-        return false;
-    o->tests->all[o->tests->n++] = t;
-    return true;
+    return reader_done(r);
 }
 
-static bool (*const forms[])(struct reader *r, struct form_out *o) = {
-    form_amount,
-    form_noun_of,
-    form_no,
-    form_required,
-    form_stated,
-    form_listed,
-    form_must,
-    form_has_not,
-    form_eligible,
-};
-
-bool form_read(struct reader *r, struct rule *out)
+/* Whether a limit is one that the form can have. */
+static bool form_limits(const struct form *f, struct test *t, struct arena *a)
 {
-    for (size_t i = 0; i < COUNT_OF(forms); i++) {
-        struct reader one = *r;
-        struct form_out o = {.tests = &out->main, .kind = RULE_REQUIRE};
-        size_t before = out->main.n;
+    struct limit *l = &t->limit;
+    bool most = l->high.is && !l->low.is;
 
-        if (forms[i](&one, &o) && reader_done(&one)) {
+    /* A number that is a code is no quantity. */
+    if (l->bare && t->noun.n > 0 && word_is(t->noun.words[t->noun.n - 1], "code"))
+        return false;
+    if (((f->flags & LEAST) && most) || ((f->flags & MOST) && !most) ||
+        ((f->flags & COUNTS) && (l->relative || l->age)) ||
+        ((f->flags & (PERSON | COMPARED)) && l->bare))
+        return false;
+    if ((f->flags & STATED) && l->bare && !test_take_bound(t))
+        return false;
+    if ((f->flags & DATED) && !noun_imply(&t->noun, "date", a))
+        return false;
+    return (f->flags & COUNTS) || (test_fits(t, a) && (!(f->flags & PERSON) || l->age));
+}
+
+/* A clause in one of the forms. */
+static bool form_read(struct reader *r, bool condition, struct test *t, struct rule *out)
+{
+    const struct form *forms = condition ? conditions : requirements;
+    size_t n = condition ? COUNT_OF(conditions) : COUNT_OF(requirements);
+    struct reader after = *r; /* its noun, which most forms begin with */
+    struct test named = {0};
+    bool has_noun;
+
+    has_noun = form_part(&after, 'N', &named, out);
+    for (size_t i = 0; i < n; i++) {
+        bool starts = str_starts(str_c(forms[i].words), STR("NOUN "));
+        struct reader one = starts ? after : *r;
+
+        if (starts && !has_noun)
+            continue;
+        *t = (struct test){.kind = forms[i].test, .not_ = (forms[i].flags & NOT) != 0};
+        t->noun = starts ? named.noun : t->noun;
+        if (form_matches(&one, forms[i].words + (starts ? strlen("NOUN ") : 0), t, out) &&
+            (!(forms[i].flags & PERSON) || word_names_person(t->noun.words[0])) &&
+            (t->kind != TEST_LIMIT || form_limits(&forms[i], t, r->arena))) {
             *r = one;
-            out->kind = o.kind;
-            out->purpose = o.purpose;
-            out->wants_items = out->wants_items || o.wants_items;
             return true;
         }
-        out->main.n = before;
     }
     return false;
 }
 
-bool form_read_allowed(struct reader *r, struct noun *out)
+/* The clause after the main one: "unless COND", "if COND", "except for NOUN". */
+static bool form_trail(struct reader *r, struct rule *out)
 {
-    return form_subject(r, out) && reader_take_one(r, "is are") && reader_take_one(r, ALLOWED) &&
-           reader_done(r);
+    bool when = reader_take(r, "if/when");
+
+    if ((when ? out->has_when : out->has_unless) || out->wants_items)
+        return false;
+    *(when ? &out->has_when : &out->has_unless) = true;
+    if (reader_take(r, "except for")) {
+        out->unless.kind = TEST_PRESENT;
+        return reader_noun(r, &out->unless.noun) && reader_done(r);
+    }
+    if (!when && !reader_take(r, "unless") && !reader_take(r, "except if/when"))
+        return false;
+    return form_read(r, true, when ? &out->when : &out->unless, out);
+}
+
+/* The next of some words from a place on, or the end. */
+static size_t form_find(const struct reader *r, const char *words)
+{
+    size_t at = r->at;
+
+    while (at < r->to && !word_among(&r->w[at], words))
+        at++;
+    return at;
+}
+
+/* A main clause with a condition or an exception in front, up to the comma, and one behind. */
+static bool form_requirement(struct reader *r, struct rule *out)
+{
+    size_t end = r->to;
+    bool lead = !reader_done(r) && word_among(&r->w[r->at], "if when unless");
+
+    *out = (struct rule){0};
+    if (lead) {
+        r->to = form_find(r, ",");
+        if (r->to == end || !form_trail(r, out))
+            return false;
+        r->at++;
+        r->to = end;
+    }
+    r->to = form_find(r, "unless except if when");
+    if (r->to < end && r->to > r->at && word_is(&r->w[r->to - 1], ","))
+        r->to--;
+    if (!form_read(r, false, &out->main, out))
+        return false;
+    r->to = end;
+    (void)reader_take(r, ",");
+    out->person = r->person;
+    return (reader_done(r) || form_trail(r, out)) && !r->mixed;
+}
+
+static bool form_note(struct reader *r, struct rule *out)
+{
+    for (size_t i = 0; i < COUNT_OF(notes); i++) {
+        struct reader one = *r;
+
+        *out = (struct rule){.kind = notes[i].kind};
+        out->wants_items = out->kind == RULE_DEFINE;
+        if (form_matches(&one, notes[i].words, &out->main, out))
+            return true;
+    }
+    return false;
+}
+
+/* Without marks that only decorate, and a number that is repeated: "six (6)". */
+static size_t form_clean(const struct word *w, size_t n, struct arena *a, struct word **out)
+{
+    struct word *all = arena_alloc(a, (n + 1) * sizeof all[0]);
+    size_t kept = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (w[i].kind == WORD_MARK && word_among(&w[i], "_ ` \" '"))
+            continue;
+        if (i + 2 < n && kept > 0 && word_is(&w[i], "(") && word_is(&w[i + 2], ")") &&
+            w[i + 1].kind == WORD_NUMBER && word_same(&w[i + 1], &all[kept - 1])) {
+            i += 2;
+            continue;
+        }
+        all[kept++] = w[i];
+    }
+    /* "..." goes on. */
+    if (kept > 0 && w[n - 1].kind == WORD_MARK && all[kept - 1].kind == WORD_MARK &&
+        word_among(&all[kept - 1], ". ! ; :"))
+        kept--;
+    *out = all;
+    return kept;
+}
+
+bool rule_read(const struct word *w, size_t n, struct arena *a, struct rule *out)
+{
+    struct reader r = {.arena = a};
+    struct word *all;
+
+    if (n == 0 || n > SENTENCE_WORDS_MAX || word_among(&w[0], "\" `"))
+        return false; /* somebody is quoted, or it is an example of a text */
+    r.to = form_clean(w, n, a, &all);
+    r.w = all;
+    return r.to > 0 && (form_note(&r, out) || form_requirement(&r, out));
+}
+
+bool rule_add_item(struct rule *lead, const struct word *w, size_t n, struct arena *a)
+{
+    struct test *t = &lead->main;
+    struct word *all;
+
+    n = form_clean(w, n, a, &all);
+    for (size_t i = 0; i < n; i++) /* struck out, or in doubt */
+        if (all[i].kind == WORD_MARK && word_among(&all[i], "~ ? ! < > = + # @ ^ | *"))
+            return false;
+    if (n == 0 || t->value_n == RULE_VALUES_MAX)
+        return false;
+    t->values[t->value_n++] = (struct phrase){all, n};
+    return true;
+}
+
+const struct test *rule_test(const struct rule *r, size_t at)
+{
+    return at == 0                                          ? &r->main
+           : at == 1 && r->has_when                         ? &r->when
+           : r->has_unless && at == 1 + (size_t)r->has_when ? &r->unless
+                                                            : NULL;
+}
+
+/* ---- rows of tables ---- */
+
+/* The two cells of a row; false if it has more or less. */
+static bool row_cells(const struct phrase *row, struct phrase out[2])
+{
+    size_t bars = 0, at = 0;
+
+    for (size_t i = 0; i < row->n; i++)
+        if (word_is(&row->w[i], "|") && bars++ == 0)
+            at = i;
+    if (bars < 1 || bars > 2 || (bars == 2 && !word_is(&row->w[row->n - 1], "|")))
+        return false;
+    out[0] = (struct phrase){row->w, at};
+    out[1] = (struct phrase){row->w + at + 1, row->n - at - bars};
+    return true;
+}
+
+static struct reader row_reader(const struct phrase *p, struct arena *a)
+{
+    return (struct reader){.w = p->w, .to = p->n, .arena = a};
+}
+
+/* A row is for the case that its first cell names, and limits what its second column names. */
+bool rule_read_row(const struct phrase *head, const struct phrase *row, struct arena *a,
+                   struct rule *out)
+{
+    struct phrase heads[2], cells[2];
+    struct reader r[4];
+    struct test *t = &out->main;
+
+    *out = (struct rule){.kind = RULE_ROW, .has_when = true, .main = {.kind = TEST_LIMIT}};
+    out->when = (struct test){.kind = TEST_IS, .row = true};
+    if (!row_cells(head, heads) || !row_cells(row, cells))
+        return false;
+    for (size_t i = 0; i < 4; i++)
+        r[i] = row_reader(i < 2 ? &heads[i] : &cells[i - 2], a);
+    if (!reader_noun(&r[0], &out->when.noun) || !reader_noun(&r[1], &t->noun) ||
+        !reader_value(&r[2], &out->when) || !reader_limit(&r[3], &t->limit) || t->limit.relative)
+        return false;
+    for (size_t i = 0; i < 4; i++)
+        if (!reader_done(&r[i]))
+            return false;
+    /* "Maximum participants" is their number. */
+    return (!t->limit.bare || test_take_bound(t)) && (noun_is_person(&t->noun) || test_fits(t, a));
 }

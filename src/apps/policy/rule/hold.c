@@ -3,14 +3,38 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/policy/rule/rule.h"
-#include "base/ctype.h"
 
-#include <strings.h>
+#define CODE_STARTS 3 /* letters and digits in which two codes differ that are never the same */
+
+/* Values that are never the same thing. All others may be: a wife is a spouse, a suite is larger
+ * than a double, who must be gold may be platinum, and somebody divorced may count as single. */
+static const char *const exclusive[] = {
+    "yes no",
+    "male female",
+    "monday tuesday wednesday thursday friday saturday sunday",
+    "small medium large",
+    "never former current",
+    "red blue green yellow black white orange purple pink brown",
+    "open closed",
+    "open rejected",
+    "open void",
+    "open cancelled",
+    "active inactive",
+    "valid invalid",
+    "complete incomplete",
+    "employed unemployed",
+    "active expired",
+    "active closed",
+    "approved rejected pending",
+    "approved denied pending",
+    "paid unpaid",
+    "new used",
+    "cash card transfer debit",
+    "pdf png jpeg docx",
+};
 
 struct holder {
     const struct facts *facts;
-    const struct rule *const *define;
-    size_t define_n;
     struct holding *out;
 };
 
@@ -32,281 +56,184 @@ static void hold_use(struct holder *h, const struct fact *f)
 
 /* ---- limits ---- */
 
-/* One side of a limit: order is how the fact compares with it. */
-static enum truth hold_side(int order, bool low, bool open)
+/* One side of a limit, which may be absent. */
+static enum truth hold_side(const struct quantity *q, const struct bound *b, bool low, bool age)
 {
-    if (order == 2)
-        return TRUTH_UNKNOWN;
+    int order = b->is ? quantity_compare(q, &b->q, age) : 0;
+
+    if (!b->is || order == 2)
+        return b->is ? TRUTH_UNKNOWN : TRUTH_YES;
     if (order == 0)
-        return open ? TRUTH_NO : TRUTH_YES;
+        return b->open ? TRUTH_NO : TRUTH_YES;
     return (order > 0) == low ? TRUTH_YES : TRUTH_NO;
 }
 
 static enum truth hold_quantity(const struct limit *l, const struct quantity *q)
 {
-    enum truth t = TRUTH_YES;
+    enum truth low = hold_side(q, &l->low, true, l->age),
+               high = hold_side(q, &l->high, false, l->age);
 
-    if (l->bare) {
-        int order = quantity_compare(q, &l->low, l->age);
-
-        /* "Two references are required": more may be meant or not. */
-        return order == 0 ? TRUTH_YES : order == -1 ? TRUTH_NO : TRUTH_UNKNOWN;
-    }
-    if (l->has_low)
-        t = truth_both(t, hold_side(quantity_compare(q, &l->low, l->age), true, l->low_open));
-    if (l->has_high)
-        t = truth_both(t, hold_side(quantity_compare(q, &l->high, l->age), false, l->high_open));
-    return t;
+    /* "Two references are required": more may be meant or not. */
+    return l->bare && high == TRUTH_NO ? TRUTH_UNKNOWN : truth_both(low, high);
 }
 
-/* The limit with the other fact's quantity in it; false if they do not go together. */
-static bool hold_resolve(struct holder *h, const struct limit *l, const struct quantity *q,
-                         struct limit *out, struct quantity *value)
+/* 0.41 may be 41 %: a share without a unit compares with nothing. */
+static bool hold_may_be_ratio(const struct test *t, const struct quantity *q)
 {
-    const struct fact *other[BOUND_MAX];
-    struct quantity o;
-    bool dropped;
-
-    *out = *l;
-    *value = *q;
-    if (!l->relative)
-        return true;
-    if (facts_bind(h->facts, &l->other, other, &dropped) != 1 || other[0]->unsure ||
-        other[0]->counted || !fact_quantity(other[0], h->facts->arena, &o)) {
-        hold_doubt(h, DOUBT_NO_FACT);
-        return false;
-    }
-    hold_use(h, other[0]);
-    h->out->dropped = h->out->dropped || dropped;
-    if (l->offset) {
-        double sign = l->before ? -1 : 1, days;
-
-        if (!q->date || !o.date)
-            return hold_doubt(h, DOUBT_UNIT), false;
-        days = sign * (q->number - o.number);
-        *value = (struct quantity){.number = days};
-        out->low.number *= l->low.unit ? l->low.unit->factor : 1;
-        out->high.number *= l->high.unit ? l->high.unit->factor : 1;
-        out->low.unit = out->high.unit = NULL;
-        return days >= 0 || !l->has_high || (hold_doubt(h, DOUBT_UNIT), false);
-    }
-    if (q->date != o.date || q->unit != o.unit)
-        return hold_doubt(h, DOUBT_UNIT), false;
-    /* 6 beside "at least 5% of the capital" of 10000 may be a percentage itself. */
-    if (!q->unit && !q->date && q->number > 0 && q->number <= 100 && o.number > 1000 &&
-        (l->has_low ? l->low.number : l->high.number) < 1)
-        return hold_doubt(h, DOUBT_UNIT), false;
-    out->low = out->high = o;
-    out->low.number *= l->low.number;
-    out->high.number *= l->high.number;
-    if (o.date)
-        out->low.number = out->high.number = o.number;
-    return !quantity_may_be_scaled(q, l->has_low ? &out->low : &out->high) ||
-           (hold_doubt(h, DOUBT_UNIT), false);
-}
-
-/* 0.41 and 40, both without a unit, of something that may be written either way. */
-static bool hold_mixes_ratios(const struct test *t, const struct quantity *q)
-{
-    const struct quantity *bound = t->limit.has_low ? &t->limit.low : &t->limit.high;
-    bool ratio = false;
+    bool ratio = unit_has(limit_quantity(&t->limit)->unit, UNIT_PERCENT);
 
     for (size_t i = 0; i < t->noun.n; i++)
         ratio =
             ratio || word_among(t->noun.words[i], "ratio rate percentage percent share discount");
-    if (!ratio && !q->unit && !t->limit.relative && unit_is_percent(bound->unit))
-        return true; /* 500 of a deposit of 10 % are no percent */
-    return ratio && !t->limit.relative && !q->unit && !bound->unit &&
-           quantity_may_be_ratio(q) != quantity_may_be_ratio(bound);
+    return ratio && !q->unit;
 }
 
-/* A name is a letter, or words that all begin with capitals: "declined" is no reference. */
-static bool hold_is_name(const struct policy_value *v)
-{
-    static const char *const nobody[] = {"none",
-                                         "nobody",
-                                         "unknown",
-                                         "declined",
-                                         "pending",
-                                         "cancelled",
-                                         "withdrawn",
-                                         "TBD",
-                                         "N.N."};
-    str s = str_trim(v->text);
-    bool starts = true;
-
-    if (v->kind != POLICY_TEXT || s.n == 0)
-        return false;
-    for (size_t i = 0; i < s.n; i++) {
-        bool space = s.p[i] == ' ';
-
-        if (!space && !char_is_letter(s.p[i]) && !(s.p[i] & 0x80) && !memchr(".'-", s.p[i], 3))
-            return false;
-        if (starts && s.n > 1 && !space && !char_is_upper(s.p[i]) && !(s.p[i] & 0x80))
-            return false;
-        starts = space;
-    }
-    for (size_t i = 0; i < COUNT_OF(nobody); i++)
-        if (strlen(nobody[i]) == s.n && strncasecmp(nobody[i], s.p, s.n) == 0)
-            return false;
-    return true;
-}
-
-static bool hold_is_repeated(const struct policy_value *list, size_t at)
-{
-    for (size_t i = 0; i < at; i++)
-        if (policy_value_equal(&list->items[i], &list->items[at]))
-            return true;
-    return false;
-}
-
-/* A list of names is their number, if the limit is one of things: "at most two drivers". */
-static bool hold_count(const struct test *t, const struct fact *f, struct quantity *out)
-{
-    const struct policy_value *v = &f->field->value;
-    const struct word *last = t->noun.n > 0 ? t->noun.words[t->noun.n - 1] : NULL;
-    const struct limit *l = &t->limit;
-
-    if (v->kind != POLICY_LIST || !last || l->age || l->relative || l->low.unit || l->high.unit ||
-        l->low.date || l->high.date || !word_is_plural(last))
-        return false;
-    for (size_t i = 0; i < v->count; i++)
-        if (!hold_is_name(&v->items[i]) || hold_is_repeated(v, i))
-            return false;
-    *out = (struct quantity){.number = (double)v->count};
-    return true;
-}
-
-/* Whether a number of things can never be what a limit asks for: money, or another fact. */
-static bool hold_has_unit(const struct limit *l)
-{
-    return l->relative || (l->has_low && l->low.unit) || (l->has_high && l->high.unit);
-}
-
+/* A multiple of another fact is left to somebody who knows both; a number of things is no sum of
+ * money. */
 static enum truth hold_limit(struct holder *h, const struct test *t, const struct fact *f)
 {
-    struct quantity q, value;
-    struct limit l;
-    enum truth truth;
+    enum truth truth = TRUTH_UNKNOWN;
+    struct quantity q;
 
-    if (!fact_quantity(f, h->facts->arena, &q) && !hold_count(t, f, &q))
-        return fact_says(f) == SAID_NO && f->field->value.kind == POLICY_TEXT
-                   ? hold_doubt(h, DOUBT_NO_FACT)
-                   : hold_doubt(h, DOUBT_UNIT);
-    if (hold_mixes_ratios(t, &q) || (f->counted && hold_has_unit(&t->limit)))
-        return hold_doubt(h, DOUBT_UNIT);
-    if (!hold_resolve(h, &t->limit, &q, &l, &value))
-        return TRUTH_UNKNOWN;
-    /* Two plain numbers of unlike things, as in a percentage of an income, compare all the same. */
-    truth = hold_quantity(&l, &value);
+    if (!t->limit.relative && fact_quantity(f, h->facts->arena, &q) && !hold_may_be_ratio(t, &q) &&
+        !(f->name.counted && limit_quantity(&t->limit)->unit))
+        truth = hold_quantity(&t->limit, &q);
     return truth == TRUTH_UNKNOWN ? hold_doubt(h, DOUBT_UNIT) : truth;
 }
 
 /* ---- values ---- */
 
-static enum truth hold_is(struct holder *h, const struct test *t, const struct fact *f)
+/* The words of a text without its marks. Their number; 0 if it has other signs than words: "red?"
+ * and "!red" need not be red. */
+static size_t value_words(str text, struct arena *a, struct word **out)
 {
-    const struct policy_value *v = &f->field->value;
-    enum truth out = TRUTH_UNKNOWN;
+    size_t n, kept = 0;
 
-    if (f->unit) /* a day pass is not any pass */
-        return hold_doubt(h, DOUBT_UNIT);
-    if (v->kind == POLICY_TEXT || v->kind == POLICY_NUMBER) {
-        out = value_holds(t, v->kind == POLICY_TEXT ? v->text : f->field->raw, h->facts->arena);
-    } else if (v->kind == POLICY_LIST && v->count > 0) {
-        for (size_t i = 0; i < v->count; i++) {
-            enum truth one = value_holds(t, v->items[i].text, h->facts->arena);
-
-            if (i > 0 && one != out)
-                return hold_doubt(h, DOUBT_CONFLICT);
-            out = one;
-        }
-    }
-    return out == TRUTH_UNKNOWN ? hold_doubt(h, DOUBT_UNIT) : out;
+    text = str_trim(text);
+    if (text.n == 0 || memchr("-(\"'", text.p[0], 4))
+        return 0;
+    for (size_t i = 0; i < text.n; i++)
+        if (memchr("?!~<>=+*#@^|", text.p[i], 12) || (unsigned char)text.p[i] == 0xE2)
+            return 0;
+    n = words_of(text, a, out);
+    for (size_t i = 0; i < n; i++)
+        if ((*out)[i].kind != WORD_MARK)
+            (*out)[kept++] = (*out)[i];
+    return kept;
 }
 
-/* ---- presence and absence ---- */
-
-/* A text that the policy itself defines: red_flag: "fever". */
-static enum truth hold_defined(struct holder *h, const struct fact *f)
+static bool value_has_digit(const struct word *w)
 {
-    for (size_t i = 0; i < h->define_n; i++) {
-        const struct test *t = &h->define[i]->main.all[0];
-        const struct fact *bound[BOUND_MAX];
-        bool dropped;
-        size_t n = facts_bind(h->facts, &t->noun, bound, &dropped);
+    return strpbrk(w->lower, "0123456789") != NULL;
+}
 
-        for (size_t k = 0; k < n; k++)
-            if (bound[k] == f && hold_is(h, t, f) == TRUTH_YES)
-                return TRUTH_YES;
-    }
+/* M54.50 and M545 are not M54.5, and may be meant by it all the same. */
+static enum truth value_code_is(const struct word *v, const struct word *code)
+{
+    if (strcmp(v->lower, code->lower) == 0)
+        return TRUTH_YES;
+    if (v->kind == WORD_NUMBER && code->kind == WORD_NUMBER)
+        return word_same(v, code) ? TRUTH_UNKNOWN : TRUTH_NO;
+    for (size_t i = 0; i < CODE_STARTS && v->lower[i] && code->lower[i]; i++)
+        if (strchr(".-", v->lower[i]) || strchr(".-", code->lower[i]))
+            return TRUTH_UNKNOWN;
+        else if (v->lower[i] != code->lower[i])
+            return TRUTH_NO;
     return TRUTH_UNKNOWN;
 }
 
-static enum truth hold_present(struct holder *h, const struct test *t, const struct fact *f)
+/* Whether a value is a phrase. A phrase that begins with a code is that code and its description.
+ * Of a table's rows, those without a word of the value are for others: they decide nothing. */
+static enum truth value_is(const struct word *v, size_t n, const struct phrase *p, bool row)
 {
-    const struct policy_value *v = &f->field->value;
-    enum said said = fact_says(f);
-    enum truth out;
+    bool shared = false;
+    size_t k = 0, words = 0;
 
-    if (f->unit)
-        return hold_doubt(h, DOUBT_UNIT);
-    if (t->kind == TEST_NONE && v->kind == POLICY_NUMBER)
-        return v->number > 0 ? TRUTH_NO : v->number < 0 ? TRUTH_UNKNOWN : TRUTH_YES;
-    if (t->kind == TEST_NONE && v->kind == POLICY_LIST && v->count > 0)
+    if (n == 1 && value_has_digit(v) && value_has_digit(&p->w[0]))
+        return p->n > 1 && p->w[0].kind == WORD_NUMBER ? TRUTH_UNKNOWN /* "5 digits" */
+                                                       : value_code_is(v, &p->w[0]);
+    for (size_t i = 0; i < p->n; i++) {
+        const struct word *w = &p->w[i];
+
+        if (w->kind == WORD_MARK)
+            continue;
+        k += words++ == k && k < n && strcmp(v[k].lower, w->lower) == 0;
+        shared = shared || (!word_stops(w) && word_find(v, n, w) < n);
+    }
+    if (k == n && words == n)
+        return TRUTH_YES;
+    if (row && !shared)
         return TRUTH_NO;
-    out = said == SAID_YES ? TRUTH_YES : said == SAID_NO ? TRUTH_NO : TRUTH_UNKNOWN;
-    for (size_t i = 0; out == TRUTH_UNKNOWN && v->kind == POLICY_TEXT && i < t->noun.n; i++)
-        if ((t->noun.neutral >> i & 1) && str_eq(str_trim(v->text), str_c(t->noun.words[i]->lower)))
-            out = TRUTH_YES; /* police_report: "attached" */
-    if (out == TRUTH_UNKNOWN && v->kind == POLICY_TEXT)
-        out = hold_defined(h, f);
-    if (out == TRUTH_UNKNOWN)
-        return hold_doubt(h, DOUBT_UNIT);
-    return t->kind == TEST_NONE ? truth_not(out) : out;
+    for (size_t i = 0; i < COUNT_OF(exclusive) && n == 1 && !shared; i++)
+        if (word_among(v, exclusive[i]) && word_among(&p->w[p->n - 1], exclusive[i]))
+            return TRUTH_NO;
+    return TRUTH_UNKNOWN;
 }
 
-/* ---- a test ---- */
+static enum truth hold_is(const struct holder *h, const struct test *t, const struct fact *f)
+{
+    const struct policy_value *v = &f->field->value;
+    enum truth out = TRUTH_NO;
+    struct word *w;
+    size_t n = value_words(v->kind == POLICY_TEXT     ? v->text
+                           : v->kind == POLICY_NUMBER ? f->field->raw
+                                                      : STR(""),
+                           h->facts->arena,
+                           &w);
+
+    for (size_t i = 0; n > 0 && i < t->value_n; i++)
+        out = truth_either(out, value_is(w, n, &t->values[i], t->row));
+    return n > 0 ? out : TRUTH_UNKNOWN;
+}
+
+/* ---- facts ---- */
+
+/* Whether a thing is there; a number of things says so only if there must be none. */
+static enum truth hold_present(const struct test *t, const struct fact *f)
+{
+    const struct policy_value *v = &f->field->value;
+
+    if (t->not_ && v->kind == POLICY_NUMBER && v->number >= 0)
+        return v->number > 0 ? TRUTH_YES : TRUTH_NO;
+    return fact_says(f);
+}
 
 static enum truth hold_fact(struct holder *h, const struct test *t, const struct fact *f)
 {
+    enum truth out;
+
     hold_use(h, f);
     if (f->unsure)
         return hold_doubt(h, DOUBT_UNSURE);
-    switch (t->kind) {
-    case TEST_LIMIT:
+    if (t->kind == TEST_LIMIT)
         return hold_limit(h, t, f);
-    case TEST_IS:
-        return hold_is(h, t, f);
-    case TEST_PRESENT:
-    case TEST_NONE:
-        break;
-    }
-    return hold_present(h, t, f);
+    out = f->unit              ? TRUTH_UNKNOWN /* a day pass is not any pass */
+          : t->kind == TEST_IS ? hold_is(h, t, f)
+                               : hold_present(t, f);
+    return out == TRUTH_UNKNOWN ? hold_doubt(h, DOUBT_UNIT) : out;
 }
 
-/* All the facts that a noun binds must say the same. */
-static enum truth hold_bound(struct holder *h, const struct test *t, const struct noun *noun,
-                             size_t *n)
+/* ---- tests ---- */
+
+/* All the facts that the noun names must say the same; *n: how many they are. */
+static enum truth hold_bound(struct holder *h, const struct test *t, size_t *n)
 {
-    const struct fact *bound[BOUND_MAX];
+    const struct fact *first = NULL;
     enum truth out = TRUTH_UNKNOWN;
-    bool dropped;
 
-    *n = facts_bind(h->facts, noun, bound, &dropped);
-    h->out->dropped = h->out->dropped || (dropped && *n > 0);
-    for (size_t i = 0; i < *n; i++) {
-        enum truth one = hold_fact(h, t, bound[i]);
+    *n = 0;
+    for (size_t i = 0; i < h->facts->n; i++) {
+        const struct fact *f = &h->facts->all[i];
+        enum truth one;
 
-        if (i > 0 &&
-            (one != out || !policy_value_equal(&bound[0]->field->value, &bound[i]->field->value))) {
-            struct quantity a, b;
-
-            if (one != out || !fact_quantity(bound[0], h->facts->arena, &a) ||
-                !fact_quantity(bound[i], h->facts->arena, &b) || quantity_compare(&a, &b, false))
-                return hold_doubt(h, DOUBT_CONFLICT);
-        }
+        if (f->empty || !fact_is_named(f, &t->noun, &h->out->dropped))
+            continue;
+        one = hold_fact(h, t, f);
+        if (first && (one != out || !policy_value_equal(&first->field->value, &f->field->value)))
+            return hold_doubt(h, DOUBT_CONFLICT);
+        first = f;
         out = one;
+        ++*n;
     }
     return out;
 }
@@ -317,10 +244,8 @@ struct noun noun_with_value(const struct test *t, size_t value)
     struct noun out = t->noun;
 
     for (size_t k = 0; k < p->n; k++)
-        if (p->w[k].kind != WORD_MARK && out.n < NOUN_WORDS_MAX) {
-            out.words[out.n++] = &p->w[k];
-            out.values++;
-        }
+        if (p->w[k].kind != WORD_MARK && !noun_insert(&out, out.n, &p->w[k]))
+            out.n = out.drop = 0;
     return out;
 }
 
@@ -333,11 +258,9 @@ static enum truth hold_named(struct holder *h, const struct test *t, size_t *n)
     for (size_t i = 0; i < t->value_n; i++) {
         struct test one = {.kind = TEST_PRESENT, .noun = noun_with_value(t, i)};
         size_t bound;
-        enum truth is;
 
-        is = hold_bound(h, &one, &one.noun, &bound);
+        out = truth_either(out, hold_bound(h, &one, &bound));
         *n += bound;
-        out = truth_either(out, bound ? is : TRUTH_UNKNOWN);
     }
     return out;
 }
@@ -345,7 +268,7 @@ static enum truth hold_named(struct holder *h, const struct test *t, size_t *n)
 static enum truth hold_test(struct holder *h, const struct test *t)
 {
     size_t n, more = 0;
-    enum truth out = hold_bound(h, t, &t->noun, &n), named;
+    enum truth out = hold_bound(h, t, &n), named;
 
     if (t->kind == TEST_IS) {
         named = hold_named(h, t, &more);
@@ -358,53 +281,16 @@ static enum truth hold_test(struct holder *h, const struct test *t)
     return t->not_ ? truth_not(out) : out;
 }
 
-static enum truth hold_tests(struct holder *h, const struct tests *t)
+struct holding rule_hold(const struct rule *r, const struct facts *f)
 {
-    enum truth out = t->any ? TRUTH_NO : TRUTH_YES;
+    struct holding out = {0};
+    struct holder h = {f, &out};
+    enum truth when = r->has_when ? hold_test(&h, &r->when) : TRUTH_YES;
+    enum truth unless = r->has_unless ? hold_test(&h, &r->unless) : TRUTH_NO;
 
-    for (size_t i = 0; i < t->n; i++) {
-        enum truth one = hold_test(h, &t->all[i]);
-
-        out = t->any ? truth_either(out, one) : truth_both(out, one);
-    }
-    return t->n > 0 ? out : TRUTH_UNKNOWN;
-}
-
-/* "Pets are allowed only if ..." asks nothing of a case without pets. */
-static bool hold_is_absent(const struct facts *f, const struct noun *noun)
-{
-    const struct fact *bound[BOUND_MAX];
-    bool dropped;
-    size_t n = facts_bind(f, noun, bound, &dropped);
-
-    for (size_t i = 0; i < n; i++)
-        if (fact_says(bound[i]) != SAID_YES)
-            return true;
-    return false;
-}
-
-struct holding rule_hold(const struct rule *r, const struct facts *f,
-                         const struct rule *const *define, size_t define_n)
-{
-    struct holding out = {.applies = true};
-    struct holder h = {f, define, define_n, &out};
-    enum truth when = r->has_when ? hold_tests(&h, &r->when) : TRUTH_YES, unless;
-
-    if (r->kind == RULE_WAIVE) {
-        out.truth = when;
-        return out;
-    }
     out.applies = when != TRUTH_NO;
-    unless = r->has_unless ? hold_tests(&h, &r->unless) : TRUTH_NO;
-    out.truth = hold_tests(&h, &r->main);
-    out.truth = truth_either(truth_either(truth_not(when), unless), out.truth);
-    if (r->allowed.n > 0 && out.truth == TRUTH_NO && hold_is_absent(f, &r->allowed))
-        out.truth = TRUTH_UNKNOWN;
-    /* A fact without a person's name, in a rule about several: it may be the other's. */
-    if (out.dropped && out.doubt == DOUBT_NO_FACT)
-        out.truth = out.truth == TRUTH_NO ? TRUTH_UNKNOWN : out.truth;
-    if ((r->kind == RULE_PERMIT && out.truth == TRUTH_NO) ||
-        (r->kind == RULE_ROW && when == TRUTH_UNKNOWN))
+    out.truth = truth_either(truth_either(truth_not(when), unless), hold_test(&h, &r->main));
+    if (r->kind == RULE_ROW && when == TRUTH_UNKNOWN)
         out.truth = TRUTH_UNKNOWN;
     return out;
 }

@@ -1,10 +1,12 @@
-/* reader.c - nouns, values and conditions. See reader.h.
+/* reader.c - nouns, values and limits. See reader.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/policy/rule/reader.h"
 
-/* Words that have a meaning of their own in the grammar: no noun has one. */
+#include <math.h>
+
+/* Words that have a meaning of their own in the grammar: no noun and no value has one. */
 #define RESERVED                                                                                   \
     "must shall may can cannot can't should will would might could not no nor neither never "      \
     "without unless except excluding if when whenever where whereas while only or and but than "   \
@@ -16,47 +18,18 @@
     "contain contains exempt waived times twice half double triple third quarter up about around " \
     "approximately nearly almost as with whether because due then else also too very so equal "    \
     "exactly older younger longer shorter higher lower greater later earlier aged plus minus "     \
-    "combined per unless one's regardless notwithstanding subject provided via using"
-/* No value of a list has one of these. */
-#define NOT_IN_VALUES                                                                              \
-    "must shall may can cannot should will would not no nor neither without unless except if "     \
-    "when where only or and but than at least most more less fewer over under above below "        \
-    "between within before after by until since is are be been was were has have had who which "   \
-    "whose that any all each every either both one with " NOT_CLOSED
-/* Lists that go on, and values that somebody has to judge: "or similar", "adequate". */
-#define NOT_CLOSED                                                                                 \
-    "other others another similar equivalent comparable etc like such so same equal better worse " \
-    "higher lower greater best highest lowest otherwise else something anything some certain "     \
-    "various different unique appropriate suitable adequate acceptable reasonable sufficient "     \
-    "satisfactory good normal usual proper correct right relevant consistent compatible eligible " \
-    "compliant fair related corresponding"
+    "combined regardless notwithstanding subject provided via using hundred thousand million"
 #define ARTICLES "a an the its their his her your our"
-#define PREPOSITIONS "of in on for to from"
-/* Who a case is about. A rule about any other person needs a fact that names this person. */
-#define PERSONS                                                                                    \
-    "applicant applicants patient patients member members customer customers client clients user " \
-    "users person persons individual individuals employee employees insured policyholder "         \
-    "policyholders borrower borrowers driver drivers candidate candidates participant "            \
-    "participants claimant claimants cardholder cardholders people"
-/* Of whom a case has one. */
-#define OWN_PERSONS "applicant patient claimant candidate"
-#define REQUESTS                                                                                   \
-    "application applications claim claims request requests order orders reservation "             \
-    "reservations booking bookings submission submissions"
-#define CATEGORIES                                                                                 \
-    "type class status code plan tier color colour category method level grade format size "       \
-    "severity rating position brand model"
-/* Nouns whose values have several names: a value that is not in the list may be another name of
- * one that is. */
-#define MANY_NAMES                                                                                 \
-    "country countries state states city cities currency language nationality citizenship "        \
-    "residence location destination origin address name region occupation profession degree"
 
-bool reader_sees(const struct reader *r, const char *words)
+/* Whether a word is one of n bytes of alternatives: "is/are". */
+static bool reader_word_is(const struct word *w, const char *p, size_t n)
 {
-    struct reader peek = *r;
-
-    return reader_take(&peek, words);
+    for (size_t from = 0, to; from < n; from = to + 1) {
+        to = from + strcspn(p + from, "/ ");
+        if (w->size == to - from && memcmp(w->lower, p + from, w->size) == 0)
+            return true;
+    }
+    return false;
 }
 
 bool reader_take(struct reader *r, const char *words)
@@ -66,7 +39,7 @@ bool reader_take(struct reader *r, const char *words)
     for (const char *p = words; *p;) {
         size_t n = strcspn(p, " ");
 
-        if (at == r->to || r->w[at].size != n || memcmp(r->w[at].lower, p, n) != 0)
+        if (at == r->to || !reader_word_is(&r->w[at], p, n))
             return false;
         at++;
         p += n + (p[n] == ' ');
@@ -75,166 +48,68 @@ bool reader_take(struct reader *r, const char *words)
     return true;
 }
 
-bool reader_take_one(struct reader *r, const char *words)
-{
-    if (reader_done(r) || !word_among(&r->w[r->at], words))
-        return false;
-    r->at++;
-    return true;
-}
-
-bool noun_add(struct noun *n, const struct word *w)
-{
-    if (n->n == NOUN_WORDS_MAX)
-        return false;
-    if (word_among(w, PERSONS))
-        n->drop |= 1u << n->n;
-    n->words[n->n++] = w;
-    return true;
-}
-
-bool noun_join(struct noun *n, const struct noun *more)
-{
-    for (size_t i = 0; i < more->n; i++) {
-        if (n->n == NOUN_WORDS_MAX)
-            return false;
-        n->drop |= (more->drop >> i & 1) << n->n;
-        n->neutral |= (more->neutral >> i & 1) << n->n;
-        n->words[n->n++] = more->words[i];
-    }
-    n->also = more->also ? more->also : n->also;
-    return true;
-}
-
-int noun_take_bound(struct noun *n)
-{
-    for (size_t i = 0; i < n->n; i++) {
-        int sign = word_among(n->words[i], "minimum min")   ? -1
-                   : word_among(n->words[i], "maximum max") ? 1
-                                                            : 0;
-
-        if (sign == 0 || n->n == 1)
-            continue;
-        n->drop = (n->drop & ((1u << i) - 1)) | (n->drop >> 1 & ~((1u << i) - 1));
-        memmove(&n->words[i], &n->words[i + 1], (n->n - i - 1) * sizeof n->words[0]);
-        n->n--;
-        return sign;
-    }
-    return 0;
-}
-
-void noun_drop_request(struct noun *n)
-{
-    for (size_t i = 0; i < n->n; i++)
-        if (word_among(n->words[i], REQUESTS))
-            n->drop |= 1u << i;
-}
-
-bool word_names_person(const struct word *w)
-{
-    return word_among(w, PERSONS);
-}
-
-bool noun_is_person(const struct noun *n)
-{
-    return n->n == 1 && n->drop == 1;
-}
-
-bool noun_is_category(const struct noun *n)
-{
-    return n->n > 0 && word_among(n->words[n->n - 1], CATEGORIES);
-}
-
-static bool noun_has_many_names(const struct noun *n)
-{
-    for (size_t i = 0; i < n->n; i++)
-        if (word_among(n->words[i], MANY_NAMES))
-            return true;
-    return false;
-}
-
+/* Whether a dash joins two words: "loan-to-value". */
 static bool reader_touches(const struct reader *r, size_t at)
 {
-    return at > 0 && at + 1 < r->to && r->w[at - 1].to == r->w[at].from &&
-           r->w[at].to == r->w[at + 1].from && r->w[at + 1].kind == WORD_TEXT;
-}
-
-/* The case's own person may be left out of a fact's name, but not of a compound: the member's fee
- * is the fee, a member fee is one of several. Nor after "per". */
-static void reader_keep_compound(const struct reader *r, size_t at, struct noun *n)
-{
-    const struct word *w = &r->w[at], *before = at > 0 ? &r->w[at - 1] : NULL;
-
-    if (!before || n->n == 0)
-        return;
-    if (word_is(before, "per"))
-        n->drop &= ~(1u << (n->n - 1));
-    if (n->n > 1 && n->words[n->n - 2] == before && before->to + 1 == w->from &&
-        before->to - before->from == before->size && !word_among(before, OWN_PERSONS))
-        n->drop &= ~(1u << (n->n - 2));
+    return word_is(&r->w[at], "-") && at > 0 && at + 1 < r->to &&
+           r->w[at - 1].to == r->w[at].from && r->w[at].to == r->w[at + 1].from;
 }
 
 static void reader_note_person(struct reader *r, const struct word *w)
 {
-    if (!word_among(w, PERSONS))
+    if (!word_names_person(w))
         return;
-    r->mixed = r->mixed || (r->person && !noun_word_same(r->person, w));
+    r->mixed = r->mixed || (r->person && !word_same_singular(r->person, w));
     r->person = r->person ? r->person : w;
 }
 
 bool reader_noun(struct reader *r, struct noun *out)
 {
-    size_t at = r->at, end = r->at;
+    const struct word *last = NULL;
+    size_t place = 0;
 
     *out = (struct noun){0};
-    for (; at < r->to; at++) {
+    for (size_t at = r->at; at < r->to; at++) {
         const struct word *w = &r->w[at];
 
-        if (w->kind == WORD_MARK) {
-            if (!word_is(w, "-") || !reader_touches(r, at))
-                break;
-        } else if (w->kind == WORD_NUMBER) {
-            if (out->n == 0 ||
-                !word_among(out->words[out->n - 1], "last past previous first next") ||
-                word_dates(w) || !noun_add(out, w))
-                break;
-            end = at + 1;
-        } else if (word_among(w, PREPOSITIONS) && out->n == 0) {
+        if (w->kind == WORD_MARK ? !reader_touches(r, at)
+            : w->kind == WORD_NUMBER
+                ? !last || !word_among(last, "last past previous first next") || word_dates(w)
+                : word_among(w, RESERVED))
             break;
-        } else if (word_among(w, "per")) {
-            if (at + 1 == r->to || out->n == 0 || r->w[at + 1].kind != WORD_TEXT)
-                break;
-        } else if (!word_among(w, ARTICLES) && !word_among(w, PREPOSITIONS)) {
-            if (word_among(w, RESERVED))
-                break;
-            if (!noun_add(out, w))
-                return false;
-            reader_keep_compound(r, at, out);
-            reader_note_person(r, w);
-            end = at + 1;
-        }
+        if (word_is(w, "of"))
+            place = 0; /* "the purpose of imaging" is the imaging purpose */
+        if (w->kind == WORD_MARK || word_among(w, ARTICLES))
+            continue;
+        if (word_among(w, "of in on for from to per") && !last)
+            break;
+        if (word_among(w, "of in on for from"))
+            continue;
+        if (!noun_insert(out, place++, w))
+            return false;
+        reader_note_person(r, w);
+        last = w;
+        r->at = at + 1;
     }
-    if (out->n == 0)
+    if (out->n == 0 || word_among(last, "to per"))
         return false;
-    r->at = end;
+    noun_finish(out);
     return true;
 }
 
 /* ---- values ---- */
 
-/* One element: words up to a separator. */
 bool reader_value(struct reader *r, struct test *t)
 {
     size_t from;
 
-    while (reader_take_one(r, "a an the"))
+    while (reader_take(r, "a/an/the"))
         ;
-    from = r->at;
-    while (!reader_done(r) && (r->w[r->at].kind != WORD_MARK ||
-                               (word_is(&r->w[r->at], "-") && reader_touches(r, r->at)))) {
-        if (word_among(&r->w[r->at], NOT_IN_VALUES))
+    for (from = r->at; !reader_done(r); r->at++) {
+        const struct word *w = &r->w[r->at];
+
+        if (w->kind == WORD_MARK ? !reader_touches(r, r->at) : word_among(w, RESERVED))
             break;
-        r->at++;
     }
     if (r->at == from || t->value_n == RULE_VALUES_MAX)
         return false;
@@ -242,135 +117,259 @@ bool reader_value(struct reader *r, struct test *t)
     return true;
 }
 
-/* "one of", "any of the following": false if it does not begin so. */
-static bool reader_list_words(struct reader *r, bool *following)
-{
-    static const char *const begins[] = {"any one of",
-                                         "one of",
-                                         "any of",
-                                         "either of",
-                                         "in the following list",
-                                         "on the following list",
-                                         "one among",
-                                         "either"};
-    bool found = false;
-
-    *following = false;
-    for (size_t i = 0; i < COUNT_OF(begins) && !found; i++)
-        found = reader_take(r, begins[i]);
-    if (!found)
-        return false;
-    *following =
-        reader_take(r, "the following") || (r->at > 0 && word_is(&r->w[r->at - 1], "list"));
-    if (*following)
-        (void)reader_take_one(r, "values codes options");
-    return true;
-}
-
 bool reader_values(struct reader *r, struct test *t, bool *wants_items)
 {
-    struct reader start = *r;
-    bool following, listed = reader_list_words(r, &following), and_ = false, or_ = false;
-    const char *close;
+    bool listed = reader_take(r, "one/any/either of") || reader_take(r, "any one of") ||
+                  reader_take(r, "either");
+    bool and_ = false, or_ = false, closed, more;
 
-    t->kind = TEST_IS;
+    if (listed && reader_take(r, "the following"))
+        (void)reader_take(r, "values/codes/options");
     (void)(listed && reader_take(r, ":"));
     if (listed && reader_done(r)) {
         *wants_items = true;
-        t->enumerated = !noun_has_many_names(&t->noun);
         return true;
     }
-    close = reader_take(r, "(") ? ")" : reader_take(r, "[") ? "]" : reader_take(r, "{") ? "}" : "";
-    while (reader_value(r, t)) {
-        bool comma = reader_take_one(r, ", ;");
-
+    closed = listed && reader_take(r, "(");
+    do {
+        if (!reader_value(r, t))
+            return false;
+        more = reader_take(r, ",");
         if (reader_take(r, "or"))
-            or_ = true;
+            or_ = more = true;
         else if (reader_take(r, "and"))
-            and_ = true;
-        else if (!comma)
-            break;
-    }
-    if (t->value_n == 0 || (*close && !reader_take(r, close)) || (and_ && (or_ || !listed)) ||
-        (!listed && !or_ && t->value_n > 1)) {
-        *r = start;
-        return false;
-    }
-    t->enumerated =
-        (listed || t->value_n > 1 || noun_is_category(&t->noun)) && !noun_has_many_names(&t->noun);
-    return true;
+            and_ = more = true;
+    } while (more);
+    return (!closed || reader_take(r, ")")) && !(and_ && (or_ || !listed)) &&
+           (listed || or_ || t->value_n == 1);
 }
 
-/* ---- states and conditions ---- */
+/* ---- limits: comparisons, ranges, multiples of other facts ---- */
 
-#define PRESENCE "present available attached provided included submitted presented supplied"
+enum compare { GE, GT, LE, LT, EQ, BETWEEN };
+enum { OF_AGE = 1, OF_DATE = 2 };
 
-/* After "is" or "are". */
-static bool reader_state_is(struct reader *r, struct test *t)
+/* The longer of two that begin alike comes first. */
+static const struct {
+    const char *words;
+    enum compare by;
+    int of;
+} comparisons[] = {
+    {"at least", GE, 0},
+    {"at most", LE, 0},
+    {"no/not less/fewer/lower/shorter than", GE, 0},
+    {"no/not more/greater/higher/longer than", LE, 0},
+    {"no/not younger than", GE, OF_AGE},
+    {"no/not older than", LE, OF_AGE},
+    {"no/not earlier than", GE, OF_DATE},
+    {"no/not later than", LE, OF_DATE},
+    {"not under/below", GE, 0},
+    {"not over/above/exceeding", LE, 0},
+    {"a minimum of", GE, 0},
+    {"a maximum of", LE, 0},
+    {"up to", LE, 0},
+    {"greater than or equal to", GE, 0},
+    {"less than or equal to", LE, 0},
+    {"more/greater/higher/longer than", GT, 0},
+    {"less/fewer/lower/shorter than", LT, 0},
+    {"older than", GT, OF_AGE},
+    {"younger than", LT, OF_AGE},
+    {"later than", GT, OF_DATE},
+    {"earlier than", LT, OF_DATE},
+    {"over/above/exceed/exceeds/exceeding", GT, 0},
+    {"under/below", LT, 0},
+    {"on or before", LE, OF_DATE},
+    {"on or after", GE, OF_DATE},
+    {"before", LT, OF_DATE},
+    {"after", GT, OF_DATE},
+    {"by", LE, OF_DATE},
+    {"exactly", EQ, 0},
+    {"between/from", BETWEEN, 0},
+    {">=", GE, 0},
+    {"<=", LE, 0},
+    {">", GT, 0},
+    {"<", LT, 0},
+};
+
+static bool reader_quantity(struct reader *r, struct quantity *q)
 {
-    t->not_ = reader_take(r, "not");
-    if (reader_take_one(r, PRESENCE) || reader_take(r, "on file")) {
-        t->kind = TEST_PRESENT;
+    size_t took = quantity_read(r->w + r->at, r->to - r->at, q);
+
+    r->at += took;
+    return took > 0;
+}
+
+/* "years of age", "years old", "of age" after the number; the year itself is taken already. */
+static bool reader_age_words(struct reader *r, const struct quantity *q)
+{
+    return reader_take(r, "of age") || (q->unit && reader_take(r, "old"));
+}
+
+static void limit_set(struct limit *l, enum compare by, struct quantity q)
+{
+    if (by != LE && by != LT)
+        l->low = (struct bound){true, by == GT, q};
+    if (by != GE && by != GT)
+        l->high = (struct bound){true, by == LT, q};
+}
+
+/* Both bounds of a range have the unit of either. */
+static bool limit_share_unit(struct limit *l)
+{
+    struct quantity *low = &l->low.q, *high = &l->high.q;
+
+    low->unit = low->unit ? low->unit : high->unit;
+    high->unit = high->unit ? high->unit : low->unit;
+    return low->unit == high->unit && low->date == high->date && low->number <= high->number;
+}
+
+/* "4 and 10 weeks", "4 to 10", after "between" or alone. */
+static bool reader_range(struct reader *r, const char *joins, struct limit *l)
+{
+    struct quantity low, high;
+
+    if (!reader_quantity(r, &low) || !reader_take(r, joins) || !reader_quantity(r, &high))
+        return false;
+    limit_set(l, GE, low);
+    limit_set(l, LE, high);
+    l->age = reader_age_words(r, &high);
+    return limit_share_unit(l);
+}
+
+/* "or older" after a number: where the limit is. Without such words the number is bare. */
+static void reader_suffix(struct reader *r, struct limit *l, struct quantity q)
+{
+    bool older = reader_take(r, "or/and older"), younger = reader_take(r, "or/and younger");
+
+    l->age = l->age || older || younger;
+    if (older || reader_take(r, "or/and more/higher/greater/above/over/longer/later"))
+        limit_set(l, GE, q);
+    else if (younger || reader_take(r, "or/and less/fewer/lower/below/under/shorter/earlier"))
+        limit_set(l, LE, q);
+    else
+        limit_set(l, EQ, q);
+    l->bare = l->low.is && l->high.is;
+}
+
+/* "three times the rent", "5% of the income", "the rent", "14 days before the departure date". */
+static bool reader_relative(struct reader *r, struct limit *l)
+{
+    struct quantity q;
+
+    l->relative = l->low.is = l->high.is = true;
+    if (reader_quantity(r, &q) && !(unit_has(q.unit, UNIT_PERCENT) ? reader_take(r, "of")
+                                    : q.unit                       ? reader_take(r, "before/after")
+                                                                   : reader_take(r, "times")))
+        return false;
+    return reader_noun(r, &l->other);
+}
+
+/* After a comparison that is no range. */
+static bool reader_compared(struct reader *r, enum compare by, int of, struct limit *l)
+{
+    struct reader start = *r;
+    struct quantity q;
+
+    l->age = reader_take(r, "the age of");
+    if (!l->age && reader_relative(r, l))
         return true;
-    }
-    if (reader_limit(r, &t->limit)) {
-        t->kind = TEST_LIMIT;
-        return test_fits(t);
-    }
-    if (!reader_value(r, t))
+    if (!l->age)
+        *r = start;
+    *l = (struct limit){.age = l->age};
+    if (!reader_quantity(r, &q) || (of == OF_DATE && !q.date))
         return false;
-    t->kind = TEST_IS;
-    t->enumerated = noun_is_category(&t->noun);
+    l->age = reader_age_words(r, &q) || l->age || of == OF_AGE;
+    limit_set(l, by, q);
     return true;
 }
 
-bool reader_state(struct reader *r, const struct noun *noun, struct test *t)
+static bool reader_one_limit(struct reader *r, struct limit *l)
 {
-    struct noun thing;
+    struct reader start = *r;
+    struct quantity q;
 
-    *t = (struct test){.noun = *noun};
-    if (reader_take_one(r, "is are"))
-        return reader_state_is(r, t);
-    if (reader_take_one(r, "exceeds exceed")) {
-        t->kind = TEST_LIMIT;
-        return reader_exceeds(r, &t->limit);
-    }
-    if (!reader_take_one(r, "has have"))
+    *l = (struct limit){0};
+    for (size_t i = 0; i < COUNT_OF(comparisons); i++)
+        if (reader_take(r, comparisons[i].words))
+            return comparisons[i].by == BETWEEN
+                       ? reader_range(r, "and/to/through/-", l)
+                       : reader_compared(r, comparisons[i].by, comparisons[i].of, l);
+    if (reader_range(r, "to/through/-", l))
+        return true;
+    *r = start;
+    *l = (struct limit){0};
+    if (!reader_quantity(r, &q))
         return false;
-    noun_drop_request(&t->noun);
-    if (reader_sees_limit(r)) {
-        t->kind = TEST_LIMIT;
-        if (!reader_limit(r, &t->limit))
-            return false;
-    } else {
-        t->kind = reader_take(r, "no") ? TEST_NONE : TEST_PRESENT;
-    }
-    return reader_noun(r, &thing) && noun_join(&t->noun, &thing);
+    l->age = reader_age_words(r, &q);
+    reader_suffix(r, l, q);
+    return true;
 }
 
-bool reader_condition(struct reader *r, struct tests *out)
+bool reader_limit(struct reader *r, struct limit *out)
 {
-    struct noun noun = {0}, next;
-    const char *join = NULL;
+    struct limit next;
+    struct reader more;
 
-    *out = (struct tests){0};
-    while (out->n < RULE_TESTS_MAX) {
-        if (!reader_sees(r, "has") && !reader_sees(r, "is")) {
-            if (!reader_noun(r, &next))
-                return false;
-            noun = next;
-        } else if (out->n == 0) {
-            return false;
-        }
-        if (!reader_state(r, &noun, &out->all[out->n++]))
-            return false;
-        if (reader_done(r))
-            return true;
-        if (!join)
-            join = reader_sees(r, "or") ? "or" : "and";
-        if (!reader_take(r, join))
-            return false;
-        out->any = join[0] == 'o';
+    if (!reader_one_limit(r, out))
+        return false;
+    /* "at least 2 and at most 8": other words that follow begin something else. */
+    more = *r;
+    if (out->relative || !reader_take(&more, "and/but") || !reader_one_limit(&more, &next) ||
+        next.relative || out->low.is == next.low.is || out->high.is == next.high.is)
+        return true;
+    *(next.low.is ? &out->low : &out->high) = next.low.is ? next.low : next.high;
+    *r = more;
+    return limit_share_unit(out);
+}
+
+bool test_take_bound(struct test *t)
+{
+    struct noun *n = &t->noun;
+
+    for (size_t i = 0; i < n->n && n->n > 1; i++) {
+        bool low = word_among(n->words[i], "minimum min");
+
+        if (!low && !word_among(n->words[i], "maximum max"))
+            continue;
+        memmove(&n->words[i], &n->words[i + 1], (n->n - i - 1) * sizeof n->words[0]);
+        n->n--;
+        t->limit.bare = false;
+        t->limit.low.is = low;
+        t->limit.high.is = !low;
+        return true;
     }
     return false;
+}
+
+/* Limits of persons that are ages: "members must be at least 20" may be about their number. */
+static bool limit_is_usual_age(const struct quantity *q)
+{
+    static const double ages[] = {14, 16, 17, 18, 21, 25, 30, 55, 60, 62, 65, 67, 70, 75};
+
+    for (size_t i = 0; i < COUNT_OF(ages); i++)
+        if (!q->unit && !q->date && fabs(q->number - ages[i]) < 0.5)
+            return true;
+    return unit_is_year(q->unit);
+}
+
+bool test_fits(struct test *t, struct arena *a)
+{
+    const struct quantity *q = limit_quantity(&t->limit);
+    struct limit *l = &t->limit;
+
+    if (noun_is_person(&t->noun) && !l->relative && !l->age) {
+        if (!limit_is_usual_age(q))
+            return false;
+        l->age = true;
+    }
+    for (size_t i = 0; i < t->noun.n; i++)
+        if (word_is(t->noun.words[i], "age")) {
+            l->age = !q->unit || unit_is_year(q->unit);
+            return true;
+        }
+    if (l->age)
+        return noun_imply(&t->noun, "age", a);
+    /* "Guests must be over 21" may be about their age or about their number. */
+    return l->relative || unit_has(q->unit, UNIT_MONEY) || q->date || t->noun.n > 1 ||
+           t->noun.counted || !word_is_plural(t->noun.words[0]);
 }

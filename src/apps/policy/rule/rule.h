@@ -1,13 +1,13 @@
 /* rule.h - a sentence of a policy as a rule, and the rule held against the facts of a case.
  *
  *     struct rule rule;
- *     if (!rule_read(words, n, &rule)) ...                 not understood
+ *     if (!rule_read(words, n, &arena, &rule)) ...         not understood
  *     struct holding h = rule_hold(&rule, &facts);         h.truth: yes, no or unknown
  *
- * The reader knows a closed set of forms (docs/reference/policy.md lists them). It understands a
- * sentence only if one of the forms accounts for every word of it; there are no partial readings. A
- * rule says yes or no only if every fact that it needs is bound: the words of the fact's name are
- * the words of the rule's noun, and its unit compares.
+ * The reader knows a closed set of forms (forms.c lists them). It understands a sentence only if
+ * one of the forms accounts for every word of it; there are no partial readings. A rule says yes or
+ * no only if every fact that it needs is bound: the words of the fact's name are the words of the
+ * rule's noun, and its unit compares.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -16,7 +16,6 @@
 #include "apps/policy/rule/facts.h"
 #include "apps/policy/rule/quantity.h"
 
-#define RULE_TESTS_MAX 4
 #define RULE_VALUES_MAX 32
 
 /* Words of a list's element, as in "spinal stenosis". */
@@ -25,60 +24,55 @@ struct phrase {
     size_t n;
 };
 
+struct bound {
+    bool is, open; /* there is one; it is itself outside */
+    struct quantity q;
+};
+
 struct limit {
-    bool has_low, has_high, low_open, high_open;
-    bool bare; /* a number without a comparison: low and high are that number */
-    bool age;  /* the words speak of an age: "older", "years of age" */
-    struct quantity low, high;
-    bool relative; /* low and high are multiples of another fact */
-    bool offset;   /* low and high are days from another date */
-    bool before;   /* of an offset: counted back from the other date */
+    struct bound low, high;
+    bool bare;     /* a number without a comparison: low and high are that number */
+    bool age;      /* the words speak of an age: "older", "years of age" */
+    bool relative; /* a multiple of another fact, or days from another date */
     struct noun other;
 };
 
+/* The quantity of a limit, or the lower one of two. */
+static inline const struct quantity *limit_quantity(const struct limit *l)
+{
+    return l->low.is ? &l->low.q : &l->high.q;
+}
+
 enum test_kind {
-    TEST_LIMIT,   /* the fact compares with a limit */
-    TEST_IS,      /* the fact is one of the values */
-    TEST_PRESENT, /* there is such a thing */
-    TEST_NONE     /* absent: false, 0 or "none" */
+    TEST_LIMIT,  /* the fact compares with a limit */
+    TEST_IS,     /* the fact is one of the values */
+    TEST_PRESENT /* there is such a thing */
 };
 
 struct test {
     enum test_kind kind;
     bool not_;
-    bool enumerated; /* of TEST_IS: the values are a list, so a text can be none of them */
-    bool row;        /* of TEST_IS: the value is in a row of a table */
+    bool row; /* of TEST_IS: the value is in a row of a table */
     struct noun noun;
     struct limit limit;
     struct phrase values[RULE_VALUES_MAX];
     size_t value_n;
 };
 
-struct tests {
-    struct test all[RULE_TESTS_MAX];
-    size_t n;
-    bool any; /* one is enough */
-};
-
 enum rule_kind {
     RULE_REQUIRE, /* main must hold, if `when` does, unless `unless` does */
-    RULE_PERMIT,  /* main is enough, but other ways may be too */
     RULE_ROW,     /* of a table: says nothing if `when` does not hold */
-    RULE_WAIVE,   /* the rule before it does not apply if `when` holds */
-    RULE_DEFINE,  /* the values of main's noun that count */
+    RULE_DEFINE,  /* the things that main's noun means */
     RULE_ALL,     /* leads to items, each a rule of its own */
-    RULE_ANY,     /* leads to items of which one must hold */
     RULE_NOTE     /* says nothing that a fact could break */
 };
 
 struct rule {
     enum rule_kind kind;
-    struct tests main, when, unless;
+    struct test main, when, unless;
     bool has_when, has_unless;
-    bool wants_items;          /* its values, or those of its exception, are the items below it */
-    struct noun allowed;       /* "pets" of "pets are allowed only if ..."; n 0: none */
-    struct noun purpose;       /* "a loan" of "are eligible for a loan"; n 0: none */
-    struct phrase label;       /* "Payment" of "Payment: ..." */
+    bool wants_items;          /* its values are the items below it */
+    struct noun purpose;       /* "a loan" of "are not eligible for a loan"; n 0: none */
     const struct word *person; /* the person it is about: "applicant"; NULL: not stated */
 };
 
@@ -89,28 +83,8 @@ bool rule_read_row(const struct phrase *head, const struct phrase *row, struct a
                    struct rule *out);
 /* An item below a sentence that wants items: one more value. False: it is not a value. */
 bool rule_add_item(struct rule *lead, const struct word *w, size_t n, struct arena *a);
-
-enum truth { TRUTH_NO, TRUTH_YES, TRUTH_UNKNOWN };
-
-static inline enum truth truth_not(enum truth t)
-{
-    return t == TRUTH_UNKNOWN ? t : t == TRUTH_YES ? TRUTH_NO : TRUTH_YES;
-}
-
-static inline enum truth truth_both(enum truth a, enum truth b)
-{
-    return a == TRUTH_NO || b == TRUTH_NO     ? TRUTH_NO
-           : a == TRUTH_YES && b == TRUTH_YES ? TRUTH_YES
-                                              : TRUTH_UNKNOWN;
-}
-
-static inline enum truth truth_either(enum truth a, enum truth b)
-{
-    return truth_not(truth_both(truth_not(a), truth_not(b)));
-}
-
-/* Whether a text is one of the values of a TEST_IS (value.c). */
-enum truth value_holds(const struct test *t, str text, struct arena *a);
+/* The tests of a rule one after the other: main, and those that it has; NULL: no more. */
+const struct test *rule_test(const struct rule *r, size_t at);
 
 enum doubt { DOUBT_NONE, DOUBT_NO_FACT, DOUBT_UNIT, DOUBT_UNSURE, DOUBT_CONFLICT };
 
@@ -127,8 +101,4 @@ struct holding {
 
 /* The noun with one of its values: "application signed" of "the application must be signed". */
 struct noun noun_with_value(const struct test *t, size_t value);
-/* Whether a word is one for whom a case is about: "applicant", "members". */
-bool word_names_person(const struct word *w);
-/* define: RULE_DEFINE rules of the document, for texts such as red_flag: "fever". */
-struct holding rule_hold(const struct rule *r, const struct facts *f,
-                         const struct rule *const *define, size_t define_n);
+struct holding rule_hold(const struct rule *r, const struct facts *f);
