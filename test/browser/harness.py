@@ -8,7 +8,7 @@ hard to provoke.
     test/browser/harness.py BINARY BUILD_ROOT --serve       starts it all, says where, and waits
 
 A suite is a file NAME.test.mjs here, or the name of a program of the build, which runs several; words choose tests by part of their name. Only those daemons are started
-whose variables DASH_... the chosen suites name. Screenshots are left in BUILD_ROOT/artefacts. Everything listens
+whose variables DASH_... the chosen suites name. Screenshots of failures, or with BROWSER_SHOTS=1 of every page, are left in BUILD_ROOT/artefacts. Everything listens
 on ports of the system's choice.
 """
 # SPDX-License-Identifier: Apache-2.0

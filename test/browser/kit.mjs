@@ -25,7 +25,9 @@ export function test(name, run, options = {}) {
   tests.push({ name, run, options });
 }
 
-export const shot = (page, name, options) => page.screenshot({ path: `${shots}/${name}.png`, ...options });
+const picture = (page, name, options) => page.screenshot({ path: `${shots}/${name}.png`, ...options });
+// A picture of the page for people, with BROWSER_SHOTS=1. No test looks at one, and to draw them all takes a fifth of the time.
+export const shot = (...args) => (process.env.BROWSER_SHOTS ? picture(...args) : undefined);
 export const sleep = (ms) => new Promise((r) => setTimeout(r, ms));
 
 // Both themes at both widths. A test that is to load its pages narrow has the options NARROW.
@@ -164,7 +166,7 @@ async function one(tab, t) {
     const hosts = [...asked].map((u) => new URL(u)).filter((u) => !["127.0.0.1"].includes(u.hostname) && u.protocol !== "data:" && u.protocol !== "about:");
     assert.deepEqual(hosts.map(String), [], "the page asked somebody else");
   } catch (e) {
-    await shot(page, `failed-${t.name.replace(/\W+/g, "-").slice(0, 60)}`).catch(() => undefined);
+    await picture(page, `failed-${t.name.replace(/\W+/g, "-").slice(0, 60)}`).catch(() => undefined);
     throw e;
   }
   await cleanTab(tab, asked);

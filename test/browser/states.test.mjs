@@ -395,28 +395,25 @@ test("letters stay in the search box whenever they are typed, and a link's words
   await until("an address without words", async () => (await box.inputValue()) === "");
 }, { ownTab: true });
 
-test("every control has a name, and every page one heading", async ({ page }) => {
-  for (const path of Object.values(PAGES)) {
-    await page.goto(dev.root + path);
-    await loaded(page);
-    const bad = await page.evaluate(() => [...document.querySelectorAll("button, a[href], input, select, textarea, [role=img]")].filter((e) => {
-      const name = e.getAttribute("aria-label") || e.innerText || e.textContent || e.title || (e.labels?.length ? e.labels[0].textContent : "");
-      return !name?.trim();
-    }).map((e) => e.outerHTML.slice(0, 120)));
-    assert.deepEqual(bad, [], path);
-    assert.equal(await page.locator("h1").count(), 1, path);
-    const ids = await page.evaluate(() => [...document.querySelectorAll("[id]")].map((e) => e.id));
-    assert.equal(new Set(ids).size, ids.length, `${path}: an id twice`);
-    assert.equal(await page.locator("nav [aria-current=page]").count(), 1, path);
-  }
-});
+async function checkNames(page, path) {
+  const bad = await page.evaluate(() => [...document.querySelectorAll("button, a[href], input, select, textarea, [role=img]")].filter((e) => {
+    const name = e.getAttribute("aria-label") || e.innerText || e.textContent || e.title || (e.labels?.length ? e.labels[0].textContent : "");
+    return !name?.trim();
+  }).map((e) => e.outerHTML.slice(0, 120)));
+  assert.deepEqual(bad, [], path);
+  assert.equal(await page.locator("h1").count(), 1, path);
+  const ids = await page.evaluate(() => [...document.querySelectorAll("[id]")].map((e) => e.id));
+  assert.equal(new Set(ids).size, ids.length, `${path}: an id twice`);
+  assert.equal(await page.locator("nav [aria-current=page]").count(), 1, path);
+}
 
-test("light and dark, wide and narrow: nothing is wider than the page, and text can be read", async ({ page }) => {
+test("every control has a name, every page one heading; light and dark, wide and narrow nothing is wider than the page, and text can be read", async ({ page }) => {
   for (const [name, path] of Object.entries(PAGES)) {
     await page.goto(dev.root + path);
     await loaded(page);
     await eachLook(page, async (look) => {
       await shot(page, `${name}-${look.name}`);
+      await checkNames(page, path);
       assert.ok(!(await isTooWide(page)), `${name} is too wide, ${look.name}`);
       assert.deepEqual(await page.evaluate(contrast), [], `${name}, ${look.name}`);
     });
@@ -503,11 +500,15 @@ test("a list that was not searched to its end says how far, and can look further
 // Text whose contrast with what is behind it is below 4.5.
 function contrast() {
   const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const known = new Map(); // a page has a dozen colours and a thousand elements
   const rgb = (c) => {
-    canvas.clearRect(0, 0, 1, 1);
-    canvas.fillStyle = c;
-    canvas.fillRect(0, 0, 1, 1);
-    return canvas.getImageData(0, 0, 1, 1).data;
+    if (!known.has(c)) {
+      canvas.clearRect(0, 0, 1, 1);
+      canvas.fillStyle = c;
+      canvas.fillRect(0, 0, 1, 1);
+      known.set(c, canvas.getImageData(0, 0, 1, 1).data);
+    }
+    return known.get(c);
   };
   const light = ([r, g, b]) => [r, g, b].map((v) => (v / 255 <= 0.04045 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4)).reduce((a, v, i) => a + v * [0.2126, 0.7152, 0.0722][i], 0);
   const behind = (e) => {

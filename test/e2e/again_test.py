@@ -61,7 +61,7 @@ class Upstream:
 
         self.server = Server(("127.0.0.1", 0), Handler)
         self.root = f"http://127.0.0.1:{self.server.server_address[1]}"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
 
     def forget(self):
         self.asked.clear()

@@ -50,7 +50,7 @@ class Upstream:
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.root = f"http://127.0.0.1:{self.server.server_port}"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
 
 
 class Refusing:
@@ -75,7 +75,7 @@ class Refusing:
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
 
     def __enter__(self):
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
         return f"http://127.0.0.1:{self.server.server_port}"
 
     def __exit__(self, *_):

@@ -69,7 +69,7 @@ def serve(tls=None):
     server.seen, server.ended, server.daemon_threads = [], threading.Event(), True
     if tls:
         server.socket = tls.wrap_socket(server.socket, server_side=True)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     return server
 
 

@@ -95,7 +95,7 @@ class Provider(Process):
         self.port, self.root = 0, ""
 
     def start(self):
-        self.child = subprocess.Popen([sys.executable, "-B", str(PROVIDER_PY), "--key", self.key,
+        self.child = subprocess.Popen([sys.executable, str(PROVIDER_PY), "--key", self.key,
                                        "--scripts", json.dumps(self.scripts)],
                                       stdout=subprocess.PIPE, text=True)
         line = self.child.stdout.readline()

@@ -46,7 +46,7 @@ class Upstream(socketserver.ThreadingTCPServer):
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Told)
         self.root = f"http://127.0.0.1:{self.server_address[1]}"
-        threading.Thread(target=self.serve_forever, daemon=True).start()
+        threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True).start()
 
     def tell(self, kind, body):
         self.says = HEAD.format(kind).encode() + (body if isinstance(body, bytes) else body.encode())

@@ -140,7 +140,7 @@ class Masking(unittest.TestCase):
 
     def setUp(self):
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Upstream)
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
         self.root = f"http://127.0.0.1:{self.server.server_address[1]}/v1"
 
     def tearDown(self):

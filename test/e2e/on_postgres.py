@@ -3,10 +3,12 @@
 Run under tools/postgres-run.
 """
 # SPDX-License-Identifier: Apache-2.0
+import ctypes
 import http.client
 import json
 import os
 import subprocess
+import threading
 import unittest
 
 from command import BINARY
@@ -16,9 +18,56 @@ SERVER = os.environ.get("RATIONALE_TEST_POSTGRES", "")
 ALICE, BOB, OPERATOR = "sk-alice", "sk-bob", "sk-operator"
 
 
+class Connections:
+    """One connection to each database, kept: tests ask many times a second until something has happened, and a
+    program for each question would take more of a processor than the daemons do."""
+    DONE = (1, 2)  # PGRES_COMMAND_OK, PGRES_TUPLES_OK
+
+    def __init__(self):
+        self.lib, self.kept, self.lock = ctypes.CDLL("libpq.so.5"), {}, threading.Lock()
+        for name in ("PQconnectdb", "PQexec"):
+            getattr(self.lib, name).restype = ctypes.c_void_p
+        for name in ("PQerrorMessage", "PQgetvalue"):
+            getattr(self.lib, name).restype = ctypes.c_char_p
+
+    def connect(self, database):
+        c = ctypes.c_void_p(self.lib.PQconnectdb(SERVER.replace("%s", database).encode()))
+        if self.lib.PQstatus(c) != 0:
+            why = self.lib.PQerrorMessage(c).decode()
+            self.lib.PQfinish(c)
+            raise RuntimeError(why)
+        return c
+
+    def rows(self, result):
+        columns = range(self.lib.PQnfields(result))
+        return [[self.lib.PQgetvalue(result, i, k).decode() for k in columns]
+                for i in range(self.lib.PQntuples(result))]
+
+    def ask(self, sql, database):
+        """The rows of the last statement. A connection that was cut since is made again."""
+        with self.lock:
+            while True:
+                new = database not in self.kept
+                c = self.kept[database] = self.connect(database) if new else self.kept[database]
+                result = ctypes.c_void_p(self.lib.PQexec(c, sql.encode()))
+                rows = self.rows(result) if self.lib.PQresultStatus(result) in self.DONE else None
+                self.lib.PQclear(result)
+                if rows is not None:
+                    return rows
+                why = self.lib.PQerrorMessage(c).decode()
+                lost = self.lib.PQstatus(c) != 0
+                if lost:
+                    self.lib.PQfinish(self.kept.pop(database))
+                if new or not lost:
+                    raise RuntimeError(f"{sql}: {why}")
+
+
+connections = Connections() if SERVER else None
+
+
 def psql(sql, database="postgres"):
-    return subprocess.run(["psql", SERVER.replace("%s", database), "-Atqc", sql], check=True,
-                          capture_output=True, text=True).stdout.split()
+    """The values that the last statement gives, row by row, without those that are empty."""
+    return [value for row in connections.ask(sql, database) for value in row if value]
 
 
 class OnPostgres(unittest.TestCase):

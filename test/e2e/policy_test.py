@@ -151,7 +151,7 @@ class Model:
         self.server.daemon_threads = True
         self.server.handle_error = lambda *_: None  # who was killed is gone
         self.port = self.server.server_address[1]
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
 
     def answer(self, body):
         with self.lock:
