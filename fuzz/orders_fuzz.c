@@ -40,7 +40,7 @@ static void tools(str text, size_t which)
                                 STR_INIT("get_current_order"),
                                 STR_INIT("finalize_order")};
     struct ask_call call = {STR("c"), names[which % COUNT_OF(names)], text};
-    struct facts f = {.batch = 3, .reported = 2, .added = 1, .answered = true};
+    struct facts f = {.batch = 3, .reported = 2, .changed = 1, .answered = true};
     struct tools_state s = {.facts = &f, .batch = &call, .count = 1};
     struct order_line line;
     struct order order;
