@@ -45,7 +45,7 @@ static int setup(void **state)
     add("theirs", NULL, TOOL_CLIENT);
     add("pay", double_it, TOOL_APPROVAL);
     add("finish", finish, TOOL_FINISH | TOOL_PURE);
-    (void)snprintf(dir, sizeof dir, "/tmp/agent_client.XXXXXX");
+    (void)snprintf(dir, sizeof dir, "%s/agent_client.XXXXXX", test_tmp());
     if (!mkdtemp(dir))
         return -1;
     log_ = log_in(dir, &arena);

@@ -237,7 +237,7 @@ static int setup(void **state)
     add("double", double_it, TOOL_IDEMPOTENT | TOOL_PURE, TOOL_UNKNOWN_FAIL);
     add("once", once_only, 0, TOOL_UNKNOWN_FAIL);
     add("once_asked", once_only, 0, TOOL_UNKNOWN_ASK);
-    (void)snprintf(dir, sizeof dir, "/tmp/agent_test.XXXXXX");
+    (void)snprintf(dir, sizeof dir, "%s/agent_test.XXXXXX", test_tmp());
     return mkdtemp(dir) ? 0 : -1;
 }
 

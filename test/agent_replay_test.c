@@ -59,7 +59,7 @@ static int setup(void **state)
     add("pay", "", TOOL_APPROVAL, echo);
     add("leak", "", TOOL_PURE, leak);
     add("finish", "", TOOL_FINISH | TOOL_PURE, echo);
-    (void)snprintf(dir, sizeof dir, "/tmp/replay_test.XXXXXX");
+    (void)snprintf(dir, sizeof dir, "%s/replay_test.XXXXXX", test_tmp());
     CHECK(mkdtemp(dir));
     CHECK(agent_log_open(arena_printf(&arena, "sqlite:%s/r.db", dir), &log_, &e));
     return 0;

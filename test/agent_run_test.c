@@ -90,7 +90,7 @@ static int setup(void **state)
     add("big", big, TOOL_PURE);
     add("pay", double_it, TOOL_APPROVAL);
     add("finish", finish, TOOL_FINISH | TOOL_PURE);
-    (void)snprintf(dir, sizeof dir, "/tmp/agent_test.XXXXXX");
+    (void)snprintf(dir, sizeof dir, "%s/agent_test.XXXXXX", test_tmp());
     return mkdtemp(dir) ? 0 : -1;
 }
 

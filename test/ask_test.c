@@ -48,7 +48,7 @@ static void open_local(void)
     struct config *c;
     struct err e;
 
-    (void)snprintf(dir, sizeof dir, "/tmp/ask_test.XXXXXX");
+    (void)snprintf(dir, sizeof dir, "%s/ask_test.XXXXXX", test_tmp());
     CHECK(mkdtemp(dir));
     put("c.jsonl", CASSETTE);
     (void)snprintf(config,

@@ -145,8 +145,9 @@ void side_open(struct scene *s, const char *dir, const char *agents, model_says 
 
 void scene_init(struct scene *s, const char *tools, const char *agents, model_says *says)
 {
-    char dir[64] = "/tmp/incident_test.XXXXXX";
+    char dir[64];
 
+    (void)snprintf(dir, sizeof dir, "%s/incident_test.XXXXXX", test_tmp());
     if (!mkdtemp(dir))
         fail_msg("no folder");
     memset(s, 0, sizeof *s);

@@ -104,7 +104,7 @@ static void folder(char dir[64], struct arena *a)
 {
     struct err e;
 
-    (void)snprintf(dir, 64, "/tmp/incident_life.XXXXXX");
+    (void)snprintf(dir, 64, "%s/incident_life.XXXXXX", test_tmp());
     CHECK(mkdtemp(dir));
     CHECK(file_write_atomic(arena_printf(a, "%s/tools.json", dir).p, str_c(tools), 0600, &e));
     CHECK(file_write_atomic(arena_printf(a, "%s/book.md", dir).p, STR("# Look.\n"), 0600, &e));

@@ -45,7 +45,7 @@ static void place_open(struct place *p)
 static void place_init(struct place *p)
 {
     *p = (struct place){0};
-    snprintf(p->dir, sizeof p->dir, "/tmp/journal_recycle.XXXXXX");
+    snprintf(p->dir, sizeof p->dir, "%s/journal_recycle.XXXXXX", test_tmp());
     CHECK(mkdtemp(p->dir));
     log_init(&p->quiet, open("/dev/null", O_WRONLY | O_CLOEXEC), LOG_ERROR, &clock_real);
     log_scope_enter(&p->scope, &p->quiet, STR(""));
@@ -201,12 +201,13 @@ TEST(every_cut_of_the_last_group_leaves_the_groups_before_it)
 {
     static char before[FILE_MAX], after[FILE_MAX];
     unsigned want[FOUND_MAX], got[FOUND_MAX], count;
-    char dir[] = "/tmp/journal_recycle_cut.XXXXXX", rm[96], path[FILE_PATH_MAX];
+    char dir[64], rm[96], path[FILE_PATH_MAX];
     struct place p;
     uint64_t number;
     size_t n, end = 0;
 
     place_init(&p);
+    snprintf(dir, sizeof dir, "%s/journal_cut.XXXXXX", test_tmp());
     CHECK(mkdtemp(dir));
     number = fill_until_recycled(&p);
     put_one(&p);
@@ -237,12 +238,13 @@ TEST(a_killed_process_leaves_no_record_of_an_older_use)
 {
     static char bytes[FILE_MAX];
     unsigned got[FOUND_MAX], count, first;
-    char dir[] = "/tmp/journal_recycle_kill.XXXXXX", rm[96];
+    char dir[64], rm[96];
     struct place p;
     uint64_t number;
     size_t n;
 
     place_init(&p);
+    snprintf(dir, sizeof dir, "%s/journal_kill.XXXXXX", test_tmp());
     CHECK(mkdtemp(dir));
     number = fill_until_recycled(&p);
     n = read_segment(p.dir, number, bytes);

@@ -21,7 +21,7 @@ struct place {
 
 static void place_init(struct place *p)
 {
-    snprintf(p->dir, sizeof p->dir, "/tmp/journal_test.XXXXXX");
+    snprintf(p->dir, sizeof p->dir, "%s/journal_test.XXXXXX", test_tmp());
     CHECK(mkdtemp(p->dir));
     log_init(&p->quiet, open("/dev/null", O_WRONLY | O_CLOEXEC), LOG_ERROR, &clock_real);
     log_scope_enter(&p->scope, &p->quiet, STR(""));

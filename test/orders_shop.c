@@ -13,7 +13,7 @@ void shop_folder(struct shop *s)
     int n;
 
     memset(s, 0, sizeof *s);
-    (void)snprintf(s->folder, sizeof s->folder, "/tmp/orders-XXXXXX");
+    (void)snprintf(s->folder, sizeof s->folder, "%s/orders-XXXXXX", test_tmp());
     CHECK(mkdtemp(s->folder));
     (void)snprintf(s->config, sizeof s->config, "%s/c.yaml", s->folder);
     (void)snprintf(s->menu, sizeof s->menu, "%s/menu.json", s->folder);

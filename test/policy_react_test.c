@@ -71,7 +71,7 @@ static int setup(void **state)
                                                    .session = STR("run"),
                                                    .input = STR("{}"),
                                                    .clock = &clock_real}};
-    (void)snprintf(dir, sizeof dir, "/tmp/policy_react_test.XXXXXX");
+    (void)snprintf(dir, sizeof dir, "%s/policy_react_test.XXXXXX", test_tmp());
     return mkdtemp(dir) ? 0 : -1;
 }
 

@@ -53,7 +53,7 @@ static void make_database(struct place *p)
 {
     char sql[100];
 
-    snprintf(p->database, sizeof p->database, "t_%s", p->dir + sizeof "/tmp/store_test." - 1);
+    snprintf(p->database, sizeof p->database, "t_%s", strrchr(p->dir, '.') + 1);
     snprintf(sql, sizeof sql, "CREATE DATABASE \"%s\"", p->database);
     postgres_do("postgres", sql);
     url_of(p->database, p->url, sizeof p->url);
@@ -98,7 +98,7 @@ void database_away(struct place *p, bool away)
 void place_init(struct place *p)
 {
     *p = (struct place){0};
-    snprintf(p->dir, sizeof p->dir, "/tmp/store_test.XXXXXX");
+    snprintf(p->dir, sizeof p->dir, "%s/store_test.XXXXXX", test_tmp());
     CHECK(mkdtemp(p->dir));
     snprintf(p->path, sizeof p->path, "%s/rationale.db", p->dir);
     snprintf(p->spool, sizeof p->spool, "%s.spool", p->path);

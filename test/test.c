@@ -16,3 +16,10 @@ const char *test_corpora(const char *name)
     print_message("skipped: no %s\n", path);
     return NULL;
 }
+
+const char *test_tmp(void)
+{
+    const char *set = getenv("TMPDIR");
+
+    return set && set[0] == '/' && strlen(set) <= TEST_TMP_MAX ? set : "/tmp";
+}

@@ -60,3 +60,8 @@
 
 /* The folder of public test data beside the checkout, or NULL and a word that it was skipped. */
 const char *test_corpora(const char *name);
+
+/* The folder for files of a test: TMPDIR, or /tmp if TMPDIR is not set or longer than TEST_TMP_MAX.
+ * A path below it fits in 64 bytes. */
+#define TEST_TMP_MAX 32
+const char *test_tmp(void);

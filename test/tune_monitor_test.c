@@ -34,7 +34,7 @@ static void place_init(struct place *p)
     struct err e;
 
     *p = (struct place){.next = 0};
-    (void)snprintf(p->dir, sizeof p->dir, "/tmp/tune_monitor.XXXXXX");
+    (void)snprintf(p->dir, sizeof p->dir, "%s/tune_monitor.XXXXXX", test_tmp());
     CHECK(mkdtemp(p->dir));
     (void)snprintf(p->url, sizeof p->url, "sqlite:%s/r.db", p->dir);
     CHECK_F(db_open(str_c(p->url), DB_WRITE, &p->db, &e), "%s", e.text);

@@ -231,7 +231,7 @@ class EverythingOverHttp(Peers):
 
 class OtherServers(Peers):
     def test_filesystem_reads_writes_and_refuses(self):
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory(dir="/tmp") as folder:  # the folder that our client names as its root
             folder = os.path.realpath(folder)
             with Driver("stdio", *server("filesystem"), folder) as driver:
                 tools = driver.tools()
