@@ -72,6 +72,21 @@ class Live(unittest.TestCase):
 
     # ---- what is told ----
 
+    def test_reasoning_is_told_while_it_arrives(self):
+        """Pieces that a busy machine delivers at once are told at once, so there are several tries."""
+        with self.gateway() as g, Watcher(g.port) as w:
+            w.subscribe("session_s1")
+            most = 0
+            for _ in range(20):
+                before = len(w.seen)
+                self.ask(g, "slow")
+                w.data("llm_interaction")
+                kinds = [m["data"]["type"] for m in w.seen[before:] if m["type"] == "session_update"]
+                most = max(most, kinds.count("reasoning_delta"))
+                if most > 3:
+                    break
+            self.assertGreater(most, 3)
+
     def test_a_call_is_told_from_its_start_to_its_end(self):
         with self.gateway() as g, Watcher(g.port, user="ann%20b") as w:
             self.assertEqual(w.next()["user_id"], "ann b")
@@ -97,7 +112,6 @@ class Live(unittest.TestCase):
                     self.assertEqual((m["channel"], m["session_id"]), ("session_s1", "s1"))
             self.assertEqual(str(got["reasoning_delta"]), thought)
             self.assertEqual(str(got["answer_delta"]), answer)
-            self.assertGreater(kinds.count("reasoning_delta"), 3)
             self.assertEqual([s for i, s in enumerate(states) if i == 0 or states[i - 1] != s],
                              ["thinking", "answering", "done"])
             self.assertEqual(end["interaction_id"], reply.headers["x-rationale-id"])
