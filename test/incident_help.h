@@ -22,7 +22,7 @@ struct scene {
     char dir[64];
     model_says *says;
     pthread_mutex_t lock; /* of what follows */
-    str title; /* of the last call */
+    str title;            /* of the last call */
     str systems[PROMPTS_MAX], prompts[PROMPTS_MAX], bodies[PROMPTS_MAX], levels[PROMPTS_MAX];
     size_t prompt_count;
     struct incident_step steps[PROMPTS_MAX]; /* as they were told */

@@ -5,8 +5,8 @@
 #include "chat/decision.h"
 
 #include "base/json.h"
-#include "chat/repr.h"
 #include "base/utf8.h"
+#include "chat/repr.h"
 
 #define CALLS_ARENA_MAX ((size_t)64 << 20)
 

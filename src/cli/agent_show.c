@@ -5,8 +5,8 @@
 #include "cli/agent_show.h"
 
 #include "base/json.h"
-#include "chat/repr.h"
 #include "base/utf8.h"
+#include "chat/repr.h"
 
 #include <unistd.h>
 

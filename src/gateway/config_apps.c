@@ -90,6 +90,5 @@ bool config_apps_read(struct config_build *b, const struct json_node *root)
 
     return (!documents || read_documents(b, documents)) && (!domains || read_domains(b, domains)) &&
            check_secret(b, root, "incidents.pagerduty_secret_env") &&
-           check_secret(b, root, "incidents.grafana_secret_env") &&
-           config_notify_read(b, notify);
+           check_secret(b, root, "incidents.grafana_secret_env") && config_notify_read(b, notify);
 }
