@@ -253,7 +253,7 @@ static size_t form_find(const struct reader *r, const char *words)
     return at;
 }
 
-/* A main clause with a condition or an exception in front, up to the comma, and one behind. */
+/* A main clause with a condition or an exception in front, up to the comma, and one after it. */
 static bool form_requirement(struct reader *r, struct rule *out)
 {
     size_t end = r->to;
