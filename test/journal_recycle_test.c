@@ -159,6 +159,16 @@ static uint64_t fill_until_recycled(struct place *p)
     return 0;
 }
 
+static unsigned record_number(str body)
+{
+    char text[128];
+
+    CHECK(body.n > 7 && body.n < sizeof text);
+    memcpy(text, body.p, body.n); /* a body has no byte after it that ends the number */
+    text[body.n] = '\0';
+    return (unsigned)strtoul(text + 7, NULL, 10);
+}
+
 /* The numbers of the records that recovery finds in one segment. */
 static unsigned recover(const char *dir, uint64_t number, unsigned *out)
 {
@@ -178,7 +188,7 @@ static unsigned recover(const char *dir, uint64_t number, unsigned *out)
     segment_reader_init(&r, dir);
     CHECK_F(segment_reader_open(&r, number, 0, &e), "%s", e.text);
     while (segment_read(&r, l.items[0].size, &frame, &hole, &e) == SEGMENT_FRAME)
-        out[count++] = (unsigned)strtoul(frame.body.p + 7, NULL, 10);
+        out[count++] = record_number(frame.body);
     CHECK_INT(r.at, l.items[0].size); /* nothing is left behind the last record */
     segment_reader_release(&r);
     segment_list_release(&l);
