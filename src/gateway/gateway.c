@@ -192,16 +192,20 @@ void setup_release(struct setup *s)
 }
 
 /* All daemons of a store have the same seed: a turn may come to any of them. */
-static struct vault *gateway_vault(struct gateway *g)
+static void gateway_open_vault(struct gateway *g, const struct config *c)
 {
-    struct vault *v = vault_new(g->clock, VAULT_MAX);
-    uint8_t secret[32];
+    char path[FILE_PATH_MAX], journal[FILE_PATH_MAX];
+    uint8_t secret[VAULT_SECRET_SIZE];
     uint64_t seed[2];
+    struct err e;
 
+    g->vault = vault_new(g->clock, VAULT_MAX);
     store_secret(g->store, STR("vault"), secret);
     memcpy(seed, secret, sizeof seed);
-    vault_seed(v, seed);
-    return v;
+    vault_seed(g->vault, seed);
+    store_secret(g->store, STR("vault file"), secret);
+    if (g->records && store_places(c->store_url, c->spool, path, journal, &e))
+        g->vault_file = vault_file_open(journal, secret, g->clock, g->vault);
 }
 
 bool gateway_init(struct gateway *g, const struct gateway_options *o, struct err *e)
@@ -234,7 +238,7 @@ bool gateway_init(struct gateway *g, const struct gateway_options *o, struct err
     }
     pthread_mutex_init(&g->lock, NULL);
     rand_ids_init(&g->ids, o->clock);
-    g->vault = gateway_vault(g);
+    gateway_open_vault(g, c);
     g->previous_responses = previous_response_new(o->clock, PAST_MAX);
     g->breaker = breaker_new(o->clock);
     g->limits = limits_new();
@@ -258,6 +262,7 @@ void gateway_release(struct gateway *g)
     metrics_free(g->metrics);
     limits_free(g->limits);
     breaker_free(g->breaker);
+    vault_file_close(g->vault_file);
     vault_free(g->vault);
     previous_response_free(g->previous_responses);
     conversations_free(g->conversations);

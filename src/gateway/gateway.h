@@ -22,7 +22,7 @@
 #include "gateway/previous_response.h"
 #include "gateway/recall.h"
 #include "gateway/setup_cache.h"
-#include "gateway/vault.h"
+#include "gateway/vault_file.h"
 #include "live/hub.h"
 #include "mask/mask.h"
 #include "net/client.h"
@@ -75,6 +75,7 @@ struct gateway {
     const struct clock *clock;
     const struct tokens_vocab *vocab;
     struct vault *vault;
+    struct vault_file *vault_file; /* NULL: nothing is recorded */
     struct previous_responses *previous_responses;
     struct conversations *conversations;
     struct recall *recall;

@@ -1,15 +1,11 @@
 /* share.c - see share.h.
  *
- * Texts of the vault are not masked, so they are sent encrypted: with a key stream of HMAC-SHA256
- * under a secret of the store and a nonce, and an HMAC over the result.
- *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "gateway/share.h"
 
 #include "base/ctype.h"
-#include "base/rand.h"
-#include "base/sha256.h"
+#include "gateway/vault_seal.h"
 #include "live/relay.h"
 
 #define TOPIC_LIMITS STR("limits")
@@ -21,13 +17,11 @@
 #define VAULT_PAST_MAX ((size_t)512 << 10)
 #define SHARED_TEXT_MAX ((size_t)256 << 10) /* of one entry of the vault */
 #define STATE_NS ((uint64_t)1000 * CLOCK_NS_PER_MS)
-#define NONCE_SIZE 16
-#define VAULT_NUMBERS (4 * sizeof(uint64_t))
 
 struct gateway_sharing {
     struct gateway *g;
     struct bus *bus;
-    uint8_t secret[32];
+    uint8_t secret[VAULT_SECRET_SIZE];
     /* Used by the thread of the bus only. */
     bool base[BUS_PEERS_MAX]; /* the peer has sent all of its totals */
     bool greet;               /* a peer is new: it gets ours */
@@ -153,40 +147,21 @@ static void share_on_conversation(void *ctx, const struct bus_peer *from, str te
 void gateway_share_forget(struct gateway *g, str session)
 {
     previous_response_forget(g->previous_responses, session);
+    vault_file_forget(g->vault_file);
     if (g->sharing)
         bus_send(g->sharing->bus, TOPIC_FORGET, session);
 }
 
 static void share_on_forget(void *ctx, const struct bus_peer *from, str text)
 {
+    struct gateway *g = ((struct gateway_sharing *)ctx)->g;
+
     (void)from;
-    previous_response_forget(((struct gateway_sharing *)ctx)->g->previous_responses, text);
+    previous_response_forget(g->previous_responses, text);
+    vault_file_forget(g->vault_file);
 }
 
 /* ---- the vault ---- */
-
-static void share_hash(const struct gateway_sharing *s, str first, str second,
-                       uint8_t out[SHA256_SIZE])
-{
-    struct sha256_mac m;
-
-    sha256_mac_init(&m, (str){(const char *)s->secret, sizeof s->secret});
-    sha256_mac_feed(&m, first);
-    sha256_mac_feed(&m, second);
-    sha256_mac_finish(&m, out);
-}
-
-/* Encrypts or decrypts in place. */
-static void share_cipher(const struct gateway_sharing *s, str nonce, char *p, size_t n)
-{
-    uint8_t key[SHA256_SIZE];
-
-    for (uint64_t at = 0; at < n; at += sizeof key) {
-        share_hash(s, nonce, (str){(const char *)&at, sizeof at}, key);
-        for (size_t i = 0; i < sizeof key && at + i < n; i++)
-            p[at + i] ^= (char)key[i];
-    }
-}
 
 static void share_add_hex(struct buf *out, str bytes)
 {
@@ -208,60 +183,25 @@ static bool share_read_hex(str hex, struct buf *out)
     return !buf_full(out);
 }
 
-static void share_add_part(struct buf *b, str s)
+static void share_send_kept(struct gateway_sharing *s, const struct vault_fragment *f, str topic)
 {
-    uint64_t n = s.n;
+    struct buf sealed, hex;
 
-    buf_add(b, (str){(const char *)&n, sizeof n});
-    buf_add(b, s);
-}
-
-static bool share_take_part(str *from, str *out)
-{
-    uint64_t n;
-
-    if (from->n < sizeof n)
-        return false;
-    memcpy(&n, from->p, sizeof n);
-    if (n > from->n - sizeof n)
-        return false;
-    *out = str_slice(*from, sizeof n, sizeof n + (size_t)n);
-    *from = str_slice(*from, sizeof n + (size_t)n, from->n);
-    return true;
-}
-
-/* `past`: with its age. */
-static void share_send_kept(struct gateway_sharing *s, const struct gateway_kept *k, bool past)
-{
-    uint64_t numbers[] = {
-        k->call->asked, k->call->system, k->call->results, k->call->reply, k->call->age_ns};
-    uint8_t nonce[NONCE_SIZE], mac[SHA256_SIZE];
-    struct buf b, hex;
-
-    if (!s || !bus_peers(s->bus) || k->text.n > SHARED_TEXT_MAX)
+    if (!s || !bus_peers(s->bus) || f->text.n > SHARED_TEXT_MAX)
         return;
-    rand_os(nonce, sizeof nonce);
-    buf_init(&b, BUS_TEXT_MAX / 2);
-    share_add_part(&b, k->origin);
-    share_add_part(&b, k->call->id);
-    share_add_part(&b, (str){(const char *)numbers, past ? sizeof numbers : VAULT_NUMBERS});
-    share_add_part(&b, k->name);
-    share_add_part(&b, k->text);
-    share_cipher(s, (str){(const char *)nonce, sizeof nonce}, b.p, b.n);
-    share_hash(s, (str){(const char *)nonce, sizeof nonce}, buf_str(&b), mac);
+    buf_init(&sealed, BUS_TEXT_MAX / 2);
     buf_init(&hex, BUS_TEXT_MAX);
-    share_add_hex(&hex, (str){(const char *)nonce, sizeof nonce});
-    share_add_hex(&hex, (str){(const char *)mac, sizeof mac});
-    share_add_hex(&hex, buf_str(&b));
-    if (!buf_full(&b))
-        bus_send(s->bus, past ? TOPIC_VAULT_PAST : TOPIC_VAULT, buf_str(&hex));
+    if (vault_seal(s->secret, f, &sealed)) {
+        share_add_hex(&hex, buf_str(&sealed));
+        bus_send(s->bus, topic, buf_str(&hex));
+    }
     buf_release(&hex);
-    buf_release(&b);
+    buf_release(&sealed);
 }
 
-void gateway_share_kept(struct gateway *g, const struct gateway_kept *k)
+void gateway_share_kept(struct gateway *g, const struct vault_fragment *f)
 {
-    share_send_kept(g->sharing, k, false);
+    share_send_kept(g->sharing, f, TOPIC_VAULT);
 }
 
 /* A daemon that starts gets the latest entries of all others; the same entry of two of them is
@@ -275,52 +215,33 @@ static void share_send_past(struct gateway_sharing *s)
     arena_init(&a, 16 * VAULT_PAST_MAX);
     n = vault_latest(s->g->vault, VAULT_PAST_MAX, &a, &all);
     for (size_t i = 0; i < n; i++)
-        share_send_kept(
-            s, &(struct gateway_kept){all[i].origin, all[i].name, all[i].text, &all[i].call}, true);
+        share_send_kept(s, &all[i], TOPIC_VAULT_PAST);
     arena_release(&a);
 }
 
-static void share_put_kept(struct gateway_sharing *s, unsigned peer, str bytes)
+static void share_receive_kept(struct gateway_sharing *s, str text, bool past)
 {
-    struct vault_call call = {0};
-    uint64_t n[5] = {0};
-    str origin, numbers, name, text;
+    struct vault_fragment f;
+    struct buf sealed, plain;
 
-    if (!share_take_part(&bytes, &origin) || !share_take_part(&bytes, &call.id) ||
-        !share_take_part(&bytes, &numbers) ||
-        (numbers.n != VAULT_NUMBERS && numbers.n != sizeof n) || !share_take_part(&bytes, &name) ||
-        !share_take_part(&bytes, &text))
-        return;
-    memcpy(n, numbers.p, numbers.n);
-    call.asked = n[0];
-    call.system = n[1];
-    call.results = (uint32_t)n[2];
-    call.reply = n[3] ^ (uint64_t)(peer + 1) << 48; /* apart from the numbers of others */
-    call.age_ns = n[4];
-    if (numbers.n == sizeof n)
-        vault_add(s->g->vault, origin, &call, name, text);
-    else
-        vault_put(s->g->vault, origin, &call, name, text);
+    buf_init(&sealed, BUS_TEXT_MAX);
+    buf_init(&plain, BUS_TEXT_MAX);
+    if (share_read_hex(text, &sealed) && vault_unseal(s->secret, buf_str(&sealed), &plain, &f))
+        (past ? vault_add : vault_put)(s->g->vault, f.origin, &f.call, f.name, f.text);
+    buf_release(&plain);
+    buf_release(&sealed);
 }
 
 static void share_on_kept(void *ctx, const struct bus_peer *from, str text)
 {
-    struct gateway_sharing *s = ctx;
-    size_t head = NONCE_SIZE + SHA256_SIZE;
-    uint8_t mac[SHA256_SIZE];
-    struct buf b;
-    str nonce;
+    (void)from;
+    share_receive_kept(ctx, text, false);
+}
 
-    buf_init(&b, BUS_TEXT_MAX);
-    if (share_read_hex(text, &b) && b.n >= head) {
-        nonce = str_slice(buf_str(&b), 0, NONCE_SIZE);
-        share_hash(s, nonce, str_slice(buf_str(&b), head, b.n), mac);
-        if (mem_equal_ct(mac, b.p + NONCE_SIZE, sizeof mac)) {
-            share_cipher(s, nonce, b.p + head, b.n - head);
-            share_put_kept(s, from->number, str_slice(buf_str(&b), head, b.n));
-        }
-    }
-    buf_release(&b);
+static void share_on_past(void *ctx, const struct bus_peer *from, str text)
+{
+    (void)from;
+    share_receive_kept(ctx, text, true);
 }
 
 /* ---- all of it ---- */
@@ -381,7 +302,7 @@ void gateway_share(struct gateway *g, struct bus *bus)
     bus_on(bus, TOPIC_TALK, share_on_conversation, s);
     bus_on(bus, TOPIC_FORGET, share_on_forget, s);
     bus_on(bus, TOPIC_VAULT, share_on_kept, s);
-    bus_on(bus, TOPIC_VAULT_PAST, share_on_kept, s);
+    bus_on(bus, TOPIC_VAULT_PAST, share_on_past, s);
     bus_on_peer(bus, share_on_peer, s);
     bus_on_group(bus, share_on_group, s);
 }

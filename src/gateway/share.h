@@ -17,13 +17,10 @@
 
 void gateway_share(struct gateway *g, struct bus *bus);
 void gateway_share_stop(struct gateway *g); /* after the bus */
-/* The responses of a session, or ("") of all, are dropped here and everywhere. */
+/* The responses of a session, or ("") of all, are dropped here and everywhere; and what the vault
+ * has on disk, of all sessions. */
 void gateway_share_forget(struct gateway *g, str session);
 /* tools: the reply calls tools, so a program sends the next turn, and soon. */
 void gateway_share_conversation(struct gateway *g, str session, str talk, bool tools);
 
-struct gateway_kept {
-    str origin, name, text;
-    const struct vault_call *call;
-};
-void gateway_share_kept(struct gateway *g, const struct gateway_kept *k);
+void gateway_share_kept(struct gateway *g, const struct vault_fragment *f);

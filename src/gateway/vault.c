@@ -61,6 +61,7 @@ struct vault *vault_new(const struct clock *clock, size_t size_max)
 
     *v = (struct vault){.clock = clock, .size_max = size_max, .swept_ns = clock_mono_ns(clock)};
     rand_os(v->seed, sizeof v->seed);
+    rand_os(&v->replies, sizeof v->replies); /* other processes count from other numbers */
     pthread_mutex_init(&v->lock, NULL);
     map_init(&v->calls, NULL, CALLS_MAX);
     return v;

@@ -262,31 +262,46 @@ static struct call_place tool_vault_place_of_reply(struct call *c)
     return at;
 }
 
+static struct vault_call tool_vault_name_kept(struct call *c, const struct call_place *at,
+                                              const struct call_kept *k)
+{
+    const struct call_made *m = c->tools.made;
+
+    while (m && !str_eq(m->id, k->id))
+        m = m->next;
+    return m ? tool_vault_name_call(c, at, m->id, m->name, arena_text_str(&m->arguments))
+             : tool_vault_name_call(c, at, k->id, STR(""), STR(""));
+}
+
 void call_vault_put(struct call *c)
 {
-    struct vault *v = c->gl->gateway->vault;
+    struct gateway *g = c->gl->gateway;
+    struct vault_fragment *all;
     struct call_place at;
+    size_t n = 0;
     uint64_t reply;
 
-    if (!c->tools.kept) {
+    for (const struct call_kept *k = c->tools.kept; k; k = k->next)
+        n++;
+    if (n == 0) {
         call_vault_reset(c);
         return;
     }
     at = tool_vault_place_of_reply(c);
-    reply = vault_reply(v);
+    reply = vault_reply(g->vault);
+    all = arena_zero(&c->arena, n, sizeof *all);
+    n = 0;
     for (const struct call_kept *k = c->tools.kept; k; k = k->next) {
-        const struct call_made *m = c->tools.made;
-        struct vault_call call;
+        struct vault_fragment *f = &all[n++];
 
-        while (m && !str_eq(m->id, k->id))
-            m = m->next;
-        call = m ? tool_vault_name_call(c, &at, m->id, m->name, arena_text_str(&m->arguments))
-                 : tool_vault_name_call(c, &at, k->id, STR(""), STR(""));
-        call.reply = reply;
-        vault_put(v, call_origin(c), &call, k->name, k->text);
-        gateway_share_kept(c->gl->gateway,
-                           &(struct gateway_kept){call_origin(c), k->name, k->text, &call});
+        *f = (struct vault_fragment){
+            tool_vault_name_kept(c, &at, k), call_origin(c), k->name, k->text};
+        f->call.reply = reply;
+        vault_put(g->vault, f->origin, &f->call, f->name, f->text);
+        gateway_share_kept(g, f);
     }
+    if (c->recorded && c->config->keep == CONFIG_KEEP_TEXT)
+        vault_file_add(g->vault_file, all, n);
     call_vault_reset(c);
 }
 
