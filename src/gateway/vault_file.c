@@ -1,5 +1,5 @@
-/* vault_file.c - see vault_file.h. A file is a sequence of replies: the size of the reply, then each
- * fragment with its size before it. Sizes are 64 bits, in the byte order of the machine. In a
+/* vault_file.c - see vault_file.h. A file is a sequence of replies: the size of the reply, then
+ * each fragment with its size before it. Sizes are 64 bits, in the byte order of the machine. In a
  * file, the age of a fragment is the wall time in milliseconds when it was added.
  *
  * SPDX-License-Identifier: Apache-2.0
