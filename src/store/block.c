@@ -8,7 +8,7 @@
  * with 13 % fewer instructions. */
 #define BLOCK_LEVEL 1
 #define BLOCK_MATCH_MIN 6
-#define BLOCK_HASH_LOG 15
+#define BLOCK_HASH_LOG 16
 #define BLOCK_TAG_FROM 0     /* tags of texts are 1 + enum block_text */
 #define BLOCK_TAIL_SIZE 4u   /* the size of the directory */
 #define BLOCK_VARINT_MAX 10u /* bytes of a varint of 64 bits */
