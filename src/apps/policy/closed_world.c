@@ -88,7 +88,7 @@ static bool rule_names(const struct rule *r, const struct word *w, bool subject)
     for (size_t i = 0; (t = rule_test(r, i)) && !(subject && i > 0); i++)
         if (noun_has(&t->noun, w) || (t->limit.relative && noun_has(&t->limit.other, w)))
             return true;
-    return noun_has(&r->purpose, w) || (r->person && word_same_singular(r->person, w));
+    return noun_has(&r->purpose, w) || (r->person && word_same(r->person, w));
 }
 
 /* The words that say what a test is about, without its person; of "must be employed" its value. */
@@ -133,7 +133,7 @@ static bool rules_meet(const struct rule *a, const struct rule *b)
 /* Whether both name a person, and not the same. */
 static bool rules_differ_in_person(const struct rule *a, const struct rule *b)
 {
-    return a->person && b->person && !word_same_singular(a->person, b->person);
+    return a->person && b->person && !word_same(a->person, b->person);
 }
 
 /* Rules about the same that do not agree may be for different cases. */

@@ -87,7 +87,7 @@ size_t noun_find(const struct noun *n, const struct word *w)
 {
     size_t i = 0;
 
-    while (i < n->n && !word_same_singular(n->words[i], w) && !word_same(n->words[i], w))
+    while (i < n->n && !word_same(n->words[i], w))
         i++;
     return i;
 }
@@ -100,7 +100,7 @@ bool noun_has(const struct noun *n, const struct word *w)
 bool noun_same(const struct noun *a, const struct noun *b)
 {
     for (size_t i = 0; i < a->n && i < b->n; i++)
-        if (!word_same_singular(a->words[i], b->words[i]))
+        if (!word_same(a->words[i], b->words[i]))
             return false;
     return a->n == b->n;
 }

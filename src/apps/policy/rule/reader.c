@@ -59,7 +59,7 @@ static void reader_note_person(struct reader *r, const struct word *w)
 {
     if (!word_names_person(w))
         return;
-    r->mixed = r->mixed || (r->person && !word_same_singular(r->person, w));
+    r->mixed = r->mixed || (r->person && !word_same(r->person, w));
     r->person = r->person ? r->person : w;
 }
 
