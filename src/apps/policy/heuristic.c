@@ -10,12 +10,6 @@
 
 #define STEPS 5
 
-struct decision {
-    enum policy_status status;
-    const struct judged *by;
-    const char *reason; /* "": none */
-};
-
 /* ---- the steps, the citation, the evidence and the rationale ---- */
 
 static void heuristic_step(struct run *x, const char *action, str observation)
@@ -55,59 +49,30 @@ static void cite_pages(struct run *x, const struct policy_node *n, size_t from, 
     x->out->citation.page_count = count;
 }
 
-static void policy_trace_cite(struct run *x, const struct judged *j)
+static void heuristic_cite(struct run *x, const struct judged *j)
 {
-    struct policy_result *out = x->out;
     const struct policy_node *n = j ? j->r->node : x->hits.n > 0 ? x->hits.hits[0].node : NULL;
-    str *titles;
 
-    out->citation.section = n ? arena_dup(x->a, n->title_path) : STR("");
-    if (!n)
-        return;
-    cite_pages(x, n, j ? j->r->sentence->from : 0, j ? j->r->sentence->to : n->text.n);
-    out->trajectory_count = n->depth + 1;
-    out->trajectory = titles = arena_alloc(x->a, out->trajectory_count * sizeof titles[0]);
-    for (size_t i = out->trajectory_count; n && i > 0; i--, n = policy_parent(&x->doc->tree, n))
-        titles[i - 1] = arena_dup(x->a, n->title);
-}
-
-static void policy_trace_evidence(struct run *x, const struct judged *j)
-{
-    const struct policy_field *f;
-    struct policy_result *out = x->out;
-    str value;
-
-    if (!j || j->h.used_n == 0)
-        return;
-    f = j->h.used[0]->field;
-    value = f->value.kind == POLICY_TEXT ? f->value.text : f->raw;
-    out->has_evidence = true;
-    out->evidence = (struct policy_evidence){
-        .doc_id = f->doc_id,
-        .page = f->page,
-        .has_bbox = f->has_bbox,
-        .text_excerpt = arena_printf(x->a,
-                                     STR_FMT ": " STR_FMT,
-                                     STR_ARG(f->name),
-                                     STR_ARG(utf8_cut_count(value, POLICY_EXCERPT_MAX)))};
-    memcpy(out->evidence.bbox, f->bbox, sizeof f->bbox);
+    if (n) {
+        policy_result_cite(x->out, &x->doc->tree, n, x->a);
+        cite_pages(x, n, j ? j->r->sentence->from : 0, j ? j->r->sentence->to : n->text.n);
+    }
+    if (j && j->h.used_n > 0)
+        policy_result_show(x->out, j->h.used[0]->field, x->a);
 }
 
 /* "age is 17, income is 500": the facts that a rule was held against. */
 static str heuristic_facts_text(struct run *x, const struct judged *j)
 {
-    struct buf b;
-    str out;
+    str out = STR("");
 
-    buf_init(&b, 2000);
-    for (size_t i = 0; i < j->h.used_n && b.n < 600; i++)
-        buf_printf(&b,
-                   "%s" STR_FMT " is " STR_FMT,
-                   i ? ", " : "",
-                   STR_ARG(utf8_cut_count(j->h.used[i]->field->name, 60)),
-                   STR_ARG(utf8_cut_count(j->h.used[i]->field->raw, 80)));
-    out = arena_dup(x->a, buf_str(&b));
-    buf_release(&b);
+    for (size_t i = 0; i < j->h.used_n; i++)
+        out = arena_printf(x->a,
+                           STR_FMT "%s" STR_FMT " is " STR_FMT,
+                           STR_ARG(out),
+                           i ? ", " : "",
+                           STR_ARG(utf8_cut_count(j->h.used[i]->field->name, 60)),
+                           STR_ARG(utf8_cut_count(j->h.used[i]->field->raw, 80)));
     return out;
 }
 
@@ -135,12 +100,12 @@ static const char *heuristic_reason_words(str code)
     return "it cannot be told";
 }
 
-static void heuristic_write_rationale(struct run *x, const struct decision *d)
+static void heuristic_write_rationale(struct run *x, const struct judged *by)
 {
     static const char *const ends[] = {"so it is met", "so it is not met", "so it is uncertain"};
     struct policy_result *out = x->out;
-    str text = d->by ? utf8_cut_count(policy_one_line(d->by->r->text, x->a), 240) : STR("");
-    str why = d->by ? heuristic_facts_text(x, d->by) : STR("");
+    str text = by ? utf8_cut_count(policy_one_line(by->r->text, x->a), 240) : STR("");
+    str why = by ? heuristic_facts_text(x, by) : STR("");
     bool doubt = out->status == POLICY_UNCERTAIN;
 
     out->rationale = arena_printf(x->a,
@@ -157,50 +122,40 @@ static void heuristic_write_rationale(struct run *x, const struct decision *d)
 
 static void heuristic_trace_retrieved(struct run *x)
 {
-    struct buf b;
+    str text = arena_printf(
+        x->a, "%zu section%s by %s:", x->hits.n, x->hits.n == 1 ? "" : "s", x->hits.method);
 
-    buf_init(&b, 4000);
-    buf_printf(&b, "%zu section%s by %s:", x->hits.n, x->hits.n == 1 ? "" : "s", x->hits.method);
     for (size_t i = 0; i < x->hits.n && i < 5; i++)
-        buf_printf(&b,
-                   " " STR_FMT " " STR_FMT " (page %u)%s",
-                   STR_ARG(x->hits.hits[i].node->node_id),
-                   STR_ARG(utf8_cut_count(x->hits.hits[i].node->title, 60)),
-                   (unsigned)x->hits.hits[i].node->start_index,
-                   i + 1 < x->hits.n ? "," : "");
-    heuristic_step(x, "retrieve", arena_dup(x->a, buf_str(&b)));
-    buf_release(&b);
+        text = arena_printf(x->a,
+                            STR_FMT " " STR_FMT " " STR_FMT " (page %u)%s",
+                            STR_ARG(text),
+                            STR_ARG(x->hits.hits[i].node->node_id),
+                            STR_ARG(utf8_cut_count(x->hits.hits[i].node->title, 60)),
+                            (unsigned)x->hits.hits[i].node->start_index,
+                            i + 1 < x->hits.n ? "," : "");
+    heuristic_step(x, "retrieve", text);
 }
 
 static void heuristic_trace_read(struct run *x)
 {
-    struct buf b;
+    str rules = arena_printf(x->a, "%zu rule%s read", x->n, x->n == 1 ? "" : "s");
+    str facts = STR("");
 
-    buf_init(&b, 8000);
-    buf_printf(&b, "%zu rule%s read", x->n, x->n == 1 ? "" : "s");
-    for (size_t i = 0; i < x->n && i < 4; i++)
-        buf_printf(&b,
-                   "%s \"" STR_FMT "\"",
-                   i == 0 ? ":" : ",",
-                   STR_ARG(utf8_cut_count(policy_one_line(x->rules[i].r->text, x->a), 160)));
-    heuristic_step(x, "read", arena_dup(x->a, buf_str(&b)));
-    buf_reset(&b);
-    for (size_t i = 0; i < x->n && i < 6; i++)
-        if (x->rules[i].h.used_n > 0)
-            buf_printf(&b,
-                       "%s" STR_FMT,
-                       b.n > 0 ? "; " : "",
-                       STR_ARG(heuristic_facts_text(x, &x->rules[i])));
-    heuristic_step(
-        x, "link", arena_dup(x->a, b.n > 0 ? buf_str(&b) : STR("no fact is named by them")));
-    buf_release(&b);
-}
+    for (size_t i = 0; i < x->n && i < 6; i++) {
+        str used = heuristic_facts_text(x, &x->rules[i]);
 
-static void heuristic_trace_decision(struct run *x, const struct decision *d)
-{
-    policy_trace_cite(x, d->by);
-    policy_trace_evidence(x, d->by);
-    heuristic_write_rationale(x, d);
+        if (i < 4)
+            rules = arena_printf(
+                x->a,
+                STR_FMT "%s \"" STR_FMT "\"",
+                STR_ARG(rules),
+                i == 0 ? ":" : ",",
+                STR_ARG(utf8_cut_count(policy_one_line(x->rules[i].r->text, x->a), 160)));
+        if (used.n > 0)
+            facts = arena_join(x->a, facts, facts.n > 0 ? STR("; ") : STR(""), used);
+    }
+    heuristic_step(x, "read", rules);
+    heuristic_step(x, "link", facts.n > 0 ? facts : STR("no fact is named by them"));
 }
 
 /* ---- the verdict ---- */
@@ -277,19 +232,29 @@ static const struct judged *heuristic_find(const struct run *x, enum truth t)
     return found;
 }
 
-static struct decision heuristic_leave_open(struct run *x, const struct reading *r,
-                                            const struct fact *fact, const char *reason)
+/* Sets the verdict and returns the rule that it rests on. */
+static const struct judged *heuristic_conclude(struct run *x, enum policy_status status,
+                                               const struct judged *by, const char *reason)
+{
+    x->out->status = status;
+    x->out->reason_code = str_c(reason);
+    return by;
+}
+
+/* The criterion is uncertain because of a sentence, and of a fact if it is not NULL. */
+static const struct judged *heuristic_leave_open(struct run *x, const struct reading *r,
+                                                 const struct fact *fact, const char *reason)
 {
     struct judged *j = &x->rules[RULES_MAX];
 
     *j = (struct judged){.r = r, .h = {.truth = TRUTH_UNKNOWN, .used = {fact}}};
     j->h.used_n = fact != NULL;
-    return (struct decision){POLICY_UNCERTAIN, j, reason};
+    return heuristic_conclude(x, POLICY_UNCERTAIN, j, reason);
 }
 
 /* A verdict holds only if the document and every fact are understood, and the criterion asks what
  * its rules ask. */
-static struct decision heuristic_decide(struct run *x)
+static const struct judged *heuristic_decide(struct run *x)
 {
     static const char *const doubts[] = {[DOUBT_NONE] = "insufficient_policy_context",
                                          [DOUBT_NO_FACT] = "missing_evidence",
@@ -303,27 +268,28 @@ static struct decision heuristic_decide(struct run *x)
     if (x->blocked)
         return heuristic_leave_open(x, x->blocked, NULL, "not_understood");
     if (heuristic_disagrees(x))
-        return (struct decision){POLICY_UNCERTAIN, &x->rules[0], "conformal_ambiguity"};
+        return heuristic_conclude(x, POLICY_UNCERTAIN, &x->rules[0], "conformal_ambiguity");
     if (!no && (open || !yes))
-        return (struct decision){POLICY_UNCERTAIN, open, doubts[open ? open->h.doubt : DOUBT_NONE]};
+        return heuristic_conclude(
+            x, POLICY_UNCERTAIN, open, doubts[open ? open->h.doubt : DOUBT_NONE]);
     if (x->other)
         return heuristic_leave_open(x, x->other, NULL, "insufficient_policy_context");
     if (foreign)
         return heuristic_leave_open(x, no ? no->r : yes->r, foreign, "conformal_ambiguity");
-    return no ? (struct decision){POLICY_MISSING, no, ""} : (struct decision){POLICY_MET, yes, ""};
+    return heuristic_conclude(x, no ? POLICY_MISSING : POLICY_MET, no ? no : yes, "");
 }
 
 /* The lowest confidence of the facts that the verdict uses. */
-static double heuristic_span(const struct run *x, const struct decision *d)
+static double heuristic_span(const struct run *x, const struct judged *by)
 {
     double least = 1;
 
     for (size_t i = 0; i < x->n; i++)
         for (size_t k = 0; k < x->rules[i].h.used_n; k++)
-            if ((d->status == POLICY_MET || &x->rules[i] == d->by) &&
+            if ((x->out->status == POLICY_MET || &x->rules[i] == by) &&
                 x->rules[i].h.used[k]->field->confidence < least)
                 least = x->rules[i].h.used[k]->field->confidence;
-    return d->by ? least : 0;
+    return by ? least : 0;
 }
 
 /* An end before anything could be read. */
@@ -340,8 +306,7 @@ static void policy_heuristic_give_up(struct run *x, const char *code)
 
 static void policy_heuristic_verify(struct run *x)
 {
-    struct policy_result *out = x->out;
-    struct decision d;
+    const struct judged *by;
     bool *about, found;
 
     x->scope = *scope_of(x->doc, x->a);
@@ -357,12 +322,11 @@ static void policy_heuristic_verify(struct run *x)
     heuristic_judge(x, about);
     heuristic_close_document(x);
     heuristic_trace_read(x);
-    d = heuristic_decide(x);
-    out->status = d.status;
-    out->reason_code = str_c(d.reason);
-    policy_confide(out, TREE_SURE, heuristic_span(x, &d));
-    heuristic_trace_decision(x, &d);
-    heuristic_step(x, "decide", out->rationale);
+    by = heuristic_decide(x);
+    policy_confide(x->out, TREE_SURE, heuristic_span(x, by));
+    heuristic_cite(x, by);
+    heuristic_write_rationale(x, by);
+    heuristic_step(x, "decide", x->out->rationale);
 }
 
 static str policy_heuristic_query(const struct policy_case *c, str criterion, struct arena *a)
