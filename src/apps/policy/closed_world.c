@@ -83,10 +83,10 @@
 /* Whether one of a rule's nouns, or its person, is the word; subject: only what it is about. */
 static bool rule_names(const struct rule *r, const struct word *w, bool subject)
 {
-    const struct test *t;
+    const struct test *const tests[] = {&r->main, &r->when, &r->unless};
 
-    for (size_t i = 0; (t = rule_test(r, i)) && !(subject && i > 0); i++)
-        if (noun_has(&t->noun, w) || (t->limit.relative && noun_has(&t->limit.other, w)))
+    for (size_t i = 0; i < (subject ? 1 : COUNT_OF(tests)); i++)
+        if (noun_has(&tests[i]->noun, w) || noun_has(&tests[i]->limit.other, w))
             return true;
     return noun_has(&r->purpose, w) || (r->person && word_same(r->person, w));
 }
@@ -373,21 +373,13 @@ static bool closed_identifies(const struct noun *name)
 /* Whether a rule has a noun that is the fact's name. */
 static bool closed_binds(const struct rule *r, const struct fact *f)
 {
-    const struct test *t;
+    const struct test *const tests[] = {&r->main, &r->when, &r->unless};
     bool dropped = false;
 
-    for (size_t i = 0; (t = rule_test(r, i)); i++) {
-        if (fact_is_named(f, &t->noun, &dropped) ||
-            (t->limit.relative && fact_is_named(f, &t->limit.other, &dropped)))
+    for (size_t i = 0; i < COUNT_OF(tests); i++)
+        if (test_names(tests[i], f, &dropped) != TEST_OTHER ||
+            fact_is_named(f, &tests[i]->limit.other, &dropped))
             return true;
-        /* "The application must be signed" names application_signed. */
-        for (size_t k = 0; k < t->value_n; k++) {
-            struct noun named = noun_with_value(t, k);
-
-            if (fact_is_named(f, &named, &dropped))
-                return true;
-        }
-    }
     return false;
 }
 

@@ -230,17 +230,17 @@ static bool form_read(struct reader *r, bool condition, struct test *t, struct r
 static bool form_trail(struct reader *r, struct rule *out)
 {
     bool when = reader_take(r, "if/when");
+    struct test *t = when ? &out->when : &out->unless;
 
-    if ((when ? out->has_when : out->has_unless) || out->wants_items)
+    if (t->noun.n > 0 || out->wants_items)
         return false;
-    *(when ? &out->has_when : &out->has_unless) = true;
     if (reader_take(r, "except for")) {
-        out->unless.kind = TEST_PRESENT;
-        return reader_noun(r, &out->unless.noun) && reader_done(r);
+        t->kind = TEST_PRESENT;
+        return reader_noun(r, &t->noun) && reader_done(r);
     }
     if (!when && !reader_take(r, "unless") && !reader_take(r, "except if/when"))
         return false;
-    return form_read(r, true, when ? &out->when : &out->unless, out);
+    return form_read(r, true, t, out);
 }
 
 /* The next of some words from a place on, or the end. */
@@ -342,14 +342,6 @@ bool rule_add_item(struct rule *lead, const struct word *w, size_t n, struct are
     return true;
 }
 
-const struct test *rule_test(const struct rule *r, size_t at)
-{
-    return at == 0                                          ? &r->main
-           : at == 1 && r->has_when                         ? &r->when
-           : r->has_unless && at == 1 + (size_t)r->has_when ? &r->unless
-                                                            : NULL;
-}
-
 /* ---- rows of tables ---- */
 
 /* The two cells of a row; false if it has more or less. */
@@ -380,7 +372,7 @@ bool rule_read_row(const struct phrase *head, const struct phrase *row, struct a
     struct reader r[4];
     struct test *t = &out->main;
 
-    *out = (struct rule){.kind = RULE_ROW, .has_when = true, .main = {.kind = TEST_LIMIT}};
+    *out = (struct rule){.kind = RULE_ROW, .main = {.kind = TEST_LIMIT}};
     out->when = (struct test){.kind = TEST_IS, .row = true};
     if (!row_cells(head, heads) || !row_cells(row, cells))
         return false;

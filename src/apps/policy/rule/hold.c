@@ -198,7 +198,8 @@ static enum truth hold_present(const struct test *t, const struct fact *f)
     return fact_says(f);
 }
 
-static enum truth hold_fact(struct holder *h, const struct test *t, const struct fact *f)
+static enum truth hold_fact(struct holder *h, const struct test *t, const struct fact *f,
+                            enum test_fact by)
 {
     enum truth out;
 
@@ -207,36 +208,17 @@ static enum truth hold_fact(struct holder *h, const struct test *t, const struct
         return hold_doubt(h, DOUBT_UNSURE);
     if (t->kind == TEST_LIMIT)
         return hold_limit(h, t, f);
-    out = f->unit              ? TRUTH_UNKNOWN /* a day pass is not any pass */
-          : t->kind == TEST_IS ? hold_is(h, t, f)
-                               : hold_present(t, f);
+    out = f->unit                   ? TRUTH_UNKNOWN /* a day pass is not any pass */
+          : t->kind == TEST_PRESENT ? hold_present(t, f)
+          : by == TEST_NOUN         ? hold_is(h, t, f)
+                                    : fact_says(f);
+    /* Who does not pay by card may pay in cash. */
+    if (by == TEST_VALUE && out == TRUTH_NO && t->value_n > 1)
+        out = TRUTH_UNKNOWN;
     return out == TRUTH_UNKNOWN ? hold_doubt(h, DOUBT_UNIT) : out;
 }
 
 /* ---- tests ---- */
-
-/* All the facts that the noun names must say the same; *n: how many they are. */
-static enum truth hold_bound(struct holder *h, const struct test *t, size_t *n)
-{
-    const struct fact *first = NULL;
-    enum truth out = TRUTH_UNKNOWN;
-
-    *n = 0;
-    for (size_t i = 0; i < h->facts->n; i++) {
-        const struct fact *f = &h->facts->all[i];
-        enum truth one;
-
-        if (f->empty || !fact_is_named(f, &t->noun, &h->out->dropped))
-            continue;
-        one = hold_fact(h, t, f);
-        if (first && (one != out || !policy_value_equal(&first->field->value, &f->field->value)))
-            return hold_doubt(h, DOUBT_CONFLICT);
-        first = f;
-        out = one;
-        ++*n;
-    }
-    return out;
-}
 
 struct noun noun_with_value(const struct test *t, size_t value)
 {
@@ -249,34 +231,39 @@ struct noun noun_with_value(const struct test *t, size_t value)
     return out;
 }
 
-/* "The application must be signed" with application_signed: true. */
-static enum truth hold_named(struct holder *h, const struct test *t, size_t *n)
+enum test_fact test_names(const struct test *t, const struct fact *f, bool *dropped)
 {
-    enum truth out = TRUTH_NO;
-
-    *n = 0;
+    if (fact_is_named(f, &t->noun, dropped))
+        return TEST_NOUN;
+    /* "The application must be signed" with application_signed: true. */
     for (size_t i = 0; i < t->value_n; i++) {
-        struct test one = {.kind = TEST_PRESENT, .noun = noun_with_value(t, i)};
-        size_t bound;
+        struct noun named = noun_with_value(t, i);
 
-        out = truth_either(out, hold_bound(h, &one, &bound));
-        *n += bound;
+        if (fact_is_named(f, &named, dropped))
+            return TEST_VALUE;
     }
-    return out;
+    return TEST_OTHER;
 }
 
+/* All the facts that the test names must say the same. */
 static enum truth hold_test(struct holder *h, const struct test *t)
 {
-    size_t n, more = 0;
-    enum truth out = hold_bound(h, t, &n), named;
+    const struct fact *first = NULL;
+    enum truth out = TRUTH_UNKNOWN;
 
-    if (t->kind == TEST_IS) {
-        named = hold_named(h, t, &more);
-        if (more > 0 && n > 0 && named != out)
+    for (size_t i = 0; i < h->facts->n; i++) {
+        const struct fact *f = &h->facts->all[i];
+        enum test_fact by = f->empty ? TEST_OTHER : test_names(t, f, &h->out->dropped);
+        enum truth one = by == TEST_OTHER ? out : hold_fact(h, t, f, by);
+
+        if (by == TEST_OTHER)
+            continue;
+        if (first && (one != out || !policy_value_equal(&first->field->value, &f->field->value)))
             return hold_doubt(h, DOUBT_CONFLICT);
-        out = more > 0 ? named : out;
+        first = f;
+        out = one;
     }
-    if (n + more == 0)
+    if (!first)
         return hold_doubt(h, DOUBT_NO_FACT);
     return t->not_ ? truth_not(out) : out;
 }
@@ -285,8 +272,8 @@ struct holding rule_hold(const struct rule *r, const struct facts *f)
 {
     struct holding out = {0};
     struct holder h = {f, &out};
-    enum truth when = r->has_when ? hold_test(&h, &r->when) : TRUTH_YES;
-    enum truth unless = r->has_unless ? hold_test(&h, &r->unless) : TRUTH_NO;
+    enum truth when = r->when.noun.n > 0 ? hold_test(&h, &r->when) : TRUTH_YES;
+    enum truth unless = r->unless.noun.n > 0 ? hold_test(&h, &r->unless) : TRUTH_NO;
 
     out.applies = when != TRUTH_NO;
     out.truth = truth_either(truth_either(truth_not(when), unless), hold_test(&h, &r->main));
