@@ -147,48 +147,38 @@ bool reader_values(struct reader *r, struct test *t, bool *wants_items)
 /* ---- limits: comparisons, ranges, multiples of other facts ---- */
 
 enum compare { GE, GT, LE, LT, EQ, BETWEEN };
-enum { OF_AGE = 1, OF_DATE = 2 };
+#define OF_AGE "older younger"
+#define OF_DATE "earlier later before after by"
 
 /* The longer of two that begin alike comes first. */
 static const struct {
     const char *words;
     enum compare by;
-    int of;
 } comparisons[] = {
-    {"at least", GE, 0},
-    {"at most", LE, 0},
-    {"no/not less/fewer/lower/shorter than", GE, 0},
-    {"no/not more/greater/higher/longer than", LE, 0},
-    {"no/not younger than", GE, OF_AGE},
-    {"no/not older than", LE, OF_AGE},
-    {"no/not earlier than", GE, OF_DATE},
-    {"no/not later than", LE, OF_DATE},
-    {"not under/below", GE, 0},
-    {"not over/above/exceeding", LE, 0},
-    {"a minimum of", GE, 0},
-    {"a maximum of", LE, 0},
-    {"up to", LE, 0},
-    {"greater than or equal to", GE, 0},
-    {"less than or equal to", LE, 0},
-    {"more/greater/higher/longer than", GT, 0},
-    {"less/fewer/lower/shorter than", LT, 0},
-    {"older than", GT, OF_AGE},
-    {"younger than", LT, OF_AGE},
-    {"later than", GT, OF_DATE},
-    {"earlier than", LT, OF_DATE},
-    {"over/above/exceed/exceeds/exceeding", GT, 0},
-    {"under/below", LT, 0},
-    {"on or before", LE, OF_DATE},
-    {"on or after", GE, OF_DATE},
-    {"before", LT, OF_DATE},
-    {"after", GT, OF_DATE},
-    {"by", LE, OF_DATE},
-    {"exactly", EQ, 0},
-    {"between/from", BETWEEN, 0},
-    {">=", GE, 0},
-    {"<=", LE, 0},
-    {">", GT, 0},
-    {"<", LT, 0},
+    {"at least", GE},
+    {"at most", LE},
+    {"no/not less/fewer/lower/shorter/younger/earlier than", GE},
+    {"no/not more/greater/higher/longer/older/later than", LE},
+    {"not under/below", GE},
+    {"not over/above/exceeding", LE},
+    {"a minimum of", GE},
+    {"a maximum of", LE},
+    {"up to", LE},
+    {"greater than or equal to", GE},
+    {"less than or equal to", LE},
+    {"more/greater/higher/longer/older/later than", GT},
+    {"less/fewer/lower/shorter/younger/earlier than", LT},
+    {"over/above/exceed/exceeds/exceeding/after", GT},
+    {"under/below/before", LT},
+    {"on or before", LE},
+    {"on or after", GE},
+    {"by", LE},
+    {"exactly", EQ},
+    {"between/from", BETWEEN},
+    {">=", GE},
+    {"<=", LE},
+    {">", GT},
+    {"<", LT},
 };
 
 static bool reader_quantity(struct reader *r, struct quantity *q)
@@ -251,34 +241,23 @@ static void reader_suffix(struct reader *r, struct limit *l, struct quantity q)
     l->bare = l->low.is && l->high.is;
 }
 
-/* "three times the rent", "5% of the income", "the rent", "14 days before the departure date". */
-static bool reader_relative(struct reader *r, struct limit *l)
+/* After a comparison that is no range: a quantity, or a limit that is relative to another fact, as in
+ * "three times the rent", "5% of the income", "the rent", "14 days before the departure date". */
+static bool reader_compared(struct reader *r, enum compare by, bool date, struct limit *l)
 {
-    struct quantity q;
+    struct quantity q = {0};
+    bool age = reader_take(r, "the age of"), number = reader_quantity(r, &q);
 
-    l->relative = l->low.is = l->high.is = true;
-    if (reader_quantity(r, &q) && !(unit_has(q.unit, UNIT_PERCENT) ? reader_take(r, "of")
-                                    : q.unit                       ? reader_take(r, "before/after")
-                                                                   : reader_take(r, "times")))
+    l->relative = !age && (!number || (unit_has(q.unit, UNIT_PERCENT) ? reader_take(r, "of")
+                                       : q.unit ? reader_take(r, "before/after")
+                                                : reader_take(r, "times")));
+    if (l->relative) {
+        l->low.is = l->high.is = true;
+        return reader_noun(r, &l->other);
+    }
+    if (!number || (date && !q.date))
         return false;
-    return reader_noun(r, &l->other);
-}
-
-/* After a comparison that is no range. */
-static bool reader_compared(struct reader *r, enum compare by, int of, struct limit *l)
-{
-    struct reader start = *r;
-    struct quantity q;
-
-    l->age = reader_take(r, "the age of");
-    if (!l->age && reader_relative(r, l))
-        return true;
-    if (!l->age)
-        *r = start;
-    *l = (struct limit){.age = l->age};
-    if (!reader_quantity(r, &q) || (of == OF_DATE && !q.date))
-        return false;
-    l->age = reader_age_words(r, &q) || l->age || of == OF_AGE;
+    l->age = reader_age_words(r, &q) || l->age || age;
     limit_set(l, by, q);
     return true;
 }
@@ -289,11 +268,18 @@ static bool reader_one_limit(struct reader *r, struct limit *l)
     struct quantity q;
 
     *l = (struct limit){0};
-    for (size_t i = 0; i < COUNT_OF(comparisons); i++)
-        if (reader_take(r, comparisons[i].words))
-            return comparisons[i].by == BETWEEN
-                       ? reader_range(r, "and/to/through/-", l)
-                       : reader_compared(r, comparisons[i].by, comparisons[i].of, l);
+    for (size_t i = 0; i < COUNT_OF(comparisons); i++) {
+        bool date = false;
+
+        if (!reader_take(r, comparisons[i].words))
+            continue;
+        for (size_t k = start.at; k < r->at; k++) {
+            l->age = l->age || word_among(&r->w[k], OF_AGE);
+            date = date || word_among(&r->w[k], OF_DATE);
+        }
+        return comparisons[i].by == BETWEEN ? reader_range(r, "and/to/through/-", l)
+                                            : reader_compared(r, comparisons[i].by, date, l);
+    }
     if (reader_range(r, "to/through/-", l))
         return true;
     *r = start;
