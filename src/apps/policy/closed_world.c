@@ -101,23 +101,18 @@ static struct noun subject_of(const struct test *t)
     return noun_without_person(&s);
 }
 
-static bool subject_within(const struct noun *a, const struct noun *b)
-{
-    for (size_t i = 0; i < a->n; i++)
-        if (!noun_has(b, a->words[i]))
-            return false;
-    return true;
-}
-
-/* The last word of a subject says what it is: "fee" of "monthly fee" and "student fee". Two of a
- * measure or a period are different things if their first words are: the claim date and the filing
- * date, the annual and the monthly income. */
-static bool subject_shares_head(const struct noun *a, const struct noun *b)
+/* Whether a subject has only words of another, or its last word, which says what it is: "fee" of
+ * "monthly fee" and "student fee". Two of a measure or a period are different things if their first
+ * words are: the claim date and the filing date, the annual and the monthly income. */
+static bool subject_meets(const struct noun *a, const struct noun *b)
 {
     const struct word *head = a->n > 0 ? a->words[a->n - 1] : NULL;
+    bool within = true;
 
-    return head && noun_has(b, head) && !word_among(head, MEASURES) &&
-           !(word_among(a->words[0], PERIODS) && word_among(b->words[0], PERIODS));
+    for (size_t i = 0; i < a->n; i++)
+        within = within && noun_has(b, a->words[i]);
+    return within || (noun_has(b, head) && !word_among(head, MEASURES) &&
+                      !(word_among(a->words[0], PERIODS) && word_among(b->words[0], PERIODS)));
 }
 
 /* Whether two rules may be about the same: "the fee" and "the student fee", but not the annual and
@@ -126,8 +121,7 @@ static bool rules_meet(const struct rule *a, const struct rule *b)
 {
     struct noun x = subject_of(&a->main), y = subject_of(&b->main);
 
-    return subject_within(&x, &y) || subject_within(&y, &x) || subject_shares_head(&x, &y) ||
-           subject_shares_head(&y, &x);
+    return subject_meets(&x, &y) || subject_meets(&y, &x);
 }
 
 /* Whether both name a person, and not the same. */

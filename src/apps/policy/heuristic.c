@@ -25,26 +25,21 @@ static void heuristic_step(struct run *x, const char *action, str observation)
 
 /* The pages of a sentence, without page numbers that the markers skip. A tree from JSON has no
  * page positions within a section: then all pages up to the first child are cited. */
-static void cite_pages(struct run *x, const struct policy_node *n, size_t from, size_t to)
+static void heuristic_cite_pages(struct run *x, const struct policy_node *n, size_t from, size_t to)
 {
-    const struct policy_node *child = n->span > 1 ? n + 1 : NULL;
-    uint32_t last =
-        child && child->start_index >= n->start_index ? child->start_index : n->end_index;
-    uint32_t *pages = arena_alloc(x->a, (PAGES_MAX + 1) * sizeof pages[0]);
+    uint32_t *pages = arena_alloc(x->a, PAGES_MAX * sizeof pages[0]);
+    uint32_t first = policy_page_at(n, from), last = policy_page_at(n, to > from ? to - 1 : to);
+    bool json = n->line == 0 && n->page_count <= 1;
     size_t count = 0;
 
-    if (n->line == 0 && n->page_count <= 1)
-        for (uint32_t p = n->start_index; p <= last && count < PAGES_MAX; p++)
+    if (json)
+        last = n->span > 1 && n[1].start_index >= first ? n[1].start_index : n->end_index;
+    for (uint32_t p = first, i = 0; p <= last && count < PAGES_MAX; p++) {
+        while (i < n->page_count && n->pages[i].page < p)
+            i++;
+        if (json || p == first || (i < n->page_count && n->pages[i].page == p))
             pages[count++] = p;
-    for (uint32_t i = 0; i < n->page_count && count < PAGES_MAX && n->page_count > 1; i++) {
-        size_t end = i + 1 < n->page_count ? n->pages[i + 1].at : n->text.n + 1;
-
-        if (n->pages[i].at < to && end > from &&
-            (count == 0 || pages[count - 1] != n->pages[i].page))
-            pages[count++] = n->pages[i].page;
     }
-    if (count == 0)
-        pages[count++] = policy_page_at(n, from);
     x->out->citation.pages = pages;
     x->out->citation.page_count = count;
 }
@@ -55,7 +50,8 @@ static void heuristic_cite(struct run *x, const struct judged *j)
 
     if (n) {
         policy_result_cite(x->out, &x->doc->tree, n, x->a);
-        cite_pages(x, n, j ? j->r->sentence->from : 0, j ? j->r->sentence->to : n->text.n);
+        heuristic_cite_pages(
+            x, n, j ? j->r->sentence->from : 0, j ? j->r->sentence->to : n->text.n);
     }
     if (j && j->h.used_n > 0)
         policy_result_show(x->out, j->h.used[0]->field, x->a);
@@ -179,26 +175,20 @@ void heuristic_block(struct run *x, const struct reading *r)
         x->blocked = r;
 }
 
-/* The sentences that the criterion is about: those with all of its words, or, if none of them
- * decides, those below titles that complete it. */
-static bool *heuristic_select(struct run *x, bool *found)
+/* The sentences that have all words of the criterion, or, with titles, those whose titles complete
+ * it. False if none of them decides; titles: if there is none. */
+static bool heuristic_select(struct run *x, bool titles, bool *about)
 {
-    bool *own = arena_zero(x->a, x->scope.n + 1, sizeof own[0]);
-    bool *titled = arena_zero(x->a, x->scope.n + 1, sizeof titled[0]);
     bool any = false;
 
-    *found = false;
     for (size_t i = 0; i < x->scope.n; i++) {
         const struct reading *r = &x->scope.all[i];
 
-        if (!heuristic_in_section(x, r))
-            continue;
-        own[i] = scope_covers(r, &x->question, false, x->a) == x->question.n;
-        titled[i] = own[i] || scope_covers(r, &x->question, true, x->a) == x->question.n;
-        any = any || (own[i] && (heuristic_rule_decides(r->rule) || r->part));
-        *found = *found || titled[i];
+        about[i] = heuristic_in_section(x, r) &&
+                   scope_covers(r, &x->question, titles, x->a) == x->question.n;
+        any = any || (about[i] && (titles || heuristic_rule_decides(r->rule) || r->part));
     }
-    return any ? own : titled;
+    return any;
 }
 
 static void heuristic_judge(struct run *x, const bool *about)
@@ -307,11 +297,11 @@ static void policy_heuristic_give_up(struct run *x, const char *code)
 static void policy_heuristic_verify(struct run *x)
 {
     const struct judged *by;
-    bool *about, found;
+    bool *about;
 
     x->scope = *scope_of(x->doc, x->a);
-    about = heuristic_select(x, &found);
-    if (x->scope.cut || !found) {
+    about = arena_alloc(x->a, x->scope.n + 1);
+    if (x->scope.cut || !(heuristic_select(x, false, about) || heuristic_select(x, true, about))) {
         policy_heuristic_give_up(x,
                                  x->scope.cut      ? "policy_too_long"
                                  : x->scope.n == 0 ? "treestore_missing_text"
@@ -353,7 +343,7 @@ bool policy_heuristic(const struct policy_doc *doc, const struct policy_case *c,
     x.steps = arena_zero(a, STEPS, sizeof x.steps[0]);
     x.rules = arena_alloc(a, (RULES_MAX + 1) * sizeof x.rules[0]);
     out->trace = x.steps;
-    scope_question(criterion, a, &x.question);
+    x.question = scope_question(criterion, a);
     heuristic_step(
         &x, "think", arena_printf(a, "what the policy says about: " STR_FMT, STR_ARG(query)));
     if (!doc) {

@@ -20,7 +20,7 @@ struct run {
     const struct policy_case *c;
     struct arena *a;
     struct scope scope;
-    struct question question;
+    struct phrase question;
     struct facts facts;
     struct judged *rules;
     size_t n;

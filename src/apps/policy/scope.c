@@ -35,7 +35,7 @@ str scope_criterion(str criterion)
                : criterion;
 }
 
-void scope_question(str criterion, struct arena *a, struct question *out)
+struct phrase scope_question(str criterion, struct arena *a)
 {
     struct word *w;
     size_t n, kept = 0, texts = 0;
@@ -49,7 +49,7 @@ void scope_question(str criterion, struct arena *a, struct question *out)
             w[kept++] = w[i];
         }
     }
-    *out = (struct question){w, texts > 0 ? kept : 0};
+    return (struct phrase){w, texts > 0 ? kept : 0};
 }
 
 /* The rule of a sentence; an item may be part of what its lead says. */
@@ -144,7 +144,7 @@ static bool scope_says(const struct reading *r, const struct word *q)
            (r->lead && scope_says(r->lead, q));
 }
 
-size_t scope_covers(const struct reading *r, const struct question *q, bool titles, struct arena *a)
+size_t scope_covers(const struct reading *r, const struct phrase *q, bool titles, struct arena *a)
 {
     struct word *path = NULL;
     size_t held = 0, n = titles ? words_of(r->node->title_path, a, &path) : 0;

@@ -206,13 +206,9 @@ static size_t policy_words_word_at(str s, struct word *w)
 static int spell_day(const struct word *w)
 {
     char *end;
-    int day = char_is_digit(w->lower[0]) ? (int)strtol(w->lower, &end, 10) : 0;
+    int day = (int)strtol(w->lower, &end, 10);
 
-    return day > 0 && w->size < 5 &&
-                   (*end == 0 || strcmp(end, "st") == 0 || strcmp(end, "nd") == 0 ||
-                    strcmp(end, "rd") == 0 || strcmp(end, "th") == 0)
-               ? day
-               : 0;
+    return *end == 0 || (strlen(end) == 2 && strstr("st nd rd th", end)) ? day : 0;
 }
 
 /* How many words are a date, or 0. */
