@@ -333,8 +333,6 @@ void heuristic_close_document(struct run *x)
     struct arena titles;
 
     arena_init(&titles, POLICY_ARENA_MAX);
-    if (x->scope.unread.n > 0)
-        closed_block(x, x->scope.unread_node, x->scope.unread);
     for (size_t i = 0; i < x->scope.n && !x->blocked; i++)
         if (!closed_sentence_fits(x, &x->scope.all[i]))
             heuristic_block(x, &x->scope.all[i]);

@@ -5,7 +5,6 @@
 #include "apps/policy/scope.h"
 
 #include "apps/policy/fts.h"
-#include "base/ctype.h"
 
 #define NOTHING_SAID                                                                               \
     "requirement requirements criterion criteria policy check checks rule rules verify "           \
@@ -79,16 +78,6 @@ static void scope_read_rule(struct reading *r, struct arena *a)
     }
 }
 
-/* Between sentences there are only marks of items, quotes and tables. */
-static void scope_note_unread(const struct policy_node *n, size_t from, size_t to, struct scope *s)
-{
-    for (size_t i = from; i < to && s->unread.n == 0; i++)
-        if (char_is_letter(n->text.p[i]) || (n->text.p[i] & 0x80)) {
-            s->unread = str_trim(str_slice(n->text, from, to));
-            s->unread_node = n;
-        }
-}
-
 static void scope_read_node(const struct policy_doc *d, uint32_t node, struct arena *a,
                             struct scope *s)
 {
@@ -114,9 +103,7 @@ static void scope_read_node(const struct policy_doc *d, uint32_t node, struct ar
         if (all[i].row && !all[i].begins && s->n - 1 > first)
             r->lead = r[-1].lead ? r[-1].lead : &r[-1];
         scope_read_rule(r, a);
-        scope_note_unread(n, i > 0 ? all[i - 1].to : 0, all[i].from, s);
     }
-    scope_note_unread(n, count > 0 ? all[count - 1].to : 0, n->text.n, s);
 }
 
 const struct scope *scope_of(const struct policy_doc *d, struct arena *a)

@@ -29,9 +29,7 @@ struct reading {
 struct scope {
     struct reading *all;
     size_t n;
-    bool cut;   /* the document has more than was read */
-    str unread; /* text that is in no sentence, such as code; "": none */
-    const struct policy_node *unread_node;
+    bool cut; /* the document has more than was read */
 };
 
 /* A criterion without its namespace: "age" of "elig:age". */

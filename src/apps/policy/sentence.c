@@ -166,17 +166,21 @@ size_t policy_sentences(str text, struct arena *a, struct policy_sentence **out)
 
         next = end == STR_NONE ? text.n : at + end + 1;
         if (fence > 0) {
-            fence = line_fence_end(plain, mark, fence) ? 0 : fence;
+            if (line_fence_end(plain, mark, fence)) {
+                block_end(&sp, at);
+                fence = 0;
+            }
             continue;
         }
         if (line_blank(line) || here.item || here.row || line_fence(plain, &mark, &fence))
             block_end(&sp, at);
         here.begins = !(table && here.row);
         table = here.row;
-        if (line_blank(line) || fence > 0 || line_break(plain) || (here.row && rule_row(line)))
+        if (line_blank(line) || line_break(plain) || (here.row && rule_row(line)))
             continue;
         if (sp.from == STR_NONE) {
             sp.open = here;
+            sp.open.quoted = here.quoted || fence > 0;
             sp.from = at + bytes;
         }
     }
