@@ -52,23 +52,6 @@
 /* Names of facts that only identify: one of the first, beside any of the others. */
 #define IDENTIFIERS "name surname id identifier email phone telephone"
 #define IDENTIFIED "first last full case policy e mail number"
-/* Words of a fact's name or value that may change what another fact says. */
-#define QUALIFYING                                                                                 \
-    "unit units currency status state remark remarks note notes comment comments date born birth " \
-    "birthday dob year years month months week weeks day days hour hours time valid validity "     \
-    "expired expiry expires revoked withdrawn suspended cancelled banned ban forged fake not no "  \
-    "without former previous current new old actual real true final total sum second third other " \
-    "others extra additional added more revised corrected correction changed change changes "      \
-    "extension extended effective margin scale basis period frequency interval type kind sort "    \
-    "version owner holder spouse husband wife partner child children parent guardian agent "       \
-    "representative friend company group role category class level draft pending planned "         \
-    "expected estimate estimated approximate approximately reason exception exempt exemption "     \
-    "waiver waived special student senior minor trainee learner gross net monthly weekly yearly "  \
-    "annual daily percent percentage rate ratio average minimum maximum min max limit count "      \
-    "number age method mode source condition damage damaged broken resigned supervisor "           \
-    "unregistered registered booked bookings elsewhere after before since until from to only"
-#define FOREIGN_WORDS_MAX 3
-#define FOREIGN_FACTS_MAX 64 /* of a case; each is looked for in the whole document */
 /* Words of a criterion that say nothing. */
 #define CRITERION_SAYS "a an the of for to in on at and s"
 #define CRITERION_WANTS "must be required is are has have needed"
@@ -375,43 +358,11 @@ static bool closed_binds(const struct rule *r, const struct fact *f)
     return false;
 }
 
-/* Whether no word of a text is in the document or in the name of another fact, or qualifies. */
-static bool closed_is_elsewhere(const struct run *x, const struct fact *f, const struct word *w,
-                                size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (w[i].kind != WORD_TEXT || word_among(&w[i], QUALIFYING))
-            return false;
-        for (size_t k = 0; k < x->scope.n && !word_stops(&w[i]); k++)
-            if (words_text_has(x->scope.all[k].text, &w[i]) ||
-                words_text_has(x->scope.all[k].node->title_path, &w[i]))
-                return false;
-        for (size_t k = 0; k < x->facts.n; k++)
-            if (&x->facts.all[k] != f && words_text_has(x->facts.all[k].field->name, &w[i]))
-                return false;
-    }
-    return true;
-}
-
-/* Whether a fact is plainly about something else: "city" beside "age". */
-static bool closed_is_unrelated(const struct run *x, const struct fact *f)
-{
-    const struct policy_value *v = &f->field->value;
-    struct word *name, *value = NULL;
-    size_t n = words_of_full_name(f->field->name, x->a, &name), m = 0;
-
-    if (v->kind == POLICY_TEXT)
-        m = words_of(v->text, x->a, &value);
-    return v->kind == POLICY_TEXT && x->facts.n <= FOREIGN_FACTS_MAX && n <= FOREIGN_WORDS_MAX &&
-           m <= FOREIGN_WORDS_MAX && closed_is_elsewhere(x, f, name, n) &&
-           closed_is_elsewhere(x, f, value, m);
-}
-
 const struct fact *heuristic_foreign_fact(const struct run *x)
 {
     for (size_t i = 0; i < x->facts.n; i++) {
         const struct fact *f = &x->facts.all[i];
-        bool known = closed_identifies(&f->name) || closed_is_unrelated(x, f);
+        bool known = closed_identifies(&f->name);
 
         for (size_t k = 0; k < x->scope.n && !known; k++)
             known = x->scope.all[k].rule && closed_binds(x->scope.all[k].rule, f);
