@@ -8,18 +8,7 @@
 
 #define TREE_SURE 0.98 /* c_tree of a criterion all of whose words were found */
 
-#define STEPS 5
-
-/* ---- the steps, the citation, the evidence and the rationale ---- */
-
-static void heuristic_step(struct run *x, const char *action, str observation)
-{
-    size_t at = x->out->trace_count++;
-
-    assert(at < STEPS);
-    x->steps[at] = (struct policy_step){
-        (unsigned)at + 1, str_c(action), utf8_cut_count(observation, POLICY_OBSERVATION_MAX)};
-}
+/* ---- the trace, the citation, the evidence and the rationale ---- */
 
 #define PAGES_MAX 50
 
@@ -129,7 +118,7 @@ static void heuristic_trace_retrieved(struct run *x)
                             STR_ARG(utf8_cut_count(x->hits.hits[i].node->title, 60)),
                             (unsigned)x->hits.hits[i].node->start_index,
                             i + 1 < x->hits.n ? "," : "");
-    heuristic_step(x, "retrieve", text);
+    policy_result_step(x->out, x->a, STR("retrieve"), text);
 }
 
 static void heuristic_trace_read(struct run *x)
@@ -150,8 +139,9 @@ static void heuristic_trace_read(struct run *x)
         if (used.n > 0)
             facts = arena_join(x->a, facts, facts.n > 0 ? STR("; ") : STR(""), used);
     }
-    heuristic_step(x, "read", rules);
-    heuristic_step(x, "link", facts.n > 0 ? facts : STR("no fact is named by them"));
+    policy_result_step(x->out, x->a, STR("read"), rules);
+    policy_result_step(
+        x->out, x->a, STR("link"), facts.n > 0 ? facts : STR("no fact is named by them"));
 }
 
 /* ---- the verdict ---- */
@@ -291,7 +281,7 @@ static void policy_heuristic_give_up(struct run *x, const char *code)
     out->reason_code = str_c(code);
     policy_confide(out, 0, 0);
     out->rationale = arena_printf(x->a, "%s.", heuristic_reason_words(out->reason_code));
-    heuristic_step(x, "decide", out->rationale);
+    policy_result_step(x->out, x->a, STR("decide"), out->rationale);
 }
 
 static void policy_heuristic_verify(struct run *x)
@@ -316,7 +306,7 @@ static void policy_heuristic_verify(struct run *x)
     policy_confide(x->out, TREE_SURE, heuristic_span(x, by));
     heuristic_cite(x, by);
     heuristic_write_rationale(x, by);
-    heuristic_step(x, "decide", x->out->rationale);
+    policy_result_step(x->out, x->a, STR("decide"), x->out->rationale);
 }
 
 static str policy_heuristic_query(const struct policy_case *c, str criterion, struct arena *a)
@@ -340,12 +330,12 @@ bool policy_heuristic(const struct policy_doc *doc, const struct policy_case *c,
     out->citation.doc = out->citation.version = out->citation.section = STR("");
     out->retrieval_method = STR("bm25+reranker");
     out->reason_code = STR("");
-    x.steps = arena_zero(a, STEPS, sizeof x.steps[0]);
     x.rules = arena_alloc(a, (RULES_MAX + 1) * sizeof x.rules[0]);
-    out->trace = x.steps;
     x.question = scope_question(criterion, a);
-    heuristic_step(
-        &x, "think", arena_printf(a, "what the policy says about: " STR_FMT, STR_ARG(query)));
+    policy_result_step(out,
+                       a,
+                       STR("think"),
+                       arena_printf(a, "what the policy says about: " STR_FMT, STR_ARG(query)));
     if (!doc) {
         policy_heuristic_give_up(&x, "missing_policy_document_id");
         return true;

@@ -28,7 +28,6 @@ struct run {
     const struct reading *other;   /* a rule of the criterion that asks for something else */
     struct policy_hits hits;
     struct policy_result *out;
-    struct policy_step *steps;
 };
 
 /* Whether a rule can make a criterion met or missing. */

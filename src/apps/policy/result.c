@@ -22,6 +22,15 @@ double policy_c_final(enum policy_status s)
     return statuses[s].c_final;
 }
 
+void policy_result_step(struct policy_result *r, struct arena *a, str action, str observation)
+{
+    size_t n = r->trace_count++;
+
+    r->trace = arena_grow(a, r->trace, n, &r->trace_max, sizeof r->trace[0]);
+    r->trace[n] = (struct policy_step){
+        (unsigned)n + 1, action, utf8_cut_count(observation, POLICY_OBSERVATION_MAX)};
+}
+
 void policy_result_cite(struct policy_result *r, const struct policy_tree *t,
                         const struct policy_node *n, struct arena *a)
 {

@@ -57,8 +57,8 @@ struct policy_result {
     size_t trajectory_count;
     str retrieval_method; /* "bm25+reranker", "pageindex-llm", "pageindex-hybrid" */
     str reason_code;      /* "": null */
-    const struct policy_step *trace;
-    size_t trace_count;
+    struct policy_step *trace;
+    size_t trace_count, trace_max;
     bool disagree; /* the model and the rules read it differently: both readings follow */
     enum policy_status by_model, by_rules;
     str model_rationale, rules_rationale;
@@ -72,6 +72,8 @@ double policy_round(double v); /* to three decimals, within 0 to 1 */
  * it has one), and keeps the computed confidence. */
 void policy_confide(struct policy_result *r, double c_tree, double c_span);
 
+/* Adds a step to the trace; its observation is cut. */
+void policy_result_step(struct policy_result *r, struct arena *a, str action, str observation);
 /* Cites a section without its pages, with the titles above it as trajectory. */
 void policy_result_cite(struct policy_result *r, const struct policy_tree *t,
                         const struct policy_node *n, struct arena *a);

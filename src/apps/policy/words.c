@@ -97,9 +97,6 @@ void word_set(struct word *w, str s)
     w->lower[n] = 0;
     memcpy(w->singular, w->lower, n + 1);
     policy_words_singular(w->singular, n);
-    w->hash = 2166136261u; /* FNV-1a */
-    for (const char *p = w->singular; *p; p++)
-        w->hash = (w->hash ^ (unsigned char)*p) * 16777619u;
     w->size = (uint8_t)n;
 }
 
@@ -329,8 +326,7 @@ bool word_same(const struct word *a, const struct word *b)
 {
     if (a->kind == WORD_NUMBER && b->kind == WORD_NUMBER)
         return fabs(a->number - b->number) < 1e-9;
-    return a->hash == b->hash && a->kind != WORD_MARK && b->kind != WORD_MARK &&
-           strcmp(a->singular, b->singular) == 0;
+    return a->kind != WORD_MARK && b->kind != WORD_MARK && strcmp(a->singular, b->singular) == 0;
 }
 
 bool word_is_plural(const struct word *w)

@@ -22,7 +22,6 @@ struct word {
     enum word_kind kind;
     uint32_t from, to; /* bytes of the text */
     double number;     /* of a WORD_NUMBER */
-    uint32_t hash;     /* of the singular: most words differ here already */
     uint8_t size;      /* of lower */
     char singular[WORD_SIZE_MAX + 1];
     char lower[WORD_SIZE_MAX + 1]; /* verbatim but in lower case; for a mark its byte */

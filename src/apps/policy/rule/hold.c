@@ -56,25 +56,23 @@ static void hold_use(struct holder *h, const struct fact *f)
 
 /* ---- limits ---- */
 
-/* One side of a limit, which may be absent. */
-static enum truth hold_side(const struct quantity *q, const struct bound *b, bool low, bool age)
+/* One side of a limit, which may be absent; beyond: how a quantity inside compares with it. */
+static enum truth hold_side(const struct quantity *q, const struct bound *b, int beyond, bool age)
 {
-    int order = b->is ? quantity_compare(q, &b->q, age) : 0;
+    int order = b->is ? quantity_compare(q, &b->q, age) : beyond;
 
-    if (!b->is || order == 2)
-        return b->is ? TRUTH_UNKNOWN : TRUTH_YES;
-    if (order == 0)
-        return b->open ? TRUTH_NO : TRUTH_YES;
-    return (order > 0) == low ? TRUTH_YES : TRUTH_NO;
+    return order == 2                                    ? TRUTH_UNKNOWN
+           : order == beyond || (order == 0 && !b->open) ? TRUTH_YES
+                                                         : TRUTH_NO;
 }
 
 static enum truth hold_quantity(const struct limit *l, const struct quantity *q)
 {
-    enum truth low = hold_side(q, &l->low, true, l->age),
-               high = hold_side(q, &l->high, false, l->age);
+    enum truth high = hold_side(q, &l->high, -1, l->age);
 
     /* "Two references are required": more may be meant or not. */
-    return l->bare && high == TRUTH_NO ? TRUTH_UNKNOWN : truth_both(low, high);
+    return l->bare && high == TRUTH_NO ? TRUTH_UNKNOWN
+                                       : truth_both(hold_side(q, &l->low, 1, l->age), high);
 }
 
 /* 0.41 may be 41 %: a share without a unit compares with nothing. */

@@ -147,10 +147,8 @@ bool reader_values(struct reader *r, struct test *t, bool *wants_items)
 /* ---- limits: comparisons, ranges, multiples of other facts ---- */
 
 enum compare { GE, GT, LE, LT, EQ, BETWEEN };
-#define OF_AGE "older younger"
-#define OF_DATE "earlier later before after by"
 
-/* The longer of two that begin alike comes first. */
+/* The longer of two that begin alike comes first. The last two follow a number: "18 or older". */
 static const struct {
     const char *words;
     enum compare by;
@@ -179,7 +177,10 @@ static const struct {
     {"<=", LE},
     {">", GT},
     {"<", LT},
+    {"or/and more/higher/greater/above/over/longer/later/older", GE},
+    {"or/and less/fewer/lower/below/under/shorter/earlier/younger", LE},
 };
+#define AFTER_NUMBER (COUNT_OF(comparisons) - 2)
 
 static bool reader_quantity(struct reader *r, struct quantity *q)
 {
@@ -226,24 +227,9 @@ static bool reader_range(struct reader *r, const char *joins, struct limit *l)
     return limit_share_unit(l);
 }
 
-/* "or older" after a number: where the limit is. Without such words the number is bare. */
-static void reader_suffix(struct reader *r, struct limit *l, struct quantity q)
-{
-    bool older = reader_take(r, "or/and older"), younger = reader_take(r, "or/and younger");
-
-    l->age = l->age || older || younger;
-    if (older || reader_take(r, "or/and more/higher/greater/above/over/longer/later"))
-        limit_set(l, GE, q);
-    else if (younger || reader_take(r, "or/and less/fewer/lower/below/under/shorter/earlier"))
-        limit_set(l, LE, q);
-    else
-        limit_set(l, EQ, q);
-    l->bare = l->low.is && l->high.is;
-}
-
 /* After a comparison that is no range: a quantity, or a limit that is relative to another fact, as in
  * "three times the rent", "5% of the income", "the rent", "14 days before the departure date". */
-static bool reader_compared(struct reader *r, enum compare by, bool date, struct limit *l)
+static bool reader_compared(struct reader *r, enum compare by, struct limit *l)
 {
     struct quantity q = {0};
     bool age = reader_take(r, "the age of"), number = reader_quantity(r, &q);
@@ -255,31 +241,39 @@ static bool reader_compared(struct reader *r, enum compare by, bool date, struct
         l->low.is = l->high.is = true;
         return reader_noun(r, &l->other);
     }
-    if (!number || (date && !q.date))
+    if (!number || (l->date && !q.date))
         return false;
     l->age = reader_age_words(r, &q) || l->age || age;
     limit_set(l, by, q);
     return true;
 }
 
+/* Takes one of the comparisons from a row on; notes if its words are of an age or a date. */
+static bool reader_comparison(struct reader *r, size_t row, struct limit *l, enum compare *by)
+{
+    size_t start = r->at;
+
+    while (row < COUNT_OF(comparisons) && !reader_take(r, comparisons[row].words))
+        row++;
+    if (row == COUNT_OF(comparisons))
+        return false;
+    *by = comparisons[row].by;
+    for (size_t i = start; i < r->at; i++) {
+        l->age = l->age || word_among(&r->w[i], "older younger");
+        l->date = l->date || word_among(&r->w[i], "earlier later before after by");
+    }
+    return true;
+}
+
 static bool reader_one_limit(struct reader *r, struct limit *l)
 {
     struct reader start = *r;
+    enum compare by = EQ;
     struct quantity q;
 
     *l = (struct limit){0};
-    for (size_t i = 0; i < COUNT_OF(comparisons); i++) {
-        bool date = false;
-
-        if (!reader_take(r, comparisons[i].words))
-            continue;
-        for (size_t k = start.at; k < r->at; k++) {
-            l->age = l->age || word_among(&r->w[k], OF_AGE);
-            date = date || word_among(&r->w[k], OF_DATE);
-        }
-        return comparisons[i].by == BETWEEN ? reader_range(r, "and/to/through/-", l)
-                                            : reader_compared(r, comparisons[i].by, date, l);
-    }
+    if (reader_comparison(r, 0, l, &by))
+        return by == BETWEEN ? reader_range(r, "and/to/through/-", l) : reader_compared(r, by, l);
     if (reader_range(r, "to/through/-", l))
         return true;
     *r = start;
@@ -287,7 +281,8 @@ static bool reader_one_limit(struct reader *r, struct limit *l)
     if (!reader_quantity(r, &q))
         return false;
     l->age = reader_age_words(r, &q);
-    reader_suffix(r, l, q);
+    l->bare = !reader_comparison(r, AFTER_NUMBER, l, &by);
+    limit_set(l, by, q);
     return true;
 }
 

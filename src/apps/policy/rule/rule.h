@@ -33,6 +33,7 @@ struct limit {
     struct bound low, high;
     bool bare;     /* a number without a comparison: low and high are that number */
     bool age;      /* the words speak of an age: "older", "years of age" */
+    bool date;     /* they speak of a date: "before" */
     bool relative; /* a multiple of another fact, or days from another date */
     struct noun other;
 };
