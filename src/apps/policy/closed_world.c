@@ -107,12 +107,6 @@ static bool rules_meet(const struct rule *a, const struct rule *b)
     return subject_meets(&x, &y) || subject_meets(&y, &x);
 }
 
-/* Whether both name a person, and not the same. */
-static bool rules_differ_in_person(const struct rule *a, const struct rule *b)
-{
-    return a->person && b->person && !word_same(a->person, b->person);
-}
-
 /* Rules about the same that do not agree may be for different cases. */
 bool heuristic_disagrees(const struct run *x)
 {
@@ -136,13 +130,6 @@ static void closed_block(struct run *x, const struct policy_node *n, str text)
     r->sentence = &whole;
     r->text = text;
     heuristic_block(x, r);
-}
-
-/* Whether a sentence, or the line that leads to it, names a word in its rule. */
-static bool closed_reading_names(const struct reading *r, const struct word *w)
-{
-    return (r->rule && rule_names(r->rule, w, false)) ||
-           (r->lead && closed_reading_names(r->lead, w));
 }
 
 /* ---- titles ---- */
@@ -177,7 +164,7 @@ static bool closed_title_fits(str title, const struct reading *decides, bool doc
             continue;
         said++;
         topics += word_among(&w[i], TOPICS);
-        unknown += decides ? !closed_reading_names(decides, &w[i]) &&
+        unknown += decides ? !rule_names(decides->rule, &w[i], false) &&
                                  !(word_is(&w[i], "exclusions") && decides->rule->main.not_)
                            : w[i].size < 3 || word_stops(&w[i]) || word_among(&w[i], DISOWNING) ||
                                  (document && word_among(&w[i], DISTANT)) ||
@@ -288,7 +275,7 @@ static bool closed_is_beside(const struct run *x, const struct reading *r,
     n = words_of(r->node->title, x->a, &w);
     for (size_t i = 0; i < n; i++)
         if (!word_among(&w[i], NEUTRAL_TITLE) && rule_names(decides->rule, &w[i], true) &&
-            !closed_reading_names(r, &w[i]))
+            !rule_names(r->rule, &w[i], false))
             return true;
     return false;
 }
@@ -303,8 +290,9 @@ static bool closed_interferes(const struct run *x, const struct reading *r)
         judged = judged || x->rules[k].r == r;
     for (size_t k = 0; k < x->n && r->rule; k++) {
         const struct judged *j = &x->rules[k];
+        const struct word *person = j->r->rule->person, *other = r->rule->person;
 
-        if ((j->h.dropped && rules_differ_in_person(j->r->rule, r->rule)) ||
+        if ((j->h.dropped && person && other && !word_same(person, other)) ||
             (!judged && (closed_is_beside(x, r, j->r) || rules_meet(r->rule, j->r->rule))))
             return true;
     }

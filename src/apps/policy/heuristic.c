@@ -87,22 +87,23 @@ static const char *heuristic_reason_words(str code)
 
 static void heuristic_write_rationale(struct run *x, const struct judged *by)
 {
-    static const char *const ends[] = {"so it is met", "so it is not met", "so it is uncertain"};
+    static const char *const ends[] = {"met", "not met", "uncertain"};
     struct policy_result *out = x->out;
-    str text = by ? utf8_cut_count(policy_one_line(by->r->text, x->a), 240) : STR("");
-    str why = by ? heuristic_facts_text(x, by) : STR("");
-    bool doubt = out->status == POLICY_UNCERTAIN;
+    str why = by ? heuristic_facts_text(x, by) : STR(""), text = STR("");
 
-    out->rationale = arena_printf(x->a,
-                                  STR_FMT "%s%s%s%s" STR_FMT "%s%s.",
-                                  STR_ARG(why),
-                                  why.n > 0 ? "; " : "",
-                                  doubt ? heuristic_reason_words(out->reason_code) : "",
-                                  doubt ? ", " : "",
-                                  text.n > 0 ? "by \"" : "",
-                                  STR_ARG(text),
-                                  text.n > 0 ? "\" " : "",
-                                  ends[out->status]);
+    if (by)
+        text = utf8_cut_count(policy_one_line(by->r->text, x->a), 240);
+    out->rationale = arena_printf(
+        x->a,
+        STR_FMT "%s%s%s%s" STR_FMT "%sso it is %s.",
+        STR_ARG(why),
+        why.n > 0 ? "; " : "",
+        out->status == POLICY_UNCERTAIN ? heuristic_reason_words(out->reason_code) : "",
+        out->status == POLICY_UNCERTAIN ? ", " : "",
+        text.n > 0 ? "by \"" : "",
+        STR_ARG(text),
+        text.n > 0 ? "\" " : "",
+        ends[out->status]);
 }
 
 static void heuristic_trace_retrieved(struct run *x)
@@ -151,30 +152,24 @@ bool heuristic_rule_decides(const struct rule *r)
     return r && (r->kind == RULE_REQUIRE || r->kind == RULE_ROW);
 }
 
-static bool heuristic_in_section(const struct run *x, const struct reading *r)
-{
-    const struct policy_node *n =
-        x->c->section_path.n > 0 ? policy_node_titled(&x->doc->tree, x->c->section_path) : NULL;
-
-    return !n || str_starts(r->node->title_path, n->title_path);
-}
-
 void heuristic_block(struct run *x, const struct reading *r)
 {
     if (!x->blocked)
         x->blocked = r;
 }
 
-/* The sentences that have all words of the criterion, or, with titles, those whose titles complete
- * it. False if none of them decides; titles: if there is none. */
+/* The sentences, of the case's section if it names one, that have all words of the criterion, or,
+ * with titles, those whose titles complete it. False if none of them decides; titles: if there is none. */
 static bool heuristic_select(struct run *x, bool titles, bool *about)
 {
+    const struct policy_node *only =
+        x->c->section_path.n > 0 ? policy_node_titled(&x->doc->tree, x->c->section_path) : NULL;
     bool any = false;
 
     for (size_t i = 0; i < x->scope.n; i++) {
         const struct reading *r = &x->scope.all[i];
 
-        about[i] = heuristic_in_section(x, r) &&
+        about[i] = (!only || str_starts(r->node->title_path, only->title_path)) &&
                    scope_covers(r, &x->question, titles, x->a) == x->question.n;
         any = any || (about[i] && (titles || heuristic_rule_decides(r->rule) || r->part));
     }
@@ -272,16 +267,17 @@ static double heuristic_span(const struct run *x, const struct judged *by)
     return by ? least : 0;
 }
 
+static void heuristic_end(struct run *x, const struct judged *by, double c_tree)
+{
+    policy_confide(x->out, c_tree, heuristic_span(x, by));
+    heuristic_write_rationale(x, by);
+    policy_result_step(x->out, x->a, STR("decide"), x->out->rationale);
+}
+
 /* An end before anything could be read. */
 static void policy_heuristic_give_up(struct run *x, const char *code)
 {
-    struct policy_result *out = x->out;
-
-    out->status = POLICY_UNCERTAIN;
-    out->reason_code = str_c(code);
-    policy_confide(out, 0, 0);
-    out->rationale = arena_printf(x->a, "%s.", heuristic_reason_words(out->reason_code));
-    policy_result_step(x->out, x->a, STR("decide"), out->rationale);
+    heuristic_end(x, heuristic_conclude(x, POLICY_UNCERTAIN, NULL, code), 0);
 }
 
 static void policy_heuristic_verify(struct run *x)
@@ -303,10 +299,8 @@ static void policy_heuristic_verify(struct run *x)
     heuristic_close_document(x);
     heuristic_trace_read(x);
     by = heuristic_decide(x);
-    policy_confide(x->out, TREE_SURE, heuristic_span(x, by));
     heuristic_cite(x, by);
-    heuristic_write_rationale(x, by);
-    policy_result_step(x->out, x->a, STR("decide"), x->out->rationale);
+    heuristic_end(x, by, TREE_SURE);
 }
 
 static str policy_heuristic_query(const struct policy_case *c, str criterion, struct arena *a)

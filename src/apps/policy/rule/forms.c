@@ -333,10 +333,7 @@ bool rule_add_item(struct rule *lead, const struct word *w, size_t n, struct are
     struct word *all;
 
     n = form_clean(w, n, a, &all);
-    for (size_t i = 0; i < n; i++) /* struck out, or in doubt */
-        if (all[i].kind == WORD_MARK && word_among(&all[i], "~ ? ! < > = + # @ ^ | *"))
-            return false;
-    if (n == 0 || t->value_n == RULE_VALUES_MAX)
+    if (n == 0 || t->value_n == RULE_VALUES_MAX || !phrase_is_plain(all, n))
         return false;
     t->values[t->value_n++] = (struct phrase){all, n};
     return true;

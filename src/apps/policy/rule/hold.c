@@ -101,19 +101,23 @@ static enum truth hold_limit(struct holder *h, const struct test *t, const struc
 
 /* ---- values ---- */
 
-/* The words of a text without its marks. Their number; 0 if it has other signs than words: "red?"
- * and "!red" need not be red. */
+bool phrase_is_plain(const struct word *w, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (w[i].kind == WORD_MARK && word_among(&w[i], "~ ? ! < > <= >= = + # @ ^ | *"))
+            return false;
+    return true;
+}
+
+/* The words of a text without its marks: how many; 0 if it is not plain. Characters that begin with
+ * E2 are dots, daggers and signs such as "not equal". */
 static size_t value_words(str text, struct arena *a, struct word **out)
 {
-    size_t n, kept = 0;
+    size_t n = words_of(text, a, out), kept = 0;
 
-    text = str_trim(text);
-    if (text.n == 0 || memchr("-(\"'", text.p[0], 4))
+    if (n == 0 || word_among(&(*out)[0], "- ( \" '") || !phrase_is_plain(*out, n) ||
+        memchr(text.p, 0xE2, text.n))
         return 0;
-    for (size_t i = 0; i < text.n; i++)
-        if (memchr("?!~<>=+*#@^|", text.p[i], 12) || (unsigned char)text.p[i] == 0xE2)
-            return 0;
-    n = words_of(text, a, out);
     for (size_t i = 0; i < n; i++)
         if ((*out)[i].kind != WORD_MARK)
             (*out)[kept++] = (*out)[i];

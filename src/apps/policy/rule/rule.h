@@ -24,6 +24,9 @@ struct phrase {
     size_t n;
 };
 
+/* Whether nothing strikes it out, leaves it in doubt or points to a note: "red?", "!red". */
+bool phrase_is_plain(const struct word *w, size_t n);
+
 struct bound {
     bool is, open; /* there is one; it is itself outside */
     struct quantity q;
