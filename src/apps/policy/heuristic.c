@@ -147,7 +147,8 @@ static void heuristic_trace_read(struct run *x)
 
 /* ---- the verdict ---- */
 
-bool heuristic_rule_decides(const struct rule *r)
+/* Whether a rule can make a criterion met or missing. */
+static bool heuristic_rule_decides(const struct rule *r)
 {
     return r && (r->kind == RULE_REQUIRE || r->kind == RULE_ROW);
 }

@@ -30,8 +30,6 @@ struct run {
     struct policy_result *out;
 };
 
-/* Whether a rule can make a criterion met or missing. */
-bool heuristic_rule_decides(const struct rule *r);
 /* The criterion is uncertain because of this sentence, unless another came first. */
 void heuristic_block(struct run *x, const struct reading *r);
 

@@ -10,10 +10,6 @@
     "users person persons individual individuals employee employees insured policyholder "         \
     "policyholders borrower borrowers driver drivers candidate candidates participant "            \
     "participants claimant claimants cardholder cardholders people"
-#define REQUESTS                                                                                   \
-    "application applications claim claims request requests order orders reservation "             \
-    "reservations booking bookings submission submissions"
-
 /* ---- nouns ---- */
 
 bool noun_insert(struct noun *n, size_t place, const struct word *w)
@@ -56,12 +52,6 @@ void noun_finish(struct noun *n)
     /* The applicant's income, the income of applicants; but a member fee is not any fee. */
     n->drop = word_names_person(first) &&
               (n->n == 1 || n->words[1] < first || first->to - first->from > first->size);
-}
-
-void noun_drop_request(struct noun *n)
-{
-    if (n->n == 1 && word_among(n->words[0], REQUESTS))
-        n->drop = 1;
 }
 
 struct noun noun_without_person(const struct noun *n)

@@ -44,8 +44,6 @@ bool noun_join(struct noun *n, const struct noun *more);
 bool noun_imply(struct noun *n, const char *text, struct arena *a);
 /* Finds out which words may be dropped, and takes "number of" away, once all words are there. */
 void noun_finish(struct noun *n);
-/* Lets a noun that names the request itself be dropped: "each reservation has ...". */
-void noun_drop_request(struct noun *n);
 /* Where a word is in a noun, or n. */
 size_t noun_find(const struct noun *n, const struct word *w);
 struct noun noun_without_person(const struct noun *n);

@@ -45,15 +45,6 @@ static enum truth hold_doubt(struct holder *h, enum doubt d)
     return TRUTH_UNKNOWN;
 }
 
-static void hold_use(struct holder *h, const struct fact *f)
-{
-    for (size_t i = 0; i < h->out->used_n; i++)
-        if (h->out->used[i] == f)
-            return;
-    if (h->out->used_n < HOLDING_FACTS_MAX)
-        h->out->used[h->out->used_n++] = f;
-}
-
 /* ---- limits ---- */
 
 /* One side of a limit, which may be absent; beyond: how a quantity inside compares with it. */
@@ -205,7 +196,8 @@ static enum truth hold_fact(struct holder *h, const struct test *t, const struct
 {
     enum truth out;
 
-    hold_use(h, f);
+    if (h->out->used_n < HOLDING_FACTS_MAX)
+        h->out->used[h->out->used_n++] = f;
     if (f->unsure)
         return hold_doubt(h, DOUBT_UNSURE);
     if (t->kind == TEST_LIMIT)

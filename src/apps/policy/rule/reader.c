@@ -4,8 +4,6 @@
  */
 #include "apps/policy/rule/reader.h"
 
-#include <math.h>
-
 /* Words that have a meaning of their own in the grammar: no noun and no value has one. */
 #define RESERVED                                                                                   \
     "must shall may can cannot can't should will would might could not no nor neither never "      \
@@ -301,56 +299,4 @@ bool reader_limit(struct reader *r, struct limit *out)
     *(next.low.is ? &out->low : &out->high) = next.low.is ? next.low : next.high;
     *r = more;
     return limit_share_unit(out);
-}
-
-bool test_take_bound(struct test *t)
-{
-    struct noun *n = &t->noun;
-
-    for (size_t i = 0; i < n->n && n->n > 1; i++) {
-        bool low = word_among(n->words[i], "minimum min");
-
-        if (!low && !word_among(n->words[i], "maximum max"))
-            continue;
-        memmove(&n->words[i], &n->words[i + 1], (n->n - i - 1) * sizeof n->words[0]);
-        n->n--;
-        t->limit.bare = false;
-        t->limit.low.is = low;
-        t->limit.high.is = !low;
-        return true;
-    }
-    return false;
-}
-
-/* Limits of persons that are ages: "members must be at least 20" may be about their number. */
-static bool limit_is_usual_age(const struct quantity *q)
-{
-    static const double ages[] = {14, 16, 17, 18, 21, 25, 30, 55, 60, 62, 65, 67, 70, 75};
-
-    for (size_t i = 0; i < COUNT_OF(ages); i++)
-        if (!q->unit && !q->date && fabs(q->number - ages[i]) < 0.5)
-            return true;
-    return unit_is_year(q->unit);
-}
-
-bool test_fits(struct test *t, struct arena *a)
-{
-    const struct quantity *q = limit_quantity(&t->limit);
-    struct limit *l = &t->limit;
-
-    if (noun_is_person(&t->noun) && !l->relative && !l->age) {
-        if (!limit_is_usual_age(q))
-            return false;
-        l->age = true;
-    }
-    for (size_t i = 0; i < t->noun.n; i++)
-        if (word_is(t->noun.words[i], "age")) {
-            l->age = !q->unit || unit_is_year(q->unit);
-            return true;
-        }
-    if (l->age)
-        return noun_imply(&t->noun, "age", a);
-    /* "Guests must be over 21" may be about their age or about their number. */
-    return l->relative || unit_has(q->unit, UNIT_MONEY) || q->date || t->noun.n > 1 ||
-           t->noun.counted || !word_is_plural(t->noun.words[0]);
 }

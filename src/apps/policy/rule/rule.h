@@ -48,9 +48,9 @@ static inline const struct quantity *limit_quantity(const struct limit *l)
 }
 
 enum test_kind {
-    TEST_LIMIT,  /* the fact compares with a limit */
-    TEST_IS,     /* the fact is one of the values */
-    TEST_PRESENT /* there is such a thing */
+    TEST_PRESENT, /* there is such a thing */
+    TEST_LIMIT,   /* the fact compares with a limit */
+    TEST_IS       /* the fact is one of the values */
 };
 
 struct test {
