@@ -19,8 +19,8 @@
 
 #define SENTENCE_WORDS_MAX 80
 /* Words for handing something in: a fact's name has none of them. */
-#define HANDED "provided presented submitted given attached supplied available"
-#define PAID "filed made paid deposited"
+#define HANDED "provided/presented/submitted/given/attached/supplied/available"
+#define PAID "filed/made/paid/deposited"
 #define REQUESTS                                                                                   \
     "application applications claim claims request requests order orders reservation "             \
     "reservations booking bookings submission submissions"
@@ -106,18 +106,6 @@ static const struct form forms[] = {
     {"NOUN has/have THING", IF},
 };
 
-/* Takes a participle; one of handing in is no part of the noun. */
-static bool form_participle(struct reader *r, struct noun *n)
-{
-    const struct word *w = &r->w[r->at];
-
-    if (reader_done(r) || w->size < 4)
-        return false;
-    r->at++;
-    return word_among(w, HANDED) || word_among(w, PAID) ||
-           (strcmp(w->lower + w->size - 2, "ed") == 0 && noun_insert(n, n->n, w));
-}
-
 /* Takes a part by the first letter of its name. */
 static bool form_part(struct reader *r, char name, struct test *t, struct rule *out)
 {
@@ -140,8 +128,12 @@ static bool form_part(struct reader *r, char name, struct test *t, struct rule *
     case 'V':
         t->kind = TEST_IS;
         return reader_values(r, t, &out->wants_items);
-    case 'D':
-        return form_participle(r, &t->noun);
+    case 'D': /* one of handing in is no part of the noun */
+        if (reader_take(r, HANDED "/" PAID))
+            return true;
+        return !reader_done(r) && r->w[r->at].size > 3 &&
+               str_ends(str_c(r->w[r->at].lower), STR("ed")) &&
+               noun_insert(&t->noun, t->noun.n, &r->w[r->at++]);
     case 'F':
         return !reader_take(r, "for") || reader_noun(r, &out->purpose);
     case 'M':
@@ -149,7 +141,7 @@ static bool form_part(struct reader *r, char name, struct test *t, struct rule *
     case 'C':
         return reader_take(r, "must/shall/may/can not") || reader_take(r, "cannot");
     case 'H':
-        return !reader_done(r) && word_among(&r->w[r->at++], HANDED);
+        return reader_take(r, HANDED);
     case 'S':
         return !reader_done(r) && word_among(&r->w[r->at], ">= <= > < at");
     case 'B':
@@ -177,24 +169,19 @@ static bool form_matches(struct reader *r, const char *words, struct test *t, st
     return reader_done(r);
 }
 
-/* Takes "minimum" or "maximum" out of the noun of a bare number; false: it has neither. */
+/* Takes "minimum" or "maximum" from the front of the noun of a bare number; false: it has neither. */
 static bool test_take_bound(struct test *t)
 {
     struct noun *n = &t->noun;
+    bool low = word_among(n->words[0], "minimum min");
 
-    for (size_t i = 0; i < n->n && n->n > 1; i++) {
-        bool low = word_among(n->words[i], "minimum min");
-
-        if (!low && !word_among(n->words[i], "maximum max"))
-            continue;
-        memmove(&n->words[i], &n->words[i + 1], (n->n - i - 1) * sizeof n->words[0]);
-        n->n--;
-        t->limit.bare = false;
-        t->limit.low.is = low;
-        t->limit.high.is = !low;
-        return true;
-    }
-    return false;
+    if (n->n < 2 || (!low && !word_among(n->words[0], "maximum max")))
+        return false;
+    memmove(&n->words[0], &n->words[1], --n->n * sizeof n->words[0]);
+    t->limit.bare = false;
+    t->limit.low.is = low;
+    t->limit.high.is = !low;
+    return true;
 }
 
 /* Limits of persons that are ages: "members must be at least 20" may be about their number. */
