@@ -371,9 +371,7 @@ static bool closed_topic_has(const struct reading *r, const struct word *w)
         return true;
     if (t->value_n == 1 && word_find(t->values[0].w, t->values[0].n, w) < t->values[0].n)
         return true;
-    if (word_among(w, CRITERION_WANTS))
-        return !t->not_;
-    return r->lead && r->lead->rule && closed_topic_has(r->lead, w);
+    return word_among(w, CRITERION_WANTS) && !t->not_;
 }
 
 bool heuristic_asks_for(const struct run *x, const struct reading *r)

@@ -304,21 +304,11 @@ static void policy_heuristic_verify(struct run *x)
     heuristic_end(x, by, TREE_SURE);
 }
 
-static str policy_heuristic_query(const struct policy_case *c, str criterion, struct arena *a)
-{
-    str key = policy_key(a, criterion);
-    char *text = arena_alloc(a, key.n + 1);
-
-    for (size_t i = 0; i < key.n; i++)
-        text[i] = (char)(key.p[i] == '_' ? ' ' : key.p[i]);
-    return str_trim(arena_join(a, (str){text, key.n}, STR(" "), c->reasoning_hint));
-}
-
 bool policy_heuristic(const struct policy_doc *doc, const struct policy_case *c, str criterion,
                       struct arena *a, struct policy_result *out, struct err *e)
 {
     struct run x = {.doc = doc, .c = c, .a = a, .out = out};
-    str query = policy_heuristic_query(c, criterion, a);
+    str query = str_trim(arena_join(a, criterion, STR(" "), c->reasoning_hint));
 
     memset(out, 0, sizeof *out);
     out->criterion_id = criterion;

@@ -43,7 +43,8 @@ static bool abbreviated(str s, size_t from, size_t at)
 /* Where the sentence that holds the stop at s[at] ends, or 0 if that does not end it. */
 static size_t sentence_end(str s, size_t from, size_t at)
 {
-    size_t end = at + 1, next;
+    size_t end = at + 1;
+    str after;
 
     while (end < s.n && memchr(")]\"'*_", s.p[end], 6))
         end++;
@@ -51,11 +52,9 @@ static size_t sentence_end(str s, size_t from, size_t at)
         end += 3;
     if (end < s.n && !char_is_json_space(s.p[end]))
         return 0;
-    for (next = end; next < s.n && char_is_json_space(s.p[next]);)
-        next++;
-    if (next < s.n && s.p[next] >= 'a' && s.p[next] <= 'z')
-        return 0;
-    if (s.p[at] == '.' && next < s.n && abbreviated(s, from, at))
+    after = str_trim(str_slice(s, end, s.n));
+    if (after.n > 0 && ((char_is_letter(after.p[0]) && !char_is_upper(after.p[0])) ||
+                        (s.p[at] == '.' && abbreviated(s, from, at))))
         return 0;
     return end;
 }

@@ -11,8 +11,7 @@
 
 #define STOPS                                                                                      \
     "a an the of for to in on at by is are be been was were as and or this that these those it "   \
-    "its "                                                                                         \
-    "their his her with from any each all per has have had do does did if"
+    "its their his her with from any each all per has have had do does did if"
 
 #define NUMBERS                                                                                    \
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "       \

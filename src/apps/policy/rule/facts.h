@@ -20,11 +20,6 @@ static inline enum truth truth_not(enum truth t)
     return (enum truth)(TRUTH_YES - t);
 }
 
-static inline enum truth truth_both(enum truth a, enum truth b)
-{
-    return a < b ? a : b;
-}
-
 static inline enum truth truth_either(enum truth a, enum truth b)
 {
     return a > b ? a : b;

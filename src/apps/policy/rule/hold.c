@@ -12,36 +12,23 @@ static const char *const exclusive[] = {
     "yes no",
     "male female",
     "monday tuesday wednesday thursday friday saturday sunday",
-    "small medium large",
-    "never former current",
     "red blue green yellow black white orange purple pink brown",
     "open closed",
     "open rejected",
     "open void",
-    "open cancelled",
     "active inactive",
     "valid invalid",
-    "complete incomplete",
     "employed unemployed",
-    "active expired",
     "active closed",
     "approved rejected pending",
-    "approved denied pending",
     "paid unpaid",
-    "new used",
     "cash card transfer debit",
-    "pdf png jpeg docx",
 };
 
-struct holder {
-    const struct facts *facts;
-    struct holding *out;
-};
-
-static enum truth hold_doubt(struct holder *h, enum doubt d)
+static enum truth hold_doubt(struct holding *h, enum doubt d)
 {
-    if (h->out->doubt < d)
-        h->out->doubt = d;
+    if (h->doubt < d)
+        h->doubt = d;
     return TRUTH_UNKNOWN;
 }
 
@@ -59,11 +46,10 @@ static enum truth hold_side(const struct quantity *q, const struct bound *b, int
 
 static enum truth hold_quantity(const struct limit *l, const struct quantity *q)
 {
-    enum truth high = hold_side(q, &l->high, -1, l->age);
+    enum truth low = hold_side(q, &l->low, 1, l->age), high = hold_side(q, &l->high, -1, l->age);
 
     /* "Two references are required": more may be meant or not. */
-    return l->bare && high == TRUTH_NO ? TRUTH_UNKNOWN
-                                       : truth_both(hold_side(q, &l->low, 1, l->age), high);
+    return l->bare && high == TRUTH_NO ? TRUTH_UNKNOWN : low < high ? low : high;
 }
 
 /* 0.41 may be 41 %: a share without a unit compares with nothing. */
@@ -79,7 +65,7 @@ static bool hold_may_be_ratio(const struct test *t, const struct quantity *q)
 
 /* A multiple of another fact is left to somebody who knows both; a number of things is no sum of
  * money. */
-static enum truth hold_limit(struct holder *h, const struct test *t, const struct fact *f)
+static enum truth hold_limit(struct holding *h, const struct test *t, const struct fact *f)
 {
     enum truth truth = TRUTH_UNKNOWN;
     struct quantity q;
@@ -163,7 +149,7 @@ static enum truth value_is(const struct word *v, size_t n, const struct phrase *
     return TRUTH_UNKNOWN;
 }
 
-static enum truth hold_is(const struct holder *h, const struct test *t, const struct fact *f)
+static enum truth hold_is(const struct holding *h, const struct test *t, const struct fact *f)
 {
     const struct policy_value *v = &f->field->value;
     enum truth out = TRUTH_NO;
@@ -191,13 +177,13 @@ static enum truth hold_present(const struct test *t, const struct fact *f)
     return fact_says(f);
 }
 
-static enum truth hold_fact(struct holder *h, const struct test *t, const struct fact *f,
+static enum truth hold_fact(struct holding *h, const struct test *t, const struct fact *f,
                             enum test_fact by)
 {
     enum truth out;
 
-    if (h->out->used_n < HOLDING_FACTS_MAX)
-        h->out->used[h->out->used_n++] = f;
+    if (h->used_n < HOLDING_FACTS_MAX)
+        h->used[h->used_n++] = f;
     if (f->unsure)
         return hold_doubt(h, DOUBT_UNSURE);
     if (t->kind == TEST_LIMIT)
@@ -240,14 +226,14 @@ enum test_fact test_names(const struct test *t, const struct fact *f, bool *drop
 }
 
 /* All the facts that the test names must say the same. */
-static enum truth hold_test(struct holder *h, const struct test *t)
+static enum truth hold_test(struct holding *h, const struct test *t)
 {
     const struct fact *first = NULL;
     enum truth out = TRUTH_UNKNOWN;
 
     for (size_t i = 0; i < h->facts->n; i++) {
         const struct fact *f = &h->facts->all[i];
-        enum test_fact by = f->empty ? TEST_OTHER : test_names(t, f, &h->out->dropped);
+        enum test_fact by = f->empty ? TEST_OTHER : test_names(t, f, &h->dropped);
         enum truth one = by == TEST_OTHER ? out : hold_fact(h, t, f, by);
 
         if (by == TEST_OTHER)
@@ -264,13 +250,12 @@ static enum truth hold_test(struct holder *h, const struct test *t)
 
 struct holding rule_hold(const struct rule *r, const struct facts *f)
 {
-    struct holding out = {0};
-    struct holder h = {f, &out};
-    enum truth when = r->when.noun.n > 0 ? hold_test(&h, &r->when) : TRUTH_YES;
-    enum truth unless = r->unless.noun.n > 0 ? hold_test(&h, &r->unless) : TRUTH_NO;
+    struct holding out = {.facts = f};
+    enum truth when = r->when.noun.n > 0 ? hold_test(&out, &r->when) : TRUTH_YES;
+    enum truth unless = r->unless.noun.n > 0 ? hold_test(&out, &r->unless) : TRUTH_NO;
 
     out.applies = when != TRUTH_NO;
-    out.truth = truth_either(truth_either(truth_not(when), unless), hold_test(&h, &r->main));
+    out.truth = truth_either(truth_either(truth_not(when), unless), hold_test(&out, &r->main));
     if (r->kind == RULE_ROW && when == TRUTH_UNKNOWN)
         out.truth = TRUTH_UNKNOWN;
     return out;

@@ -121,8 +121,7 @@ bool reader_values(struct reader *r, struct test *t, bool *wants_items)
                   reader_take(r, "either");
     bool and_ = false, or_ = false, closed, more;
 
-    if (listed && reader_take(r, "the following"))
-        (void)reader_take(r, "values/codes/options");
+    (void)(listed && reader_take(r, "the following"));
     (void)(listed && reader_take(r, ":"));
     if (listed && reader_done(r)) {
         *wants_items = true;

@@ -92,6 +92,7 @@ enum doubt { DOUBT_NONE, DOUBT_NO_FACT, DOUBT_UNIT, DOUBT_UNSURE, DOUBT_CONFLICT
 #define HOLDING_FACTS_MAX 8
 
 struct holding {
+    const struct facts *facts;
     enum truth truth;
     enum doubt doubt; /* why it is unknown */
     bool applies;     /* false: its condition does not hold */
