@@ -134,13 +134,11 @@ static void closed_block(struct run *x, const struct policy_node *n, str text)
 
 /* ---- titles ---- */
 
-/* A number in front of a title: "3.1", "B2". */
+/* A number in front of a title: "3.1", "Section 2". */
 static bool closed_numbers(const struct word *w)
 {
-    return w->kind == WORD_NUMBER
-               ? w->number < SECTIONS_MAX
-               : word_is(w, "\xC2\xA7") || word_among(w, "section article chapter part") ||
-                     (w->size < 4 && w->size > 0 && char_is_digit(w->lower[w->size - 1]));
+    return w->kind == WORD_NUMBER ? w->number < SECTIONS_MAX
+                                  : word_among(w, "\xC2\xA7 section article chapter part");
 }
 
 /* Whether a title says nothing about the cases that the rules are for. One above the rule that

@@ -89,7 +89,7 @@ static void sections_json(const struct scope *s, const struct phrase *q, bool *n
     for (size_t i = 0; i < s->n && shown < SECTIONS_MAX; i++) {
         const struct reading *r = &s->all[i];
 
-        if (named_here[r->node_at] || q->n == 0 || scope_covers(r, q, true, a) < q->n)
+        if (named_here[r->node_at] || q->n == 0 || !scope_covers(r, q, true, a))
             continue;
         named_here[r->node_at] = true;
         shown++;

@@ -25,11 +25,10 @@ bool scope_word_numbers(const struct word *w)
 
 str scope_criterion(str criterion)
 {
-    size_t from = criterion.n;
+    const char *colon = memrchr(criterion.p, ':', criterion.n);
+    size_t from = colon ? (size_t)(colon + 1 - criterion.p) : 0;
 
-    while (from > 0 && criterion.p[from - 1] != ':')
-        from--;
-    return from < criterion.n && str_find(criterion, STR(" ")) == STR_NONE
+    return from < criterion.n && !memchr(criterion.p, ' ', criterion.n)
                ? str_slice(criterion, from, criterion.n)
                : criterion;
 }
@@ -37,18 +36,15 @@ str scope_criterion(str criterion)
 struct phrase scope_question(str criterion, struct arena *a)
 {
     struct word *w;
-    size_t n, kept = 0, texts = 0;
+    size_t n = words_of_name(scope_criterion(criterion), a, &w), kept = 0;
 
-    n = words_of_name(scope_criterion(criterion), a, &w);
     for (size_t i = 0; i < n && kept < SCOPE_QUESTION_MAX; i++) {
         bool last = i + 1 == n && kept == 0 && word_among(&w[i], "eligibility eligible");
 
-        if ((!scope_word_numbers(&w[i]) || last) && word_find(w, kept, &w[i]) == kept) {
-            texts += w[i].kind == WORD_TEXT;
+        if ((!scope_word_numbers(&w[i]) || last) && word_find(w, kept, &w[i]) == kept)
             w[kept++] = w[i];
-        }
     }
-    return (struct phrase){w, texts > 0 ? kept : 0};
+    return (struct phrase){w, kept};
 }
 
 /* The rule of a sentence; an item may be part of what its lead says. */
@@ -131,12 +127,13 @@ static bool scope_says(const struct reading *r, const struct word *q)
            (r->lead && scope_says(r->lead, q));
 }
 
-size_t scope_covers(const struct reading *r, const struct phrase *q, bool titles, struct arena *a)
+bool scope_covers(const struct reading *r, const struct phrase *q, bool titles, struct arena *a)
 {
     struct word *path = NULL;
-    size_t held = 0, n = titles ? words_of(r->node->title_path, a, &path) : 0;
+    size_t n = titles ? words_of(r->node->title_path, a, &path) : 0;
 
     for (size_t k = 0; k < q->n; k++)
-        held += scope_says(r, &q->w[k]) || word_find(path, n, &q->w[k]) < n;
-    return held;
+        if (!scope_says(r, &q->w[k]) && word_find(path, n, &q->w[k]) == n)
+            return false;
+    return true;
 }

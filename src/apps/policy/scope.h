@@ -40,5 +40,5 @@ struct phrase scope_question(str criterion, struct arena *a);
 bool scope_word_numbers(const struct word *w);
 /* All sentences of the document; those that it keeps, if it is small. */
 const struct scope *scope_of(const struct policy_doc *d, struct arena *a);
-/* How many of a question's words a sentence has, with its lead; titles: or the titles above it. */
-size_t scope_covers(const struct reading *r, const struct phrase *q, bool titles, struct arena *a);
+/* Whether a sentence with its lead has all words of a question; titles: or the titles above it. */
+bool scope_covers(const struct reading *r, const struct phrase *q, bool titles, struct arena *a);

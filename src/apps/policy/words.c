@@ -328,11 +328,6 @@ bool word_same(const struct word *a, const struct word *b)
     return a->kind != WORD_MARK && b->kind != WORD_MARK && strcmp(a->singular, b->singular) == 0;
 }
 
-bool word_is_plural(const struct word *w)
-{
-    return strcmp(w->singular, w->lower) != 0;
-}
-
 size_t word_find(const struct word *all, size_t n, const struct word *w)
 {
     for (size_t i = 0; i < n; i++)

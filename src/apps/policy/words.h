@@ -39,7 +39,6 @@ bool word_is(const struct word *w, const char *lower);
 bool word_among(const struct word *w, const char *names);
 /* The same word but for its number: "fee" and "fees". */
 bool word_same(const struct word *a, const struct word *b);
-bool word_is_plural(const struct word *w);
 /* Where a word is among n, or n. */
 size_t word_find(const struct word *all, size_t n, const struct word *w);
 /* Whether a text has the word; allocates nothing. */

@@ -215,7 +215,7 @@ static bool test_fits(struct test *t, struct arena *a)
         return noun_imply(&t->noun, "age", a);
     /* "Guests must be over 21" may be about their age or about their number. */
     return l->relative || unit_has(q->unit, UNIT_MONEY) || q->date || t->noun.n > 1 ||
-           t->noun.counted || !word_is_plural(t->noun.words[0]);
+           t->noun.counted || word_is(t->noun.words[0], t->noun.words[0]->singular);
 }
 
 /* Whether a limit is one that the form can have. */

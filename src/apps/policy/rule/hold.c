@@ -4,6 +4,7 @@
  */
 #include "apps/policy/rule/rule.h"
 
+#define DIGITS "0123456789"
 #define CODE_STARTS 3 /* letters and digits in which two codes differ that are never the same */
 
 /* Values that are never the same thing. All others may be: a wife is a spouse, a suite is larger
@@ -101,11 +102,6 @@ static size_t value_words(str text, struct arena *a, struct word **out)
     return kept;
 }
 
-static bool value_has_digit(const struct word *w)
-{
-    return strpbrk(w->lower, "0123456789") != NULL;
-}
-
 /* M54.50 and M545 are not M54.5, and may be meant by it all the same. */
 static enum truth value_code_is(const struct word *v, const struct word *code)
 {
@@ -128,7 +124,7 @@ static enum truth value_is(const struct word *v, size_t n, const struct phrase *
     bool shared = false;
     size_t k = 0, words = 0;
 
-    if (n == 1 && value_has_digit(v) && value_has_digit(&p->w[0]))
+    if (n == 1 && strpbrk(v->lower, DIGITS) && strpbrk(p->w[0].lower, DIGITS))
         return p->n > 1 && p->w[0].kind == WORD_NUMBER ? TRUTH_UNKNOWN /* "5 digits" */
                                                        : value_code_is(v, &p->w[0]);
     for (size_t i = 0; i < p->n; i++) {

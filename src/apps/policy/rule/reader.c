@@ -53,14 +53,6 @@ static bool reader_touches(const struct reader *r, size_t at)
            r->w[at - 1].to == r->w[at].from && r->w[at].to == r->w[at + 1].from;
 }
 
-static void reader_note_person(struct reader *r, const struct word *w)
-{
-    if (!word_names_person(w))
-        return;
-    r->mixed = r->mixed || (r->person && !word_same(r->person, w));
-    r->person = r->person ? r->person : w;
-}
-
 bool reader_noun(struct reader *r, struct noun *out)
 {
     const struct word *last = NULL;
@@ -85,7 +77,8 @@ bool reader_noun(struct reader *r, struct noun *out)
             continue;
         if (!noun_insert(out, place++, w))
             return false;
-        reader_note_person(r, w);
+        r->mixed = r->mixed || (r->person && word_names_person(w) && !word_same(r->person, w));
+        r->person = r->person || !word_names_person(w) ? r->person : w;
         last = w;
         r->at = at + 1;
     }
