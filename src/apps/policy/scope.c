@@ -51,24 +51,21 @@ struct phrase scope_question(str criterion, struct arena *a)
 static void scope_read_rule(struct reading *r, struct arena *a)
 {
     struct rule *lead = r->lead ? r->lead->rule : NULL, rule;
-    bool understood;
+    struct phrase here = {r->w, r->n},
+                  head = r->lead ? (struct phrase){r->lead->w, r->lead->n} : here;
 
-    if (r->sentence->row && r->lead) {
-        struct phrase head = {r->lead->w, r->lead->n}, row = {r->w, r->n};
-
-        understood = rule_read_row(&head, &row, a, &rule);
-    } else if (lead && lead->wants_items) {
+    if (r->sentence->quoted)
+        return; /* it may be somebody else's rule */
+    if (!r->sentence->row && lead && lead->wants_items) {
         r->part = true;
         if (!rule_add_item(lead, r->w, r->n, a))
             r->lead->rule = NULL;
         return;
-    } else {
-        /* A quote may be somebody else's rule, and an unread lead may turn what its items say. */
-        understood = !r->sentence->quoted && !r->sentence->row && (!r->lead || lead) &&
-                     rule_read(r->w, r->n, a, &rule);
     }
-    /* Only rules that were understood are kept: a rule is large. */
-    if (understood) {
+    /* An unread lead may turn what its items say. Only rules that were understood are kept: a rule
+     * is large. */
+    if (r->sentence->row ? r->lead && rule_read_row(&head, &here, a, &rule)
+                         : (!r->lead || lead) && rule_read(r->w, r->n, a, &rule)) {
         r->rule = arena_alloc(a, sizeof rule);
         *r->rule = rule;
     }

@@ -22,15 +22,6 @@ bool noun_insert(struct noun *n, size_t place, const struct word *w)
     return true;
 }
 
-bool noun_join(struct noun *n, const struct noun *more)
-{
-    for (size_t i = 0; i < more->n; i++)
-        if (!noun_insert(n, n->n, more->words[i]))
-            return false;
-    n->counted = n->counted || more->counted;
-    return true;
-}
-
 bool noun_imply(struct noun *n, const char *text, struct arena *a)
 {
     struct word *w = arena_zero(a, 1, sizeof *w);

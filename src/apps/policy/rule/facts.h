@@ -34,7 +34,6 @@ struct noun {
 
 /* One more word at a place among those that are there; false if there is no room. */
 bool noun_insert(struct noun *n, size_t place, const struct word *w);
-bool noun_join(struct noun *n, const struct noun *more);
 /* Adds a word that the sentence only implies: "age" of "must be 18 or older". */
 bool noun_imply(struct noun *n, const char *text, struct arena *a);
 /* Finds out which words may be dropped, and takes "number of" away, once all words are there. */

@@ -121,7 +121,11 @@ static bool form_part(struct reader *r, char name, struct test *t, struct rule *
         if (!reader_noun(r, &thing))
             return false;
         t->noun.drop = t->noun.n == 0 ? thing.drop : t->noun.drop;
-        return noun_join(&t->noun, &thing);
+        t->noun.counted = t->noun.counted || thing.counted;
+        for (size_t i = 0; i < thing.n; i++)
+            if (!noun_insert(&t->noun, t->noun.n, thing.words[i]))
+                return false;
+        return true;
     case 'L':
         t->kind = TEST_LIMIT;
         return reader_limit(r, &t->limit);
