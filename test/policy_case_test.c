@@ -272,7 +272,7 @@ TEST(a_result_has_the_members_of_the_contract_and_reads_back)
 {
     static const uint32_t pages[] = {2, 3};
     static const str path[] = {STR_INIT("A"), STR_INIT("B")};
-    static const struct policy_step steps[] = {{1, STR_INIT("think"), STR_INIT("x")}};
+    static struct policy_step steps[] = {{1, STR_INIT("think"), STR_INIT("x")}};
     static const char want[] =
         "{\"criterion_id\":\"age\",\"status\":\"met\",\"evidence\":{\"doc_id\":\"d\",\"page\":4,"
         "\"bbox\":"

@@ -52,23 +52,6 @@
 /* Names of facts that only identify: one of the first, beside any of the others. */
 #define IDENTIFIERS "name surname id identifier email phone telephone"
 #define IDENTIFIED "first last full case policy e mail number"
-/* Words of a fact's name or value that may change what another fact says. */
-#define QUALIFYING                                                                                 \
-    "unit units currency status state remark remarks note notes comment comments date born birth " \
-    "birthday dob year years month months week weeks day days hour hours time valid validity "     \
-    "expired expiry expires revoked withdrawn suspended cancelled banned ban forged fake not no "  \
-    "without former previous current new old actual real true final total sum second third other " \
-    "others extra additional added more revised corrected correction changed change changes "      \
-    "extension extended effective margin scale basis period frequency interval type kind sort "    \
-    "version owner holder spouse husband wife partner child children parent guardian agent "       \
-    "representative friend company group role category class level draft pending planned "         \
-    "expected estimate estimated approximate approximately reason exception exempt exemption "     \
-    "waiver waived special student senior minor trainee learner gross net monthly weekly yearly "  \
-    "annual daily percent percentage rate ratio average minimum maximum min max limit count "      \
-    "number age method mode source condition damage damaged broken resigned supervisor "           \
-    "unregistered registered booked bookings elsewhere after before since until from to only"
-#define FOREIGN_WORDS_MAX 3
-#define FOREIGN_FACTS_MAX 64 /* of a case; each is looked for in the whole document */
 /* Words of a criterion that say nothing. */
 #define CRITERION_SAYS "a an the of for to in on at and s"
 #define CRITERION_WANTS "must be required is are has have needed"
@@ -83,12 +66,12 @@
 /* Whether one of a rule's nouns, or its person, is the word; subject: only what it is about. */
 static bool rule_names(const struct rule *r, const struct word *w, bool subject)
 {
-    const struct test *t;
+    const struct test *const tests[] = {&r->main, &r->when, &r->unless};
 
-    for (size_t i = 0; (t = rule_test(r, i)) && !(subject && i > 0); i++)
-        if (noun_has(&t->noun, w) || (t->limit.relative && noun_has(&t->limit.other, w)))
+    for (size_t i = 0; i < (subject ? 1 : COUNT_OF(tests)); i++)
+        if (noun_has(&tests[i]->noun, w) || noun_has(&tests[i]->limit.other, w))
             return true;
-    return noun_has(&r->purpose, w) || (r->person && word_same_singular(r->person, w));
+    return noun_has(&r->purpose, w) || (r->person && word_same(r->person, w));
 }
 
 /* The words that say what a test is about, without its person; of "must be employed" its value. */
@@ -101,23 +84,18 @@ static struct noun subject_of(const struct test *t)
     return noun_without_person(&s);
 }
 
-static bool subject_within(const struct noun *a, const struct noun *b)
-{
-    for (size_t i = 0; i < a->n; i++)
-        if (!noun_has(b, a->words[i]))
-            return false;
-    return true;
-}
-
-/* The last word of a subject says what it is: "fee" of "monthly fee" and "student fee". Two of a
- * measure or a period are different things if their first words are: the claim date and the filing
- * date, the annual and the monthly income. */
-static bool subject_shares_head(const struct noun *a, const struct noun *b)
+/* Whether a subject has only words of another, or its last word, which says what it is: "fee" of
+ * "monthly fee" and "student fee". Two of a measure or a period are different things if their first
+ * words are: the claim date and the filing date, the annual and the monthly income. */
+static bool subject_meets(const struct noun *a, const struct noun *b)
 {
     const struct word *head = a->n > 0 ? a->words[a->n - 1] : NULL;
+    bool within = true;
 
-    return head && noun_has(b, head) && !word_among(head, MEASURES) &&
-           !(word_among(a->words[0], PERIODS) && word_among(b->words[0], PERIODS));
+    for (size_t i = 0; i < a->n; i++)
+        within = within && noun_has(b, a->words[i]);
+    return within || (noun_has(b, head) && !word_among(head, MEASURES) &&
+                      !(word_among(a->words[0], PERIODS) && word_among(b->words[0], PERIODS)));
 }
 
 /* Whether two rules may be about the same: "the fee" and "the student fee", but not the annual and
@@ -126,14 +104,7 @@ static bool rules_meet(const struct rule *a, const struct rule *b)
 {
     struct noun x = subject_of(&a->main), y = subject_of(&b->main);
 
-    return subject_within(&x, &y) || subject_within(&y, &x) || subject_shares_head(&x, &y) ||
-           subject_shares_head(&y, &x);
-}
-
-/* Whether both name a person, and not the same. */
-static bool rules_differ_in_person(const struct rule *a, const struct rule *b)
-{
-    return a->person && b->person && !word_same_singular(a->person, b->person);
+    return subject_meets(&x, &y) || subject_meets(&y, &x);
 }
 
 /* Rules about the same that do not agree may be for different cases. */
@@ -161,22 +132,13 @@ static void closed_block(struct run *x, const struct policy_node *n, str text)
     heuristic_block(x, r);
 }
 
-/* Whether a sentence, or the line that leads to it, names a word in its rule. */
-static bool closed_reading_names(const struct reading *r, const struct word *w)
-{
-    return (r->rule && rule_names(r->rule, w, false)) ||
-           (r->lead && closed_reading_names(r->lead, w));
-}
-
 /* ---- titles ---- */
 
-/* A number in front of a title: "3.1", "B2". */
+/* A number in front of a title: "3.1", "Section 2". */
 static bool closed_numbers(const struct word *w)
 {
-    return w->kind == WORD_NUMBER
-               ? w->number < SECTIONS_MAX
-               : word_is(w, "\xC2\xA7") || word_among(w, "section article chapter part") ||
-                     (w->size < 4 && w->size > 0 && char_is_digit(w->lower[w->size - 1]));
+    return w->kind == WORD_NUMBER ? w->number < SECTIONS_MAX
+                                  : word_among(w, "\xC2\xA7 section article chapter part");
 }
 
 /* Whether a title says nothing about the cases that the rules are for. One above the rule that
@@ -200,7 +162,7 @@ static bool closed_title_fits(str title, const struct reading *decides, bool doc
             continue;
         said++;
         topics += word_among(&w[i], TOPICS);
-        unknown += decides ? !closed_reading_names(decides, &w[i]) &&
+        unknown += decides ? !rule_names(decides->rule, &w[i], false) &&
                                  !(word_is(&w[i], "exclusions") && decides->rule->main.not_)
                            : w[i].size < 3 || word_stops(&w[i]) || word_among(&w[i], DISOWNING) ||
                                  (document && word_among(&w[i], DISTANT)) ||
@@ -311,7 +273,7 @@ static bool closed_is_beside(const struct run *x, const struct reading *r,
     n = words_of(r->node->title, x->a, &w);
     for (size_t i = 0; i < n; i++)
         if (!word_among(&w[i], NEUTRAL_TITLE) && rule_names(decides->rule, &w[i], true) &&
-            !closed_reading_names(r, &w[i]))
+            !rule_names(r->rule, &w[i], false))
             return true;
     return false;
 }
@@ -326,8 +288,9 @@ static bool closed_interferes(const struct run *x, const struct reading *r)
         judged = judged || x->rules[k].r == r;
     for (size_t k = 0; k < x->n && r->rule; k++) {
         const struct judged *j = &x->rules[k];
+        const struct word *person = j->r->rule->person, *other = r->rule->person;
 
-        if ((j->h.dropped && rules_differ_in_person(j->r->rule, r->rule)) ||
+        if ((j->h.dropped && person && other && !word_same(person, other)) ||
             (!judged && (closed_is_beside(x, r, j->r) || rules_meet(r->rule, j->r->rule))))
             return true;
     }
@@ -339,8 +302,6 @@ void heuristic_close_document(struct run *x)
     struct arena titles;
 
     arena_init(&titles, POLICY_ARENA_MAX);
-    if (x->scope.unread.n > 0)
-        closed_block(x, x->scope.unread_node, x->scope.unread);
     for (size_t i = 0; i < x->scope.n && !x->blocked; i++)
         if (!closed_sentence_fits(x, &x->scope.all[i]))
             heuristic_block(x, &x->scope.all[i]);
@@ -373,61 +334,21 @@ static bool closed_identifies(const struct noun *name)
 /* Whether a rule has a noun that is the fact's name. */
 static bool closed_binds(const struct rule *r, const struct fact *f)
 {
-    const struct test *t;
+    const struct test *const tests[] = {&r->main, &r->when, &r->unless};
     bool dropped = false;
 
-    for (size_t i = 0; (t = rule_test(r, i)); i++) {
-        if (fact_is_named(f, &t->noun, &dropped) ||
-            (t->limit.relative && fact_is_named(f, &t->limit.other, &dropped)))
+    for (size_t i = 0; i < COUNT_OF(tests); i++)
+        if (test_names(tests[i], f, &dropped) != TEST_OTHER ||
+            fact_is_named(f, &tests[i]->limit.other, &dropped))
             return true;
-        /* "The application must be signed" names application_signed. */
-        for (size_t k = 0; k < t->value_n; k++) {
-            struct noun named = noun_with_value(t, k);
-
-            if (fact_is_named(f, &named, &dropped))
-                return true;
-        }
-    }
     return false;
-}
-
-/* Whether no word of a text is in the document or in the name of another fact, or qualifies. */
-static bool closed_is_elsewhere(const struct run *x, const struct fact *f, const struct word *w,
-                                size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (w[i].kind != WORD_TEXT || word_among(&w[i], QUALIFYING))
-            return false;
-        for (size_t k = 0; k < x->scope.n && !word_stops(&w[i]); k++)
-            if (words_text_has(x->scope.all[k].text, &w[i]) ||
-                words_text_has(x->scope.all[k].node->title_path, &w[i]))
-                return false;
-        for (size_t k = 0; k < x->facts.n; k++)
-            if (&x->facts.all[k] != f && words_text_has(x->facts.all[k].field->name, &w[i]))
-                return false;
-    }
-    return true;
-}
-
-/* Whether a fact is plainly about something else: "city" beside "age". */
-static bool closed_is_unrelated(const struct run *x, const struct fact *f)
-{
-    const struct policy_value *v = &f->field->value;
-    struct word *name, *value = NULL;
-    size_t n = words_of_full_name(f->field->name, x->a, &name), m = 0;
-
-    if (v->kind == POLICY_TEXT)
-        m = words_of(v->text, x->a, &value);
-    return v->kind == POLICY_TEXT && x->facts.n <= FOREIGN_FACTS_MAX && n <= FOREIGN_WORDS_MAX &&
-           m <= FOREIGN_WORDS_MAX && closed_is_elsewhere(x, f, name, n) &&
-           closed_is_elsewhere(x, f, value, m);
 }
 
 const struct fact *heuristic_foreign_fact(const struct run *x)
 {
     for (size_t i = 0; i < x->facts.n; i++) {
         const struct fact *f = &x->facts.all[i];
-        bool known = closed_identifies(&f->name) || closed_is_unrelated(x, f);
+        bool known = closed_identifies(&f->name);
 
         for (size_t k = 0; k < x->scope.n && !known; k++)
             known = x->scope.all[k].rule && closed_binds(x->scope.all[k].rule, f);
@@ -448,9 +369,7 @@ static bool closed_topic_has(const struct reading *r, const struct word *w)
         return true;
     if (t->value_n == 1 && word_find(t->values[0].w, t->values[0].n, w) < t->values[0].n)
         return true;
-    if (word_among(w, CRITERION_WANTS))
-        return !t->not_;
-    return r->lead && r->lead->rule && closed_topic_has(r->lead, w);
+    return word_among(w, CRITERION_WANTS) && !t->not_;
 }
 
 bool heuristic_asks_for(const struct run *x, const struct reading *r)

@@ -80,7 +80,7 @@ static size_t refers(const struct reading *r, size_t from)
     return r->n;
 }
 
-static void sections_json(const struct scope *s, const struct question *q, bool *named_here,
+static void sections_json(const struct scope *s, const struct phrase *q, bool *named_here,
                           struct arena *a, struct json_out *o)
 {
     size_t shown = 0;
@@ -89,7 +89,7 @@ static void sections_json(const struct scope *s, const struct question *q, bool 
     for (size_t i = 0; i < s->n && shown < SECTIONS_MAX; i++) {
         const struct reading *r = &s->all[i];
 
-        if (named_here[r->node_at] || q->n == 0 || scope_covers(r, q, true, a) < q->n)
+        if (named_here[r->node_at] || q->n == 0 || !scope_covers(r, q, true, a))
             continue;
         named_here[r->node_at] = true;
         shown++;
@@ -107,7 +107,7 @@ static void sections_json(const struct scope *s, const struct question *q, bool 
 void policy_xref(const struct policy_doc *d, str criterion_id, struct arena *a, struct json_out *o)
 {
     const struct scope *s;
-    struct question q;
+    struct phrase q;
     size_t shown = 0;
     bool *here;
 
@@ -116,7 +116,7 @@ void policy_xref(const struct policy_doc *d, str criterion_id, struct arena *a, 
             o, d ? "missing_criterion_id" : "missing_policy_document_id", "nothing to look up");
         return;
     }
-    scope_question(criterion_id, a, &q);
+    q = scope_question(criterion_id, a);
     s = scope_of(d, a);
     here = arena_zero(a, d->tree.node_count + 1, sizeof here[0]);
     policy_fact_tool_begin(o, true);

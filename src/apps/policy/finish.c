@@ -185,14 +185,6 @@ static bool check_pages(const struct react *r, const struct json *doc, struct ar
 
 /* ---- the evidence ---- */
 
-static str excerpt_of(const struct policy_field *f, struct arena *a)
-{
-    return arena_printf(a,
-                        STR_FMT ": " STR_FMT,
-                        STR_ARG(f->name),
-                        STR_ARG(f->value.text.n ? f->value.text : f->raw));
-}
-
 static bool policy_finish_is_blank(char c)
 {
     return char_is_json_space(c) || c == '"' || c == '*' || c == '`';
@@ -277,7 +269,7 @@ static bool check_excerpt(const struct json *doc, struct arena *a, const struct 
     text = str_slice(text, 0, EXCERPT_READ);
     if (quotes(p->node->text, text))
         return true;
-    shown = p->field ? excerpt_of(p->field, a) : STR("");
+    shown = p->field ? policy_fact_text(p->field, a) : STR("");
     if (p->field && (quotes(shown, text) || quotes(p->field->raw, text)))
         return true;
     return err_set(e,
@@ -411,35 +403,6 @@ static double span_of(const struct react *r, const struct react_proposal *p, dou
            (LINK_FLOOR + (1 - LINK_FLOOR) * link);
 }
 
-static void policy_finish_cite(const struct react *r, const struct react_proposal *p,
-                               struct arena *a, struct policy_result *out)
-{
-    const struct policy_tree *t = &r->o->doc->tree;
-    const struct policy_node *up = p->node;
-    str *path = arena_zero(a, POLICY_DEPTH_MAX, sizeof *path);
-    size_t n = up->depth + 1 < POLICY_DEPTH_MAX ? up->depth + 1 : POLICY_DEPTH_MAX;
-
-    out->citation.section = up->title_path;
-    out->citation.pages = p->pages;
-    out->citation.page_count = p->page_count;
-    out->trajectory_count = n;
-    for (; n-- > 0 && up; up = policy_parent(t, up))
-        path[n] = up->title;
-    out->trajectory = path;
-}
-
-static void policy_finish_show_evidence(const struct policy_field *f, struct arena *a,
-                                        struct policy_result *out)
-{
-    out->has_evidence = true;
-    out->evidence = (struct policy_evidence){
-        .doc_id = f->doc_id,
-        .page = f->page,
-        .has_bbox = f->has_bbox,
-        .text_excerpt = utf8_cut_count(excerpt_of(f, a), POLICY_EXCERPT_MAX)};
-    memcpy(out->evidence.bbox, f->bbox, sizeof f->bbox);
-}
-
 /* c_final by status, and the model's own number as its ceiling: it can lower the confidence and
  * never raise it. */
 static void confide(struct policy_result *out, double c_tree, double c_span, double own)
@@ -469,12 +432,14 @@ void react_conclude(struct react *r, const struct react_proposal *p, struct aren
          * the fact compensate for a poor query. */
         link = linked(r, p, a);
         c_tree += (1 - c_tree) * link;
-        policy_finish_cite(r, p, a, out);
+        policy_result_cite(out, &r->o->doc->tree, p->node, a);
+        out->citation.pages = p->pages;
+        out->citation.page_count = p->page_count;
         c_span = span_of(r, p, link);
     }
     if (seen && strcmp(seen->method, "bm25-fallback") != 0)
         out->retrieval_method = str_c(seen->method);
     if (p->field)
-        policy_finish_show_evidence(p->field, a, out);
+        policy_result_show(out, p->field, a);
     confide(out, c_tree, c_span, p->confidence);
 }

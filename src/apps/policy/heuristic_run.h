@@ -20,7 +20,7 @@ struct run {
     const struct policy_case *c;
     struct arena *a;
     struct scope scope;
-    struct question question;
+    struct phrase question;
     struct facts facts;
     struct judged *rules;
     size_t n;
@@ -28,11 +28,8 @@ struct run {
     const struct reading *other;   /* a rule of the criterion that asks for something else */
     struct policy_hits hits;
     struct policy_result *out;
-    struct policy_step *steps;
 };
 
-/* Whether a rule can make a criterion met or missing. */
-bool heuristic_rule_decides(const struct rule *r);
 /* The criterion is uncertain because of this sentence, unless another came first. */
 void heuristic_block(struct run *x, const struct reading *r);
 

@@ -134,21 +134,13 @@ static str refusal(const struct agent_result *run, struct arena *a, str *words)
 static void policy_react_trace_of(const struct agent_result *run, struct arena *a,
                                   struct policy_result *out)
 {
-    struct policy_step *steps = arena_zero(a, 2 * run->step_count + 1, sizeof *steps);
-    unsigned n = 0;
-
     for (size_t i = 0; i < run->step_count; i++) {
         str thought = str_trim(run->steps[i].thought);
 
-        if (thought.n > 0) {
-            steps[n] = (struct policy_step){n + 1, STR("think"), thought};
-            n++;
-        }
-        steps[n] = (struct policy_step){n + 1, run->steps[i].action, run->steps[i].observation};
-        n++;
+        if (thought.n > 0)
+            policy_result_step(out, a, STR("think"), thought);
+        policy_result_step(out, a, run->steps[i].action, run->steps[i].observation);
     }
-    out->trace = steps;
-    out->trace_count = n;
 }
 
 /* Whether the model ended with calls that nobody can read: its last steps all failed, or its text

@@ -22,6 +22,42 @@ double policy_c_final(enum policy_status s)
     return statuses[s].c_final;
 }
 
+void policy_result_step(struct policy_result *r, struct arena *a, str action, str observation)
+{
+    size_t n = r->trace_count++;
+
+    r->trace = arena_grow(a, r->trace, n, &r->trace_max, sizeof r->trace[0]);
+    r->trace[n] = (struct policy_step){
+        (unsigned)n + 1, action, utf8_cut_count(observation, POLICY_OBSERVATION_MAX)};
+}
+
+void policy_result_cite(struct policy_result *r, const struct policy_tree *t,
+                        const struct policy_node *n, struct arena *a)
+{
+    r->citation.section = arena_dup(a, n->title_path);
+    r->trajectory = policy_titles(t, n, a);
+    r->trajectory_count = n->depth + 1;
+}
+
+str policy_fact_text(const struct policy_field *f, struct arena *a)
+{
+    return arena_printf(a,
+                        STR_FMT ": " STR_FMT,
+                        STR_ARG(f->name),
+                        STR_ARG(f->value.text.n ? f->value.text : f->raw));
+}
+
+void policy_result_show(struct policy_result *r, const struct policy_field *f, struct arena *a)
+{
+    r->has_evidence = true;
+    r->evidence = (struct policy_evidence){
+        .doc_id = f->doc_id,
+        .page = f->page,
+        .has_bbox = f->has_bbox,
+        .text_excerpt = utf8_cut_count(policy_fact_text(f, a), POLICY_EXCERPT_MAX)};
+    memcpy(r->evidence.bbox, f->bbox, sizeof f->bbox);
+}
+
 const char *policy_status_name(enum policy_status s)
 {
     return statuses[s].name;

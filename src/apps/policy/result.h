@@ -13,8 +13,8 @@
  */
 #pragma once
 
-#include "base/arena.h"
-#include "base/json.h"
+#include "apps/policy/case.h"
+#include "apps/policy/tree.h"
 
 #define POLICY_ABSTAIN 0.65
 #define POLICY_SPAN_FLOOR 0.3
@@ -57,8 +57,8 @@ struct policy_result {
     size_t trajectory_count;
     str retrieval_method; /* "bm25+reranker", "pageindex-llm", "pageindex-hybrid" */
     str reason_code;      /* "": null */
-    const struct policy_step *trace;
-    size_t trace_count;
+    struct policy_step *trace;
+    size_t trace_count, trace_max;
     bool disagree; /* the model and the rules read it differently: both readings follow */
     enum policy_status by_model, by_rules;
     str model_rationale, rules_rationale;
@@ -71,6 +71,16 @@ double policy_round(double v); /* to three decimals, within 0 to 1 */
  * missing that is under POLICY_ABSTAIN becomes uncertain with the code "low_confidence" (unless
  * it has one), and keeps the computed confidence. */
 void policy_confide(struct policy_result *r, double c_tree, double c_span);
+
+/* Adds a step to the trace; its observation is cut. */
+void policy_result_step(struct policy_result *r, struct arena *a, str action, str observation);
+/* Cites a section without its pages, with the titles above it as trajectory. */
+void policy_result_cite(struct policy_result *r, const struct policy_tree *t,
+                        const struct policy_node *n, struct arena *a);
+/* A fact as it is shown: "age: 17". */
+str policy_fact_text(const struct policy_field *f, struct arena *a);
+/* Makes a fact the evidence. */
+void policy_result_show(struct policy_result *r, const struct policy_field *f, struct arena *a);
 
 const char *policy_status_name(enum policy_status s);  /* met, missing, uncertain */
 const char *policy_status_ready(enum policy_status s); /* ready, not_ready, uncertain */

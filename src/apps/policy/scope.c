@@ -5,7 +5,6 @@
 #include "apps/policy/scope.h"
 
 #include "apps/policy/fts.h"
-#include "base/ctype.h"
 
 #define NOTHING_SAID                                                                               \
     "requirement requirements criterion criteria policy check checks rule rules verify "           \
@@ -26,67 +25,50 @@ bool scope_word_numbers(const struct word *w)
 
 str scope_criterion(str criterion)
 {
-    size_t from = criterion.n;
+    const char *colon = memrchr(criterion.p, ':', criterion.n);
+    size_t from = colon ? (size_t)(colon + 1 - criterion.p) : 0;
 
-    while (from > 0 && criterion.p[from - 1] != ':')
-        from--;
-    return from < criterion.n && str_find(criterion, STR(" ")) == STR_NONE
+    return from < criterion.n && !memchr(criterion.p, ' ', criterion.n)
                ? str_slice(criterion, from, criterion.n)
                : criterion;
 }
 
-void scope_question(str criterion, struct arena *a, struct question *out)
+struct phrase scope_question(str criterion, struct arena *a)
 {
     struct word *w;
-    size_t n, kept = 0, texts = 0;
+    size_t n = words_of_name(scope_criterion(criterion), a, &w), kept = 0;
 
-    n = words_of_name(scope_criterion(criterion), a, &w);
     for (size_t i = 0; i < n && kept < SCOPE_QUESTION_MAX; i++) {
         bool last = i + 1 == n && kept == 0 && word_among(&w[i], "eligibility eligible");
 
-        if ((!scope_word_numbers(&w[i]) || last) && word_find(w, kept, &w[i]) == kept) {
-            texts += w[i].kind == WORD_TEXT;
+        if ((!scope_word_numbers(&w[i]) || last) && word_find(w, kept, &w[i]) == kept)
             w[kept++] = w[i];
-        }
     }
-    *out = (struct question){w, texts > 0 ? kept : 0};
+    return (struct phrase){w, kept};
 }
 
 /* The rule of a sentence; an item may be part of what its lead says. */
 static void scope_read_rule(struct reading *r, struct arena *a)
 {
     struct rule *lead = r->lead ? r->lead->rule : NULL, rule;
-    bool understood;
+    struct phrase here = {r->w, r->n},
+                  head = r->lead ? (struct phrase){r->lead->w, r->lead->n} : here;
 
-    if (r->sentence->row && r->lead) {
-        struct phrase head = {r->lead->w, r->lead->n}, row = {r->w, r->n};
-
-        understood = rule_read_row(&head, &row, a, &rule);
-    } else if (lead && lead->wants_items) {
+    if (r->sentence->quoted)
+        return; /* it may be somebody else's rule */
+    if (!r->sentence->row && lead && lead->wants_items) {
         r->part = true;
         if (!rule_add_item(lead, r->w, r->n, a))
             r->lead->rule = NULL;
         return;
-    } else {
-        /* A quote may be somebody else's rule, and an unread lead may turn what its items say. */
-        understood = !r->sentence->quoted && !r->sentence->row && (!r->lead || lead) &&
-                     rule_read(r->w, r->n, a, &rule);
     }
-    /* Only rules that were understood are kept: a rule is large. */
-    if (understood) {
+    /* An unread lead may turn what its items say. Only rules that were understood are kept: a rule
+     * is large. */
+    if (r->sentence->row ? r->lead && rule_read_row(&head, &here, a, &rule)
+                         : (!r->lead || lead) && rule_read(r->w, r->n, a, &rule)) {
         r->rule = arena_alloc(a, sizeof rule);
         *r->rule = rule;
     }
-}
-
-/* Between sentences there are only marks of items, quotes and tables. */
-static void scope_note_unread(const struct policy_node *n, size_t from, size_t to, struct scope *s)
-{
-    for (size_t i = from; i < to && s->unread.n == 0; i++)
-        if (char_is_letter(n->text.p[i]) || (n->text.p[i] & 0x80)) {
-            s->unread = str_trim(str_slice(n->text, from, to));
-            s->unread_node = n;
-        }
 }
 
 static void scope_read_node(const struct policy_doc *d, uint32_t node, struct arena *a,
@@ -114,9 +96,7 @@ static void scope_read_node(const struct policy_doc *d, uint32_t node, struct ar
         if (all[i].row && !all[i].begins && s->n - 1 > first)
             r->lead = r[-1].lead ? r[-1].lead : &r[-1];
         scope_read_rule(r, a);
-        scope_note_unread(n, i > 0 ? all[i - 1].to : 0, all[i].from, s);
     }
-    scope_note_unread(n, count > 0 ? all[count - 1].to : 0, n->text.n, s);
 }
 
 const struct scope *scope_of(const struct policy_doc *d, struct arena *a)
@@ -144,12 +124,13 @@ static bool scope_says(const struct reading *r, const struct word *q)
            (r->lead && scope_says(r->lead, q));
 }
 
-size_t scope_covers(const struct reading *r, const struct question *q, bool titles, struct arena *a)
+bool scope_covers(const struct reading *r, const struct phrase *q, bool titles, struct arena *a)
 {
     struct word *path = NULL;
-    size_t held = 0, n = titles ? words_of(r->node->title_path, a, &path) : 0;
+    size_t n = titles ? words_of(r->node->title_path, a, &path) : 0;
 
     for (size_t k = 0; k < q->n; k++)
-        held += scope_says(r, &q->w[k]) || word_find(path, n, &q->w[k]) < n;
-    return held;
+        if (!scope_says(r, &q->w[k]) && word_find(path, n, &q->w[k]) == n)
+            return false;
+    return true;
 }

@@ -29,25 +29,16 @@ struct reading {
 struct scope {
     struct reading *all;
     size_t n;
-    bool cut;   /* the document has more than was read */
-    str unread; /* text that is in no sentence, such as code; "": none */
-    const struct policy_node *unread_node;
-};
-
-/* The words that a criterion asks about. */
-struct question {
-    const struct word *w;
-    size_t n;
+    bool cut; /* the document has more than was read */
 };
 
 /* A criterion without its namespace: "age" of "elig:age". */
 str scope_criterion(str criterion);
-/* Its words, without those that only say that it is a criterion. */
-void scope_question(str criterion, struct arena *a, struct question *out);
+/* The words that it asks about: those that do more than say that it is a criterion. */
+struct phrase scope_question(str criterion, struct arena *a);
 /* Words that only number criteria, or say that they are criteria: "c1", "rule 3". */
 bool scope_word_numbers(const struct word *w);
 /* All sentences of the document; those that it keeps, if it is small. */
 const struct scope *scope_of(const struct policy_doc *d, struct arena *a);
-/* How many of a question's words a sentence has, with its lead; titles: or the titles above it. */
-size_t scope_covers(const struct reading *r, const struct question *q, bool titles,
-                    struct arena *a);
+/* Whether a sentence with its lead has all words of a question; titles: or the titles above it. */
+bool scope_covers(const struct reading *r, const struct phrase *q, bool titles, struct arena *a);

@@ -152,15 +152,6 @@ static bool picked(const struct policy_doc *d, str query, const struct policy_pi
     return out->n > 0;
 }
 
-static void trajectory(const struct policy_tree *t, struct policy_hits *out)
-{
-    const struct policy_node *n = out->hits[0].node;
-
-    out->trajectory_n = n->depth + 1;
-    for (size_t i = out->trajectory_n; n && i > 0; i--, n = policy_parent(t, n))
-        out->trajectory[i - 1] = n->title;
-}
-
 bool policy_search(const struct policy_doc *d, str query, unsigned top_k,
                    const struct policy_pick *pick, struct arena *a, struct policy_hits *out,
                    struct err *e)
@@ -190,7 +181,8 @@ bool policy_search(const struct policy_doc *d, str query, unsigned top_k,
     if (out->n == 0)
         return true;
     out->confidence = confidence(out, query, a);
-    trajectory(&d->tree, out);
+    out->trajectory = policy_titles(&d->tree, out->hits[0].node, a);
+    out->trajectory_n = out->hits[0].node->depth + 1;
     return true;
 }
 

@@ -63,7 +63,7 @@ struct policy_hit {
 struct policy_hits {
     struct policy_hit hits[POLICY_TOP_MAX]; /* best first */
     size_t n;
-    str trajectory[POLICY_DEPTH_MAX]; /* titles from the top to the best hit */
+    const str *trajectory; /* titles from the top to the best hit */
     size_t trajectory_n;
     double confidence;       /* 0 to 1; 0 when nothing was found */
     const char *method;      /* "bm25+reranker", "pageindex-llm", "pageindex-hybrid" */

@@ -11,8 +11,11 @@
 
 struct splitter {
     str text;
+    struct arena *arena;
     struct policy_sentence *all;
     size_t n, cap;
+    size_t from; /* of the paragraph, item or row that is open, or STR_NONE */
+    struct policy_sentence open;
 };
 
 static const char *const abbreviations[] = {
@@ -20,17 +23,13 @@ static const char *const abbreviations[] = {
     "fig", "cf",  "approx", "al", "inc", "ltd", "co",  "dept", "u.s", "p",   "pp", "resp",
 };
 
-static bool policy_sentence_is_word(char c)
-{
-    return char_is_upper(c) || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || (c & 0x80);
-}
-
 /* Whether the stop at s[at] belongs to the word before it. */
 static bool abbreviated(str s, size_t from, size_t at)
 {
     size_t begin = at, n;
 
-    while (begin > from && (policy_sentence_is_word(s.p[begin - 1]) || s.p[begin - 1] == '.'))
+    while (begin > from && (char_is_letter(s.p[begin - 1]) || char_is_digit(s.p[begin - 1]) ||
+                            s.p[begin - 1] == '.' || (s.p[begin - 1] & 0x80)))
         begin--;
     n = at - begin;
     if (n == 1 && char_is_upper(s.p[begin]) && at + 1 < s.n && s.p[at + 1] == ' ' && begin > from)
@@ -44,7 +43,8 @@ static bool abbreviated(str s, size_t from, size_t at)
 /* Where the sentence that holds the stop at s[at] ends, or 0 if that does not end it. */
 static size_t sentence_end(str s, size_t from, size_t at)
 {
-    size_t end = at + 1, next;
+    size_t end = at + 1;
+    str after;
 
     while (end < s.n && memchr(")]\"'*_", s.p[end], 6))
         end++;
@@ -52,11 +52,9 @@ static size_t sentence_end(str s, size_t from, size_t at)
         end += 3;
     if (end < s.n && !char_is_json_space(s.p[end]))
         return 0;
-    for (next = end; next < s.n && char_is_json_space(s.p[next]);)
-        next++;
-    if (next < s.n && s.p[next] >= 'a' && s.p[next] <= 'z')
-        return 0;
-    if (s.p[at] == '.' && next < s.n && abbreviated(s, from, at))
+    after = str_trim(str_slice(s, end, s.n));
+    if (after.n > 0 && ((char_is_letter(after.p[0]) && !char_is_upper(after.p[0])) ||
+                        (s.p[at] == '.' && abbreviated(s, from, at))))
         return 0;
     return end;
 }
@@ -64,18 +62,13 @@ static size_t sentence_end(str s, size_t from, size_t at)
 static void policy_sentence_add(struct splitter *sp, size_t from, size_t to,
                                 struct policy_sentence like)
 {
-    while (to > from && char_is_json_space(sp->text.p[to - 1]))
-        to--;
-    while (from < to && char_is_json_space(sp->text.p[from]))
-        from++;
-    if (from == to)
+    str s = str_trim(str_slice(sp->text, from, to));
+
+    if (s.n == 0)
         return;
-    if (sp->n == sp->cap) {
-        sp->cap = sp->cap ? 2 * sp->cap : 32;
-        sp->all = base_realloc(sp->all, sp->cap * sizeof sp->all[0]);
-    }
-    like.from = (uint32_t)from;
-    like.to = (uint32_t)to;
+    like.from = (uint32_t)(s.p - sp->text.p);
+    like.to = (uint32_t)(like.from + s.n);
+    sp->all = arena_grow(sp->arena, sp->all, sp->n, &sp->cap, sizeof sp->all[0]);
     sp->all[sp->n++] = like;
 }
 
@@ -101,12 +94,13 @@ static uint32_t lead_of(const struct splitter *sp, uint16_t indent)
 }
 
 /* Ends the paragraph, item or row that is open, if any. */
-static void block_end(struct splitter *sp, size_t *from, size_t to, struct policy_sentence like)
+static void block_end(struct splitter *sp, size_t to)
 {
     str s = str_slice(sp->text, 0, to);
-    size_t begin = *from;
+    struct policy_sentence like = sp->open;
+    size_t begin = sp->from;
 
-    *from = STR_NONE;
+    sp->from = STR_NONE;
     if (begin == STR_NONE)
         return;
     if (like.item)
@@ -124,13 +118,6 @@ static void block_end(struct splitter *sp, size_t *from, size_t to, struct polic
     policy_sentence_add(sp, begin, to, like);
 }
 
-static size_t line_next(str text, size_t at)
-{
-    const char *end = memchr(text.p + at, '\n', text.n - at);
-
-    return end ? (size_t)(end - text.p) + 1 : text.n;
-}
-
 static bool rule_row(str s)
 {
     for (size_t i = 0; i < s.n; i++)
@@ -139,8 +126,8 @@ static bool rule_row(str s)
     return true;
 }
 
-/* The block that begins at a non-blank line: how many of its bytes are marks. */
-static size_t marks(str line, struct policy_sentence *like, bool *begins)
+/* The block that a line may begin: how many of its bytes are marks. */
+static size_t marks(str line, struct policy_sentence *like)
 {
     size_t bytes;
     unsigned indent = line_indent(line, &bytes), columns;
@@ -148,82 +135,55 @@ static size_t marks(str line, struct policy_sentence *like, bool *begins)
     str s = str_slice(line, bytes, line.n);
 
     *like = (struct policy_sentence){.lead = POLICY_NO_LEAD, .begins = true};
-    *begins = true;
     like->quoted = s.n > 0 && s.p[0] == '>';
     while (s.n > 0 && s.p[0] == '>') {
         s = str_slice(s, 1, s.n);
         s = str_slice(s, s.n > 0 && s.p[0] == ' ', s.n);
     }
-    if (s.n > 0 && s.p[0] == '|') {
-        like->row = true;
-        return (size_t)(s.p - line.p) + 1;
-    }
-    if (line_item(s, indent, &columns, &interrupts) && !line_break(s)) {
-        size_t mark = 0;
-
-        like->item = true;
-        like->indent = (uint16_t)(indent < UINT16_MAX ? indent : UINT16_MAX);
-        while (mark < s.n && !char_is_json_space(s.p[mark]))
-            mark++;
-        return (size_t)(s.p - line.p) + mark;
-    }
-    *begins = false;
-    return (size_t)(s.p - line.p);
-}
-
-static size_t fence_skip(str text, size_t at, char mark, size_t n)
-{
-    while (at < text.n) {
-        size_t next = line_next(text, at), bytes;
-        str line = str_slice(text, at, next - (text.p[next - 1] == '\n'));
-
-        line_indent(line, &bytes);
-        at = next;
-        if (line_fence_end(str_slice(line, bytes, line.n), mark, n))
-            break;
-    }
-    return at;
+    bytes = (size_t)(s.p - line.p);
+    like->row = s.n > 0 && s.p[0] == '|';
+    like->item = !like->row && line_item(s, indent, &columns, &interrupts) && !line_break(s);
+    like->indent = (uint16_t)(indent < UINT16_MAX ? indent : UINT16_MAX);
+    while (like->item && bytes < line.n && !char_is_json_space(line.p[bytes]))
+        bytes++;
+    return bytes + like->row;
 }
 
 size_t policy_sentences(str text, struct arena *a, struct policy_sentence **out)
 {
-    struct splitter sp = {.text = text};
-    struct policy_sentence like = {.lead = POLICY_NO_LEAD};
-    size_t from = STR_NONE; /* of the block that is open */
-    bool table = false;     /* the line before is a row */
+    struct splitter sp = {.text = text, .arena = a, .from = STR_NONE};
+    bool table = false; /* the line before is a row */
+    size_t fence = 0;   /* marks of the code fence that is open */
+    char mark;
 
     for (size_t at = 0, next; at < text.n; at = next) {
+        str rest = str_slice(text, at, text.n);
+        size_t end = str_find(rest, STR("\n"));
+        str line = str_slice(rest, 0, end), plain = str_trim(line);
         struct policy_sentence here;
-        size_t bytes, n;
-        bool begins;
-        char mark;
-        str line;
+        size_t bytes = marks(line, &here);
 
-        next = line_next(text, at);
-        line = str_slice(text, at, next - (text.p[next - 1] == '\n'));
-        line_indent(line, &bytes);
-        bytes += marks(str_slice(line, bytes, line.n), &here, &begins);
-        if (line_blank(line) || begins)
-            block_end(&sp, &from, at, like);
-        here.begins = !(table && here.row);
-        table = here.row && !line_blank(line);
-        if (line_blank(line) || line_break(str_trim(line)) || (here.row && rule_row(line)))
-            continue;
-        if (line_fence(str_trim(line), &mark, &n)) {
-            block_end(&sp, &from, at, like);
-            next = fence_skip(text, next, mark, n);
+        next = end == STR_NONE ? text.n : at + end + 1;
+        if (fence > 0) {
+            if (line_fence_end(plain, mark, fence)) {
+                block_end(&sp, at);
+                fence = 0;
+            }
             continue;
         }
-        if (from == STR_NONE) {
-            marks(line, &like, &begins);
-            like.begins = here.begins;
-            from = at + bytes;
+        if (line_blank(line) || here.item || here.row || line_fence(plain, &mark, &fence))
+            block_end(&sp, at);
+        here.begins = !(table && here.row);
+        table = here.row;
+        if (line_blank(line) || line_break(plain) || (here.row && rule_row(line)))
+            continue;
+        if (sp.from == STR_NONE) {
+            sp.open = here;
+            sp.open.quoted = here.quoted || fence > 0;
+            sp.from = at + bytes;
         }
     }
-    block_end(&sp, &from, text.n, like);
-    *out = arena_alloc(a, sp.n * sizeof sp.all[0]);
-    if (sp.n > 0)
-        memcpy(*out, sp.all, sp.n * sizeof sp.all[0]);
-    free(sp.all);
+    block_end(&sp, text.n);
+    *out = sp.all;
     return sp.n;
 }

@@ -5,7 +5,7 @@
  *     str s = str_slice(node->text, all[i].from, all[i].to);
  *
  * A full stop after an abbreviation, after an initial or inside a number ends no sentence; code in
- * fences is no sentence. An item knows the sentence that leads to it: one that ends with a colon.
+ * fences is quoted. An item knows the sentence that leads to it: one that ends with a colon.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -22,7 +22,7 @@ struct policy_sentence {
     bool item;         /* of a list: its first sentence */
     bool row;          /* of a table */
     bool begins;       /* a paragraph, an item or a table */
-    bool quoted;       /* in a block that begins with ">" */
+    bool quoted;       /* in a block that begins with ">", or in a code fence */
 };
 
 size_t policy_sentences(str text, struct arena *a, struct policy_sentence **out);

@@ -211,6 +211,15 @@ const struct policy_node *policy_parent(const struct policy_tree *t, const struc
     return NULL;
 }
 
+const str *policy_titles(const struct policy_tree *t, const struct policy_node *n, struct arena *a)
+{
+    str *out = arena_alloc(a, (n->depth + 1) * sizeof out[0]);
+
+    for (size_t i = n->depth + 1; n && i > 0; i--, n = policy_parent(t, n))
+        out[i - 1] = arena_dup(a, n->title);
+    return out;
+}
+
 uint32_t policy_page_at(const struct policy_node *n, size_t at)
 {
     uint32_t low = 0, high = n->page_count;

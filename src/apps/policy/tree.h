@@ -92,5 +92,7 @@ const struct policy_node *policy_node_titled(const struct policy_tree *t, str se
 const struct policy_node *policy_child(const struct policy_tree *t, const struct policy_node *n);
 const struct policy_node *policy_sibling(const struct policy_tree *t, const struct policy_node *n);
 const struct policy_node *policy_parent(const struct policy_tree *t, const struct policy_node *n);
+/* Copies of the titles from the top to a node: its depth and one more. */
+const str *policy_titles(const struct policy_tree *t, const struct policy_node *n, struct arena *a);
 /* The page of a byte of its text. */
 uint32_t policy_page_at(const struct policy_node *n, size_t at);

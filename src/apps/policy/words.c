@@ -3,22 +3,54 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/policy/words.h"
+
+#include "apps/policy/version.h"
 #include "base/ctype.h"
 
 #include <math.h>
 
 #define STOPS                                                                                      \
     "a an the of for to in on at by is are be been was were as and or this that these those it "   \
-    "its "                                                                                         \
-    "their his her with from any each all per has have had do does did if"
+    "its their his her with from any each all per has have had do does did if"
 
 #define NUMBERS                                                                                    \
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "       \
-    "fifteen sixteen seventeen eighteen nineteen twenty"
+    "fifteen sixteen seventeen eighteen nineteen twenty "
 #define TENS "thirty forty fifty sixty seventy eighty ninety"
 #define MONTHS                                                                                     \
-    "january february march april may june july august september october november december"
-#define MONTHS_SHORT "jan feb mar apr may jun jul aug sep oct nov dec"
+    "january february march april may june july august september october november december "       \
+    "jan feb mar apr may jun jul aug sep oct nov dec"
+
+/* Characters of several bytes that are no letters, and how they are read: as white space, as a
+ * comparison, or as they are. */
+static const char *const signs[][2] = {
+    {"\xC2\xA0", " "},
+    {"\xE2\x80\xAF", " "},
+    {"&nbsp;", " "},
+    {"<=", "<="},
+    {">=", ">="},
+    {"\xE2\x89\xA4", "<="},
+    {"\xE2\x89\xA5", ">="},
+    {"\xE2\x82\xAC", "\xE2\x82\xAC"}, /* signs of currencies, and of degrees */
+    {"\xC2\xA3", "\xC2\xA3"},
+    {"\xC2\xA5", "\xC2\xA5"},
+    {"\xC2\xB0", "\xC2\xB0"},
+};
+
+/* The size of such a character, or 0. */
+static size_t sign_at(str s, const char **as)
+{
+    unsigned char last = s.n > 2 ? (unsigned char)s.p[2] : 0;
+
+    for (size_t i = 0; i < COUNT_OF(signs); i++)
+        if (s.p[0] == signs[i][0][0] && str_starts(s, str_c(signs[i][0]))) {
+            *as = signs[i][1];
+            return strlen(signs[i][0]);
+        }
+    /* The block General Punctuation: dashes, quotes, daggers, dots. */
+    *as = last < 0x96 ? "-" : last < 0xA0 ? "\"" : last < 0xA2 ? "*" : ".";
+    return last && str_starts(s, STR("\xE2\x80")) ? 3 : 0;
+}
 
 /* The place of a word among names, or -1. */
 static int word_place(const struct word *w, const char *names)
@@ -32,121 +64,38 @@ static int word_place(const struct word *w, const char *names)
     return place;
 }
 
-static bool policy_words_is_letter(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c & 0x80);
-}
-
-/* Punctuation of the General Punctuation block: dashes, quotes, dots. Its size, or 0. */
-static size_t wide_mark(str s)
-{
-    return s.n >= 3 && (unsigned char)s.p[0] == 0xE2 && (unsigned char)s.p[1] == 0x80 ? 3 : 0;
-}
-
-/* White space; also what does not break a line. Its size, or 0. */
-static size_t space_at(str s)
-{
-    if (memchr(" \t\r\n", s.p[0], 4))
-        return 1;
-    return str_starts(s, STR("\xC2\xA0"))       ? 2
-           : str_starts(s, STR("\xE2\x80\xAF")) ? 3
-           : str_starts(s, STR("&nbsp;"))       ? 6
-                                                : 0;
-}
-
-/* The sign of a currency, of degrees, of at most or at least. Its size, or 0. */
-static size_t symbol_at(str s)
-{
-    static const char *const symbols[] = {
-        "\xE2\x82\xAC", "\xC2\xA3", "\xC2\xA5", "\xC2\xB0", "\xE2\x89\xA4", "\xE2\x89\xA5"};
-
-    for (size_t i = 0; i < COUNT_OF(symbols); i++)
-        if (str_starts(s, str_c(symbols[i])))
-            return strlen(symbols[i]);
-    return 0;
-}
-
-static bool policy_words_ends(const char *s, size_t n, const char *with)
-{
-    size_t k = strlen(with);
-
-    return n > k && memcmp(s + n - k, with, k) == 0;
-}
-
-/* Whether the rest of a word has a vowel: "string" is no "str" with an ending. */
-static bool has_vowel(const char *s, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (strchr("aeiou", s[i]) || (i > 0 && s[i] == 'y'))
-            return true;
-    return false;
-}
-
-static size_t stem_verb(char *s, size_t n, size_t ending)
-{
-    n -= ending;
-    if (n > 2 && s[n - 1] == s[n - 2] && !strchr("lsz", s[n - 1]))
-        n--; /* permitted, permitting */
-    return n;
-}
-
 static const char *const plurals[][2] = {
     {"children", "child"}, {"people", "person"}, {"women", "woman"}, {"men", "man"}};
 
 /* A plural's singular in its place. */
-static size_t policy_words_singular(char *s, size_t n)
+static void policy_words_singular(char *s, size_t n)
 {
+    str all = {s, n};
+
     for (size_t i = 0; i < COUNT_OF(plurals); i++)
         if (strcmp(s, plurals[i][0]) == 0) {
             memcpy(s, plurals[i][1], strlen(plurals[i][1]) + 1);
-            return strlen(s);
+            return;
         }
-    if (policy_words_ends(s, n, "ies") && n > 4)
+    if (n > 4 && str_ends(all, STR("ies")))
         s[(n -= 2) - 1] = 'y';
-    else if (n > 4 && (policy_words_ends(s, n, "sses") || policy_words_ends(s, n, "xes") ||
-                       policy_words_ends(s, n, "ches") || policy_words_ends(s, n, "shes")))
+    else if (n > 4 && (str_ends(all, STR("sses")) || str_ends(all, STR("xes")) ||
+                       str_ends(all, STR("ches")) || str_ends(all, STR("shes"))))
         n -= 2;
     else if (n > 3 && s[n - 1] == 's' && !strchr("sui", s[n - 2]))
         n--;
     s[n] = 0;
-    return n;
-}
-
-/* Endings of number, tense and person; no more, so that different words stay different. */
-static size_t policy_words_stem(char *s, size_t n)
-{
-    n = policy_words_singular(s, n);
-    if (policy_words_ends(s, n, "sis") && n > 5)
-        n -= 2; /* diagnosis, diagnoses */
-    if (policy_words_ends(s, n, "ied") && n > 4)
-        s[(n -= 2) - 1] = 'y';
-    else if (policy_words_ends(s, n, "ed") && n > 4 && has_vowel(s, n - 2))
-        n = stem_verb(s, n, 2);
-    else if (policy_words_ends(s, n, "ing") && n > 5 && has_vowel(s, n - 3))
-        n = stem_verb(s, n, 3);
-    else if (policy_words_ends(s, n, "ation") && n > 7)
-        n -= 5; /* cancellation, documentation */
-    else if (policy_words_ends(s, n, "ship") && n > 8)
-        n -= 4; /* membership */
-    if (n > 3 && s[n - 1] == 'e')
-        n--;
-    if (n > 4 && s[n - 1] == 'l' && s[n - 2] == 'l')
-        n--; /* cancelled, canceled */
-    return n;
 }
 
 void word_set(struct word *w, str s)
 {
-    size_t n = s.n < WORD_STEM_MAX ? s.n : WORD_STEM_MAX;
+    size_t n = s.n < WORD_SIZE_MAX ? s.n : WORD_SIZE_MAX;
 
     for (size_t i = 0; i < n; i++)
-        w->lower[i] = (char)(s.p[i] >= 'A' && s.p[i] <= 'Z' ? s.p[i] + 32 : s.p[i]);
+        w->lower[i] = char_to_lower(s.p[i]);
     w->lower[n] = 0;
-    memcpy(w->stem, w->lower, n + 1);
-    w->stem[policy_words_stem(w->stem, n)] = 0;
-    w->hash = 2166136261u; /* FNV-1a */
-    for (const char *p = w->stem; *p; p++)
-        w->hash = (w->hash ^ (unsigned char)*p) * 16777619u;
+    memcpy(w->singular, w->lower, n + 1);
+    policy_words_singular(w->singular, n);
     w->size = (uint8_t)n;
 }
 
@@ -170,46 +119,32 @@ static size_t policy_words_number_at(str s, double *out)
     return i;
 }
 
-/* A date as the number of its figures, so that dates compare; false if no such day exists. */
-static bool words_day(int year, int month, int day, double *out)
-{
-    static const int days[12] = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-
-    if (month < 1 || month > 12 || day < 1 || day > days[month - 1])
-        return false;
-    *out = (year * 100 + month) * 100 + day;
-    return true;
-}
-
-/* A date as YYYY-MM-DD. */
+/* A date as YYYY-MM-DD is the number of its figures, so that dates compare. */
 static bool policy_words_date_at(str s, double *out)
 {
-    int v[3] = {0};
+    double v = 0;
 
-    if (s.n < 10 || s.p[4] != '-' || s.p[7] != '-' || (s.n > 10 && char_is_digit(s.p[10])))
+    if (s.n < 10 || s.p[4] != '-' || !policy_is_day(str_slice(s, 0, 10)) ||
+        (s.n > 10 && char_is_digit(s.p[10])))
         return false;
-    for (size_t i = 0, part = 0; i < 10; i++)
-        if (i == 4 || i == 7)
-            part++;
-        else if (char_is_digit(s.p[i]))
-            v[part] = v[part] * 10 + (s.p[i] - '0');
-        else
-            return false;
-    return words_day(v[0], v[1], v[2], out);
+    for (size_t i = 0; i < 10; i++)
+        v = s.p[i] == '-' ? v : v * 10 + (s.p[i] - '0');
+    *out = v;
+    return true;
 }
 
 /* The end of the letters and digits from a place on; codes have points between digits. */
 static size_t words_run(str s, size_t from)
 {
     size_t to = from;
+    const char *as;
 
     for (; to < s.n; to++) {
-        str rest = str_slice(s, to, s.n);
-        bool point = s.p[to] == '.' && to > 0 && char_is_digit(s.p[to - 1]) && rest.n > 1 &&
-                     char_is_digit(rest.p[1]);
+        bool point = s.p[to] == '.' && to > 0 && char_is_digit(s.p[to - 1]) && to + 1 < s.n &&
+                     char_is_digit(s.p[to + 1]);
 
-        if (!point && (!(policy_words_is_letter(s.p[to]) || char_is_digit(s.p[to])) ||
-                       wide_mark(rest) || space_at(rest) || symbol_at(rest)))
+        if (!point && !char_is_letter(s.p[to]) && !char_is_digit(s.p[to]) &&
+            (!(s.p[to] & 0x80) || sign_at(str_slice(s, to, s.n), &as) > 0))
             break;
     }
     return to;
@@ -240,40 +175,25 @@ static size_t letters_at(str s, struct word *w)
     else if (to != n + quote + 1 || s.p[n + quote] != 's')
         n = to;
     word_set(w, str_slice(s, 0, n));
-    w->number = word_place(w, NUMBERS);
-    if (w->number < 0 && word_place(w, TENS) >= 0)
-        w->number = 30 + 10 * word_place(w, TENS);
+    w->number = word_place(w, NUMBERS TENS);
+    if (w->number > 20)
+        w->number = 30 + 10 * (w->number - 21);
     w->kind = w->number < 0 ? WORD_TEXT : WORD_NUMBER;
     return to;
 }
 
-static size_t mark_at(str s, struct word *w)
-{
-    bool wide = wide_mark(s) > 0, sign = str_starts(s, STR("\xE2\x89"));
-    bool equal = sign || (s.n > 1 && s.p[1] == '=' && memchr("<>", s.p[0], 2));
-    unsigned char last = (unsigned char)s.p[wide || sign ? 2 : 0];
-
-    w->kind = WORD_MARK;
-    if (wide) /* dashes, quotes, daggers, dots */
-        last = last < 0x96 ? '-' : last < 0xA0 ? '"' : last < 0xA2 ? '*' : '.';
-    else if (sign)
-        last = last == 0xA4 ? '<' : '>';
-    snprintf(w->lower, sizeof w->lower, "%c%s", last, equal ? "=" : "");
-    memcpy(w->stem, w->lower, 3);
-    return wide || sign ? 3 : 1 + equal;
-}
-
 static size_t policy_words_word_at(str s, struct word *w)
 {
-    size_t n = symbol_at(s);
+    const char one[] = {s.p[0], 0}, *as = one;
+    size_t n = sign_at(s, &as);
 
     if (char_is_digit(s.p[0]))
         return digits_at(s, w);
-    if (n > 0 && !str_starts(s, STR("\xE2\x89"))) {
-        word_set(w, str_slice(s, 0, n));
-        return n;
-    }
-    return words_run(s, 0) > 0 ? letters_at(s, w) : mark_at(s, w);
+    if (n == 0 && words_run(s, 0) > 0)
+        return letters_at(s, w);
+    word_set(w, str_c(n > 0 ? as : one));
+    w->kind = w->lower[0] & 0x80 ? WORD_TEXT : WORD_MARK;
+    return n > 0 ? n : 1;
 }
 
 /* ---- dates of several words: "March 5, 2026", "5th of March 2026" ---- */
@@ -282,43 +202,33 @@ static size_t policy_words_word_at(str s, struct word *w)
 static int spell_day(const struct word *w)
 {
     char *end;
-    int day = char_is_digit(w->lower[0]) ? (int)strtol(w->lower, &end, 10) : 0;
+    int day = (int)strtol(w->lower, &end, 10);
 
-    return day > 0 && w->size < 5 &&
-                   (*end == 0 || strcmp(end, "st") == 0 || strcmp(end, "nd") == 0 ||
-                    strcmp(end, "rd") == 0 || strcmp(end, "th") == 0)
-               ? day
-               : 0;
-}
-
-static int spell_month(const struct word *w)
-{
-    int full = word_place(w, MONTHS);
-
-    return 1 + (full < 0 ? word_place(w, MONTHS_SHORT) : full);
+    return *end == 0 || (strlen(end) == 2 && strstr("st nd rd th", end)) ? day : 0;
 }
 
 /* How many words are a date, or 0. */
 static size_t spell_date_at(const struct word *w, size_t n, struct word *out)
 {
-    int month = spell_month(&w[0]), day = month ? 0 : spell_day(&w[0]);
+    int month = word_place(&w[0], MONTHS), day = month < 0 ? spell_day(&w[0]) : 0;
     size_t at = 1;
     char text[24];
 
     for (; at < n && word_among(&w[at], ". , of - the"); at++)
         ;
-    if ((month == 0 && day == 0) || at == n)
+    if ((month < 0 && day == 0) || at == n)
         return 0;
-    if (month)
-        day = spell_day(&w[at++]);
+    if (month < 0)
+        month = word_place(&w[at++], MONTHS);
     else
-        month = spell_month(&w[at++]);
+        day = spell_day(&w[at++]);
     for (; at < n && word_among(&w[at], ". , -"); at++)
         ;
-    if (at == n || w[at].kind != WORD_NUMBER || w[at].size != 4 || !char_is_digit(w[at].lower[0]) ||
-        !words_day((int)w[at].number, month, day, &out->number))
+    if (at == n || month < 0)
         return 0;
-    snprintf(text, sizeof text, "%04d-%02d-%02d", (int)w[at].number, month, day);
+    snprintf(text, sizeof text, "%.4s-%02d-%02d", w[at].lower, month % 12 + 1, day);
+    if (w[at].size != 4 || !policy_words_date_at(str_c(text), &out->number))
+        return 0;
     word_set(out, str_c(text));
     out->kind = WORD_NUMBER;
     out->from = w[0].from;
@@ -348,14 +258,11 @@ size_t words_of(str text, struct arena *a, struct word **out)
 
     for (size_t i = 0; i < text.n && n < WORDS_MAX;) {
         struct word w = {.from = (uint32_t)i};
-        str rest = str_slice(text, i, text.n);
-        size_t blank = space_at(rest);
 
-        i += blank > 0 ? blank : policy_words_word_at(rest, &w);
-        if (blank > 0)
+        i += policy_words_word_at(str_slice(text, i, text.n), &w);
+        if (char_is_json_space(w.lower[0]))
             continue;
         w.to = (uint32_t)i;
-        w.size = (uint8_t)strlen(w.lower);
         if (n == cap) {
             cap = cap ? 2 * cap : 32;
             all = base_realloc(all, cap * sizeof all[0]);
@@ -377,9 +284,8 @@ size_t words_of_full_name(str name, struct arena *a, struct word **out)
     size_t n = 0;
 
     for (size_t i = 0; i < name.n; i++) {
-        bool upper = name.p[i] >= 'A' && name.p[i] <= 'Z';
-
-        if (upper && i > 0 && name.p[i - 1] >= 'a' && name.p[i - 1] <= 'z')
+        if (i > 0 && char_is_upper(name.p[i]) && char_is_letter(name.p[i - 1]) &&
+            !char_is_upper(name.p[i - 1]))
             p[n++] = ' '; /* camelCase */
         p[n++] = memchr("_-:/.", name.p[i], 5) ? ' ' : name.p[i];
     }
@@ -419,30 +325,7 @@ bool word_same(const struct word *a, const struct word *b)
 {
     if (a->kind == WORD_NUMBER && b->kind == WORD_NUMBER)
         return fabs(a->number - b->number) < 1e-9;
-    return a->hash == b->hash && a->kind != WORD_MARK && b->kind != WORD_MARK &&
-           strcmp(a->stem, b->stem) == 0;
-}
-
-bool word_same_singular(const struct word *a, const struct word *b)
-{
-    char x[WORD_STEM_MAX + 1], y[WORD_STEM_MAX + 1];
-
-    if (a->kind == WORD_NUMBER && b->kind == WORD_NUMBER)
-        return word_same(a, b);
-    memcpy(x, a->lower, sizeof x);
-    memcpy(y, b->lower, sizeof y);
-    policy_words_singular(x, strlen(x));
-    policy_words_singular(y, strlen(y));
-    return a->kind == b->kind && strcmp(x, y) == 0;
-}
-
-bool word_is_plural(const struct word *w)
-{
-    char x[WORD_STEM_MAX + 1];
-
-    memcpy(x, w->lower, sizeof x);
-    policy_words_singular(x, strlen(x));
-    return strcmp(x, w->lower) != 0;
+    return a->kind != WORD_MARK && b->kind != WORD_MARK && strcmp(a->singular, b->singular) == 0;
 }
 
 size_t word_find(const struct word *all, size_t n, const struct word *w)

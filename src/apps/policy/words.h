@@ -1,12 +1,11 @@
-/* words.h - a text as words that can be compared: lower case, without endings, numbers as numbers.
+/* words.h - a text as words that can be compared: lower case, in the singular, numbers as numbers.
  *
  *     struct word *w;
  *     size_t n = words_of(STR("At least six weeks"), &arena, &w);    at, least, 6, week
  *
- * "Passengers", "passenger" and "passenger's" are one word; "modified", "modify" and "modifying"
- * are; "treatment" and "treat" are two. Numbers are digits with separators and fractions, or single
- * words ("twenty"); a date as 2024-05-15 or "May 15, 2024" is the number of its day. Every other
- * character except white space is a mark.
+ * "Passengers", "passenger" and "passenger's" are one word; "modified" and "modify" are two. Numbers
+ * are digits with separators and fractions, or single words ("twenty"); a date as 2024-05-15 or "May
+ * 15, 2024" is the number of its day. Every other character except white space is a mark.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -14,7 +13,7 @@
 
 #include "base/arena.h"
 
-#define WORD_STEM_MAX 23
+#define WORD_SIZE_MAX 23
 #define WORDS_MAX 262144 /* of one text; the rest of a longer one is not read */
 
 enum word_kind { WORD_TEXT, WORD_NUMBER, WORD_MARK };
@@ -23,10 +22,9 @@ struct word {
     enum word_kind kind;
     uint32_t from, to; /* bytes of the text */
     double number;     /* of a WORD_NUMBER */
-    uint32_t hash;     /* of the stem: most words differ here already */
     uint8_t size;      /* of lower */
-    char stem[WORD_STEM_MAX + 1];
-    char lower[WORD_STEM_MAX + 1]; /* verbatim but in lower case; for a mark its byte */
+    char singular[WORD_SIZE_MAX + 1];
+    char lower[WORD_SIZE_MAX + 1]; /* verbatim but in lower case; for a mark its byte */
 };
 
 size_t words_of(str text, struct arena *a, struct word **out);
@@ -39,10 +37,8 @@ size_t words_of_full_name(str name, struct arena *a, struct word **out);
 bool word_is(const struct word *w, const char *lower);
 /* One of names separated by spaces. */
 bool word_among(const struct word *w, const char *names);
-bool word_same(const struct word *a, const struct word *b);
 /* The same word but for its number: "fee" and "fees". */
-bool word_same_singular(const struct word *a, const struct word *b);
-bool word_is_plural(const struct word *w);
+bool word_same(const struct word *a, const struct word *b);
 /* Where a word is among n, or n. */
 size_t word_find(const struct word *all, size_t n, const struct word *w);
 /* Whether a text has the word; allocates nothing. */

@@ -10,10 +10,6 @@
     "users person persons individual individuals employee employees insured policyholder "         \
     "policyholders borrower borrowers driver drivers candidate candidates participant "            \
     "participants claimant claimants cardholder cardholders people"
-#define REQUESTS                                                                                   \
-    "application applications claim claims request requests order orders reservation "             \
-    "reservations booking bookings submission submissions"
-
 /* ---- nouns ---- */
 
 bool noun_insert(struct noun *n, size_t place, const struct word *w)
@@ -23,15 +19,6 @@ bool noun_insert(struct noun *n, size_t place, const struct word *w)
     memmove(&n->words[place + 1], &n->words[place], (n->n - place) * sizeof n->words[0]);
     n->words[place] = w;
     n->n++;
-    return true;
-}
-
-bool noun_join(struct noun *n, const struct noun *more)
-{
-    for (size_t i = 0; i < more->n; i++)
-        if (!noun_insert(n, n->n, more->words[i]))
-            return false;
-    n->counted = n->counted || more->counted;
     return true;
 }
 
@@ -58,12 +45,6 @@ void noun_finish(struct noun *n)
               (n->n == 1 || n->words[1] < first || first->to - first->from > first->size);
 }
 
-void noun_drop_request(struct noun *n)
-{
-    if (n->n == 1 && word_among(n->words[0], REQUESTS))
-        n->drop = 1;
-}
-
 struct noun noun_without_person(const struct noun *n)
 {
     struct noun out = *n;
@@ -87,7 +68,7 @@ size_t noun_find(const struct noun *n, const struct word *w)
 {
     size_t i = 0;
 
-    while (i < n->n && !word_same_singular(n->words[i], w) && !word_same(n->words[i], w))
+    while (i < n->n && !word_same(n->words[i], w))
         i++;
     return i;
 }
@@ -100,7 +81,7 @@ bool noun_has(const struct noun *n, const struct word *w)
 bool noun_same(const struct noun *a, const struct noun *b)
 {
     for (size_t i = 0; i < a->n && i < b->n; i++)
-        if (!word_same_singular(a->words[i], b->words[i]))
+        if (!word_same(a->words[i], b->words[i]))
             return false;
     return a->n == b->n;
 }

@@ -20,11 +20,6 @@ static inline enum truth truth_not(enum truth t)
     return (enum truth)(TRUTH_YES - t);
 }
 
-static inline enum truth truth_both(enum truth a, enum truth b)
-{
-    return a < b ? a : b;
-}
-
 static inline enum truth truth_either(enum truth a, enum truth b)
 {
     return a > b ? a : b;
@@ -39,13 +34,10 @@ struct noun {
 
 /* One more word at a place among those that are there; false if there is no room. */
 bool noun_insert(struct noun *n, size_t place, const struct word *w);
-bool noun_join(struct noun *n, const struct noun *more);
 /* Adds a word that the sentence only implies: "age" of "must be 18 or older". */
 bool noun_imply(struct noun *n, const char *text, struct arena *a);
 /* Finds out which words may be dropped, and takes "number of" away, once all words are there. */
 void noun_finish(struct noun *n);
-/* Lets a noun that names the request itself be dropped: "each reservation has ...". */
-void noun_drop_request(struct noun *n);
 /* Where a word is in a noun, or n. */
 size_t noun_find(const struct noun *n, const struct word *w);
 struct noun noun_without_person(const struct noun *n);

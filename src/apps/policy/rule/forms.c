@@ -5,8 +5,8 @@
  * a word with a question mark may be there or not. The parts:
  *
  *     NOUN     what the rule is about            THING    more words of the same noun
- *     VALUES   "one of a, b or c", "a or b"      ONE      a single value
- *     LIMIT    "at least 18", "exceed 5"         SIGN     nothing, but ">=" or "at" follows
+ *     VALUES   "one of a, b or c", "a"           SIGN     nothing, but ">=" or "at" follows
+ *     LIMIT    "at least 18", "exceed 5"
  *     DONE     a participle                      FOR      "for a loan", or nothing
  *     MUST     must, shall, has to               CANNOT   must not, may not, cannot
  *     BARRED   are not eligible, are excluded    HANDED   provided, presented
@@ -15,10 +15,15 @@
  */
 #include "apps/policy/rule/reader.h"
 
+#include <math.h>
+
 #define SENTENCE_WORDS_MAX 80
 /* Words for handing something in: a fact's name has none of them. */
-#define HANDED "provided presented submitted given attached supplied available"
-#define PAID "filed made paid deposited"
+#define HANDED "provided/presented/submitted/given/attached/supplied/available"
+#define PAID "filed/made/paid/deposited"
+#define REQUESTS                                                                                   \
+    "application applications claim claims request requests order orders reservation "             \
+    "reservations booking bookings submission submissions"
 
 enum {
     NOT = 1,
@@ -28,97 +33,78 @@ enum {
     COMPARED = 16, /* no bare number */
     COUNTS = 32,   /* a number of things: neither an age nor a multiple */
     PERSON = 64,   /* the noun is a person */
-    DATED = 128    /* the noun's date */
+    DATED = 128,   /* the noun's date */
+    NOTE = 256,    /* no fact can break it */
+    ITEMS = 512,   /* it leads to items; with NOTE: each is a rule of its own */
+    IF = 1024      /* after "if" or "unless" */
 };
 
 struct form {
     const char *words;
-    enum test_kind test;
     unsigned flags;
 };
 
-static const struct form requirements[] = {
-    {"NOUN MUST be LIMIT", TEST_LIMIT, 0},
-    {"NOUN MUST be LIMIT on/at the day/time of the request", TEST_LIMIT, 0},
-    {"NOUN CANNOT be LIMIT", TEST_LIMIT, NOT},
-    {"NOUN MUST be dated LIMIT", TEST_LIMIT, DATED},
-    {"NOUN CANNOT LIMIT", TEST_LIMIT, NOT | COMPARED},
-    {"NOUN MUST LIMIT", TEST_LIMIT, COMPARED},
-    {"NOUN MUST last LIMIT", TEST_LIMIT, 0},
-    {"NOUN may/can be LIMIT", TEST_LIMIT, MOST},
-    {"NOUN : LIMIT", TEST_LIMIT, STATED},
-    {"NOUN is/are LIMIT", TEST_LIMIT, STATED},
-    {"NOUN SIGN LIMIT", TEST_LIMIT, COMPARED},
-    {"NOUN of LIMIT", TEST_LIMIT, COMPARED},
-    {"NOUN of LIMIT is/are required/needed", TEST_LIMIT, LEAST},
-    {"NOUN of LIMIT MUST be DONE", TEST_LIMIT, LEAST},
-    {"NOUN of LIMIT is/are allowed/permitted/accepted", TEST_LIMIT, MOST},
-    {"LIMIT of? THING", TEST_LIMIT, COMPARED | COUNTS},
-    {"LIMIT of? THING is/are required/needed", TEST_LIMIT, LEAST | COUNTS},
-    {"LIMIT of? THING MUST be DONE", TEST_LIMIT, LEAST | COUNTS},
-    {"LIMIT of? THING is/are allowed/permitted/accepted/covered", TEST_LIMIT, MOST | COUNTS},
-    {"NOUN MUST have LIMIT of? THING", TEST_LIMIT, COUNTS},
-    {"NOUN CANNOT have LIMIT of? THING", TEST_LIMIT, NOT | COUNTS},
-    {"NOUN may/can have/use/bring/take LIMIT of? THING", TEST_LIMIT, MOST | COUNTS},
-    {"NOUN MUST have DONE LIMIT of? THING", TEST_LIMIT, COUNTS},
-    {"NOUN has/have not DONE LIMIT of? THING", TEST_LIMIT, NOT | COUNTS},
-    {"NOUN MUST have been DONE for LIMIT", TEST_LIMIT, COUNTS},
-    {"NOUN MUST be HANDED", TEST_PRESENT, 0},
-    {"NOUN MUST be VALUES", TEST_IS, 0},
-    {"NOUN CANNOT be VALUES", TEST_IS, NOT},
-    {"NOUN MUST have no THING", TEST_PRESENT, NOT},
-    {"NOUN MUST have/include/contain/provide/submit/present THING", TEST_PRESENT, 0},
-    {"NOUN CANNOT have/include/contain THING", TEST_PRESENT, NOT},
-    {"NOUN is/are required/needed/necessary/mandatory", TEST_PRESENT, 0},
-    {"NOUN is/are not allowed/permitted", TEST_PRESENT, NOT},
-    {"NOUN is/are prohibited/forbidden", TEST_PRESENT, NOT},
-    {"no THING", TEST_PRESENT, NOT},
-    {"no THING is/are allowed/permitted/accepted", TEST_PRESENT, NOT},
-    {"NOUN with/having THING BARRED FOR", TEST_PRESENT, NOT | PERSON},
-    {"NOUN who? are? aged? LIMIT BARRED FOR", TEST_LIMIT, NOT | PERSON},
-    {"only NOUN who? are? aged? LIMIT are eligible/covered FOR", TEST_LIMIT, PERSON},
+static const struct form forms[] = {
+    {"all? of? the following conditions/criteria/requirements/rules? MUST be? met/hold",
+     NOTE | ITEMS},
+    {"NOUN is/are any/one of the following", ITEMS},
+    {"it may be electronic/digital/written/oral/handwritten", NOTE},
+    {"see section THING", NOTE},
+    {"welcome to THING", NOTE},
+    {"this document/policy/page/section lists the rules/requirements", NOTE},
+    {"this document/policy/page/section lists the rules/requirements of/for THING", NOTE},
+    {"NOUN MUST be LIMIT", 0},
+    {"NOUN MUST be LIMIT on/at the day/time of the request", 0},
+    {"NOUN CANNOT be LIMIT", NOT},
+    {"NOUN MUST be dated LIMIT", DATED},
+    {"NOUN CANNOT LIMIT", NOT | COMPARED},
+    {"NOUN MUST LIMIT", COMPARED},
+    {"NOUN MUST last LIMIT", 0},
+    {"NOUN may/can be LIMIT", MOST},
+    {"NOUN : LIMIT", STATED},
+    {"NOUN is/are LIMIT", STATED},
+    {"NOUN SIGN LIMIT", COMPARED},
+    {"NOUN of LIMIT", COMPARED},
+    {"NOUN of LIMIT is/are required/needed", LEAST},
+    {"NOUN of LIMIT MUST be DONE", LEAST},
+    {"NOUN of LIMIT is/are allowed/permitted/accepted", MOST},
+    {"LIMIT of? THING", COMPARED | COUNTS},
+    {"LIMIT of? THING is/are required/needed", LEAST | COUNTS},
+    {"LIMIT of? THING MUST be DONE", LEAST | COUNTS},
+    {"LIMIT of? THING is/are allowed/permitted/accepted/covered", MOST | COUNTS},
+    {"NOUN MUST have LIMIT of? THING", COUNTS},
+    {"NOUN CANNOT have LIMIT of? THING", NOT | COUNTS},
+    {"NOUN may/can have/use/bring/take LIMIT of? THING", MOST | COUNTS},
+    {"NOUN MUST have DONE LIMIT of? THING", COUNTS},
+    {"NOUN has/have not DONE LIMIT of? THING", NOT | COUNTS},
+    {"NOUN MUST have been DONE for LIMIT", COUNTS},
+    {"NOUN MUST be HANDED", 0},
+    {"NOUN MUST be VALUES", 0},
+    {"NOUN CANNOT be VALUES", NOT},
+    {"NOUN MUST have no THING", NOT},
+    {"NOUN MUST have/include/contain/provide/submit/present THING", 0},
+    {"NOUN CANNOT have/include/contain THING", NOT},
+    {"NOUN is/are required/needed/necessary/mandatory", 0},
+    {"NOUN is/are not allowed/permitted", NOT},
+    {"NOUN is/are prohibited/forbidden", NOT},
+    {"no THING", NOT},
+    {"no THING is/are allowed/permitted/accepted", NOT},
+    {"NOUN with/having THING BARRED FOR", NOT | PERSON},
+    {"NOUN who? are? aged? LIMIT BARRED FOR", NOT | PERSON},
+    {"only NOUN who? are? aged? LIMIT are eligible/covered FOR", PERSON},
+    {"NOUN is/are present", IF},
+    {"NOUN is/are not present", IF | NOT},
+    {"NOUN is/are on file", IF},
+    {"NOUN is/are HANDED", IF},
+    {"NOUN is/are not HANDED", IF | NOT},
+    {"NOUN is/are LIMIT", IF},
+    {"NOUN LIMIT", IF | COMPARED},
+    {"NOUN has/have LIMIT THING", IF | COUNTS},
+    {"NOUN is/are VALUES", IF},
+    {"NOUN is/are not VALUES", IF | NOT},
+    {"NOUN has/have no THING", IF | NOT},
+    {"NOUN has/have THING", IF},
 };
-
-static const struct form conditions[] = {
-    {"NOUN is/are present", TEST_PRESENT, 0},
-    {"NOUN is/are not present", TEST_PRESENT, NOT},
-    {"NOUN is/are on file", TEST_PRESENT, 0},
-    {"NOUN is/are HANDED", TEST_PRESENT, 0},
-    {"NOUN is/are not HANDED", TEST_PRESENT, NOT},
-    {"NOUN is/are LIMIT", TEST_LIMIT, 0},
-    {"NOUN LIMIT", TEST_LIMIT, COMPARED},
-    {"NOUN has/have LIMIT THING", TEST_LIMIT, COUNTS},
-    {"NOUN is/are ONE", TEST_IS, 0},
-    {"NOUN is/are not ONE", TEST_IS, NOT},
-    {"NOUN has/have no THING", TEST_PRESENT, NOT},
-    {"NOUN has/have THING", TEST_PRESENT, 0},
-};
-
-/* Sentences that a fact cannot break. */
-static const struct {
-    const char *words;
-    enum rule_kind kind;
-} notes[] = {
-    {"all? of? the following conditions/criteria/requirements/rules? MUST be? met/hold", RULE_ALL},
-    {"NOUN is/are any/one of the following", RULE_DEFINE},
-    {"it may be electronic/digital/written/oral/handwritten", RULE_NOTE},
-    {"see section THING", RULE_NOTE},
-    {"welcome to THING", RULE_NOTE},
-    {"this document/policy/page/section lists the rules/requirements", RULE_NOTE},
-    {"this document/policy/page/section lists the rules/requirements of/for THING", RULE_NOTE},
-};
-
-/* Takes a participle; one of handing in is no part of the noun. */
-static bool form_participle(struct reader *r, struct noun *n)
-{
-    const struct word *w = &r->w[r->at];
-
-    if (reader_done(r) || w->size < 4)
-        return false;
-    r->at++;
-    return word_among(w, HANDED) || word_among(w, PAID) ||
-           (strcmp(w->lower + w->size - 2, "ed") == 0 && noun_insert(n, n->n, w));
-}
 
 /* Takes a part by the first letter of its name. */
 static bool form_part(struct reader *r, char name, struct test *t, struct rule *out)
@@ -130,19 +116,28 @@ static bool form_part(struct reader *r, char name, struct test *t, struct rule *
         (void)reader_take(r, "each/every/all/any");
         return reader_noun(r, &t->noun);
     case 'T':
-        noun_drop_request(&t->noun);
+        if (t->noun.n == 1 && word_among(t->noun.words[0], REQUESTS))
+            t->noun.drop = 1; /* each reservation has ... */
         if (!reader_noun(r, &thing))
             return false;
         t->noun.drop = t->noun.n == 0 ? thing.drop : t->noun.drop;
-        return noun_join(&t->noun, &thing);
+        t->noun.counted = t->noun.counted || thing.counted;
+        for (size_t i = 0; i < thing.n; i++)
+            if (!noun_insert(&t->noun, t->noun.n, thing.words[i]))
+                return false;
+        return true;
     case 'L':
+        t->kind = TEST_LIMIT;
         return reader_limit(r, &t->limit);
     case 'V':
+        t->kind = TEST_IS;
         return reader_values(r, t, &out->wants_items);
-    case 'O':
-        return reader_value(r, t);
-    case 'D':
-        return form_participle(r, &t->noun);
+    case 'D': /* one of handing in is no part of the noun */
+        if (reader_take(r, HANDED "/" PAID))
+            return true;
+        return !reader_done(r) && r->w[r->at].size > 3 &&
+               str_ends(str_c(r->w[r->at].lower), STR("ed")) &&
+               noun_insert(&t->noun, t->noun.n, &r->w[r->at++]);
     case 'F':
         return !reader_take(r, "for") || reader_noun(r, &out->purpose);
     case 'M':
@@ -150,7 +145,7 @@ static bool form_part(struct reader *r, char name, struct test *t, struct rule *
     case 'C':
         return reader_take(r, "must/shall/may/can not") || reader_take(r, "cannot");
     case 'H':
-        return !reader_done(r) && word_among(&r->w[r->at++], HANDED);
+        return reader_take(r, HANDED);
     case 'S':
         return !reader_done(r) && word_among(&r->w[r->at], ">= <= > < at");
     case 'B':
@@ -178,6 +173,55 @@ static bool form_matches(struct reader *r, const char *words, struct test *t, st
     return reader_done(r);
 }
 
+/* Takes "minimum" or "maximum" from the front of the noun of a bare number; false: it has neither. */
+static bool test_take_bound(struct test *t)
+{
+    struct noun *n = &t->noun;
+    bool low = word_among(n->words[0], "minimum min");
+
+    if (n->n < 2 || (!low && !word_among(n->words[0], "maximum max")))
+        return false;
+    memmove(&n->words[0], &n->words[1], --n->n * sizeof n->words[0]);
+    t->limit.bare = false;
+    t->limit.low.is = low;
+    t->limit.high.is = !low;
+    return true;
+}
+
+/* Limits of persons that are ages: "members must be at least 20" may be about their number. */
+static bool limit_is_usual_age(const struct quantity *q)
+{
+    static const double ages[] = {14, 16, 17, 18, 21, 25, 30, 55, 60, 62, 65, 67, 70, 75};
+
+    for (size_t i = 0; i < COUNT_OF(ages); i++)
+        if (!q->unit && !q->date && fabs(q->number - ages[i]) < 0.5)
+            return true;
+    return unit_is_year(q->unit);
+}
+
+/* Makes a limit on a person one on the person's age; false if it may be on something else. */
+static bool test_fits(struct test *t, struct arena *a)
+{
+    const struct quantity *q = limit_quantity(&t->limit);
+    struct limit *l = &t->limit;
+
+    if (noun_is_person(&t->noun) && !l->relative && !l->age) {
+        if (!limit_is_usual_age(q))
+            return false;
+        l->age = true;
+    }
+    for (size_t i = 0; i < t->noun.n; i++)
+        if (word_is(t->noun.words[i], "age")) {
+            l->age = !q->unit || unit_is_year(q->unit);
+            return true;
+        }
+    if (l->age)
+        return noun_imply(&t->noun, "age", a);
+    /* "Guests must be over 21" may be about their age or about their number. */
+    return l->relative || unit_has(q->unit, UNIT_MONEY) || q->date || t->noun.n > 1 ||
+           t->noun.counted || word_is(t->noun.words[0], t->noun.words[0]->singular);
+}
+
 /* Whether a limit is one that the form can have. */
 static bool form_limits(const struct form *f, struct test *t, struct arena *a)
 {
@@ -198,28 +242,30 @@ static bool form_limits(const struct form *f, struct test *t, struct arena *a)
     return (f->flags & COUNTS) || (test_fits(t, a) && (!(f->flags & PERSON) || l->age));
 }
 
-/* A clause in one of the forms. */
-static bool form_read(struct reader *r, bool condition, struct test *t, struct rule *out)
+/* A clause in one of the forms; condition: IF, or 0. */
+static bool form_read(struct reader *r, unsigned condition, struct test *t, struct rule *out)
 {
-    const struct form *forms = condition ? conditions : requirements;
-    size_t n = condition ? COUNT_OF(conditions) : COUNT_OF(requirements);
     struct reader after = *r; /* its noun, which most forms begin with */
     struct test named = {0};
     bool has_noun;
 
     has_noun = form_part(&after, 'N', &named, out);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < COUNT_OF(forms); i++) {
         bool starts = str_starts(str_c(forms[i].words), STR("NOUN "));
         struct reader one = starts ? after : *r;
 
-        if (starts && !has_noun)
+        if ((starts && !has_noun) || (forms[i].flags & IF) != condition)
             continue;
-        *t = (struct test){.kind = forms[i].test, .not_ = (forms[i].flags & NOT) != 0};
+        *t = (struct test){.not_ = (forms[i].flags & NOT) != 0};
         t->noun = starts ? named.noun : t->noun;
         if (form_matches(&one, forms[i].words + (starts ? strlen("NOUN ") : 0), t, out) &&
             (!(forms[i].flags & PERSON) || word_names_person(t->noun.words[0])) &&
             (t->kind != TEST_LIMIT || form_limits(&forms[i], t, r->arena))) {
             *r = one;
+            out->kind = forms[i].flags & NOTE    ? forms[i].flags & ITEMS ? RULE_ALL : RULE_NOTE
+                        : forms[i].flags & ITEMS ? RULE_DEFINE
+                                                 : out->kind;
+            out->wants_items = out->wants_items || out->kind == RULE_DEFINE;
             return true;
         }
     }
@@ -230,17 +276,15 @@ static bool form_read(struct reader *r, bool condition, struct test *t, struct r
 static bool form_trail(struct reader *r, struct rule *out)
 {
     bool when = reader_take(r, "if/when");
+    struct test *t = when ? &out->when : &out->unless;
 
-    if ((when ? out->has_when : out->has_unless) || out->wants_items)
+    if (t->noun.n > 0 || out->wants_items)
         return false;
-    *(when ? &out->has_when : &out->has_unless) = true;
-    if (reader_take(r, "except for")) {
-        out->unless.kind = TEST_PRESENT;
-        return reader_noun(r, &out->unless.noun) && reader_done(r);
-    }
+    if (reader_take(r, "except for"))
+        return reader_noun(r, &t->noun) && reader_done(r);
     if (!when && !reader_take(r, "unless") && !reader_take(r, "except if/when"))
         return false;
-    return form_read(r, true, when ? &out->when : &out->unless, out);
+    return form_read(r, IF, t, out) && !out->wants_items;
 }
 
 /* The next of some words from a place on, or the end. */
@@ -270,25 +314,13 @@ static bool form_requirement(struct reader *r, struct rule *out)
     r->to = form_find(r, "unless except if when");
     if (r->to < end && r->to > r->at && word_is(&r->w[r->to - 1], ","))
         r->to--;
-    if (!form_read(r, false, &out->main, out))
+    if (!form_read(r, 0, &out->main, out))
         return false;
     r->to = end;
     (void)reader_take(r, ",");
     out->person = r->person;
-    return (reader_done(r) || form_trail(r, out)) && !r->mixed;
-}
-
-static bool form_note(struct reader *r, struct rule *out)
-{
-    for (size_t i = 0; i < COUNT_OF(notes); i++) {
-        struct reader one = *r;
-
-        *out = (struct rule){.kind = notes[i].kind};
-        out->wants_items = out->kind == RULE_DEFINE;
-        if (form_matches(&one, notes[i].words, &out->main, out))
-            return true;
-    }
-    return false;
+    return (reader_done(r) || form_trail(r, out)) && !r->mixed &&
+           (out->kind == RULE_REQUIRE || out->when.noun.n + out->unless.noun.n == 0);
 }
 
 /* Without marks that only decorate, and a number that is repeated: "six (6)". */
@@ -324,7 +356,7 @@ bool rule_read(const struct word *w, size_t n, struct arena *a, struct rule *out
         return false; /* somebody is quoted, or it is an example of a text */
     r.to = form_clean(w, n, a, &all);
     r.w = all;
-    return r.to > 0 && (form_note(&r, out) || form_requirement(&r, out));
+    return r.to > 0 && form_requirement(&r, out);
 }
 
 bool rule_add_item(struct rule *lead, const struct word *w, size_t n, struct arena *a)
@@ -333,21 +365,10 @@ bool rule_add_item(struct rule *lead, const struct word *w, size_t n, struct are
     struct word *all;
 
     n = form_clean(w, n, a, &all);
-    for (size_t i = 0; i < n; i++) /* struck out, or in doubt */
-        if (all[i].kind == WORD_MARK && word_among(&all[i], "~ ? ! < > = + # @ ^ | *"))
-            return false;
-    if (n == 0 || t->value_n == RULE_VALUES_MAX)
+    if (n == 0 || t->value_n == RULE_VALUES_MAX || !phrase_is_plain(all, n))
         return false;
     t->values[t->value_n++] = (struct phrase){all, n};
     return true;
-}
-
-const struct test *rule_test(const struct rule *r, size_t at)
-{
-    return at == 0                                          ? &r->main
-           : at == 1 && r->has_when                         ? &r->when
-           : r->has_unless && at == 1 + (size_t)r->has_when ? &r->unless
-                                                            : NULL;
 }
 
 /* ---- rows of tables ---- */
@@ -380,7 +401,7 @@ bool rule_read_row(const struct phrase *head, const struct phrase *row, struct a
     struct reader r[4];
     struct test *t = &out->main;
 
-    *out = (struct rule){.kind = RULE_ROW, .has_when = true, .main = {.kind = TEST_LIMIT}};
+    *out = (struct rule){.kind = RULE_ROW, .main = {.kind = TEST_LIMIT}};
     out->when = (struct test){.kind = TEST_IS, .row = true};
     if (!row_cells(head, heads) || !row_cells(row, cells))
         return false;

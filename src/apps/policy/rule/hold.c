@@ -4,6 +4,7 @@
  */
 #include "apps/policy/rule/rule.h"
 
+#define DIGITS "0123456789"
 #define CODE_STARTS 3 /* letters and digits in which two codes differ that are never the same */
 
 /* Values that are never the same thing. All others may be: a wife is a spouse, a suite is larger
@@ -12,69 +13,44 @@ static const char *const exclusive[] = {
     "yes no",
     "male female",
     "monday tuesday wednesday thursday friday saturday sunday",
-    "small medium large",
-    "never former current",
     "red blue green yellow black white orange purple pink brown",
     "open closed",
     "open rejected",
     "open void",
-    "open cancelled",
     "active inactive",
     "valid invalid",
-    "complete incomplete",
     "employed unemployed",
-    "active expired",
     "active closed",
     "approved rejected pending",
-    "approved denied pending",
     "paid unpaid",
-    "new used",
     "cash card transfer debit",
-    "pdf png jpeg docx",
 };
 
-struct holder {
-    const struct facts *facts;
-    struct holding *out;
-};
-
-static enum truth hold_doubt(struct holder *h, enum doubt d)
+static enum truth hold_doubt(struct holding *h, enum doubt d)
 {
-    if (h->out->doubt < d)
-        h->out->doubt = d;
+    if (h->doubt < d)
+        h->doubt = d;
     return TRUTH_UNKNOWN;
-}
-
-static void hold_use(struct holder *h, const struct fact *f)
-{
-    for (size_t i = 0; i < h->out->used_n; i++)
-        if (h->out->used[i] == f)
-            return;
-    if (h->out->used_n < HOLDING_FACTS_MAX)
-        h->out->used[h->out->used_n++] = f;
 }
 
 /* ---- limits ---- */
 
-/* One side of a limit, which may be absent. */
-static enum truth hold_side(const struct quantity *q, const struct bound *b, bool low, bool age)
+/* One side of a limit, which may be absent; beyond: how a quantity inside compares with it. */
+static enum truth hold_side(const struct quantity *q, const struct bound *b, int beyond, bool age)
 {
-    int order = b->is ? quantity_compare(q, &b->q, age) : 0;
+    int order = b->is ? quantity_compare(q, &b->q, age) : beyond;
 
-    if (!b->is || order == 2)
-        return b->is ? TRUTH_UNKNOWN : TRUTH_YES;
-    if (order == 0)
-        return b->open ? TRUTH_NO : TRUTH_YES;
-    return (order > 0) == low ? TRUTH_YES : TRUTH_NO;
+    return order == 2                                    ? TRUTH_UNKNOWN
+           : order == beyond || (order == 0 && !b->open) ? TRUTH_YES
+                                                         : TRUTH_NO;
 }
 
 static enum truth hold_quantity(const struct limit *l, const struct quantity *q)
 {
-    enum truth low = hold_side(q, &l->low, true, l->age),
-               high = hold_side(q, &l->high, false, l->age);
+    enum truth low = hold_side(q, &l->low, 1, l->age), high = hold_side(q, &l->high, -1, l->age);
 
     /* "Two references are required": more may be meant or not. */
-    return l->bare && high == TRUTH_NO ? TRUTH_UNKNOWN : truth_both(low, high);
+    return l->bare && high == TRUTH_NO ? TRUTH_UNKNOWN : low < high ? low : high;
 }
 
 /* 0.41 may be 41 %: a share without a unit compares with nothing. */
@@ -90,7 +66,7 @@ static bool hold_may_be_ratio(const struct test *t, const struct quantity *q)
 
 /* A multiple of another fact is left to somebody who knows both; a number of things is no sum of
  * money. */
-static enum truth hold_limit(struct holder *h, const struct test *t, const struct fact *f)
+static enum truth hold_limit(struct holding *h, const struct test *t, const struct fact *f)
 {
     enum truth truth = TRUTH_UNKNOWN;
     struct quantity q;
@@ -103,28 +79,27 @@ static enum truth hold_limit(struct holder *h, const struct test *t, const struc
 
 /* ---- values ---- */
 
-/* The words of a text without its marks. Their number; 0 if it has other signs than words: "red?"
- * and "!red" need not be red. */
+bool phrase_is_plain(const struct word *w, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (w[i].kind == WORD_MARK && word_among(&w[i], "~ ? ! < > <= >= = + # @ ^ | *"))
+            return false;
+    return true;
+}
+
+/* The words of a text without its marks: how many; 0 if it is not plain. Characters that begin with
+ * E2 are dots, daggers and signs such as "not equal". */
 static size_t value_words(str text, struct arena *a, struct word **out)
 {
-    size_t n, kept = 0;
+    size_t n = words_of(text, a, out), kept = 0;
 
-    text = str_trim(text);
-    if (text.n == 0 || memchr("-(\"'", text.p[0], 4))
+    if (n == 0 || word_among(&(*out)[0], "- ( \" '") || !phrase_is_plain(*out, n) ||
+        memchr(text.p, 0xE2, text.n))
         return 0;
-    for (size_t i = 0; i < text.n; i++)
-        if (memchr("?!~<>=+*#@^|", text.p[i], 12) || (unsigned char)text.p[i] == 0xE2)
-            return 0;
-    n = words_of(text, a, out);
     for (size_t i = 0; i < n; i++)
         if ((*out)[i].kind != WORD_MARK)
             (*out)[kept++] = (*out)[i];
     return kept;
-}
-
-static bool value_has_digit(const struct word *w)
-{
-    return strpbrk(w->lower, "0123456789") != NULL;
 }
 
 /* M54.50 and M545 are not M54.5, and may be meant by it all the same. */
@@ -149,7 +124,7 @@ static enum truth value_is(const struct word *v, size_t n, const struct phrase *
     bool shared = false;
     size_t k = 0, words = 0;
 
-    if (n == 1 && value_has_digit(v) && value_has_digit(&p->w[0]))
+    if (n == 1 && strpbrk(v->lower, DIGITS) && strpbrk(p->w[0].lower, DIGITS))
         return p->n > 1 && p->w[0].kind == WORD_NUMBER ? TRUTH_UNKNOWN /* "5 digits" */
                                                        : value_code_is(v, &p->w[0]);
     for (size_t i = 0; i < p->n; i++) {
@@ -170,7 +145,7 @@ static enum truth value_is(const struct word *v, size_t n, const struct phrase *
     return TRUTH_UNKNOWN;
 }
 
-static enum truth hold_is(const struct holder *h, const struct test *t, const struct fact *f)
+static enum truth hold_is(const struct holding *h, const struct test *t, const struct fact *f)
 {
     const struct policy_value *v = &f->field->value;
     enum truth out = TRUTH_NO;
@@ -198,45 +173,28 @@ static enum truth hold_present(const struct test *t, const struct fact *f)
     return fact_says(f);
 }
 
-static enum truth hold_fact(struct holder *h, const struct test *t, const struct fact *f)
+static enum truth hold_fact(struct holding *h, const struct test *t, const struct fact *f,
+                            enum test_fact by)
 {
     enum truth out;
 
-    hold_use(h, f);
+    if (h->used_n < HOLDING_FACTS_MAX)
+        h->used[h->used_n++] = f;
     if (f->unsure)
         return hold_doubt(h, DOUBT_UNSURE);
     if (t->kind == TEST_LIMIT)
         return hold_limit(h, t, f);
-    out = f->unit              ? TRUTH_UNKNOWN /* a day pass is not any pass */
-          : t->kind == TEST_IS ? hold_is(h, t, f)
-                               : hold_present(t, f);
+    out = f->unit                   ? TRUTH_UNKNOWN /* a day pass is not any pass */
+          : t->kind == TEST_PRESENT ? hold_present(t, f)
+          : by == TEST_NOUN         ? hold_is(h, t, f)
+                                    : fact_says(f);
+    /* Who does not pay by card may pay in cash. */
+    if (by == TEST_VALUE && out == TRUTH_NO && t->value_n > 1)
+        out = TRUTH_UNKNOWN;
     return out == TRUTH_UNKNOWN ? hold_doubt(h, DOUBT_UNIT) : out;
 }
 
 /* ---- tests ---- */
-
-/* All the facts that the noun names must say the same; *n: how many they are. */
-static enum truth hold_bound(struct holder *h, const struct test *t, size_t *n)
-{
-    const struct fact *first = NULL;
-    enum truth out = TRUTH_UNKNOWN;
-
-    *n = 0;
-    for (size_t i = 0; i < h->facts->n; i++) {
-        const struct fact *f = &h->facts->all[i];
-        enum truth one;
-
-        if (f->empty || !fact_is_named(f, &t->noun, &h->out->dropped))
-            continue;
-        one = hold_fact(h, t, f);
-        if (first && (one != out || !policy_value_equal(&first->field->value, &f->field->value)))
-            return hold_doubt(h, DOUBT_CONFLICT);
-        first = f;
-        out = one;
-        ++*n;
-    }
-    return out;
-}
 
 struct noun noun_with_value(const struct test *t, size_t value)
 {
@@ -249,47 +207,51 @@ struct noun noun_with_value(const struct test *t, size_t value)
     return out;
 }
 
-/* "The application must be signed" with application_signed: true. */
-static enum truth hold_named(struct holder *h, const struct test *t, size_t *n)
+enum test_fact test_names(const struct test *t, const struct fact *f, bool *dropped)
 {
-    enum truth out = TRUTH_NO;
-
-    *n = 0;
+    if (fact_is_named(f, &t->noun, dropped))
+        return TEST_NOUN;
+    /* "The application must be signed" with application_signed: true. */
     for (size_t i = 0; i < t->value_n; i++) {
-        struct test one = {.kind = TEST_PRESENT, .noun = noun_with_value(t, i)};
-        size_t bound;
+        struct noun named = noun_with_value(t, i);
 
-        out = truth_either(out, hold_bound(h, &one, &bound));
-        *n += bound;
+        if (fact_is_named(f, &named, dropped))
+            return TEST_VALUE;
     }
-    return out;
+    return TEST_OTHER;
 }
 
-static enum truth hold_test(struct holder *h, const struct test *t)
+/* All the facts that the test names must say the same. */
+static enum truth hold_test(struct holding *h, const struct test *t)
 {
-    size_t n, more = 0;
-    enum truth out = hold_bound(h, t, &n), named;
+    const struct fact *first = NULL;
+    enum truth out = TRUTH_UNKNOWN;
 
-    if (t->kind == TEST_IS) {
-        named = hold_named(h, t, &more);
-        if (more > 0 && n > 0 && named != out)
+    for (size_t i = 0; i < h->facts->n; i++) {
+        const struct fact *f = &h->facts->all[i];
+        enum test_fact by = f->empty ? TEST_OTHER : test_names(t, f, &h->dropped);
+        enum truth one = by == TEST_OTHER ? out : hold_fact(h, t, f, by);
+
+        if (by == TEST_OTHER)
+            continue;
+        if (first && (one != out || !policy_value_equal(&first->field->value, &f->field->value)))
             return hold_doubt(h, DOUBT_CONFLICT);
-        out = more > 0 ? named : out;
+        first = f;
+        out = one;
     }
-    if (n + more == 0)
+    if (!first)
         return hold_doubt(h, DOUBT_NO_FACT);
     return t->not_ ? truth_not(out) : out;
 }
 
 struct holding rule_hold(const struct rule *r, const struct facts *f)
 {
-    struct holding out = {0};
-    struct holder h = {f, &out};
-    enum truth when = r->has_when ? hold_test(&h, &r->when) : TRUTH_YES;
-    enum truth unless = r->has_unless ? hold_test(&h, &r->unless) : TRUTH_NO;
+    struct holding out = {.facts = f};
+    enum truth when = r->when.noun.n > 0 ? hold_test(&out, &r->when) : TRUTH_YES;
+    enum truth unless = r->unless.noun.n > 0 ? hold_test(&out, &r->unless) : TRUTH_NO;
 
     out.applies = when != TRUTH_NO;
-    out.truth = truth_either(truth_either(truth_not(when), unless), hold_test(&h, &r->main));
+    out.truth = truth_either(truth_either(truth_not(when), unless), hold_test(&out, &r->main));
     if (r->kind == RULE_ROW && when == TRUTH_UNKNOWN)
         out.truth = TRUTH_UNKNOWN;
     return out;

@@ -4,8 +4,6 @@
  */
 #include "apps/policy/rule/reader.h"
 
-#include <math.h>
-
 /* Words that have a meaning of their own in the grammar: no noun and no value has one. */
 #define RESERVED                                                                                   \
     "must shall may can cannot can't should will would might could not no nor neither never "      \
@@ -55,14 +53,6 @@ static bool reader_touches(const struct reader *r, size_t at)
            r->w[at - 1].to == r->w[at].from && r->w[at].to == r->w[at + 1].from;
 }
 
-static void reader_note_person(struct reader *r, const struct word *w)
-{
-    if (!word_names_person(w))
-        return;
-    r->mixed = r->mixed || (r->person && !word_same_singular(r->person, w));
-    r->person = r->person ? r->person : w;
-}
-
 bool reader_noun(struct reader *r, struct noun *out)
 {
     const struct word *last = NULL;
@@ -87,7 +77,8 @@ bool reader_noun(struct reader *r, struct noun *out)
             continue;
         if (!noun_insert(out, place++, w))
             return false;
-        reader_note_person(r, w);
+        r->mixed = r->mixed || (r->person && word_names_person(w) && !word_same(r->person, w));
+        r->person = r->person || !word_names_person(w) ? r->person : w;
         last = w;
         r->at = at + 1;
     }
@@ -123,8 +114,7 @@ bool reader_values(struct reader *r, struct test *t, bool *wants_items)
                   reader_take(r, "either");
     bool and_ = false, or_ = false, closed, more;
 
-    if (listed && reader_take(r, "the following"))
-        (void)reader_take(r, "values/codes/options");
+    (void)(listed && reader_take(r, "the following"));
     (void)(listed && reader_take(r, ":"));
     if (listed && reader_done(r)) {
         *wants_items = true;
@@ -147,49 +137,40 @@ bool reader_values(struct reader *r, struct test *t, bool *wants_items)
 /* ---- limits: comparisons, ranges, multiples of other facts ---- */
 
 enum compare { GE, GT, LE, LT, EQ, BETWEEN };
-enum { OF_AGE = 1, OF_DATE = 2 };
 
-/* The longer of two that begin alike comes first. */
+/* The longer of two that begin alike comes first. The last two follow a number: "18 or older". */
 static const struct {
     const char *words;
     enum compare by;
-    int of;
 } comparisons[] = {
-    {"at least", GE, 0},
-    {"at most", LE, 0},
-    {"no/not less/fewer/lower/shorter than", GE, 0},
-    {"no/not more/greater/higher/longer than", LE, 0},
-    {"no/not younger than", GE, OF_AGE},
-    {"no/not older than", LE, OF_AGE},
-    {"no/not earlier than", GE, OF_DATE},
-    {"no/not later than", LE, OF_DATE},
-    {"not under/below", GE, 0},
-    {"not over/above/exceeding", LE, 0},
-    {"a minimum of", GE, 0},
-    {"a maximum of", LE, 0},
-    {"up to", LE, 0},
-    {"greater than or equal to", GE, 0},
-    {"less than or equal to", LE, 0},
-    {"more/greater/higher/longer than", GT, 0},
-    {"less/fewer/lower/shorter than", LT, 0},
-    {"older than", GT, OF_AGE},
-    {"younger than", LT, OF_AGE},
-    {"later than", GT, OF_DATE},
-    {"earlier than", LT, OF_DATE},
-    {"over/above/exceed/exceeds/exceeding", GT, 0},
-    {"under/below", LT, 0},
-    {"on or before", LE, OF_DATE},
-    {"on or after", GE, OF_DATE},
-    {"before", LT, OF_DATE},
-    {"after", GT, OF_DATE},
-    {"by", LE, OF_DATE},
-    {"exactly", EQ, 0},
-    {"between/from", BETWEEN, 0},
-    {">=", GE, 0},
-    {"<=", LE, 0},
-    {">", GT, 0},
-    {"<", LT, 0},
+    {"at least", GE},
+    {"at most", LE},
+    {"no/not less/fewer/lower/shorter/younger/earlier than", GE},
+    {"no/not more/greater/higher/longer/older/later than", LE},
+    {"not under/below", GE},
+    {"not over/above/exceeding", LE},
+    {"a minimum of", GE},
+    {"a maximum of", LE},
+    {"up to", LE},
+    {"greater than or equal to", GE},
+    {"less than or equal to", LE},
+    {"more/greater/higher/longer/older/later than", GT},
+    {"less/fewer/lower/shorter/younger/earlier than", LT},
+    {"over/above/exceed/exceeds/exceeding/after", GT},
+    {"under/below/before", LT},
+    {"on or before", LE},
+    {"on or after", GE},
+    {"by", LE},
+    {"exactly", EQ},
+    {"between/from", BETWEEN},
+    {">=", GE},
+    {"<=", LE},
+    {">", GT},
+    {"<", LT},
+    {"or/and more/higher/greater/above/over/longer/later/older", GE},
+    {"or/and less/fewer/lower/below/under/shorter/earlier/younger", LE},
 };
+#define AFTER_NUMBER (COUNT_OF(comparisons) - 2)
 
 static bool reader_quantity(struct reader *r, struct quantity *q)
 {
@@ -236,64 +217,53 @@ static bool reader_range(struct reader *r, const char *joins, struct limit *l)
     return limit_share_unit(l);
 }
 
-/* "or older" after a number: where the limit is. Without such words the number is bare. */
-static void reader_suffix(struct reader *r, struct limit *l, struct quantity q)
+/* After a comparison that is no range: a quantity, or a limit that is relative to another fact, as in
+ * "three times the rent", "5% of the income", "the rent", "14 days before the departure date". */
+static bool reader_compared(struct reader *r, enum compare by, struct limit *l)
 {
-    bool older = reader_take(r, "or/and older"), younger = reader_take(r, "or/and younger");
+    struct quantity q = {0};
+    bool age = reader_take(r, "the age of"), number = reader_quantity(r, &q);
 
-    l->age = l->age || older || younger;
-    if (older || reader_take(r, "or/and more/higher/greater/above/over/longer/later"))
-        limit_set(l, GE, q);
-    else if (younger || reader_take(r, "or/and less/fewer/lower/below/under/shorter/earlier"))
-        limit_set(l, LE, q);
-    else
-        limit_set(l, EQ, q);
-    l->bare = l->low.is && l->high.is;
-}
-
-/* "three times the rent", "5% of the income", "the rent", "14 days before the departure date". */
-static bool reader_relative(struct reader *r, struct limit *l)
-{
-    struct quantity q;
-
-    l->relative = l->low.is = l->high.is = true;
-    if (reader_quantity(r, &q) && !(unit_has(q.unit, UNIT_PERCENT) ? reader_take(r, "of")
-                                    : q.unit                       ? reader_take(r, "before/after")
-                                                                   : reader_take(r, "times")))
+    l->relative = !age && (!number || (unit_has(q.unit, UNIT_PERCENT) ? reader_take(r, "of")
+                                       : q.unit ? reader_take(r, "before/after")
+                                                : reader_take(r, "times")));
+    if (l->relative) {
+        l->low.is = l->high.is = true;
+        return reader_noun(r, &l->other);
+    }
+    if (!number || (l->date && !q.date))
         return false;
-    return reader_noun(r, &l->other);
-}
-
-/* After a comparison that is no range. */
-static bool reader_compared(struct reader *r, enum compare by, int of, struct limit *l)
-{
-    struct reader start = *r;
-    struct quantity q;
-
-    l->age = reader_take(r, "the age of");
-    if (!l->age && reader_relative(r, l))
-        return true;
-    if (!l->age)
-        *r = start;
-    *l = (struct limit){.age = l->age};
-    if (!reader_quantity(r, &q) || (of == OF_DATE && !q.date))
-        return false;
-    l->age = reader_age_words(r, &q) || l->age || of == OF_AGE;
+    l->age = reader_age_words(r, &q) || l->age || age;
     limit_set(l, by, q);
+    return true;
+}
+
+/* Takes one of the comparisons from a row on; notes if its words are of an age or a date. */
+static bool reader_comparison(struct reader *r, size_t row, struct limit *l, enum compare *by)
+{
+    size_t start = r->at;
+
+    while (row < COUNT_OF(comparisons) && !reader_take(r, comparisons[row].words))
+        row++;
+    if (row == COUNT_OF(comparisons))
+        return false;
+    *by = comparisons[row].by;
+    for (size_t i = start; i < r->at; i++) {
+        l->age = l->age || word_among(&r->w[i], "older younger");
+        l->date = l->date || word_among(&r->w[i], "earlier later before after by");
+    }
     return true;
 }
 
 static bool reader_one_limit(struct reader *r, struct limit *l)
 {
     struct reader start = *r;
+    enum compare by = EQ;
     struct quantity q;
 
     *l = (struct limit){0};
-    for (size_t i = 0; i < COUNT_OF(comparisons); i++)
-        if (reader_take(r, comparisons[i].words))
-            return comparisons[i].by == BETWEEN
-                       ? reader_range(r, "and/to/through/-", l)
-                       : reader_compared(r, comparisons[i].by, comparisons[i].of, l);
+    if (reader_comparison(r, 0, l, &by))
+        return by == BETWEEN ? reader_range(r, "and/to/through/-", l) : reader_compared(r, by, l);
     if (reader_range(r, "to/through/-", l))
         return true;
     *r = start;
@@ -301,7 +271,8 @@ static bool reader_one_limit(struct reader *r, struct limit *l)
     if (!reader_quantity(r, &q))
         return false;
     l->age = reader_age_words(r, &q);
-    reader_suffix(r, l, q);
+    l->bare = !reader_comparison(r, AFTER_NUMBER, l, &by);
+    limit_set(l, by, q);
     return true;
 }
 
@@ -320,56 +291,4 @@ bool reader_limit(struct reader *r, struct limit *out)
     *(next.low.is ? &out->low : &out->high) = next.low.is ? next.low : next.high;
     *r = more;
     return limit_share_unit(out);
-}
-
-bool test_take_bound(struct test *t)
-{
-    struct noun *n = &t->noun;
-
-    for (size_t i = 0; i < n->n && n->n > 1; i++) {
-        bool low = word_among(n->words[i], "minimum min");
-
-        if (!low && !word_among(n->words[i], "maximum max"))
-            continue;
-        memmove(&n->words[i], &n->words[i + 1], (n->n - i - 1) * sizeof n->words[0]);
-        n->n--;
-        t->limit.bare = false;
-        t->limit.low.is = low;
-        t->limit.high.is = !low;
-        return true;
-    }
-    return false;
-}
-
-/* Limits of persons that are ages: "members must be at least 20" may be about their number. */
-static bool limit_is_usual_age(const struct quantity *q)
-{
-    static const double ages[] = {14, 16, 17, 18, 21, 25, 30, 55, 60, 62, 65, 67, 70, 75};
-
-    for (size_t i = 0; i < COUNT_OF(ages); i++)
-        if (!q->unit && !q->date && fabs(q->number - ages[i]) < 0.5)
-            return true;
-    return unit_is_year(q->unit);
-}
-
-bool test_fits(struct test *t, struct arena *a)
-{
-    const struct quantity *q = limit_quantity(&t->limit);
-    struct limit *l = &t->limit;
-
-    if (noun_is_person(&t->noun) && !l->relative && !l->age) {
-        if (!limit_is_usual_age(q))
-            return false;
-        l->age = true;
-    }
-    for (size_t i = 0; i < t->noun.n; i++)
-        if (word_is(t->noun.words[i], "age")) {
-            l->age = !q->unit || unit_is_year(q->unit);
-            return true;
-        }
-    if (l->age)
-        return noun_imply(&t->noun, "age", a);
-    /* "Guests must be over 21" may be about their age or about their number. */
-    return l->relative || unit_has(q->unit, UNIT_MONEY) || q->date || t->noun.n > 1 ||
-           t->noun.counted || !word_is_plural(t->noun.words[0]);
 }

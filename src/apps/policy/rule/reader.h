@@ -34,8 +34,3 @@ bool reader_limit(struct reader *r, struct limit *out);
 bool reader_value(struct reader *r, struct test *t);
 /* "one of a, b or c", "a or b", "a". */
 bool reader_values(struct reader *r, struct test *t, bool *wants_items);
-
-/* Makes a limit on a person one on the person's age; false if it may be on something else. */
-bool test_fits(struct test *t, struct arena *a);
-/* Takes "minimum" or "maximum" out of the noun of a bare number; false: it has neither. */
-bool test_take_bound(struct test *t);

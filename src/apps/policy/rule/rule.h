@@ -24,6 +24,9 @@ struct phrase {
     size_t n;
 };
 
+/* Whether nothing strikes it out, leaves it in doubt or points to a note: "red?", "!red". */
+bool phrase_is_plain(const struct word *w, size_t n);
+
 struct bound {
     bool is, open; /* there is one; it is itself outside */
     struct quantity q;
@@ -33,6 +36,7 @@ struct limit {
     struct bound low, high;
     bool bare;     /* a number without a comparison: low and high are that number */
     bool age;      /* the words speak of an age: "older", "years of age" */
+    bool date;     /* they speak of a date: "before" */
     bool relative; /* a multiple of another fact, or days from another date */
     struct noun other;
 };
@@ -44,9 +48,9 @@ static inline const struct quantity *limit_quantity(const struct limit *l)
 }
 
 enum test_kind {
-    TEST_LIMIT,  /* the fact compares with a limit */
-    TEST_IS,     /* the fact is one of the values */
-    TEST_PRESENT /* there is such a thing */
+    TEST_PRESENT, /* there is such a thing */
+    TEST_LIMIT,   /* the fact compares with a limit */
+    TEST_IS       /* the fact is one of the values */
 };
 
 struct test {
@@ -69,11 +73,10 @@ enum rule_kind {
 
 struct rule {
     enum rule_kind kind;
-    struct test main, when, unless;
-    bool has_when, has_unless;
-    bool wants_items;          /* its values are the items below it */
-    struct noun purpose;       /* "a loan" of "are not eligible for a loan"; n 0: none */
-    const struct word *person; /* the person it is about: "applicant"; NULL: not stated */
+    struct test main, when, unless; /* a noun of no words: it has no such test */
+    bool wants_items;               /* its values are the items below it */
+    struct noun purpose;            /* "a loan" of "are not eligible for a loan"; n 0: none */
+    const struct word *person;      /* the person it is about: "applicant"; NULL: not stated */
 };
 
 /* False: no form accounts for the whole sentence. Marks that only decorate are passed over. */
@@ -83,14 +86,13 @@ bool rule_read_row(const struct phrase *head, const struct phrase *row, struct a
                    struct rule *out);
 /* An item below a sentence that wants items: one more value. False: it is not a value. */
 bool rule_add_item(struct rule *lead, const struct word *w, size_t n, struct arena *a);
-/* The tests of a rule one after the other: main, and those that it has; NULL: no more. */
-const struct test *rule_test(const struct rule *r, size_t at);
 
 enum doubt { DOUBT_NONE, DOUBT_NO_FACT, DOUBT_UNIT, DOUBT_UNSURE, DOUBT_CONFLICT };
 
 #define HOLDING_FACTS_MAX 8
 
 struct holding {
+    const struct facts *facts;
     enum truth truth;
     enum doubt doubt; /* why it is unknown */
     bool applies;     /* false: its condition does not hold */
@@ -101,4 +103,8 @@ struct holding {
 
 /* The noun with one of its values: "application signed" of "the application must be signed". */
 struct noun noun_with_value(const struct test *t, size_t value);
+/* Which fact it is: the one of the noun, of the noun with one of its values, or another one; sets
+ * *dropped if only without the person. */
+enum test_fact { TEST_OTHER, TEST_NOUN, TEST_VALUE };
+enum test_fact test_names(const struct test *t, const struct fact *f, bool *dropped);
 struct holding rule_hold(const struct rule *r, const struct facts *f);
