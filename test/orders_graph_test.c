@@ -7,53 +7,9 @@
 #include "orders_shop.h"
 #include "store/db.h"
 
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#define LOOK_COFFEE "lookup_menu_item {\"item_name\":\"coffee\"}"
-
 static bool say(struct shop *s, const char *text)
 {
     return shop_say(s, &s->who, STR("t"), str_c(text));
-}
-
-static void said(struct shop *s, const char *text, const char *reply)
-{
-    CHECK_F(say(s, text), "%s", s->e.text);
-    CHECK_INT(s->turn.end, ORDERS_REPLIED);
-    CHECK_STR(s->turn.reply, reply);
-}
-
-static size_t count(str list)
-{
-    struct json doc;
-    struct err e;
-    size_t n;
-
-    json_init(&doc);
-    CHECK(json_parse(&doc, list, &e));
-    n = json_count(&doc, json_root(&doc));
-    json_release(&doc);
-    return n;
-}
-
-/* An order from the first word to its end: seven replies. */
-static const char *const whole_order[] = {
-    "!" LOOK_COFFEE,
-    "!" ADD_COFFEE(",\"quantity\":2") "\n" ADD_COFFEE(",\"size\":\"large\""),
-    "<reasoning>They are in.</reasoning>Two coffees and a large one.",
-    "!get_current_order {}",
-    "<reasoning>Read back.</reasoning>Three coffees, 7.00. Right?",
-    "!finalize_order {}",
-};
-
-static void fill(struct script *s, const char *const *turns, size_t n)
-{
-    memset(s, 0, sizeof *s);
-    arena_init(&s->arena, (size_t)64 << 20);
-    for (size_t i = 0; i < n; i++)
-        s->turns[i] = turns[i];
 }
 
 TEST(an_order_is_taken_to_its_end)
@@ -61,18 +17,19 @@ TEST(an_order_is_taken_to_its_end)
     struct script script;
     struct shop s;
 
-    fill(&script, whole_order, COUNT_OF(whole_order));
+    shop_fill(&script, shop_order, COUNT_OF(shop_order));
     shop_folder(&s);
     shop_open(&s, &script);
-    said(&s, "two coffees and a large one", "Two coffees and a large one.");
+    shop_said(&s, "two coffees and a large one", "Two coffees and a large one.");
     CHECK_INT(s.turn.state.order.count, 2);
-    said(&s, "that's all", "Three coffees, 7.00. Right?");
+    shop_said(&s, "that's all", "Three coffees, 7.00. Right?");
     CHECK(!s.turn.state.order.finalized);
     /* The graph ends behind the finalizing batch: nobody is asked for a goodbye. */
-    said(&s, "yes", "Thank you! Your order is in, that's $7.00. Please drive on to the window.");
+    shop_said(
+        &s, "yes", "Thank you! Your order is in, that's $7.00. Please drive on to the window.");
     CHECK(s.turn.state.order.finalized);
     CHECK_INT(atomic_load(&script.asked), 6);
-    CHECK_INT(count(s.turn.state.reasoning), 6);
+    CHECK_INT(shop_count(s.turn.state.reasoning), 6);
     CHECK(has(s.turn.state.reasoning,
               "[\"[TOOL_CALL] lookup_menu_item: lookup_menu_item(item_name='coffee')\""));
     CHECK(has(s.turn.state.reasoning, "\"[DIRECT] They are in.\""));
@@ -87,93 +44,15 @@ TEST(a_conversation_goes_on_after_a_restart)
     struct script script;
     struct shop s;
 
-    fill(&script, whole_order, COUNT_OF(whole_order));
+    shop_fill(&script, shop_order, COUNT_OF(shop_order));
     shop_folder(&s);
     shop_open(&s, &script);
-    said(&s, "two coffees and a large one", "Two coffees and a large one.");
+    shop_said(&s, "two coffees and a large one", "Two coffees and a large one.");
     shop_close(&s);
     shop_open(&s, &script);
-    said(&s, "that's all", "Three coffees, 7.00. Right?");
+    shop_said(&s, "that's all", "Three coffees, 7.00. Right?");
     CHECK_INT(order_quantity(&s.turn.state.order), 3);
-    CHECK_INT(count(s.turn.state.reasoning), 5);
-    shop_close(&s);
-    shop_remove(&s);
-}
-
-static void die_at(void *ctx, enum orders_node node)
-{
-    struct shop *s = ctx;
-
-    (void)node;
-    if (++s->steps == s->kill_at)
-        (void)kill(getpid(), SIGKILL);
-}
-
-/* In a process of its own, so that it ends as by kill -9. */
-static void taken_until(struct shop *s, struct script *script, int step)
-{
-    pid_t child = fork();
-    int status;
-
-    CHECK(child >= 0);
-    if (child == 0) {
-        struct orders_watch w = {.on_step = die_at, .ctx = s};
-        struct orders_said said = {.who = &s->who,
-                                   .thread = STR("t"),
-                                   .text = STR("two coffees and a large one"),
-                                   .watch = &w};
-
-        s->kill_at = step;
-        shop_open(s, script);
-        if (orders_run_turn(s->orders, &said, &s->arena, &s->turn, &s->e))
-            _exit(1);
-        _exit(0);
-    }
-    CHECK(waitpid(child, &status, 0) == child && WIFSIGNALED(status));
-}
-
-/* Input, orchestrator, tools, update, orchestrator, tools, update, orchestrator. */
-TEST(a_turn_that_is_killed_at_any_step_ends_and_adds_nothing_twice)
-{
-    for (int step = 1; step <= 8; step++) {
-        struct script script;
-        struct shop s;
-
-        fill(&script, whole_order, COUNT_OF(whole_order));
-        shop_folder(&s);
-        taken_until(&s, &script, step);
-        shop_open(&s, &script);
-        CHECK_F(shop_resume(&s), "%s", s.e.text);
-        /* The last step was on disk, and nobody had been told. */
-        CHECK_INT(s.turn.end, ORDERS_REPLIED);
-        CHECK_STR(s.turn.reply, "Two coffees and a large one.");
-        CHECK(orders_state(s.orders, &s.who, STR("t"), &s.arena, &s.turn.state, &s.e));
-        CHECK_INT(s.turn.state.order.count, 2);
-        CHECK_INT(order_quantity(&s.turn.state.order), 3);
-        CHECK_INT(count(s.turn.state.reasoning), 3);
-        CHECK_INT(count(s.turn.state.messages), 7);
-        check_history(s.turn.state.messages);
-        /* What was answered before the end is not asked again, nor told twice. */
-        CHECK_INT(atomic_load(&script.asked), step < 2 ? 3 : step < 5 ? 2 : step < 8 ? 1 : 0);
-        CHECK(shop_resume(&s));
-        CHECK_INT(s.turn.end, ORDERS_NOTHING);
-        shop_close(&s);
-        shop_remove(&s);
-    }
-}
-
-TEST(what_is_said_after_a_crash_goes_on_with_the_turn_that_was_left)
-{
-    struct script script;
-    struct shop s;
-
-    fill(&script, whole_order, COUNT_OF(whole_order));
-    shop_folder(&s);
-    taken_until(&s, &script, 5); /* the adds are called, and not carried out */
-    shop_open(&s, &script);
-    said(&s, "hello?", "Two coffees and a large one.");
-    CHECK_INT(order_quantity(&s.turn.state.order), 3);
-    check_history(s.turn.state.messages);
+    CHECK_INT(shop_count(s.turn.state.reasoning), 5);
     shop_close(&s);
     shop_remove(&s);
 }
@@ -185,19 +64,19 @@ TEST(a_model_that_cannot_be_asked_is_told_kindly_and_the_turn_is_kept)
     struct script script;
     struct shop s;
 
-    fill(&script, turns, 1);
+    shop_fill(&script, turns, 1);
     shop_folder(&s);
     shop_open(&s, &script);
     CHECK_F(say(&s, "hi"), "%s", s.e.text);
     CHECK_INT(s.turn.end, ORDERS_FAILED);
     CHECK_INT(s.turn.status, 503);
     CHECK(str_starts(s.turn.reply, STR("Sorry")));
-    CHECK_INT(count(s.turn.state.reasoning), 0);
-    fill(&script, better, 1);
+    CHECK_INT(shop_count(s.turn.state.reasoning), 0);
+    shop_fill(&script, better, 1);
     CHECK(shop_resume(&s));
     CHECK_INT(s.turn.end, ORDERS_REPLIED);
     CHECK_STR(s.turn.reply, "Hello again");
-    CHECK_INT(count(s.turn.state.messages), 2);
+    CHECK_INT(shop_count(s.turn.state.messages), 2);
     shop_close(&s);
     shop_remove(&s);
 }
@@ -221,12 +100,12 @@ TEST(tags_of_any_kind_are_kept_from_customer_and_messages)
         struct script script;
         struct shop s;
 
-        fill(&script, &cases[i].text, 1);
+        shop_fill(&script, &cases[i].text, 1);
         shop_folder(&s);
         shop_open(&s, &script);
-        said(&s, "hi", cases[i].reply);
+        shop_said(&s, "hi", cases[i].reply);
         CHECK(has(s.turn.state.reasoning, cases[i].entry));
-        CHECK_INT(count(s.turn.state.reasoning), 1);
+        CHECK_INT(shop_count(s.turn.state.reasoning), 1);
         CHECK(!has(s.turn.state.messages, "secret") && !has(s.turn.state.messages, "<"));
         shop_close(&s);
         shop_remove(&s);
@@ -241,7 +120,7 @@ TEST(a_model_that_never_stops_is_stopped)
 
     for (size_t i = 0; i < SCRIPT_MAX; i++)
         turns[i] = "!" LOOK_COFFEE;
-    fill(&script, turns, SCRIPT_MAX);
+    shop_fill(&script, turns, SCRIPT_MAX);
     shop_folder(&s);
     shop_open(&s, &script);
     CHECK(say(&s, "hi"));
@@ -250,6 +129,26 @@ TEST(a_model_that_never_stops_is_stopped)
     CHECK(str_starts(s.turn.reply, STR("Sorry")));
     CHECK(shop_resume(&s));
     CHECK_INT(s.turn.end, ORDERS_NOTHING);
+    shop_close(&s);
+    shop_remove(&s);
+}
+
+/* Providers refuse a history with other names of tools. */
+TEST(a_name_that_providers_refuse_is_stored_as_one_that_they_accept)
+{
+    static const char *const turns[] = {"!add_item! {}\n<think>no</think>get_current_order {}",
+                                        "Sorry?"};
+    struct script script;
+    struct shop s;
+
+    shop_fill(&script, turns, COUNT_OF(turns));
+    shop_folder(&s);
+    shop_open(&s, &script);
+    shop_said(&s, "hi", "Sorry?");
+    CHECK(has(s.turn.state.messages, "\"name\":\"add_item__"));
+    CHECK(has(s.turn.state.messages, "\"name\":\"get_current_order\""));
+    CHECK(has(s.turn.state.messages, "there is no tool"));
+    CHECK(!has(s.turn.state.messages, "add_item!") && !has(s.turn.state.messages, "think"));
     shop_close(&s);
     shop_remove(&s);
 }
@@ -334,26 +233,6 @@ TEST(weak_8_what_is_stored_grows_with_the_turns_and_the_menu_is_there_once)
     shop_remove(&s);
 }
 
-TEST(a_conversation_keeps_the_menu_it_began_with)
-{
-    struct script script;
-    struct shop s;
-
-    fill(&script, whole_order, COUNT_OF(whole_order));
-    shop_folder(&s);
-    taken_until(&s, &script, 3); /* coffee was looked up */
-    CHECK(file_write_atomic(s.menu,
-                            STR("{\"items\":[{\"item_id\":\"x\",\"name\":\"X\","
-                                "\"category_name\":\"C\",\"sizes\":[\"small\"]}]}"),
-                            0600,
-                            &s.e));
-    shop_open(&s, &script);
-    CHECK(shop_resume(&s));
-    CHECK_INT(order_quantity(&s.turn.state.order), 3);
-    shop_close(&s);
-    shop_remove(&s);
-}
-
 /* ---- the prompt ---- */
 
 static bool kept_ask(void *ctx, const struct ask_request *q, const _Atomic bool *cancel,
@@ -420,12 +299,12 @@ TEST(a_thread_is_its_keys_and_bad_ids_and_texts_are_refused)
     struct shop s;
     char text[ORDERS_TEXT_MAX + 2];
 
-    fill(&script, turns, 1);
+    shop_fill(&script, turns, 1);
     shop_folder(&s);
     shop_open(&s, &script);
     s.who = orders_asker(s.orders, STR("one"), false);
     other = orders_asker(s.orders, STR("two"), false);
-    said(&s, "hi", "Hello");
+    shop_said(&s, "hi", "Hello");
     CHECK(!orders_state(s.orders, &other, STR("t"), &s.arena, &s.turn.state, &s.e));
     CHECK_INT(s.e.code, ERR_NOT_FOUND);
     CHECK(!shop_say(&s, &other, STR("t"), STR("hi")));
@@ -453,7 +332,7 @@ TEST(another_programs_thread_is_left_alone)
     struct shop s;
     str id;
 
-    fill(&script, turns, 1);
+    shop_fill(&script, turns, 1);
     shop_folder(&s);
     shop_open(&s, &script);
     CHECK(threads_update(s.local.host.threads, &s.who, &u, &s.arena, &id, &s.e));
@@ -476,18 +355,18 @@ TEST(an_update_without_metadata_does_not_block_the_conversation)
     struct shop s;
     str id;
 
-    fill(&script, turns, 2);
+    shop_fill(&script, turns, 2);
     shop_folder(&s);
     shop_open(&s, &script);
-    said(&s, "hi", "Hello");
+    shop_said(&s, "hi", "Hello");
     CHECK(threads_update(s.local.host.threads, &s.who, &u, &s.arena, &id, &s.e));
     u.metadata = STR("{\"who\":\"bob\"}");
     CHECK(threads_update(s.local.host.threads, &s.who, &u, &s.arena, &id, &s.e));
     CHECK(shop_resume(&s));
     CHECK_INT(s.turn.end, ORDERS_NOTHING);
-    said(&s, "hi", "Hello again");
+    shop_said(&s, "hi", "Hello again");
     CHECK(has(s.turn.state.reasoning, "a person looked at it"));
-    CHECK_INT(count(s.turn.state.messages), 4);
+    CHECK_INT(shop_count(s.turn.state.messages), 4);
     shop_close(&s);
     shop_remove(&s);
 }
@@ -505,7 +384,7 @@ TEST(the_limits_of_the_configuration_hold)
     struct shop s;
     int n;
 
-    fill(&script, turns, COUNT_OF(turns));
+    shop_fill(&script, turns, COUNT_OF(turns));
     shop_folder(&s);
     n = snprintf(yaml,
                  sizeof yaml,
@@ -517,7 +396,7 @@ TEST(the_limits_of_the_configuration_hold)
                  s.menu);
     CHECK(file_write_atomic(s.config, (str){yaml, (size_t)n}, 0600, &s.e));
     shop_open(&s, &script);
-    said(&s, "three coffees", "Two coffees.");
+    shop_said(&s, "three coffees", "Two coffees.");
     CHECK_INT(order_quantity(&s.turn.state.order), 2);
     CHECK_STR(s.turn.state.order.lines[0].size, "medium");
     CHECK(has(s.turn.state.messages, "an order has at most 2 pieces"));
@@ -581,13 +460,11 @@ TEST(the_routes_answer_and_say_what_is_wrong)
 }
 
 TEST_MAIN(T(an_order_is_taken_to_its_end), T(a_conversation_goes_on_after_a_restart),
-          T(a_turn_that_is_killed_at_any_step_ends_and_adds_nothing_twice),
-          T(what_is_said_after_a_crash_goes_on_with_the_turn_that_was_left),
           T(a_model_that_cannot_be_asked_is_told_kindly_and_the_turn_is_kept),
           T(tags_of_any_kind_are_kept_from_customer_and_messages),
           T(a_model_that_never_stops_is_stopped),
+          T(a_name_that_providers_refuse_is_stored_as_one_that_they_accept),
           T(weak_8_what_is_stored_grows_with_the_turns_and_the_menu_is_there_once),
-          T(a_conversation_keeps_the_menu_it_began_with),
           T(the_registry_has_the_prompt_or_the_program_has),
           T(a_thread_is_its_keys_and_bad_ids_and_texts_are_refused),
           T(another_programs_thread_is_left_alone),

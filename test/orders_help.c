@@ -4,6 +4,8 @@
  */
 #include "orders_help.h"
 
+#include "agent/work.h"
+
 #define CALLS_MAX 80
 
 void lane_begin(struct lane *t)
@@ -62,12 +64,31 @@ static size_t calls_of(const char *text, struct ask_call *out)
     return n;
 }
 
+/* As a run of the agent loop makes them. */
+static void lane_act(struct lane *t, struct tools_state *s, struct agent_done *done)
+{
+    struct agent_options o = {.run = STR("lane"), .app = STR("orders"), .clock = &clock_real};
+    struct agent_result result;
+    struct agent_work *w;
+    struct err e;
+
+    o.tools = toolbox_new(&clock_real);
+    CHECK_F(tools_add(o.tools, s, &e), "%s", e.text);
+    CHECK(agent_work_begin(&o, &t->arena, &result, &w, &e));
+    CHECK(agent_work_act(w, s->batch, s->count, done));
+    CHECK_F(agent_work_end(w, STR(""), &e), "%s", e.text);
+    toolbox_free(o.tools);
+}
+
 void lane_batch(struct lane *t, const char *text)
 {
     struct ask_call calls[CALLS_MAX];
-    struct tools_state s = {
-        .menu = t->menu, .order = &t->order, .batch = calls, .limits = t->limits};
-    struct buf result;
+    struct agent_done done[CALLS_MAX];
+    struct tools_state s = {.menu = t->menu,
+                            .order = &t->order,
+                            .batch = calls,
+                            .limits = t->limits,
+                            .arena = &t->arena};
     struct facts f;
     struct json doc;
     struct err e;
@@ -78,23 +99,17 @@ void lane_batch(struct lane *t, const char *text)
     json_init(&doc);
     CHECK(json_parse(&doc, whole(t), &e) && facts_read(&f, &doc, &t->arena, &e));
     s.facts = &f;
+    lane_act(t, &s, done);
     buf_reset(&t->last);
     for (size_t i = 0; i < s.count; i++) {
-        bool ok, error;
-
-        buf_init(&result, (size_t)1 << 20);
-        ok = tools_run(&s, &calls[i], &result);
-        error = str_starts(buf_str(&result), STR("{\"error\":"));
-        CHECK(ok == !error);
-        buf_add(&t->last, buf_str(&result));
+        CHECK(done[i].ok == !str_starts(done[i].result, STR("{\"error\":")));
+        buf_add(&t->last, done[i].result);
         buf_add_c(&t->last, '\n');
         buf_printf(&t->messages,
                    ",{\"role\":\"tool\",\"name\":\"" STR_FMT "\",\"content\":",
                    STR_ARG(calls[i].name));
-        (void)json_quote(&t->messages, buf_str(&result));
+        (void)json_quote(&t->messages, done[i].result);
         buf_add_c(&t->messages, '}');
-        (void)tools_apply(&t->order, calls[i].name, buf_str(&result), &t->arena);
-        buf_release(&result);
     }
     facts_release(&f);
     json_release(&doc);

@@ -6,6 +6,15 @@
 
 #include "base/file.h"
 
+const char *const shop_order[SHOP_ORDER_REPLIES] = {
+    "!" LOOK_COFFEE,
+    "!" ADD_COFFEE(",\"quantity\":2") "\n" ADD_COFFEE(",\"size\":\"large\""),
+    "<reasoning>They are in.</reasoning>Two coffees and a large one.",
+    "!get_current_order {}",
+    "<reasoning>Read back.</reasoning>Three coffees, 7.00. Right?",
+    "!finalize_order {}",
+};
+
 void shop_folder(struct shop *s)
 {
     char yaml[1024];
@@ -67,4 +76,32 @@ bool shop_resume(struct shop *s)
     struct orders_said said = {.who = &s->who, .thread = STR("t")};
 
     return orders_resume(s->orders, &said, &s->arena, &s->turn, &s->e);
+}
+
+void shop_said(struct shop *s, const char *text, const char *reply)
+{
+    CHECK_F(shop_say(s, &s->who, STR("t"), str_c(text)), "%s", s->e.text);
+    CHECK_INT(s->turn.end, ORDERS_REPLIED);
+    CHECK_STR(s->turn.reply, reply);
+}
+
+size_t shop_count(str list)
+{
+    struct json doc;
+    struct err e;
+    size_t n;
+
+    json_init(&doc);
+    CHECK(json_parse(&doc, list, &e));
+    n = json_count(&doc, json_root(&doc));
+    json_release(&doc);
+    return n;
+}
+
+void shop_fill(struct script *s, const char *const *turns, size_t n)
+{
+    memset(s, 0, sizeof *s);
+    arena_init(&s->arena, (size_t)64 << 20);
+    for (size_t i = 0; i < n; i++)
+        s->turns[i] = turns[i];
 }

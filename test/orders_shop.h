@@ -8,6 +8,12 @@
 #include "apps/orders/orders.h"
 #include "orders_help.h"
 
+#define LOOK_COFFEE "lookup_menu_item {\"item_name\":\"coffee\"}"
+#define SHOP_ORDER_REPLIES 6
+
+/* The replies of an order from the first word to its end. */
+extern const char *const shop_order[SHOP_ORDER_REPLIES];
+
 /* A folder with a configuration, a menu and a store; the model is a script. */
 struct shop {
     char folder[64], config[128], menu[128], url[128];
@@ -28,3 +34,8 @@ void shop_remove(struct shop *s);
 
 bool shop_say(struct shop *s, const struct thread_asker *who, str thread, str text);
 bool shop_resume(struct shop *s); /* the thread "t" */
+/* A turn of the thread "t" that has this reply. */
+void shop_said(struct shop *s, const char *text, const char *reply);
+/* The elements of a JSON list. */
+size_t shop_count(str list);
+void shop_fill(struct script *s, const char *const *turns, size_t n);

@@ -168,7 +168,7 @@ TEST(a_line_and_an_order_have_their_ceilings)
     CHECK_INT(t.order.lines[0].quantity, ORDER_LINE_QUANTITY_MAX);
     CHECK(lane_says(&t, "/quantity: there are 1000"));
     buf_init(&many, 65536);
-    for (int i = 0; i < TOOLS_CALLS_MAX + 2; i++)
+    for (int i = 0; i < TOOL_CALLS_MAX + 2; i++)
         buf_printf(&many, "%sget_current_order {}", i ? "\n" : "");
     buf_add_c(&many, '\0');
     lane_batch(&t, many.p);
@@ -467,7 +467,7 @@ TEST(a_tool_does_not_change_the_state_it_is_given)
                                 STR("{\"item_id\":\"tea\","
                                     "\"item_name\":\"Tea\",\"category_name\":\"Drinks\"}")};
         struct facts f = {.batch = 1};
-        struct tools_state s = {t.menu, &t.order, &f, &call, 1, {0, 0}};
+        struct tools_state s = {t.menu, &t.order, &f, &call, 1, {0, 0}, NULL};
         struct err e;
 
         map_init(&f.looked, NULL, 10);
@@ -493,17 +493,21 @@ TEST(a_tool_does_not_change_the_state_it_is_given)
 
 TEST(the_tools_are_told_as_json)
 {
+    struct toolbox *box = toolbox_new(&clock_real);
+    struct tools_state s = {.menu = NULL};
     struct json doc;
     struct buf b;
     struct err e;
 
+    CHECK_F(tools_add(box, &s, &e), "%s", e.text);
     buf_init(&b, 65536);
-    tools_write(&b);
+    toolbox_write(box, &b);
     json_init(&doc);
     CHECK_F(json_parse(&doc, buf_str(&b), &e), "%s", e.text);
     CHECK_INT(json_count(&doc, json_root(&doc)), 6);
     json_release(&doc);
     buf_release(&b);
+    toolbox_free(box);
 }
 
 /* ---- weak point: the retry table ---- */

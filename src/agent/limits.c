@@ -4,6 +4,10 @@
  */
 #include "agent/run_state.h"
 
+#include "base/sha256.h"
+
+#define CALLS_MAX ((size_t)64 << 20)
+
 void agent_result_add_usage(struct agent_result *to, const struct agent_result *from)
 {
     to->iterations += from->iterations;
@@ -111,4 +115,48 @@ bool run_within(struct run *r)
     if (run_is_late(r) && !run_went_on(r))
         return run_stop_late(r);
     return true;
+}
+
+/* ---- loops ---- */
+
+/* How often the last `period` turns were made, one round after the other. */
+static unsigned run_rounds(const struct run *r, size_t period)
+{
+    size_t same = 0;
+
+    assert(period > 0);
+    while (same + period < COUNT_OF(r->called) && r->called[same + period] &&
+           r->called[same] == r->called[same + period])
+        same++;
+    return (unsigned)(same / period) + 1;
+}
+
+/* The same calls with the same arguments, again and again, lead nowhere: one turn, or a few of them
+ * by turns. */
+bool run_makes_progress(struct run *r, const struct ask_reply *reply)
+{
+    unsigned repeats = 0, max = r->o->limits.repeats ? r->o->limits.repeats : AGENT_REPEATS;
+    uint8_t digest[SHA256_SIZE];
+    struct sha256 h;
+    struct buf now;
+
+    buf_init(&now, CALLS_MAX);
+    for (size_t i = 0; i < reply->call_count; i++) {
+        buf_add(&now, reply->calls[i].name);
+        buf_add_c(&now, '\0');
+        tool_canonical(&now, reply->calls[i].arguments);
+        buf_add_c(&now, '\0');
+    }
+    sha256_init(&h);
+    sha256_feed(&h, buf_str(&now));
+    sha256_finish(&h, digest);
+    buf_release(&now);
+    memmove(&r->called[1], &r->called[0], sizeof r->called - sizeof r->called[0]);
+    memcpy(&r->called[0], digest, sizeof r->called[0]);
+    for (size_t period = 1; period <= RUN_LOOP_MAX && repeats <= max; period++)
+        repeats = run_rounds(r, period);
+    return repeats <= max ||
+           run_stop(r,
+                    "loop_detected",
+                    arena_printf(r->arena, "the same calls were made %u times in a row", max + 1));
 }

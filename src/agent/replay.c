@@ -48,6 +48,8 @@ static void write_options(const struct agent_options *x, struct buf *out)
     json_member_i64(&o, "tokens", x->limits.tokens);
     json_member_i64(&o, "tokens_hard", x->limits.tokens_hard);
     json_member_double(&o, "cost_usd", x->limits.cost_usd);
+    if (x->limits.repeats)
+        json_member_i64(&o, "repeats", x->limits.repeats);
     if (x->before) {
         json_member_i64(&o, "before_steps", x->before->iterations);
         json_member_i64(&o, "before_input", x->before->input_tokens);
@@ -160,6 +162,7 @@ static void read_options(const struct reading *r, struct agent_options *out,
     out->messages = json_copy_text(r->doc, root, "messages", r->a);
     out->user = json_copy_text(r->doc, root, "user", r->a);
     out->limits.iterations = (unsigned)i64_at(r, root, "iterations");
+    out->limits.repeats = (unsigned)i64_at(r, root, "repeats");
     out->limits.tokens = i64_at(r, root, "tokens");
     out->limits.tokens_hard = i64_at(r, root, "tokens_hard") != 0;
     if (!json_double(r->doc, json_find(r->doc, root, STR("cost_usd")), &out->limits.cost_usd))

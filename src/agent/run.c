@@ -6,7 +6,6 @@
 
 #include "agent/extract.h"
 #include "base/json.h"
-#include "base/sha256.h"
 
 #define HISTORY_MAX ((size_t)32 << 20)
 #define BODY_MAX ((size_t)64 << 20)
@@ -40,8 +39,11 @@ struct agent_ask agent_ask_gateway(struct gateway_loop *gl)
     return (struct agent_ask){through_gateway, gl};
 }
 
-static void agent_run_body_write(struct run *r, struct buf *out, bool tools)
+static bool agent_run_body_write(struct run *r, struct buf *out, bool tools)
 {
+    struct err e;
+    bool ok = true;
+
     buf_add(out, STR("{\"model\":"));
     (void)json_quote(out, r->o->model_name);
     if (r->o->extra.n) {
@@ -55,8 +57,14 @@ static void agent_run_body_write(struct run *r, struct buf *out, bool tools)
             buf_add(out, STR(",\"tool_choice\":\"none\""));
     }
     buf_add(out, STR(",\"messages\":"));
-    buf_add(out, buf_str(&r->history.json));
+    if (r->o->write_messages) {
+        buf_add_c(out, '[');
+        ok = r->o->write_messages(r->o->ctx, out, &e) || run_break(r, &e);
+    } else {
+        buf_add(out, buf_str(&r->history.json));
+    }
     buf_add(out, STR("]}"));
+    return ok;
 }
 
 static void count_usage(struct run *r, const struct ask_reply *reply)
@@ -229,7 +237,7 @@ bool run_think(struct run *r, str body, str level, struct ask_reply *reply)
     enum known known;
     bool ok = false;
 
-    fresh.key = effect_key(r, fresh.seq, fresh.kind, fresh.name, body);
+    fresh.key = r->o->log ? effect_key(r, fresh.seq, fresh.kind, fresh.name, body) : STR("");
     known = effect_find(r, fresh.seq, fresh.kind, fresh.key, &f);
     if (r->broken) {
         ok = false;
@@ -259,53 +267,12 @@ static bool think(struct run *r, bool tools, struct ask_reply *reply)
     bool ok;
 
     buf_init(&body, BODY_MAX);
-    agent_run_body_write(r, &body, tools);
+    ok = agent_run_body_write(r, &body, tools);
     r->what = tools ? arena_printf(r->arena, "turn %u", r->out->iterations + 1)
                     : STR("conclude with what is known");
-    ok = run_think(r, buf_str(&body), r->o->level, reply);
+    ok = ok && run_think(r, buf_str(&body), r->o->level, reply);
     buf_release(&body);
     return ok;
-}
-
-/* ---- loops ---- */
-
-/* How often the last `period` turns were made, one round after the other. */
-static unsigned run_rounds(const struct run *r, size_t period)
-{
-    size_t same = 0;
-
-    assert(period > 0);
-    while (same + period < COUNT_OF(r->called) && r->called[same + period] &&
-           r->called[same] == r->called[same + period])
-        same++;
-    return (unsigned)(same / period) + 1;
-}
-
-/* The same calls with the same arguments, again and again, lead nowhere: one turn, or a few of them
- * by turns. */
-static bool looping(struct run *r, const struct ask_reply *reply)
-{
-    uint8_t digest[SHA256_SIZE];
-    struct sha256 h;
-    struct buf now;
-
-    buf_init(&now, BODY_MAX);
-    for (size_t i = 0; i < reply->call_count; i++) {
-        buf_add(&now, reply->calls[i].name);
-        buf_add_c(&now, '\0');
-        tool_canonical(&now, reply->calls[i].arguments);
-        buf_add_c(&now, '\0');
-    }
-    sha256_init(&h);
-    sha256_feed(&h, buf_str(&now));
-    sha256_finish(&h, digest);
-    buf_release(&now);
-    memmove(&r->called[1], &r->called[0], sizeof r->called - sizeof r->called[0]);
-    memcpy(&r->called[0], digest, sizeof r->called[0]);
-    r->repeats = 0;
-    for (size_t period = 1; period <= RUN_LOOP_MAX && r->repeats <= AGENT_REPEATS; period++)
-        r->repeats = run_rounds(r, period);
-    return r->repeats > AGENT_REPEATS;
 }
 
 /* ---- the loop ---- */
@@ -317,6 +284,17 @@ static bool agent_run_answer(struct run *r, const struct ask_reply *reply)
     history_reply(&r->history, reply);
     run_step(r, STR("answer"), reply->text, STR(""), true);
     return false;
+}
+
+/* Passes the reply to the caller. False: the run is over or broken. */
+static bool agent_run_on_reply(struct run *r, const struct ask_reply *reply)
+{
+    bool finished = false;
+    struct err e;
+
+    if (r->o->on_reply && !r->o->on_reply(r->o->ctx, reply, &finished, &e))
+        return run_break(r, &e);
+    return !finished || agent_run_answer(r, reply);
 }
 
 /* A text without calls. False: the run is over. */
@@ -360,21 +338,17 @@ static bool agent_run_turn(struct run *r, unsigned *nudges)
         r->thought = reply.reasoning;
     if (reply.text.n && !reply.thought)
         r->out->text = reply.text;
+    ids_settle(r, &reply);
+    if (!agent_run_on_reply(r, &reply))
+        return false;
     if (!reply.call_count)
         return text_only(r, &reply, nudges);
     r->why = reply.text.n || !r->o->keep_reasoning ? reply.text : reply.reasoning;
-    ids_settle(r, &reply);
     history_reply(&r->history, &reply);
     r->reply_id = reply.id;
     if (!turn_act(r, &reply))
         return false;
-    if (looping(r, &reply))
-        return run_stop(r,
-                        "loop_detected",
-                        arena_printf(r->arena,
-                                     "the same calls were made %d times in a row",
-                                     AGENT_REPEATS + 1));
-    return true;
+    return run_makes_progress(r, &reply);
 }
 
 static void agent_run_conclude(struct run *r)
@@ -552,6 +526,7 @@ bool agent_run(const struct agent_options *o, struct arena *a, struct agent_resu
 {
     struct run r = {.o = o, .arena = a, .out = out, .looped = true, .thought = STR("")};
 
+    assert(!o->log || (!o->write_messages && !o->on_reply && !o->on_results));
     *out = (struct agent_result){.reason = STR(""),
                                  .detail = STR(""),
                                  .text = STR(""),

@@ -52,6 +52,8 @@ struct agent_limits {
     bool tokens_hard;    /* else going over it is only noted */
     double cost_usd;     /* 0: no limit */
     uint64_t time_ms;    /* 0: no limit; counted from the run's first start */
+    unsigned repeats;    /* the same calls this often in a row are allowed; 0: AGENT_REPEATS; from
+                            16 on: no limit */
 };
 
 struct agent_step {
@@ -62,6 +64,13 @@ struct agent_step {
     str thought;     /* the model's reasoning in this turn, or its text beside the calls; on the
                         first step of the turn, masked; "" on the others */
     bool ok;
+};
+
+/* One call of a reply and its result. */
+struct agent_done {
+    const struct tool *tool; /* NULL: no tool has this name */
+    bool ok;
+    str result; /* whole; for a failed call {"error": ...} */
 };
 
 struct agent_result;
@@ -107,6 +116,17 @@ struct agent_options {
      * once it is logged, settle is not called again. A waiting result is not logged, so settle is
      * called again with the run. False: the run is broken. May be NULL. */
     bool (*settle)(void *ctx, struct arena *a, struct agent_result *out, struct err *e);
+    /* The next three are for a caller that stores the conversation itself, for example in a thread,
+     * so the run has no log. Called on the run's thread. False: the run is broken. May be NULL. */
+    /* Writes the messages of each model call, JSON separated by commas, in place of the history. */
+    bool (*write_messages)(void *ctx, struct buf *out, struct err *e);
+    /* Called with each reply, except a conclusion, before its calls are made. *finished = true: the
+     * reply, which has no calls, is the answer, even if it is empty. */
+    bool (*on_reply)(void *ctx, const struct ask_reply *reply, bool *finished, struct err *e);
+    /* Called with the results of a reply's calls, in the order of the calls. *finished = true ends
+     * the run. */
+    bool (*on_results)(void *ctx, const struct ask_reply *reply, const struct agent_done *done,
+                       bool *finished, struct err *e);
     void *ctx;
 };
 

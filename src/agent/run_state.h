@@ -37,15 +37,14 @@ struct run {
     str reply_id;      /* of the model call whose tools are running */
     struct map ids;    /* of calls so far */
     uint64_t called[RUN_LOOP_TURNS]; /* digests of the calls of the last turns, newest first */
-    unsigned repeats;
-    struct schema *output;     /* compiled o->output; or NULL */
-    unsigned corrections;      /* of the output so far */
-    str thought;               /* of the current turn, until a step has it */
-    str why;                   /* the model's text with the current calls, or its reasoning */
-    str what;                  /* the purpose of the next model call, in words */
-    bool quiet;                /* of that call: see ask.h */
-    struct call_reader reader; /* of the next model call's reply, for the decision log */
-    bool broken;               /* the log failed: err says why */
+    struct schema *output;           /* compiled o->output; or NULL */
+    unsigned corrections;            /* of the output so far */
+    str thought;                     /* of the current turn, until a step has it */
+    str why;                         /* the model's text with the current calls, or its reasoning */
+    str what;                        /* the purpose of the next model call, in words */
+    bool quiet;                      /* of that call: see ask.h */
+    struct call_reader reader;       /* of the next model call's reply, for the decision log */
+    bool broken;                     /* the log failed: err says why */
     struct err err;
     pthread_mutex_t lock; /* protects broken and err while tools run */
 };
@@ -129,6 +128,8 @@ bool run_fail(struct run *r, const struct chat_error *error);
 
 /* limits.c: false if the run is over. */
 bool run_within(struct run *r);
+/* Notes the calls of a turn; they end the run if they repeat the last turns too often. */
+bool run_makes_progress(struct run *r, const struct ask_reply *reply);
 /* A limit ends the run; returns false. */
 bool run_stop(struct run *r, const char *reason, str detail);
 bool run_stop_late(struct run *r);
@@ -141,7 +142,6 @@ int64_t run_time_left_ms(const struct run *r);
 /* turn.c: false if the run is over, broken or waits. */
 bool turn_act(struct run *r, const struct ask_reply *reply);
 /* The same for callers without a history: the whole results, by call. */
-struct agent_done;
 bool turn_do(struct run *r, const struct ask_reply *reply, struct agent_done *out);
 void run_step(struct run *r, str action, str observation, str tool, bool ok);
 str run_cut(struct run *r, str text, size_t size_max, const char *what);

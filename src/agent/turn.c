@@ -501,11 +501,38 @@ static bool turn_run(struct turn *t, const struct ask_reply *reply)
     return !r->broken;
 }
 
+/* The results by call, in the arena. */
+static struct agent_done *turn_done(const struct turn *t)
+{
+    struct agent_done *out = arena_zero(t->r->arena, t->n + 1, sizeof *out);
+
+    for (size_t i = 0; i < t->n; i++)
+        out[i] = (struct agent_done){t->calls[i].tool, t->calls[i].ok, t->calls[i].result};
+    return out;
+}
+
+static bool turn_on_results(struct turn *t, const struct ask_reply *reply)
+{
+    struct run *r = t->r;
+    bool finished = false;
+    struct err e;
+
+    if (r->o->on_results && !r->o->on_results(r->o->ctx, reply, turn_done(t), &finished, &e))
+        return run_break(r, &e);
+    if (finished)
+        r->out->end = AGENT_FINISHED;
+    return !finished;
+}
+
 bool turn_act(struct run *r, const struct ask_reply *reply)
 {
     struct turn t = {.r = r};
+    bool on = turn_run(&t, reply);
 
-    return turn_run(&t, reply) && agent_turn_add_results(&t);
+    if (!on)
+        return false;
+    on = agent_turn_add_results(&t);
+    return turn_on_results(&t, reply) && on;
 }
 
 bool turn_do(struct run *r, const struct ask_reply *reply, struct agent_done *out)
@@ -514,11 +541,8 @@ bool turn_do(struct run *r, const struct ask_reply *reply, struct agent_done *ou
 
     if (!turn_run(&t, reply))
         return false;
-    for (size_t i = 0; i < t.n; i++) {
-        const struct turn_call *c = &t.calls[i];
-
-        out[i] = (struct agent_done){.tool = c->tool, .ok = c->ok, .result = c->result};
-        agent_turn_step_of(r, c);
-    }
+    memcpy(out, turn_done(&t), t.n * sizeof *out);
+    for (size_t i = 0; i < t.n; i++)
+        agent_turn_step_of(r, &t.calls[i]);
     return true;
 }

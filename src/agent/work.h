@@ -29,12 +29,6 @@ struct agent_prompt {
     struct call_reader reader; /* of the reply, for the decision log; or none */
 };
 
-struct agent_done {
-    const struct tool *tool; /* NULL: no tool has this name */
-    bool ok;
-    str result; /* whole; for a failed call {"error": ...} */
-};
-
 bool agent_work_begin(const struct agent_options *o, struct arena *a, struct agent_result *out,
                       struct agent_work **w, struct err *e) MUST_USE;
 /* Whether the limits allow more; if not, the result has the reason. */

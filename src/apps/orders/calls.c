@@ -78,50 +78,35 @@ static str clean_arguments(struct cleaning *c, str arguments)
             arguments = clean_json(c, &doc);
     }
     json_release(&doc);
-    return arguments.n ? arguments : STR("{}");
+    return str_trim(arguments).n ? arguments : STR("{}");
 }
 
 /* Masked before they are stored, so secrets are not sent again either. */
-static str order_calls_masked(struct turn *t, str json)
+static str order_calls_masked(const struct mask *mask, str json, struct arena *a)
 {
     struct buf out;
 
     buf_init(&out, CLEAN_MAX);
-    if (t->setup->mask && mask_json(t->setup->mask, json, &out, NULL))
-        json = buf_full(&out) ? STR(TOO_LONG) : arena_dup(t->arena, buf_str(&out));
+    if (mask && mask_json(mask, json, &out, NULL))
+        json = buf_full(&out) ? STR(TOO_LONG) : arena_dup(a, buf_str(&out));
     buf_release(&out);
     return json;
 }
 
-void calls_clean(struct turn *t, const struct ask_reply *r, size_t number, struct ask_reply *out,
-                 str *thought)
+void calls_clean(struct turn *t, struct ask_reply *r, struct arena *a, str *thought)
 {
-    struct cleaning c = {t->arena, STR("")};
+    struct cleaning c = {a, STR("")};
 
-    out->call_count = r->call_count;
-    out->calls = arena_zero(t->arena, r->call_count + 1, sizeof *out->calls);
     for (size_t i = 0; i < r->call_count; i++) {
-        const struct ask_call *from = &r->calls[i];
-        str name = has_mark(from->name) ? said(&c, from->name) : from->name;
+        struct ask_call *call = &r->calls[i];
 
-        out->calls[i] = (struct ask_call){
-            .id = from->id.n ? from->id : arena_printf(t->arena, "call_%zu_%zu", number, i),
-            .name = utf8_cut_size(name, NAME_MAX_SIZE),
-            .arguments = order_calls_masked(t, clean_arguments(&c, from->arguments))};
+        if (!call->id.n)
+            call->id = arena_printf(a, "call_%zu_%zu", t->facts.messages + 1, i);
+        if (has_mark(call->name))
+            call->name = said(&c, call->name);
+        call->name = call->name.n ? utf8_cut_size(call->name, NAME_MAX_SIZE) : STR(CALLS_UNNAMED);
+        call->arguments =
+            order_calls_masked(t->setup->mask, clean_arguments(&c, call->arguments), a);
     }
     *thought = c.thought;
-}
-
-void calls_write(struct json_out *o, const struct ask_reply *r)
-{
-    for (size_t i = 0; i < r->call_count; i++) {
-        json_out_object(o);
-        json_member_str(o, "id", r->calls[i].id);
-        json_member_str(o, "type", STR("function"));
-        json_member_object(o, "function");
-        json_member_str(o, "name", r->calls[i].name);
-        json_member_str(o, "arguments", r->calls[i].arguments);
-        json_out_end(o);
-        json_out_end(o);
-    }
 }

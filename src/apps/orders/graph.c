@@ -1,8 +1,9 @@
-/* graph.c - a turn: which step comes next, until the turn ends, and the text for the customer.
+/* graph.c - a turn: what its thread says, and the text for the customer.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/orders/orders_state.h"
+
 #include "base/json_get.h"
 
 static const char sorry_again[] = "Sorry, I didn't catch that. Could you say it again?";
@@ -23,10 +24,11 @@ void graph_read_reply(const struct turn *t, const struct json_node *m, struct as
         .calls = arena_zero(t->arena, json_count(doc, calls) + 1, sizeof *out->calls)};
     JSON_FOREACH(c, doc, calls) {
         const struct json_node *f = json_find(doc, c, STR("function"));
+        str name = json_copy_text(doc, f, "name", t->arena);
 
         out->calls[out->call_count++] =
             (struct ask_call){json_copy_text(doc, c, "id", t->arena),
-                              json_copy_text(doc, f, "name", t->arena),
+                              name.n ? name : STR(CALLS_UNNAMED),
                               json_copy_text(doc, f, "arguments", t->arena)};
     }
 }
@@ -43,59 +45,32 @@ bool graph_look(struct turn *t, struct err *e)
         if (json_is(&t->messages, json_find(&t->messages, m, STR("role")), STR("assistant")))
             last = m;
     graph_read_reply(t, last, &t->last);
+    order_copy(&t->changed, &t->s->order, t->arena);
+    t->tools = (struct tools_state){.menu = t->menu,
+                                    .order = &t->changed,
+                                    .facts = &t->facts,
+                                    .batch = t->last.calls,
+                                    .count = t->last.call_count,
+                                    .limits = t->shop->limits,
+                                    .arena = t->arena};
     return true;
-}
-
-/* ---- which step is next ---- */
-
-enum next { NEXT_END, NEXT_ASK, NEXT_TOOLS, NEXT_UPDATE, NEXT_STOP };
-
-static enum next next_of(const struct turn *t)
-{
-    if (t->s->node == NODE_STOPPED || t->s->head.n == 0)
-        return NEXT_END;
-    if (t->s->node == NODE_ORCHESTRATOR)
-        return t->last.call_count ? NEXT_TOOLS : NEXT_END;
-    if (t->s->node == NODE_TOOLS)
-        return NEXT_UPDATE;
-    if (t->s->node == NODE_UPDATE && t->facts.finalized)
-        return NEXT_END;
-    return t->facts.asked >= ORDERS_ASKED_MAX ? NEXT_STOP : NEXT_ASK;
 }
 
 bool graph_is_open(const struct turn *t)
 {
-    return next_of(t) != NEXT_END;
-}
-
-static bool order_graph_step(struct turn *t, enum next next, struct err *e)
-{
-    switch (next) {
-    case NEXT_ASK:
-        return node_orchestrator(t, e);
-    case NEXT_TOOLS:
-        return node_tools(t, e);
-    case NEXT_UPDATE:
-        return node_update(t, e);
-    default:
-        return node_stopped(t, e);
-    }
-}
-
-bool graph_settle(struct turn *t, struct err *e)
-{
-    enum next next;
-
-    while ((next = next_of(t)) == NEXT_TOOLS || next == NEXT_UPDATE)
-        if (!order_graph_step(t, next, e))
-            return false;
-    return true;
+    if (t->s->node == NODE_STOPPED || t->s->head.n == 0)
+        return false;
+    if (t->s->node == NODE_ORCHESTRATOR)
+        return t->last.call_count > 0;
+    return t->s->node != NODE_UPDATE || !t->facts.finalized;
 }
 
 /* ---- the customer's reply ---- */
 
-void graph_reply(struct turn *t, str text)
+void graph_reply(void *turn, str text)
 {
+    struct turn *t = turn;
+
     if (!t->watch || !t->watch->on_say || text.n == 0)
         return;
     buf_add(&t->sent, text);
@@ -143,14 +118,11 @@ static void reply_of(struct turn *t)
 
 bool graph_run(struct turn *t, struct err *e)
 {
-    enum next next;
-
     t->out->end = ORDERS_REPLIED;
-    while ((next = next_of(t)) != NEXT_END)
-        if (!order_graph_step(t, next, e)) {
-            t->out->reply = str_c(sorry_wait);
-            return t->out->end == ORDERS_FAILED;
-        }
+    if (!node_settle(t, e) || (graph_is_open(t) && !node_run_agent(t, e))) {
+        t->out->reply = str_c(sorry_wait);
+        return t->out->end == ORDERS_FAILED;
+    }
     reply_of(t);
     return true;
 }

@@ -1,15 +1,17 @@
-/* nodes.c - the steps of a turn, each from one checkpoint to the next.
+/* nodes.c - a turn on the agent loop: its model calls, and its steps, each from one checkpoint to
+ * the next.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/orders/orders_state.h"
 
+#include "agent/decide.h"
 #include "agent/history.h"
+#include "agent/work.h"
 #include "apps/orders/speak.h"
 #include "base/json_get.h"
 #include "base/log.h"
 #include "base/utf8.h"
-#include "chat/decision.h"
 #include "gateway/retry.h"
 
 #include <time.h>
@@ -109,127 +111,119 @@ static void order_nodes_put_prompt(struct turn *t, struct history *h)
     buf_release(&system);
 }
 
-/* Of the assistant; some hosts refuse a call without a name. */
-static void order_nodes_put_reply(struct turn *t, struct history *h, const struct json_node *m)
-{
-    struct ask_reply reply;
-
-    graph_read_reply(t, m, &reply);
-    for (size_t i = 0; i < reply.call_count; i++)
-        if (!reply.calls[i].name.n)
-            reply.calls[i].name = STR("unnamed");
-    history_reply(h, &reply);
-}
-
 /* A stored message as providers accept it; other programs may have added messages. */
 static void order_nodes_put_message(struct turn *t, struct history *h, const struct json_node *m)
 {
     const struct json *doc = &t->messages;
     const struct json_node *role = json_find(doc, m, STR("role"));
     const struct json_node *content = json_find(doc, m, STR("content"));
+    struct ask_reply reply;
 
-    if (json_is(doc, role, STR("assistant")))
-        order_nodes_put_reply(t, h, m);
-    else if (json_is(doc, role, STR("tool")))
+    if (json_is(doc, role, STR("assistant"))) {
+        graph_read_reply(t, m, &reply);
+        history_reply(h, &reply);
+    } else if (json_is(doc, role, STR("tool"))) {
         history_result(h,
                        json_copy_text(doc, m, "tool_call_id", t->arena),
                        json_copy_text(doc, m, "content", t->arena));
-    else
+    } else {
         history_add_messages(h,
                              arena_printf(t->arena,
                                           "{\"role\":" STR_FMT ",\"content\":" STR_FMT "}",
                                           STR_ARG(role ? json_raw(doc, role) : STR("\"user\"")),
                                           STR_ARG(content ? json_raw(doc, content) : STR("\"\""))));
+    }
 }
 
-/* "" if it is too long. */
-static str order_nodes_request(struct turn *t)
+static bool node_write_messages(void *turn, struct buf *out, struct err *e)
 {
+    struct turn *t = turn;
     struct history h;
-    struct buf extra;
-    str body;
+    bool ok;
 
     history_init(&h, VALUES_MAX);
     order_nodes_put_prompt(t, &h);
     JSON_FOREACH(m, &t->messages, json_root(&t->messages))
         order_nodes_put_message(t, &h, m);
-    buf_init(&extra, VALUES_MAX);
-    buf_add(&extra, STR("\"stream\":true,\"tools\":"));
-    tools_write(&extra);
-    body = history_body(&h, t->shop->model, buf_str(&extra), t->arena);
-    buf_release(&extra);
-    return body;
+    ok = !buf_full(&h.json) || err_set(e, ERR_LIMIT, "the conversation is too long to be sent");
+    buf_add(out, str_slice(buf_str(&h.json), 1, h.json.n));
+    history_release(&h);
+    return ok;
 }
 
 /* One entry per reply: the reason, from the tags or else from the model's own reasoning. */
-static str entry_of(struct turn *t, const struct ask_reply *r, str why)
+static str entry_of(struct turn *t, const struct ask_reply *r)
 {
-    struct json_out o;
-    struct buf calls, entry;
+    struct decision d = {.why = r->reasoning, .answer = r->text, .calls = STR("")};
+    struct buf entry;
     str all;
 
-    buf_init(&calls, VALUES_MAX);
     buf_init(&entry, RESULT_MAX);
-    json_out_init(&o, &calls);
-    json_out_array(&o);
-    for (size_t i = 0; i < r->call_count; i++) {
-        json_out_object(&o);
-        json_member_str(&o, "name", r->calls[i].name);
-        json_member_str(&o, "arguments", r->calls[i].arguments);
-        json_out_end(&o);
-    }
-    json_out_end(&o);
-    decision_write(
-        &entry, NULL, &(struct decision){.why = why, .answer = r->text, .calls = buf_str(&calls)});
+    agent_decide_calls(t->box, r->calls, r->call_count, t->arena, &d);
+    decision_write(&entry, NULL, &d);
     all = mask_copy(t->setup->mask, arena_dup(t->arena, buf_str(&entry)), t->arena);
     buf_release(&entry);
-    buf_release(&calls);
     return all;
 }
 
 /* From the tags beside the calls, else the model's reasoning, else the tags inside the calls. */
-static str why_of(struct turn *t, const struct ask_reply *r, str beside, str inside)
+static str why_of(str reasoning, str beside, str inside, struct arena *a)
 {
     str own, none;
 
     if (beside.n)
         return beside;
-    customer_filter_tags(utf8_cut_size(r->reasoning, SPEAK_TEXT_MAX), t->arena, &own, &none);
+    customer_filter_tags(utf8_cut_size(reasoning, SPEAK_TEXT_MAX), a, &own, &none);
     own = own.n ? own : none;
     return own.n ? own : inside;
 }
 
-static void order_nodes_write_reply(struct turn *t, struct json_text *u, const struct ask_reply *r,
-                                    size_t number)
+/* The guard: text and calls without reasoning and secrets; the reasoning is the reason. */
+static void order_nodes_guard(struct turn *t, struct ask_reply *r, struct arena *a)
 {
-    message_begin(u, number, "assistant");
+    str text, beside, inside;
+
+    customer_filter_text(utf8_cut_size(r->text, SPEAK_TEXT_MAX), a, &text, &beside);
+    calls_clean(t, r, a, &inside);
+    r->text = mask_copy(t->setup->mask, text, a);
+    r->reasoning = why_of(r->reasoning, beside, inside, a);
+}
+
+static void order_nodes_write_reply(struct turn *t, struct json_text *u, const struct ask_reply *r)
+{
+    message_begin(u, t->facts.messages + 1, "assistant");
     json_out_key(&u->o, STR("content"));
     if (r->text.n || !r->call_count)
-        json_out_str(&u->o, mask_copy(t->setup->mask, r->text, t->arena));
+        json_out_str(&u->o, r->text);
     else
         json_out_null(&u->o);
-    if (r->call_count) {
+    if (r->call_count)
         json_member_array(&u->o, "tool_calls");
-        calls_write(&u->o, r);
-        json_out_end(&u->o);
+    for (size_t i = 0; i < r->call_count; i++) {
+        json_out_object(&u->o);
+        json_member_str(&u->o, "id", r->calls[i].id);
+        json_member_str(&u->o, "type", STR("function"));
+        json_member_object(&u->o, "function");
+        json_member_str(&u->o, "name", r->calls[i].name);
+        json_member_str(&u->o, "arguments", r->calls[i].arguments);
+        json_out_close(&u->o, 2);
     }
+    if (r->call_count)
+        json_out_end(&u->o);
     json_member_str(&u->o, "interaction_id", r->id);
     json_member_str(&u->o, "prompt_id", t->prompt_id);
     json_out_end(&u->o);
 }
 
-static bool put_reply(struct turn *t, const struct ask_reply *r, size_t number, struct err *e)
+static bool node_put_reply(void *turn, const struct ask_reply *r, bool *finished, struct err *e)
 {
-    struct ask_reply reply = {.id = r->id};
+    struct turn *t = turn;
+    str entry = entry_of(t, r);
     struct json_text u;
-    str beside, inside, entry;
 
-    customer_filter_text(utf8_cut_size(r->text, SPEAK_TEXT_MAX), t->arena, &reply.text, &beside);
-    calls_clean(t, r, number, &reply, &inside);
-    entry = entry_of(t, &reply, why_of(t, r, beside, inside));
     json_text_begin(&u, VALUES_MAX);
     json_member_array(&u.o, "messages");
-    order_nodes_write_reply(t, &u, &reply, number);
+    order_nodes_write_reply(t, &u, r);
     json_out_end(&u.o);
     json_member_array(&u.o, "reasoning");
     json_out_str(&u.o, entry);
@@ -238,10 +232,11 @@ static bool put_reply(struct turn *t, const struct ask_reply *r, size_t number, 
         return false;
     if (t->watch && t->watch->on_decision)
         t->watch->on_decision(t->watch->ctx, entry);
+    *finished = !r->call_count;
     return true;
 }
 
-static void order_nodes_failed(struct turn *t, const struct chat_error *error)
+static void node_fail(struct turn *t, const struct chat_error *error)
 {
     t->out->end = ORDERS_FAILED;
     t->out->status = error->status;
@@ -258,42 +253,22 @@ static void on_text(void *ctx, bool reasoning, str text)
     speak_feed(ctx, reasoning, text);
 }
 
-static void order_nodes_on_text(void *ctx, str text)
-{
-    graph_reply(ctx, text);
-}
-
 /* Streams the reply's text to the customer. */
-static bool ask_once(struct turn *t, struct ask_request *q, struct ask_reply *reply)
+static bool ask_once(struct turn *t, struct ask_request *q, const _Atomic bool *cancel,
+                     struct arena *a, struct ask_reply *reply)
 {
     struct speak *speak = arena_alloc(t->arena, sizeof *speak);
     bool ok;
 
-    speak_init(speak, t->setup->mask, (struct speak_sink){order_nodes_on_text, t});
+    speak_init(speak, t->setup->mask, (struct speak_sink){graph_reply, t});
     if (t->watch && t->watch->on_say) {
         q->on_text = on_text;
         q->ctx = speak;
     }
-    ok = t->o->ask.ask(t->o->ask.ctx, q, t->o->host.leave, t->arena, reply);
+    ok = t->o->ask.ask(t->o->ask.ctx, q, cancel, a, reply);
     speak_release(speak);
     if (!ok || reply->call_count)
         graph_retract(t); /* not certain if the reply also has calls */
-    return ok;
-}
-
-/* A reply that broke off has changed nothing, so the call can be retried. */
-static bool order_nodes_ask(struct turn *t, struct ask_request *q, struct ask_reply *reply)
-{
-    const _Atomic bool *leave = t->o->host.leave;
-    struct timespec pause = {.tv_nsec = AGAIN_NS};
-    bool ok = ask_once(t, q, reply);
-
-    for (int n = 0; !ok && n < ORDERS_AGAIN_MAX; n++, pause.tv_nsec *= 2) {
-        if (!reply->begun || !retry_transient(reply->error.status) || (leave && atomic_load(leave)))
-            return false;
-        (void)nanosleep(&pause, NULL);
-        ok = ask_once(t, q, reply);
-    }
     return ok;
 }
 
@@ -312,31 +287,71 @@ static str order_title(struct turn *t)
                : text;
 }
 
-bool node_orchestrator(struct turn *t, struct err *e)
+/* A reply that broke off has changed nothing, so the call can be retried. */
+static bool node_ask(void *turn, const struct ask_request *from, const _Atomic bool *cancel,
+                     struct arena *a, struct ask_reply *reply)
 {
-    struct ask_request q = {.body = order_nodes_request(t),
-                            .route = STR("agent:orders"),
-                            .part = true,
-                            .session = t->s->thread,
-                            .title = order_title(t),
-                            .id = STR(""),
-                            .level = STR(""),
-                            .key = t->who.key,
-                            .setup = t->setup};
-    struct ask_reply reply;
+    struct timespec pause = {.tv_nsec = AGAIN_NS};
+    struct ask_request q = *from;
+    struct turn *t = turn;
 
-    if (!q.body.n)
-        return err_set(e, ERR_LIMIT, "the conversation is too long to be sent");
-    if (order_nodes_ask(t, &q, &reply))
-        return put_reply(t, &reply, t->facts.messages + 1, e);
-    order_nodes_failed(t, &reply.error);
-    return false;
+    q.title = order_title(t);
+    q.step = STR("");
+    q.setup = t->setup;
+    for (int n = 0; !ask_once(t, &q, cancel, a, reply); n++, pause.tv_nsec *= 2) {
+        if (n == ORDERS_AGAIN_MAX || !reply->begun || !retry_transient(reply->error.status) ||
+            (cancel && atomic_load(cancel))) {
+            node_fail(t, &reply->error);
+            reply->error.code = STR(""); /* the loop must not retry: the customer waits */
+            return false;
+        }
+        (void)nanosleep(&pause, NULL);
+    }
+    order_nodes_guard(t, reply, a);
+    return true;
+}
+
+/* ---- update_order ---- */
+
+/* Only results after the last reply with calls: earlier ones are already in the order. */
+static bool apply_batch(struct turn *t)
+{
+    const struct json *doc = &t->messages;
+    const struct json_node *root = json_root(doc), *m, *from = NULL;
+    bool changed = false;
+
+    JSON_FOREACH(one, doc, root)
+        if (json_find(doc, one, STR("tool_calls")))
+            from = one;
+    for (m = from ? json_next(doc, root, from) : NULL; m; m = json_next(doc, root, m))
+        if (json_is(doc, json_find(doc, m, STR("role")), STR("tool")))
+            changed |= tools_apply(&t->s->order,
+                                   json_get_text(doc, m, "name", t->arena),
+                                   json_get_text(doc, m, "content", t->arena),
+                                   t->arena);
+    return changed;
+}
+
+static bool node_update(struct turn *t, struct err *e)
+{
+    struct json_text u;
+    bool changed = apply_batch(t);
+
+    json_text_begin(&u, VALUES_MAX);
+    if (changed) {
+        json_out_key(&u.o, STR("current_order"));
+        order_write(&u.o, &t->s->order, true);
+    }
+    if (!update_end(t, &u, NODE_UPDATE, e))
+        return false;
+    if (changed && t->watch && t->watch->on_order)
+        t->watch->on_order(t->watch->ctx, &t->s->order);
+    return true;
 }
 
 /* ---- tools ---- */
 
-static void order_nodes_put_tool_message(struct turn *t, const struct ask_call *c, str result,
-                                         bool ok)
+static void order_nodes_record(struct turn *t, const struct ask_call *c, str result, bool ok)
 {
     struct store *store = t->o->host.gateway->store;
     struct store_tool row = {.id = arena_printf(t->arena,
@@ -361,86 +376,96 @@ static void order_nodes_put_tool_message(struct turn *t, const struct ask_call *
         store_tool_put(store, &row, NULL);
 }
 
-static void order_nodes_put_result(struct turn *t, struct json_text *u, const struct tools_state *s,
-                                   size_t i)
+static bool node_put_results(void *turn, const struct ask_reply *reply,
+                             const struct agent_done *done, bool *finished, struct err *e)
 {
-    const struct ask_call *c = &s->batch[i];
-    struct buf result;
-    bool ok;
-
-    buf_init(&result, RESULT_MAX);
-    ok = tools_run(s, c, &result);
-    (void)tools_apply(s->order, c->name, buf_str(&result), t->arena);
-    message_begin(u, t->facts.messages + 1 + i, "tool");
-    json_member_str(&u->o, "tool_call_id", c->id);
-    json_member_str(&u->o, "name", c->name);
-    json_member_str(&u->o, "content", buf_str(&result));
-    json_out_end(&u->o);
-    order_nodes_put_tool_message(t, c, buf_str(&result), ok);
-    buf_release(&result);
-}
-
-bool node_tools(struct turn *t, struct err *e)
-{
-    struct order order;
-    struct tools_state s = {.menu = t->menu,
-                            .order = &order,
-                            .facts = &t->facts,
-                            .batch = t->last.calls,
-                            .count = t->last.call_count,
-                            .limits = t->shop->limits};
+    struct turn *t = turn;
     struct json_text u;
 
-    order_copy(&order, &t->s->order, t->arena);
     json_text_begin(&u, VALUES_MAX);
     json_member_array(&u.o, "messages");
-    for (size_t i = 0; i < s.count; i++)
-        order_nodes_put_result(t, &u, &s, i);
-    return update_end(t, &u, NODE_TOOLS, e);
-}
+    for (size_t i = 0; i < reply->call_count; i++) {
+        const struct ask_call *c = &reply->calls[i];
 
-/* ---- update_order ---- */
-
-/* Only results after the last reply with calls: earlier ones are already in the order. */
-static bool apply_batch(struct turn *t)
-{
-    const struct json *doc = &t->messages;
-    const struct json_node *root = json_root(doc), *m, *from = NULL;
-    bool changed = false;
-
-    JSON_FOREACH(one, doc, root)
-        if (json_find(doc, one, STR("tool_calls")))
-            from = one;
-    for (m = from ? json_next(doc, root, from) : NULL; m; m = json_next(doc, root, m))
-        if (json_is(doc, json_find(doc, m, STR("role")), STR("tool")))
-            changed |= tools_apply(&t->s->order,
-                                   json_get_text(doc, m, "name", t->arena),
-                                   json_get_text(doc, m, "content", t->arena),
-                                   t->arena);
-    return changed;
-}
-
-bool node_update(struct turn *t, struct err *e)
-{
-    struct json_text u;
-    bool changed = apply_batch(t);
-
-    json_text_begin(&u, VALUES_MAX);
-    if (changed) {
-        json_out_key(&u.o, STR("current_order"));
-        order_write(&u.o, &t->s->order, true);
+        message_begin(&u, t->facts.messages + 1 + i, "tool");
+        json_member_str(&u.o, "tool_call_id", c->id);
+        json_member_str(&u.o, "name", c->name);
+        json_member_str(&u.o, "content", done[i].result);
+        json_out_end(&u.o);
+        order_nodes_record(t, c, done[i].result, done[i].ok);
     }
-    if (!update_end(t, &u, NODE_UPDATE, e))
+    if (!update_end(t, &u, NODE_TOOLS, e) || !node_update(t, e))
         return false;
-    if (changed && t->watch && t->watch->on_order)
-        t->watch->on_order(t->watch->ctx, &t->s->order);
+    *finished = t->facts.finalized;
     return true;
 }
 
-bool node_stopped(struct turn *t, struct err *e)
+static bool node_stopped(struct turn *t, struct err *e)
 {
     struct json_text u;
 
     json_text_begin(&u, VALUES_MAX);
     return update_end(t, &u, NODE_STOPPED, e);
+}
+
+/* ---- the loop ---- */
+
+/* The thread is the log of a turn, so the loop has none. */
+static struct agent_options order_nodes_options(struct turn *t)
+{
+    str thread = arena_dup(&t->run, t->s->thread); /* the state's own lives for two steps */
+
+    return (struct agent_options){
+        .run = thread,
+        .app = STR("orders"),
+        .session = thread,
+        .key = t->who.key,
+        .model_name = t->shop->model,
+        .extra = STR("\"stream\":true"),
+        .tools = t->box,
+        .ask = {node_ask, t},
+        .limits = {.iterations = ORDERS_ASKED_MAX, .tokens = -1, .repeats = ORDERS_ASKED_MAX},
+        .part = true,
+        .clock = t->o->host.clock,
+        .write_messages = node_write_messages,
+        .on_reply = node_put_reply,
+        .on_results = node_put_results,
+        .ctx = t};
+}
+
+bool node_settle(struct turn *t, struct err *e)
+{
+    struct agent_options o = order_nodes_options(t);
+    struct ask_reply reply = t->last;
+    struct agent_result result;
+    struct agent_done *done;
+    struct agent_work *w;
+    bool finished;
+
+    if (t->s->node == NODE_ORCHESTRATOR && reply.call_count) {
+        done = arena_zero(&t->run, reply.call_count, sizeof *done);
+        if (!agent_work_begin(&o, &t->run, &result, &w, e))
+            return false;
+        (void)!agent_work_act(w, reply.calls, reply.call_count, done);
+        return agent_work_end(w, STR(""), e) && node_put_results(t, &reply, done, &finished, e);
+    }
+    return t->s->node != NODE_TOOLS || node_update(t, e);
+}
+
+bool node_run_agent(struct turn *t, struct err *e)
+{
+    struct agent_options o = order_nodes_options(t);
+    struct agent_result result;
+
+    if (t->facts.asked >= ORDERS_ASKED_MAX)
+        return node_stopped(t, e);
+    o.limits.iterations -= (unsigned)t->facts.asked;
+    o.cancel = o.leave = t->o->host.leave;
+    if (!agent_run(&o, &t->run, &result, e))
+        return false;
+    if (result.end == AGENT_STOPPED)
+        return node_stopped(t, e);
+    if (result.end == AGENT_CANCELLED && t->out->end != ORDERS_FAILED)
+        node_fail(t, &(struct chat_error){.status = 499, .message = result.detail});
+    return result.end == AGENT_FINISHED;
 }

@@ -220,6 +220,8 @@ static bool turn_begin(struct turn *t, str thread, struct err *e)
     arena_init(&t->steps[0], STEP_ARENA_MAX);
     arena_init(&t->steps[1], STEP_ARENA_MAX);
     buf_init(&t->sent, STEP_ARENA_MAX);
+    arena_init(&t->run, STEP_ARENA_MAX);
+    t->box = toolbox_new(t->o->host.clock);
     t->arena = &t->steps[0];
     t->s = &t->state;
     json_init(&t->messages);
@@ -234,7 +236,7 @@ static bool turn_begin(struct turn *t, str thread, struct err *e)
     if (!state_menu(t->o->host.threads, t->s, t->shop->menu, t->arena, &t->own, e))
         return false;
     t->menu = t->own ? t->own : t->shop->menu;
-    return graph_look(t, e);
+    return graph_look(t, e) && tools_add(t->box, &t->tools, e);
 }
 
 /* The current state, for the caller. */
@@ -254,6 +256,8 @@ static bool turn_end(struct turn *t, str thread, bool ok, struct err *e)
     shop_release(t->shop);
     arena_release(&t->steps[0]);
     arena_release(&t->steps[1]);
+    arena_release(&t->run);
+    toolbox_free(t->box);
     buf_release(&t->sent);
     return ok;
 }
@@ -286,7 +290,7 @@ bool orders_run_turn(struct orders *o, const struct orders_said *said, struct ar
         return err_set(e, ERR_INPUT, "nothing was said");
     if (!order_orders_claim(o, thread, e))
         return false;
-    ok = turn_begin(&t, thread, e) && graph_settle(&t, e) && node_input(&t, text, e) &&
+    ok = turn_begin(&t, thread, e) && node_settle(&t, e) && node_input(&t, text, e) &&
          order_orders_run(&t, e);
     ok = turn_end(&t, thread, ok, e);
     order_orders_give_back(o, thread);

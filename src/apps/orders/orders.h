@@ -6,7 +6,8 @@
  *     print(turn.reply);
  *     orders_close(o);
  *
- * A turn of a customer goes through a graph until it ends:
+ * A turn of a customer runs on the loop of every agent (agent/run.h), which goes through this graph
+ * until the turn ends:
  *
  *     input -> orchestrator -- calls? --> tools -> update_order -- finalized? --> end
  *                  ^     \------ none --------------------------------------------> end

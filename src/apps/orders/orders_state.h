@@ -1,5 +1,5 @@
 /* orders_state.h - types that the files of orders share: orders.c opens and closes, graph.c runs a
- * turn, nodes.c has its steps, calls.c reads the model's calls.
+ * turn on the agent loop, nodes.c has its steps, calls.c cleans the model's calls.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -42,11 +42,15 @@ struct turn {
     struct menu *own;         /* the same, if it is not the one in force */
     struct setup *setup;      /* for masking and model calls */
     struct orders_state state, *s;
-    struct json messages;  /* of the state */
-    struct facts facts;    /* of the messages */
-    struct ask_reply last; /* the last message of the assistant: text, calls, id */
-    str prompt_id;         /* of the last call */
-    struct buf sent;       /* the part of the reply that the customer has */
+    struct json messages;     /* of the state */
+    struct facts facts;       /* of the messages */
+    struct ask_reply last;    /* the last message of the assistant: text, calls, id */
+    struct tools_state tools; /* of the calls of `last` */
+    struct order changed;     /* the order with the changes of these calls */
+    struct toolbox *box;
+    struct arena run; /* of the agent loop */
+    str prompt_id;    /* of the last call */
+    struct buf sent;  /* the part of the reply that the customer has */
     /* Of this step and of the previous one: results of a step live until the end of the next step,
      * so a long turn needs no more memory. */
     struct arena steps[2], *arena;
@@ -58,12 +62,13 @@ bool shop_new(const struct orders *o, const struct config *c, struct orders_shop
 struct orders_shop *shop_hold(struct orders *o);
 void shop_release(struct orders_shop *s); /* NULL: nothing */
 
-/* nodes.c. False: e says why; or the turn has failed; then turn.out->end says so. */
+/* nodes.c. False: e says why. */
 bool node_input(struct turn *t, str text, struct err *e) MUST_USE;
-bool node_orchestrator(struct turn *t, struct err *e) MUST_USE;
-bool node_tools(struct turn *t, struct err *e) MUST_USE;
-bool node_update(struct turn *t, struct err *e) MUST_USE;
-bool node_stopped(struct turn *t, struct err *e) MUST_USE;
+/* Makes the calls of the last reply, if the turn ended before it had their results. */
+bool node_settle(struct turn *t, struct err *e) MUST_USE;
+/* Runs until there is a reply for the customer. False also if the model call failed; then
+ * turn.out->end says so. */
+bool node_run_agent(struct turn *t, struct err *e) MUST_USE;
 
 /* graph.c */
 /* Reads the messages, facts and last reply of the state; after each change of it. */
@@ -71,17 +76,12 @@ bool graph_look(struct turn *t, struct err *e) MUST_USE;
 /* Whether the turn has a next step. */
 bool graph_is_open(const struct turn *t);
 /* Sends text to the customer while the reply arrives. */
-void graph_reply(struct turn *t, str text);
+void graph_reply(void *turn, str text);
 void graph_retract(struct turn *t); /* the text sent so far, if any */
 bool graph_run(struct turn *t, struct err *e) MUST_USE;
-/* Runs the steps that need no model, up to the next model call. */
-bool graph_settle(struct turn *t, struct err *e) MUST_USE;
 /* A message of the assistant. */
 void graph_read_reply(const struct turn *t, const struct json_node *message, struct ask_reply *out);
 
-/* calls.c. The calls of a reply without the reasoning in them; `number` is that of its message.
- * *thought: the reasoning, or "". */
-void calls_clean(struct turn *t, const struct ask_reply *r, size_t number, struct ask_reply *out,
-                 str *thought);
-/* As elements of an open JSON array. */
-void calls_write(struct json_out *o, const struct ask_reply *r);
+/* calls.c. Removes the reasoning from the calls of a reply. *thought: the reasoning, or "". */
+void calls_clean(struct turn *t, struct ask_reply *r, struct arena *a, str *thought);
+#define CALLS_UNNAMED "unnamed" /* in place of no name, which some hosts refuse */

@@ -5,6 +5,7 @@
 #include "apps/orders/tool_call.h"
 
 #define ARENA_MAX ((size_t)64 << 20)
+#define SCHEMA_MAX 65536
 
 /* ---- lookup_menu_item ---- */
 
@@ -211,21 +212,6 @@ static const struct {
 };
 /* clang-format on */
 
-void tools_write(struct buf *out)
-{
-    for (size_t i = 0; i < COUNT_OF(table); i++)
-        buf_printf(out,
-                   "%s{\"type\":\"function\",\"function\":{\"name\":\"%s\",\"description\":\"%s\","
-                   "\"parameters\":{\"type\":\"object\",\"properties\":{%s},\"required\":[%s],"
-                   "\"additionalProperties\":false}}}",
-                   i ? "," : "[",
-                   table[i].name,
-                   table[i].about,
-                   table[i].properties,
-                   table[i].required);
-    buf_add_c(out, ']');
-}
-
 bool tools_changes_order(str name)
 {
     for (size_t i = 0; i < COUNT_OF(table); i++)
@@ -234,38 +220,18 @@ bool tools_changes_order(str name)
     return false;
 }
 
-static bool order_tools_unknown(struct order_call *c, str name)
-{
-    struct buf all;
-
-    buf_init(&all, ORDER_WHY_MAX);
-    for (size_t i = 0; i < COUNT_OF(table); i++)
-        buf_printf(&all, "%s%s", i ? ", " : "", table[i].name);
-    order_call_refuse(c,
-                      "there is no tool \"" STR_FMT "\"; there are: " STR_FMT,
-                      STR_ARG(str_slice(name, 0, 80)),
-                      STR_ARG(buf_str(&all)));
-    buf_release(&all);
-    return false;
-}
-
 static bool order_tools_run(struct order_call *c, const struct ask_call *call)
 {
     struct err e;
-    str arguments = str_trim(call->arguments).n ? call->arguments : STR("{}");
 
-    if (call - c->s->batch >= TOOLS_CALLS_MAX)
-        return order_call_refuse(c, "too many calls in one step: not run");
-    for (size_t i = 0; i < COUNT_OF(table); i++) {
-        if (!str_eq(call->name, str_c(table[i].name)))
-            continue;
-        if (!json_parse(&c->args, arguments, &e))
-            return order_call_refuse(c, "the arguments are no JSON: %s", e.text);
-        if (json_root(&c->args)->kind != JSON_OBJECT)
-            return order_call_refuse(c, "the arguments must be one JSON object");
-        return table[i].run(c);
-    }
-    return order_tools_unknown(c, call->name);
+    if (call->arguments.n > ARENA_MAX / 8)
+        return order_call_refuse(c, "the arguments are too long");
+    if (!json_parse(&c->args, call->arguments, &e))
+        return order_call_refuse(c, "the arguments are no JSON: %s", e.text);
+    for (size_t i = 0; i < COUNT_OF(table); i++)
+        if (str_eq(call->name, str_c(table[i].name)))
+            return table[i].run(c);
+    return order_call_refuse(c, "there is no tool \"" STR_FMT "\"", STR_ARG(call->name));
 }
 
 bool tools_run(const struct tools_state *s, const struct ask_call *call, struct buf *out)
@@ -279,8 +245,7 @@ bool tools_run(const struct tools_state *s, const struct ask_call *call, struct 
     buf_init(&c.why, 2 * ORDER_WHY_MAX);
     json_out_init(&c.out, out);
     json_out_object(&c.out);
-    ok = call->arguments.n <= ARENA_MAX / 8 ? order_tools_run(&c, call)
-                                            : order_call_refuse(&c, "the arguments are too long");
+    ok = order_tools_run(&c, call);
     json_out_end(&c.out);
     if (!ok) {
         out->n = before;
@@ -330,4 +295,43 @@ bool tools_apply(struct order *order, str name, str result, struct arena *a)
     }
     json_release(&doc);
     return changed;
+}
+
+static bool order_tools_on_call(void *ctx, const struct tool_call *call, struct buf *out,
+                                struct err *e)
+{
+    const struct tools_state *s = ctx;
+    struct ask_call asked = {call->id, call->name, call->arguments};
+
+    (void)e;
+    *call->reported = !tools_run(s, &asked, out);
+    (void)tools_apply(s->order, call->name, buf_str(out), s->arena);
+    return true;
+}
+
+bool tools_add(struct toolbox *b, struct tools_state *s, struct err *e)
+{
+    struct buf schema;
+    bool ok = true;
+
+    buf_init(&schema, SCHEMA_MAX);
+    for (size_t i = 0; ok && i < COUNT_OF(table); i++) {
+        struct tool t = {.name = str_c(table[i].name),
+                         .description = str_c(table[i].about),
+                         .accepts = STR("{\"type\":\"object\"}"), /* the tool itself checks them */
+                         .flags = TOOL_PURE,
+                         .run = order_tools_on_call,
+                         .ctx = s};
+
+        buf_reset(&schema);
+        buf_printf(&schema,
+                   "{\"type\":\"object\",\"properties\":{%s},\"required\":[%s],"
+                   "\"additionalProperties\":false}",
+                   table[i].properties,
+                   table[i].required);
+        t.schema = buf_str(&schema);
+        ok = toolbox_add(b, &t, e);
+    }
+    buf_release(&schema);
+    return ok;
 }

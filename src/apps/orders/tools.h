@@ -1,9 +1,9 @@
 /* tools.h - the tools of an order: look an item up, add, remove and change it, read the order,
  * finalize it.
  *
- *     struct tools_state s = {menu, &order, &facts, batch, n, limits};
- *     tools_run(&s, call, &out);              JSON; with a member "error" if the call is refused
- *     tools_apply(&order, call->name, buf_str(&out), &arena);
+ *     struct tools_state s = {menu, &order, &facts, batch, n, limits, &arena};
+ *     if (!tools_add(box, &s, e)) ...         the agent's loop makes the calls
+ *     tools_apply(&order, name, result, &arena);
  *
  * A tool reads the state and returns the change; tools_apply makes the change. The calls of a batch
  * run in order, and each sees the order with the changes of the calls before it. Whatever a model
@@ -21,11 +21,10 @@
  */
 #pragma once
 
+#include "agent/tool.h"
 #include "apps/orders/order.h"
 #include "base/map.h"
 #include "gateway/ask.h"
-
-#define TOOLS_CALLS_MAX 64 /* of one batch; the rest is refused */
 
 /* The state of a conversation: from its messages, the assistant's last one included. */
 struct facts {
@@ -46,20 +45,22 @@ void facts_release(struct facts *f);
 
 struct tools_state {
     const struct menu *menu;
-    struct order *order; /* with the changes of the batch so far; tools only read it */
+    struct order *order; /* with the changes of the batch so far */
     const struct facts *facts;
     const struct ask_call *batch; /* all calls of the batch */
     size_t count;
     struct order_limits limits;
+    struct arena *arena; /* of the order's texts */
 };
 
-/* False: the result says why not. */
+/* Adds the tools to the box. The state is lent as long as the box is used, and the caller sets it
+ * before each batch. A call changes the order of the state. */
+bool tools_add(struct toolbox *b, struct tools_state *s, struct err *e) MUST_USE;
+/* One call of a tool, whose arguments are a JSON object; changes nothing. False: the result, which
+ * is {"error": ...}, says why not. */
 bool tools_run(const struct tools_state *s, const struct ask_call *call, struct buf *out);
 
 /* Changes the order by the result of a tool. False: the result changes nothing. */
 bool tools_apply(struct order *order, str name, str result, struct arena *a);
 /* Whether a tool of this name changes the lines of an order. */
 bool tools_changes_order(str name);
-
-/* The "tools" of Chat Completions. */
-void tools_write(struct buf *out);
