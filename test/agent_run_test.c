@@ -24,10 +24,12 @@ static char dir[64];
 
 static bool double_it(void *ctx, const struct tool_call *c, struct buf *out, struct err *e)
 {
+    char text[64]; /* the arguments need not end in NUL */
     int n = 0;
 
     (void)ctx, (void)e;
-    (void)sscanf(c->arguments.p, "{\"n\":%d", &n);
+    (void)snprintf(text, sizeof text, STR_FMT, STR_ARG(c->arguments));
+    (void)sscanf(text, "{\"n\":%d", &n);
     atomic_fetch_add(&counts->runs[n % 16], 1);
     buf_printf(out, "{\"result\":%d}", 2 * n);
     return true;

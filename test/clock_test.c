@@ -207,9 +207,29 @@ TEST(clock_durations_are_said_in_the_unit_that_fits)
     }
 }
 
+TEST(clock_durations_in_milliseconds_are_never_said_in_a_smaller_unit)
+{
+    static const struct {
+        int64_t ms;
+        const char *text;
+    } cases[] = {{INT64_MIN, "0 ms"},
+                 {-1, "0 ms"},
+                 {0, "0 ms"},
+                 {1, "1 ms"},
+                 {999, "999 ms"},
+                 {1200, "1.2 s"}};
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char out[CLOCK_DURATION_SIZE];
+
+        CHECK_STR(clock_duration_ms(cases[i].ms, out), cases[i].text);
+    }
+}
+
 TEST_MAIN(T(clock_fake_moves_only_when_moved), T(clock_real_goes_forward),
           T(clock_deadlines_become_what_poll_takes), T(clock_formats_and_parses_the_same_times),
           T(clock_counts_every_day_once), T(clock_format_stays_inside_four_digit_years),
           T(clock_format_next_gives_what_clock_format_gives),
           T(clock_parse_takes_what_rfc_3339_allows),
-          T(clock_durations_are_said_in_the_unit_that_fits))
+          T(clock_durations_are_said_in_the_unit_that_fits),
+          T(clock_durations_in_milliseconds_are_never_said_in_a_smaller_unit))

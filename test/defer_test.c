@@ -235,8 +235,8 @@ TEST(another_event_of_the_choice_decides)
 {
     static const char *const deltas[] = {"\"reasoning_content\":\"hm\"",
                                          "\"refusal\":\"no\"",
-                                         "\"tool_calls\":[{\"index\":0,\"id\":\"i\",\"function\":"
-                                         "{\"name\":\"f\",\"arguments\":\"{}\"}}]"};
+                                         ("\"tool_calls\":[{\"index\":0,\"id\":\"i\",\"function\":"
+                                          "{\"name\":\"f\",\"arguments\":\"{}\"}}]")};
 
     for (size_t i = 0; i < COUNT_OF(deltas); i++) {
         struct run r;

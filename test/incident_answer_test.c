@@ -27,8 +27,8 @@ TEST(a_report_has_the_answer_and_not_the_reasoning_whatever_its_markers_are)
         "[THINK]SECRET[/THINK]The disk is full.",
         "<mm:think>SECRET</mm:think>The disk is full.",
         "\xE2\x97\x81think\xE2\x96\xB7SECRET\xE2\x97\x81/think\xE2\x96\xB7The disk is full.",
-        "<|channel|>analysis<|message|>SECRET<|end|><|start|>assistant<|channel|>final<|message|>"
-        "The disk is full.",
+        ("<|channel|>analysis<|message|>SECRET<|end|><|start|>assistant<|channel|>final<|message|>"
+         "The disk is full."),
         "<think>SECRET</think>The disk is<thinking>SECRET</thinking> full.",
         "The disk is full.<reasoning>SECRET</reasoning>",
     };

@@ -123,23 +123,24 @@ TEST(findings_without_an_agent_for_synthesis_are_made_one_too)
 TEST(an_approval_of_a_tool_that_the_server_does_not_have_is_refused)
 {
     const char *source = getenv("RATIONALE_SOURCE") ? getenv("RATIONALE_SOURCE") : ".";
-    char yaml[1024];
+    char path[64], yaml[1024];
     struct scene s;
     struct incident_options o;
     struct incident_report r;
-    FILE *f = fopen("/tmp/incident_approval.json", "w");
 
-    CHECK(f && fputs(tools, f) >= 0 && fclose(f) == 0);
+    tools_file(path, tools);
     (void)snprintf(yaml,
                    sizeof yaml,
                    "mcp_servers:\n  k:\n    connection_params: {command: python3, args: [-B, "
-                   "%s/test/mcp/tools_server.py, /tmp/incident_approval.json]}\n"
+                   "%s/test/mcp/tools_server.py, %s]}\n"
                    "    approval: [restrat]\n"
                    "agents: {A: {alert_types: [t], mcp_servers: [k]}}\n",
-                   source);
+                   source,
+                   path);
     scene_init(&s, tools, yaml, work);
     o = side_options(&s, "t");
     r = side_run(&s, &o);
+    (void)remove(path);
     CHECK(r.end == INCIDENT_FAILED && s.prompt_count == 0);
     CHECK_STR(r.reason, "tools_error");
     CHECK_F(has(r.error,

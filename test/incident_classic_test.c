@@ -435,28 +435,26 @@ TEST(defect_24_data_from_outside_cannot_close_its_mark)
 /* The test's server answers one after the other, so there are two of them. */
 TEST(defect_15_tool_calls_of_one_turn_run_at_once)
 {
-    static const char yaml[] =
-        "mcp_servers:\n"
-        "  a: {connection_params: {command: python3, args: [-B, %s/test/mcp/tools_server.py, "
-        "/tmp/incident_slow.json]}}\n"
-        "  b: {connection_params: {command: python3, args: [-B, %s/test/mcp/tools_server.py, "
-        "/tmp/incident_slow.json]}}\n"
-        "agents: {A: {alert_types: [t], mcp_servers: [a, b]}}\n";
+    static const char yaml[] = "mcp_servers:\n"
+                               "  a: {connection_params: {command: python3, args: [-B, "
+                               "%s/test/mcp/tools_server.py, %s]}}\n"
+                               "  b: {connection_params: {command: python3, args: [-B, "
+                               "%s/test/mcp/tools_server.py, %s]}}\n"
+                               "agents: {A: {alert_types: [t], mcp_servers: [a, b]}}\n";
     const char *source = getenv("RATIONALE_SOURCE") ? getenv("RATIONALE_SOURCE") : ".";
-    char text[1024];
+    char path[64], text[1024];
     struct scene s;
     struct incident_options o;
     struct incident_report r;
-    FILE *f = fopen("/tmp/incident_slow.json", "w");
 
-    CHECK(f && fputs("[{\"name\":\"slow\",\"slow\":1.5,\"text\":\"late\"}]", f) >= 0 &&
-          fclose(f) == 0);
-    (void)snprintf(text, sizeof text, yaml, source, source);
+    tools_file(path, "[{\"name\":\"slow\",\"slow\":1.5,\"text\":\"late\"}]");
+    (void)snprintf(text, sizeof text, yaml, source, path, source, path);
     answer_now = "[{\"server\":\"a\",\"tool\":\"slow\",\"parameters\":{},\"reason\":\"1\"},"
                  "{\"server\":\"b\",\"tool\":\"slow\",\"parameters\":{},\"reason\":\"2\"}]";
     scene_init(&s, "[]", text, variant);
     o = side_options(&s, "t");
     r = side_run(&s, &o);
+    (void)remove(path);
     CHECK(r.tool_calls == 2 && count_of(r.markdown, "late") == 2);
     /* Servers start one after the other; what counts is that the calls overlap. */
     {

@@ -143,6 +143,17 @@ void side_open(struct scene *s, const char *dir, const char *agents, model_says 
         fail_msg("%s", e.text);
 }
 
+void tools_file(char path[64], const char *tools)
+{
+    size_t n = strlen(tools);
+    int fd;
+
+    (void)snprintf(path, 64, "%s/incident_tools.XXXXXX", test_tmp());
+    fd = mkstemp(path);
+    if (fd < 0 || write(fd, tools, n) != (ssize_t)n || close(fd) != 0)
+        fail_msg("%s cannot be written", path);
+}
+
 void scene_init(struct scene *s, const char *tools, const char *agents, model_says *says)
 {
     char dir[64];

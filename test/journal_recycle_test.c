@@ -155,7 +155,7 @@ static uint64_t fill_until_recycled(struct place *p)
                 return number;
         }
     }
-    CHECK(!"no file was used again");
+    fail_msg("no file was used again");
     return 0;
 }
 

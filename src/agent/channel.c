@@ -21,7 +21,7 @@ static bool fold_last(struct fold *f, struct buf *out, struct err *e)
 }
 
 /* The text between the brackets of a list. */
-static str inside(const struct json *doc, const struct json_node *list)
+static str agent_channel_list_text(const struct json *doc, const struct json_node *list)
 {
     str raw = json_raw(doc, list);
 
@@ -37,8 +37,9 @@ static bool fold_append(struct fold *f, struct buf *out, struct err *e)
 
     if (now && now->kind != JSON_ARRAY)
         return err_set(e, ERR_INPUT, "append: the value that is there is no list");
-    old = now ? inside(&f->now, now) : STR("");
-    add = more->kind == JSON_ARRAY ? inside(&f->update, more) : json_raw(&f->update, more);
+    old = now ? agent_channel_list_text(&f->now, now) : STR("");
+    add = more->kind == JSON_ARRAY ? agent_channel_list_text(&f->update, more)
+                                   : json_raw(&f->update, more);
     buf_add_c(out, '[');
     buf_add(out, old);
     if (old.n && add.n)

@@ -182,14 +182,15 @@ static bool agent_mcp_tools_allowed(const struct mcp_toolset_server *s, str tool
     return false;
 }
 
-static bool flag(const struct json *doc, const struct json_node *v, const char *name)
+static bool agent_mcp_tools_hint_is_set(const struct json *doc, const struct json_node *v,
+                                        const char *name)
 {
     bool on;
 
     return json_bool(json_find(doc, v, str_c(name)), &on) && on;
 }
 
-static bool asks(const struct mcp_toolset_server *s, str tool)
+static bool agent_mcp_tools_needs_approval(const struct mcp_toolset_server *s, str tool)
 {
     if (!s->approval || !s->approve)
         return s->approval;
@@ -209,16 +210,16 @@ static struct tool agent_mcp_tools_row_of(const struct json *doc, const struct j
                        .schema = schema ? json_raw(doc, schema) : STR(""),
                        .server = t->server,
                        .own = t->tool,
-                       .flags = asks(s, t->tool) ? TOOL_APPROVAL : 0,
+                       .flags = agent_mcp_tools_needs_approval(s, t->tool) ? TOOL_APPROVAL : 0,
                        .unknown = s->unknown,
                        .timeout_ms = t->timeout_ms + MARGIN_MS,
                        .retries = s->retries,
                        .run = agent_mcp_tools_run_tool,
                        .ctx = t};
 
-    if (flag(doc, v, "read_only"))
+    if (agent_mcp_tools_hint_is_set(doc, v, "read_only"))
         row.flags |= TOOL_READ_ONLY;
-    if (flag(doc, v, "idempotent"))
+    if (agent_mcp_tools_hint_is_set(doc, v, "idempotent"))
         row.flags |= TOOL_IDEMPOTENT;
     (void)!json_text(doc, json_find(doc, v, STR("description")), a, &row.description);
     return row;

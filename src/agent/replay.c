@@ -109,14 +109,16 @@ static int64_t i64_at(const struct reading *r, const struct json_node *v, const 
 }
 
 /* In a replay no tool runs. */
-static bool never(void *ctx, const struct tool_call *c, struct buf *out, struct err *e)
+static bool agent_replay_refuse_tool(void *ctx, const struct tool_call *c, struct buf *out,
+                                     struct err *e)
 {
     (void)ctx, (void)c, (void)out;
     return err_set(e, ERR_SYSTEM, "a replay runs no tools");
 }
 
-static bool never_asked(void *ctx, const struct ask_request *q, const _Atomic bool *cancel,
-                        struct arena *a, struct ask_reply *reply)
+static bool agent_replay_refuse_question(void *ctx, const struct ask_request *q,
+                                         const _Atomic bool *cancel, struct arena *a,
+                                         struct ask_reply *reply)
 {
     (void)ctx, (void)q, (void)cancel, (void)a;
     *reply = (struct ask_reply){
@@ -136,7 +138,7 @@ static bool agent_replay_read_tools(const struct reading *r, struct toolbox *b, 
                          .accepts = json_copy_text(r->doc, v, "accepts", r->a),
                          .flags = (unsigned)i64_at(r, v, "flags"),
                          .unknown = (enum tool_unknown)i64_at(r, v, "unknown"),
-                         .run = never};
+                         .run = agent_replay_refuse_tool};
 
         if (!toolbox_add(b, &t, e))
             return err_prefix(e, "the log of the run: ");
@@ -202,7 +204,7 @@ bool agent_replay(struct agent_log *log, str run, struct arena *a, struct agent_
                               .session = STR(""),
                               .input = STR(""),
                               .level = STR(""),
-                              .ask = {never_asked, NULL},
+                              .ask = {agent_replay_refuse_question, NULL},
                               .replay = true,
                               .log = log,
                               .clock = &clock_real};

@@ -206,15 +206,15 @@ static bool agent_thread_read_parent(struct putting *p, struct err *e)
     return !t.found || (json_parse(&p->parent, t.a, e) && json_parse(&p->parent_refs, t.b, e));
 }
 
-static const struct json_node *versions(const struct json *checkpoint)
+static const struct json_node *agent_thread_versions(const struct json *checkpoint)
 {
     return json_find(checkpoint, json_root(checkpoint), STR("channel_versions"));
 }
 
 /* The parent's value of a channel, if it has one. */
-static bool inherited(struct putting *p, str channel, str *version, str *writer)
+static bool agent_thread_find_inherited(struct putting *p, str channel, str *version, str *writer)
 {
-    const struct json_node *v = versions(&p->parent), *w;
+    const struct json_node *v = agent_thread_versions(&p->parent), *w;
 
     v = v ? json_find(&p->parent, v, channel) : NULL;
     w = v ? json_find(&p->parent_refs, json_root(&p->parent_refs), channel) : NULL;
@@ -259,7 +259,7 @@ static bool put_channel(struct putting *p, str channel, str version, struct err 
     struct thread_place at = {p->put->thread, p->put->ns, channel};
     const struct thread_value *v = thread_tuple_value(p->put, channel);
     str base_version = STR(""), base_writer = STR(""), writer = STR("");
-    bool has_base = inherited(p, channel, &base_version, &base_writer);
+    bool has_base = agent_thread_find_inherited(p, channel, &base_version, &base_writer);
 
     if (v && !v->empty) {
         struct thread_value whole = *v;
@@ -287,7 +287,7 @@ static bool put_channel(struct putting *p, str channel, str version, struct err 
 
 static bool put_channels(struct putting *p, struct err *e)
 {
-    const struct json_node *all = versions(&p->checkpoint), *key;
+    const struct json_node *all = agent_thread_versions(&p->checkpoint), *key;
     size_t n = 0;
     str name;
 
@@ -332,7 +332,7 @@ static bool agent_thread_put_row(struct putting *p, struct err *e)
 /* Every value that is given belongs to a version. */
 static bool all_versioned(struct putting *p, struct err *e)
 {
-    const struct json_node *all = versions(&p->checkpoint);
+    const struct json_node *all = agent_thread_versions(&p->checkpoint);
 
     for (size_t i = 0; i < p->put->value_count; i++)
         if (!all || !json_find(&p->checkpoint, all, p->put->values[i].channel))

@@ -53,7 +53,7 @@ static struct thread_job *agent_thread_group_take(struct threads *t)
     return list;
 }
 
-static void lead(struct threads *t, const struct thread_job *own)
+static void agent_thread_group_lead(struct threads *t, const struct thread_job *own)
 {
     assert(!t->led);
     t->led = true;
@@ -84,7 +84,7 @@ bool thread_put_together(struct threads *t, struct thread_job *j, struct err *e)
     while (!j->over && t->led)
         pthread_cond_wait(&t->queued, &t->queue_lock);
     if (!j->over)
-        lead(t, j);
+        agent_thread_group_lead(t, j);
     pthread_mutex_unlock(&t->queue_lock);
     if (!j->ok)
         *e = j->err;

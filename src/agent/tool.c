@@ -212,11 +212,11 @@ static int agent_tool_by_key(const void *a, const void *b)
     return order ? order : (x->key.n > y->key.n) - (x->key.n < y->key.n);
 }
 
-static void canonical(struct buf *out, const struct json *doc, const struct json_node *v,
-                      struct arena *a);
+static void agent_tool_write_canonical(struct buf *out, const struct json *doc,
+                                       const struct json_node *v, struct arena *a);
 
-static void canonical_object(struct buf *out, const struct json *doc, const struct json_node *v,
-                             struct arena *a)
+static void agent_tool_write_canonical_object(struct buf *out, const struct json *doc,
+                                              const struct json_node *v, struct arena *a)
 {
     size_t n = json_count(doc, v), i = 0;
     struct member *all = arena_zero(a, n + 1, sizeof *all);
@@ -232,26 +232,26 @@ static void canonical_object(struct buf *out, const struct json *doc, const stru
         buf_add(out, n ? STR(",") : STR(""));
         (void)json_quote(out, all[n].key);
         buf_add_c(out, ':');
-        canonical(out, doc, all[n].value, a);
+        agent_tool_write_canonical(out, doc, all[n].value, a);
     }
     buf_add_c(out, '}');
 }
 
-static void canonical(struct buf *out, const struct json *doc, const struct json_node *v,
-                      struct arena *a)
+static void agent_tool_write_canonical(struct buf *out, const struct json *doc,
+                                       const struct json_node *v, struct arena *a)
 {
     double d;
     str text;
 
     switch (v->kind) {
     case JSON_OBJECT:
-        canonical_object(out, doc, v, a);
+        agent_tool_write_canonical_object(out, doc, v, a);
         break;
     case JSON_ARRAY:
         buf_add_c(out, '[');
         JSON_FOREACH(x, doc, v) {
             buf_add(out, x == json_first(doc, v) ? STR("") : STR(","));
-            canonical(out, doc, x, a);
+            agent_tool_write_canonical(out, doc, x, a);
         }
         buf_add_c(out, ']');
         break;
@@ -280,7 +280,7 @@ void tool_canonical(struct buf *out, str arguments)
     json_init(&doc);
     arena_init(&a, ARGUMENTS_ARENA_MAX);
     if (json_parse(&doc, arguments.n ? arguments : STR("{}"), &e))
-        canonical(out, &doc, json_root(&doc), &a);
+        agent_tool_write_canonical(out, &doc, json_root(&doc), &a);
     else
         buf_add(out, arguments);
     arena_release(&a);

@@ -173,7 +173,7 @@ void apps_reload(struct apps *a)
 
 /* ---- routes ---- */
 
-static str segment(str *path)
+static str app_take_segment(str *path)
 {
     size_t slash = str_find(*path, STR("/"));
     str head = str_slice(*path, 0, slash);
@@ -188,7 +188,7 @@ static bool app_fits(const char *pattern, str path, str *parts)
     size_t n = 0;
 
     while (want.n > 0 && path.n > 0) {
-        str a = segment(&want), b = segment(&path);
+        str a = app_take_segment(&want), b = app_take_segment(&path);
 
         if (!str_eq(a, STR("*"))) {
             if (!str_eq(a, b))
@@ -327,7 +327,7 @@ bool app_json(const struct app_request *q, struct json *doc, struct app_reply *r
 }
 
 /* Decodes percent escapes; an invalid escape is kept as written. */
-static str decoded(struct arena *a, str text)
+static str app_decode_query(struct arena *a, str text)
 {
     char *p = arena_alloc(a, text.n + 1);
     size_t n = 0;
@@ -355,7 +355,7 @@ str app_query(const struct app_request *q, const char *name)
         size_t equals = str_find(pair, STR("="));
 
         if (equals != STR_NONE && str_eq(str_slice(pair, 0, equals), str_c(name)))
-            return decoded(q->arena, str_slice(pair, equals + 1, pair.n));
+            return app_decode_query(q->arena, str_slice(pair, equals + 1, pair.n));
         rest = end == STR_NONE ? STR("") : str_slice(rest, end + 1, rest.n);
     }
     return STR("");

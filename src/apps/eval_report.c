@@ -185,7 +185,7 @@ static void plain_rows(const struct eval_result *results, size_t n, struct buf *
                t.facts_met,
                t.facts,
                t.tool_calls,
-               (long long)(t.input_tokens + t.output_tokens),
+               (long long)t.input_tokens + t.output_tokens,
                (long long)t.reasoning_tokens,
                (long long)t.duration_ms);
 }

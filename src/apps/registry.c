@@ -127,7 +127,7 @@ static bool app_registry_on_row(void *ctx, const struct db_value *c, size_t n)
     return r->n < PROMPT_LIST_MAX;
 }
 
-static bool missing(struct err *e, str what)
+static bool app_registry_refuse_unknown(struct err *e, str what)
 {
     return err_set(e, ERR_NOT_FOUND, "there is no prompt \"" STR_FMT "\"", STR_ARG(what));
 }
@@ -140,11 +140,11 @@ static bool app_registry_one(struct db *db, const char *sql, str arg, struct are
     struct db_value args[] = {db_text(arg)};
 
     if (!db)
-        return missing(e, arg);
+        return app_registry_refuse_unknown(e, arg);
     if (!db_query(db, sql, args, 1, (struct db_rows){app_registry_on_row, &rows}, e))
         return false;
     if (!rows.n)
-        return missing(e, arg);
+        return app_registry_refuse_unknown(e, arg);
     *out = rows.list[0];
     return true;
 }

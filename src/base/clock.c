@@ -298,3 +298,11 @@ str clock_duration(uint64_t ns, char out[CLOCK_DURATION_SIZE])
     assert(n > 0 && n < CLOCK_DURATION_SIZE);
     return (str){out, (size_t)n};
 }
+
+str clock_duration_ms(int64_t ms, char out[CLOCK_DURATION_SIZE])
+{
+    if (ms > 0)
+        return clock_duration((uint64_t)ms * CLOCK_NS_PER_MS, out);
+    memcpy(out, "0 ms", sizeof "0 ms");
+    return str_c(out);
+}

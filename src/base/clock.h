@@ -84,3 +84,6 @@ bool clock_parse(str s, int64_t *wall_ms) MUST_USE;
 /* For people, in the unit that fits: "12 us", "340 ms", "1.2 s", "2 min 5 s", "3 h 10 min",
  * "2 d 1 h". The text returned is the one in out. */
 str clock_duration(uint64_t ns, char out[CLOCK_DURATION_SIZE]);
+/* The same for a duration that was measured in milliseconds: 0 is "0 ms". A negative one counts as
+ * 0. */
+str clock_duration_ms(int64_t ms, char out[CLOCK_DURATION_SIZE]);

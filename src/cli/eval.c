@@ -96,21 +96,20 @@ static void eval_print_row(const struct work *w, const struct eval_row *r)
     char time[CLOCK_DURATION_SIZE], share[24];
 
     (void)snprintf(share, sizeof share, "%zu/%zu", r->facts_met, r->facts);
-    file_out_printf(
-        &w->cli->out,
-        "%-*.*s %6.2f  %-14s %7s %6u %8lld %9.*s  %s%s%s\n",
-        NAME_WIDTH,
-        (int)(r->name.n < NAME_WIDTH ? r->name.n : NAME_WIDTH),
-        r->name.p,
-        r->score,
-        r->verdict,
-        share,
-        r->tool_calls,
-        (long long)r->tokens,
-        STR_ARG(clock_duration((uint64_t)(r->ms > 0 ? r->ms : 0) * CLOCK_NS_PER_MS, time)),
-        cli_status(w->cli, str_c(r->status)),
-        r->status,
-        cli_plain(w->cli));
+    file_out_printf(&w->cli->out,
+                    "%-*.*s %6.2f  %-14s %7s %6u %8lld %9.*s  %s%s%s\n",
+                    NAME_WIDTH,
+                    (int)(r->name.n < NAME_WIDTH ? r->name.n : NAME_WIDTH),
+                    r->name.p,
+                    r->score,
+                    r->verdict,
+                    share,
+                    r->tool_calls,
+                    (long long)r->tokens,
+                    STR_ARG(clock_duration_ms(r->ms, time)),
+                    cli_status(w->cli, str_c(r->status)),
+                    r->status,
+                    cli_plain(w->cli));
     cli_flush(w->cli);
 }
 

@@ -264,7 +264,7 @@ static str history_cell(struct history *h, const struct history_column *c,
     if (c->form == HISTORY_TIME && json_i64(&h->doc, v, &n))
         return history_time(&h->arena, n);
     if (c->form == HISTORY_MS && json_i64(&h->doc, v, &n))
-        return arena_dup(&h->arena, clock_duration((uint64_t)(n < 0 ? 0 : n) * 1000000, text));
+        return arena_dup(&h->arena, clock_duration_ms(n, text));
     if (c->form == HISTORY_USD && json_double(&h->doc, v, &x))
         return arena_printf(&h->arena, "%.4f", x);
     if (!json_text(&h->doc, v, &h->arena, &s))

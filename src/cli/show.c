@@ -52,7 +52,7 @@ static void show_value(struct history *h, struct cli *cli, const struct json_nod
     if (!at || at->kind == JSON_NULL)
         return;
     if (str_ends(str_c(name), STR("_ms")) && json_i64(&h->doc, at, &ms))
-        text = arena_dup(&h->arena, clock_duration((uint64_t)(ms < 0 ? 0 : ms) * 1000000, took));
+        text = arena_dup(&h->arena, clock_duration_ms(ms, took));
     else if (!json_text(&h->doc, at, &h->arena, &text))
         text = json_raw(&h->doc, at);
     show_line(h, cli, title, text);

@@ -126,6 +126,7 @@ static BIO_METHOD *bio_method(void)
 /* Contexts. */
 
 /* A key under a password would have OpenSSL ask on the terminal. */
+/* NOLINTNEXTLINE(readability-non-const-parameter): the type of the callback is OpenSSL's */
 static int no_password(char *buf, int size, int for_writing, void *ctx)
 {
     (void)buf;

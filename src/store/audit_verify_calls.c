@@ -242,7 +242,7 @@ static bool verify_read_tombstones(struct verify *v, int64_t first, int64_t last
     map_init(&v->tombstones, NULL, 2 * PAGE);
     for (int64_t i = 0; i < (int64_t)PAGE; i++)
         args[i] = first + i <= last
-                      ? db_text(arena_printf(&v->call_arena, "%lld", (long long)(first + i)))
+                      ? db_text(arena_printf(&v->call_arena, "%lld", (long long)first + i))
                       : db_null();
     verify_sql_in(
         v, "SELECT detail, digest FROM audit_log WHERE action = 'erased' AND detail IN (", ")");

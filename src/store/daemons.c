@@ -152,7 +152,7 @@ static void daemons_end_connections(struct daemons *d, str id)
 }
 
 /* Begins a transaction that has locked the daemon's row, and waited for its transactions. */
-static bool daemons_lock_row(struct daemons *d, str id, struct err *e)
+static bool daemons_try_lock_row(struct daemons *d, str id, struct err *e)
 {
     struct db_value arg = db_text(id);
     int64_t fence = 0;
@@ -172,13 +172,22 @@ static bool daemons_lock_row(struct daemons *d, str id, struct err *e)
     return false;
 }
 
+/* A failed attempt ends the transactions that held the lock, so the second one gets it. */
+static bool daemons_lock_row(struct daemons *d, str id, struct err *e)
+{
+    for (int attempt = 0; attempt < 2; attempt++)
+        if (daemons_try_lock_row(d, id, e))
+            return true;
+    return false;
+}
+
 static bool daemons_register(struct daemons *d, struct err *e)
 {
     struct db_value args[] = {
         db_text(str_c(d->id)), db_text(str_c(d->address)), db_text(STR(RATIONALE_VERSION))};
     int64_t fence = 0;
 
-    if (!daemons_lock_row(d, args[0].s, e) && !daemons_lock_row(d, args[0].s, e))
+    if (!daemons_lock_row(d, args[0].s, e))
         return false;
     if (db_query(d->db,
                  "INSERT INTO daemons (daemon_id, fence, address, version, started_us, seen_us,"
@@ -271,7 +280,7 @@ static bool daemons_take_over(struct daemons *d, const struct daemons_row *row, 
     bool may = false;
     size_t n;
 
-    if (!daemons_lock_row(d, id, e) && !daemons_lock_row(d, id, e))
+    if (!daemons_lock_row(d, id, e))
         return false;
     if (!daemons_may_take(d, id, &may, e) || !may || !daemons_hand_over(d, id, e)) {
         db_rollback(d->db);

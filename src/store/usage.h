@@ -46,8 +46,8 @@ extern const int64_t usage_latency_ms[USAGE_LATENCY_COUNT - 1];
 
 #define USAGE_SLOT_WHICH "seconds, slot, model, key_name, route"
 #define USAGE_SLOT_SUMS                                                                            \
-    "calls, failed, input_tokens, output_tokens, reasoning_tokens, starved, cut, "                 \
-    USAGE_LATENCY_NAMES ", priced, cost_usd"
+    "calls, failed, input_tokens, output_tokens, reasoning_tokens, starved, "                      \
+    "cut, " USAGE_LATENCY_NAMES ", priced, cost_usd"
 enum {
     USAGE_SLOT_WHICH_COUNT = 5,
     USAGE_SLOT_LATENCY_0 = 7,

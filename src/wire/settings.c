@@ -17,13 +17,13 @@ bool settings_take(const struct request_reader *r, const struct request_path *at
     assert(table->check);
     for (size_t i = 0; i < table->count; i++) {
         const struct setting *s = &table->rows[i];
-        char room[SETTING_ROOM];
+        struct setting_room room;
         const char *wrong;
         str number;
 
         if (!found[i])
             continue;
-        wrong = table->check(r, found[i], s, &number, room);
+        wrong = table->check(r, found[i], s, &number, &room);
         if (!wrong)
             *(str *)(void *)((char *)r->out + s->at) = number;
         else if (s->flags & SETTING_OURS)

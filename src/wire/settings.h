@@ -37,9 +37,11 @@ struct setting {
 
 /* Returns what is wrong with a value, in the dialect's words; or NULL, with *out set to the number.
  * `room` is memory for a message that the check composes. */
-#define SETTING_ROOM 80
+struct setting_room {
+    char text[80];
+};
 typedef const char *setting_check(const struct request_reader *r, const struct json_node *v,
-                                  const struct setting *s, str *out, char *room);
+                                  const struct setting *s, str *out, struct setting_room *room);
 
 #define SETTINGS_MAX 16 /* rows of a table */
 

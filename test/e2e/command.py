@@ -9,6 +9,7 @@ waited for, up to PATIENCE seconds.
 import os
 import pty
 import select
+import signal
 import subprocess
 import sys
 import time
@@ -19,6 +20,10 @@ from pathlib import Path
 BINARY = str(Path(sys.argv[1] if len(sys.argv) > 1 else "build/rationale").resolve())
 SOURCE = Path(__file__).resolve().parents[2]
 PATIENCE = 120
+
+# A shell without job control starts background jobs with SIGINT ignored. A child would inherit that, and
+# Ctrl-C is among what is tested; a signal that has a handler here is at its default in a child.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 Done = namedtuple("Done", "code out err")
 

@@ -50,9 +50,10 @@ for file in librationale.a librationale.so librationale.so.0; do
     [ -s "$libdir/$file" ] || fail "no $file in $libdir"
 done
 same "the header" "$(cat "$prefix/include/rationale.h")" "$(cat "$source/include/rationale.h")"
-for page in $(sed -n 's/^COMMAND(\([a-z]*\),.*/\1/p' "$source/src/cli/commands.def"); do
+pages=$(sed -n 's/^COMMAND(\([a-z]*\),.*/\1/p' "$source/src/cli/commands.def")
+for page in $pages; do
     same "the page of $page" "$(cat "$prefix/share/man/man1/rationale-$page.1")" \
-        "$("$prefix/bin/rationale" manpage $page)"
+        "$("$prefix/bin/rationale" manpage "$page")"
 done
 same "what the service starts" \
     "$(sed -n 's/^ExecStart=\([^ ]*\) .*/\1/p' "$prefix/lib/systemd/system/rationale.service")" \

@@ -75,7 +75,7 @@ static bool has_place(uint32_t code)
 }
 
 /* The cleaned text; copied into the arena only if it had to change. */
-static str cleaned(struct arena *a, str text, size_t count_max, bool *cut)
+static str incident_alert_clean_limited(struct arena *a, str text, size_t count_max, bool *cut)
 {
     size_t size, count = 0, n = 0;
     uint32_t code;
@@ -108,7 +108,7 @@ str alert_text(struct arena *a, str text, size_t count_max)
 {
     bool cut;
 
-    return utf8_trim(cleaned(a, text, count_max, &cut));
+    return utf8_trim(incident_alert_clean_limited(a, text, count_max, &cut));
 }
 
 struct cleaning {
@@ -124,7 +124,7 @@ static str clean_text(struct cleaning *c, const struct json_node *v)
     bool cut = false;
 
     if (json_text(c->doc, v, c->arena, &text))
-        text = cleaned(c->arena, text, ALERT_TEXT_MAX, &cut);
+        text = incident_alert_clean_limited(c->arena, text, ALERT_TEXT_MAX, &cut);
     c->cut += cut;
     return text;
 }

@@ -78,7 +78,8 @@ static bool incident_classic_called_before(const struct agent_team *p, size_t n,
 }
 
 /* The tools that may still be called, by the servers' names. False: a limit is reached. */
-static bool admit(struct agent_team *p, const struct plan *s, struct ask_call *calls, size_t *n)
+static bool incident_classic_admit_calls(struct agent_team *p, const struct plan *s,
+                                         struct ask_call *calls, size_t *n)
 {
     const struct agent_view *v = &p->tools->view;
     size_t from = p->point_count;
@@ -111,7 +112,7 @@ static enum acted incident_classic_act(struct agent_team *p, struct plan *s)
     struct ask_call *calls = arena_zero(&p->arena, PLAN_CALLS_MAX, sizeof *calls);
     struct agent_done *done = arena_zero(&p->arena, PLAN_CALLS_MAX, sizeof *done);
     size_t n = 0, from = p->point_count;
-    bool all = admit(p, s, calls, &n);
+    bool all = incident_classic_admit_calls(p, s, calls, &n);
 
     p->step_at = from;
     if (n && !agent_work_act(p->work, calls, n, done)) {

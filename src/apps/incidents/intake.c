@@ -22,7 +22,8 @@ struct intake {
 
 /* ---- refusals ---- */
 
-static void names(struct json_out *o, const char *key, const char *const *list)
+static void incident_intake_write_names(struct json_out *o, const char *key,
+                                        const char *const *list)
 {
     json_member_array(o, key);
     for (; *list; list++)
@@ -56,8 +57,8 @@ static void incident_intake_refuse(struct intake *t, const struct alert_faults *
     for (size_t i = 0; i < faults->n; i++)
         write_fault(&o, &faults->at[i]);
     json_out_end(&o);
-    names(&o, "required_fields", alert_required);
-    names(&o, "optional_fields", alert_optional);
+    incident_intake_write_names(&o, "required_fields", alert_required);
+    incident_intake_write_names(&o, "optional_fields", alert_optional);
     json_out_end(&o);
     json_out_end(&o);
 }

@@ -165,7 +165,7 @@ bool incidents_open(const struct app_host *h, const struct incidents_engine *eng
     in->engine = engine->engine;
     in->chat = engine->chat;
     in->setup = incident_setup_retain(engine->setup);
-    in->lock = base_alloc(sizeof *in->lock);
+    in->lock = base_alloc(sizeof(pthread_mutex_t));
     pthread_mutex_init(in->lock, NULL);
     in->types = engine->types;
     incident_open_check_default(in);

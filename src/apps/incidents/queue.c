@@ -191,8 +191,9 @@ static struct alert_table_row row_of_run(struct queue *q, const struct agent_row
                                     .completed_us = -1};
 }
 
-static bool adopt(struct queue *q, const struct agent_row *run, const struct incident_options *o,
-                  struct arena *a, struct err *e)
+static bool incident_queue_adopt_run(struct queue *q, const struct agent_row *run,
+                                     const struct incident_options *o, struct arena *a,
+                                     struct err *e)
 {
     struct alert_table_row row = row_of_run(q, run, o, a);
 
@@ -220,7 +221,8 @@ bool queue_adopt(struct queue *q, const struct agent_row *run, struct err *e)
     pthread_mutex_lock(&q->lock);
     ok = alert_table_get(q->o.alert_table, run->id, &a, &row, e);
     if (!ok && e->code == ERR_NOT_FOUND)
-        ok = incident_input_read(run->input, &a, &o, e) && adopt(q, run, &o, &a, e);
+        ok = incident_input_read(run->input, &a, &o, e) &&
+             incident_queue_adopt_run(q, run, &o, &a, e);
     pthread_mutex_unlock(&q->lock);
     arena_release(&a);
     return ok;

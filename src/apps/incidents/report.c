@@ -40,7 +40,7 @@ static void incident_report_row(struct buf *out, const char *name, str value)
 }
 
 /* In a fence that is longer than any in the text. */
-static void fenced(struct buf *out, str text, size_t size_max)
+static void incident_report_write_fenced(struct buf *out, str text, size_t size_max)
 {
     str front = utf8_cut_size(text, size_max);
     size_t run = 0, longest = 2;
@@ -89,16 +89,17 @@ static void incident_report_head(struct incident *in, const struct incident_repo
     }
 }
 
-static bool several(const struct stage_result *stages, size_t n)
+static bool incident_report_has_several(const struct stage_result *stages, size_t n)
 {
     return n > 1 || (n == 1 && stages[0].agent_team_count > 1);
 }
 
 /* The findings of each agent, if there are several. */
-static void findings(const struct incident *in, const struct stage_result *stages, size_t n,
-                     struct buf *out)
+static void incident_report_write_findings(const struct incident *in,
+                                           const struct stage_result *stages, size_t n,
+                                           struct buf *out)
 {
-    if (!several(stages, n))
+    if (!incident_report_has_several(stages, n))
         return;
     buf_add(out, STR("\n## Findings of each stage\n"));
     for (size_t i = 0; i < n; i++)
@@ -119,7 +120,8 @@ static void findings(const struct incident *in, const struct stage_result *stage
         }
 }
 
-static void evidence(const struct stage_result *stages, size_t n, struct buf *out)
+static void incident_report_write_evidence(const struct stage_result *stages, size_t n,
+                                           struct buf *out)
 {
     size_t at = 0;
 
@@ -138,24 +140,24 @@ static void evidence(const struct stage_result *stages, size_t n, struct buf *ou
                 }
                 incident_report_cell(out, t->tool);
                 buf_printf(out, "**%s", t->ok ? "" : " (failed)");
-                if (several(stages, n))
+                if (incident_report_has_several(stages, n))
                     buf_printf(out, ", called by " STR_FMT, STR_ARG(p->label));
                 if (t->reason.n) {
                     buf_add(out, STR(": "));
                     incident_report_cell(out, t->reason);
                 }
                 buf_add(out, STR("\n\n"));
-                fenced(out, t->arguments, ARGUMENTS_SHOWN);
+                incident_report_write_fenced(out, t->arguments, ARGUMENTS_SHOWN);
                 buf_add_c(out, '\n');
-                fenced(out, t->result, RESULT_SHOWN);
+                incident_report_write_fenced(out, t->result, RESULT_SHOWN);
             }
         }
     if (!at)
         buf_add(out, STR("\nNo tool was called.\n"));
 }
 
-static void course(struct incident *in, const struct stage_result *stages, size_t n,
-                   struct buf *out)
+static void incident_report_write_course(struct incident *in, const struct stage_result *stages,
+                                         size_t n, struct buf *out)
 {
     buf_add(out, STR("\n## How it was decided\n\n"));
     if (in->runbook_note.n)
@@ -180,7 +182,7 @@ static void course(struct incident *in, const struct stage_result *stages, size_
         }
 }
 
-static void figures(const struct incident_report *r, struct buf *out)
+static void incident_report_write_figures(const struct incident_report *r, struct buf *out)
 {
     buf_printf(out,
                "\n## Figures\n\n| | |\n|---|---|\n| Model calls | %u |\n| Tool calls | %u |\n"
@@ -204,10 +206,10 @@ void report_write(struct incident *in, const struct stage_result *stages, size_t
     buf_add(&out, STR("\n## Analysis\n\n"));
     buf_add(&out, r->final_analysis.n ? r->final_analysis : STR("There is none."));
     buf_add_c(&out, '\n');
-    findings(in, stages, n, &out);
-    evidence(stages, n, &out);
-    course(in, stages, n, &out);
-    figures(r, &out);
+    incident_report_write_findings(in, stages, n, &out);
+    incident_report_write_evidence(stages, n, &out);
+    incident_report_write_course(in, stages, n, &out);
+    incident_report_write_figures(r, &out);
     r->markdown = arena_dup(in->arena, mask_text_kept(in->mask, buf_str(&out), in->arena));
     buf_release(&out);
 }

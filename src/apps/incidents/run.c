@@ -274,7 +274,8 @@ static void go_through(struct incident *in, struct course *c, struct incident_re
     }
 }
 
-static bool summarize(struct incident *in, struct agent_work *w, struct incident_report *out)
+static bool incident_run_summarize(struct incident *in, struct agent_work *w,
+                                   struct incident_report *out)
 {
     struct agent_prompt prompt = {.system = STR(""),
                                   .extra = STR(INCIDENT_EXTRA),
@@ -480,7 +481,7 @@ static bool incident_run_investigate(struct incident *in, struct incident_report
         record_session(in, "in_progress", NULL, started_us);
         if (find_runbook(in, w) && find_tools(in, w))
             go_through(in, c, out);
-        if (c->ok && !summarize(in, w, out) && own.end != AGENT_CANCELLED)
+        if (c->ok && !incident_run_summarize(in, w, out) && own.end != AGENT_CANCELLED)
             out->summary = STR(""); /* the report goes without */
         if (c->broken) {
             struct err ignored;

@@ -149,8 +149,8 @@ static bool url_allowed(const struct runbook_source *r, str url, struct err *e)
                                                    STR_ARG(str_slice(parsed.host, 0, 80)));
 }
 
-static bool fetch(struct mcp_io *io, const struct runbook_source *r, struct arena *a, str url,
-                  struct buf *out, struct err *e)
+static bool runbook_fetch_url(struct mcp_io *io, const struct runbook_source *r, struct arena *a,
+                              str url, struct buf *out, struct err *e)
 {
     const char *token = getenv("GITHUB_TOKEN");
     uint64_t deadline = clock_deadline_ns(&clock_real, FETCH_MS);
@@ -194,7 +194,7 @@ static bool incident_runbook_read_url(const struct runbook_source *r, struct buf
     url = runbook_raw_url(r->name, &a);
     ok = url_allowed(r, r->name, e);
     io = ok ? mcp_io_new(r->ca_file, e) : NULL;
-    ok = io && fetch(io, r, &a, url, out, e);
+    ok = io && runbook_fetch_url(io, r, &a, url, out, e);
     if (io)
         mcp_io_free(io);
     arena_release(&a);

@@ -75,7 +75,8 @@ static bool incident_stage_judge(struct incident *in, const struct config_stage 
     return ok > 1 && !r->broken && r->result.end == AGENT_FINISHED;
 }
 
-static void synthesize(struct incident *in, const struct config_stage *t, struct stage_result *r)
+static void incident_stage_synthesize(struct incident *in, const struct config_stage *t,
+                                      struct stage_result *r)
 {
     const struct incident_agent *who = in->chain->synthesis ? in->chain->synthesis : &nobody;
     struct buf user;
@@ -116,7 +117,7 @@ void stage_run(struct incident *in, size_t index, str earlier, struct stage_resu
     agent_stage_work(&(struct agent_stage){
         r->parties, sizeof *r->parties, r->agent_team_count, true, incident_stage_work});
     if (incident_stage_judge(in, t, r))
-        synthesize(in, t, r);
+        incident_stage_synthesize(in, t, r);
 }
 
 void stage_release(struct stage_result *r)

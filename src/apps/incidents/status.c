@@ -362,7 +362,8 @@ void status_one(void *app, const struct app_request *q, struct app_reply *r)
 /* ---- cancelling, asking ---- */
 
 /* 409: not possible in the alert's state, which the reply contains. */
-static void conflict(struct app_reply *r, const struct alert_table_row *row, const char *why)
+static void incident_status_answer_conflict(struct app_reply *r, const struct alert_table_row *row,
+                                            const char *why)
 {
     struct json_out o;
 
@@ -390,7 +391,7 @@ void status_cancel(void *app, const struct app_request *q, struct app_reply *r)
         return;
     if (!queue_cancel(in->queue, row.id, q->arena, &row, &e)) {
         if (e.code == ERR_INPUT)
-            conflict(r, &row, e.text);
+            incident_status_answer_conflict(r, &row, e.text);
         else
             app_fail_err(r, &e);
         return;
@@ -450,11 +451,12 @@ void status_chat(void *app, const struct app_request *q, struct app_reply *r)
     if (!incident_status_find(in, q, &row, r) || !incident_status_read_question(q, &question, r))
         return;
     if (row.completed_us < 0) {
-        conflict(r, &row, "it can be asked about once it has ended");
+        incident_status_answer_conflict(r, &row, "it can be asked about once it has ended");
         return;
     }
     if (row.started_us < 0) {
-        conflict(r, &row, "it was never begun, so there is nothing to be asked about");
+        incident_status_answer_conflict(
+            r, &row, "it was never begun, so there is nothing to be asked about");
         return;
     }
     o.alert = status_alert(&row);

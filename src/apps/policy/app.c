@@ -83,7 +83,7 @@ static void auth_review(void *app, const struct app_request *q, struct app_reply
     }
 }
 
-static void qa(void *app, const struct app_request *q, struct app_reply *r)
+static void policy_app_check_case(void *app, const struct app_request *q, struct app_reply *r)
 {
     struct policy_service *s = app;
     struct policy_case *c = arena_zero(q->arena, 1, sizeof *c);
@@ -109,7 +109,7 @@ static void qa(void *app, const struct app_request *q, struct app_reply *r)
     policy_docs_release(docs);
 }
 
-static void results(void *app, const struct app_request *q, struct app_reply *r)
+static void policy_app_list_results(void *app, const struct app_request *q, struct app_reply *r)
 {
     struct policy_query query = {.key = q->key,
                                  .all = q->operator_,
@@ -126,7 +126,7 @@ static void results(void *app, const struct app_request *q, struct app_reply *r)
 
 /* ---- documents ---- */
 
-static void document(const struct policy_doc *d, bool in_force, struct json_out *o)
+static void policy_app_write_document(const struct policy_doc *d, bool in_force, struct json_out *o)
 {
     const struct policy_tree *t = &d->tree;
 
@@ -139,7 +139,7 @@ static void document(const struct policy_doc *d, bool in_force, struct json_out 
     json_out_end(o);
 }
 
-static void documents(void *app, const struct app_request *q, struct app_reply *r)
+static void policy_app_list_documents(void *app, const struct app_request *q, struct app_reply *r)
 {
     char day[POLICY_DAY_SIZE];
     str today = policy_today(policy_host(app)->clock, day);
@@ -155,7 +155,7 @@ static void documents(void *app, const struct app_request *q, struct app_reply *
 
         now = policy_version_on(
             policy_docs_all(docs), policy_docs_count(docs), d->id, today, &others);
-        document(d, d == now, &o);
+        policy_app_write_document(d, d == now, &o);
     }
     app_reply_end(r, &o, true, NULL);
     policy_docs_release(docs);
@@ -339,9 +339,9 @@ static void policy_app_close(void *app)
 
 static const struct app_route routes[] = {
     {"POST", "/reason/auth-review", auth_review, APP_READY | APP_JSON},
-    {"POST", "/reason/qa", qa, APP_READY | APP_JSON},
-    {"GET", "/api/v1/policy/results", results, APP_READY},
-    {"GET", "/api/v1/policy/documents", documents, APP_READY},
+    {"POST", "/reason/qa", policy_app_check_case, APP_READY | APP_JSON},
+    {"GET", "/api/v1/policy/results", policy_app_list_results, APP_READY},
+    {"GET", "/api/v1/policy/documents", policy_app_list_documents, APP_READY},
     {"GET", "/api/v1/policy/documents/*/nodes/*", node_text, APP_READY},
     {"GET", "/api/v1/policy/rollout", policy_rollout_get, APP_READY},
     {"POST", "/api/v1/policy/rollout", policy_rollout_post, CHANGE},

@@ -16,8 +16,9 @@ struct qa {
 };
 
 /* Of one or two fields; the missing one is NULL. */
-static void issue(struct qa *q, const char *type, const char *severity, str what,
-                  const struct policy_field *f, const struct policy_field *g)
+static void policy_case_checks_add_issue(struct qa *q, const char *type, const char *severity,
+                                         str what, const struct policy_field *f,
+                                         const struct policy_field *g)
 {
     const struct policy_field *fields[] = {f, g};
     struct json_out *o = q->o;
@@ -115,16 +116,17 @@ static void check_code(struct qa *q, const struct policy_field *f, const struct 
     if ((!icd && !cpt) || (v->kind != POLICY_TEXT && v->kind != POLICY_NUMBER) || !s.n)
         return;
     if ((icd && !policy_case_check_is_icd10(s)) || (cpt && !policy_case_check_is_cpt(s)))
-        issue(q,
-              "invalid_code",
-              "high",
-              arena_printf(q->arena,
-                           STR_FMT " is \"" STR_FMT "\", which has not the form of %s",
-                           STR_ARG(f->name),
-                           STR_ARG(str_slice(s, 0, 60)),
-                           icd ? "an ICD-10 code" : "a CPT code"),
-              f,
-              NULL);
+        policy_case_checks_add_issue(q,
+                                     "invalid_code",
+                                     "high",
+                                     arena_printf(q->arena,
+                                                  STR_FMT " is \"" STR_FMT
+                                                          "\", which has not the form of %s",
+                                                  STR_ARG(f->name),
+                                                  STR_ARG(str_slice(s, 0, 60)),
+                                                  icd ? "an ICD-10 code" : "a CPT code"),
+                                     f,
+                                     NULL);
 }
 
 /* ---- dates ---- */
@@ -163,17 +165,18 @@ static void check_order(struct qa *q, const struct policy_field *a, const struct
         return;
     for (size_t i = 0; i < COUNT_OF(orders); i++)
         if (has_any(a->key, orders[i].first, 3) && has_any(b->key, orders[i].then, 4)) {
-            issue(q,
-                  "dates_out_of_order",
-                  "high",
-                  arena_printf(q->arena,
-                               STR_FMT " (" STR_FMT ") is after " STR_FMT " (" STR_FMT ")",
-                               STR_ARG(a->name),
-                               STR_ARG(a->value.text),
-                               STR_ARG(b->name),
-                               STR_ARG(b->value.text)),
-                  a,
-                  b);
+            policy_case_checks_add_issue(q,
+                                         "dates_out_of_order",
+                                         "high",
+                                         arena_printf(q->arena,
+                                                      STR_FMT " (" STR_FMT ") is after " STR_FMT
+                                                              " (" STR_FMT ")",
+                                                      STR_ARG(a->name),
+                                                      STR_ARG(a->value.text),
+                                                      STR_ARG(b->name),
+                                                      STR_ARG(b->value.text)),
+                                         a,
+                                         b);
             return;
         }
 }
@@ -185,15 +188,16 @@ static void check_dates(struct qa *q, const struct policy_field *f)
     if (!is_date_name(f->key) || f->value.kind != POLICY_TEXT || !str_trim(f->value.text).n)
         return;
     if (!read_date(f->value.text, &ms)) {
-        issue(q,
-              "invalid_date",
-              "medium",
-              arena_printf(q->arena,
-                           STR_FMT " is \"" STR_FMT "\", which is no date (YYYY-MM-DD)",
-                           STR_ARG(f->name),
-                           STR_ARG(str_slice(f->value.text, 0, 60))),
-              f,
-              NULL);
+        policy_case_checks_add_issue(q,
+                                     "invalid_date",
+                                     "medium",
+                                     arena_printf(q->arena,
+                                                  STR_FMT " is \"" STR_FMT
+                                                          "\", which is no date (YYYY-MM-DD)",
+                                                  STR_ARG(f->name),
+                                                  STR_ARG(str_slice(f->value.text, 0, 60))),
+                                     f,
+                                     NULL);
         return;
     }
     for (size_t i = 0; i < q->c->field_count; i++)
@@ -207,12 +211,12 @@ static void check_effective(struct qa *q)
 
     if (read_date(q->c->effective_start, &start) && read_date(q->c->effective_end, &end) &&
         start > end)
-        issue(q,
-              "dates_out_of_order",
-              "high",
-              STR("effective_start is after effective_end"),
-              NULL,
-              NULL);
+        policy_case_checks_add_issue(q,
+                                     "dates_out_of_order",
+                                     "high",
+                                     STR("effective_start is after effective_end"),
+                                     NULL,
+                                     NULL);
 }
 
 /* ---- fields ---- */
@@ -226,23 +230,25 @@ static void check_twins(struct qa *q, size_t at)
         if (!str_eq(f->key, g->key))
             continue;
         if (policy_value_equal(&f->value, &g->value))
-            issue(q,
-                  "duplicate_field",
-                  "low",
-                  arena_printf(q->arena, STR_FMT " is there twice", STR_ARG(f->name)),
-                  f,
-                  g);
+            policy_case_checks_add_issue(
+                q,
+                "duplicate_field",
+                "low",
+                arena_printf(q->arena, STR_FMT " is there twice", STR_ARG(f->name)),
+                f,
+                g);
         else
-            issue(q,
-                  "conflicting_fields",
-                  "high",
-                  arena_printf(q->arena,
-                               STR_FMT " is " STR_FMT " in one place and " STR_FMT " in another",
-                               STR_ARG(f->name),
-                               STR_ARG(str_slice(f->raw, 0, 80)),
-                               STR_ARG(str_slice(g->raw, 0, 80))),
-                  f,
-                  g);
+            policy_case_checks_add_issue(
+                q,
+                "conflicting_fields",
+                "high",
+                arena_printf(q->arena,
+                             STR_FMT " is " STR_FMT " in one place and " STR_FMT " in another",
+                             STR_ARG(f->name),
+                             STR_ARG(str_slice(f->raw, 0, 80)),
+                             STR_ARG(str_slice(g->raw, 0, 80))),
+                f,
+                g);
         return; /* the next pair is reported when its first field is checked */
     }
 }
@@ -253,30 +259,33 @@ static void check_field(struct qa *q, const struct policy_field *f)
                  (f->value.kind == POLICY_TEXT && !str_trim(f->value.text).n);
 
     if (empty)
-        issue(q,
-              "missing_value",
-              "medium",
-              arena_printf(q->arena, STR_FMT " has no value", STR_ARG(f->name)),
-              f,
-              NULL);
+        policy_case_checks_add_issue(
+            q,
+            "missing_value",
+            "medium",
+            arena_printf(q->arena, STR_FMT " has no value", STR_ARG(f->name)),
+            f,
+            NULL);
     if (f->confidence < POLICY_FACT_FLOOR)
-        issue(q,
-              "low_confidence_field",
-              "high",
-              arena_printf(q->arena,
-                           STR_FMT " was read with confidence %.2f, below %.2f",
-                           STR_ARG(f->name),
-                           f->confidence,
-                           POLICY_FACT_FLOOR),
-              f,
-              NULL);
+        policy_case_checks_add_issue(q,
+                                     "low_confidence_field",
+                                     "high",
+                                     arena_printf(q->arena,
+                                                  STR_FMT
+                                                  " was read with confidence %.2f, below %.2f",
+                                                  STR_ARG(f->name),
+                                                  f->confidence,
+                                                  POLICY_FACT_FLOOR),
+                                     f,
+                                     NULL);
     if (!f->doc_id.n)
-        issue(q,
-              "missing_evidence",
-              "medium",
-              arena_printf(q->arena, STR_FMT " names no document it stands in", STR_ARG(f->name)),
-              f,
-              NULL);
+        policy_case_checks_add_issue(
+            q,
+            "missing_evidence",
+            "medium",
+            arena_printf(q->arena, STR_FMT " names no document it stands in", STR_ARG(f->name)),
+            f,
+            NULL);
     check_code(q, f, &f->value);
     check_dates(q, f);
 }
@@ -289,14 +298,15 @@ void policy_case_check(const struct policy_case *c, const struct policy_doc *doc
     json_out_object(o);
     json_member_array(o, "issues");
     if (!doc)
-        issue(&q,
-              "missing_policy_document",
-              "high",
-              STR("the case names no policy document that is known here"),
-              NULL,
-              NULL);
+        policy_case_checks_add_issue(&q,
+                                     "missing_policy_document",
+                                     "high",
+                                     STR("the case names no policy document that is known here"),
+                                     NULL,
+                                     NULL);
     if (!c->field_count)
-        issue(&q, "no_fields", "high", STR("the case has no fields"), NULL, NULL);
+        policy_case_checks_add_issue(
+            &q, "no_fields", "high", STR("the case has no fields"), NULL, NULL);
     for (size_t i = 0; i < c->field_count; i++) {
         check_field(&q, &c->fields[i]);
         check_twins(&q, i);

@@ -56,7 +56,7 @@ static bool code_listed_at(const struct word *w, size_t n, const char *code)
 }
 
 /* The first sentence that lists it. */
-static const struct reading *lists(const struct scope *s, str code)
+static const struct reading *policy_codes_find_listing(const struct scope *s, str code)
 {
     struct word w;
 
@@ -94,7 +94,7 @@ static void code_json(struct codes *c, str given, const char *system, bool (*is)
     json_member_str(c->o, "system", str_c(system));
     json_member_str(c->o, "code", given);
     json_member_bool(c->o, "valid_format", valid);
-    r = valid ? lists(c->scope, code) : NULL;
+    r = valid ? policy_codes_find_listing(c->scope, code) : NULL;
     json_member_bool(c->o, "listed", r != NULL);
     json_member_str_or_null(c->o, "node_id", r ? r->node->node_id : STR(""));
     json_member_str(c->o, "section", r ? r->node->title_path : STR(""));

@@ -49,8 +49,8 @@ policy_fact_tool_named(const struct policy_tree *t, const struct word *w, size_t
     return best;
 }
 
-static void reference(const struct policy_doc *d, const struct reading *r, size_t at,
-                      struct arena *a, struct json_out *o)
+static void policy_fact_tool_write_reference(const struct policy_doc *d, const struct reading *r,
+                                             size_t at, struct arena *a, struct json_out *o)
 {
     size_t n = r->n - at < REFERENCE_WORDS ? r->n - at : REFERENCE_WORDS;
     const struct policy_node *to = policy_fact_tool_named(&d->tree, r->w + at, n, a);
@@ -65,7 +65,7 @@ static void reference(const struct policy_doc *d, const struct reading *r, size_
 }
 
 /* Where a reference's target begins in a sentence, or n. */
-static size_t refers(const struct reading *r, size_t from)
+static size_t policy_fact_tool_find_reference(const struct reading *r, size_t from)
 {
     for (size_t i = from; i + 1 < r->n; i++) {
         bool section = word_among(&r->w[i], "section sections chapter appendix");
@@ -126,9 +126,10 @@ void policy_xref(const struct policy_doc *d, str criterion_id, struct arena *a, 
     for (size_t i = 0; i < s->n && shown < REFERENCES_MAX; i++) {
         const struct reading *r = &s->all[i];
 
-        for (size_t at = refers(r, 0); here[r->node_at] && at < r->n && shown < REFERENCES_MAX;
-             at = refers(r, at), shown++)
-            reference(d, r, at, a, o);
+        for (size_t at = policy_fact_tool_find_reference(r, 0);
+             here[r->node_at] && at < r->n && shown < REFERENCES_MAX;
+             at = policy_fact_tool_find_reference(r, at), shown++)
+            policy_fact_tool_write_reference(d, r, at, a, o);
     }
     json_out_end(o);
     json_out_end(o);

@@ -75,7 +75,8 @@ static const struct policy_node *by_path(const struct react *r, str text, struct
 }
 
 /* As people write it: "Section 2.1 Age", "## Age", "[0003] Age". */
-static const struct policy_node *section(const struct react *r, str text, struct arena *a)
+static const struct policy_node *policy_finish_find_section(const struct react *r, str text,
+                                                            struct arena *a)
 {
     static const char *const fronts[] = {
         "section ", "Section ", "SECTION ", "\xc2\xa7 ", "\xc2\xa7", "# ", "## ", "### ", "#### "};
@@ -131,7 +132,7 @@ static str shown_titles(const struct react *r, struct arena *a)
 static bool check_section(const struct react *r, str name, struct arena *a,
                           struct react_proposal *p, struct err *e)
 {
-    p->node = section(r, name, a);
+    p->node = policy_finish_find_section(r, name, a);
     if (!p->node)
         return err_set(e,
                        ERR_INPUT,
@@ -234,7 +235,7 @@ static bool check_evidence(const struct react *r, const struct json *doc, struct
 }
 
 /* Whether a text contains another, ignoring white space, case and quotes. */
-static bool quotes(str text, str excerpt)
+static bool policy_finish_contains_excerpt(str text, str excerpt)
 {
     for (size_t at = 0; at < text.n; at++) {
         size_t i = at, k = 0;
@@ -267,10 +268,11 @@ static bool check_excerpt(const struct json *doc, struct arena *a, const struct 
         str_trim(text).n == 0)
         return true;
     text = str_slice(text, 0, EXCERPT_READ);
-    if (quotes(p->node->text, text))
+    if (policy_finish_contains_excerpt(p->node->text, text))
         return true;
     shown = p->field ? policy_fact_text(p->field, a) : STR("");
-    if (p->field && (quotes(shown, text) || quotes(p->field->raw, text)))
+    if (p->field && (policy_finish_contains_excerpt(shown, text) ||
+                     policy_finish_contains_excerpt(p->field->raw, text)))
         return true;
     return err_set(e,
                    ERR_INPUT,
@@ -377,7 +379,8 @@ static double words_held(const struct policy_node *n, str name)
 
 /* How strongly the section is linked to the case: by the words of the fact's name or of the
  * criterion. */
-static double linked(const struct react *r, const struct react_proposal *p, struct arena *a)
+static double policy_finish_measure_link(const struct react *r, const struct react_proposal *p,
+                                         struct arena *a)
 {
     double by_criterion = words_held(p->node, policy_key(a, r->o->criterion));
     double by_fact = p->field ? words_held(p->node, p->field->key) : 0;
@@ -405,7 +408,8 @@ static double span_of(const struct react *r, const struct react_proposal *p, dou
 
 /* c_final by status, and the model's own number as its ceiling: it can lower the confidence and
  * never raise it. */
-static void confide(struct policy_result *out, double c_tree, double c_span, double own)
+static void policy_finish_limit_confidence(struct policy_result *out, double c_tree, double c_span,
+                                           double own)
 {
     policy_confide(out, c_tree, c_span);
     if (own >= out->c_final)
@@ -430,7 +434,7 @@ void react_conclude(struct react *r, const struct react_proposal *p, struct aren
     if (p->node) {
         /* The search's confidence depends on the query's words; the section's own words about
          * the fact compensate for a poor query. */
-        link = linked(r, p, a);
+        link = policy_finish_measure_link(r, p, a);
         c_tree += (1 - c_tree) * link;
         policy_result_cite(out, &r->o->doc->tree, p->node, a);
         out->citation.pages = p->pages;
@@ -441,5 +445,5 @@ void react_conclude(struct react *r, const struct react_proposal *p, struct aren
         out->retrieval_method = str_c(seen->method);
     if (p->field)
         policy_result_show(out, p->field, a);
-    confide(out, c_tree, c_span, p->confidence);
+    policy_finish_limit_confidence(out, c_tree, c_span, p->confidence);
 }

@@ -18,7 +18,7 @@ static str policy_front_matter_line_at(str text, size_t at, size_t *next)
     return str_slice(text, at, to);
 }
 
-static str unquote(str s)
+static str policy_front_matter_unquote(str s)
 {
     s = str_trim(s);
     if (s.n >= 2 && (s.p[0] == '"' || s.p[0] == '\'')) {
@@ -42,8 +42,8 @@ static bool pair_of(str line, str *name, str *value)
         return false;
     if (colon + 1 < line.n && line.p[colon + 1] != ' ' && line.p[colon + 1] != '\t')
         return false;
-    *name = unquote(str_slice(line, 0, colon));
-    *value = unquote(str_slice(line, colon + 1, line.n));
+    *name = policy_front_matter_unquote(str_slice(line, 0, colon));
+    *value = policy_front_matter_unquote(str_slice(line, colon + 1, line.n));
     return true;
 }
 

@@ -216,7 +216,7 @@ static bool in_word(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || (c & 0x80);
 }
 
-static bool seen(const str *words, size_t n, str w)
+static bool policy_fts_has_word(const str *words, size_t n, str w)
 {
     for (size_t i = 0; i < n; i++)
         if (str_eq(words[i], w))
@@ -240,7 +240,7 @@ str fts_expression(str query, struct arena *a)
         w = utf8_cut_size(str_slice(query, i, to), 200);
         i = to + (to == i);
         valid = utf8_valid_size(w);
-        if (w.n == 0 || valid < w.n || seen(words, n, w))
+        if (w.n == 0 || valid < w.n || policy_fts_has_word(words, n, w))
             continue;
         words[n++] = w;
         buf_printf(&b, "%s\"" STR_FMT "\"", n > 1 ? " OR " : "", STR_ARG(w));

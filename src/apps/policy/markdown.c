@@ -105,7 +105,7 @@ static str clean_title(struct markdown *m, str s)
     return policy_title((str){p, n}, m->o.arena);
 }
 
-static bool atx(struct markdown *m, unsigned level, str title)
+static bool policy_markdown_put_atx_title(struct markdown *m, unsigned level, str title)
 {
     if (!policy_markdown_section(m, level, clean_title(m, title), m->o.line, m->o.page))
         return false;
@@ -124,7 +124,7 @@ static bool atx(struct markdown *m, unsigned level, str title)
 }
 
 /* The paragraph that was put turns out to be a title. */
-static bool setext(struct markdown *m, unsigned level)
+static bool policy_markdown_put_setext_title(struct markdown *m, unsigned level)
 {
     str title = {m->o.text.p + m->para_from, m->o.text.n - m->para_from};
 
@@ -185,7 +185,7 @@ static bool policy_markdown_plain(struct markdown *m, str line, str s)
     return policy_markdown_put_text(m, line);
 }
 
-static bool other(struct markdown *m, enum para para, unsigned item, str line)
+static bool policy_markdown_begin_line(struct markdown *m, enum para para, unsigned item, str line)
 {
     m->para = para;
     m->item = item;
@@ -200,19 +200,19 @@ static bool block_line(struct markdown *m, str line, str s, unsigned indent)
     str title;
 
     if (line_atx(s, &level, &title))
-        return atx(m, level, title);
+        return policy_markdown_put_atx_title(m, level, title);
     if (line_break(s))
-        return other(m, PARA_NONE, 0, line);
+        return policy_markdown_begin_line(m, PARA_NONE, 0, line);
     if (line_fence(s, &m->fence, &m->fence_n))
-        return other(m, PARA_NONE, 0, line);
+        return policy_markdown_begin_line(m, PARA_NONE, 0, line);
     if (s.p[0] == '>')
-        return other(m, PARA_LAZY, 0, line);
+        return policy_markdown_begin_line(m, PARA_LAZY, 0, line);
     kind = line_html(s);
     if (kind && (kind != LINE_HTML_ALONE || m->para == PARA_NONE))
         return html_begin(m, kind, line);
     if (line_item(s, indent, &columns, &interrupts) &&
         (m->para == PARA_NONE || m->item > 0 || interrupts))
-        return other(m, PARA_LAZY, indent + columns, line);
+        return policy_markdown_begin_line(m, PARA_LAZY, indent + columns, line);
     return policy_markdown_plain(m, line, s);
 }
 
@@ -240,10 +240,11 @@ static bool policy_markdown_on_line(struct markdown *m, str line)
         char mark;
         size_t n;
 
-        return other(m, line_fence(s, &mark, &n) ? PARA_NONE : PARA_LAZY, m->item, line);
+        return policy_markdown_begin_line(
+            m, line_fence(s, &mark, &n) ? PARA_NONE : PARA_LAZY, m->item, line);
     }
     if (indent < 4 && m->para == PARA_PLAIN && !m->para_defines && (level = line_setext(s)))
-        return setext(m, level);
+        return policy_markdown_put_setext_title(m, level);
     if (indent >= 4) {
         if (m->para == PARA_NONE)
             m->item = 0;

@@ -107,7 +107,7 @@ static void policy_react_on_effect(void *ctx, const struct agent_effect *f)
 }
 
 /* The last proposal, if it was not taken: the code at the front of its refusal, and its words. */
-static str refusal(const struct agent_result *run, struct arena *a, str *words)
+static str policy_react_find_refusal(const struct agent_result *run, struct arena *a, str *words)
 {
     static const char *const codes[] = {"citation_unknown_section",
                                         "citation_not_retrieved",
@@ -158,8 +158,8 @@ static bool policy_react_unreadable(const struct agent_result *run)
 }
 
 /* Nothing is decided: the code says why, the words what was said last. */
-static void undecided(const struct agent_result *run, str code, str words, struct arena *a,
-                      struct policy_result *out)
+static void policy_react_leave_undecided(const struct agent_result *run, str code, str words,
+                                         struct arena *a, struct policy_result *out)
 {
     out->status = POLICY_UNCERTAIN;
     out->reason_code = code;
@@ -185,7 +185,7 @@ static bool policy_react_settle(struct react *r, const struct agent_result *run,
         react_conclude(r, &p, a, out);
         return true;
     }
-    code = refusal(run, a, &words);
+    code = policy_react_find_refusal(run, a, &words);
     if (run->end == AGENT_FAILED) {
         info->llm_failed = true;
         code = run->reason;
@@ -200,7 +200,7 @@ static bool policy_react_settle(struct react *r, const struct agent_result *run,
                : str_eq(run->reason, STR("loop_detected")) ? STR("max_iterations_reached")
                                                            : run->reason;
     }
-    undecided(run, code, words, a, out);
+    policy_react_leave_undecided(run, code, words, a, out);
     return true;
 }
 
@@ -280,7 +280,7 @@ static bool policy_react_verify(struct react *r, struct arena *a, struct policy_
         if (!another_way(e))
             return false;
         run = (struct agent_result){.detail = arena_dup(a, str_c(e->text)), .text = STR("")};
-        undecided(&run, STR("agent_error"), STR(""), a, out);
+        policy_react_leave_undecided(&run, STR("agent_error"), STR(""), a, out);
         return true;
     }
     info->left = str_eq(run.reason, STR("left"));
@@ -303,13 +303,14 @@ bool policy_react(const struct policy_react_options *o, struct arena *a, struct 
     *info = (struct policy_react_info){0};
     result_init(o, out);
     if (!o->doc) {
-        undecided(&(struct agent_result){.detail = STR("the case names no policy document that is "
-                                                       "known here"),
-                                         .text = STR("")},
-                  STR("missing_policy_document_id"),
-                  STR(""),
-                  a,
-                  out);
+        policy_react_leave_undecided(
+            &(struct agent_result){.detail = STR("the case names no policy document that is "
+                                                 "known here"),
+                                   .text = STR("")},
+            STR("missing_policy_document_id"),
+            STR(""),
+            a,
+            out);
         return true;
     }
     arena_init(&r.arena, ARENA_MAX);

@@ -81,7 +81,8 @@ bool review_prompt(struct policy_service *s, str id, struct arena *a, struct pro
     return str_eq(out->id, id) || registry_get(s->registry, id, a, out, e);
 }
 
-static void recall_criteria(const struct json *doc, struct arena *a, struct decision *d)
+static void policy_review_recall_criteria(const struct json *doc, struct arena *a,
+                                          struct decision *d)
 {
     const struct json_node *list = json_find(doc, json_root(doc), STR("criteria"));
 
@@ -95,8 +96,9 @@ static void recall_criteria(const struct json *doc, struct arena *a, struct deci
 }
 
 /* Reads the choice that was stored when the run started. */
-static bool recall(struct policy_service *s, const struct policy_ask *q, str body,
-                   const struct agent_row *row, struct arena *a, struct decision *d, struct err *e)
+static bool policy_review_recall_choice(struct policy_service *s, const struct policy_ask *q,
+                                        str body, const struct agent_row *row, struct arena *a,
+                                        struct decision *d, struct err *e)
 {
     const struct json_node *root;
     struct json doc;
@@ -126,7 +128,7 @@ static bool recall(struct policy_service *s, const struct policy_ask *q, str bod
         d->as_of = json_copy_text(&doc, root, "as_of", a);
         d->document_id = json_copy_text(&doc, root, "document_id", a);
         (void)!json_bool(json_find(&doc, root, STR("masked")), &d->masked);
-        recall_criteria(&doc, a, d);
+        policy_review_recall_criteria(&doc, a, d);
         ok = review_prompt(s, json_copy_text(&doc, root, "prompt_id", a), a, &d->prompt, e);
     }
     json_release(&doc);
@@ -307,7 +309,7 @@ static bool policy_review_keep(struct policy_service *s, const struct policy_rev
     return policy_table_results(s->keep, kept, rows, n, r->options.react.mask, e);
 }
 
-static void envelope(struct policy_review *r, struct arena *a)
+static void policy_review_write_envelope(struct policy_review *r, struct arena *a)
 {
     struct json_out o;
     struct buf json;
@@ -361,7 +363,7 @@ static bool policy_review_settle(struct reviewing *w, struct arena *a, struct po
          policy_review_run_id(w->s, w->q, &options, a, &out->run, e);
     w->recalled = ok && w->s->host.log && agent_log_run_get(w->s->host.log, out->run, a, &row, e);
     if (w->recalled) {
-        ok = recall(w->s, w->q, w->body, &row, a, &w->d, e);
+        ok = policy_review_recall_choice(w->s, w->q, w->body, &row, a, &w->d, e);
     } else if (ok) {
         ok = policy_review_decide(w->s, w->q, &out->c, w->config, &options, a, &w->d, e);
         w->d.today = arena_dup(a, policy_today(w->s->host.clock, today));
@@ -452,7 +454,8 @@ static void policy_review_follow(struct reviewing *w, const struct policy_review
         policy_metrics_shadow_dropped(w->s->metrics);
 }
 
-static bool review(struct reviewing *w, struct arena *a, struct policy_review *out, struct err *e)
+static bool policy_review_work(struct reviewing *w, struct arena *a, struct policy_review *out,
+                               struct err *e)
 {
     struct policy_kept_case kept;
     struct err why;
@@ -470,7 +473,7 @@ static bool review(struct reviewing *w, struct arena *a, struct policy_review *o
     out->left = out->verdict.left;
     if (out->left)
         return true;
-    envelope(out, a);
+    policy_review_write_envelope(out, a);
     kept = policy_review_case(w, out);
     if (!policy_review_keep(w->s, out, &kept, a, &why)) {
         if (why.code == ERR_INPUT) { /* another run took the id in the meantime */
@@ -497,7 +500,7 @@ bool policy_review(struct policy_service *s, const struct policy_ask *q, struct 
     w->docs = policy_docs_now(s, &none);
     w->config = w->docs ? config_retain(policy_docs_config(w->docs)) : policy_config_now(s);
     *out = (struct policy_review){.run = STR(""), .envelope = STR("")};
-    ok = review(w, a, out, e);
+    ok = policy_review_work(w, a, out, e);
     /* The verdict's pointers into documents end here; only the envelope remains valid. */
     policy_docs_release(w->docs);
     config_release(w->config);

@@ -39,7 +39,7 @@ void policy_rollout_free(struct policy_rollout *r)
     free(r);
 }
 
-static struct policy_switches configured(const struct config *c)
+static struct policy_switches policy_rollout_read_config(const struct config *c)
 {
     return (struct policy_switches){.use_llm = c->policy.use_llm,
                                     .shadow = c->policy.shadow,
@@ -48,7 +48,8 @@ static struct policy_switches configured(const struct config *c)
                                     .prompt_ab_ratio = c->policy.prompt_ab_ratio};
 }
 
-static bool same(const struct policy_switches *a, const struct policy_switches *b)
+static bool policy_rollout_switches_equal(const struct policy_switches *a,
+                                          const struct policy_switches *b)
 {
     return a->use_llm == b->use_llm && a->shadow == b->shadow && a->fallback == b->fallback &&
            !(a->ab_ratio < b->ab_ratio) && !(a->ab_ratio > b->ab_ratio) &&
@@ -120,7 +121,8 @@ bool policy_rollout_open(struct policy_table *keep, const struct clock *clock,
 
 /* The configuration was changed since: that was said later. It is taken back in the store as well,
  * so that it does not come again with the old configuration. Locked. */
-static void outlived(struct policy_rollout *r, const struct policy_switches *base)
+static void policy_rollout_drop_outlived(struct policy_rollout *r,
+                                         const struct policy_switches *base)
 {
     struct policy_set row = {
         .who = STR("configuration"), .switches = STR(""), .set_us = clock_wall_ms(r->clock) * 1000};
@@ -141,12 +143,12 @@ static void outlived(struct policy_rollout *r, const struct policy_switches *bas
 void policy_rollout_now(struct policy_rollout *r, const struct config *c,
                         struct policy_switches *out, struct policy_origin *origin)
 {
-    struct policy_switches base = configured(c);
+    struct policy_switches base = policy_rollout_read_config(c);
     bool set;
 
     pthread_mutex_lock(&r->lock);
-    if (r->set && !same(&r->configured, &base))
-        outlived(r, &base);
+    if (r->set && !policy_rollout_switches_equal(&r->configured, &base))
+        policy_rollout_drop_outlived(r, &base);
     set = r->set;
     *out = set ? r->switches : base;
     if (origin) {
@@ -217,7 +219,7 @@ bool policy_rollout_set(struct policy_rollout *r, const struct config *c, const 
                         str who, struct err *e)
 {
     const struct json_node *root = json_root(doc);
-    struct policy_switches s, base = configured(c);
+    struct policy_switches s, base = policy_rollout_read_config(c);
 
     if (!json_count(doc, root))
         return err_set(e, ERR_INPUT, "no switch is named");
@@ -230,7 +232,7 @@ bool policy_rollout_set(struct policy_rollout *r, const struct config *c, const 
 
 bool policy_rollout_clear(struct policy_rollout *r, const struct config *c, str who, struct err *e)
 {
-    struct policy_switches base = configured(c);
+    struct policy_switches base = policy_rollout_read_config(c);
 
     return policy_rollout_put(r, NULL, &base, who, e);
 }

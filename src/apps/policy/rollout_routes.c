@@ -7,7 +7,7 @@
 #define DISCREPANCIES_SHOWN 50
 #define CHANGES_SHOWN 20
 
-static void counts(struct policy_service *s, struct json_out *o)
+static void policy_rollout_routes_write_counts(struct policy_service *s, struct json_out *o)
 {
     struct policy_counts c;
     char name[80];
@@ -84,7 +84,7 @@ static void rollout_show(struct policy_service *s, const struct app_request *q, 
     origin_json(&from, &o);
     json_member_str(&o, "prompt_id", prompt.id);
     json_out_key(&o, STR("counts"));
-    counts(s, &o);
+    policy_rollout_routes_write_counts(s, &o);
     app_reply_end(r, &o, lists_json(s, q->operator_, &o, &e), &e);
 }
 

@@ -40,7 +40,7 @@ static size_t policy_search_fold(const struct fts_row *rows, size_t n, struct sc
 }
 
 /* A node that has no text of its own is only a way to those in it: its score goes down. */
-static void descend(const struct policy_tree *t, struct scored *s, size_t *n)
+static void policy_search_lower_parents(const struct policy_tree *t, struct scored *s, size_t *n)
 {
     size_t kept = 0;
 
@@ -77,7 +77,7 @@ static int by_score(const void *a, const void *b)
     return (x->node > y->node) - (x->node < y->node);
 }
 
-static str preview(const struct policy_node *n, struct arena *a)
+static str policy_search_preview(const struct policy_node *n, struct arena *a)
 {
     str text = n->text.n > 0 ? n->text : n->summary;
 
@@ -91,7 +91,7 @@ static void policy_search_add_hit(struct policy_hits *h, const struct policy_nod
         if (h->hits[i].node == n)
             return;
     if (h->n < POLICY_TOP_MAX)
-        h->hits[h->n++] = (struct policy_hit){n, score, preview(n, a)};
+        h->hits[h->n++] = (struct policy_hit){n, score, policy_search_preview(n, a)};
 }
 
 /* How much of the question's words the node has, in itself or in its path. */
@@ -107,7 +107,7 @@ static double policy_search_covered(const struct policy_node *n, str query, stru
 }
 
 /* Confidence: the share of the question in the best hit, and its lead over the next. */
-static double confidence(const struct policy_hits *h, str query, struct arena *a)
+static double policy_search_confidence(const struct policy_hits *h, str query, struct arena *a)
 {
     double best = h->hits[0].score, next = h->n > 1 ? h->hits[1].score : 0;
     double lead = best > 0 ? (best - next) / best : 0.5;
@@ -117,7 +117,7 @@ static double confidence(const struct policy_hits *h, str query, struct arena *a
     return c > 1 ? 1 : c;
 }
 
-static double variance(const struct scored *s, size_t n)
+static double policy_search_variance(const struct scored *s, size_t n)
 {
     double mean = 0, sum = 0, most = n > 0 && s[0].score > 0 ? s[0].score : 1;
 
@@ -129,12 +129,13 @@ static double variance(const struct scored *s, size_t n)
 }
 
 /* The model's picks, and between them, where scores are far apart, what the index found. */
-static bool picked(const struct policy_doc *d, str query, const struct policy_pick *pick,
-                   const struct scored *s, size_t n, struct arena *a, struct policy_hits *out)
+static bool policy_search_merge_picks(const struct policy_doc *d, str query,
+                                      const struct policy_pick *pick, const struct scored *s,
+                                      size_t n, struct arena *a, struct policy_hits *out)
 {
     const struct policy_tree *t = &d->tree;
     const struct policy_node *nodes[POLICY_TOP_MAX];
-    bool hybrid = variance(s, n) > POLICY_HYBRID_VARIANCE, ok;
+    bool hybrid = policy_search_variance(s, n) > POLICY_HYBRID_VARIANCE, ok;
     double *score = arena_zero(a, t->node_count + 1, sizeof *score);
     size_t node_n = 0;
     struct err e;
@@ -168,10 +169,10 @@ bool policy_search(const struct policy_doc *d, str query, unsigned top_k,
     if (!fts_nodes(d->index, expression, rows, ROWS_MAX, &row_n, e))
         return false;
     n = policy_search_fold(rows, row_n, s);
-    descend(&d->tree, s, &n);
+    policy_search_lower_parents(&d->tree, s, &n);
     if (n > 1)
         qsort(s, n, sizeof s[0], by_score);
-    if (!pick || expression.n == 0 || !picked(d, query, pick, s, n, a, out)) {
+    if (!pick || expression.n == 0 || !policy_search_merge_picks(d, query, pick, s, n, a, out)) {
         out->method = "bm25+reranker";
         for (size_t i = 0; i < n && out->n < top_k; i++)
             policy_search_add_hit(out, &d->tree.nodes[s[i].node], s[i].score, a);
@@ -180,7 +181,7 @@ bool policy_search(const struct policy_doc *d, str query, unsigned top_k,
     out->reason_code = out->n == 0 ? "no_matches" : NULL;
     if (out->n == 0)
         return true;
-    out->confidence = confidence(out, query, a);
+    out->confidence = policy_search_confidence(out, query, a);
     out->trajectory = policy_titles(&d->tree, out->hits[0].node, a);
     out->trajectory_n = out->hits[0].node->depth + 1;
     return true;

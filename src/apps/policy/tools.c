@@ -163,7 +163,7 @@ static bool spans_tighten(const struct react_call *c)
     return true;
 }
 
-static bool xref(const struct react_call *c)
+static bool policy_tools_find_references(const struct react_call *c)
 {
     if (!has_doc(c))
         return false;
@@ -171,7 +171,7 @@ static bool xref(const struct react_call *c)
     return true;
 }
 
-static bool temporal(const struct react_call *c)
+static bool policy_tools_find_version(const struct react_call *c)
 {
     policy_temporal(c->r->o->docs,
                     c->r->o->doc_count,
@@ -187,13 +187,13 @@ static bool policy_tools_score(const struct react_call *c)
     return true;
 }
 
-static bool contradictions(const struct react_call *c)
+static bool policy_tools_find_contradictions(const struct react_call *c)
 {
     policy_contradictions(c->doc, json_root(c->doc), c->a, c->o);
     return true;
 }
 
-static bool codes(const struct react_call *c)
+static bool policy_tools_check_codes(const struct react_call *c)
 {
     str icd10 = policy_tools_text(c, "icd10"), cpt = policy_tools_text(c, "cpt");
 
@@ -201,7 +201,7 @@ static bool codes(const struct react_call *c)
     return true;
 }
 
-static bool pubmed(const struct react_call *c)
+static bool policy_tools_search_pubmed(const struct react_call *c)
 {
     policy_pubmed(c->o);
     return true;
@@ -286,13 +286,13 @@ static const struct row {
      OBJECT(FINISH_CORE, FINISH_NEEDS ",\"evidence_doc_id\",\"evidence_page\""),
      OBJECT(FINISH_CORE ",\"text_excerpt\":" STRING_OR_NULL, FINISH_NEEDS)},
     {"policy_xref",
-     xref,
+     policy_tools_find_references,
      TOOL_CACHEABLE | TOOL_READ_ONLY | TOOL_PURE,
      0,
      OBJECT("\"criterion_id\":" STRING, "\"criterion_id\""),
      NULL},
     {"temporal_lookup",
-     temporal,
+     policy_tools_find_version,
      TOOL_CACHEABLE | TOOL_READ_ONLY | TOOL_PURE,
      0,
      OBJECT("\"policy_id\":" STRING ",\"as_of_date\":" STRING, "\"policy_id\",\"as_of_date\""),
@@ -308,19 +308,19 @@ static const struct row {
                 "\"status\",\"confidence\"") "}",
             "\"criteria_results\"")},
     {"contradiction_detector",
-     contradictions,
+     policy_tools_find_contradictions,
      TOOL_CACHEABLE | TOOL_READ_ONLY | TOOL_PURE,
      0,
      OBJECT(FINDINGS(CLOSED("\"node_id\",\"snippet\",\"stance\"")), "\"findings\""),
      OBJECT(FINDINGS(CLOSED("\"stance\"")), "\"findings\"")},
     {"code_validator",
-     codes,
+     policy_tools_check_codes,
      TOOL_CACHEABLE | TOOL_READ_ONLY | TOOL_PURE,
      0,
      OBJECT("\"icd10\":" STRING_OR_NULL ",\"cpt\":" STRING_OR_NULL, "\"icd10\",\"cpt\""),
      OBJECT("\"icd10\":" STRING_OR_NULL ",\"cpt\":" STRING_OR_NULL, "")},
     {"pubmed_search",
-     pubmed,
+     policy_tools_search_pubmed,
      TOOL_CACHEABLE | TOOL_READ_ONLY | TOOL_PURE,
      30,
      OBJECT("\"condition\":" STRING ",\"treatment\":" STRING, "\"condition\",\"treatment\""),

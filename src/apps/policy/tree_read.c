@@ -68,7 +68,8 @@ static void tree_read_pages(struct reader *r, const struct json_node *v, struct 
     n->page_count = 1;
 }
 
-static const struct json_node *below(const struct json *doc, const struct json_node *v)
+static const struct json_node *policy_tree_read_children(const struct json *doc,
+                                                         const struct json_node *v)
 {
     const struct json_node *list = json_find(doc, v, STR("nodes"));
 
@@ -114,7 +115,7 @@ static void tree_read_list(struct reader *r, const struct json_node *list, uint3
     for (const struct json_node *v = json_first(r->m.doc, list); v && !r->m.failed;
          v = json_next(r->m.doc, list, v), i++) {
         const struct policy_node *n = &r->t->nodes[r->t->node_count];
-        const struct json_node *inner = below(r->m.doc, v);
+        const struct json_node *inner = policy_tree_read_children(r->m.doc, v);
         size_t path = member_into_at(&r->m, i);
 
         tree_read_node(r, v, depth, above);

@@ -17,7 +17,7 @@ struct tally {
 };
 
 /* A result that cannot be read scores 0. */
-static double judged(str result)
+static double tune_monitor_score_result(str result)
 {
     struct verdict_score m = {.total = 0};
     struct policy_result r;
@@ -44,11 +44,11 @@ static bool tune_monitor_on_result(void *ctx, const struct db_value *c, size_t n
 
     assert(n == 1);
     t->n++;
-    t->sum += judged(c[0].s);
+    t->sum += tune_monitor_score_result(c[0].s);
     return t->n < MONITOR_MOST;
 }
 
-static bool tally(str url, int64_t since_us, struct tally *out, struct err *e)
+static bool tune_monitor_count_results(str url, int64_t since_us, struct tally *out, struct err *e)
 {
     struct db_value v[] = {db_int(since_us), db_int(MONITOR_MOST)};
     struct db *db;
@@ -115,7 +115,7 @@ bool monitor_check(str url, int64_t now_us, struct arena *a, struct monitor_seen
     bool ok;
 
     *out = (struct monitor_seen){.proposed = STR("")};
-    if (!tally(url, now_us - MONITOR_DAYS * DAY_US, &t, e))
+    if (!tune_monitor_count_results(url, now_us - MONITOR_DAYS * DAY_US, &t, e))
         return false;
     out->verdicts = t.n;
     out->quality = t.n ? t.sum / (double)t.n : 0;

@@ -101,14 +101,14 @@ static bool tune_run_take(struct work *w, struct optimize_batch **batch, size_t 
     return false;
 }
 
-static bool stopped(void *ctx)
+static bool tune_run_is_stopped(void *ctx)
 {
     const struct tune *t = ctx;
 
     return (t->o->stop && *t->o->stop) || *t->o->host->leave;
 }
 
-static void grade(struct work *w, struct optimize_batch *b, size_t place)
+static void tune_run_grade_example(struct work *w, struct optimize_batch *b, size_t place)
 {
     struct tune *t = w->t;
     const struct tune_example *x = b->split == OPTIMIZE_TRAIN ? t->train : t->val;
@@ -119,7 +119,7 @@ static void grade(struct work *w, struct optimize_batch *b, size_t place)
     arena_init(&a, REPLY_ARENA);
     t->o->app->grade(&t->env, b->texts, &x[b->ids[place]], &a, &g);
     pthread_mutex_lock(&t->lock);
-    if (!stopped(t)) { /* else it was interrupted, and its score means nothing */
+    if (!tune_run_is_stopped(t)) { /* else it was interrupted, and its score means nothing */
         g.trace = b->traces ? arena_dup(b->arena, g.trace) : STR("");
         b->grades[place] = g;
         optimize_graded(b, place);
@@ -134,8 +134,8 @@ static void *tune_run_work_thread(void *arg)
     size_t place;
 
     pthread_mutex_lock(&w->t->lock);
-    while (!stopped(w->t) && tune_run_take(w, &b, &place))
-        grade(w, b, place);
+    while (!tune_run_is_stopped(w->t) && tune_run_take(w, &b, &place))
+        tune_run_grade_example(w, b, place);
     pthread_mutex_unlock(&w->t->lock);
     return NULL;
 }
@@ -151,7 +151,7 @@ static bool tune_run_evaluate(void *ctx, struct optimize_batch *batches, size_t 
             base_die("no thread could be started");
     for (size_t i = 0; i < TUNE_THREADS; i++)
         pthread_join(threads[i], NULL);
-    return !stopped(t) ||
+    return !tune_run_is_stopped(t) ||
            err_set(e, ERR_CANCELLED, "the run was interrupted; resume it with --resume");
 }
 
@@ -282,7 +282,7 @@ static bool tune_run_seed(struct tune *t, struct err *e)
 }
 
 /* Texts of the cases, which no prompt may copy. */
-static void uncopied(struct tune *t)
+static void tune_run_list_case_texts(struct tune *t)
 {
     size_t n = t->train_count;
 
@@ -298,7 +298,7 @@ static void uncopied(struct tune *t)
     }
 }
 
-static void texts(struct tune *t)
+static void tune_run_list_components(struct tune *t)
 {
     const struct prompt_built_in *b = t->o->app->prompt;
 
@@ -308,7 +308,7 @@ static void texts(struct tune *t)
             str_c(b->parts[i].name), prompt_text(&t->parent, b, b->parts[i].name, t->arena)};
     t->objective_count = tune_run_list_of(t, t->o->app->objectives, &t->objectives);
     t->name_count = tune_run_list_of(t, t->o->app->names, &t->names);
-    uncopied(t);
+    tune_run_list_case_texts(t);
 }
 
 static bool tune_run_load(struct tune *t, const char *folder, struct tune_example **out, size_t *n,
@@ -319,7 +319,7 @@ static bool tune_run_load(struct tune *t, const char *folder, struct tune_exampl
     return *n > 0 || err_set(e, ERR_INPUT, "%s: has no labelled cases", folder);
 }
 
-static bool cases(struct tune *t, struct err *e)
+static bool tune_run_load_cases(struct tune *t, struct err *e)
 {
     if (!t->train_folder)
         return err_set(e, ERR_INPUT, "a folder of labelled cases is needed: --train");
@@ -414,7 +414,7 @@ static bool tune_run_row_of(struct tune *t, struct err *e)
     return !there || tune_run_read_input(t, e);
 }
 
-static bool models(struct tune *t, struct err *e)
+static bool tune_run_choose_models(struct tune *t, struct err *e)
 {
     const struct config *c = t->env.setup->config;
 
@@ -438,7 +438,7 @@ static str components_json(struct tune *t, const struct optimize *engine, size_t
 }
 
 /* The best candidate enters the registry as a draft, which a person approves. */
-static bool draft(struct tune *t, const struct optimize *engine, struct err *e)
+static bool tune_run_save_draft(struct tune *t, const struct optimize *engine, struct err *e)
 {
     size_t best = optimize_best(engine);
     struct prompt_new p = {.name = str_c(t->o->app->name),
@@ -471,7 +471,7 @@ static bool tune_run_go(struct tune *t, struct optimize_task *task, struct tune_
     ok = optimize_run_new(task, kept, keeper, &run, e) && optimize_run_go(run, e);
     out->finished = ok && !optimize_interrupted(optimize_run_engine(run));
     if (out->finished)
-        ok = draft(t, optimize_run_engine(run), e);
+        ok = tune_run_save_draft(t, optimize_run_engine(run), e);
     if (out->finished || (!ok && e->code != ERR_CANCELLED)) {
         struct err ignored;
 
@@ -480,7 +480,7 @@ static bool tune_run_go(struct tune *t, struct optimize_task *task, struct tune_
         ok = keep_sync(t, ok ? e : &ignored) && ok;
     }
     optimize_run_free(run);
-    if (!ok && e->code == ERR_CANCELLED && stopped(t))
+    if (!ok && e->code == ERR_CANCELLED && tune_run_is_stopped(t))
         ok = true; /* interrupted, not failed */
     *out = (struct tune_result){.run = t->row.id,
                                 .prompt_id = t->row.prompt_id,
@@ -492,7 +492,7 @@ static bool tune_run_go(struct tune *t, struct optimize_task *task, struct tune_
     return ok;
 }
 
-static void budget(struct tune *t, struct optimize_settings *s)
+static void tune_run_set_budget(struct tune *t, struct optimize_settings *s)
 {
     struct optimize_budget_note note;
 
@@ -507,19 +507,23 @@ static void budget(struct tune *t, struct optimize_settings *s)
 
 static bool run_with(struct tune *t, struct tune_result *out, struct err *e)
 {
-    struct optimize_task task = {
-        .settings = t->o->settings,
-        .name = str_c(t->o->app->name),
-        .seed = t->o->seed.n ? t->o->seed : STR("0"),
-        .adapter =
-            {tune_run_evaluate, tune_run_propose, tune_run_elapsed_s, stopped, t, tune_run_uses},
-        .sink = {tune_run_on_event, t}};
+    struct optimize_task task = {.settings = t->o->settings,
+                                 .name = str_c(t->o->app->name),
+                                 .seed = t->o->seed.n ? t->o->seed : STR("0"),
+                                 .adapter = {tune_run_evaluate,
+                                             tune_run_propose,
+                                             tune_run_elapsed_s,
+                                             tune_run_is_stopped,
+                                             t,
+                                             tune_run_uses},
+                                 .sink = {tune_run_on_event, t}};
 
-    if (!tune_run_row_of(t, e) || !models(t, e) || !cases(t, e) || !tune_run_seed(t, e))
+    if (!tune_run_row_of(t, e) || !tune_run_choose_models(t, e) || !tune_run_load_cases(t, e) ||
+        !tune_run_seed(t, e))
         return false;
-    texts(t);
+    tune_run_list_components(t);
     task.val_is_train = !t->val_folder;
-    budget(t, &task.settings);
+    tune_run_set_budget(t, &task.settings);
     t->row.input = tune_run_input_of(t);
     task.components = t->components;
     task.component_count = t->o->app->prompt->count;

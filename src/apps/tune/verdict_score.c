@@ -67,8 +67,8 @@ static uint32_t last_page(const struct verdict_citation *c)
 }
 
 /* The same section of the same document, and a page in common where the label names pages. */
-static bool optimize_metrics_matches(const struct verdict_citation *said,
-                                     const struct verdict_citation *want)
+static bool verdict_score_matches(const struct verdict_citation *said,
+                                  const struct verdict_citation *want)
 {
     if (!str_eq(said->doc, want->doc) || !str_eq(said->section, want->section))
         return false;
@@ -83,8 +83,8 @@ static size_t count_matched(const struct verdict_citation *a, size_t n,
 
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < m; j++)
-            if (a_is_said ? optimize_metrics_matches(&a[i], &b[j])
-                          : optimize_metrics_matches(&b[j], &a[i])) {
+            if (a_is_said ? verdict_score_matches(&a[i], &b[j])
+                          : verdict_score_matches(&b[j], &a[i])) {
                 matched++;
                 break;
             }
@@ -93,7 +93,7 @@ static size_t count_matched(const struct verdict_citation *a, size_t n,
 
 /* With a label: the harmonic mean of recall and precision. Without: the share of citations that are
  * complete. */
-static double citation(const struct verdict_truth *t, const struct verdict_run *r)
+static double verdict_score_citation(const struct verdict_truth *t, const struct verdict_run *r)
 {
     size_t found, right, whole = 0;
 
@@ -141,7 +141,7 @@ struct trace {
     size_t seen, bad, repeated, good;
 };
 
-static struct trace optimize_metrics_look(const struct verdict_run *r)
+static struct trace verdict_score_read_trace(const struct verdict_run *r)
 {
     struct trace t = {0};
 
@@ -156,9 +156,9 @@ static struct trace optimize_metrics_look(const struct verdict_run *r)
 }
 
 /* Penalties count errors, not their share, so additional steps cannot offset them. */
-static double coherence(const struct verdict_run *r)
+static double verdict_score_coherence(const struct verdict_run *r)
 {
-    struct trace t = optimize_metrics_look(r);
+    struct trace t = verdict_score_read_trace(r);
     double grounded = 1;
 
     if (t.good == 0)
@@ -176,7 +176,7 @@ static bool is_right(const struct verdict_truth *t, const struct verdict_run *r)
     return t->status.n == 0 || str_eq(t->status, r->status);
 }
 
-static double calibration(const struct verdict_truth *t, const struct verdict_run *r)
+static double verdict_score_calibration(const struct verdict_truth *t, const struct verdict_run *r)
 {
     const struct band *b = band_of(r->status);
     double c = r->confidence, off;
@@ -190,7 +190,7 @@ static double calibration(const struct verdict_truth *t, const struct verdict_ru
 }
 
 /* Without a label: whether it is a valid status. */
-static double status(const struct verdict_truth *t, const struct verdict_run *r)
+static double verdict_score_status(const struct verdict_truth *t, const struct verdict_run *r)
 {
     return is_right(t, r) && band_of(r->status);
 }
@@ -201,10 +201,10 @@ void verdict_judge(const struct verdict_truth *truth, const struct verdict_run *
     *out = (struct verdict_score){
         .score =
             {
-                [VERDICT_CITATION] = citation(truth, run),
-                [VERDICT_COHERENCE] = coherence(run),
-                [VERDICT_CALIBRATION] = calibration(truth, run),
-                [VERDICT_STATUS] = status(truth, run),
+                [VERDICT_CITATION] = verdict_score_citation(truth, run),
+                [VERDICT_COHERENCE] = verdict_score_coherence(run),
+                [VERDICT_CALIBRATION] = verdict_score_calibration(truth, run),
+                [VERDICT_STATUS] = verdict_score_status(truth, run),
             },
     };
     for (size_t i = 0; i < VERDICT_COUNT; i++)
@@ -258,7 +258,7 @@ static void verdict_explain_citation(const struct verdict_truth *t, const struct
 static void verdict_explain_coherence(const struct verdict_truth *truth,
                                       const struct verdict_run *r, struct buf *out)
 {
-    struct trace t = optimize_metrics_look(r);
+    struct trace t = verdict_score_read_trace(r);
     size_t from = out->n;
 
     (void)truth;

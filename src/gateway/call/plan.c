@@ -83,7 +83,7 @@ static void plan_bound(struct call *c, const struct provider_row *row, struct wi
                          !(c->attempt.without & CALL_WITHOUT_BOUND);
     if (c->attempt.bounded)
         plan->max_tokens =
-            arena_printf(&c->arena, "%lld", (long long)(c->level.cap + c->config->answer_tokens));
+            arena_printf(&c->arena, "%lld", (long long)c->level.cap + c->config->answer_tokens);
 }
 
 static str plan_join_texts(struct arena *a, str x, str y)

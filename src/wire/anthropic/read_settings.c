@@ -96,7 +96,7 @@ static bool anthropic_setting_format(const struct request_reader *r, const struc
 
 static const char *anthropic_setting_check(const struct request_reader *r,
                                            const struct json_node *v, const struct setting *s,
-                                           str *out, char *room)
+                                           str *out, struct setting_room *room)
 {
     double x;
     int64_t i;
@@ -113,12 +113,12 @@ static const char *anthropic_setting_check(const struct request_reader *r,
         return "Input should be a valid integer";
     if (x >= s->min && x <= s->max)
         return NULL;
-    (void)snprintf(room,
-                   SETTING_ROOM,
+    (void)snprintf(room->text,
+                   sizeof room->text,
                    "Input should be %s than or equal to %g",
                    x >= s->min ? "less" : "greater",
                    x >= s->min ? s->max : s->min);
-    return room;
+    return room->text;
 }
 
 /* Written by hand: which of them a model takes depends on its thinking. */

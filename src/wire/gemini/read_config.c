@@ -190,7 +190,7 @@ static bool gemini_read_number(const struct request_reader *r, const struct json
 }
 
 static const char *gemini_config_check(const struct request_reader *r, const struct json_node *v,
-                                       const struct setting *s, str *out, char *room)
+                                       const struct setting *s, str *out, struct setting_room *room)
 {
     int64_t i;
 

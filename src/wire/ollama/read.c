@@ -257,7 +257,7 @@ static bool ollama_read_stops(const struct request_reader *r, const struct json_
 }
 
 static const char *ollama_read_check(const struct request_reader *r, const struct json_node *v,
-                                     const struct setting *s, str *out, char *room)
+                                     const struct setting *s, str *out, struct setting_room *room)
 {
     (void)s;
     (void)room;

@@ -9,7 +9,7 @@
 #define BIT(name) JSON_FIELD_BIT(OPENAI_ASK_##name)
 
 static const char *openai_option_check(const struct request_reader *r, const struct json_node *v,
-                                       const struct setting *s, str *out, char *room)
+                                       const struct setting *s, str *out, struct setting_room *room)
 {
     double x;
 
@@ -19,13 +19,13 @@ static const char *openai_option_check(const struct request_reader *r, const str
         return NULL;
     if (s->max > 1e8)
         return s->min == 1 ? "expected an integer of at least 1" : "expected an integer";
-    (void)snprintf(room,
-                   SETTING_ROOM,
+    (void)snprintf(room->text,
+                   sizeof room->text,
                    "expected %s from %g to %g",
                    (s->flags & SETTING_WHOLE) ? "an integer" : "a number",
                    s->min,
                    s->max);
-    return room;
+    return room->text;
 }
 
 /* Of the two names for the length, the second is read last and wins. */

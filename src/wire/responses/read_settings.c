@@ -6,7 +6,7 @@
 
 static const char *responses_setting_check(const struct request_reader *r,
                                            const struct json_node *v, const struct setting *s,
-                                           str *out, char *room)
+                                           str *out, struct setting_room *room)
 {
     int64_t n;
 

@@ -129,17 +129,18 @@ bool score_word_connects(const struct score_word *w)
            (w->n > 4 && score_word_ends(w, "ed")) || (w->n > 5 && score_word_ends(w, "ing"));
 }
 
-static bool vowel(char c)
+static bool score_word_is_vowel(char c)
 {
     return c == 'a' || c == 'e' || c == 'i' || c == 'o' || c == 'u' || c == 'y';
 }
 
 /* "stopped" and "stop", but not "pull" to "pul". */
-static void undouble(struct score_word *w)
+static void score_word_undouble(struct score_word *w)
 {
     char c = w->text[w->n - 1];
 
-    if (w->n > 3 && c == w->text[w->n - 2] && !vowel(c) && c != 'l' && c != 's' && c != 'z')
+    if (w->n > 3 && c == w->text[w->n - 2] && !score_word_is_vowel(c) && c != 'l' && c != 's' &&
+        c != 'z')
         w->n--;
 }
 
@@ -151,7 +152,7 @@ static void score_word_stem(struct score_word *w)
         w->text[w->n++] = 'y';
     } else if ((score_word_ends(w, "ing") && w->n > 5) || (score_word_ends(w, "ed") && w->n > 4)) {
         w->n = (uint8_t)(w->n - (score_word_ends(w, "ing") ? 3 : 2));
-        undouble(w);
+        score_word_undouble(w);
     } else if (w->n > 4 && (score_word_ends(w, "sses") || score_word_ends(w, "shes") ||
                             score_word_ends(w, "ches") || score_word_ends(w, "xes") ||
                             score_word_ends(w, "zes"))) {
