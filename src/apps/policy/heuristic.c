@@ -160,7 +160,7 @@ void heuristic_block(struct run *x, const struct reading *r)
 }
 
 /* The sentences, of the case's section if it names one, that have all words of the criterion, or,
- * with titles, those whose titles complete it. False if none of them decides; titles: if there is none. */
+ * with titles, those whose titles complete it. False if none decides; with titles, if none exists. */
 static bool heuristic_select(struct run *x, bool titles, bool *about)
 {
     const struct policy_node *only =

@@ -173,7 +173,7 @@ static bool form_matches(struct reader *r, const char *words, struct test *t, st
     return reader_done(r);
 }
 
-/* Takes "minimum" or "maximum" from the front of the noun of a bare number; false: it has neither. */
+/* Takes "minimum" or "maximum" from the front of a bare number's noun; false: it has neither. */
 static bool test_take_bound(struct test *t)
 {
     struct noun *n = &t->noun;

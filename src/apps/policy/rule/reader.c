@@ -217,7 +217,7 @@ static bool reader_range(struct reader *r, const char *joins, struct limit *l)
     return limit_share_unit(l);
 }
 
-/* After a comparison that is no range: a quantity, or a limit that is relative to another fact, as in
+/* After a comparison that is no range: a quantity, or a limit that is relative to another fact:
  * "three times the rent", "5% of the income", "the rent", "14 days before the departure date". */
 static bool reader_compared(struct reader *r, enum compare by, struct limit *l)
 {
