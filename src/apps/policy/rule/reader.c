@@ -110,8 +110,7 @@ bool reader_value(struct reader *r, struct test *t)
 
 bool reader_values(struct reader *r, struct test *t, bool *wants_items)
 {
-    bool listed = reader_take(r, "one/any/either of") || reader_take(r, "any one of") ||
-                  reader_take(r, "either");
+    bool listed = reader_take(r, "one/any/either of") || reader_take(r, "either");
     bool and_ = false, or_ = false, closed, more;
 
     (void)(listed && reader_take(r, "the following"));
