@@ -11,6 +11,7 @@
 #include "base/ctype.h"
 
 #define SECTIONS_MAX 1000 /* a larger number in front of a title is a year */
+#define BEGINNING 5       /* letters */
 #define TITLE_WORDS_MAX 3 /* of a title that only names a thing */
 
 /* Words of titles that say nothing about the cases that a section is for. */
@@ -84,6 +85,17 @@ static struct noun subject_of(const struct test *t)
     return noun_without_person(&s);
 }
 
+/* Whether a noun has a word, or one that begins like it: "cancelled" and "cancellation" may be
+ * about the same. */
+static bool subject_has(const struct noun *n, const struct word *w)
+{
+    bool found = noun_has(n, w);
+
+    for (size_t i = 0; i < n->n && w->size >= BEGINNING; i++)
+        found = found || strncmp(n->words[i]->lower, w->lower, BEGINNING) == 0;
+    return found;
+}
+
 /* Whether a subject has only words of another, or its last word, which says what it is: "fee" of
  * "monthly fee" and "student fee". Two of a measure or a period are different things if their first
  * words are: the claim date and the filing date, the annual and the monthly income. */
@@ -93,8 +105,8 @@ static bool subject_meets(const struct noun *a, const struct noun *b)
     bool within = true;
 
     for (size_t i = 0; i < a->n; i++)
-        within = within && noun_has(b, a->words[i]);
-    return within || (noun_has(b, head) && !word_among(head, MEASURES) &&
+        within = within && subject_has(b, a->words[i]);
+    return within || (subject_has(b, head) && !word_among(head, MEASURES) &&
                       !(word_among(a->words[0], PERIODS) && word_among(b->words[0], PERIODS)));
 }
 

@@ -159,8 +159,8 @@ void heuristic_block(struct run *x, const struct reading *r)
         x->blocked = r;
 }
 
-/* The sentences, of the case's section if it names one, that have all words of the criterion, or,
- * with titles, those whose titles complete it. False if none of them decides; titles: if there is none. */
+/* The sentences, of the case's section if it names one, that have all words of the criterion; with
+ * titles, those whose titles complete it. False if none decides (with titles: if none is found). */
 static bool heuristic_select(struct run *x, bool titles, bool *about)
 {
     const struct policy_node *only =

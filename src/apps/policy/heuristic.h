@@ -13,8 +13,8 @@
  *           - Every sentence, item, row and title of the document, and every line of its front
  *             matter, was understood. Unknown text may say that nothing of it holds.
  *           - No other rule of the document may be about the same ("the fee", "the student fee").
- *           - Every fact of the case is named by a rule of the document, or only identifies the case
- *             (name, id, email). Any other fact may change what another one says.
+ *           - Every fact of the case is named by a rule of the document, or only identifies the
+ *             case (name, id, email). Any other fact may change what another one says.
  *           - The criterion says what the rule says, or only names its topic.
  *           - The facts that the rules need exist, compare, agree, and are not below
  *             POLICY_FACT_FLOOR.

@@ -15,11 +15,9 @@ bool scope_word_numbers(const struct word *w)
 {
     size_t letters = strcspn(w->lower, "0123456789");
 
-    if (word_among(w, NOTHING_SAID))
-        return true;
     if (w->kind == WORD_NUMBER)
         return w->lower[0] == '0' || w->size < 2;
-    return w->size < 2 || (letters < w->size && letters < 3) ||
+    return word_among(w, NOTHING_SAID) || w->size < 2 || (letters < w->size && letters < 3) ||
            (letters < w->size && strspn(w->lower + letters, "0123456789") == w->size - letters);
 }
 

@@ -72,23 +72,19 @@ static void policy_sentence_add(struct splitter *sp, size_t from, size_t to,
     sp->all[sp->n++] = like;
 }
 
-static bool leads(const struct splitter *sp, const struct policy_sentence *s)
-{
-    return sp->text.p[s->to - 1] == ':';
-}
-
 /* The sentence that leads to an item: the last one further out, if it ends with a colon. */
 static uint32_t lead_of(const struct splitter *sp, uint16_t indent)
 {
     for (size_t i = sp->n; i > 0; i--) {
         const struct policy_sentence *s = &sp->all[i - 1];
+        bool leads = sp->text.p[s->to - 1] == ':';
 
         if (s->item && s->indent == indent)
             return s->lead;
-        if (!s->begins && !leads(sp, s))
+        if (!s->begins && !leads)
             continue;
         if (!s->item || s->indent < indent)
-            return leads(sp, s) ? (uint32_t)(i - 1) : POLICY_NO_LEAD;
+            return leads ? (uint32_t)(i - 1) : POLICY_NO_LEAD;
     }
     return POLICY_NO_LEAD;
 }

@@ -3,9 +3,9 @@
  *     struct word *w;
  *     size_t n = words_of(STR("At least six weeks"), &arena, &w);    at, least, 6, week
  *
- * "Passengers", "passenger" and "passenger's" are one word; "modified" and "modify" are two. Numbers
- * are digits with separators and fractions, or single words ("twenty"); a date as 2024-05-15 or "May
- * 15, 2024" is the number of its day. Every other character except white space is a mark.
+ * "Passengers", "passenger" and "passenger's" are one word; "modified" and "modify" are two. A
+ * number is digits with separators and fractions, or one word ("twenty"); a date as 2024-05-15 or
+ * "May 15, 2024" is the number of its day. Every other character except white space is a mark.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

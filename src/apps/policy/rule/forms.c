@@ -87,14 +87,11 @@ static const struct form forms[] = {
     {"NOUN is/are required/needed/necessary/mandatory", 0},
     {"NOUN is/are not allowed/permitted", NOT},
     {"NOUN is/are prohibited/forbidden", NOT},
-    {"no THING", NOT},
-    {"no THING is/are allowed/permitted/accepted", NOT},
+    {"no THING is/are? allowed/permitted/accepted?", NOT},
     {"NOUN with/having THING BARRED FOR", NOT | PERSON},
     {"NOUN who? are? aged? LIMIT BARRED FOR", NOT | PERSON},
     {"only NOUN who? are? aged? LIMIT are eligible/covered FOR", PERSON},
     {"NOUN is/are present", IF},
-    {"NOUN is/are not present", IF | NOT},
-    {"NOUN is/are on file", IF},
     {"NOUN is/are HANDED", IF},
     {"NOUN is/are not HANDED", IF | NOT},
     {"NOUN is/are LIMIT", IF},
@@ -173,7 +170,7 @@ static bool form_matches(struct reader *r, const char *words, struct test *t, st
     return reader_done(r);
 }
 
-/* Takes "minimum" or "maximum" from the front of the noun of a bare number; false: it has neither. */
+/* Takes "minimum" or "maximum" from the front of a bare number's noun; false: it has neither. */
 static bool test_take_bound(struct test *t)
 {
     struct noun *n = &t->noun;

@@ -28,8 +28,7 @@ static const char *const exclusive[] = {
 
 static enum truth hold_doubt(struct holding *h, enum doubt d)
 {
-    if (h->doubt < d)
-        h->doubt = d;
+    h->doubt = h->doubt < d ? d : h->doubt;
     return TRUTH_UNKNOWN;
 }
 

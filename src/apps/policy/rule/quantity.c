@@ -41,6 +41,7 @@ static const struct unit units[] = {
     {"km/h", OTHER + 3, 1},
     {"mph", OTHER + 4, 1},
     {"pound pounds", OTHER + 5, 1},
+    {"db decibel decibels", OTHER + 6, 1},
     {"dollar dollars usd $", UNIT_MONEY, 1},
     {"euro euros eur \xE2\x82\xAC", UNIT_MONEY + 1, 1},
     {"gbp \xC2\xA3", UNIT_MONEY + 2, 1},

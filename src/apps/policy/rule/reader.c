@@ -110,8 +110,7 @@ bool reader_value(struct reader *r, struct test *t)
 
 bool reader_values(struct reader *r, struct test *t, bool *wants_items)
 {
-    bool listed = reader_take(r, "one/any/either of") || reader_take(r, "any one of") ||
-                  reader_take(r, "either");
+    bool listed = reader_take(r, "one/any/either of") || reader_take(r, "either");
     bool and_ = false, or_ = false, closed, more;
 
     (void)(listed && reader_take(r, "the following"));
@@ -136,7 +135,7 @@ bool reader_values(struct reader *r, struct test *t, bool *wants_items)
 
 /* ---- limits: comparisons, ranges, multiples of other facts ---- */
 
-enum compare { GE, GT, LE, LT, EQ, BETWEEN };
+enum compare { NONE, GE, GT, LE, LT, EQ, BETWEEN };
 
 /* The longer of two that begin alike comes first. The last two follow a number: "18 or older". */
 static const struct {
@@ -217,7 +216,7 @@ static bool reader_range(struct reader *r, const char *joins, struct limit *l)
     return limit_share_unit(l);
 }
 
-/* After a comparison that is no range: a quantity, or a limit that is relative to another fact, as in
+/* After a comparison that is no range: a quantity, or a limit that is relative to another fact:
  * "three times the rent", "5% of the income", "the rent", "14 days before the departure date". */
 static bool reader_compared(struct reader *r, enum compare by, struct limit *l)
 {
@@ -238,31 +237,31 @@ static bool reader_compared(struct reader *r, enum compare by, struct limit *l)
     return true;
 }
 
-/* Takes one of the comparisons from a row on; notes if its words are of an age or a date. */
-static bool reader_comparison(struct reader *r, size_t row, struct limit *l, enum compare *by)
+/* Takes one of the comparisons of some rows; notes if its words are of an age or a date. */
+static enum compare reader_comparison(struct reader *r, size_t row, size_t end, struct limit *l)
 {
     size_t start = r->at;
 
-    while (row < COUNT_OF(comparisons) && !reader_take(r, comparisons[row].words))
+    while (row < end && !reader_take(r, comparisons[row].words))
         row++;
-    if (row == COUNT_OF(comparisons))
-        return false;
-    *by = comparisons[row].by;
+    if (row == end)
+        return NONE;
     for (size_t i = start; i < r->at; i++) {
         l->age = l->age || word_among(&r->w[i], "older younger");
         l->date = l->date || word_among(&r->w[i], "earlier later before after by");
     }
-    return true;
+    return comparisons[row].by;
 }
 
 static bool reader_one_limit(struct reader *r, struct limit *l)
 {
     struct reader start = *r;
-    enum compare by = EQ;
     struct quantity q;
+    enum compare by;
 
     *l = (struct limit){0};
-    if (reader_comparison(r, 0, l, &by))
+    by = reader_comparison(r, 0, AFTER_NUMBER, l);
+    if (by != NONE)
         return by == BETWEEN ? reader_range(r, "and/to/through/-", l) : reader_compared(r, by, l);
     if (reader_range(r, "to/through/-", l))
         return true;
@@ -271,7 +270,8 @@ static bool reader_one_limit(struct reader *r, struct limit *l)
     if (!reader_quantity(r, &q))
         return false;
     l->age = reader_age_words(r, &q);
-    l->bare = !reader_comparison(r, AFTER_NUMBER, l, &by);
+    by = reader_comparison(r, AFTER_NUMBER, COUNT_OF(comparisons), l);
+    l->bare = by == NONE;
     limit_set(l, by, q);
     return true;
 }
