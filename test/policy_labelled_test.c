@@ -21,7 +21,7 @@ struct tally {
     size_t cases, deceiving, documents;
     size_t plain, plain_decided, deceiving_clear, deceiving_decided;
     size_t false_met, false_missing;
-    struct policy_doc *doc[2000];
+    struct policy_doc *doc[4000];
     struct arena arena;
 };
 

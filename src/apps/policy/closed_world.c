@@ -25,7 +25,11 @@
     "superseded former formerly old previous obsolete repealed draft example sample history "      \
     "historical archive archived archives withdrawn proposal proposals deprecated expired past "   \
     "future upcoming template novel satire joke void invalid test demo trial pilot preview beta "  \
-    "alpha myth myths misconceptions not non never without unless except only nothing"
+    "alpha myth myths misconceptions not non never without unless except only nothing optional "   \
+    "voluntary recommendation recommendations recommended suggestion suggestions suggested "       \
+    "advice advisory guidance consultation paper tentative provisional informal unofficial "       \
+    "fictional hypothetical rejected revoked rescinded annulled cancelled suspended outdated "     \
+    "retired planned intended idea ideas wish wishes goal goals aim aims quiz exercise essay"
 /* Of a whole document: that it has no rules, or for whom it has some. */
 #define DISTANT                                                                                    \
     "faq glossary questions exception exceptions exemption exemptions partner our your their my "  \

@@ -7,9 +7,8 @@
 #include "apps/policy/fts.h"
 
 #define NOTHING_SAID                                                                               \
-    "requirement requirements criterion criteria policy check checks rule rules verify "           \
-    "verification met default eligibility eligible compliance crit req item id test must be "      \
-    "than"
+    "requirement requirements criterion criteria policy check checks rule rules met default "      \
+    "eligibility eligible compliance crit req must be than"
 
 bool scope_word_numbers(const struct word *w)
 {
