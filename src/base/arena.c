@@ -5,7 +5,7 @@
 
 /* Many arenas hold next to nothing for as long as a stream is open: the first block is small, and
  * so is the next. With its head each is of a size that spare.h keeps. */
-#define ARENA_BLOCK_MIN (1024 - sizeof(struct arena_block))
+#define ARENA_BLOCK_MIN (512 - sizeof(struct arena_block))
 
 #define UNIT _Alignof(max_align_t)
 #define LIST_FIRST 8 /* elements of a list that begins to grow */
