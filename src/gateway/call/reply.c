@@ -412,10 +412,21 @@ void call_reply_bytes(struct call *c, str bytes)
     }
 }
 
+/* The next event of a stream may be seconds away, and there may be thousands of streams. */
+static void call_rest_stream(struct call *c)
+{
+    if (!call_is_reading(c) || !c->decoder.wire || c->reply.deferred ||
+        c->frames.kind == FRAMES_WHOLE)
+        return;
+    pipe_rest(&c->pipe);
+    wire_decoder_rest(&c->decoder);
+}
+
 void call_on_rest(void *ctx)
 {
     struct call *c = ctx;
 
+    call_rest_stream(c);
     if (c->client.sink && c->client.sink->on_rest && c->state < CALL_COMMITTING)
         c->client.sink->on_rest(c->client.ctx);
 }
