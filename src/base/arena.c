@@ -22,12 +22,6 @@ void arena_init(struct arena *a, size_t size_max)
     *a = (struct arena){.size_max = size_max};
 }
 
-size_t arena_left(const struct arena *a)
-{
-    assert(a->at <= a->end && a->size <= a->size_max);
-    return a->size_max - a->size + (size_t)(a->end - a->at);
-}
-
 /* Makes the newest block current; all of it is free. The bytes at its end that do not fill a unit
  * are never used. */
 static void use_block(struct arena *a)

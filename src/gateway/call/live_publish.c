@@ -286,7 +286,7 @@ void call_live_frame(struct call *c)
         if (ev->choice != 0)
             continue;
         if (ev->kind == CHAT_TEXT || ev->kind == CHAT_REFUSAL) {
-            if (!live_is_blank(ev->text))
+            if (c->live.state != HUB_ANSWERING && !live_is_blank(ev->text))
                 live_set_state(c, HUB_ANSWERING);
             live_add_text(c, HUB_ANSWER, ev->text);
         } else if (ev->kind == CHAT_CALL) {

@@ -150,7 +150,8 @@ static bool reply_settle(struct call *c, const struct wire_frame *f)
     }
     if (c->state == CALL_REPAIRING)
         call_enter_state(c, CALL_STREAMING); /* an answer came after all */
-    call_synthesize_usage(c);
+    if (c->reply.end_seen)
+        call_synthesize_usage(c);
     reply_move_end_last(&c->pipe);
     call_deliver_events(c, f);
     return true;
