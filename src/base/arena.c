@@ -5,7 +5,7 @@
 
 /* Many arenas hold next to nothing for as long as a stream is open: the first block is small, and
  * so is the next. With its head each is of a size that spare.h keeps. */
-#define ARENA_BLOCK_MIN (1024 - sizeof(struct arena_block))
+#define ARENA_BLOCK_MIN (512 - sizeof(struct arena_block))
 
 #define UNIT _Alignof(max_align_t)
 #define LIST_FIRST 8 /* elements of a list that begins to grow */
@@ -20,12 +20,6 @@ struct arena_block {
 void arena_init(struct arena *a, size_t size_max)
 {
     *a = (struct arena){.size_max = size_max};
-}
-
-size_t arena_left(const struct arena *a)
-{
-    assert(a->at <= a->end && a->size <= a->size_max);
-    return a->size_max - a->size + (size_t)(a->end - a->at);
 }
 
 /* Makes the newest block current; all of it is free. The bytes at its end that do not fill a unit

@@ -67,7 +67,11 @@ str arena_u64(struct arena *a, uint64_t n);
 str arena_printf(struct arena *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /* How many bytes may still be allocated. */
-size_t arena_left(const struct arena *a);
+static inline size_t arena_left(const struct arena *a)
+{
+    assert(a->at <= a->end && a->size <= a->size_max);
+    return a->size_max - a->size + (size_t)(a->end - a->at);
+}
 
 /* Frees all allocations; the first block is kept for the next ones. */
 void arena_reset(struct arena *a);

@@ -234,6 +234,12 @@ static void net_start(struct upstream *u, struct client *c, const struct upstrea
 
 static void upstream_play(void *ctx);
 
+static void play_forget_miss(struct upstream *u)
+{
+    free(u->miss);
+    u->miss = NULL;
+}
+
 /* Pieces that come at once are played in one go; the others wait for their time. */
 static void play_next(struct upstream *u)
 {
@@ -256,7 +262,10 @@ static void upstream_play(void *ctx)
     if (u->paused)
         return;
     if (!call) {
-        upstream_close(u)->on_error(u->ctx, &u->miss);
+        struct err why = *u->miss;
+
+        play_forget_miss(u);
+        upstream_close(u)->on_error(u->ctx, &why);
         return;
     }
     if (!u->headed) {
@@ -282,10 +291,14 @@ static void upstream_play(void *ctx)
 
 static void play_start(struct upstream *u, const struct upstream_request *r)
 {
+    struct err why;
+
     loop_timer_init(&u->timer, upstream_play, u);
-    u->played = NULL;
-    if (!cassette_find(r->cassette, r->path, r->body, r->nth, &u->played, &u->miss))
+    if (!cassette_find(r->cassette, r->path, r->body, r->nth, &u->played, &why)) {
         u->played = NULL;
+        u->miss = base_alloc(sizeof *u->miss);
+        *u->miss = why;
+    }
     loop_timer_set(u->loop, &u->timer, 0);
 }
 
@@ -318,7 +331,7 @@ void upstream_feed_error(struct upstream *u, const struct err *e)
 void upstream_start(struct upstream *u, struct loop *l, struct client *c,
                     const struct upstream_request *r, const struct upstream_handler *h, void *ctx)
 {
-    memset(u, 0, offsetof(struct upstream, miss));
+    *u = (struct upstream){0};
     u->handler = h;
     u->ctx = ctx;
     u->loop = l;
@@ -357,6 +370,7 @@ void upstream_cancel(struct upstream *u)
     if (u->timer.fn)
         loop_timer_clear(u->loop, &u->timer);
     u->played = NULL;
+    play_forget_miss(u);
 }
 
 void upstream_let_go(struct upstream *u)

@@ -55,7 +55,7 @@ struct upstream {
     size_t piece;
     struct loop_timer timer;
     bool headed, paused, waiting;
-    struct err miss; /* why nothing is played; not cleared */
+    struct err *miss; /* why nothing is played; or NULL */
 };
 
 struct upstream_request {

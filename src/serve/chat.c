@@ -215,10 +215,10 @@ static void serve_chat_on_error(void *ctx, const struct chat_error *error)
 
     serve_chat_on_rest(ex);
     ex->failed = true;
-    ex->error = *error;
-    ex->error.id = ex->id;
+    exchange_keep_error(ex, error);
+    ex->error->id = ex->id;
     if (ex->headed) /* too late for a status: the stream says it */
-        wire_encode(&ex->encoder, &(struct chat_event){.kind = CHAT_ERROR, .error = &ex->error});
+        wire_encode(&ex->encoder, &(struct chat_event){.kind = CHAT_ERROR, .error = ex->error});
     else
         buf_reset(&ex->out);
 }
@@ -273,7 +273,7 @@ static void serve_chat_on_end(void *ctx, const struct err *e)
         exchange_header(ex, STR("x-rationale-usage"), usage_words(ex));
     ex->call = NULL;
     if (ex->failed && !ex->headed)
-        exchange_error(ex, &ex->error);
+        exchange_error(ex, ex->error);
     else if (ex->request.stream)
         end_stream(ex);
     else

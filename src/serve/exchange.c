@@ -12,7 +12,20 @@
 void exchange_header(struct exchange *ex, str name, str value)
 {
     assert(ex->header_count < SERVE_HEADERS_MAX);
+    if (ex->header_count == ex->headers_max)
+        ex->headers = arena_grow(server_arena(ex->x),
+                                 ex->headers,
+                                 ex->header_count,
+                                 &ex->headers_max,
+                                 sizeof *ex->headers);
     ex->headers[ex->header_count++] = (struct server_header){name, value};
+}
+
+void exchange_keep_error(struct exchange *ex, const struct chat_error *error)
+{
+    if (!ex->error)
+        ex->error = arena_alloc(server_arena(ex->x), sizeof *ex->error);
+    *ex->error = *error;
 }
 
 /* A client's path or model may be a secret by mistake, so it is masked for the log. */
@@ -421,7 +434,7 @@ static void serve_exchange_on_request(void *ctx, struct server_exchange *x)
     struct exchange *ex = arena_alloc(a, sizeof *ex);
     char *id = arena_alloc(a, RAND_ID_SIZE);
 
-    memset(ex, 0, offsetof(struct exchange, headers));
+    memset(ex, 0, sizeof *ex);
     ex->x = x;
     ex->worker = w;
     ex->start_ns = loop_now_ns(w->gl.loop);

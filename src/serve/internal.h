@@ -101,7 +101,8 @@ struct exchange {
     str id, rest;               /* rest: the text that the route's '*' matched */
     uint64_t start_ns, last_ns; /* last: when something was sent to the client */
     int status;
-    size_t header_count;
+    struct server_header *headers; /* of the reply: header_count of them */
+    size_t header_count, headers_max;
     struct exchange_passed passed;
     /* Of a model call. */
     struct json doc;
@@ -120,9 +121,7 @@ struct exchange {
     void *job;
     struct app_match app;            /* of a route of an application */
     const struct app_call *app_call; /* of a model call that an application answers; or NULL */
-    /* Not zeroed with the rest. */
-    struct server_header headers[SERVE_HEADERS_MAX]; /* of the reply: header_count of them */
-    struct chat_error error;                         /* once it has failed */
+    struct chat_error *error;        /* NULL: it has not failed */
 };
 
 const struct route *route_find(str method, str path, str *rest, bool *path_known); /* or NULL */
@@ -137,6 +136,8 @@ void exchange_header(struct exchange *ex, str name, str value);
 /* Sends a whole reply and ends the exchange. */
 void exchange_reply(struct exchange *ex, int status, str type, str body);
 void exchange_error(struct exchange *ex, const struct chat_error *error);
+/* Copies it to ex->error, for a reply that cannot be written yet. */
+void exchange_keep_error(struct exchange *ex, const struct chat_error *error);
 void exchange_fail(struct exchange *ex, int status, const char *code, const char *fmt, ...)
     PRINTF_LIKE(4, 5);
 /* After the reply was sent: writes the access log and frees everything. */

@@ -72,7 +72,7 @@ static void watch_settle(struct watch *w)
         return;
     if (w->failed) {
         watch_release(w);
-        exchange_error(ex, &ex->error);
+        exchange_error(ex, ex->error);
         return;
     }
     if (w->holds) {
@@ -250,8 +250,8 @@ static void watch_on_call_error(void *ctx, const struct chat_error *error)
     if (w->up || w->headed || w->broken || w->ended)
         return;
     w->failed = true;
-    w->ex->error = *error;
-    w->ex->error.message = arena_dup(server_arena(w->ex->x), error->message);
+    exchange_keep_error(w->ex, error);
+    w->ex->error->message = arena_dup(server_arena(w->ex->x), error->message);
 }
 
 static void watch_on_recorded(void *ctx, const struct err *e)
@@ -376,7 +376,7 @@ static bool watch_start_call(struct watch *w)
                    &error))
         return true;
     w->failed = true;
-    ex->error = error;
+    exchange_keep_error(ex, &error);
     watch_settle(w);
     return true;
 }

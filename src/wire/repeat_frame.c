@@ -6,6 +6,8 @@
 
 #include "wire/wire.h"
 
+#define ROOM_STEP 64 /* bytes: frames of about one size share one allocation */
+
 /* A text with escapes: the bytes between its quotes must be one complete string. */
 static bool repeat_frame_spelled(struct wire_decoder *d, const struct wire_frame *f, str *text)
 {
@@ -54,6 +56,16 @@ void repeat_frame_note_event(struct wire_decoder *d, const struct chat_event *ev
         d->repeat.event = *ev;
 }
 
+/* Not in the arena, where a larger frame would leave the room of the smaller one unused. */
+static void repeat_frame_make_room(struct repeat_frame *e, size_t size)
+{
+    if (size <= e->room)
+        return;
+    e->room = (size + ROOM_STEP - 1) / ROOM_STEP * ROOM_STEP;
+    free(e->bytes);
+    e->bytes = base_alloc(e->room);
+}
+
 unsigned repeat_frame_learn(struct wire_decoder *d, const struct wire_frame *f)
 {
     struct repeat_frame *e = &d->repeat;
@@ -69,9 +81,7 @@ unsigned repeat_frame_learn(struct wire_decoder *d, const struct wire_frame *f)
     if (e->event.text.p != f->data.p + before || before + (f->data.n - end) > REPEAT_FRAME_MAX)
         return 0;
     assert(end <= f->data.n);
-    if (!e->bytes)
-        e->bytes = base_alloc(REPEAT_FRAME_MAX); /* not in the arena, which would grow by far
-                                                    more */
+    repeat_frame_make_room(e, before + (f->data.n - end));
     e->before = before;
     e->after = f->data.n - end;
     memcpy(e->bytes, f->data.p, before);

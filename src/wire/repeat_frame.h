@@ -27,6 +27,7 @@ struct wire_frame;
 /* The bytes of the last frame around its one new text. */
 struct repeat_frame {
     char *bytes;             /* those before the text, then those after it */
+    size_t room;             /* of bytes */
     size_t before, after;    /* 0: no such frame */
     unsigned events;         /* of the current frame */
     unsigned shape;          /* number of frames learnt so far */

@@ -58,14 +58,20 @@ void wire_decoder_init(struct wire_decoder *d, const struct wire *w, struct aren
     d->state = arena_zero(a, 1, w->decoder_size ? w->decoder_size : 1);
 }
 
-void wire_decoder_release(struct wire_decoder *d)
+void wire_decoder_rest(struct wire_decoder *d)
 {
     json_release(&d->doc);
     buf_release(&d->repaired);
     buf_release(&d->redacted);
     arena_release(&d->scratch);
+}
+
+void wire_decoder_release(struct wire_decoder *d)
+{
+    wire_decoder_rest(d);
     free(d->repeat.bytes);
     d->repeat.bytes = NULL;
+    d->repeat.room = 0;
     repeat_frame_forget(d);
 }
 

@@ -185,6 +185,8 @@ struct wire_decoder {
 void wire_decoder_init(struct wire_decoder *d, const struct wire *w, struct arena *a,
                        struct chat_sink sink);
 void wire_decoder_release(struct wire_decoder *d);
+/* No frame will come for now: frees the memory of the last one. */
+void wire_decoder_rest(struct wire_decoder *d);
 /* The id for the nth call of the reply, if the provider sent none. */
 str wire_call_id(struct wire_decoder *d, uint32_t n);
 

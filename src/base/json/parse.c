@@ -11,6 +11,7 @@
 #include "base/spare.h"
 
 #define NODES_MIN 32
+#define BYTES_PER_NODE 32 /* of prose in JSON; where it is less, the tape grows */
 #define TEXT_OF(x) #x
 #define TEXT(macro) TEXT_OF(macro)
 
@@ -63,7 +64,7 @@ PART const char *json_parse_fail(struct parser *ps, const char *at, const char *
 /* Called when the room is used up; returns where the next node goes. */
 static NOINLINE struct json_node *json_parse_grow(struct json *doc)
 {
-    size_t guess = doc->src.n / 16, n = doc->cap;
+    size_t guess = doc->src.n / BYTES_PER_NODE, n = doc->cap;
     size_t cap = n ? n * 2 : guess > NODES_MIN ? guess : NODES_MIN, size;
 
     assert(cap <= UINT32_MAX);

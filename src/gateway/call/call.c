@@ -84,41 +84,6 @@ bool call_reply_hides(const struct config *c, const struct call_request *r,
     return policy == CONFIG_HIDE;
 }
 
-/* The model under the name that a fallback provider has for it, or its own name. */
-static const struct config_model *call_find_fallback_model(struct call *c,
-                                                           const struct config_provider *p)
-{
-    struct config_model *same;
-
-    for (size_t i = 0; i < p->model_count; i++)
-        if (str_eq(p->models[i].alias, c->level.model))
-            return &p->models[i];
-    if (p->model_count == 1)
-        return &p->models[0];
-    same = arena_alloc(&c->arena, sizeof *same);
-    *same = c->level.route.model;
-    config_price_model(p, same);
-    return same;
-}
-
-static void call_build_chain(struct call *c)
-{
-    const struct config_provider *first = c->level.route.provider;
-
-    c->chain.at = 0;
-    c->chain.breaker_name = c->chain.origin = STR("");
-    c->chain.links[0].provider = first;
-    c->chain.links[0].model = &c->level.route.model;
-    c->chain.count = 1;
-    for (size_t i = 0; i < first->fallback_count && c->chain.count < CALL_CHAIN_MAX; i++) {
-        const struct config_provider *p = &c->config->providers[first->fallback[i]];
-
-        c->chain.links[c->chain.count].provider = p;
-        c->chain.links[c->chain.count++].model = call_find_fallback_model(c, p);
-    }
-    assert(c->chain.count >= 1 && c->chain.count <= CALL_CHAIN_MAX);
-}
-
 /* Whether the client's wish to see no reasoning is the gateway's to fulfil. Anthropic fulfils
  * "display: omitted" itself: it leaves thinking blocks that are a signature alone, and those must
  * reach the client. */
@@ -136,14 +101,19 @@ static void call_start_task(void *ctx)
     call_admit(ctx);
 }
 
-/* A call that nobody records needs no memory for its record, which is its last member. A stream
- * holds its memory for long, so its arena begins in the rest. */
+/* A call that nobody records needs no memory for its record, the last member. */
+static size_t call_size_used(bool recorded)
+{
+    return recorded ? sizeof(struct call) : offsetof(struct call, record);
+}
+
+/* A stream's arena begins in the memory of the call, after its last member in use. */
 static void call_lend_rest(struct call *c)
 {
     const size_t unit = _Alignof(max_align_t);
-    char *rest = c->recorded ? (char *)(c + 1) : (char *)&c->record, *begin;
+    char *begin = (char *)c + call_size_used(c->recorded);
 
-    begin = rest + -(uintptr_t)rest % unit;
+    begin += -(uintptr_t)begin % unit;
     assert(begin <= (char *)c->memory + c->size);
     arena_lend(&c->arena,
                (max_align_t *)(void *)begin,
@@ -259,18 +229,23 @@ static const struct summary nothing = {.usage = {-1, -1, -1, -1, -1, STR_INIT(""
                                        .error_type = STR_INIT(""),
                                        .cut_action = STR_INIT("")};
 
-/* spare.h gives powers of two: past this an open stream would hold 8 kB more. */
-_Static_assert(sizeof(struct call) + CALL_LINE <= 8192, "a call has grown beyond its memory");
-
-static struct call *call_alloc(void)
+/* Replies in one piece come and go quickly, in memory that is reused. A stream may be open for
+ * minutes: it has what it needs and no more. */
+static struct call *call_alloc(bool recorded, bool stream)
 {
-    size_t size = sizeof(struct call) + CALL_LINE - 1;
-    char *memory = spare_alloc(&size);
-    struct call *c = (struct call *)(void *)(memory + -(uintptr_t)memory % CALL_LINE);
+    size_t size = call_size_used(recorded) + CALL_LINE - 1;
+    struct call *c;
+    char *memory;
 
+    if (stream)
+        size += CALL_ARENA_STREAM + (recorded ? CALL_ARENA_RECORD : 0);
+    memory = stream ? base_alloc(size) : spare_alloc(&size);
+    c = (struct call *)(void *)(memory + -(uintptr_t)memory % CALL_LINE);
     memset(c, 0, offsetof(struct call, in));
     c->memory = memory;
     c->size = size;
+    c->exact = stream;
+    c->recorded = recorded;
     return c;
 }
 
@@ -294,14 +269,13 @@ bool call_start(struct gateway_loop *gl, const struct call_request *r,
         !call_admit_begin(gl, r->setup->config, a, error))
         return false;
 
-    c = call_alloc();
+    c = call_alloc(gl->gateway->records, r->request->stream);
     c->gl = gl;
     c->config = r->setup->config;
     c->client.sink = listener.sink;
     c->client.ctx = listener.ctx;
     c->in = *r;
     c->level = level;
-    c->recorded = gl->gateway->records;
     call_init_state(c);
     call_init_buffers(c);
     c->client.hides = call_reply_hides(c->config, r, level.preset);

@@ -8,6 +8,44 @@
 #include "gateway/breaker.h"
 #include "gateway/call/internal.h"
 
+/* The model under the name that a fallback provider has for it, or its own name. */
+static const struct config_model *call_find_fallback_model(struct call *c,
+                                                           const struct config_provider *p)
+{
+    struct config_model *same;
+
+    for (size_t i = 0; i < p->model_count; i++)
+        if (str_eq(p->models[i].alias, c->level.model))
+            return &p->models[i];
+    if (p->model_count == 1)
+        return &p->models[0];
+    same = arena_alloc(&c->arena, sizeof *same);
+    *same = c->level.route.model;
+    config_price_model(p, same);
+    return same;
+}
+
+void call_build_chain(struct call *c)
+{
+    const struct config_provider *first = c->level.route.provider;
+    size_t max =
+        first->fallback_count < CALL_CHAIN_MAX ? first->fallback_count + 1 : CALL_CHAIN_MAX;
+
+    c->chain.at = 0;
+    c->chain.breaker_name = c->chain.origin = STR("");
+    c->chain.links = arena_alloc(&c->arena, max * sizeof *c->chain.links);
+    c->chain.links[0].provider = first;
+    c->chain.links[0].model = &c->level.route.model;
+    c->chain.count = 1;
+    for (size_t i = 0; c->chain.count < max; i++) {
+        const struct config_provider *p = &c->config->providers[first->fallback[i]];
+
+        c->chain.links[c->chain.count].provider = p;
+        c->chain.links[c->chain.count++].model = call_find_fallback_model(c, p);
+    }
+    assert(c->chain.count == max);
+}
+
 /* The provider and the model at hand. */
 static str call_breaker_name(struct call *c)
 {

@@ -129,8 +129,8 @@ void call_synthesize_usage(struct call *c)
 {
     struct chat_usage u = chat_usage_none;
 
-    if ((c->attempt.relays && !call_relays_usage_chunk(c)) || c->reply.usage.output >= 0 ||
-        !c->reply.end_seen)
+    assert(c->reply.end_seen);
+    if ((c->attempt.relays && !call_relays_usage_chunk(c)) || c->reply.usage.output >= 0)
         return;
     if (c->reply.usage.input < 0)
         u.input = call_count_input(c);

@@ -265,7 +265,10 @@ void call_release(struct call *c)
     }
     call_vault_release(c);
     arena_release(&c->arena);
-    spare_free(c->memory, c->size);
+    if (c->exact)
+        free(c->memory);
+    else
+        spare_free(c->memory, c->size);
     setup_release(setup);
 }
 

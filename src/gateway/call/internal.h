@@ -65,7 +65,9 @@ void call_admit(struct call *c);
 /* estimate.c: the request's tokens, roughly, for the limits of a key. */
 int64_t call_estimate(const struct call_request *r);
 
-/* chain.c. Finds the first provider that can be asked, starting with the current one. False: `e`
+/* chain.c. Lists the provider of the route and its fallbacks, in the call's arena. */
+void call_build_chain(struct call *c);
+/* Finds the first provider that can be asked, starting with the current one. False: `e`
  * says why no provider can be asked; left_ms is how long a circuit stays open, or 0 if keys are
  * missing. */
 bool call_choose_provider(struct call *c, uint64_t *left_ms, struct err *e) MUST_USE;

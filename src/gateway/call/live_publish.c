@@ -32,29 +32,32 @@ static str live_asked_text(const struct call *c)
 
 static void live_open_masks(struct call *c)
 {
-    if (c->live.opened)
+    struct call_live_masks *m;
+
+    if (c->live.masks)
         return;
-    c->live.opened = true;
-    arena_init(&c->live_texts.arena, CALL_ARENA_MAX);
-    c->live_texts.mask_ns = LIVE_MASK_NS;
+    m = base_alloc(sizeof *m);
+    arena_init(&m->arena, CALL_ARENA_MAX);
+    m->left_ns = LIVE_MASK_NS;
     for (size_t i = 0; i < HUB_TEXT_COUNT; i++)
-        c->live_texts.masks[i].m = NULL;
+        m->streams[i].m = NULL;
+    c->live.masks = m;
 }
 
 /* A loop waits for the masks of what is shown, so each text has a slice of the call's time. */
 static void live_mask_begin(struct call *c, size_t size, struct mask_budget *b)
 {
     live_open_masks(c);
-    *b = call_mask_slice(c->live_texts.mask_ns, size);
-    assert(b->left_ns <= c->live_texts.mask_ns);
-    c->live_texts.mask_ns -= b->left_ns;
+    *b = call_mask_slice(c->live.masks->left_ns, size);
+    assert(b->left_ns <= c->live.masks->left_ns);
+    c->live.masks->left_ns -= b->left_ns;
     mask_budget_set(b);
 }
 
 static void live_mask_end(struct call *c, const struct mask_budget *b)
 {
     mask_budget_set(NULL);
-    c->live_texts.mask_ns += b->left_ns;
+    c->live.masks->left_ns += b->left_ns;
 }
 
 static str live_mask_text(struct call *c, str text)
@@ -68,7 +71,8 @@ static str live_mask_text(struct call *c, str text)
     found = mask_text(c->in.setup->mask, text, &out, NULL);
     live_mask_end(c, &b);
     if (found)
-        text = buf_full(&out) ? STR(MASK_LEFT_OUT) : arena_dup(&c->live_texts.arena, buf_str(&out));
+        text =
+            buf_full(&out) ? STR(MASK_LEFT_OUT) : arena_dup(&c->live.masks->arena, buf_str(&out));
     buf_release(&out);
     return text;
 }
@@ -98,11 +102,12 @@ static void live_on_open(void *ctx, struct hub_begin *b)
 static void live_on_filter(void *ctx, enum hub_text kind, str raw, bool last, struct buf *out)
 {
     struct call *c = ctx;
-    struct mask_stream *s = &c->live_texts.masks[kind];
+    struct mask_stream *s;
     struct mask_budget b;
 
     assert(kind < HUB_TEXT_COUNT);
     live_mask_begin(c, raw.n, &b);
+    s = &c->live.masks->streams[kind];
     if (!s->m)
         mask_stream_init(s, c->in.setup->mask);
     mask_stream_feed(s, raw, out, NULL);
@@ -114,13 +119,16 @@ static void live_on_filter(void *ctx, enum hub_text kind, str raw, bool last, st
 static void live_on_close(void *ctx)
 {
     struct call *c = ctx;
+    struct call_live_masks *m = c->live.masks;
 
-    if (!c->live.opened)
+    if (!m)
         return;
     for (size_t i = 0; i < HUB_TEXT_COUNT; i++)
-        if (c->live_texts.masks[i].m)
-            mask_stream_release(&c->live_texts.masks[i]);
-    arena_release(&c->live_texts.arena);
+        if (m->streams[i].m)
+            mask_stream_release(&m->streams[i]);
+    arena_release(&m->arena);
+    free(m);
+    c->live.masks = NULL;
 }
 
 /* Of nothing that changes while the call runs. */
@@ -136,9 +144,9 @@ static void live_on_describe(void *ctx, struct hub_begin *b)
     b->dialect = str_c(c->in.wire->name);
     b->model = c->level.model;
     b->provider = c->chain.links[0].provider->name;
-    b->level = str_c(chat_level_name(c->live_texts.level));
+    b->level = str_c(chat_level_name(c->live.level));
     b->asked = live_asked_text(c);
-    b->cap = c->live_texts.cap;
+    b->cap = c->live.cap;
     b->stream = c->in.request->stream;
 }
 
@@ -158,8 +166,8 @@ void call_live_begin(struct call *c)
 
     if (!c->gl->port)
         return;
-    c->live_texts.level = c->level.asked;
-    c->live_texts.cap = c->level.cap;
+    c->live.level = c->level.asked;
+    c->live.cap = c->level.cap;
     c->live.hub = hub_call_begin(c->gl->gateway->hub, c->gl->port, &b);
 }
 
@@ -195,14 +203,17 @@ static void live_lend(struct call *c)
     assert(c->live.gathers && !c->live.lent);
     c->live.gathers = false;
     c->live.lent = true;
-    c->live_texts.lent.progress = live_progress(c);
-    hub_call_lend(c->live.hub, &c->live_texts.lent);
+    c->live.texts->progress = live_progress(c);
+    hub_call_lend(c->live.hub, c->live.texts);
 }
 
 void call_live_begin_whole(struct call *c)
 {
     c->live.gathers = c->live.hub && !hub_call_watched(c->live.hub);
-    c->live_texts.lent.n = 0;
+    if (!c->live.gathers)
+        return;
+    c->live.texts = arena_alloc(&c->arena, sizeof *c->live.texts);
+    c->live.texts->n = 0;
 }
 
 void call_live_copy(struct call *c)
@@ -216,7 +227,7 @@ void call_live_copy(struct call *c)
 
 static void live_add_text(struct call *c, enum hub_text kind, str text)
 {
-    struct hub_lent *l = &c->live_texts.lent;
+    struct hub_lent *l = c->live.texts;
 
     if (c->live.gathers && l->n == HUB_LENT_MAX)
         call_live_copy(c);
@@ -275,7 +286,7 @@ void call_live_frame(struct call *c)
         if (ev->choice != 0)
             continue;
         if (ev->kind == CHAT_TEXT || ev->kind == CHAT_REFUSAL) {
-            if (!live_is_blank(ev->text))
+            if (c->live.state != HUB_ANSWERING && !live_is_blank(ev->text))
                 live_set_state(c, HUB_ANSWERING);
             live_add_text(c, HUB_ANSWER, ev->text);
         } else if (ev->kind == CHAT_CALL) {
@@ -313,10 +324,10 @@ static void live_make_end(struct call *c, const struct store_call *row)
     int64_t took_ms = (int64_t)((s->end_ns - s->start_ns) / CLOCK_NS_PER_MS);
     str step = row->step.n ? row->step : STR("model call"), stage, agent;
 
-    assert(!c->live.ended && c->state >= CALL_COMMITTING);
+    assert(!c->live.end && c->state >= CALL_COMMITTING);
     step_read(step, &stage, &agent);
-    c->live.ended = true;
-    c->live_texts.end = (struct hub_end){
+    c->live.end = arena_alloc(&c->arena, sizeof *c->live.end);
+    *c->live.end = (struct hub_end){
         .success = !live_has_failed(c),
         .has_tools = c->pipe.cap.called || row->tools.n > 0,
         .has_reasoning = c->pipe.reasoning.any || s->usage.reasoning > 0,
@@ -351,7 +362,7 @@ void call_live_finish(struct call *c, const struct store_call *row)
 
 static void live_ensure_end(struct call *c)
 {
-    if (!c->live.ended)
+    if (!c->live.end)
         live_make_end(c, &store_call_none);
 }
 
@@ -360,7 +371,7 @@ void call_live_detach(struct call *c)
     if (!c->live.hub)
         return;
     live_ensure_end(c);
-    c->live_texts.end.model = arena_dup(&c->arena, c->live_texts.end.model);
+    c->live.end->model = arena_dup(&c->arena, c->live.end->model);
     hub_call_own(c->live.hub);
 }
 
@@ -373,5 +384,5 @@ void call_live_end(struct call *c)
     if (hub_call_leave(live))
         return;
     live_ensure_end(c);
-    hub_call_end(live, &c->live_texts.end);
+    hub_call_end(live, c->live.end);
 }

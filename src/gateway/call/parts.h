@@ -16,6 +16,8 @@
 #define CALL_ARENA_MAX ((size_t)256 << 20)  /* bodies are bounded where they enter */
 #define CALL_ARENA_SPARE ((size_t)96 << 20) /* memory that one event of the largest size may need */
 #define CALL_ARENA_WHOLE 8000               /* enough for most replies in one piece */
+#define CALL_ARENA_STREAM ((size_t)2240)    /* enough for most streams that are split, */
+#define CALL_ARENA_RECORD ((size_t)256)     /* and for their segments, if they are recorded */
 #define CALL_HEAD_SIZE 512                  /* free space before the body, for the head */
 #define CALL_BODY_MAX ((size_t)64 << 20)    /* of the body that is written for the provider */
 #define CALL_TARGET_MAX 4096                /* path and query for the provider */
@@ -146,9 +148,9 @@ struct call_link {
 /* The providers that can be asked, in order. */
 struct call_chain {
     uint8_t count, at;
-    str breaker_name; /* current provider and model; empty until first used */
-    str origin;       /* key, provider and model: the vault's origin; likewise */
-    struct call_link links[CALL_CHAIN_MAX];
+    str breaker_name;        /* current provider and model; empty until first used */
+    str origin;              /* key, provider and model: the vault's origin; likewise */
+    struct call_link *links; /* in the call's arena */
 };
 
 #define CALL_LINE 64 /* bytes of a cache line; a call begins with one */
@@ -176,6 +178,7 @@ struct call {
     struct call_masks masks;
     void *memory; /* the allocation that holds the call, and its size */
     size_t size;
+    bool exact; /* it is malloc's, of just that size; else of spare.h */
 
     /* Not zeroed: each member is initialized before use. */
     _Alignas(CALL_LINE) struct call_request in;
@@ -188,8 +191,7 @@ struct call {
     struct wire_frame whole;      /* a reply in one piece, */
     struct deferred_events *held; /* and its events */
     struct upstream upstream;
-    struct call_live_texts live_texts;
-    struct call_record record; /* the last member: see call_lend_rest */
+    struct call_record record; /* the last member: see call_size_used */
 };
 
 static inline const struct config_provider *call_provider(const struct call *c)

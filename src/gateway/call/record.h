@@ -74,18 +74,20 @@ struct call_live {
     struct hub_call *hub; /* or NULL */
     enum hub_state state;
     bool thought, called;
-    bool ended;         /* its end was published */
     bool gathers, lent; /* texts are collected to be lent to the hub; or are lent */
-    bool opened;        /* `live_texts` has something to release */
     uint64_t think_ns, status_ns;
     int64_t thought_ms;
+    enum chat_level level;         /* the level at the start of the call */
+    int64_t cap;                   /* the cap at the start of the call */
+    struct call_live_masks *masks; /* NULL: nobody has seen a text */
+    struct hub_lent *texts;        /* of a whole reply; in the call's arena; or NULL */
+    struct hub_end *end;           /* in the call's arena; NULL: not made yet */
 };
-struct call_live_texts {
-    enum chat_level level; /* the level at the start of the call */
-    int64_t cap;           /* the cap at the start of the call */
-    struct hub_lent lent;
-    struct mask_stream masks[HUB_TEXT_COUNT];
-    struct arena arena; /* for the same */
-    uint64_t mask_ns;   /* time that the user's patterns have left for shown text */
-    struct hub_end end;
+
+/* Masks the texts that watchers see. Most calls have no watcher, and an open stream keeps its
+ * memory for long, so this is allocated for the first one. */
+struct call_live_masks {
+    struct mask_stream streams[HUB_TEXT_COUNT];
+    struct arena arena;
+    uint64_t left_ns; /* time that the user's patterns have left for shown text */
 };

@@ -150,7 +150,8 @@ static bool reply_settle(struct call *c, const struct wire_frame *f)
     }
     if (c->state == CALL_REPAIRING)
         call_enter_state(c, CALL_STREAMING); /* an answer came after all */
-    call_synthesize_usage(c);
+    if (c->reply.end_seen)
+        call_synthesize_usage(c);
     reply_move_end_last(&c->pipe);
     call_deliver_events(c, f);
     return true;
@@ -412,10 +413,21 @@ void call_reply_bytes(struct call *c, str bytes)
     }
 }
 
+/* The next event of a stream may be seconds away, and there may be thousands of streams. */
+static void call_rest_stream(struct call *c)
+{
+    if (!call_is_reading(c) || !c->decoder.wire || c->reply.deferred ||
+        c->frames.kind == FRAMES_WHOLE)
+        return;
+    pipe_rest(&c->pipe);
+    wire_decoder_rest(&c->decoder);
+}
+
 void call_on_rest(void *ctx)
 {
     struct call *c = ctx;
 
+    call_rest_stream(c);
     if (c->client.sink && c->client.sink->on_rest && c->state < CALL_COMMITTING)
         c->client.sink->on_rest(c->client.ctx);
 }

@@ -4,22 +4,28 @@
  */
 #include "gateway/pipe/pipe.h"
 
+#include "base/spare.h"
+
 #define FRAME_MAX ((size_t)512 << 20) /* texts of one frame, which is itself bounded */
 #define EVENTS_MAX 100000
+
+_Static_assert(sizeof(struct pipe_room) == 1024, "a size that spare.h keeps");
 
 /* ---- the frame ---- */
 
 /* More room for events; false: there are too many of them. */
 NOINLINE static bool pipe_events_grow(struct pipe *p)
 {
-    size_t more = 2 * p->events_max < EVENTS_MAX ? 2 * p->events_max : EVENTS_MAX;
+    size_t twice = p->events_max ? 2 * p->events_max : PIPE_EVENTS_FIRST;
+    size_t more = twice < EVENTS_MAX ? twice : EVENTS_MAX;
     struct chat_event *grown;
 
     assert(p->count == p->events_max && p->events_max <= EVENTS_MAX);
     if (p->count == more)
         return false;
     grown = arena_alloc(&p->frame, more * sizeof *grown);
-    memcpy(grown, p->events, p->count * sizeof *grown);
+    if (p->count)
+        memcpy(grown, p->events, p->count * sizeof *grown);
     p->events = grown;
     p->events_max = more;
     return true;
@@ -63,6 +69,7 @@ void pipe_init(struct pipe *p, const struct pipe_options *o, struct arena *a)
 {
     pipe_init_chain(p, o, a, p);
     arena_init(&p->frame, FRAME_MAX);
+    p->room = NULL;
     pipe_begin(p);
     if (o->vocab)
         tokens_vocab_warm(o->vocab); /* before the reply comes */
@@ -73,7 +80,26 @@ void pipe_release(struct pipe *p)
     assert(p->first == p);
     for (struct pipe *q = p; q; q = q->next)
         pipe_split_release(&q->split);
+    pipe_rest(p);
+}
+
+void pipe_rest(struct pipe *p)
+{
+    assert(p->first == p);
     arena_release(&p->frame);
+    if (p->room)
+        spare_free(p->room, sizeof *p->room);
+    p->room = NULL;
+    p->events = NULL;
+    p->count = p->events_max = 0;
+}
+
+static void pipe_take_room(struct pipe *p)
+{
+    size_t size = sizeof *p->room;
+
+    p->room = spare_alloc(&size);
+    assert(size == sizeof *p->room);
 }
 
 void pipe_begin(struct pipe *p)
@@ -81,9 +107,11 @@ void pipe_begin(struct pipe *p)
     assert(p->first == p);
     p->ever_touched |= p->touched;
     if (p->frame.block)
-        arena_release(&p->frame); /* nothing is kept for it while a stream waits */
-    arena_lend(&p->frame, p->frame_first, sizeof p->frame_first);
-    p->events = p->events_first;
+        arena_release(&p->frame);
+    if (!p->room)
+        pipe_take_room(p);
+    arena_lend(&p->frame, p->room->texts, sizeof p->room->texts);
+    p->events = p->room->events;
     p->events_max = PIPE_EVENTS_FIRST;
     p->count = 0;
     p->usage_said = false;

@@ -16,7 +16,7 @@
  *
  * The pipe does no I/O and cannot fail. `touched` is false if the frame's events are unchanged.
  * Texts arrive as the dialects' JSON gave them: checked UTF-8, no character cut. Events and their
- * texts are lent until the next pipe_begin.
+ * texts are lent until the next pipe_begin or pipe_rest.
  *
  * Each choice of a reply has its own chain; this struct is the first choice's, and all choices
  * share the frame. The cap applies to each choice. At a cap, the gateway can abandon the reply and
@@ -34,7 +34,13 @@
 #include "gateway/pipe/split.h"
 
 #define PIPE_EVENTS_FIRST 4
-#define PIPE_FRAME_FIRST 256
+#define PIPE_TEXTS_FIRST 672
+
+/* Memory that is enough for most frames. A stream that waits has none: see pipe_rest. */
+struct pipe_room {
+    struct chat_event events[PIPE_EVENTS_FIRST];
+    max_align_t texts[PIPE_TEXTS_FIRST / sizeof(max_align_t)];
+};
 
 struct pipe {
     /* The current frame. */
@@ -56,15 +62,16 @@ struct pipe {
     struct pipe_number number;
 
     /* Only used by the first choice, and not cleared. */
-    struct arena frame; /* memory for the current frame */
+    struct arena frame;     /* memory for the current frame */
+    struct pipe_room *room; /* or NULL */
     struct chat_usage usage_first;
-    struct chat_event events_first[PIPE_EVENTS_FIRST];
-    max_align_t frame_first[PIPE_FRAME_FIRST / sizeof(max_align_t)];
 };
 
 void pipe_init(struct pipe *p, const struct pipe_options *o, struct arena *a);
 void pipe_release(struct pipe *p);
 void pipe_begin(struct pipe *p);
+/* No frame will come for now: frees the memory of the last one, which has no events any more. */
+void pipe_rest(struct pipe *p);
 void pipe_feed(struct pipe *p, const struct chat_event *ev);
 /* The text has ended, or continues in another call: emits the events that were held back. */
 void pipe_flush(struct pipe *p);

@@ -10,6 +10,8 @@
  */
 #include "wire/openai/openai.h"
 
+#define HEAD_STEP 64 /* the room for a chunk's head is a multiple of it */
+
 bool openai_block(struct wire_decoder *d, struct openai_choice *c, enum openai_now now)
 {
     if (c->now == now && now != OPENAI_CALL)
@@ -466,8 +468,10 @@ static const struct json_node *openai_decode_news(struct wire_decoder *d,
         return json_first(&d->doc, root);
     if (s->head_size == size && memcmp(s->head, head, size) == 0)
         return json_next(&d->doc, root, choices - 1);
-    if (!s->head)
-        s->head = arena_alloc(d->arena, OPENAI_HEAD_MAX);
+    if (size > s->head_room) {
+        s->head_room = (size + HEAD_STEP - 1) / HEAD_STEP * HEAD_STEP;
+        s->head = arena_alloc(d->arena, s->head_room);
+    }
     memcpy(s->head, head, size);
     s->head_size = size;
     return json_first(&d->doc, root);

@@ -124,16 +124,16 @@ static bool openai_extras_expressed(struct wire_decoder *d, const struct chat_ev
 
     if (value->kind >= JSON_ARRAY && str_find(ev->name, STR(".")) != STR_NONE)
         return false;
-    if (!s->extras)
-        s->extras = arena_alloc(d->arena, OPENAI_EXTRAS_TOLD * sizeof *s->extras);
     while (i < s->extra_count && s->extras[i].name != e.name)
         i++;
     if (i == OPENAI_EXTRAS_TOLD)
         return false;
-    if (i == s->extra_count)
+    if (i == s->extra_count) {
+        s->extras = arena_grow(d->arena, s->extras, i, &s->extras_max, sizeof *s->extras);
         s->extra_count++;
-    else if (s->extras[i].value == e.value)
+    } else if (s->extras[i].value == e.value) {
         return true;
+    }
     s->extras[i] = e;
     return false;
 }

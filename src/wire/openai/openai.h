@@ -122,12 +122,12 @@ struct openai_extra {
 
 struct openai_decoding {
     char *head; /* bytes before the choices of the last chunk, up to OPENAI_HEAD_MAX */
-    size_t head_size;
+    size_t head_size, head_room;
     struct openai_choice *choices, *last;
     size_t count;
     struct openai_choice only;   /* the first: most replies have one */
     struct openai_extra *extras; /* already emitted, up to OPENAI_EXTRAS_TOLD */
-    size_t extra_count;
+    size_t extra_count, extras_max;
     struct chat_usage usage;
     bool usage_known;
     bool whole; /* not a stream: each call is complete */
