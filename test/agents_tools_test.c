@@ -89,7 +89,7 @@ static str tools_test_call(struct tools_ground *g, const char *name, const char 
 static str tools_test_server(struct arena *a, const char *how, const char *timeout)
 {
     return arena_printf(a,
-                        "library: {mcp: {command: python3, args: ['" STR_FMT
+                        "library: {mcp: {command: python3, args: [-SB, '" STR_FMT
                         "', %s]}, timeout: %s}",
                         STR_ARG(tools_test_source(a, "server.py")),
                         how,
@@ -436,7 +436,7 @@ static int tools_test_setup(void **state)
     service = fork();
     if (service == 0) {
         (void)dup2(pipes[1], 1);
-        (void)execlp("python3", "python3", "-B", tools_test_source(&a, "service.py").p, NULL);
+        (void)execlp("python3", "python3", "-SB", tools_test_source(&a, "service.py").p, NULL);
         _exit(1);
     }
     close(pipes[1]);

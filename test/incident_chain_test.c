@@ -131,7 +131,7 @@ TEST(an_approval_of_a_tool_that_the_server_does_not_have_is_refused)
     tools_file(path, tools);
     (void)snprintf(yaml,
                    sizeof yaml,
-                   "mcp_servers:\n  k:\n    connection_params: {command: python3, args: [-B, "
+                   "mcp_servers:\n  k:\n    connection_params: {command: python3, args: [-SB, "
                    "%s/test/mcp/tools_server.py, %s]}\n"
                    "    approval: [restrat]\n"
                    "agents: {A: {alert_types: [t], mcp_servers: [k]}}\n",

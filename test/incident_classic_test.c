@@ -436,9 +436,9 @@ TEST(defect_24_data_from_outside_cannot_close_its_mark)
 TEST(defect_15_tool_calls_of_one_turn_run_at_once)
 {
     static const char yaml[] = "mcp_servers:\n"
-                               "  a: {connection_params: {command: python3, args: [-B, "
+                               "  a: {connection_params: {command: python3, args: [-SB, "
                                "%s/test/mcp/tools_server.py, %s]}}\n"
-                               "  b: {connection_params: {command: python3, args: [-B, "
+                               "  b: {connection_params: {command: python3, args: [-SB, "
                                "%s/test/mcp/tools_server.py, %s]}}\n"
                                "agents: {A: {alert_types: [t], mcp_servers: [a, b]}}\n";
     const char *source = getenv("RATIONALE_SOURCE") ? getenv("RATIONALE_SOURCE") : ".";

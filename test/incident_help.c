@@ -113,11 +113,12 @@ static const char config[] =
     " enable_reasoning: true}\n"
     "incidents: {agents: x, timeout: 60s}\n";
 
+/* With -S python starts in a fifth of the time: it needs no packages. */
 static const char server[] = "mcp_servers:\n"
                              "  k:\n"
                              "    connection_params:\n"
                              "      command: python3\n"
-                             "      args: [-B, %s/test/mcp/tools_server.py, %s/tools.json, "
+                             "      args: [-SB, %s/test/mcp/tools_server.py, %s/tools.json, "
                              "%s/log]\n"
                              "    instructions: Look at k with care.\n"
                              "    data_masking: {enabled: true}\n";

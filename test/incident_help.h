@@ -36,8 +36,8 @@ struct scene {
     const char *reasons; /* what comes as reasoning of its own; or NULL */
 };
 
-/* A new file with the tools of tools_server.py, for a setup with its own mcp_servers; the test removes
- * it. */
+/* A new file with the tools of tools_server.py, for a setup with its own mcp_servers. The test
+ * removes it. */
 void tools_file(char path[64], const char *tools);
 /* The tools are those of tools_server.py, of the server "k" in every setup; `agents` is the YAML of
  * agents and chains. A setup with its own mcp_servers has "mcp_servers:" in it. */

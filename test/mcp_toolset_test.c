@@ -80,7 +80,7 @@ static void ours(struct ground *g, const struct mcp_toolset_server *row)
     (void)snprintf(g->path, sizeof g->path, "/tmp/mcp_toolset.%d.json", (int)getpid());
     CHECK(file_write_atomic(g->path, str_c(tools), 0600, &e));
     argv[0] = "python3";
-    argv[1] = "-B";
+    argv[1] = "-SB";
     argv[2] = arena_printf(&g->arena, "%s/test/mcp/tools_server.py", source ? source : ".").p;
     argv[3] = g->path;
     open_ground(g, argv, row);

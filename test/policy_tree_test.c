@@ -259,6 +259,10 @@ TEST(comments_are_no_text)
     parse("# A\nkept <!-- not --> kept\n<!--\nnot\n--> rest\n", &a, &t);
     CHECK_STR(t.nodes[0].text, "kept  kept\n rest");
     arena_release(&a);
+    parse("<!-- before all text -->\n# A\nkept\n", &a, &t);
+    CHECK(t.node_count == 1);
+    CHECK_STR(t.nodes[0].text, "kept");
+    arena_release(&a);
 }
 
 TEST(a_summary_is_whole_sentences_from_the_front)

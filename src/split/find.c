@@ -274,11 +274,11 @@ static bool split_is_own_closer(const struct split *sp, const struct split_mark 
 static bool split_find_among(const struct split *sp, const struct split_format *f, str s,
                              unsigned gap, struct split_hit *hit)
 {
-    const struct split_mark *m = f->marks, *end = m + f->mark_count;
+    const struct split_mark *m = f->marks; /* NULL for a format without markers */
     unsigned place = sp->place;
     bool part = false;
 
-    for (; m < end; m++) {
+    for (size_t left = f->mark_count; left > 0; left--, m++) {
         size_t size;
 
         if (!(gap ? m->gap & gap : m->in & place) || !split_find_may_begin(m, s) ||

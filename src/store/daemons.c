@@ -151,33 +151,26 @@ static void daemons_end_connections(struct daemons *d, str id)
                  LOG_U64("count", (uint64_t)n));
 }
 
-/* Begins a transaction that has locked the daemon's row, and waited for its transactions. */
-static bool daemons_try_lock_row(struct daemons *d, str id, struct err *e)
+/* Begins a transaction with the daemon's row locked. A failed attempt ends those that held it. */
+static bool daemons_lock_row(struct daemons *d, str id, struct err *e)
 {
     struct db_value arg = db_text(id);
     int64_t fence = 0;
 
-    if (!db_begin(d->db, true, e))
-        return false;
-    if (db_run(d->db, "SELECT set_config('lock_timeout', '" LOCK_MS "', true)", NULL, 0, e) &&
-        db_query(d->db,
-                 "SELECT fence FROM daemons WHERE daemon_id = $1 FOR UPDATE",
-                 &arg,
-                 1,
-                 (struct db_rows){daemons_keep_number, &fence},
-                 e))
-        return true;
-    db_rollback(d->db);
-    daemons_end_connections(d, id);
-    return false;
-}
-
-/* A failed attempt ends the transactions that held the lock, so the second one gets it. */
-static bool daemons_lock_row(struct daemons *d, str id, struct err *e)
-{
-    for (int attempt = 0; attempt < 2; attempt++)
-        if (daemons_try_lock_row(d, id, e))
+    for (int attempt = 0; attempt < 2; attempt++) {
+        if (!db_begin(d->db, true, e))
+            continue;
+        if (db_run(d->db, "SELECT set_config('lock_timeout', '" LOCK_MS "', true)", NULL, 0, e) &&
+            db_query(d->db,
+                     "SELECT fence FROM daemons WHERE daemon_id = $1 FOR UPDATE",
+                     &arg,
+                     1,
+                     (struct db_rows){daemons_keep_number, &fence},
+                     e))
             return true;
+        db_rollback(d->db);
+        daemons_end_connections(d, id);
+    }
     return false;
 }
 

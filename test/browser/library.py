@@ -82,7 +82,7 @@ class Library(Gateway):
         server = str(Path(__file__).resolve().parents[1] / "mcp/tools_server.py")
         self.config.update({
             "providers": {"scripted": {**model.provider(), "prices": {"m": {"input": 2, "output": 8}}, "stall_timeout": "600s", "retries": 0}},
-            "tools": {"library": {"mcp": {"command": sys.executable, "args": ["-B", server, str(self.folder / "tools.json")]}, "timeout": "5m"}},
+            "tools": {"library": {"mcp": {"command": sys.executable, "args": ["-SB", server, str(self.folder / "tools.json")]}, "timeout": "5m"}},
             "agents": AGENTS, "workflows": WORKFLOWS})
         if keys:
             self.config["keys"] = [{"name": n, "sha256": digest(k), **({"role": "operator"} if n == "operator" else {}),

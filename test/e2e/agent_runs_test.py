@@ -65,7 +65,7 @@ class Library(Gateway):
         self.config.update({
             "providers": {"scripted": model.provider()},
             "tools": {"library": {"mcp": {"command": sys.executable,
-                                          "args": ["-B", SERVER, str(self.folder / "tools.json"),
+                                          "args": ["-SB", SERVER, str(self.folder / "tools.json"),
                                                    str(self.calls_log)]}}},
             "agents": agents or {"librarian": {"model": "m", "prompt": "You keep a library.", "tools": ["library"]}},
             **more})

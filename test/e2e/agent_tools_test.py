@@ -49,7 +49,7 @@ class Setup(Gateway):
 
 
 def server(how, timeout="60s"):
-    return {"library": {"mcp": {"command": sys.executable, "args": ["-B", str(HERE / "server.py"), how]},
+    return {"library": {"mcp": {"command": sys.executable, "args": ["-SB", str(HERE / "server.py"), how]},
                         "timeout": timeout}}
 
 
@@ -113,7 +113,7 @@ class Servers(unittest.TestCase):
 
 class Services(unittest.TestCase):
     def setUp(self):
-        self.child = subprocess.Popen([sys.executable, "-B", str(HERE / "service.py")], stdout=subprocess.PIPE)
+        self.child = subprocess.Popen([sys.executable, "-SB", str(HERE / "service.py")], stdout=subprocess.PIPE)
         self.addCleanup(self.child.wait)
         self.addCleanup(self.child.kill)
         self.addCleanup(self.child.stdout.close)

@@ -60,7 +60,7 @@ class Daemon(Gateway):
         super().__init__(BINARY, {"providers": providers or {"model": model.provider()}})
         (self.folder / "tools.json").write_text(json.dumps(TOOLS))
         agents = {"mcp_servers": {"k": {"connection_params": {
-            "command": "python3", "args": ["-B", str(SOURCE / "test/mcp/tools_server.py"),
+            "command": "python3", "args": ["-SB", str(SOURCE / "test/mcp/tools_server.py"),
                                            str(self.folder / "tools.json"), str(self.folder / "calls")]},
             **(server or {})}},
             "agents": {"PodAgent": {"alert_types": ["t"], "mcp_servers": ["k"], "strategy": strategy,
@@ -171,7 +171,7 @@ class Decisions(unittest.TestCase):
             with self.subTest(strategy), Model(reply) as model:
                 d = Daemon(model)
                 d.config["tools"] = {"k": {"mcp": {"command": "python3", "args": [
-                    "-B", str(SOURCE / "test/mcp/tools_server.py"), str(d.folder / "tools.json")]}}}
+                    "-SB", str(SOURCE / "test/mcp/tools_server.py"), str(d.folder / "tools.json")]}}}
                 d.config["agents"] = {"helper": {"model": "m", "prompt": "You help with pods.", "strategy": strategy,
                                                  "tools": ["k.pods_list", "k.events"]}}
                 with d:

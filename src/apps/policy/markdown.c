@@ -55,7 +55,7 @@ static bool policy_markdown_put_line(struct markdown *m, str line, bool *alone)
         from = i += n;
     }
     outline_put(&m->o, str_slice(line, from, line.n));
-    *alone = comments && line_blank((str){m->o.text.p + before, m->o.text.n - before});
+    *alone = comments && line_blank(str_slice(buf_str(&m->o.text), before, m->o.text.n));
     if (*alone)
         m->o.text.n = before;
     else
@@ -126,7 +126,7 @@ static bool policy_markdown_put_atx_title(struct markdown *m, unsigned level, st
 /* The paragraph that was put turns out to be a title. */
 static bool policy_markdown_put_setext_title(struct markdown *m, unsigned level)
 {
-    str title = {m->o.text.p + m->para_from, m->o.text.n - m->para_from};
+    str title = str_slice(buf_str(&m->o.text), m->para_from, m->o.text.n);
 
     title = clean_title(m, title);
     m->o.text.n = m->para_from;
