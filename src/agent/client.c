@@ -77,7 +77,7 @@ bool agent_client_result(struct agent_log *log, const struct agent_client_result
                      ERR_NOT_FOUND,
                      "the run has no call \"" STR_FMT "\" for its caller",
                      STR_ARG(str_slice(r->call_id, 0, 80)));
-    if (ok) {
+    if (ok && f) {
         *already = f->state == AGENT_DONE;
         /* The last result wakes the run before it is put: if the process ends in between, the run
          * is taken up at the next start and waits once more. */

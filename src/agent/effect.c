@@ -244,9 +244,9 @@ bool agent_answer(struct agent_log *log, str run, int64_t seq, const struct agen
     ok = agent_log_read(log, run, &a, &all, &n, e);
     if (ok && !(f = find_question(all, n, seq)))
         ok = err_set(e, ERR_NOT_FOUND, "nothing of this run waits for an answer there");
-    if (ok && f->state == AGENT_DONE)
+    if (f && f->state == AGENT_DONE)
         ok = err_set(e, ERR_INPUT, "this call was decided on already");
-    ok = ok && run_wake(log, run, &a, d->now_us, e);
+    ok = ok && f && run_wake(log, run, &a, d->now_us, e);
     if (ok) {
         agent_decision_write(&out, d, f->result);
         done = *f;

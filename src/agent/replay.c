@@ -252,7 +252,7 @@ bool agent_check_change(struct agent_log *log, str run, int64_t seq, str argumen
     struct buf why;
     struct err ignored;
     size_t n;
-    str note;
+    str note = STR("");
     bool ok;
 
     arena_init(&a, (size_t)1 << 30);

@@ -133,7 +133,7 @@ static bool fold_one(struct updating *u, str channel, str update, struct thread_
                      struct err *e)
 {
     const struct thread_value *now = agent_thread_state_value_of(&u->from, channel);
-    enum channel_kind kind;
+    enum channel_kind kind = CHANNEL_LAST;
     struct buf b;
     bool ok;
 
