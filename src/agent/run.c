@@ -261,7 +261,7 @@ bool run_think(struct run *r, str body, str level, struct ask_reply *reply)
     return ok;
 }
 
-static bool think(struct run *r, bool tools, struct ask_reply *reply)
+static bool agent_run_ask(struct run *r, bool tools, struct ask_reply *reply)
 {
     struct buf body;
     bool ok;
@@ -330,7 +330,7 @@ static bool agent_run_turn(struct run *r, unsigned *nudges)
 {
     struct ask_reply reply;
 
-    if (!run_within(r) || !think(r, true, &reply))
+    if (!run_within(r) || !agent_run_ask(r, true, &reply))
         return false;
     r->out->iterations++;
     r->thought = reply.call_count || reply.thought ? reply.text : STR("");
@@ -360,7 +360,7 @@ static void agent_run_conclude(struct run *r)
         return;
     r->concluding = true;
     history_text(&r->history, "user", str_c(conclude_now));
-    if (think(r, false, &reply)) {
+    if (agent_run_ask(r, false, &reply)) {
         reply.call_count = 0; /* a call that nobody answers would spoil the conversation */
         history_reply(&r->history, &reply);
         r->out->text = reply.text;
@@ -447,7 +447,7 @@ static void agent_run_begin(struct run *r)
         history_text(&r->history, "user", r->o->user);
 }
 
-static void loop(struct run *r)
+static void agent_run_loop(struct run *r)
 {
     unsigned max = r->o->limits.iterations ? r->o->limits.iterations : AGENT_ITERATIONS;
     unsigned nudges = 0;
@@ -535,7 +535,7 @@ bool agent_run(const struct agent_options *o, struct arena *a, struct agent_resu
     agent_run_begin(&r);
     if (!r.broken && run_open(&r)) {
         agent_record_begin(&r);
-        loop(&r);
+        agent_run_loop(&r);
         agent_run_conclude(&r);
         run_settle(&r);
         r.ended_us = run_now_us(&r);

@@ -265,7 +265,7 @@ static bool turn_log_refused(struct turn *t, struct turn_call *c, struct agent_e
 }
 
 /* Takes logged calls from the log, and logs an intent for each new call. */
-static bool intents(struct turn *t)
+static bool turn_log_intents(struct turn *t)
 {
     struct agent_effect *fresh = arena_zero(t->r->arena, t->n + 1, sizeof *fresh), *f;
     size_t n = 0;
@@ -492,7 +492,7 @@ static bool turn_run(struct turn *t, const struct ask_reply *reply)
         else
             turn_settle(t, c, false, turn_error(r, STR("too many calls in one turn: not run")));
     }
-    if (!turn_approve(t) || !intents(t))
+    if (!turn_approve(t) || !turn_log_intents(t))
         return false;
     agent_turn_carry_out(t, false);
     if (r->broken || !turn_has_client_results(t))

@@ -237,7 +237,7 @@ static void order_app_post_turn(void *app, const struct app_request *q, struct a
         take_turn(app, q, text, NULL, r);
 }
 
-static void menu(void *app, const struct app_request *q, struct app_reply *r)
+static void orders_app_get_menu(void *app, const struct app_request *q, struct app_reply *r)
 {
     (void)q;
     orders_menu_write(app, &r->body);
@@ -247,7 +247,7 @@ static const struct app_route routes[] = {
     {"GET", "/api/v1/orders", order_app_list, 0},
     {"GET", "/api/v1/orders/*", order_app_show, 0},
     {"POST", "/api/v1/orders/*/say", order_app_post_turn, APP_JSON},
-    {"GET", "/api/v1/menu", menu, 0},
+    {"GET", "/api/v1/menu", orders_app_get_menu, 0},
     {NULL, NULL, NULL, 0},
 };
 

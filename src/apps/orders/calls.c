@@ -20,7 +20,7 @@ struct cleaning {
     str thought; /* the first reasoning found */
 };
 
-static str said(struct cleaning *c, str text)
+static str calls_strip_thought(struct cleaning *c, str text)
 {
     str kept, thought;
 
@@ -49,7 +49,7 @@ static str clean_json(struct cleaning *c, const struct json *doc)
 
         if (!json_text(doc, v, c->arena, &text) || !has_mark(text))
             continue;
-        kept = said(c, text);
+        kept = calls_strip_thought(c, text);
         if (kept.n == str_trim(text).n)
             continue;
         buf_add(&out, str_slice(doc->src, from, v->at));
@@ -73,7 +73,7 @@ static str clean_arguments(struct cleaning *c, str arguments)
     json_init(&doc);
     if (arguments.n && has_mark(arguments)) {
         if (!json_parse(&doc, arguments, &e))
-            arguments = said(c, arguments);
+            arguments = calls_strip_thought(c, arguments);
         if (json_parse(&doc, arguments, &e))
             arguments = clean_json(c, &doc);
     }
@@ -103,7 +103,7 @@ void calls_clean(struct turn *t, struct ask_reply *r, struct arena *a, str *thou
         if (!call->id.n)
             call->id = arena_printf(a, "call_%zu_%zu", t->facts.messages + 1, i);
         if (has_mark(call->name))
-            call->name = said(&c, call->name);
+            call->name = calls_strip_thought(&c, call->name);
         call->name = call->name.n ? utf8_cut_size(call->name, NAME_MAX_SIZE) : STR(CALLS_UNNAMED);
         call->arguments =
             order_calls_masked(t->setup->mask, clean_arguments(&c, call->arguments), a);

@@ -37,7 +37,7 @@ static void keep_name(char to[CUSTOMER_TAG_NAME_MAX + 1], str name)
     to[n] = '\0';
 }
 
-static void opened(struct customer_filter *v, const char *name)
+static void customer_filter_open_tag(struct customer_filter *v, const char *name)
 {
     if (!v->open[0]) {
         keep_name(v->open, str_c(name));
@@ -67,7 +67,7 @@ static bool ends_other(struct customer_filter *v, const char *name)
     return v->any_closer && thinks && !in_comment(v) && strcmp(v->open, "message") != 0;
 }
 
-static void closed(struct customer_filter *v, const char *name)
+static void customer_filter_close_tag(struct customer_filter *v, const char *name)
 {
     bool stray = !v->open[0];
 
@@ -89,9 +89,9 @@ static void tag_ends(struct customer_filter *v)
     memcpy(name, v->tag, sizeof name);
     v->tag[0] = '\0';
     if (v->closing)
-        closed(v, name);
+        customer_filter_close_tag(v, name);
     else if (!v->slash)
-        opened(v, name);
+        customer_filter_open_tag(v, name);
 }
 
 static void take_tag(struct customer_filter *v, const struct customer_tag *t)
@@ -117,18 +117,18 @@ static void order_customer_filter_take_token(struct customer_filter *v, str name
     if (customer_tag_name_has(name, "message") && v->header) {
         v->header = false;
         if (v->word[0] == '#' && !customer_tag_name_has(word, "final"))
-            opened(v, "message");
+            customer_filter_open_tag(v, "message");
     } else if (customer_tag_name_has(name, "channel") || customer_tag_name_has(name, "start") ||
                customer_tag_name_has(name, "call") || customer_tag_name_has(name, "return") ||
                str_eq(name, STR("end"))) {
         if (strcmp(v->open, "message") == 0)
-            closed(v, "message");
+            customer_filter_close_tag(v, "message");
     }
     if (customer_tag_hides(name) && !customer_tag_name_has(name, "call")) {
         if (closes)
-            closed(v, "token");
+            customer_filter_close_tag(v, "token");
         else
-            opened(v, "token");
+            customer_filter_open_tag(v, "token");
     }
     if (str_eq(name, STR("channel")) || str_eq(name, STR("start"))) {
         v->header = true;
@@ -192,7 +192,7 @@ static bool settle_comment(struct customer_filter *v, bool last)
 
         if (str_starts(s, end)) {
             drop_held(v, end.n);
-            closed(v, CUSTOMER_COMMENT);
+            customer_filter_close_tag(v, CUSTOMER_COMMENT);
             return true;
         }
         if (!last && str_starts(end, s))
@@ -340,7 +340,7 @@ static void on_any(void *ctx, bool thought, str run)
 }
 
 /* Removes only the tags from a thought. */
-static void untag(struct buf *text)
+static void customer_filter_remove_tags(struct buf *text)
 {
     struct buf out;
     struct customer_filter v;
@@ -398,7 +398,7 @@ void customer_filter_tags(str text, struct arena *a, str *said, str *thought)
 
     parts_init(&p, text.n);
     filter_tags(&p, text);
-    untag(&p.first);
+    customer_filter_remove_tags(&p.first);
     *said = arena_dup(a, str_trim(buf_str(&p.said)));
     *thought = arena_dup(a, str_trim(buf_str(&p.first)));
     parts_release(&p);
@@ -421,8 +421,8 @@ void customer_filter_text(str text, struct arena *a, str *said, str *thought)
         changed = customer_label_strip(buf_str(&p.said), p.opened, &now, &hidden);
         p.opened |= changed;
     }
-    untag(&p.first);
-    untag(&hidden);
+    customer_filter_remove_tags(&p.first);
+    customer_filter_remove_tags(&hidden);
     *said = changed ? STR("") : arena_dup(a, str_trim(buf_str(&now)));
     *thought = arena_dup(a, str_trim(buf_str(str_trim(buf_str(&p.first)).n ? &p.first : &hidden)));
     buf_release(&now);

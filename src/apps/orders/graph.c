@@ -92,7 +92,7 @@ static void graph_reply_rest(struct turn *t)
     graph_reply(t, str_slice(t->out->reply, t->sent.n, t->out->reply.n));
 }
 
-static str goodbye(struct turn *t)
+static str graph_say_goodbye(struct turn *t)
 {
     int64_t cents = order_cents(&t->s->order);
 
@@ -112,7 +112,7 @@ static void reply_of(struct turn *t)
     if (t->out->end == ORDERS_STOPPED)
         t->out->reply = str_c(sorry_person);
     else if (!t->last.text.n)
-        t->out->reply = t->last.call_count ? goodbye(t) : str_c(sorry_again);
+        t->out->reply = t->last.call_count ? graph_say_goodbye(t) : str_c(sorry_again);
     graph_reply_rest(t);
 }
 

@@ -29,7 +29,7 @@ static bool order_match_ends(const struct spelling *s, const char *end)
 
 /* One rule for both sides is enough: its result need not be a word. "cookie", "cookies" and
  * "cooky" are normalized alike. */
-static void singular(struct spelling *s)
+static void match_drop_plural(struct spelling *s)
 {
     if (order_match_ends(s, "ches") || order_match_ends(s, "shes") || order_match_ends(s, "xes") ||
         order_match_ends(s, "sses") || order_match_ends(s, "oes"))
@@ -54,7 +54,7 @@ static void end_word(struct spelling *s)
 {
     if (s->n == s->word)
         return;
-    singular(s);
+    match_drop_plural(s);
     if (s->word == 0 && (order_match_is_word(s, "a") || order_match_is_word(s, "an") ||
                          order_match_is_word(s, "the")))
         s->n = 0;
@@ -63,7 +63,7 @@ static void end_word(struct spelling *s)
     s->word = s->n;
 }
 
-static str spell(struct spelling *s, str name)
+static str match_spell_name(struct spelling *s, str name)
 {
     s->n = s->word = 0;
     name = utf8_cut_size(name, MENU_SPOKEN_MAX);
@@ -90,20 +90,20 @@ str menu_spoken(struct arena *a, str name)
 {
     struct spelling s;
 
-    return arena_dup(a, spell(&s, name));
+    return arena_dup(a, match_spell_name(&s, name));
 }
 
 bool menu_same(str a, str b)
 {
     struct spelling x, y;
 
-    return str_eq(spell(&x, a), spell(&y, b));
+    return str_eq(match_spell_name(&x, a), match_spell_name(&y, b));
 }
 
 size_t menu_named(const struct menu *m, str name, const struct menu_item **out, size_t max)
 {
     struct spelling s;
-    str spoken = spell(&s, name);
+    str spoken = match_spell_name(&s, name);
     size_t n = 0;
 
     for (size_t i = 0; spoken.n && i < m->count && n < max; i++)
@@ -149,7 +149,7 @@ static size_t common_words(str a, str b)
     return n;
 }
 
-static unsigned letter(char c)
+static unsigned match_letter_index(char c)
 {
     if (c >= 'a' && c <= 'z')
         return (unsigned)(c - 'a');
@@ -165,18 +165,18 @@ static unsigned near_by_letters(str a, str b)
     unsigned same = 0, all = 0;
 
     for (size_t i = 1; i < a.n; i++, all++)
-        if (count[letter(a.p[i - 1])][letter(a.p[i])] < UINT8_MAX)
-            count[letter(a.p[i - 1])][letter(a.p[i])]++;
+        if (count[match_letter_index(a.p[i - 1])][match_letter_index(a.p[i])] < UINT8_MAX)
+            count[match_letter_index(a.p[i - 1])][match_letter_index(a.p[i])]++;
     for (size_t i = 1; i < b.n; i++, all++)
-        if (count[letter(b.p[i - 1])][letter(b.p[i])] > 0) {
-            count[letter(b.p[i - 1])][letter(b.p[i])]--;
+        if (count[match_letter_index(b.p[i - 1])][match_letter_index(b.p[i])] > 0) {
+            count[match_letter_index(b.p[i - 1])][match_letter_index(b.p[i])]--;
             same++;
         }
     return all ? 200 * same / all : 0;
 }
 
 /* 0: not at all. */
-static unsigned nearness(str asked, str has)
+static unsigned match_score_names(str asked, str has)
 {
     size_t common = common_words(asked, has);
     unsigned letters = near_by_letters(asked, has);
@@ -193,11 +193,11 @@ size_t menu_suggest(const struct menu *m, str name, const struct menu_item *out[
 {
     unsigned best[MENU_SUGGEST_MAX] = {0};
     struct spelling s;
-    str asked = spell(&s, name);
+    str asked = match_spell_name(&s, name);
     size_t n = 0;
 
     for (size_t i = 0; asked.n > 1 && i < m->count; i++) {
-        unsigned score = nearness(asked, m->items[i].spoken);
+        unsigned score = match_score_names(asked, m->items[i].spoken);
         size_t at = n;
         bool again = false;
 

@@ -162,7 +162,7 @@ static void read_place(struct reading *r)
         r->m->location = r->m->name;
 }
 
-static bool checked(struct reading *r)
+static bool menu_check_items(struct reading *r)
 {
     struct schema *s = schema_new();
     struct buf text;
@@ -183,7 +183,7 @@ static bool read_all(struct reading *r)
 
     if (!json_parse(&r->doc, m->text, r->e))
         return err_prefix(r->e, "%s: ", r->path);
-    if (!checked(r))
+    if (!menu_check_items(r))
         return false;
     root = json_root(&r->doc);
     m->id = order_menu_text_at(r, root, "menu_id");

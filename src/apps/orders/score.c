@@ -9,7 +9,7 @@
 
 /* ---- the order ---- */
 
-static double jaccard(const struct order_line *a, const struct order_line *b)
+static double score_modifier_overlap(const struct order_line *a, const struct order_line *b)
 {
     size_t both = 0;
 
@@ -27,7 +27,7 @@ static double line_score(const struct order_line *a, const struct order_line *b)
     int64_t more = a->quantity < b->quantity ? b->quantity : a->quantity;
 
     return (menu_same(a->name, b->name) ? 0.4 : 0) + 0.3 * (double)less / (double)more +
-           (menu_same(a->size, b->size) ? 0.1 : 0) + 0.2 * jaccard(a, b);
+           (menu_same(a->size, b->size) ? 0.1 : 0) + 0.2 * score_modifier_overlap(a, b);
 }
 
 /* Pairs the lines of an id, best match first; a line without a partner scores 0. */
@@ -102,7 +102,7 @@ struct adds {
     void *ctx;
 };
 
-static str argument(struct adds *w, const char *key)
+static str score_get_argument(struct adds *w, const char *key)
 {
     str s = STR("");
 
@@ -122,7 +122,10 @@ static void walk_calls(struct adds *w, const struct json_node *calls)
             continue;
         if (json_text(&w->doc, json_find(&w->doc, f, STR("arguments")), &w->arena, &text) &&
             json_parse(&w->args, text, &e))
-            w->on_add(w->ctx, argument(w, "item_id"), argument(w, "item_name"), w->batch);
+            w->on_add(w->ctx,
+                      score_get_argument(w, "item_id"),
+                      score_get_argument(w, "item_name"),
+                      w->batch);
         else
             w->on_add(w->ctx, STR(""), STR(""), w->batch);
     }

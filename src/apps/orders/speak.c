@@ -23,7 +23,7 @@ static void order_speak_emit(struct speak *s)
     buf_drop(&s->out, end);
 }
 
-static void mask(struct speak *s, str text)
+static void order_speak_mask(struct speak *s, str text)
 {
     if (text.n == 0)
         return;
@@ -44,9 +44,9 @@ static void order_speak_trim(struct speak *s, str text)
         end--;
     if (end > from) {
         s->started = true;
-        mask(s, buf_str(&s->space));
+        order_speak_mask(s, buf_str(&s->space));
         buf_reset(&s->space);
-        mask(s, str_slice(text, from, end));
+        order_speak_mask(s, str_slice(text, from, end));
     }
     if (s->started)
         buf_add(&s->space, str_slice(text, end, text.n));

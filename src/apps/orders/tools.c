@@ -21,7 +21,7 @@ static void order_tools_put_near(struct order_call *c, str name)
     json_out_end(&c->out);
 }
 
-static bool lookup(struct order_call *c)
+static bool order_tools_lookup(struct order_call *c)
 {
     const struct menu_item *found[MENU_NAMED_MAX];
     size_t n;
@@ -112,14 +112,14 @@ static bool order_tools_add(struct order_call *c)
 
 /* ---- get_current_order, finalize_order ---- */
 
-static bool current(struct order_call *c)
+static bool order_tools_current(struct order_call *c)
 {
     json_out_key(&c->out, STR("order"));
     order_write(&c->out, c->s->order, false);
     return true;
 }
 
-static bool finalize(struct order_call *c)
+static bool order_tools_finalize(struct order_call *c)
 {
     const struct facts *f = c->s->facts;
     const struct order_limits *l = &c->s->limits;
@@ -178,7 +178,7 @@ static const struct {
      "items have the name, all of them; if none has, the nearest names. Always before an item is "
      "added.",
      TEXT("item_name", "The name as the customer says it, without quantity and size."),
-     "\"item_name\"", lookup, false},
+     "\"item_name\"", order_tools_lookup, false},
     {"add_item_to_order",
      "Add an item that was looked up before.",
      TEXT("item_id", "From lookup_menu_item.") ","
@@ -204,11 +204,11 @@ static const struct {
      NAMES("new_modifiers", "All modifiers that the line has from now on; an empty list: none."),
      "\"item_id\"", order_edit_change, true},
     {"get_current_order", "The order so far. Before it is read back to the customer.", "", "",
-     current, false},
+     order_tools_current, false},
     {"finalize_order",
      "Send the order to the kitchen. Only after get_current_order, and after the customer has "
      "confirmed what was read back.",
-     "", "", finalize, false},
+     "", "", order_tools_finalize, false},
 };
 /* clang-format on */
 

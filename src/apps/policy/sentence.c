@@ -24,7 +24,7 @@ static const char *const abbreviations[] = {
 };
 
 /* Whether the stop at s[at] belongs to the word before it. */
-static bool abbreviated(str s, size_t from, size_t at)
+static bool sentence_is_abbreviation(str s, size_t from, size_t at)
 {
     size_t begin = at, n;
 
@@ -54,7 +54,7 @@ static size_t sentence_end(str s, size_t from, size_t at)
         return 0;
     after = str_trim(str_slice(s, end, s.n));
     if (after.n > 0 && ((char_is_letter(after.p[0]) && !char_is_upper(after.p[0])) ||
-                        (s.p[at] == '.' && abbreviated(s, from, at))))
+                        (s.p[at] == '.' && sentence_is_abbreviation(s, from, at))))
         return 0;
     return end;
 }
@@ -123,7 +123,7 @@ static bool rule_row(str s)
 }
 
 /* The block that a line may begin: how many of its bytes are marks. */
-static size_t marks(str line, struct policy_sentence *like)
+static size_t sentence_read_marks(str line, struct policy_sentence *like)
 {
     size_t bytes;
     unsigned indent = line_indent(line, &bytes), columns;
@@ -157,7 +157,7 @@ size_t policy_sentences(str text, struct arena *a, struct policy_sentence **out)
         size_t end = str_find(rest, STR("\n"));
         str line = str_slice(rest, 0, end), plain = str_trim(line);
         struct policy_sentence here;
-        size_t bytes = marks(line, &here);
+        size_t bytes = sentence_read_marks(line, &here);
 
         next = end == STR_NONE ? text.n : at + end + 1;
         if (fence > 0) {
