@@ -55,7 +55,7 @@
     "dates duration period size weight enrolment enrollment membership health safety security "    \
     "equipment identity insurance luggage baggage examination treatment notice"
 /* Names of facts that only identify: one of the first, beside any of the others. */
-#define IDENTIFIERS "name surname id identifier email phone telephone"
+#define IDENTIFIERS "name surname id identifier email phone telephone address street city town zip"
 #define IDENTIFIED "first last full case policy e mail number"
 /* Words of a criterion that say nothing. */
 #define CRITERION_SAYS "a an the of for to in on at and s"
