@@ -135,20 +135,6 @@ void vault_file_forget(struct vault_file *f)
 
 /* ---- reading ---- */
 
-static bool vault_file_take(str *from, str *out)
-{
-    uint64_t n;
-
-    if (from->n < sizeof n)
-        return false;
-    memcpy(&n, from->p, sizeof n);
-    if (n > from->n - sizeof n)
-        return false;
-    *out = str_slice(*from, sizeof n, sizeof n + (size_t)n);
-    *from = str_slice(*from, sizeof n + (size_t)n, from->n);
-    return true;
-}
-
 /* The times of a file's first and last fragment, and the size of its whole replies. */
 struct vault_file_span {
     int64_t first_ms, last_ms;
@@ -165,7 +151,7 @@ static bool vault_file_read_reply(const struct vault_file *f, struct vault *v, s
     bool ok = true;
 
     buf_init(&plain, VAULT_FILE_MAX);
-    while (ok && vault_file_take(&reply, &sealed)) {
+    while (ok && vault_take_part(&reply, &sealed)) {
         int64_t age_ms;
 
         ok = vault_unseal(f->secret, sealed, &plain, &one);
@@ -199,7 +185,7 @@ static struct vault_file_span vault_file_read(const struct vault_file *f, const 
         all = STR("");
     }
     rest = all;
-    while (vault_file_take(&rest, &reply))
+    while (vault_take_part(&rest, &reply))
         if (vault_file_read_reply(f, NULL, reply, &s))
             (void)vault_file_read_reply(f, v, reply, &s);
     s.size = all.n - rest.n;

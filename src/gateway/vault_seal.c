@@ -44,7 +44,7 @@ static void vault_seal_add_part(struct buf *b, str s)
     buf_add(b, s);
 }
 
-static bool vault_seal_take_part(str *from, str *out)
+bool vault_take_part(str *from, str *out)
 {
     uint64_t n;
 
@@ -99,9 +99,9 @@ bool vault_unseal(const uint8_t secret[VAULT_SECRET_SIZE], str bytes, struct buf
         return false;
     rest = buf_str(plain);
     *out = (struct vault_fragment){0};
-    if (!vault_seal_take_part(&rest, &out->origin) || !vault_seal_take_part(&rest, &out->call.id) ||
-        !vault_seal_take_part(&rest, &found) || found.n != sizeof numbers ||
-        !vault_seal_take_part(&rest, &out->name) || !vault_seal_take_part(&rest, &out->text))
+    if (!vault_take_part(&rest, &out->origin) || !vault_take_part(&rest, &out->call.id) ||
+        !vault_take_part(&rest, &found) || found.n != sizeof numbers ||
+        !vault_take_part(&rest, &out->name) || !vault_take_part(&rest, &out->text))
         return false;
     memcpy(numbers, found.p, sizeof numbers);
     out->call.asked = numbers[0];

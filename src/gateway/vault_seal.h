@@ -16,3 +16,6 @@ bool vault_seal(const uint8_t secret[VAULT_SECRET_SIZE], const struct vault_frag
  * encrypted with another secret. */
 bool vault_unseal(const uint8_t secret[VAULT_SECRET_SIZE], str bytes, struct buf *plain,
                   struct vault_fragment *out) MUST_USE;
+/* Takes bytes with their size, 64 bits in the byte order of the machine, before them. False: there
+ * are fewer. */
+bool vault_take_part(str *from, str *out) MUST_USE;
