@@ -279,13 +279,14 @@ static void check_field(struct qa *q, const struct policy_field *f)
                                      f,
                                      NULL);
     if (!f->doc_id.n)
-        policy_case_checks_add_issue(
-            q,
-            "missing_evidence",
-            "medium",
-            arena_printf(q->arena, STR_FMT " names no document it stands in", STR_ARG(f->name)),
-            f,
-            NULL);
+        policy_case_checks_add_issue(q,
+                                     "missing_evidence",
+                                     "medium",
+                                     arena_printf(q->arena,
+                                                  STR_FMT " has no doc_id: its document is unknown",
+                                                  STR_ARG(f->name)),
+                                     f,
+                                     NULL);
     check_code(q, f, &f->value);
     check_dates(q, f);
 }
