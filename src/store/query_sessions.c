@@ -175,11 +175,45 @@ static void where_rows(struct list *l, struct sql *q)
         sql_where(q, "s.started_at_us >=", db_int(l->from_us));
 }
 
-static bool rows_write(struct list *l, int64_t offset, struct err *e)
+/* When the first row of a page began; the rows of that time which belong to pages before it remain
+ * as the offset. Both are found in an index alone: the rows of the pages before it are not read. */
+static bool query_sessions_find_page(struct list *l, int64_t *offset, int64_t *at_us, struct err *e)
 {
+    int64_t before = 0;
     struct sql q;
     bool ok;
 
+    assert(l->sort == sorts && *offset > 0);
+    sql_init(&q);
+    sql_add(&q, "SELECT s.started_at_us FROM alert_sessions s");
+    where_rows(l, &q);
+    sql_add(&q, l->down ? " ORDER BY s.started_at_us DESC" : " ORDER BY s.started_at_us");
+    sql_limit(&q, 1, *offset);
+    ok = sql_number(l->r, &q, at_us, e);
+    sql_release(&q);
+    if (!ok || *at_us <= 0)
+        return ok;
+    sql_init(&q);
+    sql_add(&q, "SELECT count(*) FROM alert_sessions s");
+    where_rows(l, &q);
+    sql_where(&q, l->down ? "s.started_at_us >" : "s.started_at_us <", db_int(*at_us));
+    ok = sql_number(l->r, &q, &before, e);
+    sql_release(&q);
+    assert(!ok || before <= *offset); /* one transaction, one view of the rows */
+    *offset -= before;
+    return ok;
+}
+
+static bool rows_write(struct list *l, int64_t offset, struct err *e)
+{
+    int64_t at_us = 0;
+    struct sql q;
+    bool ok;
+
+    if (l->p->cursor.n)
+        offset = 0;
+    if (offset > 0 && l->sort == sorts && !query_sessions_find_page(l, &offset, &at_us, e))
+        return false;
     sql_init(&q);
     sql_add(&q, "SELECT ");
     sql_columns(&q, session_columns, session_column_count);
@@ -187,11 +221,13 @@ static bool rows_write(struct list *l, int64_t offset, struct err *e)
     sql_add(&q, l->sort->sql);
     sql_add(&q, " FROM alert_sessions s");
     where_rows(l, &q);
+    if (at_us > 0)
+        sql_where(&q, l->down ? "s.started_at_us <=" : "s.started_at_us >=", db_int(at_us));
     ok = l->p->cursor.n == 0 || query_sessions_where_cursor(l, &q, e);
     sql_add(&q, " ORDER BY ");
     sql_add(&q, l->sort->sql);
     sql_add(&q, l->down ? " DESC, s.session_id DESC" : ", s.session_id");
-    sql_limit(&q, l->room + 1, l->p->cursor.n ? 0 : offset);
+    sql_limit(&q, l->room + 1, offset);
     ok = ok && sql_query(l->r, &q, (struct db_rows){query_sessions_on_session, l}, e);
     sql_release(&q);
     return ok;
