@@ -20,19 +20,6 @@ TEST(a_body_that_is_wrong_is_refused_with_its_member)
         {"{\"model\":\"m\",\"max_tokens\":1}", "messages: Field required"},
         {"{\"model\":\"m\",\"max_tokens\":1,\"messages\":[]}",
          "messages: at least one message is required"},
-        {"{\"model\":\"m\",\"max_tokens\":1,\"messages\":[{\"role\":\"x\",\"content\":\"\"}]}",
-         "messages.0.role: Input should be 'user' or 'assistant'"},
-        {"{\"model\":\"m\",\"max_tokens\":1,\"messages\":[{\"role\":\"user\"}]}",
-         "messages.0.content: Field required"},
-        {"{\"model\":\"m\",\"max_tokens\":1,\"messages\":[{\"role\":\"user\",\"content\":[{"
-         "\"type\":"
-         "\"text\"}]}]}",
-         "messages.0.content.0.text: Field required"},
-        {"{\"model\":\"m\",\"max_tokens\":1,\"messages\":[{\"role\":\"user\",\"content\":[{"
-         "\"type\":"
-         "\"tool_result\",\"tool_use_id\":\"t\",\"content\":[{\"type\":\"tool_use\"}]}]}]}",
-         "messages.0.content.0.content.0.type: this block may not stand in a tool result"},
-        {BODY(",\"tools\":[{\"name\":\"f\"}]"), "tools.0.input_schema: Field required"},
         {BODY(",\"tool_choice\":{\"type\":\"tool\"}"), "tool_choice.name: Field required"},
         {BODY(",\"stop_sequences\":[1]"), "stop_sequences.0: Input should be a valid string"},
         {BODY(",\"stream\":1"), "stream: Input should be a valid boolean"},
@@ -47,11 +34,26 @@ TEST(a_value_that_is_not_known_is_left_to_its_own_providers)
     static const struct {
         const char *body, *why;
     } cases[] = {
+        {"{\"model\":\"m\",\"max_tokens\":1,\"messages\":[{\"role\":\"x\",\"content\":\"\"}]}",
+         "messages.0.role: Input should be 'user' or 'assistant'"},
+        {"{\"model\":\"m\",\"max_tokens\":1,\"messages\":[{\"role\":\"user\"}]}",
+         "messages.0.content: Field required"},
+        {"{\"model\":\"m\",\"max_tokens\":1,\"messages\":[{\"role\":\"user\",\"content\":[{"
+         "\"type\":"
+         "\"text\"}]}]}",
+         "messages.0.content.0.text: Field required"},
+        {"{\"model\":\"m\",\"max_tokens\":1,\"messages\":[{\"role\":\"user\",\"content\":[{"
+         "\"type\":"
+         "\"tool_result\",\"tool_use_id\":\"t\",\"content\":[{\"type\":\"tool_use\"}]}]}]}",
+         "messages.0.content.0.content.0.type: this block may not stand in a tool result"},
+        {BODY(",\"tools\":[{\"name\":\"f\"}]"), "tools.0.input_schema: Field required"},
         {"{\"model\":\"m\"," USER "}", "max_tokens: Field required"},
         {"{\"model\":\"m\",\"max_tokens\":0," USER "}",
          "max_tokens: Input should be greater than or equal to 1"},
         {"{\"model\":\"m\",\"max_tokens\":1.5," USER "}",
          "max_tokens: Input should be a valid integer"},
+        {BODY(",\"system\":[{\"type\":\"text\",\"text\":\"s\"},{\"type\":\"new\"}]"),
+         "system.1.type: Input should be 'text'"},
         {BODY(",\"temperature\":1.1"), "temperature: Input should be less than or equal to 1"},
         {BODY(",\"tool_choice\":{\"type\":\"some\"}"),
          "tool_choice.type: Input should be 'auto', 'any', 'tool' or 'none'"},
