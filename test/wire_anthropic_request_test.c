@@ -274,7 +274,9 @@ static size_t find_kept(void *ctx, str id, struct wire_kept *out, size_t n_max)
     out[1] = (struct wire_kept){STR("thinking"), STR("{\"type\":\"thinking\",\"k\":2}")};
     if (id.p[0] == 'b')
         out[0] = (struct wire_kept){STR("redacted_thinking"), STR("{\"k\":3}")};
-    return id.p[0] == 'a' ? 2 : id.p[0] == 'b' ? 1 : 0;
+    if (id.p[0] == 'u')
+        out[0] = (struct wire_kept){STR("unsigned_thinking"), STR("{\"k\":4}")};
+    return id.p[0] == 'a' ? 2 : id.p[0] == 'b' || id.p[0] == 'u' ? 1 : 0;
 }
 
 TEST(thinking_that_the_client_dropped_is_put_back)
@@ -304,6 +306,27 @@ TEST(thinking_that_the_client_dropped_is_put_back)
         "\"S\"},{\"type\":\"tool_use\",\"id\":\"a\"}]}]}");
 }
 
+TEST(unsigned_thinking_is_put_back_for_makers_that_sign_nothing)
+{
+    static const char dropped[] =
+        "{\"model\":\"%s\",\"messages\":[{\"role\":\"assistant\",\"content\":"
+        "[%s{\"type\":\"tool_use\",\"id\":\"u\"}]}]}";
+    static const struct {
+        const char *model, *thought;
+    } cases[] = {{"kimi-k2-thinking", "{\"k\":4},"}, {"claude-sonnet-5", ""}};
+    struct wire_vault vault = {.find = find_kept};
+    struct wire_plan p = no_plan();
+
+    p.vault = &vault;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char body[256], want[256];
+
+        snprintf(body, sizeof body, dropped, cases[i].model, "");
+        snprintf(want, sizeof want, dropped, cases[i].model, cases[i].thought);
+        check_patch(&wire_anthropic, body, &p, want);
+    }
+}
+
 TEST(signatures_that_anthropic_does_not_know_are_taken_out)
 {
     static const char body[] =
@@ -314,12 +337,19 @@ TEST(signatures_that_anthropic_does_not_know_are_taken_out)
         "\"\",\"signature\":\"rationale.y\"}]}]}";
     struct wire_plan p = no_plan();
 
+    p.model = STR("claude-sonnet-5");
+    check_patch(&wire_anthropic,
+                body,
+                &p,
+                "{\"messages\":[{\"role\":\"assistant\",\"content\":[{\"type\":\"thinking\","
+                "\"signature\":\"S\"},{\"type\":\"text\"}]}],\"model\":\"claude-sonnet-5\"}");
+    p.model = STR(""); /* other makers sign nothing */
     check_patch(
         &wire_anthropic,
         body,
         &p,
-        "{\"messages\":[{\"role\":\"assistant\",\"content\":[{\"type\":\"thinking\",\"signature\":"
-        "\"S\"},{\"type\":\"text\"}]}]}");
+        "{\"messages\":[{\"role\":\"assistant\",\"content\":[{\"type\":\"thinking\"},{\"type\":"
+        "\"thinking\",\"signature\":\"S\"},{\"type\":\"text\"}]}]}");
     p.foreign_kept = true;
     check_patch(&wire_anthropic,
                 body,
@@ -382,6 +412,7 @@ TEST_MAIN(T(a_system_prompt_with_a_nul_stays_whole),
           T(hole_5_thinking_is_told_as_the_model_knows_it),
           T(wishes_for_the_rest_of_the_body_are_edits),
           T(thinking_that_the_client_dropped_is_put_back),
+          T(unsigned_thinking_is_put_back_for_makers_that_sign_nothing),
           T(signatures_that_anthropic_does_not_know_are_taken_out),
           T(thinking_takes_no_temperature_and_gives_way_to_a_forced_call),
           T(reasoning_parameters_can_be_taken_out))
