@@ -109,6 +109,27 @@ TEST(our_own_words_bring_a_preset_and_a_providers_do_not)
     config_release(c);
 }
 
+TEST(a_provider_that_takes_any_name_gets_makers_names_as_they_are)
+{
+    static const struct {
+        const char *asked, *sent;
+    } names[] = {{"mistral-medium", "mistral-medium"},
+                 {"openai/o4-mini-high", "openai/o4-mini-high"},
+                 {"o4-mini-high", "o4-mini"},
+                 {"qwen-medium", "qwen"}};
+    struct config *c = config("");
+
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        struct chat_request r = request(names[i].asked);
+        struct level l;
+        struct err e;
+
+        CHECK(level_choose(c, &r, STR(""), NULL, &l, &e));
+        CHECK_STR(l.model, names[i].sent);
+    }
+    config_release(c);
+}
+
 TEST(a_configuration_may_want_presets_for_all_words)
 {
     static const struct asked_row rows[] = {
@@ -358,6 +379,7 @@ TEST(retry_after_is_read_in_all_its_forms)
 }
 
 TEST_MAIN(T(our_own_words_bring_a_preset_and_a_providers_do_not),
+          T(a_provider_that_takes_any_name_gets_makers_names_as_they_are),
           T(a_configuration_may_want_presets_for_all_words),
           T(a_call_that_asks_for_no_level_has_its_keys_or_its_providers),
           T(presets_above_high_rise_with_it), T(an_amount_in_a_providers_words_is_no_cap),

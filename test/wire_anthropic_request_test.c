@@ -20,19 +20,6 @@ TEST(a_body_that_is_wrong_is_refused_with_its_member)
         {"{\"model\":\"m\",\"max_tokens\":1}", "messages: Field required"},
         {"{\"model\":\"m\",\"max_tokens\":1,\"messages\":[]}",
          "messages: at least one message is required"},
-        {"{\"model\":\"m\",\"max_tokens\":1,\"messages\":[{\"role\":\"x\",\"content\":\"\"}]}",
-         "messages.0.role: Input should be 'user' or 'assistant'"},
-        {"{\"model\":\"m\",\"max_tokens\":1,\"messages\":[{\"role\":\"user\"}]}",
-         "messages.0.content: Field required"},
-        {"{\"model\":\"m\",\"max_tokens\":1,\"messages\":[{\"role\":\"user\",\"content\":[{"
-         "\"type\":"
-         "\"text\"}]}]}",
-         "messages.0.content.0.text: Field required"},
-        {"{\"model\":\"m\",\"max_tokens\":1,\"messages\":[{\"role\":\"user\",\"content\":[{"
-         "\"type\":"
-         "\"tool_result\",\"tool_use_id\":\"t\",\"content\":[{\"type\":\"tool_use\"}]}]}]}",
-         "messages.0.content.0.content.0.type: this block may not stand in a tool result"},
-        {BODY(",\"tools\":[{\"name\":\"f\"}]"), "tools.0.input_schema: Field required"},
         {BODY(",\"tool_choice\":{\"type\":\"tool\"}"), "tool_choice.name: Field required"},
         {BODY(",\"stop_sequences\":[1]"), "stop_sequences.0: Input should be a valid string"},
         {BODY(",\"stream\":1"), "stream: Input should be a valid boolean"},
@@ -47,11 +34,26 @@ TEST(a_value_that_is_not_known_is_left_to_its_own_providers)
     static const struct {
         const char *body, *why;
     } cases[] = {
+        {"{\"model\":\"m\",\"max_tokens\":1,\"messages\":[{\"role\":\"x\",\"content\":\"\"}]}",
+         "messages.0.role: Input should be 'user' or 'assistant'"},
+        {"{\"model\":\"m\",\"max_tokens\":1,\"messages\":[{\"role\":\"user\"}]}",
+         "messages.0.content: Field required"},
+        {"{\"model\":\"m\",\"max_tokens\":1,\"messages\":[{\"role\":\"user\",\"content\":[{"
+         "\"type\":"
+         "\"text\"}]}]}",
+         "messages.0.content.0.text: Field required"},
+        {"{\"model\":\"m\",\"max_tokens\":1,\"messages\":[{\"role\":\"user\",\"content\":[{"
+         "\"type\":"
+         "\"tool_result\",\"tool_use_id\":\"t\",\"content\":[{\"type\":\"tool_use\"}]}]}]}",
+         "messages.0.content.0.content.0.type: this block may not stand in a tool result"},
+        {BODY(",\"tools\":[{\"name\":\"f\"}]"), "tools.0.input_schema: Field required"},
         {"{\"model\":\"m\"," USER "}", "max_tokens: Field required"},
         {"{\"model\":\"m\",\"max_tokens\":0," USER "}",
          "max_tokens: Input should be greater than or equal to 1"},
         {"{\"model\":\"m\",\"max_tokens\":1.5," USER "}",
          "max_tokens: Input should be a valid integer"},
+        {BODY(",\"system\":[{\"type\":\"text\",\"text\":\"s\"},{\"type\":\"new\"}]"),
+         "system.1.type: Input should be 'text'"},
         {BODY(",\"temperature\":1.1"), "temperature: Input should be less than or equal to 1"},
         {BODY(",\"tool_choice\":{\"type\":\"some\"}"),
          "tool_choice.type: Input should be 'auto', 'any', 'tool' or 'none'"},
@@ -272,7 +274,9 @@ static size_t find_kept(void *ctx, str id, struct wire_kept *out, size_t n_max)
     out[1] = (struct wire_kept){STR("thinking"), STR("{\"type\":\"thinking\",\"k\":2}")};
     if (id.p[0] == 'b')
         out[0] = (struct wire_kept){STR("redacted_thinking"), STR("{\"k\":3}")};
-    return id.p[0] == 'a' ? 2 : id.p[0] == 'b' ? 1 : 0;
+    if (id.p[0] == 'u')
+        out[0] = (struct wire_kept){STR("unsigned_thinking"), STR("{\"k\":4}")};
+    return id.p[0] == 'a' ? 2 : id.p[0] == 'b' || id.p[0] == 'u' ? 1 : 0;
 }
 
 TEST(thinking_that_the_client_dropped_is_put_back)
@@ -302,6 +306,27 @@ TEST(thinking_that_the_client_dropped_is_put_back)
         "\"S\"},{\"type\":\"tool_use\",\"id\":\"a\"}]}]}");
 }
 
+TEST(unsigned_thinking_is_put_back_for_makers_that_sign_nothing)
+{
+    static const char dropped[] =
+        "{\"model\":\"%s\",\"messages\":[{\"role\":\"assistant\",\"content\":"
+        "[%s{\"type\":\"tool_use\",\"id\":\"u\"}]}]}";
+    static const struct {
+        const char *model, *thought;
+    } cases[] = {{"kimi-k2-thinking", "{\"k\":4},"}, {"claude-sonnet-5", ""}};
+    struct wire_vault vault = {.find = find_kept};
+    struct wire_plan p = no_plan();
+
+    p.vault = &vault;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char body[256], want[256];
+
+        snprintf(body, sizeof body, dropped, cases[i].model, "");
+        snprintf(want, sizeof want, dropped, cases[i].model, cases[i].thought);
+        check_patch(&wire_anthropic, body, &p, want);
+    }
+}
+
 TEST(signatures_that_anthropic_does_not_know_are_taken_out)
 {
     static const char body[] =
@@ -312,12 +337,19 @@ TEST(signatures_that_anthropic_does_not_know_are_taken_out)
         "\"\",\"signature\":\"rationale.y\"}]}]}";
     struct wire_plan p = no_plan();
 
+    p.model = STR("claude-sonnet-5");
+    check_patch(&wire_anthropic,
+                body,
+                &p,
+                "{\"messages\":[{\"role\":\"assistant\",\"content\":[{\"type\":\"thinking\","
+                "\"signature\":\"S\"},{\"type\":\"text\"}]}],\"model\":\"claude-sonnet-5\"}");
+    p.model = STR(""); /* other makers sign nothing */
     check_patch(
         &wire_anthropic,
         body,
         &p,
-        "{\"messages\":[{\"role\":\"assistant\",\"content\":[{\"type\":\"thinking\",\"signature\":"
-        "\"S\"},{\"type\":\"text\"}]}]}");
+        "{\"messages\":[{\"role\":\"assistant\",\"content\":[{\"type\":\"thinking\"},{\"type\":"
+        "\"thinking\",\"signature\":\"S\"},{\"type\":\"text\"}]}]}");
     p.foreign_kept = true;
     check_patch(&wire_anthropic,
                 body,
@@ -380,6 +412,7 @@ TEST_MAIN(T(a_system_prompt_with_a_nul_stays_whole),
           T(hole_5_thinking_is_told_as_the_model_knows_it),
           T(wishes_for_the_rest_of_the_body_are_edits),
           T(thinking_that_the_client_dropped_is_put_back),
+          T(unsigned_thinking_is_put_back_for_makers_that_sign_nothing),
           T(signatures_that_anthropic_does_not_know_are_taken_out),
           T(thinking_takes_no_temperature_and_gives_way_to_a_forced_call),
           T(reasoning_parameters_can_be_taken_out))

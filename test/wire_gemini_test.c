@@ -254,10 +254,6 @@ TEST(a_wrong_body_is_refused_with_its_member)
     } cases[] = {
         {"1", "the body should be a JSON object"},
         {"{}", "contents: contents is not specified"},
-        {"{\"contents\":[{\"role\":\"bot\"}]}", "contents.0.role: should be 'user' or 'model'"},
-        {"{\"contents\":[{\"parts\":[1]}]}", "contents.0.parts.0: should be an object"},
-        {"{\"contents\":[{\"parts\":[{\"functionCall\":{}}]}]}",
-         "contents.0.parts.0.functionCall.name: is missing"},
     };
 
     for (size_t i = 0; i < COUNT_OF(cases); i++)
@@ -269,10 +265,16 @@ TEST(a_value_that_is_not_known_is_left_to_its_own_providers)
     static const struct {
         const char *body, *why;
     } cases[] = {
+        {"{\"contents\":[{\"role\":\"bot\"}]}", "contents.0.role: should be 'user' or 'model'"},
+        {"{\"contents\":[{\"parts\":[1]}]}", "contents.0.parts.0: should be an object"},
+        {"{\"contents\":[{\"parts\":[{\"functionCall\":{}}]}]}",
+         "contents.0.parts.0.functionCall.name: is missing"},
         {"{\"contents\":[{}],\"generationConfig\":{\"temperature\":\"x\"}}",
          "generationConfig.temperature: should be a number"},
         {"{\"contents\":[{}],\"generationConfig\":{\"thinkingConfig\":{\"thinkingBudget\":-2}}}",
          "generationConfig.thinkingConfig.thinkingBudget: should be -1, 0 or a number of tokens"},
+        {"{\"contents\":[{}],\"tools\":[{\"functionDeclarations\":[{}]}]}",
+         "tools.0.functionDeclarations.0.name: Field required"},
         {"{\"contents\":[{}],\"generationConfig\":{\"seed\":\"1.5\"}}",
          "generationConfig.seed: should be a whole number"},
     };

@@ -400,10 +400,10 @@ TEST(an_image_beside_a_tools_words_goes_with_them)
         if (strcmp(providers[i], "ollama") != 0) /* which takes no addresses */
             CHECK_HAS(buf_str(&out), "http://a.example/i.gif");
     }
-    check_refused(&wire_gemini,
-                  "{\"contents\":[{\"role\":\"user\",\"parts\":[{\"functionResponse\":{"
-                  "\"name\":\"f\",\"parts\":7}}]}]}",
-                  "contents.0.parts.0.functionResponse.parts: should be a list");
+    check_deferred(&wire_gemini,
+                   "{\"contents\":[{\"role\":\"user\",\"parts\":[{\"functionResponse\":{"
+                   "\"name\":\"f\",\"parts\":7}}]}]}",
+                   "contents.0.parts.0.functionResponse.parts: should be a list");
     buf_release(&out);
 }
 
@@ -436,10 +436,10 @@ TEST(a_function_may_leave_out_that_it_is_one)
         "\"function\":{\"name\":\"f\",\"parameters\":{\"type\":\"object\"}}}]}",
         &out);
     CHECK_HAS(buf_str(&out), "\"name\":\"f\"");
-    check_refused(&wire_openai,
-                  "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"q\"}],"
-                  "\"tools\":[{\"name\":\"f\"}]}",
-                  "tools[0].type: expected \"function\"");
+    check_deferred(&wire_openai,
+                   "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"q\"}],"
+                   "\"tools\":[{\"name\":\"f\"}]}",
+                   "tools[0].type: expected \"function\"");
     buf_release(&out);
 }
 
@@ -525,10 +525,10 @@ TEST(parts_of_mistrals_clients_reach_it_and_others)
     ask("openai", "anthropic", body, &out);
     CHECK_HAS(buf_str(&out), "http://a.example/d.pdf");
     CHECK_HAS(buf_str(&out), "JVBE");
-    check_refused(&wire_openai,
-                  "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":"
-                  "\"document_url\"}]}]}",
-                  "messages[0].content[0].document_url: expected a URL");
+    check_deferred(&wire_openai,
+                   "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":"
+                   "\"document_url\"}]}]}",
+                   "messages[0].content[0].document_url: expected a URL");
     buf_release(&out);
 }
 

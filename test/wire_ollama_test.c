@@ -249,16 +249,7 @@ TEST(a_bad_request_is_told_its_member)
         {"{}", "model: is missing"},
         {"{\"model\":1}", "model: must be a string that is not empty"},
         {"{\"model\":\"m\",\"messages\":{}}", "messages: must be a list"},
-        {"{\"model\":\"m\",\"messages\":[1]}", "messages[0]: must be an object"},
-        {"{\"model\":\"m\",\"messages\":[{\"role\":\"x\"}]}",
-         "messages[0].role: must be system, user, assistant or tool"},
-        {"{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":[]}]}",
-         "messages[0].content: must be a string"},
-        {"{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"images\":[1]}]}",
-         "messages[0].images[0]: must be a string of base64"},
         {"{\"model\":\"m\",\"messages\":[],\"stream\":3}", "stream: must be true or false"},
-        {"{\"model\":\"m\",\"messages\":[],\"tools\":[{}]}",
-         "tools[0].function.name: must be a string that is not empty"},
     };
 
     for (size_t i = 0; i < COUNT_OF(cases); i++)
@@ -270,6 +261,15 @@ TEST(a_value_that_is_not_known_is_left_to_its_own_providers)
     static const struct {
         const char *body, *why;
     } cases[] = {
+        {"{\"model\":\"m\",\"messages\":[1]}", "messages[0]: must be an object"},
+        {"{\"model\":\"m\",\"messages\":[{\"role\":\"x\"}]}",
+         "messages[0].role: must be system, user, assistant or tool"},
+        {"{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":[]}]}",
+         "messages[0].content: must be a string"},
+        {"{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"images\":[1]}]}",
+         "messages[0].images[0]: must be a string of base64"},
+        {"{\"model\":\"m\",\"messages\":[],\"tools\":[{}]}",
+         "tools[0].function.name: must be a string that is not empty"},
         {"{\"model\":\"m\",\"messages\":[],\"think\":3}",
          "think: must be true, false, low, medium, high or max"},
         {"{\"model\":\"m\",\"messages\":[],\"options\":{\"top_p\":\"x\"}}",

@@ -69,6 +69,18 @@ TEST(a_bad_request_is_told_its_member)
         {"{\"model\":\"\"}", "model: must be a string that is not empty"},
         {"{\"model\":\"m\"}", "input: is missing: give a string or a list of items"},
         {"{\"model\":\"m\",\"input\":3}", "input: must be a string or a list of items"},
+        {"{\"model\":\"m\",\"input\":\"\",\"stream\":1}", "stream: must be true or false"},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        check_refused(&wire_responses, cases[i].body, cases[i].says);
+}
+
+TEST(a_value_that_is_not_known_is_left_to_its_own_providers)
+{
+    static const struct {
+        const char *body, *why;
+    } cases[] = {
         {"{\"model\":\"m\",\"input\":[3]}", "input[0]: must be an object"},
         {"{\"model\":\"m\",\"input\":[{}]}", "input[0]: needs a type or a role"},
         {"{\"model\":\"m\",\"input\":[{\"role\":\"x\"}]}",
@@ -82,20 +94,8 @@ TEST(a_bad_request_is_told_its_member)
          "input[0].call_id: must be a string"},
         {"{\"model\":\"m\",\"input\":[{\"type\":\"function_call_output\",\"call_id\":\"c\"}]}",
          "input[0].output: must be a string or a list of parts"},
-        {"{\"model\":\"m\",\"input\":\"\",\"stream\":1}", "stream: must be true or false"},
         {"{\"model\":\"m\",\"input\":\"\",\"tools\":[{\"type\":\"function\"}]}",
          "tools[0].name: must be a string that is not empty"},
-    };
-
-    for (size_t i = 0; i < COUNT_OF(cases); i++)
-        check_refused(&wire_responses, cases[i].body, cases[i].says);
-}
-
-TEST(a_value_that_is_not_known_is_left_to_its_own_providers)
-{
-    static const struct {
-        const char *body, *why;
-    } cases[] = {
         {"{\"model\":\"m\",\"input\":\"\",\"reasoning\":{\"effort\":\"huge\"}}",
          "reasoning.effort: must be none, minimal, low, medium, high, xhigh or max"},
         {"{\"model\":\"m\",\"input\":\"\",\"max_output_tokens\":1.5}",

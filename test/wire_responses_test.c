@@ -189,10 +189,10 @@ TEST(ends_are_told_apart)
         {"{\"status\":\"queued\",\"output\":[]}", "start\nstop other \"queued\"\nend\n"},
         {"{\"status\":\"failed\",\"output\":[],\"error\":{\"code\":\"rate_limit_exceeded\","
          "\"message\":\"slow\"}}",
-         "start\nerror 429 failed: slow\n"},
+         "start\nerror 429 : slow\n"},
         {"{\"status\":\"failed\",\"output\":[],\"error\":{\"code\":\"server_error\","
          "\"message\":\"oh\"}}",
-         "start\nerror 500 failed: oh\n"},
+         "start\nerror 500 : oh\n"},
         {"{\"error\":{\"message\":\"no\",\"type\":\"invalid_request_error\"}}",
          "start\nerror 400 invalid_request_error: no\n"},
         {"{}", "error 502 bad_response: the reply is not a response object: it has no output\n"},

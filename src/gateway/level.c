@@ -55,8 +55,24 @@ static bool level_parse_suffix(str model, str *base, enum chat_level *level)
     return true;
 }
 
-/* The model as it is, if a provider lists it; else without the level at its end, if that is known;
- * else as it is, for a provider that takes any name. */
+/* Whether a name that ends in a level is a model of a maker. */
+static bool level_is_real_name(str model)
+{
+    static const str ends[] = {STR_INIT("mistral-medium"),
+                               STR_INIT("magistral-medium"),
+                               STR_INIT("devstral-medium"),
+                               STR_INIT("openai/o3-mini-high"), /* OpenRouter's */
+                               STR_INIT("openai/o4-mini-high")};
+
+    for (size_t i = 0; i < COUNT_OF(ends); i++)
+        if (str_ends(model, ends[i]))
+            return true;
+    return false;
+}
+
+/* The model as it is, if a provider lists it, or takes any name and the name is a maker's; else
+ * without the level at its end, if that is known; else as it is, for a provider that takes any
+ * name. */
 static bool find_model(const struct config *c, const struct chat_request *r, struct level *out,
                        enum chat_level *by_name, struct err *e)
 {
@@ -65,7 +81,7 @@ static bool find_model(const struct config *c, const struct chat_request *r, str
     str base;
 
     out->model = r->model;
-    if (!(found && out->route.provider->model_count) &&
+    if (!(found && (out->route.provider->model_count || level_is_real_name(r->model))) &&
         level_parse_suffix(r->model, &base, by_name) && config_find(c, base, &without)) {
         out->model = base;
         out->route = without;

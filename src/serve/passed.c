@@ -11,10 +11,11 @@ str passed_id_name(const struct exchange *ex)
 
 void passed_set_headers(struct exchange *ex, const struct http1_field *fields, size_t n)
 {
-    static const str ids[] = {STR_INIT("x-request-id"),
-                              STR_INIT("request-id"),
-                              STR_INIT("apim-request-id"),
-                              STR_INIT("x-ms-request-id")};
+    const str ids[] = {passed_id_name(ex), /* the client's own name: its value stays */
+                       STR("x-request-id"),
+                       STR("request-id"),
+                       STR("apim-request-id"),
+                       STR("x-ms-request-id")};
     str id = STR("");
 
     for (size_t k = 0; k < COUNT_OF(ids) && !id.n; k++)

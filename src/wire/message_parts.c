@@ -50,6 +50,16 @@ struct chat_part *part_text_new(struct arena *a, str text, enum chat_dialect dia
     return p;
 }
 
+struct chat_message part_message_opaque(struct arena *a, const struct json *doc,
+                                        const struct json_node *v, enum chat_dialect dialect)
+{
+    struct chat_part *p = part_text_new(a, STR(""), dialect);
+
+    p->kind = CHAT_PART_OPAQUE;
+    p->json = json_raw(doc, v);
+    return (struct chat_message){.role = CHAT_USER, .name = STR(""), .parts = p, .part_count = 1};
+}
+
 struct chat_part *parts_add(struct parts *list, struct arena *a, enum chat_part_kind kind,
                             enum chat_dialect dialect)
 {

@@ -12,6 +12,9 @@ struct chat_part part_new(enum chat_part_kind kind, enum chat_dialect dialect);
 struct chat_tool part_tool(enum chat_dialect dialect);
 /* The same in the arena. */
 struct chat_part *part_text_new(struct arena *a, str text, enum chat_dialect dialect);
+/* A message that could not be read, as it is. */
+struct chat_message part_message_opaque(struct arena *a, const struct json *doc,
+                                        const struct json_node *v, enum chat_dialect dialect);
 
 /* Parts of a message that is being read. */
 struct parts {

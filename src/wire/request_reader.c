@@ -5,6 +5,7 @@
 #include "wire/request_reader.h"
 
 #include "base/json_get.h"
+#include "wire/message_parts.h"
 
 #define TOOLS_MAX 4096
 #define ROOM_SPARE ((size_t)65536)
@@ -32,6 +33,8 @@ bool request_fail(const struct request_reader *r, const struct request_path *at,
     struct buf b;
 
     assert(r->e && what);
+    if (r->out) /* counts only if the caller defers the failure */
+        request_defer_error(r, at, key, what);
     buf_init(&b, 4096);
     request_write_path(&b, at, r->brackets);
     if (key)
@@ -65,6 +68,11 @@ bool request_defer_level(const struct request_reader *r, const struct request_pa
         r->out->level = CHAT_LEVEL_ON;
     r->out->level_unknown = true;
     return request_defer_error(r, at, key, what);
+}
+
+bool request_defer_failure(const struct request_reader *r)
+{
+    return r->e->code == ERR_INPUT;
 }
 
 bool request_alloc(const struct request_reader *r, size_t n, size_t size, void *out)
@@ -182,8 +190,14 @@ bool request_read_tools(const struct request_reader *r, const struct json_node *
     r->out->tools = arena_zero(r->a, n, sizeof *r->out->tools);
     for (const struct json_node *v = json_first(r->doc, list); v;
          v = json_next(r->doc, list, v), item.index++) {
-        if (!read(r, &item, v, &r->out->tools[item.index]))
-            return false;
+        struct chat_tool *t = &r->out->tools[item.index];
+
+        if (!read(r, &item, v, t)) {
+            if (!request_defer_failure(r))
+                return false;
+            *t = part_tool(r->out->dialect);
+            t->opaque = json_raw(r->doc, v);
+        }
         r->out->tool_count = item.index + 1;
     }
     return true;

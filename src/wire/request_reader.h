@@ -34,6 +34,9 @@ bool request_defer_error(const struct request_reader *r, const struct request_pa
 /* The same for a member that sets the amount of reasoning: it counts as reasoning of any amount. */
 bool request_defer_level(const struct request_reader *r, const struct request_path *at,
                          const char *key, const char *what);
+/* After a message or a tool could not be read: whether reading may continue without it. The error
+ * is then deferred, as by request_defer_error. False if the request has reached a limit. */
+bool request_defer_failure(const struct request_reader *r) MUST_USE;
 
 /* Zeroed memory in the arena; false with ERR_LIMIT if it does not fit. */
 bool request_alloc(const struct request_reader *r, size_t n, size_t size, void *out) MUST_USE;

@@ -282,6 +282,7 @@ class Streams(Case):
                                  ("response.failed", "failed"))
                 self.assertEqual(last["response"]["error"], {"code": want, "message": message})
                 self.assertEqual(error["code"], want)
+                self.assertEqual([i["status"] for i in last["response"]["output"]], ["incomplete"])
 
     def test_a_request_that_is_too_long_is_told_in_a_stream(self):
         message = f"This model's maximum context length is {M} tokens, not {U}."

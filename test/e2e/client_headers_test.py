@@ -403,6 +403,14 @@ class Replies(Case):
                         if client == "anthropic" and status == 400:
                             self.assertEqual(json.loads(r.body)["request_id"], "req_1")
 
+    def test_ids_of_two_servers_keep_their_names(self):
+        for client in KINDS:
+            with self.subTest(client):
+                self.up.headers = [("x-request-id", "of-a-proxy"), ("request-id", "of-anthropic")]
+                r = self.ask(client, f"{client}-m")
+                for header in self.up.headers:
+                    self.assertIn(header, r.headers)
+
     def test_without_one_an_error_has_ours(self):
         for client in KINDS:
             self.up.statuses = [400]

@@ -362,7 +362,7 @@ class Refused(unittest.TestCase):
 
     def test_what_is_wrong_with_a_request_is_named_where_openai_names_it(self):
         for dialect, more, param in (("chat", {"n": 0}, "n"),
-                                     ("chat", {"messages": [{"role": "x"}]}, "messages[0].role"),
+                                     ("chat", {"stop": 5}, "stop"),
                                      ("responses", {"input": None}, "input")):
             path, body = asks(dialect, "chat", **more)
             r = request(path, body)

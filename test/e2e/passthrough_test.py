@@ -33,7 +33,7 @@ class Upstream:
     """Serves the bytes that a test gives it, in pieces if it is told to, and remembers requests."""
 
     def __init__(self):
-        self.asked, self.piece = [], 0
+        self.asked, self.piece, self.sent = [], 0, b""
         self.status, self.type, self.body = 200, "application/json", b""
         outer = self
 
@@ -42,7 +42,8 @@ class Upstream:
             protocol_version = "HTTP/1.1"
 
             def do_POST(self):
-                outer.asked.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+                outer.sent = self.rfile.read(int(self.headers["content-length"]))
+                outer.asked.append(json.loads(outer.sent))
                 answer = outer.answer(outer.asked[-1]) if outer.answer else None
                 status, kind, body = answer or (outer.status, outer.type, outer.body)
                 self.send_response(status)
@@ -302,6 +303,57 @@ DONE = b"data: [DONE]\n\n"
 
 def sse(*docs, between=(",", ":")):
     return b"".join(b"data: " + json.dumps(d, separators=between).encode() + b"\n\n" for d in docs)
+
+
+# Messages and tools that the gateway does not know, or that only some hosts take.
+ODD_MESSAGES = ('{"role":"critic","content":"x"}', '{"role":"user","content":null}', '{"role":"user","content":["q"]}',
+                '{"role":"user","content":[{"image_url":{"uuid":"u"},"type":"image_url"}]}',
+                '{"role":"tool","content":"r"}', '{"role":"assistant","tool_calls":[{"id":"1","type":"new","x":1.0}]}')
+ODD_BODIES = {
+    "openai": [f'{{"model":"openai-m", "messages":[{m}]}}' for m in ODD_MESSAGES] + [
+        '{"model":"openai-m","messages":[{"role":"user","content":"q"}],' + more + "}" for more in (
+            '"tools":[{"google_search":{}},{"type":"function","name":"f"}]', '"reasoning":"high"',
+            '"response_format":{"type":"json_schema","schema":{"type":"object"}}')],
+    "responses": [f'{{"model":"responses-m", "input":[{i}]}}' for i in (
+        '{"role":"critic","content":"x"}', '{"id":"msg_1"}',
+        '{"type":"function_call_output","call_id":"c","output":{"a":1.0}}')] + [
+        '{"model":"responses-m","input":"q","tools":[{"name":"f"}]}'],
+    "anthropic": [f'{{"model":"anthropic-m", "max_tokens":9,"messages":[{m}]}}' for m in (
+        '{"role":"critic","content":"x"}', '{"role":"user","content":[{"type":"text"}]}',
+        '{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":[{"type":"tool_use"}]}]}')] + [
+        '{"model":"anthropic-m","max_tokens":9,"messages":[{"role":"user","content":"q"}],' + more + "}" for more in (
+            '"system":[{"type":"new"}]', '"tools":[{"name":"f"}]', '"thinking":"on"')],
+    "gemini": ['{"contents":[{"role":"critic","parts":[{"text":"q"}]}]}',
+               '{"contents":[{"parts":[{"functionCall":{}}]}]}',
+               '{"contents":[{"parts":[{"text":"q"}]}],"tools":[{"functionDeclarations":[{"x":1.0}]}]}'],
+    "ollama": [f'{{"model":"ollama-m", "stream":false,"messages":[{m}]}}' for m in (
+        '{"role":"control","content":"thinking"}', '{"role":"user","content":["q"]}')] + [
+        '{"model":"ollama-m","stream":false,"messages":[],"tools":[{"type":"new","x":1.0}]}'],
+}
+
+
+class Requests(Case):
+    """A provider of the client's dialect judges what the gateway cannot read; others are not asked."""
+
+    def test_unknown_messages_and_tools_pass_byte_for_byte(self):
+        for kind, bodies in ODD_BODIES.items():
+            World.up.status, World.up.type, World.up.body = 200, "application/json", WHOLE[kind].encode()
+            upstream = World.shown.config["providers"][kind]["models"][f"{kind}-m"]
+            path = PATHS.get(kind) or f"/v1beta/models/{kind}-m:generateContent"
+            for body in bodies:
+                with self.subTest(kind, body=body):
+                    r = request(path, body.encode(), {}, at=World.shown)
+                    self.assertEqual(r.status, 200, r.body)
+                    self.assertEqual(World.up.sent.decode(), body.replace(f'"{kind}-m"', f'"{upstream}"'))
+
+    def test_for_another_dialect_they_are_refused(self):
+        for kind, bodies in ODD_BODIES.items():
+            other = "anthropic" if kind != "anthropic" else "gemini"
+            path = PATHS.get(kind) or f"/v1beta/models/{other}-m:generateContent"
+            for body in bodies[:2]:
+                with self.subTest(kind, body=body):
+                    r = request(path, body.replace(f"{kind}-m", f"{other}-m").encode(), {}, at=World.shown)
+                    self.assertEqual(r.status, 400, r.body)
 
 
 class Usage(Case):

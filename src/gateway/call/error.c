@@ -57,16 +57,18 @@ static bool call_error_event_well_formed(const struct call *c, const struct json
     const struct json_node *root = json_root(doc), *type = json_find(doc, root, STR("type"));
     const struct json_node *message = json_find(doc, root, STR("message"));
     const struct json_node *error = json_find(doc, root, STR("error"));
+    const struct json_node *response = json_find(doc, root, STR("response"));
 
     if (call_error_is_openai(c) && wire_error_is_context(&c->failure->error) &&
         !json_is(doc, json_find(doc, error, STR("code")), STR(WIRE_CONTEXT_CODE)))
         return false; /* clients know it by this code */
     if (c->attempt.wire->dialect != CHAT_RESPONSES)
         return call_error_well_formed(c->attempt.wire->dialect, doc);
-    if (c->client.hides || c->pipe.ever_touched) /* response.failed repeats the output so far */
+    if (c->pipe.ever_touched)
         return false;
-    return json_is(doc, type, STR("response.failed")) ||
-           (json_is(doc, type, STR("error")) && message && message->kind == JSON_STRING);
+    if (json_is(doc, type, STR("response.failed"))) /* it may repeat the output so far */
+        return !c->client.hides || !json_count(doc, json_find(doc, response, STR("output")));
+    return json_is(doc, type, STR("error")) && message && message->kind == JSON_STRING;
 }
 
 str call_error_frame(struct call *c, const struct wire_frame *f)

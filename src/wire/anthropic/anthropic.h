@@ -52,6 +52,8 @@ struct anthropic_model {
     bool unknown;     /* an alias, or another maker's: it may need the other way */
 };
 struct anthropic_model anthropic_model_of(str model);
+/* The vault's name for a thinking block without a signature. */
+#define ANTHROPIC_UNSIGNED "unsigned_thinking"
 /* For the plan's model, or the body's if the plan has none. */
 struct anthropic_model anthropic_model_for(const struct json *doc, const struct wire_plan *plan);
 void anthropic_patch_thinking(const struct json *doc, const struct wire_plan *plan,

@@ -139,6 +139,7 @@ static void anthropic_block_give_thought(struct wire_decoder *d, const struct an
                                          str call_id)
 {
     str type = t->redacted ? STR("redacted_thinking") : STR("thinking");
+    bool is_unsigned = !t->redacted && !t->signature.n;
     struct json_out o;
     struct buf b;
 
@@ -148,11 +149,13 @@ static void anthropic_block_give_thought(struct wire_decoder *d, const struct an
     json_member_str(&o, "type", type);
     json_out_key(&o, t->redacted ? STR("data") : type);
     json_out_str(&o, arena_text_str(&t->text));
-    json_write_text(&o, "signature", arena_text_str(&t->signature));
+    if (!t->redacted) /* hosts that sign nothing want an empty signature */
+        json_member_str(&o, "signature", arena_text_str(&t->signature));
     json_out_end(&o);
     anthropic_block_state(d)->kept_given += b.n;
     if (!buf_full(&b) && anthropic_block_state(d)->kept_given <= KEEP_GIVEN_MAX)
-        anthropic_emit(d, CHAT_KEEP, 0, call_id, type, buf_str(&b));
+        anthropic_emit(
+            d, CHAT_KEEP, 0, call_id, is_unsigned ? STR(ANTHROPIC_UNSIGNED) : type, buf_str(&b));
     buf_release(&b);
 }
 
@@ -164,7 +167,7 @@ static void anthropic_block_give_thoughts(struct wire_decoder *d, str call_id)
         if (t->lost)
             return;
     for (const struct anthropic_thought *t = s->first; t; t = t->next)
-        if (t->redacted || t->signature.n)
+        if (t->redacted || t->signature.n || t->text.n)
             anthropic_block_give_thought(d, t, call_id);
     s->after_call = true;
 }

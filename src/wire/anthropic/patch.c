@@ -147,7 +147,14 @@ static bool anthropic_patch_is_thinking(const struct json *doc, const struct jso
     return json_is(doc, type, STR("thinking")) || json_is(doc, type, STR("redacted_thinking"));
 }
 
-/* Whether a thinking block of the client may go to Anthropic. */
+/* Claude refuses thinking without a signature. Other makers with this API sign nothing, and some
+ * of them refuse a history without its thinking. */
+static bool anthropic_patch_takes_unsigned(const struct json *doc, const struct wire_plan *plan)
+{
+    return anthropic_model_for(doc, plan).unknown;
+}
+
+/* Whether a thinking block of the client may go to the provider. */
 static bool anthropic_patch_may_go(const struct json *doc, const struct json_node *block,
                                    const struct wire_plan *plan, struct arena *a)
 {
@@ -158,7 +165,8 @@ static bool anthropic_patch_may_go(const struct json *doc, const struct json_nod
     if (json_get_is(doc, block, "type", "redacted_thinking"))
         return true;
     signature = json_get_text(doc, block, "signature", a);
-    return signature.n > 0 && !wire_signature_ours(signature);
+    return signature.n > 0 ? !wire_signature_ours(signature)
+                           : anthropic_patch_takes_unsigned(doc, plan);
 }
 
 /* The vault's entries for a message, each once, and the call that each preceded. */
@@ -198,7 +206,9 @@ static void anthropic_patch_find_thoughts(const struct json *doc, const struct j
         n = plan->vault->find(plan->vault->ctx, json_get_text(doc, b, "id", a), kept, KEPT_MAX);
         for (size_t i = 0; i < n && i < KEPT_MAX; i++)
             if (str_eq(kept[i].name, STR("thinking")) ||
-                str_eq(kept[i].name, STR("redacted_thinking")))
+                str_eq(kept[i].name, STR("redacted_thinking")) ||
+                (str_eq(kept[i].name, STR(ANTHROPIC_UNSIGNED)) &&
+                 anthropic_patch_takes_unsigned(doc, plan)))
                 anthropic_insert_thought(t, kept[i].text, first ? json_first(doc, content) : b);
         first = false;
     }

@@ -316,7 +316,7 @@ static bool anthropic_read_system(const struct request_reader *r, const struct j
         struct request_path item = {.up = &here, .index = i};
 
         if (parts[i].kind != CHAT_PART_TEXT)
-            return request_fail(r, &item, "type", "Input should be 'text'");
+            request_defer_error(r, &item, "type", "Input should be 'text'");
     }
     if (n > 0)
         anthropic_read_add_runs(out, CHAT_SYSTEM, parts, n);
@@ -344,8 +344,12 @@ static bool anthropic_read_messages(const struct request_reader *r, const struct
          m = json_next(r->doc, messages, m), i++) {
         struct request_path item = {.up = &here, .index = i};
 
-        if (!anthropic_read_message(r, &item, m, out))
-            return false;
+        if (!anthropic_read_message(r, &item, m, out)) {
+            if (!request_defer_failure(r))
+                return false;
+            out->messages[out->message_count++] =
+                part_message_opaque(r->a, r->doc, m, CHAT_ANTHROPIC);
+        }
     }
     return true;
 }
@@ -400,8 +404,12 @@ static bool anthropic_read_tools(const struct request_reader *r, const struct js
          t = json_next(r->doc, tools, t), n++) {
         struct request_path item = {.up = &here, .index = n};
 
-        if (!anthropic_read_tool(r, &item, t, &out->tools[n]))
-            return false;
+        if (!anthropic_read_tool(r, &item, t, &out->tools[n])) {
+            if (!request_defer_failure(r))
+                return false;
+            out->tools[n] = part_tool(CHAT_ANTHROPIC);
+            out->tools[n].opaque = json_raw(r->doc, t);
+        }
     }
     out->tool_count = n;
     return true;

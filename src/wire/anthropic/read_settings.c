@@ -47,7 +47,7 @@ static bool anthropic_setting_thinking_config(const struct request_reader *r,
     if (!thinking)
         return true;
     if (thinking->kind != JSON_OBJECT)
-        return request_fail(r, NULL, "thinking", "Input should be an object");
+        return request_defer_level(r, NULL, "thinking", "Input should be an object");
     if (json_get_is(r->doc, thinking, "type", "disabled")) {
         out->level = CHAT_LEVEL_NONE;
         return true;
@@ -84,7 +84,7 @@ static bool anthropic_setting_format(const struct request_reader *r, const struc
         return request_defer_error(r, &inner, "type", "Input should be 'json_schema'");
     schema = json_get(r->doc, format, "schema");
     if (!schema || schema->kind != JSON_OBJECT)
-        return request_fail(
+        return request_defer_error(
             r, &inner, "schema", schema ? "Input should be an object" : "Field required");
     out->format = CHAT_FORMAT_SCHEMA;
     out->format_schema = json_raw(r->doc, schema);

@@ -333,6 +333,21 @@ static bool gemini_read_content(struct reading *g, const struct request_path *at
     return true;
 }
 
+/* A content that cannot be read is left to Gemini. */
+static bool gemini_read_one_content(struct reading *g, const struct request_path *at,
+                                    const struct json_node *v)
+{
+    struct chat_request *q = g->out;
+
+    if (gemini_read_content(g, at, v))
+        return true;
+    if (!request_defer_failure(&g->r))
+        return false;
+    q->messages[q->message_count++] = part_message_opaque(g->r.a, g->r.doc, v, CHAT_GEMINI);
+    assert(q->message_count <= g->message_max);
+    return true;
+}
+
 static bool gemini_read_system(struct reading *g, const struct json_node *root)
 {
     struct request_path here = {.key = "systemInstruction"};
@@ -393,12 +408,12 @@ static bool gemini_read_contents(struct reading *g, const struct json_node *root
     if (!gemini_read_make_room(g, contents) || !gemini_read_system(g, root))
         return false;
     if (contents->kind == JSON_OBJECT)
-        return gemini_read_content(g, &here, contents);
+        return gemini_read_one_content(g, &here, contents);
     for (const struct json_node *c = json_first(g->r.doc, contents); c;
          c = json_next(g->r.doc, contents, c), i++) {
         struct request_path item = {.up = &here, .index = i};
 
-        if (!gemini_read_content(g, &item, c))
+        if (!gemini_read_one_content(g, &item, c))
             return false;
     }
     for (i = 0; i < g->out->message_count; i++)

@@ -162,7 +162,7 @@ bool gemini_read_tools(const struct request_reader *r, const struct json_node *r
              t = json_next(r->doc, tools, t), i++) {
             struct request_path item = {.up = &here, .index = i};
 
-            if (!gemini_config_read_tool(r, &item, t, out))
+            if (!gemini_config_read_tool(r, &item, t, out) && !request_defer_failure(r))
                 return false;
         }
     }

@@ -222,8 +222,11 @@ static bool ollama_read_messages(struct reader *g, const struct json_node *root)
     q->messages = arena_zero(g->r.a, n, sizeof *q->messages);
     for (const struct json_node *v = json_first(g->r.doc, list); v;
          v = json_next(g->r.doc, list, v), item.index++) {
-        if (!ollama_read_message(g, &item, v, &q->messages[item.index]))
-            return false;
+        if (!ollama_read_message(g, &item, v, &q->messages[item.index])) {
+            if (!request_defer_failure(&g->r))
+                return false;
+            q->messages[item.index] = part_message_opaque(g->r.a, g->r.doc, v, CHAT_OLLAMA);
+        }
         q->message_count++;
     }
     for (size_t i = 0; i < g->call_count; i++)

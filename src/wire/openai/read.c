@@ -449,8 +449,11 @@ bool openai_read_messages(const struct request_reader *r, const struct json_node
     r->out->message_count = n;
     for (const struct json_node *m = json_first(r->doc, list); m;
          m = json_next(r->doc, list, m), item.index++)
-        if (!openai_read_message(r, m, &item, &r->out->messages[item.index]))
-            return false;
+        if (!openai_read_message(r, m, &item, &r->out->messages[item.index])) {
+            if (!request_defer_failure(r))
+                return false;
+            r->out->messages[item.index] = part_message_opaque(r->a, r->doc, m, CHAT_OPENAI);
+        }
     return true;
 }
 

@@ -160,8 +160,11 @@ static bool openai_option_read_tools(const struct request_reader *r, const struc
 
         *t = part_tool(CHAT_OPENAI);
         if (!(old ? openai_option_read_function(r, &item, v, t)
-                  : openai_option_read_tool(r, &item, v, t)))
-            return false;
+                  : openai_option_read_tool(r, &item, v, t))) {
+            if (!request_defer_failure(r))
+                return false;
+            t->opaque = json_raw(r->doc, v);
+        }
     }
     return true;
 }
@@ -235,10 +238,13 @@ static bool openai_option_read_format(const struct request_reader *r, const stru
 {
     const struct json_node *type = json_find(r->doc, v, STR("type"));
     const struct json_node *box = json_get(r->doc, v, "json_schema");
-    const struct json_node *schema = json_get(r->doc, box, "schema");
+    const struct json_node *schema;
 
     if (!v)
         return true;
+    if (!box) /* llama.cpp has the schema beside the type */
+        box = v;
+    schema = json_get(r->doc, box, "schema");
     if (json_is(r->doc, type, STR("text"))) {
         r->out->format = CHAT_FORMAT_TEXT;
         return true;
@@ -254,14 +260,13 @@ static bool openai_option_read_format(const struct request_reader *r, const stru
     if (!json_is(r->doc, type, STR("json_schema")))
         return request_defer_error(
             r, NULL, "response_format.type", "expected text, json_object or json_schema");
-    if (!box || box->kind != JSON_OBJECT)
-        return request_fail(r, NULL, "response_format.json_schema", "expected an object");
-    if (!json_text(r->doc, json_find(r->doc, box, STR("name")), r->a, &r->out->format_name))
-        return request_fail(r, NULL, "response_format.json_schema.name", "expected a string");
+    if (box->kind != JSON_OBJECT || (box == v && !schema))
+        return request_defer_error(r, NULL, "response_format.json_schema", "expected an object");
     if (schema && schema->kind != JSON_OBJECT)
-        return request_fail(
+        return request_defer_error(
             r, NULL, "response_format.json_schema.schema", "expected a JSON Schema");
     r->out->format = CHAT_FORMAT_SCHEMA;
+    r->out->format_name = json_get_text(r->doc, box, "name", r->a);
     r->out->format_description = json_get_text(r->doc, box, "description", r->a);
     r->out->format_schema = schema ? json_raw(r->doc, schema) : STR("{}");
     r->out->format_strict = openai_option_is_true(json_find(r->doc, box, STR("strict")));
@@ -362,7 +367,7 @@ static bool openai_option_read_reasoning(const struct request_reader *r, const s
     openai_option_give_switch(r, v);
     if (v->kind != JSON_OBJECT)
         return v->kind == JSON_TRUE || v->kind == JSON_FALSE ||
-               request_fail(r, NULL, "reasoning", "expected an object");
+               request_defer_level(r, NULL, "reasoning", "expected an object");
     if (!openai_option_read_level(r, json_get(r->doc, v, "effort"), "reasoning.effort") ||
         !openai_option_read_budget(r, json_get(r->doc, v, "max_tokens"), "reasoning.max_tokens"))
         return false;
@@ -384,7 +389,7 @@ static bool openai_option_read_anthropic(const struct request_reader *r, const s
     openai_option_give_switch(r, v);
     if (v->kind != JSON_OBJECT)
         return v->kind == JSON_TRUE || v->kind == JSON_FALSE ||
-               request_fail(r, NULL, "thinking", "expected an object");
+               request_defer_level(r, NULL, "thinking", "expected an object");
     if (!openai_option_read_budget(
             r, json_get(r->doc, v, "budget_tokens"), "thinking.budget_tokens"))
         return false;

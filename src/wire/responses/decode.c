@@ -145,10 +145,10 @@ static void responses_decode_outputs(struct responses_at *at, const struct json_
     }
 }
 
-static void responses_decode_failed(struct responses_at *at, const struct json_node *v, str type)
+static void responses_decode_failed(struct responses_at *at, const struct json_node *v)
 {
     struct chat_error error = {.status = 0,
-                               .type = type,
+                               .type = STR(""),
                                .message = STR("the provider says that the response failed"),
                                .code = STR(""),
                                .param = STR(""),
@@ -156,6 +156,8 @@ static void responses_decode_failed(struct responses_at *at, const struct json_n
                                .raw = at->doc->src};
 
     responses_error_members(at->doc, v, &at->d->scratch, &error);
+    if (str_eq(error.type, STR("error"))) /* the type of the event, not of the error */
+        error.type = STR("");
     error.status = responses_error_status(error.code.n ? error.code : error.type);
     responses_emit(at, (struct chat_event){.kind = CHAT_ERROR, .error = &error});
 }
@@ -187,7 +189,7 @@ static void responses_decode_finish(struct responses_at *at, const struct json_n
     if (str_eq(status, STR("failed")) || str_eq(status, STR("cancelled")) ||
         (json_has_content(at->doc, error) && !status.n)) {
         responses_decode_usage(at, json_find(at->doc, response, STR("usage")));
-        responses_decode_failed(at, error, status.n ? status : STR("error"));
+        responses_decode_failed(at, error);
         return;
     }
     responses_decode_outputs(at, response);
@@ -219,8 +221,7 @@ static void responses_decode_on_error(struct responses_at *at)
 {
     const struct json_node *inner = json_find(at->doc, at->root, STR("error"));
 
-    responses_decode_failed(
-        at, inner && inner->kind == JSON_OBJECT ? inner : at->root, STR("error"));
+    responses_decode_failed(at, inner && inner->kind == JSON_OBJECT ? inner : at->root);
 }
 
 static const struct {

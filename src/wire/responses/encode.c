@@ -155,7 +155,7 @@ static const char *responses_encode_status_now(const struct responses_encoder *s
 {
     bool cut = s->has_stop && (s->stop == CHAT_STOP_LENGTH || s->stop == CHAT_STOP_REFUSED);
 
-    return cut ? "incomplete" : "completed";
+    return cut || s->has_failed ? "incomplete" : "completed";
 }
 
 static bool responses_encode_open_item(struct wire_encoder *en, enum responses_open kind,

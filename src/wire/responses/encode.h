@@ -77,7 +77,7 @@ struct responses_encoder {
     str sealed;                 /* the raw item that the provider signed, or "" */
     struct responses_call *calls, **calls_end;
     struct chat_usage usage;
-    bool has_usage, has_stop;
+    bool has_usage, has_stop, has_failed;
     enum chat_stop stop;
     struct {
         str name, json;

@@ -364,8 +364,12 @@ static bool responses_read_input(struct reader *g, const struct json_node *root)
          v = json_next(g->r.doc, input, v), item.index++) {
         if (item.index == ITEMS_MAX)
             return request_fail(&g->r, &here, NULL, "has too many items");
-        if (!responses_read_item(g, &item, v))
-            return false;
+        if (!responses_read_item(g, &item, v)) {
+            if (!request_defer_failure(&g->r))
+                return false;
+            responses_read_speak(g, CHAT_USER);
+            responses_read_opaque(g, v, responses_read_part_add(g, CHAT_PART_OPAQUE));
+        }
         responses_read_message_save(g);
     }
     return true;

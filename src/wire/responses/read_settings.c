@@ -160,7 +160,8 @@ static bool responses_setting_read_format(const struct request_reader *r,
             r, NULL, "text.format.type", "must be text, json_object or json_schema");
     schema = json_get(r->doc, v, "schema");
     if (!schema || schema->kind != JSON_OBJECT)
-        return request_fail(r, NULL, "text.format.schema", "must be a JSON Schema, an object");
+        return request_defer_error(
+            r, NULL, "text.format.schema", "must be a JSON Schema, an object");
     r->out->format = CHAT_FORMAT_SCHEMA;
     r->out->format_name = json_get_text(r->doc, v, "name", r->a);
     r->out->format_description = json_get_text(r->doc, v, "description", r->a);
@@ -182,7 +183,7 @@ static bool responses_setting_read_reasoning(const struct request_reader *r,
     if (!summary)
         summary = json_get(r->doc, v, "generate_summary");
     if (v && v->kind != JSON_OBJECT)
-        return request_fail(r, NULL, "reasoning", "must be an object");
+        return request_defer_level(r, NULL, "reasoning", "must be an object");
     if (effort &&
         (!json_text(r->doc, effort, r->a, &name) || !chat_level_parse(name, &r->out->level)))
         request_defer_level(

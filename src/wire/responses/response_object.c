@@ -301,6 +301,7 @@ void responses_encode(struct wire_encoder *en, const struct chat_event *ev)
     struct responses_encoder *s = responses_object_state_of(en);
     str notes;
 
+    s->has_failed |= ev->kind == CHAT_ERROR;
     responses_object_begin(en);
     if (citations_convert(&s->cites, en->arena, ev, true, &notes))
         responses_notes_add(en, notes, CHAT_OPENAI);
