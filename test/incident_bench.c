@@ -24,10 +24,10 @@ static bool stub_run(const struct incident_options *o, struct arena *a, struct i
 
     (void)e;
     pthread_mutex_lock(&stub.lock);
-    stub.begun++;
     if (++stub.running > stub.most)
         stub.most = stub.running;
     (void)snprintf(stub.last, sizeof stub.last, STR_FMT, STR_ARG(o->alert.id));
+    stub.begun++; /* the test reads the others after it has seen this */
     pthread_mutex_unlock(&stub.lock);
     o->on_progress(
         o->ctx,

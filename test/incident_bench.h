@@ -11,11 +11,11 @@
 
 /* The engine: works until it may end, or is cancelled. */
 struct stub_engine {
-    pthread_mutex_t lock;
-    unsigned running, most, begun;
-    unsigned may; /* so many may end */
-    bool open;    /* all may */
-    bool fails;
+    pthread_mutex_t lock; /* for the threads of the engine; the test reads and writes without it */
+    _Atomic unsigned running, most, begun;
+    _Atomic unsigned may; /* so many may end */
+    _Atomic bool open;    /* all may */
+    _Atomic bool fails;
     char last[RAND_ID_SIZE];
 };
 struct stub_engine *stub_engine(void);

@@ -196,6 +196,7 @@ static void on_step(void *ctx, const struct incident_step *t)
 {
     struct scene *s = ctx;
 
+    pthread_mutex_lock(&s->lock); /* agents of one stage ask at the same time */
     if (s->step_count < PROMPTS_MAX)
         s->steps[s->step_count++] =
             (struct incident_step){.stage = arena_dup(&s->arena, t->stage),
@@ -205,6 +206,7 @@ static void on_step(void *ctx, const struct incident_step *t)
                                    .reasoning = arena_dup(&s->arena, t->reasoning),
                                    .observation = arena_dup(&s->arena, t->observation),
                                    .ok = t->ok};
+    pthread_mutex_unlock(&s->lock);
 }
 
 static void on_progress(void *ctx, const struct incident_progress *p)

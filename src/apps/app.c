@@ -365,7 +365,10 @@ str app_query(const struct app_request *q, const char *name)
 
 static void send_text(struct app_reply *r, str text)
 {
-    r->type = "text/event-stream";
+    static const char type[] = "text/event-stream";
+
+    if (r->type != type) /* after the first event, the loop reads the type */
+        r->type = type;
     if (r->send)
         r->send(r->send_ctx, text);
     else

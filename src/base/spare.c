@@ -11,10 +11,11 @@
 #define CLASS_BYTES (512 * 1024) /* kept of each, at most */
 #define CLASS_COUNT 512          /* pieces, likewise */
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define WATCHED 1
 #elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer)
+#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer) ||                         \
+    __has_feature(thread_sanitizer)
 #define WATCHED 1
 #endif
 #endif

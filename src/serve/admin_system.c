@@ -54,18 +54,21 @@ static void store_write(struct admin *a)
     json_out_end(&a->o);
 }
 
-/* Those that are configured. */
+/* Those that are configured; none while the daemon ends. */
 static void applications_write(struct admin *a)
 {
-    const struct daemon *d = a->ex->worker->daemon;
+    struct daemon *d = a->ex->worker->daemon;
+    bool entered = apps_enter(d);
     const struct app *app;
 
     json_out_key(&a->o, STR("applications"));
     json_out_array(&a->o);
-    for (size_t i = 0; d->apps && (app = app_at(i)); i++)
+    for (size_t i = 0; entered && (app = app_at(i)); i++)
         if (apps_find(d->apps, app) &&
             (app != &app_policy || a->ex->setup->config->policy.document_count))
             json_out_str(&a->o, str_c(app->name));
+    if (entered)
+        apps_leave(d);
     json_out_end(&a->o);
 }
 

@@ -287,7 +287,10 @@ static void serve_apps_handle(struct exchange *ex)
     j->reply.status = 503;
     j->reply.type = "application/json";
     j->reply.retry_after_s = 1;
-    app_fail(&j->reply, 503, "busy", "too many requests to the applications wait already");
+    if (ex->worker->daemon->leave)
+        app_fail(&j->reply, 503, "draining", "the gateway is going down");
+    else
+        app_fail(&j->reply, 503, "busy", "too many requests to the applications wait already");
     serve_apps_answer(j);
     serve_apps_job_free(j);
 }
@@ -319,7 +322,9 @@ static void *close_all(void *arg)
     struct log_scope scope;
 
     log_scope_enter(&scope, d->log, STR(""));
-    work_free(d->hands);
+    pthread_rwlock_wrlock(&d->apps_use); /* until the last has left; nobody enters any more */
+    pthread_rwlock_unlock(&d->apps_use);
+    work_stop(d->hands);
     peers_stop(d->peers);
     apps_close(d->apps);
     peers_release_runs(d->peers);
@@ -338,4 +343,19 @@ void apps_end(struct daemon *d)
 void apps_end_wait(struct daemon *d)
 {
     pthread_join(d->closer, NULL);
+    work_free(d->hands);
+}
+
+bool apps_enter(struct daemon *d)
+{
+    pthread_rwlock_rdlock(&d->apps_use);
+    if (d->apps && !d->leave)
+        return true;
+    pthread_rwlock_unlock(&d->apps_use);
+    return false;
+}
+
+void apps_leave(struct daemon *d)
+{
+    pthread_rwlock_unlock(&d->apps_use);
 }

@@ -99,6 +99,7 @@ void drain_init(struct daemon *d)
     pthread_condattr_t attr;
 
     pthread_mutex_init(&d->lock, NULL);
+    pthread_rwlock_init(&d->apps_use, NULL);
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&d->ended, &attr);
@@ -108,6 +109,7 @@ void drain_init(struct daemon *d)
 void drain_release(struct daemon *d)
 {
     pthread_cond_destroy(&d->ended);
+    pthread_rwlock_destroy(&d->apps_use);
     pthread_mutex_destroy(&d->lock);
 }
 

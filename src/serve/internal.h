@@ -68,9 +68,10 @@ struct daemon {
     struct threads *threads; /* of agents; likewise */
     struct agent_log *runs;  /* likewise */
     struct apps *apps;
-    struct work *hands;      /* threads of the applications' routes */
-    _Atomic bool leave;      /* runs must stop now and be resumed later */
-    _Atomic bool apps_ended; /* no application runs any more */
+    pthread_rwlock_t apps_use; /* apps_enter reads, the end of the applications writes */
+    struct work *hands;        /* threads of the applications' routes; stopped with them */
+    _Atomic bool leave;        /* runs must stop now and be resumed later */
+    _Atomic bool apps_ended;   /* no application runs any more */
     pthread_t closer;
     struct login *login;
     struct peers *peers; /* other daemons of the store; or NULL */
@@ -200,7 +201,11 @@ void run_post_handle(struct exchange *ex);
 bool apps_begin(struct daemon *d, struct err *e) MUST_USE;
 void apps_end(struct daemon *d);      /* starts to end them; apps_ended is set when it is done */
 void apps_end_wait(struct daemon *d); /* after the loops */
-extern const struct route apps_any;   /* the route of all their paths */
+/* Threads that apps.c does not stop use d->apps only between these two. False: the applications are
+ * closed or about to be, and apps_leave must not be called. */
+bool apps_enter(struct daemon *d) MUST_USE;
+void apps_leave(struct daemon *d);
+extern const struct route apps_any; /* the route of all their paths */
 
 /* admin.c, admin_system.c */
 void providers_handle(struct exchange *ex);

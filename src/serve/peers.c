@@ -68,8 +68,10 @@ static void peers_on_lost(void *ctx)
     struct peers *p = ctx;
 
     log_warn("another daemon took over the work of this one: it was not heard of for too long");
-    if (!atomic_load(&p->d->leave))
+    if (apps_enter(p->d)) {
         apps_lost(p->d->apps);
+        apps_leave(p->d);
+    }
 }
 
 /* "DIGEST UNTIL_MS" */

@@ -98,18 +98,20 @@ static bool serve_runs_read_word(struct history_job *j, const struct json *doc, 
            err_set(e, ERR_INPUT, "note: must be a text");
 }
 
-/* Whose a run is: an application's that is open, also of a part ("NAME.PART"); or NULL. */
+/* Whose a run is: an application's that is open, also of a part ("NAME.PART"); or NULL. A caller
+ * that gets an application calls apps_leave after its last use. */
 static const struct app *app_of(struct daemon *d, const struct agent_row *row, void **open)
 {
     str name = str_slice(row->app, 0, str_find(row->app, STR(".")));
 
-    if (!d->apps || atomic_load(&d->leave))
+    if (!apps_enter(d))
         return NULL;
     for (size_t i = 0; app_at(i); i++) {
         *open = apps_find(d->apps, app_at(i));
         if (*open && str_eq(name, str_c(app_at(i)->name)))
             return app_at(i);
     }
+    apps_leave(d);
     return NULL;
 }
 
@@ -120,14 +122,15 @@ static bool serve_runs_resume(struct daemon *d, const struct agent_row *row)
     void *open;
     const struct app *app = app_of(d, row, &open);
     struct err e;
-    bool mine;
+    bool mine, ok;
 
-    if (!app || !app->resume || !agent_log_hand(d->runs, row->id, "resume", &mine, &e))
+    if (!app)
         return false;
-    if (!mine)
-        return true;
-    app->resume(open, row);
-    return true;
+    ok = app->resume && agent_log_hand(d->runs, row->id, "resume", &mine, &e);
+    if (ok && mine)
+        app->resume(open, row);
+    apps_leave(d);
+    return ok;
 }
 
 /* Of a run that is made of others (RUN/...) the one that waits is meant, if there is one alone. */
@@ -238,14 +241,16 @@ static bool serve_runs_cancel_running(struct history_job *j, const struct agent_
     void *open;
     const struct app *app = app_of(j->worker->daemon, row, &open);
     struct err e;
-    bool mine = true;
+    bool mine = true, ok;
 
-    if (!app || !app->cancel)
+    if (!app)
         return false;
-    if (str_eq(row->status, STR("running")) && row->daemon.n &&
-        agent_log_hand(log_of(j), row->id, "cancel", &mine, &e) && !mine)
-        return true;
-    return app->cancel(open, row);
+    ok = app->cancel && str_eq(row->status, STR("running")) && row->daemon.n &&
+         agent_log_hand(log_of(j), row->id, "cancel", &mine, &e) && !mine;
+    if (app->cancel && !ok)
+        ok = app->cancel(open, row);
+    apps_leave(j->worker->daemon);
+    return ok;
 }
 
 /* Denies the pending call, so that only one of a simultaneous decision and cancel counts. */
@@ -283,6 +288,8 @@ static bool ask_end(struct history_job *j, struct reader *r, struct buf *out, st
     app = app_of(j->worker->daemon, &row, &open);
     if (app && app->ended)
         app->ended(open, &row);
+    if (app)
+        apps_leave(j->worker->daemon);
     buf_printf(out, "{\"run_id\":\"" STR_FMT "\",\"status\":\"cancelled\"}", STR_ARG(j->id));
     return true;
 }

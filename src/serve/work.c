@@ -179,10 +179,8 @@ struct work *work_new(str url, struct store *store, unsigned threads, struct log
     return w;
 }
 
-void work_free(struct work *w)
+void work_stop(struct work *w)
 {
-    if (!w)
-        return;
     pthread_mutex_lock(&w->lock);
     w->stop = true;
     pthread_cond_broadcast(&w->more);
@@ -191,6 +189,14 @@ void work_free(struct work *w)
     for (unsigned i = 0; i < w->started; i++)
         pthread_join(w->thread[i], NULL);
     pthread_join(w->watcher, NULL);
+}
+
+void work_free(struct work *w)
+{
+    if (!w)
+        return;
+    if (!w->stop)
+        work_stop(w);
     pthread_cond_destroy(&w->ended);
     pthread_cond_destroy(&w->more);
     pthread_mutex_destroy(&w->lock);

@@ -44,6 +44,8 @@ struct work_job {
 /* The url and the store must stay valid until work_free, which waits for running jobs. Without a
  * url the pool is for jobs without a reader and without a time limit. */
 struct work *work_new(str url, struct store *store, unsigned threads, struct log *log);
+/* Waits for running jobs and those that wait; work_post is false from then on. Called once. */
+void work_stop(struct work *w);
 void work_free(struct work *w); /* NULL is allowed */
 bool work_post(struct work *w, struct loop *l, struct work_job *j) MUST_USE;
 void work_cancel(struct work *w, struct work_job *j);

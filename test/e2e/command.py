@@ -30,7 +30,7 @@ Done = namedtuple("Done", "code out err")
 
 def environment(**more):
     """Nothing of the caller's environment that could change what is printed."""
-    keep = {k: v for k, v in os.environ.items() if k in ("PATH", "HOME", "TMPDIR") or "ASAN" in k}
+    keep = {k: v for k, v in os.environ.items() if k in ("PATH", "HOME", "TMPDIR") or "SAN_OPTIONS" in k}
     return {**keep, "LC_ALL": "C.UTF-8", **more}
 
 

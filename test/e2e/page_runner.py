@@ -159,7 +159,7 @@ class Shell:
             f'#!/bin/sh\ncase "$1 $*" in "serve "*--listen*|"demo "*--listen*) ;; "serve "*|"demo "*) '
             f'exec {binary} "$@" {listen} ;; esac\nexec {binary} "$@"\n')
         (bin_folder / "rationale").chmod(0o755)
-        env = {k: v for k, v in os.environ.items() if k in ("TMPDIR", "LANG") or "ASAN" in k}
+        env = {k: v for k, v in os.environ.items() if k in ("TMPDIR", "LANG") or "SAN_OPTIONS" in k}
         env.update(PATH=f"{bin_folder}:{os.environ['PATH']}", HOME=str(home), LC_ALL="C.UTF-8", NO_COLOR="1",
                    PYTHONDONTWRITEBYTECODE="1", NO_PROXY="127.0.0.1,localhost", no_proxy="127.0.0.1,localhost")
         self.child = subprocess.Popen(["bash", "--norc", "--noprofile"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,

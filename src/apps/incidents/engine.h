@@ -42,7 +42,7 @@ struct incident {
     str session, model;
     str title; /* for the record: "PodCrashLooping · checkout" */
     struct agent_ask ask;
-    struct config defs;             /* agents.yaml: the sources of tools */
+    struct config defs;             /* only agents (of agents.yaml) and ca_file are set */
     struct agents_servers *servers; /* as long as the investigation */
     str listed;                     /* their tools, as its log has them */
     str role, form;            /* of the prompt: the model's role, and the form of an analysis */

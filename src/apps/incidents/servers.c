@@ -30,8 +30,8 @@ void servers_open(struct incident *in)
     const char *const *argv = in->o->server_argv;
     struct config_tools *t;
 
-    in->defs = *in->o->setup->config;
-    in->defs.ca_file = in->config->ca_file;
+    in->defs =
+        (struct config){.agents = in->o->setup->config->agents, .ca_file = in->config->ca_file};
     in->listed = STR("{}");
     in->servers = agents_servers_new(in->o->host->clock);
     if (!argv)
