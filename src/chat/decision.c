@@ -51,7 +51,7 @@ static void decision_put_calls(struct buf *out, struct buf *tools, const struct 
     arena_init(&a, CALLS_ARENA_MAX);
     buf_init(&with, out->size_max);
     buf_add(out, STR("[TOOL_CALL] "));
-    for (const struct json_node *c = json_first(doc, calls); c; c = json_next(doc, calls, c)) {
+    JSON_FOREACH(c, doc, calls) {
         str name = STR(""), arguments = STR("");
 
         if (!json_text(doc, json_find(doc, c, STR("name")), &a, &name) ||

@@ -178,7 +178,7 @@ static void put_members(struct buf *out, const struct json *doc, const struct js
 
     arena_init(&a, TEXT_MAX);
     map_init(&members, NULL, MAP_COUNT_MAX);
-    for (const struct json_node *k = json_first(doc, v); k; k = json_next(doc, v, k))
+    JSON_FOREACH(k, doc, v)
         if (!json_text(doc, k, &a, &key) ||
             !map_set(&members, key, MAP_U64((uint64_t)(json_value(k) - v)), &e))
             break; /* no document has so many */
@@ -204,7 +204,7 @@ void repr_arguments(struct buf *out, const struct json *doc, const struct json_n
 static void put_array(struct buf *out, const struct json *doc, const struct json_node *v)
 {
     buf_add_c(out, '[');
-    for (const struct json_node *x = json_first(doc, v); x; x = json_next(doc, v, x)) {
+    JSON_FOREACH(x, doc, v) {
         if (x != json_first(doc, v))
             buf_add(out, STR(", "));
         repr_json(out, doc, x);

@@ -298,7 +298,7 @@ static void walk_object(struct walk *w, const struct json_node *v, struct place 
             p.secret = false;
         p.secrets = json_is(w->doc, kind, STR("SecretList"));
     }
-    for (const struct json_node *k = json_first(w->doc, v); k; k = json_next(w->doc, v, k))
+    JSON_FOREACH(k, w->doc, v)
         walk_member(w, v, k, p);
 }
 
@@ -320,7 +320,7 @@ static void walk_value(struct walk *w, const struct json_node *v, struct place p
             walk_number(w, v);
         break;
     case JSON_ARRAY:
-        for (const struct json_node *i = json_first(w->doc, v); i; i = json_next(w->doc, v, i))
+        JSON_FOREACH(i, w->doc, v)
             walk_value(w, i, p);
         break;
     case JSON_OBJECT:

@@ -130,20 +130,14 @@ static void put_registration(struct flow *f, struct buf *b)
 
     json_out_init(&out, b);
     json_out_object(&out);
-    json_out_key(&out, STR("client_name"));
-    json_out_str(&out, o->client_name.n ? o->client_name : STR("rationale"));
-    json_out_key(&out, STR("redirect_uris"));
-    json_out_array(&out);
+    json_member_str(&out, "client_name", o->client_name.n ? o->client_name : STR("rationale"));
+    json_member_array(&out, "redirect_uris");
     json_out_str(&out, o->redirect_uri);
     json_out_end(&out);
-    json_out_key(&out, STR("grant_types"));
-    json_out_raw(&out, STR("[\"authorization_code\",\"refresh_token\"]"));
-    json_out_key(&out, STR("response_types"));
-    json_out_raw(&out, STR("[\"code\"]"));
-    json_out_key(&out, STR("application_type"));
-    json_out_str(&out, STR("native"));
-    json_out_key(&out, STR("token_endpoint_auth_method"));
-    json_out_str(&out, method);
+    json_member_raw(&out, "grant_types", STR("[\"authorization_code\",\"refresh_token\"]"));
+    json_member_raw(&out, "response_types", STR("[\"code\"]"));
+    json_member_str(&out, "application_type", STR("native"));
+    json_member_str(&out, "token_endpoint_auth_method", method);
     json_out_end(&out);
 }
 

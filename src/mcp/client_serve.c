@@ -30,12 +30,10 @@ static void put_roots(const struct mcp_client *c, struct buf *result)
 
     json_out_init(&o, result);
     json_out_object(&o);
-    json_out_key(&o, STR("roots"));
-    json_out_array(&o);
+    json_member_array(&o, "roots");
     for (size_t i = 0; c->o.roots[i]; i++) {
         json_out_object(&o);
-        json_out_key(&o, STR("uri"));
-        json_out_str(&o, str_c(c->o.roots[i]));
+        json_member_str(&o, "uri", str_c(c->o.roots[i]));
         json_out_end(&o);
     }
     json_out_end(&o);
@@ -169,8 +167,7 @@ static void put_defaults(const struct json *doc, const struct json_node *propert
 {
     bool some = false;
 
-    for (const struct json_node *k = json_first(doc, properties); k;
-         k = json_next(doc, properties, k)) {
+    JSON_FOREACH(k, doc, properties) {
         const struct json_node *value = json_find(doc, json_value(k), STR("default"));
 
         if (!value)

@@ -50,7 +50,7 @@ static bool mcp_content_read_parts(const struct json *doc, const struct json_nod
     if (n > MCP_PARTS_MAX)
         return err_set(e, ERR_LIMIT, "the result has %zu parts; %d is the limit", n, MCP_PARTS_MAX);
     r->parts = arena_zero(a, n, sizeof *r->parts);
-    for (const struct json_node *v = json_first(doc, content); v; v = json_next(doc, content, v))
+    JSON_FOREACH(v, doc, content)
         if (!read_part(doc, v, a, &r->parts[r->part_count++]))
             return err_set(e, ERR_UPSTREAM, "a part of the tool's result has no type");
     return true;

@@ -59,7 +59,7 @@ static bool is_markable(const struct json *doc, const struct json_node *type)
     bool some = false;
 
     if (type && type->kind == JSON_ARRAY) { /* or null, which is no header at all */
-        for (const struct json_node *t = json_first(doc, type); t; t = json_next(doc, type, t)) {
+        JSON_FOREACH(t, doc, type) {
             if (json_is(doc, t, STR("null")))
                 continue;
             if (!is_markable(doc, t))
@@ -138,7 +138,7 @@ static bool walk_schema(struct walk *w, const struct json_node *v, bool reachabl
                                 STR_INIT("patternProperties"),
                                 STR_INIT("dependentSchemas")};
 
-    for (const struct json_node *k = json_first(w->doc, v); k; k = json_next(w->doc, v, k)) {
+    JSON_FOREACH(k, w->doc, v) {
         bool skip = false, names = false, ok = true;
 
         if (v->kind == JSON_ARRAY) {

@@ -53,8 +53,7 @@ static void mcp_replay_compare(const struct recording *rec, const struct json *d
     const struct json_node *want = rec->match;
 
     *same = *other = 0;
-    for (const struct json_node *k = json_first(&rec->head, want); k;
-         k = json_next(&rec->head, want, k)) {
+    JSON_FOREACH(k, &rec->head, want) {
         str name;
 
         if (!json_text(&rec->head, k, a, &name))
@@ -89,8 +88,7 @@ static void mcp_replay_log_miss(const struct recording *near, const struct json 
     bool first = true;
 
     buf_printf(out, " The nearest is " STR_FMT ": ", STR_ARG(near->file));
-    for (const struct json_node *k = json_first(&near->head, want); k;
-         k = json_next(&near->head, want, k)) {
+    JSON_FOREACH(k, &near->head, want) {
         const struct json_node *got;
         str name;
 

@@ -264,8 +264,7 @@ static void add_properties(struct replay *r, struct json_out *o, str tool, struc
                 json_out_key(o, name);
                 json_out_object(o);
                 if (type) {
-                    json_out_key(o, STR("type"));
-                    json_out_str(o, str_c(type));
+                    json_member_str(o, "type", str_c(type));
                 }
                 json_out_end(o);
             }
@@ -282,10 +281,8 @@ static void add_recorded(struct replay *r, const struct recording *rec)
     map_init(&seen, NULL, 10000);
     json_out_init(&o, &out);
     json_out_object(&o);
-    json_out_key(&o, STR("type"));
-    json_out_str(&o, STR("object"));
-    json_out_key(&o, STR("properties"));
-    json_out_object(&o);
+    json_member_str(&o, "type", STR("object"));
+    json_member_object(&o, "properties");
     add_properties(r, &o, rec->tool, &seen);
     json_out_end(&o);
     json_out_end(&o);

@@ -178,15 +178,13 @@ static void begin_initialize(struct mcp_answer *r)
     buf_init(&b, MCP_MESSAGE_MAX);
     json_out_init(&o, &b);
     json_out_object(&o);
-    json_out_key(&o, STR("protocolVersion"));
-    json_out_str(&o, str_c(r->session->version));
+    json_member_str(&o, "protocolVersion", str_c(r->session->version));
     json_out_key(&o, STR("capabilities"));
     mcp_put_capabilities(r->server, false, &o);
-    json_out_key(&o, STR("serverInfo"));
-    json_out_raw(&o, STR("{\"name\":\"rationale\",\"version\":\"" RATIONALE_VERSION "\"}"));
+    json_member_raw(
+        &o, "serverInfo", STR("{\"name\":\"rationale\",\"version\":\"" RATIONALE_VERSION "\"}"));
     if (r->server->o.instructions) {
-        json_out_key(&o, STR("instructions"));
-        json_out_str(&o, str_c(r->server->o.instructions));
+        json_member_str(&o, "instructions", str_c(r->server->o.instructions));
     }
     mcp_reply(r, &b, false);
     buf_release(&b);
@@ -200,15 +198,13 @@ static void mcp_server_discover(struct mcp_answer *r)
     buf_init(&b, MCP_MESSAGE_MAX);
     json_out_init(&o, &b);
     json_out_object(&o);
-    json_out_key(&o, STR("supportedVersions"));
-    json_out_array(&o);
+    json_member_array(&o, "supportedVersions");
     json_out_str(&o, STR(MCP_MODERN));
     json_out_end(&o);
     json_out_key(&o, STR("capabilities"));
     mcp_put_capabilities(r->server, true, &o);
     if (r->server->o.instructions) {
-        json_out_key(&o, STR("instructions"));
-        json_out_str(&o, str_c(r->server->o.instructions));
+        json_member_str(&o, "instructions", str_c(r->server->o.instructions));
     }
     mcp_reply(r, &b, true);
     buf_release(&b);

@@ -178,15 +178,11 @@ void mcp_answer_progress(struct mcp_answer *r, double progress, double total, st
     buf_init(&b, MCP_MESSAGE_MAX);
     json_out_init(&o, &b);
     json_out_object(&o);
-    json_out_key(&o, STR("progressToken"));
-    json_out_raw(&o, r->progress);
-    json_out_key(&o, STR("progress"));
-    json_out_double(&o, progress);
-    json_out_key(&o, STR("total"));
-    json_out_double(&o, total);
+    json_member_raw(&o, "progressToken", r->progress);
+    json_member_double(&o, "progress", progress);
+    json_member_double(&o, "total", total);
     if (message.n) {
-        json_out_key(&o, STR("message"));
-        json_out_str(&o, message);
+        json_member_str(&o, "message", message);
     }
     json_out_end(&o);
     send_note(r, STR("notifications/progress"), buf_str(&b));

@@ -21,23 +21,20 @@ static void mcp_server_list_put(struct json_out *o, const char *key, const char 
 {
     if (!text)
         return;
-    json_out_key(o, str_c(key));
-    json_out_str(o, str_c(text));
+    json_member_str(o, key, str_c(text));
 }
 
 static void mcp_server_list_put_json(struct json_out *o, const char *key, const char *json)
 {
     if (!json)
         return;
-    json_out_key(o, str_c(key));
-    json_out_raw(o, str_c(json));
+    json_member_raw(o, key, str_c(json));
 }
 
 static void mcp_server_list_put_part(struct json_out *o, const char *name, bool changing,
                                      bool subscribe)
 {
-    json_out_key(o, str_c(name));
-    json_out_object(o);
+    json_member_object(o, name);
     if (subscribe)
         mcp_server_list_put_json(o, "subscribe", "true");
     if (changing)
@@ -109,8 +106,7 @@ static bool list_begin(struct list *l, struct mcp_answer *r, const char *name)
     buf_init(&l->b, MCP_MESSAGE_MAX);
     json_out_init(&l->o, &l->b);
     json_out_object(&l->o);
-    json_out_key(&l->o, str_c(name));
-    json_out_array(&l->o);
+    json_member_array(&l->o, name);
     return true;
 }
 
@@ -207,19 +203,16 @@ static void mcp_server_acknowledge_listen(struct mcp_turn *t)
     buf_init(&out, MCP_MESSAGE_MAX);
     json_out_init(&o, &params);
     json_out_object(&o);
-    json_out_key(&o, STR("_meta"));
-    json_out_object(&o);
+    json_member_object(&o, "_meta");
     json_out_key(&o, STR(MCP_META_SUBSCRIPTION));
     json_out_raw(&o, t->id);
     json_out_end(&o);
-    json_out_key(&o, STR("notifications"));
-    json_out_object(&o);
+    json_member_object(&o, "notifications");
     for (size_t i = 0; i < COUNT_OF(changes); i++)
         if (t->changes & changes[i].bit)
             mcp_server_list_put_json(&o, changes[i].filter, "true");
     if (t->uri_count) {
-        json_out_key(&o, STR("resourceSubscriptions"));
-        json_out_array(&o);
+        json_member_array(&o, "resourceSubscriptions");
         for (size_t i = 0; i < t->uri_count; i++)
             json_out_str(&o, t->uris[i]);
         json_out_end(&o);

@@ -181,8 +181,7 @@ bool mcp_open_ask(struct mcp_answer *r, struct mcp_ask *ask)
             r, 200, MCP_INVALID_PARAMS, STR("inputResponses must be an object"), STR(""));
         return false;
     }
-    for (const struct json_node *k = json_first(r->doc, ask->inputs); k;
-         k = json_next(r->doc, ask->inputs, k))
+    JSON_FOREACH(k, r->doc, ask->inputs)
         if (json_value(k)->kind != JSON_OBJECT) {
             mcp_reply_error(
                 r, 200, MCP_INVALID_PARAMS, STR("an input response must be an object"), STR(""));

@@ -147,7 +147,7 @@ static const char *openapi_add_params(struct openapi_reader *r, const struct jso
 {
     static const char *const places[] = {"path", "query", "header"};
 
-    for (const struct json_node *v = json_first(r->doc, list); v; v = json_next(r->doc, list, v)) {
+    JSON_FOREACH(v, r->doc, list) {
         const struct json_node *to = openapi_follow(r, v);
         struct openapi_param p;
 
@@ -212,8 +212,7 @@ static const struct json_node *openapi_json_content(const struct openapi_reader 
     const struct json_node *content = json_find(r->doc, v, STR("content"));
     str type;
 
-    for (const struct json_node *k = json_first(r->doc, content); k;
-         k = json_next(r->doc, content, k))
+    JSON_FOREACH(k, r->doc, content)
         if (content->kind == JSON_OBJECT && json_text(r->doc, k, r->arena, &type) &&
             openapi_type_json(type)) {
             *found = true;
@@ -250,16 +249,14 @@ static str openapi_arguments(struct openapi_reader *r, const struct openapi_para
     json_out_init(&o, &r->text);
     json_out_object(&o);
     json_member_str(&o, "type", STR("object"));
-    json_out_key(&o, STR("properties"));
-    json_out_object(&o);
+    json_member_object(&o, "properties");
     openapi_write_params(r, all, &o);
     if (op->body) {
         json_out_key(&o, STR("body"));
         openapi_write_schema(r, body, STR(""), &o);
     }
     json_out_end(&o);
-    json_out_key(&o, STR("required"));
-    json_out_array(&o);
+    json_member_array(&o, "required");
     for (size_t i = 0; i < all->n; i++)
         if (all->at[i].required)
             json_out_str(&o, all->at[i].member);
@@ -385,7 +382,7 @@ static bool openapi_read_paths(struct openapi_reader *r, const struct json_node 
     const struct json *doc = r->doc;
     str path;
 
-    for (const struct json_node *k = json_first(doc, paths); k; k = json_next(doc, paths, k)) {
+    JSON_FOREACH(k, doc, paths) {
         const struct json_node *item = openapi_follow(r, json_value(k));
 
         if (!json_text(doc, k, r->arena, &path) || !str_starts(path, STR("/")))

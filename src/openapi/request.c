@@ -53,7 +53,7 @@ static void openapi_join(const struct openapi_writer *w, const struct json_node 
             buf_add(out, s);
         return;
     }
-    for (const struct json_node *c = json_first(w->doc, v); c; c = json_next(w->doc, v, c)) {
+    JSON_FOREACH(c, w->doc, v) {
         if (!first)
             buf_add_c(out, ',');
         first = false;
@@ -96,7 +96,7 @@ static void openapi_write_query(struct openapi_writer *w, const struct openapi_p
         openapi_query_pair(w, p->name, STR(""), v);
         return;
     }
-    for (const struct json_node *c = json_first(doc, v); c; c = json_next(doc, v, c)) {
+    JSON_FOREACH(c, doc, v) {
         if (v->kind == JSON_ARRAY)
             openapi_query_pair(w, p->name, STR(""), c);
         else

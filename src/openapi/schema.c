@@ -82,8 +82,7 @@ static bool openapi_write_bound(struct openapi_reader *r, const struct json_node
             continue;
         if (!openapi_flag(doc, v, pairs[i][1]))
             return false;
-        json_out_key(o, str_c(pairs[i][1]));
-        json_out_raw(o, json_raw(doc, json_find(doc, v, str_c(pairs[i][0]))));
+        json_member_raw(o, pairs[i][1], json_raw(doc, json_find(doc, v, str_c(pairs[i][0]))));
         return true;
     }
     return false;
@@ -107,7 +106,7 @@ static void openapi_write_list(struct openapi_reader *r, const struct json_node 
                                struct json_out *o)
 {
     json_out_array(o);
-    for (const struct json_node *c = json_first(r->doc, v); c; c = json_next(r->doc, v, c))
+    JSON_FOREACH(c, r->doc, v)
         openapi_write_schema(r, c, STR(""), o);
     json_out_end(o);
 }
@@ -118,7 +117,7 @@ static void openapi_write_map(struct openapi_reader *r, const struct json_node *
     str key;
 
     json_out_object(o);
-    for (const struct json_node *k = json_first(r->doc, v); k; k = json_next(r->doc, v, k)) {
+    JSON_FOREACH(k, r->doc, v) {
         if (!json_text(r->doc, k, r->arena, &key))
             continue;
         json_out_key(o, key);
@@ -179,7 +178,7 @@ void openapi_write_schema(struct openapi_reader *r, const struct json_node *v, s
         json_member_str(o, "description", description);
     if (!cut) {
         r->open[r->depth++] = to;
-        for (const struct json_node *k = json_first(doc, to); k; k = json_next(doc, to, k))
+        JSON_FOREACH(k, doc, to)
             if (json_text(doc, k, r->arena, &key) && (own || !str_eq(key, STR("description"))))
                 openapi_write_keyword(r, to, key, json_value(k), o);
         r->depth--;

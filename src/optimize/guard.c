@@ -185,19 +185,17 @@ static void optimize_guard_walk(struct names *names, const struct json_node *v)
 {
     const struct json *doc = names->doc;
 
-    for (const struct json_node *x = json_first(doc, v); x; x = json_next(doc, v, x)) {
+    JSON_FOREACH(x, doc, v) {
         bool member = v->kind == JSON_OBJECT;
         const struct json_node *inner = member ? json_value(x) : x;
 
         if (member && json_is(doc, x, STR("const")))
             optimize_guard_add_name(names, inner);
         if (member && json_is(doc, x, STR("enum")) && inner->kind == JSON_ARRAY)
-            for (const struct json_node *k = json_first(doc, inner); k;
-                 k = json_next(doc, inner, k))
+            JSON_FOREACH(k, doc, inner)
                 optimize_guard_add_name(names, k);
         if (member && json_is(doc, x, STR("properties")) && inner->kind == JSON_OBJECT)
-            for (const struct json_node *k = json_first(doc, inner); k;
-                 k = json_next(doc, inner, k))
+            JSON_FOREACH(k, doc, inner)
                 optimize_guard_add_name(names, k);
         optimize_guard_walk(names, inner);
     }

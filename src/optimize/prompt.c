@@ -57,7 +57,7 @@ static void optimize_prompt_value(struct buf *out, const struct json *doc,
     }
     if (v->span == 1)
         buf_add(out, STR("(none)\n\n"));
-    for (const struct json_node *x = json_first(doc, v); x; x = json_next(doc, v, x)) {
+    JSON_FOREACH(x, doc, v) {
         bool member = v->kind == JSON_OBJECT;
 
         (void)snprintf(item, sizeof item, "Item %zu", ++i);

@@ -83,7 +83,7 @@ static size_t optimize_read_times(const struct read_at *at, const char *name)
     const struct json *doc = at->r->doc;
     size_t n = 0;
 
-    for (const struct json_node *k = json_first(doc, at->node); k; k = json_next(doc, at->node, k))
+    JSON_FOREACH(k, doc, at->node)
         n += json_is(doc, k, str_c(name));
     return n;
 }
@@ -111,7 +111,7 @@ void read_members(const struct read_at *at, const char *const *names)
         if (n != 1)
             read_fail(at, "%s \"%s\"", n ? "has twice" : "has no", *name);
     }
-    for (const struct json_node *k = json_first(doc, at->node); k; k = json_next(doc, at->node, k))
+    JSON_FOREACH(k, doc, at->node)
         if (!is_known(at, k, names)) {
             str raw = utf8_cut_size(json_raw(doc, k), SHOWN_MAX);
 

@@ -107,8 +107,7 @@ static void head_settings(struct json_out *o, const struct optimize_settings *s)
         s->reference,
     };
 
-    json_out_key(o, STR("settings"));
-    json_out_array(o);
+    json_member_array(o, "settings");
     for (size_t i = 0; i < COUNT_OF(numbers); i++)
         json_out_u64(o, numbers[i]);
     json_out_double(o, s->epsilon);
@@ -126,26 +125,18 @@ static void optimize_run_head(const struct optimize_task *t, struct buf *out)
 
     json_out_init(&o, out);
     json_out_object(&o);
-    json_out_key(&o, STR("run"));
-    json_out_u64(&o, 1);
-    json_out_key(&o, STR("name"));
-    json_out_str(&o, t->name);
-    json_out_key(&o, STR("seed"));
-    json_out_str(&o, t->seed);
-    json_out_key(&o, STR("train"));
-    json_out_u64(&o, t->train_count);
-    json_out_key(&o, STR("val"));
-    json_out_u64(&o, t->val_count);
-    json_out_key(&o, STR("val_is_train"));
-    json_out_bool(&o, t->val_is_train);
+    json_member_u64(&o, "run", 1);
+    json_member_str(&o, "name", t->name);
+    json_member_str(&o, "seed", t->seed);
+    json_member_u64(&o, "train", t->train_count);
+    json_member_u64(&o, "val", t->val_count);
+    json_member_bool(&o, "val_is_train", t->val_is_train);
     head_settings(&o, &t->settings);
-    json_out_key(&o, STR("objectives"));
-    json_out_array(&o);
+    json_member_array(&o, "objectives");
     for (size_t i = 0; i < t->objective_count; i++)
         json_out_str(&o, t->objectives[i]);
     json_out_end(&o);
-    json_out_key(&o, STR("components"));
-    json_out_array(&o);
+    json_member_array(&o, "components");
     for (size_t i = 0; i < t->component_count; i++) {
         json_out_str(&o, t->components[i].name);
         json_out_str(&o, t->components[i].seed);
@@ -228,7 +219,7 @@ static bool optimize_run_read_objectives(const struct json *doc, struct optimize
 {
     const struct json_node *list = json_pointer(doc, STR("/objectives"));
 
-    for (const struct json_node *x = json_first(doc, list); x; x = json_next(doc, list, x)) {
+    JSON_FOREACH(x, doc, list) {
         int64_t k;
 
         if (g->objective_count == OPTIMIZE_OBJECTIVES_MAX ||

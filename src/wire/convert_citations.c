@@ -142,8 +142,7 @@ static void citations_note_begin(struct json_out *o, struct buf *b, const char *
 {
     buf_init(b, HEARD_SIZE_MAX);
     json_out_init(o, b);
-    json_out_object(o);
-    json_member_str(o, "type", str_c(type));
+    json_write_typed(o, type);
 }
 
 static void citations_note_end(struct cited *c, struct json_out *o)

@@ -20,8 +20,7 @@ void json_write_raw(struct json_out *o, const char *key, str json)
 {
     if (json.n == 0)
         return;
-    json_out_key(o, str_c(key));
-    json_out_raw(o, json);
+    json_member_raw(o, key, json);
 }
 
 void json_write_texts(struct json_out *o, const char *key, const str *texts, size_t n)

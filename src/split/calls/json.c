@@ -156,7 +156,7 @@ static void each_call(struct calls *c, void (*give)(struct calls *, const struct
         give(c, root);
         return;
     }
-    for (const struct json_node *v = json_first(&c->doc, root); v; v = json_next(&c->doc, root, v))
+    JSON_FOREACH(v, &c->doc, root)
         give(c, v);
 }
 

@@ -230,8 +230,7 @@ void calls_body(struct calls *c)
             calls_doubt(c);
     } else {
         calls_make(c);
-        json_out_key(&c->out, STR("input"));
-        json_out_str(&c->out, text);
+        json_member_str(&c->out, "input", text);
         calls_finish_object(c, name);
     }
 }

@@ -84,8 +84,7 @@ static void anthropic_put_error_message(struct json_out *o, const struct chat_er
 
 void anthropic_error_body(const struct chat_error *error, struct json_out *o)
 {
-    json_out_object(o);
-    json_write_text(o, "type", str_c(anthropic_error_type(error)));
+    json_write_typed(o, anthropic_error_type(error));
     anthropic_put_error_message(o, error);
     if (str_starts(error->code, STR("thread_"))) {
         json_member_object(o, "details");

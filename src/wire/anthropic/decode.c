@@ -5,11 +5,6 @@
  */
 #include "wire/anthropic/anthropic.h"
 
-static struct anthropic_decoder *anthropic_decode_state(struct wire_decoder *d)
-{
-    return d->state;
-}
-
 void anthropic_decode_end(struct wire_decoder *d)
 {
     if (d->stopped)
@@ -47,7 +42,7 @@ static void anthropic_decode_know(int64_t *to, int64_t n)
 static void anthropic_decode_emit_usage(struct wire_decoder *d, const struct json *doc,
                                         const struct json_node *v)
 {
-    struct anthropic_decoder *s = anthropic_decode_state(d);
+    struct anthropic_decoder *s = d->state;
     struct chat_usage u = chat_usage_none;
 
     if (!v || v->kind != JSON_OBJECT)
@@ -97,11 +92,12 @@ static void anthropic_decode_emit_stop(struct wire_decoder *d, const struct json
 /* It has ended, though it did not say why. */
 static void anthropic_decode_ensure_stop(struct wire_decoder *d)
 {
+    struct anthropic_decoder *s = d->state;
+
     if (!d->stopped)
         wire_emit(d,
                   &(struct chat_event){.kind = CHAT_STOP,
-                                       .stop = anthropic_decode_state(d)->called ? CHAT_STOP_TOOL
-                                                                                 : CHAT_STOP_END,
+                                       .stop = s->called ? CHAT_STOP_TOOL : CHAT_STOP_END,
                                        .dialect = CHAT_ANTHROPIC});
 }
 
@@ -262,6 +258,7 @@ static void anthropic_decode_whole_block(struct wire_decoder *d, const struct js
 
 void anthropic_decode_whole(struct wire_decoder *d, const struct wire_frame *f)
 {
+    struct anthropic_decoder *state = d->state;
     const struct json_node *root = json_root(f->doc);
     const struct json_node *content = json_get(f->doc, root, "content");
     int64_t index = 0;
@@ -277,7 +274,7 @@ void anthropic_decode_whole(struct wire_decoder *d, const struct wire_frame *f)
         wire_emit_error(d, 502, "upstream_error", "the provider's reply has no content");
         return;
     }
-    anthropic_decode_state(d)->whole = true;
+    state->whole = true;
     anthropic_decode_emit_start(d, f->doc, root);
     if (content && content->kind == JSON_STRING)
         anthropic_decode_whole_block(d, f->doc, content, index);

@@ -15,16 +15,11 @@
 #define KEEP_SIZE_MAX ((size_t)1 << 20)  /* thinking held for the vault, in one reply */
 #define KEEP_GIVEN_MAX ((size_t)8 << 20) /* and handed out, for all its calls */
 
-static struct anthropic_decoder *anthropic_block_state(struct wire_decoder *d)
-{
-    return d->state;
-}
-
 /* ---- blocks ---- */
 
 struct anthropic_block *anthropic_block_find(struct wire_decoder *d, int64_t index)
 {
-    struct anthropic_decoder *s = anthropic_block_state(d);
+    struct anthropic_decoder *s = d->state;
 
     for (size_t i = 0; i < ANTHROPIC_OPEN_MAX; i++)
         if (s->open[i].used && s->open[i].index == index)
@@ -51,7 +46,7 @@ static bool anthropic_block_take_number(struct wire_decoder *d, struct anthropic
 static struct anthropic_block *anthropic_block_read_begin(struct wire_decoder *d, int64_t index,
                                                           enum anthropic_kind kind)
 {
-    struct anthropic_decoder *s = anthropic_block_state(d);
+    struct anthropic_decoder *s = d->state;
     struct anthropic_block *b = anthropic_block_find(d, index);
 
     for (size_t i = 0; !b && i < ANTHROPIC_OPEN_MAX; i++)
@@ -100,7 +95,7 @@ void anthropic_emit(struct wire_decoder *d, enum chat_event_kind kind, uint32_t 
 
 static struct anthropic_thought *anthropic_block_add_thought(struct wire_decoder *d, bool redacted)
 {
-    struct anthropic_decoder *s = anthropic_block_state(d);
+    struct anthropic_decoder *s = d->state;
     struct anthropic_thought *t;
 
     if (s->after_call) {
@@ -123,7 +118,7 @@ static struct anthropic_thought *anthropic_block_add_thought(struct wire_decoder
 static void anthropic_block_keep(struct wire_decoder *d, struct anthropic_thought *t,
                                  bool signature, str text)
 {
-    struct anthropic_decoder *s = anthropic_block_state(d);
+    struct anthropic_decoder *s = d->state;
     struct arena_text *p;
 
     if (!t || t->lost)
@@ -138,6 +133,7 @@ static void anthropic_block_keep(struct wire_decoder *d, struct anthropic_though
 static void anthropic_block_give_thought(struct wire_decoder *d, const struct anthropic_thought *t,
                                          str call_id)
 {
+    struct anthropic_decoder *s = d->state;
     str type = t->redacted ? STR("redacted_thinking") : STR("thinking");
     bool is_unsigned = !t->redacted && !t->signature.n;
     struct json_out o;
@@ -152,8 +148,8 @@ static void anthropic_block_give_thought(struct wire_decoder *d, const struct an
     if (!t->redacted) /* hosts that sign nothing want an empty signature */
         json_member_str(&o, "signature", arena_text_str(&t->signature));
     json_out_end(&o);
-    anthropic_block_state(d)->kept_given += b.n;
-    if (!buf_full(&b) && anthropic_block_state(d)->kept_given <= KEEP_GIVEN_MAX)
+    s->kept_given += b.n;
+    if (!buf_full(&b) && s->kept_given <= KEEP_GIVEN_MAX)
         anthropic_emit(
             d, CHAT_KEEP, 0, call_id, is_unsigned ? STR(ANTHROPIC_UNSIGNED) : type, buf_str(&b));
     buf_release(&b);
@@ -161,7 +157,7 @@ static void anthropic_block_give_thought(struct wire_decoder *d, const struct an
 
 static void anthropic_block_give_thoughts(struct wire_decoder *d, str call_id)
 {
-    struct anthropic_decoder *s = anthropic_block_state(d);
+    struct anthropic_decoder *s = d->state;
 
     for (const struct anthropic_thought *t = s->first; t; t = t->next)
         if (t->lost)
@@ -177,10 +173,11 @@ static void anthropic_block_give_thoughts(struct wire_decoder *d, str call_id)
 static void anthropic_block_begin_call(struct wire_decoder *d, struct anthropic_block *b,
                                        const struct json *doc, const struct json_node *v)
 {
+    struct anthropic_decoder *s = d->state;
     const struct json_node *input = json_get(doc, v, "input");
     str id, name, text;
 
-    anthropic_block_state(d)->called = true;
+    s->called = true;
     if (!json_to_text(doc, json_find(doc, v, STR("id")), &d->scratch, &id) || id.n == 0)
         id = wire_call_id(d, b->block);
     if (!json_to_text(doc, json_find(doc, v, STR("name")), &d->scratch, &name))
@@ -188,10 +185,8 @@ static void anthropic_block_begin_call(struct wire_decoder *d, struct anthropic_
     anthropic_emit(d, CHAT_CALL, b->block, id, name, STR(""));
     anthropic_block_give_thoughts(d, id);
     if (!json_text(doc, input, &d->scratch, &text)) /* a string is the JSON of it */
-        text = input && (anthropic_block_state(d)->whole || json_count(doc, input) > 0)
-                   ? json_raw(doc, input)
-                   : STR("");
-    if (anthropic_block_state(d)->whole) {
+        text = input && (s->whole || json_count(doc, input) > 0) ? json_raw(doc, input) : STR("");
+    if (s->whole) {
         b->fed = true;
         anthropic_block_emit_text(d, CHAT_ARGUMENTS, b, text.n ? text : STR("{}"), NULL);
     } else {
@@ -260,9 +255,11 @@ static void anthropic_block_begin_text(struct wire_decoder *d, struct anthropic_
 static void anthropic_block_begin_opaque(struct wire_decoder *d, struct anthropic_block *b,
                                          const struct json *doc, const struct json_node *v)
 {
-    if (!anthropic_block_state(d)->whole)
+    struct anthropic_decoder *s = d->state;
+
+    if (!s->whole)
         arena_text_add(&b->held, d->arena, json_raw(doc, v));
-    if (anthropic_block_state(d)->whole || b->held.full) { /* or too large to wait for its end */
+    if (s->whole || b->held.full) { /* or too large to wait for its end */
         anthropic_emit(d, CHAT_OPAQUE, b->block, STR(""), STR(""), json_raw(doc, v));
         b->used = false;
     }
@@ -346,7 +343,7 @@ void anthropic_block_end(struct wire_decoder *d, struct anthropic_block *b)
 /* All that is open ends, in the order in which it began. */
 void anthropic_blocks_end(struct wire_decoder *d)
 {
-    struct anthropic_decoder *s = anthropic_block_state(d);
+    struct anthropic_decoder *s = d->state;
 
     for (;;) {
         struct anthropic_block *b = NULL;

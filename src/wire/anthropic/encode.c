@@ -9,11 +9,6 @@
 #include "base/sha256.h"
 #include "wire/anthropic/anthropic.h"
 
-static struct anthropic_encoder *anthropic_encode_state(const struct wire_encoder *en)
-{
-    return en->state;
-}
-
 /* ---- small things ---- */
 
 void anthropic_signature(const struct wire_encoder *en, uint32_t index, struct buf *out)
@@ -35,8 +30,7 @@ void anthropic_signature(const struct wire_encoder *en, uint32_t index, struct b
 
 static void anthropic_encode_put_count(struct json_out *o, const char *key, int64_t n)
 {
-    json_out_key(o, str_c(key));
-    json_out_i64(o, n > 0 ? n : 0);
+    json_member_i64(o, key, n > 0 ? n : 0);
 }
 
 /* Anthropic counts cached tokens beside the input, not in it. */
@@ -90,8 +84,7 @@ static void anthropic_encode_put_head(struct json_out *o, const struct wire_enco
 
 static void anthropic_encode_put_null(struct json_out *o, const char *key)
 {
-    json_out_key(o, str_c(key));
-    json_out_null(o);
+    json_member_null(o, key);
 }
 
 /* ---- one event of a stream ---- */
@@ -101,8 +94,7 @@ static void anthropic_encode_event_begin(struct wire_encoder *en, struct json_ou
 {
     sse_begin(en->out, str_c(type));
     json_out_init(o, en->out);
-    json_out_object(o);
-    json_write_text(o, "type", str_c(type));
+    json_write_typed(o, type);
 }
 
 static void anthropic_encode_event_end(struct wire_encoder *en, struct json_out *o)
@@ -113,7 +105,7 @@ static void anthropic_encode_event_end(struct wire_encoder *en, struct json_out 
 
 static void anthropic_encode_start(struct wire_encoder *en)
 {
-    struct anthropic_encoder *s = anthropic_encode_state(en);
+    struct anthropic_encoder *s = en->state;
     struct chat_usage usage = s->gather.usage;
     struct json_out o;
 
@@ -125,8 +117,7 @@ static void anthropic_encode_start(struct wire_encoder *en)
     anthropic_encode_event_begin(en, &o, "message_start");
     json_member_object(&o, "message");
     anthropic_encode_put_head(&o, en, &s->gather);
-    json_out_key(&o, STR("content"));
-    json_out_raw(&o, STR("[]"));
+    json_member_raw(&o, "content", STR("[]"));
     anthropic_encode_put_null(&o, "stop_reason");
     anthropic_encode_put_null(&o, "stop_sequence");
     anthropic_encode_put_usage(&o, &usage);
@@ -141,8 +132,7 @@ static void anthropic_encode_delta(struct wire_encoder *en, uint32_t index, cons
     struct json_out o;
 
     anthropic_encode_event_begin(en, &o, "content_block_delta");
-    json_out_key(&o, STR("index"));
-    json_out_u64(&o, index);
+    json_member_u64(&o, "index", index);
     json_member_object(&o, "delta");
     json_write_text(&o, "type", str_c(type));
     json_out_key(&o, str_c(member));
@@ -159,14 +149,13 @@ static void anthropic_encode_stop_block(struct wire_encoder *en, uint32_t index)
     struct json_out o;
 
     anthropic_encode_event_begin(en, &o, "content_block_stop");
-    json_out_key(&o, STR("index"));
-    json_out_u64(&o, index);
+    json_member_u64(&o, "index", index);
     anthropic_encode_event_end(en, &o);
 }
 
 void anthropic_sign(struct wire_encoder *en)
 {
-    struct anthropic_encoder *s = anthropic_encode_state(en);
+    struct anthropic_encoder *s = en->state;
     struct buf b;
 
     assert(s->open == OPEN_THINK && !s->is_signed);
@@ -179,7 +168,7 @@ void anthropic_sign(struct wire_encoder *en)
 
 void anthropic_close(struct wire_encoder *en)
 {
-    struct anthropic_encoder *s = anthropic_encode_state(en);
+    struct anthropic_encoder *s = en->state;
 
     if (s->open == OPEN_NONE)
         return;
@@ -192,20 +181,19 @@ void anthropic_close(struct wire_encoder *en)
 /* content_block_start, up to the members that the caller adds. */
 static void anthropic_encode_block_begin(struct wire_encoder *en, struct json_out *o)
 {
-    struct anthropic_encoder *s = anthropic_encode_state(en);
+    struct anthropic_encoder *s = en->state;
 
     anthropic_encode_start(en);
     anthropic_close(en);
     anthropic_encode_event_begin(en, o, "content_block_start");
-    json_out_key(o, STR("index"));
-    json_out_u64(o, s->next);
+    json_member_u64(o, "index", s->next);
     json_out_key(o, STR("content_block"));
 }
 
 static void anthropic_open_block(struct wire_encoder *en, enum anthropic_open kind,
                                  const struct chat_event *ev)
 {
-    struct anthropic_encoder *s = anthropic_encode_state(en);
+    struct anthropic_encoder *s = en->state;
 
     assert(s->open == OPEN_NONE && kind != OPEN_NONE);
     s->open = kind;
@@ -218,7 +206,7 @@ static void anthropic_open_block(struct wire_encoder *en, enum anthropic_open ki
 static void anthropic_encode_need(struct wire_encoder *en, enum anthropic_open kind,
                                   const struct chat_event *ev)
 {
-    struct anthropic_encoder *s = anthropic_encode_state(en);
+    struct anthropic_encoder *s = en->state;
     struct json_out o;
 
     if (s->open == kind && s->open_block == ANTHROPIC_ANY_BLOCK)
@@ -241,15 +229,14 @@ static void anthropic_encode_need(struct wire_encoder *en, enum anthropic_open k
 
 static void anthropic_encode_on_call(struct wire_encoder *en, const struct chat_event *ev)
 {
-    struct anthropic_encoder *s = anthropic_encode_state(en);
+    struct anthropic_encoder *s = en->state;
     struct json_out o;
 
     anthropic_encode_block_begin(en, &o);
     json_write_typed(&o, "tool_use");
     json_member_str(&o, "id", ev->id);
     json_member_str(&o, "name", ev->name);
-    json_out_key(&o, STR("input"));
-    json_out_raw(&o, STR("{}"));
+    json_member_raw(&o, "input", STR("{}"));
     json_out_end(&o);
     anthropic_encode_event_end(en, &o);
     anthropic_open_block(en, OPEN_CALL, ev);
@@ -260,7 +247,7 @@ static void anthropic_encode_on_call(struct wire_encoder *en, const struct chat_
 /* Mostly for the open call; some providers mix the arguments of parallel ones. */
 static void anthropic_encode_on_arguments(struct wire_encoder *en, const struct chat_event *ev)
 {
-    struct anthropic_encoder *s = anthropic_encode_state(en);
+    struct anthropic_encoder *s = en->state;
     size_t n = s->call_count < ANTHROPIC_CALLS_MAX ? s->call_count : ANTHROPIC_CALLS_MAX;
 
     if (s->open == OPEN_CALL &&
@@ -280,6 +267,7 @@ static void anthropic_encode_on_arguments(struct wire_encoder *en, const struct 
 
 static void anthropic_encode_on_redacted(struct wire_encoder *en, const struct chat_event *ev)
 {
+    struct anthropic_encoder *s = en->state;
     struct json_out o;
 
     anthropic_encode_block_begin(en, &o);
@@ -287,27 +275,23 @@ static void anthropic_encode_on_redacted(struct wire_encoder *en, const struct c
     json_member_str(&o, "data", ev->text);
     json_out_end(&o);
     anthropic_encode_event_end(en, &o);
-    anthropic_encode_stop_block(en, anthropic_encode_state(en)->next++);
+    anthropic_encode_stop_block(en, s->next++);
 }
 
 static void anthropic_encode_on_opaque(struct wire_encoder *en, const struct chat_event *ev)
 {
+    struct anthropic_encoder *s = en->state;
     struct json_out o;
 
     if (str_eq(ev->name, STR("citation"))) {
         anthropic_encode_need(en, OPEN_TEXT, ev);
-        anthropic_encode_delta(en,
-                               anthropic_encode_state(en)->open_index,
-                               "citations_delta",
-                               "citation",
-                               ev->text,
-                               true);
+        anthropic_encode_delta(en, s->open_index, "citations_delta", "citation", ev->text, true);
         return;
     }
     anthropic_encode_block_begin(en, &o);
     json_write_value(&o, ev->text, true);
     anthropic_encode_event_end(en, &o);
-    anthropic_encode_stop_block(en, anthropic_encode_state(en)->next++);
+    anthropic_encode_stop_block(en, s->next++);
 }
 
 static void anthropic_encode_on_error(struct wire_encoder *en, const struct chat_error *error)
@@ -341,7 +325,7 @@ static void anthropic_encode_put_extras(struct json_out *o, const struct assembl
 
 static void anthropic_encode_finish(struct wire_encoder *en)
 {
-    struct anthropic_encoder *s = anthropic_encode_state(en);
+    struct anthropic_encoder *s = en->state;
     struct json_out o;
 
     if (s->finished)
@@ -363,7 +347,7 @@ static void anthropic_encode_finish(struct wire_encoder *en)
 
 static void anthropic_encode_stream_event(struct wire_encoder *en, const struct chat_event *ev)
 {
-    struct anthropic_encoder *s = anthropic_encode_state(en);
+    struct anthropic_encoder *s = en->state;
     bool ours = ev->dialect == CHAT_ANTHROPIC;
 
     switch (ev->kind) {
@@ -448,8 +432,7 @@ void anthropic_block_json(const struct wire_encoder *en, const struct assembled_
         return;
     }
     assert((size_t)b->kind < COUNT_OF(types) && types[b->kind]);
-    json_out_object(o);
-    json_write_text(o, "type", str_c(types[b->kind]));
+    json_write_typed(o, types[b->kind]);
     if (b->kind == ASSEMBLED_TEXT) {
         json_member_str(o, "text", arena_text_str(&b->text));
         if (b->extra.n) {
@@ -472,7 +455,8 @@ void anthropic_block_json(const struct wire_encoder *en, const struct assembled_
 
 static void anthropic_encode_write_whole(struct wire_encoder *en)
 {
-    const struct assembled_reply *g = &anthropic_encode_state(en)->gather;
+    struct anthropic_encoder *s = en->state;
+    const struct assembled_reply *g = &s->gather;
     uint32_t index = 0;
     struct json_out o;
 
@@ -493,7 +477,7 @@ static void anthropic_encode_write_whole(struct wire_encoder *en)
 
 static void anthropic_encode_whole_event(struct wire_encoder *en, const struct chat_event *ev)
 {
-    struct anthropic_encoder *s = anthropic_encode_state(en);
+    struct anthropic_encoder *s = en->state;
     struct chat_error error =
         wire_error(502, "api_error", "the reply is too large to be given as a whole");
 
@@ -510,7 +494,7 @@ static void anthropic_encode_whole_event(struct wire_encoder *en, const struct c
 
 void anthropic_encode(struct wire_encoder *en, const struct chat_event *ev)
 {
-    struct anthropic_encoder *s = anthropic_encode_state(en);
+    struct anthropic_encoder *s = en->state;
     bool meta = assemble_is_meta(ev);
 
     if (ev->choice != 0) /* there is one answer here */

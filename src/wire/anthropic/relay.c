@@ -8,11 +8,6 @@
  */
 #include "wire/anthropic/anthropic.h"
 
-static struct anthropic_encoder *anthropic_relay_state(const struct wire_encoder *en)
-{
-    return en->state;
-}
-
 /* ---- slots: the provider's index, and ours ---- */
 
 static struct anthropic_slot *anthropic_relay_slot_find(struct anthropic_encoder *s, int64_t in)
@@ -77,7 +72,7 @@ static void anthropic_relay_write_indexed(struct wire_encoder *en, const struct 
 
 static void anthropic_relay_hold_flush(struct wire_encoder *en)
 {
-    struct anthropic_encoder *s = anthropic_relay_state(en);
+    struct anthropic_encoder *s = en->state;
 
     if (!s->holding)
         return;
@@ -88,7 +83,7 @@ static void anthropic_relay_hold_flush(struct wire_encoder *en)
 /* The block never was; pings that came since go out. */
 static void anthropic_relay_hold_drop(struct wire_encoder *en)
 {
-    struct anthropic_encoder *s = anthropic_relay_state(en);
+    struct anthropic_encoder *s = en->state;
 
     if (!s->holding)
         return;
@@ -110,7 +105,7 @@ void anthropic_settle_held(struct wire_encoder *en, const struct chat_event *ev)
 static void anthropic_relay_hold(struct wire_encoder *en, const struct wire_frame *f,
                                  struct anthropic_slot *slot)
 {
-    struct anthropic_encoder *s = anthropic_relay_state(en);
+    struct anthropic_encoder *s = en->state;
     struct buf *out = en->out, own;
 
     buf_init(&own, f->raw.n * 2 + 256);
@@ -133,7 +128,7 @@ static void anthropic_relay_hold(struct wire_encoder *en, const struct wire_fram
 /* Closes a block that we opened ourselves, before the provider's next block. */
 static void anthropic_relay_settle(struct wire_encoder *en)
 {
-    struct anthropic_encoder *s = anthropic_relay_state(en);
+    struct anthropic_encoder *s = en->state;
 
     anthropic_relay_hold_flush(en);
     if (s->open != OPEN_NONE && !s->open_relayed)
@@ -166,7 +161,7 @@ static void anthropic_relay_on_start(struct wire_encoder *en, const struct wire_
 {
     const struct json_node *root = json_root(f->doc);
     const struct json_node *block = json_find(f->doc, root, STR("content_block"));
-    struct anthropic_encoder *s = anthropic_relay_state(en);
+    struct anthropic_encoder *s = en->state;
     struct anthropic_slot *slot =
         anthropic_relay_slot_add(s, json_get_count(f->doc, root, "index"));
     enum anthropic_open kind = anthropic_relay_kind_of(f);
@@ -210,7 +205,7 @@ static bool anthropic_relay_replace_text(struct wire_encoder *en, const struct w
                                          const struct chat_event *ev)
 {
     const struct json_node *delta = json_find(f->doc, json_root(f->doc), STR("delta"));
-    struct anthropic_encoder *s = anthropic_relay_state(en);
+    struct anthropic_encoder *s = en->state;
     struct json_replacement list[JSON_REPLACE_MAX];
     char text[16];
     size_t n = 0;
@@ -236,7 +231,7 @@ static bool anthropic_relay_replace_text(struct wire_encoder *en, const struct w
 static void anthropic_relay_take_over(struct wire_encoder *en, struct anthropic_slot *slot,
                                       const struct chat_event *first)
 {
-    struct anthropic_encoder *s = anthropic_relay_state(en);
+    struct anthropic_encoder *s = en->state;
 
     if (slot->own)
         return;
@@ -251,7 +246,7 @@ static void anthropic_relay_take_over(struct wire_encoder *en, struct anthropic_
 static void anthropic_relay_on_delta(struct wire_encoder *en, const struct wire_frame *f,
                                      const struct chat_event *events, size_t n, bool touched)
 {
-    struct anthropic_encoder *s = anthropic_relay_state(en);
+    struct anthropic_encoder *s = en->state;
     struct anthropic_slot *slot =
         anthropic_relay_slot_find(s, json_get_count(f->doc, json_root(f->doc), "index"));
 
@@ -294,7 +289,7 @@ static void anthropic_relay_on_delta(struct wire_encoder *en, const struct wire_
 static void anthropic_relay_stop_theirs(struct wire_encoder *en, const struct wire_frame *f,
                                         const struct anthropic_slot *slot)
 {
-    struct anthropic_encoder *s = anthropic_relay_state(en);
+    struct anthropic_encoder *s = en->state;
 
     anthropic_relay_hold_flush(en);
     if (s->open != OPEN_NONE && s->open_index == slot->out) {
@@ -308,7 +303,7 @@ static void anthropic_relay_stop_theirs(struct wire_encoder *en, const struct wi
 static void anthropic_relay_on_stop(struct wire_encoder *en, const struct wire_frame *f,
                                     const struct chat_event *events, size_t n, bool touched)
 {
-    struct anthropic_encoder *s = anthropic_relay_state(en);
+    struct anthropic_encoder *s = en->state;
     struct anthropic_slot *slot =
         anthropic_relay_slot_find(s, json_get_count(f->doc, json_root(f->doc), "index"));
     bool held = slot && s->holding && s->held_index == slot->in;
@@ -358,7 +353,7 @@ static void anthropic_relay_on_message_start(struct wire_encoder *en, const stru
                                              bool touched)
 {
     const struct json_node *m = json_find(f->doc, json_root(f->doc), STR("message"));
-    struct anthropic_encoder *s = anthropic_relay_state(en);
+    struct anthropic_encoder *s = en->state;
     struct json_replacement list[JSON_REPLACE_MAX];
     size_t k = 0;
 
@@ -442,18 +437,20 @@ static void anthropic_relay_on_message_delta(struct wire_encoder *en, const stru
 static void anthropic_relay_on_message_stop(struct wire_encoder *en, const struct wire_frame *f,
                                             const struct chat_event *events, size_t n, bool touched)
 {
+    struct anthropic_encoder *s = en->state;
+
     (void)events;
     anthropic_relay_settle(en);
     if (touched && n == 0)
         return;
     buf_add(en->out, f->raw);
-    anthropic_relay_state(en)->finished = true;
+    s->finished = true;
 }
 
 static void anthropic_relay_on_ping(struct wire_encoder *en, const struct wire_frame *f,
                                     const struct chat_event *events, size_t n, bool touched)
 {
-    struct anthropic_encoder *s = anthropic_relay_state(en);
+    struct anthropic_encoder *s = en->state;
 
     (void)events;
     (void)n;
@@ -494,6 +491,7 @@ static const struct {
 void anthropic_relay(struct wire_encoder *en, const struct wire_frame *f,
                      const struct chat_event *events, size_t n, bool touched)
 {
+    struct anthropic_encoder *s = en->state;
     const struct json_node *type;
 
     if (!en->stream) {
@@ -501,10 +499,10 @@ void anthropic_relay(struct wire_encoder *en, const struct wire_frame *f,
             buf_add(en->out, f->raw.n ? f->raw : f->data);
         else
             anthropic_relay_whole(en, f, events, n);
-        anthropic_relay_state(en)->finished = true;
+        s->finished = true;
         return;
     }
-    assemble_begin(&anthropic_relay_state(en)->gather);
+    assemble_begin(&s->gather);
     type = f->doc ? json_find(f->doc, json_root(f->doc), STR("type")) : NULL;
     for (size_t i = 0; type && i < COUNT_OF(frames); i++)
         if (json_is(f->doc, type, str_c(frames[i].type))) {

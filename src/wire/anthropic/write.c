@@ -48,8 +48,7 @@ static void anthropic_write_block_begin(struct turn *t, const char *type)
     }
     if (!type)
         return;
-    json_out_object(t->o);
-    json_write_text(t->o, "type", str_c(type));
+    json_write_typed(t->o, type);
 }
 
 static void anthropic_write_turn_end(struct turn *t)

@@ -23,11 +23,6 @@ struct converse_decoder {
     bool stopped;
 };
 
-static struct converse_decoder *converse_state(struct wire_decoder *d)
-{
-    return d->state;
-}
-
 static void converse_emit(struct wire_decoder *d, struct chat_event ev)
 {
     wire_emit(d, &ev);
@@ -43,22 +38,25 @@ static void converse_start(struct wire_decoder *d)
 
 static struct open *converse_find(struct wire_decoder *d, int64_t index)
 {
+    struct converse_decoder *s = d->state;
+
     for (size_t i = 0; i < OPEN_MAX; i++)
-        if (converse_state(d)->open[i].used && converse_state(d)->open[i].index == index)
-            return &converse_state(d)->open[i];
+        if (s->open[i].used && s->open[i].index == index)
+            return &s->open[i];
     return NULL;
 }
 
 static struct open *converse_begin(struct wire_decoder *d, int64_t index, enum kind kind)
 {
+    struct converse_decoder *state = d->state;
     struct open *b = converse_find(d, index);
 
     converse_start(d);
     for (size_t i = 0; !b && i < OPEN_MAX; i++)
-        if (!converse_state(d)->open[i].used)
-            b = &converse_state(d)->open[i];
+        if (!state->open[i].used)
+            b = &state->open[i];
     if (!b)
-        b = &converse_state(d)->open[converse_state(d)->next++ % OPEN_MAX];
+        b = &state->open[state->next++ % OPEN_MAX];
     if (d->blocks >= WIRE_BLOCKS_MAX) {
         wire_emit_error(d, 502, "upstream_error", "the provider's reply has too many blocks");
         return NULL;
@@ -174,6 +172,7 @@ static void converse_emit_usage(struct wire_decoder *d, const struct json *doc,
 static void converse_note_stop(struct wire_decoder *d, const struct json *doc,
                                const struct json_node *v)
 {
+    struct converse_decoder *s = d->state;
     static const struct name_row stops[] = {{"end_turn", CHAT_STOP_END},
                                             {"tool_use", CHAT_STOP_TOOL},
                                             {"max_tokens", CHAT_STOP_LENGTH},
@@ -187,9 +186,9 @@ static void converse_note_stop(struct wire_decoder *d, const struct json *doc,
         return;
     ev.stop = (enum chat_stop)name_table_number(stops, COUNT_OF(stops), ev.name, CHAT_STOP_OTHER);
     ev.name = ev.stop == CHAT_STOP_SEQUENCE ? STR("") : arena_text_dup(d->arena, ev.name);
-    if (!converse_state(d)->stopped)
-        converse_state(d)->stop = ev;
-    converse_state(d)->stopped = true;
+    if (!s->stopped)
+        s->stop = ev;
+    s->stopped = true;
 }
 
 static void converse_emit_extra(struct wire_decoder *d, const struct json *doc,
@@ -291,9 +290,11 @@ static void converse_on_block_start(struct wire_decoder *d, const struct json *d
 
 static void converse_end_all(struct wire_decoder *d)
 {
+    struct converse_decoder *s = d->state;
+
     for (size_t i = 0; i < OPEN_MAX; i++)
-        if (converse_state(d)->open[i].used)
-            converse_end(d, &converse_state(d)->open[i]);
+        if (s->open[i].used)
+            converse_end(d, &s->open[i]);
 }
 
 static void converse_decode(struct wire_decoder *d, const struct wire_frame *f)
@@ -381,10 +382,12 @@ static void converse_decode_whole(struct wire_decoder *d, const struct wire_fram
 
 static void converse_decode_end(struct wire_decoder *d)
 {
-    if (!converse_state(d)->stopped)
+    struct converse_decoder *s = d->state;
+
+    if (!s->stopped)
         return;
     converse_end_all(d);
-    converse_emit(d, converse_state(d)->stop);
+    converse_emit(d, s->stop);
 }
 
 const struct wire wire_converse = {

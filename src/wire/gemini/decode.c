@@ -18,11 +18,6 @@ struct at {
     uint32_t choice;
 };
 
-static struct gemini_decoder *gemini_decode_state(struct wire_decoder *d)
-{
-    return d->state;
-}
-
 static str gemini_decode_text_of(const struct at *at, const struct json_node *v, const char *camel)
 {
     str text;
@@ -83,7 +78,7 @@ static void gemini_decode_end_args(const struct at *at)
 
 static str gemini_decode_call_id(const struct at *at, const struct json_node *call)
 {
-    struct gemini_decoder *s = gemini_decode_state(at->d);
+    struct gemini_decoder *s = at->d->state;
     str id = gemini_decode_text_of(at, call, "id");
 
     if (id.n)
@@ -96,13 +91,14 @@ static str gemini_decode_call_id(const struct at *at, const struct json_node *ca
 static void gemini_decode_begin_call(const struct at *at, const struct json_node *call,
                                      str signature)
 {
+    struct gemini_decoder *s = at->d->state;
     const struct json_node *args = gemini_find(at->doc, call, "args");
     str id = gemini_decode_call_id(at, call), text;
 
     gemini_decode_end_args(at);
     if (!gemini_decode_begin(at, GEMINI_CALL))
         return;
-    gemini_decode_state(at->d)->calls++;
+    s->calls++;
     at->c->called = true;
     gemini_decode_emit(at,
                        (struct chat_event){.kind = CHAT_CALL,
@@ -273,6 +269,7 @@ static void gemini_decode_note_stop(const struct at *at, const struct json_node 
 static void gemini_decode_on_candidate(struct wire_decoder *d, const struct json *doc,
                                        const struct json_node *v, int64_t index)
 {
+    struct gemini_decoder *s = d->state;
     static const char *const known[] = {"content", "finishReason", "finish_reason", "index", NULL};
     const struct json_node *parts;
     struct at at = {.d = d, .doc = doc};
@@ -280,7 +277,7 @@ static void gemini_decode_on_candidate(struct wire_decoder *d, const struct json
     if (index >= GEMINI_CHOICES_MAX || v->kind != JSON_OBJECT)
         return;
     at.choice = (uint32_t)index;
-    at.c = &gemini_decode_state(d)->candidates[index];
+    at.c = &s->candidates[index];
     parts = gemini_find(doc, gemini_find(doc, v, "content"), "parts");
     if (parts && parts->kind == JSON_ARRAY)
         for (const struct json_node *p = json_first(doc, parts); p && !d->deaf;
@@ -347,7 +344,7 @@ static void gemini_decode_on_chunk(struct wire_decoder *d, const struct json *do
                                         "responseId",
                                         "response_id",
                                         NULL};
-    struct gemini_decoder *s = gemini_decode_state(d);
+    struct gemini_decoder *s = d->state;
     struct at at = {.d = d, .doc = doc, .c = &s->candidates[0]};
     const struct json_node *list = gemini_find(doc, v, "candidates");
     int64_t place = 0;
@@ -400,12 +397,13 @@ void gemini_decode(struct wire_decoder *d, const struct wire_frame *f)
 /* A whole body may be the array that a stream without alt=sse is. */
 void gemini_decode_whole(struct wire_decoder *d, const struct wire_frame *f)
 {
-    struct gemini_candidate *c = gemini_decode_state(d)->candidates;
+    struct gemini_decoder *state = d->state;
+    struct gemini_candidate *c = state->candidates;
 
     gemini_decode_on_reply(d, f, true);
     if (!d->deaf && c->blocks == 0 && !c->stopped)
         wire_emit_error(d, 502, "upstream_error", "the provider's reply has no candidates");
-    for (; c < gemini_decode_state(d)->candidates + GEMINI_CHOICES_MAX; c++)
+    for (; c < state->candidates + GEMINI_CHOICES_MAX; c++)
         if (c->blocks && !c->stopped) { /* it came whole, so it did end */
             c->stopped = true;
             c->stop = CHAT_STOP_END;
@@ -415,7 +413,7 @@ void gemini_decode_whole(struct wire_decoder *d, const struct wire_frame *f)
 
 void gemini_decode_end(struct wire_decoder *d)
 {
-    struct gemini_decoder *s = gemini_decode_state(d);
+    struct gemini_decoder *s = d->state;
 
     for (uint32_t i = 0; i < GEMINI_CHOICES_MAX; i++) {
         struct gemini_candidate *c = &s->candidates[i];

@@ -18,7 +18,7 @@ static struct gemini_encoder *gemini_encode_state(const struct wire_encoder *en)
 
 void gemini_chunk_begin(struct wire_encoder *en)
 {
-    struct gemini_encoder *s = gemini_encode_state(en);
+    struct gemini_encoder *s = en->state;
 
     if (!en->stream)
         return;
@@ -58,8 +58,7 @@ static void gemini_encode_close_parts(struct json_out *o)
 
 static void gemini_encode_put_index(struct json_out *o, uint32_t choice)
 {
-    json_out_key(o, STR("index"));
-    json_out_u64(o, choice);
+    json_member_u64(o, "index", choice);
 }
 
 static void gemini_encode_put_tail(const struct wire_encoder *en, struct json_out *o)
@@ -75,8 +74,7 @@ static void gemini_encode_put_count(struct json_out *o, const char *key, int64_t
 {
     if (n < 0)
         return;
-    json_out_key(o, str_c(key));
-    json_out_i64(o, n);
+    json_member_i64(o, key, n);
 }
 
 /* Thoughts are counted beside the answer here, not in it. */
@@ -129,7 +127,7 @@ void gemini_part_json(const struct assembled_block *b, bool sse, struct json_out
 
 static void gemini_encode_put_calls(struct wire_encoder *en, uint32_t choice)
 {
-    struct gemini_encoder *s = gemini_encode_state(en);
+    struct gemini_encoder *s = en->state;
     struct json_out o;
 
     gemini_chunk_begin(en);
@@ -218,7 +216,7 @@ static void gemini_encode_put_finish(struct json_out *o, const struct assembled_
 
 static void gemini_encode_finish(struct wire_encoder *en)
 {
-    struct gemini_encoder *s = gemini_encode_state(en);
+    struct gemini_encoder *s = en->state;
     struct json_out o;
 
     if (s->finished)
@@ -257,7 +255,7 @@ static void gemini_encode_keep_signature(struct gemini_encoder *s, struct arena 
 
 static void gemini_encode_stream_event(struct wire_encoder *en, const struct chat_event *ev)
 {
-    struct gemini_encoder *s = gemini_encode_state(en);
+    struct gemini_encoder *s = en->state;
 
     switch (ev->kind) {
     case CHAT_TEXT:
@@ -346,7 +344,7 @@ static void gemini_encode_on_error(struct wire_encoder *en, const struct chat_er
 
 static void gemini_encode_whole_event(struct wire_encoder *en, const struct chat_event *ev)
 {
-    struct gemini_encoder *s = gemini_encode_state(en);
+    struct gemini_encoder *s = en->state;
     struct chat_error error =
         wire_error(502, "UNAVAILABLE", "the reply is too large to be given as a whole");
 
@@ -369,7 +367,7 @@ static void gemini_encode_whole_event(struct wire_encoder *en, const struct chat
 /* Pages that another dialect cites. */
 static void gemini_encode_grounded(struct wire_encoder *en, const struct chat_event *ev)
 {
-    struct gemini_encoder *s = gemini_encode_state(en);
+    struct gemini_encoder *s = en->state;
     struct chat_event said = {.kind = CHAT_EXTRA,
                               .dialect = CHAT_GEMINI,
                               .id = STR(""),
@@ -386,7 +384,7 @@ static void gemini_encode_drawn(void *ctx, const struct chat_event *ev)
 
 void gemini_encode(struct wire_encoder *en, const struct chat_event *ev)
 {
-    struct gemini_encoder *s = gemini_encode_state(en);
+    struct gemini_encoder *s = en->state;
     bool meta = assemble_is_meta(ev);
 
     if (ev->kind == CHAT_ERROR) {

@@ -9,11 +9,6 @@
 
 #include "wire/relay_blocks.h"
 
-static struct gemini_encoder *gemini_relay_state(const struct wire_encoder *en)
-{
-    return en->state;
-}
-
 static bool gemini_relay_is_source(const struct json *doc, const struct json_node *part,
                                    const struct chat_event *ev)
 {
@@ -114,6 +109,7 @@ static size_t gemini_drop_tokens(const struct json *doc, const struct json_node 
 static void gemini_relay_rewrite(struct wire_encoder *en, const struct wire_frame *f,
                                  const struct chat_event *events, size_t n)
 {
+    struct gemini_encoder *s = en->state;
     const struct json_node *list = gemini_find(f->doc, json_root(f->doc), "candidates");
     struct buf texts[GEMINI_CHOICES_MAX];
     struct json_replacement edits[JSON_REPLACE_MAX];
@@ -141,7 +137,7 @@ static void gemini_relay_rewrite(struct wire_encoder *en, const struct wire_fram
         count += 1 + gemini_drop_tokens(f->doc, c, &edits[count], &edits[count + 1]);
     }
     gemini_chunk_begin(en);
-    json_replace_write(f->doc, edits, count, en->stream && !gemini_relay_state(en)->array, en->out);
+    json_replace_write(f->doc, edits, count, en->stream && !s->array, en->out);
     gemini_chunk_end(en);
     for (size_t i = 0; i < k; i++)
         buf_release(&texts[i]);
@@ -164,7 +160,7 @@ static bool gemini_relay_says_end(const struct wire_frame *f)
 void gemini_relay(struct wire_encoder *en, const struct wire_frame *f,
                   const struct chat_event *events, size_t n, bool touched)
 {
-    struct gemini_encoder *s = gemini_relay_state(en);
+    struct gemini_encoder *s = en->state;
 
     assemble_begin(&s->gather);
     assemble_begin(&s->pending);

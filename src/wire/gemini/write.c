@@ -344,8 +344,7 @@ static void gemini_write_put_functions(const struct chat_request *r, struct json
         json_write_text(o, "name", t->name);
         json_write_text(o, "description", t->description);
         if (t->schema.n) {
-            json_out_key(o, STR("parametersJsonSchema"));
-            json_out_raw(o, t->schema);
+            json_member_raw(o, "parametersJsonSchema", t->schema);
         }
         json_out_end(o);
     }

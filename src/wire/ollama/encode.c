@@ -9,21 +9,17 @@
 #include "wire/internal.h"
 #include "wire/ollama/ollama.h"
 
-static struct ollama_encoder *ollama_encode_state_of(struct wire_encoder *en)
-{
-    return en->state;
-}
-
 /* Text as the inside of a JSON string, into a rope. */
 static void ollama_encode_hold(struct wire_encoder *en, struct rope *r, str text)
 {
+    struct ollama_encoder *s = en->state;
     size_t at = en->out->n;
 
     json_quote(en->out, text);
     if (en->out->n >= at + 2)
         rope_add(r, en->arena, (str){en->out->p + at + 1, en->out->n - at - 2});
     en->out->n = at;
-    ollama_encode_state_of(en)->full |= r->full;
+    s->full |= r->full;
 }
 
 /* {"model":..,"created_at":.. */
@@ -63,7 +59,7 @@ void ollama_note(struct wire_encoder *en, str words)
 
 static void ollama_encode_text(struct wire_encoder *en, str text, bool thinking)
 {
-    struct ollama_encoder *s = ollama_encode_state_of(en);
+    struct ollama_encoder *s = en->state;
 
     if (!text.n)
         return;
@@ -107,7 +103,7 @@ static void ollama_encode_add_arguments(const struct ollama_call *c, struct buf 
 static void ollama_encode_add_call(struct wire_encoder *en, const struct ollama_call *c,
                                    struct buf *out)
 {
-    struct ollama_encoder *s = ollama_encode_state_of(en);
+    struct ollama_encoder *s = en->state;
 
     buf_add(out, STR("{\"id\":"));
     json_quote(out, c->id);
@@ -120,7 +116,7 @@ static void ollama_encode_add_call(struct wire_encoder *en, const struct ollama_
 
 static void ollama_encode_flush_calls(struct wire_encoder *en)
 {
-    struct ollama_encoder *s = ollama_encode_state_of(en);
+    struct ollama_encoder *s = en->state;
     struct ollama_call *c = s->calls;
 
     s->calls = NULL;
@@ -148,7 +144,7 @@ static void ollama_encode_flush_calls(struct wire_encoder *en)
 
 static void ollama_encode_on_call(struct wire_encoder *en, const struct chat_event *ev)
 {
-    struct ollama_encoder *s = ollama_encode_state_of(en);
+    struct ollama_encoder *s = en->state;
     struct ollama_call *c = arena_zero(en->arena, 1, sizeof *c);
 
     assert(!s->calls == !s->calls_end);
@@ -161,13 +157,14 @@ static void ollama_encode_on_call(struct wire_encoder *en, const struct chat_eve
 
 static void ollama_encode_on_arguments(struct wire_encoder *en, const struct chat_event *ev)
 {
-    struct ollama_call *c = ollama_encode_state_of(en)->calls;
+    struct ollama_encoder *s = en->state;
+    struct ollama_call *c = s->calls;
 
     while (c && c->block != ev->block)
         c = c->next;
     if (c) {
         rope_add(&c->arguments, en->arena, ev->text);
-        ollama_encode_state_of(en)->full |= c->arguments.full;
+        s->full |= c->arguments.full;
     }
 }
 
@@ -191,7 +188,7 @@ static bool ollama_encode_is_duration(str name)
 
 static void ollama_encode_add_end(struct wire_encoder *en)
 {
-    struct ollama_encoder *s = ollama_encode_state_of(en);
+    struct ollama_encoder *s = en->state;
     struct buf *out = en->out;
     int64_t before = en->first_ns < en->took_ns ? en->first_ns : 0;
 
@@ -225,7 +222,7 @@ static void ollama_encode_add_rope(struct buf *out, const char *before, const st
 
 static void ollama_encode_finish(struct wire_encoder *en)
 {
-    struct ollama_encoder *s = ollama_encode_state_of(en);
+    struct ollama_encoder *s = en->state;
 
     ollama_encode_flush_calls(en);
     ollama_encode_line_begin(en);
@@ -242,7 +239,7 @@ static void ollama_encode_finish(struct wire_encoder *en)
 
 static void ollama_encode_keep_extra(struct wire_encoder *en, const struct chat_event *ev)
 {
-    struct ollama_encoder *s = ollama_encode_state_of(en);
+    struct ollama_encoder *s = en->state;
     size_t i = 0;
 
     assert(s->extra_count <= OLLAMA_EXTRAS_MAX);
@@ -268,10 +265,11 @@ static void ollama_encode_error(struct wire_encoder *en, const struct chat_error
 
 static void ollama_encode_check_full(struct wire_encoder *en)
 {
+    struct ollama_encoder *s = en->state;
     struct chat_error error = {.status = 502,
                                .message = STR("the reply is larger than we can hold whole")};
 
-    if (!ollama_encode_state_of(en)->full || en->failed)
+    if (!s->full || en->failed)
         return;
     en->failed = true;
     ollama_encode_error(en, &error);
@@ -279,7 +277,7 @@ static void ollama_encode_check_full(struct wire_encoder *en)
 
 void ollama_encode(struct wire_encoder *en, const struct chat_event *ev)
 {
-    struct ollama_encoder *s = ollama_encode_state_of(en);
+    struct ollama_encoder *s = en->state;
 
     if (!s->begun) {
         s->begun = true;
@@ -395,7 +393,7 @@ static bool ollama_encode_is_empty(const struct relay *r, str content, str think
 static void ollama_encode_set_calls(struct relay *r)
 {
     const struct json_node *own = json_find(r->doc, r->message, STR("tool_calls"));
-    struct ollama_encoder *s = ollama_encode_state_of(r->en);
+    struct ollama_encoder *s = r->en->state;
     struct buf b;
 
     ollama_encode_flush_calls(r->en);
@@ -441,11 +439,11 @@ static void ollama_encode_relay_touched(struct relay *r, const struct chat_event
 void ollama_relay(struct wire_encoder *en, const struct wire_frame *f,
                   const struct chat_event *events, size_t n, bool touched)
 {
+    struct ollama_encoder *s = en->state;
     struct relay r = {.en = en, .doc = f->doc};
     const struct json_node *message;
 
-    if (!f->doc || json_root(f->doc)->kind != JSON_OBJECT ||
-        (!touched && !ollama_encode_state_of(en)->calls)) {
+    if (!f->doc || json_root(f->doc)->kind != JSON_OBJECT || (!touched && !s->calls)) {
         buf_add(en->out, f->raw);
         return;
     }

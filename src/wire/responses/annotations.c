@@ -9,16 +9,13 @@
 
 #define LOGPROBS_SIZE_MAX ((size_t)8 << 20)
 
-static struct responses_encoder *responses_note_state_of(struct wire_encoder *en)
-{
-    return en->state;
-}
-
 str responses_kept(struct wire_encoder *en, str s)
 {
+    struct responses_encoder *state = en->state;
+
     if (s.n <= ROPE_SIZE_MAX && arena_left(en->arena) > s.n + ((size_t)128 << 10))
         return arena_dup(en->arena, s);
-    responses_note_state_of(en)->done.full = true;
+    state->done.full = true;
     return STR("");
 }
 
@@ -37,7 +34,7 @@ str responses_kept_line(struct wire_encoder *en, str json)
 
 void responses_notes_add(struct wire_encoder *en, str list, enum chat_dialect dialect)
 {
-    struct responses_encoder *s = responses_note_state_of(en);
+    struct responses_encoder *s = en->state;
     const struct json_node *root;
     struct json doc;
     struct buf note;
@@ -71,7 +68,7 @@ void responses_notes_add(struct wire_encoder *en, str list, enum chat_dialect di
 
 void responses_logprobs_add(struct wire_encoder *en, str json)
 {
-    struct responses_encoder *s = responses_note_state_of(en);
+    struct responses_encoder *s = en->state;
     str tokens = citation_tokens(json, en->arena);
 
     if (!tokens.n)
@@ -93,7 +90,7 @@ static str responses_note_listed(struct wire_encoder *en, struct buf *b)
 
 str responses_notes_take(struct wire_encoder *en)
 {
-    struct responses_encoder *s = responses_note_state_of(en);
+    struct responses_encoder *s = en->state;
     struct buf b;
 
     if (!s->note_count)
@@ -115,7 +112,7 @@ str responses_notes_take(struct wire_encoder *en)
 
 str responses_logprobs_take(struct wire_encoder *en)
 {
-    struct responses_encoder *s = responses_note_state_of(en);
+    struct responses_encoder *s = en->state;
     struct buf b;
 
     if (!s->logprobs.n || s->logprobs.full)
@@ -129,7 +126,7 @@ str responses_logprobs_take(struct wire_encoder *en)
 
 void responses_entry_add(struct wire_encoder *en, struct responses_entry entry)
 {
-    struct responses_encoder *s = responses_note_state_of(en);
+    struct responses_encoder *s = en->state;
     uint32_t at = s->entry_count;
 
     if (at == s->entry_cap) {

@@ -12,14 +12,11 @@
 
 #include "wire/internal.h"
 
-static struct responses_encoder *responses_encode_state_of(struct wire_encoder *en)
-{
-    return en->state;
-}
-
 static void responses_encode_hold(struct wire_encoder *en, str s)
 {
-    rope_add(&responses_encode_state_of(en)->done, en->arena, s);
+    struct responses_encoder *state = en->state;
+
+    rope_add(&state->done, en->arena, s);
 }
 
 static void responses_encode_hold_c(struct wire_encoder *en, const char *z)
@@ -31,7 +28,7 @@ static void responses_encode_hold_c(struct wire_encoder *en, const char *z)
 
 static bool responses_encode_event_begin(struct wire_encoder *en, const char *type)
 {
-    struct responses_encoder *s = responses_encode_state_of(en);
+    struct responses_encoder *s = en->state;
 
     if (!en->stream)
         return false;
@@ -85,7 +82,7 @@ static void responses_encode_where(struct wire_encoder *en, const char *prefix, 
 
 static void responses_encode_where_part(struct wire_encoder *en)
 {
-    const struct responses_encoder *s = responses_encode_state_of(en);
+    const struct responses_encoder *s = en->state;
 
     assert(s->open != OPEN_NONE);
     responses_encode_where(en, responses_encode_open_prefix(s), s->index);
@@ -99,7 +96,7 @@ static void responses_encode_where_part(struct wire_encoder *en)
 
 uint32_t responses_item_index(struct wire_encoder *en)
 {
-    struct responses_encoder *s = responses_encode_state_of(en);
+    struct responses_encoder *s = en->state;
 
     if (!s->relaying)
         return s->items++;
@@ -109,7 +106,7 @@ uint32_t responses_item_index(struct wire_encoder *en)
 
 static void responses_encode_item_begin(struct wire_encoder *en)
 {
-    struct responses_encoder *s = responses_encode_state_of(en);
+    struct responses_encoder *s = en->state;
 
     s->item_at = rope_end(&s->done);
 }
@@ -117,7 +114,7 @@ static void responses_encode_item_begin(struct wire_encoder *en)
 /* In a relay an item is remembered with its place among those of the upstream. */
 static void responses_encode_item_end(struct wire_encoder *en, uint32_t index)
 {
-    struct responses_encoder *s = responses_encode_state_of(en);
+    struct responses_encoder *s = en->state;
 
     assert(s->relaying || index < s->items);
     if (responses_encode_event_begin(en, "response.output_item.done")) {
@@ -138,7 +135,7 @@ static void responses_encode_item_end(struct wire_encoder *en, uint32_t index)
 
 static bool responses_encode_insert_note(struct wire_encoder *en)
 {
-    struct responses_encoder *s = responses_encode_state_of(en);
+    struct responses_encoder *s = en->state;
 
     assert(s->insert_count <= RESPONSES_INSERTS_MAX);
     if (!s->relaying)
@@ -161,7 +158,7 @@ static const char *responses_encode_status_now(const struct responses_encoder *s
 static bool responses_encode_open_item(struct wire_encoder *en, enum responses_open kind,
                                        const char *rest)
 {
-    struct responses_encoder *s = responses_encode_state_of(en);
+    struct responses_encoder *s = en->state;
     uint32_t index = responses_item_index(en);
     char id[256];
 
@@ -198,7 +195,7 @@ static const char *responses_encode_part_key(const struct responses_encoder *s)
 
 static void responses_encode_part_begin(struct wire_encoder *en)
 {
-    struct responses_encoder *s = responses_encode_state_of(en);
+    struct responses_encoder *s = en->state;
     bool plain = s->open == OPEN_MESSAGE && !s->refusal;
 
     assert(s->open != OPEN_NONE && !s->part_open);
@@ -228,7 +225,7 @@ static void responses_encode_part_begin(struct wire_encoder *en)
 
 static void responses_encode_part_text(struct wire_encoder *en, str text)
 {
-    struct responses_encoder *s = responses_encode_state_of(en);
+    struct responses_encoder *s = en->state;
     size_t at = en->out->n;
 
     assert(s->part_open);
@@ -251,7 +248,7 @@ static void responses_encode_part_text(struct wire_encoder *en, str text)
 
 static void responses_encode_part_end(struct wire_encoder *en)
 {
-    struct responses_encoder *s = responses_encode_state_of(en);
+    struct responses_encoder *s = en->state;
     bool reasoning = s->open == OPEN_REASONING, plain = !reasoning && !s->refusal;
     str logprobs;
 
@@ -299,7 +296,7 @@ static void responses_encode_part_end(struct wire_encoder *en)
 /* The raw item that its host signed has the id that the encrypted content is bound to. */
 static void responses_encode_hold_sealed(struct wire_encoder *en)
 {
-    struct responses_encoder *s = responses_encode_state_of(en);
+    struct responses_encoder *s = en->state;
     const struct json_node *id, *sealed;
     struct json doc;
     struct err e;
@@ -326,7 +323,7 @@ static void responses_encode_hold_sealed(struct wire_encoder *en)
 
 static void responses_encode_close_item(struct wire_encoder *en)
 {
-    struct responses_encoder *s = responses_encode_state_of(en);
+    struct responses_encoder *s = en->state;
     char id[256];
 
     if (s->open == OPEN_NONE)
@@ -363,7 +360,7 @@ static void responses_encode_hold_quoted(struct wire_encoder *en, str text)
 /* A call without arguments has the empty object: clients parse it. */
 static void responses_encode_close_call(struct wire_encoder *en, struct responses_call *c)
 {
-    struct responses_encoder *s = responses_encode_state_of(en);
+    struct responses_encoder *s = en->state;
     const struct responses_call_words *words = responses_call_words(c);
     struct rope_mark start = {NULL, 0};
     str nothing = c->custom ? STR("") : STR("{}");
@@ -405,7 +402,7 @@ static void responses_encode_close_call(struct wire_encoder *en, struct response
 
 static void responses_encode_close_calls(struct wire_encoder *en)
 {
-    struct responses_encoder *s = responses_encode_state_of(en);
+    struct responses_encoder *s = en->state;
 
     for (struct responses_call *c = s->calls; c; c = c->next)
         responses_encode_close_call(en, c);
@@ -421,7 +418,7 @@ void responses_close_all(struct wire_encoder *en)
 
 static void responses_encode_on_call(struct wire_encoder *en, const struct chat_event *ev)
 {
-    struct responses_encoder *s = responses_encode_state_of(en);
+    struct responses_encoder *s = en->state;
     struct responses_call *c;
     char id[256];
 
@@ -457,7 +454,8 @@ static void responses_encode_on_call(struct wire_encoder *en, const struct chat_
 
 static void responses_encode_on_arguments(struct wire_encoder *en, const struct chat_event *ev)
 {
-    struct responses_call *c = responses_encode_state_of(en)->calls;
+    struct responses_encoder *s = en->state;
+    struct responses_call *c = s->calls;
     size_t at = en->out->n;
 
     while (c && c->block != ev->block)
@@ -474,7 +472,7 @@ static void responses_encode_on_arguments(struct wire_encoder *en, const struct 
         en->out->n = at;
     }
     if (c->arguments.full)
-        responses_encode_state_of(en)->done.full = true;
+        s->done.full = true;
 }
 
 /* ---- content ---- */
@@ -482,7 +480,7 @@ static void responses_encode_on_arguments(struct wire_encoder *en, const struct 
 static void responses_encode_on_text(struct wire_encoder *en, const struct chat_event *ev,
                                      bool refusal)
 {
-    struct responses_encoder *s = responses_encode_state_of(en);
+    struct responses_encoder *s = en->state;
 
     if (!ev->text.n)
         return;
@@ -510,7 +508,7 @@ static void responses_encode_on_text(struct wire_encoder *en, const struct chat_
 
 static bool responses_encode_reasoning_open(struct wire_encoder *en, uint32_t block)
 {
-    struct responses_encoder *s = responses_encode_state_of(en);
+    struct responses_encoder *s = en->state;
 
     if (s->open == OPEN_REASONING && s->block == block)
         return true;
@@ -525,7 +523,7 @@ static bool responses_encode_reasoning_open(struct wire_encoder *en, uint32_t bl
 
 static void responses_encode_on_reasoning(struct wire_encoder *en, const struct chat_event *ev)
 {
-    struct responses_encoder *s = responses_encode_state_of(en);
+    struct responses_encoder *s = en->state;
 
     if (!ev->text.n || !responses_encode_reasoning_open(en, ev->block))
         return;
@@ -536,7 +534,7 @@ static void responses_encode_on_reasoning(struct wire_encoder *en, const struct 
 
 static void responses_encode_on_opaque(struct wire_encoder *en, const struct chat_event *ev)
 {
-    struct responses_encoder *s = responses_encode_state_of(en);
+    struct responses_encoder *s = en->state;
     uint32_t index;
     str item;
 
@@ -565,7 +563,7 @@ static void responses_encode_on_opaque(struct wire_encoder *en, const struct cha
 
 void responses_content(struct wire_encoder *en, const struct chat_event *ev)
 {
-    struct responses_encoder *s = responses_encode_state_of(en);
+    struct responses_encoder *s = en->state;
 
     if (ev->choice != 0)
         return;

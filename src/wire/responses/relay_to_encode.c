@@ -9,11 +9,6 @@
 #include "wire/internal.h"
 #include "wire/responses/relay.h"
 
-static struct responses_encoder *responses_resume_state_of(struct wire_encoder *en)
-{
-    return en->state;
-}
-
 static uint32_t responses_resume_moved(const struct responses_encoder *s, uint32_t index)
 {
     uint32_t by = 0;
@@ -25,7 +20,7 @@ static uint32_t responses_resume_moved(const struct responses_encoder *s, uint32
 
 static void responses_resume_event_begin(struct wire_encoder *en, const char *type)
 {
-    struct responses_encoder *s = responses_resume_state_of(en);
+    struct responses_encoder *s = en->state;
 
     sse_begin(en->out, str_c(type));
     buf_printf(en->out,
@@ -62,6 +57,7 @@ static void responses_resume_part_json(const struct responses_sent *t, struct bu
  * they send them at all. */
 static void responses_resume_part_done(struct wire_encoder *en, const struct responses_sent *t)
 {
+    struct responses_encoder *state = en->state;
     static const char *const types[] = {
         [AT_TEXT] = "response.output_text.done",
         [AT_REFUSAL] = "response.refusal.done",
@@ -69,7 +65,7 @@ static void responses_resume_part_done(struct wire_encoder *en, const struct res
         [AT_THOUGHT] = "response.reasoning_text.done",
     };
     const char *index = t->kind == AT_SUMMARY ? "summary_index" : "content_index";
-    str id = responses_resume_state_of(en)->item.id;
+    str id = state->item.id;
 
     responses_resume_event_begin(en, types[t->kind]);
     buf_printf(en->out,
@@ -121,7 +117,7 @@ static uint32_t responses_resume_list(const struct responses_encoder *s, int kin
 static const struct responses_sent *responses_resume_item_json(struct wire_encoder *en,
                                                                struct buf *out)
 {
-    const struct responses_encoder *s = responses_resume_state_of(en);
+    const struct responses_encoder *s = en->state;
     const struct responses_sent *last = NULL;
 
     buf_printf(out, "{\"id\":" STR_FMT, STR_ARG(s->item.id));
@@ -144,7 +140,7 @@ static const struct responses_sent *responses_resume_item_json(struct wire_encod
 
 void responses_take_over(struct wire_encoder *en)
 {
-    struct responses_encoder *s = responses_resume_state_of(en);
+    struct responses_encoder *s = en->state;
     struct rope_mark from = rope_end(&s->relayed);
     const struct responses_sent *last;
     struct buf b;

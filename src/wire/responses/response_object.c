@@ -6,11 +6,6 @@
 #include "wire/openai/openai.h"
 #include "wire/responses/encode.h"
 
-static struct responses_encoder *responses_object_state_of(struct wire_encoder *en)
-{
-    return en->state;
-}
-
 static void responses_object_add_id(const struct wire_encoder *en, struct buf *out)
 {
     const struct responses_encoder *s = en->state;
@@ -70,10 +65,11 @@ static void responses_object_add_asked(const struct wire_encoder *en, struct buf
 
 static void responses_object_add_usage(struct wire_encoder *en, struct buf *out)
 {
-    const struct chat_usage *u = &responses_object_state_of(en)->usage;
+    struct responses_encoder *s = en->state;
+    const struct chat_usage *u = &s->usage;
     int64_t in = u->input > 0 ? u->input : 0, made = u->output > 0 ? u->output : 0;
 
-    if (!responses_object_state_of(en)->has_usage) {
+    if (!s->has_usage) {
         buf_add(out, STR(",\"usage\":null"));
         return;
     }
@@ -131,7 +127,7 @@ static void responses_object_add_incomplete(const struct responses_encoder *s, c
 void responses_object(struct wire_encoder *en, const char *status, const struct chat_error *error,
                       struct buf *out)
 {
-    struct responses_encoder *s = responses_object_state_of(en);
+    struct responses_encoder *s = en->state;
 
     buf_add(out, STR("{\"id\":"));
     responses_object_add_id(en, out);
@@ -165,7 +161,7 @@ void responses_object(struct wire_encoder *en, const char *status, const struct 
 static void responses_object_event(struct wire_encoder *en, const char *type, const char *status,
                                    const struct chat_error *error)
 {
-    struct responses_encoder *s = responses_object_state_of(en);
+    struct responses_encoder *s = en->state;
     size_t at;
 
     sse_begin(en->out, str_c(type));
@@ -181,7 +177,7 @@ static void responses_object_event(struct wire_encoder *en, const char *type, co
 
 static void responses_object_begin(struct wire_encoder *en)
 {
-    struct responses_encoder *s = responses_object_state_of(en);
+    struct responses_encoder *s = en->state;
 
     if (s->begun)
         return;
@@ -200,7 +196,7 @@ static void responses_object_begin(struct wire_encoder *en)
 /* As the API does: an error event for those who watch for one, then the failed response. */
 static void responses_object_write_error(struct wire_encoder *en, const struct chat_error *error)
 {
-    struct responses_encoder *s = responses_object_state_of(en);
+    struct responses_encoder *s = en->state;
     struct buf *out = en->out;
 
     if (!en->stream) {
@@ -237,7 +233,7 @@ static void responses_object_write_error(struct wire_encoder *en, const struct c
 
 bool responses_full(struct wire_encoder *en)
 {
-    struct responses_encoder *s = responses_object_state_of(en);
+    struct responses_encoder *s = en->state;
     struct chat_error error = {.status = 502,
                                .type = STR("server_error"),
                                .message = STR("the reply is larger than this API lets us repeat"),
@@ -262,7 +258,7 @@ bool responses_full(struct wire_encoder *en)
 
 static void responses_object_finish(struct wire_encoder *en)
 {
-    struct responses_encoder *s = responses_object_state_of(en);
+    struct responses_encoder *s = en->state;
     bool cut = s->has_stop && (s->stop == CHAT_STOP_LENGTH || s->stop == CHAT_STOP_REFUSED);
 
     responses_close_all(en);
@@ -279,7 +275,7 @@ static void responses_object_finish(struct wire_encoder *en)
 
 static void responses_object_keep_extra(struct wire_encoder *en, const struct chat_event *ev)
 {
-    struct responses_encoder *s = responses_object_state_of(en);
+    struct responses_encoder *s = en->state;
 
     if (str_eq(ev->name, STR("choice.logprobs"))) {
         if (ev->choice == 0 && (ev->dialect == CHAT_OPENAI || ev->dialect == CHAT_RESPONSES))
@@ -298,7 +294,7 @@ static void responses_object_keep_extra(struct wire_encoder *en, const struct ch
 
 void responses_encode(struct wire_encoder *en, const struct chat_event *ev)
 {
-    struct responses_encoder *s = responses_object_state_of(en);
+    struct responses_encoder *s = en->state;
     str notes;
 
     s->has_failed |= ev->kind == CHAT_ERROR;
