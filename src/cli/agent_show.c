@@ -16,8 +16,14 @@
 
 void agent_show_init(struct agent_show *s, struct cli *cli, bool json)
 {
-    *s = (struct agent_show){
-        .cli = cli, .json = json, .run = STR(""), .status = STR(""), .reason = STR("")};
+    *s = (struct agent_show){.cli = cli,
+                             .json = json,
+                             .agent = STR(""),
+                             .model = STR(""),
+                             .run = STR(""),
+                             .status = STR(""),
+                             .reason = STR(""),
+                             .error = STR("")};
     arena_init(&s->arena, ARENA_MAX);
     buf_init(&s->last, LAST_MAX);
 }
@@ -111,6 +117,54 @@ static void show_waiting(struct agent_show *s, const struct json *doc)
         s->waiting.seq = -1;
 }
 
+/* The reasons of a run without an answer: the exit code, and what the user can do. */
+static const struct show_reason {
+    const char *reason;
+    int code;
+    const char *advice;
+} show_reasons[] = {
+    {"llm_error", CLI_UNREACHABLE, "; `rationale doctor` tests the model's provider"},
+    {"rate_limit_exceeded", CLI_LIMIT, "; try again later"},
+    {"token_budget_exceeded", CLI_LIMIT, "; raise limits.tokens of the agent"},
+    {"cost_limit_exceeded", CLI_LIMIT, "; raise limits.usd of the agent"},
+    {"max_iterations_reached", CLI_LIMIT, "; raise limits.steps of the agent"},
+    {"time_limit_exceeded", CLI_TIMEOUT, "; raise limits.time of the agent"}};
+
+static const struct show_reason *show_reason_find(str reason)
+{
+    for (size_t i = 0; i < COUNT_OF(show_reasons); i++)
+        if (str_eq(reason, str_c(show_reasons[i].reason)))
+            return &show_reasons[i];
+    return NULL;
+}
+
+/* One sentence on stderr: what failed, where, why, and what to do. */
+static void show_failure(const struct agent_show *s, str detail)
+{
+    const struct show_reason *known = show_reason_find(s->reason);
+    bool model = str_eq(s->reason, STR("llm_error")), failed = str_eq(s->status, STR("failed"));
+    struct file_out out;
+
+    while (detail.n && detail.p[detail.n - 1] == '.')
+        detail.n--;
+    file_out_init(&out, STDERR_FILENO);
+    file_out_add(&out, model ? STR("rationale: the model call") : STR("rationale: the run"));
+    if (model && s->model.n)
+        file_out_printf(&out, " (" STR_FMT ")", STR_ARG(s->model));
+    if (s->agent.n)
+        file_out_printf(&out, " of \"" STR_FMT "\"", STR_ARG(s->agent));
+    file_out_printf(&out, "%s" STR_FMT, failed ? " " : " was ", STR_ARG(s->status));
+    if (detail.n)
+        file_out_add(&out, STR(": "));
+    show_put_safe(&out, detail);
+    file_out_printf(&out,
+                    "%s (" STR_FMT ", run " STR_FMT ")\n",
+                    known ? known->advice : "",
+                    STR_ARG(s->reason),
+                    STR_ARG(s->run));
+    file_out_flush(&out);
+}
+
 static void show_ended(struct agent_show *s, const struct json *doc)
 {
     const struct json_node *result = json_find(doc, json_root(doc), STR("result"));
@@ -137,11 +191,7 @@ static void show_ended(struct agent_show *s, const struct json *doc)
         file_out_add(&s->cli->out, STR("\n"));
     file_out_flush(&s->cli->out);
     if (!str_eq(s->status, STR("done")))
-        (void)cli_complain(CLI_OK,
-                           "the run is " STR_FMT ": " STR_FMT " (" STR_FMT ")",
-                           STR_ARG(s->status),
-                           STR_ARG(detail),
-                           STR_ARG(s->reason));
+        show_failure(s, detail);
 }
 
 static void show_step(struct agent_show *s, str name, const struct json *doc)
@@ -165,11 +215,26 @@ static void show_step(struct agent_show *s, str name, const struct json *doc)
                      str_eq(show_text(s, doc, "ok"), STR("true")) ? STR("  result: ")
                                                                   : STR("  failed: "));
         show_put_line(&out, show_text(s, doc, "result"));
-    } else if (str_eq(name, STR("error"))) {
-        file_out_add(&out, STR("error: "));
-        show_put_line(&out, show_text(s, doc, "error"));
     }
     file_out_flush(&out);
+}
+
+/* Prints the error of a failed model call, unless the run's end is about to report it. */
+static void show_error(struct agent_show *s, str name, bool root, const struct json *doc)
+{
+    const struct json_node *error = json_find(doc, json_root(doc), STR("error"));
+    struct file_out out;
+
+    if (s->error.n && !(root && str_eq(name, STR("ended")))) {
+        file_out_init(&out, STDERR_FILENO);
+        file_out_add(&out, STR("error: "));
+        show_put_line(&out, s->error);
+        file_out_flush(&out);
+    }
+    s->error = STR("");
+    if (str_eq(name, STR("error")) &&
+        json_text(doc, json_find(doc, error, STR("message")), &s->arena, &s->error))
+        s->error = arena_dup(&s->arena, s->error);
 }
 
 static void show_json(struct agent_show *s, str name, str id, str json)
@@ -205,10 +270,12 @@ void agent_show_event(struct agent_show *s, str name, str id, str json)
     if (!s->run.n)
         s->run = show_text(s, &doc, "run_id");
     root = str_eq(s->run, show_text(s, &doc, "run_id"));
-    if (s->json)
+    if (s->json) {
         show_json(s, name, id, json);
-    else if (!s->quiet)
+    } else if (!s->quiet) {
+        show_error(s, name, root, &doc);
         show_step(s, name, &doc);
+    }
     if (str_eq(name, STR("waiting")))
         show_waiting(s, &doc);
     else if (str_eq(name, STR("ended")) && root)
@@ -218,22 +285,13 @@ void agent_show_event(struct agent_show *s, str name, str id, str json)
 
 int agent_show_code(const struct agent_show *s)
 {
-    static const struct {
-        const char *reason;
-        int code;
-    } rows[] = {{"llm_error", CLI_UNREACHABLE},
-                {"rate_limit_exceeded", CLI_LIMIT},
-                {"token_budget_exceeded", CLI_LIMIT},
-                {"cost_limit_exceeded", CLI_LIMIT},
-                {"max_iterations_reached", CLI_LIMIT},
-                {"time_limit_exceeded", CLI_TIMEOUT}};
+    const struct show_reason *known = show_reason_find(s->reason);
 
     if (str_eq(s->status, STR("done")))
         return CLI_OK;
     if (s->waiting.waits)
         return CLI_TIMEOUT;
-    for (size_t i = 0; i < COUNT_OF(rows); i++)
-        if (str_eq(s->reason, str_c(rows[i].reason)))
-            return rows[i].code;
+    if (known)
+        return known->code;
     return str_eq(s->status, STR("cancelled")) || !s->status.n ? CLI_SIGINT : CLI_NEGATIVE;
 }

@@ -22,6 +22,7 @@ struct agent_show {
     bool json, quiet;   /* quiet: only the answer */
     struct buf *answer; /* receives the answer instead of stdout; or NULL */
     struct arena arena;
+    str agent, model;   /* for the report of a failure; set by the caller, or "" */
     str run;            /* the run's id, once known */
     str status, reason; /* of its end, or "" */
     struct {
@@ -29,6 +30,7 @@ struct agent_show {
         str run, tool, arguments, why;
         int64_t seq; /* -1: the run waits for the caller's tools */
     } waiting;
+    str error;       /* of the last event, if it was a failed model call; or "" */
     struct buf last; /* the id of the last event */
 };
 

@@ -98,6 +98,15 @@ static struct agents_request agents_request_of(const struct agent_link *l, const
                                    .key = STR("")};
 }
 
+static void agents_describe(const struct agent_link *l, const char *name, struct agent_show *s)
+{
+    const struct config_agent *a = agents_find(l->config, str_c(name));
+
+    s->agent = str_c(name);
+    if (a)
+        s->model = a->model;
+}
+
 /* The names of the configuration that is asked about: cli_guess takes a list without a context. */
 static const struct config_agents *agents_named;
 
@@ -140,6 +149,7 @@ static int agents_run_once(struct agent_link *l, struct cli *cli, const struct c
     if (args->value[RUN_RUN]) {
         ok = agent_link_resume(l, str_c(args->value[RUN_RUN]), &s, &e);
     } else {
+        agents_describe(l, args->words[0], &s);
         q = agents_request_of(
             l, args->words[0], str_c(args->words[1]), str_c(args->value[RUN_THREAD]));
         ok = agent_link_run(l, &q, &s, &e);
@@ -200,6 +210,7 @@ static int agents_chat_turn(struct agent_link *l, struct cli *cli, const struct 
 
     agent_show_init(&s, cli, args->value[RUN_JSON] != NULL);
     s.quiet = args->value[CHAT_QUIET] != NULL;
+    agents_describe(l, args->words[0], &s);
     code = agents_finish(l, &s, agent_link_run(l, &q, &s, &e), &e);
     agent_show_release(&s);
     return code;

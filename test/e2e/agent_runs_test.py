@@ -503,6 +503,22 @@ class Command(unittest.TestCase):
             self.assertIn(b"librarian", done.out)
             self.assertEqual(run("run", "libarian", "x", "--config", str(d.path)).code, 1)
 
+    def test_a_failed_model_call_is_one_sentence_and_json_keeps_the_structure(self):
+        with Model(librarian) as model:
+            d = Library(model)
+            d.write()
+        done = run("run", "librarian", "Is Dune here?", "--config", str(d.path))  # the model is gone
+        self.assertEqual((done.code, done.out), (5, b""), done.err)
+        lines = done.err.splitlines()
+        self.assertEqual(len(lines), 1, done.err)
+        self.assertRegex(lines[0], r'^rationale: the model call \(\S+\) of "librarian" failed: .*the connection was refused; '
+                                   r"`rationale doctor` tests the model's provider \(llm_error, run [0-9a-f-]{36}\)$")
+        done = run("run", "librarian", "Is Dune here?", "--json", "--config", str(d.path))
+        events = {x["event"]: x for x in map(json.loads, done.out.decode().splitlines())}
+        self.assertEqual(events["error"]["error"]["code"], "upstream_error")
+        self.assertEqual((events["ended"]["status"], events["ended"]["reason"]), ("failed", "llm_error"))
+        self.assertEqual(done.err, "")
+
     def test_the_command_asks_the_daemon_that_has_the_store(self):
         with Model(librarian) as model, Library(model, approving()) as d:
             done = run("run", "librarian", "Please lend me Dune", "--config", str(d.path))

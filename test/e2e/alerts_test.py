@@ -5,11 +5,14 @@ found again after kill -9.
     test/e2e/alerts_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
 # SPDX-License-Identifier: Apache-2.0
+import base64
 import hmac
 import http.client
+import http.server
 import json
 import signal
 import sqlite3
+import threading
 import time
 import unittest
 
@@ -279,6 +282,64 @@ class Alerts(unittest.TestCase):
             self.assertIn("denied for", one["alert"]["error"])
             self.assertNotIn(secret.encode(), b"".join(p.read_bytes() for p in d.folder.glob("history.db*")
                                                        if p.is_file()))
+
+    def test_credentials_in_the_address_of_a_runbook_are_used_but_never_stored_shown_or_sent_to_a_model(self):
+        secrets = ("hunter2%21pass", "hunter2!pass", "hunter2-query")
+        fetched = []
+
+        class Page(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                fetched.append((self.path, self.headers["authorization"]))
+                self.send_response(200)
+                self.end_headers()
+                self.wfile.write(b"# Look at pg_wal\n")
+
+            def log_message(self, *args):
+                pass
+
+        def traces(d, model):
+            shown = [d.ask("GET", x)[1] for x in (f"/api/v1/incidents/{id}", "/api/v1/incidents",
+                                                  f"/api/v1/history/sessions/{id}", f"/api/v1/runs/{id}")]
+            files = b"".join(p.read_bytes() for p in d.folder.rglob("*") if p.is_file())
+            return json.dumps(shown) + json.dumps(model.asked) + files.decode("latin-1") + d.log_tail(1 << 20)
+
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Page) as pages, Operator() as model, \
+                Daemon(model, runbook_domains=["127.0.0.1"], max_concurrent_alerts=1) as d:
+            threading.Thread(target=pages.serve_forever, daemon=True).start()
+            host = f"127.0.0.1:{pages.server_port}"
+            address = f"http://reader:{secrets[0]}@{host}/disk.md?token={secrets[2]}"
+            hook = {"receiver": "x", "status": "firing", "version": "4", "groupKey": "g", "alerts": [
+                {"status": "firing", "labels": {"alertname": "DiskFull"}, "annotations": {"runbook_url": address},
+                 "startsAt": "2026-11-17T04:22:14Z", "fingerprint": "5f2c6b8d1a7e9034"}]}
+            id = d.ask("POST", "/alerts", hook)[1]["alerts"][0]["alert_id"]
+            d.until(id, "completed")
+            want = base64.b64encode(b"reader:hunter2!pass").decode()
+            self.assertEqual(fetched, [(f"/disk.md?token={secrets[2]}", f"Basic {want}")])
+            self.assertIn("Look at pg_wal", json.dumps(model.asked))
+            self.assertIn(f"http://reader:[MASKED:password]@{host}/disk.md",
+                          d.ask("GET", f"/api/v1/incidents/{id}")[1]["runbook"])
+            found = traces(d, model)
+            self.assertEqual([s for s in secrets if s in found], [])
+            # A refusal shows no credentials either.
+            status, r = d.ask("POST", "/alerts", {**ALERT, "runbook": address.replace("127.0.0.1", "elsewhere.example")})
+            self.assertEqual(status, 422)
+            self.assertEqual([s for s in secrets if s in json.dumps(r)], [])
+            # They are in memory only: after a restart the report says why there is no runbook.
+            model.hold()
+            d.send(1)
+            hook["alerts"][0].update(fingerprint="77", labels={"alertname": "DiskFull", "n": "2"})
+            hook["groupKey"] = "h"
+            id = d.ask("POST", "/alerts", hook)[1]["alerts"][0]["alert_id"]
+            d.signal(signal.SIGKILL)
+            d.child.wait()
+            model.free()
+            d.start()
+            d.until(id, "completed")
+            self.assertIn("credentials, which are not stored", json.dumps(d.ask("GET", f"/api/v1/incidents/{id}")[1]))
+            self.assertEqual(len(fetched), 1)
+            found = traces(d, model)
+            self.assertEqual([s for s in secrets if s in found], [])
+            pages.shutdown()
 
     def test_the_model_of_an_agent_comes_before_that_of_the_configuration(self):
         for own, want in (("    model: own\n", "own"), ("", "common")):

@@ -211,8 +211,7 @@ class Refused(unittest.TestCase):
     def test_what_will_not_change_is_given_up_at_once_and_says_what_to_do(self):
         cases = (({"slack": {"token_env": "NO_CHANNEL", "channel": CHANNEL}}, "check the bot's token"),
                  ({"slack": {"token_env": "SLACK_TOKEN", "channel": "C0NOBODY"}}, "invite the bot"),
-                 ({"slack": {"webhook_url_env": "GONE_URL"}}, "make a new one"),
-                 ({"slack": {"token_env": "NOT_SET", "channel": CHANNEL}}, "NOT_SET is not set"))
+                 ({"slack": {"webhook_url_env": "GONE_URL"}}, "make a new one"))
         with Operator() as model, Slack() as slack:
             targets = {f"t{i}": {"slack": {**t["slack"], **({"api_url": slack.root + "/api"} if "token_env" in t["slack"] else {})}}
                        for i, (t, _) in enumerate(cases)}
@@ -227,6 +226,30 @@ class Refused(unittest.TestCase):
                         self.assertLessEqual(told[f"t{i}"]["tries"], 1)
                         self.assertIn(help, told[f"t{i}"]["error"])
                 self.assertEqual(d.metric("t0", "failed"), 1)
+
+    def test_a_message_waits_for_the_secret_of_its_target_and_is_sent_once_it_is_there(self):
+        with Operator() as model, Slack() as slack:
+            api = {"channel": CHANNEL, "api_url": slack.root + "/api"}
+            d = Telling(model, {"env": {"slack": {**api, "token_env": "LATER_TOKEN"}},
+                                "file": {"slack": {**api, "token_file": "later"}}})
+            d.env.pop("LATER_TOKEN", None)
+            with d:
+                id = d.done()
+                told = until(lambda: (m := d.told(id, "pending", count=2)) and all(x["error"] for x in m) and m)
+                told = {m["target"]: m for m in told}
+                self.assertIn("LATER_TOKEN is not set", told["env"]["error"])
+                self.assertEqual([m["tries"] for m in told.values()], [0, 0])
+                (d.folder / "later").write_text(TOKEN)
+                d.reload(d.config)
+                told = {m["target"]: m for m in d.told(id, "sent")}
+                self.assertEqual([(m["status"], m["tries"]) for m in (told["file"], told["env"])],
+                                 [("sent", 1), ("pending", 0)])
+                d.kill()
+                d.env["LATER_TOKEN"] = TOKEN
+                d.start()
+                d.told(id, "sent", count=2)
+                self.assertEqual(len(slack.top()), 2)
+                self.assertEqual([d.metric("env", x) for x in ("sent", "failed", "retried")], [1, 0, 0])
 
     def test_429_is_retried_when_it_says(self):
         with Operator() as model, Slack() as slack, Telling(model, {"bot": slack_bot(slack)}) as d:

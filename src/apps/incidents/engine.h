@@ -46,6 +46,7 @@ struct incident {
     struct agents_servers *servers; /* as long as the investigation */
     str listed;                     /* their tools, as its log has them */
     str role, form;            /* of the prompt: the model's role, and the form of an analysis */
+    str runbook_address;       /* of the fetch: unlike o->alert.runbook, it has credentials */
     str runbook, runbook_note; /* the text, and a note about it; or "" */
     const struct mask *mask;
     uint64_t timeout_ms;

@@ -70,6 +70,8 @@ struct incident_options {
     struct incident_alert alert;
     str run, session;                /* session: "" is made of the run */
     str key;                         /* owner: the name of the client's key, or "" */
+    str runbook_address;             /* alert.runbook with its credentials, for the fetch; never
+                                      * stored. "" alert.runbook itself */
     str runbook_text;                /* instead of the alert's runbook; "" none */
     str model;                       /* of all agents, instead of their own; "" none */
     str default_model;               /* of agents without one; "" the configuration's */

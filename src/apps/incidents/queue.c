@@ -106,6 +106,7 @@ struct entry *queue_enter(struct queue *q, const struct alert_table_row *row)
     r->step = buf_str(&n->step);
     r->current_agent = buf_str(&n->agent);
     n->name = queue_name(&n->arena, r->key, r->digest);
+    n->runbook = STR("");
     if (!map_set(&q->ids, r->id, MAP_PTR(n), &e) || !map_set(&q->names, n->name, MAP_PTR(n), &e))
         base_die("the queue has more than %zu alerts", ALIVE_MAX);
     list_add(&q->waiting, n);

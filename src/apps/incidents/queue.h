@@ -100,6 +100,9 @@ bool queue_cancel(struct queue *q, str id, struct arena *a, struct alert_table_r
 /* Resumes a run that another process left; adds an alert for the run if it has none. */
 bool queue_adopt(struct queue *q, const struct agent_row *run, struct err *e) MUST_USE;
 
+/* Masks data before it is stored or shown; copied into the arena only if it changed. */
+str queue_masked(struct queue *q, struct arena *a, str data);
+
 /* Resumes an alert whose approval was answered. False if the alert is not in the queue. */
 bool queue_resume(struct queue *q, str id);
 

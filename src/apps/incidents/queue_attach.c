@@ -28,6 +28,7 @@ struct attaching {
     struct arena *arena;
     int64_t now_us;
     struct alert_table_row *rows;    /* new incidents */
+    str *runbooks;                   /* of the rows, as sent: with credentials */
     struct alert_table_alert *fresh; /* new alerts */
     size_t row_count, fresh_count;
     str group; /* the group's incident, if it is known by now */
@@ -151,7 +152,8 @@ static void attach_describe(struct attaching *t, struct alert_table_row *row,
         row->alert_type = item->type; /* a configured type, not text of the sender */
     row->severity = queue_masked(t->q, t->arena, item->alert->severity);
     row->environment = queue_masked(t->q, t->arena, item->alert->environment);
-    row->runbook = item->alert->runbook;
+    row->runbook = queue_masked(t->q, t->arena, item->alert->runbook);
+    t->runbooks[row - t->rows] = item->alert->runbook;
     row->timestamp_us = item->alert->timestamp_us;
     row->agent = queue_agent(t->q, item->type);
 }
@@ -431,10 +433,12 @@ static bool attach_report_resolved(struct attaching *t, struct alert_table_row *
 static void attach_enter(struct attaching *t)
 {
     struct queue *q = t->q;
+    struct entry *n;
     struct err e;
 
     for (size_t i = 0; i < t->row_count; i++) {
-        (void)queue_enter(q, &t->rows[i]);
+        n = queue_enter(q, &t->rows[i]);
+        n->runbook = arena_dup(&n->arena, t->runbooks[i]);
         queue_publish_session(q, &t->rows[i], t->rows[i].data);
         if (q->o.on_change)
             q->o.on_change(q->o.ctx, &t->rows[i]);
@@ -460,6 +464,7 @@ bool queue_add(struct queue *q, struct queue_intake *in, struct err *e)
     arena_init(&a, ATTACH_ARENA);
     t.arena = &a;
     t.rows = arena_zero(&a, in->n + 1, sizeof *t.rows);
+    t.runbooks = arena_zero(&a, in->n + 1, sizeof *t.runbooks);
     t.fresh = arena_zero(&a, in->n + 1, sizeof *t.fresh);
     pthread_mutex_lock(&q->lock);
     t.now_us = queue_now_us(q);

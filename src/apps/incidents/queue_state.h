@@ -23,7 +23,8 @@ struct entry {
     struct entry *next, *prev;  /* of the list it is in */
     struct alert_table_row row; /* its texts in the arena, but those below */
     struct arena arena;
-    str name; /* key and digest: the identity of the alert */
+    str name;    /* key and digest: the identity of the alert */
+    str runbook; /* as sent: the row has it without credentials. "" after a restart */
     struct buf step, agent;
     bool running, asking; /* else it waits */
     bool again;           /* the word came while it was still being put aside */
@@ -71,8 +72,6 @@ bool queue_changed(struct queue *q, struct entry *n, bool durable, str report);
 int64_t queue_now_us(const struct queue *q);
 /* Who takes it, as things are; or "". */
 str queue_agent(struct queue *q, str alert_type);
-/* Masks data before it is stored; copied into the arena only if it changed. */
-str queue_masked(struct queue *q, struct arena *a, str data);
 
 /* Identifies an alert in our own form: a key of the map `names`. */
 str queue_name(struct arena *a, str key, str digest);

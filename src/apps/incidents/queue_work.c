@@ -268,6 +268,7 @@ static bool incident_queue_work_investigate(struct queue *q, struct entry *n,
                                  .run = n->row.id,
                                  .session = n->row.session,
                                  .key = n->row.key,
+                                 .runbook_address = n->runbook,
                                  .runbook_text = STR(""),
                                  .model = STR(""), /* the agent's, else as configured */
                                  .default_model = STR(""),

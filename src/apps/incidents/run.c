@@ -6,6 +6,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "agent/mcp_tools.h"
 #include "apps/incidents/engine.h"
 #include "base/json.h"
 #include "store/step.h"
@@ -170,10 +171,17 @@ static bool fetch_runbook(void *ctx, struct buf *out, struct err *e)
     struct buf text;
     bool ok;
 
+    if (str_find(f->source.name, STR("[MASKED:")) != STR_NONE)
+        return err_set(e,
+                       ERR_AUTH,
+                       "its address had credentials, which are not stored: the daemon that took "
+                       "the alert was restarted before it fetched the runbook");
     buf_init(&text, INCIDENT_TEXT_MAX);
     ok = runbook_read(&f->source, &text, e);
     if (ok)
         buf_add(out, mask_json_kept(f->in->mask, buf_str(&text), f->in->arena));
+    else
+        mcp_mask_error(f->in->mask, e); /* it may contain the address */
     buf_release(&text);
     return ok;
 }
@@ -184,7 +192,7 @@ static bool find_runbook(struct incident *in, struct agent_work *w)
     str ca = in->config->ca_file;
     struct fetching f = {.in = in,
                          .source = {.folder = o->setup->runbooks,
-                                    .name = o->alert.runbook,
+                                    .name = in->runbook_address,
                                     .domains = in->config->incidents.domains,
                                     .domain_count = in->config->incidents.domain_count,
                                     .ca_file = ca.n ? ca.p : NULL}};
@@ -409,10 +417,13 @@ static bool incident_run_prepare(struct incident *in, const struct incident_opti
     str *const texts[] = {&in->masked.alert.data,
                           &in->masked.alert.severity,
                           &in->masked.alert.environment,
+                          &in->masked.alert.runbook,
                           &in->masked.runbook_text};
 
     in->o = &in->masked;
     in->mask = in->held->mask;
+    in->runbook_address = o->runbook_address.n ? o->runbook_address : o->alert.runbook;
+    in->masked.runbook_address = STR("");
     /* The alert is stored masked, and prompts use the masked text: a resumed run asks the same. */
     for (size_t i = 0; i < COUNT_OF(texts); i++)
         *texts[i] = mask_json_kept(in->mask, *texts[i], in->arena);

@@ -7,8 +7,10 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/incidents/engine.h"
+#include "base/ctype.h"
 #include "base/file.h"
 #include "base/utf8.h"
+#include "mcp/base64.h"
 #include "mcp/io.h"
 #include "net/client.h"
 
@@ -116,6 +118,45 @@ str runbook_raw_url(str url, struct arena *a)
                         STR_ARG(rest));
 }
 
+/* Cuts "user:password@" out of the URL; *user is "" without one. */
+static str runbook_cut_user(str url, str *user, struct arena *a)
+{
+    size_t from = str_find(url, STR("://")) + 3, end = from, at = from;
+
+    for (; end < url.n && !strchr("/?#", url.p[end]); end++)
+        if (url.p[end] == '@')
+            at = end + 1;
+    *user = str_slice(url, from, at > from ? at - 1 : from);
+    return at == from ? url
+                      : arena_join(a, str_slice(url, 0, from), str_slice(url, at, url.n), STR(""));
+}
+
+/* The header of a "user:password" as it is in a URL, with percent escapes. */
+static str runbook_authorize(str user, struct arena *a)
+{
+    struct buf plain, header;
+    str text;
+
+    buf_init(&plain, user.n);
+    buf_init(&header, 2 * user.n + 64);
+    for (size_t i = 0; i < user.n; i++) {
+        int high = i + 2 < user.n && user.p[i] == '%' ? char_hex_value(user.p[i + 1]) : -1;
+        int low = high >= 0 ? char_hex_value(user.p[i + 2]) : -1;
+
+        buf_add_c(&plain, low >= 0 ? (char)(high * 16 + low) : user.p[i]);
+        i += low >= 0 ? 2 : 0;
+    }
+    if (str_find(user, STR(":")) == STR_NONE)
+        buf_add_c(&plain, ':');
+    buf_add(&header, STR("Authorization: Basic "));
+    mcp_base64(&header, buf_str(&plain));
+    buf_add(&header, STR("\r\n"));
+    text = arena_dup(a, buf_str(&header));
+    buf_release(&plain);
+    buf_release(&header);
+    return text;
+}
+
 static bool host_is(str host, str domain)
 {
     size_t skip = host.n - domain.n;
@@ -158,13 +199,16 @@ static bool runbook_fetch_url(struct mcp_io *io, const struct runbook_source *r,
 
     for (int i = 0; i <= REDIRECTS_MAX; i++) {
         struct mcp_fetch_request q = {.method = STR("GET"),
-                                      .url = url,
                                       .headers = STR("Accept: text/markdown, text/plain, */*\r\n"),
                                       .body = STR("")};
+        str user;
 
+        url = q.url = runbook_raw_url(runbook_cut_user(url, &user, a), a);
         if (!url_allowed(r, url, e))
             return false;
-        if (token && *token && str_starts(url, STR("https://raw.githubusercontent.com/")))
+        if (user.n)
+            q.headers = arena_join(a, q.headers, runbook_authorize(user, a), STR(""));
+        else if (token && *token && str_starts(url, STR("https://raw.githubusercontent.com/")))
             q.headers =
                 arena_printf(a, STR_FMT "Authorization: Bearer %s\r\n", STR_ARG(q.headers), token);
         if (!mcp_fetch_whole(io, &q, deadline, a, &got, e))
@@ -187,14 +231,12 @@ static bool incident_runbook_read_url(const struct runbook_source *r, struct buf
 {
     struct mcp_io *io;
     struct arena a;
-    str url;
     bool ok;
 
     arena_init(&a, (size_t)256 << 20);
-    url = runbook_raw_url(r->name, &a);
-    ok = url_allowed(r, r->name, e);
+    ok = runbook_check(r, e);
     io = ok ? mcp_io_new(r->ca_file, e) : NULL;
-    ok = io && runbook_fetch_url(io, r, &a, url, out, e);
+    ok = io && runbook_fetch_url(io, r, &a, r->name, out, e);
     if (io)
         mcp_io_free(io);
     arena_release(&a);
@@ -214,8 +256,15 @@ bool runbook_check(const struct runbook_source *r, struct err *e)
     struct buf text;
     bool ok;
 
-    if (runbook_is_url(r->name))
-        return url_allowed(r, r->name, e);
+    if (runbook_is_url(r->name)) {
+        struct arena a;
+        str user;
+
+        arena_init(&a, (size_t)1 << 20);
+        ok = url_allowed(r, runbook_cut_user(r->name, &user, &a), e);
+        arena_release(&a);
+        return ok;
+    }
     buf_init(&text, 2 * RUNBOOK_MAX);
     ok = incident_runbook_read_file(r, &text, e);
     buf_release(&text);

@@ -13,6 +13,7 @@
 #define IDLE_MS 60000
 #define SHARED_IDLE_MS 2000 /* messages of a daemon that is gone may have become ours */
 #define STORE_FAILED_MS 5000
+#define SECRET_MS 86400000 /* how long a message waits for the secret of its target */
 
 static bool notify_query_next(void *ctx, struct db *db, struct err *e)
 {
@@ -76,10 +77,6 @@ static bool notify_send(struct notify_target *t, const struct outbox_row *m,
     struct notice notice;
     struct buf pending;
 
-    if (t->config->missing.n) {
-        out->permanent = true;
-        return err_set(e, ERR_AUTH, STR_FMT, STR_ARG(t->config->missing));
-    }
     buf_init(&pending, NOTIFY_PENDING_MAX);
     if (event == CONFIG_NOTIFY_APPROVAL &&
         (!n->host->log || !incident_pending(n->host->log, row->id, &pending, e)))
@@ -170,6 +167,31 @@ static void notify_store(struct notify_target *t, const struct outbox_row *m)
     }
 }
 
+/* The secret of the target is missing. Only another configuration can bring it, and its start or
+ * reload makes the message due (outbox_make_due). So waiting does not count as a try. */
+static void notify_wait_for_secret(struct notify_target *t, struct outbox_row *m)
+{
+    bool first = !m->error.n;
+
+    m->updated_us = notify_now_us(t->notify);
+    m->next_us = m->updated_us + (int64_t)BACKOFF_MAX_MS * 1000;
+    m->error = t->config->missing;
+    if (m->updated_us > m->created_us + (int64_t)SECRET_MS * 1000) {
+        m->state = STR("failed");
+        notify_count(t->notify, m);
+        log_error("a message about an incident is given up",
+                  LOG_STR("target", m->target),
+                  LOG_STR("incident", m->alert_id),
+                  LOG_STR("why", m->error));
+    } else if (first) {
+        log_error("a message about an incident waits for the secret of its target",
+                  LOG_STR("target", m->target),
+                  LOG_STR("incident", m->alert_id),
+                  LOG_STR("why", m->error));
+    }
+    notify_store(t, m);
+}
+
 /* Whether the question of the message is no longer asked. The incident's state does not show it:
  * after a start it is "processing" until the run waits again. */
 static bool notify_answered(const struct notify *n, const struct outbox_row *m,
@@ -201,6 +223,9 @@ static int64_t notify_deliver(struct notify_target *t, struct outbox_row *m, str
     } else if (notify_answered(n, m, &row)) {
         m->state = STR("skipped");
         m->error = STR("the question was answered before");
+    } else if (t->config->missing.n) {
+        notify_wait_for_secret(t, m);
+        return 0;
     } else if (notify_send(t, m, &row, &out, a, &e)) {
         m->state = STR("sent");
         m->tries++;

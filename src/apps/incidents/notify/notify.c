@@ -158,8 +158,9 @@ static void notify_write_metrics(void *ctx, struct metrics_text *m)
 
 /* ---- life ---- */
 
-/* Messages to targets that are not configured any more would wait for ever. */
-static bool notify_drop_unknown(void *ctx, struct db *db, struct err *e)
+/* The messages that wait, once the targets of a configuration are known. Those to targets that are
+ * not configured any more would wait for ever; those to a target without its secret are tried. */
+static bool notify_review_waiting(void *ctx, struct db *db, struct err *e)
 {
     struct notify *n = ctx;
     struct notify_query q;
@@ -184,7 +185,11 @@ static bool notify_drop_unknown(void *ctx, struct db *db, struct err *e)
         log_warn("messages to a target that is not configured any more are given up",
                  LOG_STR("target", name));
     }
-    ok = ok && outbox_waiting(db, &n->waiting, e);
+    ok = ok && outbox_make_due(db, notify_now_us(n), e) && outbox_waiting(db, &n->waiting, e);
+    for (size_t i = 0; i < n->count; i++) {
+        n->targets[i].woken = true;
+        pthread_cond_signal(&n->targets[i].wake);
+    }
     pthread_mutex_unlock(&n->lock);
     arena_release(&a);
     return ok;
@@ -277,7 +282,7 @@ void notify_change(struct notify *n, struct setup *setup)
     notify_stop(n);
     notify_start(n, setup);
     pthread_mutex_unlock(&n->lock);
-    if (!alert_table_do(n->alert_table, notify_drop_unknown, n, &e))
+    if (!alert_table_do(n->alert_table, notify_review_waiting, n, &e))
         log_error("messages of earlier targets stay", LOG_ERR(&e));
 }
 
@@ -312,7 +317,7 @@ bool notify_open(const struct notify_options *o, struct notify **out, struct err
         metrics_source_add(n->host->gateway->metrics, notify_write_metrics, n);
     alert_table_on_put(n->alert_table, notify_on_put, n);
     *out = n;
-    return alert_table_do(n->alert_table, notify_drop_unknown, n, e);
+    return alert_table_do(n->alert_table, notify_review_waiting, n, e);
 }
 
 void notify_close(struct notify *n)

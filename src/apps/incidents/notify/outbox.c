@@ -170,6 +170,18 @@ bool outbox_fail(struct db *db, str target, str why, int64_t now_us, int64_t *n,
            db_changed(db, n, e);
 }
 
+bool outbox_make_due(struct db *db, int64_t now_us, struct err *e)
+{
+    struct db_value args[] = {db_int(now_us)};
+
+    return db_run(db,
+                  "UPDATE notifications SET next_us = $1"
+                  " WHERE state = 'pending' AND tries = 0 AND next_us > $1",
+                  args,
+                  COUNT_OF(args),
+                  e);
+}
+
 void outbox_write(struct json_out *o, const struct outbox_row *m)
 {
     bool pending = str_eq(m->state, STR("pending"));

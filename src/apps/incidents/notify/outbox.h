@@ -45,3 +45,5 @@ bool outbox_targets(struct db *db, struct outbox_list *out, struct err *e) MUST_
 /* All that wait for the target fail; *n is their number. */
 bool outbox_fail(struct db *db, str target, str why, int64_t now_us, int64_t *n,
                  struct err *e) MUST_USE;
+/* Messages that were never tried are due now: their target may have its secret at last. */
+bool outbox_make_due(struct db *db, int64_t now_us, struct err *e) MUST_USE;
