@@ -31,6 +31,8 @@ TEST(a_body_that_is_wrong_is_refused_with_its_member)
 
 TEST(a_value_that_is_not_known_is_left_to_its_own_providers)
 {
+#define TEXT "{\"type\":\"text\",\"text\":\"s\"}"
+#define RESULT "{\"type\":\"tool_result\",\"tool_use_id\":\"t\",\"content\":\"c\"}"
     static const struct {
         const char *body, *why;
     } cases[] = {
@@ -54,6 +56,8 @@ TEST(a_value_that_is_not_known_is_left_to_its_own_providers)
          "max_tokens: Input should be a valid integer"},
         {BODY(",\"system\":[{\"type\":\"text\",\"text\":\"s\"},{\"type\":\"new\"}]"),
          "system.1.type: Input should be 'text'"},
+        {BODY(",\"system\":[" RESULT "," TEXT "," RESULT "," TEXT "," RESULT "," TEXT "]"),
+         "system.0.type: Input should be 'text'"},
         {BODY(",\"temperature\":1.1"), "temperature: Input should be less than or equal to 1"},
         {BODY(",\"tool_choice\":{\"type\":\"some\"}"),
          "tool_choice.type: Input should be 'auto', 'any', 'tool' or 'none'"},

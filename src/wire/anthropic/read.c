@@ -288,9 +288,11 @@ static bool anthropic_read_message(const struct request_reader *r, const struct 
 
 /* The largest possible number of messages after tool results become separate messages. */
 static size_t anthropic_read_count_messages(const struct request_reader *r,
+                                            const struct json_node *root,
                                             const struct json_node *messages)
 {
-    size_t n = 1;
+    const struct json_node *system = json_get(r->doc, root, "system");
+    size_t n = 1 + (system && system->kind == JSON_ARRAY ? json_count(r->doc, system) : 0);
 
     JSON_FOREACH(m, r->doc, messages) {
         const struct json_node *content = json_find(r->doc, m, STR("content"));
@@ -336,8 +338,10 @@ static bool anthropic_read_messages(const struct request_reader *r, const struct
         return request_fail(r, NULL, "messages", "Input should be a valid list");
     if (!json_first(r->doc, messages))
         return request_fail(r, NULL, "messages", "at least one message is required");
-    if (!request_alloc(
-            r, anthropic_read_count_messages(r, messages), sizeof *out->messages, &out->messages) ||
+    if (!request_alloc(r,
+                       anthropic_read_count_messages(r, root, messages),
+                       sizeof *out->messages,
+                       &out->messages) ||
         !anthropic_read_system(r, root, out))
         return false;
     for (const struct json_node *m = json_first(r->doc, messages); m;
