@@ -45,10 +45,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static struct policy_doc *doc;
     static struct policy_case c;
     static struct arena kept;
-    str text = {size ? (const char *)data : "", size}, ids[POLICY_TOP_MAX];
+    str text = {size ? (const char *)data : "", size};
+    struct policy_ids ids = {.n = 0};
     struct arena a;
     struct err e;
-    size_t n = 0;
 
     if (!doc) {
         arena_init(&kept, 1 << 20);
@@ -58,8 +58,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     propose(doc, &c, text);
     arena_init(&a, (size_t)1 << 30);
-    if (react_read_ids(text, &a, ids, &n))
-        assert(n <= POLICY_TOP_MAX);
+    if (react_read_ids(text, &a, &ids))
+        assert(ids.n <= POLICY_TOP_MAX);
     arena_release(&a);
     return 0;
 }

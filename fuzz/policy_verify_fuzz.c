@@ -68,7 +68,7 @@ static void check(const struct policy_doc *d, const struct policy_case *c, str c
     buf_init(&y, (size_t)64 << 20);
     if (!policy_heuristic(d, c, criterion, a, &r, &e) ||
         !policy_heuristic(d, c, criterion, a, &again, &e) ||
-        !policy_search(d, criterion, 3, NULL, a, &h, &e))
+        !policy_search(d, &(struct policy_question){criterion, 3, NULL}, a, &h, &e))
         abort();
     assert(r.confidence >= 0 && r.confidence <= 1 && r.trace_count > 0);
     assert(r.status == POLICY_UNCERTAIN || (r.confidence >= POLICY_ABSTAIN && r.has_evidence) ||

@@ -34,7 +34,7 @@ static struct policy_hits search(const struct policy_doc *d, str query, unsigned
     struct policy_hits h;
     struct err e;
 
-    CHECK_F(policy_search(d, query, k, pick, a, &h, &e), "%s", e.text);
+    CHECK_F(policy_search(d, &(struct policy_question){query, k, pick}, a, &h, &e), "%s", e.text);
     return h;
 }
 
@@ -152,15 +152,15 @@ struct picks {
     bool saw_text;
 };
 
-static bool pick(void *ctx, str question, str tree, struct arena *a, str ids[POLICY_TOP_MAX],
-                 size_t *n, struct err *e)
+static bool pick(void *ctx, str question, str tree, struct arena *a, struct policy_ids *out,
+                 struct err *e)
 {
     struct picks *p = ctx;
 
     (void)question, (void)a;
     p->saw_text = str_find(tree, STR("\"text\"")) != STR_NONE;
-    for (*n = 0; *n < p->n; (*n)++)
-        ids[*n] = str_c(p->ids[*n]);
+    for (out->n = 0; out->n < p->n; out->n++)
+        out->at[out->n] = str_c(p->ids[out->n]);
     return !p->fails || err_set(e, ERR_UPSTREAM, "no model");
 }
 
@@ -196,8 +196,8 @@ struct guide {
     unsigned fails_at; /* prompt; 0: never */
 };
 
-static bool guide_pick(void *ctx, str question, str tree, struct arena *a, str ids[POLICY_TOP_MAX],
-                       size_t *n, struct err *e)
+static bool guide_pick(void *ctx, str question, str tree, struct arena *a, struct policy_ids *out,
+                       struct err *e)
 {
     struct guide *g = ctx;
     const struct json_node *list;
@@ -211,20 +211,20 @@ static bool guide_pick(void *ctx, str question, str tree, struct arena *a, str i
     json_init(&doc);
     CHECK_F(json_parse(&doc, tree, e), "%s", e->text);
     list = json_find(&doc, json_root(&doc), STR("structure"));
-    *n = 0;
+    out->n = 0;
     for (const struct json_node *v = json_first(&doc, list); v; v = json_next(&doc, list, v)) {
         CHECK(json_text(&doc, json_find(&doc, v, STR("title")), a, &title));
         CHECK(json_text(&doc, json_find(&doc, v, STR("node_id")), a, &id));
         CHECK(!json_find(&doc, v, STR("nodes"))); /* one level, and nothing below it */
-        for (size_t i = 0; i < COUNT_OF(g->way) && *n < 4; i++)
+        for (size_t i = 0; i < COUNT_OF(g->way) && out->n < 4; i++)
             if (g->way[i] && str_eq(title, str_c(g->way[i])))
-                ids[(*n)++] = arena_dup(a, id);
+                out->at[out->n++] = arena_dup(a, id);
     }
     nodes = 0;
     for (const struct json_node *v = json_first(&doc, list); v; v = json_next(&doc, list, v)) {
         CHECK(json_text(&doc, json_find(&doc, v, STR("node_id")), a, &id));
-        if (nodes++ < g->wrong && *n < 4) /* and after it what leads nowhere */
-            ids[(*n)++] = arena_dup(a, id);
+        if (nodes++ < g->wrong && out->n < 4) /* and after it what leads nowhere */
+            out->at[out->n++] = arena_dup(a, id);
     }
     g->most_nodes = nodes > g->most_nodes ? nodes : g->most_nodes;
     json_release(&doc);
@@ -366,7 +366,7 @@ static void *ask_often(void *ctx)
         struct policy_hits h;
         struct err e;
 
-        if (!policy_search(d, STR("red flag"), 2, NULL, &a, &h, &e) ||
+        if (!policy_search(d, &(struct policy_question){STR("red flag"), 2, NULL}, &a, &h, &e) ||
             !str_eq(h.hits[0].node->title, STR("Red flags")))
             return ctx;
         arena_reset(&a);

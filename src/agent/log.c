@@ -33,41 +33,39 @@ static const char put_run[] =
 
 static bool agent_log_put_one(struct db *db, const struct agent_effect *f, struct err *e)
 {
-    struct db_value args[] = {
-        db_text(f->run),
-        db_int(f->seq),
-        db_text(f->kind),
-        db_text(f->name),
-        db_text(f->key),
-        db_text(f->request),
-        f->state == AGENT_DONE || f->result.n ? db_text(f->result) : db_null(),
-        db_int(f->failed),
-        db_int(f->state),
-        db_int(f->started_us),
-        f->state == AGENT_DONE ? db_int(f->ended_us) : db_null(),
-    };
-
-    return db_run(db, put_effect, args, COUNT_OF(args), e);
+    return db_run(db,
+                  put_effect,
+                  DB_ARGS(db_text(f->run),
+                          db_int(f->seq),
+                          db_text(f->kind),
+                          db_text(f->name),
+                          db_text(f->key),
+                          db_text(f->request),
+                          f->state == AGENT_DONE || f->result.n ? db_text(f->result) : db_null(),
+                          db_int(f->failed),
+                          db_int(f->state),
+                          db_int(f->started_us),
+                          f->state == AGENT_DONE ? db_int(f->ended_us) : db_null()),
+                  e);
 }
 
 static bool agent_log_put_row(struct agent_log *l, const struct agent_row *r, struct err *e)
 {
-    struct db_value args[] = {
-        db_text(r->id),
-        db_text(r->app),
-        db_text(r->session_id),
-        db_text(r->status),
-        db_text(r->reason),
-        db_text(r->input),
-        column_text_or_null(r->result),
-        db_int(r->created_us),
-        db_int(r->updated_us),
-        column_text_or_null(r->key),
-        db_text(r->from.n ? r->from : STR("")),
-        db_text(str_c(l->daemon)),
-    };
-
-    return db_run(l->writer, put_run, args, COUNT_OF(args), e);
+    return db_run(l->writer,
+                  put_run,
+                  DB_ARGS(db_text(r->id),
+                          db_text(r->app),
+                          db_text(r->session_id),
+                          db_text(r->status),
+                          db_text(r->reason),
+                          db_text(r->input),
+                          column_text_or_null(r->result),
+                          db_int(r->created_us),
+                          db_int(r->updated_us),
+                          column_text_or_null(r->key),
+                          db_text(r->from.n ? r->from : STR("")),
+                          db_text(str_c(l->daemon))),
+                  e);
 }
 
 static bool put_wait(struct agent_log *l, const struct wait *w, struct err *e)

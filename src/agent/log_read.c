@@ -213,19 +213,22 @@ bool agent_log_list(struct agent_log *l, const struct agent_filter *f, struct ar
         " AND ($3 = '' OR app = $3) AND ($4 = '' OR key_name = $4)"
         " AND ($7 = '' OR session_id = $7)"
         " ORDER BY created_us DESC, run_id DESC LIMIT $5 OFFSET $6";
-    struct db_value args[] = {db_text(f->id),
-                              db_text(f->status),
-                              db_text(f->app),
-                              db_text(f->key),
-                              db_int(f->count_max && f->count_max < AGENT_LIST_MAX
-                                         ? (int64_t)f->count_max
-                                         : AGENT_LIST_MAX),
-                              db_int((int64_t)f->offset),
-                              db_text(f->session.n ? f->session : STR("")),
-                              db_int(f->whole)};
     struct agent_log_list list = {.arena = a};
 
-    if (!log_ask(l, sql, args, COUNT_OF(args), (struct db_rows){log_on_row, &list}, e))
+    if (!log_ask(
+            l,
+            sql,
+            DB_ARGS(db_text(f->id),
+                    db_text(f->status),
+                    db_text(f->app),
+                    db_text(f->key),
+                    db_int(f->count_max && f->count_max < AGENT_LIST_MAX ? (int64_t)f->count_max
+                                                                         : AGENT_LIST_MAX),
+                    db_int((int64_t)f->offset),
+                    db_text(f->session.n ? f->session : STR("")),
+                    db_int(f->whole)),
+            (struct db_rows){log_on_row, &list},
+            e))
         return false;
     *out = list.u.rows;
     *n = list.n;

@@ -30,7 +30,6 @@ static bool log_share_on_found(void *ctx, const struct db_value *c, size_t n)
  * the daemon that resumes the whole run opens them again, so they are its own, too. */
 bool log_check_owner(struct agent_log *l, struct db *db, str run, struct err *e)
 {
-    struct db_value args[] = {db_text(run), db_text(str_c(l->daemon))};
     bool others = false;
 
     if (!l->daemon[0])
@@ -40,8 +39,7 @@ bool log_check_owner(struct agent_log *l, struct db *db, str run, struct err *e)
                   " AND coalesce(daemon_id, '') NOT IN ('', $2) AND NOT EXISTS"
                   " (SELECT 1 FROM agent_runs r WHERE r.run_id = split_part($1, '/', 1)"
                   " AND r.daemon_id = $2 AND r.status IN ('running', 'waiting'))",
-                  args,
-                  2,
+                  DB_ARGS(db_text(run), db_text(str_c(l->daemon))),
                   (struct db_rows){log_share_on_found, &others},
                   e))
         return false;
@@ -123,13 +121,11 @@ struct log_share_word {
 static bool log_share_hand(void *ctx, struct db *db, struct err *e)
 {
     struct log_share_word *w = ctx;
-    struct db_value args[] = {db_text(w->run), db_text(str_c(w->log->daemon)), db_text(w->word)};
 
     return db_run(db,
                   "UPDATE agent_runs SET due = CASE WHEN due = 'cancel' THEN due ELSE $3 END"
                   " WHERE run_id = $1 AND coalesce(daemon_id, '') NOT IN ('', $2)",
-                  args,
-                  COUNT_OF(args),
+                  DB_ARGS(db_text(w->run), db_text(str_c(w->log->daemon)), db_text(w->word)),
                   e) &&
            db_changed(db, &w->handed, e);
 }
@@ -156,16 +152,13 @@ bool agent_log_elsewhere(const struct agent_log *l, const struct agent_row *row)
 
 bool agent_log_thread_busy(struct agent_log *l, str key, str thread, bool *busy, struct err *e)
 {
-    struct db_value args[] = {db_text(str_c(l->daemon)), db_text(key), db_text(thread)};
-
     *busy = false;
     return !l->daemon[0] ||
            log_ask(l,
                    "SELECT 1 FROM agent_runs WHERE status = 'running' AND app = 'agents'"
                    " AND daemon_id <> $1 AND coalesce(key_name, '') = $2"
                    " AND position($3 IN input) > 0 LIMIT 1",
-                   args,
-                   COUNT_OF(args),
+                   DB_ARGS(db_text(str_c(l->daemon)), db_text(key), db_text(thread)),
                    (struct db_rows){log_share_on_found, busy},
                    e);
 }
@@ -178,7 +171,6 @@ struct log_share_due {
 static bool log_share_take_due(void *ctx, struct db *db, struct err *e)
 {
     struct log_share_due *d = ctx;
-    struct db_value args[] = {db_text(str_c(d->log->daemon)), db_int(AGENT_DUE_MAX)};
 
     d->list.n = 0;
     if (!db_query(db,
@@ -186,8 +178,7 @@ static bool log_share_take_due(void *ctx, struct db *db, struct err *e)
                   " updated_us, key_name, daemon_id, due FROM agent_runs"
                   " WHERE daemon_id = $1 AND due <> '' ORDER BY created_us, run_id LIMIT $2"
                   " FOR UPDATE",
-                  args,
-                  2,
+                  DB_ARGS(db_text(str_c(d->log->daemon)), db_int(AGENT_DUE_MAX)),
                   (struct db_rows){log_on_row, &d->list},
                   e))
         return false;

@@ -81,13 +81,10 @@ static bool on_owner(void *ctx, const struct db_value *c, size_t n)
 static bool agent_thread_owner(struct db *db, const struct thread_asker *who, str thread,
                                struct seen *out, struct err *e)
 {
-    struct db_value args[] = {db_text(thread)};
-
     *out = (struct seen){.key = who->key};
     if (!db_query(db,
                   "SELECT key_name FROM threads WHERE thread_id = $1",
-                  args,
-                  1,
+                  DB_ARGS(db_text(thread)),
                   (struct db_rows){on_owner, out},
                   e))
         return false;
@@ -110,14 +107,12 @@ bool thread_seen(struct db *db, const struct thread_asker *who, str thread, bool
 static bool agent_thread_claim(struct db *db, const struct thread_asker *who, str thread,
                                struct err *e)
 {
-    struct db_value args[] = {db_text(thread), db_text(who->key), db_int(who->now_us)};
     struct seen s;
 
     if (!db_run(db,
                 "INSERT INTO threads (thread_id, key_name, created_us, updated_us)"
                 " VALUES ($1, $2, $3, $3) ON CONFLICT (thread_id) DO UPDATE SET updated_us = $3",
-                args,
-                COUNT_OF(args),
+                DB_ARGS(db_text(thread), db_text(who->key), db_int(who->now_us)),
                 e) ||
         !agent_thread_owner(db, who, thread, &s, e))
         return false;
@@ -189,8 +184,6 @@ static bool on_texts(void *ctx, const struct db_value *c, size_t n)
 
 static bool agent_thread_read_parent(struct putting *p, struct err *e)
 {
-    struct db_value args[] = {
-        db_text(p->put->thread), db_text(p->put->ns), db_text(p->put->parent)};
     struct texts t = {.arena = &p->arena};
 
     if (!p->put->parent.n)
@@ -198,8 +191,7 @@ static bool agent_thread_read_parent(struct putting *p, struct err *e)
     if (!db_query(p->db,
                   "SELECT checkpoint, refs FROM thread_checkpoints WHERE thread_id = $1 AND ns = $2"
                   " AND checkpoint_id = $3",
-                  args,
-                  COUNT_OF(args),
+                  DB_ARGS(db_text(p->put->thread), db_text(p->put->ns), db_text(p->put->parent)),
                   (struct db_rows){on_texts, &t},
                   e))
         return false;
@@ -228,16 +220,14 @@ static bool agent_thread_find_inherited(struct putting *p, str channel, str *ver
  * that version. */
 static bool of_version(struct putting *p, str channel, str version, str *writer, struct err *e)
 {
-    struct db_value args[] = {
-        db_text(p->put->thread), db_text(p->put->ns), db_text(channel), db_text(version)};
     struct texts t = {.arena = &p->arena, .a = STR("")};
 
     if (!db_query(
             p->db,
             "SELECT writer FROM thread_values WHERE thread_id = $1 AND ns = $2"
             " AND channel = $3 AND version = $4 ORDER BY created_us DESC, writer DESC LIMIT 1",
-            args,
-            COUNT_OF(args),
+            DB_ARGS(
+                db_text(p->put->thread), db_text(p->put->ns), db_text(channel), db_text(version)),
             (struct db_rows){on_texts, &t},
             e))
         return false;
@@ -307,16 +297,6 @@ static bool put_channels(struct putting *p, struct err *e)
 static bool agent_thread_put_row(struct putting *p, struct err *e)
 {
     const struct thread_tuple *put = p->put;
-    struct db_value args[] = {
-        db_text(put->thread),
-        db_text(put->ns),
-        db_text(put->id),
-        put->parent.n ? db_text(put->parent) : db_null(),
-        db_text(put->checkpoint),
-        db_text(buf_str(&p->refs)),
-        db_text(put->metadata),
-        db_int(p->who->now_us),
-    };
 
     return db_run(p->db,
                   "INSERT INTO thread_checkpoints (thread_id, ns, checkpoint_id, parent_id,"
@@ -324,8 +304,14 @@ static bool agent_thread_put_row(struct putting *p, struct err *e)
                   " ON CONFLICT (thread_id, ns, checkpoint_id) DO UPDATE SET"
                   " parent_id = excluded.parent_id, checkpoint = excluded.checkpoint,"
                   " refs = excluded.refs, metadata = excluded.metadata",
-                  args,
-                  COUNT_OF(args),
+                  DB_ARGS(db_text(put->thread),
+                          db_text(put->ns),
+                          db_text(put->id),
+                          put->parent.n ? db_text(put->parent) : db_null(),
+                          db_text(put->checkpoint),
+                          db_text(buf_str(&p->refs)),
+                          db_text(put->metadata),
+                          db_int(p->who->now_us)),
                   e);
 }
 
@@ -346,7 +332,6 @@ static bool all_versioned(struct putting *p, struct err *e)
 /* The claim has locked the thread, so the answer holds until the commit. */
 static bool agent_thread_is_newest(struct putting *p, struct err *e)
 {
-    struct db_value args[] = {db_text(p->put->thread), db_text(p->put->ns)};
     struct texts t = {.arena = &p->arena, .a = STR("")};
 
     if (!p->put->newest)
@@ -354,8 +339,7 @@ static bool agent_thread_is_newest(struct putting *p, struct err *e)
     if (!db_query(p->db,
                   "SELECT checkpoint_id FROM thread_checkpoints WHERE thread_id = $1 AND ns = $2"
                   " ORDER BY checkpoint_id DESC LIMIT 1",
-                  args,
-                  COUNT_OF(args),
+                  DB_ARGS(db_text(p->put->thread), db_text(p->put->ns)),
                   (struct db_rows){on_texts, &t},
                   e))
         return false;
@@ -381,16 +365,6 @@ static bool agent_thread_put_writes(struct db *db, const struct thread_asker *wh
         return false;
     for (size_t i = 0; i < put->write_count; i++) {
         const struct thread_write *w = &put->writes[i];
-        struct db_value args[] = {
-            db_text(put->thread),
-            db_text(put->ns),
-            db_text(put->id),
-            db_text(w->task),
-            db_int(w->idx),
-            db_text(w->channel),
-            db_text(w->type),
-            db_blob(w->bytes),
-        };
 
         if (!db_run(db,
                     "INSERT INTO thread_writes (thread_id, ns, checkpoint_id, task_id, idx,"
@@ -398,8 +372,14 @@ static bool agent_thread_put_writes(struct db *db, const struct thread_asker *wh
                     " ON CONFLICT (thread_id, ns, checkpoint_id, task_id, idx) DO UPDATE SET"
                     " channel = excluded.channel, type = excluded.type, value = excluded.value"
                     " WHERE thread_writes.idx < 0",
-                    args,
-                    COUNT_OF(args),
+                    DB_ARGS(db_text(put->thread),
+                            db_text(put->ns),
+                            db_text(put->id),
+                            db_text(w->task),
+                            db_int(w->idx),
+                            db_text(w->channel),
+                            db_text(w->type),
+                            db_blob(w->bytes)),
                     e))
             return false;
     }
@@ -468,7 +448,6 @@ static bool delete_all(struct db *db, const struct thread_asker *who, str thread
         "DELETE FROM thread_checkpoints WHERE thread_id = $1",
         "DELETE FROM threads WHERE thread_id = $1",
     };
-    struct db_value args[] = {db_text(thread)};
     struct seen s;
 
     if (!agent_thread_owner(db, who, thread, &s, e))
@@ -476,7 +455,7 @@ static bool delete_all(struct db *db, const struct thread_asker *who, str thread
     if (s.there && !s.ours)
         return thread_missing(e, thread);
     for (size_t i = 0; i < COUNT_OF(tables); i++)
-        if (!db_run(db, tables[i], args, 1, e))
+        if (!db_run(db, tables[i], DB_ARGS(db_text(thread)), e))
             return false;
     return true;
 }

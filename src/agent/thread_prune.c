@@ -235,17 +235,14 @@ static bool remove_node(struct pruning *p, const struct node *n, struct err *e)
 
 static bool remove_piece(struct pruning *p, const struct piece *x, struct err *e)
 {
-    struct db_value args[] = {db_text(p->thread),
-                              db_text(x->ns),
-                              db_text(x->channel),
-                              db_text(x->version),
-                              db_text(x->writer)};
-
     return db_run(p->db,
                   "DELETE FROM thread_values WHERE thread_id = $1 AND ns = $2 AND channel = $3"
                   " AND version = $4 AND writer = $5",
-                  args,
-                  COUNT_OF(args),
+                  DB_ARGS(db_text(p->thread),
+                          db_text(x->ns),
+                          db_text(x->channel),
+                          db_text(x->version),
+                          db_text(x->writer)),
                   e);
 }
 

@@ -130,15 +130,11 @@ static bool on_write(void *ctx, const struct db_value *c, size_t n)
 
 static bool read_writes(struct db *db, struct reading *r, struct err *e)
 {
-    struct db_value args[] = {
-        db_text(r->tuple->thread), db_text(r->tuple->ns), db_text(r->tuple->id)};
-
     return db_query(
         db,
         "SELECT task_id, idx, channel, type, value FROM thread_writes"
         " WHERE thread_id = $1 AND ns = $2 AND checkpoint_id = $3 ORDER BY task_id, idx",
-        args,
-        COUNT_OF(args),
+        DB_ARGS(db_text(r->tuple->thread), db_text(r->tuple->ns), db_text(r->tuple->id)),
         (struct db_rows){on_write, r},
         e);
 }
@@ -247,15 +243,6 @@ static bool on_listed(void *ctx, const struct db_value *c, size_t n)
 static bool list_rows(struct threads *t, const struct thread_asker *who,
                       const struct thread_filter *f, struct listing *l, struct err *e)
 {
-    struct db_value args[] = {
-        db_text(f->thread),
-        db_int(f->ns != NULL),
-        db_text(f->ns ? *f->ns : STR("")),
-        db_text(f->before),
-        db_int(who->all),
-        db_text(who->key),
-        db_int(f->newest),
-    };
     bool ok;
 
     pthread_mutex_lock(&t->read_lock);
@@ -267,8 +254,13 @@ static bool list_rows(struct threads *t, const struct thread_asker *who,
                   " AND ($7 = 0 OR c.checkpoint_id = (SELECT MAX(n.checkpoint_id) FROM"
                   " thread_checkpoints n WHERE n.thread_id = c.thread_id AND n.ns = c.ns))"
                   " ORDER BY c.checkpoint_id DESC, c.thread_id, c.ns",
-                  args,
-                  COUNT_OF(args),
+                  DB_ARGS(db_text(f->thread),
+                          db_int(f->ns != NULL),
+                          db_text(f->ns ? *f->ns : STR("")),
+                          db_text(f->before),
+                          db_int(who->all),
+                          db_text(who->key),
+                          db_int(f->newest)),
                   (struct db_rows){on_listed, l},
                   e);
     pthread_mutex_unlock(&t->read_lock);

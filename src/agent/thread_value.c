@@ -76,18 +76,18 @@ bool thread_value_read(struct db *db, const struct thread_place *at, str version
                        struct thread_blob *out, struct err *e)
 {
     const char *sql = chains[db_kind(db)];
-    struct db_value args[] = {
-        db_text(at->thread),
-        db_text(at->ns),
-        db_text(at->channel),
-        db_text(version),
-        db_text(writer),
-    };
 
     buf_reset(&out->bytes);
     out->found = out->broken = false;
-    if (!db_query(
-            db, sql, args, COUNT_OF(args), (struct db_rows){agent_thread_value_on_piece, out}, e))
+    if (!db_query(db,
+                  sql,
+                  DB_ARGS(db_text(at->thread),
+                          db_text(at->ns),
+                          db_text(at->channel),
+                          db_text(version),
+                          db_text(writer)),
+                  (struct db_rows){agent_thread_value_on_piece, out},
+                  e))
         return false;
     return !out->broken || err_set(e,
                                    ERR_SYSTEM,
@@ -155,30 +155,25 @@ bool thread_value_write(struct db *db, const struct thread_place *at, const stru
     if (!ok)
         return false;
 
-    struct db_value args[] = {
-        db_text(at->thread),
-        db_text(at->ns),
-        db_text(at->channel),
-        db_text(v->version),
-        db_text(by->writer),
-        db_text(v->type),
-        little ? db_text(by->base_version) : db_null(),
-        little ? db_text(by->base_writer) : db_null(),
-        db_int(p.depth),
-        db_int((int64_t)p.head),
-        db_int((int64_t)p.tail),
-        db_int(p.since),
-        db_int(p.whole),
-        db_int(by->now_us),
-        db_blob(str_slice(v->bytes, p.head, v->bytes.n - p.tail)),
-    };
-
     return db_run(db,
                   "INSERT INTO thread_values (thread_id, ns, channel, version, writer, type,"
                   " base_version, base_writer, depth, head, tail, since, whole, created_us, value)"
                   " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)"
                   " ON CONFLICT (thread_id, ns, channel, version, writer) DO NOTHING",
-                  args,
-                  COUNT_OF(args),
+                  DB_ARGS(db_text(at->thread),
+                          db_text(at->ns),
+                          db_text(at->channel),
+                          db_text(v->version),
+                          db_text(by->writer),
+                          db_text(v->type),
+                          little ? db_text(by->base_version) : db_null(),
+                          little ? db_text(by->base_writer) : db_null(),
+                          db_int(p.depth),
+                          db_int((int64_t)p.head),
+                          db_int((int64_t)p.tail),
+                          db_int(p.since),
+                          db_int(p.whole),
+                          db_int(by->now_us),
+                          db_blob(str_slice(v->bytes, p.head, v->bytes.n - p.tail))),
                   e);
 }

@@ -137,11 +137,10 @@ static bool app_registry_one(struct db *db, const char *sql, str arg, struct are
                              struct prompt *out, struct err *e)
 {
     struct rows rows = {.arena = a};
-    struct db_value args[] = {db_text(arg)};
 
     if (!db)
         return app_registry_refuse_unknown(e, arg);
-    if (!db_query(db, sql, args, 1, (struct db_rows){app_registry_on_row, &rows}, e))
+    if (!db_query(db, sql, DB_ARGS(db_text(arg)), (struct db_rows){app_registry_on_row, &rows}, e))
         return false;
     if (!rows.n)
         return app_registry_refuse_unknown(e, arg);
@@ -333,14 +332,6 @@ static bool app_registry_put_row(struct registry *r, const struct prompt_new *p,
                                  str id, struct err *e)
 {
     int64_t now = clock_wall_ms(r->clock) * 1000;
-    struct db_value args[] = {db_text(id),
-                              db_text(p->name),
-                              db_text(components),
-                              column_text_or_null(p->parent),
-                              column_text_or_null(p->run_id),
-                              column_text_or_null(p->scores),
-                              db_int(now),
-                              column_text_or_null(p->who)};
     struct prompt there;
     struct arena a;
     bool ok;
@@ -352,8 +343,14 @@ static bool app_registry_put_row(struct registry *r, const struct prompt_new *p,
                 "INSERT INTO prompts (prompt_id, name, components, state, parent, run_id, scores,"
                 " created_us, created_by, moved_us, moved_by) VALUES ($1, $2, $3, 'draft', $4, $5,"
                 " $6, $7, $8, $7, $8) ON CONFLICT (prompt_id) DO NOTHING",
-                args,
-                COUNT_OF(args),
+                DB_ARGS(db_text(id),
+                        db_text(p->name),
+                        db_text(components),
+                        column_text_or_null(p->parent),
+                        column_text_or_null(p->run_id),
+                        column_text_or_null(p->scores),
+                        db_int(now),
+                        column_text_or_null(p->who)),
                 e) &&
          app_registry_one(
              r->writer, "SELECT " COLUMNS " FROM prompts WHERE prompt_id = $1", id, &a, &there, e);
@@ -404,19 +401,12 @@ static bool set_state(struct registry *r, const struct prompt *p, enum prompt_st
                       struct err *e)
 {
     int64_t now = clock_wall_ms(r->clock) * 1000, n = 0;
-    struct db_value args[] = {db_text(p->id),
-                              db_text(str_c(prompt_state_name(to))),
-                              db_text(str_c(prompt_state_name(p->state))),
-                              db_int(now),
-                              column_text_or_null(who)};
-    struct db_value others[] = {db_text(p->name), db_int(now), column_text_or_null(who)};
 
     if (to == PROMPT_ACTIVE &&
         !db_run(r->writer,
                 "UPDATE prompts SET state = 'retired', moved_us = $2, moved_by = $3"
                 " WHERE name = $1 AND state = 'active'",
-                others,
-                COUNT_OF(others),
+                DB_ARGS(db_text(p->name), db_int(now), column_text_or_null(who)),
                 e))
         return false;
     if (!db_run(r->writer,
@@ -425,8 +415,11 @@ static bool set_state(struct registry *r, const struct prompt *p, enum prompt_st
                       " approved_us = $4, approved_by = $5 WHERE prompt_id = $1 AND state = $3"
                     : "UPDATE prompts SET state = $2, moved_us = $4, moved_by = $5"
                       " WHERE prompt_id = $1 AND state = $3",
-                args,
-                COUNT_OF(args),
+                DB_ARGS(db_text(p->id),
+                        db_text(str_c(prompt_state_name(to))),
+                        db_text(str_c(prompt_state_name(p->state))),
+                        db_int(now),
+                        column_text_or_null(who)),
                 e) ||
         !db_changed(r->writer, &n, e))
         return false;

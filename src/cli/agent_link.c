@@ -171,8 +171,7 @@ static bool link_daemon_run(struct agent_link *l, const struct agents_request *q
     json_member_str(&o, "input", q->input);
     if (q->thread.n)
         json_member_str(&o, "thread", q->thread);
-    json_out_key(&o, STR("stream"));
-    json_out_bool(&o, true);
+    json_member_bool(&o, "stream", true);
     json_out_end(&o);
     ok = json_out_ok(&o, e) && link_daemon_ask(l,
                                                "POST",

@@ -296,13 +296,11 @@ static void agents_list_json(struct cli *cli, const struct config *c)
     buf_init(&out, (size_t)64 << 20);
     json_out_init(&o, &out);
     json_out_object(&o);
-    json_out_key(&o, STR("agents"));
-    json_out_array(&o);
+    json_member_array(&o, "agents");
     for (size_t i = 0; i < c->agents->agent_count; i++)
         agents_write_definition(c, &c->agents->agents[i], &o);
     json_out_end(&o);
-    json_out_key(&o, STR("workflows"));
-    json_out_array(&o);
+    json_member_array(&o, "workflows");
     for (size_t i = 0; i < c->agents->workflow_count; i++)
         agents_write_workflow(c, &c->agents->workflows[i], &o);
     json_out_end(&o);

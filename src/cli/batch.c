@@ -155,8 +155,7 @@ static bool run_task(const struct task *t, struct json_out *o, struct err *e)
     ok = split_collect_ok(&c, e);
     if (ok) {
         json_out_object(o);
-        json_out_key(o, STR("id"));
-        json_out_raw(o, t->id);
+        json_member_raw(o, "id", t->id);
         cli_write_result(o, &sp, &c);
         json_out_end(o);
         ok = json_out_ok(o, e);
@@ -172,12 +171,9 @@ static void write_error(struct batch *b, str id, const struct err *e)
     buf_reset(&b->line);
     json_out_init(&o, &b->line);
     json_out_object(&o);
-    json_out_key(&o, STR("id"));
-    json_out_raw(&o, id);
-    json_out_key(&o, STR("line"));
-    json_out_u64(&o, b->number);
-    json_out_key(&o, STR("error"));
-    json_out_str(&o, str_c(e->text));
+    json_member_raw(&o, "id", id);
+    json_member_u64(&o, "line", b->number);
+    json_member_str(&o, "error", str_c(e->text));
     json_out_end(&o);
     cli_complain(CLI_NEGATIVE, "line %zu: %s", b->number, e->text);
     b->failed = true;

@@ -34,12 +34,9 @@ static void put_item(void *ctx, const struct config_item *item)
     struct json_out *o = ctx;
 
     json_out_object(o);
-    json_out_key(o, STR("path"));
-    json_out_str(o, item->path);
-    json_out_key(o, STR("value"));
-    json_out_str(o, item->value);
-    json_out_key(o, STR("origin"));
-    json_out_str(o, str_c(item->origin));
+    json_member_str(o, "path", item->path);
+    json_member_str(o, "value", item->value);
+    json_member_str(o, "origin", str_c(item->origin));
     json_out_key(o, STR("line"));
     if (item->line)
         json_out_u64(o, item->line);
@@ -55,8 +52,7 @@ static void config_print_json(const struct config *c, struct buf *b)
 
     json_out_init(&o, b);
     json_out_object(&o);
-    json_out_key(&o, STR("config"));
-    json_out_array(&o);
+    json_member_array(&o, "config");
     config_each(c, put_item, &o);
     json_out_end(&o);
     json_out_end(&o);

@@ -377,14 +377,11 @@ static void write_problem(struct json_out *o, const struct problem *p)
         json_out_u64(o, p->line);
     else
         json_out_null(o);
-    json_out_key(o, STR("setting"));
-    json_out_str(o, p->setting);
+    json_member_str(o, "setting", p->setting);
     if (p->file.n)
         json_member_str(o, "file", p->file);
-    json_out_key(o, STR("what"));
-    json_out_str(o, p->what);
-    json_out_key(o, STR("fix"));
-    json_out_str(o, str_c(p->fix));
+    json_member_str(o, "what", p->what);
+    json_member_str(o, "fix", str_c(p->fix));
     json_out_end(o);
 }
 
@@ -396,22 +393,18 @@ static void config_check_write_json(struct check *k, struct cli *cli, const char
     buf_init(&b, (size_t)16 << 20);
     json_out_init(&o, &b);
     json_out_object(&o);
-    json_out_key(&o, STR("ok"));
-    json_out_bool(&o, k->n == 0);
-    json_out_key(&o, STR("file"));
-    json_out_str(&o, str_c(path));
+    json_member_bool(&o, "ok", k->n == 0);
+    json_member_str(&o, "file", str_c(path));
     json_out_key(&o, STR("error"));
     if (k->n)
         json_out_str(&o, problem_text(k, path, &k->at[0]));
     else
         json_out_null(&o);
-    json_out_key(&o, STR("problems"));
-    json_out_array(&o);
+    json_member_array(&o, "problems");
     for (size_t i = 0; i < k->n; i++)
         write_problem(&o, &k->at[i]);
     json_out_end(&o);
-    json_out_key(&o, STR("warnings"));
-    json_out_array(&o);
+    json_member_array(&o, "warnings");
     for (size_t i = 0; k->config && i < k->config->warning_count; i++)
         if (!is_reported(k, path, k->config->warnings[i]))
             json_out_str(&o, k->config->warnings[i]);

@@ -79,8 +79,7 @@ static void add_members(struct json_out *o, const struct chat_event *ev)
     decode_member(o, "id", ev->id);
     decode_member(o, ev->kind == CHAT_START ? "model" : "name", ev->name);
     if (ev->kind == CHAT_REASONING && ev->summary) {
-        json_out_key(o, STR("summary"));
-        json_out_bool(o, true);
+        json_member_bool(o, "summary", true);
     }
     if (ev->kind == CHAT_STOP)
         decode_member(o, "stop", str_c(chat_stop_name(ev->stop)));

@@ -384,20 +384,14 @@ static void doctor_put_json(struct cli *cli, const struct doctor *d)
     buf_init(&b, 1 << 20);
     json_out_init(&o, &b);
     json_out_object(&o);
-    json_out_key(&o, STR("ok"));
-    json_out_bool(&o, ok);
-    json_out_key(&o, STR("findings"));
-    json_out_array(&o);
+    json_member_bool(&o, "ok", ok);
+    json_member_array(&o, "findings");
     for (size_t i = 0; i < d->n; i++) {
         json_out_object(&o);
-        json_out_key(&o, STR("group"));
-        json_out_str(&o, str_c(d->at[i].group));
-        json_out_key(&o, STR("level"));
-        json_out_str(&o, str_c(level_names[d->at[i].level]));
-        json_out_key(&o, STR("what"));
-        json_out_str(&o, str_c(d->at[i].what));
-        json_out_key(&o, STR("fix"));
-        json_out_str(&o, str_c(d->at[i].fix));
+        json_member_str(&o, "group", str_c(d->at[i].group));
+        json_member_str(&o, "level", str_c(level_names[d->at[i].level]));
+        json_member_str(&o, "what", str_c(d->at[i].what));
+        json_member_str(&o, "fix", str_c(d->at[i].fix));
         json_out_end(&o);
     }
     json_out_end(&o);

@@ -20,8 +20,7 @@ static void cli_events_begin(struct events *v, struct json_out *o, const char *n
     buf_reset(&v->line);
     json_out_init(o, &v->line);
     json_out_object(o);
-    json_out_key(o, STR("event"));
-    json_out_str(o, str_c(name));
+    json_member_str(o, "event", str_c(name));
 }
 
 static void events_end(struct events *v, struct json_out *o)
@@ -71,8 +70,7 @@ static void events_on_note(void *ctx, const struct split_note *note)
     if (note->name.n > 0)
         events_member(&o, STR("name"), note->name);
     if (note->what == SPLIT_RECLASSIFY) {
-        json_out_key(&o, STR("bytes"));
-        json_out_u64(&o, note->size);
+        json_member_u64(&o, "bytes", note->size);
     }
     events_end(v, &o);
     split_reader_note(&v->tools, note);

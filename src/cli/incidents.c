@@ -153,9 +153,9 @@ static int incidents_show(struct incidents_command *c)
         status_members(&o, &row);
         status_alerts(&o, c->alert_table, row.id, &c->h.arena);
         ok = incidents_questions(c, &row, &o, &e);
-        json_out_key(&o, STR("report"));
-        json_out_raw(
+        json_member_raw(
             &o,
+            "report",
             has ? json_raw(&report, json_find(&report, json_root(&report), STR("markdown")))
                 : STR("null"));
     }

@@ -127,8 +127,7 @@ static void keep_decision(struct work *w, const struct incident_step *s)
         json_out_key(&o, str_c(members[i].name));
         json_out_str(&o, members[i].text);
     }
-    json_out_key(&o, STR("ok"));
-    json_out_bool(&o, s->ok);
+    json_member_bool(&o, "ok", s->ok);
     json_out_end(&o);
 }
 
@@ -339,14 +338,10 @@ static void write_json(struct json_out *o, const struct ran *r)
         json_out_key(o, str_c(numbers[i].name));
         json_out_i64(o, numbers[i].n);
     }
-    json_out_key(o, STR("tools"));
-    json_out_raw(o, x->tools);
-    json_out_key(o, STR("stages"));
-    json_out_raw(o, x->stages.n ? x->stages : STR("[]"));
-    json_out_key(o, STR("decisions"));
-    json_out_raw(o, r->decisions);
-    json_out_key(o, STR("pending"));
-    json_out_raw(o, r->pending);
+    json_member_raw(o, "tools", x->tools);
+    json_member_raw(o, "stages", x->stages.n ? x->stages : STR("[]"));
+    json_member_raw(o, "decisions", r->decisions);
+    json_member_raw(o, "pending", r->pending);
     json_out_end(o);
 }
 

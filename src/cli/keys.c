@@ -231,19 +231,14 @@ static void keys_put_json(struct buf *b, const struct config_key *k)
     sha256_hex(k->sha256, hex);
     json_out_init(&o, b);
     json_out_object(&o);
-    json_out_key(&o, STR("name"));
-    json_out_str(&o, k->name);
-    json_out_key(&o, STR("sha256_begins"));
-    json_out_str(&o, (str){hex, DIGEST_SHOWN});
-    json_out_key(&o, STR("role"));
-    json_out_str(&o, k->role == CONFIG_OPERATOR ? STR("operator") : STR("client"));
-    json_out_key(&o, STR("models"));
-    json_out_array(&o);
+    json_member_str(&o, "name", k->name);
+    json_member_str(&o, "sha256_begins", (str){hex, DIGEST_SHOWN});
+    json_member_str(&o, "role", k->role == CONFIG_OPERATOR ? STR("operator") : STR("client"));
+    json_member_array(&o, "models");
     for (size_t i = 0; i < k->model_count; i++)
         json_out_str(&o, k->models[i]);
     json_out_end(&o);
-    json_out_key(&o, STR("levels"));
-    json_out_array(&o);
+    json_member_array(&o, "levels");
     for (int level = 0; level < CHAT_LEVEL_COUNT; level++)
         if (k->levels & 1u << level)
             json_out_str(&o, str_c(chat_level_name((enum chat_level)level)));

@@ -333,12 +333,9 @@ static void read_resource(void *ctx, const struct mcp_ask *ask, struct mcp_answe
     buf_add_c(&text, '}');
     json_out_init(&o, &b);
     json_out_object(&o);
-    json_out_key(&o, STR("uri"));
-    json_out_str(&o, ask->uri);
-    json_out_key(&o, STR("mimeType"));
-    json_out_str(&o, STR("application/json"));
-    json_out_key(&o, STR("text"));
-    json_out_str(&o, buf_str(&text));
+    json_member_str(&o, "uri", ask->uri);
+    json_member_str(&o, "mimeType", STR("application/json"));
+    json_member_str(&o, "text", buf_str(&text));
     json_out_end(&o);
     mcp_answer_item(answer, buf_str(&b));
     buf_release(&text);

@@ -63,10 +63,8 @@ static void order_event(struct window *w, const char *name, const char *key, str
     buf_reset(&w->line);
     json_out_init(&o, &w->line);
     json_out_object(&o);
-    json_out_key(&o, STR("event"));
-    json_out_str(&o, str_c(name));
-    json_out_key(&o, STR("thread_id"));
-    json_out_str(&o, str_c(w->thread));
+    json_member_str(&o, "event", str_c(name));
+    json_member_str(&o, "thread_id", str_c(w->thread));
     json_out_key(&o, str_c(key));
     json_out_raw(&o, json);
     json_out_end(&o);
@@ -366,25 +364,18 @@ static void order_eval_json(struct window *w, const char *kind, const struct ord
     buf_reset(&w->line);
     json_out_init(&o, &w->line);
     json_out_object(&o);
-    json_out_key(&o, STR("kind"));
-    json_out_str(&o, str_c(kind));
+    json_member_str(&o, "kind", str_c(kind));
     if (r) {
-        json_out_key(&o, STR("id"));
-        json_out_str(&o, r->of->id);
-        json_out_key(&o, STR("category"));
-        json_out_str(&o, r->of->category);
+        json_member_str(&o, "id", r->of->id);
+        json_member_str(&o, "category", r->of->category);
     }
-    json_out_key(&o, STR("order_correctness"));
-    json_out_double(&o, s->order);
-    json_out_key(&o, STR("tool_protocol"));
-    json_out_double(&o, s->protocol);
-    json_out_key(&o, STR("no_hallucinated_items"));
-    json_out_double(&o, s->real);
+    json_member_double(&o, "order_correctness", s->order);
+    json_member_double(&o, "tool_protocol", s->protocol);
+    json_member_double(&o, "no_hallucinated_items", s->real);
     if (r) {
         json_out_key(&o, STR("current_order"));
         order_write(&o, r->got, false);
-        json_out_key(&o, STR("error"));
-        json_out_str(&o, r->failed);
+        json_member_str(&o, "error", r->failed);
     }
     json_out_end(&o);
     buf_add_c(&w->line, '\n');

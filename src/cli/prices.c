@@ -59,10 +59,8 @@ static void price_put(struct price_listing *l, str model, str provider, const st
 
     l->n++;
     json_out_object(o);
-    json_out_key(o, STR("model"));
-    json_out_str(o, model);
-    json_out_key(o, STR("provider"));
-    json_out_str(o, provider);
+    json_member_str(o, "model", model);
+    json_member_str(o, "provider", provider);
     price_put_usd(o, "input", p->rate.input);
     price_put_usd(o, "output", p->rate.output);
     price_put_usd(o, "cache_read", p->rate.cache_read);
@@ -81,8 +79,7 @@ static void price_put(struct price_listing *l, str model, str provider, const st
         json_out_str(o, p->date);
     else
         json_out_null(o);
-    json_out_key(o, STR("source"));
-    json_out_str(o, price_source(l, p));
+    json_member_str(o, "source", price_source(l, p));
     json_out_end(o);
 }
 
@@ -170,8 +167,7 @@ static int prices_run(struct cli *cli, const struct cli_args *args)
                                .wanted = str_c(args->word_count ? args->words[0] : "")};
     json_out_init(&l.o, &h.out);
     json_out_object(&l.o);
-    json_out_key(&l.o, STR("prices"));
-    json_out_array(&l.o);
+    json_member_array(&l.o, "prices");
     if (l.wanted.n)
         price_put_wanted(&l);
     else

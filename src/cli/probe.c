@@ -330,10 +330,8 @@ static void probe_write_one(struct json_out *o, const struct probe *p)
     bool answered = p->state != PROBE_SKIPPED && p->state != PROBE_UNREACHABLE;
 
     json_out_object(o);
-    json_out_key(o, STR("name"));
-    json_out_str(o, p->provider->name);
-    json_out_key(o, STR("state"));
-    json_out_str(o, str_c(states[p->state]));
+    json_member_str(o, "name", p->provider->name);
+    json_member_str(o, "state", str_c(states[p->state]));
     json_out_key(o, STR("reachable"));
     if (p->state == PROBE_SKIPPED)
         json_out_null(o);
@@ -354,10 +352,8 @@ static void probe_write_one(struct json_out *o, const struct probe *p)
         json_out_u64(o, p->took_ms);
     else
         json_out_null(o);
-    json_out_key(o, STR("models_listed"));
-    json_out_u64(o, p->listed);
-    json_out_key(o, STR("models_missing"));
-    json_out_array(o);
+    json_member_u64(o, "models_listed", p->listed);
+    json_member_array(o, "models_missing");
     for (size_t i = 0; i < p->missing_count; i++)
         json_out_str(o, p->missing[i]);
     json_out_end(o);

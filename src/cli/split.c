@@ -195,8 +195,7 @@ static int run_json(struct cli *cli, struct cli_input *in, const struct split_fo
     if (ok) {
         json_out_init(&o, &line);
         json_out_object(&o);
-        json_out_key(&o, STR("format"));
-        json_out_str(&o, str_c(sp.format->id));
+        json_member_str(&o, "format", str_c(sp.format->id));
         cli_write_result(&o, &sp, &c);
         json_out_end(&o);
         buf_add_c(&line, '\n');
@@ -243,12 +242,9 @@ static int list_formats(struct cli *cli, bool json)
             file_out_printf(
                 &cli->out, "%-17s starts inside: %-7s %s\n", f->id, f->inside, f->families);
         json_out_object(&o);
-        json_out_key(&o, STR("id"));
-        json_out_str(&o, str_c(f->id));
-        json_out_key(&o, STR("starts_in_reasoning"));
-        json_out_str(&o, str_c(f->inside));
-        json_out_key(&o, STR("families"));
-        json_out_str(&o, str_c(f->families));
+        json_member_str(&o, "id", str_c(f->id));
+        json_member_str(&o, "starts_in_reasoning", str_c(f->inside));
+        json_member_str(&o, "families", str_c(f->families));
         json_out_end(&o);
     }
     json_out_end(&o);

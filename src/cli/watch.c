@@ -552,8 +552,7 @@ static int cli_watch_run(struct cli *cli, const struct cli_args *args)
     buf_init(&w.body, 1 << 16);
     json_out_init(&w.upstreams, &w.body);
     json_out_object(&w.upstreams);
-    json_out_key(&w.upstreams, STR("upstreams"));
-    json_out_object(&w.upstreams);
+    json_member_object(&w.upstreams, "upstreams");
     code = CLI_USAGE;
     if (watch_read_upstreams(&w, asked) && watch_keep_addresses(&w, asked)) {
         json_out_end(&w.upstreams);

@@ -74,8 +74,7 @@ static void breaker_write(struct admin *a, str provider, str upstream)
                              &failures,
                              &left_ms);
 
-    json_out_key(&a->o, STR("breaker"));
-    json_out_object(&a->o);
+    json_member_object(&a->o, "breaker");
     admin_text(a, "state", open ? STR("open") : STR("closed"));
     admin_number(a, "failures", failures);
     admin_number(a, "retry_ms", (int64_t)left_ms);
@@ -88,8 +87,7 @@ static void model_write(struct admin *a, const struct config_provider *p,
     json_out_object(&a->o);
     admin_text(a, "alias", m->alias);
     admin_text(a, "upstream", m->upstream);
-    json_out_key(&a->o, STR("prices"));
-    json_out_object(&a->o);
+    json_member_object(&a->o, "prices");
     serve_admin_amount(a, "input", m->price.rate.input);
     serve_admin_amount(a, "output", m->price.rate.output);
     serve_admin_amount(a, "cache_read", m->price.rate.cache_read);
@@ -120,8 +118,7 @@ static void admin_write_probe(struct admin *a, const struct config_provider *p)
     struct provider_probe_result r;
 
     provider_probe_look_up(a->ex->worker->daemon, a->ex->setup->config, p, &r);
-    json_out_key(&a->o, STR("probe"));
-    json_out_object(&a->o);
+    json_member_object(&a->o, "probe");
     admin_text(a, "state", str_c(provider_probe_word(r.state)));
     json_out_key(&a->o, STR("error"));
     if (r.why[0])
@@ -143,8 +140,7 @@ static void provider_write(struct admin *a, const struct config_provider *p)
         json_out_null(&a->o);
     else
         json_out_str(&a->o, p->base_url);
-    json_out_key(&a->o, STR("models"));
-    json_out_array(&a->o);
+    json_member_array(&a->o, "models");
     for (size_t i = 0; i < p->model_count; i++)
         if (exchange_may_use(a->ex, p->models[i].alias))
             model_write(a, p, &p->models[i]);
@@ -155,8 +151,7 @@ static void provider_write(struct admin *a, const struct config_provider *p)
         json_out_str(&a->o, str_c(p->format->id));
     else
         json_out_null(&a->o);
-    json_out_key(&a->o, STR("fallback"));
-    json_out_array(&a->o);
+    json_member_array(&a->o, "fallback");
     for (size_t i = 0; i < p->fallback_count; i++)
         json_out_str(&a->o, a->ex->setup->config->providers[p->fallback[i]].name);
     json_out_end(&a->o);
@@ -173,8 +168,7 @@ void providers_handle(struct exchange *ex)
     struct admin a;
 
     admin_begin(&a, ex);
-    json_out_key(&a.o, STR("providers"));
-    json_out_array(&a.o);
+    json_member_array(&a.o, "providers");
     for (size_t i = 0; i < c->provider_count; i++)
         provider_write(&a, &c->providers[i]);
     json_out_end(&a.o);
@@ -198,8 +192,7 @@ void levels_handle(struct exchange *ex)
     struct admin a;
 
     admin_begin(&a, ex);
-    json_out_key(&a.o, STR("levels"));
-    json_out_array(&a.o);
+    json_member_array(&a.o, "levels");
     for (size_t i = 0; i < COUNT_OF(c->presets); i++) {
         const struct config_preset *p = &c->presets[i];
 
@@ -227,17 +220,15 @@ static void key_write(struct admin *a, const struct config_key *k)
 
     json_out_object(&a->o);
     admin_text(a, "name", k->name);
-    json_out_key(&a->o, STR("hint"));
-    json_out_str(
+    json_member_str(
         &a->o,
+        "hint",
         arena_printf(server_arena(a->ex->x), "sha256:%02x%02x...", k->sha256[0], k->sha256[1]));
-    json_out_key(&a->o, STR("models"));
-    json_out_array(&a->o);
+    json_member_array(&a->o, "models");
     for (size_t i = 0; i < k->model_count; i++)
         json_out_str(&a->o, k->models[i]);
     json_out_end(&a->o);
-    json_out_key(&a->o, STR("levels"));
-    json_out_array(&a->o);
+    json_member_array(&a->o, "levels");
     for (unsigned i = 0; i < 32; i++)
         if (k->levels & 1u << i)
             json_out_str(&a->o, str_c(chat_level_name((enum chat_level)i)));
@@ -257,8 +248,7 @@ void keys_handle(struct exchange *ex)
     struct admin a;
 
     admin_begin(&a, ex);
-    json_out_key(&a.o, STR("keys"));
-    json_out_array(&a.o);
+    json_member_array(&a.o, "keys");
     for (size_t i = 0; i < c->key_count; i++)
         if (api_operator(ex) || &c->keys[i] == ex->key)
             key_write(&a, &c->keys[i]);

@@ -31,8 +31,7 @@ static void store_write(struct admin *a)
     struct store_health h;
 
     store_health(g->store, &h);
-    json_out_key(&a->o, STR("store"));
-    json_out_object(&a->o);
+    json_member_object(&a->o, "store");
     admin_flag(a, "enabled", g->records);
     admin_flag(a, "ok", h.ok);
     admin_flag(a, "tables_ok", h.tables_ok);
@@ -47,8 +46,8 @@ static void store_write(struct admin *a)
     admin_number(a, "pending_seconds", (int64_t)h.pending_s);
     admin_number(a, "free_bytes", (int64_t)h.free_bytes);
     admin_number(a, "commits", (int64_t)h.commits);
-    json_out_key(&a->o, STR("commit_ms"));
-    json_out_double(&a->o, h.commits ? (double)h.commit_ns / 1e6 / (double)h.commits : 0);
+    json_member_double(
+        &a->o, "commit_ms", h.commits ? (double)h.commit_ns / 1e6 / (double)h.commits : 0);
     admin_text(a, "durability", str_c(names[durability]));
     admin_number(a, "window_ms", durability == STORE_FAST ? STORE_FAST_MS : 0);
     json_out_end(&a->o);
@@ -61,8 +60,7 @@ static void applications_write(struct admin *a)
     bool entered = apps_enter(d);
     const struct app *app;
 
-    json_out_key(&a->o, STR("applications"));
-    json_out_array(&a->o);
+    json_member_array(&a->o, "applications");
     for (size_t i = 0; entered && (app = app_at(i)); i++)
         if (apps_find(d->apps, app) &&
             (app != &app_policy || a->ex->setup->config->policy.document_count))
@@ -84,20 +82,18 @@ void system_handle(struct exchange *ex)
     admin_begin(&a, ex);
     admin_text(&a, "version", STR(RATIONALE_VERSION));
     admin_number(&a, "started_at_us", d->started_ms * 1000);
-    json_out_key(&a.o, STR("uptime_seconds"));
-    json_out_double(&a.o, (double)(clock_wall_ms(d->gateway.clock) - d->started_ms) / 1000);
+    json_member_double(
+        &a.o, "uptime_seconds", (double)(clock_wall_ms(d->gateway.clock) - d->started_ms) / 1000);
     admin_number(&a, "loops", d->worker_count);
     admin_number(&a, "connections", (int64_t)connections);
     admin_flag(&a, "draining", d->draining);
     store_write(&a);
     applications_write(&a);
-    json_out_key(&a.o, STR("config"));
-    json_out_array(&a.o);
+    json_member_array(&a.o, "config");
     if (api_operator(ex))
         config_each(c, on_item, &a);
     json_out_end(&a.o);
-    json_out_key(&a.o, STR("warnings"));
-    json_out_array(&a.o);
+    json_member_array(&a.o, "warnings");
     for (size_t i = 0; i < c->warning_count && api_operator(ex); i++)
         json_out_str(&a.o, c->warnings[i]);
     json_out_end(&a.o);

@@ -321,24 +321,15 @@ void reasoning_handle(struct exchange *ex)
 static void put_kept(struct json_out *o, const struct storage_info *k, bool places)
 {
     json_out_object(o);
-    json_out_key(o, STR("reasoning"));
-    json_out_str(o, k->reasoning);
-    json_out_key(o, STR("answers"));
-    json_out_bool(o, true);
-    json_out_key(o, STR("requests"));
-    json_out_bool(o, true);
-    json_out_key(o, STR("masked"));
-    json_out_bool(o, k->masked);
-    json_out_key(o, STR("where"));
-    json_out_str(o, places ? k->where : STR(""));
-    json_out_key(o, STR("size_bytes"));
-    json_out_i64(o, k->bytes);
-    json_out_key(o, STR("journal"));
-    json_out_str(o, places ? k->journal : STR(""));
-    json_out_key(o, STR("journal_bytes"));
-    json_out_i64(o, k->journal_bytes);
-    json_out_key(o, STR("retention"));
-    json_out_str(o, k->retention);
+    json_member_str(o, "reasoning", k->reasoning);
+    json_member_bool(o, "answers", true);
+    json_member_bool(o, "requests", true);
+    json_member_bool(o, "masked", k->masked);
+    json_member_str(o, "where", places ? k->where : STR(""));
+    json_member_i64(o, "size_bytes", k->bytes);
+    json_member_str(o, "journal", places ? k->journal : STR(""));
+    json_member_i64(o, "journal_bytes", k->journal_bytes);
+    json_member_str(o, "retention", k->retention);
     json_out_end(o);
 }
 
@@ -375,18 +366,15 @@ static void history_write_daemons(struct store *store, struct json_out *o)
 
     if (d)
         daemons_list(d, &list);
-    json_out_key(o, STR("daemons"));
-    json_out_array(o);
+    json_member_array(o, "daemons");
     for (size_t i = 0; i < list.count; i++) {
         json_out_object(o);
         json_member_str(o, "daemon_id", str_c(list.items[i].id));
         json_member_str(o, "state", str_c(list.items[i].state));
         json_member_str(o, "address", str_c(list.items[i].address));
         json_member_str(o, "version", str_c(list.items[i].version));
-        json_out_key(o, STR("seen_us"));
-        json_out_i64(o, list.items[i].seen_us);
-        json_out_key(o, STR("self"));
-        json_out_bool(o, list.items[i].self);
+        json_member_i64(o, "seen_us", list.items[i].seen_us);
+        json_member_bool(o, "self", list.items[i].self);
         json_out_end(o);
     }
     json_out_end(o);
@@ -403,36 +391,24 @@ void history_health_handle(struct exchange *ex)
     buf_init(&b, 65536);
     json_out_init(&o, &b);
     json_out_object(&o);
-    json_out_key(&o, STR("service"));
-    json_out_str(&o, STR("history"));
-    json_out_key(&o, STR("status"));
-    json_out_str(&o,
-                 !g->records           ? STR("disabled")
-                 : h.ok && h.tables_ok ? STR("healthy")
-                 : h.ok                ? STR("degraded")
-                                       : STR("unhealthy"));
-    json_out_key(&o, STR("timestamp_us"));
-    json_out_i64(&o, clock_wall_ms(g->clock) * 1000);
-    json_out_key(&o, STR("details"));
-    json_out_object(&o);
-    json_out_key(&o, STR("message"));
-    json_out_str(&o, str_c(h.why));
-    json_out_key(&o, STR("stored"));
-    json_out_u64(&o, h.stored);
-    json_out_key(&o, STR("dropped"));
-    json_out_u64(&o, h.dropped);
-    json_out_key(&o, STR("errors"));
-    json_out_u64(&o, h.errors);
-    json_out_key(&o, STR("queue_bytes"));
-    json_out_u64(&o, h.queue_bytes);
-    json_out_key(&o, STR("journal_bytes"));
-    json_out_u64(&o, h.journal_bytes);
-    json_out_key(&o, STR("pending_records"));
-    json_out_u64(&o, h.pending);
-    json_out_key(&o, STR("pending_seconds"));
-    json_out_u64(&o, h.pending_s);
-    json_out_key(&o, STR("free_bytes"));
-    json_out_u64(&o, h.free_bytes);
+    json_member_str(&o, "service", STR("history"));
+    json_member_str(&o,
+                    "status",
+                    !g->records           ? STR("disabled")
+                    : h.ok && h.tables_ok ? STR("healthy")
+                    : h.ok                ? STR("degraded")
+                                          : STR("unhealthy"));
+    json_member_i64(&o, "timestamp_us", clock_wall_ms(g->clock) * 1000);
+    json_member_object(&o, "details");
+    json_member_str(&o, "message", str_c(h.why));
+    json_member_u64(&o, "stored", h.stored);
+    json_member_u64(&o, "dropped", h.dropped);
+    json_member_u64(&o, "errors", h.errors);
+    json_member_u64(&o, "queue_bytes", h.queue_bytes);
+    json_member_u64(&o, "journal_bytes", h.journal_bytes);
+    json_member_u64(&o, "pending_records", h.pending);
+    json_member_u64(&o, "pending_seconds", h.pending_s);
+    json_member_u64(&o, "free_bytes", h.free_bytes);
     history_write_daemons(g->store, &o);
     json_out_end(&o);
     json_out_end(&o);

@@ -317,8 +317,7 @@ static void login_reply_role(struct exchange *ex)
         json_out_str(&o, ex->key->name);
     else
         json_out_null(&o);
-    json_out_key(&o, STR("role"));
-    json_out_str(&o, str_c(role_name(ex)));
+    json_member_str(&o, "role", str_c(role_name(ex)));
     json_out_end(&o);
     exchange_reply(ex, 200, STR("application/json"), buf_str(&b));
     buf_release(&b);

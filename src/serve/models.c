@@ -64,13 +64,11 @@ static void openai_row(struct json_out *o, str model, str provider)
     json_out_object(o);
     serve_models_text(o, STR("id"), model);
     serve_models_text(o, STR("object"), STR("model"));
-    json_out_key(o, STR("created"));
-    json_out_i64(o, 0);
+    json_member_i64(o, "created", 0);
     serve_models_text(o, STR("owned_by"), provider);
     serve_models_text(
         o, STR("type"), STR("base")); /* Mistral's SDKs ask here too and refuse a row without */
-    json_out_key(o, STR("capabilities"));
-    json_out_raw(o, STR("{\"completion_chat\":true,\"function_calling\":true}"));
+    json_member_raw(o, "capabilities", STR("{\"completion_chat\":true,\"function_calling\":true}"));
     json_out_end(o);
 }
 
@@ -104,8 +102,7 @@ static void gemini_row(struct json_out *o, str model, str provider)
     serve_models_text(o, STR("name"), (str){name, (size_t)n});
     serve_models_text(o, STR("version"), STR("001"));
     serve_models_text(o, STR("displayName"), model);
-    json_out_key(o, STR("supportedGenerationMethods"));
-    json_out_array(o);
+    json_member_array(o, "supportedGenerationMethods");
     json_out_str(o, STR("generateContent"));
     json_out_str(o, STR("streamGenerateContent"));
     json_out_str(o, STR("countTokens"));
@@ -119,12 +116,10 @@ static void ollama_details(struct json_out *o)
     static const char *const names[] = {
         "parent_model", "format", "family", "parameter_size", "quantization_level"};
 
-    json_out_key(o, STR("details"));
-    json_out_object(o);
+    json_member_object(o, "details");
     for (size_t i = 0; i < COUNT_OF(names); i++)
         serve_models_text(o, str_c(names[i]), STR(""));
-    json_out_key(o, STR("families"));
-    json_out_raw(o, STR("[]"));
+    json_member_raw(o, "families", STR("[]"));
     json_out_end(o);
 }
 
@@ -140,8 +135,7 @@ static void ollama_row(struct json_out *o, str model, str provider)
     serve_models_text(o, STR("name"), model);
     serve_models_text(o, STR("model"), model);
     serve_models_text(o, STR("modified_at"), STR("1970-01-01T00:00:00Z"));
-    json_out_key(o, STR("size"));
-    json_out_i64(o, 0);
+    json_member_i64(o, "size", 0);
     serve_models_text(o, STR("digest"), sha256_hex(digest, hex));
     ollama_details(o);
     json_out_end(o);
@@ -155,13 +149,11 @@ static void ollama_show(struct json_out *o, str model, str provider)
     serve_models_text(o, STR("parameters"), STR(""));
     serve_models_text(o, STR("template"), STR(""));
     ollama_details(o);
-    json_out_key(o, STR("model_info"));
-    json_out_object(o);
+    json_member_object(o, "model_info");
     serve_models_text(o, STR("general.architecture"), provider);
     serve_models_text(o, STR("general.basename"), model);
     json_out_end(o);
-    json_out_key(o, STR("capabilities"));
-    json_out_raw(o, STR("[\"completion\",\"tools\",\"vision\"]"));
+    json_member_raw(o, "capabilities", STR("[\"completion\",\"tools\",\"vision\"]"));
     serve_models_text(o, STR("modified_at"), STR("1970-01-01T00:00:00Z"));
     json_out_end(o);
 }
@@ -183,17 +175,14 @@ static void anthropic_ends(struct json_out *o, const struct exchange *ex)
                 last = c->providers[p].models[m].alias;
                 first = first.n ? first : last;
             }
-    json_out_key(o, STR("has_more"));
-    json_out_bool(o, false);
+    json_member_bool(o, "has_more", false);
     if (first.n) {
         serve_models_text(o, STR("first_id"), first);
         serve_models_text(o, STR("last_id"), last);
         return;
     }
-    json_out_key(o, STR("first_id"));
-    json_out_null(o);
-    json_out_key(o, STR("last_id"));
-    json_out_null(o);
+    json_member_null(o, "first_id");
+    json_member_null(o, "last_id");
 }
 
 static void serve_models_list(struct exchange *ex, str key, bool openai,

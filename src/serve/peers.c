@@ -118,7 +118,6 @@ static bool peers_on_ended_row(void *ctx, const struct db_value *c, size_t n)
 
 static bool peers_read_logins(struct peers *p, struct err *e)
 {
-    struct db_value now = db_int(clock_wall_ms(p->d->gateway.clock) * 1000);
     struct setup *s;
     bool ok = true;
 
@@ -127,7 +126,11 @@ static bool peers_read_logins(struct peers *p, struct err *e)
         ok = db_open(s->config->store_url, DB_BESIDE, &p->db, e);
         setup_release(s);
     }
-    return ok && db_run(p->db, "DELETE FROM login_ends WHERE until_us < $1", &now, 1, e) &&
+    return ok &&
+           db_run(p->db,
+                  "DELETE FROM login_ends WHERE until_us < $1",
+                  DB_ARGS(db_int(clock_wall_ms(p->d->gateway.clock) * 1000)),
+                  e) &&
            db_query(p->db,
                     "SELECT digest, until_us FROM login_ends",
                     NULL,
@@ -138,13 +141,10 @@ static bool peers_read_logins(struct peers *p, struct err *e)
 
 static bool peers_store_login(struct peers *p, const struct peers_ended *ended, struct err *e)
 {
-    struct db_value args[] = {db_text(str_c(ended->digest)), db_int(ended->until_ms * 1000)};
-
     return db_run(p->db,
                   "INSERT INTO login_ends (digest, until_us) VALUES ($1, $2)"
                   " ON CONFLICT (digest) DO NOTHING",
-                  args,
-                  COUNT_OF(args),
+                  DB_ARGS(db_text(str_c(ended->digest)), db_int(ended->until_ms * 1000)),
                   e);
 }
 

@@ -47,8 +47,7 @@ static void previous_write_answer(struct json_out *o, str text)
     json_out_object(o);
     json_member_str(o, "type", STR("message"));
     json_member_str(o, "role", STR("assistant"));
-    json_out_key(o, STR("content"));
-    json_out_array(o);
+    json_member_array(o, "content");
     json_out_object(o);
     json_member_str(o, "type", STR("output_text"));
     json_member_str(o, "text", text);
@@ -76,8 +75,7 @@ static void previous_response_write_items(struct json_out *o, const struct json 
     const struct json_node *calls = json_get(doc, row, "tool_calls");
     str asked = exchange_items_of(doc, json_get(doc, request, "input"), a);
 
-    json_out_key(o, STR("items"));
-    json_out_array(o);
+    json_member_array(o, "items");
     if (asked.n)
         json_out_raw(o, asked);
     previous_write_answer(o, json_get_text(doc, row, "response", a));

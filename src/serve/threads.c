@@ -86,8 +86,7 @@ static bool write_list(struct history_job *j, const struct thread_tuple *list, s
 
     json_out_init(&o, out);
     json_out_object(&o);
-    json_out_key(&o, STR("checkpoints"));
-    json_out_array(&o);
+    json_member_array(&o, "checkpoints");
     for (size_t i = 0; i < n; i++)
         if (!serve_threads_write_one(j, &list[i], thread_json_tuple, &o, e) &&
             e->code != ERR_NOT_FOUND)
@@ -165,12 +164,9 @@ static bool threads_write_place(const struct history_job *j, struct buf *out, st
 
     json_out_init(&o, out);
     json_out_object(&o);
-    json_out_key(&o, STR("thread_id"));
-    json_out_str(&o, j->id);
-    json_out_key(&o, STR("ns"));
-    json_out_str(&o, j->name);
-    json_out_key(&o, STR("checkpoint_id"));
-    json_out_str(&o, j->words);
+    json_member_str(&o, "thread_id", j->id);
+    json_member_str(&o, "ns", j->name);
+    json_member_str(&o, "checkpoint_id", j->words);
     json_out_end(&o);
     return json_out_ok(&o, e);
 }

@@ -57,6 +57,10 @@ static inline struct db_value db_blob(str s)
     return (struct db_value){DB_BLOB, 0, 0, s};
 }
 
+/* The values of one statement and their number: db_run(db, sql, DB_ARGS(db_text(id)), e). */
+#define DB_ARGS(...)                                                                               \
+    (const struct db_value[]){__VA_ARGS__}, COUNT_OF(((const struct db_value[]){__VA_ARGS__}))
+
 enum db_mode {
     DB_WRITE,  /* the engine's: creates the database if needed and migrates its tables */
     DB_READ,   /* read only; a writer may run in another process */

@@ -48,12 +48,14 @@ static str incident_alert_shown(const struct json *doc, const struct json_node *
     return kept;
 }
 
-void alert_fault(struct alert_faults *faults, struct arena *a, str field, const char *expected,
-                 const struct json *doc, const struct json_node *invalid, const char *fmt, ...)
+void alert_fault(struct alert_faults *faults, str field, const char *expected,
+                 const struct json_node *invalid, const char *fmt, ...)
 {
+    struct arena *a = faults->arena;
     char text[400];
     va_list args;
 
+    assert(faults->n <= ALERT_FAULTS_MAX);
     if (faults->n == ALERT_FAULTS_MAX)
         return;
     va_start(args, fmt);
@@ -63,7 +65,7 @@ void alert_fault(struct alert_faults *faults, struct arena *a, str field, const 
         (struct alert_fault){.field = arena_dup(a, field),
                              .message = arena_dup(a, utf8_cut_size(str_c(text), sizeof text)),
                              .expected = str_c(expected),
-                             .invalid = incident_alert_shown(doc, invalid, a)};
+                             .invalid = incident_alert_shown(faults->doc, invalid, a)};
 }
 
 /* ---- cleaning ---- */
@@ -240,26 +242,18 @@ static str incident_alert_read_text(const struct reading *r, const char *name, s
 
     if (!v || (v->kind == JSON_NULL && !required)) {
         if (required)
-            alert_fault(r->faults, r->arena, str_c(name), "string", r->doc, NULL, "is required");
+            alert_fault(r->faults, str_c(name), "string", NULL, "is required");
         return str_c(otherwise);
     }
     if (!json_text(r->doc, v, r->arena, &text)) {
-        alert_fault(r->faults,
-                    r->arena,
-                    str_c(name),
-                    "string",
-                    r->doc,
-                    v,
-                    "must be a string, and is %s",
-                    kind_name(v));
+        alert_fault(
+            r->faults, str_c(name), "string", v, "must be a string, and is %s", kind_name(v));
         return str_c(otherwise);
     }
     if (utf8_count(text) > count_max)
         alert_fault(r->faults,
-                    r->arena,
                     str_c(name),
                     "string",
-                    r->doc,
                     v,
                     "may have %zu characters, and has %zu",
                     count_max,
@@ -268,7 +262,7 @@ static str incident_alert_read_text(const struct reading *r, const char *name, s
     if (text.n)
         return text;
     if (required)
-        alert_fault(r->faults, r->arena, str_c(name), "string", r->doc, v, "must not be empty");
+        alert_fault(r->faults, str_c(name), "string", v, "must not be empty");
     return str_c(otherwise);
 }
 
@@ -285,10 +279,8 @@ static int64_t read_time(const struct reading *r, int64_t now_us)
     if (json_text(r->doc, v, r->arena, &text) && clock_parse(text, &us) && us >= 0)
         return us * 1000;
     alert_fault(r->faults,
-                r->arena,
                 STR("timestamp"),
                 "integer",
-                r->doc,
                 v,
                 "must be microseconds since 1970, an integer (or a date-time of RFC 3339)");
     return now_us;
@@ -329,10 +321,8 @@ static void incident_alert_read_data(const struct reading *r, struct alert *out)
         data = NULL;
     if (data && data->kind != JSON_OBJECT) {
         alert_fault(r->faults,
-                    r->arena,
                     STR("data"),
                     "object",
-                    r->doc,
                     data,
                     "must be an object, and is %s",
                     kind_name(data));
@@ -373,6 +363,8 @@ bool alert_read(const struct json *doc, const struct json_node *v, int64_t now_u
     struct reading r = {doc, v, a, faults};
     size_t before = faults->n;
 
+    faults->arena = a;
+    faults->doc = doc;
     *out = (struct alert){.fingerprint = STR("")};
     out->alert_type = incident_alert_read_text(&r, "alert_type", ALERT_NAME_MAX, true, "");
     out->runbook = incident_alert_read_text(&r, "runbook", ALERT_RUNBOOK_MAX, true, "");

@@ -58,6 +58,8 @@ struct alert_fault {
 };
 
 struct alert_faults {
+    struct arena *arena;    /* of the reader that found them, as is doc */
+    const struct json *doc; /* that the invalid values are in */
     struct alert_fault at[ALERT_FAULTS_MAX];
     size_t n;
 };
@@ -71,9 +73,8 @@ bool alert_read(const struct json *doc, const struct json_node *v, int64_t now_u
 /* ---- shared by the readers ---- */
 
 /* `invalid` may be NULL: it is missing. The field and message are copied. */
-void alert_fault(struct alert_faults *faults, struct arena *a, str field, const char *expected,
-                 const struct json *doc, const struct json_node *invalid, const char *fmt, ...)
-    PRINTF_LIKE(7, 8);
+void alert_fault(struct alert_faults *faults, str field, const char *expected,
+                 const struct json_node *invalid, const char *fmt, ...) PRINTF_LIKE(5, 6);
 /* Writes a cleaned value; returns how many texts and lists were cut. */
 unsigned alert_clean(const struct json *doc, const struct json_node *v, struct arena *a,
                      struct buf *out);

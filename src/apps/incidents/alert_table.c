@@ -46,32 +46,27 @@ void alert_table_close(struct alert_table *b)
 static bool alert_table_add_one(struct alert_table *b, const struct alert_table_row *r,
                                 struct err *e)
 {
-    struct db_value args[] = {
-        db_text(r->id),
-        db_text(r->session),
-        db_text(r->digest),
-        db_text(r->key),
-        db_text(r->state),
-        db_text(r->alert_type),
-        db_text(r->severity),
-        db_text(r->environment),
-        db_text(r->runbook),
-        db_text(r->data),
-        db_int(r->timestamp_us),
-        column_text_or_null(r->agent),
-        column_text_or_null(r->step),
-        db_int(r->created_us),
-        db_int(r->updated_us),
-        db_text(str_c(b->daemon)),
-    };
-
     return db_run(b->db,
                   "INSERT INTO alerts (alert_id, session_id, digest, key_name, state, alert_type,"
                   " severity, environment, runbook, data, timestamp_us, agent, current_step,"
                   " created_us, updated_us, daemon_id)"
                   " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)",
-                  args,
-                  COUNT_OF(args),
+                  DB_ARGS(db_text(r->id),
+                          db_text(r->session),
+                          db_text(r->digest),
+                          db_text(r->key),
+                          db_text(r->state),
+                          db_text(r->alert_type),
+                          db_text(r->severity),
+                          db_text(r->environment),
+                          db_text(r->runbook),
+                          db_text(r->data),
+                          db_int(r->timestamp_us),
+                          column_text_or_null(r->agent),
+                          column_text_or_null(r->step),
+                          db_int(r->created_us),
+                          db_int(r->updated_us),
+                          db_text(str_c(b->daemon))),
                   e);
 }
 
@@ -128,30 +123,26 @@ static bool alert_table_put_one(struct alert_table *b, const struct alert_table_
                                 struct err *e)
 {
     int64_t changed = 1;
-    struct db_value args[] = {
-        db_text(r->id),
-        db_text(r->state),
-        db_int(r->progress),
-        column_text_or_null(r->step),
-        column_text_or_null(r->current_agent),
-        column_text_or_null(r->stages),
-        column_text_or_null(r->error),
-        column_text_or_null(r->reason),
-        column_text_or_null(r->report),
-        db_int(r->cancelled),
-        column_time_or_null(r->started_us),
-        column_time_or_null(r->completed_us),
-        db_int(r->updated_us),
-        db_text(str_c(b->daemon)),
-    };
 
     if (!db_run(b->db,
                 "UPDATE alerts SET state = $2, progress = $3, current_step = $4,"
                 " current_agent = $5, stages = $6, error = $7, reason = $8, report = $9,"
                 " cancelled = $10, started_us = $11, completed_us = $12, updated_us = $13"
                 " WHERE alert_id = $1 AND coalesce(daemon_id, '') IN ('', $14)",
-                args,
-                COUNT_OF(args),
+                DB_ARGS(db_text(r->id),
+                        db_text(r->state),
+                        db_int(r->progress),
+                        column_text_or_null(r->step),
+                        column_text_or_null(r->current_agent),
+                        column_text_or_null(r->stages),
+                        column_text_or_null(r->error),
+                        column_text_or_null(r->reason),
+                        column_text_or_null(r->report),
+                        db_int(r->cancelled),
+                        column_time_or_null(r->started_us),
+                        column_time_or_null(r->completed_us),
+                        db_int(r->updated_us),
+                        db_text(str_c(b->daemon))),
                 e) ||
         (b->daemon[0] && !db_changed(b->db, &changed, e)))
         return false;
@@ -266,9 +257,8 @@ bool alert_table_get(struct alert_table *b, str id, struct arena *a, struct aler
                      struct err *e)
 {
     struct alert_table_rows l = {.arena = a, .max = 1};
-    struct db_value args[] = {db_text(id)};
 
-    if (!alert_table_read_rows(b, WHOLE " WHERE alert_id = $1", args, 1, &l, e))
+    if (!alert_table_read_rows(b, WHOLE " WHERE alert_id = $1", DB_ARGS(db_text(id)), &l, e))
         return false;
     if (!l.n)
         return err_set(e,
@@ -285,22 +275,18 @@ bool alert_table_list(struct alert_table *b, const struct alert_table_filter *f,
     struct alert_table_rows l = {
         .arena = a,
         .max = f->count_max && f->count_max < BOOK_LIST_MAX ? f->count_max : BOOK_LIST_MAX};
-    struct db_value args[] = {
-        db_int(f->all),
-        db_text(f->key),
-        db_text(f->state),
-        db_text(f->alert_type),
-        db_text(f->before),
-        db_int((int64_t)l.max),
-    };
 
     if (!alert_table_read_rows(b,
                                BRIEF
                                " WHERE ($1 = 1 OR key_name = $2) AND ($3 = '' OR state = $3)"
                                " AND ($4 = '' OR alert_type = $4) AND ($5 = '' OR alert_id < $5)"
                                " ORDER BY alert_id DESC LIMIT $6",
-                               args,
-                               COUNT_OF(args),
+                               DB_ARGS(db_int(f->all),
+                                       db_text(f->key),
+                                       db_text(f->state),
+                                       db_text(f->alert_type),
+                                       db_text(f->before),
+                                       db_int((int64_t)l.max)),
                                &l,
                                e))
         return false;
@@ -313,14 +299,12 @@ bool alert_table_alive(struct alert_table *b, struct arena *a, struct alert_tabl
                        size_t *n, struct err *e)
 {
     struct alert_table_rows l = {.arena = a, .max = ALIVE_MAX};
-    struct db_value daemon = db_text(str_c(b->daemon));
 
     if (!alert_table_read_rows(
             b,
             BRIEF " WHERE " BOOK_ALIVE
                   " AND coalesce(daemon_id, '') IN ('', $1) ORDER BY created_us, alert_id",
-            &daemon,
-            1,
+            DB_ARGS(db_text(str_c(b->daemon))),
             &l,
             e))
         return false;

@@ -10,23 +10,6 @@
 
 bool alert_table_alert_put(struct db *db, const struct alert_table_alert *x, struct err *e)
 {
-    struct db_value args[] = {
-        db_text(x->incident),
-        db_int(x->position),
-        db_text(x->key),
-        db_text(x->source),
-        db_text(x->fingerprint),
-        db_text(x->group),
-        db_text(x->name),
-        db_text(x->severity),
-        db_text(x->data),
-        db_int(x->starts_us),
-        column_time_or_null(x->ended_us),
-        db_int(x->seen),
-        db_int(x->first_seen_us),
-        db_int(x->last_seen_us),
-    };
-
     return db_run(db,
                   "INSERT INTO incident_alerts (incident_id, position, key_name, source,"
                   " fingerprint, group_key, name, severity, data, starts_us, ended_us, seen,"
@@ -35,8 +18,20 @@ bool alert_table_alert_put(struct db *db, const struct alert_table_alert *x, str
                   " ON CONFLICT (incident_id, position) DO UPDATE SET"
                   " starts_us = excluded.starts_us, ended_us = excluded.ended_us,"
                   " seen = excluded.seen, last_seen_us = excluded.last_seen_us",
-                  args,
-                  COUNT_OF(args),
+                  DB_ARGS(db_text(x->incident),
+                          db_int(x->position),
+                          db_text(x->key),
+                          db_text(x->source),
+                          db_text(x->fingerprint),
+                          db_text(x->group),
+                          db_text(x->name),
+                          db_text(x->severity),
+                          db_text(x->data),
+                          db_int(x->starts_us),
+                          column_time_or_null(x->ended_us),
+                          db_int(x->seen),
+                          db_int(x->first_seen_us),
+                          db_int(x->last_seen_us)),
                   e);
 }
 
@@ -89,17 +84,16 @@ bool alert_table_alert_find(struct alert_table *b, const struct alert_table_aler
                             struct err *e)
 {
     struct alert_list l = {.arena = a, .max = 1};
-    struct db_value args[] = {db_text(of->fingerprint), db_text(of->source), db_text(of->key)};
 
-    if (!alert_table_alerts_query(b,
-                                  "SELECT " COLUMNS ", a.state, a.reason FROM incident_alerts m"
-                                  " JOIN alerts a ON a.alert_id = m.incident_id"
-                                  " WHERE m.fingerprint = $1 AND m.source = $2 AND m.key_name = $3"
-                                  " ORDER BY m.starts_us DESC, m.incident_id DESC LIMIT 1",
-                                  args,
-                                  COUNT_OF(args),
-                                  (struct db_rows){alert_table_alerts_on_row, &l},
-                                  e))
+    if (!alert_table_alerts_query(
+            b,
+            "SELECT " COLUMNS ", a.state, a.reason FROM incident_alerts m"
+            " JOIN alerts a ON a.alert_id = m.incident_id"
+            " WHERE m.fingerprint = $1 AND m.source = $2 AND m.key_name = $3"
+            " ORDER BY m.starts_us DESC, m.incident_id DESC LIMIT 1",
+            DB_ARGS(db_text(of->fingerprint), db_text(of->source), db_text(of->key)),
+            (struct db_rows){alert_table_alerts_on_row, &l},
+            e))
         return false;
     *found = l.n > 0;
     if (*found)
@@ -127,15 +121,13 @@ bool alert_table_group_find(struct alert_table *b, const struct alert_table_aler
                             struct arena *a, str *incident, int64_t *alerts, struct err *e)
 {
     struct group_found f = {a, STR(""), 0};
-    struct db_value args[] = {db_text(of->group), db_text(of->source), db_text(of->key)};
     bool ok = alert_table_alerts_query(
         b,
         "SELECT m.incident_id,"
         " (SELECT COUNT(*) FROM incident_alerts o WHERE o.incident_id = m.incident_id)"
         " FROM incident_alerts m WHERE m.group_key = $1 AND m.source = $2 AND m.key_name = $3"
         " AND m.group_key <> '' AND m.ended_us IS NULL ORDER BY m.incident_id DESC LIMIT 1",
-        args,
-        COUNT_OF(args),
+        DB_ARGS(db_text(of->group), db_text(of->source), db_text(of->key)),
         (struct db_rows){alert_table_alerts_on_group, &f},
         e);
 
@@ -148,14 +140,12 @@ bool alert_table_alerts(struct alert_table *b, str incident, struct arena *a,
                         struct alert_table_alert **out, size_t *n, struct err *e)
 {
     struct alert_list l = {.arena = a, .max = BOOK_ALERTS_MAX};
-    struct db_value args[] = {db_text(incident), db_int(BOOK_ALERTS_MAX)};
 
     if (!alert_table_alerts_query(b,
                                   "SELECT " COLUMNS
                                   " FROM incident_alerts m WHERE m.incident_id = $1"
                                   " ORDER BY m.position LIMIT $2",
-                                  args,
-                                  COUNT_OF(args),
+                                  DB_ARGS(db_text(incident), db_int(BOOK_ALERTS_MAX)),
                                   (struct db_rows){alert_table_alerts_on_row, &l},
                                   e))
         return false;

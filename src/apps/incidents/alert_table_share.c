@@ -34,13 +34,12 @@ bool alert_table_lock_intake(struct alert_table *b, struct err *e)
 static bool alert_table_share_do(struct alert_table *b, const char *const *statements,
                                  struct err *e)
 {
-    struct db_value me = db_text(str_c(b->daemon));
     bool ok;
 
     pthread_mutex_lock(&b->lock);
     ok = db_begin(b->db, true, e);
     for (; ok && *statements; statements++)
-        ok = db_run(b->db, *statements, &me, 1, e);
+        ok = db_run(b->db, *statements, DB_ARGS(db_text(str_c(b->daemon))), e);
     ok = ok && db_commit(b->db, e);
     if (!ok)
         db_rollback(b->db);
@@ -83,8 +82,6 @@ bool alert_table_release(struct alert_table *b, struct err *e)
 
 bool alert_table_claim(struct alert_table *b, size_t max, struct err *e)
 {
-    struct db_value args[] = {
-        db_text(str_c(b->daemon)), db_int((int64_t)max), db_int(CLAIM_AFTER_US)};
     bool ok;
 
     if (!b->daemon[0] || !max)
@@ -96,8 +93,7 @@ bool alert_table_claim(struct alert_table *b, size_t max, struct err *e)
                 " AND daemon_id <> '' AND due = '' AND cancelled = 0 AND created_us + $3 <"
                 " extract(epoch FROM clock_timestamp())::bigint * 1000000"
                 " ORDER BY created_us, alert_id LIMIT $2 FOR UPDATE SKIP LOCKED)",
-                args,
-                COUNT_OF(args),
+                DB_ARGS(db_text(str_c(b->daemon)), db_int((int64_t)max), db_int(CLAIM_AFTER_US)),
                 e);
     pthread_mutex_unlock(&b->lock);
     return ok;
@@ -105,7 +101,6 @@ bool alert_table_claim(struct alert_table *b, size_t max, struct err *e)
 
 bool alert_table_hand(struct alert_table *b, str id, const char *word, bool *mine, struct err *e)
 {
-    struct db_value args[] = {db_text(id), db_text(str_c(b->daemon)), db_text(str_c(word))};
     int64_t handed = 0;
     bool ok;
 
@@ -116,8 +111,7 @@ bool alert_table_hand(struct alert_table *b, str id, const char *word, bool *min
     ok = db_run(b->db,
                 "UPDATE alerts SET due = $3 WHERE alert_id = $1"
                 " AND coalesce(daemon_id, '') NOT IN ('', $2) AND " BOOK_ALIVE,
-                args,
-                COUNT_OF(args),
+                DB_ARGS(db_text(id), db_text(str_c(b->daemon)), db_text(str_c(word))),
                 e) &&
          db_changed(b->db, &handed, e);
     pthread_mutex_unlock(&b->lock);
@@ -128,23 +122,20 @@ bool alert_table_hand(struct alert_table *b, str id, const char *word, bool *min
 static bool alert_table_share_take_due(struct alert_table *b, struct alert_table_rows *l,
                                        struct err *e)
 {
-    struct db_value args[] = {db_text(str_c(b->daemon)), db_int(DUE_MAX)};
-
     if (!db_query(b->db,
                   "SELECT q.*, (SELECT due FROM alerts d WHERE d.alert_id = q.alert_id) FROM "
                   "(" BOOK_SELECT("''", "''") " WHERE daemon_id = $1 AND due <> '' ORDER BY "
                                               "created_us, alert_id LIMIT $2) q",
-                  args,
-                  2,
+                  DB_ARGS(db_text(str_c(b->daemon)), db_int(DUE_MAX)),
                   (struct db_rows){alert_table_on_row, l},
                   e))
         return false;
-    for (size_t i = 0; i < l->n; i++) {
-        struct db_value of[] = {db_text(l->rows[i].id), db_text(l->rows[i].due)};
-
-        if (!db_run(b->db, "UPDATE alerts SET due = '' WHERE alert_id = $1 AND due = $2", of, 2, e))
+    for (size_t i = 0; i < l->n; i++)
+        if (!db_run(b->db,
+                    "UPDATE alerts SET due = '' WHERE alert_id = $1 AND due = $2",
+                    DB_ARGS(db_text(l->rows[i].id), db_text(l->rows[i].due)),
+                    e))
             return false;
-    }
     return true;
 }
 
@@ -188,7 +179,6 @@ static bool alert_table_share_on_id(void *ctx, const struct db_value *c, size_t 
 
 bool alert_table_is_own(struct alert_table *b, str id, bool *own, struct err *e)
 {
-    struct db_value args[] = {db_text(id), db_text(str_c(b->daemon))};
     struct alert_table_share_found f = {.arena = NULL};
     bool ok;
 
@@ -196,8 +186,7 @@ bool alert_table_is_own(struct alert_table *b, str id, bool *own, struct err *e)
     ok = db_query(b->db,
                   "SELECT alert_id FROM alerts WHERE alert_id = $1 AND daemon_id = $2"
                   " AND " BOOK_ALIVE,
-                  args,
-                  2,
+                  DB_ARGS(db_text(id), db_text(str_c(b->daemon))),
                   (struct db_rows){alert_table_share_on_id, &f},
                   e);
     pthread_mutex_unlock(&b->lock);
@@ -208,7 +197,6 @@ bool alert_table_is_own(struct alert_table *b, str id, bool *own, struct err *e)
 bool alert_table_find_alive(struct alert_table *b, str key, str digest, struct arena *a, str *id,
                             struct err *e)
 {
-    struct db_value args[] = {db_text(digest), db_text(key)};
     struct alert_table_share_found f = {.arena = a, .id = STR("")};
     bool ok;
 
@@ -216,8 +204,7 @@ bool alert_table_find_alive(struct alert_table *b, str key, str digest, struct a
     ok = db_query(b->db,
                   "SELECT alert_id FROM alerts WHERE digest = $1 AND key_name = $2"
                   " AND " BOOK_ALIVE " ORDER BY created_us LIMIT 1",
-                  args,
-                  2,
+                  DB_ARGS(db_text(digest), db_text(key)),
                   (struct db_rows){alert_table_share_on_id, &f},
                   e);
     pthread_mutex_unlock(&b->lock);

@@ -124,7 +124,7 @@ static bool runbook_ok(const struct incidents *in, const struct alert *alert, st
 
     if (runbook_check(&source, &e))
         return true;
-    alert_fault(faults, a, STR("runbook"), "string", NULL, NULL, "%s", e.text);
+    alert_fault(faults, STR("runbook"), "string", NULL, "%s", e.text);
     buf_init(&quoted, (size_t)64 << 10);
     (void)json_quote(&quoted, queue_masked(in->queue, a, alert->runbook));
     faults->at[faults->n - 1].invalid = arena_dup(a, buf_str(&quoted));

@@ -33,7 +33,7 @@ static str pager_word_at(const struct webhook_reader *r, const struct json_node 
     str word = webhook_id(r, map, name, field);
 
     if (!word.n && (!v || v->kind == JSON_NULL || v->kind == JSON_STRING))
-        alert_fault(r->faults, r->arena, str_c(field), "string", r->doc, v, "is required");
+        alert_fault(r->faults, str_c(field), "string", v, "is required");
     return word;
 }
 
@@ -153,13 +153,7 @@ static int64_t opsgenie_time(const struct webhook_reader *r, const struct json_n
     if (!v || v->kind == JSON_NULL ||
         (json_i64(r->doc, v, &ms) && ms >= 0 && ms <= OPSGENIE_MS_MAX))
         return ms * 1000;
-    alert_fault(r->faults,
-                r->arena,
-                STR("alert.createdAt"),
-                "integer",
-                r->doc,
-                v,
-                "must be milliseconds since 1970");
+    alert_fault(r->faults, STR("alert.createdAt"), "integer", v, "must be milliseconds since 1970");
     return 0;
 }
 

@@ -234,6 +234,9 @@ static bool find_tools(struct incident *in, struct agent_work *w)
 /* ---- stages ---- */
 
 struct course {
+    struct agent_work *work;
+    struct agent_result own; /* of the work itself, without its stages */
+    int64_t started_us;
     struct stage_result stages[CONFIG_STAGES_MAX];
     size_t n;
     bool ok, broken, waiting;
@@ -319,10 +322,10 @@ static bool incident_run_summarize(struct incident *in, struct agent_work *w,
 
 /* ---- the end ---- */
 
-static void sum_up(struct incident *in, const struct course *c, const struct agent_result *own,
-                   struct incident_report *out)
+static void incident_run_sum_up(struct incident *in, const struct course *c,
+                                struct incident_report *out)
 {
-    struct agent_result used = *own;
+    struct agent_result used = c->own;
     struct buf tools;
     struct json_out o;
 
@@ -347,13 +350,13 @@ static void sum_up(struct incident *in, const struct course *c, const struct age
     buf_release(&tools);
 }
 
-static void decide_end(struct incident *in, const struct course *c, const struct agent_result *own,
-                       struct incident_report *out)
+static void incident_run_decide_end(struct incident *in, const struct course *c,
+                                    struct incident_report *out)
 {
     const _Atomic bool *leave = in->o->host->leave;
     bool stopped = atomic_load(&in->stop) && !c->ok;
 
-    stopped |= own->end == AGENT_CANCELLED;
+    stopped |= c->own.end == AGENT_CANCELLED;
     if (stopped && atomic_load(&in->overdue)) {
         out->end = INCIDENT_FAILED;
         out->reason = STR("time_limit_exceeded");
@@ -373,9 +376,8 @@ static void decide_end(struct incident *in, const struct course *c, const struct
     }
 }
 
-static bool incident_run_finish(struct incident *in, struct course *c, struct agent_work *w,
-                                struct agent_result *own, int64_t started_us,
-                                struct incident_report *out, struct err *e)
+static bool incident_run_finish(struct incident *in, struct course *c, struct incident_report *out,
+                                struct err *e)
 {
     static const enum agent_end ends[] = {
         AGENT_FINISHED, AGENT_FAILED, AGENT_CANCELLED, AGENT_CANCELLED, AGENT_CANCELLED};
@@ -383,9 +385,9 @@ static bool incident_run_finish(struct incident *in, struct course *c, struct ag
     struct buf stages;
     struct err ignored;
 
-    decide_end(in, c, own, out);
-    sum_up(in, c, own, out);
-    out->duration_ms = clock_wall_ms(in->o->host->clock) - started_us / 1000;
+    incident_run_decide_end(in, c, out);
+    incident_run_sum_up(in, c, out);
+    out->duration_ms = clock_wall_ms(in->o->host->clock) - c->started_us / 1000;
     report_write(in, c->stages, c->n, out);
     buf_init(&stages, INCIDENT_TEXT_MAX);
     if (in->o->host->log &&
@@ -393,16 +395,16 @@ static bool incident_run_finish(struct incident *in, struct course *c, struct ag
             in->o->setup, in->o->host->log, in->o->run, in->o->alert.alert_type, &stages, &ignored))
         out->stages = arena_dup(in->arena, buf_str(&stages));
     buf_release(&stages);
-    own->end = ends[out->end];
+    c->own.end = ends[out->end];
     goes_on = out->end == INCIDENT_LEFT || out->end == INCIDENT_WAITING;
-    own->reason = goes_on ? STR("left") : out->reason; /* then the row stays as it is */
-    own->detail = out->error;
-    own->text = out->final_analysis;
-    if (!agent_work_end(w, record_result(in, out), e) && !record_astray(in, out, e))
+    c->own.reason = goes_on ? STR("left") : out->reason; /* then the row stays as it is */
+    c->own.detail = out->error;
+    c->own.text = out->final_analysis;
+    if (!agent_work_end(c->work, record_result(in, out), e) && !record_astray(in, out, e))
         return false;
     if (!goes_on) {
         record_session(
-            in, out->end == INCIDENT_COMPLETED ? "completed" : "failed", out, started_us);
+            in, out->end == INCIDENT_COMPLETED ? "completed" : "failed", out, c->started_us);
         incident_report_progress(in, 100, STR("Done"), in->chain->name);
     }
     return true;
@@ -468,15 +470,13 @@ static bool incident_run_investigate(struct incident *in, struct incident_report
 {
     struct agent_options options = incident_agent_options(in, in->o->run);
     struct course *c = arena_zero(in->arena, 1, sizeof *c);
-    int64_t started_us = clock_wall_ms(in->o->host->clock) * 1000;
-    struct agent_result own;
-    struct agent_work *w;
     struct buf input;
     struct agent_row row = {.input = STR("")};
     bool ok;
 
+    c->started_us = clock_wall_ms(in->o->host->clock) * 1000;
     if (in->o->host->log && agent_log_run_get(in->o->host->log, in->o->run, in->arena, &row, e))
-        started_us = row.created_us;
+        c->started_us = row.created_us;
     else if (in->o->host->log && e->code != ERR_NOT_FOUND)
         return false;
     if (!version_choose(in, row.input, e))
@@ -487,23 +487,23 @@ static bool incident_run_investigate(struct incident *in, struct incident_report
     /* No other process could resume a run on recordings. */
     options.app = in->o->server_argv ? STR("incidents.eval") : STR("incidents");
     options.input = buf_str(&input);
-    ok = agent_work_begin(&options, in->arena, &own, &w, e);
+    ok = agent_work_begin(&options, in->arena, &c->own, &c->work, e);
     if (ok) {
-        record_session(in, "in_progress", NULL, started_us);
-        if (find_runbook(in, w) && find_tools(in, w))
+        record_session(in, "in_progress", NULL, c->started_us);
+        if (find_runbook(in, c->work) && find_tools(in, c->work))
             go_through(in, c, out);
-        if (c->ok && !incident_run_summarize(in, w, out) && own.end != AGENT_CANCELLED)
+        if (c->ok && !incident_run_summarize(in, c->work, out) && c->own.end != AGENT_CANCELLED)
             out->summary = STR(""); /* the report goes without */
         if (c->broken) {
             struct err ignored;
 
-            own.end = AGENT_CANCELLED;
-            own.reason = STR("left"); /* the row stays as it is */
-            (void)!agent_work_end(w, STR(""), &ignored);
+            c->own.end = AGENT_CANCELLED;
+            c->own.reason = STR("left"); /* the row stays as it is */
+            (void)!agent_work_end(c->work, STR(""), &ignored);
             *e = c->err;
             ok = false;
         } else {
-            ok = incident_run_finish(in, c, w, &own, started_us, out, e);
+            ok = incident_run_finish(in, c, out, e);
         }
     }
     for (size_t i = 0; i < c->n; i++)

@@ -47,10 +47,8 @@ int64_t webhook_time(const struct webhook_reader *r, const struct json_node *map
             return ms * 1000;
     }
     alert_fault(r->faults,
-                r->arena,
                 str_c(field),
                 "string",
-                r->doc,
                 v,
                 "must be a date-time of RFC 3339, such as 2026-05-01T10:00:00Z");
     return 0;
@@ -66,10 +64,8 @@ str webhook_id(const struct webhook_reader *r, const struct json_node *map, cons
         return text;
     if (!json_text(r->doc, v, r->arena, &text) || utf8_count(text) > ALERT_NAME_MAX)
         alert_fault(r->faults,
-                    r->arena,
                     str_c(field),
                     "string",
-                    r->doc,
                     v,
                     "must be a string of at most %d characters",
                     ALERT_NAME_MAX);
@@ -83,13 +79,8 @@ const struct json_node *webhook_object(const struct webhook_reader *r, const str
 
     if (v && v->kind == JSON_OBJECT)
         return v;
-    alert_fault(r->faults,
-                r->arena,
-                str_c(field),
-                "object",
-                r->doc,
-                v,
-                v ? "must be an object" : "is required: an object");
+    alert_fault(
+        r->faults, str_c(field), "object", v, v ? "must be an object" : "is required: an object");
     return NULL;
 }
 
@@ -153,10 +144,8 @@ static bool incident_webhook_read_status(const struct webhook_reader *r, const s
     if (!status || *resolved || json_is(r->doc, status, STR("firing")))
         return true;
     alert_fault(r->faults,
-                r->arena,
                 arena_printf(r->arena, "alerts[%zu].status", i),
                 "string",
-                r->doc,
                 status,
                 "must be \"firing\" or \"resolved\"");
     return false;
@@ -193,11 +182,9 @@ static void incident_webhook_read_one(const struct webhook_reader *r, const stru
     *out = (struct alert){.timestamp_us = r->now_us};
     if (v->kind != JSON_OBJECT || !labels || labels->kind != JSON_OBJECT) {
         alert_fault(r->faults,
-                    r->arena,
                     arena_printf(
                         r->arena, v->kind == JSON_OBJECT ? "alerts[%zu].labels" : "alerts[%zu]", i),
                     "object",
-                    r->doc,
                     v->kind == JSON_OBJECT ? labels : v,
                     labels ? "must be an object" : "is required: an object of labels");
         return;
@@ -228,10 +215,8 @@ static bool version_ok(const struct webhook_reader *r)
     if (!version || json_is(r->doc, version, str_c(known)))
         return true;
     alert_fault(r->faults,
-                r->arena,
                 STR("version"),
                 "string",
-                r->doc,
                 version,
                 "must be \"%s\", the version of %s webhook that is known here",
                 known,
@@ -260,10 +245,8 @@ static void incident_webhook_read_alerts(struct webhook_reader *r)
         return;
     if (list->kind != JSON_ARRAY || count > WEBHOOK_ALERTS_MAX) {
         alert_fault(r->faults,
-                    r->arena,
                     STR("alerts"),
                     "list",
-                    r->doc,
                     list,
                     list->kind == JSON_ARRAY ? "may have %d alerts" : "must be a list of alerts",
                     WEBHOOK_ALERTS_MAX);
@@ -330,6 +313,8 @@ bool webhook_read(const struct json *doc, int64_t now_us, struct arena *a, struc
     struct webhook_reader r = {doc, json_root(doc), a, faults, now_us, out};
     size_t before = faults->n;
 
+    faults->arena = a;
+    faults->doc = doc;
     *out = (struct webhook){.source = webhook_source(doc), .ignored = STR("")};
     for (size_t i = 0; i < COUNT_OF(senders); i++)
         if (senders[i].source == out->source)

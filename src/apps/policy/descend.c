@@ -90,20 +90,19 @@ static void descend_found(struct descent *d, const struct policy_node *n)
 static bool descend_ask(struct descent *d, str part, const struct choice *list, size_t count,
                         size_t named[DESCEND_BEAM], size_t *n)
 {
-    str ids[POLICY_TOP_MAX];
-    size_t id_n = 0;
+    struct policy_ids ids = {.n = 0};
 
     *n = 0;
     d->prompts++;
-    if (!d->in->pick->pick(d->in->pick->ctx, d->in->question, part, d->a, ids, &id_n, d->e))
+    if (!d->in->pick->pick(d->in->pick->ctx, d->in->question, part, d->a, &ids, d->e))
         return false;
-    for (size_t i = 0; i < id_n && *n < DESCEND_BEAM; i++)
+    for (size_t i = 0; i < ids.n && *n < DESCEND_BEAM; i++)
         for (size_t k = 0; k < count; k++) {
             bool again = false;
 
             for (size_t m = 0; m < *n; m++)
                 again = again || named[m] == k;
-            if (!again && str_eq(list[k].node->node_id, ids[i]) && *n < DESCEND_BEAM)
+            if (!again && str_eq(list[k].node->node_id, ids.at[i]) && *n < DESCEND_BEAM)
                 named[(*n)++] = k;
         }
     return true;
@@ -210,16 +209,15 @@ bool policy_descend(const struct policy_descent *in, struct arena *a,
                     const struct policy_node *out[POLICY_TOP_MAX], size_t *n, struct err *e)
 {
     struct descent d = {.in = in, .t = &in->doc->tree, .a = a, .out = out, .e = e};
-    str ids[POLICY_TOP_MAX];
-    size_t id_n = 0;
+    struct policy_ids ids = {.n = 0};
     struct buf whole;
     bool ok;
 
     if (descend_show_whole(d.t, &whole)) {
-        ok = in->pick->pick(in->pick->ctx, in->question, buf_str(&whole), a, ids, &id_n, e);
+        ok = in->pick->pick(in->pick->ctx, in->question, buf_str(&whole), a, &ids, e);
         buf_release(&whole);
-        for (size_t i = 0; ok && i < id_n; i++) {
-            const struct policy_node *node = policy_node_find(d.t, ids[i]);
+        for (size_t i = 0; ok && i < ids.n; i++) {
+            const struct policy_node *node = policy_node_find(d.t, ids.at[i]);
 
             if (node)
                 descend_found(&d, node);

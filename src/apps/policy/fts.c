@@ -8,16 +8,16 @@
  */
 #include "apps/policy/fts.h"
 
+#include "base/ctype.h"
 #include "base/utf8.h"
+#include "store/db.h"
 
 #include <pthread.h>
-#include <sqlite3.h>
 
 #define PASSAGE_SIZE 1500
 
 struct policy_index {
-    sqlite3 *db;
-    sqlite3_stmt *by_passage, *by_sentence;
+    struct db *db;
     pthread_mutex_t lock;
     struct arena arena;
     struct policy_sentence *sentences; /* of all nodes, in order */
@@ -26,73 +26,55 @@ struct policy_index {
     size_t passage_count, passage_cap;
 };
 
-static const char tables[] =
-    "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA temp_store=MEMORY;"
-    "CREATE VIRTUAL TABLE passage USING fts5(title, title_path, summary, text, "
-    "tokenize='porter unicode61');"
-    "CREATE VIRTUAL TABLE sentence USING fts5(text, tokenize='porter unicode61');";
-
-static bool policy_fts_failed(struct policy_index *x, const char *what, struct err *e)
-{
-    return err_set(e, ERR_SYSTEM, "policy index: %s: %s", what, sqlite3_errmsg(x->db));
-}
-
-static void bind_text(sqlite3_stmt *s, int i, str text)
-{
-    sqlite3_bind_text(s, i, text.p, (int)text.n, SQLITE_STATIC);
-}
-
-static bool step_insert(struct policy_index *x, sqlite3_stmt *s, struct err *e)
-{
-    int rc = sqlite3_step(s);
-
-    sqlite3_reset(s);
-    return rc == SQLITE_DONE || policy_fts_failed(x, "insert", e);
-}
-
-static bool add_passage(struct policy_index *x, sqlite3_stmt *s, const struct policy_node *n,
-                        uint32_t node, str text, bool first, struct err *e)
+/* heading: the node if the passage is its first, else NULL. */
+static bool fts_add_passage(struct policy_index *x, uint32_t node,
+                            const struct policy_node *heading, str text, struct err *e)
 {
     if (x->passage_count == x->passage_cap) {
         x->passage_cap = x->passage_cap ? 2 * x->passage_cap : 64;
         x->passages = base_realloc(x->passages, x->passage_cap * sizeof x->passages[0]);
     }
+    assert(x->passage_count == 0 || x->passages[x->passage_count - 1] <= node);
     x->passages[x->passage_count++] = node;
-    bind_text(s, 1, first ? n->title : STR(""));
-    bind_text(s, 2, first ? n->title_path : STR(""));
-    bind_text(s, 3, first ? n->summary : STR(""));
-    bind_text(s, 4, text);
-    sqlite3_bind_int64(s, 5, (sqlite3_int64)x->passage_count);
-    return step_insert(x, s, e);
+    return db_run(x->db,
+                  "INSERT INTO passage (title, title_path, summary, text, rowid)"
+                  " VALUES ($1, $2, $3, $4, $5)",
+                  DB_ARGS(db_text(heading ? heading->title : STR("")),
+                          db_text(heading ? heading->title_path : STR("")),
+                          db_text(heading ? heading->summary : STR("")),
+                          db_text(text),
+                          db_int((int64_t)x->passage_count)),
+                  e);
 }
 
-static bool add_passages(struct policy_index *x, sqlite3_stmt *s, const struct policy_node *n,
-                         uint32_t node, struct err *e)
+static bool fts_add_passages(struct policy_index *x, const struct policy_node *n, uint32_t node,
+                             struct err *e)
 {
     const struct policy_sentence *all = x->sentences + x->first[node];
     size_t count = x->first[node + 1] - x->first[node], from = 0;
-    bool first = true;
+    const struct policy_node *heading = n;
 
     for (size_t i = 0; i < count; i++) {
         if (i + 1 < count && all[i + 1].to - from <= PASSAGE_SIZE)
             continue;
-        if (!add_passage(x, s, n, node, str_slice(n->text, from, all[i].to), first, e))
+        if (!fts_add_passage(x, node, heading, str_slice(n->text, from, all[i].to), e))
             return false;
-        first = false;
+        heading = NULL;
         from = all[i].to;
     }
-    return !first || add_passage(x, s, n, node, n->text, true, e);
+    return !heading || fts_add_passage(x, node, heading, n->text, e);
 }
 
-static bool add_sentences(struct policy_index *x, sqlite3_stmt *s, const struct policy_node *n,
-                          uint32_t node, struct err *e)
+static bool fts_add_sentences(struct policy_index *x, const struct policy_node *n, uint32_t node,
+                              struct err *e)
 {
-    for (uint32_t i = x->first[node]; i < x->first[node + 1]; i++) {
-        bind_text(s, 1, str_slice(n->text, x->sentences[i].from, x->sentences[i].to));
-        sqlite3_bind_int64(s, 2, (sqlite3_int64)i + 1);
-        if (!step_insert(x, s, e))
+    for (uint32_t i = x->first[node]; i < x->first[node + 1]; i++)
+        if (!db_run(x->db,
+                    "INSERT INTO sentence (text, rowid) VALUES ($1, $2)",
+                    DB_ARGS(db_text(str_slice(n->text, x->sentences[i].from, x->sentences[i].to)),
+                            db_int((int64_t)i + 1)),
+                    e))
             return false;
-    }
     return true;
 }
 
@@ -125,52 +107,23 @@ static void policy_fts_gather(struct policy_index *x, const struct policy_tree *
 
 static bool policy_fts_fill(struct policy_index *x, const struct policy_tree *t, struct err *e)
 {
-    sqlite3_stmt *passage = NULL, *sentence = NULL;
-    bool ok = false;
-
-    if (sqlite3_exec(x->db, tables, NULL, NULL, NULL) != SQLITE_OK ||
-        sqlite3_exec(x->db, "BEGIN", NULL, NULL, NULL) != SQLITE_OK ||
-        sqlite3_prepare_v2(x->db,
-                           "INSERT INTO passage(title, title_path, summary, text, rowid) "
-                           "VALUES(?1, ?2, ?3, ?4, ?5)",
-                           -1,
-                           &passage,
-                           NULL) != SQLITE_OK ||
-        sqlite3_prepare_v2(
-            x->db, "INSERT INTO sentence(text, rowid) VALUES(?1, ?2)", -1, &sentence, NULL) !=
-            SQLITE_OK) {
-        policy_fts_failed(x, "tables", e);
-        goto out;
-    }
+    if (!db_run(x->db,
+                "CREATE VIRTUAL TABLE passage USING fts5(title, title_path, summary, text,"
+                " tokenize='porter unicode61')",
+                NULL,
+                0,
+                e) ||
+        !db_run(x->db,
+                "CREATE VIRTUAL TABLE sentence USING fts5(text, tokenize='porter unicode61')",
+                NULL,
+                0,
+                e) ||
+        !db_begin(x->db, false, e))
+        return false;
     for (uint32_t i = 0; i < t->node_count; i++)
-        if (!add_passages(x, passage, &t->nodes[i], i, e) ||
-            !add_sentences(x, sentence, &t->nodes[i], i, e))
-            goto out;
-    ok = sqlite3_exec(x->db, "COMMIT", NULL, NULL, NULL) == SQLITE_OK ||
-         policy_fts_failed(x, "commit", e);
-out:
-    sqlite3_finalize(passage);
-    sqlite3_finalize(sentence);
-    return ok;
-}
-
-static bool policy_fts_prepare(struct policy_index *x, struct err *e)
-{
-    if (sqlite3_prepare_v2(x->db,
-                           "SELECT rowid, -bm25(passage, 6.0, 2.0, 1.5, 1.0) AS score FROM passage "
-                           "WHERE passage MATCH ?1 ORDER BY score DESC, rowid LIMIT ?2",
-                           -1,
-                           &x->by_passage,
-                           NULL) == SQLITE_OK &&
-        sqlite3_prepare_v2(x->db,
-                           "SELECT rowid, -bm25(sentence) AS score FROM sentence "
-                           "WHERE sentence MATCH ?1 AND rowid BETWEEN ?3 AND ?4 "
-                           "ORDER BY score DESC, rowid LIMIT ?2",
-                           -1,
-                           &x->by_sentence,
-                           NULL) == SQLITE_OK)
-        return true;
-    return policy_fts_failed(x, "prepare", e);
+        if (!fts_add_passages(x, &t->nodes[i], i, e) || !fts_add_sentences(x, &t->nodes[i], i, e))
+            return false;
+    return db_commit(x->db, e);
 }
 
 bool fts_open(const struct policy_tree *t, struct policy_index **out, struct err *e)
@@ -180,18 +133,10 @@ bool fts_open(const struct policy_tree *t, struct policy_index **out, struct err
     memset(x, 0, sizeof *x);
     arena_init(&x->arena, POLICY_ARENA_MAX);
     pthread_mutex_init(&x->lock, NULL);
-    if (sqlite3_open_v2(":memory:",
-                        &x->db,
-                        SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
-                        NULL) != SQLITE_OK) {
-        policy_fts_failed(x, "open", e);
-        fts_close(x);
-        return false;
-    }
     policy_fts_gather(x, t);
-    if (!policy_fts_fill(x, t, e) || !policy_fts_prepare(x, e)) {
+    if (!db_open(STR("sqlite::memory:"), DB_NEW, &x->db, e) || !policy_fts_fill(x, t, e)) {
         fts_close(x);
-        return false;
+        return err_prefix(e, "policy index: ");
     }
     *out = x;
     return true;
@@ -201,9 +146,7 @@ void fts_close(struct policy_index *x)
 {
     if (!x)
         return;
-    sqlite3_finalize(x->by_passage);
-    sqlite3_finalize(x->by_sentence);
-    sqlite3_close(x->db);
+    db_close(x->db);
     pthread_mutex_destroy(&x->lock);
     arena_release(&x->arena);
     free(x->sentences);
@@ -211,9 +154,9 @@ void fts_close(struct policy_index *x)
     free(x);
 }
 
-static bool in_word(char c)
+static bool fts_in_word(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || (c & 0x80);
+    return char_is_letter(c) || char_is_digit(c) || (c & 0x80);
 }
 
 static bool policy_fts_has_word(const str *words, size_t n, str w)
@@ -235,7 +178,7 @@ str fts_expression(str query, struct arena *a)
         size_t to = i;
         str w;
 
-        while (to < query.n && in_word(query.p[to]))
+        while (to < query.n && fts_in_word(query.p[to]))
             to++;
         w = utf8_cut_size(str_slice(query, i, to), 200);
         i = to + (to == i);
@@ -250,59 +193,68 @@ str fts_expression(str query, struct arena *a)
     return out;
 }
 
-/* Rows of one statement, which is bound. */
-static bool policy_fts_read_rows(struct policy_index *x, sqlite3_stmt *s, struct fts_row *rows,
-                                 size_t max, size_t *n, struct err *e)
+static bool fts_on_row(void *ctx, const struct db_value *c, size_t n)
 {
-    int rc;
+    struct fts_rows *r = ctx;
 
-    *n = 0;
-    while ((rc = sqlite3_step(s)) == SQLITE_ROW && *n < max)
-        rows[(*n)++] =
-            (struct fts_row){(uint32_t)sqlite3_column_int64(s, 0), sqlite3_column_double(s, 1)};
-    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
-        policy_fts_failed(x, "search", e);
-    sqlite3_reset(s);
-    sqlite3_clear_bindings(s);
-    return rc == SQLITE_ROW || rc == SQLITE_DONE;
+    assert(n == 2 && r->n < r->max);
+    r->at[r->n++] = (struct fts_row){(uint32_t)c[0].i, c[1].d};
+    return r->n < r->max;
 }
 
-bool fts_nodes(struct policy_index *x, str expression, struct fts_row *rows, size_t max, size_t *n,
-               struct err *e)
+static bool policy_fts_read_rows(struct policy_index *x, const char *sql,
+                                 const struct db_value *args, size_t n, struct fts_rows *out,
+                                 struct err *e)
 {
     bool ok;
 
-    *n = 0;
-    if (expression.n == 0)
+    out->n = 0;
+    if (args[0].s.n == 0) /* the expression: no words, nothing found */
         return true;
     pthread_mutex_lock(&x->lock);
-    bind_text(x->by_passage, 1, expression);
-    sqlite3_bind_int64(x->by_passage, 2, (sqlite3_int64)max);
-    ok = policy_fts_read_rows(x, x->by_passage, rows, max, n, e);
+    ok = db_query(x->db, sql, args, n, (struct db_rows){fts_on_row, out}, e);
     pthread_mutex_unlock(&x->lock);
-    for (size_t i = 0; i < *n; i++)
-        rows[i].at = x->passages[rows[i].at - 1];
-    return ok;
+    return ok || err_prefix(e, "policy index: ");
 }
 
-bool fts_sentences(struct policy_index *x, uint32_t node, str expression, struct fts_row *rows,
-                   size_t max, size_t *n, struct err *e)
+bool fts_nodes(struct policy_index *x, str expression, struct fts_rows *out, struct err *e)
 {
-    bool ok;
+    if (!policy_fts_read_rows(x,
+                              "SELECT rowid, -bm25(passage, 6.0, 2.0, 1.5, 1.0) AS score"
+                              " FROM passage WHERE passage MATCH $1"
+                              " ORDER BY score DESC, rowid LIMIT $2",
+                              DB_ARGS(db_text(expression), db_int((int64_t)out->max)),
+                              out,
+                              e))
+        return false;
+    for (size_t i = 0; i < out->n; i++) {
+        assert(out->at[i].at >= 1 && out->at[i].at <= x->passage_count);
+        out->at[i].at = x->passages[out->at[i].at - 1];
+    }
+    return true;
+}
 
-    *n = 0;
-    if (expression.n == 0)
-        return true;
-    pthread_mutex_lock(&x->lock);
-    bind_text(x->by_sentence, 1, expression);
-    sqlite3_bind_int64(x->by_sentence, 2, (sqlite3_int64)max);
-    sqlite3_bind_int64(x->by_sentence, 3, (sqlite3_int64)x->first[node] + 1);
-    sqlite3_bind_int64(x->by_sentence, 4, (sqlite3_int64)x->first[node + 1]);
-    ok = policy_fts_read_rows(x, x->by_sentence, rows, max, n, e);
-    pthread_mutex_unlock(&x->lock);
-    for (size_t i = 0; i < *n; i++)
-        rows[i].at -= x->first[node] + 1;
-    return ok;
+bool fts_sentences(struct policy_index *x, uint32_t node, str expression, struct fts_rows *out,
+                   struct err *e)
+{
+    uint32_t first = x->first[node];
+
+    if (!policy_fts_read_rows(x,
+                              "SELECT rowid, -bm25(sentence) AS score FROM sentence"
+                              " WHERE sentence MATCH $1 AND rowid BETWEEN $3 AND $4"
+                              " ORDER BY score DESC, rowid LIMIT $2",
+                              DB_ARGS(db_text(expression),
+                                      db_int((int64_t)out->max),
+                                      db_int((int64_t)first + 1),
+                                      db_int(x->first[node + 1])),
+                              out,
+                              e))
+        return false;
+    for (size_t i = 0; i < out->n; i++) {
+        assert(out->at[i].at > first && out->at[i].at <= x->first[node + 1]);
+        out->at[i].at -= first + 1;
+    }
+    return true;
 }
 
 size_t fts_sentences_of(const struct policy_index *x, uint32_t node,

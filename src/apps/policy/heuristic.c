@@ -327,8 +327,7 @@ bool policy_heuristic(const struct policy_doc *doc, const struct policy_case *c,
     }
     out->citation.doc = arena_dup(a, policy_doc_cited(doc, c->policy_document_id));
     out->citation.version = arena_dup(a, policy_doc_version(doc));
-    if (!policy_search(
-            doc, str_slice(query, 0, POLICY_QUERY_MAX), POLICY_TOP_MAX, NULL, a, &x.hits, e))
+    if (!policy_search(doc, &(struct policy_question){query, POLICY_TOP_MAX, NULL}, a, &x.hits, e))
         return false;
     heuristic_trace_retrieved(&x);
     if (doc->tree.node_count == 0)

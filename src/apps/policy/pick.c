@@ -25,19 +25,20 @@ static str policy_pick_body(const struct react *r, str question, str tree_json, 
 
 /* ---- the answer ---- */
 
-static void add_ids(const struct json *doc, const struct json_node *list, struct arena *a,
-                    str ids[POLICY_TOP_MAX], size_t *n)
+static void pick_add_ids(const struct json *doc, const struct json_node *list, struct arena *a,
+                         struct policy_ids *out)
 {
-    for (const struct json_node *v = json_first(doc, list); v && *n < POLICY_TOP_MAX;
-         v = json_next(doc, list, v)) {
+    JSON_FOREACH(v, doc, list) {
         const struct json_node *id = v->kind == JSON_OBJECT ? json_find(doc, v, STR("node_id")) : v;
         str text;
         int64_t number;
 
+        if (out->n == POLICY_TOP_MAX)
+            return;
         if (json_text(doc, id, a, &text))
-            ids[(*n)++] = arena_dup(a, str_trim(text));
+            out->at[out->n++] = arena_dup(a, str_trim(text));
         else if (json_i64(doc, id, &number) && number > 0 && number < 10000)
-            ids[(*n)++] = arena_printf(a, "%04d", (int)number);
+            out->at[out->n++] = arena_printf(a, "%04d", (int)number);
     }
 }
 
@@ -56,7 +57,7 @@ static bool pick_is_wanted(void *kind, const struct json *doc)
 }
 
 /* An object with the list, or else a list: of an object that is cut off, its list. */
-bool react_read_ids(str text, struct arena *a, str ids[POLICY_TOP_MAX], size_t *n)
+bool react_read_ids(str text, struct arena *a, struct policy_ids *out)
 {
     enum json_kind object = JSON_OBJECT, array = JSON_ARRAY;
     struct json doc;
@@ -70,7 +71,7 @@ bool react_read_ids(str text, struct arena *a, str ids[POLICY_TOP_MAX], size_t *
           json_loose(text, pick_is_wanted, &array, &found, &e)) &&
          json_parse(&doc, buf_str(&found), &e);
     if (ok)
-        add_ids(&doc, pick_list(&doc), a, ids, n);
+        pick_add_ids(&doc, pick_list(&doc), a, out);
     json_release(&doc);
     buf_release(&found);
     return ok;
@@ -84,7 +85,7 @@ static void policy_pick_count(struct react *r, const struct chat_usage *u)
 }
 
 bool react_pick(struct react *r, const struct react_search *s, str tree_json, struct arena *a,
-                str ids[POLICY_TOP_MAX], size_t *n, struct err *e)
+                struct policy_ids *out, struct err *e)
 {
     struct ask_request q = {.body = policy_pick_body(r, s->question, tree_json, a),
                             .part = true,
@@ -96,12 +97,12 @@ bool react_pick(struct react *r, const struct react_search *s, str tree_json, st
                             .key = r->o->key};
     struct ask_reply reply;
 
-    *n = 0;
+    out->n = 0;
     if (!q.body.n)
         return err_set(e, ERR_LIMIT, "pageindex_error: the tree is too large");
     if (!react_ask(r, &q, s->cancel, a, &reply))
         return err_set(e, ERR_UPSTREAM, "pageindex_error: " STR_FMT, STR_ARG(reply.error.message));
     policy_pick_count(r, &reply.usage);
-    return react_read_ids(reply.text, a, ids, n) ||
+    return react_read_ids(reply.text, a, out) ||
            err_set(e, ERR_UPSTREAM, "pageindex_error: the model named no nodes");
 }

@@ -55,11 +55,11 @@ struct react_search {
     const _Atomic bool *cancel; /* of the tool call: true once the run has reached its deadline */
 };
 bool react_pick(struct react *r, const struct react_search *s, str tree_json, struct arena *a,
-                str ids[POLICY_TOP_MAX], size_t *n, struct err *e);
+                struct policy_ids *out, struct err *e);
 
 /* Parses the ids in a model's answer, ignoring text or a fence around them; false if it contains
  * no list. */
-bool react_read_ids(str text, struct arena *a, str ids[POLICY_TOP_MAX], size_t *n);
+bool react_read_ids(str text, struct arena *a, struct policy_ids *out);
 
 /* finish.c: false if it is refused, e begins with the code. */
 bool react_check(struct react *r, str arguments, struct arena *a, struct react_proposal *out,

@@ -55,32 +55,27 @@ bool policy_table_end(struct policy_table *k, bool ok, struct err *e)
 static bool policy_table_put_result(struct db *db, const struct policy_kept *r, str result,
                                     struct err *e)
 {
-    struct db_value args[] = {
-        db_text(r->id),
-        db_text(r->run),
-        db_text(r->session),
-        db_text(r->case_id),
-        db_text(r->criterion),
-        db_text(r->status),
-        db_text(r->controller),
-        db_text(r->mode),
-        db_text(r->prompt_id),
-        db_text(r->key),
-        db_int(r->created_us),
-        db_text(result),
-        db_text(r->document_id),
-        db_text(r->version),
-        db_text(r->hash),
-    };
-
     return db_run(db,
                   "INSERT INTO policy_results (result_id, run_id, session_id, case_id,"
                   " criterion_id, status, controller, mode, prompt_id, key_name, created_us,"
                   " result, document_id, policy_version, policy_hash)"
                   " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)"
                   " ON CONFLICT (result_id) DO NOTHING",
-                  args,
-                  COUNT_OF(args),
+                  DB_ARGS(db_text(r->id),
+                          db_text(r->run),
+                          db_text(r->session),
+                          db_text(r->case_id),
+                          db_text(r->criterion),
+                          db_text(r->status),
+                          db_text(r->controller),
+                          db_text(r->mode),
+                          db_text(r->prompt_id),
+                          db_text(r->key),
+                          db_int(r->created_us),
+                          db_text(result),
+                          db_text(r->document_id),
+                          db_text(r->version),
+                          db_text(r->hash)),
                   e);
 }
 
@@ -130,14 +125,11 @@ static bool policy_table_on_taken(void *ctx, const struct db_value *c, size_t n)
 static bool policy_table_check_taken(struct db *db, str run, struct policy_run_taken *t,
                                      struct err *e)
 {
-    struct db_value arg = db_text(run);
-
     if (!db_query(db,
                   "SELECT c.key_name, c.body, (SELECT r.policy_hash FROM policy_results r WHERE"
                   " r.session_id = c.run_id AND r.run_id = c.run_id LIMIT 1)"
                   " FROM policy_cases c WHERE c.run_id = $1",
-                  &arg,
-                  1,
+                  DB_ARGS(db_text(run)),
                   (struct db_rows){policy_table_on_taken, t},
                   e))
         return false;
@@ -176,20 +168,17 @@ static bool policy_table_put_case(struct db *db, const struct policy_kept_case *
     buf_init(&masked, POLICY_KEEP_TEXT_MAX);
     ok = policy_table_mask(mask, "the masked case", &masked, &taken.body, e);
     if (ok) {
-        struct db_value args[] = {db_text(c->run),
-                                  db_text(c->case_id),
-                                  db_text(c->document_id),
-                                  db_text(c->key),
-                                  db_text(taken.body),
-                                  db_int(c->masked || masked.n > 0),
-                                  db_int(c->created_us)};
-
         ok = db_run(db,
                     "INSERT INTO policy_cases (run_id, session_id, case_id, document_id, key_name,"
                     " body, masked, created_us) VALUES ($1, $1, $2, $3, $4, $5, $6, $7)"
                     " ON CONFLICT (run_id) DO NOTHING",
-                    args,
-                    COUNT_OF(args),
+                    DB_ARGS(db_text(c->run),
+                            db_text(c->case_id),
+                            db_text(c->document_id),
+                            db_text(c->key),
+                            db_text(taken.body),
+                            db_int(c->masked || masked.n > 0),
+                            db_int(c->created_us)),
                     e) &&
              db_changed(db, &n, e) && (n > 0 || policy_table_check_taken(db, c->run, &taken, e));
     }
@@ -215,21 +204,6 @@ bool policy_table_results(struct policy_table *k, const struct policy_kept_case 
 
 bool policy_table_shadow(struct policy_table *k, const struct policy_compared *r, struct err *e)
 {
-    struct db_value args[] = {
-        db_text(r->id),
-        db_text(r->session),
-        db_text(r->case_id),
-        db_text(r->criterion),
-        db_text(r->served_status),
-        db_real(r->served_confidence),
-        db_text(r->shadow_status),
-        db_real(r->shadow_confidence),
-        column_text_or_null(r->reason_code),
-        db_text(r->prompt_id),
-        db_int(r->differs),
-        db_int(r->created_us),
-    };
-
     return !k->writer ||
            policy_table_run(
                k,
@@ -237,8 +211,18 @@ bool policy_table_shadow(struct policy_table *k, const struct policy_compared *r
                " served_status, served_confidence, shadow_status, shadow_confidence, reason_code,"
                " prompt_id, differs, created_us) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,"
                " $11, $12) ON CONFLICT (result_id) DO NOTHING",
-               args,
-               COUNT_OF(args),
+               DB_ARGS(db_text(r->id),
+                       db_text(r->session),
+                       db_text(r->case_id),
+                       db_text(r->criterion),
+                       db_text(r->served_status),
+                       db_real(r->served_confidence),
+                       db_text(r->shadow_status),
+                       db_real(r->shadow_confidence),
+                       column_text_or_null(r->reason_code),
+                       db_text(r->prompt_id),
+                       db_int(r->differs),
+                       db_int(r->created_us)),
                NULL,
                e);
 }
@@ -314,16 +298,16 @@ bool policy_table_on_result(void *ctx, const struct db_value *c, size_t n)
 bool policy_table_list(struct policy_table *k, const struct policy_query *q, struct json_out *o,
                        struct err *e)
 {
-    struct db_value args[] = {
-        db_text(q->key), db_int(q->all), db_text(q->case_id), db_text(q->status), db_int(q->limit)};
-
     return policy_table_query(k,
                               "SELECT " POLICY_RESULT_COLUMNS " FROM " POLICY_RESULT_TABLES
                               " WHERE (r.key_name = $1 OR $2 = 1) AND"
                               " ($3 = '' OR r.case_id = $3) AND ($4 = '' OR r.status = $4)"
                               " ORDER BY r.created_us DESC, r.result_id LIMIT $5",
-                              args,
-                              COUNT_OF(args),
+                              DB_ARGS(db_text(q->key),
+                                      db_int(q->all),
+                                      db_text(q->case_id),
+                                      db_text(q->status),
+                                      db_int(q->limit)),
                               (struct db_rows){policy_table_on_result, o},
                               e);
 }
@@ -331,7 +315,6 @@ bool policy_table_list(struct policy_table *k, const struct policy_query *q, str
 bool policy_table_discrepancies(struct policy_table *k, int64_t limit, struct json_out *o,
                                 struct err *e)
 {
-    struct db_value args[] = {db_int(limit)};
     struct column_list list = {o,
                                "case_id criterion_id primary{ status confidence# }"
                                " shadow{ status confidence# } reason_code? prompt_id timestamp@"};
@@ -341,8 +324,7 @@ bool policy_table_discrepancies(struct policy_table *k, int64_t limit, struct js
         "SELECT case_id, criterion_id, served_status, served_confidence, shadow_status,"
         " shadow_confidence, reason_code, prompt_id, created_us FROM policy_shadow"
         " WHERE differs = 1 ORDER BY created_us DESC, result_id LIMIT $1",
-        args,
-        COUNT_OF(args),
+        DB_ARGS(db_int(limit)),
         (struct db_rows){column_on_row, &list},
         e);
 }
@@ -358,10 +340,6 @@ bool policy_table_is_open(const struct policy_table *k)
 
 bool policy_table_switches(struct policy_table *k, const struct policy_set *s, struct err *e)
 {
-    struct db_value args[] = {column_text_or_null(s->switches),
-                              db_text(s->configured),
-                              db_text(s->who),
-                              db_int(s->set_us)};
     bool ok = !policy_table_is_open(k);
 
     for (unsigned i = 0; !ok && i < STEP_TRIES; i++)
@@ -370,8 +348,10 @@ bool policy_table_switches(struct policy_table *k, const struct policy_set *s, s
             "INSERT INTO policy_rollout (step, switches, configured, set_by, set_us)"
             " SELECT COALESCE(MAX(step), 0) + 1, CAST($1 AS TEXT), CAST($2 AS TEXT),"
             " CAST($3 AS TEXT), CAST($4 AS BIGINT) FROM policy_rollout",
-            args,
-            COUNT_OF(args),
+            DB_ARGS(column_text_or_null(s->switches),
+                    db_text(s->configured),
+                    db_text(s->who),
+                    db_int(s->set_us)),
             NULL,
             e);
     return ok || err_prefix(e, "the switches: ");
@@ -402,10 +382,9 @@ static bool on_last(void *ctx, const struct db_value *c, size_t n)
 bool policy_table_switches_last(struct policy_table *k, struct arena *a, struct policy_set *out,
                                 bool *found, struct err *e)
 {
-    struct db_value args[] = {db_int(1)};
     struct last l = {a, out, false};
     bool ok = policy_table_query(
-        k, SWITCHES_NEWEST, args, COUNT_OF(args), (struct db_rows){on_last, &l}, e);
+        k, SWITCHES_NEWEST, DB_ARGS(db_int(1)), (struct db_rows){on_last, &l}, e);
 
     *found = ok && l.found;
     return ok;
@@ -414,9 +393,8 @@ bool policy_table_switches_last(struct policy_table *k, struct arena *a, struct 
 bool policy_table_switches_list(struct policy_table *k, int64_t limit, struct json_out *o,
                                 struct err *e)
 {
-    struct db_value args[] = {db_int(limit)};
     struct column_list list = {o, "switches* - set_by timestamp@"};
 
     return policy_table_query(
-        k, SWITCHES_NEWEST, args, COUNT_OF(args), (struct db_rows){column_on_row, &list}, e);
+        k, SWITCHES_NEWEST, DB_ARGS(db_int(limit)), (struct db_rows){column_on_row, &list}, e);
 }

@@ -19,33 +19,30 @@ static bool proposal_put(struct db *db, const struct policy_proposal *p, const s
         ok = ok && policy_table_mask(mask, "the masked proposal", &masked[i], &texts[i], e);
     }
     if (ok) {
-        struct db_value args[] = {db_text(p->id),
-                                  db_text(p->session),
-                                  db_text(p->kind),
-                                  db_text(p->document_id),
-                                  db_text(p->version),
-                                  db_text(p->case_id),
-                                  db_text(texts[0]),
-                                  db_text(texts[1]),
-                                  db_text(texts[2]),
-                                  db_text(p->node_id),
-                                  db_text(p->section),
-                                  db_int(p->page),
-                                  db_int(p->start),
-                                  db_int(p->end),
-                                  db_real(p->confidence),
-                                  db_text(p->model),
-                                  db_text(p->who),
-                                  db_int(p->created_us)};
-
         ok = db_run(db,
                     "INSERT INTO policy_proposals (proposal_id, session_id, kind, state,"
                     " document_id, version, case_id, name, value, quote, node_id, section, page,"
                     " start_char, end_char, confidence, model, created_by, created_us)"
                     " VALUES ($1, $2, $3, 'proposed', $4, $5, $6, $7, $8, $9, $10, $11, $12, $13,"
                     " $14, $15, $16, $17, $18)",
-                    args,
-                    COUNT_OF(args),
+                    DB_ARGS(db_text(p->id),
+                            db_text(p->session),
+                            db_text(p->kind),
+                            db_text(p->document_id),
+                            db_text(p->version),
+                            db_text(p->case_id),
+                            db_text(texts[0]),
+                            db_text(texts[1]),
+                            db_text(texts[2]),
+                            db_text(p->node_id),
+                            db_text(p->section),
+                            db_int(p->page),
+                            db_int(p->start),
+                            db_int(p->end),
+                            db_real(p->confidence),
+                            db_text(p->model),
+                            db_text(p->who),
+                            db_int(p->created_us)),
                     e);
     }
     for (size_t i = 0; i < COUNT_OF(texts); i++)
@@ -71,13 +68,6 @@ bool policy_table_propose(struct policy_table *k, const struct policy_proposal *
 bool policy_table_proposals(struct policy_table *k, const struct policy_proposals *q,
                             struct json_out *o, struct err *e)
 {
-    struct db_value args[] = {db_text(q->id),
-                              db_text(q->kind),
-                              db_text(q->state),
-                              db_text(q->document_id),
-                              db_text(q->version),
-                              db_text(q->case_id),
-                              db_int(q->limit)};
     struct column_list list = {o,
                                "id session_id kind state document_id? version? case_id? name value*"
                                " quote node_id? section? page# start# end# confidence# model"
@@ -92,8 +82,13 @@ bool policy_table_proposals(struct policy_table *k, const struct policy_proposal
         " ($2 = '' OR kind = $2) AND ($3 = '' OR state = $3) AND"
         " ($4 = '' OR document_id = $4) AND ($5 = '' OR version = $5) AND"
         " ($6 = '' OR case_id = $6) ORDER BY proposal_id LIMIT $7",
-        args,
-        COUNT_OF(args),
+        DB_ARGS(db_text(q->id),
+                db_text(q->kind),
+                db_text(q->state),
+                db_text(q->document_id),
+                db_text(q->version),
+                db_text(q->case_id),
+                db_int(q->limit)),
         (struct db_rows){column_on_row, &list},
         e);
 }
@@ -101,18 +96,16 @@ bool policy_table_proposals(struct policy_table *k, const struct policy_proposal
 bool policy_table_proposal_decide(struct policy_table *k, const struct policy_proposal_word *w,
                                   struct err *e)
 {
-    struct db_value args[] = {db_text(w->id),
-                              db_text(w->state),
-                              db_text(w->who),
-                              db_int(w->decided_us),
-                              db_text(w->reason)};
     int64_t n = 0;
 
     return policy_table_run(k,
                             "UPDATE policy_proposals SET state = $2, decided_by = $3,"
                             " decided_us = $4, reason = $5 WHERE proposal_id = $1",
-                            args,
-                            COUNT_OF(args),
+                            DB_ARGS(db_text(w->id),
+                                    db_text(w->state),
+                                    db_text(w->who),
+                                    db_int(w->decided_us),
+                                    db_text(w->reason)),
                             &n,
                             e) &&
            (n > 0 || err_set(e, ERR_NOT_FOUND, "there is no such proposal"));
@@ -141,7 +134,6 @@ static bool proposal_on_name(void *ctx, const struct db_value *c, size_t n)
 bool policy_table_confirmed(struct policy_table *k, str document_id, str version, struct arena *a,
                             struct policy_names *out, struct err *e)
 {
-    struct db_value args[] = {db_text(document_id), db_text(version)};
     struct proposal_names names = {a, out};
 
     *out = (struct policy_names){arena_zero(a, CONFIRMED_MAX, sizeof out->list[0]), 0};
@@ -149,8 +141,7 @@ bool policy_table_confirmed(struct policy_table *k, str document_id, str version
                               "SELECT name FROM policy_proposals WHERE kind = 'criterion' AND"
                               " state = 'confirmed' AND document_id = $1 AND version = $2"
                               " ORDER BY proposal_id",
-                              args,
-                              COUNT_OF(args),
+                              DB_ARGS(db_text(document_id), db_text(version)),
                               (struct db_rows){proposal_on_name, &names},
                               e);
 }
@@ -173,14 +164,12 @@ static bool proposal_on_fact(void *ctx, const struct db_value *c, size_t n)
 bool policy_table_confirmed_facts(struct policy_table *k, str case_id, struct json_out *o,
                                   size_t *n, struct err *e)
 {
-    struct db_value args[] = {db_text(case_id)};
     struct proposal_facts facts = {o, 0};
     bool ok = policy_table_query(k,
                                  "SELECT name, value, confidence, document_id, page, proposal_id"
                                  " FROM policy_proposals WHERE kind = 'fact' AND"
                                  " state = 'confirmed' AND case_id = $1 ORDER BY proposal_id",
-                                 args,
-                                 COUNT_OF(args),
+                                 DB_ARGS(db_text(case_id)),
                                  (struct db_rows){proposal_on_fact, &facts},
                                  e);
 

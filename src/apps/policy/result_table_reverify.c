@@ -73,14 +73,11 @@ bool policy_table_reverify_count(struct policy_table *k, str document_id, int64_
 
 bool policy_table_reverify_done(struct policy_table *k, str id, int64_t *out, struct err *e)
 {
-    struct db_value args[] = {db_text(id)};
-
     *out = 0;
     return policy_table_query(
         k,
         "SELECT COUNT(DISTINCT run_id) FROM policy_reverified WHERE reverify_id = $1",
-        args,
-        COUNT_OF(args),
+        DB_ARGS(db_text(id)),
         (struct db_rows){reverify_on_number, out},
         e);
 }
@@ -88,21 +85,18 @@ bool policy_table_reverify_done(struct policy_table *k, str id, int64_t *out, st
 bool policy_table_reverify_put(struct policy_table *k, const struct policy_reverify_row *row,
                                struct err *e)
 {
-    struct db_value args[] = {db_text(row->id),
-                              db_text(row->document_id),
-                              db_text(row->request),
-                              db_int(row->total),
-                              db_text(row->who),
-                              db_int(row->created_us),
-                              db_text(row->daemon)};
-
     return policy_table_run(
         k,
         "INSERT INTO policy_reverify (reverify_id, document_id, request, status,"
         " error, total, created_by, created_us, daemon_id)"
         " VALUES ($1, $2, $3, 'running', '', $4, $5, $6, $7)",
-        args,
-        COUNT_OF(args),
+        DB_ARGS(db_text(row->id),
+                db_text(row->document_id),
+                db_text(row->request),
+                db_int(row->total),
+                db_text(row->who),
+                db_int(row->created_us),
+                db_text(row->daemon)),
         NULL,
         e);
 }
@@ -110,16 +104,13 @@ bool policy_table_reverify_put(struct policy_table *k, const struct policy_rever
 bool policy_table_reverify_end(struct policy_table *k, str id, const char *status, str error,
                                int64_t ended_us, struct err *e)
 {
-    struct db_value args[] = {
-        db_text(id), db_text(str_c(status)), db_text(error), db_int(ended_us)};
-
-    return policy_table_run(k,
-                            "UPDATE policy_reverify SET status = $2, error = $3, ended_us = $4"
-                            " WHERE reverify_id = $1 AND status = 'running'",
-                            args,
-                            COUNT_OF(args),
-                            NULL,
-                            e);
+    return policy_table_run(
+        k,
+        "UPDATE policy_reverify SET status = $2, error = $3, ended_us = $4"
+        " WHERE reverify_id = $1 AND status = 'running'",
+        DB_ARGS(db_text(id), db_text(str_c(status)), db_text(error), db_int(ended_us)),
+        NULL,
+        e);
 }
 
 struct reverify_found {
@@ -148,14 +139,12 @@ bool policy_table_reverify_running(struct policy_table *k, str daemon, struct ar
                                    struct policy_reverify_row *out, bool *found, struct err *e)
 {
     struct reverify_found f = {a, out, false};
-    struct db_value me = db_text(daemon);
     bool ok = policy_table_query(k,
                                  "SELECT reverify_id, document_id, request, total, created_by,"
                                  " created_us FROM policy_reverify WHERE status = 'running'"
                                  " AND coalesce(daemon_id, '') IN ('', $1)"
                                  " ORDER BY created_us LIMIT 1",
-                                 &me,
-                                 1,
+                                 DB_ARGS(db_text(daemon)),
                                  (struct db_rows){reverify_on_running, &f},
                                  e);
 
@@ -243,23 +232,20 @@ static bool reverify_put_done(struct db *db, const struct policy_again_done *d,
     ok = policy_table_mask(mask, "the masked result", &was, &old_result, e) &&
          policy_table_mask(mask, "the masked result", &is, &new_result, e);
     if (ok) {
-        struct db_value args[] = {db_text(d->id),
-                                  db_text(d->run),
-                                  db_text(d->criterion),
-                                  db_text(d->case_id),
-                                  db_text(old_result),
-                                  db_text(new_result),
-                                  db_int(d->flipped),
-                                  db_text(d->error),
-                                  db_int(d->created_us)};
-
         ok = db_run(db,
                     "INSERT INTO policy_reverified (reverify_id, run_id, session_id, criterion_id,"
                     " case_id, old_result, new_result, flipped, error, created_us)"
                     " VALUES ($1, $2, $2, $3, $4, $5, $6, $7, $8, $9)"
                     " ON CONFLICT (reverify_id, run_id, criterion_id) DO NOTHING",
-                    args,
-                    COUNT_OF(args),
+                    DB_ARGS(db_text(d->id),
+                            db_text(d->run),
+                            db_text(d->criterion),
+                            db_text(d->case_id),
+                            db_text(old_result),
+                            db_text(new_result),
+                            db_int(d->flipped),
+                            db_text(d->error),
+                            db_int(d->created_us)),
                     e);
     }
     buf_release(&was);

@@ -68,13 +68,10 @@ bool policy_table_queue(struct policy_table *k, const struct policy_queue *q, st
 
 bool policy_table_waiting(struct policy_table *k, str key, bool all, int64_t *out, struct err *e)
 {
-    struct db_value args[] = {db_text(key), db_int(all)};
-
     *out = 0;
     return policy_table_query(k,
                               policy_waiting_sql,
-                              args,
-                              COUNT_OF(args),
+                              DB_ARGS(db_text(key), db_int(all)),
                               (struct db_rows){policy_table_on_count, out},
                               e);
 }
@@ -113,7 +110,6 @@ static bool policy_table_on_item(void *ctx, const struct db_value *c, size_t n)
 bool policy_table_item(struct policy_table *k, const struct policy_query *q, str result_id,
                        struct arena *a, struct policy_item *out, struct err *e)
 {
-    struct db_value args[] = {db_text(q->key), db_int(q->all), db_text(result_id)};
     struct policy_item_read r = {a, out, false};
 
     return policy_table_query(k,
@@ -122,8 +118,7 @@ bool policy_table_item(struct policy_table *k, const struct policy_query *q, str
                               " c.key_name = r.key_name AND c.case_id = r.case_id)"
                               " FROM " POLICY_RESULT_TABLES
                               " WHERE (r.key_name = $1 OR $2 = 1) AND r.result_id = $3",
-                              args,
-                              COUNT_OF(args),
+                              DB_ARGS(db_text(q->key), db_int(q->all), db_text(result_id)),
                               (struct db_rows){policy_table_on_item, &r},
                               e) &&
            (r.found || err_set(e, ERR_NOT_FOUND, "there is no such result"));
@@ -131,37 +126,32 @@ bool policy_table_item(struct policy_table *k, const struct policy_query *q, str
 
 bool policy_table_decide(struct policy_table *k, const struct policy_reviewed *v, struct err *e)
 {
-    struct db_value args[] = {db_text(v->id),
-                              db_text(v->result_id),
-                              db_text(v->run),
-                              db_text(v->machine_status),
-                              db_text(v->status),
-                              db_text(v->section),
-                              db_text(v->reason),
-                              db_text(v->who),
-                              db_int(v->decided_us)};
-
     return policy_table_run(k,
                             "INSERT INTO policy_reviews (review_id, result_id, session_id,"
                             " machine_status, status, section, reason, decided_by, decided_us)"
                             " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
-                            args,
-                            COUNT_OF(args),
+                            DB_ARGS(db_text(v->id),
+                                    db_text(v->result_id),
+                                    db_text(v->run),
+                                    db_text(v->machine_status),
+                                    db_text(v->status),
+                                    db_text(v->section),
+                                    db_text(v->reason),
+                                    db_text(v->who),
+                                    db_int(v->decided_us)),
                             NULL,
                             e);
 }
 
 bool policy_table_reviews(struct policy_table *k, str result_id, struct json_out *o, struct err *e)
 {
-    struct db_value args[] = {db_text(result_id), db_int(POLICY_LIST_MAX)};
     struct column_list list = {o, "machine_status status section? reason decided_by decided_at@"};
 
     return policy_table_query(k,
                               "SELECT machine_status, status, section, reason, decided_by,"
                               " decided_us FROM policy_reviews WHERE result_id = $1"
                               " ORDER BY review_id DESC LIMIT $2",
-                              args,
-                              COUNT_OF(args),
+                              DB_ARGS(db_text(result_id), db_int(POLICY_LIST_MAX)),
                               (struct db_rows){column_on_row, &list},
                               e);
 }
@@ -209,14 +199,11 @@ static bool policy_table_on_body(void *ctx, const struct db_value *c, size_t n)
 static bool policy_table_label_body(struct policy_table *k, struct policy_label_read *r,
                                     struct err *e)
 {
-    struct db_value arg = db_text(r->out->list[r->out->n].result_id);
-
     return policy_table_query(k,
                               "SELECT c.body FROM policy_results r JOIN policy_cases c ON"
                               " c.run_id = r.run_id AND c.key_name = r.key_name AND"
                               " c.case_id = r.case_id WHERE r.result_id = $1",
-                              &arg,
-                              1,
+                              DB_ARGS(db_text(r->out->list[r->out->n].result_id)),
                               (struct db_rows){policy_table_on_body, r},
                               e);
 }
@@ -225,14 +212,16 @@ bool policy_table_labels(struct policy_table *k, const struct policy_label_page 
                          struct arena *a, struct policy_labels *out, struct err *e)
 {
     size_t cases = 0, n, labels_max = page->cases_max * POLICY_LABELS_MAX;
-    struct db_value args[] = {
-        db_text(page->document_id), db_text(page->after), db_int((int64_t)labels_max + 1)};
     struct policy_label_read r = {a, out, labels_max, 0};
     bool ok;
 
     *out = (struct policy_labels){arena_zero(a, labels_max, sizeof *out->list), 0, false};
     ok = policy_table_query(
-        k, policy_labels_sql, args, COUNT_OF(args), (struct db_rows){policy_table_on_label, &r}, e);
+        k,
+        policy_labels_sql,
+        DB_ARGS(db_text(page->document_id), db_text(page->after), db_int((int64_t)labels_max + 1)),
+        (struct db_rows){policy_table_on_label, &r},
+        e);
     n = out->n;
     r.bytes = 0;
     for (out->n = 0; ok && out->n < n; out->n++) {

@@ -5,6 +5,7 @@
 #include "apps/policy/service_state.h"
 
 #include "apps/policy/version.h"
+#include "base/ctype.h"
 #include "base/json_get.h"
 #include "base/log.h"
 #include "base/sha256.h"
@@ -14,6 +15,17 @@
 #define ENVELOPE_MAX ((size_t)64 << 20)
 #define RUN_ID_MAX 100
 
+struct reviewing {
+    struct policy_service *s;
+    const struct policy_ask *q;
+    struct setup *setup;
+    struct config *config; /* of policies: that of the documents */
+    struct policy_docs *docs;
+    struct decision d;
+    bool recalled; /* decided before */
+    str body, input;
+};
+
 /* ---- the run ---- */
 
 static bool run_id_ok(str id)
@@ -21,8 +33,7 @@ static bool run_id_ok(str id)
     for (size_t i = 0; i < id.n; i++) {
         char c = id.p[i];
 
-        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-              c == '.' || c == '_' || c == ':' || c == '-'))
+        if (!char_is_letter(c) && !char_is_digit(c) && !memchr("._:-", c, 4))
             return false;
     }
     return id.n > 0 && id.n <= RUN_ID_MAX;
@@ -96,10 +107,11 @@ static void policy_review_recall_criteria(const struct json *doc, struct arena *
 }
 
 /* Reads the choice that was stored when the run started. */
-static bool policy_review_recall_choice(struct policy_service *s, const struct policy_ask *q,
-                                        str body, const struct agent_row *row, struct arena *a,
-                                        struct decision *d, struct err *e)
+static bool policy_review_recall_choice(struct reviewing *w, const struct agent_row *row,
+                                        struct arena *a, struct err *e)
 {
+    const struct policy_ask *q = w->q;
+    struct decision *d = &w->d;
     const struct json_node *root;
     struct json doc;
     int64_t mode = 0, samples = 1;
@@ -110,7 +122,7 @@ static bool policy_review_recall_choice(struct policy_service *s, const struct p
     root = json_root(&doc);
     if (ok && !q->operator_ && !str_eq(json_copy_text(&doc, root, "key", a), q->key))
         ok = err_set(e, ERR_INPUT, POLICY_RUN_TAKEN, "by a run of another key");
-    if (ok && !str_eq(json_copy_text(&doc, root, "body", a), body))
+    if (ok && !str_eq(json_copy_text(&doc, root, "body", a), w->body))
         ok = err_set(e, ERR_INPUT, POLICY_RUN_TAKEN, "by another request");
     if (ok) {
         (void)!json_i64(&doc, json_find(&doc, root, STR("mode")), &mode);
@@ -129,7 +141,7 @@ static bool policy_review_recall_choice(struct policy_service *s, const struct p
         d->document_id = json_copy_text(&doc, root, "document_id", a);
         (void)!json_bool(json_find(&doc, root, STR("masked")), &d->masked);
         policy_review_recall_criteria(&doc, a, d);
-        ok = review_prompt(s, json_copy_text(&doc, root, "prompt_id", a), a, &d->prompt, e);
+        ok = review_prompt(w->s, json_copy_text(&doc, root, "prompt_id", a), a, &d->prompt, e);
     }
     json_release(&doc);
     return ok;
@@ -165,11 +177,13 @@ static bool asked_for(const struct policy_ask *q, const struct json *options, st
            err_set(e, ERR_AUTH, "options.controller: only an operator may choose the controller");
 }
 
-static bool policy_review_decide(struct policy_service *s, const struct policy_ask *q,
-                                 const struct policy_case *c, struct config *config,
-                                 const struct json *options, struct arena *a, struct decision *d,
-                                 struct err *e)
+static bool policy_review_decide(struct reviewing *w, const struct policy_case *c,
+                                 const struct json *options, struct arena *a, struct err *e)
 {
+    const struct policy_ask *q = w->q;
+    const struct config *config = w->config;
+    struct policy_service *s = w->s;
+    struct decision *d = &w->d;
     str asked, wanted = q->model.n ? q->model : config->policy.model;
 
     d->key = q->key.n ? q->key : STR("");
@@ -323,17 +337,6 @@ static void policy_review_write_envelope(struct policy_review *r, struct arena *
 
 /* ---- a case ---- */
 
-struct reviewing {
-    struct policy_service *s;
-    const struct policy_ask *q;
-    struct setup *setup;
-    struct config *config; /* of policies: that of the documents */
-    struct policy_docs *docs;
-    struct decision d;
-    bool recalled; /* decided before */
-    str body, input;
-};
-
 static struct policy_kept_case policy_review_case(const struct reviewing *w,
                                                   const struct policy_review *r)
 {
@@ -363,9 +366,9 @@ static bool policy_review_settle(struct reviewing *w, struct arena *a, struct po
          policy_review_run_id(w->s, w->q, &options, a, &out->run, e);
     w->recalled = ok && w->s->host.log && agent_log_run_get(w->s->host.log, out->run, a, &row, e);
     if (w->recalled) {
-        ok = policy_review_recall_choice(w->s, w->q, w->body, &row, a, &w->d, e);
+        ok = policy_review_recall_choice(w, &row, a, e);
     } else if (ok) {
-        ok = policy_review_decide(w->s, w->q, &out->c, w->config, &options, a, &w->d, e);
+        ok = policy_review_decide(w, &out->c, &options, a, e);
         w->d.today = arena_dup(a, policy_today(w->s->host.clock, today));
     }
     json_release(&options);

@@ -129,9 +129,9 @@ static double policy_search_variance(const struct scored *s, size_t n)
 }
 
 /* The model's picks, and between them, where scores are far apart, what the index found. */
-static bool policy_search_merge_picks(const struct policy_doc *d, str query,
-                                      const struct policy_pick *pick, const struct scored *s,
-                                      size_t n, struct arena *a, struct policy_hits *out)
+static bool policy_search_merge_picks(const struct policy_doc *d, const struct policy_question *q,
+                                      const struct scored *s, size_t n, struct arena *a,
+                                      struct policy_hits *out)
 {
     const struct policy_tree *t = &d->tree;
     const struct policy_node *nodes[POLICY_TOP_MAX];
@@ -142,7 +142,8 @@ static bool policy_search_merge_picks(const struct policy_doc *d, str query,
 
     for (size_t i = 0; i < n; i++)
         score[s[i].node] = s[i].score;
-    ok = policy_descend(&(struct policy_descent){d, query, score, pick}, a, nodes, &node_n, &e);
+    ok =
+        policy_descend(&(struct policy_descent){d, q->text, score, q->pick}, a, nodes, &node_n, &e);
     for (size_t i = 0; ok && i < POLICY_TOP_MAX && (i < node_n || (hybrid && i < n)); i++) {
         if (i < node_n)
             policy_search_add_hit(out, nodes[i], score[nodes[i] - t->nodes], a);
@@ -153,35 +154,35 @@ static bool policy_search_merge_picks(const struct policy_doc *d, str query,
     return out->n > 0;
 }
 
-bool policy_search(const struct policy_doc *d, str query, unsigned top_k,
-                   const struct policy_pick *pick, struct arena *a, struct policy_hits *out,
-                   struct err *e)
+bool policy_search(const struct policy_doc *d, const struct policy_question *asked, struct arena *a,
+                   struct policy_hits *out, struct err *e)
 {
-    struct fts_row *rows = arena_alloc(a, ROWS_MAX * sizeof rows[0]);
+    struct fts_rows rows = {.at = arena_alloc(a, ROWS_MAX * sizeof rows.at[0]), .max = ROWS_MAX};
     struct scored *s = arena_alloc(a, ROWS_MAX * sizeof s[0]);
-    size_t row_n, n;
+    struct policy_question q = *asked;
     str expression;
+    size_t n;
 
     memset(out, 0, sizeof *out);
-    top_k = top_k == 0 ? POLICY_TOP_K : top_k > POLICY_TOP_MAX ? POLICY_TOP_MAX : top_k;
-    query = utf8_cut_size(query, POLICY_QUERY_MAX);
-    expression = fts_expression(query, a);
-    if (!fts_nodes(d->index, expression, rows, ROWS_MAX, &row_n, e))
+    q.top_k = q.top_k == 0 ? POLICY_TOP_K : q.top_k > POLICY_TOP_MAX ? POLICY_TOP_MAX : q.top_k;
+    q.text = utf8_cut_size(q.text, POLICY_QUERY_MAX);
+    expression = fts_expression(q.text, a);
+    if (!fts_nodes(d->index, expression, &rows, e))
         return false;
-    n = policy_search_fold(rows, row_n, s);
+    n = policy_search_fold(rows.at, rows.n, s);
     policy_search_lower_parents(&d->tree, s, &n);
     if (n > 1)
         qsort(s, n, sizeof s[0], by_score);
-    if (!pick || expression.n == 0 || !policy_search_merge_picks(d, query, pick, s, n, a, out)) {
+    if (!q.pick || expression.n == 0 || !policy_search_merge_picks(d, &q, s, n, a, out)) {
         out->method = "bm25+reranker";
-        for (size_t i = 0; i < n && out->n < top_k; i++)
+        for (size_t i = 0; i < n && out->n < q.top_k; i++)
             policy_search_add_hit(out, &d->tree.nodes[s[i].node], s[i].score, a);
     }
-    out->n = out->n > top_k ? top_k : out->n;
+    out->n = out->n > q.top_k ? q.top_k : out->n;
     out->reason_code = out->n == 0 ? "no_matches" : NULL;
     if (out->n == 0)
         return true;
-    out->confidence = policy_search_confidence(out, query, a);
+    out->confidence = policy_search_confidence(out, q.text, a);
     out->trajectory = policy_titles(&d->tree, out->hits[0].node, a);
     out->trajectory_n = out->hits[0].node->depth + 1;
     return true;

@@ -3,7 +3,8 @@
  *     struct policy_doc *d;
  *     if (!policy_doc_load("lumbar", "example/policy/lumbar.md", &d, e)) ...
  *     struct policy_hits hits;
- *     if (!policy_search(d, STR("age of the patient"), 3, NULL, &arena, &hits, e)) ...
+ *     struct policy_question q = {STR("age of the patient"), 3, NULL};
+ *     if (!policy_search(d, &q, &arena, &hits, e)) ...
  *     struct policy_spans spans;
  *     if (!policy_spans(d, hits.hits[0].node, STR("18 or older"), &arena, &spans, e)) ...
  *     policy_doc_free(d);
@@ -70,20 +71,29 @@ struct policy_hits {
     const char *reason_code; /* "no_matches" without hits, else NULL */
 };
 
+struct policy_ids {
+    str at[POLICY_TOP_MAX]; /* of nodes, best first */
+    size_t n;
+};
+
 /* Tree search by a model: the question and a part of the tree (JSON, no text, bounded:
- * descend.h) to ids of nodes, best first; one call for each part. False: e says why; the search
+ * descend.h) to ids of nodes; one call for each part. False: e says why; the search
  * then continues without the model. Ids that are not in the part are left out. */
 struct policy_pick {
-    bool (*pick)(void *ctx, str question, str tree_json, struct arena *a, str ids[POLICY_TOP_MAX],
-                 size_t *n, struct err *e);
+    bool (*pick)(void *ctx, str question, str tree_json, struct arena *a, struct policy_ids *out,
+                 struct err *e);
     void *ctx;
 };
 
-/* top_k 0 is POLICY_TOP_K; more than POLICY_TOP_MAX is that. pick may be NULL. False only when the
- * index itself fails. */
-bool policy_search(const struct policy_doc *d, str query, unsigned top_k,
-                   const struct policy_pick *pick, struct arena *a, struct policy_hits *out,
-                   struct err *e) MUST_USE;
+struct policy_question {
+    str text;
+    unsigned top_k;                 /* 0 is POLICY_TOP_K; more than POLICY_TOP_MAX is that */
+    const struct policy_pick *pick; /* or NULL */
+};
+
+/* False only when the index itself fails. */
+bool policy_search(const struct policy_doc *d, const struct policy_question *q, struct arena *a,
+                   struct policy_hits *out, struct err *e) MUST_USE;
 /* The tool's answer: {"success", "nodes": [{node_id, title, pages, text_preview}], "trajectory",
  * "confidence", "retrieval_method"}, with "reason_code" if no node matches. */
 void policy_hits_json(const struct policy_hits *h, struct json_out *o);

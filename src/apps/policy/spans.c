@@ -27,19 +27,20 @@ bool policy_spans(const struct policy_doc *d, const struct policy_node *n, str q
 {
     uint32_t node = (uint32_t)(n - d->tree.nodes);
     struct fts_row rows[SPAN_ROWS_MAX];
+    struct fts_rows found = {.at = rows, .max = SPAN_ROWS_MAX};
     const struct policy_sentence *all;
     struct word *q;
-    size_t count, qn;
+    size_t qn;
     double best;
 
     memset(out, 0, sizeof *out);
     query = utf8_cut_size(query, POLICY_QUERY_MAX);
     fts_sentences_of(d->index, node, &all);
-    if (!fts_sentences(d->index, node, fts_expression(query, a), rows, SPAN_ROWS_MAX, &count, e))
+    if (!fts_sentences(d->index, node, fts_expression(query, a), &found, e))
         return false;
     qn = words_of_name(query, a, &q);
-    best = count > 0 && rows[0].score > 0 ? rows[0].score : 1;
-    for (size_t i = 0; i < count; i++) {
+    best = found.n > 0 && rows[0].score > 0 ? rows[0].score : 1;
+    for (size_t i = 0; i < found.n; i++) {
         const struct policy_sentence *s = &all[rows[i].at];
         str text = str_slice(n->text, s->from, s->to);
         double score = 0.5 * rows[i].score / best + 0.5 * policy_spans_covered(text, q, qn, a);

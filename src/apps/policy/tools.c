@@ -81,38 +81,35 @@ struct picking {
     bool failed;
 };
 
-static bool pick_or_note(void *ctx, str question, str tree_json, struct arena *a,
-                         str ids[POLICY_TOP_MAX], size_t *n, struct err *e)
+static bool policy_tools_pick(void *ctx, str question, str tree_json, struct arena *a,
+                              struct policy_ids *out, struct err *e)
 {
     struct picking *p = ctx;
-
     struct react_search s = {question, p->cancel};
+    bool ok = react_pick(p->r, &s, tree_json, a, out, e);
 
-    if (react_pick(p->r, &s, tree_json, a, ids, n, e))
-        return true;
-    p->failed = true;
-    return false;
+    p->failed |= !ok;
+    return ok;
 }
 
 static bool pi_search(const struct react_call *c)
 {
     struct react *r = c->r;
     struct picking picking = {.r = r, .cancel = c->cancel};
-    struct policy_pick pick = {pick_or_note, &picking};
+    struct policy_pick pick = {policy_tools_pick, &picking};
     struct policy_hits *hits = arena_zero(c->a, 1, sizeof *hits);
+    struct policy_question q;
     int64_t top_k = 0;
 
     if (!has_doc(c))
         return false;
     if (!json_i64(c->doc, json_find(c->doc, json_root(c->doc), STR("top_k")), &top_k) || top_k < 1)
         top_k = POLICY_TOP_K;
-    if (!policy_search(r->o->doc,
-                       policy_tools_text(c, "query"),
-                       (unsigned)(top_k < POLICY_TOP_MAX ? top_k : POLICY_TOP_MAX),
-                       r->o->search == CONFIG_SEARCH_MODEL ? &pick : NULL,
-                       c->a,
-                       hits,
-                       c->e))
+    q = (struct policy_question){.text = policy_tools_text(c, "query"),
+                                 .top_k =
+                                     (unsigned)(top_k < POLICY_TOP_MAX ? top_k : POLICY_TOP_MAX),
+                                 .pick = r->o->search == CONFIG_SEARCH_MODEL ? &pick : NULL};
+    if (!policy_search(r->o->doc, &q, c->a, hits, c->e))
         return err_prefix(c->e, "retrieval_error: ");
     if (picking.failed) {
         hits->method = "bm25-fallback";

@@ -135,8 +135,7 @@ static bool hold_against_rules(const struct policy_react_options *r, struct aren
 }
 
 static bool policy_verify_one(const struct policy_verify_options *o, size_t i, struct arena *a,
-                              struct policy_result *out, struct policy_how *how, bool *left,
-                              struct err *e)
+                              struct policy_result *out, struct policy_how *how, struct err *e)
 {
     struct policy_react_options r = o->react;
     struct policy_react_info info = {0};
@@ -155,7 +154,7 @@ static bool policy_verify_one(const struct policy_verify_options *o, size_t i, s
         else if (ok && !info.llm_failed && !info.left && o->mode != POLICY_MODE_SHADOW)
             ok = hold_against_rules(&r, a, out, e);
     }
-    *left = info.left;
+    how->left = info.left;
     how->iterations = info.iterations;
     how->model_ns = info.model_ns;
     how->took_ns = clock_mono_ns(r.clock) - began;
@@ -201,12 +200,12 @@ static void crew_one(struct crew *w, size_t i)
 {
     struct policy_result result;
     struct policy_how how = {0};
-    bool left = false, ok;
     struct arena a;
+    bool ok;
     struct err e;
 
     arena_init(&a, CRITERION_ARENA_MAX);
-    ok = policy_verify_one(w->o, i, &a, &result, &how, &left, &e);
+    ok = policy_verify_one(w->o, i, &a, &result, &how, &e);
     pthread_mutex_lock(&w->lock);
     if (ok) {
         policy_result_dup(&result, w->arena, &w->out->results[i]);
@@ -215,7 +214,7 @@ static void crew_one(struct crew *w, size_t i)
     } else if (!w->failed) {
         *w->e = e;
     }
-    w->left |= left;
+    w->left |= how.left;
     w->failed |= !ok;
     pthread_mutex_unlock(&w->lock);
     arena_release(&a);

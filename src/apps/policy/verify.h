@@ -37,7 +37,7 @@ struct policy_verify_options {
 
 struct policy_how {
     enum policy_controller controller; /* that the result is of */
-    bool fell_back;
+    bool fell_back, left;              /* left: the process ends, there is no result */
     uint64_t took_ns, model_ns;
     unsigned iterations;
 };

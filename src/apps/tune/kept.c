@@ -50,19 +50,6 @@ static struct db_value score_or_null(double v)
 
 bool tune_kept_put(struct tune_kept *k, const struct tune_row *r, struct err *e)
 {
-    struct db_value v[] = {db_text(r->id),
-                           db_text(r->app),
-                           db_text(r->status),
-                           column_text_or_null(r->reason),
-                           db_text(r->input),
-                           db_int(r->calls),
-                           db_int(r->budget),
-                           db_int(r->candidates),
-                           score_or_null(r->best_score),
-                           score_or_null(r->seed_score),
-                           column_text_or_null(r->prompt_id),
-                           db_int(r->created_us),
-                           db_int(r->updated_us)};
     bool ok;
 
     pthread_mutex_lock(&k->lock);
@@ -74,8 +61,19 @@ bool tune_kept_put(struct tune_kept *k, const struct tune_row *r, struct err *e)
                 " budget = excluded.budget, candidates = excluded.candidates,"
                 " best_score = excluded.best_score, seed_score = excluded.seed_score,"
                 " prompt_id = excluded.prompt_id, updated_us = excluded.updated_us",
-                v,
-                COUNT_OF(v),
+                DB_ARGS(db_text(r->id),
+                        db_text(r->app),
+                        db_text(r->status),
+                        column_text_or_null(r->reason),
+                        db_text(r->input),
+                        db_int(r->calls),
+                        db_int(r->budget),
+                        db_int(r->candidates),
+                        score_or_null(r->best_score),
+                        score_or_null(r->seed_score),
+                        column_text_or_null(r->prompt_id),
+                        db_int(r->created_us),
+                        db_int(r->updated_us)),
                 e);
     pthread_mutex_unlock(&k->lock);
     return ok;
@@ -149,12 +147,10 @@ bool tune_kept_get(struct tune_kept *k, str id, struct arena *a, struct tune_row
                    struct err *e)
 {
     struct rows r = {a, out, 0};
-    struct db_value v[] = {db_text(id)};
 
     return tune_kept_query(k,
                            "SELECT " COLUMNS " FROM optimize_runs WHERE run_id = $1",
-                           v,
-                           1,
+                           DB_ARGS(db_text(id)),
                            (struct db_rows){tune_kept_on_row, &r},
                            e) &&
            (r.n == 1 || err_set(e,
@@ -240,15 +236,13 @@ static bool tune_kept_on_line(void *ctx, const struct db_value *c, size_t n)
 bool tune_kept_lines(struct tune_kept *k, str id, struct arena *a, str *out, int64_t *n,
                      struct err *e)
 {
-    struct db_value v[] = {db_text(id)};
     struct lines l = {.n = 0};
     bool ok;
 
     buf_init(&l.text, OPTIMIZE_KEPT_MAX);
     ok = tune_kept_query(k,
                          "SELECT line FROM optimize_lines WHERE run_id = $1 ORDER BY n",
-                         v,
-                         1,
+                         DB_ARGS(db_text(id)),
                          (struct db_rows){tune_kept_on_line, &l},
                          e);
     if (ok && buf_full(&l.text))
@@ -265,14 +259,13 @@ static bool add_all(struct db *db, str id, int64_t n, str lines, struct err *e)
 {
     while (lines.n > 0) {
         size_t end = str_find(lines, STR("\n")) + 1;
-        struct db_value v[] = {db_text(id), db_int(n++), db_text(str_slice(lines, 0, end))};
 
         if (!db_run(db,
                     "INSERT INTO optimize_lines (run_id, n, line) VALUES ($1, $2, $3)",
-                    v,
-                    COUNT_OF(v),
+                    DB_ARGS(db_text(id), db_int(n), db_text(str_slice(lines, 0, end))),
                     e))
             return false;
+        n++;
         lines = str_slice(lines, end, lines.n);
     }
     return true;

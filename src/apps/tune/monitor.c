@@ -50,7 +50,6 @@ static bool tune_monitor_on_result(void *ctx, const struct db_value *c, size_t n
 
 static bool tune_monitor_count_results(str url, int64_t since_us, struct tally *out, struct err *e)
 {
-    struct db_value v[] = {db_int(since_us), db_int(MONITOR_MOST)};
     struct db *db;
     bool ok;
 
@@ -60,8 +59,7 @@ static bool tune_monitor_count_results(str url, int64_t since_us, struct tally *
         db_query(db,
                  "SELECT result FROM policy_results WHERE created_us >= $1 AND controller = 'react'"
                  " ORDER BY created_us DESC LIMIT $2",
-                 v,
-                 COUNT_OF(v),
+                 DB_ARGS(db_int(since_us), db_int(MONITOR_MOST)),
                  (struct db_rows){tune_monitor_on_result, out},
                  e);
     db_close(db);

@@ -12,16 +12,6 @@
 
 bool outbox_add(struct db *db, const struct outbox_row *r, bool *added, struct err *e)
 {
-    struct db_value args[] = {db_text(r->id),
-                              db_text(r->alert_id),
-                              db_text(r->session),
-                              db_text(r->target),
-                              db_text(r->event),
-                              db_text(r->occasion),
-                              db_text(r->state),
-                              column_text_or_null(r->error),
-                              db_int(r->created_us),
-                              db_text(r->daemon)};
     int64_t n = 0;
 
     if (!db_run(db,
@@ -29,8 +19,16 @@ bool outbox_add(struct db *db, const struct outbox_row *r, bool *added, struct e
                 " occasion, state, error, next_us, created_us, updated_us, daemon_id)"
                 " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $9, $10)"
                 " ON CONFLICT (alert_id, target, event, occasion) DO NOTHING",
-                args,
-                COUNT_OF(args),
+                DB_ARGS(db_text(r->id),
+                        db_text(r->alert_id),
+                        db_text(r->session),
+                        db_text(r->target),
+                        db_text(r->event),
+                        db_text(r->occasion),
+                        db_text(r->state),
+                        column_text_or_null(r->error),
+                        db_int(r->created_us),
+                        db_text(r->daemon)),
                 e) ||
         !db_changed(db, &n, e))
         return false;
@@ -40,20 +38,17 @@ bool outbox_add(struct db *db, const struct outbox_row *r, bool *added, struct e
 
 bool outbox_put(struct db *db, const struct outbox_row *r, struct err *e)
 {
-    struct db_value args[] = {db_text(r->id),
-                              db_text(r->state),
-                              db_int(r->tries),
-                              db_int(r->next_us),
-                              column_text_or_null(r->error),
-                              column_text_or_null(r->receipt),
-                              db_int(r->updated_us)};
-
     return db_run(db,
                   "UPDATE notifications SET state = $2, tries = $3, next_us = $4, error = $5,"
                   " receipt = $6, updated_us = $7 WHERE notification_id = $1"
                   " AND state = 'pending'", /* else another daemon has sent it */
-                  args,
-                  COUNT_OF(args),
+                  DB_ARGS(db_text(r->id),
+                          db_text(r->state),
+                          db_int(r->tries),
+                          db_int(r->next_us),
+                          column_text_or_null(r->error),
+                          column_text_or_null(r->receipt),
+                          db_int(r->updated_us)),
                   e);
 }
 
@@ -80,8 +75,6 @@ static bool outbox_on_row(void *ctx, const struct db_value *c, size_t n)
 
 bool outbox_next(struct db *db, str target, str daemon, struct outbox_list *out, struct err *e)
 {
-    struct db_value args[] = {db_text(target), db_text(daemon)};
-
     return db_query(db,
                     SELECT " WHERE target = $1 AND state = 'pending'"
                            " AND coalesce(daemon_id, '') IN ('', $2) AND NOT EXISTS"
@@ -90,32 +83,25 @@ bool outbox_next(struct db *db, str target, str daemon, struct outbox_list *out,
                            " AND o.target = notifications.target AND o.state = 'pending'"
                            " AND o.notification_id < notifications.notification_id)"
                            " ORDER BY next_us, notification_id LIMIT 1",
-                    args,
-                    2,
+                    DB_ARGS(db_text(target), db_text(daemon)),
                     (struct db_rows){outbox_on_row, out},
                     e);
 }
 
 bool outbox_of(struct db *db, str alert_id, struct outbox_list *out, struct err *e)
 {
-    struct db_value args[] = {db_text(alert_id), db_int((int64_t)out->max)};
-
     return db_query(db,
                     SELECT " WHERE alert_id = $1 ORDER BY notification_id LIMIT $2",
-                    args,
-                    2,
+                    DB_ARGS(db_text(alert_id), db_int((int64_t)out->max)),
                     (struct db_rows){outbox_on_row, out},
                     e);
 }
 
 bool outbox_newest(struct db *db, struct outbox_list *out, struct err *e)
 {
-    struct db_value args[] = {db_int((int64_t)out->max)};
-
     return db_query(db,
                     SELECT " ORDER BY notification_id DESC LIMIT $1",
-                    args,
-                    1,
+                    DB_ARGS(db_int((int64_t)out->max)),
                     (struct db_rows){outbox_on_row, out},
                     e);
 }
@@ -159,13 +145,10 @@ bool outbox_targets(struct db *db, struct outbox_list *out, struct err *e)
 
 bool outbox_fail(struct db *db, str target, str why, int64_t now_us, int64_t *n, struct err *e)
 {
-    struct db_value args[] = {db_text(target), db_text(why), db_int(now_us)};
-
     return db_run(db,
                   "UPDATE notifications SET state = 'failed', error = $2, updated_us = $3"
                   " WHERE target = $1 AND state = 'pending'",
-                  args,
-                  COUNT_OF(args),
+                  DB_ARGS(db_text(target), db_text(why), db_int(now_us)),
                   e) &&
            db_changed(db, n, e);
 }
