@@ -1,8 +1,10 @@
 """What the Python SDKs must be able to do, over each kind of upstream: see suite.mjs, whose twin this
 is. A suite derives from Claims, says how its SDK is asked, and calls main()."""
 # SPDX-License-Identifier: Apache-2.0
+import functools
 import json
 import os
+import ssl
 import sys
 import threading
 import time
@@ -22,6 +24,9 @@ SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}, "note": {
           "required": ["city"]}
 TOOLS = [("get_weather", "The weather in a city"), ("get_time", "The time in a city")]
 MODELS = json.loads((Path(__file__).parent / "models.json").read_text())
+# Every question has a client of its own, and each client reads the certificates of the system, which takes ten
+# times as long as the rest of its start. All of them read the same ones.
+ssl.create_default_context = functools.cache(ssl.create_default_context)
 THOUGHT = r"(?s)^Let me ponder this\. .*So I know\.$"
 
 Reply = namedtuple("Reply", "text reasoning calls stop usage seen history")  # usage: in, out, thought
