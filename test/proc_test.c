@@ -456,6 +456,7 @@ TEST(a_confined_child_can_use_little)
 
         spec.confine = &confine;
         limits.in = STR("it\n");
+        limits.timeout_ms = 120000; /* the last one needs a second of CPU time */
         CHECK_F(proc_run(&spec, &limits, &r, &e), "%s: %s", cases[i].script, e.text);
         CHECK_F(str_eq(buf_str(&r.out), str_c(cases[i].out)),
                 "%s: " STR_FMT,
