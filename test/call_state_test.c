@@ -125,6 +125,17 @@ TEST(whoever_waits_for_a_provider_takes_all_that_it_does)
     }
 }
 
-TEST_MAIN(T(each_legal_change_is_made), T(each_other_change_asserts),
-          T(each_state_is_reached_and_leads_to_the_end),
+/* Thousands of streams may wait for their next event. Allocate a member that few calls need on its
+ * first use. If most calls need it, raise the bound and measure with `tools/bench-gateway --parts
+ * hold`. */
+TEST(a_stream_that_waits_is_small)
+{
+    CHECK_F(offsetof(struct call, record) <= 3264, "%zu", offsetof(struct call, record));
+    CHECK_F(sizeof(struct call_record) <= 1352, "%zu", sizeof(struct call_record));
+    CHECK_F(sizeof(struct tokens_counter) <= 256, "%zu", sizeof(struct tokens_counter));
+    CHECK_F(offsetof(struct split, own) <= 320, "%zu", offsetof(struct split, own));
+}
+
+TEST_MAIN(T(a_stream_that_waits_is_small), T(each_legal_change_is_made),
+          T(each_other_change_asserts), T(each_state_is_reached_and_leads_to_the_end),
           T(whoever_waits_for_a_provider_takes_all_that_it_does))

@@ -49,7 +49,10 @@ struct call_watch {
 struct call_request {
     const struct wire *wire;            /* the client's dialect */
     const struct chat_request *request; /* lent until on_end or the cancel */
-    str body;                           /* the client's bytes; lent likewise */
+    /* request->doc, if the call may free its nodes and parse it again when it needs them; or
+     * NULL. */
+    struct json *doc;
+    str body; /* the client's bytes; lent likewise */
     str route;
     str id;                       /* the gateway's id for the call; lent */
     str session;                  /* the session that the client named, or "" */

@@ -108,6 +108,8 @@ struct setup *gateway_setup(struct gateway *g);
 /* Sets the setup of new calls; takes over the caller's reference. */
 void gateway_setup_set(struct gateway *g, struct setup *s);
 
+#define GATEWAY_LIVE_TEXT_MAX 2048
+
 struct gateway_loop {
     struct gateway *gateway;
     struct loop *loop;
@@ -121,6 +123,9 @@ struct gateway_loop {
     struct loop_task push;       /* at the end of a round: writes its records to disk */
     uint64_t wall_at_ns;         /* the round in which the wall clock was read, */
     int64_t wall_ms;             /* and its time */
+    /* Text for watchers of the call whose bytes are being read: see call_live_begin_bytes. */
+    size_t live_n;
+    char live_text[GATEWAY_LIVE_TEXT_MAX];
 };
 
 /* The wall-clock time, read once in each round of the loop. */

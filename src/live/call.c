@@ -154,9 +154,12 @@ static void call_free(struct hub_call *c)
     struct hub_port *p = c->home;
 
     assert(atomic_load_explicit(&c->hub->call_count, memory_order_relaxed) > 0);
-    for (size_t i = 0; c->spoken && i < HUB_TEXT_COUNT; i++) {
-        text_free(c, &c->words[i].raw);
-        text_free(c, &c->words[i].text);
+    for (size_t i = 0; i < HUB_TEXT_COUNT; i++) {
+        if (!c->words[i])
+            continue;
+        text_free(c, &c->words[i]->raw);
+        text_free(c, &c->words[i]->text);
+        free(c->words[i]);
     }
     if (c->charged)
         atomic_fetch_sub_explicit(&c->hub->text_bytes, c->charged, memory_order_relaxed);

@@ -107,12 +107,11 @@ struct hub_call {
     bool quiet;     /* under the port's lock */
     /* Under its lock. */
     bool opened; /* its first message can be shown */
-    bool spoken; /* its texts exist */
     char *own;
     size_t charged;
-    struct hub_begin b; /* lent, or in `own` */
+    struct hub_words *words[HUB_TEXT_COUNT]; /* NULL: no text of the kind came */
+    struct hub_begin b;                      /* lent, or in `own` */
     struct hub_progress progress;
-    struct hub_words words[HUB_TEXT_COUNT]; /* set with its first text or viewer */
 };
 
 struct hub {

@@ -22,7 +22,7 @@ static void hub_text_charge(struct hub_call *c)
     size_t held = 0;
 
     for (size_t i = 0; i < HUB_TEXT_COUNT; i++)
-        held += c->words[i].raw.cap + c->words[i].text.cap;
+        held += c->words[i] ? c->words[i]->raw.cap + c->words[i]->text.cap : 0;
     if (held == c->charged)
         return;
     atomic_fetch_add_explicit(&c->hub->text_bytes, held - c->charged, memory_order_relaxed);
@@ -70,8 +70,10 @@ static void hub_text_trim(struct hub_call *c, struct hub_words *w)
 static void hub_text_pass(struct hub_call *c, enum hub_text kind)
 {
     const struct hub_filter *f = &c->b.filter;
-    struct hub_words *w = &c->words[kind];
+    struct hub_words *w = c->words[kind];
 
+    if (!w)
+        return;
     if (f->feed && (w->raw.n || w->over)) {
         f->feed(f->ctx, kind, buf_str(&w->raw), w->over, &w->text);
         if (hub_text_get_limit(c) == HUB_TEXT_MIN)
@@ -85,25 +87,22 @@ static void hub_text_pass(struct hub_call *c, enum hub_text kind)
     hub_text_charge(c);
 }
 
-static void hub_text_init_buffers(struct hub_call *c)
+NOINLINE static struct hub_words *hub_words_new(void)
 {
-    if (c->spoken)
-        return;
-    c->spoken = true;
-    memset(c->words, 0, sizeof c->words);
-    for (size_t i = 0; i < HUB_TEXT_COUNT; i++) {
-        buf_init(&c->words[i].raw, HUB_TEXT_MAX + HUB_RAW_MAX + 1);
-        buf_init(&c->words[i].text, 8 * HUB_TEXT_MAX);
-    }
+    struct hub_words *w = base_alloc(sizeof *w);
+
+    memset(w, 0, sizeof *w);
+    buf_init(&w->raw, HUB_TEXT_MAX + HUB_RAW_MAX + 1);
+    buf_init(&w->text, 8 * HUB_TEXT_MAX);
+    return w;
 }
 
 static void add_some(struct hub_call *c, enum hub_text kind, str text)
 {
-    struct hub_words *w = &c->words[kind];
+    struct hub_words *w = c->words[kind];
     struct buf *to = c->b.filter.feed ? &w->raw : &w->text;
     size_t cap;
 
-    assert(kind < HUB_TEXT_COUNT && c->spoken);
     if (w->over)
         hub_text_pass(c, kind); /* it was over, and begins again */
     cap = w->raw.cap + w->text.cap;
@@ -119,7 +118,9 @@ void hub_call_add(struct hub_call *c, enum hub_text kind, str text)
 {
     if (kind == HUB_REASONING && !c->b.thoughts)
         return;
-    hub_text_init_buffers(c);
+    assert(kind < HUB_TEXT_COUNT);
+    if (!c->words[kind])
+        c->words[kind] = hub_words_new();
     while (text.n) {
         str some = str_slice(text, 0, HUB_TEXT_MAX / 2); /* one may be larger than all we keep */
 
@@ -131,8 +132,9 @@ void hub_call_add(struct hub_call *c, enum hub_text kind, str text)
 /* The filter need not wait for more of them. */
 void hub_call_close(struct hub_call *c, unsigned kinds)
 {
-    for (enum hub_text i = 0; c->spoken && i < HUB_TEXT_COUNT; i++)
-        c->words[i].over |= c->words[i].begun && (kinds & (1u << i));
+    for (enum hub_text i = 0; i < HUB_TEXT_COUNT; i++)
+        if (c->words[i])
+            c->words[i]->over |= c->words[i]->begun && (kinds & (1u << i));
 }
 
 void hub_call_become(struct hub_call *c, const struct hub_progress *p)
@@ -195,7 +197,7 @@ static void reported_add(struct hub_reported *sent, str text)
 static void hub_text_publish(struct hub_call *c, enum hub_text kind, struct hub_channel *to,
                              enum hub_flush how)
 {
-    struct hub_words *w = &c->words[kind];
+    struct hub_words *w = c->words[kind];
     struct hub_reported *sent = hub_text_reported_at(w, to);
     enum hub_audience audience = kind == HUB_REASONING ? HUB_SEES_THOUGHTS : HUB_ANYONE;
     str text;
@@ -225,7 +227,6 @@ void hub_call_open(struct hub_call *c)
     if (c->opened)
         return;
     c->opened = true;
-    hub_text_init_buffers(c);
     if (c->b.filter.open)
         c->b.filter.open(c->b.filter.ctx, &c->b);
     c->b.asked = utf8_cut_count(c->b.asked, ASKED_MAX);
@@ -251,7 +252,8 @@ void hub_call_flush(struct hub_call *c, enum hub_channel_kind kind, enum hub_flu
     pthread_mutex_lock(&c->lock);
     pass_all(c);
     for (enum hub_text i = 0; i < HUB_TEXT_COUNT; i++)
-        hub_text_publish(c, i, channel_at(c, kind), how);
+        if (c->words[i])
+            hub_text_publish(c, i, channel_at(c, kind), how);
     pthread_mutex_unlock(&c->lock);
 }
 
@@ -260,7 +262,7 @@ void hub_call_flush(struct hub_call *c, enum hub_channel_kind kind, enum hub_flu
 static void replay_text(struct hub_call *c, enum hub_text kind, const struct hub_channel *to,
                         size_t text_max, struct hub_message **out)
 {
-    struct hub_words *w = &c->words[kind];
+    struct hub_words *w = c->words[kind];
     const struct hub_reported *sent = hub_text_reported_at(w, to);
     enum hub_audience audience = kind == HUB_REASONING ? HUB_SEES_THOUGHTS : HUB_ANYONE;
     /* The call's own thread may have dropped the beginning of the text, and with it all that was
@@ -285,7 +287,7 @@ static void replay_text(struct hub_call *c, enum hub_text kind, const struct hub
 static bool begins_later(const struct hub_call *c)
 {
     for (size_t i = 0; i < HUB_TEXT_COUNT; i++)
-        if (c->words[i].base)
+        if (c->words[i] && c->words[i]->base)
             return true;
     return false;
 }
@@ -313,9 +315,10 @@ void hub_call_replay(struct hub_call *c, const struct hub_channel *to, size_t te
         fn(ctx, hub_message_new(h, to, c->b.key, HUB_ANYONE));
     }
     for (enum hub_text i = 0; i < HUB_TEXT_COUNT; i++) {
-        struct hub_message *m;
+        struct hub_message *m = NULL;
 
-        replay_text(c, i, to, text_max, &m);
+        if (c->words[i])
+            replay_text(c, i, to, text_max, &m);
         if (m)
             fn(ctx, m);
     }

@@ -514,9 +514,10 @@ void agent_model_handle(struct exchange *ex)
         .bare = ex->wire->dialect == CHAT_GEMINI && http1_has(h, STR("x-goog-api-client")),
     };
     ex->called = true; /* its calls are the run's own */
-    ex->app = (struct app_match){.app = &app_agents, .route = &agent_model_route};
+    ex->app = arena_alloc(server_arena(ex->x), sizeof *ex->app);
+    *ex->app = (struct app_match){.app = &app_agents, .route = &agent_model_route};
     for (size_t i = 0; i < APP_PARTS_MAX; i++)
-        ex->app.parts[i] = STR("");
+        ex->app->parts[i] = STR("");
     ex->app_call = c;
     apps_any.handle(ex);
 }

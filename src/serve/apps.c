@@ -237,7 +237,7 @@ static struct app_job *serve_apps_job_new(struct exchange *ex)
     const struct http1_head *h = server_request(ex->x);
     struct app_job *j = base_alloc(sizeof *j);
 
-    *j = (struct app_job){.ex = ex, .worker = ex->worker, .match = ex->app};
+    *j = (struct app_job){.ex = ex, .worker = ex->worker, .match = *ex->app};
     arena_init(&j->arena, ARENA_MAX);
     buf_init(&j->body, JSON_SIZE_MAX);
     buf_init(&j->reply.body, OUT_MAX);

@@ -366,6 +366,7 @@ static void serve_chat_start(void *ctx)
     struct call_request r = {
         .wire = ex->wire,
         .request = &ex->request,
+        .doc = ex->request.stream ? &ex->doc : NULL,
         .body = server_body(ex->x),
         .route = str_c(ex->route->path),
         .id = ex->id,

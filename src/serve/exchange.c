@@ -399,9 +399,10 @@ static bool exchange_find_route(struct exchange *ex)
         ex->route = &watch_any;
         ex->rest = str_slice(h->path, sizeof WATCH_PREFIX - 1, h->path.n);
     } else if (!path_known) {
-        path_known = apps_route(h->method, h->path, &ex->app, NULL);
+        ex->app = arena_zero(server_arena(ex->x), 1, sizeof *ex->app);
+        path_known = apps_route(h->method, h->path, ex->app, NULL);
         ex->api |= path_known;
-        ex->route = ex->app.route ? &apps_any : NULL;
+        ex->route = ex->app->route ? &apps_any : NULL;
     }
     if (ex->route) {
         ex->wire = wire_get(ex->route->dialect);

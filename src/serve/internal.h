@@ -120,7 +120,7 @@ struct exchange {
     void (*on_gone)(struct exchange *ex); /* the client disconnects */
     void (*on_room)(struct exchange *ex); /* more may be written */
     void *job;
-    struct app_match app;            /* of a route of an application */
+    struct app_match *app;           /* of a route of an application; or NULL */
     const struct app_call *app_call; /* of a model call that an application answers; or NULL */
     struct chat_error *error;        /* NULL: it has not failed */
 };

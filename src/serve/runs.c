@@ -351,7 +351,8 @@ static void serve_runs_handle(struct exchange *ex, const char *method)
         exchange_fail(ex, 404, "unknown_url", "no run can have such an id");
         return;
     }
-    if (apps_route(str_c(method), server_request(ex->x)->path, &ex->app, NULL) && ex->app.route) {
+    ex->app = arena_zero(server_arena(ex->x), 1, sizeof *ex->app);
+    if (apps_route(str_c(method), server_request(ex->x)->path, ex->app, NULL) && ex->app->route) {
         apps_any.handle(ex);
         return;
     }

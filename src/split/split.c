@@ -226,7 +226,8 @@ void split_init(struct split *sp, const struct split_format *format, bool inside
 {
     static const struct split_index none; /* until the format is picked */
 
-    memset(sp, 0, offsetof(struct split, hold));
+    memset(sp, 0, offsetof(struct split, small));
+    sp->hold = sp->small;
     sp->format = format;
     sp->index = &none;
     sp->also = format->also;
@@ -359,12 +360,25 @@ static bool split_feed_text(struct split *sp, str piece, unsigned all)
     return true;
 }
 
+static size_t split_hold_size(const struct split *sp)
+{
+    return sp->hold == sp->small ? SPLIT_HOLD_SMALL : SPLIT_HOLD_MAX;
+}
+
+NOINLINE static void split_hold_grow(struct split *sp)
+{
+    if (!sp->large)
+        sp->large = sp->arena ? arena_alloc(sp->arena, SPLIT_HOLD_MAX) : sp->room;
+    memcpy(sp->large, sp->small, SPLIT_HOLD_SMALL);
+    sp->hold = sp->large;
+}
+
 /* Processes the buffered bytes with as much of the piece as decides them; returns the rest of the
  * piece. */
 static str split_feed_held(struct split *sp, str piece)
 {
     while (sp->held > 0 && piece.n > 0) {
-        size_t had = sp->held, room = SPLIT_HOLD_MAX - had;
+        size_t had = sp->held, room = split_hold_size(sp) - had;
         size_t n = piece.n < room ? piece.n : room, used;
 
         memcpy(sp->hold + had, piece.p, n);
@@ -377,6 +391,8 @@ static str split_feed_held(struct split *sp, str piece)
         assert(used > 0 || had + n < SPLIT_HOLD_MAX);
         sp->held = had + n - used;
         memmove(sp->hold, sp->hold + used, sp->held);
+        if (sp->held == SPLIT_HOLD_SMALL && sp->hold == sp->small)
+            split_hold_grow(sp);
         piece = str_slice(piece, n, piece.n);
     }
     return piece;
@@ -395,6 +411,8 @@ static void feed_any(struct split *sp, str piece)
         if (slice.n == piece.n) {
             sp->held = piece.n - used;
             assert(sp->held < SPLIT_HOLD_MAX);
+            if (sp->held >= split_hold_size(sp))
+                split_hold_grow(sp);
             memcpy(sp->hold, piece.p + used, sp->held);
             return;
         }

@@ -33,13 +33,14 @@
  *   - The runs, joined, are the input: not a byte is lost, changed or made up.
  *   - The splitter buffers only text that may still be part of a marker or of its white space, and
  *     incomplete characters; a run never ends inside a UTF-8 sequence.
- *   - It allocates nothing, does no I/O, cannot fail, and its memory is the struct.
+ *   - It does no I/O and cannot fail. Its memory is the struct, unless the caller sets `arena`.
  *   - Time is linear in the text.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #pragma once
 
+#include "base/arena.h"
 #include "split/format.h"
 #include "split/line.h"
 
@@ -100,8 +101,10 @@ struct split_sink {
     void *ctx;
 };
 
-/* The splitter may buffer a whole header or run of framing white space, up to this size. */
+/* The splitter may buffer a whole header or run of framing white space, up to this size. Most texts
+ * never need more than the smaller size. */
 #define SPLIT_HOLD_MAX 512
+#define SPLIT_HOLD_SMALL 64
 
 struct split {
     const struct split_format *format; /* lent until split_finish; for "auto": the selected one */
@@ -109,6 +112,9 @@ struct split {
     bool trusted; /* the caller sets it after split_init: pieces are UTF-8, no character cut */
     bool nests;   /* the caller's to set as well: a block may contain others. A closer after another
                    opener is then in doubt, as one in a code fence is */
+    struct arena
+        *arena;  /* likewise: memory for `large`, lives as long as the splitter; NULL: room */
+    char *large; /* SPLIT_HOLD_MAX bytes; NULL: not needed yet */
     size_t size[SPLIT_KIND_COUNT]; /* bytes of each kind so far, without buffered bytes */
     unsigned flags;
     enum split_state state;
@@ -137,15 +143,18 @@ struct split {
     unsigned nested;          /* openers inside reasoning: each leaves one closer in doubt */
     struct split_line answer, reason, answer_then;
     size_t held;
-    char hold[SPLIT_HOLD_MAX];
-    struct split_index own; /* last; absent if split_size leaves it out */
+    char *hold; /* the buffered bytes: small or large */
+    char small[SPLIT_HOLD_SMALL];
+    struct split_index own;    /* split_size may leave it out */
+    char room[SPLIT_HOLD_MAX]; /* split_size leaves it out */
 };
 
-/* The size of a splitter for this format, for callers with many: a format with an index needs none
- * in the splitter. */
+/* The size of a splitter for this format, for callers with many, who set `arena`: a format with an
+ * index needs none in the splitter. */
 static inline size_t split_size(const struct split_format *format)
 {
-    return format->index && !format->picks ? offsetof(struct split, own) : sizeof(struct split);
+    return format->index && !format->picks ? offsetof(struct split, own)
+                                           : offsetof(struct split, room);
 }
 
 void split_init(struct split *sp, const struct split_format *format, bool inside,

@@ -25,7 +25,7 @@
  */
 #include "tokens/internal.h"
 
-#define SMALL_MAX 256 /* bytes of a piece that is worth counting at once */
+#define SMALL_MAX 128 /* bytes of a piece that is worth counting at once */
 
 _Static_assert(SMALL_MAX <= TOKENS_AHEAD_MAX, "a small piece finds room");
 

@@ -75,7 +75,7 @@ bool tokens_decode(const struct tokens_vocab *v, const uint32_t *ids, size_t n, 
 
 /* Private members of the counter; use the functions. */
 
-#define TOKENS_AHEAD_MAX 256  /* text buffered until more arrives or the count is read */
+#define TOKENS_AHEAD_MAX 128  /* text buffered until more arrives or the count is read */
 #define TOKENS_HELD_MAX 64    /* undecided text that is buffered */
 #define TOKENS_WINDOW_MAX 256 /* last bytes kept of a very long piece */
 

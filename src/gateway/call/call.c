@@ -372,6 +372,28 @@ void call_fail_soon(struct call *c)
     loop_defer(c->gl->loop, &c->task);
 }
 
+void call_parse_request(struct call *c)
+{
+    struct json *doc = c->in.doc;
+    struct err e;
+
+    if (!doc || doc->nodes)
+        return;
+    if (!json_parse(doc, doc->src, &e))
+        base_die("a request that was JSON no longer is: %s", e.text);
+}
+
+void call_drop_nodes(struct call *c)
+{
+    str src;
+
+    if (!c->in.doc)
+        return;
+    src = c->in.doc->src;
+    json_release(c->in.doc);
+    c->in.doc->src = src;
+}
+
 void call_attempt(struct call *c)
 {
     const struct config_provider *p;
@@ -430,6 +452,7 @@ void call_attempt(struct call *c)
     upstream_start(&c->upstream, c->gl->loop, c->gl->client, &r, &call_upstream_handler, c);
     if (c->client.paused)
         upstream_pause(&c->upstream);
+    call_drop_nodes(c);
 }
 
 /* One line for each attempt that failed. `next`: what the gateway does about it. An application

@@ -37,6 +37,10 @@ void call_init_state(struct call *c);
 extern const struct upstream_handler call_upstream_handler;
 
 /* call.c */
+/* A stream that waits has no nodes of its request: they take memory for long, and few streams need
+ * them again. Before c->in.request->doc is used, the first function parses it if necessary. */
+void call_parse_request(struct call *c);
+void call_drop_nodes(struct call *c);
 void call_attempt(struct call *c);
 /* The attempt has failed: retries it, falls back to the next provider, or ends the call. */
 void call_fail_attempt(struct call *c, const struct chat_error *error);
@@ -210,6 +214,10 @@ void call_vault_release(struct call *c);
 void call_live_begin(struct call *c);
 void call_live_begin_whole(struct call *c); /* texts stay in place until call_live_copy */
 void call_live_copy(struct call *c);
+/* Bytes of a reply are read. While nobody watches, their texts go to the hub together, at the
+ * end. */
+void call_live_begin_bytes(struct call *c);
+void call_live_end_bytes(struct call *c);
 void call_live_reasoning(struct call *c, str text);
 void call_live_frame(struct call *c); /* the pipe's events */
 void call_live_finish(struct call *c, const struct store_call *row);

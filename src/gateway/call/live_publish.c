@@ -191,10 +191,49 @@ static struct hub_progress live_progress(struct call *c)
                                  pipe_is_over(&c->pipe) || c->sum.cut};
 }
 
+static void live_flush_batch(struct call *c)
+{
+    struct gateway_loop *gl = c->gl;
+
+    if (gl->live_n == 0)
+        return;
+    assert(c->live.batches);
+    hub_call_text(c->live.hub, c->live.kind, (str){gl->live_text, gl->live_n});
+    gl->live_n = 0;
+}
+
+void call_live_begin_bytes(struct call *c)
+{
+    assert(c->gl->live_n == 0);
+    c->live.batches = c->live.hub && !hub_call_watched(c->live.hub);
+}
+
+void call_live_end_bytes(struct call *c)
+{
+    live_flush_batch(c);
+    c->live.batches = false;
+}
+
+static void live_send_text(struct call *c, enum hub_text kind, str text)
+{
+    struct gateway_loop *gl = c->gl;
+
+    if (c->live.batches && (kind != c->live.kind || text.n > sizeof gl->live_text - gl->live_n))
+        live_flush_batch(c);
+    if (!c->live.batches || text.n > sizeof gl->live_text) {
+        hub_call_text(c->live.hub, kind, text);
+        return;
+    }
+    c->live.kind = kind;
+    memcpy(gl->live_text + gl->live_n, text.p, text.n);
+    gl->live_n += text.n;
+}
+
 static void live_send_state(struct call *c)
 {
     struct hub_progress p = live_progress(c);
 
+    live_flush_batch(c);
     hub_call_state(c->live.hub, &p);
 }
 
@@ -232,7 +271,7 @@ static void live_add_text(struct call *c, enum hub_text kind, str text)
     if (c->live.gathers && l->n == HUB_LENT_MAX)
         call_live_copy(c);
     if (!c->live.gathers) {
-        hub_call_text(c->live.hub, kind, text);
+        live_send_text(c, kind, text);
         return;
     }
     assert(l->n < HUB_LENT_MAX);
@@ -370,6 +409,7 @@ void call_live_detach(struct call *c)
 {
     if (!c->live.hub)
         return;
+    live_flush_batch(c);
     live_ensure_end(c);
     c->live.end->model = arena_dup(&c->arena, c->live.end->model);
     hub_call_own(c->live.hub);
@@ -379,6 +419,7 @@ void call_live_end(struct call *c)
 {
     struct hub_call *live = c->live.hub;
 
+    live_flush_batch(c);
     c->live.hub = NULL;
     c->live.gathers = c->live.lent = false;
     if (hub_call_leave(live))

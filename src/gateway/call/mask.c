@@ -105,6 +105,7 @@ static str call_mask_some_json(struct call *c, str json, bool sound)
 
     if (!m || json.n == 0)
         return json;
+    call_parse_request(c);
     if (body && (c->masks.body_clean = mask_json_doc_clean(m, c->in.request->doc)))
         return json;
     buf_init(&out, 4 * json.n + SPARE);
@@ -147,6 +148,8 @@ str call_mask_asked(struct call *c, str text)
             return c->masks.texts[i].masked;
     masked = call_mask_text(c, text);
     if (text.n && c->masks.count < CALL_MASKED_MAX) {
+        if (!c->masks.texts)
+            c->masks.texts = arena_alloc(&c->arena, CALL_MASKED_MAX * sizeof *c->masks.texts);
         c->masks.texts[c->masks.count].raw = text;
         c->masks.texts[c->masks.count++].masked = masked;
     }

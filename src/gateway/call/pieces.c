@@ -62,6 +62,7 @@ static void pieces_put_all(struct call *c, uint64_t now)
         call_summarize(c);
         call_build_row_facts(c, &row); /* without texts: they come as pieces */
         store_call_begin(c->gl->gateway->store, &row);
+        call_drop_nodes(c);
     }
     pieces_put_new(c, STR("reasoning"), &c->record.reasoning, &p->reasoning);
     pieces_put_new(c, STR("answer"), &c->record.answer, &p->answer);

@@ -314,6 +314,7 @@ bool call_plan_request(struct call *c, struct err *e)
         c->attempt.budget = r->budget_tokens;
         return true; /* the request is sent as it came */
     }
+    call_parse_request(c);
     if (!call_check_translatable(c, e))
         return false;
     call_vault_rewind(c);

@@ -303,6 +303,7 @@ str call_record_body(struct call *c)
     if (c->config->keep == CONFIG_KEEP_TEXT || !doc || doc->src.p != body.p ||
         c->in.request->message_count < 2)
         return body;
+    call_parse_request(c);
     json_edits_init(&ed, doc, &c->arena);
     if (!redact_history(doc, &ed))
         return body;

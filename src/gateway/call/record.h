@@ -30,9 +30,9 @@ struct call_segment {
 struct call_masks {
     bool body_clean; /* nothing in the body is masked, so none of its texts is */
     uint8_t count;
-    struct {
+    struct call_masked {
         str raw, masked;
-    } texts[CALL_MASKED_MAX];
+    } * texts; /* up to CALL_MASKED_MAX; in the call's arena; NULL: none */
 };
 
 /* How much of a running call has been written to the store. */
@@ -75,6 +75,8 @@ struct call_live {
     enum hub_state state;
     bool thought, called;
     bool gathers, lent; /* texts are collected to be lent to the hub; or are lent */
+    bool batches;       /* texts wait in gl->live_text, */
+    enum hub_text kind; /* and are of this kind */
     uint64_t think_ns, status_ns;
     int64_t thought_ms;
     enum chat_level level;         /* the level at the start of the call */

@@ -402,7 +402,9 @@ void call_reply_head(struct call *c, const struct upstream_head *head)
 void call_reply_bytes(struct call *c, str bytes)
 {
     assert(c->frames.sink.on_frame);
+    call_live_begin_bytes(c);
     frames_feed(&c->frames, bytes);
+    call_live_end_bytes(c);
     if (call_is_reading(c) && !c->reply.end_seen && arena_left(&c->arena) < CALL_ARENA_SPARE) {
         reply_fail(
             c, 502, "upstream_too_large", "the provider's reply is too large to be kept track of");
@@ -473,7 +475,7 @@ static void reply_whole_settle(void *ctx)
     struct call *c = ctx;
 
     assert(call_is_reading(c) && c->frames.kind == FRAMES_WHOLE);
-    if (reply_settle(c, &c->whole) && call_is_reading(c))
+    if (reply_settle(c, c->whole) && call_is_reading(c))
         reply_queue_step(c, reply_finish);
     else
         reply_finish(c);
@@ -499,7 +501,7 @@ static void reply_whole_decode(void *ctx)
         call_live_begin_whole(c);
     c->held = arena_alloc(&c->arena, sizeof *c->held);
     defer_events_begin(c->held, &c->decoder);
-    wire_whole_decode(&c->decoder, &c->whole);
+    wire_whole_decode(&c->decoder, c->whole);
     defer_events_end(c->held, &c->decoder);
     reply_queue_step(c, reply_whole_feed);
 }
@@ -514,11 +516,12 @@ static void reply_whole_parse(void *ctx)
         reply_finish(c);
         return;
     }
-    c->whole = (struct wire_frame){.name = STR(""), .data = all, .raw = all};
+    c->whole = arena_alloc(&c->arena, sizeof *c->whole);
+    *c->whole = (struct wire_frame){.name = STR(""), .data = all, .raw = all};
     pipe_begin(&c->pipe);
     call_record_begin_frame(c);
     reply_queue_step(
-        c, wire_whole_parse(&c->decoder, &c->whole) ? reply_whole_decode : reply_whole_settle);
+        c, wire_whole_parse(&c->decoder, c->whole) ? reply_whole_decode : reply_whole_settle);
 }
 
 void call_reply_end(struct call *c)

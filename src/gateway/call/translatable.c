@@ -246,6 +246,7 @@ bool call_check_translatable(struct call *c, struct err *e)
 
     if (c->in.wire->dialect == c->attempt.wire->dialect)
         return true;
+    call_parse_request(c);
     if (!translate_check_values(c, e) || !translate_check_members(c, e) ||
         !translate_check_choices(c, e) || !translate_check_tool_choice(c, e))
         return false;

@@ -70,7 +70,6 @@ void pipe_init(struct pipe *p, const struct pipe_options *o, struct arena *a)
     pipe_init_chain(p, o, a, p);
     arena_init(&p->frame, FRAME_MAX);
     p->room = NULL;
-    pipe_begin(p);
     if (o->vocab)
         tokens_vocab_warm(o->vocab); /* before the reply comes */
 }

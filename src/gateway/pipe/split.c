@@ -231,6 +231,7 @@ static void pipe_split_start(struct pipe_split *s)
 {
     const struct pipe_options *o = s->shared->options;
     bool inside = s->held || !(s->reasoned || s->started || s->continued);
+    char *large = s->splitter ? s->splitter->large : NULL;
 
     assert(s->state != PIPE_SPLITTING && o->format);
     if (!s->splitter)
@@ -241,6 +242,8 @@ static void pipe_split_start(struct pipe_split *s)
                (struct split_sink){pipe_split_on_run, pipe_split_on_note, s});
     if (s->picked)
         split_use(s->splitter, s->picked);
+    s->splitter->arena = s->shared->arena;
+    s->splitter->large = large;
     s->splitter->trusted = true;
     s->splitter->nests = o->hide;
     s->state = PIPE_SPLITTING;

@@ -18,9 +18,11 @@ struct openai_said *openai_said(struct wire_encoder *en, uint32_t choice)
     while (*at && (*at)->index != choice)
         at = &(*at)->next;
     if (!*at) {
-        *at = arena_zero(en->arena, 1, sizeof **at);
+        *at =
+            arena_zero(en->arena, 1, en->stream ? offsetof(struct openai_said, text) : sizeof **at);
         (*at)->index = choice;
-        (*at)->finish = STR("");
+        if (!en->stream)
+            (*at)->finish = STR("");
     }
     return *at;
 }
@@ -468,7 +470,11 @@ static void openai_encode_cited(struct wire_encoder *en, const struct chat_event
                                .name = STR("message.annotations")};
     str list;
 
-    if (!citations_convert(&s->cites, en->arena, ev, false, &list))
+    if (!s->cites && ev->dialect != CHAT_ANTHROPIC && ev->dialect != CHAT_GEMINI)
+        return;
+    if (!s->cites)
+        s->cites = arena_zero(en->arena, 1, sizeof *s->cites);
+    if (!citations_convert(s->cites, en->arena, ev, false, &list))
         return;
     notes.text = citations_to_chat(list, en->arena);
     if (notes.text.n)

@@ -31,11 +31,11 @@ struct openai_said {
     bool role, finished;
     struct openai_said_call *calls, *last;
     uint32_t call_count;
-    /* Only for a whole reply. */
+    struct openai_said *next;
+    /* Only for a whole reply: a stream's struct ends here. */
     struct arena_text text, thought, refusal, odd_calls;
     struct openai_piece *message, *members;
     str finish;
-    struct openai_said *next;
 };
 
 #define OPENAI_TAIL_MAX 96 /* bytes after the choices of a chunk that are remembered */
@@ -44,7 +44,7 @@ struct openai_encoding {
     str head; /* start of every chunk, up to its choices */
     struct openai_said *choices;
     struct openai_piece *extras; /* in a stream: not written yet */
-    struct citations cites;      /* of the first choice */
+    struct citations *cites;     /* of the first choice; NULL: none came */
     str usage;                   /* JSON, or "" */
     struct arena_text usage_text;
     size_t chunk_at;     /* where the JSON of the current chunk begins */
