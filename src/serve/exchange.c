@@ -127,7 +127,7 @@ void exchange_error(struct exchange *ex, const struct chat_error *error)
 
     if (error->retry_after_ms >= 0)
         retry_after(ex, error->retry_after_ms);
-    if (error->no_retry) /* SDKs of OpenAI and Anthropic obey it */
+    if (error->no_retry && !passed_has(ex, STR("x-should-retry"))) /* SDKs obey it */
         exchange_header(ex, STR("x-should-retry"), STR("false"));
     if (!ex->api && !ex->passed.request_id.n)
         exchange_header(ex, passed_id_name(ex), ex->id);

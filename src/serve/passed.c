@@ -27,6 +27,14 @@ void passed_set_headers(struct exchange *ex, const struct http1_field *fields, s
         exchange_header(ex, passed_id_name(ex), id);
 }
 
+bool passed_has(const struct exchange *ex, str name)
+{
+    for (size_t i = 0; i < ex->passed.n; i++)
+        if (http1_same(ex->passed.fields[i].name, name))
+            return true;
+    return false;
+}
+
 size_t passed_merge_headers(const struct exchange *ex, struct server_header *out)
 {
     const struct exchange_passed *p = &ex->passed;

@@ -23,6 +23,7 @@ struct exchange_passed {
 
 /* Call it once in an exchange. */
 void passed_set_headers(struct exchange *ex, const struct http1_field *fields, size_t n);
+bool passed_has(const struct exchange *ex, str name);
 /* Writes all headers of the reply to `out`, which has room for PASSED_ALL_MAX. Returns their
  * number. */
 size_t passed_merge_headers(const struct exchange *ex, struct server_header *out);

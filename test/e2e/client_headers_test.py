@@ -344,7 +344,7 @@ LIMITS = [("x-ratelimit-limit-requests", "500"), ("x-ratelimit-remaining-tokens"
           ("anthropic-ratelimit-unified-status", "allowed"), ("openai-processing-ms", "12"),
           ("openai-version", "2020-10-01"), ("openai-organization", "org-1"),
           ("anthropic-organization-id", "o-1"), ("cf-ray", "abc-FRA"), ("x-envoy-upstream-time", "1"),
-          ("x-should-retry", "false"), ("x-unknown", "one"), ("x-unknown", "two")]
+          ("x-should-retry", "true"), ("x-unknown", "one"), ("x-unknown", "two")]
 KEPT = [("set-cookie", "s=1"), ("server", "cloudflare"), ("date", "yesterday"), ("alt-svc", "h3"),
         ("strict-transport-security", "max-age=1"), ("access-control-allow-origin", "*"),
         ("cache-control", "public"), ("vary", "origin"), ("etag", "e"), ("keep-alive", "timeout=5"),
@@ -364,6 +364,8 @@ class Replies(Case):
                 "dies": {"kind": "openai", "base_url": cls.up.root + "/v1", "retries": 0,
                          "models": {"dies-m": "m"}, "fallback": ["dead"],
                          "api_key_env": "UPSTREAM_KEY"},
+                "again": {"kind": "openai", "base_url": cls.up.root + "/v1", "retries": 1,
+                          "backoff": "5ms", "models": {"again-m": "m"}},
                 "falls": {"kind": "openai", "base_url": cls.up.root + "/v1", "retries": 1,
                           "backoff": "5ms", "models": {"falls-m": "m"}, "fallback": ["p-anthropic"],
                           "api_key_env": "UPSTREAM_KEY"}}
@@ -428,6 +430,19 @@ class Replies(Case):
             r = self.ask("openai", "falls-m", stream)
             self.assertEqual(r.status, 400)
             self.check(r, 3)
+
+    def test_a_provider_that_wants_no_retry_gets_none(self):
+        for status in (429, 500):
+            self.up.asked, self.up.statuses = [], [status, 200]
+            self.up.headers = [("x-should-retry", "false")]
+            r = self.ask("openai", "again-m")
+            self.assertEqual((r.status, len(self.up.asked)), (status, 1), r.body)
+            self.assertEqual([v for k, v in r.headers if k == "x-should-retry"], ["false"])
+        self.up.asked, self.up.statuses, self.up.headers = [], [500, 200], []
+        self.ok(self.ask("openai", "again-m"))
+        self.up.asked, self.up.statuses = [], [500, 200]
+        self.up.headers = [("x-should-retry", "false")]
+        self.ok(self.ask("openai", "falls-m"))  # another provider may answer
 
     def test_an_attempt_that_got_no_reply_has_none(self):
         self.up.headers, self.up.statuses = LIMITS, [500]

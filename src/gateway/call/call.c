@@ -502,7 +502,8 @@ void call_fail_attempt(struct call *c, const struct chat_error *given)
         return;
     }
     wait_ms = retry_wait_ms(&c->gl->rand, p->backoff_ms, c->attempt.tries, error.retry_after_ms);
-    if (transient && c->attempt.tries <= p->retries_max && wait_ms <= RETRY_WAIT_MAX_MS) {
+    if (transient && !error.no_retry && c->attempt.tries <= p->retries_max &&
+        wait_ms <= RETRY_WAIT_MAX_MS) {
         call_log_failure(c, at, &error, STR("retry"));
         call_reset_pipe(c);
         call_enter_state(c, CALL_RETRYING);

@@ -145,6 +145,7 @@ void call_error_reply(struct call *c)
                                .code = STR(""),
                                .param = STR(""),
                                .retry_after_ms = c->failure->wait_ms,
+                               .no_retry = c->failure->no_retry,
                                .raw = STR("")};
 
     if (error.status < 400 || error.status > 599)

@@ -138,6 +138,7 @@ struct call_failure {
     struct buf attempts; /* JSON */
     int status;          /* of the provider's error reply */
     int64_t wait_ms;     /* its Retry-After; -1: none */
+    bool no_retry;       /* its x-should-retry is false */
 };
 
 struct call_link {

@@ -362,6 +362,9 @@ void call_reply_head(struct call *c, const struct upstream_head *head)
         buf_reset(&c->failure->body);
         c->failure->status = head->status;
         c->failure->wait_ms = head->retry_after_ms;
+        c->failure->no_retry =
+            head->fields &&
+            http1_same(http1_find(head->fields, STR("x-should-retry")), STR("false"));
         return;
     }
     if (reply_is_unreadable(c, head))
