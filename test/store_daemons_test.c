@@ -127,6 +127,8 @@ static void count_lost(void *ctx)
     atomic_fetch_add(&l->count, 1);
 }
 
+#define RUNNING "SELECT count(*) FROM daemons WHERE state = 'running'"
+
 TEST(a_store_that_was_taken_over_says_so_registers_again_and_goes_on)
 {
     struct lost lost = {0};
@@ -154,13 +156,19 @@ TEST(a_store_that_was_taken_over_says_so_registers_again_and_goes_on)
     store_call_put(s.store[0], &m.row, NULL);
     settle(s.store[0]);
     CHECK_INT(samples_in(s.store[1]), 2);
-    CHECK_INT(ask(&s.place, "SELECT count(*) FROM daemons WHERE state = 'running'"), 2);
+    CHECK_INT(ask(&s.place, RUNNING), 2);
     CHECK(daemons_held(store_daemons(s.store[0])));
     for (int ms = 0; ms < WAIT_MS && !daemons_others(store_daemons(s.store[0])); ms += 10)
         (void)usleep(10000);
     daemons_list(store_daemons(s.store[1]), &list);
     CHECK_INT(list.count, 2);
     CHECK(verify(&s.place).ok);
+    daemons_watch(store_daemons(s.store[0]), NULL);
+    do_sql(&s.place, sql);
+    for (int ms = 0; ms < WAIT_MS && ask(&s.place, RUNNING) != 2; ms += 10)
+        (void)usleep(10000);
+    CHECK_INT(ask(&s.place, RUNNING), 2);
+    CHECK_INT(atomic_load(&lost.count), 1); /* nobody watches */
     side_release(&s);
 }
 

@@ -29,6 +29,20 @@
 #define FILES_MAX 64
 #define X32_BIT 0x40000000
 
+/* ThreadSanitizer intercepts clone as if it were fork, and aborts because this child shares our
+ * memory. Under its other name the function is not intercepted. */
+#if defined(__SANITIZE_THREAD__)
+#define WATCHED 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define WATCHED 1
+#endif
+#endif
+#ifdef WATCHED
+int __clone(int (*fn)(void *), void *stack, int flags, void *arg, ...);
+#define clone __clone
+#endif
+
 #if defined(__x86_64__)
 #define ARCH AUDIT_ARCH_X86_64
 #elif defined(__aarch64__)

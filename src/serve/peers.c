@@ -249,6 +249,7 @@ void peers_stop(struct peers *p)
 {
     if (!p || !p->started)
         return;
+    daemons_watch(store_daemons(p->d->gateway.store), NULL);
     pthread_mutex_lock(&p->lock);
     p->stop = true;
     pthread_cond_signal(&p->wake);

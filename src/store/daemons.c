@@ -23,6 +23,8 @@ struct daemons {
     void *ctx;
     struct db_lease *lease;
     pthread_t thread;
+    pthread_mutex_t watching; /* of watch: held while one of its functions runs */
+    struct daemons_watch watch;
     pthread_mutex_t lock;
     pthread_cond_t stopping;
     _Atomic bool others;
@@ -30,8 +32,6 @@ struct daemons {
     /* Under the lock: */
     bool stop;
     char address[sizeof((struct daemons_row *)0)->address];
-    struct daemons_watch watches[DAEMONS_WATCHES_MAX];
-    size_t watch_count;
     struct daemons_list list;
     /* The thread's own: */
     struct db *db; /* without the lease */
@@ -204,24 +204,18 @@ static bool daemons_register(struct daemons *d, struct err *e)
 /* Another daemon has taken over, or one with the same id has registered. */
 static bool daemons_lost(struct daemons *d, struct err *e)
 {
-    struct daemons_watch watches[DAEMONS_WATCHES_MAX];
-    size_t n;
-
     if (db_lease_fence(d->lease) == 0)
         return daemons_register(d, e); /* the last try failed */
     db_lease_set(d->lease, 0);
     atomic_store(&d->held_ns, 0);
-    pthread_mutex_lock(&d->lock);
-    n = d->watch_count;
-    memcpy(watches, d->watches, sizeof watches);
-    pthread_mutex_unlock(&d->lock);
     log_warn("store: this daemon was not heard of for too long, another took over its work; it goes"
              " on with new work. If this repeats, two daemons have copies of one spool folder:"
              " delete the file \"name\" in one of them",
              LOG_TEXT("daemon", d->id));
-    for (size_t i = 0; i < n; i++)
-        if (watches[i].on_lost)
-            watches[i].on_lost(watches[i].ctx);
+    pthread_mutex_lock(&d->watching);
+    if (d->watch.on_lost)
+        d->watch.on_lost(d->watch.ctx);
+    pthread_mutex_unlock(&d->watching);
     return daemons_register(d, e);
 }
 
@@ -268,10 +262,8 @@ static bool daemons_may_take(struct daemons *d, str id, bool *may, struct err *e
 
 static bool daemons_take_over(struct daemons *d, const struct daemons_row *row, struct err *e)
 {
-    struct daemons_watch watches[DAEMONS_WATCHES_MAX];
     str id = str_c(row->id);
     bool may = false;
-    size_t n;
 
     if (!daemons_lock_row(d, id, e))
         return false;
@@ -283,13 +275,10 @@ static bool daemons_take_over(struct daemons *d, const struct daemons_row *row, 
              LOG_TEXT("daemon", row->id),
              LOG_TEXT("address", row->address),
              LOG_TEXT("it was", row->state));
-    pthread_mutex_lock(&d->lock);
-    n = d->watch_count;
-    memcpy(watches, d->watches, sizeof watches);
-    pthread_mutex_unlock(&d->lock);
-    for (size_t i = 0; i < n; i++)
-        if (watches[i].on_gone)
-            watches[i].on_gone(watches[i].ctx, id);
+    pthread_mutex_lock(&d->watching);
+    if (d->watch.on_gone)
+        d->watch.on_gone(d->watch.ctx, id);
+    pthread_mutex_unlock(&d->watching);
     return true;
 }
 
@@ -300,11 +289,11 @@ static bool daemons_take_over_stale(struct daemons *d, struct err *e)
     uint64_t steady_ms = (daemons_now_ns() - d->steady_ns) / CLOCK_NS_PER_MS;
     bool works;
 
-    pthread_mutex_lock(&d->lock);
-    works = d->watch_count > 0;
-    pthread_mutex_unlock(&d->lock);
+    pthread_mutex_lock(&d->watching);
+    works = d->watch.on_gone != NULL;
+    pthread_mutex_unlock(&d->watching);
     if (!works)
-        return true; /* a command, such as `store adopt`: nothing would go on with the work */
+        return true; /* a command (`store adopt`) or a daemon that ends: the work would wait */
     for (size_t i = 0; i < d->found.count; i++) {
         const struct daemons_row *row = &d->found.items[i];
 
@@ -450,6 +439,7 @@ static void daemons_free(struct daemons *d)
     db_lease_free(d->lease);
     pthread_cond_destroy(&d->stopping);
     pthread_mutex_destroy(&d->lock);
+    pthread_mutex_destroy(&d->watching);
     free(d->url);
     free(d);
 }
@@ -471,6 +461,7 @@ static struct daemons *daemons_new(const struct daemons_options *o)
     memcpy(d->url, o->url.p, o->url.n);
     d->url[o->url.n] = '\0';
     pthread_mutex_init(&d->lock, NULL);
+    pthread_mutex_init(&d->watching, NULL);
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&d->stopping, &attr);
@@ -557,10 +548,9 @@ bool daemons_look(str url, str id, bool *live, struct daemons_list *out, struct 
 
 void daemons_watch(struct daemons *d, const struct daemons_watch *w)
 {
-    pthread_mutex_lock(&d->lock);
-    assert(d->watch_count < DAEMONS_WATCHES_MAX);
-    d->watches[d->watch_count++] = *w;
-    pthread_mutex_unlock(&d->lock);
+    pthread_mutex_lock(&d->watching);
+    d->watch = w ? *w : (struct daemons_watch){0};
+    pthread_mutex_unlock(&d->watching);
 }
 
 void daemons_reached(struct daemons *d, str address)

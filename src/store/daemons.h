@@ -33,7 +33,6 @@
 #define DAEMONS_LEASE_MS 5000u
 #define DAEMONS_ID_SIZE 33     /* 32 characters and a NUL */
 #define DAEMONS_LISTED_MAX 64u /* the running ones first, then the last seen */
-#define DAEMONS_WATCHES_MAX 8u
 
 struct daemons;
 struct store;
@@ -65,7 +64,7 @@ void daemons_reached(struct daemons *d, str address);
 struct store_options;
 bool store_adopt(const struct store_options *o, uint64_t *records, struct err *e) MUST_USE;
 
-/* Called on the thread of the heartbeat, without a lock. Neither may call daemons_watch. */
+/* Called on the thread of the heartbeat. Neither may call daemons_watch. */
 struct daemons_watch {
     /* This daemon took over the work of another one, which was gone or has stopped: the rows that
      * daemons_takeover_sql changes are its own by now. May be NULL. */
@@ -73,8 +72,10 @@ struct daemons_watch {
     /* This daemon was taken over: its work in memory is another's. No write succeeds before this
      * returns, so it returns once that work was stopped or marked. May be NULL. */
     void (*on_lost)(void *ctx);
-    void *ctx; /* lent until store_close */
+    void *ctx; /* lent until daemons_watch is called with NULL */
 };
+/* One watch; NULL removes it and waits for a call of it that runs. A daemon whose watch has no
+ * on_gone takes over nobody. */
 void daemons_watch(struct daemons *d, const struct daemons_watch *w);
 
 /* Statements that hand work over, in the transaction of the takeover: $1 is the daemon that is
