@@ -71,6 +71,7 @@ bool request_alloc(const struct request_reader *r, size_t n, size_t size, void *
 {
     void *p;
 
+    assert(size > 0);
     /* Room is left for every text of the body to be unescaped once. */
     if (n > 0 && (arena_left(r->a) < r->doc->src.n + ROOM_SPARE ||
                   (arena_left(r->a) - r->doc->src.n - ROOM_SPARE) / size < n))
@@ -182,6 +183,7 @@ bool request_read_tools(const struct request_reader *r, const struct json_node *
     r->out->tools = arena_zero(r->a, n, sizeof *r->out->tools);
     for (const struct json_node *v = json_first(r->doc, list); v;
          v = json_next(r->doc, list, v), item.index++) {
+        assert(item.index < n);
         if (!read(r, &item, v, &r->out->tools[item.index]))
             return false;
         r->out->tool_count = item.index + 1;
