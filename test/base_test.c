@@ -23,6 +23,11 @@ TEST(str_views_compare_and_cut)
     CHECK(str_find(STR("abc"), STR("cb")) == STR_NONE);
     CHECK_STR(str_trim(STR(" \t\n a b \r\n")), "a b");
     CHECK_STR(str_trim(STR("  ")), "");
+    CHECK(str_is_one_of(STR("a"), "a bc"));
+    CHECK(str_is_one_of(STR("bc"), "a bc"));
+    CHECK(!str_is_one_of(STR("b"), "a bc"));
+    CHECK(!str_is_one_of(STR("a b"), "a bc"));
+    CHECK(!str_is_one_of(STR(""), "a bc"));
 }
 
 TEST(str_u64_takes_digits_that_fit_and_nothing_else)

@@ -23,6 +23,14 @@ TEST(json_finds_and_reads)
     CHECK(json_is(&doc, json_find(&doc, root, STR("a")), STR("x\ny")));
     CHECK(!json_is(&doc, json_find(&doc, root, STR("a")), STR("x\n")));
     CHECK(!json_is(&doc, json_find(&doc, root, STR("a")), STR("x\nyz")));
+    CHECK(json_is_one_of(&doc, json_find(&doc, root, STR("a")), "x x\ny"));
+    CHECK(!json_is_one_of(&doc, json_find(&doc, root, STR("a")), "x y"));
+    CHECK(json_is_one_of(&doc, root + 1, "b a"));
+    CHECK(!json_is_one_of(&doc, root + 1, "b"));
+    CHECK(!json_is_one_of(&doc, NULL, "a") && !json_is_one_of(&doc, root, "a"));
+    CHECK(json_is_object(root) && !json_is_array(root) && !json_is_array(NULL));
+    JSON_FOREACH_ITEM(v, &doc, root)
+        CHECK(!v); /* an object has no elements */
     CHECK(json_text(&doc, json_find(&doc, root, STR("a")), &a, &s));
     CHECK_STR(s, "x\ny");
     list = json_find(&doc, root, STR("t\xC3\xA9"));

@@ -107,6 +107,21 @@ static inline const struct json_node *json_next(const struct json *doc, const st
     for (const struct json_node *child = json_first(doc, v); child;                                \
          child = json_next(doc, v, child))
 
+static inline bool json_is_array(const struct json_node *v)
+{
+    return v && v->kind == JSON_ARRAY;
+}
+
+static inline bool json_is_object(const struct json_node *v)
+{
+    return v && v->kind == JSON_OBJECT;
+}
+
+/* Each element of an array; none if v is NULL or no array. */
+#define JSON_FOREACH_ITEM(item, doc, v)                                                            \
+    for (const struct json_node *item = json_is_array(v) ? json_first(doc, v) : NULL; item;        \
+         item = json_next(doc, v, item))
+
 static inline const struct json_node *json_value(const struct json_node *key)
 {
     assert_slow(key->kind == JSON_STRING && key->span == 1);
@@ -166,8 +181,7 @@ bool json_i64(const struct json *doc, const struct json_node *v, int64_t *out) M
 bool json_double(const struct json *doc, const struct json_node *v, double *out) MUST_USE;
 bool json_bool(const struct json_node *v, bool *out) MUST_USE;
 
-/* Deep equality as JSON Schema defines it: 1 equals 1.0, members in any order, text unescaped.
- */
+/* Deep equality as JSON Schema defines it: 1 equals 1.0, members in any order, text unescaped. */
 bool json_equal(const struct json *da, const struct json_node *a, const struct json *db,
                 const struct json_node *b);
 
@@ -178,21 +192,18 @@ void json_splice(const struct json *doc, const struct json_node *v, str with, st
  * that json_find returns), otherwise added at the end. */
 void json_splice_set(const struct json *doc, const struct json_node *v, str key, str with,
                      struct buf *out);
-/* The same without that member and its comma; if the key occurs more than once, without all of
- * them. */
+/* The same without that member and its comma: without all of them if the key occurs twice. */
 void json_splice_remove(const struct json *doc, const struct json_node *v, str key,
                         struct buf *out);
 
-/* Text as a JSON string with its quotes. Returns false if bytes are not UTF-8; they become
- * U+FFFD. */
+/* Text as a JSON string with its quotes. False: some bytes are not UTF-8 and become U+FFFD. */
 bool json_quote(struct buf *out, str text);
 /* Whether the text needs no escapes as a JSON string. */
 bool json_plain(str text);
 
 struct json_out {
     struct buf *buf;
-    uint64_t comma[JSON_DEPTH_MAX / 64 + 1];  /* one bit for each level: the next value needs a
-                                                 comma */
+    uint64_t comma[JSON_DEPTH_MAX / 64 + 1];  /* a bit for each level: the next needs a comma */
     uint64_t object[JSON_DEPTH_MAX / 64 + 1]; /* one bit for each level: an object, not an array */
     unsigned depth;
     bool after_key, bad_text, too_deep;

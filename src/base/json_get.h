@@ -28,6 +28,18 @@ static inline str json_get_text(const struct json *doc, const struct json_node *
     return m && json_text(doc, m, a, &text) ? text : STR("");
 }
 
+/* A text of a reply, or a number that the host wrote without quotes. */
+bool json_to_text(const struct json *doc, const struct json_node *v, struct arena *a,
+                  str *out) MUST_USE;
+/* The text of a member, or a number that the host wrote without quotes; or "". */
+static inline str json_get_as_text(const struct json *doc, const struct json_node *v,
+                                   const char *key, struct arena *a)
+{
+    str text;
+
+    return json_to_text(doc, json_find(doc, v, str_c(key)), a, &text) ? text : STR("");
+}
+
 /* The same as a copy in the arena, which outlives the source. */
 static inline str json_copy_text(const struct json *doc, const struct json_node *v, const char *key,
                                  struct arena *a)
@@ -42,9 +54,6 @@ str json_copy_member(str json, const char *key, struct arena *a);
 /* A count of a reply, in any form that hosts write: 12, 12.0, 12.7 (its whole part) or "12". -1 if
  * absent. */
 int64_t json_to_count(const struct json *doc, const struct json_node *v);
-/* A text of a reply, or a number that the host wrote without quotes. */
-bool json_to_text(const struct json *doc, const struct json_node *v, struct arena *a,
-                  str *out) MUST_USE;
 /* true, "true", or a number that is not 0. */
 bool json_to_bool(const struct json *doc, const struct json_node *v);
 /* Whether a value has content: null, false, 0, "", and lists of these have none. */
@@ -57,6 +66,9 @@ static inline bool json_get_is(const struct json *doc, const struct json_node *v
 {
     return json_is(doc, json_find(doc, v, str_c(key)), str_c(text));
 }
+
+/* Whether v is one of these texts, which are separated by spaces: "text image file". */
+bool json_is_one_of(const struct json *doc, const struct json_node *v, const char *words);
 
 /* Sets *out to a member's text or number; leaves it unchanged if the member is absent or empty. */
 void json_get_into(const struct json *doc, const struct json_node *v, const char *key,

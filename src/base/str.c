@@ -50,6 +50,17 @@ bool str_ends(str s, str suffix)
     return s.n >= suffix.n && memcmp(s.p + s.n - suffix.n, suffix.p, suffix.n) == 0;
 }
 
+bool str_is_one_of(str s, const char *words)
+{
+    for (size_t n; *words; words += n + (words[n] == ' ')) {
+        n = strcspn(words, " ");
+        assert(n > 0); /* single spaces, none at the ends */
+        if (n == s.n && str_same(words, s.p, n))
+            return true;
+    }
+    return false;
+}
+
 size_t str_find(str s, str needle)
 {
     const char *hit;

@@ -124,6 +124,9 @@ size_t str_find(str s, str needle);
 /* The same, several times faster if the byte needle.p[rare] is rare in such texts. */
 size_t str_find_rare(str s, str needle, size_t rare);
 
+/* Whether s is one of the words, which are separated by single spaces: "GET POST". */
+bool str_is_one_of(str s, const char *words);
+
 /* Without the ASCII white space (space, tab, LF, VT, FF, CR) at both ends. */
 str str_trim(str s);
 

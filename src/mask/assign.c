@@ -75,6 +75,7 @@ static bool name_around(struct place *p, size_t at)
 
     while (from > 0 && at - from < NAME_SIDE_MAX && mask_is(MASK_C_DOTTED, s.p[from - 1]))
         from--;
+    assert(from <= at && at <= end);
     if (from > 1 && s.p[from - 1] == ' ' && mask_is_alpha(s.p[from - 2])) {
         size_t before = from - 1;
 
@@ -217,38 +218,18 @@ static bool stands_for(str v)
                                          "os.environ",
                                          "process.env",
                                          "getenv"};
-    static const char *const words[] = {"null",
-                                        "none",
-                                        "nil",
-                                        "true",
-                                        "false",
-                                        "undefined",
-                                        "str",
-                                        "string",
-                                        "optional",
-                                        "bytes",
-                                        "<redacted>",
-                                        "|",
-                                        ">",
-                                        "|-",
-                                        ">-",
-                                        "{",
-                                        "[",
-                                        "&"};
+    static const char words[] = "null none nil true false undefined str string optional bytes "
+                                "<redacted> | > |- >- { [ &";
     char bytes[32];
     str s;
 
     while (v.n > 1 && strchr(",;)", v.p[v.n - 1]))
         v.n--;
     s = mask_assign_lower(v, bytes);
-
     for (size_t i = 0; i < COUNT_OF(begins); i++)
         if (str_starts(s, str_c(begins[i])))
             return true;
-    for (size_t i = 0; i < COUNT_OF(words); i++)
-        if (v.n <= 32 && str_eq(s, str_c(words[i])))
-            return true;
-    return false;
+    return v.n <= 32 && str_is_one_of(s, words);
 }
 
 static bool is_odd(str v)
@@ -321,6 +302,7 @@ static size_t bare_end(struct place *p)
     }
     while (i > p->i + 1 && strchr(")}].,;:*!", p->t->s.p[i - 1]))
         i--;
+    assert(i >= p->i);
     return i;
 }
 
@@ -351,6 +333,7 @@ static enum mask_found mask_assign_give(struct place *p, size_t from, size_t to,
         return MASK_MORE;
     if (to <= from)
         return MASK_NO;
+    assert(to <= p->t->s.n);
     *out = (struct mask_span){from, to, p->rule, 0};
     return MASK_YES;
 }

@@ -110,6 +110,7 @@ static size_t next_lead(const struct mask *m, str src, size_t from)
  * that the source is scanned once. */
 static bool mask_json_may_have(struct walk *w, const struct json_node *v)
 {
+    assert(v->at + v->size <= w->doc->src.n);
     if (w->m->custom_count || (v->kind == JSON_STRING && v->escaped))
         return true;
     if (w->lead < v->at)
@@ -276,6 +277,7 @@ static void walk_member(struct walk *w, const struct json_node *object, const st
     str name;
     bool opaque;
 
+    assert(key->kind == JSON_STRING && object->kind == JSON_OBJECT);
     walk_string(w, key);
     name = mask_json_text_of(w, key);
     there = mask_json_by_name(w, object, name, v, p);
@@ -292,6 +294,7 @@ static void walk_object(struct walk *w, const struct json_node *v, struct place 
 {
     const struct json_node *kind = json_find(w->doc, v, STR("kind"));
 
+    assert(v->kind == JSON_OBJECT);
     if (w->m->groups & MASK_KUBERNETES) {
         p.secret |= p.secrets || json_is(w->doc, kind, STR("Secret"));
         if (kind && !json_is(w->doc, kind, STR("Secret")))

@@ -152,6 +152,7 @@ static size_t best_bucket(struct mask_halves all[MASK_BUCKETS], double busy[MASK
             best = b;
         }
     }
+    assert(best < MASK_BUCKETS);
     mask_halves_add(&all[best], own);
     busy[best] = mask_halves_pass(&all[best]);
     return best;
@@ -222,6 +223,7 @@ void mask_leads_init(struct mask_leads *l, unsigned groups)
             }
         l->first[b + 1] = at;
     }
+    assert(at == n); /* each row is in one bucket */
     l->row_count = n;
     l->level = simd_best();
     free(bucket);
@@ -241,12 +243,14 @@ static inline uint64_t mask_lead_step(const struct mask_leads *l, uint64_t state
 
 static void mask_lead_add_hit(struct mask_hits *h, size_t end, uint64_t ends)
 {
+    assert(h->n < MASK_HITS);
     h->hit[h->n++] = (struct mask_hit){end, ends};
 }
 
 /* One byte after the other, up to `to`: the first one. */
 static void find_plain(const struct mask_leads *l, str s, size_t to, struct mask_hits *h)
 {
+    assert(h->at <= to && to <= s.n);
     /* Three bytes before, so that what began there is seen to end here. */
     size_t i = h->at > 3 ? h->at - 3 : 0;
     uint64_t state = i == 0 ? l->begin : 0;

@@ -13,6 +13,7 @@ void mask_spans_release(struct mask_spans *f)
 
 void mask_spans_add(struct mask_spans *f, struct mask_span one)
 {
+    assert(f->n <= f->cap);
     assert(one.from <= one.to && one.rule < MASK_RULES_MAX);
     if (f->n == f->cap) {
         f->cap = f->cap ? 2 * f->cap : 16;
@@ -59,6 +60,7 @@ static void mask_scan_settle(struct mask_spans *f)
             f->p[n++] = f->p[i];
         }
     }
+    assert(n <= f->n);
     f->n = n;
 }
 
@@ -74,6 +76,7 @@ static enum mask_found try_rows(const struct mask *m, const struct mask_view *t,
     for (uint64_t ends = hit->ends; ends; ends &= ends - 1) {
         size_t b = mask_bucket(ends);
 
+        assert(l->first[b] <= l->first[b + 1] && l->first[b + 1] <= l->row_count);
         for (size_t i = l->first[b]; i < l->first[b + 1]; i++) {
             const struct mask_row *row = l->rows[i];
             /* May be before the text, where a lead begins with what may be anything. */
@@ -117,6 +120,7 @@ static void scan_rules(const struct mask *m, const struct mask_view *t, struct m
         struct mask_span one;
         size_t end = hit->end, lead = end > 3 ? end - 3 : 0;
 
+        assert(end < t->s.n);
         at = end + 1;
         switch (try_rows(m, t, hit, &one, &out->whole)) {
         case MASK_NO:
@@ -168,6 +172,7 @@ void mask_render(const struct mask *m, str s, struct mask_range range, const str
 {
     size_t from = range.from, to = range.to;
 
+    assert(range.from <= range.to && range.to <= s.n);
     for (size_t i = 0; i < f->n; i++) {
         const struct mask_span *one = &f->p[i];
 

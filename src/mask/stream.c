@@ -43,6 +43,7 @@ static bool ends_word(char c)
 /* Where the first line begins that is no deeper than a column; more: none that is whole. */
 static size_t manifest_end(str s, size_t at, size_t col, bool *over)
 {
+    assert(at <= s.n);
     *over = false;
     for (; at < s.n; at++) {
         size_t i = at + 1;
@@ -93,6 +94,7 @@ static size_t last_word(str s, size_t floor)
 {
     size_t at = s.n > floor + LEAD ? s.n - LEAD : floor;
 
+    assert(floor <= s.n);
     while (at > floor && !mask_is_space(s.p[at - 1]))
         at--;
     return at;
@@ -122,6 +124,7 @@ static const struct mask_span *open_block(const struct mask_stream *s, const str
     const struct mask_span *last = f->n ? &f->p[f->n - 1] : NULL;
     bool closed;
 
+    assert(!last || last->to <= s->held.n);
     if (!last || last->rule != MASK_RULE_PRIVATE_KEY || last->to != s->held.n ||
         f->hold < last->from)
         return NULL;
@@ -157,6 +160,7 @@ static void give_out(struct mask_stream *s, struct buf *out, struct mask_counts 
     struct mask_spans f = {0};
     size_t to;
 
+    assert(!s->inside && s->floor <= s->held.n);
     mask_scan(s->m, &t, &f);
     open = open_block(s, &f);
     if (open) {
@@ -206,6 +210,7 @@ void mask_stream_last(struct mask_stream *s, str piece, struct buf *out, struct 
 
 void mask_stream_finish(struct mask_stream *s, struct buf *out, struct mask_counts *counts)
 {
+    assert(s->floor <= s->held.n);
     if (!s->inside || mask_stream_skip_swallowed(s)) {
         const struct mask_view t = {buf_str(&s->held), true, s->floor};
         struct mask_spans f = {0};

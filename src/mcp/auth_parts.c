@@ -188,8 +188,7 @@ static str mcp_auth_parts_words(const struct json *doc, const struct json_node *
     str all;
 
     buf_init(&b, MCP_AUTH_BODY_MAX);
-    for (const struct json_node *i = json_first(doc, v); i && v->kind == JSON_ARRAY;
-         i = json_next(doc, v, i)) {
+    JSON_FOREACH_ITEM(i, doc, v) {
         str word;
 
         if (!json_text(doc, i, a, &word))

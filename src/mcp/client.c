@@ -275,7 +275,7 @@ static bool next_round(struct mcp_client *c, const struct mcp_exchange *x, const
     assert(params.n >= 2 && params.p[0] == '{');
     buf_init(&b, 2 * MCP_MESSAGE_MAX);
     buf_add(&b, STR("{\"_\":0")); /* a dummy member before the commas; dropped below */
-    if (requests && requests->kind == JSON_OBJECT)
+    if (json_is_object(requests))
         ok = answer_inputs(c, doc, requests, x->arena, &b, e);
     if (state) {
         buf_add(&b, STR(",\"requestState\":"));
@@ -342,6 +342,7 @@ bool mcp_ask(struct mcp_client *c, struct mcp_exchange *x, str params, struct er
         struct json doc;
         bool more, ok;
 
+        assert(rounds <= MCP_ROUNDS_MAX);
         if (!mcp_ready(c, x->end_ns, e))
             return false;
         if (!mcp_exchange_new(c, x, params, e)) {

@@ -34,8 +34,7 @@ bool mcp_lists_version(str json, str key, str version)
     json_init(&doc);
     if (json.n && json_parse(&doc, json, &e)) {
         list = json_find(&doc, json_root(&doc), key);
-        for (const struct json_node *v = json_first(&doc, list); v && list->kind == JSON_ARRAY;
-             v = json_next(&doc, list, v))
+        JSON_FOREACH_ITEM(v, &doc, list)
             found = found || json_is(&doc, v, version);
     }
     json_release(&doc);

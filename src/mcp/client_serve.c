@@ -193,7 +193,7 @@ bool mcp_elicit_defaults(str params, struct buf *result, struct err *e)
         schema = json_find(&doc, json_root(&doc), STR("requestedSchema"));
         properties = json_find(&doc, schema, STR("properties"));
         buf_add(result, STR("{\"action\":\"accept\",\"content\":{"));
-        if (properties && properties->kind == JSON_OBJECT)
+        if (json_is_object(properties))
             put_defaults(&doc, properties, result);
         buf_add(result, STR("}}"));
     }

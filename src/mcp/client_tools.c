@@ -47,7 +47,7 @@ static str raw_member(const struct json *doc, const struct json_node *v, str key
 {
     const struct json_node *m = json_find(doc, v, key);
 
-    return m && m->kind == JSON_OBJECT ? arena_dup(a, json_raw(doc, m)) : STR("");
+    return json_is_object(m) ? arena_dup(a, json_raw(doc, m)) : STR("");
 }
 
 static bool mcp_client_tools_hint(const struct json *doc, const struct json_node *v,
@@ -121,7 +121,7 @@ static bool add_page(struct listing *l, str json, struct arena *a, str *cursor)
     if (ok) {
         root = json_root(&doc);
         tools = json_find(&doc, root, STR("tools"));
-        if (!tools || tools->kind != JSON_ARRAY)
+        if (!json_is_array(tools))
             ok = err_set(l->e, ERR_UPSTREAM, "the MCP server's list has no tools");
         else if (l->n + json_count(&doc, tools) > MCP_TOOLS_MAX ||
                  arena_left(&l->client->tools_arena) < 8 * json.n)

@@ -45,7 +45,7 @@ static bool mcp_content_read_parts(const struct json *doc, const struct json_nod
 {
     size_t n = json_count(doc, content);
 
-    if (!content || content->kind != JSON_ARRAY)
+    if (!json_is_array(content))
         return err_set(e, ERR_UPSTREAM, "the result of the tool has no content");
     if (n > MCP_PARTS_MAX)
         return err_set(e, ERR_LIMIT, "the result has %zu parts; %d is the limit", n, MCP_PARTS_MAX);

@@ -58,7 +58,7 @@ static bool is_markable(const struct json *doc, const struct json_node *type)
     static const str kinds[] = {STR_INIT("string"), STR_INIT("integer"), STR_INIT("boolean")};
     bool some = false;
 
-    if (type && type->kind == JSON_ARRAY) { /* or null, which is no header at all */
+    if (json_is_array(type)) { /* or null, which is no header at all */
         JSON_FOREACH(t, doc, type) {
             if (json_is(doc, t, STR("null")))
                 continue;

@@ -111,6 +111,7 @@ struct mcp_item *mcp_inbox_take(struct mcp_inbox *b, uint64_t deadline_ns,
         wait_until(b, until);
     }
     i = b->first;
+    assert(b->size <= b->size_max && !b->first == !b->last);
     if (i) {
         b->first = i->next;
         if (!b->first)

@@ -253,6 +253,7 @@ static void mcp_io_on_bytes(void *ctx, str bytes)
     struct mcp_fetch *f = ctx;
     struct err e;
 
+    assert(f->framing); /* the head came first */
     frames_feed(&f->frames, bytes);
     if (f->frames.full) {
         err_set(&e, ERR_LIMIT, "a reply is larger than %zu bytes", MCP_FETCH_MAX);
@@ -264,6 +265,7 @@ static void mcp_io_on_end(void *ctx)
 {
     struct mcp_fetch *f = ctx;
 
+    assert(f->framing);
     f->call = NULL;
     frames_finish(&f->frames);
     mcp_inbox_put(&f->inbox, ITEM_END, STR(""));

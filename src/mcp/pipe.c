@@ -119,6 +119,7 @@ static void mcp_pipe_mark_dead(struct mcp_pipe *p, enum err_code code, const cha
 {
     str tail = mcp_pipe_last_words(p);
 
+    assert(p->tail_size <= sizeof p->tail);
     pthread_mutex_lock(&p->lock);
     if (!p->dead) {
         p->dead = true;

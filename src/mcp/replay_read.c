@@ -191,15 +191,14 @@ static void add_listed(struct replay *r, const struct json *doc, const struct js
     }
     if (!schema)
         schema = json_find(doc, v, STR("input_schema"));
-    r->tools[r->tool_count++] =
-        (struct mcp_tool){.name = name,
-                          .title = mcp_replay_read_text_at(r, doc, v, "title"),
-                          .description = mcp_replay_read_text_at(r, doc, v, "description"),
-                          .input = schema && schema->kind == JSON_OBJECT
-                                       ? arena_dup(&r->arena, json_raw(doc, schema)).p
-                                       : "{\"type\":\"object\"}",
-                          .annotations = HINTS,
-                          .run = replay_run};
+    r->tools[r->tool_count++] = (struct mcp_tool){
+        .name = name,
+        .title = mcp_replay_read_text_at(r, doc, v, "title"),
+        .description = mcp_replay_read_text_at(r, doc, v, "description"),
+        .input = json_is_object(schema) ? arena_dup(&r->arena, json_raw(doc, schema)).p
+                                        : "{\"type\":\"object\"}",
+        .annotations = HINTS,
+        .run = replay_run};
 }
 
 /* A list of tools, whose schemas are those of the servers that were recorded. */
@@ -221,7 +220,7 @@ static void mcp_replay_read_list(struct replay *r, const char *folder)
         list = json_root(&doc);
         if (list->kind == JSON_OBJECT)
             list = json_find(&doc, list, STR("tools"));
-        if (!list || list->kind != JSON_ARRAY)
+        if (!json_is_array(list))
             mcp_replay_read_add_fault(r, STR(LIST), 1, "must be a list of tools");
         else
             for (const struct json_node *v = json_first(&doc, list); v && r->tool_count < TOOLS_MAX;

@@ -323,11 +323,11 @@ bool mcp_check_meta(struct mcp_server *s, const struct json *doc, const struct m
     struct buf out, data;
 
     (void)s;
-    if (caps && caps->kind == JSON_OBJECT && json_is(doc, version, STR(MCP_MODERN)))
+    if (json_is_object(caps) && json_is(doc, version, STR(MCP_MODERN)))
         return true;
     buf_init(&out, MCP_MESSAGE_MAX);
     buf_init(&data, MCP_MESSAGE_MAX);
-    if (!version || version->kind != JSON_STRING || !caps || caps->kind != JSON_OBJECT) {
+    if (!version || version->kind != JSON_STRING || !json_is_object(caps)) {
         mcp_emit_error(&out,
                        m->id,
                        MCP_INVALID_PARAMS,

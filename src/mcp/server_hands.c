@@ -65,6 +65,7 @@ static void write_letter(struct job *j, str text, bool done)
     if (text.n)
         memcpy(l->text, text.p, text.n);
     pthread_mutex_lock(&h->lock);
+    assert(!h->letters == !h->last_letter);
     first = !h->letters;
     if (first)
         h->letters = l;
@@ -111,6 +112,7 @@ static void mcp_server_hands_job_free(struct job *j)
 {
     struct mcp_hands *h = j->hands;
 
+    assert(h->count > 0 && (j->prev || h->jobs == j));
     if (j->prev)
         j->prev->next = j->next;
     else
@@ -210,6 +212,7 @@ bool mcp_hands_take(struct mcp_hands *h, const struct mcp_answer *r, const struc
     if (!mcp_open_ask(&j->answer, &j->ask))
         base_die("a call that was good is not good any more");
     pthread_mutex_lock(&h->lock);
+    assert(!h->first == !h->last);
     if (h->last)
         h->last->queued = j;
     else

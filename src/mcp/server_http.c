@@ -317,7 +317,7 @@ static void take_modern(struct http *h, struct server_exchange *x, const struct 
         mcp_http_reply_status(x, 202);
         return;
     }
-    if (version && version->kind == JSON_STRING && caps && caps->kind == JSON_OBJECT) {
+    if (version && version->kind == JSON_STRING && json_is_object(caps)) {
         why = check_headers(h, server_request(x), doc, m, server_arena(x));
         if (why) {
             mcp_http_refuse(x, 400, MCP_HEADER_MISMATCH, m->id, why);

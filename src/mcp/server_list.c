@@ -242,7 +242,7 @@ void mcp_do_listen(struct mcp_answer *r)
         if (wanted && wanted->kind == JSON_TRUE)
             t->changes |= changes[i].bit;
     }
-    if (r->server->resources && r->server->changes && uris && uris->kind == JSON_ARRAY) {
+    if (r->server->resources && r->server->changes && json_is_array(uris)) {
         t->uris = arena_zero(&t->arena, MCP_SUBSCRIPTIONS_MAX, sizeof *t->uris);
         for (const struct json_node *v = json_first(doc, uris);
              v && t->uri_count < MCP_SUBSCRIPTIONS_MAX;

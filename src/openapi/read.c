@@ -23,7 +23,7 @@ static const struct {
 
 const struct json_node *openapi_follow(const struct openapi_reader *r, const struct json_node *v)
 {
-    for (int i = 0; v && v->kind == JSON_OBJECT && i < FOLLOW_MAX; i++) {
+    for (int i = 0; json_is_object(v) && i < FOLLOW_MAX; i++) {
         const struct json_node *ref = json_find(r->doc, v, STR("$ref"));
         str to;
 
@@ -391,7 +391,7 @@ static bool openapi_read_paths(struct openapi_reader *r, const struct json_node 
         for (size_t m = 0; m < COUNT_OF(openapi_methods); m++) {
             const struct json_node *v = json_find(doc, item, str_c(openapi_methods[m].name));
 
-            if (v && v->kind == JSON_OBJECT && !openapi_add(r, path, item, v, m, e))
+            if (json_is_object(v) && !openapi_add(r, path, item, v, m, e))
                 return false;
         }
     }
@@ -425,7 +425,7 @@ bool openapi_read(str json, struct arena *a, struct openapi *out, struct err *e)
     root = json_root(&doc);
     ok = ok && openapi_check_version(&r, root, e);
     paths = ok ? json_find(&doc, root, STR("paths")) : NULL;
-    if (ok && (!paths || paths->kind != JSON_OBJECT))
+    if (ok && !json_is_object(paths))
         ok = err_set(e, ERR_INPUT, "it has no \"paths\"");
     if (ok) {
         const struct json_node *servers = json_find(&doc, root, STR("servers"));

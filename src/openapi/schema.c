@@ -166,7 +166,7 @@ void openapi_write_schema(struct openapi_reader *r, const struct json_node *v, s
 
     /* Once the text is full the operation is left out: where else references lead is of no
      * interest. */
-    if (buf_full(&r->text) || !to || to->kind != JSON_OBJECT) {
+    if (buf_full(&r->text) || !json_is_object(to)) {
         bool flag = to && (to->kind == JSON_TRUE || to->kind == JSON_FALSE);
 
         json_out_raw(o, flag ? json_raw(doc, to) : STR("{}"));

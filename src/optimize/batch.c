@@ -36,5 +36,6 @@ void batch_next(struct optimize *o, uint32_t *out)
     }
     assert(l->n > 0);
     from = (from + l->given++ * b) % l->n;
+    assert(l->n % b == 0 && from + b <= l->n);
     memcpy(out, l->list + from, b * sizeof *out);
 }

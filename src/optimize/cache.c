@@ -40,6 +40,7 @@ bool cache_get(struct optimize *o, const struct trial *t, uint32_t id, struct op
     struct map_entry *found = map_find(&o->cache, optimize_cache_key_of(o, t, key));
     const struct cached *c = found ? ((struct row *)found->value.ptr)->by_id[id] : NULL;
 
+    assert(id < ids_max(o));
     if (!c)
         return false;
     *out = (struct optimize_grade){.score = c->score, .trace = STR(""), .done = true};
@@ -73,6 +74,7 @@ void cache_put(struct optimize *o, const struct trial *t, uint32_t id,
     struct row *row;
     struct cached *c;
 
+    assert(id < ids_max(o) && g->objective_count <= OPTIMIZE_OBJECTIVES_MAX);
     if (arena_left(&o->cache_arena) < size + ids_max(o) * sizeof c + ((size_t)1 << 20))
         return; /* full: further grades are not cached */
     row = optimize_cache_row_of(o, t);

@@ -120,13 +120,30 @@ static void optimize_event_name_of(struct buf *out, const struct optimize *o, si
 
 typedef void field(struct buf *out, const struct optimize_event *ev);
 
-static void put_problem(struct buf *out, const struct optimize_event *ev)
-{
-    optimize_event_quote(out, ev->run->task.name);
-}
+/* A function that writes a field with one call. */
+#define FIELD_WRITER(name, call)                                                                   \
+    static void optimize_event_put_##name(struct buf *out, const struct optimize_event *ev)        \
+    {                                                                                              \
+        call;                                                                                      \
+    }
+FIELD_WRITER(problem, optimize_event_quote(out, ev->run->task.name))
+FIELD_WRITER(train, buf_add_u64(out, ev->run->task.train_count))
+FIELD_WRITER(val, buf_add_u64(out, ev->run->task.val_count))
+FIELD_WRITER(iteration, buf_add_u64(out, ev->iteration))
+FIELD_WRITER(candidate, buf_add_u64(out, ev->candidate))
+FIELD_WRITER(parents, optimize_event_put_integers(out, ev->parents, ev->parent_count))
+FIELD_WRITER(ancestor, buf_add_u64(out, ev->ancestor))
+FIELD_WRITER(scores, optimize_event_numbers(out, ev->scores, ev->n))
+FIELD_WRITER(mean, optimize_number(out, ev->mean))
+FIELD_WRITER(yes, buf_add(out, ev->yes ? STR("true") : STR("false")))
+FIELD_WRITER(calls, buf_add_u64(out, ev->calls))
+FIELD_WRITER(ids, optimize_event_put_integers(out, ev->ids, ev->n))
+FIELD_WRITER(after, optimize_number(out, ev->after))
+FIELD_WRITER(reason, optimize_event_quote(out, str_c(ev->reason)))
+FIELD_WRITER(candidate_count, buf_add_u64(out, ev->run->count))
 
 /* As Python prints the number: no zeros before it, and no minus before 0. */
-static void put_seed(struct buf *out, const struct optimize_event *ev)
+static void optimize_event_put_seed(struct buf *out, const struct optimize_event *ev)
 {
     str s = ev->run->task.seed;
     bool negative = s.n > 0 && s.p[0] == '-';
@@ -139,7 +156,7 @@ static void put_seed(struct buf *out, const struct optimize_event *ev)
     buf_add(out, s);
 }
 
-static void put_component_names(struct buf *out, const struct optimize_event *ev)
+static void optimize_event_put_component_names(struct buf *out, const struct optimize_event *ev)
 {
     const struct optimize_task *t = &ev->run->task;
 
@@ -152,42 +169,7 @@ static void put_component_names(struct buf *out, const struct optimize_event *ev
     buf_add_c(out, ']');
 }
 
-static void put_train(struct buf *out, const struct optimize_event *ev)
-{
-    buf_add_u64(out, ev->run->task.train_count);
-}
-
-static void put_val(struct buf *out, const struct optimize_event *ev)
-{
-    buf_add_u64(out, ev->run->task.val_count);
-}
-
-static void put_iteration(struct buf *out, const struct optimize_event *ev)
-{
-    buf_add_u64(out, ev->iteration);
-}
-
-static void put_candidate(struct buf *out, const struct optimize_event *ev)
-{
-    buf_add_u64(out, ev->candidate);
-}
-
-static void put_parents(struct buf *out, const struct optimize_event *ev)
-{
-    optimize_event_put_integers(out, ev->parents, ev->parent_count);
-}
-
-static void put_ancestor(struct buf *out, const struct optimize_event *ev)
-{
-    buf_add_u64(out, ev->ancestor);
-}
-
-static void put_scores(struct buf *out, const struct optimize_event *ev)
-{
-    optimize_event_numbers(out, ev->scores, ev->n);
-}
-
-static void put_parent_scores(struct buf *out, const struct optimize_event *ev)
+static void optimize_event_put_parent_scores(struct buf *out, const struct optimize_event *ev)
 {
     buf_add_c(out, '[');
     optimize_event_numbers(out, ev->parent_scores[0], ev->n);
@@ -196,7 +178,7 @@ static void put_parent_scores(struct buf *out, const struct optimize_event *ev)
     buf_add_c(out, ']');
 }
 
-static void put_objectives(struct buf *out, const struct optimize_event *ev)
+static void optimize_event_put_objectives(struct buf *out, const struct optimize_event *ev)
 {
     const struct optimize *o = ev->run;
     const struct candidate *c = &o->candidates[ev->candidate];
@@ -217,22 +199,7 @@ static void put_objectives(struct buf *out, const struct optimize_event *ev)
     buf_add_c(out, '}');
 }
 
-static void put_mean(struct buf *out, const struct optimize_event *ev)
-{
-    optimize_number(out, ev->mean);
-}
-
-static void put_yes(struct buf *out, const struct optimize_event *ev)
-{
-    buf_add(out, ev->yes ? STR("true") : STR("false"));
-}
-
-static void optimize_event_put_calls(struct buf *out, const struct optimize_event *ev)
-{
-    buf_add_u64(out, ev->calls);
-}
-
-static void put_texts(struct buf *out, const struct optimize_event *ev)
+static void optimize_event_put_texts(struct buf *out, const struct optimize_event *ev)
 {
     const char *between = "";
 
@@ -249,12 +216,7 @@ static void put_texts(struct buf *out, const struct optimize_event *ev)
     buf_add_c(out, '}');
 }
 
-static void put_ids(struct buf *out, const struct optimize_event *ev)
-{
-    optimize_event_put_integers(out, ev->ids, ev->n);
-}
-
-static void put_names(struct buf *out, const struct optimize_event *ev)
+static void optimize_event_put_names(struct buf *out, const struct optimize_event *ev)
 {
     buf_add_c(out, '[');
     for (size_t i = 0; i < ev->n; i++) {
@@ -265,27 +227,12 @@ static void put_names(struct buf *out, const struct optimize_event *ev)
     buf_add_c(out, ']');
 }
 
-static void put_before(struct buf *out, const struct optimize_event *ev)
+static void optimize_event_put_before(struct buf *out, const struct optimize_event *ev)
 {
     if (ev->parent_count == 2)
         optimize_event_numbers(out, ev->before, 2);
     else
         optimize_number(out, ev->before[0]);
-}
-
-static void put_after(struct buf *out, const struct optimize_event *ev)
-{
-    optimize_number(out, ev->after);
-}
-
-static void put_reason(struct buf *out, const struct optimize_event *ev)
-{
-    optimize_event_quote(out, str_c(ev->reason));
-}
-
-static void put_candidate_count(struct buf *out, const struct optimize_event *ev)
-{
-    buf_add_u64(out, ev->run->count);
 }
 
 /* "3", "speed", "val:3", "objective:speed", "3:speed" */
@@ -306,7 +253,7 @@ static void optimize_event_put_key(struct buf *out, const struct optimize *o,
     buf_release(&b);
 }
 
-static void put_front(struct buf *out, const struct optimize_event *ev)
+static void optimize_event_put_front(struct buf *out, const struct optimize_event *ev)
 {
     const struct front *f = &ev->run->front;
 
@@ -330,6 +277,10 @@ static void put_front(struct buf *out, const struct optimize_event *ev)
 
 /* ---- the table ---- */
 
+/* clang-format off */
+/* A field whose name is that of its writer. */
+#define FIELD(name) {#name, optimize_event_put_##name}
+
 static const struct {
     const char *name;
     struct {
@@ -337,87 +288,45 @@ static const struct {
         field *put;
     } fields[FIELDS_MAX];
 } rows[] = {
-    [OPTIMIZE_EV_START] = {"start",
-                           {{"problem", put_problem},
-                            {"seed", put_seed},
-                            {"components", put_component_names},
-                            {"train", put_train},
-                            {"val", put_val}}},
-    [OPTIMIZE_EV_NOTICE] = {"notice", {{"text", put_reason}}},
-    [OPTIMIZE_EV_VALSET] = {"valset",
-                            {{"iteration", put_iteration},
-                             {"candidate", put_candidate},
-                             {"parents", put_parents},
-                             {"scores", put_scores},
-                             {"objectives", put_objectives},
-                             {"mean", put_mean},
-                             {"best", put_yes},
-                             {"calls", optimize_event_put_calls}}},
-    [OPTIMIZE_EV_ITERATION] = {"iteration", {{"iteration", put_iteration}}},
-    [OPTIMIZE_EV_MERGE_NONE] = {"merge_none", {{"iteration", put_iteration}}},
-    [OPTIMIZE_EV_MERGE] = {"merge",
-                           {{"iteration", put_iteration},
-                            {"parents", put_parents},
-                            {"ancestor", put_ancestor},
-                            {"texts", put_texts},
-                            {"ids", put_ids},
-                            {"parent_scores", put_parent_scores},
-                            {"scores", put_scores}}},
-    [OPTIMIZE_EV_MERGE_ACCEPTED] = {"merge_accepted",
-                                    {{"iteration", put_iteration},
-                                     {"candidate", put_candidate},
-                                     {"parents", put_parents},
-                                     {"before", put_before},
-                                     {"after", put_after}}},
-    [OPTIMIZE_EV_MERGE_REJECTED] = {"merge_rejected",
-                                    {{"iteration", put_iteration},
-                                     {"parents", put_parents},
-                                     {"before", put_before},
-                                     {"after", put_after}}},
-    [OPTIMIZE_EV_SELECTED] = {"selected",
-                              {{"iteration", put_iteration},
-                               {"candidate", put_candidate},
-                               {"mean", put_mean}}},
-    [OPTIMIZE_EV_MINIBATCH] = {"minibatch", {{"iteration", put_iteration}, {"ids", put_ids}}},
-    [OPTIMIZE_EV_PARENT_SCORES] = {"parent_scores",
-                                   {{"iteration", put_iteration},
-                                    {"candidate", put_candidate},
-                                    {"scores", put_scores}}},
-    [OPTIMIZE_EV_SKIPPED] = {"skipped",
-                             {{"iteration", put_iteration}, {"candidate", put_candidate}}},
-    [OPTIMIZE_EV_COMPONENTS] = {"components", {{"iteration", put_iteration}, {"names", put_names}}},
-    [OPTIMIZE_EV_PROPOSED] = {"proposed", {{"iteration", put_iteration}, {"texts", put_texts}}},
-    [OPTIMIZE_EV_CHILD_SCORES] = {"child_scores",
-                                  {{"iteration", put_iteration},
-                                   {"parents", put_parents},
-                                   {"scores", put_scores}}},
-    [OPTIMIZE_EV_REJECTED] = {"rejected",
-                              {{"iteration", put_iteration},
-                               {"before", put_before},
-                               {"after", put_after},
-                               {"reason", put_reason}}},
-    [OPTIMIZE_EV_FRONT] = {"front", {{"iteration", put_iteration}, {"front", put_front}}},
-    [OPTIMIZE_EV_ACCEPTED] = {"accepted",
-                              {{"iteration", put_iteration},
-                               {"candidate", put_candidate},
-                               {"parents", put_parents},
-                               {"before", put_before},
-                               {"after", put_after}}},
-    [OPTIMIZE_EV_END] = {"end",
-                         {{"iteration", put_iteration},
-                          {"accepted", put_yes},
-                          {"calls", optimize_event_put_calls}}},
-    [OPTIMIZE_EV_FINISH] = {"finish",
-                            {{"best", put_candidate},
-                             {"mean", put_mean},
-                             {"texts", put_texts},
-                             {"candidates", put_candidate_count},
-                             {"iterations", put_iteration},
-                             {"calls", optimize_event_put_calls}}},
+    [OPTIMIZE_EV_START] = {"start", {FIELD(problem), FIELD(seed),
+        {"components", optimize_event_put_component_names}, FIELD(train), FIELD(val)}},
+    [OPTIMIZE_EV_NOTICE] = {"notice", {{"text", optimize_event_put_reason}}},
+    [OPTIMIZE_EV_VALSET] = {"valset", {FIELD(iteration), FIELD(candidate), FIELD(parents),
+        FIELD(scores), FIELD(objectives), FIELD(mean), {"best", optimize_event_put_yes},
+        FIELD(calls)}},
+    [OPTIMIZE_EV_ITERATION] = {"iteration", {FIELD(iteration)}},
+    [OPTIMIZE_EV_MERGE_NONE] = {"merge_none", {FIELD(iteration)}},
+    [OPTIMIZE_EV_MERGE] = {"merge", {FIELD(iteration), FIELD(parents), FIELD(ancestor),
+        FIELD(texts), FIELD(ids), FIELD(parent_scores), FIELD(scores)}},
+    [OPTIMIZE_EV_MERGE_ACCEPTED] = {"merge_accepted", {FIELD(iteration), FIELD(candidate),
+        FIELD(parents), FIELD(before), FIELD(after)}},
+    [OPTIMIZE_EV_MERGE_REJECTED] = {"merge_rejected", {FIELD(iteration), FIELD(parents),
+        FIELD(before), FIELD(after)}},
+    [OPTIMIZE_EV_SELECTED] = {"selected", {FIELD(iteration), FIELD(candidate), FIELD(mean)}},
+    [OPTIMIZE_EV_MINIBATCH] = {"minibatch", {FIELD(iteration), FIELD(ids)}},
+    [OPTIMIZE_EV_PARENT_SCORES] = {"parent_scores", {FIELD(iteration), FIELD(candidate),
+        FIELD(scores)}},
+    [OPTIMIZE_EV_SKIPPED] = {"skipped", {FIELD(iteration), FIELD(candidate)}},
+    [OPTIMIZE_EV_COMPONENTS] = {"components", {FIELD(iteration), FIELD(names)}},
+    [OPTIMIZE_EV_PROPOSED] = {"proposed", {FIELD(iteration), FIELD(texts)}},
+    [OPTIMIZE_EV_CHILD_SCORES] = {"child_scores", {FIELD(iteration), FIELD(parents),
+        FIELD(scores)}},
+    [OPTIMIZE_EV_REJECTED] = {"rejected", {FIELD(iteration), FIELD(before), FIELD(after),
+        FIELD(reason)}},
+    [OPTIMIZE_EV_FRONT] = {"front", {FIELD(iteration), FIELD(front)}},
+    [OPTIMIZE_EV_ACCEPTED] = {"accepted", {FIELD(iteration), FIELD(candidate), FIELD(parents),
+        FIELD(before), FIELD(after)}},
+    [OPTIMIZE_EV_END] = {"end", {FIELD(iteration), {"accepted", optimize_event_put_yes},
+        FIELD(calls)}},
+    [OPTIMIZE_EV_FINISH] = {"finish", {{"best", optimize_event_put_candidate}, FIELD(mean),
+        FIELD(texts), {"candidates", optimize_event_put_candidate_count},
+        {"iterations", optimize_event_put_iteration}, FIELD(calls)}},
 };
+/* clang-format on */
 
 void optimize_event_json(const struct optimize_event *ev, struct buf *out)
 {
+    assert((size_t)ev->kind < COUNT_OF(rows));
     buf_add(out, STR("{\"event\":\""));
     buf_add(out, str_c(rows[ev->kind].name));
     buf_add_c(out, '"');

@@ -81,6 +81,7 @@ static uint64_t *front_resize_rows(uint64_t *rows, size_t count, size_t words, s
 
 size_t front_key_add(struct front *f, uint32_t example, uint32_t objective)
 {
+    assert(f->key_count <= f->key_cap && f->held_words >= words_for(f->key_cap));
     if (f->key_count == f->key_cap) {
         size_t cap = f->key_cap ? f->key_cap * 2 : 64;
         size_t words = f->set_words ? f->set_words : 1;
@@ -119,6 +120,7 @@ static void empty_set(struct front *f, size_t key)
 {
     uint64_t *row = f->sets + key * f->set_words;
 
+    assert(key < f->key_count);
     for (size_t w = 0; w < f->set_words; w++)
         while (row[w])
             bit_clear(f->held + bit_take(&row[w], w) * f->held_words, key);
@@ -214,6 +216,7 @@ static size_t first_appearance(const struct reduction *d, uint32_t *out)
                 out[n++] = (uint32_t)bit_take(&fresh, w);
         }
     free(unseen);
+    assert(n <= f->set_words * WORD_BITS);
     return n;
 }
 
@@ -258,6 +261,7 @@ static void take_out(struct reduction *d, uint32_t candidate)
 {
     const uint64_t *held = d->f->held + candidate * d->f->held_words;
 
+    assert(bit_has(d->alive, candidate));
     bit_clear(d->alive, candidate);
     for (size_t w = 0; w < d->f->held_words; w++) {
         uint64_t borrow = held[w], *left = d->left + w * PLANES;

@@ -19,6 +19,7 @@ struct merge {
 
 static bool is_ancestor(const struct optimize *o, uint32_t a, uint32_t of)
 {
+    assert(of < o->count);
     return a < of && o->candidates[of].ancestors[a / 64] >> a % 64 & 1;
 }
 
@@ -105,6 +106,7 @@ static void join_texts(struct optimize *o, struct merge *m)
     const uint32_t *a = o->candidates[m->ancestor].text;
     const uint32_t *ti = o->candidates[m->i].text, *tj = o->candidates[m->j].text;
 
+    assert(m->ancestor < m->i && m->i < m->j && m->j < o->count);
     for (size_t c = 0; c < o->task.component_count; c++) {
         if (ti[c] != tj[c] && (ti[c] == a[c] || tj[c] == a[c]))
             m->from[c] = ti[c] == a[c];
@@ -161,6 +163,7 @@ static void add_sample(struct optimize *o, const uint32_t *list, size_t n, size_
 
     if (k == 0)
         return;
+    assert(k <= n && *count + k <= OPTIMIZE_MERGE_IDS);
     twister_sample(&o->chance, n, k, at);
     for (size_t i = 0; i < k; i++)
         ids[(*count)++] = list[at[i]];
@@ -176,6 +179,7 @@ static void fill_up(struct optimize *o, uint32_t *list, uint32_t *ids, size_t co
 {
     size_t v = o->task.val_count, missing = OPTIMIZE_MERGE_IDS - count, n = 0;
 
+    assert(count <= OPTIMIZE_MERGE_IDS);
     for (uint32_t id = 0; id < v; id++) {
         bool chosen = false;
 
@@ -253,6 +257,7 @@ static bool merge_validate_candidate(struct optimize *o, const struct merge *m, 
     o->calls += t.made;
     *out = engine_add(o, m->text, (const uint32_t[]){m->i, m->j}, 2, t.grades);
     engine_report_added(o, *out);
+    assert(o->due > 0);
     o->due--;
     o->merged++;
     return true;

@@ -14,38 +14,39 @@
 /* An object's members, each once and no others. */
 #define MEMBERS(at, ...) read_members(at, NAMES(__VA_ARGS__))
 
-static bool is_power_of_two(int64_t n)
+static bool problem_is_power_of_two(int64_t n)
 {
     return n > 0 && (n & (n - 1)) == 0;
 }
 
-static int64_t member_integer(const struct read_at *at, const char *name, int64_t min, int64_t max)
+static int64_t problem_member_integer(const struct read_at *at, const char *name, int64_t min,
+                                      int64_t max)
 {
     struct read_at m = read_member(at, name);
 
     return read_integer(&m, min, max);
 }
 
-static int64_t member_amount(const struct read_at *at, const char *name)
+static int64_t problem_member_amount(const struct read_at *at, const char *name)
 {
-    return member_integer(at, name, -PROBLEM_NUMBER_MAX, PROBLEM_NUMBER_MAX);
+    return problem_member_integer(at, name, -PROBLEM_NUMBER_MAX, PROBLEM_NUMBER_MAX);
 }
 
-static str optimize_problem_read_member_text(const struct read_at *at, const char *name)
+static str problem_read_member_text(const struct read_at *at, const char *name)
 {
     struct read_at m = read_member(at, name);
 
     return read_text(&m);
 }
 
-static bool optimize_problem_read_member_bool(const struct read_at *at, const char *name)
+static bool problem_read_member_bool(const struct read_at *at, const char *name)
 {
     struct read_at m = read_member(at, name);
 
     return read_bool(&m);
 }
 
-static void check_format(const struct read_at *at, const char *want)
+static void problem_check_format(const struct read_at *at, const char *want)
 {
     struct read_at m = read_member(at, "format");
 
@@ -53,14 +54,14 @@ static void check_format(const struct read_at *at, const char *want)
 }
 
 /* Room for the elements of a list, zeroed. */
-static void *optimize_problem_read_room(const struct read_at *list, size_t n, size_t size)
+static void *problem_read_room(const struct read_at *list, size_t n, size_t size)
 {
     return arena_zero(list->r->arena, n, size);
 }
 
 /* ---- names ---- */
 
-static uint32_t find_component(const struct problem *p, const struct read_at *at)
+static uint32_t problem_find_component(const struct problem *p, const struct read_at *at)
 {
     str name = read_text(at);
 
@@ -71,7 +72,7 @@ static uint32_t find_component(const struct problem *p, const struct read_at *at
     return 0;
 }
 
-static uint32_t find_objective(const struct problem *p, const struct read_at *at)
+static uint32_t problem_find_objective(const struct problem *p, const struct read_at *at)
 {
     str name = read_text(at);
 
@@ -82,7 +83,7 @@ static uint32_t find_objective(const struct problem *p, const struct read_at *at
     return 0;
 }
 
-static bool has_objective(const struct problem_example *x, uint32_t objective)
+static bool problem_has_objective(const struct problem_example *x, uint32_t objective)
 {
     for (uint32_t i = 0; i < x->objective_count; i++)
         if (x->objective[i] == objective)
@@ -91,15 +92,14 @@ static bool has_objective(const struct problem_example *x, uint32_t objective)
 }
 
 /* [component, word] */
-static struct problem_word optimize_problem_read_word(const struct problem *p,
-                                                      const struct read_at *at)
+static struct problem_word problem_read_word(const struct problem *p, const struct read_at *at)
 {
     struct problem_word out = {.word = STR("")};
     struct read_at x = {0};
 
     if (read_count(at, 2, 2) != 2 || !read_next(at, &x))
         return out;
-    out.component = find_component(p, &x);
+    out.component = problem_find_component(p, &x);
     if (read_next(at, &x))
         out.word = read_text(&x);
     return out;
@@ -107,12 +107,12 @@ static struct problem_word optimize_problem_read_word(const struct problem *p,
 
 /* ---- the parts of a problem ---- */
 
-static void read_components(struct problem *p, const struct read_at *list)
+static void problem_read_components(struct problem *p, const struct read_at *list)
 {
     size_t n = read_count(list, 1, OPTIMIZE_COMPONENTS_MAX);
     struct read_at x = {0};
 
-    p->components = optimize_problem_read_room(list, n, sizeof *p->components);
+    p->components = problem_read_room(list, n, sizeof *p->components);
     while (n > 0 && read_next(list, &x)) {
         struct optimize_component *c = &p->components[p->component_count];
         struct read_at name;
@@ -120,7 +120,7 @@ static void read_components(struct problem *p, const struct read_at *list)
         MEMBERS(&x, "name", "seed");
         name = read_member(&x, "name");
         c->name = read_text(&name);
-        c->seed = optimize_problem_read_member_text(&x, "seed");
+        c->seed = problem_read_member_text(&x, "seed");
         for (size_t i = 0; i < p->component_count; i++)
             if (str_eq(p->components[i].name, c->name))
                 read_fail(&name, "another component has this name");
@@ -128,7 +128,7 @@ static void read_components(struct problem *p, const struct read_at *list)
     }
 }
 
-static void optimize_problem_read_objectives(struct problem *p, const struct read_at *list)
+static void problem_read_objectives(struct problem *p, const struct read_at *list)
 {
     size_t n = read_count(list, 1, OPTIMIZE_OBJECTIVES_MAX);
     struct read_at x = {0};
@@ -139,7 +139,7 @@ static void optimize_problem_read_objectives(struct problem *p, const struct rea
         MEMBERS(&x, "name", "share");
         name = read_member(&x, "name");
         p->objectives[p->objective_count] = read_text(&name);
-        p->share[p->objective_count] = member_integer(&x, "share", 0, SHARE_MAX);
+        p->share[p->objective_count] = problem_member_integer(&x, "share", 0, SHARE_MAX);
         for (size_t i = 0; i < p->objective_count; i++)
             if (str_eq(p->objectives[i], p->objectives[p->objective_count]))
                 read_fail(&name, "another objective has this name");
@@ -147,7 +147,7 @@ static void optimize_problem_read_objectives(struct problem *p, const struct rea
     }
 }
 
-static void read_length(struct problem *p, const struct read_at *at)
+static void problem_read_length(struct problem *p, const struct read_at *at)
 {
     struct read_at objective;
 
@@ -155,83 +155,84 @@ static void read_length(struct problem *p, const struct read_at *at)
     if (!p->has_length)
         return;
     MEMBERS(at, "limit", "cost", "objective");
-    p->length_limit = member_integer(at, "limit", 0, PROBLEM_NUMBER_MAX);
-    p->length_cost = member_amount(at, "cost");
+    p->length_limit = problem_member_integer(at, "limit", 0, PROBLEM_NUMBER_MAX);
+    p->length_cost = problem_member_amount(at, "cost");
     objective = read_member(at, "objective");
-    p->length_objective = find_objective(p, &objective);
+    p->length_objective = problem_find_objective(p, &objective);
 }
 
-static void read_conflicts(struct problem *p, const struct read_at *list)
+static void problem_read_conflicts(struct problem *p, const struct read_at *list)
 {
     size_t n = read_count(list, 0, LIST_MAX);
     struct read_at x = {0};
 
-    p->conflicts = optimize_problem_read_room(list, n, sizeof *p->conflicts);
+    p->conflicts = problem_read_room(list, n, sizeof *p->conflicts);
     while (n > 0 && read_next(list, &x)) {
         struct problem_conflict *c = &p->conflicts[p->conflict_count++];
         struct read_at m;
 
         MEMBERS(&x, "a", "b", "cost", "objective", "unless");
         m = read_member(&x, "a");
-        c->a = optimize_problem_read_word(p, &m);
+        c->a = problem_read_word(p, &m);
         m = read_member(&x, "b");
-        c->b = optimize_problem_read_word(p, &m);
-        c->cost = member_amount(&x, "cost");
+        c->b = problem_read_word(p, &m);
+        c->cost = problem_member_amount(&x, "cost");
         m = read_member(&x, "objective");
-        c->objective = find_objective(p, &m);
+        c->objective = problem_find_objective(p, &m);
         m = read_member(&x, "unless");
         c->has_unless = !read_is_null(&m);
         if (c->has_unless)
-            c->unless = optimize_problem_read_word(p, &m);
+            c->unless = problem_read_word(p, &m);
     }
 }
 
 /* ---- examples ---- */
 
-static void read_rules(const struct problem *p, const struct problem_example *x,
-                       const struct read_at *list, struct problem_rule **out, size_t *count)
+static void problem_read_rules(const struct problem *p, const struct problem_example *x,
+                               const struct read_at *list, struct problem_rule **out, size_t *count)
 {
     size_t n = read_count(list, 0, LIST_MAX);
     struct read_at at = {0};
 
-    *out = optimize_problem_read_room(list, n, sizeof **out);
+    *out = problem_read_room(list, n, sizeof **out);
     while (n > 0 && read_next(list, &at)) {
         struct problem_rule *rule = &(*out)[(*count)++];
         struct read_at m;
 
         MEMBERS(&at, "component", "word", "weight", "objective");
         m = read_member(&at, "component");
-        rule->at.component = find_component(p, &m);
-        rule->at.word = optimize_problem_read_member_text(&at, "word");
-        rule->weight = member_amount(&at, "weight");
+        rule->at.component = problem_find_component(p, &m);
+        rule->at.word = problem_read_member_text(&at, "word");
+        rule->weight = problem_member_amount(&at, "weight");
         m = read_member(&at, "objective");
-        rule->objective = find_objective(p, &m);
-        if (!has_objective(x, rule->objective))
+        rule->objective = problem_find_objective(p, &m);
+        if (!problem_has_objective(x, rule->objective))
             read_fail(&m, "the example does not have this objective");
     }
 }
 
-static void read_example_objectives(const struct problem *p, struct problem_example *x,
-                                    const struct read_at *list)
+static void problem_read_example_objectives(const struct problem *p, struct problem_example *x,
+                                            const struct read_at *list)
 {
     size_t n = read_count(list, 1, OPTIMIZE_OBJECTIVES_MAX);
     struct read_at at = {0};
 
     while (n > 0 && read_next(list, &at)) {
-        uint32_t k = find_objective(p, &at);
+        uint32_t k = problem_find_objective(p, &at);
 
-        if (has_objective(x, k))
+        if (problem_has_objective(x, k))
             read_fail(&at, "this objective stands here twice");
         x->objective[x->objective_count++] = k;
         x->share_sum += p->share[k];
     }
-    if (n > 0 && !is_power_of_two(x->share_sum))
+    if (n > 0 && !problem_is_power_of_two(x->share_sum))
         read_fail(list,
                   "the sum of the shares is %lld; it must be a power of two",
                   (long long)x->share_sum);
 }
 
-static void read_base(const struct problem *p, struct problem_example *x, const struct read_at *at)
+static void problem_read_base(const struct problem *p, struct problem_example *x,
+                              const struct read_at *at)
 {
     const char *names[OPTIMIZE_OBJECTIVES_MAX + 1] = {0};
 
@@ -239,41 +240,41 @@ static void read_base(const struct problem *p, struct problem_example *x, const 
         names[i] = arena_dup(at->r->arena, p->objectives[x->objective[i]]).p;
     read_members(at, names);
     for (uint32_t i = 0; i < x->objective_count; i++)
-        x->base[x->objective[i]] = member_amount(at, names[i]);
+        x->base[x->objective[i]] = problem_member_amount(at, names[i]);
 }
 
-static void read_example(const struct problem *p, struct problem_example *x,
-                         const struct read_at *at)
+static void problem_read_example(const struct problem *p, struct problem_example *x,
+                                 const struct read_at *at)
 {
     struct read_at m;
 
     MEMBERS(at, "objectives", "base", "needs", "hurts");
     m = read_member(at, "objectives");
-    read_example_objectives(p, x, &m);
+    problem_read_example_objectives(p, x, &m);
     m = read_member(at, "base");
-    read_base(p, x, &m);
+    problem_read_base(p, x, &m);
     m = read_member(at, "needs");
-    read_rules(p, x, &m, &x->needs, &x->need_count);
+    problem_read_rules(p, x, &m, &x->needs, &x->need_count);
     m = read_member(at, "hurts");
-    read_rules(p, x, &m, &x->hurts, &x->hurt_count);
+    problem_read_rules(p, x, &m, &x->hurts, &x->hurt_count);
 }
 
-static void read_examples(const struct problem *p, const struct read_at *list,
-                          struct problem_example **out, size_t *count)
+static void problem_read_examples(const struct problem *p, const struct read_at *list,
+                                  struct problem_example **out, size_t *count)
 {
     size_t n = read_count(list, 1, OPTIMIZE_EXAMPLES_MAX);
     struct read_at at = {0};
 
-    *out = optimize_problem_read_room(list, n, sizeof **out);
+    *out = problem_read_room(list, n, sizeof **out);
     while (n > 0 && !list->r->failed && read_next(list, &at))
-        read_example(p, &(*out)[(*count)++], &at);
+        problem_read_example(p, &(*out)[(*count)++], &at);
 }
 
-static void read_validation(struct problem *p, const struct read_at *at)
+static void problem_read_validation(struct problem *p, const struct read_at *at)
 {
     p->val_is_train = read_is_text(at);
     if (!p->val_is_train) {
-        read_examples(p, at, &p->val, &p->val_count);
+        problem_read_examples(p, at, &p->val, &p->val_count);
         return;
     }
     (void)read_choice(at, NAMES("train"));
@@ -283,7 +284,7 @@ static void read_validation(struct problem *p, const struct read_at *at)
 
 /* ---- the reflector ---- */
 
-static void read_reflector(struct problem *p, const struct read_at *at)
+static void problem_read_reflector(struct problem *p, const struct read_at *at)
 {
     static const char *const actions[] = {
         [PROBLEM_ADD] = "add",
@@ -300,16 +301,16 @@ static void read_reflector(struct problem *p, const struct read_at *at)
     size_t n;
 
     MEMBERS(at, "salt", "counter", "actions", "noise");
-    p->salt = optimize_problem_read_member_text(at, "salt");
-    p->counter = optimize_problem_read_member_bool(at, "counter");
+    p->salt = problem_read_member_text(at, "salt");
+    p->counter = problem_read_member_bool(at, "counter");
     noise = read_member(at, "noise");
     n = read_count(&noise, 0, LIST_MAX);
-    p->noise = optimize_problem_read_room(at, n, sizeof *p->noise);
+    p->noise = problem_read_room(at, n, sizeof *p->noise);
     while (n > 0 && read_next(&noise, &x))
         p->noise[p->noise_count++] = read_text(&x);
     list = read_member(at, "actions");
     n = read_count(&list, 1, LIST_MAX);
-    p->actions = optimize_problem_read_room(at, n, sizeof *p->actions);
+    p->actions = problem_read_room(at, n, sizeof *p->actions);
     x = (struct read_at){0};
     while (n > 0 && read_next(&list, &x)) {
         enum problem_action a = (enum problem_action)read_choice(&x, actions);
@@ -322,7 +323,7 @@ static void read_reflector(struct problem *p, const struct read_at *at)
 
 /* ---- problems ---- */
 
-static void read_problem(struct problem *p, const struct read_at *at)
+static void problem_read_parts(struct problem *p, const struct read_at *at)
 {
     struct read_at m;
 
@@ -339,27 +340,27 @@ static void read_problem(struct problem *p, const struct read_at *at)
             "train",
             "val",
             "reflector");
-    check_format(at, "gepa-problem/1");
-    p->name = optimize_problem_read_member_text(at, "name");
+    problem_check_format(at, "gepa-problem/1");
+    p->name = problem_read_member_text(at, "name");
     m = read_member(at, "unit");
     p->unit = read_integer(&m, 1, UNIT_MAX);
-    if (!is_power_of_two(p->unit))
+    if (!problem_is_power_of_two(p->unit))
         read_fail(&m, "must be a power of two, not %lld", (long long)p->unit);
     m = read_member(at, "components");
-    read_components(p, &m);
+    problem_read_components(p, &m);
     m = read_member(at, "objectives");
-    optimize_problem_read_objectives(p, &m);
-    p->report_objectives = optimize_problem_read_member_bool(at, "report_objectives");
+    problem_read_objectives(p, &m);
+    p->report_objectives = problem_read_member_bool(at, "report_objectives");
     m = read_member(at, "length");
-    read_length(p, &m);
+    problem_read_length(p, &m);
     m = read_member(at, "conflicts");
-    read_conflicts(p, &m);
+    problem_read_conflicts(p, &m);
     m = read_member(at, "train");
-    read_examples(p, &m, &p->train, &p->train_count);
+    problem_read_examples(p, &m, &p->train, &p->train_count);
     m = read_member(at, "val");
-    read_validation(p, &m);
+    problem_read_validation(p, &m);
     m = read_member(at, "reflector");
-    read_reflector(p, &m);
+    problem_read_reflector(p, &m);
 }
 
 bool problem_read(struct arena *a, str text, struct problem *out, struct err *e)
@@ -373,7 +374,7 @@ bool problem_read(struct arena *a, str text, struct problem *out, struct err *e)
     if (ok) {
         struct read_at root = read_root(&r, &doc, a);
 
-        read_problem(out, &root);
+        problem_read_parts(out, &root);
         ok = read_ok(&r, e);
     }
     json_release(&doc);
@@ -382,7 +383,7 @@ bool problem_read(struct arena *a, str text, struct problem *out, struct err *e)
 
 /* ---- runs ---- */
 
-static void read_stop(struct optimize_settings *s, const struct read_at *at)
+static void problem_read_stop(struct optimize_settings *s, const struct read_at *at)
 {
     static const struct {
         const char *name;
@@ -393,7 +394,7 @@ static void read_stop(struct optimize_settings *s, const struct read_at *at)
     };
 
     MEMBERS(at, "metric_calls", "score", "no_improvement");
-    s->metric_calls = (uint64_t)member_integer(at, "metric_calls", 0, (int64_t)1 << 53);
+    s->metric_calls = (uint64_t)problem_member_integer(at, "metric_calls", 0, (int64_t)1 << 53);
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         struct read_at m = read_member(at, rows[i].name);
 
@@ -406,14 +407,15 @@ static void read_stop(struct optimize_settings *s, const struct read_at *at)
     }
 }
 
-static size_t member_choice(const struct read_at *at, const char *name, const char *const *names)
+static size_t problem_member_choice(const struct read_at *at, const char *name,
+                                    const char *const *names)
 {
     struct read_at m = read_member(at, name);
 
     return read_choice(&m, names);
 }
 
-static void read_keep(struct optimize_settings *s, const struct read_at *at)
+static void problem_read_keep(struct optimize_settings *s, const struct read_at *at)
 {
     struct read_at m = read_member(at, "keep");
 
@@ -425,19 +427,19 @@ static void read_keep(struct optimize_settings *s, const struct read_at *at)
     s->keep_count = (size_t)read_integer(&m, 1, PROBLEM_NUMBER_MAX);
 }
 
-static void read_tasks(struct optimize_settings *s, const struct read_at *at)
+static void problem_read_tasks(struct optimize_settings *s, const struct read_at *at)
 {
     struct read_at m;
 
-    s->minibatch = (size_t)member_integer(at, "minibatch", 1, OPTIMIZE_BATCH_MAX);
-    s->parents = (size_t)member_integer(at, "parents", 1, OPTIMIZE_TASKS_MAX);
+    s->minibatch = (size_t)problem_member_integer(at, "minibatch", 1, OPTIMIZE_BATCH_MAX);
+    s->parents = (size_t)problem_member_integer(at, "parents", 1, OPTIMIZE_TASKS_MAX);
     m = read_member(at, "batches");
     s->batches = (size_t)read_integer(&m, 1, OPTIMIZE_TASKS_MAX);
     if (s->parents * s->batches > OPTIMIZE_TASKS_MAX)
         read_fail(&m, "parents x batches is at most %d", OPTIMIZE_TASKS_MAX);
 }
 
-static void read_settings(struct optimize_settings *s, const struct read_at *at)
+static void problem_read_settings(struct optimize_settings *s, const struct read_at *at)
 {
     struct read_at m;
 
@@ -459,35 +461,36 @@ static void read_settings(struct optimize_settings *s, const struct read_at *at)
             "batches",
             "keep",
             "stop");
-    s->selection = (enum optimize_selection)member_choice(
+    s->selection = (enum optimize_selection)problem_member_choice(
         at, "selection", NAMES("pareto", "current_best", "epsilon_greedy", "top_k_pareto"));
-    s->frontier = (enum optimize_frontier)member_choice(
+    s->frontier = (enum optimize_frontier)problem_member_choice(
         at, "frontier", NAMES("instance", "objective", "hybrid", "cartesian"));
-    s->pick = (enum optimize_pick)member_choice(at, "components", NAMES("round_robin", "all"));
-    s->acceptance =
-        (enum optimize_acceptance)member_choice(at, "acceptance", NAMES("strict", "or_equal"));
-    s->skip_perfect = optimize_problem_read_member_bool(at, "skip_perfect");
+    s->pick =
+        (enum optimize_pick)problem_member_choice(at, "components", NAMES("round_robin", "all"));
+    s->acceptance = (enum optimize_acceptance)problem_member_choice(
+        at, "acceptance", NAMES("strict", "or_equal"));
+    s->skip_perfect = problem_read_member_bool(at, "skip_perfect");
     m = read_member(at, "perfect_score");
     s->perfect_score = read_number(&m);
-    s->merge = optimize_problem_read_member_bool(at, "merge");
-    s->max_merges = (size_t)member_integer(at, "max_merges", 0, PROBLEM_NUMBER_MAX);
-    s->merge_overlap = (size_t)member_integer(at, "merge_overlap", 0, PROBLEM_NUMBER_MAX);
-    s->cache = optimize_problem_read_member_bool(at, "cache");
-    read_tasks(s, at);
-    read_keep(s, at);
+    s->merge = problem_read_member_bool(at, "merge");
+    s->max_merges = (size_t)problem_member_integer(at, "max_merges", 0, PROBLEM_NUMBER_MAX);
+    s->merge_overlap = (size_t)problem_member_integer(at, "merge_overlap", 0, PROBLEM_NUMBER_MAX);
+    s->cache = problem_read_member_bool(at, "cache");
+    problem_read_tasks(s, at);
+    problem_read_keep(s, at);
     m = read_member(at, "stop");
-    read_stop(s, &m);
+    problem_read_stop(s, &m);
 }
 
 /* The problem is an object in the run, or a file. */
-static void read_its_problem(struct problem_run *run, const struct read_at *at,
-                             struct problem_source source)
+static void problem_read_source(struct problem_run *run, const struct read_at *at,
+                                struct problem_source source)
 {
     struct read *r = at->r;
     str path, text;
 
     if (read_is_object(at)) {
-        read_problem(&run->problem, at);
+        problem_read_parts(&run->problem, at);
         return;
     }
     if (!read_is_text(at))
@@ -506,21 +509,21 @@ static void read_its_problem(struct problem_run *run, const struct read_at *at,
     }
 }
 
-static void optimize_problem_read_run(struct problem_run *run, const struct read_at *at,
-                                      struct problem_source source)
+static void problem_read_run(struct problem_run *run, const struct read_at *at,
+                             struct problem_source source)
 {
     struct read_at settings, m;
 
     MEMBERS(at, "format", "problem", "settings", "seed");
-    check_format(at, "gepa-run/1");
+    problem_check_format(at, "gepa-run/1");
     settings = read_member(at, "settings");
-    read_settings(&run->settings, &settings);
+    problem_read_settings(&run->settings, &settings);
     m = read_member(at, "seed");
     run->seed = arena_dup(at->r->arena, read_integer_text(&m));
     if (run->seed.n > 600)
         read_fail(&m, "has more than 600 digits");
     m = read_member(at, "problem");
-    read_its_problem(run, &m, source);
+    problem_read_source(run, &m, source);
     m = read_member(&settings, "frontier");
     if (run->settings.frontier != OPTIMIZE_INSTANCE && !run->problem.report_objectives)
         read_fail(&m, "this frontier needs a problem with report_objectives");
@@ -539,7 +542,7 @@ bool problem_run_read(struct arena *a, str text, struct problem_source source,
     if (ok) {
         struct read_at root = read_root(&r, &doc, a);
 
-        optimize_problem_read_run(out, &root, source);
+        problem_read_run(out, &root, source);
         ok = read_ok(&r, e);
     }
     json_release(&doc);

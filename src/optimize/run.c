@@ -46,6 +46,7 @@ static str optimize_run_peek(const struct optimize_run *r)
 
 static void optimize_run_advance(struct optimize_run *r)
 {
+    assert(r->kept.n > 0);
     r->kept = str_slice(r->kept, optimize_run_peek(r).n, r->kept.n);
     r->row++;
 }
@@ -165,6 +166,7 @@ static void write_grade(struct optimize_run *r, const struct optimize_batch *b, 
 {
     const struct optimize_grade *g = &b->grades[place];
 
+    assert(b >= r->batches && place < b->n);
     buf_reset(&r->line);
     buf_printf(&r->line, "{\"grade\":[%zu,%zu],\"score\":", (size_t)(b - r->batches), place);
     optimize_number(&r->line, g->score);
@@ -243,6 +245,7 @@ static bool play_grade(struct optimize_run *r, size_t n, struct err *e)
         !index_at(&r->doc, "/grade/1", r->batches[batch].n, &place) ||
         !optimize_run_read_objectives(&r->doc, &g))
         return optimize_run_fail_line(r, e);
+    assert(batch < n && place < r->batches[batch].n);
     g.score = optimize_run_number_at(&r->doc, "/score");
     g.cost = optimize_run_number_at(&r->doc, "/cost");
     trace = json_pointer(&r->doc, STR("/trace"));

@@ -18,6 +18,7 @@ static uint32_t select_draw_weighted(struct optimize *o, const struct front_redu
     uint64_t place = twister_below(&o->chance, r->total);
     size_t i = 0;
 
+    assert(r->n > 0 && r->total > 0);
     for (; place >= r->count[i]; i++)
         place -= r->count[i];
     assert(i < r->n);
@@ -52,6 +53,7 @@ static uint64_t *top_means(struct optimize *o, size_t k)
         for (size_t c = 0; c < o->count; c++)
             if (!(top[c / 64] >> c % 64 & 1) && (best == SIZE_MAX || o->means[c] > o->means[best]))
                 best = c;
+        assert(best < o->count);
         top[best / 64] |= (uint64_t)1 << best % 64;
     }
     return top;
@@ -79,5 +81,6 @@ uint32_t select_parent(struct optimize *o)
         [OPTIMIZE_TOP_K_PARETO] = top_k_pareto,
     };
 
+    assert((size_t)o->task.settings.selection < COUNT_OF(by));
     return by[o->task.settings.selection](o);
 }

@@ -49,6 +49,7 @@ static void split_collect_on_call(void *ctx, const struct split_call *call)
 {
     struct split_collect *c = ctx;
 
+    assert(c->call_count <= c->call_cap);
     if (c->tool_size > c->size_max)
         return; /* split_collect_ok says so */
     if (c->call_count == c->call_cap) {
@@ -86,6 +87,7 @@ static void split_collect_on_note(void *ctx, const struct split_note *note)
         c->doubtful = false;
         break;
     case SPLIT_RECLASSIFY:
+        assert(c->doubtful && c->answer_then <= c->answer.n);
         buf_add(&c->reasoning, buf_str(&c->since));
         c->answer.n = c->answer_then;
         c->doubtful = false;

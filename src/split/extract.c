@@ -15,6 +15,7 @@ struct extract_parts {
 
 static void extract_add_reasoning(struct extract_parts *p, str run)
 {
+    assert(p->reasoning_size + run.n <= p->text.n + 1);
     if (p->newline && p->reasoning_size > 0)
         p->reasoning[p->reasoning_size++] = '\n';
     p->newline = false;
@@ -26,6 +27,7 @@ static void extract_run(void *ctx, enum split_kind kind, str run)
 {
     struct extract_parts *p = ctx;
 
+    assert(p->at + run.n <= p->text.n);
     p->at += run.n;
     if (kind == SPLIT_REASONING) {
         extract_add_reasoning(p, run);
@@ -43,6 +45,7 @@ static void extract_note(void *ctx, const struct split_note *note)
     if (note->what == SPLIT_AMBIGUOUS)
         p->answer_then = p->answer_size;
     if (note->what == SPLIT_RECLASSIFY) {
+        assert(note->size <= p->at && p->answer_then <= p->answer_size);
         p->answer_size = p->answer_then;
         extract_add_reasoning(p, str_slice(p->text, p->at - note->size, p->at));
     }

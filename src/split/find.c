@@ -303,6 +303,7 @@ enum split_match split_find(const struct split *sp, const struct split_window *w
     str s = str_slice(win->w, from, win->w.n);
     bool part;
 
+    assert(from < win->w.n);
     hit->size = 0;
     hit->name = STR("");
     /* A marker that both have is the other format's: it is looked for in more places. */

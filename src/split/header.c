@@ -238,6 +238,7 @@ static enum element split_header_next(struct header *h, const struct split_at *i
         h->understood = *at + sure;
     h->doubt |= sure < n;
     *at += n;
+    assert(h->understood <= *at);
     return WORD;
 }
 

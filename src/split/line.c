@@ -30,6 +30,7 @@ bool split_line_in_fence(const struct split_line *l)
 /* A line that began with a run of fence characters has ended. */
 static void end_fence_line(struct split_line *l)
 {
+    assert(l->state == SPLIT_LINE_RUN || l->state == SPLIT_LINE_REST);
     if (l->run < FENCE_MIN) /* with nothing after it */
         return;
     if (l->fence_size == 0) {
@@ -58,6 +59,7 @@ static void split_line_end_line(struct split_line *l)
 
 static void start_byte(struct split_line *l, char c)
 {
+    assert(l->state == SPLIT_LINE_START && l->spaces <= INDENT_MAX);
     if (c == ' ' && l->spaces < INDENT_MAX) {
         l->spaces++;
     } else if (c == '`' || c == '~') {
@@ -81,6 +83,7 @@ static void rest_byte(struct split_line *l, char c)
 
 static void run_byte(struct split_line *l, char c)
 {
+    assert(l->run > 0 && (l->mark == '`' || l->mark == '~'));
     if (c == l->mark) {
         l->run += l->run < UINT32_MAX;
     } else if (l->run < FENCE_MIN) {

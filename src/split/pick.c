@@ -47,6 +47,7 @@ enum split_match split_pick(str front, bool more, const struct split_format **ou
         return SPLIT_NO_MATCH;
     if (at == front.n || n == SIZE_MAX)
         return more ? SPLIT_PART_MATCH : SPLIT_NO_MATCH;
+    assert(at < front.n);
     if (!pick_may_begin(front.p[at]))
         return SPLIT_NO_MATCH;
     front = str_slice(front, at, front.n);

@@ -29,6 +29,7 @@ static bool split_step_pick(struct split *sp, const struct split_window *win)
 {
     const struct split_format *picked;
 
+    assert(sp->picking && !sp->started);
     if (split_pick(str_slice(win->w, win->at, win->w.n), win->more, &picked) == SPLIT_PART_MATCH)
         return false;
     assert(picked);
@@ -63,6 +64,7 @@ static bool step_gap(struct split *sp, struct split_window *win)
     size_t to = win->at;
     struct split_hit hit;
 
+    assert(sp->gap && !sp->picking && sp->eat.n == 0);
     while (to < win->w.n && to - win->at < SPLIT_GAP_MAX) {
         size_t n =
             sp->gap & SPLIT_GAP_START ? split_blank_size(win->w, to) : split_is_space(win->w.p[to]);
@@ -113,6 +115,7 @@ static enum split_match split_allowed(struct split *sp, const struct split_windo
     unsigned rules = hit->mark.rules;
     const struct split_line *l = &sp->answer;
 
+    assert(hit->size > 0);
     if (rules & SPLIT_NOT_QUOTED) {
         size_t next = win->at + hit->token;
 
@@ -208,6 +211,7 @@ static size_t split_scan_window(struct split *sp, str w, bool more)
 
 void split_use(struct split *sp, const struct split_format *picked)
 {
+    assert(picked->mark_count == 0 || picked->marks);
     sp->picking = sp->plain = sp->steady = false;
     sp->format = picked;
     sp->index = picked->index;

@@ -179,6 +179,7 @@ static size_t merge_short(const struct tokens_table *t, const struct tokens_piec
     }
     for (size_t i = 0; i < n; i = next[i])
         ids[count++] = ids[i];
+    assert(count > 0 && count <= n);
     return count;
 }
 
@@ -383,6 +384,7 @@ static size_t merge_long(const struct tokens_table *t, const uint8_t *p, size_t 
         last[i] = last_token(t, (struct prefix){p + i, i, last + i});
     for (; at > 0; at -= tokens_info_size(t->info[last[at]]))
         ids[n - ++count] = last[at];
+    assert(at == 0 && count <= n);
     memmove(ids, ids + n - count, count * sizeof *ids);
     free(last);
     return count;
@@ -408,6 +410,7 @@ size_t tokens_rare_ids(const struct tokens_table *t, const struct tokens_piece *
     *out = tokens_bpe_can_contain(t, hash) ? words_find(t, x->p, x->n, word, hash) : NEVER;
     if (*out == NEVER)
         count = merge_short(t, x, out);
+    assert(count > 0 && count <= x->n);
     if (s && count <= COUNT_OF(s->ids)) {
         *s = (struct tokens_seen){x->p, hash, (uint32_t)x->n, (uint32_t)count, {0}};
         memcpy(s->ids, out, count * sizeof *out);

@@ -46,6 +46,7 @@ static size_t window_size(const struct tokens_window *w)
 /* Adds a character to the run; `here`: the run may be cut after it. */
 static void tokens_counter_take(struct tokens_counter *c, const uint8_t *p, size_t n, bool here)
 {
+    assert(c->run != RUN_NONE && c->run != RUN_QUOTE);
     tokens_counter_push(c, &c->windows->whole, p, n);
     if (here) {
         c->marked = tokens_window_count(&c->windows->whole, 0);
@@ -238,6 +239,7 @@ static size_t tokens_counter_feed_text(struct tokens_counter *c, const uint8_t *
 {
     size_t at = count_decided(c, p, n);
 
+    assert(c->run == RUN_NONE && c->held_n == 0);
     if (n - at > TOKENS_HELD_MAX)
         return at + begin_run(c, p + at);
     tokens_counter_hold(c, p + at, n - at);
@@ -250,6 +252,7 @@ static void held_to_run(struct tokens_counter *c)
     uint8_t held[TOKENS_HELD_MAX];
     size_t n = c->held_n, at;
 
+    assert(n > 0 && n <= TOKENS_HELD_MAX && c->run == RUN_NONE);
     memcpy(held, c->held, n);
     c->held_n = 0;
     at = begin_run(c, held);
@@ -289,6 +292,7 @@ static void feed_valid(struct tokens_counter *c, const uint8_t *p, size_t n)
     while (n > 0) {
         size_t took;
 
+        assert(!c->run || c->windows);
         if (c->run)
             took = feed_run(c, p, n);
         else if (c->held_n)
@@ -411,6 +415,7 @@ static NOINLINE size_t count_cut(const struct tokens_counter *c)
     struct tokens_counter end = *c;
     struct tokens_windows windows;
 
+    assert(c->part_n > 0);
     if (c->run != RUN_NONE)
         windows = *c->windows;
     end.windows = &windows;

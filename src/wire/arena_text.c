@@ -69,5 +69,6 @@ void arena_text_reset(struct arena_text *t)
 
 str arena_text_str(const struct arena_text *t)
 {
+    assert(t->n <= t->cap);
     return t->n ? (str){t->p, t->n} : STR("");
 }

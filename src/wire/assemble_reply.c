@@ -39,6 +39,7 @@ static struct assembled_block *assemble_find_block(const struct assembled_reply 
 {
     struct assembled_block *found = NULL;
 
+    assert(!g->first == !g->last);
     if (g->last && g->last->kind == kind && g->last->block == ev->block &&
         g->last->choice == ev->choice)
         return g->last;
@@ -112,6 +113,7 @@ static void assemble_add_extra(struct assembled_reply *g, struct arena *a,
 {
     struct assembled_extra *x;
 
+    assert(g->extra_count <= EXTRAS_MAX && !g->extras == !g->last_extra);
     for (x = g->extras; x; x = x->next)
         if (str_eq(x->name, ev->name)) {
             assemble_hold_extra(x, a, ev->text);
@@ -169,6 +171,7 @@ void assemble_event(struct assembled_reply *g, struct arena *a, const struct cha
                     enum chat_dialect dialect)
 {
     assemble_start(g, a, ev);
+    assert(g->begun);
     switch (ev->kind) {
     case CHAT_REFUSAL:
         g->refused = true;

@@ -67,6 +67,7 @@ static void call_order_call(struct call_order *t, const struct chat_event *ev)
 
 static void call_order_arguments(struct call_order *t, const struct chat_event *ev)
 {
+    assert(t->open_count <= OPEN_MAX);
     for (size_t i = 0; i < t->open_count; i++)
         if (t->open[i].choice == ev->choice && t->open[i].block == ev->block) {
             if (call_order_whole(&t->open[i], ev->text))
@@ -156,6 +157,7 @@ static void call_order_try_again(struct wire_encoder *en, struct call_order *t)
 {
     struct waiting *w = t->first, *next;
 
+    assert(t->count <= WAITING_MAX && t->open_count <= OPEN_MAX);
     t->first = t->last = NULL;
     t->count = t->size = 0;
     for (; w; w = next) {
@@ -182,12 +184,14 @@ static void call_order_let_go(struct wire_encoder *en, struct call_order *t)
         call_order_try_again(en, t);
     } while (t->first);
     t->open_count = 0;
+    assert(!t->last && t->count == 0 && t->size == 0); /* nothing waits */
 }
 
 bool call_order_wait(struct wire_encoder *en, const struct chat_event *ev)
 {
     struct call_order *t = en->turns;
 
+    assert(en->wire->in_turn);
     if (!t && ev->kind != CHAT_CALL)
         return false;
     if (!t)

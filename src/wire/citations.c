@@ -87,7 +87,7 @@ bool citation_write(const struct json *doc, const struct json_node *v, struct bu
 
     if (v->kind != JSON_OBJECT)
         return false;
-    if (!box || box->kind != JSON_OBJECT) {
+    if (!json_is_object(box)) {
         citation_add_line(out, json_raw(doc, v));
         return json_get(doc, v, "type") != NULL;
     }
@@ -112,7 +112,7 @@ str citation_tokens(str json, struct arena *a)
     if (json_parse(&doc, json, &e)) {
         list = json_get(&doc, json_root(&doc), "content");
         raw = list ? json_raw(&doc, list) : STR("");
-        if (list && list->kind == JSON_ARRAY && json_first(&doc, list))
+        if (json_is_array(list) && json_first(&doc, list))
             citation_add_line(&out, str_slice(raw, 1, raw.n - 1));
         if (!buf_full(&out))
             text = arena_text_dup(a, buf_str(&out));

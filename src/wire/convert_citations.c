@@ -87,6 +87,7 @@ static int64_t citations_char_of(const struct citations *s, int64_t byte)
 
 static void citations_count(struct citations *s, struct arena *a, const struct chat_event *ev)
 {
+    assert(s->chars >= s->from);
     if (s->chars == s->from && ev->text.n)
         s->texts++;
     if (ev->dialect == CHAT_ANTHROPIC)
@@ -96,6 +97,7 @@ static void citations_count(struct citations *s, struct arena *a, const struct c
     else
         s->chars += ev->text.n;
     s->bytes += ev->text.n;
+    assert(s->chars <= s->bytes);
 }
 
 /* ---- annotations ---- */
@@ -209,6 +211,7 @@ static void citations_block_end(struct citations *s, struct arena *a, bool parts
     uint64_t base = parts ? s->from : 0;
     struct cited c;
 
+    assert(s->from <= s->chars);
     if (!s->held.n || s->chars == s->from)
         return;
     arena_text_add_max(&s->held, a, STR("]"), HEARD_SIZE_MAX);
@@ -280,9 +283,9 @@ static void citations_note_grounding(struct cited *c, const struct json_node *ro
     const struct json_node *chunks = gemini_find(&c->doc, root, "groundingChunks");
     const struct json_node *supports = gemini_find(&c->doc, root, "groundingSupports");
 
-    if (!chunks || chunks->kind != JSON_ARRAY)
+    if (!json_is_array(chunks))
         return;
-    if (supports && supports->kind == JSON_ARRAY && json_first(&c->doc, supports)) {
+    if (json_is_array(supports) && json_first(&c->doc, supports)) {
         citations_note_supports(c, chunks, supports);
         return;
     }
@@ -297,10 +300,7 @@ static void citations_note_sources(struct cited *c, const struct json_node *root
 
     if (!list)
         list = gemini_find(&c->doc, root, "citations");
-    for (const struct json_node *v = list && list->kind == JSON_ARRAY ? json_first(&c->doc, list)
-                                                                      : NULL;
-         v;
-         v = json_next(&c->doc, list, v)) {
+    JSON_FOREACH_ITEM(v, &c->doc, list) {
         citations_place(c, v);
         citations_note_url(c, citations_text_at(c, v, "uri"), citations_text_at(c, v, "title"));
     }

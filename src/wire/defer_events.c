@@ -46,6 +46,7 @@ void defer_events_begin(struct deferred_events *h, struct wire_decoder *d)
 
 void defer_events_end(struct deferred_events *h, struct wire_decoder *d)
 {
+    assert(h->n <= DEFERRED_EVENTS_MAX);
     d->sink = h->to;
 }
 

@@ -32,6 +32,7 @@ static void image_put(const struct picture *p, const struct chat_event *of, enum
     struct chat_event ev = *of;
     struct buf url, out;
 
+    assert(to == CHAT_OPENAI || to == CHAT_GEMINI);
     if (!p->data.n || !str_starts(p->mime, STR("image/")))
         return;
     buf_init(&url, PICTURE_SIZE_MAX);

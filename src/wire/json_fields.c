@@ -10,6 +10,7 @@ int json_fields_escaped_name(const struct json_field_set *set, const struct json
 {
     int i = 0;
 
+    assert(key->kind == JSON_STRING && key->escaped);
     while (i < set->count && !json_is(doc, key, set->names[i]))
         i++;
     return i < set->count ? i : -1;
@@ -18,6 +19,7 @@ int json_fields_escaped_name(const struct json_field_set *set, const struct json
 int json_fields_name(const struct json_field_set *set, const struct json *doc,
                      const struct json_node *key)
 {
+    assert(key->kind == JSON_STRING);
     return key->escaped ? json_fields_escaped_name(set, doc, key)
                         : set->find(doc->src.p + key->at + 1, key->size - 2);
 }

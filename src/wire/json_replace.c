@@ -18,6 +18,7 @@ static str json_replace_gap(const struct json *doc, size_t end)
 {
     size_t from = end;
 
+    assert(end <= doc->src.n);
     while (from > 0 && doc->src.p[from - 1] && strchr(" \t\r\n,", doc->src.p[from - 1]))
         from--;
     return str_slice(doc->src, from, end);

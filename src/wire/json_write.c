@@ -157,8 +157,7 @@ static bool json_write_object_is_strict(const struct json *doc, const struct jso
 
     if (!others || others->kind != JSON_FALSE || n > STRICT_MEMBERS_MAX)
         return false;
-    if (n > 0 && (!required || required->kind != JSON_ARRAY ||
-                  json_count(doc, required) > STRICT_MEMBERS_MAX))
+    if (n > 0 && (!json_is_array(required) || json_count(doc, required) > STRICT_MEMBERS_MAX))
         return false;
     for (const struct json_node *k = n ? json_first(doc, members) : NULL; k;
          k = json_next(doc, members, k))
@@ -183,7 +182,7 @@ bool schema_is_strict(const struct chat_request *r, bool strict, str schema)
             v->kind == JSON_OBJECT ? json_find(&doc, v, STR("properties")) : NULL;
         bool object = v->kind == JSON_OBJECT && json_get_is(&doc, v, "type", "object");
 
-        if ((members && members->kind == JSON_OBJECT) || (object && !members))
+        if (json_is_object(members) || (object && !members))
             ok = json_write_object_is_strict(&doc, v, members);
     }
     json_release(&doc);
@@ -204,6 +203,41 @@ str json_quoted(struct arena *a, str text)
     return out;
 }
 
+static void json_print_list(struct buf *out, const char *format, va_list args)
+{
+    for (const char *p = format; *p; p++) {
+        size_t n = str_c(p).n;
+        const char *mark = memchr(p, '%', n);
+        char *room;
+
+        n = mark ? (size_t)(mark - p) : n;
+        room = n ? buf_room(out, n) : NULL;
+        for (size_t i = 0; room && i < n; i++)
+            room[i] = p[i] == '\'' ? '"' : p[i];
+        if (room)
+            buf_wrote(out, n);
+        if (!mark)
+            break;
+        p = mark + 1;
+        assert(*p == 'q' || *p == 'j' || *p == 'd');
+        if (*p == 'q')
+            (void)json_quote(out, va_arg(args, str));
+        else if (*p == 'j')
+            buf_add(out, va_arg(args, str));
+        else
+            buf_printf(out, "%lld", (long long)va_arg(args, int64_t));
+    }
+}
+
+void json_print(struct buf *out, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    json_print_list(out, format, args);
+    va_end(args);
+}
+
 str json_format(struct arena *a, const char *format, ...)
 {
     struct buf b;
@@ -212,28 +246,7 @@ str json_format(struct arena *a, const char *format, ...)
 
     buf_init(&b, JSON_SIZE_MAX);
     va_start(args, format);
-    for (const char *p = format; *p; p++) {
-        size_t n = str_c(p).n;
-        const char *mark = memchr(p, '%', n);
-        char *room;
-
-        n = mark ? (size_t)(mark - p) : n;
-        room = n ? buf_room(&b, n) : NULL;
-        for (size_t i = 0; room && i < n; i++)
-            room[i] = p[i] == '\'' ? '"' : p[i];
-        if (room)
-            buf_wrote(&b, n);
-        if (!mark)
-            break;
-        p = mark + 1;
-        assert(*p == 'q' || *p == 'j' || *p == 'd');
-        if (*p == 'q')
-            (void)json_quote(&b, va_arg(args, str));
-        else if (*p == 'j')
-            buf_add(&b, va_arg(args, str));
-        else
-            buf_printf(&b, "%lld", (long long)va_arg(args, int64_t));
-    }
+    json_print_list(&b, format, args);
     va_end(args);
     out = arena_dup(a, buf_str(&b));
     buf_release(&b);

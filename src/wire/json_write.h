@@ -38,6 +38,8 @@ str tool_parameters(const struct chat_tool *t);
  *
  *     json_format(a, "{'role':'user','content':%q}", text) */
 str json_format(struct arena *a, const char *format, ...);
+/* The same, appended to a buffer. */
+void json_print(struct buf *out, const char *format, ...);
 /* A text as a JSON string, in the arena. */
 str json_quoted(struct arena *a, str text);
 /* Appends a text as the inside of a JSON string to `out`; returns that part of it. */

@@ -63,6 +63,7 @@ struct chat_message part_message_opaque(struct arena *a, const struct json *doc,
 struct chat_part *parts_add(struct parts *list, struct arena *a, enum chat_part_kind kind,
                             enum chat_dialect dialect)
 {
+    assert(list->n <= list->cap && !list->p == !list->cap);
     if (list->n == list->cap) {
         size_t cap = list->cap ? 2 * list->cap : 1; /* most have one */
         struct chat_part *grown = arena_alloc(a, cap * sizeof *grown);
@@ -92,6 +93,7 @@ size_t parts_to_messages(struct chat_part *parts, size_t n, enum chat_role role,
                                              .parts = parts + from,
                                              .part_count = i - from};
     } while (i < n);
+    assert(count <= (n ? n : 1)); /* the room that `out` has */
     return count;
 }
 
@@ -248,6 +250,7 @@ bool part_base64(str data, struct buf *out)
             continue;
         if (v < 0)
             return false;
+        assert(have < 8); /* whole bytes are written */
         bits = (bits << 6 | (uint32_t)v) & 0xFFFFFFu;
         have += 6;
         if (have >= 8) {
@@ -277,6 +280,7 @@ str part_call_name(const struct chat_request *r, size_t end, str id)
 {
     size_t left = LOOK_BACK_MAX;
 
+    assert(end <= r->message_count);
     for (size_t i = end; i-- > 0 && left > 0; left--)
         for (size_t k = r->messages[i].part_count; k-- > 0 && left > 1; left--) {
             const struct chat_part *p = &r->messages[i].parts[k];

@@ -40,6 +40,7 @@ void patch_append_system(const struct patch_plan *p, const struct json_node *tex
 {
     str old = json_raw(p->doc, text), more = json_quoted(p->ed->arena, p->wish->system_extra);
 
+    assert(text->kind == JSON_STRING && old.n >= 2 && more.n >= 2); /* with their quotes */
     json_edit_replace(p->ed,
                       text,
                       arena_printf(p->ed->arena,
@@ -71,6 +72,7 @@ int64_t wire_level_tokens(enum chat_level level)
                                                      [CHAT_LEVEL_XHIGH] = 24576,
                                                      [CHAT_LEVEL_MAX] = 32768};
 
+    assert((size_t)level < COUNT_OF(tokens));
     return tokens[level];
 }
 

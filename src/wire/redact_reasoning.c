@@ -220,7 +220,7 @@ static void redact_choice(const struct redaction *w, const struct json_node *cho
     /* A stream that says the whole message besides says it all again. */
     bool again = !w->whole && message && (delta || w->d->blocks > 0);
     const struct json_node *said = w->whole || (!delta && !again) ? message : delta;
-    bool says = said && said->kind == JSON_OBJECT;
+    bool says = json_is_object(said);
     bool thinks = says && redact_message(w, said);
 
     JSON_FOREACH(k, w->doc, choice) {
@@ -304,8 +304,7 @@ static void redact_responses(const struct redaction *w, const struct json_node *
 
     if (item)
         redact_item(w, item, json_is(w->doc, type, STR("response.output_item.added")));
-    for (const struct json_node *v = json_first(w->doc, list); v && list->kind == JSON_ARRAY;
-         v = json_next(w->doc, list, v))
+    JSON_FOREACH_ITEM(v, w->doc, list)
         redact_item(w, v, false);
     if (w->whole || !type || type->kind != JSON_STRING || redact_is_one_of(w->doc, type, known) ||
         !str_starts(redact_key_of(w, type), STR("response.reasoning")))
@@ -320,15 +319,13 @@ static void redact_gemini(const struct redaction *w, const struct json_node *roo
 {
     const struct json_node *list = json_get(w->doc, root, "candidates");
 
-    for (const struct json_node *c = json_first(w->doc, list); c && list->kind == JSON_ARRAY;
-         c = json_next(w->doc, list, c)) {
+    JSON_FOREACH_ITEM(c, w->doc, list) {
         if (c->kind != JSON_OBJECT)
             continue;
         const struct json_node *parts = json_get(w->doc, json_get(w->doc, c, "content"), "parts");
         bool thinks = false;
 
-        for (const struct json_node *p = json_first(w->doc, parts); p && parts->kind == JSON_ARRAY;
-             p = json_next(w->doc, parts, p))
+        JSON_FOREACH_ITEM(p, w->doc, parts)
             thinks = thinks || json_to_bool(w->doc, json_find(w->doc, p, STR("thought")));
         JSON_FOREACH(k, w->doc, c)
             if (thinks && json_is(w->doc, k, STR("logprobsResult")))
@@ -358,7 +355,7 @@ bool redact_frame(const struct wire_decoder *d, bool whole, struct json_edits *e
     const struct redaction w = {d, &d->doc, ed, whole};
     const struct json_node *root = json_root(&d->doc);
 
-    if (!root || root->kind != JSON_OBJECT)
+    if (!json_is_object(root))
         return false;
     if (d->wire->dialect == CHAT_OPENAI)
         redact_openai(&w, root);
@@ -384,8 +381,7 @@ static bool redact_is_thought(const struct json *doc, const struct json_node *v)
 
 static void redact_forget_parts(const struct redaction *w, const struct json_node *list)
 {
-    for (const struct json_node *p = json_first(w->doc, list); p && list->kind == JSON_ARRAY;
-         p = json_next(w->doc, list, p))
+    JSON_FOREACH_ITEM(p, w->doc, list)
         if (redact_is_thought(w->doc, p))
             json_edit_drop(w->ed, list, p);
 }
@@ -410,8 +406,7 @@ bool redact_history(const struct json *doc, struct json_edits *ed)
         const struct json_node *list = json_get(doc, json_root(doc), redact_histories[i]);
 
         redact_forget_parts(&w, list);
-        for (const struct json_node *m = json_first(doc, list); m && list->kind == JSON_ARRAY;
-             m = json_next(doc, list, m))
+        JSON_FOREACH_ITEM(m, doc, list)
             if (!redact_is_thought(doc, m))
                 redact_forget_message(&w, m);
     }
@@ -452,8 +447,7 @@ static bool redact_test_texts(const struct redact_test *t, const struct json_nod
 
 static bool redact_test_parts(const struct redact_test *t, const struct json_node *list)
 {
-    for (const struct json_node *p = json_first(t->doc, list); p && list->kind == JSON_ARRAY;
-         p = json_next(t->doc, list, p))
+    JSON_FOREACH_ITEM(p, t->doc, list)
         if (redact_is_thought(t->doc, p) && redact_test_texts(t, p, 0))
             return true;
     return false;

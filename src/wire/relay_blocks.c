@@ -57,6 +57,7 @@ static void relay_blocks_flush(struct relay_blocks *r)
 /* Writes the elements before `to` that stay without an event. */
 static void relay_blocks_keep(struct relay_blocks *r, const struct json_node *to)
 {
+    assert(!to || relay_blocks_inside(r->list, to));
     for (const struct json_node *x = r->rules->stays ? r->from : NULL; x && x != to;
          x = json_next(r->doc, r->list, x))
         if (r->rules->stays(r->doc, x)) {
@@ -71,6 +72,7 @@ void relay_blocks_begin(struct relay_blocks *r, enum assembled_kind kind,
     const struct json_node *element = relay_blocks_find(r, ev);
 
     relay_blocks_flush(r);
+    assert(!r->pending);
     if (element) {
         relay_blocks_keep(r, element);
         r->from = json_next(r->doc, r->list, element);
@@ -142,6 +144,7 @@ void relay_blocks_write(struct relay_blocks *r, const struct chat_event *events,
             relay_blocks_take(r, &events[i]);
     relay_blocks_flush(r);
     relay_blocks_keep(r, NULL);
+    assert(!r->pending && r->out->n > begin);
     if (r->out->n == begin + 1 && r->rules->empty)
         buf_add(r->out, str_c(r->rules->empty));
     json_replace_list_end(r->doc, r->list, r->out);

@@ -14,6 +14,7 @@ static bool repeat_frame_spelled(struct wire_decoder *d, const struct wire_frame
     str quoted = str_slice(f->data, d->repeat.before - 1, f->data.n - d->repeat.after + 1);
     struct err e;
 
+    assert(d->repeat.before > 0 && d->repeat.after > 0); /* the quotes */
     arena_reset(&d->scratch);
     return json_parse(&d->doc, quoted, &e) &&
            json_text(&d->doc, json_root(&d->doc), &d->scratch, text);
@@ -59,6 +60,7 @@ void repeat_frame_note_event(struct wire_decoder *d, const struct chat_event *ev
 /* Not in the arena, where a larger frame would leave the room of the smaller one unused. */
 static void repeat_frame_make_room(struct repeat_frame *e, size_t size)
 {
+    assert(!e->room == !e->bytes);
     if (size <= e->room)
         return;
     e->room = (size + ROOM_STEP - 1) / ROOM_STEP * ROOM_STEP;

@@ -79,6 +79,7 @@ bool request_alloc(const struct request_reader *r, size_t n, size_t size, void *
 {
     void *p;
 
+    assert(size > 0);
     /* Room is left for every text of the body to be unescaped once. */
     if (n > 0 && (arena_left(r->a) < r->doc->src.n + ROOM_SPARE ||
                   (arena_left(r->a) - r->doc->src.n - ROOM_SPARE) / size < n))
@@ -192,6 +193,7 @@ bool request_read_tools(const struct request_reader *r, const struct json_node *
          v = json_next(r->doc, list, v), item.index++) {
         struct chat_tool *t = &r->out->tools[item.index];
 
+        assert(item.index < n);
         if (!read(r, &item, v, t)) {
             if (!request_defer_failure(r))
                 return false;

@@ -59,6 +59,7 @@ void rope_add(struct rope *r, struct arena *a, str s)
 
 struct rope_mark rope_end(const struct rope *r)
 {
+    assert(!r->first == !r->last);
     return (struct rope_mark){r->last, r->last ? r->last->n : 0};
 }
 
@@ -75,6 +76,8 @@ void rope_copy_between(const struct rope *r, struct rope_mark from, struct rope_
 
     if (!to.piece)
         return;
+    assert(to.at <= to.piece->n);
+    assert(!from.piece || from.at <= from.piece->n);
     for (; p; p = p->next, at = 0) {
         size_t end = p == to.piece ? to.at : p->n;
 

@@ -14,6 +14,7 @@ static const str *setting_value(const struct chat_request *r, const struct setti
 bool settings_take(const struct request_reader *r, const struct request_path *at,
                    const struct json_node *const *found, const struct settings *table)
 {
+    assert(table->count <= SETTINGS_MAX);
     assert(table->check);
     for (size_t i = 0; i < table->count; i++) {
         const struct setting *s = &table->rows[i];
@@ -21,6 +22,7 @@ bool settings_take(const struct request_reader *r, const struct request_path *at
         const char *wrong;
         str number;
 
+        assert(s->at + sizeof(str) <= sizeof *r->out);
         if (!found[i])
             continue;
         wrong = table->check(r, found[i], s, &number, &room);

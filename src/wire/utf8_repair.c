@@ -54,6 +54,7 @@ static bool utf8_repair_ends(const struct text *t, size_t size)
 static void utf8_repair_half(struct utf8_repair *m, struct text *t, size_t size, bool more,
                              struct buf *out)
 {
+    assert(size > 0 && size <= sizeof m->half && t->at + size <= t->src.n);
     t->changed = true;
     if (more && utf8_repair_ends(t, size)) {
         memcpy(m->half, t->src.p + t->at, size);

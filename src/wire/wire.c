@@ -46,6 +46,7 @@ bool wire_signature_ours(str signature)
 void wire_decoder_init(struct wire_decoder *d, const struct wire *w, struct arena *a,
                        struct chat_sink sink)
 {
+    assert(w->decode && w->decode_whole);                      /* a provider speaks it */
     memset(d, 0, offsetof(struct wire_decoder, repeat.event)); /* which is set before it is read */
     d->wire = w;
     d->arena = a;
@@ -100,6 +101,9 @@ void wire_emit(struct wire_decoder *d, const struct chat_event *ev)
     assert(!d->ended || d->deaf);
     if (d->deaf)
         return;
+    assert(ev->kind != CHAT_START || !d->started); /* a reply starts once */
+    assert(ev->kind != CHAT_ERROR || ev->error);
+    assert(ev->kind != CHAT_USAGE || ev->usage);
     switch (ev->kind) {
     case CHAT_START:
         d->started = true;
@@ -277,6 +281,7 @@ bool wire_whole_parse(struct wire_decoder *d, struct wire_frame *f)
 
 void wire_whole_decode(struct wire_decoder *d, struct wire_frame *f)
 {
+    assert(f->doc == &d->doc && !d->deaf); /* wire_whole_parse returned true */
     d->repeat.events = 1; /* nothing is learnt from it, so its first event is not kept */
     d->wire->decode_whole(d, f);
     d->done = true;
@@ -309,6 +314,7 @@ void wire_decode_end(struct wire_decoder *d)
 void wire_encoder_init(struct wire_encoder *en, const struct wire *w, const struct chat_request *r,
                        bool stream, struct arena *a, struct buf *out)
 {
+    assert(w->encode); /* clients speak it */
     *en = (struct wire_encoder){.wire = w,
                                 .request = r,
                                 .arena = a,
@@ -398,6 +404,7 @@ struct wire_frame wire_frame_whole(const struct wire_frame *f)
 void wire_relay(struct wire_encoder *en, const struct wire_frame *f,
                 const struct chat_event *events, size_t n, bool touched)
 {
+    assert(n == 0 || events);
     assert(en->wire->relay);
     if (!en->failed)
         wire_relay_frame(en, f, events, n, touched);

@@ -117,7 +117,7 @@ static const struct json_node *json_find_reply(const struct json *doc, const str
     return found;
 }
 
-static bool json_is_object(void *ctx, const struct json *doc)
+static bool customer_json_is_object(void *ctx, const struct json *doc)
 {
     (void)ctx;
     return json_root(doc)->kind == JSON_OBJECT;
@@ -157,7 +157,7 @@ size_t customer_json_strip(str text, struct buf *said, struct buf *hidden)
     buf_init(&plain, 8 * scan.size + 64);
     arena_init(&a, 4 * scan.size + ARENA_SIZE);
     json_init(&doc);
-    if (json_loose(str_slice(text, 0, scan.size), json_is_object, NULL, &plain, &e) &&
+    if (json_loose(str_slice(text, 0, scan.size), customer_json_is_object, NULL, &plain, &e) &&
         json_parse(&doc, buf_str(&plain), &e)) {
         reply = json_find_reply(&doc, json_root(&doc));
         if (reply && json_text(&doc, reply, &a, &words))

@@ -67,6 +67,20 @@ bool json_has_content(const struct json *doc, const struct json_node *v)
     return false;
 }
 
+bool json_is_one_of(const struct json *doc, const struct json_node *v, const char *words)
+{
+    if (!v || v->kind != JSON_STRING)
+        return false;
+    if (!v->escaped)
+        return str_is_one_of((str){doc->src.p + v->at + 1, v->size - 2}, words);
+    for (size_t n; *words; words += n + (words[n] == ' ')) {
+        n = strcspn(words, " ");
+        if (json_is_escaped(doc, v, (str){words, n}))
+            return true;
+    }
+    return false;
+}
+
 int64_t json_get_count(const struct json *doc, const struct json_node *v, const char *key)
 {
     return json_to_count(doc, json_find(doc, v, str_c(key)));

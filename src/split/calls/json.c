@@ -139,7 +139,7 @@ static void give_one_named(struct calls *c, const struct json_node *v)
     const struct json_node *function = json_find(&c->doc, v, STR("function"));
     str name, arguments;
 
-    if (function && function->kind == JSON_OBJECT)
+    if (json_is_object(function))
         v = function;
     if (json_text(&c->doc, calls_json_find_any(&c->doc, v, names), c->arena, &name) &&
         arguments_of(c, calls_json_find_any(&c->doc, v, values), &arguments))

@@ -74,6 +74,7 @@ void anthropic_put_call_id(struct anthropic_ids *ids, struct json_out *o, str id
     str safe = anthropic_id_safe_id(id, text);
     struct seen *s = anthropic_id_seen_of(ids, safe);
 
+    assert(!s || s->results <= s->calls);
     if (s) {
         if (s->turn != turn)
             s->results = s->calls; /* calls without a result so far will get none */
@@ -89,6 +90,7 @@ void anthropic_put_result_id(struct anthropic_ids *ids, struct json_out *o, str 
     str safe = anthropic_id_safe_id(id, text);
     struct seen *s = anthropic_id_seen_of(ids, safe);
 
+    assert(!s || s->results <= s->calls);
     if (s && s->results < s->calls)
         s->results++;
     anthropic_id_put(o, "tool_use_id", safe, s ? s->results : 1);

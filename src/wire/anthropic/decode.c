@@ -11,24 +11,15 @@ void anthropic_decode_end(struct wire_decoder *d)
         anthropic_blocks_end(d);
 }
 
-/* The list ends with an empty name. */
-static bool anthropic_decode_one_of(str key, const str *list)
-{
-    for (; list->n; list++)
-        if (str_eq(key, *list))
-            return true;
-    return false;
-}
-
 /* Members that nothing else says. */
 static void anthropic_decode_emit_extras(struct wire_decoder *d, const struct json *doc,
-                                         const struct json_node *v, const str *known)
+                                         const struct json_node *v, const char *known)
 {
     JSON_FOREACH(k, doc, v) {
         str key;
 
-        if (json_value(k)->kind != JSON_NULL && json_text(doc, k, &d->scratch, &key) &&
-            !anthropic_decode_one_of(key, known))
+        if (json_value(k)->kind != JSON_NULL && !json_is_one_of(doc, k, known) &&
+            json_text(doc, k, &d->scratch, &key))
             anthropic_emit(d, CHAT_EXTRA, 0, STR(""), key, json_raw(doc, json_value(k)));
     }
 }
@@ -45,7 +36,7 @@ static void anthropic_decode_emit_usage(struct wire_decoder *d, const struct jso
     struct anthropic_decoder *s = d->state;
     struct chat_usage u = chat_usage_none;
 
-    if (!v || v->kind != JSON_OBJECT)
+    if (!json_is_object(v))
         return;
     if (!s->usage_begun)
         s->input = s->cache_read = s->cache_write = -1;
@@ -62,10 +53,7 @@ static void anthropic_decode_emit_usage(struct wire_decoder *d, const struct jso
     u.reasoning =
         json_get_count(doc, json_find(doc, v, STR("output_tokens_details")), "thinking_tokens");
     u.raw = json_raw(doc, v);
-    wire_emit(
-        d,
-        &(struct chat_event){
-            .kind = CHAT_USAGE, .text = STR(""), .id = STR(""), .name = STR(""), .usage = &u});
+    wire_emit(d, &(struct chat_event){.kind = CHAT_USAGE, .usage = &u});
 }
 
 static void anthropic_decode_emit_stop(struct wire_decoder *d, const struct json *doc,
@@ -80,13 +68,7 @@ static void anthropic_decode_emit_stop(struct wire_decoder *d, const struct json
     stop = anthropic_stop_of(name);
     if (stop == CHAT_STOP_SEQUENCE)
         name = json_get_text(doc, v, "stop_sequence", &d->scratch);
-    wire_emit(d,
-              &(struct chat_event){.kind = CHAT_STOP,
-                                   .stop = stop,
-                                   .name = name,
-                                   .text = STR(""),
-                                   .id = STR(""),
-                                   .dialect = CHAT_ANTHROPIC});
+    wire_emit(d, &(struct chat_event){.kind = CHAT_STOP, .stop = stop, .name = name});
 }
 
 /* It has ended, though it did not say why. */
@@ -97,19 +79,10 @@ static void anthropic_decode_ensure_stop(struct wire_decoder *d)
     if (!d->stopped)
         wire_emit(d,
                   &(struct chat_event){.kind = CHAT_STOP,
-                                       .stop = s->called ? CHAT_STOP_TOOL : CHAT_STOP_END,
-                                       .dialect = CHAT_ANTHROPIC});
+                                       .stop = s->called ? CHAT_STOP_TOOL : CHAT_STOP_END});
 }
 
-static const str message_known[] = {STR_INIT("id"),
-                                    STR_INIT("type"),
-                                    STR_INIT("role"),
-                                    STR_INIT("model"),
-                                    STR_INIT("content"),
-                                    STR_INIT("stop_reason"),
-                                    STR_INIT("stop_sequence"),
-                                    STR_INIT("usage"),
-                                    STR_INIT("")};
+static const char message_known[] = "id type role model content stop_reason stop_sequence usage";
 
 static void anthropic_decode_emit_start(struct wire_decoder *d, const struct json *doc,
                                         const struct json_node *v)
@@ -144,7 +117,7 @@ static void anthropic_decode_on_block_start(struct wire_decoder *d, const struct
 
     if (open)
         anthropic_block_end(d, open);
-    if (block && block->kind == JSON_OBJECT)
+    if (json_is_object(block))
         (void)anthropic_block_begin(d, doc, block, index);
 }
 
@@ -160,16 +133,12 @@ static void anthropic_decode_on_block_stop(struct wire_decoder *d, const struct 
 static void anthropic_decode_on_message_delta(struct wire_decoder *d, const struct json *doc,
                                               const struct json_node *root)
 {
-    static const str known[] = {
-        STR_INIT("type"), STR_INIT("delta"), STR_INIT("usage"), STR_INIT("")};
-    static const str known_inside[] = {
-        STR_INIT("stop_reason"), STR_INIT("stop_sequence"), STR_INIT("")};
     const struct json_node *delta = json_find(doc, root, STR("delta"));
 
     anthropic_blocks_end(d);
-    if (delta && delta->kind == JSON_OBJECT)
-        anthropic_decode_emit_extras(d, doc, delta, known_inside);
-    anthropic_decode_emit_extras(d, doc, root, known);
+    if (json_is_object(delta))
+        anthropic_decode_emit_extras(d, doc, delta, "stop_reason stop_sequence");
+    anthropic_decode_emit_extras(d, doc, root, "type delta usage");
     anthropic_decode_emit_usage(d, doc, json_find(doc, root, STR("usage")));
     anthropic_decode_emit_stop(d, doc, delta);
 }
@@ -187,19 +156,11 @@ static void anthropic_decode_on_message_stop(struct wire_decoder *d, const struc
 static void anthropic_decode_on_error(struct wire_decoder *d, const struct json *doc,
                                       const struct json_node *root)
 {
-    struct chat_error error = {.type = STR("api_error"),
-                               .message = STR("the provider reported an error"),
-                               .code = STR(""),
-                               .param = STR(""),
-                               .retry_after_ms = -1,
-                               .raw = STR("")};
+    struct chat_error error = wire_error(0, "api_error", "the provider reported an error");
 
     (void)root;
     anthropic_read_error(doc, &d->scratch, &error);
-    wire_emit(
-        d,
-        &(struct chat_event){
-            .kind = CHAT_ERROR, .text = STR(""), .id = STR(""), .name = STR(""), .error = &error});
+    wire_emit(d, &(struct chat_event){.kind = CHAT_ERROR, .error = &error});
 }
 
 static void anthropic_decode_on_ping(struct wire_decoder *d, const struct json *doc,

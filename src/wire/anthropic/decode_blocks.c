@@ -98,6 +98,7 @@ static struct anthropic_thought *anthropic_block_add_thought(struct wire_decoder
     struct anthropic_decoder *s = d->state;
     struct anthropic_thought *t;
 
+    assert(!s->first == !s->last);
     if (s->after_call) {
         s->first = s->last = NULL;
         s->after_call = false;
@@ -123,6 +124,7 @@ static void anthropic_block_keep(struct wire_decoder *d, struct anthropic_though
 
     if (!t || t->lost)
         return;
+    assert(!signature || !t->redacted); /* redacted thinking has none */
     p = signature ? &t->signature : &t->text;
     s->kept_size += text.n;
     if (s->kept_size <= KEEP_SIZE_MAX)
@@ -175,14 +177,13 @@ static void anthropic_block_begin_call(struct wire_decoder *d, struct anthropic_
 {
     struct anthropic_decoder *s = d->state;
     const struct json_node *input = json_get(doc, v, "input");
-    str id, name, text;
+    str id = json_get_as_text(doc, v, "id", &d->scratch), text;
 
     s->called = true;
-    if (!json_to_text(doc, json_find(doc, v, STR("id")), &d->scratch, &id) || id.n == 0)
+    if (id.n == 0)
         id = wire_call_id(d, b->block);
-    if (!json_to_text(doc, json_find(doc, v, STR("name")), &d->scratch, &name))
-        name = STR("");
-    anthropic_emit(d, CHAT_CALL, b->block, id, name, STR(""));
+    anthropic_emit(
+        d, CHAT_CALL, b->block, id, json_get_as_text(doc, v, "name", &d->scratch), STR(""));
     anthropic_block_give_thoughts(d, id);
     if (!json_text(doc, input, &d->scratch, &text)) /* a string is the JSON of it */
         text = input && (s->whole || json_count(doc, input) > 0) ? json_raw(doc, input) : STR("");
@@ -232,10 +233,7 @@ static void anthropic_block_emit_citations(struct wire_decoder *d, struct anthro
 {
     const struct json_node *list = json_find(doc, v, STR("citations"));
 
-    for (const struct json_node *c = list && list->kind == JSON_ARRAY ? json_first(doc, list)
-                                                                      : NULL;
-         c;
-         c = json_next(doc, list, c))
+    JSON_FOREACH_ITEM(c, doc, list)
         anthropic_emit(d, CHAT_OPAQUE, b->block, STR(""), STR("citation"), json_raw(doc, c));
 }
 
@@ -332,6 +330,7 @@ static void anthropic_block_end_opaque(struct wire_decoder *d, struct anthropic_
 
 void anthropic_block_end(struct wire_decoder *d, struct anthropic_block *b)
 {
+    assert(b->used);
     b->used = false;
     if (b->kind == KIND_CALL && !b->fed)
         anthropic_block_emit_text(
@@ -408,10 +407,10 @@ static void anthropic_block_feed(struct wire_decoder *d, const struct json *doc,
     struct anthropic_block *b;
     str text;
 
+    assert(row < COUNT_OF(deltas));
     if (!json_to_text(doc, node, &d->scratch, &text))
-        text = node && node->kind == JSON_OBJECT && deltas[row].kind == KIND_CALL
-                   ? json_raw(doc, node)
-                   : STR("");
+        text =
+            json_is_object(node) && deltas[row].kind == KIND_CALL ? json_raw(doc, node) : STR("");
     if (text.n == 0)
         return;
     b = anthropic_block_for(d, index, deltas[row].kind);

@@ -92,6 +92,7 @@ static void anthropic_encode_put_null(struct json_out *o, const char *key)
 static void anthropic_encode_event_begin(struct wire_encoder *en, struct json_out *o,
                                          const char *type)
 {
+    assert(en->stream);
     sse_begin(en->out, str_c(type));
     json_out_init(o, en->out);
     json_write_typed(o, type);
@@ -460,6 +461,7 @@ static void anthropic_encode_write_whole(struct wire_encoder *en)
     uint32_t index = 0;
     struct json_out o;
 
+    assert(!en->stream && !g->full);
     json_out_init(&o, en->out);
     json_out_object(&o);
     anthropic_encode_put_head(&o, en, g);

@@ -19,7 +19,7 @@ static void anthropic_patch_add_system(const struct json *doc, str extra, struct
     const struct json_node *system = json_find(doc, json_root(doc), STR("system"));
     str text;
 
-    if (system && system->kind == JSON_ARRAY) {
+    if (json_is_array(system)) {
         json_edit_insert(ed, system, NULL, anthropic_patch_text_block(ed->arena, extra));
         return;
     }
@@ -107,7 +107,7 @@ static void anthropic_patch_add_tails(const struct json *doc, const struct wire_
     struct buf blocks;
     size_t n = 0;
 
-    if (!messages || messages->kind != JSON_ARRAY)
+    if (!json_is_array(messages))
         return;
     buf_init(&blocks, (size_t)64 << 20);
     for (size_t i = 0; i < plan->tail_count; i++) {
@@ -120,7 +120,7 @@ static void anthropic_patch_add_tails(const struct json *doc, const struct wire_
         buf_add(&blocks, anthropic_patch_text_block(ed->arena, t->text));
     }
     content = json_find(doc, last, STR("content"));
-    if (n && user && content && content->kind == JSON_ARRAY)
+    if (n && user && json_is_array(content))
         json_edit_insert(ed, content, NULL, arena_dup(ed->arena, buf_str(&blocks)));
     else if (n && user && content && content->kind == JSON_STRING)
         json_edit_replace(ed,
@@ -180,6 +180,7 @@ struct thoughts {
 
 static void anthropic_insert_thought(struct thoughts *t, str text, const struct json_node *before)
 {
+    assert(t->n <= THOUGHTS_MAX);
     for (size_t i = 0; i < t->n; i++)
         if (str_eq(t->all[i].text, text))
             return;
@@ -255,7 +256,7 @@ void anthropic_patch_history(const struct json *doc, const struct wire_plan *pla
     JSON_FOREACH(m, doc, messages) {
         const struct json_node *content = json_find(doc, m, STR("content"));
 
-        if (!content || content->kind != JSON_ARRAY || !json_first(doc, content) ||
+        if (!json_is_array(content) || !json_first(doc, content) ||
             !json_get_is(doc, m, "role", "assistant"))
             continue;
         if (anthropic_patch_all_goes(doc, content, plan, ed->arena))
@@ -278,7 +279,7 @@ void anthropic_patch(const struct json *doc, const struct wire_plan *plan, struc
     const struct json_node *root = json_root(doc);
     struct patch_plan p = {doc, root, plan, ed};
 
-    if (!root || root->kind != JSON_OBJECT)
+    if (!json_is_object(root))
         return;
     patch_head(&p);
     if (plan->system_extra.n && !anthropic_patch_goes_on(doc))

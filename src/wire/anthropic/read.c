@@ -30,7 +30,7 @@ static bool anthropic_read_join_texts(const struct request_reader *r,
 {
     str text;
 
-    if (content && content->kind == JSON_ARRAY) {
+    if (json_is_array(content)) {
         JSON_FOREACH(x, r->doc, content)
             if (!json_get_is(r->doc, x, "type", "text") ||
                 !anthropic_read_join_texts(r, json_get(r->doc, x, "text"), out))
@@ -297,7 +297,7 @@ static size_t anthropic_read_count_messages(const struct request_reader *r,
     JSON_FOREACH(m, r->doc, messages) {
         const struct json_node *content = json_find(r->doc, m, STR("content"));
 
-        n += 1 + (content && content->kind == JSON_ARRAY ? json_count(r->doc, content) : 0);
+        n += 1 + (json_is_array(content) ? json_count(r->doc, content) : 0);
     }
     return n;
 }
@@ -464,7 +464,7 @@ static bool anthropic_read_body(const struct json *doc, struct arena *a, bool co
     struct request_path meta = {.key = "metadata"};
 
     part_request_init(&q, CHAT_ANTHROPIC, doc);
-    if (!root || root->kind != JSON_OBJECT)
+    if (!json_is_object(root))
         return err_set(e, ERR_INPUT, "the body should be a JSON object");
     if (!request_require_text(&r, NULL, root, "model", &q.model) ||
         !anthropic_read_numbers(&r, root, count) || !anthropic_read_messages(&r, root, &q) ||

@@ -83,7 +83,7 @@ static bool anthropic_setting_format(const struct request_reader *r, const struc
     if (!json_get_is(r->doc, format, "type", "json_schema"))
         return request_defer_error(r, &inner, "type", "Input should be 'json_schema'");
     schema = json_get(r->doc, format, "schema");
-    if (!schema || schema->kind != JSON_OBJECT)
+    if (!json_is_object(schema))
         return request_defer_error(
             r, &inner, "schema", schema ? "Input should be an object" : "Field required");
     out->format = CHAT_FORMAT_SCHEMA;

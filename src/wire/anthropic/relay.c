@@ -76,6 +76,7 @@ static void anthropic_relay_hold_flush(struct wire_encoder *en)
 
     if (!s->holding)
         return;
+    assert(s->held_start <= s->held.n);
     buf_add(en->out, arena_text_str(&s->held));
     s->holding = false;
 }
@@ -108,6 +109,7 @@ static void anthropic_relay_hold(struct wire_encoder *en, const struct wire_fram
     struct anthropic_encoder *s = en->state;
     struct buf *out = en->out, own;
 
+    assert(!s->holding && slot->used);
     buf_init(&own, f->raw.n * 2 + 256);
     en->out = &own;
     anthropic_relay_write_indexed(en, f, slot->out);

@@ -36,6 +36,7 @@ static int anthropic_thinking_small_number(str s, size_t *at)
     size_t from = *at;
     int n = 0;
 
+    assert(*at <= s.n);
     while (*at < s.n && char_is_digit(s.p[*at]))
         n = *at - from < 3 ? n * 10 + (s.p[*at] - '0') : n, (*at)++;
     return *at > from && *at - from <= 2 ? n : -1;
@@ -212,7 +213,7 @@ static void anthropic_thinking_drop_thinking_edits(const struct json *doc, struc
     const struct json_node *edits = json_find(doc, management, STR("edits"));
     size_t dropped = 0;
 
-    if (!edits || edits->kind != JSON_ARRAY)
+    if (!json_is_array(edits))
         return;
     JSON_FOREACH(v, doc, edits)
         if (json_get_is(doc, v, "type", "clear_thinking_20251015")) {

@@ -20,7 +20,7 @@ static void cohere_usage(struct wire_decoder *d, const struct json_node *v)
     const struct json_node *tokens = cohere_find(d, v, "tokens");
     struct chat_usage now = chat_usage_none;
 
-    if (!v || v->kind != JSON_OBJECT)
+    if (!json_is_object(v))
         return;
     if (!tokens)
         tokens = cohere_find(d, v, "billed_units");
@@ -142,7 +142,7 @@ static void cohere_decode_whole(struct wire_decoder *d, const struct wire_frame 
 
     (void)f;
     s->whole = true;
-    if (!m || m->kind != JSON_OBJECT) {
+    if (!json_is_object(m)) {
         openai_emit_error(d, &d->doc, "the provider's reply is no chat");
         return;
     }

@@ -74,6 +74,7 @@ static struct open *converse_block_for(struct wire_decoder *d, int64_t index, en
 
 static void converse_end(struct wire_decoder *d, struct open *b)
 {
+    assert(b->used);
     b->used = false;
     if (b->kind == KIND_CALL && !b->fed)
         converse_emit(
@@ -152,7 +153,7 @@ static void converse_emit_usage(struct wire_decoder *d, const struct json *doc,
     struct chat_usage u = chat_usage_none;
     int64_t input;
 
-    if (!v || v->kind != JSON_OBJECT)
+    if (!json_is_object(v))
         return;
     input = json_get_count(doc, v, "inputTokens");
     u.cache_read = json_get_count(doc, v, "cacheReadInputTokens");
@@ -362,7 +363,7 @@ static void converse_decode_whole(struct wire_decoder *d, const struct wire_fram
                   STR("content"));
     int64_t index = 0;
 
-    if (!content || content->kind != JSON_ARRAY) {
+    if (!json_is_array(content)) {
         struct chat_error error =
             wire_error(502, "upstream_error", "the provider's reply has no content");
 

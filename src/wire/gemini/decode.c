@@ -42,6 +42,7 @@ static bool gemini_decode_begin(const struct at *at, enum gemini_kind kind)
 {
     struct gemini_candidate *c = at->c;
 
+    assert(at->choice < GEMINI_CHOICES_MAX);
     if (c->blocks >= WIRE_BLOCKS_MAX) {
         wire_emit_error(at->d, 502, "upstream_error", "the provider's reply has too many blocks");
         return false;
@@ -66,6 +67,7 @@ static void gemini_decode_end_args(const struct at *at)
 
     if (!at->c->in_args)
         return;
+    assert(at->c->open == GEMINI_CALL); /* other parts end the arguments first */
     at->c->in_args = false;
     buf_init(&b, ARGS_SIZE_MAX);
     gemini_args_write(&at->c->args, &b);
@@ -178,7 +180,7 @@ static void gemini_decode_on_part(const struct at *at, const struct json_node *p
 
     if (part->kind != JSON_OBJECT || json_count(at->doc, part) == 0)
         return;
-    if (call && call->kind == JSON_OBJECT) {
+    if (json_is_object(call)) {
         if (!json_text(at->doc, signature, &at->d->scratch, &sealed))
             sealed = STR("");
         gemini_decode_on_call(at, call, sealed);
@@ -197,21 +199,13 @@ static void gemini_decode_on_part(const struct at *at, const struct json_node *p
 
 /* ---- around them ---- */
 
-static bool gemini_decode_one_of(str key, const char *const *list)
-{
-    for (; *list; list++)
-        if (str_eq(key, str_c(*list)))
-            return true;
-    return false;
-}
-
 static void gemini_decode_emit_extras(const struct at *at, const struct json_node *v,
-                                      const char *const *known)
+                                      const char *known)
 {
     JSON_FOREACH(k, at->doc, v) {
         str key;
 
-        if (json_text(at->doc, k, &at->d->scratch, &key) && !gemini_decode_one_of(key, known))
+        if (!json_is_one_of(at->doc, k, known) && json_text(at->doc, k, &at->d->scratch, &key))
             gemini_decode_emit(at,
                                (struct chat_event){.kind = CHAT_EXTRA,
                                                    .name = key,
@@ -270,20 +264,19 @@ static void gemini_decode_on_candidate(struct wire_decoder *d, const struct json
                                        const struct json_node *v, int64_t index)
 {
     struct gemini_decoder *s = d->state;
-    static const char *const known[] = {"content", "finishReason", "finish_reason", "index", NULL};
     const struct json_node *parts;
     struct at at = {.d = d, .doc = doc};
 
+    assert(index >= 0);
     if (index >= GEMINI_CHOICES_MAX || v->kind != JSON_OBJECT)
         return;
     at.choice = (uint32_t)index;
     at.c = &s->candidates[index];
     parts = gemini_find(doc, gemini_find(doc, v, "content"), "parts");
-    if (parts && parts->kind == JSON_ARRAY)
-        for (const struct json_node *p = json_first(doc, parts); p && !d->deaf;
-             p = json_next(doc, parts, p))
+    JSON_FOREACH_ITEM(p, doc, parts)
+        if (!d->deaf)
             gemini_decode_on_part(&at, p);
-    gemini_decode_emit_extras(&at, v, known);
+    gemini_decode_emit_extras(&at, v, "content finishReason finish_reason index");
     gemini_decode_note_stop(&at, v);
 }
 
@@ -293,7 +286,7 @@ static void gemini_decode_emit_usage(struct wire_decoder *d, const struct json *
     struct chat_usage u = chat_usage_none;
     int64_t prompt, tools, answer, thoughts;
 
-    if (!v || v->kind != JSON_OBJECT)
+    if (!json_is_object(v))
         return;
     prompt = gemini_decode_count_of(doc, v, "promptTokenCount");
     tools = gemini_decode_count_of(doc, v, "toolUsePromptTokenCount");
@@ -336,14 +329,8 @@ static void gemini_decode_on_error(struct wire_decoder *d, const struct json *do
 static void gemini_decode_on_chunk(struct wire_decoder *d, const struct json *doc,
                                    const struct json_node *v, bool whole)
 {
-    static const char *const known[] = {"candidates",
-                                        "usageMetadata",
-                                        "usage_metadata",
-                                        "modelVersion",
-                                        "model_version",
-                                        "responseId",
-                                        "response_id",
-                                        NULL};
+    static const char known[] = "candidates usageMetadata usage_metadata modelVersion "
+                                "model_version responseId response_id";
     struct gemini_decoder *s = d->state;
     struct at at = {.d = d, .doc = doc, .c = &s->candidates[0]};
     const struct json_node *list = gemini_find(doc, v, "candidates");
@@ -363,7 +350,7 @@ static void gemini_decode_on_chunk(struct wire_decoder *d, const struct json *do
                                 .id = id,
                                 .name = gemini_decode_text_of(&at, v, "modelVersion")});
     }
-    if (list && list->kind == JSON_ARRAY)
+    if (json_is_array(list))
         for (const struct json_node *c = json_first(doc, list); c && !d->deaf;
              c = json_next(doc, list, c), place++)
             gemini_decode_on_candidate(

@@ -33,7 +33,7 @@ const struct json_node *gemini_find(const struct json *doc, const struct json_no
     const struct json_node *found;
     char other[KEY_SIZE_MAX];
 
-    if (!v || v->kind != JSON_OBJECT)
+    if (!json_is_object(v))
         return NULL;
     found = json_find(doc, v, str_c(camel));
     if (!found && gemini_snake(camel, other))
@@ -195,9 +195,7 @@ static int64_t gemini_delay_ms(str text)
 static void gemini_read_details(const struct json *doc, const struct json_node *details,
                                 struct arena *a, struct chat_error *out)
 {
-    if (!details || details->kind != JSON_ARRAY)
-        return;
-    JSON_FOREACH(d, doc, details) {
+    JSON_FOREACH_ITEM(d, doc, details) {
         int64_t ms = gemini_delay_ms(json_get_text(doc, d, "retryDelay", a));
         str reason = json_get_text(doc, d, "reason", a);
 
@@ -214,7 +212,7 @@ void gemini_read_error(const struct json *doc, struct arena *a, struct chat_erro
     int64_t code;
     str text;
 
-    if (root && root->kind == JSON_ARRAY)
+    if (json_is_array(root))
         root = json_first(doc, root);
     error = json_find(doc, root, STR("error"));
     if (!error)

@@ -87,7 +87,7 @@ static void gemini_patch_set_thinking(const struct json *doc, const char *camel,
 static void gemini_patch_drop_config(const struct json *doc, const struct json_node *object,
                                      const char *camel, struct json_edits *ed)
 {
-    if (object && object->kind == JSON_OBJECT)
+    if (json_is_object(object))
         json_edit_remove(ed, object, gemini_key(doc, object, camel, ed->arena));
 }
 
@@ -254,9 +254,9 @@ static void gemini_patch_add_system(const struct json *doc, str extra, struct js
     const struct json_node *parts = gemini_find(doc, system, "parts");
     str part = gemini_patch_text_part(ed->arena, extra);
 
-    if (parts && parts->kind == JSON_ARRAY)
+    if (json_is_array(parts))
         json_edit_insert(ed, parts, NULL, part);
-    else if (parts && parts->kind == JSON_OBJECT)
+    else if (json_is_object(parts))
         json_edit_replace(ed, parts, json_format(ed->arena, "[%j,%j]", json_raw(doc, parts), part));
     else if (system && system->kind == JSON_STRING)
         json_edit_replace(
@@ -276,7 +276,7 @@ static void gemini_patch_add_tails(const struct json *doc, const struct wire_pla
     const struct json_node *contents = gemini_find(doc, json_root(doc), "contents");
     const struct json_node *last = NULL, *parts;
 
-    if (!contents || contents->kind != JSON_ARRAY)
+    if (!json_is_array(contents))
         return;
     JSON_FOREACH(c, doc, contents)
         last = c;
@@ -290,7 +290,7 @@ static void gemini_patch_add_tails(const struct json *doc, const struct wire_pla
         if (t->prefill || t->role == CHAT_ASSISTANT || t->text.n == 0)
             continue;
         part = gemini_patch_text_part(ed->arena, t->text);
-        if (parts && parts->kind == JSON_ARRAY)
+        if (json_is_array(parts))
             json_edit_insert(ed, parts, NULL, part);
         else
             json_edit_insert(
@@ -375,14 +375,11 @@ static void gemini_patch_history(const struct json *doc, const struct wire_plan 
 {
     const struct json_node *contents = gemini_find(doc, json_root(doc), "contents");
 
-    if (!contents || contents->kind != JSON_ARRAY)
-        return;
-    JSON_FOREACH(c, doc, contents) {
+    JSON_FOREACH_ITEM(c, doc, contents) {
         const struct json_node *parts = gemini_find(doc, c, "parts");
         bool first = true;
 
-        if (!parts || parts->kind != JSON_ARRAY ||
-            !json_is(doc, gemini_find(doc, c, "role"), STR("model")))
+        if (!json_is_array(parts) || !json_is(doc, gemini_find(doc, c, "role"), STR("model")))
             continue;
         JSON_FOREACH(p, doc, parts) {
             if (p->kind == JSON_OBJECT)
@@ -399,7 +396,7 @@ void gemini_patch(const struct json *doc, const struct wire_plan *plan, struct j
     struct err e;
     str merge;
 
-    if (!root || root->kind != JSON_OBJECT)
+    if (!json_is_object(root))
         return;
     json_init(&from);
     merge = gemini_patch_merge_of(plan, &from, ed->arena);

@@ -92,6 +92,7 @@ static bool gemini_read_call(struct reading *g, const struct request_path *at,
 /* The call a result without an id belongs to: the first of its name that has none yet. */
 static str gemini_read_call_for(struct reading *g, str id, str name)
 {
+    assert(g->answered <= g->call_count && g->call_count <= g->call_max);
     while (g->answered < g->call_count && g->calls[g->answered].answered)
         g->answered++;
     for (size_t i = g->answered; i < g->call_count && i - g->answered < LOOK_MAX; i++)
@@ -211,7 +212,7 @@ static bool gemini_read_part(struct reading *g, const struct request_path *at,
 /* A single part need not be in a list. */
 static size_t gemini_read_count_parts(const struct json *doc, const struct json_node *list)
 {
-    return list && list->kind == JSON_ARRAY ? json_count(doc, list) : list != NULL;
+    return json_is_array(list) ? json_count(doc, list) : list != NULL;
 }
 
 /* The array has room for them after the parts read so far. */
@@ -224,6 +225,7 @@ static bool gemini_read_parts(struct reading *g, const struct request_path *at,
     *out = g->parts + g->part_count;
     *count = gemini_read_count_parts(g->r.doc, list);
     g->part_count += *count;
+    assert(g->part_count <= g->message_max); /* the room was counted for all contents */
     if (!list || list->kind == JSON_OBJECT)
         return !list || gemini_read_part(g, &here, list, *out);
     if (list->kind != JSON_ARRAY)
@@ -429,7 +431,7 @@ bool gemini_read(const struct json *doc, struct arena *a, struct chat_request *o
     struct reading g = {.r = {.doc = doc, .a = a, .e = e, .out = &q}, .out = &q};
 
     part_request_init(&q, CHAT_GEMINI, doc);
-    if (!root || root->kind != JSON_OBJECT)
+    if (!json_is_object(root))
         return err_set(e, ERR_INPUT, "the body should be a JSON object");
     if (!gemini_read_contents(&g, root) || !gemini_read_tools(&g.r, root, &q) ||
         !gemini_read_config(&g.r, root, &q))

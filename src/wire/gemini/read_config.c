@@ -22,7 +22,7 @@ static bool gemini_config_read_declaration(const struct request_reader *r,
         return false;
     if (schema)
         out->schema = json_raw(r->doc, schema);
-    else if (old && old->kind == JSON_OBJECT)
+    else if (json_is_object(old))
         out->schema = gemini_schema(r->doc, old, r->a);
     return true;
 }
@@ -125,12 +125,11 @@ static bool gemini_config_read_choice(const struct request_reader *r, const stru
         return true;
     if (!gemini_config_read_mode(r, mode, &out->choice))
         return request_defer_error(r, &inner, "mode", "should be AUTO, ANY, NONE or VALIDATED");
-    if (out->choice == CHAT_CHOICE_REQUIRED && names && names->kind == JSON_ARRAY &&
+    if (out->choice == CHAT_CHOICE_REQUIRED && json_is_array(names) &&
         json_count(r->doc, names) == 1 &&
         json_text(r->doc, json_first(r->doc, names), r->a, &out->choice_name))
         out->choice = CHAT_CHOICE_TOOL;
-    if (names && names->kind == JSON_ARRAY && json_first(r->doc, names) &&
-        out->choice != CHAT_CHOICE_NONE)
+    if (json_is_array(names) && json_first(r->doc, names) && out->choice != CHAT_CHOICE_NONE)
         gemini_config_read_allowed(r, names, out);
     return true;
 }

@@ -117,8 +117,7 @@ static void gemini_relay_rewrite(struct wire_encoder *en, const struct wire_fram
     int64_t place = 0;
     size_t k = 0, count = 0;
 
-    for (const struct json_node *c = list && list->kind == JSON_ARRAY ? json_first(f->doc, list)
-                                                                      : NULL;
+    for (const struct json_node *c = json_is_array(list) ? json_first(f->doc, list) : NULL;
          c && k < GEMINI_CHOICES_MAX;
          c = json_next(f->doc, list, c), place++) {
         bool only = !en->stream && json_count(f->doc, list) == 1;
@@ -128,13 +127,14 @@ static void gemini_relay_rewrite(struct wire_encoder *en, const struct wire_fram
                                  .choice = (uint32_t)gemini_choice(f->doc, c, place, only)};
 
         r.list = gemini_find(f->doc, gemini_find(f->doc, c, "content"), "parts");
-        if (!r.list || r.list->kind != JSON_ARRAY)
+        if (!json_is_array(r.list))
             continue;
         buf_init(&texts[k], f->data.n * 6 + ((size_t)1 << 20));
         r.out = &texts[k];
         relay_blocks_write(&r, events, n);
         edits[count] = (struct json_replacement){.node = r.list, .with = buf_str(&texts[k++])};
         count += 1 + gemini_drop_tokens(f->doc, c, &edits[count], &edits[count + 1]);
+        assert(k <= GEMINI_CHOICES_MAX && count <= JSON_REPLACE_MAX);
     }
     gemini_chunk_begin(en);
     json_replace_write(f->doc, edits, count, en->stream && !s->array, en->out);

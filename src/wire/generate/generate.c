@@ -105,7 +105,7 @@ static bool generate_read(const struct json *doc, struct arena *a, struct chat_r
 
     part_request_init(&q, CHAT_GENERATE, doc);
     q.stream = true;
-    if (!root || root->kind != JSON_OBJECT)
+    if (!json_is_object(root))
         return err_set(e, ERR_INPUT, "the body: expected a JSON object");
     if (model && !json_text(doc, model, a, &q.model))
         return request_fail(&r, NULL, "model", "expected a string, the name of a model");
@@ -172,9 +172,7 @@ static bool generate_wants_whole(const struct state *s)
 static void generate_text_event(struct wire_encoder *en, const char *name, str text)
 {
     sse_begin(en->out, str_c(name));
-    buf_add(en->out, STR("{\"text\":"));
-    (void)json_quote(en->out, text);
-    buf_add_c(en->out, '}');
+    json_print(en->out, "{'text':%q}", text);
     sse_end(en->out);
 }
 
@@ -184,11 +182,7 @@ static void generate_write_call(const struct call *call, struct buf *out)
     struct json doc;
     struct err e;
 
-    buf_add(out, STR("{\"id\":"));
-    (void)json_quote(out, call->id);
-    buf_add(out, STR(",\"name\":"));
-    (void)json_quote(out, call->name);
-    buf_add(out, STR(",\"arguments\":"));
+    json_print(out, "{'id':%q,'name':%q,'arguments':", call->id, call->name);
     json_init(&doc);
     /* Arguments that are not JSON become a string. An event is one line. */
     if (json_parse(&doc, arguments, &e) && !memchr(arguments.p, '\n', arguments.n) &&
@@ -232,9 +226,9 @@ static void generate_end_thinking(struct wire_encoder *en)
     sse_begin(en->out, STR("analysis"));
     buf_add(en->out, STR("{\"state\":\"ended\""));
     if (tokens >= 0)
-        buf_printf(en->out, ",\"tokens\":%lld", (long long)tokens);
+        json_print(en->out, ",'tokens':%d", tokens);
     if (s->counted && s->cap >= 0)
-        buf_printf(en->out, ",\"cap\":%lld", (long long)s->cap);
+        json_print(en->out, ",'cap':%d", s->cap);
     buf_add_c(en->out, '}');
     sse_end(en->out);
     if (generate_wants_whole(s))
@@ -270,6 +264,7 @@ static void generate_take_call(struct wire_encoder *en, const struct chat_event 
     struct state *s = en->state;
     struct call *call = arena_zero(en->arena, 1, sizeof *call);
 
+    assert(!s->calls == !s->last);
     call->block = ev->block;
     call->id = arena_text_dup(en->arena, ev->id);
     call->name = arena_text_dup(en->arena, ev->name);
@@ -300,10 +295,10 @@ static void generate_write_usage(const struct chat_usage *u, struct buf *out)
 
 static void generate_write_error(const struct chat_error *error, struct buf *out)
 {
-    buf_add(out, STR("{\"message\":"));
-    (void)json_quote(out, error->message.n ? error->message : STR("the request failed"));
-    buf_add(out, STR(",\"type\":"));
-    (void)json_quote(out, openai_error_type(error));
+    json_print(out,
+               "{'message':%q,'type':%q",
+               error->message.n ? error->message : STR("the request failed"),
+               openai_error_type(error));
     if (wire_error_is_context(error))
         buf_add(out, STR(",\"code\":\"" WIRE_CONTEXT_CODE "\""));
     buf_printf(out, ",\"status\":%d}", error->status);
@@ -345,30 +340,27 @@ static void generate_end_whole(struct wire_encoder *en)
 {
     struct state *s = en->state;
     struct buf *out = en->out;
-    struct chat_error error = {.status = 502,
-                               .type = STR("upstream_error"),
-                               .message = STR("the reply is too large to be given as a whole"),
-                               .code = STR(""),
-                               .param = STR(""),
-                               .retry_after_ms = -1,
-                               .raw = STR("")};
+    struct chat_error error =
+        wire_error(502, "upstream_error", "the reply is too large to be given as a whole");
 
+    assert(!en->stream);
     if (generate_too_large(s)) {
         generate_write_error_body(&error, out);
         en->failed = true;
         return;
     }
 
-    buf_add(out, STR("{\"id\":"));
-    (void)json_quote(out, en->id.n ? en->id : s->id.p ? s->id : STR(""));
-    buf_add(out, STR(",\"model\":"));
-    (void)json_quote(out, en->model.n ? en->model : s->model.p ? s->model : STR(""));
-    buf_add(out, STR(",\"text\":"));
-    (void)json_quote(out, arena_text_str(&s->text));
-    if (s->thought.n && (generate_wants_whole(s) || s->delta)) {
-        buf_add(out, STR(",\"reasoning\":"));
-        (void)json_quote(out, arena_text_str(&s->thought));
-    }
+    json_print(out,
+               "{'id':%q,'model':%q,'text':%q",
+               en->id.n  ? en->id
+               : s->id.p ? s->id
+                         : STR(""),
+               en->model.n  ? en->model
+               : s->model.p ? s->model
+                            : STR(""),
+               arena_text_str(&s->text));
+    if (s->thought.n && (generate_wants_whole(s) || s->delta))
+        json_print(out, ",'reasoning':%q", arena_text_str(&s->thought));
     for (const struct call *call = s->calls; call; call = call->next) {
         buf_add(out, call == s->calls ? STR(",\"tool_calls\":[") : STR(","));
         generate_write_call(call, out);
@@ -444,9 +436,7 @@ static void generate_write_event(struct wire_encoder *en, const struct chat_even
     case CHAT_CALL:
         generate_end_thinking(en);
         sse_begin(en->out, STR("commentary"));
-        buf_add(en->out, STR("{\"state\":\"started\",\"tool\":"));
-        (void)json_quote(en->out, ev->name);
-        buf_add_c(en->out, '}');
+        json_print(en->out, "{'state':'started','tool':%q}", ev->name);
         sse_end(en->out);
         break;
     case CHAT_STOP:

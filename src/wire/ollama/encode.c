@@ -51,9 +51,8 @@ void ollama_ping(struct wire_encoder *en)
 void ollama_note(struct wire_encoder *en, str words)
 {
     ollama_encode_line_begin(en);
-    buf_add(en->out,
-            STR(",\"message\":{\"role\":\"assistant\",\"content\":\"\"},\"x-rationale-usage\":"));
-    json_quote(en->out, words);
+    json_print(
+        en->out, ",'message':{'role':'assistant','content':''},'x-rationale-usage':%q", words);
     ollama_encode_line_end(en, ",\"done\":false}");
 }
 
@@ -92,9 +91,7 @@ static void ollama_encode_add_arguments(const struct ollama_call *c, struct buf 
     } else if (str_trim(buf_str(&b)).n == 0) {
         buf_add(out, STR("{}"));
     } else {
-        buf_add(out, STR("{\"arguments\":"));
-        json_quote(out, buf_str(&b));
-        buf_add_c(out, '}');
+        json_print(out, "{'arguments':%q}", buf_str(&b));
     }
     json_release(&doc);
     buf_release(&b);
@@ -105,11 +102,11 @@ static void ollama_encode_add_call(struct wire_encoder *en, const struct ollama_
 {
     struct ollama_encoder *s = en->state;
 
-    buf_add(out, STR("{\"id\":"));
-    json_quote(out, c->id);
-    buf_printf(out, ",\"function\":{\"index\":%u,\"name\":", s->call_count++);
-    json_quote(out, c->name);
-    buf_add(out, STR(",\"arguments\":"));
+    json_print(out,
+               "{'id':%q,'function':{'index':%d,'name':%q,'arguments':",
+               c->id,
+               (int64_t)s->call_count++,
+               c->name);
     ollama_encode_add_arguments(c, out);
     buf_add(out, STR("}}"));
 }
@@ -119,6 +116,7 @@ static void ollama_encode_flush_calls(struct wire_encoder *en)
     struct ollama_encoder *s = en->state;
     struct ollama_call *c = s->calls;
 
+    assert(!s->calls == !s->calls_end);
     s->calls = NULL;
     s->calls_end = NULL;
     for (; c; c = c->next) {
@@ -175,15 +173,10 @@ static void ollama_encode_add_extra(const struct ollama_encoder *s, const char *
 {
     for (size_t i = 0; i < s->extra_count; i++)
         if (str_eq(s->extras[i].name, str_c(name))) {
-            buf_printf(out, ",\"%s\":" STR_FMT, name, STR_ARG(s->extras[i].json));
+            json_print(out, ",%q:%j", str_c(name), s->extras[i].json);
             return;
         }
     buf_printf(out, ",\"%s\":%lld", name, (long long)otherwise);
-}
-
-static bool ollama_encode_is_duration(str name)
-{
-    return str_ends(name, STR("_duration"));
 }
 
 static void ollama_encode_add_end(struct wire_encoder *en)
@@ -203,12 +196,9 @@ static void ollama_encode_add_end(struct wire_encoder *en)
     buf_printf(out, ",\"eval_count\":%lld", (long long)(s->usage.output > 0 ? s->usage.output : 0));
     ollama_encode_add_extra(s, "eval_duration", en->took_ns - before, out);
     for (size_t i = 0; i < s->extra_count; i++) {
-        if (ollama_encode_is_duration(s->extras[i].name))
+        if (str_ends(s->extras[i].name, STR("_duration")))
             continue;
-        buf_add_c(out, ',');
-        json_quote(out, s->extras[i].name);
-        buf_add_c(out, ':');
-        buf_add(out, s->extras[i].json);
+        json_print(out, ",%q:%j", s->extras[i].name, s->extras[i].json);
     }
 }
 
@@ -401,7 +391,7 @@ static void ollama_encode_set_calls(struct relay *r)
         return;
     buf_init(&b, JSON_SIZE_MAX);
     rope_copy(&s->tool_calls, (struct rope_mark){NULL, 0}, &b);
-    if (own && own->kind == JSON_ARRAY)
+    if (json_is_array(own))
         json_edit_insert(&r->ed, own, NULL, arena_dup(&r->arena, buf_str(&b)));
     else
         json_edit_set(&r->ed,
@@ -454,7 +444,7 @@ void ollama_relay(struct wire_encoder *en, const struct wire_frame *f,
     }
     r.root = json_root(f->doc);
     message = json_find(f->doc, r.root, STR("message"));
-    r.message = message && message->kind == JSON_OBJECT ? message : r.root;
+    r.message = json_is_object(message) ? message : r.root;
     r.content = r.message == r.root ? "response" : "content";
     arena_init(&r.arena, JSON_SIZE_MAX);
     json_edits_init(&r.ed, f->doc, &r.arena);

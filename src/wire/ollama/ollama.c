@@ -23,7 +23,7 @@ void ollama_read_error(const struct json *doc, struct arena *a, struct chat_erro
     int64_t status;
     str text;
 
-    if (v && v->kind == JSON_OBJECT) /* as its OpenAI side says it */
+    if (json_is_object(v)) /* as its OpenAI side says it */
         v = json_find(doc, v, STR("message"));
     if (json_text(doc, v, a, &text) && text.n)
         out->message = text;
@@ -37,9 +37,7 @@ void ollama_read_error(const struct json *doc, struct arena *a, struct chat_erro
 
 void ollama_write_error(const struct chat_error *error, struct buf *out)
 {
-    buf_add(out, STR("{\"error\":"));
-    json_quote(out, error->message);
-    buf_add_c(out, '}');
+    json_print(out, "{'error':%q}", error->message);
 }
 
 /* ---- replies ---- */
@@ -79,6 +77,7 @@ static void ollama_piece(struct wire_decoder *d, const struct json *doc,
             return;
         s->kind = 1 + (int)kind;
     }
+    assert(s->block < d->blocks);
     if (kind == CHAT_REASONING)
         arena_text_add_max(&s->thought, d->arena, text, THOUGHT_SIZE_MAX);
     wire_emit(d,
@@ -94,21 +93,22 @@ static void ollama_decode_call(struct wire_decoder *d, const struct json *doc,
     struct ollama_decoder *s = d->state;
     const struct json_node *f = json_find(doc, v, STR("function"));
     const struct json_node *arguments = json_find(doc, f, STR("arguments"));
-    str id, name = STR(""), text = STR("");
+    str id = json_get_as_text(doc, v, "id", &d->scratch), text;
 
     s->kind = 0;
     if (!ollama_block_new(d, &s->block))
         return;
-    if (!json_to_text(doc, json_find(doc, v, STR("id")), &d->scratch, &id) || !id.n)
+    if (!id.n)
         id = wire_call_id(d, s->calls);
     ollama_keep(d, id);
     arena_text_reset(&s->thought);
     s->calls++;
-    if (!json_to_text(doc, json_find(doc, f, STR("name")), &d->scratch, &name))
-        name = STR("");
     wire_emit(d,
-              &(struct chat_event){.kind = CHAT_CALL, .block = s->block, .id = id, .name = name});
-    if (arguments && arguments->kind == JSON_OBJECT)
+              &(struct chat_event){.kind = CHAT_CALL,
+                                   .block = s->block,
+                                   .id = id,
+                                   .name = json_get_as_text(doc, f, "name", &d->scratch)});
+    if (json_is_object(arguments))
         text = json_raw(doc, arguments);
     else if (!json_text(doc, arguments, &d->scratch, &text) || !text.n)
         text = STR("{}");
@@ -121,16 +121,15 @@ static void ollama_message(struct wire_decoder *d, const struct json *doc,
     const struct json_node *m = json_find(doc, root, STR("message"));
     const struct json_node *calls = json_find(doc, m ? m : root, STR("tool_calls"));
 
-    if (m && m->kind == JSON_OBJECT) {
+    if (json_is_object(m)) {
         ollama_piece(d, doc, json_find(doc, m, STR("thinking")), CHAT_REASONING);
         ollama_piece(d, doc, json_find(doc, m, STR("content")), CHAT_TEXT);
     } else {
         ollama_piece(d, doc, json_find(doc, root, STR("thinking")), CHAT_REASONING);
         ollama_piece(d, doc, json_find(doc, root, STR("response")), CHAT_TEXT);
     }
-    if (calls && calls->kind == JSON_ARRAY)
-        for (const struct json_node *v = json_first(doc, calls); v && !d->deaf;
-             v = json_next(doc, calls, v))
+    JSON_FOREACH_ITEM(v, doc, calls)
+        if (!d->deaf)
             ollama_decode_call(d, doc, v);
 }
 
@@ -167,14 +166,12 @@ static void ollama_finish(struct wire_decoder *d, const struct json *doc,
     const struct ollama_decoder *s = d->state;
     struct chat_usage usage = chat_usage_none;
     enum chat_stop stop = s->calls ? CHAT_STOP_TOOL : CHAT_STOP_END;
-    str reason;
+    str reason = json_get_text(doc, root, "done_reason", &d->scratch);
 
     usage.input = json_get_count(doc, root, "prompt_eval_count");
     usage.output = json_get_count(doc, root, "eval_count");
     if (usage.input >= 0 || usage.output >= 0)
         wire_emit(d, &(struct chat_event){.kind = CHAT_USAGE, .usage = &usage});
-    if (!json_text(doc, json_find(doc, root, STR("done_reason")), &d->scratch, &reason))
-        reason = STR("");
     if (str_eq(reason, STR("length")))
         stop = CHAT_STOP_LENGTH;
     else if (reason.n && !str_eq(reason, STR("stop")) && !s->calls)
@@ -187,7 +184,6 @@ static void ollama_line(struct wire_decoder *d, const struct wire_frame *f, bool
 {
     const struct json_node *root = json_root(f->doc);
     const struct json_node *error = json_find(f->doc, root, STR("error"));
-    str model;
 
     if (json_has_content(f->doc, error)) {
         struct chat_error e = wire_error(500, "api_error", "the provider says that it failed");
@@ -200,11 +196,10 @@ static void ollama_line(struct wire_decoder *d, const struct wire_frame *f, bool
         wire_emit_error(d, 502, "upstream_error", "the reply is no JSON object");
         return;
     }
-    if (!d->started) {
-        if (!json_text(f->doc, json_find(f->doc, root, STR("model")), &d->scratch, &model))
-            model = STR("");
-        wire_emit(d, &(struct chat_event){.kind = CHAT_START, .name = model});
-    }
+    if (!d->started)
+        wire_emit(d,
+                  &(struct chat_event){.kind = CHAT_START,
+                                       .name = json_get_text(f->doc, root, "model", &d->scratch)});
     ollama_message(d, f->doc, root);
     ollama_extras(d, f->doc, root);
     if (whole || json_to_bool(f->doc, json_find(f->doc, root, STR("done"))))

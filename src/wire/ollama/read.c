@@ -69,7 +69,7 @@ static str ollama_read_call_arguments(struct reader *g, const struct json_node *
 {
     str text;
 
-    if (v && v->kind == JSON_OBJECT)
+    if (json_is_object(v))
         return json_raw(g->r.doc, v);
     return json_text(g->r.doc, v, g->r.a, &text) && json_is_object_text(text) ? text : STR("{}");
 }
@@ -247,8 +247,8 @@ static bool ollama_read_tool(const struct request_reader *r, const struct reques
 
 static bool ollama_read_stops(const struct request_reader *r, const struct json_node *v)
 {
-    size_t n = v && v->kind == JSON_ARRAY ? json_count(r->doc, v) : 1;
-    const struct json_node *one = v && v->kind == JSON_ARRAY ? json_first(r->doc, v) : v;
+    size_t n = json_is_array(v) ? json_count(r->doc, v) : 1;
+    const struct json_node *one = json_is_array(v) ? json_first(r->doc, v) : v;
 
     if (!v)
         return true;
@@ -333,7 +333,7 @@ bool ollama_read(const struct json *doc, struct arena *a, struct chat_request *o
     const struct json_node *root = json_root(doc);
     struct reader g = {.r = {.doc = doc, .a = a, .e = e, .out = out, .brackets = true}};
 
-    if (!root || root->kind != JSON_OBJECT)
+    if (!json_is_object(root))
         return err_set(e, ERR_INPUT, "the body must be a JSON object");
     part_request_init(out, CHAT_OLLAMA, doc);
     out->stream = out->stream_usage = true;

@@ -239,9 +239,7 @@ static void ollama_write_put_back(const struct patch_plan *p, const struct json_
     struct wire_kept kept[KEPT_MAX];
     str id;
 
-    if (!list || list->kind != JSON_ARRAY)
-        return;
-    JSON_FOREACH(v, p->doc, list) {
+    JSON_FOREACH_ITEM(v, p->doc, list) {
         size_t n = 0;
 
         if (json_text(p->doc, json_get(p->doc, v, "id"), p->ed->arena, &id) && id.n)
@@ -260,7 +258,7 @@ static void ollama_write_patch_messages(const struct patch_plan *p)
     const struct json_node *list = patch_find(p, "messages");
     const struct wire_plan *plan = p->wish;
 
-    if (!list || list->kind != JSON_ARRAY)
+    if (!json_is_array(list))
         return;
     if (plan->system_extra.n)
         ollama_write_patch_system(p, list);
@@ -301,7 +299,7 @@ void ollama_patch(const struct json *doc, const struct wire_plan *plan, struct j
     struct patch_plan p = {doc, json_root(doc), plan, edits};
     const struct json_node *now;
 
-    if (!p.root || p.root->kind != JSON_OBJECT)
+    if (!json_is_object(p.root))
         return;
     patch_head(&p);
     now = patch_find(&p, "options");

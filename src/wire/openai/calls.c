@@ -34,6 +34,7 @@ static void openai_calls_emit_one(struct wire_decoder *d, struct openai_choice *
 {
     struct chat_event ev = openai_event(d, c, CHAT_CALL);
 
+    assert(call->block < c->blocks);
     if (call->said)
         return;
     if (call->id.n == 0)
@@ -160,19 +161,11 @@ static void openai_calls_odd_call(struct wire_decoder *d, struct openai_choice *
     wire_emit(d, &ev);
 }
 
-static str openai_calls_words(struct wire_decoder *d, const struct json_node *v, const char *key)
-{
-    str text;
-
-    return json_to_text(&d->doc, json_find(&d->doc, v, str_c(key)), &d->scratch, &text) ? text
-                                                                                        : STR("");
-}
-
 void openai_decode_call(struct wire_decoder *d, struct openai_choice *c, const struct json_node *v)
 {
     const struct json_node *function = json_get(&d->doc, v, "function");
     const struct json_node *custom = json_get(&d->doc, v, "custom");
-    str id = openai_calls_words(d, v, "id"), name;
+    str id = json_get_as_text(&d->doc, v, "id", &d->scratch), name;
     struct openai_call *call;
 
     if (custom && !function && !openai_empty(&d->doc, custom)) {
@@ -181,7 +174,7 @@ void openai_decode_call(struct wire_decoder *d, struct openai_choice *c, const s
     }
     if (!function)
         function = v; /* name and arguments without a box around them */
-    name = openai_calls_words(d, function, "name");
+    name = json_get_as_text(&d->doc, function, "name", &d->scratch);
     call = openai_calls_call_of(d, c, json_get_count(&d->doc, v, "index"), id, name.n > 0);
     if (!call)
         return;
@@ -196,7 +189,7 @@ void openai_decode_call(struct wire_decoder *d, struct openai_choice *c, const s
 void openai_decode_function(struct wire_decoder *d, struct openai_choice *c,
                             const struct json_node *v)
 {
-    str name = openai_calls_words(d, v, "name");
+    str name = json_get_as_text(&d->doc, v, "name", &d->scratch);
     struct openai_call *call = c->last ? c->last : openai_calls_new_call(d, c, -1, STR(""));
 
     if (!call)

@@ -65,7 +65,7 @@ static void openai_decode_emit_number(struct wire_decoder *d, struct openai_choi
 
 /* Words of reasoning, and a copy for the vault. */
 static void openai_decode_think(struct wire_decoder *d, struct openai_choice *c,
-                                const struct json_node *node, const char *spelling, bool summary)
+                                const struct json_node *node, const char *spelling)
 {
     str text;
 
@@ -74,7 +74,7 @@ static void openai_decode_think(struct wire_decoder *d, struct openai_choice *c,
     if (!c->spelling)
         c->spelling = spelling;
     arena_text_add_max(&c->thought, d->arena, text, OPENAI_HELD_MAX);
-    openai_emit(d, c, OPENAI_THOUGHT, node, summary);
+    openai_emit(d, c, OPENAI_THOUGHT, node, false);
 }
 
 /* The words of one detail: which member they are in depends on its type. */
@@ -109,7 +109,8 @@ static void openai_decode_details(struct wire_decoder *d, struct openai_choice *
 {
     struct chat_event ev = openai_event(d, c, CHAT_EXTRA);
 
-    if (!list || list->kind != JSON_ARRAY || list->span == 1)
+    assert(which < COUNT_OF(c->details));
+    if (!json_is_array(list) || list->span == 1)
         return;
     JSON_FOREACH(v, &d->doc, list) {
         bool summary = false;
@@ -131,6 +132,7 @@ static bool openai_decode_said_before(const struct json *doc, const struct json_
 {
     const struct json_node *v = m->at[openai_thought_fields[n]];
 
+    assert(n < OPENAI_THOUGHT_COUNT);
     for (unsigned i = 0; i < n; i++) {
         const struct json_node *u = json_fields_get(m, openai_thought_fields[i]);
 
@@ -150,7 +152,7 @@ static void openai_decode_thoughts(struct wire_decoder *d, struct openai_choice 
 
         if (!v || v->kind != JSON_STRING || openai_decode_said_before(&d->doc, m, i))
             continue;
-        openai_decode_think(d, c, v, openai_thought_name(i).p, false);
+        openai_decode_think(d, c, v, openai_thought_name(i).p);
         worded = worded || v->size > 2;
     }
     for (unsigned i = 0; i < OPENAI_DETAIL_COUNT; i++) {
@@ -182,24 +184,12 @@ static void openai_decode_odd_chunk(struct wire_decoder *d, struct openai_choice
 
 bool openai_is_thought_chunk(const struct json *doc, const struct json_node *chunk)
 {
-    static const char *const types[] = {"thinking",
-                                        "redacted_thinking",
-                                        "reasoning",
-                                        "reasoning_content",
-                                        "reasoning_text",
-                                        "reasoning_summary",
-                                        "reasoning.text",
-                                        "reasoning.summary",
-                                        "reasoning.encrypted",
-                                        "thought",
-                                        "thoughts",
-                                        "summary_text"};
-    const struct json_node *type = json_find(doc, chunk, STR("type"));
+    static const char types[] =
+        "thinking redacted_thinking reasoning reasoning_content reasoning_text reasoning_summary "
+        "reasoning.text reasoning.summary reasoning.encrypted thought thoughts summary_text";
 
-    for (size_t i = 0; i < COUNT_OF(types); i++)
-        if (json_is(doc, type, str_c(types[i])))
-            return true;
-    return json_to_bool(doc, json_find(doc, chunk, STR("thought")));
+    return json_is_one_of(doc, json_find(doc, chunk, STR("type")), types) ||
+           json_to_bool(doc, json_find(doc, chunk, STR("thought")));
 }
 
 static void openai_decode_chunk_signature(struct wire_decoder *d, struct openai_choice *c,
@@ -228,7 +218,7 @@ static void openai_decode_chunk_words(struct wire_decoder *d, struct openai_choi
     if (!words || words->kind != JSON_STRING)
         openai_decode_odd_chunk(d, c, v, true);
     else if (str_eq(str_c(member), STR("thinking")))
-        openai_decode_think(d, c, words, member, false);
+        openai_decode_think(d, c, words, member);
     else
         openai_emit(d, c, OPENAI_THOUGHT, words, str_eq(str_c(member), STR("summary")));
     if (v->kind == JSON_OBJECT)
@@ -255,7 +245,7 @@ static void openai_decode_thought_chunk(struct wire_decoder *d, struct openai_ch
         v = json_get(&d->doc, chunk, members[i]);
     if (openai_empty(&d->doc, v) && !json_get(&d->doc, chunk, "signature"))
         openai_decode_odd_chunk(d, c, chunk, true); /* it is sealed */
-    else if (v && v->kind == JSON_ARRAY)
+    else if (json_is_array(v))
         JSON_FOREACH(e, &d->doc, v)
             openai_decode_chunk_words(d, c, e, members[i - 1]);
     else if (!openai_empty(&d->doc, v))
@@ -299,14 +289,12 @@ void openai_content(struct wire_decoder *d, struct openai_choice *c, const struc
 
 void openai_calls(struct wire_decoder *d, struct openai_choice *c, const struct json_node *v)
 {
-    if (v && v->kind == JSON_OBJECT)
+    if (json_is_object(v))
         openai_decode_call(d, c, v);
-    if (!v || v->kind != JSON_ARRAY)
-        return;
-    for (const struct json_node *call = json_first(&d->doc, v); call && !d->deaf;
-         call = json_next(&d->doc, v, call))
-        if (call->kind == JSON_OBJECT)
-            openai_decode_call(d, c, call);
+    JSON_FOREACH_ITEM(call, &d->doc, v)
+        if (!d->deaf)
+            if (call->kind == JSON_OBJECT)
+                openai_decode_call(d, c, call);
 }
 
 static void openai_decode_delta(struct wire_decoder *d, struct openai_choice *c,
@@ -321,7 +309,7 @@ static void openai_decode_delta(struct wire_decoder *d, struct openai_choice *c,
     openai_content(d, c, json_fields_get(&m, OPENAI_AT_CONTENT));
     openai_emit(d, c, OPENAI_REFUSAL, json_fields_get(&m, OPENAI_AT_REFUSAL), false);
     openai_calls(d, c, json_fields_get(&m, OPENAI_AT_TOOL_CALLS));
-    if (function && function->kind == JSON_OBJECT && !openai_empty(&d->doc, function))
+    if (json_is_object(function) && !openai_empty(&d->doc, function))
         openai_decode_function(d, c, function);
     openai_extras(d, c, v, m.odd, OPENAI_MESSAGE, NULL);
 }
@@ -332,6 +320,7 @@ struct openai_choice *openai_choice(struct wire_decoder *d, const struct json_no
     struct openai_choice *c;
     int64_t index = json_to_count(&d->doc, at);
 
+    assert(!s->choices == !s->last && !s->choices == !s->count);
     if (index < 0)
         index = 0;
     for (c = s->choices; c; c = c->next)
@@ -389,7 +378,7 @@ static void openai_decode_usage(struct wire_decoder *d, const struct json_node *
     struct openai_decoding *s = d->state;
     struct chat_usage now;
 
-    if (!v || v->kind != JSON_OBJECT || v->span == 1)
+    if (!json_is_object(v) || v->span == 1)
         return;
     openai_usage(&d->doc, v, &now);
     openai_emit_usage(d, &s->usage, &s->usage_known, &now);
@@ -412,7 +401,7 @@ static void openai_decode_one_choice(struct wire_decoder *d, const struct json_n
     /* A stream that ends with the whole message says nothing new with it. */
     if (said && !whole && !json_fields_get(&m, OPENAI_AT_DELTA) && c->blocks > 0)
         said = NULL;
-    if (said && said->kind == JSON_OBJECT)
+    if (json_is_object(said))
         openai_decode_delta(d, c, said);
     else
         openai_content(d, c, text);

@@ -132,7 +132,6 @@ static void openai_encode_head(struct wire_encoder *en, const struct chat_event 
 {
     struct openai_encoding *s = en->state;
     str id = en->id, model = en->model;
-    struct buf b;
 
     if (s->head.n)
         return;
@@ -140,16 +139,12 @@ static void openai_encode_head(struct wire_encoder *en, const struct chat_event 
         id = start && start->id.n ? start->id : STR("chatcmpl-0");
     if (model.n == 0)
         model = start && start->name.n ? start->name : STR("");
-    buf_init(&b, 6 * (id.n + model.n) + 256);
-    buf_add(&b, STR("{\"id\":"));
-    (void)json_quote(&b, id);
-    buf_add(&b, STR(",\"object\":\"chat.completion"));
-    buf_add(&b, en->stream ? STR(".chunk\",\"created\":") : STR("\",\"created\":"));
-    buf_add_u64(&b, en->created_s > 0 ? (uint64_t)en->created_s : 0);
-    buf_add(&b, STR(",\"model\":"));
-    (void)json_quote(&b, model);
-    s->head = arena_dup(en->arena, buf_str(&b));
-    buf_release(&b);
+    s->head = json_format(en->arena,
+                          "{'id':%q,'object':%q,'created':%d,'model':%q",
+                          id,
+                          en->stream ? STR("chat.completion.chunk") : STR("chat.completion"),
+                          en->created_s > 0 ? en->created_s : 0,
+                          model);
 }
 
 static void openai_encode_chunk_begin(struct wire_encoder *en)
@@ -326,27 +321,17 @@ static bool openai_encode_may_show(struct wire_encoder *en, const struct chat_ev
                         !str_eq(ev->name, STR("message.thinking_blocks")));
 }
 
-static str openai_encode_after_dot(str name)
-{
-    return str_slice(name, str_find(name, STR(".")) + 1, name.n);
-}
-
-static void openai_encode_member(struct buf *out, str name, str json)
-{
-    (void)json_quote(out, name);
-    buf_add_c(out, ':');
-    buf_add(out, json);
-}
-
 static void openai_encode_extra(struct wire_encoder *en, const struct chat_event *ev)
 {
     struct openai_encoding *s = en->state;
+    size_t dot = str_find(ev->name, STR("."));
+    str name = str_slice(ev->name, dot + 1, ev->name.n);
     struct openai_said_call *call;
     struct openai_said *c;
 
     if (ev->dialect != CHAT_OPENAI || !openai_encode_may_show(en, ev))
         return;
-    if (str_find(ev->name, STR(".")) == STR_NONE) {
+    if (dot == STR_NONE) {
         openai_piece_add(en, &s->extras, ev->name, ev->text);
         return;
     }
@@ -357,16 +342,11 @@ static void openai_encode_extra(struct wire_encoder *en, const struct chat_event
     openai_encode_chunk_delta(en, c);
     if (str_starts(ev->name, STR("call."))) {
         openai_encode_delta_index(call, en->out);
-        buf_add_c(en->out, ',');
-        openai_encode_member(en->out, openai_encode_after_dot(ev->name), ev->text);
-        buf_add(en->out, STR("}]}"));
+        json_print(en->out, ",%q:%j}]}", name, ev->text);
     } else if (str_starts(ev->name, STR("choice."))) {
-        buf_add(en->out, STR("{},"));
-        openai_encode_member(en->out, openai_encode_after_dot(ev->name), ev->text);
+        json_print(en->out, "{},%q:%j", name, ev->text);
     } else {
-        buf_add_c(en->out, '{');
-        openai_encode_member(en->out, openai_encode_after_dot(ev->name), ev->text);
-        buf_add_c(en->out, '}');
+        json_print(en->out, "{%q:%j}", name, ev->text);
     }
     openai_encode_chunk_end(en, NULL);
 }
@@ -382,7 +362,7 @@ void openai_take_head(struct wire_encoder *en, const struct json *doc)
     id = json_get(doc, root, "id");
     created = json_get(doc, root, "created");
     model = json_get(doc, root, "model");
-    if (!id || !root || root->kind != JSON_OBJECT)
+    if (!id || !json_is_object(root))
         return;
     s->head = json_format(en->arena,
                           "{'id':%j,'object':'chat.completion.chunk','created':%j,'model':%j",

@@ -100,17 +100,9 @@ static bool openai_extras_known(const struct json *doc, const struct json_node *
 /* Members that carry a signature of some host: without them the next turn fails or forgets. */
 static bool openai_extras_must_return(str name)
 {
-    static const str members[] = {STR_INIT("extra_content"),
-                                  STR_INIT("thought_signature"),
-                                  STR_INIT("provider_specific_fields"),
-                                  STR_INIT("reasoning_opaque"),
-                                  STR_INIT("reasoning_signature"),
-                                  STR_INIT("encrypted_content")};
-
-    for (size_t i = 0; i < COUNT_OF(members); i++)
-        if (str_eq(name, members[i]))
-            return true;
-    return false;
+    return str_is_one_of(name,
+                         "extra_content thought_signature provider_specific_fields "
+                         "reasoning_opaque reasoning_signature encrypted_content");
 }
 
 /* A stream repeats its members in every chunk: only a new or changed one is emitted. Lists and
@@ -122,6 +114,7 @@ static bool openai_extras_expressed(struct wire_decoder *d, const struct chat_ev
     struct openai_decoding *s = d->state;
     size_t i = 0;
 
+    assert(s->extra_count <= OPENAI_EXTRAS_TOLD);
     if (value->kind >= JSON_ARRAY && str_find(ev->name, STR(".")) != STR_NONE)
         return false;
     while (i < s->extra_count && s->extras[i].name != e.name)
@@ -220,6 +213,7 @@ static struct openai_detail *openai_extras_detail_new(struct openai_details *lis
 {
     struct openai_detail *e;
 
+    assert(!list->first == !list->last && !list->first == !list->count);
     if (list->count >= OPENAI_DETAILS_MAX)
         return NULL;
     e = arena_zero(a, 1, sizeof *e);
@@ -314,6 +308,7 @@ static void openai_extras_keep(struct wire_decoder *d, struct openai_choice *c, 
 {
     struct chat_event ev = openai_event(d, c, CHAT_KEEP);
 
+    assert(c->calls); /* what is kept goes back with a call */
     ev.id = c->calls->id;
     ev.name = name;
     ev.text = json;
@@ -327,15 +322,14 @@ static void openai_extras_keep_thought(struct wire_decoder *d, struct openai_cho
 
     if (!c->spelling || c->thought.full)
         return;
-    if (chunks)
-        buf_add(b, STR("[{\"type\":\"thinking\",\"thinking\":[{\"type\":\"text\",\"text\":"));
-    (void)json_quote(b, arena_text_str(&c->thought));
-    if (chunks) {
-        buf_add(b, STR("}]"));
-        if (c->signature.n) {
-            buf_add(b, STR(",\"signature\":"));
-            (void)json_quote(b, arena_text_str(&c->signature));
-        }
+    if (!chunks) {
+        (void)json_quote(b, arena_text_str(&c->thought));
+    } else {
+        json_print(b,
+                   "[{'type':'thinking','thinking':[{'type':'text','text':%q}]",
+                   arena_text_str(&c->thought));
+        if (c->signature.n)
+            json_print(b, ",'signature':%q", arena_text_str(&c->signature));
         buf_add(b, STR("}]"));
     }
     if (!buf_full(b))

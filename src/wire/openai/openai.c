@@ -47,12 +47,10 @@ static bool openai_is_word(str word)
 /* Types of hosts stay unchanged; Anthropic's are replaced by the type of the status. */
 str openai_error_type(const struct chat_error *error)
 {
-    static const char *const foreign[] = {
-        "api_error", "overloaded_error", "billing_error", "request_too_large"};
-    bool known = openai_is_word(error->type);
+    bool known =
+        openai_is_word(error->type) &&
+        !str_is_one_of(error->type, "api_error overloaded_error billing_error request_too_large");
 
-    for (size_t i = 0; known && i < COUNT_OF(foreign); i++)
-        known = !str_eq(error->type, str_c(foreign[i]));
     return known ? error->type : str_c(openai_kind_of(error->status, false));
 }
 
@@ -105,7 +103,7 @@ static void openai_take_status(const struct json *doc, const struct json_node *v
 static void openai_take_detail(const struct json *doc, const struct json_node *v, struct arena *a,
                                struct chat_error *out)
 {
-    const struct json_node *first = v && v->kind == JSON_ARRAY ? json_first(doc, v) : v;
+    const struct json_node *first = json_is_array(v) ? json_first(doc, v) : v;
     const struct json_node *loc = json_find(doc, first, STR("loc"));
     str text = STR("");
 
@@ -134,7 +132,7 @@ static void openai_take_members(const struct json *doc, const struct json_node *
 {
     const struct json_node *message = json_get(doc, v, "message");
 
-    if (message && message->kind == JSON_OBJECT) /* Mistral's {"message": {"detail": [...]}} */
+    if (json_is_object(message)) /* Mistral's {"message": {"detail": [...]}} */
         openai_take_detail(doc, json_get(doc, message, "detail"), a, out);
     openai_take_detail(doc, json_get(doc, v, "detail"), a, out);
     openai_take_detail(doc, json_get(doc, v, "errors"), a, out);
@@ -151,13 +149,13 @@ void openai_read_error(const struct json *doc, struct arena *a, struct chat_erro
     const struct json_node *root = json_root(doc);
     const struct json_node *error, *raw;
 
-    if (root && root->kind == JSON_ARRAY) /* Google's endpoint puts it into a list */
+    if (json_is_array(root)) /* Google's endpoint puts it into a list */
         root = json_first(doc, root);
     if (!root)
         return;
     error = json_get(doc, root, "error");
     json_get_into(doc, root, "error", a, &out->message);
-    if (!error || error->kind != JSON_OBJECT) {
+    if (!json_is_object(error)) {
         openai_take_members(doc, root, a, out);
         return;
     }

@@ -122,7 +122,7 @@ static void openai_patch_append_system(struct patch *p, const struct json_node *
             p->ed,
             content,
             json_quoted(p->a, arena_join(p->a, text, text.n ? STR("\n\n") : STR(""), extra)));
-    else if (content && content->kind == JSON_ARRAY)
+    else if (json_is_array(content))
         json_edit_insert(p->ed,
                          content,
                          NULL,
@@ -251,7 +251,7 @@ static void openai_patch_put_chunks(struct patch *p, const struct json_node *m, 
     const struct json_node *content = json_get(p->doc, m, "content");
     str inner = str_slice(str_trim(chunks), 1, str_trim(chunks).n - 1);
 
-    if (content && content->kind == JSON_ARRAY)
+    if (json_is_array(content))
         return; /* the client kept its chunks */
     json_edit_set(
         p->ed,
@@ -294,7 +294,7 @@ static void openai_patch_restore(struct patch *p, const struct json_node *m)
     struct wire_kept kept[KEPT_MAX];
     str id;
 
-    if (!calls || calls->kind != JSON_ARRAY || p->plan->foreign_kept)
+    if (!json_is_array(calls) || p->plan->foreign_kept)
         return;
     JSON_FOREACH(c, p->doc, calls) {
         size_t n;
@@ -356,7 +356,7 @@ void openai_patch_kin(const struct json *doc, const struct wire_plan *plan, bool
     const struct json_node *root = json_root(doc), *messages;
     struct patch p;
 
-    if (!root || root->kind != JSON_OBJECT)
+    if (!json_is_object(root))
         return;
     p.base = (struct patch_plan){doc, root, plan, edits};
     p.doc = doc;
@@ -374,7 +374,7 @@ void openai_patch_kin(const struct json *doc, const struct wire_plan *plan, bool
     openai_patch_max_tokens(&p);
     openai_patch_tools(&p);
     openai_patch_thinking(doc, plan, mistral, edits);
-    if (messages && messages->kind == JSON_ARRAY) {
+    if (json_is_array(messages)) {
         openai_patch_system(&p, messages);
         openai_patch_history(&p, messages);
         openai_patch_tails(&p, messages);

@@ -44,7 +44,7 @@ static bool openai_read_part_image(const struct request_reader *r, const struct 
     struct chat_part *part;
     str url, detail = STR("");
 
-    if (image && image->kind == JSON_OBJECT) {
+    if (json_is_object(image)) {
         detail = json_get_text(r->doc, image, "detail", r->a);
         image = json_find(r->doc, image, STR("url"));
     }
@@ -81,7 +81,7 @@ static bool openai_read_part_audio(const struct request_reader *r, const struct 
         openai_read_set_url_or_data(data, STR("audio/mpeg"), part);
         return true;
     }
-    if (!audio || audio->kind != JSON_OBJECT || data.n == 0 || format.n == 0)
+    if (!json_is_object(audio) || data.n == 0 || format.n == 0)
         return request_fail(r, at, "input_audio", "expected an object with data and format");
     part = openai_read_add(r, out, CHAT_PART_FILE);
     part->data = data;
@@ -109,7 +109,7 @@ static bool openai_read_part_file(const struct request_reader *r, const struct j
 
     if (!file && json_get_text(r->doc, v, "file_id", r->a).n)
         return openai_read_part_of_mistral(r, v, out, at);
-    if (!file || file->kind != JSON_OBJECT)
+    if (!json_is_object(file))
         return request_fail(r, at, "file", "expected an object");
     if (data.n == 0) {
         if (json_get_text(r->doc, file, "file_id", r->a).n == 0)
@@ -139,7 +139,7 @@ static bool openai_read_part_address(const struct request_reader *r, const struc
     while (i + 1 < COUNT_OF(rows) && !json_get_is(r->doc, v, "type", rows[i].key))
         i++;
     of = json_find(r->doc, v, str_c(rows[i].key));
-    if (of && of->kind == JSON_OBJECT)
+    if (json_is_object(of))
         of = json_find(r->doc, of, STR("url"));
     if (!json_text(r->doc, of, r->a, &url) || url.n == 0)
         return request_fail(r, at, rows[i].key, "expected a URL");
@@ -230,7 +230,7 @@ static bool openai_read_content(const struct request_reader *r, const struct jso
         openai_read_add(r, out, CHAT_PART_TEXT)->text = text;
         return true;
     }
-    if (!v || v->kind != JSON_ARRAY)
+    if (!json_is_array(v))
         return request_fail(r, at, "content", "expected a string or a list of parts");
     for (const struct json_node *p = json_first(r->doc, v); p;
          p = json_next(r->doc, v, p), item.index++)
@@ -262,7 +262,7 @@ static void openai_read_thinking_blocks(const struct request_reader *r,
 static void openai_read_details(const struct request_reader *r, const struct json_node *list,
                                 bool worded, struct parts *out)
 {
-    if (!list || list->kind != JSON_ARRAY || list->span == 1)
+    if (!json_is_array(list) || list->span == 1)
         return;
     for (const struct json_node *v = json_first(r->doc, list); v && !worded;
          v = json_next(r->doc, list, v)) {
@@ -283,7 +283,7 @@ static void openai_read_thoughts(const struct request_reader *r, const struct js
     const struct json_node *blocks = json_fields_present(of, OPENAI_AT_THINKING_BLOCKS);
     bool worded = false;
 
-    if (blocks && blocks->kind == JSON_ARRAY && blocks->span > 1) {
+    if (json_is_array(blocks) && blocks->span > 1) {
         openai_read_thinking_blocks(r, blocks, out);
         return;
     }
@@ -303,7 +303,7 @@ static str openai_read_arguments(const struct request_reader *r, const struct js
 {
     str text;
 
-    if (v && v->kind == JSON_OBJECT)
+    if (json_is_object(v))
         return json_raw(r->doc, v);
     if (!json_text(r->doc, v, r->a, &text) || str_trim(text).n == 0)
         return STR("{}");
@@ -440,7 +440,7 @@ static bool openai_read_message(const struct request_reader *r, const struct jso
 bool openai_read_messages(const struct request_reader *r, const struct json_node *list)
 {
     struct request_path here = {.key = "messages"}, item = {.up = &here};
-    size_t n = list && list->kind == JSON_ARRAY ? json_count(r->doc, list) : 0;
+    size_t n = json_is_array(list) ? json_count(r->doc, list) : 0;
 
     if (n == 0)
         return request_fail(
@@ -465,7 +465,7 @@ bool openai_read(const struct json *doc, struct arena *a, struct chat_request *o
     struct json_fields m;
 
     part_request_init(&q, CHAT_OPENAI, doc);
-    if (!root || root->kind != JSON_OBJECT)
+    if (!json_is_object(root))
         return err_set(e, ERR_INPUT, "the body: expected a JSON object");
     json_fields_read(&openai_request_fields, doc, root, 0, &m);
     q.model = json_fields_text(&m, OPENAI_ASK_MODEL, doc, a);

@@ -77,7 +77,7 @@ static bool openai_option_is_true(const struct json_node *v)
 
 static bool openai_option_read_stops(const struct request_reader *r, const struct json_node *v)
 {
-    size_t n = v && v->kind == JSON_ARRAY ? json_count(r->doc, v) : 1, i = 0;
+    size_t n = json_is_array(v) ? json_count(r->doc, v) : 1, i = 0;
 
     if (!v)
         return true;
@@ -107,7 +107,7 @@ static bool openai_option_read_function(const struct request_reader *r,
 {
     const struct json_node *schema = json_get(r->doc, v, "parameters");
 
-    if (!v || v->kind != JSON_OBJECT)
+    if (!json_is_object(v))
         return request_fail(r, at, NULL, "expected an object");
     out->name = json_get_text(r->doc, v, "name", r->a);
     if (out->name.n == 0)
@@ -146,7 +146,7 @@ static bool openai_option_read_tools(const struct request_reader *r, const struc
                                      bool old)
 {
     struct request_path here = {.key = old ? "functions" : "tools"}, item = {.up = &here};
-    size_t n = list && list->kind == JSON_ARRAY ? json_count(r->doc, list) : 0;
+    size_t n = json_is_array(list) ? json_count(r->doc, list) : 0;
 
     if (!list)
         return true;
@@ -191,7 +191,7 @@ static bool openai_option_choice_word(const struct request_reader *r, const stru
 /* [{"type": "function", "function": {"name": "f"}}], or custom in both places. */
 static void openai_option_read_allowed(const struct request_reader *r, const struct json_node *list)
 {
-    if (!list || list->kind != JSON_ARRAY)
+    if (!json_is_array(list))
         return;
     part_tools_bar(r->out);
     JSON_FOREACH(v, r->doc, list) {
@@ -260,7 +260,7 @@ static bool openai_option_read_format(const struct request_reader *r, const stru
     if (!json_is(r->doc, type, STR("json_schema")))
         return request_defer_error(
             r, NULL, "response_format.type", "expected text, json_object or json_schema");
-    if (box->kind != JSON_OBJECT || (box == v && !schema))
+    if (!json_is_object(box) || (box == v && !schema))
         return request_defer_error(r, NULL, "response_format.json_schema", "expected an object");
     if (schema && schema->kind != JSON_OBJECT)
         return request_defer_error(

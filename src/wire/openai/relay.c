@@ -43,7 +43,7 @@ static const struct json_node *openai_relay_message_of(const struct openai_relay
 
     if (!m) /* as the decoder reads it */
         m = json_get(r->doc, choice, r->en->stream ? "message" : "delta");
-    return m && m->kind == JSON_OBJECT ? m : NULL;
+    return json_is_object(m) ? m : NULL;
 }
 
 bool openai_relay_has_calls(const struct openai_relay_frame *r, const struct json_fields *message)
@@ -140,7 +140,7 @@ void openai_relay_edit_usage(struct openai_relay_frame *r, struct json_edits *ed
     const struct json_node *usage = json_get(r->doc, r->root, "usage");
     str path[2] = {STR("completion_tokens_details"), STR("reasoning_tokens")};
 
-    for (size_t i = 0; i < r->n && usage && usage->kind == JSON_OBJECT; i++) {
+    for (size_t i = 0; i < r->n && json_is_object(usage); i++) {
         const struct chat_event *ev = &r->events[i];
 
         if (ev->kind == CHAT_USAGE && ev->usage->raw.n == 0 && ev->usage->reasoning >= 0)
@@ -249,18 +249,17 @@ static void openai_relay_write_thought(struct openai_relay_frame *r, const struc
 static bool openai_relay_carries(struct openai_relay_frame *r, const struct json_node *choice,
                                  bool details)
 {
-    static const char *const known_fields[] = {
-        "content", "reasoning_content", "reasoning", "reasoning_text", "thinking", "index"};
+    static const char known_fields[] =
+        "content reasoning_content reasoning reasoning_text thinking index";
     const struct json_node *delta = openai_relay_message_of(r, choice);
 
     if (json_get(r->doc, choice, "finish_reason"))
         return true;
     JSON_FOREACH(k, r->doc, delta) {
-        bool skip =
-            openai_empty(r->doc, json_value(k)) || (r->role && json_is(r->doc, k, STR("role")));
+        bool skip = openai_empty(r->doc, json_value(k)) ||
+                    json_is_one_of(r->doc, k, known_fields) ||
+                    (r->role && json_is(r->doc, k, STR("role")));
 
-        for (size_t i = 0; i < COUNT_OF(known_fields); i++)
-            skip = skip || json_is(r->doc, k, str_c(known_fields[i]));
         for (size_t i = 0; i < OPENAI_DETAIL_COUNT && !details; i++)
             skip = skip || json_is(r->doc, k, openai_detail_name(i));
         if (!skip)
@@ -543,7 +542,7 @@ void openai_relay(struct wire_encoder *en, const struct wire_frame *f,
     r.f = &whole;
     r.doc = whole.doc;
     r.root = whole.doc ? json_root(whole.doc) : NULL;
-    if (r.root && r.root->kind == JSON_OBJECT) {
+    if (json_is_object(r.root)) {
         r.choices = json_get(r.doc, r.root, "choices");
         if (en->stream)
             openai_take_head(en, r.doc);

@@ -46,13 +46,12 @@ static void openai_relay_edit_calls(struct openai_relay_frame *r, struct json_ed
         return;
     buf_init(&b, OPENAI_WHOLE_MAX);
     for (const struct openai_said_call *call = c->calls; call; call = call->next) {
-        buf_add(&b, call == c->calls ? STR("[{\"id\":") : STR(",{\"id\":"));
-        (void)json_quote(&b, call->id);
-        buf_add(&b, STR(",\"type\":\"function\",\"function\":{\"name\":"));
-        (void)json_quote(&b, call->name);
-        buf_add(&b, STR(",\"arguments\":"));
-        (void)json_quote(&b, call->arguments.n ? arena_text_str(&call->arguments) : STR("{}"));
-        buf_add(&b, STR("}}"));
+        buf_add_c(&b, call == c->calls ? '[' : ',');
+        json_print(&b,
+                   "{'id':%q,'type':'function','function':{'name':%q,'arguments':%q}}",
+                   call->id,
+                   call->name,
+                   call->arguments.n ? arena_text_str(&call->arguments) : STR("{}"));
     }
     buf_add_c(&b, ']');
     json_edit_set(ed, message, STR("tool_calls"), arena_dup(&r->a, buf_str(&b)));
@@ -76,7 +75,7 @@ static void openai_relay_edit_message(struct openai_relay_frame *r, struct json_
     openai_relay_edit_finish(
         r, ed, choice, json_fields_present(&of, OPENAI_AT_FINISH_REASON), index);
     redact_token_lists(r->doc, choice, r->events, r->n, index, ed);
-    if (!message || message->kind != JSON_OBJECT)
+    if (!json_is_object(message))
         return;
     json_fields_read(&openai_reply_fields, r->doc, message, 0, &of);
     content = json_fields_get(&of, OPENAI_AT_CONTENT);

@@ -30,9 +30,9 @@ static void openai_thinking_drop(const struct json *doc, struct json_edits *ed,
 
     for (size_t i = 0; i < n; i++)
         json_edit_remove(ed, root, str_c(names[i]));
-    for (size_t i = 0; i < COUNT_OF(kwargs) && template && template->kind == JSON_OBJECT; i++)
+    for (size_t i = 0; i < COUNT_OF(kwargs) && json_is_object(template); i++)
         json_edit_remove(ed, template, str_c(kwargs[i]));
-    if (custom && custom->kind == JSON_OBJECT)
+    if (json_is_object(custom))
         json_edit_remove(ed, custom, STR("thinking_budget"));
 }
 
@@ -125,7 +125,7 @@ static void openai_thinking_think_openrouter(struct wish *w)
 {
     const struct json_node *given = json_find(w->doc, json_root(w->doc), STR("reasoning"));
 
-    if (given && given->kind == JSON_OBJECT) {
+    if (json_is_object(given)) {
         json_edit_remove(w->ed, given, STR("effort"));
         json_edit_remove(w->ed, given, STR("max_tokens"));
         json_edit_remove(w->ed, given, STR("enabled"));
@@ -207,6 +207,7 @@ void openai_patch_thinking(const struct json *doc, const struct wire_plan *plan,
                      plan->budget_tokens,
                      plan->least || plan->level == CHAT_LEVEL_NONE};
 
+    assert((size_t)plan->think < COUNT_OF(ways));
     if (plan->control)
         openai_thinking_set(&w, "reasoning_control", NULL, STR("true"));
     else if (plan->drop_reasoning)

@@ -25,20 +25,10 @@ static bool openai_unrequested_is_empty(const struct json_node *v)
 
 static bool openai_unrequested_frames_usage(const struct json *doc, const struct json_node *key)
 {
-    static const char *const names[] = {"id",
-                                        "object",
-                                        "created",
-                                        "model",
-                                        "choices",
-                                        "usage",
-                                        "system_fingerprint",
-                                        "service_tier",
-                                        "obfuscation"};
+    static const char names[] = "id object created model choices usage system_fingerprint "
+                                "service_tier obfuscation";
 
-    for (size_t i = 0; i < COUNT_OF(names); i++)
-        if (json_is(doc, key, str_c(names[i])))
-            return true;
-    return openai_unrequested_is_empty(json_value(key));
+    return json_is_one_of(doc, key, names) || openai_unrequested_is_empty(json_value(key));
 }
 
 bool openai_unrequested_chunk(const struct wire_encoder *en, const struct json *doc)
@@ -46,11 +36,11 @@ bool openai_unrequested_chunk(const struct wire_encoder *en, const struct json *
     const struct json_node *root = doc ? json_root(doc) : NULL;
     const struct json_node *choices, *usage;
 
-    if (!openai_usage_is_unrequested(en) || !root || root->kind != JSON_OBJECT)
+    if (!openai_usage_is_unrequested(en) || !json_is_object(root))
         return false;
     choices = json_find(doc, root, STR("choices"));
     usage = json_find(doc, root, STR("usage"));
-    if ((choices && !openai_unrequested_is_empty(choices)) || !usage || usage->kind != JSON_OBJECT)
+    if ((choices && !openai_unrequested_is_empty(choices)) || !json_is_object(usage))
         return false;
     JSON_FOREACH(k, doc, root)
         if (!openai_unrequested_frames_usage(doc, k))
@@ -93,6 +83,7 @@ static void openai_unrequested_write(struct wire_encoder *en, const struct wire_
 {
     uintptr_t raw = (uintptr_t)f->raw.p, data = (uintptr_t)f->data.p;
 
+    assert(from <= to && to <= f->data.n);
     if (data >= raw && data + f->data.n <= raw + f->raw.n) {
         buf_add(en->out, str_slice(f->raw, 0, data - raw + from));
         buf_add(en->out, str_slice(f->raw, data - raw + to, f->raw.n));

@@ -243,12 +243,6 @@ static void openai_whole_take_extra(struct wire_encoder *en, const struct chat_e
     }
 }
 
-static void openai_whole_write_text(struct buf *out, str key, const struct arena_text *t)
-{
-    buf_add(out, key);
-    (void)json_quote(out, arena_text_str(t));
-}
-
 static void openai_whole_write_calls(struct wire_encoder *en, const struct openai_said *c)
 {
     struct buf *out = en->out;
@@ -258,19 +252,21 @@ static void openai_whole_write_calls(struct wire_encoder *en, const struct opena
         return;
     buf_add(out, STR(",\"tool_calls\":["));
     for (const struct openai_said_call *call = c->calls; call; call = call->next) {
-        buf_add(out, first ? STR("{\"id\":") : STR(",{\"id\":"));
-        (void)json_quote(out, call->id);
-        buf_add(out,
-                call->custom ? STR(",\"type\":\"custom\",\"custom\":{\"name\":")
-                             : STR(",\"type\":\"function\",\"function\":{\"name\":"));
-        (void)json_quote(out, call->name);
-        buf_add(out, call->custom ? STR(",\"input\":") : STR(",\"arguments\":"));
-        (void)json_quote(out,
-                         call->custom
-                             ? part_custom_input(arena_text_str(&call->arguments), en->arena)
-                         : call->arguments.n ? arena_text_str(&call->arguments)
-                                             : STR("{}"));
-        buf_add_c(out, '}');
+        str arguments = arena_text_str(&call->arguments);
+
+        buf_add(out, first ? STR("") : STR(","));
+        if (call->custom)
+            json_print(out,
+                       "{'id':%q,'type':'custom','custom':{'name':%q,'input':%q}",
+                       call->id,
+                       call->name,
+                       part_custom_input(arguments, en->arena));
+        else
+            json_print(out,
+                       "{'id':%q,'type':'function','function':{'name':%q,'arguments':%q}",
+                       call->id,
+                       call->name,
+                       arguments.n ? arguments : STR("{}"));
         openai_pieces_write(call->members, en->arena, out);
         buf_add_c(out, '}');
         first = false;
@@ -283,28 +279,23 @@ static void openai_whole_write_calls(struct wire_encoder *en, const struct opena
 
 static void openai_whole_write_choice(struct wire_encoder *en, const struct openai_said *c)
 {
+    str thought = arena_text_str(&c->thought);
     struct buf *out = en->out;
 
-    buf_add(out, STR("{\"index\":"));
-    buf_add_u64(out, c->index);
-    buf_add(out, STR(",\"message\":{\"role\":\"assistant\""));
+    json_print(out, "{'index':%d,'message':{'role':'assistant','content':", (int64_t)c->index);
     if (c->text.n || !(c->calls || c->odd_calls.n || c->refusal.n))
-        openai_whole_write_text(out, STR(",\"content\":"), &c->text);
+        (void)json_quote(out, arena_text_str(&c->text));
     else
-        buf_add(out, STR(",\"content\":null"));
-    if (c->thought.n) {
-        openai_whole_write_text(out, STR(",\"reasoning\":"), &c->thought);
-        openai_whole_write_text(out, STR(",\"reasoning_content\":"), &c->thought);
-    }
+        buf_add(out, STR("null"));
+    if (c->thought.n)
+        json_print(out, ",'reasoning':%q,'reasoning_content':%q", thought, thought);
     if (c->refusal.n)
-        openai_whole_write_text(out, STR(",\"refusal\":"), &c->refusal);
+        json_print(out, ",'refusal':%q", arena_text_str(&c->refusal));
     openai_whole_write_calls(en, c);
     openai_pieces_write(c->message, en->arena, out);
     buf_add_c(out, '}');
     openai_pieces_write(c->members, en->arena, out);
-    buf_add(out, STR(",\"finish_reason\":\""));
-    buf_add(out, c->finish.n ? c->finish : STR("stop"));
-    buf_add(out, STR("\"}"));
+    json_print(out, ",'finish_reason':%q}", c->finish.n ? c->finish : STR("stop"));
 }
 
 static void openai_whole_write_whole(struct wire_encoder *en)
@@ -355,6 +346,7 @@ void openai_encode_whole(struct wire_encoder *en, const struct chat_event *ev)
     struct openai_encoding *s = en->state;
     struct openai_said *c = openai_said(en, ev->choice);
 
+    assert(!en->stream);
     switch (ev->kind) {
     case CHAT_TEXT:
         arena_text_add(&c->text, en->arena, ev->text);

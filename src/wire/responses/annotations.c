@@ -41,6 +41,7 @@ void responses_notes_add(struct wire_encoder *en, str list, enum chat_dialect di
     struct err e;
     bool as_is;
 
+    assert(s->note_count <= RESPONSES_NOTES_MAX);
     json_init(&doc);
     buf_init(&note, list.n + 64);
     as_is = dialect == CHAT_RESPONSES && s->note_count == 0 &&
@@ -95,6 +96,7 @@ str responses_notes_take(struct wire_encoder *en)
 
     if (!s->note_count)
         return STR("[]");
+    assert(s->notes && s->note_count <= RESPONSES_NOTES_MAX);
     buf_init(&b, LOGPROBS_SIZE_MAX);
     buf_add_c(&b, '[');
     for (uint32_t i = 0; i < s->note_count; i++) {
@@ -129,6 +131,7 @@ void responses_entry_add(struct wire_encoder *en, struct responses_entry entry)
     struct responses_encoder *s = en->state;
     uint32_t at = s->entry_count;
 
+    assert(at <= s->entry_cap);
     if (at == s->entry_cap) {
         uint32_t cap = at ? 2 * at : 8;
         struct responses_entry *more = arena_zero(en->arena, cap, sizeof *more);

@@ -37,7 +37,7 @@ static void responses_decode_usage(struct responses_at *at, const struct json_no
         {out, STR("reasoning_tokens"), &usage.reasoning},
     };
 
-    if (!u || u->kind != JSON_OBJECT)
+    if (!json_is_object(u))
         return;
     usage.raw = json_raw(doc, u);
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
@@ -50,49 +50,12 @@ static void responses_decode_usage(struct responses_at *at, const struct json_no
 }
 
 /* Members that other events say, or that only repeat what was asked. */
-static bool responses_decode_is_said(const struct json *doc, const struct json_node *key)
-{
-    static const str said[] = {
-        STR_INIT("id"),
-        STR_INIT("object"),
-        STR_INIT("created_at"),
-        STR_INIT("completed_at"),
-        STR_INIT("status"),
-        STR_INIT("background"),
-        STR_INIT("error"),
-        STR_INIT("incomplete_details"),
-        STR_INIT("instructions"),
-        STR_INIT("max_output_tokens"),
-        STR_INIT("max_tool_calls"),
-        STR_INIT("model"),
-        STR_INIT("output"),
-        STR_INIT("output_text"),
-        STR_INIT("parallel_tool_calls"),
-        STR_INIT("previous_response_id"),
-        STR_INIT("prompt_cache_key"),
-        STR_INIT("prompt_cache_retention"),
-        STR_INIT("reasoning"),
-        STR_INIT("safety_identifier"),
-        STR_INIT("store"),
-        STR_INIT("temperature"),
-        STR_INIT("text"),
-        STR_INIT("tool_choice"),
-        STR_INIT("tools"),
-        STR_INIT("top_logprobs"),
-        STR_INIT("top_p"),
-        STR_INIT("truncation"),
-        STR_INIT("usage"),
-        STR_INIT("user"),
-        STR_INIT("metadata"),
-        STR_INIT("frequency_penalty"),
-        STR_INIT("presence_penalty"),
-    };
-
-    for (size_t i = 0; i < COUNT_OF(said); i++)
-        if (json_is(doc, key, said[i]))
-            return true;
-    return false;
-}
+static const char responses_decode_said[] =
+    "id object created_at completed_at status background error incomplete_details instructions "
+    "max_output_tokens max_tool_calls model output output_text parallel_tool_calls "
+    "previous_response_id prompt_cache_key prompt_cache_retention reasoning safety_identifier "
+    "store temperature text tool_choice tools top_logprobs top_p truncation usage user metadata "
+    "frequency_penalty presence_penalty";
 
 static void responses_decode_extras(struct responses_at *at, const struct json_node *response)
 {
@@ -100,7 +63,7 @@ static void responses_decode_extras(struct responses_at *at, const struct json_n
         const struct json_node *v = json_value(k);
         str name;
 
-        if (v->kind != JSON_NULL && !responses_decode_is_said(at->doc, k) &&
+        if (v->kind != JSON_NULL && !json_is_one_of(at->doc, k, responses_decode_said) &&
             json_text(at->doc, k, &at->d->scratch, &name))
             responses_emit(at,
                            (struct chat_event){
@@ -132,7 +95,7 @@ static void responses_decode_outputs(struct responses_at *at, const struct json_
     const struct json_node *list = json_find(at->doc, response, STR("output"));
     uint32_t i = 0;
 
-    if (!list || list->kind != JSON_ARRAY)
+    if (!json_is_array(list))
         return;
     for (const struct json_node *v = json_first(at->doc, list); v && !at->d->deaf;
          v = json_next(at->doc, list, v)) {
@@ -147,14 +110,9 @@ static void responses_decode_outputs(struct responses_at *at, const struct json_
 
 static void responses_decode_failed(struct responses_at *at, const struct json_node *v)
 {
-    struct chat_error error = {.status = 0,
-                               .type = STR(""),
-                               .message = STR("the provider says that the response failed"),
-                               .code = STR(""),
-                               .param = STR(""),
-                               .retry_after_ms = -1,
-                               .raw = at->doc->src};
+    struct chat_error error = wire_error(0, "", "the provider says that the response failed");
 
+    error.raw = at->doc->src;
     responses_error_members(at->doc, v, &at->d->scratch, &error);
     if (str_eq(error.type, STR("error"))) /* the type of the event, not of the error */
         error.type = STR("");
@@ -221,7 +179,7 @@ static void responses_decode_on_error(struct responses_at *at)
 {
     const struct json_node *inner = json_find(at->doc, at->root, STR("error"));
 
-    responses_decode_failed(at, inner && inner->kind == JSON_OBJECT ? inner : at->root);
+    responses_decode_failed(at, json_is_object(inner) ? inner : at->root);
 }
 
 static const struct {
@@ -270,7 +228,7 @@ void responses_decode_whole(struct wire_decoder *d, const struct wire_frame *f)
     const struct json_node *output = json_find(f->doc, at.root, STR("output"));
     str status = json_get_text(f->doc, at.root, "status", &d->scratch);
 
-    if ((!output || output->kind != JSON_ARRAY) && !json_has_content(f->doc, error)) {
+    if (!json_is_array(output) && !json_has_content(f->doc, error)) {
         responses_fail(&at, "the reply is not a response object: it has no output");
         return;
     }

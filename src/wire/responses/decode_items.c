@@ -146,6 +146,7 @@ static bool responses_item_reasoning_block(struct responses_at *at, struct respo
 {
     size_t i = p->kind == PLACE_THOUGHT;
 
+    assert(p->kind == PLACE_SUMMARY || p->kind == PLACE_THOUGHT);
     if (!it->begun[i]) {
         it->begun[i] = true;
         if (!responses_item_block_new(at, &it->block[i]))
@@ -173,6 +174,7 @@ static uint64_t responses_item_hash(uint64_t h, str text)
 static bool responses_item_place_block(struct responses_at *at, struct responses_item *it,
                                        struct responses_place *p)
 {
+    assert((uint32_t)(it - at->s->items) == p->item);
     if (p->sent)
         return true;
     p->sent = true;
@@ -209,7 +211,7 @@ static bool responses_item_words(const struct responses_at *at, enum place_kind 
 {
     if (json_to_text(at->doc, node, &at->d->scratch, out))
         return true;
-    if (kind != PLACE_ARGUMENTS || !node || node->kind != JSON_OBJECT)
+    if (kind != PLACE_ARGUMENTS || !json_is_object(node))
         return false;
     *out = json_raw(at->doc, node);
     return true;
@@ -230,12 +232,17 @@ static void responses_item_fill(struct responses_at *at, struct responses_item *
         responses_item_put(at, it, p, str_slice(text, p->size, text.n), NULL);
 }
 
-static void responses_item_text_event(struct responses_at *at, enum item_kind ik,
-                                      enum place_kind pk, const char *key)
+/* An event with a text: a delta, if its member `key` is called that, or the end of the text. */
+static void responses_item_text_event(struct responses_at *at, enum place_kind pk, str key)
 {
-    bool summary = pk == PLACE_SUMMARY, delta = strcmp(key, "delta") == 0;
-    struct responses_item *it = responses_item_of_event(at, ik);
-    const struct json_node *node = json_find(at->doc, at->root, str_c(key));
+    static const enum item_kind items[] = {[PLACE_TEXT] = ITEM_MESSAGE,
+                                           [PLACE_REFUSAL] = ITEM_MESSAGE,
+                                           [PLACE_SUMMARY] = ITEM_REASONING,
+                                           [PLACE_THOUGHT] = ITEM_REASONING,
+                                           [PLACE_ARGUMENTS] = ITEM_CALL};
+    bool summary = pk == PLACE_SUMMARY, delta = str_eq(key, STR("delta"));
+    struct responses_item *it = responses_item_of_event(at, items[pk]);
+    const struct json_node *node = json_find(at->doc, at->root, key);
     uint32_t part =
         pk == PLACE_ARGUMENTS
             ? 0
@@ -243,6 +250,7 @@ static void responses_item_text_event(struct responses_at *at, enum item_kind ik
     struct responses_place *p;
     str text;
 
+    assert((size_t)pk < COUNT_OF(items));
     /* A call whose name has not come yet says its arguments when it is done. */
     if (!it || it->done || (pk == PLACE_ARGUMENTS && !it->begun[0]))
         return;
@@ -253,56 +261,6 @@ static void responses_item_text_event(struct responses_at *at, enum item_kind ik
     p = responses_item_place_get(at, it, pk, part);
     if (p && responses_item_words(at, pk, node, &text))
         responses_item_put(at, it, p, text, node->kind == JSON_STRING ? node : NULL);
-}
-
-static void responses_item_on_text_delta(struct responses_at *at)
-{
-    responses_item_text_event(at, ITEM_MESSAGE, PLACE_TEXT, "delta");
-}
-
-static void responses_item_on_text_done(struct responses_at *at)
-{
-    responses_item_text_event(at, ITEM_MESSAGE, PLACE_TEXT, "text");
-}
-
-static void responses_item_on_refusal_delta(struct responses_at *at)
-{
-    responses_item_text_event(at, ITEM_MESSAGE, PLACE_REFUSAL, "delta");
-}
-
-static void responses_item_on_refusal_done(struct responses_at *at)
-{
-    responses_item_text_event(at, ITEM_MESSAGE, PLACE_REFUSAL, "refusal");
-}
-
-static void responses_item_on_summary_delta(struct responses_at *at)
-{
-    responses_item_text_event(at, ITEM_REASONING, PLACE_SUMMARY, "delta");
-}
-
-static void responses_item_on_summary_done(struct responses_at *at)
-{
-    responses_item_text_event(at, ITEM_REASONING, PLACE_SUMMARY, "text");
-}
-
-static void responses_item_on_thought_delta(struct responses_at *at)
-{
-    responses_item_text_event(at, ITEM_REASONING, PLACE_THOUGHT, "delta");
-}
-
-static void responses_item_on_thought_done(struct responses_at *at)
-{
-    responses_item_text_event(at, ITEM_REASONING, PLACE_THOUGHT, "text");
-}
-
-static void responses_item_on_arguments_delta(struct responses_at *at)
-{
-    responses_item_text_event(at, ITEM_CALL, PLACE_ARGUMENTS, "delta");
-}
-
-static void responses_item_on_arguments_done(struct responses_at *at)
-{
-    responses_item_text_event(at, ITEM_CALL, PLACE_ARGUMENTS, "arguments");
 }
 
 /* ---- whole items ---- */
@@ -354,9 +312,9 @@ static void responses_item_message_part(struct responses_at *at, struct response
     }
     responses_item_fill(at, it, PLACE_TEXT, i, json_find(at->doc, part, STR("text")));
     p = responses_item_place_get(at, it, PLACE_TEXT, i);
-    if (p && p->sent && notes && notes->kind == JSON_ARRAY && notes->span > 1)
+    if (p && p->sent && json_is_array(notes) && notes->span > 1)
         responses_item_opaque(at, json_raw(at->doc, notes), "annotations", p->block);
-    if (p && p->sent && odds && odds->kind == JSON_ARRAY && odds->span > 1)
+    if (p && p->sent && json_is_array(odds) && odds->span > 1)
         responses_item_logprobs(at, json_raw(at->doc, odds), p->block);
 }
 
@@ -368,11 +326,9 @@ static void responses_item_message_done(struct responses_at *at, struct response
 
     if (list && list->kind == JSON_STRING)
         responses_item_fill(at, it, PLACE_TEXT, 0, list);
-    if (!list || list->kind != JSON_ARRAY)
-        return;
-    for (const struct json_node *p = json_first(at->doc, list); p && !at->d->deaf;
-         p = json_next(at->doc, list, p))
-        responses_item_message_part(at, it, p, i++);
+    JSON_FOREACH_ITEM(p, at->doc, list)
+        if (!at->d->deaf)
+            responses_item_message_part(at, it, p, i++);
 }
 
 static void responses_item_reasoning_list(struct responses_at *at, struct responses_item *it,
@@ -380,11 +336,9 @@ static void responses_item_reasoning_list(struct responses_at *at, struct respon
 {
     uint32_t i = 0;
 
-    if (!list || list->kind != JSON_ARRAY)
-        return;
-    for (const struct json_node *p = json_first(at->doc, list); p && !at->d->deaf;
-         p = json_next(at->doc, list, p))
-        responses_item_fill(at, it, kind, i++, json_find(at->doc, p, STR("text")));
+    JSON_FOREACH_ITEM(p, at->doc, list)
+        if (!at->d->deaf)
+            responses_item_fill(at, it, kind, i++, json_find(at->doc, p, STR("text")));
 }
 
 /* An item that its host neither stored nor wrote down cannot go back. */
@@ -393,8 +347,7 @@ static bool responses_item_can_go_back(struct responses_at *at, const struct jso
 {
     const struct json_node *content = json_find(at->doc, node, STR("content"));
 
-    return at->s->stored || sealed.n ||
-           (content && content->kind == JSON_ARRAY && content->span > 1);
+    return at->s->stored || sealed.n || (json_is_array(content) && content->span > 1);
 }
 
 static void responses_item_keep(struct responses_at *at, str item)
@@ -410,6 +363,7 @@ static void responses_item_keep(struct responses_at *at, str item)
             s->kept_cap = KEPT_SIZE_MAX;
         s->kept = arena_alloc(at->d->arena, s->kept_cap);
     }
+    assert(item.n <= s->kept_cap && s->kept_cap <= KEPT_SIZE_MAX);
     memcpy(s->kept, item.p, item.n);
     s->kept_size = item.n;
 }
@@ -454,12 +408,9 @@ static void responses_item_keep_call(struct responses_at *at, str call_id)
 static void responses_item_call_begin(struct responses_at *at, struct responses_item *it,
                                       const struct json_node *node, bool last)
 {
-    str name, id;
+    str name = json_get_as_text(at->doc, node, "name", &at->d->scratch);
+    str id = json_get_as_text(at->doc, node, "call_id", &at->d->scratch);
 
-    if (!json_to_text(at->doc, json_find(at->doc, node, STR("name")), &at->d->scratch, &name))
-        name = STR("");
-    if (!json_to_text(at->doc, json_find(at->doc, node, STR("call_id")), &at->d->scratch, &id))
-        id = STR("");
     if (it->begun[0] || (!last && (!name.n || !id.n)))
         return;
     if (!id.n)
@@ -538,7 +489,7 @@ static void responses_item_on_item_done(struct responses_at *at)
     const struct json_node *node = json_find(at->doc, at->root, STR("item"));
     struct responses_item *it = responses_item_of_event(at, responses_kind(at, node));
 
-    if (!it || !node || node->kind != JSON_OBJECT)
+    if (!it || !json_is_object(node))
         return;
     responses_item_name(at, it, node);
     responses_item_done(at, it, node);
@@ -569,31 +520,40 @@ static void responses_item_on_part_done(struct responses_at *at)
         responses_item_fill(at, it, PLACE_THOUGHT, content, text);
 }
 
+/* Events of one text say its place and the member that has it; others have a function. */
 static const struct {
     str type;
     void (*on)(struct responses_at *at);
+    enum place_kind place;
+    str key;
 } events[] = {
-    {STR_INIT("response.output_text.delta"), responses_item_on_text_delta},
-    {STR_INIT("response.reasoning_summary_text.delta"), responses_item_on_summary_delta},
-    {STR_INIT("response.reasoning_text.delta"), responses_item_on_thought_delta},
-    {STR_INIT("response.function_call_arguments.delta"), responses_item_on_arguments_delta},
-    {STR_INIT("response.refusal.delta"), responses_item_on_refusal_delta},
-    {STR_INIT("response.output_item.added"), responses_item_on_item_added},
-    {STR_INIT("response.output_item.done"), responses_item_on_item_done},
-    {STR_INIT("response.content_part.done"), responses_item_on_part_done},
-    {STR_INIT("response.reasoning_summary_part.done"), responses_item_on_part_done},
-    {STR_INIT("response.output_text.done"), responses_item_on_text_done},
-    {STR_INIT("response.reasoning_summary_text.done"), responses_item_on_summary_done},
-    {STR_INIT("response.reasoning_text.done"), responses_item_on_thought_done},
-    {STR_INIT("response.function_call_arguments.done"), responses_item_on_arguments_done},
-    {STR_INIT("response.refusal.done"), responses_item_on_refusal_done},
+    {STR_INIT("response.output_text.delta"), NULL, PLACE_TEXT, STR_INIT("delta")},
+    {STR_INIT("response.reasoning_summary_text.delta"), NULL, PLACE_SUMMARY, STR_INIT("delta")},
+    {STR_INIT("response.reasoning_text.delta"), NULL, PLACE_THOUGHT, STR_INIT("delta")},
+    {STR_INIT("response.function_call_arguments.delta"), NULL, PLACE_ARGUMENTS, STR_INIT("delta")},
+    {STR_INIT("response.refusal.delta"), NULL, PLACE_REFUSAL, STR_INIT("delta")},
+    {STR_INIT("response.output_item.added"), .on = responses_item_on_item_added},
+    {STR_INIT("response.output_item.done"), .on = responses_item_on_item_done},
+    {STR_INIT("response.content_part.done"), .on = responses_item_on_part_done},
+    {STR_INIT("response.reasoning_summary_part.done"), .on = responses_item_on_part_done},
+    {STR_INIT("response.output_text.done"), NULL, PLACE_TEXT, STR_INIT("text")},
+    {STR_INIT("response.reasoning_summary_text.done"), NULL, PLACE_SUMMARY, STR_INIT("text")},
+    {STR_INIT("response.reasoning_text.done"), NULL, PLACE_THOUGHT, STR_INIT("text")},
+    {STR_INIT("response.function_call_arguments.done"),
+     NULL,
+     PLACE_ARGUMENTS,
+     STR_INIT("arguments")},
+    {STR_INIT("response.refusal.done"), NULL, PLACE_REFUSAL, STR_INIT("refusal")},
 };
 
 bool responses_item_event(struct responses_at *at, str type)
 {
     for (size_t i = 0; i < COUNT_OF(events); i++)
         if (str_eq(events[i].type, type)) {
-            events[i].on(at);
+            if (events[i].on)
+                events[i].on(at);
+            else
+                responses_item_text_event(at, events[i].place, events[i].key);
             return true;
         }
     return false;

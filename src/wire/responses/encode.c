@@ -75,6 +75,7 @@ static void responses_encode_where(struct wire_encoder *en, const char *prefix, 
 {
     char id[256];
 
+    assert(en->stream);
     buf_add(en->out, STR(",\"item_id\":"));
     buf_add(en->out, responses_encode_item_id(en, prefix, index, id));
     buf_printf(en->out, ",\"output_index\":%u", index);
@@ -100,6 +101,7 @@ uint32_t responses_item_index(struct wire_encoder *en)
 
     if (!s->relaying)
         return s->items++;
+    assert(s->seen_max >= -1);
     s->items++;
     return (uint32_t)(s->seen_max + 1) + (uint32_t)s->insert_count;
 }
@@ -254,6 +256,7 @@ static void responses_encode_part_end(struct wire_encoder *en)
 
     if (!s->part_open)
         return;
+    assert(s->open != OPEN_NONE);
     s->part_open = false;
     logprobs = plain ? responses_logprobs_take(en) : STR("");
     for (uint32_t i = 0; plain && i < s->note_count; i++)
@@ -419,6 +422,7 @@ void responses_close_all(struct wire_encoder *en)
 static void responses_encode_on_call(struct wire_encoder *en, const struct chat_event *ev)
 {
     struct responses_encoder *s = en->state;
+    const struct responses_call_words *words;
     struct responses_call *c;
     char id[256];
 
@@ -435,20 +439,18 @@ static void responses_encode_on_call(struct wire_encoder *en, const struct chat_
     assert(!s->calls == !s->calls_end);
     *(s->calls_end ? s->calls_end : &s->calls) = c;
     s->calls_end = &c->next;
+    words = responses_call_words(c);
     if (!responses_encode_event_begin(en, "response.output_item.added"))
         return;
-    buf_printf(en->out,
-               ",\"output_index\":%u,\"item\":{\"type\":\"%s\",\"status\":"
-               "\"in_progress\",\"%s\":\"\",\"id\":",
-               c->index,
-               responses_call_words(c)->type,
-               responses_call_words(c)->member);
-    buf_add(en->out, responses_encode_item_id(en, responses_call_words(c)->prefix, c->index, id));
-    buf_add(en->out, STR(",\"call_id\":"));
-    json_quote(en->out, ev->id);
-    buf_add(en->out, STR(",\"name\":"));
-    json_quote(en->out, ev->name);
-    buf_add_c(en->out, '}');
+    json_print(en->out,
+               ",'output_index':%d,'item':{'type':%q,'status':'in_progress',%q:'','id':%j,"
+               "'call_id':%q,'name':%q}",
+               (int64_t)c->index,
+               str_c(words->type),
+               str_c(words->member),
+               responses_encode_item_id(en, words->prefix, c->index, id),
+               ev->id,
+               ev->name);
     responses_encode_event_end(en);
 }
 

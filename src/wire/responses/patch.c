@@ -51,11 +51,11 @@ static void responses_patch_drop_reasoning_output(const struct patch_plan *p)
     const struct json_node *reasoning = patch_find(p, "reasoning");
     const struct json_node *list = patch_find(p, "include");
 
-    if (reasoning && reasoning->kind == JSON_OBJECT) {
+    if (json_is_object(reasoning)) {
         json_edit_remove(p->ed, reasoning, STR("summary"));
         json_edit_remove(p->ed, reasoning, STR("generate_summary"));
     }
-    if (!list || list->kind != JSON_ARRAY)
+    if (!json_is_array(list))
         return;
     if (json_count(p->doc, list) == 1 && json_is(p->doc, json_first(p->doc, list), STR(SEALED))) {
         json_edit_remove(p->ed, p->root, STR("include"));
@@ -169,7 +169,7 @@ static void responses_patch_tails(const struct patch_plan *p, const struct json_
     const struct wire_plan *plan = p->wish;
     struct buf b;
 
-    if (input && input->kind == JSON_ARRAY) {
+    if (json_is_array(input)) {
         for (size_t i = 0; i < plan->tail_count; i++)
             json_edit_insert(p->ed, input, NULL, responses_patch_tail_item(p, &plan->tails[i]));
         return;
@@ -195,7 +195,7 @@ void responses_patch(const struct json *doc, const struct wire_plan *plan, struc
     struct patch_plan p = {doc, json_root(doc), plan, edits};
     const struct json_node *input;
 
-    if (!p.root || p.root->kind != JSON_OBJECT)
+    if (!json_is_object(p.root))
         return;
     input = patch_find(&p, "input");
     patch_head(&p);
@@ -214,7 +214,7 @@ void responses_patch(const struct json *doc, const struct wire_plan *plan, struc
         responses_patch_level(&p);
     if (plan->drop_tools && patch_find(&p, "tools"))
         patch_set(&p, "tool_choice", STR("\"none\""));
-    if (input && input->kind == JSON_ARRAY && (plan->vault || plan->foreign_kept))
+    if (json_is_array(input) && (plan->vault || plan->foreign_kept))
         responses_patch_items(&p, input);
     if (plan->tail_count)
         responses_patch_tails(&p, input);

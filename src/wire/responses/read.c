@@ -34,6 +34,7 @@ static void responses_read_message_add(struct reader *g, enum chat_role role)
 {
     struct chat_request *q = g->r.out;
 
+    assert(q->message_count <= g->message_cap);
     if (q->message_count == g->message_cap) {
         size_t cap = g->message_cap ? 2 * g->message_cap : 8;
         struct chat_message *m = arena_zero(g->r.a, cap, sizeof *m);
@@ -82,7 +83,7 @@ static bool responses_read_image(struct reader *g, const struct request_path *at
     struct chat_part *p;
     str text;
 
-    if (url && url->kind == JSON_OBJECT) { /* as Chat Completions has it */
+    if (json_is_object(url)) { /* as Chat Completions has it */
         in = url;
         url = json_get(g->r.doc, url, "url");
     }
@@ -142,12 +143,8 @@ static bool responses_read_audio(struct reader *g, const struct request_path *at
 /* The member with the text of a text part, or NULL. */
 static const char *responses_read_text_key(const struct json *doc, const struct json_node *type)
 {
-    static const char *const types[] = {
-        "input_text", "output_text", "text", "summary_text", "reasoning_text"};
-
-    for (size_t i = 0; i < COUNT_OF(types); i++)
-        if (json_is(doc, type, str_c(types[i])))
-            return "text";
+    if (json_is_one_of(doc, type, "input_text output_text text summary_text reasoning_text"))
+        return "text";
     return json_is(doc, type, STR("refusal")) ? "refusal" : NULL;
 }
 
@@ -191,7 +188,7 @@ static bool responses_read_content(struct reader *g, const struct request_path *
         responses_read_part_add(g, CHAT_PART_TEXT)->text = text;
         return true;
     }
-    if (!list || list->kind != JSON_ARRAY)
+    if (!json_is_array(list))
         return request_fail(&g->r, &here, NULL, "must be a string or a list of parts");
     for (const struct json_node *p = json_first(g->r.doc, list); p;
          p = json_next(g->r.doc, list, p), item.index++)
@@ -264,6 +261,7 @@ static bool responses_read_output(struct reader *g, const struct request_path *a
         !responses_read_content(&inner, at, v, "output"))
         return false;
     responses_read_speak(g, CHAT_TOOL);
+    assert(q->message_count > 0);
     p = responses_read_part_add(g, CHAT_PART_TOOL_RESULT);
     p->id = id;
     p->name = part_call_name(q, q->message_count - 1, id);
@@ -276,9 +274,7 @@ static bool responses_read_output(struct reader *g, const struct request_path *a
 static void responses_read_join_texts(struct reader *g, const struct json_node *list,
                                       struct buf *out)
 {
-    if (!list || list->kind != JSON_ARRAY)
-        return;
-    JSON_FOREACH(p, g->r.doc, list) {
+    JSON_FOREACH_ITEM(p, g->r.doc, list) {
         str text = json_get_text(g->r.doc, p, "text", g->r.a);
 
         if (text.n && out->n)
@@ -381,7 +377,7 @@ bool responses_read(const struct json *doc, struct arena *a, struct chat_request
     const struct json_node *root = json_root(doc);
     struct reader g = {.r = {.doc = doc, .a = a, .e = e, .out = out, .brackets = true}};
 
-    if (!root || root->kind != JSON_OBJECT)
+    if (!json_is_object(root))
         return err_set(e, ERR_INPUT, "the body must be a JSON object");
     part_request_init(out, CHAT_RESPONSES, doc);
     if (!responses_read_settings(&g.r, root) || !responses_read_input(&g, root))

@@ -39,7 +39,7 @@ static bool responses_setting_read_flags(const struct request_reader *r,
         return request_fail(r, NULL, "parallel_tool_calls", "must be true or false");
     r->out->parallel_given = parallel != NULL;
     r->out->stream_usage = true;
-    if (instructions && instructions->kind == JSON_OBJECT)
+    if (json_is_object(instructions))
         return request_fail(r, NULL, "instructions", "must be a string");
     r->out->user = json_get_text(r->doc, root, "user", r->a);
     if (!r->out->user.n)
@@ -68,7 +68,7 @@ static bool responses_setting_read_tool(const struct request_reader *r,
         t->name = json_get_text(r->doc, v, json_get(r->doc, v, "name") ? "name" : "type", r->a);
         return true;
     }
-    if (box && box->kind == JSON_OBJECT)
+    if (json_is_object(box))
         v = box; /* as Chat Completions has it */
     strict = json_get(r->doc, v, "strict");
     t->strict_given = strict && json_bool(strict, &t->strict);
@@ -100,7 +100,7 @@ static void responses_setting_choice_allowed(const struct request_reader *r,
         r->out->choice = CHAT_CHOICE_TOOL;
         r->out->choice_name = json_get_text(r->doc, only, "name", r->a);
     }
-    if (!list || list->kind != JSON_ARRAY)
+    if (!json_is_array(list))
         return;
     part_tools_bar(r->out);
     JSON_FOREACH(t, r->doc, list)
@@ -159,7 +159,7 @@ static bool responses_setting_read_format(const struct request_reader *r,
         return request_defer_error(
             r, NULL, "text.format.type", "must be text, json_object or json_schema");
     schema = json_get(r->doc, v, "schema");
-    if (!schema || schema->kind != JSON_OBJECT)
+    if (!json_is_object(schema))
         return request_defer_error(
             r, NULL, "text.format.schema", "must be a JSON Schema, an object");
     r->out->format = CHAT_FORMAT_SCHEMA;

@@ -163,6 +163,7 @@ static void responses_relay_hold(struct responses_relay *r)
 
 static void responses_relay_held_out(struct responses_relay *r)
 {
+    assert(r->s->held && r->s->held_size <= r->s->held_cap);
     buf_add(r->en->out, (str){r->s->held, r->s->held_size});
     r->s->held_size = 0;
 }
@@ -256,7 +257,7 @@ static void responses_relay_delta(struct responses_relay *r, const struct row *r
 static bool responses_relay_has_call(const struct responses_relay *r, const struct json_node *items,
                                      str id)
 {
-    if (items && items->kind == JSON_OBJECT)
+    if (json_is_object(items))
         return json_is(r->doc, json_find(r->doc, items, STR("call_id")), id) ||
                json_is(r->doc, json_find(r->doc, items, STR("id")), id);
     JSON_FOREACH(v, r->doc, items)
@@ -549,7 +550,7 @@ static void responses_relay_whole(struct responses_relay *r)
 {
     const struct json_node *list = json_find(r->doc, r->root, STR("output"));
 
-    if (!r->touched || !list || list->kind != JSON_ARRAY) {
+    if (!r->touched || !json_is_array(list)) {
         buf_add(r->en->out, r->f->raw);
         return;
     }

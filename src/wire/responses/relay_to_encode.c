@@ -48,6 +48,7 @@ static void responses_resume_part_json(const struct responses_sent *t, struct bu
         [AT_THOUGHT] = {"reasoning_text", "text", ""},
     };
 
+    assert((size_t)t->kind < COUNT_OF(kinds));
     buf_printf(out, "{\"type\":\"%s\",\"%s\":\"", kinds[t->kind].type, kinds[t->kind].key);
     rope_copy(&t->text, (struct rope_mark){NULL, 0}, out);
     buf_printf(out, "\"%s}", kinds[t->kind].rest);
@@ -145,6 +146,7 @@ void responses_take_over(struct wire_encoder *en)
     const struct responses_sent *last;
     struct buf b;
 
+    assert(s->relaying && !s->took_over);
     s->took_over = true;
     s->held_size = 0; /* the beginning of a part that nothing came of */
     if (!s->item.open || !en->stream)

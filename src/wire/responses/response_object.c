@@ -56,10 +56,10 @@ static void responses_object_add_asked(const struct wire_encoder *en, struct buf
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         const struct json_node *v = doc ? json_find(doc, json_root(doc), rows[i].key) : NULL;
 
-        buf_add(out, STR(",\""));
-        buf_add(out, rows[i].key);
-        buf_add(out, STR("\":"));
-        buf_add(out, v && v->kind != JSON_NULL ? json_raw(doc, v) : str_c(rows[i].if_none));
+        json_print(out,
+                   ",%q:%j",
+                   rows[i].key,
+                   v && v->kind != JSON_NULL ? json_raw(doc, v) : str_c(rows[i].if_none));
     }
 }
 
@@ -105,11 +105,10 @@ static void responses_object_add_error(const struct chat_error *error, struct bu
         buf_add(out, STR(",\"error\":null"));
         return;
     }
-    buf_add(out, STR(",\"error\":{\"code\":"));
-    json_quote(out, responses_object_event_code(error));
-    buf_add(out, STR(",\"message\":"));
-    json_quote(out, error->message);
-    buf_add_c(out, '}');
+    json_print(out,
+               ",'error':{'code':%q,'message':%q}",
+               responses_object_event_code(error),
+               error->message);
 }
 
 static void responses_object_add_incomplete(const struct responses_encoder *s, const char *status,
@@ -129,6 +128,7 @@ void responses_object(struct wire_encoder *en, const char *status, const struct 
 {
     struct responses_encoder *s = en->state;
 
+    assert(s->entry_count <= s->entry_cap);
     buf_add(out, STR("{\"id\":"));
     responses_object_add_id(en, out);
     buf_printf(out,
@@ -150,10 +150,7 @@ void responses_object(struct wire_encoder *en, const char *status, const struct 
     responses_object_add_asked(en, out);
     responses_object_add_usage(en, out);
     for (size_t i = 0; i < s->extra_count; i++) {
-        buf_add_c(out, ',');
-        json_quote(out, s->extras[i].name);
-        buf_add_c(out, ':');
-        buf_add(out, s->extras[i].json);
+        json_print(out, ",%q:%j", s->extras[i].name, s->extras[i].json);
     }
     buf_add_c(out, '}');
 }
@@ -198,34 +195,26 @@ static void responses_object_write_error(struct wire_encoder *en, const struct c
 {
     struct responses_encoder *s = en->state;
     struct buf *out = en->out;
+    size_t at;
 
     if (!en->stream) {
         responses_write_error(error, out);
         return;
     }
     sse_begin(out, STR("error"));
-    buf_printf(out,
-               "{\"type\":\"error\",\"sequence_number\":%llu,\"code\":",
-               (unsigned long long)s->sequence++);
-    json_quote(out, responses_object_event_code(error));
-    buf_add(out, STR(",\"message\":"));
-    json_quote(out, error->message);
-    buf_add(out, STR(",\"param\":"));
+    json_print(out,
+               "{'type':'error','sequence_number':%d,'code':%q,'message':%q,'param':",
+               (int64_t)s->sequence++,
+               responses_object_event_code(error),
+               error->message);
     if (error->param.n)
         json_quote(out, error->param);
     else
         buf_add(out, STR("null"));
-    buf_add_c(out, ',');
-    {
-        size_t at = out->n;
-
-        /* The error object of a whole body, without its outer braces. */
-        responses_write_error(error, out);
-        if (out->n > at + 2) {
-            memmove(out->p + at, out->p + at + 1, out->n - at - 1);
-            out->n--;
-        }
-    }
+    at = out->n;
+    responses_write_error(error, out);
+    if (out->n > at) /* its outer braces are those of this event */
+        out->p[at] = ',';
     sse_end(out);
     responses_close_all(en);
     responses_object_event(en, "response.failed", "failed", error);
@@ -234,13 +223,8 @@ static void responses_object_write_error(struct wire_encoder *en, const struct c
 bool responses_full(struct wire_encoder *en)
 {
     struct responses_encoder *s = en->state;
-    struct chat_error error = {.status = 502,
-                               .type = STR("server_error"),
-                               .message = STR("the reply is larger than this API lets us repeat"),
-                               .code = STR("response_too_large"),
-                               .param = STR(""),
-                               .retry_after_ms = -1,
-                               .raw = STR("")};
+    struct chat_error error =
+        wire_error(502, "server_error", "the reply is larger than this API lets us repeat");
 
     if (!s->done.full)
         return false;
@@ -251,6 +235,7 @@ bool responses_full(struct wire_encoder *en)
         s->open = OPEN_NONE;
         s->calls = NULL;
         s->calls_end = NULL;
+        error.code = STR("response_too_large");
         responses_object_write_error(en, &error);
     }
     return true;
@@ -262,6 +247,7 @@ static void responses_object_finish(struct wire_encoder *en)
     bool cut = s->has_stop && (s->stop == CHAT_STOP_LENGTH || s->stop == CHAT_STOP_REFUSED);
 
     responses_close_all(en);
+    assert(s->open == OPEN_NONE && !s->calls);
     if (responses_full(en))
         return;
     if (en->stream)

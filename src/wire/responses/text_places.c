@@ -50,6 +50,7 @@ struct responses_sent *responses_sent_get(struct responses_relay *r, uint32_t in
 {
     struct responses_sent *t = responses_place_sent_find(r, index, kind, part);
 
+    assert(r->s->sent_count <= SENT_MAX && !r->s->sent == !r->s->sent_count);
     if (t)
         return t;
     if (r->s->sent_count >= SENT_MAX) /* more than a decoder takes: it has ended the reply */
@@ -118,7 +119,7 @@ void responses_drop_tokens(struct responses_relay *r, const struct json_node *of
 {
     const struct json_node *tokens = json_find(r->doc, of, STR("logprobs"));
 
-    if (tokens && tokens->kind == JSON_ARRAY && tokens->span > 1)
+    if (json_is_array(tokens) && tokens->span > 1)
         json_edit_replace(&r->ed, tokens, STR("[]"));
 }
 
@@ -162,7 +163,7 @@ static void responses_place_fix_list(struct responses_relay *r, const struct jso
 
     if (list && list->kind == JSON_STRING && kind == AT_TEXT)
         (void)responses_fix_place(r, NULL, list, index, kind, 0);
-    if (!list || list->kind != JSON_ARRAY)
+    if (!json_is_array(list))
         return;
     for (const struct json_node *p = json_first(r->doc, list); p;
          p = json_next(r->doc, list, p), i++) {
@@ -220,7 +221,7 @@ void responses_fix_response(struct responses_relay *r, const struct json_node *r
     const struct json_node *list = json_find(r->doc, response, STR("output"));
     uint32_t i = 0;
 
-    if (!list || list->kind != JSON_ARRAY)
+    if (!json_is_array(list))
         return;
     JSON_FOREACH(v, r->doc, list)
         responses_fix_item(r, v, i++);
@@ -241,8 +242,7 @@ void responses_fix_usage(struct responses_relay *r, const struct json_node *resp
     const struct json_node *usage = json_find(r->doc, response, path[0]);
     const struct json_node *counted = json_find(r->doc, json_find(r->doc, usage, path[1]), path[2]);
 
-    if (!r->touched || !usage || usage->kind != JSON_OBJECT ||
-        (counted && counted->kind != JSON_NULL))
+    if (!r->touched || !json_is_object(usage) || (counted && counted->kind != JSON_NULL))
         return;
     for (size_t i = 0; i < r->n; i++)
         if (r->events[i].kind == CHAT_USAGE && r->events[i].usage->reasoning >= 0)

@@ -246,6 +246,7 @@ static void responses_write_choice(struct json_out *o, const struct chat_request
         return;
     json_out_key(o, STR("tool_choice"));
     if (r->choice != CHAT_CHOICE_TOOL) {
+        assert((size_t)r->choice < COUNT_OF(words));
         json_out_str(o, str_c(words[r->choice]));
         return;
     }
