@@ -15,8 +15,9 @@ static const struct {
     /* YAML itself */
     {"", "c.yaml:1: the file is empty: write the settings into it"},
     {"# only a comment\n", "c.yaml:1: the file is empty: write the settings into it"},
-    {"a: [1\n", "c.yaml:2: column 1: did not find expected ',' or ']' while parsing a flow sequence; check "
-                "indentation, quotes and brackets here and in the line above"},
+    {"a: [1\n",
+     "c.yaml:2: column 1: did not find expected ',' or ']' while parsing a flow sequence; check "
+     "indentation, quotes and brackets here and in the line above"},
     {"a: 1\n b: 2\n", "c.yaml:2: column 3: mapping values are not allowed in this context"},
     {"\ta: 1\n", "c.yaml:1: a tab indents this line: YAML wants spaces"},
     {"a:\n  b: 1\n \tc: 1\n", "c.yaml:3: a tab indents this line: YAML wants spaces"},
