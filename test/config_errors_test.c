@@ -13,20 +13,25 @@ static const struct {
     const char *yaml, *error;
 } bad[] = {
     /* YAML itself */
-    {"", "c.yaml:1: there is nothing in it"},
-    {"# only a comment\n", "c.yaml:1: there is nothing in it"},
-    {"a: [1\n", "c.yaml:2: column 1: did not find expected ',' or ']' while parsing a flow"},
+    {"", "c.yaml:1: the file is empty: write the settings into it"},
+    {"# only a comment\n", "c.yaml:1: the file is empty: write the settings into it"},
+    {"a: [1\n",
+     "c.yaml:2: column 1: did not find expected ',' or ']' while parsing a flow sequence; check "
+     "indentation, quotes and brackets here and in the line above"},
     {"a: 1\n b: 2\n", "c.yaml:2: column 3: mapping values are not allowed in this context"},
-    {"\ta: 1\n", "c.yaml:1: column 1: found character that cannot start any token"},
+    {"\ta: 1\n", "c.yaml:1: a tab indents this line: YAML wants spaces"},
+    {"a:\n  b: 1\n \tc: 1\n", "c.yaml:3: a tab indents this line: YAML wants spaces"},
+    {"provider:\n  a: {kind: openai}\n", "c.yaml:1: the property \"providers\" is required: "},
+    {P "tls:\n  certificate:\n    x\n", "c.yaml:3: tls.certificate: unknown property"},
     {"a: \"\xff\"\n", "c.yaml:1: byte 4: "},
     {"a: \"\\0\"\n", "c.yaml:1: a text may not have a NUL in it"},
     {P "---\n" P, "c.yaml:2: a second document: there may be only one in the file"},
     {P "listen: x\nstore: none\nlisten: y\n",
-     "c.yaml:4: \"listen\" stands here twice, first in "
+     "c.yaml:4: \"listen\" is given twice, first in "
      "line 2"},
     {"providers:\n  a: {kind: openai}\n  a: {kind: gemini}\n",
-     "c.yaml:3: \"a\" stands here twice, first in line 2"},
-    {"\"li\\x73ten\": x\nlisten: y\n", "c.yaml:2: \"listen\" stands here twice, first in line 1"},
+     "c.yaml:3: \"a\" is given twice, first in line 2"},
+    {"\"li\\x73ten\": x\nlisten: y\n", "c.yaml:2: \"listen\" is given twice, first in line 1"},
     {"a: &x 1\n", "c.yaml:1: anchors and aliases are not taken: write the value out"},
     {"a: &x [*x, *x]\n", "c.yaml:1: anchors and aliases are not taken: write the value out"},
     {"a: *x\n", "c.yaml:1: anchors and aliases are not taken: write the value out"},
@@ -97,7 +102,8 @@ static const struct {
     {P "listen: ::1:80\n", "c.yaml:2: listen: must be ADDRESS:PORT"},
     {P "listen: '[::1]80'\n", "c.yaml:2: listen: must be ADDRESS:PORT"},
     {P "tls: {cert: a.pem}\n", "c.yaml:2: tls: cert and key belong together"},
-    {P "timeouts: {idle: soon}\n", "c.yaml:2: timeouts.idle: must be a duration such as 500ms"},
+    {P "timeouts: {idle: soon}\n",
+     "c.yaml:2: timeouts.idle: must be a duration such as 500ms, 30s, 5m, 12h or 90d"},
     {P "timeouts: {idle: 10 parsecs}\n", "c.yaml:2: timeouts.idle: must be a duration"},
     {P "timeouts: {idle: -3}\n", "c.yaml:2: timeouts.idle: must be 1ms to 86400s"},
     {P "timeouts: {idle: 0}\n", "c.yaml:2: timeouts.idle: must be 1ms to 86400s"},

@@ -212,13 +212,14 @@ export function decisions() {
     ["TOOL_CALL", ["pg_stat_activity"], "71 of 80 connections idle in transaction suggests a leak; look at who holds them"],
     ["DIRECT", [], "The policy allows 14 days and asks for 20: answer no, and say which part would be allowed"],
     ["TOOL_CALL", ["change_address"], "change_address(order='4711', street='Rosenweg 3', postcode='8010', city='Graz')"],
-    ["TOOL_CALL", ["deploys", "rollback"], "the deploy at 14:02 is the only change in the window, so roll it back and watch"],
+    ["TOOL_CALL", ["deploys", "rollback", "rollback"], "the deploy at 14:02 is the only change in the window, so roll it back and watch"],
     ["DIRECT", [], "The deploy leaks transactions: roll back, then fix."],
+    ["DIRECT", [], "The 14:02 deploy leaks transactions: each request opens one and leaves it open forever", "none_given"],
   ];
   const started = { decision_id: 2000, interaction_id: "code-0", session_id: "coding-agent", timestamp_us: NOW - 294 * SECOND, kind: "TOOL_CALL", tools: ["Read", "Task"], model: "claude-opus-5-5", entry: "[TOOL_CALL] Read, Task: The test name says Sunday: read the file first." };
   return [started, ...Array.from({ length: 64 }, (_, i) => {
-    const [kind, tools, why] = whys[i % whys.length];
-    return { decision_id: 1000 - i, interaction_id: "run-1", session_id: "agent-run", timestamp_us: NOW - i * 137 * SECOND, kind, tools, model: MODELS[i % 2], entry: `[${kind}] ${tools.length ? `${tools.join(", ")}: ` : ""}${why}` };
+    const [kind, tools, why, reasoning_absent] = whys[i % whys.length];
+    return { decision_id: 1000 - i, interaction_id: "run-1", session_id: "agent-run", timestamp_us: NOW - i * 137 * SECOND, kind, tools, model: MODELS[i % 2], reasoning_absent, entry: `[${kind}] ${tools.length ? `${tools.join(", ")}: ` : ""}${why.slice(0, reasoning_absent ? 80 : undefined)}` };
   })];
 }
 

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/progress.h"
 #include "base/str.h"
+#include "gateway/config.h"
 
 /* The same everywhere: help.c has their meanings, which `rationale help exit-codes` prints. */
 enum cli_exit {
@@ -75,6 +76,9 @@ struct cli_command {
 };
 
 #define CLI_CONFIG_FILE "rationale.yaml" /* the default of --config */
+/* What to do if it is missing. */
+#define CLI_CONFIG_ADVICE                                                                          \
+    "write one, such as \"providers: " CONFIG_EXAMPLE "\", or give --config FILE"
 
 #define GROUP(title, examples)
 #define COMMAND(name, file) extern const struct cli_command cli_##name;
@@ -120,6 +124,9 @@ int cli_complain(int code, const char *fmt, ...) PRINTF_LIKE(2, 3);
 int cli_fail(const struct err *e);
 /* The same if a configuration could not be loaded. */
 int cli_fail_config(const struct err *e);
+/* What to do about a configuration file that is missing or unreadable, with ": " before it; else
+ * "". */
+const char *cli_config_advice(str problem);
 /* The same if a configuration and its store could not be opened: 3, 4 or 6. `instead` says what to
  * do if a daemon uses the store; or NULL. */
 int cli_fail_open(const struct err *e, const char *instead);

@@ -419,8 +419,11 @@ static void config_check_write_json(struct check *k, struct cli *cli, const char
 
 static void config_check_write_text(struct check *k, struct cli *cli, const char *path)
 {
-    for (size_t i = 0; i < k->n; i++)
-        cli_complain(CLI_CONFIG, STR_FMT, STR_ARG(problem_text(k, path, &k->at[i])));
+    for (size_t i = 0; i < k->n; i++) {
+        str text = problem_text(k, path, &k->at[i]);
+
+        cli_complain(CLI_CONFIG, STR_FMT "%s", STR_ARG(text), cli_config_advice(text));
+    }
     if (k->more)
         cli_complain(CLI_CONFIG, "%s: there are more than %d problems", path, PROBLEMS_MAX);
     for (size_t i = 0; k->config && i < k->config->warning_count; i++)

@@ -100,6 +100,17 @@ static bool daemon_connect(struct daemon_link *d, str address, struct err *e)
     return daemon_connect_tcp(d, host, port, e);
 }
 
+/* A read or a write of n bytes failed. */
+static bool daemon_lost(ssize_t n, struct err *e)
+{
+    bool late = n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+
+    return err_set(e,
+                   ERR_UPSTREAM,
+                   late ? "the daemon did not answer in time: try again when it is less busy"
+                        : "the daemon went away: see its log");
+}
+
 static bool send_all(struct daemon_link *d, str bytes, struct err *e)
 {
     while (bytes.n) {
@@ -108,7 +119,7 @@ static bool send_all(struct daemon_link *d, str bytes, struct err *e)
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            return err_set(e, ERR_UPSTREAM, "the daemon went away");
+            return daemon_lost(n, e);
         bytes = str_slice(bytes, (size_t)n, bytes.n);
     }
     return true;
@@ -127,7 +138,7 @@ static bool daemon_fill(struct daemon_link *d, struct err *e)
     while (n < 0 && errno == EINTR);
     if (n <= 0) {
         d->ended = true;
-        return err_set(e, ERR_UPSTREAM, "the daemon went away");
+        return daemon_lost(n, e);
     }
     buf_wrote(&d->in, (size_t)n);
     return true;

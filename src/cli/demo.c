@@ -14,6 +14,7 @@
 #include "net/gzip.h"
 #include "serve/serve.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -275,6 +276,9 @@ static int demo_run(struct cli *cli, const struct cli_args *args)
     buf_release(&d.texts[1]);
     if (ok)
         return args->value[ONCE] && !shown ? CLI_NEGATIVE : CLI_OK;
+    if (str_ends(str_c(e.text), str_c(strerror(EADDRINUSE))))
+        return cli_complain(
+            CLI_NEGATIVE, "%s; without --listen the demo takes the next free port", e.text);
     return e.code == ERR_INPUT ? cli_complain(CLI_USAGE, "%s", e.text) : cli_fail(&e);
 }
 

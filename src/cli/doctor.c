@@ -9,9 +9,11 @@
 #include "cli/probe.h"
 #include "gateway/storage_info.h"
 
+#include <errno.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #define FINDINGS_MAX 512
 #define FREE_LOW ((uint64_t)1 << 30)
@@ -208,6 +210,14 @@ static void look_at_disk(struct doctor *d, str path)
     (void)snprintf(dir + n, sizeof dir - n, "%s", n ? "" : ".");
     if (statvfs(dir, &fs) != 0)
         return;
+    if (access(dir, W_OK) != 0)
+        doctor_print(d,
+                     "store",
+                     errno == EROFS ? BAD : WARN,
+                     "let the gateway's user write there, or set store to another path",
+                     "this user cannot write to %s: %s",
+                     dir,
+                     strerror(errno));
     if ((uint64_t)fs.f_bavail * fs.f_frsize < FREE_LOW)
         doctor_print(d,
                      "store",
@@ -448,9 +458,8 @@ static int doctor_run(struct cli *cli, const struct cli_args *args)
                     "configuration",
                     BAD,
                     e.text,
-                    e.code == ERR_NOT_FOUND
-                        ? "write one (README.md has five lines), or give --config"
-                        : "docs/reference/configuration.md has every name");
+                    e.code == ERR_NOT_FOUND ? CLI_CONFIG_ADVICE
+                                            : "docs/reference/configuration.md has every name");
         d->code = CLI_CONFIG;
     }
     look_at_system(d);

@@ -26,6 +26,24 @@ static void serve_on_ready(void *ctx, str url)
     file_out_flush(&cli->out);
 }
 
+/* What to do about a store that cannot be written, with ": " before it; else "". */
+static const char *serve_store_advice(const struct err *e)
+{
+    static const struct {
+        const char *cause, *advice;
+    } rows[] = {
+        {"Permission denied", ": let this user write there, or set store to another path"},
+        {"Read-only file system", ": mount it for writing, or set store to another path"},
+        {"No space left", ": make room, or set store to another disk"},
+        {"disk is full", ": make room on the disk of store, or set store to another"},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        if (strstr(e->text, rows[i].cause))
+            return rows[i].advice;
+    return "";
+}
+
 static int cli_serve_run(struct cli *cli, const struct cli_args *args)
 {
     struct serve_options o = {.config = args->value[CONFIG],
@@ -41,8 +59,7 @@ static int cli_serve_run(struct cli *cli, const struct cli_args *args)
         return cli_complain(CLI_USAGE, "--listen: %s", e.text);
     if (!o.config && access(CLI_CONFIG_FILE, F_OK) != 0)
         return cli_complain(CLI_CONFIG,
-                            "no configuration at %s/" CLI_CONFIG_FILE
-                            ": write one (README.md has five lines) or give --config FILE",
+                            "no configuration at %s/" CLI_CONFIG_FILE ": " CLI_CONFIG_ADVICE,
                             getcwd(here, sizeof here) ? here : ".");
     if (!o.config)
         o.config = CLI_CONFIG_FILE;
@@ -56,8 +73,9 @@ static int cli_serve_run(struct cli *cli, const struct cli_args *args)
                             "%s; end the other program, or use another port, such as --listen "
                             "127.0.0.1:8485",
                             e.text);
-    return str_starts(str_c(e.text), STR("store: ")) ? cli_complain(CLI_STORE, "%s", e.text)
-                                                     : cli_fail(&e);
+    return str_starts(str_c(e.text), STR("store: "))
+               ? cli_complain(CLI_STORE, "%s%s", e.text, serve_store_advice(&e))
+               : cli_fail(&e);
 }
 
 const struct cli_command cli_serve = {

@@ -197,7 +197,8 @@ static int show_run(struct cli *cli, const struct cli_args *args)
     int code;
 
     if (args->word_count == 0)
-        return cli_complain(CLI_USAGE, "show needs the id of a session or of a call");
+        return cli_complain(
+            CLI_USAGE, "show needs the id of a session or of a call; `rationale list` prints them");
     code = history_open(&h, args->value[CONFIG]);
     if (code)
         return code;
@@ -207,7 +208,10 @@ static int show_run(struct cli *cli, const struct cli_args *args)
         buf_reset(&h.out);
         ok = is_call = query_call(h.reader, &h.asker, id, &h.out, &e);
         if (!ok && e.code == ERR_NOT_FOUND)
-            err_set(&e, ERR_NOT_FOUND, "there is no session and no call \"%.*s\"", STR_ARG(id));
+            err_set(&e,
+                    ERR_NOT_FOUND,
+                    "there is no session and no call \"%.*s\"; `rationale list` prints their ids",
+                    STR_ARG(id));
     }
     code = history_show(&h, cli, ok, &e, json);
     if (code == CLI_OK && !json && is_call)

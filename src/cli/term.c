@@ -6,6 +6,7 @@
 #include "base/utf8.h"
 #include "cli/cli.h"
 
+#include <errno.h>
 #include <unistd.h>
 
 #define COMPLAINT_MAX 2048 /* bytes; a longer one is cut */
@@ -158,16 +159,19 @@ void cli_flush(struct cli *cli)
     file_out_flush(&cli->out);
 }
 
+const char *cli_config_advice(str problem)
+{
+    if (!str_starts(problem, STR("open ")))
+        return "";
+    return str_ends(problem, str_c(strerror(ENOENT))) ? ": " CLI_CONFIG_ADVICE
+           : str_ends(problem, str_c(strerror(EACCES)))
+               ? ": this user may not read it; see chown and chmod"
+               : "";
+}
+
 int cli_fail_config(const struct err *e)
 {
-    bool missing = e->code == ERR_NOT_FOUND && str_starts(str_c(e->text), STR("open "));
-
-    return cli_complain(CLI_CONFIG,
-                        "%s%s",
-                        e->text,
-                        missing ? ": write a configuration (README.md has five lines), or give "
-                                  "--config FILE"
-                                : "");
+    return cli_complain(CLI_CONFIG, "%s%s", e->text, cli_config_advice(str_c(e->text)));
 }
 
 int cli_fail_open(const struct err *e, const char *instead)

@@ -241,6 +241,8 @@ static const char *config_hint(const struct config_build *b, const struct schema
                : str_starts(p->path, STR("/incidents/notify/"))
                    ? ": name an environment variable (_env) or a file (_file)"
                    : "";
+    if (p->kind == SCHEMA_MISSING && str_eq(p->name, STR("providers")))
+        return ": who serves the models, such as providers: " CONFIG_EXAMPLE;
     if (p->kind != SCHEMA_MISMATCH || !v)
         return "";
     if (v->kind == JSON_NULL)
@@ -263,8 +265,12 @@ static void config_on_problem(void *ctx, const struct schema_problem *p)
 
     if (filled)
         config_wrong(b, v, "the value that the environment gives is not allowed here");
-    else
-        config_wrong(b, v, STR_FMT "%s", STR_ARG(str_slice(p->text, 0, 160)), config_hint(b, p));
+    else /* an unknown property is where its name is: its value may be in a later line */
+        config_wrong(b,
+                     p->kind == SCHEMA_UNKNOWN ? v - 1 : v,
+                     STR_FMT "%s",
+                     STR_ARG(str_slice(p->text, 0, 160)),
+                     config_hint(b, p));
 }
 
 bool config_check_shape(struct config_build *b, str shape)

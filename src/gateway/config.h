@@ -105,6 +105,8 @@ enum config_repair { CONFIG_REPAIR_ASKED, CONFIG_REPAIR_NEVER, CONFIG_REPAIR_ALW
 enum config_keep { CONFIG_KEEP_NONE, CONFIG_KEEP_SUMMARY, CONFIG_KEEP_TEXT };
 
 #define CONFIG_PRESET_COUNT 5
+/* The smallest value of `providers`, for messages. */
+#define CONFIG_EXAMPLE "{openai: {api_key_env: OPENAI_API_KEY, models: [gpt-5]}}"
 
 struct config {
     str path;   /* for messages: absolute; a very long path loses its beginning */

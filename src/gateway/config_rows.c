@@ -374,7 +374,9 @@ static bool to_number(struct config_build *b, const struct config_row *row, cons
             value *= 1000;
         else if (!config_rows_parse_measure(g->text, durations, COUNT_OF(durations), &value))
             return config_wrong(
-                b, g->v, "must be a duration such as 500ms, 30s, 5m or a number of seconds");
+                b,
+                g->v,
+                "must be a duration such as 500ms, 30s, 5m, 12h or 90d, or a number of seconds");
         value = value > 0 && value < 1 ? 1 : config_rows_whole(value + 0.5);
     } else if (row->type == CONFIG_IS_SIZE) {
         if (!g->is_number && !config_rows_parse_measure(g->text, sizes, COUNT_OF(sizes), &value))

@@ -98,7 +98,8 @@ bool setup_new(struct config *c, struct setup **out, struct err *e)
         if (c->providers[i].replay) {
             if (!cassette_load(c->providers[i].cassette.p, &s->cassettes[i], e)) {
                 setup_release(s);
-                return false;
+                return err_prefix(
+                    e, "providers." STR_FMT ".cassette: ", STR_ARG(c->providers[i].name));
             }
             c->providers[i].dialect = cassette_dialect(s->cassettes[i]);
         }

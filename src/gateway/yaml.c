@@ -322,7 +322,17 @@ static bool yaml_take(struct reader *r, const yaml_event_t *ev)
     }
 }
 
-static bool parse_failed(struct reader *r, const yaml_parser_t *p)
+/* Whether a tab is in the indentation of the line, counted from 1. */
+static bool yaml_tab_indents(str text, unsigned line)
+{
+    while (line-- > 1)
+        text = str_slice(text, str_find(text, STR("\n")) + 1, text.n);
+    while (text.n && *text.p == ' ')
+        text = str_slice(text, 1, text.n);
+    return text.n && *text.p == '\t';
+}
+
+static bool parse_failed(struct reader *r, const yaml_parser_t *p, str text)
 {
     const char *problem = p->problem ? p->problem : "it could not be read";
 
@@ -331,9 +341,12 @@ static bool parse_failed(struct reader *r, const yaml_parser_t *p)
         return err_set(r->e, ERR_INPUT, "byte %zu: %s", p->problem_offset, problem);
     }
     r->line = (unsigned)p->problem_mark.line + 1;
+    if (yaml_tab_indents(text, r->line))
+        return err_set(r->e, ERR_INPUT, "a tab indents this line: YAML wants spaces");
     return err_set(r->e,
                    ERR_INPUT,
-                   "column %zu: %s%s%s",
+                   "column %zu: %s%s%s; check indentation, quotes and brackets here and in the "
+                   "line above",
                    p->problem_mark.column + 1,
                    problem,
                    p->context ? " " : "",
@@ -352,7 +365,7 @@ static bool yaml_pump(struct reader *r, str text)
     yaml_parser_set_input_string(&parser, (const unsigned char *)text.p, text.n);
     while (ok && more) {
         if (!yaml_parser_parse(&parser, &ev)) {
-            ok = parse_failed(r, &parser);
+            ok = parse_failed(r, &parser, text);
             break;
         }
         more = ev.type != YAML_STREAM_END_EVENT;
@@ -362,7 +375,7 @@ static bool yaml_pump(struct reader *r, str text)
     yaml_parser_delete(&parser);
     if (ok && !r->document) {
         r->line = 1;
-        return err_set(r->e, ERR_INPUT, "there is nothing in it");
+        return err_set(r->e, ERR_INPUT, "the file is empty: write the settings into it");
     }
     return ok;
 }
@@ -385,7 +398,7 @@ static bool unique_keys(struct reader *r, const struct json *doc, const struct j
         r->line = r->marks[k - doc->nodes].line;
         ok = first ? err_set(r->e,
                              ERR_INPUT,
-                             "\"" STR_FMT "\" stands here twice, first in line %llu",
+                             "\"" STR_FMT "\" is given twice, first in line %llu",
                              STR_ARG(str_slice(name, 0, 64)),
                              (unsigned long long)first->value.u64)
                    : map_set(&seen, name, MAP_U64(r->line), r->e);

@@ -315,7 +315,7 @@ static bool exchange_authenticate_client(struct exchange *ex)
     exchange_fail(ex,
                   401,
                   "invalid_api_key",
-                  key.n ? "the key is not known here"
+                  key.n ? "the key is not known here: send a key of this gateway, not of a provider"
                         : "a key is needed: Authorization: Bearer, x-api-key or x-goog-api-key");
     return false;
 }
@@ -373,7 +373,11 @@ static void fail_unknown_route(struct exchange *ex)
     str meant = route_meant(h, server_arena(ex->x)), path = str_slice(h->path, 0, 100);
 
     if (!meant.n) {
-        exchange_fail(ex, 404, "unknown_url", "no route " STR_FMT, STR_ARG(path));
+        exchange_fail(ex,
+                      404,
+                      "unknown_url",
+                      "no route " STR_FMT "; /docs/reference/http-api lists them",
+                      STR_ARG(path));
         return;
     }
     ex->wire = wire_get(route_dialect(meant));
@@ -415,13 +419,16 @@ static bool exchange_find_route(struct exchange *ex)
     if (path_known && str_eq(h->method, STR("OPTIONS"))) {
         exchange_answer_options(ex);
     } else if (path_known) {
-        exchange_header(ex, STR("allow"), route_methods(h->path, server_arena(ex->x)));
+        str allowed = route_methods(h->path, server_arena(ex->x));
+
+        exchange_header(ex, STR("allow"), allowed);
         exchange_fail(ex,
                       405,
                       "method_not_allowed",
-                      STR_FMT " does not take " STR_FMT,
+                      STR_FMT " does not take " STR_FMT "; use " STR_FMT,
                       STR_ARG(str_slice(h->path, 0, 200)),
-                      STR_ARG(str_slice(h->method, 0, 20)));
+                      STR_ARG(str_slice(h->method, 0, 20)),
+                      STR_ARG(allowed));
     } else if (!page_missing(ex)) {
         fail_unknown_route(ex);
     }

@@ -296,7 +296,7 @@ void gemini_model_handle(struct exchange *ex)
     exchange_fail(ex,
                   405,
                   "method_not_allowed",
-                  STR_FMT " does not take GET",
+                  STR_FMT " does not take GET; use POST",
                   STR_ARG(str_slice(server_request(ex->x)->path, 0, 200)));
 }
 

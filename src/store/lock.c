@@ -27,11 +27,13 @@ static bool store_lock_fail(const struct store_lock *l, struct err *e)
     n = read(l->fd, text, sizeof text - 1);
     text[n > 0 ? n : 0] = '\0';
     text[strcspn(text, "\n")] = '\0';
-    return err_set(e,
-                   ERR_SYSTEM,
-                   "%s is in use by process %s: a store has one owner",
-                   l->path,
-                   text[0] ? text : "(unknown)");
+    return err_set(
+        e,
+        ERR_SYSTEM,
+        "%s is in use by process %s: a store has one owner; end that process, or give this one "
+        "another store",
+        l->path,
+        text[0] ? text : "(unknown)");
 }
 
 bool store_lock_take(struct store_lock *l, const char *path, struct err *e)

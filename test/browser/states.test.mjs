@@ -175,6 +175,15 @@ test("a page whose file is gone says so, and loads after a reload", async ({ pag
   await page.getByRole("heading", { name: "Decisions" }).waitFor();
 }, { complaints: [/status of 404/] });
 
+test("an entry of the decision log begins with the reason and names each tool once", async ({ page }) => {
+  await page.goto(`${dev.root}/decisions`);
+  const entry = (text) => page.locator(".entry", { has: page.getByText(text, { exact: true }) }).first();
+  const chips = async (text) => (await entry(text).waitFor(), entry(text).locator("button").allInnerTexts());
+  assert.deepEqual(await chips("The test name says Sunday: read the file first."), ["Read", "Task"]);
+  assert.deepEqual(await chips("the deploy at 14:02 is the only change in the window, so roll it back and watch"), ["deploys", "rollback × 2"]);
+  await entry("The 14:02 deploy leaks transactions: each request opens one and leaves it open f…").waitFor();
+});
+
 // ---- live ----
 
 test("200 tokens a second: text is appended a frame at a time and nothing moves", async ({ page }) => {

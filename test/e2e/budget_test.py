@@ -100,7 +100,7 @@ class Wrong(Again):
                 404, f"no route {path}; did you mean {meant}? Set the SDK's base URL to {base}"))
             self.assertEqual(doc.get("type"), "error" if "messages" in path else None)
         r = request("/v1/nothing", {"model": "m"}, {}, at=gateway)
-        self.assertEqual(json.loads(r.body)["error"]["message"], "no route /v1/nothing")
+        self.assertEqual(json.loads(r.body)["error"]["message"], "no route /v1/nothing; /docs/reference/http-api lists them")
 
     def test_a_reasoning_header_takes_show_or_hide(self):
         self.up.reply = lambda _, body: answer("Yes.", body)

@@ -96,11 +96,30 @@ class Overview(Case):
     def test_serve_says_where_it_looked_for_a_configuration(self):
         folder = scratch(self)
         r = run("serve", cwd=folder)
-        self.assertEqual(r.err, f"rationale: no configuration at {folder}/rationale.yaml: write one "
-                                "(README.md has five lines) or give --config FILE\n")
+        self.assertEqual(r.err, f"rationale: no configuration at {folder}/rationale.yaml: write one, "
+                                'such as "providers: {openai: {api_key_env: OPENAI_API_KEY, models: [gpt-5]}}", '
+                                "or give --config FILE\n")
+        r = run("config", "check", cwd=folder)
+        self.assertEqual(r.code, 3)
+        self.assertIn('No such file or directory: write one, such as "providers: {openai', r.err)
         (folder / "rationale.yaml").write_text("providers: 3\n")
         r = run("serve", cwd=folder)
         self.assertIn(f"{folder}/rationale.yaml:1", r.err)
+
+    def test_serve_says_what_to_do_about_a_folder_that_it_may_not_write(self):
+        folder = scratch(self)
+        (folder / "rationale.yaml").write_text(
+            "listen: 127.0.0.1:0\nproviders: {p: {kind: openai, base_url: 'http://127.0.0.1:1/v1', models: [m]}}\n")
+        program = shutil.copy(BINARY, folder)  # the tree may be in a folder that nobody else may enter
+        os.chmod(folder, 0o555)
+        nobody = {"user": 65534} if os.geteuid() == 0 else {}
+        r = subprocess.run([program, "serve"], cwd=folder, capture_output=True, text=True, timeout=PATIENCE, **nobody)
+        self.assertEqual(r.returncode, 6, r.stderr)
+        self.assertIn("Permission denied: let this user write there, or set store to another path", r.stderr)
+        r = subprocess.run([program, "doctor", "--offline"], cwd=folder, capture_output=True, text=True, timeout=PATIENCE,
+                           **nobody)
+        self.assertIn("this user cannot write to ", r.stdout)
+        self.assertIn("to do: let the gateway's user write there", r.stdout)
 
     def test_version(self):
         version = re.search(r"^  version: '(.*)'", (SOURCE / "meson.build").read_text(), re.M)[1]

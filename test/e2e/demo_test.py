@@ -105,7 +105,7 @@ class Process(Case):
         with Demo("--listen", "127.0.0.1:0") as one:
             folder = self.folder()
             done = run("demo", "--listen", f"127.0.0.1:{one.port}", env=environment(TMPDIR=str(folder)))
-            self.bad(done, 1, f"127.0.0.1:{one.port}", "in use")
+            self.bad(done, 1, f"127.0.0.1:{one.port}", "in use", "without --listen the demo takes the next free port")
             self.assertEqual(list(folder.iterdir()), [])
 
     def test_addresses_that_are_none(self):

@@ -9,6 +9,7 @@ import { RANGES, since } from "../range";
 import { go, usePlace, withQuery } from "../route";
 
 const LIMIT = 50;
+const SNIPPET = 80; // characters of an answer in an entry without reasoning
 
 interface Page {
   decisions: Decision[];
@@ -27,15 +28,18 @@ function Absent({ of }: { of: Page }) {
 const HEAD = /^\[(TOOL_CALL|DIRECT)\]\s*/;
 
 function Entry({ d, q, onTool }: { d: Decision; q: string; onTool: (t: string) => void }) {
-  const why = d.entry.replace(HEAD, "");
-  const tool = d.kind === "TOOL_CALL";
+  const tool = d.kind === "TOOL_CALL", tools = d.tools ?? [], names = `${tools.join(", ")}: `;
+  const text = d.entry.replace(HEAD, "");
+  // The names are below the text. Without reasoning, the text of an answer is its beginning.
+  const why = tool && text.startsWith(names) && text.length > names.length ? text.slice(names.length)
+    : !tool && d.reasoning_absent && [...text].length === SNIPPET ? `${text}…` : text;
   return (
     <li class="entry">
       <span class={`kindmark ${tool ? "tool" : ""}`}>{tool ? "TOOL_CALL" : "DIRECT"}</span>
       <div>
         <a class="why" href={sessionAddress(d.session_id ?? "", d.interaction_id)} data-item title={d.entry}><Marked q={q}>{why}</Marked></a>
         <span class="under">
-          {(d.tools ?? []).map((t) => <button type="button" class="chip tiny" onClick={() => onTool(t)} title={`Only ${t}`}><Text>{t}</Text></button>)}
+          {[...new Set(tools)].map((t) => <button type="button" class="chip tiny" onClick={() => onTool(t)} title={`Only ${t}`}><Text>{t}</Text>{tools.filter((x) => x === t).length > 1 ? ` × ${tools.filter((x) => x === t).length}` : ""}</button>)}
           {d.state === "cut" ? <span class="mark" title="The reply broke off: what it would have come to is not known">cut short</span> : null}
           {d.model ? <span>{d.model}</span> : null}
           <When us={d.timestamp_us} />
@@ -65,7 +69,7 @@ export function DecisionsPage() {
   const kinds: [string, string][] = [["", "All"], ["TOOL_CALL", "Tool calls"], ["DIRECT", "Direct answers"]];
   return (
     <>
-      <Title title="Decisions" about="Why a tool was called, or why none was: one entry a call, only ever added to." />
+      <Title title="Decisions" about="Why a tool was called, or why none was: one entry for each model call." />
       <div class="filters open" role="search">
         <Search label="Why was this tool called?" value={q.get("q") ?? ""} onChange={(v) => set({ q: v })} />
         <div class="chips" role="group" aria-label="Kind">

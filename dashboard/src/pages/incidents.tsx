@@ -130,7 +130,7 @@ export function IncidentsPage() {
         <Loaded of={all}>
           {() => list.length ? (
             <>{filters}<table class="rows">
-              <thead><tr><th>Alert</th><th>Status</th><th>Severity</th><th>Progress</th><th class="n">Took</th><th class="n">Came</th></tr></thead>
+              <thead><tr><th>Alert</th><th>Status</th><th>Severity</th><th>Progress</th><th class="n">Took</th><th class="n">Received</th></tr></thead>
               <tbody>{rows.map((a) => <Row key={a.alert_id} a={a} />)}</tbody>
             </table></>
           ) : <Send />}

@@ -55,7 +55,7 @@ export function KeysPage() {
               </tbody>
             </table></div></>
           ) : (
-            <Empty title="No keys: whoever reaches this machine's loopback may ask">
+            <Empty title="No keys: every program on this machine may ask, and no other machine">
               <p>To let others in, make a key and put its digest in the configuration:</p>
               <pre class="code">rationale keys new my-app</pre>
             </Empty>

@@ -193,7 +193,7 @@ export function OptimizePage() {
               ))}
             </tbody>
           </table></>
-        ) : <Empty title="No prompt has been improved yet"><p>Label some cases, then run</p><pre class="code">rationale optimize --app policy --train cases/train --val cases/val</pre></Empty>}
+        ) : <Empty title="No prompt has been improved yet"><p>Label some cases, then run this command:</p><pre class="code">rationale optimize --app policy --train cases/train --val cases/val</pre></Empty>}
       </Loaded>
     </>
   );

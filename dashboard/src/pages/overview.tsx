@@ -212,7 +212,7 @@ export function OverviewPage() {
   const words = `${momentIn(from, zone)} to ${momentIn(to, zone)}`;
   return (
     <>
-      <Title title="Overview" about={<>Times are in <strong>{zone}</strong>. Latencies are within 13 % (from 64 ms on).</>}>
+      <Title title="Overview" about={<>Times are in <strong>{zone}</strong>. Latencies of 64 ms and more are accurate to 13 %.</>}>
         <RangePicker range={range} zone={zone} q={q} />
       </Title>
       <Attention />

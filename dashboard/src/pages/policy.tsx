@@ -57,7 +57,7 @@ function VerdictCard({ r, reload }: { r: Result; reload: () => void }) {
       <p class="under">
         <Bar part={r.confidence} tone={r.confidence < 0.65 ? "warm" : ""} label={`confidence ${percent(r.confidence)}`} />
         <span class="numbers">{percent(r.confidence)}</span>
-        {b ? <span class="quiet numbers">tree {b.c_tree} · span {b.c_span} · final {b.c_final}</span> : null}
+        {b ? <span class="quiet numbers">section {b.c_tree} · passage {b.c_span} · verdict {b.c_final}</span> : null}
         {r.citation ? <span class="cite"><Text>{r.citation.section}</Text> <small>{r.citation.doc} {r.citation.version}, p. {r.citation.pages?.join(", ")}</small></span> : null}
       </p>
       {r.evidence ? <blockquote class="evidence"><Text>{r.evidence.text_excerpt ?? ""}</Text><small> {r.evidence.doc_id ?? "the case names no document"}{r.evidence.page ? `, p. ${r.evidence.page}` : ""}</small></blockquote> : null}
@@ -80,6 +80,16 @@ function Switch({ name, words, value, set }: { name: string; words: string; valu
 
 const RATIOS = [0, 0.1, 0.5, 1];
 
+const COUNTS: Record<string, string> = {
+  llm_react: "decided by the model",
+  assigned_react: "given to the model by share",
+  assigned_heuristic: "given to the heuristic by share",
+  fallbacks: "decided by the heuristic after the model failed",
+  shadow_compared: "compared",
+  shadow_differs: "compared, and different",
+  shadow_dropped: "not compared: the queue was full",
+};
+
 function RolloutCard() {
   const rollout = useApi<Rollout>("/api/v1/policy/rollout");
   const [told, setTold] = useState("");
@@ -90,15 +100,16 @@ function RolloutCard() {
       <Loaded of={rollout}>
         {(r) => (
           <>
-            <Switch name="react_use_llm_controller" words="model decides" value={Boolean(r.react_use_llm_controller)} set={set} />
-            <Switch name="react_shadow_mode" words="model in the shadow" value={Boolean(r.react_shadow_mode)} set={set} />
-            <Switch name="react_fallback_enabled" words="fall back to the heuristic" value={Boolean(r.react_fallback_enabled)} set={set} />
+            <Switch name="react_use_llm_controller" words="the model decides every case" value={Boolean(r.react_use_llm_controller)} set={set} />
+            <Switch name="react_shadow_mode" words="the model also decides, only to compare" value={Boolean(r.react_shadow_mode)} set={set} />
+            <Switch name="react_fallback_enabled" words="if the model fails, the heuristic decides" value={Boolean(r.react_fallback_enabled)} set={set} />
+            <p class="quiet">Share of cases for the model, if neither of the first two is on:</p>
             <div class="chips" role="group" aria-label="Share of cases that the model decides">
               {RATIOS.map((x) => <button type="button" class="chip" aria-pressed={(r.react_ab_test_ratio ?? 0) === x} onClick={() => set({ react_ab_test_ratio: x })}>{percent(x)}</button>)}
             </div>
-            <dl class="facts-list">{Object.entries(r.counts ?? {}).map(([k, n]) => <div><dt>{k.replace(/_/g, " ")}</dt><dd>{count(n)}</dd></div>)}</dl>
+            <dl class="facts-list">{Object.entries(r.counts ?? {}).map(([k, n]) => <div><dt>{COUNTS[k] ?? k.replace(/_/g, " ")}</dt><dd>{count(n)}</dd></div>)}</dl>
             {r.discrepancies?.length ? (
-              <Disclosure title="Where the shadow differs" note={count(r.discrepancies.length)}>
+              <Disclosure title="Where the model would decide otherwise" note={count(r.discrepancies.length)}>
                 {() => <ul>{r.discrepancies?.map((d) => <li class="under"><Text>{`${d.case_id} ${d.criterion_id ?? ""}`}</Text> <span>{d.primary?.status} {d.primary?.confidence} → {d.shadow?.status} {d.shadow?.confidence}</span></li>)}</ul>}
               </Disclosure>
             ) : null}

@@ -62,7 +62,7 @@ function Usage({ range }: { range: string }) {
       <Loaded of={usage}>
         {(data) => data.groups.length ? (
           <div class="wide"><table class="rows">
-            <thead><tr><th>{by}</th><th class="n">Calls</th><th class="n">Failed</th><th class="n">In</th><th class="n">Out</th><th class="n">Thought</th><th class="n">From cache</th><th class="n">Cost</th></tr></thead>
+            <thead><tr><th>{by.slice(0, 1).toUpperCase() + by.slice(1)}</th><th class="n">Calls</th><th class="n">Failed</th><th class="n">In</th><th class="n">Out</th><th class="n">Thought</th><th class="n">From cache</th><th class="n">Cost</th></tr></thead>
             <tbody>
               {data.groups.map((g) => (
                 <tr>
@@ -90,7 +90,7 @@ export function ReasoningPage() {
   const rows = useApi<{ rows: ReasoningRow[] }>(address("/api/v1/reasoning", { start_date_us: since(range) }));
   return (
     <>
-      <Title title="Reasoning" about="How much each model thinks at each level, how near it comes to its cap, and whether an answer was left over.">
+      <Title title="Reasoning" about="How much each model thinks at each level, how close it comes to its cap, and whether tokens were left for the answer.">
         <Choice label="Time" value={range} options={RANGES} onChange={(v) => go(withQuery({ range: v }), true)} />
       </Title>
       <Loaded of={rows}>

@@ -43,12 +43,21 @@ function value(name: string, v: unknown): string {
 // Of the store: the figures that the record's card shows.
 const IN_RECORD = /^(ok|tables_ok|why|journal_|pending_)/;
 
+const NAMES: Record<string, string> = {
+  stored: "records stored",
+  dropped: "records dropped",
+  queue_bytes: "waiting to be written",
+  free_bytes: "free on the disk",
+  commit_ms: "time of a commit, on average",
+  window_ms: "lost at a power loss, at most",
+};
+
 function Facts({ title, of }: { title: string; of: Record<string, unknown> }) {
   return (
     <section class="card">
       <h2>{title}</h2>
       <dl class="facts-list">
-        {Object.entries(of).filter(([, v]) => v !== "").filter(([, v]) => typeof v !== "object" || v === null || Array.isArray(v)).map(([k, v]) => <div><dt>{k.replace(/_(us|ms|bytes)$/, "").replace(/_/g, " ")}</dt><dd><Text>{value(k, v)}</Text></dd></div>)}
+        {Object.entries(of).filter(([, v]) => v !== "").filter(([, v]) => typeof v !== "object" || v === null || Array.isArray(v)).map(([k, v]) => <div><dt>{NAMES[k] ?? k.replace(/_(us|ms|bytes)$/, "").replace(/_/g, " ")}</dt><dd><Text>{value(k, v)}</Text></dd></div>)}
       </dl>
     </section>
   );

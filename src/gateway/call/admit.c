@@ -19,8 +19,8 @@ static bool admit_refuse(struct gateway_loop *gl, struct arena *a, const struct 
 {
     metrics_reject(gl->metrics, METRICS_QUEUE_FULL);
     call_refuse(error, a, 503, "not_recorded", e);
-    error->message =
-        arena_printf(a, "nothing can be put on record, so nothing is asked: %s", e->text);
+    error->message = arena_printf(
+        a, "the call cannot be recorded, so it is not sent to a provider: %s", e->text);
     error->retry_after_ms = CALL_UNRECORDED_MS;
     return false;
 }
