@@ -311,8 +311,7 @@ int history_table(struct history *h, struct cli *cli, const char *member,
     assert(n <= COLUMNS_MAX);
     for (size_t i = 0; i < n; i++)
         widths[i] = strlen(columns[i].head);
-    for (const struct json_node *row = rows ? json_first(&h->doc, rows) : NULL; row;
-         row = json_next(&h->doc, rows, row))
+    JSON_FOREACH(row, &h->doc, rows)
         for (size_t i = 0; i < n; i++, at++) {
             size_t width;
 

@@ -80,8 +80,7 @@ static int incidents_list(struct incidents_command *c)
         status_members(&o, &rows[i]);
         json_out_end(&o);
     }
-    json_out_end(&o);
-    json_out_end(&o);
+    json_out_close(&o, 2);
     code = incidents_show_json(c, ok, &e);
     if (code != CLI_OK || c->args->value[JSON])
         return code;

@@ -380,8 +380,7 @@ static void investigate_print_waiting(struct work *w, const struct ran *r)
 
     json_init(&doc);
     list = json_parse(&doc, r->pending, &e) ? json_root(&doc) : NULL;
-    for (const struct json_node *v = list ? json_first(&doc, list) : NULL; v;
-         v = json_next(&doc, list, v)) {
+    JSON_FOREACH(v, &doc, list) {
         str run = STR(""), tool = STR("");
         int64_t seq = 0;
 

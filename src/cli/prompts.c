@@ -129,7 +129,7 @@ static void show_texts(struct prompts *p, const struct prompt *v)
     json_init(&doc);
     if (json_parse(&doc, v->components, &e)) {
         root = json_root(&doc);
-        for (const struct json_node *k = json_first(&doc, root); k; k = json_next(&doc, root, k)) {
+        JSON_FOREACH(k, &doc, root) {
             if (!json_text(&doc, k, &p->arena, &key) ||
                 !json_text(&doc, json_value(k), &p->arena, &text))
                 continue;

@@ -136,8 +136,7 @@ static void runs_print_trace(struct runs *r, const struct json_node *root)
     const struct json_node *list = json_find(doc, root, STR("trace"));
     bool ok;
 
-    for (const struct json_node *s = list ? json_first(doc, list) : NULL; s;
-         s = json_next(doc, list, s)) {
+    JSON_FOREACH(s, doc, list) {
         if (!json_bool(json_find(doc, s, STR("ok")), &ok))
             ok = true;
         file_out_printf(
