@@ -55,7 +55,7 @@ static bool fold_append(struct fold *f, struct buf *out, struct err *e)
 struct messages {
     struct arena arena;
     str *raw;
-    size_t n;
+    size_t n, max;
     struct map by_id; /* to an index of raw */
 };
 
@@ -68,6 +68,7 @@ static bool agent_channel_place(struct messages *m, str id, str raw, struct err 
         m->raw[found->value.u64] = raw;
         return true;
     }
+    assert(m->n < m->max);
     m->raw[m->n++] = raw;
     return !id.n || map_set(&m->by_id, id, MAP_U64(m->n - 1), e);
 }
@@ -133,6 +134,7 @@ static bool fold_messages(struct fold *f, struct buf *out, struct err *e)
         max += json_count(&f->now, json_root(&f->now));
     arena_init(&m.arena, 2 * (f->now.src.n + f->update.src.n) + max * sizeof *m.raw + 65536);
     m.raw = arena_zero(&m.arena, max, sizeof *m.raw);
+    m.max = max;
     map_init(&m.by_id, NULL, MAP_COUNT_MAX);
     ok = (f->fresh || take_messages(&m, &f->now, false, e)) &&
          take_messages(&m, &f->update, true, e);

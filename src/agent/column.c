@@ -66,3 +66,17 @@ bool column_on_row(void *list, const struct db_value *c, size_t n)
     json_out_end(l->o);
     return true;
 }
+
+bool column_on_number(void *out, const struct db_value *c, size_t n)
+{
+    assert(n == 1);
+    *(int64_t *)out = c[0].i;
+    return false;
+}
+
+bool column_on_found(void *found, const struct db_value *c, size_t n)
+{
+    (void)c, (void)n;
+    *(bool *)found = true;
+    return false;
+}

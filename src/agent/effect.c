@@ -77,6 +77,8 @@ struct agent_effect *effect_at(const struct run *r, int64_t seq)
 {
     size_t low = 0, high = r->logged_count;
 
+    assert(!r->logged_count || r->logged);
+
     while (low < high) {
         size_t mid = (low + high) / 2;
 
@@ -108,6 +110,7 @@ enum known effect_find(struct run *r, int64_t seq, str kind, str key, struct age
     struct err e;
 
     *out = f;
+    assert(!f || str_eq(f->run, r->o->run));
     if (!f) {
         if (r->o->replay)
             (void)effect_missing(r, seq);
@@ -185,6 +188,7 @@ static void agent_decision_write_note(struct buf *out, const struct agent_decisi
     str note = utf8_cut_count(str_trim(d->note), AGENT_NOTE_MAX);
     struct buf masked;
 
+    assert(note.n <= d->note.n);
     if (!note.n)
         return;
     buf_init(&masked, 4 * note.n + 65536);
@@ -248,6 +252,7 @@ bool agent_answer(struct agent_log *log, str run, int64_t seq, const struct agen
         ok = err_set(e, ERR_INPUT, "this call was decided on already");
     ok = ok && f && run_wake(log, run, &a, d->now_us, e);
     if (ok) {
+        assert(f->seq == seq && f->state == AGENT_INTENT);
         agent_decision_write(&out, d, f->result);
         done = *f;
         done.state = AGENT_DONE;

@@ -20,6 +20,7 @@ void history_release(struct history *h)
 
 static void agent_history_next(struct history *h)
 {
+    assert(h->count || h->json.n <= 1); /* the bracket, or nothing if that did not fit */
     if (h->count++)
         buf_add_c(&h->json, ',');
 }

@@ -81,6 +81,7 @@ void ids_settle(struct run *r, struct ask_reply *reply)
         do
             c->id = arena_printf(r->arena, STR_FMT "_%u", STR_ARG(stem), ++n);
         while (map_find(&r->ids, c->id));
+        assert(c->id.n > stem.n);
         agent_ids_note(r, c->id);
     }
 }

@@ -21,6 +21,7 @@ void agent_result_add_usage(struct agent_result *to, const struct agent_result *
 
 bool run_stop(struct run *r, const char *reason, str detail)
 {
+    assert(reason[0]);
     r->out->end = AGENT_STOPPED;
     r->out->reason = str_c(reason);
     r->out->detail = detail;
@@ -31,6 +32,8 @@ bool run_stop(struct run *r, const char *reason, str detail)
 int64_t run_spent_ms(const struct run *r)
 {
     int64_t ms = (run_now_us(r) - r->created_us - r->waited_us) / 1000;
+
+    assert(r->waited_us >= 0);
 
     return ms > 0 ? ms : 0;
 }
@@ -90,6 +93,7 @@ bool run_within(struct run *r)
     int64_t used = r->out->input_tokens + r->out->output_tokens;
     int64_t tokens = l->tokens ? l->tokens : AGENT_TOKENS;
 
+    assert(used >= 0 && !r->concluding);
     if (ended_here(r))
         return false;
     if (run_cancelled(r)) {
@@ -151,6 +155,7 @@ bool run_makes_progress(struct run *r, const struct ask_reply *reply)
     sha256_feed(&h, buf_str(&now));
     sha256_finish(&h, digest);
     buf_release(&now);
+    assert(reply->call_count > 0);
     memmove(&r->called[1], &r->called[0], sizeof r->called - sizeof r->called[0]);
     memcpy(&r->called[0], digest, sizeof r->called[0]);
     for (size_t period = 1; period <= RUN_LOOP_MAX && repeats <= max; period++)

@@ -98,6 +98,7 @@ static bool agent_log_put_all(struct agent_log *l, struct wait *list, struct err
     struct db *db = l->writer;
     bool durable = false;
 
+    assert(list);
     for (struct wait *w = list; w; w = w->next)
         durable |= care_of(w) == AGENT_ON_DISK;
     if (!db_begin(db, durable, e))
@@ -136,6 +137,7 @@ static struct wait *agent_log_take_batch(struct agent_log *l)
     struct wait *list = l->first, *w = list;
 
     assert(!l->first == !l->last);
+    assert(!l->last || !l->last->next);
     for (size_t n = 1; w && w->next && n < BATCH_MAX; n++)
         w = w->next;
     l->first = w ? w->next : NULL;
@@ -162,6 +164,7 @@ static bool agent_log_retries(const struct agent_log *l, struct wait *w)
 {
     int64_t now_ms = (int64_t)(clock_mono_ns(&clock_real) / CLOCK_NS_PER_MS);
 
+    assert(!w->passed || w->give_up_ms); /* it has failed once */
     if (w->ok || !w->owned || !l->daemon[0] || w->err.code != ERR_SYSTEM || l->stop)
         return false;
     if (!w->give_up_ms)
@@ -198,6 +201,7 @@ static bool agent_log_end_batch(struct agent_log *l, struct wait *list, struct w
         l->last = l->last ? l->last : last;
     }
     assert(!l->first == !l->last);
+    assert(!l->last || !l->last->next);
     pthread_cond_broadcast(&l->done);
     return again != NULL;
 }
@@ -281,6 +285,7 @@ void agent_log_close(struct agent_log *l)
     pthread_mutex_unlock(&l->lock);
     if (l->writer)
         pthread_join(l->thread, NULL);
+    assert(l->written == l->later);
     assert(!l->first);
     db_close(l->writer);
     db_close(l->reader);
@@ -305,6 +310,7 @@ static void agent_log_post(struct agent_log *l, struct wait *w)
 
 static bool agent_log_wait_for(struct agent_log *l, struct wait *w, struct err *e)
 {
+    assert(!w->later && !w->next && l->writer);
     (void)sem_init(&w->over, 0, 0);
     pthread_mutex_lock(&l->lock);
     agent_log_post(l, w);
@@ -349,6 +355,7 @@ static void post_later(struct agent_log *l, const struct wait *like)
     if (row)
         size += row->id.n + row->app.n + row->session_id.n + row->status.n + row->reason.n +
                 row->key.n + row->input.n + row->result.n + row->from.n;
+    assert(!like->run && !like->later && (n || row));
     w = base_alloc(size);
     *w = (struct wait){.n = n, .owned = like->owned, .later = true};
     f = (struct agent_effect *)(void *)(w + 1);

@@ -12,7 +12,7 @@ static bool agent_log_read_on_effect(void *ctx, const struct db_value *c, size_t
 {
     struct agent_log_list *l = ctx;
 
-    (void)n;
+    assert(n == 11 && l->n <= l->max);
     l->u.effects = arena_grow(l->arena, l->u.effects, l->n, &l->max, sizeof *l->u.effects);
     l->u.effects[l->n++] = (struct agent_effect){
         .run = column_text(l->arena, &c[0]),
@@ -34,6 +34,7 @@ bool log_on_row(void *ctx, const struct db_value *c, size_t n)
 {
     struct agent_log_list *l = ctx;
 
+    assert(n >= 11 && l->n <= l->max);
     l->u.rows = arena_grow(l->arena, l->u.rows, l->n, &l->max, sizeof *l->u.rows);
     l->u.rows[l->n++] = (struct agent_row){
         .id = column_text(l->arena, &c[0]),
@@ -87,6 +88,8 @@ bool agent_log_read(struct agent_log *l, str run, struct arena *a, struct agent_
         return false;
     *out = list.u.effects;
     *n = list.n;
+    for (size_t i = 1; i < list.n; i++)
+        assert_slow(list.u.effects[i - 1].seq < list.u.effects[i].seq);
     return true;
 }
 
@@ -176,15 +179,9 @@ bool agent_log_parts(struct agent_log *l, str run, str session, struct arena *a,
         if (id.n > run.n + 1 && str_starts(id, run) && id.p[run.n] == '/')
             list.u.rows[kept++] = list.u.rows[i];
     }
+    assert(kept <= list.n);
     *out = (struct agent_rows){list.u.rows, kept};
     return true;
-}
-
-static bool agent_log_read_on_taken(void *ctx, const struct db_value *c, size_t n)
-{
-    (void)c, (void)n;
-    *(bool *)ctx = true;
-    return false;
 }
 
 bool agent_log_session_taken(struct agent_log *l, str session, str key, bool *taken, struct err *e)
@@ -199,7 +196,7 @@ bool agent_log_session_taken(struct agent_log *l, str session, str key, bool *ta
                    sql,
                    (struct db_value[]){db_text(session), db_text(key)},
                    2,
-                   (struct db_rows){agent_log_read_on_taken, taken},
+                   (struct db_rows){column_on_found, taken},
                    e);
 }
 

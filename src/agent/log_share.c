@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "agent/column.h"
 #include "agent/log_state.h"
 #include "store/bus.h"
 
@@ -16,13 +17,6 @@ void agent_log_share(struct agent_log *l, str daemon, struct bus *bus)
 bool agent_log_is_shared(const struct agent_log *l)
 {
     return l->daemon[0] != '\0';
-}
-
-static bool log_share_on_found(void *ctx, const struct db_value *c, size_t n)
-{
-    (void)c, (void)n;
-    *(bool *)ctx = true;
-    return false;
 }
 
 /* A takeover changes the owner of the rows and the fence in one transaction, and this transaction
@@ -40,7 +34,7 @@ bool log_check_owner(struct agent_log *l, struct db *db, str run, struct err *e)
                   " (SELECT 1 FROM agent_runs r WHERE r.run_id = split_part($1, '/', 1)"
                   " AND r.daemon_id = $2 AND r.status IN ('running', 'waiting'))",
                   DB_ARGS(db_text(run), db_text(str_c(l->daemon))),
-                  (struct db_rows){log_share_on_found, &others},
+                  (struct db_rows){column_on_found, &others},
                   e))
         return false;
     return !others ||
@@ -159,7 +153,7 @@ bool agent_log_thread_busy(struct agent_log *l, str key, str thread, bool *busy,
                    " AND daemon_id <> $1 AND coalesce(key_name, '') = $2"
                    " AND position($3 IN input) > 0 LIMIT 1",
                    DB_ARGS(db_text(str_c(l->daemon)), db_text(key), db_text(thread)),
-                   (struct db_rows){log_share_on_found, busy},
+                   (struct db_rows){column_on_found, busy},
                    e);
 }
 

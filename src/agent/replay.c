@@ -130,8 +130,7 @@ static bool agent_replay_read_tools(const struct reading *r, struct toolbox *b, 
 {
     const struct json_node *list = json_find(r->doc, json_root(r->doc), STR("tools"));
 
-    for (const struct json_node *v = list ? json_first(r->doc, list) : NULL; v;
-         v = json_next(r->doc, list, v)) {
+    JSON_FOREACH(v, r->doc, list) {
         struct tool t = {.name = json_copy_text(r->doc, v, "name", r->a),
                          .description = json_copy_text(r->doc, v, "description", r->a),
                          .schema = json_copy_text(r->doc, v, "schema", r->a),

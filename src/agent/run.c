@@ -162,6 +162,7 @@ static bool put_intent(struct run *r, const struct agent_effect *f)
     struct buf note;
     bool ok;
 
+    assert(f->state == AGENT_INTENT && f->seq < r->seq);
     if (!r->looped || f->seq > 0 || effect_logged(r, REPLAY_SEQ) || !r->o->log)
         return effect_flush(r, f, 1, NULL);
     both[0] = replay_note(r, &note);
@@ -181,7 +182,9 @@ static bool ask_until_recorded(struct run *r, const struct ask_request *q, struc
     for (int i = 0; !ok && i < UNRECORDED_RETRIES; i++) {
         if (!str_eq(reply->error.code, STR("not_recorded")) || run_cancelled(r) || run_is_late(r))
             break;
+        assert(!r->o->replay);
         count_usage(r, reply);
+        assert(r->out->model_calls > 0);
         r->out->model_calls--;
         (void)nanosleep(&pause, NULL);
         ok = to->ask(to->ctx, q, r->o->cancel, r->arena, reply);
@@ -208,6 +211,7 @@ static bool ask_now(struct run *r, struct agent_effect *f, str body, str level,
         .timeout_ms = run_time_left_ms(r)};
     bool ok;
 
+    assert(!r->o->replay && !r->broken);
     if (!put_intent(r, f))
         return false;
     ok = ask_until_recorded(r, &q, reply);
@@ -237,6 +241,7 @@ bool run_think(struct run *r, str body, str level, struct ask_reply *reply)
     enum known known;
     bool ok = false;
 
+    assert(fresh.seq >= 0); /* negative ones are notes */
     fresh.key = r->o->log ? effect_key(r, fresh.seq, fresh.kind, fresh.name, body) : STR("");
     known = effect_find(r, fresh.seq, fresh.kind, fresh.key, &f);
     if (r->broken) {
@@ -279,6 +284,7 @@ static bool agent_run_ask(struct run *r, bool tools, struct ask_reply *reply)
 
 static bool agent_run_answer(struct run *r, const struct ask_reply *reply)
 {
+    assert(!r->concluding);
     r->out->end = AGENT_FINISHED;
     r->out->text = reply->text;
     history_reply(&r->history, reply);
@@ -302,6 +308,7 @@ static bool text_only(struct run *r, const struct ask_reply *reply, unsigned *nu
 {
     str why;
 
+    assert(!reply->call_count && r->corrections <= AGENT_CORRECTIONS);
     if (!reply->text.n || r->o->insist) {
         if (++*nudges > NUDGES_MAX)
             return agent_run_answer(r, reply);
@@ -330,6 +337,7 @@ static bool agent_run_turn(struct run *r, unsigned *nudges)
 {
     struct ask_reply reply;
 
+    assert(!r->concluding && !r->out->concluded);
     if (!run_within(r) || !agent_run_ask(r, true, &reply))
         return false;
     r->out->iterations++;
@@ -358,6 +366,7 @@ static void agent_run_conclude(struct run *r)
 
     if (!r->o->conclude || r->broken || r->out->end != AGENT_STOPPED)
         return;
+    assert(!r->concluding && r->out->reason.n);
     r->concluding = true;
     history_text(&r->history, "user", str_c(conclude_now));
     if (agent_run_ask(r, false, &reply)) {
@@ -399,6 +408,7 @@ bool run_open(struct run *r)
                      old;
     struct err e;
 
+    assert(r->seq == 0 && !r->logged_count && !r->held_count); /* opened once */
     r->created_us = row.created_us;
     if (r->o->before)
         agent_result_add_usage(r->out, r->o->before);
@@ -418,6 +428,7 @@ bool run_open(struct run *r)
         !agent_log_read(r->o->log, r->o->run, r->arena, &r->logged, &r->logged_count, &e))
         return run_break(r, &e);
     run_count_waiting(r);
+    assert(!r->logged_count || r->out->resumed);
     return true;
 }
 
@@ -502,6 +513,7 @@ bool run_close(struct run *r, str report)
     struct buf result, masked;
     bool ok;
 
+    assert(!r->broken);
     if (r->o->replay)
         return true;
     if (!r->o->log || str_eq(r->out->reason, STR("left")))
@@ -516,6 +528,7 @@ bool run_close(struct run *r, str report)
     if (r->o->mask && mask_json(r->o->mask, row.result, &masked, NULL))
         row.result = buf_str(&masked);
     ok = effect_flush(r, NULL, 0, &row);
+    assert(!r->held_count);
     buf_release(&result);
     buf_release(&masked);
     return ok;

@@ -61,8 +61,7 @@ static void agent_run_json_write_questions(struct agent_log *log, struct json_ou
                 run_json_question(o, &all[i], thoughts);
                 json_out_end(o);
             }
-    json_out_end(o);
-    json_out_end(o);
+    json_out_close(o, 2);
 }
 
 /* The calls that the run's caller has not given the results of. */
@@ -91,8 +90,7 @@ static void write_client_calls(struct agent_log *log, struct json_out *o, str ru
         json_out_null(o);
         return;
     }
-    json_out_end(o);
-    json_out_end(o);
+    json_out_close(o, 2);
 }
 
 void run_json_pending(struct agent_log *log, const struct agent_row *row, bool thoughts,
@@ -148,8 +146,7 @@ bool run_json_list(struct agent_log *log, const struct agent_filter *f, bool tho
             write_row(log, &o, &rows[i], thoughts, &a);
             json_out_end(&o);
         }
-        json_out_end(&o);
-        json_out_end(&o);
+        json_out_close(&o, 2);
         ok = json_out_ok(&o, e);
     }
     arena_release(&a);

@@ -92,6 +92,7 @@ bool agent_stage_judge(const struct agent_finding *f, size_t n, bool all, struct
         if (agent_stage_weight(&f[i]) > agent_stage_weight(failed))
             failed = &f[i];
     }
+    assert(ok <= n && (ok == n) == !failed);
     out->end = AGENT_FINISHED;
     out->text = agent_stage_join(f, n, a);
     out->finish = n == 1 ? arena_dup(a, f[0].result->finish) : STR("");

@@ -180,8 +180,7 @@ void thread_json_state(struct json_out *o, const struct thread_tuple *t)
         else
             agent_thread_json_write_value(o, t->values[i].type, t->values[i].bytes);
     }
-    json_out_end(o);
-    json_out_end(o);
+    json_out_close(o, 2);
 }
 
 void thread_json_tuple(struct json_out *o, const struct thread_tuple *t)
@@ -205,6 +204,5 @@ void thread_json_tuple(struct json_out *o, const struct thread_tuple *t)
         agent_thread_json_write_value(o, t->writes[i].type, t->writes[i].bytes);
         json_out_end(o);
     }
-    json_out_end(o);
-    json_out_end(o);
+    json_out_close(o, 2);
 }

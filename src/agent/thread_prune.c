@@ -56,6 +56,7 @@ static void agent_thread_prune_keep(struct pruning *p, struct node *n)
 {
     if (n->kept)
         return;
+    assert(!n->todo);
     n->kept = true;
     n->todo = p->todo;
     p->todo = n;
@@ -78,6 +79,7 @@ static bool on_node(void *ctx, const struct db_value *c, size_t n)
     node->refs = column_text(&p->arena, &c[4]);
     if (!p->first || !str_eq(node->ns, p->ns))
         p->count = 0;
+    assert(!*p->last && !p->full);
     p->ns = node->ns;
     *p->last = node;
     p->last = &node->next;
@@ -218,6 +220,7 @@ static bool remove_node(struct pruning *p, const struct node *n, struct err *e)
 {
     struct db_value args[] = {db_text(p->thread), db_text(n->ns), db_text(n->id)};
 
+    assert(!n->kept);
     p->removed++;
     return db_run(p->db,
                   "DELETE FROM thread_writes WHERE thread_id = $1 AND ns = $2"
@@ -235,6 +238,7 @@ static bool remove_node(struct pruning *p, const struct node *n, struct err *e)
 
 static bool remove_piece(struct pruning *p, const struct piece *x, struct err *e)
 {
+    assert(!x->kept);
     return db_run(p->db,
                   "DELETE FROM thread_values WHERE thread_id = $1 AND ns = $2 AND channel = $3"
                   " AND version = $4 AND writer = $5",
@@ -260,6 +264,7 @@ static bool agent_thread_prune_prune(struct pruning *p, const struct thread_aske
     while (p->todo) {
         struct node *n = p->todo;
 
+        assert(n->kept);
         p->todo = n->todo;
         if (!keep_parts(p, n, e))
             return false;

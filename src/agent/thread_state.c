@@ -231,8 +231,7 @@ static bool write_checkpoint(struct updating *u, const struct thread_asker *who,
                 &u->reducers,
                 u->arena);
     members_but(&o, &u->reducers, json_root(&u->reducers), NULL, u->arena);
-    json_out_end(&o);
-    json_out_end(&o);
+    json_out_close(&o, 2);
     ok = json_out_ok(&o, e);
     if (ok)
         u->put.checkpoint = arena_dup(u->arena, buf_str(&b));

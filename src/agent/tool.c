@@ -35,6 +35,7 @@ void toolbox_free(struct toolbox *b)
     while (b->working)
         pthread_cond_wait(&b->idle, &b->lock);
     pthread_mutex_unlock(&b->lock);
+    assert(!b->working && b->count <= TOOL_COUNT_MAX);
     for (size_t i = 0; i < b->count; i++)
         schema_free(b->tools[i]->schema);
     map_release(&b->by_name);
@@ -121,6 +122,7 @@ bool toolbox_add(struct toolbox *b, const struct tool *t, struct err *e)
         schema_free(row->schema);
         return false;
     }
+    assert(toolbox_find(b, row->row.name) == &row->row && toolbox_find(b, row->row.called));
     b->tools[b->count++] = row;
     return true;
 }
@@ -184,7 +186,7 @@ bool toolbox_check(const struct toolbox *b, const struct tool *t, str arguments,
     struct err e;
     bool ok = false;
 
-    (void)b;
+    assert(toolbox_find(b, t->name) == t);
     json_init(&doc);
     if (!json_parse(&doc, arguments.n ? arguments : STR("{}"), &e))
         buf_printf(why, "the arguments are no JSON: %s", e.text);
@@ -227,6 +229,7 @@ static void agent_tool_write_canonical_object(struct buf *out, const struct json
         all[i++].value = json_value(k);
     }
     qsort(all, i, sizeof *all, agent_tool_by_key);
+    assert(i <= n);
     buf_add_c(out, '{');
     for (n = 0; n < i; n++) {
         buf_add(out, n ? STR(",") : STR(""));

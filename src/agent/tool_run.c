@@ -110,6 +110,7 @@ static bool rate_ok(struct toolbox *b, const struct tool *t, struct err *e)
                        "rate_limited: " STR_FMT " may be called %u times a minute",
                        STR_ARG(t->name),
                        t->calls_a_min);
+    assert(row->calls < t->calls_a_min);
     row->calls++;
     return true;
 }
@@ -154,6 +155,7 @@ static void agent_tool_run_job_free(struct job *j)
 static void agent_tool_run_take_result(struct tool_result *r, struct job *j,
                                        const struct clock *clock)
 {
+    assert(j->tool == r->tool && !r->cached);
     buf_release(&r->out);
     r->out = j->out;
     buf_init(&j->out, 0);
@@ -174,6 +176,7 @@ static void *agent_tool_run_work(void *arg)
     pthread_mutex_lock(&b->lock);
     s = j->batch;
     if (s) {
+        assert(s->jobs[j->index] == j && s->left > 0);
         s->jobs[j->index] = NULL; /* it is ours alone now, and in time */
         agent_tool_run_take_result(&s->batch->results[j->index], j, b->clock);
     }
@@ -182,9 +185,11 @@ static void *agent_tool_run_work(void *arg)
         s->batch->on_end(s->batch->ctx, &s->batch->results[j->index]);
     pthread_mutex_lock(&b->lock);
     if (s) {
+        assert(s->left > 0 && !s->jobs[j->index]);
         s->left--;
         pthread_cond_signal(&s->changed);
     }
+    assert(b->working > 0);
     b->working--;
     if (!b->working)
         pthread_cond_broadcast(&b->idle);
@@ -220,6 +225,7 @@ static bool agent_tool_run_begin(struct toolbox *b, struct batch_state *s, size_
     pthread_attr_setstacksize(&attr, STACK_SIZE);
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
     pthread_mutex_lock(&b->lock);
+    assert(!s->jobs[i] && s->left < s->batch->n);
     s->jobs[i] = j;
     s->left++;
     b->working++;
@@ -250,6 +256,8 @@ static void run_here(struct toolbox *b, struct tool_batch *batch, struct tool_re
 {
     static const _Atomic bool never = false;
 
+    assert(r->tool->flags & TOOL_PURE);
+
     r->call.cancel = batch->cancel ? batch->cancel : &never;
     r->call.reported = &r->reported;
     r->ok = try_all(b, r->tool, &r->call, &r->out, &r->tries, &r->err) && !r->reported;
@@ -270,6 +278,7 @@ static void start_one(struct toolbox *b, struct batch_state *s, size_t i)
     int64_t ms = agent_tool_run_time_ms(s->batch, r->tool);
     bool allowed;
 
+    assert(ms > 0 && !r->ok && !r->cached);
     r->started_us = wall_us(b->clock);
     r->call.deadline_ns = clock_deadline_ns(b->clock, ms);
     if (cache_find(b, r, &r->out)) {
@@ -354,6 +363,7 @@ void toolbox_run(struct toolbox *b, struct tool_batch *batch)
         if (!batch->results[i].skip)
             start_one(b, &s, i);
     wait_all(b, &s);
+    assert(!s.left); /* no thread has a pointer to the batch any more */
     for (size_t i = 0; i < batch->n; i++)
         if (!batch->results[i].skip && !batch->results[i].cached)
             agent_tool_run_cache_put(b, &batch->results[i]);

@@ -45,6 +45,7 @@ void run_step(struct run *r, str action, str observation, str tool, bool ok)
             memcpy(s, out->steps, out->step_count * sizeof *s);
         out->steps = s;
     }
+    assert(out->step_count < r->steps_max);
     s = &out->steps[out->step_count++];
     *s = (struct agent_step){.step = (unsigned)out->step_count,
                              .action = arena_dup(r->arena, action),
@@ -104,7 +105,7 @@ str turn_error(struct run *r, str why)
 
 void turn_settle(struct turn *t, struct turn_call *c, bool ok, str result)
 {
-    (void)t;
+    assert(!c->settled && c >= t->calls && c < t->calls + t->n);
     c->settled = true;
     c->ok = ok;
     c->result = result;
@@ -186,6 +187,7 @@ static bool unknown_end(struct turn *t, struct turn_call *c)
 {
     struct turn_word said = {.word = STR("deny")};
 
+    assert(c->valid && !c->settled);
     if (t->r->o->replay && (agent_turn_again(c->tool) || !turn_was_left(t->r, c->seq)))
         return effect_missing(t->r, c->seq);
     if (agent_turn_again(c->tool))
@@ -216,6 +218,7 @@ static struct agent_effect effect_of(const struct turn *t, struct turn_call *c)
     struct buf asked;
     struct agent_effect f;
 
+    assert(c->valid && c->tool && c->seq < r->seq);
     buf_init(&asked, TOOL_RESULT_MAX);
     tool_canonical(&asked, c->arguments);
     c->shown = effect_masked(r, c->arguments);
@@ -375,6 +378,7 @@ static void agent_turn_carry_out(struct turn *t, bool finishing)
         if (!c->valid || c->settled || finishing != ((c->tool->flags & TOOL_FINISH) != 0) ||
             (c->tool->flags & TOOL_CLIENT))
             continue;
+        assert(batch.n < t->n);
         of[batch.n] = c;
         results[batch.n].tool = c->tool;
         results[batch.n].call = (struct tool_call){.id = c->asked->id,
@@ -385,6 +389,7 @@ static void agent_turn_carry_out(struct turn *t, bool finishing)
         buf_init(&results[batch.n].out, TOOL_RESULT_MAX);
         batch.n++;
     }
+    assert(batch.n <= TOOL_CALLS_MAX);
     b.alone = batch.n == 1 && t->r->looped;
     for (size_t i = 0; i < batch.n; i++)
         agent_record_tool_start(t->r, of[i]->tool, results[i].call.key, b.at_us + (int64_t)i);
@@ -437,6 +442,7 @@ static bool agent_turn_add_results(struct turn *t)
     for (size_t i = 0; i < t->n; i++) {
         struct turn_call *c = &t->calls[i];
 
+        assert(c->settled); /* every call has its result before the model is asked again */
         history_result(&r->history, c->asked->id, turn_shown(r, c, shown));
         agent_turn_step_of(r, c);
         if (c->ok && (c->tool->flags & TOOL_FINISH) && on) {
@@ -466,6 +472,7 @@ static bool turn_has_client_results(struct turn *t)
     }
     if (!open)
         return true;
+    assert(out->pending.tool.n);
     (void)effect_flush(t->r, NULL, 0, NULL);
     out->end = AGENT_WAITING;
     out->reason = STR("client_tools");
@@ -541,6 +548,7 @@ bool turn_do(struct run *r, const struct ask_reply *reply, struct agent_done *ou
 
     if (!turn_run(&t, reply))
         return false;
+    assert(t.n == reply->call_count);
     memcpy(out, turn_done(&t), t.n * sizeof *out);
     for (size_t i = 0; i < t.n; i++)
         agent_turn_step_of(r, &t.calls[i]);

@@ -27,6 +27,7 @@ bool turn_ask_person(struct turn *t, struct turn_call *c, int64_t seq, str why,
     str key = effect_key(r, seq, STR("approval"), c->tool->name, c->asked->arguments);
     enum known known = effect_find(r, seq, STR("approval"), key, &f);
 
+    assert(c->tool && !c->settled);
     if (r->broken)
         return false;
     if (known == KNOWN_DONE) {
@@ -103,6 +104,7 @@ bool turn_approve(struct turn *t)
             turn_check(t, c);
         }
     }
+    assert(!waits || (first.tool.n && out->end == AGENT_WAITING));
     if (waits)
         out->pending = first;
     return !waits;

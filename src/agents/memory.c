@@ -114,8 +114,7 @@ static bool memory_put(struct agents_job *j, str input, str answer, struct arena
     json_member_array(&o, CHANNEL);
     memory_write_message(&o, "user", input);
     memory_write_message(&o, "assistant", answer);
-    json_out_end(&o);
-    json_out_end(&o);
+    json_out_close(&o, 2);
     ok = json_out_ok(&o, e);
     u.values = agents_job_masked(j, buf_str(&values), a);
     json_out_init(&o, &metadata);

@@ -33,6 +33,7 @@ static void runner_remove(struct agents_runner *r, struct agents_job *j)
 {
     struct agents_job **at = &r->jobs;
 
+    assert(r->job_count > 0 && runner_find(r, j->q.run) == j);
     while (*at != j)
         at = &(*at)->next;
     *at = j->next;
@@ -226,6 +227,7 @@ static bool job_again(struct agents_job *j, bool waits)
     bool again;
 
     pthread_mutex_lock(&r->lock);
+    assert(runner_find(r, j->q.run) == j);
     again = job_goes_on(j, waits);
     j->again = false;
     j->version++;
@@ -257,6 +259,7 @@ static void job_begin(struct agents_job *j)
     pthread_attr_init(&attr);
     pthread_attr_setstacksize(&attr, STACK_SIZE);
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    assert(j->session.n && j->q.run.n);
     if (pthread_create(&thread, &attr, job_thread, j) != 0)
         base_die("no thread could be started");
     pthread_attr_destroy(&attr);
@@ -275,6 +278,7 @@ static bool job_enter(struct agents_job *j, struct err *e)
     else if (r->job_count >= AGENTS_ACTIVE_MAX)
         ok = err_set(e, ERR_LIMIT, "%d runs of agents are active: come again", AGENTS_ACTIVE_MAX);
     if (ok) {
+        assert(!j->next && r->job_count < AGENTS_ACTIVE_MAX);
         j->next = r->jobs;
         r->jobs = j;
         r->job_count++;
@@ -528,6 +532,7 @@ void agents_runner_free(struct agents_runner *r)
     while (r->jobs)
         runner_wait_a_little(r);
     pthread_mutex_unlock(&r->lock);
+    assert(!r->job_count);
     agents_servers_free(r->servers);
     pthread_mutex_destroy(&r->lock);
     pthread_cond_destroy(&r->changed);

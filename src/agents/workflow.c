@@ -106,11 +106,9 @@ static void workflow_write_plan(const struct agents_job *j, const struct config_
         json_member_array(&o, "agents");
         for (size_t k = 0; k < s->agent_count; k++)
             json_out_str(&o, all->agents[s->agents[k]].name);
-        json_out_end(&o);
-        json_out_end(&o);
+        json_out_close(&o, 2);
     }
-    json_out_end(&o);
-    json_out_end(&o);
+    json_out_close(&o, 2);
 }
 
 static bool workflow_plan_flag(const struct json *doc, const struct json_node *v, const char *key)

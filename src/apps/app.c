@@ -272,8 +272,7 @@ static void fail_text(struct app_reply *r, int status, str code, str message)
     json_member_object(&o, "detail");
     json_member_str(&o, "error", code);
     json_member_str(&o, "message", message);
-    json_out_end(&o);
-    json_out_end(&o);
+    json_out_close(&o, 2);
 }
 
 void app_fail(struct app_reply *r, int status, const char *code, const char *fmt, ...)

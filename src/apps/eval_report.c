@@ -50,8 +50,7 @@ static void eval_report_write_tools(struct json_out *o, const struct eval_result
     for (size_t i = 0; i < r->of->tool_count; i++)
         if (!r->tools_called[i])
             json_out_str(o, r->of->tools[i]);
-    json_out_end(o);
-    json_out_end(o);
+    json_out_close(o, 2);
 }
 
 static void eval_report_write_result(struct json_out *o, const struct eval_result *r)

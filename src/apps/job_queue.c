@@ -23,6 +23,7 @@ static struct job_link *job_queue_next(struct job_queue *q)
         pthread_cond_wait(&q->more, &q->lock);
     job = q->stop ? NULL : q->first;
     if (job) {
+        assert(q->waiting > 0);
         q->waiting--;
         q->first = job->next;
         q->end = q->first ? q->end : &q->first;
@@ -50,6 +51,7 @@ bool job_queue_add(struct job_queue *q, struct job_link *job, size_t waiting_max
     pthread_mutex_lock(&q->lock);
     room = !q->stop && (!waiting_max || q->waiting < waiting_max);
     if (room) {
+        assert(!*q->end && !q->first == !q->waiting);
         job->next = NULL;
         *q->end = job;
         q->end = &job->next;
@@ -71,6 +73,7 @@ void job_queue_release(struct job_queue *q)
     pthread_mutex_unlock(&q->lock);
     if (q->started)
         pthread_join(q->thread, NULL);
+    assert(q->started || !q->first); /* a job is added with its thread */
     while (q->first) {
         struct job_link *job = q->first;
 

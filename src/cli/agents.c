@@ -303,8 +303,7 @@ static void agents_list_json(struct cli *cli, const struct config *c)
     json_member_array(&o, "workflows");
     for (size_t i = 0; i < c->agents->workflow_count; i++)
         agents_write_workflow(c, &c->agents->workflows[i], &o);
-    json_out_end(&o);
-    json_out_end(&o);
+    json_out_close(&o, 2);
     buf_add_c(&out, '\n');
     file_out_add(&cli->out, buf_str(&out));
     buf_release(&out);

@@ -57,8 +57,7 @@ static bool read_chunks(struct batch *b, const struct json_node *list, struct ta
         return err_set(e, ERR_INPUT, "\"chunks\" must be a list of strings");
     t->cuts = arena_zero(&b->arena, json_count(&b->doc, list) + 1, sizeof *t->cuts);
     buf_init(&all, LINE_SIZE_MAX);
-    for (const struct json_node *v = json_first(&b->doc, list); v;
-         v = json_next(&b->doc, list, v)) {
+    JSON_FOREACH(v, &b->doc, list) {
         str piece;
 
         if (!json_text(&b->doc, v, &b->arena, &piece)) {

@@ -54,8 +54,7 @@ static void config_print_json(const struct config *c, struct buf *b)
     json_out_object(&o);
     json_member_array(&o, "config");
     config_each(c, put_item, &o);
-    json_out_end(&o);
-    json_out_end(&o);
+    json_out_close(&o, 2);
     buf_add_c(b, '\n');
 }
 

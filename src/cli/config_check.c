@@ -410,8 +410,7 @@ static void config_check_write_json(struct check *k, struct cli *cli, const char
             json_out_str(&o, k->config->warnings[i]);
     for (size_t i = 0; i < k->note_count; i++)
         json_out_str(&o, k->notes[i]);
-    json_out_end(&o);
-    json_out_end(&o);
+    json_out_close(&o, 2);
     buf_add_c(&b, '\n');
     file_out_add(&cli->out, buf_str(&b));
     buf_release(&b);

@@ -40,8 +40,7 @@ static void decisions_note(struct history *h, struct cli *cli)
     for (size_t i = 0; i < COUNT_OF(codes); i++) {
         size_t n = 0;
 
-        for (const struct json_node *row = json_first(&h->doc, rows); row;
-             row = json_next(&h->doc, rows, row))
+        JSON_FOREACH(row, &h->doc, rows)
             n += str_eq(history_member(h, row, "reasoning_absent"), str_c(codes[i]));
         if (n && str_eq(str_c(codes[i]), STR("none_given")))
             history_note(cli,

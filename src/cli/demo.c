@@ -123,7 +123,7 @@ static str demo_question(const struct demo *d, const char *id, const char *membe
     const struct json *doc = &d->questions;
     const struct json_node *all = json_root(doc);
 
-    for (const struct json_node *q = json_first(doc, all); q; q = json_next(doc, all, q)) {
+    JSON_FOREACH(q, doc, all) {
         str raw = json_raw(doc, json_find(doc, q, STR("id")));
 
         if (str_eq(str_slice(raw, 1, raw.n - 1), str_c(id)))

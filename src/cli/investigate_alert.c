@@ -20,7 +20,7 @@ static const char *const fact_members[] = {"expected_facts", "expected_output"};
 static void take_facts(struct reading *r, const struct json *doc, const struct json_node *list)
 {
     r->facts->at = arena_zero(r->arena, json_count(doc, list) + 1, sizeof *r->facts->at);
-    for (const struct json_node *v = json_first(doc, list); v; v = json_next(doc, list, v))
+    JSON_FOREACH(v, doc, list)
         if (json_text(doc, v, r->arena, &r->facts->at[r->facts->n]))
             r->facts->n++;
 }

@@ -141,7 +141,7 @@ static void put_entry(struct cli *cli, str entry)
     if (json_parse(&doc, entry, &e)) {
         const struct json_node *root = json_root(&doc);
 
-        for (const struct json_node *k = json_first(&doc, root); k; k = json_next(&doc, root, k)) {
+        JSON_FOREACH(k, &doc, root) {
             str key = json_raw(&doc, k);
 
             file_out_printf(

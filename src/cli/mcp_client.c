@@ -132,7 +132,7 @@ static bool call_wanted(struct suite *s, bool *some)
     const struct json_node *calls = json_find(doc, json_root(doc), STR("toolCalls"));
 
     *some = calls != NULL;
-    for (const struct json_node *v = json_first(doc, calls); v; v = json_next(doc, calls, v)) {
+    JSON_FOREACH(v, doc, calls) {
         const struct json_node *arguments = json_find(doc, v, STR("arguments"));
 
         if (!mcp_client_call_tool(s,

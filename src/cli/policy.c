@@ -242,8 +242,7 @@ static int policy_cmd_decide(struct policy_cmd *p, const char *state)
     json_member_array(&o, "ids");
     for (int i = 1; i < p->args->word_count; i++)
         json_out_str(&o, str_c(p->args->words[i]));
-    json_out_end(&o);
-    json_out_end(&o);
+    json_out_close(&o, 2);
     code = policy_request(p, "POST", STR("/api/v1/policy/proposals"), buf_str(&p->body));
     return code == CLI_OK ? policy_show_proposals(p) : code;
 }

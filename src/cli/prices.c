@@ -172,8 +172,7 @@ static int prices_run(struct cli *cli, const struct cli_args *args)
         price_put_wanted(&l);
     else
         price_put_all(&l);
-    json_out_end(&l.o);
-    json_out_end(&l.o);
+    json_out_close(&l.o, 2);
     code = history_show(&h, cli, json_out_ok(&l.o, &e), &e, json);
     if (code == CLI_OK && !json && l.n)
         code = history_table(&h, cli, "prices", columns, COUNT_OF(columns));

@@ -130,8 +130,7 @@ static bool probe_read_list(struct probe_call *k)
     list = ok && root->kind == JSON_OBJECT ? json_find(&doc, root, str_c(l->list)) : root;
     ok = ok && list && list->kind == JSON_ARRAY;
     names = arena_zero(a, (ok ? json_count(&doc, list) : 0) + 1, sizeof *names);
-    for (const struct json_node *v = ok ? json_first(&doc, list) : NULL; v;
-         v = json_next(&doc, list, v))
+    JSON_FOREACH(v, &doc, ok ? list : NULL)
         if (v->kind == JSON_OBJECT &&
             json_text(&doc, json_find(&doc, v, str_c(l->name)), a, &name)) {
             size_t front = str_starts(name, str_c(l->prefix)) ? strlen(l->prefix) : 0;

@@ -129,7 +129,7 @@ static void show_texts(struct prompts *p, const struct prompt *v)
     json_init(&doc);
     if (json_parse(&doc, v->components, &e)) {
         root = json_root(&doc);
-        for (const struct json_node *k = json_first(&doc, root); k; k = json_next(&doc, root, k)) {
+        JSON_FOREACH(k, &doc, root) {
             if (!json_text(&doc, k, &p->arena, &key) ||
                 !json_text(&doc, json_value(k), &p->arena, &text))
                 continue;
@@ -207,11 +207,8 @@ static bool prompts_by_daemon(struct prompts *p, const char *word, str id, int *
 
     if (there && d.status == 200)
         *code = CLI_OK;
-    else if (there && (d.status == 401 || d.status == 403))
-        *code = cli_complain(CLI_AUTH, "the daemon needs an operator's key: set RATIONALE_KEY");
     else if (there)
-        *code = cli_complain(
-            CLI_NEGATIVE, "the daemon refuses: " STR_FMT, STR_ARG(str_slice(reply, 0, 500)));
+        *code = daemon_refused(&d, reply);
     daemon_close(&d);
     return there;
 }

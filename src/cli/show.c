@@ -183,8 +183,7 @@ static void show_print_session(struct history *h, struct cli *cli)
 
     for (size_t i = 0; i < COUNT_OF(facts); i++)
         show_value(h, cli, root, facts[i].name, facts[i].title);
-    for (const struct json_node *ev = events ? json_first(&h->doc, events) : NULL; ev;
-         ev = json_next(&h->doc, events, ev))
+    JSON_FOREACH(ev, &h->doc, events)
         show_event(h, cli, ev);
 }
 

@@ -555,8 +555,7 @@ static int cli_watch_run(struct cli *cli, const struct cli_args *args)
     json_member_object(&w.upstreams, "upstreams");
     code = CLI_USAGE;
     if (watch_read_upstreams(&w, asked) && watch_keep_addresses(&w, asked)) {
-        json_out_end(&w.upstreams);
-        json_out_end(&w.upstreams);
+        json_out_close(&w.upstreams, 2);
         code = watch_with_gateway(&w);
     }
     buf_release(&w.body);

@@ -52,6 +52,21 @@ void metrics_line(struct metrics_text *t, const char *suffix, const char *labels
     buf_add_c(t->out, '\n');
 }
 
+void metrics_value(struct metrics_text *t, const char *name, enum metrics_type type,
+                   const char *help, uint64_t value, uint64_t unit)
+{
+    metrics_family(t, name, type, help);
+    metrics_line(t, "", "", value, unit);
+}
+
+void metrics_count(struct metrics_text *t, const char *label, const char *word, uint64_t count)
+{
+    char labels[200];
+
+    (void)snprintf(labels, sizeof labels, "%s=\"%s\"", label, word);
+    metrics_line(t, "", labels, count, 1);
+}
+
 static void metrics_text_add_count(_Atomic uint64_t *at, uint64_t n)
 {
     atomic_store_explicit(

@@ -34,6 +34,12 @@ void metrics_family(struct metrics_text *t, const char *name, enum metrics_type 
 void metrics_line(struct metrics_text *t, const char *suffix, const char *labels, uint64_t value,
                   uint64_t unit);
 
+/* A family of one value without labels. */
+void metrics_value(struct metrics_text *t, const char *name, enum metrics_type type,
+                   const char *help, uint64_t value, uint64_t unit);
+/* A count with one label, whose value is a word of ours: it is not escaped. */
+void metrics_count(struct metrics_text *t, const char *label, const char *word, uint64_t count);
+
 /* Upper bounds of the buckets, in the unit of the observed values, rising; the last bucket has no
  * bound. */
 struct metrics_bounds {

@@ -128,6 +128,7 @@ static void model_tool_call(struct model_reply *m, const struct json *doc)
                               STR_ARG(m->run),
                               STR_ARG(model_member(m, doc, root, "call_id")));
 
+        assert(block >= 2); /* 0 is the reasoning, 1 the text */
         model_emit(m,
                    (struct chat_event){.kind = CHAT_CALL, .id = id, .name = tool, .block = block});
         model_emit(m,

@@ -28,8 +28,7 @@ void api_error(const struct chat_error *error, struct buf *out)
     json_member_object(&o, "detail");
     json_member_str(&o, "error", error->code);
     json_member_str(&o, "message", error->message);
-    json_out_end(&o);
-    json_out_end(&o);
+    json_out_close(&o, 2);
 }
 
 void api_invalid(struct exchange *ex, int status, const char *field, str value,
@@ -52,10 +51,7 @@ void api_invalid(struct exchange *ex, int status, const char *field, str value,
     json_member_str(&o, "message", str_c(why));
     json_member_str(&o, "invalid_value", str_slice(value, 0, 200));
     json_member_str(&o, "expected_type", str_c(expected));
-    json_out_end(&o);
-    json_out_end(&o);
-    json_out_end(&o);
-    json_out_end(&o);
+    json_out_close(&o, 4);
     exchange_reply(ex, status, STR("application/json"), buf_str(&b));
     buf_release(&b);
 }

@@ -426,8 +426,7 @@ static bool one_model(struct exchange *ex)
 
     if (root->kind != JSON_OBJECT || !root->escaped)
         return true;
-    for (const struct json_node *k = json_first(&ex->doc, root); k;
-         k = json_next(&ex->doc, root, k))
+    JSON_FOREACH(k, &ex->doc, root)
         count += json_is(&ex->doc, k, STR("model"));
     if (count > 1)
         exchange_fail(ex, 400, "invalid_request", "model: occurs %zu times; give it once", count);

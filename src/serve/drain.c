@@ -25,6 +25,7 @@ void *drain_work(void *arg)
     loop_run(w->gl.loop);
     log_scope_leave(&scope);
     pthread_mutex_lock(&d->lock);
+    assert(d->working > 0);
     d->working--;
     pthread_cond_signal(&d->ended);
     pthread_mutex_unlock(&d->lock);
@@ -37,6 +38,7 @@ static void serve_drain_look(void *ctx)
 {
     struct worker *w = ctx;
 
+    assert(w->daemon->draining);
     if (w->gl.calls == 0 && w->jobs == 0 && w->daemon->apps_ended)
         loop_stop(w->gl.loop);
     else
@@ -115,6 +117,7 @@ void drain_release(struct daemon *d)
 
 void drain_all(struct daemon *d, uint64_t ms)
 {
+    assert(!d->draining);
     d->draining = true;
     watch_runs_stop(d->watch_runs);
     apps_end(d);

@@ -410,8 +410,7 @@ void history_health_handle(struct exchange *ex)
     json_member_u64(&o, "pending_seconds", h.pending_s);
     json_member_u64(&o, "free_bytes", h.free_bytes);
     history_write_daemons(g->store, &o);
-    json_out_end(&o);
-    json_out_end(&o);
+    json_out_close(&o, 2);
     exchange_reply(ex, 200, STR("application/json"), buf_str(&b));
     buf_release(&b);
 }

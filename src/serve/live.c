@@ -141,6 +141,7 @@ static void serve_live_send(struct live *l, const char *type, str members)
 
     buf_init(&out, 2 * WORDS_MAX);
     live_words(l, type, members, &out);
+    assert(l->ws && !l->ex); /* not the stream of events, which live_stream.c writes */
     server_ws_send(l->ws, true, buf_str(&out));
     buf_release(&out);
 }
@@ -260,6 +261,7 @@ static void ws_send(void *ctx, const struct hub_message *m)
 {
     struct live *l = ctx;
 
+    assert(l->ws);
     server_ws_send_frames(l->ws, hub_message_frame(m));
 }
 
@@ -318,6 +320,7 @@ static bool user_ok(struct exchange *ex, struct live *l)
     if (!ask_unescape(ex->rest, &user) || user.size > LIVE_USER_MAX ||
         memchr(user.text, '/', user.size))
         return false;
+    assert(user.size <= sizeof l->user);
     memcpy(l->user, user.text, user.size);
     l->user_size = user.size;
     return true;
@@ -363,6 +366,7 @@ static bool live_upgrade_exchange(struct exchange *ex, struct live *l)
         live_refuse(ex, 503, "too_many_viewers", "too many are watching already");
         return false;
     }
+    assert(!l->ws && !l->ex);
     headers[n++] = (struct server_header){STR("x-rationale-id"), ex->id};
     if (live_choose_protocol(server_request(x)).n)
         headers[n++] = (struct server_header){STR("sec-websocket-protocol"),

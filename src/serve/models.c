@@ -106,8 +106,7 @@ static void gemini_row(struct json_out *o, str model, str provider)
     json_out_str(o, STR("generateContent"));
     json_out_str(o, STR("streamGenerateContent"));
     json_out_str(o, STR("countTokens"));
-    json_out_end(o);
-    json_out_end(o);
+    json_out_close(o, 2);
 }
 
 /* Fields that only a host of the weights knows are empty. */

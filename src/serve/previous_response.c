@@ -79,8 +79,7 @@ static bool put_items(struct exchange *ex)
     if (!input || input->kind != JSON_ARRAY)
         return true;
     json_edits_init(&edits, &ex->doc, server_arena(ex->x));
-    for (const struct json_node *v = json_first(&ex->doc, input); v;
-         v = json_next(&ex->doc, input, v)) {
+    JSON_FOREACH(v, &ex->doc, input) {
         str item = previous_is_named(ex, v);
 
         if (item.n)
@@ -168,7 +167,7 @@ static void put_each(struct exchange *ex, const struct json *doc, const struct j
                      struct previous_response r)
 {
     r.previous = STR("");
-    for (const struct json_node *v = json_first(doc, output); v; v = json_next(doc, output, v)) {
+    JSON_FOREACH(v, doc, output) {
         r.items = json_raw(doc, v);
         if (v->kind == JSON_OBJECT &&
             json_text(doc, json_find(doc, v, STR("id")), server_arena(ex->x), &r.id))

@@ -51,9 +51,7 @@ static void previous_write_answer(struct json_out *o, str text)
     json_out_object(o);
     json_member_str(o, "type", STR("output_text"));
     json_member_str(o, "text", text);
-    json_out_end(o);
-    json_out_end(o);
-    json_out_end(o);
+    json_out_close(o, 3);
 }
 
 static void previous_response_write_call(struct json_out *o, const struct json *doc,

@@ -91,8 +91,7 @@ static bool write_list(struct history_job *j, const struct thread_tuple *list, s
         if (!serve_threads_write_one(j, &list[i], thread_json_tuple, &o, e) &&
             e->code != ERR_NOT_FOUND)
             return false;
-    json_out_end(&o);
-    json_out_end(&o);
+    json_out_close(&o, 2);
     return json_out_ok(&o, e);
 }
 

@@ -53,6 +53,7 @@ static void watch_fail(struct watch *w)
     struct exchange *ex = w->ex;
     struct server_exchange *x = ex->x;
 
+    assert(w->broken && !w->call);
     watch_release(w);
     if (!w->headed) {
         exchange_fail(ex, w->error_status, "upstream_error", STR_FMT, STR_ARG(w->error));

@@ -212,7 +212,7 @@ static bool watch_run_read(struct exchange *ex, struct watch_run *r)
         return false;
     }
     r->targets = arena_zero(&r->arena, json_count(&ex->doc, all) + 1, sizeof *r->targets);
-    for (const struct json_node *k = json_first(&ex->doc, all); k; k = json_next(&ex->doc, all, k))
+    JSON_FOREACH(k, &ex->doc, all)
         if (!watch_run_add_target(ex, r, k, json_value(k)))
             return false;
     return true;

@@ -201,8 +201,7 @@ static void watch_turn_refuse(struct watch_turn *t, const struct chat_error *err
     json_member_str(&o, "type", STR("server_error"));
     json_member_str(&o, "code", error->code);
     json_member_str(&o, "message", error->message);
-    json_out_end(&o);
-    json_out_end(&o);
+    json_out_close(&o, 2);
     watch_socket_send_down(t->socket, true, buf_str(&out));
     buf_release(&out);
 }

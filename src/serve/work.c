@@ -51,6 +51,7 @@ static struct work_job *serve_work_take(struct work *w, unsigned at)
 static void reader_set(struct work *w, struct work_job *j, struct reader *r)
 {
     pthread_mutex_lock(&w->lock);
+    assert(!j->reader != !r); /* set once, then taken back */
     j->reader = r;
     j->until_ns = clock_deadline_ns(&clock_real, WORK_MS);
     pthread_mutex_unlock(&w->lock);
@@ -103,6 +104,7 @@ static void serve_work_run(struct work *w, unsigned at, struct work_job *j, stru
         reader_set(w, j, NULL);
     }
     pthread_mutex_lock(&w->lock);
+    assert(w->running[at] == j && !j->reader);
     w->running[at] = NULL;
     pthread_mutex_unlock(&w->lock);
     loop_post(j->loop, &j->task);
@@ -128,6 +130,7 @@ static void *serve_work_thread(void *arg)
  * waits at worst. */
 static void serve_work_start_thread(struct work *w)
 {
+    assert(w->started > 0 && w->started <= w->threads);
     if (w->idle < w->waiting && w->started < w->threads &&
         pthread_create(&w->thread[w->started], NULL, serve_work_thread, w) == 0)
         w->started++;
@@ -189,6 +192,7 @@ void work_stop(struct work *w)
     for (unsigned i = 0; i < w->started; i++)
         pthread_join(w->thread[i], NULL);
     pthread_join(w->watcher, NULL);
+    assert(!w->idle);
 }
 
 void work_free(struct work *w)
@@ -221,6 +225,7 @@ bool work_post(struct work *w, struct loop *l, struct work_job *j)
     pthread_mutex_lock(&w->lock);
     room = w->waiting < WORK_QUEUE_MAX && !w->stop;
     if (room) {
+        assert(!*w->last && !w->first == !w->waiting);
         *w->last = j;
         w->last = &j->next;
         w->waiting++;

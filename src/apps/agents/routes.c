@@ -31,8 +31,7 @@ static void list_definitions(struct agents_app *app, bool workflows, struct app_
         agents_write_definition(s->config, &c->agents[i], &o);
     for (size_t i = 0; workflows && i < c->workflow_count; i++)
         agents_write_workflow(s->config, &c->workflows[i], &o);
-    json_out_end(&o);
-    json_out_end(&o);
+    json_out_close(&o, 2);
     setup_release(s);
 }
 

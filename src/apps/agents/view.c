@@ -173,8 +173,7 @@ bool agents_write_runs(struct agent_log *log, const struct agents_run_query *q,
             if (agents_view_run_matches(&rows[i], q, &a) && found++ >= q->offset)
                 ok = run_write(log, &rows[i], (struct run_form){true, who->thoughts}, &o, &a, e);
     }
-    json_out_end(&o);
-    json_out_end(&o);
+    json_out_close(&o, 2);
     ok = ok && json_out_ok(&o, e);
     arena_release(&a);
     return ok;
@@ -244,8 +243,7 @@ void agents_write_definition(const struct config *c, const struct config_agent *
     json_member_object(o, "guard");
     guard_write(c, "input", &d->guard_input, o);
     guard_write(c, "output", &d->guard_output, o);
-    json_out_end(o);
-    json_out_end(o);
+    json_out_close(o, 2);
 }
 
 void agents_write_workflow(const struct config *c, const struct config_workflow *w,
@@ -266,6 +264,5 @@ void agents_write_workflow(const struct config *c, const struct config_workflow 
         json_member_str(o, "success", s->all ? STR("all") : STR("any"));
         json_out_end(o);
     }
-    json_out_end(o);
-    json_out_end(o);
+    json_out_close(o, 2);
 }

@@ -86,6 +86,7 @@ bool alert_table_begin(struct alert_table *b, struct err *e)
 
 bool alert_table_end(struct alert_table *b, bool ok, struct err *e)
 {
+    assert(b->open);
     ok = ok && db_commit(b->db, e);
     if (!ok)
         db_rollback(b->db);
@@ -155,6 +156,7 @@ bool alert_table_put(struct alert_table *b, const struct alert_table_row *row, b
     bool ok;
 
     pthread_mutex_lock(&b->lock);
+    assert(!b->open); /* SQLite has no transaction in a transaction */
     ok = db_begin(b->db, durable, e);
     if (ok && !(alert_table_put_one(b, row, e) &&
                 (!b->on_put || b->on_put(b->ctx, b->db, row, e)) && db_commit(b->db, e))) {
@@ -188,6 +190,7 @@ bool alert_table_do(struct alert_table *b, bool (*fn)(void *ctx, struct db *db, 
     bool ok;
 
     pthread_mutex_lock(&b->lock);
+    assert(!b->open);
     ok = db_begin(b->db, true, e);
     if (ok && !(fn(ctx, b->db, e) && db_commit(b->db, e))) {
         db_rollback(b->db);
@@ -206,6 +209,7 @@ bool alert_table_on_row(void *ctx, const struct db_value *c, size_t n)
 {
     struct alert_table_rows *l = ctx;
 
+    assert(n >= 28 && l->n < l->max);
     l->rows = arena_grow(l->arena, l->rows, l->n, &l->cap, sizeof *l->rows);
     l->rows[l->n++] = (struct alert_table_row){
         .id = column_text(l->arena, &c[0]),

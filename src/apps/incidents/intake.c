@@ -59,8 +59,7 @@ static void incident_intake_refuse(struct intake *t, const struct alert_faults *
     json_out_end(&o);
     incident_intake_write_names(&o, "required_fields", alert_required);
     incident_intake_write_names(&o, "optional_fields", alert_optional);
-    json_out_end(&o);
-    json_out_end(&o);
+    json_out_close(&o, 2);
 }
 
 static void refuse_type(struct intake *t, str type)

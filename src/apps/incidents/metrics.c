@@ -60,7 +60,7 @@ struct incident_metrics {
 
 /* ---- the page ---- */
 
-static void write_alerts(struct metrics_text *t, const struct incident_metrics *m)
+static void incident_metrics_write_alerts(struct metrics_text *t, const struct incident_metrics *m)
 {
     static const struct {
         const char *name, *help;
@@ -72,8 +72,6 @@ static void write_alerts(struct metrics_text *t, const struct incident_metrics *
          QUEUE_ATTACHED},
         {"rationale_incident_alerts_resolved", "Reports that an alert has ended.", QUEUE_RESOLVED},
     };
-    char labels[80];
-
     for (size_t i = 0; i < COUNT_OF(families); i++) {
         metrics_family(t, families[i].name, METRICS_COUNTER, families[i].help);
         for (int s = 0; s < ALERT_SOURCES; s++) {
@@ -81,49 +79,41 @@ static void write_alerts(struct metrics_text *t, const struct incident_metrics *
 
             for (int k = 0; k <= QUEUE_RESOLVED; k++)
                 n += families[i].of < 0 || families[i].of == k ? m->alerts[s][k] : 0;
-            (void)snprintf(
-                labels, sizeof labels, "source=\"%s\"", alert_source_name((enum alert_source)s));
-            metrics_line(t, "", labels, n, 1);
+            metrics_count(t, "source", alert_source_name((enum alert_source)s), n);
         }
     }
 }
 
-static void incident_metrics_write_named(struct metrics_text *t, const char *label,
-                                         const char *const *names, const uint64_t *counts, size_t n)
-{
-    char labels[80];
-
-    for (size_t i = 0; i < n; i++) {
-        (void)snprintf(labels, sizeof labels, "%s=\"%s\"", label, names[i]);
-        metrics_line(t, "", labels, counts[i], 1);
-    }
-}
-
-static void write_queue(struct metrics_text *t, const struct incident_metrics *m)
+static void incident_metrics_write_queue(struct metrics_text *t, const struct incident_metrics *m)
 {
     struct queue_counts c = m->queue;
     int64_t now_us = clock_wall_ms(m->clock) * 1000;
+    bool aged = c.oldest_us > 0 && now_us > c.oldest_us;
 
-    metrics_family(
-        t, "rationale_incident_queue_depth", METRICS_GAUGE, "Incidents that are queued.");
-    metrics_line(t, "", "", c.waiting, 1);
-    metrics_family(t,
-                   "rationale_incident_queue_oldest_seconds",
-                   METRICS_GAUGE,
-                   "Age of the incident that is queued longest; 0 if none is.");
-    metrics_line(t,
-                 "",
-                 "",
-                 c.oldest_us > 0 && now_us > c.oldest_us ? (uint64_t)(now_us - c.oldest_us) : 0,
-                 1000000);
-    metrics_family(
-        t, "rationale_incident_running", METRICS_GAUGE, "Incidents that are being investigated.");
-    metrics_line(t, "", "", c.running, 1);
-    metrics_family(t,
-                   "rationale_incident_awaiting_approval",
-                   METRICS_GAUGE,
-                   "Incidents that wait for a person's decision.");
-    metrics_line(t, "", "", c.asking, 1);
+    metrics_value(t,
+                  "rationale_incident_queue_depth",
+                  METRICS_GAUGE,
+                  "Incidents that are queued.",
+                  c.waiting,
+                  1);
+    metrics_value(t,
+                  "rationale_incident_queue_oldest_seconds",
+                  METRICS_GAUGE,
+                  "Age of the incident that is queued longest; 0 if none is.",
+                  aged ? (uint64_t)(now_us - c.oldest_us) : 0,
+                  1000000);
+    metrics_value(t,
+                  "rationale_incident_running",
+                  METRICS_GAUGE,
+                  "Incidents that are being investigated.",
+                  c.running,
+                  1);
+    metrics_value(t,
+                  "rationale_incident_awaiting_approval",
+                  METRICS_GAUGE,
+                  "Incidents that wait for a person's decision.",
+                  c.asking,
+                  1);
 }
 
 static void series_labels(struct buf *labels, const char *what, const struct series *s)
@@ -163,15 +153,17 @@ static void incident_metrics_write(void *ctx, struct metrics_text *t)
     struct incident_metrics *m = ctx;
 
     pthread_mutex_lock(&m->lock);
-    write_queue(t, m);
-    write_alerts(t, m);
+    incident_metrics_write_queue(t, m);
+    incident_metrics_write_alerts(t, m);
     metrics_family(t,
                    "rationale_incident_alerts_refused",
                    METRICS_COUNTER,
                    "Requests with alerts that were refused, by the error's code.");
-    incident_metrics_write_named(t, "reason", refusals, m->refused, COUNT_OF(refusals));
+    for (size_t i = 0; i < COUNT_OF(refusals); i++)
+        metrics_count(t, "reason", refusals[i], m->refused[i]);
     metrics_family(t, "rationale_incidents", METRICS_COUNTER, "Incidents that have ended.");
-    incident_metrics_write_named(t, "outcome", ends, m->ended, COUNT_OF(ends));
+    for (size_t i = 0; i < COUNT_OF(ends); i++)
+        metrics_count(t, "outcome", ends[i], m->ended[i]);
     metrics_family(t,
                    "rationale_incident_stage_seconds",
                    METRICS_HISTOGRAM,
@@ -260,6 +252,7 @@ static struct series *series_find(struct series_table *t, str name, str outcome)
 {
     struct series *s;
 
+    assert(t->n <= COUNT_OF(t->at));
     for (size_t i = 0; i < t->n; i++)
         if (str_eq(name, str_c(t->at[i].name)) && str_eq(outcome, str_c(t->at[i].outcome)))
             return &t->at[i];

@@ -22,6 +22,7 @@ int64_t queue_now_us(const struct queue *q)
 
 void list_add(struct list *l, struct entry *n)
 {
+    assert(!n->next && !n->prev && !l->first == !l->last && !l->first == !l->n);
     n->prev = l->last;
     n->next = NULL;
     *(l->last ? &l->last->next : &l->first) = n;
@@ -31,6 +32,7 @@ void list_add(struct list *l, struct entry *n)
 
 void list_take(struct list *l, struct entry *n)
 {
+    assert(l->n > 0 && (n->prev || l->first == n) && (n->next || l->last == n));
     *(n->prev ? &n->prev->next : &l->first) = n->next;
     *(n->next ? &n->next->prev : &l->last) = n->prev;
     n->next = n->prev = NULL;
@@ -39,6 +41,7 @@ void list_take(struct list *l, struct entry *n)
 
 static struct list *incident_queue_list_of(struct queue *q, const struct entry *n)
 {
+    assert(!n->running || !n->asking);
     return n->running ? &q->running : n->asking ? &q->asking : &q->waiting;
 }
 
@@ -59,6 +62,7 @@ void queue_counted(struct queue *q)
 
 void queue_put_back(struct queue *q, struct entry *n, bool asks)
 {
+    assert(n->running || n->asking);
     list_take(incident_queue_list_of(q, n), n);
     n->running = n->again = false;
     n->asking = asks;
@@ -109,6 +113,7 @@ struct entry *queue_enter(struct queue *q, const struct alert_table_row *row)
     n->runbook = STR("");
     if (!map_set(&q->ids, r->id, MAP_PTR(n), &e) || !map_set(&q->names, n->name, MAP_PTR(n), &e))
         base_die("the queue has more than %zu alerts", ALIVE_MAX);
+    assert(!n->running && !n->asking);
     list_add(&q->waiting, n);
     queue_counted(q);
     return n;
@@ -116,6 +121,7 @@ struct entry *queue_enter(struct queue *q, const struct alert_table_row *row)
 
 void queue_drop(struct queue *q, struct entry *n)
 {
+    assert(map_find(&q->ids, n->row.id)->value.ptr == n);
     map_remove(&q->ids, n->row.id);
     map_remove(&q->names, n->name);
     list_take(incident_queue_list_of(q, n), n);
@@ -258,6 +264,7 @@ void queue_end_runs(struct queue *q, const struct entry *n)
 
 void queue_end_waiting(struct queue *q, struct entry *n, str error, str reason)
 {
+    assert(!n->running);
     n->row.state = STR("cancelled");
     n->row.error = error;
     n->row.reason = reason;
@@ -283,6 +290,7 @@ static void cancel_waiting(struct queue *q, struct entry *n)
 
 static void incident_queue_cancel_running(struct queue *q, struct entry *n)
 {
+    assert(n->running);
     n->row.cancelled = true;
     buf_reset(&n->step);
     buf_add(&n->step, STR("cancelling"));
@@ -415,6 +423,7 @@ void queue_close(struct queue *q)
     while (q->asking.first)
         queue_drop(q, q->asking.first);
     assert(!q->running.n);
+    assert(!q->waiting.n && !q->asking.n);
     map_release(&q->ids);
     map_release(&q->names);
     rand_ids_release(&q->new_ids);

@@ -79,8 +79,7 @@ static void attach_write_members(struct json_out *o, str data, bool of_group, st
 
     json_init(&doc);
     root = json_parse(&doc, data, &e) ? json_root(&doc) : NULL;
-    for (const struct json_node *k = root ? json_first(&doc, root) : NULL; k;
-         k = json_next(&doc, root, k)) {
+    JSON_FOREACH(k, &doc, root) {
         if (!json_text(&doc, k, a, &key) || is_of_group(key) != of_group)
             continue;
         json_out_key(o, key);

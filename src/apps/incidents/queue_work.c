@@ -78,6 +78,7 @@ static void incident_queue_work_on_progress(void *ctx, const struct incident_pro
     struct work *w = ctx;
     struct entry *n = w->entry;
 
+    assert(p->percent >= 0 && p->percent <= 100);
     pthread_mutex_lock(&w->queue->lock);
     if (p->percent > n->row.progress)
         n->row.progress = p->percent < 100 ? p->percent : 99; /* 100 is when it is put down */
@@ -149,6 +150,7 @@ static void incident_queue_work_explain(struct queue *q, struct entry *n, struct
 /* The alert waits for an approval without taking a worker. Its timeout restarts when it resumes. */
 static void put_aside(struct queue *q, struct entry *n)
 {
+    assert(n->running && !n->row.cancelled && q->asking.n < QUEUE_ASKING_MAX);
     n->row.state = STR("waiting");
     (void)queue_changed(q, n, true, STR(""));
     queue_put_back(q, n, !n->again);
@@ -163,6 +165,7 @@ static void incident_queue_work_finish(struct queue *q, struct entry *n, struct 
     struct buf report;
     bool stored;
 
+    assert(n->running && q->running.n > 0);
     if (atomic_load(&q->leave) && !n->row.cancelled && !n->timed_out &&
         (r->end == INCIDENT_LEFT || r->end == INCIDENT_CANCELLED || r->end == INCIDENT_WAITING)) {
         queue_drop(q, n); /* it resumes at the next start */
@@ -181,6 +184,7 @@ static void incident_queue_work_finish(struct queue *q, struct entry *n, struct 
     if (r->end == INCIDENT_LEFT || r->end == INCIDENT_WAITING)
         r->end = INCIDENT_CANCELLED;
     incident_queue_work_explain(q, n, r);
+    assert(r->end <= INCIDENT_CANCELLED); /* neither left nor waiting: it has ended */
     how = &outcomes[r->end];
     n->row.state = str_c(how->state);
     n->row.completed_us = queue_now_us(q);
@@ -307,6 +311,7 @@ static struct entry *incident_queue_work_claim(struct queue *q)
     struct entry *n = q->waiting.first;
 
     assert(q->running.n < q->rules.running_max);
+    assert(n && !n->running && !n->asking);
     list_take(&q->waiting, n);
     n->running = true;
     list_add(&q->running, n);
@@ -360,6 +365,7 @@ void *queue_worker(void *arg)
         q->idle++;
         while (!q->stop && (!q->waiting.first || q->running.n >= q->rules.running_max))
             pthread_cond_wait(&q->work, &q->lock);
+        assert(q->idle > 0 && q->idle <= q->worker_count);
         q->idle--;
         if (q->stop)
             break;
@@ -375,6 +381,7 @@ void *queue_worker(void *arg)
 void queue_hire(struct queue *q)
 {
     if (q->worker_count < q->rules.running_max && q->idle < q->waiting.n && !q->stop) {
+        assert(q->worker_count < COUNT_OF(q->workers));
         if (pthread_create(&q->workers[q->worker_count], NULL, queue_worker, q) == 0)
             q->worker_count++;
         else if (!q->worker_count)
@@ -392,6 +399,7 @@ static void incident_queue_work_look(struct queue *q)
     if (q->o.host->leave && atomic_load(q->o.host->leave))
         atomic_store(&q->leave, true);
     for (struct entry *n = q->running.first; n; n = n->next) {
+        assert(n->running);
         if (now >= n->deadline_ns && !n->row.cancelled && !atomic_load(&n->cancel)) {
             n->timed_out = true;
             atomic_store(&n->cancel, true);

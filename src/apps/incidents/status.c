@@ -271,8 +271,7 @@ void status_list(void *app, const struct app_request *q, struct app_reply *r)
     json_member_u64(&o, "waiting", counts.asking);
     json_member_u64(&o, "max_queue_size", in->config->max_queue);
     json_member_u64(&o, "max_concurrent_alerts", in->config->max_concurrent);
-    json_out_end(&o);
-    json_out_end(&o);
+    json_out_close(&o, 2);
 }
 
 /* As the engine has them now, or as they were at the end. */
@@ -376,8 +375,7 @@ static void incident_status_answer_conflict(struct app_reply *r, const struct al
     json_member_str(&o, "message", str_c(why));
     json_member_str(&o, "alert_id", row->id);
     json_member_str(&o, "status", row->state);
-    json_out_end(&o);
-    json_out_end(&o);
+    json_out_close(&o, 2);
 }
 
 void status_cancel(void *app, const struct app_request *q, struct app_reply *r)

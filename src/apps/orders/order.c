@@ -23,6 +23,7 @@ bool order_same_modifiers(const struct order_line *a, const struct order_line *b
 void order_copy(struct order *to, const struct order *from, struct arena *a)
 {
     order_init(to, from->id, a);
+    assert(from->count <= ORDER_LINES_MAX);
     memcpy(to->lines, from->lines, from->count * sizeof *to->lines);
     to->count = from->count;
     to->finalized = from->finalized;
@@ -58,6 +59,7 @@ bool order_add(struct order *o, const struct order_line *line)
     }
     if (o->count == ORDER_LINES_MAX)
         return false;
+    assert(o->count < ORDER_LINES_MAX && line->quantity >= 1);
     o->lines[o->count++] = *line;
     return true;
 }
@@ -65,6 +67,8 @@ bool order_add(struct order *o, const struct order_line *line)
 static void order_drop(struct order *o, struct order_line *line)
 {
     size_t after = (size_t)(o->lines + o->count - (line + 1));
+
+    assert(line >= o->lines && line < o->lines + o->count);
 
     memmove(line, line + 1, after * sizeof *line);
     o->count--;

@@ -133,6 +133,7 @@ static bool order_orders_claim(struct orders *o, str thread, struct err *e)
 static void order_orders_give_back(struct orders *o, str thread)
 {
     pthread_mutex_lock(&o->lock);
+    assert(map_find(&o->busy, thread));
     (void)map_remove(&o->busy, thread);
     pthread_mutex_unlock(&o->lock);
 }

@@ -37,8 +37,7 @@ void policy_fail_field(struct app_reply *r, const struct err *e)
     json_member_str(&o, "message", text);
     json_member_str(&o, "field", field);
     json_member_str(&o, "reason", str_slice(text, colon + 2, text.n));
-    json_out_end(&o);
-    json_out_end(&o);
+    json_out_close(&o, 2);
 }
 
 bool policy_asked_doc(struct policy_service *s, const struct policy_docs *docs,

@@ -42,8 +42,7 @@ static void policy_case_checks_add_issue(struct qa *q, const char *type, const c
         json_member_raw(o, "value", fields[i]->raw);
         json_out_end(o);
     }
-    json_out_end(o);
-    json_out_end(o);
+    json_out_close(o, 2);
 }
 
 /* ---- names ---- */

@@ -72,8 +72,7 @@ static size_t descend_show_part(const struct descent *d, const struct choice *li
     json_member_array(&o, "structure");
     while (shown < n && shown < DESCEND_PART_NODES && b->n < DESCEND_PART_SIZE - 2048)
         descend_choice_json(&list[shown++], &o);
-    json_out_end(&o);
-    json_out_end(&o);
+    json_out_close(&o, 2);
     return shown;
 }
 

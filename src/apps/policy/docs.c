@@ -17,6 +17,7 @@ void policy_docs_release(struct policy_docs *d)
 {
     if (!d || atomic_fetch_sub(&d->refs, 1) > 1)
         return;
+    assert(atomic_load(&d->refs) == 0);
     for (size_t i = 0; i < d->n; i++)
         policy_doc_free(d->list[i]);
     free(d->list);
@@ -26,6 +27,7 @@ void policy_docs_release(struct policy_docs *d)
 
 struct policy_docs *policy_docs_hold(struct policy_docs *d)
 {
+    assert(atomic_load(&d->refs) > 0);
     atomic_fetch_add(&d->refs, 1);
     return d;
 }
@@ -72,6 +74,7 @@ size_t policy_docs_count(const struct policy_docs *d)
 
 const struct policy_doc *policy_docs_at(const struct policy_docs *d, size_t i)
 {
+    assert(i < d->n);
     return d->list[i];
 }
 

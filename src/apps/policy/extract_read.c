@@ -174,8 +174,7 @@ bool policy_extract_read(const struct policy_extract_ask *q, str reply, struct a
         list = json_find(&doc, json_root(&doc), str_c(name));
         ok = (list && list->kind == JSON_ARRAY) ||
              err_set(e, ERR_INPUT, "the object has no list \"%s\"", name);
-        for (const struct json_node *v = ok ? json_first(&doc, list) : NULL; v;
-             v = json_next(&doc, list, v)) {
+        JSON_FOREACH(v, &doc, ok ? list : NULL) {
             if (v->kind != JSON_OBJECT)
                 out->dropped[POLICY_DROPPED_INVALID]++;
             else if (q->kind == POLICY_EXTRACT_CRITERIA)

@@ -131,8 +131,7 @@ void policy_xref(const struct policy_doc *d, str criterion_id, struct arena *a, 
              at = policy_fact_tool_find_reference(r, at), shown++)
             policy_fact_tool_write_reference(d, r, at, a, o);
     }
-    json_out_end(o);
-    json_out_end(o);
+    json_out_close(o, 2);
 }
 
 /* For the tool a policy may be named by its title, too. */
@@ -185,8 +184,7 @@ void policy_temporal(const struct policy_doc *const *docs, size_t n, str policy_
             version_json(docs[i], o);
             json_out_end(o);
         }
-    json_out_end(o);
-    json_out_end(o);
+    json_out_close(o, 2);
 }
 
 void policy_pubmed(struct json_out *o)

@@ -45,6 +45,7 @@ const char *policy_controller_name(enum policy_controller c)
 {
     static const char *const names[] = {"heuristic", "react"};
 
+    assert((size_t)c < COUNT_OF(names));
     return names[c];
 }
 
@@ -52,6 +53,7 @@ const char *policy_mode_name(enum policy_mode m)
 {
     static const char *const names[] = {"shadow", "llm", "ab_test", "heuristic", "asked"};
 
+    assert((size_t)m < COUNT_OF(names));
     return names[m];
 }
 
@@ -116,37 +118,32 @@ static void policy_metrics_write_tools(const struct policy_metrics *m, struct me
     }
 }
 
-static void write_rollout(const struct policy_metrics *m, struct metrics_text *t)
+static void policy_metrics_write_rollout(const struct policy_metrics *m, struct metrics_text *t)
 {
-    char labels[80];
-
     metrics_family(
         t, "react_fallback", METRICS_COUNTER, "Criteria that the heuristic took over, by reason.");
-    for (size_t i = 0; i < COUNT_OF(reasons); i++) {
-        (void)snprintf(labels, sizeof labels, "reason=\"%s\"", reasons[i]);
-        metrics_line(t, "", labels, m->fallbacks[i], 1);
-    }
+    for (size_t i = 0; i < COUNT_OF(reasons); i++)
+        metrics_count(t, "reason", reasons[i], m->fallbacks[i]);
     metrics_family(
         t, "react_ab_assignments", METRICS_COUNTER, "Cases that the A/B test has assigned.");
-    for (int c = 0; c < POLICY_CONTROLLERS; c++) {
-        (void)snprintf(labels,
-                       sizeof labels,
-                       "bucket=\"%s\"",
-                       policy_controller_name((enum policy_controller)c));
-        metrics_line(t, "", labels, m->counts.assigned[c], 1);
-    }
+    for (int c = 0; c < POLICY_CONTROLLERS; c++)
+        metrics_count(
+            t, "bucket", policy_controller_name((enum policy_controller)c), m->counts.assigned[c]);
     metrics_family(t,
                    "react_shadow_comparisons",
                    METRICS_COUNTER,
                    "Criteria that both controllers have evaluated, by whether they agree.");
-    metrics_line(t, "", "outcome=\"agrees\"", m->counts.compared - m->counts.differed, 1);
-    metrics_line(t, "", "outcome=\"differs\"", m->counts.differed, 1);
-    metrics_line(t, "", "outcome=\"dropped\"", m->counts.dropped, 1);
+    metrics_count(t, "outcome", "agrees", m->counts.compared - m->counts.differed);
+    metrics_count(t, "outcome", "differs", m->counts.differed);
+    metrics_count(t, "outcome", "dropped", m->counts.dropped);
     if (!m->any)
         return;
-    metrics_family(
-        t, "react_last_confidence_score", METRICS_GAUGE, "Confidence of the newest result.");
-    metrics_line(t, "", "", m->last, SCORE_UNIT);
+    metrics_value(t,
+                  "react_last_confidence_score",
+                  METRICS_GAUGE,
+                  "Confidence of the newest result.",
+                  m->last,
+                  SCORE_UNIT);
 }
 
 static void policy_metrics_write_all(void *ctx, struct metrics_text *t)
@@ -156,7 +153,7 @@ static void policy_metrics_write_all(void *ctx, struct metrics_text *t)
     pthread_mutex_lock(&m->lock);
     write_evaluations(m, t);
     policy_metrics_write_tools(m, t);
-    write_rollout(m, t);
+    policy_metrics_write_rollout(m, t);
     pthread_mutex_unlock(&m->lock);
 }
 
@@ -198,6 +195,7 @@ void policy_metrics_done(struct policy_metrics *m, const struct policy_seen *s)
 
 void policy_metrics_tool(struct policy_metrics *m, int place, bool ok)
 {
+    assert(place < POLICY_TOOLS);
     pthread_mutex_lock(&m->lock);
     m->tools[place < 0 ? POLICY_TOOLS : place][ok]++;
     pthread_mutex_unlock(&m->lock);
@@ -205,6 +203,7 @@ void policy_metrics_tool(struct policy_metrics *m, int place, bool ok)
 
 void policy_metrics_tool_took(struct policy_metrics *m, int place, uint64_t took_ns)
 {
+    assert(place >= 0 && place < POLICY_TOOLS);
     pthread_mutex_lock(&m->lock);
     metrics_observe(&m->tool_latency[place], &seconds, took_ns / 1000);
     pthread_mutex_unlock(&m->lock);
@@ -234,6 +233,7 @@ void policy_metrics_shadow(struct policy_metrics *m, bool differs)
     pthread_mutex_lock(&m->lock);
     m->counts.compared++;
     m->counts.differed += differs;
+    assert(m->counts.differed <= m->counts.compared);
     pthread_mutex_unlock(&m->lock);
 }
 

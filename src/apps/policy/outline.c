@@ -60,6 +60,7 @@ bool outline_page(struct outline *o, uint64_t page)
         o->page_cap = o->page_cap ? 2 * o->page_cap : 64;
         o->pages = base_realloc(o->pages, o->page_cap * sizeof o->pages[0]);
     }
+    assert(!o->page_count || o->pages[o->page_count - 1].at <= o->text.n);
     o->pages[o->page_count++] = (struct policy_page){(uint32_t)o->text.n, o->page};
     return true;
 }
@@ -125,6 +126,7 @@ static void outline_section_pages(struct outline *o, struct outline_section *s, 
         pages[i + 1] = o->pages[first + i];
         pages[i + 1].at -= (uint32_t)s->from;
     }
+    assert(*next == first + n);
     s->node.pages = pages;
     s->node.page_count = (uint32_t)n + 1;
     s->node.start_index = s->node.level == 0 ? pages[0].page : s->page;
@@ -167,6 +169,7 @@ static void outline_gather(struct outline *o)
         s->node.depth = depth;
         if (s->node.level > 0)
             open[depth++] = s->node.level;
+        assert(t->node_count < o->count && s->from <= s->to);
         t->nodes[t->node_count++] = s->node;
     }
     t->page_count = o->page;

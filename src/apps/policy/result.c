@@ -148,8 +148,7 @@ static void citation_json(const struct policy_citation *c, struct json_out *o)
     json_member_array(o, "pages");
     for (size_t i = 0; i < c->page_count; i++)
         json_out_u64(o, c->pages[i]);
-    json_out_end(o);
-    json_out_end(o);
+    json_out_close(o, 2);
 }
 
 static void breakdown_json(const struct policy_result *r, struct json_out *o)

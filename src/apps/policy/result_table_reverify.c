@@ -48,13 +48,6 @@ static void reverify_document_args(str id, struct arena *a, struct db_value *arg
     args[2] = db_text(arena_join(a, (str){like, n}, one ? STR("") : STR(":%"), STR("")));
 }
 
-static bool reverify_on_number(void *ctx, const struct db_value *c, size_t n)
-{
-    assert(n == 1);
-    *(int64_t *)ctx = c[0].i;
-    return false;
-}
-
 bool policy_table_reverify_count(struct policy_table *k, str document_id, int64_t until_us,
                                  struct arena *a, int64_t *out, struct err *e)
 {
@@ -67,7 +60,7 @@ bool policy_table_reverify_count(struct policy_table *k, str document_id, int64_
                               "SELECT COUNT(*) FROM " NEWEST_CASES,
                               args,
                               COUNT_OF(args),
-                              (struct db_rows){reverify_on_number, out},
+                              (struct db_rows){column_on_number, out},
                               e);
 }
 
@@ -78,7 +71,7 @@ bool policy_table_reverify_done(struct policy_table *k, str id, int64_t *out, st
         k,
         "SELECT COUNT(DISTINCT run_id) FROM policy_reverified WHERE reverify_id = $1",
         DB_ARGS(db_text(id)),
-        (struct db_rows){reverify_on_number, out},
+        (struct db_rows){column_on_number, out},
         e);
 }
 
@@ -324,7 +317,6 @@ bool policy_table_reverify_list(struct policy_table *k, str id, int64_t limit, s
                             (struct db_rows){column_on_row, &changes},
                             e))
         return false;
-    json_out_end(o);
-    json_out_end(o);
+    json_out_close(o, 2);
     return true;
 }

@@ -34,13 +34,6 @@ const char policy_labels_sql[] =
     " (SELECT MAX(w.review_id) FROM policy_reviews w WHERE w.result_id = v.result_id)"
     " AND ($1 = '' OR r.document_id = $1) ORDER BY v.session_id, r.result_id LIMIT $3";
 
-static bool policy_table_on_count(void *ctx, const struct db_value *c, size_t n)
-{
-    assert(n == 1);
-    *(int64_t *)ctx = c[0].i;
-    return false;
-}
-
 bool policy_table_queue(struct policy_table *k, const struct policy_queue *q, struct json_out *o,
                         struct err *e)
 {
@@ -72,7 +65,7 @@ bool policy_table_waiting(struct policy_table *k, str key, bool all, int64_t *ou
     return policy_table_query(k,
                               policy_waiting_sql,
                               DB_ARGS(db_text(key), db_int(all)),
-                              (struct db_rows){policy_table_on_count, out},
+                              (struct db_rows){column_on_number, out},
                               e);
 }
 

@@ -195,8 +195,7 @@ static bool review_item_json(struct policy_service *s, const struct policy_docs 
         }
         json_member_array(o, "reviews");
         ok = policy_table_reviews(policy_kept_results(s), app_query(q, "result_id"), o, e);
-        json_out_end(o);
-        json_out_end(o);
+        json_out_close(o, 2);
     }
     json_release(&doc);
     return ok;
@@ -311,8 +310,7 @@ static void review_label_expect(const struct policy_label *l, size_t n, struct j
     json_member_array(o, "criteria");
     for (size_t i = 0; i < n; i++)
         json_out_str(o, l[i].criterion);
-    json_out_end(o);
-    json_out_end(o);
+    json_out_close(o, 2);
     json_member_array(o, "expect");
     for (size_t i = 0; i < n; i++) {
         json_out_object(o);

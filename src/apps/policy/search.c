@@ -65,6 +65,7 @@ static void policy_search_lower_parents(const struct policy_tree *t, struct scor
     for (size_t i = 0; i < *n; i++)
         if (s[i].passages > 0)
             s[kept++] = s[i];
+    assert(kept <= *n);
     *n = kept;
 }
 
@@ -182,6 +183,7 @@ bool policy_search(const struct policy_doc *d, const struct policy_question *ask
     out->reason_code = out->n == 0 ? "no_matches" : NULL;
     if (out->n == 0)
         return true;
+    assert(out->n <= q.top_k && q.top_k <= POLICY_TOP_MAX);
     out->confidence = policy_search_confidence(out, q.text, a);
     out->trajectory = policy_titles(&d->tree, out->hits[0].node, a);
     out->trajectory_n = out->hits[0].node->depth + 1;

@@ -119,6 +119,7 @@ static void link_nodes(struct policy_tree *t, struct arena *a)
         struct policy_node *n = &t->nodes[i];
 
         assert(n->depth < POLICY_DEPTH_MAX);
+        assert(i == 0 ? n->depth == 0 : n->depth <= n[-1].depth + 1); /* no level is left out */
         open[n->depth] = i;
         n->span = 1;
         n->title_path = n->title;
@@ -193,12 +194,15 @@ const struct policy_node *policy_child(const struct policy_tree *t, const struct
 {
     if (!n)
         return t->node_count > 0 ? t->nodes : NULL;
+    assert(n >= t->nodes && n + n->span <= t->nodes + t->node_count);
     return n->span > 1 ? n + 1 : NULL;
 }
 
 const struct policy_node *policy_sibling(const struct policy_tree *t, const struct policy_node *n)
 {
     const struct policy_node *next = n + n->span;
+
+    assert(n->span >= 1 && next <= t->nodes + t->node_count);
 
     return next < t->nodes + t->node_count && next->depth == n->depth ? next : NULL;
 }
@@ -232,5 +236,6 @@ uint32_t policy_page_at(const struct policy_node *n, size_t at)
         else
             high = middle;
     }
+    assert(n->page_count == 0 || low == 0 || n->pages[low].at <= at);
     return n->page_count > 0 ? n->pages[low].page : n->start_index;
 }

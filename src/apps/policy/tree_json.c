@@ -33,15 +33,13 @@ void policy_structure_json(const struct policy_tree *t, bool with_text, struct j
     json_member_array(o, "structure");
     for (uint32_t i = 0; i < t->node_count; i++) {
         for (; open > t->nodes[i].depth; open--) {
-            json_out_end(o);
-            json_out_end(o);
+            json_out_close(o, 2);
         }
         node_begin(&t->nodes[i], with_text, o);
         open += t->nodes[i].span > 1;
     }
     for (; open > 0; open--) {
-        json_out_end(o);
-        json_out_end(o);
+        json_out_close(o, 2);
     }
     json_out_end(o);
 }

@@ -38,6 +38,7 @@ static void count_votes(const struct ballot *b, struct policy_result *out)
     for (unsigned i = b->n; i-- > 0;)
         if (b->results[i].status == (enum policy_status)best)
             *out = b->results[i];
+    assert(b->n > 0 && b->votes[0] + b->votes[1] + b->votes[2] == b->n);
     share = (double)b->votes[best] / (double)b->n;
     if (share >= 1)
         return;
@@ -142,6 +143,7 @@ static bool policy_verify_one(const struct policy_verify_options *o, size_t i, s
     uint64_t began = clock_mono_ns(r.clock);
     bool ok;
 
+    assert(i < r.c->criterion_count);
     how->controller = o->controller;
     r.criterion = r.c->criteria[i];
     r.run = arena_printf(a, STR_FMT "/%zu", STR_ARG(o->react.run), i);
@@ -208,6 +210,7 @@ static void crew_one(struct crew *w, size_t i)
     ok = policy_verify_one(w->o, i, &a, &result, &how, &e);
     pthread_mutex_lock(&w->lock);
     if (ok) {
+        assert(i < w->count && !w->done[i]);
         policy_result_dup(&result, w->arena, &w->out->results[i]);
         w->out->how[i] = how;
         w->done[i] = true;
@@ -261,6 +264,7 @@ bool policy_verify(const struct policy_verify_options *o, struct arena *a,
     pthread_mutex_destroy(&w.lock);
     if (w.failed)
         return false;
+    assert(w.left || w.next == n);
     out->left = w.left;
     while (out->n < n && w.done[out->n])
         out->model_ns += out->how[out->n++].model_ns;

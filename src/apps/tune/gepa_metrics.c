@@ -43,8 +43,8 @@ static void gepa_write(void *ctx, struct metrics_text *t)
     buf_init(&labels, 1024);
     pthread_mutex_lock(&m->lock);
     metrics_family(t, "gepa_optimizations", METRICS_COUNTER, "Runs of the optimizer that ended.");
-    metrics_line(t, "", "status=\"finished\"", m->now.finished, 1);
-    metrics_line(t, "", "status=\"failed\"", m->now.failed, 1);
+    metrics_count(t, "status", "finished", m->now.finished);
+    metrics_count(t, "status", "failed", m->now.failed);
     metrics_family(t,
                    "gepa_optimization_duration_seconds",
                    METRICS_HISTOGRAM,

@@ -24,6 +24,7 @@ struct notify_counts *notify_counts_of(struct notify *n, str name)
 
     while (i < n->counts_n && !str_eq(str_c(n->counts[i].name), name))
         i++;
+    assert(n->counts_n <= COUNT_OF(n->counts));
     if (i == COUNT_OF(n->counts))
         return &n->counts[i - 1];
     if (i == n->counts_n) {
@@ -91,6 +92,7 @@ static bool notify_add(struct notify *n, struct db *db, const struct alert_table
             &added,
             e);
         if (ok && added) {
+            assert(waiting <= NOTIFY_WAITING_MAX || full);
             waiting += !full;
             notify_counts_of(n, t->config->name)->failed += full;
             t->woken = true;

@@ -56,7 +56,7 @@ static bool outbox_on_row(void *ctx, const struct db_value *c, size_t n)
 {
     struct outbox_list *l = ctx;
 
-    (void)n;
+    assert(n == 13 && l->n < l->max);
     l->rows[l->n++] = (struct outbox_row){.id = column_text(l->arena, &c[0]),
                                           .alert_id = column_text(l->arena, &c[1]),
                                           .session = column_text(l->arena, &c[2]),
@@ -106,13 +106,6 @@ bool outbox_newest(struct db *db, struct outbox_list *out, struct err *e)
                     e);
 }
 
-static bool outbox_on_number(void *ctx, const struct db_value *c, size_t n)
-{
-    (void)n;
-    *(int64_t *)ctx = c[0].i;
-    return false;
-}
-
 bool outbox_waiting(struct db *db, int64_t *out, struct err *e)
 {
     *out = 0;
@@ -120,7 +113,7 @@ bool outbox_waiting(struct db *db, int64_t *out, struct err *e)
                     "SELECT count(*) FROM notifications WHERE state = 'pending'",
                     NULL,
                     0,
-                    (struct db_rows){outbox_on_number, out},
+                    (struct db_rows){column_on_number, out},
                     e);
 }
 
@@ -128,7 +121,7 @@ static bool outbox_on_target(void *ctx, const struct db_value *c, size_t n)
 {
     struct outbox_list *l = ctx;
 
-    (void)n;
+    assert(n == 1 && l->n < l->max);
     l->rows[l->n++].target = column_text(l->arena, &c[0]);
     return l->n < l->max;
 }
