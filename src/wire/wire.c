@@ -251,6 +251,7 @@ static bool wire_says_nothing(const struct wire_frame *f)
 
 void wire_decode(struct wire_decoder *d, struct wire_frame *f)
 {
+    d->text_ended = 0;
     f->doc = NULL;
     f->again = NULL;
     f->shape = 0;

@@ -176,6 +176,7 @@ struct wire_decoder {
     bool hides;                    /* reasoning is hidden: see redact_reasoning.h */
     bool splits;                   /* and the text may contain reasoning, too */
     uint32_t blocks;               /* started so far, in choice 0 */
+    uint32_t text_ended;           /* 1 + the block of text that the last frame has ended; or 0 */
     str salt;                      /* makes generated call ids unique to this reply; may be empty */
     struct buf repaired, redacted; /* the current frame, if the decoder changed it */
     struct utf8_repair repair;

@@ -356,6 +356,51 @@ class Requests(Case):
                     self.assertEqual(r.status, 400, r.body)
 
 
+class Tagged(Case):
+    """Reasoning in tags is split out of a stream; white space at its end stays in its block."""
+    TEXTS = ("<thi", "nk>hm</thi", "nk>\n\nYes", ".\n", "\n")
+
+    def events(self, dialect, sent, at):
+        self.serve("text/event-stream", events_of(*(json.dumps(f) for f in sent), named=True).encode())
+        return frames(self.ask(dialect, f"{dialect}-m", True, at=at).body)
+
+    def test_a_block_of_anthropic_has_all_of_its_text(self):
+        parts = [{"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": t}}
+                 for t in self.TEXTS]
+        for at in (World.shown, World.hidden):
+            got = self.events("anthropic", [
+                {"type": "message_start", "message": {"id": "m", "type": "message", "role": "assistant", "model": "m",
+                                                      "content": [], "usage": {"input_tokens": 1, "output_tokens": 1}}},
+                {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}, *parts,
+                {"type": "content_block_stop", "index": 0},
+                {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 9}},
+                {"type": "message_stop"}], at)
+            texts = collections.defaultdict(str)
+            for e in got:
+                if e["type"] == "content_block_delta" and e["delta"]["type"] == "text_delta":
+                    texts[e["index"]] += e["delta"]["text"]
+            self.assertEqual(list(texts.values()), ["Yes.\n\n"])
+
+    def test_no_text_of_responses_follows_its_end(self):
+        place = {"item_id": "m1", "output_index": 0, "content_index": 0}
+        text, item = "".join(self.TEXTS), {"id": "m1", "type": "message", "role": "assistant"}
+        part = {"type": "output_text", "text": text, "annotations": []}
+        for at in (World.shown, World.hidden):
+            got = self.events("responses", [
+                {"type": "response.created", "response": {"id": "r", "object": "response", "output": []}},
+                {"type": "response.output_item.added", "output_index": 0, "item": {**item, "content": []}},
+                *({"type": "response.output_text.delta", **place, "delta": t} for t in self.TEXTS),
+                {"type": "response.output_text.done", **place, "text": text},
+                {"type": "response.output_item.done", "output_index": 0, "item": {**item, "content": [part]}},
+                {"type": "response.completed", "response": {"id": "r", "object": "response", "status": "completed",
+                                                            "output": [{**item, "content": [part]}]}}], at)
+            kinds = [e["type"] for e in got]
+            done = kinds.index("response.output_text.done")
+            self.assertNotIn("response.output_text.delta", kinds[done:])
+            self.assertEqual(got[done]["text"], "Yes.\n\n")
+            self.assertEqual("".join(e["delta"] for e in got if e["type"] == "response.output_text.delta"), "Yes.\n\n")
+
+
 class Usage(Case):
     """Every stream is asked for its usage; a client that did not ask gets the stream without it."""
 

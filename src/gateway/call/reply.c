@@ -265,6 +265,8 @@ static void reply_on_frame(void *ctx, const struct frames_frame *in)
         loop_timer_clear(c->gl->loop, &c->timer); /* it speaks */
     c->decoder.splits = pipe_may_split(&c->pipe);
     wire_decode(&c->decoder, &f);
+    if (!c->reply.deferred && c->decoder.text_ended)
+        pipe_split_end_block(&c->pipe.split, c->decoder.text_ended - 1);
     if (!c->reply.deferred)
         call_end_frame(c, &f);
     else if (defer_add_frame(c->reply.deferred, &f))

@@ -347,6 +347,12 @@ static inline void pipe_split_leave_block(struct pipe_split *s, bool for_text)
         pipe_split_leave_text(s, for_text);
 }
 
+void pipe_split_end_block(struct pipe_split *s, uint32_t block)
+{
+    if (s->block == block)
+        pipe_split_leave_block(s, true);
+}
+
 /* Whether the text needs no splitter. Most replies begin with no marker. */
 static bool pipe_split_is_plain(struct pipe_split *s, str text)
 {

@@ -58,6 +58,8 @@ void pipe_split_release(struct pipe_split *s);
 void pipe_split_feed(struct pipe_split *s, const struct chat_event *ev);
 /* The text has ended: the stage emits the bytes that it held back. */
 void pipe_split_flush(struct pipe_split *s);
+/* The block has ended. The stage emits the bytes that no later text can change. */
+void pipe_split_end_block(struct pipe_split *s, uint32_t block);
 /* Another reply continues where this one was cut. With "auto", its beginning selects its format. If
  * no answer came before, white space at its beginning is dropped. */
 void pipe_split_continue(struct pipe_split *s, bool answered);

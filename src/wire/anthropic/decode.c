@@ -126,6 +126,8 @@ static void anthropic_decode_on_block_stop(struct wire_decoder *d, const struct 
 {
     struct anthropic_block *b = anthropic_block_find(d, json_get_count(doc, root, "index"));
 
+    if (b && b->kind == KIND_TEXT)
+        d->text_ended = b->block + 1;
     if (b)
         anthropic_block_end(d, b);
 }

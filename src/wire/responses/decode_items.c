@@ -224,12 +224,14 @@ static void responses_item_fill(struct responses_at *at, struct responses_item *
     struct responses_place *p = responses_item_place_get(at, it, kind, part);
     str text;
 
-    if (!p || !responses_item_words(at, kind, node, &text) || text.n <= p->size)
+    if (!p || !responses_item_words(at, kind, node, &text))
         return;
     if (p->size == 0)
         responses_item_put(at, it, p, text, node->kind == JSON_STRING ? node : NULL);
-    else if (responses_item_hash(0, str_slice(text, 0, p->size)) == p->hash)
+    else if (text.n > p->size && responses_item_hash(0, str_slice(text, 0, p->size)) == p->hash)
         responses_item_put(at, it, p, str_slice(text, p->size, text.n), NULL);
+    if (kind == PLACE_TEXT && p->sent)
+        at->d->text_ended = p->block + 1;
 }
 
 /* An event with a text: a delta, if its member `key` is called that, or the end of the text. */
@@ -254,12 +256,10 @@ static void responses_item_text_event(struct responses_at *at, enum place_kind p
     /* A call whose name has not come yet says its arguments when it is done. */
     if (!it || it->done || (pk == PLACE_ARGUMENTS && !it->begun[0]))
         return;
-    if (!delta) {
+    if (!delta)
         responses_item_fill(at, it, pk, part, node);
-        return;
-    }
-    p = responses_item_place_get(at, it, pk, part);
-    if (p && responses_item_words(at, pk, node, &text))
+    else if ((p = responses_item_place_get(at, it, pk, part)) &&
+             responses_item_words(at, pk, node, &text))
         responses_item_put(at, it, p, text, node->kind == JSON_STRING ? node : NULL);
 }
 
