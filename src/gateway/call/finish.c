@@ -220,6 +220,7 @@ void call_finish(struct call *c)
     struct gateway *g = c->gl->gateway;
 
     call_enter_state(c, CALL_COMMITTING);
+    call_live_end_bytes(c); /* no rest follows */
     upstream_cancel(&c->upstream);
     call_pieces_stop(c);
     call_report_outcome(c, true);

@@ -214,8 +214,8 @@ void call_vault_release(struct call *c);
 void call_live_begin(struct call *c);
 void call_live_begin_whole(struct call *c); /* texts stay in place until call_live_copy */
 void call_live_copy(struct call *c);
-/* Bytes of a reply are read. While nobody watches, their texts go to the hub together, at the
- * end. */
+/* Bytes of a reply are read. While nobody watches, their texts go to the hub together, when the
+ * bytes that came together have been read: at on_rest, or when the reply ends or is given up. */
 void call_live_begin_bytes(struct call *c);
 void call_live_end_bytes(struct call *c);
 void call_live_reasoning(struct call *c, str text);

@@ -204,6 +204,8 @@ static void live_flush_batch(struct call *c)
 
 void call_live_begin_bytes(struct call *c)
 {
+    if (c->live.batches)
+        return;
     assert(c->gl->live_n == 0);
     c->live.batches = c->live.hub && !hub_call_watched(c->live.hub);
 }
@@ -257,6 +259,7 @@ void call_live_begin_whole(struct call *c)
 
 void call_live_copy(struct call *c)
 {
+    call_live_end_bytes(c);
     if (c->live.gathers)
         live_lend(c);
     if (c->live.lent)
@@ -419,7 +422,7 @@ void call_live_end(struct call *c)
 {
     struct hub_call *live = c->live.hub;
 
-    live_flush_batch(c);
+    call_live_end_bytes(c);
     c->live.hub = NULL;
     c->live.gathers = c->live.lent = false;
     if (hub_call_leave(live))

@@ -85,6 +85,7 @@ void call_deliver_events(struct call *c, const struct wire_frame *f)
 
 void call_hang_up(struct call *c, bool well)
 {
+    call_live_end_bytes(c);
     (well ? upstream_let_go : upstream_cancel)(&c->upstream);
 }
 
@@ -409,7 +410,6 @@ void call_reply_bytes(struct call *c, str bytes)
     assert(c->frames.sink.on_frame);
     call_live_begin_bytes(c);
     frames_feed(&c->frames, bytes);
-    call_live_end_bytes(c);
     if (call_is_reading(c) && !c->reply.end_seen && arena_left(&c->arena) < CALL_ARENA_SPARE) {
         reply_fail(
             c, 502, "upstream_too_large", "the provider's reply is too large to be kept track of");
@@ -434,6 +434,7 @@ void call_on_rest(void *ctx)
 {
     struct call *c = ctx;
 
+    call_live_end_bytes(c);
     call_rest_stream(c);
     if (c->client.sink && c->client.sink->on_rest && c->state < CALL_COMMITTING)
         c->client.sink->on_rest(c->client.ctx);
@@ -531,6 +532,7 @@ static void reply_whole_parse(void *ctx)
 
 void call_reply_end(struct call *c)
 {
+    call_live_end_bytes(c);
     loop_timer_clear(c->gl->loop, &c->timer);
     if (c->frames.kind == FRAMES_WHOLE) {
         reply_queue_step(c, reply_whole_parse);
@@ -552,6 +554,7 @@ static const struct {
 
 void call_reply_error(struct call *c, const struct err *e)
 {
+    call_live_end_bytes(c);
     loop_timer_clear(c->gl->loop, &c->timer);
     if (c->reply.deferred && !call_break_deferred(c))
         return; /* the last event decided it */
