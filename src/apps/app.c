@@ -364,10 +364,7 @@ str app_query(const struct app_request *q, const char *name)
 
 static void send_text(struct app_reply *r, str text)
 {
-    static const char type[] = "text/event-stream";
-
-    if (r->type != type) /* after the first event, the loop reads the type */
-        r->type = type;
+    r->type = "text/event-stream";
     if (r->send)
         r->send(r->send_ctx, text);
     else

@@ -37,6 +37,7 @@ struct app_job {
     bool over;            /* all is made; the loop's thread only */
     pthread_mutex_t lock; /* of what follows */
     struct buf pieces;    /* to be written */
+    const char *type;     /* of pieces: the other thread may set that of the reply again */
     bool posted;
 };
 
@@ -121,9 +122,9 @@ static void serve_apps_head(struct app_job *j)
 
     j->headed = true;
     ex->status = 200;
-    j->events = strcmp(j->reply.type, "text/event-stream") == 0 &&
-                !(j->request.call && j->request.call->bare);
-    exchange_header(ex, STR("content-type"), str_c(j->reply.type));
+    j->events =
+        strcmp(j->type, "text/event-stream") == 0 && !(j->request.call && j->request.call->bare);
+    exchange_header(ex, STR("content-type"), str_c(j->type));
     if (ex->api)
         api_protect(ex);
     exchange_header(ex, STR("x-accel-buffering"), STR("no"));
@@ -171,6 +172,7 @@ static void send_some(void *ctx, str bytes)
 
     pthread_mutex_lock(&j->lock);
     buf_add(&j->pieces, bytes);
+    j->type = j->reply.type;
     post = !j->posted;
     j->posted = true;
     pthread_mutex_unlock(&j->lock);

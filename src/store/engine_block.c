@@ -103,7 +103,8 @@ static bool engine_block_load(struct engine *en, struct engine_filling *f, struc
     calls = arena_dup(&en->arena, buf_str(&f->calls));
     own.raw = arena_dup(&en->arena, buf_str(&f->block.raw));
     own.ends = ends = arena_alloc(&en->arena, (own.count + 1) * sizeof *ends);
-    memcpy(ends, f->block.ends, own.count * sizeof *ends);
+    if (own.count > 0) /* else there may be no array */
+        memcpy(ends, f->block.ends, own.count * sizeof *ends);
     block_reset(&f->block);
     buf_reset(&f->calls);
     if (!db_query(en->db,
