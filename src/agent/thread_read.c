@@ -35,7 +35,7 @@ static bool on_checkpoint(void *ctx, const struct db_value *c, size_t n)
 {
     struct reading *r = ctx;
 
-    (void)n;
+    assert(n > 4);
     r->found = true;
     r->tuple->id = agent_thread_read_keep(r, &c[0]);
     r->tuple->parent = agent_thread_read_keep(r, &c[1]);
@@ -116,7 +116,7 @@ static bool on_write(void *ctx, const struct db_value *c, size_t n)
     struct reading *r = ctx;
     struct thread_tuple *t = r->tuple;
 
-    (void)n;
+    assert(n > 4);
     t->writes = arena_grow(r->arena, t->writes, t->write_count, &r->write_max, sizeof *t->writes);
     t->writes[t->write_count++] = (struct thread_write){
         .task = agent_thread_read_keep(r, &c[0]),
@@ -229,7 +229,7 @@ static bool on_listed(void *ctx, const struct db_value *c, size_t n)
 {
     struct listing *l = ctx;
 
-    (void)n;
+    assert(n > 3);
     if (agent_thread_read_fits(l, c[3].s))
         l->list[l->n++] = (struct thread_tuple){
             .thread = arena_dup(l->arena, c[0].s),

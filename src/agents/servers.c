@@ -41,6 +41,7 @@ struct agents_servers *agents_servers_new(const struct clock *clock)
 
 static void agents_server_free(struct agents_server *v)
 {
+    assert(v->refs == 0);
     if (v->client)
         mcp_client_free(v->client);
     secret_release(&v->headers);
@@ -55,7 +56,6 @@ void agents_servers_free(struct agents_servers *s)
     while (s->first) {
         struct agents_server *v = s->first;
 
-        assert(v->refs == 0);
         s->first = v->next;
         agents_server_free(v);
     }

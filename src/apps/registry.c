@@ -402,6 +402,7 @@ static bool set_state(struct registry *r, const struct prompt *p, enum prompt_st
 {
     int64_t now = clock_wall_ms(r->clock) * 1000, n = 0;
 
+    assert(ways[p->state][to]);
     if (to == PROMPT_ACTIVE &&
         !db_run(r->writer,
                 "UPDATE prompts SET state = 'retired', moved_us = $2, moved_by = $3"

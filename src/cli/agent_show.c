@@ -28,19 +28,6 @@ void agent_show_release(struct agent_show *s)
     arena_release(&s->arena);
 }
 
-/* Text of a model or a tool must not control the terminal. */
-static void show_put_safe(struct file_out *out, str text)
-{
-    while (text.n > 0) {
-        size_t bad, size = cli_safe_size(text, &bad);
-
-        file_out_add(out, str_slice(text, 0, size));
-        if (bad)
-            file_out_add(out, STR("?"));
-        text = str_slice(text, size + bad, text.n);
-    }
-}
-
 /* In one line, cut. */
 static void show_put_line(struct file_out *out, str text)
 {
@@ -50,7 +37,7 @@ static void show_put_line(struct file_out *out, str text)
         str rest = str_slice(front, at, front.n);
         str piece = str_slice(rest, 0, str_find(rest, STR("\n")));
 
-        show_put_safe(out, str_trim(piece));
+        cli_put_safe(out, str_trim(piece));
         at += piece.n + 1;
         if (at < front.n)
             file_out_add(out, STR(" "));
@@ -130,7 +117,7 @@ static void show_ended(struct agent_show *s, const struct json *doc)
         return;
     }
     if (s->cli->terminal)
-        show_put_safe(&s->cli->out, text);
+        cli_put_safe(&s->cli->out, text);
     else
         file_out_add(&s->cli->out, text);
     if (text.n)

@@ -160,6 +160,8 @@ uint64_t cli_count_lines(str text);
 /* The number of bytes at the start of s that are safe on a terminal; `bad` is the number of unsafe
  * bytes after them, 0 at the end of s. */
 size_t cli_safe_size(str s, size_t *bad);
+/* Writes a text of a model or a tool, which must not control the terminal: "?" for unsafe bytes. */
+void cli_put_safe(struct file_out *out, str text);
 
 /* Sets colour by the terminal and the environment; --color overrides it. */
 void cli_init_color(struct cli *cli);

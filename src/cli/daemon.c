@@ -316,3 +316,11 @@ int daemon_complain(const struct err *daemon, const struct err *store)
         return cli_complain(CLI_STORE, "the store: %s", store->text);
     return cli_complain(CLI_STORE, "the store: %s; %s", store->text, daemon->text);
 }
+
+int daemon_refused(const struct daemon_link *d, str reply)
+{
+    if (d->status == 401 || d->status == 403)
+        return cli_complain(CLI_AUTH, "the daemon needs an operator's key: set RATIONALE_KEY");
+    return cli_complain(
+        CLI_NEGATIVE, "the daemon refuses: " STR_FMT, STR_ARG(str_slice(reply, 0, 500)));
+}

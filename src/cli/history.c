@@ -91,6 +91,7 @@ bool history_count(const char *option, const char *value, int64_t otherwise, int
 {
     uint64_t n;
 
+    assert(otherwise >= 1 && otherwise <= max);
     *out = otherwise;
     if (!value)
         return true;
@@ -148,6 +149,27 @@ int64_t history_number(struct history *h, const struct json_node *v, const char 
     return json_i64(&h->doc, json_find(&h->doc, v, str_c(name)), &n) ? n : -1;
 }
 
+void history_put_field(struct history *h, struct cli *cli, const struct json_node *v,
+                       const char *name, const char *title)
+{
+    const struct json_node *at = json_find(&h->doc, v, str_c(name));
+    str text;
+
+    if (!at || at->kind == JSON_NULL)
+        return;
+    if (!json_text(&h->doc, at, &h->arena, &text))
+        text = json_raw(&h->doc, at);
+    if (text.n)
+        file_out_printf(&cli->out,
+                        "%s%s%s %s" STR_FMT "%s\n",
+                        cli_bold(cli),
+                        title,
+                        cli_plain(cli),
+                        cli_status(cli, text),
+                        STR_ARG(history_line(&h->arena, text, 1000)),
+                        cli_plain(cli));
+}
+
 str history_time(struct arena *a, int64_t us)
 {
     char text[CLOCK_TEXT_SIZE];
@@ -186,22 +208,11 @@ str history_line(struct arena *a, str text, size_t width_max)
 
 void history_show_text(struct cli *cli, str text, const char *indent)
 {
-    bool fresh = true;
-
     while (text.n) {
-        size_t line = str_find(text, STR("\n")), bad;
-        str rest = str_slice(text, 0, line);
+        size_t line = str_find(text, STR("\n"));
 
-        if (fresh)
-            file_out_add(&cli->out, str_c(indent));
-        while (rest.n) {
-            size_t size = cli_safe_size(rest, &bad);
-
-            file_out_add(&cli->out, str_slice(rest, 0, size));
-            if (bad)
-                file_out_add(&cli->out, STR("?"));
-            rest = str_slice(rest, size + bad, rest.n);
-        }
+        file_out_add(&cli->out, str_c(indent));
+        cli_put_safe(&cli->out, str_slice(text, 0, line));
         file_out_add(&cli->out, STR("\n"));
         text = line == STR_NONE ? STR("") : str_slice(text, line + 1, text.n);
     }

@@ -76,5 +76,8 @@ str history_line(struct arena *a, str text, size_t width_max);
 void history_show_text(struct cli *cli, str text, const char *indent);
 str history_member(struct history *h, const struct json_node *v, const char *name);
 int64_t history_number(struct history *h, const struct json_node *v, const char *name);
+/* Prints "TITLE value" of a member, in one line; nothing if it is absent, null or "". */
+void history_put_field(struct history *h, struct cli *cli, const struct json_node *v,
+                       const char *name, const char *title);
 /* "2024-02-29 23:59:59" of microseconds. */
 str history_time(struct arena *a, int64_t us);

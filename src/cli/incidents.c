@@ -88,21 +88,6 @@ static int incidents_list(struct incidents_command *c)
     return history_table(&c->h, c->cli, "incidents", columns, COUNT_OF(columns));
 }
 
-static void incidents_line(struct incidents_command *c, const char *name, const char *title)
-{
-    str text = history_member(&c->h, json_root(&c->h.doc), name);
-
-    if (text.n)
-        file_out_printf(&c->cli->out,
-                        "%s%s%s %s" STR_FMT "%s\n",
-                        cli_bold(c->cli),
-                        title,
-                        cli_plain(c->cli),
-                        cli_status(c->cli, text),
-                        STR_ARG(history_line(&c->h.arena, text, 1000)),
-                        cli_plain(c->cli));
-}
-
 static bool incidents_questions(struct incidents_command *c, const struct alert_table_row *row,
                                 struct json_out *o, struct err *e)
 {
@@ -168,12 +153,12 @@ static int incidents_show(struct incidents_command *c)
     code = incidents_show_json(c, ok, &e);
     if (code != CLI_OK || c->args->value[JSON])
         return code;
-    incidents_line(c, "alert_id", "incident");
-    incidents_line(c, "alert_type", "type");
-    incidents_line(c, "severity", "severity");
-    incidents_line(c, "status", "status");
-    incidents_line(c, "current_step", "step");
-    incidents_line(c, "error", "error");
+    history_put_field(&c->h, c->cli, json_root(&c->h.doc), "alert_id", "incident");
+    history_put_field(&c->h, c->cli, json_root(&c->h.doc), "alert_type", "type");
+    history_put_field(&c->h, c->cli, json_root(&c->h.doc), "severity", "severity");
+    history_put_field(&c->h, c->cli, json_root(&c->h.doc), "status", "status");
+    history_put_field(&c->h, c->cli, json_root(&c->h.doc), "current_step", "step");
+    history_put_field(&c->h, c->cli, json_root(&c->h.doc), "error", "error");
     code = history_table(&c->h, c->cli, "alerts", alert_columns, COUNT_OF(alert_columns));
     history_show_text(c->cli, history_member(&c->h, json_root(&c->h.doc), "report"), "");
     incidents_show_questions(c);

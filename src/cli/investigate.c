@@ -73,19 +73,6 @@ static void investigate_block_signals(void)
 
 /* ---- what is shown ---- */
 
-/* Whatever a model or a tool said does nothing to the terminal. */
-static void investigate_put_safe(struct file_out *out, str text)
-{
-    while (text.n > 0) {
-        size_t bad, size = cli_safe_size(text, &bad);
-
-        file_out_add(out, str_slice(text, 0, size));
-        if (bad)
-            file_out_add(out, STR("?"));
-        text = str_slice(text, size + bad, text.n);
-    }
-}
-
 static void investigate_put_line(struct file_out *out, const char *name, str text)
 {
     str front = utf8_cut_count(str_trim(text), SHOWN);
@@ -98,7 +85,7 @@ static void investigate_put_line(struct file_out *out, const char *name, str tex
         size_t end = str_find(rest, STR("\n"));
         str piece = str_slice(rest, 0, end);
 
-        investigate_put_safe(out, str_trim(piece));
+        cli_put_safe(out, str_trim(piece));
         at += piece.n + 1;
         if (at < front.n)
             file_out_add(out, STR(" "));
@@ -141,7 +128,7 @@ static void investigate_on_step(void *ctx, const struct incident_step *s)
         return;
     file_out_init(&out, STDERR_FILENO);
     file_out_printf(&out, "[" STR_FMT "] ", STR_ARG(s->agent));
-    investigate_put_safe(&out, utf8_cut_count(s->action, SHOWN));
+    cli_put_safe(&out, utf8_cut_count(s->action, SHOWN));
     file_out_printf(&out, "%s\n", s->ok ? "" : " (failed)");
     if (!str_eq(s->reasoning, w->last_thought) || !str_eq(s->agent, w->last_agent))
         investigate_put_line(&out, "thought", s->reasoning);
@@ -366,7 +353,7 @@ static void investigate_print_json(struct work *w, const struct ran *runs, size_
 static void print_text(struct work *w, str text)
 {
     if (w->cli->terminal)
-        investigate_put_safe(&w->cli->out, text);
+        cli_put_safe(&w->cli->out, text);
     else
         file_out_add(&w->cli->out, text);
 }

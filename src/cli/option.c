@@ -151,6 +151,7 @@ static bool option_set(struct cli *cli, const struct cli_option *o, int index, c
             CLI_USAGE, "--%s is \"%s\"; it must be one of: %s", o->name, value, o->choices);
         return false;
     }
+    assert(index < CLI_OPTIONS_MAX);
     if (index < 0)
         set_color(cli, str_c(value));
     else
@@ -268,6 +269,7 @@ static bool option_add_word(const struct cli_command *c, const char *word, struc
         if (!value)
             return bad_word(c, word);
     }
+    assert(args->word_count < CLI_WORDS_MAX);
     args->words[args->word_count++] = word;
     return true;
 }

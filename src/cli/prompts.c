@@ -207,11 +207,8 @@ static bool prompts_by_daemon(struct prompts *p, const char *word, str id, int *
 
     if (there && d.status == 200)
         *code = CLI_OK;
-    else if (there && (d.status == 401 || d.status == 403))
-        *code = cli_complain(CLI_AUTH, "the daemon needs an operator's key: set RATIONALE_KEY");
     else if (there)
-        *code = cli_complain(
-            CLI_NEGATIVE, "the daemon refuses: " STR_FMT, STR_ARG(str_slice(reply, 0, 500)));
+        *code = daemon_refused(&d, reply);
     daemon_close(&d);
     return there;
 }

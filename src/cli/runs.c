@@ -109,27 +109,6 @@ static int runs_list(struct runs *r)
 
 /* ---- show and replay ---- */
 
-static void runs_line(struct runs *r, const struct json_node *v, const char *name,
-                      const char *title)
-{
-    const struct json_node *at = json_find(&r->h.doc, v, str_c(name));
-    str text;
-
-    if (!at || at->kind == JSON_NULL)
-        return;
-    if (!json_text(&r->h.doc, at, &r->h.arena, &text))
-        text = json_raw(&r->h.doc, at);
-    if (text.n)
-        file_out_printf(&r->cli->out,
-                        "%s%s%s %s" STR_FMT "%s\n",
-                        cli_bold(r->cli),
-                        title,
-                        cli_plain(r->cli),
-                        cli_status(r->cli, text),
-                        STR_ARG(history_line(&r->h.arena, text, 1000)),
-                        cli_plain(r->cli));
-}
-
 static void runs_print_trace(struct runs *r, const struct json_node *root)
 {
     const struct json *doc = &r->h.doc;
@@ -162,17 +141,17 @@ static int runs_one(struct runs *r)
     if (code != CLI_OK || r->args->value[JSON])
         return code;
     root = json_root(&r->h.doc);
-    runs_line(r, root, "run_id", "run");
-    runs_line(r, root, "app", "app");
-    runs_line(r, root, "session_id", "session");
-    runs_line(r, root, "status", "status");
-    runs_line(r, root, "reason", "reason");
+    history_put_field(&r->h, r->cli, root, "run_id", "run");
+    history_put_field(&r->h, r->cli, root, "app", "app");
+    history_put_field(&r->h, r->cli, root, "session_id", "session");
+    history_put_field(&r->h, r->cli, root, "status", "status");
+    history_put_field(&r->h, r->cli, root, "reason", "reason");
     runs_print_trace(r, root);
     pending = json_find(&r->h.doc, root, STR("pending"));
     if (pending && pending->kind == JSON_OBJECT) {
-        runs_line(r, pending, "tool", "waits for a word on");
-        runs_line(r, pending, "arguments", "arguments");
-        runs_line(r, pending, "seq", "seq");
+        history_put_field(&r->h, r->cli, pending, "tool", "waits for a word on");
+        history_put_field(&r->h, r->cli, pending, "arguments", "arguments");
+        history_put_field(&r->h, r->cli, pending, "seq", "seq");
     }
     return code;
 }
@@ -190,9 +169,9 @@ static int runs_replay(struct runs *r)
     root = json_root(&r->h.doc);
     if (!r->args->value[JSON]) {
         runs_print_trace(r, root);
-        runs_line(r, root, "status", "status");
-        runs_line(r, root, "reason", "reason");
-        runs_line(r, root, "text", "text");
+        history_put_field(&r->h, r->cli, root, "status", "status");
+        history_put_field(&r->h, r->cli, root, "reason", "reason");
+        history_put_field(&r->h, r->cli, root, "text", "text");
     }
     if (!json_bool(json_find(&r->h.doc, root, STR("same")), &same) || !same)
         return cli_complain(CLI_NEGATIVE, "it did not come to the end that is on record");
@@ -236,12 +215,7 @@ static bool runs_by_daemon(struct runs *r, str body, int *code)
         buf_add(&r->h.out, reply);
         *code = CLI_OK;
     } else if (there) {
-        bool auth = d.status == 401 || d.status == 403;
-
-        *code = cli_complain(auth ? CLI_AUTH : CLI_NEGATIVE,
-                             auth ? "the daemon needs an operator's key: set RATIONALE_KEY"
-                                  : "the daemon refuses: " STR_FMT,
-                             STR_ARG(str_slice(reply, 0, 500)));
+        *code = daemon_refused(&d, reply);
     }
     daemon_close(&d);
     return there;

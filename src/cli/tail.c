@@ -54,13 +54,7 @@ static void tail_print_text(struct tail *t, const struct json_node *v, bool thou
     if (!t->in_text)
         file_out_add(&t->cli->out, str_c(thought ? cli_dim(t->cli) : cli_plain(t->cli)));
     t->in_text = true;
-    while (text.n) {
-        size_t bad, size = cli_safe_size(text, &bad);
-
-        file_out_add(&t->cli->out, str_slice(text, 0, size));
-        file_out_add(&t->cli->out, bad ? STR("?") : STR(""));
-        text = str_slice(text, size + bad, text.n);
-    }
+    cli_put_safe(&t->cli->out, text);
 }
 
 static void tail_print_update(struct tail *t, const struct json_node *v, str type)

@@ -91,6 +91,19 @@ size_t cli_safe_size(str s, size_t *bad)
     return at;
 }
 
+void cli_put_safe(struct file_out *out, str text)
+{
+    while (text.n > 0) {
+        size_t bad, size = cli_safe_size(text, &bad);
+
+        assert(size + bad > 0 && size + bad <= text.n);
+        file_out_add(out, str_slice(text, 0, size));
+        if (bad)
+            file_out_add(out, STR("?"));
+        text = str_slice(text, size + bad, text.n);
+    }
+}
+
 /* One write, so that lines of several programs on one terminal do not mix. */
 int cli_complain(int code, const char *fmt, ...)
 {

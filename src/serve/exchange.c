@@ -23,6 +23,7 @@ void exchange_header(struct exchange *ex, str name, str value)
 
 void exchange_keep_error(struct exchange *ex, const struct chat_error *error)
 {
+    assert(!ex->ended);
     if (!ex->error)
         ex->error = arena_alloc(server_arena(ex->x), sizeof *ex->error);
     *ex->error = *error;
@@ -125,6 +126,7 @@ void exchange_error(struct exchange *ex, const struct chat_error *error)
     struct chat_error named = *error;
     struct buf body;
 
+    assert(!ex->ended);
     if (error->retry_after_ms >= 0)
         retry_after(ex, error->retry_after_ms);
     if (error->no_retry) /* SDKs of OpenAI and Anthropic obey it */
@@ -165,6 +167,7 @@ void exchange_fail(struct exchange *ex, int status, const char *code, const char
     char text[512];
     va_list args;
 
+    assert(status >= 400 && status < 600);
     va_start(args, fmt);
     (void)vsnprintf(text, sizeof text, fmt, args);
     va_end(args);

@@ -109,7 +109,7 @@ static bool peers_on_ended_row(void *ctx, const struct db_value *c, size_t n)
 {
     struct peers *p = ctx;
 
-    (void)n;
+    assert(n > 1);
     login_end(p->d->login, c[0].s, c[1].i / 1000);
     return true;
 }

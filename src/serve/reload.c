@@ -100,6 +100,7 @@ static void serve_reload_on_change(void *ctx)
     struct change *change = one->change;
 
     server_options_set(one->worker->server, &change->options);
+    assert(atomic_load(&change->left) > 0);
     if (atomic_fetch_sub(&change->left, 1) > 1)
         return;
     tls_free(change->old);
@@ -110,6 +111,7 @@ static void reload_post_loops(struct daemon *d, const struct config *c, struct t
 {
     struct change *change = base_alloc(sizeof *change + d->worker_count * sizeof change->ones[0]);
 
+    assert(d->worker_count > 0); /* the last loop frees the change */
     change->left = d->worker_count;
     change->options = reload_options(c, tls);
     change->old = d->tls_server;

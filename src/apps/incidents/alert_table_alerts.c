@@ -111,7 +111,7 @@ static bool alert_table_alerts_on_group(void *ctx, const struct db_value *c, siz
 {
     struct group_found *f = ctx;
 
-    (void)n;
+    assert(n > 1);
     f->incident = column_text(f->arena, &c[0]);
     f->alerts = c[1].i;
     return false;

@@ -170,7 +170,7 @@ static bool alert_table_share_on_id(void *ctx, const struct db_value *c, size_t 
 {
     struct alert_table_share_found *f = ctx;
 
-    (void)n;
+    assert(n > 0);
     f->found = true;
     if (f->arena)
         f->id = column_text(f->arena, &c[0]);

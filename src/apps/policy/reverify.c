@@ -186,6 +186,7 @@ static void *reverify_work(void *arg)
     if (!ok && !leaves)
         log_warn("a re-verification failed", LOG_STR("id", r->row.id), LOG_ERR(&e));
     pthread_mutex_lock(&r->lock);
+    assert(r->running && r->started);
     r->running = false;
     pthread_mutex_unlock(&r->lock);
     return NULL;
@@ -194,6 +195,7 @@ static void *reverify_work(void *arg)
 /* With the lock held, and nothing running. */
 static void reverify_begin(struct policy_reverify *r, const struct policy_reverify_row *row)
 {
+    assert(!r->running);
     if (r->started)
         pthread_join(r->thread, NULL);
     arena_release(&r->arena);

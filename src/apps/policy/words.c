@@ -233,6 +233,7 @@ static size_t spell_date_at(const struct word *w, size_t n, struct word *out)
     out->kind = WORD_NUMBER;
     out->from = w[0].from;
     out->to = w[at].to;
+    assert(at < n);
     return at + 1;
 }
 
@@ -245,6 +246,7 @@ static size_t words_join(struct word *w, size_t n)
         struct word date = {0};
 
         took = spell_date_at(w + i, n - i, &date);
+        assert(kept <= i && i + took <= n);
         w[kept++] = took ? date : w[i];
         took = took ? took : 1;
     }
@@ -260,6 +262,7 @@ size_t words_of(str text, struct arena *a, struct word **out)
         struct word w = {.from = (uint32_t)i};
 
         i += policy_words_word_at(str_slice(text, i, text.n), &w);
+        assert(i > w.from && i <= text.n);
         if (char_is_json_space(w.lower[0]))
             continue;
         w.to = (uint32_t)i;

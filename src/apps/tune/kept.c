@@ -227,7 +227,7 @@ static bool tune_kept_on_line(void *ctx, const struct db_value *c, size_t n)
 {
     struct lines *l = ctx;
 
-    (void)n;
+    assert(n > 0);
     buf_add(&l->text, c[0].s);
     l->n++;
     return !buf_full(&l->text);

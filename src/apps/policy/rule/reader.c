@@ -34,6 +34,8 @@ bool reader_take(struct reader *r, const char *words)
 {
     size_t at = r->at;
 
+    assert(at <= r->to);
+
     for (const char *p = words; *p;) {
         size_t n = strcspn(p, " ");
 
@@ -84,6 +86,7 @@ bool reader_noun(struct reader *r, struct noun *out)
     }
     if (out->n == 0 || word_among(last, "to per"))
         return false;
+    assert(r->at <= r->to);
     noun_finish(out);
     return true;
 }
