@@ -68,7 +68,7 @@ static bool agent_log_put_row(struct agent_log *l, const struct agent_row *r, st
                   e);
 }
 
-static bool put_wait(struct agent_log *l, const struct wait *w, struct err *e)
+static bool agent_log_put_wait(struct agent_log *l, const struct wait *w, struct err *e)
 {
     struct db *db = l->writer;
 
@@ -83,7 +83,7 @@ static bool put_wait(struct agent_log *l, const struct wait *w, struct err *e)
     return !w->row || agent_log_put_row(l, w->row, e);
 }
 
-static enum agent_care care_of(const struct wait *w)
+static enum agent_care agent_log_care(const struct wait *w)
 {
     enum agent_care care = w->run ? AGENT_SAFE : w->row ? w->row->care : AGENT_LATER;
 
@@ -100,11 +100,11 @@ static bool agent_log_put_all(struct agent_log *l, struct wait *list, struct err
 
     assert(list);
     for (struct wait *w = list; w; w = w->next)
-        durable |= care_of(w) == AGENT_ON_DISK;
+        durable |= agent_log_care(w) == AGENT_ON_DISK;
     if (!db_begin(db, durable, e))
         return false;
     for (struct wait *w = list; w; w = w->next)
-        if (!put_wait(l, w, e)) {
+        if (!agent_log_put_wait(l, w, e)) {
             db_rollback(db);
             return false;
         }
@@ -149,7 +149,7 @@ static struct wait *agent_log_take_batch(struct agent_log *l)
 }
 
 /* Under the lock. Who comes later and cannot do without it says so himself. */
-static void later_end(struct agent_log *l, struct wait *w)
+static void agent_log_later_end(struct agent_log *l, struct wait *w)
 {
     assert(w->later && (w->passed || l->written < l->later));
     if (!w->ok)
@@ -188,7 +188,7 @@ static bool agent_log_end_batch(struct agent_log *l, struct wait *list, struct w
             *end = last = w;
             end = &w->next;
         } else if (w->later) {
-            later_end(l, w);
+            agent_log_later_end(l, w);
         } else {
             *over = w;
             over = &w->next;
@@ -244,7 +244,7 @@ static void *agent_log_write_all(void *arg)
     return NULL;
 }
 
-static bool open_log(str url, bool write, struct agent_log **out, struct err *e)
+static bool agent_log_open_as(str url, bool write, struct agent_log **out, struct err *e)
 {
     struct agent_log *l = base_alloc(sizeof *l);
 
@@ -267,12 +267,12 @@ static bool open_log(str url, bool write, struct agent_log **out, struct err *e)
 
 bool agent_log_open(str url, struct agent_log **out, struct err *e)
 {
-    return open_log(url, true, out, e);
+    return agent_log_open_as(url, true, out, e);
 }
 
 bool agent_log_open_read(str url, struct agent_log **out, struct err *e)
 {
-    return open_log(url, false, out, e);
+    return agent_log_open_as(url, false, out, e);
 }
 
 void agent_log_close(struct agent_log *l)
@@ -334,12 +334,12 @@ static str agent_log_keep(char **at, str s)
     return (str){p, s.n};
 }
 
-static size_t size_of(const struct agent_effect *f)
+static size_t agent_log_effect_size(const struct agent_effect *f)
 {
     return f->run.n + f->kind.n + f->name.n + f->key.n + f->request.n + f->result.n;
 }
 
-static void post_later(struct agent_log *l, const struct wait *like)
+static void agent_log_post_later(struct agent_log *l, const struct wait *like)
 {
     const struct agent_effect *effects = like->effects;
     const struct agent_row *row = like->row;
@@ -351,7 +351,7 @@ static void post_later(struct agent_log *l, const struct wait *like)
     char *at;
 
     for (size_t i = 0; i < n; i++)
-        size += size_of(&effects[i]);
+        size += agent_log_effect_size(&effects[i]);
     if (row)
         size += row->id.n + row->app.n + row->session_id.n + row->status.n + row->reason.n +
                 row->key.n + row->input.n + row->result.n + row->from.n;
@@ -407,9 +407,9 @@ static bool agent_log_write_effect(struct agent_log *l, struct wait *w, struct e
 {
     if (!l->writer)
         return err_set(e, ERR_SYSTEM, "the log is open to be read only");
-    if (care_of(w) != AGENT_LATER)
+    if (agent_log_care(w) != AGENT_LATER)
         return agent_log_wait_for(l, w, e);
-    post_later(l, w);
+    agent_log_post_later(l, w);
     return true;
 }
 

@@ -67,7 +67,7 @@ static bool agent_run_body_write(struct run *r, struct buf *out, bool tools)
     return ok;
 }
 
-static void count_usage(struct run *r, const struct ask_reply *reply)
+static void agent_run_count_usage(struct run *r, const struct ask_reply *reply)
 {
     struct agent_result *out = r->out;
 
@@ -132,7 +132,8 @@ static void error_read(struct run *r, str text, struct ask_reply *reply)
 
 /* The model's own text is masked too before it is written; the run continues with the unmasked
  * text. */
-static void log_reply(struct run *r, struct agent_effect *f, const struct ask_reply *reply, bool ok)
+static void agent_run_log_reply(struct run *r, struct agent_effect *f,
+                                const struct ask_reply *reply, bool ok)
 {
     struct buf out, masked;
 
@@ -156,7 +157,7 @@ static void log_reply(struct run *r, struct agent_effect *f, const struct ask_re
 }
 
 /* The first one has what the run was given before it. */
-static bool put_intent(struct run *r, const struct agent_effect *f)
+static bool agent_run_put_intent(struct run *r, const struct agent_effect *f)
 {
     struct agent_effect both[2];
     struct buf note;
@@ -183,7 +184,7 @@ static bool ask_until_recorded(struct run *r, const struct ask_request *q, struc
         if (!str_eq(reply->error.code, STR("not_recorded")) || run_cancelled(r) || run_is_late(r))
             break;
         assert(!r->o->replay);
-        count_usage(r, reply);
+        agent_run_count_usage(r, reply);
         assert(r->out->model_calls > 0);
         r->out->model_calls--;
         (void)nanosleep(&pause, NULL);
@@ -192,8 +193,8 @@ static bool ask_until_recorded(struct run *r, const struct ask_request *q, struc
     return ok;
 }
 
-static bool ask_now(struct run *r, struct agent_effect *f, str body, str level,
-                    struct ask_reply *reply)
+static bool agent_run_ask_now(struct run *r, struct agent_effect *f, str body, str level,
+                              struct ask_reply *reply)
 {
     struct ask_request q = {
         .body = body,
@@ -212,18 +213,18 @@ static bool ask_now(struct run *r, struct agent_effect *f, str body, str level,
     bool ok;
 
     assert(!r->o->replay && !r->broken);
-    if (!put_intent(r, f))
+    if (!agent_run_put_intent(r, f))
         return false;
     ok = ask_until_recorded(r, &q, reply);
     if (!ok)
-        count_usage(r, reply);
+        agent_run_count_usage(r, reply);
     if (!ok && run_cancelled(r))
         return run_fail(r, &reply->error); /* its end is left open */
     if (!ok && run_is_late(r))
         return run_stop_late(r); /* likewise */
     if (ok)
         agent_extract_reply(reply, r->arena);
-    log_reply(r, f, reply, ok);
+    agent_run_log_reply(r, f, reply, ok);
     return ok || run_fail(r, &reply->error);
 }
 
@@ -249,10 +250,10 @@ bool run_think(struct run *r, str body, str level, struct ask_reply *reply)
     } else if (known != KNOWN_DONE && r->o->replay) {
         (void)effect_missing(r, fresh.seq);
     } else if (known != KNOWN_DONE) {
-        ok = ask_now(r, &fresh, body, level, reply);
+        ok = agent_run_ask_now(r, &fresh, body, level, reply);
     } else if (f->failed) {
         error_read(r, f->result, reply);
-        count_usage(r, reply);
+        agent_run_count_usage(r, reply);
         (void)run_fail(r, &reply->error);
     } else if (!(ok = reply_read(f->result, r->arena, reply))) {
         err_set(&e,
@@ -262,7 +263,7 @@ bool run_think(struct run *r, str body, str level, struct ask_reply *reply)
         (void)run_break(r, &e);
     }
     if (ok)
-        count_usage(r, reply);
+        agent_run_count_usage(r, reply);
     return ok;
 }
 
@@ -304,7 +305,7 @@ static bool agent_run_on_reply(struct run *r, const struct ask_reply *reply)
 }
 
 /* A text without calls. False: the run is over. */
-static bool text_only(struct run *r, const struct ask_reply *reply, unsigned *nudges)
+static bool agent_run_text_only(struct run *r, const struct ask_reply *reply, unsigned *nudges)
 {
     str why;
 
@@ -350,7 +351,7 @@ static bool agent_run_turn(struct run *r, unsigned *nudges)
     if (!agent_run_on_reply(r, &reply))
         return false;
     if (!reply.call_count)
-        return text_only(r, &reply, nudges);
+        return agent_run_text_only(r, &reply, nudges);
     r->why = reply.text.n || !r->o->keep_reasoning ? reply.text : reply.reasoning;
     history_reply(&r->history, &reply);
     r->reply_id = reply.id;
@@ -471,7 +472,7 @@ static void agent_run_loop(struct run *r)
                    arena_printf(r->arena, "there was no answer after %u turns", max));
 }
 
-static void result_write(const struct run *r, struct buf *out)
+static void agent_run_result_write(const struct run *r, struct buf *out)
 {
     const struct agent_result *x = r->out;
 
@@ -523,7 +524,7 @@ bool run_close(struct run *r, str report)
     if (report.n)
         buf_add(&result, report);
     else
-        result_write(r, &result);
+        agent_run_result_write(r, &result);
     row.result = buf_str(&result);
     if (r->o->mask && mask_json(r->o->mask, row.result, &masked, NULL))
         row.result = buf_str(&masked);

@@ -93,7 +93,7 @@ static void agent_tool_run_cache_put(struct toolbox *b, const struct tool_result
 }
 
 /* Under the lock. */
-static bool rate_ok(struct toolbox *b, const struct tool *t, struct err *e)
+static bool agent_tool_run_rate_ok(struct toolbox *b, const struct tool *t, struct err *e)
 {
     struct box_tool *row = map_find(&b->by_name, t->name)->value.ptr;
     int64_t minute = clock_wall_ms(b->clock) / 60000;
@@ -124,8 +124,8 @@ static void agent_tool_run_pause_ms(unsigned ms)
     (void)nanosleep(&t, NULL);
 }
 
-static bool try_all(struct toolbox *b, const struct tool *t, const struct tool_call *c,
-                    struct buf *out, unsigned *tries, struct err *e)
+static bool agent_tool_run_try(struct toolbox *b, const struct tool *t, const struct tool_call *c,
+                               struct buf *out, unsigned *tries, struct err *e)
 {
     struct rand r;
 
@@ -172,7 +172,7 @@ static void *agent_tool_run_work(void *arg)
     struct toolbox *b = j->box;
     struct batch_state *s;
 
-    j->ok = try_all(b, j->tool, &j->call, &j->out, &j->tries, &j->err);
+    j->ok = agent_tool_run_try(b, j->tool, &j->call, &j->out, &j->tries, &j->err);
     pthread_mutex_lock(&b->lock);
     s = j->batch;
     if (s) {
@@ -252,7 +252,7 @@ static void agent_tool_run_ended(struct tool_batch *batch, struct tool_result *r
         batch->on_end(batch->ctx, r);
 }
 
-static void run_here(struct toolbox *b, struct tool_batch *batch, struct tool_result *r)
+static void agent_tool_run_here(struct toolbox *b, struct tool_batch *batch, struct tool_result *r)
 {
     static const _Atomic bool never = false;
 
@@ -260,7 +260,7 @@ static void run_here(struct toolbox *b, struct tool_batch *batch, struct tool_re
 
     r->call.cancel = batch->cancel ? batch->cancel : &never;
     r->call.reported = &r->reported;
-    r->ok = try_all(b, r->tool, &r->call, &r->out, &r->tries, &r->err) && !r->reported;
+    r->ok = agent_tool_run_try(b, r->tool, &r->call, &r->out, &r->tries, &r->err) && !r->reported;
     agent_tool_run_ended(batch, r, b->clock);
 }
 
@@ -272,7 +272,7 @@ static int64_t agent_tool_run_time_ms(const struct tool_batch *batch, const stru
     return batch->timeout_ms > 0 && batch->timeout_ms < ms ? batch->timeout_ms : ms;
 }
 
-static void start_one(struct toolbox *b, struct batch_state *s, size_t i)
+static void agent_tool_run_start(struct toolbox *b, struct batch_state *s, size_t i)
 {
     struct tool_result *r = &s->batch->results[i];
     int64_t ms = agent_tool_run_time_ms(s->batch, r->tool);
@@ -287,12 +287,12 @@ static void start_one(struct toolbox *b, struct batch_state *s, size_t i)
         return;
     }
     pthread_mutex_lock(&b->lock);
-    allowed = rate_ok(b, r->tool, &r->err);
+    allowed = agent_tool_run_rate_ok(b, r->tool, &r->err);
     pthread_mutex_unlock(&b->lock);
     if (!allowed) {
         agent_tool_run_ended(s->batch, r, b->clock);
     } else if (r->tool->flags & TOOL_PURE) {
-        run_here(b, s->batch, r);
+        agent_tool_run_here(b, s->batch, r);
     } else if (!agent_tool_run_begin(b, s, i)) {
         err_set(&r->err, ERR_SYSTEM, "no thread could be started for the tool");
         agent_tool_run_ended(s->batch, r, b->clock);
@@ -323,7 +323,7 @@ static struct tool_result *agent_tool_run_give_up(struct batch_state *s, size_t 
 }
 
 /* Waits for the jobs, none longer than its time. */
-static void wait_all(struct toolbox *b, struct batch_state *s)
+static void agent_tool_run_wait(struct toolbox *b, struct batch_state *s)
 {
     pthread_mutex_lock(&b->lock);
     while (s->left) {
@@ -361,8 +361,8 @@ void toolbox_run(struct toolbox *b, struct tool_batch *batch)
     pthread_cond_init(&s.changed, NULL);
     for (size_t i = 0; i < batch->n; i++)
         if (!batch->results[i].skip)
-            start_one(b, &s, i);
-    wait_all(b, &s);
+            agent_tool_run_start(b, &s, i);
+    agent_tool_run_wait(b, &s);
     assert(!s.left); /* no thread has a pointer to the batch any more */
     for (size_t i = 0; i < batch->n; i++)
         if (!batch->results[i].skip && !batch->results[i].cached)

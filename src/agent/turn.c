@@ -84,7 +84,7 @@ static str agent_turn_action_of(struct run *r, str name, str arguments)
     return all;
 }
 
-static void error_add(const struct run *r, struct buf *out, str why)
+static void turn_error_write(const struct run *r, struct buf *out, str why)
 {
     buf_add(out, r->o->say_success ? STR("{\"success\":false,\"error\":") : STR("{\"error\":"));
     (void)json_quote(out, why);
@@ -97,7 +97,7 @@ str turn_error(struct run *r, str why)
     str all;
 
     buf_init(&out, 8 * WHY_MAX);
-    error_add(r, &out, why);
+    turn_error_write(r, &out, why);
     all = arena_dup(r->arena, buf_str(&out));
     buf_release(&out);
     return all;
@@ -113,7 +113,7 @@ void turn_settle(struct turn *t, struct turn_call *c, bool ok, str result)
 
 /* ---- what is asked ---- */
 
-static str names_of(struct run *r)
+static str turn_tool_names(struct run *r)
 {
     str all = STR("");
     struct json doc;
@@ -152,7 +152,7 @@ void turn_check(struct turn *t, struct turn_call *c)
                                arena_printf(r->arena,
                                             "there is no tool \"" STR_FMT "\"; there are: " STR_FMT,
                                             STR_ARG(c->asked->name),
-                                            STR_ARG(names_of(r)))));
+                                            STR_ARG(turn_tool_names(r)))));
         return;
     }
     buf_init(&why, WHY_MAX);
@@ -183,7 +183,7 @@ static bool turn_was_left(const struct run *r, int64_t seq)
     return false;
 }
 
-static bool unknown_end(struct turn *t, struct turn_call *c)
+static bool turn_unknown_end(struct turn *t, struct turn_call *c)
 {
     struct turn_word said = {.word = STR("deny")};
 
@@ -293,7 +293,7 @@ static bool turn_log_intents(struct turn *t)
                 agent_record_tool(t->r, c->tool, f, f->started_us);
         } else if (known == KNOWN_NOT) {
             n++;
-        } else if (!(c->tool->flags & TOOL_CLIENT) && !unknown_end(t, c)) {
+        } else if (!(c->tool->flags & TOOL_CLIENT) && !turn_unknown_end(t, c)) {
             return false;
         }
     }
@@ -348,7 +348,7 @@ static void agent_turn_on_end(void *ctx, struct tool_result *res)
     assert(res >= b->first && (size_t)(res - b->first) < b->t->n);
     if (!res->ok && !res->reported) {
         buf_reset(&res->out);
-        error_add(r, &res->out, str_c(res->err.text));
+        turn_error_write(r, &res->out, str_c(res->err.text));
     }
     mask_result(r, res);
     if (!res->ok && res->err.code == ERR_CANCELLED && r->o->leave && atomic_load(r->o->leave))

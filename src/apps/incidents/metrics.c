@@ -116,7 +116,7 @@ static void incident_metrics_write_queue(struct metrics_text *t, const struct in
                   1);
 }
 
-static void series_labels(struct buf *labels, const char *what, const struct series *s)
+static void incident_metrics_labels(struct buf *labels, const char *what, const struct series *s)
 {
     buf_init(labels, 4 * LABEL_MAX);
     metrics_label(labels, what, str_c(s->name));
@@ -127,15 +127,15 @@ static void series_labels(struct buf *labels, const char *what, const struct ser
 
 enum series_value { SERIES_CALLS, SERIES_FAILED, SERIES_TOOK };
 
-static void write_series(struct metrics_text *t, const char *what, const struct series_table *of,
-                         enum series_value value)
+static void incident_metrics_write_series(struct metrics_text *t, const char *what,
+                                          const struct series_table *of, enum series_value value)
 {
     struct buf labels;
 
     for (size_t i = 0; i < of->n; i++) {
         const struct series *s = &of->at[i];
 
-        series_labels(&labels, what, s);
+        incident_metrics_labels(&labels, what, s);
         if (value == SERIES_TOOK)
             metrics_hist_lines(t, labels.p, &s->took, &seconds);
         else
@@ -168,15 +168,15 @@ static void incident_metrics_write(void *ctx, struct metrics_text *t)
                    "rationale_incident_stage_seconds",
                    METRICS_HISTOGRAM,
                    "How long a stage took, from its first agent's start to its last one's end.");
-    write_series(t, "stage", &m->stages, SERIES_TOOK);
+    incident_metrics_write_series(t, "stage", &m->stages, SERIES_TOOK);
     metrics_family(
         t, "rationale_incident_tool_calls", METRICS_COUNTER, "Tool calls of investigations.");
-    write_series(t, "tool", &m->tools, SERIES_CALLS);
+    incident_metrics_write_series(t, "tool", &m->tools, SERIES_CALLS);
     metrics_family(t, "rationale_incident_tool_errors", METRICS_COUNTER, "Tool calls that failed.");
-    write_series(t, "tool", &m->tools, SERIES_FAILED);
+    incident_metrics_write_series(t, "tool", &m->tools, SERIES_FAILED);
     metrics_family(
         t, "rationale_incident_tool_seconds", METRICS_HISTOGRAM, "How long a tool call took.");
-    write_series(t, "tool", &m->tools, SERIES_TOOK);
+    incident_metrics_write_series(t, "tool", &m->tools, SERIES_TOOK);
     pthread_mutex_unlock(&m->lock);
 }
 
@@ -226,8 +226,8 @@ void incident_metrics_alerts(struct incident_metrics *m, const struct queue_inta
     pthread_mutex_unlock(&m->lock);
 }
 
-static void count_named(struct incident_metrics *m, const char *const *names, uint64_t *counts,
-                        size_t n, str name)
+static void incident_metrics_count_named(struct incident_metrics *m, const char *const *names,
+                                         uint64_t *counts, size_t n, str name)
 {
     if (!m)
         return;
@@ -239,12 +239,13 @@ static void count_named(struct incident_metrics *m, const char *const *names, ui
 
 void incident_metrics_refused(struct incident_metrics *m, const char *reason)
 {
-    count_named(m, refusals, m ? m->refused : NULL, COUNT_OF(refusals), str_c(reason));
+    incident_metrics_count_named(
+        m, refusals, m ? m->refused : NULL, COUNT_OF(refusals), str_c(reason));
 }
 
 void incident_metrics_ended(struct incident_metrics *m, str outcome)
 {
-    count_named(m, ends, m ? m->ended : NULL, COUNT_OF(ends), outcome);
+    incident_metrics_count_named(m, ends, m ? m->ended : NULL, COUNT_OF(ends), outcome);
 }
 
 /* The last place is for all that have none of their own. */
@@ -281,7 +282,7 @@ static void series_observe(struct incident_metrics *m, struct series_table *t, s
 }
 
 /* SERVER.TOOL, as everywhere else: a model knows it as SERVER__TOOL. */
-static str tool_shown(str name, char *to, size_t size)
+static str incident_metrics_tool_name(str name, char *to, size_t size)
 {
     size_t mark = str_find(name, STR("__"));
 
@@ -303,14 +304,14 @@ void incident_metrics_effect(struct incident_metrics *m, const struct agent_effe
     if (m && f->state == AGENT_DONE && str_eq(f->kind, STR("tool")))
         series_observe(m,
                        &m->tools,
-                       tool_shown(f->name, name, sizeof name),
+                       incident_metrics_tool_name(f->name, name, sizeof name),
                        STR(""),
                        failed,
                        f->ended_us - f->started_us);
 }
 
 /* The worst of two outcomes of agents in one stage. */
-static str stage_outcome(str a, str b)
+static str incident_metrics_stage_outcome(str a, str b)
 {
     static const char *const order[] = {"failed", "cancelled", "stopped"};
 
@@ -341,7 +342,7 @@ void incident_metrics_stages(struct incident_metrics *m, struct agent_log *log, 
 
         for (next = i + 1; next < all.n && str_eq(incident_of_part(parts[next].id, &last), stage);
              next++) {
-            outcome = stage_outcome(outcome, parts[next].status);
+            outcome = incident_metrics_stage_outcome(outcome, parts[next].status);
             if (parts[next].updated_us > ended_us)
                 ended_us = parts[next].updated_us;
         }

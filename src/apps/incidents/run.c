@@ -165,7 +165,7 @@ struct fetching {
     struct runbook_source source;
 };
 
-static bool fetch_runbook(void *ctx, struct buf *out, struct err *e)
+static bool incident_run_fetch_runbook(void *ctx, struct buf *out, struct err *e)
 {
     struct fetching *f = ctx;
     struct buf text;
@@ -186,7 +186,7 @@ static bool fetch_runbook(void *ctx, struct buf *out, struct err *e)
     return ok;
 }
 
-static bool find_runbook(struct incident *in, struct agent_work *w)
+static bool incident_run_find_runbook(struct incident *in, struct agent_work *w)
 {
     const struct incident_options *o = in->o;
     str ca = in->config->ca_file;
@@ -208,7 +208,8 @@ static bool find_runbook(struct incident *in, struct agent_work *w)
         return true;
     }
     incident_report_progress(in, 5, STR("Fetching the runbook"), in->chain->name);
-    if (!agent_work_once(w, STR("runbook"), o->alert.runbook, fetch_runbook, &f, &done))
+    if (!agent_work_once(
+            w, STR("runbook"), o->alert.runbook, incident_run_fetch_runbook, &f, &done))
         return false;
     in->runbook = done.ok ? done.result : str_c(usual_steps);
     if (!done.ok)
@@ -219,7 +220,7 @@ static bool find_runbook(struct incident *in, struct agent_work *w)
     return true;
 }
 
-static bool find_tools(struct incident *in, struct agent_work *w)
+static bool incident_run_find_tools(struct incident *in, struct agent_work *w)
 {
     struct agent_done done;
 
@@ -243,7 +244,7 @@ struct course {
     struct err err;
 };
 
-static str so_far(struct incident *in, const struct course *c)
+static str incident_run_so_far(struct incident *in, const struct course *c)
 {
     str all = STR("");
 
@@ -257,13 +258,13 @@ static str so_far(struct incident *in, const struct course *c)
     return all;
 }
 
-static void go_through(struct incident *in, struct course *c, struct incident_report *out)
+static void incident_run_stages(struct incident *in, struct course *c, struct incident_report *out)
 {
     size_t n = in->chain->stage_count;
 
     c->ok = true;
     for (size_t i = 0; i < n && c->ok; i++) {
-        str earlier = so_far(in, c);
+        str earlier = incident_run_so_far(in, c);
         struct stage_result *r = &c->stages[i];
 
         incident_report_stage(in, i);
@@ -490,8 +491,8 @@ static bool incident_run_investigate(struct incident *in, struct incident_report
     ok = agent_work_begin(&options, in->arena, &c->own, &c->work, e);
     if (ok) {
         record_session(in, "in_progress", NULL, c->started_us);
-        if (find_runbook(in, c->work) && find_tools(in, c->work))
-            go_through(in, c, out);
+        if (incident_run_find_runbook(in, c->work) && incident_run_find_tools(in, c->work))
+            incident_run_stages(in, c, out);
         if (c->ok && !incident_run_summarize(in, c->work, out) && c->own.end != AGENT_CANCELLED)
             out->summary = STR(""); /* the report goes without */
         if (c->broken) {

@@ -59,7 +59,7 @@ const char *policy_mode_name(enum policy_mode m)
 
 /* ---- the page ---- */
 
-static void write_evaluations(const struct policy_metrics *m, struct metrics_text *t)
+static void policy_metrics_write_evaluations(const struct policy_metrics *m, struct metrics_text *t)
 {
     char labels[200];
 
@@ -151,7 +151,7 @@ static void policy_metrics_write_all(void *ctx, struct metrics_text *t)
     struct policy_metrics *m = ctx;
 
     pthread_mutex_lock(&m->lock);
-    write_evaluations(m, t);
+    policy_metrics_write_evaluations(m, t);
     policy_metrics_write_tools(m, t);
     policy_metrics_write_rollout(m, t);
     pthread_mutex_unlock(&m->lock);

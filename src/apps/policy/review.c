@@ -28,7 +28,7 @@ struct reviewing {
 
 /* ---- the run ---- */
 
-static bool run_id_ok(str id)
+static bool policy_review_run_id_ok(str id)
 {
     for (size_t i = 0; i < id.n; i++) {
         char c = id.p[i];
@@ -51,14 +51,14 @@ static bool policy_review_run_id(struct policy_service *s, const struct policy_a
         *out = STR("");
     if (!out->n)
         *out = arena_join(a, STR("policy-"), rand_id(&s->host.gateway->ids, id), STR(""));
-    return run_id_ok(*out) ||
+    return policy_review_run_id_ok(*out) ||
            err_set(
                e, ERR_INPUT, "options.run_id: has 1 to %d letters, digits and . _ : -", RUN_ID_MAX);
 }
 
 /* Enough to do it again in the same way. */
-static str input_text(const struct policy_ask *q, const struct decision *d, str body,
-                      struct arena *a)
+static str policy_review_input(const struct policy_ask *q, const struct decision *d, str body,
+                               struct arena *a)
 {
     struct json_text t;
 
@@ -149,8 +149,8 @@ static bool policy_review_recall_choice(struct reviewing *w, const struct agent_
 
 /* ---- what answers ---- */
 
-static bool samples_of(const struct policy_case *c, const struct json *options, unsigned *out,
-                       struct err *e)
+static bool policy_review_samples(const struct policy_case *c, const struct json *options,
+                                  unsigned *out, struct err *e)
 {
     const struct json_node *v = json_find(options, json_root(options), STR("samples"));
     int64_t n = POLICY_SAMPLES;
@@ -161,8 +161,8 @@ static bool samples_of(const struct policy_case *c, const struct json *options, 
     return true;
 }
 
-static bool asked_for(const struct policy_ask *q, const struct json *options, struct arena *a,
-                      str *out, struct err *e)
+static bool policy_review_asked(const struct policy_ask *q, const struct json *options,
+                                struct arena *a, str *out, struct err *e)
 {
     *out = q->controller;
     if (!out->n)
@@ -191,7 +191,8 @@ static bool policy_review_decide(struct reviewing *w, const struct policy_case *
     d->as_of = q->as_of.n ? q->as_of : STR("");
     d->document_id = q->document_id.n ? q->document_id : STR("");
     d->masked = q->masked;
-    if (!asked_for(q, options, a, &asked, e) || !samples_of(c, options, &d->samples, e))
+    if (!policy_review_asked(q, options, a, &asked, e) ||
+        !policy_review_samples(c, options, &d->samples, e))
         return false;
     policy_rollout_now(s->rollout, config, &d->switches, NULL);
     policy_decide(&d->switches, config->policy.ab_salt, c->case_id, asked, &d->plan);
@@ -389,7 +390,7 @@ static bool policy_review_criteria(struct reviewing *w, struct arena *a, struct 
         out->c.criteria = w->d.criteria.list;
         out->c.criterion_count = w->d.criteria.n;
     }
-    w->input = input_text(w->q, &w->d, w->body, a);
+    w->input = policy_review_input(w->q, &w->d, w->body, a);
     return true;
 }
 

@@ -69,7 +69,7 @@ static void policy_search_lower_parents(const struct policy_tree *t, struct scor
     *n = kept;
 }
 
-static int by_score(const void *a, const void *b)
+static int policy_search_by_score(const void *a, const void *b)
 {
     const struct scored *x = a, *y = b;
 
@@ -173,7 +173,7 @@ bool policy_search(const struct policy_doc *d, const struct policy_question *ask
     n = policy_search_fold(rows.at, rows.n, s);
     policy_search_lower_parents(&d->tree, s, &n);
     if (n > 1)
-        qsort(s, n, sizeof s[0], by_score);
+        qsort(s, n, sizeof s[0], policy_search_by_score);
     if (!q.pick || expression.n == 0 || !policy_search_merge_picks(d, &q, s, n, a, out)) {
         out->method = "bm25+reranker";
         for (size_t i = 0; i < n && out->n < q.top_k; i++)
@@ -190,7 +190,7 @@ bool policy_search(const struct policy_doc *d, const struct policy_question *ask
     return true;
 }
 
-static void pages_json(const struct policy_node *n, struct json_out *o)
+static void policy_search_pages_json(const struct policy_node *n, struct json_out *o)
 {
     json_out_array(o);
     for (uint32_t p = n->start_index; p <= n->end_index && p < n->start_index + 50; p++)
@@ -208,7 +208,7 @@ void policy_hits_json(const struct policy_hits *h, struct json_out *o)
         json_member_str(o, "node_id", h->hits[i].node->node_id);
         json_member_str(o, "title", h->hits[i].node->title);
         json_out_key(o, STR("pages"));
-        pages_json(h->hits[i].node, o);
+        policy_search_pages_json(h->hits[i].node, o);
         json_member_str(o, "text_preview", h->hits[i].preview);
         json_out_end(o);
     }

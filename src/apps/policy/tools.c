@@ -25,7 +25,7 @@ static str policy_tools_text(const struct react_call *c, const char *name)
     return json_get_text(c->doc, json_root(c->doc), name, c->a);
 }
 
-static bool has_doc(const struct react_call *c)
+static bool policy_tools_has_doc(const struct react_call *c)
 {
     return c->r->o->doc || err_set(c->e,
                                    ERR_NOT_FOUND,
@@ -64,7 +64,7 @@ static void policy_tools_read_fact(struct react *r, str name)
 
 /* ---- the tools ---- */
 
-static const char *method_named(str name)
+static const char *policy_tools_method(str name)
 {
     static const char *const methods[] = {
         "bm25+reranker", "pageindex-llm", "pageindex-hybrid", "bm25-fallback"};
@@ -101,7 +101,7 @@ static bool pi_search(const struct react_call *c)
     struct policy_question q;
     int64_t top_k = 0;
 
-    if (!has_doc(c))
+    if (!policy_tools_has_doc(c))
         return false;
     if (!json_i64(c->doc, json_find(c->doc, json_root(c->doc), STR("top_k")), &top_k) || top_k < 1)
         top_k = POLICY_TOP_K;
@@ -140,7 +140,7 @@ static bool spans_tighten(const struct react_call *c)
     const struct policy_node *n;
     bool shown = false;
 
-    if (!has_doc(c))
+    if (!policy_tools_has_doc(c))
         return false;
     n = policy_node_find(&d->tree, id);
     if (n) {
@@ -162,7 +162,7 @@ static bool spans_tighten(const struct react_call *c)
 
 static bool policy_tools_find_references(const struct react_call *c)
 {
-    if (!has_doc(c))
+    if (!policy_tools_has_doc(c))
         return false;
     policy_xref(c->r->o->doc, policy_tools_text(c, "criterion_id"), c->a, c->o);
     return true;
@@ -395,7 +395,7 @@ bool react_tools(struct react *r, struct err *e)
 /* ---- after a restart ---- */
 
 /* A search whose answer is in the log is not repeated; the answer contains the nodes it showed. */
-static void prime_search(struct react *r, const struct json *doc, struct arena *a)
+static void policy_tools_prime_search(struct react *r, const struct json *doc, struct arena *a)
 {
     const struct json_node *root = json_root(doc), *nodes = json_find(doc, root, STR("nodes"));
     double confidence = 0;
@@ -406,12 +406,14 @@ static void prime_search(struct react *r, const struct json *doc, struct arena *
             policy_node_find(&r->o->doc->tree, json_get_text(doc, v, "node_id", a));
 
         if (n)
-            policy_tools_show(
-                r, n, confidence, method_named(json_get_text(doc, root, "retrieval_method", a)));
+            policy_tools_show(r,
+                              n,
+                              confidence,
+                              policy_tools_method(json_get_text(doc, root, "retrieval_method", a)));
     }
 }
 
-static void prime_one(struct react *r, const struct agent_effect *f)
+static void policy_tools_prime_one(struct react *r, const struct agent_effect *f)
 {
     struct json doc;
     struct arena a;
@@ -422,7 +424,7 @@ static void prime_one(struct react *r, const struct agent_effect *f)
     json_init(&doc);
     arena_init(&a, ARENA_MAX);
     if (str_eq(f->name, STR("pi_search")) && r->o->doc && json_parse(&doc, f->result, &e))
-        prime_search(r, &doc, &a);
+        policy_tools_prime_search(r, &doc, &a);
     if (str_eq(f->name, STR("facts_get")) && json_parse(&doc, f->request, &e))
         policy_tools_read_fact(r, json_get_text(&doc, json_root(&doc), "field_name", &a));
     arena_release(&a);
@@ -439,6 +441,6 @@ bool react_prime(struct react *r, struct err *e)
     if (!agent_log_read(r->o->log, r->o->run, &r->arena, &list, &n, e))
         return false;
     for (size_t i = 0; i < n; i++)
-        prime_one(r, &list[i]);
+        policy_tools_prime_one(r, &list[i]);
     return true;
 }

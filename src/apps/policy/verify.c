@@ -12,8 +12,8 @@
 
 /* ---- one criterion ---- */
 
-static bool by_heuristic(const struct policy_react_options *r, struct arena *a,
-                         struct policy_result *out, struct err *e)
+static bool policy_verify_by_heuristic(const struct policy_react_options *r, struct arena *a,
+                                       struct policy_result *out, struct err *e)
 {
     return policy_heuristic(r->doc, r->c, r->criterion, a, out, e);
 }
@@ -24,7 +24,7 @@ struct ballot {
 };
 
 /* The first of those that have the most votes; on a tie there is no such. */
-static void count_votes(const struct ballot *b, struct policy_result *out)
+static void policy_verify_count_votes(const struct ballot *b, struct policy_result *out)
 {
     unsigned best = 0;
     double share;
@@ -52,9 +52,10 @@ static void count_votes(const struct ballot *b, struct policy_result *out)
 }
 
 /* False: the log failed. */
-static bool by_model(const struct policy_verify_options *o, struct policy_react_options *r,
-                     struct arena *a, struct policy_result *out, struct policy_react_info *sum,
-                     struct err *e)
+static bool policy_verify_by_model(const struct policy_verify_options *o,
+                                   struct policy_react_options *r, struct arena *a,
+                                   struct policy_result *out, struct policy_react_info *sum,
+                                   struct err *e)
 {
     unsigned samples = o->samples > 1 ? o->samples : 1;
     struct ballot *b = arena_zero(a, 1, sizeof *b);
@@ -79,17 +80,18 @@ static bool by_model(const struct policy_verify_options *o, struct policy_react_
         }
         b->votes[one->status]++;
     }
-    count_votes(b, out);
+    policy_verify_count_votes(b, out);
     return true;
 }
 
-static bool fall_back(const struct policy_verify_options *o, const struct policy_react_options *r,
-                      struct arena *a, struct policy_result *out, struct policy_how *how,
-                      struct err *e)
+static bool policy_verify_fall_back(const struct policy_verify_options *o,
+                                    const struct policy_react_options *r, struct arena *a,
+                                    struct policy_result *out, struct policy_how *how,
+                                    struct err *e)
 {
     struct policy_result failed = *out;
 
-    if (!by_heuristic(r, a, out, e))
+    if (!policy_verify_by_heuristic(r, a, out, e))
         return false;
     out->reason_code = STR("llm_fallback");
     out->rationale = arena_printf(a,
@@ -107,14 +109,14 @@ static bool fall_back(const struct policy_verify_options *o, const struct policy
 /* The model's verdict against the deterministic reading: if one says met and the other missing,
  * nobody knows, and a person has to look. The shadow keeps the model's own verdict, because it
  * is compared with the rules' verdict anyway. */
-static bool hold_against_rules(const struct policy_react_options *r, struct arena *a,
-                               struct policy_result *out, struct err *e)
+static bool policy_verify_compare_rules(const struct policy_react_options *r, struct arena *a,
+                                        struct policy_result *out, struct err *e)
 {
     struct policy_result rules;
 
     if (out->status == POLICY_UNCERTAIN)
         return true;
-    if (!by_heuristic(r, a, &rules, e))
+    if (!policy_verify_by_heuristic(r, a, &rules, e))
         return false;
     if (rules.status == POLICY_UNCERTAIN || rules.status == out->status)
         return true;
@@ -148,13 +150,13 @@ static bool policy_verify_one(const struct policy_verify_options *o, size_t i, s
     r.criterion = r.c->criteria[i];
     r.run = arena_printf(a, STR_FMT "/%zu", STR_ARG(o->react.run), i);
     if (o->controller == POLICY_HEURISTIC) {
-        ok = by_heuristic(&r, a, out, e);
+        ok = policy_verify_by_heuristic(&r, a, out, e);
     } else {
-        ok = by_model(o, &r, a, out, &info, e);
+        ok = policy_verify_by_model(o, &r, a, out, &info, e);
         if (ok && info.llm_failed && !info.left && o->fallback)
-            ok = fall_back(o, &r, a, out, how, e);
+            ok = policy_verify_fall_back(o, &r, a, out, how, e);
         else if (ok && !info.llm_failed && !info.left && o->mode != POLICY_MODE_SHADOW)
-            ok = hold_against_rules(&r, a, out, e);
+            ok = policy_verify_compare_rules(&r, a, out, e);
     }
     how->left = info.left;
     how->iterations = info.iterations;
@@ -287,7 +289,8 @@ str policy_prompt_id(const struct policy_verify_options *o)
     return o->controller == POLICY_REACT ? o->react.prompt->id : STR(POLICY_HEURISTIC_PROMPT);
 }
 
-static const char *version_of(const struct policy_verify_options *o, const struct policy_verdict *v)
+static const char *policy_verify_version(const struct policy_verify_options *o,
+                                         const struct policy_verdict *v)
 {
     size_t fell = 0;
 
@@ -314,7 +317,7 @@ void policy_envelope(const struct policy_verify_options *o, const struct policy_
     json_out_end(out);
     json_member_str_or_null(
         out, "policy_version_used", o->react.doc ? policy_doc_version(o->react.doc) : STR(""));
-    json_member_str(out, "controller_version", str_c(version_of(o, v)));
+    json_member_str(out, "controller_version", str_c(policy_verify_version(o, v)));
     json_member_str(out, "prompt_id", policy_prompt_id(o));
     json_member_u64(out, "processing_time_ms", v->took_ns / CLOCK_NS_PER_MS);
     json_member_str(out, "timestamp", clock_format(clock_wall_ms(o->react.clock), now));
