@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store_help.h"
 
+#include "postgres_help.h"
 #include "store/block.h"
 #include "store/row.h"
 #include "store/schema.h"
@@ -13,7 +14,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <libpq-fe.h>
 #include <sqlite3.h>
 #include <unistd.h>
 
@@ -23,32 +23,6 @@ struct count {
     _Atomic enum err_code *code;
 };
 
-/* The URL of a database of the server that tools/postgres-run has started. */
-static void url_of(const char *database, char *out, size_t size)
-{
-    const char *url = getenv("RATIONALE_TEST_POSTGRES"), *mark = strstr(url, "%s");
-
-    CHECK(mark);
-    snprintf(out, size, "%.*s%s%s", (int)(mark - url), url, database, mark + 2);
-}
-
-static void postgres_do(const char *database, const char *sql)
-{
-    char url[300];
-    PGresult *r;
-    PGconn *c;
-
-    url_of(database, url, sizeof url);
-    c = PQconnectdb(url);
-    CHECK_F(PQstatus(c) == CONNECTION_OK, "%s", PQerrorMessage(c));
-    r = PQexec(c, sql);
-    CHECK_F(PQresultStatus(r) == PGRES_COMMAND_OK || PQresultStatus(r) == PGRES_TUPLES_OK,
-            "%s",
-            PQerrorMessage(c));
-    PQclear(r);
-    PQfinish(c);
-}
-
 static void make_database(struct place *p)
 {
     char sql[100];
@@ -56,7 +30,7 @@ static void make_database(struct place *p)
     snprintf(p->database, sizeof p->database, "t_%s", strrchr(p->dir, '.') + 1);
     snprintf(sql, sizeof sql, "CREATE DATABASE \"%s\"", p->database);
     postgres_do("postgres", sql);
-    url_of(p->database, p->url, sizeof p->url);
+    postgres_url(p->database, p->url, sizeof p->url);
     p->postgres = true;
 }
 
@@ -146,13 +120,6 @@ void settle(struct store *s)
     CHECK_F(store_settle(s, SETTLE_MS, &e), "%s", e.text);
 }
 
-static bool one_number(void *ctx, const struct db_value *columns, size_t n)
-{
-    CHECK_INT(n, 1);
-    *(long long *)ctx = columns[0].type == DB_REAL ? (long long)columns[0].d : columns[0].i;
-    return false;
-}
-
 /* Not through our own driver, which would look at the version first. */
 static long long ask_sqlite(struct place *p, const char *sql)
 {
@@ -172,16 +139,7 @@ static long long ask_sqlite(struct place *p, const char *sql)
 
 long long ask(struct place *p, const char *sql)
 {
-    long long out = -1;
-    struct db *db;
-    struct err e;
-
-    if (!p->postgres)
-        return ask_sqlite(p, sql);
-    CHECK_F(db_open(str_c(p->url), DB_READ, &db, &e), "%s", e.text);
-    CHECK_F(db_query(db, sql, NULL, 0, (struct db_rows){one_number, &out}, &e), "%s", e.text);
-    db_close(db);
-    return out;
+    return p->postgres ? postgres_ask(p->database, sql) : ask_sqlite(p, sql);
 }
 
 struct words_count {

@@ -32,7 +32,7 @@ struct store_options options(struct place *p);
 struct store *open_store(struct place *p);
 void settle(struct store *s);
 
-/* One number, or any statement, by a connection of its own. */
+/* One number, or any statement, not by the store's own connections. */
 long long ask(struct place *p, const char *sql);
 /* In how many entries of blocks the word is: "interactions", or "decisions" for what they say. */
 long long words(struct place *p, const char *table, const char *word);

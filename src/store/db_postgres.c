@@ -354,10 +354,11 @@ static bool pg_make_ready(struct pg_db *d, struct err *e)
 
 /* ---- outside of transactions: one at a time ---- */
 
-/* Row by row, so that a long answer needs no memory. */
+/* Row by row, so that a long answer needs no memory. When the caller wants no more rows, the query
+ * is cancelled. That takes another connection to the server, so a query that has ended is not. */
 static bool read_alone(struct pg_db *d, const struct db_rows *rows, struct err *e)
 {
-    bool ok = true, more = true;
+    bool ok = true, more = true, cancelled = false;
     PGresult *r;
 
     if (rows)
@@ -368,16 +369,13 @@ static bool read_alone(struct pg_db *d, const struct db_rows *rows, struct err *
 
         if (got == PGRES_COMMAND_OK)
             d->changed = strtoll(PQcmdTuples(r), NULL, 10);
-        else if (got == PGRES_SINGLE_TUPLE || got == PGRES_TUPLES_OK) {
-            if (more && rows && !give_rows(d, r, *rows)) {
-                more = false;
-                if (got == PGRES_SINGLE_TUPLE && PQntuples(r) > 0 && d->cancel)
-                    (void)PQcancel(d->cancel, why, sizeof why);
-            }
-        } else if (ok && more) {
+        else if (got == PGRES_SINGLE_TUPLE || got == PGRES_TUPLES_OK)
+            more = more && (!rows || give_rows(d, r, *rows));
+        else if (ok && more)
             ok = pg_fail_result(d, r, e);
-        }
         PQclear(r);
+        if (!more && !cancelled && d->cancel && PQconsumeInput(d->conn) && PQisBusy(d->conn))
+            cancelled = PQcancel(d->cancel, why, sizeof why);
     }
     d->pending = 0;
     return ok;

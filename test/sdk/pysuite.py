@@ -24,8 +24,8 @@ SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}, "note": {
           "required": ["city"]}
 TOOLS = [("get_weather", "The weather in a city"), ("get_time", "The time in a city")]
 MODELS = json.loads((Path(__file__).parent / "models.json").read_text())
-# Every question has a client of its own, and each client reads the certificates of the system, which takes ten
-# times as long as the rest of its start. All of them read the same ones.
+# Every question has a client of its own. Each client would load the system's certificates, which
+# takes ten times as long as the rest of its start.
 ssl.create_default_context = functools.cache(ssl.create_default_context)
 THOUGHT = r"(?s)^Let me ponder this\. .*So I know\.$"
 

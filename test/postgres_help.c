@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "postgres_help.h"
+
+#include "test.h"
+
+#include <libpq-fe.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void postgres_url(const char *database, char *out, size_t size)
+{
+    const char *url = getenv("RATIONALE_TEST_POSTGRES"), *mark = strstr(url, "%s");
+
+    CHECK(mark);
+    snprintf(out, size, "%.*s%s%s", (int)(mark - url), url, database, mark + 2);
+}
+
+/* One connection to each database is kept: a test may ask many times a second until something has
+ * happened, and PostgreSQL starts a process for each connection. Each process and thread that asks
+ * has its own. */
+struct kept {
+    char database[32];
+    PGconn *conn;
+    pid_t owner;
+};
+
+static _Thread_local struct kept kept[2]; /* the server's own database, and the place's */
+
+static PGconn *postgres_connect(const char *database)
+{
+    struct kept *k = &kept[strcmp(database, "postgres") != 0];
+    char url[300];
+
+    if (k->conn && k->owner == getpid() && strcmp(k->database, database) == 0 &&
+        PQstatus(k->conn) == CONNECTION_OK)
+        return k->conn;
+    if (k->conn && k->owner == getpid())
+        PQfinish(k->conn);
+    snprintf(k->database, sizeof k->database, "%s", database);
+    postgres_url(database, url, sizeof url);
+    k->owner = getpid();
+    k->conn = PQconnectdb(url);
+    CHECK_F(PQstatus(k->conn) == CONNECTION_OK, "%s", PQerrorMessage(k->conn));
+    return k->conn;
+}
+
+/* A connection that the server has ended since the last statement is made again. */
+static PGresult *postgres_run(const char *database, const char *sql)
+{
+    PGconn *c = postgres_connect(database);
+    PGresult *r = PQexec(c, sql);
+
+    if (PQstatus(c) != CONNECTION_OK) {
+        PQclear(r);
+        c = postgres_connect(database);
+        r = PQexec(c, sql);
+    }
+    CHECK_F(PQresultStatus(r) == PGRES_COMMAND_OK || PQresultStatus(r) == PGRES_TUPLES_OK,
+            "%s",
+            PQerrorMessage(c));
+    return r;
+}
+
+void postgres_do(const char *database, const char *sql)
+{
+    PQclear(postgres_run(database, sql));
+}
+
+long long postgres_ask(const char *database, const char *sql)
+{
+    PGresult *r = postgres_run(database, sql);
+    long long out = PQntuples(r) > 0 ? 0 : -1;
+
+    CHECK_INT(PQnfields(r), 1);
+    if (PQntuples(r) > 0 && !PQgetisnull(r, 0, 0)) {
+        char *text = PQgetvalue(r, 0, 0), *end;
+
+        out = strtoll(text, &end, 10);
+        CHECK_F(end > text && (*end == '\0' || *end == '.'), "not a number: %s", text);
+    }
+    PQclear(r);
+    return out;
+}
