@@ -219,8 +219,7 @@ bool audit_key(struct db *db, struct arena *a, str *out, struct err *e)
 
     if (!db_query(db,
                   "SELECT value FROM store_keys WHERE name = 'audit'",
-                  NULL,
-                  0,
+                  DB_NO_ARGS,
                   (struct db_rows){audit_keep_key, &k},
                   e))
         return false;
@@ -245,8 +244,7 @@ bool audit_last(struct db *db, struct audit_head *out, struct err *e)
     *out = (struct audit_head){0};
     return db_query(db,
                     "SELECT seq, time_us, hash FROM audit_log ORDER BY seq DESC LIMIT 1",
-                    NULL,
-                    0,
+                    DB_NO_ARGS,
                     (struct db_rows){audit_keep_head, out},
                     e);
 }

@@ -200,8 +200,6 @@ static bool audit_verify_judge(struct verify *v, const struct verify_entry *en, 
 
 static bool next_page(struct verify *v, struct err *e)
 {
-    struct db_value after = db_int(v->r->head.seq);
-
     arena_reset(&v->arena);
     map_release(&v->digests);
     map_release(&v->erased);
@@ -211,8 +209,7 @@ static bool next_page(struct verify *v, struct err *e)
     return db_query(v->db,
                     "SELECT seq, time_us, actor, action, subject, detail, digest, prev, hash"
                     " FROM audit_log WHERE seq > $1 ORDER BY seq LIMIT 100",
-                    &after,
-                    1,
+                    DB_ARGS(db_int(v->r->head.seq)),
                     (struct db_rows){audit_verify_add_entry, v},
                     e) &&
            verify_read_calls(v, e) && audit_verify_read_tools(v, e) && read_erased(v, e);
@@ -241,8 +238,7 @@ static bool verify_all(struct verify *v, struct err *e)
 
     if (!db_query(v->db,
                   "SELECT coalesce(max(seq), 0) FROM audit_log",
-                  NULL,
-                  0,
+                  DB_NO_ARGS,
                   (struct db_rows){engine_keep_number, &last},
                   e))
         return false;
@@ -281,8 +277,7 @@ static bool audit_verify_start(struct verify *v, struct err *e)
     v->key = (str){v->key_bytes, SHA256_SIZE};
     return db_query(v->db,
                     "SELECT tree_from FROM store_counters",
-                    NULL,
-                    0,
+                    DB_NO_ARGS,
                     (struct db_rows){engine_keep_number, &v->tree_from},
                     e) &&
            verify_all(v, e);
@@ -309,8 +304,7 @@ static bool begin_view(struct verify *v, struct err *e)
             (!v->moving || db_query(v->db,
                                     "SELECT 1 FROM old_segments, old_decisions, old_interactions"
                                     " LIMIT 1",
-                                    NULL,
-                                    0,
+                                    DB_NO_ARGS,
                                     (struct db_rows){verify_on_nothing, NULL},
                                     e)))
             return true;

@@ -130,7 +130,7 @@ static bool audit_verify_follow(struct verify *v, const struct rule *all, size_t
         void *both[] = {v, (void *)(uintptr_t)&all[i]};
 
         if (!db_query(
-                v->db, all[i].sql, NULL, 0, (struct db_rows){audit_verify_report_row, both}, e))
+                v->db, all[i].sql, DB_NO_ARGS, (struct db_rows){audit_verify_report_row, both}, e))
             return false;
     }
     return true;
@@ -213,8 +213,7 @@ bool verify_rest(struct verify *v, struct err *e)
     return !v->r->ok || db_query(v->db,
                                  "SELECT session_id, named, key_name FROM alert_sessions"
                                  " WHERE named IS NOT NULL OR session_id LIKE '%~%'",
-                                 NULL,
-                                 0,
+                                 DB_NO_ARGS,
                                  (struct db_rows){judge_name, v},
                                  e);
 }

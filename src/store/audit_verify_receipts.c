@@ -159,8 +159,7 @@ bool verify_sessions(struct verify *v, struct err *e)
                   " i.dialect = s.alert_type), (SELECT count(*) FROM llm_interactions i WHERE"
                   " i.session_id = s.session_id AND i.key_name = s.key_name)"
                   " FROM alert_sessions s WHERE coalesce(agent_type, 'gateway') <> 'gateway'",
-                  NULL,
-                  0,
+                  DB_NO_ARGS,
                   (struct db_rows){judge_session, v},
                   e))
         return false;

@@ -86,16 +86,13 @@ static bool daemons_on_row(void *ctx, const struct db_value *v, size_t n)
 
 static bool daemons_query(struct daemons *d, struct err *e)
 {
-    struct db_value lease_us = db_int((int64_t)d->lease_ms * 1000);
-
     d->found.count = 0;
     return db_query(d->db,
                     "SELECT daemon_id, fence, address, version, state, started_us, seen_us,"
                     " CASE WHEN state = 'stopping' OR (state = 'running' AND abs(seen_us - " NOW
                     ") > $1) THEN 1 ELSE 0 END FROM daemons ORDER BY state = 'running' DESC,"
                     " seen_us DESC LIMIT 64",
-                    &lease_us,
-                    1,
+                    DB_ARGS(db_int((int64_t)d->lease_ms * 1000)),
                     (struct db_rows){daemons_on_row, d},
                     e);
 }
@@ -130,7 +127,6 @@ static bool daemons_read(struct daemons *d, int64_t asked, struct err *e)
  * does not answer. */
 static void daemons_end_connections(struct daemons *d, str id)
 {
-    struct db_value arg = db_text(id);
     int64_t n = 0;
     struct err e;
 
@@ -138,8 +134,7 @@ static void daemons_end_connections(struct daemons *d, str id)
                   "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE"
                   " application_name = 'rationale ' || $1 AND xact_start IS NOT NULL AND datname ="
                   " current_database()",
-                  &arg,
-                  1,
+                  DB_ARGS(db_text(id)),
                   (struct db_rows){daemons_keep_number, &n},
                   &e))
         log_warn("store: the transactions of a daemon cannot be ended",
@@ -154,17 +149,16 @@ static void daemons_end_connections(struct daemons *d, str id)
 /* Begins a transaction with the daemon's row locked. A failed attempt ends those that held it. */
 static bool daemons_lock_row(struct daemons *d, str id, struct err *e)
 {
-    struct db_value arg = db_text(id);
     int64_t fence = 0;
 
     for (int attempt = 0; attempt < 2; attempt++) {
         if (!db_begin(d->db, true, e))
             continue;
-        if (db_run(d->db, "SELECT set_config('lock_timeout', '" LOCK_MS "', true)", NULL, 0, e) &&
+        if (db_run(
+                d->db, "SELECT set_config('lock_timeout', '" LOCK_MS "', true)", DB_NO_ARGS, e) &&
             db_query(d->db,
                      "SELECT fence FROM daemons WHERE daemon_id = $1 FOR UPDATE",
-                     &arg,
-                     1,
+                     DB_ARGS(db_text(id)),
                      (struct db_rows){daemons_keep_number, &fence},
                      e))
             return true;
@@ -361,8 +355,7 @@ static bool daemons_prune(struct daemons *d, struct err *e)
     return db_run(d->db,
                   "DELETE FROM daemons WHERE state IN ('stopped', 'gone') AND seen_us < " NOW
                   " - " KEPT_US,
-                  NULL,
-                  0,
+                  DB_NO_ARGS,
                   e);
 }
 

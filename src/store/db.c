@@ -113,7 +113,7 @@ static bool keep_number(void *ctx, const struct db_value *columns, size_t n)
 bool db_size(struct db *db, int64_t *out, struct err *e)
 {
     *out = 0;
-    return db_query(db, db->driver->size_sql, NULL, 0, (struct db_rows){keep_number, out}, e);
+    return db_query(db, db->driver->size_sql, DB_NO_ARGS, (struct db_rows){keep_number, out}, e);
 }
 
 void db_interrupt(struct db *db)
@@ -133,7 +133,7 @@ bool db_rewrite_due(struct db *db, bool *out, struct err *e)
     const char *sql = db->driver->rewrite_due_sql;
 
     *out = false;
-    return !sql || db_query(db, sql, NULL, 0, (struct db_rows){db_on_flag, out}, e);
+    return !sql || db_query(db, sql, DB_NO_ARGS, (struct db_rows){db_on_flag, out}, e);
 }
 
 bool db_rewrite(struct db *db, struct err *e)

@@ -20,7 +20,7 @@ static bool one_number(void *ctx, const struct db_value *columns, size_t n)
 static bool db_schema_ask(struct db *db, const char *sql, int64_t *out, struct err *e)
 {
     *out = 0;
-    return db_query(db, sql, NULL, 0, (struct db_rows){one_number, out}, e);
+    return db_query(db, sql, DB_NO_ARGS, (struct db_rows){one_number, out}, e);
 }
 
 /* 0 if there is nothing yet. A database of something else is not ours to write to. */
@@ -41,10 +41,11 @@ static bool version_now(struct db *db, int64_t *out, struct err *e)
 
 static bool take_step(struct db *db, const struct schema_step *step, struct err *e)
 {
-    struct db_value args[] = {db_int(step->version), db_text(str_c(step->name))};
-
     if (!db->driver->script(db, step->sql, e) ||
-        !db_run(db, "INSERT INTO store_version VALUES ($1, $2)", args, COUNT_OF(args), e)) {
+        !db_run(db,
+                "INSERT INTO store_version VALUES ($1, $2)",
+                DB_ARGS(db_int(step->version), db_text(str_c(step->name))),
+                e)) {
         e->code = ERR_SYSTEM;
         return err_prefix(e, "schema step %d (%s): ", step->version, step->name);
     }

@@ -71,7 +71,7 @@ void engine_close(struct engine *en)
         return;
     /* The last head: of what is on disk for good. */
     if (en->db && engine_stale(en) && engine_turn(en, true, &e)) {
-        if (db_run(en->db, "UPDATE erasures SET scrubbed = 1 WHERE 1 = 0", NULL, 0, &e) &&
+        if (db_run(en->db, "UPDATE erasures SET scrubbed = 1 WHERE 1 = 0", DB_NO_ARGS, &e) &&
             db_commit(en->db, &e))
             engine_anchor(en);
         else
@@ -297,7 +297,7 @@ static bool engine_ask(struct engine *en, int text, const str *ids, size_t n, st
 
     for (size_t from = 0; from < n; from += ENGINE_MARKS) {
         for (size_t i = 0; i < ENGINE_MARKS; i++)
-            args[i] = from + i < n ? engine_text(ids[from + i]) : db_null();
+            args[i] = from + i < n ? db_text_or_null(ids[from + i]) : db_null();
         if (!db_query(en->db,
                       en->text[text].p,
                       args,
@@ -381,9 +381,6 @@ static bool write_record(struct engine *en, const struct engine_record *r, struc
 
 bool engine_commit(struct engine *en, struct journal_place place, struct err *e)
 {
-    struct db_value args[] = {
-        db_text(str_c(en->spool)), db_int((int64_t)place.segment), db_int((int64_t)place.offset)};
-
     if (!look_up(en, e) || !look_up_owners(en, e))
         return false;
     for (size_t i = 0; i < en->count; i++)
@@ -391,7 +388,13 @@ bool engine_commit(struct engine *en, struct journal_place place, struct err *e)
             return false;
     if (!engine_sessions_write(en, e) || !engine_audit_records(en, e) ||
         !engine_blocks_commit(en, e) || !engine_usage_flush(en, e) ||
-        !db_run(en->db, places[en->kind].put, args, COUNT_OF(args), e) || !db_commit(en->db, e))
+        !db_run(en->db,
+                places[en->kind].put,
+                DB_ARGS(db_text(str_c(en->spool)),
+                        db_int((int64_t)place.segment),
+                        db_int((int64_t)place.offset)),
+                e) ||
+        !db_commit(en->db, e))
         return false;
     engine_clear_batch(en);
     engine_tidy(en);
@@ -411,7 +414,7 @@ void engine_tidy(struct engine *en)
     if (!en->scrub)
         return;
     if (db_scrub(en->db, &done, &e) && done &&
-        db_run(en->db, "UPDATE erasures SET scrubbed = 1 WHERE scrubbed = 0", NULL, 0, &e))
+        db_run(en->db, "UPDATE erasures SET scrubbed = 1 WHERE scrubbed = 0", DB_NO_ARGS, &e))
         en->scrub = false;
     else if (!done)
         log_warn("store: what was erased is still in its files, readers are at work");
@@ -481,11 +484,10 @@ static bool engine_read_rows(struct engine *en, const char *sql, const struct db
 bool engine_get(struct engine *en, str id, struct store_row_sink sink, struct err *e)
 {
     struct reading r = {.sink = sink, .e = e};
-    struct db_value arg = db_text(id);
     bool ok;
 
     pthread_mutex_lock(&en->read_lock);
-    ok = engine_read_rows(en, en->text[ENGINE_GET_CALL].p, &arg, 1, &r);
+    ok = engine_read_rows(en, en->text[ENGINE_GET_CALL].p, DB_ARGS(db_text(id)), &r);
     pthread_mutex_unlock(&en->read_lock);
     if (ok && r.count == 0)
         return err_set(e, ERR_NOT_FOUND, "no call with the id " STR_FMT, STR_ARG(id));
@@ -533,7 +535,6 @@ static bool engine_give_conversation(void *ctx, const struct db_value *columns, 
 bool engine_talks(struct engine *en, size_t n_max, bool (*fn)(void *ctx, str session, str talk),
                   void *ctx, struct err *e)
 {
-    struct db_value limit = db_int((int64_t)n_max);
     struct talks t = {fn, ctx};
     bool ok;
 
@@ -542,8 +543,7 @@ bool engine_talks(struct engine *en, size_t n_max, bool (*fn)(void *ctx, str ses
          db_query(en->reader,
                   "SELECT session_id, talk FROM llm_interactions WHERE talk IS NOT NULL"
                   " ORDER BY call_n DESC LIMIT $1",
-                  &limit,
-                  1,
+                  DB_ARGS(db_int((int64_t)n_max)),
                   (struct db_rows){engine_give_conversation, &t},
                   e);
     pthread_mutex_unlock(&en->read_lock);

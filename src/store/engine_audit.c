@@ -29,10 +29,10 @@ bool engine_audit_add(struct engine *en, struct audit_entry *entry, struct err *
     struct db_value args[] = {
         db_int(entry->seq),
         db_int(entry->time_us),
-        engine_text(entry->actor),
+        db_text_or_null(entry->actor),
         db_text(entry->action),
-        engine_text(entry->subject),
-        engine_text(entry->detail),
+        db_text_or_null(entry->subject),
+        db_text_or_null(entry->detail),
         entry->digest.n > 0 ? db_blob(entry->digest) : db_null(),
         db_blob(prev),
         db_blob(next),
@@ -190,14 +190,12 @@ bool engine_audit_open(struct engine *en, struct err *e)
     if (load_key(en, e) && engine_audit_begin(en, e) && (!en->head_path || compare_head(en, e)) &&
         db_query(en->db,
                  "SELECT count(*) FROM (SELECT 1 FROM audit_log WHERE action = 'erased' LIMIT 1) x",
-                 NULL,
-                 0,
+                 DB_NO_ARGS,
                  (struct db_rows){engine_keep_number, &erased},
                  e) &&
         db_query(en->db,
                  "SELECT count(*) FROM erasures WHERE scrubbed = 0",
-                 NULL,
-                 0,
+                 DB_NO_ARGS,
                  (struct db_rows){engine_keep_number, &unscrubbed},
                  e) &&
         db_commit(en->db, e)) {

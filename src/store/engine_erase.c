@@ -293,7 +293,7 @@ static bool erase_all(struct engine *en, const struct names *names, struct audit
     progress_end(&p);
     ok = ok && engine_blocks_blank(en, places.items, places.count, e) &&
          (en->kind != DB_POSTGRES || names->count == 0 ||
-          db_run(en->db, "UPDATE store_turn SET erased = erased + 1", NULL, 0, e));
+          db_run(en->db, "UPDATE store_turn SET erased = erased + 1", DB_NO_ARGS, e));
     free(places.items);
     engine_requests_forget(en);
     if (c->interactions + c->communications > 0)
@@ -373,11 +373,13 @@ static bool find_of_subject(struct engine *en, str name, struct names *out, int6
                             struct err *e)
 {
     const char *at = en->kind == DB_POSTGRES ? "strpos" : "instr";
-    struct db_value arg = db_text(name);
     struct db_value args[] = {engine_name_quoted(en, name, STR("\"")),
                               engine_name_quoted(en, name, STR("\\\""))};
-    bool ok =
-        db_query(en->db, of_subject, &arg, 1, (struct db_rows){engine_erase_add_name, out}, e);
+    bool ok = db_query(en->db,
+                       of_subject,
+                       DB_ARGS(db_text(name)),
+                       (struct db_rows){engine_erase_add_name, out},
+                       e);
     char sql[300];
 
     for (size_t i = 0; ok && i < COUNT_OF(naming); i++) {
@@ -430,7 +432,7 @@ static bool engine_erase_erase(struct engine *en, const struct store_note *note,
     en->scrub |= ok;
     return ok && engine_audit_add(en, &entry, e) && put_receipt(en, note, &c, e) &&
            (en->kind != DB_POSTGRES ||
-            db_run(en->db, "UPDATE store_turn SET asked = asked + 1", NULL, 0, e));
+            db_run(en->db, "UPDATE store_turn SET asked = asked + 1", DB_NO_ARGS, e));
 }
 
 bool engine_note_put(struct engine *en, const struct store_note *note, struct err *e)
@@ -483,7 +485,6 @@ static const char empty_reverifications[] =
 static bool retain_these(struct engine *en, const struct names *old, int64_t before_us,
                          struct audit_entry *entry, struct audit_counts *c, struct err *e)
 {
-    struct db_value before = db_int(before_us);
     bool ok;
 
     if (!engine_turn(en, false, e))
@@ -493,7 +494,7 @@ static bool retain_these(struct engine *en, const struct names *old, int64_t bef
          engine_erase_forget(en, thread_rows, &old[OLD_THREADS], before_us, &c->threads, e) &&
          engine_erase_forget(en, run_rows, &old[OLD_RUNS], before_us, &c->runs, e) &&
          engine_erase_forget(en, tuned_rows, &old[OLD_TUNED], before_us, &c->runs, e) &&
-         db_run(en->db, empty_reverifications, &before, 1, e);
+         db_run(en->db, empty_reverifications, DB_ARGS(db_int(before_us)), e);
     entry->detail = audit_erasure(&en->arena, STR(""), c);
     ok = ok && engine_audit_add(en, entry, e) && engine_usage_flush(en, e) && db_commit(en->db, e);
     if (!ok)
@@ -509,16 +510,17 @@ static bool retain_batch(struct engine *en, int64_t before_us, const char *why, 
                                 .action = STR("retention"),
                                 .subject = str_c(why),
                                 .digest = STR("")};
-    struct db_value arg = db_int(before_us);
     struct audit_counts c = {0};
     bool ok = true;
 
     *count = 0;
     for (size_t i = 0; i < OLD_COUNT; i++) {
         old[i].arena = &en->arena;
-        ok = ok &&
-             db_query(
-                 en->db, oldest[i], &arg, 1, (struct db_rows){engine_erase_add_name, &old[i]}, e);
+        ok = ok && db_query(en->db,
+                            oldest[i],
+                            DB_ARGS(db_int(before_us)),
+                            (struct db_rows){engine_erase_add_name, &old[i]},
+                            e);
         *count = old[i].count > *count ? old[i].count : *count;
     }
     if (ok && *count > 0)
@@ -580,7 +582,6 @@ static bool keep_receipt(void *ctx, const struct db_value *c, size_t n)
 
 bool engine_receipt(struct engine *en, str id, struct store_receipt *out, struct err *e)
 {
-    struct db_value arg = db_text(id);
     bool ok;
 
     *out = (struct store_receipt){0};
@@ -590,8 +591,7 @@ bool engine_receipt(struct engine *en, str id, struct store_receipt *out, struct
                   "SELECT receipt_id, erased_at_us, sessions, interactions, decisions,"
                   " communications, head_hash, threads, runs FROM erasures WHERE receipt_id = $1 "
                   "AND scrubbed = 1",
-                  &arg,
-                  1,
+                  DB_ARGS(db_text(id)),
                   (struct db_rows){keep_receipt, out},
                   e);
     pthread_mutex_unlock(&en->read_lock);

@@ -64,13 +64,11 @@ static bool add_state(void *ctx, const struct db_value *c, size_t n)
 static bool engine_history_audit_session(struct engine *en, str id, struct err *e)
 {
     struct state s = {en, STR("")};
-    struct db_value arg = db_text(id);
 
     buf_reset(&en->canon);
     return db_query(en->db,
                     "SELECT " AUDIT_SESSION_COLUMNS " FROM alert_sessions WHERE session_id = $1",
-                    &arg,
-                    1,
+                    DB_ARGS(db_text(id)),
                     (struct db_rows){add_state, &s},
                     e) &&
            engine_audit_row(en, STR("session"), engine_audit_name(en, id), s.detail, e);
@@ -82,17 +80,17 @@ bool engine_session_put(struct engine *en, struct store_session *row, struct err
     engine_history_clean(en, &row_sessions, row);
     struct db_value args[] = {
         db_text(row->id),
-        engine_text(row->alert_id),
-        engine_text(row->agent_type),
-        engine_text(row->alert_type),
-        engine_text(row->status),
-        engine_text(row->alert_data),
-        engine_text(row->session_metadata),
-        engine_text(row->error_message),
-        engine_text(row->final_analysis),
+        db_text_or_null(row->alert_id),
+        db_text_or_null(row->agent_type),
+        db_text_or_null(row->alert_type),
+        db_text_or_null(row->status),
+        db_text_or_null(row->alert_data),
+        db_text_or_null(row->session_metadata),
+        db_text_or_null(row->error_message),
+        db_text_or_null(row->final_analysis),
         engine_known(row->started_us),
         engine_known(row->completed_us),
-        engine_text(row->key_name),
+        db_text_or_null(row->key_name),
         engine_known(row->put_us),
     };
 
@@ -103,10 +101,6 @@ bool engine_session_put(struct engine *en, struct store_session *row, struct err
 
 static bool count_tool(struct engine *en, const struct store_tool *row, struct err *e)
 {
-    struct db_value args[] = {db_text(row->session_id),
-                              db_int(row->timestamp_us),
-                              db_int(str_eq(row->communication_type, STR("tool_call")))};
-
     (void)map_remove(&en->owners, row->session_id);
     return db_run(en->db,
                   "INSERT INTO alert_sessions (session_id, status, started_at_us, tool_count,"
@@ -114,8 +108,9 @@ static bool count_tool(struct engine *en, const struct store_tool *row, struct e
                   " VALUES ($1, 'in_progress', $2, 1, $3) ON CONFLICT (session_id) DO UPDATE SET"
                   " tool_count = alert_sessions.tool_count + 1,"
                   " tool_call_count = alert_sessions.tool_call_count + excluded.tool_call_count",
-                  args,
-                  COUNT_OF(args),
+                  DB_ARGS(db_text(row->session_id),
+                          db_int(row->timestamp_us),
+                          db_int(str_eq(row->communication_type, STR("tool_call")))),
                   e);
 }
 
@@ -126,16 +121,16 @@ bool engine_tool_put(struct engine *en, struct store_tool *row, struct err *e)
     engine_history_clean(en, &row_tools, row);
     struct db_value args[] = {
         db_text(row->id),
-        engine_text(row->session_id),
-        engine_text(row->parent_id),
-        engine_text(row->server_name),
-        engine_text(row->communication_type),
-        engine_text(row->tool_name),
-        engine_text(row->arguments),
-        engine_text(row->result),
-        engine_text(row->available_tools),
-        engine_text(row->error_message),
-        engine_text(row->step),
+        db_text_or_null(row->session_id),
+        db_text_or_null(row->parent_id),
+        db_text_or_null(row->server_name),
+        db_text_or_null(row->communication_type),
+        db_text_or_null(row->tool_name),
+        db_text_or_null(row->arguments),
+        db_text_or_null(row->result),
+        db_text_or_null(row->available_tools),
+        db_text_or_null(row->error_message),
+        db_text_or_null(row->step),
         db_int(row->timestamp_us),
         engine_known(row->duration_ms),
         db_int(row->success),

@@ -41,7 +41,7 @@ bool engine_owners_look_up(struct engine *en, const str *sessions, size_t n, str
 
     for (size_t from = 0; from < n; from += ENGINE_MARKS) {
         for (size_t i = 0; i < ENGINE_MARKS; i++)
-            args[i] = from + i < n ? engine_text(sessions[from + i]) : db_null();
+            args[i] = from + i < n ? db_text_or_null(sessions[from + i]) : db_null();
         if (!db_query(en->db,
                       en->text[ENGINE_LOOK_UP_OWNERS].p,
                       args,

@@ -99,7 +99,7 @@ bool engine_piece_put(struct engine *en, const struct store_piece *piece, str se
                               db_int(piece->n),
                               db_text(engine_clean_name(en, piece->kind)),
                               db_blob(piece->bytes),
-                              engine_text(session_id),
+                              db_text_or_null(session_id),
                               db_text(str_c(en->spool))};
 
     engine_pieces_remember(en, args[0].s);
@@ -114,14 +114,13 @@ bool engine_piece_put(struct engine *en, const struct store_piece *piece, str se
 bool engine_pieces_drop(struct engine *en, str id, struct err *e)
 {
     struct map_entry *found = map_find(&en->pieced, id);
-    struct db_value arg = db_text(id);
     void *key = found ? found->value.ptr : NULL;
 
     if (!engine_pieces_may_have(en, id))
         return true;
     if (found)
         map_remove(&en->pieced, id);
-    if (!db_run(en->db, "DELETE FROM call_pieces WHERE call_id = $1", &arg, 1, e)) {
+    if (!db_run(en->db, "DELETE FROM call_pieces WHERE call_id = $1", DB_ARGS(db_text(id)), e)) {
         free(key);
         return false;
     }
@@ -153,15 +152,12 @@ static bool add_piece(void *ctx, const struct db_value *columns, size_t n)
 /* What there is of a call; orphan_release in any case. */
 static bool orphan_read(struct engine *en, str id, struct orphan *o, struct err *e)
 {
-    struct db_value arg = db_text(id);
-
     *o = (struct orphan){.arena = &en->arena, .row = store_call_none};
     for (size_t i = 0; i < COUNT_OF(o->text); i++)
         buf_init(&o->text[i], PIECES_SIZE_MAX);
     return db_query(en->db,
                     "SELECT kind, bytes FROM call_pieces WHERE call_id = $1 ORDER BY n",
-                    &arg,
-                    1,
+                    DB_ARGS(db_text(id)),
                     (struct db_rows){add_piece, o},
                     e);
 }

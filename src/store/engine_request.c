@@ -109,7 +109,6 @@ static bool request_on_last(void *ctx, const struct db_value *v, size_t n)
 
 static bool request_read(struct engine *en, const struct store_call *row, int64_t *call_n, str *out)
 {
-    struct db_value arg = db_text(row->session_id);
     struct request_found f = {.there = false};
     struct store_call before = store_call_none;
     struct err e;
@@ -118,8 +117,7 @@ static bool request_read(struct engine *en, const struct store_call *row, int64_
         !db_query(en->db,
                   "SELECT call_n, block, block_n FROM llm_interactions WHERE session_id = $1 AND"
                   " block IS NOT NULL ORDER BY started_ms DESC LIMIT 1",
-                  &arg,
-                  1,
+                  DB_ARGS(db_text(row->session_id)),
                   (struct db_rows){request_on_last, &f},
                   &e) ||
         !f.there)

@@ -37,11 +37,6 @@ void engine_columns(struct buf *out, bool marks)
     assert(n <= ENGINE_COLUMNS_MAX);
 }
 
-struct db_value engine_text(str s)
-{
-    return s.n > 0 ? db_text(s) : db_null();
-}
-
 struct db_value engine_known(int64_t v)
 {
     return v == -1 ? db_null() : db_int(v);
@@ -81,7 +76,7 @@ struct db_value engine_field_value(const struct row_field *f, const struct store
     case ROW_COST:
         return *(const double *)from >= 0 ? db_real(*(const double *)from) : db_null();
     }
-    return engine_text(*(const str *)from);
+    return db_text_or_null(*(const str *)from);
 }
 
 size_t engine_row_values(const struct store_call *row, const struct texts_place *at,

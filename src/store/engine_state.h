@@ -148,7 +148,6 @@ str engine_clean_name(struct engine *en, str name);
 
 /* db_rows.on_row: stores the only number of the only row; NULL is 0. */
 bool engine_keep_number(void *ctx, const struct db_value *columns, size_t n);
-struct db_value engine_text(str s);      /* NULL for "" */
 struct db_value engine_known(int64_t v); /* NULL for -1 */
 /* Milliseconds as microseconds; unknown stays unknown. */
 int64_t engine_us(int64_t ms);

@@ -305,8 +305,7 @@ bool engine_spent(struct engine *en, bool (*fn)(void *ctx, str key, double usd),
          db_query(en->reader,
                   "SELECT key_name, sum(cost_usd) FROM usage_hours WHERE key_name <> ''"
                   " GROUP BY key_name HAVING sum(cost_usd) > 0",
-                  NULL,
-                  0,
+                  DB_NO_ARGS,
                   (struct db_rows){give_spent, &s},
                   e);
     pthread_mutex_unlock(&en->read_lock);

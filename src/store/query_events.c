@@ -20,15 +20,6 @@ struct timeline {
 
 /* ---- events ---- */
 
-static void event_name(struct json_out *o, const char *key, str name)
-{
-    json_out_key(o, str_c(key));
-    if (name.n)
-        json_out_str(o, name);
-    else
-        json_out_null(o);
-}
-
 static void event_head(struct json_out *o, str id, const char *type, int64_t at_us, str step)
 {
     str stage, agent;
@@ -39,8 +30,8 @@ static void event_head(struct json_out *o, str id, const char *type, int64_t at_
     json_member_str(o, "type", str_c(type));
     json_member_i64(o, "timestamp_us", at_us);
     json_member_str(o, "step_description", step);
-    event_name(o, "stage", stage);
-    event_name(o, "agent", agent);
+    json_member_str_or_null(o, "stage", stage);
+    json_member_str_or_null(o, "agent", agent);
 }
 
 /* The text built is an event: keeps it, unless there are too many already. */
@@ -71,16 +62,10 @@ static bool query_events_on_call(void *ctx, struct db_value *v, const struct sto
     buf_reset(&t->text);
     json_out_init(&o, &t->text);
     event_head(&o, c.id, "llm_interaction", c.started_us, c.step.n ? c.step : STR("Model call"));
-    json_out_key(&o, STR("duration_ms"));
-    if (c.duration_ms < 0)
-        json_out_null(&o);
-    else
-        json_out_i64(&o, c.duration_ms);
-    json_out_key(&o, STR("details"));
-    json_out_object(&o);
+    json_member_i64_or_null(&o, "duration_ms", c.duration_ms);
+    json_member_object(&o, "details");
     call_write(t->a, v, row, &o);
-    json_out_key(&o, STR("segments"));
-    json_out_array(&o);
+    json_member_array(&o, "segments");
     (void)segments_write(t->r, t->a, row, EVENT_SEGMENTS_MAX, &o);
     json_out_end(&o);
     json_out_end(&o);
@@ -139,10 +124,8 @@ static bool on_tool(void *ctx, const struct db_value *v, size_t n)
     buf_reset(&t->text);
     json_out_init(&o, &t->text);
     event_head(&o, v[TOOL_ID].s, "mcp_communication", at_us, step);
-    json_out_key(&o, STR("duration_ms"));
-    value_write(COLUMN_NUMBER, &v[TOOL_MS], false, &o);
-    json_out_key(&o, STR("details"));
-    json_out_object(&o);
+    value_write_member(&o, "duration_ms", COLUMN_NUMBER, &v[TOOL_MS]);
+    json_member_object(&o, "details");
     columns_write(tool_columns, COUNT_OF(tool_columns), v, false, &o);
     json_out_end(&o);
     json_out_end(&o);
@@ -163,33 +146,25 @@ static bool calls_read(struct timeline *t, str session_id, struct err *e)
     const struct call_rows rows = {
         query_events_on_call, t, call_columns, call_column_count, .request_max = CALL_REQUEST_MAX};
     struct sql q;
-    bool ok;
 
-    sql_init(&q);
     call_rows_select(&q, &rows, QUERY_CALLS);
     sql_where(&q, "i.session_id =", db_text(session_id));
     sql_add(&q, " ORDER BY i.started_ms, i.interaction_id");
     sql_limit(&q, EVENTS_MAX, 0);
-    ok = call_rows_query(t->r, &q, &rows, e);
-    sql_release(&q);
-    return ok;
+    return call_rows_query(t->r, &q, &rows, e);
 }
 
 static bool tools_read(struct timeline *t, str session_id, struct err *e)
 {
     struct sql q;
-    bool ok;
 
-    sql_init(&q);
-    sql_add(&q, "SELECT ");
+    sql_begin(&q, "SELECT ");
     sql_columns(&q, tool_columns, COUNT_OF(tool_columns));
     sql_add(&q, " FROM mcp_communications m");
     sql_where(&q, "m.session_id =", db_text(session_id));
     sql_add(&q, " ORDER BY m.timestamp_us, m.communication_id");
     sql_limit(&q, EVENTS_MAX, 0);
-    ok = sql_query(t->r, &q, (struct db_rows){on_tool, t}, e);
-    sql_release(&q);
-    return ok;
+    return sql_query(t->r, &q, (struct db_rows){on_tool, t}, e);
 }
 
 bool events_read(struct reader *r, const struct query_asker *a, str session_id, struct event **out,

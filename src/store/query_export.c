@@ -61,26 +61,19 @@ static bool next_ids(struct reader *r, const struct query_asker *a, const struct
 {
     struct session_found found;
     struct sql q;
-    bool ok;
 
     if (!session_look(r, a, &x->filter, true, &found, e))
         return false;
-    sql_init(&q);
-    sql_add(&q, "SELECT s.session_id, s.started_at_us FROM alert_sessions s");
+    sql_begin(&q, "SELECT s.session_id, s.started_at_us FROM alert_sessions s");
     session_where(r, &q, a, &x->filter, &found);
-    if (x->begun) {
-        sql_and(&q);
-        sql_add(&q, "(s.started_at_us, s.session_id) > (");
-        sql_value(&q, db_int(x->after_us));
-        sql_add(&q, ", ");
-        sql_value(&q, db_text(buf_str(&x->after_id)));
-        sql_add(&q, ")");
-    }
+    if (x->begun)
+        sql_where_pair(&q,
+                       "(s.started_at_us, s.session_id) >",
+                       db_int(x->after_us),
+                       db_text(buf_str(&x->after_id)));
     sql_add(&q, " ORDER BY s.started_at_us, s.session_id");
     sql_limit(&q, STEP_SESSIONS, 0);
-    ok = sql_query(r, &q, (struct db_rows){query_export_on_id, ids}, e);
-    sql_release(&q);
-    return ok;
+    return sql_query(r, &q, (struct db_rows){query_export_on_id, ids}, e);
 }
 
 /* ---- what of them ---- */
@@ -143,10 +136,7 @@ bool query_export_step(struct reader *r, const struct query_asker *a, struct que
         buf_add(&x->after_id, ids.id[i]);
     }
     if (ok && x->filter.session_id.n && !x->begun && ids.n == 0)
-        ok = err_set(e,
-                     ERR_NOT_FOUND,
-                     "there is no session \"" STR_FMT "\"",
-                     STR_ARG(str_slice(x->filter.session_id, 0, 120)));
+        ok = query_not_found("session", x->filter.session_id, e);
     x->begun = true;
     if (ok && ((i == ids.n && ids.n < STEP_SESSIONS) || x->filter.session_id.n))
         query_export_finish(x, out);

@@ -91,11 +91,9 @@ static void value_out(struct span *s, const struct json_node *v)
     if (json_text(&s->doc, v, s->a, &text)) {
         json_member_str(o, "stringValue", utf8_cut_size(text, TEXT_MAX));
     } else if (json_bool(v, &flag)) {
-        json_out_key(o, STR("boolValue"));
-        json_out_bool(o, flag);
+        json_member_bool(o, "boolValue", flag);
     } else if (v->escaped) {
-        json_out_key(o, STR("doubleValue"));
-        json_out_raw(o, json_raw(&s->doc, v));
+        json_member_raw(o, "doubleValue", json_raw(&s->doc, v));
     } else {
         json_member_str(o, "intValue", json_raw(&s->doc, v));
     }
@@ -106,8 +104,7 @@ static void attribute_text(struct json_out *o, const char *name, str text)
 {
     json_out_object(o);
     json_member_str(o, "key", str_c(name));
-    json_out_key(o, STR("value"));
-    json_out_object(o);
+    json_member_object(o, "value");
     json_member_str(o, "stringValue", text);
     json_out_end(o);
     json_out_end(o);
@@ -118,8 +115,7 @@ static void attributes_write(struct span *s, bool call)
     const struct attribute *list = call ? call_attributes : tool_attributes;
     size_t n = call ? COUNT_OF(call_attributes) : COUNT_OF(tool_attributes);
 
-    json_out_key(s->o, STR("attributes"));
-    json_out_array(s->o);
+    json_member_array(s->o, "attributes");
     attribute_text(s->o, "gen_ai.operation.name", call ? STR("chat") : STR("execute_tool"));
     for (size_t i = 0; i < n; i++) {
         const struct json_node *v = json_pointer(&s->doc, str_c(list[i].pointer));
@@ -142,8 +138,7 @@ static void query_otlp_status_write(struct span *s, bool call)
     bool good = true;
 
     (void)!json_bool(success, &good);
-    json_out_key(s->o, STR("status"));
-    json_out_object(s->o);
+    json_member_object(s->o, "status");
     if (error.n || !good) {
         json_member_i64(s->o, "code", STATUS_ERROR);
         json_member_str(s->o, "message", utf8_cut_size(error, TEXT_MAX));
@@ -181,27 +176,21 @@ static void span_write(struct span *s, str session_id)
 static void query_otlp_head_write(struct json_out *o)
 {
     json_out_object(o);
-    json_out_key(o, STR("resourceSpans"));
-    json_out_array(o);
+    json_member_array(o, "resourceSpans");
     json_out_object(o);
-    json_out_key(o, STR("resource"));
-    json_out_object(o);
-    json_out_key(o, STR("attributes"));
-    json_out_array(o);
+    json_member_object(o, "resource");
+    json_member_array(o, "attributes");
     attribute_text(o, "service.name", STR("rationale"));
     attribute_text(o, "service.version", STR(RATIONALE_VERSION));
     json_out_end(o);
     json_out_end(o);
-    json_out_key(o, STR("scopeSpans"));
-    json_out_array(o);
+    json_member_array(o, "scopeSpans");
     json_out_object(o);
-    json_out_key(o, STR("scope"));
-    json_out_object(o);
+    json_member_object(o, "scope");
     json_member_str(o, "name", STR("rationale"));
     json_member_str(o, "version", STR(RATIONALE_VERSION));
     json_out_end(o);
-    json_out_key(o, STR("spans"));
-    json_out_array(o);
+    json_member_array(o, "spans");
 }
 
 bool otlp_write(struct arena *a, str session_id, const struct event *events, struct buf *out,

@@ -37,7 +37,7 @@ void call_columns_add(struct sql *q, const struct column *c, size_t n)
 
 void call_rows_select(struct sql *q, const struct call_rows *rows, const char *from)
 {
-    sql_add(q, "SELECT i.call_n, i.block, i.block_n, i.interaction_id, i.started_ms, ");
+    sql_begin(q, "SELECT i.call_n, i.block, i.block_n, i.interaction_id, i.started_ms, ");
     call_columns_add(q, rows->columns, rows->count);
     sql_add(q, " FROM ");
     sql_add(q, from);
@@ -84,7 +84,7 @@ void columns_set_texts(const struct row_field *const texts[], size_t n,
         if (texts[i]) {
             str text = *(const str *)(const void *)((const char *)row + texts[i]->at);
 
-            v[i] = text.n ? db_text(text) : db_null();
+            v[i] = db_text_or_null(text);
         }
 }
 

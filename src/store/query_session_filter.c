@@ -57,19 +57,15 @@ bool session_bound(struct reader *r, const struct query_asker *a, int64_t end_us
                    int64_t *out, struct err *e)
 {
     struct sql q;
-    bool ok;
 
-    sql_init(&q);
-    sql_add(&q, "SELECT s.started_at_us FROM alert_sessions s");
+    sql_begin(&q, "SELECT s.started_at_us FROM alert_sessions s");
     sql_where_text(&q, "s.key_name =", a->key_name);
     if (end_us >= 0)
         sql_where(&q, "s.started_at_us <=", db_int(end_us));
     sql_add(&q, " ORDER BY s.started_at_us DESC, s.session_id DESC");
     sql_limit(&q, 1, max);
     *out = -1;
-    ok = sql_query(r, &q, (struct db_rows){session_on_bound, out}, e);
-    sql_release(&q);
-    return ok;
+    return sql_query(r, &q, (struct db_rows){session_on_bound, out}, e);
 }
 
 /* The sessions of calls that have the words, each once. */
@@ -164,8 +160,7 @@ static bool session_find_names(struct reader *r, const struct query_asker *a, st
     if (!session_bound(r, a, -1, SESSION_NAMES_MAX, &from_us, e))
         return false;
     ids->room = FOUND_MAX;
-    sql_init(&q);
-    sql_add(&q, "SELECT session_id, started_at_us FROM alert_sessions WHERE session_id = ");
+    sql_begin(&q, "SELECT session_id, started_at_us FROM alert_sessions WHERE session_id = ");
     sql_value(&q, db_text(search));
     sql_add(&q, " UNION SELECT session_id, started_at_us FROM alert_sessions WHERE (");
     for (size_t i = 0; i < COUNT_OF(names); i++) {
@@ -188,7 +183,6 @@ static bool session_find_names(struct reader *r, const struct query_asker *a, st
     }
     sql_add(&q, " ORDER BY 2 DESC");
     ok = sql_query(r, &q, (struct db_rows){session_on_name, ids}, e);
-    sql_release(&q);
     if (ids->room == 0)
         from_us = ids->last_us > from_us ? ids->last_us : from_us;
     if (from_us > out->back_to_us)
@@ -232,19 +226,15 @@ static bool session_on_tool(void *ctx, const struct db_value *v, size_t n)
 static bool session_look_tool(struct reader *r, str tool, struct session_found *out, struct err *e)
 {
     struct sql q;
-    bool ok;
 
     out->tool_after_n = 0;
-    sql_init(&q);
-    sql_add(&q,
-            "SELECT t.call_n, (SELECT coalesce(i.ended_ms, i.started_ms) * 1000 FROM"
-            " llm_interactions i WHERE i.call_n = t.call_n) FROM call_tools t");
+    sql_begin(&q,
+              "SELECT t.call_n, (SELECT coalesce(i.ended_ms, i.started_ms) * 1000 FROM"
+              " llm_interactions i WHERE i.call_n = t.call_n) FROM call_tools t");
     sql_where(&q, "t.tool =", db_text(tool));
     sql_add(&q, " ORDER BY t.call_n DESC");
     sql_limit(&q, 1, TOOL_MAX);
-    ok = sql_query(r, &q, (struct db_rows){session_on_tool, out}, e);
-    sql_release(&q);
-    return ok;
+    return sql_query(r, &q, (struct db_rows){session_on_tool, out}, e);
 }
 
 bool session_look(struct reader *r, const struct query_asker *a, const struct query_filter *f,
