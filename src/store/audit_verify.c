@@ -236,11 +236,7 @@ static bool verify_all(struct verify *v, struct err *e)
     int64_t last = 0;
     bool ok;
 
-    if (!db_query(v->db,
-                  "SELECT coalesce(max(seq), 0) FROM audit_log",
-                  DB_NO_ARGS,
-                  (struct db_rows){engine_keep_number, &last},
-                  e))
+    if (!db_number(v->db, "SELECT coalesce(max(seq), 0) FROM audit_log", DB_NO_ARGS, &last, e))
         return false;
     p = progress_begin("audit", "entries", (uint64_t)last);
     ok = verify_entries(v, &p, e);
@@ -275,11 +271,7 @@ static bool audit_verify_start(struct verify *v, struct err *e)
         return false;
     memcpy(v->key_bytes, key.p, SHA256_SIZE);
     v->key = (str){v->key_bytes, SHA256_SIZE};
-    return db_query(v->db,
-                    "SELECT tree_from FROM store_counters",
-                    DB_NO_ARGS,
-                    (struct db_rows){engine_keep_number, &v->tree_from},
-                    e) &&
+    return db_number(v->db, "SELECT tree_from FROM store_counters", DB_NO_ARGS, &v->tree_from, e) &&
            verify_all(v, e);
 }
 

@@ -119,16 +119,16 @@ bool verify_blocks(struct verify *v, struct err *e)
     int64_t open = 0, expected = 0;
 
     if (!verify_packed(v, e) ||
-        !db_query(v->db,
-                  "SELECT count(*) FROM call_texts WHERE length(texts) > 0",
-                  DB_NO_ARGS,
-                  (struct db_rows){engine_keep_number, &open},
-                  e) ||
-        !db_query(v->db,
-                  "SELECT count(*) FROM llm_interactions WHERE texts <> 0 AND block IS NOT NULL",
-                  DB_NO_ARGS,
-                  (struct db_rows){engine_keep_number, &expected},
-                  e))
+        !db_number(v->db,
+                   "SELECT count(*) FROM call_texts WHERE length(texts) > 0",
+                   DB_NO_ARGS,
+                   &open,
+                   e) ||
+        !db_number(v->db,
+                   "SELECT count(*) FROM llm_interactions WHERE texts <> 0 AND block IS NOT NULL",
+                   DB_NO_ARGS,
+                   &expected,
+                   e))
         return false;
     if (v->placed + open != expected)
         verify_wrong(v, 0, "there are more or fewer texts than calls that have some", STR(""));

@@ -168,12 +168,7 @@ static bool audit_verify_count_rows(struct verify *v, struct err *e)
     for (size_t i = 0; i < COUNT_OF(tables); i++) {
         int64_t n = 0;
 
-        if (!db_query(v->db,
-                      tables[i].sql,
-                      &last_n,
-                      strstr(tables[i].sql, "$1") ? 1 : 0,
-                      (struct db_rows){engine_keep_number, &n},
-                      e))
+        if (!db_number(v->db, tables[i].sql, &last_n, strstr(tables[i].sql, "$1") ? 1 : 0, &n, e))
             return false;
         if (n != tables[i].expected)
             verify_wrong(v, 0, tables[i].why, STR(""));

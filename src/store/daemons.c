@@ -44,24 +44,12 @@ struct daemons {
     int64_t seen_us;    /* of the last one, by the database's clock */
 };
 
-static uint64_t daemons_now_ns(void)
-{
-    return clock_mono_ns(&clock_real);
-}
-
 static bool daemons_is_self(const struct daemons *d, const struct daemons_row *row)
 {
     return strcmp(row->id, d->id) == 0;
 }
 
 /* ---- rows ---- */
-
-static bool daemons_keep_number(void *ctx, const struct db_value *v, size_t n)
-{
-    assert(n == 1);
-    *(int64_t *)ctx = v[0].i;
-    return false;
-}
 
 static void daemons_keep_text(char *out, size_t size, const struct db_value *v)
 {
@@ -130,13 +118,13 @@ static void daemons_end_connections(struct daemons *d, str id)
     int64_t n = 0;
     struct err e;
 
-    if (!db_query(d->db,
-                  "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE"
-                  " application_name = 'rationale ' || $1 AND xact_start IS NOT NULL AND datname ="
-                  " current_database()",
-                  DB_ARGS(db_text(id)),
-                  (struct db_rows){daemons_keep_number, &n},
-                  &e))
+    if (!db_number(d->db,
+                   "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE"
+                   " application_name = 'rationale ' || $1 AND xact_start IS NOT NULL AND datname ="
+                   " current_database()",
+                   DB_ARGS(db_text(id)),
+                   &n,
+                   &e))
         log_warn("store: the transactions of a daemon cannot be ended",
                  LOG_STR("daemon", id),
                  LOG_ERR(&e));
@@ -156,11 +144,11 @@ static bool daemons_lock_row(struct daemons *d, str id, struct err *e)
             continue;
         if (db_run(
                 d->db, "SELECT set_config('lock_timeout', '" LOCK_MS "', true)", DB_NO_ARGS, e) &&
-            db_query(d->db,
-                     "SELECT fence FROM daemons WHERE daemon_id = $1 FOR UPDATE",
-                     DB_ARGS(db_text(id)),
-                     (struct db_rows){daemons_keep_number, &fence},
-                     e))
+            db_number(d->db,
+                      "SELECT fence FROM daemons WHERE daemon_id = $1 FOR UPDATE",
+                      DB_ARGS(db_text(id)),
+                      &fence,
+                      e))
             return true;
         db_rollback(d->db);
         daemons_end_connections(d, id);
@@ -176,17 +164,17 @@ static bool daemons_register(struct daemons *d, struct err *e)
 
     if (!daemons_lock_row(d, args[0].s, e))
         return false;
-    if (db_query(d->db,
-                 "INSERT INTO daemons (daemon_id, fence, address, version, started_us, seen_us,"
-                 " state) VALUES ($1, 1, $2, $3, " NOW ", " NOW ", 'running')"
-                 " ON CONFLICT (daemon_id) DO UPDATE SET fence = daemons.fence + 1,"
-                 " address = excluded.address, version = excluded.version,"
-                 " started_us = excluded.started_us, seen_us = excluded.seen_us,"
-                 " state = excluded.state RETURNING fence",
-                 args,
-                 COUNT_OF(args),
-                 (struct db_rows){daemons_keep_number, &fence},
-                 e) &&
+    if (db_number(d->db,
+                  "INSERT INTO daemons (daemon_id, fence, address, version, started_us, seen_us,"
+                  " state) VALUES ($1, 1, $2, $3, " NOW ", " NOW ", 'running')"
+                  " ON CONFLICT (daemon_id) DO UPDATE SET fence = daemons.fence + 1,"
+                  " address = excluded.address, version = excluded.version,"
+                  " started_us = excluded.started_us, seen_us = excluded.seen_us,"
+                  " state = excluded.state RETURNING fence",
+                  args,
+                  COUNT_OF(args),
+                  &fence,
+                  e) &&
         db_commit(d->db, e)) {
         db_lease_set(d->lease, fence);
         return true;
@@ -247,14 +235,14 @@ static bool daemons_may_take(struct daemons *d, str id, bool *may, struct err *e
                               db_int(db_lease_fence(d->lease))};
     int64_t n = 0;
 
-    if (!db_query(d->db,
-                  "SELECT count(*) FROM daemons WHERE daemon_id = $1 AND (state = 'stopping' OR"
-                  " (state = 'running' AND abs(seen_us - " NOW ") > $2)) AND EXISTS (SELECT 1 FROM"
-                  " daemons WHERE daemon_id = $3 AND fence = $4 FOR KEY SHARE)",
-                  args,
-                  COUNT_OF(args),
-                  (struct db_rows){daemons_keep_number, &n},
-                  e))
+    if (!db_number(d->db,
+                   "SELECT count(*) FROM daemons WHERE daemon_id = $1 AND (state = 'stopping' OR"
+                   " (state = 'running' AND abs(seen_us - " NOW ") > $2)) AND EXISTS (SELECT 1 FROM"
+                   " daemons WHERE daemon_id = $3 AND fence = $4 FOR KEY SHARE)",
+                   args,
+                   COUNT_OF(args),
+                   &n,
+                   e))
         return false;
     *may = n == 1;
     return true;
@@ -291,7 +279,7 @@ static bool daemons_take_over(struct daemons *d, const struct daemons_row *row, 
  * only after a whole lease in which they could have been seen. */
 static bool daemons_take_over_stale(struct daemons *d, struct err *e)
 {
-    uint64_t steady_ms = (daemons_now_ns() - d->steady_ns) / CLOCK_NS_PER_MS;
+    uint64_t steady_ms = (clock_mono_ns(&clock_real) - d->steady_ns) / CLOCK_NS_PER_MS;
     bool works;
 
     pthread_mutex_lock(&d->lock);
@@ -366,7 +354,7 @@ static void daemons_check_clock(struct daemons *d, int64_t seen_us)
     int64_t since_us = seen_us - d->seen_us;
 
     if (!seen_us || (d->seen_us && (since_us < 0 || since_us > (int64_t)d->lease_ms * 1000 / 2)))
-        d->steady_ns = daemons_now_ns();
+        d->steady_ns = clock_mono_ns(&clock_real);
     d->seen_us = seen_us;
 }
 
@@ -383,11 +371,11 @@ static bool daemons_renew_and_read(struct daemons *d, uint64_t began_ns, struct 
 
 static bool daemons_beat(struct daemons *d, struct err *e)
 {
-    uint64_t began_ns = daemons_now_ns();
+    uint64_t began_ns = clock_mono_ns(&clock_real);
     bool ok = daemons_renew_and_read(d, began_ns, e);
 
-    if (!ok || (daemons_now_ns() - began_ns) / CLOCK_NS_PER_MS > d->lease_ms / 2)
-        d->steady_ns = daemons_now_ns();
+    if (!ok || (clock_mono_ns(&clock_real) - began_ns) / CLOCK_NS_PER_MS > d->lease_ms / 2)
+        d->steady_ns = clock_mono_ns(&clock_real);
     return ok && daemons_take_over_stale(d, e);
 }
 
@@ -458,7 +446,7 @@ static struct daemons *daemons_new(const struct daemons_options *o)
                           .on_beat = o->on_beat,
                           .ctx = o->ctx,
                           .asked = -1,
-                          .steady_ns = daemons_now_ns()};
+                          .steady_ns = clock_mono_ns(&clock_real)};
     (void)snprintf(d->id, sizeof d->id, STR_FMT, STR_ARG(o->id));
     d->url = base_alloc(o->url.n + 1);
     memcpy(d->url, o->url.p, o->url.n);
@@ -487,7 +475,7 @@ bool daemons_start(const struct daemons_options *o, struct daemons **out, struct
         daemons_free(d);
         return false;
     }
-    atomic_store(&d->held_ns, daemons_now_ns());
+    atomic_store(&d->held_ns, clock_mono_ns(&clock_real));
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &was);
     why = pthread_create(&d->thread, NULL, daemons_thread, d);
@@ -579,7 +567,7 @@ bool daemons_held(const struct daemons *d)
 {
     uint64_t held_ns = atomic_load(&d->held_ns);
 
-    return held_ns > 0 && daemons_now_ns() - held_ns < d->lease_ms * CLOCK_NS_PER_MS;
+    return held_ns > 0 && clock_mono_ns(&clock_real) - held_ns < d->lease_ms * CLOCK_NS_PER_MS;
 }
 
 str daemons_self(const struct daemons *d)

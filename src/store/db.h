@@ -98,6 +98,9 @@ bool db_put(struct db *db, const char *sql, const struct db_value *args, size_t 
 bool db_changed(struct db *db, int64_t *out, struct err *e) MUST_USE;
 bool db_query(struct db *db, const char *sql, const struct db_value *args, size_t n,
               struct db_rows rows, struct err *e) MUST_USE;
+/* Reads the only number of the only row; 0 for NULL, or if there is no row. */
+bool db_number(struct db *db, const char *sql, const struct db_value *args, size_t n, int64_t *out,
+               struct err *e) MUST_USE;
 
 /* durable: after the commit, this and all earlier transactions survive a power failure. For a
  * reader, the transaction is one snapshot of the database. */

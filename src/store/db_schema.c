@@ -10,30 +10,18 @@
 #define VERSIONS                                                                                   \
     "CREATE TABLE IF NOT EXISTS store_version (version INTEGER PRIMARY KEY, name TEXT NOT NULL)"
 
-static bool one_number(void *ctx, const struct db_value *columns, size_t n)
-{
-    assert(n == 1);
-    *(int64_t *)ctx = columns[0].i;
-    return false;
-}
-
-static bool db_schema_ask(struct db *db, const char *sql, int64_t *out, struct err *e)
-{
-    *out = 0;
-    return db_query(db, sql, DB_NO_ARGS, (struct db_rows){one_number, out}, e);
-}
-
 /* 0 if there is nothing yet. A database of something else is not ours to write to. */
 static bool version_now(struct db *db, int64_t *out, struct err *e)
 {
     int64_t ours, others;
 
     *out = 0;
-    if (!db_schema_ask(db, db->driver->has_versions_sql, &ours, e))
+    if (!db_number(db, db->driver->has_versions_sql, DB_NO_ARGS, &ours, e))
         return false;
     if (ours)
-        return db_schema_ask(db, "SELECT coalesce(max(version), 0) FROM store_version", out, e);
-    if (!db_schema_ask(db, db->driver->has_others_sql, &others, e))
+        return db_number(
+            db, "SELECT coalesce(max(version), 0) FROM store_version", DB_NO_ARGS, out, e);
+    if (!db_number(db, db->driver->has_others_sql, DB_NO_ARGS, &others, e))
         return false;
     return others == 0 ||
            err_set(e, ERR_INPUT, "is a database of another program: name one of its own");

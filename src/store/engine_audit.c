@@ -188,16 +188,17 @@ bool engine_audit_open(struct engine *en, struct err *e)
     if (!engine_turn(en, true, e))
         return false;
     if (load_key(en, e) && engine_audit_begin(en, e) && (!en->head_path || compare_head(en, e)) &&
-        db_query(en->db,
-                 "SELECT count(*) FROM (SELECT 1 FROM audit_log WHERE action = 'erased' LIMIT 1) x",
-                 DB_NO_ARGS,
-                 (struct db_rows){engine_keep_number, &erased},
-                 e) &&
-        db_query(en->db,
-                 "SELECT count(*) FROM erasures WHERE scrubbed = 0",
-                 DB_NO_ARGS,
-                 (struct db_rows){engine_keep_number, &unscrubbed},
-                 e) &&
+        db_number(
+            en->db,
+            "SELECT count(*) FROM (SELECT 1 FROM audit_log WHERE action = 'erased' LIMIT 1) x",
+            DB_NO_ARGS,
+            &erased,
+            e) &&
+        db_number(en->db,
+                  "SELECT count(*) FROM erasures WHERE scrubbed = 0",
+                  DB_NO_ARGS,
+                  &unscrubbed,
+                  e) &&
         db_commit(en->db, e)) {
         en->erased_any = erased > 0;
         en->scrub = unscrubbed > 0;

@@ -40,6 +40,18 @@ static void engine_history_clean(struct engine *en, const struct row_table *t, v
     }
 }
 
+/* $1, $2, ... are the fields of the row. */
+static bool engine_history_run(struct engine *en, const char *sql, const struct row_table *t,
+                               const void *row, struct err *e)
+{
+    struct db_value args[ENGINE_COLUMNS_MAX];
+
+    assert(t->count <= ENGINE_COLUMNS_MAX);
+    for (size_t i = 0; i < t->count; i++)
+        args[i] = engine_field_value(&t->fields[i], row);
+    return db_run(en->db, sql, args, t->count, e);
+}
+
 struct state {
     struct engine *en;
     str detail;
@@ -78,28 +90,13 @@ bool engine_session_put(struct engine *en, struct store_session *row, struct err
 {
     row->id = engine_clean_name(en, row->id);
     engine_history_clean(en, &row_sessions, row);
-    struct db_value args[] = {
-        db_text(row->id),
-        db_text_or_null(row->alert_id),
-        db_text_or_null(row->agent_type),
-        db_text_or_null(row->alert_type),
-        db_text_or_null(row->status),
-        db_text_or_null(row->alert_data),
-        db_text_or_null(row->session_metadata),
-        db_text_or_null(row->error_message),
-        db_text_or_null(row->final_analysis),
-        engine_known(row->started_us),
-        engine_known(row->completed_us),
-        db_text_or_null(row->key_name),
-        engine_known(row->put_us),
-    };
-
     (void)map_remove(&en->owners, row->id);
-    return db_run(en->db, session_sql, args, COUNT_OF(args), e) &&
+    return engine_history_run(en, session_sql, &row_sessions, row, e) &&
            engine_history_audit_session(en, row->id, e);
 }
 
-static bool count_tool(struct engine *en, const struct store_tool *row, struct err *e)
+static bool engine_history_count_tool(struct engine *en, const struct store_tool *row,
+                                      struct err *e)
 {
     (void)map_remove(&en->owners, row->session_id);
     return db_run(en->db,
@@ -119,53 +116,22 @@ bool engine_tool_put(struct engine *en, struct store_tool *row, struct err *e)
     row->id = engine_clean_name(en, row->id);
     row->session_id = engine_clean_name(en, row->session_id);
     engine_history_clean(en, &row_tools, row);
-    struct db_value args[] = {
-        db_text(row->id),
-        db_text_or_null(row->session_id),
-        db_text_or_null(row->parent_id),
-        db_text_or_null(row->server_name),
-        db_text_or_null(row->communication_type),
-        db_text_or_null(row->tool_name),
-        db_text_or_null(row->arguments),
-        db_text_or_null(row->result),
-        db_text_or_null(row->available_tools),
-        db_text_or_null(row->error_message),
-        db_text_or_null(row->step),
-        db_int(row->timestamp_us),
-        engine_known(row->duration_ms),
-        db_int(row->success),
-    };
-
     buf_reset(&en->canon);
     audit_add_row(&en->canon, &row_tools, row);
-    return db_run(en->db,
-                  "INSERT INTO mcp_communications (" ENGINE_TOOL_COLUMNS ")"
-                  " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)"
-                  " ON CONFLICT DO NOTHING",
-                  args,
-                  COUNT_OF(args),
-                  e) &&
-           (row->session_id.n == 0 || count_tool(en, row, e)) &&
+    return engine_history_run(
+               en,
+               "INSERT INTO mcp_communications (" ENGINE_TOOL_COLUMNS ")"
+               " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)"
+               " ON CONFLICT DO NOTHING",
+               &row_tools,
+               row,
+               e) &&
+           (row->session_id.n == 0 || engine_history_count_tool(en, row, e)) &&
            engine_audit_row(en, STR("tool"), row->id, STR(""), e);
 }
 
 void engine_tool_read(const struct db_value *columns, struct store_tool *out)
 {
-    for (size_t i = 0; i < row_tools.count; i++) {
-        const struct db_value *v = &columns[i];
-        void *to = (char *)out + row_tools.fields[i].at;
-        bool none = v->type == DB_NULL;
-
-        switch (row_tools.fields[i].kind) {
-        case ROW_TEXT:
-            *(str *)to = none ? STR("") : v->s;
-            break;
-        case ROW_BOOL:
-            *(bool *)to = v->i != 0;
-            break;
-        default:
-            *(int64_t *)to = none ? -1 : v->i;
-            break;
-        }
-    }
+    for (size_t i = 0; i < row_tools.count; i++)
+        engine_field_read(&row_tools.fields[i], &columns[i], out);
 }

@@ -88,7 +88,7 @@ bool engine_move_needed(struct db *db, bool *out, struct err *e)
                             " relnamespace = current_schema()::regnamespace"
                           : "SELECT count(*) FROM sqlite_master WHERE name = 'old_interactions'";
     int64_t there = 0;
-    bool ok = db_query(db, sql, DB_NO_ARGS, (struct db_rows){engine_keep_number, &there}, e);
+    bool ok = db_number(db, sql, DB_NO_ARGS, &there, e);
 
     *out = there > 0;
     return ok;

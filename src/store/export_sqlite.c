@@ -436,11 +436,8 @@ static bool export_calls(struct export_sqlite *x, struct err *e)
 {
     int64_t after = 0, last = 0;
     struct progress p;
-    bool ok = db_query(x->r->db,
-                       "SELECT coalesce(max(call_n), 0) FROM llm_interactions",
-                       DB_NO_ARGS,
-                       (struct db_rows){engine_keep_number, &last},
-                       e);
+    bool ok = db_number(
+        x->r->db, "SELECT coalesce(max(call_n), 0) FROM llm_interactions", DB_NO_ARGS, &last, e);
 
     p = progress_begin("export", "calls", (uint64_t)last);
     do {
@@ -461,10 +458,7 @@ static bool export_all(struct export_sqlite *x, struct err *e)
         return false;
     x->to->sessions = x->copied;
     if (x->f->session_id.n && x->copied == 0)
-        return err_set(e,
-                       ERR_NOT_FOUND,
-                       "there is no session \"" STR_FMT "\"",
-                       STR_ARG(str_slice(x->f->session_id, 0, 120)));
+        return query_not_found("session", x->f->session_id, e);
     return export_calls(x, e) && export_copy(x, &export_exchanges, e) &&
            db_run(x->db, export_last_answers, DB_NO_ARGS, e);
 }

@@ -151,14 +151,9 @@ static bool ingest_move_reader(struct ingest *t, const struct journal_part *part
     return true;
 }
 
-static uint64_t ingest_now_ns(void)
-{
-    return clock_mono_ns(&clock_real);
-}
-
 static uint64_t in_ms(uint64_t ms)
 {
-    return ingest_now_ns() + ms * CLOCK_NS_PER_MS;
+    return clock_mono_ns(&clock_real) + ms * CLOCK_NS_PER_MS;
 }
 
 static void anchor_head(struct ingest *t)
@@ -175,14 +170,14 @@ static bool do_chores(struct ingest *t, struct err *e)
 
     if (engine_untidy(t->o.engine))
         engine_tidy(t->o.engine);
-    if (t->caught_up && ingest_now_ns() >= t->retain_ns) {
+    if (t->caught_up && clock_mono_ns(&clock_real) >= t->retain_ns) {
         if (!engine_retain(t->o.engine, &t->o.retention, &more, e))
             return false;
         t->retain_ns = more ? 0 : in_ms(t->o.retention_every_ms);
     }
     if (t->caught_up && engine_moving(t->o.engine) && !engine_move(t->o.engine, e))
         return false;
-    if (engine_stale(t->o.engine) && ingest_now_ns() >= t->anchor_ns) {
+    if (engine_stale(t->o.engine) && clock_mono_ns(&clock_real) >= t->anchor_ns) {
         if (!engine_begin(t->o.engine, true, e) || !ingest_commit(t, t->place, e))
             return false;
         anchor_head(t);
@@ -193,7 +188,7 @@ static bool do_chores(struct ingest *t, struct err *e)
 /* How long the taker may wait for records. */
 static uint64_t patience_ms(struct ingest *t)
 {
-    uint64_t now = ingest_now_ns(), until = t->retain_ns;
+    uint64_t now = clock_mono_ns(&clock_real), until = t->retain_ns;
 
     if (!t->caught_up || engine_moving(t->o.engine))
         return 0;
@@ -238,7 +233,7 @@ static bool ingest_part(struct ingest *t, const struct journal_part *part, struc
 
     if (t->place.offset < part->size) {
         /* The head of the audit log goes outside only once what it is of cannot be lost. */
-        anchor = ingest_now_ns() >= t->anchor_ns;
+        anchor = clock_mono_ns(&clock_real) >= t->anchor_ns;
         if (!ingest_move_reader(t, part, e) ||
             !engine_begin(t->o.engine, anchor || t->o.replicated, e) ||
             !put_frames(t, part->size, e))
@@ -312,19 +307,19 @@ static bool store_take_step(struct ingest *t, bool hurry, struct err *e)
     t->place = place;
     if (some && !ingest_part(t, &part, e))
         return false;
-    return (some && ingest_now_ns() < t->retain_ns) || do_chores(t, e);
+    return (some && clock_mono_ns(&clock_real) < t->retain_ns) || do_chores(t, e);
 }
 
 /* Whether an error is worth a line of the log: the first, one with another text, and now and then
  * one of those that go on. Under the lock, before t->why is set. */
 static bool ingest_error_is_news(struct ingest *t, const struct err *e)
 {
-    uint64_t since_ms = (ingest_now_ns() - t->logged_ns) / CLOCK_NS_PER_MS;
+    uint64_t since_ms = (clock_mono_ns(&clock_real) - t->logged_ns) / CLOCK_NS_PER_MS;
     bool news = !t->failing || since_ms >= LOG_AGAIN_MS ||
                 (since_ms >= LOG_OTHER_MS && strcmp(t->why.text, e->text) != 0);
 
     if (news)
-        t->logged_ns = ingest_now_ns();
+        t->logged_ns = clock_mono_ns(&clock_real);
     return news;
 }
 

@@ -176,22 +176,19 @@ void sql_in(struct sql *q, const char *name, const str *texts, size_t n)
     sql_add(q, ")");
 }
 
-bool sql_query(struct reader *r, struct sql *q, struct db_rows rows, struct err *e)
+static const char *sql_finish(struct sql *q)
 {
-    bool ok;
-
     buf_add_c(&q->text, '\0');
-    assert(!buf_full(&q->text));
-    ok = db_query(r->db, q->text.p, q->args, q->n, rows, e);
-    buf_release(&q->text);
-    return ok;
+    assert(!buf_full(&q->text) && q->n <= QUERY_ARGS_MAX);
+    return q->text.p;
 }
 
-static bool sql_on_number(void *ctx, const struct db_value *v, size_t n)
+bool sql_query(struct reader *r, struct sql *q, struct db_rows rows, struct err *e)
 {
-    assert(n == 1);
-    *(int64_t *)ctx = v->type == DB_REAL ? (int64_t)v->d : v->i;
-    return false;
+    bool ok = db_query(r->db, sql_finish(q), q->args, q->n, rows, e);
+
+    buf_release(&q->text);
+    return ok;
 }
 
 void sql_key_scope(struct sql *q, const struct query_asker *a)
@@ -207,8 +204,10 @@ void sql_key_scope(struct sql *q, const struct query_asker *a)
 
 bool sql_number(struct reader *r, struct sql *q, int64_t *out, struct err *e)
 {
-    *out = 0;
-    return sql_query(r, q, (struct db_rows){sql_on_number, out}, e);
+    bool ok = db_number(r->db, sql_finish(q), q->args, q->n, out, e);
+
+    buf_release(&q->text);
+    return ok;
 }
 
 const char *sql_text(const struct reader *r, struct sql_text t)

@@ -19,11 +19,6 @@ static enum outcome by_errno(void)
     return errno == ENOSPC || errno == EDQUOT || errno == EFBIG ? NO_ROOM : BROKEN;
 }
 
-static uint64_t writer_now_ns(void)
-{
-    return clock_mono_ns(&clock_real);
-}
-
 static enum outcome sync_now(struct journal *j, struct err *e)
 {
     if (fdatasync(j->fd) < 0) {
@@ -82,7 +77,7 @@ static void writer_drop_spare(struct journal *j)
 /* Bytes of records that are in the tables are not kept for long: those may be erased. */
 static void writer_drop_stale(struct journal *j)
 {
-    uint64_t now = writer_now_ns(), spare_ns;
+    uint64_t now = clock_mono_ns(&clock_real), spare_ns;
 
     if (j->stale_ns && now >= j->stale_ns + JOURNAL_STALE_NS)
         writer_drop_prepared(j);
@@ -116,7 +111,7 @@ static void end_segment(struct journal *j)
 
 static enum outcome begin_segment(struct journal *j, struct err *e)
 {
-    uint64_t number = j->next_number, now = writer_now_ns();
+    uint64_t number = j->next_number, now = clock_mono_ns(&clock_real);
     bool spare;
 
     assert(j->fd < 0);
@@ -171,7 +166,7 @@ static enum outcome write_group(struct journal *j, struct err *e)
         return got == NO_ROOM ? cut_back(j, e) : got;
     }
     if (!j->unsynced_ns)
-        j->unsynced_ns = writer_now_ns();
+        j->unsynced_ns = clock_mono_ns(&clock_real);
     return g->sync && !j->o.replicated ? sync_now(j, e) : DONE;
 }
 
@@ -206,7 +201,7 @@ static void writer_advance(struct journal *j, uint64_t took_ns)
     size_t step = 0;
 
     assert(j->fd >= 0 && j->segments.count > 0 && !s->sealed && s->size == j->size);
-    journal_mark_put(j, j->end, writer_now_ns());
+    journal_mark_put(j, j->end, clock_mono_ns(&clock_real));
     j->waiting += g->n;
     j->size += g->n;
     s->size = j->size;
@@ -304,9 +299,9 @@ static void look_at_room(struct journal *j)
     uint64_t keep;
     bool low;
 
-    if (writer_now_ns() < j->room_ns || statvfs(j->dir, &st) < 0)
+    if (clock_mono_ns(&clock_real) < j->room_ns || statvfs(j->dir, &st) < 0)
         return;
-    j->room_ns = writer_now_ns() + (uint64_t)JOURNAL_RETRY_MS * CLOCK_NS_PER_MS;
+    j->room_ns = clock_mono_ns(&clock_real) + (uint64_t)JOURNAL_RETRY_MS * CLOCK_NS_PER_MS;
     keep = (uint64_t)st.f_blocks * st.f_frsize / JOURNAL_RESERVE_SHARE;
     low = (uint64_t)st.f_bavail * st.f_frsize < (keep < JOURNAL_RESERVE ? keep : JOURNAL_RESERVE);
     if (low == j->low)
@@ -330,7 +325,7 @@ static bool next_group(struct journal *j)
 
     pthread_mutex_lock(&j->lock);
     if (j->mode == JOURNAL_FULL || j->low)
-        until = writer_now_ns() + (uint64_t)JOURNAL_RETRY_MS * CLOCK_NS_PER_MS;
+        until = clock_mono_ns(&clock_real) + (uint64_t)JOURNAL_RETRY_MS * CLOCK_NS_PER_MS;
     else if (j->unsynced_ns)
         until = j->unsynced_ns + (uint64_t)JOURNAL_SYNC_MS * CLOCK_NS_PER_MS;
     if (j->stale_ns && j->stale_ns + JOURNAL_STALE_NS < until)
@@ -347,7 +342,7 @@ static bool next_group(struct journal *j)
             break;
         j->sleep = JOURNAL_SLEEPS;
     }
-    until = writer_now_ns() + (uint64_t)JOURNAL_LINGER_MS * CLOCK_NS_PER_MS;
+    until = clock_mono_ns(&clock_real) + (uint64_t)JOURNAL_LINGER_MS * CLOCK_NS_PER_MS;
     while (g->n > 0 && g->n < JOURNAL_LINGER_SIZE && !g->sync && !j->stop && !j->settling) {
         j->sleep = JOURNAL_LINGERS;
         if (!journal_wait_until(j, &j->work, until))
@@ -399,8 +394,8 @@ void *journal_writer(void *journal)
         look_at_room(j);
         journal_acks_expire(j, false);
         writer_drop_stale(j);
-        if (j->unsynced_ns &&
-            writer_now_ns() >= j->unsynced_ns + (uint64_t)JOURNAL_SYNC_MS * CLOCK_NS_PER_MS)
+        if (j->unsynced_ns && clock_mono_ns(&clock_real) >=
+                                  j->unsynced_ns + (uint64_t)JOURNAL_SYNC_MS * CLOCK_NS_PER_MS)
             sync_late(j);
         if (j->fd >= 0 && j->size >= j->o.segment_size) {
             sync_late(j);
