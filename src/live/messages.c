@@ -61,6 +61,7 @@ static void hub_words_end(struct hub *h, struct json_out *o)
     json_out_end(o);
     hub_words_add_timestamp(h, o);
     json_out_end(o);
+    assert(o->depth == 0 && !o->after_key);
 }
 
 static void hub_words_add_ids(struct json_out *o, const struct hub_call *c)

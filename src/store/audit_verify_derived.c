@@ -177,7 +177,7 @@ static bool audit_verify_count_rows(struct verify *v, struct err *e)
 }
 
 /* A session that was given a name of its own has the name its key asked for, and no other has. */
-static bool judge_name(void *ctx, const struct db_value *c, size_t n)
+static bool audit_verify_judge_name(void *ctx, const struct db_value *c, size_t n)
 {
     struct verify *v = ctx;
     str id = c[0].s, key = c[2].type == DB_NULL ? STR("") : c[2].s, name, mark;
@@ -209,6 +209,6 @@ bool verify_rest(struct verify *v, struct err *e)
                                  "SELECT session_id, named, key_name FROM alert_sessions"
                                  " WHERE named IS NOT NULL OR session_id LIKE '%~%'",
                                  DB_NO_ARGS,
-                                 (struct db_rows){judge_name, v},
+                                 (struct db_rows){audit_verify_judge_name, v},
                                  e);
 }

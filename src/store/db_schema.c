@@ -11,7 +11,7 @@
     "CREATE TABLE IF NOT EXISTS store_version (version INTEGER PRIMARY KEY, name TEXT NOT NULL)"
 
 /* 0 if there is nothing yet. A database of something else is not ours to write to. */
-static bool version_now(struct db *db, int64_t *out, struct err *e)
+static bool db_schema_version_now(struct db *db, int64_t *out, struct err *e)
 {
     int64_t ours, others;
 
@@ -27,7 +27,7 @@ static bool version_now(struct db *db, int64_t *out, struct err *e)
            err_set(e, ERR_INPUT, "is a database of another program: name one of its own");
 }
 
-static bool take_step(struct db *db, const struct schema_step *step, struct err *e)
+static bool db_schema_take_step(struct db *db, const struct schema_step *step, struct err *e)
 {
     if (!db->driver->script(db, step->sql, e) ||
         !db_run(db,
@@ -41,7 +41,7 @@ static bool take_step(struct db *db, const struct schema_step *step, struct err 
 }
 
 /* Another process may have been here since the version was read: it is read again inside. */
-static bool take_steps(struct db *db, struct err *e)
+static bool db_schema_take_steps(struct db *db, struct err *e)
 {
     const struct schema_step *steps = db->driver->steps;
     struct progress p;
@@ -50,12 +50,12 @@ static bool take_steps(struct db *db, struct err *e)
 
     if (db->driver->alone_sql && !db->driver->script(db, db->driver->alone_sql, e))
         return false;
-    if (!db->driver->script(db, VERSIONS, e) || !version_now(db, &now, e))
+    if (!db->driver->script(db, VERSIONS, e) || !db_schema_version_now(db, &now, e))
         return false;
     p = progress_begin("bringing the store up to date", "steps", *db->driver->step_count);
     for (size_t i = 0; ok && i < *db->driver->step_count; i++) {
         progress_set(&p, i);
-        ok = steps[i].version <= now || take_step(db, &steps[i], e);
+        ok = steps[i].version <= now || db_schema_take_step(db, &steps[i], e);
     }
     progress_end(&p);
     return ok;
@@ -76,7 +76,7 @@ bool db_migrate(struct db *db, enum db_mode mode, struct err *e)
 {
     int64_t newest = db->driver->steps[*db->driver->step_count - 1].version, now;
 
-    if (!version_now(db, &now, e))
+    if (!db_schema_version_now(db, &now, e))
         return false;
     if (db_schema_runs(db, mode, now <= newest) && now > newest)
         return true;
@@ -97,7 +97,7 @@ bool db_migrate(struct db *db, enum db_mode mode, struct err *e)
                        (long long)newest);
     if (!db_begin(db, true, e))
         return false;
-    if (take_steps(db, e) && db_commit(db, e))
+    if (db_schema_take_steps(db, e) && db_commit(db, e))
         return true;
     db_rollback(db);
     return false;

@@ -57,7 +57,7 @@ struct state {
     str detail;
 };
 
-static bool add_state(void *ctx, const struct db_value *c, size_t n)
+static bool engine_history_add_state(void *ctx, const struct db_value *c, size_t n)
 {
     struct state *s = ctx;
 
@@ -81,7 +81,7 @@ static bool engine_history_audit_session(struct engine *en, str id, struct err *
     return db_query(en->db,
                     "SELECT " AUDIT_SESSION_COLUMNS " FROM alert_sessions WHERE session_id = $1",
                     DB_ARGS(db_text(id)),
-                    (struct db_rows){add_state, &s},
+                    (struct db_rows){engine_history_add_state, &s},
                     e) &&
            engine_audit_row(en, STR("session"), engine_audit_name(en, id), s.detail, e);
 }

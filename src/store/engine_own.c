@@ -13,7 +13,7 @@ struct owner {
     str key; /* "": nobody's */
 };
 
-static bool add_owner(struct engine *en, str session, bool there, str key, struct err *e)
+static bool engine_own_add_owner(struct engine *en, str session, bool there, str key, struct err *e)
 {
     struct owner *o = NULL;
 
@@ -30,7 +30,7 @@ static bool engine_on_owner(void *ctx, const struct db_value *c, size_t n)
     struct err full;
 
     assert(n == 2);
-    if (!add_owner(en, c[0].s, true, c[1].type == DB_NULL ? STR("") : c[1].s, &full))
+    if (!engine_own_add_owner(en, c[0].s, true, c[1].type == DB_NULL ? STR("") : c[1].s, &full))
         base_die("a batch has more sessions than it may");
     return true;
 }
@@ -41,7 +41,8 @@ bool engine_owners_look_up(struct engine *en, const str *sessions, size_t n, str
             en, ENGINE_LOOK_UP_OWNERS, sessions, n, (struct db_rows){engine_on_owner, en}, e))
         return false;
     for (size_t i = 0; i < n; i++)
-        if (!map_find(&en->owners, sessions[i]) && !add_owner(en, sessions[i], false, STR(""), e))
+        if (!map_find(&en->owners, sessions[i]) &&
+            !engine_own_add_owner(en, sessions[i], false, STR(""), e))
             return false;
     return true;
 }
@@ -49,7 +50,6 @@ bool engine_owners_look_up(struct engine *en, const str *sessions, size_t n, str
 void engine_owners_forget(struct engine *en)
 {
     map_release(&en->owners);
-    map_init(&en->owners, NULL, ENGINE_OWNERS_MAX);
 }
 
 static bool engine_is_from_client(const struct store_call *row)
@@ -73,7 +73,7 @@ bool engine_own(struct engine *en, struct store_call *row, str *named, struct er
     assert(found); /* engine_owners_look_up adds each session that it is asked for */
     o = found->value.ptr;
     if (!o)
-        return add_owner(en, row->session_id, true, row->key_name, e);
+        return engine_own_add_owner(en, row->session_id, true, row->key_name, e);
     if (!engine_is_from_client(row) || str_eq(o->key, row->key_name))
         return true;
     *named = row->session_id;

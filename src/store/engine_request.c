@@ -34,6 +34,7 @@ static struct engine_request *request_slot(struct engine *en, str session)
 
 static void request_drop(struct engine *en, struct engine_request *r)
 {
+    assert(r->size <= r->cap && r->size <= en->requests_size);
     en->requests_size -= r->size;
     free(r->bytes);
     *r = (struct engine_request){0};
@@ -53,6 +54,7 @@ static str request_session(const struct engine_request *r)
 
 static str request_text(const struct engine_request *r)
 {
+    assert(r->name_size <= r->size);
     return (str){r->bytes + r->name_size, r->size - r->name_size};
 }
 
@@ -83,6 +85,8 @@ static void request_keep(struct engine *en, const struct store_call *row, int64_
     r->call_n = call_n;
     r->depth = depth;
     r->mark = mark;
+    assert(r->name_size <= r->size && r->size <= r->cap && r->size <= en->requests_size);
+    assert(r->depth <= REQUEST_DEPTH_MAX && r->mark.depth <= r->depth);
 }
 
 static struct engine_mark request_mark(int64_t call_n, str request, unsigned depth)

@@ -211,6 +211,7 @@ bool engine_session_add(struct engine *en, const struct store_call *row, str nam
         to->runs = false;
         return map_set(&en->sessions, arena_dup(&en->arena, row->session_id), MAP_PTR(to), e);
     }
+    assert(str_eq(to->v[SESSION_ID].s, row->session_id) && to->v[SESSION_CALLS].i > 0);
     newer = v[SESSION_LAST_MS].i >= to->v[SESSION_LAST_MS].i; /* 0 where it is not known */
     for (size_t i = 0; i < SESSION_VALUES; i++)
         engine_session_sum(engine_session_sums[i], newer, &to->v[i], &v[i]);
@@ -286,5 +287,4 @@ bool engine_sessions_write_with(struct engine *en, str session_id, struct err *e
 void engine_sessions_forget(struct engine *en)
 {
     map_release(&en->sessions);
-    map_init(&en->sessions, NULL, ENGINE_OWNERS_MAX);
 }

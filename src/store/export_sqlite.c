@@ -258,6 +258,7 @@ static bool export_on_copy(void *ctx, const struct db_value *v, size_t n)
 {
     struct export_sqlite *x = ctx;
 
+    assert(n >= 2); /* the key, and whether the row is wanted */
     x->seen++;
     if (v[n - 1].i) {
         x->copied++;
@@ -407,6 +408,7 @@ static bool export_on_call(void *ctx, const struct db_value *v, size_t n)
     struct export_sqlite *x = ctx;
     struct engine_call *c = &x->calls[x->count];
 
+    assert(x->count < EXPORT_PAGE);
     engine_row_read(v, n - 1, &c->at, &c->row);
     engine_row_keep(&c->row, &x->page);
     x->wanted[x->count++] = v[n - 1].i != 0;

@@ -40,7 +40,7 @@ static bool absent_on_call(void *ctx, const struct db_value *v, size_t n)
     struct absent_tally *t = ctx;
     str why = v[0].type == DB_TEXT ? v[0].s : STR("");
 
-    (void)n;
+    assert(n == 1 && t->best <= COUNT_OF(absent_order));
     for (size_t i = 0; i < t->best; i++)
         if (str_eq(why, str_c(absent_order[i])))
             t->best = i;

@@ -18,7 +18,7 @@ static const struct column columns[] = {
     {"hash", "hash", COLUMN_SKIP},
 };
 
-static void hash_write(struct json_out *o, str bytes)
+static void query_audit_hash_write(struct json_out *o, str bytes)
 {
     char hex[SHA256_HEX_SIZE] = "";
 
@@ -45,7 +45,7 @@ static bool query_audit_on_entry(void *ctx, const struct db_value *v, size_t n)
     }
     json_out_object(l->o);
     columns_write(columns, COUNT_OF(columns), v, false, l->o);
-    hash_write(l->o, v[HASH].s);
+    query_audit_hash_write(l->o, v[HASH].s);
     json_out_end(l->o);
     return true;
 }
@@ -61,7 +61,7 @@ static void query_audit_head_write(struct json_out *o, const char *name,
     json_out_object(o);
     json_member_i64(o, "seq", head->seq);
     json_member_i64(o, "time_us", head->time_us);
-    hash_write(o, (str){(const char *)head->hash, SHA256_SIZE});
+    query_audit_hash_write(o, (str){(const char *)head->hash, SHA256_SIZE});
     json_out_end(o);
 }
 

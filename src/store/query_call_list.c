@@ -56,6 +56,7 @@ static bool call_list_on_row(void *ctx, const struct db_value *v, size_t n)
 {
     struct call_list *l = ctx;
 
+    assert(n == COUNT_OF(columns) && l->room >= 0);
     if (l->room == 0) {
         l->more = true;
         return false;

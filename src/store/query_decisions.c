@@ -53,6 +53,7 @@ static bool query_decisions_decision_write(struct decision_log *l, const struct 
     str entry = v[ENTRY].type == DB_NULL ? STR("") : v[ENTRY].s;
     struct db_value tools = v[TOOLS].type == DB_NULL ? db_text(STR("[]")) : v[TOOLS];
 
+    assert(l->room >= 0);
     if (l->room == 0) {
         l->more = true;
         return false;
@@ -104,7 +105,8 @@ static str decisions_sort(const struct query_filter *f)
 
 /* The calls of a key that has few sessions are found by these; those of another one are among the
  * newest of all. */
-static bool key_is_rare(struct reader *r, const struct query_asker *a, bool *rare, struct err *e)
+static bool decisions_key_is_rare(struct reader *r, const struct query_asker *a, bool *rare,
+                                  struct err *e)
 {
     struct sql q;
     int64_t n;
@@ -131,7 +133,7 @@ static bool query_decisions_list(struct reader *r, struct decision_log *l,
     struct sql q;
     bool rare;
 
-    if (!key_is_rare(r, l->a, &rare, e) ||
+    if (!decisions_key_is_rare(r, l->a, &rare, e) ||
         (p->cursor.n &&
          !cursor_read_pair(&r->arena, p->cursor, decisions_sort(f), &cursor_ms, &cursor_n, e)))
         return false;
@@ -209,11 +211,12 @@ static unsigned query_decisions_count_words(str text, str words)
     return n;
 }
 
-static bool on_found(void *ctx, struct db_value *v, str snippet)
+static bool decisions_on_found(void *ctx, struct db_value *v, str snippet)
 {
     struct hits *h = ctx;
     struct hit *to = &h->at[h->n++];
 
+    assert(h->n <= SEARCH_MAX);
     (void)snippet;
     for (size_t i = 0; i < COUNT_OF(columns); i++) {
         to->v[i] = v[i];
@@ -225,7 +228,7 @@ static bool on_found(void *ctx, struct db_value *v, str snippet)
 }
 
 /* The most words first, then the newest. */
-static int by_worth(const void *a, const void *b)
+static int decisions_by_worth(const void *a, const void *b)
 {
     const struct hit *x = a, *y = b;
 
@@ -235,7 +238,7 @@ static int by_worth(const void *a, const void *b)
            (x->v[DECISION_ID].i > y->v[DECISION_ID].i);
 }
 
-static void where_found(struct sql *q, const void *ctx)
+static void decisions_where_found(struct sql *q, const void *ctx)
 {
     const struct hits *h = ctx;
 
@@ -259,8 +262,8 @@ static bool query_decisions_search(struct reader *r, struct decision_log *l,
                         .end_us = f->end_us > 0 ? f->end_us : 0,
                         .columns = columns,
                         .count = COUNT_OF(columns),
-                        .where = where_found,
-                        .on_hit = on_found,
+                        .where = decisions_where_found,
+                        .on_hit = decisions_on_found,
                         .ctx = &h};
     str value, id;
 
@@ -277,7 +280,7 @@ static bool query_decisions_search(struct reader *r, struct decision_log *l,
     if (!find_calls(r, &find, e))
         return false;
     l->back_to_us = find.back_to_us;
-    qsort(h.at, h.n, sizeof *h.at, by_worth);
+    qsort(h.at, h.n, sizeof *h.at, decisions_by_worth);
     for (size_t i = (size_t)*offset; i < h.n && query_decisions_decision_write(l, h.at[i].v); i++)
         ;
     return true;

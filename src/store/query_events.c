@@ -76,6 +76,7 @@ static bool query_events_on_call(void *ctx, struct db_value *v, const struct sto
     ev = event_make(t, c.id, c.started_us);
     if (!ev)
         return false;
+    assert(!*t->last);
     *t->last = ev;
     t->last = &ev->next;
     return true;
@@ -112,7 +113,7 @@ static bool event_precedes(const struct event *ev, int64_t at_us, const struct d
 }
 
 /* Both lists are in order of time: this one is put into the other as it comes. */
-static bool on_tool(void *ctx, const struct db_value *v, size_t n)
+static bool events_on_tool(void *ctx, const struct db_value *v, size_t n)
 {
     struct timeline *t = ctx;
     int64_t at_us = v[TOOL_AT].i;
@@ -120,7 +121,7 @@ static bool on_tool(void *ctx, const struct db_value *v, size_t n)
     struct json_out o;
     struct event *ev;
 
-    (void)n;
+    assert(n == COUNT_OF(tool_columns));
     buf_reset(&t->text);
     json_out_init(&o, &t->text);
     event_head(&o, v[TOOL_ID].s, "mcp_communication", at_us, step);
@@ -136,12 +137,13 @@ static bool on_tool(void *ctx, const struct db_value *v, size_t n)
     for (; (ev->next = t->at ? t->at->next : t->first); t->at = ev->next)
         if (!event_precedes(ev->next, at_us, &v[TOOL_PARENT]))
             break;
+    assert((t->at ? t->at->next : t->first) == ev->next);
     *(t->at ? &t->at->next : &t->first) = ev;
     t->at = ev;
     return true;
 }
 
-static bool calls_read(struct timeline *t, str session_id, struct err *e)
+static bool events_read_calls(struct timeline *t, str session_id, struct err *e)
 {
     const struct call_rows rows = {
         query_events_on_call, t, call_columns, call_column_count, .request_max = CALL_REQUEST_MAX};
@@ -154,7 +156,7 @@ static bool calls_read(struct timeline *t, str session_id, struct err *e)
     return call_rows_query(t->r, &q, &rows, e);
 }
 
-static bool tools_read(struct timeline *t, str session_id, struct err *e)
+static bool events_read_tools(struct timeline *t, str session_id, struct err *e)
 {
     struct sql q;
 
@@ -164,7 +166,7 @@ static bool tools_read(struct timeline *t, str session_id, struct err *e)
     sql_where(&q, "m.session_id =", db_text(session_id));
     sql_add(&q, " ORDER BY m.timestamp_us, m.communication_id");
     sql_limit(&q, EVENTS_MAX, 0);
-    return sql_query(t->r, &q, (struct db_rows){on_tool, t}, e);
+    return sql_query(t->r, &q, (struct db_rows){events_on_tool, t}, e);
 }
 
 bool events_read(struct reader *r, const struct query_asker *a, str session_id, struct event **out,
@@ -176,7 +178,7 @@ bool events_read(struct reader *r, const struct query_asker *a, str session_id, 
     *sums = (struct event_sums){.last_answer = STR("")};
     t.last = &t.first;
     buf_init(&t.text, EVENTS_SIZE_MAX);
-    ok = calls_read(&t, session_id, e) && tools_read(&t, session_id, e);
+    ok = events_read_calls(&t, session_id, e) && events_read_tools(&t, session_id, e);
     *out = t.first;
     buf_release(&t.text);
     return ok;

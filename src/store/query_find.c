@@ -343,6 +343,7 @@ static bool find_on_open(void *ctx, const struct db_value *v, size_t n)
     size_t at = o->n ? o->n - 1 : 0;
 
     assert(n == 4);
+    assert(o->n == 0 || o->h[at].block <= v[0].i); /* ordered by block and place */
     if (o->n == 0 || o->h[at].block != v[0].i) {
         if (o->n == FIND_OPEN_MAX)
             return false;

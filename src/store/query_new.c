@@ -173,6 +173,7 @@ static bool request_new_on_before(void *ctx, struct db_value *v, const struct st
     same = request_new_common(&x->now, &before);
     count = json_count(&before.doc, before.messages);
     if (same > x->same) {
+        assert(same <= count);
         x->same = same;
         x->before_count = count;
         x->before_id = request_new_text(&v[NEW_ID]);

@@ -97,6 +97,8 @@ static bool overview_range(struct overview *v, const struct query_asker *a, int6
     v->first = from / v->seconds;
     v->end = (to + v->seconds - 1) / v->seconds;
     v->buckets = ((v->end - v->first) * v->seconds + v->bucket_s - 1) / v->bucket_s;
+    assert(v->first < v->end && v->bucket_s % v->seconds == 0);
+    assert(v->buckets > 0 && v->buckets <= BUCKETS_MAX);
     return true;
 }
 
@@ -234,6 +236,7 @@ static bool overview_find_groups(struct overview *v, const struct query_asker *a
     v->list = arena_zero(&v->r->arena, v->groups.count + 1, sizeof(struct group *));
     for (struct map_entry *i = map_next(&v->groups, NULL); i; i = map_next(&v->groups, i))
         v->list[n++] = i->value.ptr;
+    assert(n == v->groups.count && n <= GROUPS_MAX);
     qsort(v->list, n, sizeof v->list[0], overview_by_calls);
     for (size_t i = 0; i < n && i < GROUPS_SHOWN; i++)
         overview_give_room(v, v->list[i]);

@@ -66,14 +66,15 @@ static void query_reasoning_sample(struct row *row, int64_t ms)
         row->sample_cap = row->sample_cap ? row->sample_cap * 2 : 64;
         row->samples = base_realloc(row->samples, row->sample_cap * sizeof *row->samples);
     }
+    assert(row->sample_count < row->sample_cap);
     row->samples[row->sample_count++] = ms;
 }
 
-static bool on_sums(void *ctx, const struct db_value *v, size_t n)
+static bool query_reasoning_on_sums(void *ctx, const struct db_value *v, size_t n)
 {
     struct row *row = query_reasoning_row_of(ctx, v[MODEL].s, v[LEVEL].s);
 
-    (void)n;
+    assert(n == BUCKET_0 + USAGE_BUCKETS);
     if (!row)
         return true;
     row->calls = v[CALLS].i;
@@ -88,7 +89,7 @@ static bool on_sums(void *ctx, const struct db_value *v, size_t n)
     return true;
 }
 
-static bool on_thought(void *ctx, const struct db_value *v, size_t n)
+static bool query_reasoning_on_thought(void *ctx, const struct db_value *v, size_t n)
 {
     struct row *row = query_reasoning_row_of(ctx, v[0].s, v[1].s);
 
@@ -98,8 +99,8 @@ static bool on_thought(void *ctx, const struct db_value *v, size_t n)
     return true;
 }
 
-static bool read_sums(struct table *t, const struct query_asker *a, const struct query_filter *f,
-                      struct err *e)
+static bool query_reasoning_read_sums(struct table *t, const struct query_asker *a,
+                                      const struct query_filter *f, struct err *e)
 {
     struct sql q;
 
@@ -108,11 +109,11 @@ static bool read_sums(struct table *t, const struct query_asker *a, const struct
     sql_add(&q, " FROM ");
     usage_from(&q, a, f);
     sql_add(&q, " GROUP BY 1, 2 ORDER BY 3 DESC, 1, 2");
-    return sql_query(t->r, &q, (struct db_rows){on_sums, t}, e);
+    return sql_query(t->r, &q, (struct db_rows){query_reasoning_on_sums, t}, e);
 }
 
-static bool read_thoughts(struct table *t, const struct query_asker *a,
-                          const struct query_filter *f, struct err *e)
+static bool query_reasoning_read_thoughts(struct table *t, const struct query_asker *a,
+                                          const struct query_filter *f, struct err *e)
 {
     struct sql q;
 
@@ -130,7 +131,7 @@ static bool read_thoughts(struct table *t, const struct query_asker *a,
     sql_add(&q, ") AS x WHERE x.reasoning_ms IS NOT NULL");
     q.where = true;
     sql_where_text(&q, "x.key_name =", a->key_name);
-    return sql_query(t->r, &q, (struct db_rows){on_thought, t}, e);
+    return sql_query(t->r, &q, (struct db_rows){query_reasoning_on_thought, t}, e);
 }
 
 static int query_reasoning_by_size(const void *a, const void *b)
@@ -140,8 +141,8 @@ static int query_reasoning_by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void percentile_write(struct json_out *o, const char *name, const struct row *row,
-                             size_t percent)
+static void query_reasoning_percentile_write(struct json_out *o, const char *name,
+                                             const struct row *row, size_t percent)
 {
     size_t at = row->sample_count ? (row->sample_count * percent + 99) / 100 : 0;
 
@@ -149,7 +150,7 @@ static void percentile_write(struct json_out *o, const char *name, const struct 
     json_member_i64_or_null(o, name, at ? row->samples[at - 1] : -1);
 }
 
-static void row_write(struct json_out *o, struct row *row)
+static void query_reasoning_row_write(struct json_out *o, struct row *row)
 {
     if (row->sample_count)
         qsort(row->samples, row->sample_count, sizeof *row->samples, query_reasoning_by_size);
@@ -171,8 +172,8 @@ static void row_write(struct json_out *o, struct row *row)
     json_out_end(o);
     json_member_i64(o, "cut", row->cut);
     json_member_i64(o, "starved", row->starved);
-    percentile_write(o, "thinking_ms_p50", row, 50);
-    percentile_write(o, "thinking_ms_p95", row, 95);
+    query_reasoning_percentile_write(o, "thinking_ms_p50", row, 50);
+    query_reasoning_percentile_write(o, "thinking_ms_p95", row, 95);
     json_out_end(o);
 }
 
@@ -187,10 +188,10 @@ bool query_reasoning(struct reader *r, const struct query_asker *a, const struct
         return false;
     map_init(&t.rows, NULL, ROWS_MAX);
     buf_init(&t.key, 65536);
-    ok = read_sums(&t, a, f, e) && read_thoughts(&t, a, f, e);
+    ok = query_reasoning_read_sums(&t, a, f, e) && query_reasoning_read_thoughts(&t, a, f, e);
     json_member_array(&o, "rows");
     for (struct map_entry *i = map_next(&t.rows, NULL); i; i = map_next(&t.rows, i)) {
-        row_write(&o, i->value.ptr);
+        query_reasoning_row_write(&o, i->value.ptr);
         free(((struct row *)i->value.ptr)->samples);
     }
     map_release(&t.rows);

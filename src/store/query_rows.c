@@ -48,6 +48,7 @@ static bool call_rows_keep(void *ctx, const struct db_value *v, size_t n)
     struct call_rows_read *all = ctx;
     struct call_row *row;
 
+    assert(n >= ROW_FIRST && n - ROW_FIRST <= QUERY_COLUMNS_MAX && !*all->last);
     row = arena_alloc(&all->r->arena, sizeof *row + (n - ROW_FIRST) * sizeof row->v[0]);
     row->next = NULL;
     row->at.call_n = v[ROW_CALL_N].i;

@@ -21,7 +21,7 @@ struct hits {
     int64_t back_to_us; /* the latest of the bounds; -1: everything was looked at */
 };
 
-static void hit_write(struct hits *h, const struct db_value *v)
+static void query_search_hit_write(struct hits *h, const struct db_value *v)
 {
     json_out_object(h->o);
     json_member_str(h->o, "type", str_c(h->kind->type));
@@ -38,7 +38,7 @@ static bool search_on_session(void *ctx, const struct db_value *v, size_t n)
     struct hits *h = ctx;
 
     assert(n == EXTRA + 1);
-    hit_write(h, v);
+    query_search_hit_write(h, v);
     return --h->room > 0;
 }
 
@@ -102,7 +102,7 @@ static bool search_on_call(void *ctx, struct db_value *v, str snippet)
 
     if (v[SNIPPET].type == DB_NULL)
         v[SNIPPET] = db_text(snippet);
-    hit_write(h, v);
+    query_search_hit_write(h, v);
     return --h->room > 0;
 }
 

@@ -102,7 +102,7 @@ struct list {
     int64_t from_us; /* only sessions that began then or later; -1: all */
 };
 
-static bool find_sort(struct list *l, struct err *e)
+static bool list_find_sort(struct list *l, struct err *e)
 {
     str name = l->p->sort.n ? l->p->sort : STR("-started_at_us");
 
@@ -153,6 +153,7 @@ static bool list_on_session(void *ctx, const struct db_value *v, size_t n)
     struct list *l = ctx;
     const struct db_value *key = &v[n - 1];
 
+    assert(n == session_column_count + 1 && l->room >= 0);
     if (l->room == 0) {
         l->more = true;
         return false;
@@ -169,14 +170,14 @@ static bool list_on_session(void *ctx, const struct db_value *v, size_t n)
     return true;
 }
 
-static void where_rows(struct list *l, struct sql *q)
+static void list_where_rows(struct list *l, struct sql *q)
 {
     session_where(l->r, q, l->a, l->f, &l->found);
     if (l->from_us >= 0)
         sql_where(q, "s.started_at_us >=", db_int(l->from_us));
 }
 
-static bool rows_write(struct list *l, int64_t offset, struct err *e)
+static bool list_write_rows(struct list *l, int64_t offset, struct err *e)
 {
     struct db_value at = db_null();
     str id = STR("");
@@ -189,7 +190,7 @@ static bool rows_write(struct list *l, int64_t offset, struct err *e)
     sql_add(&q, ", ");
     sql_add(&q, l->sort->sql);
     sql_add(&q, " FROM alert_sessions s");
-    where_rows(l, &q);
+    list_where_rows(l, &q);
     if (l->p->cursor.n)
         sql_where_pair(
             &q,
@@ -205,12 +206,12 @@ static bool rows_write(struct list *l, int64_t offset, struct err *e)
 }
 
 /* Up to COUNT_MAX beyond the page; what follows is not counted. */
-static bool query_sessions_count_rows(struct list *l, int64_t max, int64_t *out, struct err *e)
+static bool list_count_rows(struct list *l, int64_t max, int64_t *out, struct err *e)
 {
     struct sql q;
 
     sql_begin(&q, "SELECT count(*) FROM (SELECT 1 FROM alert_sessions s");
-    where_rows(l, &q);
+    list_where_rows(l, &q);
     sql_limit(&q, max, 0);
     sql_add(&q, ") AS counted");
     return sql_number(l->r, &q, out, e);
@@ -223,7 +224,7 @@ struct unseen {
     size_t n;
 };
 
-static bool on_seen(void *ctx, const struct db_value *v, size_t n)
+static bool list_on_seen(void *ctx, const struct db_value *v, size_t n)
 {
     struct unseen *u = ctx;
 
@@ -235,7 +236,7 @@ static bool on_seen(void *ctx, const struct db_value *v, size_t n)
     return true;
 }
 
-static bool query_sessions_fits(const struct list *l, const struct query_running *c)
+static bool list_wants(const struct list *l, const struct query_running *c)
 {
     const struct query_filter *f = l->f;
 
@@ -252,7 +253,7 @@ static bool query_sessions_fits(const struct list *l, const struct query_running
 }
 
 /* Those that the tables do not have, or not with the status. */
-static bool find_unseen(struct list *l, const char *status, struct unseen *u, struct err *e)
+static bool list_find_unseen(struct list *l, const char *status, struct unseen *u, struct err *e)
 {
     str ids[QUERY_RUNNING_MAX];
     struct sql q;
@@ -264,9 +265,10 @@ static bool find_unseen(struct list *l, const char *status, struct unseen *u, st
         for (size_t j = 0; j < u->n; j++)
             twice |= str_eq(u->at[j]->session_id, l->a->running[i].session_id) &&
                      str_eq(u->at[j]->key_name, l->a->running[i].key_name);
-        if (!twice && query_sessions_fits(l, &l->a->running[i]))
+        if (!twice && list_wants(l, &l->a->running[i]))
             u->at[u->n++] = &l->a->running[i];
     }
+    assert(u->n <= QUERY_RUNNING_MAX);
     if (u->n == 0)
         return true;
     for (size_t i = 0; i < u->n; i++)
@@ -277,7 +279,7 @@ static bool find_unseen(struct list *l, const char *status, struct unseen *u, st
     sql_add(&q, " UNION ALL SELECT s.named, s.key_name FROM alert_sessions s WHERE ");
     sql_in(&q, "s.named", ids, u->n);
     sql_add(&q, status);
-    return sql_query(l->r, &q, (struct db_rows){on_seen, u}, e);
+    return sql_query(l->r, &q, (struct db_rows){list_on_seen, u}, e);
 }
 
 void session_running_values(const struct query_running *c, struct db_value *out)
@@ -314,7 +316,7 @@ static void list_write_running(struct list *l, const struct query_running *c)
 
 /* ---- the answer ---- */
 
-static void pagination_write(const struct list *l, int64_t total, bool exact)
+static void list_write_pagination(const struct list *l, int64_t total, bool exact)
 {
     struct json_out *o = l->o;
 
@@ -332,8 +334,8 @@ static void pagination_write(const struct list *l, int64_t total, bool exact)
     json_out_end(o);
 }
 
-static void filters_write(const struct query_filter *f, const struct query_page *p,
-                          struct json_out *o)
+static void list_write_filters(const struct query_filter *f, const struct query_page *p,
+                               struct json_out *o)
 {
     const struct {
         const char *name;
@@ -366,7 +368,7 @@ static void filters_write(const struct query_filter *f, const struct query_page 
 }
 
 /* The sessions that a list looks at, where no index gives those that are wanted in their order. */
-static bool look_bound(struct list *l, struct err *e)
+static bool list_look_bound(struct list *l, struct err *e)
 {
     const struct query_filter *f = l->f;
     bool scans =
@@ -386,8 +388,8 @@ static bool list_answer(struct list *l, struct err *e)
     int64_t total, offset, max = p->page * p->limit + COUNT_MAX;
     struct unseen u;
 
-    if (!find_sort(l, e) || !find_unseen(l, "", &u, e) ||
-        !session_look(l->r, l->a, l->f, false, &l->found, e) || !look_bound(l, e))
+    if (!list_find_sort(l, e) || !list_find_unseen(l, "", &u, e) ||
+        !session_look(l->r, l->a, l->f, false, &l->found, e) || !list_look_bound(l, e))
         return false;
     if (l->from_us > l->found.back_to_us)
         l->found.back_to_us = l->from_us;
@@ -397,14 +399,14 @@ static bool list_answer(struct list *l, struct err *e)
     for (size_t i = 0; i < u.n && p->page == 1 && p->cursor.n == 0; i++, l->room--)
         list_write_running(l, u.at[i]);
     offset = (p->page - 1) * p->limit - (int64_t)u.n;
-    if (!rows_write(l, p->page > 1 ? offset : 0, e))
+    if (!list_write_rows(l, p->page > 1 ? offset : 0, e))
         return false;
     json_out_end(o);
     total = l->count; /* all of them, unless there are others */
-    if ((l->more || p->page > 1 || p->cursor.n) && !query_sessions_count_rows(l, max, &total, e))
+    if ((l->more || p->page > 1 || p->cursor.n) && !list_count_rows(l, max, &total, e))
         return false;
-    pagination_write(l, total + (int64_t)u.n, total < max);
-    filters_write(l->f, p, o);
+    list_write_pagination(l, total + (int64_t)u.n, total < max);
+    list_write_filters(l->f, p, o);
     find_write_bound(l->found.back_to_us, o);
     return true;
 }
@@ -435,7 +437,7 @@ static bool list_active(struct list *l, struct err *e)
     struct sql q;
     bool ok;
 
-    if (!find_unseen(l, "", &u, e))
+    if (!list_find_unseen(l, "", &u, e))
         return false;
     json_out_array(l->o);
     for (size_t i = 0; i < u.n; i++)
@@ -468,7 +470,7 @@ bool session_running_unseen(struct reader *r, const struct query_asker *a, int64
     struct list l = {.r = r, .a = a, .f = &query_filter_none};
     struct unseen u;
 
-    if (!find_unseen(&l, " AND s.status = 'in_progress'", &u, e))
+    if (!list_find_unseen(&l, " AND s.status = 'in_progress'", &u, e))
         return false;
     *out = (int64_t)u.n;
     return true;

@@ -225,7 +225,7 @@ void sql_columns(struct sql *q, const struct column *c, size_t n)
     }
 }
 
-static void json_text_write(str text, struct json_out *o)
+static void value_write_json(str text, struct json_out *o)
 {
     struct json doc;
     struct err e;
@@ -249,7 +249,7 @@ void value_write(enum column_type type, const struct db_value *v, bool hide, str
     } else if (v->type == DB_REAL) {
         json_out_double(o, v->d);
     } else if (type == COLUMN_JSON) {
-        json_text_write(v->s, o);
+        value_write_json(v->s, o);
     } else {
         json_out_str(o, v->s);
     }

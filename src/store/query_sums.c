@@ -45,7 +45,7 @@ static bool usage_on_group(void *ctx, const struct db_value *v, size_t n)
     struct json_out *o = ctx;
     char text[CLOCK_TEXT_SIZE];
 
-    (void)n;
+    assert(n == 1 + COUNT_OF(sums));
     json_out_object(o);
     if (v[0].type == DB_INT)
         json_member_str(o, "key", str_slice(clock_format(v[0].i * DAY_MS, text), 0, 10));
@@ -103,6 +103,7 @@ static bool options_on_session(void *ctx, const struct db_value *v, size_t n)
     struct options_found *found = ctx;
     struct err full;
 
+    assert(n == COUNT_OF(options));
     for (size_t i = 0; i < n; i++)
         if (v[i].type == DB_TEXT && !map_find(&found->values[i], v[i].s))
             (void)!map_set(&found->values[i], arena_dup(found->a, v[i].s), MAP_U64(1), &full);
@@ -124,6 +125,7 @@ static void options_write(struct map *values, struct arena *a, struct json_out *
 
     for (struct map_entry *i = map_next(values, NULL); i; i = map_next(values, i))
         names[n++] = i->key;
+    assert(n <= OPTIONS_MAX);
     qsort(names, n, sizeof *names, options_by_name);
     json_out_array(o);
     for (size_t i = 0; i < n; i++)
@@ -196,7 +198,7 @@ static bool options_of_tools(struct reader *r, struct json_out *o, struct err *e
     return ok;
 }
 
-static void ranges_write(struct json_out *o)
+static void options_write_ranges(struct json_out *o)
 {
     static const struct {
         const char *label, *value;
@@ -231,7 +233,7 @@ bool query_filter_options(struct reader *r, const struct query_asker *a, struct 
     for (size_t i = 0; i < COUNT_OF(statuses); i++)
         json_out_str(&o, str_c(statuses[i]));
     json_out_end(&o);
-    ranges_write(&o);
+    options_write_ranges(&o);
     return query_end_object(r, ok, &o, e);
 }
 
@@ -281,7 +283,7 @@ static bool totals_of_sessions(struct reader *r, const struct query_asker *a, st
 
 static bool totals_on_number(void *ctx, const struct db_value *v, size_t n)
 {
-    (void)n;
+    assert(n == 1);
     *(struct db_value *)ctx = *v;
     return false;
 }

@@ -15,6 +15,7 @@
 
 static void texts_keep_count(struct texts *t, size_t n)
 {
+    assert(n >= t->request_count);
     t->requests = base_realloc(t->requests, n * sizeof t->requests[0]);
     for (; t->request_count < n; t->request_count++) {
         t->requests[t->request_count].call_n = 0;
