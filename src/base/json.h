@@ -227,6 +227,7 @@ void json_out_raw(struct json_out *o, str json); /* JSON text, written unchanged
 void json_member_str(struct json_out *o, const char *name, str text);
 void json_member_str_or_null(struct json_out *o, const char *name, str text); /* "": null */
 void json_member_i64(struct json_out *o, const char *name, int64_t n);
+void json_member_i64_or_null(struct json_out *o, const char *name, int64_t n); /* < 0: null */
 void json_member_u64(struct json_out *o, const char *name, uint64_t n);
 void json_member_double(struct json_out *o, const char *name, double v);
 void json_member_raw(struct json_out *o, const char *name, str json);

@@ -4,7 +4,7 @@
  */
 #include "live/messages.h"
 
-static void unlink_last(struct hub *h, struct hub_channel *c)
+static void hub_alert_unlink_last(struct hub *h, struct hub_channel *c)
 {
     assert(c->last && h->alert_count > 0 && h->alert_size >= c->last->size);
     assert(c->older ? c->older->newer == c : h->alert_oldest == c);
@@ -19,15 +19,15 @@ static void unlink_last(struct hub *h, struct hub_channel *c)
 
 void hub_alert_forget(struct hub *h, struct hub_channel *c)
 {
-    unlink_last(h, c);
+    hub_alert_unlink_last(h, c);
     hub_channel_drop(h, c);
 }
 
 /* Of the oldest nothing is kept once they are too many. */
-static void keep_last(struct hub *h, struct hub_channel *c, struct hub_message *m)
+static void hub_alert_keep_last(struct hub *h, struct hub_channel *c, struct hub_message *m)
 {
     if (c->last)
-        unlink_last(h, c);
+        hub_alert_unlink_last(h, c);
     atomic_fetch_add_explicit(&m->refs, 1, memory_order_relaxed);
     c->last = m;
     c->older = h->alert_newest;
@@ -59,7 +59,7 @@ void hub_alert_here(struct hub *h, const struct hub_told_alert *a)
     if (c) {
         hub_send_alert(h, c, a->status);
         m = hub_message_new(h, c, a->key, HUB_ANYONE);
-        keep_last(h, c, m);
+        hub_alert_keep_last(h, c, m);
         hub_publish(h, c, m);
     }
     if (atomic_load_explicit(&h->dash.watched, memory_order_acquire)) {

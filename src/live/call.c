@@ -26,7 +26,7 @@ bool hub_call_watched(const struct hub_call *c)
     return of && (hub_call_tells(&c->hub->dash) || hub_call_tells(of) || hub_call_relays(c));
 }
 
-static void flush_all(struct hub_call *c, enum hub_flush how)
+static void hub_call_flush_all(struct hub_call *c, enum hub_flush how)
 {
     hub_call_flush(c, HUB_DASH, how);
     hub_call_flush(c, HUB_SESSION, how);
@@ -133,13 +133,13 @@ static struct hub_call *call_new(struct hub *h, struct hub_port *home, const str
     return c;
 }
 
-static void memory_free(struct hub_call *c)
+static void hub_call_memory_free(struct hub_call *c)
 {
     pthread_mutex_destroy(&c->lock);
     free(c);
 }
 
-static void text_free(struct hub_call *c, struct buf *b)
+static void hub_call_text_free(struct hub_call *c, struct buf *b)
 {
     if (!b->p)
         return;
@@ -157,8 +157,8 @@ static void call_free(struct hub_call *c)
     for (size_t i = 0; i < HUB_TEXT_COUNT; i++) {
         if (!c->words[i])
             continue;
-        text_free(c, &c->words[i]->raw);
-        text_free(c, &c->words[i]->text);
+        hub_call_text_free(c, &c->words[i]->raw);
+        hub_call_text_free(c, &c->words[i]->text);
         free(c->words[i]);
     }
     if (c->charged)
@@ -168,7 +168,7 @@ static void call_free(struct hub_call *c)
         c->b.filter.close(c->b.filter.ctx);
     free(c->own);
     if (!p || p->idle_count == IDLE_MAX) {
-        memory_free(c);
+        hub_call_memory_free(c);
         return;
     }
     assert(p->idle_count < IDLE_MAX);
@@ -183,11 +183,11 @@ void hub_port_calls_free(struct hub_port *p)
         struct hub_call *c = p->idle;
 
         p->idle = c->next;
-        memory_free(c);
+        hub_call_memory_free(c);
     }
 }
 
-static void link_in(struct hub *h, struct hub_call *c, struct hub_channel *of)
+static void hub_call_link_in(struct hub *h, struct hub_call *c, struct hub_channel *of)
 {
     assert(!c->channel);
     c->prev = NULL;
@@ -202,7 +202,7 @@ static void link_in(struct hub *h, struct hub_call *c, struct hub_channel *of)
     c->channel = of;
 }
 
-static void link_out(struct hub *h, struct hub_call *c)
+static void hub_call_link_out(struct hub *h, struct hub_call *c)
 {
     struct hub_channel *of = c->channel;
 
@@ -232,14 +232,14 @@ static void hub_call_enter(struct hub *h, struct hub_call *c)
     hub_call_describe(c);
     of = hub_channel_of(h, HUB_SESSION, c->b.session);
     if (of)
-        link_in(h, c, of);
+        hub_call_link_in(h, c, of);
 }
 
 /* ---- quiet ---- */
 
 /* Without viewers only its port knows the call. A viewer that wakes the hub checks the ports
  * afterwards. */
-static bool quiet_begin(struct hub_call *c)
+static bool hub_call_quiet_begin(struct hub_call *c)
 {
     struct hub_port *p = c->home;
     bool quiet;
@@ -258,7 +258,7 @@ static bool quiet_begin(struct hub_call *c)
     return quiet;
 }
 
-static bool quiet_end(struct hub_call *c)
+static bool hub_call_quiet_end(struct hub_call *c)
 {
     struct hub_port *p = c->home;
     bool quiet;
@@ -278,7 +278,7 @@ static bool quiet_end(struct hub_call *c)
 }
 
 /* Those of a port, newest first as they are, are no longer its own. */
-static struct hub_call *quiet_take(struct hub_port *p)
+static struct hub_call *hub_call_quiet_take(struct hub_port *p)
 {
     struct hub_call *all;
 
@@ -313,7 +313,7 @@ void hub_calls_enter(struct hub *h)
 
     for (size_t i = 0; i < HUB_PORTS_MAX; i++)
         if (h->ports[i])
-            quiet = hub_call_merge(quiet, quiet_take(h->ports[i]));
+            quiet = hub_call_merge(quiet, hub_call_quiet_take(h->ports[i]));
     for (; quiet; quiet = next) {
         next = quiet->next;
         quiet->next = oldest;
@@ -338,7 +338,7 @@ struct hub_call *hub_call_begin(struct hub *h, struct hub_port *home, const stru
         return NULL;
     }
     c = call_new(h, home, b);
-    if (quiet_begin(c))
+    if (hub_call_quiet_begin(c))
         return c;
     hub_call_describe(c);
     hub_call_open(c);
@@ -361,7 +361,7 @@ static str hub_call_put(char **at, str s)
 }
 
 /* Returns the memory that they are in now. */
-static char *copy_texts(struct hub_begin *b)
+static char *hub_call_copy_texts(struct hub_begin *b)
 {
     str *const texts[] = {&b->id,
                           &b->session,
@@ -391,7 +391,7 @@ void hub_call_own(struct hub_call *c)
     hub_call_describe(c);
     pthread_mutex_lock(&c->lock);
     hub_call_open(c);
-    c->own = copy_texts(&c->b);
+    c->own = hub_call_copy_texts(&c->b);
     pthread_mutex_unlock(&c->lock);
     hub_unlock(c->hub);
 }
@@ -425,7 +425,7 @@ static void hub_call_publish_paced(struct hub_call *c)
         return;
     c->reported_ns = now;
     hub_lock(c->hub, NULL);
-    flush_all(c, HUB_FLUSH);
+    hub_call_flush_all(c, HUB_FLUSH);
     hub_unlock(c->hub);
 }
 
@@ -452,7 +452,7 @@ static void hub_call_publish_all(struct hub_call *c)
         return;
     hub_call_prepare(c);
     hub_lock(c->hub, c->home);
-    flush_all(c, HUB_FLUSH);
+    hub_call_flush_all(c, HUB_FLUSH);
     hub_call_publish_status(c);
     hub_unlock(c->hub);
 }
@@ -487,7 +487,7 @@ void hub_call_lend(struct hub_call *c, const struct hub_lent *l)
     hub_call_publish_all(c);
 }
 
-static void lists_leave(struct hub_call *c)
+static void hub_call_lists_leave(struct hub_call *c)
 {
     struct hub_call **at;
 
@@ -505,7 +505,7 @@ static void lists_leave(struct hub_call *c)
 
 bool hub_call_leave(struct hub_call *c)
 {
-    if (c && !quiet_end(c))
+    if (c && !hub_call_quiet_end(c))
         return false;
     if (c)
         call_free(c);
@@ -520,7 +520,7 @@ void hub_call_end(struct hub_call *c, const struct hub_end *e)
     if (hub_call_leave(c))
         return;
     h = c->hub;
-    lists_leave(c);
+    hub_call_lists_leave(c);
     pthread_mutex_lock(&c->lock);
     hub_call_take(c);
     hub_call_close(c, ~0u);
@@ -530,13 +530,13 @@ void hub_call_end(struct hub_call *c, const struct hub_end *e)
     hub_lock(h, c->home);
     if (hub_call_watched(c)) {
         last = c->channel->calls == c && !c->session_next && !c->b.part;
-        flush_all(c, HUB_FLUSH_LAST);
+        hub_call_flush_all(c, HUB_FLUSH_LAST);
         c->progress = (struct hub_progress){HUB_DONE, e->thinking_ms, e->reasoning_tokens, e->cut};
         hub_call_publish_status(c);
         hub_call_publish_end(c, e, last);
     }
     if (c->channel)
-        link_out(h, c);
+        hub_call_link_out(h, c);
     hub_unlock(h);
     call_free(c);
 }
@@ -546,7 +546,7 @@ void hub_call_drop(struct hub_call *c)
     assert(!c->quiet && !c->dirty && !c->late);
     hub_lock(c->hub, NULL);
     if (c->channel)
-        link_out(c->hub, c);
+        hub_call_link_out(c->hub, c);
     hub_unlock(c->hub);
     call_free(c);
 }

@@ -99,7 +99,7 @@ struct hub_channel *hub_channel_of(struct hub *h, enum hub_channel_kind kind, st
     return NULL;
 }
 
-static void linger_end(struct hub *h, struct hub_channel *c)
+static void hub_linger_end(struct hub *h, struct hub_channel *c)
 {
     struct hub_channel **at = &h->lingering;
 
@@ -112,7 +112,7 @@ static void linger_end(struct hub *h, struct hub_channel *c)
 }
 
 /* Whether calls tell on it; while they do on any, the hub is awake. */
-static void channel_set(struct hub *h, struct hub_channel *c, bool watched)
+static void hub_channel_set(struct hub *h, struct hub_channel *c, bool watched)
 {
     assert(atomic_load_explicit(&c->watched, memory_order_relaxed) != watched);
     atomic_store_explicit(&c->watched, watched, memory_order_release);
@@ -128,12 +128,12 @@ static void channel_set(struct hub *h, struct hub_channel *c, bool watched)
 void hub_channel_watch(struct hub *h, struct hub_channel *c, struct hub_port *p)
 {
     assert(h->ports[p->index] == p);
-    linger_end(h, c);
+    hub_linger_end(h, c);
     c->ports |= (uint64_t)1 << p->index;
     if (c->watched)
         return;
     c->since = h->seq;
-    channel_set(h, c, true);
+    hub_channel_set(h, c, true);
     hub_calls_enter(h);
 }
 
@@ -167,8 +167,8 @@ void hub_linger_sweep(struct hub *h)
         assert(c->lingers && !c->ports);
         if (now - c->idle_ns < (uint64_t)HUB_LINGER_MS * CLOCK_NS_PER_MS)
             continue;
-        linger_end(h, c);
-        channel_set(h, c, false);
+        hub_linger_end(h, c);
+        hub_channel_set(h, c, false);
         hub_channel_drop(h, c);
     }
 }
@@ -212,14 +212,14 @@ void hub_message_free(struct hub_message *m)
         free(m);
 }
 
-static struct hub_message *message_keep(struct hub_message *m)
+static struct hub_message *hub_message_keep(struct hub_message *m)
 {
     assert(atomic_load_explicit(&m->refs, memory_order_relaxed) > 0);
     atomic_fetch_add_explicit(&m->refs, 1, memory_order_relaxed);
     return m;
 }
 
-static void ring_shift(struct hub_ring *r)
+static void hub_ring_shift(struct hub_ring *r)
 {
     struct hub_message *m = r->at[r->first];
 
@@ -234,13 +234,13 @@ static void ring_shift(struct hub_ring *r)
 static void hub_ring_add(struct hub_ring *r, struct hub_message *m)
 {
     while (r->n == HUB_RING_MAX || (r->n && r->size + m->size > HUB_RING_SIZE_MAX))
-        ring_shift(r);
+        hub_ring_shift(r);
     assert(r->n == 0 || r->at[(r->first + r->n - 1) % HUB_RING_MAX]->seq < m->seq);
-    r->at[(r->first + r->n++) % HUB_RING_MAX] = message_keep(m);
+    r->at[(r->first + r->n++) % HUB_RING_MAX] = hub_message_keep(m);
     r->size += m->size;
 }
 
-static void inbox_add(struct hub *h, struct hub_port *p, struct hub_message *m)
+static void hub_inbox_add(struct hub *h, struct hub_port *p, struct hub_message *m)
 {
     assert(p->inbox_n <= p->inbox_cap);
     if (p->inbox_size + m->size > INBOX_SIZE_MAX) {
@@ -251,7 +251,7 @@ static void inbox_add(struct hub *h, struct hub_port *p, struct hub_message *m)
         p->inbox_cap = p->inbox_cap ? 2 * p->inbox_cap : INBOX_MIN;
         p->inbox = base_realloc(p->inbox, p->inbox_cap * sizeof(struct hub_message *));
     }
-    p->inbox[p->inbox_n++] = message_keep(m);
+    p->inbox[p->inbox_n++] = hub_message_keep(m);
     p->inbox_size += m->size;
     if (p == h->here) {
         loop_defer(p->loop, &p->turn); /* no need to wake itself */
@@ -272,7 +272,7 @@ void hub_publish(struct hub *h, struct hub_channel *to, struct hub_message *m)
     m->sent = true;
     hub_ring_add(h->rings[m->kind], m);
     for (uint64_t left = to->ports; left; left &= left - 1)
-        inbox_add(h, h->ports[__builtin_ctzll(left)], m);
+        hub_inbox_add(h, h->ports[__builtin_ctzll(left)], m);
     hub_message_free(m);
 }
 

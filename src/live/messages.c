@@ -4,18 +4,9 @@
  */
 #include "live/messages.h"
 
-static void hub_words_count_or_null(struct json_out *o, const char *name, int64_t n)
-{
-    json_out_key(o, str_c(name));
-    if (n >= 0)
-        json_out_i64(o, n);
-    else
-        json_out_null(o);
-}
-
 /* ---- around it ---- */
 
-static void channel_name(struct json_out *o, const struct hub_channel *to)
+static void hub_words_add_channel(struct json_out *o, const struct hub_channel *to)
 {
     char name[512];
     int n;
@@ -37,29 +28,32 @@ static void channel_name(struct json_out *o, const struct hub_channel *to)
     json_out_str(o, (str){name, (size_t)n});
 }
 
-static void hub_words_begin(struct hub *h, struct json_out *o, const struct hub_channel *to,
-                            const char *type)
+static void hub_words_open(struct hub *h, struct json_out *o)
 {
     h->passing = false;
     buf_reset(&h->scratch);
     json_out_init(o, &h->scratch);
     json_out_object(o);
+}
+
+static void hub_words_begin(struct hub *h, struct json_out *o, const struct hub_channel *to,
+                            const char *type)
+{
+    hub_words_open(h, o);
     if (to->kind == HUB_SESSION) {
         json_member_str(o, "type", STR("session_update"));
         json_member_str(o, "session_id", to->name);
     } else {
         json_member_str(o, "type", STR("dashboard_update"));
     }
-    channel_name(o, to);
-    json_out_key(o, STR("data"));
-    json_out_object(o);
+    hub_words_add_channel(o, to);
+    json_member_object(o, "data");
     json_member_str(o, "type", str_c(type));
 }
 
 static void hub_words_add_timestamp(struct hub *h, struct json_out *o)
 {
-    json_out_key(o, STR("timestamp_us"));
-    json_out_i64(o, clock_wall_ms(h->clock) * 1000);
+    json_member_i64(o, "timestamp_us", clock_wall_ms(h->clock) * 1000);
 }
 
 static void hub_words_end(struct hub *h, struct json_out *o)
@@ -67,6 +61,7 @@ static void hub_words_end(struct hub *h, struct json_out *o)
     json_out_end(o);
     hub_words_add_timestamp(h, o);
     json_out_end(o);
+    assert(o->depth == 0 && !o->after_key);
 }
 
 static void hub_words_add_ids(struct json_out *o, const struct hub_call *c)
@@ -87,7 +82,7 @@ void hub_send_started(struct hub *h, const struct hub_channel *to, const struct 
     json_member_str(&o, "model", c->b.model);
     json_member_str(&o, "provider", c->b.provider);
     json_member_str_or_null(&o, "level", c->b.level);
-    hub_words_count_or_null(&o, "cap_tokens", c->b.cap);
+    json_member_i64_or_null(&o, "cap_tokens", c->b.cap);
     json_member_str_or_null(&o, "key_name", c->b.key);
     json_member_str(&o, "asked", c->b.asked);
     json_member_bool(&o, "stream", c->b.stream);
@@ -97,8 +92,7 @@ void hub_send_started(struct hub *h, const struct hub_channel *to, const struct 
         json_member_bool(&o, "thoughts", c->b.thoughts);
         json_member_bool(&o, "part", c->b.part);
     }
-    json_out_key(&o, STR("started_us"));
-    json_out_i64(&o, c->b.started_us);
+    json_member_i64(&o, "started_us", c->b.started_us);
     hub_words_end(h, &o);
 }
 
@@ -113,9 +107,9 @@ void hub_send_status(struct hub *h, const struct hub_channel *to, const struct h
     h->passing = true;
     hub_words_add_ids(&o, c);
     json_member_str(&o, "state", str_c(states[p->state]));
-    hub_words_count_or_null(&o, "thinking_ms", p->thinking_ms);
-    hub_words_count_or_null(&o, "reasoning_tokens", p->reasoning_tokens);
-    hub_words_count_or_null(&o, "cap_tokens", c->b.cap);
+    json_member_i64_or_null(&o, "thinking_ms", p->thinking_ms);
+    json_member_i64_or_null(&o, "reasoning_tokens", p->reasoning_tokens);
+    json_member_i64_or_null(&o, "cap_tokens", c->b.cap);
     json_member_bool(&o, "cut", p->cut);
     json_member_bool(&o, "shown", shown);
     hub_words_end(h, &o);
@@ -130,19 +124,17 @@ void hub_send_text(struct hub *h, const struct hub_channel *to, const struct hub
     hub_words_begin(h, &o, to, types[kind]);
     h->passing = true;
     hub_words_add_ids(&o, c);
-    json_out_key(&o, STR("at"));
-    json_out_u64(&o, at);
+    json_member_u64(&o, "at", at);
     json_member_str(&o, "text", text);
     hub_words_end(h, &o);
 }
 
 static void hub_words_tokens(struct json_out *o, const struct hub_end *e)
 {
-    json_out_key(o, STR("tokens"));
-    json_out_object(o);
-    hub_words_count_or_null(o, "input", e->input_tokens);
-    hub_words_count_or_null(o, "output", e->output_tokens);
-    hub_words_count_or_null(o, "reasoning", e->reasoning_tokens);
+    json_member_object(o, "tokens");
+    json_member_i64_or_null(o, "input", e->input_tokens);
+    json_member_i64_or_null(o, "output", e->output_tokens);
+    json_member_i64_or_null(o, "reasoning", e->reasoning_tokens);
     json_out_end(o);
     json_out_key(o, STR("cost_usd"));
     if (e->cost_usd >= 0)
@@ -164,17 +156,17 @@ void hub_send_end(struct hub *h, const struct hub_channel *to, const struct hub_
     json_member_str(&o, "model_used", e->model);
     json_member_str(&o, "provider", e->provider);
     json_member_bool(&o, "success", e->success);
-    hub_words_count_or_null(&o, "duration_ms", e->duration_ms);
+    json_member_i64_or_null(&o, "duration_ms", e->duration_ms);
     json_member_bool(&o, "has_tools", e->has_tools);
     json_member_str_or_null(&o, "error_message", e->error_message);
     json_member_str(&o, "status", e->success ? STR("completed") : STR("failed"));
-    hub_words_count_or_null(&o, "http_status", e->status);
+    json_member_i64_or_null(&o, "http_status", e->status);
     json_member_str_or_null(&o, "stop", e->stop);
     json_member_bool(&o, "has_reasoning", e->has_reasoning);
     json_member_str(&o, "reasoning_state", e->reasoning_state);
-    hub_words_count_or_null(&o, "reasoning_tokens", e->reasoning_tokens);
-    hub_words_count_or_null(&o, "cap_tokens", c->b.cap);
-    hub_words_count_or_null(&o, "thinking_ms", e->thinking_ms);
+    json_member_i64_or_null(&o, "reasoning_tokens", e->reasoning_tokens);
+    json_member_i64_or_null(&o, "cap_tokens", c->b.cap);
+    json_member_i64_or_null(&o, "thinking_ms", e->thinking_ms);
     json_member_bool(&o, "cut", e->cut);
     json_member_str_or_null(&o, "level", c->b.level);
     json_member_str_or_null(&o, "key_name", c->b.key);
@@ -182,10 +174,8 @@ void hub_send_end(struct hub *h, const struct hub_channel *to, const struct hub_
     hub_words_tokens(&o, e);
     if (to->kind == HUB_RELAY)
         json_member_bool(&o, "decision_thought", e->decision_thought);
-    json_out_key(&o, STR("started_us"));
-    json_out_i64(&o, c->b.started_us);
-    json_out_key(&o, STR("ended_us"));
-    json_out_i64(&o, e->ended_us);
+    json_member_i64(&o, "started_us", c->b.started_us);
+    json_member_i64(&o, "ended_us", e->ended_us);
     hub_words_end(h, &o);
 }
 
@@ -201,8 +191,8 @@ void hub_send_session(struct hub *h, const struct hub_channel *to, const struct 
     json_member_str_or_null(&o, "alert_type", s->alert_type);
     json_member_str_or_null(&o, "model", model);
     json_member_str_or_null(&o, "key_name", s->key);
-    hub_words_count_or_null(&o, "started_at_us", s->started_us);
-    hub_words_count_or_null(&o, "completed_at_us", s->completed_us);
+    json_member_i64_or_null(&o, "started_at_us", s->started_us);
+    json_member_i64_or_null(&o, "completed_at_us", s->completed_us);
     json_member_str_or_null(&o, "error_message", s->error_message);
     hub_words_end(h, &o);
 }
@@ -222,8 +212,8 @@ void hub_send_gap(struct hub *h, const struct hub_channel *to, int64_t missed)
     struct json_out o;
 
     hub_words_begin(h, &o, to, "gap");
-    channel_name(&o, to);
-    hub_words_count_or_null(&o, "missed", missed);
+    hub_words_add_channel(&o, to);
+    json_member_i64_or_null(&o, "missed", missed);
     hub_words_end(h, &o);
 }
 
@@ -255,14 +245,10 @@ void hub_send_alert(struct hub *h, const struct hub_channel *to, str status)
 {
     struct json_out o;
 
-    h->passing = false;
-    buf_reset(&h->scratch);
-    json_out_init(&o, &h->scratch);
-    json_out_object(&o);
+    hub_words_open(h, &o);
     json_member_str(&o, "type", STR("status_update"));
-    channel_name(&o, to);
-    json_out_key(&o, STR("data"));
-    json_out_raw(&o, status);
+    hub_words_add_channel(&o, to);
+    json_member_raw(&o, "data", status);
     hub_words_add_timestamp(h, &o);
     json_out_end(&o);
 }
@@ -271,12 +257,9 @@ void hub_send_alert_status(struct hub *h, const struct hub_channel *to, str memb
 {
     struct json_out o;
 
-    h->passing = false;
-    buf_reset(&h->scratch);
-    json_out_init(&o, &h->scratch);
-    json_out_object(&o);
+    hub_words_open(h, &o);
     json_member_str(&o, "type", STR("alert_status"));
-    channel_name(&o, to);
+    hub_words_add_channel(&o, to);
     hub_words_add_timestamp(h, &o);
     if (members.n)
         buf_add_c(&h->scratch, ',');

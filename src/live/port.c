@@ -25,14 +25,14 @@ static void hub_port_deliver_message(struct hub_port *p, struct hub_message *m)
 }
 
 /* More came than we could take: everybody has missed something. */
-static void all_missed(struct hub_port *p)
+static void hub_port_all_missed(struct hub_port *p)
 {
     for (struct hub_viewer *v = p->viewers; v; v = v->next)
         for (size_t i = 0; i < v->sub_count; i++)
             v->subs[i]->missed++;
 }
 
-static void take_inbox(struct hub_port *p)
+static void hub_port_take_inbox(struct hub_port *p)
 {
     struct hub_message **inbox = p->inbox;
     size_t n = p->inbox_n;
@@ -48,24 +48,24 @@ static void take_inbox(struct hub_port *p)
     }
     free(inbox);
     if (overrun)
-        all_missed(p);
+        hub_port_all_missed(p);
 }
 
-static void on_post(void *ctx)
+static void hub_port_on_post(void *ctx)
 {
     struct hub_port *p = ctx;
 
     hub_lock(p->hub, p);
     p->posted = false;
-    take_inbox(p);
+    hub_port_take_inbox(p);
 }
 
-static void on_turn(void *ctx)
+static void hub_port_on_turn(void *ctx)
 {
     struct hub_port *p = ctx;
 
     hub_lock(p->hub, p);
-    take_inbox(p);
+    hub_port_take_inbox(p);
 }
 
 /* ---- now and then ---- */
@@ -111,8 +111,8 @@ struct hub_port *hub_port_new(struct hub *h, struct loop *l)
     map_init(&p->sessions, NULL, (size_t)HUB_VIEWERS_MAX * HUB_SUBS_MAX);
     map_init(&p->alerts, NULL, (size_t)HUB_VIEWERS_MAX * HUB_SUBS_MAX);
     pthread_mutex_init(&p->quiet_lock, NULL);
-    loop_task_init(&p->task, on_post, p);
-    loop_task_init(&p->turn, on_turn, p);
+    loop_task_init(&p->task, hub_port_on_post, p);
+    loop_task_init(&p->turn, hub_port_on_turn, p);
     loop_task_init(&p->flush, hub_port_flush, p);
     loop_timer_init(&p->late_timer, hub_port_flush_late, p);
     loop_timer_init(&p->tick, hub_port_on_tick, p);

@@ -119,8 +119,18 @@ static void relay_peer_watches(struct hub *h, unsigned peer, bool watches)
         relay_watch(h, any);
 }
 
-static void relay_send_json(struct hub *h, struct buf *b)
+static void relay_begin(struct buf *b, struct json_out *o, const char *kind)
 {
+    buf_init(b, MEMBERS_MAX);
+    json_out_init(o, b);
+    json_out_object(o);
+    json_member_str(o, "relay", str_c(kind));
+}
+
+static void relay_send_json(struct hub *h, struct buf *b, struct json_out *o)
+{
+    json_out_end(o);
+    assert(o->depth == 0);
     hub_lock(h, NULL);
     if (!buf_full(b))
         h->relay_ops.send(h->relay_ops.ctx, buf_str(b));
@@ -133,10 +143,7 @@ void hub_relay_session(struct hub *h, const struct hub_session *s)
     struct json_out o;
     struct buf b;
 
-    buf_init(&b, MEMBERS_MAX);
-    json_out_init(&o, &b);
-    json_out_object(&o);
-    json_member_str(&o, "relay", STR("session"));
+    relay_begin(&b, &o, "session");
     json_member_str(&o, "id", s->id);
     json_member_str(&o, "key", s->key);
     json_member_str(&o, "status", s->status);
@@ -145,8 +152,7 @@ void hub_relay_session(struct hub *h, const struct hub_session *s)
     json_member_str(&o, "error_message", s->error_message);
     json_member_i64(&o, "started_us", s->started_us);
     json_member_i64(&o, "completed_us", s->completed_us);
-    json_out_end(&o);
-    relay_send_json(h, &b);
+    relay_send_json(h, &b, &o);
 }
 
 void hub_relay_event(struct hub *h, const char *type, str session, str key, str members)
@@ -154,16 +160,12 @@ void hub_relay_event(struct hub *h, const char *type, str session, str key, str 
     struct json_out o;
     struct buf b;
 
-    buf_init(&b, MEMBERS_MAX);
-    json_out_init(&o, &b);
-    json_out_object(&o);
-    json_member_str(&o, "relay", STR("event"));
+    relay_begin(&b, &o, "event");
     json_member_str(&o, "type", str_c(type));
     json_member_str(&o, "session", session);
     json_member_str(&o, "key", key);
     json_member_str(&o, "members", members);
-    json_out_end(&o);
-    relay_send_json(h, &b);
+    relay_send_json(h, &b, &o);
 }
 
 void hub_relay_alert(struct hub *h, const struct hub_told_alert *a)
@@ -171,16 +173,12 @@ void hub_relay_alert(struct hub *h, const struct hub_told_alert *a)
     struct json_out o;
     struct buf b;
 
-    buf_init(&b, MEMBERS_MAX);
-    json_out_init(&o, &b);
-    json_out_object(&o);
-    json_member_str(&o, "relay", STR("alert"));
+    relay_begin(&b, &o, "alert");
     json_member_str(&o, "id", a->id);
     json_member_str(&o, "key", a->key);
     json_member_str(&o, "status", a->status);
     json_member_str(&o, "members", a->members);
-    json_out_end(&o);
-    relay_send_json(h, &b);
+    relay_send_json(h, &b, &o);
 }
 
 /* ---- mirrors ---- */

@@ -15,7 +15,7 @@
 #define SLICE_NS 100000u
 #define REST 19
 
-static void batch_clear(struct hub_batch *b)
+static void hub_sweep_batch_clear(struct hub_batch *b)
 {
     for (size_t i = 0; i < b->n; i++)
         hub_message_free(b->at[i]);
@@ -47,7 +47,7 @@ void hub_sweep_add(struct hub_port *p, struct hub_place *place, struct hub_messa
         b->cap = b->cap ? 2 * b->cap : 32;
         b->at = base_realloc(b->at, b->cap * sizeof(struct hub_message *));
     }
-    assert(b->n == 0 || b->at[b->n - 1]->seq < m->seq); /* first_after relies on it */
+    assert(b->n == 0 || b->at[b->n - 1]->seq < m->seq); /* hub_sweep_first_after relies on it */
     atomic_fetch_add_explicit(&m->refs, 1, memory_order_relaxed);
     b->at[b->n++] = m;
     b->size += m->size;
@@ -57,8 +57,8 @@ void hub_sweep_forget(struct hub_port *p, struct hub_place *place)
 {
     struct hub_place **at = &p->queue;
 
-    batch_clear(&place->waiting);
-    batch_clear(&place->batch);
+    hub_sweep_batch_clear(&place->waiting);
+    hub_sweep_batch_clear(&place->batch);
     place->sweeping = false;
     if (!place->queued)
         return;
@@ -85,7 +85,7 @@ static void hub_sweep_serve(struct hub_place *place, struct hub_sub *s)
         v->ops->flush(v->ctx);
 }
 
-static uint64_t first_after(const struct hub_batch *b, uint64_t seq)
+static uint64_t hub_sweep_first_after(const struct hub_batch *b, uint64_t seq)
 {
     size_t low = 0, high = b->n;
 
@@ -103,9 +103,9 @@ static uint64_t first_after(const struct hub_batch *b, uint64_t seq)
 uint64_t hub_sweep_oldest(const struct hub_sub *s)
 {
     uint64_t after = s->done > s->from ? s->done : s->from;
-    uint64_t oldest = first_after(&s->place->batch, after);
+    uint64_t oldest = hub_sweep_first_after(&s->place->batch, after);
 
-    return oldest != UINT64_MAX ? oldest : first_after(&s->place->waiting, after);
+    return oldest != UINT64_MAX ? oldest : hub_sweep_first_after(&s->place->waiting, after);
 }
 
 static void hub_sweep_begin(struct hub_place *place)
@@ -136,7 +136,7 @@ static void hub_sweep_go_on(struct hub_port *p, struct hub_place *place)
     place->spent_ns += now - from;
     if (place->sweep_at)
         return;
-    batch_clear(&place->batch);
+    hub_sweep_batch_clear(&place->batch);
     place->sweeping = false;
     place->rest_until_ns = now + REST * place->spent_ns;
 }

@@ -97,7 +97,7 @@ NOINLINE static struct hub_words *hub_words_new(void)
     return w;
 }
 
-static void add_some(struct hub_call *c, enum hub_text kind, str text)
+static void hub_text_add_some(struct hub_call *c, enum hub_text kind, str text)
 {
     struct hub_words *w = c->words[kind];
     struct buf *to = c->b.filter.feed ? &w->raw : &w->text;
@@ -124,7 +124,7 @@ void hub_call_add(struct hub_call *c, enum hub_text kind, str text)
     while (text.n) {
         str some = str_slice(text, 0, HUB_TEXT_MAX / 2); /* one may be larger than all we keep */
 
-        add_some(c, kind, some);
+        hub_text_add_some(c, kind, some);
         text = str_slice(text, some.n, text.n);
     }
 }
@@ -178,7 +178,7 @@ static bool hub_text_tells(const struct hub_channel *to)
     return atomic_load_explicit(&to->watched, memory_order_acquire);
 }
 
-static struct hub_channel *channel_at(struct hub_call *c, enum hub_channel_kind kind)
+static struct hub_channel *hub_text_channel_at(struct hub_call *c, enum hub_channel_kind kind)
 {
     return kind == HUB_DASH ? &c->hub->dash : kind == HUB_RELAY ? &c->hub->relay : c->channel;
 }
@@ -188,7 +188,7 @@ static struct hub_reported *hub_text_reported_at(struct hub_words *w, const stru
     return &w->sent[to->kind == HUB_DASH ? 0 : to->kind == HUB_RELAY ? 2 : 1];
 }
 
-static void reported_add(struct hub_reported *sent, str text)
+static void hub_text_reported_add(struct hub_reported *sent, str text)
 {
     sent->at += text.n;
     sent->units += hub_units(text);
@@ -211,14 +211,14 @@ static void hub_text_publish(struct hub_call *c, enum hub_text kind, struct hub_
     if (to->kind == HUB_DASH && text.n > DASH_MAX) {
         size_t skip = hub_text_char_at(text, text.n - DASH_MAX);
 
-        reported_add(sent, str_slice(text, 0, skip));
+        hub_text_reported_add(sent, str_slice(text, 0, skip));
         text = str_slice(text, skip, text.n);
     }
     if (text.n && how != HUB_FLUSH_QUIET && hub_text_tells(to)) {
         hub_send_text(c->hub, to, c, kind, text, sent->units);
         hub_publish(c->hub, to, hub_message_new(c->hub, to, c->b.key, audience));
     }
-    reported_add(sent, text);
+    hub_text_reported_add(sent, text);
 }
 
 void hub_call_open(struct hub_call *c)
@@ -232,7 +232,7 @@ void hub_call_open(struct hub_call *c)
     c->b.asked = utf8_cut_count(c->b.asked, ASKED_MAX);
 }
 
-static void pass_all(struct hub_call *c)
+static void hub_text_pass_all(struct hub_call *c)
 {
     hub_call_open(c);
     for (enum hub_text i = 0; i < HUB_TEXT_COUNT; i++)
@@ -243,24 +243,25 @@ static void pass_all(struct hub_call *c)
 void hub_call_prepare(struct hub_call *c)
 {
     pthread_mutex_lock(&c->lock);
-    pass_all(c);
+    hub_text_pass_all(c);
     pthread_mutex_unlock(&c->lock);
 }
 
 void hub_call_flush(struct hub_call *c, enum hub_channel_kind kind, enum hub_flush how)
 {
     pthread_mutex_lock(&c->lock);
-    pass_all(c);
+    hub_text_pass_all(c);
     for (enum hub_text i = 0; i < HUB_TEXT_COUNT; i++)
         if (c->words[i])
-            hub_text_publish(c, i, channel_at(c, kind), how);
+            hub_text_publish(c, i, hub_text_channel_at(c, kind), how);
     pthread_mutex_unlock(&c->lock);
 }
 
 /* ---- for late viewers ---- */
 
-static void replay_text(struct hub_call *c, enum hub_text kind, const struct hub_channel *to,
-                        size_t text_max, struct hub_message **out)
+static void hub_text_replay_text(struct hub_call *c, enum hub_text kind,
+                                 const struct hub_channel *to, size_t text_max,
+                                 struct hub_message **out)
 {
     struct hub_words *w = c->words[kind];
     const struct hub_reported *sent = hub_text_reported_at(w, to);
@@ -284,7 +285,7 @@ static void replay_text(struct hub_call *c, enum hub_text kind, const struct hub
     *out = hub_message_new(c->hub, to, c->b.key, audience);
 }
 
-static bool begins_later(const struct hub_call *c)
+static bool hub_text_begins_later(const struct hub_call *c)
 {
     for (size_t i = 0; i < HUB_TEXT_COUNT; i++)
         if (c->words[i] && c->words[i]->base)
@@ -310,7 +311,7 @@ void hub_call_replay(struct hub_call *c, const struct hub_channel *to, size_t te
         hub_send_status(h, to, c, true);
         fn(ctx, hub_message_new(h, to, c->b.key, HUB_SEES_THOUGHTS));
     }
-    if (to->kind == HUB_SESSION && begins_later(c)) {
+    if (to->kind == HUB_SESSION && hub_text_begins_later(c)) {
         hub_send_gap(h, to, -1);
         fn(ctx, hub_message_new(h, to, c->b.key, HUB_ANYONE));
     }
@@ -318,7 +319,7 @@ void hub_call_replay(struct hub_call *c, const struct hub_channel *to, size_t te
         struct hub_message *m = NULL;
 
         if (c->words[i])
-            replay_text(c, i, to, text_max, &m);
+            hub_text_replay_text(c, i, to, text_max, &m);
         if (m)
             fn(ctx, m);
     }

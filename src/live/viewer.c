@@ -33,7 +33,7 @@ struct hub_place *hub_place_find(struct hub_port *p, enum hub_channel_kind kind,
     return found ? found->value.ptr : NULL;
 }
 
-static bool channel_parse(str name, enum hub_channel_kind *kind, str *session)
+static bool hub_viewer_channel_parse(str name, enum hub_channel_kind *kind, str *session)
 {
     str prefix = STR("session_"), alert = STR("alert_");
 
@@ -58,11 +58,11 @@ bool hub_channel_known(str channel)
     enum hub_channel_kind kind;
     str session;
 
-    return channel_parse(channel, &kind, &session);
+    return hub_viewer_channel_parse(channel, &kind, &session);
 }
 
-static struct hub_sub *sub_find(struct hub_viewer *v, enum hub_channel_kind kind, str session,
-                                size_t *at)
+static struct hub_sub *hub_viewer_sub_find(struct hub_viewer *v, enum hub_channel_kind kind,
+                                           str session, size_t *at)
 {
     for (*at = 0; *at < v->sub_count; (*at)++) {
         const struct hub_channel *c = v->subs[*at]->place->channel;
@@ -74,7 +74,8 @@ static struct hub_sub *sub_find(struct hub_viewer *v, enum hub_channel_kind kind
 }
 
 /* The hub is locked. NULL: there are too many sessions. */
-static struct hub_place *place_get(struct hub_port *p, enum hub_channel_kind kind, str session)
+static struct hub_place *hub_viewer_place_get(struct hub_port *p, enum hub_channel_kind kind,
+                                              str session)
 {
     struct hub_place *place = hub_place_find(p, kind, session);
     struct hub_channel *c;
@@ -103,7 +104,7 @@ struct parcel {
     size_t n, cap, size;
 };
 
-static void parcel_add(void *ctx, struct hub_message *m)
+static void hub_viewer_parcel_add(void *ctx, struct hub_message *m)
 {
     struct parcel *p = ctx;
 
@@ -119,7 +120,7 @@ static void parcel_add(void *ctx, struct hub_message *m)
     p->at[p->n++] = m;
 }
 
-static void parcel_send(struct parcel *p)
+static void hub_viewer_parcel_send(struct parcel *p)
 {
     for (size_t i = 0; i < p->n; i++) {
         p->viewer->ops->send(p->viewer->ctx, p->at[i]);
@@ -129,7 +130,7 @@ static void parcel_send(struct parcel *p)
 }
 
 /* Publishes unsent text to the earlier viewers, so that all viewers are at the same position. */
-static void settle_calls(struct hub *h, struct hub_channel *c, enum hub_flush how)
+static void hub_viewer_settle_calls(struct hub *h, struct hub_channel *c, enum hub_flush how)
 {
     bool all = c->kind == HUB_DASH;
     struct hub_call *call = all ? h->calls : c->calls;
@@ -152,7 +153,7 @@ static void hub_viewer_replay(struct hub *h, struct hub_channel *c, struct parce
 
     if (c->last) {
         atomic_fetch_add_explicit(&c->last->refs, 1, memory_order_relaxed);
-        parcel_add(out, c->last);
+        hub_viewer_parcel_add(out, c->last);
     }
     for (size_t n = 0; call && n < REPLAY_CALLS_MAX; n++) {
         oldest = call;
@@ -162,7 +163,7 @@ static void hub_viewer_replay(struct hub *h, struct hub_channel *c, struct parce
         size_t text_max = out->size >= REPLAY_SIZE_MAX ? 0 : all ? REPLAY_SOME : HUB_TEXT_MAX;
 
         if (hub_viewer_can_see_call(out->viewer, call))
-            hub_call_replay(call, c, text_max, parcel_add, out);
+            hub_call_replay(call, c, text_max, hub_viewer_parcel_add, out);
     }
 }
 
@@ -170,7 +171,7 @@ static void hub_viewer_send_gap(struct hub *h, struct hub_channel *c, int64_t mi
                                 struct parcel *out)
 {
     hub_send_gap(h, c, missed);
-    parcel_add(out, hub_message_new(h, c, out->viewer->scope.key, HUB_ANYONE));
+    hub_viewer_parcel_add(out, hub_message_new(h, c, out->viewer->scope.key, HUB_ANYONE));
 }
 
 /* All since that message, if it is known. */
@@ -187,7 +188,7 @@ static bool hub_viewer_resume(struct hub *h, struct hub_channel *c, uint64_t aft
         if (m->seq <= after || !str_eq(m->session, c->name))
             continue;
         atomic_fetch_add_explicit(&m->refs, 1, memory_order_relaxed);
-        parcel_add(out, m);
+        hub_viewer_parcel_add(out, m);
     }
     return true;
 }
@@ -218,7 +219,7 @@ void hub_viewer_catch_up(struct hub_sub *s)
         return;
     hub_lock(h, v->port);
     if (again)
-        settle_calls(h, c, HUB_FLUSH);
+        hub_viewer_settle_calls(h, c, HUB_FLUSH);
     hub_viewer_send_gap(h, c, (int64_t)s->missed, &out);
     if (again)
         hub_viewer_replay(h, c, &out);
@@ -226,7 +227,7 @@ void hub_viewer_catch_up(struct hub_sub *s)
         s->caught = h->seq;
     s->missed = 0;
     hub_unlock(h);
-    parcel_send(&out);
+    hub_viewer_parcel_send(&out);
 }
 
 uint64_t hub_viewer_mark(const struct hub_viewer *v, const struct hub_message *m)
@@ -299,7 +300,7 @@ static void hub_viewer_join(struct hub *h, struct hub_channel *c, struct hub_por
     bool was = c->watched;
 
     hub_channel_watch(h, c, p);
-    settle_calls(h, c, was ? HUB_FLUSH : HUB_FLUSH_QUIET);
+    hub_viewer_settle_calls(h, c, was ? HUB_FLUSH : HUB_FLUSH_QUIET);
     if (after && was && hub_viewer_resume(h, c, after, out))
         return;
     if (after)
@@ -313,8 +314,8 @@ bool hub_may_subscribe(struct hub_viewer *v, str channel, struct err *e)
     str session;
     size_t at;
 
-    if (v->sub_count < HUB_SUBS_MAX ||
-        (channel_parse(channel, &kind, &session) && sub_find(v, kind, session, &at)))
+    if (v->sub_count < HUB_SUBS_MAX || (hub_viewer_channel_parse(channel, &kind, &session) &&
+                                        hub_viewer_sub_find(v, kind, session, &at)))
         return true;
     return err_set(e, ERR_LIMIT, "no more than %d subscriptions at a time", HUB_SUBS_MAX);
 }
@@ -330,18 +331,18 @@ bool hub_subscribe(struct hub_viewer *v, str channel, uint64_t after, struct err
     str session;
     size_t at;
 
-    if (!channel_parse(channel, &kind, &session))
+    if (!hub_viewer_channel_parse(channel, &kind, &session))
         return err_set(e,
                        ERR_NOT_FOUND,
                        "there is no channel \"" STR_FMT
                        "\": dashboard_updates, system_health, session_ID or alert_ID",
                        STR_ARG(str_slice(channel, 0, 60)));
-    if (sub_find(v, kind, session, &at))
+    if (hub_viewer_sub_find(v, kind, session, &at))
         return true;
     if (!hub_may_subscribe(v, channel, e))
         return false;
     hub_lock(h, p);
-    place = place_get(p, kind, session);
+    place = hub_viewer_place_get(p, kind, session);
     if (!place) {
         hub_unlock(h);
         return err_set(e, ERR_LIMIT, "too many sessions are being watched");
@@ -360,11 +361,11 @@ bool hub_subscribe(struct hub_viewer *v, str channel, uint64_t after, struct err
     place->sub_count++;
     v->subs[v->sub_count++] = s;
     hub_unlock(h);
-    parcel_send(&out);
+    hub_viewer_parcel_send(&out);
     return true;
 }
 
-static void sub_free(struct hub_sub *s)
+static void hub_viewer_sub_free(struct hub_sub *s)
 {
     struct hub_port *p = s->viewer->port;
     struct hub_place *place = s->place;
@@ -399,11 +400,12 @@ bool hub_unsubscribe(struct hub_viewer *v, str channel)
     str session;
     size_t at;
 
-    if (!channel_parse(channel, &kind, &session) || !(s = sub_find(v, kind, session, &at)))
+    if (!hub_viewer_channel_parse(channel, &kind, &session) ||
+        !(s = hub_viewer_sub_find(v, kind, session, &at)))
         return false;
     assert(at < v->sub_count && v->subs[at] == s);
     v->subs[at] = v->subs[--v->sub_count];
-    sub_free(s);
+    hub_viewer_sub_free(s);
     return true;
 }
 
@@ -415,7 +417,7 @@ void hub_viewer_free(struct hub_viewer *v)
         return;
     p = v->port;
     while (v->sub_count)
-        sub_free(v->subs[--v->sub_count]);
+        hub_viewer_sub_free(v->subs[--v->sub_count]);
     if (p->tick_next == v)
         p->tick_next = v->next;
     assert(v->prev ? v->prev->next == v : p->viewers == v);

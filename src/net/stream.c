@@ -101,6 +101,7 @@ void stream_free(struct stream *s)
 
 bool stream_start_tls(struct stream *s, struct tls *tls, struct err *e)
 {
+    assert(s->fd >= 0 && !s->link); /* plain so far */
     s->link = tls_link_new(tls, s->fd, str_c(s->host), e);
     if (!s->link)
         return false;
@@ -147,6 +148,7 @@ bool stream_write(struct stream *s, str bytes, struct err *e)
 
         if (result == TLS_FAILED)
             return false;
+        assert(n <= bytes.n);
         bytes = str_slice(bytes, n, bytes.n);
         if (bytes.n > 0 && !stream_wait(s, POLLOUT, e))
             return false;

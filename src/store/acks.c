@@ -64,6 +64,7 @@ static struct journal_acks *journal_acks_cut(struct journal *j, struct journal_a
     j->acks = end;
     if (!end)
         j->acks_last = &j->acks;
+    assert(!*j->acks_last);
     return first;
 }
 

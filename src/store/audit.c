@@ -12,7 +12,7 @@
 
 /* ---- bytes ---- */
 
-static void feed_u64(struct sha256 *h, uint64_t v)
+static void audit_feed_u64(struct sha256 *h, uint64_t v)
 {
     char bytes[8];
 
@@ -23,7 +23,7 @@ static void feed_u64(struct sha256 *h, uint64_t v)
 
 static void audit_feed_text(struct sha256 *h, str s)
 {
-    feed_u64(h, s.n);
+    audit_feed_u64(h, s.n);
     sha256_feed(h, s);
 }
 
@@ -34,8 +34,8 @@ void audit_hash(const struct audit_entry *en, const uint8_t prev[SHA256_SIZE],
 
     sha256_init(&h);
     sha256_feed(&h, (str){(const char *)prev, SHA256_SIZE});
-    feed_u64(&h, (uint64_t)en->seq);
-    feed_u64(&h, (uint64_t)en->time_us);
+    audit_feed_u64(&h, (uint64_t)en->seq);
+    audit_feed_u64(&h, (uint64_t)en->time_us);
     audit_feed_text(&h, en->actor);
     audit_feed_text(&h, en->action);
     audit_feed_text(&h, en->subject);
@@ -44,7 +44,7 @@ void audit_hash(const struct audit_entry *en, const uint8_t prev[SHA256_SIZE],
     sha256_finish(&h, out);
 }
 
-static void add_u64(struct buf *out, uint64_t v)
+static void audit_add_u64(struct buf *out, uint64_t v)
 {
     char *p = buf_room(out, 8);
 
@@ -57,11 +57,11 @@ static void add_u64(struct buf *out, uint64_t v)
 
 static void audit_add_text(struct buf *out, str s)
 {
-    add_u64(out, s.n);
+    audit_add_u64(out, s.n);
     buf_add(out, s);
 }
 
-static uint64_t bits_of(const struct row_field *f, const void *from)
+static uint64_t audit_bits_of(const struct row_field *f, const void *from)
 {
     uint64_t bits;
 
@@ -73,7 +73,7 @@ static uint64_t bits_of(const struct row_field *f, const void *from)
     return bits;
 }
 
-static bool is_empty(const struct row_field *f, const void *from)
+static bool audit_is_empty(const struct row_field *f, const void *from)
 {
     switch (f->kind) {
     case ROW_TEXT:
@@ -96,13 +96,13 @@ static void audit_add_field(struct buf *out, const struct row_field *f, const vo
 {
     const void *from = (const char *)row + f->at;
 
-    if (is_empty(f, from))
+    if (audit_is_empty(f, from))
         return;
     audit_add_text(out, str_c(f->column));
     if (f->kind <= ROW_BODY)
         audit_add_text(out, *(const str *)from);
     else
-        add_u64(out, bits_of(f, from));
+        audit_add_u64(out, audit_bits_of(f, from));
 }
 
 void audit_add_row(struct buf *out, const struct row_table *t, const void *row)
@@ -143,11 +143,11 @@ void audit_digest_call(str key, const struct audit_call *call, struct buf *bytes
 
 void audit_add_values(struct buf *out, const struct db_value *v, size_t n)
 {
-    add_u64(out, n);
+    audit_add_u64(out, n);
     for (size_t i = 0; i < n; i++) {
         buf_add_c(out, (char)('0' + v[i].type));
         if (v[i].type == DB_INT)
-            add_u64(out, (uint64_t)v[i].i);
+            audit_add_u64(out, (uint64_t)v[i].i);
         else if (v[i].type != DB_NULL)
             audit_add_text(out, v[i].s);
     }
@@ -219,8 +219,7 @@ bool audit_key(struct db *db, struct arena *a, str *out, struct err *e)
 
     if (!db_query(db,
                   "SELECT value FROM store_keys WHERE name = 'audit'",
-                  NULL,
-                  0,
+                  DB_NO_ARGS,
                   (struct db_rows){audit_keep_key, &k},
                   e))
         return false;
@@ -245,15 +244,14 @@ bool audit_last(struct db *db, struct audit_head *out, struct err *e)
     *out = (struct audit_head){0};
     return db_query(db,
                     "SELECT seq, time_us, hash FROM audit_log ORDER BY seq DESC LIMIT 1",
-                    NULL,
-                    0,
+                    DB_NO_ARGS,
                     (struct db_rows){audit_keep_head, out},
                     e);
 }
 
 /* ---- the head's file ---- */
 
-static bool hex_byte(const char *p, uint8_t *out)
+static bool audit_hex_byte(const char *p, uint8_t *out)
 {
     unsigned v = 0;
 
@@ -272,7 +270,7 @@ static bool hex_byte(const char *p, uint8_t *out)
 }
 
 /* "rationale audit head 1", then seq, time and hash, one a line. */
-static bool parse_head(str text, struct audit_head *out)
+static bool audit_parse_head(str text, struct audit_head *out)
 {
     str lines[4];
     uint64_t numbers[2];
@@ -291,7 +289,7 @@ static bool parse_head(str text, struct audit_head *out)
     out->seq = (int64_t)numbers[0];
     out->time_us = (int64_t)numbers[1];
     for (size_t i = 0; i < SHA256_SIZE; i++)
-        if (!hex_byte(lines[3].p + 2 * i, &out->hash[i]))
+        if (!audit_hex_byte(lines[3].p + 2 * i, &out->hash[i]))
             return false;
     return true;
 }
@@ -305,7 +303,7 @@ bool audit_head_read(const char *path, struct audit_head *out, struct err *e)
     *out = (struct audit_head){0};
     arena_init(&a, 4096);
     ok = file_read(&a, path, HEAD_SIZE_MAX, &text, e);
-    if (ok && !parse_head(text, out))
+    if (ok && !audit_parse_head(text, out))
         ok = err_set(e, ERR_INPUT, "%s is no head of an audit log", path);
     arena_release(&a);
     return ok;

@@ -114,7 +114,7 @@ static bool audit_verify_read_tools(struct verify *v, struct err *e)
     return db_query(v->db, v->sql.p, args, PAGE, (struct db_rows){audit_verify_add_tool, v}, e);
 }
 
-static bool add_erased(void *ctx, const struct db_value *c, size_t n)
+static bool audit_verify_add_erased(void *ctx, const struct db_value *c, size_t n)
 {
     struct verify *v = ctx;
     struct err full;
@@ -125,7 +125,7 @@ static bool add_erased(void *ctx, const struct db_value *c, size_t n)
     return true;
 }
 
-static bool read_erased(struct verify *v, struct err *e)
+static bool audit_verify_read_erased(struct verify *v, struct err *e)
 {
     struct db_value args[PAGE];
     size_t n = 0;
@@ -139,7 +139,7 @@ static bool read_erased(struct verify *v, struct err *e)
         return true;
     verify_sql_in(
         v, "SELECT DISTINCT subject FROM audit_log WHERE action = 'erased' AND subject IN (", ")");
-    return db_query(v->db, v->sql.p, args, PAGE, (struct db_rows){add_erased, v}, e);
+    return db_query(v->db, v->sql.p, args, PAGE, (struct db_rows){audit_verify_add_erased, v}, e);
 }
 
 /* ---- judging ---- */
@@ -198,31 +198,27 @@ static bool audit_verify_judge(struct verify *v, const struct verify_entry *en, 
     return !v->r->ok || !str_eq(en->e.action, STR(AUDIT_RECORDS)) || verify_records(v, en, e);
 }
 
-static bool next_page(struct verify *v, struct err *e)
+static bool audit_verify_next_page(struct verify *v, struct err *e)
 {
-    struct db_value after = db_int(v->r->head.seq);
-
     arena_reset(&v->arena);
     map_release(&v->digests);
     map_release(&v->erased);
-    map_init(&v->digests, NULL, 2 * PAGE);
-    map_init(&v->erased, NULL, 2 * PAGE);
     v->count = 0;
     return db_query(v->db,
                     "SELECT seq, time_us, actor, action, subject, detail, digest, prev, hash"
                     " FROM audit_log WHERE seq > $1 ORDER BY seq LIMIT 100",
-                    &after,
-                    1,
+                    DB_ARGS(db_int(v->r->head.seq)),
                     (struct db_rows){audit_verify_add_entry, v},
                     e) &&
-           verify_read_calls(v, e) && audit_verify_read_tools(v, e) && read_erased(v, e);
+           verify_read_calls(v, e) && audit_verify_read_tools(v, e) &&
+           audit_verify_read_erased(v, e);
 }
 
 static bool verify_entries(struct verify *v, const struct progress *p, struct err *e)
 {
     do {
         progress_set(p, (uint64_t)v->r->head.seq);
-        if (!next_page(v, e))
+        if (!audit_verify_next_page(v, e))
             return false;
         for (size_t i = 0; i < v->count && v->r->ok; i++)
             if (!audit_verify_judge(v, &v->page[i], e))
@@ -239,12 +235,7 @@ static bool verify_all(struct verify *v, struct err *e)
     int64_t last = 0;
     bool ok;
 
-    if (!db_query(v->db,
-                  "SELECT coalesce(max(seq), 0) FROM audit_log",
-                  NULL,
-                  0,
-                  (struct db_rows){engine_keep_number, &last},
-                  e))
+    if (!db_number(v->db, "SELECT coalesce(max(seq), 0) FROM audit_log", DB_NO_ARGS, &last, e))
         return false;
     p = progress_begin("audit", "entries", (uint64_t)last);
     ok = verify_entries(v, &p, e);
@@ -260,7 +251,7 @@ static bool verify_all(struct verify *v, struct err *e)
     return ok;
 }
 
-static bool read_anchor(const char *path, struct audit_report *r, struct err *e)
+static bool audit_verify_read_anchor(const char *path, struct audit_report *r, struct err *e)
 {
     if (audit_head_read(path, &r->anchor, e))
         return true;
@@ -279,12 +270,7 @@ static bool audit_verify_start(struct verify *v, struct err *e)
         return false;
     memcpy(v->key_bytes, key.p, SHA256_SIZE);
     v->key = (str){v->key_bytes, SHA256_SIZE};
-    return db_query(v->db,
-                    "SELECT tree_from FROM store_counters",
-                    NULL,
-                    0,
-                    (struct db_rows){engine_keep_number, &v->tree_from},
-                    e) &&
+    return db_number(v->db, "SELECT tree_from FROM store_counters", DB_NO_ARGS, &v->tree_from, e) &&
            verify_all(v, e);
 }
 
@@ -300,7 +286,7 @@ static bool verify_on_nothing(void *ctx, const struct db_value *columns, size_t 
  * PostgreSQL also for a view that began earlier: a query of each, in the order in which
  * engine_move.c drops them, keeps them until the end. If they were dropped just now, the next view
  * is without them. */
-static bool begin_view(struct verify *v, struct err *e)
+static bool audit_verify_begin_view(struct verify *v, struct err *e)
 {
     for (int tries = 0;; tries++) {
         if (!db_begin(v->db, false, e))
@@ -309,8 +295,7 @@ static bool begin_view(struct verify *v, struct err *e)
             (!v->moving || db_query(v->db,
                                     "SELECT 1 FROM old_segments, old_decisions, old_interactions"
                                     " LIMIT 1",
-                                    NULL,
-                                    0,
+                                    DB_NO_ARGS,
                                     (struct db_rows){verify_on_nothing, NULL},
                                     e)))
             return true;
@@ -347,7 +332,8 @@ bool audit_verify(struct db *db, const char *head_path, struct audit_report *out
     map_init(&v->digests, NULL, 2 * PAGE);
     map_init(&v->erased, NULL, 2 * PAGE);
     /* The head before the tables: it must not be newer than what is looked at. */
-    ok = (!head_path || read_anchor(head_path, out, e)) && begin_view(v, e);
+    ok = (!head_path || audit_verify_read_anchor(head_path, out, e)) &&
+         audit_verify_begin_view(v, e);
     if (ok) {
         ok = !out->ok || audit_verify_start(v, e);
         db_rollback(db);

@@ -119,18 +119,16 @@ bool verify_blocks(struct verify *v, struct err *e)
     int64_t open = 0, expected = 0;
 
     if (!verify_packed(v, e) ||
-        !db_query(v->db,
-                  "SELECT count(*) FROM call_texts WHERE length(texts) > 0",
-                  NULL,
-                  0,
-                  (struct db_rows){engine_keep_number, &open},
-                  e) ||
-        !db_query(v->db,
-                  "SELECT count(*) FROM llm_interactions WHERE texts <> 0 AND block IS NOT NULL",
-                  NULL,
-                  0,
-                  (struct db_rows){engine_keep_number, &expected},
-                  e))
+        !db_number(v->db,
+                   "SELECT count(*) FROM call_texts WHERE length(texts) > 0",
+                   DB_NO_ARGS,
+                   &open,
+                   e) ||
+        !db_number(v->db,
+                   "SELECT count(*) FROM llm_interactions WHERE texts <> 0 AND block IS NOT NULL",
+                   DB_NO_ARGS,
+                   &expected,
+                   e))
         return false;
     if (v->placed + open != expected)
         verify_wrong(v, 0, "there are more or fewer texts than calls that have some", STR(""));
@@ -169,7 +167,7 @@ static bool verify_usage_table(struct verify *v, const struct usage_table *t, st
         if (!str_eq(name, STR("cost_usd")))
             buf_printf(&v->sql, " OR sum(sign * " STR_FMT ") <> 0", STR_ARG(name));
     buf_add_c(&v->sql, '\0');
-    return db_query(v->db, v->sql.p, NULL, 0, (struct db_rows){verify_on_hour, v}, e);
+    return db_query(v->db, v->sql.p, DB_NO_ARGS, (struct db_rows){verify_on_hour, v}, e);
 }
 
 bool verify_usage(struct verify *v, struct err *e)

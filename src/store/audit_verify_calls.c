@@ -90,7 +90,6 @@ bool verify_page_read(struct verify *v, const char *where, const struct db_value
     arena_reset(&v->call_arena);
     arena_reset(&v->en->arena);
     map_release(&v->sessions);
-    map_init(&v->sessions, NULL, 2 * PAGE);
     buf_reset(&v->sql);
     buf_add(&v->sql, STR("SELECT "));
     engine_columns(&v->sql, false);
@@ -239,7 +238,6 @@ static bool verify_read_tombstones(struct verify *v, int64_t first, int64_t last
     struct db_value args[PAGE];
 
     map_release(&v->tombstones);
-    map_init(&v->tombstones, NULL, 2 * PAGE);
     for (int64_t i = 0; i < (int64_t)PAGE; i++)
         args[i] = first + i <= last
                       ? db_text(arena_printf(&v->call_arena, "%lld", (long long)first + i))

@@ -130,7 +130,7 @@ static bool audit_verify_follow(struct verify *v, const struct rule *all, size_t
         void *both[] = {v, (void *)(uintptr_t)&all[i]};
 
         if (!db_query(
-                v->db, all[i].sql, NULL, 0, (struct db_rows){audit_verify_report_row, both}, e))
+                v->db, all[i].sql, DB_NO_ARGS, (struct db_rows){audit_verify_report_row, both}, e))
             return false;
     }
     return true;
@@ -168,12 +168,7 @@ static bool audit_verify_count_rows(struct verify *v, struct err *e)
     for (size_t i = 0; i < COUNT_OF(tables); i++) {
         int64_t n = 0;
 
-        if (!db_query(v->db,
-                      tables[i].sql,
-                      &last_n,
-                      strstr(tables[i].sql, "$1") ? 1 : 0,
-                      (struct db_rows){engine_keep_number, &n},
-                      e))
+        if (!db_number(v->db, tables[i].sql, &last_n, strstr(tables[i].sql, "$1") ? 1 : 0, &n, e))
             return false;
         if (n != tables[i].expected)
             verify_wrong(v, 0, tables[i].why, STR(""));
@@ -182,7 +177,7 @@ static bool audit_verify_count_rows(struct verify *v, struct err *e)
 }
 
 /* A session that was given a name of its own has the name its key asked for, and no other has. */
-static bool judge_name(void *ctx, const struct db_value *c, size_t n)
+static bool audit_verify_judge_name(void *ctx, const struct db_value *c, size_t n)
 {
     struct verify *v = ctx;
     str id = c[0].s, key = c[2].type == DB_NULL ? STR("") : c[2].s, name, mark;
@@ -213,8 +208,7 @@ bool verify_rest(struct verify *v, struct err *e)
     return !v->r->ok || db_query(v->db,
                                  "SELECT session_id, named, key_name FROM alert_sessions"
                                  " WHERE named IS NOT NULL OR session_id LIKE '%~%'",
-                                 NULL,
-                                 0,
-                                 (struct db_rows){judge_name, v},
+                                 DB_NO_ARGS,
+                                 (struct db_rows){audit_verify_judge_name, v},
                                  e);
 }

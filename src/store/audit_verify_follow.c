@@ -169,6 +169,5 @@ bool verify_doubts(struct verify *v, struct err *e)
          i = map_next(&v->doubts, i))
         ok = verify_doubt(v, i->value.ptr, e);
     map_release(&v->doubts);
-    map_init(&v->doubts, NULL, MAP_COUNT_MAX);
     return ok;
 }

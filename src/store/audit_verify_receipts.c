@@ -8,7 +8,7 @@
 
 /* ---- receipts ---- */
 
-static bool judge_receipt(void *ctx, const struct db_value *c, size_t n)
+static bool audit_verify_judge_receipt(void *ctx, const struct db_value *c, size_t n)
 {
     struct verify *v = ctx;
     struct audit_counts counts = {c[3].i, c[4].i, c[5].i, c[6].i, c[7].i, c[8].i};
@@ -29,12 +29,12 @@ static bool judge_receipt(void *ctx, const struct db_value *c, size_t n)
     return true;
 }
 
-static bool is_erasure(const struct verify_entry *en)
+static bool audit_verify_is_erasure(const struct verify_entry *en)
 {
     return str_eq(en->e.action, STR("erase session")) || str_eq(en->e.action, STR("erase subject"));
 }
 
-static bool read_receipts(struct verify *v, struct err *e)
+static bool audit_verify_read_receipts(struct verify *v, struct err *e)
 {
     struct db_value args[PAGE];
     int64_t before = v->receipts, n = 0;
@@ -44,7 +44,7 @@ static bool read_receipts(struct verify *v, struct err *e)
     for (size_t i = 0; i < v->count; i++) {
         char hex[SHA256_HEX_SIZE];
 
-        if (is_erasure(&v->page[i]))
+        if (audit_verify_is_erasure(&v->page[i]))
             args[n++] = db_text(arena_dup(&v->arena, sha256_hex(v->page[i].hash, hex)));
     }
     if (n == 0)
@@ -53,7 +53,7 @@ static bool read_receipts(struct verify *v, struct err *e)
                   "SELECT head_hash, receipt_id, erased_at_us, sessions, interactions, decisions,"
                   " communications, threads, runs FROM erasures WHERE head_hash IN (",
                   ")");
-    if (!db_query(v->db, v->sql.p, args, PAGE, (struct db_rows){judge_receipt, v}, e))
+    if (!db_query(v->db, v->sql.p, args, PAGE, (struct db_rows){audit_verify_judge_receipt, v}, e))
         return false;
     if (v->receipts - before != n)
         verify_wrong(v, 0, "the receipt of an erasure is gone", STR(""));
@@ -62,7 +62,7 @@ static bool read_receipts(struct verify *v, struct err *e)
 
 bool verify_page_more(struct verify *v, struct err *e)
 {
-    return read_receipts(v, e);
+    return audit_verify_read_receipts(v, e);
 }
 
 /* ---- sessions of applications ---- */
@@ -134,7 +134,7 @@ static bool receipts_session_agrees(struct verify *v, const struct state *s,
     return memcmp(digest, s->digest, SHA256_SIZE) == 0;
 }
 
-static bool judge_session(void *ctx, const struct db_value *c, size_t n)
+static bool audit_verify_judge_session(void *ctx, const struct db_value *c, size_t n)
 {
     struct verify *v = ctx;
     struct map_entry *found = map_find(&v->states, audit_name(v->key, c[ID].s, &v->arena));
@@ -159,9 +159,8 @@ bool verify_sessions(struct verify *v, struct err *e)
                   " i.dialect = s.alert_type), (SELECT count(*) FROM llm_interactions i WHERE"
                   " i.session_id = s.session_id AND i.key_name = s.key_name)"
                   " FROM alert_sessions s WHERE coalesce(agent_type, 'gateway') <> 'gateway'",
-                  NULL,
-                  0,
-                  (struct db_rows){judge_session, v},
+                  DB_NO_ARGS,
+                  (struct db_rows){audit_verify_judge_session, v},
                   e))
         return false;
     for (struct map_entry *i = map_next(&v->states, NULL); i; i = map_next(&v->states, i)) {

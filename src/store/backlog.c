@@ -51,6 +51,8 @@ void journal_mark_put(struct journal *j, struct journal_place from, uint64_t ns)
 {
     size_t n = j->mark_count;
 
+    assert(n <= JOURNAL_MARKS);
+    assert(n == 0 || j->marks[n - 1].ns <= ns); /* in order of time */
     if (n > 0 && ns - j->marks[n - 1].ns < JOURNAL_MARK_NS)
         return;
     if (n == JOURNAL_MARKS) {
@@ -62,7 +64,7 @@ void journal_mark_put(struct journal *j, struct journal_place from, uint64_t ns)
     journal_marks_taken(j);
 }
 
-static bool mark_is_taken(const struct journal *j, size_t i)
+static bool journal_mark_is_taken(const struct journal *j, size_t i)
 {
     struct journal_place p = j->marks[i].from, taken = j->taken;
 
@@ -73,8 +75,9 @@ void journal_marks_taken(struct journal *j)
 {
     size_t n = 0;
 
-    while (n + 1 < j->mark_count && mark_is_taken(j, n + 1))
+    while (n + 1 < j->mark_count && journal_mark_is_taken(j, n + 1))
         n++;
+    assert(n <= j->mark_count);
     j->mark_count -= n;
     memmove(j->marks, j->marks + n, j->mark_count * sizeof j->marks[0]);
 }

@@ -82,11 +82,6 @@ struct bus {
     uint64_t number; /* of the next message */
 };
 
-static uint64_t bus_now_ns(void)
-{
-    return clock_mono_ns(&clock_real);
-}
-
 /* ---- sending ---- */
 
 static void bus_wake_for(struct bus *b, _Atomic bool *what)
@@ -381,7 +376,7 @@ static void bus_receive(struct bus *b, str payload)
     k = bus_sender(b, daemon, instance, number);
     if (!k)
         return;
-    k->heard_ns = bus_now_ns();
+    k->heard_ns = clock_mono_ns(&clock_real);
     if (number != k->next) {
         k->next = number;
         buf_release(&k->part);
@@ -413,7 +408,7 @@ static void bus_connect(struct bus *b)
     const char *const values[] = {"rationale bus", "5", "5000", b->url, NULL};
     char sql[160];
 
-    b->connect_ns = bus_now_ns();
+    b->connect_ns = clock_mono_ns(&clock_real);
     PQfinish(b->conn);
     b->conn = PQconnectdbParams(names, values, 1);
     if (PQstatus(b->conn) == CONNECTION_OK &&
@@ -461,12 +456,12 @@ static void bus_forget_silent(struct bus *b, uint64_t now)
 /* How long the thread may sleep, in ms. */
 static int bus_turn(struct bus *b)
 {
-    uint64_t now = bus_now_ns(), ms = CLOCK_NS_PER_MS, wait;
+    uint64_t now = clock_mono_ns(&clock_real), ms = CLOCK_NS_PER_MS, wait;
 
     if (!b->conn && now - b->connect_ns >= BUS_AGAIN_MS * ms)
         bus_connect(b);
     bus_read(b);
-    now = bus_now_ns();
+    now = clock_mono_ns(&clock_real);
     if (b->hello_ns == 0 || now - b->hello_ns >= BUS_HELLO_MS * ms) {
         bus_forget_silent(b, now);
         bus_publish(b, STR(BUS_HELLO));

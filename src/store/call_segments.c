@@ -15,11 +15,6 @@ void call_segments_release(struct call_segments *s)
     json_release(&s->calls);
 }
 
-static struct db_value segment_text_value(str text)
-{
-    return text.n ? db_text(text) : db_null();
-}
-
 static struct db_value segment_member_text(struct call_segments *s, const struct json_node *v,
                                            const char *key, struct arena *a)
 {
@@ -27,7 +22,7 @@ static struct db_value segment_member_text(struct call_segments *s, const struct
 
     if (!json_text(&s->doc, json_find(&s->doc, v, str_c(key)), a, &text))
         return db_null();
-    return segment_text_value(text);
+    return db_text_or_null(text);
 }
 
 /* The text of a segment: its own, or the part of the row's that it says; a tool call's is the
@@ -50,12 +45,12 @@ static struct db_value segment_stretch(struct call_segments *s, const struct sto
 
         if (json_parse(&s->calls, row->tool_calls, &bad))
             call = json_at(&s->calls, json_root(&s->calls), (size_t)at);
-        return call ? segment_text_value(json_raw(&s->calls, call)) : db_null();
+        return call ? db_text_or_null(json_raw(&s->calls, call)) : db_null();
     }
     if (!json_i64(&s->doc, json_find(&s->doc, v, STR("size")), &size) || size <= 0 ||
         (uint64_t)at > whole.n || (uint64_t)size > whole.n - (uint64_t)at)
         return db_null();
-    return segment_text_value(str_slice(whole, (size_t)at, (size_t)at + (size_t)size));
+    return db_text_or_null(str_slice(whole, (size_t)at, (size_t)at + (size_t)size));
 }
 
 static struct db_value segment_number(struct call_segments *s, const struct json_node *v,

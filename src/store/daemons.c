@@ -44,24 +44,12 @@ struct daemons {
     int64_t seen_us;    /* of the last one, by the database's clock */
 };
 
-static uint64_t daemons_now_ns(void)
-{
-    return clock_mono_ns(&clock_real);
-}
-
 static bool daemons_is_self(const struct daemons *d, const struct daemons_row *row)
 {
     return strcmp(row->id, d->id) == 0;
 }
 
 /* ---- rows ---- */
-
-static bool daemons_keep_number(void *ctx, const struct db_value *v, size_t n)
-{
-    assert(n == 1);
-    *(int64_t *)ctx = v[0].i;
-    return false;
-}
 
 static void daemons_keep_text(char *out, size_t size, const struct db_value *v)
 {
@@ -86,16 +74,13 @@ static bool daemons_on_row(void *ctx, const struct db_value *v, size_t n)
 
 static bool daemons_query(struct daemons *d, struct err *e)
 {
-    struct db_value lease_us = db_int((int64_t)d->lease_ms * 1000);
-
     d->found.count = 0;
     return db_query(d->db,
                     "SELECT daemon_id, fence, address, version, state, started_us, seen_us,"
                     " CASE WHEN state = 'stopping' OR (state = 'running' AND abs(seen_us - " NOW
                     ") > $1) THEN 1 ELSE 0 END FROM daemons ORDER BY state = 'running' DESC,"
                     " seen_us DESC LIMIT 64",
-                    &lease_us,
-                    1,
+                    DB_ARGS(db_int((int64_t)d->lease_ms * 1000)),
                     (struct db_rows){daemons_on_row, d},
                     e);
 }
@@ -130,18 +115,16 @@ static bool daemons_read(struct daemons *d, int64_t asked, struct err *e)
  * does not answer. */
 static void daemons_end_connections(struct daemons *d, str id)
 {
-    struct db_value arg = db_text(id);
     int64_t n = 0;
     struct err e;
 
-    if (!db_query(d->db,
-                  "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE"
-                  " application_name = 'rationale ' || $1 AND xact_start IS NOT NULL AND datname ="
-                  " current_database()",
-                  &arg,
-                  1,
-                  (struct db_rows){daemons_keep_number, &n},
-                  &e))
+    if (!db_number(d->db,
+                   "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE"
+                   " application_name = 'rationale ' || $1 AND xact_start IS NOT NULL AND datname ="
+                   " current_database()",
+                   DB_ARGS(db_text(id)),
+                   &n,
+                   &e))
         log_warn("store: the transactions of a daemon cannot be ended",
                  LOG_STR("daemon", id),
                  LOG_ERR(&e));
@@ -154,19 +137,18 @@ static void daemons_end_connections(struct daemons *d, str id)
 /* Begins a transaction with the daemon's row locked. A failed attempt ends those that held it. */
 static bool daemons_lock_row(struct daemons *d, str id, struct err *e)
 {
-    struct db_value arg = db_text(id);
     int64_t fence = 0;
 
     for (int attempt = 0; attempt < 2; attempt++) {
         if (!db_begin(d->db, true, e))
             continue;
-        if (db_run(d->db, "SELECT set_config('lock_timeout', '" LOCK_MS "', true)", NULL, 0, e) &&
-            db_query(d->db,
-                     "SELECT fence FROM daemons WHERE daemon_id = $1 FOR UPDATE",
-                     &arg,
-                     1,
-                     (struct db_rows){daemons_keep_number, &fence},
-                     e))
+        if (db_run(
+                d->db, "SELECT set_config('lock_timeout', '" LOCK_MS "', true)", DB_NO_ARGS, e) &&
+            db_number(d->db,
+                      "SELECT fence FROM daemons WHERE daemon_id = $1 FOR UPDATE",
+                      DB_ARGS(db_text(id)),
+                      &fence,
+                      e))
             return true;
         db_rollback(d->db);
         daemons_end_connections(d, id);
@@ -182,17 +164,17 @@ static bool daemons_register(struct daemons *d, struct err *e)
 
     if (!daemons_lock_row(d, args[0].s, e))
         return false;
-    if (db_query(d->db,
-                 "INSERT INTO daemons (daemon_id, fence, address, version, started_us, seen_us,"
-                 " state) VALUES ($1, 1, $2, $3, " NOW ", " NOW ", 'running')"
-                 " ON CONFLICT (daemon_id) DO UPDATE SET fence = daemons.fence + 1,"
-                 " address = excluded.address, version = excluded.version,"
-                 " started_us = excluded.started_us, seen_us = excluded.seen_us,"
-                 " state = excluded.state RETURNING fence",
-                 args,
-                 COUNT_OF(args),
-                 (struct db_rows){daemons_keep_number, &fence},
-                 e) &&
+    if (db_number(d->db,
+                  "INSERT INTO daemons (daemon_id, fence, address, version, started_us, seen_us,"
+                  " state) VALUES ($1, 1, $2, $3, " NOW ", " NOW ", 'running')"
+                  " ON CONFLICT (daemon_id) DO UPDATE SET fence = daemons.fence + 1,"
+                  " address = excluded.address, version = excluded.version,"
+                  " started_us = excluded.started_us, seen_us = excluded.seen_us,"
+                  " state = excluded.state RETURNING fence",
+                  args,
+                  COUNT_OF(args),
+                  &fence,
+                  e) &&
         db_commit(d->db, e)) {
         db_lease_set(d->lease, fence);
         return true;
@@ -247,14 +229,14 @@ static bool daemons_may_take(struct daemons *d, str id, bool *may, struct err *e
                               db_int(db_lease_fence(d->lease))};
     int64_t n = 0;
 
-    if (!db_query(d->db,
-                  "SELECT count(*) FROM daemons WHERE daemon_id = $1 AND (state = 'stopping' OR"
-                  " (state = 'running' AND abs(seen_us - " NOW ") > $2)) AND EXISTS (SELECT 1 FROM"
-                  " daemons WHERE daemon_id = $3 AND fence = $4 FOR KEY SHARE)",
-                  args,
-                  COUNT_OF(args),
-                  (struct db_rows){daemons_keep_number, &n},
-                  e))
+    if (!db_number(d->db,
+                   "SELECT count(*) FROM daemons WHERE daemon_id = $1 AND (state = 'stopping' OR"
+                   " (state = 'running' AND abs(seen_us - " NOW ") > $2)) AND EXISTS (SELECT 1 FROM"
+                   " daemons WHERE daemon_id = $3 AND fence = $4 FOR KEY SHARE)",
+                   args,
+                   COUNT_OF(args),
+                   &n,
+                   e))
         return false;
     *may = n == 1;
     return true;
@@ -286,7 +268,7 @@ static bool daemons_take_over(struct daemons *d, const struct daemons_row *row, 
  * only after a whole lease in which they could have been seen. */
 static bool daemons_take_over_stale(struct daemons *d, struct err *e)
 {
-    uint64_t steady_ms = (daemons_now_ns() - d->steady_ns) / CLOCK_NS_PER_MS;
+    uint64_t steady_ms = (clock_mono_ns(&clock_real) - d->steady_ns) / CLOCK_NS_PER_MS;
     bool works;
 
     pthread_mutex_lock(&d->watching);
@@ -350,8 +332,7 @@ static bool daemons_prune(struct daemons *d, struct err *e)
     return db_run(d->db,
                   "DELETE FROM daemons WHERE state IN ('stopped', 'gone') AND seen_us < " NOW
                   " - " KEPT_US,
-                  NULL,
-                  0,
+                  DB_NO_ARGS,
                   e);
 }
 
@@ -362,7 +343,7 @@ static void daemons_check_clock(struct daemons *d, int64_t seen_us)
     int64_t since_us = seen_us - d->seen_us;
 
     if (!seen_us || (d->seen_us && (since_us < 0 || since_us > (int64_t)d->lease_ms * 1000 / 2)))
-        d->steady_ns = daemons_now_ns();
+        d->steady_ns = clock_mono_ns(&clock_real);
     d->seen_us = seen_us;
 }
 
@@ -379,11 +360,11 @@ static bool daemons_renew_and_read(struct daemons *d, uint64_t began_ns, struct 
 
 static bool daemons_beat(struct daemons *d, struct err *e)
 {
-    uint64_t began_ns = daemons_now_ns();
+    uint64_t began_ns = clock_mono_ns(&clock_real);
     bool ok = daemons_renew_and_read(d, began_ns, e);
 
-    if (!ok || (daemons_now_ns() - began_ns) / CLOCK_NS_PER_MS > d->lease_ms / 2)
-        d->steady_ns = daemons_now_ns();
+    if (!ok || (clock_mono_ns(&clock_real) - began_ns) / CLOCK_NS_PER_MS > d->lease_ms / 2)
+        d->steady_ns = clock_mono_ns(&clock_real);
     return ok && daemons_take_over_stale(d, e);
 }
 
@@ -455,7 +436,7 @@ static struct daemons *daemons_new(const struct daemons_options *o)
                           .on_beat = o->on_beat,
                           .ctx = o->ctx,
                           .asked = -1,
-                          .steady_ns = daemons_now_ns()};
+                          .steady_ns = clock_mono_ns(&clock_real)};
     (void)snprintf(d->id, sizeof d->id, STR_FMT, STR_ARG(o->id));
     d->url = base_alloc(o->url.n + 1);
     memcpy(d->url, o->url.p, o->url.n);
@@ -485,7 +466,7 @@ bool daemons_start(const struct daemons_options *o, struct daemons **out, struct
         daemons_free(d);
         return false;
     }
-    atomic_store(&d->held_ns, daemons_now_ns());
+    atomic_store(&d->held_ns, clock_mono_ns(&clock_real));
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &was);
     why = pthread_create(&d->thread, NULL, daemons_thread, d);
@@ -576,7 +557,7 @@ bool daemons_held(const struct daemons *d)
 {
     uint64_t held_ns = atomic_load(&d->held_ns);
 
-    return held_ns > 0 && daemons_now_ns() - held_ns < d->lease_ms * CLOCK_NS_PER_MS;
+    return held_ns > 0 && clock_mono_ns(&clock_real) - held_ns < d->lease_ms * CLOCK_NS_PER_MS;
 }
 
 str daemons_self(const struct daemons *d)

@@ -103,17 +103,23 @@ bool db_scrub(struct db *db, bool *done, struct err *e)
     return db->driver->scrub(db, done, e);
 }
 
-static bool keep_number(void *ctx, const struct db_value *columns, size_t n)
+static bool db_on_number(void *ctx, const struct db_value *columns, size_t n)
 {
     assert(n == 1);
     *(int64_t *)ctx = columns[0].type == DB_REAL ? (int64_t)columns[0].d : columns[0].i;
     return false;
 }
 
-bool db_size(struct db *db, int64_t *out, struct err *e)
+bool db_number(struct db *db, const char *sql, const struct db_value *args, size_t n, int64_t *out,
+               struct err *e)
 {
     *out = 0;
-    return db_query(db, db->driver->size_sql, NULL, 0, (struct db_rows){keep_number, out}, e);
+    return db_query(db, sql, args, n, (struct db_rows){db_on_number, out}, e);
+}
+
+bool db_size(struct db *db, int64_t *out, struct err *e)
+{
+    return db_number(db, db->driver->size_sql, DB_NO_ARGS, out, e);
 }
 
 void db_interrupt(struct db *db)
@@ -121,19 +127,14 @@ void db_interrupt(struct db *db)
     db->driver->interrupt(db);
 }
 
-static bool db_on_flag(void *ctx, const struct db_value *columns, size_t n)
-{
-    assert(n == 1);
-    *(bool *)ctx = columns[0].i != 0;
-    return false;
-}
-
 bool db_rewrite_due(struct db *db, bool *out, struct err *e)
 {
     const char *sql = db->driver->rewrite_due_sql;
+    int64_t due = 0;
+    bool ok = !sql || db_number(db, sql, DB_NO_ARGS, &due, e);
 
-    *out = false;
-    return !sql || db_query(db, sql, NULL, 0, (struct db_rows){db_on_flag, out}, e);
+    *out = due != 0;
+    return ok;
 }
 
 bool db_rewrite(struct db *db, struct err *e)

@@ -1,9 +1,8 @@
 /* db.h - SQL for both databases: one text that both understand, values as $1, $2, ..., rows by
  * callback.
  *
- *     struct db_value args[] = {db_text(id), db_int(10)};
- *     if (!db_run(db, "DELETE FROM t WHERE a = $1 AND n < $2", args, 2, e)) ...
- *     if (!db_query(db, "SELECT a FROM t WHERE n < $1", args + 1, 1, rows, e)) ...
+ *     if (!db_run(db, "DELETE FROM t WHERE a = $1", DB_ARGS(db_text(id)), e)) ...
+ *     if (!db_query(db, "SELECT a FROM t WHERE n < $1", DB_ARGS(db_int(10)), rows, e)) ...
  *
  * A struct db is one connection, used by one thread at a time. Statements are prepared once and
  * cached by their text, up to DB_STATEMENTS_MAX. Where the SQL of the two databases differs,
@@ -52,6 +51,11 @@ static inline struct db_value db_text(str s)
     return (struct db_value){DB_TEXT, 0, 0, s};
 }
 
+static inline struct db_value db_text_or_null(str s) /* "": null */
+{
+    return s.n ? db_text(s) : db_null();
+}
+
 static inline struct db_value db_blob(str s)
 {
     return (struct db_value){DB_BLOB, 0, 0, s};
@@ -60,6 +64,7 @@ static inline struct db_value db_blob(str s)
 /* The values of one statement and their number: db_run(db, sql, DB_ARGS(db_text(id)), e). */
 #define DB_ARGS(...)                                                                               \
     (const struct db_value[]){__VA_ARGS__}, COUNT_OF(((const struct db_value[]){__VA_ARGS__}))
+#define DB_NO_ARGS NULL, 0
 
 enum db_mode {
     DB_WRITE,  /* the engine's: creates the database if needed and migrates its tables */
@@ -92,6 +97,9 @@ bool db_put(struct db *db, const char *sql, const struct db_value *args, size_t 
 bool db_changed(struct db *db, int64_t *out, struct err *e) MUST_USE;
 bool db_query(struct db *db, const char *sql, const struct db_value *args, size_t n,
               struct db_rows rows, struct err *e) MUST_USE;
+/* Reads the only number of the only row; 0 for NULL, or if there is no row. */
+bool db_number(struct db *db, const char *sql, const struct db_value *args, size_t n, int64_t *out,
+               struct err *e) MUST_USE;
 
 /* durable: after the commit, this and all earlier transactions survive a power failure. For a
  * reader, the transaction is one snapshot of the database. */

@@ -99,7 +99,7 @@ static struct db_value db_postgres_column(struct arena *a, const PGresult *r, in
 }
 
 /* False once on_row has had enough. */
-static bool give_rows(struct pg_db *d, const PGresult *r, struct db_rows rows)
+static bool pg_give_rows(struct pg_db *d, const PGresult *r, struct db_rows rows)
 {
     struct db_value columns[COLUMNS_MAX];
     int count = PQnfields(r);
@@ -135,7 +135,7 @@ static bool db_postgres_read_answer(struct pg_db *d, const struct db_rows *rows,
         return pg_fail_conn(d, e);
     }
     if (got == PGRES_TUPLES_OK && rows)
-        (void)give_rows(d, r, *rows);
+        (void)pg_give_rows(d, r, *rows);
     else if (got == PGRES_COMMAND_OK)
         d->changed = strtoll(PQcmdTuples(r), NULL, 10);
     else if (got != PGRES_TUPLES_OK)
@@ -202,7 +202,7 @@ struct args {
     char (*numbers)[NUMBER_SIZE];
 };
 
-static void set_arg(struct args *a, size_t i, const struct db_value *v)
+static void pg_set_arg(struct args *a, size_t i, const struct db_value *v)
 {
     a->values[i] = NULL;
     a->types[i] = 0;
@@ -236,8 +236,8 @@ static void set_arg(struct args *a, size_t i, const struct db_value *v)
     }
 }
 
-static bool set_args(struct pg_db *d, struct args *a, const struct db_value *args, size_t n,
-                     struct err *e)
+static bool pg_set_args(struct pg_db *d, struct args *a, const struct db_value *args, size_t n,
+                        struct err *e)
 {
     struct arena *to = &d->sending;
 
@@ -253,7 +253,7 @@ static bool set_args(struct pg_db *d, struct args *a, const struct db_value *arg
     for (size_t i = 0; i < n; i++) {
         if (args[i].s.n > (size_t)1 << 30)
             return err_set(e, ERR_INPUT, "a value of %zu bytes", args[i].s.n);
-        set_arg(a, i, &args[i]);
+        pg_set_arg(a, i, &args[i]);
     }
     return true;
 }
@@ -266,7 +266,7 @@ static bool pg_count_sent(struct pg_db *d, int ok, struct err *e)
     return true;
 }
 
-static bool drop_oldest(struct pg_db *d, struct err *e)
+static bool pg_drop_oldest(struct pg_db *d, struct err *e)
 {
     struct pg_statement *oldest = NULL;
     char sql[64];
@@ -289,8 +289,8 @@ static bool drop_oldest(struct pg_db *d, struct err *e)
     return ok;
 }
 
-static bool prepare_now(struct pg_db *d, const struct pg_statement *s, const char *sql,
-                        const struct args *a, struct err *e)
+static bool pg_prepare_now(struct pg_db *d, const struct pg_statement *s, const char *sql,
+                           const struct args *a, struct err *e)
 {
     PGresult *r = PQprepare(d->conn, s->name, sql, a->n, a->types);
     bool ok = PQresultStatus(r) == PGRES_COMMAND_OK || pg_fail_result(d, r, e);
@@ -308,13 +308,13 @@ static bool db_postgres_prepare(struct pg_db *d, const char *sql, const struct a
     struct pg_statement *s = found ? found->value.ptr : NULL;
 
     if (!s) {
-        if (map_count(&d->statements) >= DB_STATEMENTS_MAX && !drop_oldest(d, e))
+        if (map_count(&d->statements) >= DB_STATEMENTS_MAX && !pg_drop_oldest(d, e))
             return false;
         s = base_alloc(sizeof *s);
         *s = (struct pg_statement){0};
         (void)snprintf(s->name, sizeof s->name, "s%llu", (unsigned long long)++d->names);
         if (!(d->piped ? pg_count_sent(d, PQsendPrepare(d->conn, s->name, sql, a->n, a->types), e)
-                       : prepare_now(d, s, sql, a, e))) {
+                       : pg_prepare_now(d, s, sql, a, e))) {
             free(s);
             return false;
         }
@@ -334,7 +334,7 @@ bool pg_send(struct db *db, const char *sql, const struct db_value *args, size_t
     struct pg_statement *s;
     struct args a = {0};
 
-    return set_args(d, &a, args, n, e) && db_postgres_prepare(d, sql, &a, &s, e) &&
+    return pg_set_args(d, &a, args, n, e) && db_postgres_prepare(d, sql, &a, &s, e) &&
            pg_count_sent(
                d, PQsendQueryPrepared(d->conn, s->name, a.n, a.values, a.sizes, a.formats, 0), e) &&
            db_postgres_flush(d, e);
@@ -356,7 +356,7 @@ static bool pg_make_ready(struct pg_db *d, struct err *e)
 
 /* Row by row, so that a long answer needs no memory. When the caller wants no more rows, the query
  * is cancelled. That takes another connection to the server, so a query that has ended is not. */
-static bool read_alone(struct pg_db *d, const struct db_rows *rows, struct err *e)
+static bool pg_read_alone(struct pg_db *d, const struct db_rows *rows, struct err *e)
 {
     bool ok = true, more = true, cancelled = false;
     PGresult *r;
@@ -370,7 +370,7 @@ static bool read_alone(struct pg_db *d, const struct db_rows *rows, struct err *
         if (got == PGRES_COMMAND_OK)
             d->changed = strtoll(PQcmdTuples(r), NULL, 10);
         else if (got == PGRES_SINGLE_TUPLE || got == PGRES_TUPLES_OK)
-            more = more && (!rows || give_rows(d, r, *rows));
+            more = more && (!rows || pg_give_rows(d, r, *rows));
         else if (ok && more)
             ok = pg_fail_result(d, r, e);
         PQclear(r);
@@ -385,7 +385,7 @@ static bool pg_run_alone(struct pg_db *d, const char *sql, const struct db_value
                          const struct db_rows *rows, struct err *e)
 {
     d->given = 0;
-    return pg_send(&d->db, sql, args, n, e) && read_alone(d, rows, e);
+    return pg_send(&d->db, sql, args, n, e) && pg_read_alone(d, rows, e);
 }
 
 static bool db_postgres_run_leased(struct db *db, const char *sql, const struct db_value *args,
@@ -461,7 +461,7 @@ static bool db_postgres_script(struct db *db, const char *sql, struct err *e)
 
 /* ---- transactions ---- */
 
-static bool begin_once(struct pg_db *d, const char *sql, struct err *e)
+static bool pg_begin_once(struct pg_db *d, const char *sql, struct err *e)
 {
     return pg_connected(d, e) &&
            (d->lease && d->mode != DB_READ ? pg_lease_begin(d, sql, e) : pg_exec(d, sql, e));
@@ -478,7 +478,8 @@ static bool db_postgres_begin(struct db *db, bool durable, struct err *e)
 
     assert(!d->open);
     /* A server that restarted since the last use costs a second try. */
-    if (!begin_once(d, sql, e) && (PQstatus(d->conn) == CONNECTION_OK || !begin_once(d, sql, e)))
+    if (!pg_begin_once(d, sql, e) &&
+        (PQstatus(d->conn) == CONNECTION_OK || !pg_begin_once(d, sql, e)))
         return false;
     d->open = true;
     d->failed = false;

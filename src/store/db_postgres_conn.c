@@ -6,7 +6,7 @@
 
 /* ---- errors ---- */
 
-static enum err_code code_of(const char *state)
+static enum err_code pg_code_of(const char *state)
 {
     if (!state)
         return ERR_SYSTEM;
@@ -31,13 +31,13 @@ bool pg_fail_result(struct pg_db *d, const PGresult *r, struct err *e)
 
     if (!text)
         return pg_fail_conn(d, e);
-    return err_set(e, code_of(PQresultErrorField(r, PG_DIAG_SQLSTATE)), "PostgreSQL: %s", text);
+    return err_set(e, pg_code_of(PQresultErrorField(r, PG_DIAG_SQLSTATE)), "PostgreSQL: %s", text);
 }
 
 /* ---- connecting ---- */
 
 /* What libpq says of a bad URL may quote it, password and all. */
-static bool check_url(const char *url, struct err *e)
+static bool pg_check_url(const char *url, struct err *e)
 {
     char *why = NULL;
     PQconninfoOption *options = PQconninfoParse(url, &why);
@@ -64,7 +64,6 @@ void pg_forget_statements(struct pg_db *d)
         free(s);
     }
     map_release(&d->statements);
-    map_init(&d->statements, NULL, DB_STATEMENTS_MAX);
 }
 
 void pg_set_cancel(struct pg_db *d, PGcancel *cancel)
@@ -174,7 +173,7 @@ void pg_close(struct db *db)
 
 static const struct db_gather_way pg_rows = {64, STR_INIT("INSERT"), '$', pg_send};
 
-static void no_notices(void *ctx, const PGresult *r)
+static void pg_no_notices(void *ctx, const PGresult *r)
 {
     (void)ctx;
     (void)r;
@@ -205,11 +204,11 @@ bool pg_open(str where, enum db_mode mode, struct db **out, struct err *e)
     map_init(&d->statements, NULL, DB_STATEMENTS_MAX);
     d->rows = db_gather_new(&d->db, &pg_rows);
     values[3] = d->url;
-    if (check_url(d->url, e)) {
+    if (pg_check_url(d->url, e)) {
         d->conn = PQconnectdbParams(keys, values, 1);
         if (!d->conn)
             base_die("no memory for a connection");
-        PQsetNoticeReceiver(d->conn, no_notices, NULL);
+        PQsetNoticeReceiver(d->conn, pg_no_notices, NULL);
         if (mode == DB_BESIDE)
             d->lease = db_lease_find(where);
         if (pg_set_up(d, e)) {

@@ -230,10 +230,10 @@ static bool pg_lease_read_turn(struct pg_db *d, const PGresult *r, int64_t fence
 
 bool pg_lease_claim_turn(struct pg_db *d, struct err *e)
 {
-    struct db_value args[] = {db_text(str_c(d->lease->daemon)), db_int(d->claimed)};
-
-    return db_run(
-        &d->db, "UPDATE store_turn SET daemon_id = $1, fence = $2", args, COUNT_OF(args), e);
+    return db_run(&d->db,
+                  "UPDATE store_turn SET daemon_id = $1, fence = $2",
+                  DB_ARGS(db_text(str_c(d->lease->daemon)), db_int(d->claimed)),
+                  e);
 }
 
 bool pg_lease_begin(struct pg_db *d, const char *sql, struct err *e)

@@ -10,41 +10,30 @@
 #define VERSIONS                                                                                   \
     "CREATE TABLE IF NOT EXISTS store_version (version INTEGER PRIMARY KEY, name TEXT NOT NULL)"
 
-static bool one_number(void *ctx, const struct db_value *columns, size_t n)
-{
-    assert(n == 1);
-    *(int64_t *)ctx = columns[0].i;
-    return false;
-}
-
-static bool db_schema_ask(struct db *db, const char *sql, int64_t *out, struct err *e)
-{
-    *out = 0;
-    return db_query(db, sql, NULL, 0, (struct db_rows){one_number, out}, e);
-}
-
 /* 0 if there is nothing yet. A database of something else is not ours to write to. */
-static bool version_now(struct db *db, int64_t *out, struct err *e)
+static bool db_schema_version_now(struct db *db, int64_t *out, struct err *e)
 {
     int64_t ours, others;
 
     *out = 0;
-    if (!db_schema_ask(db, db->driver->has_versions_sql, &ours, e))
+    if (!db_number(db, db->driver->has_versions_sql, DB_NO_ARGS, &ours, e))
         return false;
     if (ours)
-        return db_schema_ask(db, "SELECT coalesce(max(version), 0) FROM store_version", out, e);
-    if (!db_schema_ask(db, db->driver->has_others_sql, &others, e))
+        return db_number(
+            db, "SELECT coalesce(max(version), 0) FROM store_version", DB_NO_ARGS, out, e);
+    if (!db_number(db, db->driver->has_others_sql, DB_NO_ARGS, &others, e))
         return false;
     return others == 0 ||
            err_set(e, ERR_INPUT, "is a database of another program: name one of its own");
 }
 
-static bool take_step(struct db *db, const struct schema_step *step, struct err *e)
+static bool db_schema_take_step(struct db *db, const struct schema_step *step, struct err *e)
 {
-    struct db_value args[] = {db_int(step->version), db_text(str_c(step->name))};
-
     if (!db->driver->script(db, step->sql, e) ||
-        !db_run(db, "INSERT INTO store_version VALUES ($1, $2)", args, COUNT_OF(args), e)) {
+        !db_run(db,
+                "INSERT INTO store_version VALUES ($1, $2)",
+                DB_ARGS(db_int(step->version), db_text(str_c(step->name))),
+                e)) {
         e->code = ERR_SYSTEM;
         return err_prefix(e, "schema step %d (%s): ", step->version, step->name);
     }
@@ -52,7 +41,7 @@ static bool take_step(struct db *db, const struct schema_step *step, struct err 
 }
 
 /* Another process may have been here since the version was read: it is read again inside. */
-static bool take_steps(struct db *db, struct err *e)
+static bool db_schema_take_steps(struct db *db, struct err *e)
 {
     const struct schema_step *steps = db->driver->steps;
     struct progress p;
@@ -61,12 +50,12 @@ static bool take_steps(struct db *db, struct err *e)
 
     if (db->driver->alone_sql && !db->driver->script(db, db->driver->alone_sql, e))
         return false;
-    if (!db->driver->script(db, VERSIONS, e) || !version_now(db, &now, e))
+    if (!db->driver->script(db, VERSIONS, e) || !db_schema_version_now(db, &now, e))
         return false;
     p = progress_begin("bringing the store up to date", "steps", *db->driver->step_count);
     for (size_t i = 0; ok && i < *db->driver->step_count; i++) {
         progress_set(&p, i);
-        ok = steps[i].version <= now || take_step(db, &steps[i], e);
+        ok = steps[i].version <= now || db_schema_take_step(db, &steps[i], e);
     }
     progress_end(&p);
     return ok;
@@ -87,7 +76,7 @@ bool db_migrate(struct db *db, enum db_mode mode, struct err *e)
 {
     int64_t newest = db->driver->steps[*db->driver->step_count - 1].version, now;
 
-    if (!version_now(db, &now, e))
+    if (!db_schema_version_now(db, &now, e))
         return false;
     if (db_schema_runs(db, mode, now <= newest) && now > newest)
         return true;
@@ -108,7 +97,7 @@ bool db_migrate(struct db *db, enum db_mode mode, struct err *e)
                        (long long)newest);
     if (!db_begin(db, true, e))
         return false;
-    if (take_steps(db, e) && db_commit(db, e))
+    if (db_schema_take_steps(db, e) && db_commit(db, e))
         return true;
     db_rollback(db);
     return false;

@@ -59,7 +59,7 @@ static struct sqlite_db *sqlite_of(struct db *db)
     return (struct sqlite_db *)(void *)db;
 }
 
-static bool row_fault(int code)
+static bool db_sqlite_is_row_fault(int code)
 {
     return code == SQLITE_TOOBIG || code == SQLITE_MISMATCH || code == SQLITE_CONSTRAINT;
 }
@@ -71,8 +71,10 @@ static bool db_sqlite_fail(struct sqlite_db *d, struct err *e)
 
     if (code == SQLITE_INTERRUPT)
         return err_set(e, ERR_CANCELLED, "the query was stopped");
-    return err_set(
-        e, row_fault(code) ? ERR_INPUT : ERR_SYSTEM, "database: %s", sqlite3_errmsg(d->sqlite));
+    return err_set(e,
+                   db_sqlite_is_row_fault(code) ? ERR_INPUT : ERR_SYSTEM,
+                   "database: %s",
+                   sqlite3_errmsg(d->sqlite));
 }
 
 static bool db_sqlite_script(struct db *db, const char *sql, struct err *e)
@@ -99,7 +101,7 @@ static void db_sqlite_free(struct statement *s)
 /* The file is made here, because SQLite would let the group and others read it. One that is there
  * is not opened: closing it would end the locks of this process's other connections, and who closes
  * the file next would then take the WAL away from under them. */
-static bool make_private(const char *path, struct err *e)
+static bool db_sqlite_make_private(const char *path, struct err *e)
 {
     int fd;
 
@@ -112,7 +114,7 @@ static bool make_private(const char *path, struct err *e)
     return true;
 }
 
-static bool check_there(const char *path, struct err *e)
+static bool db_sqlite_check_there(const char *path, struct err *e)
 {
     return access(path, F_OK) == 0 || err_set(e, ERR_NOT_FOUND, "there is no store at %s", path);
 }
@@ -128,19 +130,19 @@ static const struct {
     bool (*check)(const char *path, struct err *e);
     const char *pragmas;
 } modes[] = {
-    [DB_WRITE] = {SQLITE_OPEN_READWRITE, make_private, WRITER},
-    [DB_BESIDE] = {SQLITE_OPEN_READWRITE, make_private, WRITER},
+    [DB_WRITE] = {SQLITE_OPEN_READWRITE, db_sqlite_make_private, WRITER},
+    [DB_BESIDE] = {SQLITE_OPEN_READWRITE, db_sqlite_make_private, WRITER},
     [DB_NEW] = {SQLITE_OPEN_READWRITE,
-                make_private,
+                db_sqlite_make_private,
                 "PRAGMA page_size = 8192; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"
                 "PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -32768"},
     [DB_READ] = {SQLITE_OPEN_READONLY,
-                 check_there,
+                 db_sqlite_check_there,
                  "PRAGMA query_only = 1; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -8192"},
 };
 
 /* Nobody asks SQLite how much memory it has, and counting takes a lock for each piece of it. */
-static void set_up(void)
+static void db_sqlite_set_up(void)
 {
     (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 }
@@ -165,7 +167,7 @@ static int db_sqlite_wait_a_little(void *ctx, int count)
     return 1;
 }
 
-static void close_db(struct db *db)
+static void db_sqlite_close(struct db *db)
 {
     struct sqlite_db *d = sqlite_of(db);
 
@@ -177,7 +179,7 @@ static void close_db(struct db *db)
     free(d);
 }
 
-static bool open_db(str where, enum db_mode mode, struct db **out, struct err *e)
+static bool db_sqlite_open(str where, enum db_mode mode, struct db **out, struct err *e)
 {
     struct sqlite_db *d;
     char path[FILE_PATH_MAX];
@@ -187,7 +189,7 @@ static bool open_db(str where, enum db_mode mode, struct db **out, struct err *e
     (void)snprintf(path, sizeof path, STR_FMT, STR_ARG(where));
     if (!modes[mode].check(path, e))
         return false;
-    (void)pthread_once(&once, set_up);
+    (void)pthread_once(&once, db_sqlite_set_up);
     d = base_alloc(sizeof *d);
     *d = (struct sqlite_db){.db = {.driver = &db_driver_sqlite}, .mode = mode};
     map_init(&d->statements, NULL, DB_STATEMENTS_MAX);
@@ -201,13 +203,13 @@ static bool open_db(str where, enum db_mode mode, struct db **out, struct err *e
             return true;
         }
     }
-    close_db(&d->db);
+    db_sqlite_close(&d->db);
     return false;
 }
 
 /* ---- statements ---- */
 
-static void forget_oldest(struct sqlite_db *d)
+static void db_sqlite_forget_oldest(struct sqlite_db *d)
 {
     struct statement *oldest = NULL;
 
@@ -227,7 +229,7 @@ static void forget_oldest(struct sqlite_db *d)
 
 /* Which argument each parameter is: "$12" and "?12" are both the twelfth. One without a name is a
  * number that no "?" has: it is not used. */
-static bool number_args(struct statement *s, struct err *e)
+static bool db_sqlite_number_args(struct statement *s, struct err *e)
 {
     s->count = sqlite3_bind_parameter_count(s->st);
     if (s->count > (int)ARGS_MAX)
@@ -251,7 +253,7 @@ static bool db_sqlite_compile(struct sqlite_db *d, const char *sql, struct state
 {
     int got = sqlite3_prepare_v3(d->sqlite, sql, -1, SQLITE_PREPARE_PERSISTENT, &s->st, NULL);
 
-    return got == SQLITE_OK ? number_args(s, e) : db_sqlite_fail(d, e);
+    return got == SQLITE_OK ? db_sqlite_number_args(s, e) : db_sqlite_fail(d, e);
 }
 
 /* Texts are long, so comparing one is far cheaper than hashing it. */
@@ -281,7 +283,7 @@ static bool db_sqlite_prepare(struct sqlite_db *d, const char *sql, struct state
             return false;
         }
         if (map_count(&d->statements) >= DB_STATEMENTS_MAX)
-            forget_oldest(d);
+            db_sqlite_forget_oldest(d);
         s->sql = base_alloc(strlen(sql) + 1);
         memcpy(s->sql, sql, strlen(sql) + 1);
         if (!map_set(&d->statements, str_c(s->sql), MAP_PTR(s), e))
@@ -454,7 +456,7 @@ static void db_sqlite_rollback(struct db *db)
     sqlite3_exec(sqlite_of(db)->sqlite, "ROLLBACK", NULL, NULL, NULL);
 }
 
-static bool keep_busy(void *ctx, const struct db_value *columns, size_t n)
+static bool db_sqlite_keep_busy(void *ctx, const struct db_value *columns, size_t n)
 {
     assert(n == 3);
     *(bool *)ctx = columns[0].i == 0;
@@ -471,7 +473,7 @@ static bool db_sqlite_scrub(struct db *db, bool *done, struct err *e)
                            "PRAGMA wal_checkpoint(TRUNCATE)",
                            NULL,
                            0,
-                           (struct db_rows){keep_busy, done},
+                           (struct db_rows){db_sqlite_keep_busy, done},
                            e);
 }
 
@@ -494,8 +496,8 @@ const struct db_driver db_driver_sqlite = {
     .step_count = &schema_step_count,
     .has_versions_sql = "SELECT count(*) FROM sqlite_master WHERE name = 'store_version'",
     .has_others_sql = "SELECT count(*) FROM sqlite_master",
-    .open = open_db,
-    .close = close_db,
+    .open = db_sqlite_open,
+    .close = db_sqlite_close,
     .script = db_sqlite_script,
     .run = db_sqlite_run,
     .put = db_sqlite_put,

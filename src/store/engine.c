@@ -33,7 +33,7 @@ static const char *const texts[ENGINE_TEXTS] = {
         " ORDER BY started_ms DESC, call_n DESC LIMIT $1",
 };
 
-static void make_texts(struct engine *en)
+static void engine_make_texts(struct engine *en)
 {
     for (size_t i = 0; i < ENGINE_TEXTS; i++) {
         bool marks = false;
@@ -71,7 +71,7 @@ void engine_close(struct engine *en)
         return;
     /* The last head: of what is on disk for good. */
     if (en->db && engine_stale(en) && engine_turn(en, true, &e)) {
-        if (db_run(en->db, "UPDATE erasures SET scrubbed = 1 WHERE 1 = 0", NULL, 0, &e) &&
+        if (db_run(en->db, "UPDATE erasures SET scrubbed = 1 WHERE 1 = 0", DB_NO_ARGS, &e) &&
             db_commit(en->db, &e))
             engine_anchor(en);
         else
@@ -123,7 +123,7 @@ bool engine_open(const struct engine_options *o, struct engine **out, struct err
     texts_init(&en->texts, NULL);
     if (o->head_path)
         en->head_path = engine_copy_text(str_c(o->head_path));
-    make_texts(en);
+    engine_make_texts(en);
     if (db_open(o->url, DB_WRITE, &en->db, e) && db_open(o->url, DB_READ, &en->reader, e) &&
         db_open(o->url, DB_READ, &en->reader_texts, e)) {
         en->kind = db_kind(en->db);
@@ -154,13 +154,6 @@ static const struct {
                      " ON CONFLICT (spool) DO UPDATE SET segment = excluded.segment,"
                      " place = excluded.place"},
 };
-
-bool engine_keep_number(void *ctx, const struct db_value *columns, size_t n)
-{
-    assert(n == 1);
-    *(int64_t *)ctx = columns[0].i;
-    return false;
-}
 
 static bool engine_keep_place(void *ctx, const struct db_value *columns, size_t n)
 {
@@ -233,7 +226,7 @@ bool engine_full(const struct engine *en)
     return en->count >= count_max || en->size >= ENGINE_BATCH_SIZE_MAX;
 }
 
-static bool read_record(uint32_t type, str body, union engine_content *out)
+static bool engine_read_record(uint32_t type, str body, union engine_content *out)
 {
     static const struct store_session no_session = {
         .started_us = -1, .completed_us = -1, .put_us = -1};
@@ -273,7 +266,7 @@ bool engine_put(struct engine *en, uint32_t type, str body, struct err *e)
 
     assert(en->count < ENGINE_BATCH_MAX);
     body = arena_dup(&en->arena, body);
-    if (!read_record(type, body, c))
+    if (!engine_read_record(type, body, c))
         return err_set(e, ERR_INPUT, "a record of a kind (%u) that is not known", type);
     en->records[en->count++] = (struct engine_record){type, body, c, false};
     en->size += body.n;
@@ -282,39 +275,34 @@ bool engine_put(struct engine *en, uint32_t type, str body, struct err *e)
 
 /* ---- which of them are new ---- */
 
-static bool mark_there(void *ctx, const struct db_value *columns, size_t n)
+static bool engine_on_known(void *ctx, const struct db_value *columns, size_t n)
 {
     assert(n == 1);
     (void)map_remove(ctx, columns[0].s); /* what is left is new */
     return true;
 }
 
-/* The ids are asked for a hundred at a time: so many marks the texts have. */
-static bool engine_ask(struct engine *en, int text, const str *ids, size_t n, struct map *fresh,
-                       struct err *e)
+bool engine_ask(struct engine *en, int text, const str *ids, size_t n, struct db_rows rows,
+                struct err *e)
 {
     struct db_value args[ENGINE_MARKS];
 
     for (size_t from = 0; from < n; from += ENGINE_MARKS) {
         for (size_t i = 0; i < ENGINE_MARKS; i++)
-            args[i] = from + i < n ? engine_text(ids[from + i]) : db_null();
-        if (!db_query(en->db,
-                      en->text[text].p,
-                      args,
-                      ENGINE_MARKS,
-                      (struct db_rows){mark_there, fresh},
-                      e))
+            args[i] = from + i < n ? db_text_or_null(ids[from + i]) : db_null();
+        if (!db_query(en->db, en->text[text].p, args, ENGINE_MARKS, rows, e))
             return false;
     }
     return true;
 }
 
 /* Which are in the tables, or were erased from them, or come twice. */
-static bool look_up(struct engine *en, struct err *e)
+static bool engine_look_up_records(struct engine *en, struct err *e)
 {
     str ids[ENGINE_BATCH_MAX];
     size_t calls = 0, tools = 0, n = en->count;
     struct map fresh;
+    struct db_rows rows = {engine_on_known, &fresh};
     struct err full;
     bool ok = true;
 
@@ -327,9 +315,9 @@ static bool look_up(struct engine *en, struct err *e)
         if (!map_set(&fresh, ids[i], MAP_U64(0), &full))
             base_die("a batch has more records than it may");
     }
-    ok = (calls == 0 || engine_ask(en, ENGINE_LOOK_UP, ids, n, &fresh, e)) &&
-         (tools == 0 || engine_ask(en, ENGINE_LOOK_UP_TOOLS, ids, n, &fresh, e)) &&
-         (!en->erased_any || engine_ask(en, ENGINE_LOOK_UP_ERASED, ids, n, &fresh, e));
+    ok = (calls == 0 || engine_ask(en, ENGINE_LOOK_UP, ids, n, rows, e)) &&
+         (tools == 0 || engine_ask(en, ENGINE_LOOK_UP_TOOLS, ids, n, rows, e)) &&
+         (!en->erased_any || engine_ask(en, ENGINE_LOOK_UP_ERASED, ids, n, rows, e));
     for (size_t i = 0; ok && i < en->count; i++) {
         struct engine_record *r = &en->records[i];
 
@@ -342,7 +330,7 @@ static bool look_up(struct engine *en, struct err *e)
 }
 
 /* Calls that name a session: whose these are is asked for at once. */
-static bool look_up_owners(struct engine *en, struct err *e)
+static bool engine_look_up_owners(struct engine *en, struct err *e)
 {
     str sessions[ENGINE_BATCH_MAX];
     size_t n = 0;
@@ -358,7 +346,7 @@ static bool look_up_owners(struct engine *en, struct err *e)
     return engine_owners_look_up(en, sessions, n, e);
 }
 
-static bool write_record(struct engine *en, const struct engine_record *r, struct err *e)
+static bool engine_write_record(struct engine *en, const struct engine_record *r, struct err *e)
 {
     union engine_content *c = r->content;
 
@@ -381,17 +369,20 @@ static bool write_record(struct engine *en, const struct engine_record *r, struc
 
 bool engine_commit(struct engine *en, struct journal_place place, struct err *e)
 {
-    struct db_value args[] = {
-        db_text(str_c(en->spool)), db_int((int64_t)place.segment), db_int((int64_t)place.offset)};
-
-    if (!look_up(en, e) || !look_up_owners(en, e))
+    if (!engine_look_up_records(en, e) || !engine_look_up_owners(en, e))
         return false;
     for (size_t i = 0; i < en->count; i++)
-        if (!write_record(en, &en->records[i], e))
+        if (!engine_write_record(en, &en->records[i], e))
             return false;
     if (!engine_sessions_write(en, e) || !engine_audit_records(en, e) ||
         !engine_blocks_commit(en, e) || !engine_usage_flush(en, e) ||
-        !db_run(en->db, places[en->kind].put, args, COUNT_OF(args), e) || !db_commit(en->db, e))
+        !db_run(en->db,
+                places[en->kind].put,
+                DB_ARGS(db_text(str_c(en->spool)),
+                        db_int((int64_t)place.segment),
+                        db_int((int64_t)place.offset)),
+                e) ||
+        !db_commit(en->db, e))
         return false;
     engine_clear_batch(en);
     engine_tidy(en);
@@ -411,7 +402,7 @@ void engine_tidy(struct engine *en)
     if (!en->scrub)
         return;
     if (db_scrub(en->db, &done, &e) && done &&
-        db_run(en->db, "UPDATE erasures SET scrubbed = 1 WHERE scrubbed = 0", NULL, 0, &e))
+        db_run(en->db, "UPDATE erasures SET scrubbed = 1 WHERE scrubbed = 0", DB_NO_ARGS, &e))
         en->scrub = false;
     else if (!done)
         log_warn("store: what was erased is still in its files, readers are at work");
@@ -442,7 +433,7 @@ struct reading {
     struct err *e;
 };
 
-static bool give_row(void *ctx, const struct db_value *columns, size_t n)
+static bool engine_give_row(void *ctx, const struct db_value *columns, size_t n)
 {
     struct reading *r = ctx;
     struct texts_place place;
@@ -467,7 +458,8 @@ static bool engine_read_rows(struct engine *en, const char *sql, const struct db
          (en->reader_texts || db_open(str_c(en->url), DB_READ, &en->reader_texts, r->e));
     arena_init(&r->arena, ENGINE_ARENA_MAX);
     texts_init(&r->texts, en->reader_texts);
-    ok = ok && db_query(en->reader, sql, args, n, (struct db_rows){give_row, r}, r->e) && r->ok;
+    ok = ok && db_query(en->reader, sql, args, n, (struct db_rows){engine_give_row, r}, r->e) &&
+         r->ok;
     if (!ok && en->kind == DB_POSTGRES) {
         db_close(en->reader);
         db_close(en->reader_texts);
@@ -481,11 +473,10 @@ static bool engine_read_rows(struct engine *en, const char *sql, const struct db
 bool engine_get(struct engine *en, str id, struct store_row_sink sink, struct err *e)
 {
     struct reading r = {.sink = sink, .e = e};
-    struct db_value arg = db_text(id);
     bool ok;
 
     pthread_mutex_lock(&en->read_lock);
-    ok = engine_read_rows(en, en->text[ENGINE_GET_CALL].p, &arg, 1, &r);
+    ok = engine_read_rows(en, en->text[ENGINE_GET_CALL].p, DB_ARGS(db_text(id)), &r);
     pthread_mutex_unlock(&en->read_lock);
     if (ok && r.count == 0)
         return err_set(e, ERR_NOT_FOUND, "no call with the id " STR_FMT, STR_ARG(id));
@@ -533,7 +524,6 @@ static bool engine_give_conversation(void *ctx, const struct db_value *columns, 
 bool engine_talks(struct engine *en, size_t n_max, bool (*fn)(void *ctx, str session, str talk),
                   void *ctx, struct err *e)
 {
-    struct db_value limit = db_int((int64_t)n_max);
     struct talks t = {fn, ctx};
     bool ok;
 
@@ -542,8 +532,7 @@ bool engine_talks(struct engine *en, size_t n_max, bool (*fn)(void *ctx, str ses
          db_query(en->reader,
                   "SELECT session_id, talk FROM llm_interactions WHERE talk IS NOT NULL"
                   " ORDER BY call_n DESC LIMIT $1",
-                  &limit,
-                  1,
+                  DB_ARGS(db_int((int64_t)n_max)),
                   (struct db_rows){engine_give_conversation, &t},
                   e);
     pthread_mutex_unlock(&en->read_lock);

@@ -29,10 +29,10 @@ bool engine_audit_add(struct engine *en, struct audit_entry *entry, struct err *
     struct db_value args[] = {
         db_int(entry->seq),
         db_int(entry->time_us),
-        engine_text(entry->actor),
+        db_text_or_null(entry->actor),
         db_text(entry->action),
-        engine_text(entry->subject),
-        engine_text(entry->detail),
+        db_text_or_null(entry->subject),
+        db_text_or_null(entry->detail),
         entry->digest.n > 0 ? db_blob(entry->digest) : db_null(),
         db_blob(prev),
         db_blob(next),
@@ -119,7 +119,7 @@ static bool engine_audit_make_key(struct engine *en, struct err *e)
     return db_run(en->db, "INSERT INTO store_keys (name, value) VALUES ('audit', $1)", &key, 1, e);
 }
 
-static bool load_key(struct engine *en, struct err *e)
+static bool engine_audit_load_key(struct engine *en, struct err *e)
 {
     str key;
 
@@ -130,7 +130,7 @@ static bool load_key(struct engine *en, struct err *e)
     return e->code == ERR_NOT_FOUND && engine_audit_make_key(en, e);
 }
 
-static bool keep_hash(void *ctx, const struct db_value *columns, size_t n)
+static bool engine_audit_keep_hash(void *ctx, const struct db_value *columns, size_t n)
 {
     assert(n == 1);
     if (columns[0].s.n == SHA256_SIZE)
@@ -140,7 +140,7 @@ static bool keep_hash(void *ctx, const struct db_value *columns, size_t n)
 
 /* The head in the file must be in the log. If it is not, that is logged and recorded in the audit
  * log itself, and the file is renamed, because it is the only evidence. */
-static bool compare_head(struct engine *en, struct err *e)
+static bool engine_audit_compare_head(struct engine *en, struct err *e)
 {
     struct audit_entry entry = {.actor = STR(""), .action = STR("break"), .subject = STR("")};
     char aside[FILE_PATH_MAX + BROKEN_SUFFIX_SIZE];
@@ -162,7 +162,7 @@ static bool compare_head(struct engine *en, struct err *e)
                   "SELECT hash FROM audit_log WHERE seq = $1",
                   &seq,
                   1,
-                  (struct db_rows){keep_hash, hash},
+                  (struct db_rows){engine_audit_keep_hash, hash},
                   e))
         return false;
     if (was.seq > 0 && memcmp(hash, was.hash, SHA256_SIZE) == 0)
@@ -187,19 +187,19 @@ bool engine_audit_open(struct engine *en, struct err *e)
         file_remove_unfinished(en->head_path);
     if (!engine_turn(en, true, e))
         return false;
-    if (load_key(en, e) && engine_audit_begin(en, e) && (!en->head_path || compare_head(en, e)) &&
-        db_query(en->db,
-                 "SELECT count(*) FROM (SELECT 1 FROM audit_log WHERE action = 'erased' LIMIT 1) x",
-                 NULL,
-                 0,
-                 (struct db_rows){engine_keep_number, &erased},
-                 e) &&
-        db_query(en->db,
-                 "SELECT count(*) FROM erasures WHERE scrubbed = 0",
-                 NULL,
-                 0,
-                 (struct db_rows){engine_keep_number, &unscrubbed},
-                 e) &&
+    if (engine_audit_load_key(en, e) && engine_audit_begin(en, e) &&
+        (!en->head_path || engine_audit_compare_head(en, e)) &&
+        db_number(
+            en->db,
+            "SELECT count(*) FROM (SELECT 1 FROM audit_log WHERE action = 'erased' LIMIT 1) x",
+            DB_NO_ARGS,
+            &erased,
+            e) &&
+        db_number(en->db,
+                  "SELECT count(*) FROM erasures WHERE scrubbed = 0",
+                  DB_NO_ARGS,
+                  &unscrubbed,
+                  e) &&
         db_commit(en->db, e)) {
         en->erased_any = erased > 0;
         en->scrub = unscrubbed > 0;

@@ -146,8 +146,7 @@ bool engine_blocks_begin(struct engine *en, struct err *e)
         return true;
     if (!db_query(en->db,
                   "SELECT call_n, block, moved_to, moved, tree_from FROM store_counters",
-                  NULL,
-                  0,
+                  DB_NO_ARGS,
                   (struct db_rows){engine_on_counters, en},
                   e))
         return false;
@@ -157,8 +156,7 @@ bool engine_blocks_begin(struct engine *en, struct err *e)
     if (!db_query(en->db,
                   "SELECT block, max(block_n) + 1, sum(length(texts)) FROM call_texts"
                   " GROUP BY block ORDER BY block",
-                  NULL,
-                  0,
+                  DB_NO_ARGS,
                   (struct db_rows){engine_on_open_block, en},
                   e))
         return false;
@@ -271,15 +269,12 @@ static bool engine_block_store(struct engine *en, struct engine_filling *f, stru
 
 bool engine_blocks_commit(struct engine *en, struct err *e)
 {
-    struct db_value args[] = {db_int(en->last_n), db_int(en->last_block), db_int(en->last_moved)};
-
     return engine_block_store(en, &en->filling[ENGINE_NEW], e) &&
            engine_block_store(en, &en->filling[ENGINE_MOVED], e) &&
            db_run(en->db,
                   "UPDATE store_counters SET call_n = $1, block = $2, moved = $3 WHERE call_n <> $1"
                   " OR block <> $2 OR moved <> $3",
-                  args,
-                  COUNT_OF(args),
+                  DB_ARGS(db_int(en->last_n), db_int(en->last_block), db_int(en->last_moved)),
                   e);
 }
 
@@ -359,7 +354,6 @@ static bool engine_block_blank_packed(struct engine *en, int64_t number,
 static bool engine_block_give_up(struct engine *en, int64_t number, const struct err *why,
                                  struct err *e)
 {
-    struct db_value arg = db_int(number);
     struct words_set none;
     bool ok;
 
@@ -367,7 +361,7 @@ static bool engine_block_give_up(struct engine *en, int64_t number, const struct
               LOG_U64("block", (uint64_t)number),
               LOG_ERR(why));
     words_set_init(&none);
-    ok = db_run(en->db, "DELETE FROM call_blocks WHERE block = $1", &arg, 1, e) &&
+    ok = db_run(en->db, "DELETE FROM call_blocks WHERE block = $1", DB_ARGS(db_int(number)), e) &&
          engine_words_replace(en, number, &none, e);
     words_set_release(&none);
     return ok;

@@ -98,13 +98,13 @@ bool engine_call_begin(struct engine *en, struct store_call *row, str body, stru
     struct db_value args[] = {
         db_text(row->session_id),
         engine_known(row->started_ms),
-        engine_text(row->dialect),
+        db_text_or_null(row->dialect),
         engine_known(engine_us(row->started_ms)),
-        engine_text(row->key_name),
-        engine_text(row->subject),
-        engine_text(row->model),
-        engine_text(engine_clean(en, title_of(row->asked, title))),
-        engine_text(named),
+        db_text_or_null(row->key_name),
+        db_text_or_null(row->subject),
+        db_text_or_null(row->model),
+        db_text_or_null(engine_clean(en, title_of(row->asked, title))),
+        db_text_or_null(named),
     };
 
     return engine_piece_put(en, &piece, row->session_id, e) &&

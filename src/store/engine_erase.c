@@ -16,7 +16,6 @@
 
 #define SESSIONS_MAX 10000000u /* of one erasure: one that would need more is refused */
 #define RETAIN_BATCH 50u
-#define DETAIL_SIZE_MAX 300u
 
 struct names {
     struct arena *arena;
@@ -103,8 +102,8 @@ static bool engine_erase_forget(struct engine *en, const char *const *rows,
     return true;
 }
 
-static bool forget_those(struct engine *en, const char *sql, const struct db_value *of,
-                         const char *const *rows, int64_t *count, struct err *e)
+static bool engine_erase_forget_those(struct engine *en, const char *sql, const struct db_value *of,
+                                      const char *const *rows, int64_t *count, struct err *e)
 {
     struct names names = {.arena = &en->arena};
     bool ok = db_query(en->db, sql, of, 1, (struct db_rows){engine_erase_add_name, &names}, e) &&
@@ -145,8 +144,8 @@ static void engine_erase_add_place(struct erased_places *p, const struct texts_p
 
 /* The log keeps the digest of the row, so that the digest over all of its batch can still be
  * verified. */
-static bool entomb_call(struct engine *en, struct engine_call *call, struct arena *texts,
-                        struct err *e)
+static bool engine_erase_entomb_call(struct engine *en, struct engine_call *call,
+                                     struct arena *texts, struct err *e)
 {
     uint8_t digest[SHA256_SIZE];
     struct audit_entry entry = {.actor = STR(""),
@@ -167,8 +166,8 @@ static bool entomb_call(struct engine *en, struct engine_call *call, struct aren
     return engine_audit_add(en, &entry, e);
 }
 
-static bool erase_calls(struct engine *en, const struct db_value *session, struct audit_counts *c,
-                        struct erased_places *places, struct err *e)
+static bool engine_erase_calls(struct engine *en, const struct db_value *session,
+                               struct audit_counts *c, struct erased_places *places, struct err *e)
 {
     struct engine_calls calls = {.arena = &en->arena};
     struct arena texts;
@@ -178,7 +177,7 @@ static bool erase_calls(struct engine *en, const struct db_value *session, struc
     for (size_t i = 0; ok && i < calls.count; i++) {
         struct engine_call *call = &calls.items[i];
 
-        ok = entomb_call(en, call, &texts, e) &&
+        ok = engine_erase_entomb_call(en, call, &texts, e) &&
              engine_call_tools(en,
                                &call->row,
                                call->at.call_n,
@@ -230,7 +229,7 @@ static const char *const rest[] = {
     "DELETE FROM prompts WHERE run_id = $1 AND state = 'draft'",
 };
 
-static bool drop_rest(struct engine *en, const struct db_value *session, struct err *e)
+static bool engine_erase_drop_rest(struct engine *en, const struct db_value *session, struct err *e)
 {
     for (size_t i = 0; en->move == ENGINE_MOVE && i < COUNT_OF(old_rows); i++)
         if (!engine_erase_drop(en, old_rows[i], session, NULL, e))
@@ -241,43 +240,43 @@ static bool drop_rest(struct engine *en, const struct db_value *session, struct 
     return true;
 }
 
-static bool drop_head(struct engine *en, const struct db_value *session, int64_t *count,
-                      struct err *e)
+static bool engine_erase_drop_head(struct engine *en, const struct db_value *session,
+                                   int64_t *count, struct err *e)
 {
     struct audit_entry entry = {.actor = STR(""),
                                 .action = STR("erased session"),
                                 .subject = engine_audit_name(en, session->s),
                                 .detail = STR(""),
                                 .digest = STR("")};
-    int64_t n = 0;
+    int64_t before = *count;
 
-    if (!engine_erase_drop(en, "DELETE FROM alert_sessions WHERE session_id = $1", session, &n, e))
-        return false;
-    *count += n;
-    return n == 0 || engine_audit_add(en, &entry, e);
+    return engine_erase_drop(
+               en, "DELETE FROM alert_sessions WHERE session_id = $1", session, count, e) &&
+           (*count == before || engine_audit_add(en, &entry, e));
 }
 
-static bool erase_session(struct engine *en, str name, struct audit_counts *c,
-                          struct erased_places *places, struct err *e)
+static bool engine_erase_session(struct engine *en, str name, struct audit_counts *c,
+                                 struct erased_places *places, struct err *e)
 {
     struct db_value session = db_text(name);
 
     return engine_usage_take(en, &session, e) &&
-           forget_those(en, RUNS_OF_SESSION, &session, run_rows, &c->runs, e) &&
+           engine_erase_forget_those(en, RUNS_OF_SESSION, &session, run_rows, &c->runs, e) &&
            engine_erase_drop(
                en, "DELETE FROM optimize_runs WHERE run_id = $1", &session, &c->runs, e) &&
-           erase_calls(en, &session, c, places, e) &&
+           engine_erase_calls(en, &session, c, places, e) &&
            engine_note_erased(
                en,
                "SELECT communication_id FROM mcp_communications WHERE session_id = $1",
                &session,
                &c->communications,
                e) &&
-           drop_rest(en, &session, e) && drop_head(en, &session, &c->sessions, e);
+           engine_erase_drop_rest(en, &session, e) &&
+           engine_erase_drop_head(en, &session, &c->sessions, e);
 }
 
-static bool erase_all(struct engine *en, const struct names *names, struct audit_counts *c,
-                      struct err *e)
+static bool engine_erase_all(struct engine *en, const struct names *names, struct audit_counts *c,
+                             struct err *e)
 {
     struct erased_places places = {0};
     struct progress p;
@@ -288,12 +287,12 @@ static bool erase_all(struct engine *en, const struct names *names, struct audit
     for (size_t i = 0; ok && i < names->count; i++) {
         progress_set(&p, i);
         if (i == 0 || !str_eq(names->items[i], names->items[i - 1]))
-            ok = erase_session(en, names->items[i], c, &places, e);
+            ok = engine_erase_session(en, names->items[i], c, &places, e);
     }
     progress_end(&p);
     ok = ok && engine_blocks_blank(en, places.items, places.count, e) &&
          (en->kind != DB_POSTGRES || names->count == 0 ||
-          db_run(en->db, "UPDATE store_turn SET erased = erased + 1", NULL, 0, e));
+          db_run(en->db, "UPDATE store_turn SET erased = erased + 1", DB_NO_ARGS, e));
     free(places.items);
     engine_requests_forget(en);
     if (c->interactions + c->communications > 0)
@@ -303,8 +302,8 @@ static bool erase_all(struct engine *en, const struct names *names, struct audit
 
 /* ---- what somebody asked for ---- */
 
-static bool put_receipt(struct engine *en, const struct store_note *note,
-                        const struct audit_counts *c, struct err *e)
+static bool engine_erase_put_receipt(struct engine *en, const struct store_note *note,
+                                     const struct audit_counts *c, struct err *e)
 {
     char hex[SHA256_HEX_SIZE];
     struct db_value args[] = {
@@ -369,15 +368,17 @@ static struct db_value engine_name_quoted(struct engine *en, str name, str mark)
     return db_text(text);
 }
 
-static bool find_of_subject(struct engine *en, str name, struct names *out, int64_t *runs,
-                            struct err *e)
+static bool engine_erase_find_of_subject(struct engine *en, str name, struct names *out,
+                                         int64_t *runs, struct err *e)
 {
     const char *at = en->kind == DB_POSTGRES ? "strpos" : "instr";
-    struct db_value arg = db_text(name);
     struct db_value args[] = {engine_name_quoted(en, name, STR("\"")),
                               engine_name_quoted(en, name, STR("\\\""))};
-    bool ok =
-        db_query(en->db, of_subject, &arg, 1, (struct db_rows){engine_erase_add_name, out}, e);
+    bool ok = db_query(en->db,
+                       of_subject,
+                       DB_ARGS(db_text(name)),
+                       (struct db_rows){engine_erase_add_name, out},
+                       e);
     char sql[300];
 
     for (size_t i = 0; ok && i < COUNT_OF(naming); i++) {
@@ -395,7 +396,7 @@ static bool find_of_subject(struct engine *en, str name, struct names *out, int6
                    sizeof sql,
                    "SELECT run_id FROM agent_runs WHERE session_id IS NULL AND %s(input, $1) > 0",
                    at);
-    return ok && forget_those(en, sql, args, run_rows, runs, e);
+    return ok && engine_erase_forget_those(en, sql, args, run_rows, runs, e);
 }
 
 static bool engine_erase_erase(struct engine *en, const struct store_note *note, bool subject,
@@ -413,8 +414,8 @@ static bool engine_erase_erase(struct engine *en, const struct store_note *note,
 
     engine_owners_forget(en);
     if (subject)
-        ok = find_of_subject(en, name, &names, &c.runs, e) &&
-             forget_those(en, THREADS_OF_KEY, &arg, thread_rows, &c.threads, e);
+        ok = engine_erase_find_of_subject(en, name, &names, &c.runs, e) &&
+             engine_erase_forget_those(en, THREADS_OF_KEY, &arg, thread_rows, &c.threads, e);
     else
         (void)engine_erase_add_name(&names, &arg, 1);
     if (ok && names.count >= SESSIONS_MAX)
@@ -422,15 +423,15 @@ static bool engine_erase_erase(struct engine *en, const struct store_note *note,
     for (size_t i = 0; ok && i < names.count; i++) {
         struct db_value session = db_text(names.items[i]);
 
-        ok = forget_those(en, THREAD_OF_SESSION, &session, thread_rows, &c.threads, e);
+        ok = engine_erase_forget_those(en, THREAD_OF_SESSION, &session, thread_rows, &c.threads, e);
     }
-    ok = ok && erase_all(en, &names, &c, e);
+    ok = ok && engine_erase_all(en, &names, &c, e);
     free(names.items);
     entry.detail = audit_erasure(&en->arena, note->id, &c);
     en->scrub |= ok;
-    return ok && engine_audit_add(en, &entry, e) && put_receipt(en, note, &c, e) &&
+    return ok && engine_audit_add(en, &entry, e) && engine_erase_put_receipt(en, note, &c, e) &&
            (en->kind != DB_POSTGRES ||
-            db_run(en->db, "UPDATE store_turn SET asked = asked + 1", NULL, 0, e));
+            db_run(en->db, "UPDATE store_turn SET asked = asked + 1", DB_NO_ARGS, e));
 }
 
 bool engine_note_put(struct engine *en, const struct store_note *note, struct err *e)
@@ -480,20 +481,20 @@ static const char empty_reverifications[] =
     "DELETE FROM policy_reverify WHERE ended_us < $1 AND NOT EXISTS (SELECT 1 FROM"
     " policy_reverified d WHERE d.reverify_id = policy_reverify.reverify_id)";
 
-static bool retain_these(struct engine *en, const struct names *old, int64_t before_us,
-                         struct audit_entry *entry, struct audit_counts *c, struct err *e)
+static bool engine_erase_retain_these(struct engine *en, const struct names *old, int64_t before_us,
+                                      struct audit_entry *entry, struct audit_counts *c,
+                                      struct err *e)
 {
-    struct db_value before = db_int(before_us);
     bool ok;
 
     if (!engine_turn(en, false, e))
         return false;
-    ok = engine_audit_begin(en, e) && erase_all(en, &old[OLD_SESSIONS], c, e) &&
-         erase_all(en, &old[OLD_RESULTS], c, e) &&
+    ok = engine_audit_begin(en, e) && engine_erase_all(en, &old[OLD_SESSIONS], c, e) &&
+         engine_erase_all(en, &old[OLD_RESULTS], c, e) &&
          engine_erase_forget(en, thread_rows, &old[OLD_THREADS], before_us, &c->threads, e) &&
          engine_erase_forget(en, run_rows, &old[OLD_RUNS], before_us, &c->runs, e) &&
          engine_erase_forget(en, tuned_rows, &old[OLD_TUNED], before_us, &c->runs, e) &&
-         db_run(en->db, empty_reverifications, &before, 1, e);
+         db_run(en->db, empty_reverifications, DB_ARGS(db_int(before_us)), e);
     entry->detail = audit_erasure(&en->arena, STR(""), c);
     ok = ok && engine_audit_add(en, entry, e) && engine_usage_flush(en, e) && db_commit(en->db, e);
     if (!ok)
@@ -501,28 +502,29 @@ static bool retain_these(struct engine *en, const struct names *old, int64_t bef
     return ok;
 }
 
-static bool retain_batch(struct engine *en, int64_t before_us, const char *why, size_t *count,
-                         struct err *e)
+static bool engine_erase_retain_batch(struct engine *en, int64_t before_us, const char *why,
+                                      size_t *count, struct err *e)
 {
     struct names old[OLD_COUNT] = {0};
     struct audit_entry entry = {.actor = STR("rationale"),
                                 .action = STR("retention"),
                                 .subject = str_c(why),
                                 .digest = STR("")};
-    struct db_value arg = db_int(before_us);
     struct audit_counts c = {0};
     bool ok = true;
 
     *count = 0;
     for (size_t i = 0; i < OLD_COUNT; i++) {
         old[i].arena = &en->arena;
-        ok = ok &&
-             db_query(
-                 en->db, oldest[i], &arg, 1, (struct db_rows){engine_erase_add_name, &old[i]}, e);
+        ok = ok && db_query(en->db,
+                            oldest[i],
+                            DB_ARGS(db_int(before_us)),
+                            (struct db_rows){engine_erase_add_name, &old[i]},
+                            e);
         *count = old[i].count > *count ? old[i].count : *count;
     }
     if (ok && *count > 0)
-        ok = retain_these(en, old, before_us, &entry, &c, e);
+        ok = engine_erase_retain_these(en, old, before_us, &entry, &c, e);
     for (size_t i = 0; i < OLD_COUNT; i++)
         free(old[i].items);
     arena_reset(&en->arena);
@@ -542,12 +544,13 @@ bool engine_retain(struct engine *en, const struct engine_retention *r, bool *mo
     size_t count = 0;
 
     *more = false;
-    if (r->age_us > 0 && !retain_batch(en, now_us - age, "age", &count, e))
+    if (r->age_us > 0 && !engine_erase_retain_batch(en, now_us - age, "age", &count, e))
         return false;
     if (count == 0 && r->size_max > 0) {
         if (!db_size(en->db, &size, e))
             return false;
-        if (size > r->size_max && !retain_batch(en, now_us - r->age_min_us, "size", &count, e))
+        if (size > r->size_max &&
+            !engine_erase_retain_batch(en, now_us - r->age_min_us, "size", &count, e))
             return false;
     }
     *more = count >= RETAIN_BATCH;
@@ -561,7 +564,7 @@ bool engine_retain(struct engine *en, const struct engine_retention *r, bool *mo
 
 /* ---- receipts ---- */
 
-static bool keep_receipt(void *ctx, const struct db_value *c, size_t n)
+static bool engine_erase_keep_receipt(void *ctx, const struct db_value *c, size_t n)
 {
     struct store_receipt *r = ctx;
 
@@ -580,7 +583,6 @@ static bool keep_receipt(void *ctx, const struct db_value *c, size_t n)
 
 bool engine_receipt(struct engine *en, str id, struct store_receipt *out, struct err *e)
 {
-    struct db_value arg = db_text(id);
     bool ok;
 
     *out = (struct store_receipt){0};
@@ -590,9 +592,8 @@ bool engine_receipt(struct engine *en, str id, struct store_receipt *out, struct
                   "SELECT receipt_id, erased_at_us, sessions, interactions, decisions,"
                   " communications, head_hash, threads, runs FROM erasures WHERE receipt_id = $1 "
                   "AND scrubbed = 1",
-                  &arg,
-                  1,
-                  (struct db_rows){keep_receipt, out},
+                  DB_ARGS(db_text(id)),
+                  (struct db_rows){engine_erase_keep_receipt, out},
                   e);
     pthread_mutex_unlock(&en->read_lock);
     return ok && (out->id[0] || err_set(e, ERR_NOT_FOUND, "no erasure of that id"));

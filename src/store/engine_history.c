@@ -40,12 +40,24 @@ static void engine_history_clean(struct engine *en, const struct row_table *t, v
     }
 }
 
+/* $1, $2, ... are the fields of the row. */
+static bool engine_history_run(struct engine *en, const char *sql, const struct row_table *t,
+                               const void *row, struct err *e)
+{
+    struct db_value args[ENGINE_COLUMNS_MAX];
+
+    assert(t->count <= ENGINE_COLUMNS_MAX);
+    for (size_t i = 0; i < t->count; i++)
+        args[i] = engine_field_value(&t->fields[i], row);
+    return db_run(en->db, sql, args, t->count, e);
+}
+
 struct state {
     struct engine *en;
     str detail;
 };
 
-static bool add_state(void *ctx, const struct db_value *c, size_t n)
+static bool engine_history_add_state(void *ctx, const struct db_value *c, size_t n)
 {
     struct state *s = ctx;
 
@@ -64,14 +76,12 @@ static bool add_state(void *ctx, const struct db_value *c, size_t n)
 static bool engine_history_audit_session(struct engine *en, str id, struct err *e)
 {
     struct state s = {en, STR("")};
-    struct db_value arg = db_text(id);
 
     buf_reset(&en->canon);
     return db_query(en->db,
                     "SELECT " AUDIT_SESSION_COLUMNS " FROM alert_sessions WHERE session_id = $1",
-                    &arg,
-                    1,
-                    (struct db_rows){add_state, &s},
+                    DB_ARGS(db_text(id)),
+                    (struct db_rows){engine_history_add_state, &s},
                     e) &&
            engine_audit_row(en, STR("session"), engine_audit_name(en, id), s.detail, e);
 }
@@ -80,33 +90,14 @@ bool engine_session_put(struct engine *en, struct store_session *row, struct err
 {
     row->id = engine_clean_name(en, row->id);
     engine_history_clean(en, &row_sessions, row);
-    struct db_value args[] = {
-        db_text(row->id),
-        engine_text(row->alert_id),
-        engine_text(row->agent_type),
-        engine_text(row->alert_type),
-        engine_text(row->status),
-        engine_text(row->alert_data),
-        engine_text(row->session_metadata),
-        engine_text(row->error_message),
-        engine_text(row->final_analysis),
-        engine_known(row->started_us),
-        engine_known(row->completed_us),
-        engine_text(row->key_name),
-        engine_known(row->put_us),
-    };
-
     (void)map_remove(&en->owners, row->id);
-    return db_run(en->db, session_sql, args, COUNT_OF(args), e) &&
+    return engine_history_run(en, session_sql, &row_sessions, row, e) &&
            engine_history_audit_session(en, row->id, e);
 }
 
-static bool count_tool(struct engine *en, const struct store_tool *row, struct err *e)
+static bool engine_history_count_tool(struct engine *en, const struct store_tool *row,
+                                      struct err *e)
 {
-    struct db_value args[] = {db_text(row->session_id),
-                              db_int(row->timestamp_us),
-                              db_int(str_eq(row->communication_type, STR("tool_call")))};
-
     (void)map_remove(&en->owners, row->session_id);
     return db_run(en->db,
                   "INSERT INTO alert_sessions (session_id, status, started_at_us, tool_count,"
@@ -114,8 +105,9 @@ static bool count_tool(struct engine *en, const struct store_tool *row, struct e
                   " VALUES ($1, 'in_progress', $2, 1, $3) ON CONFLICT (session_id) DO UPDATE SET"
                   " tool_count = alert_sessions.tool_count + 1,"
                   " tool_call_count = alert_sessions.tool_call_count + excluded.tool_call_count",
-                  args,
-                  COUNT_OF(args),
+                  DB_ARGS(db_text(row->session_id),
+                          db_int(row->timestamp_us),
+                          db_int(str_eq(row->communication_type, STR("tool_call")))),
                   e);
 }
 
@@ -124,53 +116,22 @@ bool engine_tool_put(struct engine *en, struct store_tool *row, struct err *e)
     row->id = engine_clean_name(en, row->id);
     row->session_id = engine_clean_name(en, row->session_id);
     engine_history_clean(en, &row_tools, row);
-    struct db_value args[] = {
-        db_text(row->id),
-        engine_text(row->session_id),
-        engine_text(row->parent_id),
-        engine_text(row->server_name),
-        engine_text(row->communication_type),
-        engine_text(row->tool_name),
-        engine_text(row->arguments),
-        engine_text(row->result),
-        engine_text(row->available_tools),
-        engine_text(row->error_message),
-        engine_text(row->step),
-        db_int(row->timestamp_us),
-        engine_known(row->duration_ms),
-        db_int(row->success),
-    };
-
     buf_reset(&en->canon);
     audit_add_row(&en->canon, &row_tools, row);
-    return db_run(en->db,
-                  "INSERT INTO mcp_communications (" ENGINE_TOOL_COLUMNS ")"
-                  " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)"
-                  " ON CONFLICT DO NOTHING",
-                  args,
-                  COUNT_OF(args),
-                  e) &&
-           (row->session_id.n == 0 || count_tool(en, row, e)) &&
+    return engine_history_run(
+               en,
+               "INSERT INTO mcp_communications (" ENGINE_TOOL_COLUMNS ")"
+               " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)"
+               " ON CONFLICT DO NOTHING",
+               &row_tools,
+               row,
+               e) &&
+           (row->session_id.n == 0 || engine_history_count_tool(en, row, e)) &&
            engine_audit_row(en, STR("tool"), row->id, STR(""), e);
 }
 
 void engine_tool_read(const struct db_value *columns, struct store_tool *out)
 {
-    for (size_t i = 0; i < row_tools.count; i++) {
-        const struct db_value *v = &columns[i];
-        void *to = (char *)out + row_tools.fields[i].at;
-        bool none = v->type == DB_NULL;
-
-        switch (row_tools.fields[i].kind) {
-        case ROW_TEXT:
-            *(str *)to = none ? STR("") : v->s;
-            break;
-        case ROW_BOOL:
-            *(bool *)to = v->i != 0;
-            break;
-        default:
-            *(int64_t *)to = none ? -1 : v->i;
-            break;
-        }
-    }
+    for (size_t i = 0; i < row_tools.count; i++)
+        engine_field_read(&row_tools.fields[i], &columns[i], out);
 }

@@ -22,7 +22,7 @@ static bool move_drop_tables(struct engine *en, const char *const *tables, size_
 
     for (size_t i = 0; i < n; i++) {
         (void)snprintf(sql, sizeof sql, "DROP TABLE IF EXISTS %s", tables[i]);
-        if (!db_run(en->db, sql, NULL, 0, e))
+        if (!db_run(en->db, sql, DB_NO_ARGS, e))
             return false;
     }
     return true;
@@ -88,7 +88,7 @@ bool engine_move_needed(struct db *db, bool *out, struct err *e)
                             " relnamespace = current_schema()::regnamespace"
                           : "SELECT count(*) FROM sqlite_master WHERE name = 'old_interactions'";
     int64_t there = 0;
-    bool ok = db_query(db, sql, NULL, 0, (struct db_rows){engine_keep_number, &there}, e);
+    bool ok = db_number(db, sql, DB_NO_ARGS, &there, e);
 
     *out = there > 0;
     return ok;

@@ -13,7 +13,7 @@ struct owner {
     str key; /* "": nobody's */
 };
 
-static bool add_owner(struct engine *en, str session, bool there, str key, struct err *e)
+static bool engine_own_add_owner(struct engine *en, str session, bool there, str key, struct err *e)
 {
     struct owner *o = NULL;
 
@@ -24,34 +24,25 @@ static bool add_owner(struct engine *en, str session, bool there, str key, struc
     return map_set(&en->owners, arena_dup(&en->arena, session), MAP_PTR(o), e);
 }
 
-static bool keep_owner(void *ctx, const struct db_value *c, size_t n)
+static bool engine_on_owner(void *ctx, const struct db_value *c, size_t n)
 {
     struct engine *en = ctx;
     struct err full;
 
     assert(n == 2);
-    if (!add_owner(en, c[0].s, true, c[1].type == DB_NULL ? STR("") : c[1].s, &full))
+    if (!engine_own_add_owner(en, c[0].s, true, c[1].type == DB_NULL ? STR("") : c[1].s, &full))
         base_die("a batch has more sessions than it may");
     return true;
 }
 
 bool engine_owners_look_up(struct engine *en, const str *sessions, size_t n, struct err *e)
 {
-    struct db_value args[ENGINE_MARKS];
-
-    for (size_t from = 0; from < n; from += ENGINE_MARKS) {
-        for (size_t i = 0; i < ENGINE_MARKS; i++)
-            args[i] = from + i < n ? engine_text(sessions[from + i]) : db_null();
-        if (!db_query(en->db,
-                      en->text[ENGINE_LOOK_UP_OWNERS].p,
-                      args,
-                      ENGINE_MARKS,
-                      (struct db_rows){keep_owner, en},
-                      e))
-            return false;
-    }
+    if (!engine_ask(
+            en, ENGINE_LOOK_UP_OWNERS, sessions, n, (struct db_rows){engine_on_owner, en}, e))
+        return false;
     for (size_t i = 0; i < n; i++)
-        if (!map_find(&en->owners, sessions[i]) && !add_owner(en, sessions[i], false, STR(""), e))
+        if (!map_find(&en->owners, sessions[i]) &&
+            !engine_own_add_owner(en, sessions[i], false, STR(""), e))
             return false;
     return true;
 }
@@ -59,10 +50,9 @@ bool engine_owners_look_up(struct engine *en, const str *sessions, size_t n, str
 void engine_owners_forget(struct engine *en)
 {
     map_release(&en->owners);
-    map_init(&en->owners, NULL, ENGINE_OWNERS_MAX);
 }
 
-static bool from_client(const struct store_call *row)
+static bool engine_is_from_client(const struct store_call *row)
 {
     return row->key_name.n > 0 && (row->route.n == 0 || row->route.p[0] == '/');
 }
@@ -80,10 +70,11 @@ bool engine_own(struct engine *en, struct store_call *row, str *named, struct er
             return false;
         found = map_find(&en->owners, row->session_id);
     }
+    assert(found); /* engine_owners_look_up adds each session that it is asked for */
     o = found->value.ptr;
     if (!o)
-        return add_owner(en, row->session_id, true, row->key_name, e);
-    if (!from_client(row) || str_eq(o->key, row->key_name))
+        return engine_own_add_owner(en, row->session_id, true, row->key_name, e);
+    if (!engine_is_from_client(row) || str_eq(o->key, row->key_name))
         return true;
     *named = row->session_id;
     mark = engine_audit_name(en, arena_join(&en->arena, row->session_id, STR("\n"), row->key_name));

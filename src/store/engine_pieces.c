@@ -36,7 +36,6 @@ void engine_pieces_forget(struct engine *en)
     for (struct map_entry *i = map_next(&en->pieced, NULL); i; i = map_next(&en->pieced, i))
         free(i->value.ptr);
     map_release(&en->pieced);
-    map_init(&en->pieced, NULL, ENGINE_PIECED_MAX);
 }
 
 static void engine_pieces_remember(struct engine *en, str id)
@@ -54,7 +53,7 @@ static void engine_pieces_remember(struct engine *en, str id)
     }
 }
 
-static bool recall_one(void *ctx, const struct db_value *columns, size_t n)
+static bool engine_pieces_recall_one(void *ctx, const struct db_value *columns, size_t n)
 {
     struct engine *en = ctx;
 
@@ -73,7 +72,7 @@ bool engine_pieces_recall(struct engine *en, struct err *e)
                  "SELECT DISTINCT call_id FROM call_pieces WHERE spool = $1",
                  &spool,
                  1,
-                 (struct db_rows){recall_one, en},
+                 (struct db_rows){engine_pieces_recall_one, en},
                  e))
         return true;
     en->pieced_unknown = true;
@@ -99,7 +98,7 @@ bool engine_piece_put(struct engine *en, const struct store_piece *piece, str se
                               db_int(piece->n),
                               db_text(engine_clean_name(en, piece->kind)),
                               db_blob(piece->bytes),
-                              engine_text(session_id),
+                              db_text_or_null(session_id),
                               db_text(str_c(en->spool))};
 
     engine_pieces_remember(en, args[0].s);
@@ -114,14 +113,13 @@ bool engine_piece_put(struct engine *en, const struct store_piece *piece, str se
 bool engine_pieces_drop(struct engine *en, str id, struct err *e)
 {
     struct map_entry *found = map_find(&en->pieced, id);
-    struct db_value arg = db_text(id);
     void *key = found ? found->value.ptr : NULL;
 
     if (!engine_pieces_may_have(en, id))
         return true;
     if (found)
         map_remove(&en->pieced, id);
-    if (!db_run(en->db, "DELETE FROM call_pieces WHERE call_id = $1", &arg, 1, e)) {
+    if (!db_run(en->db, "DELETE FROM call_pieces WHERE call_id = $1", DB_ARGS(db_text(id)), e)) {
         free(key);
         return false;
     }
@@ -129,7 +127,7 @@ bool engine_pieces_drop(struct engine *en, str id, struct err *e)
     return true;
 }
 
-static bool add_piece(void *ctx, const struct db_value *columns, size_t n)
+static bool engine_pieces_add_piece(void *ctx, const struct db_value *columns, size_t n)
 {
     struct orphan *o = ctx;
     struct store_call begun;
@@ -150,23 +148,20 @@ static bool add_piece(void *ctx, const struct db_value *columns, size_t n)
     return true;
 }
 
-/* What there is of a call; orphan_release in any case. */
-static bool orphan_read(struct engine *en, str id, struct orphan *o, struct err *e)
+/* What there is of a call; engine_pieces_orphan_release in any case. */
+static bool engine_pieces_orphan_read(struct engine *en, str id, struct orphan *o, struct err *e)
 {
-    struct db_value arg = db_text(id);
-
     *o = (struct orphan){.arena = &en->arena, .row = store_call_none};
     for (size_t i = 0; i < COUNT_OF(o->text); i++)
         buf_init(&o->text[i], PIECES_SIZE_MAX);
     return db_query(en->db,
                     "SELECT kind, bytes FROM call_pieces WHERE call_id = $1 ORDER BY n",
-                    &arg,
-                    1,
-                    (struct db_rows){add_piece, o},
+                    DB_ARGS(db_text(id)),
+                    (struct db_rows){engine_pieces_add_piece, o},
                     e);
 }
 
-static void orphan_release(struct orphan *o)
+static void engine_pieces_orphan_release(struct orphan *o)
 {
     for (size_t i = 0; i < COUNT_OF(o->text); i++)
         buf_release(&o->text[i]);
@@ -179,7 +174,7 @@ bool engine_pieces_join(struct engine *en, struct store_call *row, struct err *e
 
     if (!engine_pieces_may_have(en, row->id))
         return true;
-    ok = orphan_read(en, row->id, &o, e);
+    ok = engine_pieces_orphan_read(en, row->id, &o, e);
     for (size_t i = 0; ok && o.continued && i < COUNT_OF(piece_kinds); i++) {
         str *text = (str *)(void *)((char *)row + piece_kinds[i].at);
 
@@ -188,14 +183,14 @@ bool engine_pieces_join(struct engine *en, struct store_call *row, struct err *e
             *text = arena_dup(&en->arena, buf_str(&o.text[i]));
         }
     }
-    orphan_release(&o);
+    engine_pieces_orphan_release(&o);
     return ok;
 }
 
 /* ---- what an earlier process left ---- */
 
 /* The pieces' text is more than what was known at the beginning. */
-static void orphan_finish(struct orphan *o, str id)
+static void engine_pieces_orphan_finish(struct orphan *o, str id)
 {
     struct store_call *row = &o->row;
 
@@ -213,17 +208,17 @@ static void orphan_finish(struct orphan *o, str id)
     }
 }
 
-static bool orphan_put(struct engine *en, str id, struct err *e)
+static bool engine_pieces_orphan_put(struct engine *en, str id, struct err *e)
 {
     struct orphan o;
-    bool ok = orphan_read(en, id, &o, e);
+    bool ok = engine_pieces_orphan_read(en, id, &o, e);
 
     if (ok) {
-        orphan_finish(&o, id);
+        engine_pieces_orphan_finish(&o, id);
         /* Its pieces go first: their text is in the row already. */
         ok = engine_pieces_drop(en, id, e) && engine_call_put(en, &o.row, e);
     }
-    orphan_release(&o);
+    engine_pieces_orphan_release(&o);
     return ok;
 }
 
@@ -233,7 +228,7 @@ struct found {
     bool there;
 };
 
-static bool keep_id(void *ctx, const struct db_value *columns, size_t n)
+static bool engine_pieces_keep_id(void *ctx, const struct db_value *columns, size_t n)
 {
     struct found *f = ctx;
 
@@ -259,12 +254,12 @@ bool engine_put_orphans(struct engine *en, size_t *count, struct err *e)
                       " WHERE call_id > $1 AND spool IN ($2, '') ORDER BY call_id LIMIT 1",
                       args,
                       2,
-                      (struct db_rows){keep_id, &f},
+                      (struct db_rows){engine_pieces_keep_id, &f},
                       e))
             return false;
         if (f.id.n == 0)
             break;
-        if (!(f.there ? engine_pieces_drop(en, f.id, e) : orphan_put(en, f.id, e)))
+        if (!(f.there ? engine_pieces_drop(en, f.id, e) : engine_pieces_orphan_put(en, f.id, e)))
             return false;
         n += !f.there;
     }

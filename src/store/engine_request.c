@@ -34,6 +34,7 @@ static struct engine_request *request_slot(struct engine *en, str session)
 
 static void request_drop(struct engine *en, struct engine_request *r)
 {
+    assert(r->size <= r->cap && r->size <= en->requests_size);
     en->requests_size -= r->size;
     free(r->bytes);
     *r = (struct engine_request){0};
@@ -53,6 +54,7 @@ static str request_session(const struct engine_request *r)
 
 static str request_text(const struct engine_request *r)
 {
+    assert(r->name_size <= r->size);
     return (str){r->bytes + r->name_size, r->size - r->name_size};
 }
 
@@ -83,6 +85,8 @@ static void request_keep(struct engine *en, const struct store_call *row, int64_
     r->call_n = call_n;
     r->depth = depth;
     r->mark = mark;
+    assert(r->name_size <= r->size && r->size <= r->cap && r->size <= en->requests_size);
+    assert(r->depth <= REQUEST_DEPTH_MAX && r->mark.depth <= r->depth);
 }
 
 static struct engine_mark request_mark(int64_t call_n, str request, unsigned depth)
@@ -109,7 +113,6 @@ static bool request_on_last(void *ctx, const struct db_value *v, size_t n)
 
 static bool request_read(struct engine *en, const struct store_call *row, int64_t *call_n, str *out)
 {
-    struct db_value arg = db_text(row->session_id);
     struct request_found f = {.there = false};
     struct store_call before = store_call_none;
     struct err e;
@@ -118,8 +121,7 @@ static bool request_read(struct engine *en, const struct store_call *row, int64_
         !db_query(en->db,
                   "SELECT call_n, block, block_n FROM llm_interactions WHERE session_id = $1 AND"
                   " block IS NOT NULL ORDER BY started_ms DESC LIMIT 1",
-                  &arg,
-                  1,
+                  DB_ARGS(db_text(row->session_id)),
                   (struct db_rows){request_on_last, &f},
                   &e) ||
         !f.there)

@@ -37,11 +37,6 @@ void engine_columns(struct buf *out, bool marks)
     assert(n <= ENGINE_COLUMNS_MAX);
 }
 
-struct db_value engine_text(str s)
-{
-    return s.n > 0 ? db_text(s) : db_null();
-}
-
 struct db_value engine_known(int64_t v)
 {
     return v == -1 ? db_null() : db_int(v);
@@ -62,7 +57,7 @@ static struct db_value engine_decision_kind(const struct store_call *row)
                                                                  : STR("DIRECT"));
 }
 
-struct db_value engine_field_value(const struct row_field *f, const struct store_call *row)
+struct db_value engine_field_value(const struct row_field *f, const void *row)
 {
     const void *from = (const char *)row + f->at;
 
@@ -81,7 +76,7 @@ struct db_value engine_field_value(const struct row_field *f, const struct store
     case ROW_COST:
         return *(const double *)from >= 0 ? db_real(*(const double *)from) : db_null();
     }
-    return engine_text(*(const str *)from);
+    return db_text_or_null(*(const str *)from);
 }
 
 size_t engine_row_values(const struct store_call *row, const struct texts_place *at,
@@ -167,44 +162,47 @@ void engine_row_clean(struct engine *en, struct store_call *row)
 
 /* ---- out ---- */
 
+void engine_field_read(const struct row_field *f, const struct db_value *v, void *row)
+{
+    void *to = (char *)row + f->at;
+    bool none = v->type == DB_NULL;
+
+    switch (f->kind) {
+    case ROW_TEXT:
+    case ROW_BODY:
+        *(str *)to = none || v->s.n == 0 ? STR("") : v->s;
+        break;
+    case ROW_INT:
+        *(int *)to = (int)v->i;
+        break;
+    case ROW_BOOL:
+        *(bool *)to = v->i != 0;
+        break;
+    case ROW_I64:
+        *(int64_t *)to = v->i;
+        break;
+    case ROW_KNOWN:
+        *(int64_t *)to = none ? -1 : v->i;
+        break;
+    case ROW_COST:
+        *(double *)to = none ? -1 : v->type == DB_INT ? (double)v->i : v->d;
+        break;
+    }
+}
+
 void engine_row_read(const struct db_value *v, size_t n, struct texts_place *at,
                      struct store_call *out)
 {
-    (void)n;
+    const struct db_value *field = v + ENGINE_FIRST_FIELD;
+
     *out = store_call_none;
     at->call_n = v[ENGINE_CALL_N].i;
     at->block = v[ENGINE_BLOCK].type == DB_NULL ? -1 : v[ENGINE_BLOCK].i;
     at->block_n = v[ENGINE_BLOCK_N].i;
-    v += ENGINE_FIRST_FIELD;
-    for (size_t i = 0; i < row_field_count; i++) {
-        void *to = (char *)out + row_fields[i].at;
-        bool none = v->type == DB_NULL;
-
-        if (row_fields[i].text)
-            continue;
-        switch (row_fields[i].kind) {
-        case ROW_TEXT:
-        case ROW_BODY:
-            *(str *)to = none || v->s.n == 0 ? STR("") : v->s;
-            break;
-        case ROW_INT:
-            *(int *)to = (int)v->i;
-            break;
-        case ROW_BOOL:
-            *(bool *)to = v->i != 0;
-            break;
-        case ROW_I64:
-            *(int64_t *)to = v->i;
-            break;
-        case ROW_KNOWN:
-            *(int64_t *)to = none ? -1 : v->i;
-            break;
-        case ROW_COST:
-            *(double *)to = none ? -1 : v->type == DB_INT ? (double)v->i : v->d;
-            break;
-        }
-        v++;
-    }
+    for (size_t i = 0; i < row_field_count; i++)
+        if (!row_fields[i].text)
+            engine_field_read(&row_fields[i], field++, out);
+    assert(field == v + n);
 }
 
 void engine_row_keep(struct store_call *row, struct arena *a)

@@ -142,21 +142,21 @@ static void engine_session_read(struct engine *en, const struct store_call *row,
         db_text(row->id),
         engine_known(row->started_ms),
         engine_known(ended_ms),
-        engine_text(row->dialect),
+        db_text_or_null(row->dialect),
         db_text(failed ? STR("failed") : STR("completed")),
         engine_known(engine_us(row->started_ms)),
         engine_known(engine_us(ended_ms)),
-        failed ? engine_text(engine_clean(en, row->error_message)) : db_null(),
-        engine_text(row->key_name),
-        engine_text(row->subject),
-        engine_text(row->model),
-        engine_text(arena_dup(&en->arena, engine_clean(en, title_of(row->asked, title)))),
+        failed ? db_text_or_null(engine_clean(en, row->error_message)) : db_null(),
+        db_text_or_null(row->key_name),
+        db_text_or_null(row->subject),
+        db_text_or_null(row->model),
+        db_text_or_null(arena_dup(&en->arena, engine_clean(en, title_of(row->asked, title)))),
         engine_session_tokens(row->input_tokens),
         engine_session_tokens(row->output_tokens),
         engine_session_tokens(row->reasoning_tokens),
         row->cost_usd >= 0 ? db_real(row->cost_usd) : db_null(),
         db_int(row->has_reasoning),
-        engine_text(named),
+        db_text_or_null(named),
         db_int(1),
         db_int(row_tool_count(row)),
     };
@@ -211,6 +211,7 @@ bool engine_session_add(struct engine *en, const struct store_call *row, str nam
         to->runs = false;
         return map_set(&en->sessions, arena_dup(&en->arena, row->session_id), MAP_PTR(to), e);
     }
+    assert(str_eq(to->v[SESSION_ID].s, row->session_id) && to->v[SESSION_CALLS].i > 0);
     newer = v[SESSION_LAST_MS].i >= to->v[SESSION_LAST_MS].i; /* 0 where it is not known */
     for (size_t i = 0; i < SESSION_VALUES; i++)
         engine_session_sum(engine_session_sums[i], newer, &to->v[i], &v[i]);
@@ -286,5 +287,4 @@ bool engine_sessions_write_with(struct engine *en, str session_id, struct err *e
 void engine_sessions_forget(struct engine *en)
 {
     map_release(&en->sessions);
-    map_init(&en->sessions, NULL, ENGINE_OWNERS_MAX);
 }

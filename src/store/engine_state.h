@@ -134,8 +134,10 @@ void engine_columns(struct buf *out, bool marks);
 size_t engine_row_values(const struct store_call *row, const struct texts_place *at,
                          struct db_value out[ENGINE_COLUMNS_MAX]);
 struct row_field;
-/* Any field as a value, its text lent; NULL for an empty text or an unknown number. */
-struct db_value engine_field_value(const struct row_field *f, const struct store_call *row);
+/* Any field of a row of row.h as a value, its text lent; NULL for an empty text or an unknown
+ * number. And back. */
+struct db_value engine_field_value(const struct row_field *f, const void *row);
+void engine_field_read(const struct row_field *f, const struct db_value *v, void *row);
 /* Reads the columns of a row; lent; its texts are empty. */
 void engine_row_read(const struct db_value *columns, size_t n, struct texts_place *at,
                      struct store_call *out);
@@ -146,9 +148,6 @@ void engine_row_clean(struct engine *en, struct store_call *row);
 str engine_clean(struct engine *en, str text);
 str engine_clean_name(struct engine *en, str name);
 
-/* db_rows.on_row: stores the only number of the only row; NULL is 0. */
-bool engine_keep_number(void *ctx, const struct db_value *columns, size_t n);
-struct db_value engine_text(str s);      /* NULL for "" */
 struct db_value engine_known(int64_t v); /* NULL for -1 */
 /* Milliseconds as microseconds; unknown stays unknown. */
 int64_t engine_us(int64_t ms);
@@ -175,6 +174,10 @@ struct engine_calls {
 };
 bool engine_calls_read(struct engine *en, int text, const struct db_value *args, size_t n,
                        struct engine_calls *out, struct err *e) MUST_USE;
+
+/* engine.c: runs the statement, which has ENGINE_MARKS marks, for all ids, so many at a time. */
+bool engine_ask(struct engine *en, int text, const str *ids, size_t n, struct db_rows rows,
+                struct err *e) MUST_USE;
 
 /* engine_own.c: the keys that own the sessions of a batch, looked up together. */
 bool engine_owners_look_up(struct engine *en, const str *sessions, size_t n,

@@ -275,7 +275,6 @@ bool engine_usage_flush(struct engine *en, struct err *e)
 void engine_usage_forget(struct engine *en)
 {
     map_release(&en->usage.map);
-    map_init(&en->usage.map, NULL, ENGINE_OWNERS_MAX);
     memset(en->usage.last, 0, sizeof en->usage.last);
 }
 
@@ -286,7 +285,7 @@ struct spent {
     void *ctx;
 };
 
-static bool give_spent(void *ctx, const struct db_value *c, size_t n)
+static bool engine_usage_give_spent(void *ctx, const struct db_value *c, size_t n)
 {
     const struct spent *s = ctx;
 
@@ -305,9 +304,8 @@ bool engine_spent(struct engine *en, bool (*fn)(void *ctx, str key, double usd),
          db_query(en->reader,
                   "SELECT key_name, sum(cost_usd) FROM usage_hours WHERE key_name <> ''"
                   " GROUP BY key_name HAVING sum(cost_usd) > 0",
-                  NULL,
-                  0,
-                  (struct db_rows){give_spent, &s},
+                  DB_NO_ARGS,
+                  (struct db_rows){engine_usage_give_spent, &s},
                   e);
     pthread_mutex_unlock(&en->read_lock);
     return ok;

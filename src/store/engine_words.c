@@ -61,25 +61,20 @@ struct words_segment {
 static bool words_put_page(void *to, uint64_t first_key, str page, struct err *e)
 {
     const struct words_segment *s = to;
-    struct db_value args[] = {
-        db_int(s->level), db_int(s->first), db_int((int64_t)first_key), db_blob(page)};
 
-    return db_put(s->en->db,
-                  "INSERT INTO word_pages (level, first_block, first_key, page)"
-                  " VALUES ($1, $2, $3, $4)",
-                  args,
-                  COUNT_OF(args),
-                  e);
+    return db_put(
+        s->en->db,
+        "INSERT INTO word_pages (level, first_block, first_key, page)"
+        " VALUES ($1, $2, $3, $4)",
+        DB_ARGS(db_int(s->level), db_int(s->first), db_int((int64_t)first_key), db_blob(page)),
+        e);
 }
 
 static bool words_drop(const struct words_segment *s, struct err *e)
 {
-    struct db_value args[] = {db_int(s->level), db_int(s->first)};
-
     return db_run(s->en->db,
                   "DELETE FROM word_pages WHERE level = $1 AND first_block = $2",
-                  args,
-                  COUNT_OF(args),
+                  DB_ARGS(db_int(s->level), db_int(s->first)),
                   e);
 }
 
@@ -104,13 +99,10 @@ static bool words_on_page(void *ctx, const struct db_value *v, size_t n)
 
 static bool words_read_pages(const struct words_segment *s, struct words_pages *out, struct err *e)
 {
-    struct db_value args[] = {db_int(s->level), db_int(s->first)};
-
     return db_query(s->en->db,
                     "SELECT page FROM word_pages WHERE level = $1 AND first_block = $2"
                     " ORDER BY first_key",
-                    args,
-                    COUNT_OF(args),
+                    DB_ARGS(db_int(s->level), db_int(s->first)),
                     (struct db_rows){words_on_page, out},
                     e);
 }
@@ -204,12 +196,11 @@ static bool words_find_segment(struct engine *en, int64_t block, struct words_se
 
 static bool words_keep_page(void *to, uint64_t first_key, str page, struct err *e)
 {
-    struct words_pages *p = to;
     struct db_value v = db_blob(page);
 
     (void)first_key;
     (void)e;
-    return words_on_page(p, &v, 1);
+    return words_on_page(to, &v, 1);
 }
 
 bool engine_words_replace(struct engine *en, int64_t block, struct words_set *words, struct err *e)

@@ -201,9 +201,9 @@ static bool export_make_tables(struct export_sqlite *x, struct err *e)
     export_call_columns(&sql, true);
     buf_add(&sql, STR(")"));
     buf_add_c(&sql, '\0');
-    ok = db_run(x->db, sql.p, NULL, 0, e);
+    ok = db_run(x->db, sql.p, DB_NO_ARGS, e);
     for (size_t i = 0; ok && i < COUNT_OF(export_tables); i++)
-        ok = db_run(x->db, export_tables[i], NULL, 0, e);
+        ok = db_run(x->db, export_tables[i], DB_NO_ARGS, e);
     buf_release(&sql);
     return ok;
 }
@@ -258,6 +258,7 @@ static bool export_on_copy(void *ctx, const struct db_value *v, size_t n)
 {
     struct export_sqlite *x = ctx;
 
+    assert(n >= 2); /* the key, and whether the row is wanted */
     x->seen++;
     if (v[n - 1].i) {
         x->copied++;
@@ -274,14 +275,12 @@ static bool export_copy_page(struct export_sqlite *x, const struct export_copy *
     struct sql q;
     bool ok;
 
-    sql_init(&q);
-    sql_add(&q, "SELECT ");
+    sql_begin(&q, "SELECT ");
     sql_add(&q, c->columns);
     export_add_wanted(x, &q);
     export_add_page(x, &q, c->table, c->key, db_text(buf_str(&x->after)));
     sql_limit(&q, EXPORT_COPY_PAGE, 0);
     ok = sql_query(x->r, &q, (struct db_rows){export_on_copy, x}, e);
-    sql_release(&q);
     return export_ok(x, ok, e);
 }
 
@@ -372,11 +371,11 @@ static bool export_put_decision(struct export_sqlite *x, const struct store_call
     struct db_value args[] = {
         db_int(call_n),
         db_text(row->id),
-        engine_text(row->session_id),
+        db_text_or_null(row->session_id),
         db_int(ms * 1000),
         db_text(called ? STR("TOOL_CALL") : STR("DIRECT")),
-        engine_text(row->tools),
-        engine_text(row->model),
+        db_text_or_null(row->tools),
+        db_text_or_null(row->model),
         db_text(row->decision),
     };
 
@@ -409,6 +408,7 @@ static bool export_on_call(void *ctx, const struct db_value *v, size_t n)
     struct export_sqlite *x = ctx;
     struct engine_call *c = &x->calls[x->count];
 
+    assert(x->count < EXPORT_PAGE);
     engine_row_read(v, n - 1, &c->at, &c->row);
     engine_row_keep(&c->row, &x->page);
     x->wanted[x->count++] = v[n - 1].i != 0;
@@ -423,14 +423,12 @@ static bool export_call_page(struct export_sqlite *x, int64_t after, struct err 
 
     x->count = 0;
     arena_reset(&x->page);
-    sql_init(&q);
-    sql_add(&q, "SELECT ");
+    sql_begin(&q, "SELECT ");
     engine_columns(&q.text, false);
     export_add_wanted(x, &q);
     export_add_page(x, &q, "llm_interactions", "call_n", db_int(after));
     sql_limit(&q, EXPORT_PAGE, 0);
     ok = sql_query(x->r, &q, (struct db_rows){export_on_call, x}, e);
-    sql_release(&q);
     for (size_t i = 0; ok && i < x->count; i++)
         ok = !x->wanted[i] || export_put_call(x, &x->calls[i], e);
     return ok && db_run(x->db, x->put_usage.p, (struct db_value[]){db_int(after)}, 1, e);
@@ -440,12 +438,8 @@ static bool export_calls(struct export_sqlite *x, struct err *e)
 {
     int64_t after = 0, last = 0;
     struct progress p;
-    bool ok = db_query(x->r->db,
-                       "SELECT coalesce(max(call_n), 0) FROM llm_interactions",
-                       NULL,
-                       0,
-                       (struct db_rows){engine_keep_number, &last},
-                       e);
+    bool ok = db_number(
+        x->r->db, "SELECT coalesce(max(call_n), 0) FROM llm_interactions", DB_NO_ARGS, &last, e);
 
     p = progress_begin("export", "calls", (uint64_t)last);
     do {
@@ -466,12 +460,9 @@ static bool export_all(struct export_sqlite *x, struct err *e)
         return false;
     x->to->sessions = x->copied;
     if (x->f->session_id.n && x->copied == 0)
-        return err_set(e,
-                       ERR_NOT_FOUND,
-                       "there is no session \"" STR_FMT "\"",
-                       STR_ARG(str_slice(x->f->session_id, 0, 120)));
+        return query_not_found("session", x->f->session_id, e);
     return export_calls(x, e) && export_copy(x, &export_exchanges, e) &&
-           db_run(x->db, export_last_answers, NULL, 0, e);
+           db_run(x->db, export_last_answers, DB_NO_ARGS, e);
 }
 
 static bool export_open(struct export_sqlite *x, struct err *e)

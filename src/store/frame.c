@@ -89,7 +89,7 @@ size_t frame_seal(char *p, uint32_t salt, uint64_t at)
     return FRAME_HEAD_SIZE + size;
 }
 
-static bool head_is_good(const char *p, uint32_t salt, uint64_t at)
+static bool frame_head_is_good(const char *p, uint32_t salt, uint64_t at)
 {
     return memcmp(p, frame_magic, 4) == 0 && frame_get32(p + 4) <= FRAME_BODY_MAX &&
            frame_get32(p + 16) == crc32c(frame_seed(salt, at), (str){p, 16});
@@ -102,7 +102,7 @@ enum frame_got frame_get(str bytes, uint32_t salt, uint64_t at, struct frame *ou
     *out = (struct frame){0, STR(""), FRAME_HEAD_SIZE};
     if (bytes.n < FRAME_HEAD_SIZE)
         return FRAME_SHORT;
-    if (!head_is_good(bytes.p, salt, at))
+    if (!frame_head_is_good(bytes.p, salt, at))
         return FRAME_BAD_HEAD;
     size = frame_get32(bytes.p + 4);
     out->type = frame_get32(bytes.p + 8);
@@ -124,7 +124,7 @@ size_t frame_find(str bytes, uint32_t salt, uint64_t at)
         if (!p)
             return bytes.n - FRAME_HEAD_SIZE + 1;
         i = (size_t)(p - bytes.p);
-        if (head_is_good(p, salt, at + i))
+        if (frame_head_is_good(p, salt, at + i))
             return i;
         i++;
     }

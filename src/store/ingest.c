@@ -52,7 +52,7 @@ static bool ingest_is_stopping(struct ingest *t)
     return stop;
 }
 
-static void count_error(struct ingest *t)
+static void ingest_count_error(struct ingest *t)
 {
     pthread_mutex_lock(&t->lock);
     t->counts.errors++;
@@ -74,7 +74,7 @@ static void ingest_log_damage(struct ingest *t, const struct segment_hole *hole)
     if (!ingest_is_before(t->damage_reported, to))
         return;
     t->damage_reported = to;
-    count_error(t);
+    ingest_count_error(t);
     log_error("journal: damaged bytes were stepped over",
               LOG_TEXT("file", segment_path(t->o.dir, t->reader.number, path)),
               LOG_U64("at", hole->from),
@@ -82,14 +82,14 @@ static void ingest_log_damage(struct ingest *t, const struct segment_hole *hole)
 }
 
 /* A record that the tables will never accept must not block the records after it. */
-static void leave_out(struct ingest *t, uint64_t at, const struct err *e)
+static void ingest_leave_out(struct ingest *t, uint64_t at, const struct err *e)
 {
-    count_error(t);
+    ingest_count_error(t);
     log_error("store: a record was left out", LOG_U64("at", at), LOG_ERR(e));
 }
 
 /* How many records went into the batch. */
-static bool put_frames(struct ingest *t, uint64_t size, struct err *e)
+static bool ingest_put_frames(struct ingest *t, uint64_t size, struct err *e)
 {
     struct segment_hole hole;
     struct frame frame;
@@ -100,7 +100,7 @@ static bool put_frames(struct ingest *t, uint64_t size, struct err *e)
             if (!engine_put(t->o.engine, frame.type, frame.body, e)) {
                 if (e->code != ERR_INPUT)
                     return false;
-                leave_out(t, t->reader.at - frame.size, e);
+                ingest_leave_out(t, t->reader.at - frame.size, e);
             }
             break;
         case SEGMENT_HOLE:
@@ -115,7 +115,7 @@ static bool put_frames(struct ingest *t, uint64_t size, struct err *e)
     return true;
 }
 
-static void count_taken(struct ingest *t, bool old)
+static void ingest_count_taken(struct ingest *t, bool old)
 {
     pthread_mutex_lock(&t->lock);
     *(old ? &t->counts.taken_old : &t->counts.taken) += t->batch;
@@ -128,7 +128,7 @@ static bool ingest_commit(struct ingest *t, struct journal_place place, struct e
     if (!engine_commit(t->o.engine, place, e))
         return false;
     t->place = place;
-    count_taken(t, place.segment < journal_first_new(t->o.journal));
+    ingest_count_taken(t, place.segment < journal_first_new(t->o.journal));
     journal_taken(t->o.journal, place, t->damaged);
     t->batch = 0;
     return true;
@@ -151,49 +151,44 @@ static bool ingest_move_reader(struct ingest *t, const struct journal_part *part
     return true;
 }
 
-static uint64_t ingest_now_ns(void)
+static uint64_t ingest_ns_in(uint64_t ms)
 {
-    return clock_mono_ns(&clock_real);
+    return clock_mono_ns(&clock_real) + ms * CLOCK_NS_PER_MS;
 }
 
-static uint64_t in_ms(uint64_t ms)
-{
-    return ingest_now_ns() + ms * CLOCK_NS_PER_MS;
-}
-
-static void anchor_head(struct ingest *t)
+static void ingest_anchor_head(struct ingest *t)
 {
     engine_anchor(t->o.engine);
-    t->anchor_ns = in_ms(ANCHOR_MS);
+    t->anchor_ns = ingest_ns_in(ANCHOR_MS);
 }
 
 /* What is due while no records come: bytes off the files, the head outside, rows whose time is
  * over. */
-static bool do_chores(struct ingest *t, struct err *e)
+static bool ingest_do_chores(struct ingest *t, struct err *e)
 {
     bool more;
 
     if (engine_untidy(t->o.engine))
         engine_tidy(t->o.engine);
-    if (t->caught_up && ingest_now_ns() >= t->retain_ns) {
+    if (t->caught_up && clock_mono_ns(&clock_real) >= t->retain_ns) {
         if (!engine_retain(t->o.engine, &t->o.retention, &more, e))
             return false;
-        t->retain_ns = more ? 0 : in_ms(t->o.retention_every_ms);
+        t->retain_ns = more ? 0 : ingest_ns_in(t->o.retention_every_ms);
     }
     if (t->caught_up && engine_moving(t->o.engine) && !engine_move(t->o.engine, e))
         return false;
-    if (engine_stale(t->o.engine) && ingest_now_ns() >= t->anchor_ns) {
+    if (engine_stale(t->o.engine) && clock_mono_ns(&clock_real) >= t->anchor_ns) {
         if (!engine_begin(t->o.engine, true, e) || !ingest_commit(t, t->place, e))
             return false;
-        anchor_head(t);
+        ingest_anchor_head(t);
     }
     return true;
 }
 
 /* How long the taker may wait for records. */
-static uint64_t patience_ms(struct ingest *t)
+static uint64_t ingest_patience_ms(struct ingest *t)
 {
-    uint64_t now = ingest_now_ns(), until = t->retain_ns;
+    uint64_t now = clock_mono_ns(&clock_real), until = t->retain_ns;
 
     if (!t->caught_up || engine_moving(t->o.engine))
         return 0;
@@ -206,7 +201,7 @@ static uint64_t patience_ms(struct ingest *t)
 
 /* A record of the batch is at fault. If it was alone, it is stepped over; else those of the batch
  * are taken each alone. */
-static bool one_by_one(struct ingest *t, const struct journal_part *part, struct err *e)
+static bool ingest_take_one_by_one(struct ingest *t, const struct journal_part *part, struct err *e)
 {
     struct journal_place behind = {part->number, t->reader.at};
 
@@ -215,13 +210,13 @@ static bool one_by_one(struct ingest *t, const struct journal_part *part, struct
         t->careful = ENGINE_BATCH_MAX + 1;
         return true;
     }
-    leave_out(t, t->place.offset, e);
+    ingest_leave_out(t, t->place.offset, e);
     return engine_begin(t->o.engine, t->o.replicated, e) && ingest_commit(t, behind, e);
 }
 
 /* SQLite has one writer at a time, and those that wait look for their turn twice a millisecond: one
  * batch right after the other would leave them none, least of all on a busy machine. */
-static void let_others_write(void)
+static void ingest_let_others_write(void)
 {
     struct timespec pause = {0, 1000000};
     unsigned ms = 0;
@@ -236,21 +231,23 @@ static bool ingest_part(struct ingest *t, const struct journal_part *part, struc
     struct journal_place next = {part->number + 1, 0};
     bool anchor;
 
+    assert(t->caught_up || part->number < journal_first_new(t->o.journal));
+    assert(t->place.segment == part->number);
     if (t->place.offset < part->size) {
         /* The head of the audit log goes outside only once what it is of cannot be lost. */
-        anchor = ingest_now_ns() >= t->anchor_ns;
+        anchor = clock_mono_ns(&clock_real) >= t->anchor_ns;
         if (!ingest_move_reader(t, part, e) ||
             !engine_begin(t->o.engine, anchor || t->o.replicated, e) ||
-            !put_frames(t, part->size, e))
+            !ingest_put_frames(t, part->size, e))
             return false;
         if (!ingest_commit(t, (struct journal_place){part->number, t->reader.at}, e) &&
-            (e->code != ERR_INPUT || !one_by_one(t, part, e)))
+            (e->code != ERR_INPUT || !ingest_take_one_by_one(t, part, e)))
             return false;
         t->careful -= t->careful > 0;
         if (anchor)
-            anchor_head(t);
+            ingest_anchor_head(t);
         if (t->place.offset < part->size)
-            let_others_write();
+            ingest_let_others_write();
     }
     if (!part->sealed || t->place.offset < part->size)
         return true;
@@ -263,7 +260,7 @@ static bool ingest_part(struct ingest *t, const struct journal_part *part, struc
 
 /* All that earlier processes left is in the tables: calls of which there are only pieces by now
  * will never end. */
-static bool catch_up(struct ingest *t, struct err *e)
+static bool ingest_catch_up(struct ingest *t, struct err *e)
 {
     struct journal_place place = {journal_first_new(t->o.journal), 0};
     size_t count;
@@ -271,6 +268,7 @@ static bool catch_up(struct ingest *t, struct err *e)
     if (!engine_begin(t->o.engine, true, e) || !engine_put_orphans(t->o.engine, &count, e) ||
         !ingest_commit(t, place, e))
         return false;
+    assert(!t->caught_up);
     t->caught_up = true;
     if (count > 0)
         log_warn("store: calls were cut off when the last process ended", LOG_U64("calls", count));
@@ -279,7 +277,7 @@ static bool catch_up(struct ingest *t, struct err *e)
 
 /* A commit whose answer was lost may have been made. A database server that crashed may have lost
  * its last commits, except those that were durable: the journal still has their records. */
-static bool make_sure(struct ingest *t, struct err *e)
+static bool ingest_make_sure(struct ingest *t, struct err *e)
 {
     struct journal_place place;
     uint64_t lost;
@@ -297,34 +295,34 @@ static bool make_sure(struct ingest *t, struct err *e)
     return true;
 }
 
-static bool store_take_step(struct ingest *t, bool hurry, struct err *e)
+static bool ingest_step(struct ingest *t, bool hurry, struct err *e)
 {
     struct journal_place place = t->place;
     struct journal_part part;
-    bool some = journal_next(t->o.journal, &place, &part, patience_ms(t));
+    bool some = journal_next(t->o.journal, &place, &part, ingest_patience_ms(t));
 
     if (ingest_is_stopping(t) || journal_hurries(t->o.journal, hurry) != hurry)
         return true;
     if (!journal_check_lock(t->o.journal, e) || !store_lock_check(t->o.lock, e))
         return false; /* another process has the store by now */
     if (!t->caught_up && (!some || part.number >= journal_first_new(t->o.journal)))
-        return catch_up(t, e);
+        return ingest_catch_up(t, e);
     t->place = place;
     if (some && !ingest_part(t, &part, e))
         return false;
-    return (some && ingest_now_ns() < t->retain_ns) || do_chores(t, e);
+    return (some && clock_mono_ns(&clock_real) < t->retain_ns) || ingest_do_chores(t, e);
 }
 
 /* Whether an error is worth a line of the log: the first, one with another text, and now and then
  * one of those that go on. Under the lock, before t->why is set. */
 static bool ingest_error_is_news(struct ingest *t, const struct err *e)
 {
-    uint64_t since_ms = (ingest_now_ns() - t->logged_ns) / CLOCK_NS_PER_MS;
+    uint64_t since_ms = (clock_mono_ns(&clock_real) - t->logged_ns) / CLOCK_NS_PER_MS;
     bool news = !t->failing || since_ms >= LOG_AGAIN_MS ||
                 (since_ms >= LOG_OTHER_MS && strcmp(t->why.text, e->text) != 0);
 
     if (news)
-        t->logged_ns = ingest_now_ns();
+        t->logged_ns = clock_mono_ns(&clock_real);
     return news;
 }
 
@@ -364,7 +362,7 @@ static void ingest_run(struct ingest *t, bool hurry)
     struct err e;
 
     while (!ingest_is_stopping(t) && journal_hurries(t->o.journal, hurry) == hurry) {
-        bool ok = make_sure(t, &e) && store_take_step(t, hurry, &e);
+        bool ok = ingest_make_sure(t, &e) && ingest_step(t, hurry, &e);
 
         ingest_note(t, ok, &e);
         if (ok) {
@@ -419,7 +417,7 @@ bool ingest_start(const struct ingest_options *o, struct ingest **out, struct er
     int why;
 
     *t = (struct ingest){
-        .o = *o, .place = o->place, .anchor_ns = in_ms(ANCHOR_MS), .retry_ms = RETRY_MS_MIN};
+        .o = *o, .place = o->place, .anchor_ns = ingest_ns_in(ANCHOR_MS), .retry_ms = RETRY_MS_MIN};
     segment_reader_init(&t->reader, o->dir);
     pthread_mutex_init(&t->lock, NULL);
     pthread_condattr_init(&attr);

@@ -12,7 +12,7 @@
 
 /* ---- opening ---- */
 
-static bool take_lock(struct journal *j, struct err *e)
+static bool journal_take_lock(struct journal *j, struct err *e)
 {
     char path[FILE_PATH_MAX + 8];
 
@@ -26,7 +26,7 @@ bool journal_check_lock(const struct journal *j, struct err *e)
 }
 
 /* The versions are looked at before anything is changed. */
-static bool check_versions(struct journal *j, struct err *e)
+static bool journal_check_versions(struct journal *j, struct err *e)
 {
     struct segment_reader r;
     bool ok = true;
@@ -38,12 +38,12 @@ static bool check_versions(struct journal *j, struct err *e)
     return ok;
 }
 
-static bool look_around(struct journal *j, struct err *e)
+static bool journal_look_at_segments(struct journal *j, struct err *e)
 {
     struct segment_list *l = &j->segments;
 
-    if (!file_mkdirs(j->dir, 0700, e) || !take_lock(j, e) || !segment_list_read(j->dir, l, e) ||
-        !check_versions(j, e))
+    if (!file_mkdirs(j->dir, 0700, e) || !journal_take_lock(j, e) ||
+        !segment_list_read(j->dir, l, e) || !journal_check_versions(j, e))
         return false;
     segment_drop_spare(j->dir); /* of a process that was killed */
     if (l->count > 0 && !segment_repair(j->dir, &l->items[l->count - 1], e))
@@ -82,7 +82,7 @@ bool journal_open(const struct journal_options *o, struct journal **out, struct 
     pthread_cond_init(&j->work, &attr);
     pthread_cond_init(&j->news, &attr);
     pthread_condattr_destroy(&attr);
-    if (!look_around(j, e)) {
+    if (!journal_look_at_segments(j, e)) {
         journal_free(j);
         return false;
     }
@@ -175,7 +175,7 @@ void journal_free(struct journal *j)
 
 /* ---- producers ---- */
 
-static bool at_limit(const struct journal *j, struct err *e)
+static bool journal_is_at_limit(const struct journal *j, struct err *e)
 {
     return err_set(e,
                    ERR_LIMIT,
@@ -198,7 +198,7 @@ static NOINLINE bool journal_refuse(const struct journal *j, size_t size, struct
         return err_set(
             e, ERR_LIMIT, "a record of %zu bytes, the limit is %zu", size, j->o.queue_size_max);
     if (j->waiting + size > j->o.size_max)
-        return at_limit(j, e);
+        return journal_is_at_limit(j, e);
     return err_set(e, ERR_LIMIT, "more than %zu bytes wait for the disk", j->o.queue_size_max);
 }
 
@@ -217,7 +217,7 @@ static bool store_journal_takes(const struct journal *j, struct err *e)
     if (j->mode != JOURNAL_RUNNING)
         return journal_refuse(j, 0, e);
     if (j->waiting + j->front.n + j->writing + kept > j->o.size_max)
-        return at_limit(j, e);
+        return journal_is_at_limit(j, e);
     if (journal_acks_late(j, e))
         return false;
     return !j->low || err_set(e, ERR_LIMIT, "there is little room left on the disk of %s", j->dir);
@@ -300,14 +300,15 @@ void journal_put(struct journal *j, const struct journal_item *item, struct stor
 
 /* ---- the taker ---- */
 
-bool journal_wait_until(struct journal *j, pthread_cond_t *cond, uint64_t deadline_ns)
+bool journal_wait_until(struct journal *j, pthread_cond_t *cond, uint64_t journal_deadline_ns)
 {
-    struct timespec at = {(time_t)(deadline_ns / 1000000000), (long)(deadline_ns % 1000000000)};
+    struct timespec at = {(time_t)(journal_deadline_ns / 1000000000),
+                          (long)(journal_deadline_ns % 1000000000)};
 
     return pthread_cond_timedwait(cond, &j->lock, &at) != ETIMEDOUT;
 }
 
-static uint64_t deadline_ns(uint64_t ms)
+static uint64_t journal_deadline_ns(uint64_t ms)
 {
     return clock_deadline_ns(&clock_real, (int64_t)ms);
 }
@@ -344,7 +345,7 @@ static bool journal_has_little(const struct journal *j, const struct segment *s,
 bool journal_next(struct journal *j, struct journal_place *place, struct journal_part *out,
                   uint64_t wait_ms)
 {
-    uint64_t until = deadline_ns(wait_ms);
+    uint64_t until = journal_deadline_ns(wait_ms);
     const struct segment *s;
     bool in_time = true;
 
@@ -353,7 +354,7 @@ bool journal_next(struct journal *j, struct journal_place *place, struct journal
     while (!(s = journal_next_segment(j, place)) && !j->woken && in_time)
         in_time = journal_wait_until(j, &j->news, until);
     j->taker_waits = false;
-    until = deadline_ns(j->gather_ms);
+    until = journal_deadline_ns(j->gather_ms);
     in_time = true;
     while (s && journal_has_little(j, s, *place) && in_time) {
         in_time = journal_wait_until(j, &j->news, until);
@@ -396,7 +397,7 @@ static bool journal_recycle(struct journal *j, const struct segment *s)
     return true;
 }
 
-static void remove_segment(struct journal *j, const struct segment *s, bool damaged)
+static void journal_remove_segment(struct journal *j, const struct segment *s, bool damaged)
 {
     char path[FILE_PATH_MAX], aside[FILE_PATH_MAX + 16];
 
@@ -428,7 +429,7 @@ static uint64_t journal_between(const struct journal *j, struct journal_place a,
 }
 
 /* The oldest segment, if it is wholly before place, off the list. */
-static bool pop_segment(struct journal *j, struct journal_place place, struct segment *out)
+static bool journal_pop_segment(struct journal *j, struct journal_place place, struct segment *out)
 {
     struct segment_list *l = &j->segments;
     bool over;
@@ -458,8 +459,8 @@ void journal_taken(struct journal *j, struct journal_place place, bool damaged)
     journal_backlog_changed(j);
     journal_acks_taken(j);
     pthread_mutex_unlock(&j->lock);
-    while (pop_segment(j, place, &s))
-        remove_segment(j, &s, damaged); /* which takes a while, and nobody waits for it */
+    while (journal_pop_segment(j, place, &s))
+        journal_remove_segment(j, &s, damaged); /* which takes a while, and nobody waits for it */
     pthread_mutex_lock(&j->lock);
     pthread_cond_broadcast(&j->news);
     pthread_mutex_unlock(&j->lock);
@@ -494,7 +495,7 @@ static bool journal_has_reached(const struct journal *j, struct journal_place en
 static bool journal_wait_wanted(struct journal *j, uint64_t until, bool (*wanted)(void *ctx),
                                 void *ctx)
 {
-    uint64_t look = deadline_ns(JOURNAL_WANTED_MS);
+    uint64_t look = journal_deadline_ns(JOURNAL_WANTED_MS);
     bool go_on;
 
     if (journal_wait_until(j, &j->news, wanted && look < until ? look : until))
@@ -510,7 +511,7 @@ static bool journal_wait_wanted(struct journal *j, uint64_t until, bool (*wanted
 bool journal_settle_while(struct journal *j, uint64_t timeout_ms, bool (*wanted)(void *ctx),
                           void *ctx)
 {
-    uint64_t until = deadline_ns(timeout_ms), group;
+    uint64_t until = journal_deadline_ns(timeout_ms), group;
     struct journal_place end;
     bool go_on = true;
 

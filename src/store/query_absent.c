@@ -22,11 +22,7 @@ void absent_write(const struct query_asker *a, const struct db_value *v, struct 
 
     if (a->hide_reasoning && absent_is_policy(why))
         why = STR("hidden_from_key");
-    json_out_key(o, STR("reasoning_absent"));
-    if (why.n)
-        json_out_str(o, why);
-    else
-        json_out_null(o);
+    json_member_str_or_null(o, "reasoning_absent", why);
 }
 
 /* ---- of a search ---- */
@@ -44,7 +40,7 @@ static bool absent_on_call(void *ctx, const struct db_value *v, size_t n)
     struct absent_tally *t = ctx;
     str why = v[0].type == DB_TEXT ? v[0].s : STR("");
 
-    (void)n;
+    assert(n == 1 && t->best <= COUNT_OF(absent_order));
     for (size_t i = 0; i < t->best; i++)
         if (str_eq(why, str_c(absent_order[i])))
             t->best = i;
@@ -59,16 +55,14 @@ bool absent_write_search(struct reader *r, const struct query_asker *a, bool fou
     bool ok = true;
 
     if (!found && !a->hide_reasoning) {
-        sql_init(&q);
-        sql_add(&q,
-                "SELECT " REASONING_ABSENT " FROM llm_interactions i WHERE i.call_n IN "
-                "(SELECT call_n FROM llm_interactions ORDER BY call_n DESC");
+        sql_begin(&q,
+                  "SELECT " REASONING_ABSENT " FROM llm_interactions i WHERE i.call_n IN "
+                  "(SELECT call_n FROM llm_interactions ORDER BY call_n DESC");
         sql_limit(&q, RECENT_MAX, 0);
         sql_add(&q, ")");
         q.where = true;
         sql_key_scope(&q, a);
         ok = sql_query(r, &q, (struct db_rows){absent_on_call, &t}, e);
-        sql_release(&q);
     }
     json_out_key(o, STR("reasoning_absent"));
     if (!found && a->hide_reasoning)

@@ -18,7 +18,7 @@ static const struct column columns[] = {
     {"hash", "hash", COLUMN_SKIP},
 };
 
-static void hash_write(struct json_out *o, str bytes)
+static void query_audit_hash_write(struct json_out *o, str bytes)
 {
     char hex[SHA256_HEX_SIZE] = "";
 
@@ -32,11 +32,11 @@ struct entries {
     struct audit_head head; /* the first */
 };
 
-static bool on_entry(void *ctx, const struct db_value *v, size_t n)
+static bool query_audit_on_entry(void *ctx, const struct db_value *v, size_t n)
 {
     struct entries *l = ctx;
 
-    (void)n;
+    assert(n == COUNT_OF(columns));
     if (l->head.seq == 0) {
         l->head.seq = v[SEQ].i;
         l->head.time_us = v[TIME].i;
@@ -45,7 +45,7 @@ static bool on_entry(void *ctx, const struct db_value *v, size_t n)
     }
     json_out_object(l->o);
     columns_write(columns, COUNT_OF(columns), v, false, l->o);
-    hash_write(l->o, v[HASH].s);
+    query_audit_hash_write(l->o, v[HASH].s);
     json_out_end(l->o);
     return true;
 }
@@ -61,7 +61,7 @@ static void query_audit_head_write(struct json_out *o, const char *name,
     json_out_object(o);
     json_member_i64(o, "seq", head->seq);
     json_member_i64(o, "time_us", head->time_us);
-    hash_write(o, (str){(const char *)head->hash, SHA256_SIZE});
+    query_audit_hash_write(o, (str){(const char *)head->hash, SHA256_SIZE});
     json_out_end(o);
 }
 
@@ -72,23 +72,15 @@ bool query_audit(struct reader *r, int64_t limit, struct buf *out, struct err *e
     struct sql q;
     bool ok;
 
-    if (!query_begin(r, e))
+    if (!query_begin_object(r, out, &o, e))
         return false;
-    json_out_init(&o, out);
-    json_out_object(&o);
-    json_out_key(&o, STR("entries"));
-    json_out_array(&o);
-    sql_init(&q);
-    sql_add(&q, "SELECT ");
-    sql_columns(&q, columns, COUNT_OF(columns));
-    sql_add(&q, " FROM audit_log ORDER BY seq DESC");
+    json_member_array(&o, "entries");
+    sql_select(&q, columns, COUNT_OF(columns), "audit_log ORDER BY seq DESC");
     sql_limit(&q, limit, 0);
-    ok = sql_query(r, &q, (struct db_rows){on_entry, &l}, e);
-    sql_release(&q);
+    ok = sql_query(r, &q, (struct db_rows){query_audit_on_entry, &l}, e);
     json_out_end(&o);
     query_audit_head_write(&o, "head", &l.head);
-    json_out_end(&o);
-    return query_end(r, ok, out, e);
+    return query_end_object(r, ok, &o, e);
 }
 
 bool query_audit_verify(struct reader *r, const char *head_path, struct buf *out, struct err *e)
@@ -101,13 +93,8 @@ bool query_audit_verify(struct reader *r, const char *head_path, struct buf *out
         return false;
     json_out_init(&o, out);
     json_out_object(&o);
-    json_out_key(&o, STR("ok"));
-    json_out_bool(&o, report.ok);
-    json_out_key(&o, STR("bad_seq"));
-    if (report.bad_seq)
-        json_out_i64(&o, report.bad_seq);
-    else
-        json_out_null(&o);
+    json_member_bool(&o, "ok", report.ok);
+    json_member_i64_or_null(&o, "bad_seq", report.bad_seq ? report.bad_seq : -1);
     json_member_str(&o, "why", report.ok ? STR("") : str_c(report.why));
     query_audit_head_write(&o, "head", &report.head);
     query_audit_head_write(&o, "anchor", &report.anchor);

@@ -6,9 +6,9 @@
  *
  * Every query uses one snapshot of the database:
  *
- *     if (!query_begin(r, e)) return false;
+ *     if (!query_begin_object(r, out, &o, e)) return false;
  *     ok = ...;
- *     return query_end(r, ok, out, e);
+ *     return query_end_object(r, ok, &o, e);
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -43,6 +43,13 @@ struct reader {
 bool query_begin(struct reader *r, struct err *e) MUST_USE;
 /* Releases the snapshot. False if the query failed, or if `out` had no room for its answer. */
 bool query_end(struct reader *r, bool ok, const struct buf *out, struct err *e) MUST_USE;
+/* The same for an answer that is a JSON object: the first opens it in `out`, the second closes all
+ * that is open. */
+bool query_begin_object(struct reader *r, struct buf *out, struct json_out *o,
+                        struct err *e) MUST_USE;
+bool query_end_object(struct reader *r, bool ok, struct json_out *o, struct err *e) MUST_USE;
+/* Sets ERR_NOT_FOUND and returns false. */
+bool query_not_found(const char *what, str id, struct err *e);
 
 struct sql {
     struct buf text;
@@ -51,8 +58,8 @@ struct sql {
     bool where; /* it already has a WHERE */
 };
 
-void sql_init(struct sql *q);
-void sql_release(struct sql *q);
+/* A statement that was begun must be run: sql_query, sql_number and call_rows_query release it. */
+void sql_begin(struct sql *q, const char *literal);
 void sql_add(struct sql *q, const char *literal);
 void sql_value(struct sql *q, struct db_value v);
 void sql_and(struct sql *q); /* appends WHERE, or AND */
@@ -61,6 +68,8 @@ void sql_key_scope(struct sql *q, const struct query_asker *a);
 /* Adds the condition `literal $N`. */
 void sql_where(struct sql *q, const char *literal, struct db_value v);
 void sql_where_text(struct sql *q, const char *literal, str text); /* unless it is empty */
+/* Adds the condition `literal ($N, $M)`. */
+void sql_where_pair(struct sql *q, const char *literal, struct db_value a, struct db_value b);
 void sql_limit(struct sql *q, int64_t limit, int64_t offset);
 /* "a IN ($1, ...)" for a list of texts; for an empty list, a condition that is never true. */
 void sql_in(struct sql *q, const char *name, const str *texts, size_t n);
@@ -94,10 +103,14 @@ struct column {
 #define SUMMARY_BIT "8"   /* 1 << BLOCK_SUMMARY */
 
 void sql_columns(struct sql *q, const struct column *c, size_t n);
+/* Begins the statement "SELECT columns FROM from". */
+void sql_select(struct sql *q, const struct column *c, size_t n, const char *from);
 /* Writes them as members of the open object. */
 void columns_write(const struct column *c, size_t n, const struct db_value *v, bool hide,
                    struct json_out *o);
 void value_write(enum column_type type, const struct db_value *v, bool hide, struct json_out *o);
+void value_write_member(struct json_out *o, const char *name, enum column_type type,
+                        const struct db_value *v);
 
 /* query_rows.c: rows of llm_interactions i with the texts of their blocks. The texts are in `row`,
  * and in the text columns of `v`; everything is lent for the call. */
@@ -108,7 +121,7 @@ struct call_rows {
     size_t count;
     size_t request_max; /* a longer request is left out; 0: requests are not read */
 };
-/* "SELECT ... FROM from", which must name llm_interactions as i. */
+/* Begins the statement "SELECT ... FROM from", which must name llm_interactions as i. */
 void call_rows_select(struct sql *q, const struct call_rows *rows, const char *from);
 bool call_rows_query(struct reader *r, struct sql *q, const struct call_rows *rows,
                      struct err *e) MUST_USE;
@@ -215,21 +228,6 @@ void absent_write(const struct query_asker *a, const struct db_value *v, struct 
 bool absent_write_search(struct reader *r, const struct query_asker *a, bool found,
                          struct json_out *o, struct err *e) MUST_USE;
 
-/* query_events.c: the calls and tool exchanges of a session, ordered by time. */
-struct event {
-    int64_t timestamp_us;
-    str id;
-    str json; /* {event_id, type, ...} */
-    struct event *next;
-};
-struct event_sums {
-    int64_t errors;
-    str last_answer;
-    bool cut; /* more events exist than fit */
-};
-bool events_read(struct reader *r, const struct query_asker *a, str session_id, struct event **out,
-                 struct event_sums *sums, struct err *e) MUST_USE;
-
 /* query_usage.c: the text after FROM: rows of usage_hours (usage.h) for the calls within the
  * filter's dates that the asker may see. */
 void usage_from(struct sql *q, const struct query_asker *a, const struct query_filter *f);
@@ -242,4 +240,8 @@ void overview_where_application(struct sql *q, const char *column, str app, stru
 str cursor_make(struct arena *a, str sort, str value, str id);
 bool cursor_read(struct arena *a, str cursor, str sort, str *value, str *id,
                  struct err *e) MUST_USE;
+str cursor_make_pair(struct arena *a, str sort, int64_t x, int64_t y);
+bool cursor_read_pair(struct arena *a, str cursor, str sort, int64_t *x, int64_t *y,
+                      struct err *e) MUST_USE;
 bool cursor_i64(str text, int64_t *out) MUST_USE;
+bool cursor_bad(struct err *e); /* sets ERR_INPUT and returns false */

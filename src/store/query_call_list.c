@@ -47,6 +47,7 @@ static const struct {
 
 struct call_list {
     struct json_out *o;
+    int64_t cursor_ms, cursor_n; /* the last call of the page before */
     int64_t room, last_ms, last_n;
     bool more;
 };
@@ -55,6 +56,7 @@ static bool call_list_on_row(void *ctx, const struct db_value *v, size_t n)
 {
     struct call_list *l = ctx;
 
+    assert(n == COUNT_OF(columns) && l->room >= 0);
     if (l->room == 0) {
         l->more = true;
         return false;
@@ -69,50 +71,31 @@ static bool call_list_on_row(void *ctx, const struct db_value *v, size_t n)
     return true;
 }
 
-static void call_list_where_time(struct sql *q, const struct query_filter *f)
+/* The calls of the filter's time that follow the cursor. */
+static void call_list_where(struct sql *q, const struct query_calls *w, const struct call_list *l)
 {
+    const struct query_filter *f = &w->filter;
+
     if (f->start_us >= 0)
         sql_where(q, "i.started_ms >=", db_int((f->start_us + 999) / 1000));
     if (f->end_us >= 0)
         sql_where(q, "i.started_ms <=", db_int(f->end_us / 1000));
-}
-
-static bool call_list_where_cursor(struct reader *r, struct sql *q, str cursor, struct err *e)
-{
-    str value, id;
-    int64_t ms, n;
-
-    if (!cursor.n)
-        return true;
-    if (!cursor_read(&r->arena, cursor, STR("calls"), &value, &id, e))
-        return err_prefix(e, "cursor: ");
-    if (!cursor_i64(value, &ms) || !cursor_i64(id, &n))
-        return err_set(e, ERR_INPUT, "cursor: it is not a cursor of this list");
-    sql_and(q);
-    sql_add(q, "(i.started_ms, i.call_n) < (");
-    sql_value(q, db_int(ms));
-    sql_add(q, ", ");
-    sql_value(q, db_int(n));
-    sql_add(q, ")");
-    return true;
+    if (w->page.cursor.n)
+        sql_where_pair(q, "(i.started_ms, i.call_n) <", db_int(l->cursor_ms), db_int(l->cursor_n));
 }
 
 /* The start of the oldest call that is looked at; -1: all of the range are. */
-static bool call_list_bound(struct reader *r, const struct query_filter *f, str cursor,
-                            int64_t *bound_ms, struct err *e)
+static bool call_list_bound(struct reader *r, const struct query_calls *w,
+                            const struct call_list *l, int64_t *bound_ms, struct err *e)
 {
     struct sql q;
     bool ok;
 
-    sql_init(&q);
-    sql_add(&q, "SELECT i.started_ms FROM llm_interactions i");
-    call_list_where_time(&q, f);
-    ok = call_list_where_cursor(r, &q, cursor, e);
+    sql_begin(&q, "SELECT i.started_ms FROM llm_interactions i");
+    call_list_where(&q, w, l);
     sql_add(&q, " ORDER BY i.started_ms DESC, i.call_n DESC");
     sql_limit(&q, 1, LOOKED_AT_MAX);
-    *bound_ms = -1;
-    ok = ok && sql_number(r, &q, bound_ms, e);
-    sql_release(&q);
+    ok = sql_number(r, &q, bound_ms, e);
     if (*bound_ms <= 0)
         *bound_ms = -1;
     return ok;
@@ -123,14 +106,12 @@ static bool call_list_read(struct reader *r, const struct query_asker *a,
                            struct err *e)
 {
     struct sql q;
-    bool ok;
 
-    sql_init(&q);
-    sql_add(&q, "SELECT ");
-    sql_columns(&q, columns, COUNT_OF(columns));
-    sql_add(&q,
-            " FROM llm_interactions i LEFT JOIN alert_sessions s ON s.session_id = i.session_id");
-    call_list_where_time(&q, &w->filter);
+    sql_select(&q,
+               columns,
+               COUNT_OF(columns),
+               "llm_interactions i LEFT JOIN alert_sessions s ON s.session_id = i.session_id");
+    call_list_where(&q, w, l);
     if (bound_ms >= 0)
         sql_where(&q, "i.started_ms >=", db_int(bound_ms));
     sql_key_scope(&q, a);
@@ -143,12 +124,9 @@ static bool call_list_read(struct reader *r, const struct query_asker *a,
             sql_and(&q);
             sql_add(&q, outcomes[i].sql);
         }
-    ok = call_list_where_cursor(r, &q, w->page.cursor, e);
     sql_add(&q, " ORDER BY i.started_ms DESC, i.call_n DESC");
     sql_limit(&q, w->page.limit + 1, 0);
-    ok = ok && sql_query(r, &q, (struct db_rows){call_list_on_row, l}, e);
-    sql_release(&q);
-    return ok;
+    return sql_query(r, &q, (struct db_rows){call_list_on_row, l}, e);
 }
 
 bool query_call_list(struct reader *r, const struct query_asker *a, const struct query_calls *w,
@@ -159,14 +137,13 @@ bool query_call_list(struct reader *r, const struct query_asker *a, const struct
     int64_t bound_ms = -1;
     bool ok;
 
-    if (!query_begin(r, e))
+    if (!query_begin_object(r, out, &o, e))
         return false;
-    json_out_init(&o, out);
-    json_out_object(&o);
-    json_out_key(&o, STR("calls"));
-    json_out_array(&o);
-    ok = call_list_bound(r, &w->filter, w->page.cursor, &bound_ms, e) &&
-         call_list_read(r, a, w, &l, bound_ms, e);
+    json_member_array(&o, "calls");
+    ok =
+        (!w->page.cursor.n ||
+         cursor_read_pair(&r->arena, w->page.cursor, STR("calls"), &l.cursor_ms, &l.cursor_n, e)) &&
+        call_list_bound(r, w, &l, &bound_ms, e) && call_list_read(r, a, w, &l, bound_ms, e);
     json_out_end(&o);
     find_write_bound(l.more || bound_ms < 0 ? -1 : bound_ms * 1000, &o);
     if (!l.more && bound_ms >= 0) {
@@ -174,14 +151,9 @@ bool query_call_list(struct reader *r, const struct query_asker *a, const struct
         l.last_n = 0; /* all calls of that millisecond were looked at */
     }
     if (l.more || bound_ms >= 0)
-        json_member_str(&o,
-                        "next_cursor",
-                        cursor_make(&r->arena,
-                                    STR("calls"),
-                                    arena_printf(&r->arena, "%lld", (long long)l.last_ms),
-                                    arena_printf(&r->arena, "%lld", (long long)l.last_n)));
+        json_member_str(
+            &o, "next_cursor", cursor_make_pair(&r->arena, STR("calls"), l.last_ms, l.last_n));
     else
         json_member_null(&o, "next_cursor");
-    json_out_end(&o);
-    return query_end(r, ok, out, e);
+    return query_end_object(r, ok, &o, e);
 }

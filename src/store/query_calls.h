@@ -1,4 +1,4 @@
-/* query_calls.h - one call as the API presents it.
+/* query_calls.h - one call as the API presents it; the events of a session.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -28,3 +28,18 @@ void call_read(const struct db_value *v, struct call_facts_read *out);
  * number. */
 size_t segments_write(struct reader *r, const struct query_asker *a, const struct store_call *row,
                       size_t max, struct json_out *o);
+
+/* query_events.c: the calls and tool exchanges of a session, ordered by time. */
+struct event {
+    int64_t timestamp_us;
+    str id;
+    str json; /* {event_id, type, ...} */
+    struct event *next;
+};
+struct event_sums {
+    int64_t errors;
+    str last_answer;
+    bool cut; /* more events exist than fit */
+};
+bool events_read(struct reader *r, const struct query_asker *a, str session_id, struct event **out,
+                 struct event_sums *sums, struct err *e) MUST_USE;

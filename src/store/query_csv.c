@@ -54,7 +54,7 @@ static const struct {
 };
 
 /* What a spreadsheet takes for the beginning of a formula, white space before it or not. */
-static bool is_formula(str text)
+static bool query_csv_is_formula(str text)
 {
     str rest = str_trim(text);
 
@@ -66,7 +66,7 @@ static bool is_formula(str text)
 static void query_csv_add_text(struct buf *out, str text)
 {
     buf_add_c(out, '"');
-    if (is_formula(text))
+    if (query_csv_is_formula(text))
         buf_add_c(out, '\'');
     while (text.n) {
         size_t quote = str_find(text, STR("\""));

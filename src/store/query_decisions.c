@@ -53,6 +53,7 @@ static bool query_decisions_decision_write(struct decision_log *l, const struct 
     str entry = v[ENTRY].type == DB_NULL ? STR("") : v[ENTRY].s;
     struct db_value tools = v[TOOLS].type == DB_NULL ? db_text(STR("[]")) : v[TOOLS];
 
+    assert(l->room >= 0);
     if (l->room == 0) {
         l->more = true;
         return false;
@@ -60,8 +61,7 @@ static bool query_decisions_decision_write(struct decision_log *l, const struct 
     l->room--;
     json_out_object(l->o);
     columns_write(columns, COUNT_OF(columns), v, false, l->o);
-    json_out_key(l->o, STR("tools"));
-    value_write(COLUMN_JSON, &tools, false, l->o);
+    value_write_member(l->o, "tools", COLUMN_JSON, &tools);
     json_member_str(
         l->o, "entry", l->a->hide_reasoning && v[THOUGHT].i ? decision_bare(entry) : entry);
     absent_write(l->a, &v[ABSENT], l->o);
@@ -98,32 +98,15 @@ static void decisions_where(struct sql *q, const struct query_asker *a,
 
 /* ---- by time, by tool ---- */
 
-static bool query_decisions_where_cursor(struct reader *r, struct sql *q,
-                                         const struct query_filter *f, str cursor, struct err *e)
+static str decisions_sort(const struct query_filter *f)
 {
-    str value, id;
-    int64_t ms, n;
-
-    if (!cursor_read(&r->arena, cursor, f->tool.n ? STR("tool") : STR("time"), &value, &id, e))
-        return err_prefix(e, "cursor: ");
-    if (!cursor_i64(value, &ms) || !cursor_i64(id, &n))
-        return err_set(e, ERR_INPUT, "cursor: it is not a cursor of this list");
-    if (f->tool.n) {
-        sql_where(q, "t.call_n <", db_int(n));
-        return true;
-    }
-    sql_and(q);
-    sql_add(q, "(i.ended_ms, i.call_n) < (");
-    sql_value(q, db_int(ms));
-    sql_add(q, ", ");
-    sql_value(q, db_int(n));
-    sql_add(q, ")");
-    return true;
+    return f->tool.n ? STR("tool") : STR("time");
 }
 
 /* The calls of a key that has few sessions are found by these; those of another one are among the
  * newest of all. */
-static bool key_is_rare(struct reader *r, const struct query_asker *a, bool *rare, struct err *e)
+static bool decisions_key_is_rare(struct reader *r, const struct query_asker *a, bool *rare,
+                                  struct err *e)
 {
     struct sql q;
     int64_t n;
@@ -132,13 +115,11 @@ static bool key_is_rare(struct reader *r, const struct query_asker *a, bool *rar
     *rare = false;
     if (!a->key_name.n)
         return true;
-    sql_init(&q);
-    sql_add(&q, "SELECT count(*) FROM (SELECT 1 FROM alert_sessions s");
+    sql_begin(&q, "SELECT count(*) FROM (SELECT 1 FROM alert_sessions s");
     sql_where(&q, "s.key_name =", db_text(a->key_name));
     sql_limit(&q, RARE_MAX, 0);
     sql_add(&q, ") AS counted");
     ok = sql_number(r, &q, &n, e);
-    sql_release(&q);
     *rare = n < RARE_MAX;
     return ok;
 }
@@ -148,12 +129,14 @@ static bool query_decisions_list(struct reader *r, struct decision_log *l,
                                  struct err *e)
 {
     const struct call_rows rows = {query_decisions_on_decision, l, columns, COUNT_OF(columns), 0};
-    bool ok, rare;
+    int64_t cursor_ms, cursor_n;
     struct sql q;
+    bool rare;
 
-    if (!key_is_rare(r, l->a, &rare, e))
+    if (!decisions_key_is_rare(r, l->a, &rare, e) ||
+        (p->cursor.n &&
+         !cursor_read_pair(&r->arena, p->cursor, decisions_sort(f), &cursor_ms, &cursor_n, e)))
         return false;
-    sql_init(&q);
     if (f->tool.n) {
         call_rows_select(
             &q, &rows, "call_tools t CROSS JOIN " QUERY_CALLS " WHERE i.call_n = t.call_n");
@@ -174,12 +157,13 @@ static bool query_decisions_list(struct reader *r, struct decision_log *l,
         sql_add(&q, "i.ended_ms IS NOT NULL");
     }
     decisions_where(&q, l->a, f);
-    ok = p->cursor.n == 0 || query_decisions_where_cursor(r, &q, f, p->cursor, e);
+    if (p->cursor.n && f->tool.n)
+        sql_where(&q, "t.call_n <", db_int(cursor_n));
+    else if (p->cursor.n)
+        sql_where_pair(&q, "(i.ended_ms, i.call_n) <", db_int(cursor_ms), db_int(cursor_n));
     sql_add(&q, f->tool.n ? " ORDER BY t.call_n DESC" : " ORDER BY i.ended_ms DESC, i.call_n DESC");
     sql_limit(&q, p->limit + 1, 0);
-    ok = ok && call_rows_query(r, &q, &rows, e);
-    sql_release(&q);
-    return ok;
+    return call_rows_query(r, &q, &rows, e);
 }
 
 /* ---- by words ---- */
@@ -227,11 +211,12 @@ static unsigned query_decisions_count_words(str text, str words)
     return n;
 }
 
-static bool on_found(void *ctx, struct db_value *v, str snippet)
+static bool decisions_on_found(void *ctx, struct db_value *v, str snippet)
 {
     struct hits *h = ctx;
     struct hit *to = &h->at[h->n++];
 
+    assert(h->n <= SEARCH_MAX);
     (void)snippet;
     for (size_t i = 0; i < COUNT_OF(columns); i++) {
         to->v[i] = v[i];
@@ -243,7 +228,7 @@ static bool on_found(void *ctx, struct db_value *v, str snippet)
 }
 
 /* The most words first, then the newest. */
-static int by_worth(const void *a, const void *b)
+static int decisions_by_worth(const void *a, const void *b)
 {
     const struct hit *x = a, *y = b;
 
@@ -253,7 +238,7 @@ static int by_worth(const void *a, const void *b)
            (x->v[DECISION_ID].i > y->v[DECISION_ID].i);
 }
 
-static void where_found(struct sql *q, const void *ctx)
+static void decisions_where_found(struct sql *q, const void *ctx)
 {
     const struct hits *h = ctx;
 
@@ -277,17 +262,17 @@ static bool query_decisions_search(struct reader *r, struct decision_log *l,
                         .end_us = f->end_us > 0 ? f->end_us : 0,
                         .columns = columns,
                         .count = COUNT_OF(columns),
-                        .where = where_found,
-                        .on_hit = on_found,
+                        .where = decisions_where_found,
+                        .on_hit = decisions_on_found,
                         .ctx = &h};
     str value, id;
 
     *offset = 0;
     if (p->cursor.n) {
         if (!cursor_read(&r->arena, p->cursor, STR("best"), &value, &id, e))
-            return err_prefix(e, "cursor: ");
+            return false;
         if (!cursor_i64(value, offset) || *offset < 0 || *offset > SEARCH_MAX)
-            return err_set(e, ERR_INPUT, "cursor: it is not a cursor of this list");
+            return cursor_bad(e);
     }
     h.words = find_clean(f->search, &r->arena);
     h.at = arena_zero(&r->arena, SEARCH_MAX, sizeof *h.at);
@@ -295,29 +280,22 @@ static bool query_decisions_search(struct reader *r, struct decision_log *l,
     if (!find_calls(r, &find, e))
         return false;
     l->back_to_us = find.back_to_us;
-    qsort(h.at, h.n, sizeof *h.at, by_worth);
+    qsort(h.at, h.n, sizeof *h.at, decisions_by_worth);
     for (size_t i = (size_t)*offset; i < h.n && query_decisions_decision_write(l, h.at[i].v); i++)
         ;
     return true;
 }
 
-static void cursor_write(struct reader *r, const struct decision_log *l,
-                         const struct query_filter *f, int64_t offset, struct json_out *o)
+static void decisions_write_cursor(struct arena *a, const struct decision_log *l,
+                                   const struct query_filter *f, int64_t offset)
 {
-    struct arena *a = &r->arena;
-    str ms = arena_printf(a, "%lld", (long long)l->last_ms);
-    str id = arena_printf(a, "%lld", (long long)l->last_id);
+    str next = STR("");
 
-    if (!l->more)
-        json_member_null(o, "next_cursor");
-    else if (f->search.n)
-        json_member_str(
-            o,
-            "next_cursor",
-            cursor_make(a, STR("best"), arena_printf(a, "%lld", (long long)offset), STR("")));
-    else
-        json_member_str(
-            o, "next_cursor", cursor_make(a, f->tool.n ? STR("tool") : STR("time"), ms, id));
+    if (l->more && f->search.n)
+        next = cursor_make(a, STR("best"), arena_printf(a, "%lld", (long long)offset), STR(""));
+    else if (l->more)
+        next = cursor_make_pair(a, decisions_sort(f), l->last_ms, l->last_id);
+    json_member_str_or_null(l->o, "next_cursor", next);
 }
 
 bool query_decisions(struct reader *r, const struct query_asker *a, const struct query_filter *f,
@@ -329,21 +307,17 @@ bool query_decisions(struct reader *r, const struct query_asker *a, const struct
     int64_t offset = 0;
     bool ok;
 
-    if (!query_begin(r, e))
+    if (!query_begin_object(r, out, &o, e))
         return false;
-    json_out_init(&o, out);
-    json_out_object(&o);
-    json_out_key(&o, STR("decisions"));
-    json_out_array(&o);
+    json_member_array(&o, "decisions");
     ok = (!f->session_id.n || session_find(r, a, f->session_id, &found.session_id, e)) &&
          (f->search.n ? query_decisions_search(r, &l, &found, p, &offset, e)
                       : query_decisions_list(r, &l, &found, p, e));
     json_out_end(&o);
     ok = ok && absent_write_search(r, a, l.room < p->limit || !f->search.n, &o, e);
     find_write_bound(l.back_to_us, &o);
-    cursor_write(r, &l, f, offset + p->limit, &o);
-    json_out_end(&o);
-    return query_end(r, ok, out, e);
+    decisions_write_cursor(&r->arena, &l, f, offset + p->limit);
+    return query_end_object(r, ok, &o, e);
 }
 
 bool query_session_decisions(struct reader *r, const struct query_asker *a, str id, struct buf *out,
@@ -353,25 +327,17 @@ bool query_session_decisions(struct reader *r, const struct query_asker *a, str 
     struct decision_log l = {.a = a, .o = &o, .room = INT64_MAX};
     const struct call_rows rows = {query_decisions_on_decision, &l, columns, COUNT_OF(columns), 0};
     struct sql q;
-    bool ok;
 
-    if (!query_begin(r, e))
+    if (!query_begin_object(r, out, &o, e))
         return false;
-    json_out_init(&o, out);
-    json_out_object(&o);
     json_member_str(&o, "session_id", id);
-    json_out_key(&o, STR("decisions"));
-    json_out_array(&o);
-    sql_init(&q);
+    json_member_array(&o, "decisions");
+    if (!session_find(r, a, id, &id, e) || !session_check(r, a, id, e))
+        return query_end_object(r, false, &o, e);
     call_rows_select(&q, &rows, QUERY_CALLS);
-    ok = session_find(r, a, id, &id, e) && session_check(r, a, id, e);
     sql_where(&q, "i.session_id =", db_text(id));
     sql_add(&q,
             " AND coalesce(i.decision_kind, '') <> ''"
             " ORDER BY coalesce(i.ended_ms, i.started_ms), i.call_n");
-    ok = ok && call_rows_query(r, &q, &rows, e);
-    sql_release(&q);
-    json_out_end(&o);
-    json_out_end(&o);
-    return query_end(r, ok, out, e);
+    return query_end_object(r, call_rows_query(r, &q, &rows, e), &o, e);
 }

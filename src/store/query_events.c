@@ -20,15 +20,6 @@ struct timeline {
 
 /* ---- events ---- */
 
-static void event_name(struct json_out *o, const char *key, str name)
-{
-    json_out_key(o, str_c(key));
-    if (name.n)
-        json_out_str(o, name);
-    else
-        json_out_null(o);
-}
-
 static void event_head(struct json_out *o, str id, const char *type, int64_t at_us, str step)
 {
     str stage, agent;
@@ -39,8 +30,8 @@ static void event_head(struct json_out *o, str id, const char *type, int64_t at_
     json_member_str(o, "type", str_c(type));
     json_member_i64(o, "timestamp_us", at_us);
     json_member_str(o, "step_description", step);
-    event_name(o, "stage", stage);
-    event_name(o, "agent", agent);
+    json_member_str_or_null(o, "stage", stage);
+    json_member_str_or_null(o, "agent", agent);
 }
 
 /* The text built is an event: keeps it, unless there are too many already. */
@@ -71,16 +62,10 @@ static bool query_events_on_call(void *ctx, struct db_value *v, const struct sto
     buf_reset(&t->text);
     json_out_init(&o, &t->text);
     event_head(&o, c.id, "llm_interaction", c.started_us, c.step.n ? c.step : STR("Model call"));
-    json_out_key(&o, STR("duration_ms"));
-    if (c.duration_ms < 0)
-        json_out_null(&o);
-    else
-        json_out_i64(&o, c.duration_ms);
-    json_out_key(&o, STR("details"));
-    json_out_object(&o);
+    json_member_i64_or_null(&o, "duration_ms", c.duration_ms);
+    json_member_object(&o, "details");
     call_write(t->a, v, row, &o);
-    json_out_key(&o, STR("segments"));
-    json_out_array(&o);
+    json_member_array(&o, "segments");
     (void)segments_write(t->r, t->a, row, EVENT_SEGMENTS_MAX, &o);
     json_out_end(&o);
     json_out_end(&o);
@@ -91,6 +76,7 @@ static bool query_events_on_call(void *ctx, struct db_value *v, const struct sto
     ev = event_make(t, c.id, c.started_us);
     if (!ev)
         return false;
+    assert(!*t->last);
     *t->last = ev;
     t->last = &ev->next;
     return true;
@@ -127,7 +113,7 @@ static bool event_precedes(const struct event *ev, int64_t at_us, const struct d
 }
 
 /* Both lists are in order of time: this one is put into the other as it comes. */
-static bool on_tool(void *ctx, const struct db_value *v, size_t n)
+static bool events_on_tool(void *ctx, const struct db_value *v, size_t n)
 {
     struct timeline *t = ctx;
     int64_t at_us = v[TOOL_AT].i;
@@ -135,14 +121,12 @@ static bool on_tool(void *ctx, const struct db_value *v, size_t n)
     struct json_out o;
     struct event *ev;
 
-    (void)n;
+    assert(n == COUNT_OF(tool_columns));
     buf_reset(&t->text);
     json_out_init(&o, &t->text);
     event_head(&o, v[TOOL_ID].s, "mcp_communication", at_us, step);
-    json_out_key(&o, STR("duration_ms"));
-    value_write(COLUMN_NUMBER, &v[TOOL_MS], false, &o);
-    json_out_key(&o, STR("details"));
-    json_out_object(&o);
+    value_write_member(&o, "duration_ms", COLUMN_NUMBER, &v[TOOL_MS]);
+    json_member_object(&o, "details");
     columns_write(tool_columns, COUNT_OF(tool_columns), v, false, &o);
     json_out_end(&o);
     json_out_end(&o);
@@ -153,43 +137,36 @@ static bool on_tool(void *ctx, const struct db_value *v, size_t n)
     for (; (ev->next = t->at ? t->at->next : t->first); t->at = ev->next)
         if (!event_precedes(ev->next, at_us, &v[TOOL_PARENT]))
             break;
+    assert((t->at ? t->at->next : t->first) == ev->next);
     *(t->at ? &t->at->next : &t->first) = ev;
     t->at = ev;
     return true;
 }
 
-static bool calls_read(struct timeline *t, str session_id, struct err *e)
+static bool events_read_calls(struct timeline *t, str session_id, struct err *e)
 {
     const struct call_rows rows = {
         query_events_on_call, t, call_columns, call_column_count, .request_max = CALL_REQUEST_MAX};
     struct sql q;
-    bool ok;
 
-    sql_init(&q);
     call_rows_select(&q, &rows, QUERY_CALLS);
     sql_where(&q, "i.session_id =", db_text(session_id));
     sql_add(&q, " ORDER BY i.started_ms, i.interaction_id");
     sql_limit(&q, EVENTS_MAX, 0);
-    ok = call_rows_query(t->r, &q, &rows, e);
-    sql_release(&q);
-    return ok;
+    return call_rows_query(t->r, &q, &rows, e);
 }
 
-static bool tools_read(struct timeline *t, str session_id, struct err *e)
+static bool events_read_tools(struct timeline *t, str session_id, struct err *e)
 {
     struct sql q;
-    bool ok;
 
-    sql_init(&q);
-    sql_add(&q, "SELECT ");
+    sql_begin(&q, "SELECT ");
     sql_columns(&q, tool_columns, COUNT_OF(tool_columns));
     sql_add(&q, " FROM mcp_communications m");
     sql_where(&q, "m.session_id =", db_text(session_id));
     sql_add(&q, " ORDER BY m.timestamp_us, m.communication_id");
     sql_limit(&q, EVENTS_MAX, 0);
-    ok = sql_query(t->r, &q, (struct db_rows){on_tool, t}, e);
-    sql_release(&q);
-    return ok;
+    return sql_query(t->r, &q, (struct db_rows){events_on_tool, t}, e);
 }
 
 bool events_read(struct reader *r, const struct query_asker *a, str session_id, struct event **out,
@@ -201,7 +178,7 @@ bool events_read(struct reader *r, const struct query_asker *a, str session_id, 
     *sums = (struct event_sums){.last_answer = STR("")};
     t.last = &t.first;
     buf_init(&t.text, EVENTS_SIZE_MAX);
-    ok = calls_read(&t, session_id, e) && tools_read(&t, session_id, e);
+    ok = events_read_calls(&t, session_id, e) && events_read_tools(&t, session_id, e);
     *out = t.first;
     buf_release(&t.text);
     return ok;

@@ -50,43 +50,37 @@ static bool query_export_on_id(void *ctx, const struct db_value *v, size_t n)
 {
     struct ids *ids = ctx;
 
-    (void)n;
+    assert(n == 2 && ids->n < STEP_SESSIONS);
     ids->id[ids->n] = arena_dup(&ids->arena, v[0].s);
     ids->started_us[ids->n++] = v[1].i;
     return ids->n < STEP_SESSIONS;
 }
 
-static bool next_ids(struct reader *r, const struct query_asker *a, const struct query_export *x,
-                     struct ids *ids, struct err *e)
+static bool query_export_next_ids(struct reader *r, const struct query_asker *a,
+                                  const struct query_export *x, struct ids *ids, struct err *e)
 {
     struct session_found found;
     struct sql q;
-    bool ok;
 
     if (!session_look(r, a, &x->filter, true, &found, e))
         return false;
-    sql_init(&q);
-    sql_add(&q, "SELECT s.session_id, s.started_at_us FROM alert_sessions s");
+    sql_begin(&q, "SELECT s.session_id, s.started_at_us FROM alert_sessions s");
     session_where(r, &q, a, &x->filter, &found);
-    if (x->begun) {
-        sql_and(&q);
-        sql_add(&q, "(s.started_at_us, s.session_id) > (");
-        sql_value(&q, db_int(x->after_us));
-        sql_add(&q, ", ");
-        sql_value(&q, db_text(buf_str(&x->after_id)));
-        sql_add(&q, ")");
-    }
+    if (x->begun)
+        sql_where_pair(&q,
+                       "(s.started_at_us, s.session_id) >",
+                       db_int(x->after_us),
+                       db_text(buf_str(&x->after_id)));
     sql_add(&q, " ORDER BY s.started_at_us, s.session_id");
     sql_limit(&q, STEP_SESSIONS, 0);
-    ok = sql_query(r, &q, (struct db_rows){query_export_on_id, ids}, e);
-    sql_release(&q);
-    return ok;
+    return sql_query(r, &q, (struct db_rows){query_export_on_id, ids}, e);
 }
 
 /* ---- what of them ---- */
 
-static bool events_write(struct reader *r, const struct query_asker *a, struct query_export *x,
-                         str id, struct buf *out, struct err *e)
+static bool query_export_events_write(struct reader *r, const struct query_asker *a,
+                                      struct query_export *x, str id, struct buf *out,
+                                      struct err *e)
 {
     struct event_sums sums;
     struct event *events;
@@ -103,11 +97,12 @@ static bool events_write(struct reader *r, const struct query_asker *a, struct q
     return query_end(r, ok, out, e);
 }
 
-static bool one_write(struct reader *r, const struct query_asker *a, struct query_export *x, str id,
-                      struct buf *out, struct err *e)
+static bool query_export_write_session(struct reader *r, const struct query_asker *a,
+                                       struct query_export *x, str id, struct buf *out,
+                                       struct err *e)
 {
     if (x->format != QUERY_JSON)
-        return events_write(r, a, x, id, out, e);
+        return query_export_events_write(r, a, x, id, out, e);
     if (!x->filter.session_id.n)
         buf_add(out, x->sessions ? STR(",\n") : STR("{\"sessions\":[\n"));
     return query_session(r, a, id, out, e);
@@ -131,22 +126,20 @@ bool query_export_step(struct reader *r, const struct query_asker *a, struct que
     size_t i = 0;
     bool ok;
 
+    assert(!x->done);
     arena_init(&ids.arena, (size_t)4 << 20);
-    ok = query_begin(r, e) && query_end(r, next_ids(r, a, x, &ids, e), out, e);
+    ok = query_begin(r, e) && query_end(r, query_export_next_ids(r, a, x, &ids, e), out, e);
     if (ok && !x->begun && x->format == QUERY_CSV)
         csv_head(out);
     for (; ok && i < ids.n && out->n < STEP_SIZE; i++) {
-        ok = one_write(r, a, x, ids.id[i], out, e);
+        ok = query_export_write_session(r, a, x, ids.id[i], out, e);
         x->sessions++;
         x->after_us = ids.started_us[i];
         buf_reset(&x->after_id);
         buf_add(&x->after_id, ids.id[i]);
     }
     if (ok && x->filter.session_id.n && !x->begun && ids.n == 0)
-        ok = err_set(e,
-                     ERR_NOT_FOUND,
-                     "there is no session \"" STR_FMT "\"",
-                     STR_ARG(str_slice(x->filter.session_id, 0, 120)));
+        ok = query_not_found("session", x->filter.session_id, e);
     x->begun = true;
     if (ok && ((i == ids.n && ids.n < STEP_SESSIONS) || x->filter.session_id.n))
         query_export_finish(x, out);

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "store/query_build.h"
+#include "store/query_calls.h"
 
 /* query_csv.c: RFC 4180, one line for each event. A text that a spreadsheet would read as a formula
  * gets a leading apostrophe. */

@@ -130,14 +130,6 @@ static void find_match(struct finding *g, struct find_hits *h)
         }
 }
 
-static void find_select(struct finding *g, struct sql *q, const char *first)
-{
-    sql_add(q, "SELECT ");
-    sql_add(q, first);
-    call_columns_add(q, g->f->columns, g->f->count);
-    sql_add(q, " FROM llm_interactions i");
-}
-
 static void find_where(struct finding *g, struct sql *q)
 {
     sql_key_scope(q, g->f->a);
@@ -195,18 +187,16 @@ static bool find_rows(struct finding *g, const struct find_hits *h, struct err *
 {
     struct find_rows x = {g, h};
     struct sql q;
-    bool ok;
 
-    sql_init(&q);
-    find_select(g, &q, "i.block_n, ");
+    sql_begin(&q, "SELECT i.block_n, ");
+    call_columns_add(&q, g->f->columns, g->f->count);
+    sql_add(&q, " FROM llm_interactions i");
     sql_where(&q, "i.call_n >=", db_int(h->first_n));
     sql_where(&q, "i.call_n <=", db_int(h->last_n));
     sql_where(&q, "i.block =", db_int(h->block));
     find_where(g, &q);
     sql_add(&q, " ORDER BY i.call_n DESC");
-    ok = sql_query(g->r, &q, (struct db_rows){find_on_row, &x}, e);
-    sql_release(&q);
-    return ok;
+    return sql_query(g->r, &q, (struct db_rows){find_on_row, &x}, e);
 }
 
 /* ---- packed blocks ---- */
@@ -228,12 +218,10 @@ static bool find_bound(struct finding *g, int64_t call_n, struct err *e)
     int64_t ms;
     bool ok;
 
-    sql_init(&q);
-    sql_add(&q, "SELECT coalesce(i.ended_ms, i.started_ms) FROM llm_interactions i");
+    sql_begin(&q, "SELECT coalesce(i.ended_ms, i.started_ms) FROM llm_interactions i");
     sql_where(&q, "i.call_n >=", db_int(call_n));
     sql_add(&q, " ORDER BY i.call_n LIMIT 1");
     ok = sql_number(g->r, &q, &ms, e);
-    sql_release(&q);
     g->f->back_to_us = ms * 1000;
     return ok;
 }
@@ -242,12 +230,10 @@ static bool find_bound(struct finding *g, int64_t call_n, struct err *e)
 static bool find_packed(struct finding *g, int64_t block, struct err *e)
 {
     struct find_hits h = {.block = block};
-    struct db_value arg = db_int(block);
 
     if (!db_query(g->r->db,
                   "SELECT first_n, last_n FROM call_blocks WHERE block = $1",
-                  &arg,
-                  1,
+                  DB_ARGS(db_int(block)),
                   (struct db_rows){find_on_range, &h},
                   e))
         return false;
@@ -294,15 +280,11 @@ static bool find_on_old(void *ctx, struct db_value *v, const struct store_call *
 static bool find_old_bound(struct finding *g, int64_t *out, struct err *e)
 {
     struct sql q;
-    bool ok;
 
-    sql_init(&q);
-    sql_add(&q, "SELECT i.call_n FROM llm_interactions i WHERE i.block IS NULL");
+    sql_begin(&q, "SELECT i.call_n FROM llm_interactions i WHERE i.block IS NULL");
     sql_add(&q, " ORDER BY i.call_n DESC");
     sql_limit(&q, 1, FIND_OLD_ROWS_MAX);
-    ok = sql_number(g->r, &q, out, e);
-    sql_release(&q);
-    return ok;
+    return sql_number(g->r, &q, out, e);
 }
 
 static bool find_old(struct finding *g, struct err *e)
@@ -319,7 +301,6 @@ static bool find_old(struct finding *g, struct err *e)
         return false;
     memcpy(columns, g->f->columns, g->f->count * sizeof *columns);
     columns[g->f->count] = (struct column){"call_n", "i.call_n", COLUMN_SKIP};
-    sql_init(&q);
     call_rows_select(&q, &rows, QUERY_CALLS);
     sql_and(&q);
     sql_add(&q, "i.block IS NULL");
@@ -329,7 +310,6 @@ static bool find_old(struct finding *g, struct err *e)
     sql_add(&q, " ORDER BY i.call_n DESC");
     sql_limit(&q, FIND_OLD_MAX, 0);
     ok = call_rows_query(g->r, &q, &rows, e);
-    sql_release(&q);
     if (!ok || g->enough || (o.count < FIND_OLD_MAX && after_n == 0))
         return ok;
     g->enough = true;
@@ -363,6 +343,7 @@ static bool find_on_open(void *ctx, const struct db_value *v, size_t n)
     size_t at = o->n ? o->n - 1 : 0;
 
     assert(n == 4);
+    assert(o->n == 0 || o->h[at].block <= v[0].i); /* ordered by block and place */
     if (o->n == 0 || o->h[at].block != v[0].i) {
         if (o->n == FIND_OPEN_MAX)
             return false;
@@ -385,8 +366,7 @@ static bool find_in_open(struct finding *g, struct find_open *o, struct err *e)
     bool ok = db_query(g->r->db,
                        "SELECT block, block_n, call_n, texts FROM call_texts"
                        " ORDER BY block, block_n",
-                       NULL,
-                       0,
+                       DB_NO_ARGS,
                        (struct db_rows){find_on_open, o},
                        e);
 
@@ -414,12 +394,10 @@ static bool find_last_block(struct finding *g, int64_t *out, struct err *e)
     *out = INT64_MAX;
     if (g->f->end_us == 0)
         return true;
-    sql_init(&q);
-    sql_add(&q, "SELECT i.block FROM llm_interactions i");
+    sql_begin(&q, "SELECT i.block FROM llm_interactions i");
     sql_where(&q, "i.ended_ms <=", db_int(g->f->end_us / 1000));
     sql_add(&q, " ORDER BY i.ended_ms DESC LIMIT 1");
     ok = sql_number(g->r, &q, out, e);
-    sql_release(&q);
     *out = *out > 0 ? *out + FIND_NEIGHBOURS : INT64_MAX;
     return ok;
 }
@@ -487,11 +465,7 @@ bool find_calls(struct reader *r, struct find *f, struct err *e)
 
 void find_write_bound(int64_t back_to_us, struct json_out *o)
 {
-    json_out_key(o, STR("searched_back_to_us"));
-    if (back_to_us < 0)
-        json_out_null(o);
-    else
-        json_out_i64(o, back_to_us);
+    json_member_i64_or_null(o, "searched_back_to_us", back_to_us);
 }
 
 /* ---- what somebody typed ---- */
@@ -511,26 +485,27 @@ str find_clean(str words, struct arena *a)
     return out;
 }
 
-bool find_scoped(str words, struct arena *a)
+/* Whether a word has the scope of this field, or of any if the field is WORDS_ANY_FIELD. */
+static bool find_has_scope(str words, unsigned field, struct arena *a)
 {
     struct words_query q;
 
     (void)!words_query_parse(words, find_scopes, COUNT_OF(find_scopes), a, &q);
     for (size_t i = 0; i < q.typed_count; i++)
-        if (q.typed[i].field != WORDS_ANY_FIELD)
+        if (q.typed[i].field != WORDS_ANY_FIELD &&
+            (field == WORDS_ANY_FIELD || q.typed[i].field == field))
             return true;
     return false;
 }
 
+bool find_scoped(str words, struct arena *a)
+{
+    return find_has_scope(words, WORDS_ANY_FIELD, a);
+}
+
 bool find_wants_reasoning(str words, struct arena *a)
 {
-    struct words_query q;
-
-    (void)!words_query_parse(words, find_scopes, COUNT_OF(find_scopes), a, &q);
-    for (size_t i = 0; i < q.typed_count; i++)
-        if (q.typed[i].field == BLOCK_REASONING)
-            return true;
-    return false;
+    return find_has_scope(words, BLOCK_REASONING, a);
 }
 
 str find_like(str words, struct arena *a)

@@ -20,7 +20,7 @@ struct request_new {
     const struct query_asker *a;
     str id, session_id, dialect;
     int64_t started_ms, call_n;
-    bool there, found;
+    bool there;
     struct request_parts now;
     /* The earlier call with most messages in common. */
     str before_id;
@@ -173,7 +173,7 @@ static bool request_new_on_before(void *ctx, struct db_value *v, const struct st
     same = request_new_common(&x->now, &before);
     count = json_count(&before.doc, before.messages);
     if (same > x->same) {
-        x->found = true;
+        assert(same <= count);
         x->same = same;
         x->before_count = count;
         x->before_id = request_new_text(&v[NEW_ID]);
@@ -194,25 +194,20 @@ static bool request_new_read(struct request_new *x, struct err *e)
     struct sql q;
     bool ok;
 
-    sql_init(&q);
     call_rows_select(&q, &rows, QUERY_CALLS);
     sql_where(&q, "i.interaction_id =", db_text(x->id));
     sql_key_scope(&q, x->a);
     ok = call_rows_query(x->r, &q, &rows, e);
-    sql_release(&q);
     if (!ok || !x->there || !x->session_id.n || !x->now.messages)
         return ok;
     rows.on_call = request_new_on_before;
-    sql_init(&q);
     call_rows_select(&q, &rows, QUERY_CALLS);
     sql_where(&q, "i.session_id =", db_text(x->session_id));
     sql_where(&q, "i.started_ms <=", db_int(x->started_ms));
     sql_where(&q, "i.call_n <", db_int(x->call_n));
     sql_add(&q, " ORDER BY i.started_ms DESC, i.call_n DESC");
     sql_limit(&q, NEW_BEFORE_MAX, 0);
-    ok = call_rows_query(x->r, &q, &rows, e);
-    sql_release(&q);
-    return ok;
+    return call_rows_query(x->r, &q, &rows, e);
 }
 
 /* ---- writing ---- */
@@ -233,28 +228,20 @@ static void request_new_answer(const struct request_new *x, struct json_out *o)
     const struct json_node *messages = x->now.messages;
     size_t n = 0;
 
-    json_out_object(o);
     json_member_str(o, "interaction_id", x->id);
-    json_out_key(o, STR("previous_id"));
-    if (x->found)
-        json_out_str(o, x->before_id);
-    else
-        json_out_null(o);
+    json_member_str_or_null(o, "previous_id", x->before_id);
     json_member_str(o, "dialect", x->dialect);
     json_member_i64(o, "same_count", (int64_t)x->same);
     json_member_i64(o, "dropped_count", (int64_t)(x->before_count - x->same));
     request_new_write(x, "system", x->now.system, x->same_system, o);
     request_new_write(x, "tools", x->now.tools, x->same_tools, o);
-    json_out_key(o, STR("messages"));
-    json_out_array(o);
+    json_member_array(o, "messages");
     if (messages && messages->kind != JSON_ARRAY)
         json_out_raw(o, json_raw(&x->now.doc, messages));
     else
         JSON_FOREACH(m, &x->now.doc, messages)
             if (n++ >= x->same)
                 json_out_raw(o, json_raw(&x->now.doc, m));
-    json_out_end(o);
-    json_out_end(o);
 }
 
 bool query_call_new(struct reader *r, const struct query_asker *a, str id, struct buf *out,
@@ -264,16 +251,12 @@ bool query_call_new(struct reader *r, const struct query_asker *a, str id, struc
     struct json_out o;
     bool ok;
 
-    if (!query_begin(r, e))
+    if (!query_begin_object(r, out, &o, e))
         return false;
     json_init(&x.now.doc);
-    ok = request_new_read(&x, e);
-    if (ok && !x.there)
-        ok = err_set(
-            e, ERR_NOT_FOUND, "there is no call \"" STR_FMT "\"", STR_ARG(str_slice(id, 0, 120)));
-    json_out_init(&o, out);
+    ok = request_new_read(&x, e) && (x.there || query_not_found("call", id, e));
     if (ok)
         request_new_answer(&x, &o);
     json_release(&x.now.doc);
-    return query_end(r, ok, out, e);
+    return query_end_object(r, ok, &o, e);
 }

@@ -56,7 +56,7 @@ struct span {
     struct json doc;
 };
 
-static void id_write(struct json_out *o, const char *name, str id, size_t bytes)
+static void query_otlp_id_write(struct json_out *o, const char *name, str id, size_t bytes)
 {
     uint8_t digest[SHA256_SIZE];
     char hex[SHA256_HEX_SIZE];
@@ -81,7 +81,7 @@ static int64_t query_otlp_number_at(struct span *s, const char *pointer)
 }
 
 /* Whole numbers are texts in OTLP/JSON, as in all JSON of protobuf. */
-static void value_out(struct span *s, const struct json_node *v)
+static void query_otlp_value_out(struct span *s, const struct json_node *v)
 {
     struct json_out *o = s->o;
     str text;
@@ -91,36 +91,33 @@ static void value_out(struct span *s, const struct json_node *v)
     if (json_text(&s->doc, v, s->a, &text)) {
         json_member_str(o, "stringValue", utf8_cut_size(text, TEXT_MAX));
     } else if (json_bool(v, &flag)) {
-        json_out_key(o, STR("boolValue"));
-        json_out_bool(o, flag);
+        json_member_bool(o, "boolValue", flag);
     } else if (v->escaped) {
-        json_out_key(o, STR("doubleValue"));
-        json_out_raw(o, json_raw(&s->doc, v));
+        json_member_raw(o, "doubleValue", json_raw(&s->doc, v));
     } else {
         json_member_str(o, "intValue", json_raw(&s->doc, v));
     }
     json_out_end(o);
 }
 
-static void attribute_text(struct json_out *o, const char *name, str text)
+static void query_otlp_attribute_text(struct json_out *o, const char *name, str text)
 {
     json_out_object(o);
     json_member_str(o, "key", str_c(name));
-    json_out_key(o, STR("value"));
-    json_out_object(o);
+    json_member_object(o, "value");
     json_member_str(o, "stringValue", text);
     json_out_end(o);
     json_out_end(o);
 }
 
-static void attributes_write(struct span *s, bool call)
+static void query_otlp_attributes_write(struct span *s, bool call)
 {
     const struct attribute *list = call ? call_attributes : tool_attributes;
     size_t n = call ? COUNT_OF(call_attributes) : COUNT_OF(tool_attributes);
 
-    json_out_key(s->o, STR("attributes"));
-    json_out_array(s->o);
-    attribute_text(s->o, "gen_ai.operation.name", call ? STR("chat") : STR("execute_tool"));
+    json_member_array(s->o, "attributes");
+    query_otlp_attribute_text(
+        s->o, "gen_ai.operation.name", call ? STR("chat") : STR("execute_tool"));
     for (size_t i = 0; i < n; i++) {
         const struct json_node *v = json_pointer(&s->doc, str_c(list[i].pointer));
 
@@ -129,7 +126,7 @@ static void attributes_write(struct span *s, bool call)
         json_out_object(s->o);
         json_member_str(s->o, "key", str_c(list[i].name));
         json_out_key(s->o, STR("value"));
-        value_out(s, v);
+        query_otlp_value_out(s, v);
         json_out_end(s->o);
     }
     json_out_end(s->o);
@@ -142,8 +139,7 @@ static void query_otlp_status_write(struct span *s, bool call)
     bool good = true;
 
     (void)!json_bool(success, &good);
-    json_out_key(s->o, STR("status"));
-    json_out_object(s->o);
+    json_member_object(s->o, "status");
     if (error.n || !good) {
         json_member_i64(s->o, "code", STATUS_ERROR);
         json_member_str(s->o, "message", utf8_cut_size(error, TEXT_MAX));
@@ -151,7 +147,7 @@ static void query_otlp_status_write(struct span *s, bool call)
     json_out_end(s->o);
 }
 
-static void span_write(struct span *s, str session_id)
+static void query_otlp_span_write(struct span *s, str session_id)
 {
     struct json_out *o = s->o;
     str id = query_otlp_text_at(s, "/event_id"),
@@ -162,10 +158,10 @@ static void span_write(struct span *s, str session_id)
     int64_t end_us = start_us + query_otlp_number_at(s, "/duration_ms") * 1000;
 
     json_out_object(o);
-    id_write(o, "traceId", session_id, TRACE_BYTES);
-    id_write(o, "spanId", id, SPAN_BYTES);
+    query_otlp_id_write(o, "traceId", session_id, TRACE_BYTES);
+    query_otlp_id_write(o, "spanId", id, SPAN_BYTES);
     if (parent.n)
-        id_write(o, "parentSpanId", parent, SPAN_BYTES);
+        query_otlp_id_write(o, "parentSpanId", parent, SPAN_BYTES);
     json_member_str(
         o,
         "name",
@@ -173,7 +169,7 @@ static void span_write(struct span *s, str session_id)
     json_member_i64(o, "kind", call ? KIND_CLIENT : KIND_INTERNAL);
     json_member_str(o, "startTimeUnixNano", arena_printf(s->a, "%lld000", (long long)start_us));
     json_member_str(o, "endTimeUnixNano", arena_printf(s->a, "%lld000", (long long)end_us));
-    attributes_write(s, call);
+    query_otlp_attributes_write(s, call);
     query_otlp_status_write(s, call);
     json_out_end(o);
 }
@@ -181,27 +177,21 @@ static void span_write(struct span *s, str session_id)
 static void query_otlp_head_write(struct json_out *o)
 {
     json_out_object(o);
-    json_out_key(o, STR("resourceSpans"));
-    json_out_array(o);
+    json_member_array(o, "resourceSpans");
     json_out_object(o);
-    json_out_key(o, STR("resource"));
-    json_out_object(o);
-    json_out_key(o, STR("attributes"));
-    json_out_array(o);
-    attribute_text(o, "service.name", STR("rationale"));
-    attribute_text(o, "service.version", STR(RATIONALE_VERSION));
+    json_member_object(o, "resource");
+    json_member_array(o, "attributes");
+    query_otlp_attribute_text(o, "service.name", STR("rationale"));
+    query_otlp_attribute_text(o, "service.version", STR(RATIONALE_VERSION));
     json_out_end(o);
     json_out_end(o);
-    json_out_key(o, STR("scopeSpans"));
-    json_out_array(o);
+    json_member_array(o, "scopeSpans");
     json_out_object(o);
-    json_out_key(o, STR("scope"));
-    json_out_object(o);
+    json_member_object(o, "scope");
     json_member_str(o, "name", STR("rationale"));
     json_member_str(o, "version", STR(RATIONALE_VERSION));
     json_out_end(o);
-    json_out_key(o, STR("spans"));
-    json_out_array(o);
+    json_member_array(o, "spans");
 }
 
 bool otlp_write(struct arena *a, str session_id, const struct event *events, struct buf *out,
@@ -217,7 +207,7 @@ bool otlp_write(struct arena *a, str session_id, const struct event *events, str
     for (const struct event *ev = events; ev && ok; ev = ev->next) {
         ok = json_parse(&s.doc, ev->json, e);
         if (ok)
-            span_write(&s, session_id);
+            query_otlp_span_write(&s, session_id);
     }
     for (unsigned i = 0; i < 6; i++)
         json_out_end(&o);

@@ -97,6 +97,8 @@ static bool overview_range(struct overview *v, const struct query_asker *a, int6
     v->first = from / v->seconds;
     v->end = (to + v->seconds - 1) / v->seconds;
     v->buckets = ((v->end - v->first) * v->seconds + v->bucket_s - 1) / v->bucket_s;
+    assert(v->first < v->end && v->bucket_s % v->seconds == 0);
+    assert(v->buckets > 0 && v->buckets <= BUCKETS_MAX);
     return true;
 }
 
@@ -222,8 +224,7 @@ static bool overview_find_groups(struct overview *v, const struct query_asker *a
     size_t n = 0;
     bool ok;
 
-    sql_init(&q);
-    sql_add(&q, "SELECT ");
+    sql_begin(&q, "SELECT ");
     overview_add_group(&q, v);
     sql_add(&q, ", CAST(sum(calls) AS BIGINT) AS n");
     overview_add_from(&q, v, a);
@@ -232,10 +233,10 @@ static bool overview_find_groups(struct overview *v, const struct query_asker *a
     sql_add(&q, " ORDER BY n DESC");
     sql_limit(&q, GROUPS_MAX, 0);
     ok = sql_query(v->r, &q, (struct db_rows){overview_on_group, v}, e);
-    sql_release(&q);
     v->list = arena_zero(&v->r->arena, v->groups.count + 1, sizeof(struct group *));
     for (struct map_entry *i = map_next(&v->groups, NULL); i; i = map_next(&v->groups, i))
         v->list[n++] = i->value.ptr;
+    assert(n == v->groups.count && n <= GROUPS_MAX);
     qsort(v->list, n, sizeof v->list[0], overview_by_calls);
     for (size_t i = 0; i < n && i < GROUPS_SHOWN; i++)
         overview_give_room(v, v->list[i]);
@@ -275,17 +276,13 @@ static bool overview_on_row(void *ctx, const struct db_value *c, size_t n)
 static bool overview_read(struct overview *v, const struct query_asker *a, struct err *e)
 {
     struct sql q;
-    bool ok;
 
     /* Summed here: a sum of so many columns costs the databases more than the rows do. */
-    sql_init(&q);
-    sql_add(&q, "SELECT slot, ");
+    sql_begin(&q, "SELECT slot, ");
     overview_add_group(&q, v);
     sql_add(&q, ", " USAGE_SLOT_SUMS);
     overview_add_from(&q, v, a);
-    ok = sql_query(v->r, &q, (struct db_rows){overview_on_row, v}, e);
-    sql_release(&q);
-    return ok;
+    return sql_query(v->r, &q, (struct db_rows){overview_on_row, v}, e);
 }
 
 /* ---- as JSON ---- */
@@ -329,17 +326,14 @@ static void overview_write_cost(struct json_out *o, const struct sums *s)
 
 static void overview_write_series(struct json_out *o, const struct group *g, size_t buckets)
 {
-    json_out_key(o, STR("series"));
-    json_out_object(o);
+    json_member_object(o, "series");
     for (size_t k = 0; k < COUNT_OF(names); k++) {
-        json_out_key(o, str_c(names[k]));
-        json_out_array(o);
+        json_member_array(o, names[k]);
         for (size_t i = 0; i < buckets; i++)
             json_out_i64(o, g->buckets[i].n[k]);
         json_out_end(o);
     }
-    json_out_key(o, STR("cost_usd"));
-    json_out_array(o);
+    json_member_array(o, "cost_usd");
     for (size_t i = 0; i < buckets; i++)
         overview_write_cost(o, &g->buckets[i]);
     json_out_end(o);
@@ -384,8 +378,7 @@ static void overview_write_groups(struct overview *v, struct json_out *o)
 {
     size_t n = v->groups.count;
 
-    json_out_key(o, STR("groups"));
-    json_out_array(o);
+    json_member_array(o, "groups");
     for (size_t i = 0; i < n && i < GROUPS_SHOWN; i++)
         overview_write_member(v, o, v->list[i], 1);
     if (v->rest.total->n[USAGE_CALLS] > 0)
@@ -400,24 +393,20 @@ bool query_overview(struct reader *r, const struct query_asker *a, const struct 
     struct json_out o;
     bool ok;
 
-    if (!overview_range(&v, a, w->bucket_s, e) || !query_begin(r, e))
+    if (!overview_range(&v, a, w->bucket_s, e) || !query_begin_object(r, out, &o, e))
         return false;
     map_init(&v.groups, NULL, GROUPS_MAX);
     overview_give_room(&v, &v.total);
     overview_give_room(&v, &v.rest);
     ok = (!v.by.n || overview_find_groups(&v, a, e)) && overview_read(&v, a, e);
-    json_out_init(&o, out);
-    json_out_object(&o);
     json_member_i64(&o, "start_us", v.first * v.seconds * 1000000);
     json_member_i64(&o, "end_us", v.end * v.seconds * 1000000);
     json_member_i64(&o, "bucket_s", v.bucket_s);
     json_member_i64(&o, "buckets", v.buckets);
-    json_out_key(&o, STR("total"));
-    json_out_object(&o);
+    json_member_object(&o, "total");
     overview_write_group(&o, &v.total, (size_t)v.buckets);
     json_out_end(&o);
     overview_write_groups(&v, &o);
-    json_out_end(&o);
     map_release(&v.groups);
-    return query_end(r, ok, out, e);
+    return query_end_object(r, ok, &o, e);
 }

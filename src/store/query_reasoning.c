@@ -66,14 +66,15 @@ static void query_reasoning_sample(struct row *row, int64_t ms)
         row->sample_cap = row->sample_cap ? row->sample_cap * 2 : 64;
         row->samples = base_realloc(row->samples, row->sample_cap * sizeof *row->samples);
     }
+    assert(row->sample_count < row->sample_cap);
     row->samples[row->sample_count++] = ms;
 }
 
-static bool on_sums(void *ctx, const struct db_value *v, size_t n)
+static bool query_reasoning_on_sums(void *ctx, const struct db_value *v, size_t n)
 {
     struct row *row = query_reasoning_row_of(ctx, v[MODEL].s, v[LEVEL].s);
 
-    (void)n;
+    assert(n == BUCKET_0 + USAGE_BUCKETS);
     if (!row)
         return true;
     row->calls = v[CALLS].i;
@@ -88,7 +89,7 @@ static bool on_sums(void *ctx, const struct db_value *v, size_t n)
     return true;
 }
 
-static bool on_thought(void *ctx, const struct db_value *v, size_t n)
+static bool query_reasoning_on_thought(void *ctx, const struct db_value *v, size_t n)
 {
     struct row *row = query_reasoning_row_of(ctx, v[0].s, v[1].s);
 
@@ -98,35 +99,29 @@ static bool on_thought(void *ctx, const struct db_value *v, size_t n)
     return true;
 }
 
-static bool read_sums(struct table *t, const struct query_asker *a, const struct query_filter *f,
-                      struct err *e)
+static bool query_reasoning_read_sums(struct table *t, const struct query_asker *a,
+                                      const struct query_filter *f, struct err *e)
 {
     struct sql q;
-    bool ok;
 
-    sql_init(&q);
-    sql_add(&q, "SELECT ");
+    sql_begin(&q, "SELECT ");
     sql_add(&q, columns);
     sql_add(&q, " FROM ");
     usage_from(&q, a, f);
     sql_add(&q, " GROUP BY 1, 2 ORDER BY 3 DESC, 1, 2");
-    ok = sql_query(t->r, &q, (struct db_rows){on_sums, t}, e);
-    sql_release(&q);
-    return ok;
+    return sql_query(t->r, &q, (struct db_rows){query_reasoning_on_sums, t}, e);
 }
 
-static bool read_thoughts(struct table *t, const struct query_asker *a,
-                          const struct query_filter *f, struct err *e)
+static bool query_reasoning_read_thoughts(struct table *t, const struct query_asker *a,
+                                          const struct query_filter *f, struct err *e)
 {
     struct sql q;
-    bool ok;
 
-    sql_init(&q);
-    sql_add(&q,
-            "SELECT coalesce(x.model, ''), coalesce(x.reasoning_level, ''),"
-            " coalesce(x.answer_ms, x.ended_ms) - x.reasoning_ms FROM (SELECT i.model,"
-            " i.reasoning_level, i.reasoning_ms, i.answer_ms, i.ended_ms, i.key_name"
-            " FROM llm_interactions i");
+    sql_begin(&q,
+              "SELECT coalesce(x.model, ''), coalesce(x.reasoning_level, ''),"
+              " coalesce(x.answer_ms, x.ended_ms) - x.reasoning_ms FROM (SELECT i.model,"
+              " i.reasoning_level, i.reasoning_ms, i.answer_ms, i.ended_ms, i.key_name"
+              " FROM llm_interactions i");
     if (f->start_us >= 0)
         sql_where(&q, "i.started_ms >=", db_int(f->start_us / 1000));
     if (f->end_us >= 0)
@@ -136,9 +131,7 @@ static bool read_thoughts(struct table *t, const struct query_asker *a,
     sql_add(&q, ") AS x WHERE x.reasoning_ms IS NOT NULL");
     q.where = true;
     sql_where_text(&q, "x.key_name =", a->key_name);
-    ok = sql_query(t->r, &q, (struct db_rows){on_thought, t}, e);
-    sql_release(&q);
-    return ok;
+    return sql_query(t->r, &q, (struct db_rows){query_reasoning_on_thought, t}, e);
 }
 
 static int query_reasoning_by_size(const void *a, const void *b)
@@ -148,19 +141,16 @@ static int query_reasoning_by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void percentile_write(struct json_out *o, const char *name, const struct row *row,
-                             size_t percent)
+static void query_reasoning_percentile_write(struct json_out *o, const char *name,
+                                             const struct row *row, size_t percent)
 {
     size_t at = row->sample_count ? (row->sample_count * percent + 99) / 100 : 0;
 
-    json_out_key(o, str_c(name));
-    if (at == 0)
-        json_out_null(o);
-    else
-        json_out_i64(o, row->samples[at - 1]);
+    assert(at <= row->sample_count);
+    json_member_i64_or_null(o, name, at ? row->samples[at - 1] : -1);
 }
 
-static void row_write(struct json_out *o, struct row *row)
+static void query_reasoning_row_write(struct json_out *o, struct row *row)
 {
     if (row->sample_count)
         qsort(row->samples, row->sample_count, sizeof *row->samples, query_reasoning_by_size);
@@ -171,23 +161,19 @@ static void row_write(struct json_out *o, struct row *row)
     json_member_i64(o, "with_reasoning", row->with_reasoning);
     json_member_i64(o, "reasoning_tokens", row->reasoning_tokens);
     json_member_i64(o, "output_tokens", row->output_tokens);
-    json_out_key(o, STR("share"));
-    json_out_double(
-        o, row->output_tokens > 0 ? (double)row->reasoning_tokens / (double)row->output_tokens : 0);
-    json_out_key(o, STR("cap_tokens"));
-    if (row->cap_tokens)
-        json_out_i64(o, row->cap_tokens);
-    else
-        json_out_null(o);
-    json_out_key(o, STR("saturation"));
-    json_out_array(o);
+    json_member_double(
+        o,
+        "share",
+        row->output_tokens > 0 ? (double)row->reasoning_tokens / (double)row->output_tokens : 0);
+    json_member_i64_or_null(o, "cap_tokens", row->cap_tokens ? row->cap_tokens : -1);
+    json_member_array(o, "saturation");
     for (size_t i = 0; i < USAGE_BUCKETS; i++)
         json_out_i64(o, row->buckets[i]);
     json_out_end(o);
     json_member_i64(o, "cut", row->cut);
     json_member_i64(o, "starved", row->starved);
-    percentile_write(o, "thinking_ms_p50", row, 50);
-    percentile_write(o, "thinking_ms_p95", row, 95);
+    query_reasoning_percentile_write(o, "thinking_ms_p50", row, 50);
+    query_reasoning_percentile_write(o, "thinking_ms_p95", row, 95);
     json_out_end(o);
 }
 
@@ -198,22 +184,17 @@ bool query_reasoning(struct reader *r, const struct query_asker *a, const struct
     struct json_out o;
     bool ok;
 
-    if (!query_begin(r, e))
+    if (!query_begin_object(r, out, &o, e))
         return false;
     map_init(&t.rows, NULL, ROWS_MAX);
     buf_init(&t.key, 65536);
-    ok = read_sums(&t, a, f, e) && read_thoughts(&t, a, f, e);
-    json_out_init(&o, out);
-    json_out_object(&o);
-    json_out_key(&o, STR("rows"));
-    json_out_array(&o);
+    ok = query_reasoning_read_sums(&t, a, f, e) && query_reasoning_read_thoughts(&t, a, f, e);
+    json_member_array(&o, "rows");
     for (struct map_entry *i = map_next(&t.rows, NULL); i; i = map_next(&t.rows, i)) {
-        row_write(&o, i->value.ptr);
+        query_reasoning_row_write(&o, i->value.ptr);
         free(((struct row *)i->value.ptr)->samples);
     }
-    json_out_end(&o);
-    json_out_end(&o);
     map_release(&t.rows);
     buf_release(&t.key);
-    return query_end(r, ok, out, e);
+    return query_end_object(r, ok, &o, e);
 }

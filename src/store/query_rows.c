@@ -37,7 +37,7 @@ void call_columns_add(struct sql *q, const struct column *c, size_t n)
 
 void call_rows_select(struct sql *q, const struct call_rows *rows, const char *from)
 {
-    sql_add(q, "SELECT i.call_n, i.block, i.block_n, i.interaction_id, i.started_ms, ");
+    sql_begin(q, "SELECT i.call_n, i.block, i.block_n, i.interaction_id, i.started_ms, ");
     call_columns_add(q, rows->columns, rows->count);
     sql_add(q, " FROM ");
     sql_add(q, from);
@@ -48,6 +48,7 @@ static bool call_rows_keep(void *ctx, const struct db_value *v, size_t n)
     struct call_rows_read *all = ctx;
     struct call_row *row;
 
+    assert(n >= ROW_FIRST && n - ROW_FIRST <= QUERY_COLUMNS_MAX && !*all->last);
     row = arena_alloc(&all->r->arena, sizeof *row + (n - ROW_FIRST) * sizeof row->v[0]);
     row->next = NULL;
     row->at.call_n = v[ROW_CALL_N].i;
@@ -84,7 +85,7 @@ void columns_set_texts(const struct row_field *const texts[], size_t n,
         if (texts[i]) {
             str text = *(const str *)(const void *)((const char *)row + texts[i]->at);
 
-            v[i] = text.n ? db_text(text) : db_null();
+            v[i] = db_text_or_null(text);
         }
 }
 

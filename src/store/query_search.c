@@ -21,20 +21,15 @@ struct hits {
     int64_t back_to_us; /* the latest of the bounds; -1: everything was looked at */
 };
 
-static void hit_write(struct hits *h, const struct db_value *v)
+static void query_search_hit_write(struct hits *h, const struct db_value *v)
 {
     json_out_object(h->o);
     json_member_str(h->o, "type", str_c(h->kind->type));
-    json_out_key(h->o, STR("session_id"));
-    value_write(COLUMN_TEXT, &v[SESSION_ID], false, h->o);
-    json_out_key(h->o, STR("interaction_id"));
-    value_write(COLUMN_TEXT, &v[INTERACTION_ID], false, h->o);
-    json_out_key(h->o, STR("timestamp_us"));
-    value_write(COLUMN_NUMBER, &v[TIMESTAMP], false, h->o);
-    json_out_key(h->o, STR("snippet"));
-    value_write(COLUMN_TEXT, &v[SNIPPET], false, h->o);
-    json_out_key(h->o, str_c(h->kind->extra));
-    value_write(COLUMN_TEXT, &v[EXTRA], false, h->o);
+    value_write_member(h->o, "session_id", COLUMN_TEXT, &v[SESSION_ID]);
+    value_write_member(h->o, "interaction_id", COLUMN_TEXT, &v[INTERACTION_ID]);
+    value_write_member(h->o, "timestamp_us", COLUMN_NUMBER, &v[TIMESTAMP]);
+    value_write_member(h->o, "snippet", COLUMN_TEXT, &v[SNIPPET]);
+    value_write_member(h->o, h->kind->extra, COLUMN_TEXT, &v[EXTRA]);
     json_out_end(h->o);
 }
 
@@ -43,7 +38,7 @@ static bool search_on_session(void *ctx, const struct db_value *v, size_t n)
     struct hits *h = ctx;
 
     assert(n == EXTRA + 1);
-    hit_write(h, v);
+    query_search_hit_write(h, v);
     return --h->room > 0;
 }
 
@@ -56,15 +51,13 @@ static bool search_sessions(struct reader *r, const struct query_asker *a, str w
     str like = find_like(words, &r->arena);
     int64_t from_us;
     struct sql q;
-    bool ok;
 
     if (!session_bound(r, a, -1, SESSION_NAMES_MAX, &from_us, e))
         return false;
     h->back_to_us = from_us > h->back_to_us ? from_us : h->back_to_us;
-    sql_init(&q);
-    sql_add(&q,
-            "SELECT s.session_id, NULL, s.started_at_us, coalesce(s.title, s.alert_id,"
-            " s.session_id), s.status FROM alert_sessions s");
+    sql_begin(&q,
+              "SELECT s.session_id, NULL, s.started_at_us, coalesce(s.title, s.alert_id,"
+              " s.session_id), s.status FROM alert_sessions s");
     sql_where_text(&q, "s.key_name =", a->key_name);
     sql_and(&q);
     sql_add(&q, "s.session_id IN (SELECT session_id FROM alert_sessions WHERE session_id = ");
@@ -84,9 +77,7 @@ static bool search_sessions(struct reader *r, const struct query_asker *a, str w
     }
     sql_add(&q, ")) ORDER BY s.started_at_us DESC");
     sql_limit(&q, h->room, 0);
-    ok = sql_query(r, &q, (struct db_rows){search_on_session, h}, e);
-    sql_release(&q);
-    return ok;
+    return sql_query(r, &q, (struct db_rows){search_on_session, h}, e);
 }
 
 static const struct column call_hit_columns[] = {
@@ -111,7 +102,7 @@ static bool search_on_call(void *ctx, struct db_value *v, str snippet)
 
     if (v[SNIPPET].type == DB_NULL)
         v[SNIPPET] = db_text(snippet);
-    hit_write(h, v);
+    query_search_hit_write(h, v);
     return --h->room > 0;
 }
 
@@ -182,18 +173,14 @@ bool query_search(struct reader *r, const struct query_asker *a, str words, int6
     int64_t left = limit;
     bool ok;
 
-    if (!query_begin(r, e))
+    if (!query_begin_object(r, out, &o, e))
         return false;
     words = find_clean(words, &r->arena);
-    json_out_init(&o, out);
-    json_out_object(&o);
-    json_out_key(&o, STR("results"));
-    json_out_array(&o);
+    json_member_array(&o, "results");
     ok = search_all(r, a, words, &h, &left, e);
     json_out_end(&o);
     ok = ok &&
          absent_write_search(r, a, left < limit || !find_wants_reasoning(words, &r->arena), &o, e);
     find_write_bound(h.back_to_us, &o);
-    json_out_end(&o);
-    return query_end(r, ok, out, e);
+    return query_end_object(r, ok, &o, e);
 }

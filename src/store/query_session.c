@@ -6,42 +6,34 @@
 
 #define SEGMENTS_MAX 20000
 
-static bool not_found(const char *what, str id, struct err *e)
-{
-    return err_set(
-        e, ERR_NOT_FOUND, "there is no %s \"" STR_FMT "\"", what, STR_ARG(str_slice(id, 0, 120)));
-}
-
-struct found {
+struct session_name {
     struct arena *arena;
     str id;
 };
 
-static bool query_session_on_id(void *ctx, const struct db_value *v, size_t n)
+static bool session_on_id(void *ctx, const struct db_value *v, size_t n)
 {
-    struct found *found = ctx;
+    struct session_name *found = ctx;
 
-    (void)n;
+    assert(n == 1);
     found->id = arena_dup(found->arena, v->s);
     return false;
 }
 
 bool session_find(struct reader *r, const struct query_asker *a, str name, str *id, struct err *e)
 {
-    struct found found = {&r->arena, name};
+    struct session_name found = {&r->arena, name};
     struct sql q;
     bool ok;
 
     *id = name;
     if (!a->key_name.n)
         return true;
-    sql_init(&q);
-    sql_add(&q, "SELECT s.session_id FROM alert_sessions s");
+    sql_begin(&q, "SELECT s.session_id FROM alert_sessions s");
     sql_where(&q, "s.named =", db_text(name));
     sql_where_text(&q, "s.key_name =", a->key_name);
     sql_limit(&q, 1, 0);
-    ok = sql_query(r, &q, (struct db_rows){query_session_on_id, &found}, e);
-    sql_release(&q);
+    ok = sql_query(r, &q, (struct db_rows){session_on_id, &found}, e);
     *id = found.id;
     return ok;
 }
@@ -50,19 +42,15 @@ bool session_check(struct reader *r, const struct query_asker *a, str id, struct
 {
     struct sql q;
     int64_t there;
-    bool ok;
 
     for (size_t i = 0; i < a->running_count; i++)
         if (str_eq(a->running[i].session_id, id) &&
             (!a->key_name.n || str_eq(a->running[i].key_name, a->key_name)))
             return true;
-    sql_init(&q);
-    sql_add(&q, "SELECT 1 FROM alert_sessions s");
+    sql_begin(&q, "SELECT 1 FROM alert_sessions s");
     sql_where(&q, "s.session_id =", db_text(id));
     sql_where_text(&q, "s.key_name =", a->key_name);
-    ok = sql_number(r, &q, &there, e) && (there || not_found("session", id, e));
-    sql_release(&q);
-    return ok;
+    return sql_number(r, &q, &there, e) && (there || query_not_found("session", id, e));
 }
 
 /* ---- a session ---- */
@@ -105,14 +93,13 @@ static void one_sums_read(struct one *x, const struct db_value *v)
         x->sums[3] = db_null();
 }
 
-static bool on_one(void *ctx, const struct db_value *v, size_t n)
+static bool one_on_row(void *ctx, const struct db_value *v, size_t n)
 {
     struct one *x = ctx;
     const struct db_value *more = v + session_column_count;
 
-    (void)n;
+    assert(n == session_column_count + COUNT_OF(more_columns));
     x->there = true;
-    json_out_object(x->o);
     session_write(x->a, v, x->o);
     columns_write(more_columns, 1, more, false, x->o);
     columns_write(more_columns + 2, 1, more + 2, false, x->o);
@@ -136,7 +123,6 @@ static bool one_running(struct one *x, str id)
             (x->a->key_name.n && !str_eq(c->key_name, x->a->key_name)))
             continue;
         x->there = true;
-        json_out_object(x->o);
         session_running_values(c, v);
         session_write(x->a, v, x->o);
         one_sums_read(x, v);
@@ -147,76 +133,64 @@ static bool one_running(struct one *x, str id)
     return false;
 }
 
-static void summary_write(const struct one *x, const struct event_sums *s)
+static void one_summary_write(const struct one *x, const struct event_sums *s)
 {
     struct json_out *o = x->o;
 
-    json_out_key(o, STR("summary"));
-    json_out_object(o);
+    json_member_object(o, "summary");
     for (size_t i = 0; i < COUNT_OF(session_sums); i++) {
         if (i == SESSION_SUM_TOKENS)
             json_member_object(o, "tokens");
-        json_out_key(o, str_c(session_sums[i].name));
-        value_write(COLUMN_NUMBER, &x->sums[i], false, o);
+        value_write_member(o, session_sums[i].name, COLUMN_NUMBER, &x->sums[i]);
     }
     json_out_end(o);
     json_member_i64(o, "errors", s->errors);
-    json_out_key(o, STR("timeline_cut"));
-    json_out_bool(o, s->cut);
+    json_member_bool(o, "timeline_cut", s->cut);
     json_out_end(o);
 }
 
-static bool head_read(struct reader *r, struct one *x, str id, struct err *e)
+static bool one_read(struct reader *r, struct one *x, str id, struct err *e)
 {
     struct sql q;
-    bool ok;
 
-    sql_init(&q);
-    sql_add(&q, "SELECT ");
+    sql_begin(&q, "SELECT ");
     sql_columns(&q, session_columns, session_column_count);
     sql_add(&q, ", ");
     sql_columns(&q, more_columns, COUNT_OF(more_columns));
     sql_add(&q, " FROM alert_sessions s");
     sql_where(&q, "s.session_id =", db_text(id));
     sql_where_text(&q, "s.key_name =", x->a->key_name);
-    ok = sql_query(r, &q, (struct db_rows){on_one, x}, e);
-    sql_release(&q);
-    return ok && (x->there || one_running(x, id) || not_found("session", id, e));
+    return sql_query(r, &q, (struct db_rows){one_on_row, x}, e) &&
+           (x->there || one_running(x, id) || query_not_found("session", id, e));
 }
 
-static bool session_answer(struct reader *r, const struct query_asker *a, str id, struct buf *out,
-                           struct err *e)
+static bool one_answer(struct reader *r, const struct query_asker *a, str id, struct json_out *o,
+                       struct err *e)
 {
-    struct json_out o;
-    struct one x = {.a = a, .o = &o};
+    struct one x = {.a = a, .o = o};
     struct event_sums sums;
     struct event *events;
 
-    json_out_init(&o, out);
-    if (!session_find(r, a, id, &id, e) || !head_read(r, &x, id, e) ||
+    if (!session_find(r, a, id, &id, e) || !one_read(r, &x, id, e) ||
         !events_read(r, a, id, &events, &sums, e))
         return false;
-    if (!x.has_analysis) {
-        json_out_key(&o, STR("final_analysis"));
-        if (sums.last_answer.n)
-            json_out_str(&o, sums.last_answer);
-        else
-            json_out_null(&o);
-    }
-    json_out_key(&o, STR("chronological_timeline"));
-    json_out_array(&o);
+    if (!x.has_analysis)
+        json_member_str_or_null(o, "final_analysis", sums.last_answer);
+    json_member_array(o, "chronological_timeline");
     for (const struct event *ev = events; ev; ev = ev->next)
-        json_out_raw(&o, ev->json);
-    json_out_end(&o);
-    summary_write(&x, &sums);
-    json_out_end(&o);
+        json_out_raw(o, ev->json);
+    json_out_end(o);
+    one_summary_write(&x, &sums);
     return true;
 }
 
 bool query_session(struct reader *r, const struct query_asker *a, str id, struct buf *out,
                    struct err *e)
 {
-    return query_begin(r, e) && query_end(r, session_answer(r, a, id, out, e), out, e);
+    struct json_out o;
+
+    return query_begin_object(r, out, &o, e) &&
+           query_end_object(r, one_answer(r, a, id, &o, e), &o, e);
 }
 
 /* ---- one call ---- */
@@ -229,8 +203,8 @@ struct call_out {
     bool whole;             /* all of a call; else its segments */
 };
 
-static void query_session_body_write(struct call_out *x, const char *name, str text,
-                                     str (*redact)(str body, struct arena *a))
+static void call_body_write(struct call_out *x, const char *name, str text,
+                            str (*redact)(str body, struct arena *a))
 {
     json_out_key(x->o, str_c(name));
     if (x->a->hide_reasoning)
@@ -238,7 +212,7 @@ static void query_session_body_write(struct call_out *x, const char *name, str t
     if (text.n == 0)
         json_out_null(x->o);
     else
-        value_write(COLUMN_JSON, &(struct db_value){DB_TEXT, 0, 0, text}, false, x->o);
+        value_write(COLUMN_JSON, &(struct db_value){DB_TEXT, .s = text}, false, x->o);
 }
 
 static bool call_on_row(void *ctx, struct db_value *v, const struct store_call *row)
@@ -247,12 +221,11 @@ static bool call_on_row(void *ctx, struct db_value *v, const struct store_call *
 
     if (x->whole) {
         call_write(x->a, v, row, x->o);
-        query_session_body_write(x, "request", row->request, x->a->redact);
-        query_session_body_write(x, "reply", row->reply, NULL);
+        call_body_write(x, "request", row->request, x->a->redact);
+        call_body_write(x, "reply", row->reply, NULL);
     }
     if (x->count++ == 0) {
-        json_out_key(x->o, STR("segments"));
-        json_out_array(x->o);
+        json_member_array(x->o, "segments");
     }
     x->segments += segments_write(x->r, x->a, row, SEGMENTS_MAX - x->segments, x->o);
     return x->segments < SEGMENTS_MAX;
@@ -269,14 +242,12 @@ static bool call_answer(struct call_out *x, const char *where, str id, struct er
     struct sql q;
     bool ok;
 
-    sql_init(&q);
     call_rows_select(&q, &rows, QUERY_CALLS);
     sql_where(&q, where, db_text(id));
     sql_key_scope(&q, x->a);
     sql_add(&q, " ORDER BY i.started_ms, i.interaction_id");
     sql_limit(&q, SEGMENTS_MAX, 0);
     ok = call_rows_query(x->r, &q, &rows, e);
-    sql_release(&q);
     if (x->count)
         json_out_end(x->o);
     return ok;
@@ -289,13 +260,11 @@ bool query_call(struct reader *r, const struct query_asker *a, str id, struct bu
     struct call_out x = {.r = r, .a = a, .o = &o, .whole = true};
     bool ok;
 
-    if (!query_begin(r, e))
+    if (!query_begin_object(r, out, &o, e))
         return false;
-    json_out_init(&o, out);
-    json_out_object(&o);
-    ok = call_answer(&x, "i.interaction_id =", id, e) && (x.count || not_found("call", id, e));
-    json_out_end(&o);
-    return query_end(r, ok, out, e);
+    ok =
+        call_answer(&x, "i.interaction_id =", id, e) && (x.count || query_not_found("call", id, e));
+    return query_end_object(r, ok, &o, e);
 }
 
 /* ---- segments ---- */
@@ -307,20 +276,14 @@ bool query_session_segments(struct reader *r, const struct query_asker *a, str i
     struct call_out x = {.r = r, .a = a, .o = &o};
     bool ok;
 
-    if (!query_begin(r, e))
+    if (!query_begin_object(r, out, &o, e))
         return false;
-    json_out_init(&o, out);
-    json_out_object(&o);
     json_member_str(&o, "session_id", id);
     ok = session_find(r, a, id, &id, e) && session_check(r, a, id, e) &&
          call_answer(&x, "i.session_id =", id, e);
-    if (ok && !x.count) {
-        json_out_key(&o, STR("segments"));
-        json_out_array(&o);
-        json_out_end(&o);
-    }
-    json_out_end(&o);
-    return query_end(r, ok, out, e);
+    if (ok && !x.count)
+        json_member_array(&o, "segments");
+    return query_end_object(r, ok, &o, e);
 }
 
 bool query_call_segments(struct reader *r, const struct query_asker *a, str id, struct buf *out,
@@ -330,12 +293,10 @@ bool query_call_segments(struct reader *r, const struct query_asker *a, str id, 
     struct call_out x = {.r = r, .a = a, .o = &o};
     bool ok;
 
-    if (!query_begin(r, e))
+    if (!query_begin_object(r, out, &o, e))
         return false;
-    json_out_init(&o, out);
-    json_out_object(&o);
     json_member_str(&o, "interaction_id", id);
-    ok = call_answer(&x, "i.interaction_id =", id, e) && (x.count || not_found("call", id, e));
-    json_out_end(&o);
-    return query_end(r, ok, out, e);
+    ok =
+        call_answer(&x, "i.interaction_id =", id, e) && (x.count || query_not_found("call", id, e));
+    return query_end_object(r, ok, &o, e);
 }

@@ -8,7 +8,7 @@
 #define FOUND_MAX 1000 /* sessions that a search gives */
 #define TOOL_MAX 2000  /* calls of a tool that are looked at, the newest */
 
-static void running_in(struct sql *q, const struct query_asker *a)
+static void session_running_in(struct sql *q, const struct query_asker *a)
 {
     str ids[QUERY_RUNNING_MAX];
     size_t n = a->running_count < QUERY_RUNNING_MAX ? a->running_count : QUERY_RUNNING_MAX;
@@ -27,7 +27,8 @@ bool session_wants_status(const struct query_filter *f, str status)
 }
 
 /* Those that run are in progress, whatever the tables say. */
-static void where_status(struct sql *q, const struct query_asker *a, const struct query_filter *f)
+static void session_where_status(struct sql *q, const struct query_asker *a,
+                                 const struct query_filter *f)
 {
     if (f->status_count == 0)
         return;
@@ -36,7 +37,7 @@ static void where_status(struct sql *q, const struct query_asker *a, const struc
     sql_in(q, "s.status", f->status, f->status_count);
     if (a->running_count) {
         sql_add(q, session_wants_status(f, STR("in_progress")) ? " OR " : " AND NOT ");
-        running_in(q, a);
+        session_running_in(q, a);
     } else if (!session_wants_status(f, STR("completed"))) {
         sql_add(q, " AND s.status <> 'completed'"); /* the condition of an index */
     }
@@ -57,19 +58,15 @@ bool session_bound(struct reader *r, const struct query_asker *a, int64_t end_us
                    int64_t *out, struct err *e)
 {
     struct sql q;
-    bool ok;
 
-    sql_init(&q);
-    sql_add(&q, "SELECT s.started_at_us FROM alert_sessions s");
+    sql_begin(&q, "SELECT s.started_at_us FROM alert_sessions s");
     sql_where_text(&q, "s.key_name =", a->key_name);
     if (end_us >= 0)
         sql_where(&q, "s.started_at_us <=", db_int(end_us));
     sql_add(&q, " ORDER BY s.started_at_us DESC, s.session_id DESC");
     sql_limit(&q, 1, max);
     *out = -1;
-    ok = sql_query(r, &q, (struct db_rows){session_on_bound, out}, e);
-    sql_release(&q);
-    return ok;
+    return sql_query(r, &q, (struct db_rows){session_on_bound, out}, e);
 }
 
 /* The sessions of calls that have the words, each once. */
@@ -130,7 +127,7 @@ static bool session_find_words(struct reader *r, const struct query_asker *a, st
     return true;
 }
 
-static void add_like(const struct reader *r, struct sql *q, const char *column, str like)
+static void session_add_like(const struct reader *r, struct sql *q, const char *column, str like)
 {
     sql_add(q, column);
     sql_add(q, sql_text(r, (struct sql_text){" LIKE ", " ILIKE "}));
@@ -164,13 +161,12 @@ static bool session_find_names(struct reader *r, const struct query_asker *a, st
     if (!session_bound(r, a, -1, SESSION_NAMES_MAX, &from_us, e))
         return false;
     ids->room = FOUND_MAX;
-    sql_init(&q);
-    sql_add(&q, "SELECT session_id, started_at_us FROM alert_sessions WHERE session_id = ");
+    sql_begin(&q, "SELECT session_id, started_at_us FROM alert_sessions WHERE session_id = ");
     sql_value(&q, db_text(search));
     sql_add(&q, " UNION SELECT session_id, started_at_us FROM alert_sessions WHERE (");
     for (size_t i = 0; i < COUNT_OF(names); i++) {
         sql_add(&q, i ? " OR " : "");
-        add_like(r, &q, names[i], like);
+        session_add_like(r, &q, names[i], like);
     }
     sql_add(&q, ")");
     q.where = true;
@@ -184,11 +180,10 @@ static bool session_find_names(struct reader *r, const struct query_asker *a, st
     sql_add(&q, ") AS theirs WHERE ");
     for (size_t i = 0; i < COUNT_OF(theirs); i++) {
         sql_add(&q, i ? " OR " : "");
-        add_like(r, &q, theirs[i], like);
+        session_add_like(r, &q, theirs[i], like);
     }
     sql_add(&q, " ORDER BY 2 DESC");
     ok = sql_query(r, &q, (struct db_rows){session_on_name, ids}, e);
-    sql_release(&q);
     if (ids->room == 0)
         from_us = ids->last_us > from_us ? ids->last_us : from_us;
     if (from_us > out->back_to_us)
@@ -232,19 +227,15 @@ static bool session_on_tool(void *ctx, const struct db_value *v, size_t n)
 static bool session_look_tool(struct reader *r, str tool, struct session_found *out, struct err *e)
 {
     struct sql q;
-    bool ok;
 
     out->tool_after_n = 0;
-    sql_init(&q);
-    sql_add(&q,
-            "SELECT t.call_n, (SELECT coalesce(i.ended_ms, i.started_ms) * 1000 FROM"
-            " llm_interactions i WHERE i.call_n = t.call_n) FROM call_tools t");
+    sql_begin(&q,
+              "SELECT t.call_n, (SELECT coalesce(i.ended_ms, i.started_ms) * 1000 FROM"
+              " llm_interactions i WHERE i.call_n = t.call_n) FROM call_tools t");
     sql_where(&q, "t.tool =", db_text(tool));
     sql_add(&q, " ORDER BY t.call_n DESC");
     sql_limit(&q, 1, TOOL_MAX);
-    ok = sql_query(r, &q, (struct db_rows){session_on_tool, out}, e);
-    sql_release(&q);
-    return ok;
+    return sql_query(r, &q, (struct db_rows){session_on_tool, out}, e);
 }
 
 bool session_look(struct reader *r, const struct query_asker *a, const struct query_filter *f,
@@ -257,7 +248,7 @@ bool session_look(struct reader *r, const struct query_asker *a, const struct qu
 
 /* ---- statements ---- */
 
-static void where_search(struct reader *r, struct sql *q, str ids)
+static void session_where_search(struct reader *r, struct sql *q, str ids)
 {
     static const struct sql_text list = {"SELECT value FROM json_each(",
                                          "SELECT jsonb_array_elements_text(("};
@@ -271,7 +262,7 @@ static void where_search(struct reader *r, struct sql *q, str ids)
 }
 
 /* By the calls of the tool if these are bounded; else by the calls of each session. */
-static void where_tool(struct sql *q, str tool, int64_t after_n)
+static void session_where_tool(struct sql *q, str tool, int64_t after_n)
 {
     sql_where(q,
               after_n >= 0 ? "s.session_id IN (SELECT i.session_id FROM call_tools t CROSS JOIN"
@@ -292,7 +283,7 @@ void session_where(struct reader *r, struct sql *q, const struct query_asker *a,
         q, a->key_name.n ? "coalesce(s.named, s.session_id) =" : "s.session_id =", f->session_id);
     sql_where_text(q, "s.key_name =", a->key_name);
     sql_where_text(q, "s.key_name =", f->key);
-    where_status(q, a, f);
+    session_where_status(q, a, f);
     sql_where_text(q, "coalesce(s.agent_type, 'gateway') =", f->agent_type);
     if (f->agent_type.n && !str_eq(f->agent_type, STR("gateway")))
         sql_add(q, " AND s.agent_type <> 'gateway'"); /* the condition of an index */
@@ -308,7 +299,7 @@ void session_where(struct reader *r, struct sql *q, const struct query_asker *a,
         sql_add(q, f->has_reasoning ? "s.has_reasoning = 1" : "s.has_reasoning = 0");
     }
     if (f->tool.n)
-        where_tool(q, f->tool, found->tool_after_n);
+        session_where_tool(q, f->tool, found->tool_after_n);
     if (f->search.n)
-        where_search(r, q, found->ids);
+        session_where_search(r, q, found->ids);
 }

@@ -10,31 +10,36 @@
 #define SORT_MAX 10000   /* sessions that are sorted in another order than that of time */
 #define SCAN_MAX 20000   /* sessions that are looked at for a condition without an index */
 
-enum { SESSION_ID, STATUS = 4, STARTED, COMPLETED, DURATION = 8, CALLS, KEY = 14, NAMED = 21 };
+/* clang-format off */
+enum {
+    SESSION_ID, ALERT_ID, AGENT, ALERT, STATUS, STARTED, COMPLETED, ERROR, DURATION, CALLS, TOOLS,
+    TOOL_CALLS, TITLE, MODEL, KEY, SUBJECT, INPUT, OUTPUT, REASONING, COST, HAS_REASONING, NAMED
+};
+/* clang-format on */
 
 const struct column session_columns[] = {
-    {"session_id", "s.session_id", COLUMN_TEXT},
-    {"alert_id", "s.alert_id", COLUMN_TEXT},
-    {"agent_type", "coalesce(s.agent_type, 'gateway')", COLUMN_TEXT},
-    {"alert_type", "s.alert_type", COLUMN_TEXT},
-    {"status", "s.status", COLUMN_TEXT},
-    {"started_at_us", "s.started_at_us", COLUMN_NUMBER},
-    {"completed_at_us", "s.completed_at_us", COLUMN_NUMBER},
-    {"error_message", "s.error_message", COLUMN_TEXT},
-    {"duration_ms", "(s.completed_at_us - s.started_at_us) / 1000", COLUMN_NUMBER},
-    {"llm_interaction_count", "s.call_count", COLUMN_NUMBER},
-    {"mcp_communication_count", "s.tool_count", COLUMN_NUMBER},
-    {"tool_call_count", "s.tool_call_count", COLUMN_NUMBER},
-    {"title", "s.title", COLUMN_TEXT},
-    {"model", "s.model", COLUMN_TEXT},
-    {"key_name", "s.key_name", COLUMN_TEXT},
-    {"subject", "s.subject", COLUMN_TEXT},
-    {"input_tokens", "s.input_tokens", COLUMN_NUMBER},
-    {"output_tokens", "s.output_tokens", COLUMN_NUMBER},
-    {"reasoning_tokens", "s.reasoning_tokens", COLUMN_NUMBER},
-    {"cost_usd", "s.cost_usd", COLUMN_NUMBER},
-    {"has_reasoning", "s.has_reasoning", COLUMN_FLAG},
-    {"named", "s.named", COLUMN_SKIP},
+    [SESSION_ID] = {"session_id", "s.session_id", COLUMN_TEXT},
+    [ALERT_ID] = {"alert_id", "s.alert_id", COLUMN_TEXT},
+    [AGENT] = {"agent_type", "coalesce(s.agent_type, 'gateway')", COLUMN_TEXT},
+    [ALERT] = {"alert_type", "s.alert_type", COLUMN_TEXT},
+    [STATUS] = {"status", "s.status", COLUMN_TEXT},
+    [STARTED] = {"started_at_us", "s.started_at_us", COLUMN_NUMBER},
+    [COMPLETED] = {"completed_at_us", "s.completed_at_us", COLUMN_NUMBER},
+    [ERROR] = {"error_message", "s.error_message", COLUMN_TEXT},
+    [DURATION] = {"duration_ms", "(s.completed_at_us - s.started_at_us) / 1000", COLUMN_NUMBER},
+    [CALLS] = {"llm_interaction_count", "s.call_count", COLUMN_NUMBER},
+    [TOOLS] = {"mcp_communication_count", "s.tool_count", COLUMN_NUMBER},
+    [TOOL_CALLS] = {"tool_call_count", "s.tool_call_count", COLUMN_NUMBER},
+    [TITLE] = {"title", "s.title", COLUMN_TEXT},
+    [MODEL] = {"model", "s.model", COLUMN_TEXT},
+    [KEY] = {"key_name", "s.key_name", COLUMN_TEXT},
+    [SUBJECT] = {"subject", "s.subject", COLUMN_TEXT},
+    [INPUT] = {"input_tokens", "s.input_tokens", COLUMN_NUMBER},
+    [OUTPUT] = {"output_tokens", "s.output_tokens", COLUMN_NUMBER},
+    [REASONING] = {"reasoning_tokens", "s.reasoning_tokens", COLUMN_NUMBER},
+    [COST] = {"cost_usd", "s.cost_usd", COLUMN_NUMBER},
+    [HAS_REASONING] = {"has_reasoning", "s.has_reasoning", COLUMN_FLAG},
+    [NAMED] = {"named", "s.named", COLUMN_SKIP},
 };
 const size_t session_column_count = COUNT_OF(session_columns);
 static_assert(COUNT_OF(session_columns) <= SESSION_COLUMNS_MAX, "they fit");
@@ -88,6 +93,7 @@ struct list {
     struct json_out *o;
     const struct sort *sort;
     bool down;
+    bool age; /* each session has duration_seconds, up to now */
     str sort_name;
     int64_t room, count; /* rows still wanted; rows given */
     bool more;
@@ -96,7 +102,7 @@ struct list {
     int64_t from_us; /* only sessions that began then or later; -1: all */
 };
 
-static bool find_sort(struct list *l, struct err *e)
+static bool list_find_sort(struct list *l, struct err *e)
 {
     str name = l->p->sort.n ? l->p->sort : STR("-started_at_us");
 
@@ -115,50 +121,46 @@ static bool find_sort(struct list *l, struct err *e)
                    "\"-\" before it for the largest first");
 }
 
-static bool query_sessions_where_cursor(struct list *l, struct sql *q, struct err *e)
+/* Where the page before ended: the value that the list is sorted by, and the session's id. */
+static bool list_read_cursor(struct list *l, struct db_value *at, str *id, struct err *e)
 {
-    struct db_value at;
-    str value, id;
+    str value;
     char *end;
 
-    if (!cursor_read(&l->r->arena, l->p->cursor, l->sort_name, &value, &id, e))
-        return err_prefix(e, "cursor: ");
-    if (l->sort->real) {
-        at = db_real(strtod(value.p, &end));
-        if (!value.n || *end || isnan(at.d))
-            return err_set(e, ERR_INPUT, "cursor: it is not a cursor of this list");
-    } else {
-        int64_t n;
-
-        if (!cursor_i64(value, &n))
-            return err_set(e, ERR_INPUT, "cursor: it is not a cursor of this list");
-        at = db_int(n);
+    if (!cursor_read(&l->r->arena, l->p->cursor, l->sort_name, &value, id, e))
+        return false;
+    if (!l->sort->real) {
+        *at = db_int(0);
+        return cursor_i64(value, &at->i) || cursor_bad(e);
     }
-    sql_and(q);
-    sql_add(q, "(");
-    sql_add(q, l->sort->sql);
-    sql_add(q, l->down ? ", s.session_id) < (" : ", s.session_id) > (");
-    sql_value(q, at);
-    sql_add(q, ", ");
-    sql_value(q, db_text(id));
-    sql_add(q, ")");
-    return true;
+    *at = db_real(strtod(value.p, &end));
+    return (value.n && !*end && !isnan(at->d)) || cursor_bad(e);
 }
 
-static bool query_sessions_on_session(void *ctx, const struct db_value *v, size_t n)
+static void list_write_session(struct list *l, const struct db_value *v)
+{
+    int64_t us = l->a->now_us - v[STARTED].i;
+
+    json_out_object(l->o);
+    session_write(l->a, v, l->o);
+    if (l->age)
+        json_member_double(l->o, "duration_seconds", us > 0 ? (double)(us / 1000) / 1000 : 0);
+    json_out_end(l->o);
+}
+
+static bool list_on_session(void *ctx, const struct db_value *v, size_t n)
 {
     struct list *l = ctx;
     const struct db_value *key = &v[n - 1];
 
+    assert(n == session_column_count + 1 && l->room >= 0);
     if (l->room == 0) {
         l->more = true;
         return false;
     }
     l->room--;
     l->count++;
-    json_out_object(l->o);
-    session_write(l->a, v, l->o);
-    json_out_end(l->o);
+    list_write_session(l, v);
     if (l->room == 0) {
         l->last_value = key->type == DB_REAL
                             ? arena_printf(&l->r->arena, "%.17g", key->d)
@@ -168,7 +170,7 @@ static bool query_sessions_on_session(void *ctx, const struct db_value *v, size_
     return true;
 }
 
-static void where_rows(struct list *l, struct sql *q)
+static void list_where_rows(struct list *l, struct sql *q)
 {
     session_where(l->r, q, l->a, l->f, &l->found);
     if (l->from_us >= 0)
@@ -177,76 +179,74 @@ static void where_rows(struct list *l, struct sql *q)
 
 /* When the first row of a page began; the rows of that time which belong to pages before it remain
  * as the offset. Both are found in an index alone: the rows of the pages before it are not read. */
-static bool query_sessions_find_page(struct list *l, int64_t *offset, int64_t *at_us, struct err *e)
+static bool list_find_page(struct list *l, int64_t *offset, int64_t *at_us, struct err *e)
 {
     int64_t before = 0;
     struct sql q;
-    bool ok;
 
     assert(l->sort == sorts && *offset > 0);
-    sql_init(&q);
-    sql_add(&q, "SELECT s.started_at_us FROM alert_sessions s");
-    where_rows(l, &q);
+    sql_begin(&q, "SELECT s.started_at_us FROM alert_sessions s");
+    list_where_rows(l, &q);
     sql_add(&q, l->down ? " ORDER BY s.started_at_us DESC" : " ORDER BY s.started_at_us");
     sql_limit(&q, 1, *offset);
-    ok = sql_number(l->r, &q, at_us, e);
-    sql_release(&q);
-    if (!ok || *at_us <= 0)
-        return ok;
-    sql_init(&q);
-    sql_add(&q, "SELECT count(*) FROM alert_sessions s");
-    where_rows(l, &q);
+    if (!sql_number(l->r, &q, at_us, e))
+        return false;
+    if (*at_us <= 0)
+        return true;
+    sql_begin(&q, "SELECT count(*) FROM alert_sessions s");
+    list_where_rows(l, &q);
     sql_where(&q, l->down ? "s.started_at_us >" : "s.started_at_us <", db_int(*at_us));
-    ok = sql_number(l->r, &q, &before, e);
-    sql_release(&q);
-    assert(!ok || before <= *offset); /* one transaction, one view of the rows */
+    if (!sql_number(l->r, &q, &before, e))
+        return false;
+    assert(before <= *offset); /* one transaction, one view of the rows */
     *offset -= before;
-    return ok;
+    return true;
 }
 
-static bool rows_write(struct list *l, int64_t offset, struct err *e)
+static bool list_write_rows(struct list *l, int64_t offset, struct err *e)
 {
+    struct db_value at = db_null();
     int64_t at_us = 0;
+    str id = STR("");
     struct sql q;
-    bool ok;
 
     if (l->p->cursor.n)
         offset = 0;
-    if (offset > 0 && l->sort == sorts && !query_sessions_find_page(l, &offset, &at_us, e))
+    if ((l->p->cursor.n && !list_read_cursor(l, &at, &id, e)) ||
+        (offset > 0 && l->sort == sorts && !list_find_page(l, &offset, &at_us, e)))
         return false;
-    sql_init(&q);
-    sql_add(&q, "SELECT ");
+    sql_begin(&q, "SELECT ");
     sql_columns(&q, session_columns, session_column_count);
     sql_add(&q, ", ");
     sql_add(&q, l->sort->sql);
     sql_add(&q, " FROM alert_sessions s");
-    where_rows(l, &q);
+    list_where_rows(l, &q);
     if (at_us > 0)
         sql_where(&q, l->down ? "s.started_at_us <=" : "s.started_at_us >=", db_int(at_us));
-    ok = l->p->cursor.n == 0 || query_sessions_where_cursor(l, &q, e);
+    if (l->p->cursor.n)
+        sql_where_pair(
+            &q,
+            arena_printf(&l->r->arena, "(%s, s.session_id) %c", l->sort->sql, l->down ? '<' : '>')
+                .p,
+            at,
+            db_text(id));
     sql_add(&q, " ORDER BY ");
     sql_add(&q, l->sort->sql);
     sql_add(&q, l->down ? " DESC, s.session_id DESC" : ", s.session_id");
     sql_limit(&q, l->room + 1, offset);
-    ok = ok && sql_query(l->r, &q, (struct db_rows){query_sessions_on_session, l}, e);
-    sql_release(&q);
-    return ok;
+    return sql_query(l->r, &q, (struct db_rows){list_on_session, l}, e);
 }
 
 /* Up to COUNT_MAX beyond the page; what follows is not counted. */
-static bool query_sessions_count_rows(struct list *l, int64_t max, int64_t *out, struct err *e)
+static bool list_count_rows(struct list *l, int64_t max, int64_t *out, struct err *e)
 {
     struct sql q;
-    bool ok;
 
-    sql_init(&q);
-    sql_add(&q, "SELECT count(*) FROM (SELECT 1 FROM alert_sessions s");
-    where_rows(l, &q);
+    sql_begin(&q, "SELECT count(*) FROM (SELECT 1 FROM alert_sessions s");
+    list_where_rows(l, &q);
     sql_limit(&q, max, 0);
     sql_add(&q, ") AS counted");
-    ok = sql_number(l->r, &q, out, e);
-    sql_release(&q);
-    return ok;
+    return sql_number(l->r, &q, out, e);
 }
 
 /* ---- sessions of which only a first call runs ---- */
@@ -256,7 +256,7 @@ struct unseen {
     size_t n;
 };
 
-static bool on_seen(void *ctx, const struct db_value *v, size_t n)
+static bool list_on_seen(void *ctx, const struct db_value *v, size_t n)
 {
     struct unseen *u = ctx;
 
@@ -268,7 +268,7 @@ static bool on_seen(void *ctx, const struct db_value *v, size_t n)
     return true;
 }
 
-static bool query_sessions_fits(const struct list *l, const struct query_running *c)
+static bool list_wants(const struct list *l, const struct query_running *c)
 {
     const struct query_filter *f = l->f;
 
@@ -285,11 +285,10 @@ static bool query_sessions_fits(const struct list *l, const struct query_running
 }
 
 /* Those that the tables do not have, or not with the status. */
-static bool find_unseen(struct list *l, const char *status, struct unseen *u, struct err *e)
+static bool list_find_unseen(struct list *l, const char *status, struct unseen *u, struct err *e)
 {
     str ids[QUERY_RUNNING_MAX];
     struct sql q;
-    bool ok;
 
     u->n = 0;
     for (size_t i = 0; i < l->a->running_count && u->n < QUERY_RUNNING_MAX; i++) {
@@ -298,94 +297,77 @@ static bool find_unseen(struct list *l, const char *status, struct unseen *u, st
         for (size_t j = 0; j < u->n; j++)
             twice |= str_eq(u->at[j]->session_id, l->a->running[i].session_id) &&
                      str_eq(u->at[j]->key_name, l->a->running[i].key_name);
-        if (!twice && query_sessions_fits(l, &l->a->running[i]))
+        if (!twice && list_wants(l, &l->a->running[i]))
             u->at[u->n++] = &l->a->running[i];
     }
+    assert(u->n <= QUERY_RUNNING_MAX);
     if (u->n == 0)
         return true;
     for (size_t i = 0; i < u->n; i++)
         ids[i] = u->at[i]->session_id;
-    sql_init(&q);
-    sql_add(&q, "SELECT s.session_id, s.key_name FROM alert_sessions s WHERE ");
+    sql_begin(&q, "SELECT s.session_id, s.key_name FROM alert_sessions s WHERE ");
     sql_in(&q, "s.session_id", ids, u->n);
     sql_add(&q, status);
     sql_add(&q, " UNION ALL SELECT s.named, s.key_name FROM alert_sessions s WHERE ");
     sql_in(&q, "s.named", ids, u->n);
     sql_add(&q, status);
-    ok = sql_query(l->r, &q, (struct db_rows){on_seen, u}, e);
-    sql_release(&q);
-    return ok;
-}
-
-static struct db_value query_sessions_text_or_null(str s)
-{
-    return s.n ? db_text(s) : db_null();
+    return sql_query(l->r, &q, (struct db_rows){list_on_seen, u}, e);
 }
 
 void session_running_values(const struct query_running *c, struct db_value *out)
 {
-    const struct db_value none = db_null(), zero = db_int(0);
+    const struct db_value zero = db_int(0);
     const struct db_value v[COUNT_OF(session_columns)] = {
-        db_text(c->session_id),
-        none,
-        db_text(STR("gateway")),
-        query_sessions_text_or_null(c->dialect),
-        db_text(STR("in_progress")),
-        db_int(c->started_us),
-        none,
-        none,
-        none,
-        zero,
-        zero,
-        zero,
-        query_sessions_text_or_null(c->title),
-        query_sessions_text_or_null(c->model),
-        query_sessions_text_or_null(c->key_name),
-        none,
-        zero,
-        zero,
-        zero,
-        none,
-        zero,
-        none,
+        [SESSION_ID] = db_text(c->session_id),
+        [AGENT] = db_text(STR("gateway")),
+        [ALERT] = db_text_or_null(c->dialect),
+        [STATUS] = db_text(STR("in_progress")),
+        [STARTED] = db_int(c->started_us),
+        [CALLS] = zero,
+        [TOOLS] = zero,
+        [TOOL_CALLS] = zero,
+        [TITLE] = db_text_or_null(c->title),
+        [MODEL] = db_text_or_null(c->model),
+        [KEY] = db_text_or_null(c->key_name),
+        [INPUT] = zero,
+        [OUTPUT] = zero,
+        [REASONING] = zero,
+        [HAS_REASONING] = zero,
     };
 
     memcpy(out, v, sizeof v);
 }
 
-static void running_write(const struct query_asker *a, const struct query_running *c,
-                          struct json_out *o)
+static void list_write_running(struct list *l, const struct query_running *c)
 {
     struct db_value v[COUNT_OF(session_columns)];
 
     session_running_values(c, v);
-    session_write(a, v, o);
+    list_write_session(l, v);
 }
 
 /* ---- the answer ---- */
 
-static void pagination_write(const struct list *l, int64_t total, bool exact)
+static void list_write_pagination(const struct list *l, int64_t total, bool exact)
 {
     struct json_out *o = l->o;
 
-    json_out_key(o, STR("pagination"));
-    json_out_object(o);
+    json_member_object(o, "pagination");
     json_member_i64(o, "page", l->p->page);
     json_member_i64(o, "page_size", l->p->limit);
     json_member_i64(o, "total_pages", (total + l->p->limit - 1) / l->p->limit);
     json_member_i64(o, "total_items", total);
-    json_out_key(o, STR("total_is_exact"));
-    json_out_bool(o, exact);
-    if (l->more && l->last_id.n)
-        json_member_str(
-            o, "next_cursor", cursor_make(&l->r->arena, l->sort_name, l->last_value, l->last_id));
-    else
-        json_member_null(o, "next_cursor");
+    json_member_bool(o, "total_is_exact", exact);
+    json_member_str_or_null(o,
+                            "next_cursor",
+                            l->more && l->last_id.n
+                                ? cursor_make(&l->r->arena, l->sort_name, l->last_value, l->last_id)
+                                : STR(""));
     json_out_end(o);
 }
 
-static void filters_write(const struct query_filter *f, const struct query_page *p,
-                          struct json_out *o)
+static void list_write_filters(const struct query_filter *f, const struct query_page *p,
+                               struct json_out *o)
 {
     const struct {
         const char *name;
@@ -398,11 +380,9 @@ static void filters_write(const struct query_filter *f, const struct query_page 
                  {"tool", f->tool},
                  {"sort", p->sort}};
 
-    json_out_key(o, STR("filters_applied"));
-    json_out_object(o);
+    json_member_object(o, "filters_applied");
     if (f->status_count) {
-        json_out_key(o, STR("status"));
-        json_out_array(o);
+        json_member_array(o, "status");
         for (size_t i = 0; i < f->status_count; i++)
             json_out_str(o, f->status[i]);
         json_out_end(o);
@@ -410,10 +390,8 @@ static void filters_write(const struct query_filter *f, const struct query_page 
     for (size_t i = 0; i < COUNT_OF(texts); i++)
         if (texts[i].text.n)
             json_member_str(o, texts[i].name, texts[i].text);
-    if (f->has_reasoning >= 0) {
-        json_out_key(o, STR("has_reasoning"));
-        json_out_bool(o, f->has_reasoning);
-    }
+    if (f->has_reasoning >= 0)
+        json_member_bool(o, "has_reasoning", f->has_reasoning);
     if (f->start_us >= 0)
         json_member_i64(o, "start_date_us", f->start_us);
     if (f->end_us >= 0)
@@ -422,7 +400,7 @@ static void filters_write(const struct query_filter *f, const struct query_page 
 }
 
 /* The sessions that a list looks at, where no index gives those that are wanted in their order. */
-static bool look_bound(struct list *l, struct err *e)
+static bool list_look_bound(struct list *l, struct err *e)
 {
     const struct query_filter *f = l->f;
     bool scans =
@@ -435,39 +413,33 @@ static bool look_bound(struct list *l, struct err *e)
            session_bound(l->r, l->a, f->end_us, max, &l->from_us, e);
 }
 
-static bool sessions_answer(struct list *l, struct err *e)
+static bool list_answer(struct list *l, struct err *e)
 {
     const struct query_page *p = l->p;
     struct json_out *o = l->o;
     int64_t total, offset, max = p->page * p->limit + COUNT_MAX;
     struct unseen u;
 
-    if (!find_sort(l, e) || !find_unseen(l, "", &u, e) ||
-        !session_look(l->r, l->a, l->f, false, &l->found, e) || !look_bound(l, e))
+    if (!list_find_sort(l, e) || !list_find_unseen(l, "", &u, e) ||
+        !session_look(l->r, l->a, l->f, false, &l->found, e) || !list_look_bound(l, e))
         return false;
     if (l->from_us > l->found.back_to_us)
         l->found.back_to_us = l->from_us;
     if ((int64_t)u.n > p->limit)
         u.n = (size_t)p->limit;
-    json_out_object(o);
-    json_out_key(o, STR("sessions"));
-    json_out_array(o);
-    for (size_t i = 0; i < u.n && p->page == 1 && p->cursor.n == 0; i++, l->room--) {
-        json_out_object(o);
-        running_write(l->a, u.at[i], o);
-        json_out_end(o);
-    }
+    json_member_array(o, "sessions");
+    for (size_t i = 0; i < u.n && p->page == 1 && p->cursor.n == 0; i++, l->room--)
+        list_write_running(l, u.at[i]);
     offset = (p->page - 1) * p->limit - (int64_t)u.n;
-    if (!rows_write(l, p->page > 1 ? offset : 0, e))
+    if (!list_write_rows(l, p->page > 1 ? offset : 0, e))
         return false;
     json_out_end(o);
     total = l->count; /* all of them, unless there are others */
-    if ((l->more || p->page > 1 || p->cursor.n) && !query_sessions_count_rows(l, max, &total, e))
+    if ((l->more || p->page > 1 || p->cursor.n) && !list_count_rows(l, max, &total, e))
         return false;
-    pagination_write(l, total + (int64_t)u.n, total < max);
-    filters_write(l->f, p, o);
+    list_write_pagination(l, total + (int64_t)u.n, total < max);
+    list_write_filters(l->f, p, o);
     find_write_bound(l->found.back_to_us, o);
-    json_out_end(o);
     return true;
 }
 
@@ -479,62 +451,35 @@ bool query_sessions(struct reader *r, const struct query_asker *a, const struct 
 
     assert(p->limit > 0 && p->page > 0);
     l.last_id = l.last_value = STR("");
-    json_out_init(&o, out);
-    return query_begin(r, e) && query_end(r, sessions_answer(&l, e), out, e);
+    return query_begin_object(r, out, &o, e) && query_end_object(r, list_answer(&l, e), &o, e);
 }
 
 /* ---- active sessions ---- */
 
-struct active {
-    const struct query_asker *a;
-    struct json_out *o;
-};
-
-static void age_write(const struct active *x, int64_t started_us)
+static bool list_on_active(void *ctx, const struct db_value *v, size_t n)
 {
-    int64_t ms = x->a->now_us > started_us ? (x->a->now_us - started_us) / 1000 : 0;
-
-    json_out_key(x->o, STR("duration_seconds"));
-    json_out_double(x->o, (double)ms / 1000);
-}
-
-static bool on_active(void *ctx, const struct db_value *v, size_t n)
-{
-    struct active *x = ctx;
-
-    (void)n;
-    json_out_object(x->o);
-    session_write(x->a, v, x->o);
-    age_write(x, v[STARTED].i);
-    json_out_end(x->o);
+    assert(n == session_column_count);
+    list_write_session(ctx, v);
     return true;
 }
 
-static bool active_answer(struct active *x, struct list *l, struct err *e)
+static bool list_active(struct list *l, struct err *e)
 {
     struct unseen u;
     struct sql q;
     bool ok;
 
-    if (!find_unseen(l, "", &u, e))
+    if (!list_find_unseen(l, "", &u, e))
         return false;
-    json_out_array(x->o);
-    for (size_t i = 0; i < u.n; i++) {
-        json_out_object(x->o);
-        running_write(x->a, u.at[i], x->o);
-        age_write(x, u.at[i]->started_us);
-        json_out_end(x->o);
-    }
-    sql_init(&q);
-    sql_add(&q, "SELECT ");
-    sql_columns(&q, session_columns, session_column_count);
-    sql_add(&q, " FROM alert_sessions s");
-    session_where(l->r, &q, x->a, l->f, &l->found);
+    json_out_array(l->o);
+    for (size_t i = 0; i < u.n; i++)
+        list_write_running(l, u.at[i]);
+    sql_select(&q, session_columns, session_column_count, "alert_sessions s");
+    session_where(l->r, &q, l->a, l->f, &l->found);
     sql_add(&q, " ORDER BY s.started_at_us DESC, s.session_id DESC");
     sql_limit(&q, QUERY_LIMIT_MAX, 0);
-    ok = sql_query(l->r, &q, (struct db_rows){on_active, x}, e);
-    sql_release(&q);
-    json_out_end(x->o);
+    ok = sql_query(l->r, &q, (struct db_rows){list_on_active, l}, e);
+    json_out_end(l->o);
     return ok;
 }
 
@@ -542,14 +487,13 @@ bool query_active(struct reader *r, const struct query_asker *a, struct buf *out
 {
     struct query_filter f = query_filter_none;
     struct json_out o;
-    struct active x = {a, &o};
-    struct list l = {.r = r, .a = a, .f = &f};
+    struct list l = {.r = r, .a = a, .f = &f, .o = &o, .age = true};
 
     f.status[0] = STR("in_progress");
     f.status[1] = STR("pending");
     f.status_count = 2;
     json_out_init(&o, out);
-    return query_begin(r, e) && query_end(r, active_answer(&x, &l, e), out, e);
+    return query_begin(r, e) && query_end(r, list_active(&l, e), out, e);
 }
 
 bool session_running_unseen(struct reader *r, const struct query_asker *a, int64_t *out,
@@ -558,7 +502,7 @@ bool session_running_unseen(struct reader *r, const struct query_asker *a, int64
     struct list l = {.r = r, .a = a, .f = &query_filter_none};
     struct unseen u;
 
-    if (!find_unseen(&l, " AND s.status = 'in_progress'", &u, e))
+    if (!list_find_unseen(&l, " AND s.status = 'in_progress'", &u, e))
         return false;
     *out = (int64_t)u.n;
     return true;

@@ -70,18 +70,42 @@ bool query_end(struct reader *r, bool ok, const struct buf *out, struct err *e)
     return ok && buf_ok(out, "the answer", e);
 }
 
+bool query_begin_object(struct reader *r, struct buf *out, struct json_out *o, struct err *e)
+{
+    json_out_init(o, out);
+    json_out_object(o);
+    return query_begin(r, e);
+}
+
+bool query_end_object(struct reader *r, bool ok, struct json_out *o, struct err *e)
+{
+    if (ok)
+        json_out_close(o, o->depth);
+    return query_end(r, ok, o->buf, e);
+}
+
+bool query_not_found(const char *what, str id, struct err *e)
+{
+    return err_set(
+        e, ERR_NOT_FOUND, "there is no %s \"" STR_FMT "\"", what, STR_ARG(str_slice(id, 0, 120)));
+}
+
 /* ---- statements ---- */
 
-void sql_init(struct sql *q)
+void sql_begin(struct sql *q, const char *literal)
 {
     buf_init(&q->text, QUERY_SQL_MAX);
     q->n = 0;
     q->where = false;
+    sql_add(q, literal);
 }
 
-void sql_release(struct sql *q)
+void sql_select(struct sql *q, const struct column *c, size_t n, const char *from)
 {
-    buf_release(&q->text);
+    sql_begin(q, "SELECT ");
+    sql_columns(q, c, n);
+    sql_add(q, " FROM ");
+    sql_add(q, from);
 }
 
 void sql_add(struct sql *q, const char *literal)
@@ -116,6 +140,17 @@ void sql_where_text(struct sql *q, const char *literal, str text)
         sql_where(q, literal, db_text(text));
 }
 
+void sql_where_pair(struct sql *q, const char *literal, struct db_value a, struct db_value b)
+{
+    sql_and(q);
+    sql_add(q, literal);
+    sql_add(q, " (");
+    sql_value(q, a);
+    sql_add(q, ", ");
+    sql_value(q, b);
+    sql_add(q, ")");
+}
+
 void sql_limit(struct sql *q, int64_t limit, int64_t offset)
 {
     sql_add(q, " LIMIT ");
@@ -141,18 +176,19 @@ void sql_in(struct sql *q, const char *name, const str *texts, size_t n)
     sql_add(q, ")");
 }
 
-bool sql_query(struct reader *r, struct sql *q, struct db_rows rows, struct err *e)
+static const char *sql_finish(struct sql *q)
 {
     buf_add_c(&q->text, '\0');
-    assert(!buf_full(&q->text));
-    return db_query(r->db, q->text.p, q->args, q->n, rows, e);
+    assert(!buf_full(&q->text) && q->n <= QUERY_ARGS_MAX);
+    return q->text.p;
 }
 
-static bool on_number(void *ctx, const struct db_value *v, size_t n)
+bool sql_query(struct reader *r, struct sql *q, struct db_rows rows, struct err *e)
 {
-    (void)n;
-    *(int64_t *)ctx = v->type == DB_REAL ? (int64_t)v->d : v->i;
-    return false;
+    bool ok = db_query(r->db, sql_finish(q), q->args, q->n, rows, e);
+
+    buf_release(&q->text);
+    return ok;
 }
 
 void sql_key_scope(struct sql *q, const struct query_asker *a)
@@ -168,8 +204,10 @@ void sql_key_scope(struct sql *q, const struct query_asker *a)
 
 bool sql_number(struct reader *r, struct sql *q, int64_t *out, struct err *e)
 {
-    *out = 0;
-    return sql_query(r, q, (struct db_rows){on_number, out}, e);
+    bool ok = db_number(r->db, sql_finish(q), q->args, q->n, out, e);
+
+    buf_release(&q->text);
+    return ok;
 }
 
 const char *sql_text(const struct reader *r, struct sql_text t)
@@ -187,7 +225,7 @@ void sql_columns(struct sql *q, const struct column *c, size_t n)
     }
 }
 
-static void json_text_write(str text, struct json_out *o)
+static void value_write_json(str text, struct json_out *o)
 {
     struct json doc;
     struct err e;
@@ -211,10 +249,17 @@ void value_write(enum column_type type, const struct db_value *v, bool hide, str
     } else if (v->type == DB_REAL) {
         json_out_double(o, v->d);
     } else if (type == COLUMN_JSON) {
-        json_text_write(v->s, o);
+        value_write_json(v->s, o);
     } else {
         json_out_str(o, v->s);
     }
+}
+
+void value_write_member(struct json_out *o, const char *name, enum column_type type,
+                        const struct db_value *v)
+{
+    json_out_key(o, str_c(name));
+    value_write(type, v, false, o);
 }
 
 void columns_write(const struct column *c, size_t n, const struct db_value *v, bool hide,

@@ -40,12 +40,12 @@ static const struct column sums[] = {
     {"cut", SUM("cut"), COLUMN_NUMBER},
 };
 
-static bool on_group(void *ctx, const struct db_value *v, size_t n)
+static bool usage_on_group(void *ctx, const struct db_value *v, size_t n)
 {
     struct json_out *o = ctx;
     char text[CLOCK_TEXT_SIZE];
 
-    (void)n;
+    assert(n == 1 + COUNT_OF(sums));
     json_out_object(o);
     if (v[0].type == DB_INT)
         json_member_str(o, "key", str_slice(clock_format(v[0].i * DAY_MS, text), 0, 10));
@@ -62,22 +62,17 @@ bool query_usage(struct reader *r, const struct query_asker *a, str group_by,
     const char *group = NULL;
     struct json_out o;
     struct sql q;
-    bool ok;
 
     for (size_t i = 0; i < COUNT_OF(groups); i++)
         if (str_eq(group_by, str_c(groups[i].name)))
             group = groups[i].sql;
     if (!group)
         return err_set(e, ERR_INPUT, "group_by: must be model, provider, key, level or day");
-    if (!query_begin(r, e))
+    if (!query_begin_object(r, out, &o, e))
         return false;
-    json_out_init(&o, out);
-    json_out_object(&o);
     json_member_str(&o, "group_by", group_by);
-    json_out_key(&o, STR("groups"));
-    json_out_array(&o);
-    sql_init(&q);
-    sql_add(&q, "SELECT ");
+    json_member_array(&o, "groups");
+    sql_begin(&q, "SELECT ");
     sql_add(&q, group);
     sql_add(&q, ", ");
     sql_columns(&q, sums, COUNT_OF(sums));
@@ -86,11 +81,7 @@ bool query_usage(struct reader *r, const struct query_asker *a, str group_by,
     sql_add(&q, " GROUP BY 1 ORDER BY ");
     sql_add(&q, str_eq(group_by, STR("day")) ? "1" : "2 DESC, 1");
     sql_limit(&q, GROUPS_MAX, 0);
-    ok = sql_query(r, &q, (struct db_rows){on_group, &o}, e);
-    sql_release(&q);
-    json_out_end(&o);
-    json_out_end(&o);
-    return query_end(r, ok, out, e);
+    return query_end_object(r, sql_query(r, &q, (struct db_rows){usage_on_group, &o}, e), &o, e);
 }
 
 /* ---- what can be filtered by ---- */
@@ -112,6 +103,7 @@ static bool options_on_session(void *ctx, const struct db_value *v, size_t n)
     struct options_found *found = ctx;
     struct err full;
 
+    assert(n == COUNT_OF(options));
     for (size_t i = 0; i < n; i++)
         if (v[i].type == DB_TEXT && !map_find(&found->values[i], v[i].s))
             (void)!map_set(&found->values[i], arena_dup(found->a, v[i].s), MAP_U64(1), &full);
@@ -133,6 +125,7 @@ static void options_write(struct map *values, struct arena *a, struct json_out *
 
     for (struct map_entry *i = map_next(values, NULL); i; i = map_next(values, i))
         names[n++] = i->key;
+    assert(n <= OPTIONS_MAX);
     qsort(names, n, sizeof *names, options_by_name);
     json_out_array(o);
     for (size_t i = 0; i < n; i++)
@@ -150,15 +143,11 @@ static bool options_of_sessions(struct reader *r, const struct query_asker *a, s
 
     for (size_t i = 0; i < COUNT_OF(options); i++)
         map_init(&found.values[i], NULL, OPTIONS_MAX);
-    sql_init(&q);
-    sql_add(&q, "SELECT ");
-    sql_columns(&q, options, COUNT_OF(options));
-    sql_add(&q, " FROM alert_sessions s");
+    sql_select(&q, options, COUNT_OF(options), "alert_sessions s");
     sql_where_text(&q, "s.key_name =", a->key_name);
     sql_add(&q, " ORDER BY s.started_at_us DESC, s.session_id DESC");
     sql_limit(&q, NEWEST_MAX, 0);
     ok = sql_query(r, &q, (struct db_rows){options_on_session, &found}, e);
-    sql_release(&q);
     for (size_t i = 0; i < COUNT_OF(options); i++) {
         json_out_key(o, str_c(options[i].name));
         options_write(&found.values[i], &r->arena, o);
@@ -191,8 +180,7 @@ static bool options_of_tools(struct reader *r, struct json_out *o, struct err *e
     struct options_tool t = {&r->arena, STR(""), true};
     bool ok = true;
 
-    json_out_key(o, STR("tools"));
-    json_out_array(o);
+    json_member_array(o, "tools");
     for (size_t i = 0; ok && t.found && i < OPTIONS_MAX; i++) {
         struct db_value after = db_text(t.last);
 
@@ -210,7 +198,7 @@ static bool options_of_tools(struct reader *r, struct json_out *o, struct err *e
     return ok;
 }
 
-static void ranges_write(struct json_out *o)
+static void options_write_ranges(struct json_out *o)
 {
     static const struct {
         const char *label, *value;
@@ -221,8 +209,7 @@ static void ranges_write(struct json_out *o)
                   {"Last 7 days", "7d"},
                   {"Last 30 days", "30d"}};
 
-    json_out_key(o, STR("time_ranges"));
-    json_out_array(o);
+    json_member_array(o, "time_ranges");
     for (size_t i = 0; i < COUNT_OF(ranges); i++) {
         json_out_object(o);
         json_member_str(o, "label", str_c(ranges[i].label));
@@ -239,19 +226,15 @@ bool query_filter_options(struct reader *r, const struct query_asker *a, struct 
     struct json_out o;
     bool ok;
 
-    if (!query_begin(r, e))
+    if (!query_begin_object(r, out, &o, e))
         return false;
-    json_out_init(&o, out);
-    json_out_object(&o);
     ok = options_of_sessions(r, a, &o, e) && options_of_tools(r, &o, e);
-    json_out_key(&o, STR("status_options"));
-    json_out_array(&o);
+    json_member_array(&o, "status_options");
     for (size_t i = 0; i < COUNT_OF(statuses); i++)
         json_out_str(&o, str_c(statuses[i]));
     json_out_end(&o);
-    ranges_write(&o);
-    json_out_end(&o);
-    return query_end(r, ok, out, e);
+    options_write_ranges(&o);
+    return query_end_object(r, ok, &o, e);
 }
 
 /* ---- how many ---- */
@@ -284,19 +267,15 @@ static bool totals_of_sessions(struct reader *r, const struct query_asker *a, st
     struct sql q;
     bool ok;
 
-    sql_init(&q);
-    sql_add(&q, "SELECT s.status, count(*) FROM alert_sessions s");
+    sql_begin(&q, "SELECT s.status, count(*) FROM alert_sessions s");
     sql_and(&q);
     sql_add(&q, "s.status <> 'completed'");
     sql_where_text(&q, "s.key_name =", a->key_name);
     sql_add(&q, " GROUP BY s.status");
     ok = sql_query(r, &q, (struct db_rows){totals_on_status, out}, e);
-    sql_release(&q);
-    sql_init(&q);
-    sql_add(&q, "SELECT count(*) FROM alert_sessions s");
+    sql_begin(&q, "SELECT count(*) FROM alert_sessions s");
     sql_where_text(&q, "s.key_name =", a->key_name);
     ok = ok && sql_number(r, &q, &all, e);
-    sql_release(&q);
     out->completed = all - out->sessions;
     out->sessions = all;
     return ok;
@@ -304,7 +283,7 @@ static bool totals_of_sessions(struct reader *r, const struct query_asker *a, st
 
 static bool totals_on_number(void *ctx, const struct db_value *v, size_t n)
 {
-    (void)n;
+    assert(n == 1);
     *(struct db_value *)ctx = *v;
     return false;
 }
@@ -314,47 +293,35 @@ static bool totals_duration(struct reader *r, const struct query_asker *a, struc
                             struct err *e)
 {
     struct sql q;
-    bool ok;
 
     *out = db_null();
-    sql_init(&q);
-    sql_add(&q,
-            "SELECT CAST(avg(x.us / 1000.0) AS DOUBLE PRECISION) FROM (SELECT s.completed_at_us -"
-            " s.started_at_us AS us FROM alert_sessions s");
+    sql_begin(&q,
+              "SELECT CAST(avg(x.us / 1000.0) AS DOUBLE PRECISION) FROM (SELECT s.completed_at_us -"
+              " s.started_at_us AS us FROM alert_sessions s");
     sql_where_text(&q, "s.key_name =", a->key_name);
     sql_add(&q, " ORDER BY s.started_at_us DESC, s.session_id DESC");
     sql_limit(&q, NEWEST_MAX, 0);
     sql_add(&q, ") AS x");
-    ok = sql_query(r, &q, (struct db_rows){totals_on_number, out}, e);
-    sql_release(&q);
-    return ok;
+    return sql_query(r, &q, (struct db_rows){totals_on_number, out}, e);
 }
 
 static bool totals_tools(struct reader *r, const struct query_asker *a, int64_t *out, struct err *e)
 {
     struct sql q;
-    bool ok;
 
-    sql_init(&q);
-    sql_add(&q, "SELECT count(*) FROM mcp_communications i");
+    sql_begin(&q, "SELECT count(*) FROM mcp_communications i");
     sql_key_scope(&q, a);
-    ok = sql_number(r, &q, out, e);
-    sql_release(&q);
-    return ok;
+    return sql_number(r, &q, out, e);
 }
 
 static bool totals_day(struct reader *r, const struct query_asker *a, int64_t *out, struct err *e)
 {
     struct sql q;
-    bool ok;
 
-    sql_init(&q);
-    sql_add(&q, "SELECT count(*) FROM alert_sessions s");
+    sql_begin(&q, "SELECT count(*) FROM alert_sessions s");
     sql_where(&q, "s.started_at_us >=", db_int(a->now_us - DAY_US));
     sql_where_text(&q, "s.key_name =", a->key_name);
-    ok = sql_number(r, &q, out, e);
-    sql_release(&q);
-    return ok;
+    return sql_number(r, &q, out, e);
 }
 
 enum { USED_CALLS, USED_TOKENS, USED_REASONING, USED_COST, USED_COUNT };
@@ -370,17 +337,14 @@ static bool totals_used(struct reader *r, const struct query_asker *a, struct db
                         struct err *e)
 {
     struct sql q;
-    bool ok;
 
-    sql_init(&q);
-    sql_add(&q,
-            "SELECT " SUM("calls") ", " SUM("input_tokens + output_tokens") ", " SUM(
-                "reasoning_tokens") ", CASE WHEN sum(priced) > 0 THEN CAST(sum(cost_usd) AS DOUBLE"
-                                    " PRECISION) END FROM usage_hours");
+    sql_begin(
+        &q,
+        "SELECT " SUM("calls") ", " SUM("input_tokens + output_tokens") ", " SUM(
+            "reasoning_tokens") ", CASE WHEN sum(priced) > 0 THEN CAST(sum(cost_usd) AS DOUBLE"
+                                " PRECISION) END FROM usage_hours");
     sql_where_text(&q, "key_name =", a->key_name);
-    ok = sql_query(r, &q, (struct db_rows){totals_on_used, out}, e);
-    sql_release(&q);
-    return ok;
+    return sql_query(r, &q, (struct db_rows){totals_on_used, out}, e);
 }
 
 bool query_metrics(struct reader *r, const struct query_asker *a, struct buf *out, struct err *e)
@@ -391,14 +355,12 @@ bool query_metrics(struct reader *r, const struct query_asker *a, struct buf *ou
     struct json_out o;
     bool ok;
 
-    if (!query_begin(r, e))
+    if (!query_begin_object(r, out, &o, e))
         return false;
     ok = totals_of_sessions(r, a, &t, e) && session_running_unseen(r, a, &unseen, e) &&
          totals_duration(r, a, &duration, e) && totals_tools(r, a, &tools, e) &&
          totals_day(r, a, &day, e) && totals_used(r, a, used, e);
     ended = t.failed + t.completed;
-    json_out_init(&o, out);
-    json_out_object(&o);
     json_member_i64(&o, "total_sessions", t.sessions);
     json_member_i64(&o, "completed_sessions", t.completed);
     json_member_i64(&o, "failed_sessions", t.failed);
@@ -408,17 +370,13 @@ bool query_metrics(struct reader *r, const struct query_asker *a, struct buf *ou
     json_member_i64(&o, "total_interactions", used[USED_CALLS].i + tools);
     json_member_i64(&o, "total_tokens", used[USED_TOKENS].i);
     json_member_i64(&o, "reasoning_tokens", used[USED_REASONING].i);
-    json_out_key(&o, STR("cost_usd"));
-    value_write(COLUMN_NUMBER, &used[USED_COST], false, &o);
-    json_out_key(&o, STR("average_duration_ms"));
-    value_write(COLUMN_NUMBER, &duration, false, &o);
-    json_out_key(&o, STR("error_rate"));
-    json_out_double(&o, ended ? (double)t.failed / (double)ended : 0);
+    value_write_member(&o, "cost_usd", COLUMN_NUMBER, &used[USED_COST]);
+    value_write_member(&o, "average_duration_ms", COLUMN_NUMBER, &duration);
+    json_member_double(&o, "error_rate", ended ? (double)t.failed / (double)ended : 0);
     json_member_i64(&o, "active_sessions", t.active + unseen);
     json_member_i64(&o, "sessions_last_24h", day);
     json_member_i64(&o, "timestamp_us", a->now_us);
-    json_out_end(&o);
-    return query_end(r, ok, out, e);
+    return query_end_object(r, ok, &o, e);
 }
 
 bool query_size(struct reader *r, int64_t *out, struct err *e)
@@ -428,11 +386,7 @@ bool query_size(struct reader *r, int64_t *out, struct err *e)
         "SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_class c "
         "WHERE c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace"};
     struct sql q;
-    bool ok;
 
-    sql_init(&q);
-    sql_add(&q, sql_text(r, text));
-    ok = sql_number(r, &q, out, e);
-    sql_release(&q);
-    return ok;
+    sql_begin(&q, sql_text(r, text));
+    return sql_number(r, &q, out, e);
 }

@@ -11,7 +11,7 @@ struct range {
     int64_t from, to, first, end;
 };
 
-static struct range range_of(const struct query_filter *f)
+static struct range usage_range(const struct query_filter *f)
 {
     struct range r = {.from = f->start_us < 0 ? -1 : f->start_us / 1000,
                       .to = f->end_us < 0 ? -1 : f->end_us / 1000};
@@ -22,7 +22,7 @@ static struct range range_of(const struct query_filter *f)
 }
 
 /* A part of the range that no whole hour has: each by itself, so that it is found by its index. */
-static void add_calls(struct sql *q, const struct query_asker *a, int64_t from, int64_t to)
+static void usage_add_calls(struct sql *q, const struct query_asker *a, int64_t from, int64_t to)
 {
     if (from > to)
         return;
@@ -37,7 +37,7 @@ static void add_calls(struct sql *q, const struct query_asker *a, int64_t from, 
 
 void usage_from(struct sql *q, const struct query_asker *a, const struct query_filter *f)
 {
-    struct range r = range_of(f);
+    struct range r = usage_range(f);
 
     sql_add(q, "(SELECT " USAGE_WHICH ", " USAGE_SUMS " FROM usage_hours u");
     q->where = false;
@@ -47,12 +47,12 @@ void usage_from(struct sql *q, const struct query_asker *a, const struct query_f
         sql_where(q, "u.hour <", db_int(r.end));
     sql_where_text(q, "u.key_name =", a->key_name);
     if (r.first >= r.end) {
-        add_calls(q, a, r.from, r.to);
+        usage_add_calls(q, a, r.from, r.to);
     } else {
         if (r.from >= 0)
-            add_calls(q, a, r.from, r.first * USAGE_HOUR_MS - 1);
+            usage_add_calls(q, a, r.from, r.first * USAGE_HOUR_MS - 1);
         if (r.to >= 0)
-            add_calls(q, a, r.end * USAGE_HOUR_MS, r.to);
+            usage_add_calls(q, a, r.end * USAGE_HOUR_MS, r.to);
     }
     sql_add(q, ") x");
     q->where = false;

@@ -84,21 +84,22 @@ const struct store_call store_call_none = {
 #undef CALL_FIELD
 };
 
-static char *put_u32(char *p, uint32_t v)
+static char *row_put_u32(char *p, uint32_t v)
 {
     for (int i = 0; i < 4; i++)
         *p++ = (char)(v >> (8 * i));
     return p;
 }
 
-static char *put_u64(char *p, uint64_t v)
+static char *row_put_u64(char *p, uint64_t v)
 {
-    return put_u32(put_u32(p, (uint32_t)v), (uint32_t)(v >> 32));
+    return row_put_u32(row_put_u32(p, (uint32_t)v), (uint32_t)(v >> 32));
 }
 
 static char *row_put_text(char *p, str s)
 {
-    p = put_u32(p, (uint32_t)s.n);
+    assert(s.n <= TEXT_MAX);
+    p = row_put_u32(p, (uint32_t)s.n);
     if (s.n > 0)
         memcpy(p, s.p, s.n);
     return p + s.n;
@@ -114,6 +115,7 @@ static const char *row_take(struct cursor *c, size_t n)
 {
     const char *p = c->p;
 
+    assert(c->p <= c->end);
     if (c->short_ || (size_t)(c->end - c->p) < n) {
         c->short_ = true;
         return NULL;
@@ -122,7 +124,7 @@ static const char *row_take(struct cursor *c, size_t n)
     return p;
 }
 
-static uint64_t take_number(struct cursor *c, size_t size)
+static uint64_t row_take_number(struct cursor *c, size_t size)
 {
     const char *p = row_take(c, size);
     uint64_t v = 0;
@@ -134,7 +136,7 @@ static uint64_t take_number(struct cursor *c, size_t size)
 
 static str row_take_text(struct cursor *c)
 {
-    size_t n = (size_t)take_number(c, 4);
+    size_t n = (size_t)row_take_number(c, 4);
     const char *p = n > 0 ? row_take(c, n) : "";
 
     return p ? (str){p, n} : STR("");
@@ -146,7 +148,7 @@ static const void *row_member(const void *row, const struct row_field *f)
 }
 
 /* The bytes of a field that is not text. */
-static size_t fixed_size(enum row_kind kind)
+static size_t row_fixed_size(enum row_kind kind)
 {
     return kind == ROW_BOOL ? 1 : kind == ROW_INT ? 4 : 8;
 }
@@ -161,13 +163,16 @@ size_t row_size(const struct row_table *t, const void *row)
 
         if (n > TEXT_MAX)
             return SIZE_MAX;
-        size += f->kind <= ROW_BODY ? 4 + n : fixed_size(f->kind);
+        size += f->kind <= ROW_BODY ? 4 + n : row_fixed_size(f->kind);
     }
     return size;
 }
 
 void row_put(const struct row_table *t, const void *row, char *p)
 {
+    const char *start = p;
+
+    assert(t->count <= UINT8_MAX);
     *p++ = (char)t->count;
     *p++ = 0;
     for (size_t i = 0; i < t->count; i++) {
@@ -180,7 +185,7 @@ void row_put(const struct row_table *t, const void *row, char *p)
             p = row_put_text(p, *(const str *)from);
             break;
         case ROW_INT:
-            p = put_u32(p, (uint32_t) * (const int *)from);
+            p = row_put_u32(p, (uint32_t) * (const int *)from);
             break;
         case ROW_BOOL:
             *p++ = (char)*(const bool *)from;
@@ -189,10 +194,11 @@ void row_put(const struct row_table *t, const void *row, char *p)
         case ROW_KNOWN:
         case ROW_COST:
             memcpy(&bits, from, sizeof bits);
-            p = put_u64(p, bits);
+            p = row_put_u64(p, bits);
             break;
         }
     }
+    assert_slow((size_t)(p - start) == row_size(t, row)); /* the caller made room for that */
 }
 
 static void row_take_field(struct cursor *c, const struct row_field *f, void *out)
@@ -206,15 +212,15 @@ static void row_take_field(struct cursor *c, const struct row_field *f, void *ou
         *(str *)to = row_take_text(c);
         break;
     case ROW_INT:
-        *(int *)to = (int)(uint32_t)take_number(c, 4);
+        *(int *)to = (int)(uint32_t)row_take_number(c, 4);
         break;
     case ROW_BOOL:
-        *(bool *)to = take_number(c, 1) != 0;
+        *(bool *)to = row_take_number(c, 1) != 0;
         break;
     case ROW_I64:
     case ROW_KNOWN:
     case ROW_COST:
-        bits = take_number(c, 8);
+        bits = row_take_number(c, 8);
         memcpy(to, &bits, sizeof bits);
         break;
     }
@@ -223,7 +229,7 @@ static void row_take_field(struct cursor *c, const struct row_field *f, void *ou
 bool row_get(const struct row_table *t, str bytes, void *out)
 {
     struct cursor c = {bytes.p, bytes.p + bytes.n, false};
-    size_t count = (size_t)take_number(&c, 2);
+    size_t count = (size_t)row_take_number(&c, 2);
 
     for (size_t i = 0; i < count && i < t->count; i++)
         row_take_field(&c, &t->fields[i], out);
@@ -270,7 +276,7 @@ size_t row_piece_size(const struct store_piece *piece)
 
 void row_piece_put(const struct store_piece *piece, char *p)
 {
-    p = put_u32(p, piece->n);
+    p = row_put_u32(p, piece->n);
     p = row_put_text(p, piece->id);
     p = row_put_text(p, piece->kind);
     (void)row_put_text(p, piece->bytes);
@@ -281,7 +287,7 @@ bool row_piece_get(str bytes, struct store_piece *out)
     struct cursor c = {bytes.p, bytes.p + bytes.n, false};
     struct store_piece got;
 
-    got.n = (uint32_t)take_number(&c, 4);
+    got.n = (uint32_t)row_take_number(&c, 4);
     got.id = row_take_text(&c);
     got.kind = row_take_text(&c);
     got.bytes = row_take_text(&c);

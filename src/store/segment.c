@@ -37,7 +37,7 @@ void segment_list_release(struct segment_list *l)
     *l = (struct segment_list){0};
 }
 
-static int by_number(const void *a, const void *b)
+static int segment_by_number(const void *a, const void *b)
 {
     uint64_t x = ((const struct segment *)a)->number, y = ((const struct segment *)b)->number;
 
@@ -80,7 +80,7 @@ bool segment_list_read(const char *dir, struct segment_list *out, struct err *e)
         return false;
     }
     if (l.count > 0)
-        qsort(l.items, l.count, sizeof l.items[0], by_number);
+        qsort(l.items, l.count, sizeof l.items[0], segment_by_number);
     *out = l;
     return true;
 }
@@ -289,7 +289,7 @@ bool segment_reader_open(struct segment_reader *r, uint64_t number, uint64_t at,
 }
 
 /* From a place where there is no frame: on to the next with a good head, or to the end. */
-static bool skip_to_frame(struct segment_reader *r, uint64_t size, struct err *e)
+static bool segment_skip_to_frame(struct segment_reader *r, uint64_t size, struct err *e)
 {
     r->at++;
     while (r->at + FRAME_HEAD_SIZE <= size) {
@@ -348,7 +348,7 @@ enum segment_got segment_read(struct segment_reader *r, uint64_t size, struct fr
         }
         if (got == FRAME_BAD_BODY)
             r->at += out->size;
-        else if (!skip_to_frame(r, size, e))
+        else if (!segment_skip_to_frame(r, size, e))
             return SEGMENT_ERROR;
     }
     if (r->at == from)
@@ -359,8 +359,8 @@ enum segment_got segment_read(struct segment_reader *r, uint64_t size, struct fr
 
 /* The end of the valid frames. A hole with valid frames after it is damage, which the reader
  * reports; a hole at the very end is an unfinished write of a process or machine that stopped. */
-static bool good_size(const char *dir, const struct segment *s, uint64_t *out, bool *recycled,
-                      struct err *e)
+static bool segment_good_size(const char *dir, const struct segment *s, uint64_t *out,
+                              bool *recycled, struct err *e)
 {
     struct segment_hole hole;
     struct segment_reader r;
@@ -380,7 +380,7 @@ static bool good_size(const char *dir, const struct segment *s, uint64_t *out, b
 }
 
 /* Where the bytes from `at` on end but for zeros, which the writer puts ahead of itself. */
-static bool written_size(const char *path, uint64_t at, uint64_t *out, struct err *e)
+static bool segment_written_size(const char *path, uint64_t at, uint64_t *out, struct err *e)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     char bytes[4096];
@@ -408,12 +408,12 @@ bool segment_repair(const char *dir, struct segment *s, struct err *e)
     bool recycled;
 
     segment_path(dir, s->number, path);
-    if (!good_size(dir, s, &size, &recycled, e))
+    if (!segment_good_size(dir, s, &size, &recycled, e))
         return false;
     if (size == s->size)
         return true;
     /* Bytes of an older use cannot be told from what was half written. */
-    if (!recycled && !written_size(path, size, &written, e))
+    if (!recycled && !segment_written_size(path, size, &written, e))
         return false;
     if (written > size)
         log_warn("journal: dropped what was half written at the end",

@@ -24,7 +24,7 @@
 /* ---- open and close ---- */
 
 /* The names of the database and of the spool must outlive the power too. */
-static bool sync_parent(const char *path, struct err *e)
+static bool store_sync_parent(const char *path, struct err *e)
 {
     char dir[FILE_PATH_MAX];
     const char *slash = strrchr(path, '/');
@@ -120,7 +120,7 @@ static bool store_start(struct store *s, const struct store_options *o, struct e
     eo.lease = s->daemons ? daemons_lease(s->daemons) : NULL;
     store_remove_address(s->dir); /* of a process that did not end well */
     store_make_id(s->id);
-    if (!engine_open(&eo, &s->engine, e) || !sync_parent(s->path[0] ? s->path : s->dir, e) ||
+    if (!engine_open(&eo, &s->engine, e) || !store_sync_parent(s->path[0] ? s->path : s->dir, e) ||
         !engine_place(s->engine, &to.place, e) || !journal_start(s->journal, to.place, e))
         return false;
     to.journal = s->journal;
@@ -188,7 +188,7 @@ static void store_put_call(const void *row, char *body)
     row_call_put(row, body);
 }
 
-static void put_piece(const void *piece, char *body)
+static void store_put_piece(const void *piece, char *body)
 {
     row_piece_put(piece, body);
 }
@@ -198,12 +198,12 @@ static void store_put_session(const void *row, char *body)
     row_put(&row_sessions, row, body);
 }
 
-static void put_tool(const void *row, char *body)
+static void store_put_tool(const void *row, char *body)
 {
     row_put(&row_tools, row, body);
 }
 
-static void put_note(const void *row, char *body)
+static void store_put_note(const void *row, char *body)
 {
     row_put(&row_notes, row, body);
 }
@@ -251,7 +251,7 @@ void store_call_begin(struct store *s, const struct store_call *row)
 
 void store_piece_put(struct store *s, const struct store_piece *piece)
 {
-    struct journal_item item = {FRAME_PIECE, row_piece_size(piece), put_piece, piece};
+    struct journal_item item = {FRAME_PIECE, row_piece_size(piece), store_put_piece, piece};
 
     assert(piece->id.n > 0);
     if (s->journal)
@@ -271,7 +271,7 @@ void store_session_put(struct store *s, const struct store_session *row, struct 
 
 void store_tool_put(struct store *s, const struct store_tool *row, struct store_ticket *t)
 {
-    struct journal_item item = {FRAME_TOOL, row_size(&row_tools, row), put_tool, row};
+    struct journal_item item = {FRAME_TOOL, row_size(&row_tools, row), store_put_tool, row};
 
     assert(row->id.n > 0);
     store_put(s, &item, t);
@@ -280,7 +280,7 @@ void store_tool_put(struct store *s, const struct store_tool *row, struct store_
 void store_audit_put(struct store *s, str actor, str action, str subject, str detail)
 {
     struct store_note note = {STR("-"), actor, action, subject, detail, 0};
-    struct journal_item item = {FRAME_NOTE, row_size(&row_notes, &note), put_note, &note};
+    struct journal_item item = {FRAME_NOTE, row_size(&row_notes, &note), store_put_note, &note};
 
     store_put(s, &item, NULL);
 }
@@ -309,7 +309,7 @@ static void store_wake(struct store_ticket *t, const struct err *e)
     pthread_mutex_unlock(&w->lock);
 }
 
-static bool put_and_wait(struct store *s, const struct journal_item *item, struct err *e)
+static bool store_put_and_wait(struct store *s, const struct journal_item *item, struct err *e)
 {
     struct waiter w = {.ticket = {.fn = store_wake}, .e = e};
 
@@ -344,10 +344,10 @@ bool store_erase(struct store *s, enum store_erase_what what, str name, str acto
         return err_set(e, ERR_INPUT, "whom or what to erase is not said");
     rand_ids_init(&ids, &clock_real);
     struct store_note note = {rand_id(&ids, id), actor, str_c(actions[what]), name, STR(""), 0};
-    struct journal_item item = {FRAME_NOTE, row_size(&row_notes, &note), put_note, &note};
+    struct journal_item item = {FRAME_NOTE, row_size(&row_notes, &note), store_put_note, &note};
 
     rand_ids_release(&ids);
-    if (!put_and_wait(s, &item, e))
+    if (!store_put_and_wait(s, &item, e))
         return false;
     journal_roll(s->journal);
     if (!store_settle(s, (uint64_t)clock_left_ms(&clock_real, until), e))
@@ -367,7 +367,7 @@ const char *store_head_path(const struct store *s)
 
 /* ---- how it is ---- */
 
-static uint64_t file_bytes(const char *path, const char *more)
+static uint64_t store_file_bytes(const char *path, const char *more)
 {
     char name[FILE_PATH_MAX + 8];
     struct stat st;
@@ -404,7 +404,7 @@ void store_health(struct store *s, struct store_health *out)
     out->errors += c.errors;
     out->pending = (out->stored > c.taken ? out->stored - c.taken : 0) +
                    journal_old_records(s->journal, c.taken_old);
-    out->history_bytes = file_bytes(s->path, "") + file_bytes(s->path, "-wal");
+    out->history_bytes = store_file_bytes(s->path, "") + store_file_bytes(s->path, "-wal");
     if (!out->tables_ok)
         (void)snprintf(out->why + strlen(out->why),
                        sizeof out->why - strlen(out->why),

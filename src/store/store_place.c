@@ -19,7 +19,7 @@ bool store_is_postgres(str url)
     return str_starts(url, STR("postgres://")) || str_starts(url, STR("postgresql://"));
 }
 
-static bool sqlite_path(str url, str *path)
+static bool store_place_sqlite_path(str url, str *path)
 {
     if (!str_starts(url, STR("sqlite:")))
         return false;
@@ -29,7 +29,8 @@ static bool sqlite_path(str url, str *path)
     return true;
 }
 
-static bool set_path(char out[FILE_PATH_MAX], str path, const char *suffix, struct err *e)
+static bool store_place_set_path(char out[FILE_PATH_MAX], str path, const char *suffix,
+                                 struct err *e)
 {
     if (path.n > PATH_SIZE_MAX || memchr(path.p, '\0', path.n))
         return err_set(e, ERR_INPUT, "the path of the store is too long or holds a NUL");
@@ -44,9 +45,9 @@ bool store_find_place(struct store *s, const struct store_options *o, struct err
     size_t colon = str_find(o->url, STR(":"));
 
     if (store_is_postgres(o->url))
-        return set_path(s->dir, o->spool.n > 0 ? o->spool : STR(SPOOL), "", e) &&
-               set_path(s->head, str_c(s->dir), "/head", e);
-    if (!sqlite_path(o->url, &path))
+        return store_place_set_path(s->dir, o->spool.n > 0 ? o->spool : STR(SPOOL), "", e) &&
+               store_place_set_path(s->head, str_c(s->dir), "/head", e);
+    if (!store_place_sqlite_path(o->url, &path))
         return err_set(e,
                        ERR_INPUT,
                        "a store is \"sqlite:PATH\", \"postgres://USER@HOST/DATABASE\" or \"none\","
@@ -59,9 +60,10 @@ bool store_find_place(struct store *s, const struct store_options *o, struct err
                        ERR_INPUT,
                        "a store in memory would lose what it acknowledged: name a file, or use "
                        "\"none\"");
-    return set_path(s->path, path, "", e) && set_path(s->head, path, ".head", e) &&
-           (o->spool.n > 0 ? set_path(s->dir, o->spool, "", e)
-                           : set_path(s->dir, path, ".spool", e));
+    return store_place_set_path(s->path, path, "", e) &&
+           store_place_set_path(s->head, path, ".head", e) &&
+           (o->spool.n > 0 ? store_place_set_path(s->dir, o->spool, "", e)
+                           : store_place_set_path(s->dir, path, ".spool", e));
 }
 
 bool store_spool_name(const char *dir, char out[STORE_SPOOL_SIZE], struct err *e)
@@ -89,9 +91,9 @@ bool store_spool_name(const char *dir, char out[STORE_SPOOL_SIZE], struct err *e
 
 /* ---- where its owner is reached ---- */
 
-static bool address_path(const char *dir, char out[FILE_PATH_MAX], struct err *e)
+static bool store_place_address_path(const char *dir, char out[FILE_PATH_MAX], struct err *e)
 {
-    return set_path(out, str_c(dir), "/address", e);
+    return store_place_set_path(out, str_c(dir), "/address", e);
 }
 
 void store_remove_address(const char *dir)
@@ -99,7 +101,7 @@ void store_remove_address(const char *dir)
     char path[FILE_PATH_MAX];
     struct err e;
 
-    if (address_path(dir, path, &e))
+    if (store_place_address_path(dir, path, &e))
         (void)unlink(path);
 }
 
@@ -113,7 +115,7 @@ void store_reached(struct store *s, str address)
         return;
     if (s->daemons)
         daemons_reached(s->daemons, address);
-    s->reached = n > 0 && (size_t)n < sizeof text && address_path(s->dir, path, &e) &&
+    s->reached = n > 0 && (size_t)n < sizeof text && store_place_address_path(s->dir, path, &e) &&
                  file_write_atomic(path, (str){text, (size_t)n}, 0600, &e);
     if (!s->reached)
         log_warn("commands cannot find this daemon: its address could not be written", LOG_ERR(&e));
@@ -129,7 +131,7 @@ bool store_owner(str url, str spool, struct arena *a, struct store_owner *out, s
     bool ok;
 
     *s = (struct store){.lock = STORE_LOCK_NONE};
-    ok = store_find_place(s, &o, e) && address_path(s->dir, path, e) &&
+    ok = store_find_place(s, &o, e) && store_place_address_path(s->dir, path, e) &&
          file_read(a, path, ADDRESS_MAX, &text, e);
     free(s);
     line = str_find(text, STR("\n"));

@@ -15,6 +15,7 @@
 
 static void texts_keep_count(struct texts *t, size_t n)
 {
+    assert(n >= t->request_count);
     t->requests = base_realloc(t->requests, n * sizeof t->requests[0]);
     for (; t->request_count < n; t->request_count++) {
         t->requests[t->request_count].call_n = 0;
@@ -95,7 +96,6 @@ bool texts_block(struct texts *t, int64_t block, const struct block_view **out, 
 {
     struct texts_slot *slot = texts_slot_for(t, block);
     struct texts_loading l = {.slot = slot, .e = e};
-    struct db_value arg = db_int(block);
 
     slot->used = ++t->uses;
     *out = &slot->view;
@@ -110,8 +110,7 @@ bool texts_block(struct texts *t, int64_t block, const struct block_view **out, 
     slot->view = (struct block_view){0};
     if (!texts_query(t,
                      "SELECT texts FROM call_blocks WHERE block = $1",
-                     &arg,
-                     1,
+                     DB_ARGS(db_int(block)),
                      (struct db_rows){texts_on_block, &l},
                      e))
         return false;
@@ -203,7 +202,6 @@ static bool texts_link_read(struct texts *t, int64_t call_n, struct arena *a,
                             struct texts_link *out, struct err *e)
 {
     struct texts_found f = {.place = {.call_n = call_n}, .a = a};
-    struct db_value arg = db_int(call_n);
     struct block_texts texts;
     str entry;
 
@@ -211,8 +209,7 @@ static bool texts_link_read(struct texts *t, int64_t call_n, struct arena *a,
     if (!texts_query(
             t,
             "SELECT block, block_n, interaction_id FROM llm_interactions WHERE call_n = $1",
-            &arg,
-            1,
+            DB_ARGS(db_int(call_n)),
             (struct db_rows){texts_on_place, &f},
             e))
         return false;
@@ -357,7 +354,6 @@ static bool texts_on_old(void *ctx, const struct db_value *v, size_t n)
 static bool texts_old(struct texts *t, struct arena *a, struct store_call *row, struct err *e)
 {
     struct texts_old_row o = {.a = a, .row = row, .ok = true, .e = e};
-    struct db_value arg = db_text(row->id);
     struct buf sql;
     bool ok;
 
@@ -373,7 +369,8 @@ static bool texts_old(struct texts *t, struct arena *a, struct store_call *row, 
     }
     buf_add(&sql, STR(" FROM old_interactions WHERE interaction_id = $1"));
     buf_add_c(&sql, '\0');
-    ok = texts_query(t, sql.p, &arg, 1, (struct db_rows){texts_on_old, &o}, e) && o.ok;
+    ok = texts_query(t, sql.p, DB_ARGS(db_text(row->id)), (struct db_rows){texts_on_old, &o}, e) &&
+         o.ok;
     buf_release(&sql);
     return ok;
 }

@@ -20,8 +20,7 @@ bool word_search_begin(struct word_search *s, struct db *db, const struct words_
     *s = (struct word_search){.db = db, .query = query, .last_is_front = last_is_front};
     if (!db_query(db,
                   "SELECT block, moved_to, moved FROM store_counters",
-                  NULL,
-                  0,
+                  DB_NO_ARGS,
                   (struct db_rows){search_on_counters, s},
                   e))
         return false;

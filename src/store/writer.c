@@ -14,17 +14,12 @@
 /* What a failed step means for the journal. */
 enum outcome { DONE, NO_ROOM, BROKEN };
 
-static enum outcome by_errno(void)
+static enum outcome writer_by_errno(void)
 {
     return errno == ENOSPC || errno == EDQUOT || errno == EFBIG ? NO_ROOM : BROKEN;
 }
 
-static uint64_t writer_now_ns(void)
-{
-    return clock_mono_ns(&clock_real);
-}
-
-static enum outcome sync_now(struct journal *j, struct err *e)
+static enum outcome writer_sync_now(struct journal *j, struct err *e)
 {
     if (fdatasync(j->fd) < 0) {
         err_sys(e, "sync the journal in %s", j->dir);
@@ -82,7 +77,7 @@ static void writer_drop_spare(struct journal *j)
 /* Bytes of records that are in the tables are not kept for long: those may be erased. */
 static void writer_drop_stale(struct journal *j)
 {
-    uint64_t now = writer_now_ns(), spare_ns;
+    uint64_t now = clock_mono_ns(&clock_real), spare_ns;
 
     if (j->stale_ns && now >= j->stale_ns + JOURNAL_STALE_NS)
         writer_drop_prepared(j);
@@ -94,7 +89,7 @@ static void writer_drop_stale(struct journal *j)
 }
 
 /* Nothing more goes to the segment; the taker may step over its end. */
-static void end_segment(struct journal *j)
+static void writer_end_segment(struct journal *j)
 {
     struct segment *last;
 
@@ -114,9 +109,9 @@ static void end_segment(struct journal *j)
     pthread_mutex_unlock(&j->lock);
 }
 
-static enum outcome begin_segment(struct journal *j, struct err *e)
+static enum outcome writer_begin_segment(struct journal *j, struct err *e)
 {
-    uint64_t number = j->next_number, now = writer_now_ns();
+    uint64_t number = j->next_number, now = clock_mono_ns(&clock_real);
     bool spare;
 
     assert(j->fd < 0);
@@ -128,7 +123,7 @@ static enum outcome begin_segment(struct journal *j, struct err *e)
     if (spare && segment_recycle(j->dir, number, &j->fd, &j->salt, &j->prepared, e))
         j->stale_ns = now;
     else if (!segment_create(j->dir, number, &j->fd, &j->salt, e))
-        return by_errno();
+        return writer_by_errno();
     j->size = FRAME_SEGMENT_HEAD_SIZE;
     pthread_mutex_lock(&j->lock);
     assert(j->segments.count == 0 || j->segments.items[j->segments.count - 1].number < number);
@@ -141,43 +136,43 @@ static enum outcome begin_segment(struct journal *j, struct err *e)
 
 /* What was written of a group that did not fit is taken off again, so that nobody reads what was
  * refused, and the segment ends where it was good. */
-static enum outcome cut_back(struct journal *j, struct err *e)
+static enum outcome writer_cut_back(struct journal *j, struct err *e)
 {
     if (ftruncate(j->fd, (off_t)j->size) < 0) {
         err_sys(e, "cut the journal in %s back", j->dir);
         return BROKEN;
     }
     j->prepared = j->stale_ns = 0;
-    if (j->unsynced_ns && sync_now(j, e) != DONE)
+    if (j->unsynced_ns && writer_sync_now(j, e) != DONE)
         return BROKEN;
-    end_segment(j);
+    writer_end_segment(j);
     return NO_ROOM;
 }
 
-static enum outcome write_group(struct journal *j, struct err *e)
+static enum outcome writer_write_group(struct journal *j, struct err *e)
 {
     struct journal_group *g = &j->back;
     enum outcome got;
 
-    if (j->fd < 0 && (got = begin_segment(j, e)) != DONE)
+    if (j->fd < 0 && (got = writer_begin_segment(j, e)) != DONE)
         return got;
     for (size_t i = 0; i < g->n;)
         i += frame_seal(g->p + i, j->salt, j->size + i);
     if (g->sync && !j->o.replicated)
         writer_prepare(j, g->n);
     if (!segment_write(j->fd, (str){g->p, g->n})) {
-        got = by_errno();
+        got = writer_by_errno();
         err_sys(e, "write to the journal in %s", j->dir);
-        return got == NO_ROOM ? cut_back(j, e) : got;
+        return got == NO_ROOM ? writer_cut_back(j, e) : got;
     }
     if (!j->unsynced_ns)
-        j->unsynced_ns = writer_now_ns();
-    return g->sync && !j->o.replicated ? sync_now(j, e) : DONE;
+        j->unsynced_ns = clock_mono_ns(&clock_real);
+    return g->sync && !j->o.replicated ? writer_sync_now(j, e) : DONE;
 }
 
 /* From now on every ticket fails with this reason, until there is room again if space was the
  * reason. */
-static void go_down(struct journal *j, enum outcome how, const struct err *e)
+static void writer_go_down(struct journal *j, enum outcome how, const struct err *e)
 {
     bool news = j->mode != JOURNAL_FAILED && (j->mode == JOURNAL_RUNNING || how == BROKEN);
 
@@ -206,7 +201,7 @@ static void writer_advance(struct journal *j, uint64_t took_ns)
     size_t step = 0;
 
     assert(j->fd >= 0 && j->segments.count > 0 && !s->sealed && s->size == j->size);
-    journal_mark_put(j, j->end, writer_now_ns());
+    journal_mark_put(j, j->end, clock_mono_ns(&clock_real));
     j->waiting += g->n;
     j->size += g->n;
     s->size = j->size;
@@ -219,7 +214,7 @@ static void writer_advance(struct journal *j, uint64_t took_ns)
     j->commit_steps[step]++;
 }
 
-static void clear_group(struct journal_group *g)
+static void writer_clear_group(struct journal_group *g)
 {
     assert(atomic_load_explicit(g->filling, memory_order_relaxed) == 0);
     g->n = 0;
@@ -229,7 +224,7 @@ static void clear_group(struct journal_group *g)
     g->last = &g->first;
 }
 
-static void do_group(struct journal *j)
+static void writer_do_group(struct journal *j)
 {
     uint64_t began_ns = clock_mono_ns(j->o.clock);
     struct err e = j->why; /* only this thread changes it, or the mode */
@@ -238,11 +233,11 @@ static void do_group(struct journal *j)
 
     while (atomic_load_explicit(j->back.filling, memory_order_acquire) > 0)
         (void)sched_yield(); /* other threads fill it, in microseconds */
-    got = j->mode == JOURNAL_RUNNING ? write_group(j, &e)
+    got = j->mode == JOURNAL_RUNNING ? writer_write_group(j, &e)
           : j->mode == JOURNAL_FULL  ? NO_ROOM
                                      : BROKEN;
     if (got != DONE)
-        go_down(j, got, &e);
+        writer_go_down(j, got, &e);
     pthread_mutex_lock(&j->lock);
     if (got == DONE)
         writer_advance(j, clock_mono_ns(j->o.clock) - began_ns);
@@ -258,7 +253,7 @@ static void do_group(struct journal *j)
     pthread_mutex_unlock(&j->lock);
     if (!later)
         journal_call_tickets(j->back.first, got == DONE ? NULL : &e);
-    clear_group(&j->back);
+    writer_clear_group(&j->back);
     pthread_mutex_lock(&j->lock);
     assert(j->groups_done < j->groups_put);
     j->groups_done++; /* who settles finds the tickets called */
@@ -268,12 +263,12 @@ static void do_group(struct journal *j)
 }
 
 /* What was acknowledged before it was synced, or goes with a segment that ends. */
-static void sync_late(struct journal *j)
+static void writer_sync_late(struct journal *j)
 {
     struct err e;
 
-    if (j->mode != JOURNAL_FAILED && j->fd >= 0 && j->unsynced_ns && sync_now(j, &e) != DONE)
-        go_down(j, BROKEN, &e);
+    if (j->mode != JOURNAL_FAILED && j->fd >= 0 && j->unsynced_ns && writer_sync_now(j, &e) != DONE)
+        writer_go_down(j, BROKEN, &e);
 }
 
 /* A full disk has room again once a new segment can be made. */
@@ -285,9 +280,9 @@ static void writer_try_again(struct journal *j)
 
     if (statvfs(j->dir, &st) == 0 && (uint64_t)st.f_bavail * st.f_frsize < JOURNAL_ROOM_MIN)
         return;
-    got = begin_segment(j, &e);
+    got = writer_begin_segment(j, &e);
     if (got != DONE) {
-        go_down(j, got, &e);
+        writer_go_down(j, got, &e);
         return;
     }
     pthread_mutex_lock(&j->lock);
@@ -298,15 +293,15 @@ static void writer_try_again(struct journal *j)
 
 /* Before the disk is full it is low: the tables need room to take in what the journal has, and
  * calls that run need room to end. */
-static void look_at_room(struct journal *j)
+static void writer_look_at_room(struct journal *j)
 {
     struct statvfs st;
     uint64_t keep;
     bool low;
 
-    if (writer_now_ns() < j->room_ns || statvfs(j->dir, &st) < 0)
+    if (clock_mono_ns(&clock_real) < j->room_ns || statvfs(j->dir, &st) < 0)
         return;
-    j->room_ns = writer_now_ns() + (uint64_t)JOURNAL_RETRY_MS * CLOCK_NS_PER_MS;
+    j->room_ns = clock_mono_ns(&clock_real) + (uint64_t)JOURNAL_RETRY_MS * CLOCK_NS_PER_MS;
     keep = (uint64_t)st.f_blocks * st.f_frsize / JOURNAL_RESERVE_SHARE;
     low = (uint64_t)st.f_bavail * st.f_frsize < (keep < JOURNAL_RESERVE ? keep : JOURNAL_RESERVE);
     if (low == j->low)
@@ -322,7 +317,7 @@ static void look_at_room(struct journal *j)
 
 /* Sleeps until there is a group to write, which becomes the back one, or until something else is
  * due; false at the end. */
-static bool next_group(struct journal *j)
+static bool writer_next_group(struct journal *j)
 {
     struct journal_group *g = &j->front, taken;
     uint64_t until = CLOCK_NEVER;
@@ -330,7 +325,7 @@ static bool next_group(struct journal *j)
 
     pthread_mutex_lock(&j->lock);
     if (j->mode == JOURNAL_FULL || j->low)
-        until = writer_now_ns() + (uint64_t)JOURNAL_RETRY_MS * CLOCK_NS_PER_MS;
+        until = clock_mono_ns(&clock_real) + (uint64_t)JOURNAL_RETRY_MS * CLOCK_NS_PER_MS;
     else if (j->unsynced_ns)
         until = j->unsynced_ns + (uint64_t)JOURNAL_SYNC_MS * CLOCK_NS_PER_MS;
     if (j->stale_ns && j->stale_ns + JOURNAL_STALE_NS < until)
@@ -347,7 +342,7 @@ static bool next_group(struct journal *j)
             break;
         j->sleep = JOURNAL_SLEEPS;
     }
-    until = writer_now_ns() + (uint64_t)JOURNAL_LINGER_MS * CLOCK_NS_PER_MS;
+    until = clock_mono_ns(&clock_real) + (uint64_t)JOURNAL_LINGER_MS * CLOCK_NS_PER_MS;
     while (g->n > 0 && g->n < JOURNAL_LINGER_SIZE && !g->sync && !j->stop && !j->settling) {
         j->sleep = JOURNAL_LINGERS;
         if (!journal_wait_until(j, &j->work, until))
@@ -372,8 +367,8 @@ static bool next_group(struct journal *j)
 static void writer_end_on_request(struct journal *j)
 {
     if (j->mode == JOURNAL_RUNNING) {
-        sync_late(j);
-        end_segment(j);
+        writer_sync_late(j);
+        writer_end_segment(j);
     }
     pthread_mutex_lock(&j->lock);
     j->recycle_from = j->next_number;
@@ -391,26 +386,26 @@ void *journal_writer(void *journal)
     struct log_scope scope;
 
     log_scope_enter(&scope, j->o.log, STR(""));
-    while (next_group(j)) {
+    while (writer_next_group(j)) {
         if (j->back.n > 0)
-            do_group(j);
+            writer_do_group(j);
         else if (j->mode == JOURNAL_FULL)
             writer_try_again(j);
-        look_at_room(j);
+        writer_look_at_room(j);
         journal_acks_expire(j, false);
         writer_drop_stale(j);
-        if (j->unsynced_ns &&
-            writer_now_ns() >= j->unsynced_ns + (uint64_t)JOURNAL_SYNC_MS * CLOCK_NS_PER_MS)
-            sync_late(j);
+        if (j->unsynced_ns && clock_mono_ns(&clock_real) >=
+                                  j->unsynced_ns + (uint64_t)JOURNAL_SYNC_MS * CLOCK_NS_PER_MS)
+            writer_sync_late(j);
         if (j->fd >= 0 && j->size >= j->o.segment_size) {
-            sync_late(j);
-            end_segment(j);
+            writer_sync_late(j);
+            writer_end_segment(j);
         }
         if (j->rolling)
             writer_end_on_request(j);
     }
-    sync_late(j);
-    end_segment(j);
+    writer_sync_late(j);
+    writer_end_segment(j);
     pthread_mutex_lock(&j->lock);
     pthread_cond_broadcast(&j->news);
     pthread_mutex_unlock(&j->lock);

@@ -263,6 +263,15 @@ void json_member_i64(struct json_out *o, const char *name, int64_t n)
     json_out_i64(o, n);
 }
 
+void json_member_i64_or_null(struct json_out *o, const char *name, int64_t n)
+{
+    json_out_key(o, str_c(name));
+    if (n >= 0)
+        json_out_i64(o, n);
+    else
+        json_out_null(o);
+}
+
 void json_member_u64(struct json_out *o, const char *name, uint64_t n)
 {
     json_out_key(o, str_c(name));

@@ -202,6 +202,17 @@ static enum http1_result end_request(struct http1_reading *r, struct cursor *c)
     return http1_request_done(r) ? HTTP1_DONE : HTTP1_BAD;
 }
 
+/* How many bytes a whole head took. */
+static enum http1_result http1_head_used(enum http1_result got, const struct cursor *c, str bytes,
+                                         size_t *used)
+{
+    if (got != HTTP1_DONE)
+        return got;
+    assert(c->p > bytes.p && c->p <= c->end);
+    *used = (size_t)(c->p - bytes.p);
+    return got;
+}
+
 enum http1_result http1_request(str bytes, size_t size_max, struct http1_head *out, size_t *used,
                                 struct http1_fault *fault)
 {
@@ -211,9 +222,7 @@ enum http1_result http1_request(str bytes, size_t size_max, struct http1_head *o
 
     if (got == HTTP1_DONE)
         got = end_request(&r, &c);
-    if (got == HTTP1_DONE)
-        *used = (size_t)(c.p - bytes.p);
-    return got;
+    return http1_head_used(got, &c, bytes, used);
 }
 
 /* "HTTP/1.1 200 OK", "HTTP/1.1 200 ", "HTTP/1.1 200" */
@@ -272,9 +281,7 @@ enum http1_result http1_reply(str bytes, size_t size_max, bool no_body, struct h
 
     if (got == HTTP1_DONE)
         got = end_reply(&r, &c, no_body);
-    if (got == HTTP1_DONE)
-        *used = (size_t)(c.p - bytes.p);
-    return got;
+    return http1_head_used(got, &c, bytes, used);
 }
 
 enum http1_result http1_from(const struct http1_again *a, str bytes, struct http1_reply_rules rules,
@@ -292,9 +299,7 @@ enum http1_result http1_from(const struct http1_again *a, str bytes, struct http
     r.fault = fault;
     c.p += a->size;
     got = out->is_request ? end_request(&r, &c) : end_reply(&r, &c, rules.no_body);
-    if (got == HTTP1_DONE)
-        *used = (size_t)(c.p - bytes.p);
-    return got;
+    return http1_head_used(got, &c, bytes, used);
 }
 
 bool http1_front(struct http1_again *a, size_t size, bool is_request)
