@@ -143,7 +143,7 @@ static void show_failure(const struct agent_show *s, str detail)
     file_out_printf(&out, "%s" STR_FMT, failed ? " " : " was ", STR_ARG(s->status));
     if (detail.n)
         file_out_add(&out, STR(": "));
-    show_put_safe(&out, detail);
+    cli_put_safe(&out, detail);
     file_out_printf(&out,
                     "%s (" STR_FMT ", run " STR_FMT ")\n",
                     known ? known->advice : "",
