@@ -417,22 +417,6 @@ static void start_soon(struct exchange *ex)
     loop_soon(ex->worker->gl.loop, &ex->start);
 }
 
-/* The rights of a key are checked for the model name that is read here. If the body had two, the
- * provider might read the other. */
-static bool one_model(struct exchange *ex)
-{
-    const struct json_node *root = json_root(&ex->doc);
-    size_t count = 0;
-
-    if (root->kind != JSON_OBJECT || !root->escaped)
-        return true;
-    JSON_FOREACH(k, &ex->doc, root)
-        count += json_is(&ex->doc, k, STR("model"));
-    if (count > 1)
-        exchange_fail(ex, 400, "invalid_request", "model: occurs %zu times; give it once", count);
-    return count <= 1;
-}
-
 /* The error text begins with the path, if it is about a member. */
 static void serve_chat_refuse(struct exchange *ex, str why)
 {
@@ -506,7 +490,7 @@ static str first_model(const struct config *c)
 
 void chat_handle(struct exchange *ex)
 {
-    if (exchange_json(ex) && one_model(ex))
+    if (exchange_json(ex) && exchange_one_model(ex))
         chat_read_on(ex);
 }
 
@@ -536,16 +520,20 @@ void gemini_handle(struct exchange *ex)
         gemini_count(ex, model);
         return;
     }
+    if (str_eq(verb, STR("embedContent")) || str_eq(verb, STR("batchEmbedContents"))) {
+        pass_on_gemini(ex, model, verb);
+        return;
+    }
     if (!str_eq(verb, STR("generateContent")) && !str_eq(verb, STR("streamGenerateContent"))) {
         exchange_fail(ex,
                       404,
                       "not_found",
                       "the method \"" STR_FMT "\" is not known: generateContent, "
-                      "streamGenerateContent or countTokens",
+                      "streamGenerateContent, countTokens, embedContent or batchEmbedContents",
                       STR_ARG(str_slice(verb, 0, 60)));
         return;
     }
-    if (!exchange_json(ex) || !one_model(ex) || !read_body(ex))
+    if (!exchange_json(ex) || !exchange_one_model(ex) || !read_body(ex))
         return;
     ex->request.model = model;
     ex->request.stream = verb.p[0] == 's';

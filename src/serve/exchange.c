@@ -211,6 +211,22 @@ bool exchange_json(struct exchange *ex)
     return false;
 }
 
+/* The rights of a key are checked for the model name that is read here. If the body had two, the
+ * provider might read the other. */
+bool exchange_one_model(struct exchange *ex)
+{
+    const struct json_node *root = json_root(&ex->doc);
+    size_t count = 0;
+
+    if (root->kind != JSON_OBJECT || !root->escaped)
+        return true;
+    JSON_FOREACH(k, &ex->doc, root)
+        count += json_is(&ex->doc, k, STR("model"));
+    if (count > 1)
+        exchange_fail(ex, 400, "invalid_request", "model: occurs %zu times; give it once", count);
+    return count <= 1;
+}
+
 /* ---- the key ---- */
 
 static str presented_key(const struct http1_head *h)

@@ -8,6 +8,7 @@
  *   chat.c       model calls in any dialect
  *   models.c     lists of models; agent_model.c agents as models; count.c count_tokens; passed.c
  *                a provider's headers
+ *   pass_on.c    embeddings and other requests without reasoning
  *   page.c       the dashboard, for a browser
  *   status.c     health, readiness, metrics
  *   api.c        common parts of the routes under /api/v1: errors, headers, permissions
@@ -152,6 +153,8 @@ enum config_show exchange_reasoning_asked(const struct http1_head *h);
 bool exchange_reasoning_valid(struct exchange *ex) MUST_USE; /* false: the reply was 400 */
 /* Parses the body as JSON; false after a reply with 400. */
 bool exchange_json(struct exchange *ex) MUST_USE;
+/* After it: whether the body names at most one model; false after a reply with 400. */
+bool exchange_one_model(struct exchange *ex) MUST_USE;
 
 /* api.c: whether a path belongs to the API; headers of all its replies; its errors. */
 bool api_path(str path);
@@ -165,8 +168,7 @@ bool api_operator(const struct exchange *ex);
 /* history.c, history_export.c */
 void sessions_handle(struct exchange *ex);
 void session_handle(struct exchange *ex); /* and the paths after its id */
-void interaction_handle(struct exchange *ex);
-void interactions_handle(struct exchange *ex);
+void interaction_handle(struct exchange *ex), interactions_handle(struct exchange *ex);
 void overview_handle(struct exchange *ex);
 void decisions_handle(struct exchange *ex);
 void search_handle(struct exchange *ex);
@@ -183,8 +185,7 @@ void session_export(struct exchange *ex, str id);
 /* history_erase.c */
 void session_delete_handle(struct exchange *ex);
 void erase_handle(struct exchange *ex);
-void audit_handle(struct exchange *ex);
-void audit_verify_handle(struct exchange *ex);
+void audit_handle(struct exchange *ex), audit_verify_handle(struct exchange *ex);
 
 /* threads.c: the paths after a thread's id, and all checkpoints */
 void thread_get_handle(struct exchange *ex);
@@ -227,6 +228,8 @@ void gemini_models_handle(struct exchange *ex), gemini_model_handle(struct excha
 void ollama_tags_handle(struct exchange *ex), ollama_version_handle(struct exchange *ex);
 void ollama_show_handle(struct exchange *ex), ollama_ps_handle(struct exchange *ex);
 void count_handle(struct exchange *ex), gemini_count(struct exchange *ex, str model);
+/* pass_on.c: unchanged to the provider of its model; Gemini's path has the model and the verb. */
+void pass_on_handle(struct exchange *ex), pass_on_gemini(struct exchange *ex, str model, str verb);
 void health_handle(struct exchange *ex), ready_handle(struct exchange *ex);
 void metrics_handle(struct exchange *ex);
 
