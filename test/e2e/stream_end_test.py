@@ -214,6 +214,9 @@ class Errors(Case):
             for frame in frames:
                 with self.subTest(dialect, frame=frame):
                     self.assertEqual(self.tail(dialect, frame), frame)
+                with self.subTest(dialect, frame=frame, at_once=True):
+                    both = FIRST[dialect] + frame
+                    self.assertEqual(self.ask(dialect, b"", first=both), both)
                 with self.subTest(dialect, frame=frame, hidden=True):
                     self.assertEqual(self.tail(dialect, frame, at=World.hidden), frame)
 

@@ -10,8 +10,7 @@
 #include "gateway/provider.h"
 #include "gateway/retry.h"
 
-#define ANSWER_TOKENS 4096 /* few answers are longer, even if they may be */
-#define WHY_MAX 400        /* of an error, noted of an attempt */
+#define WHY_MAX 400 /* of an error, noted of an attempt */
 
 bool call_refuse(struct chat_error *error, struct arena *a, int status, const char *code,
                  const struct err *e)
@@ -175,19 +174,6 @@ static void call_init_pipe(struct call *c)
                                      .id = str_slice(c->in.id, c->in.id.n - 12, c->in.id.n),
                                      .vocab = c->gl->gateway->vocab},
               &c->arena);
-}
-
-/* The highest likely cost: all of the cap for reasoning, and an answer of usual length after it. */
-static double call_estimate_cost(const struct call *c)
-{
-    struct chat_usage u = chat_usage_none;
-    uint64_t max;
-
-    u.input = c->wanted.tokens;
-    u.output = ANSWER_TOKENS + (c->level.cap > 0 ? c->level.cap : 0);
-    if (str_u64(c->in.request->max_tokens, &max) && max < (uint64_t)u.output)
-        u.output = (int64_t)max;
-    return call_price(c->chain.links[0].model, &u);
 }
 
 /* In each dialect's own words: Anthropic has a status for it, OpenAI's clients know the code. */
@@ -471,13 +457,22 @@ static void call_log_failure(struct call *c, size_t at, const struct chat_error 
              LOG_STR("next", next));
 }
 
+/* Whether the same provider may be asked once more, wait_ms from now. */
+static bool call_may_retry(const struct call *c, const struct chat_error *error, uint64_t wait_ms)
+{
+    return !error->no_retry && c->attempt.tries <= call_provider(c)->retries_max &&
+           wait_ms <= RETRY_WAIT_MAX_MS;
+}
+
 void call_fail_attempt(struct call *c, const struct chat_error *given)
 {
     struct chat_error error = *given, refused;
     bool transient = retry_transient(error.status) && !str_eq(error.code, STR(CALL_NO_RECORDING));
     const struct config_provider *p = call_provider(c);
+    bool again;
     size_t at = c->chain.at;
-    uint64_t wait_ms;
+    uint64_t wait_ms =
+        retry_wait_ms(&c->gl->rand, p->backoff_ms, c->attempt.tries, given->retry_after_ms);
 
     assert((1u << CALL_CONNECTING | 1u << CALL_REFUSED | CALL_READING) & 1u << c->state);
     if (error.status == 429)
@@ -491,7 +486,11 @@ void call_fail_attempt(struct call *c, const struct chat_error *given)
     call_clean_error(c, &error);
     call_note_attempt(c, transient ? "failed" : "refused", error.message);
     c->failure->error = error;
-    if (!c->client.sink || !call_may_restart(c)) {
+    again =
+        transient && (call_may_retry(c, &error, wait_ms) || call_next_provider(c) < c->chain.count);
+    /* Text that came in one piece with the error is only taken back for another attempt. */
+    if (!c->client.sink || (!again && c->client.received == CALL_RECEIVED_REPLY) ||
+        !call_may_restart(c)) {
         call_log_failure(c, at, &error, STR("none"));
         call_end_with_error(c, &error);
         return;
@@ -501,9 +500,7 @@ void call_fail_attempt(struct call *c, const struct chat_error *given)
         call_attempt(c);
         return;
     }
-    wait_ms = retry_wait_ms(&c->gl->rand, p->backoff_ms, c->attempt.tries, error.retry_after_ms);
-    if (transient && !error.no_retry && c->attempt.tries <= p->retries_max &&
-        wait_ms <= RETRY_WAIT_MAX_MS) {
+    if (transient && call_may_retry(c, &error, wait_ms)) {
         call_log_failure(c, at, &error, STR("retry"));
         call_reset_pipe(c);
         call_enter_state(c, CALL_RETRYING);

@@ -9,6 +9,7 @@
 #include "gateway/call/internal.h"
 #include "gateway/input_tokens.h"
 
+#define ANSWER_TOKENS 4096 /* few answers are longer, even if they may be */
 #define TEXT_BYTES 4      /* a token */
 #define ATTACHED_MIN 4096 /* a body that is not larger is not looked through */
 
@@ -27,4 +28,17 @@ int64_t call_count_input(struct call *c)
     if (c->input_tokens == 0)
         c->input_tokens = input_tokens_count(c->in.request, c->gl->gateway->vocab);
     return c->input_tokens;
+}
+
+/* The highest likely cost: all of the cap for reasoning, and an answer of usual length after it. */
+double call_estimate_cost(const struct call *c)
+{
+    struct chat_usage u = chat_usage_none;
+    uint64_t max;
+
+    u.input = c->wanted.tokens;
+    u.output = ANSWER_TOKENS + (c->level.cap > 0 ? c->level.cap : 0);
+    if (str_u64(c->in.request->max_tokens, &max) && max < (uint64_t)u.output)
+        u.output = (int64_t)max;
+    return call_price(c->chain.links[0].model, &u);
 }

@@ -68,6 +68,7 @@ void call_admit(struct call *c);
 
 /* estimate.c: the request's tokens, roughly, for the limits of a key. */
 int64_t call_estimate(const struct call_request *r);
+double call_estimate_cost(const struct call *c); /* USD; -1: unknown */
 
 /* chain.c. Lists the provider of the route and its fallbacks, in the call's arena. */
 void call_build_chain(struct call *c);
