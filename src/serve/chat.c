@@ -366,7 +366,8 @@ static void serve_chat_start(void *ctx)
     struct call_request r = {
         .wire = ex->wire,
         .request = &ex->request,
-        .doc = ex->request.stream ? &ex->doc : NULL,
+        /* A reply in the form of Responses repeats members of the request. */
+        .doc = ex->request.stream && ex->wire->dialect != CHAT_RESPONSES ? &ex->doc : NULL,
         .body = server_body(ex->x),
         .route = str_c(ex->route->path),
         .id = ex->id,

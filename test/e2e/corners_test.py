@@ -258,7 +258,7 @@ class Corners(unittest.TestCase):
                 ("POST", "/v1/messages/batches", 404, lambda e: e["type"] == "error"),
                 ("GET", "/v1beta/models/chat:generateContent", 405, lambda e: e["error"]["code"] == 405),
                 ("POST", "/api/create", 404, lambda e: "/api/create" in e["error"]),
-                ("POST", "/v1/embeddings", 404, lambda e: e["error"]["code"] == "unknown_url")):
+                ("POST", "/v1/files", 404, lambda e: e["error"]["code"] == "unknown_url")):
             r = request(path, None if method == "GET" else {}, ALL, method)
             self.assertEqual(r.status, status, r.body)
             self.assertTrue(good(json.loads(r.body)), r.body)
