@@ -45,13 +45,21 @@ static PGconn *postgres_connect(const char *database)
     return k->conn;
 }
 
-/* A connection that the server has ended since the last statement is made again. */
+static bool postgres_says(const PGresult *r, const char *code)
+{
+    const char *said = PQresultErrorField(r, PG_DIAG_SQLSTATE);
+
+    return said && strcmp(said, code) == 0;
+}
+
+/* A connection that the server has ended since the last statement is made again, and a statement
+ * that goes through all tables begins again if one of them was dropped meanwhile. */
 static PGresult *postgres_run(const char *database, const char *sql)
 {
     PGconn *c = postgres_connect(database);
     PGresult *r = PQexec(c, sql);
 
-    if (PQstatus(c) != CONNECTION_OK) {
+    for (int i = 0; i < 3 && (PQstatus(c) != CONNECTION_OK || postgres_says(r, "42P01")); i++) {
         PQclear(r);
         c = postgres_connect(database);
         r = PQexec(c, sql);

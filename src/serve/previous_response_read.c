@@ -20,6 +20,7 @@
 #define CHAIN_MAX 1024 /* responses of one conversation */
 #define ARRIVES_WITHIN_MS 3000
 #define ARRIVES_LOOK_US 50000
+#define ACQUAINTED_MS 10000 /* since its start a daemon may not know the others yet */
 #define READ_SIZE_MAX ((size_t)32 << 20)
 
 /* The id of the call that a response came of, or "": not one of ours. */
@@ -139,16 +140,17 @@ static bool previous_read_one(struct history_job *j, struct reader *r, str id, s
  * digits of an id are its time in ms. */
 static bool previous_may_arrive(const struct history_job *j, str id)
 {
-    struct daemons *all = store_daemons(j->worker->daemon->gateway.store);
-    int64_t made_ms = 0;
+    const struct daemon *d = j->worker->daemon;
+    struct daemons *all = store_daemons(d->gateway.store);
+    int64_t made_ms = 0, now_ms = clock_wall_ms(d->gateway.clock);
 
     for (size_t i = 0, n = 0; n < 12; i++)
         if (id.p[i] != '-') {
             made_ms = made_ms * 16 + char_hex_value(id.p[i]);
             n++;
         }
-    return all && daemons_others(all) &&
-           clock_wall_ms(j->worker->daemon->gateway.clock) - made_ms < ARRIVES_WITHIN_MS;
+    return all && (daemons_others(all) || now_ms - d->started_ms < ACQUAINTED_MS) &&
+           now_ms - made_ms < ARRIVES_WITHIN_MS;
 }
 
 static bool previous_read_chain(struct history_job *j, struct reader *r, struct buf *out,

@@ -3,11 +3,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define LOCK_TRIES 10 /* somebody deletes the file between its opening and its lock */
+#define LOCK_WAIT_MS 2000
+#define LOCK_STEP_MS 10
 
 static bool store_lock_is_path(const struct store_lock *l)
 {
@@ -17,16 +20,43 @@ static bool store_lock_is_path(const struct store_lock *l)
            ours.st_dev == there.st_dev;
 }
 
+static void store_lock_read_owner(const struct store_lock *l, char text[32])
+{
+    ssize_t n = pread(l->fd, text, 31, 0);
+
+    text[n > 0 ? n : 0] = '\0';
+    text[strcspn(text, "\n")] = '\0';
+}
+
+/* A process that was killed while it started another one leaves the lock to that one for a moment,
+ * until it becomes another program. */
+static bool store_lock_wait(const struct store_lock *l)
+{
+    char text[32];
+    pid_t owner;
+
+    for (int ms = 0; flock(l->fd, LOCK_EX | LOCK_NB) < 0; ms += LOCK_STEP_MS) {
+        int why = errno;
+
+        store_lock_read_owner(l, text);
+        owner = (pid_t)strtol(text, NULL, 10);
+        if (why != EWOULDBLOCK || ms >= LOCK_WAIT_MS || owner <= 0 || kill(owner, 0) == 0 ||
+            errno != ESRCH) {
+            errno = why;
+            return false;
+        }
+        (void)usleep(LOCK_STEP_MS * 1000);
+    }
+    return true;
+}
+
 static bool store_lock_fail(const struct store_lock *l, struct err *e)
 {
-    char text[32] = "";
-    ssize_t n;
+    char text[32];
 
     if (errno != EWOULDBLOCK)
         return err_sys(e, "lock %s", l->path);
-    n = read(l->fd, text, sizeof text - 1);
-    text[n > 0 ? n : 0] = '\0';
-    text[strcspn(text, "\n")] = '\0';
+    store_lock_read_owner(l, text);
     return err_set(
         e,
         ERR_SYSTEM,
@@ -47,7 +77,7 @@ bool store_lock_take(struct store_lock *l, const char *path, struct err *e)
         l->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
         if (l->fd < 0)
             return err_sys(e, "open %s", path);
-        if (flock(l->fd, LOCK_EX | LOCK_NB) < 0) {
+        if (!store_lock_wait(l)) {
             store_lock_fail(l, e);
             store_lock_release(l);
             return false;
