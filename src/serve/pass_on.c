@@ -1,10 +1,10 @@
 /* pass_on.c - requests whose reply has no reasoning: embeddings, moderations, ranks, pictures,
  * speech.
  *
- * They go to the provider of their model, which must speak the dialect of the route, and come back
- * as they are: only the model's name and the credentials are the provider's own. They are not
- * recorded. The limits of the key count each as a
- * request with the tokens that its size suggests; its price is not known.
+ * They go to the provider of their model, which must speak the dialect of the route. The gateway
+ * replaces the model's name and the credentials, and nothing else; the reply comes back as it is.
+ * Nothing is recorded. The limits of the key count each request with one token for four bytes of
+ * its body; its price is not known.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
