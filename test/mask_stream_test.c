@@ -40,6 +40,7 @@ static const char *const texts[] = {
     "the password is hunter2, the token is required; api key: abcdef123456",
     "- name: DB_PASSWORD\n  value: hunter2\n- name: X\n  value: y\n",
     "password: |\n  hunter2\nuser: x",
+    "https://b/o?X-Amz-Expires=60&X-Amz-Signature=0a1b2c3d4e5f&x=1 http://a1b2a1b2a1b2a1b2a1b2@h/",
     "curl -u admin:hunter2 https://x/?key=abcdef123456&q=1 --password hunter3",
     "apiVersion: v1\nkind: Secret\ndata:\n  a: Yg==\n  b: |\n    long\n    text\ntype: Opaque\n",
     "apiVersion: v1\ndata:\n  a: Yg==\nkind: Secret\nmetadata:\n  name: x\n---\nkind: ConfigMap\n"

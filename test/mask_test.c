@@ -79,6 +79,14 @@ static const struct sample keys[] = {
     {"https://example.com/path?x=1", NULL},
     {"curl -u admin:hunter2 https://x", "curl -u admin:[MASKED:password] https://x"},
     {"https://x/?key=abcdef123456&q=1", "https://x/?key=[MASKED:api_key]&q=1"},
+    {"https://b.s3.example/o?X-Amz-Expires=60&X-Amz-Signature=0a1b2c3d4e5f&x=1",
+     "https://b.s3.example/o?X-Amz-Expires=60&X-Amz-Signature=[MASKED:api_key]&x=1"},
+    {"https://q/o?Signature=0a1b2c3d4e5f", "https://q/o?Signature=[MASKED:api_key]"},
+    {"https://g/o?X-Goog-Signature=0a1b2c3d4e5f", "https://g/o?X-Goog-Signature=[MASKED:api_key]"},
+    {"the X-Amz-Signature=0a1b2c3d4e5f of no URL", NULL},
+    {"git clone https://x1y2z3x1y2z3x1y2z3x1@git.example:8443/a",
+     "git clone https://[MASKED:password]@git.example:8443/a"},
+    {"ssh://git@git.example/a and https://a-name-of-a-whole-department@git.example/a", NULL},
 };
 
 TEST(keys_are_known_by_their_form)

@@ -463,14 +463,18 @@ enum mask_found mask_match_assign(const struct mask_view *t, size_t at, const vo
     return is ? mask_assign_value(&p, out) : MASK_NO;
 }
 
-/* ?key=...&sig=...: names that mean something only in a URL. */
+/* ?key=...&sig=...: names that mean something only in a URL. Storage services write their own name
+ * before "Signature", for example X-Amz-Signature. */
 enum mask_found mask_match_key(const struct mask_view *t, size_t at, const void *arg,
                                struct mask_span *out)
 {
     struct place p = {.t = t, .rule = MASK_RULE_API_KEY, .tight = true};
-    size_t end;
+    size_t from = at, end;
 
-    if (at == 0 || (t->s.p[at - 1] != '?' && t->s.p[at - 1] != '&'))
+    while (*(const char *)arg == 'S' && from > 0 && at - from < NAME_SIDE_MAX &&
+           (mask_is_alpha(t->s.p[from - 1]) || t->s.p[from - 1] == '-'))
+        from--;
+    if (from == 0 || (t->s.p[from - 1] != '?' && t->s.p[from - 1] != '&'))
         return MASK_NO;
     p.i = at + strlen(arg);
     end = bare_end(&p);

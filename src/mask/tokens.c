@@ -330,7 +330,20 @@ enum mask_found mask_match_basic(const struct mask_view *t, size_t at, const voi
     return MASK_YES;
 }
 
-/* scheme://user:password@host */
+/* Whether the user part of a URL without a password is a token, and not somebody's name: long, one
+ * word, with digits. */
+static bool mask_is_url_token(str user)
+{
+    bool digit = false;
+
+    if (user.n < 20 || mask_run(user, 0, MASK_C_URL64) != user.n)
+        return false;
+    for (size_t i = 0; i < user.n; i++)
+        digit |= mask_is_digit(user.p[i]);
+    return digit;
+}
+
+/* scheme://user:password@host and scheme://token@host */
 enum mask_found mask_match_url(const struct mask_view *t, size_t at, const void *arg,
                                struct mask_span *out)
 {
@@ -355,7 +368,11 @@ enum mask_found mask_match_url(const struct mask_view *t, size_t at, const void 
     }
     if (i == t->s.n && !t->final)
         return MASK_MORE;
-    if (mark == STR_NONE || colon == STR_NONE || colon + 1 >= mark)
+    if (mark == STR_NONE)
+        return MASK_NO;
+    if (colon == STR_NONE || colon > mark)
+        colon = mask_is_url_token(str_slice(t->s, from, mark)) ? from - 1 : mark;
+    if (colon + 1 >= mark)
         return MASK_NO;
     *out = (struct mask_span){colon + 1, mark, MASK_RULE_PASSWORD, 0};
     return MASK_YES;

@@ -473,8 +473,8 @@ uint64_t journal_untake(struct journal *j, struct journal_place place)
     pthread_mutex_lock(&j->lock);
     n = journal_between(j, place, j->taken);
     j->waiting += n;
-    if (place.segment < j->first_new)
-        j->old_waiting += n;
+    if (place.segment < j->first_new) /* n may include bytes of this process, too */
+        j->old_waiting = n < j->old_size - j->old_waiting ? j->old_waiting + n : j->old_size;
     j->taken = place;
     journal_backlog_changed(j);
     pthread_mutex_unlock(&j->lock);
