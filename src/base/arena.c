@@ -24,7 +24,7 @@ void arena_init(struct arena *a, size_t size_max)
 
 /* Makes the newest block current; all of it is free. The bytes at its end that do not fill a unit
  * are never used. */
-static void use_block(struct arena *a)
+static void arena_use_block(struct arena *a)
 {
     a->at = a->block ? (char *)a->block->bytes : NULL;
     a->end = a->block ? a->at + a->block->size / UNIT * UNIT : NULL;
@@ -33,7 +33,7 @@ static void use_block(struct arena *a)
 /* With room for `need`. Each block is about a quarter of all before it, and rather less than more:
  * a large arena is few of them, and a small one that needs a little more is not twice as large; but
  * never past the ceiling. */
-static struct arena_block *add_block(struct arena *a, size_t need)
+static struct arena_block *arena_add_block(struct arena *a, size_t need)
 {
     size_t size = ARENA_BLOCK_MIN;
     size_t left = a->size_max - a->size, whole;
@@ -64,8 +64,8 @@ void arena_reserve(struct arena *a, size_t size)
 {
     if (a->block)
         return;
-    add_block(a, size < a->size_max ? size : a->size_max);
-    use_block(a);
+    arena_add_block(a, size < a->size_max ? size : a->size_max);
+    arena_use_block(a);
 }
 
 void *arena_alloc_more(struct arena *a, size_t size)
@@ -81,12 +81,12 @@ void *arena_alloc_more(struct arena *a, size_t size)
         a->at += need;
         return p;
     }
-    b = add_block(a, need);
+    b = arena_add_block(a, need);
     p = (char *)b->bytes;
     /* Small allocations continue in the block with more free space: this one or the previous
      * one. */
     if (b->size / UNIT * UNIT - need >= left) {
-        use_block(a);
+        arena_use_block(a);
         a->at += need;
     }
     assert(a->at <= a->end && a->size <= a->size_max);
@@ -166,7 +166,7 @@ str arena_printf(struct arena *a, const char *fmt, ...)
 }
 
 /* Frees from the newest down to, but not including, `until`. */
-static void free_blocks(struct arena *a, const struct arena_block *until)
+static void arena_free_blocks(struct arena *a, const struct arena_block *until)
 {
     while (a->block != until) {
         struct arena_block *older = a->block->older;
@@ -176,7 +176,7 @@ static void free_blocks(struct arena *a, const struct arena_block *until)
         spare_free(a->block, a->block->whole);
         a->block = older;
     }
-    use_block(a);
+    arena_use_block(a);
 }
 
 void arena_reset(struct arena *a)
@@ -185,11 +185,11 @@ void arena_reset(struct arena *a)
 
     while (first && first->older)
         first = first->older;
-    free_blocks(a, first);
+    arena_free_blocks(a, first);
 }
 
 void arena_release(struct arena *a)
 {
-    free_blocks(a, NULL);
+    arena_free_blocks(a, NULL);
     assert(a->size == 0);
 }

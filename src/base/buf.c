@@ -13,7 +13,7 @@ void buf_release_memory(struct buf *b)
 }
 
 /* Into a piece of memory for `cap` bytes or more, what is in front included. */
-static void move_to(struct buf *b, size_t cap)
+static void buf_move_to(struct buf *b, size_t cap)
 {
     size_t front = b->front, whole = front + cap;
     size_t used = b->n ? front + b->n : 0;
@@ -41,7 +41,7 @@ char *buf_room_more(struct buf *b, size_t size)
         cap = b->n + size;
     if (cap < BUF_CAP_MIN)
         cap = BUF_CAP_MIN;
-    move_to(b, cap);
+    buf_move_to(b, cap);
     return b->p + b->n;
 }
 
@@ -49,7 +49,7 @@ void buf_reserve(struct buf *b, size_t size)
 {
     assert(b->n <= b->cap && b->n <= b->size_max);
     if (!b->full && size > b->cap - b->n && size <= b->size_max - b->n)
-        move_to(b, b->n + size);
+        buf_move_to(b, b->n + size);
 }
 
 void buf_front(struct buf *b, uint32_t size)

@@ -88,24 +88,24 @@ void clock_fake_set_wall(struct clock *c, int64_t wall_ms)
 
 /* Days of the proleptic Gregorian calendar before the first of January of a year, from that of
  * the year 0, which is a leap year. */
-static int64_t days_before_year(int64_t year)
+static int64_t clock_days_before_year(int64_t year)
 {
     int64_t leaps = year > 0 ? (year - 1) / 4 - (year - 1) / 100 + (year - 1) / 400 + 1 : 0;
 
     return year * 365 + leaps;
 }
 
-static bool is_leap(int64_t year)
+static bool clock_is_leap(int64_t year)
 {
     return (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
 }
 
-static int64_t days_of_month(int64_t year, int64_t month)
+static int64_t clock_days_of_month(int64_t year, int64_t month)
 {
     static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
 
     assert(month >= 1 && month <= 12);
-    return days[month - 1] + (month == 2 && is_leap(year));
+    return days[month - 1] + (month == 2 && clock_is_leap(year));
 }
 
 static char *clock_put(char *p, int64_t value, int digits)
@@ -131,13 +131,13 @@ str clock_format(int64_t wall_ms, char out[CLOCK_TEXT_SIZE])
     days = (wall_ms - CLOCK_WALL_MS_MIN) / DAY_MS;
 
     year = days * 400 / DAYS_OF_400_YEARS; /* right, or one off */
-    while (days_before_year(year + 1) <= days)
+    while (clock_days_before_year(year + 1) <= days)
         year++;
-    while (days_before_year(year) > days)
+    while (clock_days_before_year(year) > days)
         year--;
-    days -= days_before_year(year);
-    while (days >= days_of_month(year, month))
-        days -= days_of_month(year, month++);
+    days -= clock_days_before_year(year);
+    while (days >= clock_days_of_month(year, month))
+        days -= clock_days_of_month(year, month++);
 
     assert(month <= 12 && days >= 0 && ms >= 0 && ms < DAY_MS);
     p = clock_put(p, year, 4);
@@ -195,22 +195,22 @@ static bool clock_take_mark(str *s, const char *any_of)
     return true;
 }
 
-static bool take_date(str *s, int64_t *days)
+static bool clock_take_date(str *s, int64_t *days)
 {
     int64_t year, month, day;
 
     if (!clock_take(s, 4, 0, 9999, &year) || !clock_take_mark(s, "-") ||
         !clock_take(s, 2, 1, 12, &month) || !clock_take_mark(s, "-") ||
-        !clock_take(s, 2, 1, days_of_month(year, month), &day))
+        !clock_take(s, 2, 1, clock_days_of_month(year, month), &day))
         return false;
-    *days = days_before_year(year) + day - 1 - DAYS_TO_1970;
+    *days = clock_days_before_year(year) + day - 1 - DAYS_TO_1970;
     while (--month > 0)
-        *days += days_of_month(year, month);
+        *days += clock_days_of_month(year, month);
     return true;
 }
 
 /* The milliseconds after a dot, if there is one. */
-static bool take_fraction(str *s, int64_t *ms)
+static bool clock_take_fraction(str *s, int64_t *ms)
 {
     int64_t digit, unit = 100;
 
@@ -226,7 +226,7 @@ static bool take_fraction(str *s, int64_t *ms)
     return true;
 }
 
-static bool take_offset(str *s, int64_t *minutes)
+static bool clock_take_offset(str *s, int64_t *minutes)
 {
     bool west = s->n > 0 && s->p[0] == '-';
     int64_t hour, minute;
@@ -245,10 +245,11 @@ bool clock_parse(str s, int64_t *wall_ms)
 {
     int64_t days, hour, minute, second, ms, offset, of_day, at;
 
-    if (!take_date(&s, &days) || !clock_take_mark(&s, "Tt ") || !clock_take(&s, 2, 0, 23, &hour) ||
-        !clock_take_mark(&s, ":") || !clock_take(&s, 2, 0, 59, &minute) ||
-        !clock_take_mark(&s, ":") || !clock_take(&s, 2, 0, 60, &second) ||
-        !take_fraction(&s, &ms) || !take_offset(&s, &offset) || s.n > 0)
+    if (!clock_take_date(&s, &days) || !clock_take_mark(&s, "Tt ") ||
+        !clock_take(&s, 2, 0, 23, &hour) || !clock_take_mark(&s, ":") ||
+        !clock_take(&s, 2, 0, 59, &minute) || !clock_take_mark(&s, ":") ||
+        !clock_take(&s, 2, 0, 60, &second) || !clock_take_fraction(&s, &ms) ||
+        !clock_take_offset(&s, &offset) || s.n > 0)
         return false;
 
     of_day = (hour * 60 + minute - offset + 2 * 1440) % 1440;

@@ -21,7 +21,7 @@ static const struct {
 };
 
 /* vsnprintf cuts at a byte; take away what it left of a character. */
-static void end_at_character(char *text)
+static void err_end_at_character(char *text)
 {
     size_t n = strlen(text), i = n;
 
@@ -42,7 +42,7 @@ PRINTF_LIKE(2, 0) static void set_text(struct err *e, const char *fmt, va_list a
     int n = vsnprintf(e->text, sizeof e->text, fmt, ap);
 
     if (n >= (int)sizeof e->text)
-        end_at_character(e->text);
+        err_end_at_character(e->text);
 }
 
 bool err_set(struct err *e, enum err_code code, const char *fmt, ...)

@@ -39,7 +39,7 @@ static bool file_again(int fd, short events)
 }
 
 /* Into b up to its ceiling: when that is reached, there may be more. */
-static bool read_into(struct buf *b, int fd, struct err *e)
+static bool file_read_into(struct buf *b, int fd, struct err *e)
 {
     assert(b->n <= b->size_max);
     for (;;) {
@@ -80,7 +80,7 @@ bool file_read_fd(struct arena *a, int fd, size_t size_max, str *out, struct err
         err_set(e, ERR_LIMIT, "%jd bytes, the limit is %zu", (intmax_t)st.st_size, size_max);
         goto out;
     }
-    if (!read_into(&b, fd, e))
+    if (!file_read_into(&b, fd, e))
         goto out;
     if (b.n > size_max) {
         err_set(e, ERR_LIMIT, "more than %zu bytes, which is the limit", size_max);
@@ -119,14 +119,14 @@ static int file_write_all(int fd, str s)
     return 0;
 }
 
-static bool write_and_sync(int fd, str bytes, mode_t mode)
+static bool file_write_and_sync(int fd, str bytes, mode_t mode)
 {
     errno = file_write_all(fd, bytes);
     return errno == 0 && fchmod(fd, mode) == 0 && fsync(fd) == 0;
 }
 
 /* A rename is on disk when its folder is. Some file systems cannot do that and say EINVAL. */
-static bool sync_folder_of(const char *path)
+static bool file_sync_folder_of(const char *path)
 {
     const char *slash = strrchr(path, '/');
     char folder[FILE_PATH_MAX];
@@ -158,7 +158,7 @@ bool file_write_atomic(const char *path, str bytes, mode_t mode, struct err *e)
     fd = mkostemp(beside, O_CLOEXEC);
     if (fd < 0)
         return file_fail(e, "create a file beside", path);
-    if (!write_and_sync(fd, bytes, mode)) {
+    if (!file_write_and_sync(fd, bytes, mode)) {
         file_fail(e, "write", beside);
         close(fd);
         unlink(beside);
@@ -170,7 +170,7 @@ bool file_write_atomic(const char *path, str bytes, mode_t mode, struct err *e)
         unlink(beside);
         return false;
     }
-    return sync_folder_of(path) || file_fail(e, "bring to disk the folder of", path);
+    return file_sync_folder_of(path) || file_fail(e, "bring to disk the folder of", path);
 }
 
 void file_remove_unfinished(const char *path)
@@ -239,7 +239,7 @@ bool file_part_keep(struct file_part *f, struct err *e)
     }
     close(f->fd);
     f->fd = -1;
-    return sync_folder_of(f->path) || file_fail(e, "bring to disk the folder of", f->path);
+    return file_sync_folder_of(f->path) || file_fail(e, "bring to disk the folder of", f->path);
 }
 
 bool file_exists(const char *path)
@@ -249,7 +249,7 @@ bool file_exists(const char *path)
     return stat(path, &st) == 0;
 }
 
-static bool make_folder(const char *path, mode_t mode, struct err *e)
+static bool file_make_folder(const char *path, mode_t mode, struct err *e)
 {
     struct stat st;
 
@@ -274,11 +274,11 @@ bool file_mkdirs(const char *path, mode_t mode, struct err *e)
         if (part[i] != '/' || part[i - 1] == '/')
             continue;
         part[i] = '\0';
-        if (!make_folder(part, mode, e))
+        if (!file_make_folder(part, mode, e))
             return false;
         part[i] = '/';
     }
-    return make_folder(part, mode, e);
+    return file_make_folder(part, mode, e);
 }
 
 void file_out_init(struct file_out *o, int fd)

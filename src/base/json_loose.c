@@ -40,7 +40,7 @@ static bool json_loose_more(struct reader *r)
     return true;
 }
 
-static bool word_char(char c)
+static bool json_loose_word_char(char c)
 {
     return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') || c == '_' || c == '$' ||
            c == '-' || c == '.';
@@ -187,7 +187,7 @@ static str json_loose_word(struct reader *r)
 {
     size_t from = r->at;
 
-    while (r->at < r->s.n && word_char(r->s.p[r->at]) && json_loose_more(r))
+    while (r->at < r->s.n && json_loose_word_char(r->s.p[r->at]) && json_loose_more(r))
         r->at++;
     return str_slice(r->s, from, r->at);
 }
@@ -355,7 +355,7 @@ static bool base_json_loose_wanted(struct search *f, str json)
     return ok;
 }
 
-static void try_at(struct search *f, struct reader *r)
+static void json_loose_try_at(struct search *f, struct reader *r)
 {
     size_t from = r->at;
 
@@ -404,7 +404,7 @@ bool json_loose(str said, json_loose_wanted *want, void *ctx, struct buf *out, s
     buf_init(&best, 6 * said.n + 64);
     while (r.at < said.n && r.work > 0) {
         if (said.p[r.at] == '{' || said.p[r.at] == '[')
-            try_at(&f, &r);
+            json_loose_try_at(&f, &r);
         else
             r.at++;
     }

@@ -96,7 +96,7 @@ static void log_put(struct line *l, size_t *at, str s)
 
 /* Needs no quotes: all that can be seen but the quote, the equals sign, the backslash. */
 #if SIMD_HAS_16
-static inline bool are_bare(const char *p)
+static inline bool log_are_bare(const char *p)
 {
     simd16 v = simd_load(p);
     simd16 marks = simd_or(simd_or(simd_eq(v, '"'), simd_eq(v, '=')), simd_eq(v, '\\'));
@@ -110,7 +110,7 @@ static inline bool log_is_bare(char *p, size_t n)
     size_t at = 0;
 
     memset(p + n, 'x', sizeof(simd16));
-    for (; at < n && are_bare(p + at); at += sizeof(simd16))
+    for (; at < n && log_are_bare(p + at); at += sizeof(simd16))
         ;
     return n > 0 && at >= n;
 }
@@ -125,7 +125,7 @@ static bool log_is_bare(const char *p, size_t n)
 }
 #endif
 
-static void put_character(struct line *l, size_t *at, uint32_t code, str bytes)
+static void log_put_character(struct line *l, size_t *at, uint32_t code, str bytes)
 {
     char escaped[12];
 
@@ -157,7 +157,7 @@ static void log_put_text(struct line *l, size_t *at, str s)
 
         size = utf8_decode(rest, &code);
         if (size > 0) {
-            put_character(l, at, code, str_slice(rest, 0, size));
+            log_put_character(l, at, code, str_slice(rest, 0, size));
         } else {
             log_put(l, at, STR("\xEF\xBF\xBD"));
             size = utf8_bad(rest);
@@ -169,7 +169,7 @@ static void log_put_text(struct line *l, size_t *at, str s)
 }
 
 /* JSON has no name for them, but a reader of logs should see what it was. */
-static void format_double(char *out, size_t size, double x)
+static void log_format_double(char *out, size_t size, double x)
 {
     snprintf(out, size, "%s", isnan(x) ? "nan" : x > 0 ? "inf" : "-inf");
     if (isfinite(x))
@@ -185,7 +185,7 @@ static str log_decimal(char out[24], uint64_t n, bool negative)
     return (str){out, size + negative};
 }
 
-static void put_value(struct line *l, size_t *at, const struct log_field *f)
+static void log_put_value(struct line *l, size_t *at, const struct log_field *f)
 {
     char number[32];
 
@@ -206,7 +206,7 @@ static void put_value(struct line *l, size_t *at, const struct log_field *f)
                             f->value.i64 < 0));
         return;
     case LOG_IS_F64:
-        format_double(number, sizeof number, f->value.f64);
+        log_format_double(number, sizeof number, f->value.f64);
         break;
     case LOG_IS_BOOL:
         snprintf(number, sizeof number, "%s", f->value.flag ? "true" : "false");
@@ -223,7 +223,7 @@ static bool log_has_room(const struct line *l, size_t size)
 
 /* Writes the most frequent fields: a short text that needs no quotes, or a number. False: another
  * field, or the line is full. */
-static inline bool add_plain(struct line *l, const struct log_field *f)
+static inline bool log_add_plain(struct line *l, const struct log_field *f)
 {
     char *p = l->bytes + l->n;
     str s = f->value.text;
@@ -252,10 +252,10 @@ static void log_add(struct line *l, const struct log_field *f)
     size_t at = l->n;
 
     assert(f->lead.n > 2 && f->lead.p[0] == ' ' && f->lead.p[f->lead.n - 1] == '=');
-    if (add_plain(l, f))
+    if (log_add_plain(l, f))
         return;
     log_put(l, &at, f->lead);
-    put_value(l, &at, f);
+    log_put_value(l, &at, f);
     if (at <= sizeof l->bytes - END_MAX)
         l->n = at;
     else

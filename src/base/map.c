@@ -19,7 +19,7 @@ static uint64_t map_rotate(uint64_t x, unsigned by)
     return x << by | x >> (64 - by);
 }
 
-static void sip_round(uint64_t v[4])
+static void map_sip_round(uint64_t v[4])
 {
     v[0] += v[1];
     v[2] += v[3];
@@ -43,7 +43,7 @@ static inline uint64_t map_word_of(const char *p)
 
 /* Fewer than 8 bytes, the first lowest. Two reads that meet or overlap say the same where they
  * do. */
-static inline uint64_t rest_of(const char *p, size_t n)
+static inline uint64_t map_rest_of(const char *p, size_t n)
 {
     uint32_t front, back;
 
@@ -72,16 +72,16 @@ uint64_t map_hash(const uint64_t seed[2], str bytes)
     for (; bytes.n - at >= 8; at += 8) {
         word = map_word_of(bytes.p + at);
         v[3] ^= word;
-        sip_round(v);
+        map_sip_round(v);
         v[0] ^= word;
     }
-    word = rest_of(bytes.p + at, bytes.n - at) | (uint64_t)bytes.n << 56;
+    word = map_rest_of(bytes.p + at, bytes.n - at) | (uint64_t)bytes.n << 56;
     v[3] ^= word;
-    sip_round(v);
+    map_sip_round(v);
     v[0] ^= word;
     v[2] ^= 0xFF;
     for (int i = 0; i < 3; i++)
-        sip_round(v);
+        map_sip_round(v);
     return v[0] ^ v[1] ^ v[2] ^ v[3];
 }
 

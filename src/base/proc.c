@@ -29,7 +29,7 @@ struct ends {
     int fd[3];
 };
 
-static void close_one(int *fd)
+static void proc_close_one(int *fd)
 {
     if (*fd >= 0)
         close(*fd);
@@ -54,7 +54,7 @@ static bool proc_move_up(int *fd)
 }
 
 /* One of the three: `ours` becomes non-blocking, `theirs` stays as programs expect it. */
-static bool open_end(int target, enum proc_io io, int *ours, int *theirs, struct err *e)
+static bool proc_open_end(int target, enum proc_io io, int *ours, int *theirs, struct err *e)
 {
     bool child_reads = target == STDIN_FILENO;
     int pair[2];
@@ -83,8 +83,8 @@ static void proc_die_on_error(int result, const char *what)
         base_die("%s: %s", what, strerrordesc_np(result));
 }
 
-static void set_actions(posix_spawn_file_actions_t *fa, const struct proc_spec *spec,
-                        const struct ends *theirs)
+static void proc_set_actions(posix_spawn_file_actions_t *fa, const struct proc_spec *spec,
+                             const struct ends *theirs)
 {
     proc_die_on_error(posix_spawn_file_actions_init(fa), "posix_spawn_file_actions_init");
     for (int i = 0; i < 3; i++)
@@ -96,7 +96,7 @@ static void set_actions(posix_spawn_file_actions_t *fa, const struct proc_spec *
                       "addclosefrom_np");
 }
 
-static void set_attributes(posix_spawnattr_t *attr)
+static void proc_set_attributes(posix_spawnattr_t *attr)
 {
     sigset_t none, all;
 
@@ -112,7 +112,7 @@ static void set_attributes(posix_spawnattr_t *attr)
 }
 
 /* Why a folder cannot be run in, or 0. */
-static int folder_errno(const char *path)
+static int proc_folder_errno(const char *path)
 {
     struct stat st;
 
@@ -124,10 +124,10 @@ static int folder_errno(const char *path)
 }
 
 /* posix_spawn gives one number for all that can go wrong in the child; look which it was. */
-static bool spawn_failed(const struct proc_spec *spec, int why, struct err *e)
+static bool proc_spawn_failed(const struct proc_spec *spec, int why, struct err *e)
 {
     const char *program = spec->argv[0];
-    int folder_why = spec->cwd ? folder_errno(spec->cwd) : 0;
+    int folder_why = spec->cwd ? proc_folder_errno(spec->cwd) : 0;
 
     if (folder_why != 0) {
         errno = why = folder_why;
@@ -157,8 +157,8 @@ static bool proc_start(struct proc *p, const struct proc_spec *spec, const struc
     if (spec->confine) {
         why = proc_confine_start(&p->pid, spec, theirs->fd, env);
     } else {
-        set_actions(&fa, spec, theirs);
-        set_attributes(&attr);
+        proc_set_actions(&fa, spec, theirs);
+        proc_set_attributes(&attr);
         /* The strings are not changed; the prototype is older than const. */
         why = posix_spawnp(&p->pid,
                            spec->argv[0],
@@ -170,7 +170,7 @@ static bool proc_start(struct proc *p, const struct proc_spec *spec, const struc
         posix_spawn_file_actions_destroy(&fa);
     }
     if (why != 0)
-        return spawn_failed(spec, why, e);
+        return proc_spawn_failed(spec, why, e);
 
     p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
     if (p->pidfd >= 0)
@@ -188,26 +188,26 @@ bool proc_spawn(struct proc *p, const struct proc_spec *spec, struct err *e)
     bool ok;
 
     assert(spec->argv && spec->argv[0]);
-    ok = open_end(STDIN_FILENO, spec->in, &made.in, &theirs.fd[0], e) &&
-         open_end(STDOUT_FILENO, spec->out, &made.out, &theirs.fd[1], e) &&
-         open_end(STDERR_FILENO, spec->err, &made.err, &theirs.fd[2], e) &&
+    ok = proc_open_end(STDIN_FILENO, spec->in, &made.in, &theirs.fd[0], e) &&
+         proc_open_end(STDOUT_FILENO, spec->out, &made.out, &theirs.fd[1], e) &&
+         proc_open_end(STDERR_FILENO, spec->err, &made.err, &theirs.fd[2], e) &&
          proc_start(&made, spec, &theirs, e);
     for (size_t i = 0; i < COUNT_OF(theirs.fd); i++)
-        close_one(&theirs.fd[i]);
+        proc_close_one(&theirs.fd[i]);
     if (ok) {
         assert(made.pid > 1 && made.pidfd >= 0);
         *p = made;
         return true;
     }
-    close_one(&made.in);
-    close_one(&made.out);
-    close_one(&made.err);
+    proc_close_one(&made.in);
+    proc_close_one(&made.out);
+    proc_close_one(&made.err);
     return false;
 }
 
 void proc_close_in(struct proc *p)
 {
-    close_one(&p->in);
+    proc_close_one(&p->in);
 }
 
 void proc_signal(struct proc *p, int number)
@@ -236,7 +236,7 @@ static void proc_reap_child(struct proc *p)
         .signaled = info.si_code != CLD_EXITED,
         .code = info.si_status,
     };
-    close_one(&p->pidfd);
+    proc_close_one(&p->pidfd);
 }
 
 /* Whether the child has ended by a deadline. */
@@ -278,9 +278,9 @@ void proc_release(struct proc *p)
 {
     if (p->pidfd >= 0)
         proc_reap_child(p);
-    close_one(&p->in);
-    close_one(&p->out);
-    close_one(&p->err);
+    proc_close_one(&p->in);
+    proc_close_one(&p->out);
+    proc_close_one(&p->err);
 }
 
 str proc_status_text(struct proc_status status, char out[PROC_STATUS_SIZE])
@@ -319,7 +319,7 @@ static bool proc_take(int *fd, struct buf *b, const char *what, struct err *e)
         if (n < 0)
             return err_sys(e, "read its %s", what);
         if (n == 0) {
-            close_one(fd);
+            proc_close_one(fd);
             return true;
         }
         buf_add(b, (str){bytes, (size_t)n});

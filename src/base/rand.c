@@ -102,7 +102,7 @@ void rand_ids_release(struct rand_ids *ids)
 }
 
 /* One system call provides random bytes for many ids; used bytes are erased. */
-static void from_pool(struct rand_ids *ids, void *out, size_t size)
+static void rand_from_pool(struct rand_ids *ids, void *out, size_t size)
 {
     unsigned char *p;
 
@@ -129,7 +129,7 @@ static void rand_step(struct rand_ids *ids, int64_t now)
         return;
     }
     ids->ms = ms > ids->ms ? ms : ids->ms + 1;
-    from_pool(ids, &ids->counter, sizeof ids->counter);
+    rand_from_pool(ids, &ids->counter, sizeof ids->counter);
     ids->counter &= COUNTER_MAX >> 1;
     assert(ids->counter <= COUNTER_MAX);
 }
@@ -165,7 +165,7 @@ str rand_id_at(struct rand_ids *ids, int64_t wall_ms, char out[RAND_ID_SIZE])
 
     pthread_mutex_lock(&ids->lock);
     rand_step(ids, wall_ms);
-    from_pool(ids, &chance, sizeof chance);
+    rand_from_pool(ids, &chance, sizeof chance);
     ms = ids->ms;
     counter = ids->counter;
     pthread_mutex_unlock(&ids->lock);

@@ -47,7 +47,7 @@ static void sha256_expand_block(uint32_t w[64], const uint8_t *block)
 
 /* Round t of a block. Instead of moving the eight words, each round renames them; if t is a
  * constant, that costs nothing. This round writes d and h. */
-static inline void one_round(uint32_t v[8], unsigned t, uint32_t key)
+static inline void sha256_one_round(uint32_t v[8], unsigned t, uint32_t key)
 {
     uint32_t a = v[-t & 7], b = v[(1 - t) & 7], c = v[(2 - t) & 7];
     uint32_t e = v[(4 - t) & 7], f = v[(5 - t) & 7], g = v[(6 - t) & 7];
@@ -60,7 +60,7 @@ static inline void one_round(uint32_t v[8], unsigned t, uint32_t key)
           ((a & b) | (c & (a | b)));
 }
 
-static void compress_plain(uint32_t state[8], const uint8_t *blocks, size_t count)
+static void sha256_compress_plain(uint32_t state[8], const uint8_t *blocks, size_t count)
 {
     uint32_t w[64], v[8];
 
@@ -68,14 +68,14 @@ static void compress_plain(uint32_t state[8], const uint8_t *blocks, size_t coun
         sha256_expand_block(w, blocks);
         memcpy(v, state, sizeof v);
         for (size_t t = 0; t < 64; t += 8) {
-            one_round(v, 0, round_key[t] + w[t]);
-            one_round(v, 1, round_key[t + 1] + w[t + 1]);
-            one_round(v, 2, round_key[t + 2] + w[t + 2]);
-            one_round(v, 3, round_key[t + 3] + w[t + 3]);
-            one_round(v, 4, round_key[t + 4] + w[t + 4]);
-            one_round(v, 5, round_key[t + 5] + w[t + 5]);
-            one_round(v, 6, round_key[t + 6] + w[t + 6]);
-            one_round(v, 7, round_key[t + 7] + w[t + 7]);
+            sha256_one_round(v, 0, round_key[t] + w[t]);
+            sha256_one_round(v, 1, round_key[t + 1] + w[t + 1]);
+            sha256_one_round(v, 2, round_key[t + 2] + w[t + 2]);
+            sha256_one_round(v, 3, round_key[t + 3] + w[t + 3]);
+            sha256_one_round(v, 4, round_key[t + 4] + w[t + 4]);
+            sha256_one_round(v, 5, round_key[t + 5] + w[t + 5]);
+            sha256_one_round(v, 6, round_key[t + 6] + w[t + 6]);
+            sha256_one_round(v, 7, round_key[t + 7] + w[t + 7]);
         }
         for (size_t i = 0; i < 8; i++)
             state[i] += v[i];
@@ -140,7 +140,7 @@ void sha256_init_plain(struct sha256 *h)
 
     memcpy(h->state, start, sizeof start);
     h->size = 0;
-    h->compress = compress_plain;
+    h->compress = sha256_compress_plain;
 }
 
 void sha256_init(struct sha256 *h)
@@ -214,7 +214,7 @@ str sha256_hex(const uint8_t digest[SHA256_SIZE], char out[SHA256_HEX_SIZE])
 }
 
 /* A hash that has eaten one block: the key, padded with zeros, each byte changed by `mask`. */
-static void feed_key(struct sha256 *h, const uint8_t key[SHA256_BLOCK_SIZE], uint8_t mask)
+static void sha256_feed_key(struct sha256 *h, const uint8_t key[SHA256_BLOCK_SIZE], uint8_t mask)
 {
     char block[SHA256_BLOCK_SIZE];
 
@@ -233,8 +233,8 @@ void sha256_mac_init(struct sha256_mac *m, str key)
         sha256_of(key, block);
     else
         memcpy(block, key.p, key.n);
-    feed_key(&m->inner, block, 0x36);
-    feed_key(&m->outer, block, 0x5C);
+    sha256_feed_key(&m->inner, block, 0x36);
+    sha256_feed_key(&m->outer, block, 0x5C);
     explicit_bzero(block, sizeof block);
 }
 

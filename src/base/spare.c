@@ -36,19 +36,19 @@ struct stack {
 static _Thread_local struct stack mine[CLASSES] __attribute__((tls_model("initial-exec")));
 
 /* The power of two that is not less, counted from the least. */
-static unsigned class_of(size_t size)
+static unsigned spare_class_of(size_t size)
 {
     const unsigned least = (unsigned)__builtin_ctz(SPARE_SIZE_MIN);
 
     return size <= SPARE_SIZE_MIN ? 0 : 64 - (unsigned)__builtin_clzll(size - 1) - least;
 }
 
-static bool in_classes(size_t size)
+static bool spare_in_classes(size_t size)
 {
     return size <= SPARE_SIZE_MAX;
 }
 
-static size_t class_count(unsigned c)
+static size_t spare_class_count(unsigned c)
 {
     size_t count = CLASS_BYTES / SPARE_SIZE_MIN >> c;
 
@@ -58,8 +58,8 @@ static size_t class_count(unsigned c)
 void spare_open(void)
 {
     for (unsigned c = 0; c < CLASSES && !WATCHED && !mine[c].base; c++) {
-        mine[c].base = mine[c].top = base_alloc(class_count(c) * sizeof(void *));
-        mine[c].end = mine[c].base + class_count(c);
+        mine[c].base = mine[c].top = base_alloc(spare_class_count(c) * sizeof(void *));
+        mine[c].end = mine[c].base + spare_class_count(c);
     }
 }
 
@@ -78,9 +78,9 @@ void *spare_alloc(size_t *size)
     struct stack *s;
     unsigned c;
 
-    if (!in_classes(*size))
+    if (!spare_in_classes(*size))
         return base_alloc(*size);
-    c = class_of(*size);
+    c = spare_class_of(*size);
     assert(c < CLASSES);
     *size = (size_t)SPARE_SIZE_MIN << c;
     s = &mine[c];
@@ -91,15 +91,15 @@ void *spare_alloc(size_t *size)
  * frame. */
 static NOINLINE void spare_give_up(void *p, size_t size)
 {
-    assert(!p || !in_classes(size) || size == (size_t)SPARE_SIZE_MIN << class_of(size));
+    assert(!p || !spare_in_classes(size) || size == (size_t)SPARE_SIZE_MIN << spare_class_of(size));
     free(p);
 }
 
 void spare_free(void *p, size_t size)
 {
-    unsigned c = class_of(size);
+    unsigned c = spare_class_of(size);
 
-    if (!p || !in_classes(size) || mine[c].top == mine[c].end ||
+    if (!p || !spare_in_classes(size) || mine[c].top == mine[c].end ||
         size != (size_t)SPARE_SIZE_MIN << c) {
         spare_give_up(p, size);
         return;
@@ -113,7 +113,7 @@ void *spare_grow(void *p, size_t old_size, size_t used, size_t *size)
     void *q;
 
     assert(used <= old_size && used <= *size);
-    if (!in_classes(old_size) && !in_classes(*size))
+    if (!spare_in_classes(old_size) && !spare_in_classes(*size))
         return base_realloc(p, *size);
     q = spare_alloc(size);
     if (used)

@@ -52,13 +52,13 @@ static enum look utf8_look(const unsigned char *p, size_t n, size_t *size, uint3
     return LOOK_CHARACTER;
 }
 
-static const unsigned char *bytes_of(str s)
+static const unsigned char *utf8_bytes_of(str s)
 {
     return (const unsigned char *)s.p;
 }
 
 /* Where the run of ASCII that begins at `at` ends. */
-static size_t skip_ascii(str s, size_t at)
+static size_t utf8_skip_ascii(str s, size_t at)
 {
     uint64_t word;
 
@@ -74,7 +74,7 @@ static size_t skip_ascii(str s, size_t at)
         if (!(word & ASCII_MASK))
             return s.n;
     }
-    while (at < s.n && bytes_of(s)[at] < 0x80)
+    while (at < s.n && utf8_bytes_of(s)[at] < 0x80)
         at++;
     return at;
 }
@@ -84,7 +84,7 @@ size_t utf8_decode(str s, uint32_t *out)
     size_t size;
     uint32_t code;
 
-    if (s.n == 0 || utf8_look(bytes_of(s), s.n, &size, &code) != LOOK_CHARACTER)
+    if (s.n == 0 || utf8_look(utf8_bytes_of(s), s.n, &size, &code) != LOOK_CHARACTER)
         return 0;
     *out = code;
     return size;
@@ -95,12 +95,12 @@ size_t utf8_bad(str s)
     size_t size;
     uint32_t code;
 
-    if (s.n == 0 || utf8_look(bytes_of(s), s.n, &size, &code) == LOOK_CHARACTER)
+    if (s.n == 0 || utf8_look(utf8_bytes_of(s), s.n, &size, &code) == LOOK_CHARACTER)
         return 0;
     return size;
 }
 
-static bool is_character(uint32_t code)
+static bool utf8_is_character(uint32_t code)
 {
     return code <= UTF8_CODE_MAX && (code < 0xD800 || code > 0xDFFF);
 }
@@ -110,7 +110,7 @@ size_t utf8_encode(uint32_t code, char out[UTF8_SIZE_MAX])
     static const unsigned char lead[] = {0, 0, 0xC0, 0xE0, 0xF0};
     size_t size = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
 
-    if (!is_character(code))
+    if (!utf8_is_character(code))
         return 0;
     for (size_t i = size - 1; i > 0; i--) {
         out[i] = (char)(0x80 | (code & 0x3F));
@@ -131,14 +131,14 @@ size_t utf8_valid_size(str s)
 
         return bad ? (size_t)(bad - s.p) : s.n;
     }
-    at = skip_ascii(s, 0);
+    at = utf8_skip_ascii(s, 0);
 
     while (at < s.n) {
-        if (utf8_look(bytes_of(s) + at, s.n - at, &size, &code) != LOOK_CHARACTER)
+        if (utf8_look(utf8_bytes_of(s) + at, s.n - at, &size, &code) != LOOK_CHARACTER)
             return at;
         at += size;
-        if (at < s.n && bytes_of(s)[at] < 0x80)
-            at = skip_ascii(s, at);
+        if (at < s.n && utf8_bytes_of(s)[at] < 0x80)
+            at = utf8_skip_ascii(s, at);
     }
     assert(at == s.n);
     return at;
@@ -156,14 +156,14 @@ static size_t utf8_walk(str s, size_t count_max, size_t *count)
     uint32_t code;
 
     while (at < s.n && n < count_max) {
-        if (bytes_of(s)[at] < 0x80) {
+        if (utf8_bytes_of(s)[at] < 0x80) {
             size_t left = count_max - n < s.n - at ? count_max - n : s.n - at;
-            size_t end = skip_ascii((str){s.p, at + left}, at);
+            size_t end = utf8_skip_ascii((str){s.p, at + left}, at);
 
             n += end - at;
             at = end;
         } else {
-            utf8_look(bytes_of(s) + at, s.n - at, &size, &code);
+            utf8_look(utf8_bytes_of(s) + at, s.n - at, &size, &code);
             at += size;
             n++;
         }
@@ -204,7 +204,7 @@ size_t utf8_tail(str s)
     uint32_t code;
 
     for (size_t n = 1; n < UTF8_SIZE_MAX && n <= s.n; n++) {
-        const unsigned char *p = bytes_of(s) + s.n - n;
+        const unsigned char *p = utf8_bytes_of(s) + s.n - n;
 
         if ((*p & 0xC0) == 0x80)
             continue;

@@ -4,7 +4,7 @@
 #include "base/utf8.h"
 
 /* The size of the character at p; 0 if it is invalid. */
-static size_t size_at(const char *p, const char *end)
+static size_t utf8_size_at(const char *p, const char *end)
 {
     uint32_t code;
 
@@ -12,10 +12,10 @@ static size_t size_at(const char *p, const char *end)
 }
 
 /* From the first byte of a character on. */
-static const char *bad_from(const char *p, const char *end)
+static const char *utf8_bad_from(const char *p, const char *end)
 {
     while (p < end) {
-        size_t n = (unsigned char)*p < 0x80 ? 1 : size_at(p, end);
+        size_t n = (unsigned char)*p < 0x80 ? 1 : utf8_size_at(p, end);
 
         if (n == 0)
             return p;
@@ -28,7 +28,7 @@ static const char *bad_from(const char *p, const char *end)
 
 /* The first byte of the last character before p, or p if all of them are ASCII or it is 4 bytes
  * long: either way a place where a character begins. */
-static const char *first_byte(const char *from, const char *p)
+static const char *utf8_first_byte(const char *from, const char *p)
 {
     const char *q = p;
 
@@ -39,12 +39,12 @@ static const char *first_byte(const char *from, const char *p)
 }
 
 /* Past the first three bytes, so that three can be looked at before each block; or NULL. */
-static const char *first_three(const char *from, const char *end)
+static const char *utf8_first_three(const char *from, const char *end)
 {
     const char *p = from;
 
     while (p < end && p - from < 3) {
-        size_t n = size_at(p, end);
+        size_t n = utf8_size_at(p, end);
 
         if (n == 0)
             return NULL;
@@ -77,7 +77,7 @@ static bool bad_16(const char *p)
 
 static const char *utf8_bad_16(const char *from, const char *end)
 {
-    const char *p = first_three(from, end);
+    const char *p = utf8_first_three(from, end);
     bool was_high = true;
 
     for (; p && end - p >= 16; p += 16) {
@@ -87,7 +87,7 @@ static const char *utf8_bad_16(const char *from, const char *end)
             break;
         was_high = high;
     }
-    return bad_from(p ? first_byte(from, p) : from, end);
+    return utf8_bad_from(p ? utf8_first_byte(from, p) : from, end);
 }
 
 #endif
@@ -221,11 +221,11 @@ SIMD_AVX2 static const char *utf8_bad_32(const char *from, const char *end)
     if (p == end)
         return NULL;
     if (p == from)
-        p = first_three(from, end);
+        p = utf8_first_three(from, end);
     for (; p && end - p >= 32; p += 32)
         if (bad_32(p))
             break;
-    return bad_from(p ? first_byte(from, p) : from, end);
+    return utf8_bad_from(p ? utf8_first_byte(from, p) : from, end);
 }
 
 #endif
@@ -242,5 +242,5 @@ const char *utf8_scan(const char *p, const char *end, enum simd_level level)
         return utf8_bad_16(p, end);
 #endif
     (void)level;
-    return bad_from(p, end);
+    return utf8_bad_from(p, end);
 }

@@ -29,7 +29,7 @@ static str optimize_cache_key_of(const struct optimize *o, const struct trial *t
     return (str){key, size + 1};
 }
 
-static size_t ids_max(const struct optimize *o)
+static size_t optimize_ids_max(const struct optimize *o)
 {
     return o->task.train_count > o->task.val_count ? o->task.train_count : o->task.val_count;
 }
@@ -40,7 +40,7 @@ bool cache_get(struct optimize *o, const struct trial *t, uint32_t id, struct op
     struct map_entry *found = map_find(&o->cache, optimize_cache_key_of(o, t, key));
     const struct cached *c = found ? ((struct row *)found->value.ptr)->by_id[id] : NULL;
 
-    assert(id < ids_max(o));
+    assert(id < optimize_ids_max(o));
     if (!c)
         return false;
     *out = (struct optimize_grade){.score = c->score, .trace = STR(""), .done = true};
@@ -63,7 +63,7 @@ static struct row *optimize_cache_row_of(struct optimize *o, const struct trial 
     if (found)
         return found->value.ptr;
     row = arena_zero(&o->cache_arena, 1, sizeof *row);
-    row->by_id = arena_zero(&o->cache_arena, ids_max(o), sizeof(struct cached *));
+    row->by_id = arena_zero(&o->cache_arena, optimize_ids_max(o), sizeof(struct cached *));
     return map_set(&o->cache, name, MAP_PTR(row), &e) ? row : NULL;
 }
 
@@ -74,8 +74,8 @@ void cache_put(struct optimize *o, const struct trial *t, uint32_t id,
     struct row *row;
     struct cached *c;
 
-    assert(id < ids_max(o) && g->objective_count <= OPTIMIZE_OBJECTIVES_MAX);
-    if (arena_left(&o->cache_arena) < size + ids_max(o) * sizeof c + ((size_t)1 << 20))
+    assert(id < optimize_ids_max(o) && g->objective_count <= OPTIMIZE_OBJECTIVES_MAX);
+    if (arena_left(&o->cache_arena) < size + optimize_ids_max(o) * sizeof c + ((size_t)1 << 20))
         return; /* full: further grades are not cached */
     row = optimize_cache_row_of(o, t);
     if (!row || row->by_id[id])

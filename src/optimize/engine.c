@@ -39,7 +39,7 @@ static bool optimize_engine_in_range(const char *what, uint64_t n, uint64_t low,
                    (unsigned long long)high);
 }
 
-static bool check_task(const struct optimize_task *t, struct err *e)
+static bool optimize_check_task(const struct optimize_task *t, struct err *e)
 {
     const struct optimize_settings *s = &t->settings;
 
@@ -84,7 +84,7 @@ bool optimize_new(const struct optimize_task *task, struct optimize **out, struc
     struct twister_seed seed;
     struct optimize *o;
 
-    if (!check_task(task, e) || !twister_seed_read(task->seed, &seed, e))
+    if (!optimize_check_task(task, e) || !twister_seed_read(task->seed, &seed, e))
         return false;
     o = base_alloc(sizeof *o);
     *o = (struct optimize){.task = *task};
@@ -186,14 +186,15 @@ bool engine_room(struct optimize *o, struct err *e)
 }
 
 /* The key of a place in key_of, created on first use. */
-static size_t key_at(struct optimize *o, size_t place, uint32_t example, uint32_t objective)
+static size_t optimize_key_at(struct optimize *o, size_t place, uint32_t example,
+                              uint32_t objective)
 {
     if (o->key_of[place] == 0)
         o->key_of[place] = 1 + front_key_add(&o->front, example, objective);
     return o->key_of[place] - 1;
 }
 
-static void offer_instances(struct optimize *o, uint32_t n)
+static void optimize_offer_instances(struct optimize *o, uint32_t n)
 {
     for (uint32_t i = 0; i < o->task.val_count; i++) {
         if (i >= o->front.key_count)
@@ -202,7 +203,7 @@ static void offer_instances(struct optimize *o, uint32_t n)
     }
 }
 
-static void offer_objectives(struct optimize *o, uint32_t n)
+static void optimize_offer_objectives(struct optimize *o, uint32_t n)
 {
     const struct candidate *c = &o->candidates[n];
     size_t base = o->task.val_count * o->task.objective_count;
@@ -212,25 +213,26 @@ static void offer_objectives(struct optimize *o, uint32_t n)
 
         if (c->count_objective[k] > 0)
             front_offer(&o->front,
-                        key_at(o, base + k, FRONT_NONE, k),
+                        optimize_key_at(o, base + k, FRONT_NONE, k),
                         n,
                         c->sum_objective[k] / c->count_objective[k]);
     }
 }
 
-static void offer_products(struct optimize *o, uint32_t n, const struct optimize_grade *grades)
+static void optimize_offer_products(struct optimize *o, uint32_t n,
+                                    const struct optimize_grade *grades)
 {
     for (uint32_t i = 0; i < o->task.val_count; i++)
         for (uint32_t j = 0; j < grades[i].objective_count; j++) {
             uint32_t k = grades[i].objective[j];
-            size_t key = key_at(o, i * o->task.objective_count + k, i, k);
+            size_t key = optimize_key_at(o, i * o->task.objective_count + k, i, k);
 
             front_offer(&o->front, key, n, grades[i].value[j]);
         }
 }
 
 /* Objectives are in the order of their first report. */
-static void meet_objective(struct optimize *o, uint32_t objective)
+static void optimize_meet_objective(struct optimize *o, uint32_t objective)
 {
     for (size_t i = 0; i < o->objective_seen; i++)
         if (o->objective_order[i] == objective)
@@ -239,7 +241,8 @@ static void meet_objective(struct optimize *o, uint32_t objective)
     o->objective_order[o->objective_seen++] = objective;
 }
 
-static void set_scores(struct optimize *o, struct candidate *c, const struct optimize_grade *grades)
+static void optimize_set_scores(struct optimize *o, struct candidate *c,
+                                const struct optimize_grade *grades)
 {
     c->scores = base_alloc(o->task.val_count * sizeof *c->scores);
     for (size_t i = 0; i < o->task.val_count; i++) {
@@ -247,7 +250,7 @@ static void set_scores(struct optimize *o, struct candidate *c, const struct opt
         for (uint32_t j = 0; j < grades[i].objective_count; j++) {
             uint32_t k = grades[i].objective[j];
 
-            meet_objective(o, k);
+            optimize_meet_objective(o, k);
             c->sum_objective[k] += grades[i].value[j];
             c->count_objective[k]++;
         }
@@ -256,7 +259,8 @@ static void set_scores(struct optimize *o, struct candidate *c, const struct opt
         trial_sum(c->scores, o->task.val_count) / (double)o->task.val_count;
 }
 
-static void set_parents(struct optimize *o, struct candidate *c, const uint32_t *parents, size_t n)
+static void optimize_set_parents(struct optimize *o, struct candidate *c, const uint32_t *parents,
+                                 size_t n)
 {
     size_t words = (o->count + 63) / 64 + 1;
 
@@ -287,24 +291,24 @@ uint32_t engine_add(struct optimize *o, const uint32_t *text, const uint32_t *pa
     assert(o->count < o->cap);
     *c = (struct candidate){.text = base_alloc(size)};
     memcpy(c->text, text, size);
-    set_parents(o, c, parents, parent_count);
-    set_scores(o, c, grades);
+    optimize_set_parents(o, c, parents, parent_count);
+    optimize_set_scores(o, c, grades);
     o->count++;
     if (n == 0 || o->means[n] > o->means[o->best])
         o->best = n;
     if (f == OPTIMIZE_INSTANCE || f == OPTIMIZE_HYBRID)
-        offer_instances(o, n);
+        optimize_offer_instances(o, n);
     if (f == OPTIMIZE_OBJECTIVE || f == OPTIMIZE_HYBRID)
-        offer_objectives(o, n);
+        optimize_offer_objectives(o, n);
     if (f == OPTIMIZE_CARTESIAN)
-        offer_products(o, n, grades);
+        optimize_offer_products(o, n, grades);
     o->reduced_valid = false;
     return n;
 }
 
 /* ---- the loop ---- */
 
-static bool take_seed(struct optimize *o, struct err *e)
+static bool optimize_take_seed(struct optimize *o, struct err *e)
 {
     uint32_t *text = arena_alloc(&o->scratch, o->task.component_count * sizeof *text);
     struct trial t = {.text = text, .split = OPTIMIZE_VAL, .n = o->task.val_count};
@@ -354,7 +358,7 @@ bool optimize_run(struct optimize *o, struct err *e)
 {
     engine_report(o, (struct optimize_event){.kind = OPTIMIZE_EV_START});
     optimize_report_budget(o);
-    if (!take_seed(o, e))
+    if (!optimize_take_seed(o, e))
         return false;
     for (;;) {
         arena_reset(&o->scratch);

@@ -55,8 +55,8 @@ static void optimize_evaluate_prepare(struct optimize *o, struct trial *t, struc
 }
 
 /* The adapter is the application's, so its grades are checked. */
-static bool check_grade(const struct optimize *o, const struct optimize_grade *g, uint32_t id,
-                        struct err *e)
+static bool optimize_check_grade(const struct optimize *o, const struct optimize_grade *g,
+                                 uint32_t id, struct err *e)
 {
     if (!g->done)
         return err_set(e, ERR_UPSTREAM, "example %u was not graded", id);
@@ -74,11 +74,12 @@ static bool check_grade(const struct optimize *o, const struct optimize_grade *g
     return true;
 }
 
-static bool trial_collect_grades(struct optimize *o, struct trial *t,
-                                 const struct optimize_batch *b, const size_t *where, struct err *e)
+static bool optimize_trial_collect_grades(struct optimize *o, struct trial *t,
+                                          const struct optimize_batch *b, const size_t *where,
+                                          struct err *e)
 {
     for (size_t i = 0; i < b->n; i++) {
-        if (!check_grade(o, &b->grades[i], b->ids[i], e))
+        if (!optimize_check_grade(o, &b->grades[i], b->ids[i], e))
             return false;
         if (t->grades != b->grades)
             t->grades[where[i]] = b->grades[i];
@@ -105,7 +106,7 @@ bool trial_run(struct optimize *o, struct trial *t, size_t n, struct err *e)
     if (wanted > 0 && !o->task.adapter.evaluate(o->task.adapter.ctx, b, n, e))
         return false;
     for (size_t i = 0; i < n; i++)
-        if (!trial_collect_grades(o, &t[i], &b[i], where[i], e))
+        if (!optimize_trial_collect_grades(o, &t[i], &b[i], where[i], e))
             return false;
     return true;
 }

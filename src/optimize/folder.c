@@ -26,7 +26,7 @@ static bool optimize_folder_add(void *ctx, str line, struct err *e)
     return true;
 }
 
-static bool sync_file(void *ctx, struct err *e)
+static bool optimize_sync_file(void *ctx, struct err *e)
 {
     const struct optimize_folder *f = ctx;
 
@@ -64,7 +64,8 @@ fail:
 
 struct optimize_keeper optimize_folder_keeper(struct optimize_folder *f)
 {
-    return (struct optimize_keeper){.add = optimize_folder_add, .sync = sync_file, .ctx = f};
+    return (struct optimize_keeper){
+        .add = optimize_folder_add, .sync = optimize_sync_file, .ctx = f};
 }
 
 void optimize_folder_close(struct optimize_folder *f)

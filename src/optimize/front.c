@@ -6,22 +6,22 @@
 
 #define WORD_BITS 64
 
-static size_t words_for(size_t bits)
+static size_t front_words_for(size_t bits)
 {
     return (bits + WORD_BITS - 1) / WORD_BITS;
 }
 
-static void bit_set(uint64_t *row, size_t i)
+static void front_bit_set(uint64_t *row, size_t i)
 {
     row[i / WORD_BITS] |= (uint64_t)1 << i % WORD_BITS;
 }
 
-static void bit_clear(uint64_t *row, size_t i)
+static void front_bit_clear(uint64_t *row, size_t i)
 {
     row[i / WORD_BITS] &= ~((uint64_t)1 << i % WORD_BITS);
 }
 
-static bool bit_has(const uint64_t *row, size_t i)
+static bool front_bit_has(const uint64_t *row, size_t i)
 {
     return row[i / WORD_BITS] >> i % WORD_BITS & 1;
 }
@@ -35,7 +35,7 @@ static size_t optimize_front_word_count(uint64_t w)
     return (size_t)(w * 0x0101010101010101u >> 56);
 }
 
-static size_t bit_count(const uint64_t *row, size_t words)
+static size_t front_bit_count(const uint64_t *row, size_t words)
 {
     size_t n = 0;
 
@@ -45,7 +45,7 @@ static size_t bit_count(const uint64_t *row, size_t words)
 }
 
 /* Clears the lowest bit of a word that is not 0; returns its place in the row. */
-static size_t bit_take(uint64_t *word, size_t w)
+static size_t front_bit_take(uint64_t *word, size_t w)
 {
     size_t i = w * WORD_BITS + (size_t)__builtin_ctzll(*word);
 
@@ -81,17 +81,17 @@ static uint64_t *front_resize_rows(uint64_t *rows, size_t count, size_t words, s
 
 size_t front_key_add(struct front *f, uint32_t example, uint32_t objective)
 {
-    assert(f->key_count <= f->key_cap && f->held_words >= words_for(f->key_cap));
+    assert(f->key_count <= f->key_cap && f->held_words >= front_words_for(f->key_cap));
     if (f->key_count == f->key_cap) {
         size_t cap = f->key_cap ? f->key_cap * 2 : 64;
         size_t words = f->set_words ? f->set_words : 1;
 
         f->keys = base_realloc(f->keys, cap * sizeof *f->keys);
         f->sets = front_resize_rows(f->sets, f->key_count, f->set_words, cap, words);
-        f->held =
-            front_resize_rows(f->held, f->held_cap, f->held_words, f->held_cap, words_for(cap));
+        f->held = front_resize_rows(
+            f->held, f->held_cap, f->held_words, f->held_cap, front_words_for(cap));
         f->set_words = words;
-        f->held_words = words_for(cap);
+        f->held_words = front_words_for(cap);
         f->key_cap = cap;
     }
     f->keys[f->key_count] = (struct front_key){.example = example, .objective = objective};
@@ -100,7 +100,7 @@ size_t front_key_add(struct front *f, uint32_t example, uint32_t objective)
 
 static void optimize_front_make_room(struct front *f, uint32_t candidate)
 {
-    size_t words = words_for((size_t)candidate + 1);
+    size_t words = front_words_for((size_t)candidate + 1);
 
     if (words > f->set_words) {
         words = words > f->set_words * 2 ? words : f->set_words * 2;
@@ -116,14 +116,14 @@ static void optimize_front_make_room(struct front *f, uint32_t candidate)
     }
 }
 
-static void empty_set(struct front *f, size_t key)
+static void front_empty_set(struct front *f, size_t key)
 {
     uint64_t *row = f->sets + key * f->set_words;
 
     assert(key < f->key_count);
     for (size_t w = 0; w < f->set_words; w++)
         while (row[w])
-            bit_clear(f->held + bit_take(&row[w], w) * f->held_words, key);
+            front_bit_clear(f->held + front_bit_take(&row[w], w) * f->held_words, key);
 }
 
 void front_offer(struct front *f, size_t key, uint32_t candidate, double score)
@@ -137,25 +137,25 @@ void front_offer(struct front *f, size_t key, uint32_t candidate, double score)
     if (k->filled && score < k->best)
         return;
     if (!k->filled || score > k->best) {
-        empty_set(f, key);
+        front_empty_set(f, key);
         k->best = score;
         k->filled = true;
     }
     assert(candidate < f->held_cap && candidate < f->set_words * WORD_BITS);
-    bit_set(f->sets + key * f->set_words, candidate);
-    bit_set(f->held + candidate * f->held_words, key);
+    front_bit_set(f->sets + key * f->set_words, candidate);
+    front_bit_set(f->held + candidate * f->held_words, key);
 }
 
 bool front_has(const struct front *f, size_t key, uint32_t candidate)
 {
     assert(key < f->key_count);
-    return candidate < f->candidates && bit_has(f->sets + key * f->set_words, candidate);
+    return candidate < f->candidates && front_bit_has(f->sets + key * f->set_words, candidate);
 }
 
 size_t front_size(const struct front *f, size_t key)
 {
     assert(key < f->key_count);
-    return bit_count(f->sets + key * f->set_words, f->set_words);
+    return front_bit_count(f->sets + key * f->set_words, f->set_words);
 }
 
 uint32_t front_next(const struct front *f, size_t key, uint32_t from)
@@ -169,7 +169,7 @@ uint32_t front_next(const struct front *f, size_t key, uint32_t from)
         if (w == from / WORD_BITS)
             word &= UINT64_MAX << from % WORD_BITS;
         if (word)
-            return (uint32_t)bit_take(&word, w);
+            return (uint32_t)front_bit_take(&word, w);
     }
     return FRONT_NONE;
 }
@@ -200,7 +200,7 @@ struct reduction {
 };
 
 /* The remaining candidates, in the order of their first appearance in the sets. */
-static size_t first_appearance(const struct reduction *d, uint32_t *out)
+static size_t front_first_appearance(const struct reduction *d, uint32_t *out)
 {
     const struct front *f = d->f;
     uint64_t *unseen = base_alloc(f->set_words * sizeof *unseen + 1);
@@ -213,7 +213,7 @@ static size_t first_appearance(const struct reduction *d, uint32_t *out)
 
             unseen[w] &= ~fresh;
             while (fresh)
-                out[n++] = (uint32_t)bit_take(&fresh, w);
+                out[n++] = (uint32_t)front_bit_take(&fresh, w);
         }
     free(unseen);
     assert(n <= f->set_words * WORD_BITS);
@@ -221,7 +221,7 @@ static size_t first_appearance(const struct reduction *d, uint32_t *out)
 }
 
 /* A stable merge sort by ascending mean; ties are frequent and lists are long. */
-static void sort_by_mean(uint32_t *list, size_t n, const double *means, uint32_t *spare)
+static void front_sort_by_mean(uint32_t *list, size_t n, const double *means, uint32_t *spare)
 {
     for (size_t width = 1; width < n; width *= 2) {
         for (size_t from = 0; from < n; from += 2 * width) {
@@ -238,7 +238,7 @@ static void sort_by_mean(uint32_t *list, size_t n, const double *means, uint32_t
 }
 
 /* Increments the counter of each key that the candidate holds; carries go up the planes. */
-static void count_in(struct reduction *d, uint32_t candidate)
+static void front_count_in(struct reduction *d, uint32_t candidate)
 {
     const uint64_t *held = d->f->held + candidate * d->f->held_words;
 
@@ -257,12 +257,12 @@ static void count_in(struct reduction *d, uint32_t candidate)
 }
 
 /* Decrements them; borrows go up the planes. */
-static void take_out(struct reduction *d, uint32_t candidate)
+static void front_take_out(struct reduction *d, uint32_t candidate)
 {
     const uint64_t *held = d->f->held + candidate * d->f->held_words;
 
-    assert(bit_has(d->alive, candidate));
-    bit_clear(d->alive, candidate);
+    assert(front_bit_has(d->alive, candidate));
+    front_bit_clear(d->alive, candidate);
     for (size_t w = 0; w < d->f->held_words; w++) {
         uint64_t borrow = held[w], *left = d->left + w * PLANES;
 
@@ -277,7 +277,7 @@ static void take_out(struct reduction *d, uint32_t candidate)
 }
 
 /* None of its keys has a counter of 1. */
-static bool is_dominated(const struct reduction *d, uint32_t candidate)
+static bool front_is_dominated(const struct reduction *d, uint32_t candidate)
 {
     const uint64_t *held = d->f->held + candidate * d->f->held_words;
 
@@ -312,19 +312,20 @@ void front_reduce(const struct front *f, const double *means, const uint64_t *on
     d.alive = base_alloc(f->set_words * sizeof *d.alive + 1);
     d.left = base_alloc(f->held_words * PLANES * sizeof *d.left + 1);
     for (size_t w = 0; w < f->set_words; w++)
-        d.alive[w] = !only ? UINT64_MAX : w < words_for(f->candidates) ? only[w] : 0;
+        d.alive[w] = !only ? UINT64_MAX : w < front_words_for(f->candidates) ? only[w] : 0;
     memset(d.left, 0, f->held_words * PLANES * sizeof *d.left);
-    n = first_appearance(&d, r->order);
-    sort_by_mean(r->order, n, means, r->count);
+    n = front_first_appearance(&d, r->order);
+    front_sort_by_mean(r->order, n, means, r->count);
     for (size_t i = 0; i < n; i++)
-        count_in(&d, r->order[i]);
+        front_count_in(&d, r->order[i]);
     for (size_t i = 0; i < n; i++)
-        if (is_dominated(&d, r->order[i]))
-            take_out(&d, r->order[i]);
-    r->n = first_appearance(&d, r->order);
+        if (front_is_dominated(&d, r->order[i]))
+            front_take_out(&d, r->order[i]);
+    r->n = front_first_appearance(&d, r->order);
     r->total = 0;
     for (size_t i = 0; i < r->n; i++) {
-        r->count[i] = (uint32_t)bit_count(f->held + r->order[i] * f->held_words, f->held_words);
+        r->count[i] =
+            (uint32_t)front_bit_count(f->held + r->order[i] * f->held_words, f->held_words);
         r->total += r->count[i];
     }
     assert(r->n <= n && (r->n > 0 || n == 0));

@@ -54,7 +54,7 @@ static str optimize_guard_run_of(const struct flat *f, size_t i, size_t words)
 }
 
 /* Every run of so many words, and where it begins. */
-static void add_runs(struct map *m, const struct flat *f, size_t words)
+static void guard_add_runs(struct map *m, const struct flat *f, size_t words)
 {
     struct err e;
 
@@ -70,23 +70,23 @@ struct runs {
     size_t words;
 };
 
-static void runs_init(struct runs *r, const struct flat *proposed, const struct flat *current,
-                      size_t words)
+static void guard_runs_init(struct runs *r, const struct flat *proposed, const struct flat *current,
+                            size_t words)
 {
     r->words = words;
     map_init(&r->proposed, NULL, MAP_COUNT_MAX);
     map_init(&r->current, NULL, MAP_COUNT_MAX);
-    add_runs(&r->proposed, proposed, words);
-    add_runs(&r->current, current, words);
+    guard_add_runs(&r->proposed, proposed, words);
+    guard_add_runs(&r->current, current, words);
 }
 
-static void runs_release(struct runs *r)
+static void guard_runs_release(struct runs *r)
 {
     map_release(&r->proposed);
     map_release(&r->current);
 }
 
-static bool find_copy(const struct runs *r, const struct flat *example, size_t *at)
+static bool guard_find_copy(const struct runs *r, const struct flat *example, size_t *at)
 {
     for (size_t i = 0; i + r->words <= example->n; i++) {
         str run = optimize_guard_run_of(example, i, r->words);
@@ -112,14 +112,14 @@ bool guard_copies(str proposed, str current, const str *examples, size_t n, stru
     optimize_guard_flatten_text(&a, proposed, &p);
     optimize_guard_flatten_text(&a, current, &c);
     for (size_t i = 0; i < sizes; i++)
-        runs_init(&runs[i], &p, &c, GUARD_WHOLE_WORDS + i);
+        guard_runs_init(&runs[i], &p, &c, GUARD_WHOLE_WORDS + i);
     for (size_t i = 0; i < n && !found; i++) {
         arena_init(&each, examples[i].n * 32 + ((size_t)1 << 20));
         optimize_guard_flatten_text(&each, examples[i], &x);
         if (x.n >= GUARD_WHOLE_WORDS) {
             size_t words = x.n < GUARD_RUN_WORDS ? x.n : GUARD_RUN_WORDS;
 
-            found = find_copy(&runs[words - GUARD_WHOLE_WORDS], &x, &at);
+            found = guard_find_copy(&runs[words - GUARD_WHOLE_WORDS], &x, &at);
             if (found)
                 *out = (struct guard_copy){
                     i, str_slice(proposed, p.words[at].from, p.words[at + words - 1].to)};
@@ -127,14 +127,14 @@ bool guard_copies(str proposed, str current, const str *examples, size_t n, stru
         arena_release(&each);
     }
     for (size_t i = 0; i < sizes; i++)
-        runs_release(&runs[i]);
+        guard_runs_release(&runs[i]);
     arena_release(&a);
     return found;
 }
 
 /* ---- names ---- */
 
-static bool stands_in(str text, str name)
+static bool guard_occurs_in(str text, str name)
 {
     size_t from = 0, at;
 
@@ -154,7 +154,7 @@ static bool stands_in(str text, str name)
 bool guard_loses(str proposed, str current, const str *names, size_t n, str *lost)
 {
     for (size_t i = 0; i < n; i++)
-        if (stands_in(current, names[i]) && !stands_in(proposed, names[i])) {
+        if (guard_occurs_in(current, names[i]) && !guard_occurs_in(proposed, names[i])) {
             *lost = names[i];
             return true;
         }

@@ -17,14 +17,14 @@ struct merge {
     double scores[2][OPTIMIZE_MERGE_IDS]; /* of i and j on them */
 };
 
-static bool is_ancestor(const struct optimize *o, uint32_t a, uint32_t of)
+static bool merge_is_ancestor(const struct optimize *o, uint32_t a, uint32_t of)
 {
     assert(of < o->count);
     return a < of && o->candidates[of].ancestors[a / 64] >> a % 64 & 1;
 }
 
 /* The three numbers of a merge that was formed, as a key. */
-static str triple_key(const struct merge *m, uint32_t ancestor, uint32_t key[3])
+static str merge_triple_key(const struct merge *m, uint32_t ancestor, uint32_t key[3])
 {
     key[0] = m->i;
     key[1] = m->j;
@@ -33,7 +33,7 @@ static str triple_key(const struct merge *m, uint32_t ancestor, uint32_t key[3])
 }
 
 /* i and j and, for each component, which of them it was taken from. */
-static str notes_key(const struct optimize *o, const struct merge *m, char *key)
+static str merge_notes_key(const struct optimize *o, const struct merge *m, char *key)
 {
     memcpy(key, &m->i, sizeof m->i);
     memcpy(key + sizeof m->i, &m->j, sizeof m->j);
@@ -42,7 +42,7 @@ static str notes_key(const struct optimize *o, const struct merge *m, char *key)
 }
 
 /* Whether somewhere i and j differ and one of them still has the ancestor's text. */
-static bool one_sided(const struct optimize *o, const struct merge *m, uint32_t ancestor)
+static bool merge_one_sided(const struct optimize *o, const struct merge *m, uint32_t ancestor)
 {
     const uint32_t *a = o->candidates[ancestor].text;
     const uint32_t *ti = o->candidates[m->i].text, *tj = o->candidates[m->j].text;
@@ -57,13 +57,13 @@ static bool optimize_merge_fits(const struct optimize *o, const struct merge *m,
 {
     uint32_t key[3];
 
-    return is_ancestor(o, a, m->i) && is_ancestor(o, a, m->j) && o->means[a] <= o->means[m->i] &&
-           o->means[a] <= o->means[m->j] && one_sided(o, m, a) &&
-           !map_find(&o->triples, triple_key(m, a, key));
+    return merge_is_ancestor(o, a, m->i) && merge_is_ancestor(o, a, m->j) &&
+           o->means[a] <= o->means[m->i] && o->means[a] <= o->means[m->j] &&
+           merge_one_sided(o, m, a) && !map_find(&o->triples, merge_triple_key(m, a, key));
 }
 
 /* Draws an ancestor, weighted by mean; false if no ancestor qualifies. */
-static bool draw_ancestor(struct optimize *o, struct merge *m)
+static bool merge_draw_ancestor(struct optimize *o, struct merge *m)
 {
     uint32_t *list = arena_alloc(&o->scratch, o->count * sizeof *list);
     double *weights = arena_alloc(&o->scratch, o->count * sizeof *weights);
@@ -80,7 +80,7 @@ static bool draw_ancestor(struct optimize *o, struct merge *m)
     return n > 0;
 }
 
-static bool draw_pair(struct optimize *o, const uint32_t *pool, size_t n, struct merge *m)
+static bool merge_draw_pair(struct optimize *o, const uint32_t *pool, size_t n, struct merge *m)
 {
     for (size_t d = 0; d < DRAWS_MAX; d++) {
         uint32_t at[2];
@@ -88,20 +88,20 @@ static bool draw_pair(struct optimize *o, const uint32_t *pool, size_t n, struct
         twister_sample(&o->chance, n, 2, at);
         m->i = pool[at[0] < at[1] ? at[0] : at[1]];
         m->j = pool[at[0] < at[1] ? at[1] : at[0]];
-        if (!is_ancestor(o, m->i, m->j) && draw_ancestor(o, m))
+        if (!merge_is_ancestor(o, m->i, m->j) && merge_draw_ancestor(o, m))
             return true;
     }
     return false;
 }
 
-static uint8_t better_side(struct optimize *o, const struct merge *m)
+static uint8_t merge_better_side(struct optimize *o, const struct merge *m)
 {
     if (o->means[m->i] != o->means[m->j])
         return o->means[m->j] > o->means[m->i];
     return (uint8_t)twister_below(&o->chance, 2);
 }
 
-static void join_texts(struct optimize *o, struct merge *m)
+static void merge_join_texts(struct optimize *o, struct merge *m)
 {
     const uint32_t *a = o->candidates[m->ancestor].text;
     const uint32_t *ti = o->candidates[m->i].text, *tj = o->candidates[m->j].text;
@@ -111,7 +111,7 @@ static void join_texts(struct optimize *o, struct merge *m)
         if (ti[c] != tj[c] && (ti[c] == a[c] || tj[c] == a[c]))
             m->from[c] = ti[c] == a[c];
         else if (ti[c] != a[c] && tj[c] != a[c])
-            m->from[c] = better_side(o, m);
+            m->from[c] = merge_better_side(o, m);
         else
             m->from[c] = 0;
         m->text[c] = m->from[c] ? tj[c] : ti[c];
@@ -140,15 +140,15 @@ static bool merge_form_candidate(struct optimize *o, struct merge *m, bool *form
     if (r->n < 2 || o->count < 3)
         return true;
     for (size_t round = 0; round < ROUNDS_MAX; round++) {
-        if (!draw_pair(o, pool, r->n, m))
+        if (!merge_draw_pair(o, pool, r->n, m))
             continue;
-        join_texts(o, m);
-        if (map_find(&o->merges, notes_key(o, m, notes)) ||
+        merge_join_texts(o, m);
+        if (map_find(&o->merges, merge_notes_key(o, m, notes)) ||
             o->task.val_count < o->task.settings.merge_overlap)
             continue;
         *formed = true;
-        return map_set(&o->merges, notes_key(o, m, notes), MAP_U64(1), e) &&
-               map_set(&o->triples, triple_key(m, m->ancestor, triple), MAP_U64(1), e);
+        return map_set(&o->merges, merge_notes_key(o, m, notes), MAP_U64(1), e) &&
+               map_set(&o->triples, merge_triple_key(m, m->ancestor, triple), MAP_U64(1), e);
     }
     return true;
 }
@@ -156,8 +156,8 @@ static bool merge_form_candidate(struct optimize *o, struct merge *m, bool *form
 /* ---- which examples to try it on ---- */
 
 /* Adds k random elements of the list. */
-static void add_sample(struct optimize *o, const uint32_t *list, size_t n, size_t k, uint32_t *ids,
-                       size_t *count)
+static void merge_add_sample(struct optimize *o, const uint32_t *list, size_t n, size_t k,
+                             uint32_t *ids, size_t *count)
 {
     uint32_t at[OPTIMIZE_MERGE_IDS];
 
@@ -175,7 +175,7 @@ static size_t optimize_merge_min(size_t a, size_t b)
 }
 
 /* Fills up with examples not chosen yet if there are enough, else with any. */
-static void fill_up(struct optimize *o, uint32_t *list, uint32_t *ids, size_t count)
+static void merge_fill_up(struct optimize *o, uint32_t *list, uint32_t *ids, size_t count)
 {
     size_t v = o->task.val_count, missing = OPTIMIZE_MERGE_IDS - count, n = 0;
 
@@ -189,12 +189,12 @@ static void fill_up(struct optimize *o, uint32_t *list, uint32_t *ids, size_t co
             list[n++] = id;
     }
     if (missing > 0 && n >= missing)
-        add_sample(o, list, n, missing, ids, &count);
+        merge_add_sample(o, list, n, missing, ids, &count);
     else if (missing > 0)
         twister_choices(&o->chance, v, missing, ids + count);
 }
 
-static void choose_ids(struct optimize *o, struct merge *m)
+static void merge_choose_ids(struct optimize *o, struct merge *m)
 {
     const double *si = o->candidates[m->i].scores, *sj = o->candidates[m->j].scores;
     size_t v = o->task.val_count, count = 0;
@@ -209,7 +209,7 @@ static void choose_ids(struct optimize *o, struct merge *m)
             if (kind == which)
                 list[n++] = id;
         }
-        add_sample(
+        merge_add_sample(
             o,
             list,
             n,
@@ -217,7 +217,7 @@ static void choose_ids(struct optimize *o, struct merge *m)
             m->ids,
             &count);
     }
-    fill_up(o, list, m->ids, count);
+    merge_fill_up(o, list, m->ids, count);
     for (size_t i = 0; i < OPTIMIZE_MERGE_IDS; i++) {
         m->scores[0][i] = si[m->ids[i]];
         m->scores[1][i] = sj[m->ids[i]];
@@ -275,7 +275,7 @@ bool merge_step(struct optimize *o, bool *formed, bool *accepted, struct err *e)
         engine_report(o, (struct optimize_event){.kind = OPTIMIZE_EV_MERGE_NONE});
         return true;
     }
-    choose_ids(o, &m);
+    merge_choose_ids(o, &m);
     t.text = m.text;
     t.ids = m.ids;
     if (!trial_run(o, &t, 1, e))

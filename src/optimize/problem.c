@@ -33,7 +33,7 @@ static bool optimize_problem_has_word(str text, str word)
     return false;
 }
 
-static bool is_in(const str *texts, const struct problem_word *w)
+static bool optimize_is_in(const str *texts, const struct problem_word *w)
 {
     return optimize_problem_has_word(texts[w->component], w->word);
 }
@@ -69,16 +69,16 @@ static void optimize_problem_add_up(const struct problem *p, const struct proble
 {
     memcpy(u, x->base, sizeof x->base);
     for (size_t i = 0; i < x->need_count; i++)
-        if (is_in(texts, &x->needs[i].at))
+        if (optimize_is_in(texts, &x->needs[i].at))
             u[x->needs[i].objective] += x->needs[i].weight;
     for (size_t i = 0; i < x->hurt_count; i++)
-        if (is_in(texts, &x->hurts[i].at))
+        if (optimize_is_in(texts, &x->hurts[i].at))
             u[x->hurts[i].objective] -= x->hurts[i].weight;
     for (size_t i = 0; i < p->conflict_count; i++) {
         const struct problem_conflict *c = &p->conflicts[i];
 
-        if (is_in(texts, &c->a) && is_in(texts, &c->b) &&
-            !(c->has_unless && is_in(texts, &c->unless)))
+        if (optimize_is_in(texts, &c->a) && optimize_is_in(texts, &c->b) &&
+            !(c->has_unless && optimize_is_in(texts, &c->unless)))
             u[c->objective] -= c->cost;
     }
     if (p->has_length)
@@ -119,7 +119,7 @@ static uint32_t optimize_problem_hash(uint32_t h, str bytes)
     return h;
 }
 
-static uint32_t hash_number(uint32_t h, const char *before, uint64_t n)
+static uint32_t optimize_hash_number(uint32_t h, const char *before, uint64_t n)
 {
     char text[24];
 
@@ -128,7 +128,7 @@ static uint32_t hash_number(uint32_t h, const char *before, uint64_t n)
     return optimize_problem_hash(h, str_c(text));
 }
 
-static uint32_t hash_of(const struct problem *p, const struct optimize_ask *ask)
+static uint32_t optimize_hash_of(const struct problem *p, const struct optimize_ask *ask)
 {
     uint32_t h = optimize_problem_hash(FNV_START, p->salt);
 
@@ -137,8 +137,8 @@ static uint32_t hash_of(const struct problem *p, const struct optimize_ask *ask)
     h = optimize_problem_hash(optimize_problem_hash(h, STR("/")), ask->texts[ask->component]);
     h = optimize_problem_hash(h, STR("/"));
     for (size_t i = 0; i < ask->n; i++)
-        h = hash_number(h, i ? "," : "", ask->ids[i]);
-    return p->counter ? hash_number(h, "/", ask->serial) : h;
+        h = optimize_hash_number(h, i ? "," : "", ask->ids[i]);
+    return p->counter ? optimize_hash_number(h, "/", ask->serial) : h;
 }
 
 static struct words optimize_problem_split(struct arena *a, str text)
@@ -226,7 +226,7 @@ static const struct words nothing = {0};
 
 bool problem_reflect(const struct problem *p, const struct optimize_ask *ask, str *out)
 {
-    uint32_t h = hash_of(p, ask);
+    uint32_t h = optimize_hash_of(p, ask);
     enum problem_action action = p->actions[h % p->action_count];
     size_t g = h / p->action_count;
     struct words have = optimize_problem_split(ask->arena, ask->texts[ask->component]);

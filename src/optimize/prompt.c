@@ -127,7 +127,7 @@ bool prompt_build(str template, str current, const str *records, size_t n, struc
 
 /* ---- the answer ---- */
 
-static size_t last_fence(str s)
+static size_t optimize_last_fence(str s)
 {
     for (size_t i = s.n; i >= 3; i--)
         if (memcmp(s.p + i - 3, FENCE, 3) == 0)
@@ -136,7 +136,7 @@ static size_t last_fence(str s)
 }
 
 /* Without the word right after the fence, if its line has nothing else. */
-static str drop_language(str s)
+static str optimize_drop_language(str s)
 {
     size_t i = 0;
 
@@ -153,12 +153,12 @@ str prompt_answer(str reply)
 
     reply = str_trim(reply);
     first = str_find(reply, STR(FENCE));
-    last = last_fence(reply);
+    last = optimize_last_fence(reply);
     if (first == STR_NONE)
         return reply;
     if (last >= first + 3)
-        return str_trim(drop_language(str_slice(reply, first + 3, last)));
+        return str_trim(optimize_drop_language(str_slice(reply, first + 3, last)));
     if (first > 0 && first + 3 == reply.n) /* closed, but never opened */
         return str_trim(str_slice(reply, 0, first));
-    return str_trim(drop_language(str_slice(reply, first + 3, reply.n)));
+    return str_trim(optimize_drop_language(str_slice(reply, first + 3, reply.n)));
 }

@@ -57,7 +57,7 @@ static bool optimize_read_has_value(const struct read_at *at)
     return !at->r->failed && at->node;
 }
 
-static bool is_kind(const struct read_at *at, enum json_kind kind)
+static bool optimize_is_kind(const struct read_at *at, enum json_kind kind)
 {
     return optimize_read_has_value(at) && at->node->kind == kind;
 }
@@ -88,8 +88,8 @@ static size_t optimize_read_times(const struct read_at *at, const char *name)
     return n;
 }
 
-static bool is_known(const struct read_at *at, const struct json_node *key,
-                     const char *const *names)
+static bool optimize_is_known(const struct read_at *at, const struct json_node *key,
+                              const char *const *names)
 {
     for (; *names; names++)
         if (json_is(at->r->doc, key, str_c(*names)))
@@ -101,7 +101,7 @@ void read_members(const struct read_at *at, const char *const *names)
 {
     const struct json *doc = at->r->doc;
 
-    if (!is_kind(at, JSON_OBJECT)) {
+    if (!optimize_is_kind(at, JSON_OBJECT)) {
         optimize_read_wrong(at, "an object");
         return;
     }
@@ -112,7 +112,7 @@ void read_members(const struct read_at *at, const char *const *names)
             read_fail(at, "%s \"%s\"", n ? "has twice" : "has no", *name);
     }
     JSON_FOREACH(k, doc, at->node)
-        if (!is_known(at, k, names)) {
+        if (!optimize_is_known(at, k, names)) {
             str raw = utf8_cut_size(json_raw(doc, k), SHOWN_MAX);
 
             read_fail(at, "has an unknown member " STR_FMT, STR_ARG(raw));
@@ -136,7 +136,7 @@ size_t read_count(const struct read_at *at, size_t min, size_t max)
 {
     size_t n;
 
-    if (!is_kind(at, JSON_ARRAY)) {
+    if (!optimize_is_kind(at, JSON_ARRAY)) {
         optimize_read_wrong(at, "a list");
         return 0;
     }
@@ -152,7 +152,7 @@ bool read_next(const struct read_at *array, struct read_at *element)
     const struct json *doc = array->r->doc;
     bool first = element->up != array;
 
-    if (!is_kind(array, JSON_ARRAY))
+    if (!optimize_is_kind(array, JSON_ARRAY))
         return false;
     if (first)
         *element = (struct read_at){.r = array->r, .up = array, .name = STR("")};
@@ -167,17 +167,17 @@ bool read_next(const struct read_at *array, struct read_at *element)
 
 bool read_is_null(const struct read_at *at)
 {
-    return is_kind(at, JSON_NULL);
+    return optimize_is_kind(at, JSON_NULL);
 }
 
 bool read_is_text(const struct read_at *at)
 {
-    return is_kind(at, JSON_STRING);
+    return optimize_is_kind(at, JSON_STRING);
 }
 
 bool read_is_object(const struct read_at *at)
 {
-    return is_kind(at, JSON_OBJECT);
+    return optimize_is_kind(at, JSON_OBJECT);
 }
 
 bool read_bool(const struct read_at *at)
@@ -208,9 +208,9 @@ str read_text(const struct read_at *at)
 }
 
 /* Digits, and a minus before them: no fraction, no exponent. */
-static bool is_integer(const struct read_at *at)
+static bool optimize_is_integer(const struct read_at *at)
 {
-    return is_kind(at, JSON_NUMBER) && !at->node->escaped;
+    return optimize_is_kind(at, JSON_NUMBER) && !at->node->escaped;
 }
 
 int64_t read_integer(const struct read_at *at, int64_t min, int64_t max)
@@ -218,7 +218,7 @@ int64_t read_integer(const struct read_at *at, int64_t min, int64_t max)
     int64_t out = 0;
     char want[80];
 
-    if (is_integer(at) && json_i64(at->r->doc, at->node, &out) && out >= min && out <= max)
+    if (optimize_is_integer(at) && json_i64(at->r->doc, at->node, &out) && out >= min && out <= max)
         return out;
     (void)snprintf(
         want, sizeof want, "a whole number, %lld to %lld", (long long)min, (long long)max);
@@ -237,7 +237,7 @@ double read_number(const struct read_at *at)
 
 str read_integer_text(const struct read_at *at)
 {
-    if (is_integer(at))
+    if (optimize_is_integer(at))
         return json_raw(at->r->doc, at->node);
     optimize_read_wrong(at, "a whole number");
     return STR("0");

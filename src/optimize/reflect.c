@@ -67,7 +67,7 @@ static void optimize_reflect_report(struct optimize *o, enum optimize_event_kind
 /* ---- tasks ---- */
 
 /* How many tasks the budget has room for, with one child validated. */
-static size_t tasks_max(const struct optimize *o)
+static size_t reflect_tasks_max(const struct optimize *o)
 {
     const struct optimize_settings *s = &o->task.settings;
     uint64_t left = engine_left(o), tasks = s->parents * s->batches;
@@ -79,10 +79,10 @@ static size_t tasks_max(const struct optimize *o)
     return (size_t)(left < tasks ? left : tasks);
 }
 
-static void draw_jobs(struct optimize *o, struct step *st)
+static void reflect_draw_jobs(struct optimize *o, struct step *st)
 {
     const struct optimize_settings *s = &o->task.settings;
-    size_t max = tasks_max(o);
+    size_t max = reflect_tasks_max(o);
 
     st->jobs = optimize_reflect_alloc_scratch(o, max, sizeof *st->jobs);
     st->kept = optimize_reflect_alloc_scratch(o, max, sizeof *st->kept);
@@ -105,13 +105,13 @@ static void draw_jobs(struct optimize *o, struct step *st)
 
 /* ---- parents ---- */
 
-static bool same_trial(const struct optimize *o, const struct trial *t, const struct job *j)
+static bool reflect_same_trial(const struct optimize *o, const struct trial *t, const struct job *j)
 {
     return text_same(o, t->text, o->candidates[j->parent].text) &&
            memcmp(t->ids, j->ids, t->n * sizeof *t->ids) == 0;
 }
 
-static bool run_parents(struct optimize *o, struct step *st, struct err *e)
+static bool reflect_run_parents(struct optimize *o, struct step *st, struct err *e)
 {
     struct trial *trials = optimize_reflect_alloc_scratch(o, st->n, sizeof *trials);
     size_t n = 0;
@@ -120,7 +120,7 @@ static bool run_parents(struct optimize *o, struct step *st, struct err *e)
         struct job *j = &st->jobs[i];
         size_t same = 0;
 
-        while (same < n && !same_trial(o, &trials[same], j))
+        while (same < n && !reflect_same_trial(o, &trials[same], j))
             same++;
         if (same == n)
             trials[n++] = (struct trial){
@@ -147,7 +147,7 @@ static bool run_parents(struct optimize *o, struct step *st, struct err *e)
 
 /* ---- proposals ---- */
 
-static bool is_perfect(const struct optimize *o, const struct job *j)
+static bool reflect_is_perfect(const struct optimize *o, const struct job *j)
 {
     for (size_t i = 0; i < j->of_parent->n; i++)
         if (!(j->of_parent->scores[i] >= o->task.settings.perfect_score))
@@ -155,7 +155,7 @@ static bool is_perfect(const struct optimize *o, const struct job *j)
     return o->task.settings.skip_perfect;
 }
 
-static bool was_used(const struct optimize *o, const struct job *j, size_t component)
+static bool reflect_was_used(const struct optimize *o, const struct job *j, size_t component)
 {
     const struct optimize_adapter *a = &o->task.adapter;
 
@@ -166,18 +166,18 @@ static bool was_used(const struct optimize *o, const struct job *j, size_t compo
 }
 
 /* The first component if no run used any. */
-static uint32_t pick_used(const struct optimize *o, const struct job *j)
+static uint32_t reflect_pick_used(const struct optimize *o, const struct job *j)
 {
     size_t best = o->task.component_count;
 
     for (size_t i = 0; i < o->task.component_count; i++)
-        if (was_used(o, j, i) &&
+        if (reflect_was_used(o, j, i) &&
             (best == o->task.component_count || o->proposed[i] < o->proposed[best]))
             best = i;
     return best < o->task.component_count ? (uint32_t)best : 0;
 }
 
-static void pick_components(struct optimize *o, struct job *j)
+static void reflect_pick_components(struct optimize *o, struct job *j)
 {
     struct candidate *parent = &o->candidates[j->parent];
     bool all = o->task.settings.pick == OPTIMIZE_ALL_COMPONENTS;
@@ -187,7 +187,7 @@ static void pick_components(struct optimize *o, struct job *j)
     for (size_t i = 0; all && i < j->component_count; i++)
         j->components[i] = (uint32_t)i;
     if (o->task.settings.pick == OPTIMIZE_USED_COMPONENTS) {
-        j->components[0] = pick_used(o, j);
+        j->components[0] = reflect_pick_used(o, j);
         o->proposed[j->components[0]]++;
     } else if (!all) {
         j->components[0] = (uint32_t)parent->place;
@@ -196,7 +196,7 @@ static void pick_components(struct optimize *o, struct job *j)
     optimize_reflect_report(o, OPTIMIZE_EV_COMPONENTS, j);
 }
 
-static void prepare_asks(struct optimize *o, struct job *j, struct optimize_ask *asks)
+static void reflect_prepare_asks(struct optimize *o, struct job *j, struct optimize_ask *asks)
 {
     const str *texts = text_list(o, o->candidates[j->parent].text);
 
@@ -214,7 +214,7 @@ static void prepare_asks(struct optimize *o, struct job *j, struct optimize_ask 
 }
 
 /* The child of a job that got at least one text. */
-static bool make_child(struct optimize *o, struct job *j, struct err *e)
+static bool reflect_make_child(struct optimize *o, struct job *j, struct err *e)
 {
     size_t n = o->task.component_count;
     uint32_t *text = optimize_reflect_alloc_scratch(o, n, sizeof *text);
@@ -248,30 +248,30 @@ static bool optimize_reflect_propose(struct optimize *o, struct step *st, struct
     for (size_t i = 0; i < st->n; i++) {
         struct job *j = &st->jobs[i];
 
-        if (is_perfect(o, j))
+        if (reflect_is_perfect(o, j))
             optimize_reflect_report(o, OPTIMIZE_EV_SKIPPED, j);
         else
-            pick_components(o, j);
+            reflect_pick_components(o, j);
         n += j->component_count;
     }
     if (n == 0)
         return true;
     asks = optimize_reflect_alloc_scratch(o, n, sizeof *asks);
     for (size_t i = 0; i < st->n; i++) {
-        prepare_asks(o, &st->jobs[i], asks + at);
+        reflect_prepare_asks(o, &st->jobs[i], asks + at);
         at += st->jobs[i].component_count;
     }
     if (!o->task.adapter.propose(o->task.adapter.ctx, asks, n, e))
         return false;
     for (size_t i = 0; i < st->n; i++)
-        if (!make_child(o, &st->jobs[i], e))
+        if (!reflect_make_child(o, &st->jobs[i], e))
             return false;
     return true;
 }
 
 /* ---- children ---- */
 
-static bool run_children(struct optimize *o, struct step *st, struct err *e)
+static bool reflect_run_children(struct optimize *o, struct step *st, struct err *e)
 {
     struct trial *trials = optimize_reflect_alloc_scratch(o, st->n, sizeof *trials);
     size_t n = 0, at = 0;
@@ -307,7 +307,7 @@ static bool optimize_reflect_is_accepted(const struct optimize *o, const struct 
 }
 
 /* By descending gain; stable. */
-static void sort_by_gain(struct job **list, size_t n)
+static void reflect_sort_by_gain(struct job **list, size_t n)
 {
     for (size_t i = 1; i < n; i++) {
         struct job *j = list[i];
@@ -320,7 +320,7 @@ static void sort_by_gain(struct job **list, size_t n)
 }
 
 /* Removes children whose texts equal those of an earlier one. */
-static void drop_duplicates(struct optimize *o, struct step *st)
+static void reflect_drop_duplicates(struct optimize *o, struct step *st)
 {
     size_t n = 0;
 
@@ -337,7 +337,7 @@ static void drop_duplicates(struct optimize *o, struct step *st)
     st->kept_count = n;
 }
 
-static void cut_kept(struct step *st, size_t max, enum fate fate)
+static void reflect_cut_kept(struct step *st, size_t max, enum fate fate)
 {
     for (size_t i = max; i < st->kept_count; i++)
         st->kept[i]->fate = fate;
@@ -359,12 +359,12 @@ static void optimize_reflect_judge(struct optimize *o, struct step *st)
             st->kept[st->kept_count++] = j;
     }
     if (s->keep != OPTIMIZE_KEEP_ALL) {
-        sort_by_gain(st->kept, st->kept_count);
-        cut_kept(st, s->keep == OPTIMIZE_KEEP_BEST ? 1 : s->keep_count, FATE_NOT_KEPT);
+        reflect_sort_by_gain(st->kept, st->kept_count);
+        reflect_cut_kept(st, s->keep == OPTIMIZE_KEEP_BEST ? 1 : s->keep_count, FATE_NOT_KEPT);
     }
-    drop_duplicates(o, st);
+    reflect_drop_duplicates(o, st);
     if (!s->reference)
-        cut_kept(st, (size_t)(engine_left(o) / o->task.val_count), FATE_BUDGET);
+        reflect_cut_kept(st, (size_t)(engine_left(o) / o->task.val_count), FATE_BUDGET);
 }
 
 static void optimize_report_rejected(struct optimize *o, const struct step *st)
@@ -392,7 +392,7 @@ static void optimize_report_rejected(struct optimize *o, const struct step *st)
 
 /* In reference mode each candidate makes a merge due while fewer than the maximum were accepted;
  * otherwise never more than the maximum. */
-static void owe_merge(struct optimize *o)
+static void reflect_owe_merge(struct optimize *o)
 {
     const struct optimize_settings *s = &o->task.settings;
 
@@ -400,7 +400,7 @@ static void owe_merge(struct optimize *o)
         o->due++;
 }
 
-static bool take_in(struct optimize *o, struct step *st, struct err *e)
+static bool reflect_take_in(struct optimize *o, struct step *st, struct err *e)
 {
     struct trial *trials = optimize_reflect_alloc_scratch(o, st->kept_count, sizeof *trials);
     const uint32_t *ids = trial_val_ids(o);
@@ -433,7 +433,7 @@ static bool take_in(struct optimize *o, struct step *st, struct err *e)
                           .before = {j->before},
                           .after = j->after,
                       });
-        owe_merge(o);
+        reflect_owe_merge(o);
     }
     return true;
 }
@@ -442,12 +442,13 @@ bool reflect_step(struct optimize *o, bool *accepted, struct err *e)
 {
     struct step st = {0};
 
-    draw_jobs(o, &st);
-    if (!run_parents(o, &st, e) || !optimize_reflect_propose(o, &st, e) || !run_children(o, &st, e))
+    reflect_draw_jobs(o, &st);
+    if (!reflect_run_parents(o, &st, e) || !optimize_reflect_propose(o, &st, e) ||
+        !reflect_run_children(o, &st, e))
         return false;
     optimize_reflect_judge(o, &st);
     optimize_report_rejected(o, &st);
-    if (!take_in(o, &st, e))
+    if (!reflect_take_in(o, &st, e))
         return false;
     o->found = *accepted = st.kept_count > 0;
     return true;

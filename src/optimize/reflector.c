@@ -22,8 +22,8 @@ enum reflector_verdict reflector_look(const struct reflector *r, str proposed, s
     return REFLECTOR_GOOD;
 }
 
-static bool ask_model(const struct reflector *r, struct optimize_ask *ask, struct buf *prompt,
-                      struct err *e)
+static bool optimize_ask_model(const struct reflector *r, struct optimize_ask *ask,
+                               struct buf *prompt, struct err *e)
 {
     str template = r->template.n ? r->template : str_c(prompt_template);
     str current = ask->texts[ask->component], text, what;
@@ -56,7 +56,7 @@ bool reflector_propose(const struct reflector *r, struct optimize_ask *asks, siz
     buf_init(&prompt, REFLECTOR_PROMPT_MAX);
     for (size_t i = 0; i < n && ok; i++) {
         buf_reset(&prompt);
-        ok = asks[i].done || ask_model(r, &asks[i], &prompt, e);
+        ok = asks[i].done || optimize_ask_model(r, &asks[i], &prompt, e);
     }
     buf_release(&prompt);
     return ok;

@@ -64,14 +64,14 @@ static bool optimize_run_keep(struct optimize_run *r, struct err *e)
 }
 
 /* The same for callbacks, which return nothing: the adapter's next call reports the error. */
-static void keep_or_fail(struct optimize_run *r)
+static void optimize_keep_or_fail(struct optimize_run *r)
 {
     if (!r->failed)
         r->failed = !optimize_run_keep(r, &r->err);
 }
 
 /* The stored text must equal the used one, so it becomes valid UTF-8 before both. */
-static void make_clean(struct arena *a, str *text)
+static void optimize_make_clean(struct arena *a, str *text)
 {
     struct buf b;
 
@@ -85,7 +85,7 @@ static void make_clean(struct arena *a, str *text)
 
 /* ---- the run's inputs ---- */
 
-static void head_settings(struct json_out *o, const struct optimize_settings *s)
+static void optimize_head_settings(struct json_out *o, const struct optimize_settings *s)
 {
     const uint64_t numbers[] = {
         s->selection,
@@ -132,7 +132,7 @@ static void optimize_run_head(const struct optimize_task *t, struct buf *out)
     json_member_u64(&o, "train", t->train_count);
     json_member_u64(&o, "val", t->val_count);
     json_member_bool(&o, "val_is_train", t->val_is_train);
-    head_settings(&o, &t->settings);
+    optimize_head_settings(&o, &t->settings);
     json_member_array(&o, "objectives");
     for (size_t i = 0; i < t->objective_count; i++)
         json_out_str(&o, t->objectives[i]);
@@ -162,7 +162,8 @@ static bool optimize_run_begin(struct optimize_run *r, struct err *e)
 
 /* ---- grades ---- */
 
-static void write_grade(struct optimize_run *r, const struct optimize_batch *b, size_t place)
+static void optimize_write_grade(struct optimize_run *r, const struct optimize_batch *b,
+                                 size_t place)
 {
     const struct optimize_grade *g = &b->grades[place];
 
@@ -194,9 +195,9 @@ static void on_graded(void *ctx, struct optimize_batch *b, size_t place)
 {
     struct optimize_run *r = ctx;
 
-    make_clean(b->arena, &b->grades[place].trace);
-    write_grade(r, b, place);
-    keep_or_fail(r);
+    optimize_make_clean(b->arena, &b->grades[place].trace);
+    optimize_write_grade(r, b, place);
+    optimize_keep_or_fail(r);
 }
 
 /* The member's number, or 0 if it is missing. */
@@ -207,7 +208,8 @@ static double optimize_run_number_at(const struct json *doc, const char *pointer
     return json_double(doc, json_pointer(doc, str_c(pointer)), &v) ? v : 0;
 }
 
-static bool index_at(const struct json *doc, const char *pointer, size_t limit, size_t *out)
+static bool optimize_index_at(const struct json *doc, const char *pointer, size_t limit,
+                              size_t *out)
 {
     int64_t v;
 
@@ -234,15 +236,15 @@ static bool optimize_run_read_objectives(const struct json *doc, struct optimize
     return true;
 }
 
-static bool play_grade(struct optimize_run *r, size_t n, struct err *e)
+static bool optimize_play_grade(struct optimize_run *r, size_t n, struct err *e)
 {
     struct optimize_grade g = {.trace = STR(""), .done = true};
     const struct json_node *trace;
     size_t batch, place;
 
     if (!json_parse(&r->doc, optimize_run_peek(r), e) ||
-        !index_at(&r->doc, "/grade/0", n, &batch) ||
-        !index_at(&r->doc, "/grade/1", r->batches[batch].n, &place) ||
+        !optimize_index_at(&r->doc, "/grade/0", n, &batch) ||
+        !optimize_index_at(&r->doc, "/grade/1", r->batches[batch].n, &place) ||
         !optimize_run_read_objectives(&r->doc, &g))
         return optimize_run_fail_line(r, e);
     assert(batch < n && place < r->batches[batch].n);
@@ -256,7 +258,7 @@ static bool play_grade(struct optimize_run *r, size_t n, struct err *e)
     return true;
 }
 
-static bool all_graded(const struct optimize_batch *b, size_t n)
+static bool optimize_all_graded(const struct optimize_batch *b, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < b[i].n; k++)
@@ -266,7 +268,7 @@ static bool all_graded(const struct optimize_batch *b, size_t n)
 }
 
 /* An error of storing in a callback becomes the error of the current call. */
-static bool met_no_error(const struct optimize_run *r, struct err *e)
+static bool optimize_met_no_error(const struct optimize_run *r, struct err *e)
 {
     if (r->failed)
         *e = r->err;
@@ -279,13 +281,13 @@ static bool optimize_run_evaluate(void *ctx, struct optimize_batch *batches, siz
     struct optimize_run *r = ctx;
     const struct optimize_adapter *inner = &r->task.adapter;
 
-    if (!met_no_error(r, e))
+    if (!optimize_met_no_error(r, e))
         return false;
     r->batches = batches;
     while (str_starts(optimize_run_peek(r), STR("{\"grade\":")))
-        if (!play_grade(r, n, e))
+        if (!optimize_play_grade(r, n, e))
             return false;
-    if (all_graded(batches, n))
+    if (optimize_all_graded(batches, n))
         return true;
     if (r->kept.n > 0)
         return optimize_run_fail_line(r, e);
@@ -293,7 +295,7 @@ static bool optimize_run_evaluate(void *ctx, struct optimize_batch *batches, siz
         batches[i].on_graded = on_graded;
         batches[i].ctx = r;
     }
-    return inner->evaluate(inner->ctx, batches, n, e) && met_no_error(r, e);
+    return inner->evaluate(inner->ctx, batches, n, e) && optimize_met_no_error(r, e);
 }
 
 /* ---- answers ---- */
@@ -305,7 +307,7 @@ static void on_answered(void *ctx, struct optimize_ask *ask)
     buf_reset(&r->line);
     buf_printf(&r->line, "{\"answer\":%zu,\"text\":", (size_t)(ask - r->asks));
     if (ask->has_text) {
-        make_clean(ask->arena, &ask->text);
+        optimize_make_clean(ask->arena, &ask->text);
         (void)json_quote(&r->line, ask->text);
     } else {
         buf_add(&r->line, STR("null"));
@@ -315,16 +317,17 @@ static void on_answered(void *ctx, struct optimize_ask *ask)
         optimize_number(&r->line, ask->cost);
     }
     buf_add(&r->line, STR("}\n"));
-    keep_or_fail(r);
+    optimize_keep_or_fail(r);
 }
 
-static bool play_answer(struct optimize_run *r, size_t n, struct err *e)
+static bool optimize_play_answer(struct optimize_run *r, size_t n, struct err *e)
 {
     const struct json_node *text;
     struct optimize_ask *ask;
     size_t i;
 
-    if (!json_parse(&r->doc, optimize_run_peek(r), e) || !index_at(&r->doc, "/answer", n, &i))
+    if (!json_parse(&r->doc, optimize_run_peek(r), e) ||
+        !optimize_index_at(&r->doc, "/answer", n, &i))
         return optimize_run_fail_line(r, e);
     ask = &r->asks[i];
     text = json_pointer(&r->doc, STR("/text"));
@@ -345,11 +348,11 @@ static bool optimize_run_propose(void *ctx, struct optimize_ask *asks, size_t n,
     const struct optimize_adapter *inner = &r->task.adapter;
     size_t open = 0;
 
-    if (!met_no_error(r, e))
+    if (!optimize_met_no_error(r, e))
         return false;
     r->asks = asks;
     while (str_starts(optimize_run_peek(r), STR("{\"answer\":")))
-        if (!play_answer(r, n, e))
+        if (!optimize_play_answer(r, n, e))
             return false;
     for (size_t i = 0; i < n; i++) {
         open += !asks[i].done;
@@ -360,7 +363,7 @@ static bool optimize_run_propose(void *ctx, struct optimize_ask *asks, size_t n,
         return true;
     if (r->kept.n > 0)
         return optimize_run_fail_line(r, e);
-    return inner->propose(inner->ctx, asks, n, e) && met_no_error(r, e);
+    return inner->propose(inner->ctx, asks, n, e) && optimize_met_no_error(r, e);
 }
 
 /* ---- the world ---- */
@@ -385,7 +388,7 @@ static double optimize_run_elapsed_s(void *ctx)
     buf_add(&r->line, STR("{\"time\":"));
     optimize_number(&r->line, now_s);
     buf_add(&r->line, STR("}\n"));
-    keep_or_fail(r);
+    optimize_keep_or_fail(r);
     return now_s;
 }
 
@@ -406,20 +409,20 @@ static bool optimize_run_uses(void *ctx, const struct optimize_grade *g, size_t 
     return inner->uses(inner->ctx, g, component);
 }
 
-static void sync_lines(struct optimize_run *r)
+static void optimize_sync_lines(struct optimize_run *r)
 {
     if (!r->failed && r->keeper.sync)
         r->failed = !r->keeper.sync(r->keeper.ctx, &r->err);
 }
 
-static void keep_event(struct optimize_run *r, const struct optimize_event *ev)
+static void optimize_keep_event(struct optimize_run *r, const struct optimize_event *ev)
 {
     buf_reset(&r->line);
     optimize_event_json(ev, &r->line);
     if (r->kept.n == 0) {
-        keep_or_fail(r);
+        optimize_keep_or_fail(r);
         if (ev->kind == OPTIMIZE_EV_END || ev->kind == OPTIMIZE_EV_FINISH)
-            sync_lines(r);
+            optimize_sync_lines(r);
     } else if (!str_eq(optimize_run_peek(r), buf_str(&r->line)) && !r->failed) {
         r->failed = true;
         err_set(&r->err,
@@ -437,7 +440,7 @@ static void optimize_run_on_event(void *ctx, const struct optimize_event *ev)
     if (r->failed)
         return;
     if (ev->kind != OPTIMIZE_EV_FINISH || !optimize_interrupted(ev->run))
-        keep_event(r, ev);
+        optimize_keep_event(r, ev);
     if (!r->failed && r->task.sink.on_event)
         r->task.sink.on_event(r->task.sink.ctx, ev);
     if (replayed && !r->failed)
@@ -487,7 +490,7 @@ bool optimize_run_go(struct optimize_run *r, struct err *e)
 {
     bool ok = optimize_run(r->engine, e);
 
-    if (!met_no_error(r, e))
+    if (!optimize_met_no_error(r, e))
         return false;
     if (ok && r->kept.n > 0)
         return err_set(

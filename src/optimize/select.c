@@ -30,12 +30,12 @@ static uint32_t select_draw_pareto(struct optimize *o)
     return select_draw_weighted(o, select_reduced(o));
 }
 
-static uint32_t current_best(struct optimize *o)
+static uint32_t optimize_current_best(struct optimize *o)
 {
     return (uint32_t)o->best;
 }
 
-static uint32_t epsilon_greedy(struct optimize *o)
+static uint32_t optimize_epsilon_greedy(struct optimize *o)
 {
     if (twister_random(&o->chance) < o->task.settings.epsilon)
         return (uint32_t)twister_below(&o->chance, o->count);
@@ -43,7 +43,7 @@ static uint32_t epsilon_greedy(struct optimize *o)
 }
 
 /* A bit for each of the k highest means, the lower number first among equals. */
-static uint64_t *top_means(struct optimize *o, size_t k)
+static uint64_t *optimize_top_means(struct optimize *o, size_t k)
 {
     uint64_t *top = arena_zero(&o->scratch, o->front.set_words, sizeof *top);
 
@@ -59,13 +59,13 @@ static uint64_t *top_means(struct optimize *o, size_t k)
     return top;
 }
 
-static uint32_t top_k_pareto(struct optimize *o)
+static uint32_t optimize_top_k_pareto(struct optimize *o)
 {
     struct front_reduced r;
     uint32_t out = (uint32_t)o->best;
 
     front_reduced_init(&r);
-    front_reduce(&o->front, o->means, top_means(o, o->task.settings.top_k), &r);
+    front_reduce(&o->front, o->means, optimize_top_means(o, o->task.settings.top_k), &r);
     if (r.total > 0)
         out = select_draw_weighted(o, &r);
     front_reduced_release(&r);
@@ -76,9 +76,9 @@ uint32_t select_parent(struct optimize *o)
 {
     static uint32_t (*const by[])(struct optimize * o) = {
         [OPTIMIZE_PARETO] = select_draw_pareto,
-        [OPTIMIZE_CURRENT_BEST] = current_best,
-        [OPTIMIZE_EPSILON_GREEDY] = epsilon_greedy,
-        [OPTIMIZE_TOP_K_PARETO] = top_k_pareto,
+        [OPTIMIZE_CURRENT_BEST] = optimize_current_best,
+        [OPTIMIZE_EPSILON_GREEDY] = optimize_epsilon_greedy,
+        [OPTIMIZE_TOP_K_PARETO] = optimize_top_k_pareto,
     };
 
     assert((size_t)o->task.settings.selection < COUNT_OF(by));

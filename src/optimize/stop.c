@@ -14,7 +14,7 @@ static bool optimize_stop_score(struct optimize *o, double limit)
     return o->means[o->best] >= limit;
 }
 
-static bool no_improvement(struct optimize *o, double limit)
+static bool optimize_no_improvement(struct optimize *o, double limit)
 {
     return (double)o->stalled >= limit;
 }
@@ -44,7 +44,7 @@ static bool optimize_stop_has_reached_time(struct optimize *o, double limit)
 static bool (*const conditions[])(struct optimize *o, double limit) = {
     [OPTIMIZE_STOP_CALLS] = optimize_stop_has_reached_calls,
     [OPTIMIZE_STOP_SCORE] = optimize_stop_score,
-    [OPTIMIZE_STOP_NO_IMPROVEMENT] = no_improvement,
+    [OPTIMIZE_STOP_NO_IMPROVEMENT] = optimize_no_improvement,
     [OPTIMIZE_STOP_CANDIDATES] = optimize_stop_has_reached_candidates,
     [OPTIMIZE_STOP_ITERATIONS] = optimize_stop_has_reached_iterations,
     [OPTIMIZE_STOP_COST] = optimize_stop_has_reached_cost,
@@ -63,7 +63,7 @@ static void optimize_stop_watch(struct optimize *o)
 }
 
 /* Without overshooting there is no use in an iteration whose child could not be validated. */
-static bool budget_spent(const struct optimize *o)
+static bool optimize_budget_spent(const struct optimize *o)
 {
     const struct optimize_settings *s = &o->task.settings;
 
@@ -81,7 +81,7 @@ bool stop_now(struct optimize *o)
     optimize_stop_watch(o);
     for (size_t i = 0; i < s->stop_count; i++)
         agreed += conditions[s->stops[i].kind](o, s->stops[i].limit);
-    if (budget_spent(o) || (agreed > 0 && (!s->stop_all || agreed == s->stop_count)))
+    if (optimize_budget_spent(o) || (agreed > 0 && (!s->stop_all || agreed == s->stop_count)))
         return true;
     o->interrupted = a->asked_to_stop && a->asked_to_stop(a->ctx);
     return o->interrupted;

@@ -14,7 +14,7 @@
 /* ---- the seed ---- */
 
 /* seed = seed * 10 + digit; false if it outgrows its words. */
-static bool push_digit(struct twister_seed *s, uint32_t digit)
+static bool twister_push_digit(struct twister_seed *s, uint32_t digit)
 {
     uint64_t carry = digit;
 
@@ -43,14 +43,14 @@ bool twister_seed_read(str decimal, struct twister_seed *out, struct err *e)
     for (size_t i = from; i < decimal.n; i++) {
         if (decimal.p[i] < '0' || decimal.p[i] > '9')
             return err_set(e, ERR_INPUT, "a seed is a whole number");
-        if (!push_digit(&s, (uint32_t)(decimal.p[i] - '0')))
+        if (!twister_push_digit(&s, (uint32_t)(decimal.p[i] - '0')))
             return err_set(e, ERR_LIMIT, "the seed is too large");
     }
     *out = s;
     return true;
 }
 
-static void init_word(struct twister *t, uint32_t seed)
+static void twister_init_word(struct twister *t, uint32_t seed)
 {
     t->word[0] = seed;
     for (uint32_t i = 1; i < TWISTER_WORDS; i++)
@@ -59,7 +59,7 @@ static void init_word(struct twister *t, uint32_t seed)
 }
 
 /* The next place to stir; past the last it is the second, which follows the first's copy. */
-static size_t next_place(uint32_t *word, size_t i)
+static size_t twister_next_place(uint32_t *word, size_t i)
 {
     if (++i < TWISTER_WORDS)
         return i;
@@ -73,15 +73,15 @@ void twister_init(struct twister *t, const uint32_t *key, size_t n)
     size_t i = 1, j = 0;
 
     assert(n > 0);
-    init_word(t, 19650218u);
+    twister_init_word(t, 19650218u);
     for (size_t k = n > TWISTER_WORDS ? n : TWISTER_WORDS; k > 0; k--) {
         w[i] = (w[i] ^ (w[i - 1] ^ w[i - 1] >> 30) * 1664525u) + key[j] + (uint32_t)j;
-        i = next_place(w, i);
+        i = twister_next_place(w, i);
         j = j + 1 < n ? j + 1 : 0;
     }
     for (size_t k = TWISTER_WORDS - 1; k > 0; k--) {
         w[i] = (w[i] ^ (w[i - 1] ^ w[i - 1] >> 30) * 1566083941u) - (uint32_t)i;
-        i = next_place(w, i);
+        i = twister_next_place(w, i);
     }
     w[0] = UPPER;
 }
@@ -158,7 +158,7 @@ void twister_shuffle(struct twister *t, uint32_t *x, size_t n)
 
 /* Up to this many a copied list is drawn from; beyond it, places drawn before are drawn again. The
  * draws differ, so the border is Python's own. */
-static size_t pool_max(size_t k)
+static size_t twister_pool_max(size_t k)
 {
     size_t size = 21, power = 1;
 
@@ -183,7 +183,7 @@ void twister_sample(struct twister *t, size_t n, size_t k, uint32_t *out)
     uint32_t *pool = NULL;
 
     assert(k <= n && n <= UINT32_MAX);
-    if (n <= pool_max(k)) {
+    if (n <= twister_pool_max(k)) {
         pool = base_alloc(n * sizeof *pool + 1);
         for (size_t i = 0; i < n; i++)
             pool[i] = (uint32_t)i;

@@ -100,7 +100,7 @@ static void json_edit_grow(struct json_edits *ed)
     }
 }
 
-static void link_at(struct json_edits *ed, struct json_edit *e, uint32_t place)
+static void json_link_at(struct json_edits *ed, struct json_edit *e, uint32_t place)
 {
     struct json_edit_link *l = arena_alloc(ed->arena, sizeof *l);
 
@@ -110,12 +110,12 @@ static void link_at(struct json_edits *ed, struct json_edit *e, uint32_t place)
     *json_edit_get_slot(ed, place) = l;
 }
 
-static void link_places(struct json_edits *ed, struct json_edit *e)
+static void json_link_places(struct json_edits *ed, struct json_edit *e)
 {
     if (e->what == REPLACE)
-        link_at(ed, e, e->at);
+        json_link_at(ed, e, e->at);
     if (e->has_key)
-        link_at(ed, e, e->owner);
+        json_link_at(ed, e, e->owner);
 }
 
 /* The edit that was added last is complete. */
@@ -123,10 +123,10 @@ static void json_edit_note(struct json_edits *ed)
 {
     assert(ed->last && ed->n > 0);
     if (ed->slot_count)
-        link_places(ed, ed->last);
+        json_link_places(ed, ed->last);
     else if (ed->n > FEW)
         for (struct json_edit *e = ed->first; e; e = e->next)
-            link_places(ed, e);
+            json_link_places(ed, e);
 }
 
 /* Goes over the edits that are about one place, and perhaps some others. */
@@ -142,7 +142,7 @@ static struct look json_edit_look_at(const struct json_edits *ed, uint32_t place
     return (struct look){ed->slot_count ? (l ? l->edit : NULL) : ed->first, l};
 }
 
-static void look_on(const struct json_edits *ed, struct look *l)
+static void json_look_on(const struct json_edits *ed, struct look *l)
 {
     assert(l->edit && (!ed->slot_count || l->link));
     if (l->link)
@@ -170,7 +170,7 @@ void json_edit_replace(struct json_edits *ed, const struct json_node *v, str wit
     struct json_edit *e;
 
     assert(v >= ed->doc->nodes && v < ed->doc->nodes + ed->doc->n);
-    for (struct look l = json_edit_look_at(ed, v->at); l.edit; look_on(ed, &l))
+    for (struct look l = json_edit_look_at(ed, v->at); l.edit; json_look_on(ed, &l))
         if (l.edit->what == REPLACE && l.edit->at == v->at)
             l.edit->dead = true;
     e = json_edit_add(ed, REPLACE, v->at, json_edit_end_of(v));
@@ -183,7 +183,7 @@ static struct json_edit *json_edit_forget(struct json_edits *ed, const struct js
 {
     struct json_edit *adding = NULL;
 
-    for (struct look l = json_edit_look_at(ed, v->at); l.edit; look_on(ed, &l)) {
+    for (struct look l = json_edit_look_at(ed, v->at); l.edit; json_look_on(ed, &l)) {
         struct json_edit *e = l.edit;
 
         if (e->dead || !e->has_key || e->owner != v->at || !str_eq(e->key, key))
@@ -293,7 +293,7 @@ static void json_edit_new_set(struct json_edits *ed, struct made *m, const str *
 static struct json_edit *json_edit_pending(struct json_edits *ed, const struct json_node *v,
                                            str key)
 {
-    for (struct look l = json_edit_look_at(ed, v->at); l.edit; look_on(ed, &l)) {
+    for (struct look l = json_edit_look_at(ed, v->at); l.edit; json_look_on(ed, &l)) {
         struct json_edit *e = l.edit;
 
         if (!e->dead && e->has_key && e->what != GONE && e->owner == v->at && str_eq(e->key, key))
@@ -370,7 +370,7 @@ static void json_edit_comma(struct buf *out)
 }
 
 /* A piece of the source needs no escapes. */
-static void write_text(str src, str text, struct buf *out)
+static void json_edit_write_text(str src, str text, struct buf *out)
 {
     uintptr_t from = (uintptr_t)src.p, at = (uintptr_t)text.p;
 
@@ -384,7 +384,7 @@ static void write_text(str src, str text, struct buf *out)
 static void json_edit_write_new(const struct json_edits *ed, const struct made *m, struct buf *out)
 {
     if (m->text) {
-        write_text(ed->doc->src, m->with, out);
+        json_edit_write_text(ed->doc->src, m->with, out);
         return;
     }
     if (!m->object) {
@@ -404,7 +404,8 @@ static void json_edit_write_new(const struct json_edits *ed, const struct made *
 
 /* The position in the source after a removed member or element: after its comma or, without one,
  * right after it, and then the comma before it is also removed. */
-static uint32_t skip_gone(const struct json_edits *ed, const struct json_edit *e, struct buf *out)
+static uint32_t json_skip_gone(const struct json_edits *ed, const struct json_edit *e,
+                               struct buf *out)
 {
     str src = ed->doc->src;
     uint32_t at = e->end;
@@ -437,7 +438,7 @@ static uint32_t json_edit_apply(const struct json_edits *ed, const struct json_e
         json_edit_write_new(ed, &e->made, out);
         return e->end;
     case GONE:
-        return skip_gone(ed, e, out);
+        return json_skip_gone(ed, e, out);
     case ADD:
         json_edit_comma(out);
         if (e->has_key) {

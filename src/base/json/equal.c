@@ -13,7 +13,7 @@ struct side {
 };
 
 /* By text, then by place: of equal keys the one that counts is the last. */
-static int side_cmp(const void *pa, const void *pb)
+static int json_side_cmp(const void *pa, const void *pb)
 {
     const struct side *a = pa, *b = pb;
     int c = json_cursor_cmp(json_cursor_of(a->doc, a->key), json_cursor_of(b->doc, b->key));
@@ -26,23 +26,23 @@ static bool json_equal_same_key(const struct side *a, const struct side *b)
     return json_cursor_cmp(json_cursor_of(a->doc, a->key), json_cursor_of(b->doc, b->key)) == 0;
 }
 
-static bool is_sorted(const struct side *sides, size_t n)
+static bool json_is_sorted(const struct side *sides, size_t n)
 {
     for (size_t i = 1; i < n; i++)
-        if (side_cmp(&sides[i - 1], &sides[i]) > 0)
+        if (json_side_cmp(&sides[i - 1], &sides[i]) > 0)
             return false;
     return true;
 }
 
 /* The keys that count, sorted; returns how many. */
-static size_t sort_keys(const struct json *doc, const struct json_node *v, struct side *sides)
+static size_t json_sort_keys(const struct json *doc, const struct json_node *v, struct side *sides)
 {
     size_t n = 0, kept = 0;
 
     for (const struct json_node *k = json_first(doc, v); k; k = json_next(doc, v, k))
         sides[n++] = (struct side){doc, k};
-    if (!is_sorted(sides, n))
-        qsort(sides, n, sizeof *sides, side_cmp);
+    if (!json_is_sorted(sides, n))
+        qsort(sides, n, sizeof *sides, json_side_cmp);
     for (size_t i = 0; i < n; i++)
         if (i + 1 == n || !json_equal_same_key(&sides[i], &sides[i + 1]))
             sides[kept++] = sides[i];
@@ -59,8 +59,8 @@ static bool objects_equal(const struct json *da, const struct json_node *a, cons
     if (na + nb > KEYS_ON_STACK)
         sides = base_alloc((na + nb) * sizeof *sides);
     other = sides + na;
-    na = sort_keys(da, a, sides);
-    nb = sort_keys(db, b, other);
+    na = json_sort_keys(da, a, sides);
+    nb = json_sort_keys(db, b, other);
     equal = na == nb;
     for (size_t i = 0; equal && i < na; i++)
         equal = json_equal_same_key(&sides[i], &other[i]) &&

@@ -31,7 +31,7 @@ static int64_t json_num_read_exponent(str s)
 }
 
 /* s is a number of the grammar. */
-static struct decimal decimal_of(str s)
+static struct decimal json_decimal_of(str s)
 {
     struct decimal d = {.digits = STR(""), .negative = s.p[0] == '-'};
     size_t from = d.negative, to, point;
@@ -57,7 +57,7 @@ static struct decimal decimal_of(str s)
 }
 
 /* The digits of d as one number, if there are at most 19. */
-static uint64_t digits_value(struct decimal d)
+static uint64_t json_digits_value(struct decimal d)
 {
     uint64_t v = 0;
 
@@ -69,7 +69,7 @@ static uint64_t digits_value(struct decimal d)
 }
 
 /* Of digits alone, perhaps with a sign, that cannot be too many. */
-static int64_t plain_value(str s)
+static int64_t json_plain_value(str s)
 {
     bool negative = s.p[0] == '-';
     int64_t n = 0;
@@ -81,14 +81,14 @@ static int64_t plain_value(str s)
 }
 
 /* Of a fraction, an exponent, or many digits. */
-static NOINLINE bool decimal_i64(str s, int64_t *out)
+static NOINLINE bool json_decimal_i64(str s, int64_t *out)
 {
-    struct decimal d = decimal_of(s);
+    struct decimal d = json_decimal_of(s);
     uint64_t u;
 
     if (d.exponent < 0 || d.exponent > 19 || d.n + (size_t)d.exponent > 19)
         return false;
-    u = digits_value(d);
+    u = json_digits_value(d);
     for (int64_t i = 0; i < d.exponent; i++)
         u *= 10; /* 19 digits always fit */
     if (u > (uint64_t)INT64_MAX + d.negative)
@@ -103,13 +103,13 @@ bool json_i64(const struct json *doc, const struct json_node *v, int64_t *out)
         return false;
     assert((size_t)v->at + v->size <= doc->src.n);
     if (v->escaped || v->size > 18)
-        return decimal_i64((str){doc->src.p + v->at, v->size}, out);
-    *out = plain_value((str){doc->src.p + v->at, v->size});
+        return json_decimal_i64((str){doc->src.p + v->at, v->size}, out);
+    *out = json_plain_value((str){doc->src.p + v->at, v->size});
     return true;
 }
 
 /* strtod and printf as the C locale has them: the caller's may have a comma for a point. */
-static double to_double(const char *z)
+static double json_to_double(const char *z)
 {
     locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     double v;
@@ -128,7 +128,7 @@ static const double tens[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                               1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
 /* Of a few digits with a point among them, as people write them. */
-static bool short_double(str s, double *out)
+static bool json_short_double(str s, double *out)
 {
     size_t point = 0; /* never the first byte */
     int64_t v = 0;
@@ -149,13 +149,13 @@ static bool short_double(str s, double *out)
     return true;
 }
 
-static bool quick_double(struct decimal d, double *out)
+static bool json_quick_double(struct decimal d, double *out)
 {
     double v;
 
     if (FLT_EVAL_METHOD != 0 || d.n == 0 || d.n > 15 || d.exponent < -22 || d.exponent > 22)
         return false;
-    v = (double)digits_value(d);
+    v = (double)json_digits_value(d);
     v = d.exponent < 0 ? v / tens[-d.exponent] : v * tens[d.exponent];
     *out = d.negative ? -v : v;
     return true;
@@ -170,19 +170,19 @@ bool json_double(const struct json *doc, const struct json_node *v, double *out)
         return false;
     raw = json_raw(doc, v);
     if (!v->escaped && raw.n <= 15 && raw.p[0] != '-') { /* exact as a double */
-        *out = (double)plain_value(raw);
+        *out = (double)json_plain_value(raw);
         return true;
     }
-    if (short_double(raw, out) || quick_double(decimal_of(raw), out))
+    if (json_short_double(raw, out) || json_quick_double(json_decimal_of(raw), out))
         return true;
     if (raw.p + raw.n < doc->src.p + doc->src.n) {
-        *out = to_double(raw.p); /* the next byte of the source ends the number */
+        *out = json_to_double(raw.p); /* the next byte of the source ends the number */
         return true;
     }
     z = base_alloc(raw.n + 1);
     memcpy(z, raw.p, raw.n);
     z[raw.n] = '\0';
-    *out = to_double(z);
+    *out = json_to_double(z);
     free(z);
     return true;
 }
@@ -194,8 +194,8 @@ bool json_number_equal(str a, str b)
 
     if (str_eq(a, b))
         return true;
-    x = decimal_of(a);
-    y = decimal_of(b);
+    x = json_decimal_of(a);
+    y = json_decimal_of(b);
     if (x.n != y.n || x.exponent != y.exponent || x.negative != y.negative)
         return false;
     for (size_t i = 0; i < x.digits.n; i++) {

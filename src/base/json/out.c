@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-static void add_escape(struct buf *out, char c)
+static void json_add_escape(struct buf *out, char c)
 {
     static const char letter[] = {
         ['\b'] = 'b',
@@ -27,7 +27,7 @@ static void add_escape(struct buf *out, char c)
 }
 
 /* Text that needs no escapes, but may not be UTF-8: then the answer is false. */
-static bool add_checked(struct buf *out, const char *p, const char *end, enum simd_level level)
+static bool json_add_checked(struct buf *out, const char *p, const char *end, enum simd_level level)
 {
     const char *bad = utf8_scan(p, end, level);
     bool good = !bad;
@@ -69,10 +69,10 @@ bool json_quote_at(struct buf *out, str text, enum simd_level level)
         assert(stop >= p && stop <= end);
         if (!high)
             buf_add(out, (str){p, (size_t)(stop - p)});
-        else if (!add_checked(out, p, stop, level))
+        else if (!json_add_checked(out, p, stop, level))
             good = false;
         if (stop < end)
-            add_escape(out, *stop++);
+            json_add_escape(out, *stop++);
         p = stop;
         high = false;
         stop = json_scan(p, end, level, &high);
@@ -104,7 +104,7 @@ static bool json_out_is_bit_set(const uint64_t *bits, unsigned i)
     return bits[i / 64] >> (i % 64) & 1;
 }
 
-static void set_bit(uint64_t *bits, unsigned i, bool on)
+static void json_set_bit(uint64_t *bits, unsigned i, bool on)
 {
     uint64_t mask = (uint64_t)1 << (i % 64);
 
@@ -122,7 +122,7 @@ static void json_out_comma(struct json_out *o)
     assert(o->depth <= JSON_DEPTH_MAX);
     if (json_out_is_bit_set(o->comma, o->depth))
         buf_add_c(o->buf, ',');
-    set_bit(o->comma, o->depth, true);
+    json_set_bit(o->comma, o->depth, true);
 }
 
 /* Before a value, with or without a key; false when all is lost and nothing may be written. */
@@ -149,8 +149,8 @@ static void json_out_open_level(struct json_out *o, bool object)
         return;
     }
     o->depth++;
-    set_bit(o->comma, o->depth, false);
-    set_bit(o->object, o->depth, object);
+    json_set_bit(o->comma, o->depth, false);
+    json_set_bit(o->object, o->depth, object);
     buf_add_c(o->buf, object ? '{' : '[');
 }
 

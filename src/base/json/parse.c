@@ -97,7 +97,7 @@ PART void json_parse_add_node(struct parser *ps, const char *from, const char *t
     ps->next = v + 1;
 }
 
-static const char *skip_space(const char *p, const char *end)
+static const char *json_skip_space(const char *p, const char *end)
 {
     while (p < end && char_is_json_space(*p))
         p++;
@@ -119,7 +119,7 @@ PART char json_parse_peek_token(const struct parser *ps, const char **p)
     if ((ps->closed || ps->end - *p > 1) && **p == ' ' &&
         (unsigned char)(*p)[1] > ' ') /* most have one, if any */
         return *++*p;
-    *p = skip_space(*p, ps->end);
+    *p = json_skip_space(*p, ps->end);
     return *p < ps->end ? **p : '\0';
 }
 
@@ -130,7 +130,7 @@ PART bool json_parse_is_token(const struct parser *ps, const char **p, char c)
 }
 
 /* The position after the digits at p; there must be at least one. */
-PART const char *some_digits(struct parser *ps, const char *p)
+PART const char *json_some_digits(struct parser *ps, const char *p)
 {
     const char *to = p;
 
@@ -149,17 +149,17 @@ PART const char *json_parse_number(struct parser *ps, const char *from)
     if (json_parse_has_byte(ps, p) && *p == '0')
         p++;
     else
-        p = some_digits(ps, p);
+        p = json_some_digits(ps, p);
     if (p && json_parse_has_byte(ps, p) && *p == '.') {
         escaped = true;
-        p = some_digits(ps, p + 1);
+        p = json_some_digits(ps, p + 1);
     }
     if (p && json_parse_has_byte(ps, p) && (*p == 'e' || *p == 'E')) {
         escaped = true;
         p++;
         if (json_parse_has_byte(ps, p) && (*p == '+' || *p == '-'))
             p++;
-        p = some_digits(ps, p);
+        p = json_some_digits(ps, p);
     }
     if (p)
         json_parse_add_node(ps, from, p, JSON_NUMBER, escaped);
@@ -182,7 +182,7 @@ struct text {
     struct wrong wrong;
 };
 
-static const char *bad_text(struct text *t, const char *at, const char *what)
+static const char *json_bad_text(struct text *t, const char *at, const char *what)
 {
     t->wrong = (struct wrong){what, at};
     return NULL;
@@ -216,26 +216,26 @@ static const char *json_parse_escape(struct text *t, const char *p)
 
     assert_slow(p < t->end && *p == '\\');
     if (t->end - p < 2)
-        return bad_text(t, t->end, "the text ends inside a string");
+        return json_bad_text(t, t->end, "the text ends inside a string");
     if (json_escapes[(unsigned char)p[1]])
         return p + 2;
     if (p[1] != 'u')
-        return bad_text(t, p, "an unknown escape");
+        return json_bad_text(t, p, "an unknown escape");
     unit = json_parse_hex4(p + 2, t->end);
     if (unit < 0)
-        return bad_text(t, p, "\\u without four hexadecimal digits");
+        return json_bad_text(t, p, "\\u without four hexadecimal digits");
     if (unit < 0xD800 || unit > 0xDFFF)
         return p + 6;
     if (unit >= 0xDC00 || t->end - p < 12 || p[6] != '\\' || p[7] != 'u')
-        return bad_text(t, p, "an escaped surrogate without its pair");
+        return json_bad_text(t, p, "an escaped surrogate without its pair");
     unit = json_parse_hex4(p + 8, t->end);
     if (unit < 0xDC00 || unit > 0xDFFF)
-        return bad_text(t, p, "an escaped surrogate without its pair");
+        return json_bad_text(t, p, "an escaped surrogate without its pair");
     return p + 12;
 }
 
 /* from is at the opening quote. Returns the position after the closing one. */
-static NOINLINE const char *long_string(struct text *t, const char *from)
+static NOINLINE const char *json_long_string(struct text *t, const char *from)
 {
     const char *p = from + 1;
     struct json_run r = {0};
@@ -257,19 +257,19 @@ static NOINLINE const char *long_string(struct text *t, const char *from)
         const char *bad = utf8_scan(from + 1, p, t->level);
 
         if (bad)
-            return bad_text(t, bad, "bytes that are not UTF-8");
+            return json_bad_text(t, bad, "bytes that are not UTF-8");
     }
     if (p == t->end)
-        return bad_text(t, p, "the text ends inside a string");
+        return json_bad_text(t, p, "the text ends inside a string");
     if (*p != '"')
-        return bad_text(t, p, "a control character in a string");
+        return json_bad_text(t, p, "a control character in a string");
     t->escaped = r.escaped != 0;
     return p + 1;
 }
 
 /* The closing quote of a string that is short and plain, as most are, and whose inside begins at p;
  * NULL if it must be looked at closely. */
-PART const char *short_end(const struct parser *ps, const char *p)
+PART const char *json_short_end(const struct parser *ps, const char *p)
 {
     assert_slow(p <= ps->end);
 #if SIMD_HAS_16
@@ -292,7 +292,7 @@ PART const char *short_end(const struct parser *ps, const char *p)
 /* from is at the opening quote. */
 PART const char *json_parse_string(struct parser *ps, const char *from)
 {
-    const char *p = short_end(ps, from + 1);
+    const char *p = json_short_end(ps, from + 1);
     struct text t;
 
     if (p) {
@@ -301,7 +301,7 @@ PART const char *json_parse_string(struct parser *ps, const char *from)
     }
     t.end = ps->end;
     t.level = ps->level;
-    p = long_string(&t, from);
+    p = json_long_string(&t, from);
     if (!p)
         return json_parse_fail(ps, t.wrong.at, t.wrong.what);
     json_parse_add_node(ps, from, p, JSON_STRING, t.escaped);
@@ -328,7 +328,7 @@ PART const char *json_parse_scalar(struct parser *ps, const char *p, char c)
 }
 
 /* The node written last is a key of the object we are in, from quote to quote. */
-PART void note_key(struct parser *ps, const char *from, const char *to)
+PART void json_note_key(struct parser *ps, const char *from, const char *to)
 {
     unsigned keys = ps->keys, bit = 1u << json_key_kind(from + 1, (size_t)(to - from) - 2);
 
@@ -351,13 +351,13 @@ PART const char *json_parse_key(struct parser *ps, const char *p)
     p = json_parse_string(ps, from);
     if (!p)
         return NULL;
-    note_key(ps, from, p);
+    json_note_key(ps, from, p);
     if (!json_parse_is_token(ps, &p, ':'))
         return json_parse_fail(ps, p, "a colon is missing");
     return p + 1;
 }
 
-PART const char *open_level(struct parser *ps, const char *p, char c)
+PART const char *json_open_level(struct parser *ps, const char *p, char c)
 {
     struct json_node *around;
 
@@ -377,7 +377,7 @@ PART const char *open_level(struct parser *ps, const char *p, char c)
 }
 
 /* p is at the closing bracket. */
-PART const char *close_level(struct parser *ps, const char *p)
+PART const char *json_close_level(struct parser *ps, const char *p)
 {
     struct json_node *v = ps->in;
 
@@ -410,7 +410,7 @@ PART const char *json_parse_end_value(struct parser *ps, const char *p)
             return p + 1;
         if (!json_parse_has_byte(ps, p) || *p != ps->closer)
             return json_parse_fail_unclosed(ps, p);
-        p = close_level(ps, p);
+        p = json_close_level(ps, p);
         if (ps->closed && p > ps->last && ps->in)
             return json_parse_fail_unclosed(ps, ps->end);
     }
@@ -444,7 +444,7 @@ PART bool json_parse_document(struct parser ps, struct wrong *wrong)
         if (c == '"') {
             p = json_parse_string(&ps, p);
         } else if (c == '{' || c == '[') {
-            p = open_level(&ps, p, c);
+            p = json_open_level(&ps, p, c);
             if (!p || json_parse_peek_token(&ps, &p) != ps.closer)
                 continue;
         } else {
@@ -453,7 +453,7 @@ PART bool json_parse_document(struct parser ps, struct wrong *wrong)
         if (p)
             p = json_parse_end_value(&ps, p);
     } while (p && ps.in);
-    if (p && (p = skip_space(p, ps.end)) < ps.end)
+    if (p && (p = json_skip_space(p, ps.end)) < ps.end)
         p = json_parse_fail(&ps, p, "more text after the value");
     if (p)
         ps.doc->n = (uint32_t)(ps.next - ps.doc->nodes);
@@ -462,13 +462,13 @@ PART bool json_parse_document(struct parser ps, struct wrong *wrong)
 }
 
 /* Two instances: nearly every text is closed. */
-static NOINLINE bool open_document(struct json *doc, str src, enum simd_level level,
-                                   struct wrong *wrong)
+static NOINLINE bool json_open_document(struct json *doc, str src, enum simd_level level,
+                                        struct wrong *wrong)
 {
     return json_parse_document(json_parse_make_parser(doc, src, level), wrong);
 }
 
-static bool any_document(struct json *doc, str src, enum simd_level level, struct wrong *wrong)
+static bool json_any_document(struct json *doc, str src, enum simd_level level, struct wrong *wrong)
 {
     struct parser ps = json_parse_make_parser(doc, src, level);
     const char *last = ps.end;
@@ -476,7 +476,7 @@ static bool any_document(struct json *doc, str src, enum simd_level level, struc
     while (last > src.p && char_is_json_space(last[-1]))
         last--;
     if (last == src.p || (last[-1] != '}' && last[-1] != ']'))
-        return open_document(doc, src, level, wrong);
+        return json_open_document(doc, src, level, wrong);
     ps.closed = true;
     ps.last = last - 1;
     return json_parse_document(ps, wrong);
@@ -539,7 +539,7 @@ bool json_parse_at(struct json *doc, str src, enum simd_level level, struct err 
         return err_set(
             e, ERR_LIMIT, "JSON: %zu bytes, the limit is %zu", src.n, (size_t)JSON_SIZE_MAX);
     doc->src = src;
-    if (any_document(doc, src, level, &wrong)) {
+    if (json_any_document(doc, src, level, &wrong)) {
         assert(doc->n > 0 && doc->nodes[0].span == doc->n);
         assert_slow(json_tape_is_sound(doc));
         return true;

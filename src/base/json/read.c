@@ -62,8 +62,8 @@ const struct json_node *json_at(const struct json *doc, const struct json_node *
 }
 
 /* An index has no sign and no zeros in front. */
-static const struct json_node *at_token(const struct json *doc, const struct json_node *v,
-                                        str token)
+static const struct json_node *json_at_token(const struct json *doc, const struct json_node *v,
+                                             str token)
 {
     uint64_t index;
 
@@ -73,7 +73,7 @@ static const struct json_node *at_token(const struct json *doc, const struct jso
 }
 
 /* Each ~ is followed by 0 or 1. */
-static bool pointed_well(str token)
+static bool json_pointed_well(str token)
 {
     for (size_t i = 0; i < token.n; i++)
         if (token.p[i] == '~' &&
@@ -93,10 +93,10 @@ const struct json_node *json_pointer(const struct json *doc, str pointer)
         size_t n = str_find(rest, STR("/"));
         str token = str_slice(rest, 0, n);
 
-        if (!pointed_well(token))
+        if (!json_pointed_well(token))
             return NULL;
         if (v->kind == JSON_ARRAY)
-            v = at_token(doc, v, token);
+            v = json_at_token(doc, v, token);
         else if (v->kind == JSON_OBJECT)
             v = json_read_find(
                 doc, v, (struct json_cursor){.rest = token, .spelling = JSON_POINTED});

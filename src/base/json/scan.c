@@ -11,7 +11,7 @@
 
 #define BLOCK 64
 
-static bool ends_run(char c)
+static bool json_scan_ends_run(char c)
 {
     return c == '"' || c == '\\' || (unsigned char)c < 0x20;
 }
@@ -32,7 +32,7 @@ static const char *scan_words(const char *p, const char *end, bool *high)
             break;
         *high |= (w & JSON_EACH * 0x80) != 0;
     }
-    for (; p < end && !ends_run(*p); p++)
+    for (; p < end && !json_scan_ends_run(*p); p++)
         *high |= (unsigned char)*p >= 0x80;
     return p;
 }
@@ -85,7 +85,7 @@ struct block {
 
 /* before: the byte before the block is a backslash that escapes its first; the same for the next
  * block is returned. */
-static inline uint64_t find_escaped(struct block *b, uint64_t before)
+static inline uint64_t json_find_escaped(struct block *b, uint64_t before)
 {
     uint64_t start = b->back & ~before;
     uint64_t rest;
@@ -116,7 +116,7 @@ static inline const char *json_scan_settle(const struct block *b, const char *p,
     return b->odd & first ? p - 1 : p;
 }
 
-static inline uint64_t not_simple(const char *p, uint64_t escaped)
+static inline uint64_t json_not_simple(const char *p, uint64_t escaped)
 {
     uint64_t odd = 0;
 
@@ -143,8 +143,8 @@ static const char *run_16(const char *p, const char *end, struct json_run *r)
             b.high |= (uint64_t)simd_high(v) << i;
         }
         if (b.back | before) {
-            before = find_escaped(&b, before);
-            b.odd = not_simple(p, b.escaped);
+            before = json_find_escaped(&b, before);
+            b.odd = json_not_simple(p, b.escaped);
         }
         stop = json_scan_settle(&b, p, r);
         if (stop)
@@ -217,7 +217,7 @@ SIMD_AVX2 static const char *run_32(const char *p, const char *end, struct json_
         };
         plain = !(b.back | b.high);
         if (b.back | before) {
-            before = find_escaped(&b, before);
+            before = json_find_escaped(&b, before);
             b.odd = b.escaped & bits_32(_mm256_cmpeq_epi8(is_escape(v), zero),
                                         _mm256_cmpeq_epi8(is_escape(w), zero));
         }

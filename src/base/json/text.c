@@ -21,7 +21,7 @@ static unsigned json_text_hex4(const char *p)
     return v;
 }
 
-static size_t utf8_put(unsigned c, char out[4])
+static size_t json_utf8_put(unsigned c, char out[4])
 {
     assert(c <= 0x10FFFF);
     if (c < 0x80) {
@@ -62,7 +62,7 @@ static size_t json_text_decode_escape(const char *p, size_t *size, char out[4])
         *size = 12;
         c = 0x10000 + ((c - 0xD800) << 10) + (json_text_hex4(p + 8) - 0xDC00);
     }
-    return utf8_put(c, out);
+    return json_utf8_put(c, out);
 }
 
 str json_piece(struct json_cursor *c)
@@ -126,7 +126,7 @@ int json_cursor_cmp(struct json_cursor a, struct json_cursor b)
 }
 
 /* The escape at p into to, which has room for 4 bytes or for what is left of the string. */
-static inline size_t put_escape(const char *p, size_t *size, char *to)
+static inline size_t json_put_escape(const char *p, size_t *size, char *to)
 {
     char bytes[4];
     size_t n;
@@ -152,7 +152,7 @@ static inline void copy_64(char *to, const char *p)
 /* By blocks of 64 bytes. Whatever the length of a run of plain text, 64 bytes are copied and those
  * past its end written over by what comes next: cheaper than a branch on the length. Returns where
  * it stopped, near the end. */
-static const char *unescape_blocks(const char *p, const char *end, char **out)
+static const char *json_unescape_blocks(const char *p, const char *end, char **out)
 {
     char *to = *out;
 
@@ -167,7 +167,7 @@ static const char *unescape_blocks(const char *p, const char *end, char **out)
 
             copy_64(to, p + done);
             to += at - done;
-            to += put_escape(p + at, &size, to);
+            to += json_put_escape(p + at, &size, to);
             done = at + size;
             back = done < 64 ? back >> done << done : 0;
         }
@@ -192,14 +192,14 @@ size_t json_unescape(str raw, char *out, enum simd_level level)
 
 #if SIMD_HAS_16
     if (level >= SIMD_16)
-        p = unescape_blocks(p, end, &to);
+        p = json_unescape_blocks(p, end, &to);
 #endif
     (void)level;
     while (p < end) {
         size_t size = 1;
 
         if (*p == '\\')
-            to += put_escape(p, &size, to);
+            to += json_put_escape(p, &size, to);
         else
             *to++ = *p;
         p += size;

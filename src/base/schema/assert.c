@@ -150,8 +150,8 @@ bool schema_check_multiple(struct schema_check *c, const struct schema_at *at,
 }
 
 /* least and most are the keywords' names, thing what is counted. */
-static bool check_count(struct schema_check *c, const struct schema_at *at,
-                        const struct schema_rule *r, uint64_t n, const char *const names[3])
+static bool schema_check_count(struct schema_check *c, const struct schema_at *at,
+                               const struct schema_rule *r, uint64_t n, const char *const names[3])
 {
     bool few = n < r->min;
     uint64_t bound = few ? r->min : r->max;
@@ -174,7 +174,7 @@ bool schema_check_length(struct schema_check *c, const struct schema_at *at,
     static const char *const names[] = {"minLength", "maxLength", "character"};
 
     return schema_step(c, at->v->size / 16) &&
-           check_count(c, at, r, schema_text_count(c->doc, at->v), names);
+           schema_check_count(c, at, r, schema_text_count(c->doc, at->v), names);
 }
 
 bool schema_check_item_count(struct schema_check *c, const struct schema_at *at,
@@ -183,7 +183,7 @@ bool schema_check_item_count(struct schema_check *c, const struct schema_at *at,
     static const char *const names[] = {"minItems", "maxItems", "item"};
     size_t n = json_count(c->doc, at->v);
 
-    return schema_step(c, n / 4) && check_count(c, at, r, n, names);
+    return schema_step(c, n / 4) && schema_check_count(c, at, r, n, names);
 }
 
 bool schema_check_property_count(struct schema_check *c, const struct schema_at *at,
@@ -192,7 +192,7 @@ bool schema_check_property_count(struct schema_check *c, const struct schema_at 
     static const char *const names[] = {"minProperties", "maxProperties", "member"};
     size_t n = json_count(c->doc, at->v);
 
-    return schema_step(c, n / 4) && check_count(c, at, r, n, names);
+    return schema_step(c, n / 4) && schema_check_count(c, at, r, n, names);
 }
 
 bool schema_matches(struct schema_check *c, const struct schema_regex *regex, str text)
@@ -260,8 +260,8 @@ bool schema_check_required(struct schema_check *c, const struct schema_at *at,
 }
 
 /* The names that one property brings with it. */
-static bool check_needs(struct schema_check *c, const struct schema_at *at,
-                        const struct schema_named *d, const char *keyword)
+static bool schema_assert_check_needs(struct schema_check *c, const struct schema_at *at,
+                                      const struct schema_named *d, const char *keyword)
 {
     bool ok = true;
 
@@ -289,7 +289,7 @@ bool schema_check_needs(struct schema_check *c, const struct schema_at *at,
 
     for (size_t i = 0; i < r->count && (ok || schema_goes_on(c)); i++)
         if (r->named[i].need_count > 0 && schema_has(c, at->v, r->named[i].name))
-            ok = check_needs(c, at, &r->named[i], r->keyword) && ok;
+            ok = schema_assert_check_needs(c, at, &r->named[i], r->keyword) && ok;
     return ok;
 }
 
@@ -300,7 +300,7 @@ struct item {
     const struct json_node *v;
 };
 
-static int item_cmp(const void *a, const void *b)
+static int schema_item_cmp(const void *a, const void *b)
 {
     const struct item *x = a, *y = b;
 
@@ -309,8 +309,8 @@ static int item_cmp(const void *a, const void *b)
 }
 
 /* Among items sorted by hash, the first two that are equal. */
-static bool find_twins(struct schema_check *c, const struct item *items, size_t n,
-                       const struct json_node *twins[2])
+static bool schema_find_twins(struct schema_check *c, const struct item *items, size_t n,
+                              const struct json_node *twins[2])
 {
     for (size_t i = 0; i < n; i++)
         for (size_t j = i + 1; j < n && items[j].hash == items[i].hash; j++) {
@@ -325,8 +325,8 @@ static bool find_twins(struct schema_check *c, const struct item *items, size_t 
     return false;
 }
 
-static size_t index_of(const struct schema_check *c, const struct json_node *array,
-                       const struct json_node *item)
+static size_t schema_index_of(const struct schema_check *c, const struct json_node *array,
+                              const struct json_node *item)
 {
     size_t n = 0;
 
@@ -353,14 +353,14 @@ bool schema_check_unique(struct schema_check *c, const struct schema_at *at,
          v = json_next(c->doc, at->v, v), i++)
         items[i] = (struct item){schema_hash(c->doc, v), v};
     assert(i == n);
-    qsort(items, n, sizeof *items, item_cmp);
-    found = find_twins(c, items, n, twins);
+    qsort(items, n, sizeof *items, schema_item_cmp);
+    found = schema_find_twins(c, items, n, twins);
     free(items);
     if (!found || c->quiet)
         return !found && !c->halted;
     return schema_fail(c,
                        FAULT(at, r->keyword),
                        "items %zu and %zu are equal, all must differ",
-                       index_of(c, at->v, twins[0]),
-                       index_of(c, at->v, twins[1]));
+                       schema_index_of(c, at->v, twins[0]),
+                       schema_index_of(c, at->v, twins[1]));
 }

@@ -108,7 +108,7 @@ static schema_rule_fn *const checks[SCHEMA_OP_COUNT] = {
     [SCHEMA_OP_UNEVALUATED_PROPERTIES] = schema_check_unevaluated_properties,
 };
 
-static bool eval_rules(struct schema_check *c, const struct schema_at *at)
+static bool schema_eval_rules(struct schema_check *c, const struct schema_at *at)
 {
     const struct schema_node *n = at->node;
     unsigned kind = 1u << at->v->kind;
@@ -131,7 +131,7 @@ static bool eval_rules(struct schema_check *c, const struct schema_at *at)
 /* The unevaluated keywords see the marks of their own schema and of the schemas it applies, never
  * outer ones; the outer schema gets all of them afterwards. Marks of failed schemas are passed on,
  * too: the value is already invalid, and a visited member must not be reported as unknown. */
-static bool eval_unevaluated(struct schema_check *c, const struct schema_at *at)
+static bool schema_eval_unevaluated(struct schema_check *c, const struct schema_at *at)
 {
     struct schema_marks own;
     struct schema_at inner = {at->node, at->v, &own};
@@ -141,7 +141,7 @@ static bool eval_unevaluated(struct schema_check *c, const struct schema_at *at)
     if (!schema_step(c, n))
         return false;
     schema_marks_init(&own, n);
-    ok = eval_rules(c, &inner);
+    ok = schema_eval_rules(c, &inner);
     if (at->marks)
         schema_marks_join(at->marks, &own);
     schema_marks_release(&own);
@@ -165,7 +165,7 @@ bool schema_eval(struct schema_check *c, const struct schema_node *n, const stru
         return schema_halt(c, "the check goes more than %d schemas deep", SCHEMA_DEPTH_MAX);
     c->depth++;
     c->frame = &frame;
-    ok = n->unevaluated ? eval_unevaluated(c, &at) : eval_rules(c, &at);
+    ok = n->unevaluated ? schema_eval_unevaluated(c, &at) : schema_eval_rules(c, &at);
     assert(c->frame == &frame && c->depth > 0);
     c->frame = frame.up;
     c->depth--;

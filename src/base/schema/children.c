@@ -4,7 +4,7 @@
  */
 #include "base/schema/check.h"
 
-static const struct schema_named *named_find(const struct schema_rule *r, str name)
+static const struct schema_named *schema_named_find(const struct schema_rule *r, str name)
 {
     size_t low = 0, high = r->count;
 
@@ -23,8 +23,9 @@ static const struct schema_named *named_find(const struct schema_rule *r, str na
 }
 
 /* Applies a rest keyword to one child; `false` has its own message for a member. */
-static bool eval_rest(struct schema_check *c, const struct schema_at *at, const char *keyword,
-                      const struct schema_node *rest, const struct json_node *key)
+static bool schema_eval_rest(struct schema_check *c, const struct schema_at *at,
+                             const char *keyword, const struct schema_node *rest,
+                             const struct json_node *key)
 {
     struct schema_fault f = {
         .node = at->node, .v = json_value(key), .keyword = keyword, .kind = SCHEMA_UNKNOWN};
@@ -35,8 +36,8 @@ static bool eval_rest(struct schema_check *c, const struct schema_at *at, const 
 }
 
 /* One member against all keywords that may name it; *named says whether any did. */
-static bool eval_member(struct schema_check *c, const struct schema_rule *r,
-                        const struct json_node *key, bool *named)
+static bool schema_eval_member(struct schema_check *c, const struct schema_rule *r,
+                               const struct json_node *key, bool *named)
 {
     const struct json_node *v = json_value(key);
     const struct schema_named *property;
@@ -44,7 +45,7 @@ static bool eval_member(struct schema_check *c, const struct schema_rule *r,
     bool ok = true;
 
     schema_text_get(&name, c->doc, key);
-    property = named_find(r, name.s);
+    property = schema_named_find(r, name.s);
     *named = property;
     if (property)
         ok = schema_eval(c, property->node, v, NULL);
@@ -69,9 +70,9 @@ bool schema_check_members(struct schema_check *c, const struct schema_at *at,
 
         if (!schema_step(c, 1))
             return false;
-        ok = eval_member(c, r, k, &named) && ok;
+        ok = schema_eval_member(c, r, k, &named) && ok;
         if (!named && r->one && (ok || schema_goes_on(c)))
-            ok = eval_rest(c, at, r->rest_keyword, r->one, k) && ok;
+            ok = schema_eval_rest(c, at, r->rest_keyword, r->one, k) && ok;
         if (named || r->one)
             schema_marks_set(at->marks, i);
     }
@@ -202,7 +203,7 @@ bool schema_check_unevaluated_properties(struct schema_check *c, const struct sc
         if (!schema_step(c, 1))
             return false;
         if (!schema_marks_has(at->marks, i))
-            ok = eval_rest(c, at, r->keyword, r->one, k) && ok;
+            ok = schema_eval_rest(c, at, r->keyword, r->one, k) && ok;
     }
     at->marks->all = true;
     return ok;

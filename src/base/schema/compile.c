@@ -50,7 +50,7 @@ bool schema_node_get(struct schema *s, struct schema_doc *doc, const struct json
 /* ---- the rules of one node ---- */
 
 /* The rule a keyword goes into: one that is there already if it shares it with another. */
-static struct schema_rule *rule_for(struct schema_node *n, const struct schema_keyword *k)
+static struct schema_rule *schema_rule_for(struct schema_node *n, const struct schema_keyword *k)
 {
     struct schema_rule *r;
 
@@ -64,7 +64,7 @@ static struct schema_rule *rule_for(struct schema_node *n, const struct schema_k
     return r;
 }
 
-static int rule_cmp(const void *a, const void *b)
+static int schema_rule_cmp(const void *a, const void *b)
 {
     const struct schema_rule *x = a, *y = b;
 
@@ -72,7 +72,7 @@ static int rule_cmp(const void *a, const void *b)
 }
 
 /* Drops what has nothing to say and puts the rest in the order of checking. */
-static void rules_finish(struct schema_node *n)
+static void schema_rules_finish(struct schema_node *n)
 {
     size_t kept = 0;
 
@@ -80,13 +80,13 @@ static void rules_finish(struct schema_node *n)
         if (n->rules[i].ready)
             n->rules[kept++] = n->rules[i];
     n->rule_count = kept;
-    qsort(n->rules, kept, sizeof *n->rules, rule_cmp);
+    qsort(n->rules, kept, sizeof *n->rules, schema_rule_cmp);
     for (size_t i = 0; i < kept; i++)
         if (n->rules[i].op >= SCHEMA_OP_UNEVALUATED_ITEMS)
             n->unevaluated = true;
 }
 
-static bool node_rules(struct schema *s, struct schema_node *n, struct err *e)
+static bool schema_node_rules(struct schema *s, struct schema_node *n, struct err *e)
 {
     const struct json *doc = &n->resource->doc->json;
     bool only_ref = (n->resource->draft & SCHEMA_DRAFT_OLD) && json_find(doc, n->at, STR("$ref"));
@@ -105,11 +105,11 @@ static bool node_rules(struct schema *s, struct schema_node *n, struct err *e)
 
         if (!keyword || (only_ref && !json_is(doc, k, STR("$ref"))))
             continue;
-        p.rule = rule_for(n, keyword);
+        p.rule = schema_rule_for(n, keyword);
         if (!keyword->compile(&p, e))
             return false;
     }
-    rules_finish(n);
+    schema_rules_finish(n);
     return true;
 }
 
@@ -119,7 +119,7 @@ bool schema_rules_make(struct schema *s, struct err *e)
         struct schema_node *n = s->pending;
 
         s->pending = n->pending;
-        if (n->kind == SCHEMA_NODE_RULES && !node_rules(s, n, e))
+        if (n->kind == SCHEMA_NODE_RULES && !schema_node_rules(s, n, e))
             return false;
     }
     return true;
@@ -129,7 +129,7 @@ bool schema_rules_make(struct schema *s, struct err *e)
 
 static bool schema_visit_node(struct schema_node *n, unsigned depth, struct err *e);
 
-static bool visit_rule(const struct schema_rule *r, unsigned depth, struct err *e)
+static bool schema_visit_rule(const struct schema_rule *r, unsigned depth, struct err *e)
 {
     struct schema_node *one[] = {r->one, r->two, r->three};
 
@@ -171,7 +171,7 @@ static bool schema_visit_node(struct schema_node *n, unsigned depth, struct err 
             e, ERR_LIMIT, "more than %d schemas in a row for the same value", IN_PLACE_MAX);
     n->colour = GREY;
     for (size_t i = 0; i < n->rule_count; i++)
-        if (!visit_rule(&n->rules[i], depth + 1, e))
+        if (!schema_visit_rule(&n->rules[i], depth + 1, e))
             return false;
     n->colour = BLACK;
     return true;

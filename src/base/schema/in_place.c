@@ -14,8 +14,8 @@
 #define REF_HOPS_MAX 8
 
 /* An alternative: its marks count only if it fits. */
-static bool try_quietly(struct schema_check *c, const struct schema_node *n,
-                        const struct schema_at *at)
+static bool schema_try_quietly(struct schema_check *c, const struct schema_node *n,
+                               const struct schema_at *at)
 {
     struct schema_marks own;
     bool ok;
@@ -39,7 +39,8 @@ static bool try_quietly(struct schema_check *c, const struct schema_node *n,
 /* ---- references ---- */
 
 /* The outermost schema around us whose resource has this dynamic anchor decides. */
-static const struct schema_node *dynamic_target(struct schema_check *c, const struct schema_rule *r)
+static const struct schema_node *schema_dynamic_target(struct schema_check *c,
+                                                       const struct schema_rule *r)
 {
     const struct schema_node *target = r->one;
     const struct schema_resource *seen = NULL;
@@ -58,8 +59,8 @@ static const struct schema_node *dynamic_target(struct schema_check *c, const st
     return target;
 }
 
-static bool is_around(const struct schema_check *c, const struct schema_node *n,
-                      const struct json_node *v)
+static bool schema_is_around(const struct schema_check *c, const struct schema_node *n,
+                             const struct json_node *v)
 {
     for (const struct schema_frame *f = c->frame; f && f->v == v; f = f->up)
         if (f->node == n)
@@ -70,10 +71,10 @@ static bool is_around(const struct schema_check *c, const struct schema_node *n,
 bool schema_check_ref(struct schema_check *c, const struct schema_at *at,
                       const struct schema_rule *r)
 {
-    const struct schema_node *target = r->dynamic ? dynamic_target(c, r) : r->one;
+    const struct schema_node *target = r->dynamic ? schema_dynamic_target(c, r) : r->one;
 
     /* Loops of plain references are found at compile time. */
-    if (r->op != SCHEMA_OP_REF && is_around(c, target, at->v))
+    if (r->op != SCHEMA_OP_REF && schema_is_around(c, target, at->v))
         return schema_halt(
             c, "%s refers back to itself for the same value, without end", r->keyword);
     return schema_eval(c, target, at->v, at->marks);
@@ -82,7 +83,7 @@ bool schema_check_ref(struct schema_check *c, const struct schema_at *at,
 /* ---- why no alternative fits ---- */
 
 /* The types that a schema admits, as far as its own keywords show. */
-static unsigned types_of(const struct schema_node *n)
+static unsigned schema_types_of(const struct schema_node *n)
 {
     if (n->kind == SCHEMA_NODE_FALSE)
         return 0;
@@ -101,9 +102,10 @@ static unsigned types_of(const struct schema_node *n)
 
 /* The member that the schema holds constant and that has another value, if there is one:
  * {"kind": "circle", ...}. *got is its value. */
-static const struct schema_named *find_clash(struct schema_check *c, const struct schema_node *n,
-                                             const struct json_node *v,
-                                             const struct json_node **got)
+static const struct schema_named *schema_find_clash(struct schema_check *c,
+                                                    const struct schema_node *n,
+                                                    const struct json_node *v,
+                                                    const struct json_node **got)
 {
     const struct schema_rule *members;
 
@@ -128,11 +130,11 @@ static const struct schema_named *find_clash(struct schema_check *c, const struc
 }
 
 /* The first problem of one alternative, as a clause; a constant that differs is the best reason. */
-static void explain_one(struct schema_check *c, const struct schema_node *n,
-                        const struct json_node *v, size_t number, struct buf *out)
+static void schema_explain_one(struct schema_check *c, const struct schema_node *n,
+                               const struct json_node *v, size_t number, struct buf *out)
 {
     const struct json_node *got;
-    const struct schema_named *clash = find_clash(c, n, v, &got);
+    const struct schema_named *clash = schema_find_clash(c, n, v, &got);
     struct buf text;
 
     assert(!c->explain);
@@ -145,8 +147,8 @@ static void explain_one(struct schema_check *c, const struct schema_node *n,
     buf_release(&text);
 }
 
-static bool explain_some(struct schema_check *c, const struct schema_at *at,
-                         const struct schema_rule *r, const bool *near)
+static bool schema_explain_some(struct schema_check *c, const struct schema_at *at,
+                                const struct schema_rule *r, const bool *near)
 {
     struct buf list;
     size_t shown = 0;
@@ -154,7 +156,7 @@ static bool explain_some(struct schema_check *c, const struct schema_at *at,
     buf_init(&list, 1024);
     for (size_t i = 0; i < r->count && shown < EXPLAINED_MAX; i++)
         if (!near || near[i]) {
-            explain_one(c, r->list[i], at->v, i, &list);
+            schema_explain_one(c, r->list[i], at->v, i, &list);
             shown++;
         }
     schema_fail(c,
@@ -168,29 +170,29 @@ static bool explain_some(struct schema_check *c, const struct schema_at *at,
 
 /* Which alternatives were perhaps meant; returns how many. If constants rule out all of them, none
  * is ruled out. */
-static size_t find_near(struct schema_check *c, const struct schema_at *at,
-                        const struct schema_rule *r, bool *near, unsigned *types)
+static size_t schema_find_near(struct schema_check *c, const struct schema_at *at,
+                               const struct schema_rule *r, bool *near, unsigned *types)
 {
     const struct json_node *got;
     size_t typed = 0, n = 0;
 
     *types = 0;
     for (size_t i = 0; i < r->count; i++) {
-        unsigned wanted = types_of(r->list[i]);
+        unsigned wanted = schema_types_of(r->list[i]);
 
         *types |= wanted;
         near[i] = schema_type_fits(c, at->v, wanted);
         typed += near[i];
     }
     for (size_t i = 0; i < r->count && typed > 1; i++)
-        n += near[i] && !find_clash(c, r->list[i], at->v, &got);
+        n += near[i] && !schema_find_clash(c, r->list[i], at->v, &got);
     for (size_t i = 0; i < r->count && n > 0; i++)
-        near[i] = near[i] && !find_clash(c, r->list[i], at->v, &got);
+        near[i] = near[i] && !schema_find_clash(c, r->list[i], at->v, &got);
     return n > 0 ? n : typed;
 }
 
-static bool explain_none(struct schema_check *c, const struct schema_at *at,
-                         const struct schema_rule *r)
+static bool schema_explain_none(struct schema_check *c, const struct schema_at *at,
+                                const struct schema_rule *r)
 {
     bool *near, explained = false;
     unsigned types;
@@ -201,7 +203,7 @@ static bool explain_none(struct schema_check *c, const struct schema_at *at,
     if (c->explain)
         return schema_fail(c, FAULT(at, r->keyword), "fits none of the %zu alternatives", r->count);
     near = base_alloc(r->count * sizeof *near);
-    n = find_near(c, at, r, near, &types);
+    n = schema_find_near(c, at, r, near, &types);
     if (n == 0 && types != 0) {
         schema_fail(c,
                     FAULT(at, r->keyword),
@@ -213,7 +215,7 @@ static bool explain_none(struct schema_check *c, const struct schema_at *at,
     for (size_t i = 0; i < r->count && n == 1 && !explained; i++)
         explained = near[i] && !schema_eval(c, r->list[i], at->v, NULL);
     if (!explained)
-        explain_some(c, at, r, n > 0 ? near : NULL);
+        schema_explain_some(c, at, r, n > 0 ? near : NULL);
     free(near);
     return false;
 }
@@ -236,12 +238,12 @@ bool schema_check_any(struct schema_check *c, const struct schema_at *at,
     bool fits = false;
 
     for (size_t i = 0; i < r->count && (!fits || at->marks) && !c->halted; i++)
-        fits = try_quietly(c, r->list[i], at) || fits;
+        fits = schema_try_quietly(c, r->list[i], at) || fits;
     if (fits || c->halted)
         return fits && !c->halted;
     if (at->marks)
         at->marks->all = true; /* it is unknown what would have been evaluated */
-    return explain_none(c, at, r);
+    return schema_explain_none(c, at, r);
 }
 
 bool schema_check_one(struct schema_check *c, const struct schema_at *at,
@@ -250,14 +252,14 @@ bool schema_check_one(struct schema_check *c, const struct schema_at *at,
     size_t fits = 0, first = 0, second = 0;
 
     for (size_t i = 0; i < r->count && fits < 2 && !c->halted; i++)
-        if (try_quietly(c, r->list[i], at))
+        if (schema_try_quietly(c, r->list[i], at))
             *(fits++ == 0 ? &first : &second) = i;
     if (fits == 1 || c->halted)
         return !c->halted;
     if (at->marks)
         at->marks->all = true;
     if (fits == 0)
-        return explain_none(c, at, r);
+        return schema_explain_none(c, at, r);
     return schema_fail(c,
                        FAULT(at, r->keyword),
                        "fits alternatives %zu and %zu, must fit only one",
@@ -270,7 +272,7 @@ bool schema_check_not(struct schema_check *c, const struct schema_at *at,
 {
     struct schema_at alone = {at->node, at->v, NULL};
 
-    if (!try_quietly(c, r->one, &alone))
+    if (!schema_try_quietly(c, r->one, &alone))
         return !c->halted;
     return schema_fail(c, FAULT(at, r->keyword), "is what it must not be");
 }
@@ -278,7 +280,7 @@ bool schema_check_not(struct schema_check *c, const struct schema_at *at,
 bool schema_check_if(struct schema_check *c, const struct schema_at *at,
                      const struct schema_rule *r)
 {
-    const struct schema_node *next = try_quietly(c, r->one, at) ? r->two : r->three;
+    const struct schema_node *next = schema_try_quietly(c, r->one, at) ? r->two : r->three;
 
     return !c->halted && (!next || schema_eval(c, next, at->v, at->marks));
 }

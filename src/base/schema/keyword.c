@@ -34,7 +34,7 @@ static bool schema_keyword_get_subschema(const struct schema_part *p, const stru
 
 /* ---- assertions ---- */
 
-static unsigned type_bit(const struct json *doc, const struct json_node *v)
+static unsigned schema_type_bit(const struct json *doc, const struct json_node *v)
 {
     static const struct {
         const char *name;
@@ -55,16 +55,16 @@ static unsigned type_bit(const struct json *doc, const struct json_node *v)
     return 0;
 }
 
-static bool make_type(struct schema_part *p, struct err *e)
+static bool schema_make_type(struct schema_part *p, struct err *e)
 {
     const char *must = "must be null, boolean, number, integer, string, array or object, or an "
                        "array of these names";
     const struct json *doc = schema_keyword_doc_of(p);
 
-    p->rule->types = type_bit(doc, p->value);
+    p->rule->types = schema_type_bit(doc, p->value);
     for (const struct json_node *i = json_first(doc, p->value); i && p->value->kind == JSON_ARRAY;
          i = json_next(doc, p->value, i)) {
-        unsigned bit = type_bit(doc, i);
+        unsigned bit = schema_type_bit(doc, i);
 
         if (!bit)
             return schema_keyword_wrong(p, must, e);
@@ -74,8 +74,8 @@ static bool make_type(struct schema_part *p, struct err *e)
     return p->rule->types != 0 || schema_keyword_wrong(p, must, e);
 }
 
-static bool make_values(struct schema_part *p, const struct json_node *first, size_t n,
-                        struct err *e)
+static bool schema_make_values(struct schema_part *p, const struct json_node *first, size_t n,
+                               struct err *e)
 {
     const struct json *doc = schema_keyword_doc_of(p);
     struct schema_rule *r = p->rule;
@@ -94,22 +94,22 @@ static bool make_values(struct schema_part *p, const struct json_node *first, si
     return true;
 }
 
-static bool make_const(struct schema_part *p, struct err *e)
+static bool schema_make_const(struct schema_part *p, struct err *e)
 {
-    return make_values(p, p->value, 1, e);
+    return schema_make_values(p, p->value, 1, e);
 }
 
-static bool make_enum(struct schema_part *p, struct err *e)
+static bool schema_make_enum(struct schema_part *p, struct err *e)
 {
     if (p->value->kind != JSON_ARRAY)
         return schema_keyword_wrong(p, "must be an array of values", e);
-    return make_values(p,
-                       json_first(schema_keyword_doc_of(p), p->value),
-                       json_count(schema_keyword_doc_of(p), p->value),
-                       e);
+    return schema_make_values(p,
+                              json_first(schema_keyword_doc_of(p), p->value),
+                              json_count(schema_keyword_doc_of(p), p->value),
+                              e);
 }
 
-static bool make_number(struct schema_part *p, struct err *e)
+static bool schema_make_number(struct schema_part *p, struct err *e)
 {
     if (p->value->kind != JSON_NUMBER)
         return schema_keyword_wrong(p, "must be a number", e);
@@ -118,9 +118,9 @@ static bool make_number(struct schema_part *p, struct err *e)
     return true;
 }
 
-static bool make_multiple(struct schema_part *p, struct err *e)
+static bool schema_make_multiple(struct schema_part *p, struct err *e)
 {
-    if (!make_number(p, e))
+    if (!schema_make_number(p, e))
         return false;
     if (p->rule->number.negative || p->rule->number.count == 0)
         return schema_keyword_wrong(p, "must be greater than 0", e);
@@ -130,7 +130,7 @@ static bool make_multiple(struct schema_part *p, struct err *e)
 }
 
 /* In draft 4 these were true or false and changed what minimum and maximum mean. */
-static bool make_exclusive(struct schema_part *p, struct err *e)
+static bool schema_make_exclusive(struct schema_part *p, struct err *e)
 {
     p->rule->exclusive = p->value->kind == JSON_TRUE;
     return p->rule->exclusive || p->value->kind == JSON_FALSE ||
@@ -149,20 +149,20 @@ static bool schema_keyword_read_count(const struct schema_part *p, uint64_t *out
     return schema_keyword_wrong(p, "must be a whole number, 0 or more", e);
 }
 
-static bool make_least(struct schema_part *p, struct err *e)
+static bool schema_make_least(struct schema_part *p, struct err *e)
 {
     p->rule->ready = true;
     return schema_keyword_read_count(p, &p->rule->min, e);
 }
 
-static bool make_most(struct schema_part *p, struct err *e)
+static bool schema_make_most(struct schema_part *p, struct err *e)
 {
     p->rule->ready = true;
     return schema_keyword_read_count(p, &p->rule->max, e);
 }
 
-static bool make_regex(const struct schema_part *p, str pattern, struct schema_regex **out,
-                       struct err *e)
+static bool schema_make_regex(const struct schema_part *p, str pattern, struct schema_regex **out,
+                              struct err *e)
 {
     struct err why;
     struct schema_regex *r;
@@ -177,17 +177,17 @@ static bool make_regex(const struct schema_part *p, str pattern, struct schema_r
     return schema_spend(p->s, schema_regex_size(r) + 64, e);
 }
 
-static bool make_pattern(struct schema_part *p, struct err *e)
+static bool schema_make_pattern(struct schema_part *p, struct err *e)
 {
     str text;
 
     if (!json_text(schema_keyword_doc_of(p), p->value, &p->s->arena, &text))
         return schema_keyword_wrong(p, "must be a string", e);
     p->rule->ready = true;
-    return make_regex(p, text, &p->rule->regex, e);
+    return schema_make_regex(p, text, &p->rule->regex, e);
 }
 
-static bool make_unique(struct schema_part *p, struct err *e)
+static bool schema_make_unique(struct schema_part *p, struct err *e)
 {
     p->rule->ready = p->value->kind == JSON_TRUE;
     return p->rule->ready || p->value->kind == JSON_FALSE ||
@@ -195,8 +195,8 @@ static bool make_unique(struct schema_part *p, struct err *e)
 }
 
 /* An array of strings. */
-static bool read_names(const struct schema_part *p, const struct json_node *v, str **out, size_t *n,
-                       struct err *e)
+static bool schema_read_names(const struct schema_part *p, const struct json_node *v, str **out,
+                              size_t *n, struct err *e)
 {
     const struct json *doc = schema_keyword_doc_of(p);
     str *names;
@@ -215,19 +215,19 @@ static bool read_names(const struct schema_part *p, const struct json_node *v, s
     return true;
 }
 
-static bool make_required(struct schema_part *p, struct err *e)
+static bool schema_make_required(struct schema_part *p, struct err *e)
 {
     /* Draft 3 had it as a boolean inside the property, and many still write it so. */
     if (p->value->kind == JSON_TRUE || p->value->kind == JSON_FALSE)
         return schema_keyword_wrong(
             p, "must be an array of strings, beside properties and not inside one", e);
     p->rule->ready = true;
-    return read_names(p, p->value, &p->rule->names, &p->rule->count, e);
+    return schema_read_names(p, p->value, &p->rule->names, &p->rule->count, e);
 }
 
 /* ---- maps from names ---- */
 
-static int named_cmp(const void *a, const void *b)
+static int schema_named_cmp(const void *a, const void *b)
 {
     const struct schema_named *x = a, *y = b;
     int c = str_cmp(x->name, y->name);
@@ -236,11 +236,11 @@ static int named_cmp(const void *a, const void *b)
 }
 
 /* Of equal names the last counts. */
-static size_t named_sort(struct schema_named *named, size_t n)
+static size_t schema_named_sort(struct schema_named *named, size_t n)
 {
     size_t kept = 0;
 
-    qsort(named, n, sizeof *named, named_cmp);
+    qsort(named, n, sizeof *named, schema_named_cmp);
     for (size_t i = 0; i < n; i++)
         if (i + 1 == n || !str_eq(named[i].name, named[i + 1].name))
             named[kept++] = named[i];
@@ -248,8 +248,8 @@ static size_t named_sort(struct schema_named *named, size_t n)
 }
 
 /* An object's names, sorted, with the places of their values. */
-static bool read_map(const struct schema_part *p, struct schema_named **out, size_t *n,
-                     struct err *e)
+static bool schema_read_map(const struct schema_part *p, struct schema_named **out, size_t *n,
+                            struct err *e)
 {
     const struct json *doc = schema_keyword_doc_of(p);
     struct schema_named *named;
@@ -268,7 +268,7 @@ static bool read_map(const struct schema_part *p, struct schema_named **out, siz
         if (!json_text(doc, k, &p->s->arena, &named[i].name))
             return false;
     }
-    *n = named_sort(named, *n);
+    *n = schema_named_sort(named, *n);
     *out = named;
     return true;
 }
@@ -276,7 +276,7 @@ static bool read_map(const struct schema_part *p, struct schema_named **out, siz
 static bool read_schema_map(const struct schema_part *p, struct schema_named **out, size_t *n,
                             struct err *e)
 {
-    if (!read_map(p, out, n, e))
+    if (!schema_read_map(p, out, n, e))
         return false;
     assert(*n == 0 || *out);
     for (size_t i = 0; i < *n; i++)
@@ -285,13 +285,13 @@ static bool read_schema_map(const struct schema_part *p, struct schema_named **o
     return true;
 }
 
-static bool make_properties(struct schema_part *p, struct err *e)
+static bool schema_make_properties(struct schema_part *p, struct err *e)
 {
     p->rule->ready = true;
     return read_schema_map(p, &p->rule->named, &p->rule->count, e);
 }
 
-static bool make_patterns(struct schema_part *p, struct err *e)
+static bool schema_make_patterns(struct schema_part *p, struct err *e)
 {
     struct schema_rule *r = p->rule;
 
@@ -299,50 +299,50 @@ static bool make_patterns(struct schema_part *p, struct err *e)
     if (!read_schema_map(p, &r->patterns, &r->pattern_count, e))
         return false;
     for (size_t i = 0; i < r->pattern_count; i++)
-        if (!make_regex(p, r->patterns[i].name, &r->patterns[i].regex, e))
+        if (!schema_make_regex(p, r->patterns[i].name, &r->patterns[i].regex, e))
             return false;
     return true;
 }
 
-static bool make_dependent(struct schema_part *p, struct err *e)
+static bool schema_make_dependent(struct schema_part *p, struct err *e)
 {
     p->rule->ready = true;
     return read_schema_map(p, &p->rule->named, &p->rule->count, e);
 }
 
-static bool make_needs(struct schema_part *p, struct err *e)
+static bool schema_make_needs(struct schema_part *p, struct err *e)
 {
     struct schema_rule *r = p->rule;
 
     r->ready = true;
-    if (!read_map(p, &r->named, &r->count, e))
+    if (!schema_read_map(p, &r->named, &r->count, e))
         return false;
     for (size_t i = 0; i < r->count; i++)
-        if (!read_names(p, r->named[i].at, &r->named[i].needs, &r->named[i].need_count, e))
+        if (!schema_read_names(p, r->named[i].at, &r->named[i].needs, &r->named[i].need_count, e))
             return false;
     return true;
 }
 
 /* Before 2019-09: both of the above in one. A list of names is kept, and its schema is none. */
-static bool make_dependencies(struct schema_part *p, struct err *e)
+static bool schema_make_dependencies(struct schema_part *p, struct err *e)
 {
     struct schema_rule *r = p->rule;
 
     r->ready = true;
-    if (!read_map(p, &r->named, &r->count, e))
+    if (!schema_read_map(p, &r->named, &r->count, e))
         return false;
     for (size_t i = 0; i < r->count; i++) {
         struct schema_named *d = &r->named[i];
 
         if (d->at->kind != JSON_ARRAY ? !schema_keyword_get_subschema(p, d->at, &d->node, e)
-                                      : !read_names(p, d->at, &d->needs, &d->need_count, e))
+                                      : !schema_read_names(p, d->at, &d->needs, &d->need_count, e))
             return false;
     }
     return true;
 }
 
 /* $defs: checked to be schemas; they do nothing until something refers to them. */
-static bool make_defs(struct schema_part *p, struct err *e)
+static bool schema_make_defs(struct schema_part *p, struct err *e)
 {
     struct schema_named *named;
     size_t n;
@@ -352,27 +352,27 @@ static bool make_defs(struct schema_part *p, struct err *e)
 
 /* ---- schemas in schemas ---- */
 
-static bool make_one(struct schema_part *p, struct err *e)
+static bool schema_make_one(struct schema_part *p, struct err *e)
 {
     p->rule->ready = true;
     return schema_keyword_get_subschema(p, p->value, &p->rule->one, e);
 }
 
-static bool make_then(struct schema_part *p, struct err *e)
+static bool schema_make_then(struct schema_part *p, struct err *e)
 {
     return schema_keyword_get_subschema(p, p->value, &p->rule->two, e);
 }
 
-static bool make_else(struct schema_part *p, struct err *e)
+static bool schema_make_else(struct schema_part *p, struct err *e)
 {
     return schema_keyword_get_subschema(p, p->value, &p->rule->three, e);
 }
 
 /* The rest after the named members or the first items. */
-static bool make_rest(struct schema_part *p, struct err *e)
+static bool schema_make_rest(struct schema_part *p, struct err *e)
 {
     p->rule->rest_keyword = p->keyword->name;
-    return make_one(p, e);
+    return schema_make_one(p, e);
 }
 
 static bool schema_keyword_make_list(struct schema_part *p, struct err *e)
@@ -396,10 +396,10 @@ static bool schema_keyword_make_list(struct schema_part *p, struct err *e)
 }
 
 /* items was prefixItems too before 2020-12, and additionalItems then was what items is now. */
-static bool make_items(struct schema_part *p, struct err *e)
+static bool schema_make_items(struct schema_part *p, struct err *e)
 {
     if (p->value->kind != JSON_ARRAY)
-        return make_rest(p, e);
+        return schema_make_rest(p, e);
     if (p->node->resource->draft == SCHEMA_DRAFT_2020)
         return schema_keyword_wrong(
             p, "must be a schema; an array of schemas is prefixItems in 2020-12", e);
@@ -409,34 +409,34 @@ static bool make_items(struct schema_part *p, struct err *e)
     return true;
 }
 
-static bool make_additional_items(struct schema_part *p, struct err *e)
+static bool schema_make_additional_items(struct schema_part *p, struct err *e)
 {
     const struct json_node *items = json_find(schema_keyword_doc_of(p), p->node->at, STR("items"));
     bool counts = items && items->kind == JSON_ARRAY;
 
     if (counts)
-        return make_rest(p, e);
+        return schema_make_rest(p, e);
     return schema_keyword_get_subschema(p, p->value, &(struct schema_node *){NULL}, e);
 }
 
-static bool make_contains(struct schema_part *p, struct err *e)
+static bool schema_make_contains(struct schema_part *p, struct err *e)
 {
     p->rule->marks = p->node->resource->draft & (SCHEMA_DRAFT_2020 | SCHEMA_DRAFT_UNSAID);
-    return make_one(p, e);
+    return schema_make_one(p, e);
 }
 
-static bool make_min_contains(struct schema_part *p, struct err *e)
+static bool schema_make_min_contains(struct schema_part *p, struct err *e)
 {
     p->rule->min_said = true;
     return schema_keyword_read_count(p, &p->rule->min, e);
 }
 
-static bool make_max_contains(struct schema_part *p, struct err *e)
+static bool schema_make_max_contains(struct schema_part *p, struct err *e)
 {
     return schema_keyword_read_count(p, &p->rule->max, e);
 }
 
-static bool make_ref(struct schema_part *p, struct err *e)
+static bool schema_make_ref(struct schema_part *p, struct err *e)
 {
     struct schema_target t;
     struct err why;
@@ -475,64 +475,74 @@ static bool make_ref(struct schema_part *p, struct err *e)
 #define OP(what) SCHEMA_OP_##what
 
 static const struct schema_keyword core[] = {
-    {"$ref", ALL, HOLDS(NONE), OP(REF), ANY_KIND, make_ref},
-    {"$dynamicRef", NEW, HOLDS(NONE), OP(DYNAMIC_REF), ANY_KIND, make_ref},
-    {"$recursiveRef", D19, HOLDS(NONE), OP(RECURSIVE_REF), ANY_KIND, make_ref},
-    {"$defs", ALL, HOLDS(MAP), OP(NONE), 0, make_defs},
-    {"definitions", ALL, HOLDS(MAP), OP(NONE), 0, make_defs},
+    {"$ref", ALL, HOLDS(NONE), OP(REF), ANY_KIND, schema_make_ref},
+    {"$dynamicRef", NEW, HOLDS(NONE), OP(DYNAMIC_REF), ANY_KIND, schema_make_ref},
+    {"$recursiveRef", D19, HOLDS(NONE), OP(RECURSIVE_REF), ANY_KIND, schema_make_ref},
+    {"$defs", ALL, HOLDS(MAP), OP(NONE), 0, schema_make_defs},
+    {"definitions", ALL, HOLDS(MAP), OP(NONE), 0, schema_make_defs},
     {NULL, 0, 0, 0, 0, NULL},
 };
 
 static const struct schema_keyword applicator[] = {
-    {"properties", ALL, HOLDS(MAP), OP(MEMBERS), OBJECT, make_properties},
-    {"patternProperties", ALL, HOLDS(MAP), OP(MEMBERS), OBJECT, make_patterns},
-    {"additionalProperties", ALL, HOLDS(ONE), OP(MEMBERS), OBJECT, make_rest},
-    {"propertyNames", NOT_4, HOLDS(ONE), OP(NAMES), OBJECT, make_one},
+    {"properties", ALL, HOLDS(MAP), OP(MEMBERS), OBJECT, schema_make_properties},
+    {"patternProperties", ALL, HOLDS(MAP), OP(MEMBERS), OBJECT, schema_make_patterns},
+    {"additionalProperties", ALL, HOLDS(ONE), OP(MEMBERS), OBJECT, schema_make_rest},
+    {"propertyNames", NOT_4, HOLDS(ONE), OP(NAMES), OBJECT, schema_make_one},
     {"prefixItems", NEW, HOLDS(LIST), OP(ITEMS), ARRAY, schema_keyword_make_list},
-    {"items", ALL, HOLDS(ITEMS), OP(ITEMS), ARRAY, make_items},
-    {"additionalItems", OLD | D19 | UNSAID, HOLDS(ONE), OP(ITEMS), ARRAY, make_additional_items},
-    {"contains", NOT_4, HOLDS(ONE), OP(CONTAINS), ARRAY, make_contains},
+    {"items", ALL, HOLDS(ITEMS), OP(ITEMS), ARRAY, schema_make_items},
+    {"additionalItems",
+     OLD | D19 | UNSAID,
+     HOLDS(ONE),
+     OP(ITEMS),
+     ARRAY,
+     schema_make_additional_items},
+    {"contains", NOT_4, HOLDS(ONE), OP(CONTAINS), ARRAY, schema_make_contains},
     {"allOf", ALL, HOLDS(LIST), OP(ALL), ANY_KIND, schema_keyword_make_list},
     {"anyOf", ALL, HOLDS(LIST), OP(ANY), ANY_KIND, schema_keyword_make_list},
     {"oneOf", ALL, HOLDS(LIST), OP(ONE), ANY_KIND, schema_keyword_make_list},
-    {"not", ALL, HOLDS(ONE), OP(NOT), ANY_KIND, make_one},
-    {"if", SINCE_7, HOLDS(ONE), OP(IF), ANY_KIND, make_one},
-    {"then", SINCE_7, HOLDS(ONE), OP(IF), ANY_KIND, make_then},
-    {"else", SINCE_7, HOLDS(ONE), OP(IF), ANY_KIND, make_else},
-    {"dependentSchemas", SINCE_19, HOLDS(MAP), OP(DEPENDENT), OBJECT, make_dependent},
-    {"dependencies", OLD | UNSAID, HOLDS(MAP), OP(DEPENDENCIES), OBJECT, make_dependencies},
+    {"not", ALL, HOLDS(ONE), OP(NOT), ANY_KIND, schema_make_one},
+    {"if", SINCE_7, HOLDS(ONE), OP(IF), ANY_KIND, schema_make_one},
+    {"then", SINCE_7, HOLDS(ONE), OP(IF), ANY_KIND, schema_make_then},
+    {"else", SINCE_7, HOLDS(ONE), OP(IF), ANY_KIND, schema_make_else},
+    {"dependentSchemas", SINCE_19, HOLDS(MAP), OP(DEPENDENT), OBJECT, schema_make_dependent},
+    {"dependencies", OLD | UNSAID, HOLDS(MAP), OP(DEPENDENCIES), OBJECT, schema_make_dependencies},
     {NULL, 0, 0, 0, 0, NULL},
 };
 
 static const struct schema_keyword unevaluated[] = {
-    {"unevaluatedItems", SINCE_19, HOLDS(ONE), OP(UNEVALUATED_ITEMS), ARRAY, make_one},
-    {"unevaluatedProperties", SINCE_19, HOLDS(ONE), OP(UNEVALUATED_PROPERTIES), OBJECT, make_one},
+    {"unevaluatedItems", SINCE_19, HOLDS(ONE), OP(UNEVALUATED_ITEMS), ARRAY, schema_make_one},
+    {"unevaluatedProperties",
+     SINCE_19,
+     HOLDS(ONE),
+     OP(UNEVALUATED_PROPERTIES),
+     OBJECT,
+     schema_make_one},
     {NULL, 0, 0, 0, 0, NULL},
 };
 
 static const struct schema_keyword validation[] = {
-    {"type", ALL, HOLDS(NONE), OP(TYPE), ANY_KIND, make_type},
-    {"enum", ALL, HOLDS(NONE), OP(ENUM), ANY_KIND, make_enum},
-    {"const", NOT_4, HOLDS(NONE), OP(CONST), ANY_KIND, make_const},
-    {"minimum", ALL, HOLDS(NONE), OP(MINIMUM), NUMBER, make_number},
-    {"maximum", ALL, HOLDS(NONE), OP(MAXIMUM), NUMBER, make_number},
-    {"exclusiveMinimum", D4, HOLDS(NONE), OP(MINIMUM), NUMBER, make_exclusive},
-    {"exclusiveMaximum", D4, HOLDS(NONE), OP(MAXIMUM), NUMBER, make_exclusive},
-    {"exclusiveMinimum", NOT_4, HOLDS(NONE), OP(EXCLUSIVE_MINIMUM), NUMBER, make_number},
-    {"exclusiveMaximum", NOT_4, HOLDS(NONE), OP(EXCLUSIVE_MAXIMUM), NUMBER, make_number},
-    {"multipleOf", ALL, HOLDS(NONE), OP(MULTIPLE), NUMBER, make_multiple},
-    {"minLength", ALL, HOLDS(NONE), OP(LENGTH), STRING, make_least},
-    {"maxLength", ALL, HOLDS(NONE), OP(LENGTH), STRING, make_most},
-    {"pattern", ALL, HOLDS(NONE), OP(PATTERN), STRING, make_pattern},
-    {"minItems", ALL, HOLDS(NONE), OP(ITEM_COUNT), ARRAY, make_least},
-    {"maxItems", ALL, HOLDS(NONE), OP(ITEM_COUNT), ARRAY, make_most},
-    {"uniqueItems", ALL, HOLDS(NONE), OP(UNIQUE), ARRAY, make_unique},
-    {"minContains", SINCE_19, HOLDS(NONE), OP(CONTAINS), ARRAY, make_min_contains},
-    {"maxContains", SINCE_19, HOLDS(NONE), OP(CONTAINS), ARRAY, make_max_contains},
-    {"minProperties", ALL, HOLDS(NONE), OP(PROPERTY_COUNT), OBJECT, make_least},
-    {"maxProperties", ALL, HOLDS(NONE), OP(PROPERTY_COUNT), OBJECT, make_most},
-    {"required", ALL, HOLDS(NONE), OP(REQUIRED), OBJECT, make_required},
-    {"dependentRequired", SINCE_19, HOLDS(NONE), OP(DEPENDENT_REQUIRED), OBJECT, make_needs},
+    {"type", ALL, HOLDS(NONE), OP(TYPE), ANY_KIND, schema_make_type},
+    {"enum", ALL, HOLDS(NONE), OP(ENUM), ANY_KIND, schema_make_enum},
+    {"const", NOT_4, HOLDS(NONE), OP(CONST), ANY_KIND, schema_make_const},
+    {"minimum", ALL, HOLDS(NONE), OP(MINIMUM), NUMBER, schema_make_number},
+    {"maximum", ALL, HOLDS(NONE), OP(MAXIMUM), NUMBER, schema_make_number},
+    {"exclusiveMinimum", D4, HOLDS(NONE), OP(MINIMUM), NUMBER, schema_make_exclusive},
+    {"exclusiveMaximum", D4, HOLDS(NONE), OP(MAXIMUM), NUMBER, schema_make_exclusive},
+    {"exclusiveMinimum", NOT_4, HOLDS(NONE), OP(EXCLUSIVE_MINIMUM), NUMBER, schema_make_number},
+    {"exclusiveMaximum", NOT_4, HOLDS(NONE), OP(EXCLUSIVE_MAXIMUM), NUMBER, schema_make_number},
+    {"multipleOf", ALL, HOLDS(NONE), OP(MULTIPLE), NUMBER, schema_make_multiple},
+    {"minLength", ALL, HOLDS(NONE), OP(LENGTH), STRING, schema_make_least},
+    {"maxLength", ALL, HOLDS(NONE), OP(LENGTH), STRING, schema_make_most},
+    {"pattern", ALL, HOLDS(NONE), OP(PATTERN), STRING, schema_make_pattern},
+    {"minItems", ALL, HOLDS(NONE), OP(ITEM_COUNT), ARRAY, schema_make_least},
+    {"maxItems", ALL, HOLDS(NONE), OP(ITEM_COUNT), ARRAY, schema_make_most},
+    {"uniqueItems", ALL, HOLDS(NONE), OP(UNIQUE), ARRAY, schema_make_unique},
+    {"minContains", SINCE_19, HOLDS(NONE), OP(CONTAINS), ARRAY, schema_make_min_contains},
+    {"maxContains", SINCE_19, HOLDS(NONE), OP(CONTAINS), ARRAY, schema_make_max_contains},
+    {"minProperties", ALL, HOLDS(NONE), OP(PROPERTY_COUNT), OBJECT, schema_make_least},
+    {"maxProperties", ALL, HOLDS(NONE), OP(PROPERTY_COUNT), OBJECT, schema_make_most},
+    {"required", ALL, HOLDS(NONE), OP(REQUIRED), OBJECT, schema_make_required},
+    {"dependentRequired", SINCE_19, HOLDS(NONE), OP(DEPENDENT_REQUIRED), OBJECT, schema_make_needs},
     {NULL, 0, 0, 0, 0, NULL},
 };
 

@@ -56,14 +56,14 @@ void schema_decimal_read(struct schema_decimal *d, str text)
 }
 
 /* The next digit, stepping over the point. */
-static int next_digit(const char **p)
+static int schema_next_digit(const char **p)
 {
     if (**p == '.')
         (*p)++;
     return *(*p)++ - '0';
 }
 
-static int compare_size(const struct schema_decimal *a, const struct schema_decimal *b)
+static int schema_compare_size(const struct schema_decimal *a, const struct schema_decimal *b)
 {
     const char *pa = a->digits, *pb = b->digits;
     size_t n = a->count < b->count ? a->count : b->count;
@@ -71,7 +71,7 @@ static int compare_size(const struct schema_decimal *a, const struct schema_deci
     if (a->top != b->top)
         return a->top < b->top ? -1 : 1;
     for (size_t i = 0; i < n; i++) {
-        int da = next_digit(&pa), db = next_digit(&pb);
+        int da = schema_next_digit(&pa), db = schema_next_digit(&pb);
 
         if (da != db)
             return da < db ? -1 : 1;
@@ -90,7 +90,7 @@ int schema_decimal_cmp(const struct schema_decimal *a, const struct schema_decim
 
     if (sa != sb)
         return sa < sb ? -1 : 1;
-    return sa == 0 ? 0 : sa * compare_size(a, b);
+    return sa == 0 ? 0 : sa * schema_compare_size(a, b);
 }
 
 /* The power of ten of the last digit. */
@@ -110,7 +110,7 @@ uint64_t schema_decimal_hash(const struct schema_decimal *d)
     const char *p = d->digits;
 
     for (size_t i = 0; i < d->count; i++)
-        h = (h ^ (uint64_t)next_digit(&p)) * 0x100000001b3u;
+        h = (h ^ (uint64_t)schema_next_digit(&p)) * 0x100000001b3u;
     return h;
 }
 
@@ -126,25 +126,25 @@ bool schema_decimal_count(const struct schema_decimal *d, uint64_t *out)
         return true;
     }
     for (int64_t i = 0; d->count && i < d->top; i++)
-        v = v * 10 + (i < (int64_t)d->count ? (uint64_t)next_digit(&p) : 0);
+        v = v * 10 + (i < (int64_t)d->count ? (uint64_t)schema_next_digit(&p) : 0);
     *out = v;
     return true;
 }
 
 /* The digits as one number, modulo m. */
-static uint64_t digits_mod(const struct schema_decimal *d, uint64_t m)
+static uint64_t schema_digits_mod(const struct schema_decimal *d, uint64_t m)
 {
     const char *p = d->digits;
     uint64_t r = 0;
 
     assert(m > 0);
     for (size_t i = 0; i < d->count; i++)
-        r = (uint64_t)(((wide)r * 10 + (unsigned)next_digit(&p)) % m);
+        r = (uint64_t)(((wide)r * 10 + (unsigned)schema_next_digit(&p)) % m);
     return r;
 }
 
 /* 10^n modulo m, by squaring. */
-static uint64_t ten_power_mod(uint64_t n, uint64_t m)
+static uint64_t schema_ten_power_mod(uint64_t n, uint64_t m)
 {
     uint64_t r = 1 % m, square = 10 % m;
 
@@ -168,8 +168,9 @@ bool schema_decimal_divides(const struct schema_decimal *by, const struct schema
         return true;
     if (schema_number_low(d) < schema_number_low(by))
         return false;
-    b = digits_mod(by, UINT64_MAX);
-    return (wide)digits_mod(d, b) *
-               ten_power_mod((uint64_t)(schema_number_low(d) - schema_number_low(by)), b) % b ==
+    b = schema_digits_mod(by, UINT64_MAX);
+    return (wide)schema_digits_mod(d, b) *
+               schema_ten_power_mod((uint64_t)(schema_number_low(d) - schema_number_low(by)), b) %
+               b ==
            0;
 }

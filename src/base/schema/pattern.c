@@ -102,7 +102,7 @@ static void schema_pattern_put_char(struct pattern *p, uint32_t c)
 }
 
 /* Exactly n hex digits at an offset from here. */
-static bool hex_digits(const struct pattern *p, size_t from, size_t n, uint32_t *out)
+static bool schema_hex_digits(const struct pattern *p, size_t from, size_t n, uint32_t *out)
 {
     uint32_t v = 0;
 
@@ -118,7 +118,7 @@ static bool hex_digits(const struct pattern *p, size_t from, size_t n, uint32_t 
 }
 
 /* \u{...}, at the u. */
-static bool braced_unicode(struct pattern *p)
+static bool schema_braced_unicode(struct pattern *p)
 {
     size_t n = 2;
     uint32_t v = 0;
@@ -133,17 +133,17 @@ static bool braced_unicode(struct pattern *p)
 }
 
 /* \uXXXX, at the u; two of them that make a surrogate pair are one character. */
-static bool unicode_escape(struct pattern *p)
+static bool schema_unicode_escape(struct pattern *p)
 {
     uint32_t v, low;
 
     if (schema_pattern_peek(p, 1) == '{')
-        return braced_unicode(p);
-    if (!hex_digits(p, 1, 4, &v))
+        return schema_braced_unicode(p);
+    if (!schema_hex_digits(p, 1, 4, &v))
         return schema_pattern_wrong(p, "\\u needs four hex digits");
     p->at += 5;
     if (v >= 0xd800 && v < 0xdc00 && schema_pattern_peek(p, 0) == '\\' &&
-        schema_pattern_peek(p, 1) == 'u' && hex_digits(p, 2, 4, &low) && low >= 0xdc00 &&
+        schema_pattern_peek(p, 1) == 'u' && schema_hex_digits(p, 2, 4, &low) && low >= 0xdc00 &&
         low < 0xe000) {
         v = 0x10000 + ((v - 0xd800) << 10) + (low - 0xdc00);
         p->at += 6;
@@ -153,7 +153,7 @@ static bool unicode_escape(struct pattern *p)
 }
 
 /* The property's name as PCRE2 has it. */
-static bool put_property(struct pattern *p, bool negated, str name)
+static bool schema_put_property(struct pattern *p, bool negated, str name)
 {
     static const char *const scripts[] = {"Script=", "sc=", "Script_Extensions=", "scx="};
     const char *kind = "";
@@ -183,7 +183,7 @@ static bool put_property(struct pattern *p, bool negated, str name)
 }
 
 /* \p{...} or \P{...}, at the letter. */
-static bool property_escape(struct pattern *p)
+static bool schema_property_escape(struct pattern *p)
 {
     bool negated = schema_pattern_peek(p, 0) == 'P';
     size_t n = 2;
@@ -194,14 +194,14 @@ static bool property_escape(struct pattern *p)
         n++;
     if (schema_pattern_peek(p, n) != '}' || n == 2)
         return schema_pattern_wrong(p, "\\p needs a name in braces");
-    if (!put_property(p, negated, str_slice(p->s, p->at + 2, p->at + n)))
+    if (!schema_put_property(p, negated, str_slice(p->s, p->at + 2, p->at + n)))
         return false;
     p->at += n + 1;
     return true;
 }
 
 /* An escape for one character, inside or outside a class; the position is after the backslash. */
-static bool char_escape(struct pattern *p)
+static bool schema_char_escape(struct pattern *p)
 {
     static const char from[] = "tnvfr", to[] = "\t\n\v\f\r";
     char c = schema_pattern_peek(p, 0);
@@ -215,11 +215,11 @@ static bool char_escape(struct pattern *p)
         p->at++;
     } else if (c == '0' && !char_is_digit(schema_pattern_peek(p, 1))) {
         schema_pattern_put_char(p, 0);
-    } else if (c == 'x' && hex_digits(p, 1, 2, &v)) {
+    } else if (c == 'x' && schema_hex_digits(p, 1, 2, &v)) {
         schema_pattern_put_char(p, v);
         p->at += 2;
     } else if (c == 'u') {
-        return unicode_escape(p);
+        return schema_unicode_escape(p);
     } else if (char_is_letter(c) || char_is_digit(c)) {
         return schema_pattern_wrong(p, "ECMA-262 has no such escape");
     } else if ((unsigned char)c >= 0x80) {
@@ -233,7 +233,7 @@ static bool char_escape(struct pattern *p)
 
 /* An escape for a set of characters; false if it is another one. In a class with a property, PCRE2
  * ignores the non-ASCII part of \D and \W. */
-static bool set_escape(struct pattern *p, bool in_class)
+static bool schema_set_escape(struct pattern *p, bool in_class)
 {
     static const struct {
         char letter;
@@ -263,12 +263,12 @@ static bool schema_pattern_escape(struct pattern *p)
 
     if (++p->at >= p->s.n)
         return schema_pattern_wrong(p, "a backslash with nothing after it");
-    if (set_escape(p, false))
+    if (schema_set_escape(p, false))
         return true;
     switch (schema_pattern_peek(p, 0)) {
     case 'p':
     case 'P':
-        return property_escape(p);
+        return schema_property_escape(p);
     case 'b':
     case 'B':
         buf_printf(p->out, "\\%c", schema_pattern_peek(p, 0));
@@ -284,7 +284,7 @@ static bool schema_pattern_escape(struct pattern *p)
         break;
     }
     if (schema_pattern_peek(p, 0) < '1' || schema_pattern_peek(p, 0) > '9')
-        return char_escape(p);
+        return schema_char_escape(p);
     while (char_is_digit(schema_pattern_peek(p, n)))
         n++;
     buf_printf(p->out, "\\g{" STR_FMT "}", STR_ARG(str_slice(p->s, p->at, p->at + n)));
@@ -293,7 +293,7 @@ static bool schema_pattern_escape(struct pattern *p)
 }
 
 /* One member of a class; *single says whether it is one character and so can begin a range. */
-static bool class_atom(struct pattern *p, bool *single)
+static bool schema_class_atom(struct pattern *p, bool *single)
 {
     char c = schema_pattern_peek(p, 0);
 
@@ -310,10 +310,10 @@ static bool class_atom(struct pattern *p, bool *single)
         return schema_pattern_wrong(p, "a backslash with nothing after it");
     c = schema_pattern_peek(p, 0);
     *single = false;
-    if (set_escape(p, true))
+    if (schema_set_escape(p, true))
         return true;
     if (c == 'p' || c == 'P')
-        return property_escape(p);
+        return schema_property_escape(p);
     *single = true;
     if (c == 'b') {
         schema_pattern_put_char(p, '\b');
@@ -321,12 +321,12 @@ static bool class_atom(struct pattern *p, bool *single)
         return true;
     }
     if ((unsigned char)c >= 0x80)
-        return class_atom(p, single);
-    return char_escape(p);
+        return schema_class_atom(p, single);
+    return schema_char_escape(p);
 }
 
 /* Whether what comes next in a class is one character. */
-static bool single_next(const struct pattern *p, size_t ahead)
+static bool schema_single_next(const struct pattern *p, size_t ahead)
 {
     char c = schema_pattern_peek(p, ahead + 1);
 
@@ -334,7 +334,7 @@ static bool single_next(const struct pattern *p, size_t ahead)
 }
 
 /* A class, at its "[". A hyphen is a range only between two characters. */
-static bool char_class(struct pattern *p)
+static bool schema_char_class(struct pattern *p)
 {
     bool single = false, negated = schema_pattern_peek(p, 1) == '^';
 
@@ -347,13 +347,13 @@ static bool char_class(struct pattern *p)
     buf_add(p->out, negated ? STR("[^") : STR("["));
     while (p->at < p->s.n && schema_pattern_peek(p, 0) != ']') {
         bool range = single && schema_pattern_peek(p, 0) == '-' && p->at + 1 < p->s.n &&
-                     schema_pattern_peek(p, 1) != ']' && single_next(p, 1);
+                     schema_pattern_peek(p, 1) != ']' && schema_single_next(p, 1);
 
         if (range) {
             buf_add_c(p->out, '-');
             p->at++;
         }
-        if (!class_atom(p, &single))
+        if (!schema_class_atom(p, &single))
             return false;
         if (range)
             single = false;
@@ -389,7 +389,7 @@ static size_t schema_pattern_measure_quantifier(const struct pattern *p)
 }
 
 /* A quantifier of n bytes. A second one would be PCRE2's possessive form. */
-static bool put_quantifier(struct pattern *p, size_t n)
+static bool schema_put_quantifier(struct pattern *p, size_t n)
 {
     if (schema_pattern_peek(p, n) == '?')
         n++;
@@ -429,12 +429,12 @@ static bool schema_pattern_step(struct pattern *p)
     size_t n = schema_pattern_measure_quantifier(p);
 
     if (n > 0)
-        return put_quantifier(p, n);
+        return schema_put_quantifier(p, n);
     switch (c) {
     case '\\':
         return schema_pattern_escape(p);
     case '[':
-        return char_class(p);
+        return schema_char_class(p);
     case '(':
         return schema_pattern_translate_group(p);
     case '.':

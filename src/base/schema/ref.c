@@ -13,7 +13,7 @@
 #define INDEX_MIN 128 /* nodes of an object from which on its members are in the table */
 
 /* Undoes %XX from a place in the buffer on. */
-static void percent_decode(struct buf *b, size_t from)
+static void schema_percent_decode(struct buf *b, size_t from)
 {
     size_t to = from;
 
@@ -54,8 +54,8 @@ struct place {
 
 /* The key under which a member of a large object is in the table. The byte in front keeps it apart
  * from URIs. */
-static void member_key(const struct place *p, const struct json_node *object, str name,
-                       struct buf *key)
+static void schema_member_key(const struct place *p, const struct json_node *object, str name,
+                              struct buf *key)
 {
     buf_reset(key);
     buf_printf(key, "\1%p/%zx/", (void *)p->doc, (size_t)(object - p->doc->json.nodes));
@@ -63,8 +63,8 @@ static void member_key(const struct place *p, const struct json_node *object, st
 }
 
 /* All members of an object that many references go through become entries. */
-static bool index_members(struct schema *s, const struct place *p, const struct json_node *object,
-                          struct err *e)
+static bool schema_index_members(struct schema *s, const struct place *p,
+                                 const struct json_node *object, struct err *e)
 {
     const struct json *doc = &p->doc->json;
     struct buf key;
@@ -76,7 +76,7 @@ static bool index_members(struct schema *s, const struct place *p, const struct 
         struct schema_text name;
 
         schema_text_get(&name, doc, k);
-        member_key(p, object, name.s, &key);
+        schema_member_key(p, object, name.s, &key);
         schema_text_release(&name);
         ok = schema_spend(s, key.n + sizeof(struct schema_entry), e);
         if (ok && !schema_entry_add(s, buf_str(&key), p->doc, json_value(k), false))
@@ -107,10 +107,10 @@ static bool schema_ref_enter_child(struct schema *s, struct place *p, str token,
         p->at = json_find(doc, v, token);
         return schema_spend(s, INDEX_MIN, e);
     }
-    if (!p->doc->slots[v - doc->nodes].indexed && !index_members(s, p, v, e))
+    if (!p->doc->slots[v - doc->nodes].indexed && !schema_index_members(s, p, v, e))
         return false;
     buf_init(&key, SCHEMA_SIZE_MAX + 64);
-    member_key(p, v, token, &key);
+    schema_member_key(p, v, token, &key);
     found = schema_entry_find(s, buf_str(&key));
     p->at = found ? found->at : NULL;
     buf_release(&key);
@@ -136,7 +136,7 @@ static bool schema_ref_follow(struct schema *s, struct place *p, str pointer, st
     return ok;
 }
 
-static bool builtin_load(struct schema *s, struct err *e)
+static bool schema_builtin_load(struct schema *s, struct err *e)
 {
     struct schema_doc *doc;
     struct buf text;
@@ -157,8 +157,8 @@ static bool builtin_load(struct schema *s, struct err *e)
 
 /* Adds the target of a pointer to the table. A place that no keyword declares as a schema becomes
  * one, because it is used as one. */
-static bool find_pointer(struct schema *s, const struct schema_entry *base, str key, str pointer,
-                         struct err *e)
+static bool schema_find_pointer(struct schema *s, const struct schema_entry *base, str key,
+                                str pointer, struct err *e)
 {
     struct place p = {base->doc, base->at, NULL};
 
@@ -183,11 +183,11 @@ static bool schema_ref_find_key(struct schema *s, str key, size_t hash_at,
     const struct schema_entry *base;
 
     if (str_starts(uri, STR(SCHEMA_DRAFT_BASE)) && !schema_entry_find(s, uri) &&
-        !builtin_load(s, e))
+        !schema_builtin_load(s, e))
         return false;
     base = schema_entry_find(s, uri);
     if (!schema_entry_find(s, key) && base && str_starts(fragment, STR("/")) &&
-        !find_pointer(s, base, key, fragment, e))
+        !schema_find_pointer(s, base, key, fragment, e))
         return false;
     *out = schema_entry_find(s, key);
     return true;
@@ -206,7 +206,7 @@ bool schema_ref_find(struct schema *s, const struct schema_node *from, str ref,
         goto out;
     hash_at = str_find(buf_str(&key), STR("#"));
     if (hash_at != STR_NONE)
-        percent_decode(&key, hash_at);
+        schema_percent_decode(&key, hash_at);
     if (!schema_ref_find_key(s, buf_str(&key), hash_at == STR_NONE ? key.n : hash_at, &entry, e))
         goto out;
     if (!entry) {

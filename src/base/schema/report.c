@@ -25,7 +25,7 @@ static str schema_report_cut(str s, size_t n)
 
 /* ---- places ---- */
 
-static void add_token(struct buf *out, const struct json *doc, const struct json_node *key)
+static void schema_add_token(struct buf *out, const struct json *doc, const struct json_node *key)
 {
     struct schema_text name;
 
@@ -64,7 +64,7 @@ static uint64_t schema_report_add_path(struct buf *out, const struct json *doc,
         v = value;
         passed += index + 1;
         if (object)
-            add_token(out, doc, child);
+            schema_add_token(out, doc, child);
         else
             buf_printf(out, "/%zu", index);
         if (child == to)
@@ -73,7 +73,7 @@ static uint64_t schema_report_add_path(struct buf *out, const struct json *doc,
     return passed;
 }
 
-static void path_init(struct buf *b, const struct json *doc)
+static void schema_path_init(struct buf *b, const struct json *doc)
 {
     buf_init(b, doc->src.n * 4 + 4096);
 }
@@ -98,7 +98,7 @@ bool schema_wrong(struct err *e, const struct schema_doc *doc, const struct json
     va_start(ap, fmt);
     vsnprintf(what, sizeof what, fmt, ap);
     va_end(ap);
-    path_init(&place, &doc->json);
+    schema_path_init(&place, &doc->json);
     add_schema_place(&place, doc, at);
     err_set(e,
             ERR_INPUT,
@@ -208,8 +208,8 @@ static void schema_report_add(struct schema_check *c, const struct schema_fault 
         .kind = f->kind, .text = text, .name = f->name, .nearest = f->nearest, .value = f->v};
     struct buf path, keyword;
 
-    path_init(&path, c->doc);
-    path_init(&keyword, &doc->json);
+    schema_path_init(&path, c->doc);
+    schema_path_init(&keyword, &doc->json);
     schema_report_charge(c, schema_report_add_path(&path, c->doc, c->root, f->v));
     schema_report_charge(c, add_schema_place(&keyword, doc, f->node->at));
     if (f->keyword)
@@ -246,7 +246,7 @@ static void schema_report_explain(struct schema_check *c, const struct schema_fa
 {
     struct buf path;
 
-    path_init(&path, c->doc);
+    schema_path_init(&path, c->doc);
     schema_report_charge(c, schema_report_add_path(&path, c->doc, c->root, f->v));
     buf_reset(c->explain);
     if (path.n > 0 && path.n < c->explain->size_max / 2)

@@ -40,8 +40,8 @@ static bool text_member(const struct scan *c, const struct json_node *v, const c
     return json_text(&c->doc->json, value, &c->s->arena, out);
 }
 
-static bool anchor_add(const struct scan *c, struct schema_resource *r, const struct json_node *at,
-                       str name, bool dynamic)
+static bool schema_anchor_add(const struct scan *c, struct schema_resource *r,
+                              const struct json_node *at, str name, bool dynamic)
 {
     str key;
 
@@ -70,17 +70,17 @@ static bool scan_anchors(const struct scan *c, struct schema_resource *r,
         return true;
     if (!text_member(c, at, "$anchor", &plain) || !text_member(c, at, "$dynamicAnchor", &dynamic))
         return false;
-    if (plain.n > 0 && !str_eq(plain, dynamic) && !anchor_add(c, r, at, plain, false))
+    if (plain.n > 0 && !str_eq(plain, dynamic) && !schema_anchor_add(c, r, at, plain, false))
         return false;
     /* 2019-09: at most one a resource, and it has no name. */
     if (r->draft == SCHEMA_DRAFT_2019 && recursive && recursive->kind == JSON_TRUE)
-        return anchor_add(c, r, at, STR(""), true);
-    return dynamic.n == 0 || anchor_add(c, r, at, dynamic, true);
+        return schema_anchor_add(c, r, at, STR(""), true);
+    return dynamic.n == 0 || schema_anchor_add(c, r, at, dynamic, true);
 }
 
 /* The vocabularies of a metaschema we were given. One that we were not is taken to have them all.
  */
-static bool read_vocabularies(const struct scan *c, struct schema_resource *r, str uri)
+static bool schema_read_vocabularies(const struct scan *c, struct schema_resource *r, str uri)
 {
     static const struct {
         const char *uri;
@@ -115,8 +115,8 @@ static bool read_vocabularies(const struct scan *c, struct schema_resource *r, s
 }
 
 /* Which draft and which vocabularies a $schema asks for. */
-static bool read_dialect(const struct scan *c, struct schema_resource *r,
-                         const struct json_node *at)
+static bool schema_read_dialect(const struct scan *c, struct schema_resource *r,
+                                const struct json_node *at)
 {
     static const struct {
         const char *uri;
@@ -145,7 +145,7 @@ static bool read_dialect(const struct scan *c, struct schema_resource *r,
         return scan_wrong(c, schema_scan_member(c, at, "$schema"), "names a draft older than 4");
     if (str_ends(uri, STR("#")))
         uri.n--;
-    return read_vocabularies(c, r, uri);
+    return schema_read_vocabularies(c, r, uri);
 }
 
 /* The $id a schema has: "" if none, or if it does not count. */
@@ -160,8 +160,8 @@ static bool schema_scan_read_id(const struct scan *c, const struct schema_resour
     return text_member(c, at, draft == SCHEMA_DRAFT_4 ? "id" : "$id", out);
 }
 
-static struct schema_resource *resource_new(struct schema *s, struct schema_doc *doc,
-                                            const struct schema_resource *like, str uri)
+static struct schema_resource *schema_resource_new(struct schema *s, struct schema_doc *doc,
+                                                   const struct schema_resource *like, str uri)
 {
     struct schema_resource *r = arena_zero(&s->arena, 1, sizeof *r);
 
@@ -186,7 +186,8 @@ static bool scan_id(const struct scan *c, const struct json_node *at, str id,
     bool ok = false;
 
     if (hash_at == 0 && anchors)
-        return id.n < 2 || id.p[1] == '/' || anchor_add(c, *r, at, str_slice(id, 1, id.n), false);
+        return id.n < 2 || id.p[1] == '/' ||
+               schema_anchor_add(c, *r, at, str_slice(id, 1, id.n), false);
     if (hash_at != STR_NONE && hash_at + 1 < id.n && !anchors)
         return scan_wrong(c, at, "has an $id with a fragment; use $anchor");
     buf_init(&uri, SCHEMA_URI_MAX);
@@ -194,7 +195,7 @@ static bool scan_id(const struct scan *c, const struct json_node *at, str id,
         goto out;
     if (!schema_spend(c->s, uri.n + 200, c->e))
         goto out;
-    *r = resource_new(c->s, c->doc, own, buf_str(&uri));
+    *r = schema_resource_new(c->s, c->doc, own, buf_str(&uri));
     ok = schema_entry_add(c->s, (*r)->uri, c->doc, at, false) ||
          scan_wrong(c, at, "has an $id that another schema already has");
 out:
@@ -253,7 +254,7 @@ static bool scan_schema(const struct scan *c, const struct json_node *at, struct
     if (!schema_spend(c->s, 16, c->e))
         return false;
     /* $schema counts only where a resource begins, but decides what its $id is called. */
-    if (!read_dialect(c, &own, at) || !schema_scan_read_id(c, &own, at, &id))
+    if (!schema_read_dialect(c, &own, at) || !schema_scan_read_id(c, &own, at, &id))
         return false;
     if (at == json_root(doc)) {
         r->draft = own.draft;
@@ -300,7 +301,7 @@ bool schema_doc_scan(struct schema *s, struct schema_doc *doc, struct err *e)
 {
     struct scan c = {s, doc, e};
 
-    return scan_schema(&c, json_root(&doc->json), resource_new(s, doc, NULL, doc->uri));
+    return scan_schema(&c, json_root(&doc->json), schema_resource_new(s, doc, NULL, doc->uri));
 }
 
 bool schema_place_scan(struct schema *s, struct schema_doc *doc, const struct json_node *at,

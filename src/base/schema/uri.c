@@ -16,7 +16,7 @@ static size_t schema_uri_find_any(str s, size_t from, const char *set)
     return from;
 }
 
-static bool is_scheme(str s)
+static bool schema_is_scheme(str s)
 {
     for (size_t i = 0; i < s.n; i++) {
         char c = s.p[i];
@@ -37,7 +37,7 @@ static struct uri schema_uri_split(str s)
     u.fragment = str_slice(s, at + 1, s.n);
     s = str_slice(s, 0, at);
     at = schema_uri_find_any(s, 0, ":/?");
-    if (at < s.n && s.p[at] == ':' && is_scheme(str_slice(s, 0, at))) {
+    if (at < s.n && s.p[at] == ':' && schema_is_scheme(str_slice(s, 0, at))) {
         u.scheme = str_slice(s, 0, at);
         s = str_slice(s, at + 1, s.n);
     }
@@ -84,7 +84,7 @@ static void schema_uri_add_path(struct buf *out, str path)
 }
 
 /* Merges the reference's path with the base's: it replaces the part after the base's last "/". */
-static void merge_path(const struct uri *base, str path, struct buf *out)
+static void schema_merge_path(const struct uri *base, str path, struct buf *out)
 {
     size_t keep = base->path.n;
     struct buf both;
@@ -121,7 +121,7 @@ bool schema_uri_resolve(str base, str ref, struct buf *out, struct err *e)
     if (whole || str_starts(r.path, STR("/"))) {
         schema_uri_add_path(out, r.path);
     } else if (r.path.n > 0) {
-        merge_path(&b, r.path, out);
+        schema_merge_path(&b, r.path, out);
     } else {
         buf_add(out, b.path);
         own_query = r.has_query;

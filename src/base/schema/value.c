@@ -19,7 +19,7 @@ void schema_text_release(struct schema_text *t)
 }
 
 /* A high surrogate's escape counts nothing: its low one follows and does. */
-static bool is_high_surrogate(const char *p)
+static bool schema_is_high_surrogate(const char *p)
 {
     return p[1] == 'u' && (p[2] == 'd' || p[2] == 'D') && strchr("89abAB", p[3]);
 }
@@ -33,7 +33,7 @@ uint64_t schema_text_count(const struct json *doc, const struct json_node *v)
     assert(v->kind == JSON_STRING && raw.n >= 2);
     while (p < end) {
         if (*p == '\\') {
-            n += !is_high_surrogate(p);
+            n += !schema_is_high_surrogate(p);
             p += p[1] == 'u' ? 6 : 2;
         } else {
             n += ((unsigned char)*p & 0xc0) != 0x80;
@@ -62,7 +62,7 @@ uint64_t schema_hash_str(str s)
     return schema_hash_mix_bits(h);
 }
 
-static uint64_t hash_text(const struct json *doc, const struct json_node *v)
+static uint64_t schema_hash_text(const struct json *doc, const struct json_node *v)
 {
     struct schema_text t;
     uint64_t h;
@@ -83,14 +83,14 @@ uint64_t schema_hash(const struct json *doc, const struct json_node *v)
         schema_decimal_read(&d, json_raw(doc, v));
         return schema_hash_mix_bits(h ^ schema_decimal_hash(&d));
     case JSON_STRING:
-        return h ^ hash_text(doc, v);
+        return h ^ schema_hash_text(doc, v);
     case JSON_ARRAY:
         for (const struct json_node *i = json_first(doc, v); i; i = json_next(doc, v, i))
             h = schema_hash_mix_bits(h + schema_hash(doc, i));
         return h;
     case JSON_OBJECT: /* a sum, since the order says nothing */
         for (const struct json_node *k = json_first(doc, v); k; k = json_next(doc, v, k))
-            h += schema_hash_mix_bits(hash_text(doc, k) ^
+            h += schema_hash_mix_bits(schema_hash_text(doc, k) ^
                                       schema_hash_mix_bits(schema_hash(doc, json_value(k))));
         return h;
     default:
