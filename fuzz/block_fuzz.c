@@ -33,6 +33,10 @@ static void block_fuzz_entry(str bytes)
     assert(again.request_from.call_n == t.request_from.call_n);
     assert(again.request_from.front == t.request_from.front);
     assert(again.request_from.back == t.request_from.back);
+    assert(again.request_from.answer.n == t.request_from.answer.n);
+    assert(t.request_from.answer.n == 0 ||
+           (again.request_from.answer.at == t.request_from.answer.at &&
+            again.request_from.answer.from == t.request_from.answer.from));
     for (size_t i = 0; i < BLOCK_TEXT_COUNT; i++)
         assert(str_eq(again.text[i], t.text[i]));
     buf_release(&b);
@@ -103,6 +107,7 @@ static void block_fuzz_round(str bytes)
 
 static void block_fuzz_delta(str base, str request)
 {
+    struct block_base from = {base, base};
     struct block_delta d = {0};
     struct arena a;
     struct err e;
@@ -111,8 +116,9 @@ static void block_fuzz_delta(str base, str request)
     if (!block_delta_make(base, request, &d, &between))
         return;
     assert(d.front + between.n + d.back == request.n && d.front + d.back <= base.n);
-    arena_init(&a, ARENA_MAX);
-    assert(block_delta_apply(base, &d, between, &a, &got, &e) && str_eq(got, request));
+    arena_init(&a, 16 * ARENA_MAX); /* escapes make an answer up to six times as long */
+    between = block_quote_make(from.answer, between, &a, &d.answer);
+    assert(block_delta_apply(&from, &d, between, &a, &got, &e) && str_eq(got, request));
     arena_release(&a);
 }
 

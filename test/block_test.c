@@ -13,9 +13,7 @@ static void check_texts(const struct block_texts *got, const struct block_texts 
         CHECK(got->text[i].p);
         CHECK_F(str_eq(got->text[i], want->text[i]), "text %zu", i);
     }
-    CHECK(got->request_from.call_n == want->request_from.call_n);
-    CHECK(got->request_from.front == want->request_from.front);
-    CHECK(got->request_from.back == want->request_from.back);
+    CHECK(memcmp(&got->request_from, &want->request_from, sizeof got->request_from) == 0);
 }
 
 /* Puts an entry, reads it back, and then each of its beginnings. Returns its size. */
@@ -81,7 +79,10 @@ TEST(an_entry_gives_back_all_texts_together)
     check_entry(&t);
     t.request_from = (struct block_delta){.call_n = 1};
     check_entry(&t);
-    t.request_from = (struct block_delta){INT64_MAX, UINT64_MAX, UINT64_MAX};
+    t.request_from = (struct block_delta){.call_n = 1, .answer = {0, 0, 1}};
+    check_entry(&t);
+    t.request_from = (struct block_delta){
+        INT64_MAX, UINT64_MAX, UINT64_MAX, {UINT64_MAX, UINT64_MAX, UINT64_MAX}};
     check_entry(&t);
     t.text[BLOCK_REQUEST] = STR(""); /* the same request again */
     check_entry(&t);
@@ -114,7 +115,9 @@ TEST(a_damaged_entry_is_an_error)
         {STR_INIT("\x03\x01x\x44\x02\x01\x00\x01\x00"), "a copy without its lead"},
         {STR_INIT("\x03\x01x\x44\x02\x01\x00\x01\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x01x"),
          "a copy with too much of a tail"},
-        {STR_INIT("\x40"), "a copy of a delta"},
+        {STR_INIT("\x40"), "a delta with an answer, without its call"},
+        {STR_INIT("\x40\x01\x01\x01\x01\x01"), "an answer without its size"},
+        {STR_INIT("\x00\x01\x01\x01\x40\x01\x01\x01\x01\x01\x01"), "two deltas"},
     };
     struct block_texts t;
     struct arena a;
@@ -160,7 +163,7 @@ TEST(a_text_that_is_a_part_of_another_is_stored_as_such)
                             lead,
                             at,
                             tail);
-                    t.request_from = (struct block_delta){7, 3, 4};
+                    t.request_from = (struct block_delta){7, 3, 4, {5, 6, 7}};
                     (void)check_entry(&t);
                 }
 }
@@ -170,6 +173,7 @@ TEST(a_text_that_is_a_part_of_another_is_stored_as_such)
 /* The two parts that base and request must share; the request must come back. */
 static void check_delta(str base, str request, size_t front, size_t back)
 {
+    struct block_base from = {base, STR("")};
     struct block_delta d = {.call_n = 7};
     struct arena a;
     struct err e;
@@ -180,7 +184,7 @@ static void check_delta(str base, str request, size_t front, size_t back)
     CHECK_INT(d.front, front);
     CHECK_INT(d.back, back);
     arena_init(&a, ARENA_MAX);
-    CHECK(block_delta_apply(base, &d, between, &a, &got, &e));
+    CHECK(block_delta_apply(&from, &d, between, &a, &got, &e));
     CHECK(str_eq(got, request));
     arena_release(&a);
 }
@@ -237,7 +241,7 @@ TEST(a_delta_never_overlaps)
 TEST(a_delta_that_saves_little_is_not_made)
 {
     struct rand r;
-    struct block_delta d = {1, 2, 3};
+    struct block_delta d = {.call_n = 1, .front = 2, .back = 3};
     str between = STR("untouched");
     char *p, *q;
 
@@ -267,27 +271,75 @@ TEST(a_delta_that_saves_little_is_not_made)
 
 TEST(a_delta_that_does_not_fit_its_base_is_an_error)
 {
-    static const struct block_delta bad[] = {
-        {1, 11, 0}, {1, 0, 11}, {1, 6, 5}, {1, UINT64_MAX, 1}, {1, 1, UINT64_MAX}};
+    static const struct block_delta bad[] = {{1, 11, 0, {0, 0, 0}},
+                                             {1, 0, 11, {0, 0, 0}},
+                                             {1, 6, 5, {0, 0, 0}},
+                                             {1, UINT64_MAX, 1, {0, 0, 0}},
+                                             {1, 1, UINT64_MAX, {0, 0, 0}},
+                                             {1, 1, 1, {2, 0, 1}},
+                                             {1, 1, 1, {UINT64_MAX, 0, 1}},
+                                             {1, 1, 1, {0, 7, 1}},
+                                             {1, 1, 1, {0, UINT64_MAX, 2}},
+                                             {1, 1, 1, {0, 0, 7}},
+                                             {1, 1, 1, {0, 2, UINT64_MAX}}};
+    const struct block_base base = {STR("0123456789"), STR("ab\ncd")};
+    const struct block_delta plain = {.call_n = 1, .front = 2, .back = 1};
+    const struct block_delta quotes = {1, 2, 1, {1, 1, 4}};
+    static char large[100];
+    const struct block_base wide = {STR("0123456789"), {large, sizeof large}};
     struct arena a;
     struct err e;
     str got;
 
-    arena_init(&a, 64);
+    arena_init(&a, 96);
     for (size_t i = 0; i < COUNT_OF(bad); i++) {
-        CHECK(!block_delta_apply(STR("0123456789"), &bad[i], STR("x"), &a, &got, &e));
+        arena_reset(&a);
+        CHECK_F(!block_delta_apply(&base, &bad[i], STR("x"), &a, &got, &e), "%zu", i);
         CHECK_INT(e.code, ERR_SYSTEM);
     }
-    CHECK(!block_delta_apply(STR("0123456789"),
-                             &(struct block_delta){1, 5, 5},
-                             STR("------------------------------------------------------------"),
-                             &a,
-                             &got,
-                             &e));
+    CHECK(!block_delta_apply(&base, &plain, (str){large, sizeof large}, &a, &got, &e));
     CHECK_INT(e.code, ERR_LIMIT);
-    CHECK(block_delta_apply(
-        STR("0123456789"), &(struct block_delta){1, 2, 1}, STR("--"), &a, &got, &e));
+    CHECK(!block_delta_apply(&base, &quotes, (str){large, sizeof large}, &a, &got, &e));
+    CHECK_INT(e.code, ERR_LIMIT);
+    CHECK(!block_delta_apply(&wide, &quotes, STR("--"), &a, &got, &e));
+    CHECK_INT(e.code, ERR_LIMIT);
+    arena_reset(&a);
+    CHECK(block_delta_apply(&base, &plain, STR("--"), &a, &got, &e));
     CHECK_STR(got, "01--9");
+    arena_reset(&a);
+    CHECK(block_delta_apply(&base, &quotes, STR("--"), &a, &got, &e));
+    CHECK_STR(got, "01-b\\nc-9");
+    arena_release(&a);
+}
+
+/* The answer is found where a client writes it into JSON, and comes back from the own bytes. */
+TEST(a_request_that_repeats_an_answer_is_stored_without_it)
+{
+    static const char lines[] = "The tide turns at six.\nMoor at \"Pier 4\"\tand wait \\ watch:"
+                                " the wind is from the west \xC3\xA0 4 m/s \x01\x7F.";
+    static const char sent[] =
+        "The tide turns at six.\\nMoor at \\\"Pier 4\\\"\\tand wait \\\\ watch:"
+        " the wind is from the west \xC3\xA0 4 m/s \\u0001\x7F.";
+    static const char before[] = ",{\"role\":\"assistant\",\"content\":\"";
+    static const char after[] = "\"},{\"role\":\"user\",\"content\":\"And then?\"}";
+    struct block_base base = {STR("[1]"), {lines, sizeof lines - 1}};
+    struct block_delta d = {.call_n = 1, .front = 2, .back = 1};
+    char request[sizeof before + sizeof sent + sizeof after];
+    struct arena a;
+    struct err e;
+    str own, got;
+    int n = snprintf(request, sizeof request, "%s%s%s", before, sent, after);
+
+    arena_init(&a, ARENA_MAX);
+    own = block_quote_make(base.answer, (str){request, (size_t)n}, &a, &d.answer);
+    CHECK_INT(own.n, sizeof before + sizeof after - 2);
+    CHECK_INT(d.answer.at, sizeof before - 1);
+    CHECK_INT(d.answer.from, 0);
+    CHECK_INT(d.answer.n, sizeof sent - 1);
+    CHECK(block_delta_apply(&base, &d, own, &a, &got, &e));
+    CHECK(str_eq(str_slice(got, 2, got.n - 1), (str){request, (size_t)n}));
+    CHECK(str_eq(block_quote_make(STR("Something else."), own, &a, &d.answer), own));
+    CHECK_INT(d.answer.n, 0);
     arena_release(&a);
 }
 
@@ -541,6 +593,7 @@ TEST_MAIN(T(a_text_that_is_a_part_of_another_is_stored_as_such),
           T(a_damaged_entry_is_an_error), T(a_delta_finds_a_change_at_every_place),
           T(a_delta_never_overlaps), T(a_delta_that_saves_little_is_not_made),
           T(a_delta_that_does_not_fit_its_base_is_an_error),
+          T(a_request_that_repeats_an_answer_is_stored_without_it),
           T(a_block_gives_back_its_entries_and_erased_places),
           T(a_block_is_appended_to_other_bytes_and_packed_again),
           T(a_large_call_is_a_block_of_its_own), T(a_block_of_too_many_calls_is_not_packed),

@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/json.h"
 #include "base/rand.h"
 #include "store/texts.h"
 #include "store/word_search.h"
@@ -128,33 +129,69 @@ TEST(texts_are_read_back_from_whichever_block_they_are_in)
 
 /* ---- conversations ---- */
 
+enum { TURNS = 330, TURN = 300 };
+
+struct conversation {
+    struct store_call row; /* of the last turn */
+    struct buf messages, request, answer;
+    char id[32];
+};
+
+static void conversation_init(struct conversation *c)
+{
+    *c = (struct conversation){.row = store_call_none};
+    buf_init(&c->messages, BODY_MAX);
+    buf_init(&c->request, BODY_MAX);
+    buf_init(&c->answer, BODY_MAX);
+    c->row.session_id = STR("talk");
+    c->row.status = 200;
+    c->row.complete = true;
+}
+
+static void conversation_release(struct conversation *c)
+{
+    buf_release(&c->messages);
+    buf_release(&c->request);
+    buf_release(&c->answer);
+}
+
+/* The next turn: a request with all turns before it, their answers, and a question. */
+static void conversation_turn(struct conversation *c, unsigned n)
+{
+    snprintf(c->id, sizeof c->id, "turn-%u", n);
+    if (n > 0)
+        json_quote(&c->messages, buf_str(&c->answer));
+    prose(&c->messages, 2 * n, TURN);
+    buf_reset(&c->request);
+    buf_printf(&c->request, "{\"model\":\"m\",\"messages\":[");
+    buf_add(&c->request, buf_str(&c->messages));
+    buf_add(&c->request, STR("],\"stream\":true,\"temperature\":0.5}"));
+    buf_reset(&c->answer);
+    if (n % 7 != 0) { /* some turns have none, some have nothing to escape */
+        prose(&c->answer, 2 * n + 1, TURN / 2);
+        buf_add(&c->answer, n % 7 == 1 ? STR(" ") : STR("\n\"quoted\"\n"));
+        prose(&c->answer, 2 * n + 1, TURN / 2);
+    }
+    c->row.id = str_c(c->id);
+    c->row.started_ms = 1000 + n;
+    c->row.request = buf_str(&c->request);
+    c->row.answer = buf_str(&c->answer);
+}
+
 TEST(a_conversation_costs_what_is_new_in_each_turn)
 {
-    enum { TURNS = 330, TURN = 300 };
-    struct store_call row = store_call_none;
-    struct buf request, talk;
+    struct conversation c;
     struct place p;
     struct store *s;
-    char id[32];
 
     place_init(&p);
-    buf_init(&request, BODY_MAX);
-    buf_init(&talk, BODY_MAX);
+    conversation_init(&c);
     s = open_store(&p);
-    row.session_id = STR("talk");
-    row.status = 200;
-    row.complete = true;
     for (unsigned i = 0; i < TURNS; i++) {
-        snprintf(id, sizeof id, "turn-%u", i);
-        prose(&talk, i, TURN);
-        buf_reset(&request);
-        buf_printf(&request, "{\"model\":\"m\",\"messages\":[");
-        buf_add(&request, buf_str(&talk));
-        buf_add(&request, STR("],\"stream\":true,\"temperature\":0.5}"));
-        row.id = str_c(id);
-        row.started_ms = 1000 + i;
-        row.request = buf_str(&request);
-        store_call_put(s, &row, NULL);
+        conversation_turn(&c, i);
+        store_call_put(s, &c.row, NULL);
+        if (i % 50 == 49) /* the queue takes 16 MiB */
+            settle(s);
         if (i == TURNS / 6) { /* the last request is in no memory then */
             settle(s);
             store_close(s);
@@ -162,32 +199,26 @@ TEST(a_conversation_costs_what_is_new_in_each_turn)
         }
     }
     settle(s);
-    buf_reset(&talk);
+    conversation_release(&c);
+    conversation_init(&c);
     for (unsigned i = 0; i < TURNS; i++) {
-        struct expected x = {&row, 0};
+        struct expected x = {&c.row, 0};
         struct err e;
 
-        snprintf(id, sizeof id, "turn-%u", i);
-        prose(&talk, i, TURN);
-        if (i % 10 != 9)
+        conversation_turn(&c, i);
+        if (i % 10 > 1)
             continue;
-        buf_reset(&request);
-        buf_printf(&request, "{\"model\":\"m\",\"messages\":[");
-        buf_add(&request, buf_str(&talk));
-        buf_add(&request, STR("],\"stream\":true,\"temperature\":0.5}"));
-        row.id = str_c(id);
-        row.started_ms = 1000 + i;
-        row.request = buf_str(&request);
-        CHECK_F(store_call_get(s, row.id, (struct store_row_sink){same_row, &x}, &e), "%s", e.text);
+        CHECK_F(
+            store_call_get(s, c.row.id, (struct store_row_sink){same_row, &x}, &e), "%s", e.text);
         CHECK_INT(x.seen, 1);
     }
-    /* Every hundred turns what a hundred turns added is stored once more, and not all turns. */
+    /* Questions and answers are stored once, and the requests of a hundred turns once more every
+     * hundred turns. */
     CHECK(ask(&p,
               "SELECT coalesce((SELECT sum(raw_size) FROM call_blocks), 0) +"
-              " coalesce((SELECT sum(length(texts)) FROM call_texts), 0)") < TURNS * TURN * 2);
+              " coalesce((SELECT sum(length(texts)) FROM call_texts), 0)") < 2 * TURNS * 2 * TURN);
     store_close(s);
-    buf_release(&request);
-    buf_release(&talk);
+    conversation_release(&c);
     place_release(&p);
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/block.h"
 
+#include "base/json.h"
+
 #include <zstd.h>
 
 #define BLOCK_VERSION 1
@@ -95,9 +97,10 @@ static size_t block_common_back(const char *a_end, const char *b_end, size_t n)
 
 /* Copies */
 
-#define BLOCK_TAG_COPY 64  /* added to the tag of a text that is mostly a part of another */
+#define BLOCK_TAG_COPY 64  /* added to a tag: it is followed by a part of another text */
 #define BLOCK_COPY_MIN 64u /* bytes; fewer are not worth it */
 #define BLOCK_COPY_PROBE 24u
+#define BLOCK_QUOTE_MAX ((size_t)1 << 20) /* bytes of an answer that is looked for in a request */
 
 /* What each derived text is a part of. */
 static const struct {
@@ -201,19 +204,30 @@ static bool block_copy_get(str *entry, const struct block_texts *t, size_t text,
 
 /* Entries */
 
+static void block_from_put(const struct block_delta *from, struct buf *out)
+{
+    char head[1 + 6 * BLOCK_VARINT_MAX], *p = head;
+
+    assert(from->call_n > 0);
+    *p++ = from->answer.n ? BLOCK_TAG_COPY + BLOCK_TAG_FROM : BLOCK_TAG_FROM;
+    p = block_varint_put(p, (uint64_t)from->call_n);
+    p = block_varint_put(p, from->front);
+    p = block_varint_put(p, from->back);
+    if (from->answer.n) {
+        p = block_varint_put(p, from->answer.at);
+        p = block_varint_put(p, from->answer.from);
+        p = block_varint_put(p, from->answer.n);
+    }
+    buf_add(out, (str){head, (size_t)(p - head)});
+}
+
 void block_entry_put(const struct block_texts *t, struct buf *out)
 {
-    char head[1 + 3 * BLOCK_VARINT_MAX], *p = head;
+    char head[1 + BLOCK_VARINT_MAX], *p;
     struct block_copy copy;
 
-    if (t->request_from.call_n) {
-        assert(t->request_from.call_n > 0);
-        *p++ = BLOCK_TAG_FROM;
-        p = block_varint_put(p, (uint64_t)t->request_from.call_n);
-        p = block_varint_put(p, t->request_from.front);
-        p = block_varint_put(p, t->request_from.back);
-        buf_add(out, (str){head, (size_t)(p - head)});
-    }
+    if (t->request_from.call_n)
+        block_from_put(&t->request_from, out);
     for (size_t i = 0; i < BLOCK_TEXT_COUNT; i++) {
         if (t->text[i].n == 0)
             continue;
@@ -228,7 +242,7 @@ void block_entry_put(const struct block_texts *t, struct buf *out)
     }
 }
 
-static bool block_from_get(str *entry, struct block_delta *out)
+static bool block_from_get(str *entry, bool quotes, struct block_delta *out)
 {
     uint64_t call_n;
 
@@ -236,7 +250,9 @@ static bool block_from_get(str *entry, struct block_delta *out)
         !block_varint_get(entry, &out->back) || call_n == 0 || call_n > INT64_MAX)
         return false;
     out->call_n = (int64_t)call_n;
-    return true;
+    return !quotes ||
+           (block_varint_get(entry, &out->answer.at) &&
+            block_varint_get(entry, &out->answer.from) && block_varint_get(entry, &out->answer.n));
 }
 
 bool block_entry_get(str entry, struct arena *a, struct block_texts *out, struct err *e)
@@ -248,7 +264,7 @@ bool block_entry_get(str entry, struct arena *a, struct block_texts *out, struct
         out->text[i] = STR("");
     while (entry.n > 0) {
         int tag = (unsigned char)entry.p[0];
-        bool copy = tag > BLOCK_TAG_COPY;
+        bool copy = tag >= BLOCK_TAG_COPY;
         uint64_t size;
 
         tag -= copy ? BLOCK_TAG_COPY : 0;
@@ -259,7 +275,7 @@ bool block_entry_get(str entry, struct arena *a, struct block_texts *out, struct
         last = tag;
         entry = str_slice(entry, 1, entry.n);
         if (tag == BLOCK_TAG_FROM) {
-            if (!block_from_get(&entry, &out->request_from))
+            if (!block_from_get(&entry, copy, &out->request_from))
                 return block_set_damaged(e, "a request refers to no earlier call");
             continue;
         }
@@ -297,15 +313,72 @@ bool block_delta_make(str base, str request, struct block_delta *out, str *betwe
     return true;
 }
 
-bool block_delta_apply(str base, const struct block_delta *d, str between, struct arena *a,
-                       str *out, struct err *e)
+/* An answer as clients write it into the JSON of their next request. Stored deltas depend on every
+ * byte of this form. */
+static str block_quoted(str answer, struct arena *a)
 {
-    if (d->front > base.n || d->back > base.n - d->front)
+    struct buf b;
+    str quoted;
+
+    if (json_plain(answer))
+        return answer;
+    buf_init(&b, 6 * answer.n + 2); /* the longest escape is \uXXXX */
+    json_quote(&b, answer);
+    quoted = arena_dup(a, str_slice(buf_str(&b), 1, b.n - 1));
+    buf_release(&b);
+    return quoted;
+}
+
+str block_quote_make(str answer, str between, struct arena *a, struct block_quote *out)
+{
+    struct block_copy copy;
+
+    *out = (struct block_quote){0};
+    if (answer.n > BLOCK_QUOTE_MAX || !block_copy_find(block_quoted(answer, a), between, &copy))
+        return between;
+    *out = (struct block_quote){copy.at, copy.lead.n, copy.n};
+    return arena_join(a,
+                      str_slice(between, 0, copy.at),
+                      STR(""),
+                      str_slice(between, copy.at + copy.n, between.n));
+}
+
+/* The bytes of a delta between front and back, in the arena. */
+static bool block_quote_apply(str answer, const struct block_quote *q, str own, struct arena *a,
+                              str *out, struct err *e)
+{
+    str quoted;
+
+    *out = own;
+    if (q->n == 0)
+        return true;
+    if (!block_arena_check(a, 6 * (uint64_t)answer.n, e))
+        return false;
+    quoted = block_quoted(answer, a);
+    if (q->at > own.n || q->from > quoted.n || q->n > quoted.n - q->from)
+        return block_set_damaged(e, "a request repeats more than the earlier answer has");
+    if (!block_arena_check(a, own.n + q->n + 1, e))
+        return false;
+    *out = arena_join(a,
+                      str_slice(own, 0, q->at),
+                      str_slice(quoted, q->from, q->from + q->n),
+                      str_slice(own, q->at, own.n));
+    return true;
+}
+
+bool block_delta_apply(const struct block_base *base, const struct block_delta *d, str own,
+                       struct arena *a, str *out, struct err *e)
+{
+    str was = base->request, between;
+
+    if (d->front > was.n || d->back > was.n - d->front)
         return block_set_damaged(e, "a request repeats more than the earlier request has");
+    if (!block_quote_apply(base->answer, &d->answer, own, a, &between, e))
+        return false;
     if (!block_arena_check(a, d->front + between.n + d->back + 1, e))
         return false;
-    *out = arena_join(
-        a, str_slice(base, 0, d->front), between, str_slice(base, base.n - d->back, base.n));
+    *out =
+        arena_join(a, str_slice(was, 0, d->front), between, str_slice(was, was.n - d->back, was.n));
     return true;
 }
 

@@ -10,6 +10,7 @@
  *
  *     entry  = from? text*                      in the order of their tags, each at most once
  *     from   = 0 call_n front back              the request repeats part of an earlier request
+ *            | 64 call_n front back at from n   and part of that call's answer: struct block_delta
  *     text   = tag size bytes                   tag: 1 and up, see enum block_text
  *            | tag of lead at n tail bytes      64 + tag: n bytes of the text `of`, from `at` on,
  *                                               between `lead` and `tail` bytes that follow
@@ -51,14 +52,29 @@ enum block_text {
 #define BLOCK_RAW_MAX ((size_t)512 << 20) /* ceiling: one call may be much larger than BLOCK_SIZE */
 #define BLOCK_DELTA_MIN 256u              /* a delta that shares fewer bytes is not worth it */
 
+/* A part of the answer of the call that a delta refers to: clients send it back in their next
+ * request. `n` bytes from `from` on of the answer, escaped as in a JSON string, belong after the
+ * first `at` of the request's own bytes. n 0: no part. */
+struct block_quote {
+    uint64_t at, from, n;
+};
+
 /* A request stored as the first `front` and the last `back` bytes of the request of call `call_n`,
- * with its own bytes between them. call_n 0: the request is stored whole. */
+ * with its own bytes and a part of that call's answer between them. call_n 0: the request is stored
+ * whole. */
 struct block_delta {
     int64_t call_n;
     uint64_t front, back;
+    struct block_quote answer;
 };
 
-/* The texts of one call. With request_from, text[BLOCK_REQUEST] holds only the bytes between. */
+/* The earlier call that a delta refers to. */
+struct block_base {
+    str request, answer;
+};
+
+/* The texts of one call. With request_from, text[BLOCK_REQUEST] holds only the request's own
+ * bytes. */
 struct block_texts {
     str text[BLOCK_TEXT_COUNT];
     struct block_delta request_from;
@@ -73,15 +89,19 @@ void block_entry_put(const struct block_texts *t, struct buf *out);
 bool block_entry_get(str entry, struct arena *a, struct block_texts *out, struct err *e) MUST_USE;
 
 /* Finds the longest common prefix and then the longest common suffix of two requests, without
- * overlap. Sets front and back, leaves call_n to the caller, and lends `between` from the request.
+ * overlap. Sets only front and back of the delta, and lends `between` from the request.
  * False, with nothing set: they share fewer than BLOCK_DELTA_MIN bytes or less than a quarter of
  * the request. */
 bool block_delta_make(str base, str request, struct block_delta *out, str *between) MUST_USE;
 
-/* The whole request, copied into the arena. ERR_SYSTEM: the delta does not fit its base. ERR_LIMIT:
- * the arena has no room for the request. */
-bool block_delta_apply(str base, const struct block_delta *d, str between, struct arena *a,
-                       str *out, struct err *e) MUST_USE;
+/* Finds a part of the answer of the base in the bytes that a delta has between front and back.
+ * Returns the bytes without that part, in the arena; if no part is found, the bytes themselves. */
+str block_quote_make(str answer, str between, struct arena *a, struct block_quote *out);
+
+/* The whole request, in the arena. ERR_SYSTEM: the delta does not fit its base. ERR_LIMIT: the
+ * arena has no room for the request. */
+bool block_delta_apply(const struct block_base *base, const struct block_delta *d, str own,
+                       struct arena *a, str *out, struct err *e) MUST_USE;
 
 /* A block that is being filled. */
 struct block {

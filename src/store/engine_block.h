@@ -35,10 +35,10 @@ struct engine_mark {
     unsigned depth;
 };
 
-/* The last request of a session: its name, then the request. */
+/* The last call of a session: the session's name, then the request, then the answer. */
 struct engine_request {
     char *bytes;
-    size_t size, cap, name_size;
+    size_t size, cap, name_size, answer_size;
     int64_t call_n; /* 0: empty */
     unsigned depth; /* number of deltas to resolve it */
     struct engine_mark mark;

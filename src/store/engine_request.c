@@ -1,8 +1,9 @@
 /* engine_request.c - requests that repeat their conversation, stored as what is new.
  *
- * A client sends the whole conversation with each turn. The last request of each session is kept
- * in memory, bounded; the next one of that session is stored as the bytes that differ (block.h), so
- * that n turns cost n and not n squared. Where the last request is not in memory any more it is
+ * A client sends the whole conversation with each turn, the answer to the last one included. The
+ * last request and answer of each session are kept in memory, bounded; the next request of that
+ * session is stored as the bytes that neither of them has (block.h), so that n turns cost n and not
+ * n squared, and an answer is stored once. Where the last request is not in memory any more it is
  * read from its block, if the new one is long enough to be worth it; else the request is stored
  * whole.
  *
@@ -46,23 +47,25 @@ void engine_requests_forget(struct engine *en)
         request_drop(en, &en->requests[i]);
 }
 
-/* The bytes of a slot: the session's name, then the request. */
 static str request_session(const struct engine_request *r)
 {
     return (str){r->bytes, r->name_size};
 }
 
-static str request_text(const struct engine_request *r)
+static struct block_base request_base(const struct engine_request *r)
 {
-    assert(r->name_size <= r->size);
-    return (str){r->bytes + r->name_size, r->size - r->name_size};
+    str all = {r->bytes, r->size};
+    size_t end = r->size - r->answer_size;
+
+    assert(r->name_size <= end && end <= r->size);
+    return (struct block_base){str_slice(all, r->name_size, end), str_slice(all, end, r->size)};
 }
 
 static void request_keep(struct engine *en, const struct store_call *row, int64_t call_n,
                          unsigned depth, struct engine_mark mark)
 {
     struct engine_request *r = request_slot(en, row->session_id);
-    size_t size = row->session_id.n + row->request.n;
+    size_t size = row->session_id.n + row->request.n + row->answer.n;
 
     if (size > REQUEST_KEPT_MAX) {
         request_drop(en, r);
@@ -80,8 +83,11 @@ static void request_keep(struct engine *en, const struct store_call *row, int64_
     en->requests_size += size - r->size;
     r->size = size;
     r->name_size = row->session_id.n;
+    r->answer_size = row->answer.n;
     memcpy(r->bytes, row->session_id.p, row->session_id.n);
     memcpy(r->bytes + r->name_size, row->request.p, row->request.n);
+    if (row->answer.n > 0) /* else there may be no bytes */
+        memcpy(r->bytes + size - row->answer.n, row->answer.p, row->answer.n);
     r->call_n = call_n;
     r->depth = depth;
     r->mark = mark;
@@ -111,7 +117,8 @@ static bool request_on_last(void *ctx, const struct db_value *v, size_t n)
     return false;
 }
 
-static bool request_read(struct engine *en, const struct store_call *row, int64_t *call_n, str *out)
+static bool request_read(struct engine *en, const struct store_call *row, int64_t *call_n,
+                         struct block_base *out)
 {
     struct request_found f = {.there = false};
     struct store_call before = store_call_none;
@@ -132,25 +139,28 @@ static bool request_read(struct engine *en, const struct store_call *row, int64_
     *call_n = f.place.call_n;
     if (!texts_read(&en->texts, &f.place, &en->arena, &before, &e))
         return false;
-    *out = before.request;
-    return out->n > 0;
+    *out = (struct block_base){before.request, before.answer};
+    return out->request.n > 0;
 }
 
 /* The request from its base, or from the mark after REQUEST_STRIDE deltas. Returns the number of
  * deltas to resolve it; 0: it is stored whole. */
-static unsigned request_delta(str base, str request, unsigned depth, struct engine_mark *mark,
-                              struct block_texts *t)
+static unsigned request_delta(struct engine *en, const struct block_base *base, str request,
+                              unsigned depth, struct engine_mark *mark, struct block_texts *t)
 {
     struct block_delta *from = &t->request_from;
     size_t n = mark->size < request.n ? mark->size : request.n;
 
     if (depth >= REQUEST_DEPTH_MAX ||
-        !block_delta_make(base, request, from, &t->text[BLOCK_REQUEST]))
+        !block_delta_make(base->request, request, from, &t->text[BLOCK_REQUEST]))
         return 0;
     mark->front = from->front < mark->front ? from->front : mark->front;
     mark->back = from->back < mark->back ? from->back : mark->back;
-    if (depth - mark->depth <= REQUEST_STRIDE)
+    if (depth - mark->depth <= REQUEST_STRIDE) {
+        t->text[BLOCK_REQUEST] =
+            block_quote_make(base->answer, t->text[BLOCK_REQUEST], &en->arena, &from->answer);
         return depth;
+    }
     from->call_n = mark->call_n;
     from->front = mark->front;
     from->back = mark->back < n - mark->front ? mark->back : n - mark->front;
@@ -165,21 +175,21 @@ void engine_request_put(struct engine *en, const struct store_call *row, int64_t
     struct engine_request *r = request_slot(en, row->session_id);
     struct engine_mark mark = {0};
     unsigned depth = 0;
-    str base = STR("");
+    struct block_base base = {0};
 
     if (row->request.n < REQUEST_MIN)
         return;
     if (r->call_n && str_eq(request_session(r), row->session_id)) {
-        base = request_text(r);
+        base = request_base(r);
         depth = r->depth + 1;
         mark = r->mark;
         t->request_from.call_n = r->call_n;
     } else if (request_read(en, row, &t->request_from.call_n, &base)) {
         depth = en->texts.depth < REQUEST_READ_MAX ? en->texts.depth + 1 : 0;
-        mark = request_mark(t->request_from.call_n, base, en->texts.depth);
+        mark = request_mark(t->request_from.call_n, base.request, en->texts.depth);
     }
     if (depth > 0)
-        depth = request_delta(base, row->request, depth, &mark, t);
+        depth = request_delta(en, &base, row->request, depth, &mark, t);
     if (depth == 0) {
         t->request_from = (struct block_delta){0};
         t->text[BLOCK_REQUEST] = row->request;

@@ -1,8 +1,9 @@
 /* query_decisions.c - the decision log: by time, by tool, by its words.
  *
  * A decision is a call with a decision_kind; its number is the call's. Each way to list them has an
- * index: by_end, by_kind, by_model, by_session, the pairs of tool and call, the words. Of a search
- * only the newest SEARCH_MAX hits are looked at, so that common words cost no more than rare ones.
+ * index: by_end, one for each kind, by_model, by_session, the pairs of tool and call, the words. Of
+ * a search only the newest SEARCH_MAX hits are looked at, so that common words cost no more than
+ * rare ones.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -77,18 +78,26 @@ static bool query_decisions_on_decision(void *ctx, struct db_value *v, const str
     return query_decisions_decision_write(ctx, v);
 }
 
-/* coalesce keeps a condition from choosing the index: another one has the order that is wanted. */
+/* The kind is a literal, because the database does not know from a parameter that the index of a
+ * kind has all rows. coalesce keeps it from that index where the one by model is better. */
+static void decisions_where_kind(struct sql *q, const struct query_filter *f)
+{
+    sql_and(q);
+    sql_add(q, f->model.n || !f->kind.n ? "coalesce(i.decision_kind, '')" : "i.decision_kind");
+    if (str_eq(f->kind, STR("TOOL_CALL")))
+        sql_add(q, " = 'TOOL_CALL'");
+    else if (str_eq(f->kind, STR("DIRECT")))
+        sql_add(q, " = 'DIRECT'");
+    else
+        sql_add(q, f->kind.n ? " IS NULL AND 1 = 0" : " <> ''"); /* an unknown kind has no rows */
+}
+
 static void decisions_where(struct sql *q, const struct query_asker *a,
                             const struct query_filter *f)
 {
     sql_where_text(q, "i.session_id =", f->session_id);
     sql_where_text(q, "i.model =", f->model);
-    sql_where_text(
-        q, f->model.n ? "coalesce(i.decision_kind, '') =" : "i.decision_kind =", f->kind);
-    if (!f->kind.n) {
-        sql_and(q);
-        sql_add(q, "coalesce(i.decision_kind, '') <> ''");
-    }
+    decisions_where_kind(q, f);
     if (f->start_us >= 0)
         sql_where(q, "i.ended_ms >=", db_int((f->start_us + 999) / 1000));
     if (f->end_us >= 0)

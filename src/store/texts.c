@@ -193,11 +193,12 @@ static bool texts_old(struct texts *t, struct arena *a, struct store_call *row, 
 
 struct texts_link {
     struct block_delta from;
-    str between;
+    str own, answer;
     int64_t call_n;
 };
 
-/* What a call has of its request: its own bytes, and which earlier request they are put into. */
+/* What a call has of its request: its own bytes, and which earlier call they are put into; and the
+ * answer, which the next request repeats. */
 static bool texts_link_read(struct texts *t, int64_t call_n, struct arena *a,
                             struct texts_link *out, struct err *e)
 {
@@ -205,7 +206,7 @@ static bool texts_link_read(struct texts *t, int64_t call_n, struct arena *a,
     struct block_texts texts;
     str entry;
 
-    *out = (struct texts_link){.call_n = call_n, .between = STR("")};
+    *out = (struct texts_link){.call_n = call_n, .own = STR(""), .answer = STR("")};
     if (!texts_query(
             t,
             "SELECT block, block_n, interaction_id FROM llm_interactions WHERE call_n = $1",
@@ -220,7 +221,8 @@ static bool texts_link_read(struct texts *t, int64_t call_n, struct arena *a,
 
         if (!texts_old(t, a, &row, e))
             return false;
-        out->between = row.request;
+        out->own = row.request;
+        out->answer = row.answer;
         return true;
     }
     if (!texts_entry(t, &f.place, a, &entry, e))
@@ -230,7 +232,8 @@ static bool texts_link_read(struct texts *t, int64_t call_n, struct arena *a,
     if (!block_entry_get(entry, a, &texts, e))
         return false;
     out->from = texts.request_from;
-    out->between = texts.text[BLOCK_REQUEST];
+    out->own = texts.text[BLOCK_REQUEST];
+    out->answer = texts.text[BLOCK_ANSWER];
     return true;
 }
 
@@ -244,16 +247,16 @@ static struct texts_request *texts_kept_request(struct texts *t, int64_t call_n)
 
 /* Keeps a request, in the place of the one that it begins with, if that is kept. */
 static void texts_keep_request(struct texts *t, struct texts_request *base, int64_t call_n,
-                               str whole)
+                               const struct block_base *call)
 {
+    size_t size = call->request.n + call->answer.n;
     struct texts_request *r = base ? base : &t->requests[t->request_next++ % t->request_count];
 
     assert(t->request_count > 0 && t->requests_size >= r->bytes.n);
     t->requests_size -= r->bytes.n;
     buf_reset(&r->bytes);
     r->call_n = 0;
-    for (size_t i = 0; i < t->request_count && t->requests_size + whole.n > TEXTS_REQUESTS_SIZE;
-         i++) {
+    for (size_t i = 0; i < t->request_count && t->requests_size + size > TEXTS_REQUESTS_SIZE; i++) {
         struct texts_request *old = &t->requests[t->request_next++ % t->request_count];
 
         assert(t->requests_size >= old->bytes.n);
@@ -262,7 +265,9 @@ static void texts_keep_request(struct texts *t, struct texts_request *base, int6
         buf_init(&old->bytes, TEXTS_REQUEST_MAX);
         old->call_n = 0;
     }
-    buf_add(&r->bytes, whole);
+    buf_add(&r->bytes, call->request);
+    buf_add(&r->bytes, call->answer);
+    r->size = call->request.n;
     t->requests_size += r->bytes.n;
     r->call_n = buf_full(&r->bytes) ? 0 : call_n;
     r->depth = t->depth;
@@ -274,9 +279,9 @@ static bool texts_request(struct texts *t, const struct texts_link *last, struct
 {
     struct texts_link *chain = arena_alloc(a, TEXTS_CHAIN_MAX * sizeof *chain);
     struct texts_request *base = NULL;
+    struct block_base call;
     unsigned depth;
     size_t n = 0;
-    str whole;
 
     chain[n++] = *last;
     while (chain[n - 1].from.call_n && !(base = texts_kept_request(t, chain[n - 1].from.call_n))) {
@@ -288,13 +293,21 @@ static bool texts_request(struct texts *t, const struct texts_link *last, struct
     }
     assert(n > 0 && n <= TEXTS_CHAIN_MAX);
     depth = base ? base->depth + (unsigned)n : (unsigned)n - 1;
-    whole = base ? buf_str(&base->bytes) : chain[--n].between;
-    while (n-- > 0)
-        if (!block_delta_apply(whole, &chain[n].from, chain[n].between, a, &whole, e))
+    if (base) {
+        call.request = str_slice(buf_str(&base->bytes), 0, base->size);
+        call.answer = str_slice(buf_str(&base->bytes), base->size, base->bytes.n);
+    } else {
+        n--;
+        call = (struct block_base){chain[n].own, chain[n].answer};
+    }
+    while (n-- > 0) {
+        if (!block_delta_apply(&call, &chain[n].from, chain[n].own, a, &call.request, e))
             return err_prefix(e, "the request of call %lld: ", (long long)chain[n].call_n);
+        call.answer = chain[n].answer;
+    }
     t->depth = depth;
-    texts_keep_request(t, base, last->call_n, whole);
-    *out = whole;
+    texts_keep_request(t, base, last->call_n, &call);
+    *out = call.request;
     return true;
 }
 
@@ -404,13 +417,15 @@ bool texts_read_up_to(struct texts *t, const struct texts_place *at, size_t requ
     for (size_t i = 0; i < row_field_count; i++)
         if (row_fields[i].text)
             *row_text(row, &row_fields[i]) = texts.text[row_fields[i].text - 1];
-    size = row->request.n + texts.request_from.front + texts.request_from.back;
+    size = row->request.n + texts.request_from.front + texts.request_from.back +
+           texts.request_from.answer.n;
     if (size > request_max)
         row->request = STR("");
     t->depth = 0;
     if (size > request_max || !texts.request_from.call_n)
         return true;
-    link = (struct texts_link){texts.request_from, texts.text[BLOCK_REQUEST], at->call_n};
+    link = (struct texts_link){
+        texts.request_from, texts.text[BLOCK_REQUEST], texts.text[BLOCK_ANSWER], at->call_n};
     return texts_request(t, &link, a, &row->request, e);
 }
 

@@ -36,9 +36,10 @@ struct texts_slot {
 };
 
 struct texts_request {
-    int64_t call_n; /* 0: empty */
-    unsigned depth; /* number of deltas to resolve it */
-    struct buf bytes;
+    int64_t call_n;   /* 0: empty */
+    unsigned depth;   /* number of deltas to resolve it */
+    size_t size;      /* of the request */
+    struct buf bytes; /* the request, then the answer to it */
 };
 
 struct texts {
