@@ -226,6 +226,7 @@ static void send_batch(struct otlp *o)
                                            .stall_ms = REPLY_MS};
 
     assert(o->batch > 0 && !o->call);
+    loop_timer_clear(o->loop, &o->timer); /* a full batch goes before the interval has passed */
     o->tries++;
     o->status = 0;
     o->after_ms = -1;
