@@ -172,6 +172,7 @@ static bool gateway_limits_take(struct entry *s, const struct config_key *key, d
 {
     char what[64];
 
+    assert(tokens >= 0);
     if (!limits_check_spend(s, key, retry_after_ms, e))
         return false;
     if (key->rpm >= 0) {
