@@ -84,7 +84,7 @@ static void pass_on_refuse(struct pass_on *p)
 
     if (buf_full(&p->error) || (key.n && str_find(said, key) != STR_NONE))
         exchange_fail(ex,
-                      p->status,
+                      p->status > 599 ? 502 : p->status, /* HTTP has none above */
                       "upstream_error",
                       "the provider \"" STR_FMT "\" answered with status %d",
                       STR_ARG(p->provider->name),
