@@ -108,7 +108,8 @@ static void serve_apps_keep_alive(void *ctx)
 
     if (!j->ex)
         return;
-    if (quiet_ms >= every_ms && j->events) {
+    assert(j->events);
+    if (quiet_ms >= every_ms) {
         write_some(j, STR(": keep-alive\n\n"));
         quiet_ms = 0;
     }
@@ -129,7 +130,7 @@ static void serve_apps_head(struct app_job *j)
         api_protect(ex);
     exchange_header(ex, STR("x-accel-buffering"), STR("no"));
     server_head(ex->x, 200, ex->headers, ex->header_count);
-    if (every_ms)
+    if (every_ms && j->events)
         loop_timer_set(j->worker->gl.loop, &j->keepalive, every_ms);
 }
 
