@@ -56,6 +56,7 @@ static void serve_apps_on_gone(struct exchange *ex)
 {
     struct app_job *j = ex->job;
 
+    assert(j->ex == ex);
     j->ex = NULL;
     j->cancel = true;
 }
@@ -75,6 +76,7 @@ static void serve_apps_answer(struct app_job *j)
     char after[16];
     int n;
 
+    assert(!j->headed);
     ex->on_gone = NULL;
     if (j->reply.retry_after_s > 0) {
         n = snprintf(after, sizeof after, "%u", j->reply.retry_after_s);
@@ -121,6 +123,7 @@ static void serve_apps_head(struct app_job *j)
     struct exchange *ex = j->ex;
     uint64_t every_ms = ex->setup->config->keepalive_ms;
 
+    assert(!j->headed);
     j->headed = true;
     ex->status = 200;
     j->events =
@@ -139,6 +142,7 @@ static void serve_apps_end(struct app_job *j)
     struct exchange *ex = j->ex;
     struct server_exchange *x = ex ? ex->x : NULL;
 
+    assert(j->over);
     if (ex && j->headed) {
         ex->on_gone = NULL;
         write_some(j, buf_str(&j->reply.body));
@@ -186,6 +190,7 @@ static void serve_apps_done(struct work_job *job)
     struct app_job *j = (struct app_job *)(void *)job;
     bool posted;
 
+    assert(j->worker->jobs > 0 && !j->over);
     j->worker->jobs--;
     pthread_mutex_lock(&j->lock);
     posted = j->posted;
