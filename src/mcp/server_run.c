@@ -311,6 +311,24 @@ void mcp_do_read(struct mcp_answer *r)
 
 /* ---- the legacy way, second half ---- */
 
+static void turn_fail(struct mcp_turn *t, str why)
+{
+    struct buf result, out;
+
+    buf_init(&result, MCP_MESSAGE_MAX);
+    buf_init(&out, 2 * MCP_MESSAGE_MAX);
+    buf_add(&result, STR("{\"content\":[{\"type\":\"text\",\"text\":"));
+    (void)json_quote(&result, why);
+    buf_add(&result, STR("}],\"isError\":true}"));
+    if (str_eq(t->method, STR("tools/call")))
+        mcp_emit_result(&out, t->id, buf_str(&result));
+    else
+        mcp_emit_error(&out, t->id, MCP_INTERNAL_ERROR, why, STR(""));
+    t->channel->end(t->channel, 200, buf_str(&out));
+    buf_release(&out);
+    buf_release(&result);
+}
+
 /* All questions are answered: the same request again, with the answers. */
 static void run_again(struct mcp_server *s, struct mcp_turn *t)
 {
@@ -330,8 +348,10 @@ static void run_again(struct mcp_server *s, struct mcp_turn *t)
 
         json_splice_set(&before, json_root(&before), STR("inputResponses"), all, &b);
     }
-    if (!json_parse(&doc, buf_str(&b), &e))
-        base_die("parameters that were read cannot be read again: %s", e.text);
+    if (!json_parse(&doc, buf_str(&b), &e)) { /* the answers are two levels deeper here */
+        turn_fail(t, STR("the client's answers are nested too deeply"));
+        goto out;
+    }
     m.params = json_root(&doc);
     r = (struct mcp_answer){.server = s,
                             .session = t->session,
@@ -348,6 +368,7 @@ static void run_again(struct mcp_server *s, struct mcp_turn *t)
     else
         mcp_do_read(&r);
     mcp_answer_release(&r);
+out:
     json_release(&doc);
     json_release(&before);
     buf_release(&b);
@@ -361,24 +382,6 @@ static void unlink_turn(struct mcp_session *p, const struct mcp_turn *t)
     while (*at != t)
         at = &(*at)->next;
     *at = t->next;
-}
-
-static void turn_fail(struct mcp_turn *t, str why)
-{
-    struct buf result, out;
-
-    buf_init(&result, MCP_MESSAGE_MAX);
-    buf_init(&out, 2 * MCP_MESSAGE_MAX);
-    buf_add(&result, STR("{\"content\":[{\"type\":\"text\",\"text\":"));
-    (void)json_quote(&result, why);
-    buf_add(&result, STR("}],\"isError\":true}"));
-    if (str_eq(t->method, STR("tools/call")))
-        mcp_emit_result(&out, t->id, buf_str(&result));
-    else
-        mcp_emit_error(&out, t->id, MCP_INTERNAL_ERROR, why, STR(""));
-    t->channel->end(t->channel, 200, buf_str(&out));
-    buf_release(&out);
-    buf_release(&result);
 }
 
 static struct mcp_turn *turn_asking(struct mcp_session *p, str id, struct mcp_question **q)
