@@ -42,6 +42,7 @@ static void reply_input_required(struct mcp_answer *r)
 {
     struct buf result, out;
 
+    assert(!r->session);
     buf_init(&result, MCP_MESSAGE_MAX);
     buf_init(&out, 2 * MCP_MESSAGE_MAX);
     buf_add(&result, STR("{\"resultType\":\"input_required\""));
@@ -78,6 +79,7 @@ static void ask_on_stream(struct mcp_answer *r)
     struct err e;
     str wrapped;
 
+    assert(p);
     assert(r->input_count > 0);
     *t = (struct mcp_turn){.channel = r->channel, .session = p};
     arena_init(&t->arena, 4 * MCP_MESSAGE_MAX);
@@ -339,6 +341,7 @@ static void run_again(struct mcp_server *s, struct mcp_turn *t)
     struct buf b;
     struct err e;
 
+    assert(t->unanswered == 0);
     arena_init(&a, 4 * MCP_MESSAGE_MAX);
     buf_init(&b, 2 * MCP_MESSAGE_MAX);
     json_init(&before);
@@ -379,6 +382,7 @@ static void unlink_turn(struct mcp_session *p, const struct mcp_turn *t)
 {
     struct mcp_turn **at = &p->turns;
 
+    assert(p->turns);
     while (*at != t)
         at = &(*at)->next;
     *at = t->next;
@@ -418,6 +422,7 @@ void mcp_turn_answer(struct mcp_server *s, struct mcp_session *session, const st
     (void)json_quote(&t->inputs, q->key);
     buf_add_c(&t->inputs, ':');
     buf_add(&t->inputs, json_raw(doc, m->result));
+    assert(t->unanswered > 0 && t->unanswered <= t->question_count);
     q->answered = true;
     if (--t->unanswered)
         return;
