@@ -335,6 +335,27 @@ TEST(the_reservations_of_a_daemon_that_is_gone_are_free)
     limits_free(b);
 }
 
+/* A number that does not count would stay in the bucket for ever. */
+TEST(a_report_that_is_no_number_is_ignored)
+{
+    struct config_key k = key_of(60, 1000, 10);
+    struct limits *b = limits_at(&clock_real);
+    int64_t wait;
+
+    for (int i = 0; i < 3; i++) {
+        double bad = (const double[]){NAN, INFINITY, -INFINITY}[i];
+
+        limits_peer_used(b, 1, false, &(struct limits_use){STR("ci"), bad, 1, 1, 0});
+        limits_peer_used(b, 1, false, &(struct limits_use){STR("ci"), 1, bad, 1, 0});
+        limits_peer_used(b, 1, false, &(struct limits_use){STR("ci"), 1, 1, bad, 0});
+        CHECK(take(b, &k, 10, &wait));
+    }
+    CHECK(limits_spent(b, STR("ci")) == 0);
+    limits_peer_used(b, 1, false, &(struct limits_use){STR("ci"), 57, 0, 0, 0});
+    CHECK(!take(b, &k, 10, &wait)); /* 3 + 57 requests */
+    limits_free(b);
+}
+
 TEST_MAIN(T(a_key_without_limits_is_never_stopped),
           T(a_minutes_requests_may_come_at_once_and_flow_back_evenly),
           T(what_a_wait_says_is_enough), T(who_is_behind_the_others_gets_nothing_twice),
@@ -344,4 +365,5 @@ TEST_MAIN(T(a_key_without_limits_is_never_stopped),
           T(calls_at_once_spend_no_more_than_one_after_the_other),
           T(a_reload_changes_the_limit_and_keeps_the_count),
           T(threads_together_get_no_more_than_one), T(the_use_by_other_daemons_counts_once),
-          T(the_reservations_of_a_daemon_that_is_gone_are_free))
+          T(the_reservations_of_a_daemon_that_is_gone_are_free),
+          T(a_report_that_is_no_number_is_ignored))

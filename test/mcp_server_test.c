@@ -212,6 +212,29 @@ TEST(a_client_that_cannot_answer_ends_the_call_and_not_the_server)
     free(out);
 }
 
+TEST(an_answer_that_is_nested_too_deeply_ends_the_call_and_not_the_server)
+{
+    enum { LEVELS = JSON_DEPTH_MAX - 2 }; /* within the result, which is within the message */
+    int calls = 0;
+    struct buf in;
+    char *out;
+
+    buf_init(&in, 65536);
+    buf_add(&in, STR(BEGIN OLD_CALL "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"a\":"));
+    for (size_t i = 0; i < LEVELS; i++)
+        buf_add_c(&in, '[');
+    for (size_t i = 0; i < LEVELS; i++)
+        buf_add_c(&in, ']');
+    buf_add(&in, STR("}}\n{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"ping\"}\n"));
+    buf_add_c(&in, 0);
+    out = talk(in.p, NULL, &calls);
+    CHECK_INT(calls, 1);
+    CHECK(strstr(out, "nested too deeply") && strstr(out, "\"isError\":true"));
+    CHECK(strstr(out, "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{}}"));
+    free(out);
+    buf_release(&in);
+}
+
 TEST(a_cancelled_call_is_not_answered)
 {
     int calls = 0;
@@ -268,6 +291,7 @@ TEST_MAIN(T(a_modern_call_goes_on_with_the_state_it_left),
           T(a_state_is_not_taken_for_another_tool_nor_too_late_nor_changed),
           T(a_legacy_call_asks_on_the_stream_until_it_knows),
           T(a_client_that_cannot_answer_ends_the_call_and_not_the_server),
+          T(an_answer_that_is_nested_too_deeply_ends_the_call_and_not_the_server),
           T(a_cancelled_call_is_not_answered), T(a_result_that_is_too_large_is_an_error),
           T(the_input_may_be_cut_anywhere_and_end_anywhere),
           T(two_tools_of_one_name_and_a_wrong_schema_are_refused))

@@ -339,6 +339,7 @@ struct server {
     unsigned port;
     const char *statuses[8];
     size_t count;
+    _Atomic unsigned wait_ms; /* before each reply */
     size_t spans, requests;
     char head[4096];
 };
@@ -383,6 +384,7 @@ static void serve_one(struct server *s, int fd, const char *status)
     if (head != STR_NONE && strstr(status, "200"))
         s->spans += count_spans(str_slice(buf_str(&b), head + 4, b.n));
     s->requests++;
+    usleep(s->wait_ms * 1000);
     snprintf(reply,
              sizeof reply,
              "HTTP/1.1 %s\r\nretry-after: 0\r\ncontent-length: 0\r\nconnection: close\r\n\r\n",
@@ -497,6 +499,28 @@ TEST(a_full_batch_goes_at_once_and_is_tried_again_where_that_helps)
     CHECK_INT(s.requests, 5);
 }
 
+/* A full batch goes before the interval of 5 s has passed, and the reply comes after it. */
+TEST(a_batch_whose_reply_comes_late_is_sent_once)
+{
+    struct server s = {.statuses = {"200 OK", "200 OK"}, .count = 2, .wait_ms = 5500};
+    struct summary c = call_of();
+    pthread_t thread;
+    struct otlp *o;
+
+    listen_on(&s, &thread);
+    o = exporter(&s);
+    for (int i = 0; i < 512; i++)
+        otlp_add(o, &c, &trace);
+    wait_for(o, 512);
+    s.wait_ms = 0;
+    otlp_add(o, &c, &trace);
+    otlp_free(o);
+    pthread_join(thread, NULL);
+    close(s.fd);
+    CHECK_INT(s.spans, 513);
+    CHECK_INT(s.requests, 2);
+}
+
 TEST(a_server_that_is_not_there_costs_no_more_than_the_queue)
 {
     struct summary c = call_of();
@@ -521,4 +545,5 @@ TEST_MAIN(T(a_span_says_who_when_and_how), T(attributes_have_the_names_of_the_co
           T(a_traceparent_is_taken_only_as_the_recommendation_has_it),
           T(what_is_queued_is_sent_before_it_leaves),
           T(a_full_batch_goes_at_once_and_is_tried_again_where_that_helps),
+          T(a_batch_whose_reply_comes_late_is_sent_once),
           T(a_server_that_is_not_there_costs_no_more_than_the_queue))

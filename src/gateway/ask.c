@@ -73,6 +73,7 @@ static void ask_over(struct ask *a)
 
 static void call_in(struct ask *a, const struct chat_event *ev)
 {
+    assert(a->call_count <= CALLS_MAX);
     if (a->call_count == CALLS_MAX) {
         ask_fail(a, 502, "too_many_calls", STR("the model made too many tool calls in one turn"));
         return;
@@ -108,6 +109,7 @@ static bool ask_repeats(str text)
 /* A model that has lost its way writes until its limit: the call ends here. */
 static void ask_guard(struct ask *a)
 {
+    assert(a->looked <= a->text.n);
     if (a->failed || a->text.n < a->looked + REPEAT_EVERY)
         return;
     a->looked = a->text.n;
@@ -166,6 +168,7 @@ static void ask_on_frame(void *ctx, const struct wire_frame *frame, const struct
     struct ask *a = ctx;
 
     (void)frame, (void)touched, (void)last;
+    assert(a->call);
     a->begun = true;
     for (size_t i = 0; i < n; i++)
         event_in(a, &events[i]);
@@ -279,6 +282,7 @@ static void gateway_ask_begin(void *ctx)
     struct err e;
     bool cancelled;
 
+    assert(!a->call && !a->failed);
     pthread_mutex_lock(&a->lock);
     cancelled = a->cancelled;
     pthread_mutex_unlock(&a->lock);
@@ -372,6 +376,7 @@ void ask_cancel(struct ask *a)
 
 static void ask_give(struct ask *a, struct arena *arena, struct ask_reply *out)
 {
+    assert(a->over && !a->call);
     *out = (struct ask_reply){.id = arena_dup(arena, a->in.id),
                               .text = arena_dup(arena, buf_str(&a->text)),
                               .reasoning = arena_dup(arena, buf_str(&a->reasoning)),

@@ -146,6 +146,7 @@ void breaker_undecided(struct breaker *b, str name)
 
     pthread_mutex_lock(&b->lock);
     e = breaker_find(b, name);
+    assert(!e || !e->trying || e->open);
     if (e && e->trying) {
         e->trying = false;
         e->until_ns = 0;
@@ -162,6 +163,7 @@ bool breaker_look(struct breaker *b, str name, unsigned *failures, uint64_t *lef
     pthread_mutex_lock(&b->lock);
     e = breaker_find(b, name);
     open = e && e->open;
+    assert(!e || !e->trying || e->open);
     *failures = e ? e->failures : 0;
     *left_ms = open && e->until_ns > now ? (e->until_ns - now) / CLOCK_NS_PER_MS : 0;
     pthread_mutex_unlock(&b->lock);

@@ -150,6 +150,7 @@ static bool read_pieces(struct cassette *c, const struct json *doc, const struct
     for (const struct json_node *p = json_first(doc, v); p; p = json_next(doc, v, p))
         if (!cassette_read_piece(c, doc, p, &pieces[call->piece_count++], e))
             return false;
+    assert(call->piece_count == n);
     return true;
 }
 
@@ -223,6 +224,7 @@ static bool cassette_keep(struct cassette *c, const struct tape *t, struct err *
     struct buf name;
     bool ok = true;
 
+    assert(c->n <= c->cap);
     buf_init(&name, 2 * BODY_MAX);
     cassette_add_name(&name, t->call.path, t->canonical);
     found = map_find(&c->first, buf_str(&name));
@@ -496,6 +498,7 @@ bool cassette_find(const struct cassette *c, str path, str body, size_t nth,
     if (found) {
         const struct tape *t = &c->tapes[found->value.u64 - 1];
 
+        assert(t->same > 0 && found->value.u64 <= c->n);
         for (nth %= t->same; nth > 0; nth--)
             t = &c->tapes[t->next - 1];
         *out = &t->call;

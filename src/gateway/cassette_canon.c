@@ -80,6 +80,7 @@ static void members_init(struct members *m, const struct json *doc, const struct
     for (size_t i = 0; i < n; i++)
         if (i + 1 == n || !str_eq(m->all[i].key, m->all[i + 1].key))
             m->all[kept++] = m->all[i];
+    assert(kept <= n);
     m->n = kept;
 }
 
@@ -101,6 +102,7 @@ static void cassette_canon_put_number(struct json_out *o, str raw)
     bool negative = raw.p[0] == '-', fraction = false;
     uint64_t exponent = 0;
 
+    assert(raw.n > 0);
     buf_init(&digits, raw.n + 1);
     for (at = negative; at < raw.n && (raw.p[at] | 32) != 'e'; at++) {
         if (raw.p[at] == '.') {

@@ -52,6 +52,7 @@ bool cassette_b64_decode(str text, struct arena *a, str *out)
         for (size_t i = 0; i < 3 - pad; i++)
             bytes[n++] = (char)(v >> (16 - 8 * i) & 0xff);
     }
+    assert(n <= text.n / 4 * 3);
     bytes[n] = '\0';
     *out = (str){bytes, n};
     return true;

@@ -65,6 +65,7 @@ static void *cassette_writer_run(void *arg)
         s->first = it->next;
         if (!s->first)
             s->last = NULL;
+        assert(s->size >= it->line_n);
         s->size -= it->line_n;
         pthread_mutex_unlock(&s->lock);
         cassette_writer_write_item(it);
@@ -112,6 +113,7 @@ void cassette_writer_add(struct cassette_writer *s, str path, str head, str line
     pthread_mutex_lock(&s->lock);
     fits = s->size + line.n <= CASSETTE_WRITER_MAX;
     if (fits) {
+        assert(!s->first == !s->last && !s->over);
         s->size += line.n;
         if (s->last)
             s->last->next = it;

@@ -382,6 +382,7 @@ bool config_load_each(const char *path, const struct config_problem_sink *sink, 
 
 struct config *config_retain(struct config *c)
 {
+    assert(atomic_load_explicit(&c->refs, memory_order_relaxed) > 0);
     atomic_fetch_add_explicit(&c->refs, 1, memory_order_relaxed);
     return c;
 }

@@ -55,6 +55,7 @@ static bool config_agent_add(struct config_agents_reader *r, str name,
                                 "there is an agent \"" STR_FMT "\" in " STR_FMT " already",
                                 STR_ARG(name),
                                 STR_ARG(to->agents[i].file));
+    assert(to->agent_count < CONFIG_AGENTS_MAX);
     *a = (struct config_agent){.name = name,
                                .file = place->file.n ? place->file : r->b->c->path,
                                .line = config_line(place->source, at),
@@ -373,6 +374,7 @@ static bool config_agent_read_at(struct config_agents_reader *r, size_t i)
     struct config_build *b = r->b, of_place = *b;
     bool ok;
 
+    assert(i < b->c->agents->agent_count);
     of_place.source = p->source;
     of_place.file = p->file;
     of_place.folder = p->folder;
@@ -458,6 +460,7 @@ static bool config_stage_agents(struct config_build *b, const struct json_node *
     JSON_FOREACH(a, doc, list)
         if (!config_find_name(b, a, "agent", names, &s->agents[s->agent_count++]))
             return false;
+    assert(s->agent_count == (size_t)n);
     config_stage_label(b, names, s);
     return true;
 }

@@ -43,6 +43,7 @@ struct conversations *conversations_new(size_t count_max, const uint64_t seed[2]
 {
     struct conversations *t = base_alloc(sizeof *t);
 
+    assert(count_max > 0);
     *t = (struct conversations){.count_max = count_max};
     if (seed)
         memcpy(t->seed, seed, sizeof t->seed);
@@ -150,6 +151,7 @@ static void hash_feed(struct conversation_hash *h, str s)
 
 static uint64_t hash_end(struct conversation_hash *h)
 {
+    assert(h->n < CONVERSATION_BLOCK);
     hash_block(h);
     return h->sum;
 }
@@ -240,6 +242,7 @@ static uint64_t conversation_walk(const uint64_t seed[2], const struct chat_requ
                 at[count++] = chain;
         }
     }
+    assert(count <= ATOMS_MAX);
     *n = count;
     return chain;
 }
@@ -257,6 +260,7 @@ void conversation_begin(struct conversations *all, struct conversation *t, str w
     t->seed[0] = all->seed[0] ^ asker;
     t->seed[1] = all->seed[1];
     t->asked = conversation_walk(t->seed, r, at, &t->place_count);
+    assert(t->place_count <= atoms);
     t->places = at;
     conversation_again(t);
 }
@@ -316,6 +320,7 @@ static struct place *conversation_add_turn(struct conversations *all, struct pla
     uint8_t n = p->gone_on <= p->alike ? p->gone_on++ : p->alike;
     struct place *one = place_at(all, alike_place(all, p->hash, n));
 
+    assert(p->sure && p->alike <= ALIKE_MAX && p->gone_on <= p->alike + 1);
     return one ? one : p;
 }
 
@@ -373,6 +378,7 @@ static void conversation_put_place(struct conversations *t, uint64_t hash, str s
 
 static bool conversation_is_of(const struct place *p, str session)
 {
+    assert(!p || p->session_n <= sizeof p->session);
     return p && str_eq((str){p->session, p->session_n}, session);
 }
 

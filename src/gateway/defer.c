@@ -159,6 +159,7 @@ static void defer_decide(struct defer *d, struct defer_choice *c, bool more)
 
     if (!c->waits)
         return;
+    assert(c->n <= sizeof c->front && d->waiting > 0);
     found = split_pick((str){c->front, c->n}, more, &picked);
     if (found == SPLIT_PART_MATCH)
         return;
@@ -210,6 +211,7 @@ void defer_add_event(struct defer *d, const struct chat_event *ev)
     } else if (ev->kind == CHAT_TEXT) {
         str some = str_slice(ev->text, 0, sizeof c->front - c->n);
 
+        assert(some.n <= sizeof c->front - c->n);
         memcpy(c->front + c->n, some.p, some.n);
         c->n += some.n;
         defer_decide(d, c, true);
@@ -218,6 +220,7 @@ void defer_add_event(struct defer *d, const struct chat_event *ev)
 
 bool defer_add_frame(struct defer *d, const struct wire_frame *f)
 {
+    assert(!d->announced);
     defer_copy_frame(d, f);
     d->current = NULL;
     d->next = d->frames;

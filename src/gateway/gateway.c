@@ -60,11 +60,13 @@ static bool heads_new(struct setup *s, struct err *e)
 
 str setup_head(const struct setup *s, const struct config_provider *p, bool stream)
 {
+    assert((size_t)(p - s->config->providers) < s->config->provider_count);
     return secret_reveal(&s->heads[p - s->config->providers][stream]);
 }
 
 bool setup_head_sound(const struct setup *s, const struct config_provider *p)
 {
+    assert((size_t)(p - s->config->providers) < s->config->provider_count);
     return s->sound[p - s->config->providers];
 }
 
@@ -151,6 +153,7 @@ struct setup_capability *setup_add_capability(struct setup *s, const struct conf
         s->unlisted_count++;
         known = &u->capability;
     }
+    assert(s->unlisted_count <= SETUP_UNLISTED_MAX);
     pthread_mutex_unlock(&s->lock);
     return known;
 }
@@ -166,12 +169,14 @@ static void setup_free_unlisted(struct setup *s)
 
 struct setup *setup_retain(struct setup *s)
 {
+    assert(s->refs > 0);
     s->refs++;
     return s;
 }
 
 void setup_release(struct setup *s)
 {
+    assert(s->refs > 0);
     if (--s->refs > 0)
         return;
     for (size_t i = 0; i < s->config->provider_count; i++)

@@ -351,6 +351,7 @@ static str headers_param_name(str raw, char out[HEADERS_PARAM_MAX])
 {
     size_t n = 0;
 
+    assert(raw.n <= HEADERS_PARAM_MAX);
     for (size_t i = 0; i < raw.n; i++) {
         int high = raw.p[i] == '%' && i + 2 < raw.n ? headers_hex(raw.p[i + 1]) : -1;
         int low = high >= 0 ? headers_hex(raw.p[i + 2]) : -1;
@@ -358,6 +359,7 @@ static str headers_param_name(str raw, char out[HEADERS_PARAM_MAX])
         out[n++] = low >= 0 ? (char)((unsigned)high << 4 | (unsigned)low) : raw.p[i];
         i += low >= 0 ? 2 : 0;
     }
+    assert(n <= raw.n);
     return (str){out, n};
 }
 
@@ -436,6 +438,7 @@ size_t headers_find_secrets(const struct http1_head *h, str out[HEADERS_SECRETS_
     for (size_t i = 0; i < h->field_count; i++)
         if (http1_same(h->fields[i].name, STR("cookie")))
             headers_add_secrets(&s, h->fields[i].value, STR(";"), STR("="));
+    assert(s.n <= HEADERS_SECRETS_MAX);
     return s.n;
 }
 
@@ -481,6 +484,7 @@ size_t headers_copy_reply(const struct http1_head *h, str key, struct arena *a,
         copy[i].value = (str){p, picked[i]->value.n};
         p = str_put(p, picked[i]->value);
     }
+    assert(p == (char *)(copy + n) + size);
     *out = copy;
     return n;
 }

@@ -18,6 +18,7 @@ static void input_tokens_add_text(struct input_tokens *t, str text)
     size_t room = INPUT_TOKENS_EXACT - t->counted;
     str first = str_slice(text, 0, room);
 
+    assert(t->counted <= INPUT_TOKENS_EXACT);
     t->tokens += first.n ? tokens_count(t->vocab, first) : 0;
     t->counted += first.n;
     t->beyond += text.n - first.n;
@@ -66,6 +67,7 @@ int64_t input_tokens_count(const struct chat_request *r, const struct tokens_voc
         input_tokens_add_text(&t, r->tools[i].schema);
     }
     input_tokens_add_data(r, &data);
+    assert(!t.beyond || t.counted > 0);
     if (t.beyond)
         t.tokens += (size_t)((double)t.beyond * (double)t.tokens / (double)t.counted);
     return (int64_t)(t.tokens + data.tokens + MESSAGE_TOKENS * r->message_count);

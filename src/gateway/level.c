@@ -166,6 +166,7 @@ static void level_measure(const struct config *c, const struct chat_request *r, 
     bool by_words = out->source == LEVEL_BY_REQUEST || out->source == LEVEL_BY_GENERATE;
     bool amount = by_words && r->budget_tokens > 0;
 
+    assert(out->asked < CHAT_LEVEL_COUNT);
     out->weight = r->level_unknown && out->source == LEVEL_BY_REQUEST ? CHAT_LEVEL_MAX : out->asked;
     out->preset = NULL;
     out->cap = -1;
@@ -236,11 +237,13 @@ int64_t level_room(int64_t cap, str max_tokens)
     if (cap < 0 || !str_u64(max_tokens, &all) || all > INT32_MAX)
         return cap;
     room = (int64_t)all / 2 < ROOM_MAX ? (int64_t)all / 2 : ROOM_MAX;
+    assert(room <= (int64_t)all);
     return cap < (int64_t)all - room ? cap : (int64_t)all - room;
 }
 
 bool level_allowed(const struct config_key *key, enum chat_level level)
 {
+    assert(level < CHAT_LEVEL_COUNT);
     return !key || !key->levels || (key->levels & (1u << level));
 }
 

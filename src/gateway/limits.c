@@ -172,6 +172,7 @@ static bool gateway_limits_take(struct entry *s, const struct config_key *key, d
 {
     char what[64];
 
+    assert(tokens >= 0);
     if (!limits_check_spend(s, key, retry_after_ms, e))
         return false;
     if (key->rpm >= 0) {
@@ -331,6 +332,12 @@ void limits_report(struct limits *l, bool all, void (*fn)(void *ctx, const struc
     pthread_mutex_unlock(&l->lock);
 }
 
+/* Whether a total of another daemon can be counted: not NaN, and differences of two are finite. */
+static bool limits_is_total(double total)
+{
+    return total >= -TOKENS_MAX && total <= TOKENS_MAX;
+}
+
 static struct peer_use *limits_peer_of(struct entry *s, unsigned peer)
 {
     struct peer_use *u = s->peers;
@@ -350,6 +357,9 @@ void limits_peer_used(struct limits *l, unsigned peer, bool base, const struct l
     struct entry *s;
     struct peer_use *was;
 
+    if (!limits_is_total(u->requests) || !limits_is_total(u->tokens) ||
+        !limits_is_total(u->spent_usd))
+        return;
     pthread_mutex_lock(&l->lock);
     s = limits_get(l, u->key);
     if (s) {

@@ -78,6 +78,7 @@ static void mask_work_start(struct mask_work *w)
 {
     sigset_t all, was;
 
+    assert(w->started == 0);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &was);
     while (w->started < THREADS &&
@@ -93,6 +94,7 @@ void mask_work_add(struct mask_work *w, struct mask_job *j)
     pthread_mutex_lock(&w->lock);
     if (w->started == 0)
         mask_work_start(w);
+    assert(!*w->last && !w->stop);
     j->next = NULL;
     *w->last = j;
     w->last = &j->next;

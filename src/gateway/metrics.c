@@ -70,6 +70,7 @@ const char *const metrics_cut_actions[METRICS_CUT_ACTIONS] = {
 
 static void metrics_show(enum metrics_set set, const str *values, struct buf *labels)
 {
+    assert(set < METRICS_SET_COUNT);
     buf_init(labels, 8 * ID_MAX);
     for (size_t i = 0; i < METRICS_LABELS_MAX && names[set][i]; i++)
         metrics_label(labels, names[set][i], values[i]);
@@ -143,6 +144,7 @@ static NOINLINE void *metrics_add_cell(struct metrics_shard *s, enum metrics_set
     struct metrics_table *t = &s->tables[set];
     size_t at = meet_key(s->all, set, hash, id, values), slot = hash % METRICS_SLOTS;
 
+    assert(at <= METRICS_SERIES_MAX);
     /* What has no entry of its own is looked up again the next time. */
     if (at > 0 && str_eq(s->all->registries[set].keys[at].id, id)) {
         while (t->slots[slot])
@@ -168,6 +170,7 @@ static void *metrics_cell(struct metrics_shard *s, enum metrics_set set, const s
         id.n += n;
         bytes[id.n++] = '\0';
     }
+    assert(id.n <= sizeof bytes);
     hash = map_hash(s->all->seed, id);
     for (size_t i = hash % METRICS_SLOTS; t->slots[i]; i = (i + 1) % METRICS_SLOTS) {
         size_t at = t->slots[i] - 1u;
@@ -257,6 +260,7 @@ static void count_totals(struct metrics_totals *t, const struct summary *c)
     while ((c->cut || c->cut_upstream) && action + 1 < METRICS_CUT_ACTIONS &&
            !str_eq(c->cut_action, str_c(metrics_cut_actions[action])))
         action++;
+    assert(action < METRICS_CUT_ACTIONS);
     if (c->cut)
         metrics_add(&t->cut[0][action], 1);
     if (c->cut_upstream)

@@ -64,6 +64,7 @@ static void sums_release(struct sums *s)
 /* The next used set of labels after `at`, from 0 on; NULL at the end. */
 static const void *sums_next(const struct sums *s, size_t *at, const char **labels)
 {
+    assert(*at <= s->count);
     while (*at < s->count && !s->used[*at])
         (*at)++;
     if (*at == s->count)
@@ -422,6 +423,7 @@ static void build_line(struct metrics_text *t)
     metrics_label(&labels, "version", STR(RATIONALE_VERSION));
     metrics_label(&labels, "commit", str_c(metrics_commit));
     buf_add_c(&labels, '\0');
+    assert(!buf_full(&labels));
     metrics_line(t, "", labels.p, 1, 1);
     buf_release(&labels);
 }

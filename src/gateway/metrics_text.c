@@ -15,6 +15,7 @@ static const char *const types[] = {
 void metrics_family(struct metrics_text *t, const char *name, enum metrics_type type,
                     const char *help)
 {
+    assert(type < COUNT_OF(types));
     /* Only OpenMetrics tells a family's name from that of its samples. */
     const char *suffix = type == METRICS_COUNTER && !t->open ? "_total" : "";
 
@@ -31,12 +32,14 @@ static void metrics_text_add_number(struct buf *out, uint64_t value, uint64_t un
     char digits[24];
     size_t n = 0;
 
+    assert(unit > 0);
     buf_printf(out, "%llu", (unsigned long long)(value / unit));
     for (; rest > 0; n++) {
         rest *= 10;
         digits[n] = (char)('0' + rest / unit);
         rest %= unit;
     }
+    assert(n <= sizeof digits);
     if (n > 0 || point)
         buf_printf(out, ".%.*s", n > 0 ? (int)n : 1, n > 0 ? digits : "0");
 }
@@ -77,6 +80,7 @@ void metrics_observe(struct metrics_hist *h, const struct metrics_bounds *b, uin
 {
     size_t i = 0;
 
+    assert(b->count < COUNT_OF(h->buckets));
     while (i < b->count && value > b->at[i])
         i++;
     metrics_text_add_count(&h->buckets[i], 1);
@@ -98,6 +102,7 @@ void metrics_hist_lines(struct metrics_text *t, const char *labels, const struct
     const char *comma = labels[0] ? "," : "";
     uint64_t n = 0;
 
+    assert(b->count < COUNT_OF(h->buckets));
     for (size_t i = 0; i <= b->count; i++) {
         n += atomic_load_explicit(&h->buckets[i], memory_order_relaxed);
         buf_printf(t->out, "%s_bucket{%s%sle=\"", t->name, labels, comma);

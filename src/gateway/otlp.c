@@ -48,6 +48,7 @@ static void put_int(struct buf *b, unsigned field, uint64_t v)
 
 static void put_fixed(struct buf *b, unsigned field, unsigned type, uint64_t v)
 {
+    assert(type == FIXED64 || type == FIXED32);
     put_tag(b, field, type);
     for (unsigned i = 0; i < (type == FIXED64 ? 8u : 4u); i++)
         buf_add_c(b, (char)(v >> 8 * i & 0xff));
@@ -98,6 +99,7 @@ static void begin_attribute(struct buf *b, unsigned field, const char *key, size
 {
     str name = str_c(key);
 
+    assert(field < 16);
     put_tag(b, field, BYTES);
     put_varint(b, field_size(name.n) + field_size(value_size));
     put_bytes(b, 1, name);
@@ -193,6 +195,7 @@ static const char *finish_reason(const struct summary *c)
         [CHAT_STOP_OTHER] = "other",
     };
 
+    assert((size_t)c->stop < COUNT_OF(names));
     return c->complete ? names[c->stop] : "error";
 }
 
@@ -253,6 +256,7 @@ static void add_own(const struct summary *c, struct buf *b)
     otlp_add_text(b, "rationale.reasoning.cut_action", c->cut_action);
     add_bool(b, "rationale.reasoning.starved", c->starved);
     add_bool(b, "rationale.reasoning.repaired", c->repaired);
+    assert((size_t)c->source < COUNT_OF(sources));
     otlp_add_text(b, "rationale.reasoning.source", str_c(sources[c->source]));
     add_bool(b, "rationale.reasoning.tokens_exact", c->reasoning_exact);
     if (c->cost_usd >= 0) {
@@ -345,6 +349,7 @@ void otlp_span(const struct summary *c, const struct otlp_trace *t, struct buf *
 /* Lower case only, as the recommendation has it. */
 static bool read_hex(str s, uint8_t *out)
 {
+    assert(s.n % 2 == 0);
     for (size_t i = 0; i < s.n; i++) {
         char c = s.p[i];
         unsigned digit = c >= '0' && c <= '9'   ? (unsigned)(c - '0')
@@ -360,6 +365,7 @@ static bool read_hex(str s, uint8_t *out)
 
 static void random_id(struct rand *chance, uint8_t *out, size_t n)
 {
+    assert(n % sizeof(uint64_t) == 0);
     do
         for (size_t i = 0; i < n; i += sizeof(uint64_t)) {
             uint64_t x = rand_u64(chance);
@@ -412,6 +418,7 @@ static inline char *write_hex(char *at, const uint8_t *bytes, size_t n)
 {
     uint32_t four;
 
+    assert(n % sizeof four == 0);
     for (size_t i = 0; i < n; i += sizeof four) {
         memcpy(&four, bytes + i, sizeof four);
         at = str_put_hex(at, be32toh(four));

@@ -104,6 +104,7 @@ static bool otlp_export_take_batch(struct otlp *o)
 
 static void count_batch(struct otlp *o, bool sent)
 {
+    assert(o->batch > 0);
     pthread_mutex_lock(&o->lock);
     *(sent ? &o->sent : &o->dropped) += o->batch;
     pthread_mutex_unlock(&o->lock);
@@ -179,6 +180,7 @@ static void otlp_export_on_head(void *ctx, const struct http1_head *head)
     struct otlp *o = ctx;
     uint64_t seconds;
 
+    assert(o->call && o->batch > 0);
     o->status = head->status;
     if (str_u64(http1_find(head, STR("retry-after")), &seconds))
         o->after_ms = seconds < 3600 ? (int64_t)seconds * 1000 : 3600000;
@@ -226,6 +228,7 @@ static void send_batch(struct otlp *o)
                                            .stall_ms = REPLY_MS};
 
     assert(o->batch > 0 && !o->call);
+    loop_timer_clear(o->loop, &o->timer); /* a full batch goes before the interval has passed */
     o->tries++;
     o->status = 0;
     o->after_ms = -1;

@@ -53,6 +53,7 @@ static void unlink_one(struct previous_responses *p, struct response *r)
 
 static void previous_response_link_newest(struct previous_responses *p, struct response *r)
 {
+    assert(!p->newest == !p->oldest);
     r->used_ns = clock_mono_ns(p->clock);
     r->newer = NULL;
     r->older = p->newest;

@@ -189,6 +189,7 @@ static str provider_redact_key(struct arena *a, str text, str key)
     size_t at = str_find(text, key);
     struct buf out;
 
+    assert(key.n > 0);
     if (at == STR_NONE)
         return text;
     buf_init(&out, 8 * text.n + 64);

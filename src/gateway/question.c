@@ -98,6 +98,7 @@ static size_t question_tag(str s, str *name, bool *closes)
 {
     size_t at = 1, end, from;
 
+    assert(s.n > 0 && s.p[0] == '<');
     *closes = s.n > 1 && s.p[1] == '/';
     at += *closes;
     for (end = at; end < s.n && end - at < NAME_MAX_SIZE && question_is_name(s.p[end]); end++)
@@ -115,6 +116,7 @@ static size_t question_tag(str s, str *name, bool *closes)
 /* After the end of the element that the name opened; the end of s if it is never closed. */
 static size_t question_close(str s, size_t from, str name)
 {
+    assert(from <= s.n);
     while (from < s.n) {
         const char *p = memchr(s.p + from, '<', s.n - from);
         size_t at = p ? (size_t)(p - s.p) : s.n, size;
@@ -200,6 +202,7 @@ static bool question_words(struct question *q, str s, str *words)
 
         end = next ? (size_t)(next - s.p) : s.n;
     }
+    assert(from <= end && end <= s.n);
     q->at = end;
     *words = str_trim(str_slice(s, from, end));
     q->begun |= words->n > 0;

@@ -33,6 +33,7 @@ static bool recall_on_conversation(void *ctx, str session, str talk)
 {
     struct recalled_talks *r = ctx;
 
+    assert(r->n < RECALL_MAX);
     r->items[r->n++] =
         (struct recalled_conversation){arena_dup(&r->arena, session), arena_dup(&r->arena, talk)};
     return r->n < RECALL_MAX;

@@ -12,6 +12,7 @@ static size_t setup_cache_slot(str s, size_t count)
 {
     unsigned char first = (unsigned char)s.p[0], last = (unsigned char)s.p[s.n - 1];
 
+    assert(s.n > 0 && count > 0);
     return (s.n + first + 5u * last) % count;
 }
 
@@ -118,6 +119,7 @@ static size_t next_of_counts(str s, size_t at)
 {
     size_t end = at + 1;
 
+    assert(at < s.n);
     if (setup_cache_is_digit(s.p[at])) {
         end = digits_end(s, at);
         return end - at <= MASK_COUNT_DIGITS ? end : at;

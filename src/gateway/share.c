@@ -90,6 +90,7 @@ static void share_on_limits(void *ctx, const struct bus_peer *from, str text)
     struct gateway_sharing *s = ctx;
     bool all = str_eq(share_line(&text), STR("all")), base = all && !s->base[from->number];
 
+    assert(from->number < BUS_PEERS_MAX);
     if (!all && !s->base[from->number])
         return;
     s->base[from->number] = true;
@@ -250,6 +251,7 @@ static void share_on_peer(void *ctx, const struct bus_peer *who, enum bus_event 
 {
     struct gateway_sharing *s = ctx;
 
+    assert(who->number < BUS_PEERS_MAX);
     if (event == BUS_PEER_NEW) {
         s->greet = true;
         if (!who->again) { /* else its totals go on from those that we know */
@@ -290,6 +292,7 @@ void gateway_share(struct gateway *g, struct bus *bus)
 
     if (!bus)
         return;
+    assert(!g->sharing);
     s = base_alloc(sizeof *s);
     *s = (struct gateway_sharing){.g = g, .bus = bus, .state = STR("")};
     store_secret(g->store, STR("bus"), s->secret);

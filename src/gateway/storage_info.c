@@ -95,6 +95,7 @@ bool storage_info_read(const struct config *c, struct reader *r, struct arena *a
     static const str names[] = {STR_INIT("none"), STR_INIT("summary"), STR_INIT("text")};
     char path[FILE_PATH_MAX], journal[FILE_PATH_MAX];
 
+    assert((size_t)c->keep < COUNT_OF(names));
     if (!store_places(c->store_url, c->spool, path, journal, e))
         return false;
     *out =

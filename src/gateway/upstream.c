@@ -50,6 +50,7 @@ static void tape_bytes(struct upstream *u, str bytes)
     struct upstream_tape *t = u->tape;
     uint64_t now = loop_now_ns(u->loop);
 
+    assert(t->count <= t->cap && t->count <= TAPE_PIECES_MAX);
     if (t->count == TAPE_PIECES_MAX)
         return;
     if (t->count == t->cap) {
@@ -95,6 +96,7 @@ static void tape_end(struct upstream_tape *t)
     struct buf head, line;
     size_t at = 0;
 
+    assert(p->url.path.n <= path.n);
     for (size_t i = 0; i < t->count; i++) {
         size_t n = t->pieces[i].bytes.n;
 
@@ -160,6 +162,7 @@ static void net_head(void *ctx, const struct http1_head *h)
     struct upstream *u = ctx;
     struct upstream_head head = upstream_read_head(h, u->clock);
 
+    assert(u->handler && u->call);
     if (u->tape) {
         u->tape->status = head.status;
         u->tape->type = arena_dup(&u->tape->arena, str_slice(head.type, 0, 256));
@@ -225,6 +228,7 @@ static void net_start(struct upstream *u, struct client *c, const struct upstrea
         .stall_ms = p->stall_ms,
     };
 
+    assert(!u->call && !u->tape);
     if (p->record.n && r->cassette_writer)
         u->tape = tape_new(u->loop, r);
     u->call = client_start(c, &request, &net_handler, u);
@@ -245,6 +249,7 @@ static void play_next(struct upstream *u)
 {
     const struct cassette_call *call = u->played;
 
+    assert(call && u->piece <= call->piece_count);
     if (u->piece < call->piece_count && call->pieces[u->piece].after_ms > 0) {
         u->waiting = true;
         loop_timer_set(u->loop, &u->timer, call->pieces[u->piece].after_ms);
@@ -259,6 +264,7 @@ static void upstream_play(void *ctx)
     const struct cassette_call *call = u->played;
     struct upstream_head head;
 
+    assert(u->handler && !call == !!u->miss);
     if (u->paused)
         return;
     if (!call) {
@@ -293,6 +299,7 @@ static void play_start(struct upstream *u, const struct upstream_request *r)
 {
     struct err why;
 
+    assert(!u->played && !u->miss);
     loop_timer_init(&u->timer, upstream_play, u);
     if (!cassette_find(r->cassette, r->path, r->body, r->nth, &u->played, &why)) {
         u->played = NULL;
@@ -306,11 +313,13 @@ static void play_start(struct upstream *u, const struct upstream_request *r)
 
 void upstream_feed_head(struct upstream *u, const struct upstream_head *head)
 {
+    assert(u->handler && u->feed);
     u->handler->on_head(u->ctx, head);
 }
 
 void upstream_feed_bytes(struct upstream *u, str bytes)
 {
+    assert(u->handler && u->feed);
     u->handler->on_bytes(u->ctx, bytes);
     if (u->handler)
         u->handler->on_rest(u->ctx);
@@ -318,11 +327,13 @@ void upstream_feed_bytes(struct upstream *u, str bytes)
 
 void upstream_feed_end(struct upstream *u)
 {
+    assert(u->feed);
     upstream_close(u)->on_end(u->ctx);
 }
 
 void upstream_feed_error(struct upstream *u, const struct err *e)
 {
+    assert(u->feed);
     upstream_close(u)->on_error(u->ctx, e);
 }
 

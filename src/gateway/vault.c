@@ -84,6 +84,7 @@ static void unlink_held(struct vault *v, struct held *h)
 
 static void link_newest(struct vault *v, struct held *h)
 {
+    assert(!v->newest == !v->oldest);
     h->newer = NULL;
     h->older = v->newest;
     *(v->newest ? &v->newest->newer : &v->oldest) = h;
@@ -215,6 +216,7 @@ static void vault_make_room(struct vault *v, struct call *call)
 {
     struct held *last = call->held;
 
+    assert(call->held_count <= PLACES_MAX && !call->held == !call->held_count);
     if (call->held_count < PLACES_MAX)
         return;
     while (last->sibling)
@@ -242,6 +244,7 @@ static struct held *add_held(struct vault *v, str origin, const struct vault_cal
     memcpy(h->bytes, origin.p, origin.n);
     call->held = h;
     call->held_count++;
+    assert(call->held_count <= PLACES_MAX);
     v->size += h->size;
     link_newest(v, h);
     return h;
@@ -261,6 +264,7 @@ static void vault_append_fragment(struct vault *v, struct held *h, str name, str
     struct fragment *f = base_alloc(size + 1);
 
     assert(!h->first == !h->last && !h->first == !h->count);
+    assert(h->count < FRAGMENTS_MAX);
     f->next = NULL;
     f->name = (str){f->bytes, name.n};
     f->text = (str){f->bytes + name.n, text.n};
@@ -364,6 +368,7 @@ size_t vault_latest(struct vault *v, size_t size_max, struct arena *a, struct va
                                                   arena_dup(a, h->origin),
                                                   arena_dup(a, f->name),
                                                   arena_dup(a, f->text)};
+    assert(n <= count);
     pthread_mutex_unlock(&v->lock);
     return n;
 }
@@ -382,6 +387,7 @@ size_t vault_find(struct vault *v, str origin, const struct vault_call *call, st
     for (const struct fragment *f = h ? h->first : NULL; f && n < n_max; f = f->next, n++)
         out[n] = (struct wire_kept){arena_dup(a, f->name), arena_dup(a, f->text)};
     if (h) {
+        assert(n <= h->count);
         n = h->count;
         unlink_held(v, h);
         link_newest(v, h);

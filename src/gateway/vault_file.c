@@ -73,6 +73,7 @@ static void vault_file_write(struct vault_file *f, str reply)
         vault_file_fail(f, errno);
         return;
     }
+    assert(f->fd >= 0);
     n = write(f->fd, reply.p, reply.n);
     if (n == (ssize_t)reply.n) {
         f->size += reply.n;
@@ -98,6 +99,7 @@ static bool vault_file_encode(const struct vault_file *f, const struct vault_fra
         buf_add(out, (str){(const char *)&size, sizeof size});
         if (!vault_seal(f->secret, &one, out))
             return false;
+        assert(out->n >= from + sizeof size);
         size = out->n - from - sizeof size;
         memcpy(out->p + from, &size, sizeof size);
     }
@@ -188,6 +190,7 @@ static struct vault_file_span vault_file_read(const struct vault_file *f, const 
     while (vault_take_part(&rest, &reply))
         if (vault_file_read_reply(f, NULL, reply, &s))
             (void)vault_file_read_reply(f, v, reply, &s);
+    assert(rest.n <= all.n);
     s.size = all.n - rest.n;
     if (clock_wall_ms(f->clock) - s.last_ms > DAY_MS) {
         (void)unlink(path);

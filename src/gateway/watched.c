@@ -106,5 +106,6 @@ const struct config_provider *watched_provider(const struct watched_upstream *u,
     (void)pthread_once(&watched_once, watched_fill_providers);
     while (k + 1 < COUNT_OF(dialects) && dialects[k] != dialect)
         k++;
+    assert((size_t)(u - upstreams) < COUNT_OF(upstreams) && dialects[k] == dialect);
     return &providers[u - upstreams][k];
 }

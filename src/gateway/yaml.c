@@ -34,6 +34,7 @@ struct reader {
 
 static void gateway_yaml_mark(struct reader *r, str raw)
 {
+    assert(r->count <= r->cap);
     if (r->count == r->cap) {
         r->cap = r->cap ? r->cap * 2 : 256;
         r->marks = base_realloc(r->marks, r->cap * sizeof *r->marks);
@@ -163,6 +164,7 @@ static size_t fill_in(struct reader *r, str s, size_t at)
     const char *value;
     size_t n = 0;
 
+    assert(at <= s.n);
     while (at + n < s.n && yaml_is_name(s.p[at + n]))
         n++;
     if (n == 0 || n >= sizeof name || char_is_digit(s.p[at]) || at + n == s.n ||
@@ -215,6 +217,7 @@ static bool yaml_expand_variables(struct reader *r, str s, str *out, str *raw)
         at = found + 2 + name + 1;
         *raw = s;
     }
+    assert(at <= s.n);
     buf_add(&r->scratch, str_slice(s, at, s.n));
     if (!buf_ok(&r->scratch, "a value with ${...} filled in is", r->e))
         return false;
@@ -314,6 +317,7 @@ static bool yaml_take(struct reader *r, const yaml_event_t *ev)
                yaml_open_level(r, false);
     case YAML_MAPPING_END_EVENT:
     case YAML_SEQUENCE_END_EVENT:
+        assert(r->depth > 0);
         r->depth--;
         json_out_end(&r->out);
         return true;
@@ -395,6 +399,7 @@ static bool unique_keys(struct reader *r, const struct json *doc, const struct j
         if (!json_text(doc, k, r->arena, &name))
             continue;
         first = map_find(&seen, name);
+        assert((size_t)(k - doc->nodes) < r->count);
         r->line = r->marks[k - doc->nodes].line;
         ok = first ? err_set(r->e,
                              ERR_INPUT,

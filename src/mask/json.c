@@ -42,6 +42,7 @@ static bool mask_json_at(const struct mask *m, str in, unsigned depth, struct bu
 
 static void mask_json_replace_value(struct walk *w, const struct json_node *v, str with)
 {
+    assert(v->at + v->size <= w->doc->src.n);
     assert(v->at >= w->copied); /* in the order of the source */
     buf_add(w->out, str_slice(w->doc->src, w->copied, v->at));
     (void)json_quote(w->out, with);
@@ -448,11 +449,13 @@ static bool mask_tree(const struct mask *m, const struct json *doc, unsigned dep
     struct walk w = {.m = m, .doc = doc, .out = out, .depth = depth, .counts = counts};
     str in = doc->src;
 
+    assert(depth <= MASK_NEST_MAX);
     if (is_clean(m, in, doc, &w.lead))
         return false;
     arena_init(&w.arena, 2 * in.n + SMALL);
     buf_init(&w.text, 32 * in.n + SMALL);
     walk_value(&w, json_root(doc), anywhere);
+    assert(w.copied <= in.n);
     if (w.changed)
         buf_add(out, str_slice(in, w.copied, in.n));
     buf_release(&w.text);
@@ -468,6 +471,7 @@ static bool mask_json_at(const struct mask *m, str in, unsigned depth, struct bu
     struct err e;
     bool found;
 
+    assert(depth <= MASK_NEST_MAX);
     if (s.n < 2 || (s.p[0] != '{' && s.p[0] != '[' && s.p[0] != '"'))
         return mask_text(m, in, out, counts);
     if (!worth_it(m, in))

@@ -24,6 +24,7 @@ void mask_spans_add(struct mask_spans *f, struct mask_span one)
 
 void mask_spans_hold(struct mask_spans *f, size_t at, size_t rule)
 {
+    assert(rule < MASK_RULES_MAX);
     if (at >= f->hold)
         return;
     f->hold = at;
@@ -143,6 +144,7 @@ static void scan_rules(const struct mask *m, const struct mask_view *t, struct m
 
 void mask_scan(const struct mask *m, const struct mask_view *t, struct mask_spans *out)
 {
+    assert(t->floor <= t->s.n);
     out->n = 0;
     out->whole = false;
     out->hold = t->s.n;

@@ -145,6 +145,7 @@ static void mask_stream_force_mask(struct mask_stream *s, const struct mask_span
         out_to(s, n);
         return;
     }
+    assert(f->hold > to || f->hold_rule < s->m->rule_count);
     buf_add(out, s->m->placeholders[f->hold > to ? f->p[f->n - 1].rule : f->hold_rule]);
     mask_count(counts, f->hold > to ? f->p[f->n - 1].rule : f->hold_rule);
     s->inside =
@@ -183,6 +184,7 @@ static void give_out(struct mask_stream *s, struct buf *out, struct mask_counts 
 
 void mask_stream_feed(struct mask_stream *s, str piece, struct buf *out, struct mask_counts *counts)
 {
+    assert(s->floor <= s->held.n);
     while (piece.n > 0) {
         str some = str_slice(piece, 0, MASK_HOLD_MAX);
 
@@ -198,6 +200,7 @@ void mask_stream_last(struct mask_stream *s, str piece, struct buf *out, struct 
     const struct mask_view t = {piece, true, 0};
     struct mask_spans f = {0};
 
+    assert(s->floor <= s->held.n);
     if (s->held.n || s->inside || piece.n > MASK_HOLD_MAX) {
         mask_stream_feed(s, piece, out, counts);
         mask_stream_finish(s, out, counts);

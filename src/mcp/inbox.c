@@ -23,6 +23,7 @@ void mcp_inbox_init(struct mcp_inbox *b, size_t size_max)
 
 void mcp_inbox_release(struct mcp_inbox *b)
 {
+    assert(!b->first == !b->last);
     while (b->first) {
         struct mcp_item *i = b->first;
 
@@ -35,6 +36,7 @@ void mcp_inbox_release(struct mcp_inbox *b)
 
 static void fail_locked(struct mcp_inbox *b, const struct err *why)
 {
+    assert(why->code != ERR_NONE);
     if (!b->failed)
         b->why = *why;
     b->failed = true;

@@ -228,6 +228,7 @@ static void mcp_io_on_head(void *ctx, const struct http1_head *head)
     str type = http1_find(head, STR("content-type"));
     str bare = str_trim(str_slice(type, 0, str_find(type, STR(";"))));
 
+    assert(!f->framing);
     f->head = (struct mcp_fetch_event){
         .what = MCP_FETCH_HEAD,
         .status = head->status,
@@ -293,6 +294,7 @@ static void start_fetch(void *ctx)
                                .headers = f->headers,
                                .body = f->body};
 
+    assert(!f->call && !f->framing);
     f->call = client_start(f->io->client, &r, &handler, f);
 }
 
@@ -425,6 +427,7 @@ bool mcp_fetch_next(struct mcp_fetch *f, uint64_t deadline_ns, const _Atomic boo
 
     if (!item)
         return false;
+    assert(item->kind <= ITEM_END);
     free(f->item);
     f->item = item;
     *out = f->head;

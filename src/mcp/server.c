@@ -144,6 +144,7 @@ struct mcp_session *mcp_session_new(struct mcp_server *s)
 {
     struct mcp_session *p, *oldest = NULL;
 
+    assert(!s->sessions == !s->session_count);
     for (p = s->sessions; p && s->session_count >= MCP_SESSIONS_MAX; p = p->next)
         if (!p->turns && !p->stream && (!oldest || p->used_ns < oldest->used_ns))
             oldest = p;
@@ -172,6 +173,7 @@ static void begin_initialize(struct mcp_answer *r)
     struct json_out o;
     struct buf b;
 
+    assert(r->session);
     if (mcp_legacy_version(asked))
         r->session->version = mcp_legacy_version(asked);
     r->session->caps = caps_of(r->doc, json_find(r->doc, params, STR("capabilities")));
@@ -195,6 +197,7 @@ static void mcp_server_discover(struct mcp_answer *r)
     struct json_out o;
     struct buf b;
 
+    assert(!r->session);
     buf_init(&b, MCP_MESSAGE_MAX);
     json_out_init(&o, &b);
     json_out_object(&o);
@@ -225,6 +228,7 @@ static void set_level(struct mcp_answer *r)
     const struct json_node *name = json_find(r->doc, r->message->params, STR("level"));
     enum mcp_level level = level_of(r->doc, name, MCP_LOG_OFF);
 
+    assert(r->session);
     if (level == MCP_LOG_OFF) {
         mcp_reply_error(r, 200, MCP_INVALID_PARAMS, STR("there is no such level"), STR(""));
         return;
@@ -239,6 +243,7 @@ static void mcp_server_subscribe(struct mcp_answer *r)
     str uri = mcp_member(r->doc, r->message->params, STR("uri"), r->arena);
     struct err e;
 
+    assert(r->session);
     if (str_eq(r->message->method, STR("resources/unsubscribe")))
         (void)map_remove(&p->subscriptions, uri);
     else if (uri.n == 0 || arena_left(&p->arena) < 2 * uri.n + 64 ||
@@ -355,6 +360,7 @@ void mcp_answer_init(struct mcp_answer *r)
     const struct json_node *meta = json_find(doc, r->message->params, STR("_meta")),
                            *token = json_find(doc, meta, STR("progressToken"));
 
+    assert(r->message->kind == MCP_REQUEST);
     r->id = r->message->id;
     r->progress = r->structured = r->state = STR("");
     if (r->session) {

@@ -195,6 +195,7 @@ void mcp_answer_log(struct mcp_answer *r, enum mcp_level level, str data)
         "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"};
     struct buf b;
 
+    static_assert(COUNT_OF(names) == MCP_LOG_OFF, "a name for each level");
     if (level < r->level || level >= MCP_LOG_OFF)
         return;
     buf_init(&b, MCP_MESSAGE_MAX);

@@ -130,6 +130,7 @@ static void end_without_session(struct job *j)
 {
     struct buf out;
 
+    assert(j->to);
     buf_init(&out, MCP_MESSAGE_MAX);
     mcp_emit_error(
         &out, j->message.id, MCP_SESSION_NOT_FOUND, STR("the session was ended"), STR(""));
@@ -141,6 +142,7 @@ static void job_done(struct job *j)
 {
     struct mcp_server *s = j->hands->server;
 
+    assert(j->hands->count > 0);
     if (j->to && j->session && mcp_session_find(s, str_c(j->session_id)) != j->session) {
         end_without_session(j);
     } else if (j->to) {
@@ -199,6 +201,7 @@ static struct job *mcp_server_hands_job_new(struct mcp_hands *h, const struct mc
         j->next->prev = j;
     h->jobs = j;
     h->count++;
+    assert(h->count <= JOBS_MAX);
     return j;
 }
 
@@ -261,6 +264,7 @@ void mcp_hands_free(struct mcp_hands *h)
     assert(!h->letters);
     while (h->jobs)
         mcp_server_hands_job_free(h->jobs);
+    assert(!h->jobs && h->count == 0);
     pthread_mutex_destroy(&h->lock);
     pthread_cond_destroy(&h->work);
     free(h);

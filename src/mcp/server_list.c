@@ -232,6 +232,7 @@ void mcp_do_listen(struct mcp_answer *r)
                            *uris = json_find(doc, filter, STR("resourceSubscriptions"));
     struct mcp_turn *t = base_alloc(sizeof *t);
 
+    assert(!r->session);
     *t = (struct mcp_turn){.channel = r->channel, .state = STR("")};
     arena_init(&t->arena, 2 * MCP_MESSAGE_MAX);
     buf_init(&t->inputs, MCP_MESSAGE_MAX);

@@ -42,6 +42,7 @@ static void reply_input_required(struct mcp_answer *r)
 {
     struct buf result, out;
 
+    assert(!r->session);
     buf_init(&result, MCP_MESSAGE_MAX);
     buf_init(&out, 2 * MCP_MESSAGE_MAX);
     buf_add(&result, STR("{\"resultType\":\"input_required\""));
@@ -78,6 +79,7 @@ static void ask_on_stream(struct mcp_answer *r)
     struct err e;
     str wrapped;
 
+    assert(p);
     assert(r->input_count > 0);
     *t = (struct mcp_turn){.channel = r->channel, .session = p};
     arena_init(&t->arena, 4 * MCP_MESSAGE_MAX);
@@ -311,58 +313,6 @@ void mcp_do_read(struct mcp_answer *r)
 
 /* ---- the legacy way, second half ---- */
 
-/* All questions are answered: the same request again, with the answers. */
-static void run_again(struct mcp_server *s, struct mcp_turn *t)
-{
-    struct mcp_message m = {.kind = MCP_REQUEST, .id = t->id, .method = t->method};
-    struct json before, doc;
-    struct mcp_answer r;
-    struct arena a;
-    struct buf b;
-    struct err e;
-
-    arena_init(&a, 4 * MCP_MESSAGE_MAX);
-    buf_init(&b, 2 * MCP_MESSAGE_MAX);
-    json_init(&before);
-    json_init(&doc);
-    if (json_parse(&before, t->params, &e)) {
-        str all = arena_join(&a, STR("{"), buf_str(&t->inputs), STR("}"));
-
-        json_splice_set(&before, json_root(&before), STR("inputResponses"), all, &b);
-    }
-    if (!json_parse(&doc, buf_str(&b), &e))
-        base_die("parameters that were read cannot be read again: %s", e.text);
-    m.params = json_root(&doc);
-    r = (struct mcp_answer){.server = s,
-                            .session = t->session,
-                            .channel = t->channel,
-                            .doc = &doc,
-                            .message = &m,
-                            .arena = &a,
-                            .turn = t};
-    mcp_answer_init(&r);
-    if (str_eq(t->method, STR("tools/call")))
-        mcp_do_call(&r);
-    else if (str_eq(t->method, STR("prompts/get")))
-        mcp_do_prompt(&r);
-    else
-        mcp_do_read(&r);
-    mcp_answer_release(&r);
-    json_release(&doc);
-    json_release(&before);
-    buf_release(&b);
-    arena_release(&a);
-}
-
-static void unlink_turn(struct mcp_session *p, const struct mcp_turn *t)
-{
-    struct mcp_turn **at = &p->turns;
-
-    while (*at != t)
-        at = &(*at)->next;
-    *at = t->next;
-}
-
 static void turn_fail(struct mcp_turn *t, str why)
 {
     struct buf result, out;
@@ -379,6 +329,63 @@ static void turn_fail(struct mcp_turn *t, str why)
     t->channel->end(t->channel, 200, buf_str(&out));
     buf_release(&out);
     buf_release(&result);
+}
+
+/* All questions are answered: the same request again, with the answers. */
+static void run_again(struct mcp_server *s, struct mcp_turn *t)
+{
+    struct mcp_message m = {.kind = MCP_REQUEST, .id = t->id, .method = t->method};
+    struct json before, doc;
+    struct mcp_answer r;
+    struct arena a;
+    struct buf b;
+    struct err e;
+
+    assert(t->unanswered == 0);
+    arena_init(&a, 4 * MCP_MESSAGE_MAX);
+    buf_init(&b, 2 * MCP_MESSAGE_MAX);
+    json_init(&before);
+    json_init(&doc);
+    if (json_parse(&before, t->params, &e)) {
+        str all = arena_join(&a, STR("{"), buf_str(&t->inputs), STR("}"));
+
+        json_splice_set(&before, json_root(&before), STR("inputResponses"), all, &b);
+    }
+    if (!json_parse(&doc, buf_str(&b), &e)) { /* the answers are two levels deeper here */
+        turn_fail(t, STR("the client's answers are nested too deeply"));
+        goto out;
+    }
+    m.params = json_root(&doc);
+    r = (struct mcp_answer){.server = s,
+                            .session = t->session,
+                            .channel = t->channel,
+                            .doc = &doc,
+                            .message = &m,
+                            .arena = &a,
+                            .turn = t};
+    mcp_answer_init(&r);
+    if (str_eq(t->method, STR("tools/call")))
+        mcp_do_call(&r);
+    else if (str_eq(t->method, STR("prompts/get")))
+        mcp_do_prompt(&r);
+    else
+        mcp_do_read(&r);
+    mcp_answer_release(&r);
+out:
+    json_release(&doc);
+    json_release(&before);
+    buf_release(&b);
+    arena_release(&a);
+}
+
+static void unlink_turn(struct mcp_session *p, const struct mcp_turn *t)
+{
+    struct mcp_turn **at = &p->turns;
+
+    assert(p->turns);
+    while (*at != t)
+        at = &(*at)->next;
+    *at = t->next;
 }
 
 static struct mcp_turn *turn_asking(struct mcp_session *p, str id, struct mcp_question **q)
@@ -415,6 +422,7 @@ void mcp_turn_answer(struct mcp_server *s, struct mcp_session *session, const st
     (void)json_quote(&t->inputs, q->key);
     buf_add_c(&t->inputs, ':');
     buf_add(&t->inputs, json_raw(doc, m->result));
+    assert(t->unanswered > 0 && t->unanswered <= t->question_count);
     q->answered = true;
     if (--t->unanswered)
         return;

@@ -182,6 +182,7 @@ static bool model_wants(struct model_reply *m, const struct json *doc, const cha
     bool result = strcmp(name, "tool_result") == 0, ours = false;
     int64_t seq;
 
+    assert(m->result_count <= MODEL_CALLS_MAX);
     for (size_t i = 0; result && i < m->result_count; i++)
         ours |= str_eq(id, m->results[i]) && str_eq(model_member(m, doc, root, "run_id"), m->run);
     if (m->skipping && strcmp(name, "decided") == 0 && m->decided_run.n &&

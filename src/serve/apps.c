@@ -56,6 +56,7 @@ static void serve_apps_on_gone(struct exchange *ex)
 {
     struct app_job *j = ex->job;
 
+    assert(j->ex == ex);
     j->ex = NULL;
     j->cancel = true;
 }
@@ -75,6 +76,7 @@ static void serve_apps_answer(struct app_job *j)
     char after[16];
     int n;
 
+    assert(!j->headed);
     ex->on_gone = NULL;
     if (j->reply.retry_after_s > 0) {
         n = snprintf(after, sizeof after, "%u", j->reply.retry_after_s);
@@ -108,7 +110,8 @@ static void serve_apps_keep_alive(void *ctx)
 
     if (!j->ex)
         return;
-    if (quiet_ms >= every_ms && j->events) {
+    assert(j->events);
+    if (quiet_ms >= every_ms) {
         write_some(j, STR(": keep-alive\n\n"));
         quiet_ms = 0;
     }
@@ -120,6 +123,7 @@ static void serve_apps_head(struct app_job *j)
     struct exchange *ex = j->ex;
     uint64_t every_ms = ex->setup->config->keepalive_ms;
 
+    assert(!j->headed);
     j->headed = true;
     ex->status = 200;
     j->events =
@@ -129,7 +133,7 @@ static void serve_apps_head(struct app_job *j)
         api_protect(ex);
     exchange_header(ex, STR("x-accel-buffering"), STR("no"));
     server_head(ex->x, 200, ex->headers, ex->header_count);
-    if (every_ms)
+    if (every_ms && j->events)
         loop_timer_set(j->worker->gl.loop, &j->keepalive, every_ms);
 }
 
@@ -138,6 +142,7 @@ static void serve_apps_end(struct app_job *j)
     struct exchange *ex = j->ex;
     struct server_exchange *x = ex ? ex->x : NULL;
 
+    assert(j->over);
     if (ex && j->headed) {
         ex->on_gone = NULL;
         write_some(j, buf_str(&j->reply.body));
@@ -185,6 +190,7 @@ static void serve_apps_done(struct work_job *job)
     struct app_job *j = (struct app_job *)(void *)job;
     bool posted;
 
+    assert(j->worker->jobs > 0 && !j->over);
     j->worker->jobs--;
     pthread_mutex_lock(&j->lock);
     posted = j->posted;

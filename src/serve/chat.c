@@ -99,6 +99,7 @@ static void serve_chat_head(struct exchange *ex)
 
     if (ex->headed)
         return;
+    assert(!ex->ended && ex->encoder.wire);
     ex->headed = true;
     ex->status = 200;
     exchange_header(ex, STR("content-type"), str_c(ex->encoder.wire->stream_type));
@@ -214,6 +215,7 @@ static void serve_chat_on_error(void *ctx, const struct chat_error *error)
     struct exchange *ex = ctx;
 
     serve_chat_on_rest(ex);
+    assert(!ex->failed);
     ex->failed = true;
     exchange_keep_error(ex, error);
     ex->error->id = ex->id;
@@ -227,6 +229,7 @@ static void end_stream(struct exchange *ex)
 {
     struct server_exchange *x = ex->x;
 
+    assert(!ex->call);
     serve_chat_flush(ex);
     serve_chat_head(ex);
     exchange_done(ex);
@@ -308,6 +311,7 @@ static void serve_chat_keep_alive(void *ctx)
     uint64_t every_ms = ex->setup->config->keepalive_ms;
     uint64_t quiet_ms = (loop_now_ns(ex->worker->gl.loop) - ex->last_ns) / CLOCK_NS_PER_MS;
 
+    assert(!ex->ended);
     if (quiet_ms >= every_ms && ex->call && ex->out.n == 0 && !ex->failed) {
         call_commit(ex->call);
         wire_encode_ping(&ex->encoder);
@@ -383,6 +387,7 @@ static void serve_chat_start(void *ctx)
     struct chat_error error;
     struct err e;
 
+    assert(!ex->call && !ex->called);
     if (!exchange_reasoning_valid(ex))
         return;
     if (otlp_trace_begin(http1_find(h, STR("traceparent")), &ex->worker->gl.rand, &r.trace))
@@ -497,6 +502,7 @@ void chat_handle(struct exchange *ex)
 
 void chat_read_on(struct exchange *ex)
 {
+    assert(!ex->ended && !ex->call);
     if (!exchange_add_previous(ex) || !read_body(ex))
         return;
     if (!ex->request.model.n && ex->wire->dialect == CHAT_GENERATE)

@@ -63,6 +63,7 @@ void exchange_done(struct exchange *ex)
     bool call = ex->route->handle == chat_handle || ex->route->handle == gemini_handle;
 
     assert(!ex->ended);
+    assert(!ex->call);
     log_info("request",
              LOG_STR("id", ex->id),
              LOG_STR("method", server_request(ex->x)->method),

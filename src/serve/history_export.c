@@ -27,6 +27,7 @@ static void serve_history_export_head(struct history_job *j)
     };
     struct exchange *ex = j->ex;
 
+    assert(!j->headed && (size_t)j->export.format < COUNT_OF(forms));
     api_protect(ex);
     exchange_header(ex, STR("content-type"), str_c(forms[j->export.format].type));
     exchange_header(ex,

@@ -17,6 +17,7 @@ static bool on_running(void *ctx, const struct hub_running *c)
     struct query_running *to = &j->running[j->asker.running_count];
     char title[TITLE_SIZE];
 
+    assert(j->asker.running_count < QUERY_RUNNING_MAX);
     if (c->session.n == 0)
         return true;
     *to = (struct query_running){.interaction_id = arena_dup(&j->arena, c->id),
@@ -90,6 +91,7 @@ static void serve_history_job_run(struct work_job *job, struct reader *r, const 
 {
     struct history_job *j = (struct history_job *)(void *)job;
 
+    assert(r || e);
     if (!r)
         j->err = *e;
     else if (job->cancelled)
@@ -112,6 +114,7 @@ static void serve_history_job_done(struct work_job *job)
 {
     struct history_job *j = (struct history_job *)(void *)job;
 
+    assert(j->posted && j->worker->jobs > 0);
     j->worker->jobs--;
     j->posted = false;
     if (!j->ex)
@@ -122,6 +125,7 @@ static void serve_history_job_done(struct work_job *job)
 
 void history_job_post(struct history_job *j)
 {
+    assert(j->ex && !j->posted);
     j->ex->job = j;
     j->ex->on_gone = serve_history_job_on_gone;
     j->job.run = serve_history_job_run;
@@ -160,6 +164,7 @@ void history_job_fail(struct history_job *j)
                                .retry_after_ms = 1000,
                                .raw = STR("")};
 
+    assert(!j->posted);
     ex->on_gone = NULL;
     ex->on_room = NULL;
     if (j->err.code == ERR_NOT_FOUND) {
@@ -184,6 +189,7 @@ static void serve_history_job_answer(struct history_job *j)
 {
     struct exchange *ex = j->ex;
 
+    assert(!j->posted);
     if (!j->ok) {
         history_job_fail(j);
         return;

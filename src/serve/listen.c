@@ -147,6 +147,7 @@ static bool listen_take_inherited(struct listening *l, size_t count, struct err 
     char address[96];
     unsigned port;
 
+    assert(count <= LISTEN_MAX);
     l->given = l->loopback = true;
     for (; l->count < count; l->count++) {
         int fd = FD_FIRST + (int)l->count;
@@ -184,6 +185,7 @@ bool listen_inherit(struct listening *l, struct err *e)
 
 bool listen_on(const struct listening *l, size_t loop, struct server *s, struct err *e)
 {
+    assert(l->given || loop < l->count);
     if (!l->given)
         return server_listen(s, l->fds[loop], e);
     for (size_t i = 0; i < l->count; i++) {

@@ -284,6 +284,7 @@ static bool ws_tick(void *ctx)
 {
     struct live *l = ctx;
 
+    assert(l->ws);
     if (live_may_stay(l))
         return true;
     server_ws_close(l->ws, CLOSE_POLICY, STR("the key has changed"));
@@ -302,6 +303,7 @@ static void serve_live_leave(void *ctx)
         live_stream_leave(l);
         return;
     }
+    assert(l->ws);
     server_ws_close(l->ws, CLOSE_GOING, STR("the gateway is going down"));
     live_free(l);
 }
@@ -371,6 +373,7 @@ static bool live_upgrade_exchange(struct exchange *ex, struct live *l)
     if (live_choose_protocol(server_request(x)).n)
         headers[n++] = (struct server_header){STR("sec-websocket-protocol"),
                                               live_choose_protocol(server_request(x))};
+    assert(n <= COUNT_OF(headers));
     ex->status = 101;
     exchange_done(ex);
     l->ws = server_upgrade_with(x, headers, n, &socket_handler, l);
@@ -419,6 +422,7 @@ void live_alert_handle(struct exchange *ex)
         return;
     }
     n = snprintf(channel, sizeof channel, "alert_" STR_FMT, (int)l->user_size, l->user);
+    assert(n > 0 && (size_t)n < sizeof channel);
     if (live_upgrade_exchange(ex, l) && !hub_subscribe(l->viewer, (str){channel, (size_t)n}, 0, &e))
         serve_live_send_error(l, "too_many_subscriptions", e.text);
 }

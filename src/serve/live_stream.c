@@ -21,6 +21,7 @@ static void write_event(struct live *l, uint64_t seq, str json)
 {
     struct buf out;
 
+    assert(l->ex && !l->ws);
     buf_init(&out, EVENT_MAX);
     if (seq)
         buf_printf(&out, "id: %llu\n", (unsigned long long)seq);
@@ -54,6 +55,7 @@ void live_stream_leave(struct live *l)
     struct exchange *ex = l->ex;
     struct server_exchange *x = ex->x;
 
+    assert(ex->job == l);
     live_free(l);
     exchange_done(ex);
     server_leave(x);
@@ -127,6 +129,7 @@ static void read_asked(struct exchange *ex, struct asked *out)
     str last = http1_find(server_request(ex->x), STR("last-event-id"));
     uint64_t after;
 
+    assert(out->count <= HUB_SUBS_MAX);
     if (out->count == 0) {
         memcpy(out->channels[0].text, all.p, all.n);
         out->channels[out->count++].size = all.n;

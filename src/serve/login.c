@@ -108,6 +108,7 @@ void login_end(struct login *l, str digest, int64_t until_ms)
             pthread_mutex_unlock(&l->lock);
             return;
         }
+    assert(l->n <= ENDED_MAX);
     e = &l->at[0];
     if (l->n < ENDED_MAX)
         e = &l->at[l->n++];

@@ -32,6 +32,7 @@ bool params_decode(struct arena *a, str text, bool query, str *out)
             return false;
         p[n++] = c;
     }
+    assert(n <= text.n);
     p[n] = '\0';
     *out = (str){p, n};
     return utf8_valid(*out);
@@ -41,6 +42,7 @@ void params_wrong(struct params *p, const char *field, const char *expected, con
 {
     va_list args;
 
+    assert(field && expected);
     if (p->field)
         return;
     p->field = field;
@@ -101,6 +103,7 @@ int64_t params_i64(struct params *p, const char *name, int64_t otherwise, int64_
     str text = params_text(p, name);
     uint64_t n;
 
+    assert(min <= max);
     if (text.n == 0)
         return otherwise;
     if (str_u64(text, &n) && n <= (uint64_t)max && (int64_t)n >= min)

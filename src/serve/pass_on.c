@@ -48,6 +48,7 @@ static void pass_on_head(void *ctx, const struct upstream_head *head)
     const struct http1_field *fields;
     size_t n = headers_copy_reply(head->fields, secret_reveal(&p->provider->key), a, &fields);
 
+    assert(!p->headed);
     passed_set_headers(ex, fields, n);
     p->status = head->status;
     p->type = arena_dup(a, http1_find(head->fields, STR("content-type")));
@@ -82,9 +83,10 @@ static void pass_on_refuse(struct pass_on *p)
     struct exchange *ex = p->ex;
     str key = secret_reveal(&p->provider->key), said = buf_str(&p->error);
 
+    assert(!p->headed && p->status >= 400);
     if (buf_full(&p->error) || (key.n && str_find(said, key) != STR_NONE))
         exchange_fail(ex,
-                      p->status,
+                      p->status > 599 ? 502 : p->status, /* HTTP has none above */
                       "upstream_error",
                       "the provider \"" STR_FMT "\" answered with status %d",
                       STR_ARG(p->provider->name),
@@ -99,6 +101,7 @@ static void pass_on_end(void *ctx)
     struct exchange *ex = p->ex;
     struct server_exchange *x = ex->x;
 
+    assert(!ex->ended);
     ex->on_gone = NULL;
     if (!p->headed)
         pass_on_refuse(p);

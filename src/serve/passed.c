@@ -40,6 +40,7 @@ size_t passed_merge_headers(const struct exchange *ex, struct server_header *out
     const struct exchange_passed *p = &ex->passed;
     size_t n = ex->header_count;
 
+    assert(n <= SERVE_HEADERS_MAX && p->n <= HEADERS_REPLY_MAX);
     memcpy(out, ex->headers, n * sizeof *out);
     for (size_t i = 0; i < p->n; i++)
         if (!p->request_id.n || !http1_same(p->fields[i].name, passed_id_name(ex)))

@@ -94,6 +94,7 @@ void peers_login_ended(struct peers *p, const char *digest, int64_t until_ms)
 
     if (!p)
         return;
+    assert(n > 0 && (size_t)n < sizeof text);
     bus_send(p->bus, TOPIC_LOGOUT, (str){text, (size_t)n});
     pthread_mutex_lock(&p->lock);
     if (p->ended_count < ENDED_MAX) {

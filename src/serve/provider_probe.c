@@ -36,6 +36,7 @@ const char *provider_probe_word(enum provider_probe_state state)
 {
     static const char *const words[] = {"unknown", "off", "reachable", "unreachable"};
 
+    assert((size_t)state < COUNT_OF(words));
     return words[state];
 }
 
@@ -102,6 +103,7 @@ static void provider_probe_on_done(void *ctx, const struct err *e)
             break;
         }
     free(look);
+    assert(probe->running > 0);
     probe->running--;
     provider_probe_more(probe);
 }
@@ -137,6 +139,7 @@ static void provider_probe_more(struct provider_probe *probe)
         if (provider_probe_wanted(c, p))
             provider_probe_start(probe, p);
     }
+    assert(!probe->looks == !probe->running);
     if (!probe->looks) {
         setup_release(probe->setup);
         probe->setup = NULL;

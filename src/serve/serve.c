@@ -50,6 +50,7 @@ static bool worker_init(struct worker *w, struct daemon *d, unsigned index,
     const struct config *c = d->gateway.setup->config;
     struct server_options o = reload_options(c, d->tls_server);
 
+    assert(index < d->worker_count);
     w->daemon = d;
     w->gl.gateway = &d->gateway;
     buf_init(&w->words, 256);
@@ -80,6 +81,7 @@ static void worker_release(struct worker *w)
 {
     if (w->daemon && w == w->daemon->workers)
         provider_probe_end(w);
+    assert(w->gl.calls == 0 && w->jobs == 0 && !w->watch_holds);
     if (w->server)
         server_free(w->server);
     setup_cache_release(&w->gl.setup_cache);

@@ -35,6 +35,7 @@ struct watch {
 
 static void watch_release(struct watch *w)
 {
+    assert(w->request.run);
     buf_release(&w->lines);
     buf_release(&w->held);
     watch_run_release(w->request.run);
@@ -69,6 +70,7 @@ static void watch_settle(struct watch *w)
     struct exchange *ex = w->ex;
     struct server_exchange *x = ex->x;
 
+    assert(!ex->ended);
     if (w->call)
         return;
     if (w->failed) {
@@ -99,6 +101,7 @@ static void watch_send_head(struct watch *w, const struct http1_head *h)
     struct server_header all[SERVE_HEADERS_MAX + WATCH_HEADERS_MAX];
     size_t n = ex->header_count, own = n;
 
+    assert(!w->headed && n <= SERVE_HEADERS_MAX);
     memcpy(all, ex->headers, n * sizeof *all);
     for (size_t i = 0; i < h->field_count && n < own + WATCH_HEADERS_MAX; i++)
         if (!headers_is_hop(h->fields[i].name))
@@ -123,6 +126,7 @@ static void watch_on_bytes(void *ctx, str bytes)
 {
     struct watch *w = ctx;
 
+    assert(w->headed);
     if (w->shadow)
         upstream_feed_bytes(w->shadow, bytes); /* may set `holds` */
     if (w->holds && w->call)
@@ -143,6 +147,7 @@ static void watch_on_end(void *ctx)
     struct watch *w = ctx;
     struct upstream *shadow = w->shadow;
 
+    assert(!w->ended && !w->broken);
     w->up = NULL;
     w->ended = true;
     w->shadow = NULL;
@@ -156,6 +161,7 @@ static void watch_on_error(void *ctx, const struct err *e, bool sent)
     struct watch *w = ctx;
     struct upstream *shadow = w->shadow;
 
+    assert(!w->ended && !w->broken);
     (void)sent;
     w->up = NULL;
     w->broken = true;
@@ -191,6 +197,7 @@ static void watch_send_request(struct watch *w)
                                .body = server_body(w->ex->x),
                                .on_upgrade = w->upgrades ? watch_on_upgrade : NULL};
 
+    assert(!w->up && !w->headed);
     w->up = client_start(w->ex->worker->gl.client, &r, &watch_client, w);
 }
 
@@ -221,6 +228,7 @@ static void watch_feed_start(void *ctx, struct upstream *u)
 {
     struct watch *w = ctx;
 
+    assert(!w->shadow);
     w->shadow = u;
     watch_send_request(w);
 }
@@ -259,6 +267,7 @@ static void watch_on_recorded(void *ctx, const struct err *e)
 {
     struct watch *w = ctx;
 
+    assert(w->call);
     if (e)
         log_error("a call could not be put on record", LOG_STR("id", w->ex->id), LOG_ERR(e));
     else

@@ -43,6 +43,7 @@ struct watch_runs *watch_runs_new(bool temporary)
 
 void watch_run_release(struct watch_run *r)
 {
+    assert(r->refs > 0);
     if (atomic_fetch_sub(&r->refs, 1) > 1)
         return;
     arena_release(&r->arena);
@@ -223,6 +224,7 @@ static void watch_hold_end(struct watch_hold *h)
     struct worker *w = h->ex->worker;
     struct watch_hold **at = &w->watch_holds;
 
+    assert(w->watch_holds);
     while (*at != h)
         at = &(*at)->next;
     *at = h->next;
@@ -259,6 +261,7 @@ static void watch_hold_begin(struct exchange *ex, struct watch_run *r)
     if (ex->key)
         (void)login_code_new(ex->worker->daemon->login, ex->key, h->login);
     n = snprintf(line, sizeof line, "{\"run\":\"%s\",\"login\":\"%s\"}\n", r->id, h->login);
+    assert(n > 0 && (size_t)n < sizeof line);
     ex->worker->watch_holds = h;
     ex->job = h;
     ex->on_gone = watch_hold_on_gone;
@@ -304,5 +307,6 @@ void watch_count_handle(struct exchange *ex)
                  (unsigned long long)r->calls,
                  (unsigned long long)r->tool_calls);
     watch_run_release(r);
+    assert(n > 0 && (size_t)n < sizeof body);
     exchange_reply(ex, 200, STR("application/json"), (str){body, (size_t)n});
 }

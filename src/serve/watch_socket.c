@@ -70,6 +70,7 @@ static void watch_socket_free(void *ctx)
 {
     struct watch_socket *s = ctx;
 
+    assert(!s->ws && !s->up && !s->turn);
     arena_release(&s->arena);
     ws_release(&s->codec);
     buf_release(&s->held);
@@ -158,6 +159,7 @@ static void watch_turn_on_start(void *ctx, struct upstream *u)
     struct watch_turn *t = ctx;
     struct watch_socket *s = t->socket;
 
+    assert(!t->sent && s->turn == t);
     t->shadow = u;
     t->sent = true;
     watch_socket_send_up(s, WS_TEXT, t->body);
@@ -220,6 +222,7 @@ static void watch_turn_on_end(void *ctx, const struct err *e)
     struct watch_turn *t = ctx;
     struct watch_socket *s = t->socket;
 
+    assert(s->turn == t);
     if (e)
         log_error("a call could not be put on record", LOG_STR("id", str_c(t->id)), LOG_ERR(e));
     else
@@ -274,6 +277,7 @@ static bool watch_turn_start(struct watch_socket *s, struct watch_turn *t)
                              .start_ns = loop_now_ns(s->worker->gl.loop)};
     struct chat_error error;
 
+    assert(!s->turn);
     t->record = (struct call_watch){watched_provider(s->request.upstream, CHAT_RESPONSES),
                                     {watch_turn_on_start, watch_turn_on_detach, t},
                                     s->secrets,
@@ -328,6 +332,7 @@ static void watch_turn_feed(struct watch_turn *t, str data)
     struct upstream *shadow;
     struct buf event;
 
+    assert(t->shadow);
     if (!t->headed)
         upstream_feed_head(t->shadow, &head);
     t->headed = true;
@@ -358,6 +363,7 @@ static void watch_socket_up_over(struct watch_socket *s, int code, str reason)
 
     if (!s->up)
         return;
+    assert(!s->closing);
     conn_close(s->up);
     s->up = NULL;
     if (s->ws)

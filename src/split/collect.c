@@ -79,6 +79,7 @@ static void split_collect_on_note(void *ctx, const struct split_note *note)
     case SPLIT_END:
         break;
     case SPLIT_AMBIGUOUS:
+        assert(!c->doubtful);
         c->doubtful = true;
         buf_reset(&c->since);
         c->answer_then = c->answer.n;

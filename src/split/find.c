@@ -41,6 +41,7 @@ static unsigned split_index_add(struct split_index *x, const struct split_format
     for (size_t i = 0; i < f->mark_count; i++) {
         const struct split_mark *m = &f->marks[i];
 
+        assert(m->text.n > 0);
         index_add(x, (uint8_t)m->text.p[0], m->in);
         split_index_add_second(x, m);
         if (m->gap)
@@ -240,6 +241,7 @@ size_t split_blank_size(str s, size_t at)
     static const str blanks[] = {
         STR_INIT("\xEF\xBB\xBF"), STR_INIT("\xC2\xA0"), STR_INIT("\xE2\x80\x8B")};
 
+    assert(at < s.n);
     if (split_is_space(s.p[at]))
         return 1;
     if ((uint8_t)s.p[at] < 0x80)

@@ -115,6 +115,7 @@ static size_t skip_text(struct split_line *l, str run, size_t at)
 {
     const char *p = run.p + at, *end = run.p + run.n, *newline;
 
+    assert(l->state == SPLIT_LINE_TEXT && at < run.n);
     while ((newline = split_line_end(p, end))) {
         l->ticks_odd = false;
         p = newline + 1;

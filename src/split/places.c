@@ -99,6 +99,7 @@ void split_set_gap(struct split *sp, unsigned gap)
 
 static void enter_reason(struct split *sp, const struct split_mark *m)
 {
+    assert(sp->place != SPLIT_TOOLS);
     split_settle(sp);
     sp->outer = m->rules & SPLIT_OUTER ? sp->place : SPLIT_OUT;
     sp->place = SPLIT_REASON;
@@ -123,6 +124,7 @@ static void enter_out(struct split *sp, unsigned gap)
 
 static void enter_wrap(struct split *sp, const struct split_mark *m)
 {
+    assert(sp->place != SPLIT_TOOLS);
     split_settle(sp);
     sp->place = SPLIT_WRAP;
     sp->before = 0;
@@ -158,6 +160,7 @@ static void enter_tools(struct split *sp, const struct split_hit *hit)
     sp->back_pair = sp->pair;
     sp->pair = hit->mark.pair;
     sp->calls = (uint8_t)(hit->mark.calls ? hit->mark.calls : sp->format->calls);
+    assert(sp->calls < SPLIT_CALLS_COUNT);
     sp->before = 0;
     sp->gap = 0;
     split_note(sp, SPLIT_BEGIN, SPLIT_TOOL, hit->name);
@@ -281,6 +284,7 @@ void split_take(struct split *sp, const struct split_hit *hit, str bytes)
 {
     const struct split_mark *m = &hit->mark;
 
+    assert(bytes.n > 0 && hit->size > 0);
     sp->eat = m->eat;
     if (m->rules & SPLIT_BAD)
         sp->flags |= SPLIT_MALFORMED;

@@ -5,6 +5,7 @@ unsigned tokens_build_bits(uint32_t count)
 {
     unsigned bits = 0;
 
+    assert(count > 0);
     while ((uint32_t)1 << bits < count / 2)
         bits++;
     return bits;
@@ -70,6 +71,7 @@ void tokens_build_add(struct tokens_build *b, uint32_t id)
     uint64_t hash = tokens_build_hash(p, size);
     struct tokens_bucket *in = NULL;
 
+    assert(size > 0 && size <= TOKENS_SIZE_MAX && id < TOKENS_NONE);
     if (size == 1)
         b->single[p[0]] = (uint8_t)id;
     if (size >= 3)

@@ -311,6 +311,7 @@ static size_t tokens_counter_pending(const struct tokens_counter *c)
     size_t count = tokens_count_valid(c->vocab, c->held, c->held_n);
     bool lines_too = c->run == RUN_BLANK && !c->vocab->cased;
 
+    assert(!c->run || c->windows);
     if (!c->run)
         return count;
     if (c->marked && window_size(&c->windows->rest) > 0 && !lines_too)

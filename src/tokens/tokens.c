@@ -38,6 +38,7 @@ static const struct tokens_vocab vocabs[] = {
 void tokens_vocab_unpack(const struct tokens_vocab *v)
 {
     (void)pthread_once(&v->state->once, v->unpack);
+    assert(atomic_load_explicit(&v->state->ready, memory_order_relaxed));
 }
 
 const struct tokens_vocab *tokens_vocab_find(str name)
@@ -121,6 +122,7 @@ static void encode_piece(const struct tokens_vocab *v, struct tokens_piece x,
     size_t count = tokens_piece_ids(v->table, x, seen, out->ids + out->n);
 
     assert(count > 0 && count <= x.n);
+    assert(out->n <= out->count_max);
     if (count > out->count_max - out->n)
         out->full = true;
     else
@@ -178,6 +180,7 @@ void tokens_encode(const struct tokens_vocab *v, str text, struct tokens_list *o
         n -= valid + bad;
         valid = tokens_utf8(p, n, &bad, &cut);
     }
+    assert(!buf_full(&mended));
     encode_valid(v, (const uint8_t *)mended.p, mended.n, out);
     buf_release(&mended);
 }

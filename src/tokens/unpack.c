@@ -80,6 +80,7 @@ static void unpack_tokens(struct tokens_build *b, const struct tokens_packed *pa
         } else {
             uint32_t left_size = tokens_info_size(b->info[left]);
 
+            assert(left < id && right < id);
             size = left_size + tokens_info_size(b->info[right]);
             memcpy(b->bytes + at, b->bytes + tokens_info_at(b->info[left]), left_size);
             memcpy(b->bytes + at + left_size,

@@ -23,6 +23,7 @@ static void citation_add_boxed(const struct json *doc, const struct json_node *v
 {
     bool first = true;
 
+    assert(v->kind == JSON_OBJECT && out->n > 0);
     buf_add(out,
             out->n > 1 ? STR(",{\"type\":\"url_citation\",\"url_citation\":{")
                        : STR("{\"type\":\"url_citation\",\"url_citation\":{"));

@@ -50,6 +50,7 @@ static void citations_spots_add(struct citations *s, struct arena *a, str text)
                            (struct spot){.chars = (uint32_t)(s->spots_from * SPOT),
                                          .starts = ((uint32_t)1 << s->bytes % SPOT) - 1});
     }
+    assert(s->spots.full || s->spots_from <= s->bytes / SPOT);
     for (size_t i = 0; i < text.n && !s->spots.full; i++) {
         uint64_t at = s->bytes + i;
         struct spot *spot = citations_spot_at(s, at);

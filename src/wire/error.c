@@ -114,6 +114,7 @@ static bool wire_error_next_count(str text, size_t *at, uint64_t *out)
             end++;
             continue;
         }
+        assert(end > i && end <= text.n);
         *at = end;
         if (text.p[end - 1] == '.') /* that ends the sentence */
             end--;
@@ -137,5 +138,6 @@ bool wire_error_tokens(const struct chat_error *error, uint64_t *used, uint64_t 
         return false;
     *used = a > b ? a : b;
     *max = a > b ? b : a;
+    assert(*used > *max);
     return true;
 }

@@ -46,6 +46,7 @@ void json_write_url(struct json_out *o, const char *key, const struct chat_part 
     buf_add(&b, p->mime.n ? p->mime : STR("application/octet-stream"));
     buf_add(&b, STR(";base64,"));
     buf_add(&b, p->data);
+    assert(!buf_full(&b));
     json_member_str(o, key, buf_str(&b));
     buf_release(&b);
 }
@@ -125,6 +126,7 @@ void json_write_schema(struct json_out *o, str schema)
     } else {
         buf_init(&b, schema.n + 64);
         json_splice_set(&doc, json_root(&doc), STR("type"), STR("\"object\""), &b);
+        assert(!buf_full(&b));
         json_out_raw(o, buf_str(&b));
         buf_release(&b);
     }
@@ -198,6 +200,7 @@ str json_quoted(struct arena *a, str text)
 
     buf_init(&b, 6 * text.n + 16);
     (void)json_quote(&b, text);
+    assert(!buf_full(&b));
     out = arena_dup(a, buf_str(&b));
     buf_release(&b);
     return out;
@@ -284,6 +287,7 @@ void json_join_lines(struct buf *out, size_t from)
 {
     static const char breaks[] = "\n\r";
 
+    assert(from <= out->n);
     for (size_t k = 0; k < 2 && out->n > from; k++) {
         char *end = out->p + out->n, *p = out->p + from;
 

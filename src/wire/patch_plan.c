@@ -86,5 +86,6 @@ enum chat_level wire_tokens_level(int64_t tokens)
 
 const char *wire_level_effort(enum chat_level level)
 {
+    assert((size_t)level < CHAT_LEVEL_COUNT);
     return level == CHAT_LEVEL_MAX ? "xhigh" : chat_level_name(level);
 }

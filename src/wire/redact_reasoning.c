@@ -83,6 +83,7 @@ static bool redact_names_reasoning(str name)
 
 static str redact_key_of(const struct redaction *w, const struct json_node *key)
 {
+    assert_slow(key->kind == JSON_STRING && key->size >= 2);
     return str_slice(json_raw(w->doc, key), 1, key->size - 1);
 }
 
@@ -94,6 +95,7 @@ static bool redact_has_words(const struct json *doc, const struct json_node *v)
 /* Removes members that name reasoning from an unknown value, at any depth. */
 static void redact_walk(const struct redaction *w, const struct json_node *v, unsigned depth)
 {
+    assert(depth <= DEPTH_MAX + 1);
     if (v->kind < JSON_ARRAY || depth > DEPTH_MAX)
         return;
     JSON_FOREACH(k, w->doc, v) {
@@ -355,6 +357,7 @@ bool redact_frame(const struct wire_decoder *d, bool whole, struct json_edits *e
     const struct redaction w = {d, &d->doc, ed, whole};
     const struct json_node *root = json_root(&d->doc);
 
+    assert(ed->n == 0);
     if (!json_is_object(root))
         return false;
     if (d->wire->dialect == CHAT_OPENAI)
@@ -431,6 +434,7 @@ static bool redact_test_texts(const struct redact_test *t, const struct json_nod
     bool found = false;
     str text;
 
+    assert(depth <= DEPTH_MAX + 1);
     arena_reset(t->arena);
     if (v->kind == JSON_STRING)
         return json_text(t->doc, v, t->arena, &text) && t->is(t->ctx, text);

@@ -49,6 +49,7 @@ bool request_defer_error(const struct request_reader *r, const struct request_pa
 {
     struct buf b;
 
+    assert(r->out && what);
     if (r->out->unknown_why.n)
         return true;
     buf_init(&b, 4096);

@@ -49,6 +49,7 @@ bool settings_read(const struct request_reader *r, const struct request_path *at
 
 void settings_write(struct json_out *o, const struct chat_request *r, const struct settings *table)
 {
+    assert(table->count <= SETTINGS_MAX);
     for (size_t i = 0; i < table->count; i++)
         if (!(table->rows[i].flags & SETTING_READ_ONLY))
             json_write_raw(o, table->rows[i].name.p, *setting_value(r, &table->rows[i]));

@@ -70,6 +70,7 @@ static void utf8_repair_escape(struct utf8_repair *m, struct text *t, bool more,
     int u = utf8_repair_unit(t->src, t->at);
     size_t size = u >= 0 ? ESCAPE_SIZE : 2;
 
+    assert(t->src.p[t->at] == '\\');
     if (utf8_repair_is_high(u) &&
         utf8_repair_is_low(utf8_repair_unit(t->src, t->at + ESCAPE_SIZE))) {
         size = 2 * (size_t)ESCAPE_SIZE;
@@ -105,6 +106,7 @@ static bool utf8_repair_joined(struct utf8_repair *m, struct text *t, struct buf
     while (n < UTF8_SIZE_MAX && t->at + rest < t->src.n &&
            ((unsigned char)t->src.p[t->at + rest] & 0xC0) == 0x80)
         whole[n++] = t->src.p[t->at + rest++];
+    assert(n <= sizeof whole);
     n = utf8_decode((str){whole, n}, &code);
     if (n <= m->n)
         return false;
@@ -128,6 +130,7 @@ static void utf8_repair_bytes(struct utf8_repair *m, struct text *t, bool more, 
     if (utf8_repair_joined(m, t, out))
         return;
     bad = utf8_bad(rest);
+    assert(bad > 0 && bad <= rest.n);
     if (utf8_tail(str_slice(rest, 0, bad)) == bad) {
         utf8_repair_half(m, t, bad, more, out);
         return;

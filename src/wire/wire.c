@@ -46,7 +46,8 @@ bool wire_signature_ours(str signature)
 void wire_decoder_init(struct wire_decoder *d, const struct wire *w, struct arena *a,
                        struct chat_sink sink)
 {
-    assert(w->decode && w->decode_whole);                      /* a provider speaks it */
+    assert(w->decode && w->decode_whole); /* a provider speaks it */
+    assert(a && sink.on_event);
     memset(d, 0, offsetof(struct wire_decoder, repeat.event)); /* which is set before it is read */
     d->wire = w;
     d->arena = a;
@@ -246,6 +247,7 @@ static bool wire_says_nothing(const struct wire_frame *f)
 {
     const struct json_node *root = json_root(f->doc);
 
+    assert(f->doc);
     return root->kind != JSON_OBJECT && f->name.n == 0 && !json_has_content(f->doc, root);
 }
 
@@ -268,6 +270,7 @@ void wire_decode(struct wire_decoder *d, struct wire_frame *f)
     }
     if (!wire_parse(d, f, false) || wire_says_nothing(f))
         return;
+    assert(f->doc == &d->doc && !d->deaf);
     d->wire->decode(d, f);
     if (!f->restart)
         f->shape = repeat_frame_learn(d, f);
@@ -316,6 +319,7 @@ void wire_encoder_init(struct wire_encoder *en, const struct wire *w, const stru
                        bool stream, struct arena *a, struct buf *out)
 {
     assert(w->encode); /* clients speak it */
+    assert(a && out);
     *en = (struct wire_encoder){.wire = w,
                                 .request = r,
                                 .arena = a,
@@ -368,6 +372,7 @@ static bool wire_relay_error(struct wire_encoder *en, const struct chat_error *e
 
     if (!en->stream || !error->frame.n)
         return false;
+    assert(en->wire->relay);
     wire_relay_frame(en, &f, NULL, 0, false);
     wire_end_cut_frame(en);
     return en->out->n > from;
@@ -396,6 +401,7 @@ struct wire_frame wire_frame_whole(const struct wire_frame *f)
     struct wire_frame whole = *f;
     struct err e;
 
+    assert(!f->again || !f->doc);
     if (f->again && json_parse(&f->again->doc, f->data, &e))
         whole.doc = &f->again->doc;
     whole.again = NULL;

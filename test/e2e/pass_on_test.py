@@ -163,11 +163,13 @@ class Passing(Case):
             self.up.reply = status, "application/json", reply
             self.assertEqual(self.send("/v1/embeddings", {"model": "openai-m"})[::2],
                              (status, reply))
-        self.up.reply = 401, "text/plain", f"wrong key: {PROVIDER_KEY}".encode()
-        status, _, said = self.send("/v1/embeddings", {"model": "openai-m"})
-        self.assertEqual(status, 401)
-        self.assertNotIn(PROVIDER_KEY.encode(), said)
-        self.assertIn("p-openai", json.loads(said)["error"]["message"])
+        for given, seen in ((401, 401), (600, 502), (999, 502)):
+            self.up.reply = given, "text/plain", f"wrong key: {PROVIDER_KEY}".encode()
+            status, _, said = self.send("/v1/embeddings", {"model": "openai-m"})
+            self.assertEqual(status, seen)
+            self.assertNotIn(PROVIDER_KEY.encode(), said)
+            self.assertIn(f'"p-openai" answered with status {given}',
+                          json.loads(said)["error"]["message"])
 
 
 class Refusing(Case):

@@ -17,6 +17,7 @@
 static bool admit_refuse(struct gateway_loop *gl, struct arena *a, const struct err *e,
                          struct chat_error *error)
 {
+    assert(e->code != ERR_NONE);
     metrics_reject(gl->metrics, METRICS_QUEUE_FULL);
     call_refuse(error, a, 503, "not_recorded", e);
     error->message = arena_printf(
@@ -49,6 +50,7 @@ static bool admit_limits(struct call *c, uint64_t waited_ms)
 {
     struct err e;
 
+    assert(c->state == CALL_PLANNED);
     if (!c->in.key || c->wanted.now_ns)
         return true;
     if (call_admit_knows_spent(c)) {

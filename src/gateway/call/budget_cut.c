@@ -23,6 +23,7 @@ void call_drop_end_events(struct pipe *p)
         if (p->events[i].kind != CHAT_STOP && p->events[i].kind != CHAT_USAGE &&
             p->events[i].kind != CHAT_END)
             p->events[n++] = p->events[i];
+    assert(n <= p->count);
     p->touched |= n != p->count;
     p->count = n;
 }
@@ -33,6 +34,7 @@ static void cut_end_with_tool_call(struct call *c)
     struct chat_usage u = c->reply.usage;
     int64_t made = pipe_output_tokens(&c->pipe);
 
+    assert(c->pipe.cap.called && made >= 0);
     u.input = u.input < 0 ? call_count_input(c) : u.input;
     u.output = u.output < made ? made : u.output;
     u.reasoning = pipe_reasoning_tokens(&c->pipe);
@@ -48,6 +50,7 @@ static void cut_end_with_tool_call(struct call *c)
 /* Drops the rest of the reply. */
 static void cut_release_reply(struct call *c)
 {
+    assert(c->sum.cut && call_is_reading(c));
     assert(c->attempt.phase == CALL_FIRST);
     call_record_events(c);
     call_drop_end_events(&c->pipe);
@@ -98,6 +101,7 @@ bool call_cut_reasoning(struct call *c)
 
 void call_note_truncated(struct call *c)
 {
+    assert(call_is_reading(c) && c->state != CALL_CUTTING);
     if (!c->sum.cut)
         call_note_attempt(c, "cut, truncated", STR("the cap was passed"));
     if (!c->sum.cut_action.n)
@@ -108,6 +112,7 @@ void call_note_truncated(struct call *c)
 void call_cut_now(struct call *c)
 {
     assert(c->state == CALL_CUTTING);
+    assert(c->control);
     pipe_begin(&c->pipe);
     call_record_begin_frame(c);
     cut_release_reply(c);

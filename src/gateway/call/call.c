@@ -302,6 +302,7 @@ void call_note_attempt(struct call *c, const char *what, str why)
 /* Whatever a failed attempt left in it, the next one begins with a pipe of its own. */
 static void call_reset_pipe(struct call *c)
 {
+    assert(!c->decoder.wire && !c->reply.deferred);
     if (c->attempt.phase != CALL_FIRST) {
         pipe_set_format(&c->pipe, call_split_format(c), call_provider(c)->starts_in_reasoning);
         return;
@@ -475,6 +476,7 @@ void call_fail_attempt(struct call *c, const struct chat_error *given)
         retry_wait_ms(&c->gl->rand, p->backoff_ms, c->attempt.tries, given->retry_after_ms);
 
     assert((1u << CALL_CONNECTING | 1u << CALL_REFUSED | CALL_READING) & 1u << c->state);
+    assert(c->attempt.tries > 0);
     if (error.status == 429)
         call_leave_breaker(c); /* it works: it only asks for a pause */
     else

@@ -40,6 +40,7 @@ void call_build_chain(struct call *c)
     for (size_t i = 0; c->chain.count < max; i++) {
         const struct config_provider *p = &c->config->providers[first->fallback[i]];
 
+        assert(i < first->fallback_count && first->fallback[i] < c->config->provider_count);
         c->chain.links[c->chain.count].provider = p;
         c->chain.links[c->chain.count++].model = call_find_fallback_model(c, p);
     }
@@ -49,6 +50,7 @@ void call_build_chain(struct call *c)
 /* The provider and the model at hand. */
 static str call_breaker_name(struct call *c)
 {
+    assert(c->chain.at < c->chain.count);
     if (!c->chain.breaker_name.n)
         c->chain.breaker_name =
             arena_join(&c->arena, call_provider(c)->name, STR("/"), call_model(c)->upstream);
@@ -98,6 +100,7 @@ bool call_choose_provider(struct call *c, uint64_t *left_ms, struct err *e)
         open = p;
         call_note_attempt(c, "skipped", STR("circuit open"));
     } while (call_fall_back(c));
+    assert(open || p->key_missing.n);
     if (!open)
         return err_set(e,
                        ERR_AUTH,
@@ -114,6 +117,7 @@ bool call_choose_provider(struct call *c, uint64_t *left_ms, struct err *e)
 
 void call_report_outcome(struct call *c, bool ok)
 {
+    assert(!c->attempt.breaker_pending || !c->in.watch);
     if (c->attempt.breaker_pending && !(ok && call_breaker_idle(c)))
         breaker_done(c->gl->gateway->breaker, call_breaker_name(c), ok);
     c->attempt.breaker_pending = false;

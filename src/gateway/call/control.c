@@ -53,6 +53,7 @@ bool call_control_arm(struct call *c)
     str choices = c->in.request->n;
 
     c->control = NULL;
+    assert(c->state == CALL_CONNECTING && c->attempt.wire);
     if (!(call_provider(c)->row->levers & PROVIDER_CONTROL) || c->attempt.phase != CALL_FIRST ||
         !c->attempt.streams || c->level.cap < 0 || (choices.n && !str_eq(choices, STR("1"))) ||
         (c->attempt.without & CALL_WITHOUT_CONTROL) || control_known_to_fail(c))
@@ -64,6 +65,7 @@ bool call_control_arm(struct call *c)
 
 void call_control_named(struct call *c, str id)
 {
+    assert(c->control && call_is_reading(c));
     if (id.n && id.n <= ID_MAX)
         c->control->id = arena_dup(&c->arena, id);
     if (c->control->id.n && c->pipe.options.at_cap == PIPE_STOP)
@@ -82,6 +84,7 @@ void call_control_failed(struct call *c)
 void call_control_gave_up(struct call *c, str why)
 {
     call_control_failed(c);
+    assert(c->state == CALL_CUTTING);
     call_note_attempt(c, "control failed", why);
     log_info("a provider did not end its reasoning when told to",
              LOG_STR("provider", call_provider(c)->name),
@@ -184,6 +187,7 @@ static str control_write_body(struct call *c)
     str body;
 
     buf_init(&b, CALL_BODY_MAX);
+    assert(c->control->id.n > 0 && c->control->id.n <= ID_MAX);
     buf_add(&b, STR("{\"id\":"));
     (void)json_quote(&b, c->control->id);
     buf_add(&b, STR(",\"action\":\"reasoning_end\",\"model\":"));
@@ -225,6 +229,7 @@ bool call_control_ask(struct call *c)
         return false;
     assert(c->attempt.phase == CALL_FIRST && !k->call);
     call_enter_state(c, CALL_CUTTING);
+    assert(c->attempt.streams && !c->in.watch);
     c->decoder.hides = true; /* hidden reasoning is not repeated either */
     c->sum.cut_action = STR("control");
     call_note_attempt(c, "told to end its reasoning", STR("the cap was passed"));

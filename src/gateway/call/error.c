@@ -43,6 +43,7 @@ static str call_error_body(struct call *c, const struct json *doc, const struct 
         json_is(doc, json_find(doc, inner, STR("code")), STR(WIRE_CONTEXT_CODE)))
         return arena_dup(&c->arena, doc->src);
     json_edits_init(&edits, doc, &c->arena);
+    assert(inner);
     json_edit_set_text(&edits, inner, STR("code"), STR(WIRE_CONTEXT_CODE));
     buf_init(&out, 2 * CALL_ERROR_MAX);
     json_edits_apply(&edits, &out);
@@ -59,6 +60,7 @@ static bool call_error_event_well_formed(const struct call *c, const struct json
     const struct json_node *error = json_find(doc, root, STR("error"));
     const struct json_node *response = json_find(doc, root, STR("response"));
 
+    assert(c->failure);
     if (call_error_is_openai(c) && wire_error_is_context(&c->failure->error) &&
         !json_is(doc, json_find(doc, error, STR("code")), STR(WIRE_CONTEXT_CODE)))
         return false; /* clients know it by this code */
@@ -77,6 +79,7 @@ str call_error_frame(struct call *c, const struct wire_frame *f)
     struct json doc;
     struct err e;
 
+    assert(call_is_reading(c) && c->reply.error_seen);
     if (!f || !c->attempt.relays || c->pipe.touched || c->frames.kind == FRAMES_WHOLE)
         return frame;
     json_init(&doc);
@@ -101,6 +104,7 @@ static void call_error_read(struct call *c, struct chat_error *error)
     struct err e;
 
     json_init(&doc);
+    assert(c->failure && c->attempt.wire);
     if (json_parse(&doc, buf_str(&c->failure->body), &e)) {
         c->attempt.wire->read_error(&doc, &c->arena, error);
         error->raw = STR("");
@@ -134,6 +138,7 @@ static str call_error_plain(const struct call *c)
 
 void call_error_bytes(struct call *c, str bytes)
 {
+    assert(c->state == CALL_REFUSED && c->failure);
     buf_add(&c->failure->body, bytes);
 }
 
@@ -148,6 +153,7 @@ void call_error_reply(struct call *c)
                                .no_retry = c->failure->no_retry,
                                .raw = STR("")};
 
+    assert(c->state == CALL_REFUSED);
     if (error.status < 400 || error.status > 599)
         error.status = 502;
     call_error_read(c, &error);

@@ -10,8 +10,8 @@
 #include "gateway/input_tokens.h"
 
 #define ANSWER_TOKENS 4096 /* few answers are longer, even if they may be */
-#define TEXT_BYTES 4      /* a token */
-#define ATTACHED_MIN 4096 /* a body that is not larger is not looked through */
+#define TEXT_BYTES 4       /* a token */
+#define ATTACHED_MIN 4096  /* a body that is not larger is not looked through */
 
 int64_t call_estimate(const struct call_request *r)
 {
@@ -27,6 +27,7 @@ int64_t call_count_input(struct call *c)
 {
     if (c->input_tokens == 0)
         c->input_tokens = input_tokens_count(c->in.request, c->gl->gateway->vocab);
+    assert(c->input_tokens >= 0);
     return c->input_tokens;
 }
 
@@ -37,6 +38,7 @@ double call_estimate_cost(const struct call *c)
     uint64_t max;
 
     u.input = c->wanted.tokens;
+    assert(c->wanted.tokens >= 0 && c->chain.count > 0);
     u.output = ANSWER_TOKENS + (c->level.cap > 0 ? c->level.cap : 0);
     if (str_u64(c->in.request->max_tokens, &max) && max < (uint64_t)u.output)
         u.output = (int64_t)max;

@@ -62,6 +62,7 @@ static void event_add_first_usage(struct call *c, struct chat_usage *u)
     int64_t thought = pipe_kept_tokens(&c->pipe) + c->thought.dropped, again = u->reasoning, made;
 
     assert(thought >= 0);
+    assert(c->attempt.phase != CALL_FIRST);
     if (!c->sum.cut && first->reasoning > thought)
         thought = first->reasoning;
     made = !c->sum.cut && first->output > thought ? first->output : thought;
@@ -112,6 +113,7 @@ static void event_feed_usage(struct call *c, const struct chat_event *ev)
     struct chat_event changed = *ev;
     struct chat_usage usage;
 
+    assert(ev->kind == CHAT_USAGE && ev->usage);
     event_read_usage(c, ev, &usage);
     changed.usage = &usage;
     pipe_feed(&c->pipe, &changed);
@@ -137,6 +139,7 @@ void call_synthesize_usage(struct call *c)
     u.reasoning = pipe_reasoning_tokens(&c->pipe);
     u.output = pipe_output_tokens(&c->pipe);
     chat_usage_merge(&c->reply.usage, &u);
+    assert(u.output >= 0 && u.reasoning >= 0);
     pipe_feed(&c->pipe, &(struct chat_event){.kind = CHAT_USAGE, .usage = &c->reply.usage});
     c->sum.reasoning_exact = false;
 }
@@ -176,6 +179,7 @@ void call_on_event(void *ctx, const struct chat_event *ev)
     case CHAT_ERROR:
         c->reply.error_seen = true;
         call_make_failure(c);
+        assert(ev->error);
         c->failure->error = *ev->error;
         call_own_error(c, &c->failure->error);
         c->failure->error.raw = STR(""); /* an event, not a body of its own */

@@ -12,6 +12,7 @@ void call_facts(struct call *c, struct call_facts *out)
     int64_t reported = c->reply.usage.reasoning, cap = c->level.cap;
     int64_t counted = pipe_reasoning_tokens(&c->pipe);
 
+    assert(counted >= 0);
     *out = (struct call_facts){
         .reasoning_tokens = reported < 0 ? counted : reported,
         .cap = cap,
@@ -90,6 +91,7 @@ static void finish_count_unreported(struct call *c)
                       : c->reply.stop_seen || c->reply.end_seen || made <= u->output)
         return;
     u->input = u->input < 0 ? call_count_input(c) : u->input;
+    assert(made >= 0);
     u->output = made;
 }
 
@@ -99,6 +101,7 @@ void call_summarize(struct call *c)
     struct summary *s = &c->sum;
     struct call_facts facts;
 
+    assert(c->chain.at < c->chain.count);
     call_facts(c, &facts);
     chat_usage_merge(&s->usage, &c->reply.usage);
     s->reasoning_exact =
@@ -172,6 +175,7 @@ static void finish_stored(struct store_ticket *t, const struct err *e)
 {
     struct call *c = (struct call *)(void *)((char *)t - offsetof(struct call, record.ticket));
 
+    assert(c->recorded && c->state == CALL_COMMITTING);
     if (e)
         c->record.store_err = *e;
     loop_post(c->gl->loop, &c->task);
@@ -246,6 +250,8 @@ void call_release(struct call *c)
 
     assert(c->state == CALL_PLANNED || c->state == CALL_DONE);
     assert(!c->timer.slot);
+    assert(!c->attempt.breaker_pending && !c->live.hub);
+    assert(!c->recorded || !c->record.mask_job);
     call_reply_drop(c);
     if (c->frames.sink.on_frame)
         frames_release(&c->frames);
@@ -308,6 +314,7 @@ static bool finish_restart_second(struct call *c)
  * back what it received. After a cut, text of the first call stays. */
 bool call_may_restart(struct call *c)
 {
+    assert(c->client.sink);
     if (c->in.watch)
         return false;
     if (c->client.received == CALL_RECEIVED_NOTHING ||

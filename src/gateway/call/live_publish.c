@@ -56,6 +56,7 @@ static void live_mask_begin(struct call *c, size_t size, struct mask_budget *b)
 
 static void live_mask_end(struct call *c, const struct mask_budget *b)
 {
+    assert(c->live.masks);
     mask_budget_set(NULL);
     c->live.masks->left_ns += b->left_ns;
 }
@@ -92,6 +93,7 @@ static void live_on_open(void *ctx, struct hub_begin *b)
 {
     struct call *c = ctx;
 
+    assert(c->in.setup->mask);
     if (c->in.request->user.n)
         b->subject = live_mask_text(c, b->subject);
     b->model = live_mask_text(c, b->model);
@@ -166,6 +168,7 @@ void call_live_begin(struct call *c)
 
     if (!c->gl->port)
         return;
+    assert(!c->live.hub);
     c->live.level = c->level.asked;
     c->live.cap = c->level.cap;
     c->live.hub = hub_call_begin(c->gl->gateway->hub, c->gl->port, &b);
@@ -197,6 +200,7 @@ static void live_flush_batch(struct call *c)
 
     if (gl->live_n == 0)
         return;
+    assert(gl->live_n <= sizeof gl->live_text && c->live.hub);
     assert(c->live.batches);
     hub_call_text(c->live.hub, c->live.kind, (str){gl->live_text, gl->live_n});
     gl->live_n = 0;
@@ -226,6 +230,7 @@ static void live_send_text(struct call *c, enum hub_text kind, str text)
         hub_call_text(c->live.hub, kind, text);
         return;
     }
+    assert(text.n <= sizeof gl->live_text - gl->live_n);
     c->live.kind = kind;
     memcpy(gl->live_text + gl->live_n, text.p, text.n);
     gl->live_n += text.n;
@@ -235,6 +240,7 @@ static void live_send_state(struct call *c)
 {
     struct hub_progress p = live_progress(c);
 
+    assert(c->live.hub && !c->live.gathers);
     live_flush_batch(c);
     hub_call_state(c->live.hub, &p);
 }
@@ -242,6 +248,7 @@ static void live_send_state(struct call *c)
 static void live_lend(struct call *c)
 {
     assert(c->live.gathers && !c->live.lent);
+    assert(c->live.texts && c->live.texts->n <= HUB_LENT_MAX);
     c->live.gathers = false;
     c->live.lent = true;
     c->live.texts->progress = live_progress(c);
@@ -285,6 +292,7 @@ static void live_add_text(struct call *c, enum hub_text kind, str text)
 
 static void live_set_state(struct call *c, enum hub_state state)
 {
+    assert(c->live.hub);
     if (c->live.state == state)
         return;
     if (c->live.state == HUB_THINKING)

@@ -39,6 +39,7 @@ void call_mask_count(struct call *c, const struct mask_counts *counts)
 {
     const struct mask *m = c->in.setup->mask;
 
+    assert(!counts->all || mask_rule_count(m) <= COUNT_OF(counts->n));
     for (size_t i = 0; counts->all && i < mask_rule_count(m); i++)
         if (counts->n[i])
             metrics_redacted(c->gl->metrics, mask_rule_name(m, i), counts->n[i]);
@@ -141,6 +142,7 @@ str call_mask_asked(struct call *c, str text)
 {
     str masked;
 
+    assert(c->masks.count <= CALL_MASKED_MAX && (c->masks.texts || !c->masks.count));
     if (c->masks.body_clean && call_mask_is_of_body(c, text))
         return text;
     for (size_t i = 0; i < c->masks.count; i++)
@@ -178,6 +180,7 @@ void call_mask_some(struct call *c, struct mask_stream *s, str text, bool last, 
     struct mask_counts *counts = &c->gl->redacted;
     struct mask_budget b = call_mask_budget(c, text.n);
 
+    assert(c->recorded);
     if (!s->m) {
         buf_add(out, text);
         return;

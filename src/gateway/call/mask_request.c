@@ -21,6 +21,7 @@ struct call_mask_job {
 
 static void call_mask_keep(struct call *c, const struct mask_job *j)
 {
+    assert(c->recorded);
     c->record.mask_ns = j->budget.left_ns;
     c->record.request = !j->found           ? arena_dup(&c->arena, j->body)
                         : buf_full(&j->out) ? STR("\"" MASK_LEFT_OUT "\"")
@@ -51,6 +52,7 @@ static void call_mask_send(struct call *c, str body)
     struct call_mask_job *j = base_alloc(sizeof *j);
 
     assert(!c->record.mask_job);
+    assert(c->state == CALL_PLANNED);
     *j = (struct call_mask_job){.call = c, .setup = c->in.setup, .body = base_alloc(body.n + 1)};
     setup_retain(j->setup);
     memcpy(j->body, body.p, body.n);
@@ -73,6 +75,7 @@ bool call_mask_request(struct call *c)
     uint64_t given;
     str body;
 
+    assert(c->state == CALL_PLANNED);
     if (!c->recorded || !m || !mask_has_patterns(m) || c->record.request.n || !c->in.body.n ||
         c->in.body.n > CALL_REQUEST_KEEP_MAX)
         return true;

@@ -19,6 +19,7 @@ static uint64_t pieces_interval_ns(const struct call *c)
 {
     uint64_t ns = c->gl->calls * (uint64_t)CALL_NS;
 
+    assert(c->gl->calls > 0);
     return ns < OFTEN_NS ? OFTEN_NS : ns > SELDOM_NS ? SELDOM_NS : ns;
 }
 
@@ -26,6 +27,7 @@ static void pieces_put_text(struct call *c, str kind, str text)
 {
     struct store_piece piece = {c->in.id, c->record.pieces.count++, kind, text};
 
+    assert(c->recorded && kind.n > 0);
     store_piece_put(c->gl->gateway->store, &piece);
 }
 
@@ -40,6 +42,8 @@ static void pieces_put_new(struct call *c, str kind, const struct buf *text, siz
 /* From now on the row has only the texts after this point. */
 static void pieces_free_texts(struct call *c, uint64_t now)
 {
+    assert(c->record.pieces.answer == c->record.answer.n);
+    assert(c->record.pieces.reasoning == c->record.reasoning.n);
     if (!c->record.pieces.let_go)
         pieces_put_text(c, STR(STORE_CONTINUED), STR(""));
     c->record.pieces.let_go = true;
@@ -103,6 +107,7 @@ void call_pieces_reset(struct call *c)
 {
     struct call_pieces *p = &c->record.pieces;
 
+    assert(c->recorded);
     if (p->count)
         pieces_put_text(c, STR(STORE_RESTART), STR(""));
     p->let_go = false;

@@ -148,6 +148,7 @@ static void plan_tail(struct call *c, const struct provider_row *row, struct wir
     str thought = call_get_reasoning(c);
     uint64_t max;
 
+    assert(c->attempt.phase != CALL_FIRST);
     plan->tails = tail;
     plan->tail_count = 1;
     *tail = (struct wire_tail){.role = CHAT_USER, .reasoning = STR("")};
@@ -189,6 +190,7 @@ static bool plan_target(struct call *c, const struct config_provider *p, str mod
     if (same && c->in.head)
         headers_add_query(c->in.head->query, &c->sent.lines);
     c->sent.target_size = c->sent.lines.n;
+    assert(c->sent.path_size <= c->sent.target_size);
     if (buf_full(&c->sent.lines) || c->sent.lines.n > CALL_TARGET_MAX)
         return err_set(e,
                        ERR_LIMIT,
@@ -224,6 +226,7 @@ static bool plan_headers(struct call *c, const struct config_provider *p, bool s
         buf_add(&c->sent.lines, c->in.trace.state);
     }
     buf_add(&c->sent.lines, STR("\r\n"));
+    assert(c->sent.lines.n >= c->sent.target_size);
     if (buf_full(&c->sent.lines) || c->sent.lines.n - c->sent.target_size > CALL_HEADERS_MAX)
         return err_set(e,
                        ERR_LIMIT,
@@ -269,6 +272,7 @@ static bool plan_body(struct call *c, bool same, const struct wire_plan *plan, s
             !json_parse(&doc, buf_str(&written), e))
             goto out;
     }
+    assert(!same || c->in.request->doc);
     json_edits_init(&edits, same ? c->in.request->doc : &doc, &c->arena);
     c->attempt.wire->patch(edits.doc, plan, &edits);
     buf_reset(&c->sent.body);
@@ -289,6 +293,7 @@ static bool plan_recorded(const struct call *c, const struct config_provider *p)
     const struct cassette_call *found;
     struct err e;
 
+    assert(p->replay);
     return cassette_find(cassette, path, buf_str(&c->sent.body), c->attempt.replayed, &found, &e);
 }
 
@@ -308,6 +313,7 @@ bool call_plan_request(struct call *c, struct err *e)
                              .merge = STR(""),
                              .vault = &vault};
 
+    assert(c->state == CALL_CONNECTING && c->attempt.wire);
     c->attempt.streams = r->stream;
     c->attempt.relays = same && c->attempt.phase == CALL_FIRST && !c->in.inside;
     if (c->in.watch) {

@@ -129,6 +129,7 @@ void call_redact_error(struct call *c, struct chat_error *error)
         quotes_add_json(&q, error->raw);
     if (error->frame.n)
         quotes_add_json(&q, error->frame);
+    assert(!buf_full(&q.said));
     quotes_index(&q);
     if (q.marked || quotes_call(&q, call_get_reasoning(c)) ||
         quotes_request(&q, buf_str(&c->sent.body))) {

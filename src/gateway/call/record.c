@@ -20,6 +20,7 @@ void call_record_init(struct call *c)
 {
     const size_t keep_max = (size_t)4 << 20;
 
+    assert(c->recorded);
     memset(&c->record, 0, offsetof(struct call_record, raw));
     buf_init(&c->record.raw, keep_max);
     buf_init(&c->record.answer, keep_max);
@@ -255,6 +256,7 @@ void call_record_finish(struct call *c)
 {
     if (!c->recorded)
         return;
+    assert(c->state == CALL_COMMITTING);
     if (c->record.tool_calls.n)
         buf_add(&c->record.tool_calls, STR("\"}]"));
     if (buf_full(&c->record.tool_calls))
@@ -415,6 +417,7 @@ void call_build_row_facts(struct call *c, struct store_call *out)
     static const char *const sources[SUMMARY_SOURCE_COUNT] = {
         "", "field", "tag", "channel", "summary", "opaque"};
 
+    assert(s->source < SUMMARY_SOURCE_COUNT);
     row.source = str_c(sources[s->source]);
     *out = row;
 }

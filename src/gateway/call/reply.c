@@ -161,12 +161,14 @@ static bool reply_settle(struct call *c, const struct wire_frame *f)
 /* All was said; the connection is given a moment to end properly, so that it can be used again. */
 static void call_linger(struct call *c)
 {
+    assert(c->reply.end_seen);
     call_enter_state(c, CALL_LINGERING);
     call_set_timer(c, LINGER_MS);
 }
 
 void call_reply_complete(struct call *c)
 {
+    assert(c->state == CALL_LINGERING && c->reply.end_seen);
     call_hang_up(c, true);
     c->sum.complete = true;
     call_finish(c);
@@ -481,6 +483,7 @@ static void reply_whole_settle(void *ctx)
     struct call *c = ctx;
 
     assert(call_is_reading(c) && c->frames.kind == FRAMES_WHOLE);
+    assert(c->whole);
     if (reply_settle(c, c->whole) && call_is_reading(c))
         reply_queue_step(c, reply_finish);
     else
@@ -533,6 +536,7 @@ static void reply_whole_parse(void *ctx)
 void call_reply_end(struct call *c)
 {
     call_live_end_bytes(c);
+    assert(c->decoder.wire && c->frames.sink.on_frame);
     loop_timer_clear(c->gl->loop, &c->timer);
     if (c->frames.kind == FRAMES_WHOLE) {
         reply_queue_step(c, reply_whole_parse);

@@ -35,6 +35,7 @@ void call_apply_refusals(struct call *c)
     struct setup_capability *known =
         setup_find_capability(c->in.setup, call_provider(c), call_model(c)->upstream);
 
+    assert(level < COUNT_OF(known->levels));
     if (!known || known->levels[level].until_ns <= call_now_ns(c))
         return;
     c->attempt.without |= (uint16_t)known->levels[level].without;
@@ -48,11 +49,13 @@ void call_remember_refusals(struct call *c)
     uint64_t now = call_now_ns(c);
     struct setup_capability *known;
 
+    assert(level < COUNT_OF(known->levels) && c->attempt.efforts_tried <= EFFORTS_MAX);
     if (!c->attempt.learning && !c->attempt.efforts_tried)
         return;
     known = setup_add_capability(c->in.setup, call_provider(c), call_model(c)->upstream);
     if (!known)
         return;
+    assert(c->attempt.effort < CHAT_LEVEL_COUNT);
     if (known->levels[level].until_ns <= now)
         known->levels[level].without = known->levels[level].effort = 0;
     known->levels[level].without |= c->attempt.learning;
@@ -267,6 +270,7 @@ static unsigned retry_efforts_quoted(str words)
 /* Of those listed the nearest to the level; where reasoning is asked for, never none. */
 static enum chat_level retry_effort_nearest(unsigned listed, enum chat_level level)
 {
+    assert(level < CHAT_LEVEL_COUNT);
     if (level > CHAT_LEVEL_NONE)
         listed &= ~(1u << CHAT_LEVEL_NONE);
     for (unsigned far = 1; far < CHAT_LEVEL_COUNT; far++) {
@@ -290,6 +294,7 @@ static enum chat_level retry_effort_instead(const struct call *c, str words)
                     now = c->attempt.effort ? (enum chat_level)c->attempt.effort : level;
     unsigned quoted = retry_efforts_quoted(words), listed = quoted & ~(1u << now);
 
+    assert(now < CHAT_LEVEL_COUNT);
     if (now == CHAT_LEVEL_NOT_GIVEN || c->attempt.efforts_tried == EFFORTS_MAX ||
         error_refuses_parameter(words) ||
         !(error_names_thinking(words) || (listed && listed != quoted)))
@@ -337,6 +342,7 @@ static bool retry_way_refused(const struct call *c, str words)
 
 static const char *retry_leave_out_bit(struct call *c, unsigned bits, const char *what)
 {
+    assert(bits && !(c->attempt.without & bits) && bits <= UINT16_MAX);
     c->attempt.without |= (uint16_t)bits;
     c->attempt.learning |= (uint16_t)bits;
     return what;
@@ -458,6 +464,7 @@ bool call_retry_without(struct call *c, const struct chat_error *error)
     what = retry_leave_out(c, error);
     if (!what)
         return false;
+    assert(c->attempt.without != before || c->attempt.efforts_tried > 0);
     call_note_attempt(c, what, error->message);
     log_info("a provider refused parameters and is asked again without",
              LOG_STR("id", c->in.id),

@@ -36,6 +36,7 @@ static int64_t record_segment_tokens(const struct call *c, const struct call_seg
     const struct chat_usage *u = &c->sum.usage;
     int64_t reasoning = u->reasoning > 0 ? u->reasoning : 0;
 
+    assert(thoughts + others == c->record.count);
     if (s->kind == CALL_SEG_REASONING && thoughts == 1 && u->reasoning >= 0)
         return u->reasoning;
     if (s->kind == CALL_SEG_ANSWER && others == 1 && u->output >= reasoning)
@@ -87,6 +88,7 @@ str call_write_segments(struct call *c)
     struct buf out;
     str all;
 
+    assert(!r->first == !r->count);
     if (!r->count || (r->count == 1 && r->first->kind == CALL_SEG_ANSWER))
         return STR("");
     for (const struct call_segment *s = r->first; s; s = s->next)

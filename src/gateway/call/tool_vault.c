@@ -56,6 +56,7 @@ struct call_place {
 
 void call_vault_reset(struct call *c)
 {
+    assert(!c->tools.made == !c->tools.made_count);
     if (!c->tools.made && !c->tools.kept)
         return;
     c->tools.made = NULL;
@@ -281,6 +282,7 @@ void call_vault_put(struct call *c)
     size_t n = 0;
     uint64_t reply;
 
+    assert(!c->tools.kept == !c->tools.kept_last);
     for (const struct call_kept *k = c->tools.kept; k; k = k->next)
         n++;
     if (n == 0) {
@@ -312,6 +314,7 @@ static void tool_vault_add_history_calls(struct call *c, const struct chat_messa
 {
     struct history_call *h;
 
+    assert(m->role == CHAT_ASSISTANT && c->tools.history);
     for (size_t k = 0; k < m->part_count; k++) {
         const struct chat_part *p = &m->parts[k];
         struct history_id *id;

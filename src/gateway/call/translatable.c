@@ -10,6 +10,7 @@
 static bool translate_refuse(struct call *c, const char *code, const char *param, const char *why,
                              struct err *e)
 {
+    assert(code && param && why);
     c->attempt.refusal_code = code;
     c->attempt.refusal_param = param;
     return err_set(e, ERR_INPUT, "%s: %s", param, why);
@@ -21,6 +22,7 @@ static const struct json_node *translate_member(const struct call *c, const char
 {
     const struct json *doc = c->in.request->doc;
 
+    assert(doc);
     return json_find(doc, json_root(doc), str_c(key));
 }
 
@@ -244,6 +246,7 @@ bool call_check_translatable(struct call *c, struct err *e)
 {
     const struct chat_request *r = c->in.request;
 
+    assert(c->attempt.wire);
     if (c->in.wire->dialect == c->attempt.wire->dialect)
         return true;
     call_parse_request(c);
@@ -263,6 +266,7 @@ uint8_t call_next_provider(struct call *c)
     uint8_t here = c->chain.at, next;
     struct err e;
 
+    assert(here < c->chain.count);
     for (next = (uint8_t)(here + 1); next < c->chain.count; next++) {
         c->chain.at = next;
         c->attempt.wire = wire_get(c->chain.links[next].provider->dialect);
@@ -272,5 +276,6 @@ uint8_t call_next_provider(struct call *c)
     c->chain.at = here;
     c->attempt.wire = wire;
     c->attempt.refusal_code = c->attempt.refusal_param = NULL;
+    assert(next > here && next <= c->chain.count);
     return next;
 }

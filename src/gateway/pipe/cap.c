@@ -29,6 +29,7 @@ void pipe_cap_pass(struct pipe_cap *s)
 
 void pipe_cap_continue(struct pipe_cap *s)
 {
+    assert(!s->continued || s->state == PIPE_BEYOND);
     s->state = PIPE_BEYOND;
     s->continued = true;
 }

@@ -30,6 +30,7 @@ int64_t pipe_count_tokens(struct pipe_count *s)
 
 static void pipe_count_begin_block(struct pipe_count *s)
 {
+    assert(!s->waiting_n && !s->beyond);
     if (!s->counter) {
         s->counter = pipe_counter_new(s->shared);
         return;
@@ -62,6 +63,7 @@ static void pipe_counter_restore(struct tokens_counter *c, const struct pipe_cou
 {
     struct tokens_windows *windows = c->windows; /* they may have been made since */
 
+    assert(!copy->counter.windows || windows);
     if (copy->counter.windows)
         *windows = copy->windows;
     *c = copy->counter;

@@ -163,6 +163,7 @@ bool pipe_others_answer(const struct pipe *p)
 {
     const struct pipe *q = p->next;
 
+    assert(p->first == p);
     while (q && !pipe_answers(q))
         q = q->next;
     return q;
@@ -282,6 +283,7 @@ void pipe_set_plain(struct pipe *p, uint32_t choice)
 
 void pipe_set_format(struct pipe *p, const struct split_format *format, bool inside)
 {
+    assert(p->first == p);
     p->options.format = format;
     p->options.inside = inside;
     pipe_split_restart(&p->split);
@@ -314,6 +316,7 @@ void pipe_continue(struct pipe *p)
 
 void pipe_continue_inside(struct pipe *p)
 {
+    assert(p->first == p);
     pipe_split_doubt_start(&p->split);
 }
 
@@ -323,6 +326,7 @@ int64_t pipe_kept_tokens(struct pipe *p)
 {
     int64_t n = 0;
 
+    assert(p->first == p);
     for (; p; p = p->next)
         n += pipe_count_tokens(&p->reasoning);
     assert(n >= 0);
@@ -333,6 +337,7 @@ int64_t pipe_reasoning_tokens(struct pipe *p)
 {
     int64_t n = pipe_kept_tokens(p);
 
+    assert(p->first == p);
     for (; p; p = p->next)
         n += pipe_cap_dropped(&p->cap);
     return n;

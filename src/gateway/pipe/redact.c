@@ -68,6 +68,7 @@ static inline void pipe_redact_note(struct pipe_redact *s, const struct chat_eve
 {
     str before = s->frame_says ? s->text : STR(""), more = STR("");
 
+    assert(s->shared->options->hide);
     s->frame_says = true;
     s->block = 0;
     if (ev->kind == CHAT_TEXT)

@@ -283,6 +283,7 @@ void pipe_split_set_plain(struct pipe_split *s)
 
 void pipe_split_restart(struct pipe_split *s)
 {
+    assert(!s->event);
     if (s->held && s->held->why == PIPE_HELD_CLOSER)
         s->held = NULL;
     s->picked = NULL;

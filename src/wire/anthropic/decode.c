@@ -237,6 +237,7 @@ void anthropic_decode_whole(struct wire_decoder *d, const struct wire_frame *f)
         wire_emit_error(d, 502, "upstream_error", "the provider's reply has no content");
         return;
     }
+    assert(!state->whole);
     state->whole = true;
     anthropic_decode_emit_start(d, f->doc, root);
     if (content && content->kind == JSON_STRING)

@@ -59,6 +59,7 @@ static struct anthropic_block *anthropic_block_read_begin(struct wire_decoder *d
                 b = &s->open[i];
         anthropic_block_end(d, b);
     }
+    assert(!b->used || b->index == index);
     b->used = true;
     b->index = index;
     b->kind = kind;
@@ -69,6 +70,7 @@ static void anthropic_block_emit_text(struct wire_decoder *d, enum chat_event_ki
                                       const struct anthropic_block *b, str text,
                                       const struct json_node *node)
 {
+    assert(b->block < d->blocks);
     wire_emit(d,
               &(struct chat_event){.kind = kind,
                                    .block = b->block,
@@ -141,6 +143,7 @@ static void anthropic_block_give_thought(struct wire_decoder *d, const struct an
     struct json_out o;
     struct buf b;
 
+    assert(!t->lost);
     buf_init(&b, KEEP_SIZE_MAX * 6 + 256);
     json_out_init(&o, &b);
     json_out_object(&o);
@@ -296,6 +299,7 @@ struct anthropic_block *anthropic_block_begin(struct wire_decoder *d, const stru
            !anthropic_block_is_of(doc, v, kinds[i].type, kinds[i].member))
         i++;
     b = anthropic_block_read_begin(d, index, kinds[i].kind);
+    assert(!b || (b->used && b->kind == kinds[i].kind));
     if (b)
         kinds[i].begin(d, b, doc, v);
     return b;
@@ -310,6 +314,7 @@ static void anthropic_block_end_opaque(struct wire_decoder *d, struct anthropic_
     struct json doc;
     struct err e;
 
+    assert(b->kind == KIND_OPAQUE);
     json_init(&doc);
     buf_init(&quoted, ARENA_TEXT_MAX * 2);
     buf_init(&out, ARENA_TEXT_MAX * 4);
@@ -391,6 +396,7 @@ static void anthropic_block_feed_opaque(struct wire_decoder *d, struct anthropic
 {
     str text = json_get_text(doc, delta, "partial_json", &d->scratch);
 
+    assert(b->used && b->kind == KIND_OPAQUE);
     if (text.n == 0) {
         text = json_get_text(doc, delta, "content", &d->scratch);
         b->more_text = text.n > 0;

@@ -210,6 +210,7 @@ static void anthropic_encode_need(struct wire_encoder *en, enum anthropic_open k
     struct anthropic_encoder *s = en->state;
     struct json_out o;
 
+    assert(kind == OPEN_TEXT || kind == OPEN_THINK);
     if (s->open == kind && s->open_block == ANTHROPIC_ANY_BLOCK)
         s->open_block = ev->block;
     if (s->open == kind && s->open_block == ev->block)
@@ -408,6 +409,7 @@ static void anthropic_encode_put_think(const struct wire_encoder *en,
 {
     struct buf ours;
 
+    assert(b->kind == ASSEMBLED_THINK);
     json_member_str(o, "thinking", arena_text_str(&b->text));
     json_out_key(o, STR("signature"));
     if (b->extra.n) {

@@ -198,6 +198,7 @@ static void anthropic_patch_find_thoughts(const struct json *doc, const struct j
 {
     bool first = true;
 
+    assert(plan->vault && content->kind == JSON_ARRAY);
     JSON_FOREACH(b, doc, content) {
         struct wire_kept kept[KEPT_MAX];
         size_t n;
@@ -233,6 +234,7 @@ static void anthropic_patch_content(const struct json *doc, const struct json_no
     struct thoughts thoughts = {.n = 0};
     bool stays = false, goes = false, swap;
 
+    assert(content->kind == JSON_ARRAY);
     JSON_FOREACH(b, doc, content)
         if (anthropic_patch_is_thinking(doc, b))
             *(anthropic_patch_may_go(doc, b, plan, ed->arena) ? &stays : &goes) = true;

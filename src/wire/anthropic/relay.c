@@ -37,6 +37,7 @@ static struct anthropic_slot *anthropic_relay_slot_add(struct anthropic_encoder 
 static void anthropic_relay_write_patched(struct wire_encoder *en, const struct wire_frame *f,
                                           struct json_replacement *list, size_t n)
 {
+    assert(n > 0 && f->doc);
     sse_begin(en->out, f->name);
     json_replace_write(f->doc, list, n, true, en->out);
     sse_end(en->out);

@@ -124,6 +124,7 @@ static void openai_calls_arguments(struct wire_decoder *d, struct openai_choice 
 {
     struct chat_event ev = openai_event(d, c, CHAT_ARGUMENTS);
 
+    assert(call->block < c->blocks);
     if (!v || v->kind == JSON_NULL)
         return;
     if (json_text(&d->doc, v, &d->scratch, &ev.text))

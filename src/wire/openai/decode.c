@@ -56,6 +56,7 @@ static void openai_decode_emit_number(struct wire_decoder *d, struct openai_choi
 {
     struct chat_event ev;
 
+    assert(node->kind == JSON_NUMBER);
     if (!openai_block(d, c, OPENAI_TEXT))
         return;
     ev = openai_event(d, c, CHAT_TEXT);
@@ -243,6 +244,7 @@ static void openai_decode_thought_chunk(struct wire_decoder *d, struct openai_ch
 
     for (; i < COUNT_OF(members) && openai_empty(&d->doc, v); i++)
         v = json_get(&d->doc, chunk, members[i]);
+    assert(i > 0 && i <= COUNT_OF(members));
     if (openai_empty(&d->doc, v) && !json_get(&d->doc, chunk, "signature"))
         openai_decode_odd_chunk(d, c, chunk, true); /* it is sealed */
     else if (json_is_array(v))
@@ -461,6 +463,7 @@ static const struct json_node *openai_decode_news(struct wire_decoder *d,
         s->head_room = (size + HEAD_STEP - 1) / HEAD_STEP * HEAD_STEP;
         s->head = arena_alloc(d->arena, s->head_room);
     }
+    assert(size <= s->head_room);
     memcpy(s->head, head, size);
     s->head_size = size;
     return json_first(&d->doc, root);
@@ -541,6 +544,7 @@ void openai_decode_whole(struct wire_decoder *d, const struct wire_frame *f)
 {
     struct openai_decoding *s = d->state;
 
+    assert(!s->whole && s->count == 0);
     s->whole = true;
     openai_decode_frame(d, f, true);
 }

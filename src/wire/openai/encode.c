@@ -151,6 +151,7 @@ static void openai_encode_chunk_begin(struct wire_encoder *en)
 {
     struct openai_encoding *s = en->state;
 
+    assert(en->stream);
     openai_encode_head(en, NULL);
     sse_begin(en->out, STR(""));
     s->chunk_at = en->out->n;

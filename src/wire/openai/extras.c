@@ -153,6 +153,7 @@ void openai_extras(struct wire_decoder *d, struct openai_choice *c, const struct
 {
     size_t count = 0;
 
+    assert(!call || (c && place == OPENAI_TOOL_CALL));
     for (const struct json_node *k = first; k && count < OPENAI_EXTRAS_MAX;
          k = json_next(&d->doc, v, k)) {
         const struct json_node *value = json_value(k);
@@ -234,6 +235,7 @@ void openai_details_add(struct openai_details *list, const struct json *doc,
     struct openai_detail *e;
     int64_t index = -1;
 
+    assert(!list->first == !list->count);
     if (list->full || raw.n > OPENAI_HELD_MAX || raw.n * 4 > arena_left(a)) {
         list->full = true;
         return;
@@ -268,6 +270,7 @@ static void openai_extras_detail_write(const struct openai_detail *e, struct are
     struct json doc;
     struct err err;
 
+    assert(e->pieces > 0);
     if (e->pieces == 1) {
         buf_add(out, e->first);
         return;

@@ -185,6 +185,7 @@ static void openai_relay_chunk_choices(struct wire_encoder *en, struct openai_sa
 /* One more member of the object that was written last. */
 static void openai_relay_chunk_member(struct buf *out, str name, str json)
 {
+    assert(buf_full(out) || out->n == 0 || out->p[out->n - 1] == '}');
     out->n -= out->n > 0; /* the brace */
     buf_printf(out, ",\"" STR_FMT "\":", STR_ARG(name));
     buf_add(out, json);

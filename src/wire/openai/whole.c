@@ -65,6 +65,7 @@ static void openai_whole_group_add(struct group *g, const struct json_node *v, s
 {
     bool again = g->n > 0 && g->piece == piece;
 
+    assert(g->n <= g->cap);
     if (again || (g->n == 1 && g->v[0]->kind == JSON_NULL))
         g->n--;
     else if (g->n > 0 && v->kind == JSON_NULL)
@@ -111,6 +112,7 @@ static void openai_whole_merge_objects(const struct pieces *p, unsigned depth, s
     size_t members = 0;
     const char *between = "{";
 
+    assert(p->n > 1 && depth < 8);
     for (size_t i = 0; i < p->n; i++)
         members += json_count(p->doc, p->v[i]);
     arena_init(&a, p->doc->src.n + MEMBERS_MAX * 2 * sizeof(struct group));
@@ -136,6 +138,7 @@ static void openai_whole_merge_objects(const struct pieces *p, unsigned depth, s
 /* Escaped texts can be concatenated, because each is complete. */
 static void openai_whole_merge_texts(const struct pieces *p, struct buf *out)
 {
+    assert(p->n > 1);
     buf_add_c(out, '"');
     for (size_t i = 0; i < p->n; i++)
         buf_add(out, str_slice(json_raw(p->doc, p->v[i]), 1, p->v[i]->size - 1));
@@ -186,6 +189,7 @@ static void openai_whole_write_piece(const struct openai_piece *m, struct arena 
         json_parse(&doc, buf_str(&list), &e)) {
         const struct json_node *root = json_root(&doc);
 
+        assert(json_count(&doc, root) <= m->count);
         p = (struct pieces){&doc, arena_alloc(a, m->count * sizeof *p.v), 0};
         JSON_FOREACH(v, &doc, root)
             p.v[p.n++] = v;
@@ -303,6 +307,7 @@ static void openai_whole_write_whole(struct wire_encoder *en)
     struct openai_encoding *s = en->state;
     bool full = false;
 
+    assert(!en->stream);
     openai_said(en, 0);
     for (struct openai_said *c = s->choices; c; c = c->next)
         full = full || c->text.full || c->thought.full || c->refusal.full ||

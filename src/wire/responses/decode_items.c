@@ -195,6 +195,7 @@ static void responses_item_put(struct responses_at *at, struct responses_item *i
     assert((size_t)p->kind < COUNT_OF(kinds));
     if (text.n == 0 || !responses_item_place_block(at, it, p))
         return;
+    assert(p->block < at->d->blocks);
     p->size += text.n;
     p->hash = responses_item_hash(p->hash, text);
     responses_emit(at,
@@ -394,6 +395,7 @@ static void responses_item_keep_call(struct responses_at *at, str call_id)
 {
     struct responses_decoder *s = at->s;
 
+    assert(!s->kept_size || s->kept);
     if (!s->kept_size)
         return;
     responses_emit(at,
@@ -438,6 +440,7 @@ static void responses_item_call_done(struct responses_at *at, struct responses_i
 void responses_item_done(struct responses_at *at, struct responses_item *it,
                          const struct json_node *node)
 {
+    assert((uint32_t)(it - at->s->items) < at->s->item_count);
     if (it->done)
         return;
     it->done = true;

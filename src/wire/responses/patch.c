@@ -117,6 +117,7 @@ static void responses_patch_put_back(const struct patch_plan *p, const struct js
     size_t count;
     str id;
 
+    assert(p->wish->vault);
     if (!json_text(p->doc, json_find(p->doc, call, STR("call_id")), p->ed->arena, &id))
         return;
     count = p->wish->vault->find(p->wish->vault->ctx, id, kept, KEPT_MAX);
@@ -161,6 +162,7 @@ static str responses_patch_tail_item(const struct patch_plan *p, const struct wi
 {
     static const char *const roles[] = {"developer", "user", "assistant", "user"};
 
+    assert((size_t)t->role < COUNT_OF(roles));
     return json_format(p->ed->arena, "{'role':%q,'content':%q}", str_c(roles[t->role]), t->text);
 }
 
