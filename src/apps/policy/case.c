@@ -111,6 +111,7 @@ static void read_criteria(struct member *m, const struct json_node *list, struct
         err_set(m->e, ERR_LIMIT, "%s.criteria: more than %d", m->path, POLICY_CRITERIA_MAX);
     }
     c->criteria = arena_zero(m->arena, n + 1, sizeof c->criteria[0]);
+    c->criterion_count = 0; /* the list of the bundle replaces the one beside it */
     for (const struct json_node *v = json_first(m->doc, list); v && !m->failed;
          v = json_next(m->doc, list, v)) {
         /* An entry may also be an object that has the id. */
