@@ -86,7 +86,7 @@ static bool order_edit_new_modifiers(struct order_call *c, const struct menu_ite
 {
     if (order_call_arg(c, "new_modifiers"))
         return order_call_modifiers(c, "new_modifiers", item, to);
-    order_call_new_modifiers(c, to);
+    order_call_new_modifiers(c, item, to);
     for (size_t i = 0; i < from->modifier_count; i++) {
         const struct menu_modifier *m = menu_modifier(item, from->modifiers[i].id);
 

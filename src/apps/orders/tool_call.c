@@ -130,9 +130,10 @@ static bool order_call_modifier_name(struct order_call *c, const struct json_nod
            order_call_refuse(c, "/modifiers: each must be the name of one");
 }
 
-void order_call_new_modifiers(struct order_call *c, struct order_line *line)
+void order_call_new_modifiers(struct order_call *c, const struct menu_item *item,
+                              struct order_line *line)
 {
-    line->modifiers = arena_zero(&c->arena, MODIFIERS_MAX + 1, sizeof *line->modifiers);
+    line->modifiers = arena_zero(&c->arena, item->modifier_count + 1, sizeof *line->modifiers);
     line->modifier_count = 0;
 }
 
@@ -141,7 +142,7 @@ bool order_call_modifiers(struct order_call *c, const char *name, const struct m
 {
     const struct json_node *list = order_call_arg(c, name), *v;
 
-    order_call_new_modifiers(c, line);
+    order_call_new_modifiers(c, item, line);
     if (!list)
         return true;
     if (list->kind != JSON_ARRAY)
