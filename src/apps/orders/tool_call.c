@@ -63,6 +63,7 @@ bool order_call_size(struct order_call *c, const char *name, const struct menu_i
     struct buf all;
     str said;
 
+    assert(item->size_count > 0);
     if (!order_call_text(c, name, false, &said))
         return false;
     size = menu_size(item, said.n ? said : otherwise);
@@ -96,6 +97,7 @@ void order_call_put_modifier(struct order_line *line, const struct menu_modifier
         line->modifiers[at] = line->modifiers[at - 1];
         at--;
     }
+    assert(at == 0 || str_cmp(line->modifiers[at - 1].id, m->id) < 0);
     line->modifiers[at] = *m;
     line->modifier_count++;
     if (line->cents >= 0)
