@@ -28,7 +28,11 @@ str policy_one_line(str s, struct arena *a)
 
 str policy_title(str s, struct arena *a)
 {
-    return utf8_cut_size(policy_one_line(s, a), POLICY_TITLE_MAX);
+    str title = utf8_cut_size(policy_one_line(s, a), POLICY_TITLE_MAX);
+
+    if (title.n > 0 && title.p[title.n - 1] == ' ') /* cut between two words */
+        title.n--;
+    return title;
 }
 
 static size_t policy_tree_word_count(str s)
