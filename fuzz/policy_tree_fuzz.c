@@ -46,7 +46,7 @@ static void check_case(str text, struct arena *a)
     for (size_t i = 0; i < c.field_count; i++) {
         const struct policy_field *f = &c.fields[i];
 
-        assert(f->confidence >= 0 && f->confidence <= 1 && f->page >= 1);
+        assert(f->confidence >= 0 && f->confidence <= 1);
         assert(policy_value_equal(&f->value, &f->value) || f->value.kind == POLICY_NUMBER);
         if (f->key.n > 0)
             assert(policy_fact(&c, f->name) != NULL);

@@ -390,6 +390,38 @@ TEST(an_item_is_changed_in_its_place_and_merged_with_its_like)
     lane_end(&t);
 }
 
+/* Of a state that another program stored: a call could not name so many. */
+TEST(a_line_with_many_modifiers_keeps_them_when_it_is_changed)
+{
+    enum { MANY = 600 };
+    struct order_line line = {.item_id = STR("tea"),
+                              .name = STR("Tea"),
+                              .category = STR("Drinks"),
+                              .size = STR("small"),
+                              .quantity = 1};
+    struct menu_item *tea = NULL;
+    struct lane t;
+
+    begin_looked_up(&t);
+    for (size_t i = 0; i < t.menu->count; i++)
+        if (str_eq(t.menu->items[i].id, line.item_id))
+            tea = &t.menu->items[i];
+    tea->modifiers = arena_zero(&t.arena, MANY, sizeof *tea->modifiers);
+    for (; tea->modifier_count < MANY; tea->modifier_count++) {
+        str name = arena_printf(&t.arena, "m%03zu", tea->modifier_count);
+
+        tea->modifiers[tea->modifier_count] = (struct menu_modifier){name, name, 0};
+    }
+    line.modifiers = tea->modifiers;
+    line.modifier_count = MANY;
+    CHECK(order_add(&t.order, &line));
+    lane_batch(&t, "change_item {\"item_id\":\"tea\",\"quantity\":2}");
+    CHECK(lane_says(&t, "\"changed\":true"));
+    CHECK_INT(t.order.lines[0].quantity, 2);
+    CHECK_INT(t.order.lines[0].modifier_count, MANY);
+    lane_end(&t);
+}
+
 TEST(what_was_removed_or_changed_since_is_not_confirmed)
 {
     static const char *const calls[] = {"remove_item {\"item_id\":\"tea\"}",
@@ -537,6 +569,7 @@ TEST_MAIN(T(weak_1_a_medium_and_a_large_coffee_are_two_lines),
           T(an_item_is_removed_whole_or_by_pieces),
           T(lines_of_one_item_are_told_apart_by_size_and_modifiers),
           T(an_item_is_changed_in_its_place_and_merged_with_its_like),
+          T(a_line_with_many_modifiers_keeps_them_when_it_is_changed),
           T(what_was_removed_or_changed_since_is_not_confirmed),
           T(an_order_stays_within_its_limits), T(a_tool_does_not_change_the_state_it_is_given),
           T(the_tools_are_told_as_json), T(weak_9_the_retry_table_is_the_contracts))

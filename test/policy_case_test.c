@@ -88,6 +88,29 @@ TEST(a_case_without_criteria_has_the_default_one)
     "{\"case_id\":\"c\",\"policy_id\":\"p\",\"fields\":[{\"field_name\":\"a\",\"value\":1,"        \
     "\"confidence\":1},{" members "}]}"
 
+TEST(criteria_of_the_bundle_replace_those_beside_it)
+{
+    struct policy_case c;
+    struct buf json;
+    struct arena a;
+    struct err e;
+
+    buf_init(&json, 65536);
+    buf_add(&json, STR("{\"metadata\":{\"criteria\":[\"outer\""));
+    for (int i = 0; i < 200; i++) /* more than the bundle's list has room for */
+        buf_add(&json, STR(",\"outer\""));
+    buf_add(&json,
+            STR("]},\"case_bundle\":{\"case_id\":\"c\",\"policy_id\":\"p\",\"fields\":[],"
+                "\"metadata\":{\"criteria\":[\"age\",\"weeks\"]}}}"));
+    arena_init(&a, ARENA_MAX);
+    CHECK_F(policy_case_read(buf_str(&json), &a, &c, &e), "%s", e.text);
+    CHECK_INT(c.criterion_count, 2);
+    CHECK_STR(c.criteria[0], "age");
+    CHECK_STR(c.criteria[1], "weeks");
+    arena_release(&a);
+    buf_release(&json);
+}
+
 TEST(what_is_wrong_with_a_case_begins_with_its_path)
 {
     static const struct {
@@ -373,6 +396,7 @@ TEST(a_result_on_which_readers_disagree_reads_back)
 TEST_MAIN(T(a_result_on_which_readers_disagree_reads_back), T(a_bundle_is_read_with_its_metadata),
           T(a_fixture_is_read_and_its_defaults_are_filled_in),
           T(a_case_without_criteria_has_the_default_one),
+          T(criteria_of_the_bundle_replace_those_beside_it),
           T(what_is_wrong_with_a_case_begins_with_its_path),
           T(a_fact_is_found_however_its_name_is_written), T(values_that_say_the_same_are_equal),
           T(status_names_of_both_kinds_are_one),

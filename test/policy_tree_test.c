@@ -441,6 +441,28 @@ TEST(large_policies_are_read_in_linear_time)
     }
 }
 
+TEST(a_title_cut_between_two_words_is_the_same_after_it_is_read_back)
+{
+    struct policy_tree t, back;
+    struct buf text, json;
+    struct arena a;
+    struct err e;
+
+    buf_init(&text, 1 << 16);
+    buf_add(&text, STR("# "));
+    while (text.n < POLICY_TITLE_MAX + 1)
+        buf_add_c(&text, 'x');
+    buf_add(&text, STR(" more words\n"));
+    buf_add_c(&text, 0);
+    parse(text.p, &a, &t);
+    CHECK_INT(t.nodes[0].title.n, POLICY_TITLE_MAX - 1);
+    CHECK_F(policy_tree_read(written(&t, true, &json), STR("x"), &a, &back, &e), "%s", e.text);
+    CHECK(str_eq(back.nodes[0].title, t.nodes[0].title));
+    arena_release(&a);
+    buf_release(&json);
+    buf_release(&text);
+}
+
 TEST(nodes_are_found_by_id_title_and_place)
 {
     const struct policy_node *n;
@@ -467,4 +489,5 @@ TEST_MAIN(T(headings_are_those_of_commonmark_and_nest_by_level),
           T(a_tree_read_back_from_its_json_is_the_same), T(trees_of_pageindex_are_read),
           T(a_bad_tree_is_refused_with_the_path_of_what_is_wrong),
           T(a_tree_too_deep_or_too_wide_is_refused), T(large_policies_are_read_in_linear_time),
+          T(a_title_cut_between_two_words_is_the_same_after_it_is_read_back),
           T(nodes_are_found_by_id_title_and_place))

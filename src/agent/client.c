@@ -21,6 +21,7 @@ static bool client_put(struct agent_log *log, const struct agent_client_result *
 {
     struct agent_effect both[2] = {*f, *f};
 
+    assert(f->state != AGENT_DONE && str_eq(f->kind, STR("client")));
     both[0].result = mask_json_kept(r->mask, r->result, a);
     both[0].failed = r->failed;
     both[0].state = AGENT_DONE;

@@ -41,6 +41,7 @@ void column_write(struct json_out *o, const char *names, const struct db_value *
         size_t n = strcspn(names, " ");
         char form = names[n - 1];
 
+        assert(n > 0);
         assert(n < sizeof name);
         memcpy(name, names, n);
         name[n - (strchr("?#@*{", form) ? 1 : 0)] = '\0';

@@ -13,6 +13,7 @@ static bool agent_data_is_mark(str s)
 {
     str rest = str_trim(str_slice(s, 1, s.n < 64 ? s.n : 64));
 
+    assert(s.n > 0);
     if (rest.n && rest.p[0] == '/')
         rest = str_trim(str_slice(rest, 1, rest.n));
     return rest.n >= sizeof MARK - 1 && strncasecmp(rest.p, MARK, sizeof MARK - 1) == 0;
@@ -51,5 +52,6 @@ size_t agent_data_share(const size_t *sizes, size_t n, size_t total)
         else
             high = mid - 1;
     }
+    assert(low == high && low <= total);
     return low;
 }

@@ -52,6 +52,7 @@ static size_t cursor_find_part(struct run_cursor *c, str part)
         c->max *= 2;
         c->parts = base_realloc(c->parts, c->max * sizeof *c->parts);
     }
+    assert(c->count < c->max && part.n < PART_MAX);
     c->parts[c->count] = (struct cursor_part){.n = 0};
     memcpy(c->parts[c->count].part, part.p, part.n);
     return c->count++;
@@ -122,6 +123,7 @@ void run_cursor_write(const struct run_cursor *c, struct buf *out)
 /* Whether the next event is one that the reader does not have; then its JSON is started. */
 static bool event_begin(struct events *v)
 {
+    assert(v->part < v->cursor->count);
     if (v->open)
         return false;
     v->at++;
@@ -137,6 +139,7 @@ static bool event_begin(struct events *v)
 
 static void agent_events_event_end(struct events *v, const char *name)
 {
+    assert(v->at > v->cursor->parts[v->part].n);
     json_out_end(&v->out);
     v->cursor->parts[v->part].n = v->at;
     buf_reset(&v->id);
@@ -147,6 +150,7 @@ static void agent_events_event_end(struct events *v, const char *name)
 /* An event that this reader may not see counts like any other. */
 static void event_pass(struct events *v)
 {
+    assert(v->at > v->cursor->parts[v->part].n);
     v->cursor->parts[v->part].n = v->at;
 }
 
@@ -357,6 +361,7 @@ static size_t events_turn(struct events *v, const struct agent_effect *all, size
         }
         events_result(v, &all[i]);
     }
+    assert(end > from);
     return end;
 }
 
@@ -370,6 +375,7 @@ static size_t events_questions(struct events *v, const struct agent_effect *all,
         events_asked(v, &all[end++]);
     for (size_t i = from; i < end; i++)
         events_decided(v, &all[i]);
+    assert(end > from);
     return end;
 }
 

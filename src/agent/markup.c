@@ -33,6 +33,7 @@ static void markup_on_call(void *ctx, const struct split_call *call)
 {
     struct markup_found *f = ctx;
 
+    assert(f->n <= CALLS_MAX);
     if (f->n == CALLS_MAX || !toolbox_find(f->tools, call->name)) {
         f->unknown = true;
         return;
@@ -80,6 +81,7 @@ void agent_markup_read(struct ask_reply *reply, const struct toolbox *tools, str
     at = markup_begin(reply->text, &style);
     if (at == STR_NONE || markup_in_fence(str_slice(reply->text, 0, at)))
         return;
+    assert(at < reply->text.n);
     arena_init(&scratch, SPLIT_CALLS_ARENA_MAX(reply->text.n));
     (void)split_calls(style,
                       STR(""),

@@ -14,6 +14,7 @@ bool output_init(struct run *r)
 {
     struct err e;
 
+    assert(!r->output);
     if (!r->o->output.n)
         return true;
     r->output = schema_new();

@@ -115,6 +115,7 @@ static void plan_take_call(const struct json *doc, const struct json_node *v, st
 {
     struct plan_call *c = &out->calls[out->n];
 
+    assert(out->n <= PLAN_CALLS_MAX);
     if (out->n == PLAN_CALLS_MAX)
         return;
     *c = (struct plan_call){.server = plan_text(doc, v, "server", "server_name", a),
@@ -184,6 +185,7 @@ bool plan_read(struct ask_reply *reply, enum plan_form form, size_t turn, struct
     if (!plan_parse(reply->text, form, a, p, &e))
         return false;
     why = p->reason;
+    assert(p->n <= PLAN_CALLS_MAX);
     reply->calls = arena_zero(a, p->n + 1, sizeof *reply->calls);
     reply->call_count = p->more || form != PLAN_NEXT ? p->n : 0;
     for (size_t i = 0; i < p->n; i++) {

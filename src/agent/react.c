@@ -61,6 +61,7 @@ static enum label agent_react_label_of(str line, size_t *skip)
 
 static str agent_react_next_line(str s, size_t at)
 {
+    assert(at < s.n);
     const char *end = memchr(s.p + at, '\n', s.n - at);
 
     return (str){s.p + at, end ? (size_t)(end - s.p) - at + 1 : s.n - at};
@@ -147,6 +148,7 @@ void react_read(str said, struct arena *a, struct react_reply *out)
         size_t skip = 0;
         enum label label = out->has_answer ? LABEL_NONE : agent_react_label_of(line, &skip);
 
+        assert(line.n > 0 && skip <= line.n);
         over = label == LABEL_SEEN || (out->has_action && label == LABEL_ACTION) ||
                (out->has_action && (label == LABEL_ANSWER || label == LABEL_THOUGHT));
         if (over)
@@ -164,6 +166,7 @@ void react_read(str said, struct arena *a, struct react_reply *out)
         }
         if (!part) /* text before the first label is also a thought */
             part = &out->thought;
+        assert(part->n == 0 || part->p < line.p);
         if (!part->n)
             *part = str_slice(line, skip, line.n);
         else

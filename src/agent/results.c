@@ -39,6 +39,7 @@ struct agent_results *agent_results_new(void)
 
 static void agent_results_drop(struct agent_results *k)
 {
+    assert(k->n > 0 && k->size >= k->at[0].text.n);
     k->size -= k->at[0].text.n;
     free((char *)(uintptr_t)k->at[0].text.p);
     memmove(&k->at[0], &k->at[1], --k->n * sizeof k->at[0]);
@@ -65,6 +66,7 @@ unsigned agent_results_put(struct agent_results *k, str tool, str text)
     pthread_mutex_lock(&k->lock);
     while (k->n && (k->n == KEPT_MAX || k->size + text.n > RESULTS_SIZE_MAX))
         agent_results_drop(k);
+    assert(k->n < KEPT_MAX);
     number = ++k->last;
     k->size += text.n;
     k->at[k->n++] = (struct kept_result){number, {p + text.n, tool.n}, {p, text.n}};
@@ -76,6 +78,7 @@ unsigned agent_results_put(struct agent_results *k, str tool, str text)
 
 static str agent_results_tail(str text, size_t size)
 {
+    assert(size <= text.n);
     size_t from = text.n - size;
 
     while (from < text.n && ((unsigned char)text.p[from] & 0xc0) == 0x80)
@@ -91,6 +94,7 @@ str agent_results_show(struct agent_results *k, str tool, str text, size_t shown
     if (text.n <= shown)
         return text;
     tail = agent_results_tail(text, shown / 3);
+    assert(head.n + tail.n <= text.n);
     number = agent_results_put(k, tool, text);
     return arena_printf(a,
                         STR_FMT "\n[%zu of %zu bytes are left out here. This is result %u: search "
@@ -108,6 +112,7 @@ str agent_results_show(struct agent_results *k, str tool, str text, size_t shown
 
 static size_t agent_results_find(str text, str query, size_t from)
 {
+    assert(query.n > 0);
     for (; from + query.n <= text.n; from++)
         if ((text.p[from] | 32) == (query.p[0] | 32) &&
             strncasecmp(text.p + from, query.p, query.n) == 0)
@@ -120,6 +125,7 @@ static str agent_results_line(str text, size_t at)
 {
     size_t from = at, to = at;
 
+    assert(at < text.n);
     while (from > 0 && at - from < BEFORE && text.p[from - 1] != '\n')
         from--;
     while (to < text.n && to - at < AFTER && text.p[to] != '\n')
@@ -128,6 +134,7 @@ static str agent_results_line(str text, size_t at)
         from++;
     while (to > at && to < text.n && ((unsigned char)text.p[to] & 0xc0) == 0x80)
         to--;
+    assert(from <= at && at <= to);
     return str_slice(text, from, to);
 }
 

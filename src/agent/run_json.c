@@ -304,6 +304,7 @@ static void agent_run_json_trace_of(const struct agent_effect *all, size_t n, st
                                 .ok = !f->failed};
         out->steps[out->step_count - 1].step = (unsigned)out->step_count;
     }
+    assert(out->step_count <= n);
 }
 
 /* A log that ends early has the trace up to there. */

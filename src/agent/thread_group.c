@@ -14,6 +14,7 @@ static bool put_list(struct db *db, const struct thread_job *list, struct err *e
 {
     bool ok = true;
 
+    assert(list);
     if (!db_begin(db, true, e))
         return false;
     for (const struct thread_job *j = list; ok && j; j = j->next)
@@ -44,6 +45,7 @@ static struct thread_job *agent_thread_group_take(struct threads *t)
 {
     struct thread_job *list = t->first, *j = list;
 
+    assert(t->first && t->last);
     for (size_t n = 1; j->next && n < TOGETHER_MAX; n++)
         j = j->next;
     t->first = j->next;

@@ -57,6 +57,7 @@ static bool agent_thread_json_read_values(const struct json *doc, struct arena *
     for (key = json_first(doc, all); key; key = json_next(doc, all, key)) {
         struct thread_value *v = &out->values[out->value_count++];
 
+        assert(out->value_count <= n);
         if (!json_text(doc, key, a, &v->channel) || v->channel.n > THREAD_ID_MAX ||
             memchr(v->channel.p, 0, v->channel.n))
             return err_set(e, ERR_INPUT, "values: the name of a channel is too long, or has a NUL");

@@ -230,6 +230,7 @@ static bool on_listed(void *ctx, const struct db_value *c, size_t n)
     struct listing *l = ctx;
 
     assert(n > 3);
+    assert(l->n < l->max);
     if (agent_thread_read_fits(l, c[3].s))
         l->list[l->n++] = (struct thread_tuple){
             .thread = arena_dup(l->arena, c[0].s),

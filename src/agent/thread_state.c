@@ -99,6 +99,7 @@ static bool next_version(struct updating *u, struct err *e)
         if (n >= u->version)
             u->version = n + 1;
     }
+    assert(u->version >= 1);
     return true;
 }
 
@@ -161,6 +162,7 @@ static bool fold_all(struct updating *u, struct err *e)
         return err_set(e, ERR_INPUT, "values: more than %d", THREAD_CHANNELS_MAX);
     u->put.values = arena_zero(u->arena, n + 1, sizeof *u->put.values);
     for (key = json_first(&u->values, root); key; key = json_next(&u->values, root, key)) {
+        assert(u->put.value_count < n);
         if (!json_text(&u->values, key, u->arena, &channel) || channel.n > THREAD_ID_MAX ||
             memchr(channel.p, 0, channel.n))
             return err_set(e, ERR_INPUT, "values: the name of a channel is too long, or has a NUL");

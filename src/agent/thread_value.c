@@ -77,6 +77,7 @@ bool thread_value_read(struct db *db, const struct thread_place *at, str version
 {
     const char *sql = chains[db_kind(db)];
 
+    assert((size_t)db_kind(db) < COUNT_OF(chains));
     buf_reset(&out->bytes);
     out->found = out->broken = false;
     if (!db_query(db,
@@ -108,6 +109,7 @@ static size_t same_tail(str a, str b, size_t head)
 {
     size_t n = 0, max = (a.n < b.n ? a.n : b.n) - head;
 
+    assert(head <= a.n && head <= b.n);
     while (n < max && a.p[a.n - 1 - n] == b.p[b.n - 1 - n])
         n++;
     return n;
@@ -132,6 +134,7 @@ static bool differs_little(const struct thread_blob *base, const struct thread_v
         return false;
     head = same_head(old, v->bytes);
     tail = same_tail(old, v->bytes, head);
+    assert(head + tail <= v->bytes.n && head + tail <= old.n);
     between = v->bytes.n - head - tail;
     since = base->since + (int64_t)between;
     if (between > v->bytes.n / 2 || since > (base->whole > SMALL ? base->whole : SMALL))

@@ -42,6 +42,7 @@ str tool_called(str name, struct arena *a)
     for (size_t i = 0; i < name.n && n < CALLED_MAX - 1 - DIGEST_DIGITS; i++)
         out[n++] = agent_tool_name_allowed(name.p[i]) ? name.p[i] : '_';
     out[n++] = '_';
+    assert(n + DIGEST_DIGITS <= CALLED_MAX);
     memcpy(out + n, sha256_hex(digest, hex).p, DIGEST_DIGITS);
     return arena_dup(a, (str){out, n + DIGEST_DIGITS});
 }

@@ -140,6 +140,7 @@ static void view_put_user(struct view_page *p, const struct json_node *m, struct
     const struct json_node *tools = view_member(p, p->root, "tools");
     struct buf text, list;
 
+    assert(!p->tools_put);
     p->tools_put = true;
     buf_init(&text, VIEW_TEXT_MAX);
     buf_init(&list, VIEW_TEXT_MAX);
@@ -163,6 +164,7 @@ static void view_put_system(struct view_page *p, const struct json_node *m, stru
 {
     struct buf text;
 
+    assert(!p->rule_put);
     p->rule_put = true;
     buf_init(&text, VIEW_TEXT_MAX);
     if (m)

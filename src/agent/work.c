@@ -132,6 +132,7 @@ static bool make_now(struct run *r, struct agent_effect *f,
     struct err e;
     bool put;
 
+    assert(f->state != AGENT_DONE);
     if (!effect_put(r, f, 1))
         return false;
     buf_init(&made, NOTE_MAX);

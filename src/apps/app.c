@@ -69,6 +69,7 @@ static void resume_runs(struct apps *a, size_t i, str app)
     struct err e;
     size_t n;
 
+    assert(a->open[i] && rows[i]->resume);
     arena_init(&arena, RUNS_ARENA);
     if (!agent_log_unfinished(a->host.log, app, &arena, &list, &n, &e)) {
         log_warn("unfinished runs cannot be read", LOG_ERR(&e));
@@ -230,6 +231,7 @@ void app_answer(void *app, const struct app_match *m, const struct app_request *
     struct app_request own = *q;
     struct json doc;
 
+    assert(!(flags & APP_READY) || m->app->ready);
     json_init(&doc);
     own.json = &doc;
     if (flags & APP_OPERATOR && !q->operator_)
@@ -341,6 +343,7 @@ static str app_decode_query(struct arena *a, str text)
         p[n++] = (char)(low >= 0 ? (high << 4 | low) : plain);
     }
     p[n] = '\0';
+    assert(n <= text.n);
     return utf8_valid((str){p, n}) ? (str){p, n} : STR("");
 }
 

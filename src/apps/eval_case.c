@@ -34,6 +34,7 @@ void eval_fault(struct eval_faults *faults, struct arena *a, const char *fmt, ..
     char text[600];
     va_list args;
 
+    assert(faults->n <= EVAL_FAULTS_MAX);
     if (faults->n == EVAL_FAULTS_MAX)
         return;
     va_start(args, fmt);
@@ -70,6 +71,7 @@ static void eval_case_add_text(struct arena *a, const struct json *doc, const st
 {
     str text;
 
+    assert(list->at && list->n <= EVAL_FACTS_MAX);
     if (list->n == EVAL_FACTS_MAX || !v)
         return;
     if (json_text(doc, v, a, &text)) {
@@ -264,6 +266,7 @@ static bool load_folder(const struct eval_source *s, struct arena *a, struct eva
             ++*n;
     }
     closedir(dir);
+    assert(*n <= EVAL_CASES_MAX);
     qsort(list, *n, sizeof *list, eval_case_by_name);
     return true;
 }

@@ -9,6 +9,7 @@ static const char *switch_name(enum incident_tri t)
 {
     static const char *const names[] = {"configured", "on", "off"};
 
+    assert((size_t)t < COUNT_OF(names));
     return names[t];
 }
 
@@ -16,6 +17,7 @@ static const char *end_name(enum incident_end end)
 {
     static const char *const names[] = {"completed", "error", "cancelled", "left", "waiting"};
 
+    assert((size_t)end < COUNT_OF(names));
     return names[end];
 }
 
@@ -103,6 +105,7 @@ void eval_json(const struct eval_result *results, size_t n, bool ab, struct buf 
     struct eval_total total, on;
     struct json_out o;
 
+    assert(!ab || n % 2 == 0);
     json_out_init(&o, out);
     json_out_object(&o);
     json_member_array(&o, "cases");
@@ -243,6 +246,7 @@ void eval_markdown(const struct eval_result *results, size_t n, bool ab, struct 
 {
     size_t before;
 
+    assert(!ab || n % 2 == 0);
     buf_add(out, ab ? STR("# Reasoning against none\n\n") : STR("# Evaluation\n\n"));
     if (ab) {
         ab_totals(results, n / 2, out);

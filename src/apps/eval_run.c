@@ -58,6 +58,7 @@ static void compare_tools(struct eval_result *r, struct arena *a)
         r->tools_called[i] = was_called(r, r->of->tools[i]);
         r->tools_met += r->tools_called[i];
     }
+    assert(r->tools_met <= r->of->tool_count);
 }
 
 /* ---- score and tags ---- */

@@ -27,6 +27,7 @@ static struct job_link *job_queue_next(struct job_queue *q)
         q->waiting--;
         q->first = job->next;
         q->end = q->first ? q->end : &q->first;
+        assert(!q->first == !q->waiting);
     }
     pthread_mutex_unlock(&q->lock);
     return job;

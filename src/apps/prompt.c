@@ -13,6 +13,7 @@ const char *prompt_state_name(enum prompt_state s)
 {
     static const char *const names[] = {"draft", "approved", "active", "retired"};
 
+    assert((size_t)s < COUNT_OF(names));
     return names[s];
 }
 

@@ -382,6 +382,7 @@ bool registry_put(struct registry *r, const struct prompt_new *p, struct arena *
 
 static bool may_move(const struct prompt *p, enum prompt_state to, struct err *e)
 {
+    assert((size_t)p->state < COUNT_OF(ways) && (size_t)to < COUNT_OF(ways));
     if (!ways[p->state][to])
         return err_set(e,
                        ERR_INPUT,

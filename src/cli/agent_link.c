@@ -233,6 +233,7 @@ static bool link_local_follow(struct agent_link *l, str run, struct agent_show *
     uint64_t version = 0;
     struct buf waiting;
 
+    assert(l->local_open && l->app);
     s->run = arena_dup(&s->arena, run);
     while (ok && active && state == RUN_GOES_ON && !atomic_load(&l->local.leave)) {
         active = agents_wait(l->app->runner, run, &version, &l->local.leave);

@@ -86,6 +86,7 @@ static bool cut_evenly(struct batch *b, struct task *t, const struct json_node *
     t->cut_count = count;
     for (size_t i = 0; i < count; i++)
         t->cuts[i] = (i + 1) * step < t->input.n ? (i + 1) * step : t->input.n;
+    assert(t->cuts[count - 1] == t->input.n);
     return true;
 }
 
@@ -147,9 +148,11 @@ static bool run_task(const struct task *t, struct json_out *o, struct err *e)
     split_collect_init(&c, t->join, LINE_SIZE_MAX);
     split_init(&sp, t->format, t->inside, split_collect_sink(&c));
     for (size_t i = 0; i < t->cut_count; i++) {
+        assert(t->cuts[i] >= from && t->cuts[i] <= t->input.n);
         split_feed(&sp, str_slice(t->input, from, t->cuts[i]));
         from = t->cuts[i];
     }
+    assert(from == t->input.n);
     split_finish(&sp);
     ok = split_collect_ok(&c, e);
     if (ok) {

@@ -22,6 +22,7 @@ static void add_values(struct cli *cli, const struct cli_option *o)
 {
     const struct split_format *f;
 
+    assert(o->value);
     if (o->choices)
         file_out_add(&cli->out, str_c(o->choices));
     else if (str_eq(str_c(o->value), STR("ID")))

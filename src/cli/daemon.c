@@ -48,6 +48,7 @@ static bool daemon_connect_tcp(struct daemon_link *d, str at, const char *port, 
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *all, *a;
     char host[256];
 
+    assert(d->fd < 0);
     if (getaddrinfo(host_of(at, host), port, &hints, &all) != 0)
         return err_set(e, ERR_UPSTREAM, "no address for " STR_FMT, STR_ARG(at));
     for (a = all; a && d->fd < 0; a = a->ai_next) {
@@ -113,6 +114,7 @@ static bool daemon_lost(ssize_t n, struct err *e)
 
 static bool send_all(struct daemon_link *d, str bytes, struct err *e)
 {
+    assert(d->fd >= 0);
     while (bytes.n) {
         ssize_t n = write(d->fd, bytes.p, bytes.n);
 
@@ -131,6 +133,7 @@ static bool daemon_fill(struct daemon_link *d, struct err *e)
     char *room = buf_room(&d->in, 16384);
     ssize_t n;
 
+    assert(d->fd >= 0);
     if (!room)
         return err_set(e, ERR_LIMIT, "the daemon's reply is too long");
     do
@@ -169,6 +172,7 @@ static bool daemon_read_head(struct daemon_link *d, size_t *size, struct err *e)
         if (str_u64(str_trim(str_slice(rest, 0, str_find(rest, STR("\r")))), &n) && n <= HEALTH_MAX)
             *size = (size_t)n;
     }
+    assert(end + 4 <= d->in.n);
     buf_drop(&d->in, end + 4);
     return true;
 }

@@ -32,6 +32,7 @@ int history_fail(const struct err *e)
         [ERR_UPSTREAM] = CLI_STORE,
     };
 
+    assert((size_t)e->code < COUNT_OF(codes));
     return cli_complain(codes[e->code] ? codes[e->code] : CLI_STORE, "%s", e->text);
 }
 
@@ -187,6 +188,7 @@ str history_line(struct arena *a, str text, size_t width_max)
     struct buf b;
     str out;
 
+    assert(width_max > 0);
     if (more)
         cut = utf8_cut_count(text, width_max - 1);
     buf_init(&b, cut.n * 3 + 16);
@@ -237,6 +239,7 @@ str history_absent(struct history *h, str code)
     if (c->keep == CONFIG_KEEP_TEXT)
         return arena_printf(
             &h->arena, "no reasoning kept: reasoning.keep was %s then; it is text now", then);
+    assert((size_t)c->keep < COUNT_OF(settings));
     return arena_printf(&h->arena,
                         "no reasoning kept: reasoning.keep is %s in " STR_FMT "; set it to text",
                         settings[c->keep],
@@ -320,6 +323,7 @@ int history_table(struct history *h, struct cli *cli, const char *member,
     int64_t back_to_us;
 
     assert(n <= COLUMNS_MAX);
+    assert(n > 0);
     for (size_t i = 0; i < n; i++)
         widths[i] = strlen(columns[i].head);
     JSON_FOREACH(row, &h->doc, rows)
@@ -330,6 +334,7 @@ int history_table(struct history *h, struct cli *cli, const char *member,
             width = utf8_count(cells[at]);
             widths[i] = width > widths[i] ? width : widths[i];
         }
+    assert(at == count * n);
     for (size_t i = 0; i + 1 < n; i++)
         used += widths[i] + 2;
     if (used + 20 < line_width(cli) && widths[n - 1] > line_width(cli) - used)

@@ -51,6 +51,7 @@ static const char *own_option(size_t index)
 {
     static const char *const names[] = {"--help", "--version", NULL};
 
+    assert(index < COUNT_OF(names));
     return names[index];
 }
 
@@ -86,6 +87,7 @@ static int main_dispatch(struct cli *cli, int argc, char *const *argv)
     c = str_eq(name, STR("--help")) ? &cli_help : cli_command_find(name);
     if (!c)
         return main_unknown(name);
+    assert(c->run);
     if (!cli_parse(cli, c, argc - 2, argv + 2, &args))
         return CLI_USAGE;
     if (args.help) {

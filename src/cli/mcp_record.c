@@ -40,6 +40,7 @@ static bool take_reader(struct cli_mcp_record *r, struct reader **out, struct er
                        "the daemon's newest calls are not in the tables yet, so the answer would "
                        "lack them: try again later");
     pthread_mutex_lock(&r->lock);
+    assert(r->idle_count <= COUNT_OF(r->idle));
     if (r->idle_count)
         *out = r->idle[--r->idle_count];
     pthread_mutex_unlock(&r->lock);

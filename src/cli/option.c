@@ -146,6 +146,7 @@ static const char *option_join(const struct cli_option *o, const char *before, c
 static bool option_set(struct cli *cli, const struct cli_option *o, int index, const char *value,
                        struct cli_args *args)
 {
+    assert(!o->choices || o->value);
     if (o->choices && !option_is_choice(o->choices, str_c(value))) {
         cli_complain(
             CLI_USAGE, "--%s is \"%s\"; it must be one of: %s", o->name, value, o->choices);
@@ -201,6 +202,7 @@ static bool parse_option(struct cli *cli, const struct cli_command *c, int argc,
     const struct cli_option *o;
     int index;
 
+    assert(*at < argc && word[0] == '-' && word[1]);
     if (equals) {
         name.n = (size_t)(equals - name.p);
         value = equals + 1;
@@ -244,6 +246,7 @@ static bool bad_word(const struct cli_command *c, const char *word)
     struct cli_guess all = {"it takes one of:"};
     const char *value;
 
+    assert(c->values);
     for (size_t i = 0, n; (value = c->values(i)); i++) {
         n = strlen(all.text);
         snprintf(all.text + n, sizeof all.text - n, " %s", value);

@@ -101,6 +101,7 @@ static void text_run(void *ctx, enum split_kind kind, str run)
 {
     struct view *v = ctx;
 
+    assert(run.n > 0 && (size_t)kind < SPLIT_KIND_COUNT);
     if (!v->show[kind])
         return;
     if (v->both && v->last != (int)kind)

@@ -120,6 +120,7 @@ int cli_complain(int code, const char *fmt, ...)
     buf_add(&line, STR("rationale: "));
     for (str left = str_c(text); left.n > 0; left = str_slice(left, size + bad, left.n)) {
         size = cli_safe_size(left, &bad);
+        assert(size + bad > 0 && size + bad <= left.n);
         buf_add(&line, str_slice(left, 0, size));
         buf_add(&line, bad ? STR("?") : STR(""));
     }
@@ -215,5 +216,6 @@ int cli_fail(const struct err *e)
         [ERR_SYSTEM] = CLI_NEGATIVE,
     };
 
+    assert((size_t)e->code < COUNT_OF(codes));
     return cli_complain(codes[e->code], "%s", e->text);
 }

@@ -142,6 +142,7 @@ static double percentile_ms(const struct verifying *v, size_t percent)
 {
     size_t at = (v->took_count * percent + 99) / 100;
 
+    assert(at <= v->took_count);
     return v->took_count ? (double)v->took[at ? at - 1 : 0] / CLOCK_NS_PER_MS : 0;
 }
 
@@ -175,6 +176,7 @@ static void verify_add_up(struct verifying *v, const struct policy_review *r)
             v->took_cap = v->took_cap ? 2 * v->took_cap : 64;
             v->took = base_realloc(v->took, v->took_cap * sizeof v->took[0]);
         }
+        assert(v->took_count < v->took_cap);
         v->took[v->took_count++] = how->took_ns > how->model_ns ? how->took_ns - how->model_ns : 0;
     }
     v->all_met &= policy_all_met(&r->verdict);

@@ -326,6 +326,7 @@ static const char *watch_value(struct watch_command *w, const struct watch_setti
     }
     (void)snprintf(at, sizeof at, "%s/%s", w->root, s->upstream);
     here = strstr(s->value, "%s");
+    assert(here);
     (void)snprintf(value, sizeof value, "%.*s%s%s", (int)(here - s->value), s->value, at, here + 2);
     return arena_dup(&w->arena, str_c(value)).p;
 }
@@ -383,6 +384,7 @@ static _Noreturn void watch_become_agent(struct watch_command *w)
     const char **argv;
     size_t n = 0, words = 0;
 
+    assert(w->argv[0]);
     while (w->argv[words])
         words++;
     argv = base_alloc((words + 2 * COUNT_OF(w->client->arguments) + 1) * sizeof *argv);
@@ -398,6 +400,7 @@ static _Noreturn void watch_become_agent(struct watch_command *w)
     }
     for (char *const *word = w->argv + 1; *word; word++)
         argv[n++] = *word;
+    assert(n <= words + 2 * COUNT_OF(w->client->arguments));
     argv[n] = NULL;
     (void)signal(SIGPIPE, SIG_DFL);
     (void)signal(SIGINT, SIG_DFL);

@@ -49,6 +49,7 @@ static void dial_on_task(void *ctx)
 {
     struct dial *d = ctx;
 
+    assert(!d->conn && !d->ask);
     dial_done(d, NULL, &d->err);
 }
 
@@ -56,6 +57,7 @@ static void dial_on_open(void *ctx)
 {
     struct dial *d = ctx;
 
+    assert(d->conn && !d->ask);
     dial_done(d, d->conn, NULL);
 }
 
@@ -78,6 +80,7 @@ static void dial_on_error(void *ctx, const struct err *e)
     struct dial *d = ctx;
     bool reached = conn_reached(d->conn);
 
+    assert(!d->ask);
     d->err = *e;
     conn_close(d->conn);
     d->conn = NULL;
@@ -131,6 +134,7 @@ static void dial_on_timer(void *ctx)
     bool reached = d->conn && conn_reached(d->conn);
     char took[CLOCK_DURATION_SIZE];
 
+    assert(!d->ask || !d->conn);
     clock_duration(d->to.timeout_ms * CLOCK_NS_PER_MS, took);
     err_set(&d->err,
             ERR_TIMEOUT,

@@ -112,6 +112,7 @@ static void pool_arm(struct pool *p)
     uint64_t idle_ns = loop_now_ns(p->loop) - p->oldest->since_ns;
     uint64_t left_ns = idle_ns < p->idle_ns ? p->idle_ns - idle_ns : 0;
 
+    assert(p->oldest);
     loop_timer_set(p->loop, &p->timer, left_ns / CLOCK_NS_PER_MS + 1);
 }
 

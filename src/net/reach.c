@@ -14,6 +14,7 @@ static void reach_on_dial(void *ctx, struct conn *c, const struct err *e)
 {
     struct reach *r = ctx;
 
+    assert(!c != !e);
     conn_close(c);
     r->on_done(r->ctx, c ? NULL : e);
     free(r);

@@ -97,6 +97,7 @@ void resolve_set_port(struct resolve_addr *a, unsigned port)
 
 void resolve_take_turns(struct resolve_addrs *addrs)
 {
+    assert(addrs->n <= RESOLVE_ADDRS_MAX);
     for (size_t i = 1; i < addrs->n; i++) {
         size_t j = i;
         struct resolve_addr found;
@@ -295,6 +296,7 @@ static struct job *resolve_next_job(struct resolver *r)
 {
     struct job *j = r->waiting;
 
+    assert(j && r->job_count > 0);
     r->waiting = j->next;
     if (!r->waiting)
         r->waiting_end = &r->waiting;

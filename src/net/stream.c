@@ -23,6 +23,7 @@ struct stream {
 
 static bool stream_wait(struct stream *s, short events, struct err *e)
 {
+    assert(s->fd >= 0);
     for (;;) {
         int left = clock_left_ms(&clock_real, s->until->deadline_ns), n;
         struct pollfd p = {.fd = s->fd, .events = events};
@@ -126,6 +127,7 @@ static enum tls_result stream_send_some(struct stream *s, str bytes, size_t *n, 
 {
     ssize_t sent;
 
+    assert(bytes.n > 0);
     if (s->link)
         return tls_link_write(s->link, bytes, n, e);
     *n = 0;

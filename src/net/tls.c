@@ -182,6 +182,7 @@ static int tls_on_session(SSL *ssl, SSL_SESSION *session)
 {
     struct tls_link *k = SSL_get_app_data(ssl);
 
+    assert(!k->tls->server && k->tls->sessions);
     tls_sessions_add(k->tls->sessions, str_c(k->host), session);
     return 1; /* it is ours to free */
 }
@@ -258,6 +259,7 @@ static SSL_CTX *tls_context(const struct tls *t)
     if (t->ctx)
         return t->ctx;
     tls_load_authorities();
+    assert(tls_system_ctx);
     return tls_system_ctx;
 }
 
@@ -312,6 +314,7 @@ static bool name_host(struct tls_link *k)
     X509_VERIFY_PARAM *param = SSL_get0_param(k->ssl);
     SSL_SESSION *session;
 
+    assert(k->host[0] && k->tls->sessions);
     X509_VERIFY_PARAM_set_hostflags(param, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
     if (is_address(k->host)) {
         if (X509_VERIFY_PARAM_set1_ip_asc(param, k->host) != 1)
@@ -486,6 +489,7 @@ enum tls_result tls_link_read(struct tls_link *k, char *bytes, size_t size, size
         if (returned != 1)
             result = tls_judge(k, returned, &fault);
     }
+    assert(*n <= size);
     if (result == TLS_FAILED && *n > 0) {
         k->fault = base_alloc(sizeof *k->fault);
         *k->fault = fault;
@@ -510,6 +514,7 @@ enum tls_result tls_link_write(struct tls_link *k, str bytes, size_t *n, struct 
             return result == TLS_END ? tls_report_failure(k, e) : result;
         }
         *n += taken;
+        assert(*n <= bytes.n);
     }
     return TLS_DONE;
 }

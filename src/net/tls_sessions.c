@@ -59,6 +59,7 @@ static void tls_sessions_make_room(struct tls_sessions *s, str host)
 {
     size_t of_host = 0, oldest = 0, oldest_of_host = TLS_SESSIONS_MAX;
 
+    assert(s->n <= TLS_SESSIONS_MAX);
     for (size_t i = 0; i < s->n; i++) {
         if (s->kept[i].order < s->kept[oldest].order)
             oldest = i;

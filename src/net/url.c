@@ -126,6 +126,7 @@ bool client_url_parse(str text, struct client_url *out, struct err *e)
     rest = url.authority;
     if (!take_host(&rest, &url.host, e) || !take_port(rest, &url.port, e))
         return false;
+    assert(url.host.n > 0 && url.port > 0 && url.port <= 65535);
     *out = url;
     return true;
 }

@@ -83,6 +83,7 @@ void journal_acks_taken(struct journal *j)
     pthread_mutex_unlock(&j->lock);
     journal_acks_call(end, NULL);
     pthread_mutex_lock(&j->lock);
+    assert(j->acking);
     j->acking = false;
 }
 

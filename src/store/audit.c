@@ -65,6 +65,7 @@ static uint64_t audit_bits_of(const struct row_field *f, const void *from)
 {
     uint64_t bits;
 
+    assert(f->kind > ROW_BODY);
     if (f->kind == ROW_INT)
         return (uint64_t)(int64_t) * (const int *)from;
     if (f->kind == ROW_BOOL)

@@ -68,6 +68,7 @@ size_t verify_ids(struct verify *v, str action, struct db_value args[PAGE])
 {
     size_t n = 0;
 
+    assert(v->count <= PAGE);
     for (size_t i = 0; i < PAGE; i++)
         args[i] = db_null();
     for (size_t i = 0; i < v->count; i++)
@@ -130,6 +131,7 @@ static bool audit_verify_read_erased(struct verify *v, struct err *e)
     struct db_value args[PAGE];
     size_t n = 0;
 
+    assert(v->count <= PAGE);
     for (size_t i = 0; i < PAGE; i++)
         args[i] = db_null();
     for (size_t i = 0; i < v->count; i++)
@@ -176,6 +178,7 @@ static bool audit_verify_judge(struct verify *v, const struct verify_entry *en, 
     struct audit_head *head = &v->r->head;
     uint8_t hash[SHA256_SIZE];
 
+    assert(v->r->ok);
     v->r->entries++;
     if (en->e.seq != head->seq + 1)
         verify_wrong(v, head->seq + 1, "an entry is missing", STR(""));
@@ -200,6 +203,7 @@ static bool audit_verify_judge(struct verify *v, const struct verify_entry *en, 
 
 static bool audit_verify_next_page(struct verify *v, struct err *e)
 {
+    assert(v->r->ok);
     arena_reset(&v->arena);
     map_release(&v->digests);
     map_release(&v->erased);
@@ -266,6 +270,7 @@ static bool audit_verify_start(struct verify *v, struct err *e)
 {
     str key;
 
+    assert(v->r->ok);
     if (!audit_key(v->db, &v->arena, &key, e))
         return false;
     memcpy(v->key_bytes, key.p, SHA256_SIZE);

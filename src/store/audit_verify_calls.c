@@ -69,6 +69,7 @@ static bool verify_read_sessions(struct verify *v, struct err *e)
 {
     struct db_value args[PAGE];
 
+    assert(v->call_count > 0 && v->call_count <= PAGE);
     for (size_t i = 0; i < PAGE; i++)
         args[i] = i < v->call_count ? db_text(v->call_page[i].row.session_id) : db_null();
     verify_sql_in(v,
@@ -126,6 +127,7 @@ static bool verify_on_segment(void *ctx, const struct db_value *c, size_t n)
 {
     struct verify *v = ctx;
 
+    assert(n == SEGMENT_COLUMNS);
     audit_add_values(&v->bytes, c + 1, n - 1);
     return true;
 }
@@ -237,6 +239,7 @@ static bool verify_read_tombstones(struct verify *v, int64_t first, int64_t last
 {
     struct db_value args[PAGE];
 
+    assert(first <= last && last - first < (int64_t)PAGE);
     map_release(&v->tombstones);
     for (int64_t i = 0; i < (int64_t)PAGE; i++)
         args[i] = first + i <= last
@@ -253,6 +256,7 @@ static bool verify_feed_page(struct verify *v, int64_t seq, int64_t first, int64
 {
     size_t at = 0;
 
+    assert(first <= last && last - first < (int64_t)PAGE);
     for (int64_t n = first; n <= last && v->r->ok; n++) {
         struct verify_call *call =
             at < v->call_count && v->call_page[at].at.call_n == n ? &v->call_page[at++] : NULL;

@@ -200,6 +200,7 @@ static bool audit_verify_judge_name(void *ctx, const struct db_value *c, size_t 
 
 bool verify_rest(struct verify *v, struct err *e)
 {
+    assert(v->r->ok);
     if (!audit_verify_count_rows(v, e))
         return false;
     if (!audit_verify_follow(v, rules, COUNT_OF(rules), e) ||

@@ -29,6 +29,7 @@ bool verify_named(struct verify *v, struct err *e)
 {
     size_t count = v->named_count;
 
+    assert(count <= PAGE && count % 2 == 0);
     if (count == 0)
         return true;
     for (size_t i = count; i < PAGE; i++)
@@ -74,6 +75,7 @@ static bool verify_tools(struct verify *v, const struct verify_call *call, struc
         if (json_text(&v->doc, t, &v->call_arena, &name) &&
             !map_find(&names, name = engine_clean_name(v->en, name)) &&
             map_set(&names, name, MAP_U64(1), &bad)) {
+            assert(v->named_count + 2 <= PAGE);
             v->named[v->named_count++] = db_text(arena_dup(&v->call_arena, name));
             v->named[v->named_count++] = db_int(call->at.call_n);
             ok = v->named_count < PAGE || verify_named(v, e);

@@ -39,6 +39,7 @@ static bool audit_verify_read_receipts(struct verify *v, struct err *e)
     struct db_value args[PAGE];
     int64_t before = v->receipts, n = 0;
 
+    assert(v->count <= PAGE);
     for (size_t i = 0; i < PAGE; i++)
         args[i] = db_null();
     for (size_t i = 0; i < v->count; i++) {
@@ -152,6 +153,7 @@ static bool audit_verify_judge_session(void *ctx, const struct db_value *c, size
 
 bool verify_sessions(struct verify *v, struct err *e)
 {
+    assert(v->r->ok);
     arena_reset(&v->arena);
     if (!db_query(v->db,
                   "SELECT session_id, " AUDIT_SESSION_COLUMNS ", first_seen_ms,"

@@ -122,6 +122,7 @@ static bool pg_set_up(struct pg_db *d, struct err *e)
     pg_set_cancel(d, PQgetCancel(d->conn));
     if (PQsetnonblocking(d->conn, 1) != 0)
         return pg_fail_conn(d, e);
+    assert((size_t)d->mode < COUNT_OF(pg_settings));
     d->ready = pg_exec(d, pg_settings[d->mode], e) && pg_lease_set_up(d, e);
     return d->ready;
 }

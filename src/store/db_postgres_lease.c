@@ -60,6 +60,7 @@ void db_lease_release(struct db_lease *l)
     if (!l)
         return;
     pthread_mutex_lock(&leases_lock);
+    assert(l->refs > 0);
     last = --l->refs == 0;
     pthread_mutex_unlock(&leases_lock);
     if (last) {
@@ -219,6 +220,7 @@ static bool pg_lease_is(const PGresult *r, int column, int64_t fence)
 
 static bool pg_lease_read_turn(struct pg_db *d, const PGresult *r, int64_t fence, struct err *e)
 {
+    assert(d->lease && d->mode == DB_WRITE);
     if (!r || PQntuples(r) != 1 || PQnfields(r) != TURN_COLUMNS)
         return err_set(e, ERR_SYSTEM, "the table store_turn has no row");
     d->db.turn.erased = strtoll(PQgetvalue(r, 0, 2), NULL, 10);
@@ -230,6 +232,7 @@ static bool pg_lease_read_turn(struct pg_db *d, const PGresult *r, int64_t fence
 
 bool pg_lease_claim_turn(struct pg_db *d, struct err *e)
 {
+    assert(d->lease && d->open);
     return db_run(&d->db,
                   "UPDATE store_turn SET daemon_id = $1, fence = $2",
                   DB_ARGS(db_text(str_c(d->lease->daemon)), db_int(d->claimed)),
@@ -244,6 +247,7 @@ bool pg_lease_begin(struct pg_db *d, const char *sql, struct err *e)
     char all[400];
     bool ok;
 
+    assert(d->lease && !d->open);
     (void)snprintf(
         all,
         sizeof all,

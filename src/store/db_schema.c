@@ -55,6 +55,7 @@ static bool db_schema_take_steps(struct db *db, struct err *e)
     p = progress_begin("bringing the store up to date", "steps", *db->driver->step_count);
     for (size_t i = 0; ok && i < *db->driver->step_count; i++) {
         progress_set(&p, i);
+        assert(i == 0 || steps[i - 1].version < steps[i].version);
         ok = steps[i].version <= now || db_schema_take_step(db, &steps[i], e);
     }
     progress_end(&p);
@@ -76,6 +77,7 @@ bool db_migrate(struct db *db, enum db_mode mode, struct err *e)
 {
     int64_t newest = db->driver->steps[*db->driver->step_count - 1].version, now;
 
+    assert(mode != DB_NEW);
     if (!db_schema_version_now(db, &now, e))
         return false;
     if (db_schema_runs(db, mode, now <= newest) && now > newest)

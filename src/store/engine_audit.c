@@ -23,6 +23,7 @@ bool engine_audit_add(struct engine *en, struct audit_entry *entry, struct err *
     uint8_t hash[SHA256_SIZE];
     str prev = {(const char *)en->head.hash, SHA256_SIZE}, next = {(const char *)hash, SHA256_SIZE};
 
+    assert(en->head_known);
     entry->seq = en->head.seq + 1;
     entry->time_us = en->now_us;
     audit_hash(entry, en->head.hash, hash);
@@ -76,6 +77,7 @@ void engine_audit_record(struct engine *en, const struct store_call *row, int64_
 {
     uint8_t digest[SHA256_SIZE];
 
+    assert(call_n == en->last_n);
     if (en->unlogged.n == 0)
         en->unlogged_first = call_n;
     engine_audit_digest_call(en, row, call_n, buf_str(&en->entry), digest);
@@ -92,6 +94,7 @@ bool engine_audit_records(struct engine *en, struct err *e)
 
     if (en->unlogged.n == 0)
         return true;
+    assert(en->unlogged_first <= en->last_n);
     entry.detail =
         arena_printf(&en->arena, "%lld %lld", (long long)en->unlogged_first, (long long)en->last_n);
     audit_digest((str){(const char *)en->key, SHA256_SIZE}, buf_str(&en->unlogged), digest);

@@ -65,6 +65,7 @@ static bool move_adopt(struct engine *en, struct err *e)
         calls.count = 0;
         arena_reset(&rows);
         ok = engine_calls_read(en, ENGINE_GET_UNMOVED, args, 2, &calls, e);
+        assert(calls.count <= MOVE_CALLS);
         for (size_t i = 0; ok && i < calls.count; i++) {
             struct engine_call *call = &calls.items[i];
 
@@ -154,6 +155,7 @@ static bool move_calls(struct engine *en, size_t *count, struct err *e)
     struct arena texts;
     bool ok = engine_calls_read(en, ENGINE_GET_UNMOVED, args, 2, &calls, e);
 
+    assert(calls.count <= MOVE_CALLS);
     arena_init(&texts, ENGINE_ARENA_MAX);
     for (size_t i = 0; ok && i < calls.count; i++)
         ok = move_call(en, &calls.items[i], &texts, e);
@@ -169,6 +171,7 @@ static bool move_drop(struct engine *en, struct err *e)
 {
     bool rewrite;
 
+    assert(en->move == ENGINE_MOVE);
     if (!engine_turn(en, false, e)) /* at once, for who reads them */
         return false;
     if (!move_drop_tables(en, old_tables, COUNT_OF(old_tables), e) ||
@@ -187,6 +190,7 @@ static void move_rewrite(struct engine *en)
 {
     struct err e;
 
+    assert(en->move == ENGINE_REWRITE);
     en->move = ENGINE_IN_BLOCKS;
     en->scrub = true; /* the WAL is as long as the file by now */
     if (!db_rewrite(en->db, &e))

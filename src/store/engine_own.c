@@ -78,6 +78,7 @@ bool engine_own(struct engine *en, struct store_call *row, str *named, struct er
         return true;
     *named = row->session_id;
     mark = engine_audit_name(en, arena_join(&en->arena, row->session_id, STR("\n"), row->key_name));
+    assert(mark.n >= ENGINE_MARK_SIZE);
     row->session_id =
         arena_join(&en->arena, *named, STR("~"), str_slice(mark, 0, ENGINE_MARK_SIZE));
     return true;

@@ -261,6 +261,7 @@ static bool engine_sessions_put(struct engine *en, bool runs, const char *sql, s
          i = map_next(&en->sessions, i)) {
         struct engine_session_added *s = i->value.ptr;
 
+        assert(s->v[SESSION_CALLS].i > 0);
         if (s->runs != runs)
             continue;
         s->v[SESSION_HAS_REASONING].i = s->v[SESSION_HAS_REASONING].i > 0;

@@ -84,6 +84,7 @@ size_t frame_seal(char *p, uint32_t salt, uint64_t at)
     size_t size = frame_get32(p + 4);
     uint32_t begin = frame_seed(salt, at);
 
+    assert(memcmp(p, frame_magic, 4) == 0 && size <= FRAME_BODY_MAX);
     frame_put32(p + 12, crc32c(begin, (str){p + FRAME_HEAD_SIZE, size}));
     frame_put32(p + 16, crc32c(begin, (str){p, 16}));
     return FRAME_HEAD_SIZE + size;
@@ -110,6 +111,7 @@ enum frame_got frame_get(str bytes, uint32_t salt, uint64_t at, struct frame *ou
     if (bytes.n < out->size)
         return FRAME_SHORT;
     out->body = str_slice(bytes, FRAME_HEAD_SIZE, out->size);
+    assert(out->body.n == size);
     return crc32c(frame_seed(salt, at), out->body) == frame_get32(bytes.p + 12) ? FRAME_GOOD
                                                                                 : FRAME_BAD_BODY;
 }

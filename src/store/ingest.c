@@ -70,6 +70,7 @@ static void ingest_log_damage(struct ingest *t, const struct segment_hole *hole)
     struct journal_place to = {t->reader.number, hole->to};
     char path[FILE_PATH_MAX];
 
+    assert(hole->from < hole->to);
     t->damaged = true;
     if (!ingest_is_before(t->damage_reported, to))
         return;
@@ -361,6 +362,7 @@ static void ingest_run(struct ingest *t, bool hurry)
 {
     struct err e;
 
+    assert(t->retry_ms >= RETRY_MS_MIN && t->retry_ms <= RETRY_MS_MAX);
     while (!ingest_is_stopping(t) && journal_hurries(t->o.journal, hurry) == hurry) {
         bool ok = ingest_make_sure(t, &e) && ingest_step(t, hurry, &e);
 
@@ -440,6 +442,7 @@ bool ingest_start(const struct ingest_options *o, struct ingest **out, struct er
 void ingest_stop(struct ingest *t)
 {
     pthread_mutex_lock(&t->lock);
+    assert(!t->stop);
     t->stop = true;
     pthread_cond_signal(&t->stopping);
     pthread_mutex_unlock(&t->lock);

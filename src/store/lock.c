@@ -16,6 +16,7 @@ static bool store_lock_is_path(const struct store_lock *l)
 {
     struct stat ours, there;
 
+    assert(l->fd >= 0);
     return fstat(l->fd, &ours) == 0 && stat(l->path, &there) == 0 && ours.st_ino == there.st_ino &&
            ours.st_dev == there.st_dev;
 }

@@ -107,6 +107,7 @@ static bool call_list_read(struct reader *r, const struct query_asker *a,
 {
     struct sql q;
 
+    assert(str_eq(str_c(columns[CALL_ROUTE].name), STR("application")));
     sql_select(&q,
                columns,
                COUNT_OF(columns),

@@ -183,5 +183,6 @@ size_t segments_write(struct reader *r, const struct query_asker *a, const struc
     struct segments_out x = {a, o, max};
 
     call_segments_read(&r->segments, row, &r->row, (struct db_rows){segments_on_row, &x});
+    assert(x.room <= max);
     return max - x.room;
 }

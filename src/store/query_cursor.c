@@ -14,6 +14,7 @@ str cursor_make(struct arena *a, str sort, str value, str id)
         a, STR_FMT "|" STR_FMT "|" STR_FMT, STR_ARG(sort), STR_ARG(value), STR_ARG(id));
     char *hex = arena_alloc(a, plain.n * 2 + 1);
 
+    assert(!memchr(sort.p, '|', sort.n));
     for (size_t i = 0; i < plain.n; i++) {
         hex[2 * i] = digits[(unsigned char)plain.p[i] >> 4];
         hex[2 * i + 1] = digits[plain.p[i] & 15];
@@ -56,6 +57,7 @@ bool cursor_read(struct arena *a, str cursor, str sort, str *value, str *id, str
         return cursor_bad(e);
     if (!str_eq(str_slice(text, 0, one), sort))
         return err_set(e, ERR_INPUT, "cursor: it belongs to a list in another order");
+    assert(one + two + 2 <= text.n);
     *value = arena_dup(a, str_slice(text, one + 1, one + 1 + two));
     *id = str_slice(text, one + two + 2, text.n);
     return true;

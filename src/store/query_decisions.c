@@ -142,6 +142,8 @@ static bool query_decisions_list(struct reader *r, struct decision_log *l,
     struct sql q;
     bool rare;
 
+    assert(str_eq(str_c(columns[ENDED].name), STR("ended_ms")));
+    assert(str_eq(str_c(columns[TOOLS].name), STR("tools")));
     if (!decisions_key_is_rare(r, l->a, &rare, e) ||
         (p->cursor.n &&
          !cursor_read_pair(&r->arena, p->cursor, decisions_sort(f), &cursor_ms, &cursor_n, e)))
@@ -214,6 +216,7 @@ static unsigned query_decisions_count_words(str text, str words)
     while ((words = str_trim(words)).n) {
         size_t end = str_find(words, STR(" "));
 
+        assert(end > 0);
         n += query_decisions_has_word(text, str_slice(words, 0, end));
         words = end == STR_NONE ? STR("") : str_slice(words, end, words.n);
     }

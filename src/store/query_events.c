@@ -44,6 +44,7 @@ static struct event *event_make(struct timeline *t, str id, int64_t at_us)
         return NULL;
     }
     t->size += t->text.n;
+    assert(t->size <= EVENTS_SIZE_MAX);
     ev = arena_zero(&t->r->arena, 1, sizeof *ev);
     ev->timestamp_us = at_us;
     ev->id = arena_dup(&t->r->arena, id);
@@ -160,6 +161,8 @@ static bool events_read_tools(struct timeline *t, str session_id, struct err *e)
 {
     struct sql q;
 
+    assert(str_eq(str_c(tool_columns[TOOL_PARENT].name), STR("parent_id")));
+    assert(str_eq(str_c(tool_columns[TOOL_SUCCESS].name), STR("success")));
     sql_begin(&q, "SELECT ");
     sql_columns(&q, tool_columns, COUNT_OF(tool_columns));
     sql_add(&q, " FROM mcp_communications m");

@@ -110,6 +110,7 @@ static bool query_export_write_session(struct reader *r, const struct query_aske
 
 static void query_export_finish(struct query_export *x, struct buf *out)
 {
+    assert(!x->done);
     x->done = true;
     if (x->format != QUERY_JSON)
         return;

@@ -228,6 +228,7 @@ static void request_new_answer(const struct request_new *x, struct json_out *o)
     const struct json_node *messages = x->now.messages;
     size_t n = 0;
 
+    assert(x->same <= x->before_count);
     json_member_str(o, "interaction_id", x->id);
     json_member_str_or_null(o, "previous_id", x->before_id);
     json_member_str(o, "dialect", x->dialect);

@@ -61,6 +61,7 @@ static void query_otlp_id_write(struct json_out *o, const char *name, str id, si
     uint8_t digest[SHA256_SIZE];
     char hex[SHA256_HEX_SIZE];
 
+    assert(bytes <= SHA256_SIZE);
     sha256_of(id, digest);
     (void)sha256_hex(digest, hex);
     json_member_str(o, name, (str){hex, bytes * 2});
@@ -211,6 +212,7 @@ bool otlp_write(struct arena *a, str session_id, const struct event *events, str
     }
     for (unsigned i = 0; i < 6; i++)
         json_out_end(&o);
+    assert(o.depth == 0);
     buf_add_c(out, '\n');
     json_release(&s.doc);
     return ok;

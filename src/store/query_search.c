@@ -129,6 +129,7 @@ static bool search_texts(struct reader *r, struct find *f, struct hits *h, int64
         f->ctx = h;
         if (!find_calls(r, f, e))
             return false;
+        assert(h->room >= 0 && h->room <= share);
         f->blocks_max += blocks;
         *left -= share - h->room;
         h->back_to_us = f->back_to_us > h->back_to_us ? f->back_to_us : h->back_to_us;
@@ -152,6 +153,7 @@ static bool search_all(struct reader *r, const struct query_asker *a, str words,
         h->kind = &kinds[0];
         if (!search_sessions(r, a, words, h, e))
             return false;
+        assert(h->room >= 0 && h->room <= share);
         *left -= share - h->room;
     }
     before = *left;

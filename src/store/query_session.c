@@ -85,6 +85,7 @@ struct one {
 
 static void one_sums_read(struct one *x, const struct db_value *v)
 {
+    assert(strcmp(session_sums[3].name, "total_duration_ms") == 0);
     for (size_t i = 0; i < COUNT_OF(session_sums); i++)
         for (size_t j = 0; j < session_column_count; j++)
             if (strcmp(session_columns[j].name, session_sums[i].column) == 0)
@@ -116,6 +117,7 @@ static bool one_running(struct one *x, str id)
 {
     struct db_value v[SESSION_COLUMNS_MAX];
 
+    assert(session_column_count <= SESSION_COLUMNS_MAX);
     for (size_t i = 0; i < x->a->running_count; i++) {
         const struct query_running *c = &x->a->running[i];
 
@@ -137,6 +139,7 @@ static void one_summary_write(const struct one *x, const struct event_sums *s)
 {
     struct json_out *o = x->o;
 
+    assert(strcmp(session_sums[SESSION_SUM_TOKENS].name, "input") == 0);
     json_member_object(o, "summary");
     for (size_t i = 0; i < COUNT_OF(session_sums); i++) {
         if (i == SESSION_SUM_TOKENS)
@@ -219,6 +222,7 @@ static bool call_on_row(void *ctx, struct db_value *v, const struct store_call *
 {
     struct call_out *x = ctx;
 
+    assert(x->segments < SEGMENTS_MAX);
     if (x->whole) {
         call_write(x->a, v, row, x->o);
         call_body_write(x, "request", row->request, x->a->redact);

@@ -129,6 +129,7 @@ static uint64_t row_take_number(struct cursor *c, size_t size)
     const char *p = row_take(c, size);
     uint64_t v = 0;
 
+    assert(size <= 8);
     for (size_t i = 0; p && i < size; i++)
         v |= (uint64_t)(unsigned char)p[i] << (8 * i);
     return v;

@@ -220,6 +220,7 @@ static bool segment_fill(struct segment_reader *r, size_t need, uint64_t limit, 
 {
     size_t skip = (size_t)(r->at - r->buf_at), size;
 
+    assert(r->fd >= 0);
     if (r->at < r->buf_at || r->at > r->buf_at + r->buf_n) {
         r->buf_n = skip = 0;
         r->buf_at = r->at;
@@ -249,6 +250,7 @@ static bool segment_fill(struct segment_reader *r, size_t need, uint64_t limit, 
             break;
         r->buf_n += (size_t)n;
     }
+    assert(r->buf_n <= r->buf_cap && r->buf_at == r->at);
     return true;
 }
 
@@ -291,6 +293,7 @@ bool segment_reader_open(struct segment_reader *r, uint64_t number, uint64_t at,
 /* From a place where there is no frame: on to the next with a good head, or to the end. */
 static bool segment_skip_to_frame(struct segment_reader *r, uint64_t size, struct err *e)
 {
+    assert(r->at < size);
     r->at++;
     while (r->at + FRAME_HEAD_SIZE <= size) {
         str bytes;
@@ -302,6 +305,7 @@ static bool segment_skip_to_frame(struct segment_reader *r, uint64_t size, struc
         if (bytes.n < FRAME_HEAD_SIZE)
             break;
         n = frame_find(bytes, r->head.salt, r->at);
+        assert(n <= bytes.n);
         r->at += n;
         if (n + FRAME_HEAD_SIZE <= bytes.n)
             return true;
@@ -314,6 +318,7 @@ static bool segment_skip_to_frame(struct segment_reader *r, uint64_t size, struc
 static bool segment_look(struct segment_reader *r, uint64_t size, enum frame_got *got,
                          struct frame *f, struct err *e)
 {
+    assert(r->at < size);
     if (!segment_fill(r, FRAME_HEAD_SIZE, size, e))
         return false;
     *got = frame_get(segment_readable(r, size), r->head.salt, r->at, f);
@@ -351,6 +356,7 @@ enum segment_got segment_read(struct segment_reader *r, uint64_t size, struct fr
         else if (!segment_skip_to_frame(r, size, e))
             return SEGMENT_ERROR;
     }
+    assert(r->at >= from);
     if (r->at == from)
         return SEGMENT_END;
     *hole = (struct segment_hole){from, r->at};
@@ -410,6 +416,7 @@ bool segment_repair(const char *dir, struct segment *s, struct err *e)
     segment_path(dir, s->number, path);
     if (!segment_good_size(dir, s, &size, &recycled, e))
         return false;
+    assert(size <= s->size);
     if (size == s->size)
         return true;
     /* Bytes of an older use cannot be told from what was half written. */

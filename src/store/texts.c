@@ -361,6 +361,7 @@ static bool texts_on_old(void *ctx, const struct db_value *v, size_t n)
             at++;
         }
     }
+    assert(at == n);
     return false;
 }
 

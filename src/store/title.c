@@ -28,6 +28,7 @@ str title_of(str asked, char out[TITLE_SIZE])
         end--;
     if (end > kept.n / 2) /* else the text has no spaces, as Chinese has none, or one long word */
         kept = str_trim(str_slice(kept, 0, end));
+    assert(kept.n + sizeof TITLE_MARK - 1 <= TITLE_SIZE);
     memcpy(out, kept.p, kept.n);
     memcpy(out + kept.n, TITLE_MARK, sizeof TITLE_MARK - 1);
     return (str){out, kept.n + sizeof TITLE_MARK - 1};

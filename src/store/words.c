@@ -109,6 +109,7 @@ void words_front_range(str front, uint64_t *lo, uint64_t *hi)
 
     *lo = key;
     *hi = key | WORDS_KEY_MAX >> 6 * count;
+    assert(*lo <= *hi);
 }
 
 #if SIMD_HAS_16
@@ -387,6 +388,7 @@ void words_set_add_text(struct words_set *s, str text)
         if (room == 0 && r.end - r.at < WORDS_WINDOW + WORDS_CHUNK) {
             size_t left = (size_t)(r.end - r.at);
 
+            assert(left < sizeof padded);
             if (left > 0)
                 memcpy(padded, r.at, left);
             words_read_init(&r, (str){padded, left});

@@ -176,6 +176,7 @@ static uint32_t words_fold_by_range(uint32_t code)
     }
     if (n == 0)
         return code;
+    assert(code >= r->from && code <= r->to);
     switch (r->kind) {
     case WORDS_FOLD_SEPARATE:
         return 0;

@@ -56,6 +56,7 @@ static bool words_query_add(struct words_query *q, str word, unsigned field)
     }
     if (parts == 0)
         return false;
+    assert(q->part_count >= parts && q->part_count <= WORDS_PARTS_MAX);
     q->firsts |= UINT64_C(1) << (q->part_count - parts);
     q->lasts |= UINT64_C(1) << (q->part_count - 1);
     q->typed[q->typed_count].field = field;
@@ -133,6 +134,7 @@ static uint64_t words_wanted_in(const struct words_query *q, unsigned field)
         if (q->typed[i].field == field || q->typed[i].field == WORDS_ANY_FIELD)
             out |= UINT64_C(1) << (part - 1);
     }
+    assert(part == q->part_count);
     return out;
 }
 
@@ -141,6 +143,7 @@ static unsigned words_phrase_size(const struct words_query *q, unsigned last)
 {
     unsigned n = 1;
 
+    assert(last < q->part_count);
     while (!(q->firsts >> (last + 1 - n) & 1))
         n++;
     return n;
@@ -160,6 +163,7 @@ static void words_match_field(struct words_matching *m, str text, unsigned field
         if (got && !m->found) {
             unsigned size = words_phrase_size(m->q, (unsigned)__builtin_ctzll(got));
 
+            assert(size <= count);
             *m->hit = (struct words_hit){field, starts[(count - size) % WORDS_PARTS_MAX]};
         }
         m->found |= got;
@@ -191,6 +195,7 @@ static size_t words_step_back(str text, size_t at)
 {
     size_t from = at - 1;
 
+    assert(at > 0 && at <= text.n);
     while (from > 0 && at - from < UTF8_SIZE_MAX && ((unsigned char)text.p[from] & 0xC0) == 0x80)
         from--;
     return from;
@@ -251,6 +256,7 @@ str words_snippet(str text, size_t at, unsigned words_max, struct arena *a)
     at = at < text.n ? at : text.n;
     from = words_snippet_from(text, at, words_max / 3, WORDS_SNIPPET_MAX / 3);
     to = words_snippet_to(text, from, words_max, WORDS_SNIPPET_MAX);
+    assert(from <= at && from <= to && to <= text.n);
     buf_init(&b, 3 * (to - from) + 8);
     if (from > 0)
         buf_add(&b, STR("..."));

@@ -16,6 +16,7 @@ void agent_team_note(struct agent_team *p, const char *fmt, ...)
     char text[NOTE_SIZE];
     va_list args;
 
+    assert(p->note_count <= INCIDENT_NOTES_MAX);
     if (p->note_count == INCIDENT_NOTES_MAX)
         return;
     va_start(args, fmt);
@@ -36,6 +37,7 @@ void agent_team_origin(struct agent_team *p, str name, str *server, str *tool)
 {
     const struct tool *t = toolbox_find(p->tools->box, name);
 
+    assert(p->tools);
     if (t) {
         *server = arena_dup(&p->arena, t->server);
         *tool = arena_dup(&p->arena, t->own);
@@ -133,6 +135,7 @@ static void work_classic(struct agent_team *p)
     struct agent_options o = agent_team_options(p);
     struct err e;
 
+    assert(!p->work);
     o.ask = p->in->ask;
     if (!agent_work_begin(&o, &p->arena, &p->result, &p->work, &e)) {
         fail_agent_team(p, &e);
@@ -147,6 +150,7 @@ static void work_classic(struct agent_team *p)
 /* The loop's tool calls as points, with the shortened results of the trace. */
 static void points_of(struct agent_team *p)
 {
+    assert(p->point_count == 0);
     p->points = arena_zero(&p->arena, p->result.step_count + 1, sizeof *p->points);
     for (size_t i = 0; i < p->result.step_count; i++) {
         const struct agent_step *s = &p->result.steps[i];
@@ -188,6 +192,7 @@ void agent_team_loop(struct agent_team *p, struct agent_options *o, str system, 
     struct agent_view *view = &p->tools->view;
     struct err e;
 
+    assert((size_t)p->strategy < COUNT_OF(strategies));
     view->ask = p->in->ask;
     view->strategy = strategies[p->strategy];
     view->data_size = p->agent->data_size;
@@ -224,6 +229,7 @@ static void work_loop(struct agent_team *p)
 
 bool agent_team_open_tools(struct agent_team *p, struct err *e)
 {
+    assert(!p->tools);
     p->why = p->reasoning_seen = STR("");
     p->result = (struct agent_result){.end = AGENT_FAILED,
                                       .reason = STR("tools_error"),
@@ -276,6 +282,7 @@ void agent_team_single(struct agent_team *p, str system, str user)
     struct ask_reply reply;
     struct err e;
 
+    assert(!p->work);
     o.ask = p->in->ask;
     o.limits.time_ms = 0;
     if (!agent_work_begin(&o, &p->arena, &p->result, &p->work, &e)) {

@@ -24,6 +24,7 @@ const char *alert_source_name(enum alert_source s)
     static const char *const names[ALERT_SOURCES] = {
         "api", "alertmanager", "grafana", "pagerduty", "opsgenie"};
 
+    assert((size_t)s < ALERT_SOURCES);
     return names[s];
 }
 
@@ -103,6 +104,7 @@ static str incident_alert_clean_limited(struct arena *a, str text, size_t count_
             break;
         }
     }
+    assert(n <= text.n);
     return p ? (str){p, n} : text;
 }
 
@@ -230,6 +232,7 @@ static const char *kind_name(const struct json_node *v)
     static const char *const names[] = {
         "null", "a boolean", "a boolean", "a number", "a string", "a list", "an object"};
 
+    assert((size_t)v->kind < COUNT_OF(names));
     return names[v->kind];
 }
 

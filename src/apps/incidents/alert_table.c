@@ -38,6 +38,7 @@ void alert_table_close(struct alert_table *b)
 {
     if (!b)
         return;
+    assert(!b->open);
     db_close(b->db);
     pthread_mutex_destroy(&b->lock);
     free(b);
@@ -98,6 +99,7 @@ bool alert_table_end(struct alert_table *b, bool ok, struct err *e)
 static bool alert_table_add_all(struct alert_table *b, const struct alert_table_intake *in,
                                 struct err *e)
 {
+    assert(b->open);
     for (size_t i = 0; i < in->row_count; i++)
         if (!alert_table_add_one(b, &in->rows[i], e))
             return false;

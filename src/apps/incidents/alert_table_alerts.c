@@ -45,6 +45,7 @@ static bool alert_table_alerts_on_row(void *ctx, const struct db_value *c, size_
 {
     struct alert_list *l = ctx;
 
+    assert((n == 14 || n == 16) && l->n < l->max);
     l->at = arena_grow(l->arena, l->at, l->n, &l->cap, sizeof *l->at);
     l->at[l->n++] = (struct alert_table_alert){
         .incident = column_text(l->arena, &c[0]),

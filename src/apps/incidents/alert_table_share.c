@@ -37,6 +37,7 @@ static bool alert_table_share_do(struct alert_table *b, const char *const *state
     bool ok;
 
     pthread_mutex_lock(&b->lock);
+    assert(!b->open);
     ok = db_begin(b->db, true, e);
     for (; ok && *statements; statements++)
         ok = db_run(b->db, *statements, DB_ARGS(db_text(str_c(b->daemon))), e);
@@ -149,6 +150,7 @@ bool alert_table_due(struct alert_table *b, struct arena *a, struct alert_table_
     if (!b->daemon[0])
         return true;
     pthread_mutex_lock(&b->lock);
+    assert(!b->open);
     ok = db_begin(b->db, false, e);
     if (ok && !(alert_table_share_take_due(b, &l, e) && db_commit(b->db, e))) {
         db_rollback(b->db);

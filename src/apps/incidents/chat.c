@@ -197,6 +197,7 @@ static bool incident_chat_read_earlier(struct follow_up *t, struct err *e)
     struct agent_row row;
     str run;
 
+    assert(t->count == 0);
     t->said = STR("");
     for (; t->count < TALK_MAX; t->count++) {
         run = incident_chat_run_of(t, t->count + 1);
@@ -331,6 +332,7 @@ static struct incident_agent chat_agent(const struct follow_up *t)
     const struct config_stage *last = &c->stages[c->stage_count - 1];
     struct incident_agent agent = t->in.o->setup->agents[last->agents[0]];
 
+    assert(c->stage_count > 0 && last->agent_count > 0);
     agent.def = c->def;
     return agent;
 }

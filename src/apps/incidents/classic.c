@@ -60,6 +60,7 @@ static bool incident_classic_called_before(const struct agent_team *p, size_t n,
     struct buf now, then;
     bool same = false;
 
+    assert(n <= p->point_count);
     buf_init(&now, INCIDENT_TEXT_MAX);
     buf_init(&then, INCIDENT_TEXT_MAX);
     tool_canonical(&now, c->arguments);
@@ -84,6 +85,7 @@ static bool incident_classic_admit_calls(struct agent_team *p, const struct plan
     const struct agent_view *v = &p->tools->view;
     size_t from = p->point_count;
 
+    assert(s->n <= PLAN_CALLS_MAX && *n == 0);
     for (size_t i = 0; i < s->n; i++) {
         const struct plan_call *said = &s->calls[i];
         struct point c = {said->server, said->tool, said->arguments, said->reason, STR(""), false};
@@ -114,6 +116,7 @@ static enum acted incident_classic_act(struct agent_team *p, struct plan *s)
     size_t n = 0, from = p->point_count;
     bool all = incident_classic_admit_calls(p, s, calls, &n);
 
+    assert(n <= PLAN_CALLS_MAX && from + n == p->point_count);
     p->step_at = from;
     if (n && !agent_work_act(p->work, calls, n, done)) {
         p->point_count = from;
@@ -165,6 +168,7 @@ static bool round_ends(struct agent_team *p, str system, unsigned i, struct plan
     enum acted acted;
     struct buf user;
 
+    assert(i <= p->agent->iterations);
     buf_init(&user, INCIDENT_TEXT_MAX);
     agent_team_report_progress(
         p,

@@ -45,6 +45,7 @@ static void incident_intake_refuse(struct intake *t, const struct alert_faults *
 {
     struct json_out o;
 
+    assert(faults->n > 0 && faults->n <= ALERT_FAULTS_MAX);
     t->refused = "validation_failed";
     t->r->status = 422;
     buf_reset(&t->r->body);
@@ -124,6 +125,7 @@ static bool runbook_ok(const struct incidents *in, const struct alert *alert, st
     if (runbook_check(&source, &e))
         return true;
     alert_fault(faults, STR("runbook"), "string", NULL, "%s", e.text);
+    assert(faults->n > 0);
     buf_init(&quoted, (size_t)64 << 10);
     (void)json_quote(&quoted, queue_masked(in->queue, a, alert->runbook));
     faults->at[faults->n - 1].invalid = arena_dup(a, buf_str(&quoted));
@@ -163,6 +165,7 @@ static void write_item(struct json_out *o, struct arena *a, const struct queue_i
 {
     static const char *const results[] = {"queued", "attached", "resolved"};
 
+    assert((size_t)item->result < COUNT_OF(results));
     json_out_key(o, STR("alert_id"));
     if (item->id[0])
         json_out_str(o, str_c(item->id));
@@ -253,6 +256,7 @@ static str incident_intake_type(const struct incidents *in, const struct alert *
 /* The type of the first alert that no agent takes. */
 static str incident_intake_unknown_type(const struct queue_intake *in)
 {
+    assert(in->n > 0);
     for (size_t i = 0; i < in->n; i++)
         if (!in->items[i].type.n && !in->items[i].alert->resolved)
             return in->items[i].alert->alert_type;

@@ -221,6 +221,7 @@ void incident_metrics_alerts(struct incident_metrics *m, const struct queue_inta
     if (!m)
         return;
     pthread_mutex_lock(&m->lock);
+    assert((size_t)in->source < ALERT_SOURCES);
     for (size_t i = 0; i < in->n; i++)
         m->alerts[in->source][in->items[i].result]++;
     pthread_mutex_unlock(&m->lock);
@@ -349,6 +350,7 @@ void incident_metrics_stages(struct incident_metrics *m, struct agent_log *log, 
         (void)incident_of_part(stage, &last);
         if (stage.n > run.n) /* not the summary, which is of no stage */
             series_observe(m, &m->stages, last, outcome, false, ended_us - parts[i].created_us);
+        assert(next > i);
     }
     arena_release(&a);
 }

@@ -76,6 +76,7 @@ bool incident_stages(const struct incident_setup *s, struct agent_log *log, str 
         const struct config_stage *t = &c->stages[i];
         str states[CONFIG_STAGE_AGENTS_MAX];
 
+        assert(t->agent_count <= CONFIG_STAGE_AGENTS_MAX);
         json_out_object(&o);
         json_member_str(&o, "name", t->name);
         json_member_array(&o, "agents");

@@ -167,6 +167,7 @@ static void put_notes(const struct agent_team *p, struct buf *out)
 {
     if (!p->note_count)
         return;
+    assert(p->note_count <= INCIDENT_NOTES_MAX);
     buf_add(out, STR("\n## About this investigation\n\n"));
     for (size_t i = 0; i < p->note_count; i++)
         buf_printf(out, "- " STR_FMT "\n", STR_ARG(p->notes[i]));
@@ -276,6 +277,7 @@ static const char react_form[] =
 
 void prompt_loop(const struct agent_team *p, struct buf *out)
 {
+    assert(p->strategy != INCIDENT_CLASSIC);
     buf_add(out,
             STR("# Investigate the alert\n\nAn alert has come in. Find out what causes it by "
                 "calling tools, then give your analysis as the answer.\n\n"));

@@ -47,6 +47,7 @@ static struct list *incident_queue_list_of(struct queue *q, const struct entry *
 
 static struct queue_counts incident_queue_counts_of(const struct queue *q)
 {
+    assert(!q->waiting.first == !q->waiting.n);
     return (struct queue_counts){q->waiting.n,
                                  q->running.n,
                                  q->asking.n,
@@ -415,6 +416,7 @@ void queue_close(struct queue *q)
     pthread_cond_broadcast(&q->work);
     pthread_cond_broadcast(&q->keep);
     pthread_mutex_unlock(&q->lock);
+    assert(q->worker_count <= COUNT_OF(q->workers));
     for (size_t i = 0; i < q->worker_count; i++)
         pthread_join(q->workers[i], NULL);
     pthread_join(q->keeper, NULL);
@@ -424,6 +426,7 @@ void queue_close(struct queue *q)
         queue_drop(q, q->asking.first);
     assert(!q->running.n);
     assert(!q->waiting.n && !q->asking.n);
+    assert(map_count(&q->ids) == 0);
     map_release(&q->ids);
     map_release(&q->names);
     rand_ids_release(&q->new_ids);

@@ -94,6 +94,7 @@ str queue_alert_data(const struct alert_table_alert *alerts, size_t n, struct ar
     struct buf out;
     str data;
 
+    assert(n > 0);
     if (n == 1)
         return alerts[0].data;
     buf_init(&out, DATA_MAX);
@@ -123,6 +124,7 @@ static struct alert_table_row *attach_new_row(struct attaching *t, const struct 
     struct alert_table_row *row = &t->rows[t->row_count++];
     char id[RAND_ID_SIZE];
 
+    assert(t->row_count <= t->in->n);
     (void)rand_id(&t->q->new_ids, id);
     *row = (struct alert_table_row){.id = arena_dup(t->arena, str_c(id)),
                                     .key = t->in->key,
@@ -144,6 +146,7 @@ static struct alert_table_row *attach_new_row(struct attaching *t, const struct 
 static void attach_describe(struct attaching *t, struct alert_table_row *row,
                             const struct queue_item *item)
 {
+    assert(row >= t->rows && row < t->rows + t->row_count);
     if (row->alert_type.n)
         return;
     row->alert_type = queue_masked(t->q, t->arena, item->type);
@@ -172,6 +175,7 @@ static void attach_add_fresh(struct attaching *t, const struct alert *alert, str
 {
     struct alert_table_alert *x = &t->fresh[t->fresh_count++];
 
+    assert(t->fresh_count <= t->in->n);
     *x = attach_identity(t, alert);
     x->incident = incident;
     x->position = position;
@@ -205,6 +209,7 @@ static bool attach_fresh(struct attaching *t, struct queue_item *item, struct er
         return false;
     if (t->group.n) {
         attach_add_fresh(t, item->alert, t->group, t->group_alerts++);
+        assert(!t->group_is_new || t->row_count == 1); /* the row of the group */
         if (t->group_is_new)
             attach_describe(t, &t->rows[0], item);
         attach_answer(item, t->group_is_new ? QUEUE_QUEUED : QUEUE_ATTACHED, t->group);
@@ -243,6 +248,7 @@ static const struct queue_item *attach_same_before(const struct attaching *t, si
 {
     const struct queue_item *items = t->in->items;
 
+    assert(i < t->in->n);
     for (size_t k = 0; k < i; k++)
         if (items[k].alert->resolved == items[i].alert->resolved &&
             str_eq(items[k].alert->fingerprint, items[i].alert->fingerprint))
@@ -373,6 +379,7 @@ static bool attach_store(struct attaching *t, struct err *e)
 
         while (at + n < t->fresh_count && str_eq(t->fresh[at + n].incident, t->rows[i].id))
             n++;
+        assert(n > 0); /* a new incident has the alert that started it */
         t->rows[i].data = queue_alert_data(&t->fresh[at], n, t->arena);
         t->rows[i].alerts = t->rows[i].firing = t->rows[i].seen = (int64_t)n;
         at += n;

@@ -59,6 +59,7 @@ void queue_publish_session(struct queue *q, const struct alert_table_row *row, s
     for (size_t i = 0; i < COUNT_OF(states); i++)
         if (str_eq(row->state, str_c(states[i].state)))
             s.status = str_c(states[i].session);
+    assert(s.status.n > 0);
     buf_init(&metadata, REPORT_MAX);
     incident_queue_work_write_metadata(&metadata, row);
     s.session_metadata = buf_str(&metadata);
@@ -344,6 +345,7 @@ static void work_on(struct queue *q, struct entry *n)
     struct arena a;
     bool retry;
 
+    assert(n->running);
     arena_init(&a, RUN_ARENA);
     pthread_mutex_unlock(&q->lock);
     retry = incident_queue_work_investigate(q, n, setup, &a, &report);
@@ -380,6 +382,7 @@ void *queue_worker(void *arg)
 
 void queue_hire(struct queue *q)
 {
+    assert(q->idle <= q->worker_count);
     if (q->worker_count < q->rules.running_max && q->idle < q->waiting.n && !q->stop) {
         assert(q->worker_count < COUNT_OF(q->workers));
         if (pthread_create(&q->workers[q->worker_count], NULL, queue_worker, q) == 0)

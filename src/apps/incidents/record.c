@@ -94,6 +94,7 @@ str record_result(struct incident *in, const struct incident_report *r)
     struct buf out;
     str text;
 
+    assert((size_t)r->end < COUNT_OF(end_names));
     buf_init(&out, 4 * INCIDENT_TEXT_MAX);
     json_out_init(&o, &out);
     json_out_object(&o);

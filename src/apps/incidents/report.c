@@ -71,6 +71,7 @@ static void incident_report_head(struct incident *in, const struct incident_repo
     const struct incident_alert *alert = &in->o->alert;
     char when[CLOCK_TEXT_SIZE];
 
+    assert((size_t)r->end < COUNT_OF(ends));
     buf_add(out, STR("# Incident report: "));
     incident_report_cell(out, alert->alert_type);
     buf_add(out, STR("\n\n| | |\n|---|---|\n"));
@@ -199,6 +200,7 @@ void report_write(struct incident *in, const struct stage_result *stages, size_t
 {
     struct buf out;
 
+    assert(n <= in->chain->stage_count);
     buf_init(&out, INCIDENT_TEXT_MAX);
     incident_report_head(in, r, &out);
     if (r->summary.n)

@@ -46,6 +46,7 @@ void incident_watch(struct incident *in)
 
 void incident_unwatch(struct incident *in)
 {
+    assert(!atomic_load(&in->ending));
     atomic_store(&in->ending, true);
     if (in->watched)
         pthread_join(in->watcher, NULL);
@@ -57,6 +58,7 @@ void incident_unwatch(struct incident *in)
 
 void incident_report_progress(struct incident *in, int percent, str step, str agent)
 {
+    assert(percent >= 0 && percent <= 100);
     pthread_mutex_lock(&in->lock);
     in->percent = percent > in->percent ? percent : in->percent;
     if (in->o->on_progress)
@@ -69,6 +71,7 @@ static int incident_stages_percent(const struct incident *in)
 {
     size_t n = in->chain->stage_count;
 
+    assert(n > 0 && in->stage < n);
     return (int)(15 + 75 * (1000 * in->stage + in->stage_done) / (1000 * n));
 }
 
@@ -76,6 +79,7 @@ void incident_report_stage(struct incident *in, size_t stage)
 {
     const struct incident_chain *c = in->chain;
 
+    assert(stage < c->stage_count);
     in->stage = stage;
     in->stage_done = 0;
     incident_report_progress(
@@ -91,6 +95,7 @@ void agent_team_report_progress(struct agent_team *p, str what, unsigned n, unsi
     unsigned done = max ? 1000 * (n < max ? n : max) / (max + 1) : 0;
     int percent;
 
+    assert(p->stage->agent_count > 0);
     pthread_mutex_lock(&in->lock);
     if (done > p->done) {
         in->stage_done += (done - p->done) / (unsigned)p->stage->agent_count;
@@ -248,6 +253,7 @@ static str incident_run_so_far(struct incident *in, const struct course *c)
 {
     str all = STR("");
 
+    assert(c->n <= in->chain->stage_count);
     for (size_t i = 0; i < c->n; i++)
         all = arena_printf(in->arena,
                            STR_FMT "%s# " STR_FMT "\n\n" STR_FMT,
@@ -262,6 +268,7 @@ static void incident_run_stages(struct incident *in, struct course *c, struct in
 {
     size_t n = in->chain->stage_count;
 
+    assert(n <= CONFIG_STAGES_MAX && c->n == 0);
     c->ok = true;
     for (size_t i = 0; i < n && c->ok; i++) {
         str earlier = incident_run_so_far(in, c);
@@ -386,6 +393,7 @@ static bool incident_run_finish(struct incident *in, struct course *c, struct in
     struct buf stages;
     struct err ignored;
 
+    assert(c->n <= in->chain->stage_count);
     incident_run_decide_end(in, c, out);
     incident_run_sum_up(in, c, out);
     out->duration_ms = clock_wall_ms(in->o->host->clock) - c->started_us / 1000;
@@ -397,6 +405,7 @@ static bool incident_run_finish(struct incident *in, struct course *c, struct in
         out->stages = arena_dup(in->arena, buf_str(&stages));
     buf_release(&stages);
     c->own.end = ends[out->end];
+    assert((size_t)out->end < COUNT_OF(ends));
     goes_on = out->end == INCIDENT_LEFT || out->end == INCIDENT_WAITING;
     c->own.reason = goes_on ? STR("left") : out->reason; /* then the row stays as it is */
     c->own.detail = out->error;

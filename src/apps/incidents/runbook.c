@@ -233,6 +233,7 @@ static bool incident_runbook_read_url(const struct runbook_source *r, struct buf
     struct arena a;
     bool ok;
 
+    assert(runbook_is_url(r->name));
     arena_init(&a, (size_t)256 << 20);
     ok = runbook_check(r, e);
     io = ok ? mcp_io_new(r->ca_file, e) : NULL;

@@ -39,6 +39,7 @@ static void score_fact_read(str text, enum score_words_kind kind, struct fact *f
             f->words[f->n++] = w;
         f->words[i].code = f->words[i].code || w.code;
     }
+    assert(f->n <= all.n);
 }
 
 /* ---- in the statements ---- */
@@ -84,6 +85,7 @@ static void score_stretch_add(const struct fact *f, struct stretch *s, size_t i)
 
 static void score_stretch_remove(const struct fact *f, struct stretch *s, size_t i)
 {
+    assert(i >= f->n || s->counts[i] > 0);
     if (i < f->n && --s->counts[i] == 0) {
         s->weight -= score_weight(&f->words[i]);
         s->needed -= score_needed(&f->words[i]);
@@ -104,6 +106,7 @@ static void score_stretch_find(const struct fact *f, const struct score_words *w
         score_stretch_add(f, s, score_fact_find(f, &words->at[i], false));
         for (; words->at[tail].place + size <= words->at[i].place; tail++)
             score_stretch_remove(f, s, score_fact_find(f, &words->at[tail], false));
+        assert(tail <= i);
         score_stretch_compare(f, s, needed_count);
     }
 }
@@ -140,6 +143,7 @@ const char *score_verdict_name(enum score_verdict v)
     static const char *const names[] = {
         "found", "nothing_stated", "refused", "wrong_cause", "cause_missing", "object_missing"};
 
+    assert((size_t)v < COUNT_OF(names));
     return names[v];
 }
 
@@ -153,6 +157,7 @@ static void score_stated_words(const struct claims *c, struct arena *a, struct s
             memcpy(out->at + out->n, c->words.at + c->at[i].first, c->at[i].n * sizeof *out->at);
             out->n += c->at[i].n;
         }
+    assert(out->n <= out->max);
 }
 
 void score_analysis(str analysis, str evidence, const struct score_expected *x, struct arena *a,

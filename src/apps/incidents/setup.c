@@ -79,6 +79,7 @@ static void list_types(struct incident_setup *s)
         for (size_t j = 0; j < s->chains[i].type_count; j++)
             if (!str_eq(s->chains[i].types[j], STR("*")))
                 list[at++] = s->chains[i].types[j].p;
+    assert(at <= n);
     qsort(list, at, sizeof *list, by_text);
     s->types = list;
 }

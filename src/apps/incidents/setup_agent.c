@@ -55,6 +55,7 @@ static void add_tools(struct config_build *b, const struct json_node *list, size
     const struct json *doc = &b->source->doc;
     str prefix = arena_join(&b->c->arena, b->c->agents->tools[source].name, STR("."), STR(""));
 
+    assert(source < b->c->agents->tools_count);
     if (!list)
         to->tools[to->tool_count++] = (struct config_tool_ref){.source = source, .tool = STR("")};
     JSON_FOREACH(v, doc, list) {
@@ -163,6 +164,7 @@ static bool chain_of_one(struct config_build *b, struct incident_setup *s, size_
     struct incident_chain *c = &s->chains[s->chain_count];
     const struct incident_agent *a = &s->agents[agent];
 
+    assert(agent < s->agent_count);
     if (!types)
         return true;
     *c = (struct incident_chain){.name = a->name};
@@ -236,6 +238,7 @@ static void chain_tools(struct config_build *b, const struct incident_setup *s,
                 names[n++] = all->tools[i].name.p;
                 break;
             }
+    assert(c->def.tool_count <= room && n <= all->tools_count);
     c->server_names = names;
 }
 

@@ -48,6 +48,7 @@ static bool add_groups(struct config_build *b, const struct json_node *list, uns
         names[n] = mask_group_names[n];
     for (size_t i = 0; i < COUNT_OF(known_patterns); i++)
         names[n++] = known_patterns[i].name;
+    assert(n < COUNT_OF(names));
     names[n] = NULL;
     JSON_FOREACH(v, doc, list) {
         str name = config_text(b, v);
@@ -118,6 +119,7 @@ static bool read_server(struct config_build *b, struct incident_setup *s,
     struct config_tools *tools = &b->c->agents->tools[at];
     struct incident_server *to = &s->servers[at];
 
+    assert(at < CONFIG_TOOL_SOURCES_MAX);
     tools->name = config_text(b, key);
     to->instructions = config_text(b, setup_find(b, v, "instructions"));
     if (!json_bool(setup_find(b, v, "enabled"), &to->on))
@@ -142,6 +144,7 @@ bool setup_read_servers(struct config_build *b, struct incident_setup *s)
         return config_wrong(b, all, "at most %d servers", CONFIG_TOOL_SOURCES_MAX);
     JSON_FOREACH(k, doc, all)
         approvals += json_count(doc, setup_find(b, json_value(k), "approval"));
+    assert(b->c->agents->tools_count == 0);
     s->servers = arena_zero(&b->c->arena, n + 1, sizeof *s->servers);
     s->approve = arena_zero(&b->c->arena, approvals + 1, sizeof *s->approve);
     b->c->agents->tools = arena_zero(&b->c->arena, n + 1, sizeof *b->c->agents->tools);

@@ -63,6 +63,7 @@ static bool incident_stage_judge(struct incident *in, const struct config_stage 
     struct agent_finding found[CONFIG_STAGE_AGENTS_MAX];
     size_t ok = 0;
 
+    assert(r->agent_team_count <= CONFIG_STAGE_AGENTS_MAX);
     for (size_t i = 0; i < r->agent_team_count; i++) {
         const struct agent_team *p = &r->parties[i];
 
@@ -82,6 +83,7 @@ static void incident_stage_synthesize(struct incident *in, const struct config_s
     struct buf user;
     struct agent_team *p = base_alloc(sizeof *p);
 
+    assert(!r->synthesis);
     agent_team_init(p, in, t, who, STR("synthesis"));
     r->synthesis = p;
     buf_init(&user, INCIDENT_TEXT_MAX);
@@ -107,6 +109,7 @@ void stage_run(struct incident *in, size_t index, str earlier, struct stage_resu
 {
     const struct config_stage *t = &in->chain->stages[index];
 
+    assert(index < in->chain->stage_count);
     *r = (struct stage_result){.result = {.reason = STR(""), .detail = STR(""), .text = STR("")}};
     r->parties = base_alloc(t->agent_count * sizeof *r->parties);
     r->agent_team_count = t->agent_count;

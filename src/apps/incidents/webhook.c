@@ -256,6 +256,7 @@ static void incident_webhook_read_alerts(struct webhook_reader *r)
     r->out->alerts = arena_zero(r->arena, count + 1, sizeof *r->out->alerts);
     JSON_FOREACH(v, r->doc, list)
         incident_webhook_read_one(r, v, i, &r->out->alerts[i]), i++;
+    assert(i == count);
     r->out->n = i;
 }
 

@@ -52,6 +52,7 @@ static str clean_json(struct cleaning *c, const struct json *doc)
         kept = calls_strip_thought(c, text);
         if (kept.n == str_trim(text).n)
             continue;
+        assert(from <= v->at && v->at + v->size <= doc->src.n);
         buf_add(&out, str_slice(doc->src, from, v->at));
         (void)json_quote(&out, kept);
         from = v->at + v->size;

@@ -39,6 +39,7 @@ static void keep_name(char to[CUSTOMER_TAG_NAME_MAX + 1], str name)
 
 static void customer_filter_open_tag(struct customer_filter *v, const char *name)
 {
+    assert(!v->open[0] || v->depth > 0);
     if (!v->open[0]) {
         keep_name(v->open, str_c(name));
         v->depth = 1;
@@ -71,6 +72,7 @@ static void customer_filter_close_tag(struct customer_filter *v, const char *nam
 {
     bool stray = !v->open[0];
 
+    assert(stray || v->depth > 0);
     v->mismatched = !stray && strcmp(v->open, name) != 0;
     if (v->mismatched && !ends_other(v, name))
         return;
@@ -86,6 +88,7 @@ static void tag_ends(struct customer_filter *v)
 {
     char name[CUSTOMER_TAG_NAME_MAX + 1];
 
+    assert(v->tag[0]);
     memcpy(name, v->tag, sizeof name);
     v->tag[0] = '\0';
     if (v->closing)
@@ -147,6 +150,7 @@ void customer_filter_init(struct customer_filter *v, struct customer_filter_sink
 
 static void drop_held(struct customer_filter *v, size_t n)
 {
+    assert(n <= v->held && v->held <= CUSTOMER_TAG_MAX);
     memmove(v->hold, v->hold + n, v->held - n);
     v->held -= n;
 }
@@ -295,6 +299,7 @@ static void order_customer_filter_on_close(void *ctx, bool stray)
     size_t from = !p->opened ? 0 : p->doubted;
 
     if (stray && from != STR_NONE) {
+        assert(from <= p->said.n);
         buf_add(&p->thought, str_slice(buf_str(&p->said), from, p->said.n));
         p->said.n = from;
     }

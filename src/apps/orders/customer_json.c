@@ -20,6 +20,7 @@ struct json_scan {
 /* After the string that begins at `at`; a backslash escapes. */
 static size_t json_scan_string(str s, size_t at)
 {
+    assert(at < s.n);
     char quote = s.p[at++];
 
     while (at < s.n && s.p[at] != quote)
@@ -38,6 +39,7 @@ static void json_scan_object(str s, struct json_scan *out)
 {
     size_t depth = 0, at = 0;
 
+    assert(s.n > 0 && s.p[0] == '{');
     *out = (struct json_scan){s.n, false};
     while (at < s.n) {
         char c = s.p[at];
@@ -164,6 +166,7 @@ size_t customer_json_strip(str text, struct buf *said, struct buf *hidden)
             buf_add(said, words);
         json_hide(&doc, reply, &a, hidden);
     }
+    assert(scan.size <= text.n);
     json_release(&doc);
     arena_release(&a);
     buf_release(&plain);

@@ -73,6 +73,7 @@ static size_t label_skip(str s, size_t at, bool (*is)(char c))
 {
     size_t end = at;
 
+    assert(at <= s.n);
     while (end < s.n && end - at < DECORATION_MAX && is(s.p[end]))
         end++;
     return end;
@@ -254,6 +255,7 @@ static enum label_kind label_read(str s, bool line, size_t *end)
 {
     enum label_kind json = LABEL_NONE, rest = LABEL_NONE;
 
+    assert(s.n > 0);
     if (s.p[0] == '(' || s.p[0] == '[')
         return label_paren(s, end);
     if (s.p[0] == '{' || s.p[0] == '`')
@@ -274,6 +276,7 @@ static size_t label_close_paren(str s, size_t *inside)
     char open = s.p[0], close = open == '(' ? ')' : ']';
     size_t depth = 0;
 
+    assert(open == '(' || open == '[');
     for (size_t i = 0; i < s.n; i++) {
         depth += s.p[i] == open;
         if (s.p[i] == close && --depth == 0) {
@@ -334,6 +337,7 @@ static size_t label_end_thought(str s, bool *unlabelled, size_t *on)
     }
     *unlabelled = true;
     *on = paragraph == STR_NONE ? s.n : paragraph;
+    assert(*on <= s.n);
     return *on;
 }
 
@@ -413,6 +417,7 @@ bool customer_label_strip(str text, bool opened, struct buf *said, struct buf *h
             line = text.p[i] == '\n' || (line && label_is_space(text.p[i]));
             size = 1;
         }
+        assert(size <= text.n - i);
         i += size;
     }
     return st.found;
@@ -429,6 +434,7 @@ static void guard_settle(struct customer_guard *g)
 {
     size_t end;
 
+    assert(g->held <= CUSTOMER_LABEL_MAX);
     while (g->held > 0) {
         str s = {g->hold, g->held};
         enum label_kind kind = label_read(s, g->line, &end);

@@ -200,6 +200,7 @@ static enum customer_tag_kind look_end(str s, size_t end, bool plain, struct cus
 {
     bool hidden = customer_tag_hides(out->name);
 
+    assert(end < s.n);
     out->whole = s.p[end] == '>';
     out->size = out->whole ? end + 1 : end;
     if (s.p[end] == '|') {
@@ -261,6 +262,7 @@ enum customer_tag_kind customer_tag_read(str s, struct customer_tag *out)
     letters_of(s, out);
     /* In other signs only a whole tag that hides is taken for one: some are quotes, too. */
     l = look_letters((str){out->letters, out->count}, s.p[0] == '<', out);
+    assert(l < CUSTOMER_TAG_TAG || (out->size > 0 && out->size <= out->count));
     if (l == CUSTOMER_TAG_TAG || l == CUSTOMER_TAG_TOKEN)
         out->size = out->ends[out->size - 1];
     return l;
@@ -277,6 +279,7 @@ static bool may_hide(str s)
 {
     size_t at = skip_spaces(s, 1), from = s.n;
 
+    assert(s.n > 0);
     if (s.p[0] == '[')
         return order_customer_tag_begins("[think", s) || order_customer_tag_begins("[/think", s) ||
                order_customer_tag_begins("[reason", s) ||

@@ -58,6 +58,7 @@ static bool order_edit_line(struct order_call *c, const struct order_line **line
     if (w.count > 1)
         return order_edit_refuse_line(
             c, "the order has several lines of the item: say which by size and modifiers");
+    assert(w.found && w.count == 1);
     *line = w.found;
     return true;
 }
@@ -73,6 +74,7 @@ bool order_edit_remove(struct order_call *c)
     removed = *there;
     if (!order_call_quantity(c, there->quantity, &removed.quantity))
         return false;
+    assert(removed.quantity >= 1 && removed.quantity <= there->quantity);
     json_member_bool(&c->out, "removed", true);
     json_out_key(&c->out, STR("item"));
     order_line_write(&c->out, &removed);
@@ -86,7 +88,7 @@ static bool order_edit_new_modifiers(struct order_call *c, const struct menu_ite
 {
     if (order_call_arg(c, "new_modifiers"))
         return order_call_modifiers(c, "new_modifiers", item, to);
-    order_call_new_modifiers(c, to);
+    order_call_new_modifiers(c, item, to);
     for (size_t i = 0; i < from->modifier_count; i++) {
         const struct menu_modifier *m = menu_modifier(item, from->modifiers[i].id);
 

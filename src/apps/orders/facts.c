@@ -80,6 +80,7 @@ static bool order_facts_take(struct scan *s, const struct json *doc, const struc
             f->finalized = false;
         }
     }
+    assert(f->batch <= f->messages && f->changed <= f->batch && f->reported <= f->batch);
     return true;
 }
 

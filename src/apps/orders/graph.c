@@ -79,6 +79,7 @@ void graph_reply(void *turn, str text)
 
 void graph_retract(struct turn *t)
 {
+    assert(!t->sent.n || t->watch);
     if (t->sent.n && t->watch->on_retract)
         t->watch->on_retract(t->watch->ctx);
     buf_reset(&t->sent);
@@ -89,6 +90,7 @@ static void graph_reply_rest(struct turn *t)
 {
     if (!str_starts(t->out->reply, buf_str(&t->sent)))
         graph_retract(t);
+    assert(t->sent.n <= t->out->reply.n);
     graph_reply(t, str_slice(t->out->reply, t->sent.n, t->out->reply.n));
 }
 

@@ -52,6 +52,7 @@ static bool order_match_is_word(const struct spelling *s, const char *word)
 /* A word ends: singular, and dropped if it is a leading article. */
 static void end_word(struct spelling *s)
 {
+    assert(s->word <= s->n && s->n < SPOKEN_SIZE);
     if (s->n == s->word)
         return;
     match_drop_plural(s);
@@ -210,6 +211,7 @@ size_t menu_suggest(const struct menu *m, str name, const struct menu_item *out[
         if (at == MENU_SUGGEST_MAX)
             continue;
         n += n < MENU_SUGGEST_MAX;
+        assert(at < n && n <= MENU_SUGGEST_MAX);
         for (size_t k = n - 1; k > at; k--) {
             best[k] = best[k - 1];
             out[k] = out[k - 1];

@@ -92,6 +92,7 @@ static void read_sizes(struct reading *r, const struct json_node *v, struct menu
         item->sizes[item->size_count++] =
             (struct menu_size){item->default_size.n ? item->default_size : STR("regular"),
                                cents_of(r, price, MENU_NO_PRICE)};
+    assert(item->size_count > 0);
 }
 
 /* A name alone is its own id. */
@@ -286,6 +287,7 @@ void menu_price_write(struct json_out *o, int64_t cents)
         return;
     }
     n = snprintf(text, sizeof text, "%lld.%02lld", (long long)cents / 100, (long long)cents % 100);
+    assert(n > 0 && (size_t)n < sizeof text);
     json_out_raw(o, (str){text, (size_t)n});
 }
 

@@ -27,6 +27,7 @@ static bool update_end(struct turn *t, struct json_text *u, enum orders_node nod
     struct state_step step = {.node = node};
     bool ok;
 
+    assert(t->arena == &t->steps[0] || t->arena == &t->steps[1]);
     json_out_close(&u->o, u->o.depth);
     step.values = buf_str(&u->buf);
     t->who.now_us = clock_wall_ms(t->o->host.clock) * 1000;

@@ -36,6 +36,7 @@ static bool same_line(const struct order_line *a, const struct order_line *b)
 
 static struct order_line *order_order_find(const struct order *o, const struct order_line *line)
 {
+    assert(o->count <= ORDER_LINES_MAX);
     for (size_t i = 0; i < o->count; i++)
         if (same_line(&o->lines[i], line))
             return &o->lines[i];

@@ -217,6 +217,7 @@ static bool turn_begin(struct turn *t, str thread, struct err *e)
     struct rand_ids *ids = &t->o->host.gateway->ids;
     char id[RAND_ID_SIZE];
 
+    assert(!t->shop && !t->box && !t->own);
     *t->out = (struct orders_turn){.reply = STR(""), .why = STR(""), .retry_after_ms = -1};
     arena_init(&t->steps[0], STEP_ARENA_MAX);
     arena_init(&t->steps[1], STEP_ARENA_MAX);
@@ -245,6 +246,7 @@ static bool turn_end(struct turn *t, str thread, bool ok, struct err *e)
 {
     struct err missing;
 
+    assert(t->shop && t->setup && t->box);
     if (ok && !state_read(t->o->host.threads, &t->who, thread, t->kept, &t->out->state, &missing) &&
         missing.code != ERR_NOT_FOUND) {
         *e = missing;

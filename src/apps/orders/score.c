@@ -37,6 +37,7 @@ static double id_score(const struct order *a, const struct order *b, str id)
     size_t n[2] = {0};
     double sum = 0;
 
+    assert(a->count <= ORDER_LINES_MAX && b->count <= ORDER_LINES_MAX);
     for (size_t i = 0; i < a->count; i++)
         n[0] += str_eq(a->lines[i].item_id, id);
     for (size_t i = 0; i < b->count; i++)
@@ -55,6 +56,7 @@ static double id_score(const struct order *a, const struct order *b, str id)
                 x = i;
                 y = k;
             }
+        assert(best >= 0 && !used[0][x] && !used[1][y]);
         used[0][x] = used[1][y] = true;
         sum += best;
     }
@@ -63,6 +65,7 @@ static double id_score(const struct order *a, const struct order *b, str id)
 
 static bool order_score_first_of(const struct order *o, size_t i)
 {
+    assert(i < o->count);
     for (size_t k = 0; k < i; k++)
         if (str_eq(o->lines[k].item_id, o->lines[i].item_id))
             return false;

@@ -43,6 +43,7 @@ struct orders_shop *shop_hold(struct orders *o)
 
     pthread_mutex_lock(&o->lock);
     s = o->shop;
+    assert(atomic_load(&s->refs) > 0);
     atomic_fetch_add(&s->refs, 1);
     pthread_mutex_unlock(&o->lock);
     return s;

@@ -77,6 +77,7 @@ static void order_speak_on_run(void *ctx, bool thought, str run)
 {
     struct speak_filter *v = ctx;
 
+    assert(v->at < SPEAK_FILTERS);
     if (thought)
         open_up(v->speak);
     else if (v->at + 1 == SPEAK_FILTERS && v->filter.taken)
@@ -133,6 +134,7 @@ void speak_feed(struct speak *s, bool reasoning, str piece)
         open_up(s);
         return;
     }
+    assert(s->taken <= SPEAK_TEXT_MAX);
     piece = str_slice(piece, 0, SPEAK_TEXT_MAX - s->taken);
     s->taken += piece.n;
     customer_filter_feed(&s->filters[0].filter, piece);

@@ -114,6 +114,7 @@ static str order_state_metadata(const struct orders_state *s, enum orders_node n
 {
     struct json_text t;
 
+    assert((size_t)node < COUNT_OF(node_names));
     json_text_begin(&t, 4096);
     json_member_str(&t.o, "app", STR("orders"));
     json_member_str(&t.o, "source", node == NODE_INPUT ? STR("input") : STR("loop"));

@@ -63,6 +63,7 @@ bool order_call_size(struct order_call *c, const char *name, const struct menu_i
     struct buf all;
     str said;
 
+    assert(item->size_count > 0);
     if (!order_call_text(c, name, false, &said))
         return false;
     size = menu_size(item, said.n ? said : otherwise);
@@ -96,6 +97,7 @@ void order_call_put_modifier(struct order_line *line, const struct menu_modifier
         line->modifiers[at] = line->modifiers[at - 1];
         at--;
     }
+    assert(at == 0 || str_cmp(line->modifiers[at - 1].id, m->id) < 0);
     line->modifiers[at] = *m;
     line->modifier_count++;
     if (line->cents >= 0)
@@ -130,9 +132,10 @@ static bool order_call_modifier_name(struct order_call *c, const struct json_nod
            order_call_refuse(c, "/modifiers: each must be the name of one");
 }
 
-void order_call_new_modifiers(struct order_call *c, struct order_line *line)
+void order_call_new_modifiers(struct order_call *c, const struct menu_item *item,
+                              struct order_line *line)
 {
-    line->modifiers = arena_zero(&c->arena, MODIFIERS_MAX + 1, sizeof *line->modifiers);
+    line->modifiers = arena_zero(&c->arena, item->modifier_count + 1, sizeof *line->modifiers);
     line->modifier_count = 0;
 }
 
@@ -141,7 +144,7 @@ bool order_call_modifiers(struct order_call *c, const char *name, const struct m
 {
     const struct json_node *list = order_call_arg(c, name), *v;
 
-    order_call_new_modifiers(c, line);
+    order_call_new_modifiers(c, item, line);
     if (!list)
         return true;
     if (list->kind != JSON_ARRAY)

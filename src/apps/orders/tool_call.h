@@ -36,8 +36,10 @@ bool order_call_modifiers(struct order_call *c, const char *name, const struct m
                           struct order_line *line);
 /* By id, ascending, each once; adds its price. */
 void order_call_put_modifier(struct order_line *line, const struct menu_modifier *m);
-/* The list of modifiers of a new line: room for all that one can have. */
-void order_call_new_modifiers(struct order_call *c, struct order_line *line);
+/* The list of modifiers of a new line: room for all that the item can have. A stored line may have
+ * more than one call can name. */
+void order_call_new_modifiers(struct order_call *c, const struct menu_item *item,
+                              struct order_line *line);
 
 /* ---- guards ---- */
 

@@ -247,6 +247,7 @@ bool tools_run(const struct tools_state *s, const struct ask_call *call, struct 
     json_out_object(&c.out);
     ok = order_tools_run(&c, call);
     json_out_end(&c.out);
+    assert(ok || c.why.n > 0);
     if (!ok) {
         out->n = before;
         buf_add(out, STR("{\"error\":"));

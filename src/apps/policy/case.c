@@ -16,6 +16,7 @@ static struct policy_value policy_case_value_of(struct member *m, const struct j
     bool object = v->kind == JSON_OBJECT;
     struct policy_value *items;
 
+    assert(depth <= POLICY_VALUE_DEPTH_MAX);
     switch ((enum json_kind)v->kind) {
     case JSON_NULL:
         return out;
@@ -96,6 +97,7 @@ static void read_fields(struct member *m, const struct json_node *v, struct poli
          f = json_next(m->doc, list, f)) {
         size_t inner = member_into_at(m, c->field_count);
 
+        assert(c->field_count < n);
         read_field(m, f, list == facts, &c->fields[c->field_count++]);
         member_back(m, inner);
     }
@@ -111,12 +113,14 @@ static void read_criteria(struct member *m, const struct json_node *list, struct
         err_set(m->e, ERR_LIMIT, "%s.criteria: more than %d", m->path, POLICY_CRITERIA_MAX);
     }
     c->criteria = arena_zero(m->arena, n + 1, sizeof c->criteria[0]);
+    c->criterion_count = 0; /* the list of the bundle replaces the one beside it */
     for (const struct json_node *v = json_first(m->doc, list); v && !m->failed;
          v = json_next(m->doc, list, v)) {
         /* An entry may also be an object that has the id. */
         const struct json_node *id = v->kind == JSON_OBJECT ? member_find(m, v, "criterion_id") : v;
         str *to = &c->criteria[c->criterion_count++];
 
+        assert(c->criterion_count <= n);
         if (!json_text(m->doc, id, m->arena, to) || str_trim(*to).n == 0)
             member_wrong(m, "criteria", "a list of criterion ids is expected");
     }
@@ -188,6 +192,7 @@ static void default_criterion(struct member *m, struct policy_case *c, str singl
         single.n > 0 ? single : arena_join(m->arena, c->policy_id, STR(":default"), STR(""));
     c->criterion_count = 1;
     c->criteria_default = single.n == 0;
+    assert(c->criterion_count > 0);
 }
 
 static void read_bundle(struct member *m, const struct json_node *v, const struct json_node *outer,

@@ -224,6 +224,7 @@ static void check_twins(struct qa *q, size_t at)
 {
     const struct policy_field *f = &q->c->fields[at], *g;
 
+    assert(at < q->c->field_count);
     for (size_t i = at + 1; i < q->c->field_count; i++) {
         g = &q->c->fields[i];
         if (!str_eq(f->key, g->key))

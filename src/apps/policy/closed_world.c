@@ -168,6 +168,7 @@ static bool closed_title_fits(str title, const struct reading *decides, bool doc
     struct word *w;
     size_t n = words_of(title, a, &w);
 
+    assert(!decides || decides->rule);
     for (size_t i = 0; i < n; i++) {
         bool mark = w[i].kind == WORD_MARK;
 
@@ -193,6 +194,7 @@ static bool closed_is_document(const struct run *x, const struct policy_node *n)
 {
     const struct policy_tree *t = &x->doc->tree;
 
+    assert(n >= t->nodes && n < t->nodes + t->node_count);
     return n + n->span == t->nodes + t->node_count &&
            (n == t->nodes || (n == t->nodes + 1 && t->nodes[0].level == 0));
 }
@@ -243,6 +245,7 @@ static bool closed_points(const struct run *x, const struct noun *noun)
 
 static bool closed_leads(const struct run *x, const struct reading *r)
 {
+    assert(r >= x->scope.all && r < x->scope.all + x->scope.n);
     return r + 1 < x->scope.all + x->scope.n && r[1].lead == r;
 }
 
@@ -395,6 +398,7 @@ bool heuristic_asks_for(const struct run *x, const struct reading *r)
     size_t n = words_of_full_name(scope_criterion(x->out->criterion_id), x->a, &w);
     size_t at = 0;
 
+    assert(noun->n <= NOUN_WORDS_MAX);
     for (size_t i = 0; i < n; i++) {
         size_t place = noun_find(noun, &w[i]);
 

@@ -44,6 +44,7 @@ static bool code_listed_at(const struct word *w, size_t n, const char *code)
 {
     size_t size = strlen(w[0].lower);
 
+    assert(n > 0);
     if (strcmp(w[0].lower, code) == 0)
         return true;
     if (!strpbrk(w[0].lower, "0123456789") || n < 3)

@@ -43,6 +43,7 @@ static void descend_choice_json(const struct choice *c, struct json_out *o)
 {
     const struct policy_node *n = c->node;
 
+    assert(n->page_count > 0);
     json_out_object(o);
     json_member_str(o, "title", utf8_cut_count(n->title, DESCEND_TITLE));
     json_member_str(o, "node_id", n->node_id);
@@ -73,11 +74,13 @@ static size_t descend_show_part(const struct descent *d, const struct choice *li
     while (shown < n && shown < DESCEND_PART_NODES && b->n < DESCEND_PART_SIZE - 2048)
         descend_choice_json(&list[shown++], &o);
     json_out_close(&o, 2);
+    assert(shown <= n && (shown > 0 || n == 0));
     return shown;
 }
 
 static void descend_found(struct descent *d, const struct policy_node *n)
 {
+    assert(d->n <= POLICY_TOP_MAX);
     for (size_t i = 0; i < d->n; i++)
         if (d->out[i] == n)
             return;
@@ -104,6 +107,7 @@ static bool descend_ask(struct descent *d, str part, const struct choice *list, 
             if (!again && str_eq(list[k].node->node_id, ids.at[i]) && *n < DESCEND_BEAM)
                 named[(*n)++] = k;
         }
+    assert(*n <= DESCEND_BEAM);
     return true;
 }
 
@@ -125,6 +129,8 @@ static size_t descend_narrow(const struct descent *d, struct choice *list, size_
         const double *score = d->in->score + (list[i].node - d->t->nodes);
         uint32_t span = list[i].opened ? 1 : list[i].node->span;
 
+        assert(list[i].node >= d->t->nodes &&
+               list[i].node + span <= d->t->nodes + d->t->node_count);
         for (uint32_t k = 0; k < span; k++)
             list[i].score = score[k] > list[i].score ? score[k] : list[i].score;
     }
@@ -153,6 +159,7 @@ static size_t descend_open(struct descent *d, const struct choice *named, size_t
         for (const struct policy_node *c = policy_child(d->t, at); c; c = policy_sibling(d->t, c))
             (*out)[count++] = (struct choice){.node = c};
     }
+    assert(count < most);
     return count;
 }
 
@@ -175,6 +182,7 @@ static bool descend_level(struct descent *d, const struct choice *list, size_t n
         if (!ok)
             return false;
     }
+    assert(parts <= DESCEND_PARTS + 1);
     for (size_t rank = 0; rank < DESCEND_BEAM; rank++)
         for (size_t p = 0; p < parts; p++)
             if (rank < count[p] && *beam_n < DESCEND_BEAM)
@@ -194,6 +202,7 @@ static bool descend_levels(struct descent *d)
         n = descend_narrow(d, list, n);
         if (!descend_level(d, list, n, beam, &beam_n))
             return false;
+        assert(beam_n <= DESCEND_BEAM);
         if (d->prompts + DESCEND_PARTS >= DESCEND_PROMPTS) {
             for (size_t i = 0; i < beam_n; i++)
                 descend_found(d, beam[i].node);

@@ -38,6 +38,7 @@ struct extract_parts {
 
 static bool extract_full(size_t n, struct err *e)
 {
+    assert(n <= POLICY_EXTRACT_PARTS);
     return n < POLICY_EXTRACT_PARTS ||
            err_set(e,
                    ERR_LIMIT,
@@ -63,6 +64,7 @@ static bool extract_split_text(str text, struct extract_parts *p, struct err *e)
     while (text.n) {
         str part = extract_front(text);
 
+        assert(part.n > 0 && part.n <= text.n);
         if (!extract_full(p->n, e))
             return false;
         p->where[p->n] = STR("");
@@ -112,6 +114,7 @@ static bool extract_split_doc(const struct policy_extract_ask *q, struct arena *
 
         for (str text = n->text, front; ok && text.n; text = str_slice(text, front.n, text.n)) {
             front = extract_front(text);
+            assert(front.n > 0 && front.n <= text.n);
             if (part.n + front.n > POLICY_EXTRACT_PART)
                 ok = extract_end_part(p, &part, where, a, e);
             where = part.n ? where : n->title_path;
@@ -213,6 +216,7 @@ bool policy_extract(const struct policy_extract_ask *q, struct arena *a,
     for (size_t i = 0; i < parts->n; i++) {
         struct err why;
 
+        assert(out->failure_count <= i);
         if (q->cancel && *q->cancel)
             return err_set(e, ERR_TIMEOUT, "nobody waits for the answer any more");
         if (!extract_part(q, parts->text[i], a, out, &why))

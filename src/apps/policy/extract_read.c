@@ -18,6 +18,7 @@ const char *policy_dropped_name(enum policy_dropped d)
                                         [POLICY_DROPPED_DUPLICATE] = "duplicate",
                                         [POLICY_DROPPED_OVER] = "over_the_limit"};
 
+    assert((size_t)d < COUNT_OF(names));
     return names[d];
 }
 
@@ -29,6 +30,7 @@ static str extract_text(const struct json *doc, const struct json_node *v, const
 
 static void extract_add(struct policy_extracted *out, const struct policy_proposal *p)
 {
+    assert(out->n <= POLICY_EXTRACT_MAX);
     for (size_t i = 0; i < out->n; i++)
         if (str_eq(out->list[i].name, p->name) && str_eq(out->list[i].node_id, p->node_id) &&
             out->list[i].start == p->start) {
@@ -102,6 +104,7 @@ static uint32_t extract_page(str text, size_t at)
     uint32_t page = 1;
     size_t found, from = 0;
 
+    assert(at <= text.n);
     while ((found = str_find(str_slice(text, from, at), STR("<!-- page "))) != STR_NONE) {
         str rest = str_slice(text, from + found + 10, text.n);
         size_t end = str_find(rest, STR(" "));

@@ -55,6 +55,7 @@ static void policy_fact_tool_write_reference(const struct policy_doc *d, const s
     size_t n = r->n - at < REFERENCE_WORDS ? r->n - at : REFERENCE_WORDS;
     const struct policy_node *to = policy_fact_tool_named(&d->tree, r->w + at, n, a);
 
+    assert(at < r->n);
     json_out_object(o);
     json_member_str(o, "from_node_id", r->node->node_id);
     json_member_str(o, "from_section", r->node->title_path);

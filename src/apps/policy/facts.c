@@ -28,6 +28,7 @@ str policy_key(struct arena *a, str name)
     }
     while (n > 0 && p[n - 1] == '_')
         n--;
+    assert(n <= name.n);
     return (str){p, n};
 }
 
@@ -36,6 +37,7 @@ static char key_next(str s, size_t *i, bool begun)
 {
     size_t at = *i;
 
+    assert(at <= s.n);
     while (at < s.n && !in_key(char_to_lower(s.p[at])))
         at++;
     if (at == s.n) {
@@ -83,6 +85,7 @@ static void conflicts_json(const struct policy_case *c, const struct policy_fiel
 {
     bool begun = false;
 
+    assert(f >= c->fields && f < c->fields + c->field_count);
     for (const struct policy_field *g = f + 1; g < c->fields + c->field_count; g++) {
         if (!str_eq(g->key, f->key) || policy_value_equal(&g->value, &f->value))
             continue;

@@ -159,6 +159,7 @@ static bool check_pages(const struct react *r, const struct json *doc, struct ar
     uint32_t *pages = arena_zero(a, (n > cited ? n : cited) + 1, sizeof *pages);
     int64_t page;
 
+    assert(p->node->start_index <= p->node->end_index);
     if (n > PAGES_MAX)
         return err_set(
             e, ERR_INPUT, "citation_not_retrieved: at most %d pages can be cited", PAGES_MAX);
@@ -201,6 +202,7 @@ static const struct policy_field *evidence_at(const struct react *r, str doc_id,
 {
     const struct policy_case *c = r->o->c;
 
+    assert(r->fact_count <= REACT_FACTS_MAX);
     for (size_t i = r->fact_count; i-- > 0;)
         if (stands_at(r->facts[i], doc_id, page))
             return r->facts[i];
@@ -264,6 +266,7 @@ static bool check_excerpt(const struct json *doc, struct arena *a, const struct 
 {
     str text = STR(""), shown;
 
+    assert(p->node);
     if (!json_text(doc, json_find(doc, json_root(doc), STR("text_excerpt")), a, &text) ||
         str_trim(text).n == 0)
         return true;
@@ -342,6 +345,7 @@ static const struct react_seen *policy_finish_seen_of(const struct react *r,
 {
     const struct react_seen *best = NULL;
 
+    assert(n + n->span <= r->o->doc->tree.nodes + r->o->doc->tree.node_count);
     for (uint32_t i = 0; i < n->span; i++) {
         const struct react_seen *s = &r->seen[n + i - r->o->doc->tree.nodes];
 

@@ -15,6 +15,7 @@ static str policy_front_matter_line_at(str text, size_t at, size_t *next)
     *next = to;
     if (to < text.n)
         *next += text.p[to] == '\r' && to + 1 < text.n && text.p[to + 1] == '\n' ? 2 : 1;
+    assert(*next <= text.n && (*next > at || at == text.n));
     return str_slice(text, at, to);
 }
 
@@ -110,5 +111,6 @@ size_t policy_front_matter(str text, struct arena *a, struct policy_tree *t)
             line.n > 0 && t->front_other.n == 0 && next < end)
             t->front_other = arena_dup(a, line);
     }
+    assert(end <= text.n);
     return end;
 }

@@ -54,6 +54,7 @@ static bool fts_add_passages(struct policy_index *x, const struct policy_node *n
     size_t count = x->first[node + 1] - x->first[node], from = 0;
     const struct policy_node *heading = n;
 
+    assert(x->first[node] <= x->first[node + 1]);
     for (size_t i = 0; i < count; i++) {
         if (i + 1 < count && all[i + 1].to - from <= PASSAGE_SIZE)
             continue;
@@ -101,6 +102,7 @@ static void policy_fts_gather(struct policy_index *x, const struct policy_tree *
         n += more;
         arena_release(&scratch);
     }
+    assert(n <= UINT32_MAX);
     x->first[t->node_count] = (uint32_t)n;
     x->sentences = all;
 }
@@ -260,6 +262,7 @@ bool fts_sentences(struct policy_index *x, uint32_t node, str expression, struct
 size_t fts_sentences_of(const struct policy_index *x, uint32_t node,
                         const struct policy_sentence **out)
 {
+    assert(x->first[node] <= x->first[node + 1]);
     *out = x->sentences + x->first[node];
     return x->first[node + 1] - x->first[node];
 }

@@ -21,6 +21,7 @@ static void heuristic_cite_pages(struct run *x, const struct policy_node *n, siz
     bool json = n->line == 0 && n->page_count <= 1;
     size_t count = 0;
 
+    assert(from <= to && to <= n->text.n);
     if (json)
         last = n->span > 1 && n[1].start_index >= first ? n[1].start_index : n->end_index;
     for (uint32_t p = first, i = 0; p <= last && count < PAGES_MAX; p++) {
@@ -91,6 +92,7 @@ static void heuristic_write_rationale(struct run *x, const struct judged *by)
     struct policy_result *out = x->out;
     str why = by ? heuristic_facts_text(x, by) : STR(""), text = STR("");
 
+    assert((size_t)out->status < COUNT_OF(ends));
     if (by)
         text = utf8_cut_count(policy_one_line(by->r->text, x->a), 240);
     out->rationale = arena_printf(
@@ -155,6 +157,7 @@ static bool heuristic_rule_decides(const struct rule *r)
 
 void heuristic_block(struct run *x, const struct reading *r)
 {
+    assert(r);
     if (!x->blocked)
         x->blocked = r;
 }
@@ -188,6 +191,7 @@ static void heuristic_judge(struct run *x, const bool *about)
             x->other = r;
         x->rules[x->n++] = (struct judged){r, rule_hold(r->rule, &x->facts)};
     }
+    assert(x->n <= RULES_MAX);
     if (x->n == RULES_MAX)
         heuristic_block(x, x->rules[RULES_MAX - 1].r);
 }
@@ -223,6 +227,7 @@ static const struct judged *heuristic_leave_open(struct run *x, const struct rea
 {
     struct judged *j = &x->rules[RULES_MAX];
 
+    assert(r);
     *j = (struct judged){.r = r, .h = {.truth = TRUTH_UNKNOWN, .used = {fact}}};
     j->h.used_n = fact != NULL;
     return heuristic_conclude(x, POLICY_UNCERTAIN, j, reason);
@@ -241,6 +246,7 @@ static const struct judged *heuristic_decide(struct run *x)
     const struct judged *no = heuristic_find(x, TRUTH_NO), *yes = heuristic_find(x, TRUTH_YES),
                         *open = heuristic_find(x, TRUTH_UNKNOWN);
 
+    assert(!open || (size_t)open->h.doubt < COUNT_OF(doubts));
     if (x->blocked)
         return heuristic_leave_open(x, x->blocked, NULL, "not_understood");
     if (heuristic_disagrees(x))
@@ -248,6 +254,7 @@ static const struct judged *heuristic_decide(struct run *x)
     if (!no && (open || !yes))
         return heuristic_conclude(
             x, POLICY_UNCERTAIN, open, doubts[open ? open->h.doubt : DOUBT_NONE]);
+    assert(no || yes);
     if (x->other)
         return heuristic_leave_open(x, x->other, NULL, "insufficient_policy_context");
     if (foreign)

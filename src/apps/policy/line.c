@@ -111,6 +111,7 @@ bool line_fence_end(str s, char mark, size_t n)
 {
     size_t run = policy_line_run_of(s, mark);
 
+    assert(n >= 3); /* line_fence accepts no fewer */
     return run >= n && line_blank(str_slice(s, run, s.n));
 }
 
@@ -135,6 +136,7 @@ bool line_item(str s, unsigned at, unsigned *columns, bool *interrupts)
     gap = columns_from(at + (unsigned)mark, str_slice(s, mark, s.n), &bytes);
     if (mark + bytes == s.n || gap > 4)
         gap = 1; /* nothing after it, or code */
+    assert(mark > 0 && mark + bytes <= s.n && gap > 0);
     *columns = (unsigned)mark + gap;
     *interrupts = one && mark + bytes < s.n;
     return true;
@@ -210,6 +212,7 @@ static bool tag_alone(str s, size_t name_end, bool closing)
 {
     const char *p = s.p + name_end, *end = s.p + s.n;
 
+    assert(name_end <= s.n);
     if (closing)
         while (p < end && is_space(*p))
             p++;
@@ -270,6 +273,7 @@ static bool has_raw_end(str line)
 
 bool line_html_end(unsigned kind, str line)
 {
+    assert(kind >= 1 && kind <= LINE_HTML_ALONE);
     switch (kind) {
     case 1:
         return has_raw_end(line);

@@ -54,6 +54,7 @@ static bool policy_markdown_put_line(struct markdown *m, str line, bool *alone)
         comments = true;
         from = i += n;
     }
+    assert(from <= line.n && before <= m->o.text.n);
     outline_put(&m->o, str_slice(line, from, line.n));
     *alone = comments && line_blank(str_slice(buf_str(&m->o.text), before, m->o.text.n));
     if (*alone)
@@ -128,6 +129,7 @@ static bool policy_markdown_put_setext_title(struct markdown *m, unsigned level)
 {
     str title = str_slice(buf_str(&m->o.text), m->para_from, m->o.text.n);
 
+    assert(m->para == PARA_PLAIN && m->para_from <= m->o.text.n);
     title = clean_title(m, title);
     m->o.text.n = m->para_from;
     for (size_t i = m->o.page_count; i > 0 && m->o.pages[i - 1].at > m->o.text.n; i--)
@@ -137,6 +139,7 @@ static bool policy_markdown_put_setext_title(struct markdown *m, unsigned level)
 
 static bool html_begin(struct markdown *m, unsigned kind, str line)
 {
+    assert(kind > 0 && !m->html && !m->fence);
     m->para = PARA_NONE;
     m->item = 0;
     if (kind == LINE_HTML_COMMENT) {
@@ -157,6 +160,7 @@ static bool html_line(struct markdown *m, str line)
 {
     bool ends = line_html_end(m->html, line);
 
+    assert(m->html > 0 && !m->fence);
     if (m->html == LINE_HTML_COMMENT) {
         size_t at = str_find(line, STR("-->"));
 
@@ -199,6 +203,7 @@ static bool block_line(struct markdown *m, str line, str s, unsigned indent)
     bool interrupts;
     str title;
 
+    assert(!m->html && !m->fence && indent < 4 && s.n > 0);
     if (line_atx(s, &level, &title))
         return policy_markdown_put_atx_title(m, level, title);
     if (line_break(s))
@@ -263,6 +268,7 @@ static str policy_markdown_next_line(str text, size_t *at)
     *at = to;
     if (to < text.n)
         *at += text.p[to] == '\r' && to + 1 < text.n && text.p[to + 1] == '\n' ? 2 : 1;
+    assert(*at > from && *at <= text.n);
     return str_slice(text, from, to);
 }
 
@@ -279,6 +285,7 @@ static uint32_t policy_markdown_line_of(str text, size_t byte)
 
 static bool policy_markdown_read_lines(struct markdown *m, str text, size_t at)
 {
+    assert(at <= text.n);
     m->o.line = policy_markdown_line_of(text, at);
     if (!outline_begin(&m->o, m->o.line))
         return false;

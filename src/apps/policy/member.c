@@ -13,6 +13,7 @@ size_t member_into(struct member *m, const char *name)
 {
     size_t at = strlen(m->path);
 
+    assert(at < sizeof m->path);
     snprintf(m->path + at, sizeof m->path - at, "%s%s", at > 0 ? "." : "", name);
     return at;
 }
@@ -21,12 +22,14 @@ size_t member_into_at(struct member *m, size_t index)
 {
     size_t at = strlen(m->path);
 
+    assert(at < sizeof m->path);
     snprintf(m->path + at, sizeof m->path - at, "[%zu]", index);
     return at;
 }
 
 void member_back(struct member *m, size_t at)
 {
+    assert_slow(at <= strlen(m->path)); /* the path only grew since */
     m->path[at] = 0;
 }
 

@@ -183,6 +183,7 @@ void policy_metrics_free(struct policy_metrics *m)
 
 void policy_metrics_done(struct policy_metrics *m, const struct policy_seen *s)
 {
+    assert((size_t)s->controller < POLICY_CONTROLLERS && (size_t)s->mode < POLICY_MODES);
     pthread_mutex_lock(&m->lock);
     m->counts.evaluations[s->controller][s->mode][s->status]++;
     metrics_observe(&m->latency[s->controller][s->mode], &seconds, s->took_ns / 1000);
@@ -223,6 +224,7 @@ void policy_metrics_fallback(struct policy_metrics *m, str reason)
 
 void policy_metrics_assigned(struct policy_metrics *m, enum policy_controller bucket)
 {
+    assert((size_t)bucket < POLICY_CONTROLLERS);
     pthread_mutex_lock(&m->lock);
     m->counts.assigned[bucket]++;
     pthread_mutex_unlock(&m->lock);

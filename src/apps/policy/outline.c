@@ -60,6 +60,7 @@ bool outline_page(struct outline *o, uint64_t page)
         o->page_cap = o->page_cap ? 2 * o->page_cap : 64;
         o->pages = base_realloc(o->pages, o->page_cap * sizeof o->pages[0]);
     }
+    assert(o->page_count < o->page_cap);
     assert(!o->page_count || o->pages[o->page_count - 1].at <= o->text.n);
     o->pages[o->page_count++] = (struct policy_page){(uint32_t)o->text.n, o->page};
     return true;
@@ -69,6 +70,8 @@ bool outline_section(struct outline *o, unsigned level, str title, uint32_t line
 {
     char where[24];
 
+    assert(level <= 6 &&
+           (level == 0) == (o->count == 0)); /* the text before headings comes first */
     if (o->count == POLICY_NODES_MAX)
         return err_set(
             o->e, ERR_LIMIT, "%smore than %d headings", outline_where(o, where), POLICY_NODES_MAX);
@@ -76,6 +79,7 @@ bool outline_section(struct outline *o, unsigned level, str title, uint32_t line
         o->cap = o->cap ? 2 * o->cap : 64;
         o->sections = base_realloc(o->sections, o->cap * sizeof o->sections[0]);
     }
+    assert(o->count < o->cap);
     if (o->count > 0)
         o->sections[o->count - 1].to = o->text.n;
     o->sections[o->count++] =
@@ -98,6 +102,7 @@ static str outline_section_text(str all, struct outline_section *s)
 {
     size_t from = s->from, to = s->to, line = from;
 
+    assert(s->from <= s->to && s->to <= all.n);
     while (to > from && memchr(" \t\n", all.p[to - 1], 3))
         to--;
     while (line < to && memchr(" \t\n", all.p[line], 3))
@@ -115,6 +120,7 @@ static void outline_section_pages(struct outline *o, struct outline_section *s, 
     uint32_t page = s->page;
     struct policy_page *pages;
 
+    assert(*next <= o->page_count && s->from <= s->to);
     for (; *next < o->page_count && o->pages[*next].at <= s->from; (*next)++)
         page = o->pages[*next].page > page ? o->pages[*next].page : page;
     first = *next;
@@ -167,6 +173,7 @@ static void outline_gather(struct outline *o)
         while (depth > 0 && open[depth - 1] >= s->node.level)
             depth--;
         s->node.depth = depth;
+        assert(depth < COUNT_OF(open) && (depth == 0 || open[depth - 1] < s->node.level));
         if (s->node.level > 0)
             open[depth++] = s->node.level;
         assert(t->node_count < o->count && s->from <= s->to);

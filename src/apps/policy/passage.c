@@ -47,6 +47,7 @@ bool policy_quote_find(str text, str quote, size_t *from, size_t *to)
         if (n) {
             *from = (size_t)(at - text.p);
             *to = *from + n;
+            assert(*from < *to && *to <= text.n);
             return true;
         }
         at++;
@@ -94,6 +95,7 @@ void policy_passage(const struct policy_doc *d, const struct policy_result *r, s
         out->from = spans.spans[0].from;
         out->to = spans.spans[0].to;
     }
+    assert(out->from <= out->to && out->to <= out->node->text.n);
     out->page = policy_page_at(out->node, out->from);
 }
 
@@ -156,6 +158,7 @@ static bool passage_blocks(const struct policy_doc *d, const struct policy_passa
     str own = passage_on_page(p->node, p->page, &at), text;
     bool all = true, grows = t->has_pages;
 
+    assert(first < t->node_count && at <= p->from && p->from <= p->to);
     if (p->to > at + own.n) /* the sentence runs on to the next page */
         own = str_slice(p->node->text, at, p->to);
     size = own.n;
@@ -178,6 +181,7 @@ static bool passage_blocks(const struct policy_doc *d, const struct policy_passa
         }
         grows = grows && all;
     }
+    assert(first <= last && last < t->node_count);
     for (size_t i = first; i <= last; i++) {
         text = &t->nodes[i] == p->node ? own : passage_on_page(&t->nodes[i], p->page, &cut);
         if (&t->nodes[i] == p->node) {

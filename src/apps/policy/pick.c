@@ -33,6 +33,7 @@ static void pick_add_ids(const struct json *doc, const struct json_node *list, s
         str text;
         int64_t number;
 
+        assert(out->n <= POLICY_TOP_MAX);
         if (out->n == POLICY_TOP_MAX)
             return;
         if (json_text(doc, id, a, &text))

@@ -19,6 +19,7 @@ static const struct {
 
 double policy_c_final(enum policy_status s)
 {
+    assert((size_t)s < COUNT_OF(statuses));
     return statuses[s].c_final;
 }
 
@@ -60,11 +61,13 @@ void policy_result_show(struct policy_result *r, const struct policy_field *f, s
 
 const char *policy_status_name(enum policy_status s)
 {
+    assert((size_t)s < COUNT_OF(statuses));
     return statuses[s].name;
 }
 
 const char *policy_status_ready(enum policy_status s)
 {
+    assert((size_t)s < COUNT_OF(statuses));
     return statuses[s].ready;
 }
 

@@ -36,6 +36,7 @@ void policy_table_close(struct policy_table *k)
 
 bool policy_table_begin(struct policy_table *k, struct err *e)
 {
+    assert(k->writer);
     pthread_mutex_lock(&k->write_lock);
     if (db_begin(k->writer, true, e))
         return true;

@@ -132,6 +132,7 @@ static bool reverify_case(struct policy_reverify *r, const struct policy_again *
             reverify_compare(again, &doc, v, id, a, &rows[count]);
             count++;
         }
+    assert(count <= POLICY_CRITERIA_MAX);
     ok = ok && reverify_keep(r, rows, count ? count : 1, e);
     json_release(&doc);
     return ok;

@@ -41,6 +41,7 @@ struct phrase scope_question(str criterion, struct arena *a)
         if ((!scope_word_numbers(&w[i]) || last) && word_find(w, kept, &w[i]) == kept)
             w[kept++] = w[i];
     }
+    assert(kept <= n && kept <= SCOPE_QUESTION_MAX);
     return (struct phrase){w, kept};
 }
 
@@ -51,6 +52,7 @@ static void scope_read_rule(struct reading *r, struct arena *a)
     struct phrase here = {r->w, r->n},
                   head = r->lead ? (struct phrase){r->lead->w, r->lead->n} : here;
 
+    assert(!r->rule && !r->part && (!r->lead || r->lead < r)); /* leads come first */
     if (r->sentence->quoted)
         return; /* it may be somebody else's rule */
     if (!r->sentence->row && lead && lead->wants_items) {
@@ -75,6 +77,7 @@ static void scope_read_node(const struct policy_doc *d, uint32_t node, struct ar
     const struct policy_sentence *all;
     size_t count = fts_sentences_of(d->index, node, &all), first = s->n;
 
+    assert(s->n <= SCOPE_SENTENCES_MAX);
     s->cut = s->cut || count > SCOPE_SENTENCES_MAX - s->n;
     for (size_t i = 0; i < count && !s->cut; i++) {
         struct reading *r = &s->all[s->n++];

@@ -32,6 +32,7 @@ static void sum_json(const struct sum *s, struct json_out *o)
                                  : s->count[POLICY_UNCERTAIN] > 0 ? POLICY_UNCERTAIN
                                                                   : POLICY_MET;
 
+    assert(s->n > 0);
     json_member_double(o, "score", policy_round(exp(s->log_sum / (double)s->n)));
     json_member_double(o, "mean", policy_round(s->mean / (double)s->n));
     json_member_double(o, "lowest", policy_round(s->least));
@@ -52,6 +53,7 @@ static bool add_result(struct member *m, const struct json_node *v, struct sum *
     if (!member_text(m, v, "status", true, &name) || !policy_status_find(name, &status) ||
         !member_between(m, v, "confidence", 0, 1, &confidence) || confidence < 0)
         return false;
+    assert((size_t)status < COUNT_OF(s->count));
     s->n++;
     s->count[status]++;
     s->log_sum += log(confidence > 1e-6 ? confidence : 1e-6);
@@ -140,6 +142,7 @@ static size_t contradictions_json(const struct pieces *p, struct json_out *o)
 {
     size_t n = 0;
 
+    assert(p->n <= FINDINGS_MAX);
     json_member_array(o, "contradictions");
     for (size_t i = 0; i < p->n; i++)
         for (size_t k = 0; k < p->n && n < FINDINGS_MAX; k++) {

@@ -34,6 +34,7 @@ static size_t policy_search_fold(const struct fts_row *rows, size_t n, struct sc
         out[k].sum += rows[i].score;
         out[k].passages++;
     }
+    assert(count <= n);
     for (size_t k = 0; k < count; k++)
         out[k].score = out[k].sum / sqrt((double)out[k].passages + 1);
     return count;
@@ -47,6 +48,7 @@ static void policy_search_lower_parents(const struct policy_tree *t, struct scor
     for (size_t i = 0; i < *n; i++) {
         const struct policy_node *above = &t->nodes[s[i].node];
 
+        assert(s[i].node + above->span <= t->node_count);
         if (above->text.n > 0 || above->span == 1)
             continue;
         for (size_t k = 0; k < *n; k++)
@@ -88,6 +90,7 @@ static str policy_search_preview(const struct policy_node *n, struct arena *a)
 static void policy_search_add_hit(struct policy_hits *h, const struct policy_node *n, double score,
                                   struct arena *a)
 {
+    assert(h->n <= POLICY_TOP_MAX);
     for (size_t i = 0; i < h->n; i++)
         if (h->hits[i].node == n)
             return;
@@ -115,6 +118,7 @@ static double policy_search_confidence(const struct policy_hits *h, str query, s
     double c =
         0.5 + 0.4 * policy_search_covered(h->hits[0].node, query, a) + 0.1 * (lead > 0 ? lead : 0);
 
+    assert(h->n > 0);
     return c > 1 ? 1 : c;
 }
 
@@ -145,6 +149,7 @@ static bool policy_search_merge_picks(const struct policy_doc *d, const struct p
         score[s[i].node] = s[i].score;
     ok =
         policy_descend(&(struct policy_descent){d, q->text, score, q->pick}, a, nodes, &node_n, &e);
+    assert(node_n <= POLICY_TOP_MAX);
     for (size_t i = 0; ok && i < POLICY_TOP_MAX && (i < node_n || (hybrid && i < n)); i++) {
         if (i < node_n)
             policy_search_add_hit(out, nodes[i], score[nodes[i] - t->nodes], a);

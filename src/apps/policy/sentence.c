@@ -28,6 +28,7 @@ static bool sentence_is_abbreviation(str s, size_t from, size_t at)
 {
     size_t begin = at, n;
 
+    assert(from <= at && at < s.n);
     while (begin > from && (char_is_letter(s.p[begin - 1]) || char_is_digit(s.p[begin - 1]) ||
                             s.p[begin - 1] == '.' || (s.p[begin - 1] & 0x80)))
         begin--;
@@ -56,6 +57,7 @@ static size_t sentence_end(str s, size_t from, size_t at)
     if (after.n > 0 && ((char_is_letter(after.p[0]) && !char_is_upper(after.p[0])) ||
                         (s.p[at] == '.' && sentence_is_abbreviation(s, from, at))))
         return 0;
+    assert(end > at && end <= s.n);
     return end;
 }
 
@@ -68,6 +70,7 @@ static void policy_sentence_add(struct splitter *sp, size_t from, size_t to,
         return;
     like.from = (uint32_t)(s.p - sp->text.p);
     like.to = (uint32_t)(like.from + s.n);
+    assert(sp->n == 0 || sp->all[sp->n - 1].to <= like.from); /* in the order of the text */
     sp->all = arena_grow(sp->arena, sp->all, sp->n, &sp->cap, sizeof sp->all[0]);
     sp->all[sp->n++] = like;
 }
@@ -75,6 +78,7 @@ static void policy_sentence_add(struct splitter *sp, size_t from, size_t to,
 /* The sentence that leads to an item: the last one further out, if it ends with a colon. */
 static uint32_t lead_of(const struct splitter *sp, uint16_t indent)
 {
+    assert(sp->n <= sp->cap);
     for (size_t i = sp->n; i > 0; i--) {
         const struct policy_sentence *s = &sp->all[i - 1];
         bool leads = sp->text.p[s->to - 1] == ':';
@@ -142,6 +146,7 @@ static size_t sentence_read_marks(str line, struct policy_sentence *like)
     like->indent = (uint16_t)(indent < UINT16_MAX ? indent : UINT16_MAX);
     while (like->item && bytes < line.n && !char_is_json_space(line.p[bytes]))
         bytes++;
+    assert(bytes + like->row <= line.n);
     return bytes + like->row;
 }
 
@@ -160,6 +165,7 @@ size_t policy_sentences(str text, struct arena *a, struct policy_sentence **out)
         size_t bytes = sentence_read_marks(line, &here);
 
         next = end == STR_NONE ? text.n : at + end + 1;
+        assert(next > at && next <= text.n);
         if (fence > 0) {
             if (line_fence_end(plain, mark, fence)) {
                 block_end(&sp, at);

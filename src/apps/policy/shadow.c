@@ -60,6 +60,7 @@ static bool policy_shadow_compare(struct policy_service *s, struct job *j,
                                       fabs(was->confidence - got->confidence) > POLICY_SHADOW_DELTA,
                                   .created_us = clock_wall_ms(s->host.clock) * 1000};
 
+    assert(i < j->n && i < r->verdict.n);
     policy_metrics_shadow(s->metrics, row.differs);
     if (row.differs)
         log_info("the shadow differs",

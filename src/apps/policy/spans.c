@@ -33,6 +33,7 @@ bool policy_spans(const struct policy_doc *d, const struct policy_node *n, str q
     size_t qn;
     double best;
 
+    assert(n >= d->tree.nodes && node < d->tree.node_count);
     memset(out, 0, sizeof *out);
     query = utf8_cut_size(query, POLICY_QUERY_MAX);
     fts_sentences_of(d->index, node, &all);
@@ -48,6 +49,7 @@ bool policy_spans(const struct policy_doc *d, const struct policy_node *n, str q
             text, s->from, s->to, policy_page_at(n, s->from), score < 0 ? 0 : score};
         size_t at = out->n < POLICY_SPANS_MAX ? out->n++ : POLICY_SPANS_MAX;
 
+        assert(s->from < s->to && s->to <= n->text.n && out->n <= POLICY_SPANS_MAX);
         while (at > 0 && out->spans[at - 1].score < span.score) {
             if (at < POLICY_SPANS_MAX)
                 out->spans[at] = out->spans[at - 1];

@@ -40,6 +40,7 @@ static void policy_tools_show(struct react *r, const struct policy_node *n, doub
 {
     struct react_seen *s = &r->seen[n - r->o->doc->tree.nodes];
 
+    assert(n >= r->o->doc->tree.nodes && s < r->seen + r->o->doc->tree.node_count);
     pthread_mutex_lock(&r->lock);
     if (!s->shown || confidence > s->confidence) {
         s->confidence = confidence;
@@ -55,6 +56,7 @@ static void policy_tools_read_fact(struct react *r, str name)
     bool there = !f;
 
     pthread_mutex_lock(&r->lock);
+    assert(r->fact_count <= REACT_FACTS_MAX);
     for (size_t i = 0; i < r->fact_count; i++)
         there |= r->facts[i] == f;
     if (!there && r->fact_count < REACT_FACTS_MAX)
@@ -334,6 +336,7 @@ int react_tool_place(str name)
 
 const char *react_tool_name(int place)
 {
+    assert(place >= 0 && place < POLICY_TOOLS);
     return rows[place].name;
 }
 

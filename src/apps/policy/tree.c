@@ -22,12 +22,17 @@ str policy_one_line(str s, struct arena *a)
             p[n++] = ' ';
     while (n > 0 && p[n - 1] == ' ')
         n--;
+    assert(n <= s.n);
     return (str){p, n};
 }
 
 str policy_title(str s, struct arena *a)
 {
-    return utf8_cut_size(policy_one_line(s, a), POLICY_TITLE_MAX);
+    str title = utf8_cut_size(policy_one_line(s, a), POLICY_TITLE_MAX);
+
+    if (title.n > 0 && title.p[title.n - 1] == ' ') /* cut between two words */
+        title.n--;
+    return title;
 }
 
 static size_t policy_tree_word_count(str s)
@@ -63,6 +68,7 @@ str policy_summary(str text, struct arena *a)
         return policy_one_line(text, a);
     n = policy_sentences(front, a, &all);
     for (size_t i = 0; i < n; i++) {
+        assert(all[i].from < all[i].to && all[i].to <= front.n);
         words += policy_tree_word_count(str_slice(front, all[i].from, all[i].to));
         if (words > POLICY_SUMMARY_TOKENS)
             break;
@@ -126,6 +132,7 @@ static void link_nodes(struct policy_tree *t, struct arena *a)
         for (uint32_t d = 0; d < n->depth; d++) {
             struct policy_node *above = &t->nodes[open[d]];
 
+            assert(open[d] < i && above->depth == d);
             above->span = i - open[d] + 1;
             if (n->end_index > above->end_index)
                 above->end_index = n->end_index;
@@ -209,6 +216,7 @@ const struct policy_node *policy_sibling(const struct policy_tree *t, const stru
 
 const struct policy_node *policy_parent(const struct policy_tree *t, const struct policy_node *n)
 {
+    assert(n >= t->nodes && n < t->nodes + t->node_count);
     for (const struct policy_node *p = n; n->depth > 0 && p > t->nodes;)
         if ((--p)->depth < n->depth)
             return p;

@@ -82,6 +82,7 @@ static void tree_read_node(struct reader *r, const struct json_node *v, uint32_t
     struct policy_node *n = &r->t->nodes[r->t->node_count];
     str title = STR("");
 
+    assert(r->t->node_count <= r->nodes_max);
     if (v->kind != JSON_OBJECT)
         member_wrong(&r->m, "", "an object is expected");
     if (r->t->node_count == r->nodes_max)
@@ -108,6 +109,7 @@ static void tree_read_list(struct reader *r, const struct json_node *list, uint3
 {
     size_t i = 0;
 
+    assert(depth <= POLICY_DEPTH_MAX && (above ? above->depth + 1 == depth : depth == 0));
     if (list->kind != JSON_ARRAY)
         member_wrong(&r->m, "", "a list of nodes is expected");
     if (depth == POLICY_DEPTH_MAX)
@@ -196,6 +198,7 @@ static bool read_tree(struct reader *r, str json)
     tree_read_list(r, list, 0, NULL);
     if (r->m.failed || !give_ids(r))
         return false;
+    assert(t->node_count <= r->nodes_max);
     policy_tree_finish(t, json, r->m.arena);
     for (uint32_t i = 0; i < t->node_count; i++)
         if (t->nodes[i].end_index > t->page_count)

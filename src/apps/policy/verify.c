@@ -78,6 +78,7 @@ static bool policy_verify_by_model(const struct policy_verify_options *o,
             *out = *one;
             return true;
         }
+        assert((size_t)one->status < COUNT_OF(b->votes));
         b->votes[one->status]++;
     }
     policy_verify_count_votes(b, out);
@@ -250,6 +251,7 @@ bool policy_verify(const struct policy_verify_options *o, struct arena *a,
     pthread_t threads[POLICY_SIDE_BY_SIDE];
     struct crew w = {.o = o, .out = out, .arena = a, .count = n, .e = e};
 
+    assert(size <= POLICY_SIDE_BY_SIDE);
     *out = (struct policy_verdict){.results = arena_zero(a, n + 1, sizeof *out->results),
                                    .how = arena_zero(a, n + 1, sizeof *out->how)};
     w.done = arena_zero(a, n + 1, sizeof w.done[0]);

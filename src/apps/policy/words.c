@@ -155,6 +155,7 @@ static size_t digits_at(str s, struct word *w)
 {
     size_t n = policy_words_number_at(s, &w->number), to = words_run(s, n);
 
+    assert(n > 0 && n <= to && to <= s.n);
     w->kind = to > n ? WORD_TEXT : WORD_NUMBER;
     if (to == 4 && policy_words_date_at(s, &w->number))
         to = 10;
@@ -174,6 +175,7 @@ static size_t letters_at(str s, struct word *w)
         to = n;
     else if (to != n + quote + 1 || s.p[n + quote] != 's')
         n = to;
+    assert(n > 0 && n <= to && to <= s.n);
     word_set(w, str_slice(s, 0, n));
     w->number = word_place(w, NUMBERS TENS);
     if (w->number > 20)
@@ -187,6 +189,7 @@ static size_t policy_words_word_at(str s, struct word *w)
     const char one[] = {s.p[0], 0}, *as = one;
     size_t n = sign_at(s, &as);
 
+    assert(s.n > 0);
     if (char_is_digit(s.p[0]))
         return digits_at(s, w);
     if (n == 0 && words_run(s, 0) > 0)
@@ -292,6 +295,7 @@ size_t words_of_full_name(str name, struct arena *a, struct word **out)
             p[n++] = ' '; /* camelCase */
         p[n++] = memchr("_-:/.", name.p[i], 5) ? ' ' : name.p[i];
     }
+    assert(n <= 2 * name.n);
     return words_of((str){p, n}, a, out);
 }
 

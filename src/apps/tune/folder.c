@@ -15,6 +15,7 @@ static int tune_folder_wanted(const struct dirent *d)
 static bool tune_folder_add(struct tune_file **list, size_t *n, struct arena *a, str name, str text,
                             struct err *e)
 {
+    assert(*n <= TUNE_EXAMPLES_MAX);
     if (*n == TUNE_EXAMPLES_MAX)
         return err_set(e, ERR_LIMIT, "more than %d cases", TUNE_EXAMPLES_MAX);
     (*list)[(*n)++] = (struct tune_file){arena_dup(a, name), text};

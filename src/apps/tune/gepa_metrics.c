@@ -106,6 +106,7 @@ static void gepa_add_score(struct gepa_numbers *n, str name, const struct json *
 {
     double value;
 
+    assert(n->score_count <= SCORES_MAX);
     if (n->score_count == SCORES_MAX || !json_double(doc, v, &value) || value < 0)
         return;
     (void)snprintf(

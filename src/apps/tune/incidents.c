@@ -62,6 +62,7 @@ static void parts_of(const struct eval_case *c, struct arena *a, struct tune_exa
     add_parts(parts, &n, &c->expected.cause);
     if (c->runbook.n)
         parts[n++] = c->runbook;
+    assert(n <= PARTS_MAX);
     *out = (struct tune_example){
         .id = c->name, .text = c->alert.data, .parts = parts, .part_count = n, .data = c};
 }
@@ -141,6 +142,7 @@ static const char *verdict_advice(enum score_verdict v)
         [SCORE_VERDICT_OBJECT] = "The analysis does not name the object.",
     };
 
+    assert((size_t)v < COUNT_OF(advice));
     return advice[v];
 }
 

@@ -260,6 +260,7 @@ static bool add_all(struct db *db, str id, int64_t n, str lines, struct err *e)
     while (lines.n > 0) {
         size_t end = str_find(lines, STR("\n")) + 1;
 
+        assert(end > 0 && end <= lines.n); /* each line ends with a newline */
         if (!db_run(db,
                     "INSERT INTO optimize_lines (run_id, n, line) VALUES ($1, $2, $3)",
                     DB_ARGS(db_text(id), db_int(n), db_text(str_slice(lines, 0, end))),

@@ -90,6 +90,7 @@ static bool tune_run_take(struct work *w, struct optimize_batch **batch, size_t 
     for (; w->batch < w->n; w->batch++, w->place = 0) {
         struct optimize_batch *b = &w->batches[w->batch];
 
+        assert(w->place <= b->n);
         while (w->place < b->n && b->grades[w->place].done)
             w->place++;
         if (w->place == b->n)
@@ -115,6 +116,7 @@ static void tune_run_grade_example(struct work *w, struct optimize_batch *b, siz
     struct optimize_grade g = {.trace = STR("")};
     struct arena a;
 
+    assert(place < b->n && !b->grades[place].done);
     pthread_mutex_unlock(&t->lock);
     arena_init(&a, REPLY_ARENA);
     t->o->app->grade(&t->env, b->texts, &x[b->ids[place]], &a, &g);
@@ -200,6 +202,7 @@ static void on_verdict(void *ctx, const struct optimize_ask *ask, enum reflector
 
     if (v == REFLECTOR_GOOD || !t->o->on_note)
         return;
+    assert((size_t)v < COUNT_OF(words));
     (void)snprintf(line,
                    sizeof line,
                    "a proposal for " STR_FMT " %s and is dropped" STR_FMT STR_FMT,
@@ -296,6 +299,7 @@ static void tune_run_list_case_texts(struct tune *t)
         for (size_t k = 0; k < x->part_count; k++)
             t->examples[t->example_count++] = x->parts[k];
     }
+    assert(t->example_count <= n);
 }
 
 static void tune_run_list_components(struct tune *t)

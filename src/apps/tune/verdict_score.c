@@ -108,6 +108,7 @@ static double verdict_score_citation(const struct verdict_truth *t, const struct
     right = count_matched(r->citations, r->citation_count, t->citations, t->citation_count, true);
     if (found == 0)
         return 0;
+    assert(right > 0); /* who is matched matches */
     return 2 /
            ((double)t->citation_count / (double)found + (double)r->citation_count / (double)right);
 }
@@ -130,6 +131,7 @@ static bool is_bad(const struct verdict_step *s)
 
 static bool is_repeated(const struct verdict_run *r, size_t i)
 {
+    assert(i < r->step_count);
     for (size_t j = 0; j < i; j++)
         if (str_eq(r->steps[j].action, r->steps[i].action) &&
             str_eq(r->steps[j].arguments, r->steps[i].arguments))
@@ -152,6 +154,7 @@ static struct trace verdict_score_read_trace(const struct verdict_run *r)
         t.good += !is_bad(&r->steps[i]);
         t.repeated += is_repeated(r, i);
     }
+    assert(t.seen <= r->citation_count && t.bad + t.good == r->step_count);
     return t;
 }
 
@@ -338,5 +341,6 @@ void verdict_feedback(const struct verdict_truth *truth, const struct verdict_ru
         [VERDICT_STATUS] = verdict_explain_status,
     };
 
+    assert((size_t)kind < VERDICT_COUNT);
     say[kind](truth, run, out);
 }

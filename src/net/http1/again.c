@@ -64,11 +64,13 @@ static void http1_again_learn(struct http1_again *a, str head, bool is_request)
     memcpy(a->bytes, head.p, head.n);
     a->last = head.n;
     a->size = size >= SIZE_MIN && http1_front(a, size, is_request) ? size : 0;
+    assert(a->size <= a->last);
 }
 
 /* Whether these bytes begin with the front that is known. */
 static bool http1_again_begins(struct http1_again *a, str bytes, size_t size_max)
 {
+    assert(a->size <= a->last && a->last <= sizeof a->bytes);
     if (!a->size || a->size > bytes.n || a->size > size_max || !a->hits ||
         memcmp(bytes.p, a->bytes, a->size) != 0)
         return false;

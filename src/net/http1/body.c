@@ -146,12 +146,14 @@ static enum kind http1_body_kind_of(char c)
 
 static void http1_body_fail(struct http1_body *b, const char *why)
 {
+    assert(!b->fault.status);
     b->fault = (struct http1_fault){400, why};
     b->state = S_BAD;
 }
 
 static const char *why_bad(enum state s)
 {
+    assert(s > S_BAD && s < S_COUNT);
     return s <= S_SIZE      ? "a chunk's size is not a hexadecimal number"
            : s <= S_SIZE_LF ? "a chunk's extension is bad"
            : s <= S_DATA_LF ? "a chunk's data is not followed by CRLF"
@@ -216,6 +218,7 @@ static size_t step_over(struct http1_body *b, str bytes)
         size = size << 4 | http1_body_read_hex_digit(bytes.p[at++]);
     if (size == 0 || bytes.p[at] != '\r' || bytes.p[at + 1] != '\n')
         return 0;
+    assert(at + 2 <= PLAIN_MAX);
     b->left = size;
     b->state = S_DATA;
     return at + 2;

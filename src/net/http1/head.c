@@ -291,6 +291,7 @@ enum http1_result http1_from(const struct http1_again *a, str bytes, struct http
     struct cursor c = cursor_of(bytes, rules.size_max);
     enum http1_result got;
 
+    assert(a->size > 0 && a->size <= bytes.n && a->size <= rules.size_max);
     memcpy(out,
            &a->head,
            offsetof(struct http1_head, fields) + a->head.field_count * sizeof a->head.fields[0]);
@@ -308,6 +309,7 @@ bool http1_front(struct http1_again *a, size_t size, bool is_request)
     struct http1_reading *r = &a->reading;
     struct cursor c = {.p = a->bytes, .end = a->bytes + size};
 
+    assert(size > 0 && size <= sizeof a->bytes);
     *r = (struct http1_reading){.head = &a->head, .fault = &fault};
     if ((is_request ? begin_request(r, &c) : begin_reply(r, &c)) != HTTP1_DONE ||
         take_fields(r, &c) != HTTP1_MORE)

@@ -197,6 +197,7 @@ static bool read_framing(struct http1_reading *r)
 {
     struct http1_head *h = r->head;
 
+    assert(h->minor == 0 || h->minor == 1);
     if (r->chunked && r->length)
         return http1_bad(r, 400, "there are both Content-Length and Transfer-Encoding");
     if (r->chunked && h->minor == 0)
@@ -209,6 +210,7 @@ static bool read_framing(struct http1_reading *r)
 
 bool http1_request_done(struct http1_reading *r)
 {
+    assert(r->head->is_request);
     if (!r->host && r->head->minor > 0)
         return http1_bad(r, 400, "there is no Host");
     return read_framing(r);
@@ -218,6 +220,7 @@ bool http1_reply_done(struct http1_reading *r, bool no_body)
 {
     struct http1_head *h = r->head;
 
+    assert(!h->is_request && h->status >= 100 && h->status <= 999);
     if (!read_framing(r))
         return false;
     if (no_body || h->status < 200 || h->status == 204 || h->status == 304)

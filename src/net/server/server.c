@@ -52,6 +52,7 @@ static uint64_t sweep_ms_of(const struct server_options *o)
 /* Memory that a busy connection keeps from request to request is given back by one that rests. */
 static void server_release_idle_memory(struct server_exchange *x)
 {
+    assert(x->state == ST_HEAD);
     arena_release(&x->arena);
     buf_release(&x->large);
     if (x->in.n == 0)
@@ -62,6 +63,7 @@ static void sweep_head(struct server_exchange *x, uint64_t waited_ms)
 {
     const struct server_options *o = &x->server->o;
 
+    assert(x->state == ST_HEAD);
     if (x->server->draining && x->in.n == 0 && waited_ms >= SERVER_FRESH_MS) {
         server_exchange_close(x);
     } else if (!x->open) {
@@ -79,6 +81,7 @@ static void sweep_head(struct server_exchange *x, uint64_t waited_ms)
 
 static void sweep_linger(struct server_exchange *x, uint64_t now_ns)
 {
+    assert(x->state == ST_LINGER);
     bool hurry = x->brief && x->server->draining;
 
     if (hurry && ms_of(now_ns - x->linger_ns) >= SERVER_BRIEF_MS)
@@ -95,6 +98,7 @@ static bool is_stuck(struct server_exchange *x, uint64_t now_ns)
 {
     uint64_t sent = conn_sent(x->conn);
 
+    assert(sent >= x->sent);
     if (conn_queued(x->conn) == 0 || sent != x->sent) {
         x->sent = sent;
         x->sent_ns = now_ns;
@@ -284,6 +288,7 @@ bool server_listen(struct server *s, int fd, struct err *e)
 {
     struct server_listener *l = base_alloc(sizeof *l);
 
+    assert(fd >= 0);
     *l = (struct server_listener){.server = s, .next = s->listeners};
     loop_task_init(&l->task, accept_some, l);
     loop_watch_init(&l->watch, fd, on_acceptable, l);

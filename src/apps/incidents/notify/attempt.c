@@ -20,6 +20,7 @@ static bool notify_test_send(const struct config *c, struct notify_attempt *t,
     struct err ignored;
     bool ok;
 
+    assert((size_t)t->target->kind < COUNT_OF(notify_senders));
     t->io = mcp_io_new(ca_file, e);
     if (!t->io)
         return false;

@@ -38,6 +38,7 @@ static bool notify_query_put(void *ctx, struct db *db, struct err *e)
 
 struct notify_query notify_query_new(struct arena *a, str of, size_t max)
 {
+    assert(max > 0);
     return (struct notify_query){
         .of = of,
         .list = {.arena = a, .rows = arena_zero(a, max, sizeof(struct outbox_row)), .max = max}};
@@ -279,6 +280,7 @@ static int64_t notify_turn(struct notify_target *t)
         if (q.list.n && (q.list.rows[0].next_us - now) / 1000 + 1 < wait)
             wait = (q.list.rows[0].next_us - now) / 1000 + 1;
     }
+    assert(q.list.n <= q.list.max);
     arena_release(&a);
     return wait;
 }
@@ -293,6 +295,7 @@ void *notify_run(void *arg)
         struct timespec until;
         int64_t wait;
 
+        assert(!t->sending);
         t->woken = false;
         t->sending = true;
         pthread_mutex_unlock(&n->lock);

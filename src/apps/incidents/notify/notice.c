@@ -97,6 +97,7 @@ static str notice_question(const struct setup *setup, str pending, struct arena 
 
 static str notice_title(const struct notice *n, struct arena *a)
 {
+    assert((size_t)n->event < CONFIG_NOTIFY_EVENTS);
     return arena_printf(a,
                         "%s: " STR_FMT " (" STR_FMT "%s" STR_FMT ")",
                         titles[n->event],

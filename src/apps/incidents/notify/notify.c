@@ -214,6 +214,7 @@ static void notify_start_target(struct notify *n, size_t i)
 {
     struct notify_target *t = &n->targets[i];
 
+    assert(i < CONFIG_NOTIFY_MAX);
     *t = (struct notify_target){.notify = n, .config = &n->setup->config->incidents.notify[i]};
     pthread_cond_init(&t->wake, NULL);
     rand_init_os(&t->chance);
@@ -227,6 +228,7 @@ static void notify_start(struct notify *n, struct setup *setup)
 {
     sigset_t all, before;
 
+    assert(n->count == 0 && !n->setup);
     n->setup = setup_retain(setup);
     n->stop = false;
     atomic_store(&n->cancel, false);
@@ -252,6 +254,7 @@ static void notify_stop(struct notify *n)
     struct timespec until;
     size_t count = n->count;
 
+    assert(count <= CONFIG_NOTIFY_MAX);
     n->stop = true;
     for (size_t i = 0; i < count; i++)
         pthread_cond_broadcast(&n->targets[i].wake);
@@ -290,6 +293,7 @@ void notify_change(struct notify *n, struct setup *setup)
 
 static void notify_free(struct notify *n)
 {
+    assert(n->count == 0);
     if (n->io)
         mcp_io_free(n->io);
     if (n->tls)

@@ -103,6 +103,7 @@ static void slack_sections(struct json_out *o, str text)
             buf_add(&section, whole ? STR("\n") : STR(""));
         }
     }
+    assert(count <= SECTIONS_MAX);
     if (count < SECTIONS_MAX)
         slack_section(o, buf_str(&section));
     buf_release(&section);

@@ -56,6 +56,7 @@ enum smtp_state smtp_reply_read(str bytes, size_t *used, int *code, struct buf *
         buf_add(text, str_slice(line, 4, line.n));
         buf_add_c(text, '\n');
         at += end + 2;
+        assert(at <= bytes.n);
         if (line.n == 3 || line.p[3] == ' ') {
             *used = at;
             return SMTP_DONE;
@@ -149,6 +150,7 @@ static bool smtp_get(struct smtp *c, struct err *e)
 
         switch (smtp_reply_read(buf_str(&c->in), &used, &c->code, &c->text)) {
         case SMTP_DONE:
+            assert(used > 0 && used <= c->in.n);
             buf_drop(&c->in, used);
             return true;
         case SMTP_BAD:
@@ -171,6 +173,7 @@ static bool smtp_ask(struct smtp *c, const char *what, int class, struct err *e)
 {
     bool ok;
 
+    assert(class == 2 || class == 3);
     buf_add(&c->line, STR("\r\n"));
     ok = buf_ok(&c->line, "a command", e) && stream_write(c->s, buf_str(&c->line), e) &&
          smtp_get(c, e);
@@ -283,6 +286,7 @@ static bool smtp_converse(struct smtp *c, struct buf *refused, struct err *e)
     struct buf data;
     bool ok;
 
+    assert(c->s);
     if (c->m->security == SMTP_TLS && !stream_start_tls(c->s, c->tls, e))
         return false;
     if (!smtp_get(c, e))

@@ -88,6 +88,7 @@ static const char breaks[] =
 /* Whether the clause has a phrase of the list, or (`first`) begins with one. */
 static bool claim_has_phrase(str plain, const char *list, bool first)
 {
+    assert(plain.n > 0 && plain.p[plain.n - 1] == ' '); /* claim_plain surrounds each word */
     for (str rest = str_c(list), phrase; rest.n; rest = str_slice(rest, phrase.n + 1, rest.n)) {
         str from = plain;
         size_t at;
@@ -227,6 +228,7 @@ static unsigned claim_judge(struct claim_reader *r, str text, str plain)
     bool attributed = claim_has(plain, sources) && claim_has(plain, reporting);
     unsigned f = 0;
 
+    assert(text.n > 0);
     if (claim_is_refusal(plain))
         f |= CLAIM_REFUSES | CLAIM_DROPPED;
     if (claim_has(plain, hedges))
@@ -259,6 +261,7 @@ static void claim_add(struct claim_reader *r, str text)
     if (str_ends(text, STR(":")) || r->heading)
         r->listing_items = claim_has(plain, possibilities);
     score_words_read(text, SCORE_WORDS_STATED, &c->words);
+    assert(first <= c->words.n && c->words.n <= c->words.max);
     c->at[c->n].n = c->words.n - first;
     if (c->n && claim_has(plain, retracts))
         c->at[c->n - 1].flags |= CLAIM_DROPPED;
@@ -303,6 +306,7 @@ static bool claim_breaks(str text)
  * that turns the sentence around. */
 static size_t claim_end(str text, size_t from)
 {
+    assert(from < text.n);
     for (size_t i = from; i < text.n; i++) {
         char c = text.p[i];
         bool last = i + 1 == text.n || char_is_space(text.p[i + 1]);
@@ -319,6 +323,7 @@ static void claim_add_all(struct claim_reader *r, str text)
 {
     for (size_t from = 0, to; from < text.n; from = to) {
         to = claim_end(text, from);
+        assert(to > from && to <= text.n);
         claim_add_parts(r, str_slice(text, from, to));
     }
 }

@@ -39,6 +39,7 @@ static void point_read(str text, struct arena *a, struct point *out)
         struct score_words one = {.at = room, .max = POINT_WORDS_MAX}, *kept;
 
         score_words_read(str_slice(text, 0, bar), SCORE_WORDS_EXPECTED, &one);
+        assert(one.n <= POINT_WORDS_MAX);
         kept = &out->alternatives[out->n++];
         *kept =
             (struct score_words){.at = arena_alloc(a, (one.n + 1) * sizeof *one.at), .n = one.n};
@@ -116,6 +117,7 @@ static bool point_name_stated(const struct claims *c, const struct claim *in,
 static bool point_in(const struct claims *c, const struct claim *in, const struct point *p,
                      enum point_match match)
 {
+    assert(in->first + in->n <= c->words.n);
     for (size_t i = 0; i < p->n; i++)
         if (match == POINT_NAME ? point_name_stated(c, in, &p->alternatives[i])
                                 : point_words_stated(c, in, &p->alternatives[i], match))
@@ -148,6 +150,7 @@ static bool cause_from(const struct claims *c, const struct points *cause, size_
 {
     size_t met = 0, seen;
 
+    assert(i < c->n);
     *root = i > 0 && (c->at[i - 1].flags & CLAIM_ROOT);
     for (size_t k = 0; k < cause->n; k++) {
         bool stated = false;

@@ -22,6 +22,7 @@ struct quote_index {
 
 static void quote_blank(char *text, size_t from, size_t to)
 {
+    assert(from <= to);
     for (size_t i = from; i < to; i++)
         if (text[i] != '\n')
             text[i] = i == from ? ';' : ' ';
@@ -32,6 +33,7 @@ static str quote_line(str text, size_t at)
     str rest = str_slice(text, at, text.n);
     size_t end = str_find(rest, STR("\n"));
 
+    assert(at <= text.n);
     return end == STR_NONE ? rest : str_slice(rest, 0, end);
 }
 
@@ -83,6 +85,7 @@ static size_t quote_mark(str text, size_t at)
 {
     str rest = str_slice(text, at, text.n);
 
+    assert(at < text.n);
     if (rest.p[0] == '"' || rest.p[0] == '`')
         return 1;
     return str_starts(rest, STR("\xe2\x80\x9c")) || str_starts(rest, STR("\xe2\x80\x9d")) ? 3 : 0;
@@ -109,6 +112,7 @@ static void quote_spans(char *p, str text, size_t from, str line)
     size_t start = STR_NONE, size;
     char mark = 0;
 
+    assert(from + line.n <= text.n);
     if (quote_is_json(line))
         return;
     for (size_t i = 0; i < line.n; i++) {
@@ -161,6 +165,7 @@ static size_t quote_words(str text, struct quote_word *out)
             out[n].hash = quote_mix(out[n].hash, (unsigned char)char_to_lower(text.p[i]));
         n++;
     }
+    assert_slow(n <= quote_span_words(text));
     return n;
 }
 
@@ -168,6 +173,7 @@ static uint64_t quote_run(const struct quote_word *w, size_t n)
 {
     uint64_t h = n == SCORE_QUOTE_RUN ? 1 : 2;
 
+    assert(n > 0 && n <= SCORE_QUOTE_RUN);
     for (size_t i = 0; i < n; i++)
         h = quote_mix(h, w[i].hash);
     return h;
@@ -178,6 +184,7 @@ static size_t quote_line_words(const struct quote_word *w, size_t n, size_t i)
 {
     size_t end = i;
 
+    assert(i < n);
     while (end < n && w[end].line == w[i].line)
         end++;
     return end - i;
@@ -212,6 +219,7 @@ static void quote_index_make(str evidence, struct arena *a, struct quote_index *
         if (line >= LINE_WORDS_LEAST && line < SCORE_QUOTE_RUN)
             out->at[out->n++] = quote_run(&w[i], line);
     }
+    assert(out->n <= 2 * n);
     free(w);
     qsort(out->at, out->n, sizeof *out->at, quote_by_hash);
 }
@@ -227,6 +235,7 @@ static size_t quote_line_start(str text, const struct quote_word *w, size_t n, s
     bool number = w[i].to - w[i].from <= 2 && char_is_digit(text.p[w[i].from]) &&
                   w[i].to < text.n && (text.p[w[i].to] == '.' || text.p[w[i].to] == ')');
 
+    assert(i < n);
     return number && i + 1 < n && w[i + 1].line == w[i].line ? i + 1 : i;
 }
 

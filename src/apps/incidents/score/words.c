@@ -139,6 +139,7 @@ static void score_word_undouble(struct score_word *w)
 {
     char c = w->text[w->n - 1];
 
+    assert(w->n >= 3);
     if (w->n > 3 && c == w->text[w->n - 2] && !score_word_is_vowel(c) && c != 'l' && c != 's' &&
         c != 'z')
         w->n--;
@@ -219,6 +220,7 @@ bool score_word_next(str *rest, bool *code, struct score_word *w)
     }
     while (w->digits && w->n > 1 && w->text[0] == '0')
         memmove(w->text, w->text + 1, --w->n);
+    assert(w->n > 0 && w->n <= SCORE_WORD_MAX);
     *rest = str_slice(*rest, at, rest->n);
     return true;
 }
@@ -252,6 +254,7 @@ void score_words_read(str text, enum score_words_kind kind, struct score_words *
     bool code = false;
     struct score_word w;
 
+    assert(out->n <= out->max);
     for (; out->n < out->max && score_word_next(&text, &code, &w); out->place++) {
         bool starts = score_word_starts_denial(&w, text);
 

@@ -136,6 +136,7 @@ static void format_write_page(const struct policy_tree *t, uint32_t now, uint32_
 static void format_write_section(const struct policy_tree *t, const struct policy_node *n,
                                  uint32_t *page, struct buf *out)
 {
+    assert(n->page_count > 0 && n->level <= 6);
     format_write_page(t, n->pages[0].page, page, out);
     if (n->level)
         buf_printf(out, "%.*s " STR_FMT "\n\n", (int)n->level, "######", STR_ARG(n->title));

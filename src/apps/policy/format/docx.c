@@ -32,6 +32,7 @@ static void docx_property(struct docx *d, const struct markup_token *t)
 {
     struct docx_paragraph *p = &d->paragraph;
 
+    assert(d->in_properties);
     if (markup_is(t, "w:pStyle")) {
         str id;
 
@@ -53,6 +54,7 @@ static bool docx_end_paragraph(struct docx *d)
     struct docx_paragraph p = d->paragraph;
     bool ok = true;
 
+    assert(d->note_open <= DOCX_NOTES_OPEN);
     d->paragraph = (struct docx_paragraph){0};
     if (p.title && d->o.t->title.n == 0)
         d->o.t->title = policy_title(buf_str(&d->p.open), d->arena);
@@ -185,6 +187,7 @@ static bool docx_close_tag(struct docx *d, const struct markup_token *t)
 
 static bool docx_token(struct docx *d, const struct markup_token *t)
 {
+    assert(d->skip <= d->depth);
     if (t->kind == MARKUP_TEXT) {
         if (!d->in_text || d->skip || d->hidden || d->paragraph.contents)
             return true;

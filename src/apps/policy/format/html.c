@@ -45,6 +45,7 @@ static unsigned html_heading_level(const struct markup_token *t)
 
 static void html_list(struct html *h, const struct markup_token *t)
 {
+    assert(h->depth <= LISTS_MAX);
     prose_end(&h->p);
     if (t->kind == MARKUP_OPEN && h->depth < LISTS_MAX)
         h->numbers[++h->depth] = markup_is(t, "ol") ? markup_number(t, "start", 1000000, 1) : 0;
@@ -56,6 +57,7 @@ static void html_list_item(struct html *h, const struct markup_token *t)
 {
     unsigned depth = h->depth > 0 ? h->depth : 1, *number = &h->numbers[depth];
 
+    assert(depth >= 1 && depth <= LISTS_MAX);
     prose_end(&h->p);
     if (t->kind == MARKUP_CLOSE)
         return;

@@ -47,6 +47,7 @@ static bool markup_after(struct markup *m, size_t from, str mark, const char *wr
         return false;
     }
     m->at = from + end + mark.n;
+    assert(m->at <= m->src.n);
     return true;
 }
 
@@ -93,6 +94,7 @@ static bool markup_tag(struct markup *m, struct markup_token *t)
     bool close = m->src.p[m->at + 1] == '/';
     size_t from = m->at + 1 + close, name = from, end = markup_tag_end(m->src, from, m->html);
 
+    assert(m->at + 1 < m->src.n && m->src.p[m->at] == '<');
     if (end == STR_NONE) {
         m->wrong = "a tag does not end";
         return false;
@@ -104,12 +106,14 @@ static bool markup_tag(struct markup *m, struct markup_token *t)
                                .text = STR("")};
     t->empty = !close && m->src.p[end - 1] == '/';
     t->attributes = str_slice(m->src, name, end - t->empty);
+    assert(from <= name && name <= end && end < m->src.n);
     m->at = end + 1;
     return true;
 }
 
 bool markup_next(struct markup *m, struct markup_token *t)
 {
+    assert(m->at <= m->src.n);
     while (!m->wrong && m->at < m->src.n) {
         str rest = str_slice(m->src, m->at, m->src.n);
         char next = rest.n > 1 ? rest.p[1] : ' ';
@@ -291,6 +295,7 @@ void markup_decode(str text, struct buf *out)
         }
         next = memchr(text.p + i + 1, '&', text.n - i - 1);
         end = next ? (size_t)(next - text.p) : text.n;
+        assert(end > i && end <= text.n);
         buf_add(out, str_slice(text, i, end));
         i = end;
     }

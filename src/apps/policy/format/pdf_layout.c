@@ -70,6 +70,7 @@ static void pdf_end_page(struct pdf_layout *l)
 
     if (p->count == 0 || (l->n > 0 && l->lines[l->n - 1].page == p->count))
         return;
+    assert(p->empty_count == 0 || p->empty[p->empty_count - 1] < p->count);
     p->empty = base_realloc(p->empty, (p->empty_count + 1) * sizeof p->empty[0]);
     p->empty[p->empty_count++] = p->count;
 }
@@ -97,6 +98,7 @@ static bool pdf_open(struct pdf_layout *l, const struct markup_token *t, struct 
             l->cap = l->cap ? 2 * l->cap : 256;
             l->lines = base_realloc(l->lines, l->cap * sizeof l->lines[0]);
         }
+        assert(l->n < l->cap && line.size < SIZES);
         l->lines[l->n++] = line;
         buf_reset(&l->words);
     } else if (markup_is(t, "word") && l->words.n > 0) {
@@ -139,6 +141,7 @@ static void pdf_find_margins(struct pdf_layout *l)
 
         for (to = i; to < l->n && l->lines[to].block == l->lines[i].block; to++)
             margin = margin && l->lines[to].margin;
+        assert(to > i);
         for (size_t k = i; k < to; k++)
             l->lines[k].margin = margin && l->lines[k].text.n > 0;
     }
@@ -193,6 +196,7 @@ static uint64_t pdf_number(str s, size_t *at)
 {
     uint64_t n = 0;
 
+    assert(*at <= s.n);
     for (; *at < s.n && char_is_digit(s.p[*at]); ++*at)
         n = n < 1000000 ? 10 * n + (uint64_t)(s.p[*at] - '0') : n;
     return n;
@@ -285,6 +289,7 @@ static void pdf_find_copies(struct pdf_layout *l, size_t at)
     uint32_t seen = line->page;
     size_t left = NEAR_LINES;
 
+    assert(at < l->n && line->margin);
     for (size_t i = at + 1; i < l->n && left > 0; i++) {
         struct pdf_line *next = &l->lines[i];
         bool same;
@@ -318,6 +323,7 @@ static bool pdf_is_written(const struct pdf_layout *l, const struct pdf_line *li
  * would tear a sentence that goes on on the next page. A heading stays where it is. */
 static void pdf_drop_margins(struct pdf_layout *l)
 {
+    assert(l->running_count == 0);
     for (size_t i = 0; i < l->n; i++)
         if (l->lines[i].margin)
             pdf_find_copies(l, i);
@@ -344,6 +350,7 @@ static size_t pdf_block_end(const struct pdf_layout *l, size_t from)
 {
     size_t to = from + 1;
 
+    assert(from < l->n);
     while (to < l->n && l->lines[to].block == l->lines[from].block)
         to++;
     return to;
@@ -354,6 +361,7 @@ static bool pdf_is_beside(const struct pdf_layout *l, size_t a, size_t b, size_t
 {
     size_t chars = 0;
 
+    assert(a < b);
     if (b >= l->n || l->lines[b].page != l->lines[a].page || pdf_block_end(l, b) - b != rows)
         return false;
     for (size_t i = 0; i < rows; i++) {
@@ -387,6 +395,7 @@ static size_t pdf_table(struct pdf_layout *l, size_t from)
     while (n < COUNT_OF(columns) && pdf_is_beside(l, at, at + rows, rows) && (at += rows));
     if (n < 2)
         return from;
+    assert(at + rows <= l->n);
     outline_put(&l->o, STR("\n\n"));
     for (size_t r = 0; r < rows; r++) {
         outline_put(&l->o, STR("|"));
@@ -434,6 +443,7 @@ static size_t pdf_hyphen_size(const struct pdf_layout *l, size_t at)
     str text = l->lines[at].text, next;
     char before = text.n > 1 ? (char)(text.p[text.n - 2] | 0x20) : 0;
 
+    assert(text.n > 0);
     while (++at < l->n && l->lines[at].dropped)
         ;
     next = at < l->n && pdf_level(l, &l->lines[at]) == 0 ? l->lines[at].text : STR("");
@@ -450,6 +460,7 @@ static bool pdf_heading(struct pdf_layout *l, size_t *at, size_t to, unsigned le
     str title = l->lines[*at].text;
     uint32_t page = l->lines[*at].page;
 
+    assert(level >= 1 && level <= LEVELS && *at < to && to <= l->n);
     while (++*at < to && pdf_level(l, &l->lines[*at]) == level &&
            title.n + l->lines[*at].text.n < HEADING_CHARS)
         title = arena_join(l->arena, title, STR(" "), l->lines[*at].text);
@@ -461,6 +472,7 @@ static bool pdf_put_block(struct pdf_layout *l, size_t from, size_t to)
 {
     bool begun = false;
 
+    assert(from < to && to <= l->n);
     for (size_t i = from; i < to;) {
         const struct pdf_line *line = &l->lines[i];
         size_t hyphen;
@@ -503,10 +515,12 @@ static bool pdf_write(struct pdf_layout *l)
         for (; page < l->lines[i].page; page++)
             if (!outline_page(&l->o, page + 1))
                 return false;
+        assert(page == l->lines[i].page); /* lines are in the order of their pages */
         next = pdf_table(l, i);
         if (next > i)
             continue;
         next = pdf_block_end(l, i);
+        assert(next > i);
         if (!pdf_put_block(l, i, next))
             return false;
     }

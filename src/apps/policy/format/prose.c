@@ -90,6 +90,7 @@ static void prose_put_pages(struct prose *p, str text)
 {
     size_t from = text.n > 0 ? (size_t)(text.p - p->open.p) : 0, at = 0;
 
+    assert(from + text.n <= p->open.n && p->turn_count <= PROSE_TURNS_MAX);
     for (unsigned i = 0; i < p->turn_count; i++) {
         size_t to = p->turns[i].at > from ? p->turns[i].at - from : 0;
 
@@ -170,6 +171,7 @@ bool prose_heading(struct prose *p, unsigned level)
 /* Columns that cells of rows above take have nothing of their own. */
 static void prose_fill_columns(struct prose *p)
 {
+    assert(p->columns <= PROSE_COLUMNS_MAX);
     while (p->columns < PROSE_COLUMNS_MAX && p->below[p->columns] > 0) {
         p->below[p->columns++]--;
         buf_add(&p->row, STR("  |"));
@@ -180,6 +182,7 @@ static void prose_end_cell(struct prose *p)
 {
     if (!p->in_cell)
         return;
+    assert(p->in_row && p->spans_rows >= 1 && p->spans_rows <= UINT16_MAX);
     p->in_cell = false;
     buf_add_c(&p->row, ' ');
     buf_add(&p->row, str_trim(buf_str(&p->open)));
@@ -194,6 +197,7 @@ static void prose_end_cell(struct prose *p)
 
 static void prose_end_row(struct prose *p)
 {
+    assert(p->tables == 1 && (p->in_row || !p->in_cell));
     prose_end_cell(p);
     if (!p->in_row)
         return;
@@ -265,6 +269,7 @@ bool prose_page(struct prose *p, uint32_t page)
 {
     bool open = p->open.n > 0 || (p->tables > 0 && p->row.n > 0);
 
+    assert(p->turn_count <= PROSE_TURNS_MAX);
     if (!open)
         return outline_page(p->o, page);
     if (page < p->o->page || page > POLICY_PAGE_MAX)

@@ -23,6 +23,7 @@ struct zip_entry {
 
 static uint32_t zip_u16(str s, size_t at)
 {
+    assert_slow(at + 1 < s.n);
     return (uint32_t)(unsigned char)s.p[at] | (uint32_t)(unsigned char)s.p[at + 1] << 8;
 }
 
@@ -51,6 +52,7 @@ static bool zip_entry_at(const struct zip *z, size_t at, struct zip_entry *out)
                               .size = zip_u32(d, at + 24),
                               .local = zip_u32(d, at + 42)};
     out->next = at + ENTRY_SIZE + name + zip_u16(d, at + 30) + zip_u16(d, at + 32);
+    assert(out->next > at);
     if (out->next > d.n)
         return false;
     out->name = str_slice(d, at + ENTRY_SIZE, at + ENTRY_SIZE + name);
@@ -82,6 +84,7 @@ static bool zip_packed(const struct zip *z, const struct zip_entry *entry, str *
     if (from > z->bytes.n || z->bytes.n - from < entry->packed ||
         !str_eq(str_slice(z->bytes, at + LOCAL_SIZE, at + LOCAL_SIZE + name), entry->name))
         return zip_damaged(e, "a part is cut off");
+    assert(from + entry->packed <= z->bytes.n);
     *out = str_slice(z->bytes, from, from + entry->packed);
     return true;
 }
@@ -135,6 +138,7 @@ static bool zip_inflate(str packed, struct buf *out, struct err *e)
     z_stream s = {0};
     int rc;
 
+    assert(packed.n <= UINT32_MAX && out->n <= out->size_max);
     if (inflateInit2(&s, -15) != Z_OK)
         base_die("inflate: no memory");
     memcpy(&s.next_in, &packed.p, sizeof packed.p); /* zlib does not write through it */

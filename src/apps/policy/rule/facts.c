@@ -14,6 +14,7 @@
 
 bool noun_insert(struct noun *n, size_t place, const struct word *w)
 {
+    assert(place <= n->n && n->n <= NOUN_WORDS_MAX);
     if (n->n == NOUN_WORDS_MAX)
         return false;
     memmove(&n->words[place + 1], &n->words[place], (n->n - place) * sizeof n->words[0]);
@@ -34,6 +35,7 @@ void noun_finish(struct noun *n)
 {
     const struct word *first = n->words[0];
 
+    assert(n->n > 0 && n->n <= NOUN_WORDS_MAX);
     /* "The number of rooms", "the room count", but not "the room number". */
     if (n->n > 1 && (word_is(n->words[n->n - 1], "count") ||
                      (word_is(n->words[n->n - 1], "number") && n->words[n->n - 1] < first))) {
@@ -49,6 +51,7 @@ struct noun noun_without_person(const struct noun *n)
 {
     struct noun out = *n;
 
+    assert(n->drop <= n->n && n->n <= NOUN_WORDS_MAX);
     out.n -= n->drop;
     memmove(out.words, out.words + n->drop, out.n * sizeof out.words[0]);
     return out;

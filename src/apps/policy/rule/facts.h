@@ -17,6 +17,7 @@ enum truth { TRUTH_NO, TRUTH_UNKNOWN, TRUTH_YES };
 
 static inline enum truth truth_not(enum truth t)
 {
+    assert((unsigned)t <= TRUTH_YES);
     return (enum truth)(TRUTH_YES - t);
 }
 

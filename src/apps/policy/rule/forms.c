@@ -161,6 +161,7 @@ static bool form_matches(struct reader *r, const char *words, struct test *t, st
         bool may = p[n - 1] == '?';
         char word[100];
 
+        assert(n > may && n < sizeof word);
         snprintf(word, sizeof word, "%.*s", (int)(n - may), p);
         if (word[0] >= 'A' && word[0] <= 'Z' ? !form_part(r, word[0], t, out)
                                              : !reader_take(r, word) && !may)
@@ -176,6 +177,7 @@ static bool test_take_bound(struct test *t)
     struct noun *n = &t->noun;
     bool low = word_among(n->words[0], "minimum min");
 
+    assert(n->n > 0 && t->limit.bare);
     if (n->n < 2 || (!low && !word_among(n->words[0], "maximum max")))
         return false;
     memmove(&n->words[0], &n->words[1], --n->n * sizeof n->words[0]);
@@ -202,6 +204,7 @@ static bool test_fits(struct test *t, struct arena *a)
     const struct quantity *q = limit_quantity(&t->limit);
     struct limit *l = &t->limit;
 
+    assert(t->kind == TEST_LIMIT && t->noun.n > 0);
     if (noun_is_person(&t->noun) && !l->relative && !l->age) {
         if (!limit_is_usual_age(q))
             return false;
@@ -225,6 +228,7 @@ static bool form_limits(const struct form *f, struct test *t, struct arena *a)
     struct limit *l = &t->limit;
     bool most = l->high.is && !l->low.is;
 
+    assert(t->kind == TEST_LIMIT && (l->low.is || l->high.is));
     /* A number that is a code is no quantity. */
     if (l->bare && t->noun.n > 0 && word_is(t->noun.words[t->noun.n - 1], "code"))
         return false;
@@ -246,6 +250,7 @@ static bool form_read(struct reader *r, unsigned condition, struct test *t, stru
     struct test named = {0};
     bool has_noun;
 
+    assert(condition == 0 || condition == IF);
     has_noun = form_part(&after, 'N', &named, out);
     for (size_t i = 0; i < COUNT_OF(forms); i++) {
         bool starts = str_starts(str_c(forms[i].words), STR("NOUN "));
@@ -289,6 +294,7 @@ static size_t form_find(const struct reader *r, const char *words)
 {
     size_t at = r->at;
 
+    assert(at <= r->to);
     while (at < r->to && !word_among(&r->w[at], words))
         at++;
     return at;
@@ -305,14 +311,17 @@ static bool form_requirement(struct reader *r, struct rule *out)
         r->to = form_find(r, ",");
         if (r->to == end || !form_trail(r, out))
             return false;
+        assert(r->at == r->to && r->to < end); /* at the comma */
         r->at++;
         r->to = end;
     }
     r->to = form_find(r, "unless except if when");
     if (r->to < end && r->to > r->at && word_is(&r->w[r->to - 1], ","))
         r->to--;
+    assert(r->at <= r->to && r->to <= end);
     if (!form_read(r, 0, &out->main, out))
         return false;
+    assert(reader_done(r));
     r->to = end;
     (void)reader_take(r, ",");
     out->person = r->person;
@@ -340,6 +349,7 @@ static size_t form_clean(const struct word *w, size_t n, struct arena *a, struct
     if (kept > 0 && w[n - 1].kind == WORD_MARK && all[kept - 1].kind == WORD_MARK &&
         word_among(&all[kept - 1], ". ! ; :"))
         kept--;
+    assert(kept <= n);
     *out = all;
     return kept;
 }
@@ -361,6 +371,7 @@ bool rule_add_item(struct rule *lead, const struct word *w, size_t n, struct are
     struct test *t = &lead->main;
     struct word *all;
 
+    assert(lead->wants_items && t->value_n <= RULE_VALUES_MAX);
     n = form_clean(w, n, a, &all);
     if (n == 0 || t->value_n == RULE_VALUES_MAX || !phrase_is_plain(all, n))
         return false;
@@ -380,6 +391,7 @@ static bool row_cells(const struct phrase *row, struct phrase out[2])
             at = i;
     if (bars < 1 || bars > 2 || (bars == 2 && !word_is(&row->w[row->n - 1], "|")))
         return false;
+    assert(at + bars <= row->n);
     out[0] = (struct phrase){row->w, at};
     out[1] = (struct phrase){row->w + at + 1, row->n - at - bars};
     return true;

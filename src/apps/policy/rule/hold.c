@@ -39,6 +39,7 @@ static enum truth hold_side(const struct quantity *q, const struct bound *b, int
 {
     int order = b->is ? quantity_compare(q, &b->q, age) : beyond;
 
+    assert(beyond == 1 || beyond == -1);
     return order == 2                                    ? TRUTH_UNKNOWN
            : order == beyond || (order == 0 && !b->open) ? TRUTH_YES
                                                          : TRUTH_NO;
@@ -70,6 +71,7 @@ static enum truth hold_limit(struct holding *h, const struct test *t, const stru
     enum truth truth = TRUTH_UNKNOWN;
     struct quantity q;
 
+    assert(t->kind == TEST_LIMIT);
     if (!t->limit.relative && fact_quantity(f, h->facts->arena, &q) && !hold_may_be_ratio(t, &q) &&
         !(f->name.counted && limit_quantity(&t->limit)->unit))
         truth = hold_quantity(&t->limit, &q);
@@ -123,6 +125,7 @@ static enum truth value_is(const struct word *v, size_t n, const struct phrase *
     bool shared = false;
     size_t k = 0, words = 0;
 
+    assert(n > 0 && p->n > 0);
     if (n == 1 && strpbrk(v->lower, DIGITS) && strpbrk(p->w[0].lower, DIGITS))
         return p->n > 1 && p->w[0].kind == WORD_NUMBER ? TRUTH_UNKNOWN /* "5 digits" */
                                                        : value_code_is(v, &p->w[0]);
@@ -177,6 +180,7 @@ static enum truth hold_fact(struct holding *h, const struct test *t, const struc
 {
     enum truth out;
 
+    assert(by != TEST_OTHER && h->used_n <= HOLDING_FACTS_MAX);
     if (h->used_n < HOLDING_FACTS_MAX)
         h->used[h->used_n++] = f;
     if (f->unsure)
@@ -200,6 +204,7 @@ struct noun noun_with_value(const struct test *t, size_t value)
     const struct phrase *p = &t->values[value];
     struct noun out = t->noun;
 
+    assert(value < t->value_n && t->value_n <= RULE_VALUES_MAX);
     for (size_t k = 0; k < p->n; k++)
         if (p->w[k].kind != WORD_MARK && !noun_insert(&out, out.n, &p->w[k]))
             out.n = out.drop = 0;

@@ -108,6 +108,7 @@ size_t quantity_read(const struct word *w, size_t n, struct quantity *out)
     if ((before && after && before != after) || (before && out->date))
         return 0;
     out->unit = before ? before : after;
+    assert(at > 0 && at <= n);
     return at;
 }
 

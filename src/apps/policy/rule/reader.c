@@ -51,6 +51,7 @@ bool reader_take(struct reader *r, const char *words)
 /* Whether a dash joins two words: "loan-to-value". */
 static bool reader_touches(const struct reader *r, size_t at)
 {
+    assert(at < r->to);
     return word_is(&r->w[at], "-") && at > 0 && at + 1 < r->to &&
            r->w[at - 1].to == r->w[at].from && r->w[at].to == r->w[at + 1].from;
 }
@@ -97,6 +98,7 @@ bool reader_value(struct reader *r, struct test *t)
 {
     size_t from;
 
+    assert(t->value_n <= RULE_VALUES_MAX);
     while (reader_take(r, "a/an/the"))
         ;
     for (from = r->at; !reader_done(r); r->at++) {
@@ -178,6 +180,7 @@ static bool reader_quantity(struct reader *r, struct quantity *q)
 {
     size_t took = quantity_read(r->w + r->at, r->to - r->at, q);
 
+    assert(took <= r->to - r->at);
     r->at += took;
     return took > 0;
 }
@@ -190,6 +193,7 @@ static bool reader_age_words(struct reader *r, const struct quantity *q)
 
 static void limit_set(struct limit *l, enum compare by, struct quantity q)
 {
+    assert(by != BETWEEN); /* reader_range sets both bounds itself */
     if (by != LE && by != LT)
         l->low = (struct bound){true, by == GT, q};
     if (by != GE && by != GT)
@@ -245,6 +249,7 @@ static enum compare reader_comparison(struct reader *r, size_t row, size_t end, 
 {
     size_t start = r->at;
 
+    assert(row < end && end <= COUNT_OF(comparisons));
     while (row < end && !reader_take(r, comparisons[row].words))
         row++;
     if (row == end)
