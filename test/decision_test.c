@@ -8,6 +8,8 @@
 #include "chat/repr.h"
 #include "test.h"
 
+#include <time.h>
+
 static struct buf out, tools;
 
 static str entry(str why, str answer, str calls)
@@ -117,8 +119,29 @@ TEST(values_are_written_as_python_writes_them)
     buf_release(&tools);
 }
 
+/* Each number below takes the longest way to its shortest digits: all of them would take seconds. */
+TEST(arguments_that_are_not_shown_cost_no_time)
+{
+    enum { NUMBERS = 300000 };
+    struct timespec from, to;
+    struct buf text;
+
+    buf_init(&text, (size_t)64 << 20);
+    buf_add(&text, STR("[{\"name\":\"f\",\"arguments\":\"{\\\"a\\\":[0"));
+    for (int i = 0; i < NUMBERS; i++)
+        buf_add(&text, STR(",0.12345678901234567"));
+    buf_add(&text, STR("]}\"}]"));
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &from);
+    CHECK(str_ends(entry(STR(""), STR(""), buf_str(&text)), STR("...)")));
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &to);
+    CHECK((to.tv_sec - from.tv_sec) * 1000 + (to.tv_nsec - from.tv_nsec) / 1000000 < 1000);
+    buf_release(&text);
+    buf_release(&out);
+    buf_release(&tools);
+}
+
 TEST_MAIN(T(an_entry_says_the_tools_and_why),
           T(without_a_reason_it_says_the_arguments_or_the_answer),
           T(an_answer_is_cut_at_eighty_characters_not_bytes),
           T(arguments_that_are_no_object_stand_as_they_came),
-          T(values_are_written_as_python_writes_them))
+          T(values_are_written_as_python_writes_them), T(arguments_that_are_not_shown_cost_no_time))

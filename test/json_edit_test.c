@@ -181,6 +181,20 @@ TEST(the_later_word_about_a_member_holds)
     CHECK(ends_as(&f, "{\"a\":9}"));
 }
 
+/* A value and a member are two ways to name the same place. */
+TEST(a_member_that_is_set_wins_over_an_earlier_replacement_of_its_value)
+{
+    struct fixture f;
+
+    begin(&f, "{\"a\":1,\"b\":2}");
+    json_edit_replace(&f.ed, at(&f, "/a"), STR("9"));
+    json_edit_set(&f.ed, at(&f, ""), STR("a"), STR("8"));
+    json_edit_set(&f.ed, at(&f, ""), STR("b"), STR("7"));
+    json_edit_replace(&f.ed, at(&f, "/b"), STR("6"));
+    json_edit_set(&f.ed, at(&f, ""), STR("b"), STR("5"));
+    CHECK(ends_as(&f, "{\"a\":8,\"b\":5}"));
+}
+
 TEST(elements_come_and_go)
 {
     struct fixture f;
@@ -284,7 +298,8 @@ TEST(many_edits_take_linear_time)
 
 TEST_MAIN(T(many_edits_take_linear_time), T(no_edit_changes_no_byte),
           T(members_are_set_where_they_stand_or_at_the_end), T(members_go_with_one_comma),
-          T(the_later_word_about_a_member_holds), T(elements_come_and_go),
-          T(an_edit_inside_what_is_gone_is_lost), T(paths_make_what_is_missing_once),
-          T(merge_goes_deep_and_keeps_the_rest), T(texts_are_put_in_quotes),
-          T(many_edits_say_what_few_do))
+          T(the_later_word_about_a_member_holds),
+          T(a_member_that_is_set_wins_over_an_earlier_replacement_of_its_value),
+          T(elements_come_and_go), T(an_edit_inside_what_is_gone_is_lost),
+          T(paths_make_what_is_missing_once), T(merge_goes_deep_and_keeps_the_rest),
+          T(texts_are_put_in_quotes), T(many_edits_say_what_few_do))

@@ -261,8 +261,37 @@ TEST(what_is_too_much_for_many_viewers_is_a_gap_for_all)
     end();
 }
 
+/* Attempts to catch up while a viewer has no room must not use up its replay. */
+TEST(a_viewer_that_was_full_gets_the_running_calls_after_its_gap)
+{
+    struct hub_call *running;
+    struct seen s;
+
+    begin();
+    seen_begin(&s, port, SIDE_ALL);
+    subscribe(&s, "dashboard_updates");
+    pass(3000);
+    s.full = true;
+    running = call("running", "a", "");
+    pass(60);
+    finish(call("short", "b", "")); /* the viewer has missed something, and is still full */
+    pass(1000);
+    CHECK_INT(s.started, 0);
+    s.full = false;
+    pass(600);
+    CHECK_INT(s.gaps, 1);
+    CHECK(seen_has(&s, "\"interaction_id\":\"running\""));
+    CHECK_INT(s.started, 1);
+    finish(running);
+    pass(60);
+    seen_end(&s);
+    end();
+}
+
 TEST_MAIN(T(many_viewers_of_one_session_get_all_of_it),
           T(what_is_too_much_for_many_viewers_is_a_gap_for_all),
           T(channels_that_are_none_and_too_many_are_refused),
           T(there_are_only_so_many_viewers_and_calls), T(what_runs_is_listed_newest_first),
-          T(a_call_on_no_loop_tells_too), T(a_session_ends_with_its_last_call))
+          T(a_call_on_no_loop_tells_too),
+          T(a_viewer_that_was_full_gets_the_running_calls_after_its_gap),
+          T(a_session_ends_with_its_last_call))

@@ -7,6 +7,7 @@
 #include "optimize_help.h"
 #include "test.h"
 
+#include <math.h>
 #include <unistd.h>
 
 /* Lines in memory; room for a number of them, as a disk may be full. */
@@ -339,6 +340,53 @@ TEST(traces_costs_and_texts_that_are_not_utf8_come_back)
     made_release(&m);
 }
 
+static bool evaluate_without_number(void *ctx, struct optimize_batch *b, size_t n, struct err *e)
+{
+    struct made *m = ctx;
+
+    (void)e;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < b[i].n; k++) {
+            struct optimize_grade *g = &b[i].grades[k];
+
+            if (g->done)
+                continue;
+            g->score = m->graded++ == 0 ? *(double *)m->more : 0.5;
+            g->cost = m->graded == 1 ? ((double *)m->more)[1] : 0;
+            optimize_graded(&b[i], k);
+        }
+    return true;
+}
+
+/* Else the resumed run would take the score for 0, and the negative cost likewise. */
+TEST(a_grade_that_ended_the_run_is_asked_for_again)
+{
+    static const double bad[][2] = {{(double)NAN, 0}, {(double)INFINITY, 0}, {0.5, -1}};
+
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        struct lines first, second;
+        double now[2] = {bad[i][0], bad[i][1]};
+        struct made m;
+        struct err e;
+
+        small(&m, 12);
+        m.task.settings.frontier = OPTIMIZE_INSTANCE;
+        m.task.adapter.evaluate = evaluate_without_number;
+        m.more = now;
+        lines_init(&first);
+        lines_init(&second);
+        CHECK(!go(&m, STR(""), &first, &e));
+        CHECK_INT(e.code, ERR_UPSTREAM);
+        now[0] = 0.5;
+        now[1] = 0;
+        CHECK_F(go(&m, buf_str(&first.text), &second, &e), "%s", e.text);
+        CHECK(str_find(buf_str(&second.text), STR("{\"grade\":[0,0],\"score\":0.5}\n")) == 0);
+        buf_release(&first.text);
+        buf_release(&second.text);
+        made_release(&m);
+    }
+}
+
 /* ---- in a folder ---- */
 
 TEST(a_folder_is_held_by_one)
@@ -379,8 +427,8 @@ TEST(a_folder_is_held_by_one)
     }
 }
 
-TEST_MAIN(T(keeping_a_run_does_not_change_it), T(killed_behind_any_line_it_ends_the_same),
-          T(a_torn_line_is_as_if_it_were_not_there),
+TEST_MAIN(T(keeping_a_run_does_not_change_it), T(a_grade_that_ended_the_run_is_asked_for_again),
+          T(killed_behind_any_line_it_ends_the_same), T(a_torn_line_is_as_if_it_were_not_there),
           T(a_disk_that_is_full_ends_the_run_and_no_more), T(lines_of_another_run_are_refused),
           T(lines_that_do_not_follow_are_refused), T(a_run_that_was_stopped_can_be_gone_on_with),
           T(time_is_that_of_all_sessions), T(traces_costs_and_texts_that_are_not_utf8_come_back),

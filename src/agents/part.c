@@ -247,6 +247,24 @@ static bool part_guarded(struct agents_part *p, struct agent_result *out, struct
     return part_loop(p, out, e);
 }
 
+/* The run ends before its loop: its tools are not available, or it was cancelled while they were
+ * listed. If only the process ends, the run is not over. */
+static bool part_end_without_tools(struct agents_part *p, const struct err *why,
+                                   struct agent_result *out, struct err *e)
+{
+    bool cancelled = why->code == ERR_CANCELLED && atomic_load(&p->job->stop);
+
+    assert(!p->tools);
+    return agents_part_end(p,
+                           out,
+                           cancelled ? AGENT_CANCELLED : AGENT_FAILED,
+                           !cancelled                   ? "tools_error"
+                           : atomic_load(&p->job->left) ? "left"
+                                                        : "cancelled",
+                           arena_dup(p->arena, str_c(why->text)),
+                           e);
+}
+
 bool agents_part_run(struct agents_part *p, struct agent_result *out, struct err *e)
 {
     struct err why;
@@ -261,8 +279,7 @@ bool agents_part_run(struct agents_part *p, struct agent_result *out, struct err
             *e = why;
             return false;
         }
-        return agents_part_end(
-            p, out, AGENT_FAILED, "tools_error", arena_dup(p->arena, str_c(why.text)), e);
+        return part_end_without_tools(p, &why, out, e);
     }
     ok = part_guarded(p, out, e);
     agents_close_tools(p->tools);

@@ -216,6 +216,9 @@ void repr_json(struct buf *out, const struct json *doc, const struct json_node *
 {
     bool yes;
 
+    /* Nothing more is shown: the rest of a document of megabytes is not converted. */
+    if (buf_full(out))
+        return;
     switch (v->kind) {
     case JSON_NULL:
         buf_add(out, STR("None"));

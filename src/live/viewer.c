@@ -213,10 +213,11 @@ void hub_viewer_catch_up(struct hub_sub *s)
     struct hub *h = v->port->hub;
     struct hub_channel *c = s->place->channel;
     struct parcel out = {.viewer = v};
-    bool again = hub_viewer_can_replay_calls(s);
+    bool again;
 
     if (v->ops->full(v->ctx))
         return;
+    again = hub_viewer_can_replay_calls(s); /* counts as a replay, so not while it is full */
     hub_lock(h, v->port);
     if (again)
         hub_viewer_settle_calls(h, c, HUB_FLUSH);

@@ -54,9 +54,8 @@ static void optimize_evaluate_prepare(struct optimize *o, struct trial *t, struc
         t->grades = b->grades; /* nothing is cached: they are the same */
 }
 
-/* The adapter is the application's, so its grades are checked. */
-static bool optimize_check_grade(const struct optimize *o, const struct optimize_grade *g,
-                                 uint32_t id, struct err *e)
+bool trial_check_grade(const struct optimize *o, const struct optimize_grade *g, uint32_t id,
+                       struct err *e)
 {
     if (!g->done)
         return err_set(e, ERR_UPSTREAM, "example %u was not graded", id);
@@ -79,7 +78,7 @@ static bool optimize_trial_collect_grades(struct optimize *o, struct trial *t,
                                           struct err *e)
 {
     for (size_t i = 0; i < b->n; i++) {
-        if (!optimize_check_grade(o, &b->grades[i], b->ids[i], e))
+        if (!trial_check_grade(o, &b->grades[i], b->ids[i], e))
             return false;
         if (t->grades != b->grades)
             t->grades[where[i]] = b->grades[i];

@@ -103,6 +103,9 @@ struct trial {
 
 /* All at once. Does not count the calls. */
 bool trial_run(struct optimize *o, struct trial *t, size_t n, struct err *e) MUST_USE;
+/* The adapter is the application's, so its grades are checked. False: e says what is wrong. */
+bool trial_check_grade(const struct optimize *o, const struct optimize_grade *g, uint32_t id,
+                       struct err *e) MUST_USE;
 /* 0..val_count-1, in the scratch arena. */
 const uint32_t *trial_val_ids(struct optimize *o);
 double trial_sum(const double *scores, size_t n);

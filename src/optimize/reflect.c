@@ -8,6 +8,8 @@
  */
 #include "optimize/internal.h"
 
+#include <math.h>
+
 enum fate { FATE_NONE, FATE_KEPT, FATE_DUPLICATE, FATE_NOT_KEPT, FATE_NOT_BETTER, FATE_BUDGET };
 
 struct job {
@@ -226,6 +228,8 @@ static bool reflect_make_child(struct optimize *o, struct job *j, struct err *e)
 
         if (!ask->done)
             return err_set(e, ERR_UPSTREAM, "the reflector left a question open");
+        if (!isfinite(ask->cost) || ask->cost < 0)
+            return err_set(e, ERR_UPSTREAM, "the cost of a proposal is no number");
         o->cost += ask->cost;
         if (!ask->has_text)
             continue;

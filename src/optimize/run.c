@@ -6,7 +6,7 @@
 
 #include "base/json.h"
 #include "base/utf8.h"
-#include "optimize/event.h"
+#include "optimize/internal.h"
 
 #define LINE_MAX_SIZE ((size_t)1 << 30)
 
@@ -167,13 +167,13 @@ static void optimize_write_grade(struct optimize_run *r, const struct optimize_b
 {
     const struct optimize_grade *g = &b->grades[place];
 
-    assert(b >= r->batches && place < b->n);
+    assert(b >= r->batches && place < b->n && g->objective_count <= OPTIMIZE_OBJECTIVES_MAX);
     buf_reset(&r->line);
     buf_printf(&r->line, "{\"grade\":[%zu,%zu],\"score\":", (size_t)(b - r->batches), place);
     optimize_number(&r->line, g->score);
     if (g->objective_count > 0)
         buf_add(&r->line, STR(",\"objectives\":["));
-    for (uint32_t i = 0; i < g->objective_count && i < OPTIMIZE_OBJECTIVES_MAX; i++) {
+    for (uint32_t i = 0; i < g->objective_count; i++) {
         buf_printf(&r->line, "%s[%u,", i ? "," : "", g->objective[i]);
         optimize_number(&r->line, g->value[i]);
         buf_add_c(&r->line, ']');
@@ -194,7 +194,12 @@ static void optimize_write_grade(struct optimize_run *r, const struct optimize_b
 static void on_graded(void *ctx, struct optimize_batch *b, size_t place)
 {
     struct optimize_run *r = ctx;
+    struct err refused;
 
+    /* The engine ends the run with this error. Stored, the grade could come back as another one:
+     * a line has no NaN. A resumed run has the example graded again. */
+    if (!trial_check_grade(r->engine, &b->grades[place], b->ids[place], &refused))
+        return;
     optimize_make_clean(b->arena, &b->grades[place].trace);
     optimize_write_grade(r, b, place);
     optimize_keep_or_fail(r);

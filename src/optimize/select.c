@@ -45,8 +45,11 @@ static uint32_t optimize_epsilon_greedy(struct optimize *o)
 /* A bit for each of the k highest means, the lower number first among equals. */
 static uint64_t *optimize_top_means(struct optimize *o, size_t k)
 {
-    uint64_t *top = arena_zero(&o->scratch, o->front.set_words, sizeof *top);
+    /* Not by the sets of the front: candidates that reported no objective are in none. */
+    size_t words = (o->count + 63) / 64;
+    uint64_t *top = arena_zero(&o->scratch, words, sizeof *top);
 
+    assert(o->front.candidates <= o->count); /* front_reduce reads as many bits */
     for (size_t i = 0; i < k && i < o->count; i++) {
         size_t best = SIZE_MAX;
 

@@ -257,6 +257,23 @@ class Running(unittest.TestCase):
             self.assertEqual(d.ended(id, "cancelled")["reason"], "cancelled")
             hold.set()
 
+    def test_a_run_that_ends_while_its_tools_are_listed(self):
+        agents = {"librarian": {"model": "m", "prompt": "You help.", "tools": ["late", "library"]}}
+        late = {"late": {"mcp": {"command": "sh", "args": ["-c", "sleep 1"]}}}
+        with Model(librarian) as model:
+            d = Library(model, agents)
+            d.config["tools"] = {**late, **d.config["tools"]}
+            with d:
+                cancelled = d.go("Is Dune here?", background=True)["run_id"]
+                self.assertEqual(d.ask("POST", f"/api/v1/runs/{cancelled}/cancel")[0], 200)
+                said = d.ended(cancelled, "cancelled", "failed")
+                self.assertEqual((said["status"], said["reason"]), ("cancelled", "cancelled"))
+                left = d.go("Is Dune here?", background=True)["run_id"]
+                d.signal(signal.SIGTERM)
+                d.child.wait(PATIENCE)
+                d.start()
+                self.assertEqual(d.ended(left)["status"], "done")
+
     def test_a_client_that_leaves_does_not_end_the_run(self):
         hold = threading.Event()
 

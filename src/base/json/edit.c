@@ -165,16 +165,19 @@ static uint32_t json_edit_end_of(const struct json_node *v)
     return v->at + v->size;
 }
 
-void json_edit_replace(struct json_edits *ed, const struct json_node *v, str with)
+/* A new replacement of the value; earlier ones of it are cancelled. */
+static struct json_edit *json_edit_add_replacement(struct json_edits *ed, const struct json_node *v)
 {
-    struct json_edit *e;
-
     assert(v >= ed->doc->nodes && v < ed->doc->nodes + ed->doc->n);
     for (struct look l = json_edit_look_at(ed, v->at); l.edit; json_look_on(ed, &l))
         if (l.edit->what == REPLACE && l.edit->at == v->at)
             l.edit->dead = true;
-    e = json_edit_add(ed, REPLACE, v->at, json_edit_end_of(v));
-    e->made.with = with;
+    return json_edit_add(ed, REPLACE, v->at, json_edit_end_of(v));
+}
+
+void json_edit_replace(struct json_edits *ed, const struct json_node *v, str with)
+{
+    json_edit_add_replacement(ed, v)->made.with = with;
     json_edit_note(ed);
 }
 
@@ -207,7 +210,7 @@ static struct json_edit *json_edit_member(struct json_edits *ed, const struct js
     if (e)
         return e;
     if (there)
-        e = json_edit_add(ed, REPLACE, there->at, json_edit_end_of(there));
+        e = json_edit_add_replacement(ed, there);
     else
         e = json_edit_add(ed, ADD, json_edit_end_of(v) - 1, json_edit_end_of(v) - 1);
     json_edit_set_owner(ed, e, v, key);
@@ -488,6 +491,8 @@ void json_edits_apply(struct json_edits *ed, struct buf *out)
         buf_reserve(out, size > out->cap ? size : out->cap);
     for (size_t i = 0; i < n; i++) {
         assert_slow(i == 0 || json_edit_by_place(&sorted[i - 1], &sorted[i]) < 0);
+        assert(i == 0 || sorted[i]->what != REPLACE || sorted[i - 1]->what != REPLACE ||
+               sorted[i]->at != sorted[i - 1]->at); /* one replacement of a value */
         if (sorted[i]->at < at)
             continue; /* inside something that is no more */
         buf_add(out, str_slice(src, at, sorted[i]->at));
