@@ -286,7 +286,7 @@ static const char *record_reasoning_state(const struct call *c)
 
 static int64_t record_wall_ms(const struct call *c, uint64_t ns)
 {
-    const struct summary *s = &c->sum;
+    const struct summary *s = c->summary;
 
     assert(ns == 0 || ns >= s->start_ns);
     return ns ? s->wall_start_ms + (int64_t)((ns - s->start_ns) / CLOCK_NS_PER_MS) : -1;
@@ -359,7 +359,7 @@ static str record_asked(struct call *c)
 
 void call_build_row_facts(struct call *c, struct store_call *out)
 {
-    const struct summary *s = &c->sum;
+    const struct summary *s = c->summary;
     str request = record_mask_request(c); /* first: its texts need not be looked at again */
     struct store_call row = {
         .id = s->id,
