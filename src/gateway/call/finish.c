@@ -166,8 +166,7 @@ static void finish_on_stored(void *ctx)
     c->gl->calls--;
     call_live_end(c);
     if (sink)
-        sink->on_end(c->client.ctx,
-                     c->recorded && c->record.store_err.code ? &c->record.store_err : NULL);
+        sink->on_end(c->client.ctx, c->recorded ? c->record.store_err : NULL);
     call_release(c);
 }
 
@@ -176,8 +175,10 @@ static void finish_stored(struct store_ticket *t, const struct err *e)
 {
     struct call *c = (struct call *)(void *)((char *)t - offsetof(struct call, record.ticket));
 
-    if (e)
-        c->record.store_err = *e;
+    if (e) {
+        c->record.store_err = base_alloc(sizeof *e);
+        *c->record.store_err = *e;
+    }
     loop_post(c->gl->loop, &c->task);
 }
 
@@ -210,7 +211,6 @@ static void finish_store(struct call *c)
         loop_post_own(c->gl->loop, &c->task);
         return;
     }
-    c->record.store_err.code = ERR_NONE;
     c->record.ticket.fn = finish_stored;
     c->record.ticket.later = true;
     finish_push_soon(c->gl);
@@ -266,6 +266,7 @@ void call_release(struct call *c)
         buf_give(bufs, &c->record.reasoning);
         buf_give(bufs, &c->record.tool_calls);
         buf_give(bufs, &c->record.raw);
+        free(c->record.store_err);
         call_mask_release(c);
     }
     call_vault_release(c);

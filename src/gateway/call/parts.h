@@ -16,7 +16,7 @@
 #define CALL_ARENA_MAX ((size_t)256 << 20)  /* bodies are bounded where they enter */
 #define CALL_ARENA_SPARE ((size_t)96 << 20) /* memory that one event of the largest size may need */
 #define CALL_ARENA_WHOLE 8000               /* enough for most replies in one piece */
-#define CALL_ARENA_STREAM ((size_t)1472)    /* enough for most streams that are split, */
+#define CALL_ARENA_STREAM ((size_t)1456)    /* enough for most streams that are split, */
 #define CALL_ARENA_RECORD ((size_t)256)     /* and for their segments, if they are recorded */
 #define CALL_HEAD_SIZE 512                  /* free space before the body, for the head */
 #define CALL_BODY_MAX ((size_t)64 << 20)    /* of the body that is written for the provider */
@@ -188,12 +188,12 @@ struct call {
     struct level level;
     struct call_chain chain;
     struct summary_collected sum;
-    struct summary *summary; /* all of it, in the call's arena; NULL until call_summarize */
-    _Alignas(CALL_LINE) struct pipe pipe;
-    struct frames frames;         /* in use if its sink is set */
-    struct wire_decoder decoder;  /* in use if its wire is set */
+    struct summary *summary;      /* all of it, in the call's arena; NULL until call_summarize */
     struct wire_frame *whole;     /* a reply in one piece, */
     struct deferred_events *held; /* and its events */
+    _Alignas(CALL_LINE) struct pipe pipe;
+    struct frames frames;        /* in use if its sink is set */
+    struct wire_decoder decoder; /* in use if its wire is set */
     struct upstream upstream;
     struct call_record record; /* the last member: see call_size_used */
 };

@@ -28,6 +28,7 @@ void call_record_init(struct call *c)
     c->record.request = STR("");
     c->record.mask_ns = CALL_MASK_NS;
     c->record.mask_job = NULL;
+    c->record.store_err = NULL;
     call_mask_init(c);
     if (!c->in.request->stream) /* a stream may last for long with a short answer */
         buf_take(loop_bufs(c->gl->loop), &c->record.answer);
@@ -83,7 +84,7 @@ void call_record_flush_text(struct call *c, bool over)
     struct buf *to = thought ? &c->record.reasoning : &c->record.answer;
     size_t before = to->n, more, n;
 
-    assert(r->last->kind != CALL_SEG_TOOL && r->front_n <= sizeof r->front);
+    assert(r->last->kind != CALL_SEG_TOOL && r->front_n <= CALL_FRONT_MAX);
     call_mask_some(c,
                    thought ? &c->record.mask_reasoning : &c->record.mask_answer,
                    buf_str(&r->raw),
@@ -93,9 +94,13 @@ void call_record_flush_text(struct call *c, bool over)
     assert(to->n >= before);
     more = to->n - before;
     r->kept[r->last->kind] += more;
-    n = sizeof r->front - r->front_n;
-    n = thought ? 0 : more < n ? more : n;
-    memcpy(r->front + r->front_n, to->p ? to->p + before : "", n);
+    n = CALL_FRONT_MAX - r->front_n;
+    n = more < n ? more : n;
+    if (thought || n == 0)
+        return;
+    if (!r->front)
+        r->front = arena_alloc(&c->arena, CALL_FRONT_MAX);
+    memcpy(r->front + r->front_n, to->p + before, n);
     r->front_n += n;
 }
 
