@@ -283,11 +283,8 @@ static void check_route(const struct config *c, const char *model, const char *w
     char got[200] = "-";
 
     if (config_find(c, str_c(model), &r))
-        snprintf(got,
-                 sizeof got,
-                 STR_FMT " " STR_FMT,
-                 STR_ARG(r.provider->name),
-                 STR_ARG(r.model.upstream));
+        snprintf(
+            got, sizeof got, STR_FMT " " STR_FMT, STR_ARG(r.provider->name), STR_ARG(r.upstream));
     CHECK_F(strcmp(got, want) == 0, "%s goes to %s, not %s", model, got, want);
 }
 
@@ -298,6 +295,7 @@ TEST(models_find_their_provider)
                              "  b: {kind: openai, format: think, models: [y, c/z]}\n"
                              "  c: {kind: openai, format: think, prices: {m: {input: 3}}}\n");
     struct config_route r;
+    struct config_model m;
 
     check_route(c, "x", "a up-x");
     check_route(c, "y", "a up-y");
@@ -308,8 +306,9 @@ TEST(models_find_their_provider)
     check_route(c, "anything", "-");
     check_route(c, "c/", "-");
     check_route(c, "", "-");
-    CHECK(config_find(c, STR("c/m"), &r) && r.model.price.rate.input > 2.9);
-    CHECK(r.model.price.rate.output < 0);
+    CHECK(config_find(c, STR("c/m"), &r) && !r.listed);
+    config_route_model(&r, &m);
+    CHECK(m.price.rate.input > 2.9 && m.price.rate.output < 0);
     config_release(c);
 
     c = parse("providers: {openrouter: {}}");

@@ -16,6 +16,16 @@ static struct config *load(const char *yaml)
     return c;
 }
 
+static bool find_model(const struct config *c, str name, struct config_model *out)
+{
+    struct config_route r;
+
+    if (!config_find(c, name, &r))
+        return false;
+    config_route_model(&r, out);
+    return true;
+}
+
 TEST(a_model_is_found_by_its_name_at_its_provider_only)
 {
     static const struct {
@@ -66,14 +76,14 @@ TEST(a_model_is_found_by_its_name_at_its_provider_only)
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct arena a;
         struct config *c;
-        struct config_route r;
+        struct config_model m;
         char got[32] = "";
 
         arena_init(&a, 65536);
         c = load(arena_printf(&a, "providers: {%s}", cases[i].provider).p);
-        CHECK(config_find(c, str_c(cases[i].model), &r));
-        if (price_known(&r.model.price))
-            (void)snprintf(got, sizeof got, "%g", r.model.price.rate.input);
+        CHECK(find_model(c, str_c(cases[i].model), &m));
+        if (price_known(&m.price))
+            (void)snprintf(got, sizeof got, "%g", m.price.rate.input);
         CHECK_F(
             strcmp(got, cases[i].price) == 0, "%s %s: %s", cases[i].provider, cases[i].model, got);
         config_release(c);
@@ -115,26 +125,26 @@ TEST(the_configuration_wins_and_can_switch_the_table_off)
              "    models: {mine: gpt-5, other: gpt-5-mini}\n"
              "    prices:\n"
              "      gpt-5: {input: 7, output: 9, above: {tokens: 1000, input: 14}}\n");
-    struct config_route r;
+    struct config_model m;
     struct chat_usage u = chat_usage_none;
 
-    CHECK(config_find(c, STR("mine"), &r));
-    CHECK(r.model.price.rate.input == 7 && r.model.price.over.input == 14);
-    CHECK(r.model.price.over.output == 9 && r.model.price.line == 6);
+    CHECK(find_model(c, STR("mine"), &m));
+    CHECK(m.price.rate.input == 7 && m.price.over.input == 14);
+    CHECK(m.price.over.output == 9 && m.price.line == 6);
     u.input = 1000;
     u.output = 0;
-    CHECK(call_price(&r.model, &u) == 7 * 1000 / 1e6);
+    CHECK(call_price(&m, &u) == 7 * 1000 / 1e6);
     u.input = 1001;
-    CHECK(call_price(&r.model, &u) == 14 * 1001 / 1e6);
-    CHECK(config_find(c, STR("other"), &r) && r.model.price.rate.input == 0.25);
-    CHECK_STR(r.model.price.provider, "openai");
+    CHECK(call_price(&m, &u) == 14 * 1001 / 1e6);
+    CHECK(find_model(c, STR("other"), &m) && m.price.rate.input == 0.25);
+    CHECK_STR(m.price.provider, "openai");
     config_release(c);
 
     c = load("prices: none\n"
              "providers: {openai: {kind: openai, prices: {gpt-5-mini: {output: 3}}}}");
-    CHECK(config_find(c, STR("gpt-5"), &r) && !price_known(&r.model.price));
-    CHECK(call_price(&r.model, &u) < 0);
-    CHECK(config_find(c, STR("gpt-5-mini"), &r) && r.model.price.rate.output == 3);
+    CHECK(find_model(c, STR("gpt-5"), &m) && !price_known(&m.price));
+    CHECK(call_price(&m, &u) < 0);
+    CHECK(find_model(c, STR("gpt-5-mini"), &m) && m.price.rate.output == 3);
     config_release(c);
 }
 

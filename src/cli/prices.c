@@ -116,11 +116,13 @@ static void price_put_table(struct price_listing *l, str model)
 static void price_put_wanted(struct price_listing *l)
 {
     struct config_route r;
+    struct config_model m;
     size_t before;
 
     if (l->config && config_find(l->config, l->wanted, &r)) {
-        price_put(l, r.model.upstream, r.provider->name, &r.model.price);
-        if (!r.model.price.line && r.model.price.provider.n)
+        config_route_model(&r, &m);
+        price_put(l, m.upstream, r.provider->name, &m.price);
+        if (!m.price.line && m.price.provider.n)
             return; /* that is the table's row */
     }
     before = l->n;

@@ -404,11 +404,14 @@ static const struct config_model *config_listed(const struct config_provider *p,
 }
 
 /* A model that is not listed: it is called upstream what it is called here. */
-static void any_model(const struct config_provider *p, str name, struct config_route *out)
+void config_route_model(const struct config_route *r, struct config_model *out)
 {
-    out->provider = p;
-    out->model = (struct config_model){.alias = name, .upstream = name};
-    config_price_model(p, &out->model);
+    if (r->listed) {
+        *out = *r->listed;
+        return;
+    }
+    *out = (struct config_model){.alias = r->upstream, .upstream = r->upstream};
+    config_price_model(r->provider, out);
 }
 
 bool config_find(const struct config *c, str model, struct config_route *out)
@@ -419,7 +422,7 @@ bool config_find(const struct config *c, str model, struct config_route *out)
 
     for (size_t i = 0; i < c->provider_count; i++)
         if ((m = config_listed(&c->providers[i], model))) {
-            *out = (struct config_route){&c->providers[i], *m};
+            *out = (struct config_route){&c->providers[i], m, m->upstream};
             return true;
         }
     for (size_t i = 0; slash != STR_NONE && rest.n > 0 && i < c->provider_count; i++) {
@@ -428,16 +431,16 @@ bool config_find(const struct config *c, str model, struct config_route *out)
         if (!str_eq(p->name, front))
             continue;
         if (p->model_count == 0)
-            any_model(p, rest, out);
+            *out = (struct config_route){p, NULL, rest};
         else if ((m = config_listed(p, rest)))
-            *out = (struct config_route){p, *m};
+            *out = (struct config_route){p, m, m->upstream};
         else
             return false;
         return true;
     }
     if (c->provider_count != 1 || c->providers[0].model_count > 0 || model.n == 0)
         return false;
-    any_model(&c->providers[0], model, out);
+    *out = (struct config_route){&c->providers[0], NULL, model};
     return true;
 }
 

@@ -186,9 +186,12 @@ void config_release(struct config *c);
  * model or lists none; any name if there is only one provider and it lists no models. */
 struct config_route {
     const struct config_provider *provider;
-    struct config_model model; /* its texts belong to the configuration, or point into the name */
+    const struct config_model *listed; /* NULL: the provider lists no models */
+    str upstream; /* the provider's name for it; of the configuration, or a part of the name */
 };
 bool config_find(const struct config *c, str model, struct config_route *out) MUST_USE;
+/* The model of a route, with its price. */
+void config_route_model(const struct config_route *r, struct config_model *out);
 /* Sets a model's price at a provider: the configured one, else the built-in one. */
 void config_price_model(const struct config_provider *p, struct config_model *m);
 /* The key with this digest, or NULL. The time it takes reveals nothing about the digests. */

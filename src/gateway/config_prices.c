@@ -110,9 +110,13 @@ static void unpriced_collect(const struct config *c, const struct config_key *k,
 {
     for (size_t i = 0; i < k->model_count; i++) {
         struct config_route r;
+        struct config_model m;
 
-        if (config_find(c, k->models[i], &r) && !price_known(&r.model.price))
-            unpriced_add(u, r.provider, r.model.upstream);
+        if (!config_find(c, k->models[i], &r))
+            continue;
+        config_route_model(&r, &m);
+        if (!price_known(&m.price))
+            unpriced_add(u, r.provider, m.upstream);
     }
     for (size_t i = 0; i < c->provider_count && !k->model_count; i++) {
         const struct config_provider *p = &c->providers[i];

@@ -223,10 +223,9 @@ void level_watch(const struct config_provider *p, const struct chat_request *r, 
         (struct level){.asked = asked == CHAT_LEVEL_ON ? CHAT_LEVEL_MEDIUM : asked,
                        .source = asked == CHAT_LEVEL_NOT_GIVEN ? LEVEL_BY_NOBODY : LEVEL_BY_REQUEST,
                        .model = r->model,
-                       .route = {.provider = p, .model = {.alias = r->model, .upstream = r->model}},
+                       .route = {.provider = p, .upstream = r->model},
                        .cap = -1};
     out->weight = out->asked;
-    config_price_model(p, &out->route.model);
 }
 
 int64_t level_room(int64_t cap, str max_tokens)

@@ -17,26 +17,41 @@ enum summary_source {
     SUMMARY_SOURCE_COUNT
 };
 
-/* All texts are lent. Times are monotonic ns; 0 if the event did not happen. */
+/* The members that are collected during the call. All texts are lent. Times are monotonic ns; 0 if
+ * the event did not happen.
+ *   attempts          requests sent to providers
+ *   upstream_wait_ns  spent waiting for the provider; the rest is our own
+ *   error_type        "" on success; else "upstream", "timeout", "429", ...
+ *   cut_action        "prefill", "restate", "control", "truncate", "native" */
+#define SUMMARY_COLLECTED                                                                          \
+    unsigned attempts;                                                                             \
+    int status;                                                                                    \
+    bool complete, reasoning_exact;                                                                \
+    bool cut, cut_upstream, starved, repaired;                                                     \
+    bool cost_from_provider;                                                                       \
+    int64_t wall_start_ms;                                                                         \
+    uint64_t upstream_ns, first_byte_ns, reasoning_ns, reasoning_end_ns, answer_ns;                \
+    uint64_t upstream_wait_ns;                                                                     \
+    struct chat_usage usage;                                                                       \
+    str reply_model, reply_id, error_type, cut_action;
+
+/* A running call has only these: thousands of streams may be open. */
+struct summary_collected {
+    SUMMARY_COLLECTED
+};
+
 struct summary {
-    /* Collected during the call. */
-    unsigned attempts; /* requests sent to providers */
-    bool complete, reasoning_exact;
-    bool cut, cut_upstream, starved, repaired;
-    bool cost_from_provider;
-    int64_t wall_start_ms;
-    uint64_t upstream_ns, first_byte_ns, reasoning_ns, reasoning_end_ns, answer_ns;
-    uint64_t upstream_wait_ns; /* spent waiting for the provider; the rest is our own */
-    struct chat_usage usage;
-    str reply_model, reply_id;
-    str error_type; /* "" on success; else "upstream", "timeout", "429", ... */
-    str cut_action; /* "prefill", "restate", "control", "truncate", "native" */
+    union {
+        struct summary_collected collected;
+        struct {
+            SUMMARY_COLLECTED
+        };
+    };
 
     /* Known from the start, or only at the end. */
     str id, session, key_name;
     str route; /* "/v1/chat/completions" */
     str provider, model, upstream_model;
-    int status;
     bool stream;
     enum chat_stop stop;
     enum chat_level level;

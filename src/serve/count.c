@@ -170,7 +170,7 @@ static void anthropic_ask(struct count *k, const struct config_route *route)
     json_edits_init(&edits, &ex->doc, server_arena(ex->x));
     wire_get(CHAT_ANTHROPIC)
         ->patch(&ex->doc,
-                &(struct wire_plan){.model = route->model.upstream,
+                &(struct wire_plan){.model = route->upstream,
                                     .system_extra = STR(""),
                                     .temperature = STR(""),
                                     .top_p = STR(""),
@@ -188,7 +188,7 @@ static void gemini_ask(struct count *k, const struct config_route *route)
     const struct config_provider *p = route->provider;
     struct arena *a = server_arena(ex->x);
     struct json_edits edits;
-    str model = route->model.upstream;
+    str model = route->upstream;
 
     buf_add(&k->target, p->url.path);
     wire_get(CHAT_GEMINI)->path(model, false, &k->target);

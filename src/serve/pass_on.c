@@ -179,10 +179,10 @@ static bool pass_on_write(struct pass_on *p, const struct config_route *route, s
 
     json_edits_init(&edits, &ex->doc, server_arena(ex->x));
     if (ex->request.model.n && ex->wire->dialect != CHAT_GEMINI &&
-        !str_eq(ex->request.model, route->model.upstream))
-        json_edit_set_text(&edits, json_root(&ex->doc), STR("model"), route->model.upstream);
+        !str_eq(ex->request.model, route->upstream))
+        json_edit_set_text(&edits, json_root(&ex->doc), STR("model"), route->upstream);
     json_edits_apply(&edits, &p->body);
-    pass_on_write_target(p, route->model.upstream, verb);
+    pass_on_write_target(p, route->upstream, verb);
     buf_add(&p->lines, setup_head(ex->setup, p->provider, false));
     return headers_add_request(h, true, &p->lines, e) &&
            buf_ok(&p->lines, "the request's headers", e) && buf_ok(&p->target, "the query", e) &&
@@ -212,6 +212,14 @@ static bool pass_on_find(const struct exchange *ex, struct config_route *out)
     return count == 1;
 }
 
+/* A key may name the model as the client does, or as the provider lists it. */
+static bool pass_on_allowed(const struct exchange *ex, const struct config_route *route)
+{
+    str alias = route->listed ? route->listed->alias : route->upstream;
+
+    return exchange_may_use(ex, ex->request.model) || (alias.n && exchange_may_use(ex, alias));
+}
+
 /* The provider of the request's model; false after an error reply. */
 static bool pass_on_choose(struct exchange *ex, struct config_route *out)
 {
@@ -225,8 +233,7 @@ static bool pass_on_choose(struct exchange *ex, struct config_route *out)
                                 "`models` of a provider"
                               : "model: give the name of a model" STR_FMT,
                       STR_ARG(model));
-    else if (!exchange_may_use(ex, ex->request.model) &&
-             !(out->model.alias.n && exchange_may_use(ex, out->model.alias)))
+    else if (!pass_on_allowed(ex, out))
         exchange_fail(ex,
                       403,
                       "model_not_allowed",

@@ -209,11 +209,12 @@ bool call_limits_ok(struct call *c, struct arena *a, struct chat_error *error)
 }
 
 /* Nothing has come yet; no text is NULL. */
-static const struct summary nothing = {.usage = {-1, -1, -1, -1, -1, STR_INIT("")},
-                                       .reply_model = STR_INIT(""),
-                                       .reply_id = STR_INIT(""),
-                                       .error_type = STR_INIT(""),
-                                       .cut_action = STR_INIT("")};
+static const struct summary_collected nothing = {.status = 200,
+                                                 .usage = {-1, -1, -1, -1, -1, STR_INIT("")},
+                                                 .reply_model = STR_INIT(""),
+                                                 .reply_id = STR_INIT(""),
+                                                 .error_type = STR_INIT(""),
+                                                 .cut_action = STR_INIT("")};
 
 /* Replies in one piece come and go quickly, in memory that is reused. A stream may be open for
  * minutes: it has what it needs and no more. */
@@ -266,11 +267,13 @@ bool call_start(struct gateway_loop *gl, const struct call_request *r,
     call_init_buffers(c);
     c->client.hides = call_reply_hides(c->config, r, level.preset);
     c->reply.usage = chat_usage_none;
-    memcpy(&c->sum, &nothing, offsetof(struct summary, id));
-    c->sum.status = 200;
+    c->sum = nothing;
+    c->summary = NULL;
     setup_retain(r->setup);
     call_build_chain(c);
     c->client.hides = c->client.hides || call_omits_reasoning(c);
+    c->thought.kept =
+        c->recorded || c->client.hides || c->level.cap >= 0 || call_repairs_starved(c);
     call_init_pipe(c);
     if (call_admit_knows_spent(c) && !call_limits_ok(c, a, error)) {
         call_release(c);

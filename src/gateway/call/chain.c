@@ -20,9 +20,21 @@ static const struct config_model *call_find_fallback_model(struct call *c,
     if (p->model_count == 1)
         return &p->models[0];
     same = arena_alloc(&c->arena, sizeof *same);
-    *same = c->level.route.model;
+    config_route_model(&c->level.route, same);
     config_price_model(p, same);
     return same;
+}
+
+/* The first provider's model: the configured one, or a model in the call's arena. */
+static const struct config_model *call_route_model(struct call *c)
+{
+    struct config_model *own;
+
+    if (c->level.route.listed)
+        return c->level.route.listed;
+    own = arena_alloc(&c->arena, sizeof *own);
+    config_route_model(&c->level.route, own);
+    return own;
 }
 
 void call_build_chain(struct call *c)
@@ -35,7 +47,7 @@ void call_build_chain(struct call *c)
     c->chain.breaker_name = c->chain.origin = STR("");
     c->chain.links = arena_alloc(&c->arena, max * sizeof *c->chain.links);
     c->chain.links[0].provider = first;
-    c->chain.links[0].model = &c->level.route.model;
+    c->chain.links[0].model = call_route_model(c);
     c->chain.count = 1;
     for (size_t i = 0; c->chain.count < max; i++) {
         const struct config_provider *p = &c->config->providers[first->fallback[i]];

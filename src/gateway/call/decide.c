@@ -57,7 +57,7 @@ void call_decide(struct call *c, str thought, struct store_call *row)
         .why = c->config->keep == CONFIG_KEEP_TEXT      ? thought
                : c->config->keep == CONFIG_KEEP_SUMMARY ? row->reasoning_summary
                                                         : STR(""),
-        .answer = {c->record.front, c->record.front_n},
+        .answer = c->record.front_n ? (str){c->record.front, c->record.front_n} : STR(""),
         .calls = row->tool_calls,
     };
     struct buf out, tools;

@@ -237,6 +237,8 @@ void call_on_reasoning(void *ctx, str text)
     call_live_reasoning(c, text);
     if (c->recorded)
         call_record_reasoning(c, text);
+    if (!c->thought.kept)
+        return;
     if (c->reply.lasts && !c->recorded && c->thought.lent_count < CALL_THOUGHTS_MAX) {
         c->thought.lent[c->thought.lent_count++] = text;
         return;

@@ -98,18 +98,23 @@ static void finish_count_unreported(struct call *c)
 void call_summarize(struct call *c)
 {
     const struct config_provider *p = call_provider(c);
-    struct summary *s = &c->sum;
     struct call_facts facts;
+    struct summary *s;
 
     assert(c->chain.at < c->chain.count);
+    if (!c->summary)
+        c->summary = arena_alloc(&c->arena, sizeof *c->summary);
+    s = c->summary;
     call_facts(c, &facts);
-    chat_usage_merge(&s->usage, &c->reply.usage);
-    s->reasoning_exact =
+    chat_usage_merge(&c->sum.usage, &c->reply.usage);
+    c->sum.reasoning_exact =
         !facts.cut && c->reply.usage.reasoning >= 0 && c->attempt.phase == CALL_FIRST;
-    s->usage.reasoning = facts.reasoning_tokens;
-    s->repaired = facts.repaired;
+    c->sum.usage.reasoning = facts.reasoning_tokens;
+    c->sum.repaired = facts.repaired;
     finish_note_native_cut(c);
     finish_count_unreported(c);
+    (void)call_wall_start_ms(c);
+    s->collected = c->sum;
     s->id = c->in.id;
     s->session = c->in.session;
     s->key_name = c->in.key ? c->in.key->name : STR("");
@@ -122,7 +127,6 @@ void call_summarize(struct call *c)
     s->level = c->level.asked;
     s->start_ns = c->in.start_ns;
     s->end_ns = call_now_ns(c);
-    s->wall_start_ms = call_wall_start_ms(c);
     s->cap = c->level.cap;
     s->source = finish_reasoning_source(&c->pipe);
     s->anomalies = c->pipe.split.flags;
@@ -144,7 +148,7 @@ static str finish_sampling(const struct call *c, str asked, const struct config_
 static void finish_export(struct call *c)
 {
     const struct config_provider *p = call_provider(c);
-    struct summary *s = &c->sum;
+    struct summary *s = c->summary;
 
     s->otel_provider = str_c(p->row->otel_name);
     s->server_host = p->url.host;
@@ -165,8 +169,7 @@ static void finish_on_stored(void *ctx)
     c->gl->calls--;
     call_live_end(c);
     if (sink)
-        sink->on_end(c->client.ctx,
-                     c->recorded && c->record.store_err.code ? &c->record.store_err : NULL);
+        sink->on_end(c->client.ctx, c->recorded ? c->record.store_err : NULL);
     call_release(c);
 }
 
@@ -176,8 +179,10 @@ static void finish_stored(struct store_ticket *t, const struct err *e)
     struct call *c = (struct call *)(void *)((char *)t - offsetof(struct call, record.ticket));
 
     assert(c->recorded && c->state == CALL_COMMITTING);
-    if (e)
-        c->record.store_err = *e;
+    if (e) {
+        c->record.store_err = base_alloc(sizeof *e);
+        *c->record.store_err = *e;
+    }
     loop_post(c->gl->loop, &c->task);
 }
 
@@ -210,7 +215,6 @@ static void finish_store(struct call *c)
         loop_post_own(c->gl->loop, &c->task);
         return;
     }
-    c->record.store_err.code = ERR_NONE;
     c->record.ticket.fn = finish_stored;
     c->record.ticket.later = true;
     finish_push_soon(c->gl);
@@ -231,14 +235,14 @@ void call_finish(struct call *c)
     call_vault_put(c);
     call_record_finish(c);
     call_summarize(c);
-    metrics_done(c->gl->metrics, &c->sum);
+    metrics_done(c->gl->metrics, c->summary);
     if (g->otlp)
         finish_export(c);
     if (c->in.key) {
         int64_t in = c->sum.usage.input > 0 ? c->sum.usage.input : 0;
         int64_t out = c->sum.usage.output > 0 ? c->sum.usage.output : 0;
 
-        limits_settle(g->limits, c->in.key, &c->wanted, in + out, c->sum.cost_usd);
+        limits_settle(g->limits, c->in.key, &c->wanted, in + out, c->summary->cost_usd);
     }
     finish_store(c);
 }
@@ -268,6 +272,7 @@ void call_release(struct call *c)
         buf_give(bufs, &c->record.reasoning);
         buf_give(bufs, &c->record.tool_calls);
         buf_give(bufs, &c->record.raw);
+        free(c->record.store_err);
         call_mask_release(c);
     }
     call_vault_release(c);
@@ -281,7 +286,7 @@ void call_release(struct call *c)
 
 double call_cost(const struct call *c)
 {
-    return c->sum.cost_usd;
+    return c->summary->cost_usd;
 }
 
 str call_session(const struct call *c)

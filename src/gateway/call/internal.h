@@ -127,6 +127,8 @@ void call_hang_up(struct call *c, bool well); /* well: the exchange may be recor
 void call_reply_own(struct call *c);
 void call_reply_release(struct call *c);
 void call_reply_drop(struct call *c);
+/* Whether a starved reply is asked for its answer. */
+bool call_repairs_starved(const struct call *c);
 /* A repair failed: the call ends without an answer. False: the client already has part of an
  * answer. */
 bool call_end_starved(struct call *c);

@@ -370,7 +370,7 @@ static bool live_has_failed(const struct call *c)
 
 static void live_make_end(struct call *c, const struct store_call *row)
 {
-    const struct summary *s = &c->sum;
+    const struct summary *s = c->summary;
     int64_t took_ms = (int64_t)((s->end_ns - s->start_ns) / CLOCK_NS_PER_MS);
     str step = row->step.n ? row->step : STR("model call"), stage, agent;
 

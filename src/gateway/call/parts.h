@@ -16,7 +16,7 @@
 #define CALL_ARENA_MAX ((size_t)256 << 20)  /* bodies are bounded where they enter */
 #define CALL_ARENA_SPARE ((size_t)96 << 20) /* memory that one event of the largest size may need */
 #define CALL_ARENA_WHOLE 8000               /* enough for most replies in one piece */
-#define CALL_ARENA_STREAM ((size_t)1688)    /* enough for most streams that are split, */
+#define CALL_ARENA_STREAM ((size_t)1456)    /* enough for most streams that are split, */
 #define CALL_ARENA_RECORD ((size_t)256)     /* and for their segments, if they are recorded */
 #define CALL_HEAD_SIZE 512                  /* free space before the body, for the head */
 #define CALL_BODY_MAX ((size_t)64 << 20)    /* of the body that is written for the provider */
@@ -115,11 +115,13 @@ struct call_reply {
     struct arena_text comments; /* of an event stream before its first event, unchanged */
 };
 
-/* Reasoning so far, for a second call: see call_get_reasoning. */
+/* Reasoning so far, for a second call, the record and errors that quote it: see
+ * call_get_reasoning. */
 struct call_thought {
     struct buf text;
     str lent[CALL_THOUGHTS_MAX]; /* the end of it, still in the reply */
     uint8_t lent_count;
+    bool kept;       /* one of them may need it; else this stays empty */
     int64_t dropped; /* tokens of earlier replies beyond the cap */
 };
 
@@ -128,7 +130,7 @@ struct call_tools {
     struct call_made *made; /* newest first */
     uint32_t made_count;
     struct call_kept *kept, *kept_last;
-    struct call_history *history; /* the tool calls of the request; NULL: not read yet */
+    struct call_history *history; /* the tool calls of the request; NULL: none, or not read yet */
 };
 
 /* Made by call_make_failure, for calls that fail or have notes in the record. */
@@ -185,12 +187,13 @@ struct call {
     _Alignas(CALL_LINE) struct call_request in;
     struct level level;
     struct call_chain chain;
-    struct summary sum; /* filled during the call and, at the end, by call_summarize */
-    _Alignas(CALL_LINE) struct pipe pipe;
-    struct frames frames;         /* in use if its sink is set */
-    struct wire_decoder decoder;  /* in use if its wire is set */
+    struct summary_collected sum;
+    struct summary *summary;      /* all of it, in the call's arena; NULL until call_summarize */
     struct wire_frame *whole;     /* a reply in one piece, */
     struct deferred_events *held; /* and its events */
+    _Alignas(CALL_LINE) struct pipe pipe;
+    struct frames frames;        /* in use if its sink is set */
+    struct wire_decoder decoder; /* in use if its wire is set */
     struct upstream upstream;
     struct call_record record; /* the last member: see call_size_used */
 };

@@ -5,7 +5,8 @@
 #include "gateway/call/internal.h"
 #include "gateway/provider.h"
 
-#define LINES_USUAL 640 /* bytes of target and headers, of most calls */
+#define LINES_USUAL 640  /* bytes of target and headers, of most calls */
+#define EDITS_USUAL 1024 /* bytes of the edits of a body, likewise */
 #define NOTES_BEGIN                                                                                \
     "You have already thought about this, and the time for thinking is over. Your notes so far, "  \
     "which may stop in the middle:\n\n<notes>\n"
@@ -259,11 +260,15 @@ static const struct chat_request *plan_add_user_turn(struct call *c)
 
 static bool plan_body(struct call *c, bool same, const struct wire_plan *plan, struct err *e)
 {
+    max_align_t room[EDITS_USUAL / sizeof(max_align_t)];
     struct json doc;
     struct json_edits edits;
+    struct arena scratch;
     struct buf written;
     bool ok = false;
 
+    arena_init(&scratch, CALL_ARENA_MAX);
+    arena_lend(&scratch, room, sizeof room);
     json_init(&doc);
     buf_init(&written, CALL_BODY_MAX);
     if (!same) {
@@ -273,7 +278,7 @@ static bool plan_body(struct call *c, bool same, const struct wire_plan *plan, s
             goto out;
     }
     assert(!same || c->in.request->doc);
-    json_edits_init(&edits, same ? c->in.request->doc : &doc, &c->arena);
+    json_edits_init(&edits, same ? c->in.request->doc : &doc, &scratch);
     c->attempt.wire->patch(edits.doc, plan, &edits);
     buf_reset(&c->sent.body);
     json_edits_apply(&edits, &c->sent.body);
@@ -281,6 +286,7 @@ static bool plan_body(struct call *c, bool same, const struct wire_plan *plan, s
 out:
     json_release(&doc);
     buf_release(&written);
+    arena_release(&scratch);
     return ok;
 }
 

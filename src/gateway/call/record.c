@@ -29,6 +29,7 @@ void call_record_init(struct call *c)
     c->record.request = STR("");
     c->record.mask_ns = CALL_MASK_NS;
     c->record.mask_job = NULL;
+    c->record.store_err = NULL;
     call_mask_init(c);
     if (!c->in.request->stream) /* a stream may last for long with a short answer */
         buf_take(loop_bufs(c->gl->loop), &c->record.answer);
@@ -84,7 +85,7 @@ void call_record_flush_text(struct call *c, bool over)
     struct buf *to = thought ? &c->record.reasoning : &c->record.answer;
     size_t before = to->n, more, n;
 
-    assert(r->last->kind != CALL_SEG_TOOL && r->front_n <= sizeof r->front);
+    assert(r->last->kind != CALL_SEG_TOOL && r->front_n <= CALL_FRONT_MAX);
     call_mask_some(c,
                    thought ? &c->record.mask_reasoning : &c->record.mask_answer,
                    buf_str(&r->raw),
@@ -94,9 +95,13 @@ void call_record_flush_text(struct call *c, bool over)
     assert(to->n >= before);
     more = to->n - before;
     r->kept[r->last->kind] += more;
-    n = sizeof r->front - r->front_n;
-    n = thought ? 0 : more < n ? more : n;
-    memcpy(r->front + r->front_n, to->p ? to->p + before : "", n);
+    n = CALL_FRONT_MAX - r->front_n;
+    n = more < n ? more : n;
+    if (thought || n == 0)
+        return;
+    if (!r->front)
+        r->front = arena_alloc(&c->arena, CALL_FRONT_MAX);
+    memcpy(r->front + r->front_n, to->p + before, n);
     r->front_n += n;
 }
 
@@ -288,7 +293,7 @@ static const char *record_reasoning_state(const struct call *c)
 
 static int64_t record_wall_ms(const struct call *c, uint64_t ns)
 {
-    const struct summary *s = &c->sum;
+    const struct summary *s = c->summary;
 
     assert(ns == 0 || ns >= s->start_ns);
     return ns ? s->wall_start_ms + (int64_t)((ns - s->start_ns) / CLOCK_NS_PER_MS) : -1;
@@ -361,7 +366,7 @@ static str record_asked(struct call *c)
 
 void call_build_row_facts(struct call *c, struct store_call *out)
 {
-    const struct summary *s = &c->sum;
+    const struct summary *s = c->summary;
     str request = record_mask_request(c); /* first: its texts need not be looked at again */
     struct store_call row = {
         .id = s->id,

@@ -52,7 +52,7 @@ struct call_record {
     size_t kept[2];         /* bytes of reasoning and answer, masked, including pieces */
     int64_t thought_tokens; /* of finished segments */
     size_t tools;
-    char front[CALL_FRONT_MAX];
+    char *front; /* of the answer: CALL_FRONT_MAX bytes in the call's arena; NULL: no answer yet */
     size_t front_n;
     struct conversation conversation;
     struct call_pieces pieces;
@@ -66,7 +66,7 @@ struct call_record {
     uint64_t mask_ns;          /* time that the user's patterns have left for this call */
     struct mask_job *mask_job; /* CALL_MASKING: in another thread; else NULL */
     struct store_ticket ticket;
-    struct err store_err; /* ERR_NONE: the row is stored */
+    struct err *store_err; /* NULL: the row is stored */
 };
 
 /* The state that watchers know; texts are made when somebody looks, or at the end. */

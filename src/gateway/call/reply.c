@@ -19,13 +19,13 @@ static bool reply_is_starved(const struct call *c)
            !c->pipe.cap.answered && !c->pipe.cap.called && !pipe_others_answer(&c->pipe);
 }
 
-/* Whether a starved reply is asked for its answer. A second call is billed: by default only calls
- * with a level of ours, and those of our applications, get one. */
-static bool reply_may_repair(const struct call *c)
+/* A second call is billed: by default only calls with a level of ours, and those of our
+ * applications, get one. */
+bool call_repairs_starved(const struct call *c)
 {
     const struct config_preset *preset = c->level.preset;
 
-    if (c->attempt.phase == CALL_REPAIR || c->in.watch)
+    if (c->in.watch)
         return false;
     if (preset && preset->repair_given)
         return preset->repair_starved;
@@ -133,7 +133,7 @@ static bool reply_settle(struct call *c, const struct wire_frame *f)
     pipe_clear_over(&c->pipe);
     if (reply_is_starved(c)) {
         c->sum.starved = true;
-        if (reply_may_repair(c)) {
+        if (c->attempt.phase != CALL_REPAIR && call_repairs_starved(c)) {
             bool over = c->reply.end_seen;
 
             call_enter_state(c, CALL_REPAIRING);

@@ -49,7 +49,7 @@ static void record_write_segment(struct call *c, struct buf *out, const struct c
                                  const struct call_segment *last_thought, size_t thoughts)
 {
     static const str kinds[] = {STR_INIT("reasoning"), STR_INIT("answer"), STR_INIT("tool_call")};
-    const struct summary *sum = &c->sum;
+    const struct summary *sum = c->summary;
     bool exact = s == last_thought && thoughts == 1 && sum->reasoning_exact;
     bool cut = s == last_thought && sum->cut, open = s == c->record.last && record_left_open(c, s);
     uint64_t took_us = (s->end_ns - s->start_ns) / CLOCK_NS_PER_US;

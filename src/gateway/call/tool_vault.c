@@ -360,10 +360,10 @@ static void tool_vault_read_history(struct call *c)
     struct call_place at;
 
     assert(!c->tools.history);
-    c->tools.history = arena_zero(&c->arena, 1, sizeof *c->tools.history);
-    map_init(&c->tools.history->by_id, NULL, MAP_COUNT_MAX);
     if (n == 0)
         return;
+    c->tools.history = arena_zero(&c->arena, 1, sizeof *c->tools.history);
+    map_init(&c->tools.history->by_id, NULL, MAP_COUNT_MAX);
     tool_vault_place_begin(c, &at);
     for (size_t i = 0; i < n; i++) {
         if (r->messages[i].role == CHAT_ASSISTANT)
@@ -376,6 +376,8 @@ void call_vault_rewind(struct call *c)
 {
     if (!c->tools.history)
         tool_vault_read_history(c);
+    if (!c->tools.history)
+        return;
     for (struct map_entry *i = map_next(&c->tools.history->by_id, NULL); i;
          i = map_next(&c->tools.history->by_id, i)) {
         struct history_id *id = i->value.ptr;
@@ -393,7 +395,7 @@ static size_t tool_vault_find_in_vault(struct call *c, const struct vault_call *
 size_t call_vault_find(void *ctx, str id, struct wire_kept *out, size_t n_max)
 {
     struct call *c = ctx;
-    struct map_entry *found = map_find(&c->tools.history->by_id, id);
+    struct map_entry *found = c->tools.history ? map_find(&c->tools.history->by_id, id) : NULL;
     struct history_id *same = found ? found->value.ptr : NULL;
     const struct history_call *h = same ? same->at : NULL;
 
@@ -407,7 +409,7 @@ size_t call_vault_find(void *ctx, str id, struct wire_kept *out, size_t n_max)
  * same ids. */
 bool call_vault_has_foreign(struct call *c)
 {
-    const struct history_call *h = c->tools.history->first;
+    const struct history_call *h = c->tools.history ? c->tools.history->first : NULL;
 
     while (h) {
         const struct chat_message *m = h->message;
