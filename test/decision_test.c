@@ -119,7 +119,7 @@ TEST(values_are_written_as_python_writes_them)
     buf_release(&tools);
 }
 
-/* Each number below takes the longest way to its shortest digits: all of them would take seconds. */
+/* Each number takes the longest way to its shortest digits: all of them would take seconds. */
 TEST(arguments_that_are_not_shown_cost_no_time)
 {
     enum { NUMBERS = 300000 };

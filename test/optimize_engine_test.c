@@ -477,64 +477,6 @@ TEST(a_proposal_whose_cost_is_no_number_is_refused)
     }
 }
 
-/* ---- candidates that report no objective ---- */
-
-/* Every text is better than the one before it; objectives are reported of the seed alone. */
-static bool evaluate_by_size(void *ctx, struct optimize_batch *b, size_t n, struct err *e)
-{
-    (void)ctx, (void)e;
-    for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; k < b[i].n; k++) {
-            struct optimize_grade *g = &b[i].grades[k];
-
-            g->score = (double)b[i].texts[0].n;
-            g->objective_count = b[i].texts[0].n < 10;
-            optimize_graded(&b[i], k);
-        }
-    return true;
-}
-
-static bool answer_longer(void *ctx, struct optimize_ask *asks, size_t n, struct err *e)
-{
-    (void)ctx, (void)e;
-    for (size_t i = 0; i < n; i++) {
-        asks[i].text = arena_printf(asks[i].arena, "0123456789%0*u", (int)asks[i].serial + 1, 0u);
-        asks[i].has_text = true;
-        optimize_answered(&asks[i]);
-    }
-    return true;
-}
-
-TEST(the_top_candidates_are_found_among_those_that_no_front_has)
-{
-    const struct optimize_component component = {STR("prompt"), STR("seed")};
-    const str objective = STR("speed");
-    struct optimize_task task = {
-        .settings = optimize_defaults(),
-        .name = STR("fronts"),
-        .components = &component,
-        .component_count = 1,
-        .objectives = &objective,
-        .objective_count = 1,
-        .train_count = 1,
-        .val_count = 1,
-        .seed = STR("1"),
-        .adapter = {.evaluate = evaluate_by_size, .propose = answer_longer}};
-    struct optimize *o;
-    struct err e;
-
-    task.settings.frontier = OPTIMIZE_OBJECTIVE;
-    task.settings.selection = OPTIMIZE_TOP_K_PARETO;
-    task.settings.top_k = 1000;
-    task.settings.minibatch = 1;
-    task.settings.perfect_score = 1e9;
-    task.settings.metric_calls = 1000;
-    CHECK_F(optimize_new(&task, &o, &e), "%s", e.text);
-    CHECK_F(optimize_run(o, &e), "%s", e.text);
-    CHECK(optimize_count(o) > 300);
-    optimize_free(o);
-}
-
 TEST(answers_that_make_no_sense_are_refused)
 {
     struct made m;
@@ -604,6 +546,4 @@ TEST_MAIN(T(what_must_hold_in_every_run_holds), T(calls_are_the_examples_that_we
           T(no_more_merges_than_the_maximum), T(an_adapter_that_fails_ends_the_run),
           T(components_that_no_run_used_get_no_turn_and_the_others_as_many_each),
           T(grades_that_make_no_sense_are_refused), T(answers_that_make_no_sense_are_refused),
-          T(a_proposal_whose_cost_is_no_number_is_refused),
-          T(the_top_candidates_are_found_among_those_that_no_front_has),
-          T(settings_out_of_range_are_refused))
+          T(a_proposal_whose_cost_is_no_number_is_refused), T(settings_out_of_range_are_refused))

@@ -4,6 +4,7 @@
  */
 #include "base/rand.h"
 #include "optimize/front.h"
+#include "optimize/optimize.h"
 #include "test.h"
 
 #define KEYS_MAX 80
@@ -225,6 +226,65 @@ TEST(a_front_of_nothing_reduces_to_nothing)
     front_release(&f);
 }
 
-TEST_MAIN(T(fronts_are_what_brute_force_finds), T(a_reduction_is_what_its_definition_gives),
+/* ---- candidates that report no objective ---- */
+
+/* Every text is better than the one before it; objectives are reported of the seed alone. */
+static bool evaluate_by_size(void *ctx, struct optimize_batch *b, size_t n, struct err *e)
+{
+    (void)ctx, (void)e;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < b[i].n; k++) {
+            struct optimize_grade *g = &b[i].grades[k];
+
+            g->score = (double)b[i].texts[0].n;
+            g->objective_count = b[i].texts[0].n < 10;
+            optimize_graded(&b[i], k);
+        }
+    return true;
+}
+
+static bool answer_longer(void *ctx, struct optimize_ask *asks, size_t n, struct err *e)
+{
+    (void)ctx, (void)e;
+    for (size_t i = 0; i < n; i++) {
+        asks[i].text = arena_printf(asks[i].arena, "0123456789%0*u", (int)asks[i].serial + 1, 0u);
+        asks[i].has_text = true;
+        optimize_answered(&asks[i]);
+    }
+    return true;
+}
+
+TEST(the_top_candidates_are_found_among_those_that_no_front_has)
+{
+    const struct optimize_component component = {STR("prompt"), STR("seed")};
+    const str objective = STR("speed");
+    struct optimize_task task = {
+        .settings = optimize_defaults(),
+        .name = STR("fronts"),
+        .components = &component,
+        .component_count = 1,
+        .objectives = &objective,
+        .objective_count = 1,
+        .train_count = 1,
+        .val_count = 1,
+        .seed = STR("1"),
+        .adapter = {.evaluate = evaluate_by_size, .propose = answer_longer}};
+    struct optimize *o;
+    struct err e;
+
+    task.settings.frontier = OPTIMIZE_OBJECTIVE;
+    task.settings.selection = OPTIMIZE_TOP_K_PARETO;
+    task.settings.top_k = 1000;
+    task.settings.minibatch = 1;
+    task.settings.perfect_score = 1e9;
+    task.settings.metric_calls = 1000;
+    CHECK_F(optimize_new(&task, &o, &e), "%s", e.text);
+    CHECK_F(optimize_run(o, &e), "%s", e.text);
+    CHECK(optimize_count(o) > 300);
+    optimize_free(o);
+}
+
+TEST_MAIN(T(the_top_candidates_are_found_among_those_that_no_front_has),
+          T(fronts_are_what_brute_force_finds), T(a_reduction_is_what_its_definition_gives),
           T(a_reduction_leaves_someone_at_every_key), T(keys_may_come_late),
           T(a_front_of_nothing_reduces_to_nothing))

@@ -75,10 +75,12 @@ static bool guard_ask_agent(struct agents_part *p, const struct agents_question 
                                what);
     if (!agents_part_run(&guard, &result, e))
         return false;
-    *out = (struct agents_verdict){.waiting = result.end == AGENT_WAITING, .reason = STR("")};
+    *out = (struct agents_verdict){.waiting = result.end == AGENT_WAITING,
+                                   .cancelled = result.end == AGENT_CANCELLED,
+                                   .reason = STR("")};
     if (result.end == AGENT_FINISHED)
         guard_read_verdict(result.finish, p->arena, out);
-    else if (!out->waiting)
+    else if (!out->waiting && !out->cancelled)
         guard_deny(out,
                    arena_printf(p->arena,
                                 "the guard gave no verdict: " STR_FMT " (" STR_FMT ")",
@@ -154,7 +156,10 @@ static bool guard_ask_http(struct agents_part *p, const struct agents_question *
     json_out_end(&j);
     post.body = buf_str(&body);
     ok = agent_work_once(w, STR("guard"), post.body, guard_post, &post, &done);
-    result.end = ok && done.ok ? AGENT_FINISHED : AGENT_FAILED;
+    if (ok)
+        result.end = done.ok ? AGENT_FINISHED : AGENT_FAILED;
+    else
+        *out = (struct agents_verdict){.cancelled = true, .reason = STR("")};
     if (ok && done.ok)
         guard_read_verdict(done.result, p->arena, out);
     else if (ok)
@@ -162,7 +167,7 @@ static bool guard_ask_http(struct agents_part *p, const struct agents_question *
             out,
             arena_printf(p->arena, "the guard gave no verdict: " STR_FMT, STR_ARG(done.result)));
     buf_release(&body);
-    return agent_work_end(w, STR(""), e) && ok;
+    return agent_work_end(w, STR(""), e); /* false if the log failed: then there is no verdict */
 }
 
 bool agents_guard_ask(struct agents_part *p, const struct agents_question *q,

@@ -118,6 +118,12 @@ bool agents_limits_left(const struct agents_part *p, const struct agent_result *
 
 /* ---- the result ---- */
 
+/* Why a cancelled run ends. If only the process ends, the run is not over. */
+static const char *part_cancel_reason(const struct agents_part *p)
+{
+    return atomic_load(&p->job->left) ? "left" : "cancelled";
+}
+
 /* agent_options.ctx while the part runs; on_effect needs the job as the first member. */
 struct part_run {
     struct agents_job *job;
@@ -153,6 +159,10 @@ static bool part_check_output(struct agents_part *p, struct arena *a, struct age
     if (v.waiting) {
         out->end = AGENT_WAITING;
         out->reason = STR("guard_waits");
+    } else if (v.cancelled) {
+        out->end = AGENT_CANCELLED;
+        out->reason = str_c(part_cancel_reason(p));
+        out->text = out->finish = STR(""); /* the guard has not allowed it */
     } else if (!v.allow) {
         out->end = AGENT_STOPPED;
         out->reason = STR("guard_denied");
@@ -236,6 +246,9 @@ static bool part_guarded(struct agents_part *p, struct agent_result *out, struct
     p->before = v.used;
     if (v.waiting)
         return agents_part_end(p, out, AGENT_WAITING, "guard_waits", STR("the guard waits"), e);
+    if (v.cancelled)
+        return agents_part_end(
+            p, out, AGENT_CANCELLED, part_cancel_reason(p), STR("the run was cancelled"), e);
     if (!v.allow)
         return agents_part_end(
             p,
@@ -248,7 +261,7 @@ static bool part_guarded(struct agents_part *p, struct agent_result *out, struct
 }
 
 /* The run ends before its loop: its tools are not available, or it was cancelled while they were
- * listed. If only the process ends, the run is not over. */
+ * listed. */
 static bool part_end_without_tools(struct agents_part *p, const struct err *why,
                                    struct agent_result *out, struct err *e)
 {
@@ -258,9 +271,7 @@ static bool part_end_without_tools(struct agents_part *p, const struct err *why,
     return agents_part_end(p,
                            out,
                            cancelled ? AGENT_CANCELLED : AGENT_FAILED,
-                           !cancelled                   ? "tools_error"
-                           : atomic_load(&p->job->left) ? "left"
-                                                        : "cancelled",
+                           cancelled ? part_cancel_reason(p) : "tools_error",
                            arena_dup(p->arena, str_c(why->text)),
                            e);
 }

@@ -119,6 +119,7 @@ bool agents_saved_load(struct agents_part *p, struct err *e) MUST_USE;
 
 struct agents_verdict {
     bool allow, waiting;
+    bool cancelled; /* before the guard had a verdict: by somebody, or as the process ends */
     str reason;
     struct agent_result used; /* usage of the guard */
 };

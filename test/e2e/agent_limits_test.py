@@ -83,6 +83,65 @@ class Time(unittest.TestCase):
         hook.shutdown()
         hook.server_close()
 
+    def ends_in_guard(self, guard, waits, release):
+        """A cancel, and a stop of the daemon, while the guard decides."""
+        agents = {"librarian": {"model": "m", "prompt": "You help.", "guard": guard},
+                  "check": {"model": "m", "prompt": "guard of all"}}
+
+        def answer(ask):
+            if not ask["messages"][0]["content"].startswith("guard"):
+                return "fine"
+            waits.append(1)
+            release.wait(PATIENCE)
+            return '{"allow": true}'
+        with Model(answer) as model, Library(model, agents) as d:
+            for stop in (False, True):
+                waits.clear()
+                id = d.go("x", background=True)["run_id"]
+                until(lambda: waits)
+                if not stop:
+                    self.assertEqual(d.ask("POST", f"/api/v1/runs/{id}/cancel")[0], 200)
+                    said = d.ended(id, "cancelled", "stopped", "failed")
+                    self.assertEqual((said["status"], said["reason"]), ("cancelled", "cancelled"))
+                    continue
+                d.signal(signal.SIGTERM)
+                d.child.wait(PATIENCE)
+                release.set()
+                d.start()
+                self.assertEqual(d.ended(id)["status"], "done")
+
+    def test_a_run_that_ends_while_an_agent_guards_it(self):
+        for place in ("input", "output"):
+            with self.subTest(place):
+                self.ends_in_guard({place: "check"}, [], threading.Event())
+
+    def test_a_run_that_ends_while_a_hook_guards_it(self):
+        for place in ("input", "output"):
+            waits, release = [], threading.Event()
+
+            class Hook(BaseHTTPRequestHandler):
+                def do_POST(self):
+                    self.rfile.read(int(self.headers["content-length"]))
+                    waits.append(1)
+                    release.wait(PATIENCE)
+                    try:
+                        self.send_response(200)
+                        self.send_header("content-length", "15")
+                        self.end_headers()
+                        self.wfile.write(b'{"allow": true}')
+                    except BrokenPipeError:
+                        pass  # the daemon was stopped meanwhile
+
+                def log_message(self, *_):
+                    pass
+            hook = ThreadingHTTPServer(("127.0.0.1", 0), Hook)
+            hook.daemon_threads = True
+            threading.Thread(target=hook.serve_forever, args=(0.02,), daemon=True).start()
+            with self.subTest(place):
+                self.ends_in_guard({place: f"http://127.0.0.1:{hook.server_port}/"}, waits, release)
+            hook.shutdown()
+            hook.server_close()
+
     def test_time_of_a_part_is_time_of_the_run(self):
         release = threading.Event()
 
