@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/base.h"
 
+void base_assert_failed(const char *file, int line)
+{
+    base_die("%s:%d: a fault in the program, please report it", file, line);
+}
+
 void base_die(const char *fmt, ...)
 {
     va_list ap;

@@ -29,9 +29,13 @@
  * or the configuration), which gets an error instead, and it has no side effects.
  *
  * assert is part of every build, release builds too (meson's b_ndebug is false): a few
- * instructions, and none for each byte. assert_slow is for checks that walk a structure or are in
+ * instructions, and none for each byte. It reports file and line, not its text and function, which
+ * would be 200 kB of the program. assert_slow is for checks that walk a structure or are in
  * a loop over bytes: only builds with meson's debug option have it, among them all with sanitizers
  * and the fuzz targets. */
+#undef assert
+void base_assert_failed(const char *file, int line) NORETURN __attribute__((cold));
+#define assert(x) ((x) ? (void)0 : base_assert_failed(__FILE__, __LINE__))
 #ifdef RATIONALE_ASSERT_SLOW
 #define assert_slow(x) assert(x)
 #else

@@ -62,7 +62,7 @@ void call_decide(struct call *c, str thought, struct store_call *row)
     };
     struct buf out, tools;
 
-    assert(c->recorded && c->record.front_n <= sizeof c->record.front);
+    assert(c->recorded && c->record.front_n <= CALL_FRONT_MAX);
     if (!c->sum.complete && !c->pipe.cap.answered && !c->pipe.cap.called)
         return;
     decide_by_tags(c, &d);
