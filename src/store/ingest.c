@@ -378,13 +378,23 @@ static void ingest_run(struct ingest *t, bool hurry)
     }
 }
 
+/* A thread of SCHED_IDLE stops as soon as another one can run. With a priority alone the kernel may
+ * let it work for milliseconds first, and calls wait. */
+static void ingest_lower_priority(void)
+{
+    struct sched_param none = {0};
+
+    if (pthread_setschedparam(pthread_self(), SCHED_IDLE, &none) != 0)
+        (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICE);
+}
+
 static void *ingest_calm_thread(void *ingest)
 {
     struct ingest *t = ingest;
     struct log_scope scope;
 
     log_scope_enter(&scope, t->o.log, STR(""));
-    (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICE);
+    ingest_lower_priority();
     ingest_run(t, false);
     log_scope_leave(&scope);
     return NULL;
