@@ -204,6 +204,76 @@ TEST(references_that_multiply_end_at_the_ceiling)
     buf_release(&doc);
 }
 
+/* A text with an escape is copied when it is read. */
+static void add_text(struct buf *doc, size_t n)
+{
+    buf_add(doc, STR("\"\\n"));
+    for (size_t i = 0; i < n; i++)
+        buf_add_c(doc, 'x');
+    buf_add_c(doc, '"');
+}
+
+TEST(a_large_text_that_all_operations_share_is_kept_once_for_each)
+{
+    struct buf doc;
+    struct arena a;
+    struct openapi api;
+    struct err e;
+
+    buf_init(&doc, 8 << 20);
+    buf_add(&doc, STR("{\"openapi\":\"3.1.0\",\"paths\":{"));
+    for (int i = 0; i < 390; i++)
+        buf_printf(&doc,
+                   "\"/p%d\":{\"get\":{\"operationId\":\"o%d\",\"parameters\":["
+                   "{\"$ref\":\"#/components/parameters/P\"}]}},",
+                   i,
+                   i);
+    buf_add(&doc, STR("\"/many\":{\"get\":{\"operationId\":\"many\",\"parameters\":["));
+    for (int i = 0; i < 400; i++) /* the same parameter again is ignored, after it was read */
+        buf_add(&doc, STR("{\"$ref\":\"#/components/parameters/N\"},"));
+    buf_add(&doc,
+            STR("{\"name\":\"q\",\"in\":\"query\"}]}}},\"components\":{\"parameters\":{\"P\":{"
+                "\"name\":\"p\",\"in\":\"query\",\"schema\":{},\"description\":"));
+    add_text(&doc, 200000);
+    buf_add(&doc, STR("},\"N\":{\"in\":\"query\",\"name\":"));
+    add_text(&doc, 200000);
+    buf_add(&doc, STR("}}}}"));
+    CHECK(!buf_full(&doc));
+    arena_init(&a, OPENAPI_ARENA);
+    CHECK_F(openapi_read(buf_str(&doc), &a, &api, &e), "%s", e.text);
+    CHECK_INT(api.count, 41); /* 8 MB of schemas */
+    CHECK(str_find(api.left_out, STR("o389: its schema is too large")) != STR_NONE);
+    CHECK(str_find(api.left_out, STR("many: its schema is too large")) != STR_NONE);
+    arena_release(&a);
+    buf_release(&doc);
+}
+
+TEST(arguments_have_different_names)
+{
+    struct arena a;
+    struct openapi api;
+    struct err e;
+
+    arena_init(&a, OPENAPI_ARENA);
+    CHECK_F(
+        openapi_read(
+            STR("{\"openapi\":\"3.1.0\",\"paths\":{\"/a/{id}\":{\"parameters\":[{\"name\":\"id\","
+                "\"in\":\"path\"}],\"get\":{\"operationId\":\"good\",\"parameters\":[{\"name\":"
+                "\"id\",\"in\":\"query\"}]},\"put\":{\"operationId\":\"bad\",\"parameters\":["
+                "{\"name\":\"path_id\",\"in\":\"query\"},{\"name\":\"id\",\"in\":\"query\"}]}}}}"),
+            &a,
+            &api,
+            &e),
+        "%s",
+        e.text);
+    CHECK_INT(api.count, 1);
+    CHECK_STR(api.operations[0].params[1].member, "path_id");
+    CHECK_STR(api.left_out, "bad: two of its parameters have the same name");
+    arena_release(&a);
+}
+
 TEST_MAIN(T(operations_are_named_and_described), T(schemas_have_their_references_filled_in),
           T(arguments_become_a_request), T(what_cannot_be_used_is_refused_with_its_reason),
-          T(references_that_multiply_end_at_the_ceiling))
+          T(references_that_multiply_end_at_the_ceiling),
+          T(a_large_text_that_all_operations_share_is_kept_once_for_each),
+          T(arguments_have_different_names))

@@ -7,6 +7,7 @@
 #define SHOWN_MAX 80
 #define FOLLOW_MAX 16
 #define LEFT_OUT_MAX ((size_t)256 << 10)
+#define SCRATCH_MAX ((size_t)32 << 20)
 #define DESCRIPTION_MAX 1024 /* bytes of an operation's description that a model gets */
 
 static const struct {
@@ -21,6 +22,25 @@ static const struct {
     {"patch", "PATCH", false, false},
 };
 
+/* Whether the operation's texts may take as many bytes more. */
+static bool openapi_scratch_room(const struct openapi_reader *r, size_t n)
+{
+    if (n + SHOWN_MAX > arena_left(&r->scratch->arena) / 2) /* what is left may be in two pieces */
+        r->scratch->full = true;
+    return !r->scratch->full;
+}
+
+static void openapi_scratch_reset(const struct openapi_reader *r)
+{
+    arena_reset(&r->scratch->arena);
+    r->scratch->full = false;
+}
+
+bool openapi_scratch_text(const struct openapi_reader *r, const struct json_node *v, str *out)
+{
+    return v && openapi_scratch_room(r, v->size) && json_text(r->doc, v, &r->scratch->arena, out);
+}
+
 const struct json_node *openapi_follow(const struct openapi_reader *r, const struct json_node *v)
 {
     for (int i = 0; json_is_object(v) && i < FOLLOW_MAX; i++) {
@@ -29,7 +49,7 @@ const struct json_node *openapi_follow(const struct openapi_reader *r, const str
 
         if (!ref)
             return v;
-        if (!json_text(r->doc, ref, r->arena, &to) || !str_starts(to, STR("#")))
+        if (!openapi_scratch_text(r, ref, &to) || !str_starts(to, STR("#")))
             return NULL;
         v = json_pointer(r->doc, str_slice(to, 1, to.n));
     }
@@ -40,9 +60,9 @@ static str openapi_text(const struct openapi_reader *r, const struct json_node *
 {
     str s;
 
-    if (!json_text(r->doc, json_find(r->doc, v, str_c(key)), r->arena, &s))
+    if (!openapi_scratch_text(r, json_find(r->doc, v, str_c(key)), &s))
         return STR("");
-    return arena_dup(r->arena, str_trim(s));
+    return str_trim(s);
 }
 
 static bool openapi_is(const struct openapi_reader *r, const struct json_node *v, const char *key,
@@ -134,6 +154,24 @@ struct openapi_params {
     size_t n;
 };
 
+/* The name of an argument beside another of the same name. */
+static str openapi_long_name(const struct openapi_reader *r, const struct openapi_param *p)
+{
+    static const char *const places[] = {"path", "query", "header"};
+
+    if (!openapi_scratch_room(r, p->name.n))
+        return p->name;
+    return arena_join(&r->scratch->arena, str_c(places[p->place]), STR("_"), p->name);
+}
+
+static bool openapi_has_member(const struct openapi_params *all, str name)
+{
+    for (size_t i = 0; i < all->n; i++)
+        if (str_eq(all->at[i].member, name))
+            return true;
+    return str_eq(name, STR("body"));
+}
+
 static bool openapi_has_param(const struct openapi_params *all, const struct openapi_param *p)
 {
     for (size_t i = 0; i < all->n; i++)
@@ -145,8 +183,6 @@ static bool openapi_has_param(const struct openapi_params *all, const struct ope
 static const char *openapi_add_params(struct openapi_reader *r, const struct json_node *list,
                                       struct openapi_params *all)
 {
-    static const char *const places[] = {"path", "query", "header"};
-
     JSON_FOREACH(v, r->doc, list) {
         const struct json_node *to = openapi_follow(r, v);
         struct openapi_param p;
@@ -165,11 +201,10 @@ static const char *openapi_add_params(struct openapi_reader *r, const struct jso
             continue;
         if (all->n == OPENAPI_PARAMS_MAX)
             return "it has too many parameters";
-        for (size_t i = 0; i < all->n; i++)
-            if (str_eq(all->at[i].member, p.name))
-                p.member = arena_join(r->arena, str_c(places[p.place]), STR("_"), p.name);
-        if (str_eq(p.member, STR("body")))
-            p.member = arena_join(r->arena, str_c(places[p.place]), STR("_"), p.name);
+        if (openapi_has_member(all, p.name))
+            p.member = openapi_long_name(r, &p);
+        if (openapi_has_member(all, p.member))
+            return "two of its parameters have the same name";
         all->from[all->n] = to;
         all->at[all->n++] = p;
     }
@@ -213,7 +248,7 @@ static const struct json_node *openapi_json_content(const struct openapi_reader 
     str type;
 
     JSON_FOREACH(k, r->doc, content)
-        if (content->kind == JSON_OBJECT && json_text(r->doc, k, r->arena, &type) &&
+        if (content->kind == JSON_OBJECT && openapi_scratch_text(r, k, &type) &&
             openapi_type_json(type)) {
             *found = true;
             return json_find(r->doc, json_value(k), STR("schema"));
@@ -239,6 +274,7 @@ static void openapi_write_params(struct openapi_reader *r, const struct openapi_
     }
 }
 
+/* The schema of an operation's arguments, lent until the next one. */
 static str openapi_arguments(struct openapi_reader *r, const struct openapi_params *all,
                              const struct openapi_operation *op, const struct json_node *body)
 {
@@ -268,7 +304,7 @@ static str openapi_arguments(struct openapi_reader *r, const struct openapi_para
     r->schemas_size += r->text.n;
     if (!json_out_ok(&o, &e) || r->schemas_size > OPENAPI_SCHEMAS_MAX)
         return STR("");
-    return arena_dup(r->arena, buf_str(&r->text));
+    return buf_str(&r->text);
 }
 
 /* "get_items_id" of GET /items/{id}. */
@@ -290,20 +326,24 @@ static str openapi_generate_name(struct openapi_reader *r, const char *method, s
     }
     while (out.n > 0 && out.p[out.n - 1] == '_')
         out.n--;
-    name = arena_dup(r->arena, buf_str(&out));
+    name = arena_dup(&r->scratch->arena, buf_str(&out));
     buf_release(&out);
     return name;
 }
 
 static str openapi_description(const struct openapi_reader *r, const struct json_node *v)
 {
-    str summary = openapi_text(r, v, "summary"), more = openapi_text(r, v, "description");
-    str all = summary.n && more.n && !str_starts(more, summary)
-                  ? arena_join(r->arena, summary, STR("\n\n"), more)
-              : more.n ? more
-                       : summary;
-    size_t n = all.n > DESCRIPTION_MAX ? DESCRIPTION_MAX : all.n;
+    str summary = openapi_text(r, v, "summary"), more = openapi_text(r, v, "description"), all;
+    size_t n;
 
+    all = more.n ? more : summary;
+    if (summary.n && more.n && !str_starts(more, summary) &&
+        openapi_scratch_room(r, 3 * DESCRIPTION_MAX))
+        all = arena_join(&r->scratch->arena,
+                         str_slice(summary, 0, DESCRIPTION_MAX + 1),
+                         STR("\n\n"),
+                         str_slice(more, 0, DESCRIPTION_MAX + 1));
+    n = all.n > DESCRIPTION_MAX ? DESCRIPTION_MAX : all.n;
     while (n < all.n && n > 0 && ((unsigned char)all.p[n] & 0xc0) == 0x80)
         n--;
     return str_slice(all, 0, n);
@@ -314,6 +354,25 @@ static void openapi_leave_out(struct openapi_reader *r, str name, const char *wh
     if (r->left_out.n)
         buf_add_c(&r->left_out, '\n');
     buf_printf(&r->left_out, STR_FMT ": %s", STR_ARG(str_slice(name, 0, SHOWN_MAX)), why);
+}
+
+/* Moves the texts of an operation to the result. Its schema has the names of the parameters, so they
+ * are bounded like all schemas together. */
+static void openapi_keep(struct openapi_reader *r, const struct openapi_params *all,
+                         struct openapi_operation *op)
+{
+    op->name = arena_dup(r->arena, op->name);
+    op->description = arena_dup(r->arena, op->description);
+    op->schema = arena_dup(r->arena, op->schema);
+    op->params = arena_zero(r->arena, all->n + 1, sizeof *op->params);
+    op->param_count = all->n;
+    for (size_t i = 0; i < all->n; i++) {
+        struct openapi_param *p = &op->params[i];
+
+        *p = all->at[i];
+        p->name = arena_dup(r->arena, p->name);
+        p->member = arena_dup(r->arena, p->member);
+    }
 }
 
 /* Why the operation cannot be a tool; NULL if it can. */
@@ -339,11 +398,11 @@ static const char *openapi_fill(struct openapi_reader *r, const struct json_node
     op->body_required = body && openapi_is(r, body, "required", false);
     if (op->body_required && !json)
         return "its body is not JSON";
-    op->params = arena_zero(r->arena, all.n + 1, sizeof *op->params);
-    memcpy(op->params, all.at, all.n * sizeof *op->params);
-    op->param_count = all.n;
     op->schema = openapi_arguments(r, &all, op, schema);
-    return op->schema.n ? NULL : "its schema is too large";
+    if (r->scratch->full || op->schema.n == 0)
+        return "its schema is too large";
+    openapi_keep(r, &all, op);
+    return NULL;
 }
 
 static bool openapi_add(struct openapi_reader *r, str path, const struct json_node *item,
@@ -355,6 +414,7 @@ static bool openapi_add(struct openapi_reader *r, str path, const struct json_no
 
     if (api->count == OPENAPI_OPERATIONS_MAX)
         return err_set(e, ERR_LIMIT, "more than %d operations", OPENAPI_OPERATIONS_MAX);
+    openapi_scratch_reset(r);
     *op = (struct openapi_operation){.name = openapi_text(r, v, "operationId"),
                                      .description = openapi_description(r, v),
                                      .method = str_c(openapi_methods[method].sent),
@@ -369,8 +429,8 @@ static bool openapi_add(struct openapi_reader *r, str path, const struct json_no
                        "two operations have the name \"" STR_FMT "\"",
                        STR_ARG(str_slice(op->name, 0, SHOWN_MAX)));
     why = openapi_fill(r, item, v, op);
-    if (why)
-        openapi_leave_out(r, op->name, why);
+    if (why) /* if the texts were too large, some were not read */
+        openapi_leave_out(r, op->name, r->scratch->full ? "its schema is too large" : why);
     else
         api->count++;
     return true;
@@ -383,8 +443,10 @@ static bool openapi_read_paths(struct openapi_reader *r, const struct json_node 
     str path;
 
     JSON_FOREACH(k, doc, paths) {
-        const struct json_node *item = openapi_follow(r, json_value(k));
+        const struct json_node *item;
 
+        openapi_scratch_reset(r);
+        item = openapi_follow(r, json_value(k));
         if (!json_text(doc, k, r->arena, &path) || !str_starts(path, STR("/")))
             continue;
         path = arena_dup(r->arena, path);
@@ -414,13 +476,15 @@ bool openapi_read(str json, struct arena *a, struct openapi *out, struct err *e)
 {
     struct json doc;
     struct openapi api = {.left_out = STR("")};
-    struct openapi_reader r = {.doc = &doc, .arena = a, .out = &api};
+    struct openapi_scratch scratch = {.full = false};
+    struct openapi_reader r = {.doc = &doc, .arena = a, .scratch = &scratch, .out = &api};
     const struct json_node *root, *paths;
     bool ok;
 
     json_init(&doc);
     buf_init(&r.left_out, LEFT_OUT_MAX);
     buf_init(&r.text, OPENAPI_SCHEMA_MAX);
+    arena_init(&scratch.arena, SCRATCH_MAX);
     ok = json_parse(&doc, json, e);
     root = json_root(&doc);
     ok = ok && openapi_check_version(&r, root, e);
@@ -430,8 +494,8 @@ bool openapi_read(str json, struct arena *a, struct openapi *out, struct err *e)
     if (ok) {
         const struct json_node *servers = json_find(&doc, root, STR("servers"));
 
-        api.title = openapi_text(&r, json_find(&doc, root, STR("info")), "title");
-        api.server = openapi_text(&r, json_at(&doc, servers, 0), "url");
+        api.title = arena_dup(a, openapi_text(&r, json_find(&doc, root, STR("info")), "title"));
+        api.server = arena_dup(a, openapi_text(&r, json_at(&doc, servers, 0), "url"));
         api.operations = arena_zero(a, OPENAPI_OPERATIONS_MAX + 1, sizeof *api.operations);
         ok = openapi_read_paths(&r, paths, e);
     }
@@ -440,6 +504,7 @@ bool openapi_read(str json, struct arena *a, struct openapi *out, struct err *e)
     api.left_out = arena_dup(a, buf_str(&r.left_out));
     buf_release(&r.left_out);
     buf_release(&r.text);
+    arena_release(&scratch.arena);
     json_release(&doc);
     if (ok)
         *out = api;

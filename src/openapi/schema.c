@@ -118,7 +118,7 @@ static void openapi_write_map(struct openapi_reader *r, const struct json_node *
 
     json_out_object(o);
     JSON_FOREACH(k, r->doc, v) {
-        if (!json_text(r->doc, k, r->arena, &key))
+        if (!openapi_scratch_text(r, k, &key))
             continue;
         json_out_key(o, key);
         openapi_write_schema(r, json_value(k), STR(""), o);
@@ -179,7 +179,7 @@ void openapi_write_schema(struct openapi_reader *r, const struct json_node *v, s
     if (!cut) {
         r->open[r->depth++] = to;
         JSON_FOREACH(k, doc, to)
-            if (json_text(doc, k, r->arena, &key) && (own || !str_eq(key, STR("description"))))
+            if (openapi_scratch_text(r, k, &key) && (own || !str_eq(key, STR("description"))))
                 openapi_write_keyword(r, to, key, json_value(k), o);
         r->depth--;
     }
