@@ -356,8 +356,8 @@ static void openapi_leave_out(struct openapi_reader *r, str name, const char *wh
     buf_printf(&r->left_out, STR_FMT ": %s", STR_ARG(str_slice(name, 0, SHOWN_MAX)), why);
 }
 
-/* Moves the texts of an operation to the result. Its schema has the names of the parameters, so they
- * are bounded like all schemas together. */
+/* Moves the texts of an operation to the result. Its schema has the names of the parameters, so
+ * they are bounded like all schemas together. */
 static void openapi_keep(struct openapi_reader *r, const struct openapi_params *all,
                          struct openapi_operation *op)
 {

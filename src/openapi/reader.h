@@ -28,8 +28,8 @@ struct openapi_reader {
 
 /* The node itself, or the target of its "$ref" in the document; NULL if it does not exist. */
 const struct json_node *openapi_follow(const struct openapi_reader *r, const struct json_node *v);
-/* A text of the document, valid until the next operation. False: it is no text, or the texts of this
- * operation are too large. */
+/* A text of the document, valid until the next operation. False: it is no text, or the texts of
+ * this operation are too large. */
 bool openapi_scratch_text(const struct openapi_reader *r, const struct json_node *v, str *out);
 /* `description`, if not empty, replaces the schema's own. */
 void openapi_write_schema(struct openapi_reader *r, const struct json_node *v, str description,
