@@ -359,6 +359,21 @@ bool agents_start(struct agents_runner *r, const struct agents_request *q, struc
     return true;
 }
 
+/* An active run is told to end, or to look again. False: it is not active. */
+static bool runner_mark_active(struct agents_runner *r, str root, bool stop)
+{
+    struct agents_job *active;
+
+    pthread_mutex_lock(&r->lock);
+    active = runner_find(r, root);
+    if (active && stop)
+        atomic_store(&active->stop, true);
+    else if (active)
+        active->again = true;
+    pthread_mutex_unlock(&r->lock);
+    return active != NULL;
+}
+
 static void runner_resume_root(struct agents_runner *r, const struct agent_row *row, bool stop)
 {
     struct agents_request q;
@@ -381,27 +396,21 @@ static void runner_resume_root(struct agents_runner *r, const struct agent_row *
         job_begin(j);
         return;
     }
-    log_warn("a run cannot continue now", LOG_STR("run", row->id), LOG_ERR(&e));
+    /* Somebody else may have resumed it since it was looked for. */
+    if (!runner_mark_active(r, row->id, stop))
+        log_warn("a run cannot continue now", LOG_STR("run", row->id), LOG_ERR(&e));
     agents_runner_job_free(j);
 }
 
 /* A run that is not active is resumed. `stop`: only to end, as cancelled. */
 static void runner_resume(struct agents_runner *r, str root, bool stop)
 {
-    struct agents_job *active;
     struct agent_row whole;
     struct arena a;
     struct err e;
     bool mine;
 
-    pthread_mutex_lock(&r->lock);
-    active = runner_find(r, root);
-    if (active && stop)
-        atomic_store(&active->stop, true);
-    else if (active)
-        active->again = true;
-    pthread_mutex_unlock(&r->lock);
-    if (active || !r->host.log)
+    if (runner_mark_active(r, root, stop) || !r->host.log)
         return;
     arena_init(&a, (size_t)256 << 20);
     if (!agent_log_run_get(r->host.log, root, &a, &whole, &e) ||
