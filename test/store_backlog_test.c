@@ -5,7 +5,7 @@
 #include "store_help.h"
 
 #include <dirent.h>
-#include <sys/resource.h>
+#include <sched.h>
 #include <unistd.h>
 
 #define CEILING (4 << 20)
@@ -161,7 +161,7 @@ TEST(the_time_without_calls_is_no_part_of_a_backlog)
     side_release(&s);
 }
 
-/* Threads of this process that run at the lowest priority. */
+/* Threads of this process that run only while nobody else wants to. */
 static unsigned low_threads(void)
 {
     DIR *d = opendir("/proc/self/task");
@@ -171,7 +171,7 @@ static unsigned low_threads(void)
     CHECK(d);
     while ((entry = readdir(d)))
         if (entry->d_name[0] != '.')
-            n += getpriority(PRIO_PROCESS, (id_t)strtol(entry->d_name, NULL, 10)) == 19;
+            n += sched_getscheduler((pid_t)strtol(entry->d_name, NULL, 10)) == SCHED_IDLE;
     closedir(d);
     return n;
 }
