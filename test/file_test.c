@@ -173,15 +173,16 @@ TEST(file_write_atomic_replaces_sets_the_mode_and_leaves_nothing_behind)
 
 TEST(file_remove_unfinished_takes_only_what_a_killed_writer_left)
 {
-    static const char *const others[] = {"x", "x.1234567", "x.part", "yx.abcdef", "y.abcdef"};
+    static const char *const others[] = {
+        "x", "x.backup", "x.part", "x.new-1234567", "yx.new-abcdef", "y.new-abcdef"};
     struct place p;
     struct err e;
 
     place_init(&p);
     for (size_t i = 0; i < COUNT_OF(others); i++)
         CHECK(file_write_atomic(in(&p, others[i]), STR("stays"), 0600, &e));
-    CHECK(file_write_atomic(in(&p, "x.aB3dEf"), STR("goes"), 0600, &e));
-    CHECK(file_write_atomic(in(&p, "x.zzzzzz"), STR("goes"), 0600, &e));
+    CHECK(file_write_atomic(in(&p, "x.new-aB3dEf"), STR("goes"), 0600, &e));
+    CHECK(file_write_atomic(in(&p, "x.new-zzzzzz"), STR("goes"), 0600, &e));
     file_remove_unfinished(in(&p, "x"));
     CHECK_INT(entries(&p), COUNT_OF(others));
     file_remove_unfinished(in(&p, "nowhere/x"));

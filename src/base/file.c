@@ -11,7 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define BESIDE ".XXXXXX" /* what mkstemp adds to the name of an unfinished file */
+#define BESIDE ".new-"  /* after the name of an unfinished file, */
+#define RANDOM "XXXXXX" /* and then what mkstemp puts there */
 
 #define READ_SIZE 65536
 
@@ -152,9 +153,9 @@ bool file_write_atomic(const char *path, str bytes, mode_t mode, struct err *e)
     char beside[FILE_PATH_MAX];
     int fd, n;
 
-    n = snprintf(beside, sizeof beside, "%s" BESIDE, path);
+    n = snprintf(beside, sizeof beside, "%s" BESIDE RANDOM, path);
     if (n < 0 || (size_t)n >= sizeof beside)
-        return err_set(e, ERR_INPUT, "a path of more than %d bytes", FILE_PATH_MAX - 8);
+        return err_set(e, ERR_INPUT, "a path of more than %d bytes", FILE_PATH_MAX - 12);
     fd = mkostemp(beside, O_CLOEXEC);
     if (fd < 0)
         return file_fail(e, "create a file beside", path);
@@ -177,7 +178,7 @@ void file_remove_unfinished(const char *path)
 {
     const char *slash = strrchr(path, '/');
     str name = str_c(slash ? slash + 1 : path);
-    char folder[FILE_PATH_MAX], full[FILE_PATH_MAX + 8];
+    char folder[FILE_PATH_MAX], full[FILE_PATH_MAX + 12];
     struct dirent *entry;
     DIR *dir;
 
@@ -187,8 +188,8 @@ void file_remove_unfinished(const char *path)
     while (dir && (entry = readdir(dir))) {
         str found = str_c(entry->d_name);
 
-        if (found.n != name.n + strlen(BESIDE) || !str_starts(found, name) ||
-            found.p[name.n] != '.')
+        if (found.n != name.n + strlen(BESIDE RANDOM) || !str_starts(found, name) ||
+            !str_starts(str_slice(found, name.n, found.n), STR(BESIDE)))
             continue;
         (void)snprintf(full, sizeof full, "%s%s", path, found.p + name.n);
         (void)unlink(full);

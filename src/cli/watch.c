@@ -187,7 +187,9 @@ static _Noreturn void watch_serve(const struct watch_command *w, int fd)
     struct err e;
 
     (void)setsid();
-    if (watch_open_log(&e) && chdir("/") == 0 && serve_run(&o, &e))
+    if (watch_open_log(&e) &&
+        (chdir("/") == 0 || err_set(&e, ERR_SYSTEM, "cannot change to the folder /")) &&
+        serve_run(&o, &e))
         _exit(0);
     (void)!write(fd, e.text, strlen(e.text));
     _exit(1);
