@@ -359,7 +359,7 @@ bool agents_start(struct agents_runner *r, const struct agents_request *q, struc
     return true;
 }
 
-/* An active run is told to end, or to look again. False: it is not active. */
+/* Makes an active run end, or read its decisions again. False: the run is not active. */
 static bool runner_mark_active(struct agents_runner *r, str root, bool stop)
 {
     struct agents_job *active;
