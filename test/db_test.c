@@ -2,8 +2,10 @@
 #include "store/db.h"
 
 #include "store/db_driver.h"
+#include "store/db_lease.h"
 #include "store_help.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -379,6 +381,108 @@ TEST(a_database_that_is_not_there_is_not_made_by_a_reader)
     place_release(&p);
 }
 
+struct names {
+    char text[256][64];
+    size_t count;
+};
+
+static bool keep_name(void *ctx, const struct db_value *columns, size_t n)
+{
+    struct names *names = ctx;
+
+    assert_true(n == 1 && names->count < COUNT_OF(names->text));
+    (void)snprintf(
+        names->text[names->count++], sizeof names->text[0], STR_FMT, STR_ARG(columns[0].s));
+    return true;
+}
+
+/* Rows of one of two attached databases that the other has not. */
+static int64_t rows_missing(struct db *db, const char *table, const char *in, const char *from)
+{
+    char sql[256];
+
+    (void)snprintf(sql,
+                   sizeof sql,
+                   "SELECT count(*) FROM (SELECT * FROM %s.%s EXCEPT SELECT * FROM %s.%s)",
+                   from,
+                   table,
+                   in,
+                   table);
+    return look(db, sql, NULL, 0).last[0].i;
+}
+
+TEST(an_empty_sqlite_database_gets_the_tables_that_the_steps_make)
+{
+    static const char shapes[] = "CREATE TEMP TABLE %s AS SELECT type, name, tbl_name, sql"
+                                 " FROM %s.sqlite_schema";
+    struct names names = {0};
+    struct place p, whole;
+    struct db *db;
+    struct err e;
+    char sql[600];
+
+    place_init(&p);
+    place_init(&whole);
+    if (!p.postgres) {
+        steps_store(&p, INT_MAX);
+        db_close(open_db(&whole, DB_WRITE));
+        (void)snprintf(
+            sql, sizeof sql, "ATTACH '%s' AS steps; ATTACH '%s' AS whole", p.path, whole.path);
+        CHECK(db_open(STR("sqlite::memory:"), DB_NEW, &db, &e));
+        CHECK_F(db->driver->script(db, sql, &e), "%s", e.text);
+        CHECK(db_query(db,
+                       "SELECT name FROM whole.sqlite_schema WHERE type = 'table' AND sql NOT LIKE"
+                       " 'CREATE VIRTUAL%' AND name NOT LIKE '%\\_text\\__%' ESCAPE '\\'",
+                       DB_NO_ARGS,
+                       (struct db_rows){keep_name, &names},
+                       &e));
+        CHECK(names.count > 30);
+        for (size_t i = 0; i < names.count; i++) {
+            assert_int_equal(rows_missing(db, names.text[i], "steps", "whole"), 0);
+            assert_int_equal(rows_missing(db, names.text[i], "whole", "steps"), 0);
+        }
+        (void)snprintf(sql, sizeof sql, shapes, "of_steps", "steps");
+        run(db, sql, NULL, 0);
+        (void)snprintf(sql, sizeof sql, shapes, "of_whole", "whole");
+        run(db, sql, NULL, 0);
+        CHECK(look(db, "SELECT count(*) FROM of_whole", NULL, 0).last[0].i > 100);
+        CHECK_INT(look(db,
+                       "SELECT (SELECT count(*) FROM (SELECT * FROM of_steps EXCEPT"
+                       " SELECT * FROM of_whole)) + (SELECT count(*) FROM"
+                       " (SELECT * FROM of_whole EXCEPT SELECT * FROM of_steps))",
+                       NULL,
+                       0)
+                      .last[0]
+                      .i,
+                  0);
+        db_close(db);
+    }
+    place_release(&whole);
+    place_release(&p);
+}
+
+TEST(a_postgres_daemon_opens_a_connection_when_it_is_first_used)
+{
+    static const char connections[] = "SELECT count(*) FROM pg_stat_activity WHERE datname ="
+                                      " current_database() AND application_name = 'rationale'";
+    struct db_lease *lease;
+    struct db *first, *later;
+    struct place p;
+
+    place_init(&p);
+    if (p.postgres) {
+        first = open_db(&p, DB_WRITE);
+        lease = db_lease_new(str_c(p.url), STR("a daemon"));
+        later = open_db(&p, DB_READ);
+        CHECK_INT(look(first, connections, NULL, 0).last[0].i, 1);
+        CHECK_INT(look(later, connections, NULL, 0).last[0].i, 2);
+        db_close(later);
+        db_lease_free(lease);
+        db_close(first);
+    }
+    place_release(&p);
+}
+
 TEST_MAIN(T(values_of_every_type_come_back_as_they_went_in),
           T(an_argument_is_found_by_its_number_wherever_it_stands),
           T(more_statements_than_are_kept_work_as_well),
@@ -389,4 +493,6 @@ TEST_MAIN(T(values_of_every_type_come_back_as_they_went_in),
           T(a_row_at_fault_fails_those_that_were_put_with_it),
           T(a_row_that_is_put_twice_is_changed_in_order),
           T(a_query_can_be_stopped_from_another_thread),
-          T(a_database_that_is_not_there_is_not_made_by_a_reader))
+          T(a_database_that_is_not_there_is_not_made_by_a_reader),
+          T(an_empty_sqlite_database_gets_the_tables_that_the_steps_make),
+          T(a_postgres_daemon_opens_a_connection_when_it_is_first_used))

@@ -232,14 +232,14 @@ void do_sql(struct place *p, const char *sql)
 
 #define OLD_VERSION 11
 
-void old_store(struct place *p)
+void steps_store(struct place *p, int newest)
 {
     const struct schema_step *steps = p->postgres ? schema_postgres_steps : schema_steps;
     size_t n = p->postgres ? schema_postgres_step_count : schema_step_count;
     char sql[200];
 
     do_sql(p, "CREATE TABLE store_version (version INTEGER PRIMARY KEY, name TEXT NOT NULL)");
-    for (size_t i = 0; i < n && steps[i].version <= OLD_VERSION; i++) {
+    for (size_t i = 0; i < n && steps[i].version <= newest; i++) {
         do_sql(p, steps[i].sql);
         snprintf(sql,
                  sizeof sql,
@@ -248,6 +248,11 @@ void old_store(struct place *p)
                  steps[i].name);
         do_sql(p, sql);
     }
+}
+
+void old_store(struct place *p)
+{
+    steps_store(p, OLD_VERSION);
 }
 
 static void add_literal(struct buf *b, const struct place *p, const struct row_field *f,

@@ -38,6 +38,8 @@ long long ask(struct place *p, const char *sql);
 long long words(struct place *p, const char *table, const char *word);
 void do_sql(struct place *p, const char *sql);
 
+/* Tables made by the steps up to version `newest`. */
+void steps_store(struct place *p, int newest);
 /* A store as version 11 left it, without a process that has it: its tables, and calls in them, each
  * a session by itself. A call has the first OLD_FIELDS fields of row.h. */
 #define OLD_FIELDS 48

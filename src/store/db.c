@@ -34,7 +34,7 @@ bool db_open(str url, enum db_mode mode, struct db **out, struct err *e)
     }
     if (!driver->open(where, mode, &db, e))
         return false;
-    if (mode != DB_NEW && !db_migrate(db, mode, e)) {
+    if (mode != DB_NEW && !db->tables_known && !db_migrate(db, mode, e)) {
         db_close(db);
         return driver->kind == DB_SQLITE ? err_prefix(e, STR_FMT ": ", STR_ARG(where))
                                          : err_prefix(e, "PostgreSQL: ");

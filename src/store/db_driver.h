@@ -15,6 +15,7 @@
 struct db {
     const struct db_driver *driver;
     struct db_turn turn;
+    bool tables_known; /* this process has migrated them: a new connection need not */
 };
 
 struct db_driver {
@@ -22,12 +23,14 @@ struct db_driver {
     const char *schemes[3]; /* of the URL; ends with NULL */
     const struct schema_step *steps;
     const size_t *step_count;
+    const char *whole_sql; /* all steps at once, for an empty database; or NULL */
     /* Each returns one number: whether the version table exists; whether tables that are not ours
      * exist. */
     const char *has_versions_sql, *has_others_sql;
     const char *alone_sql; /* makes a transaction wait for others that create tables, or NULL */
 
-    /* where: the URL; for SQLite the path. Creates no tables. */
+    /* where: the URL; for SQLite the path. Creates no tables. A connection with tables_known may
+     * connect at its first use. */
     bool (*open)(str where, enum db_mode mode, struct db **out, struct err *e);
     void (*close)(struct db *db);
     bool (*script)(struct db *db, const char *sql, struct err *e); /* several statements */

@@ -127,11 +127,37 @@ static bool pg_set_up(struct pg_db *d, struct err *e)
     return d->ready;
 }
 
+static void pg_no_notices(void *ctx, const PGresult *r)
+{
+    (void)ctx;
+    (void)r;
+}
+
+static void pg_connect(struct pg_db *d)
+{
+    /* The URL comes last and may say otherwise. */
+    const char *keys[] = {"application_name",
+                          "connect_timeout",
+                          "tcp_user_timeout",
+                          "dbname",
+                          "client_encoding",
+                          NULL};
+    const char *values[] = {"rationale", "10", "30000", d->url, "UTF8", NULL};
+
+    assert(!d->conn);
+    d->conn = PQconnectdbParams(keys, values, 1);
+    if (!d->conn)
+        base_die("no memory for a connection");
+    PQsetNoticeReceiver(d->conn, pg_no_notices, NULL);
+}
+
 bool pg_connected(struct pg_db *d, struct err *e)
 {
     if (d->ready && PQstatus(d->conn) == CONNECTION_OK)
         return true;
-    if (PQstatus(d->conn) != CONNECTION_OK)
+    if (!d->conn)
+        pg_connect(d);
+    else if (PQstatus(d->conn) != CONNECTION_OK)
         pg_reset(d);
     return pg_set_up(d, e);
 }
@@ -174,22 +200,8 @@ void pg_close(struct db *db)
 
 static const struct db_gather_way pg_rows = {64, STR_INIT("INSERT"), '$', pg_send};
 
-static void pg_no_notices(void *ctx, const PGresult *r)
-{
-    (void)ctx;
-    (void)r;
-}
-
 bool pg_open(str where, enum db_mode mode, struct db **out, struct err *e)
 {
-    /* The URL comes last and may say otherwise. */
-    const char *keys[] = {"application_name",
-                          "connect_timeout",
-                          "tcp_user_timeout",
-                          "dbname",
-                          "client_encoding",
-                          NULL};
-    const char *values[] = {"rationale", "10", "30000", NULL, "UTF8", NULL};
     struct pg_db *d;
 
     if (memchr(where.p, '\0', where.n))
@@ -204,18 +216,17 @@ bool pg_open(str where, enum db_mode mode, struct db **out, struct err *e)
     arena_init(&d->sending, PG_ARENA_MAX);
     map_init(&d->statements, NULL, DB_STATEMENTS_MAX);
     d->rows = db_gather_new(&d->db, &pg_rows);
-    values[3] = d->url;
-    if (pg_check_url(d->url, e)) {
-        d->conn = PQconnectdbParams(keys, values, 1);
-        if (!d->conn)
-            base_die("no memory for a connection");
-        PQsetNoticeReceiver(d->conn, pg_no_notices, NULL);
-        if (mode == DB_BESIDE)
-            d->lease = db_lease_find(where);
-        if (pg_set_up(d, e)) {
-            *out = &d->db;
-            return true;
-        }
+    d->lease = db_lease_find(where);
+    /* A daemon with a lease has migrated the tables. Most of its connections are for one application
+     * or one kind of question, and a server allows a limited number: they wait for their first use. */
+    d->db.tables_known = d->lease && mode != DB_WRITE;
+    if (mode != DB_BESIDE) {
+        db_lease_release(d->lease);
+        d->lease = NULL;
+    }
+    if (pg_check_url(d->url, e) && (d->db.tables_known || pg_connected(d, e))) {
+        *out = &d->db;
+        return true;
     }
     pg_close(&d->db);
     return false;

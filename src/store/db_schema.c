@@ -52,6 +52,8 @@ static bool db_schema_take_steps(struct db *db, struct err *e)
         return false;
     if (!db->driver->script(db, VERSIONS, e) || !db_schema_version_now(db, &now, e))
         return false;
+    if (now == 0 && db->driver->whole_sql)
+        return db->driver->script(db, db->driver->whole_sql, e);
     p = progress_begin("bringing the store up to date", "steps", *db->driver->step_count);
     for (size_t i = 0; ok && i < *db->driver->step_count; i++) {
         progress_set(&p, i);

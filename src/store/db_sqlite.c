@@ -494,6 +494,7 @@ const struct db_driver db_driver_sqlite = {
     .schemes = {"sqlite"},
     .steps = schema_steps,
     .step_count = &schema_step_count,
+    .whole_sql = schema_whole,
     .has_versions_sql = "SELECT count(*) FROM sqlite_master WHERE name = 'store_version'",
     .has_others_sql = "SELECT count(*) FROM sqlite_master",
     .open = db_sqlite_open,
