@@ -217,8 +217,9 @@ bool pg_open(str where, enum db_mode mode, struct db **out, struct err *e)
     map_init(&d->statements, NULL, DB_STATEMENTS_MAX);
     d->rows = db_gather_new(&d->db, &pg_rows);
     d->lease = db_lease_find(where);
-    /* A daemon with a lease has migrated the tables. Most of its connections are for one application
-     * or one kind of question, and a server allows a limited number: they wait for their first use. */
+    /* A daemon with a lease has migrated the tables. Most of its connections are for one
+     * application or one kind of question, and a server allows a limited number: they wait for
+     * their first use. */
     d->db.tables_known = d->lease && mode != DB_WRITE;
     if (mode != DB_BESIDE) {
         db_lease_release(d->lease);
