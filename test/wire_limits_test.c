@@ -66,5 +66,35 @@ TEST(a_long_history_of_open_calls_is_read_in_linear_time)
     buf_release(&out);
 }
 
+/* Contents that are not even objects take more memory than their bytes: there is room for them, or
+ * the request is refused. */
+TEST(contents_that_cannot_be_read_do_not_exhaust_the_memory)
+{
+    for (unsigned n = 100000; n <= 800000; n += 50000) {
+        struct chat_request q;
+        struct arena a;
+        struct json doc;
+        struct buf b;
+        struct err e;
+
+        buf_init(&b, (size_t)64 << 20);
+        buf_add(&b, STR("{\"contents\":[1"));
+        for (unsigned i = 1; i < n; i++)
+            buf_add(&b, STR(",1"));
+        buf_add(&b, STR("]}"));
+        arena_init(&a, (size_t)256 << 20);
+        json_init(&doc);
+        CHECK(json_parse(&doc, buf_str(&b), &e));
+        if (wire_gemini.read(&doc, &a, &q, &e))
+            CHECK_INT(q.message_count, n);
+        else
+            CHECK_INT(e.code, ERR_LIMIT);
+        json_release(&doc);
+        arena_release(&a);
+        buf_release(&b);
+    }
+}
+
 TEST_MAIN(T(new_members_in_every_chunk_are_no_burden),
-          T(a_long_history_of_open_calls_is_read_in_linear_time))
+          T(a_long_history_of_open_calls_is_read_in_linear_time),
+          T(contents_that_cannot_be_read_do_not_exhaust_the_memory))

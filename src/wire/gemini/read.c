@@ -340,13 +340,18 @@ static bool gemini_read_one_content(struct reading *g, const struct request_path
                                     const struct json_node *v)
 {
     struct chat_request *q = g->out;
+    struct chat_part *part;
 
     if (gemini_read_content(g, at, v))
         return true;
     if (!request_defer_failure(&g->r))
         return false;
-    q->messages[q->message_count++] = part_message_opaque(g->r.a, g->r.doc, v, CHAT_GEMINI);
-    assert(q->message_count <= g->message_max);
+    part = &g->parts[g->part_count++];
+    assert(g->part_count <= g->message_max && q->message_count < g->message_max);
+    *part = part_new(CHAT_PART_OPAQUE, CHAT_GEMINI);
+    part->json = json_raw(g->r.doc, v);
+    q->messages[q->message_count++] = (struct chat_message){
+        .role = CHAT_USER, .name = STR(""), .parts = part, .part_count = 1};
     return true;
 }
 
@@ -375,13 +380,13 @@ static bool gemini_read_system(struct reading *g, const struct json_node *root)
     return true;
 }
 
-/* Room for every part to be a message, and for every part to be a call. */
+/* Room for every part to be a message and a call, and for every content to be left as one part. */
 static bool gemini_read_make_room(struct reading *g, const struct json_node *contents)
 {
     size_t n = 16;
 
     JSON_FOREACH(c, g->r.doc, contents)
-        n += 2 + gemini_read_count_parts(g->r.doc, gemini_find(g->r.doc, c, "parts"));
+        n += 1 + gemini_read_count_parts(g->r.doc, gemini_find(g->r.doc, c, "parts"));
     if (contents->kind == JSON_OBJECT)
         n += gemini_read_count_parts(g->r.doc, gemini_find(g->r.doc, contents, "parts"));
     n += gemini_read_count_parts(
