@@ -350,8 +350,8 @@ static bool gemini_read_one_content(struct reading *g, const struct request_path
     assert(g->part_count <= g->message_max && q->message_count < g->message_max);
     *part = part_new(CHAT_PART_OPAQUE, CHAT_GEMINI);
     part->json = json_raw(g->r.doc, v);
-    q->messages[q->message_count++] = (struct chat_message){
-        .role = CHAT_USER, .name = STR(""), .parts = part, .part_count = 1};
+    q->messages[q->message_count++] =
+        (struct chat_message){.role = CHAT_USER, .name = STR(""), .parts = part, .part_count = 1};
     return true;
 }
 
