@@ -70,7 +70,7 @@ TEST(a_long_history_of_open_calls_is_read_in_linear_time)
  * the request is refused. */
 TEST(contents_that_cannot_be_read_do_not_exhaust_the_memory)
 {
-    for (unsigned n = 100000; n <= 800000; n += 50000) {
+    for (unsigned n = 100000; n <= 800000; n += 100000) {
         struct chat_request q;
         struct arena a;
         struct json doc;
@@ -95,6 +95,36 @@ TEST(contents_that_cannot_be_read_do_not_exhaust_the_memory)
     }
 }
 
+/* A whole reply, decoded and passed on with and without its reasoning. */
+TEST(a_reply_of_many_candidates_takes_linear_time)
+{
+    struct buf b;
+
+    buf_init(&b, HELP_MAX);
+    buf_add(&b, STR("{\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"a\"}]}}"));
+    for (unsigned i = 0; i < 400000; i++)
+        buf_add(&b, STR(",{}"));
+    buf_add(&b, STR("]}"));
+    for (int hide = 0; hide < 2; hide++) {
+        struct wire_frame f = {.name = STR(""), .data = buf_str(&b), .raw = buf_str(&b)};
+        struct chat_event ev = {
+            .kind = CHAT_TEXT, .text = STR("b"), .id = STR(""), .name = STR("")};
+        struct telling t;
+        struct said s;
+
+        telling_init(&t, &wire_gemini, false);
+        said_init(&s, &wire_gemini);
+        s.d.hides = hide;
+        wire_decode_whole(&s.d, &f);
+        wire_relay(&t.en, &f, &ev, 1, true);
+        CHECK(str_find(buf_str(&t.out), STR("{\"text\":\"b\"}")) != STR_NONE);
+        said_release(&s);
+        telling_release(&t);
+    }
+    buf_release(&b);
+}
+
 TEST_MAIN(T(new_members_in_every_chunk_are_no_burden),
           T(a_long_history_of_open_calls_is_read_in_linear_time),
-          T(contents_that_cannot_be_read_do_not_exhaust_the_memory))
+          T(contents_that_cannot_be_read_do_not_exhaust_the_memory),
+          T(a_reply_of_many_candidates_takes_linear_time))

@@ -334,6 +334,7 @@ static void gemini_decode_on_chunk(struct wire_decoder *d, const struct json *do
     struct gemini_decoder *s = d->state;
     struct at at = {.d = d, .doc = doc, .c = &s->candidates[0]};
     const struct json_node *list = gemini_find(doc, v, "candidates");
+    bool only = whole && json_count(doc, list) == 1;
     int64_t place = 0;
 
     if (json_has_content(doc, gemini_find(doc, v, "error"))) {
@@ -353,8 +354,7 @@ static void gemini_decode_on_chunk(struct wire_decoder *d, const struct json *do
     if (json_is_array(list))
         for (const struct json_node *c = json_first(doc, list); c && !d->deaf;
              c = json_next(doc, list, c), place++)
-            gemini_decode_on_candidate(
-                d, doc, c, gemini_choice(doc, c, place, whole && json_count(doc, list) == 1));
+            gemini_decode_on_candidate(d, doc, c, gemini_choice(doc, c, place, only));
     if (v->kind == JSON_OBJECT && !s->extras_said)
         gemini_decode_emit_extras(&at, v, known);
     s->extras_said = true;

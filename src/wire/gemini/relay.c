@@ -114,13 +114,13 @@ static void gemini_relay_rewrite(struct wire_encoder *en, const struct wire_fram
     struct buf texts[GEMINI_CHOICES_MAX];
     struct json_replacement edits[JSON_REPLACE_MAX];
     static_assert(JSON_REPLACE_MAX >= 2 * GEMINI_CHOICES_MAX, "parts and tokens");
+    bool only = !en->stream && json_count(f->doc, list) == 1;
     int64_t place = 0;
     size_t k = 0, count = 0;
 
     for (const struct json_node *c = json_is_array(list) ? json_first(f->doc, list) : NULL;
          c && k < GEMINI_CHOICES_MAX;
          c = json_next(f->doc, list, c), place++) {
-        bool only = !en->stream && json_count(f->doc, list) == 1;
         struct relay_blocks r = {.rules = &gemini_relay_rules,
                                  .en = en,
                                  .doc = f->doc,
