@@ -201,6 +201,41 @@ TEST(hidden_thoughts_leave_the_rest_of_the_chunk)
     free(p);
 }
 
+/* Proxies send a list of chunks in one event; a stream without alt=sse is one list. */
+TEST(hidden_thoughts_do_not_leave_in_a_list_of_chunks)
+{
+    static const char first[] = CHUNK("{\"text\":\"hm\",\"thought\":true}", "");
+    static const char last[] =
+        CHUNK("{\"text\":\"hush\",\"thought\":true},{\"text\":\"yes\"}", STOP);
+
+    for (int whole = 0; whole < 2; whole++) {
+        enum frames_kind kind = whole ? FRAMES_WHOLE : FRAMES_SSE;
+        struct pass *p = malloc(sizeof *p);
+        struct notes n;
+        struct buf b;
+
+        assert(p);
+        buf_init(&b, HELP_SIZE_MAX);
+        buf_printf(&b, whole ? "[%s,\n%s]" : "data: [%s]\n\ndata: [%s]\n\n", first, last);
+        pass_init(p, &wire_gemini, &wire_gemini, !whole);
+        p->relay = p->hide = true;
+        feed_bytes(&p->feed, buf_str(&b), kind, 0);
+        for (size_t i = 0; i < p->n; i++) /* those of the end, which no frame has */
+            wire_encode(&p->en, &p->events[i]);
+        CHECK_NOT(buf_str(&p->out), "hm");
+        CHECK_NOT(buf_str(&p->out), "hush");
+        notes_init(&n);
+        decode_to(&wire_gemini, buf_str(&p->out), kind, 0, &n);
+        CHECK_HAS(buf_str(&n.all), "text 0.0: yes");
+        CHECK_HAS(buf_str(&n.all), "stop end STOP\nend");
+        CHECK_INT(n.errors, 0);
+        notes_release(&n);
+        buf_release(&b);
+        pass_release(p);
+        free(p);
+    }
+}
+
 /* ---- requests ---- */
 
 TEST(a_body_is_read_in_both_spellings)
@@ -434,4 +469,5 @@ TEST_MAIN(T(parts_of_one_kind_are_one_block_over_chunks),
           T(a_wrong_body_is_refused_with_its_member),
           T(a_value_that_is_not_known_is_left_to_its_own_providers),
           T(hole_5_thinking_is_told_as_the_model_knows_it), T(wishes_are_edits_of_the_body),
-          T(a_stand_in_gives_way_to_the_signature_that_was_kept), T(the_address_has_the_model))
+          T(a_stand_in_gives_way_to_the_signature_that_was_kept), T(the_address_has_the_model),
+          T(hidden_thoughts_do_not_leave_in_a_list_of_chunks))

@@ -1,7 +1,7 @@
 /* relay.c - replies of Gemini passed on to a client of the same dialect.
  *
  * An untouched chunk leaves as it arrived. In a touched one the parts are written again: see
- * relay_blocks.h.
+ * relay_blocks.h. A touched list of chunks is written from its events.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -164,6 +164,11 @@ void gemini_relay(struct wire_encoder *en, const struct wire_frame *f,
 
     assemble_begin(&s->gather);
     assemble_begin(&s->pending);
+    if (touched && f->doc && json_is_array(json_root(f->doc))) { /* chunks: written again */
+        for (size_t i = 0; i < n; i++)
+            wire_encode(en, &events[i]);
+        return;
+    }
     s->relayed = true;
     s->ended = gemini_relay_says_end(f) || s->ended;
     if (!en->stream)
