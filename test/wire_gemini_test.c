@@ -109,6 +109,14 @@ TEST(errors_and_cuts_are_told)
     check_events("{}", FRAMES_WHOLE, "\nstart\nerror 502 the provider's reply has no candidates");
 }
 
+TEST(an_error_in_a_list_of_chunks_is_told)
+{
+    check_events("[" CHUNK("{\"text\":\"a\"}", "") ",{\"error\":{\"code\":503,\"message\":\"busy\","
+                                                   "\"status\":\"UNAVAILABLE\"}}]",
+                 FRAMES_WHOLE,
+                 "\nstart R g\ntext 0.0: a\nerror 503 busy");
+}
+
 TEST(an_error_says_when_to_come_back)
 {
     struct chat_error e = {
@@ -470,4 +478,5 @@ TEST_MAIN(T(parts_of_one_kind_are_one_block_over_chunks),
           T(a_value_that_is_not_known_is_left_to_its_own_providers),
           T(hole_5_thinking_is_told_as_the_model_knows_it), T(wishes_are_edits_of_the_body),
           T(a_stand_in_gives_way_to_the_signature_that_was_kept), T(the_address_has_the_model),
-          T(hidden_thoughts_do_not_leave_in_a_list_of_chunks))
+          T(hidden_thoughts_do_not_leave_in_a_list_of_chunks),
+          T(an_error_in_a_list_of_chunks_is_told))

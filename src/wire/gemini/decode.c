@@ -318,11 +318,13 @@ static void gemini_decode_on_feedback(const struct at *at, const struct json_nod
     at->c->stop_name = arena_text_dup(at->d->arena, reason);
 }
 
-static void gemini_decode_on_error(struct wire_decoder *d, const struct json *doc)
+static void gemini_decode_on_error(struct wire_decoder *d, const struct json *doc,
+                                   const struct json_node *v)
 {
     struct chat_error error = wire_error(0, "INTERNAL", "the provider reported an error");
 
-    gemini_read_error(doc, &d->scratch, &error);
+    gemini_read_error_of(doc, v, &d->scratch, &error);
+    assert(error.status >= 400);
     wire_emit(d, &(struct chat_event){.kind = CHAT_ERROR, .error = &error});
 }
 
@@ -338,7 +340,7 @@ static void gemini_decode_on_chunk(struct wire_decoder *d, const struct json *do
     int64_t place = 0;
 
     if (json_has_content(doc, gemini_find(doc, v, "error"))) {
-        gemini_decode_on_error(d, doc);
+        gemini_decode_on_error(d, doc, v);
         return;
     }
     if (!d->started) {

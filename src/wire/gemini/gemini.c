@@ -206,15 +206,13 @@ static void gemini_read_details(const struct json *doc, const struct json_node *
     }
 }
 
-void gemini_read_error(const struct json *doc, struct arena *a, struct chat_error *out)
+void gemini_read_error_of(const struct json *doc, const struct json_node *v, struct arena *a,
+                          struct chat_error *out)
 {
-    const struct json_node *root = json_root(doc), *error;
+    const struct json_node *error = json_find(doc, v, STR("error"));
     int64_t code;
     str text;
 
-    if (json_is_array(root))
-        root = json_first(doc, root);
-    error = json_find(doc, root, STR("error"));
     if (!error)
         return;
     code = json_get_count(doc, error, "code");
@@ -226,7 +224,14 @@ void gemini_read_error(const struct json *doc, struct arena *a, struct chat_erro
     if (out->status <= 0)
         out->status = code >= 400 && code < 600 ? (int)code : 500;
     gemini_read_details(doc, json_find(doc, error, STR("details")), a, out);
-    out->raw = json_raw(doc, root);
+    out->raw = json_raw(doc, v);
+}
+
+void gemini_read_error(const struct json *doc, struct arena *a, struct chat_error *out)
+{
+    const struct json_node *root = json_root(doc);
+
+    gemini_read_error_of(doc, json_is_array(root) ? json_first(doc, root) : root, a, out);
 }
 
 static void gemini_path(str model, bool stream, struct buf *out)

@@ -24,6 +24,9 @@ void gemini_relay(struct wire_encoder *en, const struct wire_frame *f,
                   const struct chat_event *events, size_t n, bool touched);
 void gemini_write_error(const struct chat_error *error, struct buf *out);
 void gemini_read_error(const struct json *doc, struct arena *a, struct chat_error *out);
+/* The same for one chunk of a list. */
+void gemini_read_error_of(const struct json *doc, const struct json_node *v, struct arena *a,
+                          struct chat_error *out);
 
 extern const struct settings gemini_settings;
 /* Parts of the reader: tools and tool choice, generationConfig. */
