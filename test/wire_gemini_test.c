@@ -109,6 +109,15 @@ TEST(errors_and_cuts_are_told)
     check_events("{}", FRAMES_WHOLE, "\nstart\nerror 502 the provider's reply has no candidates");
 }
 
+TEST(counts_beyond_every_reply_are_not_counts)
+{
+    check_events("{\"candidates\":[{\"finishReason\":\"STOP\"}],\"usageMetadata\":{"
+                 "\"promptTokenCount\":9223372036854775807,\"toolUsePromptTokenCount\":1,"
+                 "\"candidatesTokenCount\":9223372036854775807,\"thoughtsTokenCount\":5}}",
+                 FRAMES_WHOLE,
+                 "\nstart\nusage -1 5 5 -1 -1\nstop end STOP\nend");
+}
+
 TEST(an_error_in_a_list_of_chunks_is_told)
 {
     check_events("[" CHUNK("{\"text\":\"a\"}", "") ",{\"error\":{\"code\":503,\"message\":\"busy\","
@@ -479,4 +488,4 @@ TEST_MAIN(T(parts_of_one_kind_are_one_block_over_chunks),
           T(hole_5_thinking_is_told_as_the_model_knows_it), T(wishes_are_edits_of_the_body),
           T(a_stand_in_gives_way_to_the_signature_that_was_kept), T(the_address_has_the_model),
           T(hidden_thoughts_do_not_leave_in_a_list_of_chunks),
-          T(an_error_in_a_list_of_chunks_is_told))
+          T(an_error_in_a_list_of_chunks_is_told), T(counts_beyond_every_reply_are_not_counts))
