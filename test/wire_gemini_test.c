@@ -198,6 +198,46 @@ TEST(events_become_chunks_an_array_or_a_whole)
     }
 }
 
+/* A block that does not fit must not leave a hole in the body; nor may a call be cut. */
+TEST(a_reply_without_room_is_an_error)
+{
+    static const enum chat_event_kind kinds[] = {CHAT_SIGNATURE, CHAT_OPAQUE, CHAT_ARGUMENTS};
+
+    for (size_t i = 0; i < 2 * COUNT_OF(kinds); i++) {
+        bool stream = i >= COUNT_OF(kinds), call = kinds[i % COUNT_OF(kinds)] == CHAT_ARGUMENTS;
+        struct chat_event list[] = {event(CHAT_START, 0, ""),
+                                    event(call ? CHAT_CALL : CHAT_START, 0, ""),
+                                    event(kinds[i % COUNT_OF(kinds)], 0, ""),
+                                    event(CHAT_STOP, 0, ""),
+                                    event(CHAT_END, 0, "")};
+        struct chat_request r = {.model = STR("asked")};
+        struct wire_encoder en;
+        struct notes n;
+        struct arena a;
+        struct buf out, big;
+
+        arena_init(&a, (size_t)400 << 10);
+        buf_init(&out, HELP_SIZE_MAX);
+        buf_init(&big, HELP_SIZE_MAX);
+        buf_printf(&big, "{\"inlineData\":\"%0*d\"}", 300 << 10, 0);
+        list[2].dialect = CHAT_GEMINI;
+        list[2].text = buf_str(&big);
+        wire_encoder_init(&en, &wire_gemini, &r, stream, &a, &out);
+        for (size_t k = 0; k < COUNT_OF(list); k++)
+            wire_encode(&en, &list[k]);
+        notes_init(&n);
+        decode_to(&wire_gemini, buf_str(&out), stream ? FRAMES_SSE : FRAMES_WHOLE, 0, &n);
+        if (!stream || call)
+            CHECK_HAS(buf_str(&n.all), "error 502 the reply is too large");
+        else /* what need not be kept leaves at once */
+            CHECK_INT(n.errors, 0);
+        notes_release(&n);
+        buf_release(&big);
+        buf_release(&out);
+        arena_release(&a);
+    }
+}
+
 TEST(hidden_thoughts_leave_the_rest_of_the_chunk)
 {
     struct pass *p = malloc(sizeof *p);
@@ -488,4 +528,5 @@ TEST_MAIN(T(parts_of_one_kind_are_one_block_over_chunks),
           T(hole_5_thinking_is_told_as_the_model_knows_it), T(wishes_are_edits_of_the_body),
           T(a_stand_in_gives_way_to_the_signature_that_was_kept), T(the_address_has_the_model),
           T(hidden_thoughts_do_not_leave_in_a_list_of_chunks),
-          T(an_error_in_a_list_of_chunks_is_told), T(counts_beyond_every_reply_are_not_counts))
+          T(an_error_in_a_list_of_chunks_is_told), T(counts_beyond_every_reply_are_not_counts),
+          T(a_reply_without_room_is_an_error))

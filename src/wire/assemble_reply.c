@@ -23,6 +23,7 @@ static struct assembled_block *assemble_add_block(struct assembled_reply *g, str
     b->block = ev->block;
     b->id = arena_text_dup(a, ev->id);
     b->name = arena_text_dup(a, ev->name);
+    g->full |= b->id.n < ev->id.n || b->name.n < ev->name.n;
     if (g->last)
         g->last->next = b;
     else
@@ -49,6 +50,15 @@ static struct assembled_block *assemble_find_block(const struct assembled_reply 
     return found;
 }
 
+/* A reply with a text that was cut, or without one of its values, would be wrong: it is marked as
+ * full. */
+static void assemble_append(struct assembled_reply *g, struct arena *a, struct arena_text *to,
+                            str s)
+{
+    arena_text_add(to, a, s);
+    g->full |= to->full;
+}
+
 static void assemble_add_text(struct assembled_reply *g, struct arena *a, enum assembled_kind kind,
                               const struct chat_event *ev)
 {
@@ -59,10 +69,8 @@ static void assemble_add_text(struct assembled_reply *g, struct arena *a, enum a
     b = assemble_find_block(g, kind, ev);
     if (!b)
         b = assemble_add_block(g, a, kind, ev);
-    if (!b)
-        return;
-    arena_text_add(&b->text, a, ev->text);
-    g->full |= b->text.full;
+    if (b)
+        assemble_append(g, a, &b->text, ev->text);
 }
 
 /* Of thinking; Gemini signs text as well. */
@@ -77,7 +85,7 @@ static void assemble_add_signature(struct assembled_reply *g, struct arena *a,
     if (!b)
         b = assemble_add_block(g, a, text ? ASSEMBLED_TEXT : ASSEMBLED_THINK, ev);
     if (b)
-        arena_text_add(&b->extra, a, ev->text);
+        assemble_append(g, a, &b->extra, ev->text);
 }
 
 static void assemble_add_opaque(struct assembled_reply *g, struct arena *a,
@@ -88,7 +96,7 @@ static void assemble_add_opaque(struct assembled_reply *g, struct arena *a,
     if (!str_eq(ev->name, STR("citation"))) {
         b = assemble_add_block(g, a, ASSEMBLED_OPAQUE, ev);
         if (b)
-            arena_text_add(&b->text, a, ev->text);
+            assemble_append(g, a, &b->text, ev->text);
         return;
     }
     b = assemble_find_block(g, ASSEMBLED_TEXT, ev);
@@ -97,8 +105,8 @@ static void assemble_add_opaque(struct assembled_reply *g, struct arena *a,
     if (!b)
         return;
     if (b->extra.n)
-        arena_text_add(&b->extra, a, STR(","));
-    arena_text_add(&b->extra, a, ev->text);
+        assemble_append(g, a, &b->extra, STR(","));
+    assemble_append(g, a, &b->extra, ev->text);
 }
 
 static void assemble_hold_extra(struct assembled_extra *x, struct arena *a, str json)

@@ -123,6 +123,30 @@ void gemini_part_json(const struct assembled_block *b, bool sse, struct json_out
     json_out_end(o);
 }
 
+/* ---- errors ---- */
+
+static void gemini_encode_on_error(struct wire_encoder *en, const struct chat_error *error)
+{
+    gemini_chunk_begin(en);
+    gemini_write_error(error, en->out);
+    gemini_chunk_end(en);
+    if (en->stream && gemini_encode_state(en)->array)
+        buf_add(en->out, STR("]\n"));
+}
+
+/* A call that is cut would be another call, and a block that is missing would leave a hole: the
+ * client gets an error. */
+static void gemini_encode_fail_if_full(struct wire_encoder *en, const struct assembled_reply *g)
+{
+    struct chat_error error =
+        wire_error(502, "UNAVAILABLE", "the reply is too large to be given in this form");
+
+    if (!g->full || en->failed)
+        return;
+    gemini_encode_on_error(en, &error);
+    en->failed = true;
+}
+
 /* ---- a stream ---- */
 
 static void gemini_encode_put_calls(struct wire_encoder *en, uint32_t choice)
@@ -273,6 +297,7 @@ static void gemini_encode_stream_event(struct wire_encoder *en, const struct cha
     case CHAT_ARGUMENTS:
         s->ended = s->ended && ev->kind != CHAT_CALL;
         assemble_event(&s->pending, en->arena, ev, CHAT_GEMINI);
+        gemini_encode_fail_if_full(en, &s->pending);
         break;
     case CHAT_KEEP:
         gemini_encode_keep_signature(s, en->arena, ev);
@@ -333,20 +358,9 @@ static void gemini_encode_write_whole(struct wire_encoder *en)
     json_out_end(&o);
 }
 
-static void gemini_encode_on_error(struct wire_encoder *en, const struct chat_error *error)
-{
-    gemini_chunk_begin(en);
-    gemini_write_error(error, en->out);
-    gemini_chunk_end(en);
-    if (en->stream && gemini_encode_state(en)->array)
-        buf_add(en->out, STR("]\n"));
-}
-
 static void gemini_encode_whole_event(struct wire_encoder *en, const struct chat_event *ev)
 {
     struct gemini_encoder *s = en->state;
-    struct chat_error error =
-        wire_error(502, "UNAVAILABLE", "the reply is too large to be given as a whole");
 
     if (ev->kind == CHAT_KEEP && ev->dialect == CHAT_GEMINI &&
         str_eq(ev->name, STR("thoughtSignature")))
@@ -356,12 +370,9 @@ static void gemini_encode_whole_event(struct wire_encoder *en, const struct chat
     if (ev->kind != CHAT_END || s->finished)
         return;
     s->finished = true;
-    if (s->gather.full) {
-        gemini_encode_on_error(en, &error);
-        en->failed = true;
-    } else {
+    gemini_encode_fail_if_full(en, &s->gather);
+    if (!en->failed)
         gemini_encode_write_whole(en);
-    }
 }
 
 /* Pages that another dialect cites. */
