@@ -198,6 +198,39 @@ TEST(events_become_chunks_an_array_or_a_whole)
     }
 }
 
+TEST(each_candidate_says_how_it_ended)
+{
+    for (int stream = 0; stream < 2; stream++) {
+        struct chat_event list[] = {event(CHAT_START, 0, ""),
+                                    event(CHAT_TEXT, 0, "a"),
+                                    event(CHAT_TEXT, 0, "b"),
+                                    event(CHAT_EXTRA, 0, "1"),
+                                    event(CHAT_EXTRA, 0, "2"),
+                                    event(CHAT_STOP, 0, ""),
+                                    event(CHAT_STOP, 0, ""),
+                                    event(CHAT_END, 0, "")};
+        struct pass *p = malloc(sizeof *p);
+        struct notes n;
+
+        assert(p);
+        list[2].choice = list[4].choice = list[6].choice = 1;
+        list[3].name = list[4].name = STR("avgLogprobs");
+        list[3].dialect = list[4].dialect = CHAT_GEMINI;
+        list[6].stop = CHAT_STOP_LENGTH;
+        pass_init(p, &wire_gemini, &wire_gemini, stream);
+        for (size_t i = 0; i < COUNT_OF(list); i++)
+            wire_encode(&p->en, &list[i]);
+        notes_init(&n);
+        decode_to(&wire_gemini, buf_str(&p->out), stream ? FRAMES_SSE : FRAMES_WHOLE, 0, &n);
+        CHECK_HAS(buf_str(&n.all), "stop end STOP\nstop length MAX_TOKENS\nend");
+        CHECK_HAS(buf_str(&n.all), "extra avgLogprobs: 1\n");
+        CHECK_HAS(buf_str(&n.all), "extra avgLogprobs: 2\n");
+        notes_release(&n);
+        pass_release(p);
+        free(p);
+    }
+}
+
 /* A block that does not fit must not leave a hole in the body; nor may a call be cut. */
 TEST(a_reply_without_room_is_an_error)
 {
@@ -529,4 +562,4 @@ TEST_MAIN(T(parts_of_one_kind_are_one_block_over_chunks),
           T(a_stand_in_gives_way_to_the_signature_that_was_kept), T(the_address_has_the_model),
           T(hidden_thoughts_do_not_leave_in_a_list_of_chunks),
           T(an_error_in_a_list_of_chunks_is_told), T(counts_beyond_every_reply_are_not_counts),
-          T(a_reply_without_room_is_an_error))
+          T(a_reply_without_room_is_an_error), T(each_candidate_says_how_it_ended))

@@ -123,13 +123,14 @@ static void assemble_add_extra(struct assembled_reply *g, struct arena *a,
 
     assert(g->extra_count <= EXTRAS_MAX && !g->extras == !g->last_extra);
     for (x = g->extras; x; x = x->next)
-        if (str_eq(x->name, ev->name)) {
+        if (x->choice == ev->choice && str_eq(x->name, ev->name)) {
             assemble_hold_extra(x, a, ev->text);
             return;
         }
     x = g->extra_count < EXTRAS_MAX ? arena_text_zero(a, sizeof *x) : NULL;
     if (!x)
         return;
+    x->choice = ev->choice;
     x->name = arena_text_dup(a, ev->name);
     assemble_hold_extra(x, a, ev->text);
     if (g->last_extra)

@@ -87,8 +87,16 @@ struct gemini_decoder {
     bool extras_said;
 };
 
+/* How a candidate that is written has ended. */
+struct gemini_ending {
+    bool begun, stopped, refused;
+    enum chat_stop stop;
+    str name;
+};
+
 struct gemini_encoder {
     struct citations cites;
+    struct gemini_ending endings[GEMINI_CHOICES_MAX];
     struct assembled_reply gather;  /* whole: everything; streamed: usage, stop, extras */
     struct assembled_reply pending; /* calls with incomplete arguments */
     bool array, finished, begun;    /* begun: part of the stream was written */
