@@ -71,9 +71,15 @@ static void gemini_decode_end_args(const struct at *at)
     at->c->in_args = false;
     buf_init(&b, ARGS_SIZE_MAX);
     gemini_args_write(&at->c->args, &b);
-    gemini_decode_emit(
-        at,
-        (struct chat_event){.kind = CHAT_ARGUMENTS, .block = at->c->block, .text = buf_str(&b)});
+    if (at->c->args.broken || buf_full(&b))
+        wire_emit_error(at->d,
+                        502,
+                        "upstream_error",
+                        "the provider sent arguments of a call that cannot be put together");
+    else
+        gemini_decode_emit(at,
+                           (struct chat_event){
+                               .kind = CHAT_ARGUMENTS, .block = at->c->block, .text = buf_str(&b)});
     buf_release(&b);
     at->c->open = GEMINI_OTHER;
 }

@@ -60,6 +60,7 @@ struct gemini_args_node;
 struct gemini_args {
     struct gemini_args_node *root;
     size_t count;
+    bool broken; /* a value is missing */
 };
 /* Adds one element of partialArgs: {jsonPath, stringValue | numberValue | boolValue |
  * nullValue}. */
