@@ -124,7 +124,82 @@ TEST(a_reply_of_many_candidates_takes_linear_time)
     buf_release(&b);
 }
 
+/* A list in which each element has its number: "f0", "f1"... */
+static void add_names(struct buf *b, const char *before, const char *letter, unsigned n,
+                      const char *after)
+{
+    for (unsigned i = 0; i < n; i++)
+        buf_printf(b, "%s%s\"%s%u\"%s", i ? "," : "", before, letter, i, after);
+}
+
+/* A list of allowed tools as long as the list of tools. */
+TEST(many_allowed_tools_are_read_in_linear_time)
+{
+    static const struct {
+        const struct wire *wire;
+        const char *begin, *tool, *tool_end, *between, *allowed, *allowed_end, *end;
+        unsigned tools;
+    } cases[] = {
+        {&wire_gemini,
+         "{\"contents\":{\"parts\":{\"text\":\"a\"}},\"tools\":{\"functionDeclarations\":[",
+         "{\"name\":",
+         "}",
+         "]},\"toolConfig\":{\"functionCallingConfig\":{\"mode\":\"ANY\","
+         "\"allowedFunctionNames\":[",
+         "",
+         "",
+         "]}}}",
+         100000},
+        {&wire_openai,
+         "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"a\"}],\"tools\":[",
+         "{\"type\":\"function\",\"function\":{\"name\":",
+         "}}",
+         "],\"tool_choice\":{\"type\":\"allowed_tools\",\"allowed_tools\":{\"mode\":\"auto\","
+         "\"tools\":[",
+         "{\"function\":{\"name\":",
+         "}}",
+         "]}}}",
+         4000},
+        {&wire_responses,
+         "{\"model\":\"m\",\"input\":\"a\",\"tools\":[",
+         "{\"type\":\"function\",\"name\":",
+         "}",
+         "],\"tool_choice\":{\"type\":\"allowed_tools\",\"mode\":\"auto\",\"tools\":[",
+         "{\"name\":",
+         "}",
+         "]}}",
+         4000},
+    };
+
+    for (size_t k = 0; k < COUNT_OF(cases); k++) {
+        struct chat_request q;
+        struct arena a;
+        struct json doc;
+        struct buf b;
+        struct err e;
+
+        buf_init(&b, (size_t)64 << 20);
+        buf_add(&b, str_c(cases[k].begin));
+        add_names(&b, cases[k].tool, "f", cases[k].tools, cases[k].tool_end);
+        buf_add(&b, str_c(cases[k].between));
+        add_names(&b, cases[k].allowed, "f", 8, cases[k].allowed_end);
+        buf_add_c(&b, ',');
+        add_names(&b, cases[k].allowed, "g", 100000, cases[k].allowed_end);
+        buf_add(&b, str_c(cases[k].end));
+        arena_init(&a, (size_t)256 << 20);
+        json_init(&doc);
+        CHECK(json_parse(&doc, buf_str(&b), &e));
+        CHECK_F(cases[k].wire->read(&doc, &a, &q, &e), "%s", e.text);
+        CHECK_INT(q.tool_count, cases[k].tools);
+        CHECK(!q.tools[0].barred && !q.tools[7].barred && q.tools[8].barred);
+        json_release(&doc);
+        arena_release(&a);
+        buf_release(&b);
+    }
+}
+
 TEST_MAIN(T(new_members_in_every_chunk_are_no_burden),
           T(a_long_history_of_open_calls_is_read_in_linear_time),
           T(contents_that_cannot_be_read_do_not_exhaust_the_memory),
-          T(a_reply_of_many_candidates_takes_linear_time))
+          T(a_reply_of_many_candidates_takes_linear_time),
+          T(many_allowed_tools_are_read_in_linear_time))

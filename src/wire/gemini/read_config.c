@@ -101,12 +101,16 @@ static bool gemini_config_read_mode(const struct request_reader *r, const struct
 static void gemini_config_read_allowed(const struct request_reader *r,
                                        const struct json_node *names, struct chat_request *out)
 {
+    struct map allowed;
     str name;
+    struct err e;
 
-    part_tools_bar(out);
+    map_init(&allowed, NULL, MAP_COUNT_MAX);
     JSON_FOREACH(v, r->doc, names)
-        if (json_text(r->doc, v, r->a, &name))
-            part_tool_allow(out, name);
+        if (json_text(r->doc, v, r->a, &name) && !map_set(&allowed, name, MAP_U64(1), &e))
+            break;
+    part_tools_allow(out, &allowed);
+    map_release(&allowed);
     for (size_t i = 0; i < out->tool_count; i++)
         out->tools[i].barred &= out->tools[i].opaque.n == 0;
 }
