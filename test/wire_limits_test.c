@@ -198,8 +198,39 @@ TEST(many_allowed_tools_are_read_in_linear_time)
     }
 }
 
+/* Files have no page, so none of them is a page that Gemini's clients get. */
+TEST(many_citations_of_files_are_converted_in_linear_time)
+{
+    struct chat_event ev = {.dialect = CHAT_ANTHROPIC, .id = STR(""), .name = STR("")};
+    struct telling t;
+
+    telling_init(&t, &wire_gemini, true);
+    ev.kind = CHAT_TEXT;
+    ev.text = STR("a");
+    wire_encode(&t.en, &ev);
+    ev.kind = CHAT_OPAQUE;
+    ev.name = STR("citation");
+    for (unsigned i = 0; i < 60000; i++) {
+        ev.text = STR("{\"type\":\"char_location\",\"file_id\":\"f\"}");
+        wire_encode(&t.en, &ev);
+    }
+    ev.text = STR("{\"type\":\"web_search_result_location\",\"url\":\"https://a.b/\"}");
+    wire_encode(&t.en, &ev);
+    wire_encode(&t.en, &ev);
+    ev.name = ev.text = STR("");
+    ev.kind = CHAT_STOP;
+    wire_encode(&t.en, &ev);
+    ev.kind = CHAT_END;
+    wire_encode(&t.en, &ev);
+    CHECK(str_find(buf_str(&t.out),
+                   STR("{\"groundingChunks\":[{\"web\":{\"uri\":\"https://a.b/\"}}]}")) !=
+          STR_NONE);
+    telling_release(&t);
+}
+
 TEST_MAIN(T(new_members_in_every_chunk_are_no_burden),
           T(a_long_history_of_open_calls_is_read_in_linear_time),
           T(contents_that_cannot_be_read_do_not_exhaust_the_memory),
           T(a_reply_of_many_candidates_takes_linear_time),
-          T(many_allowed_tools_are_read_in_linear_time))
+          T(many_allowed_tools_are_read_in_linear_time),
+          T(many_citations_of_files_are_converted_in_linear_time))

@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/map.h"
 #include "base/utf8.h"
 #include "wire/citations.h"
 #include "wire/gemini/gemini.h"
@@ -389,39 +390,34 @@ static void citations_hear(struct citations *s, struct arena *a, const struct ch
 
 /* ---- for Gemini ---- */
 
-static bool citations_same_link(const struct json *doc, const struct json_node *v, str url)
-{
-    return json_is(doc, json_find(doc, v, STR("url")), url);
-}
-
 /* {groundingChunks: [{web: {uri, title}}]} of annotations, each page once; "" without pages. */
 static void citations_chunks_write(struct cited *c, const struct json_node *list, struct buf *out)
 {
-    size_t n = 0;
+    struct map seen;
     struct json_out o;
+    struct err e;
 
+    map_init(&seen, NULL, CHUNKS_MAX);
     json_out_init(&o, out);
     json_out_object(&o);
     json_member_array(&o, "groundingChunks");
-    for (const struct json_node *v = json_first(&c->doc, list); v && n < CHUNKS_MAX;
-         v = json_next(&c->doc, list, v)) {
+    JSON_FOREACH(v, &c->doc, list) {
         str url = json_get_text(&c->doc, v, "url", &c->scratch);
-        const struct json_node *u = json_first(&c->doc, list);
 
-        while (u != v && !citations_same_link(&c->doc, u, url))
-            u = json_next(&c->doc, list, u);
-        if (u != v || url.n == 0)
+        if (url.n == 0 || map_find(&seen, url))
             continue;
+        if (!map_set(&seen, url, MAP_U64(1), &e))
+            break;
         json_out_object(&o);
         json_member_object(&o, "web");
         json_member_str(&o, "uri", url);
         json_write_text(&o, "title", json_get_text(&c->doc, v, "title", &c->scratch));
         json_out_close(&o, 2);
-        n++;
     }
     json_out_close(&o, 2);
-    if (n == 0)
+    if (seen.count == 0)
         buf_reset(out);
+    map_release(&seen);
 }
 
 /* Annotations of OpenAI's dialects: their pages. */
