@@ -199,7 +199,7 @@ TEST(events_become_chunks_an_array_or_a_whole)
                                     event(CHAT_REASONING, 0, "hm"),
                                     event(CHAT_TEXT, 1, "a"),
                                     event(CHAT_CALL, 2, ""),
-                                    event(CHAT_ARGUMENTS, 2, "{\"x\":\n"),
+                                    event(CHAT_ARGUMENTS, 2, "{\r\"x\":\n"),
                                     event(CHAT_ARGUMENTS, 2, "1}"),
                                     event(CHAT_USAGE, 0, ""),
                                     event(CHAT_STOP, 0, ""),
@@ -231,7 +231,7 @@ TEST(events_become_chunks_an_array_or_a_whole)
         decode_to(&wire_gemini, buf_str(&out), how == 0 ? FRAMES_SSE : FRAMES_WHOLE, 0, &n);
         CHECK_HAS(buf_str(&n.all),
                   "\nstart ours asked\nreasoning 0.0: hm\ntext 0.1: a\ncall 0.2 c1 f");
-        CHECK_HAS(buf_str(&n.all), "usage 3 9 4 -1 -1\nstop tool STOP\nend");
+        CHECK_HAS(buf_str(&n.all), "1}\nusage 3 9 4 -1 -1\nstop tool STOP\nend");
         CHECK_INT(n.errors, 0);
         notes_release(&n);
         buf_release(&out);
