@@ -344,22 +344,13 @@ static str ollama_encode_joined(struct relay *r, const struct chat_event *events
     return s;
 }
 
-/* Calls in this line have their arguments there; other calls were split out of the text. */
-static bool ollama_encode_is_own(const struct relay *r, const struct chat_event *events, size_t n,
-                                 size_t i)
-{
-    str src = r->doc->src;
-
-    for (size_t k = i + 1; k < n && events[k].block == events[i].block; k++)
-        if (events[k].kind == CHAT_ARGUMENTS)
-            return events[k].text.p >= src.p && events[k].text.p < src.p + src.n;
-    return json_find(r->doc, r->message, STR("tool_calls")) != NULL;
-}
-
+/* Calls that the decoder found are in this line; others were split out of the text. */
 static void ollama_encode_take_calls(struct relay *r, const struct chat_event *events, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        if (events[i].kind == CHAT_CALL && !ollama_encode_is_own(r, events, n, i))
+        if (events[i].dialect == CHAT_OLLAMA)
+            continue;
+        if (events[i].kind == CHAT_CALL)
             ollama_encode_on_call(r->en, &events[i]);
         if (events[i].kind == CHAT_ARGUMENTS)
             ollama_encode_on_arguments(r->en, &events[i]);
