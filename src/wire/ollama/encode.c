@@ -213,8 +213,10 @@ static void ollama_encode_add_rope(struct buf *out, const char *before, const st
 static void ollama_encode_finish(struct wire_encoder *en)
 {
     struct ollama_encoder *s = en->state;
+    size_t at;
 
     ollama_encode_flush_calls(en);
+    at = en->out->n;
     ollama_encode_line_begin(en);
     buf_add(en->out, STR(",\"message\":{\"role\":\"assistant\""));
     ollama_encode_add_rope(en->out, ",\"content\":\"", &s->content, "\"");
@@ -224,6 +226,7 @@ static void ollama_encode_finish(struct wire_encoder *en)
         ollama_encode_add_rope(en->out, ",\"tool_calls\":[", &s->tool_calls, "]");
     buf_add_c(en->out, '}');
     ollama_encode_add_end(en);
+    json_join_lines(en->out, at);
     ollama_encode_line_end(en, "}");
 }
 
