@@ -148,6 +148,9 @@ TEST(errors_and_cuts_are_told)
                  "\nstart R g\ntext 0.0: a\nerror 502 the provider's reply ended before it was "
                  "complete");
     check_events("{}", FRAMES_WHOLE, "\nstart\nerror 502 the provider's reply has no candidates");
+    check_events(DATA(CHUNK("{\"text\":\"a\"}", "")) "data: [DONE]\n\n",
+                 FRAMES_SSE,
+                 "\nstart R g\ntext 0.0: a\nstop end\nend");
 }
 
 TEST(counts_beyond_every_reply_are_not_counts)

@@ -392,18 +392,19 @@ void gemini_decode(struct wire_decoder *d, const struct wire_frame *f)
 /* A whole body may be the array that a stream without alt=sse is. */
 void gemini_decode_whole(struct wire_decoder *d, const struct wire_frame *f)
 {
-    struct gemini_decoder *state = d->state;
-    struct gemini_candidate *c = state->candidates;
+    const struct gemini_decoder *state = d->state;
+    const struct gemini_candidate *c = state->candidates;
 
     gemini_decode_on_reply(d, f, true);
     if (!d->deaf && c->blocks == 0 && !c->stopped)
         wire_emit_error(d, 502, "upstream_error", "the provider's reply has no candidates");
-    for (; c < state->candidates + GEMINI_CHOICES_MAX; c++)
-        if (c->blocks && !c->stopped) { /* it came whole, so it did end */
-            c->stopped = true;
-            c->stop = CHAT_STOP_END;
-            c->stop_name = STR("");
-        }
+}
+
+/* Without a reason to stop, a candidate of a whole reply, or before [DONE], has ended as well. */
+static bool gemini_decode_is_over(const struct wire_decoder *d, const struct gemini_candidate *c)
+{
+    assert(!c->stopped || c->stop_name.p);
+    return c->stopped || (d->done && c->blocks > 0);
 }
 
 void gemini_decode_end(struct wire_decoder *d)
@@ -414,7 +415,7 @@ void gemini_decode_end(struct wire_decoder *d)
         struct gemini_candidate *c = &s->candidates[i];
         struct at at = {.d = d, .c = c, .choice = i};
 
-        if (!c->stopped)
+        if (!gemini_decode_is_over(d, c))
             continue;
         gemini_decode_end_args(&at);
         gemini_decode_emit(&at,
