@@ -416,6 +416,27 @@ TEST(a_body_is_read_in_both_spellings)
     buf_release(&body);
 }
 
+/* Gemini refuses a request without contents, which other dialects allow. */
+TEST(a_request_of_a_system_prompt_alone_has_contents)
+{
+    struct chat_part part = part_new(CHAT_PART_TEXT, CHAT_OPENAI);
+    struct chat_message system = {
+        .role = CHAT_SYSTEM, .name = STR(""), .parts = &part, .part_count = 1};
+    struct chat_request r;
+    struct buf out;
+
+    part_request_init(&r, CHAT_OPENAI, NULL);
+    part.text = STR("speak");
+    r.messages = &system;
+    r.message_count = 1;
+    buf_init(&out, HELP_SIZE_MAX);
+    wire_gemini.write(&r, &out);
+    CHECK_HAS(buf_str(&out), "\"systemInstruction\":{\"parts\":[{\"text\":\"speak\"}]}");
+    CHECK_HAS(buf_str(&out),
+              "\"contents\":[{\"role\":\"user\",\"parts\":[{\"text\":\"" SILENT_USER_TEXT "\"}]}]");
+    buf_release(&out);
+}
+
 TEST(a_wrong_body_is_refused_with_its_member)
 {
     static const struct {
@@ -609,4 +630,5 @@ TEST_MAIN(T(parts_of_one_kind_are_one_block_over_chunks),
           T(a_reply_without_room_is_an_error), T(each_candidate_says_how_it_ended),
           T(elements_of_a_list_of_arguments_are_ordered_by_their_index),
           T(arguments_that_cannot_be_put_together_are_an_error),
-          T(names_of_arguments_may_have_escapes_and_values_may_end_empty))
+          T(names_of_arguments_may_have_escapes_and_values_may_end_empty),
+          T(a_request_of_a_system_prompt_alone_has_contents))

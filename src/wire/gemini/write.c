@@ -27,17 +27,23 @@ static void gemini_write_turn_open(struct turn *t, const char *role)
     json_member_array(t->o, "parts");
 }
 
+/* The turn of a user who has said nothing. */
+static void gemini_write_silence(struct turn *t)
+{
+    assert(!t->open && *t->first);
+    gemini_write_turn_open(t, "user");
+    json_out_object(t->o);
+    json_member_str(t->o, "text", STR(SILENT_USER_TEXT));
+    json_out_close(t->o, 3);
+}
+
 /* The first turn is the user's, because a model's calls must follow one. */
 static void gemini_write_turn_begin(struct turn *t)
 {
     if (t->open)
         return;
-    if (*t->first && strcmp(t->role, "user") != 0) {
-        gemini_write_turn_open(t, "user");
-        json_out_object(t->o);
-        json_member_str(t->o, "text", STR(SILENT_USER_TEXT));
-        json_out_close(t->o, 3);
-    }
+    if (*t->first && strcmp(t->role, "user") != 0)
+        gemini_write_silence(t);
     gemini_write_turn_open(t, t->role);
     t->open = true;
     *t->first = false;
@@ -280,6 +286,8 @@ static void gemini_write_put_contents(const struct chat_request *r, struct json_
         }
         gemini_write_turn_end(&t);
     }
+    if (first)
+        gemini_write_silence(&(struct turn){.r = r, .o = o, .first = &first});
     json_out_end(o);
     map_release(&calls);
 }
