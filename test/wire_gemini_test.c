@@ -571,6 +571,24 @@ TEST(wishes_are_edits_of_the_body)
 }
 
 /* Vercel's SDK, LiteLLM, LangChain and Pydantic AI put one where they were given no signature. */
+/* A single content need not be in a list, nor a single part. */
+TEST(a_message_is_added_to_a_single_content)
+{
+    static const struct wire_tail tails[] = {{.role = CHAT_USER, .text = STR_INIT("b")},
+                                             {.role = CHAT_USER, .text = STR_INIT("c")}};
+
+    check_patch(&wire_gemini,
+                "{\"contents\":{\"parts\":[{\"text\":\"a\"}]}}",
+                PLAN(.tails = tails, .tail_count = 2),
+                "{\"contents\":{\"parts\":[{\"text\":\"a\"},{\"text\":\"b\"},{\"text\":\"c\"}]}}");
+    check_patch(&wire_gemini,
+                "{\"contents\":{\"role\":\"model\",\"parts\":[{\"text\":\"a\"}]}}",
+                PLAN(.tails = tails, .tail_count = 2),
+                "{\"contents\":[{\"role\":\"model\",\"parts\":[{\"text\":\"a\"}]},{\"role\":"
+                "\"user\",\"parts\":[{\"text\":\"b\"}]},{\"role\":\"user\",\"parts\":[{\"text\":"
+                "\"c\"}]}]}");
+}
+
 TEST(a_stand_in_gives_way_to_the_signature_that_was_kept)
 {
     static const char *const stand_ins[] = {"skip_thought_signature_validator",
@@ -631,4 +649,5 @@ TEST_MAIN(T(parts_of_one_kind_are_one_block_over_chunks),
           T(elements_of_a_list_of_arguments_are_ordered_by_their_index),
           T(arguments_that_cannot_be_put_together_are_an_error),
           T(names_of_arguments_may_have_escapes_and_values_may_end_empty),
-          T(a_request_of_a_system_prompt_alone_has_contents))
+          T(a_request_of_a_system_prompt_alone_has_contents),
+          T(a_message_is_added_to_a_single_content))

@@ -270,32 +270,47 @@ static void gemini_patch_add_system(const struct json *doc, str extra, struct js
                       json_format(ed->arena, "{'parts':[%j]}", part));
 }
 
+/* The parts that a text of the user can be added to: those of the last content, or NULL. */
+static const struct json_node *gemini_patch_last_parts(const struct json *doc,
+                                                       const struct json_node *contents)
+{
+    const struct json_node *last = json_is_object(contents) ? contents : NULL, *parts;
+
+    JSON_FOREACH_ITEM(c, doc, contents)
+        last = c;
+    parts = gemini_find(doc, last, "parts");
+    return json_is_array(parts) && !json_is(doc, gemini_find(doc, last, "role"), STR("model"))
+               ? parts
+               : NULL;
+}
+
 static void gemini_patch_add_tails(const struct json *doc, const struct wire_plan *plan,
                                    struct json_edits *ed)
 {
     const struct json_node *contents = gemini_find(doc, json_root(doc), "contents");
-    const struct json_node *last = NULL, *parts;
+    const struct json_node *parts = gemini_patch_last_parts(doc, contents);
+    str list;
 
-    if (!json_is_array(contents))
+    if (!json_is_array(contents) && !json_is_object(contents))
         return;
-    JSON_FOREACH(c, doc, contents)
-        last = c;
-    parts = json_is(doc, gemini_find(doc, last, "role"), STR("model"))
-                ? NULL
-                : gemini_find(doc, last, "parts");
+    list = json_raw(doc, contents); /* of a single content: it becomes a list */
     for (size_t i = 0; i < plan->tail_count; i++) {
         const struct wire_tail *t = &plan->tails[i];
-        str part;
+        str part, content;
 
         if (t->prefill || t->role == CHAT_ASSISTANT || t->text.n == 0)
             continue;
         part = gemini_patch_text_part(ed->arena, t->text);
-        if (json_is_array(parts))
+        content = json_format(ed->arena, "{'role':'user','parts':[%j]}", part);
+        if (parts)
             json_edit_insert(ed, parts, NULL, part);
+        else if (contents->kind == JSON_ARRAY)
+            json_edit_insert(ed, contents, NULL, content);
         else
-            json_edit_insert(
-                ed, contents, NULL, json_format(ed->arena, "{'role':'user','parts':[%j]}", part));
+            list = arena_join(ed->arena, list, STR(","), content);
     }
+    if (contents->kind == JSON_OBJECT && list.n > contents->size)
+        json_edit_replace(ed, contents, json_format(ed->arena, "[%j]", list));
 }
 
 static void gemini_patch_drop_tools(const struct json *doc, struct json_edits *ed)
