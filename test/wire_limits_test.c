@@ -66,33 +66,42 @@ TEST(a_long_history_of_open_calls_is_read_in_linear_time)
     buf_release(&out);
 }
 
-/* Contents that are not even objects take more memory than their bytes: there is room for them, or
+/* Values that are not even objects take more memory than their bytes: there is room for them, or
  * the request is refused. */
-TEST(contents_that_cannot_be_read_do_not_exhaust_the_memory)
+TEST(values_that_cannot_be_read_do_not_exhaust_the_memory)
 {
-    for (unsigned n = 100000; n <= 800000; n += 100000) {
-        struct chat_request q;
-        struct arena a;
-        struct json doc;
-        struct buf b;
-        struct err e;
+    static const struct {
+        const char *begin, *value, *end;
+    } cases[] = {
+        {"{\"contents\":[1", ",1", "]}"},
+        {"{\"contents\":{\"parts\":[1", ",{\"text\":\"\\n\"}", "]}}"},
+        {"{\"contents\":{\"parts\":[1", ",{\"functionCall\":{\"name\":\"f\"}}", "]}}"},
+    };
 
-        buf_init(&b, (size_t)64 << 20);
-        buf_add(&b, STR("{\"contents\":[1"));
-        for (unsigned i = 1; i < n; i++)
-            buf_add(&b, STR(",1"));
-        buf_add(&b, STR("]}"));
-        arena_init(&a, (size_t)256 << 20);
-        json_init(&doc);
-        CHECK(json_parse(&doc, buf_str(&b), &e));
-        if (wire_gemini.read(&doc, &a, &q, &e))
-            CHECK_INT(q.message_count, n);
-        else
-            CHECK_INT(e.code, ERR_LIMIT);
-        json_release(&doc);
-        arena_release(&a);
-        buf_release(&b);
-    }
+    for (size_t k = 0; k < COUNT_OF(cases); k++)
+        for (unsigned n = 400000; n <= 1000000; n += 300000) {
+            struct chat_request q;
+            struct arena a;
+            struct json doc;
+            struct buf b;
+            struct err e;
+
+            buf_init(&b, (size_t)64 << 20);
+            buf_add(&b, str_c(cases[k].begin));
+            for (unsigned i = 1; i < n; i++)
+                buf_add(&b, str_c(cases[k].value));
+            buf_add(&b, str_c(cases[k].end));
+            arena_init(&a, (size_t)256 << 20);
+            json_init(&doc);
+            CHECK(json_parse(&doc, buf_str(&b), &e));
+            if (wire_gemini.read(&doc, &a, &q, &e))
+                CHECK(q.unknown_why.n > 0);
+            else
+                CHECK_INT(e.code, ERR_LIMIT);
+            json_release(&doc);
+            arena_release(&a);
+            buf_release(&b);
+        }
 }
 
 /* A whole reply, decoded and passed on with and without its reasoning. */
@@ -230,7 +239,7 @@ TEST(many_citations_of_files_are_converted_in_linear_time)
 
 TEST_MAIN(T(new_members_in_every_chunk_are_no_burden),
           T(a_long_history_of_open_calls_is_read_in_linear_time),
-          T(contents_that_cannot_be_read_do_not_exhaust_the_memory),
+          T(values_that_cannot_be_read_do_not_exhaust_the_memory),
           T(a_reply_of_many_candidates_takes_linear_time),
           T(many_allowed_tools_are_read_in_linear_time),
           T(many_citations_of_files_are_converted_in_linear_time))
