@@ -153,6 +153,8 @@ enum config_show exchange_reasoning_asked(const struct http1_head *h);
 bool exchange_reasoning_valid(struct exchange *ex) MUST_USE; /* false: the reply was 400 */
 /* Parses the body as JSON; false after a reply with 400. */
 bool exchange_json(struct exchange *ex) MUST_USE;
+/* Whether a dialect may read the parsed body; false after an error of 413. */
+bool exchange_values_fit(struct exchange *ex) MUST_USE;
 /* After it: whether the body names at most one model; false after a reply with 400. */
 bool exchange_one_model(struct exchange *ex) MUST_USE;
 
