@@ -80,6 +80,7 @@ static void assemble_add_signature(struct assembled_reply *g, struct arena *a,
     struct assembled_block *b = assemble_find_block(g, ASSEMBLED_THINK, ev);
     bool text = ev->dialect == CHAT_GEMINI;
 
+    assert(ev->kind == CHAT_SIGNATURE);
     if (!b && text)
         b = assemble_find_block(g, ASSEMBLED_TEXT, ev);
     if (!b)
@@ -169,6 +170,7 @@ static void assemble_start(struct assembled_reply *g, struct arena *a, const str
 static void assemble_add_stop(struct assembled_reply *g, struct arena *a,
                               const struct chat_event *ev)
 {
+    assert(ev->kind == CHAT_STOP);
     if (ev->choice != 0 && g->stopped)
         return;
     g->stopped = true;

@@ -74,6 +74,7 @@ static int64_t citations_char_of(const struct citations *s, int64_t byte)
     const struct spot *spot;
     uint32_t bit;
 
+    assert(s->chars <= s->bytes);
     if (byte < 0 || at > s->bytes || s->spots.full || s->texts != 1)
         return -1;
     if (s->spots.n == 0 || at / SPOT < s->spots_from)
@@ -151,6 +152,7 @@ static void citations_note_begin(struct json_out *o, struct buf *b, const char *
 
 static void citations_note_end(struct cited *c, struct json_out *o)
 {
+    assert(o->depth == 1);
     json_out_end(o);
     if (!buf_full(o->buf))
         citations_list_add(&c->s->due, c->a, buf_str(o->buf));
@@ -244,6 +246,7 @@ static void citations_place(struct cited *c, const struct json_node *v)
 
     c->start = end < 0 ? -1 : citations_char_of(c->s, start < 0 ? 0 : start);
     c->end = end < 0 ? -1 : citations_char_of(c->s, end);
+    assert(c->end < 0 || (uint64_t)c->end <= c->s->chars);
 }
 
 /* {web | maps | retrievedContext: {uri, title}} */
@@ -343,6 +346,7 @@ bool citation_is_beside_text(const struct chat_event *ev)
 static void citations_block_begin(struct citations *s, struct arena *a, const struct chat_event *ev,
                                   bool parts)
 {
+    assert(s->from <= s->chars);
     if (s->begun && s->block == ev->block)
         return;
     if (s->begun && s->chars > s->from) {

@@ -131,6 +131,7 @@ static void cohere_decode(struct wire_decoder *d, const struct wire_frame *f)
     const struct json_node *m = cohere_find(d, delta, "message");
     str type = json_get_text(&d->doc, root, "type", &d->scratch);
 
+    assert(f->doc == &d->doc);
     if (root->kind != JSON_OBJECT || str_eq(f->name, STR("error")) ||
         (type.n == 0 && !delta && cohere_find(d, root, "message"))) {
         openai_emit_error(d, &d->doc, "the provider sent what is no chat event");
@@ -158,7 +159,7 @@ static void cohere_decode_whole(struct wire_decoder *d, const struct wire_frame 
     const struct json_node *m = cohere_find(d, root, "message");
     struct openai_decoding *s = d->state;
 
-    (void)f;
+    assert(f->doc == &d->doc);
     s->whole = true;
     if (!json_is_object(m)) {
         openai_emit_error(d, &d->doc, "the provider's reply is no chat");

@@ -47,6 +47,7 @@ static bool gemini_args_unescape(str quoted, struct arena *a, str *out)
         buf_add_c(&b, quoted.p[i]);
     }
     buf_add_c(&b, '"');
+    assert(!buf_full(&b)); /* each byte becomes two at most */
     json_init(&doc);
     ok = json_parse(&doc, buf_str(&b), &e) && json_text(&doc, json_root(&doc), a, out);
     if (ok)
@@ -62,6 +63,7 @@ static bool gemini_args_quoted_step(str *path, struct arena *a, struct step *out
     bool escaped = false;
     size_t end = 2;
 
+    assert(path->n >= 3 && path->p[0] == '[');
     for (; end < path->n && path->p[end] != quote; end++)
         if (path->p[end] == '\\') {
             escaped = true;
@@ -79,6 +81,7 @@ static bool gemini_args_next_step(str *path, struct arena *a, struct step *out)
     size_t end = 1;
     uint64_t index;
 
+    assert(path->n > 0);
     if (path->p[0] == '.') {
         while (end < path->n && path->p[end] != '.' && path->p[end] != '[')
             end++;
@@ -100,6 +103,7 @@ static bool gemini_args_next_step(str *path, struct arena *a, struct step *out)
 
 static struct gemini_args_node *gemini_args_add_node(struct gemini_args *args, struct arena *a)
 {
+    assert(args->count <= NODES_MAX);
     if (args->count >= NODES_MAX || !arena_text_room(a, sizeof(struct gemini_args_node)))
         return NULL;
     args->count++;
@@ -112,6 +116,7 @@ static struct gemini_args_node *gemini_args_child(struct gemini_args *args, stru
 {
     struct gemini_args_node *n, **place = &at->first;
 
+    assert(args->root && args->count > 0);
     for (; (n = *place); place = &n->next) {
         if (n->in_array == step->in_array &&
             (step->in_array ? n->index == step->index : str_eq(n->key, step->key)))
@@ -160,6 +165,7 @@ void gemini_args_add(struct gemini_args *args, struct arena *a, const struct jso
     struct step step;
     size_t steps = 0;
 
+    assert(!args->root == !args->count);
     if (!json_text(doc, gemini_find(doc, partial, "jsonPath"), scratch, &path))
         return;
     if (!args->root)
@@ -183,6 +189,7 @@ static void gemini_args_write_node(const struct gemini_args_node *n, struct json
 {
     bool array = n->first && n->first->in_array;
 
+    assert(n->leaf != LEAF_RAW || n->value.n > 0 || n->value.full);
     if (n->leaf == LEAF_TEXT) {
         json_out_str(o, arena_text_str(&n->value));
         return;

@@ -34,6 +34,7 @@ static int64_t gemini_decode_count_of(const struct json *doc, const struct json_
 
 static void gemini_decode_emit(const struct at *at, struct chat_event ev)
 {
+    assert(at->choice < GEMINI_CHOICES_MAX);
     ev.choice = at->choice;
     wire_emit(at->d, &ev);
 }
@@ -56,6 +57,7 @@ static bool gemini_decode_begin(const struct at *at, enum gemini_kind kind)
 
 static bool gemini_decode_go_on(const struct at *at, enum gemini_kind kind)
 {
+    assert(kind == GEMINI_TEXT || kind == GEMINI_THINK); /* others are one block each */
     return at->c->open == kind || gemini_decode_begin(at, kind);
 }
 
@@ -106,6 +108,7 @@ static void gemini_decode_begin_call(const struct at *at, const struct json_node
     gemini_decode_end_args(at);
     if (!gemini_decode_begin(at, GEMINI_CALL))
         return;
+    assert(at->c->open == GEMINI_CALL && !at->c->in_args);
     s->calls++;
     at->c->called = true;
     gemini_decode_emit(at,
@@ -168,6 +171,7 @@ static void gemini_decode_on_text(const struct at *at, const struct json_node *t
     if (at->c->open != GEMINI_TEXT && at->c->open != GEMINI_THINK &&
         !gemini_decode_begin(at, GEMINI_TEXT))
         return;
+    assert(at->c->block < at->c->blocks);
     gemini_decode_emit(at,
                        (struct chat_event){.kind = CHAT_SIGNATURE,
                                            .block = at->c->block,

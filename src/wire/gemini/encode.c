@@ -88,6 +88,7 @@ static void gemini_encode_put_usage(struct json_out *o, const struct chat_usage 
         thoughts = answer; /* readers add the two up: together they are the output */
     if (answer >= 0 && thoughts > 0)
         answer -= thoughts;
+    assert(u->output < 0 || answer >= 0);
     json_member_object(o, "usageMetadata");
     gemini_encode_put_count(o, "promptTokenCount", u->input);
     gemini_encode_put_count(o, "candidatesTokenCount", answer);
@@ -102,6 +103,7 @@ static void gemini_encode_put_usage(struct json_out *o, const struct chat_usage 
 
 void gemini_part_json(const struct assembled_block *b, bool sse, struct json_out *o)
 {
+    assert(b->kind != ASSEMBLED_REDACTED); /* Gemini has no part for it */
     if (b->kind == ASSEMBLED_OPAQUE) {
         json_write_value(o, arena_text_str(&b->text), sse);
         return;
@@ -154,6 +156,7 @@ static void gemini_encode_put_calls(struct wire_encoder *en, uint32_t choice)
     struct gemini_encoder *s = en->state;
     struct json_out o;
 
+    assert(s->pending.first && en->stream);
     gemini_chunk_begin(en);
     json_out_init(&o, en->out);
     gemini_encode_open_candidate(&o);
@@ -173,6 +176,7 @@ static void gemini_encode_flush_calls(struct wire_encoder *en)
     struct assembled_reply *g = &gemini_encode_state(en)->pending;
     uint64_t put = 0; /* the candidates whose calls are out */
 
+    assert(!g->first == !g->last);
     for (const struct assembled_block *b = g->first; b; b = b->next)
         if (b->choice < 64 && !(put & UINT64_C(1) << b->choice)) {
             put |= UINT64_C(1) << b->choice;
@@ -188,6 +192,7 @@ static void gemini_encode_put_part(struct wire_encoder *en, const struct chat_ev
                    (ev->kind == CHAT_SIGNATURE && gemini_encode_state(en)->thinking);
     struct json_out o;
 
+    assert(en->stream && ev->text.n > 0);
     gemini_encode_flush_calls(en);
     gemini_chunk_begin(en);
     json_out_init(&o, en->out);
@@ -260,6 +265,7 @@ static void gemini_encode_put_last_chunk(struct wire_encoder *en)
     const struct gemini_encoder *s = en->state;
     struct json_out o;
 
+    assert(en->stream && s->finished && !s->pending.first);
     gemini_chunk_begin(en);
     json_out_init(&o, en->out);
     json_out_object(&o);
@@ -311,6 +317,7 @@ static void gemini_encode_stream_event(struct wire_encoder *en, const struct cha
 {
     struct gemini_encoder *s = en->state;
 
+    assert(en->stream);
     switch (ev->kind) {
     case CHAT_TEXT:
     case CHAT_REFUSAL:
@@ -350,6 +357,7 @@ static void gemini_encode_write_candidate(const struct wire_encoder *en, uint32_
 {
     const struct assembled_reply *g = &gemini_encode_state(en)->gather;
 
+    assert(choice < GEMINI_CHOICES_MAX);
     json_out_object(o);
     json_member_object(o, "content");
     json_member_array(o, "parts");
@@ -366,6 +374,7 @@ static void gemini_encode_write_whole(struct wire_encoder *en)
     const struct gemini_encoder *s = en->state;
     struct json_out o;
 
+    assert(!en->stream && !s->gather.full);
     json_out_init(&o, en->out);
     json_out_object(&o);
     json_member_array(&o, "candidates");
@@ -459,6 +468,7 @@ void gemini_note(struct wire_encoder *en, str words)
 {
     struct json_out o;
 
+    assert(en->stream);
     if (!gemini_encode_state(en)->array)
         return;
     gemini_chunk_begin(en);

@@ -23,6 +23,7 @@ static bool gemini_snake(const char *camel, char out[KEY_SIZE_MAX])
         out[n++] = char_to_lower(*camel);
         other = true;
     }
+    assert(n < KEY_SIZE_MAX);
     out[n] = '\0';
     return other;
 }
@@ -57,6 +58,7 @@ int64_t gemini_choice(const struct json *doc, const struct json_node *candidate,
 {
     int64_t index = json_get_count(doc, candidate, "index");
 
+    assert(place >= 0);
     return only || index < 0 || index >= GEMINI_CHOICES_MAX ? place : index;
 }
 
@@ -153,6 +155,7 @@ static void gemini_put_error_message(struct json_out *o, const struct chat_error
                    "%s exceeds the maximum number of tokens allowed: " STR_FMT,
                    begins,
                    STR_ARG(error->message));
+    assert(!buf_full(&text));
     json_member_str(o, "message", buf_str(&text));
     buf_release(&text);
 }
@@ -189,6 +192,7 @@ static int64_t gemini_delay_ms(str text)
         for (size_t n = digits.n; n < 3; n++)
             ms *= 10;
     }
+    assert(ms < 1000);
     return (int64_t)(s * 1000 + ms);
 }
 
@@ -223,6 +227,7 @@ void gemini_read_error_of(const struct json *doc, const struct json_node *v, str
         out->message = text;
     if (out->status <= 0)
         out->status = code >= 400 && code < 600 ? (int)code : 500;
+    assert(out->status > 0);
     gemini_read_details(doc, json_find(doc, error, STR("details")), a, out);
     out->raw = json_raw(doc, v);
 }
@@ -258,6 +263,7 @@ static void gemini_ping(struct wire_encoder *en)
 {
     struct gemini_encoder *s = en->state;
 
+    assert(en->stream);
     buf_add(en->out, s->array ? STR("\n") : STR("\n\n"));
 }
 

@@ -62,6 +62,7 @@ static bool gemini_read_media(struct reading *g, const struct request_path *at,
         return false;
     if (out->data.n == 0 && out->url.n == 0)
         return request_fail(&g->r, &here, inline_data ? "data" : "fileUri", "is missing");
+    assert(!out->data.n != !out->url.n); /* one of the two was read */
     out->kind = str_starts(out->mime, STR("image/")) ? CHAT_PART_IMAGE : CHAT_PART_FILE;
     return true;
 }
@@ -127,6 +128,7 @@ static bool gemini_read_result_media(struct reading *g, const struct request_pat
     const struct json *doc = g->r.doc;
     size_t n = 0;
 
+    assert(result->parts && result->part_count <= 1);
     for (const struct json_node *p = json_first(doc, list); p; p = json_next(doc, list, p), n++) {
         struct request_path item = {.up = &here, .index = n};
         struct chat_part *out = &result->parts[result->part_count++];
@@ -278,6 +280,7 @@ static size_t gemini_read_thought_size(const struct chat_message *m, size_t at, 
 {
     size_t n = 0;
 
+    assert(at < m->part_count);
     *bytes = 0;
     while (at + n < m->part_count && m->parts[at + n].kind == CHAT_PART_REASONING) {
         *bytes += m->parts[at + n].text.n;
@@ -295,6 +298,7 @@ static bool gemini_read_join_thoughts(struct reading *g, struct chat_message *m)
         str whole = m->parts[i].text;
         char *end = NULL;
 
+        assert(kept <= i); /* parts only move to the front */
         n = gemini_read_thought_size(m, i, &bytes);
         if (n > 1) {
             if (!request_alloc(&g->r, bytes, 1, &end))
@@ -385,6 +389,7 @@ static bool gemini_read_make_room(struct reading *g, const struct json_node *con
 {
     size_t n = 16;
 
+    assert(contents && contents->kind >= JSON_ARRAY);
     JSON_FOREACH(c, g->r.doc, contents)
         n += 1 + gemini_read_count_parts(g->r.doc, gemini_find(g->r.doc, c, "parts"));
     if (contents->kind == JSON_OBJECT)

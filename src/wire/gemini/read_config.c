@@ -33,6 +33,7 @@ static void gemini_config_read_builtin(const struct request_reader *r, const str
 {
     str name = json_raw(r->doc, key);
 
+    assert(name.n >= 2); /* its quotes */
     out->dialect = CHAT_GEMINI;
     out->name = str_slice(name, 1, name.n - 1);
     out->opaque = json_format(r->a, "{%j:%j}", name, json_raw(r->doc, json_value(key)));
@@ -105,6 +106,7 @@ static void gemini_config_read_allowed(const struct request_reader *r,
     str name;
     struct err e;
 
+    assert(json_is_array(names));
     map_init(&allowed, NULL, MAP_COUNT_MAX);
     JSON_FOREACH(v, r->doc, names)
         if (json_text(r->doc, v, r->a, &name) && !map_set(&allowed, name, MAP_U64(1), &e))
@@ -169,6 +171,7 @@ bool gemini_read_tools(const struct request_reader *r, const struct json_node *r
                 return false;
         }
     }
+    assert(out->tool_count <= n);
     return gemini_config_read_choice(r, root, out);
 }
 
@@ -229,6 +232,7 @@ static void gemini_read_budget(const struct request_reader *r, const struct requ
     r->out->level = n == 0 ? CHAT_LEVEL_NONE : CHAT_LEVEL_ON;
     if (n > 0)
         r->out->budget_tokens = n;
+    assert(r->out->budget_tokens == -1 || r->out->level == CHAT_LEVEL_ON);
 }
 
 static bool gemini_config_read_thinking(const struct request_reader *r,
@@ -251,6 +255,7 @@ static bool gemini_config_read_thinking(const struct request_reader *r,
     if (shown && !json_bool(shown, &out->thoughts))
         request_defer_error(r, &here, "includeThoughts", "should be true or false");
     out->no_thoughts = shown && !out->thoughts;
+    assert(!out->thoughts || !out->no_thoughts);
     if (out->thoughts && out->level == CHAT_LEVEL_NOT_GIVEN)
         out->level = CHAT_LEVEL_ON; /* who wants to see thoughts wants thinking */
     return true;

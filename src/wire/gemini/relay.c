@@ -46,6 +46,7 @@ static void gemini_relay_on_signature(struct relay_blocks *r, const struct chat_
 {
     bool there = r->pending && r->element && ev->node && relay_blocks_inside(r->element, ev->node);
 
+    assert(ev->kind == CHAT_SIGNATURE);
     if (!there && relay_blocks_find(r, ev))
         relay_blocks_begin(r, ASSEMBLED_TEXT, ev);
 }
@@ -100,6 +101,7 @@ static size_t gemini_drop_tokens(const struct json *doc, const struct json_node 
 {
     const struct json_node *tokens = gemini_find(doc, candidate, "logprobsResult");
 
+    assert(parts->node && !parts->quote);
     if (!tokens || str_eq(json_raw(doc, parts->node), parts->with))
         return 0;
     *out = (struct json_replacement){.node = tokens, .with = STR("{}")};

@@ -22,6 +22,7 @@ struct turn {
 
 static void gemini_write_turn_open(struct turn *t, const char *role)
 {
+    assert(!t->open);
     json_out_object(t->o);
     json_write_text(t->o, "role", str_c(role));
     json_member_array(t->o, "parts");
@@ -52,6 +53,7 @@ static void gemini_write_turn_begin(struct turn *t)
 static void gemini_write_part_begin(struct turn *t)
 {
     gemini_write_turn_begin(t);
+    assert(t->open && !*t->first);
     json_out_object(t->o);
 }
 
@@ -151,6 +153,7 @@ static void gemini_write_note_call(struct turn *t, const struct chat_part *p)
 {
     struct err e;
 
+    assert(p->kind == CHAT_PART_TOOL_CALL);
     if (p->id.n && !map_set(t->calls, p->id, MAP_PTR((void *)(uintptr_t)p), &e))
         return; /* the id is then used as the name */
 }
@@ -160,6 +163,7 @@ static str gemini_write_name_of(const struct turn *t, const struct chat_part *re
 {
     struct map_entry *call;
 
+    assert(result->kind == CHAT_PART_TOOL_RESULT);
     if (result->name.n)
         return result->name;
     call = map_find(t->calls, result->id);
@@ -198,6 +202,7 @@ static void gemini_write_put_result(struct turn *t, const struct chat_part *p)
 {
     struct buf text;
 
+    assert(p->kind == CHAT_PART_TOOL_RESULT);
     buf_init(&text, (size_t)256 << 20);
     gemini_write_join_text(p, &text);
     gemini_write_part_begin(t);
@@ -252,6 +257,7 @@ static bool gemini_write_is_assistant(const struct chat_message *m)
 /* Results come first in the turn after the calls. */
 static void gemini_write_put_run(struct turn *t, size_t from, size_t to, bool assistant)
 {
+    assert(from < to && to <= t->r->message_count);
     for (int pass = 0; pass < (assistant ? 1 : 2); pass++)
         for (size_t at = from; at < to; at++) {
             const struct chat_message *m = &t->r->messages[at];
@@ -385,6 +391,7 @@ static void gemini_write_put_choice(const struct chat_request *r, struct json_ou
 
     if (r->choice == CHAT_CHOICE_NONE_GIVEN)
         return;
+    assert(r->choice < COUNT_OF(modes) && modes[r->choice]);
     json_member_object(o, "toolConfig");
     json_member_object(o, "functionCallingConfig");
     json_write_text(o, "mode", str_c(modes[r->choice]));
@@ -432,6 +439,7 @@ static void gemini_write_put_thinking(const struct chat_request *r, struct json_
                                                          [CHAT_LEVEL_XHIGH] = "HIGH",
                                                          [CHAT_LEVEL_MAX] = "HIGH"};
 
+    assert(r->level < CHAT_LEVEL_COUNT);
     if (r->level == CHAT_LEVEL_NOT_GIVEN && r->budget_tokens < 0 && !r->thoughts && !r->no_thoughts)
         return;
     json_member_object(o, "thinkingConfig");

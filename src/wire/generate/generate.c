@@ -151,6 +151,7 @@ void wire_generate_options(struct wire_encoder *en, bool delta, bool whole)
 {
     struct state *s = en->state;
 
+    assert(en->wire == &wire_generate);
     s->chosen = true;
     s->delta = delta;
     s->whole = whole;
@@ -160,6 +161,7 @@ void wire_generate_counts(struct wire_encoder *en, int64_t tokens, int64_t cap)
 {
     struct state *s = en->state;
 
+    assert(en->wire == &wire_generate);
     s->counted = true;
     s->tokens = tokens;
     s->cap = cap;
@@ -253,6 +255,7 @@ static struct call *generate_call_at(struct state *s, uint32_t block)
 {
     struct call *call = s->calls;
 
+    assert(!s->calls == !s->last);
     if (s->last && s->last->block == block)
         return s->last;
     while (call && call->block != block)
@@ -284,6 +287,7 @@ static void generate_write_usage(const struct chat_usage *u, struct buf *out)
     /* Ours may be more than what the provider says that all of it was. */
     double ratio = reasoning < output ? (double)reasoning / (double)output : reasoning > 0;
 
+    assert(final >= 0 && ratio >= 0 && ratio <= 1);
     buf_printf(out,
                "{\"input_tokens\":%lld,\"output_tokens\":%lld,\"reasoning_tokens\":%lld,"
                "\"final_tokens\":%lld,\"reasoning_ratio\":%.4f}",
@@ -316,6 +320,7 @@ static void generate_end_stream(struct wire_encoder *en)
 {
     struct state *s = en->state;
 
+    assert(en->stream);
     generate_end_thinking(en);
     generate_write_calls(en);
     if (s->usage_known) {
@@ -406,6 +411,7 @@ static void generate_write_event(struct wire_encoder *en, const struct chat_even
 {
     struct state *s = en->state;
 
+    assert(en->stream && ev->choice == 0);
     switch (ev->kind) {
     case CHAT_REASONING:
         generate_begin_thinking(en);
