@@ -37,77 +37,6 @@ TEST(parts_of_one_kind_are_one_block_over_chunks)
         "end STOP\nend");
 }
 
-TEST(defect_4_calls_get_ids_and_keep_their_signature)
-{
-    check_events(
-        DATA(CHUNK(
-            "{\"functionCall\":{\"name\":\"f\",\"args\":{\"a\":1}},\"thoughtSignature\":\"S\"}"
-            ",{\"functionCall\":{\"id\":\"own\",\"name\":\"g\"}}",
-            STOP)),
-        FRAMES_SSE,
-        "\nstart R g\ncall 0.0 call_R_0 f\nkeep call_R_0 thoughtSignature: S\narguments 0.0: "
-        "{\"a\":1}\ncall 0.1 own g\narguments 0.1: {}\nstop tool STOP\nend");
-}
-
-TEST(arguments_in_pieces_are_put_together)
-{
-    check_events(
-        DATA(CHUNK("{\"functionCall\":{\"name\":\"f\",\"willContinue\":true}}", "")) DATA(
-            CHUNK("{\"functionCall\":{\"partialArgs\":[{\"jsonPath\":\"$.a[0].b\","
-                  "\"stringValue\":\"x\",\"willContinue\":true}],\"willContinue\":true}}",
-                  ""))
-            DATA(CHUNK("{\"functionCall\":{\"partialArgs\":[{\"jsonPath\":\"$.a[0].b\","
-                       "\"stringValue\":\"y\"},{\"jsonPath\":\"$.a[1]['c d']\",\"numberValue\":2},"
-                       "{\"jsonPath\":\"$.e\",\"boolValue\":true},{\"jsonPath\":\"$.n\","
-                       "\"nullValue\":null}],\"willContinue\":true}}",
-                       "")) DATA(CHUNK("{\"functionCall\":{}}", STOP)),
-        FRAMES_SSE,
-        "\nstart R g\ncall 0.0 call_R_0 f\narguments 0.0: {\"a\":[{\"b\":\"xy\"},{\"c "
-        "d\":2}],\"e\":"
-        "true,\"n\":null}\nstop tool STOP\nend");
-}
-
-#define PIECES(pieces)                                                                             \
-    DATA(CHUNK("{\"functionCall\":{\"name\":\"f\",\"willContinue\":true}}", ""))                   \
-    DATA(CHUNK("{\"functionCall\":{\"partialArgs\":[" pieces "]}}", STOP))
-
-TEST(elements_of_a_list_of_arguments_are_ordered_by_their_index)
-{
-    check_events(PIECES("{\"jsonPath\":\"$.a[1]\",\"numberValue\":1},"
-                        "{\"jsonPath\":\"$.a[2]\",\"numberValue\":2},"
-                        "{\"jsonPath\":\"$.a[0]\",\"numberValue\":0}"),
-                 FRAMES_SSE,
-                 "\nstart R g\ncall 0.0 call_R_0 f\narguments 0.0: {\"a\":[0,1,2]}\nstop tool "
-                 "STOP\nend");
-}
-
-TEST(names_of_arguments_may_have_escapes_and_values_may_end_empty)
-{
-    check_events(
-        PIECES("{\"jsonPath\":\"$['it\\\\'s'][\\\"a\\\\u00e9]\\\"]\",\"stringValue\":\"x\","
-               "\"willContinue\":true},{\"jsonPath\":\"$['it\\\\'s']['a\\u00e9]']\"},"
-               "{\"jsonPath\":\"$.n\"}"),
-        FRAMES_SSE,
-        "\nstart R g\ncall 0.0 call_R_0 f\narguments 0.0: {\"it's\":{\"a\u00e9]\":\"x\"},"
-        "\"n\":null}\nstop tool STOP\nend");
-}
-
-/* A call without one of its arguments would be another call. */
-TEST(arguments_that_cannot_be_put_together_are_an_error)
-{
-    static const char *const wrong[] = {
-        PIECES("{\"jsonPath\":\"$.a[9999999]\",\"boolValue\":true}"),
-        PIECES("{\"jsonPath\":\"$.\",\"boolValue\":true}"),
-        PIECES("{\"jsonPath\":\"$.a[x]\",\"boolValue\":true}"),
-        PIECES("{\"jsonPath\":\"$.a['b\",\"boolValue\":true}")};
-
-    for (size_t i = 0; i < COUNT_OF(wrong); i++)
-        check_events(wrong[i],
-                     FRAMES_SSE,
-                     "\nstart R g\ncall 0.0 call_R_0 f\nerror 502 the provider sent arguments of a "
-                     "call that cannot be put together");
-}
-
 TEST(a_stream_may_be_an_array)
 {
     check_events("[" CHUNK("{\"text\":\"a\"}", "") ",\n" CHUNK("{\"text\":\"b\"}", STOP) "]",
@@ -632,9 +561,7 @@ TEST(the_address_has_the_model)
     buf_release(&out);
 }
 
-TEST_MAIN(T(parts_of_one_kind_are_one_block_over_chunks),
-          T(defect_4_calls_get_ids_and_keep_their_signature),
-          T(arguments_in_pieces_are_put_together), T(a_stream_may_be_an_array),
+TEST_MAIN(T(parts_of_one_kind_are_one_block_over_chunks), T(a_stream_may_be_an_array),
           T(what_was_blocked_is_refused), T(other_parts_are_opaque_and_other_members_extra),
           T(errors_and_cuts_are_told), T(an_error_says_when_to_come_back),
           T(events_become_chunks_an_array_or_a_whole),
@@ -646,8 +573,5 @@ TEST_MAIN(T(parts_of_one_kind_are_one_block_over_chunks),
           T(hidden_thoughts_do_not_leave_in_a_list_of_chunks),
           T(an_error_in_a_list_of_chunks_is_told), T(counts_beyond_every_reply_are_not_counts),
           T(a_reply_without_room_is_an_error), T(each_candidate_says_how_it_ended),
-          T(elements_of_a_list_of_arguments_are_ordered_by_their_index),
-          T(arguments_that_cannot_be_put_together_are_an_error),
-          T(names_of_arguments_may_have_escapes_and_values_may_end_empty),
           T(a_request_of_a_system_prompt_alone_has_contents),
           T(a_message_is_added_to_a_single_content))

@@ -153,9 +153,8 @@ enum config_show exchange_reasoning_asked(const struct http1_head *h);
 bool exchange_reasoning_valid(struct exchange *ex) MUST_USE; /* false: the reply was 400 */
 /* Parses the body as JSON; false after a reply with 400. */
 bool exchange_json(struct exchange *ex) MUST_USE;
-/* Whether a dialect may read the parsed body; false after an error of 413. */
+/* After it: whether a dialect may read all values (or 413); names at most one model (or 400). */
 bool exchange_values_fit(struct exchange *ex) MUST_USE;
-/* After it: whether the body names at most one model; false after a reply with 400. */
 bool exchange_one_model(struct exchange *ex) MUST_USE;
 
 /* api.c: whether a path belongs to the API; headers of all its replies; its errors. */

@@ -170,7 +170,7 @@ static void cohere_decode_whole(struct wire_decoder *d, const struct wire_frame 
     cohere_ending(d, root);
 }
 
-/* A stream that was cut still owes the calls it has begun; one that ends with [DONE] is complete. */
+/* A stream that was cut still owes the calls it has begun. One with [DONE] is complete. */
 static void cohere_decode_end(struct wire_decoder *d)
 {
     struct openai_decoding *s = d->state;
