@@ -341,6 +341,32 @@ TEST(an_arena_grows_a_list_and_keeps_its_elements)
     arena_release(&a);
 }
 
+/* An allocation beyond the ceiling ends the process, so this test ends if the answer is wrong. */
+TEST(what_fits_into_an_arena_can_be_allocated)
+{
+    uint64_t seed = 1;
+
+    for (int round = 0; round < 200; round++) {
+        struct arena a;
+
+        arena_init(&a, 1 << 20);
+        for (int i = 0; i < 200; i++) {
+            size_t size, more;
+
+            seed = seed * 6364136223846793005u + 1442695040888963407u;
+            size = (size_t)(seed >> 33) % (i % 8 ? 20000 : 700000);
+            more = (size_t)(seed >> 20) % 20000;
+            if (!arena_fits(&a, size, more))
+                continue;
+            CHECK(arena_alloc(&a, size) != NULL);
+            for (; more >= 16; more -= 16)
+                CHECK(arena_alloc(&a, 16) != NULL);
+        }
+        CHECK(!arena_fits(&a, (size_t)1 << 20, 0));
+        arena_release(&a);
+    }
+}
+
 TEST_MAIN(T(an_arena_grows_a_list_and_keeps_its_elements), T(arena_uses_what_it_was_lent_first),
           T(arena_that_is_reserved_for_needs_no_second_block),
           T(arena_goes_on_where_there_is_more_room), T(str_hex_digits_are_those_of_printf),
@@ -352,4 +378,5 @@ TEST_MAIN(T(an_arena_grows_a_list_and_keeps_its_elements), T(arena_uses_what_it_
           T(buf_with_a_front_is_as_one_without_until_something_is_put_there),
           T(buf_printf_takes_more_than_its_small_buffer),
           T(err_says_what_and_never_half_a_character),
-          T(err_codes_have_a_status_and_say_if_a_retry_makes_sense))
+          T(err_codes_have_a_status_and_say_if_a_retry_makes_sense),
+          T(what_fits_into_an_arena_can_be_allocated))

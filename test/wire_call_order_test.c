@@ -27,7 +27,7 @@ static void say(struct wire_encoder *en, enum chat_event_kind kind, uint32_t blo
                             .stop = CHAT_STOP_TOOL};
 
     if (kind == CHAT_CALL)
-        ev.id = ev.name = ids[block];
+        ev.id = ev.name = ids[block % CALLS];
     wire_encode(en, &ev);
 }
 
@@ -122,5 +122,34 @@ TEST(no_block_begins_before_the_one_before_has_ended)
     }
 }
 
+/* Events that wait take memory that is not given back before the reply ends. If it is used up, they
+ * leave out of turn, and none is lost. */
+TEST(events_that_wait_do_not_exhaust_the_memory)
+{
+    struct pass *p = malloc(sizeof *p);
+    size_t bytes = 0;
+
+    assert(p);
+    pass_init(p, wire_get(CHAT_ANTHROPIC), wire_get(CHAT_ANTHROPIC), true);
+    arena_release(&p->arena);
+    arena_init(&p->arena, (size_t)4 << 20);
+    wire_encoder_init(&p->en, wire_get(CHAT_ANTHROPIC), &p->request, true, &p->arena, &p->out);
+    say(&p->en, CHAT_START, 0, STR(""));
+    for (uint32_t round = 0; round < 10; round++) {
+        say(&p->en, CHAT_CALL, 2 * round, STR(""));
+        say(&p->en, CHAT_CALL, 2 * round + 1, STR(""));
+        for (int i = 0; i < 5000; i++)
+            say(&p->en, CHAT_ARGUMENTS, 2 * round + 1, STR("{~"));
+    }
+    say(&p->en, CHAT_STOP, 0, STR(""));
+    say(&p->en, CHAT_END, 0, STR(""));
+    for (size_t i = 0; i < p->out.n; i++)
+        bytes += p->out.p[i] == '~';
+    CHECK_INT(bytes, 50000);
+    pass_release(p);
+    free(p);
+}
+
 TEST_MAIN(T(calls_by_turns_arrive_whole_in_every_dialect),
-          T(no_block_begins_before_the_one_before_has_ended))
+          T(no_block_begins_before_the_one_before_has_ended),
+          T(events_that_wait_do_not_exhaust_the_memory))

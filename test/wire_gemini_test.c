@@ -37,36 +37,6 @@ TEST(parts_of_one_kind_are_one_block_over_chunks)
         "end STOP\nend");
 }
 
-TEST(defect_4_calls_get_ids_and_keep_their_signature)
-{
-    check_events(
-        DATA(CHUNK(
-            "{\"functionCall\":{\"name\":\"f\",\"args\":{\"a\":1}},\"thoughtSignature\":\"S\"}"
-            ",{\"functionCall\":{\"id\":\"own\",\"name\":\"g\"}}",
-            STOP)),
-        FRAMES_SSE,
-        "\nstart R g\ncall 0.0 call_R_0 f\nkeep call_R_0 thoughtSignature: S\narguments 0.0: "
-        "{\"a\":1}\ncall 0.1 own g\narguments 0.1: {}\nstop tool STOP\nend");
-}
-
-TEST(arguments_in_pieces_are_put_together)
-{
-    check_events(
-        DATA(CHUNK("{\"functionCall\":{\"name\":\"f\",\"willContinue\":true}}", "")) DATA(
-            CHUNK("{\"functionCall\":{\"partialArgs\":[{\"jsonPath\":\"$.a[0].b\","
-                  "\"stringValue\":\"x\",\"willContinue\":true}],\"willContinue\":true}}",
-                  ""))
-            DATA(CHUNK("{\"functionCall\":{\"partialArgs\":[{\"jsonPath\":\"$.a[0].b\","
-                       "\"stringValue\":\"y\"},{\"jsonPath\":\"$.a[1]['c d']\",\"numberValue\":2},"
-                       "{\"jsonPath\":\"$.e\",\"boolValue\":true},{\"jsonPath\":\"$.n\","
-                       "\"nullValue\":null}],\"willContinue\":true}}",
-                       "")) DATA(CHUNK("{\"functionCall\":{}}", STOP)),
-        FRAMES_SSE,
-        "\nstart R g\ncall 0.0 call_R_0 f\narguments 0.0: {\"a\":[{\"b\":\"xy\"},{\"c "
-        "d\":2}],\"e\":"
-        "true,\"n\":null}\nstop tool STOP\nend");
-}
-
 TEST(a_stream_may_be_an_array)
 {
     check_events("[" CHUNK("{\"text\":\"a\"}", "") ",\n" CHUNK("{\"text\":\"b\"}", STOP) "]",
@@ -107,6 +77,26 @@ TEST(errors_and_cuts_are_told)
                  "\nstart R g\ntext 0.0: a\nerror 502 the provider's reply ended before it was "
                  "complete");
     check_events("{}", FRAMES_WHOLE, "\nstart\nerror 502 the provider's reply has no candidates");
+    check_events(DATA(CHUNK("{\"text\":\"a\"}", "")) "data: [DONE]\n\n",
+                 FRAMES_SSE,
+                 "\nstart R g\ntext 0.0: a\nstop end\nend");
+}
+
+TEST(counts_beyond_every_reply_are_not_counts)
+{
+    check_events("{\"candidates\":[{\"finishReason\":\"STOP\"}],\"usageMetadata\":{"
+                 "\"promptTokenCount\":9223372036854775807,\"toolUsePromptTokenCount\":1,"
+                 "\"candidatesTokenCount\":9223372036854775807,\"thoughtsTokenCount\":5}}",
+                 FRAMES_WHOLE,
+                 "\nstart\nusage -1 5 5 -1 -1\nstop end STOP\nend");
+}
+
+TEST(an_error_in_a_list_of_chunks_is_told)
+{
+    check_events("[" CHUNK("{\"text\":\"a\"}", "") ",{\"error\":{\"code\":503,\"message\":\"busy\","
+                                                   "\"status\":\"UNAVAILABLE\"}}]",
+                 FRAMES_WHOLE,
+                 "\nstart R g\ntext 0.0: a\nerror 503 busy");
 }
 
 TEST(an_error_says_when_to_come_back)
@@ -141,7 +131,7 @@ TEST(events_become_chunks_an_array_or_a_whole)
                                     event(CHAT_REASONING, 0, "hm"),
                                     event(CHAT_TEXT, 1, "a"),
                                     event(CHAT_CALL, 2, ""),
-                                    event(CHAT_ARGUMENTS, 2, "{\"x\":\n"),
+                                    event(CHAT_ARGUMENTS, 2, "{\r\"x\":\n"),
                                     event(CHAT_ARGUMENTS, 2, "1}"),
                                     event(CHAT_USAGE, 0, ""),
                                     event(CHAT_STOP, 0, ""),
@@ -173,9 +163,82 @@ TEST(events_become_chunks_an_array_or_a_whole)
         decode_to(&wire_gemini, buf_str(&out), how == 0 ? FRAMES_SSE : FRAMES_WHOLE, 0, &n);
         CHECK_HAS(buf_str(&n.all),
                   "\nstart ours asked\nreasoning 0.0: hm\ntext 0.1: a\ncall 0.2 c1 f");
-        CHECK_HAS(buf_str(&n.all), "usage 3 9 4 -1 -1\nstop tool STOP\nend");
+        CHECK_HAS(buf_str(&n.all), "1}\nusage 3 9 4 -1 -1\nstop tool STOP\nend");
         CHECK_INT(n.errors, 0);
         notes_release(&n);
+        buf_release(&out);
+        arena_release(&a);
+    }
+}
+
+TEST(each_candidate_says_how_it_ended)
+{
+    for (int stream = 0; stream < 2; stream++) {
+        struct chat_event list[] = {event(CHAT_START, 0, ""),
+                                    event(CHAT_TEXT, 0, "a"),
+                                    event(CHAT_TEXT, 0, "b"),
+                                    event(CHAT_EXTRA, 0, "1"),
+                                    event(CHAT_EXTRA, 0, "2"),
+                                    event(CHAT_STOP, 0, ""),
+                                    event(CHAT_STOP, 0, ""),
+                                    event(CHAT_END, 0, "")};
+        struct pass *p = malloc(sizeof *p);
+        struct notes n;
+
+        assert(p);
+        list[2].choice = list[4].choice = list[6].choice = 1;
+        list[3].name = list[4].name = STR("avgLogprobs");
+        list[3].dialect = list[4].dialect = CHAT_GEMINI;
+        list[6].stop = CHAT_STOP_LENGTH;
+        pass_init(p, &wire_gemini, &wire_gemini, stream);
+        for (size_t i = 0; i < COUNT_OF(list); i++)
+            wire_encode(&p->en, &list[i]);
+        notes_init(&n);
+        decode_to(&wire_gemini, buf_str(&p->out), stream ? FRAMES_SSE : FRAMES_WHOLE, 0, &n);
+        CHECK_HAS(buf_str(&n.all), "stop end STOP\nstop length MAX_TOKENS\nend");
+        CHECK_HAS(buf_str(&n.all), "extra avgLogprobs: 1\n");
+        CHECK_HAS(buf_str(&n.all), "extra avgLogprobs: 2\n");
+        notes_release(&n);
+        pass_release(p);
+        free(p);
+    }
+}
+
+/* A block that does not fit must not leave a hole in the body; nor may a call be cut. */
+TEST(a_reply_without_room_is_an_error)
+{
+    static const enum chat_event_kind kinds[] = {CHAT_SIGNATURE, CHAT_OPAQUE, CHAT_ARGUMENTS};
+
+    for (size_t i = 0; i < 2 * COUNT_OF(kinds); i++) {
+        bool stream = i >= COUNT_OF(kinds), call = kinds[i % COUNT_OF(kinds)] == CHAT_ARGUMENTS;
+        struct chat_event list[] = {event(CHAT_START, 0, ""),
+                                    event(call ? CHAT_CALL : CHAT_START, 0, ""),
+                                    event(kinds[i % COUNT_OF(kinds)], 0, ""),
+                                    event(CHAT_STOP, 0, ""),
+                                    event(CHAT_END, 0, "")};
+        struct chat_request r = {.model = STR("asked")};
+        struct wire_encoder en;
+        struct notes n;
+        struct arena a;
+        struct buf out, big;
+
+        arena_init(&a, (size_t)400 << 10);
+        buf_init(&out, HELP_SIZE_MAX);
+        buf_init(&big, HELP_SIZE_MAX);
+        buf_printf(&big, "{\"inlineData\":\"%0*d\"}", 300 << 10, 0);
+        list[2].dialect = CHAT_GEMINI;
+        list[2].text = buf_str(&big);
+        wire_encoder_init(&en, &wire_gemini, &r, stream, &a, &out);
+        for (size_t k = 0; k < COUNT_OF(list); k++)
+            wire_encode(&en, &list[k]);
+        notes_init(&n);
+        decode_to(&wire_gemini, buf_str(&out), stream ? FRAMES_SSE : FRAMES_WHOLE, 0, &n);
+        if (!stream || call)
+            CHECK_HAS(buf_str(&n.all), "error 502 the reply is too large");
+        else /* what need not be kept leaves at once */
+            CHECK_INT(n.errors, 0);
+        notes_release(&n);
+        buf_release(&big);
         buf_release(&out);
         arena_release(&a);
     }
@@ -199,6 +262,41 @@ TEST(hidden_thoughts_leave_the_rest_of_the_chunk)
                                                                                   STOP) "\n\n");
     pass_release(p);
     free(p);
+}
+
+/* Proxies send a list of chunks in one event; a stream without alt=sse is one list. */
+TEST(hidden_thoughts_do_not_leave_in_a_list_of_chunks)
+{
+    static const char first[] = CHUNK("{\"text\":\"hm\",\"thought\":true}", "");
+    static const char last[] =
+        CHUNK("{\"text\":\"hush\",\"thought\":true},{\"text\":\"yes\"}", STOP);
+
+    for (int whole = 0; whole < 2; whole++) {
+        enum frames_kind kind = whole ? FRAMES_WHOLE : FRAMES_SSE;
+        struct pass *p = malloc(sizeof *p);
+        struct notes n;
+        struct buf b;
+
+        assert(p);
+        buf_init(&b, HELP_SIZE_MAX);
+        buf_printf(&b, whole ? "[%s,\n%s]" : "data: [%s]\n\ndata: [%s]\n\n", first, last);
+        pass_init(p, &wire_gemini, &wire_gemini, !whole);
+        p->relay = p->hide = true;
+        feed_bytes(&p->feed, buf_str(&b), kind, 0);
+        for (size_t i = 0; i < p->n; i++) /* those of the end, which no frame has */
+            wire_encode(&p->en, &p->events[i]);
+        CHECK_NOT(buf_str(&p->out), "hm");
+        CHECK_NOT(buf_str(&p->out), "hush");
+        notes_init(&n);
+        decode_to(&wire_gemini, buf_str(&p->out), kind, 0, &n);
+        CHECK_HAS(buf_str(&n.all), "text 0.0: yes");
+        CHECK_HAS(buf_str(&n.all), "stop end STOP\nend");
+        CHECK_INT(n.errors, 0);
+        notes_release(&n);
+        buf_release(&b);
+        pass_release(p);
+        free(p);
+    }
 }
 
 /* ---- requests ---- */
@@ -245,6 +343,27 @@ TEST(a_body_is_read_in_both_spellings)
     CHECK_HAS(buf_str(&body), "\"parametersJsonSchema\":{\"type\":\"object\"");
     buf_release(&out);
     buf_release(&body);
+}
+
+/* Gemini refuses a request without contents, which other dialects allow. */
+TEST(a_request_of_a_system_prompt_alone_has_contents)
+{
+    struct chat_part part = part_new(CHAT_PART_TEXT, CHAT_OPENAI);
+    struct chat_message system = {
+        .role = CHAT_SYSTEM, .name = STR(""), .parts = &part, .part_count = 1};
+    struct chat_request r;
+    struct buf out;
+
+    part_request_init(&r, CHAT_OPENAI, NULL);
+    part.text = STR("speak");
+    r.messages = &system;
+    r.message_count = 1;
+    buf_init(&out, HELP_SIZE_MAX);
+    wire_gemini.write(&r, &out);
+    CHECK_HAS(buf_str(&out), "\"systemInstruction\":{\"parts\":[{\"text\":\"speak\"}]}");
+    CHECK_HAS(buf_str(&out),
+              "\"contents\":[{\"role\":\"user\",\"parts\":[{\"text\":\"" SILENT_USER_TEXT "\"}]}]");
+    buf_release(&out);
 }
 
 TEST(a_wrong_body_is_refused_with_its_member)
@@ -381,6 +500,24 @@ TEST(wishes_are_edits_of_the_body)
 }
 
 /* Vercel's SDK, LiteLLM, LangChain and Pydantic AI put one where they were given no signature. */
+/* A single content need not be in a list, nor a single part. */
+TEST(a_message_is_added_to_a_single_content)
+{
+    static const struct wire_tail tails[] = {{.role = CHAT_USER, .text = STR_INIT("b")},
+                                             {.role = CHAT_USER, .text = STR_INIT("c")}};
+
+    check_patch(&wire_gemini,
+                "{\"contents\":{\"parts\":[{\"text\":\"a\"}]}}",
+                PLAN(.tails = tails, .tail_count = 2),
+                "{\"contents\":{\"parts\":[{\"text\":\"a\"},{\"text\":\"b\"},{\"text\":\"c\"}]}}");
+    check_patch(&wire_gemini,
+                "{\"contents\":{\"role\":\"model\",\"parts\":[{\"text\":\"a\"}]}}",
+                PLAN(.tails = tails, .tail_count = 2),
+                "{\"contents\":[{\"role\":\"model\",\"parts\":[{\"text\":\"a\"}]},{\"role\":"
+                "\"user\",\"parts\":[{\"text\":\"b\"}]},{\"role\":\"user\",\"parts\":[{\"text\":"
+                "\"c\"}]}]}");
+}
+
 TEST(a_stand_in_gives_way_to_the_signature_that_was_kept)
 {
     static const char *const stand_ins[] = {"skip_thought_signature_validator",
@@ -424,9 +561,7 @@ TEST(the_address_has_the_model)
     buf_release(&out);
 }
 
-TEST_MAIN(T(parts_of_one_kind_are_one_block_over_chunks),
-          T(defect_4_calls_get_ids_and_keep_their_signature),
-          T(arguments_in_pieces_are_put_together), T(a_stream_may_be_an_array),
+TEST_MAIN(T(parts_of_one_kind_are_one_block_over_chunks), T(a_stream_may_be_an_array),
           T(what_was_blocked_is_refused), T(other_parts_are_opaque_and_other_members_extra),
           T(errors_and_cuts_are_told), T(an_error_says_when_to_come_back),
           T(events_become_chunks_an_array_or_a_whole),
@@ -434,4 +569,9 @@ TEST_MAIN(T(parts_of_one_kind_are_one_block_over_chunks),
           T(a_wrong_body_is_refused_with_its_member),
           T(a_value_that_is_not_known_is_left_to_its_own_providers),
           T(hole_5_thinking_is_told_as_the_model_knows_it), T(wishes_are_edits_of_the_body),
-          T(a_stand_in_gives_way_to_the_signature_that_was_kept), T(the_address_has_the_model))
+          T(a_stand_in_gives_way_to_the_signature_that_was_kept), T(the_address_has_the_model),
+          T(hidden_thoughts_do_not_leave_in_a_list_of_chunks),
+          T(an_error_in_a_list_of_chunks_is_told), T(counts_beyond_every_reply_are_not_counts),
+          T(a_reply_without_room_is_an_error), T(each_candidate_says_how_it_ended),
+          T(a_request_of_a_system_prompt_alone_has_contents),
+          T(a_message_is_added_to_a_single_content))

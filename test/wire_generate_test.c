@@ -178,7 +178,39 @@ TEST(an_error_is_the_last_event)
     telling_release(&t);
 }
 
+/* A call that is cut would be another call. */
+TEST(a_reply_without_room_is_an_error)
+{
+    for (int stream = 0; stream < 2; stream++) {
+        struct chat_request r = {.model = STR("m")};
+        struct chat_event call = {
+            .kind = CHAT_CALL, .text = STR(""), .id = STR("c"), .name = STR("f")};
+        struct chat_event more = call;
+        struct wire_encoder en;
+        struct arena a;
+        struct buf out, big;
+
+        arena_init(&a, (size_t)400 << 10);
+        buf_init(&out, HELP_MAX);
+        buf_init(&big, HELP_MAX);
+        buf_printf(&big, "{\"a\":\"%0*d\"}", 300 << 10, 0);
+        more.kind = CHAT_ARGUMENTS;
+        more.text = buf_str(&big);
+        wire_encoder_init(&en, &wire_generate, &r, stream, &a, &out);
+        wire_encode(&en, &call);
+        wire_encode(&en, &more);
+        more.kind = CHAT_END;
+        wire_encode(&en, &more);
+        CHECK(str_find(buf_str(&out), STR("the reply is too large")) != STR_NONE);
+        CHECK(str_find(buf_str(&out), STR("arguments")) == STR_NONE);
+        CHECK(en.failed);
+        buf_release(&big);
+        buf_release(&out);
+        arena_release(&a);
+    }
+}
+
 TEST_MAIN(T(a_prompt_streams_at_medium_unless_told_otherwise),
           T(what_is_wrong_with_a_prompt_is_said), T(events_have_names),
           T(what_was_counted_ends_the_analysis), T(without_a_stream_it_is_one_object),
-          T(an_error_is_the_last_event))
+          T(an_error_is_the_last_event), T(a_reply_without_room_is_an_error))

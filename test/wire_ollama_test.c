@@ -350,6 +350,56 @@ TEST(thinking_goes_back_with_its_call)
                 "\"tool_calls\":[{\"id\":\"x\"}]}]}");
 }
 
+/* Arguments that are no object are not a part of the line as they are given on. */
+TEST(a_call_of_a_changed_line_is_there_once)
+{
+    static const char line[] =
+        "{\"model\":\"m\",\"message\":{\"role\":\"assistant\",\"content\":\"\",\"thinking\":\"hm\","
+        "\"tool_calls\":[{\"function\":{\"name\":\"f\",\"arguments\":\"{\\\"a\\\":1}\"}},"
+        "{\"id\":\"i\",\"function\":{\"name\":\"g\"}}]},\"done\":true}\n";
+
+    for (int streams = 0; streams < 2; streams++) {
+        struct pass *p = malloc(sizeof *p);
+        struct notes n;
+
+        assert(p);
+        pass_init(p, &wire_ollama, &wire_ollama, streams);
+        p->relay = p->hide = true;
+        feed_bytes(&p->feed, str_c(line), streams ? FRAMES_LINES : FRAMES_WHOLE, 0);
+        notes_init(&n);
+        decode_to(&wire_ollama, buf_str(&p->out), streams ? FRAMES_LINES : FRAMES_WHOLE, 0, &n);
+        CHECK_STR(buf_str(&n.all),
+                  "\nstart m\ncall 0.0 call_0 f\narguments 0.0: {\"a\":1}\ncall 0.1 i g\narguments "
+                  "0.1: {}\nstop tool\nend");
+        notes_release(&n);
+        pass_release(p);
+        free(p);
+    }
+}
+
+/* A whole reply may have several lines, but a line of a stream may not. */
+TEST(members_of_several_lines_become_one_line)
+{
+    struct pass *p = malloc(sizeof *p);
+    struct notes n;
+
+    assert(p);
+    pass_init(p, &wire_ollama, &wire_ollama, true);
+    feed_bytes(
+        &p->feed,
+        STR("{\"model\":\"m\",\"message\":{\"content\":\"a\"},\"odd\":[\n1,\r\n2],\"done\":true}"),
+        FRAMES_WHOLE,
+        0);
+    notes_init(&n);
+    decode_to(&wire_ollama, buf_str(&p->out), FRAMES_LINES, 0, &n);
+    CHECK_INT(n.errors, 0);
+    CHECK_HAS(buf_str(&n.all), "extra odd: [ 1,  2]");
+    CHECK_INT(n.ends, 1);
+    notes_release(&n);
+    pass_release(p);
+    free(p);
+}
+
 TEST_MAIN(T(lines_become_events_however_they_are_cut),
           T(events_encoded_and_read_again_are_the_same), T(a_stream_encoded_whole_is_one_object),
           T(hidden_thinking_leaves_no_line), T(whole_and_generate_bodies_are_read),
@@ -357,4 +407,5 @@ TEST_MAIN(T(lines_become_events_however_they_are_cut),
           T(touched_lines_say_what_they_are_told), T(a_request_is_read_and_written_again),
           T(a_bad_request_is_told_its_member),
           T(a_value_that_is_not_known_is_left_to_its_own_providers), T(a_plan_becomes_edits),
-          T(thinking_goes_back_with_its_call))
+          T(thinking_goes_back_with_its_call), T(a_call_of_a_changed_line_is_there_once),
+          T(members_of_several_lines_become_one_line))

@@ -93,6 +93,20 @@ void *arena_alloc_more(struct arena *a, size_t size)
     return p;
 }
 
+bool arena_fits(const struct arena *a, size_t size, size_t more)
+{
+    size_t here = (size_t)(a->end - a->at), rest = a->size_max - a->size;
+
+    assert(a->at <= a->end && a->size <= a->size_max);
+    if (size > a->size_max)
+        return false;
+    size = (size + UNIT - 1) / UNIT * UNIT;
+    if (size <= here)
+        return here - size + rest >= more;
+    /* The larger one of the two remains in use. */
+    return size <= rest && (rest - size >= more || here >= more);
+}
+
 void *arena_zero(struct arena *a, size_t n, size_t size)
 {
     void *p;

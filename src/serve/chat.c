@@ -14,8 +14,6 @@
 
 #define TRACE_STATE_MAX 512 /* the size that all participants must pass on */
 
-#define VALUE_SIZE 320 /* most bytes that a parsed value of a request takes */
-
 static bool serve_chat_is_sse(const struct exchange *ex)
 {
     return ex->request.stream && ex->wire->stream_framing == WIRE_SSE;
@@ -444,10 +442,8 @@ static bool read_body(struct exchange *ex)
 {
     struct err e;
 
-    if (ex->doc.n > arena_left(server_arena(ex->x)) / VALUE_SIZE) {
-        exchange_fail(ex, 413, "too_many_values", "the body has too many values: %u", ex->doc.n);
+    if (!exchange_values_fit(ex))
         return false;
-    }
     if (ex->wire->read(&ex->doc, server_arena(ex->x), &ex->request, &e))
         return true;
     serve_chat_refuse(ex, str_c(e.text));

@@ -287,7 +287,7 @@ void count_handle(struct exchange *ex)
 {
     struct err e;
 
-    if (!exchange_json(ex))
+    if (!exchange_json(ex) || !exchange_values_fit(ex))
         return;
     if (wire_anthropic_read_count(&ex->doc, server_arena(ex->x), &ex->request, &e))
         serve_count_begin(ex, false);
@@ -302,7 +302,7 @@ void gemini_count(struct exchange *ex, str model)
     struct err e;
 
     ex->called = true; /* it is no call, and is not counted as one that was refused */
-    if (!exchange_json(ex))
+    if (!exchange_json(ex) || !exchange_values_fit(ex))
         return;
     box = json_get(&ex->doc, json_root(&ex->doc), "generateContentRequest");
     if (!box)

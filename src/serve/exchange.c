@@ -7,6 +7,7 @@
 #include "serve/params.h"
 #include "serve/watch.h"
 
+#define VALUE_SIZE 320 /* most bytes that a parsed value of a request takes */
 #define LOGGED_SPARE 4096
 
 void exchange_header(struct exchange *ex, str name, str value)
@@ -209,6 +210,14 @@ bool exchange_json(struct exchange *ex)
     if (json_parse(&ex->doc, server_body(ex->x), &e))
         return true;
     exchange_fail(ex, 400, "invalid_json", "the body is not JSON: %s", e.text);
+    return false;
+}
+
+bool exchange_values_fit(struct exchange *ex)
+{
+    if (ex->doc.n <= arena_left(server_arena(ex->x)) / VALUE_SIZE)
+        return true;
+    exchange_fail(ex, 413, "too_many_values", "the body has too many values: %u", ex->doc.n);
     return false;
 }
 

@@ -144,8 +144,7 @@ void exchange_fail(struct exchange *ex, int status, const char *code, const char
     PRINTF_LIKE(4, 5);
 /* After the reply was sent: writes the access log and frees everything. */
 void exchange_done(struct exchange *ex);
-/* The host of a Host header, without port and brackets. */
-str exchange_host(str host);
+str exchange_host(str host); /* of a Host header, without port and brackets */
 /* Whether a page of another site sent it; loopback: or its host name is not this machine's. */
 bool exchange_from_elsewhere(const struct http1_head *h, bool loopback);
 /* The value of the header x-rationale-reasoning. */
@@ -153,7 +152,8 @@ enum config_show exchange_reasoning_asked(const struct http1_head *h);
 bool exchange_reasoning_valid(struct exchange *ex) MUST_USE; /* false: the reply was 400 */
 /* Parses the body as JSON; false after a reply with 400. */
 bool exchange_json(struct exchange *ex) MUST_USE;
-/* After it: whether the body names at most one model; false after a reply with 400. */
+/* After it: whether a dialect may read all values (or 413); names at most one model (or 400). */
+bool exchange_values_fit(struct exchange *ex) MUST_USE;
 bool exchange_one_model(struct exchange *ex) MUST_USE;
 
 /* api.c: whether a path belongs to the API; headers of all its replies; its errors. */

@@ -9,9 +9,7 @@
 
 bool arena_text_room(const struct arena *a, size_t size)
 {
-    size_t left = arena_left(a);
-
-    return left > ROOM_SPARE && left - ROOM_SPARE > size;
+    return arena_fits(a, size, ROOM_SPARE);
 }
 
 str arena_text_dup(struct arena *a, str s)

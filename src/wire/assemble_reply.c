@@ -23,6 +23,7 @@ static struct assembled_block *assemble_add_block(struct assembled_reply *g, str
     b->block = ev->block;
     b->id = arena_text_dup(a, ev->id);
     b->name = arena_text_dup(a, ev->name);
+    g->full |= b->id.n < ev->id.n || b->name.n < ev->name.n;
     if (g->last)
         g->last->next = b;
     else
@@ -49,6 +50,15 @@ static struct assembled_block *assemble_find_block(const struct assembled_reply 
     return found;
 }
 
+/* A reply with a text that was cut, or without one of its values, would be wrong: it is marked as
+ * full. */
+static void assemble_append(struct assembled_reply *g, struct arena *a, struct arena_text *to,
+                            str s)
+{
+    arena_text_add(to, a, s);
+    g->full |= to->full;
+}
+
 static void assemble_add_text(struct assembled_reply *g, struct arena *a, enum assembled_kind kind,
                               const struct chat_event *ev)
 {
@@ -59,10 +69,8 @@ static void assemble_add_text(struct assembled_reply *g, struct arena *a, enum a
     b = assemble_find_block(g, kind, ev);
     if (!b)
         b = assemble_add_block(g, a, kind, ev);
-    if (!b)
-        return;
-    arena_text_add(&b->text, a, ev->text);
-    g->full |= b->text.full;
+    if (b)
+        assemble_append(g, a, &b->text, ev->text);
 }
 
 /* Of thinking; Gemini signs text as well. */
@@ -72,12 +80,13 @@ static void assemble_add_signature(struct assembled_reply *g, struct arena *a,
     struct assembled_block *b = assemble_find_block(g, ASSEMBLED_THINK, ev);
     bool text = ev->dialect == CHAT_GEMINI;
 
+    assert(ev->kind == CHAT_SIGNATURE);
     if (!b && text)
         b = assemble_find_block(g, ASSEMBLED_TEXT, ev);
     if (!b)
         b = assemble_add_block(g, a, text ? ASSEMBLED_TEXT : ASSEMBLED_THINK, ev);
     if (b)
-        arena_text_add(&b->extra, a, ev->text);
+        assemble_append(g, a, &b->extra, ev->text);
 }
 
 static void assemble_add_opaque(struct assembled_reply *g, struct arena *a,
@@ -88,7 +97,7 @@ static void assemble_add_opaque(struct assembled_reply *g, struct arena *a,
     if (!str_eq(ev->name, STR("citation"))) {
         b = assemble_add_block(g, a, ASSEMBLED_OPAQUE, ev);
         if (b)
-            arena_text_add(&b->text, a, ev->text);
+            assemble_append(g, a, &b->text, ev->text);
         return;
     }
     b = assemble_find_block(g, ASSEMBLED_TEXT, ev);
@@ -97,8 +106,8 @@ static void assemble_add_opaque(struct assembled_reply *g, struct arena *a,
     if (!b)
         return;
     if (b->extra.n)
-        arena_text_add(&b->extra, a, STR(","));
-    arena_text_add(&b->extra, a, ev->text);
+        assemble_append(g, a, &b->extra, STR(","));
+    assemble_append(g, a, &b->extra, ev->text);
 }
 
 static void assemble_hold_extra(struct assembled_extra *x, struct arena *a, str json)
@@ -115,13 +124,14 @@ static void assemble_add_extra(struct assembled_reply *g, struct arena *a,
 
     assert(g->extra_count <= EXTRAS_MAX && !g->extras == !g->last_extra);
     for (x = g->extras; x; x = x->next)
-        if (str_eq(x->name, ev->name)) {
+        if (x->choice == ev->choice && str_eq(x->name, ev->name)) {
             assemble_hold_extra(x, a, ev->text);
             return;
         }
     x = g->extra_count < EXTRAS_MAX ? arena_text_zero(a, sizeof *x) : NULL;
     if (!x)
         return;
+    x->choice = ev->choice;
     x->name = arena_text_dup(a, ev->name);
     assemble_hold_extra(x, a, ev->text);
     if (g->last_extra)
@@ -160,6 +170,7 @@ static void assemble_start(struct assembled_reply *g, struct arena *a, const str
 static void assemble_add_stop(struct assembled_reply *g, struct arena *a,
                               const struct chat_event *ev)
 {
+    assert(ev->kind == CHAT_STOP);
     if (ev->choice != 0 && g->stopped)
         return;
     g->stopped = true;

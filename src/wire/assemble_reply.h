@@ -27,6 +27,7 @@ struct assembled_block {
 
 struct assembled_extra {
     struct assembled_extra *next;
+    uint32_t choice;
     str name, json;
     struct arena_text held; /* the memory of json: some hosts repeat it with every chunk */
 };

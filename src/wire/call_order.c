@@ -9,6 +9,7 @@
 #define OPEN_MAX 64
 #define WAITING_MAX 4096
 #define WAITING_SIZE_MAX ((size_t)1 << 20)
+#define TEXTS_SPARE 64 /* the ends and the alignment of three texts */
 
 /* A call whose arguments are not whole yet. */
 struct open {
@@ -104,10 +105,15 @@ static void call_order_append(struct call_order *t, struct waiting *w)
     t->size += w->ev.text.n;
 }
 
+/* A copy of the event, or NULL if the reply has used up its memory. */
 static struct waiting *call_order_keep(struct wire_encoder *en, const struct chat_event *ev)
 {
-    struct waiting *w = arena_zero(en->arena, 1, sizeof *w);
+    size_t texts = ev->text.n + ev->id.n + ev->name.n + TEXTS_SPARE;
+    struct waiting *w =
+        arena_text_room(en->arena, sizeof *w + texts) ? arena_zero(en->arena, 1, sizeof *w) : NULL;
 
+    if (!w)
+        return NULL;
     w->ev = *ev;
     w->ev.node = NULL;
     w->ev.text = arena_text_dup(en->arena, ev->text);
@@ -190,6 +196,7 @@ static void call_order_let_go(struct wire_encoder *en, struct call_order *t)
 bool call_order_wait(struct wire_encoder *en, const struct chat_event *ev)
 {
     struct call_order *t = en->turns;
+    struct waiting *kept = NULL;
 
     assert(en->wire->in_turn);
     if (!t && ev->kind != CHAT_CALL)
@@ -199,8 +206,10 @@ bool call_order_wait(struct wire_encoder *en, const struct chat_event *ev)
     if (ev->kind == CHAT_STOP || ev->kind == CHAT_ERROR || ev->kind == CHAT_END)
         call_order_let_go(en, t);
     if (call_order_waits(en, t, ev)) {
-        if (t->count < WAITING_MAX && t->size + ev->text.n <= WAITING_SIZE_MAX) {
-            call_order_append(t, call_order_keep(en, ev));
+        if (t->count < WAITING_MAX && t->size + ev->text.n <= WAITING_SIZE_MAX)
+            kept = call_order_keep(en, ev);
+        if (kept) {
+            call_order_append(t, kept);
             return true;
         }
         call_order_let_go(en, t); /* no more is held for these */

@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/map.h"
 #include "base/utf8.h"
 #include "wire/citations.h"
 #include "wire/gemini/gemini.h"
@@ -73,6 +74,7 @@ static int64_t citations_char_of(const struct citations *s, int64_t byte)
     const struct spot *spot;
     uint32_t bit;
 
+    assert(s->chars <= s->bytes);
     if (byte < 0 || at > s->bytes || s->spots.full || s->texts != 1)
         return -1;
     if (s->spots.n == 0 || at / SPOT < s->spots_from)
@@ -150,6 +152,7 @@ static void citations_note_begin(struct json_out *o, struct buf *b, const char *
 
 static void citations_note_end(struct cited *c, struct json_out *o)
 {
+    assert(o->depth == 1);
     json_out_end(o);
     if (!buf_full(o->buf))
         citations_list_add(&c->s->due, c->a, buf_str(o->buf));
@@ -243,6 +246,7 @@ static void citations_place(struct cited *c, const struct json_node *v)
 
     c->start = end < 0 ? -1 : citations_char_of(c->s, start < 0 ? 0 : start);
     c->end = end < 0 ? -1 : citations_char_of(c->s, end);
+    assert(c->end < 0 || (uint64_t)c->end <= c->s->chars);
 }
 
 /* {web | maps | retrievedContext: {uri, title}} */
@@ -342,6 +346,7 @@ bool citation_is_beside_text(const struct chat_event *ev)
 static void citations_block_begin(struct citations *s, struct arena *a, const struct chat_event *ev,
                                   bool parts)
 {
+    assert(s->from <= s->chars);
     if (s->begun && s->block == ev->block)
         return;
     if (s->begun && s->chars > s->from) {
@@ -389,39 +394,34 @@ static void citations_hear(struct citations *s, struct arena *a, const struct ch
 
 /* ---- for Gemini ---- */
 
-static bool citations_same_link(const struct json *doc, const struct json_node *v, str url)
-{
-    return json_is(doc, json_find(doc, v, STR("url")), url);
-}
-
 /* {groundingChunks: [{web: {uri, title}}]} of annotations, each page once; "" without pages. */
 static void citations_chunks_write(struct cited *c, const struct json_node *list, struct buf *out)
 {
-    size_t n = 0;
+    struct map seen;
     struct json_out o;
+    struct err e;
 
+    map_init(&seen, NULL, CHUNKS_MAX);
     json_out_init(&o, out);
     json_out_object(&o);
     json_member_array(&o, "groundingChunks");
-    for (const struct json_node *v = json_first(&c->doc, list); v && n < CHUNKS_MAX;
-         v = json_next(&c->doc, list, v)) {
+    JSON_FOREACH(v, &c->doc, list) {
         str url = json_get_text(&c->doc, v, "url", &c->scratch);
-        const struct json_node *u = json_first(&c->doc, list);
 
-        while (u != v && !citations_same_link(&c->doc, u, url))
-            u = json_next(&c->doc, list, u);
-        if (u != v || url.n == 0)
+        if (url.n == 0 || map_find(&seen, url))
             continue;
+        if (!map_set(&seen, url, MAP_U64(1), &e))
+            break;
         json_out_object(&o);
         json_member_object(&o, "web");
         json_member_str(&o, "uri", url);
         json_write_text(&o, "title", json_get_text(&c->doc, v, "title", &c->scratch));
         json_out_close(&o, 2);
-        n++;
     }
     json_out_close(&o, 2);
-    if (n == 0)
+    if (seen.count == 0)
         buf_reset(out);
+    map_release(&seen);
 }
 
 /* Annotations of OpenAI's dialects: their pages. */

@@ -86,7 +86,7 @@ void json_write_typed(struct json_out *o, const char *type)
 
 void json_write_value(struct json_out *o, str json, bool sse)
 {
-    if (!sse || !memchr(json.p, '\n', json.n)) {
+    if (!sse || (!memchr(json.p, '\n', json.n) && !memchr(json.p, '\r', json.n))) {
         json_out_raw(o, json);
         return;
     }
@@ -302,6 +302,19 @@ void sse_end_lines(struct buf *out, size_t from)
     sse_end(out);
 }
 
+/* A line that ends in LF may have a CR in it, which ends a line of SSE as well. */
+static void sse_data_line(struct buf *out, str line)
+{
+    const char *cr;
+
+    while ((cr = memchr(line.p, '\r', line.n)) != NULL) {
+        buf_add(out, str_slice(line, 0, (size_t)(cr - line.p)));
+        buf_add(out, STR("\ndata: "));
+        line = str_slice(line, (size_t)(cr - line.p) + 1, line.n);
+    }
+    buf_add(out, line);
+}
+
 void sse_data(struct buf *out, str json)
 {
     const char *end = json.p + json.n;
@@ -310,10 +323,10 @@ void sse_data(struct buf *out, str json)
         const char *nl = memchr(p, '\n', (size_t)(end - p));
 
         if (!nl) {
-            buf_add(out, (str){p, (size_t)(end - p)});
+            sse_data_line(out, (str){p, (size_t)(end - p)});
             return;
         }
-        buf_add(out, (str){p, (size_t)(nl - p)});
+        sse_data_line(out, (str){p, (size_t)(nl - p)});
         buf_add(out, STR("\ndata: "));
         p = nl + 1;
     }

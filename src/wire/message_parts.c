@@ -115,17 +115,10 @@ bool part_choice_word(const struct json *doc, const struct json_node *v, enum ch
 
 /* ---- tools ---- */
 
-void part_tools_bar(struct chat_request *q)
+void part_tools_allow(struct chat_request *q, const struct map *names)
 {
     for (size_t i = 0; i < q->tool_count; i++)
-        q->tools[i].barred = true;
-}
-
-void part_tool_allow(struct chat_request *q, str name)
-{
-    for (size_t i = 0; i < q->tool_count; i++)
-        if (q->tools[i].barred && str_eq(q->tools[i].name, name))
-            q->tools[i].barred = false;
+        q->tools[i].barred = !map_find(names, q->tools[i].name);
 }
 
 size_t part_tools_going(const struct chat_request *r, enum chat_dialect to)

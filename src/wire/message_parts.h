@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "base/map.h"
 #include "chat/chat.h"
 
 /* An empty request, part and tool. */
@@ -33,9 +34,8 @@ size_t parts_to_messages(struct chat_part *parts, size_t n, enum chat_role role,
 bool part_choice_word(const struct json *doc, const struct json_node *v,
                       enum chat_choice_kind *out) MUST_USE;
 
-/* Only allowed functions may be called: part_tools_bar bars all, part_tool_allow allows one. */
-void part_tools_bar(struct chat_request *q);
-void part_tool_allow(struct chat_request *q, str name);
+/* Only the tools with these names may be called. */
+void part_tools_allow(struct chat_request *q, const struct map *names);
 /* A tool that takes a text, maybe of a grammar: converts it to a function with one text. */
 void part_tool_custom(const struct json *doc, const struct json_node *v, struct arena *a,
                       struct chat_tool *t);

@@ -82,8 +82,7 @@ bool request_alloc(const struct request_reader *r, size_t n, size_t size, void *
 
     assert(size > 0);
     /* Room is left for every text of the body to be unescaped once. */
-    if (n > 0 && (arena_left(r->a) < r->doc->src.n + ROOM_SPARE ||
-                  (arena_left(r->a) - r->doc->src.n - ROOM_SPARE) / size < n))
+    if (n > r->a->size_max / size || !arena_fits(r->a, n * size, r->doc->src.n + ROOM_SPARE))
         return err_set(r->e, ERR_LIMIT, "the request has too many parts");
     p = arena_zero(r->a, n ? n : 1, size);
     memcpy(out, &p, sizeof p);

@@ -19,6 +19,7 @@ from gateway import BASES, Gateway, cpu_seconds, upstream
 PATHS = {"openai": "/v1/chat/completions", "responses": "/v1/responses",
          "anthropic": "/v1/messages", "ollama": "/api/chat", "generate": "/generate",
          "gemini": "/v1beta/models/%s:generateContent"}
+COUNTS = {"count": "/v1/messages/count_tokens", "gemini count": "/v1beta/models/%s:countTokens"}
 HEAD = "HTTP/1.1 200 OK\r\nContent-Type: {}\r\nConnection: close\r\n\r\n"
 # The smallest good reply of each kind, whole.
 GOOD = {
@@ -109,7 +110,7 @@ class Hostile(unittest.TestCase):
             if dialect == "anthropic":
                 body["max_tokens"] = 100
         data = body if isinstance(body, str) else json.dumps(body)
-        path = PATHS[dialect] % model if "%s" in PATHS[dialect] else PATHS[dialect]
+        path = (PATHS | COUNTS)[dialect].replace("%s", model)
         c = http.client.HTTPConnection("127.0.0.1", self.gateway.port, timeout=60)
         c.request("POST", path, data.encode(), {"content-type": "application/json", **headers})
         r = c.getresponse()
@@ -146,6 +147,19 @@ class Hostile(unittest.TestCase):
                 status, got = self.ask("anthropic", "", {"model": f"{kind}-m", **body})
                 self.assertEqual(status, 200, got[:300])
                 self.assertLess(self.cpu() - since, 2.5)
+
+    def test_a_body_of_countless_values_is_refused_or_answered(self):
+        kinds = {"generate": "openai", "count": "anthropic", "gemini count": "gemini"}
+        members = {"responses": "input", "gemini": "contents", "gemini count": "contents"}
+        for n in (400000, 500000, 1500000):
+            for dialect in PATHS | COUNTS:
+                with self.subTest(f"{dialect} {n}"):
+                    kind = kinds.get(dialect, dialect)
+                    self.good(kind)
+                    body = '{"model":"%s-m","max_tokens":9,"%s":[1%s]}' % (
+                        kind, members.get(dialect, "messages"), ",1" * (n - 1))
+                    status, got = self.ask(dialect, f"{kind}-m", body)
+                    self.assertIn(status, (200, 400, 413), got[:300])
 
     def test_a_body_larger_than_a_record_is_answered_all_the_same(self):
         self.good("openai")

@@ -32,29 +32,47 @@ static void cohere_usage(struct wire_decoder *d, const struct json_node *v)
     openai_emit_usage(d, &s->usage, &s->usage_known, &now);
 }
 
+/* The text of an error in the middle of a reply is in `error`, if it has one. */
+static bool cohere_failed(struct wire_decoder *d, const struct json_node *v, str reason)
+{
+    struct chat_error error =
+        wire_error(502, "upstream_error", "the provider failed in the middle of its reply");
+    str text = json_get_text(&d->doc, v, "error", &d->scratch);
+
+    if (!text.n && !str_is_one_of(reason, "ERROR ERROR_LIMIT TIMEOUT"))
+        return false;
+    if (text.n)
+        error.message = text;
+    wire_emit(d, &(struct chat_event){.kind = CHAT_ERROR, .error = &error});
+    return true;
+}
+
+static void cohere_stop(struct wire_decoder *d, struct openai_choice *c, str reason)
+{
+    struct chat_event ev = openai_event(d, c, CHAT_STOP);
+
+    assert(!d->stopped || d->deaf);
+    ev.name = reason;
+    ev.stop = reason.n ? openai_stop(reason) : CHAT_STOP_END;
+    if (ev.stop == CHAT_STOP_END && c->called)
+        ev.stop = CHAT_STOP_TOOL;
+    wire_emit(d, &ev);
+}
+
 /* finish_reason and usage are members of the reply, or of the last event's delta. */
 static void cohere_ending(struct wire_decoder *d, const struct json_node *v)
 {
     str name = json_get_text(&d->doc, v, "finish_reason", &d->scratch);
     struct openai_choice *c = openai_choice(d, NULL);
-    struct chat_event ev;
 
     if (!c)
         return;
     openai_emit_calls(d, c, NULL);
     cohere_usage(
         d, cohere_find(d, v, cohere_find(d, v, "usage") ? "usage" : "meta")); /* the older name */
-    if (str_eq(name, STR("ERROR")) || str_eq(name, STR("ERROR_LIMIT")) ||
-        str_eq(name, STR("TIMEOUT"))) {
-        openai_emit_error(d, &d->doc, "the provider failed in the middle of its reply");
+    if (cohere_failed(d, v, name))
         return;
-    }
-    ev = openai_event(d, c, CHAT_STOP);
-    ev.name = name;
-    ev.stop = name.n ? openai_stop(name) : CHAT_STOP_END;
-    if (ev.stop == CHAT_STOP_END && c->called)
-        ev.stop = CHAT_STOP_TOOL;
-    wire_emit(d, &ev);
+    cohere_stop(d, c, name);
     wire_emit(d, &(struct chat_event){.kind = CHAT_END});
 }
 
@@ -113,6 +131,7 @@ static void cohere_decode(struct wire_decoder *d, const struct wire_frame *f)
     const struct json_node *m = cohere_find(d, delta, "message");
     str type = json_get_text(&d->doc, root, "type", &d->scratch);
 
+    assert(f->doc == &d->doc);
     if (root->kind != JSON_OBJECT || str_eq(f->name, STR("error")) ||
         (type.n == 0 && !delta && cohere_find(d, root, "message"))) {
         openai_emit_error(d, &d->doc, "the provider sent what is no chat event");
@@ -140,7 +159,7 @@ static void cohere_decode_whole(struct wire_decoder *d, const struct wire_frame 
     const struct json_node *m = cohere_find(d, root, "message");
     struct openai_decoding *s = d->state;
 
-    (void)f;
+    assert(f->doc == &d->doc);
     s->whole = true;
     if (!json_is_object(m)) {
         openai_emit_error(d, &d->doc, "the provider's reply is no chat");
@@ -151,13 +170,16 @@ static void cohere_decode_whole(struct wire_decoder *d, const struct wire_frame 
     cohere_ending(d, root);
 }
 
-/* A stream that was cut still owes the calls it has begun. */
+/* A stream that was cut still owes the calls it has begun. One with [DONE] is complete. */
 static void cohere_decode_end(struct wire_decoder *d)
 {
     struct openai_decoding *s = d->state;
 
-    if (s->choices)
-        openai_emit_calls(d, s->choices, NULL);
+    if (!s->choices)
+        return;
+    openai_emit_calls(d, s->choices, NULL);
+    if (d->done && !d->stopped)
+        cohere_stop(d, s->choices, STR(""));
 }
 
 const struct wire wire_cohere = {

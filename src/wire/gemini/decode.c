@@ -34,6 +34,7 @@ static int64_t gemini_decode_count_of(const struct json *doc, const struct json_
 
 static void gemini_decode_emit(const struct at *at, struct chat_event ev)
 {
+    assert(at->choice < GEMINI_CHOICES_MAX);
     ev.choice = at->choice;
     wire_emit(at->d, &ev);
 }
@@ -56,6 +57,7 @@ static bool gemini_decode_begin(const struct at *at, enum gemini_kind kind)
 
 static bool gemini_decode_go_on(const struct at *at, enum gemini_kind kind)
 {
+    assert(kind == GEMINI_TEXT || kind == GEMINI_THINK); /* others are one block each */
     return at->c->open == kind || gemini_decode_begin(at, kind);
 }
 
@@ -71,9 +73,15 @@ static void gemini_decode_end_args(const struct at *at)
     at->c->in_args = false;
     buf_init(&b, ARGS_SIZE_MAX);
     gemini_args_write(&at->c->args, &b);
-    gemini_decode_emit(
-        at,
-        (struct chat_event){.kind = CHAT_ARGUMENTS, .block = at->c->block, .text = buf_str(&b)});
+    if (at->c->args.broken || buf_full(&b))
+        wire_emit_error(at->d,
+                        502,
+                        "upstream_error",
+                        "the provider sent arguments of a call that cannot be put together");
+    else
+        gemini_decode_emit(at,
+                           (struct chat_event){
+                               .kind = CHAT_ARGUMENTS, .block = at->c->block, .text = buf_str(&b)});
     buf_release(&b);
     at->c->open = GEMINI_OTHER;
 }
@@ -100,6 +108,7 @@ static void gemini_decode_begin_call(const struct at *at, const struct json_node
     gemini_decode_end_args(at);
     if (!gemini_decode_begin(at, GEMINI_CALL))
         return;
+    assert(at->c->open == GEMINI_CALL && !at->c->in_args);
     s->calls++;
     at->c->called = true;
     gemini_decode_emit(at,
@@ -162,6 +171,7 @@ static void gemini_decode_on_text(const struct at *at, const struct json_node *t
     if (at->c->open != GEMINI_TEXT && at->c->open != GEMINI_THINK &&
         !gemini_decode_begin(at, GEMINI_TEXT))
         return;
+    assert(at->c->block < at->c->blocks);
     gemini_decode_emit(at,
                        (struct chat_event){.kind = CHAT_SIGNATURE,
                                            .block = at->c->block,
@@ -318,11 +328,13 @@ static void gemini_decode_on_feedback(const struct at *at, const struct json_nod
     at->c->stop_name = arena_text_dup(at->d->arena, reason);
 }
 
-static void gemini_decode_on_error(struct wire_decoder *d, const struct json *doc)
+static void gemini_decode_on_error(struct wire_decoder *d, const struct json *doc,
+                                   const struct json_node *v)
 {
     struct chat_error error = wire_error(0, "INTERNAL", "the provider reported an error");
 
-    gemini_read_error(doc, &d->scratch, &error);
+    gemini_read_error_of(doc, v, &d->scratch, &error);
+    assert(error.status >= 400);
     wire_emit(d, &(struct chat_event){.kind = CHAT_ERROR, .error = &error});
 }
 
@@ -334,10 +346,11 @@ static void gemini_decode_on_chunk(struct wire_decoder *d, const struct json *do
     struct gemini_decoder *s = d->state;
     struct at at = {.d = d, .doc = doc, .c = &s->candidates[0]};
     const struct json_node *list = gemini_find(doc, v, "candidates");
+    bool only = whole && json_count(doc, list) == 1;
     int64_t place = 0;
 
     if (json_has_content(doc, gemini_find(doc, v, "error"))) {
-        gemini_decode_on_error(d, doc);
+        gemini_decode_on_error(d, doc, v);
         return;
     }
     if (!d->started) {
@@ -353,8 +366,7 @@ static void gemini_decode_on_chunk(struct wire_decoder *d, const struct json *do
     if (json_is_array(list))
         for (const struct json_node *c = json_first(doc, list); c && !d->deaf;
              c = json_next(doc, list, c), place++)
-            gemini_decode_on_candidate(
-                d, doc, c, gemini_choice(doc, c, place, whole && json_count(doc, list) == 1));
+            gemini_decode_on_candidate(d, doc, c, gemini_choice(doc, c, place, only));
     if (v->kind == JSON_OBJECT && !s->extras_said)
         gemini_decode_emit_extras(&at, v, known);
     s->extras_said = true;
@@ -384,18 +396,19 @@ void gemini_decode(struct wire_decoder *d, const struct wire_frame *f)
 /* A whole body may be the array that a stream without alt=sse is. */
 void gemini_decode_whole(struct wire_decoder *d, const struct wire_frame *f)
 {
-    struct gemini_decoder *state = d->state;
-    struct gemini_candidate *c = state->candidates;
+    const struct gemini_decoder *state = d->state;
+    const struct gemini_candidate *c = state->candidates;
 
     gemini_decode_on_reply(d, f, true);
     if (!d->deaf && c->blocks == 0 && !c->stopped)
         wire_emit_error(d, 502, "upstream_error", "the provider's reply has no candidates");
-    for (; c < state->candidates + GEMINI_CHOICES_MAX; c++)
-        if (c->blocks && !c->stopped) { /* it came whole, so it did end */
-            c->stopped = true;
-            c->stop = CHAT_STOP_END;
-            c->stop_name = STR("");
-        }
+}
+
+/* Without a reason to stop, a candidate of a whole reply, or before [DONE], has ended as well. */
+static bool gemini_decode_is_over(const struct wire_decoder *d, const struct gemini_candidate *c)
+{
+    assert(!c->stopped || c->stop_name.p);
+    return c->stopped || (d->done && c->blocks > 0);
 }
 
 void gemini_decode_end(struct wire_decoder *d)
@@ -406,7 +419,7 @@ void gemini_decode_end(struct wire_decoder *d)
         struct gemini_candidate *c = &s->candidates[i];
         struct at at = {.d = d, .c = c, .choice = i};
 
-        if (!c->stopped)
+        if (!gemini_decode_is_over(d, c))
             continue;
         gemini_decode_end_args(&at);
         gemini_decode_emit(&at,

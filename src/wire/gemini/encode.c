@@ -88,6 +88,7 @@ static void gemini_encode_put_usage(struct json_out *o, const struct chat_usage 
         thoughts = answer; /* readers add the two up: together they are the output */
     if (answer >= 0 && thoughts > 0)
         answer -= thoughts;
+    assert(u->output < 0 || answer >= 0);
     json_member_object(o, "usageMetadata");
     gemini_encode_put_count(o, "promptTokenCount", u->input);
     gemini_encode_put_count(o, "candidatesTokenCount", answer);
@@ -102,6 +103,7 @@ static void gemini_encode_put_usage(struct json_out *o, const struct chat_usage 
 
 void gemini_part_json(const struct assembled_block *b, bool sse, struct json_out *o)
 {
+    assert(b->kind != ASSEMBLED_REDACTED); /* Gemini has no part for it */
     if (b->kind == ASSEMBLED_OPAQUE) {
         json_write_value(o, arena_text_str(&b->text), sse);
         return;
@@ -123,6 +125,30 @@ void gemini_part_json(const struct assembled_block *b, bool sse, struct json_out
     json_out_end(o);
 }
 
+/* ---- errors ---- */
+
+static void gemini_encode_on_error(struct wire_encoder *en, const struct chat_error *error)
+{
+    gemini_chunk_begin(en);
+    gemini_write_error(error, en->out);
+    gemini_chunk_end(en);
+    if (en->stream && gemini_encode_state(en)->array)
+        buf_add(en->out, STR("]\n"));
+}
+
+/* A call that is cut would be another call, and a block that is missing would leave a hole: the
+ * client gets an error. */
+static void gemini_encode_fail_if_full(struct wire_encoder *en, const struct assembled_reply *g)
+{
+    struct chat_error error =
+        wire_error(502, "UNAVAILABLE", "the reply is too large to be given in this form");
+
+    if (!g->full || en->failed)
+        return;
+    gemini_encode_on_error(en, &error);
+    en->failed = true;
+}
+
 /* ---- a stream ---- */
 
 static void gemini_encode_put_calls(struct wire_encoder *en, uint32_t choice)
@@ -130,6 +156,7 @@ static void gemini_encode_put_calls(struct wire_encoder *en, uint32_t choice)
     struct gemini_encoder *s = en->state;
     struct json_out o;
 
+    assert(s->pending.first && en->stream);
     gemini_chunk_begin(en);
     json_out_init(&o, en->out);
     gemini_encode_open_candidate(&o);
@@ -149,6 +176,7 @@ static void gemini_encode_flush_calls(struct wire_encoder *en)
     struct assembled_reply *g = &gemini_encode_state(en)->pending;
     uint64_t put = 0; /* the candidates whose calls are out */
 
+    assert(!g->first == !g->last);
     for (const struct assembled_block *b = g->first; b; b = b->next)
         if (b->choice < 64 && !(put & UINT64_C(1) << b->choice)) {
             put |= UINT64_C(1) << b->choice;
@@ -164,6 +192,7 @@ static void gemini_encode_put_part(struct wire_encoder *en, const struct chat_ev
                    (ev->kind == CHAT_SIGNATURE && gemini_encode_state(en)->thinking);
     struct json_out o;
 
+    assert(en->stream && ev->text.n > 0);
     gemini_encode_flush_calls(en);
     gemini_chunk_begin(en);
     json_out_init(&o, en->out);
@@ -195,50 +224,81 @@ static bool gemini_encode_is_top(str name)
            str_eq(name, STR("modelStatus"));
 }
 
-static void gemini_encode_put_extras(struct json_out *o, const struct assembled_reply *g, bool top,
-                                     bool sse)
+static void gemini_encode_put_extra(struct json_out *o, const struct assembled_extra *x, bool sse)
 {
-    for (const struct assembled_extra *x = g->extras; x; x = x->next)
-        if (gemini_encode_is_top(x->name) == top && x->json.n) {
-            json_out_key(o, x->name);
-            json_write_value(o, x->json, sse);
-        }
+    if (!x->json.n)
+        return;
+    json_out_key(o, x->name);
+    json_write_value(o, x->json, sse);
 }
 
-static void gemini_encode_put_finish(struct json_out *o, const struct assembled_reply *g)
+/* Beside the candidates. */
+static void gemini_encode_put_top_extras(struct json_out *o, const struct assembled_reply *g,
+                                         bool sse)
 {
-    enum chat_stop stop = g->stopped ? g->stop : CHAT_STOP_END;
+    for (const struct assembled_extra *x = g->extras; x; x = x->next)
+        if (gemini_encode_is_top(x->name) && x->choice == 0)
+            gemini_encode_put_extra(o, x, sse);
+}
 
-    if (g->refused && stop == CHAT_STOP_END)
+/* The members of a candidate that follow its content. */
+static void gemini_encode_put_ending(const struct wire_encoder *en, uint32_t choice,
+                                     struct json_out *o)
+{
+    const struct gemini_encoder *s = gemini_encode_state(en);
+    const struct gemini_ending *ending = &s->endings[choice];
+    enum chat_stop stop = ending->stopped ? ending->stop : CHAT_STOP_END;
+
+    assert(choice < GEMINI_CHOICES_MAX);
+    if (ending->refused && stop == CHAT_STOP_END)
         stop = CHAT_STOP_REFUSED;
-    json_write_text(o, "finishReason", gemini_stop_name(stop, g->stop_name));
+    json_write_text(
+        o, "finishReason", gemini_stop_name(stop, ending->stopped ? ending->name : STR("")));
+    gemini_encode_put_index(o, choice);
+    for (const struct assembled_extra *x = s->gather.extras; x; x = x->next)
+        if (!gemini_encode_is_top(x->name) && x->choice == choice)
+            gemini_encode_put_extra(o, x, gemini_encode_is_sse(en));
+}
+
+static void gemini_encode_put_last_chunk(struct wire_encoder *en)
+{
+    const struct gemini_encoder *s = en->state;
+    struct json_out o;
+
+    assert(en->stream && s->finished && !s->pending.first);
+    gemini_chunk_begin(en);
+    json_out_init(&o, en->out);
+    json_out_object(&o);
+    json_member_array(&o, "candidates");
+    for (uint32_t i = 0; i < GEMINI_CHOICES_MAX; i++) {
+        if (i > 0 && !s->endings[i].begun)
+            continue;
+        json_out_object(&o);
+        json_member_object(&o, "content");
+        json_member_array(&o, "parts");
+        json_out_raw(&o, STR("{\"text\":\"\"}"));
+        gemini_encode_close_parts(&o);
+        gemini_encode_put_ending(en, i, &o);
+        json_out_end(&o);
+    }
+    json_out_end(&o);
+    gemini_encode_put_usage(&o, &s->gather.usage);
+    gemini_encode_put_top_extras(&o, &s->gather, gemini_encode_is_sse(en));
+    gemini_encode_put_tail(en, &o);
+    json_out_end(&o);
+    gemini_chunk_end(en);
 }
 
 static void gemini_encode_finish(struct wire_encoder *en)
 {
     struct gemini_encoder *s = en->state;
-    struct json_out o;
 
     if (s->finished)
         return;
     s->finished = true;
     gemini_encode_flush_calls(en);
-    if (!s->relayed) {
-        gemini_chunk_begin(en);
-        json_out_init(&o, en->out);
-        gemini_encode_open_candidate(&o);
-        json_out_raw(&o, STR("{\"text\":\"\"}"));
-        gemini_encode_close_parts(&o);
-        gemini_encode_put_finish(&o, &s->gather);
-        gemini_encode_put_index(&o, 0);
-        gemini_encode_put_extras(&o, &s->gather, false, gemini_encode_is_sse(en));
-        json_out_close(&o, 2);
-        gemini_encode_put_usage(&o, &s->gather.usage);
-        gemini_encode_put_extras(&o, &s->gather, true, gemini_encode_is_sse(en));
-        gemini_encode_put_tail(en, &o);
-        json_out_end(&o);
-        gemini_chunk_end(en);
-    }
+    if (!s->relayed)
+        gemini_encode_put_last_chunk(en);
     if (s->array)
         buf_add(en->out, s->begun ? STR("]\n") : STR("[]\n"));
 }
@@ -257,6 +317,7 @@ static void gemini_encode_stream_event(struct wire_encoder *en, const struct cha
 {
     struct gemini_encoder *s = en->state;
 
+    assert(en->stream);
     switch (ev->kind) {
     case CHAT_TEXT:
     case CHAT_REFUSAL:
@@ -273,6 +334,7 @@ static void gemini_encode_stream_event(struct wire_encoder *en, const struct cha
     case CHAT_ARGUMENTS:
         s->ended = s->ended && ev->kind != CHAT_CALL;
         assemble_event(&s->pending, en->arena, ev, CHAT_GEMINI);
+        gemini_encode_fail_if_full(en, &s->pending);
         break;
     case CHAT_KEEP:
         gemini_encode_keep_signature(s, en->arena, ev);
@@ -290,17 +352,12 @@ static void gemini_encode_stream_event(struct wire_encoder *en, const struct cha
 
 /* ---- whole ---- */
 
-static bool gemini_encode_has_choice(const struct assembled_reply *g, uint32_t choice)
-{
-    for (const struct assembled_block *b = g->first; b; b = b->next)
-        if (b->choice == choice)
-            return true;
-    return choice == 0;
-}
-
-static void gemini_encode_write_candidate(const struct assembled_reply *g, uint32_t choice,
+static void gemini_encode_write_candidate(const struct wire_encoder *en, uint32_t choice,
                                           struct json_out *o)
 {
+    const struct assembled_reply *g = &gemini_encode_state(en)->gather;
+
+    assert(choice < GEMINI_CHOICES_MAX);
     json_out_object(o);
     json_member_object(o, "content");
     json_member_array(o, "parts");
@@ -308,45 +365,32 @@ static void gemini_encode_write_candidate(const struct assembled_reply *g, uint3
         if (b->choice == choice && b->kind != ASSEMBLED_REDACTED)
             gemini_part_json(b, false, o);
     gemini_encode_close_parts(o);
-    gemini_encode_put_finish(o, g);
-    gemini_encode_put_index(o, choice);
-    if (choice == 0)
-        gemini_encode_put_extras(o, g, false, false);
+    gemini_encode_put_ending(en, choice, o);
     json_out_end(o);
 }
 
 static void gemini_encode_write_whole(struct wire_encoder *en)
 {
-    const struct assembled_reply *g = &gemini_encode_state(en)->gather;
+    const struct gemini_encoder *s = en->state;
     struct json_out o;
 
+    assert(!en->stream && !s->gather.full);
     json_out_init(&o, en->out);
     json_out_object(&o);
     json_member_array(&o, "candidates");
     for (uint32_t i = 0; i < GEMINI_CHOICES_MAX; i++)
-        if (gemini_encode_has_choice(g, i))
-            gemini_encode_write_candidate(g, i, &o);
+        if (i == 0 || s->endings[i].begun)
+            gemini_encode_write_candidate(en, i, &o);
     json_out_end(&o);
-    gemini_encode_put_usage(&o, &g->usage);
-    gemini_encode_put_extras(&o, g, true, false);
+    gemini_encode_put_usage(&o, &s->gather.usage);
+    gemini_encode_put_top_extras(&o, &s->gather, false);
     gemini_encode_put_tail(en, &o);
     json_out_end(&o);
-}
-
-static void gemini_encode_on_error(struct wire_encoder *en, const struct chat_error *error)
-{
-    gemini_chunk_begin(en);
-    gemini_write_error(error, en->out);
-    gemini_chunk_end(en);
-    if (en->stream && gemini_encode_state(en)->array)
-        buf_add(en->out, STR("]\n"));
 }
 
 static void gemini_encode_whole_event(struct wire_encoder *en, const struct chat_event *ev)
 {
     struct gemini_encoder *s = en->state;
-    struct chat_error error =
-        wire_error(502, "UNAVAILABLE", "the reply is too large to be given as a whole");
 
     if (ev->kind == CHAT_KEEP && ev->dialect == CHAT_GEMINI &&
         str_eq(ev->name, STR("thoughtSignature")))
@@ -356,12 +400,9 @@ static void gemini_encode_whole_event(struct wire_encoder *en, const struct chat
     if (ev->kind != CHAT_END || s->finished)
         return;
     s->finished = true;
-    if (s->gather.full) {
-        gemini_encode_on_error(en, &error);
-        en->failed = true;
-    } else {
+    gemini_encode_fail_if_full(en, &s->gather);
+    if (!en->failed)
         gemini_encode_write_whole(en);
-    }
 }
 
 /* Pages that another dialect cites. */
@@ -375,6 +416,23 @@ static void gemini_encode_grounded(struct wire_encoder *en, const struct chat_ev
 
     if (citations_to_gemini(&s->cites, en->arena, ev, &said.text))
         assemble_event(&s->gather, en->arena, &said, CHAT_GEMINI);
+}
+
+/* Which candidates there are, and how each ends. */
+static void gemini_encode_note_ending(struct wire_encoder *en, const struct chat_event *ev)
+{
+    struct gemini_encoder *s = en->state;
+    struct gemini_ending *ending = &s->endings[ev->choice % GEMINI_CHOICES_MAX];
+
+    if (ev->choice >= GEMINI_CHOICES_MAX)
+        return;
+    ending->begun |= (ev->kind >= CHAT_TEXT && ev->kind <= CHAT_OPAQUE) || ev->kind == CHAT_STOP;
+    ending->refused |= ev->kind == CHAT_REFUSAL;
+    if (ev->kind == CHAT_STOP) {
+        ending->stopped = true;
+        ending->stop = ev->stop;
+        ending->name = arena_text_dup(en->arena, ev->name);
+    }
 }
 
 static void gemini_encode_drawn(void *ctx, const struct chat_event *ev)
@@ -396,8 +454,7 @@ void gemini_encode(struct wire_encoder *en, const struct chat_event *ev)
     gemini_encode_grounded(en, ev);
     if (image_needs_conversion(ev, CHAT_GEMINI))
         image_convert(ev, CHAT_GEMINI, (struct chat_sink){gemini_encode_drawn, en});
-    if (ev->kind == CHAT_REFUSAL)
-        s->gather.refused = true;
+    gemini_encode_note_ending(en, ev);
     if (!en->stream || meta)
         assemble_event(&s->gather, en->arena, ev, CHAT_GEMINI);
     if (en->stream)
@@ -411,6 +468,7 @@ void gemini_note(struct wire_encoder *en, str words)
 {
     struct json_out o;
 
+    assert(en->stream);
     if (!gemini_encode_state(en)->array)
         return;
     gemini_chunk_begin(en);

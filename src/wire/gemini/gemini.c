@@ -23,6 +23,7 @@ static bool gemini_snake(const char *camel, char out[KEY_SIZE_MAX])
         out[n++] = char_to_lower(*camel);
         other = true;
     }
+    assert(n < KEY_SIZE_MAX);
     out[n] = '\0';
     return other;
 }
@@ -57,6 +58,7 @@ int64_t gemini_choice(const struct json *doc, const struct json_node *candidate,
 {
     int64_t index = json_get_count(doc, candidate, "index");
 
+    assert(place >= 0);
     return only || index < 0 || index >= GEMINI_CHOICES_MAX ? place : index;
 }
 
@@ -153,6 +155,7 @@ static void gemini_put_error_message(struct json_out *o, const struct chat_error
                    "%s exceeds the maximum number of tokens allowed: " STR_FMT,
                    begins,
                    STR_ARG(error->message));
+    assert(!buf_full(&text));
     json_member_str(o, "message", buf_str(&text));
     buf_release(&text);
 }
@@ -189,6 +192,7 @@ static int64_t gemini_delay_ms(str text)
         for (size_t n = digits.n; n < 3; n++)
             ms *= 10;
     }
+    assert(ms < 1000);
     return (int64_t)(s * 1000 + ms);
 }
 
@@ -206,15 +210,13 @@ static void gemini_read_details(const struct json *doc, const struct json_node *
     }
 }
 
-void gemini_read_error(const struct json *doc, struct arena *a, struct chat_error *out)
+void gemini_read_error_of(const struct json *doc, const struct json_node *v, struct arena *a,
+                          struct chat_error *out)
 {
-    const struct json_node *root = json_root(doc), *error;
+    const struct json_node *error = json_find(doc, v, STR("error"));
     int64_t code;
     str text;
 
-    if (json_is_array(root))
-        root = json_first(doc, root);
-    error = json_find(doc, root, STR("error"));
     if (!error)
         return;
     code = json_get_count(doc, error, "code");
@@ -225,8 +227,16 @@ void gemini_read_error(const struct json *doc, struct arena *a, struct chat_erro
         out->message = text;
     if (out->status <= 0)
         out->status = code >= 400 && code < 600 ? (int)code : 500;
+    assert(out->status > 0);
     gemini_read_details(doc, json_find(doc, error, STR("details")), a, out);
-    out->raw = json_raw(doc, root);
+    out->raw = json_raw(doc, v);
+}
+
+void gemini_read_error(const struct json *doc, struct arena *a, struct chat_error *out)
+{
+    const struct json_node *root = json_root(doc);
+
+    gemini_read_error_of(doc, json_is_array(root) ? json_first(doc, root) : root, a, out);
 }
 
 static void gemini_path(str model, bool stream, struct buf *out)
@@ -253,6 +263,7 @@ static void gemini_ping(struct wire_encoder *en)
 {
     struct gemini_encoder *s = en->state;
 
+    assert(en->stream);
     buf_add(en->out, s->array ? STR("\n") : STR("\n\n"));
 }
 

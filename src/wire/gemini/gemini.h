@@ -24,6 +24,9 @@ void gemini_relay(struct wire_encoder *en, const struct wire_frame *f,
                   const struct chat_event *events, size_t n, bool touched);
 void gemini_write_error(const struct chat_error *error, struct buf *out);
 void gemini_read_error(const struct json *doc, struct arena *a, struct chat_error *out);
+/* The same for one chunk of a list. */
+void gemini_read_error_of(const struct json *doc, const struct json_node *v, struct arena *a,
+                          struct chat_error *out);
 
 extern const struct settings gemini_settings;
 /* Parts of the reader: tools and tool choice, generationConfig. */
@@ -57,6 +60,7 @@ struct gemini_args_node;
 struct gemini_args {
     struct gemini_args_node *root;
     size_t count;
+    bool broken; /* a value is missing */
 };
 /* Adds one element of partialArgs: {jsonPath, stringValue | numberValue | boolValue |
  * nullValue}. */
@@ -84,8 +88,16 @@ struct gemini_decoder {
     bool extras_said;
 };
 
+/* How a candidate that is written has ended. */
+struct gemini_ending {
+    bool begun, stopped, refused;
+    enum chat_stop stop;
+    str name;
+};
+
 struct gemini_encoder {
     struct citations cites;
+    struct gemini_ending endings[GEMINI_CHOICES_MAX];
     struct assembled_reply gather;  /* whole: everything; streamed: usage, stop, extras */
     struct assembled_reply pending; /* calls with incomplete arguments */
     bool array, finished, begun;    /* begun: part of the stream was written */

@@ -37,8 +37,10 @@ static size_t gemini_patch_model_row(str model)
     size_t i = 0;
 
     while (str_find(model, str_c(models[i].family)) == STR_NONE ||
-           str_find(model, str_c(models[i].size)) == STR_NONE)
+           str_find(model, str_c(models[i].size)) == STR_NONE) {
         i++;
+        assert(i < COUNT_OF(models)); /* the last row holds for every name */
+    }
     return i;
 }
 
@@ -65,6 +67,7 @@ static void gemini_patch_set_config(const struct json *doc, const char *camel, s
     const struct json_node *root = json_root(doc);
     str path[2];
 
+    assert(json_is_object(root));
     path[0] = gemini_key(doc, root, "generationConfig", ed->arena);
     path[1] = gemini_key(doc, json_find(doc, root, path[0]), camel, ed->arena);
     json_edit_set_path(ed, root, path, 2, with);
@@ -76,6 +79,7 @@ static void gemini_patch_set_thinking(const struct json *doc, const char *camel,
     const struct json_node *root = json_root(doc), *now;
     str path[3];
 
+    assert(json_is_object(root));
     path[0] = gemini_key(doc, root, "generationConfig", ed->arena);
     now = json_find(doc, root, path[0]);
     path[1] = gemini_key(doc, now, "thinkingConfig", ed->arena);
@@ -102,6 +106,7 @@ static int64_t gemini_patch_budget_of(const struct wire_plan *plan, size_t row)
                 : plan->budget_tokens > 0 ? plan->budget_tokens
                                           : wire_level_tokens(plan->level);
 
+    assert(row < COUNT_OF(models));
     if (n < models[row].min)
         n = models[row].min;
     return models[row].max && n > models[row].max ? models[row].max : n;
@@ -111,6 +116,7 @@ static const char *gemini_patch_level_of(const struct wire_plan *plan, size_t ro
 {
     enum chat_level level = plan->level;
 
+    assert(row < COUNT_OF(models) && level < CHAT_LEVEL_COUNT);
     if (gemini_patch_is_off(plan))
         level = CHAT_LEVEL_MINIMAL;
     else if (level <= CHAT_LEVEL_ON && plan->budget_tokens > 0)
@@ -184,6 +190,7 @@ static void gemini_patch_set_amount(const struct json *doc, const struct wire_pl
 {
     size_t row = gemini_patch_model_row(plan->model);
 
+    assert(plan->set_level);
     if (gemini_patch_think_way(plan) == THINK_BUDGET) {
         int64_t budget = gemini_patch_budget_of(plan, row);
 
@@ -254,6 +261,7 @@ static void gemini_patch_add_system(const struct json *doc, str extra, struct js
     const struct json_node *parts = gemini_find(doc, system, "parts");
     str part = gemini_patch_text_part(ed->arena, extra);
 
+    assert(extra.n > 0);
     if (json_is_array(parts))
         json_edit_insert(ed, parts, NULL, part);
     else if (json_is_object(parts))
@@ -270,32 +278,48 @@ static void gemini_patch_add_system(const struct json *doc, str extra, struct js
                       json_format(ed->arena, "{'parts':[%j]}", part));
 }
 
+/* The parts that a text of the user can be added to: those of the last content, or NULL. */
+static const struct json_node *gemini_patch_last_parts(const struct json *doc,
+                                                       const struct json_node *contents)
+{
+    const struct json_node *last = json_is_object(contents) ? contents : NULL, *parts;
+
+    JSON_FOREACH_ITEM(c, doc, contents)
+        last = c;
+    parts = gemini_find(doc, last, "parts");
+    return json_is_array(parts) && !json_is(doc, gemini_find(doc, last, "role"), STR("model"))
+               ? parts
+               : NULL;
+}
+
 static void gemini_patch_add_tails(const struct json *doc, const struct wire_plan *plan,
                                    struct json_edits *ed)
 {
     const struct json_node *contents = gemini_find(doc, json_root(doc), "contents");
-    const struct json_node *last = NULL, *parts;
+    const struct json_node *parts = gemini_patch_last_parts(doc, contents);
+    str list;
 
-    if (!json_is_array(contents))
+    assert(plan->tail_count == 0 || plan->tails);
+    if (!json_is_array(contents) && !json_is_object(contents))
         return;
-    JSON_FOREACH(c, doc, contents)
-        last = c;
-    parts = json_is(doc, gemini_find(doc, last, "role"), STR("model"))
-                ? NULL
-                : gemini_find(doc, last, "parts");
+    list = json_raw(doc, contents); /* of a single content: it becomes a list */
     for (size_t i = 0; i < plan->tail_count; i++) {
         const struct wire_tail *t = &plan->tails[i];
-        str part;
+        str part, content;
 
         if (t->prefill || t->role == CHAT_ASSISTANT || t->text.n == 0)
             continue;
         part = gemini_patch_text_part(ed->arena, t->text);
-        if (json_is_array(parts))
+        content = json_format(ed->arena, "{'role':'user','parts':[%j]}", part);
+        if (parts)
             json_edit_insert(ed, parts, NULL, part);
+        else if (contents->kind == JSON_ARRAY)
+            json_edit_insert(ed, contents, NULL, content);
         else
-            json_edit_insert(
-                ed, contents, NULL, json_format(ed->arena, "{'role':'user','parts':[%j]}", part));
+            list = arena_join(ed->arena, list, STR(","), content);
     }
+    if (contents->kind == JSON_OBJECT && list.n > contents->size)
+        json_edit_replace(ed, contents, json_format(ed->arena, "[%j]", list));
 }
 
 static void gemini_patch_drop_tools(const struct json *doc, struct json_edits *ed)
@@ -359,6 +383,7 @@ static void gemini_patch_part(const struct json *doc, const struct json_node *pa
     bool given = signature && json_text(doc, signature, ed->arena, &text);
     bool stand_in = given && gemini_patch_stands_in(text);
 
+    assert(part->kind == JSON_OBJECT);
     with = call ? gemini_patch_kept_for(doc, call, plan, ed->arena) : STR("");
     if (given && !stand_in && !wire_signature_ours(text) && !plan->foreign_kept)
         return;
@@ -375,6 +400,7 @@ static void gemini_patch_history(const struct json *doc, const struct wire_plan 
 {
     const struct json_node *contents = gemini_find(doc, json_root(doc), "contents");
 
+    assert(plan->vault || plan->foreign_kept);
     JSON_FOREACH_ITEM(c, doc, contents) {
         const struct json_node *parts = gemini_find(doc, c, "parts");
         bool first = true;

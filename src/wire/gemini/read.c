@@ -62,6 +62,7 @@ static bool gemini_read_media(struct reading *g, const struct request_path *at,
         return false;
     if (out->data.n == 0 && out->url.n == 0)
         return request_fail(&g->r, &here, inline_data ? "data" : "fileUri", "is missing");
+    assert(!out->data.n != !out->url.n); /* one of the two was read */
     out->kind = str_starts(out->mime, STR("image/")) ? CHAT_PART_IMAGE : CHAT_PART_FILE;
     return true;
 }
@@ -127,6 +128,7 @@ static bool gemini_read_result_media(struct reading *g, const struct request_pat
     const struct json *doc = g->r.doc;
     size_t n = 0;
 
+    assert(result->parts && result->part_count <= 1);
     for (const struct json_node *p = json_first(doc, list); p; p = json_next(doc, list, p), n++) {
         struct request_path item = {.up = &here, .index = n};
         struct chat_part *out = &result->parts[result->part_count++];
@@ -278,6 +280,7 @@ static size_t gemini_read_thought_size(const struct chat_message *m, size_t at, 
 {
     size_t n = 0;
 
+    assert(at < m->part_count);
     *bytes = 0;
     while (at + n < m->part_count && m->parts[at + n].kind == CHAT_PART_REASONING) {
         *bytes += m->parts[at + n].text.n;
@@ -295,6 +298,7 @@ static bool gemini_read_join_thoughts(struct reading *g, struct chat_message *m)
         str whole = m->parts[i].text;
         char *end = NULL;
 
+        assert(kept <= i); /* parts only move to the front */
         n = gemini_read_thought_size(m, i, &bytes);
         if (n > 1) {
             if (!request_alloc(&g->r, bytes, 1, &end))
@@ -340,13 +344,18 @@ static bool gemini_read_one_content(struct reading *g, const struct request_path
                                     const struct json_node *v)
 {
     struct chat_request *q = g->out;
+    struct chat_part *part;
 
     if (gemini_read_content(g, at, v))
         return true;
     if (!request_defer_failure(&g->r))
         return false;
-    q->messages[q->message_count++] = part_message_opaque(g->r.a, g->r.doc, v, CHAT_GEMINI);
-    assert(q->message_count <= g->message_max);
+    part = &g->parts[g->part_count++];
+    assert(g->part_count <= g->message_max && q->message_count < g->message_max);
+    *part = part_new(CHAT_PART_OPAQUE, CHAT_GEMINI);
+    part->json = json_raw(g->r.doc, v);
+    q->messages[q->message_count++] =
+        (struct chat_message){.role = CHAT_USER, .name = STR(""), .parts = part, .part_count = 1};
     return true;
 }
 
@@ -375,13 +384,14 @@ static bool gemini_read_system(struct reading *g, const struct json_node *root)
     return true;
 }
 
-/* Room for every part to be a message, and for every part to be a call. */
+/* Room for every part to be a message and a call, and for every content to be left as one part. */
 static bool gemini_read_make_room(struct reading *g, const struct json_node *contents)
 {
     size_t n = 16;
 
+    assert(contents && contents->kind >= JSON_ARRAY);
     JSON_FOREACH(c, g->r.doc, contents)
-        n += 2 + gemini_read_count_parts(g->r.doc, gemini_find(g->r.doc, c, "parts"));
+        n += 1 + gemini_read_count_parts(g->r.doc, gemini_find(g->r.doc, c, "parts"));
     if (contents->kind == JSON_OBJECT)
         n += gemini_read_count_parts(g->r.doc, gemini_find(g->r.doc, contents, "parts"));
     n += gemini_read_count_parts(

@@ -33,6 +33,7 @@ static void gemini_config_read_builtin(const struct request_reader *r, const str
 {
     str name = json_raw(r->doc, key);
 
+    assert(name.n >= 2); /* its quotes */
     out->dialect = CHAT_GEMINI;
     out->name = str_slice(name, 1, name.n - 1);
     out->opaque = json_format(r->a, "{%j:%j}", name, json_raw(r->doc, json_value(key)));
@@ -101,12 +102,17 @@ static bool gemini_config_read_mode(const struct request_reader *r, const struct
 static void gemini_config_read_allowed(const struct request_reader *r,
                                        const struct json_node *names, struct chat_request *out)
 {
+    struct map allowed;
     str name;
+    struct err e;
 
-    part_tools_bar(out);
+    assert(json_is_array(names));
+    map_init(&allowed, NULL, MAP_COUNT_MAX);
     JSON_FOREACH(v, r->doc, names)
-        if (json_text(r->doc, v, r->a, &name))
-            part_tool_allow(out, name);
+        if (json_text(r->doc, v, r->a, &name) && !map_set(&allowed, name, MAP_U64(1), &e))
+            break;
+    part_tools_allow(out, &allowed);
+    map_release(&allowed);
     for (size_t i = 0; i < out->tool_count; i++)
         out->tools[i].barred &= out->tools[i].opaque.n == 0;
 }
@@ -165,6 +171,7 @@ bool gemini_read_tools(const struct request_reader *r, const struct json_node *r
                 return false;
         }
     }
+    assert(out->tool_count <= n);
     return gemini_config_read_choice(r, root, out);
 }
 
@@ -225,6 +232,7 @@ static void gemini_read_budget(const struct request_reader *r, const struct requ
     r->out->level = n == 0 ? CHAT_LEVEL_NONE : CHAT_LEVEL_ON;
     if (n > 0)
         r->out->budget_tokens = n;
+    assert(r->out->budget_tokens == -1 || r->out->level == CHAT_LEVEL_ON);
 }
 
 static bool gemini_config_read_thinking(const struct request_reader *r,
@@ -247,6 +255,7 @@ static bool gemini_config_read_thinking(const struct request_reader *r,
     if (shown && !json_bool(shown, &out->thoughts))
         request_defer_error(r, &here, "includeThoughts", "should be true or false");
     out->no_thoughts = shown && !out->thoughts;
+    assert(!out->thoughts || !out->no_thoughts);
     if (out->thoughts && out->level == CHAT_LEVEL_NOT_GIVEN)
         out->level = CHAT_LEVEL_ON; /* who wants to see thoughts wants thinking */
     return true;

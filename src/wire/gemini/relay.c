@@ -1,7 +1,7 @@
 /* relay.c - replies of Gemini passed on to a client of the same dialect.
  *
  * An untouched chunk leaves as it arrived. In a touched one the parts are written again: see
- * relay_blocks.h.
+ * relay_blocks.h. A touched list of chunks is written from its events.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -46,6 +46,7 @@ static void gemini_relay_on_signature(struct relay_blocks *r, const struct chat_
 {
     bool there = r->pending && r->element && ev->node && relay_blocks_inside(r->element, ev->node);
 
+    assert(ev->kind == CHAT_SIGNATURE);
     if (!there && relay_blocks_find(r, ev))
         relay_blocks_begin(r, ASSEMBLED_TEXT, ev);
 }
@@ -100,6 +101,7 @@ static size_t gemini_drop_tokens(const struct json *doc, const struct json_node 
 {
     const struct json_node *tokens = gemini_find(doc, candidate, "logprobsResult");
 
+    assert(parts->node && !parts->quote);
     if (!tokens || str_eq(json_raw(doc, parts->node), parts->with))
         return 0;
     *out = (struct json_replacement){.node = tokens, .with = STR("{}")};
@@ -114,13 +116,13 @@ static void gemini_relay_rewrite(struct wire_encoder *en, const struct wire_fram
     struct buf texts[GEMINI_CHOICES_MAX];
     struct json_replacement edits[JSON_REPLACE_MAX];
     static_assert(JSON_REPLACE_MAX >= 2 * GEMINI_CHOICES_MAX, "parts and tokens");
+    bool only = !en->stream && json_count(f->doc, list) == 1;
     int64_t place = 0;
     size_t k = 0, count = 0;
 
     for (const struct json_node *c = json_is_array(list) ? json_first(f->doc, list) : NULL;
          c && k < GEMINI_CHOICES_MAX;
          c = json_next(f->doc, list, c), place++) {
-        bool only = !en->stream && json_count(f->doc, list) == 1;
         struct relay_blocks r = {.rules = &gemini_relay_rules,
                                  .en = en,
                                  .doc = f->doc,
@@ -164,6 +166,11 @@ void gemini_relay(struct wire_encoder *en, const struct wire_frame *f,
 
     assemble_begin(&s->gather);
     assemble_begin(&s->pending);
+    if (touched && f->doc && json_is_array(json_root(f->doc))) { /* chunks: written again */
+        for (size_t i = 0; i < n; i++)
+            wire_encode(en, &events[i]);
+        return;
+    }
     s->relayed = true;
     s->ended = gemini_relay_says_end(f) || s->ended;
     if (!en->stream)

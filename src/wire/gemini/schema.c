@@ -42,6 +42,7 @@ static bool gemini_schema_write_type(struct walk *w, const struct json_node *typ
 
         for (; types[i][n]; n++)
             lower[n] = (char)(types[i][n] - 'A' + 'a');
+        assert(n < sizeof lower);
         if (!json_is(w->doc, type, str_c(types[i])) &&
             !(nullable && json_is(w->doc, type, (str){lower, n})))
             continue;
@@ -74,6 +75,7 @@ static void gemini_schema_write_key(struct walk *w, const struct json_node *k)
 {
     str key;
 
+    assert(k->kind == JSON_STRING);
     if (arena_text_room(w->arena, k->size) && json_text(w->doc, k, w->arena, &key))
         json_out_key(&w->o, key);
     else
@@ -85,6 +87,7 @@ static void gemini_schema_write_enum(struct walk *w, const struct json_node *v)
 {
     bool null = false;
 
+    assert(v->kind == JSON_ARRAY);
     json_out_array(&w->o);
     JSON_FOREACH(x, w->doc, v) {
         json_out_raw(&w->o, json_raw(w->doc, x));

@@ -22,9 +22,20 @@ struct turn {
 
 static void gemini_write_turn_open(struct turn *t, const char *role)
 {
+    assert(!t->open);
     json_out_object(t->o);
     json_write_text(t->o, "role", str_c(role));
     json_member_array(t->o, "parts");
+}
+
+/* The turn of a user who has said nothing. */
+static void gemini_write_silence(struct turn *t)
+{
+    assert(!t->open && *t->first);
+    gemini_write_turn_open(t, "user");
+    json_out_object(t->o);
+    json_member_str(t->o, "text", STR(SILENT_USER_TEXT));
+    json_out_close(t->o, 3);
 }
 
 /* The first turn is the user's, because a model's calls must follow one. */
@@ -32,12 +43,8 @@ static void gemini_write_turn_begin(struct turn *t)
 {
     if (t->open)
         return;
-    if (*t->first && strcmp(t->role, "user") != 0) {
-        gemini_write_turn_open(t, "user");
-        json_out_object(t->o);
-        json_member_str(t->o, "text", STR(SILENT_USER_TEXT));
-        json_out_close(t->o, 3);
-    }
+    if (*t->first && strcmp(t->role, "user") != 0)
+        gemini_write_silence(t);
     gemini_write_turn_open(t, t->role);
     t->open = true;
     *t->first = false;
@@ -46,6 +53,7 @@ static void gemini_write_turn_begin(struct turn *t)
 static void gemini_write_part_begin(struct turn *t)
 {
     gemini_write_turn_begin(t);
+    assert(t->open && !*t->first);
     json_out_object(t->o);
 }
 
@@ -145,6 +153,7 @@ static void gemini_write_note_call(struct turn *t, const struct chat_part *p)
 {
     struct err e;
 
+    assert(p->kind == CHAT_PART_TOOL_CALL);
     if (p->id.n && !map_set(t->calls, p->id, MAP_PTR((void *)(uintptr_t)p), &e))
         return; /* the id is then used as the name */
 }
@@ -154,6 +163,7 @@ static str gemini_write_name_of(const struct turn *t, const struct chat_part *re
 {
     struct map_entry *call;
 
+    assert(result->kind == CHAT_PART_TOOL_RESULT);
     if (result->name.n)
         return result->name;
     call = map_find(t->calls, result->id);
@@ -192,6 +202,7 @@ static void gemini_write_put_result(struct turn *t, const struct chat_part *p)
 {
     struct buf text;
 
+    assert(p->kind == CHAT_PART_TOOL_RESULT);
     buf_init(&text, (size_t)256 << 20);
     gemini_write_join_text(p, &text);
     gemini_write_part_begin(t);
@@ -246,6 +257,7 @@ static bool gemini_write_is_assistant(const struct chat_message *m)
 /* Results come first in the turn after the calls. */
 static void gemini_write_put_run(struct turn *t, size_t from, size_t to, bool assistant)
 {
+    assert(from < to && to <= t->r->message_count);
     for (int pass = 0; pass < (assistant ? 1 : 2); pass++)
         for (size_t at = from; at < to; at++) {
             const struct chat_message *m = &t->r->messages[at];
@@ -280,6 +292,8 @@ static void gemini_write_put_contents(const struct chat_request *r, struct json_
         }
         gemini_write_turn_end(&t);
     }
+    if (first)
+        gemini_write_silence(&(struct turn){.r = r, .o = o, .first = &first});
     json_out_end(o);
     map_release(&calls);
 }
@@ -377,6 +391,7 @@ static void gemini_write_put_choice(const struct chat_request *r, struct json_ou
 
     if (r->choice == CHAT_CHOICE_NONE_GIVEN)
         return;
+    assert(r->choice < COUNT_OF(modes) && modes[r->choice]);
     json_member_object(o, "toolConfig");
     json_member_object(o, "functionCallingConfig");
     json_write_text(o, "mode", str_c(modes[r->choice]));
@@ -424,6 +439,7 @@ static void gemini_write_put_thinking(const struct chat_request *r, struct json_
                                                          [CHAT_LEVEL_XHIGH] = "HIGH",
                                                          [CHAT_LEVEL_MAX] = "HIGH"};
 
+    assert(r->level < CHAT_LEVEL_COUNT);
     if (r->level == CHAT_LEVEL_NOT_GIVEN && r->budget_tokens < 0 && !r->thoughts && !r->no_thoughts)
         return;
     json_member_object(o, "thinkingConfig");

@@ -141,6 +141,7 @@ struct state {
     struct call *calls, *last;
     struct chat_usage usage;
     bool usage_known, counted;
+    bool full;           /* one of the texts is cut */
     int64_t tokens, cap; /* from wire_generate_counts */
     str id, model;
     const char *stop;
@@ -150,6 +151,7 @@ void wire_generate_options(struct wire_encoder *en, bool delta, bool whole)
 {
     struct state *s = en->state;
 
+    assert(en->wire == &wire_generate);
     s->chosen = true;
     s->delta = delta;
     s->whole = whole;
@@ -159,6 +161,7 @@ void wire_generate_counts(struct wire_encoder *en, int64_t tokens, int64_t cap)
 {
     struct state *s = en->state;
 
+    assert(en->wire == &wire_generate);
     s->counted = true;
     s->tokens = tokens;
     s->cap = cap;
@@ -252,6 +255,7 @@ static struct call *generate_call_at(struct state *s, uint32_t block)
 {
     struct call *call = s->calls;
 
+    assert(!s->calls == !s->last);
     if (s->last && s->last->block == block)
         return s->last;
     while (call && call->block != block)
@@ -283,6 +287,7 @@ static void generate_write_usage(const struct chat_usage *u, struct buf *out)
     /* Ours may be more than what the provider says that all of it was. */
     double ratio = reasoning < output ? (double)reasoning / (double)output : reasoning > 0;
 
+    assert(final >= 0 && ratio >= 0 && ratio <= 1);
     buf_printf(out,
                "{\"input_tokens\":%lld,\"output_tokens\":%lld,\"reasoning_tokens\":%lld,"
                "\"final_tokens\":%lld,\"reasoning_ratio\":%.4f}",
@@ -315,6 +320,7 @@ static void generate_end_stream(struct wire_encoder *en)
 {
     struct state *s = en->state;
 
+    assert(en->stream);
     generate_end_thinking(en);
     generate_write_calls(en);
     if (s->usage_known) {
@@ -327,29 +333,12 @@ static void generate_end_stream(struct wire_encoder *en)
     sse_end(en->out);
 }
 
-static bool generate_too_large(const struct state *s)
-{
-    bool full = s->text.full || s->thought.full;
-
-    for (const struct call *call = s->calls; call; call = call->next)
-        full = full || call->arguments.full;
-    return full;
-}
-
 static void generate_end_whole(struct wire_encoder *en)
 {
     struct state *s = en->state;
     struct buf *out = en->out;
-    struct chat_error error =
-        wire_error(502, "upstream_error", "the reply is too large to be given as a whole");
 
-    assert(!en->stream);
-    if (generate_too_large(s)) {
-        generate_write_error_body(&error, out);
-        en->failed = true;
-        return;
-    }
-
+    assert(!en->stream && !s->full);
     json_print(out,
                "{'id':%q,'model':%q,'text':%q",
                en->id.n  ? en->id
@@ -386,11 +375,13 @@ static void generate_take(struct wire_encoder *en, const struct chat_event *ev)
     case CHAT_REASONING:
         if (!en->stream || generate_wants_whole(s))
             arena_text_add(&s->thought, en->arena, ev->text);
+        s->full |= s->thought.full;
         break;
     case CHAT_TEXT:
     case CHAT_REFUSAL:
         if (!en->stream)
             arena_text_add(&s->text, en->arena, ev->text);
+        s->full |= s->text.full;
         break;
     case CHAT_CALL:
         generate_take_call(en, ev);
@@ -399,6 +390,7 @@ static void generate_take(struct wire_encoder *en, const struct chat_event *ev)
         call = generate_call_at(s, ev->block);
         if (call)
             arena_text_add(&call->arguments, en->arena, ev->text);
+        s->full |= call && call->arguments.full;
         break;
     case CHAT_USAGE:
         if (!s->usage_known)
@@ -419,6 +411,7 @@ static void generate_write_event(struct wire_encoder *en, const struct chat_even
 {
     struct state *s = en->state;
 
+    assert(en->stream && ev->choice == 0);
     switch (ev->kind) {
     case CHAT_REASONING:
         generate_begin_thinking(en);
@@ -458,9 +451,18 @@ static void generate_write_event(struct wire_encoder *en, const struct chat_even
 
 static void generate_encode(struct wire_encoder *en, const struct chat_event *ev)
 {
+    const struct state *s = en->state;
+    struct chat_error error =
+        wire_error(502, "upstream_error", "the reply is too large to be given in this form");
+
     if (ev->choice != 0)
         return;
     generate_take(en, ev);
+    if (s->full && ev->kind != CHAT_ERROR) {
+        generate_encode(en, &(struct chat_event){.kind = CHAT_ERROR, .error = &error});
+        en->failed = true;
+        return;
+    }
     if (en->stream)
         generate_write_event(en, ev);
     else if (ev->kind == CHAT_ERROR)

@@ -15,6 +15,7 @@ static void ollama_encode_hold(struct wire_encoder *en, struct rope *r, str text
     struct ollama_encoder *s = en->state;
     size_t at = en->out->n;
 
+    assert(!en->stream);
     json_quote(en->out, text);
     if (en->out->n >= at + 2)
         rope_add(r, en->arena, (str){en->out->p + at + 1, en->out->n - at - 2});
@@ -42,6 +43,7 @@ static void ollama_encode_line_end(struct wire_encoder *en, const char *rest)
 
 void ollama_ping(struct wire_encoder *en)
 {
+    assert(en->stream);
     ollama_encode_line_begin(en);
     ollama_encode_line_end(
         en, ",\"message\":{\"role\":\"assistant\",\"content\":\"\"},\"done\":false}");
@@ -50,6 +52,7 @@ void ollama_ping(struct wire_encoder *en)
 /* The format has no comments, so the note is a line without other content. */
 void ollama_note(struct wire_encoder *en, str words)
 {
+    assert(en->stream);
     ollama_encode_line_begin(en);
     json_print(
         en->out, ",'message':{'role':'assistant','content':''},'x-rationale-usage':%q", words);
@@ -171,6 +174,7 @@ static void ollama_encode_on_arguments(struct wire_encoder *en, const struct cha
 static void ollama_encode_add_extra(const struct ollama_encoder *s, const char *name,
                                     int64_t otherwise, struct buf *out)
 {
+    assert(s->extra_count <= OLLAMA_EXTRAS_MAX);
     for (size_t i = 0; i < s->extra_count; i++)
         if (str_eq(s->extras[i].name, str_c(name))) {
             json_print(out, ",%q:%j", str_c(name), s->extras[i].json);
@@ -213,8 +217,11 @@ static void ollama_encode_add_rope(struct buf *out, const char *before, const st
 static void ollama_encode_finish(struct wire_encoder *en)
 {
     struct ollama_encoder *s = en->state;
+    size_t at;
 
     ollama_encode_flush_calls(en);
+    assert(!s->calls);
+    at = en->out->n;
     ollama_encode_line_begin(en);
     buf_add(en->out, STR(",\"message\":{\"role\":\"assistant\""));
     ollama_encode_add_rope(en->out, ",\"content\":\"", &s->content, "\"");
@@ -224,6 +231,7 @@ static void ollama_encode_finish(struct wire_encoder *en)
         ollama_encode_add_rope(en->out, ",\"tool_calls\":[", &s->tool_calls, "]");
     buf_add_c(en->out, '}');
     ollama_encode_add_end(en);
+    json_join_lines(en->out, at);
     ollama_encode_line_end(en, "}");
 }
 
@@ -233,7 +241,7 @@ static void ollama_encode_keep_extra(struct wire_encoder *en, const struct chat_
     size_t i = 0;
 
     assert(s->extra_count <= OLLAMA_EXTRAS_MAX);
-    if (ev->dialect != CHAT_OLLAMA || arena_left(en->arena) < ev->text.n + ROPE_SIZE_MAX / 8)
+    if (ev->dialect != CHAT_OLLAMA || !arena_fits(en->arena, ev->text.n + 1, ROPE_SIZE_MAX / 8))
         return;
     while (i < s->extra_count && !str_eq(s->extras[i].name, ev->name))
         i++;
@@ -339,27 +347,19 @@ static str ollama_encode_joined(struct relay *r, const struct chat_event *events
     else
         json_quote(&b, buf_str(&text));
     s = arena_dup(&r->arena, buf_str(&b));
+    assert(s.n >= 2); /* the quotes */
     buf_release(&text);
     buf_release(&b);
     return s;
 }
 
-/* Calls in this line have their arguments there; other calls were split out of the text. */
-static bool ollama_encode_is_own(const struct relay *r, const struct chat_event *events, size_t n,
-                                 size_t i)
-{
-    str src = r->doc->src;
-
-    for (size_t k = i + 1; k < n && events[k].block == events[i].block; k++)
-        if (events[k].kind == CHAT_ARGUMENTS)
-            return events[k].text.p >= src.p && events[k].text.p < src.p + src.n;
-    return json_find(r->doc, r->message, STR("tool_calls")) != NULL;
-}
-
+/* Calls that the decoder found are in this line; others were split out of the text. */
 static void ollama_encode_take_calls(struct relay *r, const struct chat_event *events, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        if (events[i].kind == CHAT_CALL && !ollama_encode_is_own(r, events, n, i))
+        if (events[i].dialect == CHAT_OLLAMA)
+            continue;
+        if (events[i].kind == CHAT_CALL)
             ollama_encode_on_call(r->en, &events[i]);
         if (events[i].kind == CHAT_ARGUMENTS)
             ollama_encode_on_arguments(r->en, &events[i]);
@@ -386,6 +386,7 @@ static void ollama_encode_set_calls(struct relay *r)
     struct ollama_encoder *s = r->en->state;
     struct buf b;
 
+    assert(!r->en->stream);
     ollama_encode_flush_calls(r->en);
     if (!s->tool_calls.n)
         return;
@@ -407,6 +408,7 @@ static void ollama_encode_relay_touched(struct relay *r, const struct chat_event
     str thinking = ollama_encode_joined(r, events, n, CHAT_REASONING, STR("thinking"));
     const struct json_node *was = json_find(r->doc, r->message, str_c(r->content));
 
+    assert(json_is_object(r->message) && json_is_object(r->root));
     ollama_encode_take_calls(r, events, n);
     if (!r->en->stream)
         ollama_encode_set_calls(r);

@@ -44,6 +44,7 @@ void ollama_write_error(const struct chat_error *error, struct buf *out)
 
 static bool ollama_block_new(struct wire_decoder *d, uint32_t *out)
 {
+    assert(d->blocks <= WIRE_BLOCKS_MAX);
     if (d->blocks >= WIRE_BLOCKS_MAX) {
         wire_emit_error(d, 502, "upstream_error", "the reply has too many content blocks");
         return false;
@@ -56,6 +57,7 @@ static void ollama_keep(struct wire_decoder *d, str call_id)
 {
     const struct ollama_decoder *s = d->state;
 
+    assert(call_id.n > 0); /* CHAT_KEEP needs it */
     if (s->thought.n && !s->thought.full)
         wire_emit(d,
                   &(struct chat_event){.kind = CHAT_KEEP,
@@ -168,6 +170,7 @@ static void ollama_finish(struct wire_decoder *d, const struct json *doc,
     enum chat_stop stop = s->calls ? CHAT_STOP_TOOL : CHAT_STOP_END;
     str reason = json_get_text(doc, root, "done_reason", &d->scratch);
 
+    assert(!d->stopped && !d->ended);
     usage.input = json_get_count(doc, root, "prompt_eval_count");
     usage.output = json_get_count(doc, root, "eval_count");
     if (usage.input >= 0 || usage.output >= 0)

@@ -52,6 +52,7 @@ static bool ollama_read_images(struct reader *g, const struct request_path *at,
 
 static void ollama_read_call_note(struct reader *g, struct chat_part *p)
 {
+    assert(p && g->call_count <= g->call_cap);
     if (g->call_count == g->call_cap) {
         size_t cap = g->call_cap ? 2 * g->call_cap : 8;
         struct chat_part **calls = arena_zero(g->r.a, cap, sizeof *calls);
@@ -103,6 +104,7 @@ static bool ollama_read_generated_id(const struct reader *g, size_t at)
     char id[32];
     int n = snprintf(id, sizeof id, "call_%zu", at);
 
+    assert(at < g->call_count && n > 0 && (size_t)n < sizeof id);
     return str_eq(g->calls[at]->id, (str){id, (size_t)n});
 }
 
@@ -113,6 +115,7 @@ static struct chat_part *ollama_read_call_of(struct reader *g, str id, str name)
 {
     size_t at = g->call_count;
 
+    assert(g->answered <= g->call_count);
     for (size_t i = g->answered; i < g->call_count && i - g->answered < LOOK_MAX; i++) {
         struct chat_part *call = g->calls[i];
 
@@ -136,6 +139,7 @@ static void ollama_read_result(struct reader *g, const struct json_node *v, str 
     str id = json_get_text(g->r.doc, v, "tool_call_id", g->r.a),
         name = json_get_text(g->r.doc, v, "tool_name", g->r.a);
 
+    assert(m->role == CHAT_TOOL && m->parts);
     if (!name.n)
         name = json_get_text(g->r.doc, v, "name", g->r.a);
     *p = part_new(CHAT_PART_TOOL_RESULT, CHAT_OLLAMA);
@@ -222,6 +226,7 @@ static bool ollama_read_messages(struct reader *g, const struct json_node *root)
     q->messages = arena_zero(g->r.a, n, sizeof *q->messages);
     for (const struct json_node *v = json_first(g->r.doc, list); v;
          v = json_next(g->r.doc, list, v), item.index++) {
+        assert(item.index < n && q->message_count == item.index);
         if (!ollama_read_message(g, &item, v, &q->messages[item.index])) {
             if (!request_defer_failure(&g->r))
                 return false;
@@ -253,9 +258,11 @@ static bool ollama_read_stops(const struct request_reader *r, const struct json_
     if (!v)
         return true;
     r->out->stops = arena_zero(r->a, n, sizeof *r->out->stops);
-    for (; one; one = v->kind == JSON_ARRAY ? json_next(r->doc, v, one) : NULL)
+    for (; one; one = v->kind == JSON_ARRAY ? json_next(r->doc, v, one) : NULL) {
+        assert(r->out->stop_count < n);
         if (!json_text(r->doc, one, r->a, &r->out->stops[r->out->stop_count++]))
             return request_fail(r, NULL, "options.stop", "must be a list of strings");
+    }
     return true;
 }
 

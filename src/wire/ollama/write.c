@@ -18,6 +18,7 @@ str ollama_think(str model, enum chat_level level)
                                                          "\"high\"",
                                                          "\"high\""};
 
+    assert(level < CHAT_LEVEL_COUNT);
     if (level == CHAT_LEVEL_NOT_GIVEN)
         return STR("");
     if (str_find(model, STR("gpt-oss")) != STR_NONE)
@@ -95,6 +96,7 @@ static void ollama_write_results(struct json_out *o, const struct chat_request *
 {
     const struct chat_message *m = &r->messages[at];
 
+    assert(at < r->message_count);
     for (size_t i = 0; i < m->part_count; i++) {
         const struct chat_part *p = &m->parts[i];
         str name;
@@ -129,6 +131,7 @@ static void ollama_write_messages(struct json_out *o, const struct chat_request 
     for (size_t i = 0; i < r->message_count; i++) {
         const struct chat_message *m = &r->messages[i];
 
+        assert(m->role < COUNT_OF(roles));
         ollama_write_results(o, r, i);
         if (!ollama_write_says_more(m))
             continue;
@@ -239,6 +242,7 @@ static void ollama_write_put_back(const struct patch_plan *p, const struct json_
     struct wire_kept kept[KEPT_MAX];
     str id;
 
+    assert(p->wish->vault && !p->wish->foreign_kept);
     JSON_FOREACH_ITEM(v, p->doc, list) {
         size_t n = 0;
 
@@ -258,6 +262,7 @@ static void ollama_write_patch_messages(const struct patch_plan *p)
     const struct json_node *list = patch_find(p, "messages");
     const struct wire_plan *plan = p->wish;
 
+    assert(plan->tail_count == 0 || plan->tails);
     if (!json_is_array(list))
         return;
     if (plan->system_extra.n)

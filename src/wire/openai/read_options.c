@@ -191,16 +191,22 @@ static bool openai_option_choice_word(const struct request_reader *r, const stru
 /* [{"type": "function", "function": {"name": "f"}}], or custom in both places. */
 static void openai_option_read_allowed(const struct request_reader *r, const struct json_node *list)
 {
+    struct map allowed;
+    struct err e;
+
     if (!json_is_array(list))
         return;
-    part_tools_bar(r->out);
+    map_init(&allowed, NULL, MAP_COUNT_MAX);
     JSON_FOREACH(v, r->doc, list) {
         const struct json_node *box = json_get(r->doc, v, "function");
 
         if (!box)
             box = json_get(r->doc, v, "custom");
-        part_tool_allow(r->out, json_get_text(r->doc, box, "name", r->a));
+        if (!map_set(&allowed, json_get_text(r->doc, box, "name", r->a), MAP_U64(1), &e))
+            break;
     }
+    part_tools_allow(r->out, &allowed);
+    map_release(&allowed);
 }
 
 static bool openai_option_read_choice(const struct request_reader *r, const struct json_node *v,

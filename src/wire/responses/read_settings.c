@@ -76,15 +76,14 @@ static bool responses_setting_read_tool(const struct request_reader *r,
 }
 
 /* Tools that are not functions go by their type, or by a label. */
-static void responses_setting_allow(const struct request_reader *r, const struct json_node *v)
+static str responses_setting_tool_name(const struct request_reader *r, const struct json_node *v)
 {
     static const char *const keys[] = {"name", "server_label", "type"};
 
     for (size_t i = 0; i < COUNT_OF(keys); i++)
-        if (json_get(r->doc, v, keys[i])) {
-            part_tool_allow(r->out, json_get_text(r->doc, v, keys[i], r->a));
-            return;
-        }
+        if (json_get(r->doc, v, keys[i]))
+            return json_get_text(r->doc, v, keys[i], r->a);
+    return STR("");
 }
 
 /* One that must be called can be named elsewhere; more are all that others are given. */
@@ -92,6 +91,8 @@ static void responses_setting_choice_allowed(const struct request_reader *r,
                                              const struct json_node *v)
 {
     const struct json_node *list = json_get(r->doc, v, "tools"), *only = json_at(r->doc, list, 0);
+    struct map allowed;
+    struct err e;
 
     if (!part_choice_word(r->doc, json_get(r->doc, v, "mode"), &r->out->choice))
         r->out->choice = CHAT_CHOICE_AUTO;
@@ -102,9 +103,12 @@ static void responses_setting_choice_allowed(const struct request_reader *r,
     }
     if (!json_is_array(list))
         return;
-    part_tools_bar(r->out);
+    map_init(&allowed, NULL, MAP_COUNT_MAX);
     JSON_FOREACH(t, r->doc, list)
-        responses_setting_allow(r, t);
+        if (!map_set(&allowed, responses_setting_tool_name(r, t), MAP_U64(1), &e))
+            break;
+    part_tools_allow(r->out, &allowed);
+    map_release(&allowed);
 }
 
 static bool responses_setting_read_choice(const struct request_reader *r,

@@ -1,0 +1,100 @@
+/* Calls in replies of Gemini: their ids, their signatures, and arguments that come in pieces.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "wire_help.h"
+
+#define CHUNK(parts, more)                                                                         \
+    "{\"candidates\":[{\"content\":{\"parts\":[" parts "],\"role\":\"model\"},\"index\":0" more    \
+    "}],\"modelVersion\":\"g\",\"responseId\":\"R\"}"
+#define DATA(json) "data: " json "\r\n\r\n"
+#define STOP ",\"finishReason\":\"STOP\""
+
+static void check_events(const char *bytes, enum frames_kind kind, const char *want)
+{
+    for (size_t piece = 0; piece < 10; piece++) {
+        struct notes n;
+
+        notes_init(&n);
+        decode_to(&wire_gemini, str_c(bytes), kind, piece, &n);
+        CHECK_STR(buf_str(&n.all), want);
+        notes_release(&n);
+    }
+}
+
+TEST(defect_4_calls_get_ids_and_keep_their_signature)
+{
+    check_events(
+        DATA(CHUNK(
+            "{\"functionCall\":{\"name\":\"f\",\"args\":{\"a\":1}},\"thoughtSignature\":\"S\"}"
+            ",{\"functionCall\":{\"id\":\"own\",\"name\":\"g\"}}",
+            STOP)),
+        FRAMES_SSE,
+        "\nstart R g\ncall 0.0 call_R_0 f\nkeep call_R_0 thoughtSignature: S\narguments 0.0: "
+        "{\"a\":1}\ncall 0.1 own g\narguments 0.1: {}\nstop tool STOP\nend");
+}
+
+TEST(arguments_in_pieces_are_put_together)
+{
+    check_events(
+        DATA(CHUNK("{\"functionCall\":{\"name\":\"f\",\"willContinue\":true}}", "")) DATA(
+            CHUNK("{\"functionCall\":{\"partialArgs\":[{\"jsonPath\":\"$.a[0].b\","
+                  "\"stringValue\":\"x\",\"willContinue\":true}],\"willContinue\":true}}",
+                  ""))
+            DATA(CHUNK("{\"functionCall\":{\"partialArgs\":[{\"jsonPath\":\"$.a[0].b\","
+                       "\"stringValue\":\"y\"},{\"jsonPath\":\"$.a[1]['c d']\",\"numberValue\":2},"
+                       "{\"jsonPath\":\"$.e\",\"boolValue\":true},{\"jsonPath\":\"$.n\","
+                       "\"nullValue\":null}],\"willContinue\":true}}",
+                       "")) DATA(CHUNK("{\"functionCall\":{}}", STOP)),
+        FRAMES_SSE,
+        "\nstart R g\ncall 0.0 call_R_0 f\narguments 0.0: {\"a\":[{\"b\":\"xy\"},{\"c "
+        "d\":2}],\"e\":"
+        "true,\"n\":null}\nstop tool STOP\nend");
+}
+
+#define PIECES(pieces)                                                                             \
+    DATA(CHUNK("{\"functionCall\":{\"name\":\"f\",\"willContinue\":true}}", ""))                   \
+    DATA(CHUNK("{\"functionCall\":{\"partialArgs\":[" pieces "]}}", STOP))
+
+TEST(elements_of_a_list_of_arguments_are_ordered_by_their_index)
+{
+    check_events(PIECES("{\"jsonPath\":\"$.a[1]\",\"numberValue\":1},"
+                        "{\"jsonPath\":\"$.a[2]\",\"numberValue\":2},"
+                        "{\"jsonPath\":\"$.a[0]\",\"numberValue\":0}"),
+                 FRAMES_SSE,
+                 "\nstart R g\ncall 0.0 call_R_0 f\narguments 0.0: {\"a\":[0,1,2]}\nstop tool "
+                 "STOP\nend");
+}
+
+TEST(names_of_arguments_may_have_escapes_and_values_may_end_empty)
+{
+    check_events(
+        PIECES("{\"jsonPath\":\"$['it\\\\'s'][\\\"a\\\\u00e9]\\\"]\",\"stringValue\":\"x\","
+               "\"willContinue\":true},{\"jsonPath\":\"$['it\\\\'s']['a\\u00e9]']\"},"
+               "{\"jsonPath\":\"$.n\"}"),
+        FRAMES_SSE,
+        "\nstart R g\ncall 0.0 call_R_0 f\narguments 0.0: {\"it's\":{\"a\u00e9]\":\"x\"},"
+        "\"n\":null}\nstop tool STOP\nend");
+}
+
+/* A call without one of its arguments would be another call. */
+TEST(arguments_that_cannot_be_put_together_are_an_error)
+{
+    static const char *const wrong[] = {
+        PIECES("{\"jsonPath\":\"$.a[9999999]\",\"boolValue\":true}"),
+        PIECES("{\"jsonPath\":\"$.\",\"boolValue\":true}"),
+        PIECES("{\"jsonPath\":\"$.a[x]\",\"boolValue\":true}"),
+        PIECES("{\"jsonPath\":\"$.a['b\",\"boolValue\":true}")};
+
+    for (size_t i = 0; i < COUNT_OF(wrong); i++)
+        check_events(wrong[i],
+                     FRAMES_SSE,
+                     "\nstart R g\ncall 0.0 call_R_0 f\nerror 502 the provider sent arguments of a "
+                     "call that cannot be put together");
+}
+
+TEST_MAIN(T(defect_4_calls_get_ids_and_keep_their_signature),
+          T(arguments_in_pieces_are_put_together),
+          T(elements_of_a_list_of_arguments_are_ordered_by_their_index),
+          T(names_of_arguments_may_have_escapes_and_values_may_end_empty),
+          T(arguments_that_cannot_be_put_together_are_an_error))
