@@ -167,6 +167,15 @@ TEST(members_go_with_one_comma)
     }
 }
 
+TEST(a_value_that_is_no_object_has_no_member_to_remove)
+{
+    struct fixture f;
+
+    begin(&f, "{\"a\":[\"x\"]}");
+    json_edit_remove(&f.ed, at(&f, "/a"), STR("x"));
+    CHECK(ends_as(&f, "{\"a\":[\"x\"]}"));
+}
+
 TEST(the_later_word_about_a_member_holds)
 {
     struct fixture f;
@@ -296,9 +305,9 @@ TEST(many_edits_take_linear_time)
     arena_release(&a);
 }
 
-TEST_MAIN(T(many_edits_take_linear_time), T(no_edit_changes_no_byte),
-          T(members_are_set_where_they_stand_or_at_the_end), T(members_go_with_one_comma),
-          T(the_later_word_about_a_member_holds),
+TEST_MAIN(T(many_edits_take_linear_time), T(a_value_that_is_no_object_has_no_member_to_remove),
+          T(no_edit_changes_no_byte), T(members_are_set_where_they_stand_or_at_the_end),
+          T(members_go_with_one_comma), T(the_later_word_about_a_member_holds),
           T(a_member_that_is_set_wins_over_an_earlier_replacement_of_its_value),
           T(elements_come_and_go), T(an_edit_inside_what_is_gone_is_lost),
           T(paths_make_what_is_missing_once), T(merge_goes_deep_and_keeps_the_rest),

@@ -4,6 +4,8 @@
  */
 #include "wire_openai_help.h"
 
+#include "wire/redact_reasoning.h"
+
 /* Members that no host has, a new one with every chunk: the reply stays linear in time and bounded
  * in memory. */
 TEST(new_members_in_every_chunk_are_no_burden)
@@ -66,5 +68,28 @@ TEST(a_long_history_of_open_calls_is_read_in_linear_time)
     buf_release(&out);
 }
 
+/* A message in which one member of reasoning occurs many times, or many such members once: each is
+ * removed once. */
+TEST(reasoning_that_is_named_many_times_is_removed_in_linear_time)
+{
+    for (unsigned distinct = 0; distinct < 2; distinct++) {
+        struct arena a;
+        struct buf b;
+
+        buf_init(&b, (size_t)4 << 20);
+        buf_add(&b, STR("{\"messages\":[{\"role\":\"assistant\""));
+        for (unsigned i = 0; i < 100000; i++)
+            buf_printf(&b, ",\"thinking%u\":\"a\"", distinct * i);
+        buf_add(&b, STR("}]}"));
+        CHECK(!buf_full(&b));
+        arena_init(&a, (size_t)256 << 20);
+        CHECK_STR(redact_history_text(buf_str(&b), &a),
+                  "{\"messages\":[{\"role\":\"assistant\"}]}");
+        arena_release(&a);
+        buf_release(&b);
+    }
+}
+
 TEST_MAIN(T(new_members_in_every_chunk_are_no_burden),
-          T(a_long_history_of_open_calls_is_read_in_linear_time))
+          T(a_long_history_of_open_calls_is_read_in_linear_time),
+          T(reasoning_that_is_named_many_times_is_removed_in_linear_time))

@@ -103,7 +103,7 @@ static void redact_walk(const struct redaction *w, const struct json_node *v, un
 
         if (v->kind == JSON_OBJECT && redact_has_words(w->doc, value) &&
             redact_names_reasoning(redact_key_of(w, k)))
-            json_edit_remove(w->ed, v, redact_key_of(w, k));
+            json_edit_drop(w->ed, v, k);
         else
             redact_walk(w, value, depth + 1);
     }
@@ -167,7 +167,7 @@ static void redact_other(const struct redaction *w, const struct json_node *obje
     const struct json_node *value = json_value(key);
 
     if (redact_has_words(w->doc, value) && redact_names_reasoning(redact_key_of(w, key)))
-        json_edit_remove(w->ed, object, redact_key_of(w, key));
+        json_edit_drop(w->ed, object, key);
     else
         redact_walk(w, value, 0);
 }
@@ -230,7 +230,7 @@ static void redact_choice(const struct redaction *w, const struct json_node *cho
             continue;
         if ((again && w->d->splits && json_value(k) == message) ||
             redact_repeats(w, k, says, thinks))
-            json_edit_remove(w->ed, choice, redact_key_of(w, k));
+            json_edit_drop(w->ed, choice, k);
         else
             redact_other(w, choice, k);
     }
@@ -248,7 +248,7 @@ static void redact_openai(const struct redaction *w, const struct json_node *roo
                 if (c->kind == JSON_OBJECT)
                     redact_choice(w, c);
         } else if (redact_is_one_of(w->doc, k, redact_dumps) && redact_has_words(w->doc, value)) {
-            json_edit_remove(w->ed, root, redact_key_of(w, k));
+            json_edit_drop(w->ed, root, k);
         } else if (!redact_is_one_of(w->doc, k, known_fields)) {
             redact_other(w, root, k);
         }
@@ -331,7 +331,7 @@ static void redact_gemini(const struct redaction *w, const struct json_node *roo
             thinks = thinks || json_to_bool(w->doc, json_find(w->doc, p, STR("thought")));
         JSON_FOREACH(k, w->doc, c)
             if (thinks && json_is(w->doc, k, STR("logprobsResult")))
-                json_edit_remove(w->ed, c, STR("logprobsResult"));
+                json_edit_drop(w->ed, c, k);
             else if (!json_is(w->doc, k, STR("content")))
                 redact_other(w, c, k);
     }
@@ -397,7 +397,7 @@ static void redact_forget_message(const struct redaction *w, const struct json_n
             redact_forget_parts(w, json_value(k));
         else if (redact_names_reasoning(redact_key_of(w, k)) &&
                  redact_has_words(w->doc, json_value(k)))
-            json_edit_remove(w->ed, message, redact_key_of(w, k));
+            json_edit_drop(w->ed, message, k);
     }
 }
 
