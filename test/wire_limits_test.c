@@ -90,6 +90,33 @@ TEST(reasoning_that_is_named_many_times_is_removed_in_linear_time)
     }
 }
 
+/* Members are read only of an object: the last element of a list has no value after it. */
+TEST(a_list_where_an_object_should_be_has_no_members)
+{
+    static const struct {
+        const struct wire *wire;
+        const char *frames;
+    } rows[] = {
+        {&wire_responses,
+         "data: {\"type\":\"response.created\",\"response\":{\"id\":\"r\",\"model\":\"m\"}}\n\n"
+         "data: {\"type\":\"response.completed\",\"response\":[\"x\"]}\n\n"},
+        {&wire_anthropic,
+         "data: {\"type\":\"message_start\",\"message\":{\"id\":\"r\",\"model\":\"m\"}}\n\n"
+         "data: {\"type\":\"message_start\",\"message\":[\"x\"]}\n\n"
+         "event: message_delta\ndata: [\"x\"]\n\n"},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct said s;
+
+        said_init(&s, rows[i].wire);
+        said_stream(&s, str_c(rows[i].frames), strlen(rows[i].frames));
+        CHECK(str_find(buf_str(&s.lines), STR("extra")) == STR_NONE);
+        said_release(&s);
+    }
+}
+
 TEST_MAIN(T(new_members_in_every_chunk_are_no_burden),
           T(a_long_history_of_open_calls_is_read_in_linear_time),
-          T(reasoning_that_is_named_many_times_is_removed_in_linear_time))
+          T(reasoning_that_is_named_many_times_is_removed_in_linear_time),
+          T(a_list_where_an_object_should_be_has_no_members))
