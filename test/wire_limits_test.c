@@ -116,7 +116,68 @@ TEST(a_list_where_an_object_should_be_has_no_members)
     }
 }
 
+/* An arena that is full ends the process: what a body may have any number of is refused before. */
+TEST(a_body_of_millions_of_small_things_is_refused)
+{
+    static const struct {
+        const struct wire *wire;
+        const char *before, *each, *after;
+    } rows[] = {
+        {&wire_openai, "{\"model\":\"m\",\"messages\":[", "1", "]}"},
+        {&wire_openai,
+         "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":[",
+         "{\"type\":\"x\"}",
+         "]}]}"},
+        {&wire_openai,
+         "{\"model\":\"m\",\"messages\":[{\"role\":\"tool\",\"tool_call_id\":\"c\",\"content\":[",
+         "{\"type\":\"x\"}",
+         "]}]}"},
+        {&wire_openai,
+         "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"\"}],\"tools\":[",
+         "1",
+         "]}"},
+        {&wire_openai,
+         "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"\"}],\"stop\":[",
+         "1",
+         "]}"},
+        {&wire_anthropic, "{\"model\":\"m\",\"max_tokens\":1,\"messages\":[", "1", "]}"},
+        {&wire_responses,
+         "{\"model\":\"m\",\"input\":[{\"role\":\"user\",\"content\":[",
+         "{\"type\":\"x\"}",
+         "]}]}"},
+        {&wire_responses,
+         "{\"model\":\"m\",\"input\":[{\"type\":\"function_call_output\",\"call_id\":\"c\","
+         "\"output\":[",
+         "{\"type\":\"x\"}",
+         "]}]}"},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct chat_request q;
+        struct arena a;
+        struct json doc;
+        struct buf b;
+        struct err e = {0};
+
+        arena_init(&a, (size_t)256 << 20);
+        buf_init(&b, (size_t)32 << 20);
+        buf_add(&b, str_c(rows[i].before));
+        buf_add(&b, str_c(rows[i].each));
+        while (b.n + 64 < b.size_max)
+            buf_printf(&b, ",%s", rows[i].each);
+        buf_add(&b, str_c(rows[i].after));
+        json_init(&doc);
+        CHECK(json_parse(&doc, buf_str(&b), &e));
+        CHECK_F(!rows[i].wire->read(&doc, &a, &q, &e), "%s", rows[i].before);
+        CHECK_INT(e.code, ERR_LIMIT);
+        json_release(&doc);
+        buf_release(&b);
+        arena_release(&a);
+    }
+}
+
 TEST_MAIN(T(new_members_in_every_chunk_are_no_burden),
           T(a_long_history_of_open_calls_is_read_in_linear_time),
           T(reasoning_that_is_named_many_times_is_removed_in_linear_time),
-          T(a_list_where_an_object_should_be_has_no_members))
+          T(a_list_where_an_object_should_be_has_no_members),
+          T(a_body_of_millions_of_small_things_is_refused))

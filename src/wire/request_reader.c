@@ -78,12 +78,12 @@ bool request_defer_failure(const struct request_reader *r)
 
 bool request_alloc(const struct request_reader *r, size_t n, size_t size, void *out)
 {
+    size_t left = arena_left(r->a), kept = 2 * r->doc->src.n + ROOM_SPARE;
     void *p;
 
     assert(size > 0);
-    /* Room is left for every text of the body to be unescaped once. */
-    if (n > 0 && (arena_left(r->a) < r->doc->src.n + ROOM_SPARE ||
-                  (arena_left(r->a) - r->doc->src.n - ROOM_SPARE) / size < n))
+    /* Room is left for every text of the body to be unescaped once, and for one copy of it. */
+    if (n > 0 && (left < kept || (left - kept) / size < n))
         return err_set(r->e, ERR_LIMIT, "the request has too many parts");
     p = arena_zero(r->a, n ? n : 1, size);
     memcpy(out, &p, sizeof p);

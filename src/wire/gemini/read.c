@@ -343,9 +343,9 @@ static bool gemini_read_one_content(struct reading *g, const struct request_path
 
     if (gemini_read_content(g, at, v))
         return true;
-    if (!request_defer_failure(&g->r))
+    if (!request_defer_failure(&g->r) ||
+        !part_message_opaque(&g->r, v, CHAT_GEMINI, &q->messages[q->message_count++]))
         return false;
-    q->messages[q->message_count++] = part_message_opaque(g->r.a, g->r.doc, v, CHAT_GEMINI);
     assert(q->message_count <= g->message_max);
     return true;
 }

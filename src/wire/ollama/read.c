@@ -223,9 +223,9 @@ static bool ollama_read_messages(struct reader *g, const struct json_node *root)
     for (const struct json_node *v = json_first(g->r.doc, list); v;
          v = json_next(g->r.doc, list, v), item.index++) {
         if (!ollama_read_message(g, &item, v, &q->messages[item.index])) {
-            if (!request_defer_failure(&g->r))
+            if (!request_defer_failure(&g->r) ||
+                !part_message_opaque(&g->r, v, CHAT_OLLAMA, &q->messages[item.index]))
                 return false;
-            q->messages[item.index] = part_message_opaque(g->r.a, g->r.doc, v, CHAT_OLLAMA);
         }
         q->message_count++;
     }

@@ -81,7 +81,8 @@ static bool openai_option_read_stops(const struct request_reader *r, const struc
 
     if (!v)
         return true;
-    r->out->stops = arena_zero(r->a, n, sizeof(str));
+    if (!request_alloc(r, n, sizeof(str), &r->out->stops))
+        return false;
     if (json_text(r->doc, v, r->a, &r->out->stops[0])) {
         r->out->stop_count = 1;
         return true;
@@ -152,7 +153,8 @@ static bool openai_option_read_tools(const struct request_reader *r, const struc
         return true;
     if (list->kind != JSON_ARRAY)
         return request_fail(r, &here, NULL, "expected a list");
-    r->out->tools = arena_zero(r->a, n, sizeof(struct chat_tool));
+    if (!request_alloc(r, n, sizeof(struct chat_tool), &r->out->tools))
+        return false;
     r->out->tool_count = n;
     for (const struct json_node *v = json_first(r->doc, list); v;
          v = json_next(r->doc, list, v), item.index++) {
