@@ -116,6 +116,42 @@ TEST(a_list_where_an_object_should_be_has_no_members)
     }
 }
 
+/* Counts are added up: one beyond what any reply can have counts as unknown. */
+TEST(a_count_that_cannot_be_is_unknown)
+{
+#define MOST "9223372036854775807"
+    static const struct {
+        const struct wire *wire;
+        const char *body;
+    } rows[] = {
+        {&wire_anthropic,
+         "{\"type\":\"message\",\"content\":[],\"stop_reason\":\"end_turn\",\"usage\":{\"input_"
+         "tokens\""
+         ":" MOST ",\"cache_read_input_tokens\":" MOST ",\"output_tokens\":\"" MOST "\"}}"},
+        {&wire_responses,
+         "{\"output\":[],\"status\":\"completed\",\"usage\":{\"input_tokens\":" MOST
+         ",\"output_tokens\":" MOST "}}"},
+        {&wire_openai,
+         "{\"choices\":[{\"message\":{\"content\":\"a\"}}],\"usage\":{\"prompt_tokens\":" MOST
+         ",\"completion_tokens\":" MOST "}}"},
+        {&wire_converse,
+         "{\"output\":{\"message\":{\"content\":[]}},\"stopReason\":\"end_turn\",\"usage\":{"
+         "\"inputTokens\":" MOST ",\"cacheReadInputTokens\":" MOST ",\"outputTokens\":" MOST "}}"},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct said s;
+
+        said_init(&s, rows[i].wire);
+        said_whole(&s, str_c(rows[i].body));
+        CHECK_INT(s.errors, 0);
+        CHECK_INT(s.usage.input, -1);
+        CHECK_INT(s.usage.output, -1);
+        said_release(&s);
+    }
+#undef MOST
+}
+
 /* An arena that is full ends the process: what a body may have any number of is refused before. */
 TEST(a_body_of_millions_of_small_things_is_refused)
 {
@@ -180,4 +216,4 @@ TEST_MAIN(T(new_members_in_every_chunk_are_no_burden),
           T(a_long_history_of_open_calls_is_read_in_linear_time),
           T(reasoning_that_is_named_many_times_is_removed_in_linear_time),
           T(a_list_where_an_object_should_be_has_no_members),
-          T(a_body_of_millions_of_small_things_is_refused))
+          T(a_body_of_millions_of_small_things_is_refused), T(a_count_that_cannot_be_is_unknown))
