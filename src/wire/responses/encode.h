@@ -11,6 +11,8 @@
 #define RESPONSES_EXTRAS_MAX 32
 #define RESPONSES_INSERTS_MAX 256
 #define RESPONSES_NOTES_MAX 1024 /* annotations of one text */
+#define RESPONSES_OPENING_MAX                                                                      \
+    2 /* frames that begin a message: of its item, and of its first part */
 
 enum responses_open { OPEN_NONE, OPEN_MESSAGE, OPEN_REASONING };
 
@@ -53,6 +55,12 @@ struct responses_sent {
 struct responses_insert {
     int64_t after;
     struct rope_mark from, to;
+};
+
+/* A frame that begins a message, which waits for its text: its name, its data, its bytes. */
+struct responses_opening {
+    struct arena_text bytes;
+    size_t name, data; /* their sizes */
 };
 
 struct responses_encoder {
@@ -102,6 +110,9 @@ struct responses_encoder {
     size_t insert_count;
     char *held; /* a frame that begins a part of reasoning, which may still be hidden */
     size_t held_size, held_cap;
+    struct responses_opening opening[RESPONSES_OPENING_MAX];
+    size_t opening_count;
+    uint32_t opening_index; /* of their item */
 };
 
 /* responses_notes.c: copies a text that is written again later to the arena; a reply that fills the

@@ -22,6 +22,24 @@ struct responses_relay {
     const struct json_node *first_text; /* of a whole body */
 };
 
+/* The provider's output_index as the client has it: after the items of ours before it. */
+uint32_t responses_moved(const struct responses_encoder *s, uint32_t index);
+
+/* relay.c: edits a number of the frame, or both of its numbers; writes the frame with its edits; and
+ * all of this. */
+void responses_relay_edit_number(struct responses_relay *r, const char *key, int64_t value);
+void responses_relay_edit_numbers(struct responses_relay *r);
+void responses_relay_write(struct responses_relay *r);
+void responses_relay_frame_out(struct responses_relay *r);
+
+/* relay_held.c: a frame that begins a part of reasoning waits for its text; it is written. */
+void responses_held_begin(struct responses_relay *r);
+void responses_held_out(struct responses_relay *r);
+/* The same for frames that begin a message; and whether the frame is of such a message. */
+void responses_opening_add(struct responses_relay *r);
+void responses_opening_out(struct responses_relay *r);
+bool responses_opening_is_of(const struct responses_relay *r);
+
 bool responses_at_reasoning(enum responses_place_kind kind);
 /* The kind of event that has such a text. */
 enum chat_event_kind responses_at_event(enum responses_place_kind kind);

@@ -9,15 +9,6 @@
 #include "wire/internal.h"
 #include "wire/responses/relay.h"
 
-static uint32_t responses_resume_moved(const struct responses_encoder *s, uint32_t index)
-{
-    uint32_t by = 0;
-
-    for (size_t i = 0; i < s->insert_count; i++)
-        by += s->inserts[i].after < (int64_t)index;
-    return index + by;
-}
-
 static void responses_resume_event_begin(struct wire_encoder *en, const char *type)
 {
     struct responses_encoder *s = en->state;
@@ -27,7 +18,7 @@ static void responses_resume_event_begin(struct wire_encoder *en, const char *ty
                "{\"type\":\"%s\",\"sequence_number\":%llu,\"output_index\":%u",
                type,
                (unsigned long long)s->sequence++,
-               responses_resume_moved(s, s->item.index));
+               responses_moved(s, s->item.index));
 }
 
 static void responses_resume_event_end(struct wire_encoder *en)
@@ -148,7 +139,9 @@ void responses_take_over(struct wire_encoder *en)
 
     assert(s->relaying && !s->took_over);
     s->took_over = true;
-    s->held_size = 0; /* the beginning of a part that nothing came of */
+    s->held_size = 0; /* the beginning of a part that nothing came of, or of a message */
+    s->item.open = s->item.open && !s->opening_count;
+    s->opening_count = 0;
     if (!s->item.open || !en->stream)
         return;
     s->item.open = false;
@@ -162,11 +155,10 @@ void responses_take_over(struct wire_encoder *en)
     responses_resume_event_end(en);
     rope_add(&s->relayed, en->arena, buf_str(&b));
     if (!s->relayed.full)
-        responses_entry_add(
-            en,
-            (struct responses_entry){.index = responses_resume_moved(s, s->item.index),
-                                     .rope = &s->relayed,
-                                     .from = from,
-                                     .to = rope_end(&s->relayed)});
+        responses_entry_add(en,
+                            (struct responses_entry){.index = responses_moved(s, s->item.index),
+                                                     .rope = &s->relayed,
+                                                     .from = from,
+                                                     .to = rope_end(&s->relayed)});
     buf_release(&b);
 }
