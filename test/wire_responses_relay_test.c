@@ -171,6 +171,109 @@ TEST(a_message_that_nothing_came_of_is_not_in_a_reply_that_another_call_finishes
     run_release(&r);
 }
 
+#define THOUGHT(n, i, t)                                                                           \
+    "{\"type\":\"response.reasoning_text.delta\",\"sequence_number\":" #n                          \
+    ",\"item_id\":\"r\",\"output_index\":" #i ",\"content_index\":0,\"delta\":\"" t "\"}"
+
+/* A host that ends no text: what the gateway held back of it comes with a frame of another kind. */
+TEST(text_that_was_held_back_until_reasoning_came_is_not_lost)
+{
+    static struct run r;
+    struct chat_event events[] = {EV(CHAT_TEXT, 0, "<"), EV(CHAT_REASONING, 1, "why")};
+
+    run_init(&r, &wire_responses, true);
+    relay_frame(&r, CREATED(0), NOTHING, false);
+    relay_frame(&r, ADDED(1, 0, "m"), NOTHING, false);
+    relay_frame(&r, DELTA(2, 0, "m", "a <"), SAY(EV(CHAT_TEXT, 0, "a ")), true);
+    relay_frame(&r, THOUGHT(3, 1, "why"), events, COUNT_OF(events), true);
+    relay_frame(&r, COMPLETED(4, MESSAGE("m", "a <")), NOTHING, false);
+    check_content(&r, "text 0 \"a <\"\nreasoning 1 \"why\"\n");
+    check_final(&r, "text 0 \"a <\"\n");
+    run_release(&r);
+}
+
+/* Some hosts leave items out of the final response, so that the others have other numbers there. */
+TEST(a_changed_text_is_known_in_a_final_response_with_fewer_items)
+{
+    static struct run r;
+
+    run_init(&r, &wire_responses, true);
+    r.relay.id = STR("x");
+    relay_frame(&r, CREATED(0), NOTHING, false);
+    relay_frame(&r, DONE(1, 0, "first", "1"), NOTHING, false);
+    relay_frame(&r, ADDED(2, 1, "m"), NOTHING, false);
+    relay_frame(&r, DELTA(3, 1, "m", "<think>why</think>yes"), SAY(EV(CHAT_TEXT, 1, "yes")), true);
+    relay_frame(&r, COMPLETED(4, MESSAGE("m", "<think>why</think>yes")), NOTHING, false);
+    CHECK_NOT(buf_str(&r.relayed), "think>");
+    check_final(&r, "text 0 \"yes\"\n");
+    run_release(&r);
+}
+
+/* A text that came only as a whole, and was changed, has no delta that gave the id of its item. */
+TEST(text_that_is_held_back_until_the_end_is_valid_json)
+{
+    static struct run r;
+
+    run_init(&r, &wire_responses, true);
+    relay_frame(&r, CREATED(0), NOTHING, false);
+    relay_frame(&r, DONE(1, 0, "m", "a <"), NOTHING, true);
+    relay_frame(&r, COMPLETED(2, MESSAGE("m", "a <")), SAY(EV(CHAT_TEXT, 0, "a <")), true);
+    CHECK_HAS(buf_str(&r.relayed),
+              "\"item_id\":\"m\",\"output_index\":0,\"content_index\":0,\"delta\":\"a <\"");
+    check_final(&r, "text 0 \"a <\"\n");
+    run_release(&r);
+}
+
+/* An item that is passed on after events of ours in the same frame, and then another call. */
+TEST(an_item_after_events_of_ours_is_in_the_response_of_another_call)
+{
+    static struct run r;
+    const struct chat_event rest[] = {EV(CHAT_START, 0, ""),
+                                      EV(CHAT_TEXT, 2, "more"),
+                                      {.kind = CHAT_STOP, .text = STR_INIT("")},
+                                      {.kind = CHAT_END, .text = STR_INIT("")}};
+
+    run_init(&r, &wire_responses, true);
+    r.relay.id = STR("x");
+    relay_frame(&r, CREATED(0), NOTHING, false);
+    relay_frame(&r, ADDED(1, 0, "m"), NOTHING, false);
+    relay_frame(&r, DELTA(2, 0, "m", "a <"), SAY(EV(CHAT_TEXT, 0, "a ")), true);
+    relay_frame(&r, DONE(3, 0, "m", "a <"), SAY(EV(CHAT_TEXT, 0, "<")), true);
+    for (size_t i = 0; i < COUNT_OF(rest); i++)
+        wire_encode(&r.relay, &rest[i]);
+    check_final(&r, "text 0 \"a <\"\ntext 1 \"more\"\n");
+    run_release(&r);
+}
+
+TEST(hundreds_of_reasoning_items_in_one_text_are_all_passed_on)
+{
+    static struct run r;
+
+    run_init(&r, &wire_responses, true);
+    r.relay.id = STR("x");
+    relay_frame(&r, CREATED(0), NOTHING, false);
+    relay_frame(&r, ADDED(1, 0, "m"), NOTHING, false);
+    for (uint32_t i = 0; i < 600; i++) {
+        struct chat_event events[] = {EV(CHAT_REASONING, 2 * i, "r"),
+                                      EV(CHAT_TEXT, 2 * i + 1, "t")};
+
+        relay_frame(&r, DELTA(2, 0, "m", "<think>r</think>t"), events, 2, true);
+    }
+    for (size_t at = 0, n = 0, k; n <= 600; n++, at += k + 1) {
+        k = str_find(str_slice(buf_str(&r.relayed), at, r.relayed.n),
+                     STR("\"response.reasoning_summary_text.delta\""));
+        CHECK_INT(k == STR_NONE, n == 600);
+        if (k == STR_NONE)
+            break;
+    }
+    run_release(&r);
+}
+
 TEST_MAIN(T(reasoning_at_the_beginning_of_a_message_is_the_item_before_it),
           T(a_message_without_reasoning_passes_byte_for_byte),
-          T(a_message_that_nothing_came_of_is_not_in_a_reply_that_another_call_finishes))
+          T(a_message_that_nothing_came_of_is_not_in_a_reply_that_another_call_finishes),
+          T(text_that_was_held_back_until_reasoning_came_is_not_lost),
+          T(a_changed_text_is_known_in_a_final_response_with_fewer_items),
+          T(text_that_is_held_back_until_the_end_is_valid_json),
+          T(an_item_after_events_of_ours_is_in_the_response_of_another_call),
+          T(hundreds_of_reasoning_items_in_one_text_are_all_passed_on))

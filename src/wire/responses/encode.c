@@ -139,13 +139,15 @@ static bool responses_encode_insert_note(struct wire_encoder *en)
 {
     struct responses_encoder *s = en->state;
 
-    assert(s->insert_count <= RESPONSES_INSERTS_MAX);
+    assert(s->insert_count <= WIRE_BLOCKS_MAX);
     if (!s->relaying)
         return true;
-    if (s->insert_count == RESPONSES_INSERTS_MAX)
+    if (s->insert_count == WIRE_BLOCKS_MAX) {
+        s->done.full = true;
         return false;
-    if (!s->inserts)
-        s->inserts = arena_zero(en->arena, RESPONSES_INSERTS_MAX, sizeof *s->inserts);
+    }
+    s->inserts =
+        arena_grow(en->arena, s->inserts, s->insert_count, &s->insert_max, sizeof *s->inserts);
     s->inserts[s->insert_count++] = (struct responses_insert){.after = s->seen_max};
     return true;
 }

@@ -138,18 +138,41 @@ static str responses_relay_quoted(struct responses_relay *r, str text)
 static struct responses_sent *responses_relay_delta_sent(struct responses_relay *r,
                                                          const struct row *row)
 {
-    const struct json_node *id = json_find(r->doc, r->root, STR("item_id"));
     bool summary = row->place == AT_SUMMARY;
-    struct responses_sent *t = responses_sent_get(
+
+    return responses_sent_get(
         r,
         responses_index(r->doc, r->root, "output_index", 0),
         row->place,
         responses_index(r->doc, r->root, summary ? "summary_index" : "content_index", 0));
+}
 
-    if (!t->item_id.n)
-        t->item_id = arena_dup(r->en->arena,
-                               id && id->size <= ID_SIZE_MAX ? json_raw(r->doc, id) : STR("\"\""));
-    return t;
+/* Appends answer text that was buffered until now to the last text that was sent. */
+static void responses_relay_late_text(struct responses_relay *r, const struct chat_event *ev)
+{
+    struct responses_sent *t = r->s->sent;
+    struct buf *out = r->en->out;
+
+    while (t && (t->kind != AT_TEXT || t->whole))
+        t = t->next;
+    if (!t || !ev->text.n)
+        return;
+    responses_close_all(r->en);
+    t->touched = true;
+    responses_sent_add(r, t, ev->text);
+    sse_begin(out, STR("response.output_text.delta"));
+    buf_printf(
+        out,
+        "{\"type\":\"response.output_text.delta\",\"sequence_number\":%llu,\"item_id\":" STR_FMT
+        ",\"output_index\":%u,\"content_index\":%u,\"delta\":",
+        (unsigned long long)r->s->sequence++,
+        STR_ARG(t->item_id.n ? t->item_id : STR("\"\"")),
+        responses_moved(r->s, t->index),
+        t->part);
+    r->s->shift++;
+    json_quote(out, ev->text);
+    buf_add(out, STR(",\"logprobs\":[]}"));
+    sse_end(out);
 }
 
 static void responses_relay_delta_out(struct responses_relay *r, const struct row *row, str text,
@@ -193,6 +216,8 @@ static void responses_relay_delta_touched(struct responses_relay *r, const struc
         buf_reset(&text);
         if (ev->kind == CHAT_CALL)
             responses_opening_out(r);
+        if (ev->kind == CHAT_TEXT)
+            responses_relay_late_text(r, ev);
         if (ev->kind == CHAT_REASONING || ev->kind == CHAT_CALL || ev->kind == CHAT_ARGUMENTS)
             responses_content(r->en, ev);
     }
@@ -232,34 +257,6 @@ static bool responses_relay_has_call(const struct responses_relay *r, const stru
         if (responses_relay_has_call(r, v, id))
             return true;
     return false;
-}
-
-/* Appends answer text that was buffered until now to the last text that was sent. */
-static void responses_relay_late_text(struct responses_relay *r, const struct chat_event *ev)
-{
-    struct responses_sent *t = r->s->sent;
-    struct buf *out = r->en->out;
-
-    while (t && (t->kind != AT_TEXT || t->whole))
-        t = t->next;
-    if (!t || !ev->text.n)
-        return;
-    responses_close_all(r->en);
-    t->touched = true;
-    responses_sent_add(r, t, ev->text);
-    sse_begin(out, STR("response.output_text.delta"));
-    buf_printf(
-        out,
-        "{\"type\":\"response.output_text.delta\",\"sequence_number\":%llu,\"item_id\":" STR_FMT
-        ",\"output_index\":%u,\"content_index\":%u,\"delta\":",
-        (unsigned long long)r->s->sequence++,
-        STR_ARG(t->item_id),
-        responses_moved(r->s, t->index),
-        t->part);
-    r->s->shift++;
-    json_quote(out, ev->text);
-    buf_add(out, STR(",\"logprobs\":[]}"));
-    sse_end(out);
 }
 
 static void responses_relay_place_rest(struct responses_relay *r, const struct json_node *items)
@@ -312,59 +309,6 @@ static void responses_relay_again(struct responses_relay *r, const struct row *r
         responses_relay_frame_out(r);
     else
         responses_relay_frame_drop(r);
-}
-
-/* The item as it left: out of the frame that was written. */
-static void responses_relay_keep_item(struct responses_relay *r, uint32_t index, str frame)
-{
-    struct responses_encoder *s = r->s;
-    size_t from = str_find(frame, STR("data:"));
-    struct rope_mark at = rope_end(&s->relayed);
-    const struct json_node *item;
-    struct json doc;
-    struct err e;
-
-    if (r->ed.n == 0) {
-        rope_add(
-            &s->relayed, r->en->arena, json_raw(r->doc, json_find(r->doc, r->root, STR("item"))));
-    } else {
-        json_init(&doc);
-        if (from != STR_NONE && json_parse(&doc, str_slice(frame, from + 5, frame.n), &e)) {
-            item = json_find(&doc, json_root(&doc), STR("item"));
-            if (item)
-                rope_add(&s->relayed, r->en->arena, json_raw(&doc, item));
-        }
-        json_release(&doc);
-    }
-    if (!s->relayed.full && s->entry_count < WIRE_BLOCKS_MAX)
-        responses_entry_add(r->en,
-                            (struct responses_entry){.index = responses_moved(r->s, index),
-                                                     .rope = &s->relayed,
-                                                     .from = at,
-                                                     .to = rope_end(&s->relayed)});
-}
-
-/* Remembers the data that must be repeated if no more frames arrive. */
-static void responses_relay_note_item(struct responses_relay *r, const struct row *row,
-                                      size_t out_at)
-{
-    const struct json_node *item = json_find(r->doc, r->root, STR("item"));
-    const struct json_node *id = json_find(r->doc, item, STR("id"));
-    const struct json_node *type = json_find(r->doc, item, STR("type"));
-    uint32_t index = responses_index(r->doc, r->root, "output_index", 0);
-    struct responses_encoder *s = r->s;
-
-    s->item.open = !str_ends(row->type, STR("done")) && (json_is(r->doc, type, STR("message")) ||
-                                                         json_is(r->doc, type, STR("reasoning")));
-    s->item.reasoning = json_is(r->doc, type, STR("reasoning"));
-    s->item.index = index;
-    s->item.id = STR("\"\"");
-    if (id && id->size <= ID_SIZE_MAX)
-        s->item.id = arena_text_dup(r->en->arena, json_raw(r->doc, id));
-    if (!s->item.id.n)
-        s->item.id = STR("\"\"");
-    if (str_ends(row->type, STR("done")) && item)
-        responses_relay_keep_item(r, index, (str){r->en->out->p + out_at, r->en->out->n - out_at});
 }
 
 static const struct row *responses_relay_row_of(const struct responses_relay *r)
@@ -455,13 +399,20 @@ static void responses_relay_stream_frame(struct responses_relay *r, const struct
         responses_relay_again(r, row);
 }
 
+/* An id as JSON, or "" if it is none. */
+static str responses_relay_id(const struct responses_relay *r, const struct json_node *id)
+{
+    return id && id->kind == JSON_STRING && id->size <= ID_SIZE_MAX ? json_raw(r->doc, id)
+                                                                    : STR("");
+}
+
 static void responses_relay_note_response(struct responses_relay *r)
 {
-    const struct json_node *id =
-        json_find(r->doc, json_find(r->doc, r->root, STR("response")), STR("id"));
+    const struct json_node *response = json_find(r->doc, r->root, STR("response"));
 
-    if (!r->s->response_id.n && id && id->kind == JSON_STRING && id->size <= ID_SIZE_MAX)
-        r->s->response_id = arena_dup(r->en->arena, json_raw(r->doc, id));
+    if (!r->s->response_id.n)
+        r->s->response_id = arena_text_dup(
+            r->en->arena, responses_relay_id(r, json_find(r->doc, response, STR("id"))));
 }
 
 static void responses_relay_stream(struct responses_relay *r)
@@ -472,11 +423,15 @@ static void responses_relay_stream(struct responses_relay *r)
     bool numbered = json_i64(r->doc, json_find(r->doc, r->root, STR("sequence_number")), &n) &&
                     n < INT64_MAX / 2;
 
+    r->item_id = responses_relay_id(r, json_find(r->doc, r->root, STR("item_id")));
+    if (!r->item_id.n)
+        r->item_id = responses_relay_id(
+            r, json_find(r->doc, json_find(r->doc, r->root, STR("item")), STR("id")));
     if (numbered && n + r->s->shift >= 0)
         r->s->sequence = (uint64_t)(n + r->s->shift);
     responses_relay_stream_frame(r, row);
     if (row->frame == FRAME_ITEM)
-        responses_relay_note_item(r, row, out_at);
+        responses_note_item(r, str_ends(row->type, STR("done")), out_at);
     responses_relay_note_response(r);
     r->s->sequence =
         numbered && n + 1 + r->s->shift >= 0 ? (uint64_t)(n + 1 + r->s->shift) : r->s->sequence;
@@ -564,6 +519,7 @@ void responses_relay(struct wire_encoder *en, const struct wire_frame *f,
                                 .events = events,
                                 .n = n,
                                 .touched = touched,
+                                .item_id = STR(""),
                                 .arena = &arena};
 
     if (!s->relaying) {

@@ -17,6 +17,7 @@ struct responses_relay {
     const struct chat_event *events;
     size_t n;
     bool touched;
+    str item_id;         /* of the frame's item, as JSON, or "" */
     struct arena *arena; /* for this frame */
     struct json_edits ed;
     const struct json_node *first_text; /* of a whole body */
@@ -39,6 +40,10 @@ void responses_held_out(struct responses_relay *r);
 void responses_opening_add(struct responses_relay *r);
 void responses_opening_out(struct responses_relay *r);
 bool responses_opening_is_of(const struct responses_relay *r);
+
+/* relay_to_encode.c: remembers an item that begins, or is done, in case that no more frames arrive;
+ * out_at is where the output of its frame begins. */
+void responses_note_item(struct responses_relay *r, bool done, size_t out_at);
 
 bool responses_at_reasoning(enum responses_place_kind kind);
 /* The kind of event that has such a text. */

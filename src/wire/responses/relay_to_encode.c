@@ -9,6 +9,63 @@
 #include "wire/internal.h"
 #include "wire/responses/relay.h"
 
+/* The frame that was written last, without the events of ours that may precede it. */
+static str responses_resume_last_data(str frames)
+{
+    size_t end = frames.n, from;
+
+    while (end > 0 && frames.p[end - 1] == '\n')
+        end--;
+    for (from = end; from > 0 && frames.p[from - 1] != '\n';)
+        from--;
+    frames = str_slice(frames, from, end);
+    return str_starts(frames, STR("data:")) ? str_slice(frames, 5, frames.n) : STR("");
+}
+
+/* The item as it left: out of the frame that was written, if that was edited. */
+static void responses_resume_keep_item(struct responses_relay *r, uint32_t index, str frames)
+{
+    struct responses_encoder *s = r->s;
+    struct rope_mark at = rope_end(&s->relayed);
+    const struct json_node *item = json_find(r->doc, r->root, STR("item"));
+    str raw = item ? json_raw(r->doc, item) : STR("");
+    struct json doc;
+    struct err e;
+
+    json_init(&doc);
+    if (r->ed.n) {
+        item = json_parse(&doc, responses_resume_last_data(frames), &e)
+                   ? json_find(&doc, json_root(&doc), STR("item"))
+                   : NULL;
+        raw = item ? json_raw(&doc, item) : STR("");
+    }
+    rope_add(&s->relayed, r->en->arena, raw);
+    json_release(&doc);
+    if (raw.n && !s->relayed.full && s->entry_count < WIRE_BLOCKS_MAX)
+        responses_entry_add(r->en,
+                            (struct responses_entry){.index = responses_moved(s, index),
+                                                     .rope = &s->relayed,
+                                                     .from = at,
+                                                     .to = rope_end(&s->relayed)});
+}
+
+void responses_note_item(struct responses_relay *r, bool done, size_t out_at)
+{
+    const struct json_node *item = json_find(r->doc, r->root, STR("item"));
+    const struct json_node *type = json_find(r->doc, item, STR("type"));
+    uint32_t index = responses_index(r->doc, r->root, "output_index", 0);
+    struct responses_encoder *s = r->s;
+
+    s->item.reasoning = json_is(r->doc, type, STR("reasoning"));
+    s->item.open = !done && (s->item.reasoning || json_is(r->doc, type, STR("message")));
+    s->item.index = index;
+    s->item.id = arena_text_dup(r->en->arena, r->item_id);
+    if (!s->item.id.n)
+        s->item.id = STR("\"\"");
+    if (done)
+        responses_resume_keep_item(r, index, str_slice(buf_str(r->en->out), out_at, SIZE_MAX));
+}
+
 static void responses_resume_event_begin(struct wire_encoder *en, const char *type)
 {
     struct responses_encoder *s = en->state;
