@@ -77,13 +77,19 @@ void responses_relay_edit_number(struct responses_relay *r, const char *key, int
         json_edit_replace(&r->ed, v, arena_printf(r->arena, "%lld", (long long)value));
 }
 
+bool responses_relay_number(const struct responses_relay *r, int64_t *out)
+{
+    return json_i64(r->doc, json_find(r->doc, r->root, STR("sequence_number")), out) && *out >= 0 &&
+           *out < INT64_MAX / 2;
+}
+
 void responses_relay_edit_numbers(struct responses_relay *r)
 {
     const struct json_node *index = json_find(r->doc, r->root, STR("output_index"));
     uint32_t i = responses_index(r->doc, r->root, "output_index", 0);
     int64_t n;
 
-    if (r->s->shift && json_i64(r->doc, json_find(r->doc, r->root, STR("sequence_number")), &n))
+    if (r->s->shift && responses_relay_number(r, &n))
         responses_relay_edit_number(r, "sequence_number", n + r->s->shift);
     if (index && responses_moved(r->s, i) != i)
         responses_relay_edit_number(r, "output_index", responses_moved(r->s, i));
@@ -420,8 +426,7 @@ static void responses_relay_stream(struct responses_relay *r)
     const struct row *row = responses_relay_row_of(r);
     size_t out_at = r->en->out->n;
     int64_t n = 0;
-    bool numbered = json_i64(r->doc, json_find(r->doc, r->root, STR("sequence_number")), &n) &&
-                    n < INT64_MAX / 2;
+    bool numbered = responses_relay_number(r, &n);
 
     r->item_id = responses_relay_id(r, json_find(r->doc, r->root, STR("item_id")));
     if (!r->item_id.n)

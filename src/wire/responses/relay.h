@@ -26,8 +26,10 @@ struct responses_relay {
 /* The provider's output_index as the client has it: after the items of ours before it. */
 uint32_t responses_moved(const struct responses_encoder *s, uint32_t index);
 
-/* relay.c: edits a number of the frame, or both of its numbers; writes the frame with its edits; and
- * all of this. */
+/* relay.c: the number of the event; false if it has none that any stream reaches. */
+bool responses_relay_number(const struct responses_relay *r, int64_t *out) MUST_USE;
+/* Edits a number of the frame, or both of its numbers; writes the frame with its edits; and all of
+ * this. */
 void responses_relay_edit_number(struct responses_relay *r, const char *key, int64_t value);
 void responses_relay_edit_numbers(struct responses_relay *r);
 void responses_relay_write(struct responses_relay *r);

@@ -85,8 +85,7 @@ static void responses_opening_write(struct responses_relay *r)
     uint32_t index = responses_index(r->doc, r->root, "output_index", 0);
     int64_t n;
 
-    if (json_i64(r->doc, json_find(r->doc, r->root, STR("sequence_number")), &n) &&
-        (uint64_t)n != s->sequence)
+    if (responses_relay_number(r, &n) && (uint64_t)n != s->sequence)
         responses_relay_edit_number(r, "sequence_number", (int64_t)s->sequence);
     if (responses_moved(s, index) != index)
         responses_relay_edit_number(r, "output_index", responses_moved(s, index));
