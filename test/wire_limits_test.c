@@ -116,6 +116,38 @@ TEST(a_list_where_an_object_should_be_has_no_members)
     }
 }
 
+/* A buffer that is full ignores what is added: an encoder may not count on its bytes. */
+TEST(encoders_with_a_full_buffer_write_nowhere_else)
+{
+#define EV(k, b, t)                                                                                \
+    {                                                                                              \
+        .kind = (k), .block = (b), .text = STR_INIT(t), .id = STR_INIT(""), .name = STR_INIT("")   \
+    }
+    static const struct wire *const wires[] = {&wire_openai, &wire_anthropic, &wire_responses};
+    static const struct chat_event all[] = {EV(CHAT_START, 0, ""),
+                                            EV(CHAT_REASONING, 0, "why"),
+                                            EV(CHAT_TEXT, 1, "yes"),
+                                            EV(CHAT_CALL, 2, ""),
+                                            EV(CHAT_ARGUMENTS, 2, "{}"),
+                                            EV(CHAT_STOP, 0, ""),
+                                            EV(CHAT_END, 0, "")};
+
+    for (size_t i = 0; i < COUNT_OF(wires); i++)
+        for (size_t size = 0; size < 4000; size += 7)
+            for (int stream = 0; stream < 2; stream++) {
+                struct telling t;
+
+                telling_init(&t, wires[i], stream);
+                t.out.size_max = size;
+                t.en.id = STR("abc");
+                for (size_t k = 0; k < COUNT_OF(all); k++)
+                    wire_encode(&t.en, &all[k]);
+                CHECK(t.out.n <= size);
+                telling_release(&t);
+            }
+#undef EV
+}
+
 /* Counts are added up: one beyond what any reply can have counts as unknown. */
 TEST(a_count_that_cannot_be_is_unknown)
 {
@@ -216,4 +248,5 @@ TEST_MAIN(T(new_members_in_every_chunk_are_no_burden),
           T(a_long_history_of_open_calls_is_read_in_linear_time),
           T(reasoning_that_is_named_many_times_is_removed_in_linear_time),
           T(a_list_where_an_object_should_be_has_no_members),
-          T(a_body_of_millions_of_small_things_is_refused), T(a_count_that_cannot_be_is_unknown))
+          T(a_body_of_millions_of_small_things_is_refused), T(a_count_that_cannot_be_is_unknown),
+          T(encoders_with_a_full_buffer_write_nowhere_else))

@@ -285,36 +285,6 @@ TEST(an_event_number_without_room_for_more_stays)
     run_release(&r);
 }
 
-/* A buffer that is full ignores what is added: an encoder may not count on its bytes. */
-TEST(an_encoder_with_a_full_buffer_writes_nowhere_else)
-{
-    static const struct chat_event all[] = {EV(CHAT_START, 0, ""),
-                                            EV(CHAT_REASONING, 0, "why"),
-                                            EV(CHAT_TEXT, 1, "yes"),
-                                            EV(CHAT_CALL, 2, ""),
-                                            EV(CHAT_ARGUMENTS, 2, "{}"),
-                                            EV(CHAT_STOP, 0, ""),
-                                            EV(CHAT_END, 0, "")};
-
-    for (size_t size = 0; size < 4000; size += 7)
-        for (int stream = 0; stream < 2; stream++) {
-            struct chat_request q = {.model = STR("m")};
-            struct wire_encoder en;
-            struct arena a;
-            struct buf out;
-
-            arena_init(&a, RUN_SIZE_MAX);
-            buf_init(&out, size);
-            wire_encoder_init(&en, &wire_responses, &q, stream, &a, &out);
-            en.id = STR("abc");
-            for (size_t i = 0; i < COUNT_OF(all); i++)
-                wire_encode(&en, &all[i]);
-            CHECK(out.n <= size);
-            buf_release(&out);
-            arena_release(&a);
-        }
-}
-
 TEST_MAIN(T(reasoning_at_the_beginning_of_a_message_is_the_item_before_it),
           T(a_message_without_reasoning_passes_byte_for_byte),
           T(a_message_that_nothing_came_of_is_not_in_a_reply_that_another_call_finishes),
@@ -323,5 +293,4 @@ TEST_MAIN(T(reasoning_at_the_beginning_of_a_message_is_the_item_before_it),
           T(text_that_is_held_back_until_the_end_is_valid_json),
           T(an_item_after_events_of_ours_is_in_the_response_of_another_call),
           T(hundreds_of_reasoning_items_in_one_text_are_all_passed_on),
-          T(an_event_number_without_room_for_more_stays),
-          T(an_encoder_with_a_full_buffer_writes_nowhere_else))
+          T(an_event_number_without_room_for_more_stays))
