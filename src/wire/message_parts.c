@@ -155,6 +155,19 @@ size_t part_tools_going(const struct chat_request *r, enum chat_dialect to)
     return n;
 }
 
+str part_arguments(const struct json *doc, const struct json_node *v, struct arena *a)
+{
+    str text;
+
+    if (json_is_object(v))
+        return json_raw(doc, v);
+    if (!json_text(doc, v, a, &text) || str_trim(text).n == 0)
+        return STR("{}");
+    if (json_is_object_text(text))
+        return text;
+    return json_format(a, "{'arguments':%j}", json_raw(doc, v));
+}
+
 /* The format of a custom tool is {"type": "grammar", "syntax", "definition"}; Chat Completions has
  * the two in a box. */
 void part_tool_custom(const struct json *doc, const struct json_node *v, struct arena *a,

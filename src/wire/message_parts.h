@@ -43,6 +43,9 @@ bool part_choice_word(const struct json *doc, const struct json_node *v,
 /* Only allowed functions may be called: part_tools_bar bars all, part_tool_allow allows one. */
 void part_tools_bar(struct chat_request *q);
 void part_tool_allow(struct chat_request *q, str name);
+/* The arguments of a call, a text or an object, as one JSON object. Invalid JSON, as a model may
+ * write it, is wrapped as a string. */
+str part_arguments(const struct json *doc, const struct json_node *v, struct arena *a);
 /* A tool that takes a text, maybe of a grammar: converts it to a function with one text. */
 void part_tool_custom(const struct json *doc, const struct json_node *v, struct arena *a,
                       struct chat_tool *t);

@@ -300,20 +300,6 @@ static void openai_read_thoughts(const struct request_reader *r, const struct js
     openai_read_details(r, json_fields_present(of, OPENAI_AT_REASONING_DETAILS), worded, out);
 }
 
-/* Arguments as one JSON object; invalid JSON, as a model may write it, is wrapped as a string. */
-static str openai_read_arguments(const struct request_reader *r, const struct json_node *v)
-{
-    str text;
-
-    if (json_is_object(v))
-        return json_raw(r->doc, v);
-    if (!json_text(r->doc, v, r->a, &text) || str_trim(text).n == 0)
-        return STR("{}");
-    if (json_is_object_text(text))
-        return text;
-    return json_format(r->a, "{'arguments':%j}", json_raw(r->doc, v));
-}
-
 static bool openai_read_tool_calls(const struct request_reader *r, const struct json_node *list,
                                    const struct request_path *at, struct parts *out)
 {
@@ -337,7 +323,7 @@ static bool openai_read_tool_calls(const struct request_reader *r, const struct 
         part->id = id;
         part->name = name;
         part->json =
-            function ? openai_read_arguments(r, json_find(r->doc, function, STR("arguments")))
+            function ? part_arguments(r->doc, json_find(r->doc, function, STR("arguments")), r->a)
                      : part_custom_arguments(r->doc, json_find(r->doc, custom, STR("input")), r->a);
     }
     return true;
@@ -364,7 +350,7 @@ static bool openai_read_assistant(const struct request_reader *r, const struct j
 
         part->name = json_get_text(r->doc, function, "name", r->a);
         part->id = part->name;
-        part->json = openai_read_arguments(r, json_find(r->doc, function, STR("arguments")));
+        part->json = part_arguments(r->doc, json_find(r->doc, function, STR("arguments")), r->a);
     }
     return true;
 }

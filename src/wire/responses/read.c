@@ -226,10 +226,8 @@ static bool responses_read_add_call(struct reader *g, const struct request_path 
 static bool responses_read_call(struct reader *g, const struct request_path *at,
                                 const struct json_node *v)
 {
-    str arguments = json_get_text(g->r.doc, v, "arguments", g->r.a);
-
     return responses_read_add_call(
-        g, at, v, json_is_object_text(arguments) ? arguments : STR("{}"));
+        g, at, v, part_arguments(g->r.doc, json_find(g->r.doc, v, STR("arguments")), g->r.a));
 }
 
 static bool responses_read_custom(struct reader *g, const struct request_path *at,

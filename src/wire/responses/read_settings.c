@@ -39,8 +39,8 @@ static bool responses_setting_read_flags(const struct request_reader *r,
         return request_fail(r, NULL, "parallel_tool_calls", "must be true or false");
     r->out->parallel_given = parallel != NULL;
     r->out->stream_usage = true;
-    if (json_is_object(instructions))
-        return request_fail(r, NULL, "instructions", "must be a string");
+    if (instructions && instructions->kind != JSON_STRING)
+        request_defer_error(r, NULL, "instructions", "must be a string");
     r->out->user = json_get_text(r->doc, root, "user", r->a);
     if (!r->out->user.n)
         r->out->user = json_get_text(r->doc, root, "safety_identifier", r->a);
