@@ -116,6 +116,48 @@ TEST(a_list_where_an_object_should_be_has_no_members)
     }
 }
 
+/* Tools and the names of those that are allowed, and messages of the system: however many. */
+TEST(long_lists_of_a_request_are_read_and_written_in_linear_time)
+{
+    enum { MANY = 200000 };
+    struct chat_request q;
+    struct arena a;
+    struct json doc;
+    struct buf b, out;
+    struct err e;
+
+    buf_init(&b, (size_t)64 << 20);
+    buf_init(&out, (size_t)64 << 20);
+    buf_add(&b, STR("{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"u\"}"));
+    for (unsigned i = 0; i < MANY; i++)
+        buf_add(&b, STR(",{\"role\":\"system\",\"content\":\"s\"}"));
+    for (unsigned k = 0; k < 2; k++) {
+        buf_printf(
+            &b,
+            "],%s\"tools\":[",
+            k ? "\"tool_choice\":{\"type\":\"allowed_tools\",\"allowed_tools\":{\"mode\":\"auto\","
+              : "");
+        for (unsigned i = 0; i < MANY; i++)
+            buf_printf(&b,
+                       "%s{\"type\":\"function\",\"function\":{\"name\":\"f%u\"}}",
+                       i ? "," : "",
+                       k ? MANY - 1 - i / 2 : i);
+    }
+    buf_add(&b, STR("]}}}"));
+    arena_init(&a, (size_t)256 << 20);
+    json_init(&doc);
+    CHECK_F(json_parse(&doc, buf_str(&b), &e), "%s", e.text);
+    CHECK_F(wire_openai.read(&doc, &a, &q, &e), "%s", e.text);
+    CHECK_INT(q.tool_count, MANY);
+    CHECK(q.tools[0].barred && !q.tools[MANY - 1].barred);
+    wire_mistral.write(&q, &out);
+    CHECK(!buf_full(&out));
+    json_release(&doc);
+    arena_release(&a);
+    buf_release(&b);
+    buf_release(&out);
+}
+
 /* A buffer that is full ignores what is added: an encoder may not count on its bytes. */
 TEST(encoders_with_a_full_buffer_write_nowhere_else)
 {
@@ -249,4 +291,5 @@ TEST_MAIN(T(new_members_in_every_chunk_are_no_burden),
           T(reasoning_that_is_named_many_times_is_removed_in_linear_time),
           T(a_list_where_an_object_should_be_has_no_members),
           T(a_body_of_millions_of_small_things_is_refused), T(a_count_that_cannot_be_is_unknown),
-          T(encoders_with_a_full_buffer_write_nowhere_else))
+          T(encoders_with_a_full_buffer_write_nowhere_else),
+          T(long_lists_of_a_request_are_read_and_written_in_linear_time))

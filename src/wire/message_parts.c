@@ -133,17 +133,23 @@ bool part_choice_word(const struct json *doc, const struct json_node *v, enum ch
 
 /* ---- tools ---- */
 
-void part_tools_bar(struct chat_request *q)
+void part_allow_begin(struct map *allowed)
 {
-    for (size_t i = 0; i < q->tool_count; i++)
-        q->tools[i].barred = true;
+    map_init(allowed, NULL, MAP_COUNT_MAX);
 }
 
-void part_tool_allow(struct chat_request *q, str name)
+void part_allow(struct map *allowed, str name)
+{
+    struct err e;
+
+    (void)!map_set(allowed, name, MAP_U64(1), &e); /* it has room for more than a body has */
+}
+
+void part_allow_end(struct map *allowed, struct chat_request *q)
 {
     for (size_t i = 0; i < q->tool_count; i++)
-        if (q->tools[i].barred && str_eq(q->tools[i].name, name))
-            q->tools[i].barred = false;
+        q->tools[i].barred = !map_find(allowed, q->tools[i].name);
+    map_release(allowed);
 }
 
 size_t part_tools_going(const struct chat_request *r, enum chat_dialect to)

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "base/map.h"
 #include "chat/chat.h"
 
 struct request_reader;
@@ -40,9 +41,11 @@ size_t parts_to_messages(struct chat_part *parts, size_t n, enum chat_role role,
 bool part_choice_word(const struct json *doc, const struct json_node *v,
                       enum chat_choice_kind *out) MUST_USE;
 
-/* Only allowed functions may be called: part_tools_bar bars all, part_tool_allow allows one. */
-void part_tools_bar(struct chat_request *q);
-void part_tool_allow(struct chat_request *q, str name);
+/* Only allowed functions may be called. Names are collected, and lent until the end, which bars all
+ * other tools: both lists may be long. */
+void part_allow_begin(struct map *allowed);
+void part_allow(struct map *allowed, str name);
+void part_allow_end(struct map *allowed, struct chat_request *q);
 /* The arguments of a call, a text or an object, as one JSON object. Invalid JSON, as a model may
  * write it, is wrapped as a string. */
 str part_arguments(const struct json *doc, const struct json_node *v, struct arena *a);

@@ -101,12 +101,14 @@ static bool gemini_config_read_mode(const struct request_reader *r, const struct
 static void gemini_config_read_allowed(const struct request_reader *r,
                                        const struct json_node *names, struct chat_request *out)
 {
+    struct map allowed;
     str name;
 
-    part_tools_bar(out);
+    part_allow_begin(&allowed);
     JSON_FOREACH(v, r->doc, names)
         if (json_text(r->doc, v, r->a, &name))
-            part_tool_allow(out, name);
+            part_allow(&allowed, name);
+    part_allow_end(&allowed, out);
     for (size_t i = 0; i < out->tool_count; i++)
         out->tools[i].barred &= out->tools[i].opaque.n == 0;
 }

@@ -193,16 +193,19 @@ static bool openai_option_choice_word(const struct request_reader *r, const stru
 /* [{"type": "function", "function": {"name": "f"}}], or custom in both places. */
 static void openai_option_read_allowed(const struct request_reader *r, const struct json_node *list)
 {
+    struct map allowed;
+
     if (!json_is_array(list))
         return;
-    part_tools_bar(r->out);
+    part_allow_begin(&allowed);
     JSON_FOREACH(v, r->doc, list) {
         const struct json_node *box = json_get(r->doc, v, "function");
 
         if (!box)
             box = json_get(r->doc, v, "custom");
-        part_tool_allow(r->out, json_get_text(r->doc, box, "name", r->a));
+        part_allow(&allowed, json_get_text(r->doc, box, "name", r->a));
     }
+    part_allow_end(&allowed, r->out);
 }
 
 static bool openai_option_read_choice(const struct request_reader *r, const struct json_node *v,

@@ -76,13 +76,14 @@ static bool responses_setting_read_tool(const struct request_reader *r,
 }
 
 /* Tools that are not functions go by their type, or by a label. */
-static void responses_setting_allow(const struct request_reader *r, const struct json_node *v)
+static void responses_setting_allow(const struct request_reader *r, const struct json_node *v,
+                                    struct map *allowed)
 {
     static const char *const keys[] = {"name", "server_label", "type"};
 
     for (size_t i = 0; i < COUNT_OF(keys); i++)
         if (json_get(r->doc, v, keys[i])) {
-            part_tool_allow(r->out, json_get_text(r->doc, v, keys[i], r->a));
+            part_allow(allowed, json_get_text(r->doc, v, keys[i], r->a));
             return;
         }
 }
@@ -92,6 +93,7 @@ static void responses_setting_choice_allowed(const struct request_reader *r,
                                              const struct json_node *v)
 {
     const struct json_node *list = json_get(r->doc, v, "tools"), *only = json_at(r->doc, list, 0);
+    struct map allowed;
 
     if (!part_choice_word(r->doc, json_get(r->doc, v, "mode"), &r->out->choice))
         r->out->choice = CHAT_CHOICE_AUTO;
@@ -102,9 +104,10 @@ static void responses_setting_choice_allowed(const struct request_reader *r,
     }
     if (!json_is_array(list))
         return;
-    part_tools_bar(r->out);
+    part_allow_begin(&allowed);
     JSON_FOREACH(t, r->doc, list)
-        responses_setting_allow(r, t);
+        responses_setting_allow(r, t, &allowed);
+    part_allow_end(&allowed, r->out);
 }
 
 static bool responses_setting_read_choice(const struct request_reader *r,
