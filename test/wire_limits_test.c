@@ -116,6 +116,32 @@ TEST(a_list_where_an_object_should_be_has_no_members)
     }
 }
 
+/* JSON may have line ends of three kinds between its values, and each of them ends a line of SSE. */
+TEST(a_value_of_several_lines_stays_in_its_event)
+{
+    static const struct wire *const wires[] = {&wire_anthropic, &wire_responses};
+    static const char *const ends[] = {"\n", "\r", "\r\n"};
+
+    for (size_t i = 0; i < COUNT_OF(wires); i++)
+        for (size_t k = 0; k < COUNT_OF(ends); k++) {
+            struct chat_event ev = {
+                .kind = CHAT_OPAQUE, .dialect = wires[i]->dialect, .id = STR(""), .name = STR("")};
+            struct telling t;
+            struct said s;
+            char text[64];
+
+            snprintf(text, sizeof text, "{\"type\":%s\"x\",%s\"a\":1}", ends[k], ends[k]);
+            ev.text = str_c(text);
+            telling_init(&t, wires[i], true);
+            wire_encode(&t.en, &ev);
+            said_init(&s, wires[i]);
+            said_stream(&s, buf_str(&t.out), t.out.n);
+            CHECK(str_find(buf_str(&s.lines), STR("\"a\":1}")) != STR_NONE);
+            said_release(&s);
+            telling_release(&t);
+        }
+}
+
 /* Tools and the names of those that are allowed, and messages of the system: however many. */
 TEST(long_lists_of_a_request_are_read_and_written_in_linear_time)
 {
@@ -273,8 +299,10 @@ TEST(a_body_of_millions_of_small_things_is_refused)
         buf_init(&b, (size_t)32 << 20);
         buf_add(&b, str_c(rows[i].before));
         buf_add(&b, str_c(rows[i].each));
-        while (b.n + 64 < b.size_max)
-            buf_printf(&b, ",%s", rows[i].each);
+        while (b.n + 64 < b.size_max) {
+            buf_add_c(&b, ',');
+            buf_add(&b, str_c(rows[i].each));
+        }
         buf_add(&b, str_c(rows[i].after));
         json_init(&doc);
         CHECK(json_parse(&doc, buf_str(&b), &e));
@@ -292,4 +320,5 @@ TEST_MAIN(T(new_members_in_every_chunk_are_no_burden),
           T(a_list_where_an_object_should_be_has_no_members),
           T(a_body_of_millions_of_small_things_is_refused), T(a_count_that_cannot_be_is_unknown),
           T(encoders_with_a_full_buffer_write_nowhere_else),
+          T(a_value_of_several_lines_stays_in_its_event),
           T(long_lists_of_a_request_are_read_and_written_in_linear_time))

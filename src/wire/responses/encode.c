@@ -317,9 +317,11 @@ static void responses_encode_hold_sealed(struct wire_encoder *en)
     id = json_find(&doc, json_root(&doc), STR("id"));
     sealed = json_find(&doc, json_root(&doc), STR("encrypted_content"));
     responses_encode_hold_c(en, ",\"id\":");
-    responses_encode_hold(
-        en, id ? json_raw(&doc, id) : responses_encode_item_id(en, "rs", s->index, own));
-    if (sealed) {
+    responses_encode_hold(en,
+                          id && id->kind == JSON_STRING
+                              ? json_raw(&doc, id)
+                              : responses_encode_item_id(en, "rs", s->index, own));
+    if (sealed && sealed->kind == JSON_STRING) {
         responses_encode_hold_c(en, ",\"encrypted_content\":");
         responses_encode_hold(en, json_raw(&doc, sealed));
     }
@@ -554,8 +556,7 @@ static void responses_encode_on_opaque(struct wire_encoder *en, const struct cha
     if (!responses_encode_insert_note(en))
         return;
     responses_encode_item_begin(en);
-    item = en->stream && memchr(ev->text.p, '\n', ev->text.n) ? responses_kept_line(en, ev->text)
-                                                              : ev->text;
+    item = en->stream && json_has_lines(ev->text) ? responses_kept_line(en, ev->text) : ev->text;
     if (responses_encode_event_begin(en, "response.output_item.added")) {
         buf_printf(en->out, ",\"output_index\":%u,\"item\":", index);
         buf_add(en->out, item);

@@ -453,9 +453,9 @@ static const struct json_node *responses_relay_item_of(const struct responses_re
 {
     int64_t i = 0;
 
-    for (const struct json_node *v = json_first(r->doc, list); v;
+    for (const struct json_node *v = node ? json_first(r->doc, list) : NULL; v;
          v = json_next(r->doc, list, v), i++)
-        if (node && node->at >= v->at && node->at < v->at + v->size) {
+        if (node->at >= v->at && node->at < v->at + v->size) {
             *index = i;
             return v;
         }
