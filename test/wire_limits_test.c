@@ -90,6 +90,34 @@ TEST(reasoning_that_is_named_many_times_is_removed_in_linear_time)
     }
 }
 
+/* Unknown members pass to a client of the same dialect, without the reasoning in them: at any depth,
+ * however its name is written, and of a reply of any size. */
+TEST(hidden_reasoning_is_removed_from_unknown_members_at_any_depth)
+{
+    static const char *const names[] = {"thinking", "th\\u0069nking", "thinking\\/raw"};
+
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        struct said s;
+        struct buf b;
+
+        buf_init(&b, HELP_MAX);
+        buf_add(&b, STR("{\"choices\":[{\"message\":{\"content\":\"a\"},\"x\":"));
+        for (unsigned k = 0; k < 100; k++)
+            buf_add(&b, STR("[{\"y\":"));
+        buf_printf(&b, "{\"%s\":\"secret\",\"z\":1}", names[i]);
+        for (unsigned k = 0; k < 100; k++)
+            buf_add(&b, STR("}]"));
+        buf_add(&b, STR("}]}"));
+        said_init(&s, &wire_openai);
+        s.d.hides = true;
+        said_whole(&s, buf_str(&b));
+        CHECK(str_find(buf_str(&s.lines), STR("\"z\":1")) != STR_NONE);
+        CHECK(str_find(buf_str(&s.lines), STR("secret")) == STR_NONE);
+        said_release(&s);
+        buf_release(&b);
+    }
+}
+
 /* Members are read only of an object: the last element of a list has no value after it. */
 TEST(a_list_where_an_object_should_be_has_no_members)
 {
@@ -317,6 +345,7 @@ TEST(a_body_of_millions_of_small_things_is_refused)
 TEST_MAIN(T(new_members_in_every_chunk_are_no_burden),
           T(a_long_history_of_open_calls_is_read_in_linear_time),
           T(reasoning_that_is_named_many_times_is_removed_in_linear_time),
+          T(hidden_reasoning_is_removed_from_unknown_members_at_any_depth),
           T(a_list_where_an_object_should_be_has_no_members),
           T(a_body_of_millions_of_small_things_is_refused), T(a_count_that_cannot_be_is_unknown),
           T(encoders_with_a_full_buffer_write_nowhere_else),

@@ -18,6 +18,10 @@
 #include "base/arena.h"
 #include "base/json.h"
 
+/* Bytes of edits for each byte of the source, if all of its members are removed or replaced: a body
+ * of nothing but short members that must go may not fill the arena. */
+#define JSON_EDITS_SIZE ((size_t)32)
+
 struct json_edit;
 struct json_edit_link;
 
