@@ -167,6 +167,49 @@ TEST(members_go_with_one_comma)
     }
 }
 
+/* A body of nothing but members that must go: an arena that is full ends the process. */
+TEST(edits_of_every_member_fit_into_the_room_that_is_left_for_them)
+{
+    struct json_edits ed;
+    struct arena a;
+    struct json doc;
+    struct buf b, out;
+    struct err e;
+
+    for (int drops = 0; drops < 2; drops++) {
+        buf_init(&b, (size_t)4 << 20);
+        buf_init(&out, (size_t)4 << 20);
+        buf_add(&b, STR("{\"top_p\":1"));
+        for (int i = 0; i < 300000; i++)
+            buf_add(&b, STR(",\"top_p\":1"));
+        buf_add_c(&b, '}');
+        json_init(&doc);
+        CHECK(json_parse(&doc, buf_str(&b), &e));
+        arena_init(&a, JSON_EDITS_SIZE * b.n);
+        json_edits_init(&ed, &doc, &a);
+        if (drops)
+            JSON_FOREACH(k, &doc, json_root(&doc))
+                json_edit_drop(&ed, json_root(&doc), k);
+        else
+            json_edit_remove(&ed, json_root(&doc), STR("top_p"));
+        json_edits_apply(&ed, &out);
+        CHECK_STR(buf_str(&out), "{}");
+        arena_release(&a);
+        json_release(&doc);
+        buf_release(&b);
+        buf_release(&out);
+    }
+}
+
+TEST(a_value_that_is_no_object_has_no_member_to_remove)
+{
+    struct fixture f;
+
+    begin(&f, "{\"a\":[\"x\"]}");
+    json_edit_remove(&f.ed, at(&f, "/a"), STR("x"));
+    CHECK(ends_as(&f, "{\"a\":[\"x\"]}"));
+}
+
 TEST(the_later_word_about_a_member_holds)
 {
     struct fixture f;
@@ -296,9 +339,10 @@ TEST(many_edits_take_linear_time)
     arena_release(&a);
 }
 
-TEST_MAIN(T(many_edits_take_linear_time), T(no_edit_changes_no_byte),
-          T(members_are_set_where_they_stand_or_at_the_end), T(members_go_with_one_comma),
-          T(the_later_word_about_a_member_holds),
+TEST_MAIN(T(many_edits_take_linear_time), T(a_value_that_is_no_object_has_no_member_to_remove),
+          T(edits_of_every_member_fit_into_the_room_that_is_left_for_them),
+          T(no_edit_changes_no_byte), T(members_are_set_where_they_stand_or_at_the_end),
+          T(members_go_with_one_comma), T(the_later_word_about_a_member_holds),
           T(a_member_that_is_set_wins_over_an_earlier_replacement_of_its_value),
           T(elements_come_and_go), T(an_edit_inside_what_is_gone_is_lost),
           T(paths_make_what_is_missing_once), T(merge_goes_deep_and_keeps_the_rest),

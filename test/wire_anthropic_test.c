@@ -97,6 +97,15 @@ TEST(a_call_without_arguments_has_an_empty_object)
                  "17 42 30 5 2\nstop tool tool_use\nend");
 }
 
+/* A text with the index of a call begins another block; the call is over then. */
+TEST(a_call_that_a_text_takes_the_place_of_has_an_empty_object)
+{
+    check_events(
+        START BEGIN("0", CALL_BLOCK("t", "f")) TEXT("0", "a") END("tool_use"),
+        "\nstart msg_1 claude\nusage 17 1 -1 5 2\ncall 0.0 t f\narguments 0.0: {}\ntext 0.1: "
+        "a\nusage 17 42 30 5 2\nstop tool tool_use\nend");
+}
+
 TEST(thoughts_are_kept_for_the_calls_behind_them)
 {
     check_events(
@@ -470,14 +479,18 @@ TEST(a_whole_reply_keeps_what_is_not_hidden)
     free(p);
 }
 
-TEST_MAIN(
-    T(a_stream_is_decoded_block_by_block), T(thinking_without_a_signature_is_kept_for_its_call),
-    T(blocks_that_overlap_are_told_apart), T(a_delta_that_does_not_fit_its_block_begins_another),
-    T(a_call_without_arguments_has_an_empty_object), T(thoughts_are_kept_for_the_calls_behind_them),
-    T(a_block_of_the_server_comes_whole), T(an_error_in_a_stream_has_its_status),
-    T(a_stream_that_is_cut_is_an_error), T(what_is_no_reply_is_an_error),
-    T(what_another_provider_said_becomes_blocks_with_signatures_of_ours),
-    T(an_encoded_stream_is_the_sequence_that_clients_expect),
-    T(an_error_is_told_in_anthropics_words), T(hidden_thinking_leaves_no_gap_in_the_indexes),
-    T(thinking_in_a_text_becomes_a_block_of_its_own), T(a_touched_delta_keeps_its_other_members),
-    T(a_relay_may_end_in_words_of_our_own), T(a_whole_reply_keeps_what_is_not_hidden))
+TEST_MAIN(T(a_stream_is_decoded_block_by_block),
+          T(thinking_without_a_signature_is_kept_for_its_call),
+          T(blocks_that_overlap_are_told_apart),
+          T(a_delta_that_does_not_fit_its_block_begins_another),
+          T(a_call_without_arguments_has_an_empty_object),
+          T(a_call_that_a_text_takes_the_place_of_has_an_empty_object),
+          T(thoughts_are_kept_for_the_calls_behind_them), T(a_block_of_the_server_comes_whole),
+          T(an_error_in_a_stream_has_its_status), T(a_stream_that_is_cut_is_an_error),
+          T(what_is_no_reply_is_an_error),
+          T(what_another_provider_said_becomes_blocks_with_signatures_of_ours),
+          T(an_encoded_stream_is_the_sequence_that_clients_expect),
+          T(an_error_is_told_in_anthropics_words), T(hidden_thinking_leaves_no_gap_in_the_indexes),
+          T(thinking_in_a_text_becomes_a_block_of_its_own),
+          T(a_touched_delta_keeps_its_other_members), T(a_relay_may_end_in_words_of_our_own),
+          T(a_whole_reply_keeps_what_is_not_hidden))

@@ -78,6 +78,34 @@ TEST(a_tool_of_the_hosts_own_is_no_call)
         "\nstop end end_turn\nend");
 }
 
+/* The text of the answer is in the block of its citations. */
+TEST(a_text_with_citations_is_text)
+{
+    check_events(
+        "{\"output\":{\"message\":{\"content\":[{\"citationsContent\":{\"content\":[{\"text\":"
+        "\"It \"},{\"text\":\"is.\"}],\"citations\":[{\"title\":\"T\"}]}},{\"text\":\"b\"}]}},"
+        "\"stopReason\":\"end_turn\"}",
+        FRAMES_WHOLE,
+        "\nstart\ntext 0.0: It is.\nextra citations: [{\"title\":\"T\"}]\ntext 0.1: b"
+        "\nstop end end_turn\nend");
+}
+
+/* Clients match the results of tools by these ids, and parse the arguments. */
+TEST(every_call_has_an_id_and_arguments)
+{
+    check_events("{\"output\":{\"message\":{\"content\":[{\"toolUse\":{\"name\":\"f\"}}]}},"
+                 "\"stopReason\":\"tool_use\"}",
+                 FRAMES_WHOLE,
+                 "\nstart\ncall 0.0 call_0 f\narguments 0.0: {}\nstop tool tool_use\nend");
+    check_events(
+        "{\"contentBlockStart\":{\"contentBlockIndex\":0,\"start\":{\"toolUse\":{\"toolUseId\":"
+        "\"t\",\"name\":\"f\"}}}}\n"
+        "{\"contentBlockDelta\":{\"contentBlockIndex\":0,\"delta\":{\"text\":\"a\"}}}\n"
+        "{\"messageStop\":{\"stopReason\":\"tool_use\"}}\n",
+        FRAMES_LINES,
+        "\nstart\ncall 0.0 t f\narguments 0.0: {}\ntext 0.1: a\nstop tool tool_use\nend");
+}
+
 TEST(an_exception_is_an_error)
 {
     check_events(
@@ -130,5 +158,6 @@ TEST(recorded_replies_lose_nothing)
 }
 
 TEST_MAIN(T(a_whole_reply_is_decoded), T(a_stream_says_the_stop_behind_its_usage),
-          T(a_tool_of_the_hosts_own_is_no_call), T(an_exception_is_an_error),
+          T(a_tool_of_the_hosts_own_is_no_call), T(a_text_with_citations_is_text),
+          T(every_call_has_an_id_and_arguments), T(an_exception_is_an_error),
           T(recorded_replies_lose_nothing))

@@ -4,6 +4,8 @@
  */
 #include "wire_openai_help.h"
 
+#include "wire/redact_reasoning.h"
+
 /* Members that no host has, a new one with every chunk: the reply stays linear in time and bounded
  * in memory. */
 TEST(new_members_in_every_chunk_are_no_burden)
@@ -64,6 +66,280 @@ TEST(a_long_history_of_open_calls_is_read_in_linear_time)
     arena_release(&a);
     buf_release(&b);
     buf_release(&out);
+}
+
+/* A message in which one member of reasoning occurs many times, or many such members once: each is
+ * removed once. */
+TEST(reasoning_that_is_named_many_times_is_removed_in_linear_time)
+{
+    for (unsigned distinct = 0; distinct < 2; distinct++) {
+        struct arena a;
+        struct buf b;
+
+        buf_init(&b, (size_t)4 << 20);
+        buf_add(&b, STR("{\"messages\":[{\"role\":\"assistant\""));
+        for (unsigned i = 0; i < 100000; i++)
+            buf_printf(&b, ",\"thinking%u\":\"a\"", distinct * i);
+        buf_add(&b, STR("}]}"));
+        CHECK(!buf_full(&b));
+        arena_init(&a, (size_t)256 << 20);
+        CHECK_STR(redact_history_text(buf_str(&b), &a),
+                  "{\"messages\":[{\"role\":\"assistant\"}]}");
+        arena_release(&a);
+        buf_release(&b);
+    }
+}
+
+/* Unknown members pass to a client of the same dialect, without the reasoning in them: at any depth,
+ * however its name is written, and of a reply of any size. */
+TEST(hidden_reasoning_is_removed_from_unknown_members_at_any_depth)
+{
+    static const char *const names[] = {"thinking", "th\\u0069nking", "thinking\\/raw"};
+
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        struct said s;
+        struct buf b;
+
+        buf_init(&b, HELP_MAX);
+        buf_add(&b, STR("{\"choices\":[{\"message\":{\"content\":\"a\"},\"x\":"));
+        for (unsigned k = 0; k < 100; k++)
+            buf_add(&b, STR("[{\"y\":"));
+        buf_printf(&b, "{\"%s\":\"secret\",\"z\":1}", names[i]);
+        for (unsigned k = 0; k < 100; k++)
+            buf_add(&b, STR("}]"));
+        buf_add(&b, STR("}]}"));
+        said_init(&s, &wire_openai);
+        s.d.hides = true;
+        said_whole(&s, buf_str(&b));
+        CHECK(str_find(buf_str(&s.lines), STR("\"z\":1")) != STR_NONE);
+        CHECK(str_find(buf_str(&s.lines), STR("secret")) == STR_NONE);
+        said_release(&s);
+        buf_release(&b);
+    }
+}
+
+/* Members are read only of an object: the last element of a list has no value after it. */
+TEST(a_list_where_an_object_should_be_has_no_members)
+{
+    static const struct {
+        const struct wire *wire;
+        const char *frames;
+    } rows[] = {
+        {&wire_responses,
+         "data: {\"type\":\"response.created\",\"response\":{\"id\":\"r\",\"model\":\"m\"}}\n\n"
+         "data: {\"type\":\"response.completed\",\"response\":[\"x\"]}\n\n"},
+        {&wire_anthropic,
+         "data: {\"type\":\"message_start\",\"message\":{\"id\":\"r\",\"model\":\"m\"}}\n\n"
+         "data: {\"type\":\"message_start\",\"message\":[\"x\"]}\n\n"
+         "event: message_delta\ndata: [\"x\"]\n\n"},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct said s;
+
+        said_init(&s, rows[i].wire);
+        said_stream(&s, str_c(rows[i].frames), strlen(rows[i].frames));
+        CHECK(str_find(buf_str(&s.lines), STR("extra")) == STR_NONE);
+        said_release(&s);
+    }
+}
+
+/* JSON may have line ends of three kinds between its values, and each of them ends a line of SSE. */
+TEST(a_value_of_several_lines_stays_in_its_event)
+{
+    static const struct wire *const wires[] = {&wire_anthropic, &wire_responses};
+    static const char *const ends[] = {"\n", "\r", "\r\n"};
+
+    for (size_t i = 0; i < COUNT_OF(wires); i++)
+        for (size_t k = 0; k < COUNT_OF(ends); k++) {
+            struct chat_event ev = {
+                .kind = CHAT_OPAQUE, .dialect = wires[i]->dialect, .id = STR(""), .name = STR("")};
+            struct telling t;
+            struct said s;
+            char text[64];
+
+            snprintf(text, sizeof text, "{\"type\":%s\"x\",%s\"a\":1}", ends[k], ends[k]);
+            ev.text = str_c(text);
+            telling_init(&t, wires[i], true);
+            wire_encode(&t.en, &ev);
+            said_init(&s, wires[i]);
+            said_stream(&s, buf_str(&t.out), t.out.n);
+            CHECK(str_find(buf_str(&s.lines), STR("\"a\":1}")) != STR_NONE);
+            said_release(&s);
+            telling_release(&t);
+        }
+}
+
+/* Tools and the names of those that are allowed, and messages of the system: however many. */
+TEST(long_lists_of_a_request_are_read_and_written_in_linear_time)
+{
+    enum { MANY = 200000 };
+    struct chat_request q;
+    struct arena a;
+    struct json doc;
+    struct buf b, out;
+    struct err e;
+
+    buf_init(&b, (size_t)64 << 20);
+    buf_init(&out, (size_t)64 << 20);
+    buf_add(&b, STR("{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"u\"}"));
+    for (unsigned i = 0; i < MANY; i++)
+        buf_add(&b, STR(",{\"role\":\"system\",\"content\":\"s\"}"));
+    for (unsigned k = 0; k < 2; k++) {
+        buf_printf(
+            &b,
+            "],%s\"tools\":[",
+            k ? "\"tool_choice\":{\"type\":\"allowed_tools\",\"allowed_tools\":{\"mode\":\"auto\","
+              : "");
+        for (unsigned i = 0; i < MANY; i++)
+            buf_printf(&b,
+                       "%s{\"type\":\"function\",\"function\":{\"name\":\"f%u\"}}",
+                       i ? "," : "",
+                       k ? MANY - 1 - i / 2 : i);
+    }
+    buf_add(&b, STR("]}}}"));
+    arena_init(&a, (size_t)256 << 20);
+    json_init(&doc);
+    CHECK_F(json_parse(&doc, buf_str(&b), &e), "%s", e.text);
+    CHECK_F(wire_openai.read(&doc, &a, &q, &e), "%s", e.text);
+    CHECK_INT(q.tool_count, MANY);
+    CHECK(q.tools[0].barred && !q.tools[MANY - 1].barred);
+    wire_mistral.write(&q, &out);
+    CHECK(!buf_full(&out));
+    json_release(&doc);
+    arena_release(&a);
+    buf_release(&b);
+    buf_release(&out);
+}
+
+/* A buffer that is full ignores what is added: an encoder may not count on its bytes. */
+TEST(encoders_with_a_full_buffer_write_nowhere_else)
+{
+#define EV(k, b, t)                                                                                \
+    {                                                                                              \
+        .kind = (k), .block = (b), .text = STR_INIT(t), .id = STR_INIT(""), .name = STR_INIT("")   \
+    }
+    static const struct wire *const wires[] = {&wire_openai, &wire_anthropic, &wire_responses};
+    static const struct chat_event all[] = {EV(CHAT_START, 0, ""),
+                                            EV(CHAT_REASONING, 0, "why"),
+                                            EV(CHAT_TEXT, 1, "yes"),
+                                            EV(CHAT_CALL, 2, ""),
+                                            EV(CHAT_ARGUMENTS, 2, "{}"),
+                                            EV(CHAT_STOP, 0, ""),
+                                            EV(CHAT_END, 0, "")};
+
+    for (size_t i = 0; i < COUNT_OF(wires); i++)
+        for (size_t size = 0; size < 4000; size += 7)
+            for (int stream = 0; stream < 2; stream++) {
+                struct telling t;
+
+                telling_init(&t, wires[i], stream);
+                t.out.size_max = size;
+                t.en.id = STR("abc");
+                for (size_t k = 0; k < COUNT_OF(all); k++)
+                    wire_encode(&t.en, &all[k]);
+                CHECK(t.out.n <= size);
+                telling_release(&t);
+            }
+#undef EV
+}
+
+/* Counts are added up: one beyond what any reply can have counts as unknown. */
+TEST(a_count_that_cannot_be_is_unknown)
+{
+#define MOST "9223372036854775807"
+    static const struct {
+        const struct wire *wire;
+        const char *body;
+    } rows[] = {
+        {&wire_anthropic,
+         "{\"type\":\"message\",\"content\":[],\"stop_reason\":\"end_turn\",\"usage\":{\"input_"
+         "tokens\""
+         ":" MOST ",\"cache_read_input_tokens\":" MOST ",\"output_tokens\":\"" MOST "\"}}"},
+        {&wire_responses,
+         "{\"output\":[],\"status\":\"completed\",\"usage\":{\"input_tokens\":" MOST
+         ",\"output_tokens\":" MOST "}}"},
+        {&wire_openai,
+         "{\"choices\":[{\"message\":{\"content\":\"a\"}}],\"usage\":{\"prompt_tokens\":" MOST
+         ",\"completion_tokens\":" MOST "}}"},
+        {&wire_converse,
+         "{\"output\":{\"message\":{\"content\":[]}},\"stopReason\":\"end_turn\",\"usage\":{"
+         "\"inputTokens\":" MOST ",\"cacheReadInputTokens\":" MOST ",\"outputTokens\":" MOST "}}"},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct said s;
+
+        said_init(&s, rows[i].wire);
+        said_whole(&s, str_c(rows[i].body));
+        CHECK_INT(s.errors, 0);
+        CHECK_INT(s.usage.input, -1);
+        CHECK_INT(s.usage.output, -1);
+        said_release(&s);
+    }
+#undef MOST
+}
+
+/* An arena that is full ends the process: what a body may have any number of is refused before. */
+TEST(a_body_of_millions_of_small_things_is_refused)
+{
+    static const struct {
+        const struct wire *wire;
+        const char *before, *each, *after;
+    } rows[] = {
+        {&wire_openai, "{\"model\":\"m\",\"messages\":[", "1", "]}"},
+        {&wire_openai,
+         "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":[",
+         "{\"type\":\"x\"}",
+         "]}]}"},
+        {&wire_openai,
+         "{\"model\":\"m\",\"messages\":[{\"role\":\"tool\",\"tool_call_id\":\"c\",\"content\":[",
+         "{\"type\":\"x\"}",
+         "]}]}"},
+        {&wire_openai,
+         "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"\"}],\"tools\":[",
+         "1",
+         "]}"},
+        {&wire_openai,
+         "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"\"}],\"stop\":[",
+         "1",
+         "]}"},
+        {&wire_anthropic, "{\"model\":\"m\",\"max_tokens\":1,\"messages\":[", "1", "]}"},
+        {&wire_responses,
+         "{\"model\":\"m\",\"input\":[{\"role\":\"user\",\"content\":[",
+         "{\"type\":\"x\"}",
+         "]}]}"},
+        {&wire_responses,
+         "{\"model\":\"m\",\"input\":[{\"type\":\"function_call_output\",\"call_id\":\"c\","
+         "\"output\":[",
+         "{\"type\":\"x\"}",
+         "]}]}"},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct chat_request q;
+        struct arena a;
+        struct json doc;
+        struct buf b;
+        struct err e = {0};
+
+        arena_init(&a, (size_t)256 << 20);
+        buf_init(&b, (size_t)32 << 20);
+        buf_add(&b, str_c(rows[i].before));
+        buf_add(&b, str_c(rows[i].each));
+        while (b.n + 64 < b.size_max) {
+            buf_add_c(&b, ',');
+            buf_add(&b, str_c(rows[i].each));
+        }
+        buf_add(&b, str_c(rows[i].after));
+        json_init(&doc);
+        CHECK(json_parse(&doc, buf_str(&b), &e));
+        CHECK_F(!rows[i].wire->read(&doc, &a, &q, &e), "%s", rows[i].before);
+        CHECK_INT(e.code, ERR_LIMIT);
+        json_release(&doc);
+        buf_release(&b);
+        arena_release(&a);
+    }
 }
 
 /* Values that are not even objects take more memory than their bytes: there is room for them, or
@@ -239,6 +515,13 @@ TEST(many_citations_of_files_are_converted_in_linear_time)
 
 TEST_MAIN(T(new_members_in_every_chunk_are_no_burden),
           T(a_long_history_of_open_calls_is_read_in_linear_time),
+          T(reasoning_that_is_named_many_times_is_removed_in_linear_time),
+          T(hidden_reasoning_is_removed_from_unknown_members_at_any_depth),
+          T(a_list_where_an_object_should_be_has_no_members),
+          T(a_body_of_millions_of_small_things_is_refused), T(a_count_that_cannot_be_is_unknown),
+          T(encoders_with_a_full_buffer_write_nowhere_else),
+          T(a_value_of_several_lines_stays_in_its_event),
+          T(long_lists_of_a_request_are_read_and_written_in_linear_time),
           T(values_that_cannot_be_read_do_not_exhaust_the_memory),
           T(a_reply_of_many_candidates_takes_linear_time),
           T(many_allowed_tools_are_read_in_linear_time),

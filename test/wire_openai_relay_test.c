@@ -59,6 +59,15 @@ TEST(text_that_became_two_things_is_two_chunks)
           EV(CHAT_TEXT, "b"));
 }
 
+TEST(usage_that_a_frame_has_twice_is_removed_twice)
+{
+    RELAY(true,
+          "{\"usage\":null," HEAD "\"choices\":[{\"index\":0,\"delta\":{\"content\":\"ab\"}}],"
+          "\"usage\":null,\"x\":\"longer than the first usage\"}",
+          OUT("{\"content\":\"b\"}", ",\"x\":\"longer than the first usage\""),
+          EV(CHAT_TEXT, "b"));
+}
+
 #define LAST(delta)                                                                                \
     "data: {" HEAD "\"choices\":[{\"index\":0,\"delta\":" delta                                    \
     ",\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":1}}\n\n"
@@ -233,6 +242,7 @@ TEST(what_was_held_back_comes_before_done)
 
 TEST_MAIN(T(reasoning_goes_out_under_both_names), T(text_that_became_two_things_is_two_chunks),
           T(a_frame_of_one_text_keeps_what_else_it_carries),
+          T(usage_that_a_frame_has_twice_is_removed_twice),
           T(what_else_a_frame_of_two_texts_carries_follows),
           T(log_probabilities_stay_in_the_frame_that_says_their_text),
           T(a_frame_that_only_had_hidden_reasoning_is_gone),

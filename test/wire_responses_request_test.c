@@ -59,6 +59,40 @@ TEST(a_request_is_read_whole)
     arena_release(&a);
 }
 
+/* A model may write arguments that are no JSON, and some hosts write them as an object. */
+TEST(arguments_of_any_form_are_read)
+{
+    static const struct {
+        const char *arguments, *want;
+    } cases[] = {
+        {"\"{\\\"a\\\":1}\"", "{\"a\":1}"},
+        {"\"{\\\"a\\\":\"", "{\"arguments\":\"{\\\"a\\\":\"}"},
+        {"\"[1]\"", "{\"arguments\":\"[1]\"}"},
+        {"{\"a\":1}", "{\"a\":1}"},
+        {"\"\"", "{}"},
+        {"null", "{}"},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char body[256];
+        struct chat_request q;
+        struct arena a;
+        struct json doc;
+        struct err e;
+
+        snprintf(
+            body,
+            sizeof body,
+            "{\"model\":\"m\",\"input\":[{\"type\":\"function_call\",\"call_id\":\"c\",\"name\":"
+            "\"f\",\"arguments\":%s}]}",
+            cases[i].arguments);
+        CHECK_F(read(body, &doc, &a, &q, &e), "%s", e.text);
+        CHECK_STR(q.messages[0].parts[0].json, cases[i].want);
+        json_release(&doc);
+        arena_release(&a);
+    }
+}
+
 TEST(a_bad_request_is_told_its_member)
 {
     static const struct {
@@ -101,6 +135,9 @@ TEST(a_value_that_is_not_known_is_left_to_its_own_providers)
         {"{\"model\":\"m\",\"input\":\"\",\"max_output_tokens\":1.5}",
          "max_output_tokens: must be an integer"},
         {"{\"model\":\"m\",\"input\":\"\",\"temperature\":\"x\"}", "temperature: must be a number"},
+        {"{\"model\":\"m\",\"input\":\"\",\"instructions\":[\"a\"]}",
+         "instructions: must be a string"},
+        {"{\"model\":\"m\",\"input\":\"\",\"instructions\":{}}", "instructions: must be a string"},
         {"{\"model\":\"m\",\"input\":\"\",\"tool_choice\":\"x\"}",
          "tool_choice: must be none, auto, required or an object with a type"},
         {"{\"model\":\"m\",\"input\":\"\",\"text\":{\"format\":{\"type\":\"x\"}}}",
@@ -299,7 +336,8 @@ TEST(what_chat_and_responses_share_goes_from_one_to_the_other)
     }
 }
 
-TEST_MAIN(T(what_chat_and_responses_share_goes_from_one_to_the_other), T(a_request_is_read_whole),
+TEST_MAIN(T(what_chat_and_responses_share_goes_from_one_to_the_other),
+          T(arguments_of_any_form_are_read), T(a_request_is_read_whole),
           T(a_bad_request_is_told_its_member),
           T(a_value_that_is_not_known_is_left_to_its_own_providers), T(a_plan_becomes_edits),
           T(kept_reasoning_goes_back_before_its_call_once),

@@ -18,6 +18,10 @@
 #include "base/arena.h"
 #include "base/json.h"
 
+/* Bytes of edits for each byte of the source, if all of its members are removed or replaced: a body
+ * of nothing but short members that must go may not fill the arena. */
+#define JSON_EDITS_SIZE ((size_t)32)
+
 struct json_edit;
 struct json_edit_link;
 
@@ -43,9 +47,9 @@ void json_edit_remove(struct json_edits *ed, const struct json_node *v, str key)
 /* An element of an array: before `before`, or at the end if it is NULL. */
 void json_edit_insert(struct json_edits *ed, const struct json_node *array,
                       const struct json_node *before, str with);
-/* Removes an element of an array and its comma. */
-void json_edit_drop(struct json_edits *ed, const struct json_node *array,
-                    const struct json_node *element);
+/* Removes an element of an array, or the member of an object with this key, and its comma. */
+void json_edit_drop(struct json_edits *ed, const struct json_node *v,
+                    const struct json_node *child);
 /* A set on a path of 1 or more members below object v ("generationConfig", "thinkingConfig"):
  * missing objects on the path are created once; a value on the path that is not an object is
  * replaced by one. */

@@ -52,7 +52,7 @@ static inline str json_copy_text(const struct json *doc, const struct json_node 
 str json_copy_member(str json, const char *key, struct arena *a);
 
 /* A count of a reply, in any form that hosts write: 12, 12.0, 12.7 (its whole part) or "12". -1 if
- * it is absent or above 9e15, so that a sum of counts cannot overflow. */
+ * absent, negative or larger than 9e15. */
 int64_t json_to_count(const struct json *doc, const struct json_node *v);
 /* true, "true", or a number that is not 0. */
 bool json_to_bool(const struct json *doc, const struct json_node *v);

@@ -84,9 +84,14 @@ void json_write_typed(struct json_out *o, const char *type)
 
 /* ---- values ---- */
 
+bool json_has_lines(str json)
+{
+    return memchr(json.p, '\n', json.n) || memchr(json.p, '\r', json.n);
+}
+
 void json_write_value(struct json_out *o, str json, bool sse)
 {
-    if (!sse || (!memchr(json.p, '\n', json.n) && !memchr(json.p, '\r', json.n))) {
+    if (!sse || !json_has_lines(json)) {
         json_out_raw(o, json);
         return;
     }
@@ -302,32 +307,15 @@ void sse_end_lines(struct buf *out, size_t from)
     sse_end(out);
 }
 
-/* A line that ends in LF may have a CR in it, which ends a line of SSE as well. */
-static void sse_data_line(struct buf *out, str line)
-{
-    const char *cr;
-
-    while ((cr = memchr(line.p, '\r', line.n)) != NULL) {
-        buf_add(out, str_slice(line, 0, (size_t)(cr - line.p)));
-        buf_add(out, STR("\ndata: "));
-        line = str_slice(line, (size_t)(cr - line.p) + 1, line.n);
-    }
-    buf_add(out, line);
-}
-
 void sse_data(struct buf *out, str json)
 {
-    const char *end = json.p + json.n;
+    size_t from = 0, end = json_has_lines(json) ? json.n : 0;
 
-    for (const char *p = json.p; p < end;) {
-        const char *nl = memchr(p, '\n', (size_t)(end - p));
-
-        if (!nl) {
-            sse_data_line(out, (str){p, (size_t)(end - p)});
-            return;
+    for (size_t i = 0; i < end; i++)
+        if (json.p[i] == '\n' || json.p[i] == '\r') {
+            buf_add(out, str_slice(json, from, i));
+            buf_add(out, STR("\ndata: "));
+            from = i + 1;
         }
-        sse_data_line(out, (str){p, (size_t)(nl - p)});
-        buf_add(out, STR("\ndata: "));
-        p = nl + 1;
-    }
+    buf_add(out, str_slice(json, from, json.n));
 }

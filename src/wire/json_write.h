@@ -24,6 +24,8 @@ void json_write_shared(struct json_out *o, const struct chat_request *r);
 /* Begins {"type": TYPE; the caller ends the object. */
 void json_write_typed(struct json_out *o, const char *type);
 
+/* Whether a JSON text has line ends, of any kind. */
+bool json_has_lines(str json);
 /* A value of the provider, unchanged; in an SSE event its line ends need care. */
 void json_write_value(struct json_out *o, str json, bool sse);
 /* Arguments as an object: the text if it is one, {} if it is empty, else {"arguments": text}. */

@@ -7,6 +7,7 @@
 #include "base/json_get.h"
 #include "wire/arena_text.h"
 #include "wire/json_write.h"
+#include "wire/request_reader.h"
 
 #define LOOK_BACK_MAX 1024 /* parts, and messages: of a turn there are never so many */
 
@@ -50,31 +51,48 @@ struct chat_part *part_text_new(struct arena *a, str text, enum chat_dialect dia
     return p;
 }
 
-struct chat_message part_message_opaque(struct arena *a, const struct json *doc,
-                                        const struct json_node *v, enum chat_dialect dialect)
+bool part_message_opaque(const struct request_reader *r, const struct json_node *v,
+                         enum chat_dialect dialect, struct chat_message *out)
 {
-    struct chat_part *p = part_text_new(a, STR(""), dialect);
+    struct parts parts = {0};
 
-    p->kind = CHAT_PART_OPAQUE;
-    p->json = json_raw(doc, v);
-    return (struct chat_message){.role = CHAT_USER, .name = STR(""), .parts = p, .part_count = 1};
+    parts_add(&parts, r, CHAT_PART_OPAQUE, dialect)->json = json_raw(r->doc, v);
+    *out = (struct chat_message){
+        .role = CHAT_USER, .name = STR(""), .parts = parts.p, .part_count = parts.n};
+    return parts_ok(&parts, r->e);
 }
 
-struct chat_part *parts_add(struct parts *list, struct arena *a, enum chat_part_kind kind,
-                            enum chat_dialect dialect)
+static void parts_grow(struct parts *list, const struct request_reader *r)
 {
-    assert(list->n <= list->cap && !list->p == !list->cap);
-    if (list->n == list->cap) {
-        size_t cap = list->cap ? 2 * list->cap : 1; /* most have one */
-        struct chat_part *grown = arena_alloc(a, cap * sizeof *grown);
+    size_t cap = list->cap ? 2 * list->cap : 1; /* most have one */
+    struct chat_part *grown;
 
-        if (list->n)
-            memcpy(grown, list->p, list->n * sizeof *grown);
-        list->p = grown;
-        list->cap = cap;
+    if (!request_alloc(r, cap, sizeof *grown, &grown)) {
+        list->full = true;
+        return;
     }
-    list->p[list->n] = part_new(kind, dialect);
-    return &list->p[list->n++];
+    if (list->n)
+        memcpy(grown, list->p, list->n * sizeof *grown);
+    list->p = grown;
+    list->cap = cap;
+}
+
+struct chat_part *parts_add(struct parts *list, const struct request_reader *r,
+                            enum chat_part_kind kind, enum chat_dialect dialect)
+{
+    struct chat_part *p;
+
+    assert(list->n <= list->cap && !list->p == !list->cap);
+    if (list->n == list->cap && !list->full)
+        parts_grow(list, r);
+    p = list->full ? &list->ignored : &list->p[list->n++];
+    *p = part_new(kind, dialect);
+    return p;
+}
+
+bool parts_ok(const struct parts *list, struct err *e)
+{
+    return !list->full || err_set(e, ERR_LIMIT, "the request has too many parts");
 }
 
 size_t parts_to_messages(struct chat_part *parts, size_t n, enum chat_role role,
@@ -115,10 +133,23 @@ bool part_choice_word(const struct json *doc, const struct json_node *v, enum ch
 
 /* ---- tools ---- */
 
-void part_tools_allow(struct chat_request *q, const struct map *names)
+void part_allow_begin(struct map *allowed)
+{
+    map_init(allowed, NULL, MAP_COUNT_MAX);
+}
+
+void part_allow(struct map *allowed, str name)
+{
+    struct err e;
+
+    (void)!map_set(allowed, name, MAP_U64(1), &e); /* it has room for more than a body has */
+}
+
+void part_allow_end(struct map *allowed, struct chat_request *q)
 {
     for (size_t i = 0; i < q->tool_count; i++)
-        q->tools[i].barred = !map_find(names, q->tools[i].name);
+        q->tools[i].barred = !map_find(allowed, q->tools[i].name);
+    map_release(allowed);
 }
 
 size_t part_tools_going(const struct chat_request *r, enum chat_dialect to)
@@ -130,34 +161,38 @@ size_t part_tools_going(const struct chat_request *r, enum chat_dialect to)
     return n;
 }
 
-/* {"type": "grammar", "syntax", "definition"}; Chat Completions has the two in a box. */
-static str part_grammar_of(const struct json *doc, const struct json_node *format, struct arena *a)
+str part_arguments(const struct json *doc, const struct json_node *v, struct arena *a)
 {
-    const struct json_node *box = json_get(doc, format, "grammar");
-    str definition;
+    str text;
 
-    if (!box)
-        box = format;
-    definition = json_get_text(doc, box, "definition", a);
-    if (!definition.n)
-        return STR("");
-    return arena_printf(a,
-                        "\n\nThe input must be of this grammar (" STR_FMT "):\n\n" STR_FMT,
-                        STR_ARG(json_get_text(doc, box, "syntax", a)),
-                        STR_ARG(definition));
+    if (json_is_object(v))
+        return json_raw(doc, v);
+    if (!json_text(doc, v, a, &text) || str_trim(text).n == 0)
+        return STR("{}");
+    if (json_is_object_text(text))
+        return text;
+    return json_format(a, "{'arguments':%j}", json_raw(doc, v));
 }
 
+/* The format of a custom tool is {"type": "grammar", "syntax", "definition"}; Chat Completions has
+ * the two in a box. */
 void part_tool_custom(const struct json *doc, const struct json_node *v, struct arena *a,
                       struct chat_tool *t)
 {
-    str grammar = part_grammar_of(doc, json_get(doc, v, "format"), a);
+    const struct json_node *format = json_get(doc, v, "format");
+    const struct json_node *box = json_get(doc, format, "grammar");
+    str definition = json_get_text(doc, box ? box : format, "definition", a);
 
     t->custom = true;
     t->name = json_get_text(doc, v, "name", a);
     t->description = json_get_text(doc, v, "description", a);
-    if (grammar.n)
+    if (definition.n) /* in one copy: request_alloc leaves room for one of every text */
         t->description =
-            arena_printf(a, STR_FMT STR_FMT, STR_ARG(t->description), STR_ARG(grammar));
+            arena_printf(a,
+                         STR_FMT "\n\nThe input must be of this grammar (" STR_FMT "):\n\n" STR_FMT,
+                         STR_ARG(t->description),
+                         STR_ARG(json_get_text(doc, box ? box : format, "syntax", a)),
+                         STR_ARG(definition));
     t->schema = STR("{\"type\":\"object\",\"properties\":{\"input\":{\"type\":\"string\"}},"
                     "\"required\":[\"input\"],\"additionalProperties\":false}");
 }

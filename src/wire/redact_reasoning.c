@@ -8,8 +8,6 @@
 #include "wire/internal.h"
 #include "wire/openai/openai.h"
 
-#define DEPTH_MAX 8
-
 struct redaction {
     const struct wire_decoder *d;
     const struct json *doc;
@@ -81,10 +79,24 @@ static bool redact_names_reasoning(str name)
     return redact_has_word(name, words) && !redact_has_word(name, others);
 }
 
-static str redact_key_of(const struct redaction *w, const struct json_node *key)
+static str redact_raw_text(const struct json *doc, const struct json_node *text)
 {
-    assert_slow(key->kind == JSON_STRING && key->size >= 2);
-    return str_slice(json_raw(w->doc, key), 1, key->size - 1);
+    assert(text->kind == JSON_STRING && text->size >= 2);
+    return str_slice(json_raw(doc, text), 1, text->size - 1);
+}
+
+static bool redact_key_names_reasoning(const struct json *doc, const struct json_node *key)
+{
+    struct arena a;
+    bool names;
+    str name;
+
+    if (!key->escaped)
+        return redact_names_reasoning(redact_raw_text(doc, key));
+    arena_init(&a, key->size + 64);
+    names = json_text(doc, key, &a, &name) && redact_names_reasoning(name);
+    arena_release(&a);
+    return names;
 }
 
 static bool redact_has_words(const struct json *doc, const struct json_node *v)
@@ -92,18 +104,23 @@ static bool redact_has_words(const struct json *doc, const struct json_node *v)
     return v->kind >= JSON_STRING && !openai_empty(doc, v);
 }
 
+/* Whether a member holds words of reasoning. The name decides first: it is the cheaper test. */
+static bool redact_is_reasoning(const struct json *doc, const struct json_node *key)
+{
+    return redact_key_names_reasoning(doc, key) && redact_has_words(doc, json_value(key));
+}
+
 /* Removes members that name reasoning from an unknown value, at any depth. */
 static void redact_walk(const struct redaction *w, const struct json_node *v, unsigned depth)
 {
-    assert(depth <= DEPTH_MAX + 1);
-    if (v->kind < JSON_ARRAY || depth > DEPTH_MAX)
+    assert(depth <= JSON_DEPTH_MAX);
+    if (v->kind < JSON_ARRAY)
         return;
     JSON_FOREACH(k, w->doc, v) {
         const struct json_node *value = v->kind == JSON_OBJECT ? json_value(k) : k;
 
-        if (v->kind == JSON_OBJECT && redact_has_words(w->doc, value) &&
-            redact_names_reasoning(redact_key_of(w, k)))
-            json_edit_remove(w->ed, v, redact_key_of(w, k));
+        if (v->kind == JSON_OBJECT && redact_is_reasoning(w->doc, k))
+            json_edit_drop(w->ed, v, k);
         else
             redact_walk(w, value, depth + 1);
     }
@@ -164,12 +181,10 @@ void redact_token_lists(const struct json *doc, const struct json_node *choice,
 static void redact_other(const struct redaction *w, const struct json_node *object,
                          const struct json_node *key)
 {
-    const struct json_node *value = json_value(key);
-
-    if (redact_has_words(w->doc, value) && redact_names_reasoning(redact_key_of(w, key)))
-        json_edit_remove(w->ed, object, redact_key_of(w, key));
+    if (redact_is_reasoning(w->doc, key))
+        json_edit_drop(w->ed, object, key);
     else
-        redact_walk(w, value, 0);
+        redact_walk(w, json_value(key), 0);
 }
 
 /* ---- Chat Completions ---- */
@@ -230,7 +245,7 @@ static void redact_choice(const struct redaction *w, const struct json_node *cho
             continue;
         if ((again && w->d->splits && json_value(k) == message) ||
             redact_repeats(w, k, says, thinks))
-            json_edit_remove(w->ed, choice, redact_key_of(w, k));
+            json_edit_drop(w->ed, choice, k);
         else
             redact_other(w, choice, k);
     }
@@ -248,7 +263,7 @@ static void redact_openai(const struct redaction *w, const struct json_node *roo
                 if (c->kind == JSON_OBJECT)
                     redact_choice(w, c);
         } else if (redact_is_one_of(w->doc, k, redact_dumps) && redact_has_words(w->doc, value)) {
-            json_edit_remove(w->ed, root, redact_key_of(w, k));
+            json_edit_drop(w->ed, root, k);
         } else if (!redact_is_one_of(w->doc, k, known_fields)) {
             redact_other(w, root, k);
         }
@@ -309,7 +324,7 @@ static void redact_responses(const struct redaction *w, const struct json_node *
     JSON_FOREACH_ITEM(v, w->doc, list)
         redact_item(w, v, false);
     if (w->whole || !type || type->kind != JSON_STRING || redact_is_one_of(w->doc, type, known) ||
-        !str_starts(redact_key_of(w, type), STR("response.reasoning")))
+        !str_starts(redact_raw_text(w->doc, type), STR("response.reasoning")))
         return;
     redact_event(w, root);
     redact_event(w, json_get(w->doc, root, "part"));
@@ -331,7 +346,7 @@ static void redact_gemini(const struct redaction *w, const struct json_node *roo
             thinks = thinks || json_to_bool(w->doc, json_find(w->doc, p, STR("thought")));
         JSON_FOREACH(k, w->doc, c)
             if (thinks && json_is(w->doc, k, STR("logprobsResult")))
-                json_edit_remove(w->ed, c, STR("logprobsResult"));
+                json_edit_drop(w->ed, c, k);
             else if (!json_is(w->doc, k, STR("content")))
                 redact_other(w, c, k);
     }
@@ -395,9 +410,8 @@ static void redact_forget_message(const struct redaction *w, const struct json_n
          k = json_next(w->doc, message, k)) {
         if (json_is(w->doc, k, STR("content")) || json_is(w->doc, k, STR("parts")))
             redact_forget_parts(w, json_value(k));
-        else if (redact_names_reasoning(redact_key_of(w, k)) &&
-                 redact_has_words(w->doc, json_value(k)))
-            json_edit_remove(w->ed, message, redact_key_of(w, k));
+        else if (redact_is_reasoning(w->doc, k))
+            json_edit_drop(w->ed, message, k);
     }
 }
 
@@ -434,11 +448,11 @@ static bool redact_test_texts(const struct redact_test *t, const struct json_nod
     bool found = false;
     str text;
 
-    assert(depth <= DEPTH_MAX + 1);
+    assert(depth <= JSON_DEPTH_MAX);
     arena_reset(t->arena);
     if (v->kind == JSON_STRING)
         return json_text(t->doc, v, t->arena, &text) && t->is(t->ctx, text);
-    if (v->kind < JSON_ARRAY || depth > DEPTH_MAX)
+    if (v->kind < JSON_ARRAY)
         return false;
     for (const struct json_node *k = json_first(t->doc, v); k && !found;
          k = json_next(t->doc, v, k))
@@ -459,15 +473,12 @@ static bool redact_test_parts(const struct redact_test *t, const struct json_nod
 
 static bool redact_test_message(const struct redact_test *t, const struct json_node *message)
 {
-    const struct redaction w = {.doc = t->doc};
-
     for (const struct json_node *k = json_first(t->doc, message); k && message->kind == JSON_OBJECT;
          k = json_next(t->doc, message, k)) {
         bool parts = json_is(t->doc, k, STR("content")) || json_is(t->doc, k, STR("parts"));
 
         if (parts ? redact_test_parts(t, json_value(k))
-                  : redact_names_reasoning(redact_key_of(&w, k)) &&
-                        redact_test_texts(t, json_value(k), 0))
+                  : redact_key_names_reasoning(t->doc, k) && redact_test_texts(t, json_value(k), 0))
             return true;
     }
     return false;

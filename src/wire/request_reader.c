@@ -81,8 +81,8 @@ bool request_alloc(const struct request_reader *r, size_t n, size_t size, void *
     void *p;
 
     assert(size > 0);
-    /* Room is left for every text of the body to be unescaped once. */
-    if (n > r->a->size_max / size || !arena_fits(r->a, n * size, r->doc->src.n + ROOM_SPARE))
+    /* Room is left for every text of the body to be unescaped once, and for one copy of it. */
+    if (n > r->a->size_max / size || !arena_fits(r->a, n * size, 2 * r->doc->src.n + ROOM_SPARE))
         return err_set(r->e, ERR_LIMIT, "the request has too many parts");
     p = arena_zero(r->a, n ? n : 1, size);
     memcpy(out, &p, sizeof p);

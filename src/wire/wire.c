@@ -9,6 +9,7 @@
 #include "wire/redact_reasoning.h"
 
 #define SCRATCH_MAX ((size_t)256 << 20) /* unescaped texts of one frame: bounded by its size */
+#define EDITS_USUAL 1024
 
 static const struct wire *const wires[CHAT_DIALECT_COUNT] = {
     [CHAT_OPENAI] = &wire_openai,
@@ -190,12 +191,32 @@ static bool wire_repair(struct wire_decoder *d, struct wire_frame *f, bool whole
            wire_restart_end(d, f, whole, &d->repaired, at);
 }
 
+/* Removes what only hidden reasoning says from a frame; false if it is no JSON afterwards. */
+static bool wire_redact(struct wire_decoder *d, struct wire_frame *f, bool whole)
+{
+    max_align_t room[EDITS_USUAL / sizeof(max_align_t)];
+    struct json_edits ed;
+    struct arena edits;
+    bool ok = true;
+    size_t at;
+
+    assert(d->hides && f->doc);
+    arena_init(&edits, JSON_EDITS_SIZE * f->data.n + EDITS_USUAL);
+    arena_lend(&edits, room, sizeof room);
+    json_edits_init(&ed, &d->doc, &edits);
+    if (redact_frame(d, whole, &ed)) {
+        at = wire_restart_begin(d, f, whole, &d->redacted);
+        json_edits_apply(&ed, &d->redacted);
+        ok = wire_restart_end(d, f, whole, &d->redacted, at);
+    }
+    arena_release(&edits);
+    return ok;
+}
+
 /* Parses the frame's data; false after saying what is wrong with it. */
 static bool wire_parse(struct wire_decoder *d, struct wire_frame *f, bool whole)
 {
-    struct json_edits ed;
     struct err e, why;
-    size_t at;
 
     f->doc = NULL;
     arena_reset(&d->scratch);
@@ -205,14 +226,7 @@ static bool wire_parse(struct wire_decoder *d, struct wire_frame *f, bool whole)
         return false;
     }
     f->doc = &d->doc;
-    if (!d->hides)
-        return true;
-    json_edits_init(&ed, &d->doc, &d->scratch);
-    if (!redact_frame(d, whole, &ed))
-        return true;
-    at = wire_restart_begin(d, f, whole, &d->redacted);
-    json_edits_apply(&ed, &d->redacted);
-    return wire_restart_end(d, f, whole, &d->redacted, at);
+    return !d->hides || wire_redact(d, f, whole);
 }
 
 /* llama.cpp and servers built on it send an error in a separate SSE field, which event readers

@@ -122,11 +122,13 @@ static void json_link_places(struct json_edits *ed, struct json_edit *e)
 static void json_edit_note(struct json_edits *ed)
 {
     assert(ed->last && ed->n > 0);
-    if (ed->slot_count)
+    if (ed->slot_count) {
         json_link_places(ed, ed->last);
-    else if (ed->n > FEW)
+    } else if (ed->n > FEW) {
+        json_edit_grow(ed);
         for (struct json_edit *e = ed->first; e; e = e->next)
             json_link_places(ed, e);
+    }
 }
 
 /* Goes over the edits that are about one place, and perhaps some others. */
@@ -229,11 +231,14 @@ void json_edit_set_text(struct json_edits *ed, const struct json_node *v, str ke
 
 void json_edit_remove(struct json_edits *ed, const struct json_node *v, str key)
 {
-    struct json_edit *adding = json_edit_forget(ed, v, key);
+    struct json_edit *adding;
 
+    if (!json_is_object(v))
+        return;
+    adding = json_edit_forget(ed, v, key);
     if (adding)
         adding->dead = true;
-    if (v && v->kind == JSON_OBJECT && !json_may_have(v, key))
+    if (!json_may_have(v, key))
         return;
     for (const struct json_node *k = json_first(ed->doc, v); k; k = json_next(ed->doc, v, k))
         if (json_is(ed->doc, k, key))
@@ -252,12 +257,13 @@ void json_edit_insert(struct json_edits *ed, const struct json_node *array,
     json_edit_note(ed);
 }
 
-void json_edit_drop(struct json_edits *ed, const struct json_node *array,
-                    const struct json_node *element)
+void json_edit_drop(struct json_edits *ed, const struct json_node *v, const struct json_node *child)
 {
-    assert(array->kind == JSON_ARRAY);
-    assert(element > array && element < array + array->span);
-    json_edit_add(ed, GONE, element->at, json_edit_end_of(element));
+    const struct json_node *last = v->kind == JSON_OBJECT ? json_value(child) : child;
+
+    assert(v->kind >= JSON_ARRAY);
+    assert(child > v && last < v + v->span);
+    json_edit_add(ed, GONE, child->at, json_edit_end_of(last));
     json_edit_note(ed);
 }
 

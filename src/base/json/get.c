@@ -5,7 +5,7 @@
 #include "base/json_get.h"
 
 #define COUNT_TEXT_MAX 32
-#define COUNT_MAX 9e15 /* largest count that a double represents exactly */
+#define COUNT_MAX 9e15 /* a double represents it exactly, and several can be added up */
 
 static int64_t json_quoted_number(str text)
 {
@@ -29,7 +29,7 @@ int64_t json_to_count(const struct json *doc, const struct json_node *v)
     if (!v || v->kind < JSON_NUMBER || v->kind > JSON_STRING)
         return -1;
     if (json_i64(doc, v, &n))
-        return n >= 0 && (double)n <= COUNT_MAX ? n : -1;
+        return n >= 0 && n <= (int64_t)COUNT_MAX ? n : -1;
     if (v->kind == JSON_STRING)
         return json_quoted_number(str_slice(json_raw(doc, v), 1, v->size - 1));
     return json_double(doc, v, &x) && x >= 0 && x <= COUNT_MAX ? (int64_t)x : -1;

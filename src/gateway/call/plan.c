@@ -268,7 +268,6 @@ static bool plan_body(struct call *c, bool same, const struct wire_plan *plan, s
     bool ok = false;
 
     arena_init(&scratch, CALL_ARENA_MAX);
-    arena_lend(&scratch, room, sizeof room);
     json_init(&doc);
     buf_init(&written, CALL_BODY_MAX);
     if (!same) {
@@ -279,6 +278,8 @@ static bool plan_body(struct call *c, bool same, const struct wire_plan *plan, s
     }
     assert(!same || c->in.request->doc);
     json_edits_init(&edits, same ? c->in.request->doc : &doc, &scratch);
+    arena_init(&scratch, CALL_ARENA_MAX + JSON_EDITS_SIZE * edits.doc->src.n);
+    arena_lend(&scratch, room, sizeof room);
     c->attempt.wire->patch(edits.doc, plan, &edits);
     buf_reset(&c->sent.body);
     json_edits_apply(&edits, &c->sent.body);

@@ -15,6 +15,8 @@ void anthropic_decode_end(struct wire_decoder *d)
 static void anthropic_decode_emit_extras(struct wire_decoder *d, const struct json *doc,
                                          const struct json_node *v, const char *known)
 {
+    if (!json_is_object(v))
+        return;
     JSON_FOREACH(k, doc, v) {
         str key;
 
@@ -138,8 +140,7 @@ static void anthropic_decode_on_message_delta(struct wire_decoder *d, const stru
     const struct json_node *delta = json_find(doc, root, STR("delta"));
 
     anthropic_blocks_end(d);
-    if (json_is_object(delta))
-        anthropic_decode_emit_extras(d, doc, delta, "stop_reason stop_sequence");
+    anthropic_decode_emit_extras(d, doc, delta, "stop_reason stop_sequence");
     anthropic_decode_emit_extras(d, doc, root, "type delta usage");
     anthropic_decode_emit_usage(d, doc, json_find(doc, root, STR("usage")));
     anthropic_decode_emit_stop(d, doc, delta);

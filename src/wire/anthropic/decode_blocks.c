@@ -385,6 +385,8 @@ static struct anthropic_block *anthropic_block_for(struct wire_decoder *d, int64
         return b;
     if (kind == KIND_CALL)
         return NULL;
+    if (b)
+        anthropic_block_end(d, b);
     b = anthropic_block_read_begin(d, index, kind);
     if (b && kind == KIND_THINK)
         b->thought = anthropic_block_add_thought(d, false);

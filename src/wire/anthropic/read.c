@@ -349,10 +349,9 @@ static bool anthropic_read_messages(const struct request_reader *r, const struct
         struct request_path item = {.up = &here, .index = i};
 
         if (!anthropic_read_message(r, &item, m, out)) {
-            if (!request_defer_failure(r))
+            if (!request_defer_failure(r) ||
+                !part_message_opaque(r, m, CHAT_ANTHROPIC, &out->messages[out->message_count++]))
                 return false;
-            out->messages[out->message_count++] =
-                part_message_opaque(r->a, r->doc, m, CHAT_ANTHROPIC);
         }
     }
     return true;

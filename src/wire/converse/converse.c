@@ -46,6 +46,15 @@ static struct open *converse_find(struct wire_decoder *d, int64_t index)
     return NULL;
 }
 
+static void converse_end(struct wire_decoder *d, struct open *b)
+{
+    assert(b->used);
+    b->used = false;
+    if (b->kind == KIND_CALL && !b->fed)
+        converse_emit(
+            d, (struct chat_event){.kind = CHAT_ARGUMENTS, .block = b->block, .text = STR("{}")});
+}
+
 static struct open *converse_begin(struct wire_decoder *d, int64_t index, enum kind kind)
 {
     struct converse_decoder *state = d->state;
@@ -57,6 +66,8 @@ static struct open *converse_begin(struct wire_decoder *d, int64_t index, enum k
             b = &state->open[i];
     if (!b)
         b = &state->open[state->next++ % OPEN_MAX];
+    if (b->used) /* the block that has this place is over */
+        converse_end(d, b);
     if (d->blocks >= WIRE_BLOCKS_MAX) {
         wire_emit_error(d, 502, "upstream_error", "the provider's reply has too many blocks");
         return NULL;
@@ -70,15 +81,6 @@ static struct open *converse_block_for(struct wire_decoder *d, int64_t index, en
     struct open *b = converse_find(d, index);
 
     return b && b->kind == kind ? b : converse_begin(d, index, kind);
-}
-
-static void converse_end(struct wire_decoder *d, struct open *b)
-{
-    assert(b->used);
-    b->used = false;
-    if (b->kind == KIND_CALL && !b->fed)
-        converse_emit(
-            d, (struct chat_event){.kind = CHAT_ARGUMENTS, .block = b->block, .text = STR("{}")});
 }
 
 static void converse_emit_text(struct wire_decoder *d, const struct json *doc, int64_t index,
@@ -102,12 +104,13 @@ static void converse_emit_call(struct wire_decoder *d, const struct json *doc,
                                const struct json_node *call, int64_t index)
 {
     struct open *b = converse_begin(d, index, KIND_CALL);
+    str id = json_get_text(doc, call, "toolUseId", &d->scratch);
 
     if (b)
         converse_emit(d,
                       (struct chat_event){.kind = CHAT_CALL,
                                           .block = b->block,
-                                          .id = json_get_text(doc, call, "toolUseId", &d->scratch),
+                                          .id = id.n ? id : wire_call_id(d, b->block),
                                           .name = json_get_text(doc, call, "name", &d->scratch)});
 }
 
@@ -327,6 +330,17 @@ static void converse_decode(struct wire_decoder *d, const struct wire_frame *f)
     }
 }
 
+/* A text and what it cites, instead of a text alone. */
+static void converse_emit_cited(struct wire_decoder *d, const struct json *doc,
+                                const struct json_node *v, int64_t index)
+{
+    const struct json_node *texts = json_find(doc, v, STR("content"));
+
+    JSON_FOREACH_ITEM(t, doc, texts)
+        converse_emit_text(d, doc, index, KIND_TEXT, CHAT_TEXT, json_find(doc, t, STR("text")));
+    converse_emit_extra(d, doc, v, "citations");
+}
+
 static void converse_emit_block(struct wire_decoder *d, const struct json *doc,
                                 const struct json_node *v, int64_t index)
 {
@@ -334,9 +348,12 @@ static void converse_emit_block(struct wire_decoder *d, const struct json *doc,
     const struct json_node *call = json_find(doc, v, STR("toolUse"));
     const struct json_node *reasoning = json_find(doc, v, STR("reasoningContent"));
     const struct json_node *input = json_get(doc, call, "input");
+    const struct json_node *cited = json_find(doc, v, STR("citationsContent"));
 
     if (text) {
         converse_emit_text(d, doc, index, KIND_TEXT, CHAT_TEXT, text);
+    } else if (cited) {
+        converse_emit_cited(d, doc, cited, index);
     } else if (reasoning) {
         converse_emit_reasoning(d, doc, reasoning, index);
     } else if (converse_is_call(doc, call)) {

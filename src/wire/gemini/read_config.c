@@ -104,15 +104,12 @@ static void gemini_config_read_allowed(const struct request_reader *r,
 {
     struct map allowed;
     str name;
-    struct err e;
 
-    assert(json_is_array(names));
-    map_init(&allowed, NULL, MAP_COUNT_MAX);
+    part_allow_begin(&allowed);
     JSON_FOREACH(v, r->doc, names)
-        if (json_text(r->doc, v, r->a, &name) && !map_set(&allowed, name, MAP_U64(1), &e))
-            break;
-    part_tools_allow(out, &allowed);
-    map_release(&allowed);
+        if (json_text(r->doc, v, r->a, &name))
+            part_allow(&allowed, name);
+    part_allow_end(&allowed, out);
     for (size_t i = 0; i < out->tool_count; i++)
         out->tools[i].barred &= out->tools[i].opaque.n == 0;
 }

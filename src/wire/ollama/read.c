@@ -228,9 +228,9 @@ static bool ollama_read_messages(struct reader *g, const struct json_node *root)
          v = json_next(g->r.doc, list, v), item.index++) {
         assert(item.index < n && q->message_count == item.index);
         if (!ollama_read_message(g, &item, v, &q->messages[item.index])) {
-            if (!request_defer_failure(&g->r))
+            if (!request_defer_failure(&g->r) ||
+                !part_message_opaque(&g->r, v, CHAT_OLLAMA, &q->messages[item.index]))
                 return false;
-            q->messages[item.index] = part_message_opaque(g->r.a, g->r.doc, v, CHAT_OLLAMA);
         }
         q->message_count++;
     }

@@ -10,7 +10,7 @@
 static struct chat_part *openai_read_add(const struct request_reader *r, struct parts *list,
                                          enum chat_part_kind kind)
 {
-    return parts_add(list, r->a, kind, CHAT_OPENAI);
+    return parts_add(list, r, kind, CHAT_OPENAI);
 }
 
 /* ---- parts ---- */
@@ -94,9 +94,11 @@ static bool openai_read_part_audio(const struct request_reader *r, const struct 
 static bool openai_read_part_of_mistral(const struct request_reader *r, const struct json_node *v,
                                         struct parts *out, const struct request_path *at)
 {
+    struct chat_part *part = openai_read_add(r, out, CHAT_PART_OPAQUE);
+
     (void)at;
-    openai_read_add(r, out, CHAT_PART_OPAQUE)->json = json_raw(r->doc, v);
-    out->p[out->n - 1].dialect = CHAT_MISTRAL;
+    part->json = json_raw(r->doc, v);
+    part->dialect = CHAT_MISTRAL;
     return true;
 }
 
@@ -298,20 +300,6 @@ static void openai_read_thoughts(const struct request_reader *r, const struct js
     openai_read_details(r, json_fields_present(of, OPENAI_AT_REASONING_DETAILS), worded, out);
 }
 
-/* Arguments as one JSON object; invalid JSON, as a model may write it, is wrapped as a string. */
-static str openai_read_arguments(const struct request_reader *r, const struct json_node *v)
-{
-    str text;
-
-    if (json_is_object(v))
-        return json_raw(r->doc, v);
-    if (!json_text(r->doc, v, r->a, &text) || str_trim(text).n == 0)
-        return STR("{}");
-    if (json_is_object_text(text))
-        return text;
-    return json_format(r->a, "{'arguments':%j}", json_raw(r->doc, v));
-}
-
 static bool openai_read_tool_calls(const struct request_reader *r, const struct json_node *list,
                                    const struct request_path *at, struct parts *out)
 {
@@ -335,7 +323,7 @@ static bool openai_read_tool_calls(const struct request_reader *r, const struct 
         part->id = id;
         part->name = name;
         part->json =
-            function ? openai_read_arguments(r, json_find(r->doc, function, STR("arguments")))
+            function ? part_arguments(r->doc, json_find(r->doc, function, STR("arguments")), r->a)
                      : part_custom_arguments(r->doc, json_find(r->doc, custom, STR("input")), r->a);
     }
     return true;
@@ -362,7 +350,7 @@ static bool openai_read_assistant(const struct request_reader *r, const struct j
 
         part->name = json_get_text(r->doc, function, "name", r->a);
         part->id = part->name;
-        part->json = openai_read_arguments(r, json_find(r->doc, function, STR("arguments")));
+        part->json = part_arguments(r->doc, json_find(r->doc, function, STR("arguments")), r->a);
     }
     return true;
 }
@@ -384,6 +372,8 @@ static bool openai_read_tool_result(const struct request_reader *r, const struct
     if (old && name.n == 0)
         return request_fail(r, at, "name", "expected the name of the function");
     if (!(old && said && said->kind == JSON_NULL) && !openai_read_content(r, said, at, &inner))
+        return false;
+    if (!parts_ok(&inner, r->e))
         return false;
     part = openai_read_add(r, out, CHAT_PART_TOOL_RESULT);
     part->id = id;
@@ -434,7 +424,7 @@ static bool openai_read_message(const struct request_reader *r, const struct jso
                                  .name = json_fields_text(&of, OPENAI_AT_NAME, r->doc, r->a),
                                  .parts = parts.p,
                                  .part_count = parts.n};
-    return ok;
+    return parts_ok(&parts, r->e) && ok;
 }
 
 bool openai_read_messages(const struct request_reader *r, const struct json_node *list)
@@ -445,15 +435,15 @@ bool openai_read_messages(const struct request_reader *r, const struct json_node
     if (n == 0)
         return request_fail(
             r, NULL, "messages", "expected a list of messages with at least one in it");
-    r->out->messages = arena_alloc(r->a, n * sizeof(struct chat_message)); /* each is filled */
+    if (!request_alloc(r, n, sizeof(struct chat_message), &r->out->messages))
+        return false;
     r->out->message_count = n;
     for (const struct json_node *m = json_first(r->doc, list); m;
          m = json_next(r->doc, list, m), item.index++)
-        if (!openai_read_message(r, m, &item, &r->out->messages[item.index])) {
-            if (!request_defer_failure(r))
-                return false;
-            r->out->messages[item.index] = part_message_opaque(r->a, r->doc, m, CHAT_OPENAI);
-        }
+        if (!openai_read_message(r, m, &item, &r->out->messages[item.index]) &&
+            (!request_defer_failure(r) ||
+             !part_message_opaque(r, m, CHAT_OPENAI, &r->out->messages[item.index])))
+            return false;
     return true;
 }
 

@@ -81,7 +81,8 @@ static bool openai_option_read_stops(const struct request_reader *r, const struc
 
     if (!v)
         return true;
-    r->out->stops = arena_zero(r->a, n, sizeof(str));
+    if (!request_alloc(r, n, sizeof(str), &r->out->stops))
+        return false;
     if (json_text(r->doc, v, r->a, &r->out->stops[0])) {
         r->out->stop_count = 1;
         return true;
@@ -152,7 +153,8 @@ static bool openai_option_read_tools(const struct request_reader *r, const struc
         return true;
     if (list->kind != JSON_ARRAY)
         return request_fail(r, &here, NULL, "expected a list");
-    r->out->tools = arena_zero(r->a, n, sizeof(struct chat_tool));
+    if (!request_alloc(r, n, sizeof(struct chat_tool), &r->out->tools))
+        return false;
     r->out->tool_count = n;
     for (const struct json_node *v = json_first(r->doc, list); v;
          v = json_next(r->doc, list, v), item.index++) {
@@ -192,21 +194,18 @@ static bool openai_option_choice_word(const struct request_reader *r, const stru
 static void openai_option_read_allowed(const struct request_reader *r, const struct json_node *list)
 {
     struct map allowed;
-    struct err e;
 
     if (!json_is_array(list))
         return;
-    map_init(&allowed, NULL, MAP_COUNT_MAX);
+    part_allow_begin(&allowed);
     JSON_FOREACH(v, r->doc, list) {
         const struct json_node *box = json_get(r->doc, v, "function");
 
         if (!box)
             box = json_get(r->doc, v, "custom");
-        if (!map_set(&allowed, json_get_text(r->doc, box, "name", r->a), MAP_U64(1), &e))
-            break;
+        part_allow(&allowed, json_get_text(r->doc, box, "name", r->a));
     }
-    part_tools_allow(r->out, &allowed);
-    map_release(&allowed);
+    part_allow_end(&allowed, r->out);
 }
 
 static bool openai_option_read_choice(const struct request_reader *r, const struct json_node *v,

@@ -443,8 +443,9 @@ static size_t openai_relay_chunk_tail(const struct openai_relay_frame *r, size_t
     size_t head = r->choices->at, tail = from + sizeof "data: " - 1 + head + r->chunk.n;
     str src = r->doc->src;
 
+    /* A member that occurs twice may have been removed before the choices, too. */
     if (r->n != 1 || !r->chunk.n || r->role || r->f->name.n || (usage && usage->at < head) ||
-        memchr(src.p, '\n', head) || memchr(src.p, '\r', head))
+        r->root->escaped || memchr(src.p, '\n', head) || memchr(src.p, '\r', head))
         return 0;
     if (r->en->out->full || r->chunk_end != r->en->out->n || r->chunk_end - tail > OPENAI_TAIL_MAX)
         return 0;

@@ -14,6 +14,7 @@ struct writer {
     bool mistral;
     size_t images_from; /* the message whose results have images still to be shown, or NONE */
     bool after_result;  /* the last message was a tool's */
+    size_t system_from; /* only system messages follow from there on, after others; or NONE */
 };
 
 #define NO_MESSAGE ((size_t)-1)
@@ -351,15 +352,14 @@ static void openai_write_user(struct writer *w, const struct chat_message *m, si
     json_out_end(w->o);
 }
 
-/* Whether only system messages follow from there on, after other messages. Mistral requires that
- * the last message is the user's or a tool's. */
-static bool openai_write_system_ends(const struct chat_request *r, size_t at)
+/* Mistral requires that the last message is the user's or a tool's. */
+static size_t openai_write_system_from(const struct chat_request *r)
 {
     size_t from = r->message_count;
 
     while (from > 0 && r->messages[from - 1].role == CHAT_SYSTEM)
         from--;
-    return from > 0 && at >= from;
+    return from > 0 ? from : NO_MESSAGE;
 }
 
 static void openai_write_message(struct writer *w, size_t at)
@@ -379,15 +379,14 @@ static void openai_write_message(struct writer *w, size_t at)
             openai_write_assistant(w, m);
         return;
     }
-    openai_write_role_after_results(
-        w, w->mistral && openai_write_system_ends(w->r, at) ? "user" : "system");
+    openai_write_role_after_results(w, w->mistral && at >= w->system_from ? "user" : "system");
     openai_write_joined_member(w, m, CHAT_PART_TEXT, "content", "\n\n");
     json_out_end(w->o);
 }
 
 void openai_write_messages(const struct chat_request *r, bool mistral, struct json_out *o)
 {
-    struct writer w = {r, o, mistral, NO_MESSAGE, false};
+    struct writer w = {r, o, mistral, NO_MESSAGE, false, openai_write_system_from(r)};
 
     json_out_array(o);
     for (size_t i = 0; i < r->message_count; i++)

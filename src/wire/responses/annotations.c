@@ -44,8 +44,8 @@ void responses_notes_add(struct wire_encoder *en, str list, enum chat_dialect di
     assert(s->note_count <= RESPONSES_NOTES_MAX);
     json_init(&doc);
     buf_init(&note, list.n + 64);
-    as_is = dialect == CHAT_RESPONSES && s->note_count == 0 &&
-            (!en->stream || str_find(list, STR("\n")) == STR_NONE);
+    as_is =
+        dialect == CHAT_RESPONSES && s->note_count == 0 && (!en->stream || !json_has_lines(list));
     s->notes_whole = as_is ? arena_text_dup(en->arena, list) : STR("");
     if (!s->notes)
         s->notes = arena_text_zero(en->arena, RESPONSES_NOTES_MAX * sizeof *s->notes);

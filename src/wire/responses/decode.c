@@ -59,6 +59,8 @@ static const char responses_decode_said[] =
 
 static void responses_decode_extras(struct responses_at *at, const struct json_node *response)
 {
+    if (!json_is_object(response))
+        return;
     JSON_FOREACH(k, at->doc, response) {
         const struct json_node *v = json_value(k);
         str name;
@@ -77,12 +79,12 @@ static struct responses_item *responses_decode_item_of_final(struct responses_at
                                                              const struct json_node *node,
                                                              uint32_t index)
 {
+    const struct json_node *id = json_find(at->doc, node, STR("id"));
     enum item_kind kind = responses_kind(at, node);
     struct responses_item *it;
 
     for (uint32_t i = 0; i < at->s->item_count; i++)
-        if (at->s->items[i].id.n &&
-            json_is(at->doc, json_find(at->doc, node, STR("id")), at->s->items[i].id))
+        if (at->s->items[i].id.n && json_is(at->doc, id, at->s->items[i].id))
             return &at->s->items[i];
     it = responses_item_find(at, index);
     if (it && it->kind == kind)

@@ -139,13 +139,15 @@ static bool responses_encode_insert_note(struct wire_encoder *en)
 {
     struct responses_encoder *s = en->state;
 
-    assert(s->insert_count <= RESPONSES_INSERTS_MAX);
+    assert(s->insert_count <= WIRE_BLOCKS_MAX);
     if (!s->relaying)
         return true;
-    if (s->insert_count == RESPONSES_INSERTS_MAX)
+    if (s->insert_count == WIRE_BLOCKS_MAX) {
+        s->done.full = true;
         return false;
-    if (!s->inserts)
-        s->inserts = arena_zero(en->arena, RESPONSES_INSERTS_MAX, sizeof *s->inserts);
+    }
+    s->inserts =
+        arena_grow(en->arena, s->inserts, s->insert_count, &s->insert_max, sizeof *s->inserts);
     s->inserts[s->insert_count++] = (struct responses_insert){.after = s->seen_max};
     return true;
 }
@@ -315,9 +317,11 @@ static void responses_encode_hold_sealed(struct wire_encoder *en)
     id = json_find(&doc, json_root(&doc), STR("id"));
     sealed = json_find(&doc, json_root(&doc), STR("encrypted_content"));
     responses_encode_hold_c(en, ",\"id\":");
-    responses_encode_hold(
-        en, id ? json_raw(&doc, id) : responses_encode_item_id(en, "rs", s->index, own));
-    if (sealed) {
+    responses_encode_hold(en,
+                          id && id->kind == JSON_STRING
+                              ? json_raw(&doc, id)
+                              : responses_encode_item_id(en, "rs", s->index, own));
+    if (sealed && sealed->kind == JSON_STRING) {
         responses_encode_hold_c(en, ",\"encrypted_content\":");
         responses_encode_hold(en, json_raw(&doc, sealed));
     }
@@ -552,8 +556,7 @@ static void responses_encode_on_opaque(struct wire_encoder *en, const struct cha
     if (!responses_encode_insert_note(en))
         return;
     responses_encode_item_begin(en);
-    item = en->stream && memchr(ev->text.p, '\n', ev->text.n) ? responses_kept_line(en, ev->text)
-                                                              : ev->text;
+    item = en->stream && json_has_lines(ev->text) ? responses_kept_line(en, ev->text) : ev->text;
     if (responses_encode_event_begin(en, "response.output_item.added")) {
         buf_printf(en->out, ",\"output_index\":%u,\"item\":", index);
         buf_add(en->out, item);

@@ -9,8 +9,9 @@
 #include "wire/rope.h"
 
 #define RESPONSES_EXTRAS_MAX 32
-#define RESPONSES_INSERTS_MAX 256
 #define RESPONSES_NOTES_MAX 1024 /* annotations of one text */
+#define RESPONSES_OPENING_MAX                                                                      \
+    2 /* frames that begin a message: of its item, and of its first part */
 
 enum responses_open { OPEN_NONE, OPEN_MESSAGE, OPEN_REASONING };
 
@@ -43,7 +44,7 @@ struct responses_sent {
     struct responses_sent *next;
     uint32_t index, part; /* of the provider's item; of the text in it */
     int kind;
-    str item_id; /* of the deltas, as JSON */
+    str item_id; /* as JSON, or "" */
     bool touched;
     bool whole;       /* not by deltas, and unchanged: `text` is empty */
     struct rope text; /* the text sent, as the inside of a JSON string */
@@ -53,6 +54,12 @@ struct responses_sent {
 struct responses_insert {
     int64_t after;
     struct rope_mark from, to;
+};
+
+/* A frame that begins a message, which waits for its text: its name, its data, its bytes. */
+struct responses_opening {
+    struct arena_text bytes;
+    size_t name, data; /* their sizes */
 };
 
 struct responses_encoder {
@@ -98,10 +105,13 @@ struct responses_encoder {
     int64_t seen_max; /* the provider's highest output_index */
     struct responses_sent *sent;
     size_t sent_count;
-    struct responses_insert *inserts;
-    size_t insert_count;
+    struct responses_insert *inserts; /* at most as many as a reply may have blocks */
+    size_t insert_count, insert_max;
     char *held; /* a frame that begins a part of reasoning, which may still be hidden */
     size_t held_size, held_cap;
+    struct responses_opening opening[RESPONSES_OPENING_MAX];
+    size_t opening_count;
+    uint32_t opening_index; /* of their item */
 };
 
 /* responses_notes.c: copies a text that is written again later to the arena; a reply that fills the

@@ -12,13 +12,13 @@
 
 struct reader {
     struct request_reader r;
-    size_t message_cap;
+    size_t message_max;
     struct parts parts; /* of the message at hand */
 };
 
 static struct chat_part *responses_read_part_add(struct reader *g, enum chat_part_kind kind)
 {
-    return parts_add(&g->parts, g->r.a, kind, CHAT_RESPONSES);
+    return parts_add(&g->parts, &g->r, kind, CHAT_RESPONSES);
 }
 
 static bool responses_read_need_text(struct reader *g, const struct request_path *at,
@@ -34,16 +34,7 @@ static void responses_read_message_add(struct reader *g, enum chat_role role)
 {
     struct chat_request *q = g->r.out;
 
-    assert(q->message_count <= g->message_cap);
-    if (q->message_count == g->message_cap) {
-        size_t cap = g->message_cap ? 2 * g->message_cap : 8;
-        struct chat_message *m = arena_zero(g->r.a, cap, sizeof *m);
-
-        if (q->message_count)
-            memcpy(m, q->messages, q->message_count * sizeof *m);
-        q->messages = m;
-        g->message_cap = cap;
-    }
+    assert(q->message_count < g->message_max);
     q->messages[q->message_count++] = (struct chat_message){.role = role, .name = STR("")};
     g->parts = (struct parts){0};
 }
@@ -235,10 +226,8 @@ static bool responses_read_add_call(struct reader *g, const struct request_path 
 static bool responses_read_call(struct reader *g, const struct request_path *at,
                                 const struct json_node *v)
 {
-    str arguments = json_get_text(g->r.doc, v, "arguments", g->r.a);
-
     return responses_read_add_call(
-        g, at, v, json_is_object_text(arguments) ? arguments : STR("{}"));
+        g, at, v, part_arguments(g->r.doc, json_find(g->r.doc, v, STR("arguments")), g->r.a));
 }
 
 static bool responses_read_custom(struct reader *g, const struct request_path *at,
@@ -258,7 +247,7 @@ static bool responses_read_output(struct reader *g, const struct request_path *a
     str id;
 
     if (!responses_read_need_text(g, at, v, "call_id", &id) ||
-        !responses_read_content(&inner, at, v, "output"))
+        !responses_read_content(&inner, at, v, "output") || !parts_ok(&inner.parts, g->r.e))
         return false;
     responses_read_speak(g, CHAT_TOOL);
     assert(q->message_count > 0);
@@ -334,12 +323,40 @@ static bool responses_read_item(struct reader *g, const struct request_path *at,
     return true;
 }
 
+static bool responses_read_items(struct reader *g, const struct request_path *at,
+                                 const struct json_node *input)
+{
+    struct request_path item = {.up = at};
+
+    for (const struct json_node *v = json_first(g->r.doc, input); v;
+         v = json_next(g->r.doc, input, v), item.index++) {
+        if (!responses_read_item(g, &item, v)) {
+            if (!request_defer_failure(&g->r))
+                return false;
+            responses_read_speak(g, CHAT_USER);
+            responses_read_opaque(g, v, responses_read_part_add(g, CHAT_PART_OPAQUE));
+        }
+        responses_read_message_save(g);
+        if (!parts_ok(&g->parts, g->r.e))
+            return false;
+    }
+    return true;
+}
+
 static bool responses_read_input(struct reader *g, const struct json_node *root)
 {
     const struct json_node *input = json_get(g->r.doc, root, "input");
     str text = json_get_text(g->r.doc, root, "instructions", g->r.a);
-    struct request_path here = {.key = "input"}, item = {.up = &here};
+    struct request_path here = {.key = "input"};
+    size_t n = json_is_array(input) ? json_count(g->r.doc, input) : 1;
 
+    if (n > ITEMS_MAX)
+        return request_fail(&g->r, &here, NULL, "has too many items");
+    /* One for the instructions; two for each item, because one that cannot be read as a whole may
+     * have begun a message. */
+    g->message_max = 1 + 2 * n;
+    if (!request_alloc(&g->r, g->message_max, sizeof(struct chat_message), &g->r.out->messages))
+        return false;
     if (text.n) {
         responses_read_speak(g, CHAT_SYSTEM);
         responses_read_part_add(g, CHAT_PART_TEXT)->text = text;
@@ -356,19 +373,7 @@ static bool responses_read_input(struct reader *g, const struct json_node *root)
     }
     if (input->kind != JSON_ARRAY)
         return request_fail(&g->r, &here, NULL, "must be a string or a list of items");
-    for (const struct json_node *v = json_first(g->r.doc, input); v;
-         v = json_next(g->r.doc, input, v), item.index++) {
-        if (item.index == ITEMS_MAX)
-            return request_fail(&g->r, &here, NULL, "has too many items");
-        if (!responses_read_item(g, &item, v)) {
-            if (!request_defer_failure(&g->r))
-                return false;
-            responses_read_speak(g, CHAT_USER);
-            responses_read_opaque(g, v, responses_read_part_add(g, CHAT_PART_OPAQUE));
-        }
-        responses_read_message_save(g);
-    }
-    return true;
+    return responses_read_items(g, &here, input);
 }
 
 bool responses_read(const struct json *doc, struct arena *a, struct chat_request *out,
@@ -383,5 +388,5 @@ bool responses_read(const struct json *doc, struct arena *a, struct chat_request
     if (!responses_read_settings(&g.r, root) || !responses_read_input(&g, root))
         return false;
     responses_read_message_save(&g);
-    return true;
+    return parts_ok(&g.parts, e);
 }

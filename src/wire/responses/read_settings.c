@@ -39,8 +39,8 @@ static bool responses_setting_read_flags(const struct request_reader *r,
         return request_fail(r, NULL, "parallel_tool_calls", "must be true or false");
     r->out->parallel_given = parallel != NULL;
     r->out->stream_usage = true;
-    if (json_is_object(instructions))
-        return request_fail(r, NULL, "instructions", "must be a string");
+    if (instructions && instructions->kind != JSON_STRING)
+        request_defer_error(r, NULL, "instructions", "must be a string");
     r->out->user = json_get_text(r->doc, root, "user", r->a);
     if (!r->out->user.n)
         r->out->user = json_get_text(r->doc, root, "safety_identifier", r->a);
@@ -76,14 +76,16 @@ static bool responses_setting_read_tool(const struct request_reader *r,
 }
 
 /* Tools that are not functions go by their type, or by a label. */
-static str responses_setting_tool_name(const struct request_reader *r, const struct json_node *v)
+static void responses_setting_allow(const struct request_reader *r, const struct json_node *v,
+                                    struct map *allowed)
 {
     static const char *const keys[] = {"name", "server_label", "type"};
 
     for (size_t i = 0; i < COUNT_OF(keys); i++)
-        if (json_get(r->doc, v, keys[i]))
-            return json_get_text(r->doc, v, keys[i], r->a);
-    return STR("");
+        if (json_get(r->doc, v, keys[i])) {
+            part_allow(allowed, json_get_text(r->doc, v, keys[i], r->a));
+            return;
+        }
 }
 
 /* One that must be called can be named elsewhere; more are all that others are given. */
@@ -92,7 +94,6 @@ static void responses_setting_choice_allowed(const struct request_reader *r,
 {
     const struct json_node *list = json_get(r->doc, v, "tools"), *only = json_at(r->doc, list, 0);
     struct map allowed;
-    struct err e;
 
     if (!part_choice_word(r->doc, json_get(r->doc, v, "mode"), &r->out->choice))
         r->out->choice = CHAT_CHOICE_AUTO;
@@ -103,12 +104,10 @@ static void responses_setting_choice_allowed(const struct request_reader *r,
     }
     if (!json_is_array(list))
         return;
-    map_init(&allowed, NULL, MAP_COUNT_MAX);
+    part_allow_begin(&allowed);
     JSON_FOREACH(t, r->doc, list)
-        if (!map_set(&allowed, responses_setting_tool_name(r, t), MAP_U64(1), &e))
-            break;
-    part_tools_allow(r->out, &allowed);
-    map_release(&allowed);
+        responses_setting_allow(r, t, &allowed);
+    part_allow_end(&allowed, r->out);
 }
 
 static bool responses_setting_read_choice(const struct request_reader *r,

@@ -7,8 +7,9 @@
  * its lists are empty, and encrypted content stays.
  *
  * What came out of a text as reasoning or as a call has no item upstream: it becomes an item of
- * ours, numbered behind the last one seen, and the numbers of later items move up. Numbers of
- * events follow what was dropped and added.
+ * ours, numbered behind the last one seen, and the numbers of later items move up. Reasoning at the
+ * beginning of a message comes before it: see relay_held.c. Numbers of events follow what was dropped
+ * and added.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -16,7 +17,6 @@
 
 #include "wire/internal.h"
 
-#define HELD_SIZE_MAX ((size_t)64 << 10)
 #define ID_SIZE_MAX 256
 
 enum frame_kind {
@@ -60,16 +60,16 @@ static const struct row rows[] = {
 
 /* ---- frames out ---- */
 
-static uint32_t responses_relay_moved(const struct responses_relay *r, uint32_t index)
+uint32_t responses_moved(const struct responses_encoder *s, uint32_t index)
 {
     uint32_t by = 0;
 
-    for (size_t i = 0; i < r->s->insert_count; i++)
-        by += r->s->inserts[i].after < (int64_t)index;
+    for (size_t i = 0; i < s->insert_count; i++)
+        by += s->inserts[i].after < (int64_t)index;
     return index + by;
 }
 
-static void responses_relay_edit_number(struct responses_relay *r, const char *key, int64_t value)
+void responses_relay_edit_number(struct responses_relay *r, const char *key, int64_t value)
 {
     const struct json_node *v = json_find(r->doc, r->root, str_c(key));
 
@@ -77,25 +77,30 @@ static void responses_relay_edit_number(struct responses_relay *r, const char *k
         json_edit_replace(&r->ed, v, arena_printf(r->arena, "%lld", (long long)value));
 }
 
-static void responses_relay_edit_numbers(struct responses_relay *r)
+bool responses_relay_number(const struct responses_relay *r, int64_t *out)
+{
+    return json_i64(r->doc, json_find(r->doc, r->root, STR("sequence_number")), out) && *out >= 0 &&
+           *out < INT64_MAX / 2;
+}
+
+void responses_relay_edit_numbers(struct responses_relay *r)
 {
     const struct json_node *index = json_find(r->doc, r->root, STR("output_index"));
     uint32_t i = responses_index(r->doc, r->root, "output_index", 0);
     int64_t n;
 
-    if (r->s->shift && json_i64(r->doc, json_find(r->doc, r->root, STR("sequence_number")), &n))
+    if (r->s->shift && responses_relay_number(r, &n))
         responses_relay_edit_number(r, "sequence_number", n + r->s->shift);
-    if (index && responses_relay_moved(r, i) != i)
-        responses_relay_edit_number(r, "output_index", responses_relay_moved(r, i));
+    if (index && responses_moved(r->s, i) != i)
+        responses_relay_edit_number(r, "output_index", responses_moved(r->s, i));
 }
 
 /* JSON on one line: line ends between values become spaces. */
-static void responses_relay_frame_out(struct responses_relay *r)
+void responses_relay_write(struct responses_relay *r)
 {
     struct buf *out = r->en->out;
     size_t at;
 
-    responses_relay_edit_numbers(r);
     if (r->ed.n == 0) {
         buf_add(out, r->f->raw);
         return;
@@ -103,10 +108,13 @@ static void responses_relay_frame_out(struct responses_relay *r)
     sse_begin(out, r->f->name);
     at = out->n;
     json_edits_apply(&r->ed, out);
-    for (size_t i = at; i < out->n; i++)
-        if (out->p[i] == '\n' || out->p[i] == '\r')
-            out->p[i] = ' ';
-    sse_end(out);
+    sse_end_lines(out, at);
+}
+
+void responses_relay_frame_out(struct responses_relay *r)
+{
+    responses_relay_edit_numbers(r);
+    responses_relay_write(r);
 }
 
 static void responses_relay_frame_drop(struct responses_relay *r)
@@ -131,60 +139,46 @@ static str responses_relay_quoted(struct responses_relay *r, str text)
     return s;
 }
 
-/* ---- a frame that begins a part of reasoning waits for its text ---- */
-
-static void responses_relay_hold(struct responses_relay *r)
-{
-    struct responses_encoder *s = r->s;
-
-    assert(s->held_size == 0);
-    if (r->f->raw.n > HELD_SIZE_MAX) {
-        responses_relay_frame_out(r);
-        return;
-    }
-    if (!s->held) {
-        s->held = arena_alloc(r->en->arena, HELD_SIZE_MAX);
-        s->held_cap = HELD_SIZE_MAX;
-    }
-    responses_relay_edit_numbers(r);
-    if (r->ed.n == 0) {
-        memcpy(s->held, r->f->raw.p, r->f->raw.n);
-        s->held_size = r->f->raw.n;
-    } else {
-        size_t at = r->en->out->n, size;
-
-        responses_relay_frame_out(r);
-        size = r->en->out->n - at;
-        s->held_size = size <= s->held_cap ? size : 0;
-        memcpy(s->held, r->en->out->p + at, s->held_size);
-        r->en->out->n = s->held_size ? at : r->en->out->n;
-    }
-}
-
-static void responses_relay_held_out(struct responses_relay *r)
-{
-    assert(r->s->held && r->s->held_size <= r->s->held_cap);
-    buf_add(r->en->out, (str){r->s->held, r->s->held_size});
-    r->s->held_size = 0;
-}
-
 /* ---- deltas ---- */
 
 static struct responses_sent *responses_relay_delta_sent(struct responses_relay *r,
                                                          const struct row *row)
 {
-    const struct json_node *id = json_find(r->doc, r->root, STR("item_id"));
     bool summary = row->place == AT_SUMMARY;
-    struct responses_sent *t = responses_sent_get(
+
+    return responses_sent_get(
         r,
         responses_index(r->doc, r->root, "output_index", 0),
         row->place,
         responses_index(r->doc, r->root, summary ? "summary_index" : "content_index", 0));
+}
 
-    if (!t->item_id.n)
-        t->item_id = arena_dup(r->en->arena,
-                               id && id->size <= ID_SIZE_MAX ? json_raw(r->doc, id) : STR("\"\""));
-    return t;
+/* Appends answer text that was buffered until now to the last text that was sent. */
+static void responses_relay_late_text(struct responses_relay *r, const struct chat_event *ev)
+{
+    struct responses_sent *t = r->s->sent;
+    struct buf *out = r->en->out;
+
+    while (t && (t->kind != AT_TEXT || t->whole))
+        t = t->next;
+    if (!t || !ev->text.n)
+        return;
+    responses_close_all(r->en);
+    t->touched = true;
+    responses_sent_add(r, t, ev->text);
+    sse_begin(out, STR("response.output_text.delta"));
+    buf_printf(
+        out,
+        "{\"type\":\"response.output_text.delta\",\"sequence_number\":%llu,\"item_id\":" STR_FMT
+        ",\"output_index\":%u,\"content_index\":%u,\"delta\":",
+        (unsigned long long)r->s->sequence++,
+        STR_ARG(t->item_id.n ? t->item_id : STR("\"\"")),
+        responses_moved(r->s, t->index),
+        t->part);
+    r->s->shift++;
+    json_quote(out, ev->text);
+    buf_add(out, STR(",\"logprobs\":[]}"));
+    sse_end(out);
 }
 
 static void responses_relay_delta_out(struct responses_relay *r, const struct row *row, str text,
@@ -193,6 +187,7 @@ static void responses_relay_delta_out(struct responses_relay *r, const struct ro
     if (!text.n)
         return;
     responses_close_all(r->en);
+    responses_opening_out(r);
     if (*out)
         r->s->shift++;
     *out = true;
@@ -225,6 +220,10 @@ static void responses_relay_delta_touched(struct responses_relay *r, const struc
         }
         responses_relay_delta_out(r, row, buf_str(&text), &out);
         buf_reset(&text);
+        if (ev->kind == CHAT_CALL)
+            responses_opening_out(r);
+        if (ev->kind == CHAT_TEXT)
+            responses_relay_late_text(r, ev);
         if (ev->kind == CHAT_REASONING || ev->kind == CHAT_CALL || ev->kind == CHAT_ARGUMENTS)
             responses_content(r->en, ev);
     }
@@ -264,34 +263,6 @@ static bool responses_relay_has_call(const struct responses_relay *r, const stru
         if (responses_relay_has_call(r, v, id))
             return true;
     return false;
-}
-
-/* Appends answer text that was buffered until now to the last text that was sent. */
-static void responses_relay_late_text(struct responses_relay *r, const struct chat_event *ev)
-{
-    struct responses_sent *t = r->s->sent;
-    struct buf *out = r->en->out;
-
-    while (t && (t->kind != AT_TEXT || t->whole))
-        t = t->next;
-    if (!t || !ev->text.n)
-        return;
-    responses_close_all(r->en);
-    t->touched = true;
-    responses_sent_add(r, t, ev->text);
-    sse_begin(out, STR("response.output_text.delta"));
-    buf_printf(
-        out,
-        "{\"type\":\"response.output_text.delta\",\"sequence_number\":%llu,\"item_id\":" STR_FMT
-        ",\"output_index\":%u,\"content_index\":%u,\"delta\":",
-        (unsigned long long)r->s->sequence++,
-        STR_ARG(t->item_id),
-        responses_relay_moved(r, t->index),
-        t->part);
-    r->s->shift++;
-    json_quote(out, ev->text);
-    buf_add(out, STR(",\"logprobs\":[]}"));
-    sse_end(out);
 }
 
 static void responses_relay_place_rest(struct responses_relay *r, const struct json_node *items)
@@ -346,59 +317,6 @@ static void responses_relay_again(struct responses_relay *r, const struct row *r
         responses_relay_frame_drop(r);
 }
 
-/* The item as it left: out of the frame that was written. */
-static void responses_relay_keep_item(struct responses_relay *r, uint32_t index, str frame)
-{
-    struct responses_encoder *s = r->s;
-    size_t from = str_find(frame, STR("data:"));
-    struct rope_mark at = rope_end(&s->relayed);
-    const struct json_node *item;
-    struct json doc;
-    struct err e;
-
-    if (r->ed.n == 0) {
-        rope_add(
-            &s->relayed, r->en->arena, json_raw(r->doc, json_find(r->doc, r->root, STR("item"))));
-    } else {
-        json_init(&doc);
-        if (from != STR_NONE && json_parse(&doc, str_slice(frame, from + 5, frame.n), &e)) {
-            item = json_find(&doc, json_root(&doc), STR("item"));
-            if (item)
-                rope_add(&s->relayed, r->en->arena, json_raw(&doc, item));
-        }
-        json_release(&doc);
-    }
-    if (!s->relayed.full && s->entry_count < WIRE_BLOCKS_MAX)
-        responses_entry_add(r->en,
-                            (struct responses_entry){.index = responses_relay_moved(r, index),
-                                                     .rope = &s->relayed,
-                                                     .from = at,
-                                                     .to = rope_end(&s->relayed)});
-}
-
-/* Remembers the data that must be repeated if no more frames arrive. */
-static void responses_relay_note_item(struct responses_relay *r, const struct row *row,
-                                      size_t out_at)
-{
-    const struct json_node *item = json_find(r->doc, r->root, STR("item"));
-    const struct json_node *id = json_find(r->doc, item, STR("id"));
-    const struct json_node *type = json_find(r->doc, item, STR("type"));
-    uint32_t index = responses_index(r->doc, r->root, "output_index", 0);
-    struct responses_encoder *s = r->s;
-
-    s->item.open = !str_ends(row->type, STR("done")) && (json_is(r->doc, type, STR("message")) ||
-                                                         json_is(r->doc, type, STR("reasoning")));
-    s->item.reasoning = json_is(r->doc, type, STR("reasoning"));
-    s->item.index = index;
-    s->item.id = STR("\"\"");
-    if (id && id->size <= ID_SIZE_MAX)
-        s->item.id = arena_text_dup(r->en->arena, json_raw(r->doc, id));
-    if (!s->item.id.n)
-        s->item.id = STR("\"\"");
-    if (str_ends(row->type, STR("done")) && item)
-        responses_relay_keep_item(r, index, (str){r->en->out->p + out_at, r->en->out->n - out_at});
-}
-
 static const struct row *responses_relay_row_of(const struct responses_relay *r)
 {
     static const struct row other = {STR_INIT(""), FRAME_OTHER, AT_TEXT, ""};
@@ -423,25 +341,46 @@ static void responses_relay_begin_part(struct responses_relay *r, const struct r
     enum responses_place_kind kind =
         responses_part_kind(r, json_find(r->doc, r->root, STR("part")), row->place);
 
-    if (!responses_at_reasoning(kind))
+    if (r->s->opening_count) /* of the first part */
+        responses_opening_add(r);
+    else if (!responses_at_reasoning(kind))
         responses_relay_frame_out(r);
     else if (r->s->hidden)
         responses_relay_frame_drop(r);
     else
-        responses_relay_hold(r);
+        responses_held_begin(r);
+}
+
+/* Whether the frame leaves the beginning of a message waiting: it has no text of it to write, as far
+ * as is known before its events are looked at. */
+static bool responses_relay_waits(const struct responses_relay *r, const struct row *row)
+{
+    if (!responses_opening_is_of(r) || row->place != AT_TEXT)
+        return false;
+    return (row->frame == FRAME_DELTA && r->touched) ||
+           (row->frame == FRAME_PART_ADDED && !r->touched &&
+            r->s->opening_count < RESPONSES_OPENING_MAX);
+}
+
+static bool responses_relay_begins_message(const struct responses_relay *r, const struct row *row)
+{
+    return row->frame == FRAME_ITEM && str_ends(row->type, STR("added")) && !r->touched &&
+           json_get_is(r->doc, json_find(r->doc, r->root, STR("item")), "type", "message");
 }
 
 static void responses_relay_stream_frame(struct responses_relay *r, const struct row *row)
 {
     const struct json_node *items = NULL;
 
+    if (!responses_relay_waits(r, row))
+        responses_opening_out(r);
     if (r->s->held_size) {
         if (row->frame == FRAME_DELTA && responses_at_reasoning(row->place) && r->touched &&
             !responses_relay_says_reasoning(r)) {
             r->s->held_size = 0;
             responses_relay_frame_drop(r);
         } else {
-            responses_relay_held_out(r);
+            responses_held_out(r);
         }
     }
     if (row->frame == FRAME_DELTA) {
@@ -456,7 +395,9 @@ static void responses_relay_stream_frame(struct responses_relay *r, const struct
         responses_relay_place_rest(r, items);
     if (row->frame == FRAME_FINAL)
         responses_close_all(r->en);
-    if (row->frame == FRAME_OTHER)
+    if (responses_relay_begins_message(r, row))
+        responses_opening_add(r);
+    else if (row->frame == FRAME_OTHER)
         responses_relay_frame_out(r);
     else if (row->frame == FRAME_PART_ADDED)
         responses_relay_begin_part(r, row);
@@ -464,13 +405,20 @@ static void responses_relay_stream_frame(struct responses_relay *r, const struct
         responses_relay_again(r, row);
 }
 
+/* An id as JSON, or "" if it is none. */
+static str responses_relay_id(const struct responses_relay *r, const struct json_node *id)
+{
+    return id && id->kind == JSON_STRING && id->size <= ID_SIZE_MAX ? json_raw(r->doc, id)
+                                                                    : STR("");
+}
+
 static void responses_relay_note_response(struct responses_relay *r)
 {
-    const struct json_node *id =
-        json_find(r->doc, json_find(r->doc, r->root, STR("response")), STR("id"));
+    const struct json_node *response = json_find(r->doc, r->root, STR("response"));
 
-    if (!r->s->response_id.n && id && id->kind == JSON_STRING && id->size <= ID_SIZE_MAX)
-        r->s->response_id = arena_dup(r->en->arena, json_raw(r->doc, id));
+    if (!r->s->response_id.n)
+        r->s->response_id = arena_text_dup(
+            r->en->arena, responses_relay_id(r, json_find(r->doc, response, STR("id"))));
 }
 
 static void responses_relay_stream(struct responses_relay *r)
@@ -478,18 +426,21 @@ static void responses_relay_stream(struct responses_relay *r)
     const struct row *row = responses_relay_row_of(r);
     size_t out_at = r->en->out->n;
     int64_t n = 0;
-    bool numbered = json_i64(r->doc, json_find(r->doc, r->root, STR("sequence_number")), &n) &&
-                    n < INT64_MAX / 2;
+    bool numbered = responses_relay_number(r, &n);
 
+    r->item_id = responses_relay_id(r, json_find(r->doc, r->root, STR("item_id")));
+    if (!r->item_id.n)
+        r->item_id = responses_relay_id(
+            r, json_find(r->doc, json_find(r->doc, r->root, STR("item")), STR("id")));
     if (numbered && n + r->s->shift >= 0)
         r->s->sequence = (uint64_t)(n + r->s->shift);
     responses_relay_stream_frame(r, row);
     if (row->frame == FRAME_ITEM)
-        responses_relay_note_item(r, row, out_at);
+        responses_note_item(r, str_ends(row->type, STR("done")), out_at);
     responses_relay_note_response(r);
     r->s->sequence =
         numbered && n + 1 + r->s->shift >= 0 ? (uint64_t)(n + 1 + r->s->shift) : r->s->sequence;
-    if (json_find(r->doc, r->root, STR("output_index")) &&
+    if (json_find(r->doc, r->root, STR("output_index")) && !responses_opening_is_of(r) &&
         responses_index(r->doc, r->root, "output_index", 0) > r->s->seen_max)
         r->s->seen_max = responses_index(r->doc, r->root, "output_index", 0);
 }
@@ -502,9 +453,9 @@ static const struct json_node *responses_relay_item_of(const struct responses_re
 {
     int64_t i = 0;
 
-    for (const struct json_node *v = json_first(r->doc, list); v;
+    for (const struct json_node *v = node ? json_first(r->doc, list) : NULL; v;
          v = json_next(r->doc, list, v), i++)
-        if (node && node->at >= v->at && node->at < v->at + v->size) {
+        if (node->at >= v->at && node->at < v->at + v->size) {
             *index = i;
             return v;
         }
@@ -573,17 +524,21 @@ void responses_relay(struct wire_encoder *en, const struct wire_frame *f,
                                 .events = events,
                                 .n = n,
                                 .touched = touched,
+                                .item_id = STR(""),
                                 .arena = &arena};
 
     if (!s->relaying) {
         s->relaying = true;
         s->seen_max = -1;
     }
+    arena_init(&arena, JSON_SIZE_MAX);
     if (!f->doc) {
+        if (f->data.n) /* [DONE], not a comment */
+            responses_opening_out(&r);
         buf_add(en->out, f->raw);
+        arena_release(&arena);
         return;
     }
-    arena_init(&arena, JSON_SIZE_MAX);
     r.root = json_root(f->doc);
     responses_relay_edits_reset(&r);
     if (en->stream)

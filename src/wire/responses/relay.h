@@ -17,10 +17,35 @@ struct responses_relay {
     const struct chat_event *events;
     size_t n;
     bool touched;
+    str item_id;         /* of the frame's item, as JSON, or "" */
     struct arena *arena; /* for this frame */
     struct json_edits ed;
     const struct json_node *first_text; /* of a whole body */
 };
+
+/* The provider's output_index as the client has it: after the items of ours before it. */
+uint32_t responses_moved(const struct responses_encoder *s, uint32_t index);
+
+/* relay.c: the number of the event; false if it has none that any stream reaches. */
+bool responses_relay_number(const struct responses_relay *r, int64_t *out) MUST_USE;
+/* Edits a number of the frame, or both of its numbers; writes the frame with its edits; and all of
+ * this. */
+void responses_relay_edit_number(struct responses_relay *r, const char *key, int64_t value);
+void responses_relay_edit_numbers(struct responses_relay *r);
+void responses_relay_write(struct responses_relay *r);
+void responses_relay_frame_out(struct responses_relay *r);
+
+/* relay_held.c: a frame that begins a part of reasoning waits for its text; it is written. */
+void responses_held_begin(struct responses_relay *r);
+void responses_held_out(struct responses_relay *r);
+/* The same for frames that begin a message; and whether the frame is of such a message. */
+void responses_opening_add(struct responses_relay *r);
+void responses_opening_out(struct responses_relay *r);
+bool responses_opening_is_of(const struct responses_relay *r);
+
+/* relay_to_encode.c: remembers an item that begins, or is done, in case that no more frames arrive;
+ * out_at is where the output of its frame begins. */
+void responses_note_item(struct responses_relay *r, bool done, size_t out_at);
 
 bool responses_at_reasoning(enum responses_place_kind kind);
 /* The kind of event that has such a text. */

@@ -9,13 +9,61 @@
 #include "wire/internal.h"
 #include "wire/responses/relay.h"
 
-static uint32_t responses_resume_moved(const struct responses_encoder *s, uint32_t index)
+/* The frame that was written last, without the events of ours that may precede it. */
+static str responses_resume_last_data(str frames)
 {
-    uint32_t by = 0;
+    size_t end = frames.n, from;
 
-    for (size_t i = 0; i < s->insert_count; i++)
-        by += s->inserts[i].after < (int64_t)index;
-    return index + by;
+    while (end > 0 && frames.p[end - 1] == '\n')
+        end--;
+    for (from = end; from > 0 && frames.p[from - 1] != '\n';)
+        from--;
+    frames = str_slice(frames, from, end);
+    return str_starts(frames, STR("data:")) ? str_slice(frames, 5, frames.n) : STR("");
+}
+
+/* The item as it left: out of the frame that was written, if that was edited. */
+static void responses_resume_keep_item(struct responses_relay *r, uint32_t index, str frames)
+{
+    struct responses_encoder *s = r->s;
+    struct rope_mark at = rope_end(&s->relayed);
+    const struct json_node *item = json_find(r->doc, r->root, STR("item"));
+    str raw = item ? json_raw(r->doc, item) : STR("");
+    struct json doc;
+    struct err e;
+
+    json_init(&doc);
+    if (r->ed.n) {
+        item = json_parse(&doc, responses_resume_last_data(frames), &e)
+                   ? json_find(&doc, json_root(&doc), STR("item"))
+                   : NULL;
+        raw = item ? json_raw(&doc, item) : STR("");
+    }
+    rope_add(&s->relayed, r->en->arena, raw);
+    json_release(&doc);
+    if (raw.n && !s->relayed.full && s->entry_count < WIRE_BLOCKS_MAX)
+        responses_entry_add(r->en,
+                            (struct responses_entry){.index = responses_moved(s, index),
+                                                     .rope = &s->relayed,
+                                                     .from = at,
+                                                     .to = rope_end(&s->relayed)});
+}
+
+void responses_note_item(struct responses_relay *r, bool done, size_t out_at)
+{
+    const struct json_node *item = json_find(r->doc, r->root, STR("item"));
+    const struct json_node *type = json_find(r->doc, item, STR("type"));
+    uint32_t index = responses_index(r->doc, r->root, "output_index", 0);
+    struct responses_encoder *s = r->s;
+
+    s->item.reasoning = json_is(r->doc, type, STR("reasoning"));
+    s->item.open = !done && (s->item.reasoning || json_is(r->doc, type, STR("message")));
+    s->item.index = index;
+    s->item.id = arena_text_dup(r->en->arena, r->item_id);
+    if (!s->item.id.n)
+        s->item.id = STR("\"\"");
+    if (done)
+        responses_resume_keep_item(r, index, str_slice(buf_str(r->en->out), out_at, SIZE_MAX));
 }
 
 static void responses_resume_event_begin(struct wire_encoder *en, const char *type)
@@ -27,7 +75,7 @@ static void responses_resume_event_begin(struct wire_encoder *en, const char *ty
                "{\"type\":\"%s\",\"sequence_number\":%llu,\"output_index\":%u",
                type,
                (unsigned long long)s->sequence++,
-               responses_resume_moved(s, s->item.index));
+               responses_moved(s, s->item.index));
 }
 
 static void responses_resume_event_end(struct wire_encoder *en)
@@ -148,7 +196,9 @@ void responses_take_over(struct wire_encoder *en)
 
     assert(s->relaying && !s->took_over);
     s->took_over = true;
-    s->held_size = 0; /* the beginning of a part that nothing came of */
+    s->held_size = 0; /* the beginning of a part that nothing came of, or of a message */
+    s->item.open = s->item.open && !s->opening_count;
+    s->opening_count = 0;
     if (!s->item.open || !en->stream)
         return;
     s->item.open = false;
@@ -162,11 +212,10 @@ void responses_take_over(struct wire_encoder *en)
     responses_resume_event_end(en);
     rope_add(&s->relayed, en->arena, buf_str(&b));
     if (!s->relayed.full)
-        responses_entry_add(
-            en,
-            (struct responses_entry){.index = responses_resume_moved(s, s->item.index),
-                                     .rope = &s->relayed,
-                                     .from = from,
-                                     .to = rope_end(&s->relayed)});
+        responses_entry_add(en,
+                            (struct responses_entry){.index = responses_moved(s, s->item.index),
+                                                     .rope = &s->relayed,
+                                                     .from = from,
+                                                     .to = rope_end(&s->relayed)});
     buf_release(&b);
 }

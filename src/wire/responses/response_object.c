@@ -9,20 +9,17 @@
 static void responses_object_add_id(const struct wire_encoder *en, struct buf *out)
 {
     const struct responses_encoder *s = en->state;
-    size_t at = out->n;
+    struct buf id;
 
     if (s->response_id.n) {
         buf_add(out, s->response_id);
         return;
     }
-    json_quote(out, en->id);
-    if (str_starts(en->id, STR("resp_")))
-        return;
-    out->n = at;
-    buf_add(out, STR("\"resp_"));
-    json_escaped(out, en->id);
-    memmove(out->p + at + 6, out->p + at + 7, out->n - at - 7);
-    out->n--;
+    buf_init(&id, en->id.n + 8);
+    buf_add(&id, str_starts(en->id, STR("resp_")) ? STR("") : STR("resp_"));
+    buf_add(&id, en->id);
+    json_quote(out, buf_str(&id));
+    buf_release(&id);
 }
 
 /* Every response repeats the parameters of the request, or their defaults. */

@@ -57,8 +57,11 @@ struct responses_sent *responses_sent_get(struct responses_relay *r, uint32_t in
         return r->s->sent;
     r->s->sent_count++;
     t = arena_zero(r->en->arena, 1, sizeof *t);
-    *t = (struct responses_sent){
-        .next = r->s->sent, .index = index, .part = part, .kind = (int)kind};
+    *t = (struct responses_sent){.next = r->s->sent,
+                                 .index = index,
+                                 .part = part,
+                                 .kind = (int)kind,
+                                 .item_id = arena_text_dup(r->en->arena, r->item_id)};
     r->s->sent = t;
     return t;
 }
@@ -216,6 +219,19 @@ static str responses_place_insert_json(struct responses_relay *r, const struct r
     return s;
 }
 
+/* The output_index that an item of a final response had before. Hosts that omit items from the
+ * final list renumber the others, so a known id has precedence over the place. */
+static uint32_t responses_place_index(const struct responses_relay *r, const struct json_node *item,
+                                      uint32_t place)
+{
+    const struct json_node *id = json_find(r->doc, item, STR("id"));
+
+    for (const struct responses_sent *t = id ? r->s->sent : NULL; t; t = t->next)
+        if (t->item_id.n && str_eq(t->item_id, json_raw(r->doc, id)))
+            return t->index;
+    return place;
+}
+
 void responses_fix_response(struct responses_relay *r, const struct json_node *response)
 {
     const struct json_node *list = json_find(r->doc, response, STR("output"));
@@ -223,8 +239,10 @@ void responses_fix_response(struct responses_relay *r, const struct json_node *r
 
     if (!json_is_array(list))
         return;
-    JSON_FOREACH(v, r->doc, list)
-        responses_fix_item(r, v, i++);
+    JSON_FOREACH(v, r->doc, list) {
+        responses_fix_item(r, v, responses_place_index(r, v, i));
+        i++;
+    }
     for (size_t k = 0; k < r->s->insert_count; k++)
         if (r->s->inserts[k].to.piece)
             json_edit_insert(&r->ed,
