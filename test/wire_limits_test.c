@@ -90,8 +90,8 @@ TEST(reasoning_that_is_named_many_times_is_removed_in_linear_time)
     }
 }
 
-/* Unknown members pass to a client of the same dialect, without the reasoning in them: at any depth,
- * however its name is written, and of a reply of any size. */
+/* Unknown members pass to a client of the same dialect, without the reasoning in them: at any
+ * depth, and however its name is written. */
 TEST(hidden_reasoning_is_removed_from_unknown_members_at_any_depth)
 {
     static const char *const names[] = {"thinking", "th\\u0069nking", "thinking\\/raw"};
@@ -144,7 +144,8 @@ TEST(a_list_where_an_object_should_be_has_no_members)
     }
 }
 
-/* JSON may have line ends of three kinds between its values, and each of them ends a line of SSE. */
+/* JSON may have line ends of three kinds between its values, and each of them ends a line of
+ * SSE. */
 TEST(a_value_of_several_lines_stays_in_its_event)
 {
     static const struct wire *const wires[] = {&wire_anthropic, &wire_responses};

@@ -1,4 +1,4 @@
-/* A Responses stream passed on to a client of the same dialect, with texts that the gateway changed.
+/* A Responses stream passed on to a client of the same dialect, with texts that were changed.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

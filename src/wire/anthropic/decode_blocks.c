@@ -182,6 +182,7 @@ static void anthropic_block_begin_call(struct wire_decoder *d, struct anthropic_
     const struct json_node *input = json_get(doc, v, "input");
     str id = json_get_as_text(doc, v, "id", &d->scratch), text;
 
+    assert(b->used && b->kind == KIND_CALL);
     s->called = true;
     if (id.n == 0)
         id = wire_call_id(d, b->block);
@@ -205,6 +206,7 @@ static void anthropic_block_begin_think(struct wire_decoder *d, struct anthropic
     const struct json_node *signature = json_find(doc, v, STR("signature"));
     str s;
 
+    assert(b->used && b->kind == KIND_THINK);
     b->thought = anthropic_block_add_thought(d, false);
     if (!json_text(doc, text, &d->scratch, &s)) {
         s = STR("");
@@ -258,6 +260,7 @@ static void anthropic_block_begin_opaque(struct wire_decoder *d, struct anthropi
 {
     struct anthropic_decoder *s = d->state;
 
+    assert(b->used && b->kind == KIND_OPAQUE);
     if (!s->whole)
         arena_text_add(&b->held, d->arena, json_raw(doc, v));
     if (s->whole || b->held.full) { /* or too large to wait for its end */
@@ -381,6 +384,7 @@ static struct anthropic_block *anthropic_block_for(struct wire_decoder *d, int64
 {
     struct anthropic_block *b = anthropic_block_find(d, index);
 
+    assert(kind != KIND_OPAQUE && kind != KIND_REDACTED); /* they have no deltas */
     if (b && b->kind == kind)
         return b;
     if (kind == KIND_CALL)

@@ -186,6 +186,7 @@ static void anthropic_encode_block_begin(struct wire_encoder *en, struct json_ou
 
     anthropic_encode_start(en);
     anthropic_close(en);
+    assert(s->open == OPEN_NONE);
     anthropic_encode_event_begin(en, o, "content_block_start");
     json_member_u64(o, "index", s->next);
     json_out_key(o, STR("content_block"));
@@ -252,6 +253,7 @@ static void anthropic_encode_on_arguments(struct wire_encoder *en, const struct 
     struct anthropic_encoder *s = en->state;
     size_t n = s->call_count < ANTHROPIC_CALLS_MAX ? s->call_count : ANTHROPIC_CALLS_MAX;
 
+    assert(en->stream);
     if (s->open == OPEN_CALL &&
         (s->open_block == ev->block || s->open_block == ANTHROPIC_ANY_BLOCK)) {
         s->open_block = ev->block;
@@ -335,6 +337,7 @@ static void anthropic_encode_finish(struct wire_encoder *en)
     s->finished = true;
     anthropic_encode_start(en);
     anthropic_close(en);
+    assert(s->started && s->open == OPEN_NONE);
     anthropic_encode_event_begin(en, &o, "message_delta");
     json_member_object(&o, "delta");
     anthropic_encode_put_stop(&o, &s->gather);

@@ -27,6 +27,7 @@ static struct anthropic_slot *anthropic_relay_slot_add(struct anthropic_encoder 
             slot = &s->slots[i];
     if (!slot)
         slot = &s->slots[0];
+    assert(slot >= s->slots && slot < s->slots + ANTHROPIC_OPEN_MAX);
     *slot = (struct anthropic_slot){.in = in, .used = true};
     return slot;
 }
@@ -236,6 +237,7 @@ static void anthropic_relay_take_over(struct wire_encoder *en, struct anthropic_
 {
     struct anthropic_encoder *s = en->state;
 
+    assert(!slot->dropped);
     if (slot->own)
         return;
     slot->own = true;

@@ -41,8 +41,10 @@ static struct open *converse_find(struct wire_decoder *d, int64_t index)
     struct converse_decoder *s = d->state;
 
     for (size_t i = 0; i < OPEN_MAX; i++)
-        if (s->open[i].used && s->open[i].index == index)
+        if (s->open[i].used && s->open[i].index == index) {
+            assert(s->open[i].block < d->blocks);
             return &s->open[i];
+        }
     return NULL;
 }
 
@@ -72,6 +74,7 @@ static struct open *converse_begin(struct wire_decoder *d, int64_t index, enum k
         wire_emit_error(d, 502, "upstream_error", "the provider's reply has too many blocks");
         return NULL;
     }
+    assert(!b->used && d->blocks < WIRE_BLOCKS_MAX);
     *b = (struct open){.index = index, .block = d->blocks++, .kind = kind, .used = true};
     return b;
 }
@@ -95,6 +98,7 @@ static void converse_emit_text(struct wire_decoder *d, const struct json *doc, i
     b = converse_block_for(d, index, kind);
     if (!b)
         return;
+    assert(b->used && b->kind == kind);
     b->fed = true;
     converse_emit(
         d, (struct chat_event){.kind = event, .block = b->block, .text = text, .node = node});

@@ -26,6 +26,7 @@ bool openai_block(struct wire_decoder *d, struct openai_choice *c, enum openai_n
     c->block = c->blocks++;
     if (c->index == 0)
         d->blocks = c->blocks;
+    assert(c->block < c->blocks);
     return true;
 }
 
@@ -433,6 +434,7 @@ static void openai_decode_stops(struct wire_decoder *d)
     for (struct openai_choice *c = s->choices; c; c = c->next) {
         struct chat_event ev;
 
+        assert(!c->stopped || c->stopping);
         if (!c->stopping || c->stopped)
             continue;
         openai_emit_calls(d, c, NULL);
@@ -471,6 +473,7 @@ static const struct json_node *openai_decode_news(struct wire_decoder *d,
 
 static void openai_decode_choices(struct wire_decoder *d, const struct json_node *list, bool whole)
 {
+    assert(((struct openai_decoding *)d->state)->count <= OPENAI_CHOICES_MAX);
     if (list->kind != JSON_ARRAY)
         return;
     if (list->span > OPENAI_CHOICES_MAX && json_count(&d->doc, list) > OPENAI_CHOICES_MAX) {

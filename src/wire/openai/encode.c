@@ -49,6 +49,7 @@ struct openai_said_call *openai_said_call_new(struct wire_encoder *en, struct op
     call->id = arena_text_dup(en->arena, ev->id);
     call->name = arena_text_dup(en->arena, ev->name);
     call->custom = part_is_custom(en->request, ev->name);
+    assert(c->call_count > 0);
     if (c->last)
         c->last->next = call;
     else
@@ -376,6 +377,7 @@ static void openai_encode_stop(struct wire_encoder *en, const struct chat_event 
 {
     struct openai_said *c = openai_said(en, ev->choice);
 
+    assert(c->index == ev->choice);
     if (c->finished)
         return;
     openai_encode_choice(en, ev->choice);
@@ -396,6 +398,7 @@ static void openai_write_last_chunk(struct wire_encoder *en)
 {
     struct openai_encoding *s = en->state;
 
+    assert(en->stream);
     openai_encode_chunk_begin(en);
     buf_add(en->out, STR(",\"choices\":[]"));
     if (openai_wants_usage_chunk(en)) {

@@ -76,6 +76,7 @@ enum item_kind responses_kind(struct responses_at *at, const struct json_node *i
 
 struct responses_item *responses_item_find(struct responses_at *at, uint32_t index)
 {
+    assert(at->s->item_count <= ITEMS_MAX);
     for (uint32_t i = at->s->item_count; i-- > 0;)
         if (at->s->items[i].index == index)
             return &at->s->items[i];
@@ -135,6 +136,7 @@ static bool responses_item_block_new(struct responses_at *at, uint32_t *out)
         return false;
     }
     *out = at->d->blocks++;
+    assert(at->d->blocks <= WIRE_BLOCKS_MAX);
     return true;
 }
 
@@ -225,6 +227,7 @@ static void responses_item_fill(struct responses_at *at, struct responses_item *
     struct responses_place *p = responses_item_place_get(at, it, kind, part);
     str text;
 
+    assert(!p || p->kind == kind);
     if (!p || !responses_item_words(at, kind, node, &text))
         return;
     if (p->size == 0)
@@ -423,6 +426,7 @@ static void responses_item_call_begin(struct responses_at *at, struct responses_
     if (!responses_item_block_new(at, &it->block[0]))
         return;
     it->begun[0] = at->s->calls = true;
+    assert(id.n); /* results of tools are matched by it */
     responses_emit(
         at,
         (struct chat_event){

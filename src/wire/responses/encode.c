@@ -110,6 +110,7 @@ static void responses_encode_item_begin(struct wire_encoder *en)
 {
     struct responses_encoder *s = en->state;
 
+    assert(!s->part_open);
     s->item_at = rope_end(&s->done);
 }
 

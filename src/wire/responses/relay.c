@@ -8,8 +8,8 @@
  *
  * What came out of a text as reasoning or as a call has no item upstream: it becomes an item of
  * ours, numbered behind the last one seen, and the numbers of later items move up. Reasoning at the
- * beginning of a message comes before it: see relay_held.c. Numbers of events follow what was dropped
- * and added.
+ * beginning of a message comes before it: see relay_held.c. Numbers of events follow what was
+ * dropped and added.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -64,6 +64,7 @@ uint32_t responses_moved(const struct responses_encoder *s, uint32_t index)
 {
     uint32_t by = 0;
 
+    assert(s->insert_count <= s->insert_max);
     for (size_t i = 0; i < s->insert_count; i++)
         by += s->inserts[i].after < (int64_t)index;
     return index + by;
@@ -206,6 +207,8 @@ static void responses_relay_delta_touched(struct responses_relay *r, const struc
     struct responses_sent *t = responses_relay_delta_sent(r, row);
     struct buf text;
     bool out = false;
+
+    assert(row->frame == FRAME_DELTA && t);
 
     t->touched = true;
     r->s->done.full |= t->text.full;
@@ -351,8 +354,8 @@ static void responses_relay_begin_part(struct responses_relay *r, const struct r
         responses_held_begin(r);
 }
 
-/* Whether the frame leaves the beginning of a message waiting: it has no text of it to write, as far
- * as is known before its events are looked at. */
+/* Whether the frame leaves the beginning of a message waiting: it has no text of it to write, as
+ * far as is known before its events are looked at. */
 static bool responses_relay_waits(const struct responses_relay *r, const struct row *row)
 {
     if (!responses_opening_is_of(r) || row->place != AT_TEXT)

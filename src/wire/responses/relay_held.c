@@ -1,8 +1,8 @@
 /* relay_held.c - frames of a Responses stream that announce a text, and wait for it.
  *
- * A part of reasoning may turn out to be hidden: then the frame that begins it is dropped. A message
- * may begin with reasoning that is found in its text: then that reasoning is the earlier item, as in
- * a whole reply, and the frames that begin the message follow it. No text is held back.
+ * A part of reasoning may turn out to be hidden: then the frame that begins it is dropped. A
+ * message may begin with reasoning that is found in its text: then that reasoning is the earlier
+ * item, as in a whole reply, and the frames that begin the message follow it. No text is held back.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -118,6 +118,7 @@ void responses_opening_out(struct responses_relay *r)
         }
         json_release(&doc);
     }
+    assert(s->opening_count <= RESPONSES_OPENING_MAX && s->seen_max >= -1);
     if (s->opening_count && (int64_t)s->opening_index > s->seen_max)
         s->seen_max = s->opening_index;
     s->opening_count = 0;

@@ -70,6 +70,7 @@ static void responses_resume_event_begin(struct wire_encoder *en, const char *ty
 {
     struct responses_encoder *s = en->state;
 
+    assert(en->stream && s->relaying);
     sse_begin(en->out, str_c(type));
     buf_printf(en->out,
                "{\"type\":\"%s\",\"sequence_number\":%llu,\"output_index\":%u",

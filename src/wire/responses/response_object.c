@@ -158,6 +158,7 @@ static void responses_object_event(struct wire_encoder *en, const char *type, co
     struct responses_encoder *s = en->state;
     size_t at;
 
+    assert(en->stream);
     sse_begin(en->out, str_c(type));
     at = en->out->n;
     buf_printf(en->out,
@@ -268,6 +269,7 @@ static void responses_object_keep_extra(struct wire_encoder *en, const struct ch
     if (ev->dialect == CHAT_OPENAI && ev->choice == 0 &&
         str_eq(ev->name, STR("message.annotations")))
         responses_notes_add(en, ev->text, CHAT_OPENAI);
+    assert(s->extra_count <= RESPONSES_EXTRAS_MAX);
     if (ev->dialect != CHAT_RESPONSES || s->extra_count == RESPONSES_EXTRAS_MAX ||
         arena_left(en->arena) < ev->text.n + ROPE_SIZE_MAX / 8)
         return;
