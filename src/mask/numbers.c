@@ -345,7 +345,7 @@ enum mask_found mask_match_email(const struct mask_view *t, size_t at, const voi
     size_t from = at, end = at + 1, label = 0, dots = 0, last = 0;
 
     (void)arg;
-    while (from > t->floor && at - from < LOCAL_MAX && is_local_char(s.p[from - 1]))
+    while (from > 0 && at - from < LOCAL_MAX && is_local_char(s.p[from - 1]))
         from--;
     while (from < at && memchr(".'=&|{*#$!", s.p[from], 10))
         from++;

@@ -112,7 +112,7 @@ size_t mask_go_on(str s, size_t end)
 
 static void scan_rules(const struct mask *m, const struct mask_view *t, struct mask_spans *out)
 {
-    size_t at = t->floor;
+    size_t at = t->floor, done = at; /* a stream writes a private key as soon as it has ended */
     const struct mask_hit *hit;
     struct mask_hits hits;
 
@@ -128,13 +128,17 @@ static void scan_rules(const struct mask *m, const struct mask_view *t, struct m
             at = mask_go_on(t->s, end);
             break;
         case MASK_MORE:
-            mask_spans_hold(out, one.from < lead ? one.from : lead, MASK_RULE_SECRET);
+            /* A lead may begin before the floor, in text that was already written. */
+            one.from = one.from < lead ? one.from : lead;
+            mask_spans_hold(out, one.from > t->floor ? one.from : t->floor, MASK_RULE_SECRET);
             return;
         case MASK_YES:
+            one.from = one.from > done ? one.from : done;
             one.seen = lead < one.from ? lead : one.from;
-            if (one.from < t->floor)
-                one.from = t->floor;
+            one.seen = one.seen > t->floor ? one.seen : t->floor;
             mask_spans_add(out, one);
+            if (one.rule == MASK_RULE_PRIVATE_KEY)
+                done = one.to;
             if (one.to > at)
                 at = one.to;
             break;
