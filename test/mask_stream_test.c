@@ -35,6 +35,10 @@ static const char *const texts[] = {
     "-----BEGIN PRIVATE KEY-----\nMIIEpAIBAAKCAQEA0123\n-----END PRIVATE KEY-----BEGIN PRIVATE "
     "KEY-----\nMIIEpAIBAAKCAQEA0123\n",
     "-----BEGIN PRIVATE KEY-----\nMIIEpAIBAAKCAQEA0123\n-----END PRIVATE KEY-----@example.org x",
+    "a:\n  private_key: |\n    -----BEGIN PRIVATE KEY-----\n    MIIEpAIBAAKCAQEA0123\n    "
+    "-----END PRIVATE KEY-----\n  user: x\n",
+    "tls_secret=-----BEGIN PRIVATE KEY-----\nMIIEpAIBAAKCAQEA0123\n-----END PRIVATE KEY-----\nx",
+    "access key AKIAIOSFODNN7EXAMPLE\\n\\twJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY and",
     "card 4111 1111 1111 1111 and 378282246310005, 4111-1111-1111-1112 no",
     "write anna.b+c@mail.example.org or call +49 30 1234567 or (555) 010-9999.",
     "IBAN DE89 3704 0044 0532 0130 00 bank GB82WEST12345698765432",

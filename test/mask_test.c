@@ -61,6 +61,9 @@ static const struct sample keys[] = {
     {"sk_live_0123456789abcdef", "[MASKED:api_key]"},
     {"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJlLWhlcmU x", "[MASKED:jwt] x"},
     {"AKIAIOSFODNN7EXAMPLE, wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY.", "[MASKED:api_key]."},
+    {"AKIAIOSFODNN7EXAMPLE\\nwJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "[MASKED:api_key]"},
+    {"access key AKIAIOSFODNN7EXAMPLE wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY.",
+     "access key [MASKED:api_key]."},
     {"task-list-of-things-to-do", NULL},
     {"the risk-based approach of disk-utils", NULL},
     {"sk-learn", NULL},
@@ -228,6 +231,17 @@ static const struct sample blocks[] = {
      "[MASKED:private_key]"},
     {"-----BEGIN CERTIFICATE-----\nMIIEpAIBAAKCAQEA0123\n-----END CERTIFICATE-----", NULL},
     {"it begins with -----BEGIN PRIVATE KEY----- and then", NULL},
+    /* under a name that is a secret's */
+    {"private_key: -----BEGIN PRIVATE KEY-----\nMIIEpAIBAAKCAQEA0123\n-----END PRIVATE KEY-----\nx",
+     "private_key: [MASKED:private_key]\nx"},
+    {"private_key: |\n  -----BEGIN PRIVATE KEY-----\n  MIIEpAIBAAKCAQEA0123\n  -----END PRIVATE "
+     "KEY-----\nx: y",
+     "private_key: |\n  [MASKED:private_key]\nx: y"},
+    {"A_PASSWORD=\"-----BEGIN PRIVATE KEY-----\nMIIEpAIBAAKCAQEA0123\n-----END PRIVATE "
+     "KEY-----\"\n",
+     "A_PASSWORD=\"[MASKED:private_key]\"\n"},
+    {"KEY_SECRET=\"-----BEGIN PRIVATE KEY-----\nMIIEpAIBAAKCAQEA0123\" x=1",
+     "KEY_SECRET=\"[MASKED:secret]\" x=1"},
 };
 
 TEST(private_keys_go_to_their_end)

@@ -139,6 +139,11 @@ mask_match mask_match_prefix, mask_match_jwt, mask_match_pem, mask_match_bearer,
 /* The end of a private key's block that began before `from`: after its END line, or s.n. */
 size_t mask_pem_end(str s, size_t from, bool *closed);
 
+/* A value that was found by its name may begin a private key, or be the id of an AWS key with its
+ * secret after it: makes the span contain all of it. */
+enum mask_found mask_extend_value(const struct mask_view *t, unsigned groups,
+                                  struct mask_span *value);
+
 /* Skips white space, escaped or not, and characters that quoting puts around it. */
 size_t mask_skip_breaks(str s, size_t at);
 

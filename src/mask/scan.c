@@ -90,6 +90,8 @@ static enum mask_found try_rows(const struct mask *m, const struct mask_view *t,
             if (!row->match)
                 continue;
             f = row->match(t, (size_t)at, row->arg, out);
+            if (f == MASK_YES && row->match == mask_match_assign)
+                f = mask_extend_value(t, m->groups, out);
             if (f == MASK_MORE)
                 out->from = (size_t)at;
             if (f == MASK_MORE || (f == MASK_YES && out->to > t->floor))

@@ -55,15 +55,24 @@ static bool looks_random(str s)
     return digits + capitals > 0 || s.n >= 20;
 }
 
+/* The size of a separator between an id and its secret, which may be escaped; 0: none. */
+static size_t mask_pair_gap(str s, size_t at)
+{
+    if (at >= s.n)
+        return 0;
+    if (s.p[at] == '\\')
+        return at + 1 == s.n ? 1 : memchr("nrt\"", s.p[at + 1], 4) ? 2 : 0;
+    return memchr(" :,;|/\t\r\n\"'", s.p[at], 11) ? 1 : 0;
+}
+
 /* The secret of an AWS id is often next to it and is recognized only by its length. Returns its
  * end, or `at`; a position beyond the text means that more text is needed. */
 static size_t pair_end(const struct mask_view *t, size_t at)
 {
-    size_t from = at, end;
+    size_t from = at, end, gap;
 
-    while (from < t->s.n && from - at < 8 && strchr(" :,;|/\t\r\n\"'", t->s.p[from]) &&
-           t->s.p[from])
-        from++;
+    while (from - at < 8 && (gap = mask_pair_gap(t->s, from)) > 0)
+        from += gap;
     end = mask_run(t->s, from, MASK_C_B64);
     if (end == t->s.n && !t->final)
         return t->s.n + 1;
@@ -212,6 +221,37 @@ enum mask_found mask_match_pem(const struct mask_view *t, size_t at, const void 
             return MASK_NO; /* somebody speaks of keys */
     }
     *out = (struct mask_span){at, mask_pem_end(t->s, body, &closed), MASK_RULE_PRIVATE_KEY, 0};
+    return MASK_YES;
+}
+
+enum mask_found mask_extend_value(const struct mask_view *t, unsigned groups,
+                                  struct mask_span *value)
+{
+    size_t at = value->from, i, end;
+    str s = str_slice(t->s, value->from, value->to);
+    /* Closing quotes end a value that has no END line, too. */
+    bool closed = value->to < t->s.n && (t->s.p[value->to] == '"' || t->s.p[value->to] == '\'');
+
+    assert(value->from < value->to && value->to <= t->s.n);
+    while (!closed && (groups & MASK_PRIVATE_KEYS) &&
+           (i = str_find(str_slice(t->s, at, value->to), STR("-----BEGIN"))) != STR_NONE) {
+        struct mask_span key;
+        enum mask_found f = mask_match_pem(t, at + i, NULL, &key);
+
+        if (f == MASK_YES) {
+            value->to = key.to > value->to ? key.to : value->to;
+            value->rule = MASK_RULE_PRIVATE_KEY;
+        }
+        if (f != MASK_NO)
+            return f;
+        at += i + 10;
+    }
+    if (s.n == 20 && (str_starts(s, STR("AKIA")) || str_starts(s, STR("ASIA")))) {
+        end = pair_end(t, value->to);
+        if (end > t->s.n)
+            return MASK_MORE;
+        value->to = end;
+    }
     return MASK_YES;
 }
 
