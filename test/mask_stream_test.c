@@ -48,6 +48,8 @@ static const char *const texts[] = {
     "the password is hunter2, the token is required; api key: abcdef123456",
     "- name: DB_PASSWORD\n  value: hunter2\n- name: X\n  value: y\n",
     "password: |\n  hunter2\nuser: x",
+    "a:\n  token: |-\n    one two # 3\n\n      four\n    five  \n  user: x",
+    "a:\n  token: |-\n    one two # 3\n\n   \n\n",
     "https://b/o?X-Amz-Expires=60&X-Amz-Signature=0a1b2c3d4e5f&x=1 http://a1b2a1b2a1b2a1b2a1b2@h/",
     "curl -u admin:hunter2 https://x/?key=abcdef123456&q=1 --password hunter3",
     "apiVersion: v1\nkind: Secret\ndata:\n  a: Yg==\n  b: |\n    long\n    text\ntype: Opaque\n",

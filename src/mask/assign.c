@@ -420,6 +420,33 @@ static bool block_behind(struct place *p)
     return true;
 }
 
+/* The end of a block's last line: the lines after the first are at least as deep. Text that is not
+ * indented is one line. */
+static size_t mask_assign_block_end(struct place *p)
+{
+    str s = p->t->s;
+    size_t at = p->i, end = at, col = 0, deep;
+
+    while (col < at && s.p[at - col - 1] == ' ')
+        col++;
+    for (;;) {
+        while (at < s.n && s.p[at] != '\n')
+            if (!mask_is_space(s.p[at++]))
+                end = at;
+        if (at == s.n)
+            break;
+        at++;
+        for (deep = 0; at + deep < s.n && s.p[at + deep] == ' ';)
+            deep++;
+        at += deep;
+        if (at < s.n && !mask_is_space(s.p[at]) && (deep < col || col == 0))
+            break;
+    }
+    p->short_of |= at == s.n && !p->t->final;
+    assert(p->i <= end && end <= s.n);
+    return end;
+}
+
 static enum mask_found mask_assign_value(struct place *p, struct mask_span *out)
 {
     size_t slashes = 0;
@@ -427,7 +454,7 @@ static enum mask_found mask_assign_value(struct place *p, struct mask_span *out)
 
     skip_of(p, " \t*`", BLANKS_MAX);
     if (block_behind(p))
-        return mask_assign_give(p, p->i, mask_assign_line_end(p, p->i), out);
+        return mask_assign_give(p, p->i, mask_assign_block_end(p), out);
     while (mask_assign_peek(p, p->i + slashes) == '\\')
         slashes++;
     c = mask_assign_peek(p, p->i + slashes);
