@@ -183,6 +183,52 @@ TEST(plain_words_are_not_held_for_long)
     mask_free(m);
 }
 
+/* More than a stream buffers: the value is masked to its own end, not to the end of a word. */
+TEST(a_long_value_is_masked_to_its_end)
+{
+    static const struct {
+        const char *begin, *word, *end;
+    } values[] = {
+        {"\"secret\": \"", "w0rd line\\n", "\", \"x\": 1 end"},
+        {"{\\\"private_key\\\": \\\"", "w0rd\\\\n line ", "\\\", \\\"x\\\": 1} end"},
+        {"password='", "w0rd \\' and ", "\nend"},
+        {"Cookie: ", "w0rd=x; ", "\r\nHost: x end"},
+        {"a:\n  token: |\n    w0rd", "\n\n    w0rd line", "\n  x: end"},
+        {"api_key: -----BEGIN PRIVATE KEY-----\n",
+         "w0rd0123456789abcdef\n",
+         "-----END X-----\nend"},
+    };
+    struct mask *m = masker();
+    struct mask_stream s;
+    struct buf text, got;
+
+    buf_init(&text, 1 << 20);
+    buf_init(&got, 1 << 20);
+    mask_stream_init(&s, m);
+    for (size_t i = 0; i < COUNT_OF(values); i++)
+        for (size_t each = 1; each < 10000; each = 3 * each + 1) {
+            buf_reset(&text);
+            buf_reset(&got);
+            buf_add(&text, str_c(values[i].begin));
+            while (text.n < 10000)
+                buf_add(&text, str_c(values[i].word));
+            buf_add(&text, str_c(values[i].end));
+            for (size_t at = 0; at < text.n; at += each)
+                mask_stream_feed(&s, str_slice(buf_str(&text), at, at + each), &got, NULL);
+            mask_stream_finish(&s, &got, NULL);
+            CHECK_F(str_find(buf_str(&got), STR("w0rd")) == STR_NONE,
+                    "%s in pieces of %zu: " STR_FMT,
+                    values[i].begin,
+                    each,
+                    STR_ARG(str_slice(buf_str(&got), 0, 200)));
+            CHECK(str_ends(buf_str(&got), STR("end")));
+        }
+    mask_stream_release(&s);
+    buf_release(&text);
+    buf_release(&got);
+    mask_free(m);
+}
+
 /* What is undecided for too long is masked, and nothing of it comes out. */
 TEST(a_secret_without_an_end_is_masked)
 {
@@ -211,4 +257,5 @@ TEST(a_secret_without_an_end_is_masked)
 }
 
 TEST_MAIN(T(a_stream_does_not_see_the_cuts), T(texts_behind_one_another_are_the_same_in_pieces),
-          T(plain_words_are_not_held_for_long), T(a_secret_without_an_end_is_masked))
+          T(plain_words_are_not_held_for_long), T(a_long_value_is_masked_to_its_end),
+          T(a_secret_without_an_end_is_masked))

@@ -334,7 +334,7 @@ static enum mask_found mask_assign_give(struct place *p, size_t from, size_t to,
     if (to <= from)
         return MASK_NO;
     assert(to <= p->t->s.n);
-    *out = (struct mask_span){from, to, p->rule, 0};
+    *out = (struct mask_span){from, to, p->rule, 0, {0}};
     return MASK_YES;
 }
 
@@ -356,6 +356,8 @@ static enum mask_found mask_assign_quoted(struct place *p, size_t slashes, char 
         i -= slashes;
     if (!p->short_of && stands_for(str_slice(p->t->s, from, i)))
         return MASK_NO;
+    out->open = (struct mask_open){
+        p->rule == MASK_RULE_SECRET ? MASK_END_QUOTE : MASK_END_QUOTE_LINE, quote, slashes};
     return mask_assign_give(p, from, i, out);
 }
 
@@ -370,6 +372,7 @@ static enum mask_found mask_assign_bare(struct place *p, struct mask_span *out)
         while (mask_assign_peek(p, end) != '\0' && !strchr("\r\n\"'\\", mask_assign_peek(p, end)))
             end++;
         v = str_slice(p->t->s, from, end);
+        out->open.end = MASK_END_LINE;
         return stands_for(v) || v.n < 4 ? mask_assign_give(p, from, from, out)
                                         : mask_assign_give(p, from, end, out);
     }
@@ -422,13 +425,15 @@ static bool block_behind(struct place *p)
 
 /* The end of a block's last line: the lines after the first are at least as deep. Text that is not
  * indented is one line. */
-static size_t mask_assign_block_end(struct place *p)
+static size_t mask_assign_block_end(struct place *p, struct mask_open *open)
 {
     str s = p->t->s;
     size_t at = p->i, end = at, col = 0, deep;
 
     while (col < at && s.p[at - col - 1] == ' ')
         col++;
+    if (col > 0)
+        *open = (struct mask_open){.end = MASK_END_OUTDENT, .n = col - 1};
     for (;;) {
         while (at < s.n && s.p[at] != '\n')
             if (!mask_is_space(s.p[at++]))
@@ -454,7 +459,7 @@ static enum mask_found mask_assign_value(struct place *p, struct mask_span *out)
 
     skip_of(p, " \t*`", BLANKS_MAX);
     if (block_behind(p))
-        return mask_assign_give(p, p->i, mask_assign_block_end(p), out);
+        return mask_assign_give(p, p->i, mask_assign_block_end(p, &out->open), out);
     while (mask_assign_peek(p, p->i + slashes) == '\\')
         slashes++;
     c = mask_assign_peek(p, p->i + slashes);

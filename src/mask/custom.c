@@ -185,7 +185,7 @@ static bool custom_is_over(struct search *s)
 
 static void mask_custom_give_up(struct search *s, size_t at)
 {
-    mask_spans_add(s->out, (struct mask_span){at, s->t->s.n, s->rule, at});
+    mask_spans_add(s->out, (struct mask_span){at, s->t->s.n, s->rule, at, {0}});
 }
 
 /* One pattern over the whole text. */
@@ -210,7 +210,7 @@ static void mask_custom_search(struct search *s, const pcre2_code *code)
         pcre2_set_offset_limit(s->context, step);
         found = pcre2_match(code, (PCRE2_SPTR)text.p, text.n, at, options, s->data, s->context);
         if (found == PCRE2_ERROR_PARTIAL) {
-            mask_spans_hold(s->out, place[0], s->rule);
+            mask_spans_hold(s->out, place[0], s->rule, (struct mask_open){.end = MASK_END_WORD});
             return;
         }
         if (found == PCRE2_ERROR_NOMATCH) {
@@ -222,7 +222,7 @@ static void mask_custom_search(struct search *s, const pcre2_code *code)
             mask_custom_give_up(s, at);
             return;
         } else {
-            mask_spans_add(s->out, (struct mask_span){place[0], place[1], s->rule, place[0]});
+            mask_spans_add(s->out, (struct mask_span){place[0], place[1], s->rule, place[0], {0}});
             at = place[1] > at ? place[1] : at + 1;
         }
         if (at < text.n && custom_is_over(s)) {

@@ -42,10 +42,28 @@ enum mask_rule {
     MASK_RULE_COUNT
 };
 
+/* Where a value ends that is longer than a stream buffers; the stream skips the text until there. */
+enum mask_end {
+    MASK_END_NOW,        /* nothing is skipped */
+    MASK_END_PEM,        /* the END line */
+    MASK_END_WORD,       /* white space, quotes or a backslash */
+    MASK_END_LINE,       /* a line feed, quotes or a backslash */
+    MASK_END_QUOTE,      /* the quotes that opened it */
+    MASK_END_QUOTE_LINE, /* the same, or a line feed */
+    MASK_END_OUTDENT     /* a line that is no deeper than a column */
+};
+
+struct mask_open {
+    enum mask_end end;
+    char quote;
+    size_t n; /* backslashes before the quote, or the column */
+};
+
 struct mask_span {
     size_t from, to;
     size_t rule;
-    size_t seen; /* the match needs the text from here on: from, or before it */
+    size_t seen;           /* the match needs the text from here on: from, or before it */
+    struct mask_open open; /* of a value that was found but not its end */
 };
 
 /* A text as a rule sees it. */
@@ -96,13 +114,13 @@ struct mask_spans {
     size_t n, cap;
     size_t hold; /* from here on nothing is decided; s.n if everything is */
     size_t hold_rule;
-    size_t hold_col; /* of a manifest that is held */
-    bool whole;      /* the text has a lead that belongs to no single rule */
+    struct mask_open hold_open; /* where the held value ends */
+    bool whole;                 /* the text has a lead that belongs to no single rule */
 };
 
 void mask_spans_release(struct mask_spans *f);
 /* From `at` on the result depends on what follows, because of this rule. */
-void mask_spans_hold(struct mask_spans *f, size_t at, size_t rule);
+void mask_spans_hold(struct mask_spans *f, size_t at, size_t rule, struct mask_open open);
 void mask_spans_add(struct mask_spans *f, struct mask_span one);
 /* Applies all rules to t from its floor on. The spans are sorted and do not overlap. */
 void mask_scan(const struct mask *m, const struct mask_view *t, struct mask_spans *out);

@@ -129,7 +129,7 @@ enum mask_found mask_match_card(const struct mask_view *t, size_t at, const void
     }
     if (end == 0 || (end < s.n && mask_is_digit(s.p[end])))
         return MASK_NO;
-    *out = (struct mask_span){at, end, MASK_RULE_CARD, 0};
+    *out = (struct mask_span){at, end, MASK_RULE_CARD, 0, {0}};
     return MASK_YES;
 }
 
@@ -173,7 +173,7 @@ enum mask_found mask_match_phone(const struct mask_view *t, size_t at, const voi
              : !(digits == 10 && g == 2 && groups[0] == 3 && groups[1] == 3) &&
                    !(digits == 11 && g == 3 && groups[0] == 1 && groups[1] == 3 && groups[2] == 3))
         return MASK_NO;
-    *out = (struct mask_span){from, end, MASK_RULE_PHONE, 0};
+    *out = (struct mask_span){from, end, MASK_RULE_PHONE, 0, {0}};
     return MASK_YES;
 }
 
@@ -203,7 +203,7 @@ enum mask_found mask_match_ssn(const struct mask_view *t, size_t at, const void 
     if (s.p[at] == '9' || memcmp(s.p + at, "000", 3) == 0 || memcmp(s.p + at, "666", 3) == 0 ||
         memcmp(s.p + at + 4, "00", 2) == 0 || memcmp(s.p + at + 7, "0000", 4) == 0)
         return MASK_NO;
-    *out = (struct mask_span){at, at + n, MASK_RULE_SSN, 0};
+    *out = (struct mask_span){at, at + n, MASK_RULE_SSN, 0, {0}};
     return MASK_YES;
 }
 
@@ -254,7 +254,7 @@ enum mask_found mask_match_iban(const struct mask_view *t, size_t at, const void
         return MASK_MORE;
     if (end == 0)
         return MASK_NO;
-    *out = (struct mask_span){at, end, MASK_RULE_IBAN, 0};
+    *out = (struct mask_span){at, end, MASK_RULE_IBAN, 0, {0}};
     return MASK_YES;
 }
 
@@ -294,7 +294,7 @@ enum mask_found mask_match_ip4(const struct mask_view *t, size_t at, const void 
         end--;
     if (!mask_numbers_is_address(AF_INET, str_slice(s, from, end)))
         return MASK_NO;
-    *out = (struct mask_span){from, end, MASK_RULE_IP, 0};
+    *out = (struct mask_span){from, end, MASK_RULE_IP, 0, {0}};
     return MASK_YES;
 }
 
@@ -328,7 +328,7 @@ enum mask_found mask_match_ip6(const struct mask_view *t, size_t at, const void 
         return MASK_NO;
     if (!digit || end - from < 3 || !mask_numbers_is_address(AF_INET6, str_slice(s, from, end)))
         return MASK_NO;
-    *out = (struct mask_span){from, end, MASK_RULE_IP, 0};
+    *out = (struct mask_span){from, end, MASK_RULE_IP, 0, {0}};
     return MASK_YES;
 }
 
@@ -370,6 +370,6 @@ enum mask_found mask_match_email(const struct mask_view *t, size_t at, const voi
         return MASK_MORE;
     if (from >= at || last == 0)
         return MASK_NO;
-    *out = (struct mask_span){from, last, MASK_RULE_EMAIL, 0};
+    *out = (struct mask_span){from, last, MASK_RULE_EMAIL, 0, {0}};
     return MASK_YES;
 }

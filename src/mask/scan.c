@@ -22,13 +22,14 @@ void mask_spans_add(struct mask_spans *f, struct mask_span one)
     f->p[f->n++] = one;
 }
 
-void mask_spans_hold(struct mask_spans *f, size_t at, size_t rule)
+void mask_spans_hold(struct mask_spans *f, size_t at, size_t rule, struct mask_open open)
 {
-    assert(rule < MASK_RULES_MAX);
+    assert(rule < MASK_RULES_MAX && open.end != MASK_END_NOW);
     if (at >= f->hold)
         return;
     f->hold = at;
     f->hold_rule = rule;
+    f->hold_open = open;
 }
 
 static int mask_scan_by_place(const void *a, const void *b)
@@ -89,6 +90,7 @@ static enum mask_found try_rows(const struct mask *m, const struct mask_view *t,
             *whole |= !row->match;
             if (!row->match)
                 continue;
+            out->open = (struct mask_open){.end = MASK_END_WORD};
             f = row->match(t, (size_t)at, row->arg, out);
             if (f == MASK_YES && row->match == mask_match_assign)
                 f = mask_extend_value(t, m->groups, out);
@@ -132,7 +134,8 @@ static void scan_rules(const struct mask *m, const struct mask_view *t, struct m
         case MASK_MORE:
             /* A lead may begin before the floor, in text that was already written. */
             one.from = one.from < lead ? one.from : lead;
-            mask_spans_hold(out, one.from > t->floor ? one.from : t->floor, MASK_RULE_SECRET);
+            one.from = one.from > t->floor ? one.from : t->floor;
+            mask_spans_hold(out, one.from, MASK_RULE_SECRET, one.open);
             return;
         case MASK_YES:
             one.from = one.from > done ? one.from : done;

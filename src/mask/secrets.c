@@ -35,7 +35,7 @@ static void mask_secrets_add(struct mask_spans *out, const struct mask_view *t, 
     if (from < t->floor)
         from = t->floor;
     if (from < to)
-        mask_spans_add(out, (struct mask_span){from, to, MASK_RULE_KUBERNETES, from});
+        mask_spans_add(out, (struct mask_span){from, to, MASK_RULE_KUBERNETES, from, {0}});
 }
 
 /* ---- lines ---- */
@@ -226,8 +226,10 @@ static size_t region_end(str s, const struct line *l, bool *open)
 static void mask_secrets_hold(struct mask_spans *out, const struct mask_view *t, size_t at,
                               size_t col)
 {
-    mask_spans_hold(out, at > t->floor ? at : t->floor, MASK_RULE_KUBERNETES);
-    out->hold_col = col;
+    mask_spans_hold(out,
+                    at > t->floor ? at : t->floor,
+                    MASK_RULE_KUBERNETES,
+                    (struct mask_open){.end = MASK_END_OUTDENT, .n = col});
 }
 
 static void take_yaml(const struct mask_view *t, size_t kind, bool list, struct mask_spans *out)

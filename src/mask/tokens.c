@@ -105,7 +105,7 @@ enum mask_found mask_match_prefix(const struct mask_view *t, size_t at, const vo
             return MASK_MORE;
         end = more;
     }
-    *out = (struct mask_span){at, end, MASK_RULE_API_KEY, 0};
+    *out = (struct mask_span){at, end, MASK_RULE_API_KEY, 0, {0}};
     return MASK_YES;
 }
 
@@ -133,7 +133,7 @@ enum mask_found mask_match_jwt(const struct mask_view *t, size_t at, const void 
         return MASK_MORE;
     if (parts < 2 || (parts == 2 && end - at < 24))
         return MASK_NO;
-    *out = (struct mask_span){at, end, MASK_RULE_JWT, 0};
+    *out = (struct mask_span){at, end, MASK_RULE_JWT, 0, {0}};
     return MASK_YES;
 }
 
@@ -220,7 +220,7 @@ enum mask_found mask_match_pem(const struct mask_view *t, size_t at, const void 
         if (end < t->s.n || end == body)
             return MASK_NO; /* somebody speaks of keys */
     }
-    *out = (struct mask_span){at, mask_pem_end(t->s, body, &closed), MASK_RULE_PRIVATE_KEY, 0};
+    *out = (struct mask_span){at, mask_pem_end(t->s, body, &closed), MASK_RULE_PRIVATE_KEY, 0, {0}};
     return MASK_YES;
 }
 
@@ -233,6 +233,7 @@ enum mask_found mask_extend_value(const struct mask_view *t, unsigned groups,
     bool closed = value->to < t->s.n && (t->s.p[value->to] == '"' || t->s.p[value->to] == '\'');
 
     assert(value->from < value->to && value->to <= t->s.n);
+    value->open.end = MASK_END_WORD;
     while (!closed && (groups & MASK_PRIVATE_KEYS) &&
            (i = str_find(str_slice(t->s, at, value->to), STR("-----BEGIN"))) != STR_NONE) {
         struct mask_span key;
@@ -312,7 +313,8 @@ enum mask_found mask_match_bearer(const struct mask_view *t, size_t at, const vo
     *out = (struct mask_span){(size_t)(token.p - t->s.p),
                               (size_t)(token.p - t->s.p) + token.n,
                               MASK_RULE_AUTHORIZATION,
-                              0};
+                              0,
+                              {0}};
     return MASK_YES;
 }
 
@@ -366,7 +368,8 @@ enum mask_found mask_match_basic(const struct mask_view *t, size_t at, const voi
     *out = (struct mask_span){(size_t)(token.p - t->s.p),
                               (size_t)(token.p - t->s.p) + token.n,
                               MASK_RULE_AUTHORIZATION,
-                              0};
+                              0,
+                              {0}};
     return MASK_YES;
 }
 
@@ -414,7 +417,7 @@ enum mask_found mask_match_url(const struct mask_view *t, size_t at, const void 
         colon = mask_is_url_token(str_slice(t->s, from, mark)) ? from - 1 : mark;
     if (colon + 1 >= mark)
         return MASK_NO;
-    *out = (struct mask_span){colon + 1, mark, MASK_RULE_PASSWORD, 0};
+    *out = (struct mask_span){colon + 1, mark, MASK_RULE_PASSWORD, 0, {0}};
     return MASK_YES;
 }
 
@@ -439,6 +442,6 @@ enum mask_found mask_match_user(const struct mask_view *t, size_t at, const void
         return MASK_MORE;
     if (colon == STR_NONE || colon + 1 >= i)
         return MASK_NO;
-    *out = (struct mask_span){colon + 1, i, MASK_RULE_PASSWORD, 0};
+    *out = (struct mask_span){colon + 1, i, MASK_RULE_PASSWORD, 0, {0}};
     return MASK_YES;
 }
