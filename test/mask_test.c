@@ -3,6 +3,8 @@
 #include "mask/internal.h"
 #include "test.h"
 
+#include <time.h>
+
 static struct mask *masker(unsigned groups)
 {
     struct mask_options o = {.groups = groups};
@@ -71,6 +73,7 @@ static const struct sample keys[] = {
     {"Bearer abc123def456", "Bearer [MASKED:authorization]"},
     {"bearer eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2ln", "bearer [MASKED:authorization]"},
     {"Basic dXNlcjpwYXNzd29yZA==", "Basic [MASKED:authorization]"},
+    {"send Basic dXNlcjpwYXNzd29y.", "send Basic [MASKED:authorization]."},
     {"Authorization: Basic dXNlcjpwYXNzd29yZA==\nHost: x",
      "Authorization: [MASKED:authorization]\nHost: x"},
     {"-H 'Authorization: Token zzz999' url", "-H 'Authorization: [MASKED:authorization]' url"},
@@ -566,10 +569,58 @@ TEST(bad_patterns_are_refused)
     }
 }
 
+/* A quarter of a megabyte that looks like the beginning of a secret again and again takes a fraction of a
+ * second; if each beginning were read to the end of the text, it would take several. */
+TEST(hostile_texts_take_linear_time)
+{
+    static const char *const parts[] = {
+        "pass",
+        "password=${",
+        "password=a(",
+        "Cookie: ${",
+        "-eyJ",
+        "basic%20",
+        "://u:",
+        "kind: Secret\n",
+        "kind: Secret\ndata: x\n",
+        "kind: Secret ",
+        "\"kind\":\"Secret\"",
+        "{\"kind\":\"Secret\"",
+        "-----BEGIN PRIVATE KEY-----\n",
+        "password=-----BEGIN ",
+        "{\"kind\":\"Secret\",\"last-applied-configuration\":\"x\"",
+    };
+    struct mask *m = masker(MASK_ALL);
+    struct buf text, out;
+
+    buf_init(&text, 4 << 20);
+    buf_init(&out, 64 << 20);
+    for (size_t i = 0; i < COUNT_OF(parts); i++) {
+        clock_t before = clock();
+        double took;
+
+        buf_reset(&text);
+        while (text.n < 1 << 18)
+            buf_add(&text, str_c(parts[i]));
+        buf_reset(&out);
+        (void)mask_text(m, buf_str(&text), &out, NULL);
+        buf_reset(&out);
+        (void)json_quote(&out, buf_str(&text));
+        text.n = 0;
+        buf_add(&text, buf_str(&out));
+        (void)mask_json(m, buf_str(&text), &out, NULL);
+        took = (double)(clock() - before) / CLOCKS_PER_SEC;
+        CHECK_F(took < 2, "%s: %.1f s", parts[i], took);
+    }
+    buf_release(&text);
+    buf_release(&out);
+    mask_free(m);
+}
+
 TEST_MAIN(T(keys_are_known_by_their_form), T(values_are_known_by_their_names),
           T(no_name_of_a_secret_is_overlooked), T(leads_are_found_alike_at_every_level),
           T(private_keys_go_to_their_end), T(cards_are_known_by_their_check_digit),
           T(people_are_masked_when_asked_for), T(kubernetes_secrets_lose_their_values),
           T(json_stays_json), T(a_body_that_is_told_to_be_clean_is),
           T(patterns_of_the_user_replace_what_they_match), T(a_pattern_at_its_limit_masks_the_rest),
-          T(bad_patterns_are_refused))
+          T(bad_patterns_are_refused), T(hostile_texts_take_linear_time))

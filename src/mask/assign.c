@@ -17,6 +17,7 @@
 #define BLANKS_MAX 16
 #define LINE_MAX_SIZE 512
 #define QUOTED_MAX 65536
+#define VALUE_HEAD 256 /* enough of a value to see that it is a reference or code */
 
 struct place {
     const struct mask_view *t;
@@ -70,9 +71,11 @@ static bool begins_line(str s, size_t at)
 static bool name_around(struct place *p, size_t at)
 {
     str s = p->t->s;
-    size_t from = at, end = mask_run(s, at, MASK_C_DOTTED);
+    size_t from = at, end = mask_name_end(s, at);
     bool number;
 
+    if (end == STR_NONE)
+        return false;
     while (from > 0 && at - from < NAME_SIDE_MAX && mask_is(MASK_C_DOTTED, s.p[from - 1]))
         from--;
     assert(from <= at && at <= end);
@@ -286,12 +289,13 @@ static bool ends_pair(struct place *p, size_t at)
     return mask_assign_peek(p, i) == '=' || mask_assign_peek(p, i) == ':';
 }
 
-static size_t bare_end(struct place *p)
+/* The end of a value without quotes, at most max bytes away. */
+static size_t bare_end(struct place *p, size_t max)
 {
     size_t i = p->i;
     char c;
 
-    for (; (c = mask_assign_peek(p, i)) != '\0' || i < p->t->s.n; i++) {
+    for (; i - p->i < max && ((c = mask_assign_peek(p, i)) != '\0' || i < p->t->s.n); i++) {
         if (mask_is_space(c) || c == '"' || c == '\'' || c == '<' || c == '>' || c == '`')
             break;
         if ((c == ',' || c == ';' || c == '&') && ends_pair(p, i))
@@ -300,7 +304,7 @@ static size_t bare_end(struct place *p)
             strchr("nrt\"'\\", mask_assign_peek(p, i + 1)))
             break;
     }
-    while (i > p->i + 1 && strchr(")}].,;:*!", p->t->s.p[i - 1]))
+    while (i - p->i < max && i > p->i + 1 && strchr(")}].,;:*!", p->t->s.p[i - 1]))
         i--;
     assert(i >= p->i);
     return i;
@@ -370,7 +374,8 @@ static enum mask_found mask_assign_bare(struct place *p, struct mask_span *out)
     if (p->header) {
         end = from;
         while (mask_assign_peek(p, end) != '\0' && !strchr("\r\n\"'\\", mask_assign_peek(p, end)))
-            end++;
+            if (++end - from == VALUE_HEAD && stands_for(str_slice(p->t->s, from, end)))
+                return MASK_NO;
         v = str_slice(p->t->s, from, end);
         out->open.end = MASK_END_LINE;
         return stands_for(v) || v.n < 4 ? mask_assign_give(p, from, from, out)
@@ -379,10 +384,16 @@ static enum mask_found mask_assign_bare(struct place *p, struct mask_span *out)
     for (size_t k = 0; k < COUNT_OF(schemes); k++)
         if (mask_assign_word_at(p, p->i, schemes[k]))
             p->i += strlen(schemes[k]);
-    end = bare_end(p);
+    end = bare_end(p, VALUE_HEAD);
+    v = str_slice(p->t->s, from, end);
+    if (end - p->i == VALUE_HEAD) { /* decide now: a value that is masked is read only once */
+        if (p->equal || stands_for(v) || is_code(v))
+            return MASK_NO;
+        end = bare_end(p, SIZE_MAX);
+        v = str_slice(p->t->s, from, end);
+    }
     if (p->short_of)
         return MASK_MORE;
-    v = str_slice(p->t->s, from, end);
     if (p->equal || (v.n < 3 && mask_is_digit(v.n ? v.p[0] : '-')))
         return MASK_NO; /* somebody compares, or counts */
     if (p->line && !p->tight && !p->prose && p->rule == MASK_RULE_PASSWORD && !is_code(v)) {
@@ -509,6 +520,6 @@ enum mask_found mask_match_key(const struct mask_view *t, size_t at, const void 
     if (from == 0 || (t->s.p[from - 1] != '?' && t->s.p[from - 1] != '&'))
         return MASK_NO;
     p.i = at + strlen(arg);
-    end = bare_end(&p);
+    end = bare_end(&p, SIZE_MAX);
     return end - p.i < 6 ? mask_assign_give(&p, at, at, out) : mask_assign_give(&p, p.i, end, out);
 }

@@ -217,6 +217,17 @@ static inline size_t mask_run(str s, size_t at, enum mask_class k)
     return at;
 }
 
+#define MASK_NAME_SEEN 96 /* the end of a name, which decides whether it is a secret's */
+
+/* The end of the name that continues at `at`, or STR_NONE if that is not within MASK_NAME_SEEN: a
+ * long word must not be read to its end for each part that looks like a name. */
+static inline size_t mask_name_end(str s, size_t at)
+{
+    size_t end = mask_run(str_slice(s, 0, at + MASK_NAME_SEEN), at, MASK_C_DOTTED);
+
+    return end < at + MASK_NAME_SEEN ? end : STR_NONE;
+}
+
 /* Whether s continues at `at` with these letters, lower-case ones in either case; more if s ends
  * first. */
 enum mask_found mask_goes_on(const struct mask_view *t, size_t at, str word);

@@ -70,7 +70,7 @@ static str mask_json_text_of(struct walk *w, const struct json_node *v)
 /* A name at the end of its string has no value after it. */
 static bool name_alone(str src, size_t at)
 {
-    at = mask_run(src, at, MASK_C_DOTTED);
+    at = mask_name_end(src, at);
     return at < src.n && src.p[at] == '"';
 }
 

@@ -9,6 +9,7 @@
 #define PEM_MATERIAL 16   /* letters that make a body */
 #define PEM_SPACE_MAX 64  /* between head and body */
 #define USERINFO_MAX 1024 /* of a URL */
+#define JWT_HEAD_MAX 1024 /* of a token after a dash; others have no limit */
 
 enum mask_found mask_goes_on(const struct mask_view *t, size_t at, str word)
 {
@@ -118,6 +119,13 @@ enum mask_found mask_match_jwt(const struct mask_view *t, size_t at, const void 
     (void)arg;
     if (!mask_word_starts(t->s, at))
         return MASK_NO;
+    /* After a dash it may be in the middle of base64, which must not be read to its end for each
+     * place that looks like a beginning. */
+    if (at > 0 && t->s.p[at - 1] == '-') {
+        end = mask_run(str_slice(t->s, 0, at + JWT_HEAD_MAX), at, MASK_C_URL64);
+        if (end == at + JWT_HEAD_MAX)
+            return MASK_NO;
+    }
     end = mask_run(t->s, at, MASK_C_URL64);
     if (end - at < 12 && !(end == t->s.n && !t->final))
         return MASK_NO;
@@ -267,12 +275,29 @@ static size_t skip_blanks(str s, size_t at, size_t max)
     return at;
 }
 
+static int b64_value(char c)
+{
+    if (c >= 'A' && c <= 'Z')
+        return c - 'A';
+    if (c >= 'a' && c <= 'z')
+        return c - 'a' + 26;
+    if (mask_is_digit(c))
+        return c - '0' + 52;
+    return c == '+' || c == '-' ? 62 : c == '/' || c == '_' ? 63 : -1;
+}
+
 static bool mask_tokens_is_token_char(char c)
 {
     return mask_is_alnum(c) || memchr("-._~+/=:%|", c, 10);
 }
 
-static enum mask_found word_after(const struct mask_view *t, size_t at, str word, str *out)
+static bool mask_tokens_is_base64_char(char c)
+{
+    return b64_value(c) >= 0 || c == '=';
+}
+
+static enum mask_found word_after(const struct mask_view *t, size_t at, str word,
+                                  bool (*is_part)(char c), str *out)
 {
     enum mask_found f = mask_goes_on(t, at, word);
     size_t from, end;
@@ -288,7 +313,7 @@ static enum mask_found word_after(const struct mask_view *t, size_t at, str word
         else
             return MASK_NO;
     }
-    while (end < t->s.n && mask_tokens_is_token_char(t->s.p[end]))
+    while (end < t->s.n && is_part(t->s.p[end]))
         end++;
     if (end == t->s.n && !t->final)
         return MASK_MORE;
@@ -300,7 +325,7 @@ enum mask_found mask_match_bearer(const struct mask_view *t, size_t at, const vo
                                   struct mask_span *out)
 {
     str token;
-    enum mask_found f = word_after(t, at, STR("bearer"), &token);
+    enum mask_found f = word_after(t, at, STR("bearer"), mask_tokens_is_token_char, &token);
     size_t odd = 0;
 
     (void)arg;
@@ -316,17 +341,6 @@ enum mask_found mask_match_bearer(const struct mask_view *t, size_t at, const vo
                               0,
                               {0}};
     return MASK_YES;
-}
-
-static int b64_value(char c)
-{
-    if (c >= 'A' && c <= 'Z')
-        return c - 'A';
-    if (c >= 'a' && c <= 'z')
-        return c - 'a' + 26;
-    if (mask_is_digit(c))
-        return c - '0' + 52;
-    return c == '+' || c == '-' ? 62 : c == '/' || c == '_' ? 63 : -1;
 }
 
 /* "user:password", as base64 has it: printable, with a colon. */
@@ -358,7 +372,7 @@ enum mask_found mask_match_basic(const struct mask_view *t, size_t at, const voi
                                  struct mask_span *out)
 {
     str token;
-    enum mask_found f = word_after(t, at, STR("basic"), &token);
+    enum mask_found f = word_after(t, at, STR("basic"), mask_tokens_is_base64_char, &token);
 
     (void)arg;
     if (f != MASK_YES)
