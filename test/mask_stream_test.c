@@ -40,6 +40,12 @@ static const char *const texts[] = {
     "tls_secret=-----BEGIN PRIVATE KEY-----\nMIIEpAIBAAKCAQEA0123\n-----END PRIVATE KEY-----\nx",
     "access key AKIAIOSFODNN7EXAMPLE\\n\\twJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY and",
     "card 4111 1111 1111 1111 and 378282246310005, 4111-1111-1111-1112 no",
+    "card 4111 1111\xC2\xA0"
+    "1111\xE2\x80\xAF"
+    "1111 or 4111-1111 1111\xE2\x80\x91"
+    "1111 and DE89\xC2\xA0"
+    "3704 0044\xC2\xA0"
+    "0532 0130 00.",
     "write anna.b+c@mail.example.org or call +49 30 1234567 or (555) 010-9999.",
     "IBAN DE89 3704 0044 0532 0130 00 bank GB82WEST12345698765432",
     "ssn 123-45-6789. from 192.168.1.10:80 and fe80::1 2001:db8::8a2e:370:7334",

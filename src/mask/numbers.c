@@ -16,6 +16,16 @@ static enum mask_found at_end(const struct mask_view *t, size_t at)
     return at >= t->s.n && !t->final ? MASK_MORE : MASK_NO;
 }
 
+/* Whether the text ends in the middle of such a separator, so that it has to continue first. */
+static bool mask_numbers_joint_is_cut(const struct mask_view *t, size_t at)
+{
+    str rest = str_slice(t->s, at, t->s.n);
+
+    return !t->final &&
+           (rest.n == 0 || (rest.n == 1 && (rest.p[0] == '\xC2' || rest.p[0] == '\xE2')) ||
+            (rest.n == 2 && rest.p[0] == '\xE2' && rest.p[1] == '\x80'));
+}
+
 /* The size of a separator between groups of digits (a blank, a dash, a no-break space), or 0. */
 static size_t mask_numbers_joint(str s, size_t at)
 {
@@ -112,7 +122,7 @@ enum mask_found mask_match_card(const struct mask_view *t, size_t at, const void
             i++;
             group++;
         }
-        if (i >= s.n && !t->final)
+        if (mask_numbers_joint_is_cut(t, i))
             return MASK_MORE;
         if (n <= CARD_DIGITS_MAX && is_card(digits, n) && (group >= 2 || groups == 0))
             end = i;
@@ -236,7 +246,7 @@ enum mask_found mask_match_iban(const struct mask_view *t, size_t at, const void
         while (i < s.n && n <= IBAN_MAX && mask_is_alnum(s.p[i]) &&
                !(s.p[i] >= 'a' && s.p[i] <= 'z' && n < 4))
             c[n < IBAN_MAX ? n : IBAN_MAX] = s.p[i], n++, i++;
-        if (i >= s.n && !t->final)
+        if (mask_numbers_joint_is_cut(t, i))
             return MASK_MORE;
         if (n >= 15 && n <= IBAN_MAX && iban_checks(c, n))
             end = i;
