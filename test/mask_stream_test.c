@@ -189,6 +189,30 @@ TEST(plain_words_are_not_held_for_long)
     mask_free(m);
 }
 
+TEST(blanks_in_a_long_manifest_are_not_buffered)
+{
+    struct mask *m = masker();
+    struct mask_stream s;
+    struct buf got;
+
+    buf_init(&got, 1 << 20);
+    mask_stream_init(&s, m);
+    mask_stream_feed(&s, STR("apiVersion: v1\nkind: Secret\ndata:\n"), &got, NULL);
+    for (size_t i = 0; i < 500; i++)
+        mask_stream_feed(&s, STR("  a: aHVudGVyMg==\n"), &got, NULL);
+    for (size_t i = 0; i < 1000; i++) {
+        mask_stream_feed(&s, STR("                                "), &got, NULL);
+        CHECK(s.held.n < (size_t)4 * MASK_HOLD_MAX);
+    }
+    mask_stream_feed(&s, STR("b: aHVudGVyMg==\nkind: end"), &got, NULL);
+    mask_stream_finish(&s, &got, NULL);
+    CHECK(str_find(buf_str(&got), STR("aHVud")) == STR_NONE);
+    CHECK(str_ends(buf_str(&got), STR("\nkind: end")));
+    mask_stream_release(&s);
+    buf_release(&got);
+    mask_free(m);
+}
+
 /* More than a stream buffers: the value is masked to its own end, not to the end of a word. */
 TEST(a_long_value_is_masked_to_its_end)
 {
@@ -263,5 +287,5 @@ TEST(a_secret_without_an_end_is_masked)
 }
 
 TEST_MAIN(T(a_stream_does_not_see_the_cuts), T(texts_behind_one_another_are_the_same_in_pieces),
-          T(plain_words_are_not_held_for_long), T(a_long_value_is_masked_to_its_end),
-          T(a_secret_without_an_end_is_masked))
+          T(plain_words_are_not_held_for_long), T(blanks_in_a_long_manifest_are_not_buffered),
+          T(a_long_value_is_masked_to_its_end), T(a_secret_without_an_end_is_masked))

@@ -69,8 +69,8 @@ static size_t manifest_end(str s, size_t at, size_t col, bool *over)
             continue;
         while (i < s.n && s.p[i] == ' ')
             i++;
-        if (i == s.n)
-            return at; /* the line has only begun */
+        if (i == s.n) /* the line has only begun; blanks beyond the column are of the manifest */
+            return i - at - 1 > col ? s.n : at;
         if (s.p[i] != '\n' && s.p[i] != '\r' && i - at - 1 <= col) {
             *over = true;
             return at;
