@@ -161,6 +161,24 @@ static const char secret_names[] =
     "apikey apikeys accesskey authkey servicekey subscriptionkey licensekey authorization "
     "auth xauth cookie setcookie ";
 
+TEST(a_quoted_value_of_any_length_is_masked_to_its_quotes)
+{
+    struct mask *m = masker(MASK_DEFAULT);
+    struct buf text, out;
+
+    buf_init(&text, 1 << 20);
+    buf_init(&out, 1 << 20);
+    buf_add(&text, STR("secret=\""));
+    while (text.n < 100000)
+        buf_add(&text, STR("w0rd "));
+    buf_add(&text, STR("\" end"));
+    CHECK(mask_text(m, buf_str(&text), &out, NULL));
+    CHECK_STR(buf_str(&out), "secret=\"[MASKED:secret]\" end");
+    buf_release(&text);
+    buf_release(&out);
+    mask_free(m);
+}
+
 TEST(no_name_of_a_secret_is_overlooked)
 {
     char spelled[64];
@@ -394,6 +412,11 @@ static const struct sample trees[] = {
     {"{\"signature\":\"EqQBCgIYAhIM1gbcDa9GJwZA2b3hGgxBdjrkzLoky3dl1pkiMOYdspassword0123456789=\"}",
      NULL},
     {"[1, 2", NULL},
+    {"[\"data:image/png;base64,iVBORw0KGgo/sk+AAAA==\"]", NULL},
+    {"[\"data:image/png;base64,iVBORw0KGgo= password=hunter2\"]",
+     "[\"data:image/png;base64,iVBORw0KGgo= password=[MASKED:password]\"]"},
+    {"[\"data: password=hunter2 ;base64,AAAA\"]",
+     "[\"data: password=[MASKED:password] ;base64,AAAA\"]"},
     {"plain sk-abcdefGHIJ0123456789", "plain [MASKED:api_key]"},
     {"\"sk-abcdefGHIJ0123456789\"", "\"[MASKED:api_key]\""},
     {"", NULL},
@@ -618,6 +641,7 @@ TEST(hostile_texts_take_linear_time)
 }
 
 TEST_MAIN(T(keys_are_known_by_their_form), T(values_are_known_by_their_names),
+          T(a_quoted_value_of_any_length_is_masked_to_its_quotes),
           T(no_name_of_a_secret_is_overlooked), T(leads_are_found_alike_at_every_level),
           T(private_keys_go_to_their_end), T(cards_are_known_by_their_check_digit),
           T(people_are_masked_when_asked_for), T(kubernetes_secrets_lose_their_values),

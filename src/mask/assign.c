@@ -16,7 +16,6 @@
 #define NAME_SIDE_MAX 64
 #define BLANKS_MAX 16
 #define LINE_MAX_SIZE 512
-#define QUOTED_MAX 65536
 #define VALUE_HEAD 256 /* enough of a value to see that it is a reference or code */
 
 struct place {
@@ -349,7 +348,9 @@ static enum mask_found mask_assign_quoted(struct place *p, size_t slashes, char 
     size_t from = p->i, run = 0, i = from;
     char c;
 
-    for (; i - from < QUOTED_MAX && ((c = mask_assign_peek(p, i)) != '\0' || i < p->t->s.n); i++) {
+    for (; (c = mask_assign_peek(p, i)) != '\0' || i < p->t->s.n; i++) {
+        if (i - from == VALUE_HEAD && stands_for(str_slice(p->t->s, from, i)))
+            return MASK_NO;
         if (c == quote && (slashes ? run == slashes : run % 2 == 0))
             break;
         if (c == '\n' && p->rule != MASK_RULE_SECRET)

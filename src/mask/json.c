@@ -144,8 +144,15 @@ static bool is_opaque(const struct mask *m, str s)
 
 static bool is_data_url(str s)
 {
-    return str_starts(s, STR("data:")) &&
-           str_find(str_slice(s, 0, 256), STR(";base64,")) != STR_NONE;
+    size_t at = str_find(str_slice(s, 0, 256), STR(";base64,"));
+
+    if (at == STR_NONE || !str_starts(s, STR("data:")))
+        return false;
+    for (size_t i = 0; i < at; i++)
+        if (mask_is_space(s.p[i]))
+            return false;
+    at = mask_run(s, at + 8, MASK_C_B64);
+    return at == s.n; /* text may follow, which is no data */
 }
 
 static void walk_string(struct walk *w, const struct json_node *v)
