@@ -3,7 +3,9 @@
 #include "mask/internal.h"
 #include "test.h"
 
+#include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 static struct mask *masker(unsigned groups)
 {
@@ -570,6 +572,35 @@ TEST(a_pattern_at_its_limit_masks_the_rest)
     mask_free(m);
 }
 
+/* A page that may not be read follows the text. */
+TEST(patterns_do_not_read_past_the_text)
+{
+    static const struct mask_pattern p = {STR_INIT("p"), STR_INIT("\\bPAT-\\d+\\b"), STR_INIT("")};
+    static const char *const ends[] = {"", "\xC3", "\xE2\x82", "\xF0\x9F\x98", "\xBF", "\xFF"};
+    struct mask_options o = {0, &p, 1};
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    char *memory = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct mask_spans f = {0};
+    struct mask *m;
+    struct err e;
+
+    CHECK(memory != MAP_FAILED && mprotect(memory + page, page, PROT_NONE) == 0);
+    CHECK_F(mask_new(&o, &m, &e), "%s", e.text);
+    for (size_t i = 0; i < COUNT_OF(ends); i++)
+        for (int final = 0; final < 2; final++) {
+            char text[64];
+            size_t n = (size_t)snprintf(text, sizeof text, "a PAT-1 word and PAT%s", ends[i]);
+            struct mask_view t = {{memory + page - n, n}, final, 0};
+
+            memcpy(memory + page - n, text, n);
+            mask_scan(m, &t, &f);
+            CHECK(f.n == 1 && f.p[0].from == 2 && f.p[0].to == 7);
+        }
+    mask_spans_release(&f);
+    mask_free(m);
+    CHECK(munmap(memory, 2 * page) == 0);
+}
+
 TEST(bad_patterns_are_refused)
 {
     static const struct {
@@ -647,4 +678,5 @@ TEST_MAIN(T(keys_are_known_by_their_form), T(values_are_known_by_their_names),
           T(people_are_masked_when_asked_for), T(kubernetes_secrets_lose_their_values),
           T(json_stays_json), T(a_body_that_is_told_to_be_clean_is),
           T(patterns_of_the_user_replace_what_they_match), T(a_pattern_at_its_limit_masks_the_rest),
-          T(bad_patterns_are_refused), T(hostile_texts_take_linear_time))
+          T(patterns_do_not_read_past_the_text), T(bad_patterns_are_refused),
+          T(hostile_texts_take_linear_time))

@@ -11,6 +11,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/utf8.h"
 #include "mask/internal.h"
 
 #include <time.h>
@@ -159,6 +160,7 @@ struct search {
     uint64_t wall_ns, cpu_ns; /* at the last look; 0: there was none */
     uint64_t spent_ns;        /* by this pattern */
     size_t step;
+    uint32_t options;
 };
 
 /* Charges the time since the last look; whether it is too much by now. */
@@ -192,7 +194,6 @@ static void mask_custom_give_up(struct search *s, size_t at)
 static void mask_custom_search(struct search *s, const pcre2_code *code)
 {
     str text = s->t->s;
-    uint32_t options = PCRE2_NOTEMPTY | (s->t->final ? 0 : PCRE2_PARTIAL_HARD);
     size_t at = s->t->floor;
 
     s->spent_ns = 0;
@@ -208,7 +209,7 @@ static void mask_custom_search(struct search *s, const pcre2_code *code)
         int found;
 
         pcre2_set_offset_limit(s->context, step);
-        found = pcre2_match(code, (PCRE2_SPTR)text.p, text.n, at, options, s->data, s->context);
+        found = pcre2_match(code, (PCRE2_SPTR)text.p, text.n, at, s->options, s->data, s->context);
         if (found == PCRE2_ERROR_PARTIAL) {
             mask_spans_hold(s->out, place[0], s->rule, (struct mask_open){.end = MASK_END_WORD});
             return;
@@ -238,6 +239,11 @@ void mask_customs_scan(const struct mask *m, const struct mask_view *t, struct m
 
     s.data = pcre2_match_data_create(1, NULL);
     s.context = pcre2_match_context_copy(m->context);
+    s.options = PCRE2_NOTEMPTY;
+    if (!t->final)
+        /* The compiled code of PCRE2 10.42 reads past the end of a text that ends within a character
+         * if partial matches count; its interpreter does not. */
+        s.options |= PCRE2_PARTIAL_HARD | (utf8_valid(t->s) ? 0 : PCRE2_NO_JIT);
     if (!s.data || !s.context)
         base_die("masking: no memory");
     for (size_t i = 0; i < m->custom_count; i++) {
