@@ -91,6 +91,8 @@ static const struct sample keys[] = {
      "https://b.s3.example/o?X-Amz-Expires=60&X-Amz-Signature=[MASKED:api_key]&x=1"},
     {"https://q/o?Signature=0a1b2c3d4e5f", "https://q/o?Signature=[MASKED:api_key]"},
     {"https://g/o?X-Goog-Signature=0a1b2c3d4e5f", "https://g/o?X-Goog-Signature=[MASKED:api_key]"},
+    {"https://x/?designation=Berlin&signatory=somebody&x=1", NULL},
+    {"https://x/?a=1&signature=0a1b2c3d4e5f", "https://x/?a=1&signature=[MASKED:api_key]"},
     {"the X-Amz-Signature=0a1b2c3d4e5f of no URL", NULL},
     {"git clone https://x1y2z3x1y2z3x1y2z3x1@git.example:8443/a",
      "git clone https://[MASKED:password]@git.example:8443/a"},

@@ -514,8 +514,12 @@ enum mask_found mask_match_key(const struct mask_view *t, size_t at, const void 
 {
     struct place p = {.t = t, .rule = MASK_RULE_API_KEY, .tight = true};
     size_t from = at, end;
+    enum mask_found f = mask_goes_on(t, at, str_c(arg));
+    bool prefixed = strlen(arg) > 4;
 
-    while (*(const char *)arg == 'S' && from > 0 && at - from < NAME_SIDE_MAX &&
+    if (f != MASK_YES)
+        return f;
+    while (prefixed && from > 0 && at - from < NAME_SIDE_MAX &&
            (mask_is_alpha(t->s.p[from - 1]) || t->s.p[from - 1] == '-'))
         from--;
     if (from == 0 || (t->s.p[from - 1] != '?' && t->s.p[from - 1] != '&'))
