@@ -42,7 +42,8 @@ enum mask_rule {
     MASK_RULE_COUNT
 };
 
-/* Where a value ends that is longer than a stream buffers; the stream skips the text until there. */
+/* Where a value ends that is longer than a stream buffers. The stream skips the text until there.
+ */
 enum mask_end {
     MASK_END_NOW,        /* nothing is skipped */
     MASK_END_PEM,        /* the END line */
