@@ -46,6 +46,7 @@ static void skip_of(struct place *p, const char *set, size_t max)
 
     while (p->i - from < max && (c = mask_assign_peek(p, p->i)) != '\0' && strchr(set, c))
         p->i++;
+    assert(p->i <= p->t->s.n); /* nothing is eaten beyond the end */
 }
 
 static bool mask_assign_word_at(struct place *p, size_t at, const char *word)
@@ -60,6 +61,7 @@ static bool mask_assign_word_at(struct place *p, size_t at, const char *word)
 
 static bool begins_line(str s, size_t at)
 {
+    assert(at <= s.n);
     while (at > 0 && (s.p[at - 1] == ' ' || s.p[at - 1] == '\t' || s.p[at - 1] == '-' ||
                       s.p[at - 1] == '"' || s.p[at - 1] == '*'))
         at--;
@@ -116,6 +118,7 @@ static bool prose_behind(struct place *p)
     for (size_t k = 0; k < COUNT_OF(words); k++)
         if (mask_assign_word_at(p, p->i, words[k])) {
             p->i += strlen(words[k]);
+            assert(p->i <= p->t->s.n);
             p->prose = true;
             return true;
         }
@@ -150,6 +153,7 @@ static bool sign_behind(struct place *p)
     bool quoted, close;
     char c;
 
+    assert(p->name_from < p->i && p->i <= p->t->s.n);
     skip_of(p, "\\\"'`])*", 12);
     quotes = p->i - name_end;
     quoted = quotes > 0 && p->i > 0 && strchr("\"'", p->t->s.p[p->i - 1]);
@@ -280,6 +284,7 @@ static bool ends_pair(struct place *p, size_t at)
 {
     size_t i = at + 1;
 
+    assert(at < p->t->s.n);
     if (mask_assign_peek(p, i) == '\0' || mask_is_space(mask_assign_peek(p, i)))
         return true;
     while (i - at < 40 && (mask_is(MASK_C_DOTTED, mask_assign_peek(p, i)) ||
@@ -315,6 +320,7 @@ static size_t mask_assign_line_end(struct place *p, size_t i)
     size_t from = i;
     char c;
 
+    assert(i <= p->t->s.n);
     while ((c = mask_assign_peek(p, i)) != '\0' && c != '\n' && c != '\r' &&
            i - from < LINE_MAX_SIZE) {
         if (c == '\\' && mask_assign_peek(p, i + 1) != '\0' &&
@@ -348,6 +354,7 @@ static enum mask_found mask_assign_quoted(struct place *p, size_t slashes, char 
     size_t from = p->i, run = 0, i = from;
     char c;
 
+    assert(from > slashes && p->t->s.p[from - 1] == quote);
     for (; (c = mask_assign_peek(p, i)) != '\0' || i < p->t->s.n; i++) {
         if (i - from == VALUE_HEAD && stands_for(str_slice(p->t->s, from, i)))
             return MASK_NO;
@@ -423,6 +430,7 @@ static bool block_behind(struct place *p)
 {
     size_t i = p->i;
 
+    assert(i <= p->t->s.n);
     if (mask_assign_peek(p, i) != '|' && mask_assign_peek(p, i) != '>')
         return false;
     i++;
@@ -496,6 +504,7 @@ enum mask_found mask_match_assign(const struct mask_view *t, size_t at, const vo
     bool is;
 
     (void)arg;
+    assert(at < t->s.n);
     is = name_around(&p, at);
     if (p.short_of)
         return MASK_MORE;

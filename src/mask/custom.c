@@ -116,6 +116,7 @@ bool mask_pattern_check(const struct mask_pattern *p, struct err *e)
 
 bool mask_customs_new(struct mask *m, const struct mask_options *o, struct err *e)
 {
+    assert(o->pattern_count <= MASK_PATTERNS_MAX && !m->customs);
     m->context = pcre2_match_context_create(NULL);
     if (!m->context)
         base_die("masking: no memory");
@@ -187,6 +188,7 @@ static bool custom_is_over(struct search *s)
 
 static void mask_custom_give_up(struct search *s, size_t at)
 {
+    assert(at <= s->t->s.n && s->rule >= MASK_RULE_COUNT);
     mask_spans_add(s->out, (struct mask_span){at, s->t->s.n, s->rule, at, {0}});
 }
 
@@ -196,6 +198,7 @@ static void mask_custom_search(struct search *s, const pcre2_code *code)
     str text = s->t->s;
     size_t at = s->t->floor;
 
+    assert(at <= text.n && code);
     s->spent_ns = 0;
     s->step = STEP_MIN;
     if (budget && budget->left_ns == 0 && at < text.n) {
@@ -241,11 +244,12 @@ void mask_customs_scan(const struct mask *m, const struct mask_view *t, struct m
     s.context = pcre2_match_context_copy(m->context);
     s.options = PCRE2_NOTEMPTY;
     if (!t->final)
-        /* The compiled code of PCRE2 10.42 reads past the end of a text that ends within a character
-         * if partial matches count; its interpreter does not. */
+        /* The compiled code of PCRE2 10.42 reads past the end of a text that ends within a
+         * character if partial matches count; its interpreter does not. */
         s.options |= PCRE2_PARTIAL_HARD | (utf8_valid(t->s) ? 0 : PCRE2_NO_JIT);
     if (!s.data || !s.context)
         base_die("masking: no memory");
+    assert(MASK_RULE_COUNT + m->custom_count == m->rule_count);
     for (size_t i = 0; i < m->custom_count; i++) {
         s.rule = MASK_RULE_COUNT + i;
         mask_custom_search(&s, m->customs[i].code);

@@ -160,6 +160,7 @@ static void walk_string(struct walk *w, const struct json_node *v)
     str s, inner;
     bool nested;
 
+    assert(v->kind == JSON_STRING && w->depth <= MASK_NEST_MAX);
     if (!mask_json_may_have(w, v))
         return;
     s = mask_json_text_of(w, v);
@@ -176,6 +177,7 @@ static void walk_string(struct walk *w, const struct json_node *v)
 
 static void walk_number(struct walk *w, const struct json_node *v)
 {
+    assert(v->kind == JSON_NUMBER);
     if (v->size < 4 || !mask_json_may_have(w, v))
         return;
     buf_reset(&w->text);
@@ -238,6 +240,7 @@ static bool names_secret(struct walk *w, const struct json_node *object, size_t 
     bool number;
     str s;
 
+    assert(object->kind == JSON_OBJECT);
     for (size_t i = 0; i < COUNT_OF(names); i++) {
         const struct json_node *v = json_find(w->doc, object, names[i]);
 

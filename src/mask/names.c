@@ -99,6 +99,7 @@ static str mask_names_plain(str name, char out[MASK_NAME_SEEN])
     for (size_t i = 0; i < name.n; i++)
         if (mask_is_alnum(name.p[i]))
             out[n++] = (char)(mask_is_alpha(name.p[i]) ? name.p[i] | 32 : name.p[i]);
+    assert(n <= MASK_NAME_SEEN);
     while (n > 0 && mask_is_digit(out[n - 1]))
         n--;
     return (str){out, n};
@@ -190,6 +191,7 @@ bool mask_name_is_secret(str name, size_t *rule, bool *number)
 
         if (names[i].whole ? !str_eq(s, end) : !mask_names_ends(s, end))
             continue;
+        assert(names[i].rule < MASK_RULE_COUNT);
         *rule = names[i].rule;
         *number = names[i].number;
         return true;

@@ -80,6 +80,7 @@ static bool is_issued(const char *digits, size_t n)
     };
     unsigned first = 0;
 
+    assert(n >= 4 && n <= CARD_DIGITS_MAX);
     for (size_t i = 0; i < 4; i++)
         first = first * 10 + (unsigned)(digits[i] - '0');
     for (size_t i = 0; i < COUNT_OF(issuers); i++)
@@ -139,6 +140,7 @@ enum mask_found mask_match_card(const struct mask_view *t, size_t at, const void
     }
     if (end == 0 || (end < s.n && mask_is_digit(s.p[end])))
         return MASK_NO;
+    assert(at + 13 <= end && end <= s.n);
     *out = (struct mask_span){at, end, MASK_RULE_CARD, 0, {0}};
     return MASK_YES;
 }
@@ -183,6 +185,7 @@ enum mask_found mask_match_phone(const struct mask_view *t, size_t at, const voi
              : !(digits == 10 && g == 2 && groups[0] == 3 && groups[1] == 3) &&
                    !(digits == 11 && g == 3 && groups[0] == 1 && groups[1] == 3 && groups[2] == 3))
         return MASK_NO;
+    assert(from <= at && at < end && end <= s.n);
     *out = (struct mask_span){from, end, MASK_RULE_PHONE, 0, {0}};
     return MASK_YES;
 }
@@ -213,6 +216,7 @@ enum mask_found mask_match_ssn(const struct mask_view *t, size_t at, const void 
     if (s.p[at] == '9' || memcmp(s.p + at, "000", 3) == 0 || memcmp(s.p + at, "666", 3) == 0 ||
         memcmp(s.p + at + 4, "00", 2) == 0 || memcmp(s.p + at + 7, "0000", 4) == 0)
         return MASK_NO;
+    assert(at + n <= s.n);
     *out = (struct mask_span){at, at + n, MASK_RULE_SSN, 0, {0}};
     return MASK_YES;
 }
@@ -223,6 +227,7 @@ static bool iban_checks(const char *c, size_t n)
 {
     unsigned rest = 0;
 
+    assert(n >= 15 && n <= IBAN_MAX);
     for (size_t k = 0; k < n; k++) {
         char x = c[(k + 4) % n];
         unsigned v = mask_is_digit(x) ? (unsigned)(x - '0') : (unsigned)((x | 32) - 'a') + 10;
@@ -264,6 +269,7 @@ enum mask_found mask_match_iban(const struct mask_view *t, size_t at, const void
         return MASK_MORE;
     if (end == 0)
         return MASK_NO;
+    assert(at < end && end <= s.n);
     *out = (struct mask_span){at, end, MASK_RULE_IBAN, 0, {0}};
     return MASK_YES;
 }
@@ -304,6 +310,7 @@ enum mask_found mask_match_ip4(const struct mask_view *t, size_t at, const void 
         end--;
     if (!mask_numbers_is_address(AF_INET, str_slice(s, from, end)))
         return MASK_NO;
+    assert(from <= at && at < end && end <= s.n);
     *out = (struct mask_span){from, end, MASK_RULE_IP, 0, {0}};
     return MASK_YES;
 }
@@ -338,6 +345,7 @@ enum mask_found mask_match_ip6(const struct mask_view *t, size_t at, const void 
         return MASK_NO;
     if (!digit || end - from < 3 || !mask_numbers_is_address(AF_INET6, str_slice(s, from, end)))
         return MASK_NO;
+    assert(from <= at && end <= s.n);
     *out = (struct mask_span){from, end, MASK_RULE_IP, 0, {0}};
     return MASK_YES;
 }
@@ -380,6 +388,7 @@ enum mask_found mask_match_email(const struct mask_view *t, size_t at, const voi
         return MASK_MORE;
     if (from >= at || last == 0)
         return MASK_NO;
+    assert(at < last && last <= s.n);
     *out = (struct mask_span){from, last, MASK_RULE_EMAIL, 0, {0}};
     return MASK_YES;
 }

@@ -66,11 +66,13 @@ static struct line mask_secrets_line_at(str s, size_t from)
             ;
     l.text = i;
     l.col = i - from;
+    assert(l.dash <= l.col && l.text <= l.to && l.to <= l.next && l.next <= s.n);
     return l;
 }
 
 static size_t line_start(str s, size_t at)
 {
+    assert(at <= s.n);
     while (at > 0 && s.p[at - 1] != '\n' && !(at > 1 && s.p[at - 1] == 'n' && s.p[at - 2] == '\\'))
         at--;
     return at;
@@ -193,6 +195,7 @@ static size_t region_start(str s, const struct line *l)
 {
     size_t from = l->from;
 
+    assert(from <= s.n);
     if (l->dash < l->col)
         return from;
     while (from > 0 && l->from - from < LOOK_BACK) {
@@ -221,6 +224,7 @@ static size_t region_end(str s, const struct line *l, bool *open)
         *open = down.next == down.to;
         at = down.next;
     }
+    assert(l->next <= at && at <= s.n);
     return at;
 }
 
@@ -298,6 +302,7 @@ static size_t brace_end(str s, size_t at)
 {
     size_t depth = 0;
 
+    assert(at < s.n && s.p[at] == '{');
     for (; at < s.n; at++) {
         if (s.p[at] == '{')
             depth++;
@@ -312,6 +317,7 @@ static size_t string_at(str s, size_t at, size_t end, size_t *from, size_t *to)
 {
     size_t slashes = 0, run = 0;
 
+    assert(end <= s.n);
     while (at < end && s.p[at] == '\\') {
         slashes++;
         at++;
@@ -332,6 +338,7 @@ static void take_strings(const struct mask_view *t, size_t at, size_t end, struc
 {
     str s = t->s;
 
+    assert(end <= s.n);
     while (at < end) {
         size_t from = 0, to = 0, next;
 

@@ -72,6 +72,7 @@ static size_t pair_end(const struct mask_view *t, size_t at)
 {
     size_t from = at, end, gap;
 
+    assert(at <= t->s.n);
     while (from - at < 8 && (gap = mask_pair_gap(t->s, from)) > 0)
         from += gap;
     end = mask_run(t->s, from, MASK_C_B64);
@@ -106,6 +107,7 @@ enum mask_found mask_match_prefix(const struct mask_view *t, size_t at, const vo
             return MASK_MORE;
         end = more;
     }
+    assert(end >= at + text.n && end <= t->s.n);
     *out = (struct mask_span){at, end, MASK_RULE_API_KEY, 0, {0}};
     return MASK_YES;
 }
@@ -141,6 +143,7 @@ enum mask_found mask_match_jwt(const struct mask_view *t, size_t at, const void 
         return MASK_MORE;
     if (parts < 2 || (parts == 2 && end - at < 24))
         return MASK_NO;
+    assert(at < end && end <= t->s.n);
     *out = (struct mask_span){at, end, MASK_RULE_JWT, 0, {0}};
     return MASK_YES;
 }
@@ -196,6 +199,7 @@ static enum mask_found pem_head(const struct mask_view *t, size_t at, size_t *ou
 
 size_t mask_pem_end(str s, size_t from, bool *closed)
 {
+    assert(from <= s.n);
     for (;;) {
         size_t at = str_find(str_slice(s, from, s.n), STR("-----END")), end;
 
@@ -219,6 +223,7 @@ enum mask_found mask_match_pem(const struct mask_view *t, size_t at, const void 
     (void)arg;
     if (f != MASK_YES)
         return f;
+    assert(at < head && head <= t->s.n);
     body = mask_skip_breaks(t->s, head);
     end = mask_run(t->s, body, MASK_C_B64);
     header = end < t->s.n && (t->s.p[end] == '-' || t->s.p[end] == ':') && end > body;
@@ -317,6 +322,7 @@ static enum mask_found word_after(const struct mask_view *t, size_t at, str word
         end++;
     if (end == t->s.n && !t->final)
         return MASK_MORE;
+    assert(at + word.n <= from && from <= end && end <= t->s.n);
     *out = str_slice(t->s, from, end);
     return MASK_YES;
 }
@@ -431,6 +437,7 @@ enum mask_found mask_match_url(const struct mask_view *t, size_t at, const void 
         colon = mask_is_url_token(str_slice(t->s, from, mark)) ? from - 1 : mark;
     if (colon + 1 >= mark)
         return MASK_NO;
+    assert(from <= colon + 1 && mark < t->s.n);
     *out = (struct mask_span){colon + 1, mark, MASK_RULE_PASSWORD, 0, {0}};
     return MASK_YES;
 }
@@ -456,6 +463,7 @@ enum mask_found mask_match_user(const struct mask_view *t, size_t at, const void
         return MASK_MORE;
     if (colon == STR_NONE || colon + 1 >= i)
         return MASK_NO;
+    assert(at < colon && i <= t->s.n);
     *out = (struct mask_span){colon + 1, i, MASK_RULE_PASSWORD, 0, {0}};
     return MASK_YES;
 }
