@@ -62,7 +62,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!has_manifest(text) && !str_eq(buf_str(&whole), buf_str(&cut)))
         abort();
     json_init(&doc);
-    if (json_parse(&doc, text, &e) && mask_json(m, text, &json, NULL) && !buf_full(&json) &&
+    /* A number alone is masked as text. */
+    if (json_parse(&doc, text, &e) && json_root(&doc)->kind != JSON_NUMBER &&
+        mask_json(m, text, &json, NULL) && !buf_full(&json) &&
         !json_parse(&doc, buf_str(&json), &e))
         abort();
     json_release(&doc);

@@ -31,7 +31,21 @@ static const char *const texts[] = {
     "x -----BEGIN PRIVATE "
     "KEY-----\nMIIEpAIBAAKCAQEA0123456789abcdefghijklmnopqrstuvwxyz0123456789\n"
     "MIIEpAIBAAKCAQEA0123456789abcdefghijklmnopqrstuvwxyz0123456789\ncut",
+    "-----BEGIN PRIVATE KEY-----\nMIIEpAIBAAKCAQEA0123\n-----END PRIVATE KEY-----pwd=hunter2 x",
+    "-----BEGIN PRIVATE KEY-----\nMIIEpAIBAAKCAQEA0123\n-----END PRIVATE KEY-----BEGIN PRIVATE "
+    "KEY-----\nMIIEpAIBAAKCAQEA0123\n",
+    "-----BEGIN PRIVATE KEY-----\nMIIEpAIBAAKCAQEA0123\n-----END PRIVATE KEY-----@example.org x",
+    "a:\n  private_key: |\n    -----BEGIN PRIVATE KEY-----\n    MIIEpAIBAAKCAQEA0123\n    "
+    "-----END PRIVATE KEY-----\n  user: x\n",
+    "tls_secret=-----BEGIN PRIVATE KEY-----\nMIIEpAIBAAKCAQEA0123\n-----END PRIVATE KEY-----\nx",
+    "access key AKIAIOSFODNN7EXAMPLE\\n\\twJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY and",
     "card 4111 1111 1111 1111 and 378282246310005, 4111-1111-1111-1112 no",
+    "card 4111 1111\xC2\xA0"
+    "1111\xE2\x80\xAF"
+    "1111 or 4111-1111 1111\xE2\x80\x91"
+    "1111 and DE89\xC2\xA0"
+    "3704 0044\xC2\xA0"
+    "0532 0130 00.",
     "write anna.b+c@mail.example.org or call +49 30 1234567 or (555) 010-9999.",
     "IBAN DE89 3704 0044 0532 0130 00 bank GB82WEST12345698765432",
     "ssn 123-45-6789. from 192.168.1.10:80 and fe80::1 2001:db8::8a2e:370:7334",
@@ -40,6 +54,8 @@ static const char *const texts[] = {
     "the password is hunter2, the token is required; api key: abcdef123456",
     "- name: DB_PASSWORD\n  value: hunter2\n- name: X\n  value: y\n",
     "password: |\n  hunter2\nuser: x",
+    "a:\n  token: |-\n    one two # 3\n\n      four\n    five  \n  user: x",
+    "a:\n  token: |-\n    one two # 3\n\n   \n\n",
     "https://b/o?X-Amz-Expires=60&X-Amz-Signature=0a1b2c3d4e5f&x=1 http://a1b2a1b2a1b2a1b2a1b2@h/",
     "curl -u admin:hunter2 https://x/?key=abcdef123456&q=1 --password hunter3",
     "apiVersion: v1\nkind: Secret\ndata:\n  a: Yg==\n  b: |\n    long\n    text\ntype: Opaque\n",
@@ -173,6 +189,76 @@ TEST(plain_words_are_not_held_for_long)
     mask_free(m);
 }
 
+TEST(blanks_in_a_long_manifest_are_not_buffered)
+{
+    struct mask *m = masker();
+    struct mask_stream s;
+    struct buf got;
+
+    buf_init(&got, 1 << 20);
+    mask_stream_init(&s, m);
+    mask_stream_feed(&s, STR("apiVersion: v1\nkind: Secret\ndata:\n"), &got, NULL);
+    for (size_t i = 0; i < 500; i++)
+        mask_stream_feed(&s, STR("  a: aHVudGVyMg==\n"), &got, NULL);
+    for (size_t i = 0; i < 1000; i++) {
+        mask_stream_feed(&s, STR("                                "), &got, NULL);
+        CHECK(s.held.n < (size_t)4 * MASK_HOLD_MAX);
+    }
+    mask_stream_feed(&s, STR("b: aHVudGVyMg==\nkind: end"), &got, NULL);
+    mask_stream_finish(&s, &got, NULL);
+    CHECK(str_find(buf_str(&got), STR("aHVud")) == STR_NONE);
+    CHECK(str_ends(buf_str(&got), STR("\nkind: end")));
+    mask_stream_release(&s);
+    buf_release(&got);
+    mask_free(m);
+}
+
+/* More than a stream buffers: the value is masked to its own end, not to the end of a word. */
+TEST(a_long_value_is_masked_to_its_end)
+{
+    static const struct {
+        const char *begin, *word, *end;
+    } values[] = {
+        {"\"secret\": \"", "w0rd line\\n", "\", \"x\": 1 end"},
+        {"{\\\"private_key\\\": \\\"", "w0rd\\\\n line ", "\\\", \\\"x\\\": 1} end"},
+        {"password='", "w0rd \\' and ", "\nend"},
+        {"Cookie: ", "w0rd=x; ", "\r\nHost: x end"},
+        {"a:\n  token: |\n    w0rd", "\n\n    w0rd line", "\n  x: end"},
+        {"api_key: -----BEGIN PRIVATE KEY-----\n",
+         "w0rd0123456789abcdef\n",
+         "-----END X-----\nend"},
+    };
+    struct mask *m = masker();
+    struct mask_stream s;
+    struct buf text, got;
+
+    buf_init(&text, 1 << 20);
+    buf_init(&got, 1 << 20);
+    mask_stream_init(&s, m);
+    for (size_t i = 0; i < COUNT_OF(values); i++)
+        for (size_t each = 1; each < 10000; each = 3 * each + 1) {
+            buf_reset(&text);
+            buf_reset(&got);
+            buf_add(&text, str_c(values[i].begin));
+            while (text.n < 10000)
+                buf_add(&text, str_c(values[i].word));
+            buf_add(&text, str_c(values[i].end));
+            for (size_t at = 0; at < text.n; at += each)
+                mask_stream_feed(&s, str_slice(buf_str(&text), at, at + each), &got, NULL);
+            mask_stream_finish(&s, &got, NULL);
+            CHECK_F(str_find(buf_str(&got), STR("w0rd")) == STR_NONE,
+                    "%s in pieces of %zu: " STR_FMT,
+                    values[i].begin,
+                    each,
+                    STR_ARG(str_slice(buf_str(&got), 0, 200)));
+            CHECK(str_ends(buf_str(&got), STR("end")));
+        }
+    mask_stream_release(&s);
+    buf_release(&text);
+    buf_release(&got);
+    mask_free(m);
+}
+
 /* What is undecided for too long is masked, and nothing of it comes out. */
 TEST(a_secret_without_an_end_is_masked)
 {
@@ -201,4 +287,5 @@ TEST(a_secret_without_an_end_is_masked)
 }
 
 TEST_MAIN(T(a_stream_does_not_see_the_cuts), T(texts_behind_one_another_are_the_same_in_pieces),
-          T(plain_words_are_not_held_for_long), T(a_secret_without_an_end_is_masked))
+          T(plain_words_are_not_held_for_long), T(blanks_in_a_long_manifest_are_not_buffered),
+          T(a_long_value_is_masked_to_its_end), T(a_secret_without_an_end_is_masked))

@@ -207,6 +207,45 @@ TEST(the_deepest_values_are_checked_or_refused_but_never_too_deep)
     buf_release(&b);
 }
 
+/* Each of many subschemas reads the whole value: what it reads is counted. */
+TEST(long_texts_and_numbers_are_not_read_without_end)
+{
+    static const struct {
+        const char *rule, *begin, *part, *end;
+    } cases[] = {
+        {"{\"minimum\":1}", "1", "11111111", ""},
+        {"{\"exclusiveMaximum\":-1}", "-1", "11111111", ""},
+        {"{\"multipleOf\":1}", "1", "11111111", ""},
+        {"{\"type\":\"integer\"}", "1.", "00000000", ""},
+        {"{\"pattern\":\"^a\"}", "\"a", "x\\n", "\""},
+        {"{\"properties\":{\"a\":true}}", "{\"x", "y\\n", "\":1}"},
+    };
+    struct buf value, schema;
+
+    buf_init(&value, 1 << 20);
+    buf_init(&schema, 1 << 20);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct got g;
+        struct err e;
+
+        buf_reset(&value);
+        buf_add(&value, str_c(cases[i].begin));
+        while (value.n < 300000)
+            buf_add(&value, str_c(cases[i].part));
+        buf_add(&value, str_c(cases[i].end));
+        buf_reset(&schema);
+        buf_add(&schema, STR("{\"allOf\":[true"));
+        for (int k = 0; k < 1000; k++)
+            buf_printf(&schema, ",%s", cases[i].rule);
+        buf_add(&schema, STR("]}"));
+        CHECK_F(!check_each(buf_str(&schema), buf_str(&value), 0, &g, &e), "%s", cases[i].rule);
+        CHECK_INT(e.code, ERR_LIMIT);
+        CHECK_INT(g.count, 1);
+    }
+    buf_release(&value);
+    buf_release(&schema);
+}
+
 TEST(chains_of_references_have_a_bound)
 {
     struct schema *s = schema_new();
@@ -432,7 +471,8 @@ TEST_MAIN(T(every_problem_is_told_once_with_path_keyword_and_name),
           T(schemas_that_double_at_each_step_end_with_a_limit),
           T(dynamic_references_to_themselves_end_with_a_limit),
           T(the_deepest_values_are_checked_or_refused_but_never_too_deep),
-          T(chains_of_references_have_a_bound), T(thousands_of_definitions_find_one_another),
+          T(long_texts_and_numbers_are_not_read_without_end), T(chains_of_references_have_a_bound),
+          T(thousands_of_definitions_find_one_another),
           T(large_arrays_are_searched_for_twins_in_one_pass),
           T(telling_very_many_problems_has_a_bound_too),
           T(a_pattern_that_runs_away_is_a_problem_of_its_own), T(patterns_mean_what_ecma_262_means),

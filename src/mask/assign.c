@@ -16,7 +16,7 @@
 #define NAME_SIDE_MAX 64
 #define BLANKS_MAX 16
 #define LINE_MAX_SIZE 512
-#define QUOTED_MAX 65536
+#define VALUE_HEAD 256 /* enough of a value to see that it is a reference or code */
 
 struct place {
     const struct mask_view *t;
@@ -46,6 +46,7 @@ static void skip_of(struct place *p, const char *set, size_t max)
 
     while (p->i - from < max && (c = mask_assign_peek(p, p->i)) != '\0' && strchr(set, c))
         p->i++;
+    assert(p->i <= p->t->s.n); /* nothing is eaten beyond the end */
 }
 
 static bool mask_assign_word_at(struct place *p, size_t at, const char *word)
@@ -60,6 +61,7 @@ static bool mask_assign_word_at(struct place *p, size_t at, const char *word)
 
 static bool begins_line(str s, size_t at)
 {
+    assert(at <= s.n);
     while (at > 0 && (s.p[at - 1] == ' ' || s.p[at - 1] == '\t' || s.p[at - 1] == '-' ||
                       s.p[at - 1] == '"' || s.p[at - 1] == '*'))
         at--;
@@ -70,9 +72,11 @@ static bool begins_line(str s, size_t at)
 static bool name_around(struct place *p, size_t at)
 {
     str s = p->t->s;
-    size_t from = at, end = mask_run(s, at, MASK_C_DOTTED);
+    size_t from = at, end = mask_name_end(s, at);
     bool number;
 
+    if (end == STR_NONE)
+        return false;
     while (from > 0 && at - from < NAME_SIDE_MAX && mask_is(MASK_C_DOTTED, s.p[from - 1]))
         from--;
     assert(from <= at && at <= end);
@@ -114,6 +118,7 @@ static bool prose_behind(struct place *p)
     for (size_t k = 0; k < COUNT_OF(words); k++)
         if (mask_assign_word_at(p, p->i, words[k])) {
             p->i += strlen(words[k]);
+            assert(p->i <= p->t->s.n);
             p->prose = true;
             return true;
         }
@@ -148,6 +153,7 @@ static bool sign_behind(struct place *p)
     bool quoted, close;
     char c;
 
+    assert(p->name_from < p->i && p->i <= p->t->s.n);
     skip_of(p, "\\\"'`])*", 12);
     quotes = p->i - name_end;
     quoted = quotes > 0 && p->i > 0 && strchr("\"'", p->t->s.p[p->i - 1]);
@@ -278,6 +284,7 @@ static bool ends_pair(struct place *p, size_t at)
 {
     size_t i = at + 1;
 
+    assert(at < p->t->s.n);
     if (mask_assign_peek(p, i) == '\0' || mask_is_space(mask_assign_peek(p, i)))
         return true;
     while (i - at < 40 && (mask_is(MASK_C_DOTTED, mask_assign_peek(p, i)) ||
@@ -286,12 +293,13 @@ static bool ends_pair(struct place *p, size_t at)
     return mask_assign_peek(p, i) == '=' || mask_assign_peek(p, i) == ':';
 }
 
-static size_t bare_end(struct place *p)
+/* The end of a value without quotes, at most max bytes away. */
+static size_t bare_end(struct place *p, size_t max)
 {
     size_t i = p->i;
     char c;
 
-    for (; (c = mask_assign_peek(p, i)) != '\0' || i < p->t->s.n; i++) {
+    for (; i - p->i < max && ((c = mask_assign_peek(p, i)) != '\0' || i < p->t->s.n); i++) {
         if (mask_is_space(c) || c == '"' || c == '\'' || c == '<' || c == '>' || c == '`')
             break;
         if ((c == ',' || c == ';' || c == '&') && ends_pair(p, i))
@@ -300,7 +308,7 @@ static size_t bare_end(struct place *p)
             strchr("nrt\"'\\", mask_assign_peek(p, i + 1)))
             break;
     }
-    while (i > p->i + 1 && strchr(")}].,;:*!", p->t->s.p[i - 1]))
+    while (i - p->i < max && i > p->i + 1 && strchr(")}].,;:*!", p->t->s.p[i - 1]))
         i--;
     assert(i >= p->i);
     return i;
@@ -312,6 +320,7 @@ static size_t mask_assign_line_end(struct place *p, size_t i)
     size_t from = i;
     char c;
 
+    assert(i <= p->t->s.n);
     while ((c = mask_assign_peek(p, i)) != '\0' && c != '\n' && c != '\r' &&
            i - from < LINE_MAX_SIZE) {
         if (c == '\\' && mask_assign_peek(p, i + 1) != '\0' &&
@@ -334,7 +343,7 @@ static enum mask_found mask_assign_give(struct place *p, size_t from, size_t to,
     if (to <= from)
         return MASK_NO;
     assert(to <= p->t->s.n);
-    *out = (struct mask_span){from, to, p->rule, 0};
+    *out = (struct mask_span){from, to, p->rule, 0, {0}};
     return MASK_YES;
 }
 
@@ -345,7 +354,10 @@ static enum mask_found mask_assign_quoted(struct place *p, size_t slashes, char 
     size_t from = p->i, run = 0, i = from;
     char c;
 
-    for (; i - from < QUOTED_MAX && ((c = mask_assign_peek(p, i)) != '\0' || i < p->t->s.n); i++) {
+    assert(from > slashes && p->t->s.p[from - 1] == quote);
+    for (; (c = mask_assign_peek(p, i)) != '\0' || i < p->t->s.n; i++) {
+        if (i - from == VALUE_HEAD && stands_for(str_slice(p->t->s, from, i)))
+            return MASK_NO;
         if (c == quote && (slashes ? run == slashes : run % 2 == 0))
             break;
         if (c == '\n' && p->rule != MASK_RULE_SECRET)
@@ -356,6 +368,8 @@ static enum mask_found mask_assign_quoted(struct place *p, size_t slashes, char 
         i -= slashes;
     if (!p->short_of && stands_for(str_slice(p->t->s, from, i)))
         return MASK_NO;
+    out->open = (struct mask_open){
+        p->rule == MASK_RULE_SECRET ? MASK_END_QUOTE : MASK_END_QUOTE_LINE, quote, slashes};
     return mask_assign_give(p, from, i, out);
 }
 
@@ -368,18 +382,26 @@ static enum mask_found mask_assign_bare(struct place *p, struct mask_span *out)
     if (p->header) {
         end = from;
         while (mask_assign_peek(p, end) != '\0' && !strchr("\r\n\"'\\", mask_assign_peek(p, end)))
-            end++;
+            if (++end - from == VALUE_HEAD && stands_for(str_slice(p->t->s, from, end)))
+                return MASK_NO;
         v = str_slice(p->t->s, from, end);
+        out->open.end = MASK_END_LINE;
         return stands_for(v) || v.n < 4 ? mask_assign_give(p, from, from, out)
                                         : mask_assign_give(p, from, end, out);
     }
     for (size_t k = 0; k < COUNT_OF(schemes); k++)
         if (mask_assign_word_at(p, p->i, schemes[k]))
             p->i += strlen(schemes[k]);
-    end = bare_end(p);
+    end = bare_end(p, VALUE_HEAD);
+    v = str_slice(p->t->s, from, end);
+    if (end - p->i == VALUE_HEAD) { /* decide now: a value that is masked is read only once */
+        if (p->equal || stands_for(v) || is_code(v))
+            return MASK_NO;
+        end = bare_end(p, SIZE_MAX);
+        v = str_slice(p->t->s, from, end);
+    }
     if (p->short_of)
         return MASK_MORE;
-    v = str_slice(p->t->s, from, end);
     if (p->equal || (v.n < 3 && mask_is_digit(v.n ? v.p[0] : '-')))
         return MASK_NO; /* somebody compares, or counts */
     if (p->line && !p->tight && !p->prose && p->rule == MASK_RULE_PASSWORD && !is_code(v)) {
@@ -408,6 +430,7 @@ static bool block_behind(struct place *p)
 {
     size_t i = p->i;
 
+    assert(i <= p->t->s.n);
     if (mask_assign_peek(p, i) != '|' && mask_assign_peek(p, i) != '>')
         return false;
     i++;
@@ -420,6 +443,35 @@ static bool block_behind(struct place *p)
     return true;
 }
 
+/* The end of a block's last line: the lines after the first are at least as deep. Text that is not
+ * indented is one line. */
+static size_t mask_assign_block_end(struct place *p, struct mask_open *open)
+{
+    str s = p->t->s;
+    size_t at = p->i, end = at, col = 0, deep;
+
+    while (col < at && s.p[at - col - 1] == ' ')
+        col++;
+    if (col > 0)
+        *open = (struct mask_open){.end = MASK_END_OUTDENT, .n = col - 1};
+    for (;;) {
+        while (at < s.n && s.p[at] != '\n')
+            if (!mask_is_space(s.p[at++]))
+                end = at;
+        if (at == s.n)
+            break;
+        at++;
+        for (deep = 0; at + deep < s.n && s.p[at + deep] == ' ';)
+            deep++;
+        at += deep;
+        if (at < s.n && !mask_is_space(s.p[at]) && (deep < col || col == 0))
+            break;
+    }
+    p->short_of |= at == s.n && !p->t->final;
+    assert(p->i <= end && end <= s.n);
+    return end;
+}
+
 static enum mask_found mask_assign_value(struct place *p, struct mask_span *out)
 {
     size_t slashes = 0;
@@ -427,7 +479,7 @@ static enum mask_found mask_assign_value(struct place *p, struct mask_span *out)
 
     skip_of(p, " \t*`", BLANKS_MAX);
     if (block_behind(p))
-        return mask_assign_give(p, p->i, mask_assign_line_end(p, p->i), out);
+        return mask_assign_give(p, p->i, mask_assign_block_end(p, &out->open), out);
     while (mask_assign_peek(p, p->i + slashes) == '\\')
         slashes++;
     c = mask_assign_peek(p, p->i + slashes);
@@ -452,6 +504,7 @@ enum mask_found mask_match_assign(const struct mask_view *t, size_t at, const vo
     bool is;
 
     (void)arg;
+    assert(at < t->s.n);
     is = name_around(&p, at);
     if (p.short_of)
         return MASK_MORE;
@@ -470,13 +523,17 @@ enum mask_found mask_match_key(const struct mask_view *t, size_t at, const void 
 {
     struct place p = {.t = t, .rule = MASK_RULE_API_KEY, .tight = true};
     size_t from = at, end;
+    enum mask_found f = mask_goes_on(t, at, str_c(arg));
+    bool prefixed = strlen(arg) > 4;
 
-    while (*(const char *)arg == 'S' && from > 0 && at - from < NAME_SIDE_MAX &&
+    if (f != MASK_YES)
+        return f;
+    while (prefixed && from > 0 && at - from < NAME_SIDE_MAX &&
            (mask_is_alpha(t->s.p[from - 1]) || t->s.p[from - 1] == '-'))
         from--;
     if (from == 0 || (t->s.p[from - 1] != '?' && t->s.p[from - 1] != '&'))
         return MASK_NO;
     p.i = at + strlen(arg);
-    end = bare_end(&p);
+    end = bare_end(&p, SIZE_MAX);
     return end - p.i < 6 ? mask_assign_give(&p, at, at, out) : mask_assign_give(&p, p.i, end, out);
 }

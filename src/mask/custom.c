@@ -11,6 +11,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/utf8.h"
 #include "mask/internal.h"
 
 #include <time.h>
@@ -115,6 +116,7 @@ bool mask_pattern_check(const struct mask_pattern *p, struct err *e)
 
 bool mask_customs_new(struct mask *m, const struct mask_options *o, struct err *e)
 {
+    assert(o->pattern_count <= MASK_PATTERNS_MAX && !m->customs);
     m->context = pcre2_match_context_create(NULL);
     if (!m->context)
         base_die("masking: no memory");
@@ -159,6 +161,7 @@ struct search {
     uint64_t wall_ns, cpu_ns; /* at the last look; 0: there was none */
     uint64_t spent_ns;        /* by this pattern */
     size_t step;
+    uint32_t options;
 };
 
 /* Charges the time since the last look; whether it is too much by now. */
@@ -185,16 +188,17 @@ static bool custom_is_over(struct search *s)
 
 static void mask_custom_give_up(struct search *s, size_t at)
 {
-    mask_spans_add(s->out, (struct mask_span){at, s->t->s.n, s->rule, at});
+    assert(at <= s->t->s.n && s->rule >= MASK_RULE_COUNT);
+    mask_spans_add(s->out, (struct mask_span){at, s->t->s.n, s->rule, at, {0}});
 }
 
 /* One pattern over the whole text. */
 static void mask_custom_search(struct search *s, const pcre2_code *code)
 {
     str text = s->t->s;
-    uint32_t options = PCRE2_NOTEMPTY | (s->t->final ? 0 : PCRE2_PARTIAL_HARD);
     size_t at = s->t->floor;
 
+    assert(at <= text.n && code);
     s->spent_ns = 0;
     s->step = STEP_MIN;
     if (budget && budget->left_ns == 0 && at < text.n) {
@@ -208,9 +212,9 @@ static void mask_custom_search(struct search *s, const pcre2_code *code)
         int found;
 
         pcre2_set_offset_limit(s->context, step);
-        found = pcre2_match(code, (PCRE2_SPTR)text.p, text.n, at, options, s->data, s->context);
+        found = pcre2_match(code, (PCRE2_SPTR)text.p, text.n, at, s->options, s->data, s->context);
         if (found == PCRE2_ERROR_PARTIAL) {
-            mask_spans_hold(s->out, place[0], s->rule);
+            mask_spans_hold(s->out, place[0], s->rule, (struct mask_open){.end = MASK_END_WORD});
             return;
         }
         if (found == PCRE2_ERROR_NOMATCH) {
@@ -222,7 +226,7 @@ static void mask_custom_search(struct search *s, const pcre2_code *code)
             mask_custom_give_up(s, at);
             return;
         } else {
-            mask_spans_add(s->out, (struct mask_span){place[0], place[1], s->rule, place[0]});
+            mask_spans_add(s->out, (struct mask_span){place[0], place[1], s->rule, place[0], {0}});
             at = place[1] > at ? place[1] : at + 1;
         }
         if (at < text.n && custom_is_over(s)) {
@@ -238,8 +242,14 @@ void mask_customs_scan(const struct mask *m, const struct mask_view *t, struct m
 
     s.data = pcre2_match_data_create(1, NULL);
     s.context = pcre2_match_context_copy(m->context);
+    s.options = PCRE2_NOTEMPTY;
+    if (!t->final)
+        /* The compiled code of PCRE2 10.42 reads past the end of a text that ends within a
+         * character if partial matches count; its interpreter does not. */
+        s.options |= PCRE2_PARTIAL_HARD | (utf8_valid(t->s) ? 0 : PCRE2_NO_JIT);
     if (!s.data || !s.context)
         base_die("masking: no memory");
+    assert(MASK_RULE_COUNT + m->custom_count == m->rule_count);
     for (size_t i = 0; i < m->custom_count; i++) {
         s.rule = MASK_RULE_COUNT + i;
         mask_custom_search(&s, m->customs[i].code);

@@ -42,10 +42,29 @@ enum mask_rule {
     MASK_RULE_COUNT
 };
 
+/* Where a value ends that is longer than a stream buffers. The stream skips the text until there.
+ */
+enum mask_end {
+    MASK_END_NOW,        /* nothing is skipped */
+    MASK_END_PEM,        /* the END line */
+    MASK_END_WORD,       /* white space, quotes or a backslash */
+    MASK_END_LINE,       /* a line feed, quotes or a backslash */
+    MASK_END_QUOTE,      /* the quotes that opened it */
+    MASK_END_QUOTE_LINE, /* the same, or a line feed */
+    MASK_END_OUTDENT     /* a line that is no deeper than a column */
+};
+
+struct mask_open {
+    enum mask_end end;
+    char quote;
+    size_t n; /* backslashes before the quote, or the column */
+};
+
 struct mask_span {
     size_t from, to;
     size_t rule;
-    size_t seen; /* the match needs the text from here on: from, or before it */
+    size_t seen;           /* the match needs the text from here on: from, or before it */
+    struct mask_open open; /* of a value that was found but not its end */
 };
 
 /* A text as a rule sees it. */
@@ -96,13 +115,13 @@ struct mask_spans {
     size_t n, cap;
     size_t hold; /* from here on nothing is decided; s.n if everything is */
     size_t hold_rule;
-    size_t hold_col; /* of a manifest that is held */
-    bool whole;      /* the text has a lead that belongs to no single rule */
+    struct mask_open hold_open; /* where the held value ends */
+    bool whole;                 /* the text has a lead that belongs to no single rule */
 };
 
 void mask_spans_release(struct mask_spans *f);
 /* From `at` on the result depends on what follows, because of this rule. */
-void mask_spans_hold(struct mask_spans *f, size_t at, size_t rule);
+void mask_spans_hold(struct mask_spans *f, size_t at, size_t rule, struct mask_open open);
 void mask_spans_add(struct mask_spans *f, struct mask_span one);
 /* Applies all rules to t from its floor on. The spans are sorted and do not overlap. */
 void mask_scan(const struct mask *m, const struct mask_view *t, struct mask_spans *out);
@@ -138,6 +157,11 @@ mask_match mask_match_prefix, mask_match_jwt, mask_match_pem, mask_match_bearer,
 #define MASK_PEM_LINE_MAX 128 /* more than an END line has */
 /* The end of a private key's block that began before `from`: after its END line, or s.n. */
 size_t mask_pem_end(str s, size_t from, bool *closed);
+
+/* A value that was found by its name may begin a private key, or be the id of an AWS key with its
+ * secret after it: makes the span contain all of it. */
+enum mask_found mask_extend_value(const struct mask_view *t, unsigned groups,
+                                  struct mask_span *value);
 
 /* Skips white space, escaped or not, and characters that quoting puts around it. */
 size_t mask_skip_breaks(str s, size_t at);
@@ -192,6 +216,17 @@ static inline size_t mask_run(str s, size_t at, enum mask_class k)
     while (at < s.n && mask_is(k, s.p[at]))
         at++;
     return at;
+}
+
+#define MASK_NAME_SEEN 96 /* the end of a name, which decides whether it is a secret's */
+
+/* The end of the name that continues at `at`, or STR_NONE if that is not within MASK_NAME_SEEN: a
+ * long word must not be read to its end for each part that looks like a name. */
+static inline size_t mask_name_end(str s, size_t at)
+{
+    size_t end = mask_run(str_slice(s, 0, at + MASK_NAME_SEEN), at, MASK_C_DOTTED);
+
+    return end < at + MASK_NAME_SEEN ? end : STR_NONE;
 }
 
 /* Whether s continues at `at` with these letters, lower-case ones in either case; more if s ends

@@ -70,7 +70,7 @@ static str mask_json_text_of(struct walk *w, const struct json_node *v)
 /* A name at the end of its string has no value after it. */
 static bool name_alone(str src, size_t at)
 {
-    at = mask_run(src, at, MASK_C_DOTTED);
+    at = mask_name_end(src, at);
     return at < src.n && src.p[at] == '"';
 }
 
@@ -144,8 +144,15 @@ static bool is_opaque(const struct mask *m, str s)
 
 static bool is_data_url(str s)
 {
-    return str_starts(s, STR("data:")) &&
-           str_find(str_slice(s, 0, 256), STR(";base64,")) != STR_NONE;
+    size_t at = str_find(str_slice(s, 0, 256), STR(";base64,"));
+
+    if (at == STR_NONE || !str_starts(s, STR("data:")))
+        return false;
+    for (size_t i = 0; i < at; i++)
+        if (mask_is_space(s.p[i]))
+            return false;
+    at = mask_run(s, at + 8, MASK_C_B64);
+    return at == s.n; /* text may follow, which is no data */
 }
 
 static void walk_string(struct walk *w, const struct json_node *v)
@@ -153,6 +160,7 @@ static void walk_string(struct walk *w, const struct json_node *v)
     str s, inner;
     bool nested;
 
+    assert(v->kind == JSON_STRING && w->depth <= MASK_NEST_MAX);
     if (!mask_json_may_have(w, v))
         return;
     s = mask_json_text_of(w, v);
@@ -169,6 +177,7 @@ static void walk_string(struct walk *w, const struct json_node *v)
 
 static void walk_number(struct walk *w, const struct json_node *v)
 {
+    assert(v->kind == JSON_NUMBER);
     if (v->size < 4 || !mask_json_may_have(w, v))
         return;
     buf_reset(&w->text);
@@ -231,6 +240,7 @@ static bool names_secret(struct walk *w, const struct json_node *object, size_t 
     bool number;
     str s;
 
+    assert(object->kind == JSON_OBJECT);
     for (size_t i = 0; i < COUNT_OF(names); i++) {
         const struct json_node *v = json_find(w->doc, object, names[i]);
 

@@ -162,6 +162,7 @@ static void add_lead(struct mask_leads *l, const char *lead, size_t bucket)
 {
     bool any = true;
 
+    assert(strlen(lead) == 4 && bucket < MASK_BUCKETS);
     for (size_t k = 0; k < 4; k++) {
         uint64_t bit = (uint64_t)1 << (4 * bucket + k);
 
@@ -334,6 +335,7 @@ SIMD_AVX2 static void find_32(const struct mask_leads *l, str s, struct mask_hit
     __m256i first = _mm256_setzero_si256(), second = first, third = first;
     size_t i = h->at - 3, to = s.n;
 
+    assert(h->at >= 3 && s.n >= 16);
     for (; i < to; i += 16) {
         __m256i v = block_at(s, i), lower = _mm256_and_si256(v, low);
         __m256i upper = _mm256_and_si256(_mm256_srli_epi16(v, 4), low);

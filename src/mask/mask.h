@@ -133,8 +133,9 @@ struct mask_stream {
     const struct mask *m; /* lent */
     struct buf held;      /* bytes before `floor` were already written and are only context */
     size_t floor;
-    unsigned inside; /* the kind of secret that is skipped until its end: enum in stream.c */
-    size_t col;      /* the column of a manifest that is skipped */
+    unsigned inside; /* the kind of end until which text is skipped: enum mask_end */
+    char quote;      /* that ends it, */
+    size_t n;        /* after so many backslashes; or the column that ends it */
 };
 
 void mask_stream_init(struct mask_stream *s, const struct mask *m);

@@ -7,8 +7,6 @@
  */
 #include "mask/internal.h"
 
-#define NAME_SEEN 96
-
 static const struct {
     str end; /* the end of the name */
     unsigned char rule;
@@ -92,15 +90,16 @@ static const str not_names[] = {STR_INIT("nexttoken"),
                                 STR_INIT("imagepullsecret"),
                                 STR_INIT("imagepullsecrets")};
 
-static str mask_names_plain(str name, char out[NAME_SEEN])
+static str mask_names_plain(str name, char out[MASK_NAME_SEEN])
 {
     size_t n = 0;
 
-    if (name.n > NAME_SEEN)
-        name = str_slice(name, name.n - NAME_SEEN, name.n);
+    if (name.n > MASK_NAME_SEEN)
+        name = str_slice(name, name.n - MASK_NAME_SEEN, name.n);
     for (size_t i = 0; i < name.n; i++)
         if (mask_is_alnum(name.p[i]))
             out[n++] = (char)(mask_is_alpha(name.p[i]) ? name.p[i] | 32 : name.p[i]);
+    assert(n <= MASK_NAME_SEEN);
     while (n > 0 && mask_is_digit(out[n - 1]))
         n--;
     return (str){out, n};
@@ -176,7 +175,7 @@ static bool mask_names_is_common(str name)
 
 bool mask_name_is_secret(str name, size_t *rule, bool *number)
 {
-    char bytes[NAME_SEEN];
+    char bytes[MASK_NAME_SEEN];
     str s;
 
     if (name.n < 3 || !mask_names_may_be(name) || mask_names_is_common(name))
@@ -192,6 +191,7 @@ bool mask_name_is_secret(str name, size_t *rule, bool *number)
 
         if (names[i].whole ? !str_eq(s, end) : !mask_names_ends(s, end))
             continue;
+        assert(names[i].rule < MASK_RULE_COUNT);
         *rule = names[i].rule;
         *number = names[i].number;
         return true;

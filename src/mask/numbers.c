@@ -16,6 +16,16 @@ static enum mask_found at_end(const struct mask_view *t, size_t at)
     return at >= t->s.n && !t->final ? MASK_MORE : MASK_NO;
 }
 
+/* Whether the text ends in the middle of such a separator, so that it has to continue first. */
+static bool mask_numbers_joint_is_cut(const struct mask_view *t, size_t at)
+{
+    str rest = str_slice(t->s, at, t->s.n);
+
+    return !t->final &&
+           (rest.n == 0 || (rest.n == 1 && (rest.p[0] == '\xC2' || rest.p[0] == '\xE2')) ||
+            (rest.n == 2 && rest.p[0] == '\xE2' && rest.p[1] == '\x80'));
+}
+
 /* The size of a separator between groups of digits (a blank, a dash, a no-break space), or 0. */
 static size_t mask_numbers_joint(str s, size_t at)
 {
@@ -70,6 +80,7 @@ static bool is_issued(const char *digits, size_t n)
     };
     unsigned first = 0;
 
+    assert(n >= 4 && n <= CARD_DIGITS_MAX);
     for (size_t i = 0; i < 4; i++)
         first = first * 10 + (unsigned)(digits[i] - '0');
     for (size_t i = 0; i < COUNT_OF(issuers); i++)
@@ -112,7 +123,7 @@ enum mask_found mask_match_card(const struct mask_view *t, size_t at, const void
             i++;
             group++;
         }
-        if (i >= s.n && !t->final)
+        if (mask_numbers_joint_is_cut(t, i))
             return MASK_MORE;
         if (n <= CARD_DIGITS_MAX && is_card(digits, n) && (group >= 2 || groups == 0))
             end = i;
@@ -129,7 +140,8 @@ enum mask_found mask_match_card(const struct mask_view *t, size_t at, const void
     }
     if (end == 0 || (end < s.n && mask_is_digit(s.p[end])))
         return MASK_NO;
-    *out = (struct mask_span){at, end, MASK_RULE_CARD, 0};
+    assert(at + 13 <= end && end <= s.n);
+    *out = (struct mask_span){at, end, MASK_RULE_CARD, 0, {0}};
     return MASK_YES;
 }
 
@@ -173,7 +185,8 @@ enum mask_found mask_match_phone(const struct mask_view *t, size_t at, const voi
              : !(digits == 10 && g == 2 && groups[0] == 3 && groups[1] == 3) &&
                    !(digits == 11 && g == 3 && groups[0] == 1 && groups[1] == 3 && groups[2] == 3))
         return MASK_NO;
-    *out = (struct mask_span){from, end, MASK_RULE_PHONE, 0};
+    assert(from <= at && at < end && end <= s.n);
+    *out = (struct mask_span){from, end, MASK_RULE_PHONE, 0, {0}};
     return MASK_YES;
 }
 
@@ -203,7 +216,8 @@ enum mask_found mask_match_ssn(const struct mask_view *t, size_t at, const void 
     if (s.p[at] == '9' || memcmp(s.p + at, "000", 3) == 0 || memcmp(s.p + at, "666", 3) == 0 ||
         memcmp(s.p + at + 4, "00", 2) == 0 || memcmp(s.p + at + 7, "0000", 4) == 0)
         return MASK_NO;
-    *out = (struct mask_span){at, at + n, MASK_RULE_SSN, 0};
+    assert(at + n <= s.n);
+    *out = (struct mask_span){at, at + n, MASK_RULE_SSN, 0, {0}};
     return MASK_YES;
 }
 
@@ -213,6 +227,7 @@ static bool iban_checks(const char *c, size_t n)
 {
     unsigned rest = 0;
 
+    assert(n >= 15 && n <= IBAN_MAX);
     for (size_t k = 0; k < n; k++) {
         char x = c[(k + 4) % n];
         unsigned v = mask_is_digit(x) ? (unsigned)(x - '0') : (unsigned)((x | 32) - 'a') + 10;
@@ -236,7 +251,7 @@ enum mask_found mask_match_iban(const struct mask_view *t, size_t at, const void
         while (i < s.n && n <= IBAN_MAX && mask_is_alnum(s.p[i]) &&
                !(s.p[i] >= 'a' && s.p[i] <= 'z' && n < 4))
             c[n < IBAN_MAX ? n : IBAN_MAX] = s.p[i], n++, i++;
-        if (i >= s.n && !t->final)
+        if (mask_numbers_joint_is_cut(t, i))
             return MASK_MORE;
         if (n >= 15 && n <= IBAN_MAX && iban_checks(c, n))
             end = i;
@@ -254,7 +269,8 @@ enum mask_found mask_match_iban(const struct mask_view *t, size_t at, const void
         return MASK_MORE;
     if (end == 0)
         return MASK_NO;
-    *out = (struct mask_span){at, end, MASK_RULE_IBAN, 0};
+    assert(at < end && end <= s.n);
+    *out = (struct mask_span){at, end, MASK_RULE_IBAN, 0, {0}};
     return MASK_YES;
 }
 
@@ -294,7 +310,8 @@ enum mask_found mask_match_ip4(const struct mask_view *t, size_t at, const void 
         end--;
     if (!mask_numbers_is_address(AF_INET, str_slice(s, from, end)))
         return MASK_NO;
-    *out = (struct mask_span){from, end, MASK_RULE_IP, 0};
+    assert(from <= at && at < end && end <= s.n);
+    *out = (struct mask_span){from, end, MASK_RULE_IP, 0, {0}};
     return MASK_YES;
 }
 
@@ -328,7 +345,8 @@ enum mask_found mask_match_ip6(const struct mask_view *t, size_t at, const void 
         return MASK_NO;
     if (!digit || end - from < 3 || !mask_numbers_is_address(AF_INET6, str_slice(s, from, end)))
         return MASK_NO;
-    *out = (struct mask_span){from, end, MASK_RULE_IP, 0};
+    assert(from <= at && end <= s.n);
+    *out = (struct mask_span){from, end, MASK_RULE_IP, 0, {0}};
     return MASK_YES;
 }
 
@@ -345,7 +363,7 @@ enum mask_found mask_match_email(const struct mask_view *t, size_t at, const voi
     size_t from = at, end = at + 1, label = 0, dots = 0, last = 0;
 
     (void)arg;
-    while (from > t->floor && at - from < LOCAL_MAX && is_local_char(s.p[from - 1]))
+    while (from > 0 && at - from < LOCAL_MAX && is_local_char(s.p[from - 1]))
         from--;
     while (from < at && memchr(".'=&|{*#$!", s.p[from], 10))
         from++;
@@ -370,6 +388,7 @@ enum mask_found mask_match_email(const struct mask_view *t, size_t at, const voi
         return MASK_MORE;
     if (from >= at || last == 0)
         return MASK_NO;
-    *out = (struct mask_span){from, last, MASK_RULE_EMAIL, 0};
+    assert(at < last && last <= s.n);
+    *out = (struct mask_span){from, last, MASK_RULE_EMAIL, 0, {0}};
     return MASK_YES;
 }

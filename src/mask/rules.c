@@ -173,7 +173,7 @@ const struct mask_row mask_rows[] = {
     {"-use", -1, MASK_CREDENTIALS, mask_match_user, "--user "},
     {"key=", 0, MASK_CREDENTIALS, mask_match_key, "key="},
     {"sig=", 0, MASK_CREDENTIALS, mask_match_key, "sig="},
-    {"gnat", -2, MASK_CREDENTIALS, mask_match_key, "Signature="},
+    {"gnat", -2, MASK_CREDENTIALS, mask_match_key, "signature="},
     /* names of secrets */
     NAMED("pass", 0),
     NAMED("kenn", 0),

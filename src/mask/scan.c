@@ -22,13 +22,14 @@ void mask_spans_add(struct mask_spans *f, struct mask_span one)
     f->p[f->n++] = one;
 }
 
-void mask_spans_hold(struct mask_spans *f, size_t at, size_t rule)
+void mask_spans_hold(struct mask_spans *f, size_t at, size_t rule, struct mask_open open)
 {
-    assert(rule < MASK_RULES_MAX);
+    assert(rule < MASK_RULES_MAX && open.end != MASK_END_NOW);
     if (at >= f->hold)
         return;
     f->hold = at;
     f->hold_rule = rule;
+    f->hold_open = open;
 }
 
 static int mask_scan_by_place(const void *a, const void *b)
@@ -89,7 +90,10 @@ static enum mask_found try_rows(const struct mask *m, const struct mask_view *t,
             *whole |= !row->match;
             if (!row->match)
                 continue;
+            out->open = (struct mask_open){.end = MASK_END_WORD};
             f = row->match(t, (size_t)at, row->arg, out);
+            if (f == MASK_YES && row->match == mask_match_assign)
+                f = mask_extend_value(t, m->groups, out);
             if (f == MASK_MORE)
                 out->from = (size_t)at;
             if (f == MASK_MORE || (f == MASK_YES && out->to > t->floor))
@@ -112,7 +116,7 @@ size_t mask_go_on(str s, size_t end)
 
 static void scan_rules(const struct mask *m, const struct mask_view *t, struct mask_spans *out)
 {
-    size_t at = t->floor;
+    size_t at = t->floor, done = at; /* a stream writes a private key as soon as it has ended */
     const struct mask_hit *hit;
     struct mask_hits hits;
 
@@ -128,13 +132,18 @@ static void scan_rules(const struct mask *m, const struct mask_view *t, struct m
             at = mask_go_on(t->s, end);
             break;
         case MASK_MORE:
-            mask_spans_hold(out, one.from < lead ? one.from : lead, MASK_RULE_SECRET);
+            /* A lead may begin before the floor, in text that was already written. */
+            one.from = one.from < lead ? one.from : lead;
+            one.from = one.from > t->floor ? one.from : t->floor;
+            mask_spans_hold(out, one.from, MASK_RULE_SECRET, one.open);
             return;
         case MASK_YES:
+            one.from = one.from > done ? one.from : done;
             one.seen = lead < one.from ? lead : one.from;
-            if (one.from < t->floor)
-                one.from = t->floor;
+            one.seen = one.seen > t->floor ? one.seen : t->floor;
             mask_spans_add(out, one);
+            if (one.rule == MASK_RULE_PRIVATE_KEY)
+                done = one.to;
             if (one.to > at)
                 at = one.to;
             break;

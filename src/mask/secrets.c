@@ -13,6 +13,7 @@
 #include "mask/internal.h"
 
 #define LOOK_BACK ((size_t)1 << 20)
+#define READS_MAX 32 /* how often a text is read on average, whatever manifests it seems to have */
 
 struct line {
     size_t from, to; /* without the line feed */
@@ -35,7 +36,7 @@ static void mask_secrets_add(struct mask_spans *out, const struct mask_view *t, 
     if (from < t->floor)
         from = t->floor;
     if (from < to)
-        mask_spans_add(out, (struct mask_span){from, to, MASK_RULE_KUBERNETES, from});
+        mask_spans_add(out, (struct mask_span){from, to, MASK_RULE_KUBERNETES, from, {0}});
 }
 
 /* ---- lines ---- */
@@ -65,11 +66,13 @@ static struct line mask_secrets_line_at(str s, size_t from)
             ;
     l.text = i;
     l.col = i - from;
+    assert(l.dash <= l.col && l.text <= l.to && l.to <= l.next && l.next <= s.n);
     return l;
 }
 
 static size_t line_start(str s, size_t at)
 {
+    assert(at <= s.n);
     while (at > 0 && s.p[at - 1] != '\n' && !(at > 1 && s.p[at - 1] == 'n' && s.p[at - 2] == '\\'))
         at--;
     return at;
@@ -192,6 +195,7 @@ static size_t region_start(str s, const struct line *l)
 {
     size_t from = l->from;
 
+    assert(from <= s.n);
     if (l->dash < l->col)
         return from;
     while (from > 0 && l->from - from < LOOK_BACK) {
@@ -220,31 +224,59 @@ static size_t region_end(str s, const struct line *l, bool *open)
         *open = down.next == down.to;
         at = down.next;
     }
+    assert(l->next <= at && at <= s.n);
     return at;
 }
 
 static void mask_secrets_hold(struct mask_spans *out, const struct mask_view *t, size_t at,
                               size_t col)
 {
-    mask_spans_hold(out, at > t->floor ? at : t->floor, MASK_RULE_KUBERNETES);
-    out->hold_col = col;
+    mask_spans_hold(out,
+                    at > t->floor ? at : t->floor,
+                    MASK_RULE_KUBERNETES,
+                    (struct mask_open){.end = MASK_END_OUTDENT, .n = col});
 }
 
-static void take_yaml(const struct mask_view *t, size_t kind, bool list, struct mask_spans *out)
+/* Whether a line begins with this member, after blanks, dashes and a quote. */
+static bool mask_secrets_begins_line(str s, size_t at)
 {
-    struct line l = mask_secrets_line_at(t->s, line_start(t->s, kind));
+    if (at > 0 && !mask_is_alnum(s.p[at - 1]) && !mask_is_space(s.p[at - 1]))
+        at--;
+    while (at > 0 && (s.p[at - 1] == ' ' || s.p[at - 1] == '-'))
+        at--;
+    return at == 0 || s.p[at - 1] == '\n' || (at > 1 && s.p[at - 1] == 'n' && s.p[at - 2] == '\\');
+}
+
+/* A region of YAML that was already read, so that another kind in it need not be. */
+struct region {
+    size_t from, end, col;
+    bool list;
+};
+
+/* Returns about how many bytes were read. */
+static size_t take_yaml(const struct mask_view *t, size_t kind, bool list, struct region *done,
+                        struct mask_spans *out)
+{
+    struct line l;
     size_t from, end;
     bool open;
 
+    if (!mask_secrets_begins_line(t->s, kind))
+        return 0; /* somebody speaks of it */
+    l = mask_secrets_line_at(t->s, line_start(t->s, kind));
     if (l.text != kind && !(l.text + 1 == kind && !mask_is_alnum(t->s.p[l.text])))
-        return; /* somebody speaks of it */
+        return 0;
+    if (l.from >= done->from && l.from < done->end && l.col == done->col && done->list >= list)
+        return l.to - l.from;
     from = region_start(t->s, &l);
     end = region_end(t->s, &l, &open);
-    if (open && !t->final) {
+    assert(from <= l.from && l.from <= end && end <= t->s.n);
+    *done = (struct region){from, end, l.col, list};
+    if (open && !t->final)
         mask_secrets_hold(out, t, from, l.col);
-        return;
-    }
-    take_region(t, from, end, l.col, list, out);
+    else
+        take_region(t, from, end, l.col, list, out);
+    return 4 * (end - from);
 }
 
 /* ---- JSON ---- */
@@ -270,6 +302,7 @@ static size_t brace_end(str s, size_t at)
 {
     size_t depth = 0;
 
+    assert(at < s.n && s.p[at] == '{');
     for (; at < s.n; at++) {
         if (s.p[at] == '{')
             depth++;
@@ -284,6 +317,7 @@ static size_t string_at(str s, size_t at, size_t end, size_t *from, size_t *to)
 {
     size_t slashes = 0, run = 0;
 
+    assert(end <= s.n);
     while (at < end && s.p[at] == '\\') {
         slashes++;
         at++;
@@ -304,6 +338,7 @@ static void take_strings(const struct mask_view *t, size_t at, size_t end, struc
 {
     str s = t->s;
 
+    assert(end <= s.n);
     while (at < end) {
         size_t from = 0, to = 0, next;
 
@@ -319,17 +354,15 @@ static void take_strings(const struct mask_view *t, size_t at, size_t end, struc
     }
 }
 
-static void take_json(const struct mask_view *t, size_t kind, bool list, struct mask_spans *out)
+/* Returns about how many bytes were read. */
+static size_t take_json(const struct mask_view *t, size_t from, struct mask_spans *out)
 {
-    size_t from = brace_before(t->s, kind), end;
+    size_t end = brace_end(t->s, from);
 
-    (void)list;
-    if (from == STR_NONE)
-        return;
-    end = brace_end(t->s, from);
+    assert(from < end);
     if (end == t->s.n && !t->final) {
         mask_secrets_hold(out, t, from, 0);
-        return;
+        return end - from;
     }
     for (size_t i = from; i < end; i++) {
         size_t name, to, after;
@@ -363,9 +396,12 @@ static void take_json(const struct mask_view *t, size_t kind, bool list, struct 
         } else if (str_ends(key, STR("last-applied-configuration"))) {
             size_t stop = str_find(str_slice(t->s, after, end), STR("\n"));
 
-            take_strings(t, after, stop == STR_NONE ? end : after + stop, out);
+            stop = stop == STR_NONE ? end : after + stop;
+            take_strings(t, after, stop, out);
+            i = stop - 1;
         }
     }
+    return 2 * (end - from);
 }
 
 /* ---- where ---- */
@@ -387,43 +423,71 @@ static bool is_secret(str s, size_t at, bool *list)
     return at >= s.n || (!mask_is_alnum(s.p[at]) && s.p[at] != '-' && s.p[at] != '_');
 }
 
-/* A manifest that has begun and has not said what it is: its data may be secret. */
-static void hold_unknown(const struct mask_view *t, struct mask_spans *out)
+/* Whether the manifest of this apiVersion has begun and has not said what it is, so that its data
+ * may be secret: then it is held. Returns about how many bytes were read. */
+static size_t hold_unknown_one(const struct mask_view *t, size_t api, struct mask_spans *out)
 {
     str s = t->s;
+    size_t from, end;
+    struct line l;
+    bool open, list;
 
-    for (size_t at = 0, i;
-         at < s.n &&
-         (i = str_find_rare(str_slice(s, at, s.n), STR("apiVersion"), 3)) != STR_NONE;) {
-        size_t api = at + i, from, end;
-        struct line l = mask_secrets_line_at(s, line_start(s, api));
-        bool open, list;
-
-        at = api + 10;
-        if (api > 0 && s.p[api - 1] == '"' && (from = brace_before(s, api)) != STR_NONE) {
-            if (brace_end(s, from) == s.n &&
-                str_find(str_slice(s, from, s.n), STR("\"kind")) == STR_NONE)
-                mask_secrets_hold(out, t, from, 0);
-            continue;
-        }
-        if (l.text != api)
-            continue;
-        end = region_end(s, &l, &open);
-        for (size_t k = l.from; open && k < end;) {
-            struct line one = mask_secrets_line_at(s, k);
-
-            if (one.col == l.col && mask_secrets_value_of(s, &one, STR("kind")) && one.whole)
-                open = is_secret(s, one.text, &list);
-            k = one.next == one.to ? end : one.next;
-        }
-        if (open)
-            mask_secrets_hold(out, t, l.from, l.col);
+    if (api > 0 && s.p[api - 1] == '"' && (from = brace_before(s, api)) != STR_NONE) {
+        end = brace_end(s, from);
+        if (end == s.n && str_find(str_slice(s, from, s.n), STR("\"kind")) == STR_NONE)
+            mask_secrets_hold(out, t, from, 0);
+        return end - from;
     }
+    l = mask_secrets_line_at(s, line_start(s, api));
+    if (l.text != api)
+        return l.to - l.from;
+    end = region_end(s, &l, &open);
+    for (size_t k = l.from; open && k < end;) {
+        struct line one = mask_secrets_line_at(s, k);
+
+        if (one.col == l.col && mask_secrets_value_of(s, &one, STR("kind")) && one.whole)
+            open = is_secret(s, one.text, &list);
+        k = one.next == one.to ? end : one.next;
+    }
+    if (open)
+        mask_secrets_hold(out, t, l.from, l.col);
+    return end - l.from;
+}
+
+static void hold_unknown(const struct mask_view *t, struct mask_spans *out)
+{
+    size_t left = READS_MAX * t->s.n, at = 0, i, read;
+
+    while ((i = str_find_rare(str_slice(t->s, at, t->s.n), STR("apiVersion"), 3)) != STR_NONE) {
+        read = hold_unknown_one(t, at + i, out);
+        if (read > left) {
+            mask_secrets_hold(out, t, t->floor, 0);
+            return;
+        }
+        left -= read;
+        at += i + 10;
+    }
+}
+
+/* Returns about how many bytes were read. */
+static size_t take_manifest(const struct mask_view *t, size_t kind, bool list, struct region *done,
+                            struct mask_spans *out)
+{
+    size_t brace = STR_NONE, read = 0;
+
+    if (kind > 0 && t->s.p[kind - 1] == '"') {
+        brace = brace_before(t->s, kind);
+        read = brace != STR_NONE ? kind - brace : kind < LOOK_BACK ? kind : LOOK_BACK;
+    }
+    return read +
+           (brace != STR_NONE ? take_json(t, brace, out) : take_yaml(t, kind, list, done, out));
 }
 
 void mask_secrets_scan(const struct mask_view *t, struct mask_spans *out)
 {
     str s = t->s;
+    size_t left = READS_MAX * s.n, read;
+    struct region done = {0};
     bool list;
 
     if (!t->final)
@@ -437,9 +501,14 @@ void mask_secrets_scan(const struct mask_view *t, struct mask_spans *out)
         at = kind + 4;
         if (!is_secret(s, kind, &list))
             continue;
-        if (kind > 0 && s.p[kind - 1] == '"' && brace_before(s, kind) != STR_NONE)
-            take_json(t, kind, list, out);
-        else
-            take_yaml(t, kind, list, out);
+        read = take_manifest(t, kind, list, &done, out);
+        if (read > left) { /* no text that is meant to be read: nothing of it is kept */
+            if (t->final)
+                mask_secrets_add(out, t, t->floor, s.n);
+            else
+                mask_secrets_hold(out, t, t->floor, 0);
+            return;
+        }
+        left -= read;
     }
 }

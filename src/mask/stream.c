@@ -12,8 +12,6 @@
 #define TAIL 256    /* the part of an endless word that is kept */
 #define LEAD 4
 
-enum inside { OUTSIDE, INSIDE_PEM, INSIDE_WORD, INSIDE_MANIFEST };
-
 void mask_stream_init(struct mask_stream *s, const struct mask *m)
 {
     *s = (struct mask_stream){.m = m};
@@ -35,9 +33,28 @@ static void out_to(struct mask_stream *s, size_t at)
     s->floor = at - drop;
 }
 
-static bool ends_word(char c)
+static bool ends_value(enum mask_end end, char c)
 {
-    return mask_is_space(c) || c == '"' || c == '\'' || c == '\\';
+    return (end == MASK_END_WORD ? mask_is_space(c) : c == '\n' || c == '\r') || c == '"' ||
+           c == '\'' || c == '\\';
+}
+
+/* Where the quotes are that end a value, after as many backslashes as the opening ones; s.n: not
+ * in this text. */
+static size_t quote_end(const struct mask_stream *s, str held, size_t at)
+{
+    size_t run = 0;
+
+    while (run < at && held.p[at - run - 1] == '\\')
+        run++;
+    for (; at < held.n; at++) {
+        if (held.p[at] == s->quote && (s->n ? run == s->n : run % 2 == 0))
+            break;
+        if (held.p[at] == '\n' && s->inside == MASK_END_QUOTE_LINE)
+            break;
+        run = held.p[at] == '\\' ? run + 1 : 0;
+    }
+    return at;
 }
 
 /* Where the first line begins that is no deeper than a column; more: none that is whole. */
@@ -52,8 +69,8 @@ static size_t manifest_end(str s, size_t at, size_t col, bool *over)
             continue;
         while (i < s.n && s.p[i] == ' ')
             i++;
-        if (i == s.n)
-            return at; /* the line has only begun */
+        if (i == s.n) /* the line has only begun; blanks beyond the column are of the manifest */
+            return i - at - 1 > col ? s.n : at;
         if (s.p[i] != '\n' && s.p[i] != '\r' && i - at - 1 <= col) {
             *over = true;
             return at;
@@ -70,22 +87,25 @@ static bool mask_stream_skip_swallowed(struct mask_stream *s)
     bool over = true;
 
     assert(s->inside && s->floor <= held.n);
-    if (s->inside == INSIDE_PEM) {
+    if (s->inside == MASK_END_PEM) {
         size_t end = mask_pem_end(held, at, &over);
 
         if (over)
             at = end;
         else if (held.n - at > MASK_PEM_LINE_MAX)
             at = held.n - MASK_PEM_LINE_MAX;
-    } else if (s->inside == INSIDE_WORD) {
-        while (at < held.n && !ends_word(held.p[at]))
-            at++;
+    } else if (s->inside == MASK_END_OUTDENT) {
+        at = manifest_end(held, at, s->n, &over);
+    } else {
+        if (s->inside == MASK_END_QUOTE || s->inside == MASK_END_QUOTE_LINE)
+            at = quote_end(s, held, at);
+        else
+            while (at < held.n && !ends_value(s->inside, held.p[at]))
+                at++;
         over = at < held.n;
-    } else if (s->inside == INSIDE_MANIFEST) {
-        at = manifest_end(held, at, s->col, &over);
     }
     if (over)
-        s->inside = OUTSIDE;
+        s->inside = MASK_END_NOW;
     out_to(s, at);
     return over;
 }
@@ -132,7 +152,7 @@ static const struct mask_span *open_block(const struct mask_stream *s, const str
     return closed ? NULL : last;
 }
 
-/* Masks text that could not be decided in MASK_HOLD_MAX bytes, and the rest of its word. */
+/* Masks text that could not be decided in MASK_HOLD_MAX bytes, and the rest of its value. */
 static void mask_stream_force_mask(struct mask_stream *s, const struct mask_spans *f, size_t to,
                                    struct buf *out, struct mask_counts *counts)
 {
@@ -148,9 +168,9 @@ static void mask_stream_force_mask(struct mask_stream *s, const struct mask_span
     assert(f->hold > to || f->hold_rule < s->m->rule_count);
     buf_add(out, s->m->placeholders[f->hold > to ? f->p[f->n - 1].rule : f->hold_rule]);
     mask_count(counts, f->hold > to ? f->p[f->n - 1].rule : f->hold_rule);
-    s->inside =
-        f->hold <= to && f->hold_rule == MASK_RULE_KUBERNETES ? INSIDE_MANIFEST : INSIDE_WORD;
-    s->col = f->hold_col;
+    s->inside = f->hold < n ? f->hold_open.end : MASK_END_WORD;
+    s->quote = f->hold_open.quote;
+    s->n = f->hold_open.n;
     out_to(s, n);
 }
 
@@ -168,7 +188,7 @@ static void give_out(struct mask_stream *s, struct buf *out, struct mask_counts 
         size_t n = s->held.n;
 
         mask_render(s->m, t.s, (struct mask_range){s->floor, n}, &f, out, counts);
-        s->inside = INSIDE_PEM;
+        s->inside = MASK_END_PEM;
         out_to(s, n - open->from > MASK_PEM_LINE_MAX ? n - MASK_PEM_LINE_MAX : open->from);
     } else {
         to = mask_stream_measure_decided(s, &f);
@@ -224,5 +244,5 @@ void mask_stream_finish(struct mask_stream *s, struct buf *out, struct mask_coun
     }
     buf_reset(&s->held);
     s->floor = 0;
-    s->inside = OUTSIDE;
+    s->inside = MASK_END_NOW;
 }

@@ -9,6 +9,7 @@
 #define PEM_MATERIAL 16   /* letters that make a body */
 #define PEM_SPACE_MAX 64  /* between head and body */
 #define USERINFO_MAX 1024 /* of a URL */
+#define JWT_HEAD_MAX 1024 /* of a token after a dash; others have no limit */
 
 enum mask_found mask_goes_on(const struct mask_view *t, size_t at, str word)
 {
@@ -55,15 +56,25 @@ static bool looks_random(str s)
     return digits + capitals > 0 || s.n >= 20;
 }
 
+/* The size of a separator between an id and its secret, which may be escaped; 0: none. */
+static size_t mask_pair_gap(str s, size_t at)
+{
+    if (at >= s.n)
+        return 0;
+    if (s.p[at] == '\\')
+        return at + 1 == s.n ? 1 : memchr("nrt\"", s.p[at + 1], 4) ? 2 : 0;
+    return memchr(" :,;|/\t\r\n\"'", s.p[at], 11) ? 1 : 0;
+}
+
 /* The secret of an AWS id is often next to it and is recognized only by its length. Returns its
  * end, or `at`; a position beyond the text means that more text is needed. */
 static size_t pair_end(const struct mask_view *t, size_t at)
 {
-    size_t from = at, end;
+    size_t from = at, end, gap;
 
-    while (from < t->s.n && from - at < 8 && strchr(" :,;|/\t\r\n\"'", t->s.p[from]) &&
-           t->s.p[from])
-        from++;
+    assert(at <= t->s.n);
+    while (from - at < 8 && (gap = mask_pair_gap(t->s, from)) > 0)
+        from += gap;
     end = mask_run(t->s, from, MASK_C_B64);
     if (end == t->s.n && !t->final)
         return t->s.n + 1;
@@ -96,7 +107,8 @@ enum mask_found mask_match_prefix(const struct mask_view *t, size_t at, const vo
             return MASK_MORE;
         end = more;
     }
-    *out = (struct mask_span){at, end, MASK_RULE_API_KEY, 0};
+    assert(end >= at + text.n && end <= t->s.n);
+    *out = (struct mask_span){at, end, MASK_RULE_API_KEY, 0, {0}};
     return MASK_YES;
 }
 
@@ -109,6 +121,13 @@ enum mask_found mask_match_jwt(const struct mask_view *t, size_t at, const void 
     (void)arg;
     if (!mask_word_starts(t->s, at))
         return MASK_NO;
+    /* After a dash it may be in the middle of base64, which must not be read to its end for each
+     * place that looks like a beginning. */
+    if (at > 0 && t->s.p[at - 1] == '-') {
+        end = mask_run(str_slice(t->s, 0, at + JWT_HEAD_MAX), at, MASK_C_URL64);
+        if (end == at + JWT_HEAD_MAX)
+            return MASK_NO;
+    }
     end = mask_run(t->s, at, MASK_C_URL64);
     if (end - at < 12 && !(end == t->s.n && !t->final))
         return MASK_NO;
@@ -124,7 +143,8 @@ enum mask_found mask_match_jwt(const struct mask_view *t, size_t at, const void 
         return MASK_MORE;
     if (parts < 2 || (parts == 2 && end - at < 24))
         return MASK_NO;
-    *out = (struct mask_span){at, end, MASK_RULE_JWT, 0};
+    assert(at < end && end <= t->s.n);
+    *out = (struct mask_span){at, end, MASK_RULE_JWT, 0, {0}};
     return MASK_YES;
 }
 
@@ -179,6 +199,7 @@ static enum mask_found pem_head(const struct mask_view *t, size_t at, size_t *ou
 
 size_t mask_pem_end(str s, size_t from, bool *closed)
 {
+    assert(from <= s.n);
     for (;;) {
         size_t at = str_find(str_slice(s, from, s.n), STR("-----END")), end;
 
@@ -202,6 +223,7 @@ enum mask_found mask_match_pem(const struct mask_view *t, size_t at, const void 
     (void)arg;
     if (f != MASK_YES)
         return f;
+    assert(at < head && head <= t->s.n);
     body = mask_skip_breaks(t->s, head);
     end = mask_run(t->s, body, MASK_C_B64);
     header = end < t->s.n && (t->s.p[end] == '-' || t->s.p[end] == ':') && end > body;
@@ -211,7 +233,39 @@ enum mask_found mask_match_pem(const struct mask_view *t, size_t at, const void 
         if (end < t->s.n || end == body)
             return MASK_NO; /* somebody speaks of keys */
     }
-    *out = (struct mask_span){at, mask_pem_end(t->s, body, &closed), MASK_RULE_PRIVATE_KEY, 0};
+    *out = (struct mask_span){at, mask_pem_end(t->s, body, &closed), MASK_RULE_PRIVATE_KEY, 0, {0}};
+    return MASK_YES;
+}
+
+enum mask_found mask_extend_value(const struct mask_view *t, unsigned groups,
+                                  struct mask_span *value)
+{
+    size_t at = value->from, i, end;
+    str s = str_slice(t->s, value->from, value->to);
+    /* Closing quotes end a value that has no END line, too. */
+    bool closed = value->to < t->s.n && (t->s.p[value->to] == '"' || t->s.p[value->to] == '\'');
+
+    assert(value->from < value->to && value->to <= t->s.n);
+    value->open.end = MASK_END_WORD;
+    while (!closed && (groups & MASK_PRIVATE_KEYS) &&
+           (i = str_find(str_slice(t->s, at, value->to), STR("-----BEGIN"))) != STR_NONE) {
+        struct mask_span key;
+        enum mask_found f = mask_match_pem(t, at + i, NULL, &key);
+
+        if (f == MASK_YES) {
+            value->to = key.to > value->to ? key.to : value->to;
+            value->rule = MASK_RULE_PRIVATE_KEY;
+        }
+        if (f != MASK_NO)
+            return f;
+        at += i + 10;
+    }
+    if (s.n == 20 && (str_starts(s, STR("AKIA")) || str_starts(s, STR("ASIA")))) {
+        end = pair_end(t, value->to);
+        if (end > t->s.n)
+            return MASK_MORE;
+        value->to = end;
+    }
     return MASK_YES;
 }
 
@@ -226,12 +280,29 @@ static size_t skip_blanks(str s, size_t at, size_t max)
     return at;
 }
 
+static int b64_value(char c)
+{
+    if (c >= 'A' && c <= 'Z')
+        return c - 'A';
+    if (c >= 'a' && c <= 'z')
+        return c - 'a' + 26;
+    if (mask_is_digit(c))
+        return c - '0' + 52;
+    return c == '+' || c == '-' ? 62 : c == '/' || c == '_' ? 63 : -1;
+}
+
 static bool mask_tokens_is_token_char(char c)
 {
     return mask_is_alnum(c) || memchr("-._~+/=:%|", c, 10);
 }
 
-static enum mask_found word_after(const struct mask_view *t, size_t at, str word, str *out)
+static bool mask_tokens_is_base64_char(char c)
+{
+    return b64_value(c) >= 0 || c == '=';
+}
+
+static enum mask_found word_after(const struct mask_view *t, size_t at, str word,
+                                  bool (*is_part)(char c), str *out)
 {
     enum mask_found f = mask_goes_on(t, at, word);
     size_t from, end;
@@ -247,10 +318,11 @@ static enum mask_found word_after(const struct mask_view *t, size_t at, str word
         else
             return MASK_NO;
     }
-    while (end < t->s.n && mask_tokens_is_token_char(t->s.p[end]))
+    while (end < t->s.n && is_part(t->s.p[end]))
         end++;
     if (end == t->s.n && !t->final)
         return MASK_MORE;
+    assert(at + word.n <= from && from <= end && end <= t->s.n);
     *out = str_slice(t->s, from, end);
     return MASK_YES;
 }
@@ -259,7 +331,7 @@ enum mask_found mask_match_bearer(const struct mask_view *t, size_t at, const vo
                                   struct mask_span *out)
 {
     str token;
-    enum mask_found f = word_after(t, at, STR("bearer"), &token);
+    enum mask_found f = word_after(t, at, STR("bearer"), mask_tokens_is_token_char, &token);
     size_t odd = 0;
 
     (void)arg;
@@ -272,19 +344,9 @@ enum mask_found mask_match_bearer(const struct mask_view *t, size_t at, const vo
     *out = (struct mask_span){(size_t)(token.p - t->s.p),
                               (size_t)(token.p - t->s.p) + token.n,
                               MASK_RULE_AUTHORIZATION,
-                              0};
+                              0,
+                              {0}};
     return MASK_YES;
-}
-
-static int b64_value(char c)
-{
-    if (c >= 'A' && c <= 'Z')
-        return c - 'A';
-    if (c >= 'a' && c <= 'z')
-        return c - 'a' + 26;
-    if (mask_is_digit(c))
-        return c - '0' + 52;
-    return c == '+' || c == '-' ? 62 : c == '/' || c == '_' ? 63 : -1;
 }
 
 /* "user:password", as base64 has it: printable, with a colon. */
@@ -316,7 +378,7 @@ enum mask_found mask_match_basic(const struct mask_view *t, size_t at, const voi
                                  struct mask_span *out)
 {
     str token;
-    enum mask_found f = word_after(t, at, STR("basic"), &token);
+    enum mask_found f = word_after(t, at, STR("basic"), mask_tokens_is_base64_char, &token);
 
     (void)arg;
     if (f != MASK_YES)
@@ -326,7 +388,8 @@ enum mask_found mask_match_basic(const struct mask_view *t, size_t at, const voi
     *out = (struct mask_span){(size_t)(token.p - t->s.p),
                               (size_t)(token.p - t->s.p) + token.n,
                               MASK_RULE_AUTHORIZATION,
-                              0};
+                              0,
+                              {0}};
     return MASK_YES;
 }
 
@@ -374,7 +437,8 @@ enum mask_found mask_match_url(const struct mask_view *t, size_t at, const void 
         colon = mask_is_url_token(str_slice(t->s, from, mark)) ? from - 1 : mark;
     if (colon + 1 >= mark)
         return MASK_NO;
-    *out = (struct mask_span){colon + 1, mark, MASK_RULE_PASSWORD, 0};
+    assert(from <= colon + 1 && mark < t->s.n);
+    *out = (struct mask_span){colon + 1, mark, MASK_RULE_PASSWORD, 0, {0}};
     return MASK_YES;
 }
 
@@ -399,6 +463,7 @@ enum mask_found mask_match_user(const struct mask_view *t, size_t at, const void
         return MASK_MORE;
     if (colon == STR_NONE || colon + 1 >= i)
         return MASK_NO;
-    *out = (struct mask_span){colon + 1, i, MASK_RULE_PASSWORD, 0};
+    assert(at < colon && i <= t->s.n);
+    *out = (struct mask_span){colon + 1, i, MASK_RULE_PASSWORD, 0, {0}};
     return MASK_YES;
 }

@@ -8,7 +8,13 @@
     (&(struct schema_fault){.node = (at)->node, .v = (at)->v, .keyword = (word)})
 #define ENUM_SHOWN_MAX 12
 
-bool schema_type_fits(const struct schema_check *c, const struct json_node *v, unsigned types)
+/* A text or number that is read whole, at every check of it. */
+static bool schema_step_size(struct schema_check *c, const struct json_node *v)
+{
+    return schema_step(c, v->size / 16);
+}
+
+bool schema_type_fits(struct schema_check *c, const struct json_node *v, unsigned types)
 {
     struct schema_decimal d;
 
@@ -18,6 +24,8 @@ bool schema_type_fits(const struct schema_check *c, const struct json_node *v, u
         return false;
     if (!v->escaped)
         return true; /* neither fraction nor exponent */
+    if (!schema_step_size(c, v))
+        return false;
     schema_decimal_read(&d, json_raw(c->doc, v));
     return schema_decimal_is_integer(&d);
 }
@@ -27,7 +35,7 @@ bool schema_check_type(struct schema_check *c, const struct schema_at *at,
 {
     if (schema_type_fits(c, at->v, r->types))
         return true;
-    if (c->quiet)
+    if (c->quiet || c->halted)
         return false;
     return schema_fail(c,
                        FAULT(at, r->keyword),
@@ -124,6 +132,8 @@ bool schema_check_minimum(struct schema_check *c, const struct schema_at *at,
 {
     bool strict = r->exclusive || r->op == SCHEMA_OP_EXCLUSIVE_MINIMUM;
 
+    if (!schema_step_size(c, at->v))
+        return false;
     if (schema_assert_compare(c, at->v, r) >= strict)
         return true;
     return schema_assert_out_of_bounds(c, at, r, strict ? "greater than" : "at least");
@@ -134,6 +144,8 @@ bool schema_check_maximum(struct schema_check *c, const struct schema_at *at,
 {
     bool strict = r->exclusive || r->op == SCHEMA_OP_EXCLUSIVE_MAXIMUM;
 
+    if (!schema_step_size(c, at->v))
+        return false;
     if (schema_assert_compare(c, at->v, r) <= -strict)
         return true;
     return schema_assert_out_of_bounds(c, at, r, strict ? "less than" : "at most");
@@ -144,6 +156,8 @@ bool schema_check_multiple(struct schema_check *c, const struct schema_at *at,
 {
     struct schema_decimal d;
 
+    if (!schema_step_size(c, at->v))
+        return false;
     schema_decimal_read(&d, json_raw(c->doc, at->v));
     return schema_decimal_divides(&r->number, &d) ||
            schema_assert_out_of_bounds(c, at, r, "a multiple of");
@@ -173,7 +187,7 @@ bool schema_check_length(struct schema_check *c, const struct schema_at *at,
 {
     static const char *const names[] = {"minLength", "maxLength", "character"};
 
-    return schema_step(c, at->v->size / 16) &&
+    return schema_step_size(c, at->v) &&
            schema_check_count(c, at, r, schema_text_count(c->doc, at->v), names);
 }
 
@@ -218,6 +232,8 @@ bool schema_check_pattern(struct schema_check *c, const struct schema_at *at,
     struct schema_text t;
     bool ok;
 
+    if (!schema_step_size(c, at->v))
+        return false;
     schema_text_get(&t, c->doc, at->v);
     ok = schema_matches(c, r->regex, t.s);
     schema_text_release(&t);

@@ -77,7 +77,7 @@ schema_rule_fn schema_check_ref, schema_check_all, schema_check_any, schema_chec
 /* Whether an object has a member of this name. Counts steps. */
 bool schema_has(struct schema_check *c, const struct json_node *object, str name);
 const struct schema_rule *schema_rule_find(const struct schema_node *n, enum schema_op op);
-bool schema_type_fits(const struct schema_check *c, const struct json_node *v, unsigned types);
+bool schema_type_fits(struct schema_check *c, const struct json_node *v, unsigned types);
 /* Whether v is one of the values of a const or enum rule of node. */
 bool schema_value_in(struct schema_check *c, const struct json_node *v,
                      const struct schema_node *node, const struct schema_rule *r);

@@ -68,7 +68,7 @@ bool schema_check_members(struct schema_check *c, const struct schema_at *at,
          k = json_next(c->doc, at->v, k), i++) {
         bool named = false;
 
-        if (!schema_step(c, 1))
+        if (!schema_step(c, 1 + k->size / 16))
             return false;
         ok = schema_eval_member(c, r, k, &named) && ok;
         if (!named && r->one && (ok || schema_goes_on(c)))

@@ -42,6 +42,7 @@ bool calls_eat(struct calls *c, str text)
 {
     if (!str_starts(calls_rest(c), text))
         return false;
+    assert(text.n <= c->raw.n - c->at);
     c->at += text.n;
     return true;
 }
@@ -219,6 +220,7 @@ static bool python_container(struct calls *c, str text)
     struct err e;
     bool ok;
 
+    assert(text.n > 0 && text.n <= c->raw.n);
     json_init(&aside.inner);
     buf_init(&aside.made, MADE_SIZE_MAX(text.n));
     buf_init(&aside.text, MADE_SIZE_MAX(text.n));

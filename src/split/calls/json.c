@@ -74,6 +74,7 @@ bool calls_arguments(struct calls *c, str *out)
 
     calls_space(c);
     end = calls_seek(c, &c->end, c->at);
+    assert(c->at <= end && end <= c->raw.n);
     if (end == c->at && end < c->raw.n) {
         *out = STR("{}");
         return true;
@@ -139,6 +140,7 @@ static void give_one_named(struct calls *c, const struct json_node *v)
     const struct json_node *function = json_find(&c->doc, v, STR("function"));
     str name, arguments;
 
+    assert(c->doc.n > 0);
     if (json_is_object(function))
         v = function;
     if (json_text(&c->doc, calls_json_find_any(&c->doc, v, names), c->arena, &name) &&
@@ -198,6 +200,7 @@ static void object_step(struct calls *c)
     size_t n = c->objects_cut ? 0 : calls_json_size(calls_rest(c));
     size_t end = n > 0 ? c->at + n : calls_seek(c, &c->end, c->at);
 
+    assert(calls_peek(c) == '{' && c->at < end && end <= c->raw.n);
     if (n == 0)
         c->objects_cut = true;
     if (calls_json_parse(c, &c->doc, str_trim(str_slice(c->raw, c->at, end)))) {
@@ -215,6 +218,7 @@ static void list_step(struct calls *c)
 {
     size_t n = c->lists_cut ? 0 : calls_json_size(calls_rest(c));
 
+    assert(calls_peek(c) == '[' && n <= c->raw.n - c->at);
     if (n > 0 && calls_json_parse(c, &c->doc, str_slice(c->raw, c->at, c->at + n))) {
         c->at += n;
         c->give_object(c);

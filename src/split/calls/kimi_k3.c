@@ -39,6 +39,7 @@ static bool element_text(struct k3 *k, struct calls_find *end, str *out)
     struct calls *c = k->c;
     size_t from = c->at, at = calls_seek(c, end, from);
 
+    assert(from <= at && end->needle.n > 0);
     *out = str_slice(c->raw, from, at);
     if (at == c->raw.n) {
         c->at = at;
@@ -75,6 +76,7 @@ static void read_argument(struct k3 *k, str attrs)
     str key, type = STR("string"), text;
     struct err e;
 
+    assert(k->open);
     if (!element_text(k, &k->argument_end, &text) || !calls_attr(attrs, STR("key"), &key)) {
         k->bad = true;
         return;
@@ -96,6 +98,7 @@ static void calls_kimi_k3_read_json(struct k3 *k)
 {
     str text;
 
+    assert(k->open);
     if (!element_text(k, &k->json_end, &text) || k->arguments.n > 0 ||
         !calls_json_parse(k->c, &k->c->doc, text) || json_root(&k->c->doc)->kind != JSON_OBJECT)
         k->bad = true;

@@ -19,6 +19,7 @@ static bool eat_hex(struct calls *c, unsigned count, uint32_t *out)
 {
     uint32_t v = 0;
 
+    assert(count <= 8);
     for (; count > 0; count--, c->at++) {
         int digit = hex_digit(calls_peek(c));
 
@@ -44,6 +45,7 @@ static bool eat_code(struct calls *c, unsigned digits)
 {
     uint32_t code, low;
 
+    assert(c->at <= c->raw.n);
     if (!eat_hex(c, digits, &code))
         return false;
     if (digits == 4 && code >= 0xD800 && code < 0xDC00) {
@@ -103,6 +105,7 @@ static bool python_text(struct calls *c)
     str one = {quote == '"' ? "\"" : "'", 1}, three = {quote == '"' ? "\"\"\"" : "'''", 3};
     str end = calls_eat(c, three) ? three : one;
 
+    assert(quote == '"' || quote == '\'');
     if (end.n == 1)
         c->at++;
     buf_reset(&c->text);
@@ -147,6 +150,7 @@ static bool python_number(struct calls *c, str token)
     size_t from;
     struct err e;
 
+    assert(i <= token.n);
     buf_reset(&c->text);
     if (i > 0 && token.p[0] == '-')
         buf_add_c(&c->text, '-');
@@ -203,6 +207,7 @@ static bool python_list(struct calls *c, char end, unsigned depth)
 {
     bool more;
 
+    assert(!calls_done(c) && depth < CALLS_DEPTH_MAX);
     c->at++;
     calls_space(c);
     more = calls_peek(c) != end;
@@ -219,6 +224,7 @@ static bool python_dict(struct calls *c, unsigned depth)
 {
     bool more;
 
+    assert(calls_peek(c) == '{' && depth < CALLS_DEPTH_MAX);
     c->at++;
     calls_space(c);
     more = calls_peek(c) != '}';
@@ -297,6 +303,7 @@ static void skip_parens(struct calls *c)
         depth -= ch == ')' || ch == ']' || ch == '}';
         c->at++;
     }
+    assert(c->at <= c->raw.n);
 }
 
 static void python_call(struct calls *c)
@@ -325,6 +332,7 @@ static void python_list_begin(struct calls *c, size_t *open)
 {
     size_t from = c->at++;
 
+    assert(c->raw.p[from] == '[');
     calls_space(c);
     if (calls_peek(c) != '{') {
         (*open)++;
@@ -339,6 +347,8 @@ void calls_pythonic(struct calls *c)
     size_t open = 0; /* lists */
 
     while (calls_space(c), !calls_done(c)) {
+        size_t was = c->at;
+
         if (calls_eat_mark(c) || calls_eat(c, STR(",")))
             continue;
         if (calls_peek(c) == '[')
@@ -347,6 +357,7 @@ void calls_pythonic(struct calls *c)
             open--;
         else
             python_call(c);
+        assert(c->at > was); /* each step reads something */
     }
     if (open > 0)
         calls_doubt(c);
@@ -367,6 +378,7 @@ static bool gemma_text(struct gemma *g, str *out)
     struct calls *c = g->c;
     size_t from = c->at, at = calls_seek(c, &g->quote, from);
 
+    assert(from <= at && at <= c->raw.n);
     *out = str_slice(c->raw, from, at);
     c->at = at;
     return calls_eat(c, g->quote.needle);
@@ -500,11 +512,14 @@ void calls_gemma(struct calls *c)
     };
 
     while (calls_space(c), !calls_done(c)) {
+        size_t was = c->at;
+
         if (calls_eat(c, STR("call:"))) {
             gemma_call(&g);
         } else if (!calls_eat_mark(c)) {
             calls_doubt(c);
             c->at = calls_seek(c, &g.end, c->at);
         }
+        assert(c->at > was); /* each step reads something */
     }
 }

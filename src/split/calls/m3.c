@@ -40,6 +40,7 @@ static bool read_element(struct m3 *m, struct element *e)
     size_t from = c->at, to = calls_seek(c, &m->token, from), gt;
     str s = str_slice(c->raw, from, to);
 
+    assert(from <= to && to <= c->raw.n);
     c->at = to;
     while (s.n > 0 && calls_is_space(s.p[0]))
         s = str_slice(s, 1, s.n);
@@ -71,6 +72,7 @@ static void calls_m3_push(struct m3 *m, str name, str text)
 {
     struct node *n = arena_zero(m->c->arena, 1, sizeof *n), *parent = m->here;
 
+    assert(!parent || !parent->first == !parent->last);
     n->name = name;
     n->text = text;
     n->parent = parent;
@@ -171,6 +173,7 @@ static void close_element(struct m3 *m, const struct element *e)
         m->bad = true;
         return;
     }
+    assert(m->depth > 1);
     m->here = n->parent;
     m->depth--;
 }

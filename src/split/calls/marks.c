@@ -20,6 +20,7 @@ static bool to_begin(struct calls *c, struct calls_find *begin)
 {
     size_t at = calls_seek(c, begin, c->at);
 
+    assert(begin->needle.n > 0);
     calls_framing(c, at);
     return calls_eat(c, begin->needle);
 }
@@ -28,6 +29,7 @@ static void read_marked(struct calls *c, const struct marks *m)
 {
     struct calls_find begin = {.needle = m->begin}, sep = {.needle = m->sep};
 
+    assert(m->sep.n > 0 && m->end.n > 0);
     c->end.needle = m->end;
     while (to_begin(c, &begin)) {
         size_t from = c->at, at = calls_seek(c, &sep, from);
@@ -147,6 +149,7 @@ static bool mistral_call(struct calls *c, struct calls_find *args)
     size_t from = c->at;
     str name, arguments;
 
+    assert(!calls_done(c));
     while (!calls_done(c) && c->at - from <= SPLIT_CALL_NAME_MAX &&
            !calls_is_one_of(calls_peek(c), "[{<\n"))
         c->at++;
@@ -169,12 +172,15 @@ void calls_mistral(struct calls *c)
 
     c->end.needle = STR("[TOOL_CALLS]");
     while (calls_space(c), !calls_done(c)) {
+        size_t was = c->at;
+
         if (calls_eat(c, c->end.needle) || calls_eat_mark(c) || calls_json_step(c))
             continue;
         if (!mistral_call(c, &args)) {
             calls_doubt(c);
             c->at = calls_seek(c, &c->end, c->at);
         }
+        assert(c->at > was); /* each step reads something */
     }
 }
 

@@ -88,6 +88,7 @@ static bool tag_at(str s, struct tag *t)
         n++;
     t->name = str_slice(in, 0, n);
     in = str_trim(str_slice(in, n, in.n));
+    assert(t->size >= 2 && t->size <= s.n);
     if (in.n > 0 && in.p[0] == '=')
         t->value = calls_tags_strip_quotes(str_slice(in, 1, in.n));
     else
@@ -161,6 +162,7 @@ static void calls_tags_learn(struct tags *g, const struct tag *t, str call, str 
     struct spelling *s = &g->s;
     struct calls *c = g->c;
 
+    assert(!s->known && call.n > 0);
     s->known = true;
     s->prefix = prefix;
     s->call = call;
@@ -223,6 +225,7 @@ static size_t seek_fit(struct tags *g, struct calls_find *f, size_t from, size_t
 {
     size_t at = calls_seek(g->c, f, from);
 
+    assert(from <= max && max <= g->c->raw.n);
     while (at < max && !fits(g, at))
         at = calls_seek(g->c, f, at + 1);
     f->from = from; /* the skipped text fits at no start */
@@ -242,6 +245,7 @@ static bool fits_param_open(struct tags *g, size_t at)
     struct tag t;
     str name;
 
+    assert(at > 0); /* after the tag that opens the call */
     return g->c->raw.p[at - 1] == '\n' && tag_from(g, at, &t) && is_param(g, &t) &&
            calls_tags_named(&t, &name);
 }
@@ -319,6 +323,7 @@ static bool read_param(struct tags *g, const struct tag *open, str key)
     end = seek_fit(g, &g->s.param_close, from, c->raw.n, fits_param_close);
     end = seek_fit(g, &g->s.param_open, from, end, fits_param_open);
     end = seek_fit(g, &g->s.call_close, from, end, fits_call_close);
+    assert(from <= end);
     c->at = end;
     if (end == c->raw.n)
         return false;
@@ -345,6 +350,7 @@ static void read_json_body(struct tags *g, str name)
     str arguments;
     struct tag t;
 
+    assert(calls_peek(c) == '{');
     if (!calls_arguments(c, &arguments))
         return;
     calls_space(c);
@@ -502,6 +508,7 @@ static void read_tag(struct tags *g, struct tag *t)
     struct calls *c = g->c;
     str name;
 
+    assert(t->size <= c->raw.n - c->at && t->inside.n > 0);
     c->at += t->size;
     if (is_outer(t)) {
         g->inside = g->fresh = !t->close;
@@ -548,9 +555,13 @@ void calls_tags(struct calls *c)
         return;
     }
     c->end.needle = STR("</");
-    while (calls_space(c), !calls_done(c))
+    while (calls_space(c), !calls_done(c)) {
+        size_t was = c->at;
+
         if (tag_here(c, &t))
             read_tag(&g, &t);
         else
             calls_tags_read_text(&g);
+        assert(c->at > was); /* each step reads something */
+    }
 }
