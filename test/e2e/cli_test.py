@@ -15,6 +15,7 @@ import threading
 from pathlib import Path
 
 from command import BINARY, PATIENCE, SOURCE, Case, Done, environment, main, read_until, run
+from gateway import until
 
 REPLY = "<think>two and two</think>four"
 EVENT_KINDS = ("reasoning", "answer", "tool", "framing")
@@ -358,6 +359,16 @@ class Output(Case):
                               capture_output=True, timeout=PATIENCE, check=False, env=environment())
         self.bad(Done(done.returncode, b"", done.stderr.decode()), 1, "standard output")
         self.assertEqual(path.read_text(), "keep me")
+
+    def test_no_file_of_the_store_takes_the_number_of_a_closed_stream(self):
+        folder = scratch(self)
+        (folder / "rationale.yaml").write_text(
+            "listen: 127.0.0.1:0\nproviders: {p: {kind: openai, base_url: 'http://127.0.0.1:1/v1', models: [m]}}\n")
+        child = subprocess.Popen(["sh", "-c", 'exec "$0" serve <&- >&- 2>&-', BINARY], cwd=folder, env=environment())
+        self.addCleanup(child.wait)
+        self.addCleanup(child.kill)
+        until(lambda: any(f.suffix == ".head" for f in folder.iterdir()))
+        self.assertEqual([os.readlink(f"/proc/{child.pid}/fd/{n}") for n in range(3)], ["/dev/null"] * 3)
 
     def test_full_stdout_stops_an_endless_input(self):
         done = self.shell('yes | "$0" split >/dev/full')
