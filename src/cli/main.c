@@ -116,6 +116,7 @@ int main(int argc, char **argv)
 
     main_fill_streams();
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGCHLD, SIG_DFL); /* ignored by some parents: then no child has an exit status */
     secret_no_dumps();
     file_out_init(&cli.out, STDOUT_FILENO);
     cli_init_color(&cli);
