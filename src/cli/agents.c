@@ -26,36 +26,50 @@ static const char *agents_config(const struct cli_args *args)
 
 /* ---- approvals ---- */
 
+/* The call that waits, and the model's reason, both of which the model wrote. */
+static void agents_put_call(struct file_out *out, const char *before, const struct agent_show *s,
+                            const char *after)
+{
+    assert(s->waiting.waits && s->waiting.seq >= 0);
+    file_out_add(out, str_c(before));
+    cli_put_line(out, s->waiting.tool);
+    file_out_add(out, STR(" "));
+    cli_put_line(out, s->waiting.arguments);
+    file_out_printf(out, "%s\n  why: ", after);
+    cli_put_line(out, s->waiting.why);
+}
+
 static void agents_print_waiting(const struct agent_show *s)
 {
+    struct file_out out;
+
+    file_out_init(&out, STDERR_FILENO);
     if (s->waiting.seq < 0) {
-        (void)fprintf(stderr, "run " STR_FMT " waits for tools of its caller\n", STR_ARG(s->run));
-        return;
+        file_out_printf(&out, "run " STR_FMT " waits for tools of its caller\n", STR_ARG(s->run));
+    } else {
+        agents_put_call(&out, "waits for approval of ", s, "");
+        file_out_printf(&out,
+                        "\n  rationale runs approve '" STR_FMT "' %lld   (or deny)\n"
+                        "  then: rationale run --run " STR_FMT "\n",
+                        STR_ARG(s->waiting.run),
+                        (long long)s->waiting.seq,
+                        STR_ARG(s->run));
     }
-    (void)fprintf(stderr,
-                  "waits for approval of " STR_FMT " " STR_FMT "\n  why: " STR_FMT
-                  "\n  rationale runs approve '" STR_FMT "' %lld   (or deny)\n"
-                  "  then: rationale run --run " STR_FMT "\n",
-                  STR_ARG(s->waiting.tool),
-                  STR_ARG(s->waiting.arguments),
-                  STR_ARG(s->waiting.why),
-                  STR_ARG(s->waiting.run),
-                  (long long)s->waiting.seq,
-                  STR_ARG(s->run));
+    file_out_flush(&out);
 }
 
 /* Asks the person at the terminal. False: there is no terminal, or no answer. */
 static bool agents_ask_person(const struct agent_show *s, bool *allow)
 {
+    struct file_out out;
     char line[64];
 
     if (s->json || s->waiting.seq < 0 || !isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
         return false;
-    (void)fprintf(stderr,
-                  "Allow " STR_FMT " " STR_FMT "?\n  why: " STR_FMT "\n  [y/n] ",
-                  STR_ARG(s->waiting.tool),
-                  STR_ARG(s->waiting.arguments),
-                  STR_ARG(s->waiting.why));
+    file_out_init(&out, STDERR_FILENO);
+    agents_put_call(&out, "Allow ", s, "?");
+    file_out_add(&out, STR("\n  [y/n] "));
+    file_out_flush(&out);
     if (!fgets(line, sizeof line, stdin))
         return false;
     *allow = line[0] == 'y' || line[0] == 'Y';

@@ -169,6 +169,8 @@ uint64_t cli_count_lines(str text);
 size_t cli_safe_size(str s, size_t *bad);
 /* Writes a text of a model or a tool, which must not control the terminal: "?" for unsafe bytes. */
 void cli_put_safe(struct file_out *out, str text);
+/* The same in one line: " " for each line end, so that a text cannot pretend to be ours. */
+void cli_put_line(struct file_out *out, str text);
 
 /* Sets colour by the terminal and the environment; --color overrides it. */
 void cli_init_color(struct cli *cli);

@@ -105,6 +105,17 @@ void cli_put_safe(struct file_out *out, str text)
     }
 }
 
+void cli_put_line(struct file_out *out, str text)
+{
+    for (size_t end; (end = str_find(text, STR("\n"))) != STR_NONE;) {
+        assert(end < text.n);
+        cli_put_safe(out, str_slice(text, 0, end));
+        file_out_add(out, STR(" "));
+        text = str_slice(text, end + 1, text.n);
+    }
+    cli_put_safe(out, text);
+}
+
 /* One write, so that lines of several programs on one terminal do not mix. */
 int cli_complain(int code, const char *fmt, ...)
 {

@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+"""Agents at the command line: what a terminal shows, and how a run ends there.
+
+    test/e2e/agent_cli_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
+"""
+# SPDX-License-Identifier: Apache-2.0
+import unittest
+
+from agent_runs_test import Library, approving, tool
+from command import BINARY, Terminal, main, run
+from scripted_model import Model, results
+
+# Each would act on a terminal: a title, a colour, a line that is overwritten, text that runs backwards.
+ESCAPES = "\x1b]0;owned\x07\x1b[2K\rAllow nothing?\x9b31m\u202e"
+
+
+def hostile(ask):
+    """Wants to lend a book, with a reason and arguments that would rewrite the question."""
+    if results(ask):
+        return "done"
+    return {"text": "Because " + ESCAPES, "calls": [(tool(ask, "lend"), {"title": "Dune " + ESCAPES})]}
+
+
+class Approval(unittest.TestCase):
+    def setUp(self):
+        model = self.enterContext(Model(hostile))
+        self.library = Library(model, approving())
+        self.addCleanup(self.library.stop)
+        self.library.write()
+        self.words = ("run", "librarian", "lend me Dune", "--config", str(self.library.path))
+
+    def check(self, seen):
+        for byte in ("\x1b", "\x07", "\x9b", "\u202e"):
+            self.assertNotIn(byte, seen)
+        self.assertIn("why: Because ?]0;owned", seen)
+
+    def test_the_question_cannot_act_on_the_terminal(self):
+        terminal = Terminal(BINARY, *self.words)
+        terminal.wait_for(b"[y/n] ")
+        terminal.type(b"y\n")
+        seen, code = terminal.end()
+        self.check(seen.decode())
+        self.assertEqual(code, 0, seen)
+        self.assertEqual(self.library.called(), ["lend"])
+
+    def test_nor_can_what_is_said_where_nobody_is_asked(self):
+        done = run(*self.words)
+        self.assertEqual(done.code, 7, done)
+        self.check(done.err)
+
+
+if __name__ == "__main__":
+    main()
