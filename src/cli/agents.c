@@ -8,7 +8,7 @@
 
 #include <unistd.h>
 
-#define LINE_SIZE 65536
+#define LINE_SIZE (AGENTS_INPUT_MAX + 2) /* a longer line is longer than an input may be */
 
 enum { RUN_CONFIG, RUN_THREAD, RUN_RUN, RUN_JSON };
 
@@ -22,6 +22,22 @@ static const struct cli_option run_options[] = {
 static const char *agents_config(const struct cli_args *args)
 {
     return args->value[RUN_CONFIG] ? args->value[RUN_CONFIG] : CLI_CONFIG_FILE;
+}
+
+/* A line of standard input without its end; of a line that is too long, the rest is dropped: it is
+ * not another answer. False at the end of the input. */
+static bool agents_read_line(char *line, size_t size, str *out)
+{
+    size_t n = 0;
+    int c;
+
+    assert(size > 1);
+    while ((c = getc(stdin)) != EOF && c != '\n')
+        if (n + 1 < size)
+            line[n++] = (char)c;
+    line[n] = '\0';
+    *out = (str){line, n};
+    return c != EOF || n > 0;
 }
 
 /* ---- approvals ---- */
@@ -63,6 +79,7 @@ static bool agents_ask_person(const struct agent_show *s, bool *allow)
 {
     struct file_out out;
     char line[64];
+    str answer;
 
     if (s->json || s->waiting.seq < 0 || !isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
         return false;
@@ -70,7 +87,7 @@ static bool agents_ask_person(const struct agent_show *s, bool *allow)
     agents_put_call(&out, "Allow ", s, "?");
     file_out_add(&out, STR("\n  [y/n] "));
     file_out_flush(&out);
-    if (!fgets(line, sizeof line, stdin))
+    if (!agents_read_line(line, sizeof line, &answer))
         return false;
     *allow = line[0] == 'y' || line[0] == 'Y';
     return true;
@@ -237,19 +254,21 @@ static int agents_chat(struct agent_link *l, struct cli *cli, const struct cli_a
     const char *thread = args->value[RUN_THREAD];
     struct rand_ids ids;
     int code = CLI_OK;
+    str said;
 
     if (!thread) {
         rand_ids_init(&ids, &clock_real);
         thread = rand_id(&ids, made).p;
+        rand_ids_release(&ids);
     }
     if (person)
         (void)fprintf(stderr, "thread %s; an empty line ends the conversation\n", thread);
     for (;;) {
         if (person)
             (void)fprintf(stderr, "> ");
-        if (!fgets(line, LINE_SIZE, stdin) || !str_trim(str_c(line)).n)
+        if (!agents_read_line(line, LINE_SIZE, &said) || !str_trim(said).n)
             break;
-        code = agents_chat_turn(l, cli, args, thread, str_trim(str_c(line)));
+        code = agents_chat_turn(l, cli, args, thread, str_trim(said));
         if (code == CLI_SIGINT || code == CLI_CONFIG)
             break;
     }

@@ -8,7 +8,7 @@ import unittest
 
 from agent_runs_test import Library, approving, tool
 from command import BINARY, Terminal, main, run
-from scripted_model import Model, results
+from scripted_model import Model, last, results
 
 # Each would act on a terminal: a title, a colour, a line that is overwritten, text that runs backwards.
 ESCAPES = "\x1b]0;owned\x07\x1b[2K\rAllow nothing?\x9b31m\u202e"
@@ -21,6 +21,11 @@ def hostile(ask):
     return {"text": "Because " + ESCAPES, "calls": [(tool(ask, "lend"), {"title": "Dune " + ESCAPES})]}
 
 
+def two(ask):
+    """Two calls at once, then an answer."""
+    return "done" if results(ask) else {"calls": [(tool(ask, "lend"), {"title": x}) for x in ("Dune", "Emma")]}
+
+
 class Approval(unittest.TestCase):
     def setUp(self):
         model = self.enterContext(Model(hostile))
@@ -28,6 +33,17 @@ class Approval(unittest.TestCase):
         self.addCleanup(self.library.stop)
         self.library.write()
         self.words = ("run", "librarian", "lend me Dune", "--config", str(self.library.path))
+
+    def test_an_answer_of_many_words_is_one_answer(self):
+        self.library.config["providers"]["scripted"] = self.enterContext(Model(two)).provider()
+        self.library.write()
+        terminal = Terminal(BINARY, *self.words)
+        terminal.wait_for(b"[y/n] ")
+        terminal.type(b"no" + 61 * b"," + b"y\n")
+        terminal.wait_for(b'"Emma"}?\r\n  why: ')
+        terminal.type(b"n\n")
+        seen, code = terminal.end()
+        self.assertEqual((code, self.library.called()), (0, []), seen)
 
     def check(self, seen):
         for byte in ("\x1b", "\x07", "\x9b", "\u202e"):
@@ -47,6 +63,26 @@ class Approval(unittest.TestCase):
         done = run(*self.words)
         self.assertEqual(done.code, 7, done)
         self.check(done.err)
+
+
+class Chat(unittest.TestCase):
+    def setUp(self):
+        self.model = self.enterContext(Model(lambda ask: f"{len(last(ask))} letters"))
+        self.library = Library(self.model, {"echo": {"model": "m", "prompt": "You count."}})
+        self.addCleanup(self.library.stop)
+        self.library.write()
+
+    def chat(self, text):
+        return run("chat", "echo", "-q", "--config", str(self.library.path), stdin=text)
+
+    def test_a_long_line_is_one_turn(self):
+        done = self.chat(100000 * "a" + "\nb\n")
+        self.assertEqual((done.code, done.out), (0, b"100000 letters\n1 letters\n"), done.err)
+
+    def test_a_line_that_is_too_long_is_refused_once(self):
+        done = self.chat((5 << 20) * "a" + "\nb\n")
+        self.assertEqual((done.out, len(self.model.asked)), (b"1 letters\n", 1), done.err)
+        self.assertIn("larger than 4194304 bytes", done.err)
 
 
 if __name__ == "__main__":
