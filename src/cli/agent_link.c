@@ -125,7 +125,8 @@ static bool link_daemon_error(struct daemon_link *d, struct err *e)
     return false;
 }
 
-/* Server-sent events until the stream ends. */
+/* Server-sent events until the stream ends. A stream that ends before the run has ended or waits
+ * has lost its daemon. */
 static bool link_daemon_stream(struct daemon_link *d, struct agent_show *s, struct err *e)
 {
     str line, name = STR(""), id = STR("");
@@ -143,7 +144,13 @@ static bool link_daemon_stream(struct daemon_link *d, struct agent_show *s, stru
         else if (!line.n)
             name = id = STR("");
     }
-    return true;
+    return s->status.n || s->waiting.waits ||
+           err_set(e,
+                   end.code,
+                   "%s%s" STR_FMT,
+                   end.text,
+                   s->run.n ? "; resume it with: rationale run --run " : "",
+                   STR_ARG(s->run));
 }
 
 static bool link_daemon_ask(struct agent_link *l, const char *method, str path, str body,

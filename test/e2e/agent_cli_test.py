@@ -4,10 +4,12 @@
     test/e2e/agent_cli_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
 # SPDX-License-Identifier: Apache-2.0
+import subprocess
+import threading
 import unittest
 
 from agent_runs_test import Library, approving, tool
-from command import BINARY, Terminal, main, run
+from command import BINARY, PATIENCE, Terminal, environment, main, run
 from scripted_model import Model, last, results
 
 # Each would act on a terminal: a title, a colour, a line that is overwritten, text that runs backwards.
@@ -83,6 +85,27 @@ class Chat(unittest.TestCase):
         done = self.chat((5 << 20) * "a" + "\nb\n")
         self.assertEqual((done.out, len(self.model.asked)), (b"1 letters\n", 1), done.err)
         self.assertIn("larger than 4194304 bytes", done.err)
+
+
+class Daemon(unittest.TestCase):
+    """Runs that the daemon of the store executes for the command."""
+
+    def test_a_daemon_that_dies_is_not_ctrl_c(self):
+        asked, go = threading.Event(), threading.Event()
+
+        def slow(ask):
+            asked.set()
+            go.wait(PATIENCE)
+            return "late"
+        with Model(slow) as model, Library(model) as d:
+            child = subprocess.Popen([BINARY, "run", "librarian", "x", "--config", str(d.path)], env=environment(),
+                                     stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            self.assertTrue(asked.wait(PATIENCE))
+            d.child.kill()
+            err = child.communicate(timeout=PATIENCE)[1]
+            go.set()
+        self.assertEqual(child.returncode, 5, err)
+        self.assertRegex(err, r"^rationale: the daemon went away: see its log; resume it with: rationale run --run \S+\n$")
 
 
 if __name__ == "__main__":
