@@ -180,15 +180,16 @@ static bool link_daemon_run(struct agent_link *l, const struct agents_request *q
         json_member_str(&o, "thread", q->thread);
     json_member_bool(&o, "stream", true);
     json_out_end(&o);
-    ok = json_out_ok(&o, e) && link_daemon_ask(l,
-                                               "POST",
-                                               arena_printf(&s->arena,
-                                                            "/api/v1/%s/" STR_FMT "/runs",
-                                                            q->workflow ? "workflows" : "agents",
-                                                            STR_ARG(q->name)),
-                                               buf_str(&body),
-                                               s,
-                                               e);
+    ok = json_out_ok(&o, e) &&
+         link_daemon_ask(l,
+                         "POST",
+                         arena_printf(&s->arena,
+                                      "/api/v1/%s/" STR_FMT "/runs",
+                                      q->workflow ? "workflows" : "agents",
+                                      STR_ARG(daemon_encode(&s->arena, q->name))),
+                         buf_str(&body),
+                         s,
+                         e);
     buf_release(&body);
     return ok;
 }
@@ -200,8 +201,8 @@ static bool link_daemon_events(struct agent_link *l, struct agent_show *s, struc
                            "GET",
                            arena_printf(&s->arena,
                                         "/api/v1/runs/" STR_FMT "/events?after=" STR_FMT,
-                                        STR_ARG(s->run),
-                                        STR_ARG(buf_str(&s->last))),
+                                        STR_ARG(daemon_encode(&s->arena, s->run)),
+                                        STR_ARG(daemon_encode(&s->arena, buf_str(&s->last)))),
                            STR(""),
                            s,
                            e);
@@ -211,7 +212,8 @@ static bool link_daemon_answer(struct agent_link *l, struct agent_show *s, bool 
                                struct err *e)
 {
     struct daemon_link d;
-    str path = arena_printf(&s->arena, "/api/v1/runs/" STR_FMT "/answer", STR_ARG(s->run)),
+    str run = daemon_encode(&s->arena, s->waiting.run),
+        path = arena_printf(&s->arena, "/api/v1/runs/" STR_FMT "/answer", STR_ARG(run)),
         body = arena_printf(&s->arena,
                             "{\"word\":\"%s\",\"seq\":%lld}",
                             allow ? "approve" : "deny",

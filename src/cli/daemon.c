@@ -268,6 +268,32 @@ bool daemon_settle(const struct config *c, unsigned wait_ms)
 
 /* ---- asking ---- */
 
+void daemon_add_encoded(struct buf *out, str text)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        unsigned char c = (unsigned char)text.p[i];
+
+        if ((c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+            (c && strchr("-._~", c)))
+            buf_add_c(out, (char)c);
+        else
+            buf_printf(out, "%%%02X", c);
+    }
+}
+
+str daemon_encode(struct arena *a, str text)
+{
+    struct buf out;
+    str encoded;
+
+    buf_init(&out, 3 * text.n + 1);
+    daemon_add_encoded(&out, text);
+    assert(!buf_full(&out));
+    encoded = arena_dup(a, buf_str(&out));
+    buf_release(&out);
+    return encoded;
+}
+
 bool daemon_ask(struct daemon_link *d, const char *method, str path, str body, struct err *e)
 {
     const char *key = getenv(KEY_VARIABLE);

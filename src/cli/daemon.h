@@ -34,6 +34,10 @@ bool daemon_open(struct daemon_link *d, const struct config *c, struct err *e) M
 /* Waits until the tables have every record that the store's daemon had on disk when this was
  * called. True at once if no daemon has the store; false if it took longer than wait_ms. */
 bool daemon_settle(const struct config *c, unsigned wait_ms);
+/* Adds a text to a path or a query: "%XX" for all but letters, digits and "-._~". */
+void daemon_add_encoded(struct buf *out, str text);
+/* The same, in the arena. */
+str daemon_encode(struct arena *a, str text);
 /* Sends a request and reads the reply's head: d->status. */
 bool daemon_ask(struct daemon_link *d, const char *method, str path, str body,
                 struct err *e) MUST_USE;

@@ -136,21 +136,10 @@ int policy_request(struct policy_cmd *p, const char *method, str path, str body)
 
 void policy_add_query(struct buf *path, const char *name, const char *value)
 {
-    static const char hex[] = "0123456789ABCDEF";
-
     if (!value || !*value)
         return;
     buf_printf(path, "%c%s=", memchr(path->p, '?', path->n) ? '&' : '?', name);
-    for (const unsigned char *c = (const unsigned char *)value; *c; c++) {
-        if ((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') ||
-            strchr("-._~", *c)) {
-            buf_add_c(path, (char)*c);
-        } else {
-            buf_add_c(path, '%');
-            buf_add_c(path, hex[*c >> 4]);
-            buf_add_c(path, hex[*c & 15]);
-        }
-    }
+    daemon_add_encoded(path, str_c(value));
 }
 
 void policy_add_member(struct json_out *o, const char *name, const char *value)

@@ -200,7 +200,8 @@ static bool prompts_by_daemon(struct prompts *p, const char *word, str id, int *
 {
     struct daemon_link d;
     str reply;
-    str path = arena_printf(&p->arena, "/api/v1/prompts/" STR_FMT "/%s", STR_ARG(id), word);
+    str path = arena_printf(
+        &p->arena, "/api/v1/prompts/" STR_FMT "/%s", STR_ARG(daemon_encode(&p->arena, id)), word);
     bool there = daemon_open(&d, p->config, e) && daemon_ask(&d, "POST", path, STR(""), e) &&
                  daemon_body(&d, &reply, e) &&
                  (d.status != 503 || err_set(e, ERR_UPSTREAM, "the daemon answers 503"));

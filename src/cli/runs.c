@@ -180,29 +180,11 @@ static int runs_replay(struct runs *r)
 
 /* ---- a word ---- */
 
-/* An id may have slashes in it, where it is of a part of another run. */
-static str runs_encode_id(struct arena *a, const char *id)
-{
-    struct buf out;
-    str text;
-
-    buf_init(&out, (size_t)1 << 16);
-    for (; *id; id++)
-        if (strchr("-._~", *id) || (*id >= '0' && *id <= '9') || (*id >= 'A' && *id <= 'Z') ||
-            (*id >= 'a' && *id <= 'z'))
-            buf_add_c(&out, *id);
-        else
-            buf_printf(&out, "%%%02X", (unsigned char)*id);
-    text = arena_dup(a, buf_str(&out));
-    buf_release(&out);
-    return text;
-}
-
 static bool runs_by_daemon(struct runs *r, str body, int *code)
 {
     str path = arena_join(&r->h.arena,
                           STR("/api/v1/runs/"),
-                          runs_encode_id(&r->h.arena, r->args->words[1]),
+                          daemon_encode(&r->h.arena, str_c(r->args->words[1])),
                           STR("/answer")),
         reply;
     struct daemon_link d;

@@ -116,7 +116,10 @@ static bool follow_daemon(struct tail *t, int *code)
     struct err e;
     bool printed = false;
 
-    path = t->session.n ? arena_join(&t->h.arena, STR(LIVE "session_"), t->session, STR(""))
+    path = t->session.n ? arena_join(&t->h.arena,
+                                     STR(LIVE "session_"),
+                                     daemon_encode(&t->h.arena, t->session),
+                                     STR(""))
                         : STR(LIVE "dashboard_updates");
     if (daemon_open(&d, t->h.config, &e) && daemon_ask(&d, "GET", path, STR(""), &e) &&
         d.status == 200) {

@@ -9,7 +9,7 @@ import threading
 import unittest
 
 from agent_runs_test import Library, approving, tool
-from command import BINARY, PATIENCE, Terminal, environment, main, run
+from command import BINARY, PATIENCE, Terminal, environment, main, read_until, run
 from scripted_model import Model, last, results
 
 # Each would act on a terminal: a title, a colour, a line that is overwritten, text that runs backwards.
@@ -91,21 +91,40 @@ class Daemon(unittest.TestCase):
     """Runs that the daemon of the store executes for the command."""
 
     def test_a_daemon_that_dies_is_not_ctrl_c(self):
-        asked, go = threading.Event(), threading.Event()
+        go = threading.Event()
 
         def slow(ask):
-            asked.set()
-            go.wait(PATIENCE)
-            return "late"
+            return go.wait(PATIENCE) and "late" if results(ask) else {"calls": [(tool(ask, "find"), {"title": "Dune"})]}
         with Model(slow) as model, Library(model) as d:
             child = subprocess.Popen([BINARY, "run", "librarian", "x", "--config", str(d.path)], env=environment(),
-                                     stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-            self.assertTrue(asked.wait(PATIENCE))
+                                     stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            read_until(child.stderr.fileno(), b"result: ")
             d.child.kill()
-            err = child.communicate(timeout=PATIENCE)[1]
+            err = child.communicate(timeout=PATIENCE)[1].decode()
             go.set()
         self.assertEqual(child.returncode, 5, err)
-        self.assertRegex(err, r"^rationale: the daemon went away: see its log; resume it with: rationale run --run \S+\n$")
+        self.assertRegex(err.splitlines()[-1],
+                         r"^rationale: the daemon went away: see its log; resume it with: rationale run --run \S+$")
+
+    def test_the_calls_of_parts_of_a_run_are_approved_at_the_terminal(self):
+        def lender(ask):
+            return "lent" if results(ask) else {"calls": [(tool(ask, "lend"), {"title": "Dune"})]}
+        agents = {n: approving()["librarian"] for n in ("a", "b")}
+        flows = {"flow": [{"agents": ["a", "b"], "parallel": True}, {"agent": "a"}]}
+        for running in (True, False):
+            with self.subTest(daemon=running), Model(lender) as model:
+                d = Library(model, agents, workflows=flows)
+                d.write()
+                self.addCleanup(d.stop)
+                if running:
+                    d.start()
+                terminal = Terminal(BINARY, "run", "flow", "lend me Dune", "--config", str(d.path))
+                for _ in range(3):
+                    terminal.wait_for(b"[y/n] ")
+                    terminal.seen = b""
+                    terminal.type(b"y\n")
+                seen, code = terminal.end()
+                self.assertEqual((code, d.called()), (0, 3 * ["lend"]), seen)
 
 
 if __name__ == "__main__":
