@@ -211,7 +211,7 @@ class Erase(unittest.TestCase):
 
 
 class Tail(unittest.TestCase):
-    def follow(self, *args, wanted, **env):
+    def follow(self, *args, wanted, session="", **env):
         config = {**world.gateway.config, "listen": f"127.0.0.1:{world.gateway.port}"}
         path = world.gateway.folder / "tail.yaml"
         path.write_text(json.dumps(config))
@@ -222,7 +222,7 @@ class Tail(unittest.TestCase):
 
         def keep_calling():  # the first may come before it listens
             for i in range(1000):
-                call("think", f"tell the tail {i}", f"tail-{i}")
+                call("think", f"tell the tail {i}", session or f"tail-{i}")
                 if seen.wait(0.3):
                     return
         calls = threading.Thread(target=keep_calling)
@@ -245,6 +245,10 @@ class Tail(unittest.TestCase):
         out = self.follow("--json", wanted=b"llm_interaction", RATIONALE_KEY=OPERATOR)
         for line in out.splitlines()[:-1]:
             json.loads(line)
+
+    def test_it_follows_a_session_whatever_its_name(self):
+        out = self.follow("--session", "a b&c", session="a b&c", wanted=b"done", RATIONALE_KEY=OPERATOR)
+        self.assertIn("a b&c", out)
 
     def test_it_follows_the_store(self):
         self.assertIn("[DIRECT]", self.follow("--store", wanted=b"[DIRECT]"))
