@@ -19,6 +19,7 @@
 
 #define IN_MAX ((size_t)64 << 20)
 #define KEY_VARIABLE "RATIONALE_KEY"
+#define KEY_MAX 4096
 #define HEALTH_MAX 65536
 #define SETTLE_LOOK_US 10000
 #define PROVE_SECONDS 5 /* until it has said which store it has */
@@ -139,23 +140,36 @@ static bool daemon_fill(struct daemon_link *d, struct err *e)
     do
         n = read(d->fd, room, 16384);
     while (n < 0 && errno == EINTR);
-    if (n <= 0) {
-        d->ended = true;
+    d->ended = n == 0;
+    if (n <= 0)
         return daemon_lost(n, e);
-    }
     buf_wrote(&d->in, (size_t)n);
     return true;
 }
 
 /* ---- which store it has ---- */
 
-/* Removes the reply's head, including the empty line, from d->in; sets *size to the content-length,
- * if there is one. */
-static bool daemon_read_head(struct daemon_link *d, size_t *size, struct err *e)
+/* The content-length of a head; -1 without one. */
+static int64_t daemon_body_size(str head)
 {
     static const char name[] = "\r\ncontent-length:";
-    size_t end, at = 0;
+    const size_t skip = sizeof name - 1;
     uint64_t n;
+
+    for (size_t at = 0; at + skip <= head.n; at++)
+        if (strncasecmp(head.p + at, name, skip) == 0) {
+            str rest = str_slice(head, at + skip, head.n);
+
+            rest = str_trim(str_slice(rest, 0, str_find(rest, STR("\r"))));
+            return str_u64(rest, &n) && n <= IN_MAX ? (int64_t)n : -1;
+        }
+    return -1;
+}
+
+/* Removes the reply's head, including the empty line, from d->in; sets the status and body_size. */
+static bool daemon_read_head(struct daemon_link *d, struct err *e)
+{
+    size_t end;
 
     while ((end = str_find(buf_str(&d->in), STR("\r\n\r\n"))) == STR_NONE)
         if (!daemon_fill(d, e))
@@ -163,15 +177,7 @@ static bool daemon_read_head(struct daemon_link *d, size_t *size, struct err *e)
     if (d->in.n < 12 || !str_starts(buf_str(&d->in), STR("HTTP/1.")))
         return err_set(e, ERR_UPSTREAM, "the server at its address is not a Rationale daemon");
     d->status = (d->in.p[9] - '0') * 100 + (d->in.p[10] - '0') * 10 + (d->in.p[11] - '0');
-    *size = 0;
-    while (at < end && strncasecmp(d->in.p + at, name, sizeof name - 1) != 0)
-        at++;
-    if (at < end) {
-        str rest = str_slice(buf_str(&d->in), at + sizeof name - 1, end + 2);
-
-        if (str_u64(str_trim(str_slice(rest, 0, str_find(rest, STR("\r")))), &n) && n <= HEALTH_MAX)
-            *size = (size_t)n;
-    }
+    d->body_size = daemon_body_size(str_slice(buf_str(&d->in), 0, end));
     assert(end + 4 <= d->in.n);
     buf_drop(&d->in, end + 4);
     return true;
@@ -191,14 +197,16 @@ static bool daemon_prove(struct daemon_link *d, const struct store_owner *owner,
 {
     struct arena a;
     struct json doc;
-    size_t size;
+    size_t size = 0;
     bool ok;
     str id = STR("");
 
     arena_init(&a, 1 << 20);
     json_init(&doc);
     ok = send_all(d, STR("GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n"), e) &&
-         daemon_read_head(d, &size, e);
+         daemon_read_head(d, e);
+    if (ok && d->body_size > 0 && d->body_size <= HEALTH_MAX)
+        size = (size_t)d->body_size;
     while (ok && d->in.n < size)
         ok = daemon_fill(d, e);
     ok = ok && json_parse(&doc, str_slice(buf_str(&d->in), 0, size), e);
@@ -294,27 +302,38 @@ str daemon_encode(struct arena *a, str text)
     return encoded;
 }
 
+/* A text that no header can have is no key: the daemon then asks for one. */
+static bool daemon_is_key(str key)
+{
+    bool good = key.n > 0 && key.n <= KEY_MAX;
+
+    for (size_t i = 0; i < key.n; i++)
+        good &= key.p[i] > ' ' && key.p[i] < 0x7f;
+    return good;
+}
+
 bool daemon_ask(struct daemon_link *d, const char *method, str path, str body, struct err *e)
 {
-    const char *key = getenv(KEY_VARIABLE);
+    str key = str_trim(str_c(getenv(KEY_VARIABLE))); /* files of keys end in a line end */
     char own[DATA_KEY_SIZE];
     struct buf out;
-    size_t size;
     bool ok;
 
+    assert(path.n && path.p[0] == '/');
     if (data_key(d->config, own)) /* RATIONALE_KEY may be for another gateway */
-        key = own;
-    buf_init(&out, path.n + body.n + 16384);
+        key = str_c(own);
+    buf_init(&out, path.n + body.n + KEY_MAX + 1024);
     buf_printf(&out, "%s " STR_FMT " HTTP/1.0\r\nhost: localhost\r\n", method, STR_ARG(path));
-    if (key && *key)
-        buf_printf(&out, "authorization: Bearer %s\r\n", key);
+    if (daemon_is_key(key))
+        buf_printf(&out, "authorization: Bearer " STR_FMT "\r\n", STR_ARG(key));
     if (strcmp(method, "GET") != 0)
         buf_printf(&out, "content-type: application/json\r\ncontent-length: %zu\r\n", body.n);
     buf_add(&out, STR("\r\n"));
     buf_add(&out, body);
+    assert(!buf_full(&out));
     ok = send_all(d, buf_str(&out), e);
     buf_release(&out);
-    return ok && daemon_read_head(d, &size, e);
+    return ok && daemon_read_head(d, e);
 }
 
 bool daemon_line(struct daemon_link *d, str *line, struct err *e)
@@ -337,10 +356,12 @@ bool daemon_line(struct daemon_link *d, str *line, struct err *e)
 
 bool daemon_body(struct daemon_link *d, str *body, struct err *e)
 {
-    while (!d->ended)
-        if (!daemon_fill(d, e) && !d->ended)
+    size_t size = d->body_size < 0 ? IN_MAX : (size_t)d->body_size;
+
+    while (d->in.n < size && !d->ended)
+        if (!daemon_fill(d, e) && (!d->ended || d->body_size >= 0))
             return false;
-    *body = buf_str(&d->in);
+    *body = str_slice(buf_str(&d->in), 0, size);
     return true;
 }
 

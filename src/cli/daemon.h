@@ -25,7 +25,8 @@ struct daemon_link {
     int status;
     int64_t stored, pending; /* records on disk, and records not in the tables yet */
     struct buf in;
-    bool ended;
+    int64_t body_size; /* of the reply; -1: it lasts until the daemon closes the connection */
+    bool ended;        /* the daemon has closed the connection */
 };
 
 /* ERR_NOT_FOUND if no daemon uses the store; ERR_UPSTREAM if it does not answer, uses TLS, or if
@@ -43,7 +44,7 @@ bool daemon_ask(struct daemon_link *d, const char *method, str path, str body,
                 struct err *e) MUST_USE;
 /* The next line without its end, valid until the next call; false at the end, or on an error. */
 bool daemon_line(struct daemon_link *d, str *line, struct err *e) MUST_USE;
-/* All of the body. */
+/* All of the body; an error if the connection ends before it is complete. */
 bool daemon_body(struct daemon_link *d, str *body, struct err *e) MUST_USE;
 void daemon_close(struct daemon_link *d);
 /* Reports that the daemon refused a request, by the status and its reply; returns the exit code. */
