@@ -16,7 +16,7 @@ import threading
 import unittest
 
 import history_test
-from command import BINARY, environment, read_until, run
+from command import BINARY, Terminal, environment, read_until, run
 from history_test import ALICE, OPERATOR, ask, call, setUpModule, sql, tearDownModule  # noqa: F401
 from history_test import world
 
@@ -86,6 +86,18 @@ class Commands(unittest.TestCase):
             out = cli(*args)
             for bad in ("\x1b", "\x07", "\r", "\u202e"):
                 self.assertNotIn(bad, out, args)
+
+    def test_the_last_column_is_cut_where_a_terminal_is_narrow(self):
+        """Where the other columns fill the line, it goes on in one more, not in a dozen."""
+        call("lengthy", "a question", 40 * "s")
+        settled()
+        terminal = Terminal("sh", "-c", 'stty cols 40; exec "$0" decisions --config "$1"', BINARY, str(world.gateway.path),
+                            env=environment(UPSTREAM_KEY="k", TERM="dumb"))
+        seen = terminal.end()[0].decode()
+        head, *rows = seen.splitlines()
+        rows = [r for r in rows if r.startswith("20")]
+        self.assertTrue(rows, seen)
+        self.assertLessEqual(max(map(len, rows)), head.rindex(" ") + 81)
 
     def test_search_and_decisions_take_any_text(self):
         self.assertIn("cli-1", cli("search", "walrus"))
