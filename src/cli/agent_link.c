@@ -93,34 +93,21 @@ void agent_link_close(struct agent_link *l)
 
 /* ---- in the daemon ---- */
 
-/* The members of an error of the API: {"detail": {"message"}}. */
 static bool link_daemon_error(struct daemon_link *d, struct err *e)
 {
-    struct json doc;
     struct arena a;
-    str body, text = STR("");
+    str body;
 
+    assert(d->status != 200);
     if (!daemon_body(d, &body, e))
         return false;
-    arena_init(&a, body.n + 65536);
-    json_init(&doc);
-    if (json_parse(&doc, body, e)) {
-        const struct json_node *detail = json_find(&doc, json_root(&doc), STR("detail"));
-
-        if (!json_text(&doc, json_find(&doc, detail, STR("message")), &a, &text))
-            (void)!json_text(
-                &doc,
-                json_find(&doc, json_find(&doc, json_root(&doc), STR("error")), STR("message")),
-                &a,
-                &text);
-    }
+    arena_init(&a, 2 * body.n + 65536);
     err_set(e,
             d->status == 404                       ? ERR_NOT_FOUND
             : d->status == 401 || d->status == 403 ? ERR_AUTH
                                                    : ERR_INPUT,
             STR_FMT,
-            STR_ARG(text.n ? text : STR("the daemon refused the request")));
-    json_release(&doc);
+            STR_ARG(daemon_reply_message(&a, body)));
     arena_release(&a);
     return false;
 }

@@ -101,6 +101,9 @@ const char *cli_command_name(size_t index);
 bool cli_parse(struct cli *cli, const struct cli_command *c, int argc, char *const *argv,
                struct cli_args *args) MUST_USE;
 
+/* Says that a word of the line is one too many; returns the exit code. */
+int cli_too_many(const struct cli_command *c, const char *word);
+
 /* The options of every command, by index; NULL after the last. */
 const struct cli_option *cli_common_option(size_t index);
 

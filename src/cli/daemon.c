@@ -379,10 +379,33 @@ int daemon_complain(const struct err *daemon, const struct err *store)
     return cli_complain(CLI_STORE, "the store: %s; %s", store->text, daemon->text);
 }
 
-int daemon_refused(const struct daemon_link *d, str reply)
+str daemon_reply_message(struct arena *a, str reply)
 {
+    static const char *const places[] = {"/detail/message", "/error/message"};
+    str text = STR("");
+    struct json doc;
+    struct err e;
+    bool ok;
+
+    json_init(&doc);
+    ok = json_parse(&doc, reply, &e);
+    for (size_t i = 0; ok && !text.n && i < COUNT_OF(places); i++)
+        if (json_text(&doc, json_pointer(&doc, str_c(places[i])), a, &text))
+            text = arena_dup(a, text);
+    json_release(&doc);
+    return text.n ? text : reply.n ? str_slice(reply, 0, 300) : STR("it gives no reason");
+}
+
+int daemon_refused(const struct daemon_link *d, str reply, int otherwise)
+{
+    struct arena a;
+    int code;
+
     if (d->status == 401 || d->status == 403)
         return cli_complain(CLI_AUTH, "the daemon needs an operator's key: set RATIONALE_KEY");
-    return cli_complain(
-        CLI_NEGATIVE, "the daemon refuses: " STR_FMT, STR_ARG(str_slice(reply, 0, 500)));
+    arena_init(&a, 2 * reply.n + 65536);
+    code = cli_complain(
+        otherwise, "the daemon refuses: " STR_FMT, STR_ARG(daemon_reply_message(&a, reply)));
+    arena_release(&a);
+    return code;
 }

@@ -51,14 +51,7 @@ static bool erase_by_daemon(const struct wish *w, struct buf *out, int *code, st
         buf_add(out, reply);
         *code = CLI_OK;
     } else if (there) {
-        bool auth = d.status == 401 || d.status == 403;
-
-        *code = cli_complain(auth              ? CLI_AUTH
-                             : d.status == 404 ? CLI_NEGATIVE
-                                               : CLI_STORE,
-                             auth ? "the daemon needs an operator's key: set RATIONALE_KEY"
-                                  : "the daemon refuses: " STR_FMT,
-                             STR_ARG(str_slice(reply, 0, 500)));
+        *code = daemon_refused(&d, reply, d.status == 404 ? CLI_NEGATIVE : CLI_STORE);
     }
     daemon_close(&d);
     return there;
@@ -181,7 +174,7 @@ static int erase_run(struct cli *cli, const struct cli_args *args)
     int code = CLI_OK;
 
     if (!args->value[SESSION] == !args->value[SUBJECT] || w.name.n == 0)
-        return cli_complain(CLI_USAGE, "erase needs --session ID or --subject NAME");
+        return cli_complain(CLI_USAGE, "erase needs either --session ID or --subject NAME");
     if (!data_config(args->value[CONFIG], &c, &e))
         return cli_fail_config(&e);
     progress_enable();

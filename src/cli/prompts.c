@@ -209,7 +209,7 @@ static bool prompts_by_daemon(struct prompts *p, const char *word, str id, int *
     if (there && d.status == 200)
         *code = CLI_OK;
     else if (there)
-        *code = daemon_refused(&d, reply);
+        *code = daemon_refused(&d, reply, CLI_NEGATIVE);
     daemon_close(&d);
     return there;
 }
@@ -257,12 +257,15 @@ static int prompts_act(struct prompts *p)
     int n = args->word_count;
 
     if (strcmp(word, "list") == 0)
-        return cli_prompts_list(p);
+        return n > 1 ? cli_too_many(args->command, args->words[1]) : cli_prompts_list(p);
     if (strcmp(word, "add") == 0)
         return n == 3 ? prompts_add(p, args->words[1], args->words[2])
-                      : cli_complain(CLI_USAGE, "rationale prompts add NAME FILE");
+                      : cli_complain(CLI_USAGE,
+                                     "prompts add takes the name of a prompt and a file with its "
+                                     "text: rationale prompts add NAME FILE");
     if (n != 2)
-        return cli_complain(CLI_USAGE, "rationale prompts %s ID", word);
+        return cli_complain(
+            CLI_USAGE, "prompts %s takes the ID of a version: rationale prompts %s ID", word, word);
     return strcmp(word, "show") == 0 ? prompts_show(p, str_c(args->words[1]))
                                      : prompts_move(p, word, str_c(args->words[1]));
 }

@@ -197,7 +197,7 @@ static bool runs_by_daemon(struct runs *r, str body, int *code)
         buf_add(&r->h.out, reply);
         *code = CLI_OK;
     } else if (there) {
-        *code = daemon_refused(&d, reply);
+        *code = daemon_refused(&d, reply, CLI_NEGATIVE);
     }
     daemon_close(&d);
     return there;

@@ -232,6 +232,27 @@ class Usage(Case):
         self.bad(run("split", "a", "b"), 2, '"b" is one word too many', "[FILE]")
         self.bad(run("count", "-", "b"), 2, '"b" is one word too many')
         self.bad(run("help", "split", "count"), 2, "one word too many")
+        self.assertTrue(run("tail", "b").err.endswith("rationale tail [OPTIONS]\n"))
+        folder = scratch(self)
+        (folder / "rationale.yaml").write_text(
+            "providers: {p: {kind: openai, base_url: 'http://127.0.0.1:1/v1', models: [m]}}\n")
+        for line in ("policy versions", "policy labels", "policy proposals", "policy review a", "policy reverify a",
+                     "policy facts case", "policy criteria extract a", "prompts list", "store daemons"):
+            with self.subTest(line):
+                self.bad(run(*line.split(), "extra", cwd=folder), 2, '"extra" is one word too many')
+
+    def test_a_wrong_line_says_what_is_missing(self):
+        folder = scratch(self)
+        (folder / "rationale.yaml").write_text(
+            "providers: {p: {kind: openai, base_url: 'http://127.0.0.1:1/v1', models: [m]}}\n")
+        for line, words in (("prompts show", "takes the ID"), ("prompts add policy", "and a file"),
+                            ("policy confirm", "needs the IDs"), ("policy reverify", "needs a document"),
+                            ("policy criteria", "second word"), ("policy criteria extract", "needs a document"),
+                            ("policy facts extract", "needs a file"), ("policy facts extract a", "needs --case ID"),
+                            ("policy facts case", "needs a case and a document"), ("policy review a", "a status and a reason"),
+                            ("erase --session a --subject b", "either")):
+            with self.subTest(line):
+                self.bad(run(*line.split(), cwd=folder), 2, words)
 
     def test_words_that_are_not_known(self):
         self.bad(run("help", "splt"), 2, 'did you mean "split"?')

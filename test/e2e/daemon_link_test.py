@@ -84,6 +84,17 @@ class Replies(unittest.TestCase):
                     self.assertEqual(done.err, "rationale: the daemon went away: see its log\n")
 
 
+    def test_what_a_refusal_says_is_a_sentence(self):
+        for body, said in (('{"detail":{"error":"not_found","message":"there is no \\"x\\u001b[2J\\""}}', 'there is no "x?[2J"'),
+                           ('{"error":{"message":"too much"}}', "too much"), ("not JSON", "not JSON"),
+                           ("", "it gives no reason")):
+            reply = f"HTTP/1.1 404 Not Found\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()
+            for words in (("prompts", "approve", "policy@0"), ("erase", "--session", "x", "--yes")):
+                with self.subTest(words=words, body=body):
+                    done = self.ask(reply, *words)
+                    self.assertEqual((done.code, done.err), (1, f"rationale: the daemon refuses: {said}\n"))
+
+
 class Keys(unittest.TestCase):
     def test_a_key_is_sent_without_the_end_of_its_line_and_only_if_it_can_be(self):
         with Gateway(BINARY, {"providers": {"p": {"kind": "openai", "base_url": "http://127.0.0.1:1/v1", "models": ["m"]}},
