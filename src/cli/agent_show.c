@@ -170,10 +170,7 @@ static void show_ended(struct agent_show *s, const struct json *doc)
         buf_add(s->answer, text);
         return;
     }
-    if (s->cli->terminal)
-        cli_put_safe(&s->cli->out, text);
-    else
-        file_out_add(&s->cli->out, text);
+    cli_put_text(s->cli, text);
     if (text.n)
         file_out_add(&s->cli->out, STR("\n"));
     file_out_flush(&s->cli->out);
@@ -234,7 +231,7 @@ static void show_json(struct agent_show *s, str name, str id, str json)
     buf_add_c(&line, ',');
     buf_add(&line, str_slice(json, 1, json.n));
     buf_add_c(&line, '\n');
-    file_out_add(&s->cli->out, buf_str(&line));
+    cli_put_json(s->cli, buf_str(&line));
     file_out_flush(&s->cli->out);
     buf_release(&line);
 }

@@ -338,7 +338,7 @@ static void agents_list_json(struct cli *cli, const struct config *c)
         agents_write_workflow(c, &c->agents->workflows[i], &o);
     json_out_close(&o, 2);
     buf_add_c(&out, '\n');
-    file_out_add(&cli->out, buf_str(&out));
+    cli_put_json(cli, buf_str(&out));
     buf_release(&out);
 }
 
@@ -348,13 +348,14 @@ static void agents_list_text(struct cli *cli, const struct config *c)
         const struct config_agent *d = &c->agents->agents[i];
 
         file_out_printf(&cli->out,
-                        "%-24.*s %-9s %-24.*s " STR_FMT "\n",
+                        "%-24.*s %-9s %-24.*s ",
                         (int)d->name.n,
                         d->name.p,
                         agents_strategy_name(d->strategy),
                         (int)d->model.n,
-                        d->model.p,
-                        STR_ARG(d->description));
+                        d->model.p);
+        cli_put_line(&cli->out, d->description);
+        file_out_add(&cli->out, STR("\n"));
     }
     for (size_t i = 0; i < c->agents->workflow_count; i++)
         file_out_printf(&cli->out,

@@ -211,7 +211,7 @@ static void batch_on_line(struct batch *b, str line)
     if (!batch_parse_line(b, line, &e) || !read_task(b, &t, &e) || !run_task(&t, &o, &e))
         write_error(b, t.id, &e);
     buf_add_c(&b->line, '\n');
-    file_out_add(&b->cli->out, buf_str(&b->line));
+    cli_put_json(b->cli, buf_str(&b->line));
     arena_reset(&b->arena);
 }
 

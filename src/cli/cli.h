@@ -172,8 +172,15 @@ uint64_t cli_count_lines(str text);
 size_t cli_safe_size(str s, size_t *bad);
 /* Writes a text of a model or a tool, which must not control the terminal: "?" for unsafe bytes. */
 void cli_put_safe(struct file_out *out, str text);
-/* The same in one line: " " for each line end, so that a text cannot pretend to be ours. */
+/* The same to stdout if that is a terminal; for a program the text is unchanged. */
+void cli_put_text(struct cli *cli, str text);
+/* Safe text in one line: " " for each line end, so that a text cannot pretend to be ours. */
 void cli_put_line(struct file_out *out, str text);
+/* Writes JSON or CSV to a terminal: "\u009b" for a character that the terminal would obey, so that
+ * JSON keeps its meaning. */
+void cli_put_escaped(struct file_out *out, str text);
+/* Writes JSON to stdout: unchanged for a program, escaped for a terminal. */
+void cli_put_json(struct cli *cli, str json);
 
 /* Sets colour by the terminal and the environment; --color overrides it. */
 void cli_init_color(struct cli *cli);

@@ -412,7 +412,7 @@ static void config_check_write_json(struct check *k, struct cli *cli, const char
         json_out_str(&o, k->notes[i]);
     json_out_close(&o, 2);
     buf_add_c(&b, '\n');
-    file_out_add(&cli->out, buf_str(&b));
+    cli_put_json(cli, buf_str(&b));
     buf_release(&b);
 }
 

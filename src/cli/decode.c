@@ -108,7 +108,7 @@ static void decode_on_event(void *ctx, const struct chat_event *given)
     add_members(&o, &ev);
     json_out_end(&o);
     buf_add_c(&d->line, '\n');
-    file_out_add(&d->cli->out, buf_str(&d->line));
+    cli_put_json(d->cli, buf_str(&d->line));
     if (ev.kind == CHAT_ERROR)
         d->failed = true;
 }

@@ -409,7 +409,7 @@ static void doctor_put_json(struct cli *cli, const struct doctor *d)
     probe_write(&o, d->probes, d->probe_count);
     json_out_end(&o);
     buf_add_c(&b, '\n');
-    file_out_add(&cli->out, buf_str(&b));
+    cli_put_json(cli, buf_str(&b));
     buf_release(&b);
 }
 

@@ -84,17 +84,23 @@ static int erase_by_ourselves(const struct wish *w, struct buf *out, const struc
 
 static bool is_sure(const struct wish *w)
 {
+    struct file_out out;
     char answer[16];
 
     if (!isatty(STDIN_FILENO)) {
         cli_complain(CLI_USAGE, "an erasure cannot be undone: confirm with --yes");
         return false;
     }
-    (void)fprintf(stderr,
-                  "Erase %s \"" STR_FMT "\"? It does not come back. [y/N] ",
-                  w->what == STORE_ERASE_SESSION ? "the session" : "all of the subject",
-                  STR_ARG(w->name));
-    return fgets(answer, sizeof answer, stdin) && (answer[0] | 32) == 'y';
+    file_out_init(&out, STDERR_FILENO);
+    file_out_printf(
+        &out, "Erase %s \"", w->what == STORE_ERASE_SESSION ? "the session" : "all of the subject");
+    cli_put_line(&out, w->name);
+    file_out_add(&out, STR("\"? It does not come back. [y/N] "));
+    file_out_flush(&out);
+    if (fgets(answer, sizeof answer, stdin) && (answer[0] == 'y' || answer[0] == 'Y'))
+        return true;
+    cli_complain(CLI_USAGE, "nothing was erased: the answer was not y");
+    return false;
 }
 
 /* A receipt without erased records is not a success, whether daemon or command erased. */
@@ -144,7 +150,7 @@ static int erase_print(struct cli *cli, struct buf *out, bool json)
     struct err e;
 
     if (json) {
-        file_out_add(&cli->out, buf_str(out));
+        cli_put_json(cli, buf_str(out));
         file_out_add(&cli->out, STR("\n"));
         return CLI_OK;
     }

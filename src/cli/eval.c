@@ -225,13 +225,13 @@ static int eval_finish(struct work *w, bool ab)
     if (w->args->value[JSON]) {
         eval_json(w->results, w->result_count, ab, &out);
         buf_add_c(&out, '\n');
-        file_out_add(&w->cli->out, buf_str(&out));
+        cli_put_json(w->cli, buf_str(&out));
     } else if (ab) {
         print_total(w, "all, without reasoning", w->results, half);
         print_total(w, "all, with reasoning", w->results + half, half);
         eval_markdown(w->results, w->result_count, true, &out);
         file_out_add(&w->cli->out, STR("\n"));
-        file_out_add(&w->cli->out, buf_str(&out));
+        cli_put_text(w->cli, buf_str(&out));
     } else {
         print_total(w, "all", w->results, w->result_count);
     }

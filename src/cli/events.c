@@ -27,7 +27,7 @@ static void events_end(struct events *v, struct json_out *o)
 {
     json_out_end(o);
     buf_add_c(&v->line, '\n');
-    file_out_add(&v->cli->out, buf_str(&v->line));
+    cli_put_json(v->cli, buf_str(&v->line));
 }
 
 static void events_member(struct json_out *o, str key, str text)

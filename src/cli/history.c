@@ -371,7 +371,7 @@ int history_show(struct history *h, struct cli *cli, bool ok, const struct err *
     if (!ok)
         return history_fail(e);
     if (json) {
-        file_out_add(&cli->out, buf_str(&h->out));
+        cli_put_json(cli, buf_str(&h->out));
         file_out_add(&cli->out, STR("\n"));
         return CLI_OK;
     }

@@ -142,11 +142,16 @@ static void investigate_on_step(void *ctx, const struct incident_step *s)
 static void investigate_on_progress(void *ctx, const struct incident_progress *p)
 {
     struct work *w = ctx;
+    struct file_out out;
 
     if (!w->terminal || w->args->value[JSON] || p->percent == w->percent)
         return;
     w->percent = p->percent;
-    (void)fprintf(stderr, "%3d %% " STR_FMT "\n", p->percent, STR_ARG(p->step));
+    file_out_init(&out, STDERR_FILENO);
+    file_out_printf(&out, "%3d %% ", p->percent);
+    cli_put_line(&out, p->step);
+    file_out_add(&out, STR("\n"));
+    file_out_flush(&out);
 }
 
 /* ---- what is given ---- */
@@ -346,25 +351,19 @@ static void investigate_print_json(struct work *w, const struct ran *runs, size_
     if (n > 1)
         json_out_end(&o);
     buf_add_c(&out, '\n');
-    file_out_add(&w->cli->out, buf_str(&out));
+    cli_put_json(w->cli, buf_str(&out));
     buf_release(&out);
-}
-
-static void print_text(struct work *w, str text)
-{
-    if (w->cli->terminal)
-        cli_put_safe(&w->cli->out, text);
-    else
-        file_out_add(&w->cli->out, text);
 }
 
 /* Prints the question, and how to answer it. */
 static void investigate_print_waiting(struct work *w, const struct ran *r)
 {
     const struct json_node *list;
+    struct file_out out;
     struct json doc;
     struct err e;
 
+    file_out_init(&out, STDERR_FILENO);
     json_init(&doc);
     list = json_parse(&doc, r->pending, &e) ? json_root(&doc) : NULL;
     JSON_FOREACH(v, &doc, list) {
@@ -374,15 +373,17 @@ static void investigate_print_waiting(struct work *w, const struct ran *r)
         (void)!json_text(&doc, json_find(&doc, v, STR("run_id")), &w->arena, &run);
         (void)!json_text(&doc, json_find(&doc, v, STR("tool")), &w->arena, &tool);
         (void)!json_i64(&doc, json_find(&doc, v, STR("seq")), &seq);
-        (void)fprintf(stderr,
-                      "it waits for approval of " STR_FMT " " STR_FMT
-                      "\n  rationale runs approve '" STR_FMT "' %lld   (or deny)\n",
-                      STR_ARG(tool),
-                      STR_ARG(json_raw(&doc, json_find(&doc, v, STR("arguments")))),
-                      STR_ARG(run),
-                      (long long)seq);
+        file_out_add(&out, STR("it waits for approval of "));
+        cli_put_line(&out, tool);
+        file_out_add(&out, STR(" "));
+        cli_put_line(&out, json_raw(&doc, json_find(&doc, v, STR("arguments"))));
+        file_out_printf(&out,
+                        "\n  rationale runs approve '" STR_FMT "' %lld   (or deny)\n",
+                        STR_ARG(run),
+                        (long long)seq);
     }
-    (void)fprintf(stderr, "then: rationale investigate --run " STR_FMT "\n", STR_ARG(r->run));
+    file_out_printf(&out, "then: rationale investigate --run " STR_FMT "\n", STR_ARG(r->run));
+    file_out_flush(&out);
     json_release(&doc);
 }
 
@@ -404,7 +405,7 @@ static int investigate_one(struct work *w, struct incident_options *o)
     else if (r.report.end == INCIDENT_WAITING)
         investigate_print_waiting(w, &r);
     else
-        print_text(w, r.report.markdown);
+        cli_put_text(w->cli, r.report.markdown);
     return exit_code(&r.report);
 }
 
@@ -445,13 +446,13 @@ static void print_comparison(struct work *w, const struct ran r[2])
                               score_facts(on->final_analysis, w->facts.at, w->facts.n, NULL),
                               score_facts(off->final_analysis, w->facts.at, w->facts.n, NULL));
     file_out_printf(out, "| tools called | ");
-    print_text(w, on->tools);
+    cli_put_text(w->cli, on->tools);
     file_out_add(out, STR(" | "));
-    print_text(w, off->tools);
+    cli_put_text(w->cli, off->tools);
     file_out_add(out, STR(" |\n\n## Analysis with reasoning\n\n"));
-    print_text(w, on->final_analysis);
+    cli_put_text(w->cli, on->final_analysis);
     file_out_add(out, STR("\n\n## Analysis without\n\n"));
-    print_text(w, off->final_analysis);
+    cli_put_text(w->cli, off->final_analysis);
     file_out_add(out, STR("\n"));
 }
 

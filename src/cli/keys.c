@@ -146,7 +146,7 @@ static void put_entry(struct cli *cli, str entry)
 
             file_out_printf(
                 &cli->out, "%s" STR_FMT ": ", before, STR_ARG(str_slice(key, 1, key.n - 1)));
-            file_out_add(&cli->out, json_raw(&doc, json_value(k)));
+            cli_put_json(cli, json_raw(&doc, json_value(k)));
             file_out_add(&cli->out, STR("\n"));
             before = "  ";
         }
@@ -174,7 +174,7 @@ static int keys_print_new_key(struct cli *cli, const struct cli_args *args)
         code = cli_complain(CLI_USAGE, "%s", words ? words + strlen("keys.0.") : e.text);
     } else if (args->value[JSON]) {
         file_out_printf(&cli->out, "{\"key\":\"%s\",\"entry\":", key);
-        file_out_add(&cli->out, buf_str(&entry));
+        cli_put_json(cli, buf_str(&entry));
         file_out_add(&cli->out, STR("}\n"));
     } else {
         file_out_printf(&cli->out,

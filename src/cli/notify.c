@@ -6,6 +6,8 @@
 #include "apps/incidents/notify/outbox.h"
 #include "cli/history.h"
 
+#define NOTE_SHOWN 1000 /* characters */
+
 enum { CONFIG, LIMIT, JSON };
 
 static const struct cli_option options[] = {
@@ -64,7 +66,7 @@ static int notify_cli_try(struct cli *cli, const struct config *c, const char *n
                         name,
                         config_notify_kind_name(target->kind),
                         note.n ? ", but: " : "",
-                        STR_ARG(note));
+                        STR_ARG(history_line(&a, note, NOTE_SHOWN)));
     arena_release(&a);
     return ok ? CLI_OK
               : cli_complain(

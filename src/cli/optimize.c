@@ -87,7 +87,7 @@ static void print_event(void *ctx, const struct optimize_event *ev)
 
     buf_reset(&p->line);
     optimize_event_json(ev, &p->line);
-    file_out_add(&p->cli->out, buf_str(&p->line));
+    cli_put_json(p->cli, buf_str(&p->line));
     if (p->cli->terminal)
         file_out_flush(&p->cli->out);
 }

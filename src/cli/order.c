@@ -69,7 +69,7 @@ static void order_event(struct window *w, const char *name, const char *key, str
     json_out_raw(&o, json);
     json_out_end(&o);
     buf_add_c(&w->line, '\n');
-    file_out_add(&w->cli->out, buf_str(&w->line));
+    cli_put_json(w->cli, buf_str(&w->line));
     file_out_flush(&w->cli->out);
 }
 
@@ -348,7 +348,7 @@ static int print_state(struct cli *cli, const struct config *c, str thread)
         state_write(&o, &s, true);
         json_out_end(&o);
         buf_add_c(&b, '\n');
-        file_out_add(&cli->out, buf_str(&b));
+        cli_put_json(cli, buf_str(&b));
     }
     buf_release(&b);
     arena_release(&a);
@@ -379,7 +379,7 @@ static void order_eval_json(struct window *w, const char *kind, const struct ord
     }
     json_out_end(&o);
     buf_add_c(&w->line, '\n');
-    file_out_add(&w->cli->out, buf_str(&w->line));
+    cli_put_json(w->cli, buf_str(&w->line));
 }
 
 static void order_on_case(void *ctx, const struct orders_eval_result *r)

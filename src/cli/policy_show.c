@@ -23,7 +23,7 @@ bool policy_show_json(struct policy_cmd *p)
 
 int policy_show_raw(struct policy_cmd *p)
 {
-    file_out_add(&p->cli->out, p->reply);
+    cli_put_json(p->cli, p->reply);
     file_out_add(&p->cli->out, STR("\n"));
     return CLI_OK;
 }
@@ -309,10 +309,12 @@ int policy_show_labels(struct policy_cmd *p, size_t *n)
 
         JSON_FOREACH(v, &doc, list) {
             ++*n;
-            if (!files)
-                file_out_printf(&p->cli->out, STR_FMT "\n", STR_ARG(json_raw(&doc, v)));
-            else if (code == CLI_OK)
+            if (!files) {
+                cli_put_json(p->cli, json_raw(&doc, v));
+                file_out_add(&p->cli->out, STR("\n"));
+            } else if (code == CLI_OK) {
                 code = policy_label_write(p, *n, json_raw(&doc, v));
+            }
         }
     }
     json_release(&doc);

@@ -47,7 +47,7 @@ static bool open_registry(struct prompts *p, struct err *e)
 
 static void prompts_put(struct prompts *p)
 {
-    file_out_add(&p->cli->out, buf_str(&p->out));
+    cli_put_json(p->cli, buf_str(&p->out));
     file_out_add(&p->cli->out, STR("\n"));
 }
 
@@ -136,7 +136,7 @@ static void show_texts(struct prompts *p, const struct prompt *v)
             file_out_printf(&p->cli->out,
                             "\n%s" STR_FMT "%s\n",
                             cli_bold(p->cli),
-                            STR_ARG(key),
+                            STR_ARG(history_line(&p->arena, key, 200)),
                             cli_plain(p->cli));
             history_show_text(p->cli, text, "  ");
         }

@@ -203,7 +203,7 @@ static int run_json(struct cli *cli, struct cli_input *in, const struct split_fo
         ok = buf_ok(&line, "the result", &e);
     }
     if (ok)
-        file_out_add(&cli->out, buf_str(&line));
+        cli_put_json(cli, buf_str(&line));
     buf_release(&line);
     split_collect_release(&c);
     return ok ? CLI_OK : cli_fail(&e);

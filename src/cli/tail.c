@@ -98,7 +98,7 @@ static void tail_print_message(struct tail *t, str json)
     struct err e;
 
     if (t->json) {
-        file_out_add(&t->cli->out, json);
+        cli_put_json(t->cli, json);
         file_out_add(&t->cli->out, STR("\n"));
     } else if (json_parse(&t->h.doc, json, &e)) {
         arena_reset(&t->h.arena);
@@ -142,7 +142,7 @@ static bool follow_daemon(struct tail *t, int *code)
 static void tail_print_decision(struct tail *t, const struct json_node *v)
 {
     if (t->json) {
-        file_out_add(&t->cli->out, json_raw(&t->h.doc, v));
+        cli_put_json(t->cli, json_raw(&t->h.doc, v));
         file_out_add(&t->cli->out, STR("\n"));
         return;
     }

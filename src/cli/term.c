@@ -105,6 +105,39 @@ void cli_put_safe(struct file_out *out, str text)
     }
 }
 
+void cli_put_text(struct cli *cli, str text)
+{
+    if (cli->terminal)
+        cli_put_safe(&cli->out, text);
+    else
+        file_out_add(&cli->out, text);
+}
+
+void cli_put_escaped(struct file_out *out, str text)
+{
+    while (text.n > 0) {
+        size_t bad, size = cli_safe_size(text, &bad);
+        str rest = str_slice(text, size, text.n);
+        uint32_t code;
+
+        assert(size + bad > 0 && size + bad <= text.n);
+        file_out_add(out, str_slice(text, 0, size));
+        if (bad && str_starts(rest, STR("\r\n")))
+            file_out_add(out, STR("\r"));
+        else if (bad)
+            file_out_printf(out, "\\u%04x", utf8_decode(rest, &code) ? code : 0xFFFD);
+        text = str_slice(rest, bad, rest.n);
+    }
+}
+
+void cli_put_json(struct cli *cli, str json)
+{
+    if (cli->terminal)
+        cli_put_escaped(&cli->out, json);
+    else
+        file_out_add(&cli->out, json);
+}
+
 void cli_put_line(struct file_out *out, str text)
 {
     for (size_t end; (end = str_find(text, STR("\n"))) != STR_NONE;) {

@@ -250,7 +250,7 @@ static void verify_one(void *ctx, const char *name, str text)
     } else {
         verify_add_up(v, r);
         if (v->args->value[JSON]) {
-            file_out_add(&v->cli->out, r->envelope);
+            cli_put_json(v->cli, r->envelope);
             file_out_add(&v->cli->out, STR("\n"));
         } else if (v->cases.many) {
             show_row(v, r, &a);

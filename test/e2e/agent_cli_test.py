@@ -4,12 +4,13 @@
     test/e2e/agent_cli_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
 # SPDX-License-Identifier: Apache-2.0
+import json
 import subprocess
 import threading
 import unittest
 
 from agent_runs_test import Library, approving, tool
-from command import BINARY, PATIENCE, Terminal, environment, main, read_until, run
+from command import BINARY, PATIENCE, Terminal, environment, in_terminal, main, read_until, run
 from scripted_model import Model, last, results
 
 # Each would act on a terminal: a title, a colour, a line that is overwritten, text that runs backwards.
@@ -65,6 +66,46 @@ class Approval(unittest.TestCase):
         done = run(*self.words)
         self.assertEqual(done.code, 7, done)
         self.check(done.err)
+
+
+class Json(unittest.TestCase):
+    """JSON on a terminal has escapes where it would be obeyed, and means the same."""
+
+    def test_what_models_write_cannot_act_on_a_terminal(self):
+        odd = "\x9b31m\u202e\x7f"
+
+        def model(ask):
+            call = (tool(ask, "find"), json.dumps({"title": odd}, ensure_ascii=False))
+            return f"done {odd}" if results(ask) else {"text": odd, "reasoning": odd, "calls": [call]}
+        with Model(model) as m:
+            library = Library(m)
+            self.addCleanup(library.stop)
+            library.write()
+            config = ("--config", str(library.path))
+            seen = in_terminal("run", "librarian", "x", "--json", *config).out.decode()
+            id = json.loads(seen.splitlines()[0])["run_id"]
+            self.safe(seen)
+            for words in (["runs", "--json"], ["runs", "show", id, "--json"], ["show", id, "--json"], ["decisions", "--json"],
+                          ["search", "done", "--json"], ["export"], ["agents", "--json"]):
+                with self.subTest(words):
+                    plain, seen = (f(*words, *config).out.decode() for f in (run, in_terminal))
+                    self.safe(seen)
+                    self.assertEqual(json.loads(plain), json.loads(seen))
+            self.assertIn(odd, run("export", *config).out.decode(), "unchanged for a program")
+            self.safe(in_terminal("export", "-f", "csv", *config).out.decode())
+
+    def safe(self, seen):
+        self.assertFalse({"\x9b", "\u202e", "\x7f", "\x1b"} & set(seen), seen)
+
+
+class Lists(unittest.TestCase):
+    def test_a_description_is_one_line(self):
+        with Model(lambda ask: "x") as m:
+            library = Library(m, {"a": {"model": "m", "prompt": "You help.", "description": "one\ntwo"}})
+            self.addCleanup(library.stop)
+            library.write()
+            lines = run("agents", "--config", str(library.path)).out.decode().splitlines()
+        self.assertEqual([line.split() for line in lines], [["a", "native", "m", "one", "two"]])
 
 
 class Chat(unittest.TestCase):

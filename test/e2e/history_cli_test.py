@@ -149,6 +149,17 @@ class Commands(unittest.TestCase):
             self.assertEqual(done.code, 6, done)
             self.assertIn("/nowhere/x.db", done.err)
 
+    def test_the_question_before_an_erasure_cannot_act_on_the_terminal(self):
+        terminal = Terminal(BINARY, "erase", "--session", f"a{ESCAPE}b", "--config", str(world.gateway.path),
+                            env=environment(UPSTREAM_KEY="k", TERM="xterm"))
+        terminal.wait_for(b"[y/N] ")
+        terminal.type(b"n\n")
+        seen, code = terminal.end()
+        self.assertEqual(code, 2)
+        self.assertNotIn(b"\x1b", seen)
+        self.assertNotIn("\u202e", seen.decode())
+        self.assertIn(b"nothing was erased", seen)
+
     def test_erasing_makes_no_store(self):
         path, store = world.gateway.folder / "typo.yaml", world.gateway.folder / "typo.db"
         path.write_text(json.dumps({**world.gateway.config, "store": f"sqlite:{store}",
