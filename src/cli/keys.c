@@ -213,7 +213,12 @@ static int keys_hash(struct cli *cli, const struct cli_args *args)
     secret_wipe(bytes, sizeof bytes);
     if (!ok)
         return cli_fail(&e);
-    if (key.n == 0 || n == sizeof bytes)
+    if (n == sizeof bytes)
+        return cli_complain(CLI_USAGE,
+                            "standard input has more than %zu bytes: that is no key; give it the "
+                            "key alone",
+                            sizeof bytes - 1);
+    if (key.n == 0)
         return cli_complain(CLI_USAGE, "there is no key on standard input");
     sha256_hex(digest, hex);
     file_out_printf(
