@@ -164,8 +164,10 @@ static int runs_replay(struct runs *r)
     bool ok = run_json_replay(r->log, str_c(r->args->words[1]), &who, &r->h.out, &e), same = false;
     int code = runs_show(r, ok, &e);
 
-    if (code != CLI_OK || !json_parse(&r->h.doc, buf_str(&r->h.out), &e))
+    if (code != CLI_OK)
         return code;
+    if (!json_parse(&r->h.doc, buf_str(&r->h.out), &e))
+        return history_fail(&e);
     root = json_root(&r->h.doc);
     if (!r->args->value[JSON]) {
         runs_print_trace(r, root);
