@@ -6,6 +6,7 @@
 #include "base/rand.h"
 #include "cli/agent_link.h"
 
+#include <errno.h>
 #include <unistd.h>
 
 #define LINE_SIZE (AGENTS_INPUT_MAX + 2) /* a longer line is longer than an input may be */
@@ -272,6 +273,8 @@ static int agents_chat(struct agent_link *l, struct cli *cli, const struct cli_a
         if (code == CLI_SIGINT || code == CLI_CONFIG)
             break;
     }
+    if (ferror(stdin))
+        code = cli_complain(CLI_NEGATIVE, "cannot read standard input: %s", strerror(errno));
     free(line);
     return code;
 }

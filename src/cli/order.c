@@ -7,7 +7,6 @@
 #include "base/utf8.h"
 #include "cli/cli.h"
 
-#include <errno.h>
 #include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
@@ -244,30 +243,33 @@ static int order_turn(struct window *w, str text)
     return code;
 }
 
-/* A line of stdin without its end; false at the end of input. A line that is too long is truncated,
- * and its rest is not another line. */
-static bool order_next_line(struct buf *in, str *line, size_t *used)
+/* A line of stdin without its end; false at the end of input, or after a complaint about it. A line
+ * that is too long is truncated, and its rest is not another line. */
+static bool order_next_line(struct buf *in, str *line, size_t *used, int *code)
 {
+    struct cli_input from = {.fd = STDIN_FILENO, .name = "standard input"};
     char bytes[4096];
     const char *end;
-    size_t kept;
-    ssize_t n;
+    size_t kept, n;
+    struct err e;
 
     buf_drop(in, *used);
     *used = 0;
     while (!(end = in->n ? memchr(in->p, '\n', in->n) : NULL)) {
-        n = read(STDIN_FILENO, bytes, sizeof bytes);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
+        if (!cli_read(&from, bytes, sizeof bytes, &n, &e)) {
+            *code = cli_fail(&e);
+            return false;
+        }
+        if (n == 0)
             break;
         if (in->n > LINE_MAX_SIZE)
             in->n = LINE_MAX_SIZE;
-        buf_add(in, (str){bytes, (size_t)n});
+        buf_add(in, (str){bytes, n});
     }
     kept = end ? (size_t)(end - in->p) : in->n;
     *line = (str){in->n ? in->p : "", kept};
     *used = end ? kept + 1 : kept;
+    assert(*used <= in->n);
     return end || kept > 0;
 }
 
@@ -304,7 +306,8 @@ static int order_run_conversation(struct window *w)
             orders_menu(w->orders)->location.n ? orders_menu(w->orders)->location.p : "Hello",
             w->thread,
             cli_plain(w->cli));
-    for (order_print_prompt(w); (code == CLI_OK || w->person) && order_next_line(&in, &line, &used);
+    for (order_print_prompt(w);
+         (code == CLI_OK || w->person) && order_next_line(&in, &line, &used, &code);
          order_print_prompt(w)) {
         if (utf8_trim(line).n > ORDERS_TEXT_MAX)
             refused = too_much(w);

@@ -297,11 +297,11 @@ static int verify_run(struct cli *cli, const struct cli_args *args)
     progress_enable();
     if (!args->word_count)
         return cli_complain(CLI_USAGE, "verify needs a case: rationale verify CASE.json");
-    if (args->value[RUN] && args->word_count > 1)
-        return cli_complain(CLI_USAGE, "--run is of one case");
+    cases_init(&v.cases, args->words, (size_t)args->word_count);
+    if (args->value[RUN] && v.cases.many)
+        return cli_complain(CLI_USAGE, "--run is of one case: name its file");
     code = open_all(&v);
     if (code == CLI_OK) {
-        cases_init(&v.cases, args->words, (size_t)args->word_count);
         if (!cases_each(&v.cases, verify_one, &v, &e))
             code = cli_fail(&e);
         if (v.cases.many && v.done)
