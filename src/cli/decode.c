@@ -131,7 +131,7 @@ static bool decode_pump(struct decode *d, struct cli_input *in, struct frames *f
     size_t n = 1, seen = 0;
     bool ok = true;
 
-    while (n > 0 && ok && !f->full) {
+    while (n > 0 && ok && !f->full && !d->cli->out.error) {
         ok = cli_read(in, piece, READ_SIZE, &n, e);
         if (ok)
             frames_feed(f, (str){piece, n});

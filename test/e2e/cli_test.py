@@ -250,7 +250,7 @@ class Usage(Case):
                             ("policy criteria", "second word"), ("policy criteria extract", "needs a document"),
                             ("policy facts extract", "needs a file"), ("policy facts extract a", "needs --case ID"),
                             ("policy facts case", "needs a case and a document"), ("policy review a", "a status and a reason"),
-                            ("erase --session a --subject b", "either")):
+                            ("erase --session a --subject b", "either"), ("verify . --run r", "--run is of one case")):
             with self.subTest(line):
                 self.bad(run(*line.split(), cwd=folder), 2, words)
 
@@ -319,6 +319,17 @@ class Input(Case):
                                   timeout=PATIENCE, check=False, env=environment())
             self.bad(Done(done.returncode, done.stdout, done.stderr.decode()), 1,
                      "standard input", "Bad file descriptor")
+
+    def test_stdin_that_cannot_be_read(self):
+        folder = scratch(self)
+        (folder / "rationale.yaml").write_text(
+            "providers: {p: {kind: openai, base_url: 'http://127.0.0.1:1/v1', models: [m]}}\n"
+            "agents: {a: {model: m, prompt: You help people.}}\n")
+        for command in ("split", "count", "keys hash", "order", "chat a"):
+            with self.subTest(command):
+                done = subprocess.run(["sh", "-c", f'"$0" {command} < /', BINARY], cwd=folder, capture_output=True,
+                                      timeout=PATIENCE, check=False, env=environment())
+                self.bad(Done(done.returncode, done.stdout, done.stderr.decode()), 1, "standard input", "Is a directory")
 
     def test_stdin_that_is_not_ready(self):
         for args, want in ((["split"], b"four"), (["count"], b"2\n"), (["count", "--ids"], None)):
@@ -411,6 +422,9 @@ class Output(Case):
                 done = self.shell(f'yes | "$0" {command} | head -n 1')
                 self.assertEqual((done.code, done.err), (0, ""))
                 self.assertEqual(done.out.count(b"\n"), 1)
+        line = 'data: {"choices":[{"delta":{"content":"a"}}]}'
+        done = self.shell(f"yes '{line}\n' | \"$0\" decode -d openai -s | head -n 1")
+        self.assertEqual((done.code, done.err, done.out.count(b"\n")), (0, "", 1))
         done = self.shell("""yes '{"id":1,"input":"a"}' | "$0" split --batch | head -n 1""")
         self.assertEqual((done.code, done.err, json.loads(done.out)["content"]), (0, "", "a"))
 
