@@ -35,7 +35,7 @@ static void link_block_signals(struct agent_link *l)
     (void)sigemptyset(&set);
     (void)sigaddset(&set, SIGINT);
     (void)sigaddset(&set, SIGTERM);
-    (void)pthread_sigmask(SIG_BLOCK, &set, &l->signals);
+    l->blocked = pthread_sigmask(SIG_BLOCK, &set, &l->signals) == 0;
 }
 
 /* ---- opening ---- */
@@ -83,10 +83,10 @@ void agent_link_close(struct agent_link *l)
     if (l->watching)
         pthread_join(l->watcher, NULL);
     agents_app_close(l->app);
-    if (l->local_open) {
+    if (l->local_open)
         app_local_close(&l->local);
+    if (l->blocked)
         (void)pthread_sigmask(SIG_SETMASK, &l->signals, NULL);
-    }
     if (l->config)
         config_release(l->config);
 }

@@ -7,8 +7,10 @@
 #include "cli/agent_link.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <unistd.h>
 
+#define LEAVE_LOOK_MS 50
 #define LINE_SIZE (AGENTS_INPUT_MAX + 2) /* a longer line is longer than an input may be */
 
 enum { RUN_CONFIG, RUN_THREAD, RUN_RUN, RUN_JSON };
@@ -39,6 +41,18 @@ static bool agents_read_line(char *line, size_t size, str *out)
     line[n] = '\0';
     *out = (str){line, n};
     return c != EOF || n > 0;
+}
+
+/* Waits until a person has typed a line. False if Ctrl-C comes first: a command that executes its
+ * runs itself blocks the signal (agent_link.h). */
+static bool agents_wait_line(struct agent_link *l)
+{
+    struct pollfd typed = {.fd = STDIN_FILENO, .events = POLLIN};
+    bool person = isatty(STDIN_FILENO);
+
+    while (person && !atomic_load(&l->local.leave))
+        person = poll(&typed, 1, LEAVE_LOOK_MS) == 0;
+    return !atomic_load(&l->local.leave);
 }
 
 /* ---- approvals ---- */
@@ -76,7 +90,7 @@ static void agents_print_waiting(const struct agent_show *s)
 }
 
 /* Asks the person at the terminal. False: there is no terminal, or no answer. */
-static bool agents_ask_person(const struct agent_show *s, bool *allow)
+static bool agents_ask_person(struct agent_link *l, const struct agent_show *s, bool *allow)
 {
     struct file_out out;
     char line[64];
@@ -88,7 +102,7 @@ static bool agents_ask_person(const struct agent_show *s, bool *allow)
     agents_put_call(&out, "Allow ", s, "?");
     file_out_add(&out, STR("\n  [y/n] "));
     file_out_flush(&out);
-    if (!agents_read_line(line, sizeof line, &answer))
+    if (!agents_wait_line(l) || !agents_read_line(line, sizeof line, &answer))
         return false;
     *allow = line[0] == 'y' || line[0] == 'Y';
     return true;
@@ -99,7 +113,7 @@ static int agents_finish(struct agent_link *l, struct agent_show *s, bool ok, st
 {
     bool allow;
 
-    while (ok && s->waiting.waits && agents_ask_person(s, &allow))
+    while (ok && s->waiting.waits && agents_ask_person(l, s, &allow))
         ok = agent_link_answer(l, s, allow, e);
     if (!ok)
         return cli_fail(e);
@@ -109,7 +123,7 @@ static int agents_finish(struct agent_link *l, struct agent_show *s, bool ok, st
         (void)fprintf(stderr,
                       "interrupted; resume it with: rationale run --run " STR_FMT "\n",
                       STR_ARG(s->run));
-    return agent_show_code(s);
+    return atomic_load(&l->local.leave) ? CLI_SIGINT : agent_show_code(s);
 }
 
 /* ---- run ---- */
@@ -267,6 +281,10 @@ static int agents_chat(struct agent_link *l, struct cli *cli, const struct cli_a
     for (;;) {
         if (person)
             (void)fprintf(stderr, "> ");
+        if (!agents_wait_line(l)) {
+            code = CLI_SIGINT;
+            break;
+        }
         if (!agents_read_line(line, LINE_SIZE, &said) || !str_trim(said).n)
             break;
         code = agents_chat_turn(l, cli, args, thread, str_trim(said));

@@ -62,6 +62,14 @@ class Approval(unittest.TestCase):
         self.assertEqual(code, 0, seen)
         self.assertEqual(self.library.called(), ["lend"])
 
+    def test_ctrl_c_leaves_the_question_to_a_later_answer(self):
+        terminal = Terminal(BINARY, *self.words)
+        terminal.wait_for(b"[y/n] ")
+        terminal.type(b"\x03")
+        seen, code = terminal.end()
+        self.assertEqual((code, self.library.called()), (130, []), seen)
+        self.assertIn(b"then: rationale run --run ", seen)
+
     def test_nor_can_what_is_said_where_nobody_is_asked(self):
         done = run(*self.words)
         self.assertEqual(done.code, 7, done)
@@ -121,6 +129,12 @@ class Chat(unittest.TestCase):
     def test_a_long_line_is_one_turn(self):
         done = self.chat(100000 * "a" + "\nb\n")
         self.assertEqual((done.code, done.out), (0, b"100000 letters\n1 letters\n"), done.err)
+
+    def test_ctrl_c_ends_it_where_a_line_is_expected(self):
+        terminal = Terminal(BINARY, "chat", "echo", "--config", str(self.library.path))
+        terminal.wait_for(b"> ")
+        terminal.type(b"\x03")
+        self.assertEqual(terminal.end()[1], 130)
 
     def test_a_line_that_is_too_long_is_refused_once(self):
         done = self.chat((5 << 20) * "a" + "\nb\n")
