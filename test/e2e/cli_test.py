@@ -250,7 +250,8 @@ class Usage(Case):
                             ("policy criteria", "second word"), ("policy criteria extract", "needs a document"),
                             ("policy facts extract", "needs a file"), ("policy facts extract a", "needs --case ID"),
                             ("policy facts case", "needs a case and a document"), ("policy review a", "a status and a reason"),
-                            ("erase --session a --subject b", "either"), ("verify . --run r", "--run is of one case")):
+                            ("erase --session a --subject b", "either"), ("verify . --run r", "--run is of one case"),
+                            ("optimize --app policy --resume=", "--resume needs the id of a run")):
             with self.subTest(line):
                 self.bad(run(*line.split(), cwd=folder), 2, words)
 
