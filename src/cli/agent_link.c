@@ -44,6 +44,7 @@ static bool link_open_local(struct agent_link *l, const char *config, int *code)
 {
     struct err e;
 
+    assert(!l->local_open && !l->app);
     link_block_signals(l);
     if (!app_local_open(config, &l->local, &e)) {
         *code = cli_complain(e.code == ERR_INPUT ? CLI_CONFIG : CLI_STORE, "%s", e.text);
@@ -79,6 +80,7 @@ bool agent_link_open(struct agent_link *l, const char *config, int *code)
 
 void agent_link_close(struct agent_link *l)
 {
+    assert(!l->watching || l->local_open);
     atomic_store(&l->ended, true);
     if (l->watching)
         pthread_join(l->watcher, NULL);
@@ -119,6 +121,7 @@ static bool link_daemon_stream(struct daemon_link *d, struct agent_show *s, stru
     str line, name = STR(""), id = STR("");
     struct err end;
 
+    assert(d->fd >= 0);
     if (d->status != 200)
         return link_daemon_error(d, e);
     while (daemon_line(d, &line, &end)) {
@@ -146,6 +149,7 @@ static bool link_daemon_ask(struct agent_link *l, const char *method, str path, 
     struct daemon_link d;
     bool ok;
 
+    assert(l->daemon);
     ok = daemon_open(&d, l->config, e) && daemon_ask(&d, method, path, body, e) &&
          link_daemon_stream(&d, s, e);
     daemon_close(&d);
@@ -208,6 +212,7 @@ static bool link_daemon_answer(struct agent_link *l, struct agent_show *s, bool 
     bool ok = daemon_open(&d, l->config, e) && daemon_ask(&d, "POST", path, body, e) &&
               (d.status == 200 || link_daemon_error(&d, e));
 
+    assert(s->waiting.seq >= 0);
     daemon_close(&d);
     return ok;
 }
@@ -251,6 +256,7 @@ static bool link_local_resume(struct agent_link *l, str run, struct agent_show *
 {
     struct agent_row row;
 
+    assert(l->local_open && l->app);
     if (!agent_log_run_get(l->local.host.log, run, &s->arena, &row, e))
         return false;
     if (!str_eq(row.app, STR(AGENTS_APP)))
@@ -267,6 +273,7 @@ bool agent_link_run(struct agent_link *l, const struct agents_request *q, struct
 {
     str run;
 
+    assert(l->daemon || l->app);
     if (l->daemon)
         return link_daemon_run(l, q, s, e);
     return agents_start(l->app->runner, q, &s->arena, &run, e) && link_local_follow(l, run, s, e);
@@ -274,6 +281,7 @@ bool agent_link_run(struct agent_link *l, const struct agents_request *q, struct
 
 bool agent_link_resume(struct agent_link *l, str run, struct agent_show *s, struct err *e)
 {
+    assert(l->daemon || l->app);
     s->run = run;
     return l->daemon ? link_daemon_events(l, s, e) : link_local_resume(l, run, s, e);
 }
@@ -283,6 +291,7 @@ bool agent_link_answer(struct agent_link *l, struct agent_show *s, bool allow, s
     str run = s->waiting.run;
     bool ok;
 
+    assert(s->waiting.waits);
     s->waiting.waits = false;
     if (l->daemon)
         return link_daemon_answer(l, s, allow, e) && link_daemon_events(l, s, e);

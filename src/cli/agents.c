@@ -96,6 +96,7 @@ static bool agents_ask_person(struct agent_link *l, const struct agent_show *s, 
     char line[64];
     str answer;
 
+    assert(s->waiting.waits);
     if (s->json || s->waiting.seq < 0 || !isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
         return false;
     file_out_init(&out, STDERR_FILENO);
@@ -148,6 +149,7 @@ static void agents_describe(const struct agent_link *l, const char *name, struct
 {
     const struct config_agent *a = agents_find(l->config, str_c(name));
 
+    assert(l->config && name);
     s->agent = str_c(name);
     if (a)
         s->model = a->model;
@@ -160,6 +162,7 @@ static const char *agents_name_at(size_t index)
 {
     const struct config_agents *a = agents_named;
 
+    assert(agents_named);
     if (index < a->agent_count)
         return a->agents[index].name.p;
     index -= a->agent_count;
@@ -191,6 +194,7 @@ static int agents_run_once(struct agent_link *l, struct cli *cli, const struct c
     int code;
     bool ok;
 
+    assert(args->value[RUN_RUN] || args->word_count == 2);
     agent_show_init(&s, cli, args->value[RUN_JSON] != NULL);
     if (args->value[RUN_RUN]) {
         ok = agent_link_resume(l, str_c(args->value[RUN_RUN]), &s, &e);
@@ -254,6 +258,7 @@ static int agents_chat_turn(struct agent_link *l, struct cli *cli, const struct 
     struct err e;
     int code;
 
+    assert(line.n > 0);
     agent_show_init(&s, cli, args->value[RUN_JSON] != NULL);
     s.quiet = args->value[CHAT_QUIET] != NULL;
     agents_describe(l, args->words[0], &s);
@@ -271,6 +276,7 @@ static int agents_chat(struct agent_link *l, struct cli *cli, const struct cli_a
     int code = CLI_OK;
     str said;
 
+    assert(args->word_count == 1);
     if (!thread) {
         rand_ids_init(&ids, &clock_real);
         thread = rand_id(&ids, made).p;

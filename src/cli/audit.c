@@ -36,6 +36,7 @@ static int cli_audit_verify(struct history *h, struct cli *cli, bool json)
     bool good = false, ok;
     int code;
 
+    assert(h->reader);
     if (!audit_head_path(h->config->store_url, h->config->spool, head, sizeof head, &e))
         return history_fail(&e);
     ok = query_audit_verify(h->reader, head, &h->out, &e);

@@ -70,6 +70,7 @@ static bool read_chunks(struct batch *b, const struct json_node *list, struct ta
     t->input = arena_dup(&b->arena, buf_str(&all));
     t->cut_count = n;
     buf_release(&all);
+    assert_slow(t->cut_count <= json_count(&b->doc, list));
     return true;
 }
 
@@ -170,6 +171,7 @@ static void write_error(struct batch *b, str id, const struct err *e)
 {
     struct json_out o;
 
+    assert(b->number > 0 && e->code != ERR_NONE);
     buf_reset(&b->line);
     json_out_init(&o, &b->line);
     json_out_object(&o);
@@ -230,6 +232,7 @@ static void batch_take_lines(struct batch *b, struct buf *in)
     }
     buf_drop(in, from);
     file_out_flush(&b->cli->out);
+    assert(from <= all.n);
 }
 
 static bool batch_read_lines(struct batch *b, struct cli_input *from, struct err *e)

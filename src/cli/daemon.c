@@ -40,6 +40,7 @@ static void daemon_set_timeout(const struct daemon_link *d, time_t seconds)
 {
     struct timeval t = {.tv_sec = seconds};
 
+    assert(d->fd >= 0);
     (void)setsockopt(d->fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof t);
     (void)setsockopt(d->fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof t);
 }
@@ -71,6 +72,7 @@ static bool daemon_connect_unix(struct daemon_link *d, str path, struct err *e)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
 
+    assert(d->fd < 0);
     if (path.n >= sizeof at.sun_path)
         return err_set(e, ERR_UPSTREAM, "its path is too long");
     memcpy(at.sun_path, path.p, path.n);
@@ -89,6 +91,7 @@ static bool daemon_connect(struct daemon_link *d, str address, struct err *e)
     size_t colon = address.n;
     str host;
 
+    assert(d->fd < 0);
     if (str_starts(address, STR("unix:/")))
         return daemon_connect_unix(d, str_slice(address, 5, address.n), e);
     while (colon && address.p[colon - 1] != ':')
@@ -171,6 +174,7 @@ static bool daemon_read_head(struct daemon_link *d, struct err *e)
 {
     size_t end;
 
+    assert(d->fd >= 0);
     while ((end = str_find(buf_str(&d->in), STR("\r\n\r\n"))) == STR_NONE)
         if (!daemon_fill(d, e))
             return false;
@@ -201,6 +205,7 @@ static bool daemon_prove(struct daemon_link *d, const struct store_owner *owner,
     bool ok;
     str id = STR("");
 
+    assert(owner->id.n > 0);
     arena_init(&a, 1 << 20);
     json_init(&doc);
     ok = send_all(d, STR("GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n"), e) &&
@@ -341,6 +346,7 @@ bool daemon_line(struct daemon_link *d, str *line, struct err *e)
     static const char newline = '\n';
     char *at;
 
+    assert(d->fd >= 0);
     /* The end of the line that the previous call returned is marked by a NUL. */
     if (d->in.n && (at = memchr(d->in.p, '\0', d->in.n)))
         buf_drop(&d->in, (size_t)(at - d->in.p) + 1);
@@ -358,6 +364,7 @@ bool daemon_body(struct daemon_link *d, str *body, struct err *e)
 {
     size_t size = d->body_size < 0 ? IN_MAX : (size_t)d->body_size;
 
+    assert(d->fd >= 0);
     while (d->in.n < size && !d->ended)
         if (!daemon_fill(d, e) && (!d->ended || d->body_size >= 0))
             return false;
@@ -374,6 +381,7 @@ void daemon_close(struct daemon_link *d)
 
 int daemon_complain(const struct err *daemon, const struct err *store)
 {
+    assert(store->code != ERR_NONE);
     if (daemon->code == ERR_NOT_FOUND || daemon->code == ERR_NONE)
         return cli_complain(CLI_STORE, "the store: %s", store->text);
     return cli_complain(CLI_STORE, "the store: %s; %s", store->text, daemon->text);
@@ -401,6 +409,7 @@ int daemon_refused(const struct daemon_link *d, str reply, int otherwise)
     struct arena a;
     int code;
 
+    assert(otherwise != CLI_OK);
     if (d->status == 401 || d->status == 403)
         return cli_complain(CLI_AUTH, "the daemon needs an operator's key: set RATIONALE_KEY");
     arena_init(&a, 2 * reply.n + 65536);

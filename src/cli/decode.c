@@ -48,6 +48,7 @@ static void decode_number(struct json_out *o, const char *key, int64_t n)
 
 static void add_usage(struct json_out *o, const struct chat_usage *u)
 {
+    assert(u);
     decode_number(o, "input", u->input);
     decode_number(o, "output", u->output);
     decode_number(o, "reasoning", u->reasoning);
@@ -57,6 +58,7 @@ static void add_usage(struct json_out *o, const struct chat_usage *u)
 
 static void add_error(struct json_out *o, const struct chat_error *error)
 {
+    assert(error);
     decode_number(o, "status", error->status);
     decode_member(o, "type", error->type);
     decode_member(o, "code", error->code);
@@ -161,6 +163,7 @@ static int decode_decode(struct cli *cli, const struct wire *w, struct cli_input
     struct err e;
     bool ok;
 
+    assert(w->decode);
     arena_init(&arena, ARENA_SIZE_MAX);
     buf_init(&d.line, LINE_SIZE_MAX);
     frames_init(&frames, kind, FRAME_SIZE_MAX, (struct frames_sink){decode_on_frame, &d});

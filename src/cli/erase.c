@@ -36,6 +36,7 @@ static bool erase_by_daemon(const struct wish *w, struct buf *out, int *code, st
     str reply;
     bool there;
 
+    assert(w->name.n > 0);
     buf_init(&body, 65536);
     buf_printf(&body, "{\"%s\":", w->what == STORE_ERASE_SESSION ? "session_id" : "subject");
     (void)json_quote(&body, w->name);
@@ -67,6 +68,7 @@ static int erase_by_ourselves(const struct wish *w, struct buf *out, const struc
     struct err e;
     bool ok;
 
+    assert(w->name.n > 0);
     if (str_eq(o.url, STR("none")))
         return cli_complain(CLI_STORE, "nothing is on record: the store is \"none\"");
     if (!reader_open(o.url, &r, &e)) /* none is made for it */
@@ -87,6 +89,7 @@ static bool is_sure(const struct wish *w)
     struct file_out out;
     char answer[16];
 
+    assert(w->name.n > 0);
     if (!isatty(STDIN_FILENO)) {
         cli_complain(CLI_USAGE, "an erasure cannot be undone: confirm with --yes");
         return false;

@@ -86,6 +86,7 @@ static int export_stream(struct history *h, struct file_out *out, bool terminal,
     int code = CLI_OK;
     struct err e;
 
+    assert(h->args);
     if (!terminal) /* where the results themselves show the progress */
         p = progress_begin("export", "sessions", export_total(h, f));
     query_export_init(&x, format, f);
@@ -112,6 +113,7 @@ static int export_tables(struct history *h, const char *path, const struct query
     struct err e;
     bool ok = export_sqlite_write(h->reader, &h->asker, f, &to, &e);
 
+    assert(h->args && path);
     if (ok && to.sessions == 0)
         cli_print_none(h->args, "sessions", NULL);
     return ok ? CLI_OK : history_fail(&e);
@@ -126,6 +128,7 @@ static int export_to_file(struct history *h, const char *path, const enum query_
     struct err e;
     int code;
 
+    assert(path[0]);
     if (!file_part_open(&part, path, &e))
         return cli_complain(CLI_USAGE, "--output: %s", e.text);
     if (format) {

@@ -116,6 +116,7 @@ bool history_since(const struct history *h, const char *option, const char *valu
     uint64_t n;
     int64_t ms;
 
+    assert(h->asker.now_us > 0);
     *out = -1;
     if (!value)
         return true;
@@ -275,6 +276,7 @@ static str history_cell(struct history *h, const struct history_column *c,
     int64_t n;
     str s;
 
+    assert(c->name && c->head);
     if (!v || v->kind == JSON_NULL)
         return STR("-");
     if (c->form == HISTORY_TIME && json_i64(&h->doc, v, &n))
@@ -293,6 +295,7 @@ static void put_cell(struct cli *cli, str text, size_t width, enum history_form 
     const char *color = form == HISTORY_STATUS ? cli_status(cli, text) : "";
     size_t n = utf8_count(text);
 
+    assert(width > 0);
     if (form >= HISTORY_NUMBER)
         for (; n < width; n++)
             file_out_add(&cli->out, STR(" "));

@@ -181,6 +181,7 @@ static bool check_type(struct work *w, str type, struct err *e)
     const char *const *servers;
     str agent, all = STR("");
 
+    assert(w->setup);
     if (incident_assigned(w->setup, type, &agent, &servers))
         return true;
     for (size_t i = 0; investigate_type_at(w->setup, i); i++)
@@ -205,6 +206,7 @@ static bool investigate_gather(struct work *w, struct incident_options *o, struc
     struct agent_row row;
     struct err none;
 
+    assert(w->setup && (w->args->word_count || w->args->value[RUN]));
     *o = (struct incident_options){.run = STR(""), .session = STR(""), .runbook_text = STR("")};
     o->run = id ? str_c(id) : arena_dup(&w->arena, rand_id(&w->local.host.gateway->ids, made));
     /* The input of a resumed run comes from its log. */
@@ -261,6 +263,7 @@ static str pending_of(struct work *w, str run)
 
 static bool run_one(struct work *w, struct incident_options *o, struct ran *out, struct err *e)
 {
+    assert(w->setup && o->run.n > 0);
     o->host = &w->local.host;
     o->setup = w->setup;
     o->on_step = investigate_on_step;
@@ -321,6 +324,7 @@ static void write_json(struct json_out *o, const struct ran *r)
                    {"reasoning_tokens", x->reasoning_tokens},
                    {"duration_ms", x->duration_ms}};
 
+    assert((size_t)x->end < COUNT_OF(ends));
     json_out_object(o);
     for (size_t i = 0; i < COUNT_OF(texts); i++) {
         json_out_key(o, str_c(texts[i].name));
@@ -342,6 +346,7 @@ static void investigate_print_json(struct work *w, const struct ran *runs, size_
     struct json_out o;
     struct buf out;
 
+    assert(n == 1 || n == 2);
     buf_init(&out, ARENA_MAX);
     json_out_init(&o, &out);
     if (n > 1)
@@ -423,6 +428,7 @@ static void print_comparison(struct work *w, const struct ran r[2])
     const struct incident_report *on = &r[0].report, *off = &r[1].report;
     struct file_out *out = &w->cli->out;
 
+    assert((size_t)on->end < COUNT_OF(ends) && (size_t)off->end < COUNT_OF(ends));
     file_out_printf(out,
                     "# Reasoning against none\n\n| | on | off |\n|---|---|---|\n"
                     "| run | " STR_FMT " | " STR_FMT " |\n| status | %s | %s |\n",
@@ -461,6 +467,7 @@ static int investigate_both(struct work *w, const struct incident_options *o)
     struct ran r[2];
     struct err e;
 
+    assert(!w->args->value[REASONING]);
     for (int i = 0; i < 2; i++) {
         struct incident_options one = *o;
 
@@ -492,6 +499,7 @@ static bool open_setup(struct work *w, struct err *e)
 {
     const struct config_incidents *c = &w->local.host.gateway->setup->config->incidents;
 
+    assert(!w->setup);
     if (!c->agents.n)
         return err_set(e, ERR_INPUT, "the configuration names no agents (incidents.agents: FILE)");
     return incident_setup_load(c->agents.p, c->runbooks.p, &w->setup, e);

@@ -53,6 +53,7 @@ static void keys_make_key(char out[KEY_SIZE])
             out[n++] = letters[byte % 62];
     }
     out[n] = '\0';
+    assert(n == KEY_SIZE - 1);
 }
 
 static void keys_add_list(struct buf *b, const char *name, const char *value)
@@ -97,6 +98,7 @@ static void keys_add_number(struct buf *b, const char *name, const char *value)
 /* JSON is YAML too, so one text serves both. */
 static void keys_add_entry(struct buf *b, const struct cli_args *args, str digest)
 {
+    assert(args->word_count == 2);
     buf_add(b, STR("{\"name\":"));
     json_quote(b, str_c(args->words[1]));
     buf_printf(b, ",\"sha256\":\"" STR_FMT "\"", STR_ARG(digest));
@@ -162,6 +164,7 @@ static int keys_print_new_key(struct cli *cli, const struct cli_args *args)
     struct err e;
     int code = CLI_OK;
 
+    assert(args->word_count > 0);
     if (args->word_count != 2)
         return cli_complain(CLI_USAGE, "a key needs a name: rationale keys new NAME");
     keys_make_key(key);

@@ -99,8 +99,8 @@ static int main_dispatch(struct cli *cli, int argc, char *const *argv)
 }
 
 /* A file of the store must not get the number of a standard stream that the caller has closed: the
- * log or a result would be written into it. The placeholder cannot be used in the stream's direction,
- * so that a command still reports that it cannot read or write. */
+ * log or a result would be written into it. The placeholder cannot be used in the stream's
+ * direction, so that a command still reports that it cannot read or write. */
 static void main_fill_streams(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)

@@ -59,6 +59,7 @@ static void order_event(struct window *w, const char *name, const char *key, str
 {
     struct json_out o;
 
+    assert(w->thread[0] && key);
     buf_reset(&w->line);
     json_out_init(&o, &w->line);
     json_out_object(&o);
@@ -149,6 +150,7 @@ static size_t rows_of(str text, size_t columns)
 {
     size_t rows = 1, at = 0;
 
+    assert(columns > 0);
     for (size_t i = 0, size; i < text.n; i += size) {
         uint32_t c = ' ';
         size_t wide;
@@ -227,6 +229,7 @@ static int order_turn(struct window *w, str text)
     int code;
     bool ok;
 
+    assert(w->orders && w->thread[0]);
     /* Text in a pipe cannot be removed, and reasons would be mixed with it. */
     if (w->person && !w->args->value[WHY]) {
         watch.on_say = order_print_text;
@@ -297,6 +300,7 @@ static int order_run_conversation(struct window *w)
     int code = order_turn(w, STR("")), refused = CLI_OK;
     str line;
 
+    assert(w->orders);
     buf_init(&in, 2 * LINE_MAX_SIZE);
     if (w->person)
         file_out_printf(
@@ -389,6 +393,7 @@ static void order_on_case(void *ctx, const struct orders_eval_result *r)
 {
     struct window *w = ctx;
 
+    assert(r->of);
     progress_set(&w->progress, ++w->cases);
     if (w->args->value[JSON]) {
         order_eval_json(w, "utterance", r, &r->score);
@@ -421,6 +426,7 @@ static int order_evaluate(struct window *w)
     str text;
     bool ok;
 
+    assert(w->orders && path);
     arena_init(&a, 4 * ORDERS_EVAL_MAX);
     ok = file_read(&a, path, ORDERS_EVAL_MAX, &text, &e);
     if (ok && !w->args->value[JSON])
@@ -468,6 +474,7 @@ static bool name_thread(struct window *w, struct err *e)
     struct rand_ids ids;
     char id[RAND_ID_SIZE];
 
+    assert(!w->thread[0]);
     if (w->args->value[THREAD]) {
         if (!state_thread_ok(str_c(w->args->value[THREAD]), e))
             return false;

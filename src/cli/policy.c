@@ -58,6 +58,7 @@ static bool policy_ask_here(struct policy_cmd *p, const char *method, str path, 
                             .operator_ = true,
                             .arena = &p->newest};
 
+    assert(method && path.n && path.p[0] == '/');
     if (!p->app) {
         if (!app_local_open(p->config_file, &p->local, e) ||
             !app_policy.open(&p->local.host, &p->app, e))
@@ -96,6 +97,7 @@ int policy_request(struct policy_cmd *p, const char *method, str path, str body)
 {
     struct err e = {0}, daemon = {0};
 
+    assert(method && path.n && path.p[0] == '/');
     arena_reset(&p->newest);
     p->reply = STR("");
     if (p->app || !policy_ask_daemon(p, method, path, body, &daemon)) {
@@ -122,6 +124,7 @@ int policy_request(struct policy_cmd *p, const char *method, str path, str body)
 
 void policy_add_query(struct buf *path, const char *name, const char *value)
 {
+    assert(path->n > 0);
     if (!value || !*value)
         return;
     buf_printf(path, "%c%s=", memchr(path->p, '?', path->n) ? '&' : '?', name);
@@ -174,6 +177,7 @@ static int policy_cmd_extract(struct policy_cmd *p, const char *kind, const char
     str text;
     int code;
 
+    assert(facts || strcmp(kind, "criteria") == 0);
     json_out_init(&o, &p->body);
     json_out_object(&o);
     json_member_str(&o, "kind", str_c(kind));
@@ -209,6 +213,7 @@ static int policy_cmd_decide(struct policy_cmd *p, const char *state)
     struct json_out o;
     int code;
 
+    assert(p->args->word_count > 0);
     if (p->args->word_count < 2)
         return cli_complain(CLI_USAGE,
                             "policy %s needs the IDs of proposals: rationale policy %s ID...",
@@ -267,6 +272,7 @@ static int policy_cmd_list(struct policy_cmd *p, const char *path, int (*show)(s
     const char *const *v = p->args->value;
     int code;
 
+    assert(path[0] == '/' && show);
     buf_add(&p->body, str_c(path));
     policy_add_query(&p->body, "state", v[POLICY_STATE]);
     policy_add_query(&p->body, "document_id", v[POLICY_DOCUMENT]);

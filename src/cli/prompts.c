@@ -55,6 +55,7 @@ static void prompts_put(struct prompts *p)
 
 static void prompts_row(struct prompts *p, const struct prompt *v)
 {
+    assert(v->id.p[v->id.n] == '\0');
     file_out_printf(&p->cli->out,
                     "%-30s %s%-9s%s %s  %s\n",
                     v->id.p,
@@ -70,7 +71,7 @@ static size_t with_built_in(struct prompts *p, struct prompt **all, size_t n)
 {
     const char *name = p->args->value[NAME];
     struct prompt *out;
-    size_t rows = 0;
+    size_t rows = 0, kept = n;
 
     while (tune_app_at(rows))
         rows++;
@@ -80,6 +81,7 @@ static size_t with_built_in(struct prompts *p, struct prompt **all, size_t n)
     for (size_t i = 0; i < rows; i++)
         if (!name || strcmp(name, tune_app_at(i)->prompt->name) == 0)
             prompt_built_in(tune_app_at(i)->prompt, &p->arena, &out[n++]);
+    assert(n <= kept + rows);
     *all = out;
     return n;
 }
@@ -176,6 +178,7 @@ static int prompts_add(struct prompts *p, const char *name, const char *file)
     struct err e;
     str id;
 
+    assert(name && file);
     if (!file_read(&p->arena, file, 8 * PROMPT_SIZE_MAX, &v.components, &e))
         return cli_fail(&e);
     /* A plain text is the system prompt. */
@@ -206,6 +209,7 @@ static bool prompts_by_daemon(struct prompts *p, const char *word, str id, int *
                  daemon_body(&d, &reply, e) &&
                  (d.status != 503 || err_set(e, ERR_UPSTREAM, "the daemon answers 503"));
 
+    assert(word && id.n > 0);
     if (there && d.status == 200)
         *code = CLI_OK;
     else if (there)
@@ -221,6 +225,7 @@ static int prompts_by_ourselves(struct prompts *p, str id, enum prompt_state to,
         .url = p->config->store_url, .spool = p->config->spool, .durability = STORE_DURABLE};
     struct err e;
 
+    assert(!p->store);
     if (str_eq(o.url, STR("none")))
         return cli_complain(CLI_STORE, "nothing is on record: the store is \"none\"");
     if (!store_open(&o, &p->store, &e))

@@ -18,6 +18,7 @@ static int store_cli_adopt(struct cli *cli, const struct config *c, const struct
     uint64_t records = 0;
     struct err e;
 
+    assert(args->word_count > 0);
     if (args->word_count != 2)
         return cli_complain(CLI_USAGE, "store adopt needs the folder of the journal");
     o.spool = str_c(args->words[1]);

@@ -42,6 +42,7 @@ static void end_text(struct tail *t)
 
 static str tail_line_of(struct tail *t, const struct json_node *v, const char *name, size_t width)
 {
+    assert(name && width > 0);
     return history_line(&t->h.arena, history_member(&t->h, v, name), width);
 }
 
@@ -162,6 +163,7 @@ static bool tail_look(struct tail *t, int64_t *last_id, bool quiet, struct err *
     const struct json_node *all, *v;
     int64_t seen = *last_id, id;
 
+    assert(*last_id >= 0);
     f.session_id = t->session;
     buf_reset(&t->h.out);
     if (!query_decisions(t->h.reader, &t->h.asker, &f, &p, &t->h.out, e) ||
@@ -185,6 +187,7 @@ static int follow_store(struct tail *t)
     int64_t last_id = 0;
     struct err e;
 
+    assert(t->h.reader);
     if (!tail_look(t, &last_id, true, &e))
         return history_fail(&e);
     cli_complain(CLI_OK, "following the store");

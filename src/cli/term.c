@@ -89,6 +89,7 @@ size_t cli_safe_size(str s, size_t *bad)
         }
         at += size;
     }
+    assert(at + *bad <= s.n);
     return at;
 }
 
@@ -192,6 +193,7 @@ void cli_print_none(const struct cli_args *args, const char *things, const char 
     const struct cli_command *c = args->command;
     struct buf b;
 
+    assert(c->option_count <= CLI_OPTIONS_MAX && args->word_count <= CLI_WORDS_MAX);
     buf_init(&b, COMPLAINT_MAX);
     for (size_t i = 0; i < c->option_count; i++)
         if (args->value[i] && term_selects(&c->options[i]))

@@ -149,6 +149,7 @@ static double percentile_ms(const struct verifying *v, size_t percent)
 /* For people; of JSON the lines are all there is, so it goes beside them. */
 static void show_sums(struct verifying *v)
 {
+    assert(v->took_count <= v->took_cap);
     qsort(v->took, v->took_count, sizeof v->took[0], verify_by_size);
     (void)fprintf(stderr,
                   "%zu cases, %zu criteria: %zu met, %zu missing, %zu uncertain; "
@@ -193,6 +194,7 @@ static bool verify_plainly(struct verifying *v, str text, struct arena *a, struc
     struct json_out o;
     struct buf json;
 
+    assert(v->doc && !v->service);
     r->run = r->envelope = STR("");
     if (!policy_case_read(text, a, &r->c, e))
         return false;
@@ -231,6 +233,7 @@ static bool by_service(struct verifying *v, str text, struct arena *a, struct po
                            .doc_file = v->doc ? v->args->value[POLICY] : NULL,
                            .ctx = v};
 
+    assert(v->service);
     return policy_review(v->service, &q, a, r, e);
 }
 
@@ -277,6 +280,7 @@ static int open_all(struct verifying *v)
     const struct cli_args *args = v->args;
     struct err e;
 
+    assert(!v->doc && !v->service);
     if (args->value[POLICY] && !policy_doc_load(NULL, args->value[POLICY], &v->doc, &e))
         return cli_fail(&e);
     if (!wants_config(args))
