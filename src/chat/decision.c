@@ -24,6 +24,7 @@ static void decision_put_call(struct buf *out, str name, str arguments)
     struct err e;
     bool longer;
 
+    assert(arguments.p);
     buf_init(&text, 8 * DECISION_ARGUMENTS_MAX);
     json_init(&doc);
     if (json_parse(&doc, arguments, &e) && json_root(&doc)->kind == JSON_OBJECT)
@@ -48,6 +49,7 @@ static void decision_put_calls(struct buf *out, struct buf *tools, const struct 
     struct arena a;
     const char *mark = "";
 
+    assert(calls->kind == JSON_ARRAY);
     arena_init(&a, CALLS_ARENA_MAX);
     buf_init(&with, out->size_max);
     buf_add(out, STR("[TOOL_CALL] "));

@@ -73,6 +73,7 @@ static size_t repr_find_shortest_digits(double d, char digits[DIGITS_MAX + 1], i
 {
     char text[40];
 
+    assert(isfinite(d) && d >= 0);
     for (int n = 1; n <= DIGITS_MAX; n++) {
         size_t count = 0;
         char *exponent;
@@ -94,6 +95,7 @@ static size_t repr_find_shortest_digits(double d, char digits[DIGITS_MAX + 1], i
 
 static void put_plain(struct buf *out, str digits, int point)
 {
+    assert(digits.n > 0 && point <= POINT_MAX);
     if (point <= 0) {
         buf_add(out, STR("0."));
         for (int i = point; i < 0; i++)
@@ -147,6 +149,7 @@ static void repr_put_number(struct buf *out, const struct json *doc, const struc
     str raw = json_raw(doc, v);
     double d;
 
+    assert(v->kind == JSON_NUMBER);
     for (size_t i = 0; i < raw.n; i++)
         if (raw.p[i] == '.' || raw.p[i] == 'e' || raw.p[i] == 'E') {
             if (json_double(doc, v, &d))
@@ -161,6 +164,7 @@ static void put_string(struct buf *out, const struct json *doc, const struct jso
     struct arena a;
     str text;
 
+    assert(v->kind == JSON_STRING);
     arena_init(&a, TEXT_MAX);
     if (json_text(doc, v, &a, &text))
         repr_text(out, text);
@@ -176,6 +180,7 @@ static void put_members(struct buf *out, const struct json *doc, const struct js
     struct err e;
     str key;
 
+    assert(v->kind == JSON_OBJECT);
     arena_init(&a, TEXT_MAX);
     map_init(&members, NULL, MAP_COUNT_MAX);
     JSON_FOREACH(k, doc, v)
@@ -203,6 +208,7 @@ void repr_arguments(struct buf *out, const struct json *doc, const struct json_n
 
 static void put_array(struct buf *out, const struct json *doc, const struct json_node *v)
 {
+    assert(v->kind == JSON_ARRAY);
     buf_add_c(out, '[');
     JSON_FOREACH(x, doc, v) {
         if (x != json_first(doc, v))

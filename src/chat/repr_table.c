@@ -167,6 +167,7 @@ bool repr_printable(uint32_t code)
 {
     size_t low = 0, high = COUNT_OF(unseen);
 
+    assert(code <= 0x10FFFF);
     while (low < high) {
         size_t mid = (low + high) / 2;
 

@@ -35,7 +35,7 @@ static void link_block_signals(struct agent_link *l)
     (void)sigemptyset(&set);
     (void)sigaddset(&set, SIGINT);
     (void)sigaddset(&set, SIGTERM);
-    (void)pthread_sigmask(SIG_BLOCK, &set, &l->signals);
+    l->blocked = pthread_sigmask(SIG_BLOCK, &set, &l->signals) == 0;
 }
 
 /* ---- opening ---- */
@@ -44,6 +44,7 @@ static bool link_open_local(struct agent_link *l, const char *config, int *code)
 {
     struct err e;
 
+    assert(!l->local_open && !l->app);
     link_block_signals(l);
     if (!app_local_open(config, &l->local, &e)) {
         *code = cli_complain(e.code == ERR_INPUT ? CLI_CONFIG : CLI_STORE, "%s", e.text);
@@ -79,58 +80,48 @@ bool agent_link_open(struct agent_link *l, const char *config, int *code)
 
 void agent_link_close(struct agent_link *l)
 {
+    assert(!l->watching || l->local_open);
     atomic_store(&l->ended, true);
     if (l->watching)
         pthread_join(l->watcher, NULL);
     agents_app_close(l->app);
-    if (l->local_open) {
+    if (l->local_open)
         app_local_close(&l->local);
+    if (l->blocked)
         (void)pthread_sigmask(SIG_SETMASK, &l->signals, NULL);
-    }
     if (l->config)
         config_release(l->config);
 }
 
 /* ---- in the daemon ---- */
 
-/* The members of an error of the API: {"detail": {"message"}}. */
 static bool link_daemon_error(struct daemon_link *d, struct err *e)
 {
-    struct json doc;
     struct arena a;
-    str body, text = STR("");
+    str body;
 
+    assert(d->status != 200);
     if (!daemon_body(d, &body, e))
         return false;
-    arena_init(&a, body.n + 65536);
-    json_init(&doc);
-    if (json_parse(&doc, body, e)) {
-        const struct json_node *detail = json_find(&doc, json_root(&doc), STR("detail"));
-
-        if (!json_text(&doc, json_find(&doc, detail, STR("message")), &a, &text))
-            (void)!json_text(
-                &doc,
-                json_find(&doc, json_find(&doc, json_root(&doc), STR("error")), STR("message")),
-                &a,
-                &text);
-    }
+    arena_init(&a, 2 * body.n + 65536);
     err_set(e,
             d->status == 404                       ? ERR_NOT_FOUND
             : d->status == 401 || d->status == 403 ? ERR_AUTH
                                                    : ERR_INPUT,
             STR_FMT,
-            STR_ARG(text.n ? text : STR("the daemon refused the request")));
-    json_release(&doc);
+            STR_ARG(daemon_reply_message(&a, body)));
     arena_release(&a);
     return false;
 }
 
-/* Server-sent events until the stream ends. */
+/* Server-sent events until the stream ends. A stream that ends before the run has ended or waits
+ * has lost its daemon. */
 static bool link_daemon_stream(struct daemon_link *d, struct agent_show *s, struct err *e)
 {
     str line, name = STR(""), id = STR("");
     struct err end;
 
+    assert(d->fd >= 0);
     if (d->status != 200)
         return link_daemon_error(d, e);
     while (daemon_line(d, &line, &end)) {
@@ -143,7 +134,13 @@ static bool link_daemon_stream(struct daemon_link *d, struct agent_show *s, stru
         else if (!line.n)
             name = id = STR("");
     }
-    return true;
+    return s->status.n || s->waiting.waits ||
+           err_set(e,
+                   end.code,
+                   "%s%s" STR_FMT,
+                   end.text,
+                   s->run.n ? "; resume it with: rationale run --run " : "",
+                   STR_ARG(s->run));
 }
 
 static bool link_daemon_ask(struct agent_link *l, const char *method, str path, str body,
@@ -152,6 +149,7 @@ static bool link_daemon_ask(struct agent_link *l, const char *method, str path, 
     struct daemon_link d;
     bool ok;
 
+    assert(l->daemon);
     ok = daemon_open(&d, l->config, e) && daemon_ask(&d, method, path, body, e) &&
          link_daemon_stream(&d, s, e);
     daemon_close(&d);
@@ -173,15 +171,16 @@ static bool link_daemon_run(struct agent_link *l, const struct agents_request *q
         json_member_str(&o, "thread", q->thread);
     json_member_bool(&o, "stream", true);
     json_out_end(&o);
-    ok = json_out_ok(&o, e) && link_daemon_ask(l,
-                                               "POST",
-                                               arena_printf(&s->arena,
-                                                            "/api/v1/%s/" STR_FMT "/runs",
-                                                            q->workflow ? "workflows" : "agents",
-                                                            STR_ARG(q->name)),
-                                               buf_str(&body),
-                                               s,
-                                               e);
+    ok = json_out_ok(&o, e) &&
+         link_daemon_ask(l,
+                         "POST",
+                         arena_printf(&s->arena,
+                                      "/api/v1/%s/" STR_FMT "/runs",
+                                      q->workflow ? "workflows" : "agents",
+                                      STR_ARG(daemon_encode(&s->arena, q->name))),
+                         buf_str(&body),
+                         s,
+                         e);
     buf_release(&body);
     return ok;
 }
@@ -193,8 +192,8 @@ static bool link_daemon_events(struct agent_link *l, struct agent_show *s, struc
                            "GET",
                            arena_printf(&s->arena,
                                         "/api/v1/runs/" STR_FMT "/events?after=" STR_FMT,
-                                        STR_ARG(s->run),
-                                        STR_ARG(buf_str(&s->last))),
+                                        STR_ARG(daemon_encode(&s->arena, s->run)),
+                                        STR_ARG(daemon_encode(&s->arena, buf_str(&s->last)))),
                            STR(""),
                            s,
                            e);
@@ -204,7 +203,8 @@ static bool link_daemon_answer(struct agent_link *l, struct agent_show *s, bool 
                                struct err *e)
 {
     struct daemon_link d;
-    str path = arena_printf(&s->arena, "/api/v1/runs/" STR_FMT "/answer", STR_ARG(s->run)),
+    str run = daemon_encode(&s->arena, s->waiting.run),
+        path = arena_printf(&s->arena, "/api/v1/runs/" STR_FMT "/answer", STR_ARG(run)),
         body = arena_printf(&s->arena,
                             "{\"word\":\"%s\",\"seq\":%lld}",
                             allow ? "approve" : "deny",
@@ -212,6 +212,7 @@ static bool link_daemon_answer(struct agent_link *l, struct agent_show *s, bool 
     bool ok = daemon_open(&d, l->config, e) && daemon_ask(&d, "POST", path, body, e) &&
               (d.status == 200 || link_daemon_error(&d, e));
 
+    assert(s->waiting.seq >= 0);
     daemon_close(&d);
     return ok;
 }
@@ -255,6 +256,7 @@ static bool link_local_resume(struct agent_link *l, str run, struct agent_show *
 {
     struct agent_row row;
 
+    assert(l->local_open && l->app);
     if (!agent_log_run_get(l->local.host.log, run, &s->arena, &row, e))
         return false;
     if (!str_eq(row.app, STR(AGENTS_APP)))
@@ -271,6 +273,7 @@ bool agent_link_run(struct agent_link *l, const struct agents_request *q, struct
 {
     str run;
 
+    assert(l->daemon || l->app);
     if (l->daemon)
         return link_daemon_run(l, q, s, e);
     return agents_start(l->app->runner, q, &s->arena, &run, e) && link_local_follow(l, run, s, e);
@@ -278,6 +281,7 @@ bool agent_link_run(struct agent_link *l, const struct agents_request *q, struct
 
 bool agent_link_resume(struct agent_link *l, str run, struct agent_show *s, struct err *e)
 {
+    assert(l->daemon || l->app);
     s->run = run;
     return l->daemon ? link_daemon_events(l, s, e) : link_local_resume(l, run, s, e);
 }
@@ -287,6 +291,7 @@ bool agent_link_answer(struct agent_link *l, struct agent_show *s, bool allow, s
     str run = s->waiting.run;
     bool ok;
 
+    assert(s->waiting.waits);
     s->waiting.waits = false;
     if (l->daemon)
         return link_daemon_answer(l, s, allow, e) && link_daemon_events(l, s, e);

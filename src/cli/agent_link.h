@@ -21,7 +21,8 @@ struct agent_link {
     struct app_local local;
     bool local_open;
     struct agents_app *app;
-    sigset_t signals; /* the signal mask before */
+    sigset_t signals; /* the signal mask before, if it is changed */
+    bool blocked;     /* it is: SIGINT and SIGTERM set local.leave */
     pthread_t watcher;
     bool watching;
     _Atomic bool ended;

@@ -16,6 +16,7 @@
 
 void agent_show_init(struct agent_show *s, struct cli *cli, bool json)
 {
+    assert(cli);
     *s = (struct agent_show){.cli = cli,
                              .json = json,
                              .agent = STR(""),
@@ -90,6 +91,7 @@ static void show_waiting(struct agent_show *s, const struct json *doc)
     str *texts[] = {&s->waiting.run, &s->waiting.tool, &s->waiting.why};
     static const char *const names[] = {"run_id", "tool", "why"};
 
+    assert(COUNT_OF(texts) == COUNT_OF(names));
     s->waiting.waits = true;
     for (size_t i = 0; i < COUNT_OF(texts); i++) {
         *texts[i] = STR("");
@@ -132,6 +134,7 @@ static void show_failure(const struct agent_show *s, str detail)
     bool model = str_eq(s->reason, STR("llm_error")), failed = str_eq(s->status, STR("failed"));
     struct file_out out;
 
+    assert(!str_eq(s->status, STR("done")));
     while (detail.n && detail.p[detail.n - 1] == '.')
         detail.n--;
     file_out_init(&out, STDERR_FILENO);
@@ -158,6 +161,7 @@ static void show_ended(struct agent_show *s, const struct json *doc)
     const struct json_node *output = json_find(doc, result, STR("finish"));
     str text = STR(""), detail = STR("");
 
+    assert(!s->answer || s->quiet);
     s->status = show_text(s, doc, "status");
     s->reason = show_text(s, doc, "reason");
     (void)!json_text(doc, json_find(doc, result, STR("text")), &s->arena, &text);
@@ -170,10 +174,7 @@ static void show_ended(struct agent_show *s, const struct json *doc)
         buf_add(s->answer, text);
         return;
     }
-    if (s->cli->terminal)
-        cli_put_safe(&s->cli->out, text);
-    else
-        file_out_add(&s->cli->out, text);
+    cli_put_text(s->cli, text);
     if (text.n)
         file_out_add(&s->cli->out, STR("\n"));
     file_out_flush(&s->cli->out);
@@ -228,13 +229,14 @@ static void show_json(struct agent_show *s, str name, str id, str json)
 {
     struct buf line;
 
+    assert(s->json);
     buf_init(&line, json.n + id.n + 256);
     buf_printf(&line, "{\"event\":\"" STR_FMT "\",\"id\":", STR_ARG(name));
     (void)json_quote(&line, id);
     buf_add_c(&line, ',');
     buf_add(&line, str_slice(json, 1, json.n));
     buf_add_c(&line, '\n');
-    file_out_add(&s->cli->out, buf_str(&line));
+    cli_put_json(s->cli, buf_str(&line));
     file_out_flush(&s->cli->out);
     buf_release(&line);
 }

@@ -6,9 +6,12 @@
 #include "base/rand.h"
 #include "cli/agent_link.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <unistd.h>
 
-#define LINE_SIZE 65536
+#define LEAVE_LOOK_MS 50
+#define LINE_SIZE (AGENTS_INPUT_MAX + 2) /* a longer line is longer than an input may be */
 
 enum { RUN_CONFIG, RUN_THREAD, RUN_RUN, RUN_JSON };
 
@@ -24,39 +27,83 @@ static const char *agents_config(const struct cli_args *args)
     return args->value[RUN_CONFIG] ? args->value[RUN_CONFIG] : CLI_CONFIG_FILE;
 }
 
+/* A line of standard input without its end; of a line that is too long, the rest is dropped: it is
+ * not another answer. False at the end of the input. */
+static bool agents_read_line(char *line, size_t size, str *out)
+{
+    size_t n = 0;
+    int c;
+
+    assert(size > 1);
+    while ((c = getc(stdin)) != EOF && c != '\n')
+        if (n + 1 < size)
+            line[n++] = (char)c;
+    line[n] = '\0';
+    *out = (str){line, n};
+    return c != EOF || n > 0;
+}
+
+/* Waits until a person has typed a line. False if Ctrl-C comes first: a command that executes its
+ * runs itself blocks the signal (agent_link.h). */
+static bool agents_wait_line(struct agent_link *l)
+{
+    struct pollfd typed = {.fd = STDIN_FILENO, .events = POLLIN};
+    bool person = isatty(STDIN_FILENO);
+
+    while (person && !atomic_load(&l->local.leave))
+        person = poll(&typed, 1, LEAVE_LOOK_MS) == 0;
+    return !atomic_load(&l->local.leave);
+}
+
 /* ---- approvals ---- */
+
+/* The call that waits, and the model's reason, both of which the model wrote. */
+static void agents_put_call(struct file_out *out, const char *before, const struct agent_show *s,
+                            const char *after)
+{
+    assert(s->waiting.waits && s->waiting.seq >= 0);
+    file_out_add(out, str_c(before));
+    cli_put_line(out, s->waiting.tool);
+    file_out_add(out, STR(" "));
+    cli_put_line(out, s->waiting.arguments);
+    file_out_printf(out, "%s\n  why: ", after);
+    cli_put_line(out, s->waiting.why);
+}
 
 static void agents_print_waiting(const struct agent_show *s)
 {
+    struct file_out out;
+
+    file_out_init(&out, STDERR_FILENO);
     if (s->waiting.seq < 0) {
-        (void)fprintf(stderr, "run " STR_FMT " waits for tools of its caller\n", STR_ARG(s->run));
-        return;
+        file_out_printf(&out, "run " STR_FMT " waits for tools of its caller\n", STR_ARG(s->run));
+    } else {
+        agents_put_call(&out, "waits for approval of ", s, "");
+        file_out_printf(&out,
+                        "\n  rationale runs approve '" STR_FMT "' %lld   (or deny)\n"
+                        "  then: rationale run --run " STR_FMT "\n",
+                        STR_ARG(s->waiting.run),
+                        (long long)s->waiting.seq,
+                        STR_ARG(s->run));
     }
-    (void)fprintf(stderr,
-                  "waits for approval of " STR_FMT " " STR_FMT "\n  why: " STR_FMT
-                  "\n  rationale runs approve '" STR_FMT "' %lld   (or deny)\n"
-                  "  then: rationale run --run " STR_FMT "\n",
-                  STR_ARG(s->waiting.tool),
-                  STR_ARG(s->waiting.arguments),
-                  STR_ARG(s->waiting.why),
-                  STR_ARG(s->waiting.run),
-                  (long long)s->waiting.seq,
-                  STR_ARG(s->run));
+    file_out_flush(&out);
 }
 
 /* Asks the person at the terminal. False: there is no terminal, or no answer. */
-static bool agents_ask_person(const struct agent_show *s, bool *allow)
+static bool agents_ask_person(struct agent_link *l, const struct agent_show *s, bool *allow)
 {
+    struct file_out out;
     char line[64];
+    str answer;
 
+    assert(s->waiting.waits);
     if (s->json || s->waiting.seq < 0 || !isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
         return false;
-    (void)fprintf(stderr,
-                  "Allow " STR_FMT " " STR_FMT "?\n  why: " STR_FMT "\n  [y/n] ",
-                  STR_ARG(s->waiting.tool),
-                  STR_ARG(s->waiting.arguments),
-                  STR_ARG(s->waiting.why));
-    if (!fgets(line, sizeof line, stdin))
+    file_out_init(&out, STDERR_FILENO);
+    agents_put_call(&out, "Allow ", s, "?");
+    file_out_add(&out, STR("\n  [y/n] "));
+    file_out_flush(&out);
+    if (!agents_wait_line(l) || !agents_read_line(line, sizeof line, &answer))
         return false;
     *allow = line[0] == 'y' || line[0] == 'Y';
     return true;
@@ -67,7 +114,7 @@ static int agents_finish(struct agent_link *l, struct agent_show *s, bool ok, st
 {
     bool allow;
 
-    while (ok && s->waiting.waits && agents_ask_person(s, &allow))
+    while (ok && s->waiting.waits && agents_ask_person(l, s, &allow))
         ok = agent_link_answer(l, s, allow, e);
     if (!ok)
         return cli_fail(e);
@@ -77,7 +124,7 @@ static int agents_finish(struct agent_link *l, struct agent_show *s, bool ok, st
         (void)fprintf(stderr,
                       "interrupted; resume it with: rationale run --run " STR_FMT "\n",
                       STR_ARG(s->run));
-    return agent_show_code(s);
+    return atomic_load(&l->local.leave) ? CLI_SIGINT : agent_show_code(s);
 }
 
 /* ---- run ---- */
@@ -102,6 +149,7 @@ static void agents_describe(const struct agent_link *l, const char *name, struct
 {
     const struct config_agent *a = agents_find(l->config, str_c(name));
 
+    assert(l->config && name);
     s->agent = str_c(name);
     if (a)
         s->model = a->model;
@@ -114,6 +162,7 @@ static const char *agents_name_at(size_t index)
 {
     const struct config_agents *a = agents_named;
 
+    assert(agents_named);
     if (index < a->agent_count)
         return a->agents[index].name.p;
     index -= a->agent_count;
@@ -145,6 +194,7 @@ static int agents_run_once(struct agent_link *l, struct cli *cli, const struct c
     int code;
     bool ok;
 
+    assert(args->value[RUN_RUN] || args->word_count == 2);
     agent_show_init(&s, cli, args->value[RUN_JSON] != NULL);
     if (args->value[RUN_RUN]) {
         ok = agent_link_resume(l, str_c(args->value[RUN_RUN]), &s, &e);
@@ -208,6 +258,7 @@ static int agents_chat_turn(struct agent_link *l, struct cli *cli, const struct 
     struct err e;
     int code;
 
+    assert(line.n > 0);
     agent_show_init(&s, cli, args->value[RUN_JSON] != NULL);
     s.quiet = args->value[CHAT_QUIET] != NULL;
     agents_describe(l, args->words[0], &s);
@@ -223,22 +274,31 @@ static int agents_chat(struct agent_link *l, struct cli *cli, const struct cli_a
     const char *thread = args->value[RUN_THREAD];
     struct rand_ids ids;
     int code = CLI_OK;
+    str said;
 
+    assert(args->word_count == 1);
     if (!thread) {
         rand_ids_init(&ids, &clock_real);
         thread = rand_id(&ids, made).p;
+        rand_ids_release(&ids);
     }
     if (person)
         (void)fprintf(stderr, "thread %s; an empty line ends the conversation\n", thread);
     for (;;) {
         if (person)
             (void)fprintf(stderr, "> ");
-        if (!fgets(line, LINE_SIZE, stdin) || !str_trim(str_c(line)).n)
+        if (!agents_wait_line(l)) {
+            code = CLI_SIGINT;
             break;
-        code = agents_chat_turn(l, cli, args, thread, str_trim(str_c(line)));
+        }
+        if (!agents_read_line(line, LINE_SIZE, &said) || !str_trim(said).n)
+            break;
+        code = agents_chat_turn(l, cli, args, thread, str_trim(said));
         if (code == CLI_SIGINT || code == CLI_CONFIG)
             break;
     }
+    if (ferror(stdin))
+        code = cli_complain(CLI_NEGATIVE, "cannot read standard input: %s", strerror(errno));
     free(line);
     return code;
 }
@@ -305,7 +365,7 @@ static void agents_list_json(struct cli *cli, const struct config *c)
         agents_write_workflow(c, &c->agents->workflows[i], &o);
     json_out_close(&o, 2);
     buf_add_c(&out, '\n');
-    file_out_add(&cli->out, buf_str(&out));
+    cli_put_json(cli, buf_str(&out));
     buf_release(&out);
 }
 
@@ -315,13 +375,14 @@ static void agents_list_text(struct cli *cli, const struct config *c)
         const struct config_agent *d = &c->agents->agents[i];
 
         file_out_printf(&cli->out,
-                        "%-24.*s %-9s %-24.*s " STR_FMT "\n",
+                        "%-24.*s %-9s %-24.*s ",
                         (int)d->name.n,
                         d->name.p,
                         agents_strategy_name(d->strategy),
                         (int)d->model.n,
-                        d->model.p,
-                        STR_ARG(d->description));
+                        d->model.p);
+        cli_put_line(&cli->out, d->description);
+        file_out_add(&cli->out, STR("\n"));
     }
     for (size_t i = 0; i < c->agents->workflow_count; i++)
         file_out_printf(&cli->out,

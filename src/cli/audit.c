@@ -36,12 +36,15 @@ static int cli_audit_verify(struct history *h, struct cli *cli, bool json)
     bool good = false, ok;
     int code;
 
+    assert(h->reader);
     if (!audit_head_path(h->config->store_url, h->config->spool, head, sizeof head, &e))
         return history_fail(&e);
     ok = query_audit_verify(h->reader, head, &h->out, &e);
     code = history_show(h, cli, ok, &e, json);
-    if (code || !json_parse(&h->doc, buf_str(&h->out), &e))
+    if (code)
         return code;
+    if (!json_parse(&h->doc, buf_str(&h->out), &e))
+        return history_fail(&e);
     (void)!json_bool(json_find(&h->doc, json_root(&h->doc), STR("ok")), &good);
     if (!json && good)
         file_out_printf(&cli->out,

@@ -70,6 +70,7 @@ static bool read_chunks(struct batch *b, const struct json_node *list, struct ta
     t->input = arena_dup(&b->arena, buf_str(&all));
     t->cut_count = n;
     buf_release(&all);
+    assert_slow(t->cut_count <= json_count(&b->doc, list));
     return true;
 }
 
@@ -170,6 +171,7 @@ static void write_error(struct batch *b, str id, const struct err *e)
 {
     struct json_out o;
 
+    assert(b->number > 0 && e->code != ERR_NONE);
     buf_reset(&b->line);
     json_out_init(&o, &b->line);
     json_out_object(&o);
@@ -211,7 +213,7 @@ static void batch_on_line(struct batch *b, str line)
     if (!batch_parse_line(b, line, &e) || !read_task(b, &t, &e) || !run_task(&t, &o, &e))
         write_error(b, t.id, &e);
     buf_add_c(&b->line, '\n');
-    file_out_add(&b->cli->out, buf_str(&b->line));
+    cli_put_json(b->cli, buf_str(&b->line));
     arena_reset(&b->arena);
 }
 
@@ -230,6 +232,7 @@ static void batch_take_lines(struct batch *b, struct buf *in)
     }
     buf_drop(in, from);
     file_out_flush(&b->cli->out);
+    assert(from <= all.n);
 }
 
 static bool batch_read_lines(struct batch *b, struct cli_input *from, struct err *e)

@@ -30,6 +30,7 @@ static bool is_lines(const char *path)
 
 void cases_init(struct cases *c, const char *const *words, size_t n)
 {
+    assert(n > 0);
     *c = (struct cases){words, n, n > 1};
     for (size_t i = 0; i < n; i++)
         c->many |= is_folder(words[i]) || is_lines(words[i]);
@@ -82,16 +83,25 @@ static bool cases_list(const char *path, struct arena *a, const char ***out, siz
     struct dirent *d;
     size_t cap = 64;
     const char **names;
+    bool ok = true;
 
     if (!dir)
         return err_sys(e, "open %s", path);
     names = base_alloc(cap * sizeof names[0]);
     *n = 0;
-    while ((d = readdir(dir)) && *n < CASES_FILES_MAX) {
+    while (ok && (d = readdir(dir))) {
         str name = str_c(d->d_name);
 
         if (name.p[0] == '.' || !(str_ends(name, STR(".json")) || is_lines(d->d_name)))
             continue;
+        if (*n == CASES_FILES_MAX) {
+            ok = err_set(e,
+                         ERR_LIMIT,
+                         "%s: it has more than %d files of cases; make several folders of it",
+                         path,
+                         CASES_FILES_MAX);
+            continue;
+        }
         if (*n == cap) {
             cap *= 2;
             names = base_realloc(names, cap * sizeof names[0]);
@@ -100,8 +110,9 @@ static bool cases_list(const char *path, struct arena *a, const char ***out, siz
     }
     (void)closedir(dir);
     qsort(names, *n, sizeof names[0], cases_by_name);
+    assert(*n <= CASES_FILES_MAX);
     *out = names;
-    return true;
+    return ok;
 }
 
 static bool each_in(const char *path, on_case *fn, void *ctx, struct err *e)
@@ -129,6 +140,7 @@ static bool each_in(const char *path, on_case *fn, void *ctx, struct err *e)
 
 bool cases_each(struct cases *c, on_case *fn, void *ctx, struct err *e)
 {
+    assert(c->n > 0);
     for (size_t i = 0; i < c->n; i++)
         if (!(is_folder(c->words[i]) ? each_in(c->words[i], fn, ctx, e)
                                      : each_file(c->words[i], fn, ctx, e)))

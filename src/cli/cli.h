@@ -101,6 +101,9 @@ const char *cli_command_name(size_t index);
 bool cli_parse(struct cli *cli, const struct cli_command *c, int argc, char *const *argv,
                struct cli_args *args) MUST_USE;
 
+/* Says that a word of the line is one too many; returns the exit code. */
+int cli_too_many(const struct cli_command *c, const char *word);
+
 /* The options of every command, by index; NULL after the last. */
 const struct cli_option *cli_common_option(size_t index);
 
@@ -169,6 +172,15 @@ uint64_t cli_count_lines(str text);
 size_t cli_safe_size(str s, size_t *bad);
 /* Writes a text of a model or a tool, which must not control the terminal: "?" for unsafe bytes. */
 void cli_put_safe(struct file_out *out, str text);
+/* The same to stdout if that is a terminal; for a program the text is unchanged. */
+void cli_put_text(struct cli *cli, str text);
+/* Safe text in one line: " " for each line end, so that a text cannot pretend to be ours. */
+void cli_put_line(struct file_out *out, str text);
+/* Writes JSON or CSV to a terminal: "\u009b" for a character that the terminal would obey, so that
+ * JSON keeps its meaning. */
+void cli_put_escaped(struct file_out *out, str text);
+/* Writes JSON to stdout: unchanged for a program, escaped for a terminal. */
+void cli_put_json(struct cli *cli, str json);
 
 /* Sets colour by the terminal and the environment; --color overrides it. */
 void cli_init_color(struct cli *cli);

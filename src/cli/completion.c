@@ -11,6 +11,7 @@ static void for_options(struct cli *cli, const struct cli_command *c, each_optio
 {
     const struct cli_option *o;
 
+    assert(c->option_count == 0 || c->options);
     for (size_t i = 0; i < c->option_count; i++)
         each(cli, c, &c->options[i]);
     for (size_t i = 0; (o = cli_common_option(i)); i++)
@@ -39,6 +40,7 @@ static void add_names(struct cli *cli, cli_names *names)
 {
     const char *name;
 
+    assert(names(0));
     for (size_t i = 0; (name = names(i)); i++)
         file_out_printf(&cli->out, "%s%s", i ? " " : "", name);
 }
@@ -53,6 +55,7 @@ static void bash_option(struct cli *cli, const struct cli_command *c, const stru
 
 static void bash_value(struct cli *cli, const struct cli_command *c, const struct cli_option *o)
 {
+    assert(c->name && o->name);
     if (!o->value)
         return;
     file_out_printf(&cli->out, "    %s:--%s", c->name, o->name);
@@ -124,6 +127,7 @@ static void zsh_option(struct cli *cli, const struct cli_command *c, const struc
     const char *equals = o->value ? "=" : "";
 
     (void)c;
+    assert(o->name && o->help);
     if (o->letter)
         file_out_printf(&cli->out,
                         "      '(-%c --%s)'{-%c%s,--%s%s}'[",
@@ -198,6 +202,7 @@ static void fish_quoted(struct cli *cli, const char *text)
 
 static void fish_option(struct cli *cli, const struct cli_command *c, const struct cli_option *o)
 {
+    assert(o->name && o->help);
     file_out_printf(&cli->out,
                     "complete -c rationale -n '__fish_seen_subcommand_from %s' -l %s",
                     c->name,

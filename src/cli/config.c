@@ -33,6 +33,7 @@ static void put_item(void *ctx, const struct config_item *item)
 {
     struct json_out *o = ctx;
 
+    assert(item->origin);
     json_out_object(o);
     json_member_str(o, "path", item->path);
     json_member_str(o, "value", item->value);
@@ -64,6 +65,7 @@ static int cli_config_show(struct cli *cli, const char *path, bool json)
     struct buf b;
     struct err e;
 
+    assert(path);
     if (!config_load(path, &c, &e))
         return cli_fail_config(&e);
     config_print_warnings(c);

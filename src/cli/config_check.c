@@ -47,6 +47,7 @@ static void check_add(struct check *k, const struct problem *p)
 {
     size_t at = k->n;
 
+    assert(k->n <= PROBLEMS_MAX && p->fix);
     if (k->n == PROBLEMS_MAX) {
         k->more = true;
         return;
@@ -73,6 +74,7 @@ static bool check_opens(const char *path, bool folder, struct err *e)
 {
     struct stat st;
 
+    assert(path);
     if (stat(path, &st) != 0 || access(path, R_OK) != 0)
         return err_sys(e, "%s", path);
     if (S_ISDIR(st.st_mode) != folder)
@@ -250,6 +252,7 @@ static void check_one(void *ctx, const struct config_file *f)
     char path[FILE_PATH_MAX];
     struct err e;
 
+    assert(k->config && f->name);
     for (size_t i = 0; i < COUNT_OF(checkers); i++)
         if (strcmp(checkers[i].name, f->name) == 0)
             c = &checkers[i];
@@ -274,6 +277,7 @@ static void check_document_versions(struct check *k, struct config *c)
     bool several = false;
     struct err e;
 
+    assert(k->config == c);
     for (size_t i = 1; i < p->document_count; i++)
         several |= str_eq(p->documents[i].id, p->documents[i - 1].id);
     if (!several || k->documents_are_wrong)
@@ -308,6 +312,7 @@ static unsigned check_line_of(const struct check *k, const char *setting)
 {
     struct check_line l = {setting, 0};
 
+    assert(k->config && setting);
     config_each(k->config, check_find_line, &l);
     return l.line;
 }
@@ -325,6 +330,7 @@ static void check_on_note(void *ctx, const char *setting, const char *what)
     struct check *k = ctx;
     unsigned line = check_line_of(k, setting);
 
+    assert(k->note_count <= NOTES_MAX);
     if (k->note_count < NOTES_MAX)
         k->notes[k->note_count++] =
             line ? arena_printf(&k->arena,
@@ -344,6 +350,7 @@ static str problem_text(struct check *k, const char *path, const struct problem 
     struct buf b;
     str text;
 
+    assert(p->fix);
     buf_init(&b, 1 << 16);
     if (p->file.n)
         buf_add(&b, p->file);
@@ -371,6 +378,7 @@ static bool is_reported(struct check *k, const char *path, str warning)
 
 static void write_problem(struct json_out *o, const struct problem *p)
 {
+    assert(p->fix);
     json_out_object(o);
     json_out_key(o, STR("line"));
     if (p->line)
@@ -390,6 +398,7 @@ static void config_check_write_json(struct check *k, struct cli *cli, const char
     struct json_out o;
     struct buf b;
 
+    assert(k->n <= PROBLEMS_MAX && k->note_count <= NOTES_MAX);
     buf_init(&b, (size_t)16 << 20);
     json_out_init(&o, &b);
     json_out_object(&o);
@@ -412,12 +421,13 @@ static void config_check_write_json(struct check *k, struct cli *cli, const char
         json_out_str(&o, k->notes[i]);
     json_out_close(&o, 2);
     buf_add_c(&b, '\n');
-    file_out_add(&cli->out, buf_str(&b));
+    cli_put_json(cli, buf_str(&b));
     buf_release(&b);
 }
 
 static void config_check_write_text(struct check *k, struct cli *cli, const char *path)
 {
+    assert(k->n <= PROBLEMS_MAX && k->note_count <= NOTES_MAX);
     for (size_t i = 0; i < k->n; i++) {
         str text = problem_text(k, path, &k->at[i]);
 

@@ -22,6 +22,7 @@ static void start_check_listen(const struct config *c, const struct config_start
     struct listening l;
     struct err e;
 
+    assert(sink->on_warning && sink->on_problem);
     if (listen_open(&l, narrowed ? STR("127.0.0.1") : c->listen_host, c->listen_port, 1, &e)) {
         close(l.fds[0]);
         return;
@@ -43,6 +44,7 @@ static void start_check_store(const struct config *c, const struct config_start_
     struct reader *r;
     struct err e;
 
+    assert(sink->on_problem);
     if (str_eq(c->store_url, STR("none")))
         return;
     if (reader_open(c->store_url, &r, &e))
@@ -65,6 +67,7 @@ static bool start_try(const char *path, const char *folder, struct err *e)
     struct config *c;
     bool ok;
 
+    assert(folder[0] == '/');
     if (!config_load(path, &c, e))
         return false;
     if (!str_eq(c->store_url, STR("none"))) {
@@ -95,7 +98,7 @@ static void start_check_apps(const char *path, const struct config_start_sink *s
     struct err e;
 
     (void)snprintf(
-        folder, sizeof folder, "%s/rationale-check-XXXXXX", tmp && tmp[0] ? tmp : "/tmp");
+        folder, sizeof folder, "%s/rationale-check-XXXXXX", tmp && tmp[0] == '/' ? tmp : "/tmp");
     if (!mkdtemp(folder)) {
         err_sys(&e, "%s", folder);
         sink->on_warning(sink->ctx, "", e.text);
@@ -113,6 +116,7 @@ void config_start_check(const char *path, const struct config *c,
     struct err e;
     bool serves = daemon_open(&d, c, &e);
 
+    assert(path && c);
     daemon_close(&d);
     if (!serves) { /* a daemon that serves has shown it */
         start_check_listen(c, sink);

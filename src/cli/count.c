@@ -45,6 +45,7 @@ static bool count_input(struct cli_input *in, const struct tokens_vocab *v, stru
 
 static void write_ids(struct cli *cli, const struct tokens_list *ids, const char *between)
 {
+    assert(ids->n == 0 || ids->ids);
     for (size_t i = 0; i < ids->n; i++)
         file_out_printf(&cli->out, "%s%u", i ? between : "", ids->ids[i]);
 }
@@ -54,6 +55,7 @@ static void count_write_result(struct cli *cli, const struct tokens_vocab *v, co
 {
     struct file_out *out = &cli->out;
 
+    assert(!ids || ids->n == t->tokens);
     if (!json && ids) {
         write_ids(cli, ids, " ");
         file_out_add(out, STR("\n"));

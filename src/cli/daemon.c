@@ -19,6 +19,7 @@
 
 #define IN_MAX ((size_t)64 << 20)
 #define KEY_VARIABLE "RATIONALE_KEY"
+#define KEY_MAX 4096
 #define HEALTH_MAX 65536
 #define SETTLE_LOOK_US 10000
 #define PROVE_SECONDS 5 /* until it has said which store it has */
@@ -39,6 +40,7 @@ static void daemon_set_timeout(const struct daemon_link *d, time_t seconds)
 {
     struct timeval t = {.tv_sec = seconds};
 
+    assert(d->fd >= 0);
     (void)setsockopt(d->fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof t);
     (void)setsockopt(d->fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof t);
 }
@@ -70,6 +72,7 @@ static bool daemon_connect_unix(struct daemon_link *d, str path, struct err *e)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
 
+    assert(d->fd < 0);
     if (path.n >= sizeof at.sun_path)
         return err_set(e, ERR_UPSTREAM, "its path is too long");
     memcpy(at.sun_path, path.p, path.n);
@@ -88,6 +91,7 @@ static bool daemon_connect(struct daemon_link *d, str address, struct err *e)
     size_t colon = address.n;
     str host;
 
+    assert(d->fd < 0);
     if (str_starts(address, STR("unix:/")))
         return daemon_connect_unix(d, str_slice(address, 5, address.n), e);
     while (colon && address.p[colon - 1] != ':')
@@ -139,39 +143,45 @@ static bool daemon_fill(struct daemon_link *d, struct err *e)
     do
         n = read(d->fd, room, 16384);
     while (n < 0 && errno == EINTR);
-    if (n <= 0) {
-        d->ended = true;
+    d->ended = n == 0;
+    if (n <= 0)
         return daemon_lost(n, e);
-    }
     buf_wrote(&d->in, (size_t)n);
     return true;
 }
 
 /* ---- which store it has ---- */
 
-/* Removes the reply's head, including the empty line, from d->in; sets *size to the content-length,
- * if there is one. */
-static bool daemon_read_head(struct daemon_link *d, size_t *size, struct err *e)
+/* The content-length of a head; -1 without one. */
+static int64_t daemon_body_size(str head)
 {
     static const char name[] = "\r\ncontent-length:";
-    size_t end, at = 0;
+    const size_t skip = sizeof name - 1;
     uint64_t n;
 
+    for (size_t at = 0; at + skip <= head.n; at++)
+        if (strncasecmp(head.p + at, name, skip) == 0) {
+            str rest = str_slice(head, at + skip, head.n);
+
+            rest = str_trim(str_slice(rest, 0, str_find(rest, STR("\r"))));
+            return str_u64(rest, &n) && n <= IN_MAX ? (int64_t)n : -1;
+        }
+    return -1;
+}
+
+/* Removes the reply's head, including the empty line, from d->in; sets the status and body_size. */
+static bool daemon_read_head(struct daemon_link *d, struct err *e)
+{
+    size_t end;
+
+    assert(d->fd >= 0);
     while ((end = str_find(buf_str(&d->in), STR("\r\n\r\n"))) == STR_NONE)
         if (!daemon_fill(d, e))
             return false;
     if (d->in.n < 12 || !str_starts(buf_str(&d->in), STR("HTTP/1.")))
         return err_set(e, ERR_UPSTREAM, "the server at its address is not a Rationale daemon");
     d->status = (d->in.p[9] - '0') * 100 + (d->in.p[10] - '0') * 10 + (d->in.p[11] - '0');
-    *size = 0;
-    while (at < end && strncasecmp(d->in.p + at, name, sizeof name - 1) != 0)
-        at++;
-    if (at < end) {
-        str rest = str_slice(buf_str(&d->in), at + sizeof name - 1, end + 2);
-
-        if (str_u64(str_trim(str_slice(rest, 0, str_find(rest, STR("\r")))), &n) && n <= HEALTH_MAX)
-            *size = (size_t)n;
-    }
+    d->body_size = daemon_body_size(str_slice(buf_str(&d->in), 0, end));
     assert(end + 4 <= d->in.n);
     buf_drop(&d->in, end + 4);
     return true;
@@ -191,14 +201,17 @@ static bool daemon_prove(struct daemon_link *d, const struct store_owner *owner,
 {
     struct arena a;
     struct json doc;
-    size_t size;
+    size_t size = 0;
     bool ok;
     str id = STR("");
 
+    assert(owner->id.n > 0);
     arena_init(&a, 1 << 20);
     json_init(&doc);
     ok = send_all(d, STR("GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n"), e) &&
-         daemon_read_head(d, &size, e);
+         daemon_read_head(d, e);
+    if (ok && d->body_size > 0 && d->body_size <= HEALTH_MAX)
+        size = (size_t)d->body_size;
     while (ok && d->in.n < size)
         ok = daemon_fill(d, e);
     ok = ok && json_parse(&doc, str_slice(buf_str(&d->in), 0, size), e);
@@ -268,27 +281,64 @@ bool daemon_settle(const struct config *c, unsigned wait_ms)
 
 /* ---- asking ---- */
 
+void daemon_add_encoded(struct buf *out, str text)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        unsigned char c = (unsigned char)text.p[i];
+
+        if ((c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+            (c && strchr("-._~", c)))
+            buf_add_c(out, (char)c);
+        else
+            buf_printf(out, "%%%02X", c);
+    }
+}
+
+str daemon_encode(struct arena *a, str text)
+{
+    struct buf out;
+    str encoded;
+
+    buf_init(&out, 3 * text.n + 1);
+    daemon_add_encoded(&out, text);
+    assert(!buf_full(&out));
+    encoded = arena_dup(a, buf_str(&out));
+    buf_release(&out);
+    return encoded;
+}
+
+/* A text that no header can have is no key: the daemon then asks for one. */
+static bool daemon_is_key(str key)
+{
+    bool good = key.n > 0 && key.n <= KEY_MAX;
+
+    for (size_t i = 0; i < key.n; i++)
+        good &= key.p[i] > ' ' && key.p[i] < 0x7f;
+    return good;
+}
+
 bool daemon_ask(struct daemon_link *d, const char *method, str path, str body, struct err *e)
 {
-    const char *key = getenv(KEY_VARIABLE);
+    str key = str_trim(str_c(getenv(KEY_VARIABLE))); /* files of keys end in a line end */
     char own[DATA_KEY_SIZE];
     struct buf out;
-    size_t size;
     bool ok;
 
+    assert(path.n && path.p[0] == '/');
     if (data_key(d->config, own)) /* RATIONALE_KEY may be for another gateway */
-        key = own;
-    buf_init(&out, path.n + body.n + 16384);
+        key = str_c(own);
+    buf_init(&out, path.n + body.n + KEY_MAX + 1024);
     buf_printf(&out, "%s " STR_FMT " HTTP/1.0\r\nhost: localhost\r\n", method, STR_ARG(path));
-    if (key && *key)
-        buf_printf(&out, "authorization: Bearer %s\r\n", key);
+    if (daemon_is_key(key))
+        buf_printf(&out, "authorization: Bearer " STR_FMT "\r\n", STR_ARG(key));
     if (strcmp(method, "GET") != 0)
         buf_printf(&out, "content-type: application/json\r\ncontent-length: %zu\r\n", body.n);
     buf_add(&out, STR("\r\n"));
     buf_add(&out, body);
+    assert(!buf_full(&out));
     ok = send_all(d, buf_str(&out), e);
     buf_release(&out);
-    return ok && daemon_read_head(d, &size, e);
+    return ok && daemon_read_head(d, e);
 }
 
 bool daemon_line(struct daemon_link *d, str *line, struct err *e)
@@ -296,6 +346,7 @@ bool daemon_line(struct daemon_link *d, str *line, struct err *e)
     static const char newline = '\n';
     char *at;
 
+    assert(d->fd >= 0);
     /* The end of the line that the previous call returned is marked by a NUL. */
     if (d->in.n && (at = memchr(d->in.p, '\0', d->in.n)))
         buf_drop(&d->in, (size_t)(at - d->in.p) + 1);
@@ -311,10 +362,13 @@ bool daemon_line(struct daemon_link *d, str *line, struct err *e)
 
 bool daemon_body(struct daemon_link *d, str *body, struct err *e)
 {
-    while (!d->ended)
-        if (!daemon_fill(d, e) && !d->ended)
+    size_t size = d->body_size < 0 ? IN_MAX : (size_t)d->body_size;
+
+    assert(d->fd >= 0);
+    while (d->in.n < size && !d->ended)
+        if (!daemon_fill(d, e) && (!d->ended || d->body_size >= 0))
             return false;
-    *body = buf_str(&d->in);
+    *body = str_slice(buf_str(&d->in), 0, size);
     return true;
 }
 
@@ -327,15 +381,40 @@ void daemon_close(struct daemon_link *d)
 
 int daemon_complain(const struct err *daemon, const struct err *store)
 {
+    assert(store->code != ERR_NONE);
     if (daemon->code == ERR_NOT_FOUND || daemon->code == ERR_NONE)
         return cli_complain(CLI_STORE, "the store: %s", store->text);
     return cli_complain(CLI_STORE, "the store: %s; %s", store->text, daemon->text);
 }
 
-int daemon_refused(const struct daemon_link *d, str reply)
+str daemon_reply_message(struct arena *a, str reply)
 {
+    static const char *const places[] = {"/detail/message", "/error/message"};
+    str text = STR("");
+    struct json doc;
+    struct err e;
+    bool ok;
+
+    json_init(&doc);
+    ok = json_parse(&doc, reply, &e);
+    for (size_t i = 0; ok && !text.n && i < COUNT_OF(places); i++)
+        if (json_text(&doc, json_pointer(&doc, str_c(places[i])), a, &text))
+            text = arena_dup(a, text);
+    json_release(&doc);
+    return text.n ? text : reply.n ? str_slice(reply, 0, 300) : STR("it gives no reason");
+}
+
+int daemon_refused(const struct daemon_link *d, str reply, int otherwise)
+{
+    struct arena a;
+    int code;
+
+    assert(otherwise != CLI_OK);
     if (d->status == 401 || d->status == 403)
         return cli_complain(CLI_AUTH, "the daemon needs an operator's key: set RATIONALE_KEY");
-    return cli_complain(
-        CLI_NEGATIVE, "the daemon refuses: " STR_FMT, STR_ARG(str_slice(reply, 0, 500)));
+    arena_init(&a, 2 * reply.n + 65536);
+    code = cli_complain(
+        otherwise, "the daemon refuses: " STR_FMT, STR_ARG(daemon_reply_message(&a, reply)));
+    arena_release(&a);
+    return code;
 }

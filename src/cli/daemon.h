@@ -25,7 +25,8 @@ struct daemon_link {
     int status;
     int64_t stored, pending; /* records on disk, and records not in the tables yet */
     struct buf in;
-    bool ended;
+    int64_t body_size; /* of the reply; -1: it lasts until the daemon closes the connection */
+    bool ended;        /* the daemon has closed the connection */
 };
 
 /* ERR_NOT_FOUND if no daemon uses the store; ERR_UPSTREAM if it does not answer, uses TLS, or if
@@ -34,15 +35,22 @@ bool daemon_open(struct daemon_link *d, const struct config *c, struct err *e) M
 /* Waits until the tables have every record that the store's daemon had on disk when this was
  * called. True at once if no daemon has the store; false if it took longer than wait_ms. */
 bool daemon_settle(const struct config *c, unsigned wait_ms);
+/* Adds a text to a path or a query: "%XX" for all but letters, digits and "-._~". */
+void daemon_add_encoded(struct buf *out, str text);
+/* The same, in the arena. */
+str daemon_encode(struct arena *a, str text);
 /* Sends a request and reads the reply's head: d->status. */
 bool daemon_ask(struct daemon_link *d, const char *method, str path, str body,
                 struct err *e) MUST_USE;
 /* The next line without its end, valid until the next call; false at the end, or on an error. */
 bool daemon_line(struct daemon_link *d, str *line, struct err *e) MUST_USE;
-/* All of the body. */
+/* All of the body; an error if the connection ends before it is complete. */
 bool daemon_body(struct daemon_link *d, str *body, struct err *e) MUST_USE;
 void daemon_close(struct daemon_link *d);
-/* Reports that the daemon refused a request, by the status and its reply; returns the exit code. */
-int daemon_refused(const struct daemon_link *d, str reply);
+/* The sentence of a reply that is an error: its message, else how it begins. */
+str daemon_reply_message(struct arena *a, str reply);
+/* Reports that the daemon refused a request, by the status and its reply; returns the exit code: 4,
+ * or `otherwise`. */
+int daemon_refused(const struct daemon_link *d, str reply, int otherwise);
 /* Reports that a command could neither ask the daemon nor open the store; returns the exit code. */
 int daemon_complain(const struct err *daemon, const struct err *store);

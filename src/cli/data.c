@@ -50,6 +50,7 @@ static bool data_key_path(char out[FILE_PATH_MAX], struct err *e)
         return false;
     n = strlen(out);
     (void)snprintf(out + n, FILE_PATH_MAX - n, "/" DATA_KEY);
+    assert(strlen(out) < FILE_PATH_MAX - 1);
     return true;
 }
 
@@ -67,6 +68,7 @@ static bool data_key_read(char out[DATA_KEY_SIZE], uint8_t digest[SHA256_SIZE])
     text = ok ? str_trim(text) : STR("");
     ok = text.n > 0;
     if (ok) {
+        assert(text.n < DATA_KEY_SIZE);
         memcpy(out, text.p, text.n);
         out[text.n] = '\0';
         sha256_of(text, digest);
@@ -118,6 +120,7 @@ static void data_use_builtin(struct data_place *p)
                        sizeof keys,
                        "keys: [{name: watch, role: operator, sha256: " STR_FMT "}]\n",
                        STR_ARG(sha256_hex(digest, hex)));
+    assert(data_builtin.n + strlen(keys) < sizeof p->builtin);
     (void)snprintf(p->builtin, sizeof p->builtin, STR_FMT "%s", STR_ARG(data_builtin), keys);
     p->text = str_c(p->builtin);
 }

@@ -48,6 +48,7 @@ static void decode_number(struct json_out *o, const char *key, int64_t n)
 
 static void add_usage(struct json_out *o, const struct chat_usage *u)
 {
+    assert(u);
     decode_number(o, "input", u->input);
     decode_number(o, "output", u->output);
     decode_number(o, "reasoning", u->reasoning);
@@ -57,6 +58,7 @@ static void add_usage(struct json_out *o, const struct chat_usage *u)
 
 static void add_error(struct json_out *o, const struct chat_error *error)
 {
+    assert(error);
     decode_number(o, "status", error->status);
     decode_member(o, "type", error->type);
     decode_member(o, "code", error->code);
@@ -108,7 +110,7 @@ static void decode_on_event(void *ctx, const struct chat_event *given)
     add_members(&o, &ev);
     json_out_end(&o);
     buf_add_c(&d->line, '\n');
-    file_out_add(&d->cli->out, buf_str(&d->line));
+    cli_put_json(d->cli, buf_str(&d->line));
     if (ev.kind == CHAT_ERROR)
         d->failed = true;
 }
@@ -131,7 +133,7 @@ static bool decode_pump(struct decode *d, struct cli_input *in, struct frames *f
     size_t n = 1, seen = 0;
     bool ok = true;
 
-    while (n > 0 && ok && !f->full) {
+    while (n > 0 && ok && !f->full && !d->cli->out.error) {
         ok = cli_read(in, piece, READ_SIZE, &n, e);
         if (ok)
             frames_feed(f, (str){piece, n});
@@ -161,6 +163,7 @@ static int decode_decode(struct cli *cli, const struct wire *w, struct cli_input
     struct err e;
     bool ok;
 
+    assert(w->decode);
     arena_init(&arena, ARENA_SIZE_MAX);
     buf_init(&d.line, LINE_SIZE_MAX);
     frames_init(&frames, kind, FRAME_SIZE_MAX, (struct frames_sink){decode_on_frame, &d});

@@ -50,6 +50,7 @@ static bool sweep_start(struct demo *d, struct err *e)
     const struct proc_spec spec = {
         .argv = argv, .env = env, .cwd = "/", .in = PROC_PIPE, .out = PROC_NULL, .err = PROC_NULL};
 
+    assert(!d->sweeping);
     d->sweeping = proc_spawn(&d->sweeper, &spec, e);
     if (!d->sweeping)
         (void)rmdir(d->folder);
@@ -91,8 +92,10 @@ static bool lay_out_files(struct demo *d, struct err *e)
 {
     const char *tmp = getenv("TMPDIR");
 
-    (void)snprintf(
-        d->folder, sizeof d->folder, "%s/rationale-demo-XXXXXX", tmp && tmp[0] ? tmp : "/tmp");
+    (void)snprintf(d->folder,
+                   sizeof d->folder,
+                   "%s/rationale-demo-XXXXXX",
+                   tmp && tmp[0] == '/' ? tmp : "/tmp");
     if (!mkdtemp(d->folder) || chdir(d->folder) != 0) {
         err_sys(e, "%s", d->folder);
         return false;
@@ -107,6 +110,7 @@ static bool lay_out_files(struct demo *d, struct err *e)
 
 static str demo_file_text(const char *name, struct buf *text)
 {
+    assert(name);
     for (size_t i = 0; i < demo_files_count; i++)
         if (strcmp(demo_files[i].name, name) == 0) {
             gzip_unpack_embedded(&demo_files[i], text);
@@ -123,6 +127,7 @@ static str demo_question(const struct demo *d, const char *id, const char *membe
     const struct json *doc = &d->questions;
     const struct json_node *all = json_root(doc);
 
+    assert(id && member);
     JSON_FOREACH(q, doc, all) {
         str raw = json_raw(doc, json_find(doc, q, STR("id")));
 
@@ -198,6 +203,7 @@ static void demo_on_ready(void *ctx, str url)
     str at = str_slice(url, STR("http://").n, url.n); /* it has no certificate */
     struct file_out *out = &d->cli->out;
 
+    assert(str_starts(url, STR("http://")));
     file_out_printf(out,
                     "The gateway, on recorded replies: no key, no network, nothing stays.\n\n"
                     "  %shttp://" STR_FMT DEMO_PAGE "%s\n\n",

@@ -51,6 +51,7 @@ static void doctor_find(struct doctor *d, const char *group, enum level level, c
 {
     struct finding *f = &d->at[d->n];
 
+    assert(d->n <= FINDINGS_MAX && fix);
     if (d->n == FINDINGS_MAX)
         return;
     d->n++;
@@ -112,6 +113,7 @@ static void doctor_print_models(struct doctor *d, const struct probe *p)
     char missing[160] = "";
     size_t n = 0;
 
+    assert(p->state == PROBE_GOOD);
     for (size_t i = 0; i < p->missing_count && n < sizeof missing - 1; i++)
         n += (size_t)snprintf(missing + n,
                               sizeof missing - n,
@@ -144,6 +146,7 @@ static void doctor_print_models(struct doctor *d, const struct probe *p)
 static void doctor_print_provider(struct doctor *d, const struct config_provider *p,
                                   const struct probe *probe)
 {
+    assert(!probe || probe->provider == p);
     if (p->key_missing.n)
         doctor_print(d,
                      "providers",
@@ -201,6 +204,7 @@ static void look_at_disk(struct doctor *d, str path)
     struct stat st;
     size_t n = path.n < sizeof dir ? path.n : sizeof dir - 1;
 
+    assert(n < sizeof dir);
     memcpy(dir, path.p, n);
     dir[n] = '\0';
     if (stat(dir, &st) == 0 && (st.st_mode & 077))
@@ -278,6 +282,7 @@ static str doctor_bytes(struct arena *a, int64_t n)
         return STR("unknown size");
     for (; x >= 1024 && unit + 1 < COUNT_OF(units); unit++)
         x /= 1024;
+    assert(unit < COUNT_OF(units));
     return arena_printf(a, unit ? "%.1f %s" : "%.0f %s", x, units[unit]);
 }
 
@@ -389,6 +394,7 @@ static void doctor_put_json(struct cli *cli, const struct doctor *d)
     struct buf b;
     bool ok = true;
 
+    assert(d->n <= FINDINGS_MAX);
     for (size_t i = 0; i < d->n; i++)
         ok &= d->at[i].level != BAD;
     buf_init(&b, 1 << 20);
@@ -409,7 +415,7 @@ static void doctor_put_json(struct cli *cli, const struct doctor *d)
     probe_write(&o, d->probes, d->probe_count);
     json_out_end(&o);
     buf_add_c(&b, '\n');
-    file_out_add(&cli->out, buf_str(&b));
+    cli_put_json(cli, buf_str(&b));
     buf_release(&b);
 }
 
@@ -418,6 +424,7 @@ static void doctor_put_text(struct cli *cli, const struct doctor *d)
     const char *group = "";
     struct arena a;
 
+    assert(d->n <= FINDINGS_MAX);
     arena_init(&a, 1 << 20);
     for (size_t i = 0; i < d->n; i++) {
         const struct finding *f = &d->at[i];

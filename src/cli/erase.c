@@ -36,6 +36,7 @@ static bool erase_by_daemon(const struct wish *w, struct buf *out, int *code, st
     str reply;
     bool there;
 
+    assert(w->name.n > 0);
     buf_init(&body, 65536);
     buf_printf(&body, "{\"%s\":", w->what == STORE_ERASE_SESSION ? "session_id" : "subject");
     (void)json_quote(&body, w->name);
@@ -51,14 +52,7 @@ static bool erase_by_daemon(const struct wish *w, struct buf *out, int *code, st
         buf_add(out, reply);
         *code = CLI_OK;
     } else if (there) {
-        bool auth = d.status == 401 || d.status == 403;
-
-        *code = cli_complain(auth              ? CLI_AUTH
-                             : d.status == 404 ? CLI_NEGATIVE
-                                               : CLI_STORE,
-                             auth ? "the daemon needs an operator's key: set RATIONALE_KEY"
-                                  : "the daemon refuses: " STR_FMT,
-                             STR_ARG(str_slice(reply, 0, 500)));
+        *code = daemon_refused(&d, reply, d.status == 404 ? CLI_NEGATIVE : CLI_STORE);
     }
     daemon_close(&d);
     return there;
@@ -74,6 +68,7 @@ static int erase_by_ourselves(const struct wish *w, struct buf *out, const struc
     struct err e;
     bool ok;
 
+    assert(w->name.n > 0);
     if (str_eq(o.url, STR("none")))
         return cli_complain(CLI_STORE, "nothing is on record: the store is \"none\"");
     if (!reader_open(o.url, &r, &e)) /* none is made for it */
@@ -91,17 +86,24 @@ static int erase_by_ourselves(const struct wish *w, struct buf *out, const struc
 
 static bool is_sure(const struct wish *w)
 {
+    struct file_out out;
     char answer[16];
 
+    assert(w->name.n > 0);
     if (!isatty(STDIN_FILENO)) {
         cli_complain(CLI_USAGE, "an erasure cannot be undone: confirm with --yes");
         return false;
     }
-    (void)fprintf(stderr,
-                  "Erase %s \"" STR_FMT "\"? It does not come back. [y/N] ",
-                  w->what == STORE_ERASE_SESSION ? "the session" : "all of the subject",
-                  STR_ARG(w->name));
-    return fgets(answer, sizeof answer, stdin) && (answer[0] | 32) == 'y';
+    file_out_init(&out, STDERR_FILENO);
+    file_out_printf(
+        &out, "Erase %s \"", w->what == STORE_ERASE_SESSION ? "the session" : "all of the subject");
+    cli_put_line(&out, w->name);
+    file_out_add(&out, STR("\"? It does not come back. [y/N] "));
+    file_out_flush(&out);
+    if (fgets(answer, sizeof answer, stdin) && (answer[0] == 'y' || answer[0] == 'Y'))
+        return true;
+    cli_complain(CLI_USAGE, "nothing was erased: the answer was not y");
+    return false;
 }
 
 /* A receipt without erased records is not a success, whether daemon or command erased. */
@@ -151,7 +153,7 @@ static int erase_print(struct cli *cli, struct buf *out, bool json)
     struct err e;
 
     if (json) {
-        file_out_add(&cli->out, buf_str(out));
+        cli_put_json(cli, buf_str(out));
         file_out_add(&cli->out, STR("\n"));
         return CLI_OK;
     }
@@ -181,7 +183,7 @@ static int erase_run(struct cli *cli, const struct cli_args *args)
     int code = CLI_OK;
 
     if (!args->value[SESSION] == !args->value[SUBJECT] || w.name.n == 0)
-        return cli_complain(CLI_USAGE, "erase needs --session ID or --subject NAME");
+        return cli_complain(CLI_USAGE, "erase needs either --session ID or --subject NAME");
     if (!data_config(args->value[CONFIG], &c, &e))
         return cli_fail_config(&e);
     progress_enable();

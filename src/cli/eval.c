@@ -54,6 +54,7 @@ static void eval_on_progress(void *ctx, const struct incident_progress *p)
     char note[80];
     int n = snprintf(note, sizeof note, "%.24s %d %%", w->name, p->percent);
 
+    assert(n > 0 && (size_t)n < sizeof note);
     progress_note(&w->progress, (str){note, (size_t)n});
 }
 
@@ -95,6 +96,7 @@ static void eval_print_row(const struct work *w, const struct eval_row *r)
 {
     char time[CLOCK_DURATION_SIZE], share[24];
 
+    assert(r->verdict && r->status);
     (void)snprintf(share, sizeof share, "%zu/%zu", r->facts_met, r->facts);
     file_out_printf(&w->cli->out,
                     "%-*.*s %6.2f  %-14s %7s %6u %8lld %9.*s  %s%s%s\n",
@@ -121,6 +123,7 @@ static void print_result(struct work *w, const struct eval_result *r)
                           str_c(mode_name(r->reasoning)),
                           STR(""));
 
+    assert((size_t)r->report.end < COUNT_OF(ends));
     if (w->args->value[JSON])
         return;
     eval_print_row(w,
@@ -163,6 +166,7 @@ static bool eval_put(struct work *w, str name, str text, struct err *e)
     str path = arena_printf(
         &w->arena, "%s/" STR_FMT, w->args->value[OUT], STR_ARG(str_slice(name, 0, 200)));
 
+    assert(w->args->value[OUT]);
     return file_write_atomic(path.p, text, 0644, e);
 }
 
@@ -203,6 +207,7 @@ static bool run_all(struct work *w, enum incident_tri reasoning)
     for (size_t i = 0; i < w->case_count; i++) {
         struct eval_result *r = &w->results[w->result_count];
 
+        assert(w->result_count < w->all);
         if (atomic_load(&w->local.leave))
             return false;
         w->name = w->cases[i].name.p;
@@ -221,17 +226,18 @@ static int eval_finish(struct work *w, bool ab)
     struct buf out;
     struct err e;
 
+    assert(!ab || w->result_count % 2 == 0);
     buf_init(&out, OUT_MAX);
     if (w->args->value[JSON]) {
         eval_json(w->results, w->result_count, ab, &out);
         buf_add_c(&out, '\n');
-        file_out_add(&w->cli->out, buf_str(&out));
+        cli_put_json(w->cli, buf_str(&out));
     } else if (ab) {
         print_total(w, "all, without reasoning", w->results, half);
         print_total(w, "all, with reasoning", w->results + half, half);
         eval_markdown(w->results, w->result_count, true, &out);
         file_out_add(&w->cli->out, STR("\n"));
-        file_out_add(&w->cli->out, buf_str(&out));
+        cli_put_text(w->cli, buf_str(&out));
     } else {
         print_total(w, "all", w->results, w->result_count);
     }
@@ -281,6 +287,7 @@ static bool load_setup(struct work *w, struct err *e)
 {
     const struct config_incidents *c = &w->local.host.gateway->setup->config->incidents;
 
+    assert(!w->setup && !w->any);
     if (c->agents.n && !incident_setup_load(c->agents.p, c->runbooks.p, &w->setup, e))
         return false;
     return eval_anyone(&w->any, e);
@@ -325,6 +332,7 @@ static int eval_begin(struct work *w)
     struct err e;
     int code;
 
+    assert(w->args->word_count == 1);
     if (!eval_self(self, &e) ||
         !eval_load(&source, &w->arena, &w->cases, &w->case_count, faults, &e))
         return cli_fail(&e);

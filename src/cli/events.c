@@ -17,6 +17,7 @@ struct events {
 
 static void cli_events_begin(struct events *v, struct json_out *o, const char *name)
 {
+    assert(name);
     buf_reset(&v->line);
     json_out_init(o, &v->line);
     json_out_object(o);
@@ -27,7 +28,7 @@ static void events_end(struct events *v, struct json_out *o)
 {
     json_out_end(o);
     buf_add_c(&v->line, '\n');
-    file_out_add(&v->cli->out, buf_str(&v->line));
+    cli_put_json(v->cli, buf_str(&v->line));
 }
 
 static void events_member(struct json_out *o, str key, str text)
@@ -64,6 +65,7 @@ static void events_on_note(void *ctx, const struct split_note *note)
     struct events *v = ctx;
     struct json_out o;
 
+    assert((size_t)note->what < COUNT_OF(names));
     cli_events_begin(v, &o, names[note->what]);
     if (note->what == SPLIT_BEGIN || note->what == SPLIT_END)
         events_member(&o, STR("kind"), str_c(split_kind_name(note->kind)));

@@ -78,7 +78,7 @@ static uint64_t export_total(struct history *h, const struct query_filter *f)
     return n > 0 ? (uint64_t)n : 0;
 }
 
-static int export_stream(struct history *h, struct file_out *out, bool quiet,
+static int export_stream(struct history *h, struct file_out *out, bool terminal,
                          enum query_format format, const struct query_filter *f)
 {
     struct progress p = {.shown = false};
@@ -86,13 +86,16 @@ static int export_stream(struct history *h, struct file_out *out, bool quiet,
     int code = CLI_OK;
     struct err e;
 
-    if (!quiet)
+    assert(h->args);
+    if (!terminal) /* where the results themselves show the progress */
         p = progress_begin("export", "sessions", export_total(h, f));
     query_export_init(&x, format, f);
     while (!x.done && code == CLI_OK && !out->error) {
         buf_reset(&h->out);
         if (!query_export_step(h->reader, &h->asker, &x, &h->out, &e))
             code = history_fail(&e);
+        else if (terminal)
+            cli_put_escaped(out, buf_str(&h->out));
         else
             file_out_add(out, buf_str(&h->out));
         progress_set(&p, x.sessions);
@@ -110,6 +113,7 @@ static int export_tables(struct history *h, const char *path, const struct query
     struct err e;
     bool ok = export_sqlite_write(h->reader, &h->asker, f, &to, &e);
 
+    assert(h->args && path);
     if (ok && to.sessions == 0)
         cli_print_none(h->args, "sessions", NULL);
     return ok ? CLI_OK : history_fail(&e);
@@ -124,6 +128,7 @@ static int export_to_file(struct history *h, const char *path, const enum query_
     struct err e;
     int code;
 
+    assert(path[0]);
     if (!file_part_open(&part, path, &e))
         return cli_complain(CLI_USAGE, "--output: %s", e.text);
     if (format) {

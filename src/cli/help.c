@@ -9,6 +9,7 @@ static void write_choices(struct cli *cli, const char *choices)
 {
     size_t column = 34;
 
+    assert(choices[0]);
     file_out_printf(&cli->out, "  %-24s one of:", "");
     for (const char *at = choices; *at;) {
         size_t n = strcspn(at, " ");
@@ -28,6 +29,7 @@ static void option_line(struct cli *cli, const struct cli_option *o)
 {
     char left[64];
 
+    assert(o->name && o->help);
     snprintf(left,
              sizeof left,
              "%c%c%s --%s%s%s",
@@ -76,6 +78,7 @@ static void help_write_title(struct cli *cli, const char *text)
 
 static void help_usage_line(struct cli *cli, const struct cli_command *c)
 {
+    assert(c->name && c->words);
     file_out_printf(
         &cli->out, "  rationale %s [OPTIONS]%s%s\n", c->name, c->words[0] ? " " : "", c->words);
 }
@@ -84,6 +87,7 @@ void cli_usage(struct cli *cli, const struct cli_command *c, bool full)
 {
     const struct cli_option *o;
 
+    assert(c->examples && c->about && c->words);
     file_out_printf(&cli->out, "rationale %s - %s\n\n", c->name, c->summary);
     if (full) {
         help_write_title(cli, "Examples");
@@ -186,12 +190,14 @@ static int help_run(struct cli *cli, const struct cli_args *args)
 {
     str topic = str_c(args->words[0]);
 
-    if (topic.n == 0)
+    if (topic.n == 0) {
         cli_overview(cli, true);
-    else if (str_eq(topic, STR("exit-codes")))
+    } else if (str_eq(topic, STR("exit-codes"))) {
         cli_exit_codes(cli);
-    else
+    } else {
+        assert(cli_command_find(topic)); /* the parser has checked the word */
         cli_usage(cli, cli_command_find(topic), true);
+    }
     return CLI_OK;
 }
 

@@ -17,6 +17,8 @@
 #define SETTLE_MS 30000 /* for calls that were acknowledged before the command began */
 #define WIDTH_OF_A_PIPE 240
 #define COLUMNS_MAX 12
+#define LAST_WIDTH_MIN 20     /* of the last column, on the line of the others */
+#define LAST_WIDTH_WRAPPED 80 /* where they leave less: it goes on in the next line */
 
 int history_fail(const struct err *e)
 {
@@ -114,6 +116,7 @@ bool history_since(const struct history *h, const char *option, const char *valu
     uint64_t n;
     int64_t ms;
 
+    assert(h->asker.now_us > 0);
     *out = -1;
     if (!value)
         return true;
@@ -261,7 +264,7 @@ static size_t line_width(const struct cli *cli)
 
     if (!cli->terminal)
         return WIDTH_OF_A_PIPE;
-    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col >= 40 ? w.ws_col : 80;
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 0 ? w.ws_col : 80;
 }
 
 static str history_cell(struct history *h, const struct history_column *c,
@@ -273,6 +276,7 @@ static str history_cell(struct history *h, const struct history_column *c,
     int64_t n;
     str s;
 
+    assert(c->name && c->head);
     if (!v || v->kind == JSON_NULL)
         return STR("-");
     if (c->form == HISTORY_TIME && json_i64(&h->doc, v, &n))
@@ -291,6 +295,7 @@ static void put_cell(struct cli *cli, str text, size_t width, enum history_form 
     const char *color = form == HISTORY_STATUS ? cli_status(cli, text) : "";
     size_t n = utf8_count(text);
 
+    assert(width > 0);
     if (form >= HISTORY_NUMBER)
         for (; n < width; n++)
             file_out_add(&cli->out, STR(" "));
@@ -318,7 +323,7 @@ int history_table(struct history *h, struct cli *cli, const char *member,
 {
     const struct json_node *root = json_root(&h->doc);
     const struct json_node *rows = member ? json_find(&h->doc, root, str_c(member)) : root;
-    size_t count = json_count(&h->doc, rows), widths[COLUMNS_MAX], used = 0, at = 0;
+    size_t count = json_count(&h->doc, rows), widths[COLUMNS_MAX], used = 0, at = 0, rest;
     str *cells = arena_zero(&h->arena, count * n + 1, sizeof *cells);
     int64_t back_to_us;
 
@@ -337,8 +342,8 @@ int history_table(struct history *h, struct cli *cli, const char *member,
     assert(at == count * n);
     for (size_t i = 0; i + 1 < n; i++)
         used += widths[i] + 2;
-    if (used + 20 < line_width(cli) && widths[n - 1] > line_width(cli) - used)
-        widths[n - 1] = line_width(cli) - used;
+    rest = used + LAST_WIDTH_MIN < line_width(cli) ? line_width(cli) - used : LAST_WIDTH_WRAPPED;
+    widths[n - 1] = widths[n - 1] < rest ? widths[n - 1] : rest;
     file_out_add(&cli->out, str_c(cli_bold(cli)));
     for (size_t i = 0; i < n; i++)
         put_cell(cli,
@@ -369,7 +374,7 @@ int history_show(struct history *h, struct cli *cli, bool ok, const struct err *
     if (!ok)
         return history_fail(e);
     if (json) {
-        file_out_add(&cli->out, buf_str(&h->out));
+        cli_put_json(cli, buf_str(&h->out));
         file_out_add(&cli->out, STR("\n"));
         return CLI_OK;
     }

@@ -68,6 +68,7 @@ static int incidents_list(struct incidents_command *c)
     bool ok;
     int code;
 
+    assert(c->alert_table);
     if (!history_count("limit", c->args->value[LIMIT], 20, BOOK_LIST_MAX, &limit))
         return CLI_USAGE;
     f.count_max = (size_t)limit;
@@ -127,6 +128,7 @@ static int incidents_show(struct incidents_command *c)
     bool ok = alert_table_get(c->alert_table, str_c(c->args->words[1]), &c->h.arena, &row, &e);
     int code;
 
+    assert(c->alert_table && c->args->word_count == 2);
     json_out_init(&o, &c->h.out);
     json_out_object(&o);
     json_init(&report);

@@ -42,6 +42,7 @@ bool cli_open(const struct cli *cli, const struct cli_args *args, struct cli_inp
 
 void cli_close(struct cli_input *in)
 {
+    assert(!in->owned || in->fd >= 0);
     progress_end(&in->progress);
     if (in->owned)
         close(in->fd);
@@ -49,6 +50,7 @@ void cli_close(struct cli_input *in)
 
 bool cli_read(struct cli_input *in, char *to, size_t size, size_t *got, struct err *e)
 {
+    assert(in->fd >= 0 && size > 0);
     for (;;) {
         struct pollfd ready = {.fd = in->fd, .events = POLLIN};
         ssize_t n = read(in->fd, to, size);

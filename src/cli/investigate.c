@@ -142,11 +142,16 @@ static void investigate_on_step(void *ctx, const struct incident_step *s)
 static void investigate_on_progress(void *ctx, const struct incident_progress *p)
 {
     struct work *w = ctx;
+    struct file_out out;
 
     if (!w->terminal || w->args->value[JSON] || p->percent == w->percent)
         return;
     w->percent = p->percent;
-    (void)fprintf(stderr, "%3d %% " STR_FMT "\n", p->percent, STR_ARG(p->step));
+    file_out_init(&out, STDERR_FILENO);
+    file_out_printf(&out, "%3d %% ", p->percent);
+    cli_put_line(&out, p->step);
+    file_out_add(&out, STR("\n"));
+    file_out_flush(&out);
 }
 
 /* ---- what is given ---- */
@@ -176,6 +181,7 @@ static bool check_type(struct work *w, str type, struct err *e)
     const char *const *servers;
     str agent, all = STR("");
 
+    assert(w->setup);
     if (incident_assigned(w->setup, type, &agent, &servers))
         return true;
     for (size_t i = 0; investigate_type_at(w->setup, i); i++)
@@ -200,6 +206,7 @@ static bool investigate_gather(struct work *w, struct incident_options *o, struc
     struct agent_row row;
     struct err none;
 
+    assert(w->setup && (w->args->word_count || w->args->value[RUN]));
     *o = (struct incident_options){.run = STR(""), .session = STR(""), .runbook_text = STR("")};
     o->run = id ? str_c(id) : arena_dup(&w->arena, rand_id(&w->local.host.gateway->ids, made));
     /* The input of a resumed run comes from its log. */
@@ -256,6 +263,7 @@ static str pending_of(struct work *w, str run)
 
 static bool run_one(struct work *w, struct incident_options *o, struct ran *out, struct err *e)
 {
+    assert(w->setup && o->run.n > 0);
     o->host = &w->local.host;
     o->setup = w->setup;
     o->on_step = investigate_on_step;
@@ -316,6 +324,7 @@ static void write_json(struct json_out *o, const struct ran *r)
                    {"reasoning_tokens", x->reasoning_tokens},
                    {"duration_ms", x->duration_ms}};
 
+    assert((size_t)x->end < COUNT_OF(ends));
     json_out_object(o);
     for (size_t i = 0; i < COUNT_OF(texts); i++) {
         json_out_key(o, str_c(texts[i].name));
@@ -337,6 +346,7 @@ static void investigate_print_json(struct work *w, const struct ran *runs, size_
     struct json_out o;
     struct buf out;
 
+    assert(n == 1 || n == 2);
     buf_init(&out, ARENA_MAX);
     json_out_init(&o, &out);
     if (n > 1)
@@ -346,25 +356,19 @@ static void investigate_print_json(struct work *w, const struct ran *runs, size_
     if (n > 1)
         json_out_end(&o);
     buf_add_c(&out, '\n');
-    file_out_add(&w->cli->out, buf_str(&out));
+    cli_put_json(w->cli, buf_str(&out));
     buf_release(&out);
-}
-
-static void print_text(struct work *w, str text)
-{
-    if (w->cli->terminal)
-        cli_put_safe(&w->cli->out, text);
-    else
-        file_out_add(&w->cli->out, text);
 }
 
 /* Prints the question, and how to answer it. */
 static void investigate_print_waiting(struct work *w, const struct ran *r)
 {
     const struct json_node *list;
+    struct file_out out;
     struct json doc;
     struct err e;
 
+    file_out_init(&out, STDERR_FILENO);
     json_init(&doc);
     list = json_parse(&doc, r->pending, &e) ? json_root(&doc) : NULL;
     JSON_FOREACH(v, &doc, list) {
@@ -374,15 +378,17 @@ static void investigate_print_waiting(struct work *w, const struct ran *r)
         (void)!json_text(&doc, json_find(&doc, v, STR("run_id")), &w->arena, &run);
         (void)!json_text(&doc, json_find(&doc, v, STR("tool")), &w->arena, &tool);
         (void)!json_i64(&doc, json_find(&doc, v, STR("seq")), &seq);
-        (void)fprintf(stderr,
-                      "it waits for approval of " STR_FMT " " STR_FMT
-                      "\n  rationale runs approve '" STR_FMT "' %lld   (or deny)\n",
-                      STR_ARG(tool),
-                      STR_ARG(json_raw(&doc, json_find(&doc, v, STR("arguments")))),
-                      STR_ARG(run),
-                      (long long)seq);
+        file_out_add(&out, STR("it waits for approval of "));
+        cli_put_line(&out, tool);
+        file_out_add(&out, STR(" "));
+        cli_put_line(&out, json_raw(&doc, json_find(&doc, v, STR("arguments"))));
+        file_out_printf(&out,
+                        "\n  rationale runs approve '" STR_FMT "' %lld   (or deny)\n",
+                        STR_ARG(run),
+                        (long long)seq);
     }
-    (void)fprintf(stderr, "then: rationale investigate --run " STR_FMT "\n", STR_ARG(r->run));
+    file_out_printf(&out, "then: rationale investigate --run " STR_FMT "\n", STR_ARG(r->run));
+    file_out_flush(&out);
     json_release(&doc);
 }
 
@@ -404,7 +410,7 @@ static int investigate_one(struct work *w, struct incident_options *o)
     else if (r.report.end == INCIDENT_WAITING)
         investigate_print_waiting(w, &r);
     else
-        print_text(w, r.report.markdown);
+        cli_put_text(w->cli, r.report.markdown);
     return exit_code(&r.report);
 }
 
@@ -422,6 +428,7 @@ static void print_comparison(struct work *w, const struct ran r[2])
     const struct incident_report *on = &r[0].report, *off = &r[1].report;
     struct file_out *out = &w->cli->out;
 
+    assert((size_t)on->end < COUNT_OF(ends) && (size_t)off->end < COUNT_OF(ends));
     file_out_printf(out,
                     "# Reasoning against none\n\n| | on | off |\n|---|---|---|\n"
                     "| run | " STR_FMT " | " STR_FMT " |\n| status | %s | %s |\n",
@@ -445,13 +452,13 @@ static void print_comparison(struct work *w, const struct ran r[2])
                               score_facts(on->final_analysis, w->facts.at, w->facts.n, NULL),
                               score_facts(off->final_analysis, w->facts.at, w->facts.n, NULL));
     file_out_printf(out, "| tools called | ");
-    print_text(w, on->tools);
+    cli_put_text(w->cli, on->tools);
     file_out_add(out, STR(" | "));
-    print_text(w, off->tools);
+    cli_put_text(w->cli, off->tools);
     file_out_add(out, STR(" |\n\n## Analysis with reasoning\n\n"));
-    print_text(w, on->final_analysis);
+    cli_put_text(w->cli, on->final_analysis);
     file_out_add(out, STR("\n\n## Analysis without\n\n"));
-    print_text(w, off->final_analysis);
+    cli_put_text(w->cli, off->final_analysis);
     file_out_add(out, STR("\n"));
 }
 
@@ -460,6 +467,7 @@ static int investigate_both(struct work *w, const struct incident_options *o)
     struct ran r[2];
     struct err e;
 
+    assert(!w->args->value[REASONING]);
     for (int i = 0; i < 2; i++) {
         struct incident_options one = *o;
 
@@ -491,6 +499,7 @@ static bool open_setup(struct work *w, struct err *e)
 {
     const struct config_incidents *c = &w->local.host.gateway->setup->config->incidents;
 
+    assert(!w->setup);
     if (!c->agents.n)
         return err_set(e, ERR_INPUT, "the configuration names no agents (incidents.agents: FILE)");
     return incident_setup_load(c->agents.p, c->runbooks.p, &w->setup, e);

@@ -19,6 +19,7 @@ static const char *const fact_members[] = {"expected_facts", "expected_output"};
 
 static void take_facts(struct reading *r, const struct json *doc, const struct json_node *list)
 {
+    assert(r->facts->n == 0);
     r->facts->at = arena_zero(r->arena, json_count(doc, list) + 1, sizeof *r->facts->at);
     JSON_FOREACH(v, doc, list)
         if (json_text(doc, v, r->arena, &r->facts->at[r->facts->n]))
@@ -45,6 +46,7 @@ static void read_facts(struct reading *r, const char *path, const struct json *a
 
 static bool first_fault(const struct alert_faults *faults, struct err *e)
 {
+    assert(faults->n > 0);
     return err_set(e,
                    ERR_INPUT,
                    "the alert: " STR_FMT ": " STR_FMT,

@@ -53,6 +53,7 @@ static void keys_make_key(char out[KEY_SIZE])
             out[n++] = letters[byte % 62];
     }
     out[n] = '\0';
+    assert(n == KEY_SIZE - 1);
 }
 
 static void keys_add_list(struct buf *b, const char *name, const char *value)
@@ -97,6 +98,7 @@ static void keys_add_number(struct buf *b, const char *name, const char *value)
 /* JSON is YAML too, so one text serves both. */
 static void keys_add_entry(struct buf *b, const struct cli_args *args, str digest)
 {
+    assert(args->word_count == 2);
     buf_add(b, STR("{\"name\":"));
     json_quote(b, str_c(args->words[1]));
     buf_printf(b, ",\"sha256\":\"" STR_FMT "\"", STR_ARG(digest));
@@ -146,7 +148,7 @@ static void put_entry(struct cli *cli, str entry)
 
             file_out_printf(
                 &cli->out, "%s" STR_FMT ": ", before, STR_ARG(str_slice(key, 1, key.n - 1)));
-            file_out_add(&cli->out, json_raw(&doc, json_value(k)));
+            cli_put_json(cli, json_raw(&doc, json_value(k)));
             file_out_add(&cli->out, STR("\n"));
             before = "  ";
         }
@@ -162,6 +164,7 @@ static int keys_print_new_key(struct cli *cli, const struct cli_args *args)
     struct err e;
     int code = CLI_OK;
 
+    assert(args->word_count > 0);
     if (args->word_count != 2)
         return cli_complain(CLI_USAGE, "a key needs a name: rationale keys new NAME");
     keys_make_key(key);
@@ -174,7 +177,7 @@ static int keys_print_new_key(struct cli *cli, const struct cli_args *args)
         code = cli_complain(CLI_USAGE, "%s", words ? words + strlen("keys.0.") : e.text);
     } else if (args->value[JSON]) {
         file_out_printf(&cli->out, "{\"key\":\"%s\",\"entry\":", key);
-        file_out_add(&cli->out, buf_str(&entry));
+        cli_put_json(cli, buf_str(&entry));
         file_out_add(&cli->out, STR("}\n"));
     } else {
         file_out_printf(&cli->out,
@@ -213,7 +216,12 @@ static int keys_hash(struct cli *cli, const struct cli_args *args)
     secret_wipe(bytes, sizeof bytes);
     if (!ok)
         return cli_fail(&e);
-    if (key.n == 0 || n == sizeof bytes)
+    if (n == sizeof bytes)
+        return cli_complain(CLI_USAGE,
+                            "standard input has more than %zu bytes: that is no key; give it the "
+                            "key alone",
+                            sizeof bytes - 1);
+    if (key.n == 0)
         return cli_complain(CLI_USAGE, "there is no key on standard input");
     sha256_hex(digest, hex);
     file_out_printf(

@@ -6,6 +6,7 @@
 
 #include "base/secret.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -97,13 +98,25 @@ static int main_dispatch(struct cli *cli, int argc, char *const *argv)
     return c->run(cli, &args);
 }
 
+/* A file of the store must not get the number of a standard stream that the caller has closed: the
+ * log or a result would be written into it. The placeholder cannot be used in the stream's
+ * direction, so that a command still reports that it cannot read or write. */
+static void main_fill_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0)
+            (void)!open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
 int main(int argc, char **argv)
 {
     struct cli cli;
     struct err e;
     int code;
 
+    main_fill_streams();
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGCHLD, SIG_DFL); /* ignored by some parents: then no child has an exit status */
     secret_no_dumps();
     file_out_init(&cli.out, STDOUT_FILENO);
     cli_init_color(&cli);

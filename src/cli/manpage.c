@@ -53,6 +53,7 @@ static void manpage_head(struct cli *cli, const char *name, const char *summary)
     file_out_add(&cli->out, STR(" \\- "));
     manpage_write_roff(cli, summary);
     file_out_add(&cli->out, STR("\n"));
+    assert(n < sizeof upper);
 }
 
 static void manpage_write_paragraphs(struct cli *cli, const char *text)
@@ -81,6 +82,7 @@ static void manpage_write_paragraphs(struct cli *cli, const char *text)
 
 static void manpage_write_option(struct cli *cli, const struct cli_option *o)
 {
+    assert(o->name && o->help);
     file_out_add(&cli->out, STR(".TP\n"));
     if (o->letter)
         file_out_printf(&cli->out, "\\fB\\-%c\\fR, ", o->letter);
@@ -101,6 +103,7 @@ static void command_page(struct cli *cli, const struct cli_command *c)
     const struct cli_option *o;
     char name[64];
 
+    assert(c && c->about && c->examples);
     snprintf(name, sizeof name, "rationale-%s", c->name);
     manpage_head(cli, name, c->summary);
     file_out_printf(&cli->out, ".SH SYNOPSIS\n\\fBrationale %s\\fR [\\fIOPTIONS\\fR] ", c->name);

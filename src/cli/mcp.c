@@ -43,6 +43,7 @@ static bool mcp_allowed(void *ctx, str token, const void **who)
     struct serving *s = ctx;
     uint8_t digest[SHA256_SIZE];
 
+    assert(s->config && s->config->key_count > 0);
     sha256_of(token, digest);
     *who = config_key_find(s->config, digest);
     return *who != NULL;
@@ -70,6 +71,7 @@ static int mcp_serve(struct serving *s, const struct cli_args *args)
         o.sets[sets++] = &s->agents.set;
     if (args->value[CONFORMANCE])
         o.sets[sets++] = &cli_mcp_conformance;
+    assert(sets <= COUNT_OF(o.sets));
     if (s->config && s->config->key_count)
         http.allowed = mcp_allowed;
     server = mcp_server_new(&o, &e);

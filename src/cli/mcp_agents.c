@@ -75,6 +75,7 @@ static void mcp_agents_call(void *ctx, const struct mcp_ask *ask, struct mcp_ans
 
 static void mcp_agents_add(struct cli_mcp_agents *m, str name, str description)
 {
+    assert(name.n > 0 && name.p[name.n] == '\0');
     m->tools[m->set.tool_count++] = (struct mcp_tool){
         .name = name.p,
         .title = name.p,
@@ -87,6 +88,7 @@ void cli_mcp_agents_init(struct cli_mcp_agents *m, const struct config *c, const
 {
     const struct config_agents *all = c->agents;
 
+    assert(all && path);
     *m = (struct cli_mcp_agents){.config = c, .path = path};
     m->tools = base_alloc((all->agent_count + all->workflow_count + 1) * sizeof *m->tools);
     for (size_t i = 0; i < all->agent_count; i++)

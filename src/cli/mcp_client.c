@@ -122,6 +122,7 @@ static bool mcp_client_call_tool(struct suite *s, str tool, str arguments)
     struct mcp_call c = {.tool = tool, .arguments = arguments, .timeout_ms = TIMEOUT_MS};
     struct mcp_result result;
 
+    assert(s->client);
     return mcp_client_call(s->client, &c, &s->arena, &result, s->e);
 }
 
@@ -172,6 +173,7 @@ static bool list_and_get(struct suite *s, str list, str array, str get, str key)
     bool ok;
     str result, name;
 
+    assert(s->client);
     json_init(&doc);
     ok = mcp_client_request(s->client,
                             &(struct mcp_client_ask){list, STR(""), TIMEOUT_MS},
@@ -235,6 +237,7 @@ static bool mcp_client_run(struct suite *s, const char *url)
                                    .elicit = mcp_client_elicit_defaults,
                                    .ctx = s};
 
+    assert(!s->client && s->io);
     if (context.n && !json_parse(&s->context, context, s->e))
         return false;
     root = json_root(&s->context);
@@ -256,6 +259,7 @@ int cli_mcp_client(const char *url)
     struct suite s = {.scenario = str_c(getenv("MCP_CONFORMANCE_SCENARIO")), .e = &e};
     bool ok;
 
+    assert(url);
     s.io = mcp_io_new(NULL, &e);
     if (!s.io)
         return cli_fail(&e);

@@ -218,6 +218,7 @@ static void mcp_conformance_write_answer(const struct mcp_ask *ask, const struct
                            *content = json_find(doc, first, STR("content"));
     str said = json_raw(doc, first);
 
+    assert(q->say && q->ask[0].key);
     if (q->from)
         said = mcp_member(doc, content, str_c(q->from), ask->arena);
     else if (json_find(doc, first, STR("action")))
@@ -238,8 +239,9 @@ static void ask_question(void *ctx, const struct mcp_ask *ask, struct mcp_answer
     bool all = true;
 
     (void)ctx;
-    while (!str_eq(name, str_c(q->tool)))
+    while (q < questions + COUNT_OF(questions) && !str_eq(name, str_c(q->tool)))
         q++;
+    assert(q < questions + COUNT_OF(questions)); /* only tools of the table come here */
     for (size_t i = 0; i < COUNT_OF(q->ask) && q->ask[i].key; i++)
         all = all && json_find(ask->doc, ask->inputs, str_c(q->ask[i].key));
     if (all && (!q->state || str_eq(ask->state, str_c(q->state)))) {
@@ -359,6 +361,7 @@ static void conformance_answer_prompt_text(const struct mcp_ask *ask, struct mcp
 {
     struct buf b;
 
+    assert(ask->arena);
     buf_init(&b, MCP_MESSAGE_MAX);
     buf_add(&b, STR("{\"role\":\"user\",\"content\":{\"type\":\"text\",\"text\":"));
     (void)json_quote(&b, text);

@@ -23,6 +23,7 @@ static struct query_asker asker_of(const struct cli_mcp_record *r, const struct 
     const struct config_key *key = ask->who;
     bool operator_asks = !key || key->role == CONFIG_OPERATOR;
 
+    assert(r->config);
     return (struct query_asker){.key_name = operator_asks ? STR("") : key->name,
                                 .hide_reasoning =
                                     !config_shows_reasoning(r->config, key, CONFIG_SHOW_UNSET),
@@ -49,6 +50,7 @@ static bool take_reader(struct cli_mcp_record *r, struct reader **out, struct er
 
 static void give_reader(struct cli_mcp_record *r, struct reader *reader)
 {
+    assert(r->idle_count <= COUNT_OF(r->idle));
     pthread_mutex_lock(&r->lock);
     if (reader && r->idle_count < COUNT_OF(r->idle)) {
         r->idle[r->idle_count++] = reader;
@@ -234,6 +236,7 @@ void cli_mcp_record_init(struct cli_mcp_record *r, const struct config *config)
 
 void cli_mcp_record_release(struct cli_mcp_record *r)
 {
+    assert(r->idle_count <= COUNT_OF(r->idle));
     while (r->idle_count)
         reader_close(r->idle[--r->idle_count]);
     pthread_mutex_destroy(&r->lock);

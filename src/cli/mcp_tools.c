@@ -17,6 +17,7 @@ static void mcp_tools_put_result(const struct split *sp, const struct split_coll
     struct buf b;
     struct err e;
 
+    assert(c->call_count == 0 || c->calls);
     buf_init(&b, MCP_MESSAGE_MAX);
     json_out_init(&o, &b);
     json_out_object(&o);

@@ -6,6 +6,8 @@
 #include "apps/incidents/notify/outbox.h"
 #include "cli/history.h"
 
+#define NOTE_SHOWN 1000 /* characters */
+
 enum { CONFIG, LIMIT, JSON };
 
 static const struct cli_option options[] = {
@@ -51,6 +53,7 @@ static int notify_cli_try(struct cli *cli, const struct config *c, const char *n
     str note;
     bool ok;
 
+    assert(name);
     for (size_t i = 0; i < c->incidents.notify_count; i++)
         if (str_eq(c->incidents.notify[i].name, str_c(name)))
             target = &c->incidents.notify[i];
@@ -64,7 +67,7 @@ static int notify_cli_try(struct cli *cli, const struct config *c, const char *n
                         name,
                         config_notify_kind_name(target->kind),
                         note.n ? ", but: " : "",
-                        STR_ARG(note));
+                        STR_ARG(history_line(&a, note, NOTE_SHOWN)));
     arena_release(&a);
     return ok ? CLI_OK
               : cli_complain(
@@ -99,6 +102,7 @@ static bool notify_cli_read(struct history *h, const struct cli_args *args, int6
     struct db *db;
     bool ok;
 
+    assert(limit >= 1 && limit <= OUTBOX_LIST_MAX);
     if (!db_open(h->config->store_url, DB_READ, &db, e))
         return false;
     ok = args->word_count > 1 ? outbox_of(db, str_c(args->words[1]), &list, e)

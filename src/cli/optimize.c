@@ -70,6 +70,7 @@ static bool optimize_read_run(struct arena *a, const char *path, struct problem_
     struct problem_source source = {read_beside, &folder};
     str text;
 
+    assert(path);
     if (!file_read(a, path, PROBLEM_FILE_MAX, &text, e))
         return false;
     return problem_run_read(a, text, source, out, e) || err_prefix(e, "%s: ", path);
@@ -85,9 +86,10 @@ static void print_event(void *ctx, const struct optimize_event *ev)
 {
     struct printer *p = ctx;
 
+    assert(ev->run);
     buf_reset(&p->line);
     optimize_event_json(ev, &p->line);
-    file_out_add(&p->cli->out, buf_str(&p->line));
+    cli_put_json(p->cli, buf_str(&p->line));
     if (p->cli->terminal)
         file_out_flush(&p->cli->out);
 }
@@ -143,6 +145,7 @@ static void optimize_print_event(void *ctx, const struct optimize_event *ev)
     struct file_out *out = &p->cli->out;
     unsigned long long calls = (unsigned long long)optimize_calls(ev->run);
 
+    assert(ev->run);
     optimize_progress(p, ev);
     if (ev->kind == OPTIMIZE_EV_VALSET)
         file_out_printf(out, "%6llu  candidate %u scores %.3f\n", calls, ev->candidate, ev->mean);
@@ -205,6 +208,8 @@ static bool tune_options_of(const struct cli_args *args, struct tune_options *o,
     o->model = str_c(args->value[MODEL] ? args->value[MODEL] : "");
     o->reflection_model = str_c(args->value[REFLECTION] ? args->value[REFLECTION] : "");
     o->seed = str_c(args->value[SEED] ? args->value[SEED] : "");
+    if (o->resume && !o->run.n)
+        return err_set(e, ERR_INPUT, "--resume needs the id of a run");
     if (args->value[BUDGET] && (!str_u64(str_c(args->value[BUDGET]), &o->budget) || !o->budget))
         return err_set(e, ERR_INPUT, "--budget must be a whole number above 0");
     return true;
@@ -224,6 +229,7 @@ static int run_app(struct cli *cli, const struct cli_args *args)
     int code;
     bool ok;
 
+    assert(o.app);
     if (!tune_options_of(args, &o, &e))
         return cli_complain(CLI_USAGE, "%s", e.text);
     if (!app_local_open(args->value[CONFIG] ? args->value[CONFIG] : CLI_CONFIG_FILE, &local, &e))

@@ -231,14 +231,14 @@ static bool parse_option(struct cli *cli, const struct cli_command *c, int argc,
     return option_set(cli, o, index, value, args);
 }
 
-static bool too_many(const struct cli_command *c, const char *word)
+int cli_too_many(const struct cli_command *c, const char *word)
 {
-    cli_complain(CLI_USAGE,
-                 "\"%s\" is one word too many; the usage is: rationale %s [OPTIONS] %s",
-                 word,
-                 c->name,
-                 c->words);
-    return false;
+    return cli_complain(CLI_USAGE,
+                        "\"%s\" is one word too many; the usage is: rationale %s [OPTIONS]%s%s",
+                        word,
+                        c->name,
+                        c->words[0] ? " " : "",
+                        c->words);
 }
 
 static bool bad_word(const struct cli_command *c, const char *word)
@@ -264,7 +264,7 @@ static bool option_add_word(const struct cli_command *c, const char *word, struc
     const char *value = NULL;
 
     if (args->word_count == c->word_max)
-        return too_many(c, word);
+        return cli_too_many(c, word) == CLI_OK;
     if (c->values && args->word_count == 0) {
         for (size_t i = 0; (value = c->values(i)); i++)
             if (str_eq(str_c(word), str_c(value)))

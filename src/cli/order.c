@@ -7,7 +7,6 @@
 #include "base/utf8.h"
 #include "cli/cli.h"
 
-#include <errno.h>
 #include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
@@ -60,6 +59,7 @@ static void order_event(struct window *w, const char *name, const char *key, str
 {
     struct json_out o;
 
+    assert(w->thread[0] && key);
     buf_reset(&w->line);
     json_out_init(&o, &w->line);
     json_out_object(&o);
@@ -69,7 +69,7 @@ static void order_event(struct window *w, const char *name, const char *key, str
     json_out_raw(&o, json);
     json_out_end(&o);
     buf_add_c(&w->line, '\n');
-    file_out_add(&w->cli->out, buf_str(&w->line));
+    cli_put_json(w->cli, buf_str(&w->line));
     file_out_flush(&w->cli->out);
 }
 
@@ -150,6 +150,7 @@ static size_t rows_of(str text, size_t columns)
 {
     size_t rows = 1, at = 0;
 
+    assert(columns > 0);
     for (size_t i = 0, size; i < text.n; i += size) {
         uint32_t c = ' ';
         size_t wide;
@@ -228,6 +229,7 @@ static int order_turn(struct window *w, str text)
     int code;
     bool ok;
 
+    assert(w->orders && w->thread[0]);
     /* Text in a pipe cannot be removed, and reasons would be mixed with it. */
     if (w->person && !w->args->value[WHY]) {
         watch.on_say = order_print_text;
@@ -244,30 +246,33 @@ static int order_turn(struct window *w, str text)
     return code;
 }
 
-/* A line of stdin without its end; false at the end of input. A line that is too long is truncated,
- * and its rest is not another line. */
-static bool order_next_line(struct buf *in, str *line, size_t *used)
+/* A line of stdin without its end; false at the end of input, or after a complaint about it. A line
+ * that is too long is truncated, and its rest is not another line. */
+static bool order_next_line(struct buf *in, str *line, size_t *used, int *code)
 {
+    struct cli_input from = {.fd = STDIN_FILENO, .name = "standard input"};
     char bytes[4096];
     const char *end;
-    size_t kept;
-    ssize_t n;
+    size_t kept, n;
+    struct err e;
 
     buf_drop(in, *used);
     *used = 0;
     while (!(end = in->n ? memchr(in->p, '\n', in->n) : NULL)) {
-        n = read(STDIN_FILENO, bytes, sizeof bytes);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
+        if (!cli_read(&from, bytes, sizeof bytes, &n, &e)) {
+            *code = cli_fail(&e);
+            return false;
+        }
+        if (n == 0)
             break;
         if (in->n > LINE_MAX_SIZE)
             in->n = LINE_MAX_SIZE;
-        buf_add(in, (str){bytes, (size_t)n});
+        buf_add(in, (str){bytes, n});
     }
     kept = end ? (size_t)(end - in->p) : in->n;
     *line = (str){in->n ? in->p : "", kept};
     *used = end ? kept + 1 : kept;
+    assert(*used <= in->n);
     return end || kept > 0;
 }
 
@@ -295,6 +300,7 @@ static int order_run_conversation(struct window *w)
     int code = order_turn(w, STR("")), refused = CLI_OK;
     str line;
 
+    assert(w->orders);
     buf_init(&in, 2 * LINE_MAX_SIZE);
     if (w->person)
         file_out_printf(
@@ -304,7 +310,8 @@ static int order_run_conversation(struct window *w)
             orders_menu(w->orders)->location.n ? orders_menu(w->orders)->location.p : "Hello",
             w->thread,
             cli_plain(w->cli));
-    for (order_print_prompt(w); (code == CLI_OK || w->person) && order_next_line(&in, &line, &used);
+    for (order_print_prompt(w);
+         (code == CLI_OK || w->person) && order_next_line(&in, &line, &used, &code);
          order_print_prompt(w)) {
         if (utf8_trim(line).n > ORDERS_TEXT_MAX)
             refused = too_much(w);
@@ -348,7 +355,7 @@ static int print_state(struct cli *cli, const struct config *c, str thread)
         state_write(&o, &s, true);
         json_out_end(&o);
         buf_add_c(&b, '\n');
-        file_out_add(&cli->out, buf_str(&b));
+        cli_put_json(cli, buf_str(&b));
     }
     buf_release(&b);
     arena_release(&a);
@@ -379,13 +386,14 @@ static void order_eval_json(struct window *w, const char *kind, const struct ord
     }
     json_out_end(&o);
     buf_add_c(&w->line, '\n');
-    file_out_add(&w->cli->out, buf_str(&w->line));
+    cli_put_json(w->cli, buf_str(&w->line));
 }
 
 static void order_on_case(void *ctx, const struct orders_eval_result *r)
 {
     struct window *w = ctx;
 
+    assert(r->of);
     progress_set(&w->progress, ++w->cases);
     if (w->args->value[JSON]) {
         order_eval_json(w, "utterance", r, &r->score);
@@ -418,6 +426,7 @@ static int order_evaluate(struct window *w)
     str text;
     bool ok;
 
+    assert(w->orders && path);
     arena_init(&a, 4 * ORDERS_EVAL_MAX);
     ok = file_read(&a, path, ORDERS_EVAL_MAX, &text, &e);
     if (ok && !w->args->value[JSON])
@@ -465,6 +474,7 @@ static bool name_thread(struct window *w, struct err *e)
     struct rand_ids ids;
     char id[RAND_ID_SIZE];
 
+    assert(!w->thread[0]);
     if (w->args->value[THREAD]) {
         if (!state_thread_ok(str_c(w->args->value[THREAD]), e))
             return false;

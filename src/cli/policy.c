@@ -58,6 +58,7 @@ static bool policy_ask_here(struct policy_cmd *p, const char *method, str path, 
                             .operator_ = true,
                             .arena = &p->newest};
 
+    assert(method && path.n && path.p[0] == '/');
     if (!p->app) {
         if (!app_local_open(p->config_file, &p->local, e) ||
             !app_policy.open(&p->local.host, &p->app, e))
@@ -92,24 +93,11 @@ static bool policy_ask_daemon(struct policy_cmd *p, const char *method, str path
     return ok;
 }
 
-static str policy_cmd_detail(struct policy_cmd *p)
-{
-    str text = STR("");
-    struct json doc;
-    struct err e;
-
-    json_init(&doc);
-    if (json_parse(&doc, p->reply, &e) &&
-        json_text(&doc, json_pointer(&doc, STR("/detail/message")), &p->arena, &text))
-        text = arena_dup(&p->arena, text);
-    json_release(&doc);
-    return text.n ? text : str_slice(p->reply, 0, 300);
-}
-
 int policy_request(struct policy_cmd *p, const char *method, str path, str body)
 {
-    struct err e = {0}, daemon;
+    struct err e = {0}, daemon = {0};
 
+    assert(method && path.n && path.p[0] == '/');
     arena_reset(&p->newest);
     p->reply = STR("");
     if (p->app || !policy_ask_daemon(p, method, path, body, &daemon)) {
@@ -129,28 +117,18 @@ int policy_request(struct policy_cmd *p, const char *method, str path, str body)
                         : p->status >= 500                     ? CLI_UNREACHABLE
                                                                : CLI_USAGE,
                         STR_FMT,
-                        STR_ARG(policy_cmd_detail(p)));
+                        STR_ARG(daemon_reply_message(&p->arena, p->reply)));
 }
 
 /* ---- texts of requests ---- */
 
 void policy_add_query(struct buf *path, const char *name, const char *value)
 {
-    static const char hex[] = "0123456789ABCDEF";
-
+    assert(path->n > 0);
     if (!value || !*value)
         return;
     buf_printf(path, "%c%s=", memchr(path->p, '?', path->n) ? '&' : '?', name);
-    for (const unsigned char *c = (const unsigned char *)value; *c; c++) {
-        if ((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') ||
-            strchr("-._~", *c)) {
-            buf_add_c(path, (char)*c);
-        } else {
-            buf_add_c(path, '%');
-            buf_add_c(path, hex[*c >> 4]);
-            buf_add_c(path, hex[*c & 15]);
-        }
-    }
+    daemon_add_encoded(path, str_c(value));
 }
 
 void policy_add_member(struct json_out *o, const char *name, const char *value)
@@ -199,12 +177,14 @@ static int policy_cmd_extract(struct policy_cmd *p, const char *kind, const char
     str text;
     int code;
 
+    assert(facts || strcmp(kind, "criteria") == 0);
     json_out_init(&o, &p->body);
     json_out_object(&o);
     json_member_str(&o, "kind", str_c(kind));
     if (facts) {
         if (!v[POLICY_CASE])
-            return cli_complain(CLI_USAGE, "--case ID: the case that the facts are of");
+            return cli_complain(
+                CLI_USAGE, "policy facts extract needs --case ID: the case that the facts are of");
         if (!file_read(&p->arena, what, FILE_MAX_BYTES, &text, &e))
             return cli_fail(&e);
         if (!policy_text_any(text, str_c(what), &p->arena, &text, &e))
@@ -233,8 +213,12 @@ static int policy_cmd_decide(struct policy_cmd *p, const char *state)
     struct json_out o;
     int code;
 
+    assert(p->args->word_count > 0);
     if (p->args->word_count < 2)
-        return cli_complain(CLI_USAGE, "rationale policy %s ID...", p->args->words[0]);
+        return cli_complain(CLI_USAGE,
+                            "policy %s needs the IDs of proposals: rationale policy %s ID...",
+                            p->args->words[0],
+                            p->args->words[0]);
     json_out_init(&o, &p->body);
     json_out_object(&o);
     json_member_str(&o, "state", str_c(state));
@@ -262,7 +246,8 @@ static int policy_cmd_review(struct policy_cmd *p)
     }
     if (!v[POLICY_STATUS] || !v[POLICY_REASON])
         return cli_complain(CLI_USAGE,
-                            "rationale policy review RESULT_ID --status STATUS --reason TEXT");
+                            "a verdict needs a status and a reason: rationale policy review "
+                            "RESULT_ID --status STATUS --reason TEXT");
     json_out_init(&o, &p->body);
     json_out_object(&o);
     json_member_str(&o, "result_id", str_c(p->args->words[1]));
@@ -287,6 +272,7 @@ static int policy_cmd_list(struct policy_cmd *p, const char *path, int (*show)(s
     const char *const *v = p->args->value;
     int code;
 
+    assert(path[0] == '/' && show);
     buf_add(&p->body, str_c(path));
     policy_add_query(&p->body, "state", v[POLICY_STATE]);
     policy_add_query(&p->body, "document_id", v[POLICY_DOCUMENT]);
@@ -335,12 +321,24 @@ static const char *policy_verb(size_t index)
     return index < COUNT_OF(verbs) ? verbs[index] : NULL;
 }
 
+/* How many words a line may have, its verb among them. */
+static int policy_words_max(const char *verb, const char *second)
+{
+    if (strcmp(verb, "confirm") == 0 || strcmp(verb, "reject") == 0)
+        return CLI_WORDS_MAX;
+    if (strcmp(verb, "criteria") == 0 || strcmp(verb, "facts") == 0)
+        return strcmp(second, "case") == 0 ? 2 : 3;
+    return strcmp(verb, "review") == 0 || strcmp(verb, "reverify") == 0 ? 2 : 1;
+}
+
 static int policy_cmd_act(struct policy_cmd *p)
 {
     const struct cli_args *args = p->args;
     const char *word = args->word_count ? args->words[0] : "versions";
     const char *second = args->word_count > 1 ? args->words[1] : "";
 
+    if (args->word_count > policy_words_max(word, second))
+        return cli_too_many(args->command, args->words[policy_words_max(word, second)]);
     if (strcmp(word, "versions") == 0)
         return policy_cmd_list(p, "/api/v1/policy/documents", policy_show_versions);
     if (strcmp(word, "review") == 0)
@@ -354,23 +352,31 @@ static int policy_cmd_act(struct policy_cmd *p)
     if (strcmp(word, "reverify") == 0)
         return args->word_count == 2
                    ? policy_cmd_reverify(p, second)
-                   : cli_complain(CLI_USAGE, "rationale policy reverify DOCUMENT");
+                   : cli_complain(CLI_USAGE,
+                                  "policy reverify needs a document: rationale policy reverify "
+                                  "DOCUMENT");
     if ((strcmp(word, "criteria") == 0 || strcmp(word, "facts") == 0) &&
         strcmp(second, "extract") == 0)
         return args->word_count == 3 ? policy_cmd_extract(p, word, args->words[2])
                                      : cli_complain(CLI_USAGE,
-                                                    "rationale policy %s extract %s",
+                                                    "policy %s extract needs %s: rationale policy "
+                                                    "%s extract %s",
+                                                    word,
+                                                    word[0] == 'c' ? "a document" : "a file",
                                                     word,
                                                     word[0] == 'c' ? "DOCUMENT" : "FILE --case ID");
     if (strcmp(word, "facts") == 0 && strcmp(second, "case") == 0)
         return args->value[POLICY_CASE] && args->value[POLICY_DOCUMENT]
                    ? policy_cmd_list(p, "/api/v1/policy/proposals/case", policy_show_raw)
-                   : cli_complain(CLI_USAGE, "rationale policy facts case --case ID --document ID");
+                   : cli_complain(CLI_USAGE,
+                                  "policy facts case needs a case and a document: rationale policy "
+                                  "facts case --case ID --document ID");
     return cli_complain(CLI_USAGE,
-                        "rationale policy %s: it is %s",
+                        "policy %s needs a second word: rationale policy %s",
                         word,
                         word[0] == 'c' ? "criteria extract DOCUMENT"
-                                       : "facts extract FILE --case ID, or facts case --case ID");
+                                       : "facts extract FILE --case ID, or facts case --case ID "
+                                         "--document ID");
 }
 
 static int policy_cmd_run(struct cli *cli, const struct cli_args *args)

@@ -23,7 +23,8 @@ bool policy_show_json(struct policy_cmd *p)
 
 int policy_show_raw(struct policy_cmd *p)
 {
-    file_out_add(&p->cli->out, p->reply);
+    assert(p->reply.p);
+    cli_put_json(p->cli, p->reply);
     file_out_add(&p->cli->out, STR("\n"));
     return CLI_OK;
 }
@@ -34,6 +35,7 @@ str policy_reply_text(struct policy_cmd *p, const char *pointer)
     struct json doc;
     struct err e;
 
+    assert(pointer[0] == '/');
     json_init(&doc);
     if (json_parse(&doc, p->reply, &e) &&
         json_text(&doc, json_pointer(&doc, str_c(pointer)), &p->arena, &text))
@@ -49,6 +51,7 @@ static const char *policy_cell(struct policy_cmd *p, const struct json *doc,
     const struct json_node *m = json_find(doc, v, str_c(name));
     str text = STR("");
 
+    assert(name);
     if (m && m->kind != JSON_NULL && !json_text(doc, m, &p->arena, &text))
         text = json_raw(doc, m);
     return history_line(&p->arena, text, SHOWN).p;
@@ -58,6 +61,7 @@ static int64_t policy_number(const struct json *doc, const struct json_node *v, 
 {
     int64_t n;
 
+    assert(name);
     return json_i64(doc, json_find(doc, v, str_c(name)), &n) ? n : 0;
 }
 
@@ -70,6 +74,7 @@ static size_t policy_each(struct policy_cmd *p, const char *pointer,
     struct err e;
     size_t n = 0;
 
+    assert(pointer[0] == '/' && show);
     json_init(&doc);
     if (json_parse(&doc, p->reply, &e)) {
         const struct json_node *list = json_pointer(&doc, str_c(pointer));
@@ -290,6 +295,7 @@ static int policy_label_write(struct policy_cmd *p, size_t n, str text)
     char path[4096];
     struct err e;
 
+    assert(p->args->value[POLICY_OUT] && n > 0);
     if (snprintf(path, sizeof path, "%s/review-%05zu.json", p->args->value[POLICY_OUT], n) >=
         (int)sizeof path)
         return cli_complain(CLI_USAGE, "--out: the path is too long");
@@ -309,10 +315,12 @@ int policy_show_labels(struct policy_cmd *p, size_t *n)
 
         JSON_FOREACH(v, &doc, list) {
             ++*n;
-            if (!files)
-                file_out_printf(&p->cli->out, STR_FMT "\n", STR_ARG(json_raw(&doc, v)));
-            else if (code == CLI_OK)
+            if (!files) {
+                cli_put_json(p->cli, json_raw(&doc, v));
+                file_out_add(&p->cli->out, STR("\n"));
+            } else if (code == CLI_OK) {
                 code = policy_label_write(p, *n, json_raw(&doc, v));
+            }
         }
     }
     json_release(&doc);

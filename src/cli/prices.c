@@ -39,6 +39,7 @@ struct price_listing {
 
 static void price_put_usd(struct json_out *o, const char *name, double usd)
 {
+    assert(name);
     json_out_key(o, str_c(name));
     if (usd < 0)
         json_out_null(o);
@@ -48,6 +49,7 @@ static void price_put_usd(struct json_out *o, const char *name, double usd)
 
 static str price_source(struct price_listing *l, const struct price *p)
 {
+    assert(!p->line || l->config);
     if (p->line)
         return arena_printf(l->arena, STR_FMT ":%u", STR_ARG(l->config->path), p->line);
     return p->provider.n ? STR("built in") : STR("none");
@@ -119,6 +121,7 @@ static void price_put_wanted(struct price_listing *l)
     struct config_model m;
     size_t before;
 
+    assert(l->wanted.n > 0);
     if (l->config && config_find(l->config, l->wanted, &r)) {
         config_route_model(&r, &m);
         price_put(l, m.upstream, r.provider->name, &m.price);
@@ -133,6 +136,7 @@ static void price_put_wanted(struct price_listing *l)
 
 static void price_put_all(struct price_listing *l)
 {
+    assert(l->wanted.n == 0);
     for (size_t i = 0; l->config && i < l->config->provider_count; i++)
         price_put_provider(l, &l->config->providers[i]);
     price_put_table(l, STR(""));

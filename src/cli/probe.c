@@ -50,6 +50,7 @@ struct probing {
 
 static void probe_fail(struct probe *p, enum probe_state state, const char *why, const char *fix)
 {
+    assert(state != PROBE_GOOD && state != PROBE_SKIPPED && why && fix);
     p->state = state;
     p->fix = fix;
     (void)snprintf(p->why, sizeof p->why, "%s", why);
@@ -105,6 +106,7 @@ static void probe_compare(struct probe *p, const str *names, struct arena *a)
         if (!found)
             p->missing[p->missing_count++] = of->models[i].upstream;
     }
+    assert(p->missing_count <= of->model_count);
 }
 
 static bool probe_is_more(const struct json *doc, const struct json_node *v)
@@ -124,6 +126,7 @@ static bool probe_read_list(struct probe_call *k)
     str *names, name;
     bool ok;
 
+    assert(k->to->listed == 0);
     json_init(&doc);
     ok = json_parse(&doc, buf_str(&k->body), &e);
     root = ok ? json_root(&doc) : NULL;
@@ -150,6 +153,7 @@ static void probe_judge(struct probe_call *k)
     struct probe *p = k->to;
     char why[64];
 
+    assert(p->state == PROBE_SKIPPED);
     (void)snprintf(why, sizeof why, "it answers %d", p->status);
     if (p->status == 401 || p->status == 403)
         probe_fail(p,
@@ -182,6 +186,7 @@ static void probe_judge(struct probe_call *k)
 
 static void probe_close(struct probe_call *k)
 {
+    assert(k->all->open > 0);
     k->call = NULL;
     k->to->took_ms = (clock_mono_ns(&clock_real) - k->began_ns) / 1000000;
     if (--k->all->open == 0)
@@ -251,6 +256,7 @@ static void probe_start(struct probing *all, struct probe_call *k)
     struct client_request r = {.url = &p->url, .method = STR("GET"), .connect_ms = PROBE_MS};
     struct buf target, lines;
 
+    assert((size_t)p->dialect < COUNT_OF(listings));
     buf_init(&target, 8192);
     buf_printf(&target, STR_FMT "%s", STR_ARG(p->url.path), listings[p->dialect].path);
     buf_init(&lines, HEAD_MAX + 1024);
@@ -328,6 +334,7 @@ static void probe_write_one(struct json_out *o, const struct probe *p)
         "skipped", "ok", "unlisted", "unauthorised", "bad_reply", "unreachable"};
     bool answered = p->state != PROBE_SKIPPED && p->state != PROBE_UNREACHABLE;
 
+    assert((size_t)p->state < COUNT_OF(states));
     json_out_object(o);
     json_member_str(o, "name", p->provider->name);
     json_member_str(o, "state", str_c(states[p->state]));
@@ -366,6 +373,7 @@ static void probe_write_one(struct json_out *o, const struct probe *p)
 
 void probe_write(struct json_out *o, const struct probe *all, size_t n)
 {
+    assert(n == 0 || all);
     json_out_array(o);
     for (size_t i = 0; i < n; i++)
         probe_write_one(o, &all[i]);

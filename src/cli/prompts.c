@@ -47,7 +47,7 @@ static bool open_registry(struct prompts *p, struct err *e)
 
 static void prompts_put(struct prompts *p)
 {
-    file_out_add(&p->cli->out, buf_str(&p->out));
+    cli_put_json(p->cli, buf_str(&p->out));
     file_out_add(&p->cli->out, STR("\n"));
 }
 
@@ -55,6 +55,7 @@ static void prompts_put(struct prompts *p)
 
 static void prompts_row(struct prompts *p, const struct prompt *v)
 {
+    assert(v->id.p[v->id.n] == '\0');
     file_out_printf(&p->cli->out,
                     "%-30s %s%-9s%s %s  %s\n",
                     v->id.p,
@@ -70,7 +71,7 @@ static size_t with_built_in(struct prompts *p, struct prompt **all, size_t n)
 {
     const char *name = p->args->value[NAME];
     struct prompt *out;
-    size_t rows = 0;
+    size_t rows = 0, kept = n;
 
     while (tune_app_at(rows))
         rows++;
@@ -80,6 +81,7 @@ static size_t with_built_in(struct prompts *p, struct prompt **all, size_t n)
     for (size_t i = 0; i < rows; i++)
         if (!name || strcmp(name, tune_app_at(i)->prompt->name) == 0)
             prompt_built_in(tune_app_at(i)->prompt, &p->arena, &out[n++]);
+    assert(n <= kept + rows);
     *all = out;
     return n;
 }
@@ -136,7 +138,7 @@ static void show_texts(struct prompts *p, const struct prompt *v)
             file_out_printf(&p->cli->out,
                             "\n%s" STR_FMT "%s\n",
                             cli_bold(p->cli),
-                            STR_ARG(key),
+                            STR_ARG(history_line(&p->arena, key, 200)),
                             cli_plain(p->cli));
             history_show_text(p->cli, text, "  ");
         }
@@ -176,6 +178,7 @@ static int prompts_add(struct prompts *p, const char *name, const char *file)
     struct err e;
     str id;
 
+    assert(name && file);
     if (!file_read(&p->arena, file, 8 * PROMPT_SIZE_MAX, &v.components, &e))
         return cli_fail(&e);
     /* A plain text is the system prompt. */
@@ -200,15 +203,17 @@ static bool prompts_by_daemon(struct prompts *p, const char *word, str id, int *
 {
     struct daemon_link d;
     str reply;
-    str path = arena_printf(&p->arena, "/api/v1/prompts/" STR_FMT "/%s", STR_ARG(id), word);
+    str path = arena_printf(
+        &p->arena, "/api/v1/prompts/" STR_FMT "/%s", STR_ARG(daemon_encode(&p->arena, id)), word);
     bool there = daemon_open(&d, p->config, e) && daemon_ask(&d, "POST", path, STR(""), e) &&
                  daemon_body(&d, &reply, e) &&
                  (d.status != 503 || err_set(e, ERR_UPSTREAM, "the daemon answers 503"));
 
+    assert(word && id.n > 0);
     if (there && d.status == 200)
         *code = CLI_OK;
     else if (there)
-        *code = daemon_refused(&d, reply);
+        *code = daemon_refused(&d, reply, CLI_NEGATIVE);
     daemon_close(&d);
     return there;
 }
@@ -220,6 +225,7 @@ static int prompts_by_ourselves(struct prompts *p, str id, enum prompt_state to,
         .url = p->config->store_url, .spool = p->config->spool, .durability = STORE_DURABLE};
     struct err e;
 
+    assert(!p->store);
     if (str_eq(o.url, STR("none")))
         return cli_complain(CLI_STORE, "nothing is on record: the store is \"none\"");
     if (!store_open(&o, &p->store, &e))
@@ -256,12 +262,15 @@ static int prompts_act(struct prompts *p)
     int n = args->word_count;
 
     if (strcmp(word, "list") == 0)
-        return cli_prompts_list(p);
+        return n > 1 ? cli_too_many(args->command, args->words[1]) : cli_prompts_list(p);
     if (strcmp(word, "add") == 0)
         return n == 3 ? prompts_add(p, args->words[1], args->words[2])
-                      : cli_complain(CLI_USAGE, "rationale prompts add NAME FILE");
+                      : cli_complain(CLI_USAGE,
+                                     "prompts add takes the name of a prompt and a file with its "
+                                     "text: rationale prompts add NAME FILE");
     if (n != 2)
-        return cli_complain(CLI_USAGE, "rationale prompts %s ID", word);
+        return cli_complain(
+            CLI_USAGE, "prompts %s takes the ID of a version: rationale prompts %s ID", word, word);
     return strcmp(word, "show") == 0 ? prompts_show(p, str_c(args->words[1]))
                                      : prompts_move(p, word, str_c(args->words[1]));
 }

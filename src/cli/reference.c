@@ -49,6 +49,7 @@ static void reference_text(struct cli *cli, const char *text)
 /* Lines that begin with two spaces, as a block of code. */
 static void reference_block(struct cli *cli, const char *lines)
 {
+    assert(lines[0]);
     while (*lines) {
         size_t n = strcspn(lines, "\n");
 
@@ -62,6 +63,7 @@ static void reference_option(struct cli *cli, const struct cli_option *o)
 {
     bool code = false;
 
+    assert(o->name && o->help);
     file_out_add(&cli->out, STR("| "));
     if (o->letter)
         file_out_printf(&cli->out, "`-%c`, ", o->letter);
@@ -81,6 +83,7 @@ static void reference_option(struct cli *cli, const struct cli_option *o)
 
 static void reference_command(struct cli *cli, const struct cli_command *c)
 {
+    assert(c->about && c->examples);
     file_out_printf(&cli->out, "### rationale %s\n\n", c->name);
     file_out_printf(
         &cli->out, "    rationale %s [OPTIONS]%s%s\n\n", c->name, c->words[0] ? " " : "", c->words);

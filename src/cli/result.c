@@ -3,6 +3,7 @@
 
 static void write_calls(struct json_out *o, const struct split_collect *c)
 {
+    assert(c->call_count == 0 || c->calls);
     json_member_array(o, "tool_calls");
     for (size_t i = 0; i < c->call_count; i++) {
         json_out_object(o);

@@ -94,6 +94,7 @@ static int runs_list(struct runs *r)
     int code;
     bool ok;
 
+    assert(r->log);
     if (!history_count("limit", r->args->value[LIMIT], 20, AGENT_LIST_MAX, &limit))
         return CLI_USAGE;
     f.count_max = (size_t)limit;
@@ -138,6 +139,7 @@ static int runs_one(struct runs *r)
     bool ok = run_json_one(r->log, str_c(r->args->words[1]), &who, &r->h.out, &e);
     int code = runs_show(r, ok, &e);
 
+    assert(r->log && r->args->word_count == 2);
     if (code != CLI_OK || r->args->value[JSON])
         return code;
     root = json_root(&r->h.doc);
@@ -164,8 +166,11 @@ static int runs_replay(struct runs *r)
     bool ok = run_json_replay(r->log, str_c(r->args->words[1]), &who, &r->h.out, &e), same = false;
     int code = runs_show(r, ok, &e);
 
-    if (code != CLI_OK || !json_parse(&r->h.doc, buf_str(&r->h.out), &e))
+    assert(r->log && r->args->word_count == 2);
+    if (code != CLI_OK)
         return code;
+    if (!json_parse(&r->h.doc, buf_str(&r->h.out), &e))
+        return history_fail(&e);
     root = json_root(&r->h.doc);
     if (!r->args->value[JSON]) {
         runs_print_trace(r, root);
@@ -180,42 +185,25 @@ static int runs_replay(struct runs *r)
 
 /* ---- a word ---- */
 
-/* An id may have slashes in it, where it is of a part of another run. */
-static str runs_encode_id(struct arena *a, const char *id)
-{
-    struct buf out;
-    str text;
-
-    buf_init(&out, (size_t)1 << 16);
-    for (; *id; id++)
-        if (strchr("-._~", *id) || (*id >= '0' && *id <= '9') || (*id >= 'A' && *id <= 'Z') ||
-            (*id >= 'a' && *id <= 'z'))
-            buf_add_c(&out, *id);
-        else
-            buf_printf(&out, "%%%02X", (unsigned char)*id);
-    text = arena_dup(a, buf_str(&out));
-    buf_release(&out);
-    return text;
-}
-
 static bool runs_by_daemon(struct runs *r, str body, int *code)
 {
     str path = arena_join(&r->h.arena,
                           STR("/api/v1/runs/"),
-                          runs_encode_id(&r->h.arena, r->args->words[1]),
+                          daemon_encode(&r->h.arena, str_c(r->args->words[1])),
                           STR("/answer")),
         reply;
     struct daemon_link d;
     struct err e;
     bool there;
 
+    assert(body.n > 0);
     there = daemon_open(&d, r->h.config, &e) && daemon_ask(&d, "POST", path, body, &e) &&
             daemon_body(&d, &reply, &e) && d.status != 503;
     if (there && d.status == 200) {
         buf_add(&r->h.out, reply);
         *code = CLI_OK;
     } else if (there) {
-        *code = daemon_refused(&d, reply);
+        *code = daemon_refused(&d, reply, CLI_NEGATIVE);
     }
     daemon_close(&d);
     return there;
@@ -280,11 +268,13 @@ static int runs_answer_command(struct runs *r, enum agent_word word)
     int code = CLI_OK;
     bool resumed = false;
 
+    assert(r->args->word_count == 3);
     if (!str_u64(str_c(r->args->words[2]), &seq) || seq > INT64_MAX)
         return cli_complain(CLI_USAGE, "SEQ must be the number of the call that waits");
     if (!arguments_ok(changed) || (changed && word == AGENT_DENY))
         return cli_complain(CLI_USAGE, "--arguments must be a JSON object, and goes with approve");
     word = changed ? AGENT_CHANGE : word;
+    assert((size_t)word < COUNT_OF(words));
     buf_init(&body, 1 << 20);
     buf_printf(&body, "{\"seq\":%llu,\"word\":\"%s\"", (unsigned long long)seq, words[word]);
     if (changed)
@@ -349,6 +339,7 @@ static int runs_carry_out(struct runs *r, const struct verb *v, const char *conf
     struct err e;
     int code = history_open(&r->h, config);
 
+    assert(v->run && !r->log);
     if (code)
         return code;
     if (agent_log_open_read(r->h.config->store_url, &r->log, &e))
@@ -366,8 +357,9 @@ static int runs_run(struct cli *cli, const struct cli_args *args)
     struct runs r = {.cli = cli, .args = args};
     size_t i = 0;
 
-    while (strcmp(word, verbs[i].name) != 0)
+    while (i < COUNT_OF(verbs) && strcmp(word, verbs[i].name) != 0)
         i++;
+    assert(i < COUNT_OF(verbs)); /* the parser has checked the word */
     if (args->word_count != verbs[i].words && args->word_count + verbs[i].words > 1)
         return cli_complain(CLI_USAGE,
                             "runs %s takes %s",

@@ -21,6 +21,7 @@ static void serve_on_ready(void *ctx, str url)
 {
     struct cli *cli = ctx;
 
+    assert(url.n > 0);
     progress_disable(); /* from here on the log is all that it writes */
     file_out_printf(&cli->out, "listening on " STR_FMT "\n", STR_ARG(url));
     file_out_flush(&cli->out);
@@ -38,6 +39,7 @@ static const char *serve_store_advice(const struct err *e)
         {"disk is full", ": make room on the disk of store, or set store to another"},
     };
 
+    assert(e->code != ERR_NONE);
     for (size_t i = 0; i < COUNT_OF(rows); i++)
         if (strstr(e->text, rows[i].cause))
             return rows[i].advice;

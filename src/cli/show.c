@@ -21,6 +21,7 @@ static void show_print_part(struct history *h, struct cli *cli, const struct jso
 {
     str text = history_member(h, v, name);
 
+    assert(name && title);
     if (text.n == 0)
         return;
     file_out_printf(&cli->out, "  %s%s%s\n", cli_bold(cli), title, cli_plain(cli));
@@ -31,6 +32,7 @@ static void show_print_part(struct history *h, struct cli *cli, const struct jso
 
 static void show_line(struct history *h, struct cli *cli, const char *title, str text)
 {
+    assert(title);
     if (text.n)
         file_out_printf(&cli->out,
                         "  %s%s%s " STR_FMT "\n",
@@ -49,6 +51,7 @@ static void show_value(struct history *h, struct cli *cli, const struct json_nod
     int64_t ms;
     str text;
 
+    assert(name && title);
     if (!at || at->kind == JSON_NULL)
         return;
     if (str_ends(str_c(name), STR("_ms")) && json_i64(&h->doc, at, &ms))
@@ -91,6 +94,7 @@ static bool show_repeats(struct history *h, const struct json_node *d, str text,
     static const char *const shown[] = {"reasoning_content", "response", "reasoning_summary"};
     str first = str_ends(text, STR("...")) ? str_slice(text, 0, text.n - 3) : text;
 
+    assert(n <= COUNT_OF(shown));
     first = utf8_cut_count(str_trim(first), REPEAT_CHARS);
     for (size_t i = 0; i < n && i < COUNT_OF(shown); i++)
         if (first.n && str_find(history_member(h, d, shown[i]), first) != STR_NONE)

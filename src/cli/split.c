@@ -45,6 +45,7 @@ static void add_safely(struct view *v, str run)
     const str shown = STR("\xEF\xBF\xBD");
     size_t size, bad;
 
+    assert(run.n > 0);
     if (!v->safe) {
         file_out_add(out, run);
         return;
@@ -69,6 +70,7 @@ static void add_safely(struct view *v, str run)
  * not leave the terminal dimmed. */
 static void add_dimmed(struct view *v, str run)
 {
+    assert(run.n > 0);
     while (run.n > 0) {
         const char *end = memchr(run.p, '\n', run.n);
         size_t size = end ? (size_t)(end - run.p) : run.n;
@@ -88,6 +90,7 @@ static void change_kind(struct view *v, enum split_kind kind, str run)
 {
     struct file_out *out = &v->cli->out;
 
+    assert((size_t)kind < SPLIT_KIND_COUNT && run.n > 0);
     if (v->last >= 0 && v->line_open)
         file_out_add(out, STR("\n"));
     if (v->labels)
@@ -165,6 +168,7 @@ bool cli_split_pump(struct cli *cli, struct cli_input *in, struct split *sp, str
     size_t n = 1;
     bool ok = true, first = true;
 
+    assert(in->fd >= 0);
     while (n > 0 && ok && !cli->out.error) {
         ok = cli_read(in, piece, READ_SIZE, &n, e);
         if (ok && first)
@@ -189,6 +193,7 @@ static int run_json(struct cli *cli, struct cli_input *in, const struct split_fo
     struct err e;
     bool ok;
 
+    assert(format);
     split_collect_init(&c, STR(""), TEXT_SIZE_MAX);
     split_init(&sp, format, inside, split_collect_sink(&c));
     buf_init(&line, TEXT_SIZE_MAX * 8);
@@ -203,7 +208,7 @@ static int run_json(struct cli *cli, struct cli_input *in, const struct split_fo
         ok = buf_ok(&line, "the result", &e);
     }
     if (ok)
-        file_out_add(&cli->out, buf_str(&line));
+        cli_put_json(cli, buf_str(&line));
     buf_release(&line);
     split_collect_release(&c);
     return ok ? CLI_OK : cli_fail(&e);
@@ -219,6 +224,7 @@ static int run_live(struct cli *cli, struct cli_input *in, const struct split_fo
     struct err e;
     bool ok;
 
+    assert(format);
     v.show[SPLIT_ANSWER] = both || str_eq(show, STR("answer"));
     v.show[SPLIT_REASONING] = both || str_eq(show, STR("reasoning"));
     v.safe = cli->terminal || (both && cli->color);
@@ -308,6 +314,7 @@ static bool cli_split_check_options(const struct cli_args *args)
         {FORMATS, BATCH},
     };
 
+    assert(COUNT_OF(options) <= CLI_OPTIONS_MAX);
     for (size_t i = 0; i < COUNT_OF(apart); i++)
         if (args->value[apart[i][0]] && args->value[apart[i][1]]) {
             cli_complain(CLI_USAGE,

@@ -18,6 +18,7 @@ static int store_cli_adopt(struct cli *cli, const struct config *c, const struct
     uint64_t records = 0;
     struct err e;
 
+    assert(args->word_count > 0);
     if (args->word_count != 2)
         return cli_complain(CLI_USAGE, "store adopt needs the folder of the journal");
     o.spool = str_c(args->words[1]);
@@ -62,16 +63,12 @@ static int store_cli_run(struct cli *cli, const struct cli_args *args)
     struct err e;
     int code;
 
-    if (!str_eq(word, STR("adopt")) && !str_eq(word, STR("daemons")))
-        return word.n == 0
-                   ? cli_complain(CLI_USAGE, "store needs a word: adopt or daemons")
-                   : cli_complain(
-                         CLI_USAGE,
-                         "store knows no \"%s\"%s",
-                         word.p,
-                         cli_guess(word, store_cli_verb, "it takes one of: adopt daemons").text);
+    if (word.n == 0)
+        return cli_complain(CLI_USAGE, "store needs a word: adopt or daemons");
+    if (str_eq(word, STR("daemons")) && args->word_count > 1)
+        return cli_too_many(args->command, args->words[1]);
     if (!data_config(args->value[CONFIG], &c, &e))
-        return cli_complain(CLI_CONFIG, "%s", e.text);
+        return cli_fail_config(&e);
     code = str_eq(word, STR("adopt")) ? store_cli_adopt(cli, c, args) : store_cli_daemons(cli, c);
     config_release(c);
     return code;

@@ -42,6 +42,7 @@ static void end_text(struct tail *t)
 
 static str tail_line_of(struct tail *t, const struct json_node *v, const char *name, size_t width)
 {
+    assert(name && width > 0);
     return history_line(&t->h.arena, history_member(&t->h, v, name), width);
 }
 
@@ -98,7 +99,7 @@ static void tail_print_message(struct tail *t, str json)
     struct err e;
 
     if (t->json) {
-        file_out_add(&t->cli->out, json);
+        cli_put_json(t->cli, json);
         file_out_add(&t->cli->out, STR("\n"));
     } else if (json_parse(&t->h.doc, json, &e)) {
         arena_reset(&t->h.arena);
@@ -116,7 +117,10 @@ static bool follow_daemon(struct tail *t, int *code)
     struct err e;
     bool printed = false;
 
-    path = t->session.n ? arena_join(&t->h.arena, STR(LIVE "session_"), t->session, STR(""))
+    path = t->session.n ? arena_join(&t->h.arena,
+                                     STR(LIVE "session_"),
+                                     daemon_encode(&t->h.arena, t->session),
+                                     STR(""))
                         : STR(LIVE "dashboard_updates");
     if (daemon_open(&d, t->h.config, &e) && daemon_ask(&d, "GET", path, STR(""), &e) &&
         d.status == 200) {
@@ -139,7 +143,7 @@ static bool follow_daemon(struct tail *t, int *code)
 static void tail_print_decision(struct tail *t, const struct json_node *v)
 {
     if (t->json) {
-        file_out_add(&t->cli->out, json_raw(&t->h.doc, v));
+        cli_put_json(t->cli, json_raw(&t->h.doc, v));
         file_out_add(&t->cli->out, STR("\n"));
         return;
     }
@@ -159,6 +163,7 @@ static bool tail_look(struct tail *t, int64_t *last_id, bool quiet, struct err *
     const struct json_node *all, *v;
     int64_t seen = *last_id, id;
 
+    assert(*last_id >= 0);
     f.session_id = t->session;
     buf_reset(&t->h.out);
     if (!query_decisions(t->h.reader, &t->h.asker, &f, &p, &t->h.out, e) ||
@@ -182,6 +187,7 @@ static int follow_store(struct tail *t)
     int64_t last_id = 0;
     struct err e;
 
+    assert(t->h.reader);
     if (!tail_look(t, &last_id, true, &e))
         return history_fail(&e);
     cli_complain(CLI_OK, "following the store");

@@ -89,6 +89,7 @@ size_t cli_safe_size(str s, size_t *bad)
         }
         at += size;
     }
+    assert(at + *bad <= s.n);
     return at;
 }
 
@@ -103,6 +104,50 @@ void cli_put_safe(struct file_out *out, str text)
             file_out_add(out, STR("?"));
         text = str_slice(text, size + bad, text.n);
     }
+}
+
+void cli_put_text(struct cli *cli, str text)
+{
+    if (cli->terminal)
+        cli_put_safe(&cli->out, text);
+    else
+        file_out_add(&cli->out, text);
+}
+
+void cli_put_escaped(struct file_out *out, str text)
+{
+    while (text.n > 0) {
+        size_t bad, size = cli_safe_size(text, &bad);
+        str rest = str_slice(text, size, text.n);
+        uint32_t code;
+
+        assert(size + bad > 0 && size + bad <= text.n);
+        file_out_add(out, str_slice(text, 0, size));
+        if (bad && str_starts(rest, STR("\r\n")))
+            file_out_add(out, STR("\r"));
+        else if (bad)
+            file_out_printf(out, "\\u%04x", utf8_decode(rest, &code) ? code : 0xFFFD);
+        text = str_slice(rest, bad, rest.n);
+    }
+}
+
+void cli_put_json(struct cli *cli, str json)
+{
+    if (cli->terminal)
+        cli_put_escaped(&cli->out, json);
+    else
+        file_out_add(&cli->out, json);
+}
+
+void cli_put_line(struct file_out *out, str text)
+{
+    for (size_t end; (end = str_find(text, STR("\n"))) != STR_NONE;) {
+        assert(end < text.n);
+        cli_put_safe(out, str_slice(text, 0, end));
+        file_out_add(out, STR(" "));
+        text = str_slice(text, end + 1, text.n);
+    }
+    cli_put_safe(out, text);
 }
 
 /* One write, so that lines of several programs on one terminal do not mix. */
@@ -148,6 +193,7 @@ void cli_print_none(const struct cli_args *args, const char *things, const char 
     const struct cli_command *c = args->command;
     struct buf b;
 
+    assert(c->option_count <= CLI_OPTIONS_MAX && args->word_count <= CLI_WORDS_MAX);
     buf_init(&b, COMPLAINT_MAX);
     for (size_t i = 0; i < c->option_count; i++)
         if (args->value[i] && term_selects(&c->options[i]))

@@ -34,6 +34,7 @@ static bool tour_ask(struct guide *g, const char *method, str path, str body, st
     bool ok = daemon_open(&d, g->config, &g->err) && daemon_ask(&d, method, path, body, &g->err) &&
               daemon_body(&d, &text, &g->err);
 
+    assert(path.n && path.p[0] == '/');
     if (ok && d.status >= 300)
         ok = err_set(&g->err,
                      ERR_UPSTREAM,
@@ -52,6 +53,7 @@ static str tour_member(struct guide *g, const struct json *doc, const struct jso
     const struct json_node *v = of ? json_find(doc, of, str_c(name)) : NULL;
     str s = STR("");
 
+    assert(name);
     return v && v->kind == JSON_STRING && json_text(doc, v, &g->arena, &s) ? arena_dup(&g->arena, s)
                                                                            : STR("");
 }
@@ -110,6 +112,7 @@ static bool tour_print_decisions(struct guide *g)
     size_t n;
     bool ok;
 
+    assert(g->session[0]);
     json_init(&doc);
     ok = tour_ask(g, "GET", path, STR(""), &doc);
     list = ok ? json_find(&doc, json_root(&doc), STR("decisions")) : NULL;
@@ -203,6 +206,7 @@ static void tour_print_verdict(struct guide *g, const struct json *doc, const st
                             STR_ARG(tour_member(g, doc, c, "section")));
     const struct json_node *trace = json_find(doc, r, STR("reasoning_trace"));
 
+    assert(r);
     for (size_t i = 0; trace && i < json_count(doc, trace); i++) {
         const struct json_node *step = json_at(doc, trace, i);
         str action = tour_member(g, doc, step, "action");
@@ -297,6 +301,7 @@ static void *tour_run_guide(void *arg)
 
 void tour_begin(struct tour *t, str address)
 {
+    assert(!t->begun);
     (void)snprintf(t->address, sizeof t->address, STR_FMT, STR_ARG(address));
     t->at = str_c(t->address);
     t->begun = pthread_create(&t->thread, NULL, tour_run_guide, t) == 0;

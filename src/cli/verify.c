@@ -149,6 +149,7 @@ static double percentile_ms(const struct verifying *v, size_t percent)
 /* For people; of JSON the lines are all there is, so it goes beside them. */
 static void show_sums(struct verifying *v)
 {
+    assert(v->took_count <= v->took_cap);
     qsort(v->took, v->took_count, sizeof v->took[0], verify_by_size);
     (void)fprintf(stderr,
                   "%zu cases, %zu criteria: %zu met, %zu missing, %zu uncertain; "
@@ -193,6 +194,7 @@ static bool verify_plainly(struct verifying *v, str text, struct arena *a, struc
     struct json_out o;
     struct buf json;
 
+    assert(v->doc && !v->service);
     r->run = r->envelope = STR("");
     if (!policy_case_read(text, a, &r->c, e))
         return false;
@@ -231,6 +233,7 @@ static bool by_service(struct verifying *v, str text, struct arena *a, struct po
                            .doc_file = v->doc ? v->args->value[POLICY] : NULL,
                            .ctx = v};
 
+    assert(v->service);
     return policy_review(v->service, &q, a, r, e);
 }
 
@@ -250,7 +253,7 @@ static void verify_one(void *ctx, const char *name, str text)
     } else {
         verify_add_up(v, r);
         if (v->args->value[JSON]) {
-            file_out_add(&v->cli->out, r->envelope);
+            cli_put_json(v->cli, r->envelope);
             file_out_add(&v->cli->out, STR("\n"));
         } else if (v->cases.many) {
             show_row(v, r, &a);
@@ -277,6 +280,7 @@ static int open_all(struct verifying *v)
     const struct cli_args *args = v->args;
     struct err e;
 
+    assert(!v->doc && !v->service);
     if (args->value[POLICY] && !policy_doc_load(NULL, args->value[POLICY], &v->doc, &e))
         return cli_fail(&e);
     if (!wants_config(args))
@@ -297,11 +301,11 @@ static int verify_run(struct cli *cli, const struct cli_args *args)
     progress_enable();
     if (!args->word_count)
         return cli_complain(CLI_USAGE, "verify needs a case: rationale verify CASE.json");
-    if (args->value[RUN] && args->word_count > 1)
-        return cli_complain(CLI_USAGE, "--run is of one case");
+    cases_init(&v.cases, args->words, (size_t)args->word_count);
+    if (args->value[RUN] && v.cases.many)
+        return cli_complain(CLI_USAGE, "--run is of one case: name its file");
     code = open_all(&v);
     if (code == CLI_OK) {
-        cases_init(&v.cases, args->words, (size_t)args->word_count);
         if (!cases_each(&v.cases, verify_one, &v, &e))
             code = cli_fail(&e);
         if (v.cases.many && v.done)

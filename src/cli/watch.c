@@ -57,6 +57,7 @@ struct watch_command {
 
 static void watch_put_upstream(struct watch_command *w, str name, str url)
 {
+    assert(name.n > 0);
     json_out_key(&w->upstreams, name);
     json_out_str(&w->upstreams, url);
 }
@@ -109,6 +110,7 @@ static bool watch_keep_addresses(struct watch_command *w, str asked)
     const struct watch_setting *s = w->client->variables;
     str seen = STR("");
 
+    assert(w->client);
     for (; s < w->client->variables + WATCH_VARIABLES_MAX && s->name; s++) {
         const char *value = s->upstream ? getenv(s->name) : NULL;
         str flag = s->upstream ? arena_printf(&w->arena, "%s=", s->upstream) : STR("");
@@ -259,6 +261,7 @@ static bool watch_open_run(struct watch_command *w, struct err *e)
     str line;
     bool ok;
 
+    assert(w->config);
     if (!store_owner(w->config->store_url, w->config->spool, &w->arena, &owner, e))
         owner.address = STR("");
     if (!daemon_open(&w->hold, w->config, e) ||
@@ -352,6 +355,7 @@ static void watch_bypass_proxy(struct watch_command *w)
 
 static int watch_complain_start(const char *name, int why)
 {
+    assert(why != 0);
     return cli_complain(why == ENOENT ? NOT_FOUND_STATUS : NOT_RUN_STATUS,
                         "%s could not be started: %s",
                         name,
@@ -427,6 +431,7 @@ static int watch_run_agent(struct watch_command *w)
     int status = 0;
     pid_t pid;
 
+    assert(w->argv[0]);
     (void)signal(SIGINT, SIG_IGN);
     (void)signal(SIGQUIT, SIG_IGN);
     pid = fork();
@@ -453,6 +458,7 @@ static void watch_print_count(struct watch_command *w)
     struct err e;
     int64_t calls = 0, tools = 0;
 
+    assert(w->config);
     json_init(&doc);
     if (daemon_open(&d, w->config, &e) && daemon_ask(&d, "GET", path, STR(""), &e) &&
         daemon_body(&d, &body, &e) && json_parse(&doc, body, &e) &&
@@ -479,6 +485,7 @@ static int watch_with_gateway(struct watch_command *w)
     struct err e;
     int code;
 
+    assert(w->client && w->argv[0] && !w->config);
     if (!watch_in_path(w->argv[0]))
         return watch_complain_start(w->argv[0], ENOENT);
     if (w->place.text.n && (!data_make_key(&e) || !data_find(w->given, &w->place, &e)))

@@ -74,6 +74,7 @@ const struct watch_client *watch_client_find(const char *name)
  * without a terminal, unless its settings choose the key. */
 const char *watch_client_hint(const struct watch_client *c, int status)
 {
+    assert(c);
     return status == GEMINI_NO_AUTH && c->name && strcmp(c->name, "gemini") == 0
                ? "without a terminal, Gemini CLI takes an API key at another address only if "
                  "~/.gemini/settings.json has {\"security\": {\"auth\": {\"selectedType\": "
@@ -83,6 +84,7 @@ const char *watch_client_hint(const struct watch_client *c, int status)
 
 void watch_providers_json(const char *root, struct buf *out)
 {
+    assert(root[0]);
     buf_add(out, STR("{\"provider\":{"));
     for (size_t i = 0; i < COUNT_OF(watch_providers); i++)
         buf_printf(out,

@@ -15,6 +15,7 @@ import threading
 from pathlib import Path
 
 from command import BINARY, PATIENCE, SOURCE, Case, Done, environment, main, read_until, run
+from gateway import until
 
 REPLY = "<think>two and two</think>four"
 EVENT_KINDS = ("reasoning", "answer", "tool", "framing")
@@ -231,6 +232,28 @@ class Usage(Case):
         self.bad(run("split", "a", "b"), 2, '"b" is one word too many', "[FILE]")
         self.bad(run("count", "-", "b"), 2, '"b" is one word too many')
         self.bad(run("help", "split", "count"), 2, "one word too many")
+        self.assertTrue(run("tail", "b").err.endswith("rationale tail [OPTIONS]\n"))
+        folder = scratch(self)
+        (folder / "rationale.yaml").write_text(
+            "providers: {p: {kind: openai, base_url: 'http://127.0.0.1:1/v1', models: [m]}}\n")
+        for line in ("policy versions", "policy labels", "policy proposals", "policy review a", "policy reverify a",
+                     "policy facts case", "policy criteria extract a", "prompts list", "store daemons"):
+            with self.subTest(line):
+                self.bad(run(*line.split(), "extra", cwd=folder), 2, '"extra" is one word too many')
+
+    def test_a_wrong_line_says_what_is_missing(self):
+        folder = scratch(self)
+        (folder / "rationale.yaml").write_text(
+            "providers: {p: {kind: openai, base_url: 'http://127.0.0.1:1/v1', models: [m]}}\n")
+        for line, words in (("prompts show", "takes the ID"), ("prompts add policy", "and a file"),
+                            ("policy confirm", "needs the IDs"), ("policy reverify", "needs a document"),
+                            ("policy criteria", "second word"), ("policy criteria extract", "needs a document"),
+                            ("policy facts extract", "needs a file"), ("policy facts extract a", "needs --case ID"),
+                            ("policy facts case", "needs a case and a document"), ("policy review a", "a status and a reason"),
+                            ("erase --session a --subject b", "either"), ("verify . --run r", "--run is of one case"),
+                            ("optimize --app policy --resume=", "--resume needs the id of a run")):
+            with self.subTest(line):
+                self.bad(run(*line.split(), cwd=folder), 2, words)
 
     def test_words_that_are_not_known(self):
         self.bad(run("help", "splt"), 2, 'did you mean "split"?')
@@ -298,6 +321,17 @@ class Input(Case):
             self.bad(Done(done.returncode, done.stdout, done.stderr.decode()), 1,
                      "standard input", "Bad file descriptor")
 
+    def test_stdin_that_cannot_be_read(self):
+        folder = scratch(self)
+        (folder / "rationale.yaml").write_text(
+            "providers: {p: {kind: openai, base_url: 'http://127.0.0.1:1/v1', models: [m]}}\n"
+            "agents: {a: {model: m, prompt: You help people.}}\n")
+        for command in ("split", "count", "keys hash", "order", "chat a"):
+            with self.subTest(command):
+                done = subprocess.run(["sh", "-c", f'"$0" {command} < /', BINARY], cwd=folder, capture_output=True,
+                                      timeout=PATIENCE, check=False, env=environment())
+                self.bad(Done(done.returncode, done.stdout, done.stderr.decode()), 1, "standard input", "Is a directory")
+
     def test_stdin_that_is_not_ready(self):
         for args, want in ((["split"], b"four"), (["count"], b"2\n"), (["count", "--ids"], None)):
             ours, theirs = os.pipe()
@@ -359,6 +393,16 @@ class Output(Case):
         self.bad(Done(done.returncode, b"", done.stderr.decode()), 1, "standard output")
         self.assertEqual(path.read_text(), "keep me")
 
+    def test_no_file_of_the_store_takes_the_number_of_a_closed_stream(self):
+        folder = scratch(self)
+        (folder / "rationale.yaml").write_text(
+            "listen: 127.0.0.1:0\nproviders: {p: {kind: openai, base_url: 'http://127.0.0.1:1/v1', models: [m]}}\n")
+        child = subprocess.Popen(["sh", "-c", 'exec "$0" serve <&- >&- 2>&-', BINARY], cwd=folder, env=environment())
+        self.addCleanup(child.wait)
+        self.addCleanup(child.kill)
+        until(lambda: any(f.suffix == ".head" for f in folder.iterdir()))
+        self.assertEqual([os.readlink(f"/proc/{child.pid}/fd/{n}") for n in range(3)], ["/dev/null"] * 3)
+
     def test_full_stdout_stops_an_endless_input(self):
         done = self.shell('yes | "$0" split >/dev/full')
         self.bad(done, 1, "No space left on device")
@@ -379,6 +423,9 @@ class Output(Case):
                 done = self.shell(f'yes | "$0" {command} | head -n 1')
                 self.assertEqual((done.code, done.err), (0, ""))
                 self.assertEqual(done.out.count(b"\n"), 1)
+        line = 'data: {"choices":[{"delta":{"content":"a"}}]}'
+        done = self.shell(f"yes '{line}\n' | \"$0\" decode -d openai -s | head -n 1")
+        self.assertEqual((done.code, done.err, done.out.count(b"\n")), (0, "", 1))
         done = self.shell("""yes '{"id":1,"input":"a"}' | "$0" split --batch | head -n 1""")
         self.assertEqual((done.code, done.err, json.loads(done.out)["content"]), (0, "", "a"))
 

@@ -94,6 +94,12 @@ class Process(Case):
                     time.sleep(0.02)
                 self.assertEqual(list(folder.iterdir()), [])
 
+    def test_it_leaves_nothing_behind_if_tmpdir_is_no_absolute_path(self):
+        folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, folder)
+        done = run("demo", "--once", "--listen", "127.0.0.1:0", cwd=folder, env=environment(TMPDIR="."))
+        self.assertEqual((done.code, os.listdir(folder)), (0, []), done.err)
+
     def test_it_takes_the_next_port_that_is_free(self):
         with Demo() as one, Demo() as two:
             self.assertNotEqual(one.port, two.port)  # a lower one may have become free meanwhile

@@ -16,7 +16,7 @@ import threading
 import unittest
 
 import history_test
-from command import BINARY, environment, read_until, run
+from command import BINARY, Terminal, environment, read_until, run
 from history_test import ALICE, OPERATOR, ask, call, setUpModule, sql, tearDownModule  # noqa: F401
 from history_test import world
 
@@ -87,6 +87,18 @@ class Commands(unittest.TestCase):
             for bad in ("\x1b", "\x07", "\r", "\u202e"):
                 self.assertNotIn(bad, out, args)
 
+    def test_the_last_column_is_cut_where_a_terminal_is_narrow(self):
+        """Where the other columns fill the line, it goes on in one more, not in a dozen."""
+        call("lengthy", "a question", 40 * "s")
+        settled()
+        terminal = Terminal("sh", "-c", 'stty cols 40; exec "$0" decisions --config "$1"', BINARY, str(world.gateway.path),
+                            env=environment(UPSTREAM_KEY="k", TERM="dumb"))
+        seen = terminal.end()[0].decode()
+        head, *rows = seen.splitlines()
+        rows = [r for r in rows if r.startswith("20")]
+        self.assertTrue(rows, seen)
+        self.assertLessEqual(max(map(len, rows)), head.rindex(" ") + 81)
+
     def test_search_and_decisions_take_any_text(self):
         self.assertIn("cli-1", cli("search", "walrus"))
         self.assertTrue(json.loads(cli("search", "--json", "reasoning:ponder"))["results"])
@@ -136,6 +148,17 @@ class Commands(unittest.TestCase):
             done = run(command, "--config", str(path), env=environment(UPSTREAM_KEY="k"))
             self.assertEqual(done.code, 6, done)
             self.assertIn("/nowhere/x.db", done.err)
+
+    def test_the_question_before_an_erasure_cannot_act_on_the_terminal(self):
+        terminal = Terminal(BINARY, "erase", "--session", f"a{ESCAPE}b", "--config", str(world.gateway.path),
+                            env=environment(UPSTREAM_KEY="k", TERM="xterm"))
+        terminal.wait_for(b"[y/N] ")
+        terminal.type(b"n\n")
+        seen, code = terminal.end()
+        self.assertEqual(code, 2)
+        self.assertNotIn(b"\x1b", seen)
+        self.assertNotIn("\u202e", seen.decode())
+        self.assertIn(b"nothing was erased", seen)
 
     def test_erasing_makes_no_store(self):
         path, store = world.gateway.folder / "typo.yaml", world.gateway.folder / "typo.db"
@@ -211,7 +234,7 @@ class Erase(unittest.TestCase):
 
 
 class Tail(unittest.TestCase):
-    def follow(self, *args, wanted, **env):
+    def follow(self, *args, wanted, session="", **env):
         config = {**world.gateway.config, "listen": f"127.0.0.1:{world.gateway.port}"}
         path = world.gateway.folder / "tail.yaml"
         path.write_text(json.dumps(config))
@@ -222,7 +245,7 @@ class Tail(unittest.TestCase):
 
         def keep_calling():  # the first may come before it listens
             for i in range(1000):
-                call("think", f"tell the tail {i}", f"tail-{i}")
+                call("think", f"tell the tail {i}", session or f"tail-{i}")
                 if seen.wait(0.3):
                     return
         calls = threading.Thread(target=keep_calling)
@@ -245,6 +268,10 @@ class Tail(unittest.TestCase):
         out = self.follow("--json", wanted=b"llm_interaction", RATIONALE_KEY=OPERATOR)
         for line in out.splitlines()[:-1]:
             json.loads(line)
+
+    def test_it_follows_a_session_whatever_its_name(self):
+        out = self.follow("--session", "a b&c", session="a b&c", wanted=b"done", RATIONALE_KEY=OPERATOR)
+        self.assertIn("a b&c", out)
 
     def test_it_follows_the_store(self):
         self.assertIn("[DIRECT]", self.follow("--store", wanted=b"[DIRECT]"))

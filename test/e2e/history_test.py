@@ -41,7 +41,7 @@ def setUpModule():
     world.provider.start()
     models = {"plain": "plain", "think": "think+as:deepseek", "bad": "error:500",
               "tagged": "tags:reasoning", "broken": "plain+cut:1500",
-              "broken-tool": "tools+cut:1500",
+              "broken-tool": "tools+cut:1500", "lengthy": "long-think:200+as:deepseek",
               "held": "think+hold:5+as:deepseek"}
     config = {
         "keys": [{"name": "operator", "sha256": digest(OPERATOR), "role": "operator"},

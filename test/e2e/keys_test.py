@@ -70,6 +70,7 @@ class Keys(Files):
                 (["keys", "new", "a", "--rpm", "x"], "", "rpm: expected integer"),
                 (["keys", "new", "a", "--levels", "loud"], "", "levels.0: "),
                 (["keys", "hash"], "", "there is no key on standard input"),
+                (["keys", "hash"], 20000 * "x", "standard input has more than 16383 bytes"),
                 (["keys", "hash", "rk-secret"], "x", "a key is read from standard input")):
             done = run(*args, stdin=stdin)
             self.assertEqual((done.code, done.out), (2, b""), args)

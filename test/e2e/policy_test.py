@@ -844,6 +844,16 @@ class Command(Case):
         self.assertEqual(prompts("sho", new).code, 2)
 
 
+    def test_a_folder_of_too_many_cases_is_refused_not_cut(self):
+        memory = "/dev/shm" if Path("/dev/shm").is_dir() else None  # a disk takes a while for so many
+        many = Path(self.enterContext(tempfile.TemporaryDirectory(dir=memory)))
+        for i in range(100001):
+            (many / f"{i}.json").symlink_to("no-such-file")
+        done = run("verify", str(many), "--policy", "policy.md", cwd=self.files())
+        self.assertEqual((done.code, done.out), (8, b""))
+        self.assertEqual(done.err, f"rationale: {many}: it has more than 100000 files of cases; make several folders of it\n")
+
+
 class Recordings(Case):
     """Our own policy and its recorded cases: no key, no network."""
 

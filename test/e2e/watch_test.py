@@ -424,6 +424,12 @@ class Life(Case):
         for number in (signal.SIGTERM, signal.SIGKILL, signal.SIGINT):
             self.assertEqual(self.watch([{"kill": int(number)}])[0], 128 + number)
 
+    def test_the_exit_status_is_the_agents_under_a_parent_that_ignores_its_children(self):
+        done = subprocess.run([BINARY, "watch", "--", "sh", "-c", "exit 7"], cwd=self.here, env=self.env,
+                              capture_output=True, timeout=240, check=False,
+                              preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+        self.assertEqual(done.returncode, 7, done.stderr)
+
     def test_a_signal_for_watch_goes_to_the_agent(self):
         ready = self.top / "ready"
         child = self.start([{"touch": str(ready)}, {"wait": str(self.top / "never")}])
@@ -502,7 +508,7 @@ class Life(Case):
             code, _, err = self.watch([messages()], *args)
             self.assertEqual(code, 4)
             self.assertIn("RATIONALE_KEY", err)
-            self.assertRegex(g.log_tail(), r"path=/watch/anthropic/v1/messages")
+            self.assertRegex(g.log_tail(1 << 20), r"path=/watch/anthropic/v1/messages")
 
     def test_a_gateway_on_an_address_of_the_network_watches_its_own_machine(self):
         ours = own_address()
