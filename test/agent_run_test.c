@@ -140,6 +140,65 @@ TEST(what_is_wrong_with_a_call_goes_back_to_the_model)
     CHECK(has(r.steps[4].observation, "object"));
 }
 
+TEST(calls_of_tools_that_are_not_there_take_little_memory)
+{
+    struct toolbox *many = toolbox_new(&clock_real);
+    struct script s = {.turns = {"!", "sorry"}};
+    struct agent_options o = script_options(&s, many);
+    struct agent_result r;
+    char name[80];
+    struct buf calls;
+    struct err e;
+
+    for (int i = 0; i < TOOL_COUNT_MAX; i++) {
+        (void)snprintf(name, sizeof name, "tool_%03d_%050d", i, 0);
+        CHECK(toolbox_add(
+            many,
+            &(struct tool){
+                .name = str_c(name), .description = STR(""), .schema = STR(""), .run = double_it},
+            &e));
+    }
+    buf_init(&calls, 65536);
+    for (int i = 0; i < TOOL_CALLS_MAX; i++)
+        buf_printf(&calls, "%sunknown {}", i ? "\n" : "!");
+    buf_add_c(&calls, '\0');
+    s.turns[0] = calls.p;
+    r = script_run(&o, &arena);
+    CHECK(r.step_count == TOOL_CALLS_MAX + 1);
+    CHECK(has(r.steps[0].observation, "there are: tool_000_"));
+    CHECK(arena.size < (size_t)64 << 20);
+    buf_release(&calls);
+    toolbox_free(many);
+}
+
+static bool huge(void *ctx, const struct tool_call *c, struct buf *out, struct err *e)
+{
+    (void)ctx, (void)c, (void)e;
+    for (int i = 0; i < 400000; i++)
+        buf_add(out, STR("0123456789"));
+    return true;
+}
+
+TEST(a_run_that_takes_too_much_memory_is_stopped)
+{
+    struct script s = {.turns = {NULL}};
+    struct agent_options o = script_options(&s, box);
+    struct agent_result r;
+    char turns[SCRIPT_MAX][32];
+    struct arena small;
+
+    add("huge", huge, 0);
+    for (int i = 0; i < SCRIPT_MAX; i++) {
+        (void)snprintf(turns[i], sizeof turns[i], "!huge {\"n\":%d}", i);
+        s.turns[i] = turns[i];
+    }
+    arena_init(&small, (size_t)64 << 20);
+    r = script_run(&o, &small);
+    CHECK(r.end == AGENT_STOPPED && r.tool_calls > 2);
+    CHECK_STR(r.reason, "memory_limit_exceeded");
+    arena_release(&small);
+}
+
 TEST(a_tool_that_does_not_answer_is_given_up_and_one_that_stumbles_is_tried_again)
 {
     struct script s = {.turns = {"!slow {\"n\":1}\nshaky {\"n\":1}\ndouble {\"n\":1}", "done"}};
@@ -479,6 +538,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         S(calls_are_made_and_told_until_there_is_an_answer),
         S(what_is_wrong_with_a_call_goes_back_to_the_model),
+        S(calls_of_tools_that_are_not_there_take_little_memory),
+        S(a_run_that_takes_too_much_memory_is_stopped),
         S(a_tool_that_does_not_answer_is_given_up_and_one_that_stumbles_is_tried_again),
         S(equal_calls_of_a_tool_that_says_so_are_made_once),
         S(finish_waits_for_its_siblings_and_may_be_refused),
