@@ -220,6 +220,8 @@ static bool job_goes_on(struct agents_job *j, bool waits)
     return waits;
 }
 
+static void runner_begin_oldest(struct agents_runner *r);
+
 /* If it does not go on, it is out of the table. */
 static bool job_again(struct agents_job *j, bool waits)
 {
@@ -233,8 +235,10 @@ static bool job_again(struct agents_job *j, bool waits)
     j->version++;
     if (!again) {
         runner_remove(r, j);
+        r->begun_count--;
         agents_runner_job_free(
             j); /* under the lock: once the table is empty, the runner may be freed */
+        runner_begin_oldest(r);
     }
     pthread_cond_broadcast(&r->changed);
     pthread_mutex_unlock(&r->lock);
@@ -250,22 +254,55 @@ static void *job_thread(void *arg)
     return NULL;
 }
 
-/* The job is in the table. Its own thread ends it, even if others wait for it. */
+/* Under the lock. Its own thread ends the job, even if others wait for it. If no thread can be
+ * started, the end of another job starts it. */
 static void job_begin(struct agents_job *j)
 {
     pthread_attr_t attr;
     pthread_t thread;
 
+    assert(j->ready && !j->begun);
+    assert(j->session.n && j->q.run.n);
     pthread_attr_init(&attr);
     pthread_attr_setstacksize(&attr, STACK_SIZE);
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    assert(j->session.n && j->q.run.n);
-    if (pthread_create(&thread, &attr, job_thread, j) != 0)
-        base_die("no thread could be started");
+    j->begun = pthread_create(&thread, &attr, job_thread, j) == 0;
+    j->runner->begun_count += j->begun;
     pthread_attr_destroy(&attr);
+    if (!j->runner->begun_count)
+        base_die("no thread could be started");
+    if (!j->begun)
+        log_warn("a run waits for a thread: none can be started now", LOG_STR("run", j->q.run));
 }
 
-static bool job_enter(struct agents_job *j, struct err *e)
+/* Under the lock: starts the job that has waited longest for the end of another one. */
+static void runner_begin_oldest(struct agents_runner *r)
+{
+    struct agents_job *oldest = NULL;
+
+    for (struct agents_job *j = r->jobs; j; j = j->next)
+        if (j->ready && !j->begun)
+            oldest = j;
+    if (oldest)
+        job_begin(oldest);
+}
+
+/* The job is in the table, and its run in the log. A resumed one may have to wait for the end of
+ * another; one that is only to end does not. */
+static void job_make_ready(struct agents_job *j)
+{
+    struct agents_runner *r = j->runner;
+
+    pthread_mutex_lock(&r->lock);
+    j->ready = true;
+    if (r->begun_count < AGENTS_ACTIVE_MAX || atomic_load(&j->stop))
+        job_begin(j);
+    pthread_mutex_unlock(&r->lock);
+}
+
+/* A resumed run enters in any case: its thread may have got another run while it waited, and
+ * whoever answered or cancelled it does so once. */
+static bool job_enter(struct agents_job *j, bool resumed, struct err *e)
 {
     struct agents_runner *r = j->runner;
     bool ok = true;
@@ -273,12 +310,12 @@ static bool job_enter(struct agents_job *j, struct err *e)
     pthread_mutex_lock(&r->lock);
     if (atomic_load(&r->leaving))
         ok = err_set(e, ERR_CANCELLED, "the process ends");
-    else if (runner_find(r, j->q.run) || runner_thread_is_busy(r, &j->q))
+    else if (runner_find(r, j->q.run) || (!resumed && runner_thread_is_busy(r, &j->q)))
         ok = err_set(e, ERR_CANCELLED, "a run is active in this thread: wait for its end");
-    else if (r->job_count >= AGENTS_ACTIVE_MAX)
+    else if (!resumed && r->job_count >= AGENTS_ACTIVE_MAX)
         ok = err_set(e, ERR_LIMIT, "%d runs of agents are active: come again", AGENTS_ACTIVE_MAX);
     if (ok) {
-        assert(!j->next && r->job_count < AGENTS_ACTIVE_MAX);
+        assert(!j->next && !j->begun);
         j->next = r->jobs;
         r->jobs = j;
         r->job_count++;
@@ -346,7 +383,7 @@ bool agents_start(struct agents_runner *r, const struct agents_request *q, struc
     struct agents_job *j = agents_runner_job_new(r, q);
 
     if (!agents_request_check(&j->q, j->setup->config, e) || !agents_memory_claim(j, e) ||
-        !job_enter(j, e)) {
+        !job_enter(j, false, e)) {
         agents_runner_job_free(j);
         return false;
     }
@@ -355,8 +392,16 @@ bool agents_start(struct agents_runner *r, const struct agents_request *q, struc
         job_leave(j);
         return false;
     }
-    job_begin(j);
+    job_make_ready(j);
     return true;
+}
+
+/* Under the lock. One that waits for a thread gets it, to end. */
+static void job_stop(struct agents_job *j)
+{
+    atomic_store(&j->stop, true);
+    if (j->ready && !j->begun)
+        job_begin(j);
 }
 
 /* Makes an active run end, or read its decisions again. False: the run is not active. */
@@ -367,7 +412,7 @@ static bool runner_mark_active(struct agents_runner *r, str root, bool stop)
     pthread_mutex_lock(&r->lock);
     active = runner_find(r, root);
     if (active && stop)
-        atomic_store(&active->stop, true);
+        job_stop(active);
     else if (active)
         active->again = true;
     pthread_mutex_unlock(&r->lock);
@@ -392,8 +437,8 @@ static void runner_resume_root(struct agents_runner *r, const struct agent_row *
     j->session = arena_dup(&j->arena, row->session_id);
     j->stop = stop;
     arena_release(&a);
-    if (job_enter(j, &e)) {
-        job_begin(j);
+    if (job_enter(j, true, &e)) {
+        job_make_ready(j);
         return;
     }
     /* Somebody else may have resumed it since it was looked for. */
@@ -445,7 +490,7 @@ bool agents_cancel(struct agents_runner *r, str run)
     pthread_mutex_lock(&r->lock);
     j = runner_find(r, runner_root(run));
     if (j)
-        atomic_store(&j->stop, true);
+        job_stop(j);
     pthread_mutex_unlock(&r->lock);
     return j != NULL;
 }
@@ -541,7 +586,7 @@ void agents_runner_free(struct agents_runner *r)
     while (r->jobs)
         runner_wait_a_little(r);
     pthread_mutex_unlock(&r->lock);
-    assert(!r->job_count);
+    assert(!r->job_count && !r->begun_count);
     agents_servers_free(r->servers);
     pthread_mutex_destroy(&r->lock);
     pthread_cond_destroy(&r->changed);
