@@ -54,8 +54,13 @@ static bool guard_ask_agent(struct agents_part *p, const struct agents_question 
     const struct config_agent *d = agents_find(p->job->setup->config, q->guard->name);
     const char *what = q->what;
     struct config_agent agent;
-    struct agents_part guard = {
-        .job = p->job, .agent = &agent, .arena = p->arena, .messages = STR(""), .limits = q->left};
+    /* Its handoffs count with those before it: a guard may hand over to an agent that it guards. */
+    struct agents_part guard = {.job = p->job,
+                                .agent = &agent,
+                                .arena = p->arena,
+                                .messages = STR(""),
+                                .depth = p->depth,
+                                .limits = q->left};
     struct agent_result result;
 
     if (!d)
