@@ -4,6 +4,8 @@
  */
 #include "agents/runner_state.h"
 
+#include "gateway/conversation.h"
+
 static const struct {
     const char *name;
     size_t at;
@@ -182,7 +184,10 @@ bool agents_request_check(const struct agents_request *q, const struct config *c
         return err_set(e, ERR_INPUT, "input: is missing or empty: what is the agent to do?");
     if (q->input.n > AGENTS_INPUT_MAX)
         return err_set(e, ERR_INPUT, "input: is larger than %zu bytes", AGENTS_INPUT_MAX);
-    if (q->content.n + q->messages.n + q->tools.n + q->metadata.n > AGENTS_TEXT_MAX / 4)
+    if (q->session.n > CONVERSATION_SESSION_MAX)
+        return err_set(e, ERR_INPUT, "session: is longer than %d bytes", CONVERSATION_SESSION_MAX);
+    if (q->content.n + q->messages.n + q->tools.n + q->metadata.n + q->instructions.n >
+        AGENTS_TEXT_MAX / 4)
         return err_set(
             e, ERR_INPUT, "the conversation is larger than %zu bytes", AGENTS_TEXT_MAX / 4);
     d = agents_find(c, q->name);

@@ -90,7 +90,7 @@ static struct agents_job *agents_runner_job_new(struct agents_runner *r,
     j->session = j->q.session.n ? j->q.session : j->q.thread.n ? j->q.thread : j->q.run;
     buf_init(&input, AGENTS_TEXT_MAX);
     agents_request_write(&j->q, &input);
-    j->input = agents_job_masked(j, buf_str(&input), &j->arena);
+    j->input = buf_full(&input) ? STR("") : agents_job_masked(j, buf_str(&input), &j->arena);
     buf_release(&input);
     return j;
 }
@@ -382,8 +382,11 @@ bool agents_start(struct agents_runner *r, const struct agents_request *q, struc
 {
     struct agents_job *j = agents_runner_job_new(r, q);
 
-    if (!agents_request_check(&j->q, j->setup->config, e) || !agents_memory_claim(j, e) ||
-        !job_enter(j, false, e)) {
+    bool ok = agents_request_check(&j->q, j->setup->config, e);
+
+    if (ok && !j->input.n) /* a text with many quotes or control characters is longer as JSON */
+        ok = err_set(e, ERR_INPUT, "the request has more than %zu bytes as JSON", AGENTS_TEXT_MAX);
+    if (!ok || !agents_memory_claim(j, e) || !job_enter(j, false, e)) {
         agents_runner_job_free(j);
         return false;
     }
