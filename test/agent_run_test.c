@@ -199,6 +199,43 @@ TEST(a_run_that_takes_too_much_memory_is_stopped)
     arena_release(&small);
 }
 
+/* A reply of 9 MB in each turn, with a call. */
+static bool talks_much(void *ctx, const struct ask_request *q, const _Atomic bool *cancel,
+                       struct arena *a, struct ask_reply *reply)
+{
+    unsigned *turn = ctx;
+    char call[32];
+    struct buf text;
+
+    (void)q, (void)cancel;
+    *reply = (struct ask_reply){.id = STR("r"), .usage = chat_usage_none, .recorded = true};
+    buf_init(&text, (size_t)16 << 20);
+    while (text.n < 9000000)
+        buf_add(&text, STR("much too much "));
+    reply->text = arena_dup(a, buf_str(&text));
+    reply->reasoning = STR("");
+    buf_release(&text);
+    (void)snprintf(call, sizeof call, "double {\"n\":%u}", ++*turn);
+    calls_of(call, *turn, a, reply);
+    return true;
+}
+
+TEST(a_run_whose_history_is_too_large_ends_with_its_reason)
+{
+    struct script s = {.turns = {NULL}};
+    struct agent_options o = script_options(&s, box);
+    struct agent_result r;
+    unsigned turn = 0;
+    struct err e;
+
+    o.ask = (struct agent_ask){talks_much, &turn};
+    CHECK_F(agent_run(&o, &arena, &r, &e), "%s", e.text);
+    CHECK(r.end == AGENT_STOPPED && turn < 6);
+    CHECK_STR(r.reason, "memory_limit_exceeded");
+    CHECK(has(r.detail, "history"));
+    CHECK_STR(r.messages, "[]");
+}
+
 TEST(a_tool_that_does_not_answer_is_given_up_and_one_that_stumbles_is_tried_again)
 {
     struct script s = {.turns = {"!slow {\"n\":1}\nshaky {\"n\":1}\ndouble {\"n\":1}", "done"}};
@@ -387,6 +424,34 @@ TEST(a_recorded_run_is_replayed_to_the_same_trace)
     agent_log_close(o.log);
 }
 
+TEST(a_log_that_is_too_large_is_an_error)
+{
+    struct agent_log *log = log_in(dir, &arena);
+    struct agent_effect *all, f = {.run = STR("r"),
+                                   .kind = STR("tool"),
+                                   .name = STR("big"),
+                                   .key = STR("k"),
+                                   .request = STR("{}"),
+                                   .state = AGENT_DONE};
+    struct arena small;
+    struct buf text;
+    struct err e;
+    size_t n;
+
+    buf_init(&text, 1 << 20);
+    for (int i = 0; i < 100000; i++)
+        buf_add(&text, STR("0123456789"));
+    f.result = buf_str(&text);
+    for (f.seq = 0; f.seq < 4; f.seq++)
+        CHECK(agent_log_put(log, &f, 1, &e));
+    arena_init(&small, (size_t)3 << 20);
+    CHECK(!agent_log_read(log, STR("r"), &small, &all, &n, &e) && e.code == ERR_LIMIT);
+    CHECK(agent_log_read(log, STR("r"), &arena, &all, &n, &e) && n == 4);
+    arena_release(&small);
+    buf_release(&text);
+    agent_log_close(log);
+}
+
 TEST(a_log_that_is_damaged_ends_the_run_with_an_error)
 {
     struct agent_options o = script_options(&ten_steps, box);
@@ -540,6 +605,7 @@ int main(void)
         S(what_is_wrong_with_a_call_goes_back_to_the_model),
         S(calls_of_tools_that_are_not_there_take_little_memory),
         S(a_run_that_takes_too_much_memory_is_stopped),
+        S(a_run_whose_history_is_too_large_ends_with_its_reason),
         S(a_tool_that_does_not_answer_is_given_up_and_one_that_stumbles_is_tried_again),
         S(equal_calls_of_a_tool_that_says_so_are_made_once),
         S(finish_waits_for_its_siblings_and_may_be_refused),
@@ -551,6 +617,7 @@ int main(void)
         S(a_model_that_cannot_be_asked_ends_the_run),
         S(a_cancel_leaves_a_history_that_can_be_sent),
         S(a_recorded_run_is_replayed_to_the_same_trace),
+        S(a_log_that_is_too_large_is_an_error),
         S(a_log_that_is_damaged_ends_the_run_with_an_error),
         S(a_person_is_asked_first_and_their_word_counts),
         S(a_call_whose_end_is_unknown_follows_its_tool),

@@ -90,10 +90,22 @@ static bool ended_here(struct run *r)
     return true;
 }
 
+bool run_stop_full(struct run *r)
+{
+    assert(buf_full(&r->history.json));
+    return run_stop(r,
+                    "memory_limit_exceeded",
+                    arena_printf(r->arena,
+                                 "the history of the run is larger than %zu MB",
+                                 r->history.json.size_max >> 20));
+}
+
 /* A turn may take as much memory as all turns before it: calls run at once, and each has a result.
  * So half of the run's memory is kept for the next one. */
 static bool run_fits_memory(struct run *r)
 {
+    if (buf_full(&r->history.json))
+        return run_stop_full(r);
     if (arena_left(r->arena) >= r->arena->size_max / 2 || r->o->replay || run_went_on(r))
         return true;
     return run_stop(r,

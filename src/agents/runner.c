@@ -153,7 +153,7 @@ static void job_fail(struct agents_job *j, struct arena *a, struct agent_result 
                      const struct err *why)
 {
     struct agents_part p = {.job = j, .run = j->q.run, .root = true, .arena = a};
-    bool astray = why->code == ERR_INPUT || why->code == ERR_NOT_FOUND;
+    bool astray = why->code == ERR_INPUT || why->code == ERR_NOT_FOUND || why->code == ERR_LIMIT;
     struct err e;
 
     if (!j->broken) /* once, until it works again */
