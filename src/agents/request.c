@@ -22,6 +22,7 @@ static const struct {
 
 static str *request_text_at(struct agents_request *q, size_t i)
 {
+    assert(i < COUNT_OF(request_texts));
     return (str *)(void *)((char *)q + request_texts[i].at);
 }
 
@@ -140,6 +141,7 @@ static const struct config_key *request_key(const struct agents_request *q, cons
 /* A key with a list of models may run an agent if the list has agent/NAME. */
 static bool request_may_run(const struct config_key *k, str agent, struct err *e)
 {
+    assert(k->model_count); /* a key without a list may run all agents */
     for (size_t i = 0; i < k->model_count; i++)
         if (str_starts(k->models[i], STR("agent/")) &&
             str_eq(str_slice(k->models[i], 6, k->models[i].n), agent))

@@ -88,6 +88,7 @@ static struct agents_job *agents_runner_job_new(struct agents_runner *r,
         .tools = arena_dup(&j->arena, q->tools),
         .key = arena_dup(&j->arena, q->key)};
     j->session = j->q.session.n ? j->q.session : j->q.thread.n ? j->q.thread : j->q.run;
+    assert(j->q.run.n && j->session.n);
     buf_init(&input, AGENTS_TEXT_MAX);
     agents_request_write(&j->q, &input);
     j->input = buf_full(&input) ? STR("") : agents_job_masked(j, buf_str(&input), &j->arena);
@@ -112,6 +113,7 @@ static bool job_put_row(struct agents_job *j, struct err *e)
                             .updated_us = now_us,
                             .care = AGENT_SAFE};
 
+    assert(j->input.n && !j->begun);
     return !r->host.log || agent_log_run_put(r->host.log, &row, e);
 }
 
@@ -229,7 +231,7 @@ static bool job_again(struct agents_job *j, bool waits)
     bool again;
 
     pthread_mutex_lock(&r->lock);
-    assert(runner_find(r, j->q.run) == j);
+    assert(runner_find(r, j->q.run) == j && j->begun && r->begun_count > 0);
     again = job_goes_on(j, waits);
     j->again = false;
     j->version++;
@@ -294,6 +296,7 @@ static void job_make_ready(struct agents_job *j)
     struct agents_runner *r = j->runner;
 
     pthread_mutex_lock(&r->lock);
+    assert(!j->ready && !j->begun);
     j->ready = true;
     if (r->begun_count < AGENTS_ACTIVE_MAX || atomic_load(&j->stop))
         job_begin(j);
@@ -370,6 +373,7 @@ static bool job_thread_is_free(struct agents_job *j, struct err *e)
 static void job_leave(struct agents_job *j)
 {
     pthread_mutex_lock(&j->runner->lock);
+    assert(!j->ready);
     runner_remove(j->runner, j);
     pthread_mutex_unlock(&j->runner->lock);
     agents_runner_job_free(j);
@@ -488,14 +492,7 @@ void agents_end(struct agents_runner *r, str run)
 
 bool agents_cancel(struct agents_runner *r, str run)
 {
-    struct agents_job *j;
-
-    pthread_mutex_lock(&r->lock);
-    j = runner_find(r, runner_root(run));
-    if (j)
-        job_stop(j);
-    pthread_mutex_unlock(&r->lock);
-    return j != NULL;
+    return runner_mark_active(r, runner_root(run), true);
 }
 
 void agents_lost(struct agents_runner *r)

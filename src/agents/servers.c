@@ -105,6 +105,7 @@ static void agents_servers_free_list(struct agents_server *list)
 /* Whether the configuration in force does not have the source; under the lock. */
 static bool agents_servers_retired(const struct agents_servers *s, str digest)
 {
+    assert(s->reloaded || !s->digest_count);
     for (size_t i = 0; i < s->digest_count; i++)
         if (str_eq(s->digests[i], digest))
             return false;
@@ -167,6 +168,7 @@ static struct agents_server *agents_server_new(struct mcp_io *io, const struct c
     struct agents_server *v = base_alloc(sizeof *v);
     struct mcp_client_options o = {.url = STR(""), .headers = STR("")};
 
+    assert(t->kind == CONFIG_TOOLS_MCP);
     *v = (struct agents_server){.refs = 0};
     arena_init(&v->arena, SERVER_ARENA);
     v->digest = arena_dup(&v->arena, t->digest);
@@ -206,6 +208,7 @@ struct agents_server *agents_server_take(struct agents_servers *s, const struct 
             s->first = v;
         }
     }
+    assert(!v || v->client);
     if (v)
         v->refs++;
     pthread_mutex_unlock(&s->lock);
@@ -219,6 +222,7 @@ void agents_server_give(struct agents_servers *s, struct agents_server *v)
     if (!v)
         return;
     pthread_mutex_lock(&s->lock);
+    assert(v->refs > 0);
     v->refs--;
     gone = agents_servers_sweep(s);
     pthread_mutex_unlock(&s->lock);
