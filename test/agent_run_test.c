@@ -140,102 +140,6 @@ TEST(what_is_wrong_with_a_call_goes_back_to_the_model)
     CHECK(has(r.steps[4].observation, "object"));
 }
 
-TEST(calls_of_tools_that_are_not_there_take_little_memory)
-{
-    struct toolbox *many = toolbox_new(&clock_real);
-    struct script s = {.turns = {"!", "sorry"}};
-    struct agent_options o = script_options(&s, many);
-    struct agent_result r;
-    char name[80];
-    struct buf calls;
-    struct err e;
-
-    for (int i = 0; i < TOOL_COUNT_MAX; i++) {
-        (void)snprintf(name, sizeof name, "tool_%03d_%050d", i, 0);
-        CHECK(toolbox_add(
-            many,
-            &(struct tool){
-                .name = str_c(name), .description = STR(""), .schema = STR(""), .run = double_it},
-            &e));
-    }
-    buf_init(&calls, 65536);
-    for (int i = 0; i < TOOL_CALLS_MAX; i++)
-        buf_printf(&calls, "%sunknown {}", i ? "\n" : "!");
-    buf_add_c(&calls, '\0');
-    s.turns[0] = calls.p;
-    r = script_run(&o, &arena);
-    CHECK(r.step_count == TOOL_CALLS_MAX + 1);
-    CHECK(has(r.steps[0].observation, "there are: tool_000_"));
-    CHECK(arena.size < (size_t)64 << 20);
-    buf_release(&calls);
-    toolbox_free(many);
-}
-
-static bool huge(void *ctx, const struct tool_call *c, struct buf *out, struct err *e)
-{
-    (void)ctx, (void)c, (void)e;
-    for (int i = 0; i < 400000; i++)
-        buf_add(out, STR("0123456789"));
-    return true;
-}
-
-TEST(a_run_that_takes_too_much_memory_is_stopped)
-{
-    struct script s = {.turns = {NULL}};
-    struct agent_options o = script_options(&s, box);
-    struct agent_result r;
-    char turns[SCRIPT_MAX][32];
-    struct arena small;
-
-    add("huge", huge, 0);
-    for (int i = 0; i < SCRIPT_MAX; i++) {
-        (void)snprintf(turns[i], sizeof turns[i], "!huge {\"n\":%d}", i);
-        s.turns[i] = turns[i];
-    }
-    arena_init(&small, (size_t)64 << 20);
-    r = script_run(&o, &small);
-    CHECK(r.end == AGENT_STOPPED && r.tool_calls > 2);
-    CHECK_STR(r.reason, "memory_limit_exceeded");
-    arena_release(&small);
-}
-
-/* A reply of 9 MB in each turn, with a call. */
-static bool talks_much(void *ctx, const struct ask_request *q, const _Atomic bool *cancel,
-                       struct arena *a, struct ask_reply *reply)
-{
-    unsigned *turn = ctx;
-    char call[32];
-    struct buf text;
-
-    (void)q, (void)cancel;
-    *reply = (struct ask_reply){.id = STR("r"), .usage = chat_usage_none, .recorded = true};
-    buf_init(&text, (size_t)16 << 20);
-    while (text.n < 9000000)
-        buf_add(&text, STR("much too much "));
-    reply->text = arena_dup(a, buf_str(&text));
-    reply->reasoning = STR("");
-    buf_release(&text);
-    (void)snprintf(call, sizeof call, "double {\"n\":%u}", ++*turn);
-    calls_of(call, *turn, a, reply);
-    return true;
-}
-
-TEST(a_run_whose_history_is_too_large_ends_with_its_reason)
-{
-    struct script s = {.turns = {NULL}};
-    struct agent_options o = script_options(&s, box);
-    struct agent_result r;
-    unsigned turn = 0;
-    struct err e;
-
-    o.ask = (struct agent_ask){talks_much, &turn};
-    CHECK_F(agent_run(&o, &arena, &r, &e), "%s", e.text);
-    CHECK(r.end == AGENT_STOPPED && turn < 6);
-    CHECK_STR(r.reason, "memory_limit_exceeded");
-    CHECK(has(r.detail, "history"));
-    CHECK_STR(r.messages, "[]");
-}
-
 TEST(a_tool_that_does_not_answer_is_given_up_and_one_that_stumbles_is_tried_again)
 {
     struct script s = {.turns = {"!slow {\"n\":1}\nshaky {\"n\":1}\ndouble {\"n\":1}", "done"}};
@@ -424,34 +328,6 @@ TEST(a_recorded_run_is_replayed_to_the_same_trace)
     agent_log_close(o.log);
 }
 
-TEST(a_log_that_is_too_large_is_an_error)
-{
-    struct agent_log *log = log_in(dir, &arena);
-    struct agent_effect *all, f = {.run = STR("r"),
-                                   .kind = STR("tool"),
-                                   .name = STR("big"),
-                                   .key = STR("k"),
-                                   .request = STR("{}"),
-                                   .state = AGENT_DONE};
-    struct arena small;
-    struct buf text;
-    struct err e;
-    size_t n;
-
-    buf_init(&text, 1 << 20);
-    for (int i = 0; i < 100000; i++)
-        buf_add(&text, STR("0123456789"));
-    f.result = buf_str(&text);
-    for (f.seq = 0; f.seq < 4; f.seq++)
-        CHECK(agent_log_put(log, &f, 1, &e));
-    arena_init(&small, (size_t)3 << 20);
-    CHECK(!agent_log_read(log, STR("r"), &small, &all, &n, &e) && e.code == ERR_LIMIT);
-    CHECK(agent_log_read(log, STR("r"), &arena, &all, &n, &e) && n == 4);
-    arena_release(&small);
-    buf_release(&text);
-    agent_log_close(log);
-}
-
 TEST(a_log_that_is_damaged_ends_the_run_with_an_error)
 {
     struct agent_options o = script_options(&ten_steps, box);
@@ -603,9 +479,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         S(calls_are_made_and_told_until_there_is_an_answer),
         S(what_is_wrong_with_a_call_goes_back_to_the_model),
-        S(calls_of_tools_that_are_not_there_take_little_memory),
-        S(a_run_that_takes_too_much_memory_is_stopped),
-        S(a_run_whose_history_is_too_large_ends_with_its_reason),
         S(a_tool_that_does_not_answer_is_given_up_and_one_that_stumbles_is_tried_again),
         S(equal_calls_of_a_tool_that_says_so_are_made_once),
         S(finish_waits_for_its_siblings_and_may_be_refused),
@@ -617,7 +490,6 @@ int main(void)
         S(a_model_that_cannot_be_asked_ends_the_run),
         S(a_cancel_leaves_a_history_that_can_be_sent),
         S(a_recorded_run_is_replayed_to_the_same_trace),
-        S(a_log_that_is_too_large_is_an_error),
         S(a_log_that_is_damaged_ends_the_run_with_an_error),
         S(a_person_is_asked_first_and_their_word_counts),
         S(a_call_whose_end_is_unknown_follows_its_tool),

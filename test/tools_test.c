@@ -6,8 +6,6 @@
 #include "tool_help.h"
 #include "wire/wire.h"
 
-#include <time.h>
-
 #define TEXT_MAX ((size_t)4 << 20)
 
 static bool nothing(void *ctx, const struct tool_call *c, struct buf *out, struct err *e)
@@ -390,119 +388,6 @@ TEST(what_is_no_schema_at_all_is_still_refused)
     toolbox_free(b);
 }
 
-/* One property with a long name that has an escape, and says of itself that it is required. */
-static void write_long_name(struct buf *out, size_t size)
-{
-    buf_add(out, STR("{\"type\":\"dict\",\"properties\":{\"\\n"));
-    for (size_t i = 0; i < size; i++)
-        buf_add_c(out, 'a');
-    buf_add(out, STR("\":{\"type\":\"int\",\"required\":true}}}"));
-}
-
-/* Properties that say of themselves that they are required, beside a list that names others. */
-static void write_many_required(struct buf *out, int n)
-{
-    buf_add(out, STR("{\"type\":\"dict\",\"required\":["));
-    for (int i = 0; i < n; i++)
-        buf_printf(out, "%s\"b%d\"", i ? "," : "", i);
-    buf_add(out, STR("],\"properties\":{"));
-    for (int i = 0; i < n; i++)
-        buf_printf(out, "%s\"a%d\":{\"required\":true}", i ? "," : "", i);
-    buf_add(out, STR("}}"));
-}
-
-TEST(a_huge_schema_in_loose_words_costs_neither_the_process_nor_much_time)
-{
-    static const size_t sizes[] = {TEXT_MAX / 2 + 4096, TEXT_MAX - 4096, 2 * TEXT_MAX};
-    struct tool t = {.name = STR("t"), .description = STR(""), .run = nothing};
-    clock_t from = clock();
-    struct buf schema;
-    struct err e;
-
-    for (size_t i = 0; i <= COUNT_OF(sizes); i++) {
-        struct toolbox *b = toolbox_new(&clock_real);
-
-        buf_init(&schema, 3 * TEXT_MAX);
-        if (i < COUNT_OF(sizes))
-            write_long_name(&schema, sizes[i]);
-        else
-            write_many_required(&schema, 60000);
-        t.schema = buf_str(&schema);
-        (void)!toolbox_add(b, &t, &e);
-        toolbox_free(b);
-        buf_release(&schema);
-    }
-    CHECK(clock() - from < 5 * CLOCKS_PER_SEC);
-}
-
-TEST(tools_that_are_too_large_together_are_an_error)
-{
-    struct toolbox *b = toolbox_new(&clock_real);
-    struct tool t = {.schema = STR(""), .run = nothing};
-    struct buf text;
-    struct err e;
-    char name[16];
-    bool ok = true;
-
-    buf_init(&text, 3 * TEXT_MAX);
-    for (size_t i = 0; i < 2 * TEXT_MAX; i++)
-        buf_add_c(&text, 'a');
-    t.description = buf_str(&text);
-    for (int i = 0; ok && i < 64; i++) {
-        (void)snprintf(name, sizeof name, "t%d", i);
-        t.name = str_c(name);
-        ok = toolbox_add(b, &t, &e);
-    }
-    CHECK(!ok && e.code == ERR_LIMIT);
-    CHECK(strstr(e.text, "too large together"));
-    CHECK(toolbox_count(b) > 1);
-    buf_release(&text);
-    toolbox_free(b);
-}
-
-static bool count_bytes(void *ctx, const struct tool_call *c, struct buf *out, struct err *e)
-{
-    (void)ctx, (void)e;
-    buf_printf(out, "%zu", c->arguments.n);
-    return true;
-}
-
-TEST(a_call_may_have_long_arguments_and_a_long_id)
-{
-    struct toolbox *b = toolbox_new(&clock_real);
-    struct tool_result r = {.ok = false};
-    struct tool_batch batch = {.results = &r, .n = 1};
-    struct buf long_text, canonical;
-    struct err e;
-
-    CHECK(toolbox_add(
-        b,
-        &(struct tool){
-            .name = STR("t"), .description = STR(""), .schema = STR(""), .run = count_bytes},
-        &e));
-    buf_init(&long_text, 5 * TEXT_MAX);
-    buf_add(&long_text, STR("{\"a\":["));
-    while (long_text.n < 4 * TEXT_MAX)
-        buf_add(&long_text, STR("{},"));
-    buf_add(&long_text, STR("0]}"));
-    buf_init(&canonical, 5 * TEXT_MAX);
-    tool_canonical(&canonical, buf_str(&long_text));
-    CHECK(str_eq(buf_str(&canonical), buf_str(&long_text)));
-    r.tool = toolbox_find(b, STR("t"));
-    r.call = (struct tool_call){.id = buf_str(&long_text),
-                                .name = STR("t"),
-                                .arguments = buf_str(&long_text),
-                                .key = STR("k"),
-                                .session = STR("s")};
-    buf_init(&r.out, TOOL_RESULT_MAX);
-    toolbox_run(b, &batch);
-    CHECK(r.ok);
-    buf_release(&r.out);
-    buf_release(&canonical);
-    buf_release(&long_text);
-    toolbox_free(b);
-}
-
 TEST(a_strict_tool_takes_no_members_that_it_does_not_name)
 {
     static const char schema[] =
@@ -639,9 +524,6 @@ TEST_MAIN(T(every_kind_of_schema_goes_through_every_dialect_and_back),
           T(good_arguments_are_taken_and_bad_ones_come_back_with_path_and_reason),
           T(types_in_the_words_of_programming_languages_are_understood),
           T(what_is_no_schema_at_all_is_still_refused),
-          T(a_huge_schema_in_loose_words_costs_neither_the_process_nor_much_time),
-          T(tools_that_are_too_large_together_are_an_error),
-          T(a_call_may_have_long_arguments_and_a_long_id),
           T(a_strict_tool_takes_no_members_that_it_does_not_name),
           T(a_name_that_providers_refuse_is_called_by_another_and_found_by_both),
           T(a_schema_in_the_words_of_gemini_becomes_json_schema))
