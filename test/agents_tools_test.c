@@ -237,6 +237,15 @@ TEST(a_server_is_shared_and_ends_with_its_configuration)
     agents_close_tools(g.tools);
     CHECK_F(agents_open_tools(&o, &g.tools, &e), "%s", e.text);
     CHECK_STR(tools_test_call(&g, "library__find", "{\"book\":\"D\"}"), "find D 1");
+    /* A run that has the old configuration takes it after the reload: it ends with that run. */
+    agents_close_tools(g.tools);
+    CHECK_F(agents_open_tools(&o, &g.tools, &e), "%s", e.text);
+    CHECK_STR(tools_test_call(&g, "library__find", "{\"book\":\"E\"}"), "find E 1");
+    /* Once it is configured again it stays. */
+    agents_servers_reload(g.servers, g.config);
+    agents_close_tools(g.tools);
+    CHECK_F(agents_open_tools(&o, &g.tools, &e), "%s", e.text);
+    CHECK_STR(tools_test_call(&g, "library__find", "{\"book\":\"F\"}"), "find F 2");
     config_release(other);
     tools_test_close(&g);
     arena_release(&a);

@@ -42,7 +42,12 @@ static void put(const char *name, const char *text)
     CHECK(f && fputs(text, f) >= 0 && fclose(f) == 0);
 }
 
-static void open_local(void)
+static void put_cassette(void)
+{
+    put("c.jsonl", CASSETTE);
+}
+
+static void open_local_with(void (*write_cassette)(void))
 {
     char path[128], config[1024];
     struct config *c;
@@ -50,7 +55,7 @@ static void open_local(void)
 
     (void)snprintf(dir, sizeof dir, "%s/ask_test.XXXXXX", test_tmp());
     CHECK(mkdtemp(dir));
-    put("c.jsonl", CASSETTE);
+    write_cassette();
     (void)snprintf(config,
                    sizeof config,
                    "store: sqlite:%s/r.db\nproviders:\n  p: {kind: replay, cassette: %s/c.jsonl, "
@@ -64,6 +69,11 @@ static void open_local(void)
     (void)snprintf(path, sizeof path, "%s/c.yaml", dir);
     if (!config_load(path, &c, &e) || !local_open(c, &local, &e))
         fail_msg("%s", e.text);
+}
+
+static void open_local(void)
+{
+    open_local_with(put_cassette);
 }
 
 static void close_local(void)
@@ -185,6 +195,55 @@ TEST(what_fails_says_why)
     arena_release(&a);
 }
 
+/* A cassette with a streamed reply to "huge?":  twelve calls of three megabytes each. */
+static void put_huge_calls(void)
+{
+    char path[128];
+    FILE *f;
+
+    (void)snprintf(path, sizeof path, "%s/c.jsonl", dir);
+    f = fopen(path, "w");
+    CHECK(f);
+    (void)fputs("{\"cassette\": 1, \"kind\": \"openai\"}\n{\"request\": {\"path\": "
+                "\"/chat/completions\", \"body\": {\"messages\": [{\"content\": \"huge?\", "
+                "\"role\": \"user\"}], \"model\": \"m\", \"stream\": true, \"stream_options\": "
+                "{\"include_usage\": true}}}, \"status\": 200, \"type\": "
+                "\"text/event-stream\", \"pieces\": [",
+                f);
+    for (int i = 0; i < 12; i++) {
+        (void)fprintf(f,
+                      "[0, \"data: {\\\"choices\\\":[{\\\"index\\\":0,\\\"delta\\\":{"
+                      "\\\"tool_calls\\\":[{\\\"index\\\":%d,\\\"id\\\":\\\"t%d\\\","
+                      "\\\"type\\\":\\\"function\\\",\\\"function\\\":{\\\"name\\\":"
+                      "\\\"f\\\",\\\"arguments\\\":\\\"",
+                      i,
+                      i);
+        for (int n = 0; n < 3 << 20; n += 16)
+            (void)fputs("aaaaaaaaaaaaaaaa", f);
+        (void)fputs("\\\"}}]}}]}\\n\\n\"], ", f);
+    }
+    (void)fputs("[0, \"data: {\\\"choices\\\":[{\\\"index\\\":0,\\\"delta\\\":{},"
+                "\\\"finish_reason\\\":\\\"tool_calls\\\"}]}\\n\\ndata: [DONE]\\n\\n\"]]}\n",
+                f);
+    CHECK(fclose(f) == 0);
+}
+
+TEST(calls_that_are_too_large_together_end_the_reply)
+{
+    struct arena a;
+    struct ask_reply r;
+
+    arena_init(&a, (size_t)1 << 30);
+    open_local_with(put_huge_calls);
+    CHECK(!ask_wait(begin("{\"model\":\"m\",\"stream\":true,\"messages\":[{\"role\":\"user\","
+                          "\"content\":\"huge?\"}]}"),
+                    &a,
+                    &r));
+    CHECK_STR(r.error.code, "too_large");
+    close_local();
+    arena_release(&a);
+}
+
 TEST(a_cancel_at_any_time_ends_it)
 {
     struct arena a;
@@ -209,6 +268,6 @@ TEST(a_cancel_at_any_time_ends_it)
     arena_release(&a);
 }
 
-TEST_MAIN(T(a_reply_comes_back_whole), T(a_reply_without_usage_is_counted_here),
-          T(a_call_for_a_key_is_held_to_what_the_key_may), T(what_fails_says_why),
-          T(a_cancel_at_any_time_ends_it))
+TEST_MAIN(T(calls_that_are_too_large_together_end_the_reply), T(a_reply_comes_back_whole),
+          T(a_reply_without_usage_is_counted_here), T(a_call_for_a_key_is_held_to_what_the_key_may),
+          T(what_fails_says_why), T(a_cancel_at_any_time_ends_it))

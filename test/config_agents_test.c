@@ -10,6 +10,7 @@
 
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #define HEAD                                                                                       \
     "store: none\n"                                                                                \
@@ -238,6 +239,7 @@ TEST(what_is_wrong_is_refused_with_line_and_nearest_name)
         {"tools:\n  a: {mcp: {}}\n", ":4: tools.a.mcp: ", "either a command or a url"},
         {"tools:\n  a: {}\n", ":4: tools.a: ", "one of mcp, openapi and http"},
         {"tools:\n  a.b: {http: {url: 'http://h'}}\n", ":4: tools.a.b: ", "no dot"},
+        {"tools:\n  a: {http: {url: 'http://h/?a b'}}\n", ":4: tools.a.http.url: ", "a space"},
         {"tools:\n  a: {http: {url: 'ftp://h'}}\n", ":4: tools.a.http.url: ", "http"},
         {"tools:\n  a: {openapi: stok.json, base_url: 'http://h'}\n",
          ":4: tools.a.openapi: ",
@@ -286,6 +288,120 @@ TEST(an_agents_file_is_named_with_its_own_lines)
     agents_test_write("agents/judge.yaml", "{}\n");
     CHECK(!agents_test_parse(ALL, &c, &e));
     CHECK_F(strstr(e.text, "/agents/judge.yaml:1: there is an agent \"judge\""), "%s", e.text);
+}
+
+static void agents_test_folder(const char *name)
+{
+    char path[256];
+
+    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
+    CHECK(mkdir(path, 0700) == 0);
+}
+
+TEST(a_folder_with_too_many_agents_is_refused)
+{
+    struct config *c;
+    struct err e;
+    char name[64];
+
+    agents_test_folder("many");
+    for (int i = 0; i <= CONFIG_AGENTS_MAX; i++) {
+        (void)snprintf(name, sizeof name, "many/a%d.yaml", i);
+        agents_test_write(name, "prompt: x y\n");
+    }
+    CHECK(!agents_test_parse(HEAD "agents_folder: many\n", &c, &e));
+    CHECK_F(strstr(e.text, "r.yaml:3: agents_folder: the folder has more than 256"), "%s", e.text);
+}
+
+/* Whoever opens a pipe to read it waits for a writer, perhaps for ever. */
+TEST(a_pipe_among_the_agents_is_refused)
+{
+    struct config *c;
+    struct err e;
+    char path[256];
+
+    agents_test_folder("pipes");
+    (void)snprintf(path, sizeof path, "%s/pipes/a.yaml", folder);
+    CHECK(mkfifo(path, 0600) == 0);
+    CHECK(!agents_test_parse(HEAD "agents_folder: pipes\n", &c, &e));
+    CHECK_F(strstr(e.text, "/pipes/a.yaml is a pipe, a socket or a device"), "%s", e.text);
+    CHECK(!agents_test_parse(HEAD "agents: {a: {prompt: pipes/a.yaml}}\n", &c, &e));
+    CHECK_F(strstr(e.text, "/pipes/a.yaml is a pipe, a socket or a device"), "%s", e.text);
+}
+
+TEST(files_of_agents_that_are_too_large_together_are_refused)
+{
+    struct config *c;
+    struct buf text;
+    struct err e;
+    char name[64];
+
+    agents_test_folder("large");
+    buf_init(&text, 1 << 20);
+    buf_add(&text, STR("prompt: x y\noutput: {enum: [a"));
+    while (text.n < 1000000)
+        buf_add(&text, STR(",a"));
+    buf_add(&text, STR("]}\n"));
+    buf_add_c(&text, '\0');
+    for (int i = 0; i < 24; i++) {
+        (void)snprintf(name, sizeof name, "large/a%d.yaml", i);
+        agents_test_write(name, text.p);
+    }
+    buf_release(&text);
+    CHECK(!agents_test_parse(HEAD "agents_folder: large\n", &c, &e));
+    CHECK_F(strstr(e.text, "agents_folder: the files of agents and tools are too large together"),
+            "%s",
+            e.text);
+}
+
+static void agents_test_count(void *ctx, const struct config_problem *p)
+{
+    (void)p;
+    ++*(size_t *)ctx;
+}
+
+TEST(the_time_for_many_problems_is_bounded)
+{
+    size_t count = 0;
+    struct config_problem_sink sink = {agents_test_count, &count};
+    clock_t from = clock();
+    struct config *c;
+    struct buf text;
+    struct err e;
+    char path[256];
+
+    buf_init(&text, 1 << 20);
+    buf_add(&text, STR(HEAD "agents:\n"));
+    for (int i = 0; i < 250; i++) {
+        buf_printf(&text, "  a%d: {tools: [x", i);
+        for (int k = 1; k < 1024; k++)
+            buf_add(&text, STR(",x"));
+        buf_add(&text, STR("]}\n"));
+    }
+    buf_add_c(&text, '\0');
+    agents_test_write("problems.yaml", text.p);
+    buf_release(&text);
+    (void)snprintf(path, sizeof path, "%s/problems.yaml", folder);
+    CHECK(!config_load_each(path, &sink, &c, &e));
+    CHECK(count > 0 && count <= 100);
+    CHECK(clock() - from < 5 * CLOCKS_PER_SEC);
+}
+
+TEST(a_list_of_tools_has_a_ceiling)
+{
+    struct config *c;
+    struct buf text;
+    struct err e;
+
+    buf_init(&text, 1 << 20);
+    buf_add(&text, STR(HEAD TOOLS "agents: {a: {tools: [library"));
+    for (int i = 0; i < 1024; i++)
+        buf_add(&text, STR(",library"));
+    buf_add(&text, STR("]}}\n"));
+    buf_add_c(&text, '\0');
+    CHECK(!agents_test_parse(text.p, &c, &e));
+    CHECK_F(strstr(e.text, "agents.a.tools: at most 1024 tools"), "%s", e.text);
+    buf_release(&text);
 }
 
 TEST(a_program_that_is_not_there_is_a_warning)
@@ -344,6 +460,11 @@ int main(void)
         T(tools_and_workflows_are_read_whole),
         T(a_prompt_is_a_text_a_file_or_a_name),
         T(what_is_wrong_is_refused_with_line_and_nearest_name),
+        T(a_folder_with_too_many_agents_is_refused),
+        T(a_pipe_among_the_agents_is_refused),
+        T(files_of_agents_that_are_too_large_together_are_refused),
+        T(the_time_for_many_problems_is_bounded),
+        T(a_list_of_tools_has_a_ceiling),
         T(a_program_that_is_not_there_is_a_warning),
         T(what_is_printed_has_no_secret_and_is_read_again),
         T(an_agents_file_is_named_with_its_own_lines),

@@ -5,6 +5,8 @@
 #include "gateway/config.h"
 #include "test.h"
 
+#include <unistd.h>
+
 #define P "providers: {a: {kind: openai, base_url: http://h/v1, format: think}}\n"
 #define DIGEST "0123456789abcdef0123456789ABCDEF0123456789abcdef0123456789abcdef"
 
@@ -275,5 +277,26 @@ TEST(depth_and_size_have_a_ceiling)
     buf_release(&b);
 }
 
-TEST_MAIN(T(errors_name_file_line_path_and_what_is_allowed),
+/* A key that is cut would be refused by its provider, and nobody would know why. */
+TEST(a_key_file_that_is_too_large_is_a_warning)
+{
+    char path[] = "/tmp/config-key-XXXXXX", yaml[256];
+    int fd = mkstemp(path);
+    struct config *c;
+    struct err e;
+
+    CHECK(fd >= 0);
+    for (int i = 0; i < 17000; i++)
+        CHECK(write(fd, "k", 1) == 1);
+    close(fd);
+    (void)snprintf(yaml, sizeof yaml, "store: none\nproviders:\n  xai: {api_key_file: %s}\n", path);
+    CHECK_F(config_parse(str_c(yaml), "r.yaml", &c, &e), "%s", e.text);
+    CHECK(c->warning_count == 1 && !c->providers[0].key.page);
+    CHECK(str_find(c->warnings[0], STR("more than 16384 bytes")) != STR_NONE);
+    config_release(c);
+    (void)unlink(path);
+}
+
+TEST_MAIN(T(a_key_file_that_is_too_large_is_a_warning),
+          T(errors_name_file_line_path_and_what_is_allowed),
           T(a_value_of_the_environment_is_not_quoted), T(depth_and_size_have_a_ceiling))

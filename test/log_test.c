@@ -216,6 +216,39 @@ TEST(log_counts_the_lines_it_could_not_write)
     close(ends[1]);
 }
 
+TEST(log_counts_the_lines_of_a_batch_that_is_lost_and_those_it_told_of)
+{
+    char full[65536], got[8192];
+    struct log_scope scope;
+    struct log_batch batch;
+    struct clock clock;
+    struct log log;
+    int ends[2];
+    ssize_t n;
+
+    CHECK(pipe2(ends, O_NONBLOCK | O_CLOEXEC) == 0);
+    memset(full, '.', sizeof full);
+    while (write(ends[1], full, sizeof full) > 0)
+        ;
+    clock_fake_init(&clock, 1700000000000);
+    log_init(&log, ends[1], LOG_INFO, &clock);
+    log_scope_enter(&scope, &log, STR(""));
+    log_scope_batch(&scope, &batch);
+    log_warn("lost"); /* warnings do not wait for the batch */
+    log_warn("lost too");
+    log_info("tells of two, and is lost"); /* with the batch */
+    log_info("the fourth");
+    log_flush();
+    while (read(ends[0], full, sizeof full) > 0)
+        ;
+    log_warn("back");
+    n = read(ends[0], got, sizeof got);
+    CHECK_STR(((str){got, (size_t)n}), HEAD "warn msg=back dropped=4\n");
+    log_scope_leave(&scope);
+    close(ends[0]);
+    close(ends[1]);
+}
+
 static void *write_lines(void *arg)
 {
     struct fixture *f = arg;
@@ -338,7 +371,9 @@ TEST(log_levels_have_names)
 TEST_MAIN(T(log_writes_a_line_of_typed_fields), T(log_values_stay_one_value_on_one_line),
           T(log_evaluates_nothing_when_the_level_is_off), T(log_scopes_nest_and_put_in_the_id),
           T(log_cuts_long_values_at_a_character), T(log_lines_never_pass_their_ceiling),
-          T(log_counts_the_lines_it_could_not_write), T(log_lines_of_many_threads_do_not_mix),
+          T(log_counts_the_lines_it_could_not_write),
+          T(log_counts_the_lines_of_a_batch_that_is_lost_and_those_it_told_of),
+          T(log_lines_of_many_threads_do_not_mix),
           T(log_without_a_scope_goes_to_stderr_from_info_on), T(log_levels_have_names),
           T(log_quotes_what_needs_it_wherever_it_stands),
           T(log_lines_of_a_batch_have_each_its_time))

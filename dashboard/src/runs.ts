@@ -231,6 +231,7 @@ const REASONS: Record<string, string> = {
   token_budget_exceeded: "It has used all the tokens that limits.tokens allows.",
   cost_limit_exceeded: "It has reached the cost that limits.usd allows.",
   time_limit_exceeded: "It has used the time that limits.time allows.",
+  memory_limit_exceeded: "Its replies and results have become too large.",
   loop_detected: "It was ended because the model made the same calls over and over.",
   guard_denied: "A guard denied it.",
   output_invalid: "The answer did not fit the output schema, also after three corrections.",

@@ -93,25 +93,22 @@ bool agent_client_result(struct agent_log *log, const struct agent_client_result
 bool agent_run_note(struct agent_log *log, str run, str text, struct arena *a, str *out,
                     struct err *e)
 {
-    struct agent_effect *all, note = {.run = run,
-                                      .seq = CALLER_SEQ,
-                                      .kind = STR("note"),
-                                      .name = STR(NOTE_NAME),
-                                      .key = STR(NOTE_NAME),
-                                      .request = STR(""),
-                                      .result = text,
-                                      .care = AGENT_SAFE,
-                                      .state = AGENT_DONE};
-    size_t n;
+    struct agent_effect old, note = {.run = run,
+                                     .seq = CALLER_SEQ,
+                                     .kind = STR("note"),
+                                     .name = STR(NOTE_NAME),
+                                     .key = STR(NOTE_NAME),
+                                     .request = STR(""),
+                                     .result = text,
+                                     .care = AGENT_SAFE,
+                                     .state = AGENT_DONE};
 
     *out = text;
     if (!log)
         return true;
-    if (!agent_log_read(log, run, a, &all, &n, e))
-        return false;
-    if (n && all[0].seq == CALLER_SEQ) {
-        *out = all[0].result;
+    if (agent_log_effect_get(log, run, CALLER_SEQ, a, &old, e)) {
+        *out = old.result;
         return true;
     }
-    return !text.n || agent_log_put(log, &note, 1, e);
+    return e->code == ERR_NOT_FOUND && (!text.n || agent_log_put(log, &note, 1, e));
 }

@@ -71,13 +71,16 @@ static bool run_went_on(const struct run *r)
     return next && next->state == AGENT_DONE && !settle_is(next);
 }
 
-/* Time and a cancel are not in the log: a replay ends there as the run did. */
+/* Time, memory and a cancel are not in the log: a replay ends there as the run did. */
 static bool ended_here(struct run *r)
 {
     if (!r->o->replay || run_went_on(r))
         return false;
-    if (str_eq(r->was, STR("time_limit_exceeded"))) {
-        (void)run_stop(r, "time_limit_exceeded", STR("as recorded"));
+    if (str_eq(r->was, STR("time_limit_exceeded")) ||
+        str_eq(r->was, STR("memory_limit_exceeded"))) {
+        r->out->end = AGENT_STOPPED;
+        r->out->reason = r->was;
+        r->out->detail = STR("as recorded");
         return true;
     }
     if (!str_eq(r->was, STR("cancelled")))
@@ -85,6 +88,31 @@ static bool ended_here(struct run *r)
     r->out->end = AGENT_CANCELLED;
     r->out->reason = STR("cancelled");
     return true;
+}
+
+bool run_stop_full(struct run *r)
+{
+    assert(buf_full(&r->history.json));
+    return run_stop(r,
+                    "memory_limit_exceeded",
+                    arena_printf(r->arena,
+                                 "the history of the run is larger than %zu MB",
+                                 r->history.json.size_max >> 20));
+}
+
+/* A turn may take as much memory as all turns before it: calls run at once, and each has a result.
+ * So half of the run's memory is kept for the next one. */
+static bool run_fits_memory(struct run *r)
+{
+    if (buf_full(&r->history.json))
+        return run_stop_full(r);
+    if (arena_left(r->arena) >= r->arena->size_max / 2 || r->o->replay || run_went_on(r))
+        return true;
+    return run_stop(r,
+                    "memory_limit_exceeded",
+                    arena_printf(r->arena,
+                                 "the results and replies of the run have more than %zu MB",
+                                 (r->arena->size_max / 2) >> 20));
 }
 
 bool run_within(struct run *r)
@@ -118,7 +146,7 @@ bool run_within(struct run *r)
     /* A result in the log was there in time: a resumed run goes the way it went. */
     if (run_is_late(r) && !run_went_on(r))
         return run_stop_late(r);
-    return true;
+    return run_fits_memory(r);
 }
 
 /* ---- loops ---- */

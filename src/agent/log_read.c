@@ -8,11 +8,30 @@
 
 #define READ_MAX 100000u
 
+/* Whether the arena has room for the row's texts and for a list that is twice as long. */
+static bool agent_log_fits(const struct agent_log_list *l, const struct db_value *c)
+{
+    size_t need = 2 * l->max * sizeof *l->u.effects + 65536;
+
+    for (size_t i = 0; i < 7; i++)
+        need += c[i].type == DB_TEXT ? 2 * c[i].s.n : 0;
+    return need <= arena_left(l->arena);
+}
+
+static bool agent_log_no_room(const struct agent_log_list *l, struct err *e)
+{
+    return err_set(
+        e, ERR_LIMIT, "the log of the run is too large: after %zu effects there is no room", l->n);
+}
+
 static bool agent_log_read_on_effect(void *ctx, const struct db_value *c, size_t n)
 {
     struct agent_log_list *l = ctx;
 
     assert(n == 11 && l->n <= l->max);
+    l->full = !agent_log_fits(l, c);
+    if (l->full)
+        return false;
     l->u.effects = arena_grow(l->arena, l->u.effects, l->n, &l->max, sizeof *l->u.effects);
     l->u.effects[l->n++] = (struct agent_effect){
         .run = column_text(l->arena, &c[0]),
@@ -86,6 +105,8 @@ bool agent_log_read(struct agent_log *l, str run, struct arena *a, struct agent_
                              (struct db_rows){agent_log_read_on_effect, &list},
                              e))
         return false;
+    if (list.full)
+        return agent_log_no_room(&list, e);
     *out = list.u.effects;
     *n = list.n;
     for (size_t i = 1; i < list.n; i++)
@@ -105,6 +126,8 @@ bool agent_log_effect_get(struct agent_log *l, str run, int64_t seq, struct aren
                  (struct db_rows){agent_log_read_on_effect, &list},
                  e))
         return false;
+    if (list.full)
+        return agent_log_no_room(&list, e);
     if (!list.n)
         return err_set(e, ERR_NOT_FOUND, "the run has no effect %lld", (long long)seq);
     *out = list.u.effects[0];
@@ -123,6 +146,8 @@ bool agent_log_question(struct agent_log *l, str run, struct arena *a, struct ag
                              (struct db_rows){agent_log_read_on_effect, &list},
                              e))
         return false;
+    if (list.full)
+        return agent_log_no_room(&list, e);
     if (!list.n)
         return err_set(e, ERR_NOT_FOUND, "nothing of this run waits for an answer");
     *out = list.u.effects[0];

@@ -55,6 +55,7 @@ struct agent_log_list {
         struct agent_row *rows;
     } u;
     size_t n, max;
+    bool full; /* the arena has no room for the next one */
 };
 bool log_on_row(void *ctx, const struct db_value *columns, size_t n);
 #define RUN_COLUMNS                                                                                \

@@ -365,7 +365,7 @@ static void agent_run_conclude(struct run *r)
     struct agent_result kept = *r->out;
     struct ask_reply reply;
 
-    if (!r->o->conclude || r->broken || r->out->end != AGENT_STOPPED)
+    if (!r->o->conclude || r->broken || r->out->end != AGENT_STOPPED || buf_full(&r->history.json))
         return;
     assert(!r->concluding && r->out->reason.n);
     r->concluding = true;
@@ -550,20 +550,20 @@ bool agent_run(const struct agent_options *o, struct arena *a, struct agent_resu
     if (!r.broken && run_open(&r)) {
         agent_record_begin(&r);
         agent_run_loop(&r);
+        if (!r.broken && buf_full(&r.history.json)) {
+            out->finish = STR(""); /* nothing can be passed on */
+            (void)run_stop_full(&r);
+        }
         agent_run_conclude(&r);
         run_settle(&r);
         r.ended_us = run_now_us(&r);
         if (!r.broken)
             agent_record_end(&r);
     }
-    if (!r.broken && buf_full(&r.history.json)) {
-        err_set(e, ERR_LIMIT, "the history of the run is larger than %zu bytes", HISTORY_MAX);
-        run_break(&r, e);
-    }
     if (!r.broken)
         (void)run_close(&r, STR(""));
     buf_add_c(&r.history.json, ']');
-    out->messages = arena_dup(a, buf_str(&r.history.json));
+    out->messages = buf_full(&r.history.json) ? STR("[]") : arena_dup(a, buf_str(&r.history.json));
     history_release(&r.history);
     buf_release(&r.tools);
     ids_release(&r);

@@ -150,8 +150,9 @@ struct agent_pending {
 struct agent_result {
     enum agent_end end;
     str reason; /* "", max_iterations_reached, token_budget_exceeded, cost_limit_exceeded,
-                   time_limit_exceeded, loop_detected, llm_error, rate_limit_exceeded, cancelled,
-                   approval_needed, client_tools, output_invalid, replay_mismatch */
+                   time_limit_exceeded, memory_limit_exceeded, loop_detected, llm_error,
+                   rate_limit_exceeded, cancelled, approval_needed, client_tools, output_invalid,
+                   replay_mismatch */
     str detail; /* in words */
     str text;   /* the answer, or the last text */
     str finish; /* JSON: the accepted arguments, or the answer valid by o->output; or "" */

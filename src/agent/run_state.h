@@ -133,6 +133,8 @@ bool run_makes_progress(struct run *r, const struct ask_reply *reply);
 /* A limit ends the run; returns false. */
 bool run_stop(struct run *r, const char *reason, str detail);
 bool run_stop_late(struct run *r);
+/* Likewise for a history that is full. */
+bool run_stop_full(struct run *r);
 bool run_is_late(const struct run *r);
 /* Since its first start, without the time that it waited for people or its caller. */
 int64_t run_spent_ms(const struct run *r);

@@ -6,11 +6,11 @@
 
 #include "base/json.h"
 
-#define BOX_ARENA_MAX ((size_t)64 << 20)
+#define BOX_ARENA_MAX ((size_t)256 << 20)
 #define CACHE_MAX 4096
 #define CACHE_ARENA_MAX ((size_t)64 << 20)
-#define ARGUMENTS_ARENA_MAX ((size_t)64 << 20)
 #define PROBLEMS_MAX 5
+#define NAME_SHOWN 80
 
 struct toolbox *toolbox_new(const struct clock *clock)
 {
@@ -99,6 +99,16 @@ static bool name_row(struct toolbox *b, struct box_tool *row, const struct tool 
     return true;
 }
 
+/* Whether the arena has room for the row, its texts, and a translation of its schema. Four times
+ * as much must be left, because a text that does not fit the rest of a block leaves that unused. */
+static bool agent_tool_fits(const struct toolbox *b, const struct tool *t)
+{
+    size_t need = t->description.n + t->schema.n + t->accepts.n + t->server.n + t->own.n +
+                  SCHEMA_SIZE_MAX + 16 * TOOL_NAME_MAX;
+
+    return need <= arena_left(&b->arena) / 4;
+}
+
 bool toolbox_add(struct toolbox *b, const struct tool *t, struct err *e)
 {
     struct box_tool *row;
@@ -106,6 +116,12 @@ bool toolbox_add(struct toolbox *b, const struct tool *t, struct err *e)
 
     if (b->count == TOOL_COUNT_MAX)
         return err_set(e, ERR_LIMIT, "there are more than %d tools", TOOL_COUNT_MAX);
+    if (!agent_tool_fits(b, t))
+        return err_set(e,
+                       ERR_LIMIT,
+                       "the tools are too large together: there is no room for \"" STR_FMT
+                       "\" with its schema; give the agent fewer tools",
+                       STR_ARG(str_slice(t->name, 0, NAME_SHOWN)));
     row = arena_zero(&b->arena, 1, sizeof *row);
     *row = (struct box_tool){.row = *t};
     row->row.loose = false;
@@ -281,7 +297,8 @@ void tool_canonical(struct buf *out, str arguments)
     struct err e;
 
     json_init(&doc);
-    arena_init(&a, ARGUMENTS_ARENA_MAX);
+    /* "{}," is three bytes and takes 32, a member of five bytes 24 more. */
+    arena_init(&a, 32 * arguments.n + 65536);
     if (json_parse(&doc, arguments.n ? arguments : STR("{}"), &e))
         agent_tool_write_canonical(out, &doc, json_root(&doc), &a);
     else

@@ -207,7 +207,10 @@ static bool agent_tool_run_begin(struct toolbox *b, struct batch_state *s, size_
     bool ok;
 
     memset(j, 0, sizeof *j);
-    arena_init(&j->arena, TOOL_RESULT_MAX);
+    arena_init(&j->arena,
+               2 * (r->call.id.n + r->call.name.n + r->call.arguments.n + r->call.key.n +
+                    r->call.session.n) +
+                   65536);
     buf_init(&j->out, TOOL_RESULT_MAX);
     j->box = b;
     j->tool = r->tool;

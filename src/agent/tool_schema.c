@@ -201,36 +201,33 @@ static void write_named(struct walk *w, const struct json_node *v)
     json_out_end(&w->o);
 }
 
-static bool agent_tool_schema_in_list(struct walk *w, const struct json_node *list, str name)
-{
-    if (list && list->kind == JSON_ARRAY)
-        JSON_FOREACH(x, w->doc, list)
-            if (json_is(w->doc, x, name))
-                return true;
-    return false;
-}
-
 /* Names in the list, and of properties that say of themselves that they are required. */
 static void write_required(struct walk *w, const struct json_node *v)
 {
     const struct json_node *list = json_find(w->doc, v, STR("required"));
     const struct json_node *all = json_find(w->doc, v, STR("properties"));
+    struct map listed;
+    struct err e;
     bool yes;
     str name;
 
+    map_init(&listed, NULL, MAP_COUNT_MAX);
     json_member_array(&w->o, "required");
     if (list && list->kind == JSON_ARRAY)
         JSON_FOREACH(x, w->doc, list)
-            if (json_text(w->doc, x, w->arena, &name))
+            if (json_text(w->doc, x, w->arena, &name)) {
                 json_out_str(&w->o, name);
+                (void)!map_set(&listed, name, MAP_U64(1), &e); /* never full: the text is not */
+            }
     if (all && all->kind == JSON_OBJECT)
         JSON_FOREACH(k, w->doc, all) {
             if (!json_bool(json_find(w->doc, json_value(k), STR("required")), &yes) || !yes)
                 continue;
-            if (json_text(w->doc, k, w->arena, &name) && !agent_tool_schema_in_list(w, list, name))
+            if (json_text(w->doc, k, w->arena, &name) && !map_find(&listed, name))
                 json_out_str(&w->o, name);
         }
     json_out_end(&w->o);
+    map_release(&listed);
 }
 
 static void write_member(struct walk *w, const struct json_node *k, bool items)
@@ -312,8 +309,11 @@ bool tool_schema(str text, bool close, struct buf *out)
     struct err e;
     bool ok;
 
+    if (text.n > SCHEMA_SIZE_MAX)
+        return false;
     json_init(&doc);
-    arena_init(&a, SCHEMA_SIZE_MAX);
+    /* Each text with escapes is copied at most twice, and a short one takes 16 bytes. */
+    arena_init(&a, 16 * text.n + 65536);
     ok = json_parse(&doc, text, &e) && json_root(&doc)->kind == JSON_OBJECT;
     if (ok) {
         w.doc = &doc;

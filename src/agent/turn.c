@@ -11,6 +11,7 @@
 #include "chat/repr.h"
 
 #define WHY_MAX 4096
+#define NAME_SHOWN 80
 
 /* ---- texts ---- */
 
@@ -115,25 +116,15 @@ void turn_settle(struct turn *t, struct turn_call *c, bool ok, str result)
 
 static str turn_tool_names(struct run *r)
 {
-    str all = STR("");
-    struct json doc;
-    struct err e;
-    struct arena *a = r->arena;
+    struct buf all;
+    str names;
 
-    json_init(&doc);
-    if (json_parse(&doc, buf_str(&r->tools), &e))
-        JSON_FOREACH(t, &doc, json_root(&doc)) {
-            str name;
-
-            if (json_text(&doc,
-                          json_find(&doc, json_find(&doc, t, STR("function")), STR("name")),
-                          a,
-                          &name))
-                all = arena_printf(
-                    a, STR_FMT "%s" STR_FMT, STR_ARG(all), all.n ? ", " : "", STR_ARG(name));
-        }
-    json_release(&doc);
-    return all;
+    buf_init(&all, WHY_MAX);
+    for (size_t i = 0; i < toolbox_count(r->o->tools) && !buf_full(&all); i++)
+        buf_printf(&all, "%s" STR_FMT, i ? ", " : "", STR_ARG(toolbox_at(r->o->tools, i)->called));
+    names = arena_dup(r->arena, buf_str(&all));
+    buf_release(&all);
+    return names;
 }
 
 /* Bad arguments go back to the model as the tool's answer, with the path and the reason. */
@@ -151,7 +142,7 @@ void turn_check(struct turn *t, struct turn_call *c)
                     turn_error(r,
                                arena_printf(r->arena,
                                             "there is no tool \"" STR_FMT "\"; there are: " STR_FMT,
-                                            STR_ARG(c->asked->name),
+                                            STR_ARG(str_slice(c->asked->name, 0, NAME_SHOWN)),
                                             STR_ARG(turn_tool_names(r)))));
         return;
     }

@@ -8,6 +8,7 @@
 
 const struct config_agent *agents_find(const struct config *c, str name)
 {
+    assert(c->agents);
     for (size_t i = 0; i < c->agents->agent_count; i++)
         if (str_eq(c->agents->agents[i].name, name))
             return &c->agents->agents[i];
@@ -16,6 +17,7 @@ const struct config_agent *agents_find(const struct config *c, str name)
 
 const struct config_workflow *agents_find_workflow(const struct config *c, str name)
 {
+    assert(c->agents);
     for (size_t i = 0; i < c->agents->workflow_count; i++)
         if (str_eq(c->agents->workflows[i].name, name))
             return &c->agents->workflows[i];
@@ -27,6 +29,8 @@ const char *agents_nearest(const struct config *c, str name)
     const char *names[CONFIG_AGENTS_MAX + CONFIG_WORKFLOWS_MAX + 1];
     size_t n = 0;
 
+    assert(c->agents->agent_count <= CONFIG_AGENTS_MAX);
+    assert(c->agents->workflow_count <= CONFIG_WORKFLOWS_MAX);
     for (size_t i = 0; i < c->agents->agent_count; i++)
         names[n++] = c->agents->agents[i].name.p;
     for (size_t i = 0; i < c->agents->workflow_count; i++)
@@ -39,5 +43,6 @@ const char *agents_strategy_name(enum config_strategy s)
 {
     static const char *const names[] = {"native", "react", "classic"};
 
+    assert((size_t)s < COUNT_OF(names));
     return names[s];
 }

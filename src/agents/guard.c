@@ -18,6 +18,7 @@ static const char verdict_schema[] =
 
 static void guard_deny(struct agents_verdict *out, str reason)
 {
+    assert(reason.n); /* every decision has its reason */
     *out = (struct agents_verdict){.allow = false, .reason = reason};
 }
 
@@ -54,10 +55,16 @@ static bool guard_ask_agent(struct agents_part *p, const struct agents_question 
     const struct config_agent *d = agents_find(p->job->setup->config, q->guard->name);
     const char *what = q->what;
     struct config_agent agent;
-    struct agents_part guard = {
-        .job = p->job, .agent = &agent, .arena = p->arena, .messages = STR(""), .limits = q->left};
+    /* Its handoffs count with those before it: a guard may hand over to an agent that it guards. */
+    struct agents_part guard = {.job = p->job,
+                                .agent = &agent,
+                                .arena = p->arena,
+                                .messages = STR(""),
+                                .depth = p->depth,
+                                .limits = q->left};
     struct agent_result result;
 
+    assert(q->guard->kind == CONFIG_GUARD_AGENT && p->depth <= AGENTS_HANDOFFS_MAX);
     if (!d)
         return guard_deny_gone(p, q->guard->name, out);
     agent = *d;
@@ -120,6 +127,7 @@ static bool guard_post(void *ctx, struct buf *out, struct err *e)
 
     if (x->q->left.time_ms && x->q->left.time_ms < GUARD_TIMEOUT_MS)
         ms = (int64_t)x->q->left.time_ms;
+    assert(ms > 0 && ms <= GUARD_TIMEOUT_MS);
     call.deadline_ns = clock_deadline_ns(&clock_real, ms);
     t.io = agents_servers_io(j->runner->servers, j->setup->config, e);
     return t.io && http_tool_run(&t, &call, out, e);
@@ -173,6 +181,7 @@ static bool guard_ask_http(struct agents_part *p, const struct agents_question *
 bool agents_guard_ask(struct agents_part *p, const struct agents_question *q,
                       struct agents_verdict *out, struct err *e)
 {
+    assert(q->guard->kind != CONFIG_GUARD_NONE);
     if (q->guard->kind == CONFIG_GUARD_AGENT)
         return guard_ask_agent(p, q, out, e);
     return guard_ask_http(p, q, out, e);

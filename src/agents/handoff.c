@@ -24,6 +24,7 @@ static bool handoff_accept(void *ctx, const struct tool_call *c, struct buf *out
 
 bool agents_handoff_add_tools(struct agents_part *p, struct err *e)
 {
+    assert(p->tools && (!p->handoff_count || p->handoffs));
     for (size_t i = 0; i < p->handoff_count; i++) {
         const struct agents_handoff *to = &p->handoffs[i];
         struct tool t = {.name = arena_join(p->arena, STR(HANDOFF), to->name, STR("")),
@@ -49,6 +50,7 @@ bool agents_handoff_add_tools(struct agents_part *p, struct err *e)
 static const struct agents_handoff *handoff_target(const struct agents_part *p,
                                                    const struct agent_result *out)
 {
+    assert(!out->step_count || out->steps);
     for (size_t i = 0; out->finish.n && i < out->step_count; i++) {
         const struct agent_step *s = &out->steps[i];
 
@@ -87,6 +89,7 @@ static str handoff_messages(str history, struct arena *a)
 
 static void handoff_take_result(struct agent_result *out, const struct agent_result *from)
 {
+    assert(out->spent_ms >= 0 && from->waited_ms >= 0);
     out->end = from->end;
     out->reason = from->reason;
     out->detail = from->detail;
@@ -116,6 +119,7 @@ bool agents_handoff_follow(struct agents_part *p, struct agent_result *out, stru
     struct agents_part next = {.job = p->job, .arena = p->arena, .depth = p->depth + 1};
     struct agent_result result;
 
+    assert(p->depth <= AGENTS_HANDOFFS_MAX);
     if (!to)
         return true;
     next.agent = agents_find(p->job->setup->config, to->name);

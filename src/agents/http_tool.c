@@ -30,6 +30,7 @@ static bool http_tool_operation(const struct http_tool *t, const struct tool_cal
 {
     str base = t->source->url;
 
+    assert(t->operation);
     while (base.n && base.p[base.n - 1] == '/')
         base.n--;
     buf_add(&q->url, base);
@@ -41,6 +42,7 @@ static bool http_tool_plain(const struct http_tool *t, const struct tool_call *c
 {
     str url = t->source->url;
 
+    assert(!t->operation);
     buf_add(&q->url, url);
     if (!http_tool_takes_body(t->source->method))
         return openapi_query(call->arguments, str_find(url, STR("?")) != STR_NONE, &q->url, e);
@@ -85,6 +87,7 @@ static void http_tool_add_text(str data, str type, struct buf *out)
 {
     str front = utf8_cut_size(data, HTTP_TOOL_RESULT_MAX);
 
+    assert(front.n <= data.n);
     if (!utf8_valid(front)) {
         buf_printf(out,
                    "[%zu bytes of " STR_FMT ", which are no text]",
@@ -136,6 +139,7 @@ bool http_tool_run(void *ctx, const struct tool_call *call, struct buf *out, str
     struct mcp_fetch *f;
     bool ok;
 
+    assert(t->io && t->source);
     if (call->deadline_ns > now + 2 * margin && deadline > call->deadline_ns - margin)
         deadline = call->deadline_ns - margin;
     buf_init(&q.url, TARGET_MAX);

@@ -31,6 +31,7 @@ static bool memory_get(struct agents_job *j, struct arena *scratch, struct threa
 {
     struct thread_asker who = memory_asker(j);
 
+    assert(j->q.thread.n && j->runner->host.threads);
     *found = threads_get(j->runner->host.threads,
                          &who,
                          (struct thread_key){j->q.thread, STR(""), STR("")},
@@ -107,6 +108,7 @@ static bool memory_put(struct agents_job *j, str input, str answer, struct arena
     bool ok;
     str id;
 
+    assert(j->q.run.n && j->q.thread.n);
     buf_init(&values, AGENTS_TEXT_MAX);
     buf_init(&metadata, 65536);
     json_out_init(&o, &values);

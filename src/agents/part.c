@@ -39,6 +39,7 @@ struct agent_options agents_job_options(struct agents_job *j, str run, bool root
 {
     const struct agents_host *h = &j->runner->host;
 
+    assert(run.n && j->session.n);
     return (struct agent_options){
         .run = run,
         .app = root ? STR(AGENTS_APP) : STR(AGENTS_PART),
@@ -75,6 +76,7 @@ struct agent_options agents_job_options(struct agents_job *j, str run, bool root
 static bool limits_reached(struct agent_result *out, const char *reason, str detail)
 {
     out->end = AGENT_STOPPED;
+    assert(reason[0]);
     out->reason = str_c(reason);
     out->detail = detail;
     return false;
@@ -143,6 +145,7 @@ static bool part_check_output(struct agents_part *p, struct arena *a, struct age
                                 .text = out->finish.n ? out->finish : out->text};
     struct agents_verdict v;
 
+    assert(p->tools);
     if (p->guard_output.kind == CONFIG_GUARD_NONE)
         return true;
     if (out->end != AGENT_FINISHED) { /* a run that has no answer has nothing to allow */
@@ -189,6 +192,7 @@ bool agents_part_end(struct agents_part *p, struct agent_result *out, enum agent
     struct agent_options o = agents_job_options(p->job, p->run, p->root);
     struct agent_work *w;
 
+    assert(reason[0] && end != AGENT_FINISHED);
     o.before = &p->before;
     if (!agent_work_begin(&o, p->arena, out, &w, e))
         return false;
@@ -206,6 +210,7 @@ static bool part_loop(struct agents_part *p, struct agent_result *out, struct er
     struct agent_options o = agents_job_options(p->job, p->run, p->root);
     struct part_run run = {p->job, p};
 
+    assert(p->tools && d);
     o.model_name = p->model;
     o.level = p->level;
     o.system = p->system;
@@ -241,6 +246,7 @@ static bool part_guarded(struct agents_part *p, struct agent_result *out, struct
         .guard = &p->guard_input, .what = "input", .text = p->input, .left = p->limits};
     struct agents_verdict v = {.allow = true};
 
+    assert(p->tools);
     if (p->guard_input.kind != CONFIG_GUARD_NONE && !agents_guard_ask(p, &q, &v, e))
         return false;
     p->before = v.used;
@@ -281,6 +287,7 @@ bool agents_part_run(struct agents_part *p, struct agent_result *out, struct err
     struct err why;
     bool ok;
 
+    assert(p->agent && !p->tools);
     if (!agents_saved_load(p, &why) ||
         (p->root && !agents_request_add_tools(p->job->q.tools, p->tools->box, &why)) ||
         !agents_handoff_add_tools(p, &why)) {

@@ -4,6 +4,8 @@
  */
 #include "agents/runner_state.h"
 
+#include "gateway/conversation.h"
+
 static const struct {
     const char *name;
     size_t at;
@@ -20,6 +22,7 @@ static const struct {
 
 static str *request_text_at(struct agents_request *q, size_t i)
 {
+    assert(i < COUNT_OF(request_texts));
     return (str *)(void *)((char *)q + request_texts[i].at);
 }
 
@@ -138,6 +141,7 @@ static const struct config_key *request_key(const struct agents_request *q, cons
 /* A key with a list of models may run an agent if the list has agent/NAME. */
 static bool request_may_run(const struct config_key *k, str agent, struct err *e)
 {
+    assert(k->model_count); /* a key without a list may run all agents */
     for (size_t i = 0; i < k->model_count; i++)
         if (str_starts(k->models[i], STR("agent/")) &&
             str_eq(str_slice(k->models[i], 6, k->models[i].n), agent))
@@ -182,7 +186,10 @@ bool agents_request_check(const struct agents_request *q, const struct config *c
         return err_set(e, ERR_INPUT, "input: is missing or empty: what is the agent to do?");
     if (q->input.n > AGENTS_INPUT_MAX)
         return err_set(e, ERR_INPUT, "input: is larger than %zu bytes", AGENTS_INPUT_MAX);
-    if (q->content.n + q->messages.n + q->tools.n + q->metadata.n > AGENTS_TEXT_MAX / 4)
+    if (q->session.n > CONVERSATION_SESSION_MAX)
+        return err_set(e, ERR_INPUT, "session: is longer than %d bytes", CONVERSATION_SESSION_MAX);
+    if (q->content.n + q->messages.n + q->tools.n + q->metadata.n + q->instructions.n >
+        AGENTS_TEXT_MAX / 4)
         return err_set(
             e, ERR_INPUT, "the conversation is larger than %zu bytes", AGENTS_TEXT_MAX / 4);
     d = agents_find(c, q->name);

@@ -88,9 +88,10 @@ static struct agents_job *agents_runner_job_new(struct agents_runner *r,
         .tools = arena_dup(&j->arena, q->tools),
         .key = arena_dup(&j->arena, q->key)};
     j->session = j->q.session.n ? j->q.session : j->q.thread.n ? j->q.thread : j->q.run;
+    assert(j->q.run.n && j->session.n);
     buf_init(&input, AGENTS_TEXT_MAX);
     agents_request_write(&j->q, &input);
-    j->input = agents_job_masked(j, buf_str(&input), &j->arena);
+    j->input = buf_full(&input) ? STR("") : agents_job_masked(j, buf_str(&input), &j->arena);
     buf_release(&input);
     return j;
 }
@@ -112,6 +113,7 @@ static bool job_put_row(struct agents_job *j, struct err *e)
                             .updated_us = now_us,
                             .care = AGENT_SAFE};
 
+    assert(j->input.n && !j->begun);
     return !r->host.log || agent_log_run_put(r->host.log, &row, e);
 }
 
@@ -153,7 +155,7 @@ static void job_fail(struct agents_job *j, struct arena *a, struct agent_result 
                      const struct err *why)
 {
     struct agents_part p = {.job = j, .run = j->q.run, .root = true, .arena = a};
-    bool astray = why->code == ERR_INPUT || why->code == ERR_NOT_FOUND;
+    bool astray = why->code == ERR_INPUT || why->code == ERR_NOT_FOUND || why->code == ERR_LIMIT;
     struct err e;
 
     if (!j->broken) /* once, until it works again */
@@ -220,6 +222,8 @@ static bool job_goes_on(struct agents_job *j, bool waits)
     return waits;
 }
 
+static void runner_begin_oldest(struct agents_runner *r);
+
 /* If it does not go on, it is out of the table. */
 static bool job_again(struct agents_job *j, bool waits)
 {
@@ -227,14 +231,16 @@ static bool job_again(struct agents_job *j, bool waits)
     bool again;
 
     pthread_mutex_lock(&r->lock);
-    assert(runner_find(r, j->q.run) == j);
+    assert(runner_find(r, j->q.run) == j && j->begun && r->begun_count > 0);
     again = job_goes_on(j, waits);
     j->again = false;
     j->version++;
     if (!again) {
         runner_remove(r, j);
+        r->begun_count--;
         agents_runner_job_free(
             j); /* under the lock: once the table is empty, the runner may be freed */
+        runner_begin_oldest(r);
     }
     pthread_cond_broadcast(&r->changed);
     pthread_mutex_unlock(&r->lock);
@@ -250,22 +256,56 @@ static void *job_thread(void *arg)
     return NULL;
 }
 
-/* The job is in the table. Its own thread ends it, even if others wait for it. */
+/* Under the lock. Its own thread ends the job, even if others wait for it. If no thread can be
+ * started, the end of another job starts it. */
 static void job_begin(struct agents_job *j)
 {
     pthread_attr_t attr;
     pthread_t thread;
 
+    assert(j->ready && !j->begun);
+    assert(j->session.n && j->q.run.n);
     pthread_attr_init(&attr);
     pthread_attr_setstacksize(&attr, STACK_SIZE);
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    assert(j->session.n && j->q.run.n);
-    if (pthread_create(&thread, &attr, job_thread, j) != 0)
-        base_die("no thread could be started");
+    j->begun = pthread_create(&thread, &attr, job_thread, j) == 0;
+    j->runner->begun_count += j->begun;
     pthread_attr_destroy(&attr);
+    if (!j->runner->begun_count)
+        base_die("no thread could be started");
+    if (!j->begun)
+        log_warn("a run waits for a thread: none can be started now", LOG_STR("run", j->q.run));
 }
 
-static bool job_enter(struct agents_job *j, struct err *e)
+/* Under the lock: starts the job that has waited longest for the end of another one. */
+static void runner_begin_oldest(struct agents_runner *r)
+{
+    struct agents_job *oldest = NULL;
+
+    for (struct agents_job *j = r->jobs; j; j = j->next)
+        if (j->ready && !j->begun)
+            oldest = j;
+    if (oldest)
+        job_begin(oldest);
+}
+
+/* The job is in the table, and its run in the log. A resumed one may have to wait for the end of
+ * another; one that is only to end does not. */
+static void job_make_ready(struct agents_job *j)
+{
+    struct agents_runner *r = j->runner;
+
+    pthread_mutex_lock(&r->lock);
+    assert(!j->ready && !j->begun);
+    j->ready = true;
+    if (r->begun_count < AGENTS_ACTIVE_MAX || atomic_load(&j->stop))
+        job_begin(j);
+    pthread_mutex_unlock(&r->lock);
+}
+
+/* A resumed run enters in any case: its thread may have got another run while it waited, and
+ * whoever answered or cancelled it does so once. */
+static bool job_enter(struct agents_job *j, bool resumed, struct err *e)
 {
     struct agents_runner *r = j->runner;
     bool ok = true;
@@ -273,12 +313,12 @@ static bool job_enter(struct agents_job *j, struct err *e)
     pthread_mutex_lock(&r->lock);
     if (atomic_load(&r->leaving))
         ok = err_set(e, ERR_CANCELLED, "the process ends");
-    else if (runner_find(r, j->q.run) || runner_thread_is_busy(r, &j->q))
+    else if (runner_find(r, j->q.run) || (!resumed && runner_thread_is_busy(r, &j->q)))
         ok = err_set(e, ERR_CANCELLED, "a run is active in this thread: wait for its end");
-    else if (r->job_count >= AGENTS_ACTIVE_MAX)
+    else if (!resumed && r->job_count >= AGENTS_ACTIVE_MAX)
         ok = err_set(e, ERR_LIMIT, "%d runs of agents are active: come again", AGENTS_ACTIVE_MAX);
     if (ok) {
-        assert(!j->next && r->job_count < AGENTS_ACTIVE_MAX);
+        assert(!j->next && !j->begun);
         j->next = r->jobs;
         r->jobs = j;
         r->job_count++;
@@ -333,6 +373,7 @@ static bool job_thread_is_free(struct agents_job *j, struct err *e)
 static void job_leave(struct agents_job *j)
 {
     pthread_mutex_lock(&j->runner->lock);
+    assert(!j->ready);
     runner_remove(j->runner, j);
     pthread_mutex_unlock(&j->runner->lock);
     agents_runner_job_free(j);
@@ -345,8 +386,11 @@ bool agents_start(struct agents_runner *r, const struct agents_request *q, struc
 {
     struct agents_job *j = agents_runner_job_new(r, q);
 
-    if (!agents_request_check(&j->q, j->setup->config, e) || !agents_memory_claim(j, e) ||
-        !job_enter(j, e)) {
+    bool ok = agents_request_check(&j->q, j->setup->config, e);
+
+    if (ok && !j->input.n) /* a text with many quotes or control characters is longer as JSON */
+        ok = err_set(e, ERR_INPUT, "the request has more than %zu bytes as JSON", AGENTS_TEXT_MAX);
+    if (!ok || !agents_memory_claim(j, e) || !job_enter(j, false, e)) {
         agents_runner_job_free(j);
         return false;
     }
@@ -355,8 +399,16 @@ bool agents_start(struct agents_runner *r, const struct agents_request *q, struc
         job_leave(j);
         return false;
     }
-    job_begin(j);
+    job_make_ready(j);
     return true;
+}
+
+/* Under the lock. One that waits for a thread gets it, to end. */
+static void job_stop(struct agents_job *j)
+{
+    atomic_store(&j->stop, true);
+    if (j->ready && !j->begun)
+        job_begin(j);
 }
 
 /* Makes an active run end, or read its decisions again. False: the run is not active. */
@@ -367,7 +419,7 @@ static bool runner_mark_active(struct agents_runner *r, str root, bool stop)
     pthread_mutex_lock(&r->lock);
     active = runner_find(r, root);
     if (active && stop)
-        atomic_store(&active->stop, true);
+        job_stop(active);
     else if (active)
         active->again = true;
     pthread_mutex_unlock(&r->lock);
@@ -392,8 +444,8 @@ static void runner_resume_root(struct agents_runner *r, const struct agent_row *
     j->session = arena_dup(&j->arena, row->session_id);
     j->stop = stop;
     arena_release(&a);
-    if (job_enter(j, &e)) {
-        job_begin(j);
+    if (job_enter(j, true, &e)) {
+        job_make_ready(j);
         return;
     }
     /* Somebody else may have resumed it since it was looked for. */
@@ -440,14 +492,7 @@ void agents_end(struct agents_runner *r, str run)
 
 bool agents_cancel(struct agents_runner *r, str run)
 {
-    struct agents_job *j;
-
-    pthread_mutex_lock(&r->lock);
-    j = runner_find(r, runner_root(run));
-    if (j)
-        atomic_store(&j->stop, true);
-    pthread_mutex_unlock(&r->lock);
-    return j != NULL;
+    return runner_mark_active(r, runner_root(run), true);
 }
 
 void agents_lost(struct agents_runner *r)
@@ -541,7 +586,7 @@ void agents_runner_free(struct agents_runner *r)
     while (r->jobs)
         runner_wait_a_little(r);
     pthread_mutex_unlock(&r->lock);
-    assert(!r->job_count);
+    assert(!r->job_count && !r->begun_count);
     agents_servers_free(r->servers);
     pthread_mutex_destroy(&r->lock);
     pthread_cond_destroy(&r->changed);

@@ -30,13 +30,13 @@ struct agents_job {
     str session;
     struct arena arena;
     struct setup *setup; /* held: the run's configuration */
-    pthread_t thread;
-    _Atomic bool stop; /* cancelled, or the process ends */
-    _Atomic bool left; /* the process ends, or another daemon has the run: it is not over */
+    _Atomic bool stop;   /* cancelled, or the process ends */
+    _Atomic bool left;   /* the process ends, or another daemon has the run: it is not over */
     struct agents_job *next;
     /* Under the runner's lock. */
     uint64_t version; /* counts the puts into the log */
     bool again;
+    bool ready, begun;   /* its row is stored; its thread has been started */
     bool broken, ending; /* its thread's own: by PostgreSQL; resumed once to end as cancelled */
 };
 
@@ -45,8 +45,8 @@ struct agents_runner {
     struct agents_servers *servers;
     pthread_mutex_t lock; /* protects the members below */
     pthread_cond_t changed;
-    struct agents_job *jobs;
-    size_t job_count;
+    struct agents_job *jobs; /* the newest first */
+    size_t job_count, begun_count;
     _Atomic bool leaving;
 };
 

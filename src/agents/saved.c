@@ -19,6 +19,7 @@ static bool saved_open_tools(struct agents_part *p, str listed, struct err *e)
                                      .listed = listed,
                                      .cancel = &p->job->stop};
 
+    assert(!p->tools);
     return agents_open_tools(&o, &p->tools, e);
 }
 
@@ -42,6 +43,7 @@ static str saved_system(struct agents_part *p, str prompt)
 {
     str added = p->root ? p->job->q.instructions : STR("");
 
+    assert(p->tools);
     if (added.n)
         prompt = arena_printf(p->arena,
                               STR_FMT "%s" STR_FMT,
@@ -71,6 +73,7 @@ static void saved_take_definition(struct agents_part *p)
     p->level = d->level == CHAT_LEVEL_NOT_GIVEN ? STR("") : str_c(chat_level_name(d->level));
     p->handoff_count = d->handoff_count;
     p->handoffs = arena_zero(p->arena, d->handoff_count + 1, sizeof *p->handoffs);
+    assert(p->handoff_count <= all->agent_count);
     for (size_t i = 0; i < d->handoff_count; i++)
         p->handoffs[i] = (struct agents_handoff){all->agents[d->handoff[i]].name,
                                                  all->agents[d->handoff[i]].description};
@@ -83,6 +86,7 @@ static void saved_take_definition(struct agents_part *p)
     }
     if (!l->iterations || l->iterations > d->limits.steps)
         l->iterations = d->limits.steps;
+    assert(l->iterations > 0);
     if (d->limits.tokens > 0 && (l->tokens < 0 || l->tokens > d->limits.tokens))
         l->tokens = d->limits.tokens;
     if (d->limits.usd > 0 && (l->cost_usd <= 0 || l->cost_usd > d->limits.usd))
@@ -96,8 +100,10 @@ static void saved_write_refs(const struct agents_part *p, struct json_out *o, co
 {
     json_member_array(o, key);
     for (size_t i = 0; i < n; i++) {
-        str source = agents_job_config(p->job)->tools[refs[i].source].name;
+        str source;
 
+        assert(refs[i].source < agents_job_config(p->job)->tools_count);
+        source = agents_job_config(p->job)->tools[refs[i].source].name;
         json_out_str(
             o, refs[i].tool.n ? arena_join(p->arena, source, STR("."), refs[i].tool) : source);
     }
@@ -149,6 +155,7 @@ static bool saved_write(struct agents_part *p, struct err *e)
     saved_take_definition(p);
     if (!saved_prompt(p, &prompt, e) || !saved_open_tools(p, STR(""), e))
         return false;
+    assert(p->tools);
     p->system = saved_system(p, prompt);
     buf_init(&note, AGENTS_TEXT_MAX);
     json_out_init(&o, &note);

@@ -28,6 +28,12 @@ struct agents_servers {
     pthread_mutex_t lock; /* of all that follows */
     struct mcp_io *io;
     struct agents_server *first;
+    /* The sources of the configuration in force; not known before the first reload. Runs that
+     * have an older configuration may take others. */
+    struct arena arena;
+    str *digests;
+    size_t digest_count;
+    bool reloaded;
 };
 
 struct agents_servers *agents_servers_new(const struct clock *clock)
@@ -35,6 +41,7 @@ struct agents_servers *agents_servers_new(const struct clock *clock)
     struct agents_servers *s = base_alloc(sizeof *s);
 
     *s = (struct agents_servers){.clock = clock};
+    arena_init(&s->arena, SERVER_ARENA);
     pthread_mutex_init(&s->lock, NULL);
     return s;
 }
@@ -61,6 +68,7 @@ void agents_servers_free(struct agents_servers *s)
     }
     if (s->io)
         mcp_io_free(s->io);
+    arena_release(&s->arena);
     pthread_mutex_destroy(&s->lock);
     free(s);
 }
@@ -94,16 +102,29 @@ static void agents_servers_free_list(struct agents_server *list)
     }
 }
 
+/* Whether the configuration in force does not have the source; under the lock. */
+static bool agents_servers_retired(const struct agents_servers *s, str digest)
+{
+    assert(s->reloaded || !s->digest_count);
+    for (size_t i = 0; i < s->digest_count; i++)
+        if (str_eq(s->digests[i], digest))
+            return false;
+    return s->reloaded;
+}
+
 void agents_servers_reload(struct agents_servers *s, const struct config *c)
 {
     struct agents_server *gone;
 
     pthread_mutex_lock(&s->lock);
-    for (struct agents_server *v = s->first; v; v = v->next) {
-        v->retired = true;
-        for (size_t i = 0; i < c->agents->tools_count; i++)
-            v->retired &= !str_eq(v->digest, c->agents->tools[i].digest);
-    }
+    arena_reset(&s->arena);
+    s->digest_count = c->agents->tools_count;
+    s->digests = arena_zero(&s->arena, s->digest_count + 1, sizeof *s->digests);
+    for (size_t i = 0; i < s->digest_count; i++)
+        s->digests[i] = arena_dup(&s->arena, c->agents->tools[i].digest);
+    s->reloaded = true;
+    for (struct agents_server *v = s->first; v; v = v->next)
+        v->retired = agents_servers_retired(s, v->digest);
     gone = agents_servers_sweep(s);
     pthread_mutex_unlock(&s->lock);
     agents_servers_free_list(gone);
@@ -147,6 +168,7 @@ static struct agents_server *agents_server_new(struct mcp_io *io, const struct c
     struct agents_server *v = base_alloc(sizeof *v);
     struct mcp_client_options o = {.url = STR(""), .headers = STR("")};
 
+    assert(t->kind == CONFIG_TOOLS_MCP);
     *v = (struct agents_server){.refs = 0};
     arena_init(&v->arena, SERVER_ARENA);
     v->digest = arena_dup(&v->arena, t->digest);
@@ -181,10 +203,12 @@ struct agents_server *agents_server_take(struct agents_servers *s, const struct 
         io = agents_servers_open_io(s, c, e);
         v = io ? agents_server_new(io, t, e) : NULL;
         if (v) {
+            v->retired = agents_servers_retired(s, v->digest);
             v->next = s->first;
             s->first = v;
         }
     }
+    assert(!v || v->client);
     if (v)
         v->refs++;
     pthread_mutex_unlock(&s->lock);
@@ -198,6 +222,7 @@ void agents_server_give(struct agents_servers *s, struct agents_server *v)
     if (!v)
         return;
     pthread_mutex_lock(&s->lock);
+    assert(v->refs > 0);
     v->refs--;
     gone = agents_servers_sweep(s);
     pthread_mutex_unlock(&s->lock);

@@ -32,6 +32,7 @@ struct agents_open {
 
 static const struct config_tools *agents_source(const struct agents_open *p, size_t i)
 {
+    assert(p->o && i < p->o->config->agents->tools_count);
     return &p->o->config->agents->tools[i];
 }
 
@@ -59,6 +60,7 @@ static void agents_list_row(struct json_out *o, str name, str description, str s
 
 static void agents_list_http(const struct config_tools *t, struct json_out *o)
 {
+    assert(t->kind != CONFIG_TOOLS_MCP);
     json_out_array(o);
     if (t->kind == CONFIG_TOOLS_HTTP)
         agents_list_row(o, t->name, t->description, t->schema, t->read_only, t->idempotent);
@@ -79,6 +81,7 @@ static void agents_list_server(struct agents_open *p, size_t source, struct json
     struct buf list;
     struct err e;
 
+    assert(t->kind == CONFIG_TOOLS_MCP && (!client || p->running[source]));
     l.asked_us = clock_wall_ms(p->o->clock) * 1000;
     buf_init(&list, LIST_MAX);
     if (!client)
@@ -151,6 +154,7 @@ static const char *const *agents_names(struct agents_open *p, const struct confi
             return NULL;
         out[count++] = arena_dup(&p->arena, refs[i].tool).p;
     }
+    assert(count <= n && !out[count]);
     return out;
 }
 
@@ -192,6 +196,7 @@ static const char *const *agents_listed_names(struct agents_open *p, const struc
     JSON_FOREACH(v, doc, list)
         if (json_text(doc, json_find(doc, v, STR("name")), &p->arena, &name))
             have[n++] = arena_dup(&p->arena, name).p;
+    assert(!have[n]);
     return have;
 }
 
@@ -210,6 +215,7 @@ static bool agents_add_server(struct agents_open *p, size_t source, const struct
                                      .retries = p->o->retries,
                                      .approval = true};
 
+    assert(t->kind == CONFIG_TOOLS_MCP);
     if (!agents_check_refs(p, a->tools, a->tool_count, source, have, e) ||
         !agents_check_refs(p, a->approve, a->approve_count, source, have, e))
         return false;
@@ -240,6 +246,7 @@ static bool agents_add_request(struct agents_open *p, size_t source, const struc
     str tool;
     bool on;
 
+    assert(t->kind != CONFIG_TOOLS_MCP);
     if (!json_text(doc, json_find(doc, v, STR("name")), &p->arena, &tool) ||
         !json_text(doc, json_find(doc, v, STR("description")), &p->arena, &row.description))
         return err_set(e, ERR_INPUT, "a tool of " STR_FMT " has no name", STR_ARG(t->name));
@@ -375,6 +382,7 @@ static void agents_take_servers(struct agents_open *p)
 
     for (size_t i = 0; i < p->o->config->agents->tools_count; i++)
         if (agents_uses(p, i) && agents_source(p, i)->kind == CONFIG_TOOLS_MCP) {
+            assert(!p->running[i]);
             p->running[i] = agents_server_take(p->servers, p->o->config, agents_source(p, i), &e);
             if (!p->running[i])
                 log_warn("an MCP server cannot be used",
@@ -390,6 +398,8 @@ static struct agents_open *agents_open_new(const struct agents_tools_options *o)
                                                      [CONFIG_CLASSIC] = AGENT_CLASSIC};
     struct agents_open *p = base_alloc(sizeof *p);
 
+    assert((size_t)o->agent->strategy < COUNT_OF(strategies));
+    assert(o->config->agents->tools_count <= COUNT_OF(p->running));
     *p = (struct agents_open){.o = o, .servers = o->servers};
     arena_init(&p->arena, OPEN_ARENA);
     p->tools.box = toolbox_new(o->clock);
@@ -424,6 +434,7 @@ bool agents_open_tools(const struct agents_tools_options *o, struct agents_tools
     bool ok;
 
     ok = (o->listed.n || agents_list(p, e)) && agents_add_all(p, e);
+    assert(!ok || toolbox_count(p->tools.box) <= TOOL_COUNT_MAX);
     p->tools.notes = arena_dup(&p->arena, str_trim(buf_str(&p->notes)));
     buf_release(&p->notes);
     p->o = NULL; /* lent for the opening only */

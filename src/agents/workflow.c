@@ -49,6 +49,7 @@ static void stage_work(void *arg)
 
 static void stage_begin(struct stage *s, struct agents_job *j, size_t index, str input)
 {
+    assert(s->config->agent_count <= CONFIG_STAGE_AGENTS_MAX);
     for (size_t i = 0; i < s->config->agent_count; i++) {
         struct stage_agent *x = &s->agents[i];
         str name = s->config->agents[i];
@@ -76,6 +77,7 @@ static bool stage_judge(const struct stage *s, struct arena *a, struct agent_res
     struct agent_finding found[CONFIG_STAGE_AGENTS_MAX];
     size_t n = s->config->agent_count;
 
+    assert(n <= COUNT_OF(found));
     for (size_t i = 0; i < n; i++) {
         const struct stage_agent *x = &s->agents[i];
         bool ok = x->result.end == AGENT_FINISHED && x->result.text.n + x->result.finish.n > 0;
@@ -104,6 +106,7 @@ static void workflow_write_plan(const struct agents_job *j, const struct config_
         json_member_bool(&o, "parallel", s->parallel);
         json_member_bool(&o, "all", s->all);
         json_member_array(&o, "agents");
+        assert(s->agent_count && s->agent_count <= CONFIG_STAGE_AGENTS_MAX);
         for (size_t k = 0; k < s->agent_count; k++)
             json_out_str(&o, all->agents[s->agents[k]].name);
         json_out_close(&o, 2);
@@ -173,6 +176,7 @@ static bool agents_workflow_stage_run(struct agents_job *j, const struct workflo
     str input = j->q.input;
     bool ok;
 
+    assert(index < w->stage_count);
     memset(s, 0, sizeof *s);
     s->config = &w->stages[index];
     if (index)
@@ -199,6 +203,7 @@ bool agents_workflow_run(struct agents_job *j, const struct config_workflow *w, 
     struct err ignored;
     bool ok = true;
 
+    assert(j->q.workflow);
     if (!workflow_load_plan(j, w, a, &plan, e) || !agent_work_begin(&o, a, out, &work, e))
         return false;
     out->end = AGENT_FINISHED;

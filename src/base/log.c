@@ -298,8 +298,9 @@ void log_flush(void)
     errno = before;
 }
 
-/* Whether the line may wait: somebody may be waiting for those that say that something is wrong. */
-static bool log_batch_line(enum log_level level, const struct line *l)
+/* Whether the line may wait: somebody may be waiting for those that say that something is wrong.
+ * `dropped`: the lost lines that this one reports; if it is lost too, the next one must. */
+static bool log_batch_line(enum log_level level, const struct line *l, uint64_t dropped)
 {
     struct log_batch *b = scope_now ? scope_now->batch : NULL;
 
@@ -312,7 +313,7 @@ static bool log_batch_line(enum log_level level, const struct line *l)
     assert(l->n <= sizeof b->bytes - b->n);
     memcpy(b->bytes + b->n, l->bytes, l->n);
     b->n += l->n;
-    b->lines++;
+    b->lines += 1 + dropped;
     return true;
 }
 
@@ -348,7 +349,7 @@ void log_write(enum log_level level, const char *message, const struct log_field
     for (; fields->kind != LOG_IS_END; fields++)
         log_add(&l, fields);
     log_end(&l, dropped);
-    if (!log_batch_line(level, &l) &&
+    if (!log_batch_line(level, &l, dropped) &&
         !log_send_line(log ? log->fd : STDERR_FILENO, (str){l.bytes, l.n}) && log)
         atomic_fetch_add(&log->dropped, dropped + 1);
     errno = before;

@@ -61,7 +61,7 @@ bool log_level_parse(str name, enum log_level *out) MUST_USE;
  * line above LOG_INFO arrives. */
 struct log_batch {
     size_t n;
-    uint64_t lines;
+    uint64_t lines;         /* that are lost if the batch is: its own, and those that they report */
     struct clock_text time; /* of the last line */
     char bytes[LOG_LINE_MAX];
 };

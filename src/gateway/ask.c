@@ -34,6 +34,7 @@ struct ask {
         uint32_t block;
     } calls[CALLS_MAX];
     size_t call_count;
+    size_t calls_size; /* bytes of all ids, names and arguments */
     enum chat_stop stop;
     struct chat_usage usage;
     double cost_usd;
@@ -71,6 +72,19 @@ static void ask_over(struct ask *a)
 
 /* ---- what comes back ---- */
 
+/* Whether n more bytes of the calls can be taken; else the call ends here. */
+static bool ask_has_room(struct ask *a, size_t n)
+{
+    assert(a->calls_size <= TEXT_MAX);
+    if (n <= TEXT_MAX - a->calls_size) {
+        a->calls_size += n;
+        return true;
+    }
+    ask_fail(a, 502, "too_large", STR("the tool calls of the reply are too large together"));
+    ask_cancel(a);
+    return false;
+}
+
 static void call_in(struct ask *a, const struct chat_event *ev)
 {
     assert(a->call_count <= CALLS_MAX);
@@ -78,6 +92,8 @@ static void call_in(struct ask *a, const struct chat_event *ev)
         ask_fail(a, 502, "too_many_calls", STR("the model made too many tool calls in one turn"));
         return;
     }
+    if (!ask_has_room(a, ev->id.n + ev->name.n))
+        return;
     a->calls[a->call_count].id = arena_dup(&a->arena, ev->id);
     a->calls[a->call_count].name = arena_dup(&a->arena, ev->name);
     a->calls[a->call_count].block = ev->block;
@@ -89,7 +105,8 @@ static void arguments_in(struct ask *a, const struct chat_event *ev)
 {
     for (size_t i = a->call_count; i-- > 0;)
         if (a->calls[i].block == ev->block) {
-            buf_add(&a->calls[i].arguments, ev->text);
+            if (ask_has_room(a, ev->text.n))
+                buf_add(&a->calls[i].arguments, ev->text);
             return;
         }
 }
@@ -221,6 +238,7 @@ static bool ask_on_retry(void *ctx)
     for (size_t i = 0; i < a->call_count; i++)
         buf_release(&a->calls[i].arguments);
     a->call_count = 0;
+    a->calls_size = 0;
     buf_reset(&a->text);
     buf_reset(&a->reasoning);
     a->looked = 0;

@@ -14,7 +14,6 @@
 
 #include <arpa/inet.h>
 
-#define PROBLEMS_MAX 100 /* of one file, that are reported */
 #define PRESETS_RAISED 3 /* from xhigh on */
 #define PRESET_STEP 4
 
@@ -276,7 +275,7 @@ static void config_on_problem(void *ctx, const struct schema_problem *p)
 bool config_check_shape(struct config_build *b, str shape)
 {
     struct schema *schema = schema_new();
-    struct schema_sink sink = {config_on_problem, b, b->sink ? PROBLEMS_MAX : 1};
+    struct schema_sink sink = {config_on_problem, b, b->sink ? CONFIG_PROBLEMS_MAX : 1};
     struct err e;
     bool ok;
 

@@ -104,6 +104,11 @@ static bool config_agent_file_parse(struct config_build *b, str text)
            config_check_shape(b, config_agent_schema(&b->c->arena));
 }
 
+static const struct json_node *config_agents_folder(struct config_build *b)
+{
+    return config_agent_member(b, json_root(&b->source->doc), "agents_folder");
+}
+
 static bool config_agent_file_read(struct config_agents_reader *r, str file, str name)
 {
     struct config_build *b = r->b, of_file = *b;
@@ -120,10 +125,9 @@ static bool config_agent_file_read(struct config_agents_reader *r, str file, str
     of_file.file = file;
     of_file.folder = p.folder;
     arena_init(&a, 4 * YAML_SIZE_MAX);
-    ok = file_read(&a, file.p, YAML_SIZE_MAX, &text, &e);
+    ok = config_file_read(&a, file.p, YAML_SIZE_MAX, &text, &e);
     if (!ok)
-        ok = config_wrong(
-            b, config_agent_member(b, json_root(&b->source->doc), "agents_folder"), "%s", e.text);
+        ok = config_wrong(b, config_agents_folder(b), "%s", e.text);
     else
         ok = config_agent_file_parse(&of_file, text);
     arena_release(&a);
@@ -147,21 +151,23 @@ static int config_by_name(const void *a, const void *b)
 /* The .yaml and .yml files of the folder, by name. */
 static bool config_agents_list(struct config_build *b, const char ***out, size_t *n)
 {
-    const struct json_node *v = config_agent_member(b, json_root(&b->source->doc), "agents_folder");
+    const struct json_node *v = config_agents_folder(b);
     const char **names = arena_zero(&b->c->arena, CONFIG_AGENTS_MAX + 1, sizeof *names);
     DIR *dir = opendir(b->c->agents_folder.p);
     struct dirent *d;
 
+    *out = names;
     *n = 0;
     if (!dir)
         return config_wrong(b, v, "%s: %s", b->c->agents_folder.p, strerror(errno));
-    while (*n < CONFIG_AGENTS_MAX && (d = readdir(dir)))
+    while (*n <= CONFIG_AGENTS_MAX && (d = readdir(dir)))
         if (d->d_name[0] != '.' &&
             (str_ends(str_c(d->d_name), STR(".yaml")) || str_ends(str_c(d->d_name), STR(".yml"))))
             names[(*n)++] = arena_dup(&b->c->arena, str_c(d->d_name)).p;
     (void)closedir(dir);
+    if (*n > CONFIG_AGENTS_MAX)
+        return config_wrong(b, v, "the folder has more than %d agents", CONFIG_AGENTS_MAX);
     qsort(names, *n, sizeof *names, config_by_name);
-    *out = names;
     return true;
 }
 
@@ -180,6 +186,8 @@ static bool config_agents_collect_files(struct config_agents_reader *r)
         str name = str_c(names[i]),
             stem = str_slice(name, 0, name.n - (str_ends(name, STR(".yml")) ? 4 : 5));
 
+        if (!config_has_room(b, config_agents_folder(b)))
+            return false;
         ok &= config_agent_file_read(r,
                                      arena_join(&b->c->arena, b->c->agents_folder, STR("/"), name),
                                      arena_dup(&b->c->arena, stem));
@@ -195,29 +203,41 @@ static bool config_agent_find(struct config_agents_reader *r, const struct json_
     return config_find_name(r->b, v, "agent", r->names, out);
 }
 
+static bool config_agent_unknown_model(struct config_build *b, const struct json_node *v, str model)
+{
+    const struct config *c = b->c;
+    const char **names;
+    struct arena a;
+    size_t n = 0;
+
+    for (size_t i = 0; i < c->provider_count; i++)
+        n += c->providers[i].model_count;
+    arena_init(&a, 4 * YAML_JSON_MAX);
+    names = arena_zero(&a, n + 1, sizeof *names);
+    n = 0;
+    for (size_t i = 0; i < c->provider_count; i++)
+        for (size_t j = 0; j < c->providers[i].model_count; j++)
+            names[n++] = c->providers[i].models[j].alias.p;
+    (void)config_unknown(b, config_agent_member(b, v, "model"), "model", model, names);
+    arena_release(&a);
+    return false;
+}
+
+/* Without one it is the first model that a provider lists. */
 static bool config_agent_model(struct config_build *b, const struct json_node *v,
                                struct config_agent *a)
 {
     const struct config *c = b->c;
-    const char **names;
     struct config_route route;
-    size_t n = 0;
 
-    if (a->model.n && config_find(c, a->model, &route))
-        return true;
-    for (size_t i = 0; i < c->provider_count; i++)
-        n += c->providers[i].model_count;
-    names = arena_zero(&b->c->arena, n + 1, sizeof *names);
-    n = 0;
-    for (size_t i = 0; i < c->provider_count; i++)
-        for (size_t j = 0; j < c->providers[i].model_count; j++)
-            names[n++] = arena_dup(&b->c->arena, c->providers[i].models[j].alias).p;
     if (a->model.n)
-        return config_unknown(b, config_agent_member(b, v, "model"), "model", a->model, names);
-    if (n == 0)
-        return config_wrong(b, v, "say which model it uses: no provider lists any");
-    a->model = str_c(names[0]);
-    return true;
+        return config_find(c, a->model, &route) || config_agent_unknown_model(b, v, a->model);
+    for (size_t i = 0; i < c->provider_count; i++)
+        if (c->providers[i].model_count) {
+            a->model = c->providers[i].models[0].alias;
+            return true;
+        }
+    return config_wrong(b, v, "say which model it uses: no provider lists any");
 }
 
 static bool config_has_space(str s)
@@ -253,6 +273,8 @@ static bool config_agent_refs(struct config_build *b, const struct json_node *li
     const struct json *doc = &b->source->doc;
     bool ok = true;
 
+    if (json_count(doc, list) > CONFIG_TOOL_REFS_MAX)
+        return config_wrong(b, list, "at most %d tools", CONFIG_TOOL_REFS_MAX);
     *out = arena_zero(&b->c->arena, json_count(doc, list) + 1, sizeof **out);
     for (const struct json_node *v = json_first(doc, list); v; v = json_next(doc, list, v))
         ok &= config_tool_ref_read(b, v, &(*out)[(*n)++]);
@@ -307,15 +329,13 @@ static bool config_agent_guard(struct config_agents_reader *r, const struct json
     const struct config_agents *all = b->c->agents;
     str name = config_text(b, v);
     struct client_url parsed;
-    struct err e;
 
     out->url = STR("");
     if (!v)
         return true;
     if (str_find(name, STR("://")) != STR_NONE) {
         *out = (struct config_guard){.kind = CONFIG_GUARD_HTTP, .url = name};
-        return client_url_parse(str_slice(name, 0, str_find(name, STR("?"))), &parsed, &e) ||
-               config_wrong(b, v, "%s", e.text);
+        return config_url_check(b, v, name, &parsed);
     }
     for (size_t i = 0; i < all->tools_count; i++)
         if (all->tools[i].kind == CONFIG_TOOLS_HTTP && str_eq(all->tools[i].name, name)) {
@@ -525,7 +545,7 @@ bool config_agents_read(struct config_build *b, const struct json_node *root)
 {
     struct config_agents *to = b->c->agents;
     struct config_agents_reader r = {.b = b};
-    bool ok;
+    bool ok, room = true;
 
     r.places = arena_zero(&b->c->arena, CONFIG_AGENTS_MAX, sizeof *r.places);
     r.names = arena_zero(&b->c->arena, CONFIG_AGENTS_MAX + 1, sizeof *r.names);
@@ -533,8 +553,10 @@ bool config_agents_read(struct config_build *b, const struct json_node *root)
     ok = config_tools_read(b, config_agent_member(b, root, "tools"));
     ok &= config_agents_collect(&r, config_agent_member(b, root, "agents"));
     ok &= config_agents_collect_files(&r);
-    for (size_t i = 0; i < to->agent_count; i++)
-        ok &= config_agent_read_at(&r, i);
+    for (size_t i = 0; i < to->agent_count && room; i++) {
+        room = config_has_room(b, r.places[i].file.n ? config_agents_folder(b) : r.places[i].v);
+        ok &= room && config_agent_read_at(&r, i);
+    }
     ok = ok && config_guards_check(&r);
     ok &= config_workflows_read(&r, config_agent_member(b, root, "workflows"));
     for (size_t i = 0; i < to->agent_count; i++)

@@ -16,7 +16,10 @@
 #define CONFIG_KEYS_MAX 4096
 #define CONFIG_MODELS_MAX 4096
 #define CONFIG_WARNINGS_MAX 1024
+#define CONFIG_PROBLEMS_MAX 100 /* that are reported */
 #define CONFIG_DOCUMENTS_MAX 1024
+#define CONFIG_TOOL_REFS_MAX 1024             /* that one agent names */
+#define CONFIG_YAML_ARENA (4 * YAML_JSON_MAX) /* what one more file takes at most */
 #define CONFIG_HEADERS_MAX ((size_t)64 << 10)
 #define CONFIG_TOKENS_MAX (1 << 24)
 #define CONFIG_MS_MAX (24.0 * 3600 * 1000)
@@ -177,6 +180,15 @@ bool config_stage_read(struct config_build *b, const struct json_node *v, const 
  * error suggests the nearest name in its folder. */
 bool config_read_file(struct config_build *b, const struct json_node *v, size_t size_max,
                       str *out) MUST_USE;
+/* Whether the arena has room for one more file; if not, it is reported at v. */
+bool config_has_room(struct config_build *b, const struct json_node *v) MUST_USE;
+/* file_read of a file that the configuration names. A pipe or a device, which may never end, is an
+ * error. */
+bool config_file_read(struct arena *a, const char *path, size_t size_max, str *out,
+                      struct err *e) MUST_USE;
+/* Checks a URL that may have a query. */
+bool config_url_check(struct config_build *b, const struct json_node *v, str url,
+                      struct client_url *out) MUST_USE;
 /* Reads a JSON Schema: a file that holds one, or the schema itself. "" for NULL. */
 bool config_schema_value(struct config_build *b, const struct json_node *v, str *out) MUST_USE;
 /* Writes an object of headers as lines, each ended by CRLF. They may contain values of the

@@ -35,10 +35,9 @@ static const struct json_node *config_notify_member(struct config_build *b,
 static bool config_notify_url(struct config_build *b, const struct json_node *v, str url)
 {
     struct client_url parsed;
-    struct err e;
 
-    if (!client_url_parse(str_slice(url, 0, str_find(url, STR("?"))), &parsed, &e))
-        return config_wrong(b, v, "%s", e.text);
+    if (!config_url_check(b, v, url, &parsed))
+        return false;
     if (!parsed.tls && !config_is_loopback(parsed.host))
         config_warn(b, v, "messages go to " STR_FMT " unencrypted", STR_ARG(parsed.host));
     return true;

@@ -65,7 +65,7 @@ static bool config_secret_from_env(struct config_build *b, const struct config_s
 static bool config_secret_from_file(struct config_build *b, const struct config_secret *s,
                                     const struct json_node *v)
 {
-    char bytes[SECRET_SIZE_MAX];
+    char bytes[SECRET_SIZE_MAX + 1]; /* one more shows that it is too large */
     struct stat st;
     ssize_t n = -1;
     bool ok = true;
@@ -81,6 +81,14 @@ static bool config_secret_from_file(struct config_build *b, const struct config_
         (n = read(fd, bytes, sizeof bytes)) < 0) {
         config_secret_missing(
             b, s, v, arena_printf(&b->c->arena, STR_FMT " cannot be read", STR_ARG(path)));
+    } else if (n > SECRET_SIZE_MAX) {
+        config_secret_missing(b,
+                              s,
+                              v,
+                              arena_printf(&b->c->arena,
+                                           STR_FMT " has more than %d bytes: it is no key",
+                                           STR_ARG(path),
+                                           SECRET_SIZE_MAX));
     } else {
         if (st.st_mode & (S_IRGRP | S_IROTH | S_IWGRP | S_IWOTH))
             config_warn(b, v, STR_FMT " can be read by others: chmod 600", STR_ARG(path));

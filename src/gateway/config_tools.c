@@ -9,6 +9,7 @@
 #include "gateway/config_build.h"
 
 #include <dirent.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define NAMES_MAX 1000 /* of a folder that are compared with one that is missing */
@@ -22,20 +23,46 @@ static const struct json_node *config_tools_member(struct config_build *b,
 
 /* ---- files ---- */
 
+bool config_has_room(struct config_build *b, const struct json_node *v)
+{
+    return arena_left(&b->c->arena) >= CONFIG_YAML_ARENA + OPENAPI_ARENA ||
+           config_wrong(b, v, "the files of agents and tools are too large together");
+}
+
+bool config_file_read(struct arena *a, const char *path, size_t size_max, str *out, struct err *e)
+{
+    struct stat st;
+
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+        return err_set(e, ERR_INPUT, "%s is a pipe, a socket or a device: name a file", path);
+    return file_read(a, path, size_max, out, e);
+}
+
+bool config_url_check(struct config_build *b, const struct json_node *v, str url,
+                      struct client_url *out)
+{
+    struct err e;
+
+    for (size_t i = 0; i < url.n; i++)
+        if ((unsigned char)url.p[i] <= ' ' || url.p[i] == 0x7f)
+            return config_wrong(b, v, "the URL holds a space or a control character");
+    return client_url_parse(str_slice(url, 0, str_find(url, STR("?"))), out, &e) ||
+           config_wrong(b, v, "%s", e.text);
+}
+
 /* The name in the path's folder that is most like the one that is not there, or NULL. */
-static const char *config_nearest_file(struct config_build *b, str path)
+static const char *config_nearest_file(struct arena *a, str path)
 {
     const char *slash = strrchr(path.p, '/'), *near;
-    const char *folder =
-        slash ? arena_dup(&b->c->arena, (str){path.p, (size_t)(slash - path.p) + 1}).p : ".";
-    const char **names = arena_zero(&b->c->arena, NAMES_MAX + 1, sizeof *names);
+    const char *folder = slash ? arena_dup(a, (str){path.p, (size_t)(slash - path.p) + 1}).p : ".";
+    const char **names = arena_zero(a, NAMES_MAX + 1, sizeof *names);
     DIR *dir = opendir(folder);
     struct dirent *d;
     size_t n = 0;
 
     while (dir && n < NAMES_MAX && (d = readdir(dir)))
         if (d->d_name[0] != '.')
-            names[n++] = arena_dup(&b->c->arena, str_c(d->d_name)).p;
+            names[n++] = arena_dup(a, str_c(d->d_name)).p;
     if (dir)
         (void)closedir(dir);
     near = config_nearest(str_c(slash ? slash + 1 : path.p), names);
@@ -55,14 +82,14 @@ bool config_read_file(struct config_build *b, const struct json_node *v, size_t 
     if (memchr(path.p, 0, path.n))
         return config_wrong(b, v, "the path has a NUL in it");
     arena_init(&a, 4 * size_max + 65536);
-    ok = file_read(&a, path.p, size_max, out, &e);
-    near = !ok && e.code == ERR_NOT_FOUND ? config_nearest_file(b, path) : NULL;
+    ok = config_file_read(&a, path.p, size_max, out, &e);
+    near = !ok && e.code == ERR_NOT_FOUND ? config_nearest_file(&a, path) : NULL;
     if (near)
         ok = config_wrong(b, v, "there is no file %s, did you mean \"%s\"?", path.p, near);
     else if (!ok)
         ok = config_wrong(b, v, "%s", e.text);
-    else if (arena_left(&b->c->arena) < 2 * out->n + OPENAPI_ARENA)
-        ok = config_wrong(b, v, "the files of agents and tools are too large together");
+    else if (!config_has_room(b, v))
+        ok = false;
     else if (!utf8_valid(*out))
         ok = config_wrong(b, v, "%s is no text (UTF-8)", path.p);
     else
@@ -95,11 +122,9 @@ bool config_schema_value(struct config_build *b, const struct json_node *v, str 
 static bool config_tools_url(struct config_build *b, const struct json_node *v, str *out)
 {
     struct client_url parsed;
-    struct err e;
 
     *out = config_text(b, v);
-    return client_url_parse(str_slice(*out, 0, str_find(*out, STR("?"))), &parsed, &e) ||
-           config_wrong(b, v, "%s", e.text);
+    return config_url_check(b, v, *out, &parsed);
 }
 
 static bool config_tools_env(struct config_build *b, const struct json_node *env,
@@ -211,6 +236,8 @@ static bool config_openapi_json(struct config_build *b, const struct json_node *
     if (text->n > YAML_SIZE_MAX)
         return config_wrong(
             b, v, "a YAML file of more than %zu bytes: write it as JSON", YAML_SIZE_MAX);
+    if (!config_has_room(b, v))
+        return false;
     if (!yaml_read(*text, &b->c->arena, &yaml, &e))
         return config_wrong(b, v, "line %u: %s", yaml.line, e.text);
     *text = yaml.json;
@@ -348,7 +375,7 @@ bool config_tool_ref_read(struct config_build *b, const struct json_node *v,
                           struct config_tool_ref *out)
 {
     const struct config_agents *all = b->c->agents;
-    const char **names = arena_zero(&b->c->arena, all->tools_count + 1, sizeof *names);
+    const char *names[CONFIG_TOOL_SOURCES_MAX + 1] = {NULL};
     str text = config_text(b, v);
     size_t dot = str_find(text, STR("."));
     str source = str_slice(text, 0, dot),

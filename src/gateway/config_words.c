@@ -77,6 +77,9 @@ bool config_wrong(struct config_build *b, const struct json_node *v, const char 
     struct buf out;
     va_list ap;
 
+    /* The way to a node is searched: that of each of many would take too long. */
+    if (b->problem_count >= CONFIG_PROBLEMS_MAX)
+        return false;
     va_start(ap, fmt);
     vsnprintf(words, sizeof words, fmt, ap);
     va_end(ap);

@@ -178,6 +178,19 @@ class All(unittest.TestCase):
             self.assertEqual((said["reason"], said["usage"]["model_calls"], said["usage"]["input_tokens"]),
                              ("guard_denied", 1, 100))
 
+    def test_guards_that_hand_over_to_those_they_guard_come_to_an_end(self):
+        """One agent hands over to another whose input it guards."""
+        def passes_on(ask):
+            return {"calls": [(tool(ask, "handoff_to_b"), {"reason": "round and round"})]}
+
+        agents = {"a": {"model": "m", "prompt": "You are a.", "handoff": ["b"], "limits": {"steps": 1000}},
+                  "b": {"model": "m", "prompt": "You are b.", "guard": {"input": "a"}, "limits": {"steps": 1000}}}
+        with Model(passes_on) as model, Library(model, agents) as d:
+            said = d.go("x", agent="a")
+            self.assertEqual((said["status"], said["reason"]), ("stopped", "guard_denied"))
+            self.assertIn("handoff_limit_exceeded", json.dumps(said))
+            self.assertLess(len(model.asked), 20)
+
     def test_limits_count_all_work_of_the_run(self):
         for calls in (1, 2, 3):
             for limits, reason in (({"tokens": 110 * calls}, "token_budget_exceeded"),

@@ -312,6 +312,7 @@ class Running(unittest.TestCase):
                     ("agents/libarian/runs", {"input": "x"}, 404, "librarian"),
                     ("agents/librarian/runs", {}, 400, "input"),
                     ("agents/librarian/runs", {"input": 7}, 400, "input"),
+                    ("agents/librarian/runs", {"input": "x", "session": "s" * 257}, 400, "session: is longer"),
                     ("agents/librarian/runs", {"input": "x", "tools": [{"description": "d"}]}, 400, "name"),
                     ("workflows/none/runs", {"input": "x"}, 404, "none")):
                 got, said = d.ask("POST", "/api/v1/" + path, body)

@@ -11,7 +11,7 @@ import unittest
 from agent_runs_test import Library, ORDER, TOOLS, approving, events_of, librarian, tool
 from command import PATIENCE, main
 from gateway import until
-from scripted_model import Model, results
+from scripted_model import Model, last, results
 
 
 def two(ask):
@@ -85,6 +85,31 @@ class Waits(unittest.TestCase):
             self.assertEqual(d.ask("GET", f"/api/v1/runs/{p['run_id']}")[1]["run_id"], p["run_id"])
             self.assertEqual(self.answer(d, p["run_id"], p["seq"])[0], 200)
             self.assertEqual(d.ended(p["run_id"].split("/")[0])["result"]["text"], "lent")
+
+    def test_a_run_that_waits_in_a_thread_ends_beside_an_active_one(self):
+        held, release = threading.Event(), threading.Event()
+
+        def model_of(ask):
+            if last(ask, "user") == "hold on":
+                held.set()
+                release.wait(PATIENCE)
+                return "I held."
+            return librarian({**ask, "messages": [m for m in ask["messages"] if m.get("content") != "hold on"]})
+
+        with Model(model_of) as model, Library(model, approving()) as d:
+            one, two = (d.go("Please lend me Dune", thread="t") for _ in range(2))
+            active = d.go("hold on", thread="t", background=True)["run_id"]
+            until(held.is_set)
+            try:
+                self.assertEqual((one["status"], two["status"]), ("waiting", "waiting"))
+                self.assertEqual(d.ask("POST", f"/api/v1/runs/{one['run_id']}/cancel")[0], 200)
+                d.ended(one["run_id"], "cancelled")
+                self.assertEqual(self.answer(d, two["run_id"], two["pending"]["seq"])[0], 200)
+                self.assertEqual(d.ended(two["run_id"])["status"], "done")
+                self.assertEqual(d.one(active)["status"], "running")
+            finally:
+                release.set()
+            self.assertEqual(d.ended(active)["result"]["text"], "I held.")
 
     def test_a_call_that_runs_is_not_said_to_have_ended(self):
         with Model(librarian) as model:
