@@ -83,6 +83,13 @@ void erase_handle(struct exchange *ex)
                     STR(""),
                     "string",
                     "must be given, or else subject: one of the two, and not empty");
+    else if (session.n + subject.n > PARAMS_TEXT_MAX)
+        api_invalid(ex,
+                    422,
+                    has_subject ? "subject" : "session_id",
+                    str_slice(has_subject ? subject : session, 0, 100),
+                    "string",
+                    arena_printf(a, "must be at most %d bytes", PARAMS_TEXT_MAX).p);
     else
         serve_history_erase_erase(ex,
                                   has_session ? STORE_ERASE_SESSION : STORE_ERASE_SUBJECT,

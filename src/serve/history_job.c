@@ -7,7 +7,9 @@
 #include "store/title.h"
 #include "wire/redact_reasoning.h"
 
-#define ARENA_MAX ((size_t)8 << 20)
+/* A ceiling: decisions on a run read its input and its result, which are as large as requests and
+ * replies, several times. */
+#define ARENA_MAX ((size_t)1 << 30)
 #define WHOLE_MAX ((size_t)1 << 20) /* larger answers go out as they are: packing takes time */
 
 /* Adds a running call, as the live view has it. */

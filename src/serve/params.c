@@ -7,8 +7,6 @@
 #include "base/ctype.h"
 #include "base/utf8.h"
 
-#define TEXT_MAX 1000
-
 bool params_decode(struct arena *a, str text, bool query, str *out)
 {
     char *p = arena_alloc(a, text.n + 1);
@@ -89,9 +87,9 @@ str params_text(struct params *p, const char *name)
     for (size_t i = 0; i < p->n; i++) {
         if (!str_eq(p->at[i].name, str_c(name)))
             continue;
-        if (p->at[i].value.n > TEXT_MAX) {
+        if (p->at[i].value.n > PARAMS_TEXT_MAX) {
             p->value = p->field ? p->value : str_slice(p->at[i].value, 0, 100);
-            params_wrong(p, name, "string", "must be at most %d bytes", TEXT_MAX);
+            params_wrong(p, name, "string", "must be at most %d bytes", PARAMS_TEXT_MAX);
         }
         return p->at[i].value;
     }

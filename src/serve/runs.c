@@ -10,6 +10,7 @@
 
 #define LIST_USUAL 50
 #define RUN_ID_MAX 512
+#define NOTE_MAX ((size_t)1 << 20)
 
 /* The job's fields here: id is the run, or the session of a list; name the status, words the app,
  * page.limit and .page the page, body the request's body. */
@@ -94,6 +95,8 @@ static bool serve_runs_read_word(struct history_job *j, const struct json *doc, 
     out->arguments = v ? json_raw(doc, v) : STR("");
     out->note = STR("");
     v = json_find(doc, root, STR("note"));
+    if (v && json_raw(doc, v).n > NOTE_MAX)
+        return err_set(e, ERR_INPUT, "note: must be at most %zu bytes as JSON", NOTE_MAX);
     return !v || v->kind == JSON_NULL || json_text(doc, v, &j->arena, &out->note) ||
            err_set(e, ERR_INPUT, "note: must be a text");
 }

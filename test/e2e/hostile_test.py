@@ -81,8 +81,10 @@ class Hostile(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.up = Upstream()
-        cls.gateway = Gateway(BINARY, {"threads": 1, "providers": {
-            kind: upstream(cls.up, kind, {f"{kind}-m": "m"}, retries=0) for kind in BASES}})
+        cls.gateway = Gateway(BINARY, {
+            "threads": 1, "agents": {"helper": {"model": "openai-m", "prompt": "Help the user."}},
+            "providers": {kind: upstream(cls.up, kind, {f"{kind}-m": "m"}, retries=0)
+                          for kind in BASES}})
         cls.gateway.__enter__()
 
     @classmethod
@@ -108,8 +110,11 @@ class Hostile(unittest.TestCase):
                 body["messages"] = [{"role": "user", "content": "hi"}]
             if dialect == "anthropic":
                 body["max_tokens"] = 100
-        data = body if isinstance(body, str) else json.dumps(body)
         path = PATHS[dialect] % model if "%s" in PATHS[dialect] else PATHS[dialect]
+        return self.post(path, body, **headers)
+
+    def post(self, path, body, **headers):
+        data = body if isinstance(body, str) else json.dumps(body)
         c = http.client.HTTPConnection("127.0.0.1", self.gateway.port, timeout=60)
         c.request("POST", path, data.encode(), {"content-type": "application/json", **headers})
         r = c.getresponse()
@@ -160,6 +165,26 @@ class Hostile(unittest.TestCase):
         self.assertIn(b"headers", got)
         status, got = self.ask("openai", "gemini/" + "g" * 8000)
         self.assertIn(status, (400, 404), got[:300])
+
+    def test_an_id_or_a_note_of_megabytes_is_refused(self):
+        for path, field, body in (
+                ("/api/v1/erase", "session_id", {"session_id": "s" * (9 << 20)}),
+                ("/api/v1/erase", "subject", {"subject": "s" * (9 << 20)}),
+                ("/api/v1/runs/none/answer", "note",
+                 {"word": "deny", "seq": 1, "note": "\n" * (5 << 20)})):
+            with self.subTest(field):
+                status, got = self.post(path, body)
+                self.assertEqual(status, 422, got[:300])
+                self.assertEqual(json.loads(got)["detail"]["field"], field)
+
+    def test_a_run_with_an_input_of_megabytes_can_be_decided_on(self):
+        self.good("openai")
+        status, got = self.post("/api/v1/agents/helper/runs", {"input": "i" * 4000000})
+        self.assertEqual(status, 200, got[:300])
+        run = json.loads(got)["run_id"]
+        for what in ("cancel", "answer"):
+            status, got = self.post(f"/api/v1/runs/{run}/{what}", {"word": "deny", "seq": 1})
+            self.assertEqual(status, 409, got[:300])
 
     # ---- providers ----
 
