@@ -11,7 +11,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-#define RUN_ARENA_MAX 65536
+#define RUN_ARENA_MAX ((size_t)1 << 20)
 #define UNUSED_MS 60000 /* a temporary daemon waits so long for its first run */
 #define URL_MAX 2048
 
@@ -166,11 +166,11 @@ static bool watch_run_add_target(struct exchange *ex, struct watch_run *r,
                                  const struct json_node *name, const struct json_node *value)
 {
     struct watch_target *t = &r->targets[r->target_count];
-    str text, url;
+    struct arena *a = server_arena(ex->x);
+    str text = STR(""), url;
     struct err e;
 
-    if (!json_text(&ex->doc, name, &r->arena, &text) ||
-        !(t->upstream = watched_upstream_find(text))) {
+    if (!json_text(&ex->doc, name, a, &text) || !(t->upstream = watched_upstream_find(text))) {
         exchange_fail(ex,
                       400,
                       "unknown_upstream",
@@ -178,8 +178,8 @@ static bool watch_run_add_target(struct exchange *ex, struct watch_run *r,
                       STR_ARG(str_slice(text, 0, WATCHED_NAME_MAX)));
         return false;
     }
-    if (!json_text(&ex->doc, value, &r->arena, &url) || url.n > URL_MAX ||
-        !client_url_parse(url, &t->url, &e)) {
+    if (!json_text(&ex->doc, value, a, &url) || url.n > URL_MAX ||
+        !client_url_parse(arena_dup(&r->arena, url), &t->url, &e)) {
         exchange_fail(ex,
                       400,
                       "invalid_url",

@@ -186,6 +186,22 @@ class Hostile(unittest.TestCase):
             status, got = self.post(f"/api/v1/runs/{run}/{what}", {"word": "deny", "seq": 1})
             self.assertEqual(status, 409, got[:300])
 
+    def test_many_messages_after_results_of_tools_are_read_in_linear_memory(self):
+        call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+        status, got = self.post("/v1/chat/completions", {"model": "agent/helper", "messages": [
+            {"role": "assistant", "content": "", "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "c", "content": "r"},
+            *[{"role": "user", "content": "u" * 1000}] * 2000]})
+        self.assertEqual(status, 400, got[:300])
+        self.assertIn(b"no run of this agent waits", got)
+
+    def test_a_watched_run_with_addresses_of_any_length_is_refused(self):
+        for name, url, code in (("\n" * 70000, "http://h", "unknown_upstream"),
+                                ("openai", "http://h/" + "\n" * 70000, "invalid_url")):
+            status, got = self.post("/api/v1/watch", {"upstreams": {name: url}})
+            self.assertEqual(status, 400, got[:300])
+            self.assertEqual(json.loads(got)["detail"]["error"], code)
+
     # ---- providers ----
 
     def test_a_reply_too_large_to_be_given_whole_is_no_success(self):
