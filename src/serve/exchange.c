@@ -8,6 +8,7 @@
 #include "serve/watch.h"
 
 #define LOGGED_SPARE 4096
+#define REFUSED_ARENA_MAX ((size_t)1 << 20) /* for the path, which fits into the head */
 
 void exchange_header(struct exchange *ex, str name, str value)
 {
@@ -30,27 +31,27 @@ void exchange_keep_error(struct exchange *ex, const struct chat_error *error)
 }
 
 /* A client's path or model may be a secret by mistake, so it is masked for the log. */
-static str exchange_mask_for_log(struct exchange *ex, str said)
+static str exchange_mask_for_log(struct worker *w, struct setup *s, str said, struct arena *a)
 {
-    const struct mask *m = ex->setup ? ex->setup->mask : NULL;
     struct buf out;
 
-    if (!m || setup_cache_clean(&ex->worker->gl.setup_cache, ex->setup, said))
+    if (!s || !s->mask || setup_cache_clean(&w->gl.setup_cache, s, said))
         return said;
     buf_init(&out, 4 * said.n + LOGGED_SPARE);
-    if (mask_text(m, said, &out, NULL))
-        said = buf_full(&out) ? STR("") : arena_dup(server_arena(ex->x), buf_str(&out));
+    if (mask_text(s->mask, said, &out, NULL))
+        said = buf_full(&out) ? STR("") : arena_dup(a, buf_str(&out));
     buf_release(&out);
     return said;
 }
 
-static str exchange_path(struct exchange *ex)
+/* Without the id of a watched run, which is its credential. */
+static str exchange_path_for_log(struct worker *w, struct setup *s, str path, struct arena *a)
 {
-    str path = server_request(ex->x)->path;
-
-    if (ex->route && ex->route->handle == watch_count_handle)
-        return str_c(ex->route->path); /* the id is the run's credential */
-    return ex->route == &watch_any ? watch_shown_path(path, server_arena(ex->x)) : path;
+    if (str_starts(path, STR("/api/v1/watch/")))
+        return STR("/api/v1/watch/*");
+    if (str_starts(path, STR(WATCH_PREFIX)))
+        path = watch_shown_path(path, a);
+    return exchange_mask_for_log(w, s, path, a);
 }
 
 static uint64_t took_ns(const struct exchange *ex)
@@ -61,17 +62,20 @@ static uint64_t took_ns(const struct exchange *ex)
 void exchange_done(struct exchange *ex)
 {
     bool call = ex->route->handle == chat_handle || ex->route->handle == gemini_handle;
+    struct arena *a = server_arena(ex->x);
+    str path = exchange_path_for_log(ex->worker, ex->setup, server_request(ex->x)->path, a);
+    str model = exchange_mask_for_log(ex->worker, ex->setup, ex->request.model, a);
 
     assert(!ex->ended);
     assert(!ex->call);
     log_info("request",
              LOG_STR("id", ex->id),
              LOG_STR("method", server_request(ex->x)->method),
-             LOG_STR("path", exchange_mask_for_log(ex, exchange_path(ex))),
+             LOG_STR("path", path),
              LOG_I64("status", ex->status),
              LOG_U64("us", took_ns(ex) / 1000),
              LOG_STR("key", ex->key ? ex->key->name : STR("")),
-             LOG_STR("model", str_slice(exchange_mask_for_log(ex, ex->request.model), 0, 100)));
+             LOG_STR("model", str_slice(model, 0, 100)));
     if (call && !ex->called)
         metrics_refused(ex->worker->gl.metrics,
                         str_c(ex->route->path),
@@ -531,13 +535,20 @@ static void refuse_in_dialect(const struct server_refusal *r, str id)
 size_t exchange_refusal(void *ctx, const struct server_refusal *r, struct server_header *out)
 {
     struct worker *w = ctx;
-    str id = rand_id(&w->daemon->gateway.ids, w->refusal_id);
+    str id = rand_id(&w->daemon->gateway.ids, w->refusal_id), path = STR("");
+    struct setup *s = setup_cache_setup(&w->gl.setup_cache, &w->daemon->gateway);
+    struct arena a;
 
+    arena_init(&a, REFUSED_ARENA_MAX);
+    if (r->request)
+        path = exchange_path_for_log(w, s, r->request->path, &a);
     log_info("refused",
              LOG_STR("id", id),
              LOG_I64("status", r->status),
              LOG_TEXT("why", r->why),
-             LOG_STR("path", r->request ? str_slice(r->request->path, 0, 200) : STR("")));
+             LOG_STR("path", str_slice(path, 0, 200)));
+    arena_release(&a);
+    setup_release(s);
     if (r->status == 413)
         metrics_reject(w->gl.metrics, METRICS_TOO_LARGE);
     if (r->request)

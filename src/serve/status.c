@@ -113,14 +113,14 @@ static void key_gauges(struct exchange *ex, struct metrics_gauges *g)
     g->keys = keys;
 }
 
-static void status_read_gauges(struct daemon *d, struct metrics_gauges *g)
+static void status_read_gauges(struct daemon *d, const struct config *c, struct metrics_gauges *g)
 {
     struct store_health h;
     struct hub_counts live;
 
     *g = (struct metrics_gauges){0};
     store_health(d->gateway.store, &h);
-    g->history_window_ms = d->gateway.setup->config->durability == STORE_FAST ? STORE_FAST_MS : 0;
+    g->history_window_ms = c->durability == STORE_FAST ? STORE_FAST_MS : 0;
     g->queue_depth = h.queue_bytes;
     g->history_pending = h.journal_bytes;
     g->history_free = h.free_bytes;
@@ -148,7 +148,7 @@ void metrics_handle(struct exchange *ex)
     struct metrics_gauges g;
     struct buf body;
 
-    status_read_gauges(ex->worker->daemon, &g);
+    status_read_gauges(ex->worker->daemon, ex->setup->config, &g);
     key_gauges(ex, &g);
     buf_init(&body, (size_t)16 << 20);
     metrics_render(ex->worker->daemon->gateway.metrics, &g, open, &body);

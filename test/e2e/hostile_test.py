@@ -202,6 +202,24 @@ class Hostile(unittest.TestCase):
             self.assertEqual(status, 400, got[:300])
             self.assertEqual(json.loads(got)["detail"]["error"], code)
 
+    def test_the_log_of_a_refused_request_has_no_credentials(self):
+        held = http.client.HTTPConnection("127.0.0.1", self.gateway.port, timeout=60)
+        held.request("POST", "/api/v1/watch", "{}")
+        run = json.loads(held.getresponse().readline())["run"]
+        secret = "sk-ant-api03-" + "Ab1" * 30
+        for path in (f"/watch/{run}/anthropic/v1/messages", f"/api/v1/watch/{run}", f"/v1/{secret}"):
+            c = http.client.HTTPConnection("127.0.0.1", self.gateway.port, timeout=60)
+            c.putrequest("POST", path)
+            c.putheader("content-length", str(1 << 40))
+            c.endheaders()
+            self.assertEqual(c.getresponse().status, 413)
+            c.close()
+        held.close()
+        log = self.gateway.log.read_text()
+        self.assertGreaterEqual(log.count("msg=refused"), 3)
+        self.assertNotIn(run, log)
+        self.assertNotIn(secret, log)
+
     # ---- providers ----
 
     def test_a_reply_too_large_to_be_given_whole_is_no_success(self):

@@ -502,7 +502,7 @@ class Life(Case):
             code, _, err = self.watch([messages()], *args)
             self.assertEqual(code, 4)
             self.assertIn("RATIONALE_KEY", err)
-            self.assertRegex(g.log_tail(), r"path=/watch/anthropic/v1/messages")
+            self.assertRegex(g.log_tail(1 << 20), r"path=/watch/anthropic/v1/messages")
 
     def test_a_gateway_on_an_address_of_the_network_watches_its_own_machine(self):
         ours = own_address()
