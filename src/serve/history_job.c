@@ -155,6 +155,12 @@ static void fail_input(struct exchange *ex, const struct err *e)
         api_invalid(ex, 422, field.p, STR(""), "string", text.p + colon + 2);
 }
 
+void history_job_refuse_json(struct err *e)
+{
+    err_prefix(e, "body: is not JSON: ");
+    e->code = ERR_INPUT;
+}
+
 void history_job_fail(struct history_job *j)
 {
     struct exchange *ex = j->ex;

@@ -226,7 +226,7 @@ static bool ask_answer(struct history_job *j, struct reader *r, struct buf *out,
     json_init(&doc);
     ok = json_parse(&doc, buf_str(&j->body), e);
     if (!ok)
-        err_prefix(e, "body: is not JSON: ");
+        history_job_refuse_json(e);
     ok = ok && serve_runs_read_word(j, &doc, &w, e) && serve_runs_is_waiting(j, &row, e) &&
          serve_runs_put_answer(j, &w, e);
     if (ok)

@@ -150,7 +150,7 @@ static bool with_body(struct history_job *j,
     serve_threads_room(&a, j->body.n);
     ok = json_parse(&doc, buf_str(&j->body), e);
     if (!ok)
-        err_prefix(e, "body: is not JSON: ");
+        history_job_refuse_json(e);
     ok = ok && take(j, &doc, &a, e);
     arena_release(&a);
     json_release(&doc);

@@ -195,6 +195,15 @@ class Hostile(unittest.TestCase):
         self.assertEqual(status, 400, got[:300])
         self.assertIn(b"no run of this agent waits", got)
 
+    def test_a_body_that_is_nested_too_deep_or_no_object_is_refused(self):
+        for path in ("/api/v1/runs/none/answer", "/api/v1/threads/t/state", "/api/v1/threads/t/prune"):
+            status, got = self.post(path, "[" * 2000)
+            self.assertEqual(status, 422, got[:300])
+            self.assertEqual(json.loads(got)["detail"]["field"], "body")
+        for body in ("1", "null", "[]", '""'):
+            status, got = self.post("/api/v1/watch", body)
+            self.assertEqual(status, 400, got[:300])
+
     def test_a_watched_run_with_addresses_of_any_length_is_refused(self):
         for name, url, code in (("\n" * 70000, "http://h", "unknown_upstream"),
                                 ("openai", "http://h/" + "\n" * 70000, "invalid_url")):
