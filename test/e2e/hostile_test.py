@@ -249,6 +249,17 @@ class Hostile(unittest.TestCase):
             self.assertIn(b"too many choices", got)
             self.assertLess(self.cpu() - since, 3)
 
+    def test_an_error_of_our_own_does_not_have_the_coding_of_the_providers(self):
+        for size, coding in ((100, "br"), (70000, None)):
+            self.up.says = b"HTTP/1.1 400 Bad\r\nContent-Encoding: br\r\nConnection: close\r\n" \
+                b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (size, b"x" * size)
+            c = http.client.HTTPConnection("127.0.0.1", self.gateway.port, timeout=60)
+            c.request("POST", "/v1/embeddings", json.dumps({"model": "openai-m", "input": "hi"}))
+            r = c.getresponse()
+            got = r.read()
+            c.close()
+            self.assertEqual((r.status, r.getheader("content-encoding")), (400, coding), got[:300])
+
     def test_what_is_no_reply_of_a_model_is_told_as_such(self):
         ok = json.dumps(GOOD["openai"]).encode()
         cases = {
