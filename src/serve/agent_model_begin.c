@@ -25,6 +25,7 @@ struct model_messages {
 
 static str model_agent_name(const struct model_reply *m)
 {
+    assert(agent_model_is(m->request.model));
     return str_slice(m->request.model, sizeof "agent/" - 1, m->request.model.n);
 }
 
@@ -275,6 +276,7 @@ static bool model_find_waiting(struct model_reply *m, const struct model_message
     bool found = false;
     size_t n;
 
+    assert(x->result_count > 0 && x->result_count <= MODEL_CALLS_MAX);
     if (!agent_log_list(m->app->host.log, &f, m->q->arena, &rows, &n, e))
         return false;
     for (size_t k = 0; k < x->result_count; k++)
@@ -297,6 +299,7 @@ static bool model_find_waiting(struct model_reply *m, const struct model_message
 static bool model_read_ids(struct model_reply *m, const struct model_messages *x, str *run,
                            struct err *e)
 {
+    assert(x->result_count <= MODEL_CALLS_MAX && m->result_count == 0);
     for (size_t i = 0; i < x->result_count; i++) {
         str id = model_member(m, x->doc, x->results[i], "tool_call_id");
 
@@ -331,6 +334,7 @@ static bool model_check_results(struct model_reply *m, const struct model_messag
     struct agent_effect *all;
     size_t n, fresh = 0;
 
+    assert(m->run.n > 0);
     *said = false;
     if (!agent_log_read(m->app->host.log, m->run, m->q->arena, &all, &n, e))
         return false;
@@ -360,6 +364,7 @@ static bool model_put_results(struct model_reply *m, const struct model_messages
     struct setup *s = gateway_setup(m->app->host.gateway);
     bool ok = true, already;
 
+    assert(m->run.n > 0 && m->result_count == x->result_count);
     for (size_t i = 0; ok && i < x->result_count; i++) {
         struct agent_client_result r = {.run = m->run,
                                         .call_id = m->results[i],
@@ -380,6 +385,7 @@ static bool model_go_on(struct model_reply *m, struct err *e)
 {
     struct agent_row row;
 
+    assert(m->run.n > 0);
     m->resumed = m->skipping = true;
     if (!agent_log_run_get(m->app->host.log, m->run, m->q->arena, &row, e))
         return false;
@@ -397,6 +403,7 @@ static bool model_resume(struct model_reply *m, const struct model_messages *x, 
     size_t open;
     bool said;
 
+    assert(x->result_count > 0);
     (void)model_find_session(m);
     if (!model_read_ids(m, x, &run, e) || !model_find_run(m, run, m->q->arena, &row, &q, e))
         return false;
@@ -438,6 +445,7 @@ static bool model_continue(struct model_reply *m, const struct model_messages *x
     struct err ignored;
     str run;
 
+    assert(x->result_count == 0);
     if (!x->assistant || !model_read_notice(m, x))
         return model_start(m, x, e);
     run = str_slice(m->decided_run, 0, RUN_ID_SIZE);

@@ -120,6 +120,7 @@ static void retry_after(struct exchange *ex, int64_t ms)
 {
     struct arena *a = server_arena(ex->x);
 
+    assert(ms >= 0);
     exchange_header(
         ex, STR("retry-after"), arena_printf(a, "%lld", (long long)((ms + 999) / 1000)));
     if (ms % 1000)
@@ -210,6 +211,7 @@ bool exchange_json(struct exchange *ex)
 {
     struct err e;
 
+    assert(!ex->ended);
     if (json_parse(&ex->doc, server_body(ex->x), &e))
         return true;
     exchange_fail(ex, 400, "invalid_json", "the body is not JSON: %s", e.text);
@@ -288,6 +290,7 @@ bool exchange_from_elsewhere(const struct http1_head *h, bool loopback)
 /* With keys, a page of any site may ask: it has to have one, and cookies are not sent. */
 static void exchange_allow_origins(struct exchange *ex)
 {
+    assert(ex->setup->config->key_count > 0);
     if (!http1_has(server_request(ex->x), STR("origin")) || ex->api || ex->route->open)
         return;
     exchange_header(ex, STR("access-control-allow-origin"), STR("*"));
@@ -314,6 +317,7 @@ static bool exchange_authenticate_client(struct exchange *ex)
     uint8_t digest[32];
     str key;
 
+    assert(ex->route && !ex->key);
     if (keyless && exchange_from_elsewhere(server_request(ex->x), true)) {
         exchange_fail(ex,
                       403,
@@ -355,6 +359,7 @@ static void exchange_answer_options(struct exchange *ex)
     str methods = route_methods(h->path, server_arena(ex->x));
     str wanted = http1_find(h, STR("access-control-request-headers"));
 
+    assert(ex->route == &unknown);
     exchange_header(ex, STR("allow"), methods);
     if (!ex->api && ex->setup->config->key_count > 0 && http1_has(h, STR("origin"))) {
         exchange_header(ex, STR("access-control-allow-origin"), STR("*"));
@@ -396,6 +401,7 @@ static void fail_unknown_route(struct exchange *ex)
     const struct http1_head *h = server_request(ex->x);
     str meant = route_meant(h, server_arena(ex->x)), path = str_slice(h->path, 0, 100);
 
+    assert(ex->route == &unknown);
     if (!meant.n) {
         exchange_fail(ex,
                       404,
@@ -422,6 +428,7 @@ static bool exchange_find_route(struct exchange *ex)
     const struct http1_head *h = server_request(ex->x);
     bool path_known;
 
+    assert(!ex->route);
     ex->route = route_find(h->method, h->path, &ex->rest, &path_known);
     if (str_starts(h->path, STR(WATCH_PREFIX))) {
         ex->route = &watch_any;
@@ -525,6 +532,7 @@ static void refuse_in_dialect(const struct server_refusal *r, str id)
     bool known;
     str rest;
 
+    assert(r->request);
     route = route_find(r->request->method, r->request->path, &rest, &known);
     if (api_path(r->request->path))
         api_error(&error, r->body);
@@ -539,6 +547,7 @@ size_t exchange_refusal(void *ctx, const struct server_refusal *r, struct server
     struct setup *s = setup_cache_setup(&w->gl.setup_cache, &w->daemon->gateway);
     struct arena a;
 
+    assert(r->status >= 400 && r->status < 600);
     arena_init(&a, REFUSED_ARENA_MAX);
     if (r->request)
         path = exchange_path_for_log(w, s, r->request->path, &a);

@@ -81,6 +81,7 @@ struct history_job *history_job_new(struct exchange *ex,
 
 void history_job_free(struct history_job *j)
 {
+    assert(!j->posted);
     if (j->exporting)
         query_export_release(&j->export);
     buf_release(&j->out);
@@ -149,6 +150,7 @@ static void fail_input(struct exchange *ex, const struct err *e)
     size_t colon = str_find(text, STR(": "));
     str field = arena_dup(server_arena(ex->x), str_slice(text, 0, colon));
 
+    assert(e->code == ERR_INPUT);
     if (colon == STR_NONE)
         exchange_fail(ex, 422, "invalid_parameter", "%s", e->text);
     else

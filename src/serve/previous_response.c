@@ -44,6 +44,7 @@ static bool put_restart(struct exchange *ex, struct json_edits *edits)
     str text;
     bool ok;
 
+    assert(!ex->ended);
     buf_init(&body, 2 * ex->setup->config->body_max);
     json_edits_apply(edits, &body);
     text = arena_dup(server_arena(ex->x), buf_str(&body));
@@ -79,6 +80,7 @@ static bool put_items(struct exchange *ex)
     struct json_edits edits;
     size_t size = 0;
 
+    assert(ex->wire->dialect == CHAT_RESPONSES);
     if (!input || input->kind != JSON_ARRAY)
         return true;
     json_edits_init(&edits, &ex->doc, server_arena(ex->x));
@@ -100,6 +102,7 @@ static bool previous_put_before(struct exchange *ex, struct buf *items)
     struct json_edits edits;
     str list;
 
+    assert(ex->previous.id.n > 0);
     if (items->n && ex->previous.items.n)
         buf_add_c(items, ',');
     buf_add(items, ex->previous.items);
@@ -173,6 +176,7 @@ static str last_response(struct exchange *ex)
 static void put_each(struct exchange *ex, const struct json *doc, const struct json_node *output,
                      struct previous_response r)
 {
+    assert(output->kind == JSON_ARRAY);
     r.previous = STR("");
     JSON_FOREACH(v, doc, output) {
         r.items = json_raw(doc, v);
@@ -208,6 +212,7 @@ void exchange_keep_response(struct exchange *ex)
     struct json doc;
     struct err e;
 
+    assert(ex->call);
     /* A provider continues by itself from a response that it has under its own id. */
     if (ex->wire->dialect != CHAT_RESPONSES || !ex->previous.keep || call_relays(ex->call) ||
         (ex->previous.id.n && !ex->previous.whole))

@@ -17,6 +17,7 @@
 
 static struct agent_log *log_of(const struct history_job *j)
 {
+    assert(j->worker->daemon->runs);
     return j->worker->daemon->runs;
 }
 
@@ -37,6 +38,7 @@ static bool serve_runs_ask_list(struct history_job *j, struct reader *r, struct 
                              .offset = (size_t)j->page.page,
                              .count_max = (size_t)j->page.limit};
 
+    assert(j->page.limit > 0 && j->page.page >= 0);
     (void)r;
     return run_json_list(log_of(j), &f, !j->asker.hide_reasoning, out, e);
 }
@@ -45,6 +47,7 @@ static bool ask_one(struct history_job *j, struct reader *r, struct buf *out, st
 {
     struct run_asker who = {serve_runs_owner(j), !j->asker.hide_reasoning};
 
+    assert(j->id.n > 0);
     (void)r;
     return run_json_one(log_of(j), j->id, &who, out, e);
 }
@@ -57,6 +60,7 @@ static bool ask_replay(struct history_job *j, struct reader *r, struct buf *out,
     struct agent_row *rows;
     size_t n;
 
+    assert(j->id.n > 0);
     (void)r;
     if (!agent_log_list(log_of(j), &f, &j->arena, &rows, &n, e))
         return false;
@@ -208,6 +212,7 @@ static bool serve_runs_put_answer(struct history_job *j, const struct word *w, s
                 agent_check_change(log_of(j), j->id, w->seq, w->arguments, e),
          ok = fits && agent_answer(log_of(j), j->id, w->seq, &d, e);
 
+    assert(w->seq >= 0);
     setup_release(s);
     if (ok || !fits)
         return ok;
@@ -222,6 +227,7 @@ static bool ask_answer(struct history_job *j, struct reader *r, struct buf *out,
     struct word w;
     bool ok;
 
+    assert(j->id.n > 0);
     (void)r;
     json_init(&doc);
     ok = json_parse(&doc, buf_str(&j->body), e);
@@ -264,6 +270,7 @@ static bool ask_end(struct history_job *j, struct reader *r, struct buf *out, st
     const struct app *app;
     void *open;
 
+    assert(j->id.n > 0);
     (void)r;
     if (!agent_log_run_get(log_of(j), j->id, &j->arena, &row, e))
         return false;
@@ -349,6 +356,7 @@ static void serve_runs_handle(struct exchange *ex, const char *method)
     size_t size = ex->rest.n - name.n - (name.n > 0);
     struct history_job *j;
 
+    assert(size <= ex->rest.n);
     if (!params_decode(server_arena(ex->x), str_slice(ex->rest, 0, size), false, &id) ||
         !serve_runs_is_id(id)) {
         exchange_fail(ex, 404, "unknown_url", "no run can have such an id");

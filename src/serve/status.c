@@ -15,6 +15,7 @@ static void health_write_providers(struct exchange *ex, struct buf *out)
 
     for (size_t i = 0; i < c->provider_count; i++) {
         provider_probe_look_up(ex->worker->daemon, c, &c->providers[i], &r);
+        assert((size_t)r.state < COUNT_OF(counts));
         counts[r.state]++;
     }
     buf_printf(out,
@@ -101,6 +102,7 @@ static void key_gauges(struct exchange *ex, struct metrics_gauges *g)
     const struct config *c = ex->setup->config;
     struct metrics_budget *keys = arena_zero(server_arena(ex->x), METRICS_SERIES_MAX, sizeof *keys);
 
+    assert(g->key_count == 0);
     for (size_t i = 0; i < c->key_count && g->key_count < METRICS_SERIES_MAX; i++) {
         double may = c->keys[i].spend_usd;
         double spent = limits_spent(ex->worker->daemon->gateway.limits, c->keys[i].name);

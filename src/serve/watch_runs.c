@@ -124,6 +124,7 @@ static bool watch_runs_add(struct watch_runs *all, struct watch_run *r)
 {
     bool room;
 
+    assert(r->refs == 1);
     pthread_mutex_lock(&all->lock);
     room = all->count < WATCH_RUNS_MAX && !all->over;
     if (room)
@@ -170,6 +171,7 @@ static bool watch_run_add_target(struct exchange *ex, struct watch_run *r,
     str text = STR(""), url;
     struct err e;
 
+    assert(r->targets);
     if (!json_text(&ex->doc, name, a, &text) || !(t->upstream = watched_upstream_find(text))) {
         exchange_fail(ex,
                       400,
@@ -261,6 +263,7 @@ static void watch_hold_begin(struct exchange *ex, struct watch_run *r)
     char line[WATCH_RUN_ID_SIZE + 128];
     int n;
 
+    assert(!ex->job);
     *h = (struct watch_hold){ex, r, ex->worker->watch_holds, ""};
     if (ex->key)
         (void)login_code_new(ex->worker->daemon->login, ex->key, h->login);
