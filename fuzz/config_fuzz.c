@@ -16,7 +16,7 @@ static void check(const struct config *c)
     HOLDS(c->provider_count > 0);
     HOLDS(c->presets[0].reasoning_max_tokens < c->presets[1].reasoning_max_tokens);
     HOLDS(c->presets[1].reasoning_max_tokens < c->presets[2].reasoning_max_tokens);
-    HOLDS(c->key_count > 0 || config_is_loopback(c->listen_host));
+    HOLDS(c->key_count > 0 || config_is_loopback(c->listen_host) || c->warning_count > 0);
     for (size_t i = 0; i < c->provider_count; i++) {
         const struct config_provider *p = &c->providers[i];
 

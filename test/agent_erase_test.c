@@ -251,7 +251,39 @@ TEST(threads_and_runs_whose_time_is_over_go_and_what_is_unfinished_stays)
     finish(&w);
 }
 
-TEST_MAIN(T(threads_and_runs_are_written_beside_the_owner_of_the_store),
+/* The arena has no room for the input of the other run. */
+TEST(the_parts_of_a_run_are_read_without_the_other_runs_of_the_session)
+{
+    static char large[1 << 20];
+    struct agent_row other = {.id = STR("root2"),
+                              .app = STR("test"),
+                              .session_id = STR("talk"),
+                              .status = STR("done"),
+                              .input = {large, sizeof large}};
+    struct agent_rows parts;
+    struct arena a;
+    struct world w;
+    struct err e;
+
+    memset(large, 'x', sizeof large);
+    begin(&w, 0);
+    put_run(&w, "root", "talk", "running", 1);
+    put_run(&w, "root/b", "talk", "waiting", 3);
+    put_run(&w, "root/a", "talk", "done", 2);
+    put_run(&w, "root2/a", "talk", "done", 4);
+    put_run(&w, "root/", "elsewhere", "done", 5);
+    CHECK_F(agent_log_run_put(w.log, &other, &e), "%s", e.text);
+    arena_init(&a, sizeof large / 2);
+    CHECK_F(agent_log_parts(w.log, STR("root"), STR("talk"), &a, &parts, &e), "%s", e.text);
+    CHECK_INT(parts.n, 2);
+    CHECK_STR(parts.at[0].id, "root/a");
+    CHECK_STR(parts.at[1].id, "root/b");
+    arena_release(&a);
+    finish(&w);
+}
+
+TEST_MAIN(T(the_parts_of_a_run_are_read_without_the_other_runs_of_the_session),
+          T(threads_and_runs_are_written_beside_the_owner_of_the_store),
           T(a_server_that_came_back_is_asked_again),
           T(a_session_that_is_erased_takes_its_runs_and_its_thread_along),
           T(a_subject_that_is_erased_takes_its_threads_and_runs_along),

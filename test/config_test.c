@@ -464,17 +464,18 @@ TEST(what_is_printed_can_be_read_again_and_tells_no_secret)
     CHECK(!config_parse(buf_str(&b), "c.yaml", &again, &e)); /* the digest is cut */
     CHECK_F(strstr(e.text, "sha256"), "%s", e.text);
     config_release(c);
-
-    buf_reset(&b);
-    c = parse(P "listen: '[::1]:1'\n");
-    config_print(c, &b);
-    again = parse(b.p ? arena_dup(&c->arena, buf_str(&b)).p : "");
-    CHECK_STR(again->listen_host, "::1");
-    CHECK_INT(again->idle_ms, c->idle_ms);
-    CHECK_INT(again->body_max, c->body_max);
-    CHECK(again->providers[0].format->marks == c->providers[0].format->marks);
-    config_release(again);
-    config_release(c);
+    for (size_t i = 0; i < 2; i++) {
+        buf_reset(&b);
+        c = parse(i ? P "listen: 'a\"b:1'\n" : P "listen: '[::1]:1'\n");
+        config_print(c, &b);
+        again = parse(b.p ? arena_dup(&c->arena, buf_str(&b)).p : "");
+        CHECK_STR(again->listen_host, i ? "a\"b" : "::1");
+        CHECK_INT(again->idle_ms, c->idle_ms);
+        CHECK_INT(again->body_max, c->body_max);
+        CHECK(again->providers[0].format->marks == c->providers[0].format->marks);
+        config_release(again);
+        config_release(c);
+    }
     buf_release(&b);
 }
 

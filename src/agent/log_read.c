@@ -190,22 +190,17 @@ bool agent_log_parts(struct agent_log *l, str run, str session, struct arena *a,
                      struct agent_rows *out, struct err *e)
 {
     struct agent_log_list list = {.arena = a};
-    size_t kept = 0;
+    str prefix = arena_join(a, run, STR("/"), STR(""));
 
-    if (!agent_log_read_list(l,
-                             RUN_COLUMNS " WHERE session_id = $1 ORDER BY created_us, run_id",
-                             session,
-                             (struct db_rows){log_on_row, &list},
-                             e))
+    /* Other runs of the session may be a long conversation, so they are not read. */
+    if (!log_ask(l,
+                 RUN_COLUMNS " WHERE session_id = $1 AND substr(run_id, 1, length($2)) = $2"
+                             " ORDER BY created_us, run_id",
+                 DB_ARGS(db_text(session), db_text(prefix)),
+                 (struct db_rows){log_on_row, &list},
+                 e))
         return false;
-    for (size_t i = 0; i < list.n; i++) {
-        str id = list.u.rows[i].id;
-
-        if (id.n > run.n + 1 && str_starts(id, run) && id.p[run.n] == '/')
-            list.u.rows[kept++] = list.u.rows[i];
-    }
-    assert(kept <= list.n);
-    *out = (struct agent_rows){list.u.rows, kept};
+    *out = (struct agent_rows){list.u.rows, list.n};
     return true;
 }
 

@@ -11,7 +11,8 @@
 #include <stdarg.h>
 
 #define MESSAGE_MAX 1024
-#define RUNS_ARENA ((size_t)256 << 20)
+/* A ceiling: hundreds of runs may be unfinished, each with an input of megabytes. */
+#define RUNS_ARENA ((size_t)8 << 30)
 
 static const struct app *const rows[] = {
     &app_agents, &app_incidents, &app_policy, &app_orders, &app_optimize};

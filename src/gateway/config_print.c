@@ -277,18 +277,18 @@ static void put_top(struct printer *p, const struct json_node *root)
 {
     const struct json_node *listen = config_print_member(p, root, "listen");
     bool six = str_find(p->c->listen_host, STR(":")) != STR_NONE;
+    struct buf address;
 
-    if (config_print_raw_of(p, listen).n > 0) {
-        buf_add(&p->line, STR("listen: "));
-        json_quote(&p->line, config_print_raw_of(p, listen));
-    } else {
-        buf_printf(&p->line,
-                   "listen: \"%s" STR_FMT "%s:%u\"",
-                   six ? "[" : "",
-                   STR_ARG(p->c->listen_host),
-                   six ? "]" : "",
-                   p->c->listen_port);
-    }
+    buf_init(&address, p->c->listen_host.n + 16);
+    buf_printf(&address,
+               six ? "[" STR_FMT "]:%u" : STR_FMT ":%u",
+               STR_ARG(p->c->listen_host),
+               p->c->listen_port);
+    buf_add(&p->line, STR("listen: "));
+    json_quote(&p->line,
+               config_print_raw_of(p, listen).n > 0 ? config_print_raw_of(p, listen)
+                                                    : buf_str(&address));
+    buf_release(&address);
     config_print_put_line(p, 0, listen);
     for (size_t i = 0; i < config_top_rows.n; i++) {
         size_t n = 1;

@@ -24,6 +24,7 @@ static str optimize_cache_key_of(const struct optimize *o, const struct trial *t
 {
     size_t size = o->task.component_count * sizeof *t->text;
 
+    assert(size + 1 <= KEY_MAX);
     key[0] = t->split == OPTIMIZE_VAL && !o->task.val_is_train ? 'v' : 't';
     memcpy(key + 1, t->text, size);
     return (str){key, size + 1};

@@ -149,6 +149,7 @@ void engine_report_added(struct optimize *o, uint32_t candidate)
     const struct candidate *c = &o->candidates[candidate];
     struct optimize_event ev = {.candidate = candidate, .parent_count = c->parent_count};
 
+    assert(candidate < o->count);
     memcpy(ev.parents, c->parents, sizeof ev.parents);
     ev.kind = OPTIMIZE_EV_FRONT;
     if (c->parent_count > 0)
@@ -174,6 +175,7 @@ uint64_t engine_left(const struct optimize *o)
 
 bool engine_room(struct optimize *o, struct err *e)
 {
+    assert(o->count <= o->cap);
     if (o->count >= OPTIMIZE_CANDIDATES_MAX ||
         (o->count + 1) * o->task.val_count > OPTIMIZE_SCORES_MAX)
         return err_set(e, ERR_LIMIT, "the run has %zu candidates, and no room for more", o->count);
@@ -189,6 +191,7 @@ bool engine_room(struct optimize *o, struct err *e)
 static size_t optimize_key_at(struct optimize *o, size_t place, uint32_t example,
                               uint32_t objective)
 {
+    assert(objective < o->task.objective_count);
     if (o->key_of[place] == 0)
         o->key_of[place] = 1 + front_key_add(&o->front, example, objective);
     return o->key_of[place] - 1;
@@ -196,6 +199,7 @@ static size_t optimize_key_at(struct optimize *o, size_t place, uint32_t example
 
 static void optimize_offer_instances(struct optimize *o, uint32_t n)
 {
+    assert(n < o->count);
     for (uint32_t i = 0; i < o->task.val_count; i++) {
         if (i >= o->front.key_count)
             (void)front_key_add(&o->front, i, FRONT_NONE);
@@ -208,6 +212,7 @@ static void optimize_offer_objectives(struct optimize *o, uint32_t n)
     const struct candidate *c = &o->candidates[n];
     size_t base = o->task.val_count * o->task.objective_count;
 
+    assert(n < o->count);
     for (size_t i = 0; i < o->objective_seen; i++) {
         uint32_t k = o->objective_order[i];
 
@@ -222,6 +227,7 @@ static void optimize_offer_objectives(struct optimize *o, uint32_t n)
 static void optimize_offer_products(struct optimize *o, uint32_t n,
                                     const struct optimize_grade *grades)
 {
+    assert(n < o->count);
     for (uint32_t i = 0; i < o->task.val_count; i++)
         for (uint32_t j = 0; j < grades[i].objective_count; j++) {
             uint32_t k = grades[i].objective[j];
@@ -313,6 +319,7 @@ static bool optimize_take_seed(struct optimize *o, struct err *e)
     uint32_t *text = arena_alloc(&o->scratch, o->task.component_count * sizeof *text);
     struct trial t = {.text = text, .split = OPTIMIZE_VAL, .n = o->task.val_count};
 
+    assert(o->count == 0);
     for (size_t i = 0; i < o->task.component_count; i++)
         if (!text_intern(o, o->task.components[i].seed, &text[i], e))
             return false;
@@ -331,6 +338,7 @@ static bool engine_run_iteration(struct optimize *o, struct err *e)
     const struct optimize_settings *s = &o->task.settings;
     bool accepted = false, formed = false, found = o->found;
 
+    assert(o->count > 0);
     o->iteration++;
     o->batches.given = 0;
     o->found = false;

@@ -10,6 +10,7 @@ const uint32_t *trial_val_ids(struct optimize *o)
 {
     uint32_t *ids = arena_alloc(&o->scratch, o->task.val_count * sizeof *ids);
 
+    assert(o->task.val_count > 0);
     for (size_t i = 0; i < o->task.val_count; i++)
         ids[i] = (uint32_t)i;
     return ids;
@@ -47,6 +48,7 @@ static void optimize_evaluate_prepare(struct optimize *o, struct trial *t, struc
         (*where)[b->n] = i;
         ids[b->n++] = t->ids[i];
     }
+    assert(b->n <= t->n);
     b->grades = arena_zero(&o->scratch, b->n, sizeof *b->grades);
     for (size_t i = 0; i < b->n; i++)
         b->grades[i].trace = STR("");
@@ -77,6 +79,7 @@ static bool optimize_trial_collect_grades(struct optimize *o, struct trial *t,
                                           const struct optimize_batch *b, const size_t *where,
                                           struct err *e)
 {
+    assert(b->n <= t->n && t->grades);
     for (size_t i = 0; i < b->n; i++) {
         if (!trial_check_grade(o, &b->grades[i], b->ids[i], e))
             return false;

@@ -16,6 +16,7 @@ static void optimize_event_spread(struct buf *out, str text, size_t e_at)
     bool negative = digits.n > 0 && digits.p[0] == '-';
     long shift = strtol(text.p + e_at + 1, NULL, 10);
 
+    assert(e_at < text.n);
     if (negative) {
         buf_add_c(out, '-');
         digits = str_slice(digits, 1, digits.n);
@@ -113,6 +114,7 @@ static void optimize_event_quote(struct buf *out, str text)
 
 static void optimize_event_name_of(struct buf *out, const struct optimize *o, size_t component)
 {
+    assert(component < o->task.component_count);
     optimize_event_quote(out, o->task.components[component].name);
 }
 
@@ -171,6 +173,7 @@ static void optimize_event_put_component_names(struct buf *out, const struct opt
 
 static void optimize_event_put_parent_scores(struct buf *out, const struct optimize_event *ev)
 {
+    assert(ev->parent_scores[0] && ev->parent_scores[1]);
     buf_add_c(out, '[');
     optimize_event_numbers(out, ev->parent_scores[0], ev->n);
     buf_add_c(out, ',');
@@ -184,6 +187,7 @@ static void optimize_event_put_objectives(struct buf *out, const struct optimize
     const struct candidate *c = &o->candidates[ev->candidate];
     const char *between = "";
 
+    assert(ev->candidate < o->count && o->objective_seen <= OPTIMIZE_OBJECTIVES_MAX);
     buf_add_c(out, '{');
     for (size_t i = 0; i < o->objective_seen; i++) {
         uint32_t k = o->objective_order[i];
@@ -203,6 +207,7 @@ static void optimize_event_put_texts(struct buf *out, const struct optimize_even
 {
     const char *between = "";
 
+    assert(ev->texts);
     buf_add_c(out, '{');
     for (size_t i = 0; i < ev->run->task.component_count; i++) {
         if (!ev->texts[i].p)
@@ -218,6 +223,7 @@ static void optimize_event_put_texts(struct buf *out, const struct optimize_even
 
 static void optimize_event_put_names(struct buf *out, const struct optimize_event *ev)
 {
+    assert(ev->ids || ev->n == 0);
     buf_add_c(out, '[');
     for (size_t i = 0; i < ev->n; i++) {
         if (i)
@@ -229,6 +235,7 @@ static void optimize_event_put_names(struct buf *out, const struct optimize_even
 
 static void optimize_event_put_before(struct buf *out, const struct optimize_event *ev)
 {
+    assert(ev->parent_count <= 2);
     if (ev->parent_count == 2)
         optimize_event_numbers(out, ev->before, 2);
     else
@@ -242,6 +249,7 @@ static void optimize_event_put_key(struct buf *out, const struct optimize *o,
     bool hybrid = o->task.settings.frontier == OPTIMIZE_HYBRID;
     struct buf b;
 
+    assert(k->objective == FRONT_NONE || k->objective < o->task.objective_count);
     buf_init(&b, OPTIMIZE_TEXT_MAX);
     if (k->example != FRONT_NONE)
         buf_printf(&b, "%s%u", hybrid ? "val:" : "", k->example);

@@ -43,6 +43,7 @@ static void optimize_guard_flatten_text(struct arena *a, str s, struct flat *f)
         f->size += i - from;
         f->text[f->size++] = ' ';
     }
+    assert(f->size <= s.n * 2 && f->n <= s.n / 2 + 1);
 }
 
 /* So many words from the one at `i`. */
@@ -50,6 +51,7 @@ static str optimize_guard_run_of(const struct flat *f, size_t i, size_t words)
 {
     size_t from = f->words[i].at, to = i + words < f->n ? f->words[i + words].at : f->size;
 
+    assert(i < f->n);
     return (str){f->text + from, to - from};
 }
 
@@ -58,6 +60,7 @@ static void guard_add_runs(struct map *m, const struct flat *f, size_t words)
 {
     struct err e;
 
+    assert(words > 0);
     for (size_t i = 0; i + words <= f->n; i++)
         if (!map_find(m, optimize_guard_run_of(f, i, words)) &&
             !map_set(m, optimize_guard_run_of(f, i, words), MAP_U64(i), &e))
@@ -88,6 +91,7 @@ static void guard_runs_release(struct runs *r)
 
 static bool guard_find_copy(const struct runs *r, const struct flat *example, size_t *at)
 {
+    assert(r->words > 0);
     for (size_t i = 0; i + r->words <= example->n; i++) {
         str run = optimize_guard_run_of(example, i, r->words);
         struct map_entry *found = map_find(&r->proposed, run);
@@ -172,6 +176,7 @@ static void optimize_guard_add_name(struct names *names, const struct json_node 
 {
     str text;
 
+    assert(names->n <= NAMES_MAX);
     if (names->n == NAMES_MAX || !json_text(names->doc, v, names->arena, &text))
         return;
     for (size_t i = 0; i < names->n; i++)

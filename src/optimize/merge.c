@@ -35,6 +35,7 @@ static str merge_triple_key(const struct merge *m, uint32_t ancestor, uint32_t k
 /* i and j and, for each component, which of them it was taken from. */
 static str merge_notes_key(const struct optimize *o, const struct merge *m, char *key)
 {
+    assert(o->task.component_count <= OPTIMIZE_COMPONENTS_MAX);
     memcpy(key, &m->i, sizeof m->i);
     memcpy(key + sizeof m->i, &m->j, sizeof m->j);
     memcpy(key + 2 * sizeof m->i, m->from, o->task.component_count);
@@ -47,6 +48,7 @@ static bool merge_one_sided(const struct optimize *o, const struct merge *m, uin
     const uint32_t *a = o->candidates[ancestor].text;
     const uint32_t *ti = o->candidates[m->i].text, *tj = o->candidates[m->j].text;
 
+    assert(ancestor < o->count && m->i < o->count && m->j < o->count);
     for (size_t c = 0; c < o->task.component_count; c++)
         if (ti[c] != tj[c] && (ti[c] == a[c] || tj[c] == a[c]))
             return true;
@@ -82,6 +84,7 @@ static bool merge_draw_ancestor(struct optimize *o, struct merge *m)
 
 static bool merge_draw_pair(struct optimize *o, const uint32_t *pool, size_t n, struct merge *m)
 {
+    assert(n >= 2);
     for (size_t d = 0; d < DRAWS_MAX; d++) {
         uint32_t at[2];
 
@@ -200,6 +203,7 @@ static void merge_choose_ids(struct optimize *o, struct merge *m)
     size_t v = o->task.val_count, count = 0;
     uint32_t *list = arena_alloc(&o->scratch, v * sizeof *list);
 
+    assert(m->i < o->count && m->j < o->count);
     for (int which = 0; which < 3; which++) {
         size_t n = 0;
 
@@ -252,6 +256,7 @@ static bool merge_validate_candidate(struct optimize *o, const struct merge *m, 
         .cached = true,
     };
 
+    assert(m->i < m->j && m->j < o->count);
     if (!engine_room(o, e) || !trial_run(o, &t, 1, e))
         return false;
     o->calls += t.made;

@@ -65,6 +65,7 @@ static uint32_t problem_find_component(const struct problem *p, const struct rea
 {
     str name = read_text(at);
 
+    assert(p->component_count <= OPTIMIZE_COMPONENTS_MAX);
     for (size_t i = 0; i < p->component_count; i++)
         if (str_eq(p->components[i].name, name))
             return (uint32_t)i;
@@ -76,6 +77,7 @@ static uint32_t problem_find_objective(const struct problem *p, const struct rea
 {
     str name = read_text(at);
 
+    assert(p->objective_count <= OPTIMIZE_OBJECTIVES_MAX);
     for (size_t i = 0; i < p->objective_count; i++)
         if (str_eq(p->objectives[i], name))
             return (uint32_t)i;
@@ -85,6 +87,7 @@ static uint32_t problem_find_objective(const struct problem *p, const struct rea
 
 static bool problem_has_objective(const struct problem_example *x, uint32_t objective)
 {
+    assert(x->objective_count <= OPTIMIZE_OBJECTIVES_MAX);
     for (uint32_t i = 0; i < x->objective_count; i++)
         if (x->objective[i] == objective)
             return true;
@@ -117,6 +120,7 @@ static void problem_read_components(struct problem *p, const struct read_at *lis
         struct optimize_component *c = &p->components[p->component_count];
         struct read_at name;
 
+        assert(p->component_count < n);
         MEMBERS(&x, "name", "seed");
         name = read_member(&x, "name");
         c->name = read_text(&name);
@@ -136,6 +140,7 @@ static void problem_read_objectives(struct problem *p, const struct read_at *lis
     while (n > 0 && read_next(list, &x)) {
         struct read_at name;
 
+        assert(p->objective_count < n);
         MEMBERS(&x, "name", "share");
         name = read_member(&x, "name");
         p->objectives[p->objective_count] = read_text(&name);
@@ -171,6 +176,7 @@ static void problem_read_conflicts(struct problem *p, const struct read_at *list
         struct problem_conflict *c = &p->conflicts[p->conflict_count++];
         struct read_at m;
 
+        assert(p->conflict_count <= n);
         MEMBERS(&x, "a", "b", "cost", "objective", "unless");
         m = read_member(&x, "a");
         c->a = problem_read_word(p, &m);
@@ -199,6 +205,7 @@ static void problem_read_rules(const struct problem *p, const struct problem_exa
         struct problem_rule *rule = &(*out)[(*count)++];
         struct read_at m;
 
+        assert(*count <= n);
         MEMBERS(&at, "component", "word", "weight", "objective");
         m = read_member(&at, "component");
         rule->at.component = problem_find_component(p, &m);
@@ -236,6 +243,7 @@ static void problem_read_base(const struct problem *p, struct problem_example *x
 {
     const char *names[OPTIMIZE_OBJECTIVES_MAX + 1] = {0};
 
+    assert(x->objective_count <= OPTIMIZE_OBJECTIVES_MAX);
     for (uint32_t i = 0; i < x->objective_count; i++)
         names[i] = arena_dup(at->r->arena, p->objectives[x->objective[i]]).p;
     read_members(at, names);
@@ -315,6 +323,7 @@ static void problem_read_reflector(struct problem *p, const struct read_at *at)
     while (n > 0 && read_next(&list, &x)) {
         enum problem_action a = (enum problem_action)read_choice(&x, actions);
 
+        assert(p->action_count < n);
         p->actions[p->action_count++] = a;
         if (a == PROBLEM_NOISE && p->noise_count == 0)
             read_fail(&x, "\"noise\" needs a word in noise");

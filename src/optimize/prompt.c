@@ -23,6 +23,7 @@ const char prompt_template[] =
 
 static void optimize_prompt_add_heading(struct buf *out, unsigned level, str words)
 {
+    assert(level > 0);
     for (unsigned i = 0; i < level && i < PROMPT_LEVEL_MAX; i++)
         buf_add_c(out, '#');
     buf_add_c(out, ' ');

@@ -68,6 +68,7 @@ static void optimize_read_wrong(const struct read_at *at, const char *want)
     str raw;
     bool cut;
 
+    assert(want);
     if (!optimize_read_has_value(at))
         return;
     raw = json_raw(at->r->doc, at->node);
@@ -101,6 +102,7 @@ void read_members(const struct read_at *at, const char *const *names)
 {
     const struct json *doc = at->r->doc;
 
+    assert(names);
     if (!optimize_is_kind(at, JSON_OBJECT)) {
         optimize_read_wrong(at, "an object");
         return;
@@ -136,6 +138,7 @@ size_t read_count(const struct read_at *at, size_t min, size_t max)
 {
     size_t n;
 
+    assert(min <= max);
     if (!optimize_is_kind(at, JSON_ARRAY)) {
         optimize_read_wrong(at, "a list");
         return 0;
@@ -218,6 +221,7 @@ int64_t read_integer(const struct read_at *at, int64_t min, int64_t max)
     int64_t out = 0;
     char want[80];
 
+    assert(min <= max);
     if (optimize_is_integer(at) && json_i64(at->r->doc, at->node, &out) && out >= min && out <= max)
         return out;
     (void)snprintf(
@@ -248,6 +252,7 @@ size_t read_choice(const struct read_at *at, const char *const *names)
     char want[160];
     size_t n = 0;
 
+    assert(names[0]);
     for (size_t i = 0; names[i]; i++) {
         if (optimize_read_has_value(at) && json_is(at->r->doc, at->node, str_c(names[i])))
             return i;

@@ -55,6 +55,7 @@ static void optimize_reflect_report(struct optimize *o, enum optimize_event_kind
         .texts = j->new_texts,
     };
 
+    assert(j->parent < o->count);
     if (kind == OPTIMIZE_EV_PARENT_SCORES)
         ev.scores = j->of_parent->scores;
     if (kind == OPTIMIZE_EV_CHILD_SCORES)
@@ -109,6 +110,7 @@ static void reflect_draw_jobs(struct optimize *o, struct step *st)
 
 static bool reflect_same_trial(const struct optimize *o, const struct trial *t, const struct job *j)
 {
+    assert(j->parent < o->count && t->n == o->task.settings.minibatch);
     return text_same(o, t->text, o->candidates[j->parent].text) &&
            memcmp(t->ids, j->ids, t->n * sizeof *t->ids) == 0;
 }
@@ -161,6 +163,7 @@ static bool reflect_was_used(const struct optimize *o, const struct job *j, size
 {
     const struct optimize_adapter *a = &o->task.adapter;
 
+    assert(component < o->task.component_count);
     for (size_t i = 0; i < j->of_parent->n; i++)
         if (!a->uses || a->uses(a->ctx, &j->of_parent->grades[i], component))
             return true;
@@ -184,6 +187,7 @@ static void reflect_pick_components(struct optimize *o, struct job *j)
     struct candidate *parent = &o->candidates[j->parent];
     bool all = o->task.settings.pick == OPTIMIZE_ALL_COMPONENTS;
 
+    assert(j->parent < o->count && !j->components);
     j->component_count = all ? o->task.component_count : 1;
     j->components = optimize_reflect_alloc_scratch(o, j->component_count, sizeof *j->components);
     for (size_t i = 0; all && i < j->component_count; i++)
@@ -202,6 +206,7 @@ static void reflect_prepare_asks(struct optimize *o, struct job *j, struct optim
 {
     const str *texts = text_list(o, o->candidates[j->parent].text);
 
+    assert(j->of_parent);
     j->asks = asks;
     for (size_t i = 0; i < j->component_count; i++)
         asks[i] = (struct optimize_ask){
@@ -222,6 +227,7 @@ static bool reflect_make_child(struct optimize *o, struct job *j, struct err *e)
     uint32_t *text = optimize_reflect_alloc_scratch(o, n, sizeof *text);
     str *news = optimize_reflect_alloc_scratch(o, n, sizeof *news);
 
+    assert(j->parent < o->count && !j->text);
     memcpy(text, o->candidates[j->parent].text, n * sizeof *text);
     for (size_t i = 0; i < j->component_count; i++) {
         const struct optimize_ask *ask = &j->asks[i];
@@ -265,6 +271,7 @@ static bool optimize_reflect_propose(struct optimize *o, struct step *st, struct
         reflect_prepare_asks(o, &st->jobs[i], asks + at);
         at += st->jobs[i].component_count;
     }
+    assert(at == n);
     if (!o->task.adapter.propose(o->task.adapter.ctx, asks, n, e))
         return false;
     for (size_t i = 0; i < st->n; i++)
@@ -300,11 +307,13 @@ static bool reflect_run_children(struct optimize *o, struct step *st, struct err
         j->after = trial_sum(j->of_child.scores, j->of_child.n);
         optimize_reflect_report(o, OPTIMIZE_EV_CHILD_SCORES, j);
     }
+    assert(at == n);
     return true;
 }
 
 static bool optimize_reflect_is_accepted(const struct optimize *o, const struct job *j)
 {
+    assert(j->text);
     if (o->task.settings.acceptance == OPTIMIZE_OR_EQUAL)
         return j->after >= j->before;
     return j->after > j->before;
@@ -328,6 +337,7 @@ static void reflect_drop_duplicates(struct optimize *o, struct step *st)
 {
     size_t n = 0;
 
+    assert(st->kept_count <= st->n);
     for (size_t i = 0; i < st->kept_count; i++) {
         size_t same = 0;
 
@@ -353,6 +363,7 @@ static void optimize_reflect_judge(struct optimize *o, struct step *st)
 {
     const struct optimize_settings *s = &o->task.settings;
 
+    assert(st->kept_count == 0);
     for (size_t i = 0; i < st->n; i++) {
         struct job *j = &st->jobs[i];
 
@@ -409,6 +420,7 @@ static bool reflect_take_in(struct optimize *o, struct step *st, struct err *e)
     struct trial *trials = optimize_reflect_alloc_scratch(o, st->kept_count, sizeof *trials);
     const uint32_t *ids = trial_val_ids(o);
 
+    assert(st->kept_count <= st->n);
     for (size_t i = 0; i < st->kept_count; i++)
         trials[i] = (struct trial){
             .text = st->kept[i]->text,

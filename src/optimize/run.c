@@ -149,6 +149,7 @@ static void optimize_run_head(const struct optimize_task *t, struct buf *out)
 
 static bool optimize_run_begin(struct optimize_run *r, struct err *e)
 {
+    assert(r->row == 0);
     buf_reset(&r->line);
     optimize_run_head(&r->task, &r->line);
     if (r->kept.n == 0)
@@ -196,6 +197,7 @@ static void on_graded(void *ctx, struct optimize_batch *b, size_t place)
     struct optimize_run *r = ctx;
     struct err refused;
 
+    assert(place < b->n);
     /* The engine ends the run with this error. Stored, the grade could come back as another one:
      * a line has no NaN. A resumed run has the example graded again. */
     if (!trial_check_grade(r->engine, &b->grades[place], b->ids[place], &refused))
@@ -286,6 +288,7 @@ static bool optimize_run_evaluate(void *ctx, struct optimize_batch *batches, siz
     struct optimize_run *r = ctx;
     const struct optimize_adapter *inner = &r->task.adapter;
 
+    assert(n > 0);
     if (!optimize_met_no_error(r, e))
         return false;
     r->batches = batches;
@@ -309,6 +312,7 @@ static void on_answered(void *ctx, struct optimize_ask *ask)
 {
     struct optimize_run *r = ctx;
 
+    assert(ask >= r->asks);
     buf_reset(&r->line);
     buf_printf(&r->line, "{\"answer\":%zu,\"text\":", (size_t)(ask - r->asks));
     if (ask->has_text) {
@@ -353,6 +357,7 @@ static bool optimize_run_propose(void *ctx, struct optimize_ask *asks, size_t n,
     const struct optimize_adapter *inner = &r->task.adapter;
     size_t open = 0;
 
+    assert(n > 0);
     if (!optimize_met_no_error(r, e))
         return false;
     r->asks = asks;
@@ -411,6 +416,7 @@ static bool optimize_run_uses(void *ctx, const struct optimize_grade *g, size_t 
 {
     const struct optimize_adapter *inner = &((struct optimize_run *)ctx)->task.adapter;
 
+    assert(inner->uses);
     return inner->uses(inner->ctx, g, component);
 }
 

@@ -8,6 +8,7 @@ bool text_intern(struct optimize *o, str text, uint32_t *out, struct err *e)
 {
     struct map_entry *found = map_find(&o->text_ids, text);
 
+    assert(o->text_count <= o->text_cap);
     if (found) {
         *out = (uint32_t)found->value.u64;
         return true;
@@ -38,12 +39,15 @@ const str *text_list(struct optimize *o, const uint32_t *ids)
 {
     str *list = arena_zero(&o->scratch, o->task.component_count, sizeof *list);
 
-    for (size_t i = 0; i < o->task.component_count; i++)
+    for (size_t i = 0; i < o->task.component_count; i++) {
+        assert(ids[i] < o->text_count);
         list[i] = o->texts[ids[i]];
+    }
     return list;
 }
 
 bool text_same(const struct optimize *o, const uint32_t *a, const uint32_t *b)
 {
+    assert(a && b);
     return memcmp(a, b, o->task.component_count * sizeof *a) == 0;
 }

@@ -12,6 +12,7 @@
 
 void admin_begin(struct admin *a, struct exchange *ex)
 {
+    assert(!ex->ended);
     a->ex = ex;
     buf_init(&a->buf, OUT_MAX);
     json_out_init(&a->o, &a->buf);
@@ -20,6 +21,7 @@ void admin_begin(struct admin *a, struct exchange *ex)
 
 void admin_end(struct admin *a)
 {
+    assert(!a->ex->ended);
     json_out_end(&a->o);
     exchange_reply(a->ex, 200, STR("application/json"), buf_str(&a->buf));
     buf_release(&a->buf);
@@ -152,8 +154,10 @@ static void provider_write(struct admin *a, const struct config_provider *p)
     else
         json_out_null(&a->o);
     json_member_array(&a->o, "fallback");
-    for (size_t i = 0; i < p->fallback_count; i++)
+    for (size_t i = 0; i < p->fallback_count; i++) {
+        assert(p->fallback[i] < a->ex->setup->config->provider_count);
         json_out_str(&a->o, a->ex->setup->config->providers[p->fallback[i]].name);
+    }
     json_out_end(&a->o);
     admin_text(a, "breaker", breaker_is_open(a, p) ? STR("open") : STR("closed"));
     admin_write_probe(a, p);
@@ -218,6 +222,7 @@ static void key_write(struct admin *a, const struct config_key *k)
     static const char *const shows[] = {"unset", "show", "hide"};
     struct gateway *g = &a->ex->worker->daemon->gateway;
 
+    assert((size_t)k->reasoning < COUNT_OF(shows));
     json_out_object(&a->o);
     admin_text(a, "name", k->name);
     json_member_str(

@@ -11,6 +11,7 @@ static void on_item(void *ctx, const struct config_item *item)
     const char *flag = a->ex->worker->daemon->listen_flag;
     bool by_flag = flag && str_eq(item->path, STR("listen"));
 
+    assert(item->path.n > 0 && item->origin);
     json_out_object(&a->o);
     admin_text(a, "path", item->path);
     admin_text(a, "value", by_flag ? str_c(flag) : item->value);
@@ -30,6 +31,7 @@ static void store_write(struct admin *a)
     enum store_durability durability = a->ex->setup->config->durability;
     struct store_health h;
 
+    assert((size_t)durability < COUNT_OF(names));
     store_health(g->store, &h);
     json_member_object(&a->o, "store");
     admin_flag(a, "enabled", g->records);
@@ -60,6 +62,7 @@ static void applications_write(struct admin *a)
     bool entered = apps_enter(d);
     const struct app *app;
 
+    assert(!entered || d->apps);
     json_member_array(&a->o, "applications");
     for (size_t i = 0; entered && (app = app_at(i)); i++)
         if (apps_find(d->apps, app) &&
@@ -77,6 +80,7 @@ void system_handle(struct exchange *ex)
     size_t connections = 0;
     struct admin a;
 
+    assert(d->worker_count > 0 && d->started_ms > 0);
     for (unsigned i = 0; i < d->worker_count; i++)
         connections += server_count(d->workers[i].server);
     admin_begin(&a, ex);

@@ -29,6 +29,7 @@ static void model_flush(struct model_reply *m)
 
 static void model_emit(struct model_reply *m, struct chat_event ev)
 {
+    assert(m->encoder.wire); /* an array of Gemini has its own */
     if (!m->begun) {
         m->begun = true;
         wire_encode(&m->encoder,
@@ -75,6 +76,7 @@ static void model_fail(struct model_reply *m, int status, const char *code, str 
                                .id = m->q->call->id,
                                .retry_after_ms = -1};
 
+    assert(status >= 400 && status < 600);
     if (m->stream && m->begun) {
         wire_encode(&m->encoder, &(struct chat_event){.kind = CHAT_ERROR, .error = &error});
         model_flush(m);
@@ -103,6 +105,7 @@ static void model_add_item(struct model_reply *m, str id, str tool, str argument
 {
     struct json_out o;
 
+    assert(id.n > 0);
     if (m->items.n)
         buf_add_c(&m->items, ',');
     json_out_init(&o, &m->items);
@@ -240,6 +243,7 @@ static bool model_follow(struct model_reply *m, struct run_cursor *c, enum run_s
     struct run_events_sink sink = {.thoughts = m->shows, .on_event = model_on_event, .ctx = m};
     uint64_t version = 0;
 
+    assert(m->run.n > 0);
     for (;;) {
         bool active = agents_wait(m->app->runner, m->run, &version, m->q->cancel);
 
@@ -319,6 +323,7 @@ static void model_wait(struct model_reply *m)
     struct err e;
     bool found;
 
+    assert(m->run.n > 0);
     if (m->calls) {
         model_finish(m, CHAT_STOP_TOOL);
         return;
@@ -355,6 +360,7 @@ static void model_end(struct model_reply *m)
     str detail = STR("the agent gave no answer");
     struct json doc;
 
+    assert(m->run.n > 0);
     if (!agent_log_run_get(m->app->host.log, m->run, m->q->arena, &row, &e)) {
         model_fail(m, 500, "run_lost", str_c(e.text));
         return;
@@ -399,6 +405,7 @@ static void model_end(struct model_reply *m)
 
 static bool model_read(struct model_reply *m, struct err *e)
 {
+    assert(m->wire && m->q->call);
     if (!json_parse(&m->doc, m->q->call->body.n ? m->q->call->body : m->q->body, e) ||
         !m->wire->read(&m->doc, m->q->arena, &m->request, e))
         return false;
@@ -438,6 +445,7 @@ static void agent_model_answer(void *app, const struct app_request *q, struct ap
     enum run_state state = RUN_GOES_ON;
     struct err e;
 
+    assert(q->call);
     json_init(&m.doc);
     buf_init(&m.out, MODEL_OUT_MAX);
     buf_init(&m.items, MODEL_OUT_MAX);
@@ -488,6 +496,7 @@ void agent_model_handle(struct exchange *ex)
                                   .key = ex->key,
                                   .show = exchange_reasoning_asked(h)};
 
+    assert(!ex->app_call && agent_model_is(ex->request.model));
     if (!exchange_may_use(ex, ex->request.model)) {
         exchange_fail(ex,
                       403,

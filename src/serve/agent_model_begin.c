@@ -10,6 +10,7 @@
 #include "serve/agent_model_state.h"
 
 #define RUN_ID_SIZE 36
+#define TRY_ARENA_MAX ((size_t)1 << 30)
 #define WAITING_MAX 100 /* runs that a request without ids is compared with */
 
 struct model_messages {
@@ -24,6 +25,7 @@ struct model_messages {
 
 static str model_agent_name(const struct model_reply *m)
 {
+    assert(agent_model_is(m->request.model));
     return str_slice(m->request.model, sizeof "agent/" - 1, m->request.model.n);
 }
 
@@ -58,8 +60,10 @@ static str model_text(const struct model_messages *x, const struct json_node *v,
 static bool model_sort(struct model_reply *m, const struct json *doc, struct model_messages *out,
                        struct err *e)
 {
+    struct buf said;
     bool after = true;
 
+    buf_init(&said, MODEL_OUT_MAX);
     *out = (struct model_messages){.doc = doc, .said = STR("")};
     out->list = json_find(doc, json_root(doc), STR("messages"));
     JSON_FOREACH(v, doc, out->list) {
@@ -70,17 +74,19 @@ static bool model_sort(struct model_reply *m, const struct json *doc, struct mod
     after = out->assistant == NULL;
     JSON_FOREACH(v, doc, out->list) {
         if (after && model_has_role(doc, v, "tool")) {
-            if (out->result_count == MODEL_CALLS_MAX)
+            if (out->result_count == MODEL_CALLS_MAX) {
+                buf_release(&said);
                 return err_set(e, ERR_INPUT, "more than %d results of tools", MODEL_CALLS_MAX);
+            }
             out->results[out->result_count++] = v;
         } else if (after && out->result_count && model_has_role(doc, v, "user")) {
-            out->said = arena_join(m->q->arena,
-                                   out->said,
-                                   out->said.n ? STR("\n\n") : STR(""),
-                                   model_text(out, v, m->q->arena));
+            buf_add(&said, said.n ? STR("\n\n") : STR(""));
+            buf_add(&said, model_text(out, v, m->q->arena));
         }
         after |= v == out->assistant;
     }
+    out->said = arena_dup(m->q->arena, buf_str(&said));
+    buf_release(&said);
     return true;
 }
 
@@ -167,7 +173,7 @@ static bool model_start(struct model_reply *m, const struct model_messages *x, s
 /* ---- a run that is there ---- */
 
 /* The row and its request, if the run is one of this agent and of this key. */
-static bool model_find_run(struct model_reply *m, str run, struct agent_row *row,
+static bool model_find_run(struct model_reply *m, str run, struct arena *a, struct agent_row *row,
                            struct agents_request *q, struct err *e)
 {
     struct run_asker who = {.key = m->q->operator_ ? STR("") : m->q->key};
@@ -176,8 +182,8 @@ static bool model_find_run(struct model_reply *m, str run, struct agent_row *row
 
     buf_init(&seen, MODEL_OUT_MAX);
     ok = agents_write_run(m->app->host.log, run, &who, &seen, e) &&
-         agent_log_run_get(m->app->host.log, run, m->q->arena, row, e) &&
-         agents_request_read(row->input, m->q->arena, q, e);
+         agent_log_run_get(m->app->host.log, run, a, row, e) &&
+         agents_request_read(row->input, a, q, e);
     buf_release(&seen);
     if (ok && (q->workflow || !str_eq(q->name, model_agent_name(m))))
         return err_set(e,
@@ -188,75 +194,102 @@ static bool model_find_run(struct model_reply *m, str run, struct agent_row *row
     return ok;
 }
 
-/* The name of the call that a result is of. */
-static str model_call_name(struct model_reply *m, const struct model_messages *x,
-                           const struct json_node *result)
+/* The name of the call that a result is of; or NULL. */
+static const struct json_node *model_call_name(struct model_reply *m,
+                                               const struct model_messages *x,
+                                               const struct json_node *result)
 {
     str id = model_member(m, x->doc, result, "tool_call_id");
 
     JSON_FOREACH(c, x->doc, json_find(x->doc, x->assistant, STR("tool_calls")))
-        if (str_eq(model_member(m, x->doc, c, "id"), id))
-            return model_member(m, x->doc, json_find(x->doc, c, STR("function")), "name");
-    return STR("");
+        if (json_is(x->doc, json_find(x->doc, c, STR("id")), id))
+            return json_find(x->doc, json_find(x->doc, c, STR("function")), STR("name"));
+    return NULL;
 }
 
-/* Gives the results of a client without ids the calls that wait, by their names, in order. */
+/* The calls of a run, of which the results of a client without ids get those that wait: by their
+ * names, in order. */
+struct model_waiting {
+    const struct json_node *names[MODEL_CALLS_MAX]; /* of the calls that the results are of */
+    const struct agent_effect *all;
+    size_t n;
+};
+
 static bool model_match(struct model_reply *m, const struct model_messages *x,
-                        const struct agent_effect *all, size_t n)
+                        const struct model_waiting *w)
 {
     bool used[MODEL_CALLS_MAX] = {false};
 
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < w->n; i++) {
         size_t k = 0;
 
-        if (all[i].state == AGENT_DONE || !str_eq(all[i].kind, STR("client")))
+        if (w->all[i].state == AGENT_DONE || !str_eq(w->all[i].kind, STR("client")))
             continue;
-        while (k < x->result_count &&
-               (used[k] || !str_eq(model_call_name(m, x, x->results[k]), all[i].name)))
+        while (k < x->result_count && (used[k] || !json_is(x->doc, w->names[k], w->all[i].name)))
             k++;
         if (k == x->result_count)
             return false;
         used[k] = true;
-        m->results[k] = all[i].key;
+        m->results[k] = arena_dup(m->q->arena, w->all[i].key);
         m->result_count++;
+        assert(m->result_count <= x->result_count);
     }
     return m->result_count == x->result_count;
 }
 
-static bool model_says_input(struct model_reply *m, const struct model_messages *x, str input)
+static bool model_says_input(const struct model_messages *x, str input, struct arena *a)
 {
     JSON_FOREACH(v, x->doc, x->list)
-        if (model_has_role(x->doc, v, "user") && str_eq(model_text(x, v, m->q->arena), input))
+        if (model_has_role(x->doc, v, "user") && str_eq(model_text(x, v, a), input))
             return true;
     return false;
+}
+
+/* Whether this run waits for the results. The arena is for this run alone: many may be tried. */
+static bool model_try_waiting(struct model_reply *m, const struct model_messages *x,
+                              struct model_waiting *w, str run, struct arena *a)
+{
+    struct agents_request q;
+    struct agent_effect *all;
+    struct agent_row row;
+    struct err e;
+
+    m->result_count = 0;
+    if (!model_find_run(m, run, a, &row, &q, &e) || !model_says_input(x, q.input, a) ||
+        !agent_log_read(m->app->host.log, row.id, a, &all, &w->n, &e))
+        return false;
+    w->all = all;
+    return model_match(m, x, w);
 }
 
 static bool model_find_waiting(struct model_reply *m, const struct model_messages *x, str *run,
                                struct err *e)
 {
-    struct agent_log *log = m->app->host.log;
     struct agent_filter f = {.id = STR(""),
                              .status = STR("waiting"),
                              .app = STR(AGENTS_APP),
                              .key = m->q->key,
                              .count_max = WAITING_MAX};
-    struct agent_row *rows, row;
-    struct agent_effect *all;
-    struct agents_request q;
-    size_t n, count;
+    struct model_waiting w = {.n = 0};
+    struct agent_row *rows;
+    struct arena scratch;
+    bool found = false;
+    size_t n;
 
-    if (!agent_log_list(log, &f, m->q->arena, &rows, &n, e))
+    assert(x->result_count > 0 && x->result_count <= MODEL_CALLS_MAX);
+    if (!agent_log_list(m->app->host.log, &f, m->q->arena, &rows, &n, e))
         return false;
-    for (size_t i = 0; i < n; i++) {
-        m->result_count = 0;
-        if (model_find_run(m, rows[i].id, &row, &q, e) && model_says_input(m, x, q.input) &&
-            agent_log_read(log, row.id, m->q->arena, &all, &count, e) &&
-            model_match(m, x, all, count)) {
-            *run = row.id;
-            return true;
-        }
+    for (size_t k = 0; k < x->result_count; k++)
+        w.names[k] = model_call_name(m, x, x->results[k]);
+    arena_init(&scratch, TRY_ARENA_MAX);
+    for (size_t i = 0; i < n && !found; i++) {
+        found = model_try_waiting(m, x, &w, rows[i].id, &scratch);
+        arena_reset(&scratch);
+        *run = rows[i].id;
     }
-    return err_set(e,
+    arena_release(&scratch);
+    return found ||
+           err_set(e,
                    ERR_INPUT,
                    "no run of this agent waits for these results: send the ids of the calls, or "
                    "the whole conversation without the calls to start a new run");
@@ -266,6 +299,7 @@ static bool model_find_waiting(struct model_reply *m, const struct model_message
 static bool model_read_ids(struct model_reply *m, const struct model_messages *x, str *run,
                            struct err *e)
 {
+    assert(x->result_count <= MODEL_CALLS_MAX && m->result_count == 0);
     for (size_t i = 0; i < x->result_count; i++) {
         str id = model_member(m, x->doc, x->results[i], "tool_call_id");
 
@@ -300,6 +334,7 @@ static bool model_check_results(struct model_reply *m, const struct model_messag
     struct agent_effect *all;
     size_t n, fresh = 0;
 
+    assert(m->run.n > 0);
     *said = false;
     if (!agent_log_read(m->app->host.log, m->run, m->q->arena, &all, &n, e))
         return false;
@@ -329,6 +364,7 @@ static bool model_put_results(struct model_reply *m, const struct model_messages
     struct setup *s = gateway_setup(m->app->host.gateway);
     bool ok = true, already;
 
+    assert(m->run.n > 0 && m->result_count == x->result_count);
     for (size_t i = 0; ok && i < x->result_count; i++) {
         struct agent_client_result r = {.run = m->run,
                                         .call_id = m->results[i],
@@ -349,6 +385,7 @@ static bool model_go_on(struct model_reply *m, struct err *e)
 {
     struct agent_row row;
 
+    assert(m->run.n > 0);
     m->resumed = m->skipping = true;
     if (!agent_log_run_get(m->app->host.log, m->run, m->q->arena, &row, e))
         return false;
@@ -366,8 +403,9 @@ static bool model_resume(struct model_reply *m, const struct model_messages *x, 
     size_t open;
     bool said;
 
+    assert(x->result_count > 0);
     (void)model_find_session(m);
-    if (!model_read_ids(m, x, &run, e) || !model_find_run(m, run, &row, &q, e))
+    if (!model_read_ids(m, x, &run, e) || !model_find_run(m, run, m->q->arena, &row, &q, e))
         return false;
     m->run = arena_dup(m->q->arena, run);
     if (!model_check_results(m, x, &said, &open, e))
@@ -407,10 +445,11 @@ static bool model_continue(struct model_reply *m, const struct model_messages *x
     struct err ignored;
     str run;
 
+    assert(x->result_count == 0);
     if (!x->assistant || !model_read_notice(m, x))
         return model_start(m, x, e);
     run = str_slice(m->decided_run, 0, RUN_ID_SIZE);
-    if (!model_find_run(m, run, &row, &q, &ignored))
+    if (!model_find_run(m, run, m->q->arena, &row, &q, &ignored))
         return model_start(m, x, e);
     for (size_t i = 0; i < COUNT_OF(on); i++)
         if (str_eq(row.status, str_c(on[i]))) {

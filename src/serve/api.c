@@ -11,6 +11,7 @@ bool api_path(str path)
 
 void api_protect(struct exchange *ex)
 {
+    assert(!ex->ended);
     exchange_header(ex, STR("x-content-type-options"), STR("nosniff"));
     exchange_header(ex, STR("cache-control"), STR("no-store"));
     exchange_header(ex, STR("referrer-policy"), STR("no-referrer"));
@@ -23,6 +24,7 @@ void api_error(const struct chat_error *error, struct buf *out)
 {
     struct json_out o;
 
+    assert(error->status >= 400);
     json_out_init(&o, out);
     json_out_object(&o);
     json_member_object(&o, "detail");
@@ -37,6 +39,7 @@ void api_invalid(struct exchange *ex, int status, const char *field, str value,
     struct json_out o;
     struct buf b;
 
+    assert(field && why && status >= 400 && status < 500);
     buf_init(&b, 65536);
     json_out_init(&o, &b);
     json_out_object(&o);
@@ -58,6 +61,7 @@ void api_invalid(struct exchange *ex, int status, const char *field, str value,
 
 bool api_operator(const struct exchange *ex)
 {
+    assert(ex->setup);
     return ex->setup->config->key_count == 0 || (ex->key && ex->key->role == CONFIG_OPERATOR);
 }
 
@@ -73,6 +77,7 @@ bool api_allowed(struct exchange *ex)
 {
     const struct http1_head *h = server_request(ex->x);
 
+    assert(ex->setup && ex->route);
     if (!ex->api && !ex->by_cookie)
         return true;
     if (ex->setup->config->key_count == 0 && h->host.n &&

@@ -65,6 +65,7 @@ static void serve_apps_run(struct work_job *job, struct reader *r, const struct 
 {
     struct app_job *j = (struct app_job *)(void *)job;
 
+    assert(!r && !e);
     (void)r;
     (void)e;
     apps_answer(j->worker->daemon->apps, &j->match, &j->request, &j->reply);
@@ -175,6 +176,7 @@ static void send_some(void *ctx, str bytes)
     struct app_job *j = ctx;
     bool post;
 
+    assert(j->reply.type);
     pthread_mutex_lock(&j->lock);
     buf_add(&j->pieces, bytes);
     j->type = j->reply.type;
@@ -206,6 +208,7 @@ static void serve_apps_who(struct app_job *j)
 {
     const struct config_key *k = j->ex->key;
 
+    assert(j->ex);
     j->request.key = k ? arena_dup(&j->arena, k->name) : STR("");
     j->request.subject = STR("");
     j->request.operator_ = api_operator(j->ex);
@@ -245,6 +248,7 @@ static struct app_job *serve_apps_job_new(struct exchange *ex)
     const struct http1_head *h = server_request(ex->x);
     struct app_job *j = base_alloc(sizeof *j);
 
+    assert(ex->app);
     *j = (struct app_job){.ex = ex, .worker = ex->worker, .match = *ex->app};
     arena_init(&j->arena, ARENA_MAX);
     buf_init(&j->body, JSON_SIZE_MAX);
@@ -318,6 +322,7 @@ bool apps_begin(struct daemon *d, struct err *e)
                             .daemon = store_daemon(d->gateway.store),
                             .bus = peers_bus(d->peers)};
 
+    assert(d->worker_count > 0 && !d->apps);
     if (!apps_open(&host, &d->apps, e))
         return false;
     d->hands = work_new(STR(""), NULL, HANDS, d->log);
@@ -343,6 +348,7 @@ static void *close_all(void *arg)
 
 void apps_end(struct daemon *d)
 {
+    assert(d->apps && !d->leave);
     d->leave = true;
     if (pthread_create(&d->closer, NULL, close_all, d) != 0)
         base_die("no thread could be started");

@@ -34,6 +34,7 @@ static str usage_words(struct exchange *ex)
     struct buf *out = &ex->worker->words;
     struct call_facts f;
 
+    assert(ex->call);
     call_facts(ex->call, &f);
     buf_reset(out);
     buf_add(out, STR("reasoning_tokens="));
@@ -71,6 +72,7 @@ static bool stream_tells_usage(const struct exchange *ex)
 {
     struct call_facts f;
 
+    assert(ex->call);
     call_facts(ex->call, &f);
     if (f.cap >= 0 || f.starved || (call_hides(ex->call) && f.reasoning_tokens > 0))
         return true;
@@ -153,6 +155,7 @@ static void check_room(struct exchange *ex)
 {
     bool full = buf_full(&ex->out) || arena_left(server_arena(ex->x)) < ENCODE_SPARE;
 
+    assert(ex->encoder.wire);
     if (!full || ex->encoder.failed)
         return;
     buf_reset(&ex->out);
@@ -237,6 +240,7 @@ static void end_stream(struct exchange *ex)
 /* Informs the client while headers can still be sent. */
 static void chat_mark_unrecorded(struct exchange *ex)
 {
+    assert(!ex->ended);
     if (!ex->headed && !ex->unrecorded)
         exchange_header(ex, STR("x-rationale-recorded"), STR("no"));
     ex->unrecorded = true;
@@ -288,6 +292,7 @@ static bool serve_chat_on_retry(void *ctx)
 {
     struct exchange *ex = ctx;
 
+    assert(ex->call);
     if (ex->headed)
         return false;
     buf_reset(&ex->out);
@@ -345,6 +350,7 @@ static int64_t chat_count_input(void *ctx)
 
 static void encoder_up(struct exchange *ex)
 {
+    assert(ex->call);
     wire_encoder_init(
         &ex->encoder, ex->wire, &ex->request, ex->request.stream, server_arena(ex->x), &ex->out);
     ex->encoder.id = ex->id;
@@ -417,6 +423,7 @@ static void serve_chat_start(void *ctx)
 /* The request is read; the call starts in a separate step, together with other calls: loop.h. */
 static void start_soon(struct exchange *ex)
 {
+    assert(!ex->call && !ex->ended);
     loop_task_init(&ex->start, serve_chat_start, ex);
     loop_soon(ex->worker->gl.loop, &ex->start);
 }
@@ -442,6 +449,7 @@ static bool read_body(struct exchange *ex)
 {
     struct err e;
 
+    assert(!ex->ended);
     if (!exchange_values_fit(ex))
         return false;
     if (ex->wire->read(&ex->doc, server_arena(ex->x), &ex->request, &e))

@@ -33,6 +33,7 @@ static void count_locally(struct count *k)
                      k->gemini ? "{\"totalTokens\":%lld}" : "{\"input_tokens\":%lld}",
                      (long long)input_tokens_count(&ex->request, ex->worker->gl.gateway->vocab));
 
+    assert(!k->live);
     ex->on_gone = NULL;
     exchange_reply(ex, 200, STR("application/json"), (str){body, (size_t)n});
 }
@@ -51,6 +52,7 @@ static void serve_count_on_head(void *ctx, const struct upstream_head *head)
 {
     struct count *k = ctx;
 
+    assert(k->live && k->provider);
     k->passed_count = headers_copy_reply(
         head->fields, secret_reveal(&k->provider->key), server_arena(k->ex->x), &k->passed);
     k->status = head->status;
@@ -68,6 +70,7 @@ static bool read_refusal(struct count *k, struct arena *a, struct chat_error *er
     struct json doc;
     struct err e;
 
+    assert(k->status != 200);
     json_init(&doc);
     if (json_parse(&doc, buf_str(&k->reply), &e))
         wire_get(CHAT_ANTHROPIC)->read_error(&doc, a, error);
@@ -115,6 +118,7 @@ static void serve_count_on_end(void *ctx)
     struct exchange *ex = k->ex;
     int status = k->status;
 
+    assert(k->live && k->status > 0);
     if (status != 200) {
         serve_count_answer_refusal(k);
         return;
@@ -133,6 +137,7 @@ static void serve_count_on_error(void *ctx, const struct err *e)
     struct count *k = ctx;
     struct exchange *ex = k->ex;
 
+    assert(k->live);
     ex->on_gone = NULL;
     serve_count_release(k);
     exchange_fail(ex, e->code == ERR_TIMEOUT ? 504 : 502, "upstream_error", "%s", e->text);
@@ -166,6 +171,7 @@ static void anthropic_ask(struct count *k, const struct config_route *route)
     const struct config_provider *p = route->provider;
     struct json_edits edits;
 
+    assert(!k->gemini && route->provider->dialect == CHAT_ANTHROPIC);
     buf_printf(&k->target, STR_FMT "/v1/messages/count_tokens", STR_ARG(p->url.path));
     json_edits_init(&edits, &ex->doc, server_arena(ex->x));
     wire_get(CHAT_ANTHROPIC)
@@ -190,6 +196,7 @@ static void gemini_ask(struct count *k, const struct config_route *route)
     struct json_edits edits;
     str model = route->upstream;
 
+    assert(k->gemini && route->provider->dialect == CHAT_GEMINI);
     buf_add(&k->target, p->url.path);
     wire_get(CHAT_GEMINI)->path(model, false, &k->target);
     k->target.n -= STR(":generateContent").n;
@@ -257,6 +264,7 @@ static void serve_count_begin(struct exchange *ex, bool boxed)
     struct level level;
     struct err e;
 
+    assert(!ex->job);
     if (!level_choose(ex->setup->config, &ex->request, STR(""), ex->key, &level, &e)) {
         exchange_fail(ex, 404, "model_not_found", "%s", e.text);
         return;

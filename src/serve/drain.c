@@ -54,6 +54,7 @@ static void serve_drain_drain(void *ctx)
 {
     struct worker *w = ctx;
 
+    assert(w->daemon->draining);
     loop_timer_init(&w->look, serve_drain_look, w);
     server_drain(w->server, on_idle, w);
     watch_runs_drain(w);
@@ -64,6 +65,7 @@ static void serve_drain_cut(void *ctx)
 {
     struct worker *w = ctx;
 
+    assert(w->daemon->draining);
     server_cut(w->server);
 }
 

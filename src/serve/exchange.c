@@ -9,6 +9,7 @@
 
 #define VALUE_SIZE 320 /* most bytes that a parsed value of a request takes */
 #define LOGGED_SPARE 4096
+#define REFUSED_ARENA_MAX ((size_t)1 << 20) /* for the path, which fits into the head */
 
 void exchange_header(struct exchange *ex, str name, str value)
 {
@@ -31,27 +32,27 @@ void exchange_keep_error(struct exchange *ex, const struct chat_error *error)
 }
 
 /* A client's path or model may be a secret by mistake, so it is masked for the log. */
-static str exchange_mask_for_log(struct exchange *ex, str said)
+static str exchange_mask_for_log(struct worker *w, struct setup *s, str said, struct arena *a)
 {
-    const struct mask *m = ex->setup ? ex->setup->mask : NULL;
     struct buf out;
 
-    if (!m || setup_cache_clean(&ex->worker->gl.setup_cache, ex->setup, said))
+    if (!s || !s->mask || setup_cache_clean(&w->gl.setup_cache, s, said))
         return said;
     buf_init(&out, 4 * said.n + LOGGED_SPARE);
-    if (mask_text(m, said, &out, NULL))
-        said = buf_full(&out) ? STR("") : arena_dup(server_arena(ex->x), buf_str(&out));
+    if (mask_text(s->mask, said, &out, NULL))
+        said = buf_full(&out) ? STR("") : arena_dup(a, buf_str(&out));
     buf_release(&out);
     return said;
 }
 
-static str exchange_path(struct exchange *ex)
+/* Without the id of a watched run, which is its credential. */
+static str exchange_path_for_log(struct worker *w, struct setup *s, str path, struct arena *a)
 {
-    str path = server_request(ex->x)->path;
-
-    if (ex->route && ex->route->handle == watch_count_handle)
-        return str_c(ex->route->path); /* the id is the run's credential */
-    return ex->route == &watch_any ? watch_shown_path(path, server_arena(ex->x)) : path;
+    if (str_starts(path, STR("/api/v1/watch/")))
+        return STR("/api/v1/watch/*");
+    if (str_starts(path, STR(WATCH_PREFIX)))
+        path = watch_shown_path(path, a);
+    return exchange_mask_for_log(w, s, path, a);
 }
 
 static uint64_t took_ns(const struct exchange *ex)
@@ -62,17 +63,20 @@ static uint64_t took_ns(const struct exchange *ex)
 void exchange_done(struct exchange *ex)
 {
     bool call = ex->route->handle == chat_handle || ex->route->handle == gemini_handle;
+    struct arena *a = server_arena(ex->x);
+    str path = exchange_path_for_log(ex->worker, ex->setup, server_request(ex->x)->path, a);
+    str model = exchange_mask_for_log(ex->worker, ex->setup, ex->request.model, a);
 
     assert(!ex->ended);
     assert(!ex->call);
     log_info("request",
              LOG_STR("id", ex->id),
              LOG_STR("method", server_request(ex->x)->method),
-             LOG_STR("path", exchange_mask_for_log(ex, exchange_path(ex))),
+             LOG_STR("path", path),
              LOG_I64("status", ex->status),
              LOG_U64("us", took_ns(ex) / 1000),
              LOG_STR("key", ex->key ? ex->key->name : STR("")),
-             LOG_STR("model", str_slice(exchange_mask_for_log(ex, ex->request.model), 0, 100)));
+             LOG_STR("model", str_slice(model, 0, 100)));
     if (call && !ex->called)
         metrics_refused(ex->worker->gl.metrics,
                         str_c(ex->route->path),
@@ -117,6 +121,7 @@ static void retry_after(struct exchange *ex, int64_t ms)
 {
     struct arena *a = server_arena(ex->x);
 
+    assert(ms >= 0);
     exchange_header(
         ex, STR("retry-after"), arena_printf(a, "%lld", (long long)((ms + 999) / 1000)));
     if (ms % 1000)
@@ -207,6 +212,7 @@ bool exchange_json(struct exchange *ex)
 {
     struct err e;
 
+    assert(!ex->ended);
     if (json_parse(&ex->doc, server_body(ex->x), &e))
         return true;
     exchange_fail(ex, 400, "invalid_json", "the body is not JSON: %s", e.text);
@@ -293,6 +299,7 @@ bool exchange_from_elsewhere(const struct http1_head *h, bool loopback)
 /* With keys, a page of any site may ask: it has to have one, and cookies are not sent. */
 static void exchange_allow_origins(struct exchange *ex)
 {
+    assert(ex->setup->config->key_count > 0);
     if (!http1_has(server_request(ex->x), STR("origin")) || ex->api || ex->route->open)
         return;
     exchange_header(ex, STR("access-control-allow-origin"), STR("*"));
@@ -319,6 +326,7 @@ static bool exchange_authenticate_client(struct exchange *ex)
     uint8_t digest[32];
     str key;
 
+    assert(ex->route && !ex->key);
     if (keyless && exchange_from_elsewhere(server_request(ex->x), true)) {
         exchange_fail(ex,
                       403,
@@ -360,6 +368,7 @@ static void exchange_answer_options(struct exchange *ex)
     str methods = route_methods(h->path, server_arena(ex->x));
     str wanted = http1_find(h, STR("access-control-request-headers"));
 
+    assert(ex->route == &unknown);
     exchange_header(ex, STR("allow"), methods);
     if (!ex->api && ex->setup->config->key_count > 0 && http1_has(h, STR("origin"))) {
         exchange_header(ex, STR("access-control-allow-origin"), STR("*"));
@@ -401,6 +410,7 @@ static void fail_unknown_route(struct exchange *ex)
     const struct http1_head *h = server_request(ex->x);
     str meant = route_meant(h, server_arena(ex->x)), path = str_slice(h->path, 0, 100);
 
+    assert(ex->route == &unknown);
     if (!meant.n) {
         exchange_fail(ex,
                       404,
@@ -427,6 +437,7 @@ static bool exchange_find_route(struct exchange *ex)
     const struct http1_head *h = server_request(ex->x);
     bool path_known;
 
+    assert(!ex->route);
     ex->route = route_find(h->method, h->path, &ex->rest, &path_known);
     if (str_starts(h->path, STR(WATCH_PREFIX))) {
         ex->route = &watch_any;
@@ -530,6 +541,7 @@ static void refuse_in_dialect(const struct server_refusal *r, str id)
     bool known;
     str rest;
 
+    assert(r->request);
     route = route_find(r->request->method, r->request->path, &rest, &known);
     if (api_path(r->request->path))
         api_error(&error, r->body);
@@ -540,13 +552,21 @@ static void refuse_in_dialect(const struct server_refusal *r, str id)
 size_t exchange_refusal(void *ctx, const struct server_refusal *r, struct server_header *out)
 {
     struct worker *w = ctx;
-    str id = rand_id(&w->daemon->gateway.ids, w->refusal_id);
+    str id = rand_id(&w->daemon->gateway.ids, w->refusal_id), path = STR("");
+    struct setup *s = setup_cache_setup(&w->gl.setup_cache, &w->daemon->gateway);
+    struct arena a;
 
+    assert(r->status >= 400 && r->status < 600);
+    arena_init(&a, REFUSED_ARENA_MAX);
+    if (r->request)
+        path = exchange_path_for_log(w, s, r->request->path, &a);
     log_info("refused",
              LOG_STR("id", id),
              LOG_I64("status", r->status),
              LOG_TEXT("why", r->why),
-             LOG_STR("path", r->request ? str_slice(r->request->path, 0, 200) : STR("")));
+             LOG_STR("path", str_slice(path, 0, 200)));
+    arena_release(&a);
+    setup_release(s);
     if (r->status == 413)
         metrics_reject(w->gl.metrics, METRICS_TOO_LARGE);
     if (r->request)

@@ -26,6 +26,7 @@ static struct history_job *serve_history_begin(struct exchange *ex, struct param
 
 static void serve_history_go(struct history_job *j, struct params *p)
 {
+    assert(p->ex == j->ex);
     if (params_ok(p))
         history_job_post(j);
     else
@@ -36,6 +37,7 @@ static void serve_history_go(struct history_job *j, struct params *p)
 
 static bool ask_sessions(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
 {
+    assert(j->page.limit > 0 && j->page.page > 0);
     return query_sessions(r, &j->asker, &j->filter, &j->page, out, e);
 }
 
@@ -56,34 +58,40 @@ void sessions_handle(struct exchange *ex)
 
 static bool ask_session(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
 {
+    assert(j->id.n > 0);
     return query_session(r, &j->asker, j->id, out, e);
 }
 
 static bool ask_session_decisions(struct history_job *j, struct reader *r, struct buf *out,
                                   struct err *e)
 {
+    assert(j->id.n > 0);
     return query_session_decisions(r, &j->asker, j->id, out, e);
 }
 
 static bool ask_session_segments(struct history_job *j, struct reader *r, struct buf *out,
                                  struct err *e)
 {
+    assert(j->id.n > 0);
     return query_session_segments(r, &j->asker, j->id, out, e);
 }
 
 static bool ask_call(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
 {
+    assert(j->id.n > 0);
     return query_call(r, &j->asker, j->id, out, e);
 }
 
 static bool ask_call_segments(struct history_job *j, struct reader *r, struct buf *out,
                               struct err *e)
 {
+    assert(j->id.n > 0);
     return query_call_segments(r, &j->asker, j->id, out, e);
 }
 
 static bool ask_call_new(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
 {
+    assert(j->id.n > 0);
     return query_call_new(r, &j->asker, j->id, out, e);
 }
 
@@ -112,6 +120,7 @@ static void view_handle(struct exchange *ex, const struct view *views, size_t n)
     str name = slash == STR_NONE ? STR("") : str_slice(ex->rest, slash + 1, ex->rest.n), id;
     struct history_job *j;
 
+    assert(n > 0 && !*views[0].name);
     if (!params_decode(server_arena(ex->x), str_slice(ex->rest, 0, slash), false, &id) ||
         id.n == 0) {
         exchange_fail(ex, 400, "invalid_id", "the id is not UTF-8 written with %%XX");
@@ -152,6 +161,7 @@ static bool ask_call_list(struct history_job *j, struct reader *r, struct buf *o
 {
     const struct query_calls w = {.filter = j->filter, .outcome = j->words, .page = j->page};
 
+    assert(j->page.limit > 0 && j->page.limit <= PAGE_MAX);
     return query_call_list(r, &j->asker, &w, out, e);
 }
 
@@ -183,6 +193,7 @@ void interactions_handle(struct exchange *ex)
 
 static bool ask_decisions(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
 {
+    assert(j->page.limit > 0 && j->page.limit <= PAGE_MAX);
     return query_decisions(r, &j->asker, &j->filter, &j->page, out, e);
 }
 
@@ -201,6 +212,7 @@ void decisions_handle(struct exchange *ex)
 
 static bool ask_search(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
 {
+    assert(j->words.n > 0 && j->page.limit > 0);
     return query_search(r, &j->asker, j->words, j->page.limit, out, e);
 }
 
@@ -262,6 +274,7 @@ void history_metrics_handle(struct exchange *ex)
 
 static bool ask_usage(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
 {
+    assert(j->words.n > 0);
     return query_usage(r, &j->asker, j->words, &j->filter, out, e);
 }
 
@@ -285,6 +298,7 @@ static bool ask_overview(struct history_job *j, struct reader *r, struct buf *ou
     const struct query_overview w = {
         .filter = j->filter, .by = j->words, .bucket_s = j->page.limit};
 
+    assert(j->page.limit >= 0);
     return query_overview(r, &j->asker, &w, out, e);
 }
 

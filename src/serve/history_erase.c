@@ -9,6 +9,7 @@ static bool operators_only(struct exchange *ex)
 {
     if (api_operator(ex))
         return true;
+    assert(ex->key); /* without keys everybody is an operator, and the route needs one */
     exchange_fail(ex,
                   403,
                   "operators_only",
@@ -25,6 +26,7 @@ static bool ask_erase(struct history_job *j, struct reader *r, struct buf *out, 
     struct store *s = g->store;
     struct store_receipt got;
 
+    assert(j->id.n > 0);
     (void)r;
     gateway_share_forget(g, j->what == STORE_ERASE_SESSION ? j->id : STR(""));
     if (!store_erase(s, (enum store_erase_what)j->what, j->id, j->words, &got, e))
@@ -83,6 +85,13 @@ void erase_handle(struct exchange *ex)
                     STR(""),
                     "string",
                     "must be given, or else subject: one of the two, and not empty");
+    else if (session.n + subject.n > PARAMS_TEXT_MAX)
+        api_invalid(ex,
+                    422,
+                    has_subject ? "subject" : "session_id",
+                    str_slice(has_subject ? subject : session, 0, 100),
+                    "string",
+                    arena_printf(a, "must be at most %d bytes", PARAMS_TEXT_MAX).p);
     else
         serve_history_erase_erase(ex,
                                   has_session ? STORE_ERASE_SESSION : STORE_ERASE_SUBJECT,
@@ -93,6 +102,7 @@ void erase_handle(struct exchange *ex)
 
 static bool ask_audit(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
 {
+    assert(j->page.limit > 0);
     return query_audit(r, j->page.limit, out, e);
 }
 

@@ -7,11 +7,13 @@
 
 static bool ask_step(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
 {
+    assert(j->exporting);
     return query_export_step(r, &j->asker, &j->export, out, e);
 }
 
 static void serve_history_export_next(struct exchange *ex)
 {
+    assert(ex->job);
     ex->on_room = NULL;
     history_job_post(ex->job);
 }
@@ -46,6 +48,7 @@ static void serve_history_export_cut(struct history_job *j)
     struct exchange *ex = j->ex;
     struct server_exchange *x = ex->x;
 
+    assert(j->headed && j->ex);
     log_warn("an export failed", LOG_ERR(&j->err));
     ex->on_gone = NULL;
     exchange_done(ex);
@@ -58,6 +61,7 @@ static void serve_history_export_answer(struct history_job *j)
     struct exchange *ex = j->ex;
     struct server_exchange *x = ex->x;
 
+    assert(j->exporting && !j->posted);
     if (!j->ok) {
         if (j->headed)
             serve_history_export_cut(j);

@@ -7,7 +7,9 @@
 #include "store/title.h"
 #include "wire/redact_reasoning.h"
 
-#define ARENA_MAX ((size_t)8 << 20)
+/* A ceiling: decisions on a run read its input and its result, which are as large as requests and
+ * replies, several times. */
+#define ARENA_MAX ((size_t)1 << 30)
 #define WHOLE_MAX ((size_t)1 << 20) /* larger answers go out as they are: packing takes time */
 
 /* Adds a running call, as the live view has it. */
@@ -79,6 +81,7 @@ struct history_job *history_job_new(struct exchange *ex,
 
 void history_job_free(struct history_job *j)
 {
+    assert(!j->posted);
     if (j->exporting)
         query_export_release(&j->export);
     buf_release(&j->out);
@@ -147,10 +150,17 @@ static void fail_input(struct exchange *ex, const struct err *e)
     size_t colon = str_find(text, STR(": "));
     str field = arena_dup(server_arena(ex->x), str_slice(text, 0, colon));
 
+    assert(e->code == ERR_INPUT);
     if (colon == STR_NONE)
         exchange_fail(ex, 422, "invalid_parameter", "%s", e->text);
     else
         api_invalid(ex, 422, field.p, STR(""), "string", text.p + colon + 2);
+}
+
+void history_job_refuse_json(struct err *e)
+{
+    err_prefix(e, "body: is not JSON: ");
+    e->code = ERR_INPUT;
 }
 
 void history_job_fail(struct history_job *j)

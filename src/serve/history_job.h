@@ -44,5 +44,7 @@ struct history_job *history_job_new(struct exchange *ex,
                                                 struct buf *out, struct err *e));
 void history_job_free(struct history_job *j);
 void history_job_post(struct history_job *j);
+/* Makes the parser's error one about the body; one that is too deep is not a busy gateway. */
+void history_job_refuse_json(struct err *e);
 /* Replies with the error, and frees the job. */
 void history_job_fail(struct history_job *j);

@@ -19,6 +19,7 @@
 
 void live_refuse(struct exchange *ex, int status, const char *code, const char *message)
 {
+    assert(status >= 400 && status < 600);
     ex->api = true; /* in the words of the API, whatever the address */
     exchange_fail(ex, status, code, "%s", message);
 }
@@ -347,6 +348,7 @@ static void live_send_greeting(struct live *l)
 {
     struct buf out;
 
+    assert(l->ws);
     buf_init(&out, WORDS_MAX);
     buf_add(&out, STR("\"user_id\":"));
     (void)json_quote(&out, (str){l->user, l->user_size});

@@ -49,6 +49,7 @@ static void serve_live_health_look(void *ctx)
     struct buf out;
     uint64_t every_ms;
 
+    assert(w == d->workers);
     loop_timer_set(w->gl.loop, &w->health, LOOK_MS);
     if (!hub_health_watched(d->gateway.hub))
         return;

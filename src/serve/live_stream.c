@@ -67,6 +67,7 @@ static bool serve_live_stream_on_tick(void *ctx)
     uint64_t quiet_ms = (loop_now_ns(l->worker->gl.loop) - l->sent_ns) / CLOCK_NS_PER_MS;
     uint64_t every_ms = l->ex->setup->config->keepalive_ms;
 
+    assert(l->ex);
     if (!live_may_stay(l)) {
         live_stream_leave(l);
         return false;
@@ -88,6 +89,7 @@ static const struct hub_viewer_ops ops = {
 
 static void serve_live_stream_on_gone(struct exchange *ex)
 {
+    assert(ex->job);
     live_free(ex->job);
 }
 
@@ -158,6 +160,7 @@ static void serve_live_stream_begin(struct live *l, const struct asked *asked)
     struct buf out;
     struct err e;
 
+    assert(l->ex && l->viewer && asked->count > 0);
     ex->status = 200;
     exchange_header(ex, STR("content-type"), STR("text/event-stream"));
     api_protect(ex);

@@ -226,6 +226,7 @@ str login_code_new(struct login *l, const struct config_key *key, char hex[65])
     struct code *c;
     str code;
 
+    assert(key);
     rand_os(chance, sizeof chance);
     code = sha256_hex(chance, hex);
     pthread_mutex_lock(&l->lock);
@@ -291,6 +292,7 @@ static void send_cookie(struct exchange *ex, str value, int64_t seconds)
 {
     bool tls = ex->worker->daemon->tls_server != NULL;
 
+    assert(seconds >= 0);
     exchange_header(ex,
                     STR("set-cookie"),
                     arena_printf(server_arena(ex->x),

@@ -25,6 +25,7 @@ static bool serve_models_listed(const struct exchange *ex, size_t provider, size
     str name = c->providers[provider].models[model].alias;
     struct config_route first;
 
+    assert(provider < c->provider_count && model < c->providers[provider].model_count);
     return exchange_may_use(ex, name) && config_find(c, name, &first) &&
            first.provider == &c->providers[provider];
 }
@@ -32,6 +33,7 @@ static bool serve_models_listed(const struct exchange *ex, size_t provider, size
 /* "agent/NAME", in the exchange's arena. */
 static str agent_model_name(const struct exchange *ex, size_t i)
 {
+    assert(i < ex->setup->config->agents->agent_count);
     return arena_join(
         server_arena(ex->x), STR("agent/"), ex->setup->config->agents->agents[i].name, STR(""));
 }
@@ -97,6 +99,7 @@ static void gemini_row(struct json_out *o, str model, str provider)
     char name[300];
     int n = snprintf(name, sizeof name, "models/" STR_FMT, STR_ARG(str_slice(model, 0, 256)));
 
+    assert(n > 0 && (size_t)n < sizeof name);
     (void)provider;
     json_out_object(o);
     serve_models_text(o, STR("name"), (str){name, (size_t)n});
@@ -174,6 +177,7 @@ static void anthropic_ends(struct json_out *o, const struct exchange *ex)
                 last = c->providers[p].models[m].alias;
                 first = first.n ? first : last;
             }
+    assert(!first.n == !last.n);
     json_member_bool(o, "has_more", false);
     if (first.n) {
         serve_models_text(o, STR("first_id"), first);

@@ -87,6 +87,7 @@ static void send_file(struct exchange *ex, const struct embed *file, str type, i
     str packed = {file->bytes, file->size};
     struct buf plain;
 
+    assert(file->size > 0);
     exchange_header(ex, STR("vary"), STR("accept, accept-encoding"));
     if (gzip_accepted(accepted)) {
         exchange_header(ex, STR("content-encoding"), STR("gzip"));
@@ -103,6 +104,7 @@ static void page_send_named(struct exchange *ex, struct page_table table, str na
     const struct embed *file = page_file_find(table, name);
     str tag;
 
+    assert(status == 200 || status == 404);
     if (!file) {
         if (table.files == manual_files && page_missing(ex))
             return;

@@ -7,8 +7,6 @@
 #include "base/ctype.h"
 #include "base/utf8.h"
 
-#define TEXT_MAX 1000
-
 bool params_decode(struct arena *a, str text, bool query, str *out)
 {
     char *p = arena_alloc(a, text.n + 1);
@@ -86,12 +84,13 @@ void params_init(struct params *p, struct exchange *ex, struct arena *a)
 
 str params_text(struct params *p, const char *name)
 {
+    assert(p->n <= PARAMS_MAX);
     for (size_t i = 0; i < p->n; i++) {
         if (!str_eq(p->at[i].name, str_c(name)))
             continue;
-        if (p->at[i].value.n > TEXT_MAX) {
+        if (p->at[i].value.n > PARAMS_TEXT_MAX) {
             p->value = p->field ? p->value : str_slice(p->at[i].value, 0, 100);
-            params_wrong(p, name, "string", "must be at most %d bytes", TEXT_MAX);
+            params_wrong(p, name, "string", "must be at most %d bytes", PARAMS_TEXT_MAX);
         }
         return p->at[i].value;
     }
@@ -141,6 +140,7 @@ static void wrong_choice(struct params *p, const char *name, str text, const cha
 {
     struct buf all;
 
+    assert(n > 0);
     buf_init(&all, 512);
     for (size_t i = 0; i < n; i++)
         buf_printf(&all, "%s%s", i == 0 ? "" : i + 1 == n ? " or " : ", ", words[i]);
@@ -179,6 +179,7 @@ void params_sessions(struct params *p, struct query_filter *f)
 {
     static const char *const statuses[] = {"pending", "in_progress", "completed", "failed"};
 
+    assert(f->status_count <= QUERY_STATUS_MAX);
     for (size_t i = 0; i < p->n; i++) {
         str text = p->at[i].value;
 
@@ -218,6 +219,7 @@ void params_decisions(struct params *p, struct query_filter *f)
 
 bool params_ok(struct params *p)
 {
+    assert(!p->field == !p->expected);
     if (!p->field)
         return true;
     api_invalid(p->ex, 422, p->field, p->value, p->expected, p->why);

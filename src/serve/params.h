@@ -16,6 +16,7 @@
 #include "store/query.h"
 
 #define PARAMS_MAX 64
+#define PARAMS_TEXT_MAX 1000 /* bytes of a value */
 
 struct params {
     struct exchange *ex;

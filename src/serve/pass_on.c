@@ -25,8 +25,8 @@ struct pass_on {
     struct buf lines, target, body; /* for the provider */
     struct buf error;               /* what the provider says of an error */
     int status;
-    str type;
-    bool headed; /* the client has the head */
+    str type, coding; /* of the provider's body */
+    bool headed;      /* the client has the head */
 };
 
 static void pass_on_release(struct pass_on *p)
@@ -38,6 +38,12 @@ static void pass_on_release(struct pass_on *p)
 }
 
 /* ---- the reply ---- */
+
+static void pass_on_add_coding(struct pass_on *p)
+{
+    if (p->coding.n)
+        exchange_header(p->ex, STR("content-encoding"), p->coding);
+}
 
 static void pass_on_head(void *ctx, const struct upstream_head *head)
 {
@@ -52,11 +58,11 @@ static void pass_on_head(void *ctx, const struct upstream_head *head)
     passed_set_headers(ex, fields, n);
     p->status = head->status;
     p->type = arena_dup(a, http1_find(head->fields, STR("content-type")));
-    if (head->coding.n)
-        exchange_header(ex, STR("content-encoding"), arena_dup(a, head->coding));
+    p->coding = arena_dup(a, head->coding);
     if (p->status >= 400)
         return; /* gathered whole: it may quote the provider's key */
     p->headed = true;
+    pass_on_add_coding(p);
     ex->status = p->status;
     if (p->type.n)
         exchange_header(ex, STR("content-type"), p->type);
@@ -68,6 +74,7 @@ static void pass_on_bytes(void *ctx, str bytes)
 {
     struct pass_on *p = ctx;
 
+    assert(p->status > 0);
     if (!p->headed) {
         buf_add(&p->error, bytes);
         return;
@@ -84,15 +91,17 @@ static void pass_on_refuse(struct pass_on *p)
     str key = secret_reveal(&p->provider->key), said = buf_str(&p->error);
 
     assert(!p->headed && p->status >= 400);
-    if (buf_full(&p->error) || (key.n && str_find(said, key) != STR_NONE))
+    if (buf_full(&p->error) || (key.n && str_find(said, key) != STR_NONE)) {
         exchange_fail(ex,
                       p->status > 599 ? 502 : p->status, /* HTTP has none above */
                       "upstream_error",
                       "the provider \"" STR_FMT "\" answered with status %d",
                       STR_ARG(p->provider->name),
                       p->status);
-    else
+    } else {
+        pass_on_add_coding(p);
         exchange_reply(ex, p->status, p->type, arena_dup(server_arena(ex->x), said));
+    }
 }
 
 static void pass_on_end(void *ctx)
@@ -119,6 +128,7 @@ static void pass_on_error(void *ctx, const struct err *e)
     struct server_exchange *x = ex->x;
     bool headed = p->headed;
 
+    assert(!ex->ended);
     ex->on_gone = NULL;
     pass_on_release(p);
     if (!headed) {
@@ -139,6 +149,7 @@ static const struct upstream_handler pass_on_handler = {
 
 static void pass_on_room(struct exchange *ex)
 {
+    assert(ex->job);
     upstream_resume(&((struct pass_on *)ex->job)->upstream);
 }
 
@@ -146,6 +157,7 @@ static void pass_on_gone(struct exchange *ex)
 {
     struct pass_on *p = ex->job;
 
+    assert(p);
     upstream_cancel(&p->upstream);
     pass_on_release(p);
 }
@@ -177,6 +189,7 @@ static bool pass_on_write(struct pass_on *p, const struct config_route *route, s
     const struct http1_head *h = server_request(ex->x);
     struct json_edits edits;
 
+    assert(p->provider == route->provider);
     json_edits_init(&edits, &ex->doc, server_arena(ex->x));
     if (ex->request.model.n && ex->wire->dialect != CHAT_GEMINI &&
         !str_eq(ex->request.model, route->upstream))
@@ -285,12 +298,13 @@ static void pass_on_start(struct exchange *ex, str verb)
     struct pass_on *p;
     struct err e;
 
+    assert(!ex->job);
     if (!pass_on_choose(ex, &route) || !pass_on_within_limits(ex))
         return;
     p = arena_zero(server_arena(ex->x), 1, sizeof *p);
     p->ex = ex;
     p->provider = route.provider;
-    p->type = STR("");
+    p->type = p->coding = STR("");
     buf_init(&p->lines, 16384);
     buf_init(&p->target, 4096);
     buf_init(&p->body, PASS_ON_BODY_MAX);

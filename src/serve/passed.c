@@ -18,6 +18,7 @@ void passed_set_headers(struct exchange *ex, const struct http1_field *fields, s
                        STR("x-ms-request-id")};
     str id = STR("");
 
+    assert(n <= HEADERS_REPLY_MAX);
     for (size_t k = 0; k < COUNT_OF(ids) && !id.n; k++)
         for (size_t i = 0; i < n && !id.n; i++)
             if (http1_same(fields[i].name, ids[k]))

@@ -142,6 +142,7 @@ static bool peers_read_logins(struct peers *p, struct err *e)
 
 static bool peers_store_login(struct peers *p, const struct peers_ended *ended, struct err *e)
 {
+    assert(p->db);
     return db_run(p->db,
                   "INSERT INTO login_ends (digest, until_us) VALUES ($1, $2)"
                   " ON CONFLICT (digest) DO NOTHING",

@@ -26,27 +26,31 @@ static str previous_key_name(const struct exchange *ex)
     return ex->key ? ex->key->name : STR("");
 }
 
+static bool previous_fail_too_large(struct exchange *ex)
+{
+    exchange_fail(ex,
+                  413,
+                  "conversation_too_large",
+                  "with all that was said before, the request is larger than %zu bytes",
+                  ex->setup->config->body_max);
+    return false;
+}
+
 /* The body again, with these changes; false: it was answered. */
 static bool put_restart(struct exchange *ex, struct json_edits *edits)
 {
-    size_t size_max = ex->setup->config->body_max;
     struct buf body;
     struct err e;
     str text;
     bool ok;
 
-    buf_init(&body, 2 * size_max);
+    assert(!ex->ended);
+    buf_init(&body, 2 * ex->setup->config->body_max);
     json_edits_apply(edits, &body);
     text = arena_dup(server_arena(ex->x), buf_str(&body));
     ok = !buf_full(&body) && json_parse(&ex->doc, text, &e);
     buf_release(&body);
-    if (!ok)
-        exchange_fail(ex,
-                      413,
-                      "conversation_too_large",
-                      "with all that was said before, the request is larger than %zu bytes",
-                      size_max);
-    return ok;
+    return ok || previous_fail_too_large(ex);
 }
 
 /* An item that is only named, if it is known: its JSON, else "". */
@@ -74,8 +78,9 @@ static bool put_items(struct exchange *ex)
 {
     const struct json_node *input = json_find(&ex->doc, json_root(&ex->doc), STR("input"));
     struct json_edits edits;
-    bool any = false;
+    size_t size = 0;
 
+    assert(ex->wire->dialect == CHAT_RESPONSES);
     if (!input || input->kind != JSON_ARRAY)
         return true;
     json_edits_init(&edits, &ex->doc, server_arena(ex->x));
@@ -84,9 +89,11 @@ static bool put_items(struct exchange *ex)
 
         if (item.n)
             json_edit_replace(&edits, v, item);
-        any |= item.n > 0;
+        size += item.n; /* one large item may be named many times */
+        if (size > ex->setup->config->body_max)
+            return previous_fail_too_large(ex);
     }
-    return !any || put_restart(ex, &edits);
+    return !size || put_restart(ex, &edits);
 }
 
 /* Puts the previous items before the new ones. */
@@ -95,9 +102,12 @@ static bool previous_put_before(struct exchange *ex, struct buf *items)
     struct json_edits edits;
     str list;
 
+    assert(ex->previous.id.n > 0);
     if (items->n && ex->previous.items.n)
         buf_add_c(items, ',');
     buf_add(items, ex->previous.items);
+    if (buf_full(items))
+        return previous_fail_too_large(ex);
     list = arena_join(server_arena(ex->x), STR("["), buf_str(items), STR("]"));
     json_edits_init(&edits, &ex->doc, server_arena(ex->x));
     json_edit_set(&edits, json_root(&ex->doc), STR("input"), list);
@@ -166,6 +176,7 @@ static str last_response(struct exchange *ex)
 static void put_each(struct exchange *ex, const struct json *doc, const struct json_node *output,
                      struct previous_response r)
 {
+    assert(output->kind == JSON_ARRAY);
     r.previous = STR("");
     JSON_FOREACH(v, doc, output) {
         r.items = json_raw(doc, v);
@@ -201,6 +212,7 @@ void exchange_keep_response(struct exchange *ex)
     struct json doc;
     struct err e;
 
+    assert(ex->call);
     /* A provider continues by itself from a response that it has under its own id. */
     if (ex->wire->dialect != CHAT_RESPONSES || !ex->previous.keep || call_relays(ex->call) ||
         (ex->previous.id.n && !ex->previous.whole))

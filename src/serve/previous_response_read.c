@@ -111,6 +111,7 @@ static bool previous_read_one(struct history_job *j, struct reader *r, str id, s
     struct buf row;
     bool ok;
 
+    assert(call_of(id).n == ID_SIZE);
     json_init(&doc);
     buf_init(&row, QUERY_OUT_MAX);
     arena_init(&scratch, QUERY_OUT_MAX);
@@ -144,6 +145,7 @@ static bool previous_may_arrive(const struct history_job *j, str id)
     struct daemons *all = store_daemons(d->gateway.store);
     int64_t made_ms = 0, now_ms = clock_wall_ms(d->gateway.clock);
 
+    assert(id.n == ID_SIZE);
     for (size_t i = 0, n = 0; n < 12; i++)
         if (id.p[i] != '-') {
             made_ms = made_ms * 16 + char_hex_value(id.p[i]);
@@ -159,6 +161,7 @@ static bool previous_read_chain(struct history_job *j, struct reader *r, struct 
     struct json_out o;
     str id = j->id;
 
+    assert(j->id.n > 0);
     buf_reset(out);
     json_out_init(&o, out);
     json_out_array(&o);
@@ -212,6 +215,7 @@ static void previous_read_answer(struct history_job *j)
 {
     struct exchange *ex = j->ex;
 
+    assert(ex && !j->posted);
     if (!j->ok && j->err.code != ERR_NOT_FOUND) {
         history_job_fail(j);
         return;

@@ -112,6 +112,7 @@ static void provider_probe_start(struct provider_probe *probe, const struct conf
 {
     struct provider_look *look = base_alloc(sizeof *look);
 
+    assert(probe->running < PROBE_AT_ONCE);
     *look = (struct provider_look){.probe = probe,
                                    .next = probe->looks,
                                    .provider = p,
@@ -132,6 +133,7 @@ static void provider_probe_more(struct provider_probe *probe)
 {
     const struct config *c = probe->setup->config;
 
+    assert(probe->setup);
     while (probe->running < PROBE_AT_ONCE && probe->next < c->provider_count &&
            probe->next < PROBE_PROVIDERS_MAX) {
         const struct config_provider *p = &c->providers[probe->next++];
@@ -155,6 +157,7 @@ static void provider_probe_on_time(void *ctx)
         loop_timer_set(probe->w->gl.loop, &probe->timer, PROBE_FIRST_MS);
         return;
     }
+    assert(!probe->setup && !probe->running);
     probe->setup = gateway_setup(&probe->w->daemon->gateway);
     loop_timer_set(probe->w->gl.loop,
                    &probe->timer,
@@ -168,6 +171,7 @@ bool provider_probe_begin(struct worker *w, struct err *e)
 {
     struct provider_probe *probe = base_alloc(sizeof *probe);
 
+    assert(!w->daemon->probe);
     *probe = (struct provider_probe){.w = w};
     pthread_mutex_init(&probe->lock, NULL);
     map_init(&probe->results, NULL, PROBE_PROVIDERS_MAX);

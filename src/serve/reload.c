@@ -73,6 +73,7 @@ static void reload_log_restart_needed(const struct daemon *d, const struct confi
 
 struct server_options reload_options(const struct config *c, struct tls *tls)
 {
+    assert(c->body_max > 0);
     return (struct server_options){.body_max = c->body_max,
                                    .header_ms = c->header_ms,
                                    .body_ms = c->body_ms,

@@ -103,6 +103,7 @@ static bool serve_routes_matches(const struct route *r, str path, str *rest)
 {
     str want = str_c(r->path);
 
+    assert(want.n > 0);
     *rest = STR("");
     if (!str_ends(want, STR("*")))
         return str_eq(path, want);

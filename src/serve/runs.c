@@ -10,12 +10,14 @@
 
 #define LIST_USUAL 50
 #define RUN_ID_MAX 512
+#define NOTE_MAX ((size_t)1 << 20)
 
 /* The job's fields here: id is the run, or the session of a list; name the status, words the app,
  * page.limit and .page the page, body the request's body. */
 
 static struct agent_log *log_of(const struct history_job *j)
 {
+    assert(j->worker->daemon->runs);
     return j->worker->daemon->runs;
 }
 
@@ -36,6 +38,7 @@ static bool serve_runs_ask_list(struct history_job *j, struct reader *r, struct 
                              .offset = (size_t)j->page.page,
                              .count_max = (size_t)j->page.limit};
 
+    assert(j->page.limit > 0 && j->page.page >= 0);
     (void)r;
     return run_json_list(log_of(j), &f, !j->asker.hide_reasoning, out, e);
 }
@@ -44,6 +47,7 @@ static bool ask_one(struct history_job *j, struct reader *r, struct buf *out, st
 {
     struct run_asker who = {serve_runs_owner(j), !j->asker.hide_reasoning};
 
+    assert(j->id.n > 0);
     (void)r;
     return run_json_one(log_of(j), j->id, &who, out, e);
 }
@@ -56,6 +60,7 @@ static bool ask_replay(struct history_job *j, struct reader *r, struct buf *out,
     struct agent_row *rows;
     size_t n;
 
+    assert(j->id.n > 0);
     (void)r;
     if (!agent_log_list(log_of(j), &f, &j->arena, &rows, &n, e))
         return false;
@@ -94,6 +99,8 @@ static bool serve_runs_read_word(struct history_job *j, const struct json *doc, 
     out->arguments = v ? json_raw(doc, v) : STR("");
     out->note = STR("");
     v = json_find(doc, root, STR("note"));
+    if (v && json_raw(doc, v).n > NOTE_MAX)
+        return err_set(e, ERR_INPUT, "note: must be at most %zu bytes as JSON", NOTE_MAX);
     return !v || v->kind == JSON_NULL || json_text(doc, v, &j->arena, &out->note) ||
            err_set(e, ERR_INPUT, "note: must be a text");
 }
@@ -205,6 +212,7 @@ static bool serve_runs_put_answer(struct history_job *j, const struct word *w, s
                 agent_check_change(log_of(j), j->id, w->seq, w->arguments, e),
          ok = fits && agent_answer(log_of(j), j->id, w->seq, &d, e);
 
+    assert(w->seq >= 0);
     setup_release(s);
     if (ok || !fits)
         return ok;
@@ -219,11 +227,12 @@ static bool ask_answer(struct history_job *j, struct reader *r, struct buf *out,
     struct word w;
     bool ok;
 
+    assert(j->id.n > 0);
     (void)r;
     json_init(&doc);
     ok = json_parse(&doc, buf_str(&j->body), e);
     if (!ok)
-        err_prefix(e, "body: is not JSON: ");
+        history_job_refuse_json(e);
     ok = ok && serve_runs_read_word(j, &doc, &w, e) && serve_runs_is_waiting(j, &row, e) &&
          serve_runs_put_answer(j, &w, e);
     if (ok)
@@ -261,6 +270,7 @@ static bool ask_end(struct history_job *j, struct reader *r, struct buf *out, st
     const struct app *app;
     void *open;
 
+    assert(j->id.n > 0);
     (void)r;
     if (!agent_log_run_get(log_of(j), j->id, &j->arena, &row, e))
         return false;
@@ -346,6 +356,7 @@ static void serve_runs_handle(struct exchange *ex, const char *method)
     size_t size = ex->rest.n - name.n - (name.n > 0);
     struct history_job *j;
 
+    assert(size <= ex->rest.n);
     if (!params_decode(server_arena(ex->x), str_slice(ex->rest, 0, size), false, &id) ||
         !serve_runs_is_id(id)) {
         exchange_fail(ex, 404, "unknown_url", "no run can have such an id");

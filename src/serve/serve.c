@@ -136,6 +136,7 @@ static bool daemon_init(struct daemon *d, const struct serve_options *o, struct 
 {
     const struct config *c = d->gateway.setup->config;
 
+    assert(!d->workers);
     if (c->tls_cert.n) {
         d->tls_server = tls_server_new(c->tls_cert.p, c->tls_key.p, e);
         if (!d->tls_server)

@@ -15,6 +15,7 @@ static void health_write_providers(struct exchange *ex, struct buf *out)
 
     for (size_t i = 0; i < c->provider_count; i++) {
         provider_probe_look_up(ex->worker->daemon, c, &c->providers[i], &r);
+        assert((size_t)r.state < COUNT_OF(counts));
         counts[r.state]++;
     }
     buf_printf(out,
@@ -101,6 +102,7 @@ static void key_gauges(struct exchange *ex, struct metrics_gauges *g)
     const struct config *c = ex->setup->config;
     struct metrics_budget *keys = arena_zero(server_arena(ex->x), METRICS_SERIES_MAX, sizeof *keys);
 
+    assert(g->key_count == 0);
     for (size_t i = 0; i < c->key_count && g->key_count < METRICS_SERIES_MAX; i++) {
         double may = c->keys[i].spend_usd;
         double spent = limits_spent(ex->worker->daemon->gateway.limits, c->keys[i].name);
@@ -113,14 +115,14 @@ static void key_gauges(struct exchange *ex, struct metrics_gauges *g)
     g->keys = keys;
 }
 
-static void status_read_gauges(struct daemon *d, struct metrics_gauges *g)
+static void status_read_gauges(struct daemon *d, const struct config *c, struct metrics_gauges *g)
 {
     struct store_health h;
     struct hub_counts live;
 
     *g = (struct metrics_gauges){0};
     store_health(d->gateway.store, &h);
-    g->history_window_ms = d->gateway.setup->config->durability == STORE_FAST ? STORE_FAST_MS : 0;
+    g->history_window_ms = c->durability == STORE_FAST ? STORE_FAST_MS : 0;
     g->queue_depth = h.queue_bytes;
     g->history_pending = h.journal_bytes;
     g->history_free = h.free_bytes;
@@ -148,7 +150,7 @@ void metrics_handle(struct exchange *ex)
     struct metrics_gauges g;
     struct buf body;
 
-    status_read_gauges(ex->worker->daemon, &g);
+    status_read_gauges(ex->worker->daemon, ex->setup->config, &g);
     key_gauges(ex, &g);
     buf_init(&body, (size_t)16 << 20);
     metrics_render(ex->worker->daemon->gateway.metrics, &g, open, &body);

@@ -18,6 +18,7 @@ static struct thread_asker serve_threads_asker(const struct history_job *j)
 
 static struct threads *serve_threads_get_store(const struct history_job *j)
 {
+    assert(j->worker->daemon->threads);
     return j->worker->daemon->threads;
 }
 
@@ -43,6 +44,7 @@ static bool serve_threads_write_one(struct history_job *j, const struct thread_t
     struct arena a;
     bool ok;
 
+    assert(at->thread.n > 0);
     serve_threads_room(&a, 0);
     ok = threads_get(serve_threads_get_store(j),
                      &who,
@@ -61,6 +63,7 @@ static bool ask_tuple(struct history_job *j, struct reader *r, struct buf *out, 
     struct thread_tuple at = {.thread = j->id, .ns = j->name, .id = j->words};
     struct json_out o;
 
+    assert(j->id.n > 0 && j->words.n > 0);
     (void)r;
     if (str_eq(at.id, STR("latest")))
         at.id = STR("");
@@ -73,6 +76,7 @@ static bool ask_state(struct history_job *j, struct reader *r, struct buf *out, 
     struct thread_tuple at = {.thread = j->id, .ns = j->name, .id = j->words};
     struct json_out o;
 
+    assert(j->id.n > 0);
     (void)r;
     json_out_init(&o, out);
     return serve_threads_write_one(j, &at, thread_json_state, &o, e) && json_out_ok(&o, e);
@@ -108,6 +112,7 @@ static bool serve_threads_ask_list(struct history_job *j, struct reader *r, stru
     struct arena a;
     bool ok;
 
+    assert(j->page.limit > 0);
     (void)r;
     serve_threads_room(&a, 0);
     ok = threads_list(serve_threads_get_store(j), &who, &f, &a, &list, e) &&
@@ -150,7 +155,7 @@ static bool with_body(struct history_job *j,
     serve_threads_room(&a, j->body.n);
     ok = json_parse(&doc, buf_str(&j->body), e);
     if (!ok)
-        err_prefix(e, "body: is not JSON: ");
+        history_job_refuse_json(e);
     ok = ok && take(j, &doc, &a, e);
     arena_release(&a);
     json_release(&doc);
@@ -172,12 +177,14 @@ static bool threads_write_place(const struct history_job *j, struct buf *out, st
 
 static bool ask_put(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
 {
+    assert(j->id.n > 0 && j->words.n > 0);
     (void)r;
     return with_body(j, serve_threads_put, e) && threads_write_place(j, out, e);
 }
 
 static bool ask_put_writes(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
 {
+    assert(j->id.n > 0 && j->words.n > 0);
     (void)r;
     return with_body(j, serve_threads_put_writes, e) && threads_write_place(j, out, e);
 }
@@ -198,6 +205,7 @@ static bool serve_threads_update_state(struct history_job *j, const struct json 
 
 static bool ask_update(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
 {
+    assert(j->id.n > 0);
     (void)r;
     return with_body(j, serve_threads_update_state, e) && threads_write_place(j, out, e);
 }
@@ -220,6 +228,7 @@ static bool serve_threads_prune(struct history_job *j, const struct json *doc, s
 
 static bool ask_prune(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
 {
+    assert(j->id.n > 0);
     (void)r;
     (void)out;
     return with_body(j, serve_threads_prune, e);
@@ -229,6 +238,7 @@ static bool ask_delete(struct history_job *j, struct reader *r, struct buf *out,
 {
     struct thread_asker who = serve_threads_asker(j);
 
+    assert(j->id.n > 0);
     (void)r;
     if (!threads_delete(serve_threads_get_store(j), &who, j->id, e))
         return false;
@@ -258,6 +268,7 @@ static const struct view views[] = {
 /* Splits at slashes and decodes; false if there are too many parts, or one is not UTF-8. */
 static bool serve_threads_split(struct arena *a, str path, str *parts, size_t max, size_t *n)
 {
+    assert(max > 0);
     for (*n = 0;;) {
         size_t slash = str_find(path, STR("/"));
 
@@ -272,6 +283,7 @@ static bool serve_threads_split(struct arena *a, str path, str *parts, size_t ma
 
 static bool view_fits(const struct view *v, const char *method, const str *parts, size_t n)
 {
+    assert(n <= COUNT_OF(v->path));
     if (strcmp(v->method, method) != 0)
         return false;
     for (size_t i = 0; i < COUNT_OF(v->path); i++) {
@@ -285,6 +297,7 @@ static bool view_fits(const struct view *v, const char *method, const str *parts
 
 static bool has_param(const struct params *p, const char *name)
 {
+    assert(p->n <= PARAMS_MAX);
     for (size_t i = 0; i < p->n; i++)
         if (str_eq(p->at[i].name, str_c(name)))
             return true;

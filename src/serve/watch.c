@@ -365,6 +365,7 @@ static bool watch_start_call(struct watch *w)
     struct chat_error error;
     struct err e;
 
+    assert(!w->call && !w->shadow);
     if (!str_eq(h->method, STR("POST")) || !watched_read_path(w->request.path, &kind))
         return false;
     if (!watch_read_request(ex, &kind, &r.body, &e)) {
@@ -398,6 +399,7 @@ str watch_shown_path(str path, struct arena *a)
     str rest = str_slice(path, sizeof WATCH_PREFIX - 1, path.n);
     size_t slash = str_find(rest, STR("/"));
 
+    assert(str_starts(path, STR(WATCH_PREFIX)));
     return slash == STR_NONE
                ? STR(WATCH_PREFIX)
                : arena_join(a, STR(WATCH_PREFIX), str_slice(rest, slash + 1, rest.n), STR(""));

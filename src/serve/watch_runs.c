@@ -11,7 +11,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-#define RUN_ARENA_MAX 65536
+#define RUN_ARENA_MAX ((size_t)1 << 20)
 #define UNUSED_MS 60000 /* a temporary daemon waits so long for its first run */
 #define URL_MAX 2048
 
@@ -124,6 +124,7 @@ static bool watch_runs_add(struct watch_runs *all, struct watch_run *r)
 {
     bool room;
 
+    assert(r->refs == 1);
     pthread_mutex_lock(&all->lock);
     room = all->count < WATCH_RUNS_MAX && !all->over;
     if (room)
@@ -166,11 +167,12 @@ static bool watch_run_add_target(struct exchange *ex, struct watch_run *r,
                                  const struct json_node *name, const struct json_node *value)
 {
     struct watch_target *t = &r->targets[r->target_count];
-    str text, url;
+    struct arena *a = server_arena(ex->x);
+    str text = STR(""), url;
     struct err e;
 
-    if (!json_text(&ex->doc, name, &r->arena, &text) ||
-        !(t->upstream = watched_upstream_find(text))) {
+    assert(r->targets);
+    if (!json_text(&ex->doc, name, a, &text) || !(t->upstream = watched_upstream_find(text))) {
         exchange_fail(ex,
                       400,
                       "unknown_upstream",
@@ -178,8 +180,8 @@ static bool watch_run_add_target(struct exchange *ex, struct watch_run *r,
                       STR_ARG(str_slice(text, 0, WATCHED_NAME_MAX)));
         return false;
     }
-    if (!json_text(&ex->doc, value, &r->arena, &url) || url.n > URL_MAX ||
-        !client_url_parse(url, &t->url, &e)) {
+    if (!json_text(&ex->doc, value, a, &url) || url.n > URL_MAX ||
+        !client_url_parse(arena_dup(&r->arena, url), &t->url, &e)) {
         exchange_fail(ex,
                       400,
                       "invalid_url",
@@ -198,6 +200,10 @@ static bool watch_run_read(struct exchange *ex, struct watch_run *r)
 
     if (!exchange_json(ex))
         return false;
+    if (json_root(&ex->doc)->kind != JSON_OBJECT) {
+        exchange_fail(ex, 400, "invalid_request", "body: must be an object, such as {}");
+        return false;
+    }
     all = json_find(&ex->doc, json_root(&ex->doc), STR("upstreams"));
     if (!all)
         return true;
@@ -257,6 +263,7 @@ static void watch_hold_begin(struct exchange *ex, struct watch_run *r)
     char line[WATCH_RUN_ID_SIZE + 128];
     int n;
 
+    assert(!ex->job);
     *h = (struct watch_hold){ex, r, ex->worker->watch_holds, ""};
     if (ex->key)
         (void)login_code_new(ex->worker->daemon->login, ex->key, h->login);

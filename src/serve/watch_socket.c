@@ -194,6 +194,7 @@ static void watch_turn_refuse(struct watch_turn *t, const struct chat_error *err
     struct json_out o;
     struct buf out;
 
+    assert(error->status >= 400);
     buf_init(&out, 65536);
     json_out_init(&o, &out);
     json_out_object(&o);

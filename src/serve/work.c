@@ -75,6 +75,7 @@ static bool work_settle(struct work *w, struct work_job *j, struct err *e)
     struct work_waiting x = {w, j};
     struct err why;
 
+    assert(w->store);
     if (!j->settled && !j->cancelled)
         j->settled = store_settle_while(w->store, WORK_SETTLE_MS, work_is_wanted, &x, &why);
     if (j->settled || j->cancelled)
@@ -211,6 +212,7 @@ static void on_loop(void *ctx)
 {
     struct work_job *j = ctx;
 
+    assert(!j->reader);
     j->done(j);
 }
 
@@ -218,6 +220,7 @@ bool work_post(struct work *w, struct loop *l, struct work_job *j)
 {
     bool room;
 
+    assert(j->run && j->done);
     j->loop = l;
     j->next = NULL;
     j->reader = NULL;

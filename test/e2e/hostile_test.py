@@ -82,8 +82,10 @@ class Hostile(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.up = Upstream()
-        cls.gateway = Gateway(BINARY, {"threads": 1, "providers": {
-            kind: upstream(cls.up, kind, {f"{kind}-m": "m"}, retries=0) for kind in BASES}})
+        cls.gateway = Gateway(BINARY, {
+            "threads": 1, "agents": {"helper": {"model": "openai-m", "prompt": "Help the user."}},
+            "providers": {kind: upstream(cls.up, kind, {f"{kind}-m": "m"}, retries=0)
+                          for kind in BASES}})
         cls.gateway.__enter__()
 
     @classmethod
@@ -109,8 +111,10 @@ class Hostile(unittest.TestCase):
                 body["messages"] = [{"role": "user", "content": "hi"}]
             if dialect == "anthropic":
                 body["max_tokens"] = 100
+        return self.post((PATHS | COUNTS)[dialect].replace("%s", model), body, **headers)
+
+    def post(self, path, body, **headers):
         data = body if isinstance(body, str) else json.dumps(body)
-        path = (PATHS | COUNTS)[dialect].replace("%s", model)
         c = http.client.HTTPConnection("127.0.0.1", self.gateway.port, timeout=60)
         c.request("POST", path, data.encode(), {"content-type": "application/json", **headers})
         r = c.getresponse()
@@ -175,6 +179,69 @@ class Hostile(unittest.TestCase):
         status, got = self.ask("openai", "gemini/" + "g" * 8000)
         self.assertIn(status, (400, 404), got[:300])
 
+    def test_an_id_or_a_note_of_megabytes_is_refused(self):
+        for path, field, body in (
+                ("/api/v1/erase", "session_id", {"session_id": "s" * (9 << 20)}),
+                ("/api/v1/erase", "subject", {"subject": "s" * (9 << 20)}),
+                ("/api/v1/runs/none/answer", "note",
+                 {"word": "deny", "seq": 1, "note": "\n" * (5 << 20)})):
+            with self.subTest(field):
+                status, got = self.post(path, body)
+                self.assertEqual(status, 422, got[:300])
+                self.assertEqual(json.loads(got)["detail"]["field"], field)
+
+    def test_a_run_with_an_input_of_megabytes_can_be_decided_on(self):
+        self.good("openai")
+        status, got = self.post("/api/v1/agents/helper/runs", {"input": "i" * 4000000})
+        self.assertEqual(status, 200, got[:300])
+        run = json.loads(got)["run_id"]
+        for what in ("cancel", "answer"):
+            status, got = self.post(f"/api/v1/runs/{run}/{what}", {"word": "deny", "seq": 1})
+            self.assertEqual(status, 409, got[:300])
+
+    def test_many_messages_after_results_of_tools_are_read_in_linear_memory(self):
+        call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+        status, got = self.post("/v1/chat/completions", {"model": "agent/helper", "messages": [
+            {"role": "assistant", "content": "", "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "c", "content": "r"},
+            *[{"role": "user", "content": "u" * 1000}] * 2000]})
+        self.assertEqual(status, 400, got[:300])
+        self.assertIn(b"no run of this agent waits", got)
+
+    def test_a_body_that_is_nested_too_deep_or_no_object_is_refused(self):
+        for path in ("/api/v1/runs/none/answer", "/api/v1/threads/t/state", "/api/v1/threads/t/prune"):
+            status, got = self.post(path, "[" * 2000)
+            self.assertEqual(status, 422, got[:300])
+            self.assertEqual(json.loads(got)["detail"]["field"], "body")
+        for body in ("1", "null", "[]", '""'):
+            status, got = self.post("/api/v1/watch", body)
+            self.assertEqual(status, 400, got[:300])
+
+    def test_a_watched_run_with_addresses_of_any_length_is_refused(self):
+        for name, url, code in (("\n" * 70000, "http://h", "unknown_upstream"),
+                                ("openai", "http://h/" + "\n" * 70000, "invalid_url")):
+            status, got = self.post("/api/v1/watch", {"upstreams": {name: url}})
+            self.assertEqual(status, 400, got[:300])
+            self.assertEqual(json.loads(got)["detail"]["error"], code)
+
+    def test_the_log_of_a_refused_request_has_no_credentials(self):
+        held = http.client.HTTPConnection("127.0.0.1", self.gateway.port, timeout=60)
+        held.request("POST", "/api/v1/watch", "{}")
+        run = json.loads(held.getresponse().readline())["run"]
+        secret = "sk-ant-api03-" + "Ab1" * 30
+        for path in (f"/watch/{run}/anthropic/v1/messages", f"/api/v1/watch/{run}", f"/v1/{secret}"):
+            c = http.client.HTTPConnection("127.0.0.1", self.gateway.port, timeout=60)
+            c.putrequest("POST", path)
+            c.putheader("content-length", str(1 << 40))
+            c.endheaders()
+            self.assertEqual(c.getresponse().status, 413)
+            c.close()
+        held.close()
+        log = self.gateway.log.read_text()
+        self.assertGreaterEqual(log.count("msg=refused"), 3)
+        self.assertNotIn(run, log)
+        self.assertNotIn(secret, log)
+
     # ---- providers ----
 
     def test_a_reply_too_large_to_be_given_whole_is_no_success(self):
@@ -194,6 +261,17 @@ class Hostile(unittest.TestCase):
             self.assertEqual(status, 502, got[:300])
             self.assertIn(b"too many choices", got)
             self.assertLess(self.cpu() - since, 3)
+
+    def test_an_error_of_our_own_does_not_have_the_coding_of_the_providers(self):
+        for size, coding in ((100, "br"), (70000, None)):
+            self.up.says = b"HTTP/1.1 400 Bad\r\nContent-Encoding: br\r\nConnection: close\r\n" \
+                b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (size, b"x" * size)
+            c = http.client.HTTPConnection("127.0.0.1", self.gateway.port, timeout=60)
+            c.request("POST", "/v1/embeddings", json.dumps({"model": "openai-m", "input": "hi"}))
+            r = c.getresponse()
+            got = r.read()
+            c.close()
+            self.assertEqual((r.status, r.getheader("content-encoding")), (400, coding), got[:300])
 
     def test_what_is_no_reply_of_a_model_is_told_as_such(self):
         ok = json.dumps(GOOD["openai"]).encode()

@@ -20,7 +20,7 @@ TOOL = {"type": "function", "name": "get_weather", "description": "weather", "st
 
 def setUpModule():
     Past.provider = Provider(key="upstream-key").__enter__()
-    models = {"plain": "plain", "keeps": "refuse-signature+loud", "calls": "tools"}
+    models = {"plain": "plain", "keeps": "refuse-signature+loud", "calls": "tools", "echo": "echo"}
     providers = {f"p-{k}": upstream(Past.provider, k, {f"{k}-{n}": b for n, b in models.items()})
                  for k in (*KINDS, "responses")}
     Past.gateway = Gateway(BINARY, {"providers": providers, "keys": [
@@ -38,6 +38,15 @@ def request(method, path, body, key="alice"):
     c.request(method, path, json.dumps(body), {"authorization": f"Bearer {KEYS[key]}"})
     r = c.getresponse()
     out = r.status, r.read(), r.headers
+    c.close()
+    return out
+
+
+def gateway_post(gateway, body):
+    c = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=120)
+    c.request("POST", "/v1/responses", json.dumps(body))
+    r = c.getresponse()
+    out = r.status, r.read()
     c.close()
     return out
 
@@ -275,6 +284,25 @@ class Past(unittest.TestCase):
             "model": "openai-plain", "previous_response_id": one["id"]})
         self.assertEqual(code, 200, body)
         self.assertEqual(texts(self.provider.log(word)[-1])[0], ("user", word))
+
+    def test_a_large_item_that_is_named_many_times_is_refused(self):
+        one = self.respond("openai-echo", "w " * 2000000)
+        named = {"type": "item_reference", "id": one["output"][-1]["id"]}
+        error = self.respond("openai-plain", [named] * 200, status=413)["error"]
+        self.assertEqual(error["code"], "conversation_too_large")
+
+    def test_a_conversation_is_whole_or_refused(self):
+        providers = {"p": upstream(self.provider, "openai", {"long": "long:2000", "plain": "plain"})}
+        with Gateway(BINARY, {"providers": providers, "body_max": "1KiB"}) as gateway:
+            for words, status in ((1, 200), (2000, 413)):
+                with self.subTest(words=words):
+                    said = []
+                    for body in ({"model": "long" if words > 1 else "plain", "input": self.word()},
+                                 {"model": "plain", "input": self.word()}):
+                        if said:
+                            body["previous_response_id"] = json.loads(said[-1][1])["id"]
+                        said.append(gateway_post(gateway, body))
+                    self.assertEqual([s for s, _ in said], [200, status], said[-1][1])
 
 
 if __name__ == "__main__":
