@@ -273,6 +273,8 @@ static bool next_round(struct mcp_client *c, const struct mcp_exchange *x, const
     bool ok = true;
 
     assert(params.n >= 2 && params.p[0] == '{');
+    if (!json_is_object(requests) && !state)
+        return err_set(e, ERR_UPSTREAM, "the MCP server wants input and does not say which");
     buf_init(&b, 2 * MCP_MESSAGE_MAX);
     buf_add(&b, STR("{\"_\":0")); /* a dummy member before the commas; dropped below */
     if (json_is_object(requests))
