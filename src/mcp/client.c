@@ -219,7 +219,7 @@ bool mcp_exchange_new(struct mcp_client *c, struct mcp_exchange *x, str params, 
     bool ok;
 
     x->id = arena_printf(x->arena, "%llu", (unsigned long long)(atomic_fetch_add(&c->ids, 1) + 1));
-    x->is_error = false;
+    x->is_error = x->too_large = false;
     x->text = x->data = x->result = STR("");
     buf_init(&b, 2 * MCP_MESSAGE_MAX);
     if (str_eq(x->method, STR("initialize")))
@@ -287,6 +287,9 @@ static bool next_round(struct mcp_client *c, const struct mcp_exchange *x, const
         buf_add_c(&b, ',');
     buf_add(&b, rest.n ? rest : STR("}"));
     ok = ok && buf_ok(&b, "the answer", e);
+    if (ok && arena_left(x->arena) < 2 * b.n + MCP_ARENA_ROOM)
+        ok = err_set(
+            e, ERR_LIMIT, "the MCP server's state is too large for the memory of this call");
     if (ok)
         *next = arena_join(
             x->arena, STR("{"), str_slice(buf_str(&b), sizeof "{\"_\":0," - 1, b.n), STR(""));
@@ -296,10 +299,11 @@ static bool next_round(struct mcp_client *c, const struct mcp_exchange *x, const
 
 static bool mcp_client_set_error(const struct mcp_exchange *x, struct err *e)
 {
-    enum err_code code = x->status == 401 || x->status == 403 ? ERR_AUTH
-                         : x->code == MCP_METHOD_NOT_FOUND    ? ERR_NOT_FOUND
-                         : x->code == MCP_INVALID_PARAMS      ? ERR_INPUT
-                                                              : ERR_UPSTREAM;
+    enum err_code code = x->too_large                           ? ERR_LIMIT
+                         : x->status == 401 || x->status == 403 ? ERR_AUTH
+                         : x->code == MCP_METHOD_NOT_FOUND      ? ERR_NOT_FOUND
+                         : x->code == MCP_INVALID_PARAMS        ? ERR_INPUT
+                                                                : ERR_UPSTREAM;
 
     if (x->code)
         return err_set(e,
@@ -386,6 +390,8 @@ bool mcp_client_request(struct mcp_client *c, const struct mcp_client_ask *ask, 
     str method = ask->method, params = ask->params.n ? ask->params : STR("{}");
     struct json doc;
 
+    if (arena_left(a) < 2 * params.n + MCP_ARENA_ROOM)
+        return err_set(e, ERR_LIMIT, "there is too little memory for this request");
     json_init(&doc);
     if (!json_parse(&doc, params, e) || json_root(&doc)->kind != JSON_OBJECT) {
         json_release(&doc);

@@ -23,15 +23,18 @@ static void mcp_client_http_put_line(struct buf *b, str name, str value)
 
 static void put_mirrors(struct buf *b, const struct mcp_exchange *x)
 {
+    struct arena a;
     struct json doc;
     struct err e;
 
+    arena_init(&a, 2 * MCP_MESSAGE_MAX);
     json_init(&doc);
     if (x->mirrors && x->mirrors->n && json_parse(&doc, x->arguments, &e))
         for (size_t i = 0; i < x->mirrors->n; i++) {
             str value;
 
-            if (!mcp_mirror_value(&x->mirrors->at[i], &doc, json_root(&doc), x->arena, &value))
+            arena_reset(&a); /* two marks may name the same argument */
+            if (!mcp_mirror_value(&x->mirrors->at[i], &doc, json_root(&doc), &a, &value))
                 continue;
             buf_add(b, STR("Mcp-Param-"));
             buf_add(b, x->mirrors->at[i].header);
@@ -40,6 +43,7 @@ static void put_mirrors(struct buf *b, const struct mcp_exchange *x)
             buf_add(b, STR("\r\n"));
         }
     json_release(&doc);
+    arena_release(&a);
 }
 
 unsigned mcp_put_common(struct mcp_client *c, struct buf *b)

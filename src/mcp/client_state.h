@@ -13,6 +13,8 @@
 #include "mcp/rpc.h"
 
 #define MCP_SESSION_MAX 512
+/* Of the caller's arena, beside the replies: ids, challenges, copies of marked arguments. */
+#define MCP_ARENA_ROOM ((size_t)1 << 20)
 #define MCP_CLIENT_INFO "{\"name\":\"rationale\",\"version\":\"" RATIONALE_VERSION "\"}"
 
 /* A cached tool. */
@@ -66,6 +68,7 @@ struct mcp_exchange {
     /* The reply: */
     int status; /* of HTTP, 200 on stdio */
     bool is_error;
+    bool too_large; /* the reply does not fit in the arena */
     int64_t code;
     str text, data; /* of an error */
     str result;     /* JSON */

@@ -350,6 +350,8 @@ bool mcp_client_call(struct mcp_client *c, const struct mcp_call *given, struct 
                        ERR_AUTH,
                        "the tool \"" STR_FMT "\" is not allowed",
                        STR_ARG(str_slice(call.tool, 0, 100)));
+    if (arena_left(a) < MCP_ARENA_ROOM)
+        return err_set(e, ERR_LIMIT, "there is too little memory for this call");
     if (c->o.approve && !c->o.approve(c->o.ctx, call.tool, call.arguments))
         return err_set(e, ERR_CANCELLED, "the call was not approved");
     buf_init(&b, MCP_MESSAGE_MAX);
