@@ -36,7 +36,8 @@ struct side {
     struct err e;
 };
 
-static inline void side_init(struct side *s, const char *script, const struct mcp_client_options *more)
+static inline void side_init(struct side *s, const char *script,
+                             const struct mcp_client_options *more)
 {
     struct mcp_client_options o = more ? *more : (struct mcp_client_options){0};
 

@@ -74,6 +74,34 @@ static bool is_markable(const struct json *doc, const struct json_node *type)
     return false;
 }
 
+/* Copies the mark: the schema's text may be gone when it is used. One long name above many marks
+ * would be copied for each of them. */
+static bool mcp_header_keep(struct walk *w, const struct mcp_mirror *m)
+{
+    struct mcp_mirror *kept = &w->out->at[w->out->n];
+    bool fits = m->header.n <= MCP_MIRROR_NAME_MAX;
+
+    assert(w->out->n <= MCP_MIRRORS_MAX && m->depth > 0 && m->depth <= MCP_MIRROR_DEPTH_MAX);
+    if (w->out->n == MCP_MIRRORS_MAX)
+        return err_set(w->e, ERR_LIMIT, "more than %d x-mcp-header", MCP_MIRRORS_MAX);
+    for (size_t i = 0; i < m->depth; i++)
+        fits = fits && m->path[i].n <= MCP_MIRROR_NAME_MAX;
+    if (!fits)
+        return err_set(w->e,
+                       ERR_LIMIT,
+                       "x-mcp-header \"" STR_FMT
+                       "\" or a property above it has a name of more than "
+                       "%d bytes",
+                       STR_ARG(str_slice(m->header, 0, 60)),
+                       MCP_MIRROR_NAME_MAX);
+    *kept = *m;
+    kept->header = arena_dup(w->arena, m->header);
+    for (size_t i = 0; i < m->depth; i++)
+        kept->path[i] = arena_dup(w->arena, m->path[i]);
+    w->out->n++;
+    return true;
+}
+
 static bool mcp_header_mark(struct walk *w, const struct json_node *schema,
                             const struct json_node *name, bool reachable)
 {
@@ -99,14 +127,7 @@ static bool mcp_header_mark(struct walk *w, const struct json_node *schema,
                            ERR_INPUT,
                            "x-mcp-header \"" STR_FMT "\" is there twice",
                            STR_ARG(str_slice(m.header, 0, 60)));
-    if (w->out->n == MCP_MIRRORS_MAX)
-        return err_set(w->e, ERR_LIMIT, "more than %d x-mcp-header", MCP_MIRRORS_MAX);
-    /* The schema's text may be gone when the marks are used. */
-    m.header = arena_dup(w->arena, m.header);
-    for (size_t i = 0; i < m.depth; i++)
-        m.path[i] = arena_dup(w->arena, m.path[i]);
-    w->out->at[w->out->n++] = m;
-    return true;
+    return mcp_header_keep(w, &m);
 }
 
 static bool walk_schema(struct walk *w, const struct json_node *v, bool reachable);

@@ -16,6 +16,7 @@
 
 #define MCP_MIRRORS_MAX 64
 #define MCP_MIRROR_DEPTH_MAX 16
+#define MCP_MIRROR_NAME_MAX 256 /* bytes of a header's name, and of a property's above the mark */
 
 struct mcp_mirror {
     str header; /* the name without Mcp-Param- */
@@ -27,6 +28,11 @@ struct mcp_mirrors {
     struct mcp_mirror *at; /* in the arena, like the texts */
     size_t n;
 };
+
+/* Most bytes of an arena that the mirrors of one tool take. */
+#define MCP_MIRRORS_ARENA_MAX                                                                      \
+    (MCP_MIRRORS_MAX *                                                                             \
+     (sizeof(struct mcp_mirror) + (MCP_MIRROR_DEPTH_MAX + 1) * (MCP_MIRROR_NAME_MAX + 32)))
 
 /* Unchanged if it is plain ASCII without white space at its ends, otherwise as base64. */
 void mcp_header_value(struct buf *out, str value);
