@@ -457,7 +457,8 @@ bool mcp_fetch_whole(struct mcp_io *io, const struct mcp_fetch_request *r, uint6
         if (event.what == MCP_FETCH_HEAD) {
             out->location = arena_dup(a, event.location);
             out->after_ms = event.after_ms;
-        } else if (arena_left(a) > 2 * event.data.n + 4096) {
+        } else if (arena_left(a) > 2 * event.data.n + 4096 &&
+                   (!r->keep_max || event.data.n <= r->keep_max)) {
             out->body = arena_dup(a, event.data);
         }
     }
