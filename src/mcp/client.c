@@ -61,13 +61,18 @@ static void end_session(struct mcp_client *c)
 
 void mcp_client_free(struct mcp_client *c)
 {
+    struct mcp_pipe *pipe;
+
     if (!c)
         return;
     mcp_listen_stop(c);
     if (c->o.url.n)
         end_session(c);
     if (c->pipe)
-        mcp_pipe_free(c->pipe);
+        mcp_pipe_end_calls(c->pipe);
+    pipe = mcp_client_take_pipe(c);
+    if (pipe)
+        mcp_pipe_free(pipe);
     mcp_auth_free(c->auth);
     mcp_tools_release(c);
     arena_release(&c->tools_arena);
@@ -99,6 +104,11 @@ uint64_t mcp_deadline(uint64_t idle_ms, uint64_t end_ns)
     return idle < end_ns ? idle : end_ns;
 }
 
+bool mcp_in_time(uint64_t deadline_ns, struct err *e)
+{
+    return clock_mono_ns(&clock_real) < deadline_ns || err_set(e, ERR_TIMEOUT, "no answer in time");
+}
+
 /* ---- one request ---- */
 
 static void mcp_client_notify_cancelled(struct mcp_client *c, const struct mcp_exchange *x,
@@ -127,12 +137,12 @@ static void mcp_client_notify_cancelled(struct mcp_client *c, const struct mcp_e
 
 /* If it cannot be sent because the server died, what it died of says more. */
 static bool mcp_client_send_line(struct mcp_wait *wait, str line, uint64_t deadline_ns,
-                                 struct err *e)
+                                 const _Atomic bool *cancel, struct err *e)
 {
     struct err why;
     str other;
 
-    if (mcp_pipe_send(wait->pipe, line, deadline_ns, e))
+    if (mcp_pipe_send(wait->pipe, line, deadline_ns, cancel, e))
         return true;
     if (e->code == ERR_UPSTREAM &&
         !mcp_pipe_next(wait, clock_deadline_ns(&clock_real, DEATH_MS), NULL, &other, &why) &&
@@ -162,13 +172,14 @@ bool mcp_exchange_pipe(struct mcp_client *c, struct mcp_exchange *x, struct err 
     mcp_emit_request(&body, x->id, x->method, x->params);
     mcp_pipe_expect(p, &wait, x->id);
     ok = buf_ok(&body, "the request", e) &&
-         mcp_client_send_line(&wait, buf_str(&body), deadline_ns, e);
+         mcp_client_send_line(&wait, buf_str(&body), deadline_ns, cancel, e);
     x->unsent = !ok;
     x->status = 200;
     while (ok) {
         ok = mcp_pipe_next(&wait, deadline_ns, cancel, &line, e);
         if (ok && mcp_handle(c, x, line, &deadline_ns))
             break;
+        ok = ok && mcp_in_time(deadline_ns, e);
     }
     mcp_pipe_forget(&wait);
     buf_release(&body);
@@ -349,7 +360,7 @@ bool mcp_ask(struct mcp_client *c, struct mcp_exchange *x, str params, struct er
         bool more, ok;
 
         assert(rounds <= MCP_ROUNDS_MAX);
-        if (!mcp_ready(c, x->end_ns, e))
+        if (!mcp_ready(c, mcp_deadline(x->idle_ms, x->end_ns), e))
             return false;
         if (!mcp_exchange_new(c, x, params, e)) {
             if (retried || e->code != ERR_UPSTREAM || !(x->unsent || mcp_client_is_safe(x->method)))

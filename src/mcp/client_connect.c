@@ -57,28 +57,37 @@ static bool tells_changes(str json)
     return tells;
 }
 
-static bool mcp_client_spawn_server(struct mcp_client *c, struct err *e)
+struct mcp_pipe *mcp_client_take_pipe(struct mcp_client *c)
 {
-    static const char *const usual[] = {"PATH=/usr/local/bin:/usr/bin:/bin", NULL};
-    struct mcp_pipe_spec spec = {
-        .argv = c->o.argv, .env = c->o.env ? c->o.env : usual, .cwd = c->o.cwd};
-    uint64_t now = clock_mono_ns(&clock_real);
-    struct mcp_pipe *p = c->pipe;
+    struct mcp_pipe *p;
 
-    if (c->restarts_ns[0] && now - c->restarts_ns[0] < MINUTE_NS)
-        return err_set(
-            e, ERR_UPSTREAM, "the MCP server has ended %d times in a minute", MCP_RESTARTS_MAX);
-    memmove(c->restarts_ns, c->restarts_ns + 1, (MCP_RESTARTS_MAX - 1) * sizeof c->restarts_ns[0]);
-    c->restarts_ns[MCP_RESTARTS_MAX - 1] = now;
-    for (;;) { /* calls that wait for the dead server get an error and return */
+    for (;;) { /* calls that wait for a dead server get an error and return */
         pthread_mutex_lock(&c->lock);
         if (c->users == 0)
             break;
         pthread_mutex_unlock(&c->lock);
         (void)usleep(1000);
     }
+    p = c->pipe;
     c->pipe = NULL;
     pthread_mutex_unlock(&c->lock);
+    return p;
+}
+
+static bool mcp_client_spawn_server(struct mcp_client *c, struct err *e)
+{
+    static const char *const usual[] = {"PATH=/usr/local/bin:/usr/bin:/bin", NULL};
+    struct mcp_pipe_spec spec = {
+        .argv = c->o.argv, .env = c->o.env ? c->o.env : usual, .cwd = c->o.cwd};
+    uint64_t now = clock_mono_ns(&clock_real);
+    struct mcp_pipe *p;
+
+    if (c->restarts_ns[0] && now - c->restarts_ns[0] < MINUTE_NS)
+        return err_set(
+            e, ERR_UPSTREAM, "the MCP server has ended %d times in a minute", MCP_RESTARTS_MAX);
+    memmove(c->restarts_ns, c->restarts_ns + 1, (MCP_RESTARTS_MAX - 1) * sizeof c->restarts_ns[0]);
+    c->restarts_ns[MCP_RESTARTS_MAX - 1] = now;
+    p = mcp_client_take_pipe(c);
     if (p)
         mcp_pipe_free(p);
     p = mcp_pipe_new(c->io, &spec, mcp_on_other, c, e);

@@ -138,6 +138,8 @@ static enum read_end read_frames(struct mcp_client *c, struct mcp_exchange *x, s
             r->retry_ms = event.retry_ms;
         if (event.data.n && mcp_handle(c, x, event.data, &deadline_ns))
             return READ_DONE;
+        if (!mcp_in_time(deadline_ns, e))
+            return READ_FAILED;
     }
 }
 
@@ -290,7 +292,7 @@ bool mcp_notify(struct mcp_client *c, str json, str method, uint64_t deadline_ns
     pthread_mutex_unlock(&c->lock);
     if (!ok)
         return err_set(e, ERR_UPSTREAM, "the MCP server has ended");
-    ok = mcp_pipe_send(c->pipe, json, deadline_ns, e);
+    ok = mcp_pipe_send(c->pipe, json, deadline_ns, NULL, e);
     pthread_mutex_lock(&c->lock);
     c->users--;
     pthread_mutex_unlock(&c->lock);

@@ -345,7 +345,7 @@ struct mcp_fetch *mcp_fetch_start(struct mcp_io *io, const struct mcp_fetch_requ
     f->method = arena_dup(&f->arena, r->method);
     f->headers = arena_dup(&f->arena, r->headers);
     f->body = arena_dup(&f->arena, r->body);
-    mcp_inbox_init(&f->inbox, MCP_FETCH_MAX);
+    mcp_inbox_init(&f->inbox, MCP_FETCH_MAX + 4 * sizeof(struct mcp_item)); /* head and end */
     loop_task_init(&f->start, start_fetch, f);
     loop_task_init(&f->stop, stop_fetch, f);
     loop_post(io->loop, &f->start);
