@@ -325,15 +325,17 @@ static bool mcp_client_set_error(const struct mcp_exchange *x, struct err *e)
     return err_set(e, code, STR_FMT, STR_ARG(str_slice(x->text, 0, 200)));
 }
 
-static bool lose_session(struct mcp_client *c)
+/* Whether the request can be repeated in a new session; another thread may have begun one. */
+static bool lose_session(struct mcp_client *c, const struct mcp_exchange *x)
 {
-    bool had;
+    bool had, newer;
 
     pthread_mutex_lock(&c->lock);
+    newer = c->session_number != x->session_number;
     had = c->session[0] != 0;
-    c->ready = c->ready && !had;
+    c->ready = c->ready && (newer || !had);
     pthread_mutex_unlock(&c->lock);
-    return had;
+    return had || newer;
 }
 
 /* Whether an error means that the same should be asked once more. */
@@ -341,7 +343,7 @@ static bool mcp_client_again(struct mcp_client *c, const struct mcp_exchange *x)
 {
     if (x->code == MCP_UNSUPPORTED_VERSION)
         return mcp_lists_version(x->data, STR("supported"), STR(MCP_MODERN));
-    return x->status == 404 && lose_session(c);
+    return x->status == 404 && lose_session(c, x);
 }
 
 /* Whether a request may be repeated without harm. */

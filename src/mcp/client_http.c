@@ -63,11 +63,15 @@ unsigned mcp_put_common(struct mcp_client *c, struct buf *b)
     return number;
 }
 
-static unsigned mcp_client_http_put_headers(struct mcp_client *c, const struct mcp_exchange *x,
+static unsigned mcp_client_http_put_headers(struct mcp_client *c, struct mcp_exchange *x,
                                             struct buf *b)
 {
-    unsigned number = mcp_put_common(c, b);
+    unsigned number;
 
+    pthread_mutex_lock(&c->lock);
+    x->session_number = c->session_number;
+    pthread_mutex_unlock(&c->lock);
+    number = mcp_put_common(c, b);
     mcp_client_http_put_line(b, STR("Content-Type"), STR("application/json"));
     if (mcp_client_era(c) == MCP_ERA_LEGACY)
         return number;
@@ -81,17 +85,28 @@ static unsigned mcp_client_http_put_headers(struct mcp_client *c, const struct m
     return number;
 }
 
-static void keep_session(struct mcp_client *c, const struct mcp_exchange *x, str session)
+/* Without the id, every later request would be refused. */
+static bool keep_session(struct mcp_client *c, const struct mcp_exchange *x, str session,
+                         struct err *e)
 {
-    if (!str_eq(x->method, STR("initialize")) || session.n >= sizeof c->session)
-        return;
+    bool ok = session.n < sizeof c->session;
+
+    if (!str_eq(x->method, STR("initialize")))
+        return true;
     for (size_t i = 0; i < session.n; i++)
-        if (session.p[i] <= ' ' || session.p[i] > '~')
-            return;
+        ok = ok && session.p[i] > ' ' && session.p[i] <= '~';
+    if (!ok)
+        return err_set(e,
+                       ERR_UPSTREAM,
+                       "the MCP server's session id has more than %zu bytes, or not only visible "
+                       "characters",
+                       sizeof c->session - 1);
     pthread_mutex_lock(&c->lock);
     memcpy(c->session, session.p, session.n);
     c->session[session.n] = 0;
+    c->session_number++;
     pthread_mutex_unlock(&c->lock);
+    return true;
 }
 
 /* Waits, but not past the end. */
@@ -246,8 +261,7 @@ bool mcp_exchange_http(struct mcp_client *c, struct mcp_exchange *x, struct err 
             ok = read_failure(c, x, f, e);
             break;
         }
-        keep_session(c, x, head.session);
-        ok = mcp_client_http_read_reply(c, x, &f, e);
+        ok = keep_session(c, x, head.session, e) && mcp_client_http_read_reply(c, x, &f, e);
         break;
     }
     mcp_fetch_free(f);

@@ -12,7 +12,7 @@
 #include "mcp/pipe.h"
 #include "mcp/rpc.h"
 
-#define MCP_SESSION_MAX 512
+#define MCP_SESSION_MAX 4096 /* an id may be a signed token */
 /* Of the caller's arena, beside the replies: ids, challenges, copies of marked arguments. */
 #define MCP_ARENA_ROOM ((size_t)1 << 20)
 #define MCP_CLIENT_INFO "{\"name\":\"rationale\",\"version\":\"" RATIONALE_VERSION "\"}"
@@ -38,6 +38,7 @@ struct mcp_client {
     bool ready;
     char version[32];
     char session[MCP_SESSION_MAX];
+    unsigned session_number; /* of sessions so far */
     struct mcp_pipe *pipe;
     unsigned users; /* calls that use the pipe */
     uint64_t restarts_ns[MCP_RESTARTS_MAX];
@@ -64,7 +65,8 @@ struct mcp_exchange {
     uint64_t end_ns;             /* the latest end */
     const struct mcp_call *call; /* for progress and cancelling, or NULL */
     struct arena *arena;
-    bool unsent; /* it cannot have reached the server */
+    bool unsent;             /* it cannot have reached the server */
+    unsigned session_number; /* of the session it was sent in */
     /* The reply: */
     int status; /* of HTTP, 200 on stdio */
     bool is_error;

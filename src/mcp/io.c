@@ -378,12 +378,13 @@ static bool is_visible(str s)
     return true;
 }
 
-/* Parses an event of a stream: joins its data lines in place, and reads its id and retry. */
+/* Parses an event of a stream: joins its data lines in place, and reads its id and retry. The id of
+ * an event that was cut off is not taken: a stream that resumes after it would lose it. */
 static void read_event(struct mcp_fetch *f, struct mcp_item *item, struct mcp_fetch_event *out)
 {
     char *to = item->bytes;
     size_t at = 0, used = 0;
-    bool some = false;
+    bool some = false, whole = false;
 
     while (at < item->n) {
         str rest = {item->bytes + at, item->n - at}, line, value;
@@ -392,6 +393,7 @@ static void read_event(struct mcp_fetch *f, struct mcp_item *item, struct mcp_fe
         while (end < rest.n && rest.p[end] != '\n' && rest.p[end] != '\r')
             end++;
         line = str_slice(rest, 0, end);
+        whole = whole || (end == 0 && rest.n > 0);
         at += end + 1 + (end + 1 < rest.n && rest.p[end] == '\r' && rest.p[end + 1] == '\n');
         colon = str_find(line, STR(":"));
         value = colon == STR_NONE ? STR("") : str_slice(line, colon + 1, line.n);
@@ -418,6 +420,8 @@ static void read_event(struct mcp_fetch *f, struct mcp_item *item, struct mcp_fe
     }
     assert(used <= item->n);
     out->data = (str){to, used};
+    if (!whole)
+        out->id = STR("");
 }
 
 bool mcp_fetch_next(struct mcp_fetch *f, uint64_t deadline_ns, const _Atomic bool *cancel,
