@@ -12,6 +12,9 @@
 #define TOOLS_MAX 2000
 #define SCHEMA_MAX ((size_t)4 << 20)
 #define LIST "tools.json"
+/* Of the arena: a file and its decoded texts, and twice that, because what is left of the arena may
+ * be in two pieces. */
+#define FILE_ROOM (4 * REPLAY_FILE_MAX)
 #define HINTS                                                                                      \
     "{\"readOnlyHint\":true,\"destructiveHint\":false,\"idempotentHint\":true,\"openWorldHint\":"  \
     "false}"
@@ -126,7 +129,7 @@ static bool mcp_replay_read_file(struct replay *r, const char *folder, str name)
     str text;
 
     (void)snprintf(path, sizeof path, "%s/" STR_FMT, folder, STR_ARG(name));
-    if (arena_left(&r->arena) < REPLAY_FILE_MAX + ((size_t)4 << 20))
+    if (arena_left(&r->arena) < FILE_ROOM)
         return mcp_replay_read_add_fault(r, name, 1, "the folder is larger than can be held");
     if (!file_read(&r->arena, path, REPLAY_FILE_MAX, &text, &e))
         return mcp_replay_read_add_fault(r, name, 1, e.text);
@@ -214,7 +217,10 @@ static void mcp_replay_read_list(struct replay *r, const char *folder)
     if (!file_exists(path))
         return;
     json_init(&doc);
-    if (!file_read(&r->arena, path, REPLAY_FILE_MAX, &text, &e) || !json_parse(&doc, text, &e)) {
+    if (arena_left(&r->arena) < 2 * FILE_ROOM) {
+        mcp_replay_read_add_fault(r, STR(LIST), 1, "the folder is larger than can be held");
+    } else if (!file_read(&r->arena, path, REPLAY_FILE_MAX, &text, &e) ||
+               !json_parse(&doc, text, &e)) {
         mcp_replay_read_add_fault(r, STR(LIST), 1, e.text);
     } else {
         list = json_root(&doc);
@@ -285,6 +291,10 @@ static void add_recorded(struct replay *r, const struct recording *rec)
     add_properties(r, &o, rec->tool, &seen);
     json_out_end(&o);
     json_out_end(&o);
+    if (arena_left(&r->arena) < 2 * out.n + 8 * rec->tool.n + 4096) {
+        mcp_replay_read_add_fault(r, rec->file, 1, "the folder is larger than can be held");
+        goto out;
+    }
     r->tools[r->tool_count++] =
         (struct mcp_tool){.name = arena_dup(&r->arena, rec->tool).p,
                           .description = arena_printf(&r->arena,
@@ -294,6 +304,7 @@ static void add_recorded(struct replay *r, const struct recording *rec)
                           .input = arena_dup(&r->arena, buf_str(&out)).p,
                           .annotations = HINTS,
                           .run = replay_run};
+out:
     map_release(&seen);
     buf_release(&out);
 }
