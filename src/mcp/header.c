@@ -200,14 +200,23 @@ bool mcp_mirrors_read(const struct json *doc, const struct json_node *schema, st
     return true;
 }
 
+const struct json_node *mcp_mirror_find(const struct mcp_mirror *m, const struct json *doc,
+                                        const struct json_node *arguments)
+{
+    const struct json_node *v = arguments;
+
+    assert(m->depth > 0 && m->depth <= MCP_MIRROR_DEPTH_MAX);
+    for (size_t i = 0; i < m->depth && v; i++)
+        v = json_find(doc, v, m->path[i]);
+    return v;
+}
+
 bool mcp_mirror_value(const struct mcp_mirror *m, const struct json *doc,
                       const struct json_node *arguments, struct arena *a, str *out)
 {
-    const struct json_node *v = arguments;
+    const struct json_node *v = mcp_mirror_find(m, doc, arguments);
     int64_t n;
 
-    for (size_t i = 0; i < m->depth && v; i++)
-        v = json_find(doc, v, m->path[i]);
     if (!v)
         return false;
     switch ((enum json_kind)v->kind) {

@@ -42,6 +42,9 @@ bool mcp_header_read(str header, struct buf *out) MUST_USE;
 bool mcp_mirrors_read(const struct json *doc, const struct json_node *schema, struct arena *a,
                       struct mcp_mirrors *out, struct err *e) MUST_USE;
 
+/* The marked argument, or NULL. */
+const struct json_node *mcp_mirror_find(const struct mcp_mirror *m, const struct json *doc,
+                                        const struct json_node *arguments);
 /* The text of a marked argument, before encoding; false if it is absent, null or of another
  * type. */
 bool mcp_mirror_value(const struct mcp_mirror *m, const struct json *doc,

@@ -7,7 +7,8 @@
 
 /* ---- states the client carries ----
  *
- * EXPIRY.STATE.MAC: the state in base64, the MAC over what it is for, when it ends, and itself.
+ * EXPIRY.STATE.MAC: the state in base64, the MAC over whose it is, what it is for, when it ends, and
+ * itself.
  */
 
 static void state_mac(const struct mcp_answer *r, str name, str text, struct buf *out)
@@ -16,6 +17,7 @@ static void state_mac(const struct mcp_answer *r, str name, str text, struct buf
     struct sha256_mac m;
 
     sha256_mac_init(&m, (str){(const char *)r->server->key, sizeof r->server->key});
+    sha256_mac_feed(&m, (str){(const char *)&r->channel->who, sizeof r->channel->who});
     sha256_mac_feed(&m, r->message->method);
     sha256_mac_feed(&m, (str){"", 1});
     sha256_mac_feed(&m, name);

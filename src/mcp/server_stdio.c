@@ -136,7 +136,7 @@ bool mcp_serve_stdio(struct mcp_server *s, int in, int out, struct err *e)
     struct frames f;
     bool ok;
 
-    io.session = mcp_session_new(s);
+    io.session = mcp_session_new(s, NULL);
     json_init(&io.doc);
     arena_init(&io.arena, 4 * MCP_MESSAGE_MAX);
     frames_init(
