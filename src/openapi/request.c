@@ -169,6 +169,8 @@ static bool openapi_write_path(struct openapi_writer *w, const struct openapi_op
         buf_add(w->target, str_slice(path, 0, open));
         if (open == STR_NONE)
             return true;
+        if (buf_full(w->target)) /* a path may repeat an argument any number of times */
+            return buf_ok(w->target, "the address", e);
         path = str_slice(path, open + 1, path.n);
         close = str_find(path, STR("}"));
         if (!openapi_fill_segment(w, op, str_slice(path, 0, close), e))
