@@ -6,6 +6,7 @@
 #include "mcp/inbox.h"
 #include "mcp_side.h"
 
+#include <pthread.h>
 #include <unistd.h>
 
 #define MODERN "*'\"server/discover\"'*) result '{\"supportedVersions\":[\"2026-07-28\"]}';;\n"
@@ -215,7 +216,34 @@ TEST(an_inbox_counts_its_items_and_ends_when_cancelled)
     mcp_inbox_release(&b);
 }
 
-TEST_MAIN(T(a_server_that_wants_input_and_names_none_is_at_fault),
+static void *connect_patiently(void *ctx)
+{
+    struct side *s = ctx;
+    struct err e;
+
+    CHECK(!mcp_client_connect(s->client, 8000, &e));
+    return NULL;
+}
+
+TEST(a_call_does_not_wait_longer_than_it_may_for_another_one)
+{
+    pthread_t thread;
+    uint64_t before;
+    struct side s;
+
+    side_init(&s, "while read -r line; do :; done\n", NULL);
+    CHECK(pthread_create(&thread, NULL, connect_patiently, &s) == 0);
+    (void)usleep(500000);
+    before = clock_mono_ns(&clock_real);
+    CHECK(!call_within(&s, 300, STR("{}")));
+    CHECK_F(s.e.code == ERR_TIMEOUT, "%s", s.e.text);
+    CHECK(clock_mono_ns(&clock_real) - before < 4000u * CLOCK_NS_PER_MS);
+    pthread_join(thread, NULL);
+    side_release(&s);
+}
+
+TEST_MAIN(T(a_call_does_not_wait_longer_than_it_may_for_another_one),
+          T(a_server_that_wants_input_and_names_none_is_at_fault),
           T(progress_without_end_needs_no_memory), T(states_that_fill_the_memory_of_a_call_end_it),
           T(pages_without_end_need_no_memory), T(a_list_larger_than_the_callers_memory_is_an_error),
           T(a_server_that_never_stops_writing_to_standard_error_stops_nobody),

@@ -109,6 +109,15 @@ bool mcp_in_time(uint64_t deadline_ns, struct err *e)
     return clock_mono_ns(&clock_real) < deadline_ns || err_set(e, ERR_TIMEOUT, "no answer in time");
 }
 
+bool mcp_lock_until(pthread_mutex_t *lock, uint64_t deadline_ns, struct err *e)
+{
+    struct timespec until = {.tv_sec = (time_t)(deadline_ns / 1000000000u),
+                             .tv_nsec = (long)(deadline_ns % 1000000000u)};
+
+    return pthread_mutex_clocklock(lock, CLOCK_MONOTONIC, &until) == 0 ||
+           err_set(e, ERR_TIMEOUT, "another call waits for the MCP server");
+}
+
 /* ---- one request ---- */
 
 static void mcp_client_notify_cancelled(struct mcp_client *c, const struct mcp_exchange *x,

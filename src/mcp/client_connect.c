@@ -259,7 +259,8 @@ bool mcp_ready(struct mcp_client *c, uint64_t end_ns, struct err *e)
 
     if (is_ready(c))
         return true;
-    pthread_mutex_lock(&c->connecting);
+    if (!mcp_lock_until(&c->connecting, end_ns, e))
+        return false;
     ok = is_ready(c) || connect_now(c, end_ns, e);
     pthread_mutex_unlock(&c->connecting);
     return ok;

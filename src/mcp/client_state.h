@@ -110,6 +110,8 @@ bool mcp_ready(struct mcp_client *c, uint64_t end_ns, struct err *e) MUST_USE;
 uint64_t mcp_deadline(uint64_t idle_ms, uint64_t end_ns);
 /* Call it between messages: while they keep coming, nobody waits, and no wait can time out. */
 bool mcp_in_time(uint64_t deadline_ns, struct err *e) MUST_USE;
+/* Takes the lock, which another thread may hold while it waits for the server. */
+bool mcp_lock_until(pthread_mutex_t *lock, uint64_t deadline_ns, struct err *e) MUST_USE;
 /* Takes the pipe, or NULL, when no call uses it any more. */
 struct mcp_pipe *mcp_client_take_pipe(struct mcp_client *c) MUST_USE;
 /* Sends a request to a connected server, and repeats it where the protocol requires: other

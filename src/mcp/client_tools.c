@@ -283,7 +283,8 @@ bool mcp_client_tools(struct mcp_client *c, int64_t timeout_ms, struct arena *a,
 {
     bool ok;
 
-    pthread_mutex_lock(&c->listing);
+    if (!mcp_lock_until(&c->listing, clock_deadline_ns(&clock_real, timeout_ms), e))
+        return false;
     ok = mcp_tools_refresh(c, timeout_ms, false, e);
     if (ok && !mcp_client_tools_fit(c, a))
         ok = err_set(e, ERR_LIMIT, "the MCP server's tools are too large for the caller's memory");
@@ -308,7 +309,8 @@ static bool take_mirrors(struct mcp_client *c, const struct mcp_call *call, bool
     bool ok = true;
 
     *out = (struct mcp_mirrors){0};
-    pthread_mutex_lock(&c->listing);
+    if (!mcp_lock_until(&c->listing, clock_deadline_ns(&clock_real, call->timeout_ms), e))
+        return false;
     if (restart || !c->listed)
         ok = mcp_tools_refresh(c, call->timeout_ms, restart, e);
     t = ok ? mcp_known_find(c, call->tool) : NULL;
