@@ -45,7 +45,7 @@ TEST(progress_without_end_needs_no_memory)
 
     side_init(&s,
               SERVER("*'\"tools/call\"'*) i=0; text=\"" LONG_TEXT(
-                  1000000) "\"; while [ $i -lt 100 ]; do say "
+                  1000000) "\"; while [ $i -lt 70 ]; do say "
                            "\"{\\\"jsonrpc\\\":\\\"2.0\\\",\\\"method\\\":\\\"notifications/"
                            "progress\\\",\\\"params\\\":{\\\"progressToken\\\":$id,"
                            "\\\"progress\\\":$i,\\\"message\\\":\\\"$text\\\"}}\"; "
@@ -62,7 +62,7 @@ TEST(progress_without_end_needs_no_memory)
             "%s",
             s.e.text);
     CHECK_STR(r.parts[0].text, "done");
-    CHECK_INT(bytes, 100 * 1000001);
+    CHECK_INT(bytes, 70 * 1000001);
     side_release(&s);
 }
 
@@ -90,12 +90,12 @@ TEST(pages_without_end_need_no_memory)
 
     side_init(&s,
               SERVER("*'\"tools/list\"'*) n=$((n+1)); x=${x:-$(head -c 15000000 /dev/zero | "
-                     "tr '\\0' a)}; [ $n = 20 ] || more=\",\\\"nextCursor\\\":\\\"$n\\\"\"; "
+                     "tr '\\0' a)}; [ $n = 18 ] || more=\",\\\"nextCursor\\\":\\\"$n\\\"\"; "
                      "result \"{\\\"tools\\\":[{\\\"name\\\":\\\"t$n\\\"}],\\\"x\\\":"
                      "\\\"$x\\\"$more}\"; more=;;\n"),
               NULL);
     CHECK_F(mcp_client_tools(s.client, PATIENCE_MS, &s.arena, &tools, &s.e), "%s", s.e.text);
-    CHECK_INT(tools.n, 20);
+    CHECK_INT(tools.n, 18);
     side_release(&s);
 }
 
@@ -174,7 +174,7 @@ TEST(requests_that_come_faster_than_answers_end_the_server)
 
     side_init(&s,
               SERVER("*'\"tools/call\"'*) x=$(head -c 1000000 /dev/zero | tr '\\0' a); i=0; while "
-                     "[ $i -lt 60 ]; do i=$((i+1)); say \"{\\\"jsonrpc\\\":\\\"2.0\\\",\\\"id\\\":"
+                     "[ $i -lt 30 ]; do i=$((i+1)); say \"{\\\"jsonrpc\\\":\\\"2.0\\\",\\\"id\\\":"
                      "\\\"s$i\\\",\\\"method\\\":\\\"sampling/createMessage\\\",\\\"params\\\":{"
                      "\\\"x\\\":\\\"$x\\\"}}\"; done; text done;;\n"),
               &o);

@@ -1,7 +1,7 @@
 /* mcp_peer.h - an HTTP server for tests of the MCP client: each connection is one request, which a
  * function of the test answers with raw bytes.
  *
- *     static void serve(struct peer *p, int fd, str head, str body) { peer_say(fd, "HTTP/1.1 ..."); }
+ *     static void serve(struct peer *p, int fd, str head, str body) { peer_reply(fd, ...); }
  *
  *     peer_start(&p, serve);
  *     ... "http://127.0.0.1:PORT/..." with p.port ...

@@ -55,6 +55,7 @@ struct mcp_auth *mcp_auth_new(struct mcp_io *io, const struct mcp_auth_options *
 {
     struct mcp_auth *a = base_alloc(sizeof *a);
 
+    assert(server_url.n > 0);
     *a = (struct mcp_auth){.io = io, .o = *o};
     pthread_mutex_init(&a->lock, NULL);
     buf_init(&a->issuer, NAME_SIZE_MAX);
@@ -191,6 +192,7 @@ static bool register_now(struct flow *f)
     const char *method = NULL;
     str id, secret, given;
 
+    assert(f->issuer.registration.n > 0);
     buf_init(&b, MCP_AUTH_BODY_MAX);
     json_init(&doc);
     put_registration(f, &b);
@@ -223,6 +225,7 @@ static bool mcp_auth_choose_identity(struct flow *f)
 {
     const struct mcp_auth_options *o = &f->a->o;
 
+    assert(f->issuer.issuer.n <= NAME_SIZE_MAX);
     for (size_t i = 0; i < f->a->known_count; i++)
         if (str_eq(f->a->known[i].issuer, f->issuer.issuer)) {
             f->who = &f->a->known[i];
@@ -282,6 +285,7 @@ static bool ask_token(struct flow *f, struct buf *form)
     struct json doc;
     bool ok;
 
+    assert(f->who && f->who->id.n > 0);
     buf_init(&headers, 3 * SECRET_SIZE_MAX * 4);
     buf_init(&both, 3 * SECRET_SIZE_MAX * 2);
     json_init(&doc);
@@ -322,6 +326,7 @@ static str random_text(struct flow *f)
     rand_os(bytes, sizeof bytes);
     buf_init(&b, 2 * RANDOM_SIZE);
     mcp_base64_url(&b, (str){bytes, sizeof bytes});
+    assert(b.n == (RANDOM_SIZE * 4 + 2) / 3);
     text = arena_dup(&f->arena, buf_str(&b));
     buf_release(&b);
     return text;
@@ -332,6 +337,7 @@ static bool read_redirect(struct flow *f, str url, str state, str *code)
 {
     str got, iss;
 
+    assert(state.n > 0);
     if (mcp_query_param(url, STR("iss"), &f->arena, &iss) ? !str_eq(iss, f->issuer.issuer)
                                                           : f->issuer.iss)
         return err_set(f->e, ERR_AUTH, "the answer is not from the issuer that was asked");
@@ -354,6 +360,7 @@ static bool ask_user(struct flow *f, str verifier, str *code)
     struct buf url, challenge, back;
     bool ok;
 
+    assert(f->issuer.pkce && o->authorize);
     buf_init(&url, MCP_AUTH_BODY_MAX);
     buf_init(&challenge, 2 * RANDOM_SIZE);
     buf_init(&back, MCP_AUTH_BODY_MAX);
@@ -408,6 +415,7 @@ static bool by_itself(struct flow *f, str grant, str refresh)
     struct buf form;
     bool ok;
 
+    assert(f->who && grant.n > 0);
     buf_init(&form, MCP_AUTH_BODY_MAX);
     mcp_form_add(&form, STR("grant_type"), grant);
     mcp_form_add(&form, STR("refresh_token"), refresh);
@@ -445,6 +453,7 @@ static bool pick_scope(struct flow *f, str challenge)
         buf_printf(&b, "%soffline_access", b.n ? " " : "");
     ok = buf_ok(&b, "the list of scopes that the server wants", f->e);
     f->scope = arena_dup(&f->arena, buf_str(&b));
+    assert(f->scope.n <= SCOPES_SIZE_MAX);
     buf_release(&b);
     return ok;
 }
@@ -532,6 +541,7 @@ bool mcp_auth_challenged(struct mcp_auth *a, int status, str challenge, unsigned
     struct flow f = {.a = a, .deadline_ns = deadline_ns, .e = e};
     bool ok = true;
 
+    assert(status == 401 || status == 403);
     pthread_mutex_lock(&a->lock);
     if (used == a->number || !secret_reveal(&a->token).n) {
         arena_init(&f.arena, FLOW_ARENA_MAX);

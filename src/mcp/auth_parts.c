@@ -19,6 +19,7 @@ str mcp_challenge_param(str challenge, str name, struct arena *a)
 {
     size_t at = 0;
 
+    assert(name.n > 0);
     while (at < challenge.n) {
         size_t begin = at, end;
         str key;
@@ -74,6 +75,7 @@ void mcp_form_encode(struct buf *b, str text)
 
 void mcp_form_add(struct buf *b, str name, str value)
 {
+    assert(name.n > 0);
     if (value.n == 0)
         return;
     if (b->n && b->p[b->n - 1] != '?')
@@ -101,6 +103,7 @@ static str mcp_auth_parts_decode(str text, struct arena *a)
         out[n++] = c;
     }
     out[n] = 0;
+    assert(n <= text.n);
     return (str){out, n};
 }
 
@@ -109,6 +112,7 @@ bool mcp_query_param(str url, str name, struct arena *a, str *out)
     size_t at = str_find(url, STR("?"));
     str rest = at == STR_NONE ? STR("") : str_slice(url, at + 1, str_find(url, STR("#")));
 
+    assert(name.n > 0);
     while (rest.n) {
         size_t end = str_find(rest, STR("&")), equals;
         str pair = str_slice(rest, 0, end);
@@ -134,6 +138,7 @@ static size_t authority_end(str url)
         return 0;
     for (at += 3; at < url.n && url.p[at] != '/' && url.p[at] != '?' && url.p[at] != '#';)
         at++;
+    assert(at <= url.n);
     return at;
 }
 
@@ -258,6 +263,7 @@ bool mcp_meta_resource(struct mcp_io *io, struct mcp_meta_place place, uint64_t 
     bool ok = false;
     size_t n = 0;
 
+    assert(place.server_url.n > 0);
     if (place.address.n) {
         if (!mcp_url_may_follow(place.address, place.server_url))
             return err_set(e,

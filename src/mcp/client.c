@@ -16,6 +16,7 @@ struct mcp_client *mcp_client_new(struct mcp_io *io, const struct mcp_client_opt
 {
     struct mcp_client *c;
 
+    assert(io);
     if (!o->argv == !o->url.n) {
         err_set(e, ERR_INPUT, "an MCP server is either a program or a URL");
         return NULL;
@@ -44,6 +45,7 @@ static void end_session(struct mcp_client *c)
     struct buf b;
     struct err e;
 
+    assert(c->o.url.n > 0);
     if (!c->session[0])
         return;
     arena_init(&a, 2 * MCP_FETCH_MAX);
@@ -126,6 +128,7 @@ static void mcp_client_notify_cancelled(struct mcp_client *c, const struct mcp_e
     struct buf params, out;
     struct err e;
 
+    assert(x->id.n > 0);
     buf_init(&params, 4096);
     buf_init(&out, 8192);
     buf_add(&params, STR("{\"requestId\":"));
@@ -170,6 +173,7 @@ bool mcp_exchange_pipe(struct mcp_client *c, struct mcp_exchange *x, struct err 
     bool ok;
     str line;
 
+    assert(c->o.argv && x->id.n > 0);
     pthread_mutex_lock(&c->lock);
     p = c->pipe; /* none while another thread starts the server again */
     c->users += p != NULL;
@@ -238,6 +242,7 @@ bool mcp_exchange_new(struct mcp_client *c, struct mcp_exchange *x, str params, 
     struct buf b;
     bool ok;
 
+    assert(x->method.n > 0 && x->arena);
     x->id = arena_printf(x->arena, "%llu", (unsigned long long)(atomic_fetch_add(&c->ids, 1) + 1));
     x->is_error = x->too_large = false;
     x->text = x->data = x->result = STR("");
@@ -261,6 +266,7 @@ static bool answer_inputs(struct mcp_client *c, const struct json *doc,
     struct buf result;
     bool ok = true;
 
+    assert(json_is_object(requests));
     buf_add(out, STR(",\"inputResponses\":{"));
     buf_init(&result, MCP_MESSAGE_MAX);
     for (const struct json_node *k = json_first(doc, requests); k && ok;
@@ -325,6 +331,7 @@ static bool mcp_client_set_error(const struct mcp_exchange *x, struct err *e)
                          : x->code == MCP_INVALID_PARAMS        ? ERR_INPUT
                                                                 : ERR_UPSTREAM;
 
+    assert(x->is_error);
     if (x->code)
         return err_set(e,
                        code,
@@ -350,6 +357,7 @@ static bool lose_session(struct mcp_client *c, const struct mcp_exchange *x)
 /* Whether an error means that the same should be asked once more. */
 static bool mcp_client_again(struct mcp_client *c, const struct mcp_exchange *x)
 {
+    assert(x->is_error);
     if (x->code == MCP_UNSUPPORTED_VERSION)
         return mcp_lists_version(x->data, STR("supported"), STR(MCP_MODERN));
     return x->status == 404 && lose_session(c, x);

@@ -15,6 +15,7 @@
 
 static void mcp_client_http_put_line(struct buf *b, str name, str value)
 {
+    assert(name.n > 0);
     buf_add(b, name);
     buf_add(b, STR(": "));
     buf_add(b, value);
@@ -50,6 +51,7 @@ unsigned mcp_put_common(struct mcp_client *c, struct buf *b)
 {
     unsigned number = 0;
 
+    assert(c->o.url.n > 0);
     mcp_client_http_put_line(b, STR("Accept"), STR("application/json, text/event-stream"));
     buf_add(b, c->o.headers);
     pthread_mutex_lock(&c->lock);
@@ -165,6 +167,7 @@ static struct mcp_fetch *mcp_client_http_take_up(struct mcp_client *c, const str
     struct mcp_fetch *f;
     struct buf b;
 
+    assert(r->id[0]);
     buf_init(&b, HEADERS_MAX);
     (void)mcp_put_common(c, &b);
     mcp_client_http_put_line(&b, STR("Last-Event-ID"), str_c(r->id));
@@ -180,6 +183,7 @@ static bool mcp_client_http_read_reply(struct mcp_client *c, struct mcp_exchange
     struct resume r = {.retry_ms = RETRY_MS};
     bool legacy = mcp_client_era(c) == MCP_ERA_LEGACY;
 
+    assert(*f);
     for (int i = 0;; i++) {
         enum read_end end = read_frames(c, x, *f, &r, e);
 
@@ -204,6 +208,7 @@ static bool read_failure(struct mcp_client *c, struct mcp_exchange *x, struct mc
     uint64_t deadline_ns = mcp_deadline(x->idle_ms, x->end_ns);
     struct mcp_fetch_event event;
 
+    assert(x->status < 200 || x->status > 299);
     while (mcp_fetch_next(f, deadline_ns, NULL, &event, e) && event.what != MCP_FETCH_END)
         if (event.data.n && mcp_handle(c, x, event.data, &deadline_ns) && x->is_error)
             return true;
@@ -228,6 +233,7 @@ bool mcp_exchange_http(struct mcp_client *c, struct mcp_exchange *x, struct err 
     struct mcp_fetch *f = NULL;
     bool ok = false;
 
+    assert(c->o.url.n > 0 && x->id.n > 0);
     buf_init(&body, 2 * MCP_MESSAGE_MAX);
     buf_init(&headers, HEADERS_MAX);
     mcp_emit_request(&body, x->id, x->method, x->params);

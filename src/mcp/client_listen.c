@@ -39,6 +39,7 @@ static struct mcp_fetch *mcp_client_listen_start(struct mcp_listener *l, struct 
     struct mcp_fetch *f;
     struct buf headers, params, body;
 
+    assert(c->o.url.n > 0);
     buf_init(&headers, (size_t)1 << 20);
     buf_init(&params, 65536);
     buf_init(&body, 65536);
@@ -68,6 +69,7 @@ static bool mcp_client_listen_may_recover(int status)
 
 static void take_frame(struct mcp_listener *l, const struct mcp_fetch_event *event)
 {
+    assert(event->what == MCP_FETCH_FRAME);
     if (event->id.n && event->id.n < sizeof l->last_id) {
         memcpy(l->last_id, event->id.p, event->id.n);
         l->last_id[event->id.n] = 0;
@@ -113,6 +115,7 @@ static bool mcp_client_listen_wait_for(struct mcp_listener *l, const bool *flag,
     struct timespec ts = {(time_t)(until / 1000000000u), (long)(until % 1000000000u)};
     bool set;
 
+    assert(ms >= 0);
     pthread_mutex_lock(&l->lock);
     while (!*flag && clock_mono_ns(&clock_real) < until)
         (void)pthread_cond_timedwait(&l->changed, &l->lock, &ts);

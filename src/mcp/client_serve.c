@@ -28,6 +28,7 @@ static void put_roots(const struct mcp_client *c, struct buf *result)
 {
     struct json_out o;
 
+    assert(c->o.roots);
     json_out_init(&o, result);
     json_out_object(&o);
     json_member_array(&o, "roots");
@@ -63,6 +64,7 @@ void mcp_answer_server(struct mcp_client *c, const struct json *doc, const struc
     struct buf result;
     struct err e;
 
+    assert(m->kind == MCP_REQUEST && m->id.n > 0);
     buf_init(&result, MCP_MESSAGE_MAX);
     if (mcp_fulfil(c, m->method, m->params ? json_raw(doc, m->params) : STR("{}"), &result, &e) &&
         buf_ok(&result, "the answer", &e))
@@ -155,6 +157,7 @@ bool mcp_handle(struct mcp_client *c, struct mcp_exchange *x, str json, uint64_t
     struct err e;
     bool done = false;
 
+    assert(x->id.n > 0);
     arena_init(&a, 4 * MCP_MESSAGE_MAX);
     json_init(&doc);
     if (!mcp_read(&doc, json, &a, &m, &fault)) {
@@ -194,6 +197,7 @@ static void put_defaults(const struct json *doc, const struct json_node *propert
 {
     bool some = false;
 
+    assert(json_is_object(properties));
     JSON_FOREACH(k, doc, properties) {
         const struct json_node *value = json_find(doc, json_value(k), STR("default"));
 

@@ -226,6 +226,7 @@ static bool mcp_client_list_again(struct mcp_client *c, int64_t timeout_ms, stru
     map_init(&l.names, NULL, MCP_TOOLS_MAX);
     ok = list_pages(&l, timeout_ms);
     map_release(&l.names);
+    assert(l.n <= MCP_TOOLS_MAX && l.n <= l.cap);
     if (l.n)
         qsort(l.tools, l.n, sizeof *l.tools, mcp_client_tools_by_name);
     c->tools = arena_alloc(&c->tools_arena, l.n * sizeof *l.tools);
@@ -352,6 +353,7 @@ static bool mcp_client_tools_put_call(const struct mcp_call *call, struct buf *b
     struct json doc;
     bool ok;
 
+    assert(call->arguments.n > 0);
     json_init(&doc);
     ok = json_parse(&doc, call->arguments, e) && json_root(&doc)->kind == JSON_OBJECT;
     json_release(&doc);
@@ -370,6 +372,7 @@ static bool call_tool(struct mcp_client *c, struct mcp_exchange *x, const struct
 {
     struct mcp_mirrors mirrors;
 
+    assert(x->call == call);
     if (!take_mirrors(c, call, false, x->arena, &mirrors, e))
         return false;
     x->mirrors = &mirrors;

@@ -135,6 +135,7 @@ static bool walk_schema(struct walk *w, const struct json_node *v, bool reachabl
 /* Members that are schemas under names of the schema's author. */
 static bool walk_named(struct walk *w, const struct json_node *v, bool reachable)
 {
+    assert(w->here.depth <= MCP_MIRROR_DEPTH_MAX);
     for (const struct json_node *k = json_first(w->doc, v); k && v->kind == JSON_OBJECT;
          k = json_next(w->doc, v, k)) {
         bool fits = w->here.depth < MCP_MIRROR_DEPTH_MAX, ok;
@@ -194,6 +195,7 @@ bool mcp_mirrors_read(const struct json *doc, const struct json_node *schema, st
 
     if (schema && !walk_schema(&w, schema, true))
         return false;
+    assert(all.n <= MCP_MIRRORS_MAX && w.here.depth == 0);
     out->n = all.n;
     out->at = arena_alloc(a, all.n * sizeof *found);
     memcpy(out->at, found, all.n * sizeof *found);

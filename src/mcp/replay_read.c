@@ -21,6 +21,7 @@
 
 static bool mcp_replay_read_add_fault(struct replay *r, str file, unsigned line, const char *why)
 {
+    assert(r->fault_count <= REPLAY_FAULTS_MAX);
     if (r->fault_count < REPLAY_FAULTS_MAX)
         r->faults[r->fault_count++] =
             arena_printf(&r->arena, STR_FMT ":%u: %s", STR_ARG(file), line, why).p;
@@ -155,6 +156,7 @@ static bool list_files(struct replay *r, const char *folder, str **out, size_t *
         if (str_ends(str_c(d->d_name), STR(".txt")))
             (*out)[(*n)++] = arena_dup(&r->arena, str_c(d->d_name));
     closedir(dir);
+    assert(*n <= REPLAY_FILES_MAX);
     qsort(*out, *n, sizeof **out, mcp_replay_read_by_name);
     return true;
 }
@@ -184,6 +186,7 @@ static void add_listed(struct replay *r, const struct json *doc, const struct js
     const struct json_node *schema = json_find(doc, v, STR("inputSchema"));
     const char *name = mcp_replay_read_text_at(r, doc, v, "name");
 
+    assert(r->tool_count < TOOLS_MAX);
     if (!name || !name[0] || tool_find(r, str_c(name))) {
         mcp_replay_read_add_fault(r,
                                   STR(LIST),
@@ -241,6 +244,7 @@ static const char *mcp_replay_read_type_of(const struct json_node *v)
     static const char *const types[] = {
         NULL, "boolean", "boolean", "number", "string", "array", "object"};
 
+    assert(v->kind < COUNT_OF(types));
     return types[v->kind];
 }
 
@@ -282,6 +286,7 @@ static void add_recorded(struct replay *r, const struct recording *rec)
     struct map seen;
     struct buf out;
 
+    assert(r->tool_count < TOOLS_MAX + REPLAY_FILES_MAX);
     buf_init(&out, SCHEMA_MAX);
     map_init(&seen, NULL, 10000);
     json_out_init(&o, &out);

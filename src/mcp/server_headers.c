@@ -14,6 +14,7 @@ static bool header_is(const struct http1_head *head, str name, str want)
     struct buf b;
     bool same;
 
+    assert(name.n > 0);
     if (!http1_has(head, name))
         return false;
     buf_init(&b, MCP_MESSAGE_MAX);
@@ -76,6 +77,7 @@ const char *mcp_check_headers(const struct mcp_server *s, const struct http1_hea
          named = call || str_eq(m->method, STR("prompts/get"));
     str uri = STR("uri");
 
+    assert(m->kind == MCP_REQUEST);
     if (!header_is(
             head, STR("mcp-protocol-version"), mcp_member(doc, meta, STR(MCP_META_VERSION), a)))
         return "the MCP-Protocol-Version header is missing or is not as _meta has it";

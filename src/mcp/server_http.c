@@ -48,6 +48,7 @@ static void mcp_http_forget(struct stream *s)
 {
     if (!s->begun)
         return;
+    assert(s->prev || s->http->streams == s);
     if (s->prev)
         s->prev->next = s->next;
     else
@@ -64,6 +65,7 @@ static size_t usual_headers(const struct stream *s, const char *type, struct ser
     h[n++] = (struct server_header){STR("cache-control"), STR("no-store")};
     if (s->session.n)
         h[n++] = (struct server_header){STR("mcp-session-id"), s->session};
+    assert(n < HEADERS_MAX);
     return n;
 }
 
@@ -72,6 +74,7 @@ static void mcp_http_begin(struct stream *s)
     struct server_header h[HEADERS_MAX];
     size_t n = usual_headers(s, "text/event-stream", h);
 
+    assert(!s->begun);
     h[n++] = (struct server_header){STR("x-accel-buffering"), STR("no")};
     server_head(s->x, 200, h, n);
     s->begun = true;
@@ -87,6 +90,7 @@ static void send_event(struct mcp_channel *c, str json)
     struct stream *s = (struct stream *)c;
     struct buf b;
 
+    assert(json.n > 0);
     if (!s->begun)
         mcp_http_begin(s);
     buf_init(&b, 4 * MCP_MESSAGE_MAX);
@@ -155,6 +159,7 @@ static void mcp_http_refuse(struct server_exchange *x, int status, int code, str
                                 {STR("www-authenticate"), STR("Bearer")}};
     struct buf b;
 
+    assert(status >= 400);
     buf_init(&b, 4096 + MCP_ID_MAX * 6);
     mcp_emit_error(&b, id, code, str_c(why), STR(""));
     if (status == 401)
@@ -236,6 +241,7 @@ static void take_modern(struct http *h, struct server_exchange *x, const struct 
                            *version = json_find(doc, meta, STR(MCP_META_VERSION));
     const char *why;
 
+    assert(m->kind != MCP_REQUEST || m->id.n > 0);
     if (m->kind != MCP_REQUEST) {
         mcp_http_reply_status(x, 202);
         return;
@@ -479,6 +485,7 @@ static bool mcp_http_run(struct http *h, struct err *e)
     char address[96];
     int fd = -1;
 
+    assert(!h->server->hands);
     h->http = server_new(h->loop, &options, &handler, h, e);
     if (!h->http || !open_socket(h->o->listen, h->o->allowed != NULL, &fd, address, e) ||
         !server_listen(h->http, fd, e) || !loop_watch_add(h->loop, &h->signals, LOOP_IN, e))
