@@ -55,7 +55,12 @@ static void quick(void *ctx, const struct mcp_ask *ask, struct mcp_answer *answe
 
 static const struct mcp_tool tools[] = {
     {.name = "meet", .title = "Meet", .description = "Waits for the others.", .run = meet},
-    {.name = "quick", .title = "Quick", .description = "Says who asks.", .run = quick}};
+    {.name = "quick", .title = "Quick", .description = "Says who asks.", .run = quick},
+    {.name = "marked",
+     .input = "{\"type\":\"object\",\"properties\":{\"region\":{\"type\":\"string\","
+              "\"x-mcp-header\":\"Region\"},\"count\":{\"type\":\"integer\",\"x-mcp-header\":"
+              "\"Count\"}}}",
+     .run = quick}};
 static const struct mcp_set set = {.tools = tools, .tool_count = COUNT_OF(tools)};
 
 static bool allowed(void *ctx, str token, const void **who)
@@ -209,13 +214,105 @@ TEST(who_leaves_before_the_answer_disturbs_nobody)
         check_reply(fds[i - 1], i);
 }
 
+/* The whole reply to a POST of a body with additional header lines. */
+static void post(size_t who, const char *lines, const char *body, char reply[8192])
+{
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port)};
+    int fd = socket(AF_INET, SOCK_STREAM, 0), size;
+    char request[4096];
+    size_t n = 0;
+    ssize_t got;
+
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    size = snprintf(request,
+                    sizeof request,
+                    "POST /mcp HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n"
+                    "connection: close\r\nauthorization: Bearer %s\r\n%scontent-length: %zu\r\n"
+                    "\r\n%s",
+                    names[who],
+                    lines,
+                    strlen(body),
+                    body);
+    CHECK(fd >= 0 && connect(fd, (struct sockaddr *)&to, sizeof to) == 0);
+    CHECK(write(fd, request, (size_t)size) == size);
+    while (n < 8191 && (got = read(fd, reply + n, 8191 - n)) > 0)
+        n += (size_t)got;
+    reply[n] = 0;
+    close(fd);
+}
+
+TEST(a_header_that_differs_from_its_argument_is_refused)
+{
+    static const struct {
+        const char *headers, *arguments;
+        bool ok;
+    } cases[] = {
+        {"mcp-param-region: eu\r\n", "{\"region\":\"eu\"}", true},
+        {"mcp-param-region: us\r\n", "{\"region\":\"eu\"}", false},
+        {"mcp-param-region: 0\r\n", "{\"region\":\"eu\"}", false},
+        {"mcp-param-region: 0x0\r\n", "{\"region\":\"eu\"}", false},
+        {"mcp-param-region: 42.0\r\n", "{\"region\":\"42\"}", false},
+        {"", "{\"region\":\"eu\"}", false},
+        {"mcp-param-count: 42\r\n", "{\"count\":42}", true},
+        {"mcp-param-count: 42.0\r\n", "{\"count\":42}", true},
+        {"mcp-param-count: 0x2A\r\n", "{\"count\":42}", false},
+        {"mcp-param-count: 43\r\n", "{\"count\":42}", false},
+        {"mcp-param-count: 9007199254740993\r\n", "{\"count\":9007199254740992}", false},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char lines[300], body[600], reply[8192];
+
+        (void)snprintf(lines,
+                       sizeof lines,
+                       "mcp-protocol-version: 2026-07-28\r\nmcp-method: tools/call\r\n"
+                       "mcp-name: marked\r\n%s",
+                       cases[i].headers);
+        (void)snprintf(body,
+                       sizeof body,
+                       "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{"
+                       "\"name\":\"marked\",\"arguments\":%s,\"_meta\":{"
+                       "\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
+                       "\"io.modelcontextprotocol/clientCapabilities\":{}}}}",
+                       cases[i].arguments);
+        post(0, lines, body, reply);
+        CHECK_F((strstr(reply, "-32020") == NULL) == cases[i].ok,
+                "%s%s: %s",
+                cases[i].headers,
+                cases[i].arguments,
+                reply);
+    }
+}
+
+TEST(a_session_belongs_to_the_caller_who_began_it)
+{
+    static const char ping[] = "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"ping\"}";
+    char reply[8192], line[200];
+    const char *id;
+
+    post(0,
+         "",
+         "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":"
+         "\"2025-06-18\",\"capabilities\":{}}}",
+         reply);
+    id = strcasestr(reply, "mcp-session-id: ");
+    CHECK_F(id, "%s", reply);
+    (void)snprintf(line, sizeof line, "%.*s\r\n", (int)strcspn(id, "\r"), id);
+    post(0, line, ping, reply);
+    CHECK_F(strstr(reply, " 200 "), "%s", reply);
+    post(1, line, ping, reply);
+    CHECK_F(strstr(reply, " 404 "), "%s", reply);
+}
+
 #define S(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {S(several_calls_run_at_once_and_each_knows_who_asks),
                                        S(others_are_answered_while_a_call_waits),
-                                       S(who_leaves_before_the_answer_disturbs_nobody)};
+                                       S(who_leaves_before_the_answer_disturbs_nobody),
+                                       S(a_header_that_differs_from_its_argument_is_refused),
+                                       S(a_session_belongs_to_the_caller_who_began_it)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 #include "test.h"
 
 #include <dirent.h>
+#include <pthread.h>
 #include <unistd.h>
 
 static char dir[64];
@@ -241,10 +242,83 @@ TEST(every_recording_of_the_corpus_is_read)
 
 #define TD(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
+#define CALLS 20000
+
+struct caller {
+    const struct replay *replay;
+    const char *arguments, *want;
+    int wrong;
+};
+
+static void *call_often(void *ctx)
+{
+    struct caller *c = ctx;
+    struct buf out;
+
+    buf_init(&out, 1 << 16);
+    for (int i = 0; i < CALLS; i++) {
+        buf_reset(&out);
+        if (!replay_call(c->replay, STR("t"), str_c(c->arguments), &out) ||
+            !str_eq(buf_str(&out), str_c(c->want)))
+            c->wrong++;
+    }
+    buf_release(&out);
+    return NULL;
+}
+
+TEST(calls_of_several_threads_do_not_disturb_each_other)
+{
+    struct caller callers[] = {{.arguments = "{\"n\":1}", .want = "one"},
+                               {.arguments = "{\"n\":2}", .want = "two"}};
+    pthread_t threads[COUNT_OF(callers)];
+    struct replay *r;
+
+    put("1.txt", "{\"tool_name\":\"t\",\"match_params\":{\"n\":1}}\n{}\none");
+    put("2.txt", "{\"tool_name\":\"t\",\"match_params\":{\"n\":2}}\n{}\ntwo");
+    r = opens();
+    for (size_t i = 0; i < COUNT_OF(callers); i++) {
+        callers[i].replay = r;
+        CHECK(pthread_create(&threads[i], NULL, call_often, &callers[i]) == 0);
+    }
+    for (size_t i = 0; i < COUNT_OF(callers); i++)
+        pthread_join(threads[i], NULL);
+    CHECK(callers[0].wrong == 0 && callers[1].wrong == 0);
+    replay_close(r);
+}
+
+TEST(a_long_argument_is_compared_with_many_recordings)
+{
+    struct replay *r;
+    struct buf b, out;
+
+    for (int i = 0; i < 40; i++) {
+        char name[32], text[128];
+
+        (void)snprintf(name, sizeof name, "%d.txt", i);
+        (void)snprintf(
+            text, sizeof text, "{\"tool_name\":\"t\",\"match_params\":{\"n\":\"%d\"}}\n{}\nx", i);
+        put(name, text);
+    }
+    r = opens();
+    buf_init(&b, (size_t)4 << 20);
+    buf_init(&out, 1 << 16);
+    buf_add(&b, STR("{\"n\":\"\\u0041"));
+    for (size_t i = 0; i < (size_t)2 << 20; i++)
+        buf_add_c(&b, 'a');
+    buf_add(&b, STR("\"}"));
+    CHECK(!replay_call(r, STR("t"), buf_str(&b), &out));
+    CHECK(str_starts(buf_str(&out), STR("No recording of t fits this call.")));
+    buf_release(&out);
+    buf_release(&b);
+    replay_close(r);
+}
+
 TEST_MAIN(TD(a_call_gets_the_recording_that_fits_best), TD(values_are_compared_as_they_are_meant),
           TD(recordings_of_the_same_call_are_given_one_behind_the_other),
           TD(an_error_that_was_recorded_is_an_error_of_the_tool),
           TD(a_file_that_says_something_else_is_named_with_its_line),
           TD(a_tool_has_the_schema_it_is_listed_with_or_one_made_of_its_recordings),
+          TD(calls_of_several_threads_do_not_disturb_each_other),
+          TD(a_long_argument_is_compared_with_many_recordings),
           TD(output_that_is_no_utf8_is_given_as_far_as_it_is),
           T(every_recording_of_the_corpus_is_read))

@@ -287,7 +287,50 @@ TEST(two_tools_of_one_name_and_a_wrong_schema_are_refused)
         CHECK(!mcp_server_new(&(struct mcp_server_options){.sets = {&sets[i]}}, &e) && e.text[0]);
 }
 
-TEST_MAIN(T(a_modern_call_goes_on_with_the_state_it_left),
+TEST(a_version_as_long_as_a_message_gets_an_error_that_can_be_read)
+{
+    static const char head[] =
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"x\",\"params\":{\"_meta\":{"
+        "\"io.modelcontextprotocol/clientCapabilities\":{},"
+        "\"io.modelcontextprotocol/protocolVersion\":\"";
+    int in = memfd_create("in", MFD_CLOEXEC), to = memfd_create("out", MFD_CLOEXEC);
+    struct mcp_message m;
+    struct mcp_fault fault;
+    struct world w;
+    struct json doc;
+    struct arena a;
+    struct buf b;
+    struct err e;
+    char *out;
+    off_t size;
+
+    world_init(&w);
+    buf_init(&b, MCP_MESSAGE_MAX);
+    buf_add(&b, str_c(head));
+    while (b.n < MCP_MESSAGE_MAX - 5)
+        buf_add_c(&b, 'v');
+    buf_add(&b, STR("\"}}}\n"));
+    CHECK(b.n == MCP_MESSAGE_MAX);
+    CHECK(write(in, b.p, b.n) == (ssize_t)b.n && lseek(in, 0, SEEK_SET) == 0);
+    CHECK_F(mcp_serve_stdio(w.server, in, to, &e), "%s", e.text);
+    size = lseek(to, 0, SEEK_END);
+    out = base_alloc((size_t)size + 1);
+    CHECK(pread(to, out, (size_t)size, 0) == size);
+    json_init(&doc);
+    arena_init(&a, MCP_MESSAGE_MAX);
+    CHECK_F(mcp_read(&doc, (str){out, (size_t)size}, &a, &m, &fault), "%s", fault.why.text);
+    CHECK(m.kind == MCP_ERROR && str_eq(m.id, STR("1")));
+    arena_release(&a);
+    json_release(&doc);
+    free(out);
+    buf_release(&b);
+    close(in);
+    close(to);
+    mcp_server_free(w.server);
+}
+
+TEST_MAIN(T(a_version_as_long_as_a_message_gets_an_error_that_can_be_read),
+          T(a_modern_call_goes_on_with_the_state_it_left),
           T(a_state_is_not_taken_for_another_tool_nor_too_late_nor_changed),
           T(a_legacy_call_asks_on_the_stream_until_it_knows),
           T(a_client_that_cannot_answer_ends_the_call_and_not_the_server),

@@ -384,6 +384,32 @@ TEST(a_mark_that_is_wrong_refuses_the_tool)
 
 /* ---- results ---- */
 
+TEST(a_long_name_above_many_marks_is_not_copied_for_each)
+{
+    struct mcp_mirrors m;
+    struct arena a;
+    struct json doc;
+    struct buf b;
+    struct err e;
+
+    arena_init(&a, (size_t)64 << 20);
+    json_init(&doc);
+    buf_init(&b, (size_t)8 << 20);
+    buf_add(&b, STR("{\"properties\":{\""));
+    for (size_t i = 0; i < (size_t)2 << 20; i++)
+        buf_add_c(&b, 'a');
+    buf_add(&b, STR("\":{\"properties\":{"));
+    for (int i = 0; i < MCP_MIRRORS_MAX; i++)
+        buf_printf(&b, "%s\"%d\":" MARK("string", "H%d"), i ? "," : "", i, i);
+    buf_add(&b, STR("}}}}"));
+    CHECK(json_parse(&doc, buf_str(&b), &e));
+    CHECK(!mcp_mirrors_read(&doc, json_root(&doc), &a, &m, &e));
+    CHECK_F(e.code == ERR_LIMIT, "%s", e.text);
+    buf_release(&b);
+    json_release(&doc);
+    arena_release(&a);
+}
+
 TEST(a_result_is_its_parts_and_what_a_model_can_read_of_it)
 {
     static const char json[] =
@@ -556,6 +582,7 @@ TEST_MAIN(T(messages_are_read_with_their_ids_in_one_form),
           T(values_become_headers_as_the_specification_shows),
           T(marked_arguments_are_found_and_their_values_taken),
           T(a_mark_that_is_wrong_refuses_the_tool),
+          T(a_long_name_above_many_marks_is_not_copied_for_each),
           T(a_result_is_its_parts_and_what_a_model_can_read_of_it),
           T(what_is_no_result_of_a_tool_is_refused), T(structured_content_is_held_to_its_schema),
           T(a_challenge_is_read_quotes_and_all), T(forms_are_written_and_queries_read_back),

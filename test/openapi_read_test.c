@@ -272,7 +272,43 @@ TEST(arguments_have_different_names)
     arena_release(&a);
 }
 
-TEST_MAIN(T(operations_are_named_and_described), T(schemas_have_their_references_filled_in),
+TEST(a_path_that_repeats_an_argument_without_end_is_refused)
+{
+    struct buf doc, target, headers, body, arguments;
+    struct openapi api;
+    struct arena a;
+    struct err e;
+
+    arena_init(&a, OPENAPI_ARENA);
+    buf_init(&doc, OPENAPI_SIZE_MAX);
+    buf_init(&arguments, 1 << 16);
+    buf_init(&target, 1 << 16);
+    buf_init(&headers, 1 << 16);
+    buf_init(&body, 1 << 16);
+    buf_add(&doc, STR("{\"openapi\":\"3.0.3\",\"info\":{\"title\":\"T\"},\"paths\":{\"/"));
+    for (int i = 0; i < 100000; i++)
+        buf_add(&doc, STR("{id}"));
+    buf_add(
+        &doc,
+        STR("\":{\"get\":{\"operationId\":\"o\",\"parameters\":[{\"name\":\"id\",\"in\":\"path\","
+            "\"required\":true,\"schema\":{\"type\":\"string\"}}]}}}}"));
+    buf_add(&arguments, STR("{\"id\":\"\\u0041"));
+    for (int i = 0; i < 1000; i++)
+        buf_add_c(&arguments, 'a');
+    buf_add(&arguments, STR("\"}"));
+    CHECK_F(openapi_read(buf_str(&doc), &a, &api, &e) && api.count == 1, "%s", e.text);
+    CHECK(!openapi_request(&api.operations[0], buf_str(&arguments), &target, &headers, &body, &e));
+    CHECK_F(e.code == ERR_LIMIT, "%s", e.text);
+    buf_release(&body);
+    buf_release(&headers);
+    buf_release(&target);
+    buf_release(&arguments);
+    buf_release(&doc);
+    arena_release(&a);
+}
+
+TEST_MAIN(T(a_path_that_repeats_an_argument_without_end_is_refused),
+          T(operations_are_named_and_described), T(schemas_have_their_references_filled_in),
           T(arguments_become_a_request), T(what_cannot_be_used_is_refused_with_its_reason),
           T(references_that_multiply_end_at_the_ceiling),
           T(a_large_text_that_all_operations_share_is_kept_once_for_each),

@@ -56,6 +56,7 @@ static void rationale_on_run(void *ctx, enum split_kind kind, str run)
 {
     struct rationale_split *s = ctx;
 
+    assert(s->options.on_run);
     s->options.on_run(s->options.context, (enum rationale_kind)kind, run.p, run.n);
     if (s->options.on_call)
         split_reader_run(&s->tools, kind, run);
@@ -67,6 +68,7 @@ static void rationale_on_call(void *ctx, const struct split_call *c)
     str name = arena_dup(&s->tools.scratch, c->name);
     str arguments = arena_dup(&s->tools.scratch, c->arguments);
 
+    assert(s->options.on_call);
     s->options.on_call(s->options.context,
                        &(struct rationale_call){name.p, name.n, arguments.p, arguments.n});
 }
@@ -90,6 +92,7 @@ static void rationale_on_note(void *ctx, const struct split_note *n)
 
 static void rationale_begin(struct rationale_split *s)
 {
+    assert(s->format && s->options.on_run);
     split_init(&s->split,
                s->format,
                s->options.inside,
@@ -109,6 +112,7 @@ static bool use_pair(struct rationale_split *s, const char *open, const char *cl
         return give_error(error, RATIONALE_ERROR_INPUT, "open and close go together", NULL);
     if (!split_pair_init(&s->pair, o, c, &e))
         return give_error(error, RATIONALE_ERROR_INPUT, e.text, NULL);
+    assert(o.n <= sizeof s->open && c.n <= sizeof s->close);
     memcpy(s->open, open, o.n);
     memcpy(s->close, close, c.n);
     s->format = &s->pair.format;
@@ -154,12 +158,14 @@ void rationale_split_feed(struct rationale_split *s, const char *text, size_t si
 {
     if (s->finished)
         rationale_begin(s);
+    assert(!s->finished);
     if (size > 0)
         split_feed(&s->split, (str){text, size});
 }
 
 void rationale_split_finish(struct rationale_split *s)
 {
+    assert(s->split.sink.ctx == s);
     if (!s->finished)
         split_finish(&s->split);
     s->finished = true;
@@ -207,6 +213,7 @@ struct rationale_extract *rationale_extract_new(const char *text, size_t size)
     raw = arena_dup(&x->arena, found.raw_reasoning);
     summary = arena_dup(&x->arena, found.summary);
     final = arena_dup(&x->arena, found.final_response);
+    assert(raw.n <= size + 1 && final.n <= size);
     x->face = (struct rationale_extract){
         .has_reasoning = found.has_reasoning,
         .unclosed = found.unclosed,
@@ -273,6 +280,7 @@ bool rationale_encode(const char *vocab, const char *text, size_t size, uint32_t
         return give_error(error, RATIONALE_ERROR_LIMIT, "the text is too large", NULL);
     tokens_list_init(&list, size * 3 + 1); /* a bad byte counts as a character of three */
     tokens_encode(v, size ? (str){text, size} : STR(""), &list);
+    assert(list.n <= size * 3 + 1);
     *count = list.n;
     if (list.n > 0 && ids_max > 0)
         memcpy(ids, list.ids, (list.n < ids_max ? list.n : ids_max) * sizeof *ids);

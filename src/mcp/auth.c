@@ -14,10 +14,14 @@
 
 #define ISSUERS_MAX 16
 #define RANDOM_SIZE 32
+#define SCOPES_SIZE_MAX 16384 /* of all that were asked for: comparing them takes quadratic time */
+#define NAME_SIZE_MAX 4096    /* of an issuer, and of our id with it */
+#define FLOW_ARENA_MAX ((size_t)64 << 20) /* a dozen documents of MCP_AUTH_BODY_MAX, decoded */
 
 /* Our registration with one issuer. */
 struct identity {
-    str issuer, id, method;
+    str issuer, id;
+    const char *method;
     struct secret secret;
 };
 
@@ -29,8 +33,8 @@ struct mcp_auth {
     str server_url;
     struct identity known[ISSUERS_MAX];
     size_t known_count;
-    str issuer; /* that gave the token */
-    str asked;  /* scopes, all that were asked for so far */
+    struct buf issuer; /* that gave the token */
+    struct buf asked;  /* scopes, all that were asked for so far */
     struct secret token, refresh;
     unsigned number; /* of the token */
 };
@@ -51,8 +55,11 @@ struct mcp_auth *mcp_auth_new(struct mcp_io *io, const struct mcp_auth_options *
 {
     struct mcp_auth *a = base_alloc(sizeof *a);
 
-    *a = (struct mcp_auth){.io = io, .o = *o, .issuer = STR(""), .asked = STR("")};
+    assert(server_url.n > 0);
+    *a = (struct mcp_auth){.io = io, .o = *o};
     pthread_mutex_init(&a->lock, NULL);
+    buf_init(&a->issuer, NAME_SIZE_MAX);
+    buf_init(&a->asked, SCOPES_SIZE_MAX);
     arena_init(&a->arena, (size_t)8 << 20);
     a->server_url = arena_dup(&a->arena, server_url);
     return a;
@@ -66,6 +73,8 @@ void mcp_auth_free(struct mcp_auth *a)
         secret_release(&a->known[i].secret);
     secret_release(&a->token);
     secret_release(&a->refresh);
+    buf_release(&a->issuer);
+    buf_release(&a->asked);
     pthread_mutex_destroy(&a->lock);
     arena_release(&a->arena);
     free(a);
@@ -90,30 +99,35 @@ unsigned mcp_auth_header(struct mcp_auth *a, struct buf *headers)
 
 /* ---- who we are ---- */
 
-static str pick_method(str supported, bool secret)
-{
-    static const str with[] = {STR_INIT("client_secret_basic"), STR_INIT("client_secret_post")};
+/* The ways to prove who we are, the best first. */
+static const char *const auth_methods[] = {"client_secret_basic", "client_secret_post", "none"};
 
+static const char *pick_method(str supported, bool secret)
+{
     if (!secret)
-        return STR("none");
-    for (size_t i = 0; i < COUNT_OF(with); i++)
-        if (mcp_words_have(supported, with[i]))
-            return with[i];
-    return supported.n && mcp_words_have(supported, STR("none")) ? STR("none") : with[0];
+        return "none";
+    for (size_t i = 0; i < COUNT_OF(auth_methods); i++)
+        if (mcp_words_have(supported, str_c(auth_methods[i])))
+            return auth_methods[i];
+    return auth_methods[0];
 }
 
-static bool mcp_auth_add_identity(struct flow *f, str id, str secret, str method)
+static bool mcp_auth_add_identity(struct flow *f, str id, str secret, const char *method)
 {
     struct mcp_auth *a = f->a;
     struct identity *who = &a->known[a->known_count];
 
+    assert(a->known_count <= ISSUERS_MAX);
     if (a->known_count == ISSUERS_MAX)
         return err_set(f->e, ERR_LIMIT, "more than %d authorization servers", ISSUERS_MAX);
-    *who = (struct identity){.issuer = arena_dup(&a->arena, f->issuer.issuer),
-                             .id = arena_dup(&a->arena, id),
-                             .method = arena_dup(&a->arena, method)};
+    if (id.n > NAME_SIZE_MAX)
+        return err_set(f->e, ERR_LIMIT, "our id has more than %d bytes", NAME_SIZE_MAX);
+    *who = (struct identity){.method = method};
     if (secret.n && !secret_init(&who->secret, secret, f->e))
         return false;
+    /* Only what is kept is copied, or the arena would grow with every failure. */
+    who->issuer = arena_dup(&a->arena, f->issuer.issuer);
+    who->id = arena_dup(&a->arena, id);
     a->known_count++;
     f->who = who;
     return true;
@@ -123,9 +137,9 @@ static void put_registration(struct flow *f, struct buf *b)
 {
     const struct mcp_auth_options *o = &f->a->o;
     str methods = f->issuer.methods;
-    str method = methods.n == 0 || mcp_words_have(methods, STR("none"))
-                     ? STR("none")
-                     : pick_method(methods, true);
+    const char *method = methods.n == 0 || mcp_words_have(methods, STR("none"))
+                             ? "none"
+                             : pick_method(methods, true);
     struct json_out out;
 
     json_out_init(&out, b);
@@ -137,22 +151,25 @@ static void put_registration(struct flow *f, struct buf *b)
     json_member_raw(&out, "grant_types", STR("[\"authorization_code\",\"refresh_token\"]"));
     json_member_raw(&out, "response_types", STR("[\"code\"]"));
     json_member_str(&out, "application_type", STR("native"));
-    json_member_str(&out, "token_endpoint_auth_method", method);
+    json_member_str(&out, "token_endpoint_auth_method", str_c(method));
     json_out_end(&out);
 }
 
 static bool mcp_auth_post(struct flow *f, str url, str headers, str body, struct json *doc)
 {
-    struct mcp_fetch_request r = {
-        .method = STR("POST"), .url = url, .headers = headers, .body = body};
+    struct mcp_fetch_request r = {.method = STR("POST"),
+                                  .url = url,
+                                  .headers = headers,
+                                  .body = body,
+                                  .keep_max = MCP_AUTH_BODY_MAX};
     struct mcp_fetched got;
     str why, more;
 
-    if (!mcp_url_is_safe(url))
+    if (!mcp_url_may_follow(url, f->a->server_url))
         return err_set(f->e, ERR_AUTH, "the authorization server's endpoint is not https");
     if (!mcp_fetch_whole(f->a->io, &r, f->deadline_ns, &f->arena, &got, f->e))
         return false;
-    if (got.body.n > MCP_AUTH_BODY_MAX || !json_parse(doc, got.body, f->e))
+    if (!json_parse(doc, got.body, f->e))
         return err_set(
             f->e, ERR_AUTH, "the authorization server answered %d, and not in JSON", got.status);
     if (got.status == 200 || got.status == 201)
@@ -172,8 +189,10 @@ static bool register_now(struct flow *f)
     struct json doc;
     struct buf b;
     bool ok;
-    str id, secret, method;
+    const char *method = NULL;
+    str id, secret, given;
 
+    assert(f->issuer.registration.n > 0);
     buf_init(&b, MCP_AUTH_BODY_MAX);
     json_init(&doc);
     put_registration(f, &b);
@@ -185,10 +204,14 @@ static bool register_now(struct flow *f)
     if (ok) {
         id = mcp_member(&doc, json_root(&doc), STR("client_id"), &f->arena);
         secret = mcp_member(&doc, json_root(&doc), STR("client_secret"), &f->arena);
-        method = mcp_member(&doc, json_root(&doc), STR("token_endpoint_auth_method"), &f->arena);
-        if (!method.n)
+        given = mcp_member(&doc, json_root(&doc), STR("token_endpoint_auth_method"), &f->arena);
+        if (given.n)
+            method = str_eq(given, STR("client_secret_basic"))  ? auth_methods[0]
+                     : str_eq(given, STR("client_secret_post")) ? auth_methods[1]
+                                                                : "none";
+        else
             method = mcp_words_have(f->issuer.methods, STR("none"))
-                         ? STR("none")
+                         ? "none"
                          : pick_method(f->issuer.methods, secret.n > 0);
         ok = id.n ? mcp_auth_add_identity(f, id, secret, method)
                   : err_set(f->e, ERR_AUTH, "the registration gave no client_id");
@@ -202,6 +225,7 @@ static bool mcp_auth_choose_identity(struct flow *f)
 {
     const struct mcp_auth_options *o = &f->a->o;
 
+    assert(f->issuer.issuer.n <= NAME_SIZE_MAX);
     for (size_t i = 0; i < f->a->known_count; i++)
         if (str_eq(f->a->known[i].issuer, f->issuer.issuer)) {
             f->who = &f->a->known[i];
@@ -213,7 +237,7 @@ static bool mcp_auth_choose_identity(struct flow *f)
                                      o->client_secret,
                                      pick_method(f->issuer.methods, o->client_secret.n > 0));
     if (o->metadata_url.n && f->issuer.cimd)
-        return mcp_auth_add_identity(f, o->metadata_url, STR(""), STR("none"));
+        return mcp_auth_add_identity(f, o->metadata_url, STR(""), "none");
     if (f->issuer.registration.n)
         return register_now(f);
     return err_set(f->e,
@@ -223,13 +247,6 @@ static bool mcp_auth_choose_identity(struct flow *f)
 }
 
 /* ---- tokens ---- */
-
-/* Only what changed, or the arena would grow with every token. */
-static void mcp_auth_keep(struct mcp_auth *a, str *at, str text)
-{
-    if (!str_eq(*at, text))
-        *at = arena_dup(&a->arena, text);
-}
 
 static bool mcp_auth_take_token(struct flow *f, const struct json *doc)
 {
@@ -252,8 +269,11 @@ static bool mcp_auth_take_token(struct flow *f, const struct json *doc)
         if (!secret_init(&a->refresh, refresh, f->e))
             return false;
     }
-    mcp_auth_keep(a, &a->issuer, f->issuer.issuer);
-    mcp_auth_keep(a, &a->asked, f->scope);
+    buf_reset(&a->issuer);
+    buf_add(&a->issuer, f->issuer.issuer);
+    buf_reset(&a->asked);
+    buf_add(&a->asked, f->scope);
+    assert(!buf_full(&a->issuer) && !buf_full(&a->asked)); /* both sizes were checked */
     a->number++;
     return true;
 }
@@ -265,6 +285,7 @@ static bool ask_token(struct flow *f, struct buf *form)
     struct json doc;
     bool ok;
 
+    assert(f->who && f->who->id.n > 0);
     buf_init(&headers, 3 * SECRET_SIZE_MAX * 4);
     buf_init(&both, 3 * SECRET_SIZE_MAX * 2);
     json_init(&doc);
@@ -272,7 +293,7 @@ static bool ask_token(struct flow *f, struct buf *form)
             STR("content-type: application/x-www-form-urlencoded\r\n"
                 "accept: application/json\r\n"));
     mcp_form_add(form, STR("resource"), f->resource.resource);
-    if (str_eq(f->who->method, STR("client_secret_basic"))) {
+    if (strcmp(f->who->method, "client_secret_basic") == 0) {
         mcp_form_encode(&both, f->who->id);
         buf_add_c(&both, ':');
         mcp_form_encode(&both, secret);
@@ -281,7 +302,7 @@ static bool ask_token(struct flow *f, struct buf *form)
         buf_add(&headers, STR("\r\n"));
     } else {
         mcp_form_add(form, STR("client_id"), f->who->id);
-        if (str_eq(f->who->method, STR("client_secret_post")))
+        if (strcmp(f->who->method, "client_secret_post") == 0)
             mcp_form_add(form, STR("client_secret"), secret);
     }
     ok = mcp_auth_post(f, f->issuer.token, buf_str(&headers), buf_str(form), &doc) &&
@@ -305,6 +326,7 @@ static str random_text(struct flow *f)
     rand_os(bytes, sizeof bytes);
     buf_init(&b, 2 * RANDOM_SIZE);
     mcp_base64_url(&b, (str){bytes, sizeof bytes});
+    assert(b.n == (RANDOM_SIZE * 4 + 2) / 3);
     text = arena_dup(&f->arena, buf_str(&b));
     buf_release(&b);
     return text;
@@ -315,6 +337,7 @@ static bool read_redirect(struct flow *f, str url, str state, str *code)
 {
     str got, iss;
 
+    assert(state.n > 0);
     if (mcp_query_param(url, STR("iss"), &f->arena, &iss) ? !str_eq(iss, f->issuer.issuer)
                                                           : f->issuer.iss)
         return err_set(f->e, ERR_AUTH, "the answer is not from the issuer that was asked");
@@ -337,6 +360,7 @@ static bool ask_user(struct flow *f, str verifier, str *code)
     struct buf url, challenge, back;
     bool ok;
 
+    assert(f->issuer.pkce && o->authorize);
     buf_init(&url, MCP_AUTH_BODY_MAX);
     buf_init(&challenge, 2 * RANDOM_SIZE);
     buf_init(&back, MCP_AUTH_BODY_MAX);
@@ -372,7 +396,7 @@ static bool with_code(struct flow *f)
             f->e, ERR_AUTH, "the server wants a user to sign in, and there is no browser to do so");
     if (!f->issuer.pkce)
         return err_set(f->e, ERR_AUTH, "the authorization server does not do PKCE with S256");
-    if (!mcp_url_is_safe(f->issuer.authorize))
+    if (!mcp_url_may_follow(f->issuer.authorize, f->a->server_url))
         return err_set(f->e, ERR_AUTH, "the authorization server's endpoint is not https");
     if (!ask_user(f, verifier, &code))
         return false;
@@ -391,6 +415,7 @@ static bool by_itself(struct flow *f, str grant, str refresh)
     struct buf form;
     bool ok;
 
+    assert(f->who && grant.n > 0);
     buf_init(&form, MCP_AUTH_BODY_MAX);
     mcp_form_add(&form, STR("grant_type"), grant);
     mcp_form_add(&form, STR("refresh_token"), refresh);
@@ -403,12 +428,14 @@ static bool by_itself(struct flow *f, str grant, str refresh)
 /* ---- the flow ---- */
 
 /* The scopes of the challenge, otherwise of the server's metadata, and those requested before. */
-static void pick_scope(struct flow *f, str challenge)
+static bool pick_scope(struct flow *f, str challenge)
 {
-    str wanted = mcp_challenge_param(challenge, STR("scope"), &f->arena), rest = f->a->asked;
+    str wanted = mcp_challenge_param(challenge, STR("scope"), &f->arena),
+        rest = buf_str(&f->a->asked);
     struct buf b;
+    bool ok;
 
-    buf_init(&b, MCP_AUTH_BODY_MAX);
+    buf_init(&b, SCOPES_SIZE_MAX);
     buf_add(&b, wanted.n ? wanted : f->resource.scopes);
     while (rest.n) {
         size_t end = str_find(rest, STR(" "));
@@ -424,8 +451,11 @@ static void pick_scope(struct flow *f, str challenge)
     if (mcp_words_have(f->issuer.scopes, STR("offline_access")) && !f->a->o.client_credentials &&
         !mcp_words_have(buf_str(&b), STR("offline_access")))
         buf_printf(&b, "%soffline_access", b.n ? " " : "");
+    ok = buf_ok(&b, "the list of scopes that the server wants", f->e);
     f->scope = arena_dup(&f->arena, buf_str(&b));
+    assert(f->scope.n <= SCOPES_SIZE_MAX);
     buf_release(&b);
+    return ok;
 }
 
 static bool is_within(str scope, str asked)
@@ -440,6 +470,19 @@ static bool is_within(str scope, str asked)
     return true;
 }
 
+static bool mcp_auth_read_issuer(struct flow *f, str issuer)
+{
+    if (issuer.n > NAME_SIZE_MAX)
+        return err_set(
+            f->e, ERR_LIMIT, "the issuer's address has more than %d bytes", NAME_SIZE_MAX);
+    if (!mcp_url_may_follow(issuer, f->a->server_url))
+        return err_set(f->e,
+                       ERR_AUTH,
+                       "the issuer " STR_FMT " is neither https nor beside the server",
+                       STR_ARG(str_slice(issuer, 0, 120)));
+    return mcp_meta_issuer(f->a->io, issuer, f->deadline_ns, &f->arena, &f->issuer, f->e);
+}
+
 static bool mcp_auth_discover(struct flow *f, str challenge)
 {
     struct mcp_auth *a = f->a;
@@ -451,14 +494,13 @@ static bool mcp_auth_discover(struct flow *f, str challenge)
                           &f->arena,
                           &f->resource,
                           f->e))
-        return mcp_meta_issuer(
-            a->io, f->resource.issuer, f->deadline_ns, &f->arena, &f->issuer, f->e);
+        return mcp_auth_read_issuer(f, f->resource.issuer);
     if (f->e->code != ERR_NOT_FOUND)
         return false;
     /* Up to 2025-03-26 the server was its own authorization server, at paths everybody knew. */
     origin = mcp_url_origin(a->server_url);
     f->resource = (struct mcp_resource_meta){a->server_url, origin, STR("")};
-    if (mcp_meta_issuer(a->io, origin, f->deadline_ns, &f->arena, &f->issuer, f->e))
+    if (mcp_auth_read_issuer(f, origin))
         return true;
     if (f->e->code != ERR_NOT_FOUND)
         return false;
@@ -480,12 +522,13 @@ static bool mcp_auth_run(struct flow *f, int status, str challenge)
 
     if (!mcp_auth_discover(f, challenge))
         return false;
-    pick_scope(f, challenge);
-    if (status == 403 && is_within(f->scope, a->asked))
+    if (!pick_scope(f, challenge))
+        return false;
+    if (status == 403 && is_within(f->scope, buf_str(&a->asked)))
         return err_set(f->e, ERR_AUTH, "the server wants a scope that was asked for already");
     if (!mcp_auth_choose_identity(f))
         return false;
-    if (status == 401 && refresh.n && str_eq(a->issuer, f->issuer.issuer) &&
+    if (status == 401 && refresh.n && str_eq(buf_str(&a->issuer), f->issuer.issuer) &&
         by_itself(f, STR("refresh_token"), refresh))
         return true;
     return a->o.client_credentials ? by_itself(f, STR("client_credentials"), STR(""))
@@ -498,9 +541,10 @@ bool mcp_auth_challenged(struct mcp_auth *a, int status, str challenge, unsigned
     struct flow f = {.a = a, .deadline_ns = deadline_ns, .e = e};
     bool ok = true;
 
+    assert(status == 401 || status == 403);
     pthread_mutex_lock(&a->lock);
     if (used == a->number || !secret_reveal(&a->token).n) {
-        arena_init(&f.arena, (size_t)32 << 20);
+        arena_init(&f.arena, FLOW_ARENA_MAX);
         ok = mcp_auth_run(&f, status, challenge);
         arena_release(&f.arena);
     }

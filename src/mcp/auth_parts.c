@@ -19,6 +19,7 @@ str mcp_challenge_param(str challenge, str name, struct arena *a)
 {
     size_t at = 0;
 
+    assert(name.n > 0);
     while (at < challenge.n) {
         size_t begin = at, end;
         str key;
@@ -74,6 +75,7 @@ void mcp_form_encode(struct buf *b, str text)
 
 void mcp_form_add(struct buf *b, str name, str value)
 {
+    assert(name.n > 0);
     if (value.n == 0)
         return;
     if (b->n && b->p[b->n - 1] != '?')
@@ -101,6 +103,7 @@ static str mcp_auth_parts_decode(str text, struct arena *a)
         out[n++] = c;
     }
     out[n] = 0;
+    assert(n <= text.n);
     return (str){out, n};
 }
 
@@ -109,6 +112,7 @@ bool mcp_query_param(str url, str name, struct arena *a, str *out)
     size_t at = str_find(url, STR("?"));
     str rest = at == STR_NONE ? STR("") : str_slice(url, at + 1, str_find(url, STR("#")));
 
+    assert(name.n > 0);
     while (rest.n) {
         size_t end = str_find(rest, STR("&")), equals;
         str pair = str_slice(rest, 0, end);
@@ -134,6 +138,7 @@ static size_t authority_end(str url)
         return 0;
     for (at += 3; at < url.n && url.p[at] != '/' && url.p[at] != '?' && url.p[at] != '#';)
         at++;
+    assert(at <= url.n);
     return at;
 }
 
@@ -154,18 +159,29 @@ str mcp_url_path(str url)
     return path;
 }
 
-bool mcp_url_is_safe(str url)
+static bool mcp_url_is_local(str url)
 {
-    static const str local[] = {
-        STR_INIT("http://localhost"), STR_INIT("http://127.0.0.1"), STR_INIT("http://[::1]")};
-    str origin = mcp_url_origin(url);
+    static const str hosts[] = {STR_INIT("localhost"), STR_INIT("127.0.0.1"), STR_INIT("[::1]")};
+    str origin = mcp_url_origin(url), host;
+    size_t at = str_find(origin, STR("://"));
 
-    if (str_starts(origin, STR("https://")))
-        return true;
-    for (size_t i = 0; i < COUNT_OF(local); i++)
-        if (str_starts(origin, local[i]) && (origin.n == local[i].n || origin.p[local[i].n] == ':'))
+    host = at == STR_NONE ? STR("") : str_slice(origin, at + 3, origin.n);
+    for (size_t i = 0; i < COUNT_OF(hosts); i++)
+        if (str_starts(host, hosts[i]) && (host.n == hosts[i].n || host.p[hosts[i].n] == ':'))
             return true;
     return false;
+}
+
+bool mcp_url_is_safe(str url)
+{
+    return str_starts(url, STR("https://")) ||
+           (str_starts(url, STR("http://")) && mcp_url_is_local(url));
+}
+
+bool mcp_url_may_follow(str url, str server_url)
+{
+    return str_starts(url, STR("https://")) ||
+           (mcp_url_is_safe(url) && mcp_url_is_local(server_url));
 }
 
 /* ---- metadata ---- */
@@ -210,7 +226,8 @@ static bool mcp_auth_parts_get(struct mcp_io *io, str url, uint64_t deadline_ns,
                                   .url = url,
                                   .headers = STR("accept: application/json\r\n"
                                                  "mcp-protocol-version: " MCP_MODERN "\r\n"),
-                                  .body = STR("")};
+                                  .body = STR(""),
+                                  .keep_max = MCP_AUTH_BODY_MAX};
     struct mcp_fetched got;
 
     if (!mcp_url_is_safe(url))
@@ -220,8 +237,7 @@ static bool mcp_auth_parts_get(struct mcp_io *io, str url, uint64_t deadline_ns,
                        STR_ARG(str_slice(url, 0, 120)));
     if (!mcp_fetch_whole(io, &r, deadline_ns, a, &got, e))
         return false;
-    if (got.status != 200 || got.body.n > MCP_AUTH_BODY_MAX || !json_parse(doc, got.body, e) ||
-        json_root(doc)->kind != JSON_OBJECT)
+    if (got.status != 200 || !json_parse(doc, got.body, e) || json_root(doc)->kind != JSON_OBJECT)
         return err_set(
             e, ERR_NOT_FOUND, "there are no metadata at " STR_FMT, STR_ARG(str_slice(url, 0, 120)));
     return true;
@@ -247,7 +263,14 @@ bool mcp_meta_resource(struct mcp_io *io, struct mcp_meta_place place, uint64_t 
     bool ok = false;
     size_t n = 0;
 
+    assert(place.server_url.n > 0);
     if (place.address.n) {
+        if (!mcp_url_may_follow(place.address, place.server_url))
+            return err_set(e,
+                           ERR_AUTH,
+                           "the server's metadata are at " STR_FMT
+                           ", which is neither https nor beside the server",
+                           STR_ARG(str_slice(place.address, 0, 80)));
         at[n++] = place.address;
     } else {
         at[n++] = arena_join(a, origin, known, path);

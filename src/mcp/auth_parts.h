@@ -25,6 +25,9 @@ str mcp_url_origin(str url);
 str mcp_url_path(str url);
 /* https, or this machine. */
 bool mcp_url_is_safe(str url);
+/* Whether a server may send us to this URL: to https, and from this machine to this machine. A
+ * remote server must not reach the services of the machine that asks it. */
+bool mcp_url_may_follow(str url, str server_url);
 
 /* The metadata of a server: RFC 9728. */
 struct mcp_resource_meta {

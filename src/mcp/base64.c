@@ -65,6 +65,7 @@ bool mcp_base64_decode(str text, struct buf *out)
         if (bits >= 8) {
             bits -= 8;
             buf_add_c(out, (char)(held >> bits & 255));
+            assert(bits < 8);
         }
     }
     if (held & ((1u << bits) - 1)) { /* bits that belong to no byte must be 0 */

@@ -16,6 +16,7 @@ struct mcp_client *mcp_client_new(struct mcp_io *io, const struct mcp_client_opt
 {
     struct mcp_client *c;
 
+    assert(io);
     if (!o->argv == !o->url.n) {
         err_set(e, ERR_INPUT, "an MCP server is either a program or a URL");
         return NULL;
@@ -44,6 +45,7 @@ static void end_session(struct mcp_client *c)
     struct buf b;
     struct err e;
 
+    assert(c->o.url.n > 0);
     if (!c->session[0])
         return;
     arena_init(&a, 2 * MCP_FETCH_MAX);
@@ -61,13 +63,18 @@ static void end_session(struct mcp_client *c)
 
 void mcp_client_free(struct mcp_client *c)
 {
+    struct mcp_pipe *pipe;
+
     if (!c)
         return;
     mcp_listen_stop(c);
     if (c->o.url.n)
         end_session(c);
     if (c->pipe)
-        mcp_pipe_free(c->pipe);
+        mcp_pipe_end_calls(c->pipe);
+    pipe = mcp_client_take_pipe(c);
+    if (pipe)
+        mcp_pipe_free(pipe);
     mcp_auth_free(c->auth);
     mcp_tools_release(c);
     arena_release(&c->tools_arena);
@@ -99,6 +106,20 @@ uint64_t mcp_deadline(uint64_t idle_ms, uint64_t end_ns)
     return idle < end_ns ? idle : end_ns;
 }
 
+bool mcp_in_time(uint64_t deadline_ns, struct err *e)
+{
+    return clock_mono_ns(&clock_real) < deadline_ns || err_set(e, ERR_TIMEOUT, "no answer in time");
+}
+
+bool mcp_lock_until(pthread_mutex_t *lock, uint64_t deadline_ns, struct err *e)
+{
+    struct timespec until = {.tv_sec = (time_t)(deadline_ns / 1000000000u),
+                             .tv_nsec = (long)(deadline_ns % 1000000000u)};
+
+    return pthread_mutex_clocklock(lock, CLOCK_MONOTONIC, &until) == 0 ||
+           err_set(e, ERR_TIMEOUT, "another call waits for the MCP server");
+}
+
 /* ---- one request ---- */
 
 static void mcp_client_notify_cancelled(struct mcp_client *c, const struct mcp_exchange *x,
@@ -107,6 +128,7 @@ static void mcp_client_notify_cancelled(struct mcp_client *c, const struct mcp_e
     struct buf params, out;
     struct err e;
 
+    assert(x->id.n > 0);
     buf_init(&params, 4096);
     buf_init(&out, 8192);
     buf_add(&params, STR("{\"requestId\":"));
@@ -127,12 +149,12 @@ static void mcp_client_notify_cancelled(struct mcp_client *c, const struct mcp_e
 
 /* If it cannot be sent because the server died, what it died of says more. */
 static bool mcp_client_send_line(struct mcp_wait *wait, str line, uint64_t deadline_ns,
-                                 struct err *e)
+                                 const _Atomic bool *cancel, struct err *e)
 {
     struct err why;
     str other;
 
-    if (mcp_pipe_send(wait->pipe, line, deadline_ns, e))
+    if (mcp_pipe_send(wait->pipe, line, deadline_ns, cancel, e))
         return true;
     if (e->code == ERR_UPSTREAM &&
         !mcp_pipe_next(wait, clock_deadline_ns(&clock_real, DEATH_MS), NULL, &other, &why) &&
@@ -151,6 +173,7 @@ bool mcp_exchange_pipe(struct mcp_client *c, struct mcp_exchange *x, struct err 
     bool ok;
     str line;
 
+    assert(c->o.argv && x->id.n > 0);
     pthread_mutex_lock(&c->lock);
     p = c->pipe; /* none while another thread starts the server again */
     c->users += p != NULL;
@@ -162,13 +185,14 @@ bool mcp_exchange_pipe(struct mcp_client *c, struct mcp_exchange *x, struct err 
     mcp_emit_request(&body, x->id, x->method, x->params);
     mcp_pipe_expect(p, &wait, x->id);
     ok = buf_ok(&body, "the request", e) &&
-         mcp_client_send_line(&wait, buf_str(&body), deadline_ns, e);
+         mcp_client_send_line(&wait, buf_str(&body), deadline_ns, cancel, e);
     x->unsent = !ok;
     x->status = 200;
     while (ok) {
         ok = mcp_pipe_next(&wait, deadline_ns, cancel, &line, e);
         if (ok && mcp_handle(c, x, line, &deadline_ns))
             break;
+        ok = ok && mcp_in_time(deadline_ns, e);
     }
     mcp_pipe_forget(&wait);
     buf_release(&body);
@@ -218,8 +242,9 @@ bool mcp_exchange_new(struct mcp_client *c, struct mcp_exchange *x, str params, 
     struct buf b;
     bool ok;
 
+    assert(x->method.n > 0 && x->arena);
     x->id = arena_printf(x->arena, "%llu", (unsigned long long)(atomic_fetch_add(&c->ids, 1) + 1));
-    x->is_error = false;
+    x->is_error = x->too_large = false;
     x->text = x->data = x->result = STR("");
     buf_init(&b, 2 * MCP_MESSAGE_MAX);
     if (str_eq(x->method, STR("initialize")))
@@ -241,6 +266,7 @@ static bool answer_inputs(struct mcp_client *c, const struct json *doc,
     struct buf result;
     bool ok = true;
 
+    assert(json_is_object(requests));
     buf_add(out, STR(",\"inputResponses\":{"));
     buf_init(&result, MCP_MESSAGE_MAX);
     for (const struct json_node *k = json_first(doc, requests); k && ok;
@@ -273,6 +299,8 @@ static bool next_round(struct mcp_client *c, const struct mcp_exchange *x, const
     bool ok = true;
 
     assert(params.n >= 2 && params.p[0] == '{');
+    if (!json_is_object(requests) && !state)
+        return err_set(e, ERR_UPSTREAM, "the MCP server wants input and does not say which");
     buf_init(&b, 2 * MCP_MESSAGE_MAX);
     buf_add(&b, STR("{\"_\":0")); /* a dummy member before the commas; dropped below */
     if (json_is_object(requests))
@@ -285,6 +313,9 @@ static bool next_round(struct mcp_client *c, const struct mcp_exchange *x, const
         buf_add_c(&b, ',');
     buf_add(&b, rest.n ? rest : STR("}"));
     ok = ok && buf_ok(&b, "the answer", e);
+    if (ok && arena_left(x->arena) < 2 * b.n + MCP_ARENA_ROOM)
+        ok = err_set(
+            e, ERR_LIMIT, "the MCP server's state is too large for the memory of this call");
     if (ok)
         *next = arena_join(
             x->arena, STR("{"), str_slice(buf_str(&b), sizeof "{\"_\":0," - 1, b.n), STR(""));
@@ -294,11 +325,13 @@ static bool next_round(struct mcp_client *c, const struct mcp_exchange *x, const
 
 static bool mcp_client_set_error(const struct mcp_exchange *x, struct err *e)
 {
-    enum err_code code = x->status == 401 || x->status == 403 ? ERR_AUTH
-                         : x->code == MCP_METHOD_NOT_FOUND    ? ERR_NOT_FOUND
-                         : x->code == MCP_INVALID_PARAMS      ? ERR_INPUT
-                                                              : ERR_UPSTREAM;
+    enum err_code code = x->too_large                           ? ERR_LIMIT
+                         : x->status == 401 || x->status == 403 ? ERR_AUTH
+                         : x->code == MCP_METHOD_NOT_FOUND      ? ERR_NOT_FOUND
+                         : x->code == MCP_INVALID_PARAMS        ? ERR_INPUT
+                                                                : ERR_UPSTREAM;
 
+    assert(x->is_error);
     if (x->code)
         return err_set(e,
                        code,
@@ -308,23 +341,26 @@ static bool mcp_client_set_error(const struct mcp_exchange *x, struct err *e)
     return err_set(e, code, STR_FMT, STR_ARG(str_slice(x->text, 0, 200)));
 }
 
-static bool lose_session(struct mcp_client *c)
+/* Whether the request can be repeated in a new session; another thread may have begun one. */
+static bool lose_session(struct mcp_client *c, const struct mcp_exchange *x)
 {
-    bool had;
+    bool had, newer;
 
     pthread_mutex_lock(&c->lock);
+    newer = c->session_number != x->session_number;
     had = c->session[0] != 0;
-    c->ready = c->ready && !had;
+    c->ready = c->ready && (newer || !had);
     pthread_mutex_unlock(&c->lock);
-    return had;
+    return had || newer;
 }
 
 /* Whether an error means that the same should be asked once more. */
 static bool mcp_client_again(struct mcp_client *c, const struct mcp_exchange *x)
 {
+    assert(x->is_error);
     if (x->code == MCP_UNSUPPORTED_VERSION)
         return mcp_lists_version(x->data, STR("supported"), STR(MCP_MODERN));
-    return x->status == 404 && lose_session(c);
+    return x->status == 404 && lose_session(c, x);
 }
 
 /* Whether a request may be repeated without harm. */
@@ -343,7 +379,7 @@ bool mcp_ask(struct mcp_client *c, struct mcp_exchange *x, str params, struct er
         bool more, ok;
 
         assert(rounds <= MCP_ROUNDS_MAX);
-        if (!mcp_ready(c, x->end_ns, e))
+        if (!mcp_ready(c, mcp_deadline(x->idle_ms, x->end_ns), e))
             return false;
         if (!mcp_exchange_new(c, x, params, e)) {
             if (retried || e->code != ERR_UPSTREAM || !(x->unsent || mcp_client_is_safe(x->method)))
@@ -384,6 +420,8 @@ bool mcp_client_request(struct mcp_client *c, const struct mcp_client_ask *ask, 
     str method = ask->method, params = ask->params.n ? ask->params : STR("{}");
     struct json doc;
 
+    if (arena_left(a) < 2 * params.n + MCP_ARENA_ROOM)
+        return err_set(e, ERR_LIMIT, "there is too little memory for this request");
     json_init(&doc);
     if (!json_parse(&doc, params, e) || json_root(&doc)->kind != JSON_OBJECT) {
         json_release(&doc);

@@ -21,6 +21,8 @@
  *     total_ms. The client cancels an abandoned call at the server.
  *   - An error of the tool is a result; false means that there is no result (ERR_TIMEOUT,
  *     ERR_CANCELLED, ERR_UPSTREAM, ERR_AUTH, ERR_INPUT, ERR_LIMIT).
+ *   - A reply that the caller's arena has no room for is ERR_LIMIT: the arena needs four times the
+ *     bytes of the reply, and a megabyte.
  *   - Structured content that violates the tool's schema is ERR_UPSTREAM. No schema makes the
  *     client fetch anything.
  *

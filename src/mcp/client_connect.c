@@ -12,6 +12,7 @@
 
 static void set_era(struct mcp_client *c, enum mcp_era era, str version)
 {
+    assert(version.n < sizeof c->version);
     pthread_mutex_lock(&c->lock);
     c->era = era;
     (void)snprintf(c->version, sizeof c->version, STR_FMT, STR_ARG(str_slice(version, 0, 31)));
@@ -57,28 +58,38 @@ static bool tells_changes(str json)
     return tells;
 }
 
-static bool mcp_client_spawn_server(struct mcp_client *c, struct err *e)
+struct mcp_pipe *mcp_client_take_pipe(struct mcp_client *c)
 {
-    static const char *const usual[] = {"PATH=/usr/local/bin:/usr/bin:/bin", NULL};
-    struct mcp_pipe_spec spec = {
-        .argv = c->o.argv, .env = c->o.env ? c->o.env : usual, .cwd = c->o.cwd};
-    uint64_t now = clock_mono_ns(&clock_real);
-    struct mcp_pipe *p = c->pipe;
+    struct mcp_pipe *p;
 
-    if (c->restarts_ns[0] && now - c->restarts_ns[0] < MINUTE_NS)
-        return err_set(
-            e, ERR_UPSTREAM, "the MCP server has ended %d times in a minute", MCP_RESTARTS_MAX);
-    memmove(c->restarts_ns, c->restarts_ns + 1, (MCP_RESTARTS_MAX - 1) * sizeof c->restarts_ns[0]);
-    c->restarts_ns[MCP_RESTARTS_MAX - 1] = now;
-    for (;;) { /* calls that wait for the dead server get an error and return */
+    for (;;) { /* calls that wait for a dead server get an error and return */
         pthread_mutex_lock(&c->lock);
         if (c->users == 0)
             break;
         pthread_mutex_unlock(&c->lock);
         (void)usleep(1000);
     }
+    p = c->pipe;
     c->pipe = NULL;
     pthread_mutex_unlock(&c->lock);
+    return p;
+}
+
+static bool mcp_client_spawn_server(struct mcp_client *c, struct err *e)
+{
+    static const char *const usual[] = {"PATH=/usr/local/bin:/usr/bin:/bin", NULL};
+    struct mcp_pipe_spec spec = {
+        .argv = c->o.argv, .env = c->o.env ? c->o.env : usual, .cwd = c->o.cwd};
+    uint64_t now = clock_mono_ns(&clock_real);
+    struct mcp_pipe *p;
+
+    if (c->restarts_ns[0] && now - c->restarts_ns[0] < MINUTE_NS)
+        return err_set(
+            e, ERR_UPSTREAM, "the MCP server has ended %d times in a minute", MCP_RESTARTS_MAX);
+    memmove(c->restarts_ns, c->restarts_ns + 1, (MCP_RESTARTS_MAX - 1) * sizeof c->restarts_ns[0]);
+    c->restarts_ns[MCP_RESTARTS_MAX - 1] = now;
+    p = mcp_client_take_pipe(c);
+    assert(!c->pipe);
     if (p)
         mcp_pipe_free(p);
     p = mcp_pipe_new(c->io, &spec, mcp_on_other, c, e);
@@ -135,6 +146,7 @@ static bool mcp_client_probe_era(struct mcp_client *c, struct mcp_exchange *x, s
 {
     bool ok;
 
+    assert(c->o.url.n || c->pipe);
     e->code = ERR_NONE;
     set_era(c, MCP_ERA_MODERN, STR(MCP_MODERN));
     x->method = STR("server/discover");
@@ -167,6 +179,7 @@ static void begin_listening(struct mcp_client *c, struct mcp_exchange *x)
     struct buf params, out;
     struct err e;
 
+    assert(mcp_client_era(c) != MCP_ERA_UNKNOWN);
     if (c->o.url.n && (legacy || c->tells_changes))
         mcp_listen_start(c);
     if (c->o.url.n || legacy || !c->tells_changes)
@@ -209,6 +222,7 @@ static bool connect_now(struct mcp_client *c, uint64_t end_ns, struct err *e)
     arena_init(&a, 4 * MCP_MESSAGE_MAX);
     x.idle_ms = end_ns > now ? (end_ns - now) / CLOCK_NS_PER_MS : 0;
     mcp_listen_stop(c);
+    assert(!c->listener);
     pthread_mutex_lock(&c->lock);
     c->session[0] = 0;
     pthread_mutex_unlock(&c->lock);
@@ -250,7 +264,8 @@ bool mcp_ready(struct mcp_client *c, uint64_t end_ns, struct err *e)
 
     if (is_ready(c))
         return true;
-    pthread_mutex_lock(&c->connecting);
+    if (!mcp_lock_until(&c->connecting, end_ns, e))
+        return false;
     ok = is_ready(c) || connect_now(c, end_ns, e);
     pthread_mutex_unlock(&c->connecting);
     return ok;

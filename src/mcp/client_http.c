@@ -15,6 +15,7 @@
 
 static void mcp_client_http_put_line(struct buf *b, str name, str value)
 {
+    assert(name.n > 0);
     buf_add(b, name);
     buf_add(b, STR(": "));
     buf_add(b, value);
@@ -23,15 +24,18 @@ static void mcp_client_http_put_line(struct buf *b, str name, str value)
 
 static void put_mirrors(struct buf *b, const struct mcp_exchange *x)
 {
+    struct arena a;
     struct json doc;
     struct err e;
 
+    arena_init(&a, 2 * MCP_MESSAGE_MAX);
     json_init(&doc);
     if (x->mirrors && x->mirrors->n && json_parse(&doc, x->arguments, &e))
         for (size_t i = 0; i < x->mirrors->n; i++) {
             str value;
 
-            if (!mcp_mirror_value(&x->mirrors->at[i], &doc, json_root(&doc), x->arena, &value))
+            arena_reset(&a); /* two marks may name the same argument */
+            if (!mcp_mirror_value(&x->mirrors->at[i], &doc, json_root(&doc), &a, &value))
                 continue;
             buf_add(b, STR("Mcp-Param-"));
             buf_add(b, x->mirrors->at[i].header);
@@ -40,12 +44,14 @@ static void put_mirrors(struct buf *b, const struct mcp_exchange *x)
             buf_add(b, STR("\r\n"));
         }
     json_release(&doc);
+    arena_release(&a);
 }
 
 unsigned mcp_put_common(struct mcp_client *c, struct buf *b)
 {
     unsigned number = 0;
 
+    assert(c->o.url.n > 0);
     mcp_client_http_put_line(b, STR("Accept"), STR("application/json, text/event-stream"));
     buf_add(b, c->o.headers);
     pthread_mutex_lock(&c->lock);
@@ -59,11 +65,15 @@ unsigned mcp_put_common(struct mcp_client *c, struct buf *b)
     return number;
 }
 
-static unsigned mcp_client_http_put_headers(struct mcp_client *c, const struct mcp_exchange *x,
+static unsigned mcp_client_http_put_headers(struct mcp_client *c, struct mcp_exchange *x,
                                             struct buf *b)
 {
-    unsigned number = mcp_put_common(c, b);
+    unsigned number;
 
+    pthread_mutex_lock(&c->lock);
+    x->session_number = c->session_number;
+    pthread_mutex_unlock(&c->lock);
+    number = mcp_put_common(c, b);
     mcp_client_http_put_line(b, STR("Content-Type"), STR("application/json"));
     if (mcp_client_era(c) == MCP_ERA_LEGACY)
         return number;
@@ -77,17 +87,28 @@ static unsigned mcp_client_http_put_headers(struct mcp_client *c, const struct m
     return number;
 }
 
-static void keep_session(struct mcp_client *c, const struct mcp_exchange *x, str session)
+/* Without the id, every later request would be refused. */
+static bool keep_session(struct mcp_client *c, const struct mcp_exchange *x, str session,
+                         struct err *e)
 {
-    if (!str_eq(x->method, STR("initialize")) || session.n >= sizeof c->session)
-        return;
+    bool ok = session.n < sizeof c->session;
+
+    if (!str_eq(x->method, STR("initialize")))
+        return true;
     for (size_t i = 0; i < session.n; i++)
-        if (session.p[i] <= ' ' || session.p[i] > '~')
-            return;
+        ok = ok && session.p[i] > ' ' && session.p[i] <= '~';
+    if (!ok)
+        return err_set(e,
+                       ERR_UPSTREAM,
+                       "the MCP server's session id has more than %zu bytes, or not only visible "
+                       "characters",
+                       sizeof c->session - 1);
     pthread_mutex_lock(&c->lock);
     memcpy(c->session, session.p, session.n);
     c->session[session.n] = 0;
+    c->session_number++;
     pthread_mutex_unlock(&c->lock);
+    return true;
 }
 
 /* Waits, but not past the end. */
@@ -134,6 +155,8 @@ static enum read_end read_frames(struct mcp_client *c, struct mcp_exchange *x, s
             r->retry_ms = event.retry_ms;
         if (event.data.n && mcp_handle(c, x, event.data, &deadline_ns))
             return READ_DONE;
+        if (!mcp_in_time(deadline_ns, e))
+            return READ_FAILED;
     }
 }
 
@@ -144,6 +167,7 @@ static struct mcp_fetch *mcp_client_http_take_up(struct mcp_client *c, const str
     struct mcp_fetch *f;
     struct buf b;
 
+    assert(r->id[0]);
     buf_init(&b, HEADERS_MAX);
     (void)mcp_put_common(c, &b);
     mcp_client_http_put_line(&b, STR("Last-Event-ID"), str_c(r->id));
@@ -159,6 +183,7 @@ static bool mcp_client_http_read_reply(struct mcp_client *c, struct mcp_exchange
     struct resume r = {.retry_ms = RETRY_MS};
     bool legacy = mcp_client_era(c) == MCP_ERA_LEGACY;
 
+    assert(*f);
     for (int i = 0;; i++) {
         enum read_end end = read_frames(c, x, *f, &r, e);
 
@@ -183,6 +208,7 @@ static bool read_failure(struct mcp_client *c, struct mcp_exchange *x, struct mc
     uint64_t deadline_ns = mcp_deadline(x->idle_ms, x->end_ns);
     struct mcp_fetch_event event;
 
+    assert(x->status < 200 || x->status > 299);
     while (mcp_fetch_next(f, deadline_ns, NULL, &event, e) && event.what != MCP_FETCH_END)
         if (event.data.n && mcp_handle(c, x, event.data, &deadline_ns) && x->is_error)
             return true;
@@ -207,6 +233,7 @@ bool mcp_exchange_http(struct mcp_client *c, struct mcp_exchange *x, struct err 
     struct mcp_fetch *f = NULL;
     bool ok = false;
 
+    assert(c->o.url.n > 0 && x->id.n > 0);
     buf_init(&body, 2 * MCP_MESSAGE_MAX);
     buf_init(&headers, HEADERS_MAX);
     mcp_emit_request(&body, x->id, x->method, x->params);
@@ -240,8 +267,7 @@ bool mcp_exchange_http(struct mcp_client *c, struct mcp_exchange *x, struct err 
             ok = read_failure(c, x, f, e);
             break;
         }
-        keep_session(c, x, head.session);
-        ok = mcp_client_http_read_reply(c, x, &f, e);
+        ok = keep_session(c, x, head.session, e) && mcp_client_http_read_reply(c, x, &f, e);
         break;
     }
     mcp_fetch_free(f);
@@ -286,7 +312,7 @@ bool mcp_notify(struct mcp_client *c, str json, str method, uint64_t deadline_ns
     pthread_mutex_unlock(&c->lock);
     if (!ok)
         return err_set(e, ERR_UPSTREAM, "the MCP server has ended");
-    ok = mcp_pipe_send(c->pipe, json, deadline_ns, e);
+    ok = mcp_pipe_send(c->pipe, json, deadline_ns, NULL, e);
     pthread_mutex_lock(&c->lock);
     c->users--;
     pthread_mutex_unlock(&c->lock);

@@ -14,7 +14,8 @@
 
 #define RETRY_MS 1000
 #define ANSWER_MS 1000 /* how long a connection waits for its stream to begin */
-#define RETRIES_MAX 20 /* in a row without a word */
+#define RETRIES_MAX 20 /* in a row without an event */
+#define PAUSE_MIN_MS 100
 #define SUBSCRIBE "{\"notifications\":{\"toolsListChanged\":true}}"
 
 struct mcp_listener {
@@ -38,6 +39,7 @@ static struct mcp_fetch *mcp_client_listen_start(struct mcp_listener *l, struct 
     struct mcp_fetch *f;
     struct buf headers, params, body;
 
+    assert(c->o.url.n > 0);
     buf_init(&headers, (size_t)1 << 20);
     buf_init(&params, 65536);
     buf_init(&body, 65536);
@@ -59,8 +61,15 @@ static struct mcp_fetch *mcp_client_listen_start(struct mcp_listener *l, struct 
     return f;
 }
 
+/* Whether a later request may succeed: the token is renewed by calls. */
+static bool mcp_client_listen_may_recover(int status)
+{
+    return status == 401 || status == 408 || status == 429 || status >= 500;
+}
+
 static void take_frame(struct mcp_listener *l, const struct mcp_fetch_event *event)
 {
+    assert(event->what == MCP_FETCH_FRAME);
     if (event->id.n && event->id.n < sizeof l->last_id) {
         memcpy(l->last_id, event->id.p, event->id.n);
         l->last_id[event->id.n] = 0;
@@ -79,8 +88,8 @@ static void mcp_client_listen_set_answered(struct mcp_listener *l)
     pthread_mutex_unlock(&l->lock);
 }
 
-/* One stream to its end: whether it was one. */
-static bool read_stream(struct mcp_listener *l, struct mcp_fetch *f)
+/* One stream to its end: whether to open the next one. *heard: it had events. */
+static bool read_stream(struct mcp_listener *l, struct mcp_fetch *f, bool *heard)
 {
     struct mcp_fetch_event event;
     struct err e;
@@ -89,9 +98,13 @@ static bool read_stream(struct mcp_listener *l, struct mcp_fetch *f)
         return e.code != ERR_CANCELLED;
     mcp_client_listen_set_answered(l);
     if (event.status != 200 || !event.stream)
-        return false;
-    while (mcp_fetch_next(f, CLOCK_NEVER, NULL, &event, &e) && event.what != MCP_FETCH_END)
+        return mcp_client_listen_may_recover(event.status);
+    while (mcp_fetch_next(f, CLOCK_NEVER, NULL, &event, &e) && event.what != MCP_FETCH_END) {
+        *heard = *heard || event.data.n;
         take_frame(l, &event);
+    }
+    if (!l->last_id[0]) /* changes until the next stream begins are not repeated on it */
+        atomic_store(&l->client->stale, true);
     return true;
 }
 
@@ -102,6 +115,7 @@ static bool mcp_client_listen_wait_for(struct mcp_listener *l, const bool *flag,
     struct timespec ts = {(time_t)(until / 1000000000u), (long)(until % 1000000000u)};
     bool set;
 
+    assert(ms >= 0);
     pthread_mutex_lock(&l->lock);
     while (!*flag && clock_mono_ns(&clock_real) < until)
         (void)pthread_cond_timedwait(&l->changed, &l->lock, &ts);
@@ -117,18 +131,23 @@ static void *listen_thread(void *ctx)
     bool again = true;
 
     for (int tries = 0; again && tries < RETRIES_MAX; tries++) {
+        int64_t pause_ms;
+        bool heard = false;
         struct mcp_fetch *f = mcp_client_listen_start(l, &e);
 
         pthread_mutex_lock(&l->lock);
         l->fetch = l->stop ? NULL : f;
         again = f && !l->stop;
         pthread_mutex_unlock(&l->lock);
-        again = again && read_stream(l, f);
+        again = again && read_stream(l, f, &heard);
         pthread_mutex_lock(&l->lock);
         l->fetch = NULL;
         pthread_mutex_unlock(&l->lock);
         mcp_fetch_free(f);
-        again = again && !mcp_client_listen_wait_for(l, &l->stop, l->retry_ms);
+        if (heard)
+            tries = 0;
+        pause_ms = l->retry_ms > PAUSE_MIN_MS ? l->retry_ms : PAUSE_MIN_MS;
+        again = again && !mcp_client_listen_wait_for(l, &l->stop, pause_ms);
     }
     mcp_client_listen_set_answered(l);
     return NULL;

@@ -28,6 +28,7 @@ static void put_roots(const struct mcp_client *c, struct buf *result)
 {
     struct json_out o;
 
+    assert(c->o.roots);
     json_out_init(&o, result);
     json_out_object(&o);
     json_member_array(&o, "roots");
@@ -63,6 +64,7 @@ void mcp_answer_server(struct mcp_client *c, const struct json *doc, const struc
     struct buf result;
     struct err e;
 
+    assert(m->kind == MCP_REQUEST && m->id.n > 0);
     buf_init(&result, MCP_MESSAGE_MAX);
     if (mcp_fulfil(c, m->method, m->params ? json_raw(doc, m->params) : STR("{}"), &result, &e) &&
         buf_ok(&result, "the answer", &e))
@@ -108,41 +110,72 @@ void mcp_on_other(void *ctx, str line)
     arena_release(&a);
 }
 
-static void mcp_client_serve_note(struct mcp_client *c, struct mcp_exchange *x,
-                                  const struct json *doc, const struct mcp_message *m,
-                                  uint64_t *deadline_ns)
+static void mcp_client_serve_progress(const struct mcp_call *call, const struct json *doc,
+                                      const struct json_node *params, struct arena *a)
 {
     double progress = 0, total = 0;
 
-    if (is_list_change(m->method))
-        atomic_store(&c->stale, true);
-    if (!str_eq(m->method, STR("notifications/progress")))
+    if (!call || !call->on_progress ||
+        !json_double(doc, json_find(doc, params, STR("progress")), &progress))
         return;
-    *deadline_ns = mcp_deadline(x->idle_ms, x->end_ns);
-    if (!x->call || !x->call->on_progress)
-        return;
-    if (!json_double(doc, json_find(doc, m->params, STR("progress")), &progress))
-        return;
-    if (!json_double(doc, json_find(doc, m->params, STR("total")), &total))
+    if (!json_double(doc, json_find(doc, params, STR("total")), &total))
         total = 0;
-    x->call->on_progress(
-        x->call->ctx, progress, total, mcp_member(doc, m->params, STR("message"), x->arena));
+    call->on_progress(call->ctx, progress, total, mcp_member(doc, params, STR("message"), a));
+}
+
+/* Keeps the reply for the caller, if its arena has room for the copy and for what the caller
+ * decodes from it. */
+static void mcp_client_serve_keep(struct mcp_exchange *x, const struct json *doc,
+                                  const struct mcp_message *m)
+{
+    str data = m->data ? json_raw(doc, m->data) : STR(""),
+        result = m->result ? json_raw(doc, m->result) : STR("");
+    size_t size = m->text.n + data.n + result.n;
+
+    assert(m->kind == MCP_RESULT || m->kind == MCP_ERROR);
+    x->is_error = m->kind == MCP_ERROR;
+    x->code = m->code;
+    x->too_large = arena_left(x->arena) < 4 * size + MCP_ARENA_ROOM;
+    if (x->too_large) {
+        x->is_error = true;
+        x->code = 0;
+        x->text = STR("the MCP server's reply is too large for the memory of this call");
+        return;
+    }
+    x->text = arena_dup(x->arena, m->text);
+    x->data = arena_dup(x->arena, data);
+    x->result = arena_dup(x->arena, result);
 }
 
 bool mcp_handle(struct mcp_client *c, struct mcp_exchange *x, str json, uint64_t *deadline_ns)
 {
     struct mcp_message m;
     struct mcp_fault fault;
+    struct arena a; /* of this message: a call may get any number of them */
     struct json doc;
     struct buf out;
     struct err e;
     bool done = false;
 
+    assert(x->id.n > 0);
+    arena_init(&a, 4 * MCP_MESSAGE_MAX);
     json_init(&doc);
-    if (!mcp_read(&doc, json, x->arena, &m, &fault)) {
+    if (!mcp_read(&doc, json, &a, &m, &fault)) {
         log_debug("mcp server sent an invalid message", LOG_TEXT("why", fault.why.text));
+        done = str_eq(fault.id, x->id) && !json_find(&doc, json_root(&doc), STR("method"));
+        if (done) {
+            x->is_error = true;
+            x->code = 0;
+            x->text =
+                arena_printf(x->arena, "the MCP server's reply is invalid: %s", fault.why.text);
+        }
     } else if (m.kind == MCP_NOTIFICATION) {
-        mcp_client_serve_note(c, x, &doc, &m, deadline_ns);
+        if (is_list_change(m.method))
+            atomic_store(&c->stale, true);
+        if (str_eq(m.method, STR("notifications/progress"))) {
+            mcp_client_serve_progress(x->call, &doc, m.params, &a);
+            *deadline_ns = mcp_deadline(x->idle_ms, x->end_ns);
+        }
     } else if (m.kind == MCP_REQUEST) {
         buf_init(&out, 2 * MCP_MESSAGE_MAX);
         mcp_answer_server(c, &doc, &m, &out);
@@ -152,13 +185,10 @@ bool mcp_handle(struct mcp_client *c, struct mcp_exchange *x, str json, uint64_t
         buf_release(&out);
     } else if (str_eq(m.id, x->id) || (m.kind == MCP_ERROR && m.id.n == 0)) {
         done = true;
-        x->is_error = m.kind == MCP_ERROR;
-        x->code = m.code;
-        x->text = arena_dup(x->arena, m.text);
-        x->data = m.data ? arena_dup(x->arena, json_raw(&doc, m.data)) : STR("");
-        x->result = m.result ? arena_dup(x->arena, json_raw(&doc, m.result)) : STR("");
+        mcp_client_serve_keep(x, &doc, &m);
     }
     json_release(&doc);
+    arena_release(&a);
     return done;
 }
 
@@ -167,6 +197,7 @@ static void put_defaults(const struct json *doc, const struct json_node *propert
 {
     bool some = false;
 
+    assert(json_is_object(properties));
     JSON_FOREACH(k, doc, properties) {
         const struct json_node *value = json_find(doc, json_value(k), STR("default"));
 

@@ -12,7 +12,9 @@
 #include "mcp/pipe.h"
 #include "mcp/rpc.h"
 
-#define MCP_SESSION_MAX 512
+#define MCP_SESSION_MAX 4096 /* an id may be a signed token */
+/* Of the caller's arena, beside the replies: ids, challenges, copies of marked arguments. */
+#define MCP_ARENA_ROOM ((size_t)1 << 20)
 #define MCP_CLIENT_INFO "{\"name\":\"rationale\",\"version\":\"" RATIONALE_VERSION "\"}"
 
 /* A cached tool. */
@@ -36,6 +38,7 @@ struct mcp_client {
     bool ready;
     char version[32];
     char session[MCP_SESSION_MAX];
+    unsigned session_number; /* of sessions so far */
     struct mcp_pipe *pipe;
     unsigned users; /* calls that use the pipe */
     uint64_t restarts_ns[MCP_RESTARTS_MAX];
@@ -62,10 +65,12 @@ struct mcp_exchange {
     uint64_t end_ns;             /* the latest end */
     const struct mcp_call *call; /* for progress and cancelling, or NULL */
     struct arena *arena;
-    bool unsent; /* it cannot have reached the server */
+    bool unsent;             /* it cannot have reached the server */
+    unsigned session_number; /* of the session it was sent in */
     /* The reply: */
     int status; /* of HTTP, 200 on stdio */
     bool is_error;
+    bool too_large; /* the reply does not fit in the arena */
     int64_t code;
     str text, data; /* of an error */
     str result;     /* JSON */
@@ -103,6 +108,12 @@ void mcp_put_client_capabilities(const struct mcp_client *c, struct buf *b);
 void mcp_put_params(struct mcp_client *c, str params, str id, struct buf *b);
 bool mcp_ready(struct mcp_client *c, uint64_t end_ns, struct err *e) MUST_USE;
 uint64_t mcp_deadline(uint64_t idle_ms, uint64_t end_ns);
+/* Call it between messages: while they keep coming, nobody waits, and no wait can time out. */
+bool mcp_in_time(uint64_t deadline_ns, struct err *e) MUST_USE;
+/* Takes the lock, which another thread may hold while it waits for the server. */
+bool mcp_lock_until(pthread_mutex_t *lock, uint64_t deadline_ns, struct err *e) MUST_USE;
+/* Takes the pipe, or NULL, when no call uses it any more. */
+struct mcp_pipe *mcp_client_take_pipe(struct mcp_client *c) MUST_USE;
 /* Sends a request to a connected server, and repeats it where the protocol requires: other
  * versions, expired sessions, requests to the client. */
 bool mcp_ask(struct mcp_client *c, struct mcp_exchange *x, str params, struct err *e) MUST_USE;

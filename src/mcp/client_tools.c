@@ -6,6 +6,12 @@
 #include "base/map.h"
 #include "mcp/client_state.h"
 
+#define TOOL_TEXTS 6 /* of a struct mcp_tool_info */
+#define CURSOR_MAX ((size_t)64 << 10)
+/* Of the arena of tools. Twice the need, because what is left of an arena may be in two pieces. */
+#define TOOL_ROOM (2 * MCP_MIRRORS_ARENA_MAX)
+#define TABLE_ROOM (2 * MCP_TOOLS_MAX * sizeof(struct mcp_known_tool))
+
 static bool is_allowed(const struct mcp_client *c, str name)
 {
     if (!c->o.allow)
@@ -39,7 +45,9 @@ struct listing {
     struct mcp_client *client;
     struct mcp_known_tool *tools; /* on the heap while it grows */
     size_t n, cap;
-    int64_t ttl_ms; /* the least of all pages */
+    struct map names; /* of the tools so far; in the arena of tools */
+    bool full;        /* the arena of tools has no room for the next one */
+    int64_t ttl_ms;   /* the least of all pages */
     struct err *e;
 };
 
@@ -82,12 +90,15 @@ static void mcp_client_tools_add_tool(struct listing *l, const struct json *doc,
     struct mcp_known_tool t = {0};
     struct err e;
 
+    assert(l->n <= MCP_TOOLS_MAX && l->n <= l->cap);
+    l->full = l->full || arena_left(a) < 4 * (size_t)v->size + TOOL_ROOM + TABLE_ROOM;
+    if (l->full)
+        return;
     t.info.name = arena_dup(a, mcp_member(doc, v, STR("name"), a));
     if (!t.info.name.n || !is_allowed(c, t.info.name))
         return;
-    for (size_t i = 0; i < l->n; i++)
-        if (str_eq(l->tools[i].info.name, t.info.name))
-            return; /* pages may overlap when the list changes between them */
+    if (map_find(&l->names, t.info.name))
+        return; /* pages may overlap when the list changes between them */
     if (c->o.url.n && mcp_client_era(c) == MCP_ERA_MODERN &&
         !mcp_mirrors_read(doc, json_find(doc, v, STR("inputSchema")), a, &t.mirrors, &e)) {
         log_warn("mcp tool left out", LOG_STR("tool", t.info.name), LOG_ERR(&e));
@@ -106,7 +117,8 @@ static void mcp_client_tools_add_tool(struct listing *l, const struct json *doc,
         l->cap = l->cap ? 2 * l->cap : 64;
         l->tools = base_realloc(l->tools, l->cap * sizeof *l->tools);
     }
-    l->tools[l->n++] = t;
+    if (map_set(&l->names, t.info.name, MAP_U64(l->n), &e))
+        l->tools[l->n++] = t;
 }
 
 static bool add_page(struct listing *l, str json, struct arena *a, str *cursor)
@@ -123,12 +135,12 @@ static bool add_page(struct listing *l, str json, struct arena *a, str *cursor)
         tools = json_find(&doc, root, STR("tools"));
         if (!json_is_array(tools))
             ok = err_set(l->e, ERR_UPSTREAM, "the MCP server's list has no tools");
-        else if (l->n + json_count(&doc, tools) > MCP_TOOLS_MAX ||
-                 arena_left(&l->client->tools_arena) < 8 * json.n)
-            ok = err_set(l->e, ERR_LIMIT, "the MCP server lists too many tools");
-        for (const struct json_node *v = json_first(&doc, ok ? tools : NULL); v;
+        l->full = ok && l->n + json_count(&doc, tools) > MCP_TOOLS_MAX;
+        for (const struct json_node *v = json_first(&doc, ok ? tools : NULL); v && !l->full;
              v = json_next(&doc, tools, v))
             mcp_client_tools_add_tool(l, &doc, v);
+        if (l->full)
+            ok = err_set(l->e, ERR_LIMIT, "the MCP server lists too many tools");
         if (!json_i64(&doc, json_find(&doc, root, STR("ttlMs")), &ttl) || ttl < 0)
             ttl = 0;
         l->ttl_ms = ttl < l->ttl_ms ? ttl : l->ttl_ms;
@@ -138,40 +150,62 @@ static bool add_page(struct listing *l, str json, struct arena *a, str *cursor)
     return ok;
 }
 
-/* To the last page; a cursor that comes again ends it, as does a page too many. */
-static bool list_pages(struct listing *l, int64_t timeout_ms, struct arena *a)
+/* Asks for the page at the cursor. Its texts are in the page's arena. */
+static bool mcp_client_tools_page(struct listing *l, str cursor, int64_t timeout_ms,
+                                  struct arena *page, str *next)
 {
+    str params = STR("{}"), result;
+    struct buf b;
+
+    assert(cursor.n <= CURSOR_MAX);
+    if (cursor.n) {
+        buf_init(&b, 6 * CURSOR_MAX + 64);
+        buf_add(&b, STR("{\"cursor\":"));
+        (void)json_quote(&b, cursor);
+        buf_add_c(&b, '}');
+        params = arena_dup(page, buf_str(&b));
+        buf_release(&b);
+    }
+    return mcp_client_request(l->client,
+                              &(struct mcp_client_ask){STR("tools/list"), params, timeout_ms},
+                              page,
+                              &result,
+                              l->e) &&
+           add_page(l, result, page, next);
+}
+
+/* To the last page; a cursor that comes again ends it, as does a page too many. */
+static bool list_pages(struct listing *l, int64_t timeout_ms)
+{
+    uint64_t end_ns = clock_deadline_ns(&clock_real, MCP_CALL_TOTAL_MS);
+    struct arena cursors, page;
     struct map seen;
-    str cursor = STR("");
+    str cursor = STR(""), next;
     bool ok = true;
 
-    map_init(&seen, a, MCP_PAGES_MAX + 1);
-    for (int page = 0; ok; page++) {
-        str params = STR("{}"), result;
-        struct buf b;
+    arena_init(&cursors, 2 * MCP_PAGES_MAX * CURSOR_MAX);
+    arena_init(&page, 8 * MCP_MESSAGE_MAX);
+    map_init(&seen, &cursors, MCP_PAGES_MAX + 1);
+    for (int n = 0; ok; n++) {
+        int left_ms = clock_left_ms(&clock_real, end_ns);
 
-        if (cursor.n) {
-            buf_init(&b, MCP_MESSAGE_MAX);
-            buf_add(&b, STR("{\"cursor\":"));
-            (void)json_quote(&b, cursor);
-            buf_add_c(&b, '}');
-            params = arena_dup(a, buf_str(&b));
-            buf_release(&b);
-        }
-        ok = mcp_client_request(l->client,
-                                &(struct mcp_client_ask){STR("tools/list"), params, timeout_ms},
-                                a,
-                                &result,
-                                l->e) &&
-             add_page(l, result, a, &cursor);
-        if (!ok || !cursor.n)
+        arena_reset(&page);
+        ok = mcp_client_tools_page(
+            l, cursor, timeout_ms < left_ms ? timeout_ms : left_ms, &page, &next);
+        if (!ok || !next.n)
             break;
-        if (page + 1 >= MCP_PAGES_MAX || map_find(&seen, cursor))
+        if (n + 1 >= MCP_PAGES_MAX || map_find(&seen, next))
             ok = err_set(l->e, ERR_UPSTREAM, "the MCP server's list of tools does not end");
+        else if (next.n > CURSOR_MAX)
+            ok = err_set(l->e, ERR_LIMIT, "the MCP server's cursor is too large");
         else
-            ok = map_set(&seen, cursor, MAP_U64(1), l->e);
+            ok = map_set(&seen, next, MAP_U64(1), l->e);
+        if (ok)
+            cursor = map_find(&seen, next)->key;
     }
     map_release(&seen);
+    arena_release(&page);
+    arena_release(&cursors);
     return ok;
 }
 
@@ -185,14 +219,14 @@ static int mcp_client_tools_by_name(const void *a, const void *b)
 static bool mcp_client_list_again(struct mcp_client *c, int64_t timeout_ms, struct err *e)
 {
     struct listing l = {.client = c, .ttl_ms = INT64_MAX, .e = e};
-    struct arena a;
     bool ok;
 
-    arena_init(&a, (size_t)256 << 20);
     mcp_tools_release(c);
     atomic_store(&c->stale, false);
-    ok = list_pages(&l, timeout_ms, &a);
-    arena_release(&a);
+    map_init(&l.names, NULL, MCP_TOOLS_MAX);
+    ok = list_pages(&l, timeout_ms);
+    map_release(&l.names);
+    assert(l.n <= MCP_TOOLS_MAX && l.n <= l.cap);
     if (l.n)
         qsort(l.tools, l.n, sizeof *l.tools, mcp_client_tools_by_name);
     c->tools = arena_alloc(&c->tools_arena, l.n * sizeof *l.tools);
@@ -231,13 +265,30 @@ static void copy_info(struct arena *a, const struct mcp_tool_info *from, struct 
     to->annotations = arena_dup(a, from->annotations);
 }
 
+/* Whether the arena has room for copies of all tools. */
+static bool mcp_client_tools_fit(const struct mcp_client *c, const struct arena *a)
+{
+    size_t size = 0;
+
+    for (size_t i = 0; i < c->tool_count; i++) {
+        const struct mcp_tool_info *t = &c->tools[i].info;
+
+        size += sizeof *t + t->name.n + t->title.n + t->description.n + t->input_schema.n +
+                t->output_schema.n + t->annotations.n + TOOL_TEXTS * 32;
+    }
+    return 2 * size <= arena_left(a);
+}
+
 bool mcp_client_tools(struct mcp_client *c, int64_t timeout_ms, struct arena *a,
                       struct mcp_tools *out, struct err *e)
 {
     bool ok;
 
-    pthread_mutex_lock(&c->listing);
+    if (!mcp_lock_until(&c->listing, clock_deadline_ns(&clock_real, timeout_ms), e))
+        return false;
     ok = mcp_tools_refresh(c, timeout_ms, false, e);
+    if (ok && !mcp_client_tools_fit(c, a))
+        ok = err_set(e, ERR_LIMIT, "the MCP server's tools are too large for the caller's memory");
     if (ok) {
         out->n = c->tool_count;
         out->at = arena_zero(a, c->tool_count, sizeof *out->at);
@@ -259,7 +310,8 @@ static bool take_mirrors(struct mcp_client *c, const struct mcp_call *call, bool
     bool ok = true;
 
     *out = (struct mcp_mirrors){0};
-    pthread_mutex_lock(&c->listing);
+    if (!mcp_lock_until(&c->listing, clock_deadline_ns(&clock_real, call->timeout_ms), e))
+        return false;
     if (restart || !c->listed)
         ok = mcp_tools_refresh(c, call->timeout_ms, restart, e);
     t = ok ? mcp_known_find(c, call->tool) : NULL;
@@ -301,6 +353,7 @@ static bool mcp_client_tools_put_call(const struct mcp_call *call, struct buf *b
     struct json doc;
     bool ok;
 
+    assert(call->arguments.n > 0);
     json_init(&doc);
     ok = json_parse(&doc, call->arguments, e) && json_root(&doc)->kind == JSON_OBJECT;
     json_release(&doc);
@@ -319,6 +372,7 @@ static bool call_tool(struct mcp_client *c, struct mcp_exchange *x, const struct
 {
     struct mcp_mirrors mirrors;
 
+    assert(x->call == call);
     if (!take_mirrors(c, call, false, x->arena, &mirrors, e))
         return false;
     x->mirrors = &mirrors;
@@ -350,6 +404,8 @@ bool mcp_client_call(struct mcp_client *c, const struct mcp_call *given, struct 
                        ERR_AUTH,
                        "the tool \"" STR_FMT "\" is not allowed",
                        STR_ARG(str_slice(call.tool, 0, 100)));
+    if (arena_left(a) < MCP_ARENA_ROOM)
+        return err_set(e, ERR_LIMIT, "there is too little memory for this call");
     if (c->o.approve && !c->o.approve(c->o.ctx, call.tool, call.arguments))
         return err_set(e, ERR_CANCELLED, "the call was not approved");
     buf_init(&b, MCP_MESSAGE_MAX);

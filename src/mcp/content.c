@@ -53,6 +53,7 @@ static bool mcp_content_read_parts(const struct json *doc, const struct json_nod
     JSON_FOREACH(v, doc, content)
         if (!read_part(doc, v, a, &r->parts[r->part_count++]))
             return err_set(e, ERR_UPSTREAM, "a part of the tool's result has no type");
+    assert(r->part_count == n);
     return true;
 }
 
@@ -86,6 +87,7 @@ bool mcp_result_check(const struct mcp_result *r, const struct schema *s, struct
     struct json doc;
     bool ok;
 
+    assert(s);
     if (r->structured.n == 0)
         return r->is_error ||
                err_set(e, ERR_UPSTREAM, "the tool promised structured content and gave none");
@@ -154,6 +156,7 @@ void mcp_result_text(const struct mcp_result *r, size_t size_max, struct buf *ou
         buf_add(&all, r->structured);
     }
     shown = utf8_cut_size(buf_str(&all), size_max);
+    assert(shown.n <= all.n && shown.n <= size_max);
     buf_add(out, shown);
     if (shown.n < all.n)
         buf_printf(out, "\n[cut here: %zu of %zu bytes are shown]", shown.n, all.n);

@@ -74,6 +74,34 @@ static bool is_markable(const struct json *doc, const struct json_node *type)
     return false;
 }
 
+/* Copies the mark: the schema's text may be gone when it is used. One long name above many marks
+ * would be copied for each of them. */
+static bool mcp_header_keep(struct walk *w, const struct mcp_mirror *m)
+{
+    struct mcp_mirror *kept = &w->out->at[w->out->n];
+    bool fits = m->header.n <= MCP_MIRROR_NAME_MAX;
+
+    assert(w->out->n <= MCP_MIRRORS_MAX && m->depth > 0 && m->depth <= MCP_MIRROR_DEPTH_MAX);
+    if (w->out->n == MCP_MIRRORS_MAX)
+        return err_set(w->e, ERR_LIMIT, "more than %d x-mcp-header", MCP_MIRRORS_MAX);
+    for (size_t i = 0; i < m->depth; i++)
+        fits = fits && m->path[i].n <= MCP_MIRROR_NAME_MAX;
+    if (!fits)
+        return err_set(w->e,
+                       ERR_LIMIT,
+                       "x-mcp-header \"" STR_FMT
+                       "\" or a property above it has a name of more than "
+                       "%d bytes",
+                       STR_ARG(str_slice(m->header, 0, 60)),
+                       MCP_MIRROR_NAME_MAX);
+    *kept = *m;
+    kept->header = arena_dup(w->arena, m->header);
+    for (size_t i = 0; i < m->depth; i++)
+        kept->path[i] = arena_dup(w->arena, m->path[i]);
+    w->out->n++;
+    return true;
+}
+
 static bool mcp_header_mark(struct walk *w, const struct json_node *schema,
                             const struct json_node *name, bool reachable)
 {
@@ -99,14 +127,7 @@ static bool mcp_header_mark(struct walk *w, const struct json_node *schema,
                            ERR_INPUT,
                            "x-mcp-header \"" STR_FMT "\" is there twice",
                            STR_ARG(str_slice(m.header, 0, 60)));
-    if (w->out->n == MCP_MIRRORS_MAX)
-        return err_set(w->e, ERR_LIMIT, "more than %d x-mcp-header", MCP_MIRRORS_MAX);
-    /* The schema's text may be gone when the marks are used. */
-    m.header = arena_dup(w->arena, m.header);
-    for (size_t i = 0; i < m.depth; i++)
-        m.path[i] = arena_dup(w->arena, m.path[i]);
-    w->out->at[w->out->n++] = m;
-    return true;
+    return mcp_header_keep(w, &m);
 }
 
 static bool walk_schema(struct walk *w, const struct json_node *v, bool reachable);
@@ -114,6 +135,7 @@ static bool walk_schema(struct walk *w, const struct json_node *v, bool reachabl
 /* Members that are schemas under names of the schema's author. */
 static bool walk_named(struct walk *w, const struct json_node *v, bool reachable)
 {
+    assert(w->here.depth <= MCP_MIRROR_DEPTH_MAX);
     for (const struct json_node *k = json_first(w->doc, v); k && v->kind == JSON_OBJECT;
          k = json_next(w->doc, v, k)) {
         bool fits = w->here.depth < MCP_MIRROR_DEPTH_MAX, ok;
@@ -173,20 +195,30 @@ bool mcp_mirrors_read(const struct json *doc, const struct json_node *schema, st
 
     if (schema && !walk_schema(&w, schema, true))
         return false;
+    assert(all.n <= MCP_MIRRORS_MAX && w.here.depth == 0);
     out->n = all.n;
     out->at = arena_alloc(a, all.n * sizeof *found);
     memcpy(out->at, found, all.n * sizeof *found);
     return true;
 }
 
+const struct json_node *mcp_mirror_find(const struct mcp_mirror *m, const struct json *doc,
+                                        const struct json_node *arguments)
+{
+    const struct json_node *v = arguments;
+
+    assert(m->depth > 0 && m->depth <= MCP_MIRROR_DEPTH_MAX);
+    for (size_t i = 0; i < m->depth && v; i++)
+        v = json_find(doc, v, m->path[i]);
+    return v;
+}
+
 bool mcp_mirror_value(const struct mcp_mirror *m, const struct json *doc,
                       const struct json_node *arguments, struct arena *a, str *out)
 {
-    const struct json_node *v = arguments;
+    const struct json_node *v = mcp_mirror_find(m, doc, arguments);
     int64_t n;
 
-    for (size_t i = 0; i < m->depth && v; i++)
-        v = json_find(doc, v, m->path[i]);
     if (!v)
         return false;
     switch ((enum json_kind)v->kind) {

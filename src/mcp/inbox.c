@@ -60,7 +60,7 @@ void mcp_inbox_put(struct mcp_inbox *b, int kind, str bytes)
         return;
     }
     assert(b->size <= b->size_max && !b->first == !b->last);
-    if (bytes.n > b->size_max - b->size) {
+    if (sizeof(struct mcp_item) + bytes.n > b->size_max - b->size) {
         err_set(&e, ERR_LIMIT, "more than %zu bytes came and were not taken", b->size_max);
         fail_locked(b, &e);
     } else {
@@ -74,7 +74,7 @@ void mcp_inbox_put(struct mcp_inbox *b, int kind, str bytes)
         else
             b->first = i;
         b->last = i;
-        b->size += bytes.n;
+        b->size += sizeof *i + bytes.n;
         pthread_cond_broadcast(&b->some);
     }
     pthread_mutex_unlock(&b->lock);
@@ -97,6 +97,10 @@ struct mcp_item *mcp_inbox_take(struct mcp_inbox *b, uint64_t deadline_ns,
     struct mcp_item *i = NULL;
 
     pthread_mutex_lock(&b->lock);
+    if (cancel && atomic_load(cancel)) { /* even if items keep coming */
+        err_set(e, ERR_CANCELLED, "cancelled");
+        goto out;
+    }
     while (!b->first && !b->failed) {
         uint64_t now = clock_mono_ns(&clock_real), until = deadline_ns;
 
@@ -118,8 +122,8 @@ struct mcp_item *mcp_inbox_take(struct mcp_inbox *b, uint64_t deadline_ns,
         b->first = i->next;
         if (!b->first)
             b->last = NULL;
-        assert(b->size >= i->n);
-        b->size -= i->n;
+        assert(b->size >= sizeof *i + i->n);
+        b->size -= sizeof *i + i->n;
     } else {
         *e = b->why;
     }

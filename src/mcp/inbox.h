@@ -24,7 +24,7 @@ struct mcp_inbox {
     pthread_mutex_t lock;
     pthread_cond_t some;
     struct mcp_item *first, *last;
-    size_t size, size_max;
+    size_t size, size_max; /* of all items, with their heads */
     bool failed;
     struct err why;
 };

@@ -345,7 +345,7 @@ struct mcp_fetch *mcp_fetch_start(struct mcp_io *io, const struct mcp_fetch_requ
     f->method = arena_dup(&f->arena, r->method);
     f->headers = arena_dup(&f->arena, r->headers);
     f->body = arena_dup(&f->arena, r->body);
-    mcp_inbox_init(&f->inbox, MCP_FETCH_MAX);
+    mcp_inbox_init(&f->inbox, MCP_FETCH_MAX + 4 * sizeof(struct mcp_item)); /* head and end */
     loop_task_init(&f->start, start_fetch, f);
     loop_task_init(&f->stop, stop_fetch, f);
     loop_post(io->loop, &f->start);
@@ -378,12 +378,13 @@ static bool is_visible(str s)
     return true;
 }
 
-/* Parses an event of a stream: joins its data lines in place, and reads its id and retry. */
+/* Parses an event of a stream: joins its data lines in place, and reads its id and retry. The id of
+ * an event that was cut off is not taken: a stream that resumes after it would lose it. */
 static void read_event(struct mcp_fetch *f, struct mcp_item *item, struct mcp_fetch_event *out)
 {
     char *to = item->bytes;
     size_t at = 0, used = 0;
-    bool some = false;
+    bool some = false, whole = false;
 
     while (at < item->n) {
         str rest = {item->bytes + at, item->n - at}, line, value;
@@ -392,6 +393,7 @@ static void read_event(struct mcp_fetch *f, struct mcp_item *item, struct mcp_fe
         while (end < rest.n && rest.p[end] != '\n' && rest.p[end] != '\r')
             end++;
         line = str_slice(rest, 0, end);
+        whole = whole || (end == 0 && rest.n > 0);
         at += end + 1 + (end + 1 < rest.n && rest.p[end] == '\r' && rest.p[end + 1] == '\n');
         colon = str_find(line, STR(":"));
         value = colon == STR_NONE ? STR("") : str_slice(line, colon + 1, line.n);
@@ -418,6 +420,8 @@ static void read_event(struct mcp_fetch *f, struct mcp_item *item, struct mcp_fe
     }
     assert(used <= item->n);
     out->data = (str){to, used};
+    if (!whole)
+        out->id = STR("");
 }
 
 bool mcp_fetch_next(struct mcp_fetch *f, uint64_t deadline_ns, const _Atomic bool *cancel,
@@ -457,7 +461,8 @@ bool mcp_fetch_whole(struct mcp_io *io, const struct mcp_fetch_request *r, uint6
         if (event.what == MCP_FETCH_HEAD) {
             out->location = arena_dup(a, event.location);
             out->after_ms = event.after_ms;
-        } else if (arena_left(a) > 2 * event.data.n + 4096) {
+        } else if (arena_left(a) > 2 * event.data.n + 4096 &&
+                   (!r->keep_max || event.data.n <= r->keep_max)) {
             out->body = arena_dup(a, event.data);
         }
     }

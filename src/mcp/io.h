@@ -45,7 +45,9 @@ struct mcp_fetch_request {
     str url;     /* with its query */
     str headers; /* ready lines, without Host and Content-Length */
     str body;
-    const _Atomic bool *cancel; /* ends mcp_fetch_whole early; or NULL */
+    /* Of mcp_fetch_whole: */
+    const _Atomic bool *cancel; /* ends it early; or NULL */
+    size_t keep_max;            /* a larger body is dropped; 0: one that the arena cannot hold */
 };
 
 enum mcp_fetch_what { MCP_FETCH_HEAD, MCP_FETCH_FRAME, MCP_FETCH_END };

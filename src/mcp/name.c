@@ -52,6 +52,7 @@ static str with_digest(struct arena *a, str server, str tool, size_t digits)
     for (; n < both.n && n < room; n++)
         out[n] = mcp_name_allowed(both.p[n]) ? both.p[n] : '_';
     out[n++] = '_';
+    assert(n + digits <= MCP_NAME_MAX);
     memcpy(out + n, sha256_hex(digest, hex).p, digits);
     return arena_dup(a, (str){out, n + digits});
 }
@@ -81,6 +82,7 @@ bool mcp_names_add(struct mcp_names *n, str server, str tool, str *name, struct 
     struct map_entry *found = map_find(&n->map, made);
     struct mcp_named *named;
 
+    assert(made.n > 0 && made.n <= MCP_NAME_MAX);
     /* A plain name may look like one with a digest: then the later one gets a longer digest. */
     if (found && !is_same(found, server, tool)) {
         made = with_digest(n->arena, server, tool, 2 * DIGEST_DIGITS);

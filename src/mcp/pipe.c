@@ -17,6 +17,9 @@
 #include <unistd.h>
 
 #define SAID_MAX 160 /* bytes of standard error in an error text */
+#define READS_MAX 16 /* in a row, so that a child that never stops writing stops nobody else */
+#define LOOK_MS 50   /* so often a thread that writes looks whether it still should */
+#define OTHERS_MAX MCP_MESSAGE_MAX /* bytes that wait for on_other */
 
 struct mcp_pipe {
     struct mcp_io *io;
@@ -27,8 +30,10 @@ struct mcp_pipe {
     struct mcp_wait *waits;
     bool dead;
     struct err why;
+    size_t others_size; /* that wait for on_other */
     /* The loop's: */
     struct loop_watch out, err;
+    struct loop_task more_out, more_err; /* reading continues in the next round */
     struct frames frames;
     struct json doc;
     struct arena arena;
@@ -48,8 +53,13 @@ struct other {
 static void mcp_pipe_deliver_other(void *ctx)
 {
     struct other *o = ctx;
+    struct mcp_pipe *p = o->pipe;
 
-    o->pipe->on_other(o->pipe->ctx, buf_str(&o->line));
+    p->on_other(p->ctx, buf_str(&o->line));
+    pthread_mutex_lock(&p->lock);
+    assert(p->others_size >= sizeof *o + o->line.n);
+    p->others_size -= sizeof *o + o->line.n;
+    pthread_mutex_unlock(&p->lock);
     buf_release(&o->line);
     free(o);
 }
@@ -67,36 +77,75 @@ static str owner_of(struct mcp_pipe *p, const struct mcp_message *m)
     return token ? json_raw(&p->doc, token) : STR("");
 }
 
+static void mcp_pipe_set_dead(struct mcp_pipe *p, const struct err *why)
+{
+    assert(why->code != ERR_NONE);
+    pthread_mutex_lock(&p->lock);
+    if (!p->dead) {
+        p->dead = true;
+        p->why = *why;
+        for (struct mcp_wait *w = p->waits; w; w = w->next)
+            mcp_inbox_fail(&w->inbox, why);
+    }
+    pthread_mutex_unlock(&p->lock);
+}
+
+/* Passes a message that belongs to no call to the helper's thread. If that is too slow,
+ * notifications are dropped; a server whose requests are dropped would wait for ever. */
+static void mcp_pipe_queue_other(struct mcp_pipe *p, enum mcp_kind kind, str line)
+{
+    struct other *o;
+    struct err e;
+    bool fits;
+
+    pthread_mutex_lock(&p->lock);
+    fits = p->others_size <= OTHERS_MAX;
+    if (fits)
+        p->others_size += sizeof *o + line.n;
+    pthread_mutex_unlock(&p->lock);
+    if (fits) {
+        o = base_alloc(sizeof *o);
+        o->pipe = p;
+        buf_init(&o->line, MCP_MESSAGE_MAX);
+        buf_add(&o->line, line);
+        assert(o->line.n == line.n);
+        mcp_io_later(p->io, mcp_pipe_deliver_other, o);
+    } else if (kind == MCP_REQUEST) {
+        err_set(&e, ERR_LIMIT, "the MCP server sends requests faster than they are answered");
+        mcp_pipe_set_dead(p, &e);
+    }
+}
+
+/* An invalid reply goes to its call, too, which then need not wait for a valid one. */
+static str mcp_pipe_invalid_owner(struct mcp_pipe *p, const struct mcp_fault *fault)
+{
+    log_debug("mcp server sent an invalid message", LOG_TEXT("why", fault->why.text));
+    return fault->id.n && !json_find(&p->doc, json_root(&p->doc), STR("method")) ? fault->id
+                                                                                 : STR("");
+}
+
 static void mcp_pipe_on_line(void *ctx, const struct frames_frame *frame)
 {
     struct mcp_pipe *p = ctx;
     struct mcp_message m;
     struct mcp_fault fault;
     struct mcp_wait *w;
+    bool valid;
     str owner;
 
     if (!frame->data.n)
         return;
     arena_reset(&p->arena);
-    if (!mcp_read(&p->doc, frame->data, &p->arena, &m, &fault)) {
-        log_debug("mcp server sent an invalid message", LOG_TEXT("why", fault.why.text));
-        return;
-    }
-    owner = owner_of(p, &m);
+    valid = mcp_read(&p->doc, frame->data, &p->arena, &m, &fault);
+    owner = valid ? owner_of(p, &m) : mcp_pipe_invalid_owner(p, &fault);
     pthread_mutex_lock(&p->lock);
     for (w = p->waits; w && !str_eq(w->id, owner); w = w->next)
         ;
     if (w)
         mcp_inbox_put(&w->inbox, 0, frame->data);
     pthread_mutex_unlock(&p->lock);
-    if (!w && (m.kind == MCP_REQUEST || m.kind == MCP_NOTIFICATION)) {
-        struct other *o = base_alloc(sizeof *o);
-
-        o->pipe = p;
-        buf_init(&o->line, MCP_MESSAGE_MAX);
-        buf_add(&o->line, frame->data);
-        mcp_io_later(p->io, mcp_pipe_deliver_other, o);
-    }
+    if (!w && valid && (m.kind == MCP_REQUEST || m.kind == MCP_NOTIFICATION))
+        mcp_pipe_queue_other(p, m.kind, frame->data);
 }
 
 /* The part of standard error that says most: from the first line that begins with "Error" on, else
@@ -118,21 +167,12 @@ static str mcp_pipe_last_words(const struct mcp_pipe *p)
 static void mcp_pipe_mark_dead(struct mcp_pipe *p, enum err_code code, const char *why)
 {
     str tail = mcp_pipe_last_words(p);
+    struct err e;
 
     assert(p->tail_size <= sizeof p->tail);
-    pthread_mutex_lock(&p->lock);
-    if (!p->dead) {
-        p->dead = true;
-        err_set(&p->why,
-                code,
-                "the MCP server %s%s" STR_FMT,
-                why,
-                tail.n ? "; it said: " : "",
-                STR_ARG(tail));
-        for (struct mcp_wait *w = p->waits; w; w = w->next)
-            mcp_inbox_fail(&w->inbox, &p->why);
-    }
-    pthread_mutex_unlock(&p->lock);
+    err_set(
+        &e, code, "the MCP server %s%s" STR_FMT, why, tail.n ? "; it said: " : "", STR_ARG(tail));
+    mcp_pipe_set_dead(p, &e);
 }
 
 static void keep_tail(struct mcp_pipe *p, str bytes)
@@ -150,50 +190,58 @@ static void keep_tail(struct mcp_pipe *p, str bytes)
     p->tail_size += bytes.n;
 }
 
-static void mcp_pipe_drain(struct mcp_pipe *p)
+static void mcp_pipe_read_err(void *ctx)
 {
+    struct mcp_pipe *p = ctx;
     char *bytes = loop_scratch(mcp_io_loop(p->io));
 
-    for (;;) {
+    for (int i = 0; i < READS_MAX; i++) {
         ssize_t n = read(p->proc.err, bytes, LOOP_SCRATCH_SIZE);
 
         if (n > 0)
             keep_tail(p, (str){bytes, (size_t)n});
         else if (n == 0 || errno != EINTR)
-            break;
+            return;
     }
+    loop_yield(mcp_io_loop(p->io), &p->more_err);
 }
 
 static void on_err(void *ctx, unsigned ready)
 {
     (void)ready;
-    mcp_pipe_drain(ctx);
+    mcp_pipe_read_err(ctx);
 }
 
-static void on_out(void *ctx, unsigned ready)
+static void mcp_pipe_read_out(void *ctx)
 {
     struct mcp_pipe *p = ctx;
     char *bytes = loop_scratch(mcp_io_loop(p->io));
 
-    (void)ready;
-    for (;;) {
+    for (int i = 0; i < READS_MAX; i++) {
         ssize_t n = read(p->proc.out, bytes, LOOP_SCRATCH_SIZE);
 
         if (n > 0) {
             frames_feed(&p->frames, (str){bytes, (size_t)n});
             if (p->frames.full) {
                 mcp_pipe_mark_dead(p, ERR_LIMIT, "sent a line that is too long");
-                break;
+                return;
             }
         } else if (n == 0) {
             frames_finish(&p->frames);
-            mcp_pipe_drain(p);
+            mcp_pipe_read_err(p);
             mcp_pipe_mark_dead(p, ERR_UPSTREAM, "has ended");
-            break;
+            return;
         } else if (errno != EINTR) {
-            break;
+            return;
         }
     }
+    loop_yield(mcp_io_loop(p->io), &p->more_out);
+}
+
+static void on_out(void *ctx, unsigned ready)
+{
+    (void)ready;
+    mcp_pipe_read_out(ctx);
 }
 
 /* ---- life ---- */
@@ -205,6 +253,8 @@ static void mcp_pipe_watch(void *ctx)
 
     loop_watch_init(&p->out, p->proc.out, on_out, p);
     loop_watch_init(&p->err, p->proc.err, on_err, p);
+    loop_task_init(&p->more_out, mcp_pipe_read_out, p);
+    loop_task_init(&p->more_err, mcp_pipe_read_err, p);
     p->watching = loop_watch_add(l, &p->out, LOOP_IN, p->watch_error) &&
                   loop_watch_add(l, &p->err, LOOP_IN, p->watch_error);
     on_out(p, LOOP_IN); /* edges may have passed */
@@ -220,6 +270,8 @@ static void mcp_pipe_remove_watches(void *ctx)
         loop_watch_remove(l, &p->out);
     if (p->err.want)
         loop_watch_remove(l, &p->err);
+    loop_drop(l, &p->more_out);
+    loop_drop(l, &p->more_err);
 }
 
 static void flush_helper(void *ctx)
@@ -277,6 +329,14 @@ void mcp_pipe_free(struct mcp_pipe *p)
     free(p);
 }
 
+void mcp_pipe_end_calls(struct mcp_pipe *p)
+{
+    struct err e;
+
+    err_set(&e, ERR_CANCELLED, "the MCP client is closed");
+    mcp_pipe_set_dead(p, &e);
+}
+
 bool mcp_pipe_alive(struct mcp_pipe *p)
 {
     bool alive;
@@ -314,18 +374,44 @@ void mcp_pipe_forget(struct mcp_wait *w)
     mcp_inbox_release(&w->inbox);
 }
 
-static bool mcp_pipe_write_all(struct mcp_pipe *p, str bytes, uint64_t deadline_ns, struct err *e)
+/* Whether to go on writing. A message that has begun must end, or the next one would be a part of
+ * it. */
+static bool mcp_pipe_may_write(struct mcp_pipe *p, bool begun, const _Atomic bool *cancel,
+                               struct err *e)
+{
+    bool dead;
+
+    pthread_mutex_lock(&p->lock);
+    dead = p->dead;
+    if (dead)
+        *e = p->why;
+    pthread_mutex_unlock(&p->lock);
+    if (!dead && !begun && cancel && atomic_load(cancel))
+        return err_set(e, ERR_CANCELLED, "cancelled");
+    return !dead;
+}
+
+static bool mcp_pipe_write_all(struct mcp_pipe *p, str bytes, uint64_t deadline_ns,
+                               const _Atomic bool *cancel, struct err *e)
 {
     for (size_t at = 0; at < bytes.n;) {
-        ssize_t n = write(p->proc.in, bytes.p + at, bytes.n - at);
+        ssize_t n;
 
+        if (!mcp_pipe_may_write(p, at > 0, cancel, e))
+            return false;
+        n = write(p->proc.in, bytes.p + at, bytes.n - at);
         if (n >= 0) {
             at += (size_t)n;
         } else if (errno == EAGAIN) {
             struct pollfd fd = {.fd = p->proc.in, .events = POLLOUT};
 
-            if (poll(&fd, 1, clock_left_ms(&clock_real, deadline_ns)) == 0)
-                return err_set(e, ERR_TIMEOUT, "the MCP server does not read its input");
+            if (clock_mono_ns(&clock_real) >= deadline_ns) {
+                err_set(e, ERR_TIMEOUT, "the MCP server does not read its input");
+                if (at > 0)
+                    mcp_pipe_set_dead(p, e);
+                return false;
+            }
+            (void)poll(&fd, 1, LOOK_MS);
         } else if (errno != EINTR) {
             return err_set(e, ERR_UPSTREAM, "the MCP server has closed its input");
         }
@@ -333,16 +419,21 @@ static bool mcp_pipe_write_all(struct mcp_pipe *p, str bytes, uint64_t deadline_
     return true;
 }
 
-bool mcp_pipe_send(struct mcp_pipe *p, str line, uint64_t deadline_ns, struct err *e)
+bool mcp_pipe_send(struct mcp_pipe *p, str line, uint64_t deadline_ns, const _Atomic bool *cancel,
+                   struct err *e)
 {
+    struct timespec until = {.tv_sec = (time_t)(deadline_ns / 1000000000u),
+                             .tv_nsec = (long)(deadline_ns % 1000000000u)};
     struct buf b;
     bool ok;
 
+    assert(!memchr(line.p, '\n', line.n));
+    if (pthread_mutex_clocklock(&p->write_lock, CLOCK_MONOTONIC, &until) != 0)
+        return err_set(e, ERR_TIMEOUT, "the MCP server does not read its input");
     buf_init(&b, 4 * MCP_MESSAGE_MAX);
     buf_add(&b, line);
     buf_add_c(&b, '\n');
-    pthread_mutex_lock(&p->write_lock);
-    ok = buf_ok(&b, "the message", e) && mcp_pipe_write_all(p, buf_str(&b), deadline_ns, e);
+    ok = buf_ok(&b, "the message", e) && mcp_pipe_write_all(p, buf_str(&b), deadline_ns, cancel, e);
     pthread_mutex_unlock(&p->write_lock);
     buf_release(&b);
     return ok;

@@ -46,7 +46,8 @@ static bool same_value(const struct json *da, const struct json_node *a, const s
     return mcp_replay_same_text(str_trim(ta), str_trim(tb));
 }
 
-/* How many of its parameters the call has, and how many not. */
+/* How many of its parameters the call has, and how many not. The arena is for one of them at a
+ * time: a long argument is compared with every recording. */
 static void mcp_replay_compare(const struct recording *rec, const struct json *doc, struct arena *a,
                                size_t *same, size_t *other)
 {
@@ -56,6 +57,7 @@ static void mcp_replay_compare(const struct recording *rec, const struct json *d
     JSON_FOREACH(k, &rec->head, want) {
         str name;
 
+        arena_reset(a);
         if (!json_text(&rec->head, k, a, &name))
             continue;
         if (same_value(&rec->head, json_value(k), doc, json_find(doc, json_root(doc), name), a))
@@ -92,6 +94,7 @@ static void mcp_replay_log_miss(const struct recording *near, const struct json 
         const struct json_node *got;
         str name;
 
+        arena_reset(a);
         if (!json_text(&near->head, k, a, &name))
             continue;
         got = json_find(doc, json_root(doc), name);
@@ -108,8 +111,12 @@ static void mcp_replay_log_miss(const struct recording *near, const struct json 
 
 /* ---- finding ---- */
 
+#define NO_MATCH SIZE_MAX
+
+/* Of one call: several threads may look at the same recordings. */
 struct found {
-    size_t same; /* of the best */
+    size_t *matches; /* for each recording: its parameters that the call has, or NO_MATCH */
+    size_t same;     /* of the best */
     bool any;
     const struct recording *near; /* of those that do not match */
     size_t near_same, near_other;
@@ -119,22 +126,24 @@ static void mcp_replay_look(const struct replay *r, str tool, const struct json 
                             struct arena *a, struct found *f)
 {
     for (size_t i = 0; i < r->count; i++) {
-        struct recording *rec = &r->recordings[i];
+        const struct recording *rec = &r->recordings[i];
+        size_t same, other;
 
-        rec->matches = false;
+        f->matches[i] = NO_MATCH;
         if (!str_eq(rec->tool, tool))
             continue;
-        mcp_replay_compare(rec, doc, a, &rec->same, &rec->other);
-        rec->matches = rec->other == 0;
-        if (rec->matches && (!f->any || rec->same > f->same)) {
+        mcp_replay_compare(rec, doc, a, &same, &other);
+        if (other == 0)
+            f->matches[i] = same;
+        if (other == 0 && (!f->any || same > f->same)) {
             f->any = true;
-            f->same = rec->same;
+            f->same = same;
         }
-        if (!rec->matches && (!f->near || rec->same > f->near_same ||
-                              (rec->same == f->near_same && rec->other < f->near_other))) {
+        if (other > 0 &&
+            (!f->near || same > f->near_same || (same == f->near_same && other < f->near_other))) {
             f->near = rec;
-            f->near_same = rec->same;
-            f->near_other = rec->other;
+            f->near_same = same;
+            f->near_other = other;
         }
     }
 }
@@ -144,10 +153,11 @@ static bool mcp_replay_give(const struct replay *r, const struct found *f, struc
     const struct recording *first = NULL;
     bool ok = false;
 
+    assert(f->any && f->same != NO_MATCH);
     for (size_t i = 0; i < r->count; i++) {
         const struct recording *rec = &r->recordings[i];
 
-        if (!rec->matches || rec->same != f->same)
+        if (f->matches[i] != f->same)
             continue;
         if (first && !json_equal(&first->head, first->match, &rec->head, rec->match))
             continue; /* as good, but another call */
@@ -157,12 +167,13 @@ static bool mcp_replay_give(const struct replay *r, const struct found *f, struc
         (void)utf8_copy(out, rec->output);
         ok = ok || !rec->failed; /* of several one that went well is enough */
     }
+    assert(first);
     return ok;
 }
 
 bool replay_call(const struct replay *r, str tool, str arguments, struct buf *out)
 {
-    struct found f = {0};
+    struct found f = {.matches = base_alloc((r->count + 1) * sizeof *f.matches)};
     struct arena a;
     struct json doc;
     struct err e;
@@ -184,6 +195,7 @@ bool replay_call(const struct replay *r, str tool, str arguments, struct buf *ou
     }
     arena_release(&a);
     json_release(&doc);
+    free(f.matches);
     return ok;
 }
 
@@ -219,6 +231,7 @@ size_t replay_count(const struct replay *r)
 
 str replay_output(const struct replay *r, size_t i)
 {
+    assert(i < r->count);
     return r->recordings[i].output;
 }
 

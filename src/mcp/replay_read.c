@@ -12,12 +12,16 @@
 #define TOOLS_MAX 2000
 #define SCHEMA_MAX ((size_t)4 << 20)
 #define LIST "tools.json"
+/* Of the arena: a file and its decoded texts, and twice that, because what is left of the arena may
+ * be in two pieces. */
+#define FILE_ROOM (4 * REPLAY_FILE_MAX)
 #define HINTS                                                                                      \
     "{\"readOnlyHint\":true,\"destructiveHint\":false,\"idempotentHint\":true,\"openWorldHint\":"  \
     "false}"
 
 static bool mcp_replay_read_add_fault(struct replay *r, str file, unsigned line, const char *why)
 {
+    assert(r->fault_count <= REPLAY_FAULTS_MAX);
     if (r->fault_count < REPLAY_FAULTS_MAX)
         r->faults[r->fault_count++] =
             arena_printf(&r->arena, STR_FMT ":%u: %s", STR_ARG(file), line, why).p;
@@ -126,7 +130,7 @@ static bool mcp_replay_read_file(struct replay *r, const char *folder, str name)
     str text;
 
     (void)snprintf(path, sizeof path, "%s/" STR_FMT, folder, STR_ARG(name));
-    if (arena_left(&r->arena) < REPLAY_FILE_MAX + ((size_t)4 << 20))
+    if (arena_left(&r->arena) < FILE_ROOM)
         return mcp_replay_read_add_fault(r, name, 1, "the folder is larger than can be held");
     if (!file_read(&r->arena, path, REPLAY_FILE_MAX, &text, &e))
         return mcp_replay_read_add_fault(r, name, 1, e.text);
@@ -152,6 +156,7 @@ static bool list_files(struct replay *r, const char *folder, str **out, size_t *
         if (str_ends(str_c(d->d_name), STR(".txt")))
             (*out)[(*n)++] = arena_dup(&r->arena, str_c(d->d_name));
     closedir(dir);
+    assert(*n <= REPLAY_FILES_MAX);
     qsort(*out, *n, sizeof **out, mcp_replay_read_by_name);
     return true;
 }
@@ -181,6 +186,7 @@ static void add_listed(struct replay *r, const struct json *doc, const struct js
     const struct json_node *schema = json_find(doc, v, STR("inputSchema"));
     const char *name = mcp_replay_read_text_at(r, doc, v, "name");
 
+    assert(r->tool_count < TOOLS_MAX);
     if (!name || !name[0] || tool_find(r, str_c(name))) {
         mcp_replay_read_add_fault(r,
                                   STR(LIST),
@@ -214,7 +220,10 @@ static void mcp_replay_read_list(struct replay *r, const char *folder)
     if (!file_exists(path))
         return;
     json_init(&doc);
-    if (!file_read(&r->arena, path, REPLAY_FILE_MAX, &text, &e) || !json_parse(&doc, text, &e)) {
+    if (arena_left(&r->arena) < 2 * FILE_ROOM) {
+        mcp_replay_read_add_fault(r, STR(LIST), 1, "the folder is larger than can be held");
+    } else if (!file_read(&r->arena, path, REPLAY_FILE_MAX, &text, &e) ||
+               !json_parse(&doc, text, &e)) {
         mcp_replay_read_add_fault(r, STR(LIST), 1, e.text);
     } else {
         list = json_root(&doc);
@@ -235,6 +244,7 @@ static const char *mcp_replay_read_type_of(const struct json_node *v)
     static const char *const types[] = {
         NULL, "boolean", "boolean", "number", "string", "array", "object"};
 
+    assert(v->kind < COUNT_OF(types));
     return types[v->kind];
 }
 
@@ -276,6 +286,7 @@ static void add_recorded(struct replay *r, const struct recording *rec)
     struct map seen;
     struct buf out;
 
+    assert(r->tool_count < TOOLS_MAX + REPLAY_FILES_MAX);
     buf_init(&out, SCHEMA_MAX);
     map_init(&seen, NULL, 10000);
     json_out_init(&o, &out);
@@ -285,6 +296,10 @@ static void add_recorded(struct replay *r, const struct recording *rec)
     add_properties(r, &o, rec->tool, &seen);
     json_out_end(&o);
     json_out_end(&o);
+    if (arena_left(&r->arena) < 2 * out.n + 8 * rec->tool.n + 4096) {
+        mcp_replay_read_add_fault(r, rec->file, 1, "the folder is larger than can be held");
+        goto out;
+    }
     r->tools[r->tool_count++] =
         (struct mcp_tool){.name = arena_dup(&r->arena, rec->tool).p,
                           .description = arena_printf(&r->arena,
@@ -294,6 +309,7 @@ static void add_recorded(struct replay *r, const struct recording *rec)
                           .input = arena_dup(&r->arena, buf_str(&out)).p,
                           .annotations = HINTS,
                           .run = replay_run};
+out:
     map_release(&seen);
     buf_release(&out);
 }

@@ -16,9 +16,6 @@ struct recording {
     struct json meta;              /* its second line */
     str output;                    /* unchanged from the file */
     bool failed;
-    /* Used while a call is looked up. */
-    bool matches;
-    size_t same, other;
 };
 
 struct replay {

@@ -29,6 +29,7 @@ static bool mcp_rpc_read_id(const struct json *doc, const struct json_node *v, s
     buf_init(&b, MCP_ID_MAX * 6 + 2);
     (void)json_quote(&b, text);
     *out = arena_dup(a, buf_str(&b));
+    assert(out->n >= 2);
     buf_release(&b);
     return true;
 }
@@ -102,6 +103,7 @@ bool mcp_read(struct json *doc, str text, struct arena *a, struct mcp_message *o
     if (method ? !mcp_rpc_read_call(doc, root, method, a, &m, fault)
                : !mcp_rpc_read_reply(doc, root, a, &m, fault))
         return false;
+    assert(m.id.n > 0 || m.kind == MCP_NOTIFICATION || m.kind == MCP_ERROR);
     *out = m;
     return true;
 }
@@ -187,6 +189,7 @@ void mcp_emit_error(struct buf *out, str id, int64_t code, str text, str data)
 
 void mcp_emit_fault(struct buf *out, const struct mcp_fault *fault)
 {
+    assert(fault->why.code != ERR_NONE);
     mcp_emit_error(out, fault->id, fault->code, str_c(fault->why.text), STR(""));
 }
 

@@ -110,10 +110,10 @@ const struct mcp_ready_tool *mcp_tool_find(const struct mcp_server *s, str name)
 
 /* ---- sessions ---- */
 
-struct mcp_session *mcp_session_find(struct mcp_server *s, str id)
+struct mcp_session *mcp_session_find(struct mcp_server *s, str id, const void *who)
 {
     for (struct mcp_session *p = s->sessions; p; p = p->next)
-        if (str_eq(id, str_c(p->id))) {
+        if (str_eq(id, str_c(p->id)) && p->who == who) {
             p->used_ns = clock_mono_ns(s->clock);
             return p;
         }
@@ -140,7 +140,7 @@ void mcp_session_end(struct mcp_server *s, struct mcp_session *session)
     free(session);
 }
 
-struct mcp_session *mcp_session_new(struct mcp_server *s)
+struct mcp_session *mcp_session_new(struct mcp_server *s, const void *who)
 {
     struct mcp_session *p, *oldest = NULL;
 
@@ -153,8 +153,10 @@ struct mcp_session *mcp_session_new(struct mcp_server *s)
     if (s->session_count >= 2 * MCP_SESSIONS_MAX)
         return NULL;
     p = base_alloc(sizeof *p);
-    *p = (struct mcp_session){
-        .version = MCP_LEGACY, .level = MCP_LOG_INFO, .used_ns = clock_mono_ns(s->clock)};
+    *p = (struct mcp_session){.who = who,
+                              .version = MCP_LEGACY,
+                              .level = MCP_LOG_INFO,
+                              .used_ns = clock_mono_ns(s->clock)};
     rand_id(&s->ids, p->id);
     arena_init(&p->arena, (size_t)1 << 20);
     map_init(&p->subscriptions, NULL, MCP_SUBSCRIPTIONS_MAX);
@@ -332,12 +334,14 @@ bool mcp_check_meta(struct mcp_server *s, const struct json *doc, const struct m
         return true;
     buf_init(&out, MCP_MESSAGE_MAX);
     buf_init(&data, MCP_MESSAGE_MAX);
-    if (!version || version->kind != JSON_STRING || !json_is_object(caps)) {
-        mcp_emit_error(&out,
-                       m->id,
-                       MCP_INVALID_PARAMS,
-                       STR("_meta must have " MCP_META_VERSION " and " MCP_META_CAPABILITIES),
-                       STR(""));
+    if (!version || version->kind != JSON_STRING || version->size > MCP_METHOD_MAX ||
+        !json_is_object(caps)) {
+        mcp_emit_error(
+            &out,
+            m->id,
+            MCP_INVALID_PARAMS,
+            STR("_meta must have " MCP_META_VERSION ", a short text, and " MCP_META_CAPABILITIES),
+            STR(""));
     } else {
         buf_add(&data, STR("{\"supported\":[\"" MCP_MODERN "\"],\"requested\":"));
         buf_add(&data, json_raw(doc, version));

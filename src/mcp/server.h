@@ -17,7 +17,7 @@
  *
  * Promises:
  *   - A function gets only arguments that its schema allows, and only a state that it saved itself,
- *     for the same tool, at most MCP_STATE_MS ago: states are signed.
+ *     for the same tool and caller, at most MCP_STATE_MS ago: states are signed.
  *   - A client gets only requests that it declared to support.
  *   - All functions are called on one thread, one at a time.
  *

@@ -7,7 +7,8 @@
 
 /* ---- states the client carries ----
  *
- * EXPIRY.STATE.MAC: the state in base64, the MAC over what it is for, when it ends, and itself.
+ * EXPIRY.STATE.MAC: the state in base64; the MAC covers the caller, the request's method and name,
+ * the expiry and the state.
  */
 
 static void state_mac(const struct mcp_answer *r, str name, str text, struct buf *out)
@@ -16,6 +17,7 @@ static void state_mac(const struct mcp_answer *r, str name, str text, struct buf
     struct sha256_mac m;
 
     sha256_mac_init(&m, (str){(const char *)r->server->key, sizeof r->server->key});
+    sha256_mac_feed(&m, (str){(const char *)&r->channel->who, sizeof r->channel->who});
     sha256_mac_feed(&m, r->message->method);
     sha256_mac_feed(&m, (str){"", 1});
     sha256_mac_feed(&m, name);
@@ -23,6 +25,7 @@ static void state_mac(const struct mcp_answer *r, str name, str text, struct buf
     sha256_mac_feed(&m, text);
     sha256_mac_finish(&m, mac);
     mcp_base64_url(out, (str){(const char *)mac, sizeof mac});
+    assert(out->n == (SHA256_SIZE * 4 + 2) / 3);
 }
 
 str mcp_state_seal(const struct mcp_answer *r, str name, str state)
@@ -30,6 +33,7 @@ str mcp_state_seal(const struct mcp_answer *r, str name, str state)
     struct buf b, mac;
     str sealed;
 
+    assert(state.n > 0);
     buf_init(&b, MCP_MESSAGE_MAX);
     buf_init(&mac, 64);
     buf_add_u64(&b, (uint64_t)clock_wall_ms(r->server->clock) + MCP_STATE_MS);
@@ -87,6 +91,7 @@ static void add_item(struct buf *b, str json)
 
 void mcp_answer_item(struct mcp_answer *r, str json)
 {
+    assert(json.n > 0);
     add_item(&r->items, json);
 }
 
@@ -133,6 +138,7 @@ void mcp_answer_input(struct mcp_answer *r, str key, str method, str params)
     unsigned cap = cap_for(method);
     str *keys;
 
+    assert(key.n > 0 && method.n > 0);
     if (!(r->caps & cap)) {
         r->lacking |= cap;
         return;
@@ -161,6 +167,7 @@ static void send_note(struct mcp_answer *r, str method, str params)
 {
     struct buf out;
 
+    assert(method.n > 0);
     buf_init(&out, MCP_MESSAGE_MAX);
     mcp_emit_notification(&out, method, params);
     if (!buf_full(&out))

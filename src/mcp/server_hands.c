@@ -143,7 +143,8 @@ static void job_done(struct job *j)
     struct mcp_server *s = j->hands->server;
 
     assert(j->hands->count > 0);
-    if (j->to && j->session && mcp_session_find(s, str_c(j->session_id)) != j->session) {
+    if (j->to && j->session &&
+        mcp_session_find(s, str_c(j->session_id), j->channel.who) != j->session) {
         end_without_session(j);
     } else if (j->to) {
         j->answer.channel = j->to;

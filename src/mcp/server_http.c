@@ -48,6 +48,7 @@ static void mcp_http_forget(struct stream *s)
 {
     if (!s->begun)
         return;
+    assert(s->prev || s->http->streams == s);
     if (s->prev)
         s->prev->next = s->next;
     else
@@ -64,6 +65,7 @@ static size_t usual_headers(const struct stream *s, const char *type, struct ser
     h[n++] = (struct server_header){STR("cache-control"), STR("no-store")};
     if (s->session.n)
         h[n++] = (struct server_header){STR("mcp-session-id"), s->session};
+    assert(n < HEADERS_MAX);
     return n;
 }
 
@@ -72,6 +74,7 @@ static void mcp_http_begin(struct stream *s)
     struct server_header h[HEADERS_MAX];
     size_t n = usual_headers(s, "text/event-stream", h);
 
+    assert(!s->begun);
     h[n++] = (struct server_header){STR("x-accel-buffering"), STR("no")};
     server_head(s->x, 200, h, n);
     s->begun = true;
@@ -87,6 +90,7 @@ static void send_event(struct mcp_channel *c, str json)
     struct stream *s = (struct stream *)c;
     struct buf b;
 
+    assert(json.n > 0);
     if (!s->begun)
         mcp_http_begin(s);
     buf_init(&b, 4 * MCP_MESSAGE_MAX);
@@ -155,6 +159,7 @@ static void mcp_http_refuse(struct server_exchange *x, int status, int code, str
                                 {STR("www-authenticate"), STR("Bearer")}};
     struct buf b;
 
+    assert(status >= 400);
     buf_init(&b, 4096 + MCP_ID_MAX * 6);
     mcp_emit_error(&b, id, code, str_c(why), STR(""));
     if (status == 401)
@@ -226,83 +231,6 @@ static bool may_enter(struct http *h, struct server_exchange *x)
     return true;
 }
 
-/* ---- headers that say again what the body says ---- */
-
-static bool header_is(const struct http1_head *head, str name, str want, struct arena *a)
-{
-    struct buf b;
-    bool same;
-
-    if (!http1_has(head, name))
-        return false;
-    buf_init(&b, MCP_MESSAGE_MAX);
-    same = mcp_header_read(http1_find(head, name), &b) && str_eq(buf_str(&b), want);
-    buf_release(&b);
-    (void)a;
-    return same;
-}
-
-/* Integers are compared as numbers: 42.0 is 42. */
-static bool mcp_http_same_number(str header, str want)
-{
-    char *end, text[64];
-    double x;
-
-    if (header.n == 0 || header.n >= sizeof text)
-        return false;
-    memcpy(text, header.p, header.n);
-    text[header.n] = 0;
-    x = strtod(text, &end);
-    memcpy(text, want.p, want.n < sizeof text ? want.n : 0);
-    text[want.n < sizeof text ? want.n : 0] = 0;
-    return *end == 0 && x == strtod(text, NULL);
-}
-
-static const char *check_params(struct http *h, const struct http1_head *head,
-                                const struct json *doc, const struct mcp_message *m,
-                                struct arena *a)
-{
-    const struct mcp_ready_tool *t =
-        mcp_tool_find(h->server, mcp_member(doc, m->params, STR("name"), a));
-
-    for (size_t i = 0; t && i < t->mirrors.n; i++) {
-        const struct mcp_mirror *mirror = &t->mirrors.at[i];
-        const struct json_node *args = json_find(doc, m->params, STR("arguments"));
-        str name = arena_join(a, STR("mcp-param-"), mirror->header, STR("")), want;
-
-        if (!mcp_mirror_value(mirror, doc, args, a, &want)) {
-            if (http1_has(head, name))
-                return "a Mcp-Param header has no matching argument";
-        } else if (!header_is(head, name, want, a) &&
-                   !mcp_http_same_number(http1_find(head, name), want)) {
-            return "a Mcp-Param header is missing or is not as the argument";
-        }
-    }
-    return NULL;
-}
-
-static const char *check_headers(struct http *h, const struct http1_head *head,
-                                 const struct json *doc, const struct mcp_message *m,
-                                 struct arena *a)
-{
-    const struct json_node *meta = json_find(doc, m->params, STR("_meta"));
-    bool call = str_eq(m->method, STR("tools/call")),
-         named = call || str_eq(m->method, STR("prompts/get"));
-    str uri = STR("uri");
-
-    if (!header_is(
-            head, STR("mcp-protocol-version"), mcp_member(doc, meta, STR(MCP_META_VERSION), a), a))
-        return "the MCP-Protocol-Version header is missing or is not as _meta has it";
-    if (!http1_has(head, STR("mcp-method")) ||
-        !str_eq(http1_find(head, STR("mcp-method")), m->method))
-        return "the Mcp-Method header is missing or is not the method";
-    if ((named || str_eq(m->method, STR("resources/read"))) &&
-        !header_is(
-            head, STR("mcp-name"), mcp_member(doc, m->params, named ? STR("name") : uri, a), a))
-        return "the Mcp-Name header is missing or is not the name";
-    return call ? check_params(h, head, doc, m, a) : NULL;
-}
-
 /* ---- requests ---- */
 
 static void take_modern(struct http *h, struct server_exchange *x, const struct json *doc,
@@ -313,12 +241,13 @@ static void take_modern(struct http *h, struct server_exchange *x, const struct 
                            *version = json_find(doc, meta, STR(MCP_META_VERSION));
     const char *why;
 
+    assert(m->kind != MCP_REQUEST || m->id.n > 0);
     if (m->kind != MCP_REQUEST) {
         mcp_http_reply_status(x, 202);
         return;
     }
     if (version && version->kind == JSON_STRING && json_is_object(caps)) {
-        why = check_headers(h, server_request(x), doc, m, server_arena(x));
+        why = mcp_check_headers(h->server, server_request(x), doc, m, server_arena(x));
         if (why) {
             mcp_http_refuse(x, 400, MCP_HEADER_MISMATCH, m->id, why);
             return;
@@ -332,7 +261,7 @@ static void take_legacy(struct http *h, struct server_exchange *x, const struct 
 {
     str id = http1_find(server_request(x), STR("mcp-session-id"));
     bool begins = m->kind == MCP_REQUEST && str_eq(m->method, STR("initialize"));
-    struct mcp_session *session = id.n ? mcp_session_find(h->server, id) : NULL;
+    struct mcp_session *session = id.n ? mcp_session_find(h->server, id, h->who) : NULL;
     struct stream *s;
 
     if (id.n && !session) {
@@ -345,7 +274,7 @@ static void take_legacy(struct http *h, struct server_exchange *x, const struct 
         return;
     }
     if (!session)
-        session = mcp_session_new(h->server);
+        session = mcp_session_new(h->server, h->who);
     if (!session) {
         mcp_http_refuse(x, 503, MCP_INTERNAL_ERROR, m->id, "there are too many sessions");
         return;
@@ -388,7 +317,7 @@ static void take_post(struct http *h, struct server_exchange *x)
 static void take_get(struct http *h, struct server_exchange *x)
 {
     str id = http1_find(server_request(x), STR("mcp-session-id"));
-    struct mcp_session *session = id.n ? mcp_session_find(h->server, id) : NULL;
+    struct mcp_session *session = id.n ? mcp_session_find(h->server, id, h->who) : NULL;
     struct stream *s;
 
     if (!id.n) {
@@ -410,7 +339,7 @@ static void take_get(struct http *h, struct server_exchange *x)
 static void take_delete(struct http *h, struct server_exchange *x)
 {
     str id = http1_find(server_request(x), STR("mcp-session-id"));
-    struct mcp_session *session = id.n ? mcp_session_find(h->server, id) : NULL;
+    struct mcp_session *session = id.n ? mcp_session_find(h->server, id, h->who) : NULL;
 
     if (!id.n) {
         mcp_http_refuse(
@@ -556,6 +485,7 @@ static bool mcp_http_run(struct http *h, struct err *e)
     char address[96];
     int fd = -1;
 
+    assert(!h->server->hands);
     h->http = server_new(h->loop, &options, &handler, h, e);
     if (!h->http || !open_socket(h->o->listen, h->o->allowed != NULL, &fd, address, e) ||
         !server_listen(h->http, fd, e) || !loop_watch_add(h->loop, &h->signals, LOOP_IN, e))

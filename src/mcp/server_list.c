@@ -199,6 +199,7 @@ static void mcp_server_acknowledge_listen(struct mcp_turn *t)
     struct json_out o;
     struct buf params, out;
 
+    assert(t->channel && t->uri_count <= MCP_SUBSCRIPTIONS_MAX);
     buf_init(&params, MCP_MESSAGE_MAX);
     buf_init(&out, MCP_MESSAGE_MAX);
     json_out_init(&o, &params);

@@ -4,6 +4,8 @@
  */
 #include "mcp/serving.h"
 
+#define URI_ECHO_MAX 65536 /* a longer one is not repeated in an error */
+
 /* ---- how an answer goes out ---- */
 
 static void put_caps(unsigned caps, struct buf *b)
@@ -302,8 +304,9 @@ void mcp_do_read(struct mcp_answer *r)
             }
             return;
         }
-    data =
-        asked ? arena_join(r->arena, STR("{\"uri\":"), json_raw(r->doc, asked), STR("}")) : STR("");
+    data = asked && asked->size <= URI_ECHO_MAX
+               ? arena_join(r->arena, STR("{\"uri\":"), json_raw(r->doc, asked), STR("}"))
+               : STR("");
     mcp_reply_error(r,
                     200,
                     r->session ? MCP_RESOURCE_NOT_FOUND : MCP_INVALID_PARAMS,

@@ -27,6 +27,7 @@ static void mcp_server_stdio_put(struct mcp_channel *c, str json)
     struct stdio *io = (struct stdio *)c;
     struct buf line;
 
+    assert(json.n > 0);
     buf_init(&line, 4 * MCP_MESSAGE_MAX);
     buf_add(&line, json);
     buf_add_c(&line, '\n');
@@ -63,6 +64,7 @@ static void take_request(struct stdio *io, const struct mcp_message *m)
 {
     bool legacy = !mcp_is_modern(&io->doc, m) && !str_eq(m->method, STR("server/discover"));
 
+    assert(m->kind == MCP_REQUEST);
     if (legacy && str_eq(m->method, STR("initialize"))) {
         io->begun = true;
         io->session->stream = &io->channel; /* from now on it gets notifications of changes */
@@ -136,7 +138,8 @@ bool mcp_serve_stdio(struct mcp_server *s, int in, int out, struct err *e)
     struct frames f;
     bool ok;
 
-    io.session = mcp_session_new(s);
+    io.session = mcp_session_new(s, NULL);
+    assert(io.session);
     json_init(&io.doc);
     arena_init(&io.arena, 4 * MCP_MESSAGE_MAX);
     frames_init(

@@ -55,6 +55,7 @@ struct mcp_turn {
 
 struct mcp_session {
     char id[RAND_ID_SIZE];
+    const void *who; /* began it, from `allowed` */
     const char *version;
     unsigned caps;
     enum mcp_level level;
@@ -126,8 +127,9 @@ void mcp_gone(struct mcp_server *s, struct mcp_channel *c);
 void mcp_cancel(struct mcp_server *s, struct mcp_session *session, str id);
 
 /* A new session for initialize; drops the oldest one if there are too many. */
-struct mcp_session *mcp_session_new(struct mcp_server *s);
-struct mcp_session *mcp_session_find(struct mcp_server *s, str id);
+struct mcp_session *mcp_session_new(struct mcp_server *s, const void *who);
+/* Only for the caller who began it. */
+struct mcp_session *mcp_session_find(struct mcp_server *s, str id, const void *who);
 void mcp_session_end(struct mcp_server *s, struct mcp_session *session);
 
 /* Whether the message is of the modern era, by its own content. */
@@ -136,6 +138,13 @@ bool mcp_is_modern(const struct json *doc, const struct mcp_message *m);
  */
 bool mcp_check_meta(struct mcp_server *s, const struct json *doc, const struct mcp_message *m,
                     struct mcp_channel *c) MUST_USE;
+
+/* ---- headers of HTTP: server_headers.c ---- */
+
+struct http1_head;
+/* NULL, or what is wrong with the headers of a modern request. */
+const char *mcp_check_headers(const struct mcp_server *s, const struct http1_head *head,
+                              const struct json *doc, const struct mcp_message *m, struct arena *a);
 
 /* ---- tools on threads: server_hands.c ---- */
 

@@ -144,6 +144,7 @@ static enum openapi_use openapi_read_param(const struct openapi_reader *r,
     p->required |= p->place == OPENAPI_PATH;
     p->style = openapi_style_of(r, v, p->place);
     p->member = p->name;
+    assert(p->member.n > 0);
     return USE_TAKEN;
 }
 
@@ -159,6 +160,7 @@ static str openapi_long_name(const struct openapi_reader *r, const struct openap
 {
     static const char *const places[] = {"path", "query", "header"};
 
+    assert((size_t)p->place < COUNT_OF(places));
     if (!openapi_scratch_room(r, p->name.n))
         return p->name;
     return arena_join(&r->scratch->arena, str_c(places[p->place]), STR("_"), p->name);
@@ -166,6 +168,7 @@ static str openapi_long_name(const struct openapi_reader *r, const struct openap
 
 static bool openapi_has_member(const struct openapi_params *all, str name)
 {
+    assert(all->n <= OPENAPI_PARAMS_MAX);
     for (size_t i = 0; i < all->n; i++)
         if (str_eq(all->at[i].member, name))
             return true;
@@ -247,6 +250,7 @@ static const struct json_node *openapi_json_content(const struct openapi_reader 
     const struct json_node *content = json_find(r->doc, v, STR("content"));
     str type;
 
+    assert(found);
     JSON_FOREACH(k, r->doc, content)
         if (content->kind == JSON_OBJECT && openapi_scratch_text(r, k, &type) &&
             openapi_type_json(type)) {
@@ -262,6 +266,7 @@ static const struct json_node *openapi_json_content(const struct openapi_reader 
 static void openapi_write_params(struct openapi_reader *r, const struct openapi_params *all,
                                  struct json_out *o)
 {
+    assert(all->n <= OPENAPI_PARAMS_MAX);
     for (size_t i = 0; i < all->n; i++) {
         const struct json_node *v = all->from[i];
         const struct json_node *schema = json_find(r->doc, v, STR("schema"));
@@ -281,6 +286,7 @@ static str openapi_arguments(struct openapi_reader *r, const struct openapi_para
     struct json_out o;
     struct err e;
 
+    assert(r->depth == 0);
     buf_reset(&r->text);
     json_out_init(&o, &r->text);
     json_out_object(&o);
@@ -326,6 +332,7 @@ static str openapi_generate_name(struct openapi_reader *r, const char *method, s
     }
     while (out.n > 0 && out.p[out.n - 1] == '_')
         out.n--;
+    assert(out.n > 0 && out.n <= 200);
     name = arena_dup(&r->scratch->arena, buf_str(&out));
     buf_release(&out);
     return name;
@@ -346,6 +353,7 @@ static str openapi_description(const struct openapi_reader *r, const struct json
     n = all.n > DESCRIPTION_MAX ? DESCRIPTION_MAX : all.n;
     while (n < all.n && n > 0 && ((unsigned char)all.p[n] & 0xc0) == 0x80)
         n--;
+    assert(n <= all.n && n <= DESCRIPTION_MAX);
     return str_slice(all, 0, n);
 }
 
@@ -361,6 +369,7 @@ static void openapi_leave_out(struct openapi_reader *r, str name, const char *wh
 static void openapi_keep(struct openapi_reader *r, const struct openapi_params *all,
                          struct openapi_operation *op)
 {
+    assert(all->n <= OPENAPI_PARAMS_MAX && op->schema.n > 0);
     op->name = arena_dup(r->arena, op->name);
     op->description = arena_dup(r->arena, op->description);
     op->schema = arena_dup(r->arena, op->schema);
@@ -412,6 +421,7 @@ static bool openapi_add(struct openapi_reader *r, str path, const struct json_no
     struct openapi_operation *op = &api->operations[api->count];
     const char *why;
 
+    assert(api->count <= OPENAPI_OPERATIONS_MAX && method < COUNT_OF(openapi_methods));
     if (api->count == OPENAPI_OPERATIONS_MAX)
         return err_set(e, ERR_LIMIT, "more than %d operations", OPENAPI_OPERATIONS_MAX);
     openapi_scratch_reset(r);

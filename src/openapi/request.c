@@ -85,6 +85,7 @@ static void openapi_write_query(struct openapi_writer *w, const struct openapi_p
     const struct json *doc = w->doc;
     bool deep = p->style == OPENAPI_DEEP;
 
+    assert(p->place == OPENAPI_QUERY);
     if (p->style == OPENAPI_JSON) {
         buf_add_c(w->target, w->query_count++ ? '&' : '?');
         openapi_encode(w->target, p->name);
@@ -112,6 +113,7 @@ static bool openapi_write_header(struct openapi_writer *w, const struct openapi_
 {
     size_t from;
 
+    assert(p->place == OPENAPI_HEADER);
     buf_printf(w->headers, STR_FMT ": ", STR_ARG(p->name));
     from = w->headers->n;
     openapi_join(w, v, false, w->headers);
@@ -169,8 +171,11 @@ static bool openapi_write_path(struct openapi_writer *w, const struct openapi_op
         buf_add(w->target, str_slice(path, 0, open));
         if (open == STR_NONE)
             return true;
+        if (buf_full(w->target)) /* a path may repeat an argument any number of times */
+            return buf_ok(w->target, "the address", e);
         path = str_slice(path, open + 1, path.n);
         close = str_find(path, STR("}"));
+        assert(close != STR_NONE); /* openapi_read has checked the path */
         if (!openapi_fill_segment(w, op, str_slice(path, 0, close), e))
             return false;
         path = str_slice(path, close + 1, path.n);

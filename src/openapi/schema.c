@@ -91,6 +91,7 @@ static bool openapi_write_bound(struct openapi_reader *r, const struct json_node
 static void openapi_write_type(struct openapi_reader *r, const struct json_node *type,
                                bool nullable, struct json_out *o)
 {
+    assert(type);
     json_out_key(o, STR("type"));
     if (!nullable || type->kind != JSON_STRING) {
         json_out_raw(o, json_raw(r->doc, type));
@@ -105,6 +106,7 @@ static void openapi_write_type(struct openapi_reader *r, const struct json_node 
 static void openapi_write_list(struct openapi_reader *r, const struct json_node *v,
                                struct json_out *o)
 {
+    assert(json_is_array(v));
     json_out_array(o);
     JSON_FOREACH(c, r->doc, v)
         openapi_write_schema(r, c, STR(""), o);
@@ -116,6 +118,7 @@ static void openapi_write_map(struct openapi_reader *r, const struct json_node *
 {
     str key;
 
+    assert(json_is_object(v));
     json_out_object(o);
     JSON_FOREACH(k, r->doc, v) {
         if (!openapi_scratch_text(r, k, &key))
@@ -150,6 +153,7 @@ static void openapi_write_keyword(struct openapi_reader *r, const struct json_no
 
 static bool openapi_is_open(const struct openapi_reader *r, const struct json_node *v)
 {
+    assert(r->depth <= OPENAPI_DEPTH_MAX);
     for (size_t i = 0; i < r->depth; i++)
         if (r->open[i] == v)
             return true;
