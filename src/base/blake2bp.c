@@ -72,16 +72,7 @@ struct blake2bp_step {
         MIX(3, 4, 9, 14, AT(r, 14), AT(r, 15));                                                    \
     } while (0)
 
-/* Written out, so that the compiler knows which words each step takes. Clang needs minutes for this
- * code in a build with sanitizers, which gets a loop instead. */
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(undefined_behavior_sanitizer)
-#define ROUNDS()                                                                                   \
-    for (size_t r = 0; r < 12; r++)                                                                \
-    ROUND(r % 10)
-#endif
-#endif
-#ifndef ROUNDS
+/* Written out, so that the compiler knows which words each step takes. */
 #define ROUNDS()                                                                                   \
     do {                                                                                           \
         ROUND(0);                                                                                  \
@@ -97,6 +88,19 @@ struct blake2bp_step {
         ROUND(0);                                                                                  \
         ROUND(1);                                                                                  \
     } while (0)
+
+/* Clang needs minutes for rounds that are written out in a build with sanitizers. */
+#define SMALL_ALWAYS 0
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(undefined_behavior_sanitizer)
+#undef SMALL_ALWAYS
+#define SMALL_ALWAYS 1
+#endif
+#endif
+#ifdef __x86_64__
+#define SMALL_PLAIN 1 /* for processors without AVX2: not worth 30 kB */
+#else
+#define SMALL_PLAIN SMALL_ALWAYS
 #endif
 
 static inline uint64_t blake2bp_word(const char *p)
@@ -108,7 +112,7 @@ static inline uint64_t blake2bp_word(const char *p)
 }
 
 static inline __attribute__((always_inline)) void
-blake2bp_compress_inline(blake2bp_words h[WORDS], const struct blake2bp_step *s)
+blake2bp_compress_inline(blake2bp_words h[WORDS], const struct blake2bp_step *s, bool small)
 {
     blake2bp_words m[2 * WORDS], v[2 * WORDS];
 
@@ -124,7 +128,11 @@ blake2bp_compress_inline(blake2bp_words h[WORDS], const struct blake2bp_step *s)
     v[12] ^= s->size;
     v[14] ^= s->last;
     v[15] ^= s->last & s->end;
-    ROUNDS();
+    if (small)
+        for (size_t r = 0; r < 12; r++)
+            ROUND(r % 10);
+    else
+        ROUNDS();
     for (size_t i = 0; i < WORDS; i++)
         h[i] ^= (v[i] ^ v[i + WORDS]) & s->live;
 }
@@ -133,21 +141,21 @@ typedef void blake2bp_compress_fn(blake2bp_words h[WORDS], const struct blake2bp
 
 static void blake2bp_compress_plain(blake2bp_words h[WORDS], const struct blake2bp_step *s)
 {
-    blake2bp_compress_inline(h, s);
+    blake2bp_compress_inline(h, s, SMALL_PLAIN);
 }
 
 #ifdef __x86_64__
 __attribute__((target("avx2"))) static void blake2bp_compress_avx2(blake2bp_words h[WORDS],
                                                                    const struct blake2bp_step *s)
 {
-    blake2bp_compress_inline(h, s);
+    blake2bp_compress_inline(h, s, SMALL_ALWAYS);
 }
 
 /* With registers for all words, and an instruction that rotates. */
 __attribute__((target("avx512f,avx512vl"))) static void
 blake2bp_compress_avx512(blake2bp_words h[WORDS], const struct blake2bp_step *s)
 {
-    blake2bp_compress_inline(h, s);
+    blake2bp_compress_inline(h, s, SMALL_ALWAYS);
 }
 #endif
 
