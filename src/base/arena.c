@@ -8,7 +8,7 @@
 #define ARENA_BLOCK_MIN (512 - sizeof(struct arena_block))
 
 #define UNIT _Alignof(max_align_t)
-#define LIST_FIRST 8 /* elements of a list that begins to grow */
+#define LIST_FIRST 4 /* elements of a list that begins to grow */
 
 struct arena_block {
     struct arena_block *older;

@@ -1,4 +1,4 @@
-/* spare.c - a stack of free pieces for each power of two.
+/* spare.c - a stack of free pieces for each power of two and for each size halfway to the next.
  *
  * The stacks are arrays beside the pieces, not lists through them: a freed piece is not touched
  * until it is used again, when it may no longer be in the processor's cache.
@@ -7,9 +7,9 @@
  */
 #include "base/spare.h"
 
-#define CLASSES 10               /* 64 bytes to 32 kB */
+#define CLASSES 19               /* 64, 96, 128, 192... bytes to 32 kB */
 #define CLASS_BYTES (512 * 1024) /* kept of each, at most */
-#define CLASS_COUNT 512          /* pieces, likewise */
+#define CLASS_COUNT 128          /* pieces, likewise */
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define WATCHED 1
@@ -23,7 +23,7 @@
 #define WATCHED 0
 #endif
 
-_Static_assert(SPARE_SIZE_MIN << (CLASSES - 1) == SPARE_SIZE_MAX, "a class for each size");
+_Static_assert(SPARE_SIZE_MIN << CLASSES / 2 == SPARE_SIZE_MAX, "a class for each size");
 
 struct stack {
     void **top;  /* where the next one is put; those before it are free */
@@ -35,12 +35,21 @@ struct stack {
  * is part of a library. */
 static _Thread_local struct stack mine[CLASSES] __attribute__((tls_model("initial-exec")));
 
-/* The power of two that is not less, counted from the least. */
+/* The least class whose pieces are not smaller. */
 static unsigned spare_class_of(size_t size)
 {
     const unsigned least = (unsigned)__builtin_ctz(SPARE_SIZE_MIN);
+    unsigned power; /* of two, the largest below the size */
 
-    return size <= SPARE_SIZE_MIN ? 0 : 64 - (unsigned)__builtin_clzll(size - 1) - least;
+    if (size <= SPARE_SIZE_MIN)
+        return 0;
+    power = 63 - (unsigned)__builtin_clzll(size - 1);
+    return 2 * (power - least) + 1 + ((size - 1) >> (power - 1) & 1);
+}
+
+static size_t spare_class_size(unsigned c)
+{
+    return (size_t)(c % 2 ? SPARE_SIZE_MIN * 3 / 2 : SPARE_SIZE_MIN) << c / 2;
 }
 
 static bool spare_in_classes(size_t size)
@@ -50,7 +59,7 @@ static bool spare_in_classes(size_t size)
 
 static size_t spare_class_count(unsigned c)
 {
-    size_t count = CLASS_BYTES / SPARE_SIZE_MIN >> c;
+    size_t count = CLASS_BYTES / spare_class_size(c);
 
     return count < CLASS_COUNT ? count : CLASS_COUNT;
 }
@@ -82,7 +91,7 @@ void *spare_alloc(size_t *size)
         return base_alloc(*size);
     c = spare_class_of(*size);
     assert(c < CLASSES);
-    *size = (size_t)SPARE_SIZE_MIN << c;
+    *size = spare_class_size(c);
     s = &mine[c];
     return s->top == s->base ? base_alloc(*size) : *--s->top;
 }
@@ -91,7 +100,7 @@ void *spare_alloc(size_t *size)
  * frame. */
 static NOINLINE void spare_give_up(void *p, size_t size)
 {
-    assert(!p || !spare_in_classes(size) || size == (size_t)SPARE_SIZE_MIN << spare_class_of(size));
+    assert(!p || !spare_in_classes(size) || size == spare_class_size(spare_class_of(size)));
     free(p);
 }
 
@@ -100,7 +109,7 @@ void spare_free(void *p, size_t size)
     unsigned c = spare_class_of(size);
 
     if (!p || !spare_in_classes(size) || mine[c].top == mine[c].end ||
-        size != (size_t)SPARE_SIZE_MIN << c) {
+        size != spare_class_size(c)) {
         spare_give_up(p, size);
         return;
     }

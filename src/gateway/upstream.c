@@ -236,77 +236,90 @@ static void net_start(struct upstream *u, struct client *c, const struct upstrea
 
 /* ---- from a cassette ---- */
 
-static void upstream_play(void *ctx);
+struct upstream_play {
+    const struct cassette_call *call; /* NULL: the cassette does not have the request */
+    size_t piece;                     /* pieces of the body that were played */
+    struct loop_timer timer;
+    bool headed;
+    struct err *miss; /* if call is NULL: why; else NULL */
+};
 
-static void play_forget_miss(struct upstream *u)
+static void play_on_time(void *ctx);
+
+static void play_stop(struct upstream *u)
 {
-    free(u->miss);
-    u->miss = NULL;
+    if (!u->play)
+        return;
+    loop_timer_clear(u->loop, &u->play->timer);
+    free(u->play->miss);
+    free(u->play);
+    u->play = NULL;
 }
 
 /* Pieces that come at once are played in one go; the others wait for their time. */
 static void play_next(struct upstream *u)
 {
-    const struct cassette_call *call = u->played;
+    struct upstream_play *p = u->play;
 
-    assert(call && u->piece <= call->piece_count);
-    if (u->piece < call->piece_count && call->pieces[u->piece].after_ms > 0) {
-        u->waiting = true;
-        loop_timer_set(u->loop, &u->timer, call->pieces[u->piece].after_ms);
-    } else {
-        loop_timer_set(u->loop, &u->timer, 0);
-    }
+    assert(p->call && p->piece <= p->call->piece_count);
+    loop_timer_set(u->loop,
+                   &p->timer,
+                   p->piece < p->call->piece_count ? p->call->pieces[p->piece].after_ms : 0);
 }
 
-static void upstream_play(void *ctx)
+static void play_on_time(void *ctx)
 {
     struct upstream *u = ctx;
-    const struct cassette_call *call = u->played;
+    const struct cassette_call *call = u->play->call;
     struct upstream_head head;
+    str bytes;
 
-    assert(u->handler && !call == !!u->miss);
+    assert(u->handler);
     if (u->paused)
         return;
     if (!call) {
-        struct err why = *u->miss;
+        struct err why = *u->play->miss;
 
-        play_forget_miss(u);
+        play_stop(u);
         upstream_close(u)->on_error(u->ctx, &why);
         return;
     }
-    if (!u->headed) {
-        u->headed = true;
+    if (!u->play->headed) {
+        u->play->headed = true;
         head = (struct upstream_head){
             .status = call->status, .type = call->type, .retry_after_ms = -1, .coding = STR("")};
         play_next(u);
         u->handler->on_head(u->ctx, &head);
         return;
     }
-    if (u->piece == call->piece_count) {
-        u->played = NULL;
+    if (u->play->piece == call->piece_count) {
+        play_stop(u);
         upstream_close(u)->on_end(u->ctx);
         return;
     }
-    assert(u->piece < call->piece_count);
-    u->piece++;
+    assert(u->play->piece < call->piece_count);
+    bytes = call->pieces[u->play->piece++].bytes;
     play_next(u);
-    u->handler->on_bytes(u->ctx, call->pieces[u->piece - 1].bytes);
+    u->handler->on_bytes(u->ctx, bytes);
     if (u->handler)
         u->handler->on_rest(u->ctx);
 }
 
 static void play_start(struct upstream *u, const struct upstream_request *r)
 {
+    struct upstream_play *p = base_alloc(sizeof *p);
     struct err why;
 
-    assert(!u->played && !u->miss);
-    loop_timer_init(&u->timer, upstream_play, u);
-    if (!cassette_find(r->cassette, r->path, r->body, r->nth, &u->played, &why)) {
-        u->played = NULL;
-        u->miss = base_alloc(sizeof *u->miss);
-        *u->miss = why;
+    assert(!u->play);
+    *p = (struct upstream_play){0};
+    u->play = p;
+    loop_timer_init(&p->timer, play_on_time, u);
+    if (!cassette_find(r->cassette, r->path, r->body, r->nth, &p->call, &why)) {
+        p->call = NULL;
+        p->miss = base_alloc(sizeof *p->miss);
+        *p->miss = why;
     }
-    loop_timer_set(u->loop, &u->timer, 0);
+    loop_timer_set(u->loop, &p->timer, 0);
 }
 
 /* ---- fed ---- */
@@ -378,10 +391,7 @@ void upstream_cancel(struct upstream *u)
     u->tape = NULL;
     if (u->feed)
         u->feed->on_detach(u->feed->ctx);
-    if (u->timer.fn)
-        loop_timer_clear(u->loop, &u->timer);
-    u->played = NULL;
-    play_forget_miss(u);
+    play_stop(u);
 }
 
 void upstream_let_go(struct upstream *u)
@@ -407,6 +417,6 @@ void upstream_resume(struct upstream *u)
     u->paused = false;
     if (u->call)
         client_resume(u->call);
-    else if (!u->feed && u->timer.fn && !u->timer.slot)
-        loop_timer_set(u->loop, &u->timer, 0);
+    else if (u->play && !u->play->timer.slot)
+        loop_timer_set(u->loop, &u->play->timer, 0);
 }

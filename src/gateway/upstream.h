@@ -32,6 +32,7 @@ struct upstream_handler {
 
 struct upstream;
 struct upstream_tape; /* a reply being recorded */
+struct upstream_play; /* a reply being played from a cassette */
 
 /* An exchange whose bytes another part of the process moves. That part reports them with
  * upstream_feed_*. */
@@ -51,11 +52,8 @@ struct upstream {
     struct upstream_tape *tape;       /* or NULL */
     const struct upstream_feed *feed; /* fed; lent until the end; or NULL */
 
-    const struct cassette_call *played; /* from a cassette */
-    size_t piece;
-    struct loop_timer timer;
-    bool headed, paused, waiting;
-    struct err *miss; /* why nothing is played; or NULL */
+    struct upstream_play *play; /* from a cassette; or NULL */
+    bool paused;
 };
 
 struct upstream_request {

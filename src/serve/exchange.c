@@ -10,6 +10,7 @@
 #define VALUE_SIZE 320 /* most bytes that a parsed value of a request takes */
 #define LOGGED_SPARE 4096
 #define REFUSED_ARENA_MAX ((size_t)1 << 20) /* for the path, which fits into the head */
+#define HEADERS_FIRST 6                     /* of ours: most replies have no more */
 
 void exchange_header(struct exchange *ex, str name, str value)
 {
@@ -492,6 +493,8 @@ static void serve_exchange_on_request(void *ctx, struct server_exchange *x)
     json_init(&ex->doc);
     buf_init(&ex->out, (size_t)64 << 20);
     server_user_set(x, ex);
+    ex->headers_max = HEADERS_FIRST;
+    ex->headers = arena_alloc(a, HEADERS_FIRST * sizeof *ex->headers);
     exchange_header(ex, STR("x-rationale-id"), ex->id);
     ex->api = api_path(server_request(x)->path);
     if (exchange_find_route(ex) && exchange_authenticate_client(ex) && api_allowed(ex))

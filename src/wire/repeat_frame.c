@@ -6,7 +6,7 @@
 
 #include "wire/wire.h"
 
-#define ROOM_STEP 64 /* bytes: frames of about one size share one allocation */
+#define ROOM_STEP 16 /* bytes: frames of about one size share one allocation */
 
 /* A text with escapes: the bytes between its quotes must be one complete string. */
 static bool repeat_frame_spelled(struct wire_decoder *d, const struct wire_frame *f, str *text)

@@ -55,8 +55,6 @@ void wire_decoder_init(struct wire_decoder *d, const struct wire *w, struct aren
     d->sink = sink;
     d->salt = STR("");
     json_init(&d->doc);
-    buf_init(&d->repaired, JSON_SIZE_MAX);
-    buf_init(&d->redacted, JSON_SIZE_MAX);
     arena_init(&d->scratch, SCRATCH_MAX);
     d->state = arena_zero(a, 1, w->decoder_size ? w->decoder_size : 1);
 }
@@ -64,8 +62,10 @@ void wire_decoder_init(struct wire_decoder *d, const struct wire *w, struct aren
 void wire_decoder_rest(struct wire_decoder *d)
 {
     json_release(&d->doc);
-    buf_release(&d->repaired);
-    buf_release(&d->redacted);
+    if (d->repaired)
+        buf_release(d->repaired);
+    if (d->redacted)
+        buf_release(d->redacted);
     arena_release(&d->scratch);
 }
 
@@ -153,14 +153,18 @@ str wire_keep(struct wire_decoder *d, str text)
     return arena_text_dup(d->arena, text);
 }
 
-/* Begins to rewrite a frame in the decoder's memory. */
+/* Begins to rewrite a frame in one of the decoder's buffers, which the first such frame makes. */
 static size_t wire_restart_begin(const struct wire_decoder *d, const struct wire_frame *f,
-                                 bool whole, struct buf *b)
+                                 bool whole, struct buf **b)
 {
-    buf_reset(b);
+    if (!*b) {
+        *b = arena_alloc(d->arena, sizeof **b);
+        buf_init(*b, JSON_SIZE_MAX);
+    }
+    buf_reset(*b);
     if (!whole && d->wire->stream_framing == WIRE_SSE)
-        sse_begin(b, f->name);
-    return b->n;
+        sse_begin(*b, f->name);
+    return (*b)->n;
 }
 
 static bool wire_restart_end(struct wire_decoder *d, struct wire_frame *f, bool whole,
@@ -187,8 +191,8 @@ static bool wire_repair(struct wire_decoder *d, struct wire_frame *f, bool whole
 {
     size_t at = wire_restart_begin(d, f, whole, &d->repaired);
 
-    return utf8_repair_json(&d->repair, f->data, !whole, &d->repaired) &&
-           wire_restart_end(d, f, whole, &d->repaired, at);
+    return utf8_repair_json(&d->repair, f->data, !whole, d->repaired) &&
+           wire_restart_end(d, f, whole, d->repaired, at);
 }
 
 /* Removes what only hidden reasoning says from a frame; false if it is no JSON afterwards. */
@@ -206,8 +210,8 @@ static bool wire_redact(struct wire_decoder *d, struct wire_frame *f, bool whole
     json_edits_init(&ed, &d->doc, &edits);
     if (redact_frame(d, whole, &ed)) {
         at = wire_restart_begin(d, f, whole, &d->redacted);
-        json_edits_apply(&ed, &d->redacted);
-        ok = wire_restart_end(d, f, whole, &d->redacted, at);
+        json_edits_apply(&ed, d->redacted);
+        ok = wire_restart_end(d, f, whole, d->redacted, at);
     }
     arena_release(&edits);
     return ok;
@@ -248,10 +252,10 @@ static bool wire_error_field(struct wire_decoder *d, struct wire_frame *f)
         return false;
     bare = !json_get(&d->doc, json_root(&d->doc), "error");
     at = wire_restart_begin(d, f, false, &d->repaired);
-    buf_add(&d->repaired, bare ? STR("{\"error\":") : STR(""));
-    buf_add(&d->repaired, line);
-    buf_add(&d->repaired, bare ? STR("}") : STR(""));
-    if (!wire_restart_end(d, f, false, &d->repaired, at))
+    buf_add(d->repaired, bare ? STR("{\"error\":") : STR(""));
+    buf_add(d->repaired, line);
+    buf_add(d->repaired, bare ? STR("}") : STR(""));
+    if (!wire_restart_end(d, f, false, d->repaired, at))
         *f = as_it_came;
     return f->restart;
 }

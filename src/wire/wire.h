@@ -172,13 +172,13 @@ struct wire_decoder {
     struct arena scratch;               /* for the current frame */
     void *state;                        /* zeroed, decoder_size bytes */
     bool started, stopped, ended, deaf; /* START, STOP, END were emitted; nothing more is emitted */
-    bool done;                     /* [DONE] or a whole body was read: no choice is truncated */
-    bool hides;                    /* reasoning is hidden: see redact_reasoning.h */
-    bool splits;                   /* and the text may contain reasoning, too */
-    uint32_t blocks;               /* started so far, in choice 0 */
-    uint32_t text_ended;           /* 1 + the block of text that the last frame has ended; or 0 */
-    str salt;                      /* makes generated call ids unique to this reply; may be empty */
-    struct buf repaired, redacted; /* the current frame, if the decoder changed it */
+    bool done;           /* [DONE] or a whole body was read: no choice is truncated */
+    bool hides;          /* reasoning is hidden: see redact_reasoning.h */
+    bool splits;         /* and the text may contain reasoning, too */
+    uint32_t blocks;     /* started so far, in choice 0 */
+    uint32_t text_ended; /* 1 + the block of text that the last frame has ended; or 0 */
+    str salt;            /* makes generated call ids unique to this reply; may be empty */
+    struct buf *repaired, *redacted; /* the current frame, if changed; NULL: no frame was so far */
     struct utf8_repair repair;
     struct repeat_frame repeat;
 };

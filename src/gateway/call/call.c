@@ -220,7 +220,7 @@ static const struct summary_collected nothing = {.status = 200,
  * minutes: it has what it needs and no more. */
 static struct call *call_alloc(bool recorded, bool stream)
 {
-    size_t size = call_size_used(recorded) + CALL_LINE - 1;
+    size_t size = call_size_used(recorded) + CALL_LINE - _Alignof(max_align_t);
     struct call *c;
     char *memory;
 

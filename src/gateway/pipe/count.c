@@ -151,6 +151,8 @@ NOINLINE static void pipe_count_divide(struct pipe_count *s, const struct chat_e
     } else {
         assert(part.text.n <= PIPE_WAITING_MAX);
         s->waiting_n = (uint32_t)part.text.n;
+        if (!s->waiting)
+            s->waiting = arena_alloc(s->shared->arena, PIPE_WAITING_MAX);
         memcpy(s->waiting, part.text.p, part.text.n);
     }
 }

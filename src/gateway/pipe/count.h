@@ -38,7 +38,7 @@ struct pipe_count {
     int64_t room;                   /* bytes that certainly fit under the cap */
     const struct pipe_shared *shared;
     struct pipe_cap *next;
-    char waiting[PIPE_WAITING_MAX];
+    char *waiting; /* room for PIPE_WAITING_MAX bytes; NULL: no word was buffered yet */
 };
 
 void pipe_count_feed(struct pipe_count *s, const struct chat_event *ev, enum pipe_mark mark);

@@ -113,7 +113,6 @@ void pipe_begin(struct pipe *p)
     p->events = p->room->events;
     p->events_max = PIPE_EVENTS_FIRST;
     p->count = 0;
-    p->usage_said = false;
     for (struct pipe *q = p; q; q = q->next) {
         q->touched = q->redact.frame_says = false;
         q->split.node = NULL;
@@ -202,9 +201,8 @@ static bool pipe_keeps_usage(const struct pipe *p)
 
 NOINLINE static void pipe_feed_usage(struct pipe *p, const struct chat_event *ev)
 {
-    struct chat_usage *u = p->usage_said ? arena_alloc(&p->frame, sizeof *u) : &p->usage_first;
+    struct chat_usage *u = arena_alloc(&p->frame, sizeof *u);
 
-    p->usage_said = true;
     *u = *ev->usage;
     if (u->reasoning < 0 && p->reasoning.size > 0 && !pipe_keeps_usage(p)) {
         u->reasoning = pipe_reasoning_tokens(p);

@@ -50,7 +50,6 @@ struct pipe {
 
     bool ever_touched;         /* an earlier frame was touched */
     bool other_capped;         /* reasoning of another choice was truncated */
-    bool usage_said;           /* the current frame already has a usage */
     uint32_t choice;           /* of this chain */
     struct pipe *first, *next; /* the first choice's pipe; the next choice's, or NULL */
     struct pipe_options options;
@@ -64,7 +63,6 @@ struct pipe {
     /* Only used by the first choice, and not cleared. */
     struct arena frame;     /* memory for the current frame */
     struct pipe_room *room; /* or NULL */
-    struct chat_usage usage_first;
 };
 
 void pipe_init(struct pipe *p, const struct pipe_options *o, struct arena *a);

@@ -111,9 +111,11 @@ static void openai_decode_details(struct wire_decoder *d, struct openai_choice *
 {
     struct chat_event ev = openai_event(d, c, CHAT_EXTRA);
 
-    assert(which < COUNT_OF(c->details));
+    assert(which < OPENAI_DETAIL_COUNT);
     if (!json_is_array(list) || list->span == 1)
         return;
+    if (!c->details)
+        c->details = arena_zero(d->arena, OPENAI_DETAIL_COUNT, sizeof *c->details);
     JSON_FOREACH(v, &d->doc, list) {
         bool summary = false;
         const struct json_node *words = openai_decode_detail_words(&d->doc, v, &summary);

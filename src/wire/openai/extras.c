@@ -349,7 +349,7 @@ void openai_keep(struct wire_decoder *d, struct openai_choice *c)
     for (const struct openai_owed *o = c->owed; o; o = o->next)
         openai_extras_keep(d, c, o->name, o->json);
     buf_init(&b, 16 * OPENAI_HELD_MAX);
-    for (size_t i = 0; i < COUNT_OF(c->details); i++) {
+    for (size_t i = 0; c->details && i < OPENAI_DETAIL_COUNT; i++) {
         if (!c->details[i].first || c->details[i].full)
             continue;
         buf_reset(&b);

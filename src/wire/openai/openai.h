@@ -107,7 +107,7 @@ struct openai_choice {
     str stop_name;
     const char *spelling; /* the member's name of its reasoning, or NULL */
     struct arena_text thought, signature;
-    struct openai_details details[2];
+    struct openai_details *details; /* OPENAI_DETAIL_COUNT lists; NULL: the reply has none */
     struct openai_owed *owed;
     size_t owed_size;
     struct openai_choice *next;
