@@ -118,6 +118,56 @@ TEST(hidden_reasoning_is_removed_from_unknown_members_at_any_depth)
     }
 }
 
+/* Gemini's stream without SSE is a list of chunks, and Gemini names members in two ways. */
+TEST(hidden_reasoning_of_gemini_is_removed_in_both_spellings_and_from_a_list)
+{
+#define CHUNK(tokens)                                                                              \
+    "{\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"hm\",\"thought\":true},{\"text\":"      \
+    "\"a\"}]},"                                                                                    \
+    "\"finishReason\":\"STOP\",\"" tokens                                                          \
+    "\":{\"x\":\"secret\"},\"thought_summary\":\"secret\"}]}"
+    static const char *const bodies[] = {CHUNK("logprobsResult"),
+                                         CHUNK("logprobs_result"),
+                                         "[" CHUNK("logprobsResult") "]",
+                                         "[1," CHUNK("logprobs_result") "]"};
+#undef CHUNK
+
+    for (size_t i = 0; i < COUNT_OF(bodies); i++) {
+        struct said s;
+
+        said_init(&s, &wire_gemini);
+        s.d.hides = true;
+        said_whole(&s, str_c(bodies[i]));
+        CHECK(str_find(buf_str(&s.lines), STR("text 0.1")) != STR_NONE);
+        CHECK_F(str_find(buf_str(&s.lines), STR("secret")) == STR_NONE, "%s", bodies[i]);
+        said_release(&s);
+    }
+}
+
+/* Gemini takes a message, and a part of it, outside of a list. */
+TEST(reasoning_of_a_request_without_lists_is_removed)
+{
+    static const struct {
+        const char *body, *want;
+    } rows[] = {
+        {"{\"contents\":{\"parts\":[{\"text\":\"hm\",\"thought\":true},{\"text\":\"a\"}]}}",
+         "{\"contents\":{\"parts\":[{\"text\":\"a\"}]}}"},
+        {"{\"contents\":[{\"parts\":{\"text\":\"hm\",\"thought\":true}}]}",
+         "{\"contents\":[{\"parts\":[]}]}"},
+        {"{\"contents\":{\"parts\":{\"function_call\":{},\"thought_signature\":\"S\"}}}",
+         "{\"contents\":{\"parts\":{\"function_call\":{},\"thought_signature\":\"S\"}}}"},
+        {"{\"input\":\"a\"}", "{\"input\":\"a\"}"},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct arena a;
+
+        arena_init(&a, 1 << 20);
+        CHECK_STR(redact_history_text(str_c(rows[i].body), &a), rows[i].want);
+        arena_release(&a);
+    }
+}
+
 /* Members are read only of an object: the last element of a list has no value after it. */
 TEST(a_list_where_an_object_should_be_has_no_members)
 {
@@ -518,6 +568,8 @@ TEST_MAIN(T(new_members_in_every_chunk_are_no_burden),
           T(a_long_history_of_open_calls_is_read_in_linear_time),
           T(reasoning_that_is_named_many_times_is_removed_in_linear_time),
           T(hidden_reasoning_is_removed_from_unknown_members_at_any_depth),
+          T(hidden_reasoning_of_gemini_is_removed_in_both_spellings_and_from_a_list),
+          T(reasoning_of_a_request_without_lists_is_removed),
           T(a_list_where_an_object_should_be_has_no_members),
           T(a_body_of_millions_of_small_things_is_refused), T(a_count_that_cannot_be_is_unknown),
           T(encoders_with_a_full_buffer_write_nowhere_else),
