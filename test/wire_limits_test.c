@@ -168,6 +168,49 @@ TEST(reasoning_of_a_request_without_lists_is_removed)
     }
 }
 
+/* An allocation beyond the limit of an arena ends the process, and the memory that is left is often
+ * in two pieces: a text that fits neither is dropped. */
+TEST(a_text_larger_than_each_of_two_free_pieces_of_memory_is_dropped)
+{
+    static const struct {
+        const struct wire *wire;
+        struct chat_event ev;
+    } rows[] = {
+        {&wire_responses, {.kind = CHAT_CALL, .id = STR_INIT("c"), .name = STR_INIT("f")}},
+        {&wire_responses,
+         {.kind = CHAT_EXTRA,
+          .dialect = CHAT_RESPONSES,
+          .id = STR_INIT(""),
+          .name = STR_INIT("x"),
+          .text = STR_INIT("1")}},
+    };
+    size_t size = (size_t)10 << 20;
+    char *text = malloc(size);
+
+    assert(text);
+    memset(text, '1', size);
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct chat_event ev = rows[i].ev;
+        struct chat_request r = {.model = STR("m")};
+        struct wire_encoder en;
+        struct arena a;
+        struct buf out;
+
+        *(ev.kind == CHAT_CALL ? &ev.name : &ev.text) =
+            (str){text, ev.kind == CHAT_CALL ? (size_t)7 << 20 : size};
+        arena_init(&a, ev.kind == CHAT_CALL ? (size_t)12 << 20 : (size_t)16 << 20);
+        arena_reserve(&a, a.size_max / 2);
+        buf_init(&out, HELP_MAX);
+        wire_encoder_init(&en, rows[i].wire, &r, true, &a, &out);
+        en.id = STR("abc");
+        wire_encode(&en, &ev);
+        CHECK(arena_left(&a) > (size_t)8 << 20);
+        arena_release(&a);
+        buf_release(&out);
+    }
+    free(text);
+}
+
 /* Members are read only of an object: the last element of a list has no value after it. */
 TEST(a_list_where_an_object_should_be_has_no_members)
 {
@@ -570,6 +613,7 @@ TEST_MAIN(T(new_members_in_every_chunk_are_no_burden),
           T(hidden_reasoning_is_removed_from_unknown_members_at_any_depth),
           T(hidden_reasoning_of_gemini_is_removed_in_both_spellings_and_from_a_list),
           T(reasoning_of_a_request_without_lists_is_removed),
+          T(a_text_larger_than_each_of_two_free_pieces_of_memory_is_dropped),
           T(a_list_where_an_object_should_be_has_no_members),
           T(a_body_of_millions_of_small_things_is_refused), T(a_count_that_cannot_be_is_unknown),
           T(encoders_with_a_full_buffer_write_nowhere_else),
