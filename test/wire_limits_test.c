@@ -503,6 +503,33 @@ TEST(a_reply_of_many_candidates_takes_linear_time)
     buf_release(&b);
 }
 
+/* Schemas whose objects list all of their members as required, in the reverse order. */
+TEST(large_strict_schemas_are_checked_in_linear_time)
+{
+    enum { OBJECTS = 1200, MEMBERS = 1000 };
+
+    for (unsigned left_out = 0; left_out < 2; left_out++) {
+        struct chat_request r = {.dialect = CHAT_ANTHROPIC};
+        struct buf b;
+
+        buf_init(&b, HELP_MAX);
+        buf_add(&b, STR("{\"anyOf\":["));
+        for (unsigned i = 0; i < OBJECTS; i++) {
+            buf_printf(&b, "%s{\"additionalProperties\":false,\"properties\":{", i ? "," : "");
+            for (unsigned k = 0; k < MEMBERS; k++)
+                buf_printf(&b, "%s\"name%u\":{}", k ? "," : "", k);
+            buf_add(&b, STR("},\"required\":["));
+            for (unsigned k = MEMBERS; k > (i == OBJECTS - 1 ? left_out : 0); k--)
+                buf_printf(&b, "%s\"name%u\"", k < MEMBERS ? "," : "", k - 1);
+            buf_add(&b, STR("]}"));
+        }
+        buf_add(&b, STR("]}"));
+        CHECK(!buf_full(&b));
+        CHECK(schema_is_strict(&r, true, buf_str(&b)) == !left_out);
+        buf_release(&b);
+    }
+}
+
 /* A list in which each element has its number: "f0", "f1"... */
 static void add_names(struct buf *b, const char *before, const char *letter, unsigned n,
                       const char *after)
@@ -621,5 +648,6 @@ TEST_MAIN(T(new_members_in_every_chunk_are_no_burden),
           T(long_lists_of_a_request_are_read_and_written_in_linear_time),
           T(values_that_cannot_be_read_do_not_exhaust_the_memory),
           T(a_reply_of_many_candidates_takes_linear_time),
+          T(large_strict_schemas_are_checked_in_linear_time),
           T(many_allowed_tools_are_read_in_linear_time),
           T(many_citations_of_files_are_converted_in_linear_time))
