@@ -530,6 +530,55 @@ TEST(large_strict_schemas_are_checked_in_linear_time)
     }
 }
 
+/* Each text of a changed reply is found among the events without a look at all of them. */
+TEST(a_changed_response_of_many_texts_takes_linear_time)
+{
+    enum { TEXTS = 4000, EVENTS = 200000 };
+    struct chat_event *events = malloc(EVENTS * sizeof *events);
+    const struct json_node *parts;
+    struct wire_frame f = {.name = STR("")};
+    struct telling t;
+    struct json doc;
+    struct buf b;
+    struct err e;
+
+    assert(events);
+    buf_init(&b, HELP_MAX);
+    buf_add(&b, STR("{\"output\":[{\"type\":\"message\",\"content\":["));
+    for (unsigned i = 0; i < TEXTS; i++)
+        buf_printf(&b, "%s{\"type\":\"output_text\",\"text\":\"t%u\"}", i ? "," : "", i);
+    buf_add(&b, STR("]}]}"));
+    json_init(&doc);
+    CHECK(json_parse(&doc, buf_str(&b), &e));
+    f.data = f.raw = buf_str(&b);
+    f.doc = &doc;
+    parts = json_get(&doc, json_first(&doc, json_get(&doc, json_root(&doc), "output")), "content");
+    for (size_t i = 0; i < EVENTS; i++) {
+        size_t block = i / (EVENTS / TEXTS);
+
+        events[i] = (struct chat_event){.kind = CHAT_TEXT,
+                                        .block = (uint32_t)block,
+                                        .text = block % 2 ? STR("b") : STR("a"),
+                                        .id = STR(""),
+                                        .name = STR("")};
+        if (i % (EVENTS / TEXTS) == 0) /* the others are of the same text */
+            events[i].from = json_get(&doc, json_at(&doc, parts, block), "text");
+        else
+            events[i].from = events[i - 1].from;
+    }
+    telling_init(&t, &wire_responses, false);
+    wire_relay(&t.en, &f, events, EVENTS, true);
+    CHECK(str_find(buf_str(&t.out), STR("\"t")) == str_find(buf_str(&t.out), STR("\"type")));
+    CHECK(str_find(buf_str(&t.out), STR("\"t3999\"")) == STR_NONE);
+    CHECK(str_find(buf_str(&t.out),
+                   STR("\"text\":\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+                       "aaaaaa\"}")) != STR_NONE);
+    telling_release(&t);
+    json_release(&doc);
+    buf_release(&b);
+    free(events);
+}
+
 /* A list in which each element has its number: "f0", "f1"... */
 static void add_names(struct buf *b, const char *before, const char *letter, unsigned n,
                       const char *after)
@@ -649,5 +698,6 @@ TEST_MAIN(T(new_members_in_every_chunk_are_no_burden),
           T(values_that_cannot_be_read_do_not_exhaust_the_memory),
           T(a_reply_of_many_candidates_takes_linear_time),
           T(large_strict_schemas_are_checked_in_linear_time),
+          T(a_changed_response_of_many_texts_takes_linear_time),
           T(many_allowed_tools_are_read_in_linear_time),
           T(many_citations_of_files_are_converted_in_linear_time))
