@@ -1,9 +1,10 @@
 /* relay_blocks.h - rewrites the list of content elements in a provider's frame from events.
  *
  * For a frame that the gateway changed, in a dialect whose content is a list (Anthropic's blocks,
- * Gemini's parts, a list of Chat Completions). Each event is matched to the element that it came from: by the place of its
- * text, by its call, or by that element's JSON. Such an element keeps all of its members except the
- * text. An event without an element becomes a new one; an element without an event is dropped.
+ * Gemini's parts, a list of Chat Completions). Each event is matched to the element that it came
+ * from: by the place of its text, by its call, or by that element's JSON. Such an element keeps all
+ * of its members except the text. An event without an element becomes a new one; an element
+ * without an event is dropped.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

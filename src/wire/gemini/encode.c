@@ -186,7 +186,7 @@ static void gemini_encode_flush_calls(struct wire_encoder *en)
     g->count = 0;
 }
 
-/* Writes the calls that are complete, and drops one that the error cut: a client must not run it. */
+/* Writes the calls that are complete and drops one that is cut: a client must not run it. */
 static void gemini_encode_flush_whole_calls(struct wire_encoder *en)
 {
     struct assembled_reply *g = &gemini_encode_state(en)->pending;

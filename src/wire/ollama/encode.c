@@ -143,7 +143,7 @@ static void ollama_encode_flush_calls(struct wire_encoder *en)
     }
 }
 
-/* Writes the calls that are complete, and drops one that the error cut: a client must not run it. */
+/* Writes the calls that are complete and drops one that is cut: a client must not run it. */
 static void ollama_encode_flush_whole_calls(struct wire_encoder *en)
 {
     struct ollama_encoder *s = en->state;
