@@ -367,7 +367,33 @@ TEST(what_fits_into_an_arena_can_be_allocated)
     }
 }
 
-TEST_MAIN(T(an_arena_grows_a_list_and_keeps_its_elements), T(arena_uses_what_it_was_lent_first),
+TEST(allocations_fit_into_an_arena_that_has_room_for_twice_their_sum_at_once)
+{
+    uint64_t seed = 1;
+
+    for (int round = 0; round < 400; round++) {
+        struct arena a;
+
+        arena_init(&a, 1 << 20);
+        for (int i = 0; i < 200; i++) {
+            size_t size;
+
+            seed = seed * 6364136223846793005u + 1442695040888963407u;
+            size = (size_t)(seed >> 33) % (i % 8 ? 5000 : 500000) / 16 * 16;
+            if (!arena_fits(&a, 2 * size, 0))
+                continue;
+            for (size_t piece; size > 0; size -= piece) {
+                seed = seed * 6364136223846793005u + 1442695040888963407u;
+                piece = (1 + (size_t)(seed >> 33) % (size / 16)) * 16;
+                CHECK(arena_alloc(&a, piece) != NULL);
+            }
+        }
+        arena_release(&a);
+    }
+}
+
+TEST_MAIN(T(allocations_fit_into_an_arena_that_has_room_for_twice_their_sum_at_once),
+          T(an_arena_grows_a_list_and_keeps_its_elements), T(arena_uses_what_it_was_lent_first),
           T(arena_that_is_reserved_for_needs_no_second_block),
           T(arena_goes_on_where_there_is_more_room), T(str_hex_digits_are_those_of_printf),
           T(numbers_have_their_digits_at_every_size), T(str_views_compare_and_cut),

@@ -148,6 +148,7 @@ TEST(what_does_not_fit_is_not_half_kept)
 
 TEST(an_arena_without_room_is_as_if_nothing_were_there)
 {
+    static const char large[3000];
     struct fixture f;
     struct arena small;
 
@@ -156,6 +157,12 @@ TEST(an_arena_without_room_is_as_if_nothing_were_there)
     arena_init(&small, 16);
     CHECK_INT(vault_find(f.v, STR("o"), &(struct vault_call){.id = STR("id")}, &small, f.kept, 8),
               0);
+    arena_release(&small);
+    put(&f, "o", STR("large"), STR("s"), (str){large, sizeof large});
+    arena_init(&small, 4096);
+    arena_reserve(&small, 2048); /* enough in sum, but in two pieces */
+    CHECK_INT(
+        vault_find(f.v, STR("o"), &(struct vault_call){.id = STR("large")}, &small, f.kept, 8), 0);
     arena_release(&small);
     put(&f, "", STR(""), STR(""), STR(""));
     CHECK_INT(find(&f, "", ""), 1);

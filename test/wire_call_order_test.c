@@ -150,6 +150,38 @@ TEST(events_that_wait_do_not_exhaust_the_memory)
     free(p);
 }
 
-TEST_MAIN(T(calls_by_turns_arrive_whole_in_every_dialect),
+/* These dialects write a call whole, so that the encoder holds it until the next event. */
+TEST(complete_calls_are_written_before_an_error_and_a_cut_one_is_not)
+{
+    static const enum chat_dialect dialects[] = {CHAT_GEMINI, CHAT_OLLAMA, CHAT_ANTHROPIC};
+
+    for (size_t i = 0; i < COUNT_OF(dialects); i++) {
+        const struct wire *w = wire_get(dialects[i]);
+        struct chat_error error = wire_error(503, "UNAVAILABLE", "the host is busy");
+        struct pass *p = malloc(sizeof *p);
+        str out;
+
+        assert(p);
+        pass_init(p, w, w, true);
+        say(&p->en, CHAT_START, 0, STR(""));
+        say(&p->en, CHAT_CALL, 0, STR(""));
+        say(&p->en, CHAT_CALL, 1, STR(""));
+        say(&p->en, CHAT_ARGUMENTS, 0, STR("{\"a\":0"));
+        say(&p->en, CHAT_CALL, 2, STR(""));
+        say(&p->en, CHAT_ARGUMENTS, 2, STR("{\"a\":2}"));
+        say(&p->en, CHAT_ARGUMENTS, 1, STR("{\"a\":1}"));
+        wire_encode(&p->en, &(struct chat_event){.kind = CHAT_ERROR, .error = &error});
+        out = buf_str(&p->out);
+        CHECK(str_find(out, STR("id1")) < str_find(out, STR("id2")));
+        CHECK(str_find(out, STR("id2")) < str_find(out, STR("busy")));
+        CHECK(str_find(out, STR("busy")) != STR_NONE);
+        CHECK_INT(str_find(out, STR("id0")) == STR_NONE, dialects[i] != CHAT_ANTHROPIC);
+        pass_release(p);
+        free(p);
+    }
+}
+
+TEST_MAIN(T(complete_calls_are_written_before_an_error_and_a_cut_one_is_not),
+          T(calls_by_turns_arrive_whole_in_every_dialect),
           T(no_block_begins_before_the_one_before_has_ended),
           T(events_that_wait_do_not_exhaust_the_memory))

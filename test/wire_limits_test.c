@@ -4,8 +4,6 @@
  */
 #include "wire_openai_help.h"
 
-#include "wire/redact_reasoning.h"
-
 /* Members that no host has, a new one with every chunk: the reply stays linear in time and bounded
  * in memory. */
 TEST(new_members_in_every_chunk_are_no_burden)
@@ -66,56 +64,6 @@ TEST(a_long_history_of_open_calls_is_read_in_linear_time)
     arena_release(&a);
     buf_release(&b);
     buf_release(&out);
-}
-
-/* A message in which one member of reasoning occurs many times, or many such members once: each is
- * removed once. */
-TEST(reasoning_that_is_named_many_times_is_removed_in_linear_time)
-{
-    for (unsigned distinct = 0; distinct < 2; distinct++) {
-        struct arena a;
-        struct buf b;
-
-        buf_init(&b, (size_t)4 << 20);
-        buf_add(&b, STR("{\"messages\":[{\"role\":\"assistant\""));
-        for (unsigned i = 0; i < 100000; i++)
-            buf_printf(&b, ",\"thinking%u\":\"a\"", distinct * i);
-        buf_add(&b, STR("}]}"));
-        CHECK(!buf_full(&b));
-        arena_init(&a, (size_t)256 << 20);
-        CHECK_STR(redact_history_text(buf_str(&b), &a),
-                  "{\"messages\":[{\"role\":\"assistant\"}]}");
-        arena_release(&a);
-        buf_release(&b);
-    }
-}
-
-/* Unknown members pass to a client of the same dialect, without the reasoning in them: at any
- * depth, and however its name is written. */
-TEST(hidden_reasoning_is_removed_from_unknown_members_at_any_depth)
-{
-    static const char *const names[] = {"thinking", "th\\u0069nking", "thinking\\/raw"};
-
-    for (size_t i = 0; i < COUNT_OF(names); i++) {
-        struct said s;
-        struct buf b;
-
-        buf_init(&b, HELP_MAX);
-        buf_add(&b, STR("{\"choices\":[{\"message\":{\"content\":\"a\"},\"x\":"));
-        for (unsigned k = 0; k < 100; k++)
-            buf_add(&b, STR("[{\"y\":"));
-        buf_printf(&b, "{\"%s\":\"secret\",\"z\":1}", names[i]);
-        for (unsigned k = 0; k < 100; k++)
-            buf_add(&b, STR("}]"));
-        buf_add(&b, STR("}]}"));
-        said_init(&s, &wire_openai);
-        s.d.hides = true;
-        said_whole(&s, buf_str(&b));
-        CHECK(str_find(buf_str(&s.lines), STR("\"z\":1")) != STR_NONE);
-        CHECK(str_find(buf_str(&s.lines), STR("secret")) == STR_NONE);
-        said_release(&s);
-        buf_release(&b);
-    }
 }
 
 /* Members are read only of an object: the last element of a list has no value after it. */
@@ -410,6 +358,125 @@ TEST(a_reply_of_many_candidates_takes_linear_time)
     buf_release(&b);
 }
 
+/* Each text of a changed reply is found among the events without a look at all of them. */
+TEST(a_changed_response_of_many_texts_takes_linear_time)
+{
+    enum { TEXTS = 4000, EVENTS = 200000 };
+    struct chat_event *events = malloc(EVENTS * sizeof *events);
+    const struct json_node *parts;
+    struct wire_frame f = {.name = STR("")};
+    struct telling t;
+    struct json doc;
+    struct buf b;
+    struct err e;
+
+    assert(events);
+    buf_init(&b, HELP_MAX);
+    buf_add(&b, STR("{\"output\":[{\"type\":\"message\",\"content\":["));
+    for (unsigned i = 0; i < TEXTS; i++)
+        buf_printf(&b, "%s{\"type\":\"output_text\",\"text\":\"t%u\"}", i ? "," : "", i);
+    buf_add(&b, STR("]}]}"));
+    json_init(&doc);
+    CHECK(json_parse(&doc, buf_str(&b), &e));
+    f.data = f.raw = buf_str(&b);
+    f.doc = &doc;
+    parts = json_get(&doc, json_first(&doc, json_get(&doc, json_root(&doc), "output")), "content");
+    for (size_t i = 0; i < EVENTS; i++) {
+        size_t block = i / (EVENTS / TEXTS);
+
+        events[i] = (struct chat_event){.kind = CHAT_TEXT,
+                                        .block = (uint32_t)block,
+                                        .text = block % 2 ? STR("b") : STR("a"),
+                                        .id = STR(""),
+                                        .name = STR("")};
+        if (i % (EVENTS / TEXTS) == 0) /* the others are of the same text */
+            events[i].from = json_get(&doc, json_at(&doc, parts, block), "text");
+        else
+            events[i].from = events[i - 1].from;
+    }
+    telling_init(&t, &wire_responses, false);
+    wire_relay(&t.en, &f, events, EVENTS, true);
+    CHECK(str_find(buf_str(&t.out), STR("\"t")) == str_find(buf_str(&t.out), STR("\"type")));
+    CHECK(str_find(buf_str(&t.out), STR("\"t3999\"")) == STR_NONE);
+    CHECK(str_find(buf_str(&t.out),
+                   STR("\"text\":\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+                       "aaaaaa\"}")) != STR_NONE);
+    telling_release(&t);
+    json_release(&doc);
+    buf_release(&b);
+    free(events);
+}
+
+/* An allocation beyond the limit of an arena ends the process, and the memory that is left is often
+ * in two pieces: a text that fits neither is dropped. */
+TEST(a_text_larger_than_each_of_two_free_pieces_of_memory_is_dropped)
+{
+    static const struct {
+        const struct wire *wire;
+        struct chat_event ev;
+    } rows[] = {
+        {&wire_responses, {.kind = CHAT_CALL, .id = STR_INIT("c"), .name = STR_INIT("f")}},
+        {&wire_responses,
+         {.kind = CHAT_EXTRA,
+          .dialect = CHAT_RESPONSES,
+          .id = STR_INIT(""),
+          .name = STR_INIT("x"),
+          .text = STR_INIT("1")}},
+    };
+    size_t size = (size_t)10 << 20;
+    char *text = malloc(size);
+
+    assert(text);
+    memset(text, '1', size);
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct chat_event ev = rows[i].ev;
+        struct chat_request r = {.model = STR("m")};
+        struct wire_encoder en;
+        struct arena a;
+        struct buf out;
+
+        *(ev.kind == CHAT_CALL ? &ev.name : &ev.text) =
+            (str){text, ev.kind == CHAT_CALL ? (size_t)7 << 20 : size};
+        arena_init(&a, ev.kind == CHAT_CALL ? (size_t)12 << 20 : (size_t)16 << 20);
+        arena_reserve(&a, a.size_max / 2);
+        buf_init(&out, HELP_MAX);
+        wire_encoder_init(&en, rows[i].wire, &r, true, &a, &out);
+        en.id = STR("abc");
+        wire_encode(&en, &ev);
+        CHECK(arena_left(&a) > (size_t)8 << 20);
+        arena_release(&a);
+        buf_release(&out);
+    }
+    free(text);
+}
+
+/* Schemas whose objects list all of their members as required, in the reverse order. */
+TEST(large_strict_schemas_are_checked_in_linear_time)
+{
+    enum { OBJECTS = 1200, MEMBERS = 1000 };
+
+    for (unsigned left_out = 0; left_out < 2; left_out++) {
+        struct chat_request r = {.dialect = CHAT_ANTHROPIC};
+        struct buf b;
+
+        buf_init(&b, HELP_MAX);
+        buf_add(&b, STR("{\"anyOf\":["));
+        for (unsigned i = 0; i < OBJECTS; i++) {
+            buf_printf(&b, "%s{\"additionalProperties\":false,\"properties\":{", i ? "," : "");
+            for (unsigned k = 0; k < MEMBERS; k++)
+                buf_printf(&b, "%s\"name%u\":{}", k ? "," : "", k);
+            buf_add(&b, STR("},\"required\":["));
+            for (unsigned k = MEMBERS; k > (i == OBJECTS - 1 ? left_out : 0); k--)
+                buf_printf(&b, "%s\"name%u\"", k < MEMBERS ? "," : "", k - 1);
+            buf_add(&b, STR("]}"));
+        }
+        buf_add(&b, STR("]}"));
+        CHECK(!buf_full(&b));
+        CHECK(schema_is_strict(&r, true, buf_str(&b)) == !left_out);
+        buf_release(&b);
+    }
+}
+
 /* A list in which each element has its number: "f0", "f1"... */
 static void add_names(struct buf *b, const char *before, const char *letter, unsigned n,
                       const char *after)
@@ -514,10 +581,10 @@ TEST(many_citations_of_files_are_converted_in_linear_time)
     telling_release(&t);
 }
 
-TEST_MAIN(T(new_members_in_every_chunk_are_no_burden),
+TEST_MAIN(T(large_strict_schemas_are_checked_in_linear_time),
+          T(a_text_larger_than_each_of_two_free_pieces_of_memory_is_dropped),
+          T(new_members_in_every_chunk_are_no_burden),
           T(a_long_history_of_open_calls_is_read_in_linear_time),
-          T(reasoning_that_is_named_many_times_is_removed_in_linear_time),
-          T(hidden_reasoning_is_removed_from_unknown_members_at_any_depth),
           T(a_list_where_an_object_should_be_has_no_members),
           T(a_body_of_millions_of_small_things_is_refused), T(a_count_that_cannot_be_is_unknown),
           T(encoders_with_a_full_buffer_write_nowhere_else),
@@ -525,5 +592,6 @@ TEST_MAIN(T(new_members_in_every_chunk_are_no_burden),
           T(long_lists_of_a_request_are_read_and_written_in_linear_time),
           T(values_that_cannot_be_read_do_not_exhaust_the_memory),
           T(a_reply_of_many_candidates_takes_linear_time),
+          T(a_changed_response_of_many_texts_takes_linear_time),
           T(many_allowed_tools_are_read_in_linear_time),
           T(many_citations_of_files_are_converted_in_linear_time))

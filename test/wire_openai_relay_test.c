@@ -59,6 +59,55 @@ TEST(text_that_became_two_things_is_two_chunks)
           EV(CHAT_TEXT, "b"));
 }
 
+#define IMAGE "{\"type\":\"image_url\",\"image_url\":{\"url\":\"u\"}}"
+#define LIST                                                                                       \
+    "[{\"type\":\"text\",\"text\":\"<think>a</think>b\",\"x\":1}," IMAGE                           \
+    ",{\"type\":\"text\",\"text\":"                                                                \
+    "\"c\"}]"
+#define EV_IMAGE                                                                                   \
+    {                                                                                              \
+        .kind = CHAT_OPAQUE, .block = 2, .dialect = CHAT_OPENAI, .text = STR_INIT(IMAGE),          \
+        .id = STR_INIT(""), .name = STR_INIT("content")                                            \
+    }
+#define EV_AFTER                                                                                   \
+    {                                                                                              \
+        .kind = CHAT_TEXT, .block = 3, .text = STR_INIT("c"), .id = STR_INIT(""),                  \
+        .name = STR_INIT("")                                                                       \
+    }
+
+TEST(changed_content_that_is_a_list_keeps_its_other_chunks)
+{
+    RELAY(true,
+          "{" HEAD "\"choices\":[{\"index\":0,\"delta\":{\"content\":" LIST "}}]}",
+          OUT("{\"reasoning\":\"a\",\"reasoning_content\":\"a\"}", "")
+              OUT("{\"content\":\"b\"}", "") OUT("{\"content\":[" IMAGE "]}", "")
+                  OUT("{\"content\":\"c\"}", ""),
+          EV(CHAT_REASONING, "a"),
+          EV(CHAT_TEXT, "b"),
+          EV_IMAGE,
+          EV_AFTER);
+    RELAY(true,
+          "{" HEAD "\"choices\":[{\"index\":0,\"delta\":{\"content\":[" IMAGE "]}}],\"x\":1}",
+          OUT("{\"content\":[" IMAGE "]}", ",\"x\":1"),
+          EV_IMAGE);
+    RELAY(false,
+          "{" HEAD "\"choices\":[{\"index\":0,\"message\":{\"content\":" LIST "}}]}",
+          "{" HEAD
+          "\"choices\":[{\"index\":0,\"message\":{\"content\":[{\"type\":\"text\",\"text\":"
+          "\"b\",\"x\":1}," IMAGE ",{\"type\":\"text\",\"text\":\"c\"}],\"reasoning\":\"a\","
+          "\"reasoning_content\":\"a\"}}]}",
+          EV(CHAT_REASONING, "a"),
+          EV(CHAT_TEXT, "b"),
+          EV_IMAGE,
+          EV_AFTER);
+    RELAY(false,
+          "{" HEAD
+          "\"choices\":[{\"index\":0,\"message\":{\"content\":[{\"type\":\"text\",\"text\":"
+          "\"secret\"}," IMAGE "]}}]}",
+          "{" HEAD "\"choices\":[{\"index\":0,\"message\":{\"content\":[" IMAGE "]}}]}",
+          EV_IMAGE);
+}
+
 TEST(usage_that_a_frame_has_twice_is_removed_twice)
 {
     RELAY(true,
@@ -242,6 +291,7 @@ TEST(what_was_held_back_comes_before_done)
 
 TEST_MAIN(T(reasoning_goes_out_under_both_names), T(text_that_became_two_things_is_two_chunks),
           T(a_frame_of_one_text_keeps_what_else_it_carries),
+          T(changed_content_that_is_a_list_keeps_its_other_chunks),
           T(usage_that_a_frame_has_twice_is_removed_twice),
           T(what_else_a_frame_of_two_texts_carries_follows),
           T(log_probabilities_stay_in_the_frame_that_says_their_text),

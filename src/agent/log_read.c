@@ -8,14 +8,14 @@
 
 #define READ_MAX 100000u
 
-/* Whether the arena has room for the row's texts and for a list that is twice as long. */
+/* Whether the arena has room for the row's texts and, if the list is full, for a larger one. */
 static bool agent_log_fits(const struct agent_log_list *l, const struct db_value *c)
 {
-    size_t need = 2 * l->max * sizeof *l->u.effects + 65536;
+    size_t need = l->n == l->max ? 2 * l->max * sizeof *l->u.effects : 0;
 
     for (size_t i = 0; i < 7; i++)
-        need += c[i].type == DB_TEXT ? 2 * c[i].s.n : 0;
-    return need <= arena_left(l->arena);
+        need += c[i].type == DB_TEXT ? c[i].s.n : 0;
+    return arena_fits(l->arena, 2 * need + 65536, 0);
 }
 
 static bool agent_log_no_room(const struct agent_log_list *l, struct err *e)

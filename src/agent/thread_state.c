@@ -144,7 +144,7 @@ static bool fold_one(struct updating *u, str channel, str update, struct thread_
         return err_set(e, ERR_INPUT, "values: what is there is no JSON and cannot be added to");
     buf_init(&b, THREAD_TUPLE_MAX);
     ok = channel_fold(kind, now && kind != CHANNEL_LAST ? now->bytes : STR(""), update, &b, e);
-    ok = ok && (b.n <= arena_left(u->arena) / 2 || err_set(e, ERR_LIMIT, "values: too large"));
+    ok = ok && (arena_fits(u->arena, b.n + 1, 4096) || err_set(e, ERR_LIMIT, "values: too large"));
     if (ok)
         *out = (struct thread_value){
             .channel = channel, .type = STR("json"), .bytes = arena_dup(u->arena, buf_str(&b))};

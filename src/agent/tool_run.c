@@ -83,7 +83,7 @@ static void agent_tool_run_cache_put(struct toolbox *b, const struct tool_result
     buf_init(&key, KEY_MAX);
     cache_key(&key, &r->call);
     pthread_mutex_lock(&b->lock);
-    if (!buf_full(&key) && arena_left(&b->cached) > key.n + r->out.n + 4096) {
+    if (!buf_full(&key) && arena_fits(&b->cached, 2 * (key.n + r->out.n) + 4096, 0)) {
         kept = arena_alloc(&b->cached, sizeof *kept);
         *kept = arena_dup(&b->cached, buf_str(&r->out));
         (void)!map_set(&b->cache, arena_dup(&b->cached, buf_str(&key)), MAP_PTR(kept), &e);

@@ -103,7 +103,8 @@ bool arena_fits(const struct arena *a, size_t size, size_t more)
     size = (size + UNIT - 1) / UNIT * UNIT;
     if (size <= here)
         return here - size + rest >= more;
-    /* The larger one of the two remains in use. */
+    /* The larger one of the two remains in use. So an allocation that needs a new block leaves less
+     * than its own size unused, and several take less than twice their sum. */
     return size <= rest && (rest - size >= more || here >= more);
 }
 

@@ -66,7 +66,7 @@ str arena_join(struct arena *a, str x, str y, str z);
 str arena_u64(struct arena *a, uint64_t n);
 str arena_printf(struct arena *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
-/* Whether one allocation of `size` bytes can be made, and after it small ones of `more` bytes. */
+/* Whether `size` bytes fit at once and small ones of `more` after; or any of size / 2 in sum. */
 bool arena_fits(const struct arena *a, size_t size, size_t more);
 
 /* How many bytes may still be allocated: in two pieces, so half of it is sure to be in one. */

@@ -25,7 +25,7 @@ static const struct json_node *config_tools_member(struct config_build *b,
 
 bool config_has_room(struct config_build *b, const struct json_node *v)
 {
-    return arena_left(&b->c->arena) >= CONFIG_YAML_ARENA + OPENAPI_ARENA ||
+    return arena_fits(&b->c->arena, CONFIG_YAML_ARENA + OPENAPI_ARENA, 0) ||
            config_wrong(b, v, "the files of agents and tools are too large together");
 }
 

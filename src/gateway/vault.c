@@ -382,7 +382,7 @@ size_t vault_find(struct vault *v, str origin, const struct vault_call *call, st
     pthread_mutex_lock(&v->lock);
     h = find_best(v, origin, call);
     /* Alignment and NULs of the copies are in it. */
-    if (h && arena_left(a) < h->size + h->count * 64)
+    if (h && !arena_fits(a, 2 * (h->size + h->count * 64), 0))
         h = NULL;
     for (const struct fragment *f = h ? h->first : NULL; f && n < n_max; f = f->next, n++)
         out[n] = (struct wire_kept){arena_dup(a, f->name), arena_dup(a, f->text)};

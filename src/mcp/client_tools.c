@@ -276,7 +276,7 @@ static bool mcp_client_tools_fit(const struct mcp_client *c, const struct arena 
         size += sizeof *t + t->name.n + t->title.n + t->description.n + t->input_schema.n +
                 t->output_schema.n + t->annotations.n + TOOL_TEXTS * 32;
     }
-    return 2 * size <= arena_left(a);
+    return arena_fits(a, 2 * size, 0);
 }
 
 bool mcp_client_tools(struct mcp_client *c, int64_t timeout_ms, struct arena *a,

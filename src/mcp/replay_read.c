@@ -296,7 +296,7 @@ static void add_recorded(struct replay *r, const struct recording *rec)
     add_properties(r, &o, rec->tool, &seen);
     json_out_end(&o);
     json_out_end(&o);
-    if (arena_left(&r->arena) < 2 * out.n + 8 * rec->tool.n + 4096) {
+    if (!arena_fits(&r->arena, 2 * out.n + 8 * rec->tool.n + 4096, 0)) {
         mcp_replay_read_add_fault(r, rec->file, 1, "the folder is larger than can be held");
         goto out;
     }

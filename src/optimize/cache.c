@@ -76,7 +76,8 @@ void cache_put(struct optimize *o, const struct trial *t, uint32_t id,
     struct cached *c;
 
     assert(id < optimize_ids_max(o) && g->objective_count <= OPTIMIZE_OBJECTIVES_MAX);
-    if (arena_left(&o->cache_arena) < size + optimize_ids_max(o) * sizeof c + ((size_t)1 << 20))
+    if (!arena_fits(
+            &o->cache_arena, 2 * (size + optimize_ids_max(o) * sizeof c) + ((size_t)1 << 20), 0))
         return; /* full: further grades are not cached */
     row = optimize_cache_row_of(o, t);
     if (!row || row->by_id[id])

@@ -19,7 +19,7 @@ bool text_intern(struct optimize *o, str text, uint32_t *out, struct err *e)
                        "a text of %zu bytes was proposed; the limit is %zu",
                        text.n,
                        OPTIMIZE_TEXT_MAX);
-    if (arena_left(&o->texts_arena) < 2 * OPTIMIZE_TEXT_MAX)
+    if (!arena_fits(&o->texts_arena, OPTIMIZE_TEXT_MAX + 1, 0))
         return err_set(e,
                        ERR_LIMIT,
                        "the texts of this run are larger than %zu bytes",

@@ -222,7 +222,7 @@ bool exchange_json(struct exchange *ex)
 
 bool exchange_values_fit(struct exchange *ex)
 {
-    if (ex->doc.n <= arena_left(server_arena(ex->x)) / VALUE_SIZE)
+    if (arena_fits(server_arena(ex->x), (size_t)ex->doc.n * VALUE_SIZE, 0))
         return true;
     exchange_fail(ex, 413, "too_many_values", "the body has too many values: %u", ex->doc.n);
     return false;

@@ -333,7 +333,7 @@ static bool watch_read_request(struct exchange *ex, const struct watched_call *k
     ex->wire = wire_get(kind->dialect);
     if (!watch_read_body(ex, body, e) || !json_parse(&ex->doc, *body, e))
         return false;
-    if (ex->doc.n > arena_left(a) / WATCH_VALUE_SIZE)
+    if (!arena_fits(a, (size_t)ex->doc.n * WATCH_VALUE_SIZE, 0))
         return err_set(e, ERR_LIMIT, "the body has too many values");
     if (!ex->wire->read(&ex->doc, a, &ex->request, e))
         return false;

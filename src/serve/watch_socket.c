@@ -246,7 +246,7 @@ static bool watch_turn_read(struct watch_turn *t)
         !json_is(
             &t->doc, json_find(&t->doc, json_root(&t->doc), STR("type")), STR("response.create")))
         return false;
-    if (t->doc.n > arena_left(&t->arena) / WATCH_VALUE_SIZE) {
+    if (!arena_fits(&t->arena, (size_t)t->doc.n * WATCH_VALUE_SIZE, 0)) {
         log_warn("a call of a watched agent is not recorded",
                  LOG_TEXT("why", "the message has too many values"));
         return false;

@@ -331,7 +331,7 @@ static bool texts_unpack(struct arena *a, const struct db_value *body, int64_t s
         *out = body->type == DB_NULL ? STR("") : arena_dup(a, body->s);
         return true;
     }
-    if (size < 0 || size > TEXTS_BODY_MAX || (size_t)size > arena_left(a) / 2)
+    if (size < 0 || size > TEXTS_BODY_MAX || !arena_fits(a, (size_t)size, 0))
         return err_set(e, ERR_SYSTEM, "a body claims to be %lld bytes", (long long)size);
     p = arena_alloc(a, (size_t)size);
     if (uncompress((Bytef *)p, &n, (const Bytef *)body->s.p, (uLong)body->s.n) != Z_OK ||

@@ -5,6 +5,7 @@
 #include "wire/json_write.h"
 
 #include "base/json_get.h"
+#include "base/map.h"
 
 #include <stdarg.h>
 
@@ -117,6 +118,18 @@ void json_write_arguments(struct json_out *o, str json, bool sse)
     json_release(&doc);
 }
 
+bool json_arguments_are_whole(str json)
+{
+    struct json doc;
+    struct err e;
+    bool whole;
+
+    json_init(&doc);
+    whole = json_parse(&doc, json, &e) && json_root(&doc)->kind == JSON_OBJECT;
+    json_release(&doc);
+    return whole;
+}
+
 void json_write_schema(struct json_out *o, str schema)
 {
     struct json doc;
@@ -143,15 +156,20 @@ str tool_parameters(const struct chat_tool *t)
     return t->schema.n ? t->schema : STR("{\"type\":\"object\",\"properties\":{}}");
 }
 
-static bool json_write_requires(const struct json *doc, const struct json_node *required,
-                                const struct json_node *key)
+static bool json_write_all_required(const struct json *doc, const struct json_node *members,
+                                    const struct json_node *required)
 {
-    str name = json_raw(doc, key);
+    struct map names;
+    struct err e;
+    bool ok = true;
 
+    map_init(&names, NULL, STRICT_MEMBERS_MAX);
     JSON_FOREACH(v, doc, required)
-        if (str_eq(json_raw(doc, v), name))
-            return true;
-    return false;
+        ok = ok && map_set(&names, json_raw(doc, v), MAP_U64(1), &e);
+    JSON_FOREACH(k, doc, members)
+        ok = ok && map_find(&names, json_raw(doc, k));
+    map_release(&names);
+    return ok;
 }
 
 /* An object of a schema: nothing may be left out, nothing may be added. */
@@ -164,13 +182,10 @@ static bool json_write_object_is_strict(const struct json *doc, const struct jso
 
     if (!others || others->kind != JSON_FALSE || n > STRICT_MEMBERS_MAX)
         return false;
-    if (n > 0 && (!json_is_array(required) || json_count(doc, required) > STRICT_MEMBERS_MAX))
-        return false;
-    for (const struct json_node *k = n ? json_first(doc, members) : NULL; k;
-         k = json_next(doc, members, k))
-        if (!json_write_requires(doc, required, k))
-            return false;
-    return true;
+    if (n == 0)
+        return true;
+    return json_is_array(required) && json_count(doc, required) <= STRICT_MEMBERS_MAX &&
+           json_write_all_required(doc, members, required);
 }
 
 bool schema_is_strict(const struct chat_request *r, bool strict, str schema)

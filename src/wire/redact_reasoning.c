@@ -332,9 +332,10 @@ static void redact_responses(const struct redaction *w, const struct json_node *
 
 /* ---- Gemini, Ollama: log-probabilities of single tokens, including those of the reasoning ---- */
 
-static void redact_gemini(const struct redaction *w, const struct json_node *root)
+static void redact_gemini(const struct redaction *w, const struct json_node *chunk)
 {
-    const struct json_node *list = json_get(w->doc, root, "candidates");
+    static const char *const tokens[] = {"logprobsResult", "logprobs_result", NULL};
+    const struct json_node *list = json_get(w->doc, chunk, "candidates");
 
     JSON_FOREACH_ITEM(c, w->doc, list) {
         if (c->kind != JSON_OBJECT)
@@ -345,7 +346,7 @@ static void redact_gemini(const struct redaction *w, const struct json_node *roo
         JSON_FOREACH_ITEM(p, w->doc, parts)
             thinks = thinks || json_to_bool(w->doc, json_find(w->doc, p, STR("thought")));
         JSON_FOREACH(k, w->doc, c)
-            if (thinks && json_is(w->doc, k, STR("logprobsResult")))
+            if (thinks && redact_is_one_of(w->doc, k, tokens))
                 json_edit_drop(w->ed, c, k);
             else if (!json_is(w->doc, k, STR("content")))
                 redact_other(w, c, k);
@@ -373,8 +374,11 @@ bool redact_frame(const struct wire_decoder *d, bool whole, struct json_edits *e
     const struct json_node *root = json_root(&d->doc);
 
     assert(ed->n == 0);
+    if (d->wire->dialect == CHAT_GEMINI) /* a stream without SSE is a list of chunks */
+        JSON_FOREACH_ITEM(chunk, w.doc, root)
+            redact_gemini(&w, chunk);
     if (!json_is_object(root))
-        return false;
+        return ed->n > 0;
     if (d->wire->dialect == CHAT_OPENAI)
         redact_openai(&w, root);
     else if (d->wire->dialect == CHAT_RESPONSES)
@@ -399,6 +403,8 @@ static bool redact_is_thought(const struct json *doc, const struct json_node *v)
 
 static void redact_forget_parts(const struct redaction *w, const struct json_node *list)
 {
+    if (redact_is_thought(w->doc, list)) /* Gemini takes a part outside of a list */
+        json_edit_replace(w->ed, list, STR("[]"));
     JSON_FOREACH_ITEM(p, w->doc, list)
         if (redact_is_thought(w->doc, p))
             json_edit_drop(w->ed, list, p);
@@ -422,7 +428,11 @@ bool redact_history(const struct json *doc, struct json_edits *ed)
     for (size_t i = 0; i < COUNT_OF(redact_histories); i++) {
         const struct json_node *list = json_get(doc, json_root(doc), redact_histories[i]);
 
+        if (!list)
+            continue;
         redact_forget_parts(&w, list);
+        if (!redact_is_thought(doc, list))
+            redact_forget_message(&w, list); /* Gemini takes a message outside of a list */
         JSON_FOREACH_ITEM(m, doc, list)
             if (!redact_is_thought(doc, m))
                 redact_forget_message(&w, m);
@@ -465,6 +475,8 @@ static bool redact_test_texts(const struct redact_test *t, const struct json_nod
 
 static bool redact_test_parts(const struct redact_test *t, const struct json_node *list)
 {
+    if (redact_is_thought(t->doc, list))
+        return redact_test_texts(t, list, 0);
     JSON_FOREACH_ITEM(p, t->doc, list)
         if (redact_is_thought(t->doc, p) && redact_test_texts(t, p, 0))
             return true;
@@ -493,7 +505,9 @@ bool redact_history_has(const struct json *doc, struct arena *a, bool (*is)(void
     for (size_t i = 0; i < COUNT_OF(redact_histories) && !found; i++) {
         const struct json_node *list = json_get(doc, json_root(doc), redact_histories[i]);
 
-        found = redact_test_parts(&t, list);
+        if (!list)
+            continue;
+        found = redact_test_parts(&t, list) || redact_test_message(&t, list);
         for (const struct json_node *m = json_first(doc, list);
              m && list->kind == JSON_ARRAY && !found;
              m = json_next(doc, list, m))

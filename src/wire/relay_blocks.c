@@ -140,7 +140,7 @@ void relay_blocks_write(struct relay_blocks *r, const struct chat_event *events,
     r->pending = false;
     buf_add_c(r->out, '[');
     for (size_t i = 0; i < n; i++)
-        if (events[i].choice == r->choice)
+        if (events[i].choice == r->choice && (!r->rules->takes || r->rules->takes(r, &events[i])))
             relay_blocks_take(r, &events[i]);
     relay_blocks_flush(r);
     relay_blocks_keep(r, NULL);

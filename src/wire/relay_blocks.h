@@ -1,9 +1,10 @@
 /* relay_blocks.h - rewrites the list of content elements in a provider's frame from events.
  *
  * For a frame that the gateway changed, in a dialect whose content is a list (Anthropic's blocks,
- * Gemini's parts). Each event is matched to the element that it came from: by the place of its
- * text, by its call, or by that element's JSON. Such an element keeps all of its members except the
- * text. An event without an element becomes a new one; an element without an event is dropped.
+ * Gemini's parts, a list of Chat Completions). Each event is matched to the element that it came
+ * from: by the place of its text, by its call, or by that element's JSON. Such an element keeps all
+ * of its members except the text. An event without an element becomes a new one; an element
+ * without an event is dropped.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -16,6 +17,8 @@ struct relay_blocks;
 /* How a dialect's elements are read and written. */
 struct relay_rules {
     enum chat_dialect dialect;
+    /* Whether an event is of the list; or NULL: each event of the choice is. */
+    bool (*takes)(const struct relay_blocks *r, const struct chat_event *ev);
     bool thinking_blocks; /* empty and redacted reasoning has separate elements */
     const char *empty;    /* the element for an otherwise empty list; or NULL */
     bool (*is_source)(const struct json *doc, const struct json_node *element,

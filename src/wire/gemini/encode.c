@@ -186,6 +186,23 @@ static void gemini_encode_flush_calls(struct wire_encoder *en)
     g->count = 0;
 }
 
+/* Writes the calls that are complete and drops one that is cut: a client must not run it. */
+static void gemini_encode_flush_whole_calls(struct wire_encoder *en)
+{
+    struct assembled_reply *g = &gemini_encode_state(en)->pending;
+    struct assembled_block **at = &g->first, *last = NULL;
+
+    while (*at)
+        if (json_arguments_are_whole(arena_text_str(&(*at)->text))) {
+            last = *at;
+            at = &last->next;
+        } else {
+            *at = (*at)->next;
+        }
+    g->last = last;
+    gemini_encode_flush_calls(en);
+}
+
 static void gemini_encode_put_part(struct wire_encoder *en, const struct chat_event *ev)
 {
     bool thought = ev->kind == CHAT_REASONING ||
@@ -446,6 +463,8 @@ void gemini_encode(struct wire_encoder *en, const struct chat_event *ev)
     bool meta = assemble_is_meta(ev);
 
     if (ev->kind == CHAT_ERROR) {
+        if (en->stream)
+            gemini_encode_flush_whole_calls(en);
         gemini_encode_on_error(en, ev->error);
         return;
     }

@@ -143,6 +143,27 @@ static void ollama_encode_flush_calls(struct wire_encoder *en)
     }
 }
 
+/* Writes the calls that are complete and drops one that is cut: a client must not run it. */
+static void ollama_encode_flush_whole_calls(struct wire_encoder *en)
+{
+    struct ollama_encoder *s = en->state;
+    struct ollama_call **at = &s->calls;
+    struct buf b;
+
+    buf_init(&b, ROPE_SIZE_MAX);
+    while (*at) {
+        buf_reset(&b);
+        rope_copy(&(*at)->arguments, (struct rope_mark){NULL, 0}, &b);
+        if (json_arguments_are_whole(buf_str(&b)))
+            at = &(*at)->next;
+        else
+            *at = (*at)->next;
+    }
+    s->calls_end = s->calls ? at : NULL;
+    buf_release(&b);
+    ollama_encode_flush_calls(en);
+}
+
 static void ollama_encode_on_call(struct wire_encoder *en, const struct chat_event *ev)
 {
     struct ollama_encoder *s = en->state;
@@ -307,6 +328,8 @@ void ollama_encode(struct wire_encoder *en, const struct chat_event *ev)
         ollama_encode_keep_extra(en, ev);
         break;
     case CHAT_ERROR:
+        if (en->stream)
+            ollama_encode_flush_whole_calls(en);
         ollama_encode_error(en, ev->error);
         break;
     case CHAT_END:

@@ -136,7 +136,8 @@ static void openai_extras_owe(struct wire_decoder *d, struct openai_choice *c, s
 {
     struct openai_owed **at = &c->owed;
 
-    if (c->owed_size + json.n > OPENAI_HELD_MAX || json.n > arena_left(d->arena) / 4)
+    if (c->owed_size + json.n > OPENAI_HELD_MAX ||
+        !arena_text_room(d->arena, 2 * (sizeof **at + name.n + json.n) + 128))
         return;
     c->owed_size += json.n;
     while (*at && !str_eq((*at)->name, name))
@@ -236,7 +237,8 @@ void openai_details_add(struct openai_details *list, const struct json *doc,
     int64_t index = -1;
 
     assert(!list->first == !list->count);
-    if (list->full || raw.n > OPENAI_HELD_MAX || raw.n * 4 > arena_left(a)) {
+    if (list->full || raw.n > OPENAI_HELD_MAX ||
+        !arena_text_room(a, 2 * (sizeof *e + 2 * raw.n) + 128)) {
         list->full = true;
         return;
     }
@@ -257,7 +259,7 @@ void openai_details_add(struct openai_details *list, const struct json *doc,
     if (member && json_text(doc, json_find(doc, detail, str_c(member)), scratch, &text))
         arena_text_add_max(&e->text, a, text, OPENAI_HELD_MAX);
     if (json_text(doc, json_find(doc, detail, STR("signature")), scratch, &text) && text.n)
-        e->signature = arena_dup(a, text);
+        e->signature = arena_text_dup(a, text);
     list->full = list->full || e->text.full;
 }
 

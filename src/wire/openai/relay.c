@@ -10,6 +10,7 @@
 #include "wire/openai/relay.h"
 
 #include "wire/redact_reasoning.h"
+#include "wire/relay_blocks.h"
 
 #define EDIT_MAX ((size_t)256 << 20)
 #define EDIT_ROOM 1024 /* for the edits that most frames need */
@@ -50,6 +51,14 @@ bool openai_relay_has_calls(const struct openai_relay_frame *r, const struct jso
 {
     return !openai_empty(r->doc, json_fields_get(message, OPENAI_AT_TOOL_CALLS)) ||
            !openai_empty(r->doc, json_fields_get(message, OPENAI_AT_FUNCTION_CALL));
+}
+
+bool openai_relay_is_chunk(const struct json_node *content, const struct chat_event *ev)
+{
+    if (ev->kind == CHAT_REFUSAL)
+        return json_is_array(content) && ev->node && relay_blocks_inside(content, ev->node);
+    return ev->kind == CHAT_OPAQUE && ev->dialect == CHAT_OPENAI &&
+           str_eq(ev->name, STR("content"));
 }
 
 static void openai_relay_join(struct openai_relay_frame *r, struct openai_relay_text *j, str text)
@@ -179,7 +188,10 @@ static void openai_relay_chunk_choices(struct wire_encoder *en, struct openai_sa
     buf_add(out, STR("[{\"index\":"));
     buf_add_u64(out, ev->choice);
     buf_add(out, STR(",\"delta\":"));
-    openai_delta(en, c, ev, out);
+    if (ev->kind == CHAT_OPAQUE) /* a chunk of the content */
+        json_print(out, "{'content':[%j]}", ev->text);
+    else
+        openai_delta(en, c, ev, out);
 }
 
 /* One more member of the object that was written last. */
@@ -350,6 +362,9 @@ static bool openai_relay_is_text(const struct openai_relay_frame *r,
                                  const struct json_fields *delta,
                                  const struct openai_relay_heard *now)
 {
+    for (size_t i = 0; i < r->n; i++)
+        if (openai_relay_is_chunk(json_fields_get(delta, OPENAI_AT_CONTENT), &r->events[i]))
+            return false;
     if (now->text.any == now->thought.any || (now->calls && !openai_relay_has_calls(r, delta)))
         return false;
     return now->text.any || !(json_fields_present(delta, OPENAI_AT_REASONING_DETAILS) ||
@@ -396,11 +411,16 @@ static void openai_relay_chunks(struct openai_relay_frame *r)
         return;
     for (size_t i = 0; i < r->n; i++) {
         const struct chat_event *ev = &r->events[i];
-        const struct json_node *choice = openai_relay_choice_of(r, ev->choice);
+        const struct json_node *delta =
+            openai_relay_message_of(r, openai_relay_choice_of(r, ev->choice));
         bool call = ev->kind == CHAT_CALL || ev->kind == CHAT_ARGUMENTS;
 
-        if (call && openai_relay_says_calls(r, openai_relay_message_of(r, choice))) {
+        if (call && openai_relay_says_calls(r, delta)) {
             openai_relay_note_call(r->en, ev);
+            continue;
+        }
+        if (openai_relay_is_chunk(json_get(r->doc, delta, "content"), ev)) {
+            openai_relay_write_chunk(r, ev, NULL);
             continue;
         }
         if (!openai_says(openai_said(r->en, ev->choice), ev))

@@ -37,6 +37,8 @@ struct openai_relay_heard {
 /* The index of a choice: 0 if v is missing or not a number. */
 uint32_t openai_relay_index_at(const struct json *doc, const struct json_node *v);
 bool openai_relay_has_calls(const struct openai_relay_frame *r, const struct json_fields *message);
+/* Whether the event is of a chunk in the list `content` that is neither text nor reasoning. */
+bool openai_relay_is_chunk(const struct json_node *content, const struct chat_event *ev);
 struct openai_relay_heard openai_relay_hear(struct openai_relay_frame *r, uint32_t choice);
 str openai_relay_joined(const struct openai_relay_text *j);
 /* Whether the details of a message contain no more than the content to write. */

@@ -5,6 +5,7 @@
 #include "wire/openai/relay.h"
 
 #include "wire/redact_reasoning.h"
+#include "wire/relay_blocks.h"
 
 /* Reasoning goes out under the names that it came with; under both if the client asked to be shown
  * it, or if it was in the text. */
@@ -58,6 +59,86 @@ static void openai_relay_edit_calls(struct openai_relay_frame *r, struct json_ed
     buf_release(&b);
 }
 
+/* ---- content that is a list ---- */
+
+static bool openai_relay_takes(const struct relay_blocks *r, const struct chat_event *ev)
+{
+    return ev->kind == CHAT_TEXT || openai_relay_is_chunk(r->list, ev);
+}
+
+static const struct json_node *openai_relay_find_text(const struct json *doc,
+                                                      const struct json_node *chunk,
+                                                      enum assembled_kind kind)
+{
+    const struct json_node *text = chunk;
+
+    if (kind == ASSEMBLED_OPAQUE)
+        return NULL;
+    if (chunk->kind == JSON_OBJECT)
+        text = openai_is_thought_chunk(doc, chunk)
+                   ? NULL
+                   : json_get(doc, chunk, json_get(doc, chunk, "refusal") ? "refusal" : "text");
+    return text && text->kind == JSON_STRING ? text : NULL;
+}
+
+static bool openai_relay_is_source(const struct json *doc, const struct json_node *chunk,
+                                   const struct chat_event *ev)
+{
+    const struct json_node *text = openai_relay_find_text(doc, chunk, ASSEMBLED_TEXT);
+
+    if (ev->kind == CHAT_OPAQUE)
+        return str_eq(json_raw(doc, chunk), ev->text);
+    return text && (!ev->node || relay_blocks_inside(chunk, ev->node));
+}
+
+static void openai_relay_write_element(const struct relay_blocks *r, struct json_out *o)
+{
+    if (r->block.kind == ASSEMBLED_OPAQUE) {
+        json_out_raw(o, arena_text_str(&r->block.text));
+        return;
+    }
+    json_out_object(o);
+    json_member_str(o, "type", STR("text"));
+    json_member_str(o, "text", arena_text_str(&r->block.text));
+    json_out_end(o);
+}
+
+static const struct relay_rules openai_relay_rules = {
+    .dialect = CHAT_OPENAI,
+    .takes = openai_relay_takes,
+    .is_source = openai_relay_is_source,
+    .find_text = openai_relay_find_text,
+    .write = openai_relay_write_element,
+};
+
+/* Content with chunks that are neither text nor reasoning (images, references) stays a list. False:
+ * it has none. */
+static bool openai_relay_edit_list(struct openai_relay_frame *r, struct json_edits *ed,
+                                   const struct json_node *content, uint32_t choice)
+{
+    struct relay_blocks blocks = {.rules = &openai_relay_rules,
+                                  .en = r->en,
+                                  .doc = r->doc,
+                                  .list = content,
+                                  .choice = choice};
+    struct buf b;
+    size_t i = 0;
+
+    if (!json_is_array(content))
+        return false;
+    while (i < r->n &&
+           (r->events[i].choice != choice || !openai_relay_is_chunk(content, &r->events[i])))
+        i++;
+    if (i == r->n)
+        return false;
+    buf_init(&b, OPENAI_WHOLE_MAX);
+    blocks.out = &b;
+    relay_blocks_write(&blocks, r->events, r->n);
+    json_edit_replace(ed, content, arena_dup(&r->a, buf_str(&b)));
+    buf_release(&b);
+    return true;
+}
+
 static void openai_relay_edit_message(struct openai_relay_frame *r, struct json_edits *ed,
                                       const struct json_node *choice)
 {
@@ -85,6 +166,8 @@ static void openai_relay_edit_message(struct openai_relay_frame *r, struct json_
     if (now.calls && !openai_relay_has_calls(r, &of))
         openai_relay_edit_calls(r, ed, message, index);
     if (!now.text.any && (!content || content->kind == JSON_NULL))
+        return;
+    if (openai_relay_edit_list(r, ed, content, index))
         return;
     if (!json_is(r->doc, content, openai_relay_joined(&now.text)))
         json_edit_set_text(ed, message, STR("content"), openai_relay_joined(&now.text));

@@ -13,7 +13,7 @@ str responses_kept(struct wire_encoder *en, str s)
 {
     struct responses_encoder *state = en->state;
 
-    if (s.n <= ROPE_SIZE_MAX && arena_left(en->arena) > s.n + ((size_t)128 << 10))
+    if (s.n <= ROPE_SIZE_MAX && arena_fits(en->arena, s.n + 1, (size_t)128 << 10))
         return arena_dup(en->arena, s);
     state->done.full = true;
     return STR("");

@@ -548,6 +548,7 @@ void responses_relay(struct wire_encoder *en, const struct wire_frame *f,
         responses_relay_stream(&r);
     else
         responses_relay_whole(&r);
+    free(r.said);
     arena_release(&arena);
     (void)responses_full(en);
 }

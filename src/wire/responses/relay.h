@@ -8,6 +8,12 @@
 
 enum responses_place_kind { AT_TEXT, AT_REFUSAL, AT_SUMMARY, AT_THOUGHT };
 
+/* An event, and the text of the frame that it came from. */
+struct responses_said {
+    const struct json_node *node;
+    size_t event;
+};
+
 struct responses_relay {
     struct wire_encoder *en;
     struct responses_encoder *s;
@@ -21,6 +27,8 @@ struct responses_relay {
     struct arena *arena; /* for this frame */
     struct json_edits ed;
     const struct json_node *first_text; /* of a whole body */
+    struct responses_said *said;        /* by the place of the text; NULL: not listed yet */
+    size_t said_count;
 };
 
 /* The provider's output_index as the client has it: after the items of ours before it. */

@@ -271,7 +271,7 @@ static void responses_object_keep_extra(struct wire_encoder *en, const struct ch
         responses_notes_add(en, ev->text, CHAT_OPENAI);
     assert(s->extra_count <= RESPONSES_EXTRAS_MAX);
     if (ev->dialect != CHAT_RESPONSES || s->extra_count == RESPONSES_EXTRAS_MAX ||
-        arena_left(en->arena) < ev->text.n + ROPE_SIZE_MAX / 8)
+        !arena_fits(en->arena, 2 * (ev->name.n + ev->text.n) + ROPE_SIZE_MAX / 8, 0))
         return;
     s->extras[s->extra_count].name = arena_dup(en->arena, ev->name);
     s->extras[s->extra_count++].json = arena_dup(en->arena, ev->text);

@@ -89,20 +89,55 @@ bool responses_is_joint(const struct chat_event *ev)
 
 /* ---- places that say it again ---- */
 
-static void responses_place_by_events(const struct responses_relay *r, const struct json_node *node,
-                                      enum responses_place_kind kind, struct buf *out)
+static int responses_place_compare(const void *x, const void *y)
 {
-    const struct json_node *now = kind == AT_TEXT ? r->first_text : NULL;
+    const struct responses_said *p = x, *q = y;
 
+    if (p->node != q->node)
+        return p->node < q->node ? -1 : 1;
+    return p->event < q->event ? -1 : p->event > q->event;
+}
+
+/* Lists the events that have a place in the frame by that place, so that each place finds its own
+ * without a look at all others. */
+static void responses_place_list_events(struct responses_relay *r)
+{
+    const struct json_node *now[CHAT_END + 1] = {[CHAT_TEXT] = r->first_text};
+
+    assert(!r->said && r->n > 0);
+    r->said = base_alloc(r->n * sizeof *r->said);
     for (size_t i = 0; i < r->n; i++) {
         const struct chat_event *ev = &r->events[i];
 
-        if (ev->kind != responses_at_event(kind) || responses_is_joint(ev))
+        if ((ev->kind != CHAT_TEXT && ev->kind != CHAT_REFUSAL && ev->kind != CHAT_REASONING) ||
+            responses_is_joint(ev))
             continue;
-        now = ev->node ? ev->node : ev->from ? ev->from : now;
-        if (now == node)
-            buf_add(out, ev->text);
+        now[ev->kind] = ev->node ? ev->node : ev->from ? ev->from : now[ev->kind];
+        if (now[ev->kind])
+            r->said[r->said_count++] = (struct responses_said){now[ev->kind], i};
     }
+    if (r->said_count > 1)
+        qsort(r->said, r->said_count, sizeof *r->said, responses_place_compare);
+}
+
+static void responses_place_by_events(struct responses_relay *r, const struct json_node *node,
+                                      enum responses_place_kind kind, struct buf *out)
+{
+    size_t from = 0, to;
+
+    if (!r->said && r->n > 0)
+        responses_place_list_events(r);
+    for (to = r->said_count; from < to;) { /* the first one of this place */
+        size_t middle = from + (to - from) / 2;
+
+        if (r->said[middle].node < node)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    for (; from < r->said_count && r->said[from].node == node; from++)
+        if (r->events[r->said[from].event].kind == responses_at_event(kind))
+            buf_add(out, r->events[r->said[from].event].text);
 }
 
 static void responses_place_replace_sent(struct responses_relay *r, const struct responses_sent *t,
