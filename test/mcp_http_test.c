@@ -53,7 +53,42 @@ static void quick(void *ctx, const struct mcp_ask *ask, struct mcp_answer *answe
     mcp_answer_text(answer, str_c(ask->who));
 }
 
+#define FLOOD_MESSAGES 48
+
+/* Sends 48 MiB of progress before it answers. */
+static void flood(void *ctx, const struct mcp_ask *ask, struct mcp_answer *answer)
+{
+    size_t size = (size_t)1 << 20;
+    char *text = malloc(size);
+
+    (void)ctx;
+    (void)ask;
+    CHECK(text);
+    memset(text, 'x', size);
+    for (int i = 1; i <= FLOOD_MESSAGES; i++)
+        mcp_answer_progress(answer, i, FLOOD_MESSAGES, (str){text, size});
+    free(text);
+    mcp_answer_text(answer, STR("flooded"));
+    pthread_mutex_lock(&lock);
+    here++;
+    pthread_cond_broadcast(&came);
+    pthread_mutex_unlock(&lock);
+}
+
+/* Answers when a flood has ended. */
+static void dry(void *ctx, const struct mcp_ask *ask, struct mcp_answer *answer)
+{
+    (void)ctx;
+    pthread_mutex_lock(&lock);
+    while (!here)
+        pthread_cond_wait(&came, &lock);
+    pthread_mutex_unlock(&lock);
+    mcp_answer_text(answer, str_c(ask->who));
+}
+
 static const struct mcp_tool tools[] = {
+    {.name = "flood", .title = "Flood", .description = "Sends much.", .run = flood},
+    {.name = "dry", .title = "Dry", .description = "Waits for a flood.", .run = dry},
     {.name = "meet", .title = "Meet", .description = "Waits for the others.", .run = meet},
     {.name = "quick", .title = "Quick", .description = "Says who asks.", .run = quick},
     {.name = "marked",
@@ -214,6 +249,23 @@ TEST(who_leaves_before_the_answer_disturbs_nobody)
         check_reply(fds[i - 1], i);
 }
 
+TEST(the_stream_of_a_client_that_does_not_read_is_closed)
+{
+    int fd = call(0, "flood");
+    size_t total = 0, size = (size_t)1 << 20;
+    char *bytes = malloc(size);
+    ssize_t got;
+
+    CHECK(bytes);
+    check_reply(call(1, "dry"), 1);
+    while ((got = read(fd, bytes, size)) > 0)
+        total += (size_t)got;
+    free(bytes);
+    close(fd);
+    CHECK_F(total < (size_t)24 << 20, "%zu bytes were buffered", total);
+    check_reply(call(1, "quick"), 1);
+}
+
 /* The whole reply to a POST of a body with additional header lines. */
 static void post(size_t who, const char *lines, const char *body, char reply[8192])
 {
@@ -311,6 +363,7 @@ int main(void)
     const struct CMUnitTest tests[] = {S(several_calls_run_at_once_and_each_knows_who_asks),
                                        S(others_are_answered_while_a_call_waits),
                                        S(who_leaves_before_the_answer_disturbs_nobody),
+                                       S(the_stream_of_a_client_that_does_not_read_is_closed),
                                        S(a_header_that_differs_from_its_argument_is_refused),
                                        S(a_session_belongs_to_the_caller_who_began_it)};
 
