@@ -187,7 +187,7 @@ static struct job *mcp_server_hands_job_new(struct mcp_hands *h, const struct mc
     struct job *j = base_alloc(sizeof *j);
     struct mcp_fault fault;
 
-    *j = (struct job){.channel = {send_later, NULL, r->channel->who},
+    *j = (struct job){.channel = {.send = send_later, .who = r->channel->who},
                       .to = r->channel,
                       .hands = h,
                       .tool = t,
@@ -240,6 +240,16 @@ void mcp_hands_gone(struct mcp_hands *h, const struct mcp_channel *c)
     for (struct job *j = h ? h->jobs : NULL; j; j = j->next)
         if (j->to == c)
             j->to = NULL;
+}
+
+void mcp_hands_cancel(struct mcp_hands *h, const struct mcp_session *session, str id)
+{
+    for (struct job *j = h ? h->jobs : NULL; j; j = j->next)
+        if (j->to && str_eq(str_c(j->session_id), str_c(session->id)) &&
+            str_eq(j->message.id, id)) {
+            j->to->end_cancelled(j->to);
+            j->to = NULL;
+        }
 }
 
 size_t mcp_hands_count(const struct mcp_hands *h)

@@ -148,11 +148,21 @@ static void send_reply(struct mcp_channel *c, int status, str json)
     server_reply(s->x, status, h, usual_headers(s, "application/json", h), json);
 }
 
+/* An HTTP request needs a response, so that one without a reply gets a stream without events. */
+static void mcp_http_end_cancelled(struct mcp_channel *c)
+{
+    struct stream *s = (struct stream *)c;
+
+    if (!s->begun)
+        mcp_http_begin(s);
+    mcp_http_close(s);
+}
+
 static struct stream *stream_new(struct http *h, struct server_exchange *x)
 {
     struct stream *s = arena_zero(server_arena(x), 1, sizeof *s);
 
-    s->channel = (struct mcp_channel){send_event, send_reply, h->who};
+    s->channel = (struct mcp_channel){send_event, send_reply, mcp_http_end_cancelled, h->who};
     s->http = h;
     s->x = x;
     s->session = STR("");
