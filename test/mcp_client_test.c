@@ -161,6 +161,79 @@ TEST(structured_content_that_is_not_as_promised_is_the_servers_fault)
     side_release(&s);
 }
 
+struct lister {
+    struct side *side;
+    pthread_t thread;
+    _Atomic bool ended;
+    bool ok;
+};
+
+static void *list_tools(void *ctx)
+{
+    struct lister *l = ctx;
+    struct mcp_tools tools;
+    struct arena a;
+    struct err e;
+
+    arena_init(&a, ARENA_MAX);
+    l->ok = mcp_client_tools(l->side->client, PATIENCE_MS, &a, &tools, &e);
+    atomic_store(&l->ended, true);
+    arena_release(&a);
+    return NULL;
+}
+
+static void start_lister(void *ctx, double progress, double total, str message)
+{
+    struct lister *l = ctx;
+
+    (void)progress;
+    (void)total;
+    (void)message;
+    CHECK(pthread_create(&l->thread, NULL, list_tools, l) == 0);
+}
+
+/* The server answers the call when another thread has asked for the list, and the list only at the
+ * ping after it. */
+TEST(a_finished_call_does_not_wait_for_a_list_of_another_thread)
+{
+    struct lister l = {0};
+    struct mcp_result r;
+    struct side s;
+    str result;
+
+    side_init(
+        &s,
+        SERVER("*'\"ping\"'*) me=$id; id=$list; result '{\"tools\":[]}'; id=$me; result '{}';;\n"
+               "*'\"tools/call\"'*) me=$id; say '{\"jsonrpc\":\"2.0\",\"method\":"
+               "\"notifications/tools/list_changed\"}'; say '{\"jsonrpc\":\"2.0\",\"method\":"
+               "\"notifications/progress\",\"params\":{\"progress\":1,\"progressToken\":'$id'}}'; "
+               "read -r line; list=${line#*'\"id\":'}; list=${list%%[,\\}]*}; id=$me; "
+               "result '{\"content\":[],\"structuredContent\":{\"n\":1}}';;\n" PROMISING),
+        NULL);
+    l.side = &s;
+    CHECK_F(mcp_client_call(s.client,
+                            &(struct mcp_call){.tool = STR("t"),
+                                               .timeout_ms = PATIENCE_MS,
+                                               .on_progress = start_lister,
+                                               .ctx = &l},
+                            &s.arena,
+                            &r,
+                            &s.e),
+            "%s",
+            s.e.text);
+    CHECK(!atomic_load(&l.ended));
+    CHECK_F(mcp_client_request(s.client,
+                               &(struct mcp_client_ask){STR("ping"), STR(""), PATIENCE_MS},
+                               &s.arena,
+                               &result,
+                               &s.e),
+            "%s",
+            s.e.text);
+    CHECK(pthread_join(l.thread, NULL) == 0);
+    CHECK(l.ok);
+    side_release(&s);
+}
+
 TEST(noise_between_the_lines_does_not_matter)
 {
     struct mcp_result r;
@@ -362,6 +435,7 @@ TEST_MAIN(T(a_legacy_server_is_found_out_and_spoken_to),
           T(a_server_of_an_unknown_version_is_refused), T(all_pages_are_read_and_sorted),
           T(a_list_that_goes_round_in_circles_is_ended),
           T(structured_content_that_is_not_as_promised_is_the_servers_fault),
+          T(a_finished_call_does_not_wait_for_a_list_of_another_thread),
           T(noise_between_the_lines_does_not_matter), T(a_ping_is_answered_while_nobody_calls),
           T(tools_must_be_allowed_and_calls_approved), T(a_result_above_the_limit_is_refused),
           T(an_error_names_its_code_and_its_words), T(a_server_that_keeps_dying_is_given_up),

@@ -30,7 +30,8 @@ struct mcp_client *mcp_client_new(struct mcp_io *io, const struct mcp_client_opt
     pthread_mutex_init(&c->connecting, NULL);
     pthread_mutex_init(&c->lock, NULL);
     pthread_mutex_init(&c->listing, NULL);
-    arena_init(&c->tools_arena, (size_t)256 << 20);
+    pthread_mutex_init(&c->knowing, NULL);
+    mcp_known_init(&c->known);
     if (o->auth && o->url.n)
         c->auth = mcp_auth_new(io, o->auth, o->url);
     return c;
@@ -76,8 +77,8 @@ void mcp_client_free(struct mcp_client *c)
     if (pipe)
         mcp_pipe_free(pipe);
     mcp_auth_free(c->auth);
-    mcp_tools_release(c);
-    arena_release(&c->tools_arena);
+    mcp_known_release(&c->known);
+    pthread_mutex_destroy(&c->knowing);
     pthread_mutex_destroy(&c->listing);
     pthread_mutex_destroy(&c->lock);
     pthread_mutex_destroy(&c->connecting);

@@ -24,6 +24,13 @@ struct mcp_known_tool {
     struct schema *output; /* or NULL */
 };
 
+/* The tools of one listing, by name. */
+struct mcp_known_tools {
+    struct arena arena; /* of all texts */
+    struct mcp_known_tool *at;
+    size_t n;
+};
+
 struct mcp_listener;
 
 struct mcp_client {
@@ -45,13 +52,15 @@ struct mcp_client {
     struct mcp_listener *listener; /* or NULL; belongs to the connecting thread */
     bool tells_changes;            /* a modern server reports changes */
 
-    pthread_mutex_t listing; /* of what follows */
-    struct arena tools_arena;
-    struct mcp_known_tool *tools;
-    size_t tool_count;
+    pthread_mutex_t listing; /* of what follows; held while the server lists */
     bool listed;
     uint64_t fresh_until_ns;
     _Atomic bool stale; /* the server reported a change */
+
+    /* Read with either lock, replaced with both, so that a finished call can check its result while
+     * another thread waits for a list. */
+    pthread_mutex_t knowing;
+    struct mcp_known_tools known;
 };
 
 /* One request until its reply; requests of the server in between are answered. */
@@ -120,4 +129,5 @@ bool mcp_ask(struct mcp_client *c, struct mcp_exchange *x, str params, struct er
 bool mcp_tools_refresh(struct mcp_client *c, int64_t timeout_ms, bool restart,
                        struct err *e) MUST_USE;
 const struct mcp_known_tool *mcp_known_find(const struct mcp_client *c, str name);
-void mcp_tools_release(struct mcp_client *c);
+void mcp_known_init(struct mcp_known_tools *k);
+void mcp_known_release(struct mcp_known_tools *k);

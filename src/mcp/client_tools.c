@@ -8,6 +8,7 @@
 
 #define TOOL_TEXTS 6 /* of a struct mcp_tool_info */
 #define CURSOR_MAX ((size_t)64 << 10)
+#define KNOWN_ARENA ((size_t)256 << 20)
 /* Of the arena of tools. Twice the need, because what is left of an arena may be in two pieces. */
 #define TOOL_ROOM (2 * MCP_MIRRORS_ARENA_MAX)
 #define TABLE_ROOM (2 * MCP_TOOLS_MAX * sizeof(struct mcp_known_tool))
@@ -22,20 +23,24 @@ static bool is_allowed(const struct mcp_client *c, str name)
     return false;
 }
 
-void mcp_tools_release(struct mcp_client *c)
+void mcp_known_init(struct mcp_known_tools *k)
 {
-    for (size_t i = 0; i < c->tool_count; i++)
-        schema_free(c->tools[i].output);
-    c->tool_count = 0;
-    c->tools = NULL;
-    arena_reset(&c->tools_arena);
+    *k = (struct mcp_known_tools){0};
+    arena_init(&k->arena, KNOWN_ARENA);
+}
+
+void mcp_known_release(struct mcp_known_tools *k)
+{
+    for (size_t i = 0; i < k->n; i++)
+        schema_free(k->at[i].output);
+    arena_release(&k->arena);
 }
 
 const struct mcp_known_tool *mcp_known_find(const struct mcp_client *c, str name)
 {
-    for (size_t i = 0; i < c->tool_count; i++)
-        if (str_eq(c->tools[i].info.name, name))
-            return &c->tools[i];
+    for (size_t i = 0; i < c->known.n; i++)
+        if (str_eq(c->known.at[i].info.name, name))
+            return &c->known.at[i];
     return NULL;
 }
 
@@ -43,7 +48,8 @@ const struct mcp_known_tool *mcp_known_find(const struct mcp_client *c, str name
 
 struct listing {
     struct mcp_client *client;
-    struct mcp_known_tool *tools; /* on the heap while it grows */
+    struct mcp_known_tools known; /* its array is on the heap while it grows: */
+    struct mcp_known_tool *tools;
     size_t n, cap;
     struct map names; /* of the tools so far; in the arena of tools */
     bool full;        /* the arena of tools has no room for the next one */
@@ -86,7 +92,7 @@ static void mcp_client_tools_add_tool(struct listing *l, const struct json *doc,
                                       const struct json_node *v)
 {
     struct mcp_client *c = l->client;
-    struct arena *a = &c->tools_arena;
+    struct arena *a = &l->known.arena;
     struct mcp_known_tool t = {0};
     struct err e;
 
@@ -219,9 +225,10 @@ static int mcp_client_tools_by_name(const void *a, const void *b)
 static bool mcp_client_list_again(struct mcp_client *c, int64_t timeout_ms, struct err *e)
 {
     struct listing l = {.client = c, .ttl_ms = INT64_MAX, .e = e};
+    struct mcp_known_tools before;
     bool ok;
 
-    mcp_tools_release(c);
+    mcp_known_init(&l.known);
     atomic_store(&c->stale, false);
     map_init(&l.names, NULL, MCP_TOOLS_MAX);
     ok = list_pages(&l, timeout_ms);
@@ -229,11 +236,19 @@ static bool mcp_client_list_again(struct mcp_client *c, int64_t timeout_ms, stru
     assert(l.n <= MCP_TOOLS_MAX && l.n <= l.cap);
     if (l.n)
         qsort(l.tools, l.n, sizeof *l.tools, mcp_client_tools_by_name);
-    c->tools = arena_alloc(&c->tools_arena, l.n * sizeof *l.tools);
+    l.known.at = arena_alloc(&l.known.arena, l.n * sizeof *l.tools);
     if (l.n)
-        memcpy(c->tools, l.tools, l.n * sizeof *l.tools);
-    c->tool_count = l.n;
+        memcpy(l.known.at, l.tools, l.n * sizeof *l.tools);
+    l.known.n = l.n;
     free(l.tools);
+    if (ok) {
+        pthread_mutex_lock(&c->knowing);
+        before = c->known;
+        c->known = l.known;
+        l.known = before;
+        pthread_mutex_unlock(&c->knowing);
+    }
+    mcp_known_release(&l.known);
     c->listed = ok;
     /* In the legacy era a list is good until the server says that it is not. */
     c->fresh_until_ns =
@@ -270,8 +285,8 @@ static bool mcp_client_tools_fit(const struct mcp_client *c, const struct arena 
 {
     size_t size = 0;
 
-    for (size_t i = 0; i < c->tool_count; i++) {
-        const struct mcp_tool_info *t = &c->tools[i].info;
+    for (size_t i = 0; i < c->known.n; i++) {
+        const struct mcp_tool_info *t = &c->known.at[i].info;
 
         size += sizeof *t + t->name.n + t->title.n + t->description.n + t->input_schema.n +
                 t->output_schema.n + t->annotations.n + TOOL_TEXTS * 32;
@@ -290,10 +305,10 @@ bool mcp_client_tools(struct mcp_client *c, int64_t timeout_ms, struct arena *a,
     if (ok && !mcp_client_tools_fit(c, a))
         ok = err_set(e, ERR_LIMIT, "the MCP server's tools are too large for the caller's memory");
     if (ok) {
-        out->n = c->tool_count;
-        out->at = arena_zero(a, c->tool_count, sizeof *out->at);
-        for (size_t i = 0; i < c->tool_count; i++)
-            copy_info(a, &c->tools[i].info, &out->at[i]);
+        out->n = c->known.n;
+        out->at = arena_zero(a, out->n, sizeof *out->at);
+        for (size_t i = 0; i < out->n; i++)
+            copy_info(a, &c->known.at[i].info, &out->at[i]);
     }
     pthread_mutex_unlock(&c->listing);
     return ok;
@@ -340,11 +355,11 @@ static bool check_structured(struct mcp_client *c, str tool, const struct mcp_re
     const struct mcp_known_tool *t;
     bool ok = true;
 
-    pthread_mutex_lock(&c->listing);
+    pthread_mutex_lock(&c->knowing);
     t = mcp_known_find(c, tool);
     if (t && t->output)
         ok = mcp_result_check(r, t->output, e);
-    pthread_mutex_unlock(&c->listing);
+    pthread_mutex_unlock(&c->knowing);
     return ok;
 }
 
