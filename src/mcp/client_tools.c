@@ -51,9 +51,10 @@ struct listing {
     struct mcp_known_tools known; /* its array is on the heap while it grows: */
     struct mcp_known_tool *tools;
     size_t n, cap;
-    struct map names; /* of the tools so far; in the arena of tools */
-    bool full;        /* the arena of tools has no room for the next one */
-    int64_t ttl_ms;   /* the least of all pages */
+    struct map names;           /* of the tools so far; in the arena of tools */
+    const _Atomic bool *cancel; /* or NULL */
+    bool full;                  /* the arena of tools has no room for the next one */
+    int64_t ttl_ms;             /* the least of all pages */
     struct err *e;
 };
 
@@ -172,11 +173,12 @@ static bool mcp_client_tools_page(struct listing *l, str cursor, int64_t timeout
         params = arena_dup(page, buf_str(&b));
         buf_release(&b);
     }
-    return mcp_client_request(l->client,
-                              &(struct mcp_client_ask){STR("tools/list"), params, timeout_ms},
-                              page,
-                              &result,
-                              l->e) &&
+    return mcp_client_request(
+               l->client,
+               &(struct mcp_client_ask){STR("tools/list"), params, timeout_ms, l->cancel},
+               page,
+               &result,
+               l->e) &&
            add_page(l, result, page, next);
 }
 
@@ -222,9 +224,10 @@ static int mcp_client_tools_by_name(const void *a, const void *b)
     return str_cmp(x->info.name, y->info.name);
 }
 
-static bool mcp_client_list_again(struct mcp_client *c, int64_t timeout_ms, struct err *e)
+static bool mcp_client_list_again(struct mcp_client *c, int64_t timeout_ms,
+                                  const _Atomic bool *cancel, struct err *e)
 {
-    struct listing l = {.client = c, .ttl_ms = INT64_MAX, .e = e};
+    struct listing l = {.client = c, .cancel = cancel, .ttl_ms = INT64_MAX, .e = e};
     struct mcp_known_tools before;
     bool ok;
 
@@ -259,14 +262,15 @@ static bool mcp_client_list_again(struct mcp_client *c, int64_t timeout_ms, stru
 }
 
 /* With `listing` held. */
-bool mcp_tools_refresh(struct mcp_client *c, int64_t timeout_ms, bool restart, struct err *e)
+static bool mcp_tools_refresh(struct mcp_client *c, int64_t timeout_ms, bool restart,
+                              const _Atomic bool *cancel, struct err *e)
 {
-    if (!mcp_ready(c, clock_deadline_ns(&clock_real, timeout_ms), e))
+    if (!mcp_ready(c, clock_deadline_ns(&clock_real, timeout_ms), cancel, e))
         return false;
     if (!restart && c->listed && !atomic_load(&c->stale) &&
         clock_mono_ns(&clock_real) < c->fresh_until_ns)
         return true;
-    return mcp_client_list_again(c, timeout_ms, e);
+    return mcp_client_list_again(c, timeout_ms, cancel, e);
 }
 
 static void copy_info(struct arena *a, const struct mcp_tool_info *from, struct mcp_tool_info *to)
@@ -294,14 +298,14 @@ static bool mcp_client_tools_fit(const struct mcp_client *c, const struct arena 
     return 2 * size <= arena_left(a);
 }
 
-bool mcp_client_tools(struct mcp_client *c, int64_t timeout_ms, struct arena *a,
-                      struct mcp_tools *out, struct err *e)
+bool mcp_client_tools(struct mcp_client *c, int64_t timeout_ms, const _Atomic bool *cancel,
+                      struct arena *a, struct mcp_tools *out, struct err *e)
 {
     bool ok;
 
-    if (!mcp_lock_until(&c->listing, clock_deadline_ns(&clock_real, timeout_ms), e))
+    if (!mcp_lock_until(&c->listing, clock_deadline_ns(&clock_real, timeout_ms), cancel, e))
         return false;
-    ok = mcp_tools_refresh(c, timeout_ms, false, e);
+    ok = mcp_tools_refresh(c, timeout_ms, false, cancel, e);
     if (ok && !mcp_client_tools_fit(c, a))
         ok = err_set(e, ERR_LIMIT, "the MCP server's tools are too large for the caller's memory");
     if (ok) {
@@ -325,10 +329,11 @@ static bool take_mirrors(struct mcp_client *c, const struct mcp_call *call, bool
     bool ok = true;
 
     *out = (struct mcp_mirrors){0};
-    if (!mcp_lock_until(&c->listing, clock_deadline_ns(&clock_real, call->timeout_ms), e))
+    if (!mcp_lock_until(
+            &c->listing, clock_deadline_ns(&clock_real, call->timeout_ms), call->cancel, e))
         return false;
     if (restart || !c->listed)
-        ok = mcp_tools_refresh(c, call->timeout_ms, restart, e);
+        ok = mcp_tools_refresh(c, call->timeout_ms, restart, call->cancel, e);
     t = ok ? mcp_known_find(c, call->tool) : NULL;
     if (ok && !t && c->o.url.n && mcp_client_era(c) == MCP_ERA_MODERN)
         ok = err_set(e,
@@ -403,8 +408,11 @@ bool mcp_client_call(struct mcp_client *c, const struct mcp_call *given, struct 
                      struct mcp_result *out, struct err *e)
 {
     struct mcp_call call = *given;
-    struct mcp_exchange x = {
-        .method = STR("tools/call"), .name = call.tool, .call = &call, .arena = a};
+    struct mcp_exchange x = {.method = STR("tools/call"),
+                             .name = call.tool,
+                             .call = &call,
+                             .cancel = call.cancel,
+                             .arena = a};
     struct buf b;
     bool ok;
 
