@@ -117,6 +117,17 @@ static const struct {
     {P "otlp: {endpoint: ftp://x}\n", "c.yaml:2: otlp.endpoint: "},
     {P "otlp: {endpoint: http://x, headers: {'a b': c}}\n",
      "c.yaml:2: otlp.headers.a b: this is no header that could be sent"},
+    {P "otlp: {headers: {Host: c}}\n",
+     "c.yaml:2: otlp.headers.Host: the client writes this header itself, from the url and the "
+     "body: remove it"},
+    {P "otlp: {headers: {content-length: '3'}}\n",
+     "c.yaml:2: otlp.headers.content-length: the client"},
+    {P "otlp: {headers: {Transfer-Encoding: chunked}}\n",
+     "c.yaml:2: otlp.headers.Transfer-Encoding: the client"},
+    {P "otlp: {headers: {CONNECTION: close}}\n", "c.yaml:2: otlp.headers.CONNECTION: the client"},
+    {P "otlp: {headers: {Expect: 100-continue}}\n", "c.yaml:2: otlp.headers.Expect: the client"},
+    {P "tools: {t: {mcp: {url: http://x, headers: {Upgrade: h2c}}}}\n",
+     "c.yaml:2: tools.t.mcp.headers.Upgrade: the client"},
     {P "otlp: {headers: {a: \"b\\r\\nc: d\"}}\n", "c.yaml:2: otlp.headers.a: this is no header"},
     /* presets */
     {P "llm: {reasoning_presets: {low: {reasoning_max_tokens: 256}}}\n",

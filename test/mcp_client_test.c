@@ -5,6 +5,7 @@
 #include "mcp_side.h"
 
 #include <pthread.h>
+#include <unistd.h>
 
 TEST(a_legacy_server_is_found_out_and_spoken_to)
 {
@@ -117,7 +118,7 @@ TEST(all_pages_are_read_and_sorted)
                                                              NAMED("d") "," NAMED("c"),
                                                              ",\"nextCursor\":\"two\"") ";;\n"),
         NULL);
-    CHECK_F(mcp_client_tools(s.client, PATIENCE_MS, &s.arena, &tools, &s.e), "%s", s.e.text);
+    CHECK_F(mcp_client_tools(s.client, PATIENCE_MS, NULL, &s.arena, &tools, &s.e), "%s", s.e.text);
     CHECK_INT(tools.n, 4);
     for (size_t i = 0; i < 4; i++)
         CHECK(tools.at[i].name.n == 1 && tools.at[i].name.p[0] == (char)('a' + i));
@@ -132,7 +133,7 @@ TEST(a_list_that_goes_round_in_circles_is_ended)
     side_init(&s,
               SERVER("*'\"tools/list\"'*) " PAGE(NAMED("a"), ",\"nextCursor\":\"again\"") ";;\n"),
               NULL);
-    CHECK(!mcp_client_tools(s.client, PATIENCE_MS, &s.arena, &tools, &s.e));
+    CHECK(!mcp_client_tools(s.client, PATIENCE_MS, NULL, &s.arena, &tools, &s.e));
     CHECK(strstr(s.e.text, "does not end"));
     side_release(&s);
 }
@@ -159,6 +160,119 @@ TEST(structured_content_that_is_not_as_promised_is_the_servers_fault)
     CHECK_F(call(&s, "t", &r), "%s", s.e.text);
     CHECK_STR(r.structured, "{\"n\":1}");
     side_release(&s);
+}
+
+struct lister {
+    struct side *side;
+    pthread_t thread;
+    int64_t timeout_ms;
+    _Atomic bool ended;
+    bool ok;
+};
+
+static void *list_tools(void *ctx)
+{
+    struct lister *l = ctx;
+    struct mcp_tools tools;
+    struct arena a;
+    struct err e;
+
+    arena_init(&a, ARENA_MAX);
+    l->ok = mcp_client_tools(l->side->client, l->timeout_ms, NULL, &a, &tools, &e);
+    atomic_store(&l->ended, true);
+    arena_release(&a);
+    return NULL;
+}
+
+static void start_lister(void *ctx, double progress, double total, str message)
+{
+    struct lister *l = ctx;
+
+    (void)progress;
+    (void)total;
+    (void)message;
+    CHECK(pthread_create(&l->thread, NULL, list_tools, l) == 0);
+}
+
+/* The server answers the call when another thread has asked for the list, and the list only at the
+ * ping after it. */
+TEST(a_finished_call_does_not_wait_for_a_list_of_another_thread)
+{
+    struct lister l = {.timeout_ms = PATIENCE_MS};
+    struct mcp_result r;
+    struct side s;
+    str result;
+
+    side_init(
+        &s,
+        SERVER("*'\"ping\"'*) me=$id; id=$list; result '{\"tools\":[]}'; id=$me; result '{}';;\n"
+               "*'\"tools/call\"'*) me=$id; say '{\"jsonrpc\":\"2.0\",\"method\":"
+               "\"notifications/tools/list_changed\"}'; say '{\"jsonrpc\":\"2.0\",\"method\":"
+               "\"notifications/progress\",\"params\":{\"progress\":1,\"progressToken\":'$id'}}'; "
+               "read -r line; list=${line#*'\"id\":'}; list=${list%%[,\\}]*}; id=$me; "
+               "result '{\"content\":[],\"structuredContent\":{\"n\":1}}';;\n" PROMISING),
+        NULL);
+    l.side = &s;
+    CHECK_F(mcp_client_call(s.client,
+                            &(struct mcp_call){.tool = STR("t"),
+                                               .timeout_ms = PATIENCE_MS,
+                                               .on_progress = start_lister,
+                                               .ctx = &l},
+                            &s.arena,
+                            &r,
+                            &s.e),
+            "%s",
+            s.e.text);
+    CHECK(!atomic_load(&l.ended));
+    CHECK_F(mcp_client_request(s.client,
+                               &(struct mcp_client_ask){STR("ping"), STR(""), PATIENCE_MS, NULL},
+                               &s.arena,
+                               &result,
+                               &s.e),
+            "%s",
+            s.e.text);
+    CHECK(pthread_join(l.thread, NULL) == 0);
+    CHECK(l.ok);
+    side_release(&s);
+}
+
+static void *cancel_soon(void *ctx)
+{
+    (void)usleep(200000);
+    atomic_store((_Atomic bool *)ctx, true);
+    return NULL;
+}
+
+TEST(a_cancelled_list_ends_while_the_server_hangs)
+{
+    static const char *const hangs[] = {
+        SERVER("*'\"server/discover\"'*);; *'\"initialize\"'*);;\n"),
+        SERVER("*'\"initialize\"'*);;\n"),
+        SERVER("*'\"tools/list\"'*);;\n")};
+
+    for (size_t i = 0; i < COUNT_OF(hangs); i++) {
+        _Atomic bool cancel = false;
+        struct mcp_tools tools;
+        struct lister other = {0};
+        struct side s;
+        pthread_t thread;
+
+        side_init(&s, hangs[i], NULL);
+        other.side = &s;
+        other.timeout_ms = 1500;
+        CHECK(pthread_create(&other.thread, NULL, list_tools, &other) == 0);
+        CHECK(pthread_create(&thread, NULL, cancel_soon, &cancel) == 0);
+        CHECK(!mcp_client_tools(s.client, PATIENCE_MS, &cancel, &s.arena, &tools, &s.e));
+        CHECK_F(s.e.code == ERR_CANCELLED, "%s", s.e.text);
+        CHECK(pthread_join(thread, NULL) == 0);
+        CHECK(pthread_join(other.thread, NULL) == 0 && !other.ok);
+        atomic_store(&cancel, false); /* and while it waits for the server itself */
+        CHECK(pthread_create(&thread, NULL, cancel_soon, &cancel) == 0);
+        CHECK(!mcp_client_tools(s.client, PATIENCE_MS, &cancel, &s.arena, &tools, &s.e));
+        CHECK_F(s.e.code == ERR_CANCELLED, "%s", s.e.text);
+        CHECK(pthread_join(thread, NULL) == 0);
+        side_release(&s);
+    }
 }
 
 TEST(noise_between_the_lines_does_not_matter)
@@ -215,7 +329,7 @@ TEST(tools_must_be_allowed_and_calls_approved)
 
     side_init(
         &s, SERVER("*'\"tools/list\"'*) " PAGE(NAMED("t") "," NAMED("secret"), "") ";;\n"), &o);
-    CHECK(mcp_client_tools(s.client, PATIENCE_MS, &s.arena, &tools, &s.e) && tools.n == 1);
+    CHECK(mcp_client_tools(s.client, PATIENCE_MS, NULL, &s.arena, &tools, &s.e) && tools.n == 1);
     CHECK(!call(&s, "secret", &r) && s.e.code == ERR_AUTH && asked == 0);
     CHECK(!call(&s, "t", &r) && s.e.code == ERR_CANCELLED);
     CHECK(call(&s, "t", &r));
@@ -362,6 +476,8 @@ TEST_MAIN(T(a_legacy_server_is_found_out_and_spoken_to),
           T(a_server_of_an_unknown_version_is_refused), T(all_pages_are_read_and_sorted),
           T(a_list_that_goes_round_in_circles_is_ended),
           T(structured_content_that_is_not_as_promised_is_the_servers_fault),
+          T(a_finished_call_does_not_wait_for_a_list_of_another_thread),
+          T(a_cancelled_list_ends_while_the_server_hangs),
           T(noise_between_the_lines_does_not_matter), T(a_ping_is_answered_while_nobody_calls),
           T(tools_must_be_allowed_and_calls_approved), T(a_result_above_the_limit_is_refused),
           T(an_error_names_its_code_and_its_words), T(a_server_that_keeps_dying_is_given_up),

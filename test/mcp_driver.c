@@ -138,7 +138,7 @@ static bool do_tools(struct driver *d, struct err *e)
     struct mcp_tools tools;
     struct json_out o;
 
-    if (!mcp_client_tools(d->client, d->timeout_ms, &d->arena, &tools, e))
+    if (!mcp_client_tools(d->client, d->timeout_ms, NULL, &d->arena, &tools, e))
         return false;
     json_out_init(&o, &d->out);
     json_out_object(&o);
@@ -188,7 +188,8 @@ static bool do_line(struct driver *d, str line, struct err *e)
                             &(struct mcp_client_ask){
                                 str_slice(rest, 0, space),
                                 space == STR_NONE ? STR("") : str_slice(rest, space + 1, rest.n),
-                                d->timeout_ms},
+                                d->timeout_ms,
+                                NULL},
                             &d->arena,
                             &result,
                             e))

@@ -19,7 +19,7 @@ TEST(a_server_that_wants_input_and_names_none_is_at_fault)
     side_init(&s,
               SERVER(MODERN "*'\"tools/list\"'*) result '{\"resultType\":\"input_required\"}';;\n"),
               NULL);
-    CHECK(!mcp_client_tools(s.client, PATIENCE_MS, &s.arena, &tools, &s.e));
+    CHECK(!mcp_client_tools(s.client, PATIENCE_MS, NULL, &s.arena, &tools, &s.e));
     CHECK_INT(s.e.code, ERR_UPSTREAM);
     CHECK(strstr(s.e.text, "does not say which"));
     side_release(&s);
@@ -94,7 +94,7 @@ TEST(pages_without_end_need_no_memory)
                      "result \"{\\\"tools\\\":[{\\\"name\\\":\\\"t$n\\\"}],\\\"x\\\":"
                      "\\\"$x\\\"$more}\"; more=;;\n"),
               NULL);
-    CHECK_F(mcp_client_tools(s.client, PATIENCE_MS, &s.arena, &tools, &s.e), "%s", s.e.text);
+    CHECK_F(mcp_client_tools(s.client, PATIENCE_MS, NULL, &s.arena, &tools, &s.e), "%s", s.e.text);
     CHECK_INT(tools.n, 18);
     side_release(&s);
 }
@@ -110,7 +110,7 @@ TEST(a_list_larger_than_the_callers_memory_is_an_error)
               NULL);
     arena_release(&s.arena);
     arena_init(&s.arena, (size_t)1 << 20);
-    CHECK(!mcp_client_tools(s.client, PATIENCE_MS, &s.arena, &tools, &s.e));
+    CHECK(!mcp_client_tools(s.client, PATIENCE_MS, NULL, &s.arena, &tools, &s.e));
     CHECK_F(s.e.code == ERR_LIMIT, "%s", s.e.text);
     side_release(&s);
 }

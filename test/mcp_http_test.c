@@ -9,6 +9,7 @@
 #include "test.h"
 
 #include <arpa/inet.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -53,7 +54,42 @@ static void quick(void *ctx, const struct mcp_ask *ask, struct mcp_answer *answe
     mcp_answer_text(answer, str_c(ask->who));
 }
 
+#define FLOOD_MESSAGES 48
+
+/* Sends 48 MiB of progress before it answers. */
+static void flood(void *ctx, const struct mcp_ask *ask, struct mcp_answer *answer)
+{
+    size_t size = (size_t)1 << 20;
+    char *text = malloc(size);
+
+    (void)ctx;
+    (void)ask;
+    CHECK(text);
+    memset(text, 'x', size);
+    for (int i = 1; i <= FLOOD_MESSAGES; i++)
+        mcp_answer_progress(answer, i, FLOOD_MESSAGES, (str){text, size});
+    free(text);
+    mcp_answer_text(answer, STR("flooded"));
+    pthread_mutex_lock(&lock);
+    here++;
+    pthread_cond_broadcast(&came);
+    pthread_mutex_unlock(&lock);
+}
+
+/* Answers when a flood has ended. */
+static void dry(void *ctx, const struct mcp_ask *ask, struct mcp_answer *answer)
+{
+    (void)ctx;
+    pthread_mutex_lock(&lock);
+    while (!here)
+        pthread_cond_wait(&came, &lock);
+    pthread_mutex_unlock(&lock);
+    mcp_answer_text(answer, str_c(ask->who));
+}
+
 static const struct mcp_tool tools[] = {
+    {.name = "flood", .title = "Flood", .description = "Sends much.", .run = flood},
+    {.name = "dry", .title = "Dry", .description = "Waits for a flood.", .run = dry},
     {.name = "meet", .title = "Meet", .description = "Waits for the others.", .run = meet},
     {.name = "quick", .title = "Quick", .description = "Says who asks.", .run = quick},
     {.name = "marked",
@@ -214,6 +250,23 @@ TEST(who_leaves_before_the_answer_disturbs_nobody)
         check_reply(fds[i - 1], i);
 }
 
+TEST(the_stream_of_a_client_that_does_not_read_is_closed)
+{
+    int fd = call(0, "flood");
+    size_t total = 0, size = (size_t)1 << 20;
+    char *bytes = malloc(size);
+    ssize_t got;
+
+    CHECK(bytes);
+    check_reply(call(1, "dry"), 1);
+    while ((got = read(fd, bytes, size)) > 0)
+        total += (size_t)got;
+    free(bytes);
+    close(fd);
+    CHECK_F(total < (size_t)24 << 20, "%zu bytes were buffered", total);
+    check_reply(call(1, "quick"), 1);
+}
+
 /* The whole reply to a POST of a body with additional header lines. */
 static void post(size_t who, const char *lines, const char *body, char reply[8192])
 {
@@ -284,10 +337,10 @@ TEST(a_header_that_differs_from_its_argument_is_refused)
     }
 }
 
-TEST(a_session_belongs_to_the_caller_who_began_it)
+/* The header line of a new session. */
+static void begin_session(char line[200])
 {
-    static const char ping[] = "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"ping\"}";
-    char reply[8192], line[200];
+    char reply[8192];
     const char *id;
 
     post(0,
@@ -297,22 +350,100 @@ TEST(a_session_belongs_to_the_caller_who_began_it)
          reply);
     id = strcasestr(reply, "mcp-session-id: ");
     CHECK_F(id, "%s", reply);
-    (void)snprintf(line, sizeof line, "%.*s\r\n", (int)strcspn(id, "\r"), id);
+    (void)snprintf(line, 200, "%.*s\r\n", (int)strcspn(id, "\r"), id);
+}
+
+TEST(a_session_belongs_to_the_caller_who_began_it)
+{
+    static const char ping[] = "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"ping\"}";
+    char reply[8192], line[200];
+
+    begin_session(line);
     post(0, line, ping, reply);
     CHECK_F(strstr(reply, " 200 "), "%s", reply);
     post(1, line, ping, reply);
     CHECK_F(strstr(reply, " 404 "), "%s", reply);
 }
 
+/* Calls `meet`, which never ends alone. */
+static int call_in_session(const char *line, const char *meta)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port)};
+    int fd = socket(AF_INET, SOCK_STREAM, 0), n;
+    char body[300], request[1000];
+
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    n = snprintf(body,
+                 sizeof body,
+                 "{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"method\":\"tools/call\",\"params\":{\"name\":"
+                 "\"meet\"%s}}",
+                 meta);
+    n = snprintf(request,
+                 sizeof request,
+                 "POST /mcp HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n"
+                 "connection: close\r\nauthorization: Bearer %s\r\n%scontent-length: %d\r\n\r\n%s",
+                 names[0],
+                 line,
+                 n,
+                 body);
+    CHECK(fd >= 0 && connect(fd, (struct sockaddr *)&to, sizeof to) == 0);
+    CHECK(setsockopt(fd,
+                     SOL_SOCKET,
+                     SO_RCVTIMEO,
+                     &(struct timeval){WAIT_S / 2, 0},
+                     sizeof(struct timeval)) == 0);
+    CHECK(write(fd, request, (size_t)n) == n);
+    return fd;
+}
+
+TEST(a_cancelled_call_gets_no_response_and_its_stream_is_closed)
+{
+    static const char *const metas[] = {"", ",\"_meta\":{\"progressToken\":7}"};
+    static const char cancel[] = "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\","
+                                 "\"params\":{\"requestId\":\"a\"}}";
+    char reply[8192], line[200], text[4096];
+    int fds[CALLERS];
+
+    begin_session(line);
+    for (size_t i = 0; i < COUNT_OF(metas); i++) {
+        int fd = call_in_session(line, metas[i]);
+        size_t n = 0;
+        ssize_t got;
+
+        if (i)
+            CHECK(recv(fd, text, 1, MSG_PEEK) == 1); /* progress: the call runs */
+        /* A cancel that the server reads before the call has no effect, so it is repeated. */
+        do {
+            post(0, line, cancel, reply);
+            CHECK_F(strstr(reply, " 202 "), "%s", reply);
+        } while (poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, 1000) == 0 && ++n < WAIT_S);
+        n = 0;
+        while (n < sizeof text - 1 && (got = read(fd, text + n, sizeof text - 1 - n)) > 0)
+            n += (size_t)got;
+        CHECK(got == 0);
+        text[n] = 0;
+        CHECK_F(strstr(text, "text/event-stream") && strstr(text, "\r\n0\r\n\r\n"), "%s", text);
+        CHECK_F(!strstr(text, "\"id\":\"a\""), "%s", text);
+        close(fd);
+    }
+    for (size_t i = COUNT_OF(metas); i < CALLERS; i++) /* lets the two tools end */
+        fds[i] = call(i, "meet");
+    for (size_t i = COUNT_OF(metas); i < CALLERS; i++)
+        check_reply(fds[i], i);
+}
+
 #define S(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {S(several_calls_run_at_once_and_each_knows_who_asks),
-                                       S(others_are_answered_while_a_call_waits),
-                                       S(who_leaves_before_the_answer_disturbs_nobody),
-                                       S(a_header_that_differs_from_its_argument_is_refused),
-                                       S(a_session_belongs_to_the_caller_who_began_it)};
+    const struct CMUnitTest tests[] = {
+        S(several_calls_run_at_once_and_each_knows_who_asks),
+        S(others_are_answered_while_a_call_waits),
+        S(who_leaves_before_the_answer_disturbs_nobody),
+        S(the_stream_of_a_client_that_does_not_read_is_closed),
+        S(a_header_that_differs_from_its_argument_is_refused),
+        S(a_session_belongs_to_the_caller_who_began_it),
+        S(a_cancelled_call_gets_no_response_and_its_stream_is_closed)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,7 +51,7 @@ static void open_ground(struct ground *g, const char *const *argv,
     r.client = g->client;
     r.mask = g->mask;
     buf_init(&list, 8 << 20);
-    if (!mcp_toolset_list(g->client, 60000, &list, &e))
+    if (!mcp_toolset_list(g->client, 60000, NULL, &list, &e))
         fail_msg("%s", e.text);
     g->list = arena_dup(&g->arena, buf_str(&list));
     buf_release(&list);

@@ -161,6 +161,41 @@ TEST(the_limits_of_an_evaluation_hold)
     }
 }
 
+/* Each thought takes a quarter of the arena: half of it is kept for the next turn. */
+static bool ask_thoughtful(void *ctx, const struct ask_request *q, const _Atomic bool *cancel,
+                           struct arena *a, struct ask_reply *reply)
+{
+    size_t size = (size_t)4 << 20;
+    char *thought;
+
+    if (!script_ask(ctx, q, cancel, a, reply))
+        return false;
+    thought = arena_alloc(a, size);
+    memset(thought, 'x', size);
+    reply->reasoning = (str){thought, size};
+    return true;
+}
+
+TEST(a_run_out_of_memory_is_an_answer_with_that_reason)
+{
+    struct script s = {.turns = {SEARCH, FACT, SEARCH, FACT, SEARCH}};
+    struct policy_react_options o = w.o.react;
+    struct policy_react_info info;
+    struct policy_result r;
+    struct arena a;
+
+    arena_init(&a, (size_t)16 << 20);
+    o.criterion = STR("age");
+    o.ask = (struct agent_ask){ask_thoughtful, &s};
+    CHECK_F(policy_react(&o, &a, &r, &info, &w.e), "%s", w.e.text);
+    CHECK_STR(r.reason_code, "memory_limit_exceeded");
+    CHECK_INT(r.status, POLICY_UNCERTAIN);
+    CHECK(!info.llm_failed);
+    CHECK_F(has(r.rationale, "of the run have more than"), STR_FMT, STR_ARG(r.rationale));
+    CHECK(r.trace_count > 0);
+    arena_release(&a);
+}
+
 TEST(the_models_thought_is_in_the_trace)
 {
     struct costly c = {.script = {.turns = {SEARCH, FACT, FINISH_AT("Age", "[1]", "note-1", "1")}}};
@@ -217,6 +252,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         S(the_limits_of_an_evaluation_hold),
+        S(a_run_out_of_memory_is_an_answer_with_that_reason),
         S(the_models_thought_is_in_the_trace),
         S(endless_bad_calls_fall_back_with_their_reason),
     };

@@ -70,7 +70,8 @@ const char *const *mcp_server_argv(const char *const *argv, struct arena *a)
 
 /* ---- what a server has ---- */
 
-bool mcp_toolset_list(struct mcp_client *c, int64_t timeout_ms, struct buf *out, struct err *e)
+bool mcp_toolset_list(struct mcp_client *c, int64_t timeout_ms, const _Atomic bool *cancel,
+                      struct buf *out, struct err *e)
 {
     struct mcp_tools tools;
     struct json_out o;
@@ -78,7 +79,7 @@ bool mcp_toolset_list(struct mcp_client *c, int64_t timeout_ms, struct buf *out,
     bool ok;
 
     arena_init(&a, ARENA_MAX);
-    ok = mcp_client_tools(c, timeout_ms, &a, &tools, e);
+    ok = mcp_client_tools(c, timeout_ms, cancel, &a, &tools, e);
     json_out_init(&o, out);
     if (ok)
         json_out_array(&o);

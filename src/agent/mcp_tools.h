@@ -1,7 +1,7 @@
 /* mcp_tools.h - adds the tools of MCP servers to a toolbox.
  *
  *     struct mcp_toolset *m = mcp_toolset_new();
- *     mcp_toolset_list(client, 30000, &text, e)                 a server's tools, as JSON
+ *     mcp_toolset_list(client, 30000, NULL, &text, e)           a server's tools, as JSON
  *     mcp_toolset_add(m, box, &server, text, e)                 its tools are in the box
  *     mcp_toolset_find(m, name, &server, &tool)                 the server and tool of a name
  *     toolbox_free(box); mcp_toolset_free(m);                   in this order
@@ -44,9 +44,10 @@ const char *const *mcp_server_argv(const char *const *argv, struct arena *a);
 struct mcp_toolset *mcp_toolset_new(void);
 void mcp_toolset_free(struct mcp_toolset *m); /* NULL is allowed */
 
-/* [{"name", "description", "schema", "read_only", "idempotent"}] by name. */
-bool mcp_toolset_list(struct mcp_client *c, int64_t timeout_ms, struct buf *out,
-                      struct err *e) MUST_USE;
+/* [{"name", "description", "schema", "read_only", "idempotent"}] by name. Ends with
+ * ERR_CANCELLED when *cancel becomes true; NULL is allowed. */
+bool mcp_toolset_list(struct mcp_client *c, int64_t timeout_ms, const _Atomic bool *cancel,
+                      struct buf *out, struct err *e) MUST_USE;
 /* Masks the text of an error, which a server may have written; mask NULL: nothing. */
 void mcp_mask_error(const struct mask *mask, struct err *e);
 /* `list` as mcp_toolset_list writes it. A schema that does not compile accepts any object. */

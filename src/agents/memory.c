@@ -70,22 +70,31 @@ bool agents_memory_read(struct agents_job *j, struct arena *a, str *messages, st
     return ok;
 }
 
-static bool memory_has(const struct agents_job *j, str metadata)
+/* Whether a checkpoint of the thread is from this run. Other runs may have added theirs since. */
+static bool memory_has(struct agents_job *j, bool *has, struct err *e)
 {
+    const str ns = STR("");
+    struct thread_filter f = {.thread = j->q.thread, .ns = &ns, .before = STR(""), .count_max = 1};
+    struct thread_asker who = memory_asker(j);
+    struct thread_list found;
+    struct json_out o;
+    struct buf metadata;
     struct arena a;
-    struct json doc;
-    struct err e;
-    bool has;
-    str run;
+    bool ok;
 
-    arena_init(&a, metadata.n + 65536);
-    json_init(&doc);
-    has = json_parse(&doc, metadata, &e) &&
-          json_text(&doc, json_find(&doc, json_root(&doc), STR("run_id")), &a, &run) &&
-          str_eq(run, j->q.run);
-    json_release(&doc);
+    assert(j->q.run.n && j->q.thread.n);
+    arena_init(&a, MEMORY_ARENA);
+    buf_init(&metadata, 65536);
+    json_out_init(&o, &metadata);
+    json_out_object(&o);
+    json_member_str(&o, "run_id", j->q.run);
+    json_out_end(&o);
+    f.metadata = buf_str(&metadata);
+    ok = json_out_ok(&o, e) && threads_list(j->runner->host.threads, &who, &f, &a, &found, e);
+    *has = ok && found.count > 0;
+    buf_release(&metadata);
     arena_release(&a);
-    return has;
+    return ok;
 }
 
 static void memory_write_message(struct json_out *o, const char *role, str text)
@@ -134,15 +143,9 @@ static bool memory_put(struct agents_job *j, str input, str answer, struct arena
 
 bool agents_memory_add(struct agents_job *j, str input, str answer, struct arena *a, struct err *e)
 {
-    struct thread_tuple t;
-    struct arena scratch;
-    bool ok, found, has;
+    bool has;
 
     if (!j->q.thread.n || !j->runner->host.threads)
         return true;
-    arena_init(&scratch, MEMORY_ARENA);
-    ok = memory_get(j, &scratch, &t, &found, e);
-    has = ok && found && memory_has(j, t.metadata);
-    arena_release(&scratch);
-    return ok && (has || memory_put(j, input, answer, a, e));
+    return memory_has(j, &has, e) && (has || memory_put(j, input, answer, a, e));
 }

@@ -72,32 +72,38 @@ static void agents_list_http(const struct config_tools *t, struct json_out *o)
     json_out_end(o);
 }
 
-static void agents_list_server(struct agents_open *p, size_t source, struct json_out *o)
+/* A server that cannot list is an error in the list; false only for a cancelled run. */
+static bool agents_list_server(struct agents_open *p, size_t source, struct json_out *o,
+                               struct err *e)
 {
     const struct config_tools *t = agents_source(p, source);
     int64_t least_ms = p->o->list_ms ? p->o->list_ms : LIST_MS, given_ms = (int64_t)t->timeout_ms;
     struct agents_listing l = {.server = t->name, .tools = STR("")};
     struct mcp_client *client = agents_server_client(p->running[source]);
     struct buf list;
-    struct err e;
 
     assert(t->kind == CONFIG_TOOLS_MCP && (!client || p->running[source]));
     l.asked_us = clock_wall_ms(p->o->clock) * 1000;
     buf_init(&list, LIST_MAX);
     if (!client)
-        err_set(&e, ERR_SYSTEM, "it cannot be started");
-    if (client && mcp_toolset_list(client, given_ms > least_ms ? given_ms : least_ms, &list, &e)) {
+        err_set(e, ERR_SYSTEM, "it cannot be started");
+    if (client && mcp_toolset_list(
+                      client, given_ms > least_ms ? given_ms : least_ms, p->o->cancel, &list, e)) {
         l.tools = buf_str(&list);
         json_out_raw(o, l.tools);
+    } else if (e->code == ERR_CANCELLED) {
+        buf_release(&list);
+        return false;
     } else {
-        mcp_mask_error(t->mask ? t->mask : p->o->mask, &e);
-        log_warn("an MCP server cannot be used", LOG_STR("server", t->name), LOG_ERR(&e));
-        json_out_str(o, str_c(e.text)); /* instead of the list: the error */
-        l.error = &e;
+        mcp_mask_error(t->mask ? t->mask : p->o->mask, e);
+        log_warn("an MCP server cannot be used", LOG_STR("server", t->name), LOG_ERR(e));
+        json_out_str(o, str_c(e->text)); /* instead of the list: the error */
+        l.error = e;
     }
     if (p->o->on_list)
         p->o->on_list(p->o->ctx, &l);
     buf_release(&list);
+    return true;
 }
 
 /* {"library": [tools], "stock": "the error"} */
@@ -105,26 +111,24 @@ static bool agents_list(struct agents_open *p, struct err *e)
 {
     struct json_out o;
     struct buf out;
-    bool ok;
+    bool ok = true;
 
     buf_init(&out, 4 * LIST_MAX);
     json_out_init(&o, &out);
     json_out_object(&o);
-    for (size_t i = 0; i < p->o->config->agents->tools_count; i++) {
+    for (size_t i = 0; ok && i < p->o->config->agents->tools_count; i++) {
         if (!agents_uses(p, i))
             continue;
-        if (p->o->cancel && atomic_load(p->o->cancel)) {
-            buf_release(&out);
-            return err_set(e, ERR_CANCELLED, "cancelled");
-        }
         json_out_key(&o, agents_source(p, i)->name);
         if (agents_source(p, i)->kind == CONFIG_TOOLS_MCP)
-            agents_list_server(p, i, &o);
+            ok = agents_list_server(p, i, &o, e);
         else
             agents_list_http(agents_source(p, i), &o);
+        if (p->o->cancel && atomic_load(p->o->cancel))
+            ok = err_set(e, ERR_CANCELLED, "cancelled");
     }
     json_out_end(&o);
-    ok = json_out_ok(&o, e);
+    ok = ok && json_out_ok(&o, e);
     p->tools.listed = arena_dup(&p->arena, buf_str(&out));
     buf_release(&out);
     return ok;

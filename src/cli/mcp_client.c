@@ -176,7 +176,7 @@ static bool list_and_get(struct suite *s, str list, str array, str get, str key)
     assert(s->client);
     json_init(&doc);
     ok = mcp_client_request(s->client,
-                            &(struct mcp_client_ask){list, STR(""), TIMEOUT_MS},
+                            &(struct mcp_client_ask){list, STR(""), TIMEOUT_MS, NULL},
                             &s->arena,
                             &result,
                             s->e) &&
@@ -191,7 +191,8 @@ static bool list_and_get(struct suite *s, str list, str array, str get, str key)
                                                 arena_join(&s->arena, STR("{\""), key, STR("\":")),
                                                 json_raw(&doc, json_find(&doc, first, key)),
                                                 STR("}")),
-                                     TIMEOUT_MS},
+                                     TIMEOUT_MS,
+                                     NULL},
             &s->arena,
             &result,
             s->e);
@@ -204,7 +205,7 @@ static bool mcp_client_play(struct suite *s)
     struct mcp_tools tools;
     bool some;
 
-    if (!mcp_client_tools(s->client, TIMEOUT_MS, &s->arena, &tools, s->e))
+    if (!mcp_client_tools(s->client, TIMEOUT_MS, NULL, &s->arena, &tools, s->e))
         return false;
     if (str_eq(s->scenario, STR("json-schema-ref-no-deref")))
         return true;

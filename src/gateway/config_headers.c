@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "gateway/config_build.h"
+#include "net/http1.h"
 
 static bool config_header_token(str s)
 {
@@ -23,6 +24,27 @@ static bool config_header_value(str s)
     return true;
 }
 
+/* Whether a header says where a request ends or how its connection is used. The client writes these
+ * itself; a second one would make the server split the bytes of the connection at another place. */
+static bool config_header_framing(str name)
+{
+    static const str names[] = {STR_INIT("connection"),
+                                STR_INIT("content-length"),
+                                STR_INIT("expect"),
+                                STR_INIT("host"),
+                                STR_INIT("keep-alive"),
+                                STR_INIT("proxy-connection"),
+                                STR_INIT("te"),
+                                STR_INIT("trailer"),
+                                STR_INIT("transfer-encoding"),
+                                STR_INIT("upgrade")};
+
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        if (http1_same(name, names[i]))
+            return true;
+    return false;
+}
+
 bool config_header_lines(struct config_build *b, const struct json_node *v, struct buf *out)
 {
     const struct json *doc = &b->source->doc;
@@ -35,6 +57,9 @@ bool config_header_lines(struct config_build *b, const struct json_node *v, stru
             continue;
         if (!config_header_token(name) || !config_header_value(value))
             return config_wrong(b, k, "this is no header that could be sent");
+        if (config_header_framing(name))
+            return config_wrong(
+                b, k, "the client writes this header itself, from the url and the body: remove it");
         buf_add(out, name);
         buf_add(out, STR(": "));
         buf_add(out, value);

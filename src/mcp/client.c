@@ -7,7 +7,8 @@
 #include "base/log.h"
 #include "mcp/client_state.h"
 
-#define DEATH_MS 1000 /* until it is known why a server does not read any more */
+#define DEATH_MS 1000     /* until it is known why a server does not read any more */
+#define CANCEL_LOOK_MS 50 /* how often a wait for a lock looks at *cancel */
 
 /* ---- made and gone ---- */
 
@@ -30,7 +31,8 @@ struct mcp_client *mcp_client_new(struct mcp_io *io, const struct mcp_client_opt
     pthread_mutex_init(&c->connecting, NULL);
     pthread_mutex_init(&c->lock, NULL);
     pthread_mutex_init(&c->listing, NULL);
-    arena_init(&c->tools_arena, (size_t)256 << 20);
+    pthread_mutex_init(&c->knowing, NULL);
+    mcp_known_init(&c->known);
     if (o->auth && o->url.n)
         c->auth = mcp_auth_new(io, o->auth, o->url);
     return c;
@@ -76,8 +78,8 @@ void mcp_client_free(struct mcp_client *c)
     if (pipe)
         mcp_pipe_free(pipe);
     mcp_auth_free(c->auth);
-    mcp_tools_release(c);
-    arena_release(&c->tools_arena);
+    mcp_known_release(&c->known);
+    pthread_mutex_destroy(&c->knowing);
     pthread_mutex_destroy(&c->listing);
     pthread_mutex_destroy(&c->lock);
     pthread_mutex_destroy(&c->connecting);
@@ -111,13 +113,22 @@ bool mcp_in_time(uint64_t deadline_ns, struct err *e)
     return clock_mono_ns(&clock_real) < deadline_ns || err_set(e, ERR_TIMEOUT, "no answer in time");
 }
 
-bool mcp_lock_until(pthread_mutex_t *lock, uint64_t deadline_ns, struct err *e)
+bool mcp_lock_until(pthread_mutex_t *lock, uint64_t deadline_ns, const _Atomic bool *cancel,
+                    struct err *e)
 {
-    struct timespec until = {.tv_sec = (time_t)(deadline_ns / 1000000000u),
-                             .tv_nsec = (long)(deadline_ns % 1000000000u)};
+    for (;;) {
+        uint64_t look_ns = clock_deadline_ns(&clock_real, CANCEL_LOOK_MS),
+                 until_ns = cancel && look_ns < deadline_ns ? look_ns : deadline_ns;
+        struct timespec until = {.tv_sec = (time_t)(until_ns / 1000000000u),
+                                 .tv_nsec = (long)(until_ns % 1000000000u)};
 
-    return pthread_mutex_clocklock(lock, CLOCK_MONOTONIC, &until) == 0 ||
-           err_set(e, ERR_TIMEOUT, "another call waits for the MCP server");
+        if (cancel && atomic_load(cancel))
+            return err_set(e, ERR_CANCELLED, "cancelled");
+        if (pthread_mutex_clocklock(lock, CLOCK_MONOTONIC, &until) == 0)
+            return true;
+        if (until_ns == deadline_ns)
+            return err_set(e, ERR_TIMEOUT, "another call waits for the MCP server");
+    }
 }
 
 /* ---- one request ---- */
@@ -141,6 +152,7 @@ static void mcp_client_notify_cancelled(struct mcp_client *c, const struct mcp_e
                     buf_str(&out),
                     STR("notifications/cancelled"),
                     clock_deadline_ns(&clock_real, 1000),
+                    NULL,
                     &e))
         log_debug("mcp call was not cancelled", LOG_ERR(&e));
     buf_release(&out);
@@ -166,7 +178,6 @@ static bool mcp_client_send_line(struct mcp_wait *wait, str line, uint64_t deadl
 bool mcp_exchange_pipe(struct mcp_client *c, struct mcp_exchange *x, struct err *e)
 {
     uint64_t deadline_ns = mcp_deadline(x->idle_ms, x->end_ns);
-    const _Atomic bool *cancel = x->call ? x->call->cancel : NULL;
     struct mcp_pipe *p;
     struct mcp_wait wait;
     struct buf body;
@@ -185,11 +196,11 @@ bool mcp_exchange_pipe(struct mcp_client *c, struct mcp_exchange *x, struct err 
     mcp_emit_request(&body, x->id, x->method, x->params);
     mcp_pipe_expect(p, &wait, x->id);
     ok = buf_ok(&body, "the request", e) &&
-         mcp_client_send_line(&wait, buf_str(&body), deadline_ns, cancel, e);
+         mcp_client_send_line(&wait, buf_str(&body), deadline_ns, x->cancel, e);
     x->unsent = !ok;
     x->status = 200;
     while (ok) {
-        ok = mcp_pipe_next(&wait, deadline_ns, cancel, &line, e);
+        ok = mcp_pipe_next(&wait, deadline_ns, x->cancel, &line, e);
         if (ok && mcp_handle(c, x, line, &deadline_ns))
             break;
         ok = ok && mcp_in_time(deadline_ns, e);
@@ -379,7 +390,7 @@ bool mcp_ask(struct mcp_client *c, struct mcp_exchange *x, str params, struct er
         bool more, ok;
 
         assert(rounds <= MCP_ROUNDS_MAX);
-        if (!mcp_ready(c, mcp_deadline(x->idle_ms, x->end_ns), e))
+        if (!mcp_ready(c, mcp_deadline(x->idle_ms, x->end_ns), x->cancel, e))
             return false;
         if (!mcp_exchange_new(c, x, params, e)) {
             if (retried || e->code != ERR_UPSTREAM || !(x->unsent || mcp_client_is_safe(x->method)))
@@ -416,6 +427,7 @@ bool mcp_client_request(struct mcp_client *c, const struct mcp_client_ask *ask, 
                              .name = STR(""),
                              .idle_ms = (uint64_t)ask->timeout_ms,
                              .end_ns = clock_deadline_ns(&clock_real, ask->timeout_ms),
+                             .cancel = ask->cancel,
                              .arena = a};
     str method = ask->method, params = ask->params.n ? ask->params : STR("{}");
     struct json doc;

@@ -3,7 +3,7 @@
  *     struct mcp_io *io = mcp_io_new(NULL, e);
  *     const char *argv[] = {"npx", "some-mcp-server", NULL};
  *     struct mcp_client *c = mcp_client_new(io, &(struct mcp_client_options){.argv = argv}, e);
- *     mcp_client_tools(c, 10000, &arena, &tools, e)
+ *     mcp_client_tools(c, 10000, NULL, &arena, &tools, e)
  *     mcp_client_call(c, &(struct mcp_call){.tool = name, .arguments = json}, &arena, &result, e)
  *     mcp_client_free(c);
  *
@@ -92,9 +92,10 @@ struct mcp_tools {
 };
 
 /* All pages, without tools that are not allowed or whose headers are invalid. Cached as long as the
- * server allows, or until it reports a change. */
-bool mcp_client_tools(struct mcp_client *c, int64_t timeout_ms, struct arena *a,
-                      struct mcp_tools *out, struct err *e) MUST_USE;
+ * server allows, or until it reports a change. When *cancel becomes true, it ends with
+ * ERR_CANCELLED; NULL is allowed. */
+bool mcp_client_tools(struct mcp_client *c, int64_t timeout_ms, const _Atomic bool *cancel,
+                      struct arena *a, struct mcp_tools *out, struct err *e) MUST_USE;
 
 struct mcp_call {
     str tool;
@@ -114,6 +115,7 @@ struct mcp_client_ask {
     str method;
     str params; /* a JSON object, or "" */
     int64_t timeout_ms;
+    const _Atomic bool *cancel; /* or NULL */
 };
 
 bool mcp_client_request(struct mcp_client *c, const struct mcp_client_ask *ask, struct arena *a,

@@ -138,6 +138,7 @@ static bool begin_legacy(struct mcp_client *c, struct mcp_exchange *x, struct er
                       STR("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}"),
                       STR("notifications/initialized"),
                       mcp_deadline(x->idle_ms, x->end_ns),
+                      x->cancel,
                       e);
 }
 
@@ -189,7 +190,7 @@ static void begin_listening(struct mcp_client *c, struct mcp_exchange *x)
     mcp_put_params(
         c, STR("{\"notifications\":{\"toolsListChanged\":true}}"), STR("\"listen\""), &params);
     mcp_emit_request(&out, STR("\"listen\""), STR("subscriptions/listen"), buf_str(&params));
-    if (!mcp_notify(c, buf_str(&out), STR(""), mcp_deadline(x->idle_ms, x->end_ns), &e))
+    if (!mcp_notify(c, buf_str(&out), STR(""), mcp_deadline(x->idle_ms, x->end_ns), x->cancel, &e))
         log_debug("mcp server is not listened to", LOG_ERR(&e));
     buf_release(&out);
     buf_release(&params);
@@ -212,10 +213,11 @@ static bool find_era(struct mcp_client *c, struct mcp_exchange *x, struct err *e
     return ok;
 }
 
-static bool connect_now(struct mcp_client *c, uint64_t end_ns, struct err *e)
+static bool connect_now(struct mcp_client *c, uint64_t end_ns, const _Atomic bool *cancel,
+                        struct err *e)
 {
     struct arena a;
-    struct mcp_exchange x = {.name = STR(""), .end_ns = end_ns, .arena = &a};
+    struct mcp_exchange x = {.name = STR(""), .end_ns = end_ns, .cancel = cancel, .arena = &a};
     uint64_t now = clock_mono_ns(&clock_real);
     bool ok = true;
 
@@ -258,20 +260,20 @@ static bool is_ready(struct mcp_client *c)
     return ready;
 }
 
-bool mcp_ready(struct mcp_client *c, uint64_t end_ns, struct err *e)
+bool mcp_ready(struct mcp_client *c, uint64_t end_ns, const _Atomic bool *cancel, struct err *e)
 {
     bool ok;
 
     if (is_ready(c))
         return true;
-    if (!mcp_lock_until(&c->connecting, end_ns, e))
+    if (!mcp_lock_until(&c->connecting, end_ns, cancel, e))
         return false;
-    ok = is_ready(c) || connect_now(c, end_ns, e);
+    ok = is_ready(c) || connect_now(c, end_ns, cancel, e);
     pthread_mutex_unlock(&c->connecting);
     return ok;
 }
 
 bool mcp_client_connect(struct mcp_client *c, int64_t timeout_ms, struct err *e)
 {
-    return mcp_ready(c, clock_deadline_ns(&clock_real, timeout_ms), e);
+    return mcp_ready(c, clock_deadline_ns(&clock_real, timeout_ms), NULL, e);
 }

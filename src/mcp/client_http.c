@@ -119,7 +119,7 @@ static bool mcp_client_http_pause_ms(struct mcp_exchange *x, int64_t ms, struct 
     if (until > x->end_ns)
         return err_set(e, ERR_TIMEOUT, "no answer in time");
     while (clock_mono_ns(&clock_real) < until) {
-        if (x->call && x->call->cancel && atomic_load(x->call->cancel))
+        if (x->cancel && atomic_load(x->cancel))
             return err_set(e, ERR_CANCELLED, "cancelled");
         (void)usleep(5000);
     }
@@ -139,11 +139,10 @@ static enum read_end read_frames(struct mcp_client *c, struct mcp_exchange *x, s
                                  struct resume *r, struct err *e)
 {
     uint64_t deadline_ns = mcp_deadline(x->idle_ms, x->end_ns);
-    const _Atomic bool *cancel = x->call ? x->call->cancel : NULL;
     struct mcp_fetch_event event;
 
     for (;;) {
-        if (!mcp_fetch_next(f, deadline_ns, cancel, &event, e))
+        if (!mcp_fetch_next(f, deadline_ns, x->cancel, &event, e))
             return e->code == ERR_UPSTREAM && r->id[0] ? READ_CUT : READ_FAILED;
         if (event.what == MCP_FETCH_END)
             return READ_CUT;
@@ -249,9 +248,7 @@ bool mcp_exchange_http(struct mcp_client *c, struct mcp_exchange *x, struct err 
         if (!buf_ok(&body, "the request", e) || !buf_ok(&headers, "the headers", e))
             break;
         f = mcp_fetch_start(c->io, &q, e);
-        if (!f ||
-            !mcp_fetch_next(
-                f, mcp_deadline(x->idle_ms, x->end_ns), x->call ? x->call->cancel : NULL, &head, e))
+        if (!f || !mcp_fetch_next(f, mcp_deadline(x->idle_ms, x->end_ns), x->cancel, &head, e))
             break;
         x->status = head.status;
         if (must_sign_in(c, head.status, head.challenge, x->arena) && tries < SIGN_INS_MAX) {
@@ -277,9 +274,10 @@ bool mcp_exchange_http(struct mcp_client *c, struct mcp_exchange *x, struct err 
 }
 
 static bool mcp_notify_http(struct mcp_client *c, str json, str method, uint64_t deadline_ns,
-                            struct err *e)
+                            const _Atomic bool *cancel, struct err *e)
 {
-    struct mcp_fetch_request q = {.method = STR("POST"), .url = c->o.url, .body = json};
+    struct mcp_fetch_request q = {
+        .method = STR("POST"), .url = c->o.url, .body = json, .cancel = cancel};
     struct mcp_fetched got;
     struct arena a;
     struct buf b;
@@ -300,19 +298,20 @@ static bool mcp_notify_http(struct mcp_client *c, str json, str method, uint64_t
     return ok;
 }
 
-bool mcp_notify(struct mcp_client *c, str json, str method, uint64_t deadline_ns, struct err *e)
+bool mcp_notify(struct mcp_client *c, str json, str method, uint64_t deadline_ns,
+                const _Atomic bool *cancel, struct err *e)
 {
     bool ok;
 
     if (c->o.url.n)
-        return mcp_notify_http(c, json, method, deadline_ns, e);
+        return mcp_notify_http(c, json, method, deadline_ns, cancel, e);
     pthread_mutex_lock(&c->lock);
     ok = c->pipe && mcp_pipe_alive(c->pipe);
     c->users += ok;
     pthread_mutex_unlock(&c->lock);
     if (!ok)
         return err_set(e, ERR_UPSTREAM, "the MCP server has ended");
-    ok = mcp_pipe_send(c->pipe, json, deadline_ns, NULL, e);
+    ok = mcp_pipe_send(c->pipe, json, deadline_ns, cancel, e);
     pthread_mutex_lock(&c->lock);
     c->users--;
     pthread_mutex_unlock(&c->lock);

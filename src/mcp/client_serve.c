@@ -101,7 +101,8 @@ void mcp_on_other(void *ctx, str line)
             atomic_store(&c->stale, true);
         if (m.kind == MCP_REQUEST) {
             mcp_answer_server(c, &doc, &m, &out);
-            if (!mcp_notify(c, buf_str(&out), STR(""), clock_deadline_ns(&clock_real, 5000), &e))
+            if (!mcp_notify(
+                    c, buf_str(&out), STR(""), clock_deadline_ns(&clock_real, 5000), NULL, &e))
                 log_debug("mcp server did not take an answer", LOG_ERR(&e));
         }
     }
@@ -180,7 +181,7 @@ bool mcp_handle(struct mcp_client *c, struct mcp_exchange *x, str json, uint64_t
         buf_init(&out, 2 * MCP_MESSAGE_MAX);
         mcp_answer_server(c, &doc, &m, &out);
         *deadline_ns = mcp_deadline(x->idle_ms, x->end_ns);
-        if (!mcp_notify(c, buf_str(&out), STR(""), *deadline_ns, &e))
+        if (!mcp_notify(c, buf_str(&out), STR(""), *deadline_ns, x->cancel, &e))
             log_debug("mcp server did not take an answer", LOG_ERR(&e));
         buf_release(&out);
     } else if (str_eq(m.id, x->id) || (m.kind == MCP_ERROR && m.id.n == 0)) {

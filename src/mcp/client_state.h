@@ -24,6 +24,13 @@ struct mcp_known_tool {
     struct schema *output; /* or NULL */
 };
 
+/* The tools of one listing, by name. */
+struct mcp_known_tools {
+    struct arena arena; /* of all texts */
+    struct mcp_known_tool *at;
+    size_t n;
+};
+
 struct mcp_listener;
 
 struct mcp_client {
@@ -45,13 +52,15 @@ struct mcp_client {
     struct mcp_listener *listener; /* or NULL; belongs to the connecting thread */
     bool tells_changes;            /* a modern server reports changes */
 
-    pthread_mutex_t listing; /* of what follows */
-    struct arena tools_arena;
-    struct mcp_known_tool *tools;
-    size_t tool_count;
+    pthread_mutex_t listing; /* of what follows; held while the server lists */
     bool listed;
     uint64_t fresh_until_ns;
     _Atomic bool stale; /* the server reported a change */
+
+    /* Read with either lock, replaced with both, so that a finished call can check its result while
+     * another thread waits for a list. */
+    pthread_mutex_t knowing;
+    struct mcp_known_tools known;
 };
 
 /* One request until its reply; requests of the server in between are answered. */
@@ -63,7 +72,8 @@ struct mcp_exchange {
     str id;                      /* as JSON */
     uint64_t idle_ms;            /* without activity */
     uint64_t end_ns;             /* the latest end */
-    const struct mcp_call *call; /* for progress and cancelling, or NULL */
+    const struct mcp_call *call; /* for progress, or NULL */
+    const _Atomic bool *cancel;  /* or NULL */
     struct arena *arena;
     bool unsent;             /* it cannot have reached the server */
     unsigned session_number; /* of the session it was sent in */
@@ -92,7 +102,7 @@ void mcp_listen_start(struct mcp_client *c);
 void mcp_listen_stop(struct mcp_client *c);
 /* Sends a notification, or a reply to a request of the server. */
 bool mcp_notify(struct mcp_client *c, str json, str method, uint64_t deadline_ns,
-                struct err *e) MUST_USE;
+                const _Atomic bool *cancel, struct err *e) MUST_USE;
 /* Handles a message on the stream of a call: its reply (then true), a notification or a request. */
 bool mcp_handle(struct mcp_client *c, struct mcp_exchange *x, str json, uint64_t *deadline_ns);
 /* Handles a message that belongs to no call. */
@@ -106,18 +116,19 @@ bool mcp_fulfil(struct mcp_client *c, str method, str params, struct buf *result
 void mcp_put_client_capabilities(const struct mcp_client *c, struct buf *b);
 /* Writes params, a JSON object, with the _meta of the era added. */
 void mcp_put_params(struct mcp_client *c, str params, str id, struct buf *b);
-bool mcp_ready(struct mcp_client *c, uint64_t end_ns, struct err *e) MUST_USE;
+bool mcp_ready(struct mcp_client *c, uint64_t end_ns, const _Atomic bool *cancel,
+               struct err *e) MUST_USE;
 uint64_t mcp_deadline(uint64_t idle_ms, uint64_t end_ns);
 /* Call it between messages: while they keep coming, nobody waits, and no wait can time out. */
 bool mcp_in_time(uint64_t deadline_ns, struct err *e) MUST_USE;
 /* Takes the lock, which another thread may hold while it waits for the server. */
-bool mcp_lock_until(pthread_mutex_t *lock, uint64_t deadline_ns, struct err *e) MUST_USE;
+bool mcp_lock_until(pthread_mutex_t *lock, uint64_t deadline_ns, const _Atomic bool *cancel,
+                    struct err *e) MUST_USE;
 /* Takes the pipe, or NULL, when no call uses it any more. */
 struct mcp_pipe *mcp_client_take_pipe(struct mcp_client *c) MUST_USE;
 /* Sends a request to a connected server, and repeats it where the protocol requires: other
  * versions, expired sessions, requests to the client. */
 bool mcp_ask(struct mcp_client *c, struct mcp_exchange *x, str params, struct err *e) MUST_USE;
-bool mcp_tools_refresh(struct mcp_client *c, int64_t timeout_ms, bool restart,
-                       struct err *e) MUST_USE;
 const struct mcp_known_tool *mcp_known_find(const struct mcp_client *c, str name);
-void mcp_tools_release(struct mcp_client *c);
+void mcp_known_init(struct mcp_known_tools *k);
+void mcp_known_release(struct mcp_known_tools *k);

@@ -8,6 +8,7 @@
 
 #define TOOL_TEXTS 6 /* of a struct mcp_tool_info */
 #define CURSOR_MAX ((size_t)64 << 10)
+#define KNOWN_ARENA ((size_t)256 << 20)
 /* Of the arena of tools. Twice the need, because what is left of an arena may be in two pieces. */
 #define TOOL_ROOM (2 * MCP_MIRRORS_ARENA_MAX)
 #define TABLE_ROOM (2 * MCP_TOOLS_MAX * sizeof(struct mcp_known_tool))
@@ -22,20 +23,24 @@ static bool is_allowed(const struct mcp_client *c, str name)
     return false;
 }
 
-void mcp_tools_release(struct mcp_client *c)
+void mcp_known_init(struct mcp_known_tools *k)
 {
-    for (size_t i = 0; i < c->tool_count; i++)
-        schema_free(c->tools[i].output);
-    c->tool_count = 0;
-    c->tools = NULL;
-    arena_reset(&c->tools_arena);
+    *k = (struct mcp_known_tools){0};
+    arena_init(&k->arena, KNOWN_ARENA);
+}
+
+void mcp_known_release(struct mcp_known_tools *k)
+{
+    for (size_t i = 0; i < k->n; i++)
+        schema_free(k->at[i].output);
+    arena_release(&k->arena);
 }
 
 const struct mcp_known_tool *mcp_known_find(const struct mcp_client *c, str name)
 {
-    for (size_t i = 0; i < c->tool_count; i++)
-        if (str_eq(c->tools[i].info.name, name))
-            return &c->tools[i];
+    for (size_t i = 0; i < c->known.n; i++)
+        if (str_eq(c->known.at[i].info.name, name))
+            return &c->known.at[i];
     return NULL;
 }
 
@@ -43,11 +48,13 @@ const struct mcp_known_tool *mcp_known_find(const struct mcp_client *c, str name
 
 struct listing {
     struct mcp_client *client;
-    struct mcp_known_tool *tools; /* on the heap while it grows */
+    struct mcp_known_tools known; /* its array is on the heap while it grows: */
+    struct mcp_known_tool *tools;
     size_t n, cap;
-    struct map names; /* of the tools so far; in the arena of tools */
-    bool full;        /* the arena of tools has no room for the next one */
-    int64_t ttl_ms;   /* the least of all pages */
+    struct map names;           /* of the tools so far; in the arena of tools */
+    const _Atomic bool *cancel; /* or NULL */
+    bool full;                  /* the arena of tools has no room for the next one */
+    int64_t ttl_ms;             /* the least of all pages */
     struct err *e;
 };
 
@@ -86,7 +93,7 @@ static void mcp_client_tools_add_tool(struct listing *l, const struct json *doc,
                                       const struct json_node *v)
 {
     struct mcp_client *c = l->client;
-    struct arena *a = &c->tools_arena;
+    struct arena *a = &l->known.arena;
     struct mcp_known_tool t = {0};
     struct err e;
 
@@ -166,11 +173,12 @@ static bool mcp_client_tools_page(struct listing *l, str cursor, int64_t timeout
         params = arena_dup(page, buf_str(&b));
         buf_release(&b);
     }
-    return mcp_client_request(l->client,
-                              &(struct mcp_client_ask){STR("tools/list"), params, timeout_ms},
-                              page,
-                              &result,
-                              l->e) &&
+    return mcp_client_request(
+               l->client,
+               &(struct mcp_client_ask){STR("tools/list"), params, timeout_ms, l->cancel},
+               page,
+               &result,
+               l->e) &&
            add_page(l, result, page, next);
 }
 
@@ -216,12 +224,14 @@ static int mcp_client_tools_by_name(const void *a, const void *b)
     return str_cmp(x->info.name, y->info.name);
 }
 
-static bool mcp_client_list_again(struct mcp_client *c, int64_t timeout_ms, struct err *e)
+static bool mcp_client_list_again(struct mcp_client *c, int64_t timeout_ms,
+                                  const _Atomic bool *cancel, struct err *e)
 {
-    struct listing l = {.client = c, .ttl_ms = INT64_MAX, .e = e};
+    struct listing l = {.client = c, .cancel = cancel, .ttl_ms = INT64_MAX, .e = e};
+    struct mcp_known_tools before;
     bool ok;
 
-    mcp_tools_release(c);
+    mcp_known_init(&l.known);
     atomic_store(&c->stale, false);
     map_init(&l.names, NULL, MCP_TOOLS_MAX);
     ok = list_pages(&l, timeout_ms);
@@ -229,11 +239,19 @@ static bool mcp_client_list_again(struct mcp_client *c, int64_t timeout_ms, stru
     assert(l.n <= MCP_TOOLS_MAX && l.n <= l.cap);
     if (l.n)
         qsort(l.tools, l.n, sizeof *l.tools, mcp_client_tools_by_name);
-    c->tools = arena_alloc(&c->tools_arena, l.n * sizeof *l.tools);
+    l.known.at = arena_alloc(&l.known.arena, l.n * sizeof *l.tools);
     if (l.n)
-        memcpy(c->tools, l.tools, l.n * sizeof *l.tools);
-    c->tool_count = l.n;
+        memcpy(l.known.at, l.tools, l.n * sizeof *l.tools);
+    l.known.n = l.n;
     free(l.tools);
+    if (ok) {
+        pthread_mutex_lock(&c->knowing);
+        before = c->known;
+        c->known = l.known;
+        l.known = before;
+        pthread_mutex_unlock(&c->knowing);
+    }
+    mcp_known_release(&l.known);
     c->listed = ok;
     /* In the legacy era a list is good until the server says that it is not. */
     c->fresh_until_ns =
@@ -244,14 +262,15 @@ static bool mcp_client_list_again(struct mcp_client *c, int64_t timeout_ms, stru
 }
 
 /* With `listing` held. */
-bool mcp_tools_refresh(struct mcp_client *c, int64_t timeout_ms, bool restart, struct err *e)
+static bool mcp_tools_refresh(struct mcp_client *c, int64_t timeout_ms, bool restart,
+                              const _Atomic bool *cancel, struct err *e)
 {
-    if (!mcp_ready(c, clock_deadline_ns(&clock_real, timeout_ms), e))
+    if (!mcp_ready(c, clock_deadline_ns(&clock_real, timeout_ms), cancel, e))
         return false;
     if (!restart && c->listed && !atomic_load(&c->stale) &&
         clock_mono_ns(&clock_real) < c->fresh_until_ns)
         return true;
-    return mcp_client_list_again(c, timeout_ms, e);
+    return mcp_client_list_again(c, timeout_ms, cancel, e);
 }
 
 static void copy_info(struct arena *a, const struct mcp_tool_info *from, struct mcp_tool_info *to)
@@ -270,8 +289,8 @@ static bool mcp_client_tools_fit(const struct mcp_client *c, const struct arena 
 {
     size_t size = 0;
 
-    for (size_t i = 0; i < c->tool_count; i++) {
-        const struct mcp_tool_info *t = &c->tools[i].info;
+    for (size_t i = 0; i < c->known.n; i++) {
+        const struct mcp_tool_info *t = &c->known.at[i].info;
 
         size += sizeof *t + t->name.n + t->title.n + t->description.n + t->input_schema.n +
                 t->output_schema.n + t->annotations.n + TOOL_TEXTS * 32;
@@ -279,21 +298,21 @@ static bool mcp_client_tools_fit(const struct mcp_client *c, const struct arena 
     return arena_fits(a, 2 * size, 0);
 }
 
-bool mcp_client_tools(struct mcp_client *c, int64_t timeout_ms, struct arena *a,
-                      struct mcp_tools *out, struct err *e)
+bool mcp_client_tools(struct mcp_client *c, int64_t timeout_ms, const _Atomic bool *cancel,
+                      struct arena *a, struct mcp_tools *out, struct err *e)
 {
     bool ok;
 
-    if (!mcp_lock_until(&c->listing, clock_deadline_ns(&clock_real, timeout_ms), e))
+    if (!mcp_lock_until(&c->listing, clock_deadline_ns(&clock_real, timeout_ms), cancel, e))
         return false;
-    ok = mcp_tools_refresh(c, timeout_ms, false, e);
+    ok = mcp_tools_refresh(c, timeout_ms, false, cancel, e);
     if (ok && !mcp_client_tools_fit(c, a))
         ok = err_set(e, ERR_LIMIT, "the MCP server's tools are too large for the caller's memory");
     if (ok) {
-        out->n = c->tool_count;
-        out->at = arena_zero(a, c->tool_count, sizeof *out->at);
-        for (size_t i = 0; i < c->tool_count; i++)
-            copy_info(a, &c->tools[i].info, &out->at[i]);
+        out->n = c->known.n;
+        out->at = arena_zero(a, out->n, sizeof *out->at);
+        for (size_t i = 0; i < out->n; i++)
+            copy_info(a, &c->known.at[i].info, &out->at[i]);
     }
     pthread_mutex_unlock(&c->listing);
     return ok;
@@ -310,10 +329,11 @@ static bool take_mirrors(struct mcp_client *c, const struct mcp_call *call, bool
     bool ok = true;
 
     *out = (struct mcp_mirrors){0};
-    if (!mcp_lock_until(&c->listing, clock_deadline_ns(&clock_real, call->timeout_ms), e))
+    if (!mcp_lock_until(
+            &c->listing, clock_deadline_ns(&clock_real, call->timeout_ms), call->cancel, e))
         return false;
     if (restart || !c->listed)
-        ok = mcp_tools_refresh(c, call->timeout_ms, restart, e);
+        ok = mcp_tools_refresh(c, call->timeout_ms, restart, call->cancel, e);
     t = ok ? mcp_known_find(c, call->tool) : NULL;
     if (ok && !t && c->o.url.n && mcp_client_era(c) == MCP_ERA_MODERN)
         ok = err_set(e,
@@ -340,11 +360,11 @@ static bool check_structured(struct mcp_client *c, str tool, const struct mcp_re
     const struct mcp_known_tool *t;
     bool ok = true;
 
-    pthread_mutex_lock(&c->listing);
+    pthread_mutex_lock(&c->knowing);
     t = mcp_known_find(c, tool);
     if (t && t->output)
         ok = mcp_result_check(r, t->output, e);
-    pthread_mutex_unlock(&c->listing);
+    pthread_mutex_unlock(&c->knowing);
     return ok;
 }
 
@@ -388,8 +408,11 @@ bool mcp_client_call(struct mcp_client *c, const struct mcp_call *given, struct 
                      struct mcp_result *out, struct err *e)
 {
     struct mcp_call call = *given;
-    struct mcp_exchange x = {
-        .method = STR("tools/call"), .name = call.tool, .call = &call, .arena = a};
+    struct mcp_exchange x = {.method = STR("tools/call"),
+                             .name = call.tool,
+                             .call = &call,
+                             .cancel = call.cancel,
+                             .arena = a};
     struct buf b;
     bool ok;
 

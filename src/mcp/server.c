@@ -443,6 +443,8 @@ static void drop_turns(struct mcp_turn **at, const struct mcp_channel *c, str id
 
         if (c ? t->channel == c : str_eq(t->id, id)) {
             *at = t->next;
+            if (!c)
+                t->channel->end_cancelled(t->channel);
             mcp_turn_free(t);
         } else {
             at = &t->next;
@@ -464,4 +466,6 @@ void mcp_gone(struct mcp_server *s, struct mcp_channel *c)
 void mcp_cancel(struct mcp_server *s, struct mcp_session *session, str id)
 {
     drop_turns(session ? &session->turns : &s->listeners, NULL, id);
+    if (session)
+        mcp_hands_cancel(s->hands, session, id);
 }

@@ -14,6 +14,8 @@
 
 #define HANDS 8
 #define JOBS_MAX 256 /* that wait or run */
+/* Of letters that the loop has not handled. A tool that sends more waits for the loop. */
+#define LETTERS_BYTES_MAX ((size_t)4 << 20)
 
 struct letter {
     struct job *job;
@@ -47,9 +49,10 @@ struct mcp_hands {
     size_t count;
     pthread_t threads[HANDS];
     pthread_mutex_t lock; /* of what follows */
-    pthread_cond_t work;
+    pthread_cond_t work, room;
     struct job *first, *last;
     struct letter *letters, *last_letter;
+    size_t letters_bytes;
     bool stop;
 };
 
@@ -65,6 +68,9 @@ static void write_letter(struct job *j, str text, bool done)
     if (text.n)
         memcpy(l->text, text.p, text.n);
     pthread_mutex_lock(&h->lock);
+    while (h->letters_bytes > LETTERS_BYTES_MAX && !h->stop)
+        pthread_cond_wait(&h->room, &h->lock);
+    h->letters_bytes += text.n;
     assert(!h->letters == !h->last_letter);
     first = !h->letters;
     if (first)
@@ -162,6 +168,8 @@ static void open_letters(void *ctx)
     pthread_mutex_lock(&h->lock);
     l = h->letters;
     h->letters = h->last_letter = NULL;
+    h->letters_bytes = 0;
+    pthread_cond_broadcast(&h->room);
     pthread_mutex_unlock(&h->lock);
     for (; l; l = next) {
         next = l->next;
@@ -179,7 +187,7 @@ static struct job *mcp_server_hands_job_new(struct mcp_hands *h, const struct mc
     struct job *j = base_alloc(sizeof *j);
     struct mcp_fault fault;
 
-    *j = (struct job){.channel = {send_later, NULL, r->channel->who},
+    *j = (struct job){.channel = {.send = send_later, .who = r->channel->who},
                       .to = r->channel,
                       .hands = h,
                       .tool = t,
@@ -234,6 +242,16 @@ void mcp_hands_gone(struct mcp_hands *h, const struct mcp_channel *c)
             j->to = NULL;
 }
 
+void mcp_hands_cancel(struct mcp_hands *h, const struct mcp_session *session, str id)
+{
+    for (struct job *j = h ? h->jobs : NULL; j; j = j->next)
+        if (j->to && str_eq(str_c(j->session_id), str_c(session->id)) &&
+            str_eq(j->message.id, id)) {
+            j->to->end_cancelled(j->to);
+            j->to = NULL;
+        }
+}
+
 size_t mcp_hands_count(const struct mcp_hands *h)
 {
     return h->count;
@@ -247,6 +265,7 @@ struct mcp_hands *mcp_hands_new(struct mcp_server *s, struct loop *loop)
     loop_task_init(&h->open, open_letters, h);
     pthread_mutex_init(&h->lock, NULL);
     pthread_cond_init(&h->work, NULL);
+    pthread_cond_init(&h->room, NULL);
     for (size_t i = 0; i < HANDS; i++)
         if (pthread_create(&h->threads[i], NULL, mcp_server_hands_work, h) != 0)
             base_die("no thread could be started");
@@ -258,6 +277,7 @@ void mcp_hands_free(struct mcp_hands *h)
     pthread_mutex_lock(&h->lock);
     h->stop = true;
     pthread_cond_broadcast(&h->work);
+    pthread_cond_broadcast(&h->room);
     pthread_mutex_unlock(&h->lock);
     for (size_t i = 0; i < HANDS; i++)
         (void)pthread_join(h->threads[i], NULL);
@@ -268,5 +288,6 @@ void mcp_hands_free(struct mcp_hands *h)
     assert(!h->jobs && h->count == 0);
     pthread_mutex_destroy(&h->lock);
     pthread_cond_destroy(&h->work);
+    pthread_cond_destroy(&h->room);
     free(h);
 }

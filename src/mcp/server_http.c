@@ -5,6 +5,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/log.h"
 #include "mcp/serving.h"
 #include "net/server.h"
 
@@ -19,6 +20,9 @@
 #define KEEPALIVE_MS 15000
 #define DRAIN_MS 2000
 #define HEADERS_MAX 4
+/* Bytes that a client has not read. A client above it gets no more messages: its stream is closed.
+ * One message may exceed it by MCP_MESSAGE_MAX. */
+#define UNREAD_MAX ((size_t)4 << 20)
 
 struct http {
     struct mcp_server *server;
@@ -26,6 +30,7 @@ struct http {
     struct loop *loop;
     struct server *http;
     struct loop_timer keepalive, drain;
+    struct loop_task close_stalled;
     struct loop_watch signals;
     struct stream *streams; /* those that have begun */
     const void *who;        /* asks now: set by may_enter, while a request is taken */
@@ -39,6 +44,7 @@ struct stream {
     struct server_exchange *x;
     str session; /* the id to tell, or empty */
     bool begun;
+    bool stalled; /* above UNREAD_MAX; close_stalled closes it */
     struct stream *next, *prev;
 };
 
@@ -85,6 +91,17 @@ static void mcp_http_begin(struct stream *s)
     s->http->streams = s;
 }
 
+/* Whether the stream may be written to. The core may still use the channel of a stream that may
+ * not, so that a task closes it. */
+static bool mcp_http_has_room(struct stream *s)
+{
+    if (!s->stalled && server_queued(s->x) > UNREAD_MAX) {
+        s->stalled = true;
+        loop_defer(s->http->loop, &s->http->close_stalled);
+    }
+    return !s->stalled;
+}
+
 static void send_event(struct mcp_channel *c, str json)
 {
     struct stream *s = (struct stream *)c;
@@ -93,12 +110,28 @@ static void send_event(struct mcp_channel *c, str json)
     assert(json.n > 0);
     if (!s->begun)
         mcp_http_begin(s);
+    if (!mcp_http_has_room(s))
+        return;
     buf_init(&b, 4 * MCP_MESSAGE_MAX);
     buf_add(&b, STR("event: message\ndata: "));
     buf_add(&b, json);
     buf_add(&b, STR("\n\n"));
     server_write(s->x, buf_str(&b));
     buf_release(&b);
+}
+
+static void mcp_http_close(struct stream *s)
+{
+    mcp_http_forget(s);
+    server_user_set(s->x, NULL);
+    if (!s->stalled) {
+        server_end(s->x);
+        return;
+    }
+    log_warn("mcp stream closed: its client does not read it",
+             LOG_STR("peer", server_peer(s->x)),
+             LOG_U64("unread_bytes", server_queued(s->x)));
+    server_abort(s->x);
 }
 
 static void send_reply(struct mcp_channel *c, int status, str json)
@@ -108,20 +141,28 @@ static void send_reply(struct mcp_channel *c, int status, str json)
 
     if (s->begun) {
         send_event(c, json);
-        mcp_http_forget(s);
-        server_user_set(s->x, NULL);
-        server_end(s->x);
+        mcp_http_close(s);
         return;
     }
     server_user_set(s->x, NULL);
     server_reply(s->x, status, h, usual_headers(s, "application/json", h), json);
 }
 
+/* An HTTP request needs a response, so that one without a reply gets a stream without events. */
+static void mcp_http_end_cancelled(struct mcp_channel *c)
+{
+    struct stream *s = (struct stream *)c;
+
+    if (!s->begun)
+        mcp_http_begin(s);
+    mcp_http_close(s);
+}
+
 static struct stream *stream_new(struct http *h, struct server_exchange *x)
 {
     struct stream *s = arena_zero(server_arena(x), 1, sizeof *s);
 
-    s->channel = (struct mcp_channel){send_event, send_reply, h->who};
+    s->channel = (struct mcp_channel){send_event, send_reply, mcp_http_end_cancelled, h->who};
     s->http = h;
     s->x = x;
     s->session = STR("");
@@ -140,12 +181,27 @@ static void mcp_http_on_gone(void *ctx, struct server_exchange *x)
     mcp_http_forget(s);
 }
 
+static void mcp_http_close_stalled(void *ctx)
+{
+    struct http *h = ctx;
+    struct stream *next;
+
+    for (struct stream *s = h->streams; s; s = next) {
+        next = s->next;
+        if (!s->stalled)
+            continue;
+        mcp_gone(h->server, &s->channel);
+        mcp_http_close(s);
+    }
+}
+
 static void on_keepalive(void *ctx)
 {
     struct http *h = ctx;
 
     for (struct stream *s = h->streams; s; s = s->next)
-        server_write(s->x, STR(":\n\n"));
+        if (mcp_http_has_room(s))
+            server_write(s->x, STR(":\n\n"));
     loop_timer_set(h->loop, &h->keepalive, KEEPALIVE_MS);
 }
 
@@ -361,13 +417,8 @@ static void take_delete(struct http *h, struct server_exchange *x)
         buf_release(&b);
         mcp_turn_free(t);
     }
-    if (session->stream) {
-        struct stream *s = (struct stream *)session->stream;
-
-        mcp_http_forget(s);
-        server_user_set(s->x, NULL);
-        server_end(s->x);
-    }
+    if (session->stream)
+        mcp_http_close((struct stream *)session->stream);
     mcp_session_end(h->server, session);
     mcp_http_reply_status(x, 204);
 }
@@ -492,6 +543,7 @@ static bool mcp_http_run(struct http *h, struct err *e)
         return false;
     loop_timer_init(&h->keepalive, on_keepalive, h);
     loop_timer_init(&h->drain, mcp_http_stop_loop, h);
+    loop_task_init(&h->close_stalled, mcp_http_close_stalled, h);
     loop_timer_set(h->loop, &h->keepalive, KEEPALIVE_MS);
     h->server->hands = mcp_hands_new(h->server, h->loop);
     if (h->o->on_ready)
@@ -499,6 +551,7 @@ static bool mcp_http_run(struct http *h, struct err *e)
     loop_run(h->loop);
     mcp_hands_free(h->server->hands);
     h->server->hands = NULL;
+    loop_drop(h->loop, &h->close_stalled);
     loop_timer_clear(h->loop, &h->keepalive);
     loop_timer_clear(h->loop, &h->drain);
     loop_watch_remove(h->loop, &h->signals);

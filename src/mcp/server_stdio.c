@@ -50,6 +50,11 @@ static void mcp_server_stdio_end(struct mcp_channel *c, int status, str json)
     mcp_server_stdio_put(c, json);
 }
 
+static void mcp_server_stdio_end_cancelled(struct mcp_channel *c)
+{
+    (void)c; /* the pipe belongs to all requests */
+}
+
 static void mcp_server_stdio_refuse(struct stdio *io, const struct mcp_fault *fault)
 {
     struct buf out;
@@ -133,8 +138,12 @@ static bool mcp_server_stdio_pump(struct stdio *io, int in, struct frames *f, st
 
 bool mcp_serve_stdio(struct mcp_server *s, int in, int out, struct err *e)
 {
-    struct stdio io = {
-        .channel = {mcp_server_stdio_put, mcp_server_stdio_end, NULL}, .server = s, .out = out};
+    struct stdio io = {.channel = {mcp_server_stdio_put,
+                                   mcp_server_stdio_end,
+                                   mcp_server_stdio_end_cancelled,
+                                   NULL},
+                       .server = s,
+                       .out = out};
     struct frames f;
     bool ok;
 

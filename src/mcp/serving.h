@@ -28,6 +28,7 @@
 struct mcp_channel {
     void (*send)(struct mcp_channel *c, str json);            /* a notification, or a request */
     void (*end)(struct mcp_channel *c, int status, str json); /* frees the channel */
+    void (*end_cancelled)(struct mcp_channel *c);             /* the same without a reply */
     const void *who;                                          /* the caller, from `allowed` */
 };
 
@@ -123,7 +124,8 @@ void mcp_hear(struct mcp_server *s, struct mcp_session *session, const struct js
               const struct mcp_message *m);
 /* The client has disconnected: nothing is sent on the channel any more. */
 void mcp_gone(struct mcp_server *s, struct mcp_channel *c);
-/* On stdio: cancels the request with this id, in either era. */
+/* Cancels the request with this id: of the session, or of the modern era if it is NULL. A tool that
+ * runs already runs to its end, and its result is dropped. */
 void mcp_cancel(struct mcp_server *s, struct mcp_session *session, str id);
 
 /* A new session for initialize; drops the oldest one if there are too many. */
@@ -156,6 +158,8 @@ void mcp_hands_free(struct mcp_hands *h);
 bool mcp_hands_take(struct mcp_hands *h, const struct mcp_answer *r,
                     const struct mcp_ready_tool *t) MUST_USE;
 void mcp_hands_gone(struct mcp_hands *h, const struct mcp_channel *c); /* NULL is allowed */
+/* NULL is allowed. */
+void mcp_hands_cancel(struct mcp_hands *h, const struct mcp_session *session, str id);
 size_t mcp_hands_count(const struct mcp_hands *h);
 
 /* ---- between the files of the core ---- */

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/log.h"
+#include "serve/methods.h"
 #include "serve/page.h"
 #include "serve/params.h"
 #include "serve/watch.h"
@@ -363,6 +364,25 @@ static bool exchange_authenticate_client(struct exchange *ex)
 static const struct route unknown = {"", "", CHAT_OPENAI, true, NULL};
 
 /* The methods of a path; a browser asks for them before a page of another site may use them. */
+void exchange_fail_method(struct exchange *ex)
+{
+    const struct http1_head *h = server_request(ex->x);
+    str path = str_slice(h->path, 0, 200), allowed = route_methods(h->path, server_arena(ex->x));
+
+    if (!allowed.n) {
+        exchange_fail(ex, 404, "unknown_url", "there is nothing at " STR_FMT, STR_ARG(path));
+        return;
+    }
+    exchange_header(ex, STR("allow"), allowed);
+    exchange_fail(ex,
+                  405,
+                  "method_not_allowed",
+                  STR_FMT " does not take " STR_FMT "; use " STR_FMT,
+                  STR_ARG(path),
+                  STR_ARG(str_slice(h->method, 0, 20)),
+                  STR_ARG(allowed));
+}
+
 static void exchange_answer_options(struct exchange *ex)
 {
     const struct http1_head *h = server_request(ex->x);
@@ -370,6 +390,10 @@ static void exchange_answer_options(struct exchange *ex)
     str wanted = http1_find(h, STR("access-control-request-headers"));
 
     assert(ex->route == &unknown);
+    if (!methods.n) {
+        exchange_fail_method(ex);
+        return;
+    }
     exchange_header(ex, STR("allow"), methods);
     if (!ex->api && ex->setup->config->key_count > 0 && http1_has(h, STR("origin"))) {
         exchange_header(ex, STR("access-control-allow-origin"), STR("*"));
@@ -460,16 +484,7 @@ static bool exchange_find_route(struct exchange *ex)
     if (path_known && str_eq(h->method, STR("OPTIONS"))) {
         exchange_answer_options(ex);
     } else if (path_known) {
-        str allowed = route_methods(h->path, server_arena(ex->x));
-
-        exchange_header(ex, STR("allow"), allowed);
-        exchange_fail(ex,
-                      405,
-                      "method_not_allowed",
-                      STR_FMT " does not take " STR_FMT "; use " STR_FMT,
-                      STR_ARG(str_slice(h->path, 0, 200)),
-                      STR_ARG(str_slice(h->method, 0, 20)),
-                      STR_ARG(allowed));
+        exchange_fail_method(ex);
     } else if (!page_missing(ex)) {
         fail_unknown_route(ex);
     }

@@ -7,6 +7,7 @@
 
 #include "base/utf8.h"
 #include "gateway/storage_info.h"
+#include "serve/methods.h"
 #include "store/daemons.h"
 
 #define PAGE_MAX 100
@@ -150,6 +151,19 @@ static void view_handle(struct exchange *ex, const struct view *views, size_t n)
 void session_handle(struct exchange *ex)
 {
     view_handle(ex, session_views, COUNT_OF(session_views));
+}
+
+void session_methods(str path, str rest, struct arena *a, struct buf *out)
+{
+    size_t slash = str_find(rest, STR("/"));
+
+    (void)path;
+    (void)a;
+    for (size_t i = 1; slash != STR_NONE && i < COUNT_OF(session_views); i++)
+        if (str_eq(str_slice(rest, slash + 1, rest.n), str_c(session_views[i].name)))
+            route_add_method(out, "GET");
+    if (slash == STR_NONE)
+        buf_add(out, STR("GET, DELETE"));
 }
 
 void interaction_handle(struct exchange *ex)

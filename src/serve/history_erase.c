@@ -4,6 +4,7 @@
  */
 #include "gateway/share.h"
 #include "serve/history_job.h"
+#include "serve/methods.h"
 
 static bool operators_only(struct exchange *ex)
 {
@@ -58,9 +59,12 @@ void session_delete_handle(struct exchange *ex)
 
     if (!operators_only(ex))
         return;
-    if (str_find(ex->rest, STR("/")) != STR_NONE ||
-        !params_decode(server_arena(ex->x), ex->rest, false, &id)) {
-        exchange_fail(ex, 404, "unknown_url", "only a session as a whole can be erased");
+    if (str_find(ex->rest, STR("/")) != STR_NONE) {
+        exchange_fail_method(ex);
+        return;
+    }
+    if (!params_decode(server_arena(ex->x), ex->rest, false, &id)) {
+        exchange_fail(ex, 404, "unknown_url", "no session can have such an id");
         return;
     }
     serve_history_erase_erase(ex, STORE_ERASE_SESSION, id);

@@ -127,7 +127,6 @@ struct exchange {
 };
 
 const struct route *route_find(str method, str path, str *rest, bool *path_known); /* or NULL */
-str route_methods(str path, struct arena *a);
 enum chat_dialect route_dialect(str path); /* also for unknown paths */
 
 /* exchange.c */

@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "serve/methods.h"
 #include "serve/page.h"
 #include "serve/watch_runs.h"
 
@@ -150,19 +151,45 @@ enum chat_dialect route_dialect(str path)
     return CHAT_OPENAI;
 }
 
+static const struct {
+    str front;
+    void (*add)(str path, str rest, struct arena *a, struct buf *out);
+} route_fronts[] = {{STR_INIT("/api/v1/history/sessions/"), session_methods},
+                    {STR_INIT("/api/v1/runs/"), run_methods},
+                    {STR_INIT("/api/v1/threads/"), thread_methods}};
+
+void route_add_method(struct buf *out, const char *method)
+{
+    buf_printf(out, "%s%s", out->n ? ", " : "", method);
+}
+
+static bool route_add_known_methods(str path, struct arena *a, struct buf *out)
+{
+    for (size_t i = 0; i < COUNT_OF(route_fronts); i++) {
+        str front = route_fronts[i].front;
+
+        if (!str_starts(path, front) || path.n == front.n)
+            continue;
+        route_fronts[i].add(path, str_slice(path, front.n, path.n), a, out);
+        return true;
+    }
+    return false;
+}
+
 str route_methods(str path, struct arena *a)
 {
-    str all = STR(""), rest;
     struct app_match m;
     struct buf methods;
+    str rest, all;
 
-    for (size_t i = 0; i < COUNT_OF(routes); i++)
-        if (serve_routes_matches(&routes[i], path, &rest))
-            all =
-                arena_printf(a, STR_FMT "%s%s", STR_ARG(all), all.n ? ", " : "", routes[i].method);
     buf_init(&methods, METHODS_MAX);
-    if (all.n == 0 && apps_route(STR(""), path, &m, &methods))
-        all = arena_dup(a, buf_str(&methods));
+    if (!route_add_known_methods(path, a, &methods))
+        for (size_t i = 0; i < COUNT_OF(routes); i++)
+            if (serve_routes_matches(&routes[i], path, &rest))
+                route_add_method(&methods, routes[i].method);
+    if (methods.n == 0)
+        (void)apps_route(STR(""), path, &m, &methods);
+    all = arena_dup(a, buf_str(&methods));
     buf_release(&methods);
     return all;
 }

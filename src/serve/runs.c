@@ -7,6 +7,7 @@
  */
 #include "agent/run_json.h"
 #include "serve/history_job.h"
+#include "serve/methods.h"
 
 #define LIST_USUAL 50
 #define RUN_ID_MAX 512
@@ -363,8 +364,11 @@ static void serve_runs_handle(struct exchange *ex, const char *method)
         return;
     }
     ex->app = arena_zero(server_arena(ex->x), 1, sizeof *ex->app);
-    if (apps_route(str_c(method), server_request(ex->x)->path, ex->app, NULL) && ex->app->route) {
-        apps_any.handle(ex);
+    if (apps_route(str_c(method), server_request(ex->x)->path, ex->app, NULL)) {
+        if (ex->app->route)
+            apps_any.handle(ex);
+        else
+            exchange_fail_method(ex);
         return;
     }
     for (size_t i = 0; i < COUNT_OF(views); i++) {
@@ -386,7 +390,20 @@ static void serve_runs_handle(struct exchange *ex, const char *method)
         history_job_post(j);
         return;
     }
-    exchange_fail(ex, 404, "unknown_url", "a run has nothing there for %s", method);
+    exchange_fail_method(ex);
+}
+
+void run_methods(str path, str rest, struct arena *a, struct buf *out)
+{
+    str name = serve_runs_view_name(rest);
+    struct app_match m;
+
+    (void)a;
+    if (apps_route(STR(""), path, &m, out))
+        return;
+    for (size_t i = 0; i < COUNT_OF(views); i++)
+        if (str_eq(name, str_c(views[i].name)))
+            route_add_method(out, views[i].method);
 }
 
 void run_get_handle(struct exchange *ex)

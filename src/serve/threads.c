@@ -5,6 +5,7 @@
  */
 #include "agent/thread_json.h"
 #include "serve/history_job.h"
+#include "serve/methods.h"
 
 #define LIST_USUAL 100
 
@@ -281,11 +282,9 @@ static bool serve_threads_split(struct arena *a, str path, str *parts, size_t ma
     }
 }
 
-static bool view_fits(const struct view *v, const char *method, const str *parts, size_t n)
+static bool view_fits(const struct view *v, const str *parts, size_t n)
 {
     assert(n <= COUNT_OF(v->path));
-    if (strcmp(v->method, method) != 0)
-        return false;
     for (size_t i = 0; i < COUNT_OF(v->path); i++) {
         if ((v->path[i] != NULL) != (i < n))
             return false;
@@ -352,7 +351,7 @@ static void serve_threads_handle(struct exchange *ex, const char *method)
         return;
     }
     for (size_t i = 0; i < COUNT_OF(views); i++) {
-        if (!view_fits(&views[i], method, parts + 1, n - 1))
+        if (strcmp(views[i].method, method) != 0 || !view_fits(&views[i], parts + 1, n - 1))
             continue;
         j = serve_threads_begin(ex, views[i].ask);
         if (!j)
@@ -363,7 +362,20 @@ static void serve_threads_handle(struct exchange *ex, const char *method)
         serve_threads_go(ex, j);
         return;
     }
-    exchange_fail(ex, 404, "unknown_url", "a thread has nothing there for %s", method);
+    exchange_fail_method(ex);
+}
+
+void thread_methods(str path, str rest, struct arena *a, struct buf *out)
+{
+    str parts[4];
+    size_t n;
+
+    (void)path;
+    if (!serve_threads_split(a, rest, parts, COUNT_OF(parts), &n))
+        return;
+    for (size_t i = 0; i < COUNT_OF(views); i++)
+        if (view_fits(&views[i], parts + 1, n - 1))
+            route_add_method(out, views[i].method);
 }
 
 void thread_get_handle(struct exchange *ex)

@@ -355,6 +355,35 @@ class Sessions(Case):
         detail = self.wrong(ask("/api/v1/history/sessions", method="DELETE"), 405)
         self.assertEqual(detail["error"], "method_not_allowed")
 
+    def test_a_path_after_an_id_names_the_methods_that_it_takes(self):
+        for method, path, allowed in [
+                ("POST", "history/sessions/x", "GET, DELETE"),
+                ("POST", "history/sessions/x/decisions", "GET"),
+                ("DELETE", "history/sessions/x/decisions", "GET"),
+                ("POST", "runs/x", "GET"),
+                ("PUT", "runs/x", "GET"),
+                ("POST", "runs/x/replay", "GET"),
+                ("GET", "runs/x/cancel", "POST"),
+                ("DELETE", "runs/x/answer", "POST"),
+                ("POST", "runs/x/result", "GET"),
+                ("GET", "runs/x/tool_results", "POST"),
+                ("GET", "threads/x", "DELETE"),
+                ("PATCH", "threads/x", "DELETE"),
+                ("PUT", "threads/x/state", "GET, POST"),
+                ("POST", "threads/x/checkpoints", "GET"),
+                ("DELETE", "threads/x/checkpoints/y", "GET, PUT"),
+                ("GET", "threads/x/checkpoints/y/writes", "PUT"),
+                ("GET", "threads/x/prune", "POST")]:
+            with self.subTest(path, method=method):
+                r = ask("/api/v1/" + path, method=method)
+                self.assertEqual(self.wrong(r, 405)["error"], "method_not_allowed")
+                self.assertEqual(r.headers["allow"], allowed)
+        for method in ("GET", "POST", "PATCH", "DELETE", "OPTIONS"):
+            for path in ("history/sessions/x/nothing", "threads/x/nothing", "threads/x/state/y"):
+                with self.subTest(path, method=method):
+                    self.assertEqual(ask("/api/v1/" + path, method=method).status, 404)
+        self.assertEqual(ask("/api/v1/threads/x/state", method="OPTIONS").headers["allow"], "GET, POST")
+
     def test_an_applications_session_has_its_tools_in_the_timeline(self):
         t = now_us()
         sql(("INSERT INTO alert_sessions (session_id, alert_id, agent_type, alert_type, status, "

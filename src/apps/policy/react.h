@@ -18,9 +18,10 @@
  *
  * Other codes: agent_uncertain (the model says so, or ends without a proposal), low_confidence
  * (computed below 0.65: it abstains), max_iterations_reached (also a loop), token_budget_exceeded
- * and time_limit_exceeded (the limits of the options), llm_error and rate_limit_exceeded (the model
- * could not be asked, retries and all), invalid_output (its calls cannot be read),
- * missing_policy_document_id, agent_error (the record of the run is of another one).
+ * and time_limit_exceeded (the limits of the options), memory_limit_exceeded (half of the arena is
+ * used), llm_error and rate_limit_exceeded (the model could not be asked, retries and all),
+ * invalid_output (its calls cannot be read), missing_policy_document_id, agent_error (the record of
+ * the run is of another one).
  *
  * A controller is the arguments of one call; two calls share no state.
  *
