@@ -71,7 +71,7 @@ struct hub_channel {
     uint64_t ports;          /* with subscribers, one bit each */
     uint64_t since, idle_ns; /* watched since that message; when the last viewer left */
     bool lingers;
-    struct hub_channel *linger_next;
+    struct hub_channel *linger_older, *linger_newer;
     struct hub_call *calls; /* running, newest first */
     /* Of an alert: its last message, and its neighbours in that order. */
     struct hub_message *last;
@@ -125,7 +125,7 @@ struct hub {
     struct map sessions, alerts;                     /* of struct hub_channel */
     struct hub_channel *alert_oldest, *alert_newest; /* alerts whose last message is kept */
     size_t alert_count, alert_size;
-    struct hub_channel *lingering;
+    struct hub_channel *linger_oldest, *linger_newest; /* by idle_ns */
     struct hub_call *calls;
     _Atomic size_t call_count; /* including quiet ones */
     size_t watched;            /* channels that calls publish on: somebody watches, or just did */

@@ -94,7 +94,7 @@ static void hub_port_on_tick(void *ctx)
         atomic_store_explicit(&p->lag_bytes[i], lag[i], memory_order_relaxed);
     hub_lock(p->hub, p);
     hub_linger_sweep(p->hub);
-    more = p->viewers || p->hub->lingering;
+    more = p->viewers || p->hub->linger_oldest;
     hub_unlock(p->hub);
     if (more)
         loop_timer_set(p->loop, &p->tick, TICK_MS);
