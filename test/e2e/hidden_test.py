@@ -325,6 +325,19 @@ class Hidden(unittest.TestCase):
                     r = self.fails(path, body, stream(*frames), SHOW)
                     self.assertIn(f"stopped after: {SECRET}".encode(), r.body)
 
+    def test_an_error_does_not_quote_the_end_of_long_reasoning(self):
+        """However long the reasoning is, and in how many pieces it comes."""
+        thought = "".join(f"thought {i:x}, " for i in range(8000))
+        for size in (1000, 70000, len(thought)):
+            frames = [chunk({"reasoning": thought[i:i + size]})
+                      for i in range(0, len(thought), size)]
+            for said in (thought[:60], thought[-60:]):
+                wrong = {"error": {"message": f"stopped after: {said}", "code": "overloaded"}}
+                r = self.fails(*by_dialect("chat", True)["openai"],
+                               stream(*frames, chunk({"content": "Yes."}), wrong))
+                self.assertNotIn(said.encode(), r.body)
+                self.assertIn(b'"code":"overloaded"', r.body.replace(b" ", b""))
+
     def test_a_long_error_after_long_reasoning_takes_no_time(self):
         """Neither is looked for in the other byte by byte."""
         thought = "".join(f"{i:x} " for i in range(100000))

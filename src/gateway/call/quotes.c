@@ -3,7 +3,8 @@
  * An error quotes reasoning if one of its texts has QUOTE_SIZE bytes in a row of this call's
  * reasoning, or of the reasoning of earlier turns in the request, or begins with the marker that
  * opens reasoning: some providers repeat the model's output (failed_generation). Such an error
- * keeps its status, type and code, and gets a message of ours.
+ * keeps its status, type and code, and gets a message of ours. So does an error that cannot be
+ * checked: if it is very long, or follows more reasoning than the call keeps.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -141,7 +142,8 @@ static const char *quotes_verdict(struct call *c, struct quotes *q)
     quotes_index(q);
     if (quotes_call(q, call_get_reasoning(c)) || quotes_request(q, buf_str(&c->sent.body)))
         return "quotes";
-    return NULL;
+    /* The call keeps only the beginning of long reasoning: the error may quote the rest. */
+    return buf_full(&c->thought.text) ? "may quote" : NULL;
 }
 
 void call_redact_error(struct call *c, struct chat_error *error)
