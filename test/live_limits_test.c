@@ -317,6 +317,35 @@ TEST(many_visited_sessions_are_forgotten_in_linear_time)
     end();
 }
 
+/* All have text to publish, on their own channel and for those who see all calls. */
+TEST(many_calls_end_in_linear_time)
+{
+    static struct hub_call *all[HUB_CALLS_MAX];
+    struct seen s;
+    clock_t from;
+    char id[32];
+
+    begin();
+    seen_begin(&s, port, SIDE_ALL);
+    subscribe(&s, "dashboard_updates");
+    subscribe(&s, "session_one");
+    for (size_t i = 0; i < COUNT_OF(all); i++) {
+        snprintf(id, sizeof id, "%zu", i);
+        all[i] = call(id, "one", "");
+    }
+    side_turn(loop);
+    s.full = true;
+    for (size_t i = 0; i < COUNT_OF(all); i++)
+        hub_call_text(all[i], HUB_ANSWER, STR("x"));
+    from = clock();
+    for (size_t i = 0; i < COUNT_OF(all); i++)
+        finish(all[i]);
+    CHECK(clock() - from < 5 * CLOCKS_PER_SEC);
+    pass(100);
+    seen_end(&s);
+    end();
+}
+
 TEST_MAIN(T(many_viewers_of_one_session_get_all_of_it),
           T(what_is_too_much_for_many_viewers_is_a_gap_for_all),
           T(channels_that_are_none_and_too_many_are_refused),
@@ -324,4 +353,4 @@ TEST_MAIN(T(many_viewers_of_one_session_get_all_of_it),
           T(a_call_on_no_loop_tells_too),
           T(a_viewer_that_was_full_gets_the_running_calls_after_its_gap),
           T(a_session_ends_with_its_last_call),
-          T(many_visited_sessions_are_forgotten_in_linear_time))
+          T(many_visited_sessions_are_forgotten_in_linear_time), T(many_calls_end_in_linear_time))

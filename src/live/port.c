@@ -133,7 +133,7 @@ void hub_port_free(struct hub_port *p)
     if (!p)
         return;
     h = p->hub;
-    assert(!p->viewers && !p->dirty && !p->late && !p->quiet);
+    assert(!p->viewers && !p->news[HUB_NEWS_SESSION] && !p->news[HUB_NEWS_LATE] && !p->quiet);
     hub_lock(h, p);
     h->ports[p->index] = NULL;
     hub_unlock(h);
