@@ -6,6 +6,8 @@
 #include "live_side.h"
 #include "test.h"
 
+#include <time.h>
+
 static struct clock fake;
 static struct hub *hub;
 static struct loop *loop;
@@ -288,10 +290,67 @@ TEST(a_viewer_that_was_full_gets_the_running_calls_after_its_gap)
     end();
 }
 
+/* A viewer may visit one session after the other: each visited channel stays for a while. */
+TEST(many_visited_sessions_are_forgotten_in_linear_time)
+{
+    struct seen s;
+    clock_t from;
+    char name[32];
+
+    begin();
+    seen_begin(&s, port, SIDE_ALL);
+    from = clock();
+    for (int i = 0; i < 60000; i++) {
+        snprintf(name, sizeof name, "session_%d", i);
+        subscribe(&s, name);
+        CHECK(hub_unsubscribe(s.viewer, str_c(name)));
+    }
+    for (int i = 0; i < 60000; i++) { /* all come back before they are forgotten */
+        snprintf(name, sizeof name, "session_%d", i);
+        subscribe(&s, name);
+        CHECK(hub_unsubscribe(s.viewer, str_c(name)));
+    }
+    pass(HUB_LINGER_MS + 1000);
+    CHECK(!hub_awake(hub));
+    CHECK(clock() - from < 5 * CLOCKS_PER_SEC);
+    seen_end(&s);
+    end();
+}
+
+/* All have text to publish, on their own channel and for those who see all calls. */
+TEST(many_calls_end_in_linear_time)
+{
+    static struct hub_call *all[HUB_CALLS_MAX];
+    struct seen s;
+    clock_t from;
+    char id[32];
+
+    begin();
+    seen_begin(&s, port, SIDE_ALL);
+    subscribe(&s, "dashboard_updates");
+    subscribe(&s, "session_one");
+    for (size_t i = 0; i < COUNT_OF(all); i++) {
+        snprintf(id, sizeof id, "%zu", i);
+        all[i] = call(id, "one", "");
+    }
+    side_turn(loop);
+    s.full = true;
+    for (size_t i = 0; i < COUNT_OF(all); i++)
+        hub_call_text(all[i], HUB_ANSWER, STR("x"));
+    from = clock();
+    for (size_t i = 0; i < COUNT_OF(all); i++)
+        finish(all[i]);
+    CHECK(clock() - from < 5 * CLOCKS_PER_SEC);
+    pass(100);
+    seen_end(&s);
+    end();
+}
+
 TEST_MAIN(T(many_viewers_of_one_session_get_all_of_it),
           T(what_is_too_much_for_many_viewers_is_a_gap_for_all),
           T(channels_that_are_none_and_too_many_are_refused),
           T(there_are_only_so_many_viewers_and_calls), T(what_runs_is_listed_newest_first),
           T(a_call_on_no_loop_tells_too),
           T(a_viewer_that_was_full_gets_the_running_calls_after_its_gap),
-          T(a_session_ends_with_its_last_call))
+          T(a_session_ends_with_its_last_call),
+          T(many_visited_sessions_are_forgotten_in_linear_time), T(many_calls_end_in_linear_time))

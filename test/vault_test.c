@@ -255,7 +255,33 @@ TEST(any_thread_may_put_and_find)
     vault_free(v);
 }
 
+TEST(the_latest_fragments_of_a_long_id_take_its_size_once)
+{
+    struct vault_fragment *all;
+    struct fixture f;
+    struct buf id;
+    char text[32];
+    size_t n;
+
+    begin(&f, 8 << 20);
+    buf_init(&id, 1 << 17);
+    while (id.n < 100000)
+        buf_add_c(&id, 'x');
+    for (int i = 0; i < 200; i++) {
+        snprintf(text, sizeof text, "%d", i);
+        put(&f, "o", buf_str(&id), STR("s"), str_c(text));
+    }
+    n = vault_latest(f.v, 512 << 10, &f.a, &all); /* the arena has 1 MB */
+    CHECK_INT(n, 200);
+    CHECK_STR(all[199].text, "199");
+    CHECK(str_eq(all[0].call.id, buf_str(&id)) && str_eq(all[199].call.id, buf_str(&id)));
+    CHECK_STR(all[199].origin, "o");
+    buf_release(&id);
+    end(&f);
+}
+
 TEST_MAIN(T(fragments_come_back_in_order_and_byte_for_byte),
+          T(the_latest_fragments_of_a_long_id_take_its_size_once),
           T(another_origin_gets_nothing_but_the_id_is_known), T(nothing_is_given_out_after_a_day),
           T(what_was_used_longest_ago_goes_first), T(what_does_not_fit_is_not_half_kept),
           T(an_arena_without_room_is_as_if_nothing_were_there),

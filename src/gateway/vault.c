@@ -357,17 +357,20 @@ size_t vault_latest(struct vault *v, size_t size_max, struct arena *a, struct va
         from = h;
     }
     *out = arena_zero(a, count + 1, sizeof **out);
-    for (h = from; h; h = h->newer)
-        for (const struct fragment *f = h->first; f && !is_old(v, h); f = f->next)
-            (*out)[n++] = (struct vault_fragment){{arena_dup(a, h->call->id),
-                                                   h->asked,
-                                                   h->system,
-                                                   h->results,
-                                                   h->reply,
-                                                   now - h->put_ns},
-                                                  arena_dup(a, h->origin),
-                                                  arena_dup(a, f->name),
-                                                  arena_dup(a, f->text)};
+    for (h = from; h; h = h->newer) {
+        struct vault_call call = {
+            STR(""), h->asked, h->system, h->results, h->reply, now - h->put_ns};
+        str origin;
+
+        if (is_old(v, h))
+            continue;
+        /* One copy for all fragments: their number does not multiply the size of a long id. */
+        call.id = arena_dup(a, h->call->id);
+        origin = arena_dup(a, h->origin);
+        for (const struct fragment *f = h->first; f; f = f->next)
+            (*out)[n++] =
+                (struct vault_fragment){call, origin, arena_dup(a, f->name), arena_dup(a, f->text)};
+    }
     assert(n <= count);
     pthread_mutex_unlock(&v->lock);
     return n;

@@ -396,21 +396,42 @@ void hub_call_own(struct hub_call *c)
     hub_unlock(c->hub);
 }
 
+static void hub_news_add(struct hub_port *p, struct hub_call *c, enum hub_news kind)
+{
+    struct hub_call *first = p->news[kind];
+
+    assert(!c->news[kind].at);
+    c->news[kind].next = first;
+    c->news[kind].at = &p->news[kind];
+    if (first)
+        first->news[kind].at = &c->news[kind].next;
+    p->news[kind] = c;
+}
+
+static void hub_news_remove(struct hub_call *c, enum hub_news kind)
+{
+    struct hub_call *next = c->news[kind].next;
+
+    if (!c->news[kind].at)
+        return;
+    assert(*c->news[kind].at == c);
+    *c->news[kind].at = next;
+    if (next)
+        next->news[kind].at = c->news[kind].at;
+    c->news[kind].at = NULL;
+}
+
 static void hub_call_mark_dirty(struct hub_call *c)
 {
     struct hub_port *p = c->home;
 
     assert(c->channel);
-    if (!c->dirty && hub_call_tells(c->channel)) {
-        c->dirty = true;
-        c->dirty_next = p->dirty;
-        p->dirty = c;
+    if (!c->news[HUB_NEWS_SESSION].at && hub_call_tells(c->channel)) {
+        hub_news_add(p, c, HUB_NEWS_SESSION);
         loop_defer(p->loop, &p->flush);
     }
-    if (!c->late && (hub_call_tells(&c->hub->dash) || hub_call_relays(c))) {
-        c->late = true;
-        c->late_next = p->late;
-        p->late = c;
+    if (!c->news[HUB_NEWS_LATE].at && (hub_call_tells(&c->hub->dash) || hub_call_relays(c))) {
+        hub_news_add(p, c, HUB_NEWS_LATE);
         if (!p->late_timer.slot)
             loop_timer_set(p->loop, &p->late_timer, PERIOD_MS);
     }
@@ -487,22 +508,6 @@ void hub_call_lend(struct hub_call *c, const struct hub_lent *l)
     hub_call_publish_all(c);
 }
 
-static void hub_call_lists_leave(struct hub_call *c)
-{
-    struct hub_call **at;
-
-    if (c->dirty) {
-        for (at = &c->home->dirty; *at != c; at = &(*at)->dirty_next)
-            ;
-        *at = c->dirty_next;
-    }
-    if (c->late) {
-        for (at = &c->home->late; *at != c; at = &(*at)->late_next)
-            ;
-        *at = c->late_next;
-    }
-}
-
 bool hub_call_leave(struct hub_call *c)
 {
     if (c && !hub_call_quiet_end(c))
@@ -520,7 +525,8 @@ void hub_call_end(struct hub_call *c, const struct hub_end *e)
     if (hub_call_leave(c))
         return;
     h = c->hub;
-    hub_call_lists_leave(c);
+    hub_news_remove(c, HUB_NEWS_SESSION);
+    hub_news_remove(c, HUB_NEWS_LATE);
     pthread_mutex_lock(&c->lock);
     hub_call_take(c);
     hub_call_close(c, ~0u);
@@ -543,7 +549,7 @@ void hub_call_end(struct hub_call *c, const struct hub_end *e)
 
 void hub_call_drop(struct hub_call *c)
 {
-    assert(!c->quiet && !c->dirty && !c->late);
+    assert(!c->quiet && !c->news[HUB_NEWS_SESSION].at && !c->news[HUB_NEWS_LATE].at);
     hub_lock(c->hub, NULL);
     if (c->channel)
         hub_call_link_out(c->hub, c);
@@ -557,17 +563,15 @@ void hub_port_flush(void *port)
 {
     struct hub_port *p = port;
 
-    if (!p->dirty)
+    if (!p->news[HUB_NEWS_SESSION])
         return;
-    for (struct hub_call *c = p->dirty; c; c = c->dirty_next)
+    for (struct hub_call *c = p->news[HUB_NEWS_SESSION]; c; c = c->news[HUB_NEWS_SESSION].next)
         hub_call_prepare(c);
     hub_lock(p->hub, p);
-    while (p->dirty) {
-        struct hub_call *c = p->dirty;
+    while (p->news[HUB_NEWS_SESSION]) {
+        struct hub_call *c = p->news[HUB_NEWS_SESSION];
 
-        assert(c->dirty);
-        p->dirty = c->dirty_next;
-        c->dirty = false;
+        hub_news_remove(c, HUB_NEWS_SESSION);
         hub_call_flush(c, HUB_SESSION, HUB_FLUSH);
     }
     hub_unlock(p->hub);
@@ -577,15 +581,13 @@ void hub_port_flush_late(void *port)
 {
     struct hub_port *p = port;
 
-    for (struct hub_call *c = p->late; c; c = c->late_next)
+    for (struct hub_call *c = p->news[HUB_NEWS_LATE]; c; c = c->news[HUB_NEWS_LATE].next)
         hub_call_prepare(c);
     hub_lock(p->hub, p);
-    while (p->late) {
-        struct hub_call *c = p->late;
+    while (p->news[HUB_NEWS_LATE]) {
+        struct hub_call *c = p->news[HUB_NEWS_LATE];
 
-        assert(c->late);
-        p->late = c->late_next;
-        c->late = false;
+        hub_news_remove(c, HUB_NEWS_LATE);
         hub_call_flush(c, HUB_DASH, HUB_FLUSH);
         if (hub_call_relays(c))
             hub_call_flush(c, HUB_RELAY, HUB_FLUSH);

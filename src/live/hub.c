@@ -101,13 +101,12 @@ struct hub_channel *hub_channel_of(struct hub *h, enum hub_channel_kind kind, st
 
 static void hub_linger_end(struct hub *h, struct hub_channel *c)
 {
-    struct hub_channel **at = &h->lingering;
-
     if (!c->lingers)
         return;
-    while (*at != c)
-        at = &(*at)->linger_next;
-    *at = c->linger_next;
+    assert(c->linger_older ? c->linger_older->linger_newer == c : h->linger_oldest == c);
+    *(c->linger_older ? &c->linger_older->linger_newer : &h->linger_oldest) = c->linger_newer;
+    *(c->linger_newer ? &c->linger_newer->linger_older : &h->linger_newest) = c->linger_older;
+    c->linger_older = c->linger_newer = NULL;
     c->lingers = false;
 }
 
@@ -145,8 +144,9 @@ void hub_channel_leave(struct hub *h, struct hub_channel *c, struct hub_port *p)
         return;
     c->idle_ns = clock_mono_ns(h->clock);
     c->lingers = true;
-    c->linger_next = h->lingering;
-    h->lingering = c;
+    c->linger_older = h->linger_newest;
+    *(h->linger_newest ? &h->linger_newest->linger_newer : &h->linger_oldest) = c;
+    h->linger_newest = c;
 }
 
 void hub_channel_drop(struct hub *h, struct hub_channel *c)
@@ -160,13 +160,11 @@ void hub_channel_drop(struct hub *h, struct hub_channel *c)
 void hub_linger_sweep(struct hub *h)
 {
     uint64_t now = clock_mono_ns(h->clock);
-    struct hub_channel *c, *next;
+    struct hub_channel *c;
 
-    for (c = h->lingering; c; c = next) {
-        next = c->linger_next;
+    while ((c = h->linger_oldest) &&
+           now - c->idle_ns >= (uint64_t)HUB_LINGER_MS * CLOCK_NS_PER_MS) {
         assert(c->lingers && !c->ports);
-        if (now - c->idle_ns < (uint64_t)HUB_LINGER_MS * CLOCK_NS_PER_MS)
-            continue;
         hub_linger_end(h, c);
         hub_channel_set(h, c, false);
         hub_channel_drop(h, c);

@@ -26,6 +26,7 @@
 #include "base/json.h"
 #include "base/map.h"
 #include "live/hub.h"
+#include "live/port.h"
 #include "live/relay.h"
 
 #include <pthread.h>
@@ -71,7 +72,7 @@ struct hub_channel {
     uint64_t ports;          /* with subscribers, one bit each */
     uint64_t since, idle_ns; /* watched since that message; when the last viewer left */
     bool lingers;
-    struct hub_channel *linger_next;
+    struct hub_channel *linger_older, *linger_newer;
     struct hub_call *calls; /* running, newest first */
     /* Of an alert: its last message, and its neighbours in that order. */
     struct hub_message *last;
@@ -100,9 +101,10 @@ struct hub_call {
     _Atomic(struct hub_channel *) channel;        /* NULL: it has not entered the hub */
     _Atomic(const struct hub_lent *) lent;        /* not copied yet; or NULL */
     /* Used by its own thread only. */
-    struct hub_call *dirty_next, *late_next;
+    struct {
+        struct hub_call *next, **at; /* at: the pointer to the call; NULL: not in the list */
+    } news[HUB_NEWS_COUNT];
     uint64_t reported_ns;
-    bool dirty, late;
     bool described; /* under the hub's lock, or before others know the call */
     bool quiet;     /* under the port's lock */
     /* Under its lock. */
@@ -125,7 +127,7 @@ struct hub {
     struct map sessions, alerts;                     /* of struct hub_channel */
     struct hub_channel *alert_oldest, *alert_newest; /* alerts whose last message is kept */
     size_t alert_count, alert_size;
-    struct hub_channel *lingering;
+    struct hub_channel *linger_oldest, *linger_newest; /* by idle_ns */
     struct hub_call *calls;
     _Atomic size_t call_count; /* including quiet ones */
     size_t watched;            /* channels that calls publish on: somebody watches, or just did */
@@ -137,8 +139,6 @@ struct hub {
     bool passing;       /* that message is a passing one */
     _Atomic uint64_t text_bytes, dropped[HUB_WAYS];
 };
-
-#include "live/port.h"
 
 /* hub.c; the hub is locked, except for the first */
 void hub_lock(struct hub *h, struct hub_port *here);

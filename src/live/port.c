@@ -94,7 +94,7 @@ static void hub_port_on_tick(void *ctx)
         atomic_store_explicit(&p->lag_bytes[i], lag[i], memory_order_relaxed);
     hub_lock(p->hub, p);
     hub_linger_sweep(p->hub);
-    more = p->viewers || p->hub->lingering;
+    more = p->viewers || p->hub->linger_oldest;
     hub_unlock(p->hub);
     if (more)
         loop_timer_set(p->loop, &p->tick, TICK_MS);
@@ -133,7 +133,7 @@ void hub_port_free(struct hub_port *p)
     if (!p)
         return;
     h = p->hub;
-    assert(!p->viewers && !p->dirty && !p->late && !p->quiet);
+    assert(!p->viewers && !p->news[HUB_NEWS_SESSION] && !p->news[HUB_NEWS_LATE] && !p->quiet);
     hub_lock(h, p);
     h->ports[p->index] = NULL;
     hub_unlock(h);

@@ -51,6 +51,10 @@ struct hub_viewer {
     size_t sub_count;
 };
 
+/* Lists of calls with news: for their session's channel at the end of the round, for the other
+ * channels later. */
+enum hub_news { HUB_NEWS_SESSION, HUB_NEWS_LATE, HUB_NEWS_COUNT };
+
 struct hub_port {
     struct hub *hub;
     struct loop *loop;
@@ -58,9 +62,9 @@ struct hub_port {
     /* Used by its own thread only. */
     struct hub_viewer *viewers;
     struct hub_place dash, health;
-    struct map sessions, alerts;   /* of struct hub_place */
-    struct hub_call *dirty, *late; /* with news for session channels; for the other channel */
-    struct hub_call *idle;         /* ended calls, for reuse */
+    struct map sessions, alerts;           /* of struct hub_place */
+    struct hub_call *news[HUB_NEWS_COUNT]; /* calls with something to publish */
+    struct hub_call *idle;                 /* ended calls, for reuse */
     size_t idle_count;
     struct loop_task flush, turn;
     struct loop_timer late_timer, tick, sweep;

@@ -5,6 +5,7 @@
 """
 # SPDX-License-Identifier: Apache-2.0
 import json
+import time
 import unittest
 
 import asking
@@ -323,6 +324,36 @@ class Hidden(unittest.TestCase):
                     self.assertIn(b"quotes reasoning", r.body)
                     r = self.fails(path, body, stream(*frames), SHOW)
                     self.assertIn(f"stopped after: {SECRET}".encode(), r.body)
+
+    def test_an_error_does_not_quote_the_end_of_long_reasoning(self):
+        """However long the reasoning is, and in how many pieces it comes."""
+        thought = "".join(f"thought {i:x}, " for i in range(8000))
+        for size in (1000, 70000, len(thought)):
+            frames = [chunk({"reasoning": thought[i:i + size]})
+                      for i in range(0, len(thought), size)]
+            for said in (thought[:60], thought[-60:]):
+                wrong = {"error": {"message": f"stopped after: {said}", "code": "overloaded"}}
+                r = self.fails(*by_dialect("chat", True)["openai"],
+                               stream(*frames, chunk({"content": "Yes."}), wrong))
+                self.assertNotIn(said.encode(), r.body)
+                self.assertIn(b'"code":"overloaded"', r.body.replace(b" ", b""))
+
+    def test_a_long_error_after_long_reasoning_takes_no_time(self):
+        """Neither is looked for in the other byte by byte."""
+        thought = "".join(f"{i:x} " for i in range(100000))
+        said = "".join(f"{i:o}-" for i in range(60000))
+        path, body = by_dialect("chat", True)["openai"]
+        body = {**body, "messages": [{"role": "user", "content": "hi"}, {
+            "role": "assistant", "content": "Yes.", "reasoning_content": thought},
+            {"role": "user", "content": "so?"}]}
+        began = time.monotonic()
+        for message, passes in ((said, True), (said + thought[-40:], False),
+                                ("".join(f"{i:o}-" for i in range(200000)), False)):
+            wrong = {"error": {"message": message, "code": "overloaded"}}
+            r = self.fails(path, body, stream(chunk({"content": "Yes."}), wrong))
+            self.assertEqual(said.encode() in r.body, passes)
+            self.assertIn(b'"code":"overloaded"', r.body.replace(b" ", b""))
+        self.assertLess(time.monotonic() - began, 10)
 
     def test_only_an_error_that_quotes_it_is_changed(self):
         """After so much of the answer that the client has some of it."""

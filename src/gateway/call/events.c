@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/utf8.h"
 #include "gateway/call/internal.h"
 
 /* A text of the reply, for as long as the call lives. */
@@ -206,11 +207,23 @@ void call_on_event(void *ctx, const struct chat_event *ev)
     pipe_feed(&c->pipe, ev);
 }
 
+/* Up to the ceiling, wherever the pieces end. The buffer is full if anything is left out. */
+static void event_keep_reasoning(struct buf *to, str text)
+{
+    if (!buf_full(to)) {
+        str front = utf8_cut_size(text, to->size_max - to->n);
+
+        buf_add(to, front);
+        text = str_slice(text, front.n, text.n);
+    }
+    buf_add(to, text);
+}
+
 str call_get_reasoning(struct call *c)
 {
     assert(c->thought.lent_count <= CALL_THOUGHTS_MAX);
     for (size_t i = 0; i < c->thought.lent_count; i++)
-        buf_add(&c->thought.text, c->thought.lent[i]);
+        event_keep_reasoning(&c->thought.text, c->thought.lent[i]);
     c->thought.lent_count = 0;
     return buf_str(&c->thought.text);
 }
@@ -244,7 +257,7 @@ void call_on_reasoning(void *ctx, str text)
         return;
     }
     (void)call_get_reasoning(c);
-    buf_add(&c->thought.text, text);
+    event_keep_reasoning(&c->thought.text, text);
 }
 
 /* Medium that doubts itself becomes high, once, if the configuration wants it and the key may. */

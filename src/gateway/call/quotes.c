@@ -3,33 +3,49 @@
  * An error quotes reasoning if one of its texts has QUOTE_SIZE bytes in a row of this call's
  * reasoning, or of the reasoning of earlier turns in the request, or begins with the marker that
  * opens reasoning: some providers repeat the model's output (failed_generation). Such an error
- * keeps its status, type and code, and gets a message of ours.
+ * keeps its status, type and code, and gets a message of ours. So does an error that cannot be
+ * checked: if it is very long, or follows more reasoning than the call keeps.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/rand.h"
 #include "gateway/call/internal.h"
 #include "wire/redact_reasoning.h"
 
 #define QUOTE_SIZE 16    /* bytes in a row; less is a coincidence */
 #define QUOTE_SIZE_MIN 4 /* of reasoning that is shorter than that, all of it */
-#define QUOTE_BITS 19
-#define QUOTE_BYTES (((size_t)1 << QUOTE_BITS) / 8)
+#define QUOTE_BITS_MIN 10
+#define QUOTE_SAID_MAX ((size_t)1 << 20) /* of an error: a longer one is not searched */
 
-/* The texts of an error, and a bit for the hash of each QUOTE_SIZE bytes in a row of them. */
+/* The texts of an error, and a hash table of each QUOTE_SIZE bytes in a row of them. The hash has a
+ * random seed: nobody can choose texts that are all in one slot. */
 struct quotes {
     struct arena *arena; /* for one text at a time */
     struct buf said;
-    uint64_t *seen;
-    bool marked; /* a text begins with a marker */
+    uint64_t seed[2];
+    unsigned bits;
+    uint32_t *slots; /* by hash: 1 + a position in `said`, or 0 */
+    uint32_t *next;  /* by position: 1 + another position in the same slot, or 0 */
+    bool marked;     /* a text begins with a marker */
 };
 
-static size_t quotes_hash(const char *p)
+static size_t quotes_hash(const struct quotes *q, const char *p)
 {
     uint64_t a, b;
 
     memcpy(&a, p, sizeof a);
     memcpy(&b, p + sizeof a, sizeof b);
-    return (size_t)((a * 0x9E3779B97F4A7C15u ^ b * 0xC2B2AE3D27D4EB4Fu) >> (64 - QUOTE_BITS));
+    a = (a ^ q->seed[0]) * 0x9E3779B97F4A7C15u;
+    return (size_t)((a ^ a >> 32 ^ b ^ q->seed[1]) * 0xC2B2AE3D27D4EB4Fu >> (64 - q->bits));
+}
+
+/* Whether the error has these QUOTE_SIZE bytes in a row. */
+static bool quotes_has(const struct quotes *q, const char *p, size_t hash)
+{
+    for (uint32_t at = q->slots[hash]; at; at = q->next[at - 1])
+        if (memcmp(q->said.p + at - 1, p, QUOTE_SIZE) == 0)
+            return true;
+    return false;
 }
 
 static void quotes_add_text(struct quotes *q, str text)
@@ -68,11 +84,20 @@ static void quotes_add_json(struct quotes *q, str bytes)
 
 static void quotes_index(struct quotes *q)
 {
-    memset(q->seen, 0, QUOTE_BYTES);
+    assert(q->said.n <= QUOTE_SAID_MAX);
+    rand_os(q->seed, sizeof q->seed);
+    for (q->bits = QUOTE_BITS_MIN; (size_t)1 << q->bits < q->said.n; q->bits++)
+        ;
+    q->slots = base_alloc(sizeof *q->slots << q->bits);
+    memset(q->slots, 0, sizeof *q->slots << q->bits);
+    q->next = base_alloc((q->said.n + 1) * sizeof *q->next);
     for (size_t i = 0; i + QUOTE_SIZE <= q->said.n; i++) {
-        size_t hash = quotes_hash(q->said.p + i);
+        size_t hash = quotes_hash(q, q->said.p + i);
 
-        q->seen[hash / 64] |= (uint64_t)1 << hash % 64;
+        if (quotes_has(q, q->said.p + i, hash))
+            continue; /* so that repeated texts make no long slot */
+        q->next[i] = q->slots[hash];
+        q->slots[hash] = (uint32_t)i + 1;
     }
 }
 
@@ -81,13 +106,9 @@ static bool quotes_some(void *ctx, str reasoning)
 {
     const struct quotes *q = ctx;
 
-    for (size_t i = 0; i + QUOTE_SIZE <= reasoning.n; i++) {
-        size_t hash = quotes_hash(reasoning.p + i);
-
-        if (q->seen[hash / 64] >> hash % 64 & 1 &&
-            str_find(buf_str(&q->said), str_slice(reasoning, i, i + QUOTE_SIZE)) != STR_NONE)
+    for (size_t i = 0; i + QUOTE_SIZE <= reasoning.n; i++)
+        if (quotes_has(q, reasoning.p + i, quotes_hash(q, reasoning.p + i)))
             return true;
-    }
     return false;
 }
 
@@ -111,15 +132,29 @@ static bool quotes_request(struct quotes *q, str body)
     return found;
 }
 
+/* Whether the error "quotes" reasoning or "may quote" it; NULL: it does not. */
+static const char *quotes_verdict(struct call *c, struct quotes *q)
+{
+    if (q->marked)
+        return "quotes";
+    if (q->said.n > QUOTE_SAID_MAX)
+        return "may quote";
+    quotes_index(q);
+    if (quotes_call(q, call_get_reasoning(c)) || quotes_request(q, buf_str(&c->sent.body)))
+        return "quotes";
+    /* The call keeps only the beginning of long reasoning: the error may quote the rest. */
+    return buf_full(&c->thought.text) ? "may quote" : NULL;
+}
+
 void call_redact_error(struct call *c, struct chat_error *error)
 {
     size_t size = 2 * (error->message.n + error->param.n + error->raw.n + error->frame.n) + 64;
     struct arena arena;
     struct quotes q = {.arena = &arena};
+    const char *how;
 
     if (!c->client.hides || !error->message.n)
         return;
-    q.seen = base_alloc(QUOTE_BYTES);
     arena_init(&arena, size + c->sent.body.n);
     arena_reserve(&arena, size + c->sent.body.n); /* any text fits after a reset */
     buf_init(&q.said, size);
@@ -130,16 +165,17 @@ void call_redact_error(struct call *c, struct chat_error *error)
     if (error->frame.n)
         quotes_add_json(&q, error->frame);
     assert(!buf_full(&q.said));
-    quotes_index(&q);
-    if (q.marked || quotes_call(&q, call_get_reasoning(c)) ||
-        quotes_request(&q, buf_str(&c->sent.body))) {
+    how = quotes_verdict(c, &q);
+    if (how) {
         error->message = arena_printf(&c->arena,
                                       "the provider \"" STR_FMT
-                                      "\" failed; its message quotes reasoning, which is hidden",
-                                      STR_ARG(call_provider(c)->name));
+                                      "\" failed; its message %s reasoning, which is hidden",
+                                      STR_ARG(call_provider(c)->name),
+                                      how);
         error->param = error->raw = error->frame = STR("");
     }
-    free(q.seen);
+    free(q.slots);
+    free(q.next);
     buf_release(&q.said);
     arena_release(&arena);
 }
