@@ -14,6 +14,7 @@
 #define TALK_MAX 200   /* questions about one investigation */
 #define ACTIVE_MAX 256 /* questions that are being answered in this process */
 #define SETTLE_ARENA ((size_t)256 << 20)
+#define CHAT_ROW_ARENA ((size_t)512 << 20) /* of one earlier question and its answer */
 #define INTERRUPTED "interrupted"
 
 struct follow_up {
@@ -83,6 +84,13 @@ bool incident_chat_cancel(str run)
 static bool chat_is_interrupted(const struct agent_row *row)
 {
     return str_eq(row->status, STR("cancelled")) && str_eq(row->reason, STR(INTERRUPTED));
+}
+
+/* Neither answered nor given up. */
+static bool chat_is_open(const struct agent_row *row)
+{
+    return str_eq(row->status, STR("running")) || str_eq(row->status, STR("waiting")) ||
+           chat_is_interrupted(row);
 }
 
 static bool chat_is_answered(const struct agent_row *row)
@@ -191,34 +199,48 @@ static bool chat_set_run(struct follow_up *t, str run)
     return true;
 }
 
+/* Reads one earlier run. *last: it is the run of this question, or there is an error. */
+static bool chat_read_question(struct follow_up *t, str run, struct buf *said, bool *last,
+                               struct err *e)
+{
+    struct agent_row row;
+    struct arena a;
+    bool ok = true;
+
+    *last = true;
+    arena_init(&a, CHAT_ROW_ARENA);
+    if (!agent_log_run_get(t->in.o->host->log, run, &a, &row, e)) {
+        ok = e->code == ERR_NOT_FOUND && chat_set_run(t, run);
+    } else if (!chat_is_open(&row)) {
+        *last = false;
+    } else if (chat_continues(t, &row, e)) {
+        ok = chat_reopen(t, row, e) && chat_set_run(t, run);
+    } else {
+        ok = e->code == ERR_NONE;
+        *last = !ok;
+    }
+    if (ok && !*last && chat_is_answered(&row))
+        buf_printf(said,
+                   "Question: " STR_FMT "\nAnswer: " STR_FMT "\n\n",
+                   STR_ARG(json_copy_member(row.input, "question", &a)),
+                   STR_ARG(json_copy_member(row.result, "text", &a)));
+    arena_release(&a);
+    return ok;
+}
+
 /* Reads earlier questions and answers, and the run of this question. */
 static bool incident_chat_read_earlier(struct follow_up *t, struct err *e)
 {
-    struct agent_row row;
-    str run;
+    bool ok = true, last = false;
+    struct buf said;
 
     assert(t->count == 0);
-    t->said = STR("");
-    for (; t->count < TALK_MAX; t->count++) {
-        run = incident_chat_run_of(t, t->count + 1);
-        if (!agent_log_run_get(t->in.o->host->log, run, t->arena, &row, e))
-            return e->code == ERR_NOT_FOUND && chat_set_run(t, run);
-        if (str_eq(row.status, STR("running")) || str_eq(row.status, STR("waiting")) ||
-            chat_is_interrupted(&row)) {
-            if (chat_continues(t, &row, e))
-                return chat_reopen(t, row, e) && chat_set_run(t, run);
-            if (e->code != ERR_NONE)
-                return false;
-        }
-        if (!chat_is_answered(&row))
-            continue; /* it has no answer */
-        t->said = arena_printf(t->arena,
-                               STR_FMT "Question: " STR_FMT "\nAnswer: " STR_FMT "\n\n",
-                               STR_ARG(t->said),
-                               STR_ARG(json_copy_member(row.input, "question", t->arena)),
-                               STR_ARG(json_copy_member(row.result, "text", t->arena)));
-    }
-    return err_set(e, ERR_LIMIT, "there were %d questions already", TALK_MAX);
+    buf_init(&said, INCIDENT_TEXT_MAX);
+    for (; t->count < TALK_MAX && !last; t->count += !last)
+        ok = chat_read_question(t, incident_chat_run_of(t, t->count + 1), &said, &last, e);
+    t->said = arena_dup(t->arena, buf_str(&said));
+    buf_release(&said);
+    return last ? ok : err_set(e, ERR_LIMIT, "there were %d questions already", TALK_MAX);
 }
 
 /* The alert's id is chance and says nothing: the same is to be asked about the same alert. */
