@@ -293,6 +293,35 @@ TEST(the_alerts_of_an_incident_are_read_without_the_data_that_is_too_large)
     bench_end(&b);
 }
 
+/* A page of the list has 500 incidents, and the analyses of each stage may be long. */
+TEST(a_list_of_incidents_is_read_without_their_stages)
+{
+    struct alert_table_filter f = {
+        .all = true, .key = STR(""), .state = STR(""), .alert_type = STR(""), .before = STR("")};
+    size_t size = (size_t)4 << 20, n;
+    char *stages = base_alloc(size);
+    struct alert_table_row row, *rows;
+    struct arena a;
+    struct bench b;
+    struct err e;
+
+    bench_new(&b, "");
+    group_put_large(&b, 1, 100);
+    arena_init(&a, (size_t)64 << 20);
+    CHECK_F(alert_table_get(b.in->alert_table, STR("large"), &a, &row, &e), "%s", e.text);
+    memset(stages, 's', size);
+    row.stages = (str){stages, size};
+    CHECK_F(alert_table_put(b.in->alert_table, &row, true, &e), "%s", e.text);
+    arena_release(&a);
+    arena_init(&a, size / 2);
+    CHECK_F(alert_table_list(b.in->alert_table, &f, &a, &rows, &n, &e), "%s", e.text);
+    CHECK_INT(n, 1);
+    CHECK_INT(rows[0].stages.n, 0);
+    arena_release(&a);
+    bench_end(&b);
+    free(stages);
+}
+
 /* More would not fit into the prompt, nor into the stored input of the run. */
 TEST(the_input_of_an_investigation_has_a_part_of_many_large_alerts_and_counts_the_rest)
 {
@@ -615,7 +644,8 @@ TEST(a_webhook_is_taken_with_the_right_signature_alone)
     bench_end(&b);
 }
 
-TEST_MAIN(T(the_alerts_of_an_incident_are_read_without_the_data_that_is_too_large),
+TEST_MAIN(T(a_list_of_incidents_is_read_without_their_stages),
+          T(the_alerts_of_an_incident_are_read_without_the_data_that_is_too_large),
           T(the_input_of_an_investigation_has_a_part_of_many_large_alerts_and_counts_the_rest),
           T(repeats_attach_to_the_incident_and_start_nothing),
           T(after_a_restart_a_repeat_still_attaches),

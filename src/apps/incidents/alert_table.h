@@ -29,7 +29,7 @@ struct alert_table_row {
     str data;  /* JSON; "" in a list */
     str agent; /* who takes it */
     str step, current_agent;
-    str stages; /* JSON array, or "" */
+    str stages; /* JSON array, or ""; "" in a list */
     str error, reason;
     str report; /* JSON, see status.c; "" in a list */
     int64_t timestamp_us, progress;
