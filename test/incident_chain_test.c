@@ -364,6 +364,20 @@ TEST(many_questions_with_long_answers_fit_into_the_memory_of_a_request)
         arena_release(&a);
     }
     CHECK(has(s.prompts[s.prompt_count - 1], "Question: Why 0?"));
+    for (size_t size = (size_t)64 << 20; size >= (size_t)8 << 20; size /= 8) {
+        bool fits = size > (size_t)32 << 20;
+        struct json_out list;
+        struct buf text;
+
+        arena_init(&a, size);
+        buf_init(&text, (size_t)64 << 20);
+        json_out_init(&list, &text);
+        json_out_object(&list);
+        CHECK(incident_chat_list(s.local.host.log, o.run, o.run, &a, &list, &e) == fits);
+        CHECK(fits ? count_of(buf_str(&text), "\"question\":\"Why ") == 13 : e.code == ERR_LIMIT);
+        buf_release(&text);
+        arena_release(&a);
+    }
     scene_release(&s);
 }
 

@@ -129,6 +129,24 @@ static str chat_error_of(const struct agent_row *row, struct arena *a)
     return str_eq(row->status, STR("failed")) ? (detail.n ? detail : row->reason) : STR("");
 }
 
+static void chat_write_question(struct json_out *o, const struct agent_row *row)
+{
+    struct arena a; /* the texts of a row are freed before the next */
+
+    arena_init(&a, CHAT_ROW_ARENA);
+    json_out_object(o);
+    json_member_str(o, "run_id", row->id);
+    json_member_str(o, "question", json_copy_member(row->input, "question", &a));
+    json_member_str(o, "status", row->status);
+    json_member_str_or_null(
+        o, "answer", chat_is_answered(row) ? json_copy_member(row->result, "text", &a) : STR(""));
+    json_member_str_or_null(o, "error", chat_error_of(row, &a));
+    json_member_i64(o, "asked_at_us", row->created_us);
+    json_member_i64(o, "updated_at_us", row->updated_us);
+    json_out_end(o);
+    arena_release(&a);
+}
+
 bool incident_chat_list(struct agent_log *log, str run, str session, struct arena *a,
                         struct json_out *o, struct err *e)
 {
@@ -137,24 +155,9 @@ bool incident_chat_list(struct agent_log *log, str run, str session, struct aren
     if (log && !agent_log_parts(log, run, session, a, &parts, e))
         return false;
     json_member_array(o, "questions");
-    for (size_t i = 0; i < parts.n; i++) {
-        const struct agent_row *row = &parts.at[i];
-
-        if (!str_eq(row->app, STR("incidents.chat")))
-            continue;
-        json_out_object(o);
-        json_member_str(o, "run_id", row->id);
-        json_member_str(o, "question", json_copy_member(row->input, "question", a));
-        json_member_str(o, "status", row->status);
-        json_member_str_or_null(o,
-                                "answer",
-                                chat_is_answered(row) ? json_copy_member(row->result, "text", a)
-                                                      : STR(""));
-        json_member_str_or_null(o, "error", chat_error_of(row, a));
-        json_member_i64(o, "asked_at_us", row->created_us);
-        json_member_i64(o, "updated_at_us", row->updated_us);
-        json_out_end(o);
-    }
+    for (size_t i = 0; i < parts.n; i++)
+        if (str_eq(parts.at[i].app, STR("incidents.chat")))
+            chat_write_question(o, &parts.at[i]);
     json_out_end(o);
     return true;
 }
