@@ -5,6 +5,8 @@
 #include "apps/incidents/webhook.h"
 #include "test.h"
 
+#include <time.h>
+
 #define NOW 1700000000000000
 
 struct got {
@@ -234,6 +236,42 @@ TEST(the_same_alert_is_the_same_whatever_its_order_and_time)
     same("{\"alert_type\":\"x\",\"runbook\":\"r\"}",
          "{\"alert_type\":\"x\",\"runbook\":\"s\"}",
          false);
+}
+
+static double cpu_seconds(void)
+{
+    struct timespec t;
+
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* Each member beside the data is looked up in the data: comparing all pairs takes 7 s. */
+TEST(many_members_beside_many_in_the_data_take_linear_time)
+{
+    enum { MEMBERS = 120000 };
+    double begun = cpu_seconds();
+    struct buf body;
+    struct got *g;
+
+    buf_init(&body, (size_t)16 << 20);
+    buf_add(&body, STR("{\"alert_type\":\"x\",\"runbook\":\"r\",\"data\":{\"b000007\":7"));
+    for (int i = 0; i < MEMBERS; i++)
+        buf_printf(&body, ",\"a%06d\":1", i);
+    buf_add_c(&body, '}');
+    for (int i = 0; i < MEMBERS; i++)
+        buf_printf(&body, ",\"b%06d\":2", i);
+    buf_add(&body, STR("}"));
+    buf_add_c(&body, '\0');
+    CHECK(!buf_full(&body));
+    g = reads(body.p);
+    CHECK(g->ok);
+    CHECK(str_find(g->alert.data, STR("\"b000007\":7")) != STR_NONE);
+    CHECK(str_find(g->alert.data, STR("\"b000007\":2")) == STR_NONE);
+    CHECK(str_find(g->alert.data, STR("\"b119999\":2")) != STR_NONE);
+    CHECK(cpu_seconds() - begun < 3);
+    done(g);
+    buf_release(&body);
 }
 
 /* ---- Alertmanager ---- */
@@ -519,6 +557,31 @@ TEST(an_empty_group_and_an_alert_without_a_name_are_fine)
     group_done(&g);
 }
 
+/* Each alert gets a copy of its group's members: a thousand copies of a large one do not fit. */
+TEST(large_members_of_a_group_are_not_copied_into_each_of_many_alerts)
+{
+    struct buf body;
+    struct webhook w;
+    struct got g;
+
+    buf_init(&body, (size_t)16 << 20);
+    buf_add(&body, STR("{\"version\":\"4\",\"receiver\":\"r\",\"groupLabels\":{"));
+    for (int i = 0; i < 100; i++)
+        buf_printf(&body, "%s\"l%d\":\"%09000d\"", i ? "," : "", i, i);
+    buf_add(&body, STR("},\"status\":\"firing\",\"alerts\":["));
+    for (int i = 0; i < WEBHOOK_ALERTS_MAX; i++)
+        buf_printf(&body, "%s{\"labels\":{\"n\":\"%d\"}}", i ? "," : "", i);
+    buf_add(&body, STR("]}"));
+    buf_add_c(&body, '\0');
+    CHECK(!buf_full(&body));
+    CHECK_INT(group(body.p, &g, &w), WEBHOOK_ALERTS_MAX);
+    CHECK(g.ok);
+    CHECK_STR(w.alerts[7].data, "{\"labels\":{\"n\":\"7\"},\"receiver\":\"r\"}");
+    CHECK_INT(w.alerts[7].cut, 1);
+    group_done(&g);
+    buf_release(&body);
+}
+
 TEST_MAIN(T(an_alert_has_defaults_for_what_it_does_not_say), T(what_an_alert_says_is_kept),
           T(what_stands_beside_the_data_belongs_to_it),
           T(a_wrong_field_is_named_with_its_value_and_what_it_should_be),
@@ -532,4 +595,6 @@ TEST_MAIN(T(an_alert_has_defaults_for_what_it_does_not_say), T(what_an_alert_say
           T(names_of_members_have_no_control_characters),
           T(an_event_that_neither_begins_nor_ends_an_alert_is_ignored),
           T(a_group_that_is_wrong_says_which_alert_and_which_field),
-          T(an_empty_group_and_an_alert_without_a_name_are_fine))
+          T(an_empty_group_and_an_alert_without_a_name_are_fine),
+          T(many_members_beside_many_in_the_data_take_linear_time),
+          T(large_members_of_a_group_are_not_copied_into_each_of_many_alerts))

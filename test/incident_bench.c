@@ -60,6 +60,8 @@ static bool stub_run(const struct incident_options *o, struct arena *a, struct i
                                     .stages = STR("[{\"name\":\"one\",\"status\":\"done\"}]")};
     if (atomic_load(o->cancel))
         out->end = atomic_load(o->host->leave) ? INCIDENT_LEFT : INCIDENT_CANCELLED;
+    if (stub.waits)
+        out->end = INCIDENT_WAITING;
     if (stub.fails) {
         out->end = INCIDENT_FAILED;
         out->error = STR("the model said no");
@@ -132,7 +134,7 @@ void bench_new(struct bench *b, const char *incidents)
     struct err e;
 
     stub.running = stub.most = stub.begun = stub.may = 0;
-    stub.open = stub.fails = false;
+    stub.open = stub.fails = stub.waits = false;
     memset(b, 0, sizeof *b);
     place_init(&b->place);
     (void)snprintf(path, sizeof path, "%s/a.md", b->place.dir);

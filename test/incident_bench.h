@@ -16,6 +16,7 @@ struct stub_engine {
     _Atomic unsigned may; /* so many may end */
     _Atomic bool open;    /* all may */
     _Atomic bool fails;
+    _Atomic bool waits; /* for an approval, although it was cancelled meanwhile */
     char last[RAND_ID_SIZE];
 };
 struct stub_engine *stub_engine(void);

@@ -333,6 +333,54 @@ TEST(a_question_afterwards_is_answered_with_the_history_at_hand)
     scene_release(&s);
 }
 
+static const char *talkative(str system, str p, size_t replies)
+{
+    static char answer[1 << 20];
+
+    if (!str_starts(p, STR("# Answer a question")))
+        return work(system, p, replies);
+    memset(answer, 'a', sizeof answer - 1);
+    return answer;
+}
+
+/* Each question reads all earlier answers: their copies must not add up with each of them. */
+TEST(many_questions_with_long_answers_fit_into_the_memory_of_a_request)
+{
+    struct scene s;
+    struct incident_options o;
+    struct incident_answer answer;
+    struct arena a;
+    struct err e;
+    char question[32];
+
+    scene_init(&s, tools, chain, talkative);
+    o = side_options(&s, "u");
+    (void)side_run(&s, &o);
+    for (int i = 0; i < 13; i++) {
+        arena_init(&a, (size_t)64 << 20);
+        (void)snprintf(question, sizeof question, "Why %d?", i);
+        CHECK_F(incident_chat(&o, str_c(question), &a, &answer, &e), "%s", e.text);
+        CHECK(has(answer.run, arena_printf(&a, "/chat/%d", i + 1).p));
+        arena_release(&a);
+    }
+    CHECK(has(s.prompts[s.prompt_count - 1], "Question: Why 0?"));
+    for (size_t size = (size_t)64 << 20; size >= (size_t)8 << 20; size /= 8) {
+        bool fits = size > (size_t)32 << 20;
+        struct json_out list;
+        struct buf text;
+
+        arena_init(&a, size);
+        buf_init(&text, (size_t)64 << 20);
+        json_out_init(&list, &text);
+        json_out_object(&list);
+        CHECK(incident_chat_list(s.local.host.log, o.run, o.run, &a, &list, &e) == fits);
+        CHECK(fits ? count_of(buf_str(&text), "\"question\":\"Why ") == 13 : e.code == ERR_LIMIT);
+        buf_release(&text);
+        arena_release(&a);
+    }
+    scene_release(&s);
+}
+
 TEST(options_come_back_from_the_row_as_they_were)
 {
     struct scene s;
@@ -356,7 +404,8 @@ TEST(options_come_back_from_the_row_as_they_were)
     scene_release(&s);
 }
 
-TEST_MAIN(T(stages_run_in_order_their_agents_at_once_and_findings_are_made_one),
+TEST_MAIN(T(many_questions_with_long_answers_fit_into_the_memory_of_a_request),
+          T(stages_run_in_order_their_agents_at_once_and_findings_are_made_one),
           T(one_success_is_enough_unless_all_are_asked_for),
           T(findings_without_an_agent_for_synthesis_are_made_one_too),
           T(an_approval_of_a_tool_that_the_server_does_not_have_is_refused),

@@ -42,6 +42,41 @@ TEST(an_investigation_whose_time_is_over_analyses_what_there_is)
     scene_release(&s);
 }
 
+/* A run whose input cannot be read could not be resumed after a crash. */
+TEST(the_input_of_a_run_is_whole_however_many_quotes_the_alert_has)
+{
+    struct incident_options o, read;
+    struct incident_report r;
+    struct agent_row row;
+    struct scene s;
+    struct buf data;
+    struct arena a;
+    struct err e;
+
+    buf_init(&data, (size_t)16 << 20);
+    buf_add(&data, STR("{\"list\":[\"\""));
+    for (int i = 0; i < 900; i++) {
+        buf_add(&data, STR(",\""));
+        for (int k = 0; k < 5000; k++)
+            buf_add(&data, STR("\\\""));
+        buf_add_c(&data, '"');
+    }
+    buf_add(&data, STR("]}"));
+    CHECK(!buf_full(&data));
+    scene_init(&s, tools, one, slowly);
+    o = side_options(&s, "t");
+    o.alert.data = buf_str(&data);
+    r = side_run(&s, &o);
+    CHECK(r.end == INCIDENT_COMPLETED);
+    arena_init(&a, (size_t)256 << 20);
+    CHECK_F(agent_log_run_get(s.local.host.log, o.run, &a, &row, &e), "%s", e.text);
+    CHECK_F(incident_input_read(row.input, &a, &read, &e), "%s", e.text);
+    CHECK(str_eq(read.alert.data, o.alert.data));
+    arena_release(&a);
+    scene_release(&s);
+    buf_release(&data);
+}
+
 static const char *hangs(str system, str p, size_t replies)
 {
     (void)system, (void)p, (void)replies;
@@ -148,7 +183,8 @@ TEST(what_an_incident_waits_for_is_found_among_thousands_of_others_that_wait)
     scene_release(&s);
 }
 
-TEST_MAIN(T(what_an_incident_waits_for_is_found_among_thousands_of_others_that_wait),
+TEST_MAIN(T(the_input_of_a_run_is_whole_however_many_quotes_the_alert_has),
+          T(what_an_incident_waits_for_is_found_among_thousands_of_others_that_wait),
           T(an_investigation_whose_time_is_over_analyses_what_there_is),
           T(a_model_that_hangs_is_cut_off_in_the_end),
           T(the_share_of_each_text_is_as_large_as_all_allow))

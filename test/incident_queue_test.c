@@ -322,6 +322,24 @@ TEST(defect_22_the_timeout_of_an_alert_is_a_setting)
     bench_end(&b);
 }
 
+/* The engine decides that it waits, and the time ends before the queue knows of it. */
+TEST(a_timeout_at_the_moment_of_a_question_does_not_end_the_resumed_investigation)
+{
+    char id[RAND_ID_SIZE];
+    struct bench b;
+
+    bench_new(&b, "  timeout: 1s\n");
+    stub.waits = true;
+    CHECK_INT(sends(&b, 1, "queued", id), 202);
+    waits_for(&b, id, "waiting");
+    stub.waits = false;
+    stub.open = true;
+    CHECK(queue_resume(b.in->queue, str_c(id)));
+    CHECK(queue_wait(b.in->queue, 20000));
+    waits_for(&b, id, "completed");
+    bench_end(&b);
+}
+
 TEST(a_failed_investigation_is_an_error_with_its_reason)
 {
     char id[RAND_ID_SIZE];
@@ -472,7 +490,8 @@ TEST(without_a_store_alerts_live_as_long_as_the_process)
     bench_end(&b);
 }
 
-TEST_MAIN(T(an_alert_is_taken_worked_on_and_told_of), T(a_refused_alert_says_what_where_and_why),
+TEST_MAIN(T(a_timeout_at_the_moment_of_a_question_does_not_end_the_resumed_investigation),
+          T(an_alert_is_taken_worked_on_and_told_of), T(a_refused_alert_says_what_where_and_why),
           T(a_runbook_that_may_not_be_fetched_is_refused),
           T(a_body_of_more_than_ten_megabytes_is_413),
           T(defect_13_a_duplicate_is_told_the_firsts_id),

@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "apps/incidents/notify/smtp.h"
+#include "base/clock.h"
 #include "test.h"
+
+#include <arpa/inet.h>
+#include <pthread.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 TEST(smtp_replies_are_read_strictly)
 {
@@ -102,5 +108,68 @@ TEST(smtp_dots_are_stuffed)
     buf_release(&out);
 }
 
-TEST_MAIN(T(smtp_replies_are_read_strictly), T(smtp_replies_have_ceilings),
+/* A mail server for one connection: it refuses a@ for now and b@ for good. */
+static void *serve_refusals(void *listener)
+{
+    int fd = accept(*(int *)listener, NULL, NULL);
+    char line[512];
+    size_t n = 0;
+
+    CHECK(fd >= 0 && write(fd, "220 test\r\n", 10) == 10);
+    while (n < sizeof line && read(fd, line + n, 1) == 1) {
+        const char *reply = "250 ok\r\n";
+
+        if (line[n++] != '\n')
+            continue;
+        line[n - 1] = '\0';
+        n = 0;
+        if (strstr(line, "<a@test>") && strstr(line, "RCPT"))
+            reply = "450 try later\r\n";
+        else if (strstr(line, "RCPT"))
+            reply = "550 unknown\r\n";
+        CHECK(write(fd, reply, strlen(reply)) == (ssize_t)strlen(reply));
+    }
+    (void)close(fd);
+    return NULL;
+}
+
+TEST(a_message_is_not_given_up_while_a_recipient_is_refused_for_now)
+{
+    static const str orders[][2] = {{STR_INIT("a@test"), STR_INIT("b@test")},
+                                    {STR_INIT("b@test"), STR_INIT("a@test")},
+                                    {STR_INIT("b@test"), STR_INIT("c@test")}};
+
+    for (size_t i = 0; i < COUNT_OF(orders); i++) {
+        struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+        struct stream_until until = {clock_deadline_ns(&clock_real, 20000), NULL};
+        struct smtp_message m = {.host = STR("127.0.0.1"),
+                                 .security = SMTP_PLAIN,
+                                 .username = STR(""),
+                                 .from = STR("r@test"),
+                                 .to = orders[i],
+                                 .to_count = 2,
+                                 .data = STR("x\r\n")};
+        int listener = socket(AF_INET, SOCK_STREAM, 0);
+        socklen_t size = sizeof at;
+        struct buf refused;
+        pthread_t server;
+        struct err e;
+
+        CHECK(bind(listener, (struct sockaddr *)&at, size) == 0 && listen(listener, 1) == 0);
+        CHECK(getsockname(listener, (struct sockaddr *)&at, &size) == 0);
+        m.port = ntohs(at.sin_port);
+        CHECK(pthread_create(&server, NULL, serve_refusals, &listener) == 0);
+        buf_init(&refused, 4096);
+        CHECK(!smtp_send(&m, NULL, &until, &refused, &e));
+        CHECK_F(e.code == (i < 2 ? ERR_UPSTREAM : ERR_INPUT), "%zu: %s", i, e.text);
+        CHECK(str_find(buf_str(&refused), orders[i][0]) != STR_NONE);
+        CHECK(str_find(buf_str(&refused), orders[i][1]) != STR_NONE);
+        buf_release(&refused);
+        pthread_join(server, NULL);
+        (void)close(listener);
+    }
+}
+
+TEST_MAIN(T(a_message_is_not_given_up_while_a_recipient_is_refused_for_now),
+          T(smtp_replies_are_read_strictly), T(smtp_replies_have_ceilings),
           T(smtp_extensions_are_found_by_whole_words), T(smtp_dots_are_stuffed))

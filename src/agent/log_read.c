@@ -9,9 +9,9 @@
 #define READ_MAX 100000u
 
 /* Whether the arena has room for the row's texts and, if the list is full, for a larger one. */
-static bool agent_log_fits(const struct agent_log_list *l, const struct db_value *c)
+static bool agent_log_fits(const struct agent_log_list *l, const struct db_value *c, size_t size)
 {
-    size_t need = l->n == l->max ? 2 * l->max * sizeof *l->u.effects : 0;
+    size_t need = l->n == l->max ? 2 * l->max * size : 0;
 
     for (size_t i = 0; i < 7; i++)
         need += c[i].type == DB_TEXT ? c[i].s.n : 0;
@@ -24,12 +24,21 @@ static bool agent_log_no_room(const struct agent_log_list *l, struct err *e)
         e, ERR_LIMIT, "the log of the run is too large: after %zu effects there is no room", l->n);
 }
 
+bool log_rows_fit(const struct agent_log_list *l, struct err *e)
+{
+    return !l->full || err_set(e,
+                               ERR_LIMIT,
+                               "the runs are too large to be read at once: after %zu of them there "
+                               "is no room",
+                               l->n);
+}
+
 static bool agent_log_read_on_effect(void *ctx, const struct db_value *c, size_t n)
 {
     struct agent_log_list *l = ctx;
 
     assert(n == 11 && l->n <= l->max);
-    l->full = !agent_log_fits(l, c);
+    l->full = !agent_log_fits(l, c, sizeof *l->u.effects);
     if (l->full)
         return false;
     l->u.effects = arena_grow(l->arena, l->u.effects, l->n, &l->max, sizeof *l->u.effects);
@@ -54,6 +63,9 @@ bool log_on_row(void *ctx, const struct db_value *c, size_t n)
     struct agent_log_list *l = ctx;
 
     assert(n >= 11 && l->n <= l->max);
+    l->full = !agent_log_fits(l, c, sizeof *l->u.rows);
+    if (l->full)
+        return false;
     l->u.rows = arena_grow(l->arena, l->u.rows, l->n, &l->max, sizeof *l->u.rows);
     l->u.rows[l->n++] = (struct agent_row){
         .id = column_text(l->arena, &c[0]),
@@ -160,7 +172,8 @@ bool agent_log_run_get(struct agent_log *l, str id, struct arena *a, struct agen
     struct agent_log_list list = {.arena = a};
 
     if (!agent_log_read_list(
-            l, RUN_COLUMNS " WHERE run_id = $1", id, (struct db_rows){log_on_row, &list}, e))
+            l, RUN_COLUMNS " WHERE run_id = $1", id, (struct db_rows){log_on_row, &list}, e) ||
+        !log_rows_fit(&list, e))
         return false;
     if (!list.n)
         return err_set(e, ERR_NOT_FOUND, "there is no run \"" STR_FMT "\"", STR_ARG(id));
@@ -179,7 +192,8 @@ bool agent_log_unfinished(struct agent_log *l, str app, struct arena *a, struct 
                  (struct db_value[]){db_text(app), db_text(str_c(l->daemon))},
                  2,
                  (struct db_rows){log_on_row, &list},
-                 e))
+                 e) ||
+        !log_rows_fit(&list, e))
         return false;
     *out = list.u.rows;
     *n = list.n;
@@ -198,7 +212,8 @@ bool agent_log_parts(struct agent_log *l, str run, str session, struct arena *a,
                              " ORDER BY created_us, run_id",
                  DB_ARGS(db_text(session), db_text(prefix)),
                  (struct db_rows){log_on_row, &list},
-                 e))
+                 e) ||
+        !log_rows_fit(&list, e))
         return false;
     *out = (struct agent_rows){list.u.rows, list.n};
     return true;
@@ -245,7 +260,8 @@ bool agent_log_list(struct agent_log *l, const struct agent_filter *f, struct ar
                     db_text(f->session.n ? f->session : STR("")),
                     db_int(f->whole)),
             (struct db_rows){log_on_row, &list},
-            e))
+            e) ||
+        !log_rows_fit(&list, e))
         return false;
     *out = list.u.rows;
     *n = list.n;

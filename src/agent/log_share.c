@@ -174,7 +174,8 @@ static bool log_share_take_due(void *ctx, struct db *db, struct err *e)
                   " FOR UPDATE",
                   DB_ARGS(db_text(str_c(d->log->daemon)), db_int(AGENT_DUE_MAX)),
                   (struct db_rows){log_on_row, &d->list},
-                  e))
+                  e) ||
+        !log_rows_fit(&d->list, e))
         return false;
     for (size_t i = 0; i < d->list.n; i++)
         if (!db_run(db,

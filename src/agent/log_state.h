@@ -58,6 +58,8 @@ struct agent_log_list {
     bool full; /* the arena has no room for the next one */
 };
 bool log_on_row(void *ctx, const struct db_value *columns, size_t n);
+/* After a query with log_on_row: ERR_LIMIT if it ended because the arena is full. */
+bool log_rows_fit(const struct agent_log_list *l, struct err *e) MUST_USE;
 #define RUN_COLUMNS                                                                                \
     "SELECT run_id, app, session_id, status, reason, input, result, created_us, updated_us,"       \
     " key_name, daemon_id FROM agent_runs"

@@ -141,6 +141,17 @@ class Sent(unittest.TestCase):
             self.assertEqual([len(slack.top()), len(slack.replies())], [1, 0])
             self.assertIn("Investigated", shown(slack.top()[0]))
 
+    def test_an_answer_of_slack_that_names_no_message_loses_no_later_one(self):
+        for answer in ({"ok": True}, {"ok": True, "channel": "C 1", "ts": "\0"}):
+            with self.subTest(answer=answer), Operator() as model, Slack() as slack, \
+                    Telling(model, {"bot": slack_bot(slack, events=["started", "completed"])}, asking=True) as d:
+                slack.fail.append((200, {}, answer))
+                id = d.send()[1]["alert_id"]
+                d.told(id, "sent")
+                d.approve_all(id)
+                d.told(id, "sent", count=2)
+                self.assertIn("Investigated", shown(slack.top()[0]))
+
     def test_a_signed_webhook_can_be_verified_and_has_the_same_id_at_each_try(self):
         with Operator() as model, Hook() as hook, Telling(model, {"auto": hook_target(hook)}) as d:
             hook.fail.extend([(500, {}, "no"), (503, {"retry-after": "1"}, "later")])

@@ -6,6 +6,7 @@
 
 #include "agent/tool.h"
 #include "base/json_edit.h"
+#include "base/map.h"
 #include "base/utf8.h"
 
 #include <stdarg.h>
@@ -304,14 +305,21 @@ static bool is_own(str key)
  * name. */
 static void add_others(struct cleaning *c, const struct reading *r, const struct json_node *data)
 {
-    JSON_FOREACH(k, r->doc, r->root) {
-        str key;
+    struct map names;
+    struct err e;
+    str key;
 
-        if (!json_text(r->doc, k, r->arena, &key) || is_own(key) || json_find(r->doc, data, key))
+    map_init(&names, NULL, ALERT_NODES_MAX);
+    JSON_FOREACH(k, r->doc, data)
+        if (json_text(r->doc, k, r->arena, &key) && !map_set(&names, key, MAP_U64(0), &e))
+            break; /* the caller limits the values: it has fewer members */
+    JSON_FOREACH(k, r->doc, r->root) {
+        if (!json_text(r->doc, k, r->arena, &key) || is_own(key) || map_find(&names, key))
             continue;
         json_out_key(&c->out, clean_text(c, k));
         incident_alert_clean_value(c, json_value(k));
     }
+    map_release(&names);
 }
 
 static void incident_alert_read_data(const struct reading *r, struct alert *out)

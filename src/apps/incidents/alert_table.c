@@ -204,8 +204,8 @@ bool alert_table_do(struct alert_table *b, bool (*fn)(void *ctx, struct db *db, 
 
 /* ---- reading ---- */
 
-#define WHOLE BOOK_SELECT("data", "report")
-#define BRIEF BOOK_SELECT("''", "''")
+#define WHOLE BOOK_SELECT("data", "stages", "report")
+#define BRIEF BOOK_SELECT("''", "''", "''")
 
 bool alert_table_on_row(void *ctx, const struct db_value *c, size_t n)
 {

@@ -16,7 +16,8 @@
 #include "base/err.h"
 
 #define BOOK_LIST_MAX 500
-#define BOOK_ALERTS_MAX 2000 /* read per incident */
+#define BOOK_ALERTS_MAX 2000                    /* read per incident */
+#define BOOK_ALERTS_DATA_MAX ((size_t)32 << 20) /* bytes of their data, read per incident */
 
 struct alert_table;
 
@@ -28,7 +29,7 @@ struct alert_table_row {
     str data;  /* JSON; "" in a list */
     str agent; /* who takes it */
     str step, current_agent;
-    str stages; /* JSON array, or "" */
+    str stages; /* JSON array, or ""; "" in a list */
     str error, reason;
     str report; /* JSON, see status.c; "" in a list */
     int64_t timestamp_us, progress;
@@ -47,7 +48,7 @@ struct alert_table_alert {
     str key, source, fingerprint;
     str group; /* "": none */
     str name, severity;
-    str data; /* JSON, masked */
+    str data; /* JSON, masked; "" from alert_table_alert_find, and beyond BOOK_ALERTS_DATA_MAX */
     int64_t starts_us, first_seen_us, last_seen_us;
     int64_t ended_us; /* -1: it fires */
     int64_t seen;     /* how often it was reported */

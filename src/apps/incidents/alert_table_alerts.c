@@ -4,9 +4,9 @@
  */
 #include "apps/incidents/alert_table_state.h"
 
-#define COLUMNS                                                                                    \
+#define COLUMNS(data)                                                                              \
     "m.incident_id, m.position, m.key_name, m.source, m.fingerprint, m.group_key, m.name,"         \
-    " m.severity, m.data, m.starts_us, m.ended_us, m.seen, m.first_seen_us, m.last_seen_us"
+    " m.severity, " data ", m.starts_us, m.ended_us, m.seen, m.first_seen_us, m.last_seen_us"
 
 bool alert_table_alert_put(struct db *db, const struct alert_table_alert *x, struct err *e)
 {
@@ -39,6 +39,7 @@ struct alert_list {
     struct arena *arena;
     struct alert_table_alert *at;
     size_t n, cap, max;
+    size_t data_size; /* of the data of all */
 };
 
 static bool alert_table_alerts_on_row(void *ctx, const struct db_value *c, size_t n)
@@ -46,6 +47,7 @@ static bool alert_table_alerts_on_row(void *ctx, const struct db_value *c, size_
     struct alert_list *l = ctx;
 
     assert((n == 14 || n == 16) && l->n < l->max);
+    l->data_size += c[8].type == DB_TEXT ? c[8].s.n : 0;
     l->at = arena_grow(l->arena, l->at, l->n, &l->cap, sizeof *l->at);
     l->at[l->n++] = (struct alert_table_alert){
         .incident = column_text(l->arena, &c[0]),
@@ -56,7 +58,7 @@ static bool alert_table_alerts_on_row(void *ctx, const struct db_value *c, size_
         .group = column_text(l->arena, &c[5]),
         .name = column_text(l->arena, &c[6]),
         .severity = column_text(l->arena, &c[7]),
-        .data = column_text(l->arena, &c[8]),
+        .data = l->data_size <= BOOK_ALERTS_DATA_MAX ? column_text(l->arena, &c[8]) : STR(""),
         .starts_us = c[9].i,
         .ended_us = column_time(&c[10]),
         .seen = c[11].i,
@@ -88,10 +90,11 @@ bool alert_table_alert_find(struct alert_table *b, const struct alert_table_aler
 
     if (!alert_table_alerts_query(
             b,
-            "SELECT " COLUMNS ", a.state, a.reason FROM incident_alerts m"
-            " JOIN alerts a ON a.alert_id = m.incident_id"
-            " WHERE m.fingerprint = $1 AND m.source = $2 AND m.key_name = $3"
-            " ORDER BY m.starts_us DESC, m.incident_id DESC LIMIT 1",
+            "SELECT " COLUMNS(
+                "''") ", a.state, a.reason FROM incident_alerts m"
+                      " JOIN alerts a ON a.alert_id = m.incident_id"
+                      " WHERE m.fingerprint = $1 AND m.source = $2 AND m.key_name = $3"
+                      " ORDER BY m.starts_us DESC, m.incident_id DESC LIMIT 1",
             DB_ARGS(db_text(of->fingerprint), db_text(of->source), db_text(of->key)),
             (struct db_rows){alert_table_alerts_on_row, &l},
             e))
@@ -142,13 +145,13 @@ bool alert_table_alerts(struct alert_table *b, str incident, struct arena *a,
 {
     struct alert_list l = {.arena = a, .max = BOOK_ALERTS_MAX};
 
-    if (!alert_table_alerts_query(b,
-                                  "SELECT " COLUMNS
-                                  " FROM incident_alerts m WHERE m.incident_id = $1"
-                                  " ORDER BY m.position LIMIT $2",
-                                  DB_ARGS(db_text(incident), db_int(BOOK_ALERTS_MAX)),
-                                  (struct db_rows){alert_table_alerts_on_row, &l},
-                                  e))
+    if (!alert_table_alerts_query(
+            b,
+            "SELECT " COLUMNS("m.data") " FROM incident_alerts m WHERE m.incident_id = $1"
+                                        " ORDER BY m.position LIMIT $2",
+            DB_ARGS(db_text(incident), db_int(BOOK_ALERTS_MAX)),
+            (struct db_rows){alert_table_alerts_on_row, &l},
+            e))
         return false;
     *out = l.at;
     *n = l.n;

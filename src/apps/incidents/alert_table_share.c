@@ -125,8 +125,8 @@ static bool alert_table_share_take_due(struct alert_table *b, struct alert_table
 {
     if (!db_query(b->db,
                   "SELECT q.*, (SELECT due FROM alerts d WHERE d.alert_id = q.alert_id) FROM "
-                  "(" BOOK_SELECT("''", "''") " WHERE daemon_id = $1 AND due <> '' ORDER BY "
-                                              "created_us, alert_id LIMIT $2) q",
+                  "(" BOOK_SELECT("''", "''", "''") " WHERE daemon_id = $1 AND due <> '' ORDER BY "
+                                                    "created_us, alert_id LIMIT $2) q",
                   DB_ARGS(db_text(str_c(b->daemon)), db_int(DUE_MAX)),
                   (struct db_rows){alert_table_on_row, l},
                   e))

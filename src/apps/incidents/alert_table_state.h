@@ -36,9 +36,9 @@ struct alert_table_rows {
 };
 bool alert_table_on_row(void *ctx, const struct db_value *columns, size_t n);
 #define BOOK_OF_INCIDENT " FROM incident_alerts m WHERE m.incident_id = alerts.alert_id"
-#define BOOK_SELECT(data, report)                                                                  \
+#define BOOK_SELECT(data, stages, report)                                                          \
     "SELECT alert_id, session_id, digest, key_name, state, alert_type, severity, environment,"     \
-    " runbook, " data ", agent, current_step, current_agent, stages, error, reason, " report       \
+    " runbook, " data ", agent, current_step, current_agent, " stages ", error, reason, " report   \
     ", timestamp_us, progress, created_us, started_us, completed_us, updated_us, cancelled"        \
     ", (SELECT COUNT(*)" BOOK_OF_INCIDENT "), (SELECT COUNT(*)" BOOK_OF_INCIDENT                   \
     " AND m.ended_us IS NULL)"                                                                     \

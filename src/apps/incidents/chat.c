@@ -14,6 +14,7 @@
 #define TALK_MAX 200   /* questions about one investigation */
 #define ACTIVE_MAX 256 /* questions that are being answered in this process */
 #define SETTLE_ARENA ((size_t)256 << 20)
+#define CHAT_ROW_ARENA ((size_t)512 << 20) /* of one earlier question and its answer */
 #define INTERRUPTED "interrupted"
 
 struct follow_up {
@@ -85,6 +86,13 @@ static bool chat_is_interrupted(const struct agent_row *row)
     return str_eq(row->status, STR("cancelled")) && str_eq(row->reason, STR(INTERRUPTED));
 }
 
+/* Neither answered nor given up. */
+static bool chat_is_open(const struct agent_row *row)
+{
+    return str_eq(row->status, STR("running")) || str_eq(row->status, STR("waiting")) ||
+           chat_is_interrupted(row);
+}
+
 static bool chat_is_answered(const struct agent_row *row)
 {
     return str_eq(row->status, STR("done")) || str_eq(row->status, STR("stopped"));
@@ -121,6 +129,24 @@ static str chat_error_of(const struct agent_row *row, struct arena *a)
     return str_eq(row->status, STR("failed")) ? (detail.n ? detail : row->reason) : STR("");
 }
 
+static void chat_write_question(struct json_out *o, const struct agent_row *row)
+{
+    struct arena a; /* the texts of a row are freed before the next */
+
+    arena_init(&a, CHAT_ROW_ARENA);
+    json_out_object(o);
+    json_member_str(o, "run_id", row->id);
+    json_member_str(o, "question", json_copy_member(row->input, "question", &a));
+    json_member_str(o, "status", row->status);
+    json_member_str_or_null(
+        o, "answer", chat_is_answered(row) ? json_copy_member(row->result, "text", &a) : STR(""));
+    json_member_str_or_null(o, "error", chat_error_of(row, &a));
+    json_member_i64(o, "asked_at_us", row->created_us);
+    json_member_i64(o, "updated_at_us", row->updated_us);
+    json_out_end(o);
+    arena_release(&a);
+}
+
 bool incident_chat_list(struct agent_log *log, str run, str session, struct arena *a,
                         struct json_out *o, struct err *e)
 {
@@ -129,24 +155,9 @@ bool incident_chat_list(struct agent_log *log, str run, str session, struct aren
     if (log && !agent_log_parts(log, run, session, a, &parts, e))
         return false;
     json_member_array(o, "questions");
-    for (size_t i = 0; i < parts.n; i++) {
-        const struct agent_row *row = &parts.at[i];
-
-        if (!str_eq(row->app, STR("incidents.chat")))
-            continue;
-        json_out_object(o);
-        json_member_str(o, "run_id", row->id);
-        json_member_str(o, "question", json_copy_member(row->input, "question", a));
-        json_member_str(o, "status", row->status);
-        json_member_str_or_null(o,
-                                "answer",
-                                chat_is_answered(row) ? json_copy_member(row->result, "text", a)
-                                                      : STR(""));
-        json_member_str_or_null(o, "error", chat_error_of(row, a));
-        json_member_i64(o, "asked_at_us", row->created_us);
-        json_member_i64(o, "updated_at_us", row->updated_us);
-        json_out_end(o);
-    }
+    for (size_t i = 0; i < parts.n; i++)
+        if (str_eq(parts.at[i].app, STR("incidents.chat")))
+            chat_write_question(o, &parts.at[i]);
     json_out_end(o);
     return true;
 }
@@ -191,34 +202,48 @@ static bool chat_set_run(struct follow_up *t, str run)
     return true;
 }
 
+/* Reads one earlier run. *last: it is the run of this question, or there is an error. */
+static bool chat_read_question(struct follow_up *t, str run, struct buf *said, bool *last,
+                               struct err *e)
+{
+    struct agent_row row;
+    struct arena a;
+    bool ok = true;
+
+    *last = true;
+    arena_init(&a, CHAT_ROW_ARENA);
+    if (!agent_log_run_get(t->in.o->host->log, run, &a, &row, e)) {
+        ok = e->code == ERR_NOT_FOUND && chat_set_run(t, run);
+    } else if (!chat_is_open(&row)) {
+        *last = false;
+    } else if (chat_continues(t, &row, e)) {
+        ok = chat_reopen(t, row, e) && chat_set_run(t, run);
+    } else {
+        ok = e->code == ERR_NONE;
+        *last = !ok;
+    }
+    if (ok && !*last && chat_is_answered(&row))
+        buf_printf(said,
+                   "Question: " STR_FMT "\nAnswer: " STR_FMT "\n\n",
+                   STR_ARG(json_copy_member(row.input, "question", &a)),
+                   STR_ARG(json_copy_member(row.result, "text", &a)));
+    arena_release(&a);
+    return ok;
+}
+
 /* Reads earlier questions and answers, and the run of this question. */
 static bool incident_chat_read_earlier(struct follow_up *t, struct err *e)
 {
-    struct agent_row row;
-    str run;
+    bool ok = true, last = false;
+    struct buf said;
 
     assert(t->count == 0);
-    t->said = STR("");
-    for (; t->count < TALK_MAX; t->count++) {
-        run = incident_chat_run_of(t, t->count + 1);
-        if (!agent_log_run_get(t->in.o->host->log, run, t->arena, &row, e))
-            return e->code == ERR_NOT_FOUND && chat_set_run(t, run);
-        if (str_eq(row.status, STR("running")) || str_eq(row.status, STR("waiting")) ||
-            chat_is_interrupted(&row)) {
-            if (chat_continues(t, &row, e))
-                return chat_reopen(t, row, e) && chat_set_run(t, run);
-            if (e->code != ERR_NONE)
-                return false;
-        }
-        if (!chat_is_answered(&row))
-            continue; /* it has no answer */
-        t->said = arena_printf(t->arena,
-                               STR_FMT "Question: " STR_FMT "\nAnswer: " STR_FMT "\n\n",
-                               STR_ARG(t->said),
-                               STR_ARG(json_copy_member(row.input, "question", t->arena)),
-                               STR_ARG(json_copy_member(row.result, "text", t->arena)));
-    }
-    return err_set(e, ERR_LIMIT, "there were %d questions already", TALK_MAX);
+    buf_init(&said, INCIDENT_TEXT_MAX);
+    for (; t->count < TALK_MAX && !last; t->count += !last)
+        ok = chat_read_question(t, incident_chat_run_of(t, t->count + 1), &said, &last, e);
+    t->said = arena_dup(t->arena, buf_str(&said));
+    buf_release(&said);
+    return last ? ok : err_set(e, ERR_LIMIT, "there were %d questions already", TALK_MAX);
 }
 
 /* The alert's id is chance and says nothing: the same is to be asked about the same alert. */

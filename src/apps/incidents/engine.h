@@ -26,6 +26,9 @@
 
 #define INCIDENT_ARENA ((size_t)1 << 30) /* of one agent at work */
 #define INCIDENT_TEXT_MAX ((size_t)16 << 20)
+/* The input of a run has the alert's data as a string: each quote and backslash takes a byte more,
+ * and a masked secret may be longer than the secret. */
+#define INCIDENT_INPUT_MAX ((size_t)128 << 20)
 #define INCIDENT_NOTES_MAX 32
 #define INCIDENT_POINTS_MAX 4096
 /* In every request: who watches sees it being thought, and a reply that stalls is noticed. */

@@ -65,15 +65,19 @@ static bool incident_open_publish_old(struct incidents *in, struct err *e)
                                    .before = STR(""),
                                    .count_max = TOLD_MAX};
     struct alert_table_row *rows, row;
-    struct arena a;
+    struct arena a, one; /* a row has the data and the report: it is freed before the next */
     size_t n;
     bool ok;
 
     arena_init(&a, (size_t)1 << 30);
     ok = alert_table_list(in->alert_table, &f, &a, &rows, &n, e);
-    for (size_t i = ok ? n : 0; i-- > 0;)
-        if (rows[i].completed_us >= 0 && alert_table_get(in->alert_table, rows[i].id, &a, &row, e))
+    for (size_t i = ok ? n : 0; i-- > 0;) {
+        arena_init(&one, (size_t)1 << 30);
+        if (rows[i].completed_us >= 0 &&
+            alert_table_get(in->alert_table, rows[i].id, &one, &row, e))
             incident_open_on_change(in, &row);
+        arena_release(&one);
+    }
     arena_release(&a);
     return ok;
 }

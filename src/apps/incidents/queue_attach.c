@@ -19,8 +19,9 @@
 
 #define ATTACH_ARENA ((size_t)1 << 30)
 #define DATA_MAX ((size_t)64 << 20)
-#define INVESTIGATED_MAX 50      /* alerts of a group in the input of an investigation */
-#define INCIDENT_ALERTS_MAX 1000 /* then the group gets another incident */
+#define INVESTIGATED_MAX 50                 /* alerts of a group in the input of an investigation */
+#define INVESTIGATED_SIZE ((size_t)1 << 20) /* bytes, after which no other alert is added */
+#define INCIDENT_ALERTS_MAX 1000            /* then the group gets another incident */
 
 struct attaching {
     struct queue *q;
@@ -92,6 +93,7 @@ str queue_alert_data(const struct alert_table_alert *alerts, size_t n, struct ar
 {
     struct json_out o;
     struct buf out;
+    size_t i = 0;
     str data;
 
     assert(n > 0);
@@ -102,14 +104,14 @@ str queue_alert_data(const struct alert_table_alert *alerts, size_t n, struct ar
     json_out_object(&o);
     attach_write_members(&o, alerts[0].data, true, a);
     json_member_array(&o, "alerts");
-    for (size_t i = 0; i < n && i < INVESTIGATED_MAX; i++) {
+    for (; i < n && i < INVESTIGATED_MAX && out.n < INVESTIGATED_SIZE && alerts[i].data.n; i++) {
         json_out_object(&o);
         attach_write_members(&o, alerts[i].data, false, a);
         json_out_end(&o);
     }
     json_out_end(&o);
-    if (n > INVESTIGATED_MAX)
-        json_member_i64(&o, "more_alerts", (int64_t)(n - INVESTIGATED_MAX));
+    if (n > i)
+        json_member_i64(&o, "more_alerts", (int64_t)(n - i));
     json_out_end(&o);
     data = buf_full(&out) ? alerts[0].data : arena_dup(a, buf_str(&out));
     buf_release(&out);

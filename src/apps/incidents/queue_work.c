@@ -152,6 +152,8 @@ static void incident_queue_work_explain(struct queue *q, struct entry *n, struct
 static void put_aside(struct queue *q, struct entry *n)
 {
     assert(n->running && !n->row.cancelled && q->asking.n < QUEUE_ASKING_MAX);
+    n->timed_out = false; /* the time may have ended after the engine decided to wait */
+    atomic_store(&n->cancel, false);
     n->row.state = STR("waiting");
     (void)queue_changed(q, n, true, STR(""));
     queue_put_back(q, n, !n->again);

@@ -492,7 +492,7 @@ static bool incident_run_investigate(struct incident *in, struct incident_report
     if (!version_choose(in, row.input, e))
         return false;
     out->prompt_id = in->o->prompt_id;
-    buf_init(&input, INCIDENT_TEXT_MAX);
+    buf_init(&input, INCIDENT_INPUT_MAX);
     incident_input_write(in->o, &input);
     /* No other process could resume a run on recordings. */
     options.app = in->o->server_argv ? STR("incidents.eval") : STR("incidents");

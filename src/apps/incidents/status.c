@@ -145,7 +145,7 @@ void status_alerts(struct json_out *o, struct alert_table *alert_table, str inci
         incident_status_time_or_null(o, "ended_at_us", at[i].ended_us);
         json_member_i64(o, "first_seen_at_us", at[i].first_seen_us);
         json_member_i64(o, "last_seen_at_us", at[i].last_seen_us);
-        json_member_raw(o, "data", at[i].data);
+        json_member_raw(o, "data", at[i].data.n ? at[i].data : STR("null"));
         json_out_end(o);
     }
     json_out_end(o);

@@ -7,6 +7,7 @@
 #include "base/utf8.h"
 
 #define DATA_MAX ((size_t)64 << 20)
+#define GROUP_COPIES_MAX ((size_t)16 << 20) /* bytes of one member of a group in all its alerts */
 
 /* ---- shared by the readers ---- */
 
@@ -105,31 +106,55 @@ void webhook_add_members(const struct webhook_reader *r, const struct json_node 
 
 /* ---- Alertmanager and Grafana ---- */
 
-/* All of the alert, and the members of its group that help to find it again. */
+/* Members of a group that help to find its alerts again. */
+static const char *const of_group[WEBHOOK_GROUP_MEMBERS] = {
+    "groupKey", "groupLabels", "receiver", "externalURL"};
+
+/* Reads the group once: a body has many alerts, and its members may be many and large. */
+static void incident_webhook_read_shared(struct webhook_reader *r, size_t alerts)
+{
+    struct buf part;
+
+    assert(alerts <= WEBHOOK_ALERTS_MAX);
+    buf_init(&part, DATA_MAX);
+    r->status = json_find(r->doc, r->root, STR("status"));
+    for (size_t i = 0; i < COUNT_OF(of_group); i++) {
+        const struct json_node *m = json_find(r->doc, r->root, str_c(of_group[i]));
+        struct webhook_group_member *g = &r->group[i];
+
+        *g = (struct webhook_group_member){.value = STR("")};
+        if (!m)
+            continue;
+        buf_reset(&part);
+        g->cut = alert_clean(r->doc, m, r->arena, &part);
+        if (part.n * alerts <= GROUP_COPIES_MAX)
+            g->value = arena_dup(r->arena, buf_str(&part));
+        else
+            g->cut = 1;
+    }
+    buf_release(&part);
+}
+
+/* All of the alert, and the members of its group. */
 static void incident_webhook_read_data(const struct webhook_reader *r, const struct json_node *v,
                                        struct alert *out)
 {
-    static const char *const of_group[] = {"groupKey", "groupLabels", "receiver", "externalURL"};
-    struct buf data, part;
     struct json_out o;
+    struct buf data;
 
     buf_init(&data, DATA_MAX);
-    buf_init(&part, DATA_MAX);
     json_out_init(&o, &data);
     json_out_object(&o);
     webhook_add_members(r, v, &o, out);
     for (size_t i = 0; i < COUNT_OF(of_group); i++) {
-        const struct json_node *m = json_find(r->doc, r->root, str_c(of_group[i]));
-
-        if (!m || json_find(r->doc, v, str_c(of_group[i])))
+        if (json_find(r->doc, v, str_c(of_group[i])))
             continue;
-        buf_reset(&part);
-        out->cut += alert_clean(r->doc, m, r->arena, &part);
-        json_member_raw(&o, of_group[i], buf_str(&part));
+        out->cut += r->group[i].cut;
+        if (r->group[i].value.n)
+            json_member_raw(&o, of_group[i], r->group[i].value);
     }
     json_out_end(&o);
     out->data = arena_dup(r->arena, buf_str(&data));
-    buf_release(&part);
     buf_release(&data);
 }
 
@@ -139,7 +164,7 @@ static bool incident_webhook_read_status(const struct webhook_reader *r, const s
     const struct json_node *status = json_find(r->doc, v, STR("status"));
 
     if (!status)
-        status = json_find(r->doc, r->root, STR("status"));
+        status = r->status;
     *resolved = json_is(r->doc, status, STR("resolved"));
     if (!status || *resolved || json_is(r->doc, status, STR("firing")))
         return true;
@@ -253,6 +278,7 @@ static void incident_webhook_read_alerts(struct webhook_reader *r)
         return;
     }
     incident_webhook_read_group(r);
+    incident_webhook_read_shared(r, count);
     r->out->alerts = arena_zero(r->arena, count + 1, sizeof *r->out->alerts);
     JSON_FOREACH(v, r->doc, list)
         incident_webhook_read_one(r, v, i, &r->out->alerts[i]), i++;
@@ -311,7 +337,12 @@ enum alert_source webhook_source(const struct json *doc)
 bool webhook_read(const struct json *doc, int64_t now_us, struct arena *a, struct webhook *out,
                   struct alert_faults *faults)
 {
-    struct webhook_reader r = {doc, json_root(doc), a, faults, now_us, out};
+    struct webhook_reader r = {.doc = doc,
+                               .root = json_root(doc),
+                               .arena = a,
+                               .faults = faults,
+                               .now_us = now_us,
+                               .out = out};
     size_t before = faults->n;
 
     faults->arena = a;

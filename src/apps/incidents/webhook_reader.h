@@ -9,6 +9,14 @@
 
 #include "apps/incidents/webhook.h"
 
+#define WEBHOOK_GROUP_MEMBERS 4
+
+/* A member of a group, cleaned; each alert of the group gets a copy of it. */
+struct webhook_group_member {
+    str value;    /* "": the group has none, or it is too large to be copied so often */
+    unsigned cut; /* values that were too long */
+};
+
 struct webhook_reader {
     const struct json *doc;
     const struct json_node *root;
@@ -16,6 +24,9 @@ struct webhook_reader {
     struct alert_faults *faults;
     int64_t now_us;
     struct webhook *out;
+    /* Of Alertmanager and Grafana. */
+    const struct json_node *status; /* of the group, or NULL */
+    struct webhook_group_member group[WEBHOOK_GROUP_MEMBERS];
 };
 
 /* A text member without control characters; "" if it is missing or no text. */

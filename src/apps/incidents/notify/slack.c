@@ -16,6 +16,7 @@
 #define SECTIONS_MAX 3
 #define PIECE_MAX 500 /* bytes converted at once: five times that fits into a section */
 #define REPLY_TEXT_MAX 600
+#define ID_MAX 200
 
 /* ---- text ---- */
 
@@ -248,6 +249,20 @@ struct slack_call {
     size_t text_max;
 };
 
+static bool slack_is_id(str s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if (s.p[i] <= ' ' || s.p[i] > '~')
+            return false;
+    return s.n > 0 && s.n <= ID_MAX;
+}
+
+/* Identifies the message for updates; "" if the answer does not: the next message is a new one. */
+static str slack_receipt(struct arena *a, str channel, str ts)
+{
+    return slack_is_id(channel) && slack_is_id(ts) ? arena_join(a, channel, STR(" "), ts) : STR("");
+}
+
 /* The answer of the API; `code` is its error, in the arena, "" if the request failed before. */
 static bool slack_api(const struct notify_attempt *t, const struct slack_call *c, struct buf *body,
                       struct notify_outcome *out, str *code, struct err *e)
@@ -285,10 +300,9 @@ static bool slack_api(const struct notify_attempt *t, const struct slack_call *c
         out->after_ms = got.after_ms;
         ok = slack_failed(code->n ? *code : STR("neither ok nor an error"), e);
     } else if (!out->receipt.n) {
-        out->receipt = arena_join(t->arena,
-                                  json_get_text(&doc, json_root(&doc), "channel", t->arena),
-                                  STR(" "),
-                                  json_get_text(&doc, json_root(&doc), "ts", t->arena));
+        out->receipt = slack_receipt(t->arena,
+                                     json_get_text(&doc, json_root(&doc), "channel", t->arena),
+                                     json_get_text(&doc, json_root(&doc), "ts", t->arena));
     }
     json_release(&doc);
     return ok;

@@ -179,6 +179,8 @@ static bool smtp_ask(struct smtp *c, const char *what, int class, struct err *e)
          smtp_get(c, e);
     secret_wipe(c->line.p, c->line.n);
     buf_reset(&c->line);
+    if (!ok)
+        c->code = 0; /* it is that of an earlier reply, or of a part of one */
     return ok && (c->code / 100 == class || smtp_refused(c, what, e));
 }
 
@@ -256,10 +258,12 @@ static bool smtp_login(struct smtp *c, struct err *e)
     return smtp_ask(c, "the password", 2, e);
 }
 
-/* Refused recipients are reported; without any that is accepted the message fails. */
+/* Refused recipients are reported; without any that is accepted the message fails, for now if one
+ * of them is refused for now. */
 static bool smtp_recipients(struct smtp *c, struct buf *refused, struct err *e)
 {
     size_t accepted = 0;
+    bool later = false;
     struct err why;
 
     for (size_t i = 0; i < c->m->to_count; i++) {
@@ -268,9 +272,11 @@ static bool smtp_recipients(struct smtp *c, struct buf *refused, struct err *e)
             accepted++;
             continue;
         }
-        *e = why;
-        if (c->code / 100 != 4 && c->code / 100 != 5)
-            return false;
+        if (!later || !c->code)
+            *e = why;
+        if (!c->code)
+            return false; /* the connection failed */
+        later |= why.code == ERR_UPSTREAM;
         if (refused->n < REFUSED_MAX)
             buf_printf(refused,
                        "%s" STR_FMT ": %s",
