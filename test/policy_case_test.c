@@ -111,6 +111,78 @@ TEST(criteria_of_the_bundle_replace_those_beside_it)
     buf_release(&json);
 }
 
+/* The limit of the request's memory is 256 MB: a case must not ask for more, whatever it has. */
+#define REQUEST_ARENA_MAX ((size_t)256 << 20)
+
+/* A case with `n` copies of `item`, separated by commas, between `head` and `tail`. */
+static bool read_repeated(str head, str item, size_t n, str tail, struct err *e)
+{
+    struct policy_case c;
+    struct arena a;
+    struct buf json;
+    bool ok;
+
+    buf_init(&json, POLICY_CASE_MAX);
+    buf_add(&json, head);
+    for (size_t i = 0; i < n; i++) {
+        buf_add(&json, i ? STR(",") : STR(""));
+        buf_add(&json, item);
+    }
+    buf_add(&json, tail);
+    CHECK(!buf_full(&json));
+    arena_init(&a, REQUEST_ARENA_MAX);
+    ok = policy_case_read(buf_str(&json), &a, &c, e);
+    arena_release(&a);
+    buf_release(&json);
+    return ok;
+}
+
+TEST(a_list_of_too_many_fields_is_refused)
+{
+    struct err e;
+
+    CHECK(!read_repeated(STR("{\"case_id\":\"c\",\"policy_id\":\"p\",\"fields\":["),
+                         STR("0"),
+                         3000000,
+                         STR("]}"),
+                         &e));
+    CHECK_STR(str_c(e.text), "fields: more than 4096");
+    CHECK_INT(e.code, ERR_LIMIT);
+    CHECK(!read_repeated(STR("{\"case_id\":\"c\",\"policy_id\":\"p\",\"fields\":[],"
+                             "\"metadata\":{\"criteria\":["),
+                         STR("\"a\""),
+                         1000,
+                         STR("]}}"),
+                         &e));
+    CHECK_STR(str_c(e.text), "metadata.criteria: more than 256");
+}
+
+TEST(a_long_section_path_takes_memory_of_its_size)
+{
+    struct err e;
+
+    CHECK_F(read_repeated(STR("{\"case_id\":\"c\",\"policy_id\":\"p\",\"fields\":[],"
+                              "\"policy\":{\"section_path\":["),
+                          STR("\"a\""),
+                          100000,
+                          STR("]}}"),
+                          &e),
+            "%s",
+            e.text);
+}
+
+TEST(values_with_too_many_entries_are_refused)
+{
+    static const char head[] = "{\"case_id\":\"c\",\"policy_id\":\"p\",\"fields\":["
+                               "{\"field_name\":\"a\",\"confidence\":1,\"value\":[";
+    struct err e;
+
+    CHECK_F(read_repeated(str_c(head), STR("7"), 100000, STR("]}]}"), &e), "%s", e.text);
+    CHECK(!read_repeated(str_c(head), STR("[[[[[[]]]]]]"), 700000, STR("]}]}"), &e));
+    CHECK_STR(str_c(e.text), "fields[0].value: more than 500000 entries in the values of a case");
+    CHECK_INT(e.code, ERR_LIMIT);
+}
+
 TEST(what_is_wrong_with_a_case_begins_with_its_path)
 {
     static const struct {
@@ -398,6 +470,8 @@ TEST_MAIN(T(a_result_on_which_readers_disagree_reads_back), T(a_bundle_is_read_w
           T(a_case_without_criteria_has_the_default_one),
           T(criteria_of_the_bundle_replace_those_beside_it),
           T(what_is_wrong_with_a_case_begins_with_its_path),
+          T(a_list_of_too_many_fields_is_refused), T(a_long_section_path_takes_memory_of_its_size),
+          T(values_with_too_many_entries_are_refused),
           T(a_fact_is_found_however_its_name_is_written), T(values_that_say_the_same_are_equal),
           T(status_names_of_both_kinds_are_one),
           T(confidence_is_the_product_rounded_and_abstains_below_the_bar),
