@@ -552,5 +552,75 @@ TEST(without_a_document_it_is_uncertain)
     arena_release(&a);
 }
 
+/* A case with one field of `n` copies of a text, asked for a criterion of as many. */
+static void verify_repeated(const struct policy_doc *d, const char *name, const char *text,
+                            const char *criterion, size_t n)
+{
+    struct buf json, asked;
+    struct policy_result r;
+    struct policy_case c;
+    struct arena a;
+    struct err e;
+
+    buf_init(&json, POLICY_CASE_MAX);
+    buf_init(&asked, POLICY_CASE_MAX);
+    buf_printf(&json,
+               "{\"case_id\":\"c\",\"policy_id\":\"p\",\"fields\":[{\"field_name\":\"%s\","
+               "\"confidence\":1,\"value\":\"",
+               name);
+    for (size_t i = 0; i < n; i++) {
+        buf_add(&json, str_c(text));
+        buf_add(&asked, str_c(criterion));
+    }
+    buf_add(&json, STR("\"}]}"));
+    arena_init(&a, POLICY_ARENA_MAX);
+    CHECK_F(policy_case_read(buf_str(&json), &a, &c, &e), "%s", e.text);
+    CHECK_F(
+        policy_heuristic(d, &c, asked.n ? buf_str(&asked) : STR("age"), &a, &r, &e), "%s", e.text);
+    CHECK_INT(r.status, POLICY_UNCERTAIN);
+    arena_release(&a);
+    buf_release(&json);
+    buf_release(&asked);
+}
+
+TEST(facts_and_criteria_without_end_are_read_in_bounded_time_and_memory)
+{
+    struct policy_doc *d;
+    struct buf text;
+    struct err e;
+
+    buf_init(&text, 1 << 20);
+    buf_add(&text, STR("# Age\n\n"));
+    for (int i = 0; i < 120; i++)
+        buf_printf(&text, "The age must be at least %d years.\n\n", 18 + i);
+    CHECK(policy_doc_parse(STR("p"), STR("p.md"), buf_str(&text), &d, &e));
+    verify_repeated(d, "age", "7 ", "", 200000);
+    verify_repeated(d, "age", ", ", ", ", 60000);
+    verify_repeated(d, "age", "may ", "the age ", 20000);
+    policy_doc_free(d);
+    buf_release(&text);
+}
+
+TEST(many_sentences_below_long_titles_fit_into_memory)
+{
+    struct policy_doc *d;
+    struct buf text;
+    struct err e;
+
+    buf_init(&text, (size_t)8 << 20);
+    buf_add(&text, STR("# The age"));
+    for (int i = 0; i < 150; i++)
+        buf_add(&text, STR(" of who"));
+    buf_add(&text, STR("\n\n"));
+    for (int i = 0; i < 120000; i++)
+        buf_add(&text, STR("So it is.\n\n"));
+    CHECK(policy_doc_parse(STR("p"), STR("p.md"), buf_str(&text), &d, &e));
+    verify_repeated(d, "age", "7", "age", 1);
+    policy_doc_free(d);
+    buf_release(&text);
+}
+
 TEST_MAIN(T(sentences_decide_as_they_read), T(a_result_says_where_how_sure_and_why),
-          T(each_way_to_be_uncertain_has_its_code), T(without_a_document_it_is_uncertain))
+          T(each_way_to_be_uncertain_has_its_code), T(without_a_document_it_is_uncertain),
+          T(many_sentences_below_long_titles_fit_into_memory),
+          T(facts_and_criteria_without_end_are_read_in_bounded_time_and_memory))
