@@ -166,7 +166,46 @@ TEST(a_line_of_utterances_is_read_or_refused_with_a_reason)
     lane_end(&t);
 }
 
-TEST_MAIN(T(an_order_is_scored_by_name_quantity_size_and_modifiers),
+/* Another program may have written them: neither sums nor prices may overflow. */
+TEST(a_stored_line_out_of_range_is_damaged)
+{
+    static const struct {
+        const char *quantity, *price;
+        bool ok;
+    } cases[] = {
+        {"1000", "1.50", true},
+        {"1", "null", true},
+        {"1", "0", true},
+        {"1001", "1.50", false},
+        {"9223372036854775807", "1.50", false},
+        {"0", "1.50", false},
+        {"1.5", "1.50", false},
+        {"1", "1e300", false},
+        {"1", "-1e300", false},
+        {"1", "-0.01", false},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct order o;
+        struct arena a;
+        char json[300];
+        struct err e;
+
+        (void)snprintf(json,
+                       sizeof json,
+                       "{\"order_id\":\"o\",\"items\":[{\"item_id\":\"i\",\"name\":\"n\","
+                       "\"size\":\"s\",\"quantity\":%s,\"price\":%s}]}",
+                       cases[i].quantity,
+                       cases[i].price);
+        arena_init(&a, (size_t)1 << 20);
+        CHECK_F(order_read(str_c(json), &a, &o, &e) == cases[i].ok, "%s", json);
+        CHECK(cases[i].ok || e.code == ERR_SYSTEM);
+        arena_release(&a);
+    }
+}
+
+TEST_MAIN(T(a_stored_line_out_of_range_is_damaged),
+          T(an_order_is_scored_by_name_quantity_size_and_modifiers),
           T(two_sizes_of_an_item_are_paired_as_well_as_they_can_be),
           T(the_protocol_is_one_a_half_a_third_or_nothing), T(what_is_not_on_the_menu_is_made_up),
           T(a_line_of_utterances_is_read_or_refused_with_a_reason))

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/policy/case.h"
+#include "apps/policy/case_checks.h"
 #include "apps/policy/result.h"
 #include "test.h"
 
@@ -109,6 +110,158 @@ TEST(criteria_of_the_bundle_replace_those_beside_it)
     CHECK_STR(c.criteria[1], "weeks");
     arena_release(&a);
     buf_release(&json);
+}
+
+/* The limit of the request's memory is 256 MB: a case must not ask for more, whatever it has. */
+#define REQUEST_ARENA_MAX ((size_t)256 << 20)
+
+/* A case with `n` copies of `item`, separated by commas, between `head` and `tail`. */
+static bool read_repeated(str head, str item, size_t n, str tail, struct err *e)
+{
+    struct policy_case c;
+    struct arena a;
+    struct buf json;
+    bool ok;
+
+    buf_init(&json, POLICY_CASE_MAX);
+    buf_add(&json, head);
+    for (size_t i = 0; i < n; i++) {
+        buf_add(&json, i ? STR(",") : STR(""));
+        buf_add(&json, item);
+    }
+    buf_add(&json, tail);
+    CHECK(!buf_full(&json));
+    arena_init(&a, REQUEST_ARENA_MAX);
+    ok = policy_case_read(buf_str(&json), &a, &c, e);
+    arena_release(&a);
+    buf_release(&json);
+    return ok;
+}
+
+TEST(a_list_of_too_many_fields_is_refused)
+{
+    struct err e;
+
+    CHECK(!read_repeated(STR("{\"case_id\":\"c\",\"policy_id\":\"p\",\"fields\":["),
+                         STR("0"),
+                         3000000,
+                         STR("]}"),
+                         &e));
+    CHECK_STR(str_c(e.text), "fields: more than 4096");
+    CHECK_INT(e.code, ERR_LIMIT);
+    CHECK(!read_repeated(STR("{\"case_id\":\"c\",\"policy_id\":\"p\",\"fields\":[],"
+                             "\"metadata\":{\"criteria\":["),
+                         STR("\"a\""),
+                         1000,
+                         STR("]}}"),
+                         &e));
+    CHECK_STR(str_c(e.text), "metadata.criteria: more than 256");
+}
+
+TEST(a_long_section_path_takes_memory_of_its_size)
+{
+    struct err e;
+
+    CHECK_F(read_repeated(STR("{\"case_id\":\"c\",\"policy_id\":\"p\",\"fields\":[],"
+                              "\"policy\":{\"section_path\":["),
+                          STR("\"a\""),
+                          100000,
+                          STR("]}}"),
+                          &e),
+            "%s",
+            e.text);
+}
+
+TEST(values_with_too_many_entries_are_refused)
+{
+    static const char head[] = "{\"case_id\":\"c\",\"policy_id\":\"p\",\"fields\":["
+                               "{\"field_name\":\"a\",\"confidence\":1,\"value\":[";
+    struct err e;
+
+    CHECK_F(read_repeated(str_c(head), STR("7"), 100000, STR("]}]}"), &e), "%s", e.text);
+    CHECK(!read_repeated(str_c(head), STR("[[[[[[]]]]]]"), 700000, STR("]}]}"), &e));
+    CHECK_STR(str_c(e.text), "fields[0].value: more than 500000 entries in the values of a case");
+    CHECK_INT(e.code, ERR_LIMIT);
+}
+
+/* The issues of a case, in the memory of a request; whether all of them fit into `out`. */
+static bool check_case(const struct buf *json, struct buf *out)
+{
+    struct policy_case c;
+    struct json_out o;
+    struct arena a;
+    struct err e;
+
+    arena_init(&a, REQUEST_ARENA_MAX);
+    CHECK_F(policy_case_read(buf_str(json), &a, &c, &e), "%s", e.text);
+    json_out_init(&o, out);
+    policy_case_check(&c, NULL, &a, &o);
+    arena_release(&a);
+    return json_out_ok(&o, &e);
+}
+
+static void add_dates(struct buf *json, const char *name, const char *day, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        buf_printf(json,
+                   "%s{\"field_name\":\"%s\",\"value\":\"%s\",\"confidence\":1,"
+                   "\"doc_id\":\"d\"}",
+                   json->p[json->n - 1] == '}' ? "," : "",
+                   name,
+                   day);
+}
+
+TEST(each_pair_of_dates_in_the_wrong_order_is_an_issue)
+{
+    struct buf json, out;
+
+    buf_init(&json, POLICY_CASE_MAX);
+    buf_init(&out, (size_t)1 << 20);
+    buf_add(&json, STR("{\"case_id\":\"c\",\"policy_id\":\"p\",\"fields\":["));
+    add_dates(&json, "start date", "2026-02-01", 1);
+    add_dates(&json, "end date", "2026-01-01", 1);
+    add_dates(&json, "birth date", "2027-01-01", 1);
+    add_dates(&json, "visit date", "never", 1);
+    buf_add(&json, STR("]}"));
+    CHECK(check_case(&json, &out));
+    CHECK(str_find(buf_str(&out), STR("start date (2026-02-01) is after end date (2026-01-01)")) !=
+          STR_NONE);
+    CHECK(str_find(buf_str(&out),
+                   STR("birth date (2027-01-01) is after start date (2026-02-01)")) != STR_NONE);
+    CHECK(str_find(buf_str(&out), STR("which is no date")) != STR_NONE);
+    CHECK(str_find(buf_str(&out), STR("birth date (2027-01-01) is after end")) == STR_NONE);
+    buf_release(&json);
+    buf_release(&out);
+}
+
+/* Their sentences together are larger than the memory of a request. */
+TEST(issues_without_end_fill_the_reply_and_no_more)
+{
+    struct buf json, out;
+
+    buf_init(&json, POLICY_CASE_MAX);
+    buf_init(&out, (size_t)1 << 20);
+    buf_add(&json, STR("{\"case_id\":\"c\",\"policy_id\":\"p\",\"fields\":["));
+    add_dates(&json, "start date of the period of coverage as it was agreed", "2026-02-01", 2000);
+    add_dates(&json, "end date of the period of coverage as it was agreed", "2026-01-01", 2000);
+    buf_add(&json, STR("]}"));
+    CHECK(!check_case(&json, &out));
+    buf_reset(&json);
+    buf_reset(&out);
+    buf_add(&json,
+            STR("{\"case_id\":\"c\",\"policy_id\":\"p\",\"fields\":[{\"field_name\":"
+                "\"icd codes of all the diagnoses that were ever made of this patient, in the "
+                "order in which they were made, with those that were withdrawn again, and those "
+                "of which nobody knows who made them, as far as the record of the hospital has "
+                "them, and as far as the practice has sent what it has, and whatever else there "
+                "is, among it the codes of the insurer, which may differ\",\"confidence\":1,"
+                "\"value\":[0"));
+    for (size_t i = 1; i < POLICY_VALUES_MAX; i++)
+        buf_add(&json, STR(",0"));
+    buf_add(&json, STR("]}]}"));
+    CHECK(!check_case(&json, &out));
+    buf_release(&json);
+    buf_release(&out);
 }
 
 TEST(what_is_wrong_with_a_case_begins_with_its_path)
@@ -398,6 +551,10 @@ TEST_MAIN(T(a_result_on_which_readers_disagree_reads_back), T(a_bundle_is_read_w
           T(a_case_without_criteria_has_the_default_one),
           T(criteria_of_the_bundle_replace_those_beside_it),
           T(what_is_wrong_with_a_case_begins_with_its_path),
+          T(each_pair_of_dates_in_the_wrong_order_is_an_issue),
+          T(issues_without_end_fill_the_reply_and_no_more), T(a_list_of_too_many_fields_is_refused),
+          T(a_long_section_path_takes_memory_of_its_size),
+          T(values_with_too_many_entries_are_refused),
           T(a_fact_is_found_however_its_name_is_written), T(values_that_say_the_same_are_equal),
           T(status_names_of_both_kinds_are_one),
           T(confidence_is_the_product_rounded_and_abstains_below_the_bar),

@@ -246,6 +246,26 @@ TEST(endless_bad_calls_fall_back_with_their_reason)
         }
 }
 
+/* The parts of the path are joined before the section is looked for. */
+TEST(a_cited_section_of_endless_parts_is_not_found)
+{
+    struct script s = {.turns = {SEARCH, FACT, NULL, FINISH_AT("Age", "[1]", "note-1", "1")}};
+    struct buf turn;
+
+    buf_init(&turn, (size_t)1 << 20);
+    buf_add(&turn,
+            STR("!finish {\"status\":\"met\",\"rationale\":\"so\",\"confidence\":0.9,"
+                "\"policy_pages\":[1],\"policy_section\":\"Age"));
+    for (int i = 0; i < 60000; i++)
+        buf_add(&turn, STR("/a"));
+    buf_add(&turn, STR("\"}"));
+    buf_add_c(&turn, 0);
+    s.turns[2] = turn.p;
+    CHECK_INT(verify(&s)->status, POLICY_MET);
+    CHECK_INT(s.asked, 4);
+    buf_release(&turn);
+}
+
 #define S(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -255,6 +275,7 @@ int main(void)
         S(a_run_out_of_memory_is_an_answer_with_that_reason),
         S(the_models_thought_is_in_the_trace),
         S(endless_bad_calls_fall_back_with_their_reason),
+        S(a_cited_section_of_endless_parts_is_not_found),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -483,7 +483,28 @@ TEST(nodes_are_found_by_id_title_and_place)
     arena_release(&a);
 }
 
-TEST_MAIN(T(headings_are_those_of_commonmark_and_nest_by_level),
+TEST(comments_of_a_heading_are_read_once)
+{
+    struct policy_tree t;
+    struct arena a;
+    struct buf b;
+    struct err e;
+
+    arena_init(&a, POLICY_ARENA_MAX);
+    buf_init(&b, (size_t)8 << 20);
+    buf_add(&b, STR("# Age "));
+    for (int i = 0; i < 1000000; i++)
+        buf_add(&b, STR("<!--"));
+    buf_add(&b, STR("--> <!-- page 7 -->\n\ntext\n"));
+    CHECK_F(policy_tree_markdown(buf_str(&b), STR("doc"), &a, &t, &e), "%s", e.text);
+    CHECK_STR(t.nodes[0].title, "Age");
+    CHECK_INT(t.nodes[0].end_index, 7);
+    buf_release(&b);
+    arena_release(&a);
+}
+
+TEST_MAIN(T(comments_of_a_heading_are_read_once),
+          T(headings_are_those_of_commonmark_and_nest_by_level),
           T(pages_begin_at_their_markers_and_markers_are_no_text), T(what_is_wrong_has_its_line),
           T(comments_are_no_text), T(a_summary_is_whole_sentences_from_the_front),
           T(a_tree_read_back_from_its_json_is_the_same), T(trees_of_pageindex_are_read),

@@ -229,7 +229,37 @@ TEST(a_long_page_is_shown_around_its_sentence)
     arena_release(&a);
 }
 
+/* A model may write any rationale: the search for its quotes must end. */
+TEST(a_rationale_of_endless_quotes_is_read_in_time)
+{
+    struct policy_result r = {.criterion_id = STR("age"), .citation = {.section = STR("Rule")}};
+    struct policy_passage p;
+    struct policy_doc *d;
+    struct arena a;
+    struct buf text, said;
+    struct err e;
+
+    arena_init(&a, 1 << 26);
+    buf_init(&text, 1 << 20);
+    buf_init(&said, 1 << 20);
+    buf_add(&text, STR("# Rule\n\nThe age must be 18. "));
+    for (int i = 0; i < 1000; i++)
+        buf_add(&text, STR("\"x\" is no word. "));
+    buf_add(&said, STR("\"The age must be 18.\" "));
+    for (int i = 0; i < 20000; i++)
+        buf_add(&said, STR("\"x"));
+    r.rationale = buf_str(&said);
+    CHECK(policy_doc_parse(STR("p"), STR("p.md"), buf_str(&text), &d, &e));
+    policy_passage(d, &r, &a, &p);
+    CHECK_STR(str_slice(p.node->text, p.from, p.to), "The age must be 18.");
+    policy_doc_free(d);
+    buf_release(&text);
+    buf_release(&said);
+    arena_release(&a);
+}
+
 TEST_MAIN(T(days_are_days_of_the_calendar), T(a_version_is_found_by_name_and_by_day),
           T(versions_under_ids_of_their_own_are_told_apart_or_refused),
           T(many_versions_fit_into_a_refusal), T(a_quote_is_found_whatever_its_white_space),
-          T(a_long_page_is_shown_around_its_sentence))
+          T(a_long_page_is_shown_around_its_sentence),
+          T(a_rationale_of_endless_quotes_is_read_in_time))

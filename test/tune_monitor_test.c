@@ -136,5 +136,63 @@ TEST(few_old_and_other_controllers_verdicts_do_not_count)
     place_release(&p);
 }
 
+TEST(a_verdict_larger_than_others_is_scored)
+{
+    struct buf result;
+    struct place p;
+
+    place_init(&p);
+    buf_init(&result, (size_t)32 << 20);
+    buf_add(&result, STR("{\"status\":\"met\",\"citation\":{},\"criterion_id\":\""));
+    for (int i = 0; i < 10 << 20; i++)
+        buf_add(&result, STR("a"));
+    buf_add(&result, STR("\\n\",\"rationale\":\""));
+    for (int i = 0; i < 10 << 20; i++)
+        buf_add(&result, STR("a"));
+    buf_add(&result, STR("\\n\"}"));
+    buf_add_c(&result, 0);
+    put(&p, 1, result.p, "react", NOW - DAY);
+    CHECK_INT(look(&p, NOW).proposed.n, 0);
+    buf_release(&result);
+    place_release(&p);
+}
+
+TEST(lines_that_do_not_fit_into_memory_are_an_error)
+{
+    struct tune_kept *k;
+    struct buf lines;
+    struct place p;
+    struct arena a;
+    struct err e;
+    int64_t n;
+    str text;
+
+    place_init(&p);
+    buf_init(&lines, (size_t)4 << 20);
+    for (int i = 0; i < 100000; i++)
+        buf_add(&lines, STR("{\"event\":\"x\"}\n"));
+    CHECK_F(tune_kept_open(str_c(p.url), &k, &e), "%s", e.text);
+    CHECK_F(tune_kept_put(k,
+                          &(struct tune_row){.id = STR("opt-1"),
+                                             .app = STR("policy"),
+                                             .status = STR("running"),
+                                             .input = STR("{}")},
+                          &e),
+            "%s",
+            e.text);
+    CHECK_F(tune_kept_add(k, STR("opt-1"), 0, buf_str(&lines), &e), "%s", e.text);
+    arena_init(&a, (size_t)1 << 20);
+    CHECK(!tune_kept_lines(k, STR("opt-1"), &a, &text, &n, &e));
+    CHECK_INT(e.code, ERR_LIMIT);
+    arena_release(&a);
+    CHECK(tune_kept_lines(k, STR("opt-1"), &p.arena, &text, &n, &e));
+    CHECK(n == 100000 && str_eq(text, buf_str(&lines)));
+    tune_kept_close(k);
+    buf_release(&lines);
+    place_release(&p);
+}
+
 TEST_MAIN(T(good_verdicts_propose_nothing), T(poor_ones_propose_a_run_once_and_say_why),
-          T(few_old_and_other_controllers_verdicts_do_not_count))
+          T(few_old_and_other_controllers_verdicts_do_not_count),
+          T(a_verdict_larger_than_others_is_scored),
+          T(lines_that_do_not_fit_into_memory_are_an_error))

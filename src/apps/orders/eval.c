@@ -6,6 +6,7 @@
 
 #include "base/json_get.h"
 #include "base/rand.h"
+#include "base/utf8.h"
 
 #define ARENA_MAX ((size_t)1 << 30)
 
@@ -124,7 +125,7 @@ static bool order_eval_take(struct orders *o, const struct orders_eval_case *c, 
     rand_os(&chance, sizeof chance);
     thread = arena_printf(a,
                           "eval-" STR_FMT "-%016llx",
-                          STR_ARG(str_slice(c->id, 0, 64)),
+                          STR_ARG(utf8_cut_size(c->id, 64)),
                           (unsigned long long)chance);
     r->failed = STR("");
     for (size_t i = 0; ok && !r->failed.n && i < c->turn_count; i++) {

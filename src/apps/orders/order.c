@@ -153,10 +153,13 @@ bool order_line_read(const struct json *doc, const struct json_node *v, struct a
     for (m = json_first(doc, list); m; m = json_next(doc, list, m))
         out->modifiers[out->modifier_count++] = (struct menu_modifier){
             json_copy_text(doc, m, "modifier_id", a), json_copy_text(doc, m, "name", a), 0};
-    if (json_double(doc, json_find(doc, v, STR("price")), &price))
+    if (json_double(doc, json_find(doc, v, STR("price")), &price)) {
+        if (!(price >= 0 && price <= ORDER_PRICE_MAX))
+            return false;
         out->cents = (int64_t)(price * 100 + 0.5);
+    }
     return out->item_id.n && json_i64(doc, json_find(doc, v, STR("quantity")), &out->quantity) &&
-           out->quantity >= 1;
+           out->quantity >= 1 && out->quantity <= ORDER_LINE_QUANTITY_MAX;
 }
 
 static bool order_order_read_lines(const struct json *doc, const struct json_node *items,

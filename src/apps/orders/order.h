@@ -16,6 +16,7 @@
 #define ORDER_QUANTITY_MAX 100 /* of one add */
 #define ORDER_LINE_QUANTITY_MAX 1000
 #define ORDER_LINES_MAX 200
+#define ORDER_PRICE_MAX 1e9 /* of one piece: no sum of an order overflows */
 
 struct order_line {
     str item_id, name, category, size;

@@ -9,12 +9,23 @@
 #define FIXTURE_CONFIDENCE 0.9
 #define BETWEEN_SECTIONS " > "
 
+/* The list must not be allocated then: its size is what the sender chose. */
+static bool policy_case_is_over(struct member *m, const char *member, size_t n, size_t max)
+{
+    if (n > max && !m->failed) {
+        m->failed = true;
+        err_set(m->e, ERR_LIMIT, "%s%s: more than %zu", m->path, member, max);
+    }
+    return m->failed;
+}
+
 static struct policy_value policy_case_value_of(struct member *m, const struct json_node *v,
-                                                unsigned depth)
+                                                unsigned depth, struct policy_case *c)
 {
     struct policy_value out = {.kind = POLICY_NULL, .text = json_raw(m->doc, v)};
     bool object = v->kind == JSON_OBJECT;
     struct policy_value *items;
+    size_t n = json_count(m->doc, v);
 
     assert(depth <= POLICY_VALUE_DEPTH_MAX);
     switch ((enum json_kind)v->kind) {
@@ -36,17 +47,28 @@ static struct policy_value policy_case_value_of(struct member *m, const struct j
         break;
     }
     out.kind = object ? POLICY_MAP : POLICY_LIST;
-    if (depth == POLICY_VALUE_DEPTH_MAX)
+    if (depth == POLICY_VALUE_DEPTH_MAX || n == 0 || m->failed)
         return out;
-    out.items = items = arena_zero(m->arena, json_count(m->doc, v) + 1, sizeof items[0]);
-    JSON_FOREACH(n, m->doc, v)
-        items[out.count++] = policy_case_value_of(m, object ? json_value(n) : n, depth + 1);
+    if (n > POLICY_VALUES_MAX - c->value_count) {
+        m->failed = true;
+        err_set(m->e,
+                ERR_LIMIT,
+                "%s.value: more than %d entries in the values of a case",
+                m->path,
+                POLICY_VALUES_MAX);
+        return out;
+    }
+    c->value_count += n;
+    out.items = items = arena_zero(m->arena, n, sizeof items[0]);
+    JSON_FOREACH(x, m->doc, v)
+        items[out.count++] = policy_case_value_of(m, object ? json_value(x) : x, depth + 1, c);
     return out;
 }
 
 static void read_field(struct member *m, const struct json_node *v, bool fixture,
-                       struct policy_field *f)
+                       struct policy_case *c)
 {
+    struct policy_field *f = &c->fields[c->field_count++];
     const char *name = fixture ? "field" : "field_name";
     const struct json_node *value = json_find(m->doc, v, STR("value"));
 
@@ -64,7 +86,7 @@ static void read_field(struct member *m, const struct json_node *v, bool fixture
     if (m->failed)
         return;
     f->raw = json_raw(m->doc, value);
-    f->value = policy_case_value_of(m, value, 0);
+    f->value = policy_case_value_of(m, value, 0, c);
     f->key = policy_key(m->arena, f->name);
     member_between(m, v, "confidence", 0, 1, &f->confidence);
     member_page(m, v, "page", false, &f->page);
@@ -88,17 +110,15 @@ static void read_fields(struct member *m, const struct json_node *v, struct poli
         return;
     }
     at = member_into(m, fields ? "fields" : "facts");
-    if (n > POLICY_FIELDS_MAX && !m->failed) {
-        m->failed = true;
-        err_set(m->e, ERR_LIMIT, "%s: more than %d", m->path, POLICY_FIELDS_MAX);
-    }
+    if (policy_case_is_over(m, "", n, POLICY_FIELDS_MAX))
+        return;
     c->fields = arena_zero(m->arena, n + 1, sizeof c->fields[0]);
     for (const struct json_node *f = json_first(m->doc, list); f && !m->failed;
          f = json_next(m->doc, list, f)) {
         size_t inner = member_into_at(m, c->field_count);
 
         assert(c->field_count < n);
-        read_field(m, f, list == facts, &c->fields[c->field_count++]);
+        read_field(m, f, list == facts, c);
         member_back(m, inner);
     }
     member_back(m, at);
@@ -108,10 +128,8 @@ static void read_criteria(struct member *m, const struct json_node *list, struct
 {
     size_t n = json_count(m->doc, list);
 
-    if (n > POLICY_CRITERIA_MAX && !m->failed) {
-        m->failed = true;
-        err_set(m->e, ERR_LIMIT, "%s.criteria: more than %d", m->path, POLICY_CRITERIA_MAX);
-    }
+    if (policy_case_is_over(m, ".criteria", n, POLICY_CRITERIA_MAX))
+        return;
     c->criteria = arena_zero(m->arena, n + 1, sizeof c->criteria[0]);
     c->criterion_count = 0; /* the list of the bundle replaces the one beside it */
     for (const struct json_node *v = json_first(m->doc, list); v && !m->failed;
@@ -152,19 +170,23 @@ static void policy_case_read_metadata(struct member *m, const struct json_node *
 static void read_section(struct member *m, const struct json_node *v, struct policy_case *c)
 {
     const struct json_node *path = member_find(m, v, "section_path");
+    struct buf all;
 
     if (!path || json_text(m->doc, path, m->arena, &c->section_path))
         return;
     if (path->kind != JSON_ARRAY)
         member_wrong(m, "section_path", "a string or a list of titles is expected");
+    buf_init(&all, 2 * POLICY_CASE_MAX);
     JSON_FOREACH(n, m->doc, path) {
         str title = STR("");
 
         if (!json_text(m->doc, n, m->arena, &title))
             member_wrong(m, "section_path", "a string or a list of titles is expected");
-        c->section_path = arena_join(
-            m->arena, c->section_path, c->section_path.n ? STR(BETWEEN_SECTIONS) : STR(""), title);
+        buf_add(&all, all.n ? STR(BETWEEN_SECTIONS) : STR(""));
+        buf_add(&all, title);
     }
+    c->section_path = arena_dup(m->arena, buf_str(&all));
+    buf_release(&all);
 }
 
 /* The fixture's policy, as far as the bundle does not say it. */

@@ -24,6 +24,7 @@
 #define POLICY_FIELDS_MAX 4096
 #define POLICY_CRITERIA_MAX 256
 #define POLICY_VALUE_DEPTH_MAX 16
+#define POLICY_VALUES_MAX 500000 /* entries of lists and objects in the values of all fields */
 #define POLICY_CASE_MAX ((size_t)10 << 20)
 
 enum policy_kind { POLICY_NULL, POLICY_BOOL, POLICY_NUMBER, POLICY_TEXT, POLICY_LIST, POLICY_MAP };
@@ -54,7 +55,8 @@ struct policy_case {
     str case_id, policy_id;
     struct policy_field *fields;
     size_t field_count;
-    str *criteria; /* metadata.criteria, else criterion_id, else "<policy_id>:default" */
+    size_t value_count; /* entries of lists and objects in their values */
+    str *criteria;      /* metadata.criteria, else criterion_id, else "<policy_id>:default" */
     size_t criterion_count;
     bool criteria_default;                     /* the case names none */
     str policy_document_id, policy_version_id; /* "" if not said */

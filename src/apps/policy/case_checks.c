@@ -8,9 +8,19 @@
 #include "base/clock.h"
 #include "base/ctype.h"
 
+#define SENTENCE_MAX (4 * POLICY_CASE_MAX) /* it repeats at most two names and two values */
+
+/* What the name and the value of a field say about dates, read once for all pairs of fields. */
+struct case_date {
+    int64_t ms;
+    bool valid;
+    unsigned first, then; /* bits of date_orders */
+};
+
 struct qa {
     const struct policy_case *c;
-    struct arena *arena;
+    struct arena sentence;   /* of the issue that is written */
+    struct case_date *dates; /* of each field */
     struct json_out *o;
     size_t issues;
 };
@@ -43,6 +53,7 @@ static void policy_case_checks_add_issue(struct qa *q, const char *type, const c
         json_out_end(o);
     }
     json_out_close(o, 2);
+    arena_reset(&q->sentence);
 }
 
 /* ---- names ---- */
@@ -99,26 +110,23 @@ static bool policy_case_check_is_cpt(str s)
     return digits == 5 || (digits == 4 && (char_is_letter(s.p[0]) || char_is_letter(s.p[4])));
 }
 
-static void check_code(struct qa *q, const struct policy_field *f, const struct policy_value *v)
+static void check_code(struct qa *q, const struct policy_field *f, const struct policy_value *v,
+                       bool icd, bool cpt)
 {
-    bool icd =
-        policy_case_check_has_word(f->key, "icd10") || policy_case_check_has_word(f->key, "icd") ||
-        (policy_case_check_has_word(f->key, "icd") && policy_case_check_has_word(f->key, "10"));
-    bool cpt = policy_case_check_has_word(f->key, "cpt");
     str s = str_trim(v->text);
 
     if (v->kind == POLICY_LIST) {
-        for (size_t i = 0; i < v->count; i++)
-            check_code(q, f, &v->items[i]);
+        for (size_t i = 0; i < v->count && !buf_full(q->o->buf); i++)
+            check_code(q, f, &v->items[i], icd, cpt);
         return;
     }
-    if ((!icd && !cpt) || (v->kind != POLICY_TEXT && v->kind != POLICY_NUMBER) || !s.n)
+    if ((v->kind != POLICY_TEXT && v->kind != POLICY_NUMBER) || !s.n)
         return;
     if ((icd && !policy_case_check_is_icd10(s)) || (cpt && !policy_case_check_is_cpt(s)))
         policy_case_checks_add_issue(q,
                                      "invalid_code",
                                      "high",
-                                     arena_printf(q->arena,
+                                     arena_printf(&q->sentence,
                                                   STR_FMT " is \"" STR_FMT
                                                           "\", which has not the form of %s",
                                                   STR_ARG(f->name),
@@ -126,6 +134,16 @@ static void check_code(struct qa *q, const struct policy_field *f, const struct 
                                                   icd ? "an ICD-10 code" : "a CPT code"),
                                      f,
                                      NULL);
+}
+
+static void check_codes(struct qa *q, const struct policy_field *f)
+{
+    bool icd =
+        policy_case_check_has_word(f->key, "icd10") || policy_case_check_has_word(f->key, "icd");
+    bool cpt = policy_case_check_has_word(f->key, "cpt");
+
+    if (icd || cpt)
+        check_code(q, f, &f->value, icd, cpt);
 }
 
 /* ---- dates ---- */
@@ -149,48 +167,59 @@ static bool is_date_name(str key)
     return has_any(key, words, COUNT_OF(words));
 }
 
+static const struct {
+    const char *first[3], *then[4];
+} date_orders[] = {
+    {{"start", "begin", "from"}, {"end", "until", "to", "stop"}},
+    {{"birth", "dob", "born"}, {"service", "visit", "exam", "start"}},
+    {{"onset", "injury", "onset"}, {"service", "exam", "request", "visit"}},
+};
+
+static struct case_date *case_dates_read(const struct policy_case *c, struct arena *a)
+{
+    struct case_date *all = arena_zero(a, c->field_count + 1, sizeof *all);
+
+    for (size_t i = 0; i < c->field_count; i++) {
+        const struct policy_field *f = &c->fields[i];
+        struct case_date *d = &all[i];
+
+        d->valid = is_date_name(f->key) && f->value.kind == POLICY_TEXT &&
+                   read_date(f->value.text, &d->ms);
+        for (unsigned k = 0; d->valid && k < COUNT_OF(date_orders); k++) {
+            d->first |= (unsigned)has_any(f->key, date_orders[k].first, 3) << k;
+            d->then |= (unsigned)has_any(f->key, date_orders[k].then, 4) << k;
+        }
+    }
+    return all;
+}
+
 static void check_order(struct qa *q, const struct policy_field *a, const struct policy_field *b)
 {
-    static const struct {
-        const char *first[3], *then[4];
-    } orders[] = {
-        {{"start", "begin", "from"}, {"end", "until", "to", "stop"}},
-        {{"birth", "dob", "born"}, {"service", "visit", "exam", "start"}},
-        {{"onset", "injury", "onset"}, {"service", "exam", "request", "visit"}},
-    };
-    int64_t x, y;
-
-    if (!read_date(a->value.text, &x) || !read_date(b->value.text, &y) || x <= y)
-        return;
-    for (size_t i = 0; i < COUNT_OF(orders); i++)
-        if (has_any(a->key, orders[i].first, 3) && has_any(b->key, orders[i].then, 4)) {
-            policy_case_checks_add_issue(q,
-                                         "dates_out_of_order",
-                                         "high",
-                                         arena_printf(q->arena,
-                                                      STR_FMT " (" STR_FMT ") is after " STR_FMT
-                                                              " (" STR_FMT ")",
-                                                      STR_ARG(a->name),
-                                                      STR_ARG(a->value.text),
-                                                      STR_ARG(b->name),
-                                                      STR_ARG(b->value.text)),
-                                         a,
-                                         b);
-            return;
-        }
+    policy_case_checks_add_issue(q,
+                                 "dates_out_of_order",
+                                 "high",
+                                 arena_printf(&q->sentence,
+                                              STR_FMT " (" STR_FMT ") is after " STR_FMT
+                                                      " (" STR_FMT ")",
+                                              STR_ARG(a->name),
+                                              STR_ARG(a->value.text),
+                                              STR_ARG(b->name),
+                                              STR_ARG(b->value.text)),
+                                 a,
+                                 b);
 }
 
 static void check_dates(struct qa *q, const struct policy_field *f)
 {
-    int64_t ms;
+    const struct case_date *d = &q->dates[f - q->c->fields];
 
     if (!is_date_name(f->key) || f->value.kind != POLICY_TEXT || !str_trim(f->value.text).n)
         return;
-    if (!read_date(f->value.text, &ms)) {
+    if (!d->valid) {
         policy_case_checks_add_issue(q,
                                      "invalid_date",
                                      "medium",
-                                     arena_printf(q->arena,
+                                     arena_printf(&q->sentence,
                                                   STR_FMT " is \"" STR_FMT
                                                           "\", which is no date (YYYY-MM-DD)",
                                                   STR_ARG(f->name),
@@ -199,8 +228,8 @@ static void check_dates(struct qa *q, const struct policy_field *f)
                                      NULL);
         return;
     }
-    for (size_t i = 0; i < q->c->field_count; i++)
-        if (is_date_name(q->c->fields[i].key) && q->c->fields[i].value.kind == POLICY_TEXT)
+    for (size_t i = 0; i < q->c->field_count && !buf_full(q->o->buf); i++)
+        if (q->dates[i].valid && d->ms > q->dates[i].ms && (d->first & q->dates[i].then))
             check_order(q, f, &q->c->fields[i]);
 }
 
@@ -234,7 +263,7 @@ static void check_twins(struct qa *q, size_t at)
                 q,
                 "duplicate_field",
                 "low",
-                arena_printf(q->arena, STR_FMT " is there twice", STR_ARG(f->name)),
+                arena_printf(&q->sentence, STR_FMT " is there twice", STR_ARG(f->name)),
                 f,
                 g);
         else
@@ -242,7 +271,7 @@ static void check_twins(struct qa *q, size_t at)
                 q,
                 "conflicting_fields",
                 "high",
-                arena_printf(q->arena,
+                arena_printf(&q->sentence,
                              STR_FMT " is " STR_FMT " in one place and " STR_FMT " in another",
                              STR_ARG(f->name),
                              STR_ARG(str_slice(f->raw, 0, 80)),
@@ -263,14 +292,14 @@ static void check_field(struct qa *q, const struct policy_field *f)
             q,
             "missing_value",
             "medium",
-            arena_printf(q->arena, STR_FMT " has no value", STR_ARG(f->name)),
+            arena_printf(&q->sentence, STR_FMT " has no value", STR_ARG(f->name)),
             f,
             NULL);
     if (f->confidence < POLICY_FACT_FLOOR)
         policy_case_checks_add_issue(q,
                                      "low_confidence_field",
                                      "high",
-                                     arena_printf(q->arena,
+                                     arena_printf(&q->sentence,
                                                   STR_FMT
                                                   " was read with confidence %.2f, below %.2f",
                                                   STR_ARG(f->name),
@@ -282,20 +311,21 @@ static void check_field(struct qa *q, const struct policy_field *f)
         policy_case_checks_add_issue(q,
                                      "missing_evidence",
                                      "medium",
-                                     arena_printf(q->arena,
+                                     arena_printf(&q->sentence,
                                                   STR_FMT " has no doc_id: its document is unknown",
                                                   STR_ARG(f->name)),
                                      f,
                                      NULL);
-    check_code(q, f, &f->value);
+    check_codes(q, f);
     check_dates(q, f);
 }
 
 void policy_case_check(const struct policy_case *c, const struct policy_doc *doc, struct arena *a,
                        struct json_out *o)
 {
-    struct qa q = {.c = c, .arena = a, .o = o};
+    struct qa q = {.c = c, .dates = case_dates_read(c, a), .o = o};
 
+    arena_init(&q.sentence, SENTENCE_MAX);
     json_out_object(o);
     json_member_array(o, "issues");
     if (!doc)
@@ -308,7 +338,8 @@ void policy_case_check(const struct policy_case *c, const struct policy_doc *doc
     if (!c->field_count)
         policy_case_checks_add_issue(
             &q, "no_fields", "high", STR("the case has no fields"), NULL, NULL);
-    for (size_t i = 0; i < c->field_count; i++) {
+    /* A reply that is full is refused as a whole, so nothing more is looked for. */
+    for (size_t i = 0; i < c->field_count && !buf_full(o->buf); i++) {
         check_field(&q, &c->fields[i]);
         check_twins(&q, i);
     }
@@ -316,4 +347,5 @@ void policy_case_check(const struct policy_case *c, const struct policy_doc *doc
     json_out_end(o);
     json_member_bool(o, "clean", q.issues == 0);
     json_out_end(o);
+    arena_release(&q.sentence);
 }

@@ -394,22 +394,23 @@ static bool closed_topic_has(const struct reading *r, const struct word *w)
 bool heuristic_asks_for(const struct run *x, const struct reading *r)
 {
     const struct noun *noun = &r->rule->main.noun;
+    struct arena scratch;
     struct word *w;
-    size_t n = words_of_full_name(scope_criterion(x->out->criterion_id), x->a, &w);
-    size_t at = 0;
+    bool asks = true;
+    size_t n, at = 0;
 
     assert(noun->n <= NOUN_WORDS_MAX);
-    for (size_t i = 0; i < n; i++) {
+    arena_init(&scratch, WORDS_ARENA_MAX);
+    n = words_of_full_name(scope_criterion(x->out->criterion_id), &scratch, &w);
+    for (size_t i = 0; i < n && asks; i++) {
         size_t place = noun_find(noun, &w[i]);
 
         /* The words are in the order of the noun: a guest reservation is no reserved guest. */
-        if (place < at && !word_is(&w[i], "of"))
-            return false;
+        asks = place >= at || word_is(&w[i], "of");
         at = place < noun->n ? place : word_is(&w[i], "of") ? 0 : at;
-        if (w[i].kind == WORD_MARK || word_among(&w[i], CRITERION_SAYS))
-            continue;
-        if (!closed_topic_has(r, &w[i]) && !scope_word_numbers(&w[i]))
-            return false;
+        if (w[i].kind != WORD_MARK && !word_among(&w[i], CRITERION_SAYS))
+            asks = asks && (closed_topic_has(r, &w[i]) || scope_word_numbers(&w[i]));
     }
-    return true;
+    arena_release(&scratch);
+    return asks;
 }

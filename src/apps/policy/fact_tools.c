@@ -82,7 +82,7 @@ static size_t policy_fact_tool_find_reference(const struct reading *r, size_t fr
 }
 
 static void sections_json(const struct scope *s, const struct phrase *q, bool *named_here,
-                          struct arena *a, struct json_out *o)
+                          struct json_out *o)
 {
     size_t shown = 0;
 
@@ -90,7 +90,7 @@ static void sections_json(const struct scope *s, const struct phrase *q, bool *n
     for (size_t i = 0; i < s->n && shown < SECTIONS_MAX; i++) {
         const struct reading *r = &s->all[i];
 
-        if (named_here[r->node_at] || q->n == 0 || !scope_covers(r, q, true, a))
+        if (named_here[r->node_at] || q->n == 0 || !scope_covers(r, q, true))
             continue;
         named_here[r->node_at] = true;
         shown++;
@@ -122,7 +122,7 @@ void policy_xref(const struct policy_doc *d, str criterion_id, struct arena *a, 
     here = arena_zero(a, d->tree.node_count + 1, sizeof here[0]);
     policy_fact_tool_begin(o, true);
     json_member_str(o, "criterion_id", criterion_id);
-    sections_json(s, &q, here, a, o);
+    sections_json(s, &q, here, o);
     json_member_array(o, "references");
     for (size_t i = 0; i < s->n && shown < REFERENCES_MAX; i++) {
         const struct reading *r = &s->all[i];

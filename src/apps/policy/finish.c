@@ -48,12 +48,13 @@ static const struct policy_node *policy_finish_named(const struct react *r, str 
     return n ? n : shown_titled(r, name);
 }
 
-/* "Coverage / Age", "Coverage > Age" however the path is drawn. */
+/* "Coverage / Age", "Coverage > Age" however the path is drawn. A text that is much longer than any
+ * path names none, and joining its parts would take memory by the square of its length. */
 static const struct policy_node *by_path(const struct react *r, str text, struct arena *a)
 {
     static const char *const between[] = {" / ", "/", " \xe2\x80\xba ", " :: ", "::", ">", "\\"};
 
-    for (size_t i = 0; i < COUNT_OF(between); i++) {
+    for (size_t i = 0; text.n <= 2 * POLICY_PATH_MAX && i < COUNT_OF(between); i++) {
         str path = STR(""), rest = text, mark = str_c(between[i]);
         const struct policy_node *n;
         size_t at;
@@ -236,12 +237,15 @@ static bool check_evidence(const struct react *r, const struct json *doc, struct
                    STR_ARG(str_slice(doc_id, 0, 60)));
 }
 
-/* Whether a text contains another, ignoring white space, case and quotes. */
+/* Whether a text contains another, ignoring white space, case and quotes. No match begins with
+ * those: a long run of them would be read again from each of its characters. */
 static bool policy_finish_contains_excerpt(str text, str excerpt)
 {
     for (size_t at = 0; at < text.n; at++) {
         size_t i = at, k = 0;
 
+        if (policy_finish_is_blank(text.p[at]))
+            continue;
         while (i < text.n && k < excerpt.n) {
             if (policy_finish_is_blank(text.p[i])) {
                 i++;

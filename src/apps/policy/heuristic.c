@@ -174,7 +174,7 @@ static bool heuristic_select(struct run *x, bool titles, bool *about)
         const struct reading *r = &x->scope.all[i];
 
         about[i] = (!only || str_starts(r->node->title_path, only->title_path)) &&
-                   scope_covers(r, &x->question, titles, x->a);
+                   scope_covers(r, &x->question, titles);
         any = any || (about[i] && (titles || heuristic_rule_decides(r->rule) || r->part));
     }
     return any;

@@ -118,6 +118,7 @@ static bool policy_markdown_put_atx_title(struct markdown *m, unsigned level, st
 
         if (n > 0 && line_page(str_slice(rest, 0, n), &page))
             return outline_page(&m->o, page);
+        i += n > 0 ? n - 1 : 0; /* a comment has no comments in it */
         if (n == 0 && str_starts(rest, STR("<!--")))
             break;
     }

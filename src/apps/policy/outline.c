@@ -182,10 +182,16 @@ static void outline_gather(struct outline *o)
     t->page_count = o->page;
 }
 
+bool outline_is_over(const struct outline *o)
+{
+    return o->lost || buf_full(&o->text);
+}
+
 bool outline_finish(struct outline *o, str source)
 {
-    if (!buf_ok(&o->text, "the text of the policy", o->e))
-        return false;
+    if (outline_is_over(o))
+        return err_set(
+            o->e, ERR_LIMIT, "the text of the policy: larger than %zu bytes", POLICY_SIZE_MAX);
     if (o->count > 0)
         o->sections[o->count - 1].to = o->text.n;
     outline_gather(o);

@@ -35,6 +35,7 @@ struct outline {
     struct policy_page *pages; /* where in the text they begin */
     size_t page_count, page_cap;
     uint32_t line, page; /* the current ones; line is 0 in formats without lines */
+    bool lost;           /* a part did not fit: outline_finish fails */
 };
 
 /* The tree is emptied. */
@@ -47,6 +48,8 @@ bool outline_section(struct outline *o, unsigned level, str title, uint32_t line
 /* Pages go up; ERR_INPUT if they do not. */
 bool outline_page(struct outline *o, uint64_t page) MUST_USE;
 void outline_put(struct outline *o, str s);
+/* Whether the text is larger than a policy may be: reading further is in vain. */
+bool outline_is_over(const struct outline *o);
 /* Gives the tree its nodes; `source` is the file. */
 bool outline_finish(struct outline *o, str source) MUST_USE;
 void outline_release(struct outline *o);

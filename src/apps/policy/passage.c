@@ -6,6 +6,8 @@
 
 #include "base/utf8.h"
 
+#define MARKS_MAX 40 /* quotes of a rationale */
+
 static bool passage_is_space(char c)
 {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
@@ -55,25 +57,27 @@ bool policy_quote_find(str text, str quote, size_t *from, size_t *to)
     return false;
 }
 
-/* The longest text between two quotes of the rationale that the node has. */
+/* The longest text between two quotes of the rationale that the node has. A sentence may have
+ * quotes of its own, so every pair is tried; marks beyond the first MARKS_MAX are not read. */
 static bool passage_by_rationale(str rationale, struct policy_passage *p)
 {
-    size_t best = 0, from, to;
+    size_t marks[MARKS_MAX], n = 0, best = 0, from, to;
 
-    for (size_t i = 0; i < rationale.n; i++) {
-        str rest = str_slice(rationale, i + 1, rationale.n);
+    for (size_t i = 0; i < rationale.n && n < MARKS_MAX; i++)
+        if (rationale.p[i] == '"')
+            marks[n++] = i;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = i + 1; k < n; k++) {
+            size_t size = marks[k] - marks[i] - 1;
 
-        if (rationale.p[i] != '"')
-            continue;
-        /* The sentence may have quotes of its own: every closing one is tried. */
-        for (size_t end = 0; end < rest.n; end++)
-            if (rest.p[end] == '"' && end > best && end > 8 &&
-                policy_quote_find(p->node->text, str_slice(rest, 0, end), &from, &to)) {
-                best = end;
+            if (size > best && size > 8 &&
+                policy_quote_find(
+                    p->node->text, str_slice(rationale, marks[i] + 1, marks[k]), &from, &to)) {
+                best = size;
                 p->from = from;
                 p->to = to;
             }
-    }
+        }
     return best > 0;
 }
 

@@ -86,15 +86,21 @@ void policy_review_list(void *app, const struct app_request *q, struct app_reply
 /* ---- one of them ---- */
 
 /* Whether a sentence or a criterion speaks of a fact: they have all words of its name. */
-static bool review_fact_named(const struct policy_field *f, str text, struct arena *a)
+static bool review_fact_named(const struct policy_field *f, str text)
 {
     struct word *name, *words;
-    size_t n = words_of_name(f->name, a, &name), count = words_of(text, a, &words);
+    struct arena scratch;
+    size_t n, count;
+    bool named;
 
-    for (size_t i = 0; i < n; i++)
-        if (word_find(words, count, &name[i]) == count)
-            return false;
-    return n > 0;
+    arena_init(&scratch, WORDS_ARENA_MAX);
+    n = words_of_name(f->name, &scratch, &name);
+    count = words_of(text, &scratch, &words);
+    named = n > 0;
+    for (size_t i = 0; i < n && named; i++)
+        named = word_find(words, count, &name[i]) < count;
+    arena_release(&scratch);
+    return named;
 }
 
 static bool review_fact_cited(const struct policy_field *f, const struct policy_result *r)
@@ -127,7 +133,7 @@ static void review_facts(const struct policy_case *c, const struct policy_result
 
         json_out_object(o);
         review_fact_json(f, o);
-        json_member_bool(o, "used", review_fact_cited(f, r) || review_fact_named(f, about, a));
+        json_member_bool(o, "used", review_fact_cited(f, r) || review_fact_named(f, about));
         json_out_end(o);
     }
     json_out_end(o);

@@ -124,13 +124,21 @@ static bool scope_says(const struct reading *r, const struct word *q)
            (r->lead && scope_says(r->lead, q));
 }
 
-bool scope_covers(const struct reading *r, const struct phrase *q, bool titles, struct arena *a)
+/* Whether the sentence, its lead or its titles have all words of the question. A document has so
+ * many sentences that the words of the titles are not kept. */
+bool scope_covers(const struct reading *r, const struct phrase *q, bool titles)
 {
+    max_align_t room[256];
     struct word *path = NULL;
-    size_t n = titles ? words_of(r->node->title_path, a, &path) : 0;
+    struct arena scratch;
+    bool covers = true;
+    size_t n;
 
-    for (size_t k = 0; k < q->n; k++)
-        if (!scope_says(r, &q->w[k]) && word_find(path, n, &q->w[k]) == n)
-            return false;
-    return true;
+    arena_init(&scratch, WORDS_ARENA_MAX);
+    arena_lend(&scratch, room, sizeof room);
+    n = titles ? words_of(r->node->title_path, &scratch, &path) : 0;
+    for (size_t k = 0; k < q->n && covers; k++)
+        covers = scope_says(r, &q->w[k]) || word_find(path, n, &q->w[k]) < n;
+    arena_release(&scratch);
+    return covers;
 }

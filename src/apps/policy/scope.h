@@ -41,4 +41,4 @@ bool scope_word_numbers(const struct word *w);
 /* All sentences of the document; those that it keeps, if it is small. */
 const struct scope *scope_of(const struct policy_doc *d, struct arena *a);
 /* Whether a sentence with its lead has all words of a question; titles: or the titles above it. */
-bool scope_covers(const struct reading *r, const struct phrase *q, bool titles, struct arena *a);
+bool scope_covers(const struct reading *r, const struct phrase *q, bool titles);

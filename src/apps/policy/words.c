@@ -217,9 +217,11 @@ static size_t spell_date_at(const struct word *w, size_t n, struct word *out)
     size_t at = 1;
     char text[24];
 
+    if (month < 0 && day == 0)
+        return 0;
     for (; at < n && word_among(&w[at], ". , of - the"); at++)
         ;
-    if ((month < 0 && day == 0) || at == n)
+    if (at == n)
         return 0;
     if (month < 0)
         month = word_place(&w[at++], MONTHS);

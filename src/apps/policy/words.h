@@ -14,7 +14,8 @@
 #include "base/arena.h"
 
 #define WORD_SIZE_MAX 23
-#define WORDS_MAX 262144 /* of one text; the rest of a longer one is not read */
+#define WORDS_ARENA_MAX ((size_t)1 << 30) /* of an arena for the words of one text */
+#define WORDS_MAX 262144                  /* of one text; the rest of a longer one is not read */
 
 enum word_kind { WORD_TEXT, WORD_NUMBER, WORD_MARK };
 

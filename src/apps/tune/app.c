@@ -173,36 +173,20 @@ static void answer_list(void *app, const struct app_request *q, struct app_reply
     app_reply_end(r, &o, ok, &e);
 }
 
-/* Only the events; the other lines are needed to resume the run. */
-static void put_events(struct json_out *o, str lines)
-{
-    json_member_array(o, "events");
-    while (lines.n > 0) {
-        size_t end = str_find(lines, STR("\n"));
-        str line = str_slice(lines, 0, end);
-
-        if (str_starts(line, STR("{\"event\"")))
-            json_out_raw(o, line);
-        lines = end == STR_NONE ? STR("") : str_slice(lines, end + 1, lines.n);
-    }
-    json_out_end(o);
-}
-
 static void tune_app_answer_one(void *app, const struct app_request *q, struct app_reply *r)
 {
     struct tuner *t = app;
     struct tune_row row;
     struct json_out o;
     struct err e;
-    int64_t n;
-    str lines;
-    bool ok = tune_kept_get(t->kept, q->parts[0], q->arena, &row, &e) &&
-              tune_kept_lines(t->kept, row.id, q->arena, &lines, &n, &e);
+    bool ok = tune_kept_get(t->kept, q->parts[0], q->arena, &row, &e);
 
     app_reply_begin(r, &o, NULL);
     if (ok) {
         tune_app_put_row(&o, &row);
-        put_events(&o, lines);
+        json_member_array(&o, "events");
+        ok = tune_kept_events(t->kept, row.id, &o, &e);
+        json_out_end(&o);
     }
     app_reply_end(r, &o, ok, &e);
 }

@@ -245,12 +245,32 @@ bool tune_kept_lines(struct tune_kept *k, str id, struct arena *a, str *out, int
                          DB_ARGS(db_text(id)),
                          (struct db_rows){tune_kept_on_line, &l},
                          e);
-    if (ok && buf_full(&l.text))
-        ok = err_set(e, ERR_LIMIT, "the run is larger than %zu bytes", OPTIMIZE_KEPT_MAX);
+    if (ok && (buf_full(&l.text) || !arena_fits(a, l.text.n + 1, 0)))
+        ok = err_set(
+            e, ERR_LIMIT, "the run has more than %zu bytes of answers; start a new one", l.text.n);
     *out = ok ? arena_dup(a, buf_str(&l.text)) : STR("");
     *n = l.n;
     buf_release(&l.text);
     return ok;
+}
+
+static bool tune_kept_on_event(void *ctx, const struct db_value *c, size_t n)
+{
+    struct json_out *o = ctx;
+
+    assert(n > 0);
+    json_out_raw(o, str_trim(c[0].s));
+    return !buf_full(o->buf);
+}
+
+bool tune_kept_events(struct tune_kept *k, str id, struct json_out *o, struct err *e)
+{
+    return tune_kept_query(k,
+                           "SELECT line FROM optimize_lines WHERE run_id = $1 AND"
+                           " line LIKE '{\"event\"%' ORDER BY n",
+                           DB_ARGS(db_text(id)),
+                           (struct db_rows){tune_kept_on_event, o},
+                           e);
 }
 
 /* ---- writing ---- */

@@ -9,7 +9,7 @@
 #include "store/db.h"
 
 #define DAY_US ((int64_t)24 * 3600 * 1000000)
-#define RESULT_ARENA ((size_t)16 << 20)
+#define RESULT_ARENA ((size_t)16 << 20) /* and more for a result that is large itself */
 
 struct tally {
     size_t n;
@@ -25,7 +25,7 @@ static double tune_monitor_score_result(str result)
     struct json doc;
     struct err e;
 
-    arena_init(&a, RESULT_ARENA);
+    arena_init(&a, RESULT_ARENA + 64 * result.n);
     json_init(&doc);
     if (json_parse(&doc, result, &e) && policy_result_read(&doc, json_root(&doc), &a, &r, &e)) {
         struct verdict_truth truth = judge_truth(STR(""), STR(""), STR(""), &a);

@@ -393,10 +393,13 @@ static bool tune_run_read_input(struct tune *t, struct err *e)
 static bool tune_run_row_of(struct tune *t, struct err *e)
 {
     const struct tune_options *o = t->o;
-    bool there = o->run.n > 0 && tune_kept_get(t->kept, o->run, t->arena, &t->row, e);
+    bool there;
 
     if (o->run.n > TUNE_ID_MAX)
         return err_set(e, ERR_INPUT, "the id of a run has at most %d bytes", TUNE_ID_MAX);
+    if (o->resume && o->run.n == 0)
+        return err_set(e, ERR_INPUT, "the id of the run to resume is missing");
+    there = o->run.n > 0 && tune_kept_get(t->kept, o->run, t->arena, &t->row, e);
     if (!there && (o->resume || (o->run.n > 0 && e->code != ERR_NOT_FOUND)))
         return false;
     if (there && !str_eq(t->row.app, str_c(o->app->name)))

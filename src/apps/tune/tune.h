@@ -139,7 +139,9 @@ bool tune_kept_ended(struct tune_kept *k, bool (*on_row)(void *ctx, const struct
 /* The scores of the newest prompt that a run has produced, as JSON; "": none. */
 bool tune_kept_newest_scores(struct tune_kept *k, struct arena *a, str *out,
                              struct err *e) MUST_USE;
-/* All its lines, joined, and their number. */
+/* Its events, as elements of an open JSON array; the other lines are needed to resume it. */
+bool tune_kept_events(struct tune_kept *k, str id, struct json_out *o, struct err *e) MUST_USE;
+/* All its lines, joined, and their number. ERR_LIMIT: they do not fit into the arena. */
 bool tune_kept_lines(struct tune_kept *k, str id, struct arena *a, str *out, int64_t *n,
                      struct err *e) MUST_USE;
 /* Lines from the n-th on, each with its newline, in one transaction. */

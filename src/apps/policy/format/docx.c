@@ -71,14 +71,14 @@ static bool docx_end_paragraph(struct docx *d)
 
 static void docx_note_reference(struct docx *d, const struct markup_token *t)
 {
-    char kind = markup_is(t, "w:footnoteReference") ? 'f' : 'e';
-    str id, text = STR("");
+    struct map *notes = markup_is(t, "w:footnoteReference") ? &d->footnotes : &d->endnotes;
+    const struct map_entry *found;
+    str id, text;
 
     if (!markup_attribute(t, "w:id", d->arena, &id))
         return;
-    for (size_t i = 0; i < d->note_count; i++)
-        if (d->notes[i].kind == kind && str_eq(d->notes[i].id, id))
-            text = d->notes[i].text;
+    found = map_find(notes, id);
+    text = found ? d->notes[found->value.u64].text : STR("");
     if (text.n > 0 && d->note_open < COUNT_OF(d->notes_open))
         d->notes_open[d->note_open++] = text;
     else if (text.n > 0) /* more than anybody refers to in one paragraph: it stays in the text */
@@ -229,12 +229,14 @@ static bool docx_read_body(struct docx *d, str xml)
     if ((d->rendered || str_find(xml, STR("w:type=\"page\"")) != STR_NONE) &&
         !outline_page(&d->o, 1))
         return false;
-    while (markup_next(&m, &t)) {
+    while (!outline_is_over(&d->o) && markup_next(&m, &t)) {
         if (d->depth == 0 && t.kind == MARKUP_OPEN && !markup_is(&t, "w:document"))
             return docx_wrong(d, "has no body that is known here; save it again as .docx");
         if (!docx_token(d, &t))
             return false;
     }
+    if (outline_is_over(&d->o))
+        return true; /* outline_finish reports it */
     if (m.wrong || d->depth > 0)
         return err_set(d->o.e,
                        ERR_INPUT,
@@ -301,8 +303,14 @@ bool policy_tree_docx(str bytes, str name, struct arena *a, struct policy_tree *
     outline_init(&d->o, name, a, out, e);
     prose_init(&d->p, &d->o);
     buf_init(&d->scratch, FORMAT_PART_MAX);
+    map_init(&d->styles_by_id, NULL, DOCX_STYLES_MAX);
+    map_init(&d->footnotes, NULL, DOCX_NOTES_MAX);
+    map_init(&d->endnotes, NULL, DOCX_NOTES_MAX);
     ok = (zip_open(&d->z, bytes, e) || err_prefix(e, "the Word document cannot be read: ")) &&
          docx_read(d, bytes);
+    map_release(&d->styles_by_id);
+    map_release(&d->footnotes);
+    map_release(&d->endnotes);
     buf_release(&d->scratch);
     prose_release(&d->p);
     outline_release(&d->o);

@@ -8,6 +8,7 @@
 #include "apps/policy/format/markup.h"
 #include "apps/policy/format/prose.h"
 #include "apps/policy/format/zip.h"
+#include "base/map.h"
 
 #define DOCX_STYLES_MAX 10000
 #define DOCX_NOTES_MAX 10000
@@ -28,7 +29,7 @@ struct docx_style {
 };
 
 struct docx_note {
-    char kind; /* 'f' footnote, 'e' endnote */
+    bool footnote; /* else an endnote */
     str id, text;
 };
 
@@ -42,8 +43,9 @@ struct docx {
     size_t style_count, style_cap;
     struct docx_note *notes;
     size_t note_count, note_cap;
-    struct docx_paragraph paragraph; /* the open one */
-    str notes_open[DOCX_NOTES_OPEN]; /* that it refers to */
+    struct map styles_by_id, footnotes, endnotes; /* ids to places in the two lists */
+    struct docx_paragraph paragraph;              /* the open one */
+    str notes_open[DOCX_NOTES_OPEN];              /* that it refers to */
     size_t note_open;
     unsigned depth; /* of tags */
     unsigned skip;  /* depth of the tag whose content is passed over; 0: none */

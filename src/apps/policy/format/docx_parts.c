@@ -24,7 +24,11 @@ bool docx_read_styles(struct docx *d, str xml)
     while (d->style_count < DOCX_STYLES_MAX && markup_next(&m, &t)) {
         if (t.kind == MARKUP_CLOSE && markup_is(&t, "w:style")) {
             d->styles = arena_grow(d->arena, d->styles, d->style_count, &d->style_cap, sizeof s);
-            d->styles[d->style_count++] = s;
+            d->styles[d->style_count] = s;
+            if (!map_find(&d->styles_by_id, s.id) &&
+                !map_set(&d->styles_by_id, s.id, MAP_U64(d->style_count), d->o.e))
+                return false;
+            d->style_count++;
         }
         if (t.kind == MARKUP_OPEN && markup_is(&t, "w:style"))
             s = (struct docx_style){
@@ -53,13 +57,13 @@ static unsigned docx_named_level(str name)
 void docx_style_of(const struct docx *d, str id, struct docx_paragraph *out)
 {
     for (unsigned step = 0; step < BASED_MAX && id.n > 0; step++) {
-        const struct docx_style *s = NULL;
+        const struct map_entry *found = map_find(&d->styles_by_id, id);
+        const struct docx_style *s;
         unsigned named;
 
-        for (size_t i = 0; i < d->style_count && !s; i++)
-            s = str_eq(d->styles[i].id, id) ? &d->styles[i] : NULL;
-        if (!s)
+        if (!found)
             return;
+        s = &d->styles[found->value.u64];
         named = docx_named_level(s->name);
         out->title = out->title || (s->name.n == 5 && strncasecmp(s->name.p, "title", 5) == 0);
         out->contents = out->contents || (s->name.n > 4 && strncasecmp(s->name.p, "toc ", 4) == 0);
@@ -91,9 +95,14 @@ bool docx_read_notes(struct docx *d, str xml)
             if (t.kind == MARKUP_CLOSE) {
                 n.text = policy_one_line(buf_str(&d->scratch), d->arena);
                 d->notes = arena_grow(d->arena, d->notes, d->note_count, &d->note_cap, sizeof n);
-                d->notes[d->note_count++] = n;
+                d->notes[d->note_count] = n;
+                if (!map_set(n.footnote ? &d->footnotes : &d->endnotes,
+                             n.id,
+                             MAP_U64(d->note_count++),
+                             d->o.e))
+                    return false;
             } else {
-                n = (struct docx_note){.kind = markup_is(&t, "w:footnote") ? 'f' : 'e',
+                n = (struct docx_note){.footnote = markup_is(&t, "w:footnote"),
                                        .id = docx_value(d, &t, "w:id")};
             }
             buf_reset(&d->scratch);

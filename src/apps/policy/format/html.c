@@ -163,7 +163,7 @@ bool policy_tree_html(str text, str name, struct arena *a, struct policy_tree *o
                        "the HTML is not UTF-8 (byte %zu); save the page as UTF-8",
                        utf8_valid_size(text));
     prose_init(&h.p, &h.o);
-    buf_init(&h.scratch, POLICY_SIZE_MAX);
+    buf_init(&h.scratch, text.n); /* decoding makes no text longer */
     ok = html_read(&h, text);
     buf_release(&h.scratch);
     prose_release(&h.p);

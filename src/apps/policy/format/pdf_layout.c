@@ -255,7 +255,7 @@ static bool pdf_is_after_page_word(str s, size_t at)
     while (at > 0 && memchr(" .", s.p[at - 1], 2))
         at--;
     from = at;
-    while (from > 0 && pdf_word_size(s, from - 1) > 0)
+    while (from > 0 && char_is_letter(s.p[from - 1]))
         from--;
     return from < at && pdf_is_page_word(str_slice(s, from, at));
 }

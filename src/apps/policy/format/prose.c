@@ -36,6 +36,13 @@ void prose_release(struct prose *p)
     buf_release(&p->row);
 }
 
+/* Empties the open text, or the row; if a part of it did not fit, the whole policy is refused. */
+static void prose_reset(struct prose *p, struct buf *b)
+{
+    p->o->lost = p->o->lost || buf_full(b);
+    buf_reset(b);
+}
+
 static void prose_space(struct prose *p)
 {
     if (p->open.n > 0 && p->open.p[p->open.n - 1] != ' ' && p->open.p[p->open.n - 1] != '\n')
@@ -137,7 +144,7 @@ void prose_end(struct prose *p)
     }
     if (text.n > 0)
         prose_put(p, text);
-    buf_reset(&p->open);
+    prose_reset(p, &p->open);
 }
 
 void prose_item(struct prose *p, unsigned depth, unsigned number)
@@ -157,7 +164,7 @@ bool prose_heading(struct prose *p, unsigned level)
         return true;
     p->item = 0;
     title = policy_title(buf_str(&p->open), p->o->arena);
-    buf_reset(&p->open);
+    prose_reset(p, &p->open);
     prose_put_pages(p, buf_str(&p->open));
     return title.n == 0 || outline_section(p->o,
                                            level < 1   ? 1
@@ -187,7 +194,7 @@ static void prose_end_cell(struct prose *p)
     buf_add_c(&p->row, ' ');
     buf_add(&p->row, str_trim(buf_str(&p->open)));
     buf_add(&p->row, STR(" |"));
-    buf_reset(&p->open);
+    prose_reset(p, &p->open);
     for (unsigned i = 0; i < p->spans_columns && p->columns < PROSE_COLUMNS_MAX; i++) {
         p->below[p->columns++] = (uint16_t)(p->spans_rows - 1);
         if (i > 0)
@@ -215,7 +222,7 @@ static void prose_end_row(struct prose *p)
             outline_put(p->o, STR("---|"));
         outline_put(p->o, STR("\n"));
     }
-    buf_reset(&p->row);
+    prose_reset(p, &p->row);
 }
 
 void prose_table(struct prose *p, bool begins)

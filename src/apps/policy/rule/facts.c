@@ -10,6 +10,10 @@
     "users person persons individual individuals employee employees insured policyholder "         \
     "policyholders borrower borrowers driver drivers candidate candidates participant "            \
     "participants claimant claimants cardholder cardholders people"
+
+#define FACT_NAME_MAX 1000    /* bytes */
+#define FACT_QUANTITY_MAX 400 /* bytes of a number with its unit */
+
 /* ---- nouns ---- */
 
 bool noun_insert(struct noun *n, size_t place, const struct word *w)
@@ -111,8 +115,11 @@ static void facts_read_name(struct fact *f, struct arena *a)
 {
     struct noun *name = &f->name;
     struct word *w;
-    size_t n = words_of_full_name(f->field->name, a, &w), place = 0;
+    size_t n, place = 0;
 
+    if (f->field->name.n > FACT_NAME_MAX)
+        return; /* a name that is too long names nothing */
+    n = words_of_full_name(f->field->name, a, &w);
     for (size_t i = 0; i < n; i++) {
         if (word_is(&w[i], "of")) {
             place = 0;
@@ -141,7 +148,7 @@ void case_facts_read(struct facts *out, const struct policy_case *c, double floo
 {
     struct fact *all = arena_zero(a, c->field_count + 1, sizeof all[0]);
 
-    *out = (struct facts){.all = all, .arena = a};
+    *out = (struct facts){.all = all};
     for (size_t i = 0; i < c->field_count; i++) {
         const struct policy_value *v = &c->fields[i].value;
         struct fact *f = &all[out->n++];
@@ -185,16 +192,30 @@ enum truth fact_says(const struct fact *f)
                : TRUTH_UNKNOWN;
 }
 
-bool fact_quantity(const struct fact *f, struct arena *a, struct quantity *out)
+/* Whether the whole text is a quantity. */
+static bool fact_text_quantity(str text, struct quantity *out)
+{
+    struct arena scratch;
+    struct word *w;
+    bool ok;
+    size_t n;
+
+    if (text.n > FACT_QUANTITY_MAX)
+        return false;
+    arena_init(&scratch, WORDS_ARENA_MAX);
+    n = words_of(text, &scratch, &w);
+    ok = n > 0 && quantity_read(w, n, out) == n;
+    arena_release(&scratch);
+    return ok;
+}
+
+bool fact_quantity(const struct fact *f, struct quantity *out)
 {
     const struct policy_value *v = &f->field->value;
-    struct word *w;
-    size_t n;
 
     *out = (struct quantity){.number = v->number};
     if (v->kind == POLICY_TEXT) {
-        n = words_of(v->text, a, &w);
-        if (n == 0 || quantity_read(w, n, out) != n)
+        if (!fact_text_quantity(v->text, out))
             return false;
     } else if (v->kind != POLICY_NUMBER) {
         return false;

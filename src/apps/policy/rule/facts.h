@@ -59,7 +59,6 @@ struct fact {
 struct facts {
     const struct fact *all;
     size_t n;
-    struct arena *arena;
 };
 
 /* Fields without information (null, "", "unknown") become empty facts. */
@@ -69,4 +68,4 @@ bool fact_is_named(const struct fact *f, const struct noun *n, bool *dropped);
 /* Whether the value says yes ("true") or no ("none"). */
 enum truth fact_says(const struct fact *f);
 /* The value as one quantity; false if it is not one, to the last word. */
-bool fact_quantity(const struct fact *f, struct arena *a, struct quantity *out);
+bool fact_quantity(const struct fact *f, struct quantity *out);

@@ -72,7 +72,7 @@ static enum truth hold_limit(struct holding *h, const struct test *t, const stru
     struct quantity q;
 
     assert(t->kind == TEST_LIMIT);
-    if (!t->limit.relative && fact_quantity(f, h->facts->arena, &q) && !hold_may_be_ratio(t, &q) &&
+    if (!t->limit.relative && fact_quantity(f, &q) && !hold_may_be_ratio(t, &q) &&
         !(f->name.counted && limit_quantity(&t->limit)->unit))
         truth = hold_quantity(&t->limit, &q);
     return truth == TRUTH_UNKNOWN ? hold_doubt(h, DOUBT_UNIT) : truth;
@@ -147,19 +147,23 @@ static enum truth value_is(const struct word *v, size_t n, const struct phrase *
     return TRUTH_UNKNOWN;
 }
 
-static enum truth hold_is(const struct holding *h, const struct test *t, const struct fact *f)
+static enum truth hold_is(const struct test *t, const struct fact *f)
 {
     const struct policy_value *v = &f->field->value;
     enum truth out = TRUTH_NO;
+    struct arena scratch;
     struct word *w;
-    size_t n = value_words(v->kind == POLICY_TEXT     ? v->text
-                           : v->kind == POLICY_NUMBER ? f->field->raw
-                                                      : STR(""),
-                           h->facts->arena,
-                           &w);
+    size_t n;
 
+    arena_init(&scratch, WORDS_ARENA_MAX);
+    n = value_words(v->kind == POLICY_TEXT     ? v->text
+                    : v->kind == POLICY_NUMBER ? f->field->raw
+                                               : STR(""),
+                    &scratch,
+                    &w);
     for (size_t i = 0; n > 0 && i < t->value_n; i++)
         out = truth_either(out, value_is(w, n, &t->values[i], t->row));
+    arena_release(&scratch);
     return n > 0 ? out : TRUTH_UNKNOWN;
 }
 
@@ -189,7 +193,7 @@ static enum truth hold_fact(struct holding *h, const struct test *t, const struc
         return hold_limit(h, t, f);
     out = f->unit                   ? TRUTH_UNKNOWN /* a day pass is not any pass */
           : t->kind == TEST_PRESENT ? hold_present(t, f)
-          : by == TEST_NOUN         ? hold_is(h, t, f)
+          : by == TEST_NOUN         ? hold_is(t, f)
                                     : fact_says(f);
     /* Who does not pay by card may pay in cash. */
     if (by == TEST_VALUE && out == TRUTH_NO && t->value_n > 1)
