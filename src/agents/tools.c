@@ -127,9 +127,11 @@ static bool agents_list(struct agents_open *p, struct err *e)
         if (p->o->cancel && atomic_load(p->o->cancel))
             ok = err_set(e, ERR_CANCELLED, "cancelled");
     }
-    json_out_end(&o);
-    ok = ok && json_out_ok(&o, e);
-    p->tools.listed = arena_dup(&p->arena, buf_str(&out));
+    if (ok) { /* a server that was given up left its name without a value */
+        json_out_end(&o);
+        ok = json_out_ok(&o, e);
+        p->tools.listed = arena_dup(&p->arena, buf_str(&out));
+    }
     buf_release(&out);
     return ok;
 }
