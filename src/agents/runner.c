@@ -303,8 +303,8 @@ static void job_make_ready(struct agents_job *j)
     pthread_mutex_unlock(&r->lock);
 }
 
-/* A resumed run enters in any case: its thread may have got another run while it waited, and
- * whoever answered or cancelled it does so once. */
+/* A resumed run enters in any case: its thread may have got another run while it waited, and the
+ * answer or cancel that resumes it is not sent again. */
 static bool job_enter(struct agents_job *j, bool resumed, struct err *e)
 {
     struct agents_runner *r = j->runner;

@@ -7,7 +7,7 @@
  * its lists are empty, and encrypted content stays.
  *
  * What came out of a text as reasoning or as a call has no item upstream: it becomes an item of
- * ours, numbered behind the last one seen, and the numbers of later items move up. Reasoning at the
+ * ours, numbered after the last one seen, and the numbers of later items move up. Reasoning at the
  * beginning of a message comes before it: see relay_held.c. Numbers of events follow what was
  * dropped and added.
  *
