@@ -388,8 +388,31 @@ TEST(records_are_written_into_the_queue_without_the_lock)
     place_release(&p);
 }
 
+TEST(a_segment_whose_head_could_not_be_read_is_not_taken_for_open)
+{
+    char path[FILE_PATH_MAX];
+    struct segment_reader r;
+    struct place p;
+    struct err e;
+    uint32_t salt;
+    int fd;
+
+    place_init(&p);
+    CHECK_F(segment_create(p.dir, 100, &fd, &salt, &e), "%s", e.text);
+    close(fd);
+    segment_reader_init(&r, p.dir);
+    CHECK_F(segment_reader_open(&r, 100, 0, &e), "%s", e.text);
+    CHECK(r.fd >= 0 && r.readable);
+    CHECK(mkdir(segment_path(p.dir, 101, path), 0700) == 0); /* it opens, and reading it fails */
+    CHECK(!segment_reader_open(&r, 101, 0, &e) && e.code == ERR_SYSTEM);
+    CHECK(r.fd < 0 && !r.readable); /* else the salt of segment 100 would make its frames damage */
+    segment_reader_release(&r);
+    place_release(&p);
+}
+
 TEST_MAIN(T(every_cut_of_the_last_group_leaves_the_groups_before_it),
           T(a_killed_process_leaves_no_record_of_an_older_use),
           T(a_segment_that_is_ended_for_an_erasure_leaves_no_byte),
           T(records_of_an_earlier_process_are_part_of_the_backlog),
-          T(records_are_written_into_the_queue_without_the_lock))
+          T(records_are_written_into_the_queue_without_the_lock),
+          T(a_segment_whose_head_could_not_be_read_is_not_taken_for_open))

@@ -177,6 +177,27 @@ TEST(a_range_has_a_bounded_number_of_buckets)
     side_release(&s);
 }
 
+TEST(a_range_may_end_at_any_time)
+{
+    struct query_asker asker = {.key_name = STR("")};
+    struct query_overview w = {.filter = query_filter_none, .by = STR(""), .bucket_s = INT32_MAX};
+    struct json doc;
+    struct side s;
+    struct err e;
+
+    side_init(&s);
+    json_init(&doc);
+    w.filter.start_us = 0;
+    w.filter.end_us = INT64_MAX;
+    CHECK_F(query_overview(s.reader, &asker, &w, &s.out, &e), "%s", e.text);
+    CHECK_F(json_parse(&doc, buf_str(&s.out), &e), "%s", e.text);
+    CHECK(overview_number(&doc, json_root(&doc), "start_us") > 0);
+    CHECK(overview_number(&doc, json_root(&doc), "end_us") >
+          overview_number(&doc, json_root(&doc), "start_us"));
+    json_release(&doc);
+    side_release(&s);
+}
+
 TEST(calls_are_listed_with_their_filters)
 {
     struct query_asker asker = {.key_name = STR("")};
@@ -371,6 +392,6 @@ TEST(a_list_goes_on_behind_the_calls_that_a_page_looks_at)
 }
 
 TEST_MAIN(T(calls_over_time_are_those_of_the_record), T(latencies_are_within_13_percent),
-          T(a_range_has_a_bounded_number_of_buckets), T(calls_are_listed_with_their_filters),
-          T(the_largest_of_many_groups_are_shown), T(an_application_has_its_calls),
-          T(a_list_goes_on_behind_the_calls_that_a_page_looks_at))
+          T(a_range_has_a_bounded_number_of_buckets), T(a_range_may_end_at_any_time),
+          T(calls_are_listed_with_their_filters), T(the_largest_of_many_groups_are_shown),
+          T(an_application_has_its_calls), T(a_list_goes_on_behind_the_calls_that_a_page_looks_at))

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "query_help.h"
+#include "store/query_build.h"
 
 static void sessions(struct world *w, const struct query_asker *a, const struct query_filter *f,
                      const struct query_page *p)
@@ -400,6 +401,43 @@ TEST(what_runs_is_in_progress_and_there_before_its_record)
     world_release(&w);
 }
 
+TEST(an_answer_that_needs_too_much_memory_is_refused)
+{
+    struct world w;
+    struct err e;
+
+    world_init(&w);
+    reader_close(w.reader);
+    CHECK_F(reader_open(str_c(w.place.url), &w.reader, &e), "%s", e.text);
+    w.reader->arena.size_max = 1024; /* a session of very many decisions, with less of them */
+    CHECK(!query_session_decisions(w.reader, &everyone, STR("s-3"), &w.out, &e));
+    CHECK(e.code == ERR_LIMIT && strstr(e.text, "too many calls"));
+    world_release(&w);
+}
+
+TEST(a_block_larger_than_the_memory_of_a_search_is_searched)
+{
+    static char answer[20000];
+    struct store_call row = store_call_none;
+    struct world w;
+    struct err e;
+
+    world_init(&w);
+    memset(answer, 'x', sizeof answer);
+    memcpy(answer + sizeof answer - 8, " kumquat", 8);
+    row.id = STR("long");
+    row.started_ms = row.ended_ms = 1000;
+    row.answer = (str){answer, sizeof answer};
+    store_call_put(w.store, &row, NULL);
+    settle(w.store);
+    reader_close(w.reader);
+    CHECK_F(reader_open(str_c(w.place.url), &w.reader, &e), "%s", e.text);
+    w.reader->row.size_max = 8192;
+    answered(&w, query_search(w.reader, &everyone, STR("kumquat"), 10, &w.out, &e), &e);
+    CHECK_STR(text_at(&w, "/results/0/interaction_id"), "long");
+    world_release(&w);
+}
+
 TEST_MAIN(T(sessions_are_listed_newest_first_and_filtered),
           T(every_order_gives_every_session_once_by_cursor_and_by_page),
           T(bad_orders_and_cursors_are_refused),
@@ -407,4 +445,6 @@ TEST_MAIN(T(sessions_are_listed_newest_first_and_filtered),
           T(a_key_sees_its_own_and_may_not_see_reasoning),
           T(decisions_are_found_by_tool_kind_time_and_words), T(any_text_is_words_and_no_syntax),
           T(a_search_without_reasoning_says_why_and_the_size_is_known), T(sums_add_up),
-          T(what_runs_is_in_progress_and_there_before_its_record))
+          T(what_runs_is_in_progress_and_there_before_its_record),
+          T(an_answer_that_needs_too_much_memory_is_refused),
+          T(a_block_larger_than_the_memory_of_a_search_is_searched))

@@ -222,6 +222,49 @@ TEST(a_conversation_costs_what_is_new_in_each_turn)
     place_release(&p);
 }
 
+TEST(a_request_of_a_long_conversation_takes_the_room_of_one_request)
+{
+    enum { LONG = 95 }; /* deltas after one another, fewer than the stride */
+    struct store_call row = store_call_none;
+    struct texts_place at;
+    struct conversation c;
+    struct texts texts;
+    struct arena a;
+    struct place p;
+    struct store *s;
+    struct db *db;
+    struct err e;
+
+    place_init(&p);
+    conversation_init(&c);
+    s = open_store(&p);
+    for (unsigned i = 0; i < LONG; i++) {
+        conversation_turn(&c, i);
+        store_call_put(s, &c.row, NULL);
+    }
+    settle(s);
+    at = (struct texts_place){ask(&p, "SELECT max(call_n) FROM llm_interactions"),
+                              ask(&p, "SELECT max(block) FROM llm_interactions"),
+                              LONG - 1};
+    CHECK_F(db_open(str_c(p.url), DB_READ, &db, &e), "%s", e.text);
+    texts_init(&texts, db);
+    arena_init(&a, c.row.request.n + 16384);
+    CHECK_F(texts_read(&texts, &at, &a, &row, &e), "%s", e.text);
+    CHECK(texts.depth > LONG / 2 && str_eq(row.request, c.row.request));
+    arena_release(&a);
+    arena_init(&a, c.row.request.n / 2); /* too small: an error, and the process goes on */
+    CHECK(!texts_read(&texts, &at, &a, &row, &e) && e.code == ERR_LIMIT);
+    arena_release(&a);
+    arena_init(&a, 64);
+    CHECK(!texts_read(&texts, &at, &a, &row, &e) && e.code == ERR_LIMIT);
+    arena_release(&a);
+    texts_release(&texts);
+    db_close(db);
+    store_close(s);
+    conversation_release(&c);
+    place_release(&p);
+}
+
 /* ---- words ---- */
 
 static unsigned blocks_with(struct place *p, const char *word, bool front)
@@ -281,6 +324,45 @@ TEST(words_are_found_in_their_blocks_at_every_level)
     CHECK_INT(blocks_with(&p, "mark12", false), 0);
     CHECK(blocks_with(&p, "mark12", true) > 0);
     CHECK_INT(blocks_with(&p, "so", false), blocks);
+    store_close(s);
+    made_release(&m);
+    place_release(&p);
+}
+
+TEST(a_damaged_page_of_the_word_index_stops_neither_records_nor_erasures_nor_searches)
+{
+    enum { BEFORE = 20, CALLS = 40 }; /* two calls are more than a block */
+    struct store_receipt receipt;
+    struct made m;
+    struct place p;
+    struct store *s;
+    struct err e;
+
+    place_init(&p);
+    made_init(&m);
+    s = open_store(&p);
+    for (unsigned i = 0; i < CALLS; i++) {
+        make(&m, i, BLOCK_SIZE / 2 - 8192);
+        store_call_put(s, &m.row, NULL);
+        if (i == BEFORE) {
+            settle(s);
+            CHECK_INT(ask(&p, "SELECT max(level) FROM word_pages"), 0);
+            do_sql(&p, "UPDATE word_pages SET page = page || page");
+            CHECK(blocks_with(&p, "mark3end", false) >= 1);
+        }
+    }
+    settle(s);
+    CHECK_INT(ask(&p, "SELECT max(level) FROM word_pages"), 1);
+    CHECK_INT(blocks_with(&p, "mark3end", false), 1); /* the pages were made again */
+    CHECK_INT(blocks_with(&p, "nowhere", false), 0);
+    do_sql(&p, "UPDATE word_pages SET page = page || page WHERE level = 1");
+    make(&m, 3, 1);
+    CHECK_F(store_erase(s, STORE_ERASE_SESSION, str_c(m.session), STR("op"), &receipt, &e),
+            "%s",
+            e.text);
+    CHECK_INT(receipt.interactions, 3);
+    CHECK_INT(blocks_with(&p, "mark3end", false), 0);
+    CHECK_INT(blocks_with(&p, "mark6end", false), 1);
     store_close(s);
     made_release(&m);
     place_release(&p);
@@ -485,7 +567,9 @@ TEST(a_store_of_before_blocks_is_read_at_once_and_moved)
 
 TEST_MAIN(T(texts_are_read_back_from_whichever_block_they_are_in),
           T(a_conversation_costs_what_is_new_in_each_turn),
+          T(a_request_of_a_long_conversation_takes_the_room_of_one_request),
           T(words_are_found_in_their_blocks_at_every_level),
+          T(a_damaged_page_of_the_word_index_stops_neither_records_nor_erasures_nor_searches),
           T(what_is_erased_is_in_no_block_and_no_page_and_the_rest_is_as_it_was),
           T(a_damaged_block_does_not_stop_an_erasure), T(retention_gives_the_disk_back),
           T(a_store_of_before_blocks_is_read_at_once_and_moved))

@@ -233,10 +233,12 @@ static void make_journal(struct place *p, unsigned count, uint64_t segment_size)
     journal_free(j);
 }
 
-TEST(damage_in_an_older_segment_costs_one_record_and_is_kept_aside)
+TEST(damage_in_an_older_segment_costs_one_record_and_is_kept_aside_until_an_erasure)
 {
     char path[160], aside[180];
+    struct store_receipt receipt;
     struct store_health h;
+    struct err e;
     struct place p;
     struct store *s;
     char byte = 0;
@@ -257,6 +259,10 @@ TEST(damage_in_an_older_segment_costs_one_record_and_is_kept_aside)
     store_health(s, &h);
     CHECK(h.ok && h.tables_ok && h.errors == 1);
     CHECK(access(path, F_OK) < 0 && access(aside, F_OK) == 0);
+    /* It has the bytes of records: an erasure leaves none of them. */
+    CHECK_F(
+        store_erase(s, STORE_ERASE_SESSION, STR("none"), STR("op"), &receipt, &e), "%s", e.text);
+    CHECK(access(aside, F_OK) < 0);
     store_close(s);
     place_release(&p);
 }
@@ -362,6 +368,6 @@ TEST(while_the_database_is_away_the_journal_takes_it_all)
 
 TEST_MAIN(T(what_was_acknowledged_outlives_kill_9),
           T(a_call_cut_off_by_death_is_a_row_of_its_pieces),
-          T(damage_in_an_older_segment_costs_one_record_and_is_kept_aside),
+          T(damage_in_an_older_segment_costs_one_record_and_is_kept_aside_until_an_erasure),
           T(a_journal_taken_in_again_adds_nothing), T(a_closed_store_leaves_an_empty_spool),
           T(while_the_database_is_away_the_journal_takes_it_all))

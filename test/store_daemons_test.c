@@ -192,7 +192,48 @@ TEST(a_connection_of_a_daemon_writes_under_its_lease)
     side_release(&s);
 }
 
+TEST(retention_keeps_a_session_that_was_used_while_it_waited_for_its_turn)
+{
+    struct store_options o;
+    struct place p;
+    struct store *s;
+    struct db *db;
+    struct err e;
+    int64_t fence;
+
+    place_init(&p);
+    if (!p.postgres) { /* there SQLite has one writer */
+        place_release(&p);
+        return;
+    }
+    o = options(&p);
+    o.retention_age_ms = 3600000;
+    o.retention_every_ms = 20;
+    CHECK_F(store_open(&o, &s, &e), "%s", e.text);
+    settle(s);
+    usleep(1500000); /* until nothing but retention needs a turn */
+    CHECK_F(db_open(str_c(p.url), DB_BESIDE, &db, &e), "%s", e.text);
+    CHECK(db_begin(db, false, &e) &&
+          db_number(db, "SELECT fence FROM store_turn FOR UPDATE", DB_NO_ARGS, &fence, &e));
+    do_sql(&p,
+           "INSERT INTO alert_sessions (session_id, status, started_at_us, completed_at_us)"
+           " VALUES ('used', 'completed', 1, 2), ('old', 'completed', 1, 2)");
+    usleep(500000); /* retention has found both, and waits */
+    do_sql(&p,
+           "UPDATE alert_sessions SET completed_at_us = 9000000000000000"
+           " WHERE session_id = 'used'");
+    CHECK_F(db_commit(db, &e), "%s", e.text);
+    for (int ms = 0; ms < WAIT_MS && ask(&p, "SELECT count(*) FROM alert_sessions") > 1; ms += 10)
+        usleep(10000);
+    CHECK_INT(ask(&p, "SELECT count(*) FROM alert_sessions WHERE session_id = 'used'"), 1);
+    CHECK_INT(ask(&p, "SELECT count(*) FROM alert_sessions WHERE session_id = 'old'"), 0);
+    db_close(db);
+    store_close(s);
+    place_release(&p);
+}
+
 TEST_MAIN(T(stores_fill_the_same_blocks_in_turns),
           T(a_request_is_not_stored_as_a_difference_to_one_that_another_store_erased),
           T(a_store_that_was_taken_over_says_so_registers_again_and_goes_on),
-          T(a_connection_of_a_daemon_writes_under_its_lease))
+          T(a_connection_of_a_daemon_writes_under_its_lease),
+          T(retention_keeps_a_session_that_was_used_while_it_waited_for_its_turn))

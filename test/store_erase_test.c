@@ -3,6 +3,8 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/buf.h"
+#include "store/engine_state.h"
+#include "store/row.h"
 #include "store_help.h"
 
 #include <unistd.h>
@@ -38,6 +40,14 @@ static const char *const rows[] = {
     "INSERT INTO thread_checkpoints VALUES ('SESSION', '', '1', NULL, 'zanzibar', '{}', 'zanzibar',"
     " 1)",
     "INSERT INTO thread_writes VALUES ('SESSION', '', '1', 't', 0, 'a', 'json', 'zanzibar')",
+};
+
+/* Runs without a session, that name somebody in JSON and in a text in JSON. */
+static const char *const free_runs[] = {
+    "INSERT INTO agent_runs VALUES ('free-1', 'policy', NULL, 'finished', 'zanzibar',"
+    " '{\"who\":\"WHO\"}', 'zanzibar', 1, 2, 'k', 'd', '')",
+    "INSERT INTO agent_runs VALUES ('free-2', 'policy', NULL, 'finished', 'zanzibar',"
+    " '{\"text\":\"a case: {\\\"who\\\":\\\"WHO\\\"}\"}', 'zanzibar', 1, 2, 'k', 'd', '')",
 };
 
 static void put_row(struct place *p, const char *row, const char *key, const char *who)
@@ -136,6 +146,8 @@ TEST(a_subject_that_a_key_or_a_text_names_is_nowhere)
         place_init(&p);
         s = open_store(&p);
         plant(&p, s, ways[i].key, ways[i].who);
+        for (size_t k = 0; i > 0 && k < COUNT_OF(free_runs); k++)
+            put_row(&p, free_runs[k], ways[i].key, ways[i].who);
         erase(&p, s, STORE_ERASE_SUBJECT, "zanzib"); /* a part of a word is nobody */
         erase(&p, s, STORE_ERASE_SUBJECT, "jan");
         erase(&p, s, STORE_ERASE_SUBJECT, "%");
@@ -185,6 +197,66 @@ TEST(a_subject_of_very_many_sessions_is_nowhere)
     CHECK(got.sessions == 100100);
     store_close(s);
     CHECK(!in_tables(&p, "jane"));
+    place_release(&p);
+}
+
+/* A record as the journal would give it to the engine. */
+static void engine_take(struct engine *en, uint32_t type, const struct row_table *t,
+                        const void *row)
+{
+    char body[4096];
+    struct err e;
+
+    CHECK(row_size(t, row) <= sizeof body);
+    row_put(t, row, body);
+    CHECK_F(engine_put(en, type, (str){body, row_size(t, row)}, &e), "%s", e.text);
+}
+
+TEST(memory_does_not_grow_with_the_calls_of_a_subject)
+{
+    enum { CALLS = 20000, SESSIONS = 20 };
+    struct store_note note = {
+        STR("receipt"), STR("op"), STR("erase subject"), STR("jane"), STR(""), 0};
+    struct engine_options o = {.spool = STR("spool")};
+    struct store_call row = store_call_none;
+    struct journal_place place = {1, 0};
+    struct store_receipt got;
+    char id[32], session[32];
+    struct engine *en;
+    struct place p;
+    struct err e;
+
+    place_init(&p);
+    o.url = str_c(p.url);
+    CHECK_F(engine_open(&o, &en, &e), "%s", e.text);
+    row.id = (str){id, 0};
+    row.subject = STR("jane");
+    row.answer = STR("an answer of a few words");
+    for (unsigned i = 0; i < CALLS;) {
+        CHECK_F(engine_begin(en, false, &e), "%s", e.text);
+        for (; i < CALLS && !engine_full(en); i++) {
+            row.id.n = (size_t)snprintf(id, sizeof id, "call-%u", i);
+            snprintf(session, sizeof session, "session-%u", i % SESSIONS);
+            row.session_id = str_c(session);
+            row.started_ms = row.ended_ms = (int64_t)i * 300000; /* each in a slot of its own */
+            engine_take(en, FRAME_CALL, &row_calls, &row);
+        }
+        place.offset++;
+        CHECK_F(engine_commit(en, place, &e), "%s", e.text);
+    }
+    en->arena.size_max = en->arena.size; /* of a full batch: more would end the process */
+    CHECK_F(engine_begin(en, false, &e), "%s", e.text);
+    engine_take(en, FRAME_NOTE, &row_notes, &note);
+    place.offset++;
+    CHECK_F(engine_commit(en, place, &e), "%s", e.text);
+    engine_tidy(en);
+    CHECK_F(engine_receipt(en, STR("receipt"), &got, &e), "%s", e.text);
+    CHECK(got.sessions == SESSIONS && got.interactions == CALLS);
+    engine_close(en);
+    CHECK_INT(ask(&p, "SELECT count(*) FROM llm_interactions"), 0);
+    CHECK_INT(ask(&p, "SELECT count(*) FROM usage_slots") +
+                  ask(&p, "SELECT count(*) FROM usage_hours"),
+              0);
     place_release(&p);
 }
 
@@ -289,4 +361,5 @@ TEST(results_without_a_session_that_are_over_are_nowhere)
 
 TEST_MAIN(T(a_subject_that_a_key_or_a_text_names_is_nowhere),
           T(a_session_of_an_application_is_nowhere), T(a_subject_of_very_many_sessions_is_nowhere),
-          T(what_is_over_is_nowhere), T(results_without_a_session_that_are_over_are_nowhere))
+          T(memory_does_not_grow_with_the_calls_of_a_subject), T(what_is_over_is_nowhere),
+          T(results_without_a_session_that_are_over_are_nowhere))

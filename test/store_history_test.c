@@ -275,10 +275,62 @@ TEST(calls_are_found_by_their_words)
     place_release(&p);
 }
 
+TEST(a_session_that_goes_on_after_it_was_erased_has_a_start)
+{
+    struct store_session row = {
+        .id = STR("talk"), .status = STR("completed"), .started_us = -1, .completed_us = 7};
+    struct place p;
+    struct store *s;
+
+    place_init(&p);
+    s = open_store(&p);
+    store_session_put(s, &row, NULL);
+    settle(s); /* a list without it would begin or end with it, and no page would follow */
+    CHECK_INT(ask(&p, "SELECT count(*) FROM alert_sessions WHERE started_at_us = put_at_us"), 1);
+    row.started_us = 5;
+    store_session_put(s, &row, NULL);
+    row.started_us = -1;
+    store_session_put(s, &row, NULL);
+    settle(s);
+    CHECK_INT(ask(&p, "SELECT started_at_us FROM alert_sessions"), 5);
+    CHECK(verify(&p).ok);
+    store_close(s);
+    place_release(&p);
+}
+
+TEST(calls_whose_provider_counts_more_tokens_than_there_are_can_be_stored_and_summed)
+{
+    struct store_call row = store_call_none;
+    struct place p;
+    struct store *s;
+    char id[16];
+
+    place_init(&p);
+    s = open_store(&p);
+    row.session_id = STR("talk");
+    row.started_ms = row.ended_ms = 1000;
+    row.input_tokens = row.output_tokens = row.reasoning_tokens = INT64_MAX;
+    row.cache_read_tokens = row.cache_write_tokens = INT64_MAX;
+    for (unsigned i = 0; i < 4; i++) {
+        snprintf(id, sizeof id, "call-%u", i);
+        row.id = str_c(id);
+        store_call_put(s, &row, NULL);
+        if (i % 2)
+            settle(s); /* in one batch, and in two */
+    }
+    CHECK_INT(ask(&p, "SELECT count(*) FROM llm_interactions"), 4);
+    CHECK_INT(ask(&p, "SELECT input_tokens / 4 FROM alert_sessions"), 1LL << 40);
+    CHECK_F(verify(&p).ok, "%s", verify(&p).why);
+    store_close(s);
+    place_release(&p);
+}
+
 TEST_MAIN(T(a_session_is_the_sum_of_its_calls),
           T(a_session_failed_if_its_last_call_failed_in_whatever_order_they_come),
           T(a_session_is_in_progress_while_any_of_its_calls_runs),
           T(a_call_of_no_session_is_one_by_itself),
           T(a_decision_is_kept_once_with_its_tools_and_found_by_its_words),
           T(hole_4_segments_of_a_reply_come_in_order_with_their_kind),
-          T(calls_are_found_by_their_words))
+          T(calls_are_found_by_their_words),
+          T(a_session_that_goes_on_after_it_was_erased_has_a_start),
+          T(calls_whose_provider_counts_more_tokens_than_there_are_can_be_stored_and_summed))

@@ -126,6 +126,7 @@ void audit_digest_call(str key, const struct audit_call *call, struct buf *bytes
 {
     uint8_t digest[EVP_MAX_MD_SIZE];
 
+    assert(key.n == SHA256_SIZE && call->row);
     buf_reset(bytes);
     buf_add(bytes, key);
     for (size_t i = 0; i < row_field_count; i++)
@@ -156,6 +157,7 @@ void audit_add_values(struct buf *out, const struct db_value *v, size_t n)
 
 void audit_add_record(struct buf *out, int64_t call_n, const uint8_t digest[SHA256_SIZE])
 {
+    assert(call_n > 0);
     buf_printf(out, "%lld:", (long long)call_n);
     buf_add(out, (str){(const char *)digest, SHA256_SIZE});
 }
@@ -164,6 +166,7 @@ void audit_digest(str key, str bytes, uint8_t out[SHA256_SIZE])
 {
     struct sha256_mac m;
 
+    assert(key.n == SHA256_SIZE);
     sha256_mac_init(&m, key);
     sha256_mac_feed(&m, bytes);
     sha256_mac_finish(&m, out);

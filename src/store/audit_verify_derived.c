@@ -16,7 +16,9 @@
 #define RUNS "EXISTS (SELECT 1 FROM call_pieces p WHERE p.session_id = s.session_id)"
 #define OURS "coalesce(s.agent_type, 'gateway') = 'gateway'"
 #define A_CALL "EXISTS (SELECT 1 FROM llm_interactions i WHERE i.session_id = s.session_id AND "
-#define TOKENS(name) "sum(CASE WHEN i." name " > 0 THEN i." name " ELSE 0 END) AS " name
+#define TOKENS(name)                                                                               \
+    "sum(CASE WHEN i." name " > 1099511627776 THEN 1099511627776 WHEN i." name " > 0 THEN i." name \
+    " ELSE 0 END) AS " name
 #define CALLS                                                                                      \
     "(SELECT i.session_id, count(*) AS n, " TOKENS("input_tokens") ", " TOKENS(                    \
         "output_tokens") ", " TOKENS("reasoning_tokens") ", sum(i.cost_usd) AS cost,"              \

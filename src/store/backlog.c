@@ -15,6 +15,7 @@ uint64_t journal_soft_size(const struct journal *j)
 /* Where `used` is between the two, in parts of STORE_PRESSURE_MAX. */
 static unsigned backlog_part(uint64_t used, uint64_t soft, uint64_t most)
 {
+    assert(soft <= most);
     if (used <= soft)
         return 0;
     if (used >= most)

@@ -55,14 +55,10 @@ static bool block_set_damaged(struct err *e, const char *how)
                    how);
 }
 
-/* Whether one piece of so many bytes can be had of the arena, which ends the process otherwise. */
-static bool block_arena_check(const struct arena *a, uint64_t size, struct err *e)
+bool block_arena_check(const struct arena *a, uint64_t size, struct err *e)
 {
-    uint64_t unit = _Alignof(max_align_t), need = (size + unit - 1) / unit * unit;
-
-    if (need <= (uint64_t)(a->end - a->at) || need <= a->size_max - a->size)
-        return true;
-    return err_set(e,
+    return arena_fits(a, size, 0) ||
+           err_set(e,
                    ERR_LIMIT,
                    "stored texts of %llu bytes do not fit into the memory of this request",
                    (unsigned long long)size);

@@ -80,6 +80,9 @@ struct block_texts {
     struct block_delta request_from;
 };
 
+/* Whether the arena, which ends the process otherwise, has room for so many bytes at once. */
+bool block_arena_check(const struct arena *a, uint64_t size, struct err *e) MUST_USE;
+
 /* Appends the entry of one call. Empty texts take no bytes; a call without texts has the entry "",
  * the same as an erased call. */
 void block_entry_put(const struct block_texts *t, struct buf *out);

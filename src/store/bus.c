@@ -143,6 +143,7 @@ static void bus_put_all(struct bus *b, str topic, str text)
 
         while ((text.p[n] & 0xC0) == 0x80)
             n--;
+        assert(n > 0 && size - n < 4); /* the text is UTF-8 */
         if (!bus_put(b, topic, str_slice(text, 0, n), true))
             return;
         text = str_slice(text, n, text.n);
@@ -189,6 +190,7 @@ static size_t bus_take(struct bus *b, struct bus_payload **out, size_t max)
     pthread_mutex_lock(&b->lock);
     n = b->queue_count < max ? b->queue_count : max;
     memcpy(out, b->queue, n * sizeof *out);
+    assert(n <= max && n <= b->queue_count);
     b->queue_count -= n;
     memmove(b->queue, b->queue + n, b->queue_count * sizeof *b->queue);
     pthread_mutex_unlock(&b->lock);
@@ -203,6 +205,7 @@ static void bus_notify(struct bus *b, struct bus_payload *const *list, size_t n)
     struct buf sql;
     PGresult *r;
 
+    assert(b->conn && n > 0 && n <= BUS_PAYLOADS_MAX);
     buf_init(&sql, (size_t)3 * BUS_PAYLOADS_MAX * BUS_PAYLOAD_MAX); /* quotes are doubled */
     for (size_t i = 0; i < n; i++) {
         int size = snprintf(text,
@@ -266,6 +269,7 @@ static void bus_peer_changed(struct bus *b, struct bus_known *k, enum bus_event 
         atomic_fetch_add(&b->peers, 1);
     if (event == BUS_PEER_GONE)
         atomic_fetch_sub(&b->peers, 1);
+    assert(atomic_load(&b->peers) <= BUS_PEERS_MAX);
     for (size_t i = 0; i < b->on_peer_count; i++)
         b->on_peer[i].fn(b->on_peer[i].ctx, &who, event);
 }
@@ -570,6 +574,7 @@ void bus_start(struct bus *b)
 {
     if (!b)
         return;
+    assert(!b->started);
     b->started = true;
     if (pthread_create(&b->thread, NULL, bus_run, b) != 0)
         base_die("no thread could be started");

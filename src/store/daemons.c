@@ -74,6 +74,7 @@ static bool daemons_on_row(void *ctx, const struct db_value *v, size_t n)
 
 static bool daemons_query(struct daemons *d, struct err *e)
 {
+    assert(d->db && d->lease_ms > 0);
     d->found.count = 0;
     return db_query(d->db,
                     "SELECT daemon_id, fence, address, version, state, started_us, seen_us,"
@@ -98,6 +99,7 @@ static bool daemons_read(struct daemons *d, int64_t asked, struct err *e)
         running += runs;
         others += runs && !d->found.items[i].self;
     }
+    assert(others <= running && running <= d->found.count);
     atomic_store(&d->others, others > 0);
     d->found.known = true;
     pthread_mutex_lock(&d->lock);
@@ -139,6 +141,7 @@ static bool daemons_lock_row(struct daemons *d, str id, struct err *e)
 {
     int64_t fence = 0;
 
+    assert(d->db && id.n < DAEMONS_ID_SIZE);
     for (int attempt = 0; attempt < 2; attempt++) {
         if (!db_begin(d->db, true, e))
             continue;
@@ -186,6 +189,7 @@ static bool daemons_register(struct daemons *d, struct err *e)
 /* Another daemon has taken over, or one with the same id has registered. */
 static bool daemons_lost(struct daemons *d, struct err *e)
 {
+    assert(d->lease);
     if (db_lease_fence(d->lease) == 0)
         return daemons_register(d, e); /* the last try failed */
     db_lease_set(d->lease, 0);
@@ -207,6 +211,7 @@ static bool daemons_hand_over(struct daemons *d, str id, struct err *e)
 {
     struct db_value args[] = {db_text(id), db_text(str_c(d->id))};
 
+    assert(!str_eq(id, str_c(d->id))); /* no daemon takes over itself */
     if (!db_run(d->db,
                 "UPDATE daemons SET fence = fence + 1, state = CASE state WHEN 'stopping' THEN"
                 " 'stopped' ELSE 'gone' END WHERE daemon_id = $1",
@@ -370,6 +375,7 @@ static bool daemons_beat(struct daemons *d, struct err *e)
 
 static void daemons_note(struct daemons *d, bool ok, const struct err *e)
 {
+    assert(ok || e->code != ERR_NONE);
     if (!ok) {
         pthread_mutex_lock(&d->lock);
         d->list.known = d->list.known && daemons_held(d);
@@ -437,6 +443,7 @@ static struct daemons *daemons_new(const struct daemons_options *o)
                           .ctx = o->ctx,
                           .asked = -1,
                           .steady_ns = clock_mono_ns(&clock_real)};
+    assert(o->id.n < sizeof d->id && d->heartbeat_ms > 0);
     (void)snprintf(d->id, sizeof d->id, STR_FMT, STR_ARG(o->id));
     d->url = base_alloc(o->url.n + 1);
     memcpy(d->url, o->url.p, o->url.n);
@@ -487,6 +494,7 @@ void daemons_stop(struct daemons *d)
 
     if (!d)
         return;
+    assert(!d->stop);
     pthread_mutex_lock(&d->lock);
     d->stop = true;
     pthread_cond_signal(&d->stopping);
@@ -529,6 +537,7 @@ bool daemons_look(str url, str id, bool *live, struct daemons_list *out, struct 
 
 void daemons_watch(struct daemons *d, const struct daemons_watch *w)
 {
+    assert(!w || w->on_gone || w->on_lost);
     pthread_mutex_lock(&d->watching);
     d->watch = w ? *w : (struct daemons_watch){0};
     pthread_mutex_unlock(&d->watching);

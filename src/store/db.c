@@ -56,11 +56,13 @@ enum db_kind db_kind(const struct db *db)
 
 bool db_run(struct db *db, const char *sql, const struct db_value *args, size_t n, struct err *e)
 {
+    assert(sql && (n == 0 || args));
     return db->driver->run(db, sql, args, n, e);
 }
 
 bool db_put(struct db *db, const char *sql, const struct db_value *args, size_t n, struct err *e)
 {
+    assert(n > 0 && n <= DB_ARGS_MAX && args);
     return db->driver->put(db, sql, args, n, e);
 }
 
@@ -72,6 +74,7 @@ bool db_changed(struct db *db, int64_t *out, struct err *e)
 bool db_query(struct db *db, const char *sql, const struct db_value *args, size_t n,
               struct db_rows rows, struct err *e)
 {
+    assert(rows.on_row && (n == 0 || args));
     return db->driver->query(db, sql, args, n, rows, e);
 }
 

@@ -128,6 +128,7 @@ static struct gather_kind *gather_find_kind(struct db_gather *g, const char *sql
     if (g->kind_count == GATHER_KINDS)
         return NULL;
     k = &g->kinds[g->kind_count++];
+    assert(n > 0 && g->kind_count <= GATHER_KINDS);
     *k = (struct gather_kind){
         .sql = sql, .args = n, .updates = str_find(str_c(sql), STR(" DO UPDATE ")) != STR_NONE};
     for (size_t i = 0; i < GATHER_SIZES; i++)
@@ -186,6 +187,7 @@ void db_gather_drop(struct db_gather *g)
 {
     if (!g)
         return;
+    assert(g->kind_count <= GATHER_KINDS);
     for (size_t i = 0; i < g->kind_count; i++)
         g->kinds[i].count = 0;
     arena_reset(&g->arena);

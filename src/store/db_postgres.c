@@ -130,6 +130,7 @@ static bool db_postgres_read_answer(struct pg_db *d, const struct db_rows *rows,
     PGresult *r = PQgetResult(d->conn);
     ExecStatusType got = PQresultStatus(r);
 
+    assert(d->piped && d->pending > 0);
     if (!r || PQstatus(d->conn) != CONNECTION_OK) {
         PQclear(r);
         return pg_fail_conn(d, e);
@@ -343,6 +344,7 @@ bool pg_send(struct db *db, const char *sql, const struct db_value *args, size_t
 /* In a transaction that has failed nothing more is sent. */
 static bool pg_make_ready(struct pg_db *d, struct err *e)
 {
+    assert(d->open || !d->failed); /* only a transaction fails for good */
     if (!d->open)
         return pg_connected(d, e);
     if (d->failed) {
@@ -361,6 +363,7 @@ static bool pg_read_alone(struct pg_db *d, const struct db_rows *rows, struct er
     bool ok = true, more = true, cancelled = false;
     PGresult *r;
 
+    assert(!d->piped && !d->open);
     if (rows)
         (void)PQsetSingleRowMode(d->conn);
     while ((r = PQgetResult(d->conn))) {
@@ -533,6 +536,7 @@ static void db_postgres_rollback(struct db *db)
         d->piped = false;
         pg_reset(d);
     }
+    assert(!d->open && !d->failed && !d->piped);
 }
 
 static bool db_postgres_run_leased(struct db *db, const char *sql, const struct db_value *args,
@@ -555,7 +559,10 @@ static bool db_postgres_scrub(struct db *db, bool *done, struct err *e)
             pg_exec(d,
                     "VACUUM alert_sessions, llm_interactions, mcp_communications, call_blocks,"
                     " call_texts, call_tools, word_pages, call_pieces, agent_runs, agent_effects,"
-                    " threads, thread_checkpoints, thread_values, thread_writes",
+                    " threads, thread_checkpoints, thread_values, thread_writes, alerts,"
+                    " incident_alerts, notifications, policy_results, policy_shadow, policy_cases,"
+                    " policy_reviews, policy_reverified, policy_proposals, optimize_runs,"
+                    " optimize_lines, prompts",
                     e);
     return *done;
 }

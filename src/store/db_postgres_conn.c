@@ -175,6 +175,7 @@ void pg_interrupt(struct db *db)
 
 void pg_reset(struct pg_db *d)
 {
+    assert(d->conn);
     d->ready = false;
     d->db.turn.lost = true;
     pg_set_cancel(d, NULL);

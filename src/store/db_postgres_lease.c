@@ -209,6 +209,7 @@ static bool pg_lease_exec(struct pg_db *d, const char *sql, PGresult *rows[2], s
     }
     while (!ok && (r = PQgetResult(d->conn)))
         PQclear(r);
+    assert(n <= 2);
     return ok;
 }
 

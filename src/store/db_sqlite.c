@@ -159,6 +159,7 @@ static int db_sqlite_wait_a_little(void *ctx, int count)
 
     if (count == 0)
         d->busy_since_ms = now;
+    assert(count == 0 || d->busy_since_ms <= now);
     if (now - d->busy_since_ms > (d->mode == DB_BESIDE ? BUSY_BESIDE_MS : BUSY_MS))
         return 0;
     if (d->mode == DB_BESIDE)
@@ -187,6 +188,7 @@ static bool db_sqlite_open(str where, enum db_mode mode, struct db **out, struct
     if (where.n == 0 || where.n >= sizeof path || memchr(where.p, '\0', where.n))
         return err_set(e, ERR_INPUT, "a path of %zu bytes, or one with a NUL", where.n);
     (void)snprintf(path, sizeof path, STR_FMT, STR_ARG(where));
+    assert((size_t)mode < COUNT_OF(modes));
     if (!modes[mode].check(path, e))
         return false;
     (void)pthread_once(&once, db_sqlite_set_up);
@@ -225,12 +227,14 @@ static void db_sqlite_forget_oldest(struct sqlite_db *d)
             d->near[i] = NULL;
     map_remove(&d->statements, str_c(oldest->sql));
     db_sqlite_free(oldest);
+    assert(map_count(&d->statements) < DB_STATEMENTS_MAX);
 }
 
 /* Which argument each parameter is: "$12" and "?12" are both the twelfth. One without a name is a
  * number that no "?" has: it is not used. */
 static bool db_sqlite_number_args(struct statement *s, struct err *e)
 {
+    assert(s->st && !s->args);
     s->count = sqlite3_bind_parameter_count(s->st);
     if (s->count > (int)ARGS_MAX)
         return err_set(e, ERR_LIMIT, "a statement with %d parameters", s->count);
@@ -289,6 +293,7 @@ static bool db_sqlite_prepare(struct sqlite_db *d, const char *sql, struct state
         if (!map_set(&d->statements, str_c(s->sql), MAP_PTR(s), e))
             base_die("the map of statements is full");
     }
+    assert(s->st && s->sql);
     s->used = ++d->uses;
     *out = s;
     return true;
@@ -296,6 +301,7 @@ static bool db_sqlite_prepare(struct sqlite_db *d, const char *sql, struct state
 
 static int db_sqlite_bind_one(sqlite3_stmt *st, int at, const struct db_value *v)
 {
+    assert(at > 0 && (v->s.n == 0 || v->s.p));
     switch (v->type) {
     case DB_NULL:
         break;
@@ -370,6 +376,7 @@ static bool db_sqlite_put(struct db *db, const char *sql, const struct db_value 
 {
     struct sqlite_db *d = sqlite_of(db);
 
+    assert(n > 0 && n <= DB_ARGS_MAX); /* of a row: a statement takes ROWS_MAX of them */
     if (sqlite3_get_autocommit(d->sqlite))
         return db_sqlite_run_now(db, sql, args, n, e);
     if (!d->rows)
@@ -434,6 +441,7 @@ static bool db_sqlite_begin(struct db *db, bool durable, struct err *e)
 {
     struct sqlite_db *d = sqlite_of(db);
 
+    assert(d->sqlite && (d->mode != DB_READ || !d->rows)); /* a reader puts nothing */
     if (d->mode == DB_READ)
         return db_sqlite_run(db, "BEGIN", NULL, 0, e);
     if (durable != d->durable) {

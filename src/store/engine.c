@@ -22,7 +22,8 @@ static const char *const texts[ENGINE_TEXTS] = {
         "SELECT session_id, key_name FROM alert_sessions WHERE session_id IN (#)",
     [ENGINE_LOOK_UP_RUNNING] = "SELECT session_id FROM call_pieces WHERE session_id IN (#)",
     [ENGINE_GET_CALL] = "SELECT % FROM llm_interactions WHERE interaction_id = $1",
-    [ENGINE_GET_SESSION] = "SELECT % FROM llm_interactions WHERE session_id = $1 ORDER BY call_n",
+    [ENGINE_GET_SESSION] = "SELECT % FROM llm_interactions WHERE session_id = $1 AND"
+                           " (started_ms, call_n) > ($2, $3) ORDER BY started_ms, call_n LIMIT $4",
     [ENGINE_GET_UNMOVED] = "SELECT % FROM llm_interactions WHERE block IS NULL AND call_n > $1"
                            " ORDER BY call_n LIMIT $2",
     [ENGINE_LIST] = "SELECT % FROM llm_interactions"
@@ -95,6 +96,7 @@ void engine_close(struct engine *en)
     texts_release(&en->texts);
     free(en->head_path);
     arena_release(&en->arena);
+    arena_release(&en->scratch);
     pthread_mutex_destroy(&en->read_lock);
     free(en->url);
     free(en->spool);
@@ -112,6 +114,7 @@ bool engine_open(const struct engine_options *o, struct engine **out, struct err
     pthread_mutex_init(&en->read_lock, NULL);
     arena_init(&en->arena, ENGINE_ARENA_MAX);
     arena_reserve(&en->arena, ENGINE_ARENA_KEPT);
+    arena_init(&en->scratch, ENGINE_ARENA_MAX);
     map_init(&en->pieced, NULL, ENGINE_PIECED_MAX);
     map_init(&en->owners, NULL, ENGINE_OWNERS_MAX);
     engine_usage_init(&en->usage);
@@ -188,6 +191,7 @@ bool engine_turn(struct engine *en, bool durable, struct err *e)
 {
     struct db_turn turn;
 
+    assert(en->count == 0);
     if (!db_begin(en->db, durable, e))
         return false;
     turn = db_turn(en->db);
@@ -287,6 +291,7 @@ bool engine_ask(struct engine *en, int text, const str *ids, size_t n, struct db
 {
     struct db_value args[ENGINE_MARKS];
 
+    assert(text >= 0 && text < ENGINE_TEXTS);
     for (size_t from = 0; from < n; from += ENGINE_MARKS) {
         for (size_t i = 0; i < ENGINE_MARKS; i++)
             args[i] = from + i < n ? db_text_or_null(ids[from + i]) : db_null();
@@ -369,6 +374,7 @@ static bool engine_write_record(struct engine *en, const struct engine_record *r
 
 bool engine_commit(struct engine *en, struct journal_place place, struct err *e)
 {
+    assert(en->head_known && en->blocks_known);
     if (!engine_look_up_records(en, e) || !engine_look_up_owners(en, e))
         return false;
     for (size_t i = 0; i < en->count; i++)

@@ -80,6 +80,7 @@ void engine_audit_record(struct engine *en, const struct store_call *row, int64_
     assert(call_n == en->last_n);
     if (en->unlogged.n == 0)
         en->unlogged_first = call_n;
+    assert(en->unlogged_first <= call_n && !buf_full(&en->unlogged));
     engine_audit_digest_call(en, row, call_n, buf_str(&en->entry), digest);
     audit_add_record(&en->unlogged, call_n, digest);
 }

@@ -84,7 +84,7 @@ static bool engine_on_open_text(void *ctx, const struct db_value *v, size_t n)
     struct engine_filling *f = ctx;
 
     assert(n == 3);
-    while (f->block.count < (size_t)v[0].i)
+    while (f->block.count < (size_t)v[0].i && !buf_full(&f->block.raw))
         engine_block_add(f, v[1].i, STR("")); /* erased since */
     engine_block_add(f, v[1].i, v[2].s);
     return true;
@@ -301,13 +301,14 @@ static bool engine_block_blank_open(struct engine *en, struct engine_filling *f,
 {
     struct block_view view;
     size_t stored = f->stored;
-    str raw = arena_dup(&en->arena, buf_str(&f->block.raw));
-    uint32_t *ends = arena_alloc(&en->arena, (f->block.count + 1) * sizeof *ends);
+    str raw = arena_dup(&en->scratch, buf_str(&f->block.raw));
+    uint32_t *ends = arena_alloc(&en->scratch, (f->block.count + 1) * sizeof *ends);
 
-    memcpy(ends, f->block.ends, f->block.count * sizeof *ends);
+    if (f->block.count > 0) /* else there may be no array */
+        memcpy(ends, f->block.ends, f->block.count * sizeof *ends);
     view = (struct block_view){raw, ends, f->block.count};
     block_reset(&f->block);
-    engine_block_blank(&view, gone, &en->arena, f);
+    engine_block_blank(&view, gone, &en->scratch, f);
     f->stored = stored;
     for (size_t i = 0; i < stored; i++) {
         struct db_value args[] = {db_int(f->number), db_int((int64_t)i)};
@@ -329,7 +330,7 @@ static bool engine_block_blank_packed(struct engine *en, int64_t number,
 
     block_init(&f.block);
     words_set_init(&f.words);
-    engine_block_blank(view, gone, &en->arena, &f);
+    engine_block_blank(view, gone, &en->scratch, &f);
     if (block_size(&f.block) == 0) {
         ok = db_run(en->db, "DELETE FROM call_blocks WHERE block = $1", args, 1, e);
     } else {
@@ -390,6 +391,7 @@ bool engine_blocks_blank(struct engine *en, struct texts_place *places, size_t n
         struct err why;
         bool *gone;
 
+        arena_reset(&en->scratch);
         if (open->number != number)
             open = NULL; /* it is packed */
         if (open && !engine_block_load(en, open, e))
@@ -406,7 +408,7 @@ bool engine_blocks_blank(struct engine *en, struct texts_place *places, size_t n
             continue;
         }
         count = open ? open->block.count : view->count;
-        gone = arena_zero(&en->arena, count + 1, sizeof *gone);
+        gone = arena_zero(&en->scratch, count + 1, sizeof *gone);
         for (; to < n && places[to].block == number; to++)
             if ((size_t)places[to].block_n < count)
                 gone[places[to].block_n] = true;

@@ -57,7 +57,8 @@ bool engine_blocks_commit(struct engine *en, struct err *e) MUST_USE;
 bool engine_blocks_blank(struct engine *en, struct texts_place *places, size_t n,
                          struct err *e) MUST_USE;
 
-/* engine_request.c: stores a request as a delta. t has the whole request. */
+/* engine_request.c: stores a request as a delta. t has the whole request; the delta is in
+ * en->scratch until the next call. */
 void engine_request_put(struct engine *en, const struct store_call *row, int64_t call_n,
                         struct block_texts *t);
 void engine_requests_forget(struct engine *en);

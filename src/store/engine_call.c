@@ -65,6 +65,7 @@ bool engine_call_put(struct engine *en, struct store_call *row, struct err *e)
     struct texts_place at;
     str named;
 
+    assert(row->id.n > 0 && en->blocks_known);
     row->id = engine_clean_name(en, row->id);
     if (!engine_pieces_join(en, row, e))
         return false;
@@ -94,6 +95,7 @@ bool engine_call_begin(struct engine *en, struct store_call *row, str body, stru
     engine_row_clean(en, row);
     if (!engine_own(en, row, &named, e) || !engine_sessions_write_with(en, row->session_id, e))
         return false;
+    assert(row->id.n > 0 && row->session_id.n > 0);
     piece = (struct store_piece){row->id, 0, STR(ENGINE_BEGIN_KIND), body};
     struct db_value args[] = {
         db_text(row->session_id),

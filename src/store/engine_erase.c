@@ -16,6 +16,7 @@
 
 #define SESSIONS_MAX 10000000u /* of one erasure: one that would need more is refused */
 #define RETAIN_BATCH 50u
+#define CALLS_AT_ONCE 1000 /* of a session, in memory */
 
 struct names {
     struct arena *arena;
@@ -89,6 +90,7 @@ static bool engine_erase_forget(struct engine *en, const char *const *rows,
                                 const struct names *names, int64_t before_us, int64_t *count,
                                 struct err *e)
 {
+    assert(rows[0] && names->count <= names->cap);
     for (size_t i = 0; i < names->count; i++) {
         struct db_value args[] = {db_text(names->items[i]), db_int(before_us)};
         int64_t n = 1;
@@ -139,6 +141,7 @@ static void engine_erase_add_place(struct erased_places *p, const struct texts_p
         p->cap = p->cap ? 2 * p->cap : 64;
         p->items = base_realloc(p->items, p->cap * sizeof p->items[0]);
     }
+    assert(p->count < p->cap);
     p->items[p->count++] = *place;
 }
 
@@ -162,31 +165,55 @@ static bool engine_erase_entomb_call(struct engine *en, struct engine_call *call
         entry.digest = STR(""); /* verification will say so */
     else
         return false;
-    entry.detail = arena_printf(&en->arena, "%lld", (long long)call->at.call_n);
+    entry.detail = arena_printf(texts, "%lld", (long long)call->at.call_n);
     return engine_audit_add(en, &entry, e);
+}
+
+/* Some calls of a session, which may have millions. */
+static bool engine_erase_some_calls(struct engine *en, struct engine_calls *calls,
+                                    struct arena *texts, struct audit_counts *c,
+                                    struct erased_places *places, struct err *e)
+{
+    for (size_t i = 0; i < calls->count; i++) {
+        struct engine_call *call = &calls->items[i];
+
+        if (!engine_erase_entomb_call(en, call, texts, e) ||
+            !engine_call_tools(en,
+                               &call->row,
+                               call->at.call_n,
+                               "DELETE FROM call_tools WHERE tool = $1 AND call_n = $2",
+                               e))
+            return false;
+        c->decisions += call->row.decision.n > 0;
+        engine_erase_add_place(places, &call->at);
+    }
+    c->interactions += (int64_t)calls->count;
+    return true;
 }
 
 static bool engine_erase_calls(struct engine *en, const struct db_value *session,
                                struct audit_counts *c, struct erased_places *places, struct err *e)
 {
-    struct engine_calls calls = {.arena = &en->arena};
-    struct arena texts;
-    bool ok = engine_calls_read(en, ENGINE_GET_SESSION, session, 1, &calls, e);
+    struct db_value args[] = {
+        *session, db_int(INT64_MIN), db_int(INT64_MIN), db_int(CALLS_AT_ONCE)};
+    struct arena rows, texts;
+    struct engine_calls calls = {.arena = &rows};
+    bool ok;
 
+    arena_init(&rows, ENGINE_ARENA_MAX);
     arena_init(&texts, ENGINE_ARENA_MAX);
-    for (size_t i = 0; ok && i < calls.count; i++) {
-        struct engine_call *call = &calls.items[i];
-
-        ok = engine_erase_entomb_call(en, call, &texts, e) &&
-             engine_call_tools(en,
-                               &call->row,
-                               call->at.call_n,
-                               "DELETE FROM call_tools WHERE tool = $1 AND call_n = $2",
-                               e);
-        c->decisions += call->row.decision.n > 0;
-        engine_erase_add_place(places, &call->at);
-    }
-    c->interactions += (int64_t)calls.count;
+    do {
+        calls.count = 0;
+        arena_reset(&rows);
+        ok = engine_calls_read(en, ENGINE_GET_SESSION, args, COUNT_OF(args), &calls, e) &&
+             engine_erase_some_calls(en, &calls, &texts, c, places, e);
+        assert(calls.count <= CALLS_AT_ONCE);
+        if (calls.count > 0) {
+            args[1] = db_int(calls.items[calls.count - 1].row.started_ms);
+            args[2] = db_int(calls.items[calls.count - 1].at.call_n);
+        }
+    } while (ok && calls.count == CALLS_AT_ONCE);
+    arena_release(&rows);
     arena_release(&texts);
     free(calls.items);
     return ok;
@@ -283,6 +310,7 @@ static bool engine_erase_all(struct engine *en, const struct names *names, struc
     bool ok = engine_blocks_begin(en, e) && engine_audit_records(en, e) &&
               engine_blocks_commit(en, e) && (names->count == 0 || engine_move_drop_words(en, e));
 
+    assert(en->head_known && names->count <= names->cap);
     p = progress_begin("erase", "sessions", names->count);
     for (size_t i = 0; ok && i < names->count; i++) {
         progress_set(&p, i);
@@ -301,32 +329,6 @@ static bool engine_erase_all(struct engine *en, const struct names *names, struc
 }
 
 /* ---- what somebody asked for ---- */
-
-static bool engine_erase_put_receipt(struct engine *en, const struct store_note *note,
-                                     const struct audit_counts *c, struct err *e)
-{
-    char hex[SHA256_HEX_SIZE];
-    struct db_value args[] = {
-        db_text(note->id),
-        db_int(en->now_us),
-        db_int(c->sessions),
-        db_int(c->interactions),
-        db_int(c->decisions),
-        db_int(c->communications),
-        db_text(sha256_hex(en->head.hash, hex)),
-        db_int(c->threads),
-        db_int(c->runs),
-    };
-
-    return db_run(en->db,
-                  "INSERT INTO erasures (receipt_id, erased_at_us, sessions, interactions,"
-                  " decisions, communications, head_hash, threads, runs)"
-                  " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)"
-                  " ON CONFLICT DO NOTHING",
-                  args,
-                  COUNT_OF(args),
-                  e);
-}
 
 /* Sessions that a subject has a part in. */
 static const char of_subject[] =
@@ -362,6 +364,7 @@ static struct db_value engine_name_quoted(struct engine *en, str name, str mark)
 
     buf_init(&quoted, 8 * name.n + 64);
     (void)json_quote(&quoted, name);
+    assert(quoted.n >= 2 && !buf_full(&quoted));
     text = str_slice(buf_str(&quoted), 1, quoted.n - 1);
     text = arena_join(&en->arena, mark, text, mark);
     buf_release(&quoted);
@@ -392,10 +395,13 @@ static bool engine_erase_find_of_subject(struct engine *en, str name, struct nam
                        naming[i].text);
         ok = db_query(en->db, sql, args, 2, (struct db_rows){engine_erase_add_name, out}, e);
     }
-    (void)snprintf(sql,
-                   sizeof sql,
-                   "SELECT run_id FROM agent_runs WHERE session_id IS NULL AND %s(input, $1) > 0",
-                   at);
+    (void)snprintf(
+        sql,
+        sizeof sql,
+        "SELECT run_id FROM agent_runs WHERE session_id IS NULL AND (%s(input, $1) > 0 OR"
+        " %s(input, replace($1, '\"', '\\\"')) > 0)",
+        at,
+        at);
     return ok && engine_erase_forget_those(en, sql, args, run_rows, runs, e);
 }
 
@@ -429,7 +435,7 @@ static bool engine_erase_erase(struct engine *en, const struct store_note *note,
     free(names.items);
     entry.detail = audit_erasure(&en->arena, note->id, &c);
     en->scrub |= ok;
-    return ok && engine_audit_add(en, &entry, e) && engine_erase_put_receipt(en, note, &c, e) &&
+    return ok && engine_audit_add(en, &entry, e) && engine_receipt_put(en, note, &c, e) &&
            (en->kind != DB_POSTGRES ||
             db_run(en->db, "UPDATE store_turn SET asked = asked + 1", DB_NO_ARGS, e));
 }
@@ -481,59 +487,78 @@ static const char empty_reverifications[] =
     "DELETE FROM policy_reverify WHERE ended_us < $1 AND NOT EXISTS (SELECT 1 FROM"
     " policy_reverified d WHERE d.reverify_id = policy_reverify.reverify_id)";
 
-static bool engine_erase_retain_these(struct engine *en, const struct names *old, int64_t before_us,
-                                      struct audit_entry *entry, struct audit_counts *c,
-                                      struct err *e)
-{
-    bool ok;
+/* One run of retention. */
+struct retaining {
+    int64_t before_us; /* older ones go */
+    struct names old[OLD_COUNT];
+    size_t count; /* of the longest list */
+    struct audit_counts erased;
+};
 
-    if (!engine_turn(en, false, e))
-        return false;
-    ok = engine_audit_begin(en, e) && engine_erase_all(en, &old[OLD_SESSIONS], c, e) &&
-         engine_erase_all(en, &old[OLD_RESULTS], c, e) &&
-         engine_erase_forget(en, thread_rows, &old[OLD_THREADS], before_us, &c->threads, e) &&
-         engine_erase_forget(en, run_rows, &old[OLD_RUNS], before_us, &c->runs, e) &&
-         engine_erase_forget(en, tuned_rows, &old[OLD_TUNED], before_us, &c->runs, e) &&
-         db_run(en->db, empty_reverifications, DB_ARGS(db_int(before_us)), e);
-    entry->detail = audit_erasure(&en->arena, STR(""), c);
-    ok = ok && engine_audit_add(en, entry, e) && engine_usage_flush(en, e) && db_commit(en->db, e);
-    if (!ok)
-        engine_rollback(en);
+static bool engine_erase_find_old(struct engine *en, struct retaining *r, struct err *e)
+{
+    bool ok = true;
+
+    r->count = 0;
+    for (size_t i = 0; ok && i < OLD_COUNT; i++) {
+        r->old[i].arena = &en->arena;
+        r->old[i].count = 0;
+        ok = db_query(en->db,
+                      oldest[i],
+                      DB_ARGS(db_int(r->before_us)),
+                      (struct db_rows){engine_erase_add_name, &r->old[i]},
+                      e);
+        r->count = r->old[i].count > r->count ? r->old[i].count : r->count;
+    }
+    assert(r->count <= RETAIN_BATCH); /* of each statement */
     return ok;
 }
 
-static bool engine_erase_retain_batch(struct engine *en, int64_t before_us, const char *why,
-                                      size_t *count, struct err *e)
+static bool engine_erase_old(struct engine *en, struct retaining *r, const char *why, struct err *e)
 {
-    struct names old[OLD_COUNT] = {0};
+    struct audit_counts *c = &r->erased;
     struct audit_entry entry = {.actor = STR("rationale"),
                                 .action = STR("retention"),
                                 .subject = str_c(why),
                                 .digest = STR("")};
-    struct audit_counts c = {0};
-    bool ok = true;
+    bool ok =
+        engine_audit_begin(en, e) && engine_erase_all(en, &r->old[OLD_SESSIONS], c, e) &&
+        engine_erase_all(en, &r->old[OLD_RESULTS], c, e) &&
+        engine_erase_forget(en, thread_rows, &r->old[OLD_THREADS], r->before_us, &c->threads, e) &&
+        engine_erase_forget(en, run_rows, &r->old[OLD_RUNS], r->before_us, &c->runs, e) &&
+        engine_erase_forget(en, tuned_rows, &r->old[OLD_TUNED], r->before_us, &c->runs, e) &&
+        db_run(en->db, empty_reverifications, DB_ARGS(db_int(r->before_us)), e);
 
-    *count = 0;
-    for (size_t i = 0; i < OLD_COUNT; i++) {
-        old[i].arena = &en->arena;
-        ok = ok && db_query(en->db,
-                            oldest[i],
-                            DB_ARGS(db_int(before_us)),
-                            (struct db_rows){engine_erase_add_name, &old[i]},
-                            e);
-        *count = old[i].count > *count ? old[i].count : *count;
+    entry.detail = audit_erasure(&en->arena, STR(""), c);
+    return ok && engine_audit_add(en, &entry, e) && engine_usage_flush(en, e) &&
+           db_commit(en->db, e);
+}
+
+/* Another daemon may use a session that is old until its turn is over: so they are looked for
+ * again in a turn of this one. */
+static bool engine_erase_retain_batch(struct engine *en, int64_t before_us, const char *why,
+                                      size_t *count, struct err *e)
+{
+    struct retaining r = {.before_us = before_us};
+    bool ok = engine_erase_find_old(en, &r, e), erased;
+
+    if (ok && r.count > 0) {
+        ok = engine_turn(en, false, e) && engine_erase_find_old(en, &r, e);
+        erased = ok && r.count > 0 && engine_erase_old(en, &r, why, e);
+        ok = ok && (erased || r.count == 0);
+        if (!erased)
+            engine_rollback(en);
     }
-    if (ok && *count > 0)
-        ok = engine_erase_retain_these(en, old, before_us, &entry, &c, e);
+    *count = r.count;
     for (size_t i = 0; i < OLD_COUNT; i++)
-        free(old[i].items);
+        free(r.old[i].items);
     arena_reset(&en->arena);
-    if (ok && c.sessions + c.threads + c.runs > 0)
+    if (ok && r.erased.sessions + r.erased.threads + r.erased.runs > 0)
         log_info("store: retention",
                  LOG_TEXT("why", why),
-                 LOG_U64("sessions", (uint64_t)c.sessions),
-                 LOG_U64("threads", (uint64_t)c.threads),
-                 LOG_U64("runs", (uint64_t)c.runs));
+                 LOG_U64("sessions", (uint64_t)r.erased.sessions),
+                 LOG_U64("threads", (uint64_t)r.erased.threads),
+                 LOG_U64("runs", (uint64_t)r.erased.runs));
     return ok;
 }
 
@@ -560,41 +585,4 @@ bool engine_retain(struct engine *en, const struct engine_retention *r, bool *mo
         en->freed = false;
     }
     return true;
-}
-
-/* ---- receipts ---- */
-
-static bool engine_erase_keep_receipt(void *ctx, const struct db_value *c, size_t n)
-{
-    struct store_receipt *r = ctx;
-
-    assert(n == 9);
-    (void)snprintf(r->id, sizeof r->id, STR_FMT, STR_ARG(c[0].s));
-    r->erased_at_us = c[1].i;
-    r->sessions = (uint64_t)c[2].i;
-    r->interactions = (uint64_t)c[3].i;
-    r->decisions = (uint64_t)c[4].i;
-    r->communications = (uint64_t)c[5].i;
-    (void)snprintf(r->head_hash, sizeof r->head_hash, STR_FMT, STR_ARG(c[6].s));
-    r->threads = (uint64_t)c[7].i;
-    r->runs = (uint64_t)c[8].i;
-    return false;
-}
-
-bool engine_receipt(struct engine *en, str id, struct store_receipt *out, struct err *e)
-{
-    bool ok;
-
-    *out = (struct store_receipt){0};
-    pthread_mutex_lock(&en->read_lock);
-    ok = (en->reader || db_open(str_c(en->url), DB_READ, &en->reader, e)) &&
-         db_query(en->reader,
-                  "SELECT receipt_id, erased_at_us, sessions, interactions, decisions,"
-                  " communications, head_hash, threads, runs FROM erasures WHERE receipt_id = $1 "
-                  "AND scrubbed = 1",
-                  DB_ARGS(db_text(id)),
-                  (struct db_rows){engine_erase_keep_receipt, out},
-                  e);
-    pthread_mutex_unlock(&en->read_lock);
-    return ok && (out->id[0] || err_set(e, ERR_NOT_FOUND, "no erasure of that id"));
 }

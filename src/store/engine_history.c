@@ -10,7 +10,8 @@ static const char session_sql[] =
     "INSERT INTO alert_sessions (session_id, alert_id, agent_type, alert_type, status, alert_data,"
     " session_metadata, error_message, final_analysis, started_at_us, completed_at_us, key_name,"
     " put_at_us) VALUES ($1, $2, coalesce($3, 'application'), $4, coalesce($5, 'pending'), $6, $7,"
-    " $8, $9, $10, $11, $12, $13)"
+    /* One that goes on after it was erased begins with what it says then. */
+    " $8, $9, coalesce(CAST($10 AS BIGINT), CAST($13 AS BIGINT)), $11, $12, $13)"
     " ON CONFLICT (session_id) DO UPDATE SET"
     " alert_id = coalesce(excluded.alert_id, alert_sessions.alert_id),"
     " agent_type = CASE WHEN excluded.agent_type <> 'application' OR"
@@ -26,7 +27,7 @@ static const char session_sql[] =
     " session_metadata = coalesce(excluded.session_metadata, alert_sessions.session_metadata),"
     " error_message = coalesce(excluded.error_message, alert_sessions.error_message),"
     " final_analysis = coalesce(excluded.final_analysis, alert_sessions.final_analysis),"
-    " started_at_us = coalesce(excluded.started_at_us, alert_sessions.started_at_us),"
+    " started_at_us = coalesce($10, alert_sessions.started_at_us, excluded.started_at_us),"
     " completed_at_us = coalesce(excluded.completed_at_us, alert_sessions.completed_at_us),"
     " key_name = coalesce(alert_sessions.key_name, excluded.key_name)";
 
@@ -88,6 +89,7 @@ static bool engine_history_audit_session(struct engine *en, str id, struct err *
 
 bool engine_session_put(struct engine *en, struct store_session *row, struct err *e)
 {
+    assert(row->id.n > 0 && map_count(&en->sessions) == 0);
     row->id = engine_clean_name(en, row->id);
     engine_history_clean(en, &row_sessions, row);
     (void)map_remove(&en->owners, row->id);
@@ -113,6 +115,7 @@ static bool engine_history_count_tool(struct engine *en, const struct store_tool
 
 bool engine_tool_put(struct engine *en, struct store_tool *row, struct err *e)
 {
+    assert(row->id.n > 0 && map_count(&en->sessions) == 0);
     row->id = engine_clean_name(en, row->id);
     row->session_id = engine_clean_name(en, row->session_id);
     engine_history_clean(en, &row_tools, row);

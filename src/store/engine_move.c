@@ -101,6 +101,7 @@ bool engine_move_look(struct engine *en, struct err *e)
 
     if (!engine_move_needed(en->db, &needed, e))
         return false;
+    assert(en->move == ENGINE_MOVE || !needed);
     if (!needed)
         en->move = ENGINE_IN_BLOCKS;
     return true;

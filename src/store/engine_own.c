@@ -17,6 +17,7 @@ static bool engine_own_add_owner(struct engine *en, str session, bool there, str
 {
     struct owner *o = NULL;
 
+    assert(session.n > 0);
     if (there) {
         o = arena_alloc(&en->arena, sizeof *o);
         o->key = arena_dup(&en->arena, key);

@@ -43,6 +43,7 @@ static void engine_pieces_remember(struct engine *en, str id)
     struct err e;
     char *key;
 
+    assert(id.n > 0);
     if (en->pieced_unknown || map_find(&en->pieced, id))
         return;
     key = base_alloc(id.n + 1);
@@ -101,6 +102,7 @@ bool engine_piece_put(struct engine *en, const struct store_piece *piece, str se
                               db_text_or_null(session_id),
                               db_text(str_c(en->spool))};
 
+    assert(en->head_known); /* in a batch */
     engine_pieces_remember(en, args[0].s);
     return db_run(en->db,
                   "INSERT INTO call_pieces (call_id, n, kind, bytes, session_id, spool)"

@@ -137,7 +137,7 @@ static bool request_read(struct engine *en, const struct store_call *row, int64_
         if (en->filling[i].number == f.place.block)
             return false; /* what is in memory of it is not all in the tables */
     *call_n = f.place.call_n;
-    if (!texts_read(&en->texts, &f.place, &en->arena, &before, &e))
+    if (!texts_read(&en->texts, &f.place, &en->scratch, &before, &e))
         return false;
     *out = (struct block_base){before.request, before.answer};
     return out->request.n > 0;
@@ -158,7 +158,7 @@ static unsigned request_delta(struct engine *en, const struct block_base *base, 
     mark->back = from->back < mark->back ? from->back : mark->back;
     if (depth - mark->depth <= REQUEST_STRIDE) {
         t->text[BLOCK_REQUEST] =
-            block_quote_make(base->answer, t->text[BLOCK_REQUEST], &en->arena, &from->answer);
+            block_quote_make(base->answer, t->text[BLOCK_REQUEST], &en->scratch, &from->answer);
         return depth;
     }
     from->call_n = mark->call_n;
@@ -179,6 +179,7 @@ void engine_request_put(struct engine *en, const struct store_call *row, int64_t
 
     if (row->request.n < REQUEST_MIN)
         return;
+    arena_reset(&en->scratch);
     if (r->call_n && str_eq(request_session(r), row->session_id)) {
         base = request_base(r);
         depth = r->depth + 1;

@@ -130,6 +130,7 @@ str engine_clean_name(struct engine *en, str name)
         sha256_of(name, digest);
         name = arena_join(
             &en->arena, utf8_cut_size(name, NAME_SIZE_KEPT), STR("..."), sha256_hex(digest, hex));
+        assert(name.n <= NAME_SIZE_MAX);
     }
     return engine_clean(en, name);
 }
@@ -220,6 +221,7 @@ static bool engine_on_call(void *ctx, const struct db_value *v, size_t n)
         c->cap = c->cap ? 2 * c->cap : 64;
         c->items = base_realloc(c->items, c->cap * sizeof c->items[0]);
     }
+    assert(c->count < c->cap);
     engine_row_read(v, n, &c->items[c->count].at, &c->items[c->count].row);
     engine_row_keep(&c->items[c->count++].row, c->arena);
     return true;

@@ -128,7 +128,7 @@ static bool engine_session_failed(const struct store_call *row)
 
 static struct db_value engine_session_tokens(int64_t n)
 {
-    return db_int(n > 0 ? n : 0);
+    return db_int(engine_usage_counted(n));
 }
 
 static void engine_session_read(struct engine *en, const struct store_call *row, str named,

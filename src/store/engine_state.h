@@ -104,7 +104,8 @@ struct engine {
     /* A store of an earlier version: moves its calls into blocks, then rewrites the file. */
     enum { ENGINE_IN_BLOCKS, ENGINE_MOVE, ENGINE_REWRITE } move;
     struct buf entry, packed;
-    struct texts texts; /* reads with db */
+    struct arena scratch; /* for one call or one block at a time */
+    struct texts texts;   /* reads with db */
     struct engine_request requests[ENGINE_REQUESTS];
     size_t requests_size, requests_next;
     struct buf unlogged; /* number and digest of each call for the next audit entry */
@@ -134,8 +135,7 @@ void engine_columns(struct buf *out, bool marks);
 size_t engine_row_values(const struct store_call *row, const struct texts_place *at,
                          struct db_value out[ENGINE_COLUMNS_MAX]);
 struct row_field;
-/* Any field of a row of row.h as a value, its text lent; NULL for an empty text or an unknown
- * number. And back. */
+/* Any field of a row of row.h as a value, its text lent; NULL if empty or unknown. And back. */
 struct db_value engine_field_value(const struct row_field *f, const void *row);
 void engine_field_read(const struct row_field *f, const struct db_value *v, void *row);
 /* Reads the columns of a row; lent; its texts are empty. */
@@ -232,8 +232,10 @@ bool engine_audit_row(struct engine *en, str action, str subject, str detail,
 /* A pseudonym that identifies nobody, in the arena. */
 str engine_audit_name(struct engine *en, str name);
 
-/* engine_erase.c */
+/* engine_erase.c, engine_receipt.c */
 bool engine_note_put(struct engine *en, const struct store_note *note, struct err *e) MUST_USE;
+bool engine_receipt_put(struct engine *en, const struct store_note *note,
+                        const struct audit_counts *c, struct err *e) MUST_USE;
 
 /* engine_pieces.c */
 bool engine_piece_put(struct engine *en, const struct store_piece *piece, str session_id,

@@ -7,6 +7,8 @@
 
 #define USAGE_COUNT_MAX ((int64_t)1 << 40)
 #define USAGE_SQL_MAX 65536
+#define USAGE_ARENA_MAX ((size_t)2 << 30)
+#define USAGE_TAKEN_MAX 10000u /* sums of erased sessions in memory, then they are written */
 #define BUCKETS_WHOLE (USAGE_BUCKETS - 1)
 
 #define USAGE_WHICH_MAX USAGE_WHICH_COUNT
@@ -46,18 +48,18 @@ static struct engine_usage *usage_of(struct engine *en, const struct usage_table
         if (which[i].type == DB_INT)
             buf_printf(&key, "%lld\n", (long long)which[i].i);
         else
-            buf_printf(&key, "%zu:" STR_FMT, which[i].s.n, STR_ARG(which[i].s));
+            buf_printf(&key, "%zu:", which[i].s.n), buf_add(&key, which[i].s);
     found = map_find(&en->usage.map, buf_str(&key));
     u = found ? found->value.ptr : NULL;
     if (!u) {
-        u = arena_zero(&en->arena, 1, sizeof *u);
+        u = arena_zero(&en->usage.arena, 1, sizeof *u);
         u->table = t;
         for (size_t i = 0; i < t->which_count; i++) {
             u->which[i] = which[i];
             if (which[i].type == DB_TEXT)
-                u->which[i].s = arena_dup(&en->arena, which[i].s);
+                u->which[i].s = arena_dup(&en->usage.arena, which[i].s);
         }
-        if (!map_set(&en->usage.map, arena_dup(&en->arena, buf_str(&key)), MAP_PTR(u), &e))
+        if (!map_set(&en->usage.map, arena_dup(&en->usage.arena, buf_str(&key)), MAP_PTR(u), &e))
             base_die("a batch has more sums than it may");
     }
     buf_release(&key);
@@ -65,8 +67,7 @@ static struct engine_usage *usage_of(struct engine *en, const struct usage_table
     return u;
 }
 
-/* Nobody counts so many; sums of those there are must not run over. usage.c has the same. */
-static int64_t engine_usage_counted(int64_t n)
+int64_t engine_usage_counted(int64_t n)
 {
     return n < 0 ? 0 : n < USAGE_COUNT_MAX ? n : USAGE_COUNT_MAX;
 }
@@ -185,8 +186,8 @@ static bool engine_usage_take_call(void *ctx, const struct db_value *c, size_t n
 
 bool engine_usage_take(struct engine *en, const struct db_value *session, struct err *e)
 {
+    bool ok = map_count(&en->usage.map) < USAGE_TAKEN_MAX || engine_usage_flush(en, e);
     struct buf sql;
-    bool ok = true;
 
     buf_init(&sql, USAGE_SQL_MAX);
     for (size_t i = 0; ok && i < COUNT_OF(usage_tables); i++) {
@@ -223,7 +224,8 @@ static void engine_usage_write_drop(const struct usage_table *t, struct buf *out
 
 void engine_usage_init(struct engine_sums *s)
 {
-    map_init(&s->map, NULL, ENGINE_OWNERS_MAX);
+    map_init(&s->map, NULL, MAP_COUNT_MAX);
+    arena_init(&s->arena, USAGE_ARENA_MAX);
     for (size_t i = 0; i < COUNT_OF(usage_tables); i++) {
         const struct usage_table *t = &usage_tables[i];
         struct buf *out = &s->put[i];
@@ -243,6 +245,7 @@ void engine_usage_init(struct engine_sums *s)
 void engine_usage_release(struct engine_sums *s)
 {
     map_release(&s->map);
+    arena_release(&s->arena);
     for (size_t i = 0; i < COUNT_OF(s->put); i++)
         buf_release(&s->put[i]), buf_release(&s->drop[i]);
 }
@@ -254,6 +257,7 @@ static bool engine_usage_put(struct engine *en, const struct engine_usage *u, st
     size_t which = u->table->which_count, sums = u->table->sum_count;
     size_t table = (size_t)(u->table - usage_tables);
 
+    assert(table < COUNT_OF(usage_tables) && which <= USAGE_WHICH_MAX && sums <= USAGE_SUMS_MAX);
     memcpy(args, u->which, which * sizeof args[0]);
     for (size_t i = 0; i < sums - 1; i++)
         args[which + i] = db_int(u->sums[i]);
@@ -275,6 +279,7 @@ bool engine_usage_flush(struct engine *en, struct err *e)
 void engine_usage_forget(struct engine *en)
 {
     map_release(&en->usage.map);
+    arena_reset(&en->usage.arena);
     memset(en->usage.last, 0, sizeof en->usage.last);
 }
 

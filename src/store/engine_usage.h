@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "base/arena.h"
 #include "base/map.h"
 #include "store/db.h"
 #include "store/store.h"
@@ -22,7 +23,8 @@ enum engine_usage_last {
 };
 
 struct engine_sums {
-    struct map map; /* additions, or subtractions: struct engine_usage */
+    struct map map;     /* additions, or subtractions: struct engine_usage */
+    struct arena arena; /* of these */
     struct engine_usage *last[ENGINE_USAGE_LASTS]; /* the last of them used, or NULL */
     /* The statements that add them, and that drop a row without calls. */
     struct buf put[USAGE_BY_COUNT], drop[USAGE_BY_COUNT];
@@ -30,6 +32,9 @@ struct engine_sums {
 
 void engine_usage_init(struct engine_sums *s);
 void engine_usage_release(struct engine_sums *s);
+/* Tokens of a call as they are summed: a provider may report any number, and sums must not run
+ * over. usage.c and audit_verify_derived.c have the same in SQL. */
+int64_t engine_usage_counted(int64_t n);
 void engine_usage_add(struct engine *en, const struct store_call *row);
 /* Subtracts a session's calls, before they are deleted. */
 bool engine_usage_take(struct engine *en, const struct db_value *session, struct err *e) MUST_USE;

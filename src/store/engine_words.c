@@ -7,6 +7,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/log.h"
 #include "base/utf8.h"
 #include "store/engine_state.h"
 #include "store/word_search.h"
@@ -97,14 +98,99 @@ static bool words_on_page(void *ctx, const struct db_value *v, size_t n)
     return true;
 }
 
+static bool words_keep_page(void *to, uint64_t first_key, str page, struct err *e)
+{
+    struct db_value v = db_blob(page);
+
+    (void)first_key;
+    (void)e;
+    return words_on_page(to, &v, 1);
+}
+
+/* The words of a packed block; none if all of its calls were erased, or it cannot be read. */
+static bool words_of_block(struct engine *en, int64_t block, struct arena *a,
+                           struct words_set *words, struct err *e)
+{
+    const struct block_view *view;
+    struct block_texts t;
+    struct err why;
+
+    words_set_reset(words);
+    if (!texts_block(&en->texts, block, &view, &why)) {
+        *e = why;
+        return en->texts.damaged;
+    }
+    for (size_t i = 0; i < view->count; i++)
+        if (block_entry_get(block_entry(view, i), a, &t, &why))
+            engine_words_add(words, &t);
+    return true;
+}
+
+static unsigned words_span(const struct words_segment *s)
+{
+    unsigned span = 1;
+
+    assert(s->level >= 0 && s->level < WORD_LEVELS);
+    for (int64_t i = 0; i < s->level; i++)
+        span *= WORDS_FAN;
+    return span;
+}
+
+/* The pages of a segment from the texts of its blocks. */
+static bool words_make_again(const struct words_segment *s, struct words_pages *out, struct err *e)
+{
+    struct words_pages fresh = {.arena = out->arena}, merged = {.arena = out->arena}, before;
+    unsigned span = words_span(s);
+    struct words_set words;
+    bool ok = true;
+
+    words_set_init(&words);
+    texts_forget(&s->en->texts); /* they may be from before an erasure */
+    out->count = 0;
+    for (unsigned i = 0; ok && i < span; i++) {
+        struct word_pages_source sources[2];
+        struct word_pages_writer w;
+        const uint64_t *keys;
+        size_t n;
+
+        fresh.count = merged.count = 0;
+        ok = words_of_block(s->en, s->first + i, out->arena, &words, e);
+        keys = words_set_sorted(&words, &n);
+        ok = ok && word_pages_write_block(keys, n, words_keep_page, &fresh, e);
+        sources[0] = (struct word_pages_source){out->items, out->count, 0, NULL};
+        sources[1] = (struct word_pages_source){fresh.items, fresh.count, i, NULL};
+        word_pages_begin(&w, span, words_keep_page, &merged);
+        ok = ok && word_pages_merge(sources, COUNT_OF(sources), &w, e);
+        before = *out;
+        *out = merged;
+        merged = before;
+    }
+    words_set_release(&words);
+    free(fresh.items);
+    free(merged.items);
+    return ok;
+}
+
+/* A damaged page is only of the index: records go on being stored, and erased. */
 static bool words_read_pages(const struct words_segment *s, struct words_pages *out, struct err *e)
 {
-    return db_query(s->en->db,
-                    "SELECT page FROM word_pages WHERE level = $1 AND first_block = $2"
-                    " ORDER BY first_key",
-                    DB_ARGS(db_int(s->level), db_int(s->first)),
-                    (struct db_rows){words_on_page, out},
-                    e);
+    struct err bad;
+
+    if (!db_query(s->en->db,
+                  "SELECT page FROM word_pages WHERE level = $1 AND first_block = $2"
+                  " ORDER BY first_key",
+                  DB_ARGS(db_int(s->level), db_int(s->first)),
+                  (struct db_rows){words_on_page, out},
+                  e))
+        return false;
+    for (size_t i = 0; i < out->count; i++)
+        if (!word_pages_check(out->items[i], &bad)) {
+            log_error("store: a page of the word index is damaged; its blocks are read again",
+                      LOG_U64("block", (uint64_t)s->first),
+                      LOG_ERR(&bad));
+            return words_make_again(s, out, e);
+        }
+    return true;
 }
 
 /* ---- a packed block ---- */
@@ -194,15 +280,6 @@ static bool words_find_segment(struct engine *en, int64_t block, struct words_se
     return true;
 }
 
-static bool words_keep_page(void *to, uint64_t first_key, str page, struct err *e)
-{
-    struct db_value v = db_blob(page);
-
-    (void)first_key;
-    (void)e;
-    return words_on_page(to, &v, 1);
-}
-
 bool engine_words_replace(struct engine *en, int64_t block, struct words_set *words, struct err *e)
 {
     struct words_pages old = {.arena = NULL}, fresh = {.arena = NULL};
@@ -212,7 +289,7 @@ bool engine_words_replace(struct engine *en, int64_t block, struct words_set *wo
     struct words_segment s;
     struct arena arena;
     const uint64_t *keys;
-    unsigned span = 1;
+    unsigned span;
     bool ok;
     size_t n;
 
@@ -220,8 +297,7 @@ bool engine_words_replace(struct engine *en, int64_t block, struct words_set *wo
         return false;
     if (s.level < 0)
         return true;
-    for (int64_t i = 0; i < s.level; i++)
-        span *= WORDS_FAN;
+    span = words_span(&s);
     assert(block >= s.first && block - s.first < span);
     keys = words_set_sorted(words, &n);
     word_blocks_set(&without, (unsigned)(block - s.first));

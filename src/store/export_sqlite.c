@@ -201,6 +201,7 @@ static bool export_make_tables(struct export_sqlite *x, struct err *e)
     export_call_columns(&sql, true);
     buf_add(&sql, STR(")"));
     buf_add_c(&sql, '\0');
+    assert(!buf_full(&sql));
     ok = db_run(x->db, sql.p, DB_NO_ARGS, e);
     for (size_t i = 0; ok && i < COUNT_OF(export_tables); i++)
         ok = db_run(x->db, export_tables[i], DB_NO_ARGS, e);
@@ -296,6 +297,7 @@ static bool export_copy(struct export_sqlite *x, const struct export_copy *c, st
     export_add_marks(&x->put_copy, columns);
     buf_add(&x->put_copy, STR(")"));
     buf_add_c(&x->put_copy, '\0');
+    assert(columns > 1 && !buf_full(&x->put_copy));
     buf_reset(&x->after);
     x->seen = x->copied = 0;
     do {

@@ -306,6 +306,7 @@ static bool ingest_step(struct ingest *t, bool hurry, struct err *e)
         return true;
     if (!journal_check_lock(t->o.journal, e) || !store_lock_check(t->o.lock, e))
         return false; /* another process has the store by now */
+    assert(!ingest_is_before(place, t->place));
     if (!t->caught_up && (!some || part.number >= journal_first_new(t->o.journal)))
         return ingest_catch_up(t, e);
     t->place = place;

@@ -51,6 +51,7 @@ static bool journal_look_at_segments(struct journal *j, struct err *e)
     /* One number is left out: what is taken is at the end of the old segments before it is at the
      * beginning of the new ones, and the taker has something to do in between. */
     j->next_number = l->count > 0 ? l->items[l->count - 1].number + 2 : 1;
+    assert(j->next_number > 0 && j->lock_file.fd >= 0);
     return true;
 }
 
@@ -96,13 +97,14 @@ static void journal_mark_old(struct journal *j)
     uint64_t now = clock_mono_ns(&clock_real), age;
     char path[FILE_PATH_MAX];
     struct stat st;
+    int64_t ms;
 
     for (size_t i = 0; i < j->segments.count; i++)
         if (j->segments.items[i].number >= j->taken.segment) {
             if (stat(segment_path(j->dir, j->segments.items[i].number, path), &st) < 0)
                 return;
-            age = (uint64_t)(clock_wall_ms(&clock_real) - (int64_t)st.st_mtime * 1000) *
-                  CLOCK_NS_PER_MS;
+            ms = clock_wall_ms(&clock_real) - (int64_t)st.st_mtime * 1000;
+            age = ms > 0 ? (uint64_t)ms * CLOCK_NS_PER_MS : 0; /* the clock may have been set */
             journal_mark_put(j, j->taken, age < now ? now - age : 0);
             return;
         }
@@ -153,6 +155,7 @@ void journal_stop(struct journal *j)
     pthread_mutex_unlock(&j->lock);
     pthread_join(j->thread, NULL);
     j->started = false;
+    assert(j->stopped && j->front.n == 0); /* what was queued is written or refused */
     segment_drop_spare(j->dir);
 }
 
@@ -362,6 +365,7 @@ bool journal_next(struct journal *j, struct journal_place *place, struct journal
     }
     if (j->woken)
         s = NULL;
+    assert(!s || s->number == place->segment);
     if (s)
         *out = (struct journal_part){s->number, s->size, s->sealed};
     pthread_mutex_unlock(&j->lock);
@@ -397,18 +401,30 @@ static bool journal_recycle(struct journal *j, const struct segment *s)
     return true;
 }
 
+static bool journal_may_keep(struct journal *j, const struct segment *s)
+{
+    bool may;
+
+    pthread_mutex_lock(&j->lock);
+    may = s->number >= j->recycle_from;
+    pthread_mutex_unlock(&j->lock);
+    return may;
+}
+
 static void journal_remove_segment(struct journal *j, const struct segment *s, bool damaged)
 {
-    char path[FILE_PATH_MAX], aside[FILE_PATH_MAX + 16];
+    char path[FILE_PATH_MAX];
 
-    if (!damaged && journal_recycle(j, s))
-        return;
-    segment_path(j->dir, s->number, path);
-    (void)snprintf(aside, sizeof aside, "%s.damaged", path);
-    if ((damaged ? rename(path, aside) : unlink(path)) < 0)
+    if (damaged && journal_may_keep(j, s)) {
+        segment_keep_damaged(j->dir, s->number);
+        if (!journal_may_keep(j, s)) /* something was erased meanwhile */
+            segment_drop_damaged(j->dir);
+    } else if ((damaged || !journal_recycle(j, s)) &&
+               unlink(segment_path(j->dir, s->number, path)) < 0) {
         log_warn("journal: cannot remove a segment",
                  LOG_TEXT("file", path),
                  LOG_TEXT("why", strerror(errno)));
+    }
 }
 
 /* How many bytes there are between two places. */
@@ -450,6 +466,8 @@ void journal_taken(struct journal *j, struct journal_place place, bool damaged)
     uint64_t n;
 
     pthread_mutex_lock(&j->lock);
+    assert(place.segment > j->taken.segment ||
+           (place.segment == j->taken.segment && place.offset >= j->taken.offset));
     n = journal_between(j, j->taken, place);
     j->waiting -= n < j->waiting ? n : j->waiting;
     if (j->taken.segment < j->first_new)
@@ -473,6 +491,7 @@ uint64_t journal_untake(struct journal *j, struct journal_place place)
     pthread_mutex_lock(&j->lock);
     n = journal_between(j, place, j->taken);
     j->waiting += n;
+    assert(j->old_waiting <= j->old_size);
     if (place.segment < j->first_new) /* n may include bytes of this process, too */
         j->old_waiting = n < j->old_size - j->old_waiting ? j->old_waiting + n : j->old_size;
     j->taken = place;
@@ -544,24 +563,6 @@ void journal_share(struct journal *j, size_t daemons)
 
     pthread_mutex_lock(&j->lock);
     j->gather_ms = JOURNAL_GATHER_MS * (n ? n : 1);
-    pthread_mutex_unlock(&j->lock);
-}
-
-void journal_roll_soon(struct journal *j)
-{
-    pthread_mutex_lock(&j->lock);
-    j->roll = true;
-    if (j->sleep != JOURNAL_AWAKE)
-        pthread_cond_signal(&j->work);
-    pthread_mutex_unlock(&j->lock);
-}
-
-void journal_roll(struct journal *j)
-{
-    journal_roll_soon(j);
-    pthread_mutex_lock(&j->lock);
-    while (j->roll && !j->stopped)
-        pthread_cond_wait(&j->news, &j->lock);
     pthread_mutex_unlock(&j->lock);
 }
 

@@ -111,7 +111,8 @@ bool journal_settle_while(struct journal *j, uint64_t timeout_ms, bool (*wanted)
                           void *ctx) MUST_USE;
 bool journal_settle(struct journal *j, uint64_t timeout_ms) MUST_USE;
 
-/* Ends the current segment, so that it can be deleted once it is taken; waits for that. */
+/* Ends the current segment, so that it and all before it are deleted once they are taken, and
+ * deletes the damaged ones that were put aside; waits for that. */
 void journal_roll(struct journal *j);
 void journal_roll_soon(struct journal *j); /* without waiting */
 /* So many daemons share the tables: the more, the longer the taker waits for more records, because

@@ -75,7 +75,8 @@ struct journal {
     uint64_t next_number;
     struct journal_place end, taken;
     uint64_t spare_ns;              /* when a spare file was kept; 0: no spare file */
-    uint64_t recycle_from;          /* files of segments before this one are deleted, not reused */
+    uint64_t recycle_from;          /* files of segments before this one are deleted, whatever is
+                                       in them: not reused, not put aside */
     uint64_t waiting;               /* bytes between `taken` and `end` */
     uint64_t old_size, old_waiting; /* of earlier processes: at the start, and now */
     struct journal_mark marks[JOURNAL_MARKS];

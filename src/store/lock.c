@@ -88,6 +88,7 @@ bool store_lock_take(struct store_lock *l, const char *path, struct err *e)
         store_lock_release(l);
     }
     n = snprintf(text, sizeof text, "%ld\n", (long)getpid());
+    assert(n > 0 && (size_t)n < sizeof text);
     if (l->fd < 0 || ftruncate(l->fd, 0) < 0 || pwrite(l->fd, text, (size_t)n, 0) != n)
         return err_sys(e, "write %s", path);
     return true;

@@ -107,6 +107,7 @@ bool csv_write(struct arena *a, str session_id, str event, struct buf *out, stru
     struct json doc;
     bool ok;
 
+    assert(!columns[0].pointer); /* it is the session */
     json_init(&doc);
     ok = json_parse(&doc, event, e);
     for (size_t i = 0; ok && i < COUNT_OF(columns); i++) {

@@ -8,6 +8,7 @@
 #define EVENTS_MAX 5000
 #define EVENTS_SIZE_MAX ((size_t)48 << 20)
 #define EVENT_SEGMENTS_MAX 20000
+#define LAST_ANSWER_MAX ((size_t)1 << 20) /* a longer one is not the last answer */
 
 struct timeline {
     struct reader *r;
@@ -15,7 +16,8 @@ struct timeline {
     struct event_sums *sums;
     struct event *first, **last, *at; /* at: where the next tool exchange is to be put after */
     size_t size;
-    struct buf text; /* of the event at hand */
+    struct buf text;   /* of the event at hand */
+    struct buf answer; /* the last one so far */
 };
 
 /* ---- events ---- */
@@ -72,8 +74,10 @@ static bool query_events_on_call(void *ctx, struct db_value *v, const struct sto
     json_out_end(&o);
     json_out_end(&o);
     t->sums->errors += c.failed;
-    if (c.answer.n && c.answer.n < (1 << 20))
-        t->sums->last_answer = arena_dup(&t->r->arena, c.answer);
+    if (c.answer.n && c.answer.n < LAST_ANSWER_MAX) {
+        buf_reset(&t->answer);
+        buf_add(&t->answer, c.answer);
+    }
     ev = event_make(t, c.id, c.started_us);
     if (!ev)
         return false;
@@ -181,8 +185,11 @@ bool events_read(struct reader *r, const struct query_asker *a, str session_id, 
     *sums = (struct event_sums){.last_answer = STR("")};
     t.last = &t.first;
     buf_init(&t.text, EVENTS_SIZE_MAX);
+    buf_init(&t.answer, LAST_ANSWER_MAX);
     ok = events_read_calls(&t, session_id, e) && events_read_tools(&t, session_id, e);
     *out = t.first;
+    sums->last_answer = arena_dup(&r->arena, buf_str(&t.answer));
+    buf_release(&t.answer);
     buf_release(&t.text);
     return ok;
 }

@@ -133,6 +133,7 @@ bool query_export_step(struct reader *r, const struct query_asker *a, struct que
     if (ok && !x->begun && x->format == QUERY_CSV)
         csv_head(out);
     for (; ok && i < ids.n && out->n < STEP_SIZE; i++) {
+        assert(i < STEP_SESSIONS);
         ok = query_export_write_session(r, a, x, ids.id[i], out, e);
         x->sessions++;
         x->after_us = ids.started_us[i];

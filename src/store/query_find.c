@@ -58,21 +58,7 @@ struct find_hits {
     int64_t block, first_n, last_n;
 };
 
-/* Copies the bytes with ASCII letters in lower case. False if some are not ASCII. */
-static bool find_copy_lower(char *to, str from)
-{
-    unsigned char all = 0;
-
-    for (size_t i = 0; i < from.n; i++) {
-        unsigned char c = (unsigned char)from.p[i];
-
-        all |= c;
-        to[i] = (char)(c + ((unsigned char)(c - 'A') < 26) * ('a' - 'A'));
-    }
-    return all < 128;
-}
-
-/* Room for the texts of one call in lower case. */
+/* Room for the texts of one call in lower case; none if a block is very large. */
 struct find_lower {
     char *p;
     size_t size;
@@ -95,7 +81,7 @@ static bool find_has_bytes(const struct finding *g, struct find_lower room,
     for (unsigned f = 0; f < BLOCK_TEXT_COUNT; f++) {
         if (!(g->allowed >> f & 1))
             continue;
-        if (!find_copy_lower(lower + n, t->text[f]))
+        if (!words_copy_lower(lower + n, t->text[f]))
             return true;
         n += t->text[f].n;
         lower[n++] = ' ';
@@ -119,10 +105,12 @@ static bool find_entry(const struct finding *g, struct find_lower lower, str ent
 
 static void find_match(struct finding *g, struct find_hits *h)
 {
-    size_t size = h->view->raw.n + BLOCK_TEXT_COUNT;
-    struct find_lower lower = {arena_alloc(&g->r->row, size), size};
+    struct find_lower lower = {.size = h->view->raw.n + BLOCK_TEXT_COUNT};
 
     h->hits = arena_zero(&g->r->row, h->view->count + 1, sizeof *h->hits);
+    if (!arena_fits(&g->r->row, lower.size, 0))
+        lower.size = 0;
+    lower.p = arena_alloc(&g->r->row, lower.size);
     for (size_t i = 0; i < h->view->count; i++)
         if (find_entry(g, lower, block_entry(h->view, i), &h->hits[i].at)) {
             h->hits[i].is = true;
@@ -147,6 +135,7 @@ static void find_where(struct finding *g, struct sql *q)
 static bool find_give(struct finding *g, struct db_value *v, const struct store_call *row,
                       str matched, const struct words_hit *at)
 {
+    assert(at->at <= matched.n && !g->enough);
     columns_set_texts(g->texts, g->f->count, row, v);
     g->found = true;
     g->enough = !g->f->on_hit(g->f->ctx,
@@ -297,6 +286,7 @@ static bool find_old(struct finding *g, struct err *e)
     struct sql q;
     bool ok;
 
+    assert(g->f->count < QUERY_COLUMNS_MAX); /* one more is added */
     if (!find_old_bound(g, &after_n, e))
         return false;
     memcpy(columns, g->f->columns, g->f->count * sizeof *columns);
@@ -353,7 +343,7 @@ static bool find_on_open(void *ctx, const struct db_value *v, size_t n)
         o->h[at] = (struct find_hits){.block = v[0].i, .first_n = v[2].i, .last_n = v[2].i};
     }
     h = &o->h[at];
-    while (o->ends[at].n / sizeof(uint32_t) < (size_t)v[1].i)
+    while (o->ends[at].n / sizeof(uint32_t) < (size_t)v[1].i && !buf_full(&o->ends[at]))
         find_open_add(o, at, STR("")); /* erased since */
     find_open_add(o, at, v[3].s);
     h->first_n = v[2].i < h->first_n ? v[2].i : h->first_n;
@@ -412,6 +402,7 @@ static bool find_look(struct finding *g, struct err *e)
     o->n = 0;
     ok = find_last_block(g, &last, e) && find_in_open(g, o, e) &&
          (g->enough || word_search_begin(&s, g->r->db, &g->query, g->front, e));
+    assert(o->n <= FIND_OPEN_MAX);
     for (size_t i = 0; i < o->n; i++) {
         buf_release(&o->raw[i]);
         buf_release(&o->ends[i]);
@@ -446,6 +437,7 @@ bool find_calls(struct reader *r, struct find *f, struct err *e)
     struct finding g = {.r = r, .f = f, .allowed = find_fields[f->in]};
     size_t scopes = f->in == FIND_CALLS ? COUNT_OF(find_scopes) : 0;
 
+    assert(f->on_hit && f->columns && f->count > 0);
     f->back_to_us = -1;
     columns_find_texts(f->columns, f->count, g.texts);
     if (f->a->hide_reasoning)

@@ -142,17 +142,19 @@ static str request_new_text(const struct db_value *v)
     return v->type == DB_TEXT ? v->s : STR("");
 }
 
+/* Lent until the next call. */
 static str request_new_visible(const struct request_new *x, str request)
 {
     if (!x->a->hide_reasoning)
         return request;
-    return x->a->redact ? x->a->redact(request, &x->r->arena) : STR("");
+    return x->a->redact ? x->a->redact(request, &x->r->row) : STR("");
 }
 
 static bool request_new_on_call(void *ctx, struct db_value *v, const struct store_call *row)
 {
     struct request_new *x = ctx;
 
+    assert(!x->there); /* ids are unique */
     x->there = true;
     x->session_id = request_new_text(&v[NEW_SESSION]);
     x->dialect = request_new_text(&v[NEW_DIALECT]);

@@ -19,6 +19,7 @@
 #define DAY_S USAGE_DAY_S
 #define HOUR_S USAGE_HOUR_S
 #define RANGE_S_MAX (800 * DAY_S)
+#define END_S_MAX ((int64_t)253402300800) /* the year 10000, so that no sum of times overflows */
 #define ROUTE_OF_AGENTS "agent:"
 #define GATEWAY "gateway"
 #define CLASS_MIDDLE 1.122462 /* times its beginning: a sixth of an octave */
@@ -66,6 +67,7 @@ static int64_t overview_bucket(int64_t range_s)
 
 static int64_t overview_round_up(int64_t n, int64_t unit)
 {
+    assert(n >= 0 && unit > 0);
     return (n + unit - 1) / unit * unit;
 }
 
@@ -79,7 +81,8 @@ static int64_t overview_unit(int64_t range_s)
 static bool overview_range(struct overview *v, const struct query_asker *a, int64_t bucket_s,
                            struct err *e)
 {
-    int64_t to = (v->f->end_us >= 0 ? v->f->end_us : a->now_us) / 1000000;
+    int64_t asked = (v->f->end_us >= 0 ? v->f->end_us : a->now_us) / 1000000;
+    int64_t to = asked < END_S_MAX ? asked : END_S_MAX;
     int64_t from = v->f->start_us >= 0 ? v->f->start_us / 1000000 : to - DAY_S;
     int64_t range, unit, least;
 
@@ -177,6 +180,7 @@ static str overview_key(const struct overview *v, str column)
 
 static void overview_add_from(struct sql *q, const struct overview *v, const struct query_asker *a)
 {
+    assert(v->first < v->end && v->seconds > 0);
     sql_add(q, " FROM usage_slots");
     sql_where(q, "seconds =", db_int(v->seconds));
     sql_where(q, "slot >=", db_int(v->first));
@@ -295,6 +299,7 @@ static int64_t sums_latency(const struct sums *s, int64_t percent)
 
     for (size_t i = 0; i < USAGE_LATENCY_COUNT; i++)
         all += classes[i];
+    assert(percent > 0 && percent <= 100);
     rank = (all * percent + 99) / 100;
     for (size_t i = 0; all && i < USAGE_LATENCY_COUNT; i++)
         if ((seen += classes[i]) >= rank)

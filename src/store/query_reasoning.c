@@ -44,6 +44,7 @@ static struct row *query_reasoning_row_of(struct table *t, str model, str level)
     struct err e;
     str key;
 
+    assert(map_count(&t->rows) <= ROWS_MAX);
     buf_reset(&t->key);
     buf_add(&t->key, model);
     buf_add_c(&t->key, '\0');

@@ -22,6 +22,7 @@ struct call_row {
 struct call_rows_read {
     struct reader *r;
     struct call_row *first, **last;
+    bool full; /* the arena had no room for a row */
 };
 
 void call_columns_add(struct sql *q, const struct column *c, size_t n)
@@ -43,12 +44,25 @@ void call_rows_select(struct sql *q, const struct call_rows *rows, const char *f
     sql_add(q, from);
 }
 
+/* A session may have any number of calls, and the arena ends the process if it has no room. */
+static bool call_rows_fit(const struct arena *a, const struct db_value *v, size_t n)
+{
+    size_t size = sizeof(struct call_row) + n * sizeof *v;
+
+    for (size_t i = 0; i < n; i++)
+        size += v[i].s.n + 1 + _Alignof(max_align_t);
+    return arena_fits(a, 2 * size, 0);
+}
+
 static bool call_rows_keep(void *ctx, const struct db_value *v, size_t n)
 {
     struct call_rows_read *all = ctx;
     struct call_row *row;
 
     assert(n >= ROW_FIRST && n - ROW_FIRST <= QUERY_COLUMNS_MAX && !*all->last);
+    all->full = !call_rows_fit(&all->r->arena, v, n);
+    if (all->full)
+        return false;
     row = arena_alloc(&all->r->arena, sizeof *row + (n - ROW_FIRST) * sizeof row->v[0]);
     row->next = NULL;
     row->at.call_n = v[ROW_CALL_N].i;
@@ -99,6 +113,8 @@ bool call_rows_query(struct reader *r, struct sql *q, const struct call_rows *ro
     columns_find_texts(rows->columns, rows->count, texts);
     if (!sql_query(r, q, (struct db_rows){call_rows_keep, &all}, e))
         return false;
+    if (all.full)
+        return err_set(e, ERR_LIMIT, "the answer has too many calls");
     for (struct call_row *row = all.first; row && more; row = row->next) {
         struct store_call call = store_call_none;
 

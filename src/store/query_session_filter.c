@@ -20,6 +20,7 @@ static void session_running_in(struct sql *q, const struct query_asker *a)
 
 bool session_wants_status(const struct query_filter *f, str status)
 {
+    assert(f->status_count <= QUERY_STATUS_MAX);
     for (size_t i = 0; i < f->status_count; i++)
         if (str_eq(f->status[i], status))
             return true;
@@ -82,6 +83,7 @@ static void session_ids_add(struct session_ids *ids, str id)
 {
     struct err full;
 
+    assert(ids->room <= FOUND_MAX);
     if (map_find(&ids->seen, id))
         return;
     id = arena_dup(ids->a, id);
@@ -264,6 +266,7 @@ static void session_where_search(struct reader *r, struct sql *q, str ids)
 /* By the calls of the tool if these are bounded; else by the calls of each session. */
 static void session_where_tool(struct sql *q, str tool, int64_t after_n)
 {
+    assert(tool.n > 0);
     sql_where(q,
               after_n >= 0 ? "s.session_id IN (SELECT i.session_id FROM call_tools t CROSS JOIN"
                              " llm_interactions i WHERE i.call_n = t.call_n AND t.tool ="

@@ -352,6 +352,7 @@ static void list_write_pagination(const struct list *l, int64_t total, bool exac
 {
     struct json_out *o = l->o;
 
+    assert(total >= 0 && l->p->limit > 0);
     json_member_object(o, "pagination");
     json_member_i64(o, "page", l->p->page);
     json_member_i64(o, "page_size", l->p->limit);

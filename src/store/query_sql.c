@@ -94,6 +94,7 @@ bool query_not_found(const char *what, str id, struct err *e)
 
 void sql_begin(struct sql *q, const char *literal)
 {
+    assert(literal);
     buf_init(&q->text, QUERY_SQL_MAX);
     q->n = 0;
     q->where = false;
@@ -142,6 +143,7 @@ void sql_where_text(struct sql *q, const char *literal, str text)
 
 void sql_where_pair(struct sql *q, const char *literal, struct db_value a, struct db_value b)
 {
+    assert(q->n + 2 <= QUERY_ARGS_MAX);
     sql_and(q);
     sql_add(q, literal);
     sql_add(q, " (");
@@ -167,6 +169,7 @@ void sql_in(struct sql *q, const char *name, const str *texts, size_t n)
         sql_add(q, "1 = 0");
         return;
     }
+    assert(n <= QUERY_ARGS_MAX - q->n);
     sql_add(q, name);
     sql_add(q, " IN (");
     for (size_t i = 0; i < n; i++) {
@@ -219,6 +222,7 @@ const char *sql_text(const struct reader *r, struct sql_text t)
 
 void sql_columns(struct sql *q, const struct column *c, size_t n)
 {
+    assert(n > 0 && n <= QUERY_COLUMNS_MAX);
     for (size_t i = 0; i < n; i++) {
         sql_add(q, i ? ", " : "");
         sql_add(q, c[i].sql);

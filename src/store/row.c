@@ -151,6 +151,7 @@ static const void *row_member(const void *row, const struct row_field *f)
 /* The bytes of a field that is not text. */
 static size_t row_fixed_size(enum row_kind kind)
 {
+    assert(kind > ROW_BODY);
     return kind == ROW_BOOL ? 1 : kind == ROW_INT ? 4 : 8;
 }
 
@@ -232,6 +233,7 @@ bool row_get(const struct row_table *t, str bytes, void *out)
     struct cursor c = {bytes.p, bytes.p + bytes.n, false};
     size_t count = (size_t)row_take_number(&c, 2);
 
+    assert(t->count > 0 && t->fields[0].kind == ROW_TEXT); /* the id */
     for (size_t i = 0; i < count && i < t->count; i++)
         row_take_field(&c, &t->fields[i], out);
     return !c.short_ && ((const str *)row_member(out, &t->fields[0]))->n > 0 &&

@@ -13,7 +13,7 @@
 #define COUNT_MAX 1000000u
 #define READ_SIZE ((size_t)256 << 10)
 
-static const str suffix = STR_INIT(".seg");
+static const str suffix = STR_INIT(".seg"), damaged_suffix = STR_INIT(".seg.damaged");
 
 const char *segment_path(const char *dir, uint64_t number, char out[FILE_PATH_MAX])
 {
@@ -141,6 +141,37 @@ void segment_drop_spare(const char *dir)
     (void)unlink(segment_spare_path(dir, spare));
 }
 
+void segment_keep_damaged(const char *dir, uint64_t number)
+{
+    char path[FILE_PATH_MAX], aside[FILE_PATH_MAX + 16];
+
+    (void)snprintf(aside, sizeof aside, "%s.damaged", segment_path(dir, number, path));
+    if (rename(path, aside) < 0)
+        log_warn("journal: cannot put a damaged segment aside",
+                 LOG_TEXT("file", path),
+                 LOG_TEXT("why", strerror(errno)));
+}
+
+void segment_drop_damaged(const char *dir)
+{
+    struct dirent *entry;
+    DIR *d = opendir(dir);
+
+    while (d && (entry = readdir(d))) {
+        if (!str_ends(str_c(entry->d_name), damaged_suffix))
+            continue;
+        if (unlinkat(dirfd(d), entry->d_name, 0) == 0)
+            log_warn("journal: a damaged segment was deleted with what was erased",
+                     LOG_TEXT("file", entry->d_name));
+        else
+            log_error("journal: a damaged segment may hold what was erased",
+                      LOG_TEXT("file", entry->d_name),
+                      LOG_TEXT("why", strerror(errno)));
+    }
+    if (d)
+        closedir(d);
+}
+
 static void segment_make_head(uint32_t version, uint64_t number, char bytes[], uint32_t *salt)
 {
     struct frame_segment head = {.version = version, .number = number};
@@ -206,10 +237,20 @@ void segment_reader_init(struct segment_reader *r, const char *dir)
     *r = (struct segment_reader){.dir = dir, .fd = -1};
 }
 
-void segment_reader_release(struct segment_reader *r)
+static void segment_reader_close(struct segment_reader *r)
 {
+    assert(r->buf_n <= r->buf_cap);
     if (r->fd >= 0)
         close(r->fd);
+    r->fd = -1;
+    r->readable = false;
+    r->at = r->buf_at = 0;
+    r->buf_n = 0;
+}
+
+void segment_reader_release(struct segment_reader *r)
+{
+    segment_reader_close(r);
     free(r->buf);
     segment_reader_init(r, r->dir);
 }
@@ -264,28 +305,33 @@ static str segment_readable(const struct segment_reader *r, uint64_t size)
     return (str){n ? r->buf + skip : "", n};
 }
 
+static bool segment_reader_read_head(struct segment_reader *r, const char *path, struct err *e)
+{
+    if (!segment_fill(r, FRAME_SEGMENT_HEAD_SIZE, FRAME_SEGMENT_HEAD_SIZE, e))
+        return false;
+    r->readable = frame_segment_get((str){r->buf, r->buf_n}, &r->head);
+    return !r->readable || r->head.version <= FRAME_VERSION ||
+           err_set(e,
+                   ERR_INPUT,
+                   "%s was written by a newer version (%u, this is %u)",
+                   path,
+                   r->head.version,
+                   FRAME_VERSION);
+}
+
 bool segment_reader_open(struct segment_reader *r, uint64_t number, uint64_t at, struct err *e)
 {
     char path[FILE_PATH_MAX];
 
-    if (r->fd >= 0)
-        close(r->fd);
+    segment_reader_close(r);
     r->number = number;
-    r->at = r->buf_at = 0;
-    r->buf_n = 0;
     r->fd = open(segment_path(r->dir, number, path), O_RDONLY | O_CLOEXEC);
     if (r->fd < 0)
         return err_sys(e, "open %s", path);
-    if (!segment_fill(r, FRAME_SEGMENT_HEAD_SIZE, FRAME_SEGMENT_HEAD_SIZE, e))
+    if (!segment_reader_read_head(r, path, e)) {
+        segment_reader_close(r); /* the next try reads the head again, and its salt */
         return false;
-    r->readable = frame_segment_get((str){r->buf, r->buf_n}, &r->head);
-    if (r->readable && r->head.version > FRAME_VERSION)
-        return err_set(e,
-                       ERR_INPUT,
-                       "%s was written by a newer version (%u, this is %u)",
-                       path,
-                       r->head.version,
-                       FRAME_VERSION);
+    }
     r->at = at > FRAME_SEGMENT_HEAD_SIZE ? at : r->readable ? FRAME_SEGMENT_HEAD_SIZE : 0;
     return true;
 }

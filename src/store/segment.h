@@ -47,6 +47,9 @@ bool segment_create(const char *dir, uint64_t number, int *fd, uint32_t *salt,
 /* Keeps the file of a segment that is no longer needed for the next one. */
 void segment_keep_spare(const char *dir, uint64_t number);
 void segment_drop_spare(const char *dir);
+/* Puts a segment aside in which bytes are damaged; and deletes all of these. */
+void segment_keep_damaged(const char *dir, uint64_t number);
+void segment_drop_damaged(const char *dir);
 /* Like segment_create, from the spare file, whose size is returned. The head is synced before the
  * name, so no frame of its older use is valid once it is a segment. */
 bool segment_recycle(const char *dir, uint64_t number, int *fd, uint32_t *salt, uint64_t *size,
@@ -78,7 +81,7 @@ enum segment_got { SEGMENT_FRAME, SEGMENT_HOLE, SEGMENT_END, SEGMENT_ERROR };
 void segment_reader_init(struct segment_reader *r, const char *dir);
 void segment_reader_release(struct segment_reader *r);
 
-/* A segment of a newer version is an error. */
+/* A segment of a newer version is an error. After a failure no file is open. */
 bool segment_reader_open(struct segment_reader *r, uint64_t number, uint64_t at,
                          struct err *e) MUST_USE;
 

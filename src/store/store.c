@@ -43,12 +43,14 @@ static void store_make_id(char out[STORE_ID_SIZE])
     rand_os(chance, sizeof chance);
     memcpy(out, sha256_hex(chance, hex).p, STORE_ID_SIZE - 1);
     out[STORE_ID_SIZE - 1] = '\0';
+    assert(strlen(out) == STORE_ID_SIZE - 1);
 }
 
 static void store_on_beat(void *store, size_t running, bool erased)
 {
     struct store *s = store;
 
+    assert(s->journal); /* it is opened before this daemon registers */
     journal_share(s->journal, running);
     if (erased)
         journal_roll_soon(s->journal);
@@ -64,6 +66,7 @@ static bool store_register(struct store *s, const struct store_options *o, str n
                                 .on_beat = store_on_beat,
                                 .ctx = s};
 
+    assert(s->journal && !s->daemons);
     return !store_is_postgres(o->url) || daemons_start(&d, &s->daemons, e);
 }
 
@@ -111,6 +114,8 @@ static bool store_start(struct store *s, const struct store_options *o, struct e
         .replicated = o->durability == STORE_REPLICATED,
     };
 
+    assert(!s->journal && !s->engine && !s->ingest);
+    assert(jo.queue_size_max >= QUEUE_SIZE_MIN && jo.queue_size_max <= FRAME_BODY_MAX);
     /* The journal first: its lock keeps others off the tables too, or off this daemon's row. */
     if (!journal_open(&jo, &s->journal, e) || !store_lock_database(s, e) ||
         !store_spool_name(s->dir, name, e) || !store_register(s, o, str_c(name), e))
@@ -161,6 +166,7 @@ void store_close(struct store *s)
 {
     struct store_health health;
 
+    assert(s->journal || (!s->engine && !s->ingest));
     if (s->journal)
         journal_stop(s->journal);
     if (s->ingest) {
@@ -210,6 +216,7 @@ static void store_put_note(const void *row, char *body)
 
 static void store_put(struct store *s, const struct journal_item *item, struct store_ticket *t)
 {
+    assert(item->size > 0 && item->put);
     if (s->journal)
         journal_put(s->journal, item, t);
     else if (t)
@@ -300,6 +307,7 @@ static void store_wake(struct store_ticket *t, const struct err *e)
 {
     struct waiter *w = (struct waiter *)(void *)t;
 
+    assert(!w->over); /* a ticket is called once */
     pthread_mutex_lock(&w->lock);
     w->over = true;
     w->ok = !e;
@@ -338,6 +346,7 @@ bool store_erase(struct store *s, enum store_erase_what what, str name, str acto
     struct rand_ids ids;
     bool ok;
 
+    assert((size_t)what < COUNT_OF(actions));
     if (!s->journal)
         return err_set(e, ERR_NOT_FOUND, "there is no history: the store is \"none\"");
     if (name.n == 0)
@@ -380,6 +389,7 @@ static void store_describe_backlog(struct store_health *h)
 {
     size_t n = strlen(h->why);
 
+    assert(n < sizeof h->why);
     (void)snprintf(h->why + n,
                    sizeof h->why - n,
                    "%sthe tables are behind: %.1f MB in about %llu records wait in the journal, the"
@@ -399,6 +409,7 @@ void store_health(struct store *s, struct store_health *out)
     *out = (struct store_health){.ok = true, .tables_ok = true};
     if (!s->journal)
         return;
+    assert(s->ingest);
     journal_health(s->journal, out);
     out->tables_ok = ingest_health(s->ingest, &why, &c);
     out->errors += c.errors;

@@ -60,6 +60,7 @@ bool store_find_place(struct store *s, const struct store_options *o, struct err
                        ERR_INPUT,
                        "a store in memory would lose what it acknowledged: name a file, or use "
                        "\"none\"");
+    assert(!s->path[0] && !s->dir[0]);
     return store_place_set_path(s->path, path, "", e) &&
            store_place_set_path(s->head, path, ".head", e) &&
            (o->spool.n > 0 ? store_place_set_path(s->dir, o->spool, "", e)
@@ -115,7 +116,10 @@ void store_reached(struct store *s, str address)
         return;
     if (s->daemons)
         daemons_reached(s->daemons, address);
-    s->reached = n > 0 && (size_t)n < sizeof text && store_place_address_path(s->dir, path, &e) &&
+    assert(n > 0);
+    s->reached = ((size_t)n < sizeof text ||
+                  err_set(&e, ERR_LIMIT, "it has more than %zu bytes", sizeof text)) &&
+                 store_place_address_path(s->dir, path, &e) &&
                  file_write_atomic(path, (str){text, (size_t)n}, 0600, &e);
     if (!s->reached)
         log_warn("commands cannot find this daemon: its address could not be written", LOG_ERR(&e));

@@ -28,6 +28,9 @@ void texts_init(struct texts *t, struct db *db)
     *t = (struct texts){.db = db};
     for (size_t i = 0; i < TEXTS_CACHE; i++)
         arena_init(&t->slots[i].arena, TEXTS_ARENA_MAX);
+    arena_init(&t->links, TEXTS_ARENA_MAX);
+    for (size_t i = 0; i < COUNT_OF(t->forms); i++)
+        arena_init(&t->forms[i], TEXTS_ARENA_MAX);
     texts_keep_count(t, 1);
 }
 
@@ -36,10 +39,18 @@ void texts_keep_many(struct texts *t)
     texts_keep_count(t, TEXTS_REQUESTS);
 }
 
+static void texts_release_forms(struct texts *t)
+{
+    arena_release(&t->links);
+    for (size_t i = 0; i < COUNT_OF(t->forms); i++)
+        arena_release(&t->forms[i]);
+}
+
 void texts_release(struct texts *t)
 {
     for (size_t i = 0; i < TEXTS_CACHE; i++)
         arena_release(&t->slots[i].arena);
+    texts_release_forms(t);
     for (size_t i = 0; i < t->request_count; i++)
         buf_release(&t->requests[i].bytes);
     free(t->requests);
@@ -51,6 +62,14 @@ void texts_forget(struct texts *t)
         t->slots[i].block = 0;
     for (size_t i = 0; i < t->request_count; i++)
         t->requests[i].call_n = 0;
+}
+
+static bool texts_dup(struct arena *a, str text, str *out, struct err *e)
+{
+    if (!block_arena_check(a, text.n + 1, e))
+        return false;
+    *out = arena_dup(a, text);
+    return true;
 }
 
 /* What a query gives may be damaged; that it gives something is the database's part. */
@@ -97,6 +116,7 @@ bool texts_block(struct texts *t, int64_t block, const struct block_view **out, 
     struct texts_slot *slot = texts_slot_for(t, block);
     struct texts_loading l = {.slot = slot, .e = e};
 
+    assert(t->db && slot >= t->slots && slot < t->slots + TEXTS_CACHE);
     slot->used = ++t->uses;
     *out = &slot->view;
     if (slot->block == block)
@@ -125,6 +145,8 @@ bool texts_block(struct texts *t, int64_t block, const struct block_view **out, 
 struct texts_copy {
     struct arena *a;
     str entry;
+    bool ok;
+    struct err *e;
 };
 
 static bool texts_on_entry(void *ctx, const struct db_value *v, size_t n)
@@ -132,7 +154,7 @@ static bool texts_on_entry(void *ctx, const struct db_value *v, size_t n)
     struct texts_copy *c = ctx;
 
     assert(n == 1);
-    c->entry = arena_dup(c->a, v[0].s);
+    c->ok = texts_dup(c->a, v[0].s, &c->entry, c->e);
     return false;
 }
 
@@ -142,15 +164,13 @@ bool texts_entry(struct texts *t, const struct texts_place *at, struct arena *a,
                  struct err *e)
 {
     struct db_value args[] = {db_int(at->block), db_int(at->block_n)};
-    struct texts_copy c = {a, STR("")};
+    struct texts_copy c = {a, STR(""), true, e};
     const struct block_view *view;
 
     *out = STR("");
     for (int tries = 0; tries < 2 && at->block >= 0; tries++) {
-        if (texts_block(t, at->block, &view, e)) {
-            *out = arena_dup(a, block_entry(view, (size_t)at->block_n));
-            return true;
-        }
+        if (texts_block(t, at->block, &view, e))
+            return texts_dup(a, block_entry(view, (size_t)at->block_n), out, e);
         if (e->code != ERR_NOT_FOUND)
             return false;
         if (!texts_query(t,
@@ -158,7 +178,8 @@ bool texts_entry(struct texts *t, const struct texts_place *at, struct arena *a,
                          args,
                          2,
                          (struct db_rows){texts_on_entry, &c},
-                         e))
+                         e) ||
+            !c.ok)
             return false;
         if (c.entry.n) {
             *out = c.entry;
@@ -273,26 +294,37 @@ static void texts_keep_request(struct texts *t, struct texts_request *base, int6
     r->depth = t->depth;
 }
 
-/* From the first request of the chain, which is whole, to the one that is wanted. */
-static bool texts_request(struct texts *t, const struct texts_link *last, struct arena *a, str *out,
-                          struct err *e)
+/* Reads the calls that the last one builds on, up to one that is stored whole or kept: *base. */
+static bool texts_read_chain(struct texts *t, struct texts_link *chain, size_t *n,
+                             struct texts_request **base, struct err *e)
 {
-    struct texts_link *chain = arena_alloc(a, TEXTS_CHAIN_MAX * sizeof *chain);
-    struct texts_request *base = NULL;
-    struct block_base call;
-    unsigned depth;
-    size_t n = 0;
+    int64_t from;
 
-    chain[n++] = *last;
-    while (chain[n - 1].from.call_n && !(base = texts_kept_request(t, chain[n - 1].from.call_n))) {
-        if (n == TEXTS_CHAIN_MAX)
+    *base = NULL;
+    while ((from = chain[*n - 1].from.call_n) && !(*base = texts_kept_request(t, from))) {
+        if (*n == TEXTS_CHAIN_MAX)
             return err_set(e, ERR_SYSTEM, "a request has too many others before it");
-        if (!texts_link_read(t, chain[n - 1].from.call_n, a, &chain[n], e))
+        if (!texts_link_read(t, from, &t->links, &chain[*n], e))
             return false;
-        n++;
+        ++*n;
     }
-    assert(n > 0 && n <= TEXTS_CHAIN_MAX);
-    depth = base ? base->depth + (unsigned)n : (unsigned)n - 1;
+    assert(*n > 0 && *n <= TEXTS_CHAIN_MAX);
+    return true;
+}
+
+/* From the first request of the chain, which is whole, to the one that is wanted. */
+static bool texts_assemble(struct texts *t, const struct texts_link *last, struct arena *a,
+                           str *out, struct err *e)
+{
+    struct texts_link *chain = arena_alloc(&t->links, TEXTS_CHAIN_MAX * sizeof *chain);
+    struct texts_request *base;
+    struct block_base call;
+    size_t n = 1;
+
+    chain[0] = *last;
+    if (!texts_read_chain(t, chain, &n, &base, e))
+        return false;
+    t->depth = base ? base->depth + (unsigned)n : (unsigned)n - 1;
     if (base) {
         call.request = str_slice(buf_str(&base->bytes), 0, base->size);
         call.answer = str_slice(buf_str(&base->bytes), base->size, base->bytes.n);
@@ -301,14 +333,24 @@ static bool texts_request(struct texts *t, const struct texts_link *last, struct
         call = (struct block_base){chain[n].own, chain[n].answer};
     }
     while (n-- > 0) {
-        if (!block_delta_apply(&call, &chain[n].from, chain[n].own, a, &call.request, e))
+        struct arena *form = &t->forms[n % COUNT_OF(t->forms)]; /* call is not in this one */
+
+        arena_reset(form);
+        if (!block_delta_apply(&call, &chain[n].from, chain[n].own, form, &call.request, e))
             return err_prefix(e, "the request of call %lld: ", (long long)chain[n].call_n);
         call.answer = chain[n].answer;
     }
-    t->depth = depth;
     texts_keep_request(t, base, last->call_n, &call);
-    *out = call.request;
-    return true;
+    return texts_dup(a, call.request, out, e);
+}
+
+static bool texts_request(struct texts *t, const struct texts_link *last, struct arena *a, str *out,
+                          struct err *e)
+{
+    bool ok = texts_assemble(t, last, a, out, e);
+
+    texts_release_forms(t);
+    return ok;
 }
 
 /* ---- before there were blocks ---- */
@@ -327,12 +369,14 @@ static bool texts_unpack(struct arena *a, const struct db_value *body, int64_t s
     char *p;
 
     *out = STR("");
-    if (body->type == DB_NULL || (int64_t)body->s.n == size) {
-        *out = body->type == DB_NULL ? STR("") : arena_dup(a, body->s);
+    if (body->type == DB_NULL)
         return true;
-    }
-    if (size < 0 || size > TEXTS_BODY_MAX || !arena_fits(a, (size_t)size, 0))
+    if ((int64_t)body->s.n == size)
+        return texts_dup(a, body->s, out, e);
+    if (size < 0 || size > TEXTS_BODY_MAX)
         return err_set(e, ERR_SYSTEM, "a body claims to be %lld bytes", (long long)size);
+    if (!block_arena_check(a, (uint64_t)size, e))
+        return false;
     p = arena_alloc(a, (size_t)size);
     if (uncompress((Bytef *)p, &n, (const Bytef *)body->s.p, (uLong)body->s.n) != Z_OK ||
         n != (uLongf)size)
@@ -357,7 +401,8 @@ static bool texts_on_old(void *ctx, const struct db_value *v, size_t n)
             o->ok &= texts_unpack(o->a, &v[at], v[at + 1].i, row_text(o->row, f), o->e);
             at += 2;
         } else {
-            *row_text(o->row, f) = v[at].type == DB_NULL ? STR("") : arena_dup(o->a, v[at].s);
+            *row_text(o->row, f) = STR("");
+            o->ok &= v[at].type == DB_NULL || texts_dup(o->a, v[at].s, row_text(o->row, f), o->e);
             at++;
         }
     }

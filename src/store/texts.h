@@ -51,6 +51,9 @@ struct texts {
     /* The last requests that were assembled: the next request of a conversation builds on one. */
     struct texts_request *requests;
     size_t request_count, request_next, requests_size;
+    /* While a request is assembled: the calls that it builds on, and its last two forms. The
+     * caller's arena gets the result alone. */
+    struct arena links, forms[2];
 };
 
 void texts_init(struct texts *t, struct db *db);
@@ -59,7 +62,8 @@ void texts_release(struct texts *t);
 void texts_keep_many(struct texts *t);
 
 /* Sets the row's texts, in the arena. Its id and columns must be set. If some texts of a call in
- * old_interactions are damaged, it fails, and the row has the others. */
+ * old_interactions are damaged, it fails, and the row has the others. ERR_LIMIT: the arena has no
+ * room for them. */
 bool texts_read(struct texts *t, const struct texts_place *at, struct arena *a,
                 struct store_call *row, struct err *e) MUST_USE;
 /* The same without the request, which is expensive if it is stored as a delta. */

@@ -103,6 +103,7 @@ void usage_write_add(const struct usage_table *t, struct buf *out)
 {
     str names = str_c(t->sums), name;
 
+    assert(names.n > 0 && t->sum_count > 0);
     buf_printf(out, " ON CONFLICT (%s) DO UPDATE SET ", t->which);
     while ((name = usage_next_name(&names)).n)
         buf_printf(out,

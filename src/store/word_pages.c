@@ -170,6 +170,13 @@ static bool word_pages_open(struct word_pages_reader *r, str page, struct err *e
     return true;
 }
 
+bool word_pages_check(str page, struct err *e)
+{
+    struct word_pages_reader r;
+
+    return word_pages_open(&r, page, e);
+}
+
 static bool word_pages_damaged(struct word_pages_reader *r)
 {
     r->bad = true;

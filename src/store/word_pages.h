@@ -69,6 +69,9 @@ bool word_pages_finish(struct word_pages_writer *w, struct err *e) MUST_USE;
 bool word_pages_write_block(const uint64_t *keys, size_t n, word_pages_emit *emit, void *to,
                             struct err *e) MUST_USE;
 
+/* Whether the bytes of a page are as they were written. */
+bool word_pages_check(str page, struct err *e) MUST_USE;
+
 /* Adds the blocks of all keys from lo to hi, both included, to `out`. False if the page is damaged;
  * `out` is unchanged then. */
 bool word_pages_find(str page, uint64_t lo, uint64_t hi, struct word_blocks *out,

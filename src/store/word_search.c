@@ -55,17 +55,17 @@ static void search_segment(const struct word_search *s, int64_t block, int64_t *
 struct search_pages {
     uint64_t lo, hi;
     struct word_blocks found;
-    bool ok;
-    struct err *e;
 };
 
 static bool search_on_page(void *ctx, const struct db_value *v, size_t n)
 {
     struct search_pages *p = ctx;
+    struct err damaged;
 
     assert(n == 1);
-    p->ok = word_pages_find(v[0].s, p->lo, p->hi, &p->found, p->e);
-    return p->ok;
+    if (!word_pages_find(v[0].s, p->lo, p->hi, &p->found, &damaged))
+        memset(&p->found, 0xff, sizeof p->found); /* any block may have it: their texts will show */
+    return true;
 }
 
 /* The blocks of a segment that have all the words. */
@@ -73,7 +73,7 @@ static bool search_look_up(struct word_search *s, int64_t level, int64_t first, 
 {
     memset(&s->found, 0xff, sizeof s->found);
     for (size_t part = 0; part < s->query->part_count; part++) {
-        struct search_pages p = {.ok = true, .e = e};
+        struct search_pages p = {0};
         struct db_value args[] = {db_int(level), db_int(first), db_null(), db_null()};
 
         words_query_range(s->query, part, s->last_is_front, &p.lo, &p.hi);
@@ -87,8 +87,7 @@ static bool search_look_up(struct word_search *s, int64_t level, int64_t first, 
                       args,
                       COUNT_OF(args),
                       (struct db_rows){search_on_page, &p},
-                      e) ||
-            !p.ok)
+                      e))
             return false;
         for (size_t i = 0; i < COUNT_OF(s->found.bits); i++)
             s->found.bits[i] &= p.found.bits[i];

@@ -78,6 +78,7 @@ static uint64_t words_front_codes(str folded, unsigned *count)
         code = c < 128 ? words_codes[c] : WORDS_CODE_OTHER + c % (64 - WORDS_CODE_OTHER);
         key |= (uint64_t)code << (34 - 6 * n);
     }
+    assert(n <= 4 && key <= WORDS_KEY_MAX);
     *count = n;
     return key;
 }
@@ -88,6 +89,7 @@ static uint64_t words_padded_key(const char *padded, size_t n)
     unsigned count;
     uint64_t h = 0;
 
+    assert(n > 0 && n <= WORDS_SIZE_MAX);
     for (size_t i = 0; i < n; i += WORDS_CHUNK)
         h = words_hash_chunk(h, words_chunk_load(padded + i));
     return words_front_codes((str){padded, n}, &count) | words_hash_bits(h);
@@ -188,6 +190,7 @@ static NOINLINE bool words_read_any(struct words_reader *r)
         }
         r->at += size;
     }
+    assert(r->n <= WORDS_SIZE_MAX);
     memset(r->folded + r->n, 0, WORDS_CHUNK);
     return r->n > 0;
 }
@@ -437,4 +440,17 @@ const uint64_t *words_set_sorted(struct words_set *s, size_t *n)
     }
     assert_slow(words_set_is_sorted(s));
     return s->keys;
+}
+
+bool words_copy_lower(char *to, str from)
+{
+    unsigned char all = 0;
+
+    for (size_t i = 0; i < from.n; i++) {
+        unsigned char c = (unsigned char)from.p[i];
+
+        all |= c;
+        to[i] = (char)(c + ((unsigned char)(c - 'A') < 26) * ('a' - 'A'));
+    }
+    return all < 128;
 }

@@ -118,6 +118,8 @@ struct words_hit {
  * match in the first field that has one, and is set only if all words are found. */
 bool words_match(const struct words_query *q, const str fields[], unsigned allowed,
                  bool last_is_front, struct words_hit *hit) MUST_USE;
+/* Copies the bytes with ASCII letters in lower case. False if some are not ASCII. */
+bool words_copy_lower(char *to, str from);
 
 /* Up to words_max words around a byte of the text, with "..." where text was cut off. At most
  * WORDS_SNIPPET_MAX bytes of text; always UTF-8, whatever the text has. */

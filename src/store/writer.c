@@ -176,6 +176,7 @@ static void writer_go_down(struct journal *j, enum outcome how, const struct err
 {
     bool news = j->mode != JOURNAL_FAILED && (j->mode == JOURNAL_RUNNING || how == BROKEN);
 
+    assert(how != DONE && e->code != ERR_NONE);
     pthread_mutex_lock(&j->lock);
     j->errors++;
     if (news) {
@@ -280,6 +281,7 @@ static void writer_try_again(struct journal *j)
 
     if (statvfs(j->dir, &st) == 0 && (uint64_t)st.f_bavail * st.f_frsize < JOURNAL_ROOM_MIN)
         return;
+    assert(j->mode == JOURNAL_FULL);
     got = writer_begin_segment(j, &e);
     if (got != DONE) {
         writer_go_down(j, got, &e);
@@ -366,6 +368,7 @@ static bool writer_next_group(struct journal *j)
 /* Somebody wants the segment to end, and waits for it. */
 static void writer_end_on_request(struct journal *j)
 {
+    assert(j->rolling);
     if (j->mode == JOURNAL_RUNNING) {
         writer_sync_late(j);
         writer_end_segment(j);
@@ -374,9 +377,28 @@ static void writer_end_on_request(struct journal *j)
     j->recycle_from = j->next_number;
     pthread_mutex_unlock(&j->lock);
     writer_drop_spare(j);
+    segment_drop_damaged(j->dir);
     pthread_mutex_lock(&j->lock);
     j->roll = false;
     pthread_cond_broadcast(&j->news);
+    pthread_mutex_unlock(&j->lock);
+}
+
+void journal_roll_soon(struct journal *j)
+{
+    pthread_mutex_lock(&j->lock);
+    j->roll = true;
+    if (j->sleep != JOURNAL_AWAKE)
+        pthread_cond_signal(&j->work);
+    pthread_mutex_unlock(&j->lock);
+}
+
+void journal_roll(struct journal *j)
+{
+    journal_roll_soon(j);
+    pthread_mutex_lock(&j->lock);
+    while (j->roll && !j->stopped)
+        pthread_cond_wait(&j->news, &j->lock);
     pthread_mutex_unlock(&j->lock);
 }
 

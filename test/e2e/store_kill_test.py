@@ -208,6 +208,13 @@ class Kills:
         c.close()
         return waiting
 
+    @staticmethod
+    def await_acked(clients, count):
+        """Until that many calls were acknowledged: on a busy machine it takes more than a moment."""
+        until = time.monotonic() + 60
+        while sum(1 for c in clients for call in list(c.calls) if call.acked) < count and time.monotonic() < until:
+            time.sleep(0.01)
+
     def cycle(self):
         while self.chance.random() < 0.2:
             self.stumble()
@@ -223,6 +230,8 @@ class Kills:
             for c in clients:
                 c.start()
             time.sleep(self.chance.uniform(0.02, 1.0 if self.chance.random() < 0.7 else 2.0 + 2 * BACKLOG))
+            if self.chance.random() < 0.8:  # else it may die before it has said anything
+                self.await_acked(clients, 3)
             self.backlogs.append(self.backlog() if BACKLOG else 0)
             killed = time.monotonic()
             self.gateway.child.kill()
