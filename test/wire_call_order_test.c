@@ -170,10 +170,12 @@ TEST(complete_calls_are_written_before_an_error_and_a_cut_one_is_not)
         say(&p->en, CHAT_CALL, 2, STR(""));
         say(&p->en, CHAT_ARGUMENTS, 2, STR("{\"a\":2}"));
         say(&p->en, CHAT_ARGUMENTS, 1, STR("{\"a\":1}"));
+        say(&p->en, CHAT_TEXT, 3, STR("word"));
         wire_encode(&p->en, &(struct chat_event){.kind = CHAT_ERROR, .error = &error});
         out = buf_str(&p->out);
         CHECK(str_find(out, STR("id1")) < str_find(out, STR("id2")));
-        CHECK(str_find(out, STR("id2")) < str_find(out, STR("busy")));
+        CHECK(str_find(out, STR("id2")) < str_find(out, STR("word")));
+        CHECK(str_find(out, STR("word")) < str_find(out, STR("busy")));
         CHECK(str_find(out, STR("busy")) != STR_NONE);
         CHECK_INT(str_find(out, STR("id0")) == STR_NONE, dialects[i] != CHAT_ANTHROPIC);
         pass_release(p);

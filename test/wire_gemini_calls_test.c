@@ -1,4 +1,5 @@
-/* Calls in replies of Gemini: their ids, their signatures, and arguments that come in pieces.
+/* Calls in replies of Gemini: their ids, their signatures, arguments that come in pieces, and lists
+ * of parts that calls were found in.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -93,7 +94,60 @@ TEST(arguments_that_cannot_be_put_together_are_an_error)
                      "call that cannot be put together");
 }
 
-TEST_MAIN(T(defect_4_calls_get_ids_and_keep_their_signature),
+/* Texts that became reasoning and calls, and elements that no event came from. */
+TEST(a_changed_list_of_many_elements_takes_linear_time)
+{
+    enum { TEXTS = 4000, EMPTY = 400000 };
+    static struct chat_event events[3 * TEXTS];
+    struct buf b;
+
+    buf_init(&b, HELP_SIZE_MAX);
+    buf_add(&b, STR("{\"candidates\":[{\"content\":{\"parts\":[{}"));
+    for (unsigned i = 0; i < TEXTS; i++)
+        buf_add(&b, STR(",{\"text\":\"a\"}"));
+    for (unsigned i = 0; i < EMPTY; i++)
+        buf_add(&b, STR(",{}"));
+    buf_add(&b, STR("]}}]}"));
+    for (int named = 0; named < 2; named++) {
+        struct wire_frame f = {.name = STR(""), .data = buf_str(&b), .raw = buf_str(&b)};
+        const struct json_node *part = NULL;
+        struct pass *p = malloc(sizeof *p);
+        struct json doc;
+        struct err e;
+
+        assert(p);
+        json_init(&doc);
+        CHECK(json_parse(&doc, buf_str(&b), &e));
+        f.doc = &doc;
+        for (size_t i = 0; i < doc.n && !part; i++)
+            if (json_is(&doc, &doc.nodes[i], STR("parts")))
+                part = json_first(&doc, &doc.nodes[i + 1]);
+        for (uint32_t i = 0; i < COUNT_OF(events); i++) {
+            static const enum chat_event_kind kinds[] = {CHAT_REASONING, CHAT_CALL, CHAT_TEXT};
+
+            events[i] = (struct chat_event){.kind = kinds[i % 3],
+                                            .block = i,
+                                            .text = STR("r"),
+                                            .id = STR("i"),
+                                            .name = STR("f")};
+            if (named && i % 3 == 0) {
+                part += part->span;
+                events[i].node = json_get(&doc, part, "text");
+                CHECK(events[i].node);
+            }
+        }
+        pass_init(p, &wire_gemini, &wire_gemini, false);
+        wire_relay(&p->en, &f, events, COUNT_OF(events), true);
+        CHECK(str_find(buf_str(&p->out), STR("\"a\"")) == STR_NONE);
+        pass_release(p);
+        free(p);
+        json_release(&doc);
+    }
+    buf_release(&b);
+}
+
+TEST_MAIN(T(a_changed_list_of_many_elements_takes_linear_time),
+          T(defect_4_calls_get_ids_and_keep_their_signature),
           T(arguments_in_pieces_are_put_together),
           T(elements_of_a_list_of_arguments_are_ordered_by_their_index),
           T(names_of_arguments_may_have_escapes_and_values_may_end_empty),

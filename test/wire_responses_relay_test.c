@@ -286,6 +286,80 @@ TEST(an_event_number_without_room_for_more_stays)
     run_release(&r);
 }
 
+/* A message of n texts, as the last event of its item. */
+static void add_message(struct buf *b, unsigned number, unsigned index, unsigned n)
+{
+    buf_printf(b,
+               "{\"type\":\"response.output_item.done\",\"sequence_number\":%u,"
+               "\"output_index\":%u,\"item\":{\"type\":\"message\",\"content\":[",
+               number,
+               index);
+    for (unsigned i = 0; i < n; i++)
+        buf_printf(b, "%s{\"type\":\"output_text\",\"text\":\"t\"}", i ? "," : "");
+    buf_add(b, STR("]}}"));
+    buf_add_c(b, '\0');
+}
+
+/* The texts of a reply that are remembered are counted. Beyond the limit nothing is known about a
+ * text, so it is not passed on: it could be hidden. */
+TEST(a_reply_with_more_texts_than_are_remembered_fails)
+{
+    static const char *const secrets[] = {
+        "{\"type\":\"response.reasoning_text.delta\",\"sequence_number\":2,"
+        "\"output_index\":1,\"content_index\":0,\"delta\":\"secret\"}",
+        "{\"type\":\"response.output_item.done\",\"sequence_number\":2,"
+        "\"output_index\":1,\"item\":{\"type\":\"reasoning\",\"content\":["
+        "{\"type\":\"reasoning_text\",\"text\":\"secret\"}]}}",
+        "{\"type\":\"response.completed\",\"sequence_number\":2,\"response\":{"
+        "\"status\":\"completed\",\"output\":[{\"type\":\"x\"},{\"type\":\"reasoning\","
+        "\"summary\":[{\"type\":\"summary_text\",\"text\":\"secret\"}]}]}}",
+    };
+    static struct run r, seen;
+    struct buf b;
+
+    buf_init(&b, RUN_SIZE_MAX);
+    add_message(&b, 1, 0, 2 * WIRE_BLOCKS_MAX);
+    for (size_t i = 0; i < COUNT_OF(secrets); i++) {
+        run_init(&r, &wire_responses, true);
+        r.relay.id = STR("x");
+        relay_frame(&r, CREATED(0), NOTHING, false);
+        relay_frame(&r, b.p, NOTHING, false);
+        CHECK(!r.relay.failed);
+        relay_frame(&r, secrets[i], NOTHING, true);
+        CHECK(r.relay.failed);
+        CHECK_NOT(buf_str(&r.relayed), "secret");
+        CHECK_HAS(buf_str(&r.relayed),
+                  "{\"type\":\"error\",\"sequence_number\":2,\"code\":\"response_too_large\"");
+        run_init(&seen, &wire_responses, true);
+        run_feed(&seen, buf_str(&r.relayed), 0);
+        CHECK_INT(seen.error_status, 502);
+        run_release(&seen);
+        run_release(&r);
+    }
+    buf_release(&b);
+}
+
+/* Items that earlier events have named are found by their ids: each of them costs a search. */
+TEST(a_final_response_of_too_many_known_items_fails)
+{
+    static struct run r;
+    struct buf b;
+
+    buf_init(&b, RUN_SIZE_MAX);
+    buf_add(
+        &b,
+        STR("data: " ADDED(
+            1, 0, "i") "\n\ndata: {\"type\":\"response.completed\",\"response\":{\"output\":["));
+    for (unsigned i = 0; i <= WIRE_BLOCKS_MAX; i++)
+        buf_printf(&b, "%s{\"id\":\"i\",\"type\":\"message\"}", i ? "," : "");
+    buf_add(&b, STR("]}}\n\n"));
+    run_init(&r, &wire_responses, true);
+    run_feed(&r, buf_str(&b), 0);
+    CHECK_INT(r.error_status, 502);
+    run_release(&r);
+    buf_release(&b);
+}
+
 TEST_MAIN(T(reasoning_at_the_beginning_of_a_message_is_the_item_before_it),
           T(a_message_without_reasoning_passes_byte_for_byte),
           T(a_message_that_nothing_came_of_is_not_in_a_reply_that_another_call_finishes),
@@ -294,4 +368,6 @@ TEST_MAIN(T(reasoning_at_the_beginning_of_a_message_is_the_item_before_it),
           T(text_that_is_held_back_until_the_end_is_valid_json),
           T(an_item_after_events_of_ours_is_in_the_response_of_another_call),
           T(hundreds_of_reasoning_items_in_one_text_are_all_passed_on),
-          T(an_event_number_without_room_for_more_stays))
+          T(an_event_number_without_room_for_more_stays),
+          T(a_reply_with_more_texts_than_are_remembered_fails),
+          T(a_final_response_of_too_many_known_items_fails))

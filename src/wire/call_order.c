@@ -88,6 +88,7 @@ static bool call_order_is_open(const struct call_order *t, const struct chat_eve
 /* Whether a call of the same answer is not whole yet. */
 static bool call_order_busy(const struct call_order *t, const struct chat_event *ev)
 {
+    assert(t->open_count <= OPEN_MAX);
     for (size_t i = 0; i < t->open_count; i++)
         if (t->open[i].choice == ev->choice)
             return true;
@@ -112,6 +113,7 @@ static struct waiting *call_order_keep(struct wire_encoder *en, const struct cha
     struct waiting *w =
         arena_text_room(en->arena, sizeof *w + texts) ? arena_zero(en->arena, 1, sizeof *w) : NULL;
 
+    assert(ev->kind != CHAT_USAGE && ev->kind != CHAT_ERROR); /* those are lent */
     if (!w)
         return NULL;
     w->ev = *ev;
@@ -212,8 +214,8 @@ bool call_order_wait(struct wire_encoder *en, const struct chat_event *ev)
             call_order_append(t, kept);
             return true;
         }
-        call_order_let_go(en, t); /* no more is held for these */
-        return false;
+        call_order_let_go(en, t);           /* no more is held for these */
+        return call_order_waits(en, t, ev); /* false: nothing is open; a call is from now on */
     }
     if (ev->kind != CHAT_ARGUMENTS || !t->first || call_order_busy(t, ev))
         return false;

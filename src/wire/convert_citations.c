@@ -419,6 +419,7 @@ static void citations_chunks_write(struct cited *c, const struct json_node *list
         json_out_close(&o, 2);
     }
     json_out_close(&o, 2);
+    assert(o.depth == 0);
     if (seen.count == 0)
         buf_reset(out);
     map_release(&seen);

@@ -6,6 +6,7 @@
 
 #include "base/json_get.h"
 #include "base/map.h"
+#include "wire/message_parts.h"
 
 #include <stdarg.h>
 
@@ -151,11 +152,6 @@ void json_write_schema(struct json_out *o, str schema)
     json_release(&doc);
 }
 
-str tool_parameters(const struct chat_tool *t)
-{
-    return t->schema.n ? t->schema : STR("{\"type\":\"object\",\"properties\":{}}");
-}
-
 static bool json_write_all_required(const struct json *doc, const struct json_node *members,
                                     const struct json_node *required)
 {
@@ -209,6 +205,109 @@ bool schema_is_strict(const struct chat_request *r, bool strict, str schema)
     }
     json_release(&doc);
     return ok;
+}
+
+/* ---- tools ---- */
+
+enum tool_strict { STRICT_NEVER, STRICT_IF_GIVEN, STRICT_ALWAYS };
+
+/* How dialects write a function: with its type, in a member `function`, and with a description even
+ * if that is empty. Responses takes a function without `strict` for a strict one. */
+static const struct {
+    bool typed, nested, described;
+    enum tool_strict strict;
+} tool_forms[CHAT_DIALECT_COUNT] = {
+    [CHAT_OPENAI] = {true, true, false, STRICT_IF_GIVEN},
+    [CHAT_MISTRAL] = {true, true, false, STRICT_IF_GIVEN},
+    [CHAT_RESPONSES] = {true, false, false, STRICT_ALWAYS},
+    [CHAT_OLLAMA] = {true, true, true, STRICT_NEVER},
+    [CHAT_ANTHROPIC] = {false, false, false, STRICT_IF_GIVEN},
+};
+
+static void json_write_function(struct json_out *o, const struct chat_request *r,
+                                const struct chat_tool *t, enum chat_dialect to)
+{
+    str schema = t->schema.n ? t->schema : STR("{\"type\":\"object\",\"properties\":{}}");
+    bool strict = t->strict_given && t->strict;
+
+    json_member_str(o, "name", t->name);
+    if (t->description.n || tool_forms[to].described)
+        json_member_str(o, "description", t->description);
+    if (tool_forms[to].typed) {
+        json_member_raw(o, "parameters", schema);
+        strict = strict && schema_is_strict(r, true, schema);
+    } else {
+        json_out_key(o, STR("input_schema"));
+        json_write_schema(o, t->schema);
+    }
+    if (tool_forms[to].strict == STRICT_ALWAYS ||
+        (tool_forms[to].strict == STRICT_IF_GIVEN && t->strict_given))
+        json_member_bool(o, "strict", strict);
+}
+
+void json_write_tools(struct json_out *o, const struct chat_request *r, enum chat_dialect to)
+{
+    assert(to < CHAT_DIALECT_COUNT && (tool_forms[to].typed || to == CHAT_ANTHROPIC));
+    if (part_tools_going(r, to) == 0)
+        return;
+    json_member_array(o, "tools");
+    for (size_t i = 0; i < r->tool_count; i++) {
+        const struct chat_tool *t = &r->tools[i];
+
+        if (!chat_tool_goes(t, to))
+            continue;
+        if (t->opaque.n) {
+            json_out_raw(o, t->opaque);
+            continue;
+        }
+        json_out_object(o);
+        if (tool_forms[to].typed)
+            json_member_str(o, "type", STR("function"));
+        if (tool_forms[to].nested)
+            json_member_object(o, "function");
+        json_write_function(o, r, t, to);
+        json_out_close(o, tool_forms[to].nested ? 2 : 1);
+    }
+    json_out_end(o);
+}
+
+void json_write_choice(struct json_out *o, const struct chat_request *r, enum chat_dialect to)
+{
+    static const char *const words[] = {[CHAT_CHOICE_AUTO] = "auto",
+                                        [CHAT_CHOICE_NONE] = "none",
+                                        [CHAT_CHOICE_REQUIRED] = "required"};
+
+    if (r->choice == CHAT_CHOICE_NONE_GIVEN || part_tools_going(r, to) == 0)
+        return;
+    json_out_key(o, STR("tool_choice"));
+    if (r->choice != CHAT_CHOICE_TOOL) {
+        bool any = to == CHAT_MISTRAL && r->choice == CHAT_CHOICE_REQUIRED;
+
+        assert((size_t)r->choice < COUNT_OF(words));
+        json_out_str(o, str_c(any ? "any" : words[r->choice]));
+        return;
+    }
+    json_write_typed(o, "function");
+    if (tool_forms[to].nested)
+        json_member_object(o, "function");
+    json_member_str(o, "name", r->choice_name);
+    json_out_close(o, tool_forms[to].nested ? 2 : 1);
+}
+
+/* ---- parts ---- */
+
+bool json_write_audio(struct json_out *o, const struct chat_part *p)
+{
+    str format = str_slice(p->mime, sizeof "audio/" - 1, p->mime.n);
+
+    if (!str_starts(p->mime, STR("audio/")) || !p->data.n)
+        return false;
+    json_member_str(o, "type", STR("input_audio"));
+    json_member_object(o, "input_audio");
+    json_member_str(o, "data", p->data);
+    json_member_str(o, "format", str_eq(format, STR("mpeg")) ? STR("mp3") : format);
+    json_out_end(o);
+    return true;
 }
 
 /* ---- texts ---- */

@@ -34,8 +34,12 @@ void json_write_arguments(struct json_out *o, str json, bool sse);
 bool json_arguments_are_whole(str json);
 /* A schema for a tool's arguments: always an object with a type. */
 void json_write_schema(struct json_out *o, str schema);
-/* The parameters of a tool, or those of a tool without parameters. */
-str tool_parameters(const struct chat_tool *t);
+/* The member `tools`, as a provider of this dialect takes it; nothing if no tool goes to it. */
+void json_write_tools(struct json_out *o, const struct chat_request *r, enum chat_dialect to);
+/* The member `tool_choice` of OpenAI's dialects and Mistral; nothing if no tool goes to it. */
+void json_write_choice(struct json_out *o, const struct chat_request *r, enum chat_dialect to);
+/* Audio with its data, as the members `type` and `input_audio` of a part; false: it is not that. */
+bool json_write_audio(struct json_out *o, const struct chat_part *p) MUST_USE;
 
 /* JSON from a template, in the arena: %q is a str as a JSON string, %j a str that is JSON already,
  * %d an int64_t; ' is written as a double quote.

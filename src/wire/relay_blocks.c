@@ -11,12 +11,36 @@ bool relay_blocks_inside(const struct json_node *outer, const struct json_node *
     return node >= outer && node < outer + outer->span;
 }
 
-const struct json_node *relay_blocks_find(const struct relay_blocks *r, const struct chat_event *ev)
+/* The element that has a node of the frame. Nodes come in their order, so that each element is
+ * passed once. */
+static const struct json_node *relay_blocks_locate(struct relay_blocks *r,
+                                                   const struct json_node *node)
 {
-    for (const struct json_node *x = r->from; x; x = json_next(r->doc, r->list, x))
-        if (r->rules->is_source(r->doc, x, ev))
-            return x;
-    return NULL;
+    if (!relay_blocks_inside(r->list, node))
+        return NULL;
+    if (!r->near || r->near > node || r->near < r->from)
+        r->near = r->from;
+    while (r->near && r->near + r->near->span <= node)
+        r->near = json_next(r->doc, r->list, r->near);
+    return r->near && relay_blocks_inside(r->near, node) ? r->near : NULL;
+}
+
+const struct json_node *relay_blocks_find(struct relay_blocks *r, const struct chat_event *ev)
+{
+    const struct json_node *x;
+
+    assert(!r->from || relay_blocks_inside(r->list, r->from));
+    if (ev->node) {
+        x = relay_blocks_locate(r, ev->node);
+        return x && r->rules->is_source(r->doc, x, ev) ? x : NULL;
+    }
+    if (ev->kind == CHAT_CALL || ev->kind == CHAT_OPAQUE || r->missing >> ev->kind & 1)
+        return NULL;
+    for (x = r->from; x && !r->rules->is_source(r->doc, x, ev);)
+        x = json_next(r->doc, r->list, x);
+    if (!x) /* nor for a later event, which searches fewer elements */
+        r->missing |= 1u << ev->kind;
+    return x;
 }
 
 /* The element's own bytes, with another text if the text changed. */
@@ -50,6 +74,7 @@ static void relay_blocks_flush(struct relay_blocks *r)
     } else {
         json_out_init(&o, r->out);
         r->rules->write(r, &o);
+        assert(o.depth == 0);
     }
     r->index++;
 }
@@ -136,6 +161,8 @@ void relay_blocks_write(struct relay_blocks *r, const struct chat_event *events,
     size_t begin = r->out->n;
 
     r->from = json_first(r->doc, r->list);
+    r->near = NULL;
+    r->missing = 0;
     r->index = 0;
     r->pending = false;
     buf_add_c(r->out, '[');

@@ -2,9 +2,9 @@
  *
  * For a frame that the gateway changed, in a dialect whose content is a list (Anthropic's blocks,
  * Gemini's parts, a list of Chat Completions). Each event is matched to the element that it came
- * from: by the place of its text, by its call, or by that element's JSON. Such an element keeps all
- * of its members except the text. An event without an element becomes a new one; an element
- * without an event is dropped.
+ * from, by the place that the decoder gave it; a text without a place is of the next element of its
+ * kind. Such an element keeps all of its members except the text. An event without an element
+ * becomes a new one; an element without an event is dropped. The time is linear.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -21,6 +21,7 @@ struct relay_rules {
     bool (*takes)(const struct relay_blocks *r, const struct chat_event *ev);
     bool thinking_blocks; /* empty and redacted reasoning has separate elements */
     const char *empty;    /* the element for an otherwise empty list; or NULL */
+    /* Whether an event, or one of its kind that has no place, may have come from an element. */
     bool (*is_source)(const struct json *doc, const struct json_node *element,
                       const struct chat_event *ev);
     /* The text of an element that a block of this kind replaces; NULL: the element stays. */
@@ -44,6 +45,8 @@ struct relay_blocks {
     /* Set by relay_blocks_write. */
     uint32_t index;                  /* of the current block in the new list */
     const struct json_node *from;    /* earlier elements are already matched */
+    const struct json_node *near;    /* the last one that was searched by its place, or NULL */
+    unsigned missing;                /* 1 << kind: no element is left for such an event */
     const struct json_node *element; /* of the current block, or NULL */
     struct assembled_block block;    /* the current one, if it is pending */
     bool pending;
@@ -53,8 +56,7 @@ struct relay_blocks {
 void relay_blocks_write(struct relay_blocks *r, const struct chat_event *events, size_t n);
 
 /* For on_signature: the element that the event came from; and a new current block. */
-const struct json_node *relay_blocks_find(const struct relay_blocks *r,
-                                          const struct chat_event *ev);
+const struct json_node *relay_blocks_find(struct relay_blocks *r, const struct chat_event *ev);
 void relay_blocks_begin(struct relay_blocks *r, enum assembled_kind kind,
                         const struct chat_event *ev);
 bool relay_blocks_inside(const struct json_node *outer, const struct json_node *node);

@@ -405,6 +405,7 @@ void wire_encode(struct wire_encoder *en, const struct chat_event *ev)
         en->failed = true;
         return;
     }
+    en->failing = ev->kind == CHAT_ERROR; /* so that a call that is not complete is dropped */
     if (en->wire->in_turn && call_order_wait(en, ev))
         return;
     en->wire->encode(en, ev);

@@ -121,6 +121,7 @@ void anthropic_write_error(const struct chat_error *error, struct buf *out)
     anthropic_error_body(error, &o);
     anthropic_put_request_id(error, &o);
     json_out_end(&o);
+    assert(o.depth == 0);
 }
 
 void anthropic_read_error(const struct json *doc, struct arena *a, struct chat_error *out)

@@ -186,8 +186,12 @@ static void anthropic_block_begin_call(struct wire_decoder *d, struct anthropic_
     s->called = true;
     if (id.n == 0)
         id = wire_call_id(d, b->block);
-    anthropic_emit(
-        d, CHAT_CALL, b->block, id, json_get_as_text(doc, v, "name", &d->scratch), STR(""));
+    wire_emit(d,
+              &(struct chat_event){.kind = CHAT_CALL,
+                                   .block = b->block,
+                                   .id = id,
+                                   .name = json_get_as_text(doc, v, "name", &d->scratch),
+                                   .node = v});
     anthropic_block_give_thoughts(d, id);
     if (!json_text(doc, input, &d->scratch, &text)) /* a string is the JSON of it */
         text = input && (s->whole || json_count(doc, input) > 0) ? json_raw(doc, input) : STR("");
@@ -264,7 +268,7 @@ static void anthropic_block_begin_opaque(struct wire_decoder *d, struct anthropi
     if (!s->whole)
         arena_text_add(&b->held, d->arena, json_raw(doc, v));
     if (s->whole || b->held.full) { /* or too large to wait for its end */
-        anthropic_emit(d, CHAT_OPAQUE, b->block, STR(""), STR(""), json_raw(doc, v));
+        anthropic_block_emit_text(d, CHAT_OPAQUE, b, json_raw(doc, v), v);
         b->used = false;
     }
 }

@@ -480,6 +480,7 @@ static void anthropic_encode_write_whole(struct wire_encoder *en)
     anthropic_encode_put_usage(&o, &g->usage);
     anthropic_encode_put_extras(&o, g, false, false);
     json_out_end(&o);
+    assert(o.depth == 0);
 }
 
 static void anthropic_encode_whole_event(struct wire_encoder *en, const struct chat_event *ev)

@@ -296,6 +296,7 @@ static void anthropic_relay_stop_theirs(struct wire_encoder *en, const struct wi
 {
     struct anthropic_encoder *s = en->state;
 
+    assert(!slot->used && !slot->own && !slot->dropped);
     anthropic_relay_hold_flush(en);
     if (s->open != OPEN_NONE && s->open_index == slot->out) {
         if (slot->cut && slot->kind == OPEN_THINK && !s->is_signed)

@@ -31,11 +31,8 @@ static bool anthropic_relay_whole_is_source(const struct json *doc, const struct
 
     if (ev->kind == CHAT_OPAQUE)
         return str_eq(json_raw(doc, element), ev->text);
-    if (!type || !json_get_is(doc, element, "type", type))
-        return false;
-    if (ev->kind == CHAT_CALL)
-        return json_is(doc, json_find(doc, element, STR("id")), ev->id);
-    return !ev->node || relay_blocks_inside(element, ev->node);
+    return type && json_get_is(doc, element, "type", type) &&
+           (ev->kind != CHAT_CALL || json_is(doc, json_find(doc, element, STR("id")), ev->id));
 }
 
 static const struct json_node *anthropic_relay_whole_find_text(const struct json *doc,
@@ -53,6 +50,7 @@ static const struct json_node *anthropic_relay_whole_find_text(const struct json
 
 static void anthropic_relay_whole_on_signature(struct relay_blocks *r, const struct chat_event *ev)
 {
+    assert(ev->kind == CHAT_SIGNATURE);
     if (!r->pending || r->block.kind != ASSEMBLED_THINK || r->block.block != ev->block)
         relay_blocks_begin(r, ASSEMBLED_THINK, ev);
     arena_text_add(&r->block.extra, r->en->arena, ev->text);
@@ -61,6 +59,7 @@ static void anthropic_relay_whole_on_signature(struct relay_blocks *r, const str
 /* Thinking without its signature was cut short, and gets a signature of ours. */
 static bool anthropic_relay_whole_is_ours(const struct relay_blocks *r)
 {
+    assert(r->element); /* of a block that the provider began */
     return r->block.kind == ASSEMBLED_THINK && !r->block.extra.n &&
            json_find(r->doc, r->element, STR("signature"));
 }

@@ -296,30 +296,6 @@ static bool anthropic_write_has_tools(const struct chat_request *r)
     return part_tools_going(r, CHAT_ANTHROPIC) > 0;
 }
 
-static void anthropic_write_put_tools(const struct chat_request *r, struct json_out *o)
-{
-    json_member_array(o, "tools");
-    for (size_t i = 0; i < r->tool_count; i++) {
-        const struct chat_tool *t = &r->tools[i];
-
-        if (!chat_tool_goes(t, CHAT_ANTHROPIC))
-            continue;
-        if (t->opaque.n) {
-            json_out_raw(o, t->opaque);
-            continue;
-        }
-        json_out_object(o);
-        json_write_text(o, "name", t->name);
-        json_write_text(o, "description", t->description);
-        json_out_key(o, STR("input_schema"));
-        json_write_schema(o, t->schema);
-        if (t->strict_given)
-            json_member_bool(o, "strict", t->strict);
-        json_out_end(o);
-    }
-    json_out_end(o);
-}
-
 static void anthropic_write_put_choice(const struct chat_request *r, struct json_out *o)
 {
     static const char *const names[] = {[CHAT_CHOICE_NONE_GIVEN] = "auto",
@@ -430,7 +406,7 @@ void anthropic_write(const struct chat_request *r, struct buf *out)
     anthropic_write_put_system(r, &o);
     anthropic_write_put_messages(r, &o);
     if (anthropic_write_has_tools(r)) {
-        anthropic_write_put_tools(r, &o);
+        json_write_tools(&o, r, CHAT_ANTHROPIC);
         anthropic_write_put_choice(r, &o);
     }
     anthropic_write_put_thinking(r, &o);
@@ -445,4 +421,5 @@ void anthropic_write(const struct chat_request *r, struct buf *out)
     if (r->stream)
         json_member_bool(&o, "stream", true);
     json_out_end(&o);
+    assert(o.depth == 0);
 }

@@ -115,7 +115,8 @@ static void gemini_decode_begin_call(const struct at *at, const struct json_node
                        (struct chat_event){.kind = CHAT_CALL,
                                            .block = at->c->block,
                                            .id = id,
-                                           .name = gemini_decode_text_of(at, call, "name")});
+                                           .name = gemini_decode_text_of(at, call, "name"),
+                                           .node = call});
     if (signature.n)
         gemini_decode_emit(
             at,
@@ -203,7 +204,8 @@ static void gemini_decode_on_part(const struct at *at, const struct json_node *p
                                (struct chat_event){.kind = CHAT_OPAQUE,
                                                    .block = at->c->block,
                                                    .text = json_raw(at->doc, part),
-                                                   .summary = thought});
+                                                   .summary = thought,
+                                                   .node = part});
     }
 }
 

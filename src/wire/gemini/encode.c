@@ -168,28 +168,13 @@ static void gemini_encode_put_calls(struct wire_encoder *en, uint32_t choice)
     json_out_close(&o, 2);
     gemini_encode_put_tail(en, &o);
     json_out_end(&o);
+    assert(o.depth == 0);
     gemini_chunk_end(en);
 }
 
-static void gemini_encode_flush_calls(struct wire_encoder *en)
+/* Drops a call that is cut: a client must not run it. */
+static void gemini_encode_drop_cut_calls(struct assembled_reply *g)
 {
-    struct assembled_reply *g = &gemini_encode_state(en)->pending;
-    uint64_t put = 0; /* the candidates whose calls are out */
-
-    assert(!g->first == !g->last);
-    for (const struct assembled_block *b = g->first; b; b = b->next)
-        if (b->choice < 64 && !(put & UINT64_C(1) << b->choice)) {
-            put |= UINT64_C(1) << b->choice;
-            gemini_encode_put_calls(en, b->choice);
-        }
-    g->first = g->last = NULL;
-    g->count = 0;
-}
-
-/* Writes the calls that are complete and drops one that is cut: a client must not run it. */
-static void gemini_encode_flush_whole_calls(struct wire_encoder *en)
-{
-    struct assembled_reply *g = &gemini_encode_state(en)->pending;
     struct assembled_block **at = &g->first, *last = NULL;
 
     while (*at)
@@ -200,7 +185,23 @@ static void gemini_encode_flush_whole_calls(struct wire_encoder *en)
             *at = (*at)->next;
         }
     g->last = last;
-    gemini_encode_flush_calls(en);
+}
+
+static void gemini_encode_flush_calls(struct wire_encoder *en)
+{
+    struct assembled_reply *g = &gemini_encode_state(en)->pending;
+    uint64_t put = 0; /* the candidates whose calls are out */
+
+    if (en->failing)
+        gemini_encode_drop_cut_calls(g);
+    assert(!g->first == !g->last);
+    for (const struct assembled_block *b = g->first; b; b = b->next)
+        if (b->choice < 64 && !(put & UINT64_C(1) << b->choice)) {
+            put |= UINT64_C(1) << b->choice;
+            gemini_encode_put_calls(en, b->choice);
+        }
+    g->first = g->last = NULL;
+    g->count = 0;
 }
 
 static void gemini_encode_put_part(struct wire_encoder *en, const struct chat_event *ev)
@@ -230,6 +231,7 @@ static void gemini_encode_put_part(struct wire_encoder *en, const struct chat_ev
     json_out_close(&o, 2);
     gemini_encode_put_tail(en, &o);
     json_out_end(&o);
+    assert(o.depth == 0);
     gemini_chunk_end(en);
     gemini_encode_state(en)->thinking = thought;
     gemini_encode_state(en)->ended = false;
@@ -303,6 +305,7 @@ static void gemini_encode_put_last_chunk(struct wire_encoder *en)
     gemini_encode_put_top_extras(&o, &s->gather, gemini_encode_is_sse(en));
     gemini_encode_put_tail(en, &o);
     json_out_end(&o);
+    assert(o.depth == 0);
     gemini_chunk_end(en);
 }
 
@@ -403,6 +406,7 @@ static void gemini_encode_write_whole(struct wire_encoder *en)
     gemini_encode_put_top_extras(&o, &s->gather, false);
     gemini_encode_put_tail(en, &o);
     json_out_end(&o);
+    assert(o.depth == 0);
 }
 
 static void gemini_encode_whole_event(struct wire_encoder *en, const struct chat_event *ev)
@@ -464,7 +468,7 @@ void gemini_encode(struct wire_encoder *en, const struct chat_event *ev)
 
     if (ev->kind == CHAT_ERROR) {
         if (en->stream)
-            gemini_encode_flush_whole_calls(en);
+            gemini_encode_flush_calls(en);
         gemini_encode_on_error(en, ev->error);
         return;
     }

@@ -171,6 +171,7 @@ void gemini_write_error(const struct chat_error *error, struct buf *out)
     gemini_put_error_message(&o, error);
     json_write_text(&o, "status", str_c(gemini_status_name(error)));
     json_out_close(&o, 2);
+    assert(o.depth == 0);
 }
 
 /* "32.5s" in milliseconds; -1 if invalid. */

@@ -25,10 +25,9 @@ static bool gemini_relay_is_source(const struct json *doc, const struct json_nod
     case CHAT_TEXT:
     case CHAT_REFUSAL:
     case CHAT_REASONING:
-        return gemini_find(doc, part, "text") && thought == (ev->kind == CHAT_REASONING) &&
-               (!ev->node || relay_blocks_inside(part, ev->node));
+        return gemini_find(doc, part, "text") && thought == (ev->kind == CHAT_REASONING);
     case CHAT_SIGNATURE:
-        return ev->node && relay_blocks_inside(part, ev->node);
+        return ev->node;
     default:
         return false;
     }
@@ -38,8 +37,7 @@ static const struct json_node *gemini_relay_find_text(const struct json *doc,
                                                       const struct json_node *part,
                                                       enum assembled_kind kind)
 {
-    (void)kind;
-    return gemini_find(doc, part, "text");
+    return kind == ASSEMBLED_OPAQUE ? NULL : gemini_find(doc, part, "text");
 }
 
 static void gemini_relay_on_signature(struct relay_blocks *r, const struct chat_event *ev)

@@ -478,4 +478,5 @@ void gemini_write(const struct chat_request *r, struct buf *out)
     gemini_write_put_tools(r, &o);
     gemini_write_put_config(r, &o);
     json_out_end(&o);
+    assert(o.depth == 0);
 }

@@ -114,11 +114,33 @@ static void ollama_encode_add_call(struct wire_encoder *en, const struct ollama_
     buf_add(out, STR("}}"));
 }
 
+/* Drops a call that is cut: a client must not run it. */
+static void ollama_encode_drop_cut_calls(struct ollama_encoder *s)
+{
+    struct ollama_call **at = &s->calls;
+    struct buf b;
+
+    buf_init(&b, ROPE_SIZE_MAX);
+    while (*at) {
+        buf_reset(&b);
+        rope_copy(&(*at)->arguments, (struct rope_mark){NULL, 0}, &b);
+        if (json_arguments_are_whole(buf_str(&b)))
+            at = &(*at)->next;
+        else
+            *at = (*at)->next;
+    }
+    s->calls_end = s->calls ? at : NULL;
+    buf_release(&b);
+}
+
 static void ollama_encode_flush_calls(struct wire_encoder *en)
 {
     struct ollama_encoder *s = en->state;
-    struct ollama_call *c = s->calls;
+    struct ollama_call *c;
 
+    if (en->failing)
+        ollama_encode_drop_cut_calls(s);
+    c = s->calls;
     assert(!s->calls == !s->calls_end);
     s->calls = NULL;
     s->calls_end = NULL;
@@ -141,27 +163,6 @@ static void ollama_encode_flush_calls(struct wire_encoder *en)
         s->full |= s->tool_calls.full;
         en->out->n = at;
     }
-}
-
-/* Writes the calls that are complete and drops one that is cut: a client must not run it. */
-static void ollama_encode_flush_whole_calls(struct wire_encoder *en)
-{
-    struct ollama_encoder *s = en->state;
-    struct ollama_call **at = &s->calls;
-    struct buf b;
-
-    buf_init(&b, ROPE_SIZE_MAX);
-    while (*at) {
-        buf_reset(&b);
-        rope_copy(&(*at)->arguments, (struct rope_mark){NULL, 0}, &b);
-        if (json_arguments_are_whole(buf_str(&b)))
-            at = &(*at)->next;
-        else
-            *at = (*at)->next;
-    }
-    s->calls_end = s->calls ? at : NULL;
-    buf_release(&b);
-    ollama_encode_flush_calls(en);
 }
 
 static void ollama_encode_on_call(struct wire_encoder *en, const struct chat_event *ev)
@@ -329,7 +330,7 @@ void ollama_encode(struct wire_encoder *en, const struct chat_event *ev)
         break;
     case CHAT_ERROR:
         if (en->stream)
-            ollama_encode_flush_whole_calls(en);
+            ollama_encode_flush_calls(en);
         ollama_encode_error(en, ev->error);
         break;
     case CHAT_END:

@@ -148,26 +148,6 @@ static void ollama_write_messages(struct json_out *o, const struct chat_request 
 
 /* ---- settings ---- */
 
-static void ollama_write_tools(struct json_out *o, const struct chat_request *r)
-{
-    if (!part_tools_going(r, CHAT_OLLAMA) || r->choice == CHAT_CHOICE_NONE)
-        return;
-    json_member_array(o, "tools");
-    for (size_t i = 0; i < r->tool_count; i++) {
-        const struct chat_tool *t = &r->tools[i];
-
-        if (!chat_tool_goes(t, CHAT_OLLAMA))
-            continue;
-        json_write_typed(o, "function");
-        json_member_object(o, "function");
-        json_member_str(o, "name", t->name);
-        json_member_str(o, "description", t->description);
-        json_write_raw(o, "parameters", tool_parameters(t));
-        json_out_close(o, 2);
-    }
-    json_out_end(o);
-}
-
 static void ollama_write_options(struct json_out *o, const struct chat_request *r)
 {
     if (r->stop_count == 0 && !settings_present(r, &ollama_settings))
@@ -186,7 +166,8 @@ void ollama_write(const struct chat_request *r, struct buf *out)
     json_out_object(&o);
     json_member_str(&o, "model", r->model);
     ollama_write_messages(&o, r);
-    ollama_write_tools(&o, r);
+    if (r->choice != CHAT_CHOICE_NONE)
+        json_write_tools(&o, r, CHAT_OLLAMA);
     if (r->format == CHAT_FORMAT_JSON)
         json_member_str(&o, "format", STR("json"));
     if (r->format == CHAT_FORMAT_SCHEMA)
@@ -195,6 +176,7 @@ void ollama_write(const struct chat_request *r, struct buf *out)
     json_write_raw(&o, "think", ollama_think(r->model, r->level));
     json_member_bool(&o, "stream", r->stream);
     json_out_end(&o);
+    assert(o.depth == 0);
 }
 
 /* ---- patch ---- */

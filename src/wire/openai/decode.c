@@ -180,6 +180,7 @@ static void openai_decode_odd_chunk(struct wire_decoder *d, struct openai_choice
     ev = openai_event(d, c, CHAT_OPAQUE);
     ev.name = STR("content");
     ev.text = json_raw(&d->doc, chunk);
+    ev.node = chunk;
     ev.summary = thought;
     wire_emit(d, &ev);
 }

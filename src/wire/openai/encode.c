@@ -108,6 +108,7 @@ void openai_usage_write(const struct chat_usage *u, struct buf *out)
     json_member_object(&o, "completion_tokens_details");
     json_member_i64(&o, "reasoning_tokens", u->reasoning < 0 ? 0 : u->reasoning);
     json_out_close(&o, 2);
+    assert(o.depth == 0);
 }
 
 /* Usage as the provider gave it says more than ours, if the client can read it. */

@@ -71,6 +71,7 @@ void openai_write_error(const struct chat_error *error, struct buf *out)
     json_member_str_or_null(&o, "param", error->param);
     json_member_str_or_null(&o, "code", openai_error_code(error));
     json_out_close(&o, 2);
+    assert(o.depth == 0);
 }
 
 /* ---- errors in ---- */

@@ -74,6 +74,7 @@ static void openai_relay_join(struct openai_relay_frame *r, struct openai_relay_
 
 str openai_relay_joined(const struct openai_relay_text *j)
 {
+    assert(j->any || (j->all.n == 0 && j->text.n == 0));
     return j->all.n ? arena_text_str(&j->all) : j->text;
 }
 
@@ -213,6 +214,7 @@ static void openai_relay_write_chunk(struct openai_relay_frame *r, const struct 
     struct json_edits ed;
     struct buf b;
 
+    assert(r->en->stream && r->chunk_end <= r->en->out->n);
     buf_init(&b, OPENAI_WHOLE_MAX);
     openai_relay_chunk_choices(r->en, c, ev, &b);
     if (role && !r->role)
@@ -407,6 +409,7 @@ static void openai_relay_chunks(struct openai_relay_frame *r)
 {
     struct json_edits rest;
 
+    assert(r->en->stream && r->choices);
     if (openai_relay_replace(r))
         return;
     for (size_t i = 0; i < r->n; i++) {
@@ -442,6 +445,7 @@ static void openai_relay_take_notes(struct wire_encoder *en, const struct wire_f
     bool last = choices->span == 1;
     struct openai_encoding *s = en->state;
 
+    assert(en->stream && json_is_array(choices));
     JSON_FOREACH(c, f->doc, choices) {
         struct openai_said *said = openai_said(en, openai_relay_index_of(f->doc, c));
 

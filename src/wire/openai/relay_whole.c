@@ -84,15 +84,14 @@ static const struct json_node *openai_relay_find_text(const struct json *doc,
 static bool openai_relay_is_source(const struct json *doc, const struct json_node *chunk,
                                    const struct chat_event *ev)
 {
-    const struct json_node *text = openai_relay_find_text(doc, chunk, ASSEMBLED_TEXT);
-
     if (ev->kind == CHAT_OPAQUE)
         return str_eq(json_raw(doc, chunk), ev->text);
-    return text && (!ev->node || relay_blocks_inside(chunk, ev->node));
+    return openai_relay_find_text(doc, chunk, ASSEMBLED_TEXT) != NULL;
 }
 
 static void openai_relay_write_element(const struct relay_blocks *r, struct json_out *o)
 {
+    assert(r->block.kind == ASSEMBLED_OPAQUE || r->block.kind == ASSEMBLED_TEXT);
     if (r->block.kind == ASSEMBLED_OPAQUE) {
         json_out_raw(o, arena_text_str(&r->block.text));
         return;
@@ -177,6 +176,7 @@ void openai_relay_body(struct openai_relay_frame *r)
 {
     struct json_edits ed;
 
+    assert(!r->en->stream && json_is_array(r->choices));
     json_edits_init(&ed, r->doc, &r->a);
     JSON_FOREACH(c, r->doc, r->choices)
         openai_relay_edit_message(r, &ed, c);

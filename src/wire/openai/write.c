@@ -52,15 +52,9 @@ static void openai_write_file(struct writer *w, const struct chat_part *p)
 {
     struct json_out *o = w->o;
 
-    if (str_starts(p->mime, STR("audio/")) && p->data.n) {
-        str format = str_slice(p->mime, 6, p->mime.n);
-
-        json_member_str(o, "type", STR("input_audio"));
-        json_member_object(o, "input_audio");
-        json_member_str(o, "data", p->data);
-        json_member_str(o, "format", str_eq(format, STR("mpeg")) ? STR("mp3") : format);
-        json_out_end(o);
-    } else if (str_starts(p->mime, STR("audio/")) && w->mistral) {
+    if (json_write_audio(o, p))
+        return;
+    if (str_starts(p->mime, STR("audio/")) && w->mistral) {
         json_member_str(o, "type", STR("input_audio"));
         json_member_str(o, "input_audio", p->url);
     } else if (str_starts(p->mime, STR("video/"))) {
@@ -397,56 +391,6 @@ void openai_write_messages(const struct chat_request *r, bool mistral, struct js
 
 /* ---- the rest of the body ---- */
 
-static void openai_write_tools(const struct chat_request *r, bool mistral, struct json_out *o)
-{
-    enum chat_dialect own = mistral ? CHAT_MISTRAL : CHAT_OPENAI;
-
-    if (part_tools_going(r, own) == 0)
-        return;
-    json_member_array(o, "tools");
-    for (size_t i = 0; i < r->tool_count; i++) {
-        const struct chat_tool *t = &r->tools[i];
-
-        if (!chat_tool_goes(t, own))
-            continue;
-        if (t->opaque.n) {
-            json_out_raw(o, t->opaque);
-            continue;
-        }
-        json_write_typed(o, "function");
-        json_member_object(o, "function");
-        json_member_str(o, "name", t->name);
-        json_write_text(o, "description", t->description);
-        json_write_raw(o, "parameters", tool_parameters(t));
-        if (t->strict_given)
-            json_member_bool(o, "strict", schema_is_strict(r, t->strict, tool_parameters(t)));
-        json_out_close(o, 2);
-    }
-    json_out_end(o);
-}
-
-static void openai_write_choice(const struct chat_request *r, bool mistral, struct json_out *o)
-{
-    static const char *const words[] = {[CHAT_CHOICE_AUTO] = "auto",
-                                        [CHAT_CHOICE_NONE] = "none",
-                                        [CHAT_CHOICE_REQUIRED] = "required"};
-
-    if (part_tools_going(r, mistral ? CHAT_MISTRAL : CHAT_OPENAI) == 0 ||
-        r->choice == CHAT_CHOICE_NONE_GIVEN)
-        return;
-    json_out_key(o, STR("tool_choice"));
-    if (r->choice != CHAT_CHOICE_TOOL) {
-        bool any = mistral && r->choice == CHAT_CHOICE_REQUIRED;
-
-        json_out_str(o, any ? STR("any") : str_c(words[r->choice]));
-        return;
-    }
-    json_write_typed(o, "function");
-    json_member_object(o, "function");
-    json_member_str(o, "name", r->choice_name);
-    json_out_close(o, 2);
-}
-
 static void openai_write_format(const struct chat_request *r, struct json_out *o)
 {
     static const char *const types[] = {[CHAT_FORMAT_TEXT] = "text",
@@ -524,8 +468,8 @@ void openai_write_kin(const struct chat_request *r, bool mistral, struct buf *ou
     json_member_str(o, "model", r->model);
     json_out_key(o, STR("messages"));
     openai_write_messages(r, mistral, o);
-    openai_write_tools(r, mistral, o);
-    openai_write_choice(r, mistral, o);
+    json_write_tools(o, r, mistral ? CHAT_MISTRAL : CHAT_OPENAI);
+    json_write_choice(o, r, mistral ? CHAT_MISTRAL : CHAT_OPENAI);
     if (r->parallel_given && part_tools_going(r, mistral ? CHAT_MISTRAL : CHAT_OPENAI))
         json_member_bool(o, "parallel_tool_calls", r->parallel);
     settings_write(o, r, mistral ? &mistral_settings : &openai_settings);

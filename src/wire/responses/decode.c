@@ -83,6 +83,7 @@ static struct responses_item *responses_decode_item_of_final(struct responses_at
     enum item_kind kind = responses_kind(at, node);
     struct responses_item *it;
 
+    assert(at->s->item_count <= WIRE_BLOCKS_MAX && json_is_object(node));
     for (uint32_t i = 0; i < at->s->item_count; i++)
         if (at->s->items[i].id.n && json_is(at->doc, id, at->s->items[i].id))
             return &at->s->items[i];
@@ -104,8 +105,9 @@ static void responses_decode_outputs(struct responses_at *at, const struct json_
         struct responses_item *it =
             v->kind == JSON_OBJECT ? responses_decode_item_of_final(at, v, i) : NULL;
 
-        i++;
-        if (it)
+        if (++i > WIRE_BLOCKS_MAX)
+            responses_fail(at, "the reply has too many output items");
+        else if (it)
             responses_item_done(at, it, v);
     }
 }
@@ -114,6 +116,7 @@ static void responses_decode_failed(struct responses_at *at, const struct json_n
 {
     struct chat_error error = wire_error(0, "", "the provider says that the response failed");
 
+    assert(!at->d->deaf);
     error.raw = at->doc->src;
     responses_error_members(at->doc, v, &at->d->scratch, &error);
     if (str_eq(error.type, STR("error"))) /* the type of the event, not of the error */
@@ -129,6 +132,7 @@ static void responses_decode_stop(struct responses_at *at, const struct json_nod
     str reason = json_get_text(at->doc, why, "reason", &at->d->scratch);
     enum chat_stop stop = at->s->calls ? CHAT_STOP_TOOL : CHAT_STOP_END;
 
+    assert(!at->d->ended);
     if (str_eq(status, STR("incomplete")))
         stop = str_eq(reason, STR("content_filter"))      ? CHAT_STOP_REFUSED
                : str_eq(reason, STR("max_output_tokens")) ? CHAT_STOP_LENGTH

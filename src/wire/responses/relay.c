@@ -185,6 +185,7 @@ static void responses_relay_late_text(struct responses_relay *r, const struct ch
 static void responses_relay_delta_out(struct responses_relay *r, const struct row *row, str text,
                                       bool *out)
 {
+    assert(row->frame == FRAME_DELTA && r->root);
     if (!text.n)
         return;
     responses_close_all(r->en);
@@ -295,6 +296,7 @@ static void responses_relay_again(struct responses_relay *r, const struct row *r
     uint32_t part =
         responses_index(r->doc, r->root, summary ? "summary_index" : "content_index", 0);
 
+    assert(row->frame > FRAME_DELTA && row->frame != FRAME_PART_ADDED);
     if (row->frame == FRAME_TEXT) {
         stays = responses_fix_place(r, r->root, v, index, row->place, part);
     } else if (row->frame == FRAME_PART) {
@@ -344,6 +346,7 @@ static void responses_relay_begin_part(struct responses_relay *r, const struct r
     enum responses_place_kind kind =
         responses_part_kind(r, json_find(r->doc, r->root, STR("part")), row->place);
 
+    assert(row->frame == FRAME_PART_ADDED && !r->s->held_size);
     if (r->s->opening_count) /* of the first part */
         responses_opening_add(r);
     else if (!responses_at_reasoning(kind))
@@ -504,6 +507,7 @@ static void responses_relay_whole(struct responses_relay *r)
 {
     const struct json_node *list = json_find(r->doc, r->root, STR("output"));
 
+    assert(!r->en->stream && r->root);
     if (!r->touched || !json_is_array(list)) {
         buf_add(r->en->out, r->f->raw);
         return;
@@ -519,6 +523,8 @@ void responses_relay(struct wire_encoder *en, const struct wire_frame *f,
                      const struct chat_event *events, size_t n, bool touched)
 {
     struct responses_encoder *s = en->state;
+    uint64_t sequence = s->sequence;
+    size_t out_at = en->out->n;
     struct arena arena;
     struct responses_relay r = {.en = en,
                                 .s = s,
@@ -550,5 +556,9 @@ void responses_relay(struct wire_encoder *en, const struct wire_frame *f,
         responses_relay_whole(&r);
     free(r.said);
     arena_release(&arena);
+    if (s->done.full) { /* the frame may lack text, or have text that must be hidden */
+        en->out->n = out_at;
+        s->sequence = sequence;
+    }
     (void)responses_full(en);
 }

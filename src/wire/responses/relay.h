@@ -29,6 +29,7 @@ struct responses_relay {
     const struct json_node *first_text; /* of a whole body */
     struct responses_said *said;        /* by the place of the text; NULL: not listed yet */
     size_t said_count;
+    struct responses_sent spare; /* for a text beyond the limit */
 };
 
 /* The provider's output_index as the client has it: after the items of ours before it. */
@@ -64,6 +65,8 @@ enum responses_place_kind responses_part_kind(const struct responses_relay *r,
 /* Whether it is the blank line between two parts of reasoning, which is in no frame. */
 bool responses_is_joint(const struct chat_event *ev);
 
+/* The text that was sent from a place. At the limit: an entry that nothing reads, and `done` is
+ * full. */
 struct responses_sent *responses_sent_get(struct responses_relay *r, uint32_t index,
                                           enum responses_place_kind kind, uint32_t part);
 void responses_sent_add(struct responses_relay *r, struct responses_sent *t, str text);

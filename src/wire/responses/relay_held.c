@@ -85,6 +85,7 @@ static void responses_opening_write(struct responses_relay *r)
     uint32_t index = responses_index(r->doc, r->root, "output_index", 0);
     int64_t n;
 
+    assert(s->opening_count > 0 && s->shift < INT64_MAX);
     if (responses_relay_number(r, &n) && (uint64_t)n != s->sequence)
         responses_relay_edit_number(r, "sequence_number", (int64_t)s->sequence);
     if (responses_moved(s, index) != index)

@@ -117,6 +117,7 @@ static void responses_resume_part_done(struct wire_encoder *en, const struct res
     const char *index = t->kind == AT_SUMMARY ? "summary_index" : "content_index";
     str id = state->item.id;
 
+    assert((size_t)t->kind < COUNT_OF(types) && state->took_over);
     responses_resume_event_begin(en, types[t->kind]);
     buf_printf(en->out,
                ",\"item_id\":" STR_FMT ",\"%s\":%u,\"%s\":\"",
@@ -153,6 +154,7 @@ static uint32_t responses_resume_list(const struct responses_encoder *s, int kin
     const struct responses_sent *t;
     uint32_t n = 0;
 
+    assert(out->n > 0 || buf_full(out)); /* the bracket */
     for (; (t = responses_resume_sent_at(s, kind, n)) != NULL; n++) {
         if (!t->text.n)
             continue;

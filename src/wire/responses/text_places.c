@@ -53,10 +53,12 @@ struct responses_sent *responses_sent_get(struct responses_relay *r, uint32_t in
     assert(r->s->sent_count <= SENT_MAX && !r->s->sent == !r->s->sent_count);
     if (t)
         return t;
-    if (r->s->sent_count >= SENT_MAX) /* more than a decoder takes: it has ended the reply */
-        return r->s->sent;
+    t = r->s->sent_count < SENT_MAX ? arena_text_zero(r->en->arena, sizeof *t) : NULL;
+    if (!t) { /* responses_relay drops this frame and ends the reply with an error */
+        r->s->done.full = true;
+        return &r->spare;
+    }
     r->s->sent_count++;
-    t = arena_zero(r->en->arena, 1, sizeof *t);
     *t = (struct responses_sent){.next = r->s->sent,
                                  .index = index,
                                  .part = part,
@@ -79,6 +81,7 @@ void responses_sent_add(struct responses_relay *r, struct responses_sent *t, str
 
 bool responses_sent_nothing(const struct responses_sent *t)
 {
+    assert(t->text.n || !t->text.first);
     return t->touched && t->text.n == 0;
 }
 
@@ -203,7 +206,7 @@ static void responses_place_fix_list(struct responses_relay *r, const struct jso
         (void)responses_fix_place(r, NULL, list, index, kind, 0);
     if (!json_is_array(list))
         return;
-    for (const struct json_node *p = json_first(r->doc, list); p;
+    for (const struct json_node *p = json_first(r->doc, list); p && !r->s->done.full;
          p = json_next(r->doc, list, p), i++) {
         enum responses_place_kind pk = responses_part_kind(r, p, kind);
         const struct json_node *text =
@@ -247,6 +250,7 @@ static str responses_place_insert_json(struct responses_relay *r, const struct r
     struct buf b;
     str s;
 
+    assert(in->to.piece);
     buf_init(&b, JSON_SIZE_MAX);
     rope_copy_between(&r->s->done, in->from, in->to, &b);
     s = arena_dup(r->arena, buf_str(&b));

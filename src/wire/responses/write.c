@@ -12,20 +12,13 @@
 
 static void responses_write_file(struct json_out *o, const struct chat_part *p)
 {
-    if (str_starts(p->mime, STR("audio/")) && p->data.n) {
-        str format = str_slice(p->mime, 6, p->mime.n);
-
-        json_write_typed(o, "input_audio");
-        json_member_object(o, "input_audio");
-        json_member_str(o, "data", p->data);
-        json_member_str(o, "format", str_eq(format, STR("mpeg")) ? STR("mp3") : format);
-        json_out_close(o, 2);
-        return;
+    json_out_object(o);
+    if (!json_write_audio(o, p)) {
+        json_member_str(o, "type", STR("input_file"));
+        if (p->data.n)
+            json_member_str(o, "filename", p->name.n ? p->name : STR("file"));
+        json_write_url(o, p->data.n ? "file_data" : "file_url", p);
     }
-    json_write_typed(o, "input_file");
-    if (p->data.n)
-        json_member_str(o, "filename", p->name.n ? p->name : STR("file"));
-    json_write_url(o, p->data.n ? "file_data" : "file_url", p);
     json_out_end(o);
 }
 
@@ -212,49 +205,6 @@ static void responses_write_input(struct json_out *o, const struct chat_request 
 
 /* ---- settings ---- */
 
-/* Without `strict` this API takes true, which changes what a schema means. */
-static void responses_write_tools(struct json_out *o, const struct chat_request *r)
-{
-    if (!part_tools_going(r, CHAT_RESPONSES))
-        return;
-    json_member_array(o, "tools");
-    for (size_t i = 0; i < r->tool_count; i++) {
-        const struct chat_tool *t = &r->tools[i];
-
-        if (!chat_tool_goes(t, CHAT_RESPONSES))
-            continue;
-        if (t->opaque.n) {
-            json_out_raw(o, t->opaque);
-            continue;
-        }
-        json_write_typed(o, "function");
-        json_member_str(o, "name", t->name);
-        json_write_text(o, "description", t->description);
-        json_write_raw(o, "parameters", tool_parameters(t));
-        json_member_bool(
-            o, "strict", schema_is_strict(r, t->strict_given && t->strict, tool_parameters(t)));
-        json_out_end(o);
-    }
-    json_out_end(o);
-}
-
-static void responses_write_choice(struct json_out *o, const struct chat_request *r)
-{
-    static const char *const words[] = {"", "auto", "none", "required"};
-
-    if (r->choice == CHAT_CHOICE_NONE_GIVEN || !part_tools_going(r, CHAT_RESPONSES))
-        return;
-    json_out_key(o, STR("tool_choice"));
-    if (r->choice != CHAT_CHOICE_TOOL) {
-        assert((size_t)r->choice < COUNT_OF(words));
-        json_out_str(o, str_c(words[r->choice]));
-        return;
-    }
-    json_write_typed(o, "function");
-    json_member_str(o, "name", r->choice_name);
-    json_out_end(o);
-}
-
 static void responses_write_format(struct json_out *o, const struct chat_request *r)
 {
     if (r->format == CHAT_FORMAT_NONE || r->format == CHAT_FORMAT_TEXT)
@@ -330,8 +280,8 @@ void responses_write(const struct chat_request *r, struct buf *out)
     json_out_object(&o);
     json_member_str(&o, "model", r->model);
     responses_write_input(&o, r, responses_write_instructions(&o, r));
-    responses_write_tools(&o, r);
-    responses_write_choice(&o, r);
+    json_write_tools(&o, r, CHAT_RESPONSES);
+    json_write_choice(&o, r, CHAT_RESPONSES);
     if (r->parallel_given)
         json_member_bool(&o, "parallel_tool_calls", r->parallel);
     responses_write_text(&o, r);
@@ -345,4 +295,5 @@ void responses_write(const struct chat_request *r, struct buf *out)
     json_member_bool(&o, "store", false);
     responses_write_include(&o, r);
     json_out_end(&o);
+    assert(o.depth == 0);
 }
