@@ -269,6 +269,20 @@ static void serve_stale(struct world *w)
     close(fd);
 }
 
+/* One connection, which ends while the second call waits for its reply. */
+static void serve_once(struct world *w)
+{
+    int fd = world_accept(w);
+
+    world_request(fd);
+    world_reply(fd, good_replies[0]);
+    world_request(fd);
+    if (w->step == 1)
+        peer_reset(fd);
+    else
+        close(fd);
+}
+
 TEST(client_replaces_a_stale_connection_once_and_unseen)
 {
     static const struct {
@@ -295,6 +309,30 @@ TEST(client_replaces_a_stale_connection_once_and_unseen)
             CHECK_F(strstr(b.err.text, steps[step].words), "%s", b.err.text);
             CHECK(b.sent);
         }
+        call_release(&a);
+        call_release(&b);
+        world_release(&w);
+    }
+}
+
+/* The server has read the second request, and nobody knows what it did with it. */
+TEST(client_does_not_repeat_what_must_happen_once)
+{
+    for (int step = 0; step < 2; step++) {
+        struct world w;
+        struct call a, b;
+
+        world_init(&w, &clock_real, serve_once, step);
+        call_start(&a, &w, "POST", STR("{}"));
+        call_run_until(&a, "hbe");
+        call_init(&b, &w);
+        b.request.method = STR("POST");
+        b.request.body = STR("{}");
+        b.request.once = true;
+        call_begin(&b);
+        call_run_until(&b, "x");
+        CHECK_INT(atomic_load(&w.accepted), 1);
+        CHECK(b.sent && b.err.code == ERR_UPSTREAM);
         call_release(&a);
         call_release(&b);
         world_release(&w);
@@ -495,6 +533,7 @@ TEST_MAIN(T(client_uses_one_connection_for_calls_in_a_row), T(client_does_not_se
           T(client_knows_a_whole_reply_from_one_that_was_cut_or_is_none),
           T(client_bounds_heads_and_interim_replies),
           T(client_replaces_a_stale_connection_once_and_unseen),
+          T(client_does_not_repeat_what_must_happen_once),
           T(client_says_that_it_was_refused_and_that_nothing_was_sent),
           T(client_tries_the_next_address_and_says_when_there_is_no_name),
           T(client_sends_no_request_that_would_be_two),

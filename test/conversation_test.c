@@ -290,6 +290,19 @@ TEST(a_response_is_gone_on_with_by_its_id)
     CHECK(!gone_on("{\"previous_response_id\":\"resp_2\"}", "resp_1", "42-1"));
 }
 
+/* A client may write any character of an id as an escape, and may send an id of any length. */
+TEST(an_id_with_escapes_may_be_of_any_length)
+{
+    char body[9000] = "{\"previous_response_id\":\"\\u0072esp_1";
+    size_t n = strlen(body);
+
+    memcpy(body + n, "\"}", 3);
+    CHECK(gone_on(body, "resp_1", "42-1"));
+    memset(body + n, 'x', sizeof body - n - 3);
+    memcpy(body + sizeof body - 3, "\"}", 3);
+    CHECK(!gone_on(body, "resp_1", "42-1"));
+}
+
 TEST(a_response_that_was_written_here_has_our_id)
 {
     CHECK(gone_on("{\"previous_response_id\":\"resp_42-1\"}", "chatcmpl-7", "42-1"));
@@ -303,4 +316,5 @@ TEST_MAIN(T(what_was_kept_is_known_to_another_with_the_same_seed),
           T(conversations_that_begin_alike_stay_apart),
           T(one_that_is_asked_again_from_the_middle_stays_one), T(calls_are_known_by_their_ids),
           T(what_one_key_said_is_not_found_by_another), T(the_oldest_is_forgotten_first),
-          T(a_response_is_gone_on_with_by_its_id), T(a_response_that_was_written_here_has_our_id))
+          T(a_response_is_gone_on_with_by_its_id), T(an_id_with_escapes_may_be_of_any_length),
+          T(a_response_that_was_written_here_has_our_id))

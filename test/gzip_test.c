@@ -111,7 +111,14 @@ TEST(gzip_refuses_what_is_cut_changed_or_too_large)
     gzip_pack(g, buf_str(&body), &packed);
     buf_reset(&out);
     CHECK(!gzip_unpack(buf_str(&packed), &out, &e) && e.code == ERR_LIMIT);
-    CHECK(out.cap <= 4096); /* a bomb costs no more than the ceiling */
+    {
+        struct gzip_unpacker *u = gzip_unpacker_new(buf_str(&packed), 1000);
+
+        while (gzip_unpacker_step(u, &e) == GZIP_MORE)
+            ;
+        CHECK(gzip_unpacker_plain(u)->cap <= 4096); /* a bomb costs no more than the ceiling */
+        gzip_unpacker_free(u);
+    }
     buf_release(&body), buf_release(&packed), buf_release(&out);
     gzip_free(g);
 }
@@ -132,6 +139,69 @@ TEST(gzip_joins_members)
     gzip_pack(g, STR("d"), &packed);
     CHECK(!gzip_unpack(buf_str(&packed), &out, &e) && e.code == ERR_LIMIT);
     buf_release(&packed), buf_release(&out);
+    gzip_free(g);
+}
+
+/* A deflate stream of empty blocks: many bytes that make none. */
+static void pack_emptiness(struct buf *packed, str text, size_t blocks)
+{
+    static const char empty[] = {0, 0, 0, (char)0xFF, (char)0xFF};
+    struct gzip *g = gzip_new();
+
+    gzip_begin(g);
+    gzip_feed(g, text, packed);
+    while (blocks-- > 0)
+        buf_add(packed, (str){empty, sizeof empty});
+    gzip_finish(g, packed);
+    gzip_free(g);
+}
+
+/* How many steps it takes; 0 if it fails. */
+static size_t count_steps(str packed, size_t size_max, str want, struct err *e)
+{
+    struct gzip_unpacker *u = gzip_unpacker_new(packed, size_max);
+    enum gzip_progress p = GZIP_MORE;
+    size_t steps = 0, before = 0;
+
+    for (; p == GZIP_MORE; steps++, before = gzip_unpacker_plain(u)->n) {
+        p = gzip_unpacker_step(u, e);
+        CHECK(gzip_unpacker_plain(u)->n - before < 2 * GZIP_STEP_SIZE);
+    }
+    CHECK(p == GZIP_FAILED || str_eq(buf_str(gzip_unpacker_plain(u)), want));
+    gzip_unpacker_free(u);
+    return p == GZIP_DONE ? steps : 0;
+}
+
+TEST(gzip_unpacks_in_short_steps)
+{
+    struct gzip *g = gzip_new();
+    struct buf body, packed;
+    struct err e;
+
+    buf_init(&body, OUT_MAX), buf_init(&packed, OUT_MAX);
+    gzip_unpacker_free(NULL);
+    fill(&body, OUT_MAX, false);
+    gzip_pack(g, buf_str(&body), &packed);
+    CHECK(count_steps(buf_str(&packed), OUT_MAX, buf_str(&body), &e) >=
+          OUT_MAX / GZIP_STEP_SIZE / 2);
+    CHECK(!count_steps(buf_str(&packed), OUT_MAX - 1, STR(""), &e) && e.code == ERR_LIMIT);
+
+    buf_reset(&packed); /* little goes in and out of each member, and there are many */
+    for (int i = 0; i < 20000; i++)
+        gzip_pack(g, i % 2 ? STR("") : STR("x"), &packed);
+    buf_reset(&body);
+    while (body.n < 10000)
+        buf_add_c(&body, 'x');
+    CHECK(count_steps(buf_str(&packed), 10000, buf_str(&body), &e) >= packed.n / GZIP_STEP_SIZE);
+    CHECK(!count_steps(buf_str(&packed), 9999, STR(""), &e) && e.code == ERR_LIMIT);
+
+    buf_reset(&packed); /* a full buffer, with several steps to the end of the packed bytes */
+    pack_emptiness(&packed, STR("full"), 100000);
+    CHECK(count_steps(buf_str(&packed), 4, STR("full"), &e) >= packed.n / GZIP_STEP_SIZE);
+    CHECK(!count_steps(buf_str(&packed), 3, STR(""), &e) && e.code == ERR_LIMIT);
+    CHECK(!count_steps(str_slice(buf_str(&packed), 0, packed.n - 9), 4, STR(""), &e) &&
+          e.code == ERR_INPUT);
+    buf_release(&body), buf_release(&packed);
     gzip_free(g);
 }
 
@@ -170,4 +240,4 @@ TEST(gzip_is_sent_to_who_asks_for_it)
 
 TEST_MAIN(T(gzip_unpacks_what_it_packed), T(gzip_flushes_after_each_piece),
           T(gzip_refuses_what_is_cut_changed_or_too_large), T(gzip_joins_members),
-          T(gzip_is_sent_to_who_asks_for_it))
+          T(gzip_unpacks_in_short_steps), T(gzip_is_sent_to_who_asks_for_it))

@@ -559,29 +559,7 @@ TEST(a_cap_may_be_raised_when_it_is_reached)
     end(&r);
 }
 
-/* A thousand streams are open at once: what each holds while nothing strange comes is small. */
-TEST(a_stream_takes_little_memory)
-{
-    struct pipe_options o = {.format = split_format_find(STR("think")), .cap = -1, .id = STR("x")};
-    struct chat_event ev = {CHAT_TEXT, .text = STR("<think>"), .id = STR(""), .name = STR("")};
-    struct arena a;
-    struct pipe p;
-
-    o.vocab = tokens_vocab_find(STR("o200k_base"));
-    arena_init(&a, (size_t)1 << 20);
-    pipe_init(&p, &o, &a);
-    for (int i = 0; i < 100; i++) {
-        pipe_begin(&p);
-        pipe_feed(&p, &ev);
-        ev.text = STR("two walls and the wind ");
-    }
-    CHECK_F(p.reasoning.size == 99 * 23 - 1 && a.size <= 3072, "%zu", a.size);
-    pipe_release(&p);
-    arena_release(&a);
-}
-
-TEST_MAIN(T(a_stream_takes_little_memory), T(a_cap_may_be_raised_when_it_is_reached),
-          T(the_pipe_does_not_see_the_cuts),
+TEST_MAIN(T(a_cap_may_be_raised_when_it_is_reached), T(the_pipe_does_not_see_the_cuts),
           T(reasoning_is_cut_at_the_same_place_whatever_the_pieces),
           T(what_the_provider_split_keeps_its_white_space_and_its_blocks),
           T(what_stands_beside_a_text_is_of_its_block),

@@ -161,6 +161,74 @@ TEST(server_unpacks_bodies_but_no_bombs)
     end();
 }
 
+/* A request whose body is packed, and unpacks to so many bytes. */
+static void write_packed(struct buf *text, const char *path, size_t size)
+{
+    struct gzip *g = gzip_new();
+    struct buf body, packed;
+
+    buf_init(&body, size), buf_init(&packed, size);
+    memset(buf_room(&body, size), 'x', size);
+    buf_wrote(&body, size);
+    gzip_pack(g, buf_str(&body), &packed);
+    buf_printf(text,
+               "POST %s HTTP/1.1\r\n" H CLOSE
+               "Content-Encoding: gzip\r\nContent-Length: %zu\r\n\r\n",
+               path,
+               packed.n);
+    buf_add(text, buf_str(&packed));
+    buf_release(&body), buf_release(&packed);
+    gzip_free(g);
+}
+
+struct two_clients {
+    int packed, plain;
+    str request;
+};
+
+static void send_both(void *ctx)
+{
+    struct two_clients *c = ctx;
+
+    served_send(c->packed, str_slice(c->request, c->request.n - 1, c->request.n));
+    served_send(c->plain, STR("GET /wait HTTP/1.1\r\n" H CLOSE "\r\n"));
+}
+
+static void expect_large_body(void *ctx)
+{
+    (void)ctx;
+    CHECK_INT(server_body(served.waiting).n, 32 << 20);
+}
+
+/* Both requests are whole before the server looks: the one that came last is handled first. */
+TEST(server_does_not_let_others_wait_while_it_unpacks)
+{
+    static const struct server_options large = {.body_max = 32 << 20, .head_max = 4096};
+    struct two_clients c;
+    struct buf text;
+
+    begin(&large);
+    buf_init(&text, 1 << 20);
+    write_packed(&text, "/wait", large.body_max);
+    c.request = buf_str(&text);
+    c.packed = served_connect(&served);
+    c.plain = served_connect(&served);
+    served_send(c.packed, str_slice(c.request, 0, c.request.n - 1));
+    served_pass(&served, 1); /* all but the last byte has been read */
+    served_call(&served, send_both, &c);
+    CHECK(served_reached(&served.requests, 2));
+    served_call(&served, expect_large_body, NULL);
+    close(c.packed), close(c.plain);
+
+    for (int i = 0; i < 20; i++) { /* clients that do not wait for it */
+        c.packed = served_connect(&served);
+        served_send(c.packed, c.request);
+        served_leave(c.packed, i % 2);
+    }
+    buf_release(&text);
+    end();
+}
+
 /* One byte of a good request changed, taken out or put in, and the connection closed halfway or
  * not: whatever that is, the next client is served. */
 TEST(server_lives_on_after_any_mutated_request)
@@ -267,4 +335,6 @@ TEST_MAIN(T(server_tells_of_what_it_refuses_and_takes_headers_for_it),
           T(server_refuses_bad_input_in_words_and_closes),
           T(server_has_a_ceiling_for_heads_and_bodies),
           T(server_answers_what_it_refuses_though_the_body_is_still_coming),
-          T(server_unpacks_bodies_but_no_bombs), T(server_lives_on_after_any_mutated_request))
+          T(server_unpacks_bodies_but_no_bombs),
+          T(server_does_not_let_others_wait_while_it_unpacks),
+          T(server_lives_on_after_any_mutated_request))

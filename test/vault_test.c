@@ -146,6 +146,25 @@ TEST(what_does_not_fit_is_not_half_kept)
     end(&f);
 }
 
+TEST(of_more_fragments_than_fit_none_is_kept)
+{
+    struct vault_call call = {.id = STR("many")};
+    char name[16];
+    struct fixture f;
+
+    begin(&f, 1 << 20);
+    for (int i = 0; i < 300; i++) {
+        (void)snprintf(name, sizeof name, "%d", i);
+        put(&f, "o", call.id, str_c(name), STR("text"));
+    }
+    CHECK_INT(find(&f, "o", "many"), 0);
+    CHECK(!vault_knows(f.v, call.id));
+    call.reply = 1; /* another reply has the call again */
+    vault_put(f.v, STR("o"), &call, STR("n"), STR("text"));
+    CHECK_INT(find(&f, "o", "many"), 1);
+    end(&f);
+}
+
 TEST(an_arena_without_room_is_as_if_nothing_were_there)
 {
     static const char large[3000];
@@ -284,6 +303,7 @@ TEST_MAIN(T(fragments_come_back_in_order_and_byte_for_byte),
           T(the_latest_fragments_of_a_long_id_take_its_size_once),
           T(another_origin_gets_nothing_but_the_id_is_known), T(nothing_is_given_out_after_a_day),
           T(what_was_used_longest_ago_goes_first), T(what_does_not_fit_is_not_half_kept),
+          T(of_more_fragments_than_fit_none_is_kept),
           T(an_arena_without_room_is_as_if_nothing_were_there),
           T(of_several_conversations_each_gets_its_own), T(places_of_one_call_are_bounded),
           T(any_thread_may_put_and_find))

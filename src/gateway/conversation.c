@@ -19,6 +19,7 @@
 #define ATOMS_MAX 8192
 #define EDGE 64 /* of data that is not read whole */
 #define ALIKE_MAX 64
+#define ID_MAX 4096 /* bytes of JSON: nobody gives a response a longer id */
 
 enum atom { ATOM_TEXT, ATOM_CALL, ATOM_RESULT, ATOM_DATA, ATOM_REPLY_ID, ATOM_ALIKE };
 
@@ -294,15 +295,18 @@ static uint64_t id_place(const struct conversation *t, str id)
 static struct place *conversation_by_id(struct conversations *all, const struct conversation *t)
 {
     const struct json *doc = t->request->doc;
+    const struct json_node *v;
     struct place *p = NULL;
     struct arena a;
     str id;
 
     if (t->request->dialect != CHAT_RESPONSES || !doc)
         return NULL;
-    arena_init(&a, 4096);
-    if (json_text(doc, json_find(doc, json_root(doc), STR("previous_response_id")), &a, &id) &&
-        id.n)
+    v = json_find(doc, json_root(doc), STR("previous_response_id"));
+    if (!v || v->size > ID_MAX)
+        return NULL;
+    arena_init(&a, 2 * ID_MAX);
+    if (json_text(doc, v, &a, &id) && id.n)
         p = place_at(all, id_place(t, id));
     arena_release(&a);
     return p;

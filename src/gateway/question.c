@@ -108,7 +108,7 @@ static size_t question_tag(str s, str *name, bool *closes)
         return 0;
     from = end;
     while (s.p[from] == ' ' && end < s.n && end - from < ATTRIBUTES_MAX && s.p[end] != '>' &&
-           s.p[end] != '\n')
+           s.p[end] != '<' && s.p[end] != '\n') /* no byte is read for two tags */
         end++;
     return end < s.n && s.p[end] == '>' ? end + 1 : 0;
 }

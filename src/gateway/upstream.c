@@ -51,13 +51,15 @@ static void tape_bytes(struct upstream *u, str bytes)
     uint64_t now = loop_now_ns(u->loop);
 
     assert(t->count <= t->cap && t->count <= TAPE_PIECES_MAX);
-    if (t->count == TAPE_PIECES_MAX)
+    buf_add(&t->bytes, bytes);
+    if (t->count == TAPE_PIECES_MAX) {
+        t->pieces[t->count - 1].bytes.n += bytes.n;
         return;
+    }
     if (t->count == t->cap) {
         t->cap = t->cap ? 2 * t->cap : 64;
         t->pieces = base_realloc(t->pieces, t->cap * sizeof *t->pieces);
     }
-    buf_add(&t->bytes, bytes);
     t->pieces[t->count++] = (struct cassette_piece){
         .after_ms = (now - t->last_ns) / CLOCK_NS_PER_MS, .bytes = {"", bytes.n}};
     t->last_ns = now;
@@ -83,20 +85,30 @@ static void without_key(struct buf *line, str key)
     *line = out;
 }
 
+/* A reply that quotes the key is kept as one piece: the end of a piece may be within the key. */
+static void tape_join_around_key(struct upstream_tape *t, str key)
+{
+    if (t->count == 0 || key.n < PROVIDER_KEY_MIN || str_find(buf_str(&t->bytes), key) == STR_NONE)
+        return;
+    t->pieces[0].bytes.n = t->bytes.n;
+    t->count = 1;
+}
+
 static void tape_end(struct upstream_tape *t)
 {
     const struct config_provider *p = t->copy.provider;
-    str path = t->copy.path;
+    str path = t->copy.path, key = secret_reveal(&p->key);
     struct cassette_call call = {.path = str_slice(path, p->url.path.n, path.n),
                                  .body = t->copy.body,
                                  .status = t->status,
                                  .type = t->type,
-                                 .pieces = t->pieces,
-                                 .piece_count = t->count};
+                                 .pieces = t->pieces};
     struct buf head, line;
     size_t at = 0;
 
     assert(p->url.path.n <= path.n);
+    tape_join_around_key(t, key);
+    call.piece_count = t->count;
     for (size_t i = 0; i < t->count; i++) {
         size_t n = t->pieces[i].bytes.n;
 
@@ -108,7 +120,7 @@ static void tape_end(struct upstream_tape *t)
     buf_init(&line, 3 * TAPE_MAX);
     cassette_head(p->dialect, &head);
     cassette_line(&call, &line);
-    without_key(&line, secret_reveal(&p->key));
+    without_key(&line, key);
     if (!buf_full(&t->bytes) && !buf_full(&line))
         cassette_writer_add(t->copy.cassette_writer, p->record, buf_str(&head), buf_str(&line));
     buf_release(&head);

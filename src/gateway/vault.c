@@ -40,6 +40,7 @@ struct held {
     uint64_t put_ns;    /* when the last of them came */
     uint64_t asked, system, reply;
     uint32_t results;
+    bool spoilt; /* more came than is kept: it has nothing, and gets nothing of this reply */
     str origin;
     char bytes[];
 };
@@ -91,6 +92,16 @@ static void link_newest(struct vault *v, struct held *h)
     v->newest = h;
 }
 
+static void vault_free_fragments(struct held *h)
+{
+    for (struct fragment *f = h->first, *next; f; f = next) {
+        next = f->next;
+        free(f);
+    }
+    h->first = h->last = NULL;
+    h->count = 0;
+}
+
 static void remove_held(struct vault *v, struct held *h)
 {
     struct call *call = h->call;
@@ -104,10 +115,7 @@ static void remove_held(struct vault *v, struct held *h)
     call->held_count--;
     assert(v->size >= h->size);
     v->size -= h->size;
-    for (struct fragment *f = h->first, *next; f; f = next) {
-        next = f->next;
-        free(f);
-    }
+    vault_free_fragments(h);
     free(h);
     assert(!call->held == !call->held_count);
     if (!call->held && map_remove(&v->calls, call->id))
@@ -168,8 +176,9 @@ static struct held *find_best(const struct vault *v, str origin, const struct va
     unsigned most = 0;
 
     for (struct held *h = there ? there->held : NULL; h; h = h->sibling) {
-        unsigned n =
-            str_eq(h->origin, origin) && !is_old(v, h) ? vault_score_agreement(h, call) : 0;
+        unsigned n = !h->spoilt && str_eq(h->origin, origin) && !is_old(v, h)
+                         ? vault_score_agreement(h, call)
+                         : 0;
 
         if (n && n == most)
             best = NULL; /* nobody can say which is meant */
@@ -294,6 +303,21 @@ uint64_t vault_reply(struct vault *v)
     return n;
 }
 
+/* Half of what must go back is worse than nothing. */
+static void vault_spoil(struct vault *v, struct held *h)
+{
+    size_t size = 0;
+
+    assert(!h->spoilt);
+    for (const struct fragment *f = h->first; f; f = f->next)
+        size += sizeof *f + f->name.n + f->text.n;
+    assert(size <= h->size && size <= v->size);
+    h->size -= size;
+    v->size -= size;
+    vault_free_fragments(h);
+    h->spoilt = true;
+}
+
 /* Locked. */
 static void vault_store(struct vault *v, str origin, const struct vault_call *call, str name,
                         str text, struct held *h)
@@ -301,14 +325,13 @@ static void vault_store(struct vault *v, str origin, const struct vault_call *ca
     uint64_t now = clock_mono_ns(v->clock), put_ns = now > call->age_ns ? now - call->age_ns : 0;
 
     h = h ? h : add_held(v, origin, call);
-    if (h && !vault_has(h, name, text)) {
+    if (h && !h->spoilt && !vault_has(h, name, text)) {
         h->put_ns = put_ns;
         unlink_held(v, h);
         link_newest(v, h);
-        /* Half of what must go back is worse than nothing. */
         if (h->count == FRAGMENTS_MAX || text.n > v->size_max || name.n > v->size_max ||
             h->size + name.n + text.n + sizeof(struct fragment) > v->size_max)
-            remove_held(v, h);
+            vault_spoil(v, h);
         else
             vault_append_fragment(v, h, name, text);
     } else if (h) {
@@ -407,7 +430,7 @@ bool vault_knows(struct vault *v, str call_id)
     pthread_mutex_lock(&v->lock);
     there = find_call(v, call_id);
     for (const struct held *h = there ? there->held : NULL; h; h = h->sibling)
-        known |= !is_old(v, h);
+        known |= !h->spoilt && !is_old(v, h);
     pthread_mutex_unlock(&v->lock);
     return known;
 }

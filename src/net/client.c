@@ -52,7 +52,8 @@ struct client_call {
     str place;   /* host:port, for people */
     str host, head, body;
     unsigned port;
-    bool tls, no_body; /* it is a HEAD */
+    bool tls, once;
+    bool no_body; /* it is a HEAD */
     uint64_t connect_ms, first_ms, stall_ms;
     size_t body_at;       /* given to the connection */
     uint64_t sent_before; /* by others on the same connection */
@@ -149,7 +150,7 @@ static void client_finish(struct client_call *call, bool clean)
 /* Sent on a connection that the server had closed meanwhile: on a new one it may fare better. */
 static bool client_try_again(struct client_call *call)
 {
-    if (!call->kept || call->retried || call->raw_count > 0)
+    if (!call->kept || call->retried || call->raw_count > 0 || (call->once && some_was_sent(call)))
         return false;
     assert(!call->dial && call->conn);
     call->retried = true;
@@ -546,6 +547,7 @@ struct client_call *client_start(struct client *c, const struct client_request *
         .body = r->body,
         .port = r->url->port,
         .tls = r->url->tls,
+        .once = r->once,
         .no_body = str_eq(r->method, STR("HEAD")),
         .connect_ms = at_most_a_day(r->connect_ms ? r->connect_ms : CLIENT_CONNECT_MS),
         .first_ms = at_most_a_day(r->first_ms),

@@ -6,8 +6,8 @@
  *     client_cancel(call);                      instead: closes the connection at once
  *
  * If a request fails on a kept connection before any byte of a reply arrived, the client retries it
- * once on a new connection. Replies: strict framing, bodies unchunked; the client does not ask for
- * gzip. Interim replies (1xx) are skipped.
+ * once on a new connection, unless it must not be repeated (`once`). Replies: strict framing,
+ * bodies unchunked; the client does not ask for gzip. Interim replies (1xx) are skipped.
  *
  * Promises:
  *   - A connection is kept only if the reply was complete, the whole request was sent, nothing
@@ -60,6 +60,7 @@ struct client_request {
     str headers;         /* ready lines "name: value\r\n", without Host and Content-Length */
     str body;            /* must stay valid until the call ends: it may be sent twice */
     size_t front;        /* writable bytes before the body, for the head */
+    bool once;           /* not retried if the server may have received some of it */
     uint64_t connect_ms; /* name, connection and TLS together; 0: CLIENT_CONNECT_MS */
     /* From then, or from when the server last accepted bytes of the body, until the reply's head;
      * 0: no limit. */

@@ -79,6 +79,40 @@ void gzip_pack(struct gzip *g, str body, struct buf *out)
     gzip_pump(g, body, Z_FINISH, out);
 }
 
+struct gzip_unpacker {
+    z_stream z;
+    const Bytef *end; /* of the packed bytes */
+    size_t packed;    /* their size */
+    struct buf plain;
+};
+
+struct gzip_unpacker *gzip_unpacker_new(str packed, size_t size_max)
+{
+    struct gzip_unpacker *u = base_alloc(sizeof *u);
+
+    *u = (struct gzip_unpacker){.packed = packed.n};
+    buf_init(&u->plain, size_max);
+    if (inflateInit2(&u->z, GZIP_BITS) != Z_OK)
+        base_die("gzip: no memory");
+    memcpy(&u->z.next_in, &packed.p, sizeof packed.p);
+    u->end = u->z.next_in + packed.n;
+    return u;
+}
+
+void gzip_unpacker_free(struct gzip_unpacker *u)
+{
+    if (!u)
+        return;
+    inflateEnd(&u->z);
+    buf_release(&u->plain);
+    free(u);
+}
+
+struct buf *gzip_unpacker_plain(struct gzip_unpacker *u)
+{
+    return &u->plain;
+}
+
 /* How much room to ask for next: as much again as there is, but never past the ceiling. */
 static size_t room_for(const struct buf *out, size_t packed)
 {
@@ -86,58 +120,67 @@ static size_t room_for(const struct buf *out, size_t packed)
     size_t want = out->n > packed * 3 ? out->n : packed * 3 + ROOM_MIN;
 
     assert(out->n <= out->size_max);
-    want = want < PIECE_MAX ? want : PIECE_MAX;
+    want = want < GZIP_STEP_SIZE ? want : GZIP_STEP_SIZE;
     return want < left ? want : left;
 }
 
-/* One more byte than the ceiling allows tells a body that just fits from one that does not. */
-static bool is_over(z_stream *z)
+/* One call of zlib. A buffer at its ceiling gets one byte more, which tells a body that just fits
+ * from one that does not. */
+static enum gzip_progress gzip_inflate(struct gzip_unpacker *u, struct err *e)
 {
-    Bytef one;
+    size_t want = room_for(&u->plain, u->packed);
+    char one, *p = want ? buf_room(&u->plain, want) : &one;
+    z_stream *z = &u->z;
+    int got;
 
-    z->next_out = &one;
-    z->avail_out = 1;
-    (void)inflate(z, Z_NO_FLUSH);
-    return z->avail_out == 0;
+    assert(p && z->next_in <= u->end);
+    z->next_out = (Bytef *)p;
+    z->avail_out = want ? (uInt)want : 1;
+    got = inflate(z, Z_NO_FLUSH);
+    if (!want && z->avail_out == 0) {
+        err_set(e, ERR_LIMIT, "the body, unpacked, is over %zu bytes", u->plain.size_max);
+        return GZIP_FAILED;
+    }
+    if (want)
+        buf_wrote(&u->plain, want - z->avail_out);
+    if (got == Z_STREAM_END && z->next_in == u->end)
+        return GZIP_DONE;
+    if (got == Z_STREAM_END) {
+        inflateReset(z);
+    } else if (got != Z_OK || (z->next_in == u->end && z->avail_out > 0)) {
+        err_set(e, ERR_INPUT, "the body is not whole gzip");
+        return GZIP_FAILED;
+    }
+    return GZIP_MORE;
 }
 
-static bool net_gzip_unpack(z_stream *z, size_t packed, struct buf *out, struct err *e)
+enum gzip_progress gzip_unpacker_step(struct gzip_unpacker *u, struct err *e)
 {
-    for (;;) {
-        size_t want = room_for(out, packed);
-        char *p;
-        int got;
+    size_t left = (size_t)(u->end - u->z.next_in), before = u->plain.n;
+    enum gzip_progress p;
 
-        if (want == 0 && is_over(z))
-            return err_set(e, ERR_LIMIT, "the body, unpacked, is over %zu bytes", out->size_max);
-        p = buf_room(out, want);
-        assert(p);
-        z->next_out = (Bytef *)p;
-        z->avail_out = (uInt)want;
-        got = inflate(z, Z_NO_FLUSH);
-        buf_wrote(out, want - z->avail_out);
-        if (got == Z_STREAM_END && z->avail_in == 0)
-            return true;
-        if (got == Z_STREAM_END)
-            inflateReset(z);
-        else if (got != Z_OK || (z->avail_in == 0 && z->avail_out > 0))
-            return err_set(e, ERR_INPUT, "the body is not whole gzip");
-    }
+    u->z.avail_in = (uInt)(left < GZIP_STEP_SIZE ? left : GZIP_STEP_SIZE);
+    do
+        p = gzip_inflate(u, e);
+    while (p == GZIP_MORE && u->z.avail_in > 0 && u->plain.n - before < GZIP_STEP_SIZE);
+    return p;
 }
 
 bool gzip_unpack(str packed, struct buf *out, struct err *e)
 {
-    z_stream z = {0};
-    bool ok;
+    struct gzip_unpacker *u = gzip_unpacker_new(packed, out->size_max);
+    enum gzip_progress p;
 
-    if (packed.n > PIECE_MAX)
-        return err_set(e, ERR_LIMIT, "the body is too large to be unpacked");
-    if (inflateInit2(&z, GZIP_BITS) != Z_OK)
-        base_die("gzip: no memory");
-    set_input(&z, packed);
-    ok = net_gzip_unpack(&z, packed.n, out, e);
-    inflateEnd(&z);
-    return ok;
+    assert(out->n == 0);
+    do
+        p = gzip_unpacker_step(u, e);
+    while (p == GZIP_MORE);
+    if (p == GZIP_DONE) {
+        buf_release(out);
+        buf_move(out, &u->plain);
+    }
+    gzip_unpacker_free(u);
+    return p == GZIP_DONE;
 }
 
 void gzip_unpack_embedded(const struct embed *file, struct buf *out)

@@ -25,8 +25,9 @@ struct pass_on {
     struct buf lines, target, body; /* for the provider */
     struct buf error;               /* what the provider says of an error */
     int status;
-    str type, coding; /* of the provider's body */
-    bool headed;      /* the client has the head */
+    str type;    /* of the provider's body */
+    bool coded;  /* it is compressed, although the gateway asks for plain bytes */
+    bool headed; /* the client has the head */
 };
 
 static void pass_on_release(struct pass_on *p)
@@ -38,12 +39,6 @@ static void pass_on_release(struct pass_on *p)
 }
 
 /* ---- the reply ---- */
-
-static void pass_on_add_coding(struct pass_on *p)
-{
-    if (p->coding.n)
-        exchange_header(p->ex, STR("content-encoding"), p->coding);
-}
 
 static void pass_on_head(void *ctx, const struct upstream_head *head)
 {
@@ -58,11 +53,12 @@ static void pass_on_head(void *ctx, const struct upstream_head *head)
     passed_set_headers(ex, fields, n);
     p->status = head->status;
     p->type = arena_dup(a, http1_find(head->fields, STR("content-type")));
-    p->coding = arena_dup(a, head->coding);
+    p->coded = head->coding.n && !http1_same(head->coding, STR("identity"));
     if (p->status >= 400)
         return; /* gathered whole: it may quote the provider's key */
     p->headed = true;
-    pass_on_add_coding(p);
+    if (head->coding.n)
+        exchange_header(ex, STR("content-encoding"), arena_dup(a, head->coding));
     ex->status = p->status;
     if (p->type.n)
         exchange_header(ex, STR("content-type"), p->type);
@@ -89,17 +85,18 @@ static void pass_on_refuse(struct pass_on *p)
 {
     struct exchange *ex = p->ex;
     str key = secret_reveal(&p->provider->key), said = buf_str(&p->error);
+    bool unknown = p->status > 599; /* HTTP has none above */
 
     assert(!p->headed && p->status >= 400);
-    if (buf_full(&p->error) || (key.n && str_find(said, key) != STR_NONE)) {
+    /* Compressed bytes hide the key from the search. */
+    if (unknown || p->coded || buf_full(&p->error) || (key.n && str_find(said, key) != STR_NONE)) {
         exchange_fail(ex,
-                      p->status > 599 ? 502 : p->status, /* HTTP has none above */
+                      unknown ? 502 : p->status,
                       "upstream_error",
                       "the provider \"" STR_FMT "\" answered with status %d",
                       STR_ARG(p->provider->name),
                       p->status);
     } else {
-        pass_on_add_coding(p);
         exchange_reply(ex, p->status, p->type, arena_dup(server_arena(ex->x), said));
     }
 }
@@ -304,7 +301,7 @@ static void pass_on_start(struct exchange *ex, str verb)
     p = arena_zero(server_arena(ex->x), 1, sizeof *p);
     p->ex = ex;
     p->provider = route.provider;
-    p->type = p->coding = STR("");
+    p->type = STR("");
     buf_init(&p->lines, 16384);
     buf_init(&p->target, 4096);
     buf_init(&p->body, PASS_ON_BODY_MAX);

@@ -425,6 +425,15 @@ class Recorded(Again):
         self.assertIn("bad key: [key]", text)
         self.assertNotIn("sk-kept", text)
 
+    def test_no_part_of_a_key_is_in_it(self):
+        parts = '{"error": {"message": "bad key: sk-kept-by', '-the-operator"}}'
+        chunks = "".join(f"{len(x):x}\r\n{x}\r\n" for x in (*parts, ""))
+        _, text = self.record(lambda *_: b"HTTP/1.1 401 No\r\ncontent-type: application/json\r\n"
+                              b"transfer-encoding: chunked\r\n\r\n" + chunks.encode(), 1,
+                              {"messages": SAID})
+        self.assertIn("bad key: [key]", text)
+        self.assertNotIn("operator", text)
+
 
 class Traced(Again):
     def test_the_state_of_a_trace_goes_on_with_it(self):

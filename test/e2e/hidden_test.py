@@ -12,7 +12,8 @@ import asking
 from asking import SHOW, events, request, start
 from command import BINARY
 from corners_test import Upstream, plain, sse
-from gateway import Gateway
+from gateway import Gateway, digest
+from watcher import Watcher
 
 SECRET = "Ponderous"
 TAGS = f"<think>{SECRET}</think>"
@@ -325,6 +326,29 @@ class Hidden(unittest.TestCase):
                     r = self.fails(path, body, stream(*frames), SHOW)
                     self.assertIn(f"stopped after: {SECRET}".encode(), r.body)
 
+    def test_a_viewer_gets_no_error_that_quotes_it(self):
+        """The client asks for the reasoning by a header, and one of two viewers of its key does."""
+        thought = f"{SECRET} thoughts, of many words."
+        failure = {"error": {"message": f"stopped after: {thought}", "code": "overloaded"}}
+        path, body = by_dialect("chat", True)["openai"]
+        for more in ({"store": "none"}, {}):
+            with Gateway(BINARY, {"keys": [{"name": "bob", "sha256": digest("key-bob")}], "providers": {
+                    "chat": {"kind": "openai", "base_url": self.up.root + "/v1", "models": ["chat"],
+                             "retries": 0}}, **more}) as g, \
+                    Watcher(g.port, headers={"x-api-key": "key-bob"}) as blind, \
+                    Watcher(g.port, headers={"x-api-key": "key-bob", **SHOW}) as shown:
+                for viewer in (blind, shown):
+                    viewer.subscribe("dashboard_updates")
+                self.up.reply = lambda *_: stream(chunk({"reasoning": thought}), chunk({"content": "Yes."}), failure)
+                r = request(path, body, {"authorization": "Bearer key-bob", **SHOW}, at=g)
+                self.assertIn(b"stopped after: " + thought.encode(), r.body)
+                for kind in ("llm_interaction", "session_status_change"):
+                    while "stopped after" not in (shown.data(kind)["error_message"] or ""):
+                        pass
+                    while "quotes reasoning" not in (blind.data(kind)["error_message"] or ""):
+                        pass
+                self.assertNotIn(SECRET, json.dumps(blind.seen))
+
     def test_an_error_does_not_quote_the_end_of_long_reasoning(self):
         """However long the reasoning is, and in how many pieces it comes."""
         thought = "".join(f"thought {i:x}, " for i in range(8000))
@@ -415,6 +439,21 @@ class Hidden(unittest.TestCase):
         r = self.fails(*by_dialect("chat", False)["openai"], (400, "application/json", wrong))
         self.assertEqual(json.loads(r.body)["error"]["code"], "tool_use_failed")
         self.assertNotIn(SECRET.encode(), r.body)
+
+    def test_an_error_without_a_message_does_not_tell_its_reasoning_either(self):
+        wrong = {"type": "error", "error": {"type": "invalid_request_error", "message": "",
+                                            "generated": f"after {SECRET}"}}
+        said = [{"type": "message_start", "message": {
+                    "id": "m", "type": "message", "role": "assistant", "model": "u", "content": [],
+                    "stop_reason": None, "stop_sequence": None,
+                    "usage": {"input_tokens": 1, "output_tokens": 1}}},
+                {"type": "content_block_start", "index": 0,
+                 "content_block": {"type": "thinking", "thinking": "", "signature": ""}},
+                {"type": "content_block_delta", "index": 0,
+                 "delta": {"type": "thinking_delta", "thinking": SECRET}}]
+        r = self.fails(*by_dialect("claude-opus-5-5", True)["anthropic"], sse(*said, wrong))
+        self.assertNotIn(SECRET.encode(), r.body)
+        self.assertIn(b"invalid_request_error", r.body)
 
     def test_a_message_beside_the_delta_is_taken_out(self):
         said = {"role": "assistant", "content": TAGS + "Yes."}

@@ -6,6 +6,7 @@ and come back unchanged.
 """
 # SPDX-License-Identifier: Apache-2.0
 import contextlib
+import gzip
 import http.client
 import json
 import socket
@@ -25,7 +26,7 @@ class Upstream:
     """Remembers requests as they came; gives the reply that a test sets."""
 
     def __init__(self):
-        self.asked, self.reply = [], (200, "application/json", b"{}")
+        self.asked, self.reply, self.coding = [], (200, "application/json", b"{}"), None
         self.may_answer = threading.Event()
         self.may_answer.set()
         outer = self
@@ -42,6 +43,8 @@ class Upstream:
                 self.send_response_only(status)
                 self.send_header("content-type", kind)
                 self.send_header("content-length", str(len(reply)))
+                if outer.coding:
+                    self.send_header("content-encoding", outer.coding)
                 self.send_header("x-request-id", "req-1")
                 self.send_header("x-ratelimit-remaining-requests", "9")
                 self.end_headers()
@@ -77,7 +80,7 @@ class Case(unittest.TestCase):
         cls.up.server.shutdown()
 
     def setUp(self):
-        self.up.asked, self.up.reply = [], (200, "application/json", b"{}")
+        self.up.asked, self.up.reply, self.up.coding = [], (200, "application/json", b"{}"), None
 
     def send(self, path, body, key="all", headers=()):
         c = http.client.HTTPConnection("127.0.0.1", self.gateway.port, timeout=120)
@@ -163,13 +166,25 @@ class Passing(Case):
             self.up.reply = status, "application/json", reply
             self.assertEqual(self.send("/v1/embeddings", {"model": "openai-m"})[::2],
                              (status, reply))
-        for given, seen in ((401, 401), (600, 502), (999, 502)):
-            self.up.reply = given, "text/plain", f"wrong key: {PROVIDER_KEY}".encode()
-            status, _, said = self.send("/v1/embeddings", {"model": "openai-m"})
-            self.assertEqual(status, seen)
-            self.assertNotIn(PROVIDER_KEY.encode(), said)
-            self.assertIn(f'"p-openai" answered with status {given}',
-                          json.loads(said)["error"]["message"])
+
+    def refused_upstream(self, given, seen, reply):
+        self.up.reply = given, "text/plain", reply
+        status, headers, said = self.send("/v1/embeddings", {"model": "openai-m"})
+        self.assertEqual((status, headers.get("content-encoding")), (seen, None))
+        self.assertIn(f'"p-openai" answered with status {given}', json.loads(said)["error"]["message"])
+
+    def test_an_error_that_may_quote_the_provider_s_key_is_replaced(self):
+        quoted = f"wrong key: {PROVIDER_KEY}".encode()
+        self.refused_upstream(401, 401, quoted)
+        for coding, reply in (("gzip", gzip.compress(quoted)), ("br", b"?"), ("identity, gzip", b"?")):
+            self.up.coding = coding
+            self.refused_upstream(401, 401, reply)
+        self.up.coding, self.up.reply = "identity", (401, "text/plain", b"no")
+        self.assertEqual(self.send("/v1/embeddings", {"model": "openai-m"})[::2], (401, b"no"))
+
+    def test_a_status_that_http_does_not_have_is_a_bad_gateway(self):
+        for status in (600, 999):
+            self.refused_upstream(status, 502, b"{}")
 
 
 class Refusing(Case):

@@ -391,6 +391,7 @@ static void live_make_end(struct call *c, const struct store_call *row)
         .agent = agent,
         .stop = str_c(c->reply.stop_seen ? chat_stop_name(s->stop) : ""),
         .error_message = live_has_failed(c) ? call_mask_error(c) : STR(""),
+        .error_thought = live_has_failed(c) && c->failure && c->failure->quotes,
         .decision = row->decision,
         .reasoning_state = live_reasoning_state(c, row),
         .duration_ms = took_ms,

@@ -141,6 +141,7 @@ struct call_failure {
     int status;          /* of the provider's error reply */
     int64_t wait_ms;     /* its Retry-After; -1: none */
     bool no_retry;       /* its x-should-retry is false */
+    bool quotes;         /* its message quotes reasoning, which the client may see */
 };
 
 struct call_link {

@@ -1,4 +1,4 @@
-/* quotes.c - redacts errors that quote reasoning which the client may not see.
+/* quotes.c - redacts errors that quote reasoning which the client, or a viewer, may not see.
  *
  * An error quotes reasoning if one of its texts has QUOTE_SIZE bytes in a row of this call's
  * reasoning, or of the reasoning of earlier turns in the request, or begins with the marker that
@@ -142,18 +142,22 @@ static const char *quotes_verdict(struct call *c, struct quotes *q)
     quotes_index(q);
     if (quotes_call(q, call_get_reasoning(c)) || quotes_request(q, buf_str(&c->sent.body)))
         return "quotes";
-    /* The call keeps only the beginning of long reasoning: the error may quote the rest. */
-    return buf_full(&c->thought.text) ? "may quote" : NULL;
+    /* The call keeps only the beginning of long reasoning, and none if nobody needs it. */
+    return buf_full(&c->thought.text) || (!c->thought.kept && c->pipe.reasoning.any) ? "may quote"
+                                                                                      : NULL;
 }
 
 void call_redact_error(struct call *c, struct chat_error *error)
 {
-    size_t size = 2 * (error->message.n + error->param.n + error->raw.n + error->frame.n) + 64;
+    size_t said = error->message.n + error->param.n + error->raw.n + error->frame.n;
+    size_t size = 2 * said + 64;
     struct arena arena;
     struct quotes q = {.arena = &arena};
     const char *how;
 
-    if (!c->client.hides || !error->message.n)
+    if (c->failure)
+        c->failure->quotes = false;
+    if ((!c->client.hides && !c->live.hub) || !said)
         return;
     arena_init(&arena, size + c->sent.body.n);
     arena_reserve(&arena, size + c->sent.body.n); /* any text fits after a reset */
@@ -166,7 +170,10 @@ void call_redact_error(struct call *c, struct chat_error *error)
         quotes_add_json(&q, error->frame);
     assert(!buf_full(&q.said));
     how = quotes_verdict(c, &q);
-    if (how) {
+    if (how && !c->client.hides) { /* some viewers may not see what the client may */
+        call_make_failure(c);
+        c->failure->quotes = true;
+    } else if (how) {
         error->message = arena_printf(&c->arena,
                                       "the provider \"" STR_FMT
                                       "\" failed; its message %s reasoning, which is hidden",

@@ -110,6 +110,17 @@ bool call_end_starved(struct call *c)
     return true;
 }
 
+static void reply_fail(struct call *c, int status, const char *code, const char *message)
+{
+    struct chat_error error;
+    struct err e;
+
+    err_set(&e, ERR_UPSTREAM, "%s", message);
+    call_refuse(&error, &c->arena, status, code, &e);
+    call_hang_up(c, false);
+    call_fail_attempt(c, &error);
+}
+
 /* Acts on the events of a frame. False: this reply is over for us. */
 static bool reply_settle(struct call *c, const struct wire_frame *f)
 {
@@ -126,6 +137,10 @@ static bool reply_settle(struct call *c, const struct wire_frame *f)
         c->failure->error.frame = call_error_frame(c, f);
         call_hang_up(c, false);
         call_fail_attempt(c, &c->failure->error);
+        return false;
+    }
+    if (c->pipe.full) {
+        reply_fail(c, 502, "upstream_error", "the provider's reply has too many parts");
         return false;
     }
     if (pipe_is_over(&c->pipe) || c->pipe.other_capped)
@@ -290,17 +305,6 @@ static enum frames_kind reply_framing(const struct call *c, str type)
     return c->attempt.wire->stream_framing == WIRE_NDJSON ? FRAMES_LINES : FRAMES_SSE;
 }
 
-static void reply_fail(struct call *c, int status, const char *code, const char *message)
-{
-    struct chat_error error;
-    struct err e;
-
-    err_set(&e, ERR_UPSTREAM, "%s", message);
-    call_refuse(&error, &c->arena, status, code, &e);
-    call_hang_up(c, false);
-    call_fail_attempt(c, &error);
-}
-
 /* A head alone is no sign of life: something must be said in time. */
 void call_reply_silent(struct call *c)
 {
@@ -412,14 +416,11 @@ void call_reply_bytes(struct call *c, str bytes)
     assert(c->frames.sink.on_frame);
     call_live_begin_bytes(c);
     frames_feed(&c->frames, bytes);
-    if (call_is_reading(c) && !c->reply.end_seen && arena_left(&c->arena) < CALL_ARENA_SPARE) {
+    if (call_is_reading(c) && !c->reply.end_seen && arena_left(&c->arena) < CALL_ARENA_SPARE)
         reply_fail(
             c, 502, "upstream_too_large", "the provider's reply is too large to be kept track of");
-        return;
-    }
-    if (call_is_reading(c) && c->frames.full) {
+    else if (call_is_reading(c) && c->frames.full)
         reply_fail(c, 502, "upstream_too_large", "the provider sent an event larger than 32 MiB");
-    }
 }
 
 /* The next event of a stream may be seconds away, and there may be thousands of streams. */

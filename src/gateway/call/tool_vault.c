@@ -25,10 +25,12 @@ struct call_made {
     str id, name;
     uint32_t choice, block;
     struct arena_text arguments;
+    struct vault_call call; /* its name in the vault; without an id before it is needed */
 };
 
 struct call_kept {
     struct call_kept *next;
+    struct call_made *made; /* NULL: the reply has no such call so far */
     str id, name, text;
 };
 
@@ -81,16 +83,36 @@ static void tool_vault_add_call(struct call *c, const struct chat_event *ev)
     c->tools.made = m;
 }
 
+static struct call_made *tool_vault_find_made(const struct call *c, str id)
+{
+    struct call_made *m = c->tools.made;
+
+    while (m && !str_eq(m->id, id))
+        m = m->next;
+    return m;
+}
+
+/* A call may have thousands of them and a very long id, which they share. Without memory for all of
+ * them none is kept: half of what must go back is worse than nothing. */
 static void tool_vault_add_kept(struct call *c, const struct chat_event *ev)
 {
-    struct call_kept *k = arena_alloc(&c->arena, sizeof *k);
+    struct call_made *made = tool_vault_find_made(c, ev->id);
+    struct call_kept *k, *last = c->tools.kept_last;
+    str id = made ? made->id : last && str_eq(last->id, ev->id) ? last->id : STR("");
 
-    assert(!c->tools.kept == !c->tools.kept_last);
+    assert(!c->tools.kept == !last && ev->id.n > 0);
+    if (!arena_text_room(&c->arena,
+                         sizeof *k + ev->name.n + ev->text.n + (id.n ? 0 : ev->id.n) + 64)) {
+        c->tools.kept = c->tools.kept_last = NULL;
+        return;
+    }
+    k = arena_alloc(&c->arena, sizeof *k);
     k->next = NULL;
-    k->id = arena_dup(&c->arena, ev->id);
+    k->made = made;
+    k->id = id.n ? id : arena_dup(&c->arena, ev->id);
     k->name = arena_dup(&c->arena, ev->name);
     k->text = arena_dup(&c->arena, ev->text);
-    *(c->tools.kept_last ? &c->tools.kept_last->next : &c->tools.kept) = k;
+    *(last ? &last->next : &c->tools.kept) = k;
     c->tools.kept_last = k;
 }
 
@@ -263,15 +285,17 @@ static struct call_place tool_vault_place_of_reply(struct call *c)
     return at;
 }
 
+/* The name of a call is worked out once, however much is kept for it. */
 static struct vault_call tool_vault_name_kept(struct call *c, const struct call_place *at,
                                               const struct call_kept *k)
 {
-    const struct call_made *m = c->tools.made;
+    struct call_made *m = k->made ? k->made : tool_vault_find_made(c, k->id);
 
-    while (m && !str_eq(m->id, k->id))
-        m = m->next;
-    return m ? tool_vault_name_call(c, at, m->id, m->name, arena_text_str(&m->arguments))
-             : tool_vault_name_call(c, at, k->id, STR(""), STR(""));
+    if (!m)
+        return tool_vault_name_call(c, at, k->id, STR(""), STR(""));
+    if (!m->call.id.n)
+        m->call = tool_vault_name_call(c, at, m->id, m->name, arena_text_str(&m->arguments));
+    return m->call;
 }
 
 void call_vault_put(struct call *c)

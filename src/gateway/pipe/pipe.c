@@ -23,7 +23,7 @@ NOINLINE static bool pipe_events_grow(struct pipe *p)
     assert(p->count == p->events_max && p->events_max <= EVENTS_MAX);
     if (p->count == more)
         return false;
-    grown = arena_alloc(&p->frame, more * sizeof *grown);
+    grown = arena_alloc(&p->frame, (more + 1) * sizeof *grown); /* one more, to be dropped */
     if (p->count)
         memcpy(grown, p->events, p->count * sizeof *grown);
     p->events = grown;
@@ -35,8 +35,9 @@ struct chat_event *pipe_push(struct pipe *p, const struct chat_event *ev)
 {
     assert(p->first == p && p->count <= p->events_max); /* choices share the first one's frame */
     if (p->count == p->events_max && !pipe_events_grow(p)) {
-        p->touched = true;
-        return &p->events[p->count - 1]; /* the decoder's ceiling on blocks comes first */
+        p->full = p->touched = true;
+        p->events[p->count] = *ev;
+        return &p->events[p->count];
     }
     p->events[p->count] = *ev;
     return &p->events[p->count++];
@@ -284,6 +285,7 @@ void pipe_set_format(struct pipe *p, const struct split_format *format, bool ins
     assert(p->first == p);
     p->options.format = format;
     p->options.inside = inside;
+    p->full = false;
     pipe_split_restart(&p->split);
 }
 

@@ -48,6 +48,7 @@ struct pipe {
     size_t count, events_max;
     bool touched;
 
+    bool full;                 /* a frame had too many events, and the last ones were dropped */
     bool ever_touched;         /* an earlier frame was touched */
     bool other_capped;         /* reasoning of another choice was truncated */
     uint32_t choice;           /* of this chain */

@@ -57,23 +57,37 @@ static bool pipe_redact_is_foreign(const struct pipe_redact *s, str json)
     if (list && list->kind == JSON_ARRAY)
         for (const struct json_node *t = json_first(&doc, list); t; t = json_next(&doc, list, t))
             pipe_redact_add_token(&doc, t, s->shared->scratch, &all);
-    foreign = all.n && s->text.n && !str_eq(buf_str(&all), s->text);
+    foreign = all.n && (s->joined.full || (s->text.n && !str_eq(buf_str(&all), s->text)));
     buf_release(&all);
     json_release(&doc);
     return foreign;
 }
 
+/* A frame may have thousands of texts. */
+NOINLINE static void pipe_redact_join(struct pipe_redact *s, str more)
+{
+    if (!s->joined.n)
+        arena_text_add(&s->joined, s->shared->scratch, s->text);
+    arena_text_add(&s->joined, s->shared->scratch, more);
+    s->text = arena_text_str(&s->joined);
+}
+
 /* An event of the frame at hand that the client gets. */
 static inline void pipe_redact_note(struct pipe_redact *s, const struct chat_event *ev)
 {
-    str before = s->frame_says ? s->text : STR(""), more = STR("");
-
     assert(s->shared->options->hide);
+    if (!s->frame_says) {
+        s->text = STR("");
+        s->joined = (struct arena_text){0};
+    }
     s->frame_says = true;
     s->block = 0;
-    if (ev->kind == CHAT_TEXT)
-        more = ev->text;
-    s->text = !before.n ? more : arena_join(s->shared->scratch, before, more, STR(""));
+    if (ev->kind != CHAT_TEXT || !ev->text.n)
+        return;
+    if (s->text.n || s->joined.full)
+        pipe_redact_join(s, ev->text);
+    else
+        s->text = ev->text;
 }
 
 /* Reasoning is hidden: whether another event reveals some of it. */

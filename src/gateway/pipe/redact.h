@@ -13,13 +13,15 @@
 #pragma once
 
 #include "gateway/pipe/number.h"
+#include "wire/arena_text.h"
 
 struct pipe_redact {
     const struct pipe_shared *shared;
     struct pipe_number *next;
-    uint32_t block;  /* 1 + the current block of reasoning; 0: none */
-    str text;        /* of the current frame, if `frame_says` */
-    bool reasoned;   /* some reasoning was hidden */
+    uint32_t block;           /* 1 + the current block of reasoning; 0: none */
+    str text;                 /* of the current frame, if `frame_says` */
+    struct arena_text joined; /* has that text, if it came in several events */
+    bool reasoned;            /* some reasoning was hidden */
     bool frame_says; /* the current frame has text or a call for the client; the pipe clears it */
 };
 

@@ -144,11 +144,17 @@ static void pipe_split_take(struct pipe_split *s, enum split_kind kind, str run)
  * two, so it is held until the splitter is certain. After the closer of another tag it is held for
  * everybody. */
 
+/* The memory is used again: a reply may have any number of texts in doubt. */
 static void pipe_held_begin(struct pipe_split *s, enum pipe_held_why why)
 {
     assert(!s->held);
-    s->held = arena_zero(s->shared->arena, 1, sizeof *s->held);
+    if (!s->held_memory)
+        s->held_memory = arena_zero(s->shared->arena, 1, sizeof *s->held);
+    s->held = s->held_memory;
     s->held->why = why;
+    s->held->framing = false;
+    arena_text_reset(&s->held->all);
+    arena_text_reset(&s->held->answer);
 }
 
 /* The text that was held for this reason, if any was, is of a kind. With CLOSER, ANSWER says that

@@ -43,6 +43,7 @@ struct pipe_split {
     struct split_reader *reader;       /* NULL: no tool markup yet */
     const struct split_format *picked; /* with "auto": the format, once known */
     struct pipe_held *held;            /* text in doubt; or NULL */
+    struct pipe_held *held_memory;     /* for it, once some was needed; or NULL */
     const struct chat_event *event;    /* the current event, if it is text; or NULL */
     const struct json_node *node;      /* of the last text in the current frame; or NULL */
     uint32_t block;                    /* of the current text */

@@ -81,10 +81,11 @@ struct server_exchange {
     size_t scanned;         /* bytes of it without the end of a head */
     struct http1_head *request;
     struct http1_body framing;
-    struct buf large;   /* a body that is not in the arena */
-    size_t lingered;    /* bytes discarded */
-    uint64_t linger_ns; /* when lingering began */
-    bool ended;         /* the client sends no more */
+    struct buf large;               /* a body that is not in the arena */
+    struct gzip_unpacker *unpacker; /* of the body; else NULL */
+    size_t lingered;                /* bytes discarded */
+    uint64_t linger_ns;             /* when lingering began */
+    bool ended;                     /* the client sends no more */
     str body;
     struct arena arena;
     void *user;

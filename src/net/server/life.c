@@ -129,6 +129,8 @@ void server_exchange_close(struct server_exchange *x)
         return;
     x->state = ST_CLOSED;
     loop_drop(s->loop, &x->go);
+    gzip_unpacker_free(x->unpacker);
+    x->unpacker = NULL;
     conn_close(x->conn);
     loop_defer(s->loop, &x->task);
     assert(s->count > 0);
@@ -151,7 +153,7 @@ void server_exchange_linger(struct server_exchange *x)
 {
     if (x->state == ST_CLOSED)
         return;
-    assert(!x->go.queued);
+    assert(!x->go.queued && !x->unpacker);
     x->state = ST_LINGER;
     x->since_ns = x->linger_ns = server_now(x);
     arena_release(&x->arena);

@@ -30,25 +30,34 @@ static bool is_gzip(str coding)
     return http1_same(coding, STR("gzip")) || http1_same(coding, STR("x-gzip"));
 }
 
-/* The body as the handler sees it. */
+/* Makes x->body what the handler reads. False after a refusal, and while a large body is unpacked
+ * in steps: then server_go is called again. */
 static bool server_read_unpack(struct server_exchange *x)
 {
-    struct buf plain;
+    enum gzip_progress progress;
     struct err e;
 
-    if (x->body.n == 0 || server_read_stays_packed(x) ||
-        !is_gzip(http1_find(x->request, STR("content-encoding"))))
-        return true;
-    buf_init(&plain, x->server->o.body_max);
-    if (!gzip_unpack(x->body, &plain, &e)) {
-        buf_release(&plain);
-        server_refuse(x, e.code == ERR_LIMIT ? 413 : 400, e.text);
+    if (!x->unpacker) {
+        if (x->body.n == 0 || server_read_stays_packed(x) ||
+            !is_gzip(http1_find(x->request, STR("content-encoding"))))
+            return true;
+        x->unpacker = gzip_unpacker_new(x->body, x->server->o.body_max);
+    }
+    progress = gzip_unpacker_step(x->unpacker, &e);
+    if (progress == GZIP_MORE) {
+        loop_yield(x->server->loop, &x->go);
         return false;
     }
-    buf_release(&x->large);
-    x->large = plain;
-    x->body = buf_str(&x->large);
-    return true;
+    if (progress == GZIP_DONE) {
+        buf_release(&x->large);
+        buf_move(&x->large, gzip_unpacker_plain(x->unpacker));
+        x->body = buf_str(&x->large);
+    }
+    gzip_unpacker_free(x->unpacker);
+    x->unpacker = NULL;
+    if (progress == GZIP_FAILED)
+        server_refuse(x, e.code == ERR_LIMIT ? 413 : 400, e.text);
+    return progress == GZIP_DONE;
 }
 
 /* A request that is whole: handed on in the next step. */
