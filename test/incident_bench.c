@@ -287,3 +287,40 @@ void waits_for_begun(unsigned n)
         (void)nanosleep(&nap, NULL);
     CHECK_F(stub.begun >= n, "%u have begun, not %u", stub.begun, n);
 }
+
+/* ---- webhooks ---- */
+
+int posts(struct bench *b, const char *body, int alert, const char *status, char id[RAND_ID_SIZE])
+{
+    struct answer *a = asks(b, intake_alert, "", body);
+    char path[40];
+    str text = STR("");
+    int code = a->reply.status;
+
+    (void)snprintf(path, sizeof path, "alerts.%d.status", alert);
+    CHECK_F(says(a, path, status), "%s: " STR_FMT, status, STR_ARG(buf_str(&a->reply.body)));
+    (void)snprintf(path, sizeof path, "alerts.%d.alert_id", alert);
+    (void)!json_text(&a->doc, at(a, path), &a->arena, &text);
+    (void)snprintf(id, RAND_ID_SIZE, STR_FMT, STR_ARG(text));
+    done(a);
+    return code;
+}
+
+int64_t answer_number(const struct answer *a, const char *path)
+{
+    int64_t n = -1;
+
+    return json_i64(&a->doc, at(a, path), &n) ? n : -1;
+}
+
+void alert_is(struct bench *b, const char *id, int alert, const char *state, int seen)
+{
+    struct answer *a = asks(b, status_one, id, "");
+    char path[40];
+
+    (void)snprintf(path, sizeof path, "alerts.%d.state", alert);
+    CHECK_ANSWER(a, 200, path, state);
+    (void)snprintf(path, sizeof path, "alerts.%d.seen", alert);
+    CHECK_INT(answer_number(a, path), seen);
+    done(a);
+}

@@ -56,6 +56,13 @@ int sends(struct bench *b, int n, const char *want, char out[RAND_ID_SIZE]);
 void waits_for(struct bench *b, const char *id, const char *state);
 void waits_for_begun(unsigned n);
 
+/* Posts a webhook; the status and the incident of an alert in the answer. */
+int posts(struct bench *b, const char *body, int alert, const char *status, char id[RAND_ID_SIZE]);
+/* -1: it is no number. */
+int64_t answer_number(const struct answer *a, const char *path);
+/* What an incident's alert says of itself. */
+void alert_is(struct bench *b, const char *id, int alert, const char *state, int seen);
+
 #define CHECK_ANSWER(a, code, path, want)                                                          \
     CHECK_F((a)->reply.status == (code) && says((a), path, want),                                  \
             "%d: " STR_FMT,                                                                        \

@@ -262,6 +262,22 @@ TEST(an_edit_inside_what_is_gone_is_lost)
     CHECK(ends_as(&f, "{\"a\":null,\"c\":2}"));
 }
 
+TEST(what_is_dropped_stays_dropped_whatever_else_changes_it)
+{
+    struct fixture f;
+
+    begin(&f, "{\"m\":[1,2,3],\"a\":4,\"b\":5}");
+    json_edit_replace(&f.ed, at(&f, "/m/0"), STR("\"before\""));
+    json_edit_drop(&f.ed, at(&f, "/m"), at(&f, "/m/0"));
+    json_edit_drop(&f.ed, at(&f, "/m"), at(&f, "/m/2"));
+    json_edit_replace(&f.ed, at(&f, "/m/2"), STR("\"after\""));
+    json_edit_set(&f.ed, at(&f, ""), STR("a"), STR("\"before\""));
+    json_edit_drop(&f.ed, at(&f, ""), at(&f, "/a") - 1);
+    json_edit_drop(&f.ed, at(&f, ""), at(&f, "/b") - 1);
+    json_edit_set(&f.ed, at(&f, ""), STR("b"), STR("\"after\""));
+    CHECK(ends_as(&f, "{\"m\":[2]}"));
+}
+
 TEST(paths_make_what_is_missing_once)
 {
     struct fixture f;
@@ -345,5 +361,6 @@ TEST_MAIN(T(many_edits_take_linear_time), T(a_value_that_is_no_object_has_no_mem
           T(members_go_with_one_comma), T(the_later_word_about_a_member_holds),
           T(a_member_that_is_set_wins_over_an_earlier_replacement_of_its_value),
           T(elements_come_and_go), T(an_edit_inside_what_is_gone_is_lost),
+          T(what_is_dropped_stays_dropped_whatever_else_changes_it),
           T(paths_make_what_is_missing_once), T(merge_goes_deep_and_keeps_the_rest),
           T(texts_are_put_in_quotes), T(many_edits_say_what_few_do))

@@ -263,6 +263,22 @@ TEST(json_out_goes_as_deep_as_json_reads_and_no_deeper)
 
 /* ---- splicing ---- */
 
+TEST(json_text_that_is_too_deep_is_replaced)
+{
+    struct json_text t;
+    struct arena a;
+
+    arena_init(&a, 1 << 20);
+    for (int deep = 0; deep < 2; deep++) {
+        json_text_begin(&t, 1 << 16);
+        json_out_key(&t.o, STR("a"));
+        for (int i = 1; i < JSON_DEPTH_MAX + deep; i++)
+            json_out_array(&t.o);
+        CHECK(str_eq(json_text_end(&t, &a, STR("{}")), STR("{}")) == deep);
+    }
+    arena_release(&a);
+}
+
 TEST(json_splice_set_replaces_or_adds)
 {
     static const struct {
@@ -533,7 +549,8 @@ TEST_MAIN(T(json_quote_escapes_what_must_be_and_mends_what_is_not_utf8),
           T(json_members_are_a_key_and_a_value), T(json_out_double_is_the_shortest_that_reads_back),
           T(json_out_double_does_not_mind_a_comma_in_the_locale),
           T(json_out_remembers_what_went_wrong),
-          T(json_out_goes_as_deep_as_json_reads_and_no_deeper), T(json_splice_set_replaces_or_adds),
+          T(json_out_goes_as_deep_as_json_reads_and_no_deeper),
+          T(json_text_that_is_too_deep_is_replaced), T(json_splice_set_replaces_or_adds),
           T(json_splice_remove_takes_the_member_and_its_comma),
           T(json_of_any_shape_is_spliced_and_written_again_without_loss),
           T(json_text_does_not_depend_on_where_the_escapes_are))

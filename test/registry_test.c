@@ -295,6 +295,39 @@ TEST(many_who_activate_at_once_leave_one_active)
     finish(&w);
 }
 
+/* A version may have a megabyte of text, and there may be thousands. */
+TEST(a_list_of_large_versions_has_their_ids_and_not_their_texts)
+{
+    enum { VERSIONS = 4, SIZE = 800000 };
+    struct prompt *list;
+    struct world w;
+    struct arena small;
+    struct buf text;
+    size_t n;
+
+    begin(&w);
+    buf_init(&text, SIZE + 100);
+    for (int i = 0; i < VERSIONS; i++) {
+        buf_reset(&text);
+        buf_printf(&text, "{\"system_prompt\":\"%d", i);
+        while (text.n < SIZE)
+            buf_add_c(&text, 'x');
+        buf_add(&text, STR("\"}"));
+        buf_add_c(&text, '\0');
+        (void)put(&w, text.p);
+    }
+    arena_init(&small, (size_t)1 << 20);
+    CHECK_F(registry_list(w.r, STR("policy"), &small, &list, &n, &w.e), "%s", w.e.text);
+    CHECK_INT(n, VERSIONS);
+    CHECK_INT(list[0].components.n, 0);
+    CHECK_STR(list[0].scores, "{\"citation\":0.9}");
+    CHECK(registry_list(w.r, STR("nobodys"), &small, &list, &n, &w.e) && n == 0);
+    CHECK(registry_list(w.r, STR(""), &small, &list, &n, &w.e) && n == VERSIONS);
+    arena_release(&small);
+    buf_release(&text);
+    finish(&w);
+}
+
 TEST(each_move_is_in_the_audit_log)
 {
     struct world w;
@@ -321,4 +354,6 @@ TEST_MAIN(T(the_same_texts_are_the_same_version_however_they_are_written),
           T(what_another_process_activates_is_seen_soon_and_without_asking_each_time),
           T(bad_versions_are_refused_with_a_reason),
           T(without_a_store_what_is_compiled_in_is_in_force),
-          T(many_who_activate_at_once_leave_one_active), T(each_move_is_in_the_audit_log))
+          T(many_who_activate_at_once_leave_one_active),
+          T(a_list_of_large_versions_has_their_ids_and_not_their_texts),
+          T(each_move_is_in_the_audit_log))

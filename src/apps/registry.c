@@ -17,9 +17,10 @@
 #define SCORES_MAX ((size_t)1 << 20)
 #define WHO_MAX 256
 
-#define COLUMNS                                                                                    \
-    "prompt_id, name, components, state, parent, run_id, scores, created_us, created_by,"          \
+#define COLUMNS_WITH(components)                                                                   \
+    "prompt_id, name, " components ", state, parent, run_id, scores, created_us, created_by,"      \
     " approved_us, approved_by, moved_us, moved_by"
+#define COLUMNS COLUMNS_WITH("components")
 
 /* Which way leads where; back to active only for what a person has seen. */
 static const bool ways[4][4] = {
@@ -57,6 +58,7 @@ bool registry_open(str url, const struct clock *clock, struct registry **out, st
         free(r);
         return err_prefix(e, "the prompts: ");
     }
+    assert(!r->writer == !r->reader);
     pthread_mutex_init(&r->write_lock, NULL);
     pthread_mutex_init(&r->read_lock, NULL);
     arena_init(&r->names, (size_t)1 << 20);
@@ -144,6 +146,7 @@ static bool app_registry_one(struct db *db, const char *sql, str arg, struct are
         return false;
     if (!rows.n)
         return app_registry_refuse_unknown(e, arg);
+    assert(rows.n == 1); /* an id is unique, and so is the active version of a name */
     *out = rows.list[0];
     return true;
 }
@@ -182,7 +185,6 @@ bool registry_list(struct registry *r, str name, struct arena *a, struct prompt 
                    struct err *e)
 {
     struct rows rows = {.arena = a};
-    struct db_value args[] = {db_text(name)};
     bool ok;
 
     *n = 0;
@@ -190,14 +192,13 @@ bool registry_list(struct registry *r, str name, struct arena *a, struct prompt 
         return true;
     pthread_mutex_lock(&r->read_lock);
     ok = db_query(r->reader,
-                  name.n ? "SELECT " COLUMNS " FROM prompts WHERE name = $1"
-                           " ORDER BY created_us DESC, prompt_id"
-                         : "SELECT " COLUMNS " FROM prompts ORDER BY created_us DESC, prompt_id",
-                  args,
-                  name.n ? 1 : 0,
+                  "SELECT " COLUMNS_WITH("''") " FROM prompts WHERE $1 = '' OR name = $1"
+                                               " ORDER BY created_us DESC, prompt_id",
+                  DB_ARGS(db_text(name)),
                   (struct db_rows){app_registry_on_row, &rows},
                   e);
     pthread_mutex_unlock(&r->read_lock);
+    assert(rows.n <= PROMPT_LIST_MAX);
     *out = rows.list;
     *n = rows.n;
     return ok;
@@ -211,6 +212,7 @@ static struct seen *app_registry_seen_of(struct registry *r, str name)
     struct seen *s;
     struct err e;
 
+    assert(map_count(&r->seen) <= CACHE_MAX);
     if (found)
         return found->value.ptr;
     s = base_alloc(sizeof *s);
@@ -227,6 +229,7 @@ static struct prompt copy_of(const struct prompt *p, struct arena *a)
 {
     struct prompt c = *p;
 
+    assert(p->id.n > 0 && p->state == PROMPT_ACTIVE);
     c.id = arena_dup(a, p->id);
     c.name = arena_dup(a, p->name);
     c.components = arena_dup(a, p->components);
@@ -285,6 +288,7 @@ void registry_in_force(struct registry *r, const struct prompt_built_in *b, stru
 {
     struct err e;
 
+    assert(b->count > 0);
     if (r && r->reader) {
         if (registry_active(r, str_c(b->name), a, out, &e))
             return;
@@ -336,6 +340,7 @@ static bool app_registry_put_row(struct registry *r, const struct prompt_new *p,
     struct arena a;
     bool ok;
 
+    assert(id.n < PROMPT_ID_SIZE);
     if (!db_begin(r->writer, true, e))
         return false;
     arena_init(&a, 16 * PROMPT_SIZE_MAX);

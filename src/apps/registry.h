@@ -92,7 +92,8 @@ bool registry_active(struct registry *r, str name, struct arena *a, struct promp
 /* The newest version that is approved and not active: the candidate of an A/B test. */
 bool registry_candidate(struct registry *r, str name, struct arena *a, struct prompt *out,
                         struct err *e) MUST_USE;
-/* The newest first; of one name, or of all if that is empty. */
+/* The newest first; of one name, or of all if that is empty. Without their components: those of all
+ * versions may take gigabytes. */
 bool registry_list(struct registry *r, str name, struct arena *a, struct prompt **out, size_t *n,
                    struct err *e) MUST_USE;
 /* ERR_INPUT: no step leads from its state to that one. Its own state is accepted. */

@@ -196,6 +196,7 @@ static void blake2bp_step_near_end(str bytes, size_t n, char padded[LEAVES][BLOC
         s->size[i] = n * BLOCK + size;
         s->live[i] = size > 0 || n == 0 ? UINT64_MAX : 0;
         s->last[i] = at + LEAVES * BLOCK >= bytes.n ? UINT64_MAX : 0;
+        assert(size == BLOCK || s->last[i]); /* only the last block of a leaf is short */
     }
 }
 

@@ -47,7 +47,8 @@ void json_edit_remove(struct json_edits *ed, const struct json_node *v, str key)
 /* An element of an array: before `before`, or at the end if it is NULL. */
 void json_edit_insert(struct json_edits *ed, const struct json_node *array,
                       const struct json_node *before, str with);
-/* Removes an element of an array, or the member of an object with this key, and its comma. */
+/* Removes an element of an array, or the member of an object with this key, and its comma. No other
+ * edit of the child, earlier or later, brings it back. */
 void json_edit_drop(struct json_edits *ed, const struct json_node *v,
                     const struct json_node *child);
 /* A set on a path of 1 or more members below object v ("generationConfig", "thinkingConfig"):

@@ -102,6 +102,7 @@ static void json_loose_copy_unicode(struct reader *r)
 {
     int n = json_loose_hex4(r->s, r->at + 2), low;
 
+    assert(str_starts(str_slice(r->s, r->at, r->s.n), STR("\\u")));
     if (n >= 0xd800 && n <= 0xdbff && str_starts(str_slice(r->s, r->at + 6, r->s.n), STR("\\u"))) {
         low = json_loose_hex4(r->s, r->at + 8);
         if (low >= 0xdc00 && low <= 0xdfff) {
@@ -124,6 +125,7 @@ static void json_loose_escape(struct reader *r)
 {
     char c = r->at + 1 < r->s.n ? r->s.p[r->at + 1] : '\0';
 
+    assert(r->s.p[r->at] == '\\');
     if (c == 'u') {
         json_loose_copy_unicode(r);
         return;
@@ -282,6 +284,7 @@ static bool json_loose_read_items(struct reader *r, char close)
 {
     bool any = false;
 
+    assert((close == '}' || close == ']') && r->depth > 0 && r->depth <= JSON_LOOSE_DEPTH);
     for (;;) {
         bool comma = false;
 
@@ -372,6 +375,7 @@ static void json_loose_try_at(struct search *f, struct reader *r)
     } else if (base_json_loose_wanted(f, buf_str(r->out))) {
         assert(r->depth == 0 && r->at > from);
         f->found = true;
+        assert(!buf_full(r->out)); /* it has room for whatever the text becomes */
         buf_reset(f->best);
         buf_add(f->best, buf_str(r->out));
     } else {

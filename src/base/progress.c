@@ -49,6 +49,7 @@ static const char *progress_number(uint64_t n, char out[PROGRESS_NUMBER_SIZE])
 
     *at = '\0';
     for (unsigned digits = 1;; digits++) {
+        assert(at - out > 1); /* a digit, and perhaps a comma */
         *--at = (char)('0' + n % 10);
         n /= 10;
         if (n == 0)
@@ -215,6 +216,7 @@ void progress_end(struct progress *p)
 {
     if (!p->shown)
         return;
+    assert(progress_now.running); /* only one piece of work is shown at a time */
     p->shown = false;
     progress_clear();
     pthread_mutex_lock(&progress_now.lock);

@@ -13,10 +13,12 @@
 #define FEW 12 /* edits that are looked at one by one; more are found by their places */
 #define SLOTS_MIN 32
 
+/* In the order in which edits at one place are applied: of an element that is both dropped and
+ * replaced, nothing stays. */
 enum what {
     BEFORE,  /* an element put before another */
-    REPLACE, /* a value */
     GONE,    /* a member or element */
+    REPLACE, /* a value */
     ADD,     /* something at the end of an object or array */
 };
 

@@ -46,6 +46,7 @@ static size_t json_sort_keys(const struct json *doc, const struct json_node *v, 
     for (size_t i = 0; i < n; i++)
         if (i + 1 == n || !json_equal_same_key(&sides[i], &sides[i + 1]))
             sides[kept++] = sides[i];
+    assert(kept <= n && !kept == !n);
     return kept;
 }
 
@@ -61,6 +62,7 @@ static bool objects_equal(const struct json *da, const struct json_node *a, cons
     other = sides + na;
     na = json_sort_keys(da, a, sides);
     nb = json_sort_keys(db, b, other);
+    assert(other >= sides + na);
     equal = na == nb;
     for (size_t i = 0; equal && i < na; i++)
         equal = json_equal_same_key(&sides[i], &other[i]) &&

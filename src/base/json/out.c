@@ -339,7 +339,7 @@ str json_text_end(struct json_text *t, struct arena *a, str otherwise)
     str text;
 
     json_out_close(&t->o, t->o.depth);
-    text = buf_full(&t->buf) ? otherwise : arena_dup(a, buf_str(&t->buf));
+    text = buf_full(&t->buf) || t->o.too_deep ? otherwise : arena_dup(a, buf_str(&t->buf));
     buf_release(&t->buf);
     return text;
 }

@@ -93,6 +93,7 @@ const struct json_node *json_pointer(const struct json *doc, str pointer)
         size_t n = str_find(rest, STR("/"));
         str token = str_slice(rest, 0, n);
 
+        assert(pointer.p[0] == '/');
         if (!json_pointed_well(token))
             return NULL;
         if (v->kind == JSON_ARRAY)

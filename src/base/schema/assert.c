@@ -52,6 +52,7 @@ bool schema_value_in(struct schema_check *c, const struct json_node *v,
     const struct json *doc = &node->resource->doc->json;
     uint64_t hash;
 
+    assert(r->op == SCHEMA_OP_CONST || r->op == SCHEMA_OP_ENUM);
     if (!schema_step(c, v->span + v->size / 32 + r->count / 8))
         return false;
     hash = schema_hash(c->doc, v);
@@ -64,6 +65,7 @@ bool schema_value_in(struct schema_check *c, const struct json_node *v,
 bool schema_check_const(struct schema_check *c, const struct schema_at *at,
                         const struct schema_rule *r)
 {
+    assert(r->count == 1);
     if (schema_value_in(c, at->v, at->node, r))
         return true;
     if (c->quiet)
@@ -108,6 +110,7 @@ static int schema_assert_compare(const struct schema_check *c, const struct json
 {
     struct schema_decimal d;
 
+    assert(v->kind == JSON_NUMBER);
     schema_decimal_read(&d, json_raw(c->doc, v));
     return schema_decimal_cmp(&d, &r->number);
 }
@@ -158,6 +161,7 @@ bool schema_check_multiple(struct schema_check *c, const struct schema_at *at,
 
     if (!schema_step_size(c, at->v))
         return false;
+    assert(at->v->kind == JSON_NUMBER && r->number.count > 0);
     schema_decimal_read(&d, json_raw(c->doc, at->v));
     return schema_decimal_divides(&r->number, &d) ||
            schema_assert_out_of_bounds(c, at, r, "a multiple of");
@@ -234,6 +238,7 @@ bool schema_check_pattern(struct schema_check *c, const struct schema_at *at,
 
     if (!schema_step_size(c, at->v))
         return false;
+    assert(r->regex && at->v->kind == JSON_STRING);
     schema_text_get(&t, c->doc, at->v);
     ok = schema_matches(c, r->regex, t.s);
     schema_text_release(&t);
@@ -250,6 +255,7 @@ bool schema_has(struct schema_check *c, const struct json_node *object, str name
     uint64_t seen = 1;
     bool found = false;
 
+    assert(object->kind == JSON_OBJECT);
     for (const struct json_node *k = json_first(c->doc, object); k && !found;
          k = json_next(c->doc, object, k), seen++)
         found = schema_text_is(c->doc, k, name);
@@ -346,6 +352,7 @@ static size_t schema_index_of(const struct schema_check *c, const struct json_no
 {
     size_t n = 0;
 
+    assert(item > array && item < array + array->span);
     for (const struct json_node *i = json_first(c->doc, array); i && i != item;
          i = json_next(c->doc, array, i))
         n++;
@@ -372,6 +379,7 @@ bool schema_check_unique(struct schema_check *c, const struct schema_at *at,
     qsort(items, n, sizeof *items, schema_item_cmp);
     found = schema_find_twins(c, items, n, twins);
     free(items);
+    assert(!found || twins[0] < twins[1]);
     if (!found || c->quiet)
         return !found && !c->halted;
     return schema_fail(c,

@@ -73,6 +73,7 @@ bool schema_check_ref(struct schema_check *c, const struct schema_at *at,
 {
     const struct schema_node *target = r->dynamic ? schema_dynamic_target(c, r) : r->one;
 
+    assert(target && (!r->dynamic || r->op != SCHEMA_OP_REF));
     /* Loops of plain references are found at compile time. */
     if (r->op != SCHEMA_OP_REF && schema_is_around(c, target, at->v))
         return schema_halt(
@@ -153,6 +154,7 @@ static bool schema_explain_some(struct schema_check *c, const struct schema_at *
     struct buf list;
     size_t shown = 0;
 
+    assert(!c->explain && !c->quiet); /* nobody would read it */
     buf_init(&list, 1024);
     for (size_t i = 0; i < r->count && shown < EXPLAINED_MAX; i++)
         if (!near || near[i]) {
@@ -176,6 +178,7 @@ static size_t schema_find_near(struct schema_check *c, const struct schema_at *a
     const struct json_node *got;
     size_t typed = 0, n = 0;
 
+    assert(r->count > 0);
     *types = 0;
     for (size_t i = 0; i < r->count; i++) {
         unsigned wanted = schema_types_of(r->list[i]);
@@ -188,6 +191,7 @@ static size_t schema_find_near(struct schema_check *c, const struct schema_at *a
         n += near[i] && !schema_find_clash(c, r->list[i], at->v, &got);
     for (size_t i = 0; i < r->count && n > 0; i++)
         near[i] = near[i] && !schema_find_clash(c, r->list[i], at->v, &got);
+    assert(n <= typed && typed <= r->count);
     return n > 0 ? n : typed;
 }
 
@@ -254,6 +258,7 @@ bool schema_check_one(struct schema_check *c, const struct schema_at *at,
     for (size_t i = 0; i < r->count && fits < 2 && !c->halted; i++)
         if (schema_try_quietly(c, r->list[i], at))
             *(fits++ == 0 ? &first : &second) = i;
+    assert(fits <= 2 && r->count > 0);
     if (fits == 1 || c->halted)
         return !c->halted;
     if (at->marks)
@@ -272,6 +277,7 @@ bool schema_check_not(struct schema_check *c, const struct schema_at *at,
 {
     struct schema_at alone = {at->node, at->v, NULL};
 
+    assert(r->one);
     if (!schema_try_quietly(c, r->one, &alone))
         return !c->halted;
     return schema_fail(c, FAULT(at, r->keyword), "is what it must not be");

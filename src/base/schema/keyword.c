@@ -29,6 +29,7 @@ static void *schema_keyword_alloc_zero(const struct schema_part *p, size_t n, si
 static bool schema_keyword_get_subschema(const struct schema_part *p, const struct json_node *at,
                                          struct schema_node **out, struct err *e)
 {
+    assert(at >= p->value && at < p->value + p->value->span);
     return schema_node_get(p->s, p->node->resource->doc, at, out, e);
 }
 
@@ -61,6 +62,7 @@ static bool schema_make_type(struct schema_part *p, struct err *e)
                        "array of these names";
     const struct json *doc = schema_keyword_doc_of(p);
 
+    assert(p->rule->op == SCHEMA_OP_TYPE);
     p->rule->types = schema_type_bit(doc, p->value);
     for (const struct json_node *i = json_first(doc, p->value); i && p->value->kind == JSON_ARRAY;
          i = json_next(doc, p->value, i)) {
@@ -89,6 +91,7 @@ static bool schema_make_values(struct schema_part *p, const struct json_node *fi
         r->values[i] = v;
         r->hashes[i] = schema_hash(doc, v);
     }
+    assert(n == 0 || (first >= p->value && v <= p->value + p->value->span));
     r->count = n;
     r->ready = true;
     return true;
@@ -120,6 +123,7 @@ static bool schema_make_number(struct schema_part *p, struct err *e)
 
 static bool schema_make_multiple(struct schema_part *p, struct err *e)
 {
+    assert(p->rule->op == SCHEMA_OP_MULTIPLE);
     if (!schema_make_number(p, e))
         return false;
     if (p->rule->number.negative || p->rule->number.count == 0)
@@ -132,6 +136,7 @@ static bool schema_make_multiple(struct schema_part *p, struct err *e)
 /* In draft 4 these were true or false and changed what minimum and maximum mean. */
 static bool schema_make_exclusive(struct schema_part *p, struct err *e)
 {
+    assert(p->rule->op == SCHEMA_OP_MINIMUM || p->rule->op == SCHEMA_OP_MAXIMUM);
     p->rule->exclusive = p->value->kind == JSON_TRUE;
     return p->rule->exclusive || p->value->kind == JSON_FALSE ||
            schema_keyword_wrong(p, "must be a boolean", e);
@@ -211,6 +216,7 @@ static bool schema_read_names(const struct schema_part *p, const struct json_nod
     for (const struct json_node *k = json_first(doc, v); k; k = json_next(doc, v, k), i++)
         if (!json_text(doc, k, &p->s->arena, &names[i]))
             return schema_wrong(e, p->node->resource->doc, k, "must be a string");
+    assert(i == *n);
     *out = names;
     return true;
 }
@@ -244,6 +250,7 @@ static size_t schema_named_sort(struct schema_named *named, size_t n)
     for (size_t i = 0; i < n; i++)
         if (i + 1 == n || !str_eq(named[i].name, named[i + 1].name))
             named[kept++] = named[i];
+    assert(kept <= n && !kept == !n);
     return kept;
 }
 
@@ -268,6 +275,7 @@ static bool schema_read_map(const struct schema_part *p, struct schema_named **o
         if (!json_text(doc, k, &p->s->arena, &named[i].name))
             return false;
     }
+    assert(i == *n);
     *n = schema_named_sort(named, *n);
     *out = named;
     return true;
@@ -371,6 +379,7 @@ static bool schema_make_else(struct schema_part *p, struct err *e)
 /* The rest after the named members or the first items. */
 static bool schema_make_rest(struct schema_part *p, struct err *e)
 {
+    assert(p->rule->op == SCHEMA_OP_MEMBERS || p->rule->op == SCHEMA_OP_ITEMS);
     p->rule->rest_keyword = p->keyword->name;
     return schema_make_one(p, e);
 }
@@ -392,6 +401,7 @@ static bool schema_keyword_make_list(struct schema_part *p, struct err *e)
          v = json_next(doc, p->value, v), i++)
         if (!schema_keyword_get_subschema(p, v, &r->list[i], e))
             return false;
+    assert(i == r->count && i > 0);
     return true;
 }
 
@@ -421,6 +431,7 @@ static bool schema_make_additional_items(struct schema_part *p, struct err *e)
 
 static bool schema_make_contains(struct schema_part *p, struct err *e)
 {
+    assert(p->rule->op == SCHEMA_OP_CONTAINS);
     p->rule->marks = p->node->resource->draft & (SCHEMA_DRAFT_2020 | SCHEMA_DRAFT_UNSAID);
     return schema_make_one(p, e);
 }
@@ -452,6 +463,7 @@ static bool schema_make_ref(struct schema_part *p, struct err *e)
         e->code = why.code;
         return false;
     }
+    assert(t.node);
     p->rule->one = t.node;
     p->rule->dynamic = t.dynamic && p->rule->op != SCHEMA_OP_REF;
     p->rule->anchor = t.anchor;
@@ -560,6 +572,7 @@ const struct schema_keyword *schema_keyword_find(const struct schema_resource *r
                                                  const struct json *doc,
                                                  const struct json_node *key)
 {
+    assert(r->draft && !(r->draft & (r->draft - 1)));
     for (size_t i = 0; i < COUNT_OF(vocabularies); i++) {
         if (!(r->vocabularies & vocabularies[i].vocabulary))
             continue;

@@ -98,6 +98,7 @@ static char schema_pattern_peek(const struct pattern *p, size_t ahead)
 
 static void schema_pattern_put_char(struct pattern *p, uint32_t c)
 {
+    assert(c <= CODE_POINT_MAX);
     buf_printf(p->out, "\\x{%x}", c);
 }
 
@@ -106,6 +107,7 @@ static bool schema_hex_digits(const struct pattern *p, size_t from, size_t n, ui
 {
     uint32_t v = 0;
 
+    assert(n <= 8);
     for (size_t i = 0; i < n; i++) {
         int d = char_hex_value(schema_pattern_peek(p, from + i));
 
@@ -137,6 +139,7 @@ static bool schema_unicode_escape(struct pattern *p)
 {
     uint32_t v, low;
 
+    assert(schema_pattern_peek(p, 0) == 'u');
     if (schema_pattern_peek(p, 1) == '{')
         return schema_braced_unicode(p);
     if (!schema_hex_digits(p, 1, 4, &v))
@@ -188,6 +191,7 @@ static bool schema_property_escape(struct pattern *p)
     bool negated = schema_pattern_peek(p, 0) == 'P';
     size_t n = 2;
 
+    assert(negated || schema_pattern_peek(p, 0) == 'p');
     if (schema_pattern_peek(p, 1) != '{')
         return schema_pattern_wrong(p, "\\p needs a name in braces");
     while (p->at + n < p->s.n && schema_pattern_peek(p, n) != '}' && n < PROPERTY_MAX)
@@ -261,6 +265,7 @@ static bool schema_pattern_escape(struct pattern *p)
 {
     size_t n = 0;
 
+    assert(schema_pattern_peek(p, 0) == '\\');
     if (++p->at >= p->s.n)
         return schema_pattern_wrong(p, "a backslash with nothing after it");
     if (schema_set_escape(p, false))
@@ -338,6 +343,7 @@ static bool schema_char_class(struct pattern *p)
 {
     bool single = false, negated = schema_pattern_peek(p, 1) == '^';
 
+    assert(schema_pattern_peek(p, 0) == '[');
     p->at += negated ? 2 : 1;
     if (schema_pattern_peek(p, 0) == ']') { /* no character, or any */
         buf_add(p->out, negated ? STR("[" EVERY "]") : STR("[^" EVERY "]"));
@@ -370,6 +376,7 @@ static size_t schema_pattern_measure_braces(const struct pattern *p)
 {
     size_t n = 1;
 
+    assert(schema_pattern_peek(p, 0) == '{');
     if (!char_is_digit(schema_pattern_peek(p, n)))
         return 0;
     while (char_is_digit(schema_pattern_peek(p, n)))
@@ -393,6 +400,7 @@ static bool schema_put_quantifier(struct pattern *p, size_t n)
 {
     if (schema_pattern_peek(p, n) == '?')
         n++;
+    assert(n > 0 && p->at + n <= p->s.n);
     buf_add(p->out, str_slice(p->s, p->at, p->at + n));
     p->at += n;
     return schema_pattern_measure_quantifier(p) == 0 ||
@@ -406,6 +414,7 @@ static bool schema_pattern_translate_group(struct pattern *p)
     str rest = str_slice(p->s, p->at, p->s.n);
     str open = STR("(");
 
+    assert(rest.n > 0 && rest.p[0] == '(');
     if (str_starts(rest, STR("(*")))
         return schema_pattern_wrong(p, "a quantifier with nothing to repeat");
     if (str_starts(rest, STR("(?"))) {
@@ -463,8 +472,12 @@ bool schema_pattern_translate(str pattern, struct buf *out, struct err *e)
                        "the regular expression is %zu bytes, the limit is %d",
                        pattern.n,
                        SCHEMA_PATTERN_MAX);
-    while (p.at < pattern.n)
+    while (p.at < pattern.n) {
+        size_t from = p.at;
+
         if (!schema_pattern_step(&p))
             return false;
+        assert(p.at > from && p.at <= pattern.n);
+    }
     return buf_ok(out, "the regular expression", e);
 }

@@ -119,6 +119,7 @@ static void schema_regex_prepare(struct schema_matcher *m)
     pcre2_match_context *context = pcre2_match_context_create(NULL);
     pcre2_match_data *data = pcre2_match_data_create(1, NULL);
 
+    assert(!m->context && !m->data);
     if (!context || !data)
         base_die("regular expression: no memory");
     pcre2_set_match_limit(context, MATCH_LIMIT);

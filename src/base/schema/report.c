@@ -57,6 +57,7 @@ static uint64_t schema_report_add_path(struct buf *out, const struct json *doc,
         size_t index = 0;
 
         for (;; child = json_next(doc, v, child), index++) {
+            assert(child); /* one of them has it in its part of the tape */
             value = object ? json_value(child) : child;
             if (to < value + value->span)
                 break;
@@ -160,6 +161,7 @@ const char *schema_kind_name(const struct json_node *v)
         [JSON_OBJECT] = "object",
     };
 
+    assert(v->kind < COUNT_OF(names));
     return names[v->kind];
 }
 

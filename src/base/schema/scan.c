@@ -172,6 +172,7 @@ static struct schema_resource *schema_resource_new(struct schema *s, struct sche
         .vocabularies = like ? like->vocabularies : SCHEMA_VOCABULARY_ALL,
         .next = doc->resources,
     };
+    assert(!like || like->doc == doc);
     doc->resources = r;
     return r;
 }
@@ -185,6 +186,7 @@ static bool scan_id(const struct scan *c, const struct json_node *at, str id,
     struct buf uri;
     bool ok = false;
 
+    assert(id.n > 0 && (*r)->doc == c->doc);
     if (hash_at == 0 && anchors)
         return id.n < 2 || id.p[1] == '/' ||
                schema_anchor_add(c, *r, at, str_slice(id, 1, id.n), false);
@@ -278,6 +280,7 @@ bool schema_doc_new(struct schema *s, str uri, str text, struct schema_doc **out
 {
     struct schema_doc *doc;
 
+    assert(s->text_size <= SCHEMA_SIZE_MAX);
     if (text.n > SCHEMA_SIZE_MAX - s->text_size)
         return err_set(e, ERR_LIMIT, "schemas of more than %zu bytes", SCHEMA_SIZE_MAX);
     if (schema_entry_find(s, uri))
@@ -309,5 +312,6 @@ bool schema_place_scan(struct schema *s, struct schema_doc *doc, const struct js
 {
     struct scan c = {s, doc, e};
 
+    assert(around->doc == doc);
     return scan_schema(&c, at, around);
 }
