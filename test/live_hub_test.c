@@ -327,6 +327,33 @@ TEST(who_may_not_see_a_call_or_its_reasoning_does_not)
     end();
 }
 
+TEST(an_error_that_quotes_reasoning_is_not_for_those_who_may_not_see_it)
+{
+    struct hub_end e = side_end();
+    struct seen shown, blind;
+
+    begin();
+    seen_begin(&shown, port, &(struct hub_scope){.key = STR("ann")});
+    seen_begin(&blind, port, &(struct hub_scope){.key = STR("ann"), .hide = true});
+    subscribe(&shown, "session_s");
+    subscribe(&blind, "session_s");
+    subscribe(&blind, "dashboard_updates");
+    e.success = false;
+    e.decision = STR("");
+    e.error_message = STR("refused: private");
+    e.error_thought = true;
+    hub_call_end(call("1", "s", "ann"), &e);
+    pass(60);
+    CHECK(seen_has(&shown, "refused: private"));
+    CHECK(!seen_has(&blind, "private"));
+    CHECK(seen_has(&blind, "its error quotes reasoning, which is hidden"));
+    CHECK_INT(shown.ended, 1);
+    CHECK_INT(blind.ended, 2);
+    seen_end(&shown);
+    seen_end(&blind);
+    end();
+}
+
 TEST(who_comes_back_goes_on_where_it_was)
 {
     struct seen s, again;
@@ -527,6 +554,7 @@ TEST_MAIN(T(a_text_is_the_same_whatever_the_pieces),
           T(a_viewer_that_is_full_loses_messages_is_told_and_catches_up),
           T(a_long_text_is_kept_in_part_and_its_viewers_get_all_of_it),
           T(all_texts_together_have_a_ceiling), T(who_may_not_see_a_call_or_its_reasoning_does_not),
+          T(an_error_that_quotes_reasoning_is_not_for_those_who_may_not_see_it),
           T(who_comes_back_goes_on_where_it_was),
           T(what_one_channel_has_still_to_tell_is_not_lost_by_another),
           T(numbers_nobody_knows_are_a_gap), T(the_ring_is_bounded_and_what_left_it_is_a_gap),

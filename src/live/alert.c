@@ -26,6 +26,7 @@ void hub_alert_forget(struct hub *h, struct hub_channel *c)
 /* Of the oldest nothing is kept once they are too many. */
 static void hub_alert_keep_last(struct hub *h, struct hub_channel *c, struct hub_message *m)
 {
+    assert(c->kind == HUB_ALERT && m->kind == HUB_ALERT);
     if (c->last)
         hub_alert_unlink_last(h, c);
     atomic_fetch_add_explicit(&m->refs, 1, memory_order_relaxed);

@@ -92,6 +92,7 @@ bool ask_parse(str text, struct ask *out, const char **code, struct err *e)
 
 str ask_channel(const struct ask *a)
 {
+    assert(a->channel_size <= sizeof a->channel);
     return (str){a->channel, a->channel_size};
 }
 

@@ -70,7 +70,7 @@ static void hub_call_publish_begin(struct hub_call *c, bool first)
         if (!hub_call_tells(to[i]))
             continue;
         if (first)
-            hub_publish_session(c, to[i], NULL);
+            hub_publish_session(c, to[i], NULL, HUB_ANYONE);
         hub_send_started(h, to[i], c);
         hub_call_publish_message(c, to[i], HUB_ANYONE);
     }
@@ -80,26 +80,35 @@ static void hub_call_publish_begin(struct hub_call *c, bool first)
     }
 }
 
+static void hub_call_publish_end_to(struct hub_call *c, struct hub_channel *to,
+                                    const struct hub_end *e, enum hub_audience audience, bool last)
+{
+    hub_send_end(c->hub, to, c, e);
+    hub_call_publish_message(c, to, audience);
+    if (last)
+        hub_publish_session(c, to, e, audience);
+}
+
 static void hub_call_publish_end(struct hub_call *c, const struct hub_end *e, bool last)
 {
     struct hub *h = c->hub;
     struct hub_channel *to[] = {&h->dash, c->channel};
-    bool split = e->decision_thought && e->decision.n;
+    struct hub_end hidden = *e; /* for viewers who may not see the reasoning */
+    bool split = (e->decision_thought && e->decision.n) || e->error_thought;
 
+    if (e->decision_thought)
+        hidden.decision = STR("");
+    if (e->error_thought)
+        hidden.error_message = STR("the call failed; its error quotes reasoning, which is hidden");
     for (size_t i = 0; i < COUNT_OF(to); i++) {
         if (!hub_call_tells(to[i]))
             continue;
-        if (split) {
-            hub_send_end(h, to[i], c, e, false);
-            hub_call_publish_message(c, to[i], HUB_SEES_NONE);
-        }
-        hub_send_end(h, to[i], c, e, true);
-        hub_call_publish_message(c, to[i], split ? HUB_SEES_THOUGHTS : HUB_ANYONE);
-        if (last)
-            hub_publish_session(c, to[i], e);
+        if (split)
+            hub_call_publish_end_to(c, to[i], &hidden, HUB_SEES_NONE, last);
+        hub_call_publish_end_to(c, to[i], e, split ? HUB_SEES_THOUGHTS : HUB_ANYONE, last);
     }
     if (hub_call_relays(c)) {
-        hub_send_end(h, &h->relay, c, e, true);
+        hub_send_end(h, &h->relay, c, e);
         hub_call_publish_message(c, &h->relay, HUB_ANYONE);
     }
 }
@@ -229,6 +238,7 @@ static void hub_call_enter(struct hub *h, struct hub_call *c)
 {
     struct hub_channel *of;
 
+    assert(!c->quiet && !c->channel && !c->session_next && !c->session_prev);
     hub_call_describe(c);
     of = hub_channel_of(h, HUB_SESSION, c->b.session);
     if (of)
@@ -425,7 +435,7 @@ static void hub_call_mark_dirty(struct hub_call *c)
 {
     struct hub_port *p = c->home;
 
-    assert(c->channel);
+    assert(p && c->channel);
     if (!c->news[HUB_NEWS_SESSION].at && hub_call_tells(c->channel)) {
         hub_news_add(p, c, HUB_NEWS_SESSION);
         loop_defer(p->loop, &p->flush);
@@ -442,6 +452,7 @@ static void hub_call_publish_paced(struct hub_call *c)
 {
     uint64_t now = clock_mono_ns(c->hub->clock);
 
+    assert(!c->home);
     if (!c->b.mirror && now - c->reported_ns < (uint64_t)PERIOD_MS * CLOCK_NS_PER_MS)
         return;
     c->reported_ns = now;
@@ -559,38 +570,30 @@ void hub_call_drop(struct hub_call *c)
 
 /* ---- a port: publishes the news of its calls ---- */
 
-void hub_port_flush(void *port)
+static void hub_port_publish_news(struct hub_port *p, enum hub_news kind)
 {
-    struct hub_port *p = port;
+    struct hub_call *c;
 
-    if (!p->news[HUB_NEWS_SESSION])
+    if (!p->news[kind])
         return;
-    for (struct hub_call *c = p->news[HUB_NEWS_SESSION]; c; c = c->news[HUB_NEWS_SESSION].next)
+    for (c = p->news[kind]; c; c = c->news[kind].next)
         hub_call_prepare(c);
     hub_lock(p->hub, p);
-    while (p->news[HUB_NEWS_SESSION]) {
-        struct hub_call *c = p->news[HUB_NEWS_SESSION];
-
-        hub_news_remove(c, HUB_NEWS_SESSION);
-        hub_call_flush(c, HUB_SESSION, HUB_FLUSH);
+    while ((c = p->news[kind])) {
+        hub_news_remove(c, kind);
+        hub_call_flush(c, kind == HUB_NEWS_LATE ? HUB_DASH : HUB_SESSION, HUB_FLUSH);
+        if (kind == HUB_NEWS_LATE && hub_call_relays(c))
+            hub_call_flush(c, HUB_RELAY, HUB_FLUSH);
     }
     hub_unlock(p->hub);
 }
 
+void hub_port_flush(void *port)
+{
+    hub_port_publish_news(port, HUB_NEWS_SESSION);
+}
+
 void hub_port_flush_late(void *port)
 {
-    struct hub_port *p = port;
-
-    for (struct hub_call *c = p->news[HUB_NEWS_LATE]; c; c = c->news[HUB_NEWS_LATE].next)
-        hub_call_prepare(c);
-    hub_lock(p->hub, p);
-    while (p->news[HUB_NEWS_LATE]) {
-        struct hub_call *c = p->news[HUB_NEWS_LATE];
-
-        hub_news_remove(c, HUB_NEWS_LATE);
-        hub_call_flush(c, HUB_DASH, HUB_FLUSH);
-        if (hub_call_relays(c))
-            hub_call_flush(c, HUB_RELAY, HUB_FLUSH);
-    }
-    hub_unlock(p->hub);
+    hub_port_publish_news(port, HUB_NEWS_LATE);
 }

@@ -9,6 +9,7 @@
 #define SCRATCH_MAX ((size_t)8 << 20)
 #define INBOX_SIZE_MAX ((size_t)16 << 20) /* of a loop that does not come to it */
 #define INBOX_MIN 64
+#define LINGER_SILENT_MAX 1024 /* channels without a call or a message that stay for a while */
 
 struct hub *hub_new(const struct clock *clock)
 {
@@ -108,6 +109,9 @@ static void hub_linger_end(struct hub *h, struct hub_channel *c)
     *(c->linger_newer ? &c->linger_newer->linger_older : &h->linger_newest) = c->linger_older;
     c->linger_older = c->linger_newer = NULL;
     c->lingers = false;
+    assert(!c->lingers_silent || h->linger_silent > 0);
+    h->linger_silent -= c->lingers_silent;
+    c->lingers_silent = false;
 }
 
 /* Whether calls tell on it; while they do on any, the hub is awake. */
@@ -132,6 +136,7 @@ void hub_channel_watch(struct hub *h, struct hub_channel *c, struct hub_port *p)
     if (c->watched)
         return;
     c->since = h->seq;
+    c->spoke = false;
     hub_channel_set(h, c, true);
     hub_calls_enter(h);
 }
@@ -142,6 +147,14 @@ void hub_channel_leave(struct hub *h, struct hub_channel *c, struct hub_port *p)
     c->ports &= ~((uint64_t)1 << p->index);
     if (c->ports || c->lingers)
         return;
+    /* A viewer may name any number of sessions one after the other, and none of them exists. */
+    c->lingers_silent = c->kind >= HUB_SESSION && !c->spoke && !c->calls && !c->last;
+    if (c->lingers_silent && h->linger_silent == LINGER_SILENT_MAX) {
+        hub_channel_set(h, c, false);
+        hub_channel_drop(h, c);
+        return;
+    }
+    h->linger_silent += c->lingers_silent;
     c->idle_ns = clock_mono_ns(h->clock);
     c->lingers = true;
     c->linger_older = h->linger_newest;
@@ -267,7 +280,7 @@ void hub_publish(struct hub *h, struct hub_channel *to, struct hub_message *m)
         hub_message_free(m);
         return;
     }
-    m->sent = true;
+    m->sent = to->spoke = true;
     hub_ring_add(h->rings[m->kind], m);
     for (uint64_t left = to->ports; left; left &= left - 1)
         hub_inbox_add(h, h->ports[__builtin_ctzll(left)], m);

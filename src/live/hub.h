@@ -123,6 +123,7 @@ struct hub_lent {
 struct hub_end {
     bool success, has_tools, has_reasoning, cut;
     bool decision_thought; /* the decision quotes the reasoning */
+    bool error_thought;    /* the error message quotes it */
     int status;            /* HTTP */
     str provider, model;   /* that answered */
     str step, stop, error_message, decision, reasoning_state;

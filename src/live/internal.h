@@ -71,7 +71,8 @@ struct hub_channel {
     _Atomic bool watched;
     uint64_t ports;          /* with subscribers, one bit each */
     uint64_t since, idle_ns; /* watched since that message; when the last viewer left */
-    bool lingers;
+    bool spoke; /* a message was published since then */
+    bool lingers, lingers_silent;
     struct hub_channel *linger_older, *linger_newer;
     struct hub_call *calls; /* running, newest first */
     /* Of an alert: its last message, and its neighbours in that order. */
@@ -128,6 +129,7 @@ struct hub {
     struct hub_channel *alert_oldest, *alert_newest; /* alerts whose last message is kept */
     size_t alert_count, alert_size;
     struct hub_channel *linger_oldest, *linger_newest; /* by idle_ns */
+    size_t linger_silent; /* those of them without a call or a message */
     struct hub_call *calls;
     _Atomic size_t call_count; /* including quiet ones */
     size_t watched;            /* channels that calls publish on: somebody watches, or just did */

@@ -103,6 +103,8 @@ void hub_send_status(struct hub *h, const struct hub_channel *to, const struct h
     const struct hub_progress *p = &c->progress;
     struct json_out o;
 
+    assert((size_t)p->state < COUNT_OF(states) &&
+           (!shown || c->b.thoughts || to->kind == HUB_RELAY));
     hub_words_begin(h, &o, to, "reasoning_status");
     h->passing = true;
     hub_words_add_ids(&o, c);
@@ -121,6 +123,7 @@ void hub_send_text(struct hub *h, const struct hub_channel *to, const struct hub
     static const char *const types[] = {"reasoning_delta", "answer_delta", "tool_delta"};
     struct json_out o;
 
+    assert(kind < COUNT_OF(types) && to->kind != HUB_HEALTH && to->kind != HUB_ALERT);
     hub_words_begin(h, &o, to, types[kind]);
     h->passing = true;
     hub_words_add_ids(&o, c);
@@ -144,7 +147,7 @@ static void hub_words_tokens(struct json_out *o, const struct hub_end *e)
 }
 
 void hub_send_end(struct hub *h, const struct hub_channel *to, const struct hub_call *c,
-                  const struct hub_end *e, bool decision)
+                  const struct hub_end *e)
 {
     struct json_out o;
 
@@ -170,10 +173,12 @@ void hub_send_end(struct hub *h, const struct hub_channel *to, const struct hub_
     json_member_bool(&o, "cut", e->cut);
     json_member_str_or_null(&o, "level", c->b.level);
     json_member_str_or_null(&o, "key_name", c->b.key);
-    json_member_str_or_null(&o, "decision", decision ? e->decision : STR(""));
+    json_member_str_or_null(&o, "decision", e->decision);
     hub_words_tokens(&o, e);
-    if (to->kind == HUB_RELAY)
+    if (to->kind == HUB_RELAY) {
         json_member_bool(&o, "decision_thought", e->decision_thought);
+        json_member_bool(&o, "error_thought", e->error_thought);
+    }
     json_member_i64(&o, "started_us", c->b.started_us);
     json_member_i64(&o, "ended_us", e->ended_us);
     hub_words_end(h, &o);

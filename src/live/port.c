@@ -38,6 +38,7 @@ static void hub_port_take_inbox(struct hub_port *p)
     size_t n = p->inbox_n;
     bool overrun = p->overrun;
 
+    assert(n <= p->inbox_cap && (n || !p->inbox_size));
     p->inbox = NULL;
     p->inbox_n = p->inbox_cap = p->inbox_size = 0;
     p->overrun = false;
@@ -72,6 +73,7 @@ static void hub_port_on_turn(void *ctx)
 
 static uint64_t hub_port_look_at(struct hub_viewer *v)
 {
+    assert(v->sub_count <= HUB_SUBS_MAX);
     for (size_t i = 0; i < v->sub_count; i++)
         if (v->subs[i]->missed)
             hub_viewer_catch_up(v->subs[i]);

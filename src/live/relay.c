@@ -43,6 +43,7 @@ static void relay_send_running(void *ctx, struct hub_message *m)
 {
     struct hub *h = ctx;
 
+    assert(m->kind == HUB_RELAY && !m->sent);
     if (m->audience != HUB_SEES_NONE)
         h->relay_ops.send(h->relay_ops.ctx, m->json);
     hub_message_free(m);
@@ -195,6 +196,7 @@ static struct hub_call *mirror_remove(struct hub *h, struct mirror *m)
 {
     struct hub_call *c = m->call;
 
+    assert(c && c->b.mirror && map_find(&h->mirrors.calls, c->b.id));
     map_remove(&h->mirrors.calls, c->b.id);
     free(m);
     return c;
@@ -332,6 +334,7 @@ static void relay_progress(const struct received *r, struct mirror *m)
                              .cut = relay_flag(r, "cut")};
     str state = relay_text(r, "state");
 
+    assert(m->call->b.mirror && m->peer == r->peer);
     for (size_t i = 0; i < COUNT_OF(states); i++)
         if (str_eq(state, str_c(states[i])))
             p.state = (enum hub_state)i;
@@ -348,6 +351,7 @@ static void relay_ended(const struct received *r, struct mirror *m)
                         .has_reasoning = relay_flag(r, "has_reasoning"),
                         .cut = relay_flag(r, "cut"),
                         .decision_thought = relay_flag(r, "decision_thought"),
+                        .error_thought = relay_flag(r, "error_thought"),
                         .status = (int)relay_count(r, "http_status"),
                         .provider = relay_text(r, "provider"),
                         .model = relay_text(r, "model_used"),
@@ -366,6 +370,7 @@ static void relay_ended(const struct received *r, struct mirror *m)
                         .reasoning_tokens = relay_count(r, "reasoning_tokens"),
                         .cost_usd = -1};
 
+    assert(m->call->b.mirror && m->peer == r->peer);
     if (cost && !json_double(r->doc, cost, &e.cost_usd))
         e.cost_usd = -1;
     if (tokens && tokens->kind == JSON_OBJECT) {
@@ -469,6 +474,7 @@ void hub_relay_receive(struct hub *h, unsigned peer, str message)
 
 void hub_relay_gap(struct hub *h, unsigned peer)
 {
+    assert(peer < HUB_PEERS_MAX);
     (void)peer;
     h->mirrors.ask = true;
 }

@@ -60,7 +60,8 @@ void hub_session_here(struct hub *h, const struct hub_session *s)
     hub_unlock(h);
 }
 
-void hub_publish_session(const struct hub_call *c, struct hub_channel *to, const struct hub_end *e)
+void hub_publish_session(const struct hub_call *c, struct hub_channel *to, const struct hub_end *e,
+                         enum hub_audience audience)
 {
     const struct hub_session s = {.id = c->b.session,
                                   .key = c->b.key,
@@ -73,8 +74,9 @@ void hub_publish_session(const struct hub_call *c, struct hub_channel *to, const
                                   .started_us = e ? -1 : c->b.started_us,
                                   .completed_us = e ? e->ended_us : -1};
 
+    assert(to->kind == HUB_DASH || to == c->channel);
     hub_send_session(c->hub, to, &s, c->b.model);
-    hub_publish(c->hub, to, hub_message_new(c->hub, to, c->b.key, HUB_ANYONE));
+    hub_publish(c->hub, to, hub_message_new(c->hub, to, c->b.key, audience));
 }
 
 void hub_event(struct hub *h, const char *type, str session, str key, str members)

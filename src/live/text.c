@@ -21,6 +21,7 @@ static void hub_text_charge(struct hub_call *c)
 {
     size_t held = 0;
 
+    assert(c->charged <= atomic_load_explicit(&c->hub->text_bytes, memory_order_relaxed));
     for (size_t i = 0; i < HUB_TEXT_COUNT; i++)
         held += c->words[i] ? c->words[i]->raw.cap + c->words[i]->text.cap : 0;
     if (held == c->charged)
@@ -103,6 +104,7 @@ static void hub_text_add_some(struct hub_call *c, enum hub_text kind, str text)
     struct buf *to = c->b.filter.feed ? &w->raw : &w->text;
     size_t cap;
 
+    assert(text.n && text.n <= HUB_TEXT_MAX / 2 && w->raw.n <= HUB_RAW_MAX);
     if (w->over)
         hub_text_pass(c, kind); /* it was over, and begins again */
     cap = w->raw.cap + w->text.cap;
@@ -272,6 +274,7 @@ static void hub_text_replay_text(struct hub_call *c, enum hub_text kind,
     str text = str_slice(buf_str(&w->text), 0, published);
     size_t skip = text.n > text_max ? text.n - text_max : 0;
 
+    assert(published <= w->text.n);
     skip = hub_text_char_at(text, skip);
     *out = NULL;
     if (text.n == skip)
@@ -299,6 +302,7 @@ void hub_call_replay(struct hub_call *c, const struct hub_channel *to, size_t te
     struct hub *h = c->hub;
     bool both = c->b.thoughts;
 
+    assert(to->kind == HUB_DASH || to->kind == HUB_RELAY || to == c->channel);
     pthread_mutex_lock(&c->lock);
     hub_call_open(c);
     hub_send_started(h, to, c);

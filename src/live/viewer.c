@@ -249,6 +249,7 @@ void hub_viewer_offer(struct hub_sub *s, const struct hub_message *m)
 {
     struct hub_viewer *v = s->viewer;
 
+    assert(m->sent && s->done < m->seq);
     s->done = m->seq;
     if (m->seq <= s->from || !hub_viewer_can_see_message(v, m))
         return;
