@@ -537,6 +537,24 @@ TEST(each_way_to_be_uncertain_has_its_code)
     }
 }
 
+/* Words after the place where a noun is full are not a noun of their own. */
+TEST(a_value_of_too_many_words_names_no_fact)
+{
+    struct policy_result r;
+    struct arena a;
+
+    arena_init(&a, (size_t)1 << 24);
+    verify("# A\nThe form must be big wide flat clean dry warm soft plain new tall slim valid "
+           "signed.",
+           "{\"signed\":true}",
+           1,
+           "form",
+           &a,
+           &r);
+    CHECK_INT(r.status, POLICY_UNCERTAIN);
+    arena_release(&a);
+}
+
 TEST(without_a_document_it_is_uncertain)
 {
     struct policy_result r;
@@ -553,4 +571,5 @@ TEST(without_a_document_it_is_uncertain)
 }
 
 TEST_MAIN(T(sentences_decide_as_they_read), T(a_result_says_where_how_sure_and_why),
-          T(each_way_to_be_uncertain_has_its_code), T(without_a_document_it_is_uncertain))
+          T(each_way_to_be_uncertain_has_its_code), T(without_a_document_it_is_uncertain),
+          T(a_value_of_too_many_words_names_no_fact))

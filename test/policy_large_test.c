@@ -2,8 +2,10 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "apps/policy/fact_tools.h"
 #include "apps/policy/format/format.h"
 #include "apps/policy/heuristic.h"
+#include "apps/policy/scope.h"
 #include "policy_samples.h"
 #include "test.h"
 
@@ -141,6 +143,7 @@ TEST(facts_and_criteria_without_end_are_read_in_bounded_time_and_memory)
     verify_repeated(d, "age", "7 ", "", 200000);
     verify_repeated(d, "age", ", ", ", ", 60000);
     verify_repeated(d, "age", "may ", "the age ", 20000);
+    verify_repeated(d, "age", "7 ", "the age ", 250000);
     policy_doc_free(d);
     buf_release(&text);
 }
@@ -164,7 +167,93 @@ TEST(many_sentences_below_long_titles_fit_into_memory)
     buf_release(&text);
 }
 
+/* Each rule of the section is compared with each of the rules that the criterion is about. */
+TEST(many_rules_of_one_section_fit_into_memory)
+{
+    struct policy_result r;
+    struct policy_doc *d;
+    struct policy_case c;
+    struct arena a;
+    struct buf text;
+    struct err e;
+
+    buf_init(&text, (size_t)1 << 20);
+    buf_add(&text, STR("# Service\n\n## General requirements and rules of the policy\n\n"));
+    for (int i = 0; i < 700; i++)
+        buf_printf(&text,
+                   i < 350 ? "The applicant must have a q%c%cz.\n\n"
+                           : "The x%c%cz is required.\n\n",
+                   'a' + i % 25,
+                   'a' + i / 25 % 14);
+    buf_add(&text, STR("## Part\n\nThe guide is required.\n"));
+    CHECK(policy_doc_parse(STR("p"), STR("p.md"), buf_str(&text), &d, &e));
+    arena_init(&a, POLICY_ARENA_MAX);
+    CHECK(
+        policy_case_read(STR("{\"case_id\":\"c\",\"policy_id\":\"p\",\"fields\":[]}"), &a, &c, &e));
+    CHECK_F(policy_heuristic(d, &c, STR("applicant"), &a, &r, &e), "%s", e.text);
+    CHECK_STR(r.reason_code, "missing_evidence"); /* so all of the document was understood */
+    CHECK_F(a.size < (size_t)8 << 20, "%zu bytes", a.size);
+    arena_release(&a);
+    policy_doc_free(d);
+    buf_release(&text);
+}
+
+/* A large document leaves SCOPE_ROOM of the arena for all else. */
+TEST(the_names_of_many_facts_fit_into_memory)
+{
+    struct policy_result r;
+    struct policy_doc *d;
+    struct policy_case c;
+    struct arena a;
+    struct buf json;
+    struct err e;
+
+    buf_init(&json, POLICY_CASE_MAX);
+    buf_add(&json, STR("{\"case_id\":\"c\",\"policy_id\":\"p\",\"fields\":["));
+    for (int i = 0; i < POLICY_FIELDS_MAX; i++) {
+        buf_add(&json, i ? STR(",{\"field_name\":\"") : STR("{\"field_name\":\""));
+        add_repeated(&json, "(", 1000);
+        buf_add(&json, STR("\",\"confidence\":1,\"value\":7}"));
+    }
+    buf_add(&json, STR("]}"));
+    arena_init(&a, POLICY_ARENA_MAX);
+    CHECK(
+        policy_doc_parse(STR("p"), STR("p.md"), STR("# Age\n\nThe minimum age is 18.\n"), &d, &e));
+    CHECK_F(policy_case_read(buf_str(&json), &a, &c, &e), "%s", e.text);
+    CHECK_F(policy_heuristic(d, &c, STR("age"), &a, &r, &e), "%s", e.text);
+    CHECK_STR(r.reason_code, "missing_evidence");
+    CHECK_F(a.size < SCOPE_ROOM, "%zu bytes", a.size);
+    arena_release(&a);
+    policy_doc_free(d);
+    buf_release(&json);
+}
+
+TEST(references_in_a_document_of_many_sections_fit_into_memory)
+{
+    struct policy_doc *d;
+    struct json_out o;
+    struct arena a;
+    struct buf text;
+    struct err e;
+
+    buf_init(&text, (size_t)4 << 20);
+    for (int i = 0; i < 10000; i++)
+        buf_printf(&text, "# Rule %d of the plan\n\nThe age: see section Nowhere.\n", i);
+    CHECK(policy_doc_parse(STR("p"), STR("p.md"), buf_str(&text), &d, &e));
+    arena_init(&a, POLICY_ARENA_MAX);
+    buf_reset(&text);
+    json_out_init(&o, &text);
+    policy_xref(d, STR("age"), &a, &o);
+    CHECK(strstr(text.p, "\"references\":[{"));
+    CHECK_F(a.size < (size_t)32 << 20, "%zu bytes", a.size);
+    arena_release(&a);
+    policy_doc_free(d);
+    buf_release(&text);
+}
+
 TEST_MAIN(T(a_cell_or_paragraph_that_does_not_fit_is_refused),
           T(a_docx_file_with_endless_styles_and_notes_is_read_in_time),
           T(many_sentences_below_long_titles_fit_into_memory),
+          T(many_rules_of_one_section_fit_into_memory), T(the_names_of_many_facts_fit_into_memory),
+          T(references_in_a_document_of_many_sections_fit_into_memory),
           T(facts_and_criteria_without_end_are_read_in_bounded_time_and_memory))

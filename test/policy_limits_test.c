@@ -266,6 +266,34 @@ TEST(a_cited_section_of_endless_parts_is_not_found)
     buf_release(&turn);
 }
 
+/* The words of a fact's name are looked for in the section. */
+TEST(a_fact_whose_name_never_ends_is_cited_in_time)
+{
+    struct script s = {.turns = {SEARCH, FINISH_AT("Age", "[1]", "note-1", "1")}};
+    struct policy_doc *doc;
+    struct buf text, json;
+
+    buf_init(&text, (size_t)1 << 20);
+    buf_init(&json, (size_t)1 << 20);
+    buf_add(&text, STR("# Coverage\n\n## Age\n\nThe age of the patient must be 18 or more.\n\n"));
+    for (int i = 0; i < 20000; i++)
+        buf_add(&text, STR("So it is.\n\n"));
+    buf_add(&json,
+            STR("{\"case_id\":\"c1\",\"policy_id\":\"p\",\"fields\":[{\"field_name\":\"age"));
+    for (int i = 0; i < 200000; i++)
+        buf_add(&json, STR("_zz"));
+    buf_add(&json,
+            STR("\",\"value\":45,\"confidence\":0.95,\"doc_id\":\"note-1\",\"page\":1}],"
+                "\"metadata\":{\"criteria\":[\"age\"]}}"));
+    CHECK(policy_doc_parse(STR("p"), STR("p.md"), buf_str(&text), &doc, &w.e));
+    CHECK_F(policy_case_read(buf_str(&json), &w.arena, &w.c, &w.e), "%s", w.e.text);
+    w.o.react.doc = doc;
+    CHECK_STR(verify(&s)->evidence.doc_id, "note-1");
+    policy_doc_free(doc);
+    buf_release(&json);
+    buf_release(&text);
+}
+
 #define S(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -276,6 +304,7 @@ int main(void)
         S(the_models_thought_is_in_the_trace),
         S(endless_bad_calls_fall_back_with_their_reason),
         S(a_cited_section_of_endless_parts_is_not_found),
+        S(a_fact_whose_name_never_ends_is_cited_in_time),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -164,5 +164,44 @@ TEST(two_tables_have_a_header_each)
     arena_release(&a);
 }
 
-TEST_MAIN(T(two_tables_have_a_header_each), T(the_end_of_a_long_section_counts),
+/* The section "Date" is not the section "Date of filing". */
+TEST(a_case_that_names_a_section_is_judged_by_that_section)
+{
+    static const char policy[] =
+        "# Plan\n\n## Date\n\nThe claim date must be before 2024-05-05.\n\n"
+        "## Date of filing\n\nThe filing date must be after 2024-05-05.\n";
+    static const struct {
+        const char *section;
+        enum policy_status status;
+    } cases[] = {{"Plan > Date", POLICY_MET}, {"Plan > Date of filing", POLICY_MISSING}};
+    struct policy_result r;
+    struct policy_doc *d;
+    struct policy_case c;
+    struct arena a;
+    struct err e;
+
+    arena_init(&a, (size_t)1 << 24);
+    CHECK(policy_doc_parse(STR("p"), STR("p.md"), str_c(policy), &d, &e));
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        str json = arena_printf(&a,
+                                "{\"policy_id\":\"p\",\"facts\":["
+                                "{\"field\":\"claim_date\",\"value\":\"2024-01-01\"},"
+                                "{\"field\":\"filing_date\",\"value\":\"2024-01-01\"}],"
+                                "\"policy\":{\"section_path\":\"%s\"}}",
+                                cases[i].section);
+
+        CHECK_F(policy_case_read(json, &a, &c, &e), "%s", e.text);
+        CHECK_F(policy_heuristic(d, &c, STR("date"), &a, &r, &e), "%s", e.text);
+        CHECK_F(r.status == cases[i].status,
+                "%s: " STR_FMT ": " STR_FMT,
+                cases[i].section,
+                STR_ARG(r.reason_code),
+                STR_ARG(r.rationale));
+    }
+    policy_doc_free(d);
+    arena_release(&a);
+}
+
+TEST_MAIN(T(a_case_that_names_a_section_is_judged_by_that_section),
+          T(two_tables_have_a_header_each), T(the_end_of_a_long_section_counts),
           T(evidence_names_the_document_of_the_case_or_none))

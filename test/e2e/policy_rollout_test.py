@@ -159,6 +159,68 @@ class Switches(Store):
         self.assertEqual(sorted(c["switches"]["react_ab_test_ratio"] for c in doc["changes"]), ratios)
         self.assertEqual(doc["react_ab_test_ratio"], doc["changes"][0]["switches"]["react_ab_test_ratio"])
 
+    def test_concurrent_changes_of_different_switches_all_hold(self):
+        self.begin()
+        for _ in range(8):
+            self.roll("DELETE")
+            changes = [{"react_ab_test_ratio": 0.5}, {"prompt_ab_test_ratio": 0.5}, {"react_use_llm_controller": True},
+                       {"react_fallback_enabled": False}]
+            threads = [threading.Thread(target=self.roll, args=("POST", c)) for c in changes]
+            for t in threads:
+                t.start()
+            for t in threads:
+                t.join()
+            doc = self.roll()
+            for c in changes:
+                self.assertEqual({k: doc[k] for k in c}, c)
+
+    def test_switches_hold_on_all_daemons(self):
+        self.begin()
+        if self.gateway.config["store"].startswith("sqlite:"):
+            self.skipTest("a store of SQLite has one daemon")
+        one = self.gateway
+        other = self.daemon(one.config["store"])
+        third = self.daemon(one.config["store"], react_ab_test_ratio=0.25)
+        self.roll("POST", {"react_use_llm_controller": True})
+        for self.gateway in (other, third):
+            until(lambda: self.roll()["origin"] == "operator")
+            self.assertEqual((self.by(), self.roll()["set_by"]), ("react", "olga"))
+        # The third has another configuration. That did not change since, so the switches hold.
+        time.sleep(2)
+        self.gateway = one
+        self.assertEqual(self.roll()["origin"], "operator")
+        self.roll("POST", {"react_shadow_mode": True})
+        self.gateway = other
+        self.roll("POST", {"react_fallback_enabled": False})
+        doc = self.roll()
+        self.assertEqual((doc["react_use_llm_controller"], doc["react_shadow_mode"], doc["react_fallback_enabled"]),
+                         (True, True, False))
+        self.roll("DELETE")
+        for self.gateway in (one, third):
+            until(lambda: self.roll()["origin"] == "configuration")
+
+    def test_a_re_verification_is_cancelled_at_any_daemon(self):
+        self.begin(react_use_llm_controller=True)
+        if self.gateway.config["store"].startswith("sqlite:"):
+            self.skipTest("a store of SQLite has one daemon")
+        one = self.gateway
+        other = self.daemon(one.config["store"])
+        for i in range(3):
+            self.review(case(f"case-{i}"), key="ku")
+        asked = self.model.asked
+        self.model.waits.clear()
+        status, job = self.ask("POST", "/api/v1/policy/reverify", {"document_id": "lumbar"}, key="ko")
+        self.assertEqual(status, 202, job)
+        until(lambda: self.model.asked > asked)
+        self.gateway = other
+        status, shown = self.ask("DELETE", f"/api/v1/policy/reverify/{job['id']}", key="ko")
+        self.assertEqual((status, shown["status"]), (200, "cancelled"))
+        self.model.waits.set()
+        self.gateway = one
+        until(lambda: self.ask("POST", "/api/v1/policy/reverify", {"document_id": "lumbar"}, key="ko")[0] == 202)
+        shown = self.ask("GET", f"/api/v1/policy/reverify/{job['id']}", key="ko")[1]
+        self.assertEqual((shown["status"], shown["done"]), ("cancelled", 1))
+
     def test_a_second_daemon_on_the_store_is_refused_and_changes_nothing(self):
         self.begin()
         self.roll("POST", {"react_use_llm_controller": True})

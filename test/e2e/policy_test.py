@@ -314,6 +314,19 @@ class Review(Case):
         self.review(case(), 422, options={"run_id": "a b"})
         self.review(case(), 422, self_consistency=True, options={"samples": 99})
 
+    def test_ids_without_end_are_refused(self):
+        self.start()
+        bundle = case(criteria=["age"] * 256)
+        bundle["fields"] = [field("patient_age", 45, doc="d" * 4096)]
+        self.assertEqual(len(self.review(bundle)["results"]), 256)
+        long = "d" * 1000000
+        for path, change in [("case_bundle.fields[0].doc_id", {"fields": [field("patient_age", 45, doc=long)]}),
+                             ("case_bundle.case_id", {"case_id": long}),
+                             ("case_bundle.metadata.criteria", {"metadata": {"criteria": ["age", long]}})]:
+            status, doc = self.ask("POST", "/reason/auth-review", {"case_bundle": {**bundle, **change}})
+            self.assertEqual((status, doc["detail"].get("field")), (422, path), str(doc)[:500])
+            self.assertIn("4096 bytes", doc["detail"]["message"])
+
     def test_qa_finds_what_is_wrong_with_a_case(self):
         self.start()
         status, doc = self.ask("POST", "/reason/qa", {"case_bundle": case()})

@@ -307,6 +307,24 @@ class Reverify(Plan):
         self.assertLess(done["done"], 3)
         self.assertEqual(self.ask("DELETE", f"/api/v1/policy/reverify/{job['id']}")[0], 409)
 
+    def test_one_that_was_cancelled_and_killed_stays_cancelled(self):
+        self.start(react_use_llm_controller=True)
+        for i in range(3):
+            self.review(case(f"case-{i}"))
+        asked = self.model.asked
+        self.model.waits.clear()
+        job = self.post("reverify", {"document_id": "plan"}, 202)
+        self.until(lambda: self.model.asked > asked)
+        status, shown = self.ask("DELETE", f"/api/v1/policy/reverify/{job['id']}")
+        self.assertEqual((status, shown["status"]), (200, "cancelled"))
+        self.gateway.signal(signal.SIGKILL)
+        self.gateway.child.wait(60)
+        self.model.waits.set()
+        self.gateway.start()
+        self.assertEqual(self.get(f"reverify/{job['id']}")["status"], "cancelled")
+        done = self.finished(self.post("reverify", {"document_id": "plan"}, 202))
+        self.assertEqual((done["status"], done["done"]), ("done", 3))
+
 
 def says(**doc):
     return [json.dumps(doc)]

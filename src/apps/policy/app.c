@@ -321,6 +321,7 @@ static void policy_app_resume(void *app, const struct agent_row *row)
 
 static void policy_app_look(void *app)
 {
+    policy_rollout_refresh(policy_rollout_of(app));
     policy_reverify_resume(policy_reverify_of(app));
 }
 

@@ -91,7 +91,7 @@ static void read_field(struct member *m, const struct json_node *v, bool fixture
     member_between(m, v, "confidence", 0, 1, &f->confidence);
     member_page(m, v, "page", false, &f->page);
     member_box(m, v, "bbox", &f->has_bbox, f->bbox);
-    member_text(m, v, "doc_id", false, &f->doc_id);
+    member_id(m, v, "doc_id", false, &f->doc_id);
     member_text(m, v, "class", false, &f->field_class);
     member_text(m, v, "field_class", false, &f->field_class);
     if (f->confidence < 0)
@@ -141,6 +141,8 @@ static void read_criteria(struct member *m, const struct json_node *list, struct
         assert(c->criterion_count <= n);
         if (!json_text(m->doc, id, m->arena, to) || str_trim(*to).n == 0)
             member_wrong(m, "criteria", "a list of criterion ids is expected");
+        else if (to->n > MEMBER_ID_MAX)
+            member_wrong(m, "criteria", "a criterion has more than 4096 bytes");
     }
 }
 
@@ -159,7 +161,7 @@ static void policy_case_read_metadata(struct member *m, const struct json_node *
     member_text(m, meta, "policy_document_id", false, &c->policy_document_id);
     member_text(m, meta, "policy_version_id", false, &c->policy_version_id);
     member_text(m, meta, "as_of_date", false, &c->as_of_date);
-    member_text(m, meta, "criterion_id", false, single);
+    member_id(m, meta, "criterion_id", false, single);
     member_text(m, meta, "reasoning_hint", false, &c->reasoning_hint);
     member_text(m, meta, "effective_start", false, &c->effective_start);
     member_text(m, meta, "effective_end", false, &c->effective_end);
@@ -197,7 +199,7 @@ static void read_policy(struct member *m, const struct json_node *v, struct poli
 
     if (!policy)
         return;
-    member_text(m, policy, "policy_id", false, &c->policy_id);
+    member_id(m, policy, "policy_id", false, &c->policy_id);
     member_text(m, policy, "version_id", false, &c->policy_version_id);
     member_text(m, policy, "as_of_date", false, &c->as_of_date);
     member_text(m, policy, "doc_id", false, &c->policy_document_id);
@@ -226,11 +228,11 @@ static void read_bundle(struct member *m, const struct json_node *v, const struc
     read_policy(m, outer, c);
     if (v != outer)
         read_policy(m, v, c);
-    member_text(m, outer, "criterion_id", false, &single);
-    member_text(m, v, "criterion_id", false, &single);
-    member_text(m, outer, "case_id", false, &c->case_id);
-    member_text(m, v, "case_id", !fixture, &c->case_id);
-    member_text(m, v, "policy_id", !fixture, &c->policy_id);
+    member_id(m, outer, "criterion_id", false, &single);
+    member_id(m, v, "criterion_id", false, &single);
+    member_id(m, outer, "case_id", false, &c->case_id);
+    member_id(m, v, "case_id", !fixture, &c->case_id);
+    member_id(m, v, "policy_id", !fixture, &c->policy_id);
     read_fields(m, v, c);
     if (v != outer)
         policy_case_read_metadata(m, outer, c, &single);

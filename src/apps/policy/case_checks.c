@@ -4,6 +4,7 @@
  */
 #include "apps/policy/case_checks.h"
 
+#include "apps/policy/fact_tools.h"
 #include "apps/policy/heuristic.h"
 #include "base/clock.h"
 #include "base/ctype.h"
@@ -26,14 +27,14 @@ struct qa {
 };
 
 /* Of one or two fields; the missing one is NULL. */
-static void policy_case_checks_add_issue(struct qa *q, const char *type, const char *severity,
-                                         str what, const struct policy_field *f,
-                                         const struct policy_field *g)
+static void case_issue_add(struct qa *q, const char *type, const char *severity, str what,
+                           const struct policy_field *f, const struct policy_field *g)
 {
     const struct policy_field *fields[] = {f, g};
     struct json_out *o = q->o;
 
     q->issues++;
+    assert(f || !g);
     json_out_object(o);
     json_member_str(o, "issue_type", str_c(type));
     json_member_str(o, "description", what);
@@ -80,24 +81,6 @@ static bool has_any(str key, const char *const *words, size_t n)
 
 /* ---- codes ---- */
 
-/* ICD-10-CM: a letter, a digit, a letter or digit, and after a point one to four more. */
-static bool policy_case_check_is_icd10(str s)
-{
-    if (s.n < 3 || !char_is_letter(s.p[0]) || !char_is_digit(s.p[1]) ||
-        !(char_is_digit(s.p[2]) || char_is_letter(s.p[2])))
-        return false;
-    if (s.n == 3)
-        return true;
-    if (s.p[3] == '.')
-        s = str_slice(s, 1, s.n);
-    if (s.n < 4 || s.n > 7)
-        return false;
-    for (size_t i = 3; i < s.n; i++)
-        if (!char_is_letter(s.p[i]) && !char_is_digit(s.p[i]))
-            return false;
-    return true;
-}
-
 /* Five digits, or four and a letter (categories II and III, and HCPCS the other way around). */
 static bool policy_case_check_is_cpt(str s)
 {
@@ -115,6 +98,7 @@ static void check_code(struct qa *q, const struct policy_field *f, const struct 
 {
     str s = str_trim(v->text);
 
+    assert(icd || cpt);
     if (v->kind == POLICY_LIST) {
         for (size_t i = 0; i < v->count && !buf_full(q->o->buf); i++)
             check_code(q, f, &v->items[i], icd, cpt);
@@ -122,18 +106,17 @@ static void check_code(struct qa *q, const struct policy_field *f, const struct 
     }
     if ((v->kind != POLICY_TEXT && v->kind != POLICY_NUMBER) || !s.n)
         return;
-    if ((icd && !policy_case_check_is_icd10(s)) || (cpt && !policy_case_check_is_cpt(s)))
-        policy_case_checks_add_issue(q,
-                                     "invalid_code",
-                                     "high",
-                                     arena_printf(&q->sentence,
-                                                  STR_FMT " is \"" STR_FMT
-                                                          "\", which has not the form of %s",
-                                                  STR_ARG(f->name),
-                                                  STR_ARG(str_slice(s, 0, 60)),
-                                                  icd ? "an ICD-10 code" : "a CPT code"),
-                                     f,
-                                     NULL);
+    if ((icd && !policy_is_icd10(s)) || (cpt && !policy_case_check_is_cpt(s)))
+        case_issue_add(q,
+                       "invalid_code",
+                       "high",
+                       arena_printf(&q->sentence,
+                                    STR_FMT " is \"" STR_FMT "\", which has not the form of %s",
+                                    STR_ARG(f->name),
+                                    STR_ARG(str_slice(s, 0, 60)),
+                                    icd ? "an ICD-10 code" : "a CPT code"),
+                       f,
+                       NULL);
 }
 
 static void check_codes(struct qa *q, const struct policy_field *f)
@@ -195,37 +178,36 @@ static struct case_date *case_dates_read(const struct policy_case *c, struct are
 
 static void check_order(struct qa *q, const struct policy_field *a, const struct policy_field *b)
 {
-    policy_case_checks_add_issue(q,
-                                 "dates_out_of_order",
-                                 "high",
-                                 arena_printf(&q->sentence,
-                                              STR_FMT " (" STR_FMT ") is after " STR_FMT
-                                                      " (" STR_FMT ")",
-                                              STR_ARG(a->name),
-                                              STR_ARG(a->value.text),
-                                              STR_ARG(b->name),
-                                              STR_ARG(b->value.text)),
-                                 a,
-                                 b);
+    case_issue_add(q,
+                   "dates_out_of_order",
+                   "high",
+                   arena_printf(&q->sentence,
+                                STR_FMT " (" STR_FMT ") is after " STR_FMT " (" STR_FMT ")",
+                                STR_ARG(a->name),
+                                STR_ARG(a->value.text),
+                                STR_ARG(b->name),
+                                STR_ARG(b->value.text)),
+                   a,
+                   b);
 }
 
 static void check_dates(struct qa *q, const struct policy_field *f)
 {
     const struct case_date *d = &q->dates[f - q->c->fields];
 
+    assert(f >= q->c->fields && f < q->c->fields + q->c->field_count);
     if (!is_date_name(f->key) || f->value.kind != POLICY_TEXT || !str_trim(f->value.text).n)
         return;
     if (!d->valid) {
-        policy_case_checks_add_issue(q,
-                                     "invalid_date",
-                                     "medium",
-                                     arena_printf(&q->sentence,
-                                                  STR_FMT " is \"" STR_FMT
-                                                          "\", which is no date (YYYY-MM-DD)",
-                                                  STR_ARG(f->name),
-                                                  STR_ARG(str_slice(f->value.text, 0, 60))),
-                                     f,
-                                     NULL);
+        case_issue_add(q,
+                       "invalid_date",
+                       "medium",
+                       arena_printf(&q->sentence,
+                                    STR_FMT " is \"" STR_FMT "\", which is no date (YYYY-MM-DD)",
+                                    STR_ARG(f->name),
+                                    STR_ARG(str_slice(f->value.text, 0, 60))),
+                       f,
+                       NULL);
         return;
     }
     for (size_t i = 0; i < q->c->field_count && !buf_full(q->o->buf); i++)
@@ -239,12 +221,12 @@ static void check_effective(struct qa *q)
 
     if (read_date(q->c->effective_start, &start) && read_date(q->c->effective_end, &end) &&
         start > end)
-        policy_case_checks_add_issue(q,
-                                     "dates_out_of_order",
-                                     "high",
-                                     STR("effective_start is after effective_end"),
-                                     NULL,
-                                     NULL);
+        case_issue_add(q,
+                       "dates_out_of_order",
+                       "high",
+                       STR("effective_start is after effective_end"),
+                       NULL,
+                       NULL);
 }
 
 /* ---- fields ---- */
@@ -259,25 +241,24 @@ static void check_twins(struct qa *q, size_t at)
         if (!str_eq(f->key, g->key))
             continue;
         if (policy_value_equal(&f->value, &g->value))
-            policy_case_checks_add_issue(
-                q,
-                "duplicate_field",
-                "low",
-                arena_printf(&q->sentence, STR_FMT " is there twice", STR_ARG(f->name)),
-                f,
-                g);
+            case_issue_add(q,
+                           "duplicate_field",
+                           "low",
+                           arena_printf(&q->sentence, STR_FMT " is there twice", STR_ARG(f->name)),
+                           f,
+                           g);
         else
-            policy_case_checks_add_issue(
-                q,
-                "conflicting_fields",
-                "high",
-                arena_printf(&q->sentence,
-                             STR_FMT " is " STR_FMT " in one place and " STR_FMT " in another",
-                             STR_ARG(f->name),
-                             STR_ARG(str_slice(f->raw, 0, 80)),
-                             STR_ARG(str_slice(g->raw, 0, 80))),
-                f,
-                g);
+            case_issue_add(q,
+                           "conflicting_fields",
+                           "high",
+                           arena_printf(&q->sentence,
+                                        STR_FMT " is " STR_FMT " in one place and " STR_FMT
+                                                " in another",
+                                        STR_ARG(f->name),
+                                        STR_ARG(str_slice(f->raw, 0, 80)),
+                                        STR_ARG(str_slice(g->raw, 0, 80))),
+                           f,
+                           g);
         return; /* the next pair is reported when its first field is checked */
     }
 }
@@ -288,34 +269,32 @@ static void check_field(struct qa *q, const struct policy_field *f)
                  (f->value.kind == POLICY_TEXT && !str_trim(f->value.text).n);
 
     if (empty)
-        policy_case_checks_add_issue(
-            q,
-            "missing_value",
-            "medium",
-            arena_printf(&q->sentence, STR_FMT " has no value", STR_ARG(f->name)),
-            f,
-            NULL);
+        case_issue_add(q,
+                       "missing_value",
+                       "medium",
+                       arena_printf(&q->sentence, STR_FMT " has no value", STR_ARG(f->name)),
+                       f,
+                       NULL);
     if (f->confidence < POLICY_FACT_FLOOR)
-        policy_case_checks_add_issue(q,
-                                     "low_confidence_field",
-                                     "high",
-                                     arena_printf(&q->sentence,
-                                                  STR_FMT
-                                                  " was read with confidence %.2f, below %.2f",
-                                                  STR_ARG(f->name),
-                                                  f->confidence,
-                                                  POLICY_FACT_FLOOR),
-                                     f,
-                                     NULL);
+        case_issue_add(q,
+                       "low_confidence_field",
+                       "high",
+                       arena_printf(&q->sentence,
+                                    STR_FMT " was read with confidence %.2f, below %.2f",
+                                    STR_ARG(f->name),
+                                    f->confidence,
+                                    POLICY_FACT_FLOOR),
+                       f,
+                       NULL);
     if (!f->doc_id.n)
-        policy_case_checks_add_issue(q,
-                                     "missing_evidence",
-                                     "medium",
-                                     arena_printf(&q->sentence,
-                                                  STR_FMT " has no doc_id: its document is unknown",
-                                                  STR_ARG(f->name)),
-                                     f,
-                                     NULL);
+        case_issue_add(q,
+                       "missing_evidence",
+                       "medium",
+                       arena_printf(&q->sentence,
+                                    STR_FMT " has no doc_id: its document is unknown",
+                                    STR_ARG(f->name)),
+                       f,
+                       NULL);
     check_codes(q, f);
     check_dates(q, f);
 }
@@ -329,15 +308,14 @@ void policy_case_check(const struct policy_case *c, const struct policy_doc *doc
     json_out_object(o);
     json_member_array(o, "issues");
     if (!doc)
-        policy_case_checks_add_issue(&q,
-                                     "missing_policy_document",
-                                     "high",
-                                     STR("the case names no policy document that is known here"),
-                                     NULL,
-                                     NULL);
+        case_issue_add(&q,
+                       "missing_policy_document",
+                       "high",
+                       STR("the case names no policy document that is known here"),
+                       NULL,
+                       NULL);
     if (!c->field_count)
-        policy_case_checks_add_issue(
-            &q, "no_fields", "high", STR("the case has no fields"), NULL, NULL);
+        case_issue_add(&q, "no_fields", "high", STR("the case has no fields"), NULL, NULL);
     /* A reply that is full is refused as a whole, so nothing more is looked for. */
     for (size_t i = 0; i < c->field_count && !buf_full(o->buf); i++) {
         check_field(&q, &c->fields[i]);

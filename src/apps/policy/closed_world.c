@@ -13,6 +13,7 @@
 #define SECTIONS_MAX 1000 /* a larger number in front of a title is a year */
 #define BEGINNING 5       /* letters */
 #define TITLE_WORDS_MAX 3 /* of a title that only names a thing */
+#define ASKED_MAX 1000    /* words: a longer criterion says more than any rule */
 
 /* Words of titles that say nothing about the cases that a section is for. */
 #define NEUTRAL_TITLE                                                                              \
@@ -84,6 +85,7 @@ static struct noun subject_of(const struct test *t)
 {
     struct noun s = t->noun;
 
+    assert(s.n <= NOUN_WORDS_MAX && s.drop <= s.n && t->value_n <= RULE_VALUES_MAX);
     if (noun_is_person(&s) && t->kind == TEST_IS && t->value_n > 0)
         s = noun_with_value(t, 0);
     return noun_without_person(&s);
@@ -142,6 +144,7 @@ static void closed_block(struct run *x, const struct policy_node *n, str text)
     static const struct policy_sentence whole;
     struct reading *r = arena_zero(x->a, 1, sizeof *r);
 
+    assert(n >= x->doc->tree.nodes && n < x->doc->tree.nodes + x->doc->tree.node_count);
     r->node = n;
     r->sentence = &whole;
     r->text = text;
@@ -159,16 +162,18 @@ static bool closed_numbers(const struct word *w)
 
 /* Whether a title says nothing about the cases that the rules are for. One above the rule that
  * decides has only words of that rule, or is one topic alone: the "Application fee" may be another
- * fee than "the fee". Any other title names a thing in a few words: "Library card". */
+ * fee than "the fee". Any other title names a thing in a few words: "Library card". The scratch
+ * arena is emptied: a document has many titles, and each rule is below several. */
 static bool closed_title_fits(str title, const struct reading *decides, bool document,
-                              struct arena *a)
+                              struct arena *scratch)
 {
-    size_t said = 0, unknown = 0, topics = 0;
+    size_t said = 0, unknown = 0, topics = 0, n;
     bool front = true; /* only numbers so far */
     struct word *w;
-    size_t n = words_of(title, a, &w);
 
     assert(!decides || decides->rule);
+    arena_reset(scratch);
+    n = words_of(title, scratch, &w);
     for (size_t i = 0; i < n; i++) {
         bool mark = w[i].kind == WORD_MARK;
 
@@ -214,7 +219,6 @@ static void closed_titles(struct run *x, struct arena *a)
     for (const struct policy_node *n = t->nodes; n < t->nodes + t->node_count; n++) {
         if (n->level > 0 && !closed_title_fits(n->title, NULL, closed_is_document(x, n), a))
             closed_block(x, n, n->title);
-        arena_reset(a);
     }
 }
 
@@ -268,6 +272,7 @@ static bool closed_sentence_fits(const struct run *x, const struct reading *r)
 {
     const struct test *t = r->rule ? &r->rule->main : NULL;
 
+    assert(!r->part || r->lead);
     if (r->part)
         return true;
     if (!r->rule) /* a table's header leads to its rows */
@@ -279,27 +284,34 @@ static bool closed_sentence_fits(const struct run *x, const struct reading *r)
     return r->rule->kind == RULE_ALL || closed_is_of_things(t);
 }
 
-/* Whether a rule is in another's section, and the title names the other one only: "Period" of "the
- * hire period must be ..." and of "weekends must be free". */
-static bool closed_is_beside(const struct run *x, const struct reading *r,
-                             const struct reading *decides)
+/* The words of its section's title that a rule has; none of the document's title. */
+static struct phrase closed_title_words(const struct run *x, const struct reading *r,
+                                        struct arena *a)
 {
-    struct word *w;
-    size_t n;
+    struct word *w = NULL;
+    size_t n = closed_is_document(x, r->node) ? 0 : words_of(r->node->title, a, &w), kept = 0;
 
-    if (r->node != decides->node || closed_is_document(x, r->node))
-        return false;
-    n = words_of(r->node->title, x->a, &w);
     for (size_t i = 0; i < n; i++)
-        if (!word_among(&w[i], NEUTRAL_TITLE) && rule_names(decides->rule, &w[i], true) &&
-            !rule_names(r->rule, &w[i], false))
+        if (!word_among(&w[i], NEUTRAL_TITLE) && rule_names(r->rule, &w[i], true))
+            w[kept++] = w[i];
+    assert(r->rule && kept <= n);
+    return (struct phrase){w, kept};
+}
+
+/* Whether the title of a rule's section names another rule of it only: "Period" of "the hire period
+ * must be ..." and of "weekends must be free". title: its words that the other rule has. */
+static bool closed_is_beside(const struct rule *r, const struct phrase *title)
+{
+    for (size_t i = 0; i < title->n; i++)
+        if (!rule_names(r, &title->w[i], false))
             return true;
     return false;
 }
 
 /* Whether a rule may change one that the criterion is about, but is not one of these itself; or the
- * fact may be that of the other rule's person. */
-static bool closed_interferes(const struct run *x, const struct reading *r)
+ * fact may be that of the other rule's person. titles: closed_title_words of each judged rule. */
+static bool closed_interferes(const struct run *x, const struct reading *r,
+                              const struct phrase *titles)
 {
     bool judged = !r->rule || r->rule->kind == RULE_NOTE || r->rule->kind == RULE_ALL;
 
@@ -310,16 +322,32 @@ static bool closed_interferes(const struct run *x, const struct reading *r)
         const struct word *person = j->r->rule->person, *other = r->rule->person;
 
         if ((j->h.dropped && person && other && !word_same(person, other)) ||
-            (!judged && (closed_is_beside(x, r, j->r) || rules_meet(r->rule, j->r->rule))))
+            (!judged && ((r->node == j->r->node && closed_is_beside(r->rule, &titles[k])) ||
+                         rules_meet(r->rule, j->r->rule))))
             return true;
     }
     return false;
+}
+
+static void closed_interference(struct run *x, struct arena *scratch)
+{
+    struct phrase *titles;
+
+    assert(!x->blocked && x->n <= RULES_MAX);
+    arena_reset(scratch);
+    titles = arena_zero(scratch, x->n + 1, sizeof titles[0]);
+    for (size_t k = 0; k < x->n; k++)
+        titles[k] = closed_title_words(x, x->rules[k].r, scratch);
+    for (size_t i = 0; i < x->scope.n && !x->blocked; i++)
+        if (closed_interferes(x, &x->scope.all[i], titles))
+            heuristic_block(x, &x->scope.all[i]);
 }
 
 void heuristic_close_document(struct run *x)
 {
     struct arena titles;
 
+    assert(x->scope.n > 0 && !x->scope.cut);
     arena_init(&titles, POLICY_ARENA_MAX);
     for (size_t i = 0; i < x->scope.n && !x->blocked; i++)
         if (!closed_sentence_fits(x, &x->scope.all[i]))
@@ -329,9 +357,8 @@ void heuristic_close_document(struct run *x)
         if (!closed_path_fits(x, x->rules[i].r, &titles) ||
             !closed_points(x, &x->rules[i].r->rule->purpose))
             heuristic_block(x, x->rules[i].r);
-    for (size_t i = 0; i < x->scope.n && !x->blocked; i++)
-        if (closed_interferes(x, &x->scope.all[i]))
-            heuristic_block(x, &x->scope.all[i]);
+    if (!x->blocked)
+        closed_interference(x, &titles);
     arena_release(&titles);
 }
 
@@ -394,15 +421,12 @@ static bool closed_topic_has(const struct reading *r, const struct word *w)
 bool heuristic_asks_for(const struct run *x, const struct reading *r)
 {
     const struct noun *noun = &r->rule->main.noun;
-    struct arena scratch;
-    struct word *w;
-    bool asks = true;
-    size_t n, at = 0;
+    const struct word *w = x->asked.w;
+    bool asks = x->asked.n <= ASKED_MAX;
+    size_t at = 0;
 
     assert(noun->n <= NOUN_WORDS_MAX);
-    arena_init(&scratch, WORDS_ARENA_MAX);
-    n = words_of_full_name(scope_criterion(x->out->criterion_id), &scratch, &w);
-    for (size_t i = 0; i < n && asks; i++) {
+    for (size_t i = 0; i < x->asked.n && asks; i++) {
         size_t place = noun_find(noun, &w[i]);
 
         /* The words are in the order of the noun: a guest reservation is no reserved guest. */
@@ -411,6 +435,5 @@ bool heuristic_asks_for(const struct run *x, const struct reading *r)
         if (w[i].kind != WORD_MARK && !word_among(&w[i], CRITERION_SAYS))
             asks = asks && (closed_topic_has(r, &w[i]) || scope_word_numbers(&w[i]));
     }
-    arena_release(&scratch);
     return asks;
 }

@@ -10,22 +10,27 @@
 #define CODES_MAX 50
 #define CODE_SIZE_MAX 16
 
-/* ICD-10-CM: a letter, a digit, a digit or A or B, then up to four characters after a point. */
-static bool policy_codes_is_icd10(str s)
+bool policy_is_icd10(str s)
 {
-    if (s.n < 3 || !char_is_upper(s.p[0]) || !char_is_digit(s.p[1]) ||
-        !(char_is_digit(s.p[2]) || s.p[2] == 'A' || s.p[2] == 'B'))
+    if (s.n < 3 || !char_is_letter(s.p[0]) || !char_is_digit(s.p[1]) ||
+        !(char_is_digit(s.p[2]) || char_is_letter(s.p[2])))
         return false;
     if (s.n == 3)
         return true;
     if (s.p[3] == '.')
-        s = (str){s.p + 1, s.n - 1};
+        s = str_slice(s, 1, s.n);
     if (s.n < 4 || s.n > 7)
         return false;
     for (size_t i = 3; i < s.n; i++)
-        if (!char_is_digit(s.p[i]) && !char_is_upper(s.p[i]))
+        if (!char_is_letter(s.p[i]) && !char_is_digit(s.p[i]))
             return false;
     return true;
+}
+
+/* ICD-10-CM, in capitals: the third character is a digit, A or B. */
+static bool policy_codes_is_icd10(str s)
+{
+    return policy_is_icd10(s) && (char_is_digit(s.p[2]) || s.p[2] == 'A' || s.p[2] == 'B');
 }
 
 /* CPT: five digits, or four and the letter of its category. */
@@ -88,6 +93,7 @@ static void code_json(struct codes *c, str given, const char *system, bool (*is)
 
     for (; n < given.n && n < sizeof upper; n++)
         upper[n] = (char)(given.p[n] >= 'a' && given.p[n] <= 'z' ? given.p[n] - 32 : given.p[n]);
+    assert(n <= given.n && n <= sizeof upper && c->n < CODES_MAX);
     code = arena_dup(c->arena, (str){upper, n});
     valid = given.n <= sizeof upper && is(code);
     c->valid = c->valid && valid;

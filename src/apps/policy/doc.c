@@ -20,6 +20,7 @@ static bool read_doc(struct policy_doc *d, str name, str text, struct err *e)
 {
     if (!policy_tree_any(text, name, &d->arena, &d->tree, e) || !fts_open(&d->tree, &d->index, e))
         return false;
+    assert(d->index && d->tree.node_count <= POLICY_NODES_MAX && !d->scope);
     if (policy_doc_text_size(&d->tree) <= SCOPE_KEPT_MAX)
         d->scope = scope_of(d, &d->arena);
     return true;
@@ -36,6 +37,7 @@ bool policy_doc_parse(str id, str name, str text, struct policy_doc **out, struc
         policy_doc_free(d);
         return false;
     }
+    assert(d->index && d->id.p);
     *out = d;
     return true;
 }
@@ -80,5 +82,6 @@ str policy_doc_cited(const struct policy_doc *d, str asked)
 
 str policy_doc_version(const struct policy_doc *d)
 {
+    assert(strlen(d->tree.hash) == sizeof d->tree.hash - 1);
     return d->tree.version.n > 0 ? d->tree.version : (str){d->tree.hash, 12};
 }

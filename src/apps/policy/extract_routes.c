@@ -58,6 +58,7 @@ static bool extract_keep(struct policy_service *s, const struct app_request *q,
     int64_t now = clock_wall_ms(policy_host(s)->clock) * 1000;
     char id[RAND_ID_SIZE];
 
+    assert(x->n <= POLICY_EXTRACT_MAX && ask->session.n > 0 && ask->model.n > 0);
     for (size_t i = 0; i < x->n; i++) {
         x->list[i].id = arena_dup(q->arena, rand_id(&policy_host(s)->gateway->ids, id));
         x->list[i].session = ask->session;
@@ -90,6 +91,7 @@ static void extract_show(struct policy_service *s, const struct policy_extract_a
     for (int i = 0; i < POLICY_DROPPED; i++)
         json_member_i64(&o, policy_dropped_name((enum policy_dropped)i), x->dropped[i]);
     json_out_end(&o);
+    assert(x->failure_count <= x->parts);
     json_member_array(&o, "failures");
     for (size_t i = 0; i < x->failure_count; i++) {
         json_out_object(&o);
@@ -219,6 +221,7 @@ static bool proposals_decide(struct policy_service *s, const struct app_request 
         .reason = policy_masked(s, utf8_cut_size(x->reason, 2000), q->arena),
         .decided_us = clock_wall_ms(policy_host(s)->clock) * 1000};
 
+    assert(json_is_array(x->ids) && x->state.n > 0);
     JSON_FOREACH(v, doc, x->ids) {
         if (!json_text(doc, v, q->arena, &one.id))
             return err_set(e, ERR_INPUT, "ids: a list of ids is expected");

@@ -19,7 +19,7 @@ static void policy_fact_tool_begin(struct json_out *o, bool success)
     json_member_bool(o, "success", success);
 }
 
-static void policy_fact_tool_refuse(struct json_out *o, const char *code, const char *message)
+void policy_tool_refuse(struct json_out *o, const char *code, const char *message)
 {
     policy_fact_tool_begin(o, false);
     json_member_str(o, "error", str_c(code));
@@ -28,15 +28,17 @@ static void policy_fact_tool_refuse(struct json_out *o, const char *code, const 
 }
 
 /* The section that words name: "section Age", "section 3.2" by how its title begins. */
-static const struct policy_node *
-policy_fact_tool_named(const struct policy_tree *t, const struct word *w, size_t n, struct arena *a)
+static const struct policy_node *policy_fact_tool_named(const struct policy_tree *t,
+                                                        const struct word *w, size_t n)
 {
     const struct policy_node *best = NULL;
+    struct arena scratch;
     size_t longest = 0;
 
+    arena_init(&scratch, WORDS_ARENA_MAX);
     for (uint32_t i = 0; i < t->node_count; i++) {
         struct word *title;
-        size_t k = 0, size = words_of(t->nodes[i].title, a, &title);
+        size_t k = 0, size = words_of(t->nodes[i].title, &scratch, &title);
         bool number = size > 0 && title[0].kind == WORD_NUMBER;
 
         while (k < size && k < n && word_same(&title[k], &w[k]))
@@ -45,15 +47,17 @@ policy_fact_tool_named(const struct policy_tree *t, const struct word *w, size_t
             longest = k;
             best = &t->nodes[i];
         }
+        arena_reset(&scratch);
     }
+    arena_release(&scratch);
     return best;
 }
 
 static void policy_fact_tool_write_reference(const struct policy_doc *d, const struct reading *r,
-                                             size_t at, struct arena *a, struct json_out *o)
+                                             size_t at, struct json_out *o)
 {
     size_t n = r->n - at < REFERENCE_WORDS ? r->n - at : REFERENCE_WORDS;
-    const struct policy_node *to = policy_fact_tool_named(&d->tree, r->w + at, n, a);
+    const struct policy_node *to = policy_fact_tool_named(&d->tree, r->w + at, n);
 
     assert(at < r->n);
     json_out_object(o);
@@ -84,13 +88,15 @@ static size_t policy_fact_tool_find_reference(const struct reading *r, size_t fr
 static void sections_json(const struct scope *s, const struct phrase *q, bool *named_here,
                           struct json_out *o)
 {
+    struct scope_titles titles;
     size_t shown = 0;
 
+    scope_titles_init(&titles);
     json_member_array(o, "sections");
     for (size_t i = 0; i < s->n && shown < SECTIONS_MAX; i++) {
         const struct reading *r = &s->all[i];
 
-        if (named_here[r->node_at] || q->n == 0 || !scope_covers(r, q, true))
+        if (named_here[r->node_at] || q->n == 0 || !scope_covers(r, q, &titles))
             continue;
         named_here[r->node_at] = true;
         shown++;
@@ -103,6 +109,7 @@ static void sections_json(const struct scope *s, const struct phrase *q, bool *n
         json_out_end(o);
     }
     json_out_end(o);
+    scope_titles_release(&titles);
 }
 
 void policy_xref(const struct policy_doc *d, str criterion_id, struct arena *a, struct json_out *o)
@@ -113,7 +120,7 @@ void policy_xref(const struct policy_doc *d, str criterion_id, struct arena *a, 
     bool *here;
 
     if (!d || str_trim(criterion_id).n == 0) {
-        policy_fact_tool_refuse(
+        policy_tool_refuse(
             o, d ? "missing_criterion_id" : "missing_policy_document_id", "nothing to look up");
         return;
     }
@@ -130,7 +137,7 @@ void policy_xref(const struct policy_doc *d, str criterion_id, struct arena *a, 
         for (size_t at = policy_fact_tool_find_reference(r, 0);
              here[r->node_at] && at < r->n && shown < REFERENCES_MAX;
              at = policy_fact_tool_find_reference(r, at), shown++)
-            policy_fact_tool_write_reference(d, r, at, a, o);
+            policy_fact_tool_write_reference(d, r, at, o);
     }
     json_out_close(o, 2);
 }
@@ -159,7 +166,7 @@ void policy_temporal(const struct policy_doc *const *docs, size_t n, str policy_
 
     as_of_date = str_slice(str_trim(as_of_date), 0, 10);
     if (!policy_is_day(as_of_date)) {
-        policy_fact_tool_refuse(o, "invalid_date", "as_of_date is a day as YYYY-MM-DD");
+        policy_tool_refuse(o, "invalid_date", "as_of_date is a day as YYYY-MM-DD");
         return;
     }
     for (size_t i = 0; i < n; i++) {
@@ -170,6 +177,7 @@ void policy_temporal(const struct policy_doc *const *docs, size_t n, str policy_
             (!best || str_cmp(docs[i]->tree.effective_start, best->tree.effective_start) > 0))
             best = docs[i];
     }
+    assert(!best || versions > 0);
     policy_fact_tool_begin(o, best != NULL);
     json_member_str(o, "policy_id", policy_id);
     json_member_str(o, "as_of_date", as_of_date);
@@ -190,6 +198,6 @@ void policy_temporal(const struct policy_doc *const *docs, size_t n, str policy_
 
 void policy_pubmed(struct json_out *o)
 {
-    policy_fact_tool_refuse(
+    policy_tool_refuse(
         o, "pubmed_unavailable", "there is no way to PubMed from here; decide without it");
 }

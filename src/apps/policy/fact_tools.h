@@ -11,6 +11,8 @@
 #include "apps/policy/case.h"
 #include "apps/policy/search.h"
 
+/* {"success": false, "error", "message"}. */
+void policy_tool_refuse(struct json_out *o, const char *code, const char *message);
 /* Sections that name the criterion, and where those refer to ("see section X"). */
 void policy_xref(const struct policy_doc *d, str criterion_id, struct arena *a, struct json_out *o);
 /* Which of the documents with that id, title or name is in force on a day (YYYY-MM-DD). */
@@ -29,3 +31,6 @@ void policy_codes(const struct policy_doc *d, str icd10, str cpt, struct arena *
                   struct json_out *o);
 /* There is no way out to it from here: {"success": false, "error": "pubmed_unavailable", ...}. */
 void policy_pubmed(struct json_out *o);
+/* Whether a text has the form of an ICD-10 code: a letter, a digit, a letter or digit, and after a
+ * point one to four more. */
+bool policy_is_icd10(str s);

@@ -9,6 +9,7 @@
 #define PAGES_MAX 1000
 #define HINT_SIZE 120
 #define EXCERPT_READ 500 /* bytes of one that are compared */
+#define LINK_WORDS_MAX 50
 
 /* Of the confidence in the evidence. */
 #define LINK_FLOOR 0.8     /* the section need not use the words of the fact's name */
@@ -20,6 +21,7 @@
 
 static bool is_shown(const struct react *r, const struct policy_node *n)
 {
+    assert(n >= r->o->doc->tree.nodes && n < r->o->doc->tree.nodes + r->o->doc->tree.node_count);
     return r->seen[n - r->o->doc->tree.nodes].shown;
 }
 
@@ -221,6 +223,7 @@ static bool check_evidence(const struct react *r, const struct json *doc, struct
     int64_t page = -1;
     bool said = json_text(doc, json_find(doc, root, STR("evidence_doc_id")), a, &doc_id);
 
+    assert(p->node && !p->field);
     said |= json_i64(doc, json_find(doc, root, STR("evidence_page")), &page);
     p->field = evidence_at(r, doc_id, page);
     if (!said || p->field || (!doc_id.n && page < 0))
@@ -241,6 +244,7 @@ static bool check_evidence(const struct react *r, const struct json *doc, struct
  * those: a long run of them would be read again from each of its characters. */
 static bool policy_finish_contains_excerpt(str text, str excerpt)
 {
+    assert(excerpt.n <= EXCERPT_READ);
     for (size_t at = 0; at < text.n; at++) {
         size_t i = at, k = 0;
 
@@ -367,12 +371,12 @@ static bool holds_word(str text, str word)
     return false;
 }
 
-/* The share of a name's words that the section contains. */
+/* The share of a name's words that the section contains, of its first LINK_WORDS_MAX. */
 static double words_held(const struct policy_node *n, str name)
 {
     size_t held = 0, all = 0;
 
-    while (name.n) {
+    while (name.n && all < LINK_WORDS_MAX) {
         size_t end = str_find(name, STR("_"));
         str word = str_slice(name, 0, end);
 
@@ -382,6 +386,7 @@ static double words_held(const struct policy_node *n, str name)
         all++;
         held += holds_word(n->text, word) || holds_word(n->title_path, word);
     }
+    assert(held <= all);
     return all ? (double)held / (double)all : 0;
 }
 
@@ -408,6 +413,7 @@ static bool was_read(const struct react *r, const struct policy_field *f)
  * and the share of its name in the section. The verdict "missing" needs no fact. */
 static double span_of(const struct react *r, const struct react_proposal *p, double link)
 {
+    assert(p->node && link >= 0 && link <= 1);
     if (!p->field)
         return p->status == POLICY_MISSING ? UNSEEN_MISSING : UNSEEN_MET;
     return p->field->confidence * (was_read(r, p->field) ? 1 : NOT_READ) *
@@ -419,6 +425,7 @@ static double span_of(const struct react *r, const struct react_proposal *p, dou
 static void policy_finish_limit_confidence(struct policy_result *out, double c_tree, double c_span,
                                            double own)
 {
+    assert(own >= 0 && own <= 1);
     policy_confide(out, c_tree, c_span);
     if (own >= out->c_final)
         return;

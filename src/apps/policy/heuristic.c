@@ -52,6 +52,7 @@ static str heuristic_facts_text(struct run *x, const struct judged *j)
 {
     str out = STR("");
 
+    assert(j->h.used_n <= HOLDING_FACTS_MAX);
     for (size_t i = 0; i < j->h.used_n; i++)
         out = arena_printf(x->a,
                            STR_FMT "%s" STR_FMT " is " STR_FMT,
@@ -113,6 +114,7 @@ static void heuristic_trace_retrieved(struct run *x)
     str text = arena_printf(
         x->a, "%zu section%s by %s:", x->hits.n, x->hits.n == 1 ? "" : "s", x->hits.method);
 
+    assert(x->hits.n <= POLICY_TOP_MAX && x->hits.method);
     for (size_t i = 0; i < x->hits.n && i < 5; i++)
         text = arena_printf(x->a,
                             STR_FMT " " STR_FMT " " STR_FMT " (page %u)%s",
@@ -162,21 +164,33 @@ void heuristic_block(struct run *x, const struct reading *r)
         x->blocked = r;
 }
 
+/* Whether a node is a section or one below it, by its path: several may have the same path. */
+static bool heuristic_is_below(const struct policy_node *n, const struct policy_node *section)
+{
+    str path = n->title_path, top = section->title_path;
+
+    return str_starts(path, top) && (path.n == top.n || str_starts(str_slice(path, top.n, path.n),
+                                                                   STR(POLICY_PATH_BETWEEN)));
+}
+
 /* The sentences, of the case's section if it names one, that have all words of the criterion; with
  * titles, those whose titles complete it. False if none decides (with titles: if none is found). */
 static bool heuristic_select(struct run *x, bool titles, bool *about)
 {
     const struct policy_node *only =
         x->c->section_path.n > 0 ? policy_node_titled(&x->doc->tree, x->c->section_path) : NULL;
+    struct scope_titles path;
     bool any = false;
 
+    scope_titles_init(&path);
     for (size_t i = 0; i < x->scope.n; i++) {
         const struct reading *r = &x->scope.all[i];
 
-        about[i] = (!only || str_starts(r->node->title_path, only->title_path)) &&
-                   scope_covers(r, &x->question, titles);
+        about[i] = (!only || heuristic_is_below(r->node, only)) &&
+                   scope_covers(r, &x->question, titles ? &path : NULL);
         any = any || (about[i] && (titles || heuristic_rule_decides(r->rule) || r->part));
     }
+    scope_titles_release(&path);
     return any;
 }
 
@@ -216,6 +230,7 @@ static const struct judged *heuristic_find(const struct run *x, enum truth t)
 static const struct judged *heuristic_conclude(struct run *x, enum policy_status status,
                                                const struct judged *by, const char *reason)
 {
+    assert((status == POLICY_UNCERTAIN) == (reason[0] != 0) && (by || reason[0]));
     x->out->status = status;
     x->out->reason_code = str_c(reason);
     return by;
@@ -242,7 +257,7 @@ static const struct judged *heuristic_decide(struct run *x)
                                          [DOUBT_UNIT] = "missing_evidence",
                                          [DOUBT_UNSURE] = "low_confidence",
                                          [DOUBT_CONFLICT] = "conformal_ambiguity"};
-    const struct fact *foreign = heuristic_foreign_fact(x);
+    const struct fact *foreign;
     const struct judged *no = heuristic_find(x, TRUTH_NO), *yes = heuristic_find(x, TRUTH_YES),
                         *open = heuristic_find(x, TRUTH_UNKNOWN);
 
@@ -257,6 +272,7 @@ static const struct judged *heuristic_decide(struct run *x)
     assert(no || yes);
     if (x->other)
         return heuristic_leave_open(x, x->other, NULL, "insufficient_policy_context");
+    foreign = heuristic_foreign_fact(x);
     if (foreign)
         return heuristic_leave_open(x, no ? no->r : yes->r, foreign, "conformal_ambiguity");
     return heuristic_conclude(x, no ? POLICY_MISSING : POLICY_MET, no ? no : yes, "");
@@ -272,11 +288,13 @@ static double heuristic_span(const struct run *x, const struct judged *by)
             if ((x->out->status == POLICY_MET || &x->rules[i] == by) &&
                 x->rules[i].h.used[k]->field->confidence < least)
                 least = x->rules[i].h.used[k]->field->confidence;
+    assert(least >= 0 && least <= 1);
     return by ? least : 0;
 }
 
 static void heuristic_end(struct run *x, const struct judged *by, double c_tree)
 {
+    assert(by || x->out->status == POLICY_UNCERTAIN);
     policy_confide(x->out, c_tree, heuristic_span(x, by));
     heuristic_write_rationale(x, by);
     policy_result_step(x->out, x->a, STR("decide"), x->out->rationale);
@@ -295,6 +313,7 @@ static void policy_heuristic_verify(struct run *x)
 
     x->scope = *scope_of(x->doc, x->a);
     about = arena_alloc(x->a, x->scope.n + 1);
+    assert(x->scope.n <= SCOPE_SENTENCES_MAX && x->n == 0);
     if (x->scope.cut || !(heuristic_select(x, false, about) || heuristic_select(x, true, about))) {
         policy_heuristic_give_up(x,
                                  x->scope.cut      ? "policy_too_long"
@@ -316,6 +335,7 @@ bool policy_heuristic(const struct policy_doc *doc, const struct policy_case *c,
 {
     struct run x = {.doc = doc, .c = c, .a = a, .out = out};
     str query = str_trim(arena_join(a, criterion, STR(" "), c->reasoning_hint));
+    struct word *asked;
 
     memset(out, 0, sizeof *out);
     out->criterion_id = criterion;
@@ -324,6 +344,8 @@ bool policy_heuristic(const struct policy_doc *doc, const struct policy_case *c,
     out->reason_code = STR("");
     x.rules = arena_alloc(a, (RULES_MAX + 1) * sizeof x.rules[0]);
     x.question = scope_question(criterion, a);
+    x.asked.n = words_of_full_name(scope_criterion(criterion), a, &asked);
+    x.asked.w = asked;
     policy_result_step(out,
                        a,
                        STR("think"),

@@ -21,6 +21,7 @@ struct run {
     struct arena *a;
     struct scope scope;
     struct phrase question;
+    struct phrase asked; /* all words of the criterion */
     struct facts facts;
     struct judged *rules;
     size_t n;

@@ -72,6 +72,12 @@ bool member_text(struct member *m, const struct json_node *v, const char *name, 
     return true;
 }
 
+bool member_id(struct member *m, const struct json_node *v, const char *name, bool must, str *out)
+{
+    return member_text(m, v, name, must, out) &&
+           (out->n <= MEMBER_ID_MAX || member_wrong(m, name, "has more than 4096 bytes"));
+}
+
 bool member_bool(struct member *m, const struct json_node *v, const char *name, bool *out)
 {
     const struct json_node *found = member_find(m, v, name);

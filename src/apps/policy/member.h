@@ -39,6 +39,9 @@ const struct json_node *member_find(const struct member *m, const struct json_no
                                     const char *name);
 bool member_text(struct member *m, const struct json_node *v, const char *name, bool must,
                  str *out);
+/* The same of an id, which is stored and shown with each result: at most MEMBER_ID_MAX bytes. */
+bool member_id(struct member *m, const struct json_node *v, const char *name, bool must, str *out);
+#define MEMBER_ID_MAX 4096
 bool member_bool(struct member *m, const struct json_node *v, const char *name, bool *out);
 bool member_between(struct member *m, const struct json_node *v, const char *name, double low,
                     double high, double *out);

@@ -154,6 +154,7 @@ static bool policy_react_unreadable(const struct agent_result *run)
         return text.n > 0 && memchr("{[`", text.p[0], 3);
     while (bad < run->step_count && !run->steps[run->step_count - 1 - bad].ok)
         bad++;
+    assert(bad <= run->step_count);
     return run->end == AGENT_STOPPED && bad >= BAD_STEPS;
 }
 
@@ -185,6 +186,7 @@ static bool policy_react_settle(struct react *r, const struct agent_result *run,
         react_conclude(r, &p, a, out);
         return true;
     }
+    assert(out->status == POLICY_UNCERTAIN);
     code = policy_react_find_refusal(run, a, &words);
     if (run->end == AGENT_FAILED) {
         info->llm_failed = true;
@@ -211,6 +213,7 @@ static void result_init(const struct policy_react_options *o, struct policy_resu
                                   .rationale = STR(""),
                                   .retrieval_method = STR("bm25+reranker"),
                                   .reason_code = STR("")};
+    assert(o->criterion.n > 0);
     out->citation = (struct policy_citation){
         .doc = o->doc ? policy_doc_cited(o->doc, o->c->policy_document_id) : STR(""),
         .version = o->doc ? policy_doc_version(o->doc) : STR(""),
@@ -274,6 +277,7 @@ static bool policy_react_verify(struct react *r, struct arena *a, struct policy_
 {
     struct agent_result run;
 
+    assert(r->box && r->seen && r->fact_count == 0);
     if (!react_tools(r, e) || !react_prime(r, e))
         return false;
     if (!run_it(r, a, &run, e)) {

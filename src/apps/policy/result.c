@@ -28,6 +28,7 @@ void policy_result_step(struct policy_result *r, struct arena *a, str action, st
     size_t n = r->trace_count++;
 
     r->trace = arena_grow(a, r->trace, n, &r->trace_max, sizeof r->trace[0]);
+    assert(n < r->trace_max);
     r->trace[n] = (struct policy_step){
         (unsigned)n + 1, action, utf8_cut_count(observation, POLICY_OBSERVATION_MAX)};
 }
@@ -35,6 +36,7 @@ void policy_result_step(struct policy_result *r, struct arena *a, str action, st
 void policy_result_cite(struct policy_result *r, const struct policy_tree *t,
                         const struct policy_node *n, struct arena *a)
 {
+    assert(n >= t->nodes && n < t->nodes + t->node_count);
     r->citation.section = arena_dup(a, n->title_path);
     r->trajectory = policy_titles(t, n, a);
     r->trajectory_count = n->depth + 1;
@@ -94,6 +96,7 @@ void policy_confide(struct policy_result *r, double c_tree, double c_span)
     r->c_span = policy_round(c_span > POLICY_SPAN_FLOOR ? c_span : POLICY_SPAN_FLOOR);
     r->c_final = policy_c_final(r->status);
     r->c_joint = policy_round(r->c_tree * r->c_span * r->c_final);
+    assert(r->c_joint <= r->c_final && r->c_span > 0);
     r->confidence = r->c_joint;
     if (r->status == POLICY_UNCERTAIN || r->c_joint >= POLICY_ABSTAIN)
         return;

@@ -36,6 +36,7 @@ static void read_citation(struct member *m, const struct json_node *v, struct po
     const struct json_node *o = member_enter(m, v, "citation", true, &at), *list;
     uint32_t *pages;
 
+    assert(c->page_count == 0);
     c->doc = c->version = c->section = STR("");
     if (!o)
         return;
@@ -74,6 +75,7 @@ static void read_trajectory(struct member *m, const struct json_node *v, struct 
     const struct json_node *list = member_kind(m, v, "search_trajectory", JSON_ARRAY);
     str *titles = arena_zero(m->arena, json_count(m->doc, list) + 1, sizeof titles[0]);
 
+    assert(out->trajectory_count == 0 && out->trace_count == 0);
     out->trajectory = titles;
     JSON_FOREACH(n, m->doc, list)
         if (!json_text(m->doc, n, m->arena, &titles[out->trajectory_count++]))

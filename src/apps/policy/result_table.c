@@ -46,6 +46,7 @@ bool policy_table_begin(struct policy_table *k, struct err *e)
 
 bool policy_table_end(struct policy_table *k, bool ok, struct err *e)
 {
+    assert(k->writer);
     ok = ok && db_commit(k->writer, e);
     if (!ok)
         db_rollback(k->writer);
@@ -166,6 +167,7 @@ static bool policy_table_put_case(struct db *db, const struct policy_kept_case *
     int64_t n = 0;
     bool ok;
 
+    assert(c->run.n > 0);
     buf_init(&masked, POLICY_KEEP_TEXT_MAX);
     ok = policy_table_mask(mask, "the masked case", &masked, &taken.body, e);
     if (ok) {
@@ -195,6 +197,7 @@ bool policy_table_results(struct policy_table *k, const struct policy_kept_case 
 
     if (!k->writer || !n)
         return true;
+    assert(str_eq(rows[0].run, c->run) && str_eq(rows[0].key, c->key));
     if (!policy_table_begin(k, e))
         return false;
     ok = policy_table_put_case(k->writer, c, rows[0].hash, mask, e);
@@ -358,32 +361,28 @@ bool policy_table_switches(struct policy_table *k, const struct policy_set *s, s
     return ok || err_prefix(e, "the switches: ");
 }
 
-struct last {
-    struct arena *arena;
-    struct policy_set *out;
-    bool found;
-};
-
 static bool on_last(void *ctx, const struct db_value *c, size_t n)
 {
-    struct last *l = ctx;
+    struct policy_table_found *l = ctx;
 
-    assert(n == 4);
-    *l->out = (struct policy_set){.switches = column_text(l->arena, &c[0]),
-                                  .configured = arena_dup(l->arena, c[1].s),
-                                  .who = arena_dup(l->arena, c[2].s),
-                                  .set_us = c[3].i};
+    assert(n == 5);
+    *(struct policy_set *)l->out = (struct policy_set){.switches = column_text(l->arena, &c[0]),
+                                                       .configured = arena_dup(l->arena, c[1].s),
+                                                       .who = arena_dup(l->arena, c[2].s),
+                                                       .set_us = c[3].i,
+                                                       .step = c[4].i};
     l->found = true;
     return false;
 }
 
 #define SWITCHES_NEWEST                                                                            \
-    "SELECT switches, configured, set_by, set_us FROM policy_rollout ORDER BY step DESC LIMIT $1"
+    "SELECT switches, configured, set_by, set_us, step FROM policy_rollout"                        \
+    " ORDER BY step DESC LIMIT $1"
 
 bool policy_table_switches_last(struct policy_table *k, struct arena *a, struct policy_set *out,
                                 bool *found, struct err *e)
 {
-    struct last l = {a, out, false};
+    struct policy_table_found l = {a, out, false};
     bool ok = policy_table_query(
         k, SWITCHES_NEWEST, DB_ARGS(db_int(1)), (struct db_rows){on_last, &l}, e);
 

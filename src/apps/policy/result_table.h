@@ -64,7 +64,7 @@ struct policy_set {
     str switches;   /* JSON; "": taken back, the configuration's hold */
     str configured; /* those of the configuration then, JSON */
     str who;
-    int64_t set_us;
+    int64_t set_us, step; /* step: of the row, from 1, once it is stored */
 };
 /* Once it returns true it outlives a crash. */
 bool policy_table_switches(struct policy_table *k, const struct policy_set *s,
@@ -162,8 +162,10 @@ bool policy_table_reverify_count(struct policy_table *k, str document_id, int64_
                                  struct arena *a, int64_t *out, struct err *e) MUST_USE;
 bool policy_table_reverify_put(struct policy_table *k, const struct policy_reverify_row *row,
                                struct err *e) MUST_USE;
-bool policy_table_reverify_end(struct policy_table *k, str id, const char *status, str error,
-                               int64_t ended_us, struct err *e) MUST_USE;
+/* Ends the job with the status, the error and the time of the row; then no case of it is next.
+ * *ended false: it does not run. */
+bool policy_table_reverify_end(struct policy_table *k, const struct policy_reverify_row *row,
+                               bool *ended, struct err *e) MUST_USE;
 /* One of this daemon, or of nobody, that runs, if there is one: *found. */
 bool policy_table_reverify_running(struct policy_table *k, str daemon, struct arena *a,
                                    struct policy_reverify_row *out, bool *found,
@@ -177,7 +179,8 @@ struct policy_again {
     bool masked; /* values of the body are masked: its verdict may differ for that */
     int64_t created_us;
 };
-/* The next after the run and created_us that it has; *found false: that was the last. */
+/* The next after the run and created_us that it has; *found false: that was the last, or the job
+ * was cancelled. */
 bool policy_table_reverify_next(struct policy_table *k, const struct policy_reverify_row *job,
                                 struct arena *a, struct policy_again *it, bool *found,
                                 struct err *e) MUST_USE;

@@ -127,6 +127,7 @@ static bool proposal_on_name(void *ctx, const struct db_value *c, size_t n)
     for (size_t i = 0; i < out->n; i++)
         if (str_eq(out->list[i], c[0].s))
             return true;
+    assert(out->n < CONFIRMED_MAX);
     out->list[out->n++] = arena_dup(names->arena, c[0].s);
     return out->n < CONFIRMED_MAX;
 }

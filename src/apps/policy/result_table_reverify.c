@@ -21,6 +21,8 @@ const char policy_again_next_sql[] =
     "SELECT c.run_id, c.case_id, c.key_name, c.body, c.created_us, c.masked FROM " NEWEST_CASES
     " AND c.created_us >= $5 AND (c.created_us > $5 OR c.run_id > $6) AND NOT EXISTS"
     " (SELECT 1 FROM policy_reverified d WHERE d.reverify_id = $7 AND d.run_id = c.run_id)"
+    " AND EXISTS (SELECT 1 FROM policy_reverify j WHERE j.reverify_id = $7 AND j.status ="
+    " 'running')"
     " ORDER BY c.created_us, c.run_id LIMIT 1";
 const char policy_again_results_sql[] =
     "SELECT result_id, criterion_id, result, policy_version, controller FROM policy_results"
@@ -43,6 +45,7 @@ static void reverify_document_args(str id, struct arena *a, struct db_value *arg
             like[n++] = '\\';
         like[n++] = lower[i];
     }
+    assert(n >= id.n && n <= 2 * id.n);
     args[0] = db_text((str){lower, id.n});
     args[1] = db_text(arena_join(a, (str){like, n}, one ? STR("") : STR("@%"), STR("")));
     args[2] = db_text(arena_join(a, (str){like, n}, one ? STR("") : STR(":%"), STR("")));
@@ -94,27 +97,26 @@ bool policy_table_reverify_put(struct policy_table *k, const struct policy_rever
         e);
 }
 
-bool policy_table_reverify_end(struct policy_table *k, str id, const char *status, str error,
-                               int64_t ended_us, struct err *e)
+bool policy_table_reverify_end(struct policy_table *k, const struct policy_reverify_row *row,
+                               bool *ended, struct err *e)
 {
-    return policy_table_run(
+    int64_t n = 0;
+    bool ok = policy_table_run(
         k,
         "UPDATE policy_reverify SET status = $2, error = $3, ended_us = $4"
         " WHERE reverify_id = $1 AND status = 'running'",
-        DB_ARGS(db_text(id), db_text(str_c(status)), db_text(error), db_int(ended_us)),
-        NULL,
+        DB_ARGS(db_text(row->id), db_text(row->status), db_text(row->error), db_int(row->ended_us)),
+        &n,
         e);
-}
 
-struct reverify_found {
-    struct arena *arena;
-    void *out;
-    bool found;
-};
+    assert(n <= 1 && !str_eq(row->status, STR("running")));
+    *ended = n > 0;
+    return ok;
+}
 
 static bool reverify_on_running(void *ctx, const struct db_value *c, size_t n)
 {
-    struct reverify_found *f = ctx;
+    struct policy_table_found *f = ctx;
     struct policy_reverify_row *row = f->out;
 
     assert(n == 6);
@@ -131,7 +133,7 @@ static bool reverify_on_running(void *ctx, const struct db_value *c, size_t n)
 bool policy_table_reverify_running(struct policy_table *k, str daemon, struct arena *a,
                                    struct policy_reverify_row *out, bool *found, struct err *e)
 {
-    struct reverify_found f = {a, out, false};
+    struct policy_table_found f = {a, out, false};
     bool ok = policy_table_query(k,
                                  "SELECT reverify_id, document_id, request, total, created_by,"
                                  " created_us FROM policy_reverify WHERE status = 'running'"
@@ -149,7 +151,7 @@ bool policy_table_reverify_running(struct policy_table *k, str daemon, struct ar
 
 static bool reverify_on_case(void *ctx, const struct db_value *c, size_t n)
 {
-    struct reverify_found *f = ctx;
+    struct policy_table_found *f = ctx;
     struct policy_again *again = f->out;
 
     assert(n == 6);
@@ -168,7 +170,7 @@ static bool reverify_on_case(void *ctx, const struct db_value *c, size_t n)
 
 static bool reverify_on_result(void *ctx, const struct db_value *c, size_t n)
 {
-    struct reverify_found *f = ctx;
+    struct policy_table_found *f = ctx;
     struct policy_again *again = f->out;
 
     assert(n == 5);
@@ -188,10 +190,11 @@ bool policy_table_reverify_next(struct policy_table *k, const struct policy_reve
                                 struct err *e)
 {
     struct db_value args[7];
-    struct reverify_found f = {a, out, false};
+    struct policy_table_found f = {a, out, false};
     struct db_value run;
     bool ok;
 
+    assert(job->id.n > 0 && job->created_us > 0);
     reverify_document_args(job->document_id, a, args);
     args[3] = db_int(job->created_us);
     args[4] = db_int(out->created_us);

@@ -71,15 +71,9 @@ bool policy_table_waiting(struct policy_table *k, str key, bool all, int64_t *ou
 
 /* ---- one result ---- */
 
-struct policy_item_read {
-    struct arena *arena;
-    struct policy_item *out;
-    bool found;
-};
-
 static bool policy_table_on_item(void *ctx, const struct db_value *c, size_t n)
 {
-    struct policy_item_read *r = ctx;
+    struct policy_table_found *r = ctx;
     struct json_out o;
     struct buf json;
 
@@ -87,14 +81,15 @@ static bool policy_table_on_item(void *ctx, const struct db_value *c, size_t n)
     buf_init(&json, POLICY_KEEP_TEXT_MAX);
     json_out_init(&o, &json);
     (void)policy_table_on_result(&o, c, n);
-    *r->out = (struct policy_item){.json = arena_dup(r->arena, buf_str(&json)),
-                                   .result = arena_dup(r->arena, c[7].s),
-                                   .document_id = column_text(r->arena, &c[8]),
-                                   .version = column_text(r->arena, &c[9]),
-                                   .hash = column_text(r->arena, &c[15]),
-                                   .run = arena_dup(r->arena, c[16].s),
-                                   .status = arena_dup(r->arena, c[17].s),
-                                   .body = column_text(r->arena, &c[18])};
+    *(struct policy_item *)r->out =
+        (struct policy_item){.json = arena_dup(r->arena, buf_str(&json)),
+                             .result = arena_dup(r->arena, c[7].s),
+                             .document_id = column_text(r->arena, &c[8]),
+                             .version = column_text(r->arena, &c[9]),
+                             .hash = column_text(r->arena, &c[15]),
+                             .run = arena_dup(r->arena, c[16].s),
+                             .status = arena_dup(r->arena, c[17].s),
+                             .body = column_text(r->arena, &c[18])};
     buf_release(&json);
     r->found = true;
     return false;
@@ -103,7 +98,7 @@ static bool policy_table_on_item(void *ctx, const struct db_value *c, size_t n)
 bool policy_table_item(struct policy_table *k, const struct policy_query *q, str result_id,
                        struct arena *a, struct policy_item *out, struct err *e)
 {
-    struct policy_item_read r = {a, out, false};
+    struct policy_table_found r = {a, out, false};
 
     return policy_table_query(k,
                               "SELECT " POLICY_RESULT_COLUMNS ", r.policy_hash, r.run_id, r.status,"
@@ -217,6 +212,7 @@ bool policy_table_labels(struct policy_table *k, const struct policy_label_page 
         e);
     n = out->n;
     r.bytes = 0;
+    assert(n <= labels_max && (n > 0 || !out->more));
     for (out->n = 0; ok && out->n < n; out->n++) {
         struct policy_label *l = &out->list[out->n];
 

@@ -15,7 +15,7 @@ struct policy_reverify {
     pthread_mutex_t lock; /* of what follows */
     pthread_t thread;
     bool started, running;
-    _Atomic bool stop, cancel;
+    _Atomic bool stop;
     _Atomic bool lost;  /* another daemon continues it */
     struct arena arena; /* of the row */
     struct policy_reverify_row row;
@@ -55,6 +55,7 @@ static void reverify_compare(const struct policy_again *again, const struct json
     struct json before;
     struct err e;
 
+    assert(again->n <= POLICY_CRITERIA_MAX && !out->flipped);
     out->criterion = json_copy_text(envelope, now, "criterion_id", a);
     out->old_result = STR("");
     out->new_result = reverify_brief(envelope, now, id, version, again->masked, a);
@@ -151,7 +152,7 @@ static bool reverify_all(struct policy_reverify *r, struct err *e)
      * would be verified again. */
     nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     ok = policy_table_reverify_done(k, r->row.id, &n, e);
-    while (ok && found && !r->stop && !r->cancel && !r->lost) {
+    while (ok && found && !r->stop && !r->lost) {
         struct policy_again again = {.run = str_c(last), .created_us = after};
         struct arena a;
 
@@ -172,17 +173,15 @@ static void *reverify_work(void *arg)
     struct policy_reverify *r = arg;
     struct policy_service *s = r->service;
     struct err e, kept;
-    bool ok = reverify_all(r, &e);
+    bool ok = reverify_all(r, &e), ended;
     bool leaves = r->stop || r->lost || (s->host.leave && *s->host.leave);
+    struct policy_reverify_row end = {.id = r->row.id,
+                                      .status = ok ? STR("done") : STR("failed"),
+                                      .error = ok ? STR("") : str_c(e.text),
+                                      .ended_us = clock_wall_ms(s->host.clock) * 1000};
 
-    if (!leaves && !policy_table_reverify_end(s->keep,
-                                              r->row.id,
-                                              !ok         ? "failed"
-                                              : r->cancel ? "cancelled"
-                                                          : "done",
-                                              ok ? STR("") : str_c(e.text),
-                                              clock_wall_ms(s->host.clock) * 1000,
-                                              &kept))
+    /* One that was cancelled has ended in the store already. */
+    if (!leaves && !policy_table_reverify_end(s->keep, &end, &ended, &kept))
         log_warn("the end of a re-verification is not on record", LOG_ERR(&kept));
     if (!ok && !leaves)
         log_warn("a re-verification failed", LOG_STR("id", r->row.id), LOG_ERR(&e));
@@ -207,7 +206,7 @@ static void reverify_begin(struct policy_reverify *r, const struct policy_reveri
     r->version = json_copy_member(row->request, "version", &r->arena);
     r->as_of = json_copy_member(row->request, "as_of_date", &r->arena);
     r->controller = json_copy_member(row->request, "controller", &r->arena);
-    r->cancel = r->lost = false;
+    r->lost = false;
     r->running = r->started = true;
     if (pthread_create(&r->thread, NULL, reverify_work, r) != 0)
         base_die("no thread could be started");
@@ -277,16 +276,4 @@ void policy_reverify_resume(struct policy_reverify *r)
 void policy_reverify_lost(struct policy_reverify *r)
 {
     r->lost = true;
-}
-
-bool policy_reverify_cancel(struct policy_reverify *r, str id)
-{
-    bool it;
-
-    pthread_mutex_lock(&r->lock);
-    it = r->running && str_eq(r->row.id, id);
-    if (it)
-        r->cancel = true;
-    pthread_mutex_unlock(&r->lock);
-    return it;
 }

@@ -2,10 +2,10 @@
  *
  *     if (!policy_reverify_start(r, &row, e)) ...           ERR_CONFLICT: another one runs
  *     policy_reverify_resume(r);                            one that the process before did not end
- *     policy_reverify_cancel(r, id);
  *
  * Each case is answered by the controller that answered it before, unless the request names one.
- * Progress is in the store after each case, so the next process resumes after a kill.
+ * Progress is in the store after each case, so the next process resumes after a kill. Who ends the
+ * job in the store (policy_table_reverify_end) cancels it after the case at hand, on any daemon.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -26,5 +26,3 @@ bool policy_reverify_start(struct policy_reverify *r, const struct policy_reveri
 /* Another daemon took over: this one stores nothing more of what it is doing. */
 void policy_reverify_lost(struct policy_reverify *r);
 void policy_reverify_resume(struct policy_reverify *r);
-/* False: it does not run. */
-bool policy_reverify_cancel(struct policy_reverify *r, str id);

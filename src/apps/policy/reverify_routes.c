@@ -38,12 +38,21 @@ void policy_reverify_list(void *app, const struct app_request *q, struct app_rep
 
 void policy_reverify_delete(void *app, const struct app_request *q, struct app_reply *r)
 {
-    if (!policy_reverify_cancel(policy_reverify_of(app), q->parts[0])) {
+    struct policy_reverify_row end = {.id = q->parts[0],
+                                      .status = STR("cancelled"),
+                                      .error = STR(""),
+                                      .ended_us = clock_wall_ms(policy_host(app)->clock) * 1000};
+    bool ended;
+    struct err e;
+
+    if (!policy_table_reverify_end(policy_kept_results(app), &end, &ended, &e)) {
+        app_fail_err(r, &e);
+    } else if (!ended) {
         app_fail(r, 409, "conflict", "that re-verification is not running");
-        return;
+    } else {
+        policy_audit(app, q, "policy_reverify_cancel", q->parts[0], STR(""));
+        reverify_show(app, q->parts[0], r);
     }
-    policy_audit(app, q, "policy_reverify_cancel", q->parts[0], STR(""));
-    reverify_show(app, q->parts[0], r);
 }
 
 struct reverify_asked {
@@ -105,6 +114,7 @@ static bool reverify_start(struct policy_service *s, const struct app_request *q
     if (!policy_table_reverify_count(
             policy_kept_results(s), row.document_id, row.created_us, q->arena, &row.total, e))
         return false;
+    assert(row.total >= 0 && row.created_us > 0);
     if (row.total > POLICY_REVERIFY_MAX)
         return err_set(e,
                        ERR_INPUT,

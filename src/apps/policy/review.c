@@ -62,6 +62,7 @@ static str policy_review_input(const struct policy_ask *q, const struct decision
 {
     struct json_text t;
 
+    assert(d->samples >= 1 && d->samples <= POLICY_SAMPLES_MAX && d->today.n > 0);
     json_text_begin(&t, INPUT_MAX);
     json_member_str(&t.o, "body", body);
     json_member_str(&t.o, "key", d->key);
@@ -97,6 +98,7 @@ static void policy_review_recall_criteria(const struct json *doc, struct arena *
 {
     const struct json_node *list = json_find(doc, json_root(doc), STR("criteria"));
 
+    assert(d->criteria.n == 0);
     d->criteria.list = arena_zero(a, POLICY_CRITERIA_MAX, sizeof d->criteria.list[0]);
     JSON_FOREACH(v, doc, list) {
         str name;
@@ -298,6 +300,7 @@ static bool policy_review_keep(struct policy_service *s, const struct policy_rev
     struct json_out o;
     struct buf json;
 
+    assert(n == r->c.criterion_count && r->run.n > 0 && !r->verdict.left);
     buf_init(&json, ENVELOPE_MAX);
     for (size_t i = 0; i < n; i++) {
         buf_reset(&json);
@@ -324,16 +327,19 @@ static bool policy_review_keep(struct policy_service *s, const struct policy_rev
     return policy_table_results(s->keep, kept, rows, n, r->options.react.mask, e);
 }
 
-static void policy_review_write_envelope(struct policy_review *r, struct arena *a)
+static bool policy_review_write_envelope(struct policy_review *r, struct arena *a, struct err *e)
 {
     struct json_out o;
     struct buf json;
+    bool ok;
 
     buf_init(&json, ENVELOPE_MAX);
     json_out_init(&o, &json);
     policy_envelope(&r->options, &r->verdict, &o);
-    r->envelope = arena_dup(a, buf_str(&json));
+    ok = buf_ok(&json, "the results", e);
+    r->envelope = ok ? arena_dup(a, buf_str(&json)) : STR("");
     buf_release(&json);
+    return ok;
 }
 
 /* ---- a case ---- */
@@ -362,6 +368,7 @@ static bool policy_review_settle(struct reviewing *w, struct arena *a, struct po
     struct json options;
     bool ok;
 
+    assert(!w->recalled && out->run.n == 0);
     json_init(&options);
     ok = json_parse(&options, out->c.options, e) &&
          policy_review_run_id(w->s, w->q, &options, a, &out->run, e);
@@ -386,10 +393,12 @@ static bool policy_review_criteria(struct reviewing *w, struct arena *a, struct 
     if (!w->recalled && out->c.criteria_default && doc &&
         !policy_table_confirmed(w->s->keep, doc->id, policy_doc_version(doc), a, &w->d.criteria, e))
         return false;
+    assert(w->d.criteria.n <= POLICY_CRITERIA_MAX);
     if (w->d.criteria.n) {
         out->c.criteria = w->d.criteria.list;
         out->c.criterion_count = w->d.criteria.n;
     }
+    assert(out->c.criterion_count >= 1 && out->c.criterion_count <= POLICY_CRITERIA_MAX);
     w->input = policy_review_input(w->q, &w->d, w->body, a);
     return true;
 }
@@ -474,10 +483,12 @@ static bool policy_review_work(struct reviewing *w, struct arena *a, struct poli
     if (!policy_review_put_row(w->s, out, "running", w->input, e) ||
         !policy_verify(&out->options, a, &out->verdict, e))
         return false;
+    assert(out->verdict.left || out->verdict.n == out->c.criterion_count);
     out->left = out->verdict.left;
     if (out->left)
         return true;
-    policy_review_write_envelope(out, a);
+    if (!policy_review_write_envelope(out, a, e))
+        return false;
     kept = policy_review_case(w, out);
     if (!policy_review_keep(w->s, out, &kept, a, &why)) {
         if (why.code == ERR_INPUT) { /* another run took the id in the meantime */

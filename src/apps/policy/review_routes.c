@@ -6,7 +6,7 @@
 #include "apps/policy/member.h"
 #include "apps/policy/passage.h"
 #include "apps/policy/routes.h"
-#include "apps/policy/words.h"
+#include "apps/policy/rule/rule.h"
 
 #define FACTS_SHOWN 200
 #define REASON_MAX 2000
@@ -45,6 +45,7 @@ bool policy_limit_of(const struct app_request *q, int64_t otherwise, int64_t *ou
     str text = app_query(q, "limit");
     uint64_t n = (uint64_t)otherwise;
 
+    assert(otherwise >= 1 && otherwise <= POLICY_LIST_MAX);
     if (text.n && (!str_u64(text, &n) || n < 1 || n > POLICY_LIST_MAX)) {
         app_fail(r, 422, "validation_error", "limit: must be 1 to %d", POLICY_LIST_MAX);
         return false;
@@ -86,19 +87,18 @@ void policy_review_list(void *app, const struct app_request *q, struct app_reply
 /* ---- one of them ---- */
 
 /* Whether a sentence or a criterion speaks of a fact: they have all words of its name. */
-static bool review_fact_named(const struct policy_field *f, str text)
+static bool review_fact_named(const struct policy_field *f, const struct phrase *about)
 {
-    struct word *name, *words;
     struct arena scratch;
-    size_t n, count;
+    struct word *name;
     bool named;
+    size_t n;
 
     arena_init(&scratch, WORDS_ARENA_MAX);
     n = words_of_name(f->name, &scratch, &name);
-    count = words_of(text, &scratch, &words);
     named = n > 0;
     for (size_t i = 0; i < n && named; i++)
-        named = word_find(words, count, &name[i]) < count;
+        named = word_find(about->w, about->n, &name[i]) < about->n;
     arena_release(&scratch);
     return named;
 }
@@ -123,17 +123,22 @@ static void review_fact_json(const struct policy_field *f, struct json_out *o)
 static void review_facts(const struct policy_case *c, const struct policy_result *r,
                          const struct policy_passage *p, struct arena *a, struct json_out *o)
 {
-    str about = r->criterion_id;
+    str text = r->criterion_id;
+    struct phrase about;
+    struct word *w;
 
+    assert(p->from <= p->to && (p->node ? p->to <= p->node->text.n : p->to == 0));
     if (p->node)
-        about = arena_join(a, about, STR(" "), str_slice(p->node->text, p->from, p->to));
+        text = arena_join(a, text, STR(" "), str_slice(p->node->text, p->from, p->to));
+    about.n = words_of(text, a, &w);
+    about.w = w;
     json_member_array(o, "facts");
     for (size_t i = 0; i < c->field_count && i < FACTS_SHOWN; i++) {
         const struct policy_field *f = &c->fields[i];
 
         json_out_object(o);
         review_fact_json(f, o);
-        json_member_bool(o, "used", review_fact_cited(f, r) || review_fact_named(f, about));
+        json_member_bool(o, "used", review_fact_cited(f, r) || review_fact_named(f, &about));
         json_out_end(o);
     }
     json_out_end(o);
@@ -263,6 +268,7 @@ static bool review_decide(struct policy_service *s, const struct app_request *q,
     v->decided_us = clock_wall_ms(policy_host(s)->clock) * 1000;
     if (!policy_table_item(k, &query, v->result_id, q->arena, item, e))
         return false;
+    assert(item->run.n > 0 && item->status.n > 0);
     v->run = item->run;
     v->machine_status = item->status;
     if (!policy_table_decide(k, v, e))
@@ -335,6 +341,7 @@ static bool review_label_write(const struct policy_label *l, size_t n, struct ar
 {
     struct policy_case *c = arena_zero(a, 1, sizeof *c);
 
+    assert(n > 0 && l->run.n > 0);
     if (!policy_case_read(l->body, a, c, e))
         return err_prefix(e, "the case of " STR_FMT ": ", STR_ARG(l->run));
     json_out_object(o);
@@ -384,6 +391,7 @@ void policy_labels_get(void *app, const struct app_request *q, struct app_reply 
         ok = !labels.list[i].body.n || review_label_case(&labels.list[i], to - i, &o, &e);
     }
     json_out_end(&o);
+    assert(!labels.more || labels.n > 0);
     json_member_i64(&o, "labels", (int64_t)labels.n);
     json_member_str_or_null(
         &o, "next_cursor", labels.more ? labels.list[labels.n - 1].run : STR(""));

@@ -9,14 +9,17 @@
 #include "base/log.h"
 #include "base/sha256.h"
 
+#define SWITCHES_ARENA_MAX ((size_t)1 << 20)
+
 struct policy_rollout {
     struct policy_table *keep; /* or NULL */
     const struct clock *clock;
     pthread_mutex_t lock; /* of what follows */
     bool set;             /* by an operator, over these: */
     struct policy_switches switches, configured;
+    bool adopted; /* set at another daemon: over the configuration that this one has */
     char who[ROLLOUT_WHO_SIZE];
-    int64_t set_us;
+    int64_t set_us, step; /* step: of the row */
 };
 
 static const struct {
@@ -96,6 +99,8 @@ static void policy_rollout_take(struct policy_rollout *r, const struct policy_se
              switches_read(s->configured, &r->configured);
     (void)snprintf(r->who, sizeof r->who, STR_FMT, STR_ARG(s->who));
     r->set_us = s->set_us;
+    r->step = s->step;
+    r->adopted = false;
 }
 
 bool policy_rollout_open(struct policy_table *keep, const struct clock *clock,
@@ -108,7 +113,7 @@ bool policy_rollout_open(struct policy_table *keep, const struct clock *clock,
 
     *r = (struct policy_rollout){.keep = keep, .clock = clock};
     pthread_mutex_init(&r->lock, NULL);
-    arena_init(&a, (size_t)1 << 20);
+    arena_init(&a, SWITCHES_ARENA_MAX);
     ok = policy_table_switches_last(keep, &a, &last, &found, e);
     if (ok && found)
         policy_rollout_take(r, &last);
@@ -119,40 +124,87 @@ bool policy_rollout_open(struct policy_table *keep, const struct clock *clock,
     return ok || err_prefix(e, "the switches: ");
 }
 
-/* The configuration was changed since: that was said later. It is taken back in the store as well,
- * so that it does not come again with the old configuration. Locked. */
-static void policy_rollout_drop_outlived(struct policy_rollout *r,
-                                         const struct policy_switches *base)
+/* The rows have ascending steps, so a row that was read before a later change is not taken. */
+void policy_rollout_refresh(struct policy_rollout *r)
 {
-    struct policy_set row = {
-        .who = STR("configuration"), .switches = STR(""), .set_us = clock_wall_ms(r->clock) * 1000};
+    struct policy_set last;
     struct arena a;
     struct err e;
+    bool found;
 
-    arena_init(&a, (size_t)1 << 20);
-    row.configured = switches_text(base, &a);
-    log_info("the configuration's switches are in force again",
-             LOG_TEXT("set_by", r->who),
-             LOG_I64("set_us", r->set_us));
-    if (!policy_table_switches(r->keep, &row, &e))
-        log_warn("that is not on record", LOG_ERR(&e));
-    policy_rollout_take(r, &row);
+    arena_init(&a, SWITCHES_ARENA_MAX);
+    if (policy_table_switches_last(r->keep, &a, &last, &found, &e) && found) {
+        pthread_mutex_lock(&r->lock);
+        if (last.step > r->step) {
+            policy_rollout_take(r, &last);
+            r->adopted = true;
+        }
+        pthread_mutex_unlock(&r->lock);
+    }
     arena_release(&a);
+}
+
+/* Stores switches, or that there are none (s NULL), over those configured. They are then in force,
+ * unless another daemon has set others in the meantime. Locked. */
+static bool policy_rollout_put(struct policy_rollout *r, const struct policy_switches *s,
+                               const struct policy_switches *base, str who, struct err *e)
+{
+    struct policy_set row = {.who = str_slice(who, 0, ROLLOUT_WHO_SIZE - 1),
+                             .switches = STR(""),
+                             .set_us = clock_wall_ms(r->clock) * 1000,
+                             .step = r->step},
+                      last;
+    bool ok, found = false;
+    struct arena a;
+    struct err none;
+
+    arena_init(&a, SWITCHES_ARENA_MAX);
+    row.configured = switches_text(base, &a);
+    if (s)
+        row.switches = switches_text(s, &a);
+    assert(row.configured.n > 0);
+    ok = policy_table_switches(r->keep, &row, e);
+    if (ok) {
+        found = policy_table_switches_last(r->keep, &a, &last, &found, &none) && found;
+        policy_rollout_take(r, found ? &last : &row);
+        r->configured = *base;
+    }
+    arena_release(&a);
+    return ok;
+}
+
+/* The switches in force. An operator's end when the configured ones change, because that was later;
+ * in the store as well, so that they do not return with the old configuration. Locked. */
+static struct policy_switches policy_rollout_current(struct policy_rollout *r,
+                                                     const struct policy_switches *base)
+{
+    struct err e;
+
+    if (r->adopted)
+        r->configured = *base;
+    r->adopted = false;
+    if (r->set && !policy_rollout_switches_equal(&r->configured, base)) {
+        log_info("the configuration's switches are in force again",
+                 LOG_TEXT("set_by", r->who),
+                 LOG_I64("set_us", r->set_us));
+        if (!policy_rollout_put(r, NULL, base, STR("configuration"), &e)) {
+            log_warn("that is not on record", LOG_ERR(&e));
+            r->set = false;
+        }
+    }
+    return r->set ? r->switches : *base;
 }
 
 void policy_rollout_now(struct policy_rollout *r, const struct config *c,
                         struct policy_switches *out, struct policy_origin *origin)
 {
     struct policy_switches base = policy_rollout_read_config(c);
-    bool set;
 
     pthread_mutex_lock(&r->lock);
-    if (r->set && !policy_rollout_switches_equal(&r->configured, &base))
-        policy_rollout_drop_outlived(r, &base);
-    set = r->set;
-    *out = set ? r->switches : base;
+    *out = policy_rollout_current(r, &base);
     if (origin) {
-        *origin = (struct policy_origin){.operator_ = set, .set_us = r->set_us, .configured = base};
+        *origin =
+            (struct policy_origin){.operator_ = r->set, .set_us = r->set_us, .configured = base};
         memcpy(origin->who, r->who, sizeof origin->who);
     }
     pthread_mutex_unlock(&r->lock);
@@ -192,49 +244,35 @@ static bool set_one(struct policy_switches *s, const struct policy_switches *bas
                    STR_ARG(str_slice(json_raw(doc, k), 0, 60)));
 }
 
-/* Kept, and then in force. */
-static bool policy_rollout_put(struct policy_rollout *r, const struct policy_switches *s,
-                               const struct policy_switches *base, str who, struct err *e)
-{
-    struct policy_set row = {.who = str_slice(who, 0, ROLLOUT_WHO_SIZE - 1),
-                             .switches = STR(""),
-                             .set_us = clock_wall_ms(r->clock) * 1000};
-    struct arena a;
-    bool ok;
-
-    arena_init(&a, (size_t)1 << 20);
-    row.configured = switches_text(base, &a);
-    if (s)
-        row.switches = switches_text(s, &a);
-    pthread_mutex_lock(&r->lock);
-    ok = policy_table_switches(r->keep, &row, e);
-    if (ok)
-        policy_rollout_take(r, &row);
-    pthread_mutex_unlock(&r->lock);
-    arena_release(&a);
-    return ok;
-}
-
 bool policy_rollout_set(struct policy_rollout *r, const struct config *c, const struct json *doc,
                         str who, struct err *e)
 {
     const struct json_node *root = json_root(doc);
     struct policy_switches s, base = policy_rollout_read_config(c);
+    bool ok = true;
 
     if (!json_count(doc, root))
         return err_set(e, ERR_INPUT, "no switch is named");
-    policy_rollout_now(r, c, &s, NULL);
+    policy_rollout_refresh(
+        r); /* the switches that are not named stay as they are, also elsewhere */
+    pthread_mutex_lock(&r->lock);
+    s = policy_rollout_current(r, &base);
     JSON_FOREACH(k, doc, root)
-        if (!set_one(&s, &base, doc, k, e))
-            return false;
-    return policy_rollout_put(r, &s, &base, who, e);
+        ok = ok && set_one(&s, &base, doc, k, e);
+    ok = ok && policy_rollout_put(r, &s, &base, who, e);
+    pthread_mutex_unlock(&r->lock);
+    return ok;
 }
 
 bool policy_rollout_clear(struct policy_rollout *r, const struct config *c, str who, struct err *e)
 {
     struct policy_switches base = policy_rollout_read_config(c);
+    bool ok;
 
-    return policy_rollout_put(r, NULL, &base, who, e);
+    pthread_mutex_lock(&r->lock);
+    ok = policy_rollout_put(r, NULL, &base, who, e);
+    pthread_mutex_unlock(&r->lock);
+    return ok;
 }
 
 void policy_switches_json(const struct policy_switches *s, struct json_out *o)
@@ -289,4 +327,5 @@ void policy_decide(const struct policy_switches *s, str salt, str case_id, str a
             out->controller = POLICY_REACT;
     }
     out->candidate = policy_share(salt, "prompt", case_id) < s->prompt_ab_ratio;
+    assert(out->assigned == (out->mode == POLICY_MODE_AB) && s->ab_ratio >= 0 && s->ab_ratio <= 1);
 }

@@ -13,8 +13,9 @@
  * grows keeps those that were in.
  *
  * The configuration is the base; an operator's switches override it. They hold at once, for all
- * calls that begin from then on, and are in the store, so they hold after a restart. They end when
- * an operator takes them back, or when the configured switches change: the latest change counts.
+ * calls that begin from then on, and are in the store, so they hold after a restart, and within a
+ * second on all daemons that share it. They end when an operator takes them back, or when the
+ * configured switches change: the latest change counts.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -46,6 +47,8 @@ struct policy_origin {
 bool policy_rollout_open(struct policy_table *keep, const struct clock *clock,
                          struct policy_rollout **out, struct err *e) MUST_USE;
 void policy_rollout_free(struct policy_rollout *r); /* NULL: nothing */
+/* Reads the switches that were set at another daemon of the store. */
+void policy_rollout_refresh(struct policy_rollout *r);
 /* origin may be NULL. */
 void policy_rollout_now(struct policy_rollout *r, const struct config *c,
                         struct policy_switches *out, struct policy_origin *origin);

@@ -114,6 +114,7 @@ const struct scope *scope_of(const struct policy_doc *d, struct arena *a)
     s->all = arena_alloc(a, (most + 1) * sizeof s->all[0]);
     for (uint32_t i = 0; i < d->tree.node_count; i++)
         scope_read_node(d, i, a, s);
+    assert(s->n <= most);
     return s;
 }
 
@@ -124,21 +125,39 @@ static bool scope_says(const struct reading *r, const struct word *q)
            (r->lead && scope_says(r->lead, q));
 }
 
-/* Whether the sentence, its lead or its titles have all words of the question. A document has so
- * many sentences that the words of the titles are not kept. */
-bool scope_covers(const struct reading *r, const struct phrase *q, bool titles)
+void scope_titles_init(struct scope_titles *t)
 {
-    max_align_t room[256];
-    struct word *path = NULL;
-    struct arena scratch;
-    bool covers = true;
-    size_t n;
+    *t = (struct scope_titles){.node = NULL};
+    arena_init(&t->arena, WORDS_ARENA_MAX);
+}
 
-    arena_init(&scratch, WORDS_ARENA_MAX);
-    arena_lend(&scratch, room, sizeof room);
-    n = titles ? words_of(r->node->title_path, &scratch, &path) : 0;
-    for (size_t k = 0; k < q->n && covers; k++)
-        covers = scope_says(r, &q->w[k]) || word_find(path, n, &q->w[k]) < n;
-    arena_release(&scratch);
-    return covers;
+void scope_titles_release(struct scope_titles *t)
+{
+    arena_release(&t->arena);
+}
+
+static void scope_titles_read(struct scope_titles *t, const struct policy_node *n)
+{
+    struct word *w;
+
+    if (t->node == n)
+        return;
+    arena_reset(&t->arena);
+    t->node = n;
+    t->words.n = words_of(n->title_path, &t->arena, &w);
+    t->words.w = w;
+}
+
+bool scope_covers(const struct reading *r, const struct phrase *q, struct scope_titles *t)
+{
+    struct phrase path = {NULL, 0};
+
+    if (t) {
+        scope_titles_read(t, r->node);
+        path = t->words;
+    }
+    for (size_t k = 0; k < q->n; k++)
+        if (!scope_says(r, &q->w[k]) && word_find(path.w, path.n, &q->w[k]) == path.n)
+            return false;
+    return true;
 }

@@ -40,5 +40,15 @@ struct phrase scope_question(str criterion, struct arena *a);
 bool scope_word_numbers(const struct word *w);
 /* All sentences of the document; those that it keeps, if it is small. */
 const struct scope *scope_of(const struct policy_doc *d, struct arena *a);
-/* Whether a sentence with its lead has all words of a question; titles: or the titles above it. */
-bool scope_covers(const struct reading *r, const struct phrase *q, bool titles);
+/* The words of the titles above a sentence, kept for the next sentence of its section: a document
+ * has too many sentences to read them for each. */
+struct scope_titles {
+    const struct policy_node *node;
+    struct phrase words;
+    struct arena arena;
+};
+void scope_titles_init(struct scope_titles *t);
+void scope_titles_release(struct scope_titles *t);
+/* Whether a sentence with its lead has all words of a question. t: words of the titles above it
+ * count as well; or NULL. */
+bool scope_covers(const struct reading *r, const struct phrase *q, struct scope_titles *t);

@@ -11,15 +11,6 @@
 
 #define FINDINGS_MAX 256
 
-static void policy_score_refuse(struct json_out *o, const char *code, const char *message)
-{
-    json_out_object(o);
-    json_member_bool(o, "success", false);
-    json_member_str(o, "error", str_c(code));
-    json_member_str(o, "message", str_c(message));
-    json_out_end(o);
-}
-
 struct sum {
     size_t n, count[3];
     double log_sum, mean, least;
@@ -71,13 +62,13 @@ void policy_confidence_score(const struct json *doc, const struct json_node *arg
     struct member m = {.doc = doc, .arena = a, .e = &e};
 
     if (!list || list->kind != JSON_ARRAY || json_count(doc, list) == 0) {
-        policy_score_refuse(
+        policy_tool_refuse(
             o, "missing_results", "criteria_results is a list of {status, confidence}");
         return;
     }
     JSON_FOREACH(v, doc, list)
         if (!add_result(&m, v, &s)) {
-            policy_score_refuse(
+            policy_tool_refuse(
                 o, "invalid_result", "each has a status and a confidence from 0 to 1");
             return;
         }
@@ -173,13 +164,13 @@ void policy_contradictions(const struct json *doc, const struct json_node *args,
     size_t n;
 
     if (!list || list->kind != JSON_ARRAY) {
-        policy_score_refuse(
+        policy_tool_refuse(
             o, "missing_findings", "findings is a list of {criterion_id, evidence[]}");
         return;
     }
     JSON_FOREACH(v, doc, list)
         if (!read_finding(&m, v, p)) {
-            policy_score_refuse(
+            policy_tool_refuse(
                 o,
                 "invalid_finding",
                 "evidence is a list of {node_id?, snippet?, stance support|oppose|neutral}");

@@ -18,6 +18,7 @@ static void policy_docs_refresh(struct policy_service *s)
     struct err e;
     bool ok;
 
+    assert(s->docs);
     if (!s->loading && !policy_docs_of(s->docs, c) && s->refused != c) {
         s->loading = true;
         pthread_mutex_unlock(&s->lock);
@@ -25,6 +26,7 @@ static void policy_docs_refresh(struct policy_service *s)
         if (!ok)
             log_warn("documents cannot be loaded: those before stay", LOG_ERR(&e));
         pthread_mutex_lock(&s->lock);
+        assert(s->loading && s->docs);
         s->loading = false;
         if (ok) {
             policy_docs_release(s->docs);
@@ -86,6 +88,7 @@ void policy_resume(struct policy_service *s, const struct agent_row *row)
     struct resumed *r = base_alloc(sizeof *r);
 
     arena_init(&r->arena, SERVICE_ARENA_MAX);
+    assert(row->id.n > 0);
     r->run = arena_dup(&r->arena, row->id);
     r->input = arena_dup(&r->arena, row->input);
     if (!job_queue_add(&s->resumed, &r->link, 0))
@@ -126,6 +129,7 @@ bool policy_service_open(const struct app_host *h, struct policy_service **out, 
         policy_service_close(s);
         return false;
     }
+    assert(s->docs && s->keep && s->rollout && s->registry);
     s->shadow = policy_shadow_new(s);
     s->reverify = policy_reverify_new(s);
     *out = s;

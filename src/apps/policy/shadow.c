@@ -81,6 +81,7 @@ static bool run_job(struct policy_service *s, struct job *j, struct err *e)
     struct prompt prompt;
     bool ok;
 
+    assert(j->docs && j->n > 0 && j->served);
     if (!(j->candidate &&
           registry_candidate(s->registry, str_c(policy_built_in.name), &j->arena, &prompt, e)))
         registry_in_force(s->registry, &policy_built_in, &j->arena, &prompt);
@@ -139,6 +140,7 @@ static struct job *policy_shadow_job_new(const struct policy_shadow_job *from)
 {
     struct job *j = base_alloc(sizeof *j);
 
+    assert(from->docs && from->served->n > 0 && from->model.n > 0);
     *j = (struct job){.n = from->served->n, .candidate = from->candidate};
     arena_init(&j->arena, SERVICE_ARENA_MAX);
     j->docs = policy_docs_hold(from->docs);

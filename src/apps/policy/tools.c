@@ -118,6 +118,7 @@ static bool pi_search(const struct react_call *c)
         if (!hits->reason_code)
             hits->reason_code = "pageindex_error";
     }
+    assert(hits->n <= POLICY_TOP_MAX && hits->method);
     for (size_t i = 0; i < hits->n; i++)
         policy_tools_show(r, hits->hits[i].node, hits->confidence, hits->method);
     policy_hits_json(hits, c->o);
@@ -156,6 +157,7 @@ static bool spans_tighten(const struct react_call *c)
                        "node_not_retrieved: pi_search has not given the node \"" STR_FMT
                        "\" in this run; search first",
                        STR_ARG(str_slice(id, 0, 40)));
+    assert(n >= d->tree.nodes && n < d->tree.nodes + d->tree.node_count);
     if (!policy_spans(d, n, policy_tools_text(c, "query"), c->a, spans, c->e))
         return err_prefix(c->e, "retrieval_error: ");
     policy_spans_json(n, spans, c->o);
@@ -355,6 +357,7 @@ static bool policy_tools_run_tool(void *ctx, const struct tool_call *call, struc
     struct arena a;
     bool ok;
 
+    assert(b->row >= rows && b->row < rows + POLICY_TOOLS);
     json_init(&doc);
     arena_init(&a, ARENA_MAX);
     json_out_init(&o, out);

@@ -7,6 +7,7 @@
 /* All of a node but those below it; "nodes" is open afterwards if there are any. */
 static void node_begin(const struct policy_node *n, bool with_text, struct json_out *o)
 {
+    assert(n->span > 0 && n->start_index <= n->end_index);
     json_out_object(o);
     json_member_str(o, "title", n->title);
     json_member_str(o, "node_id", n->node_id);
@@ -35,6 +36,7 @@ void policy_structure_json(const struct policy_tree *t, bool with_text, struct j
         for (; open > t->nodes[i].depth; open--) {
             json_out_close(o, 2);
         }
+        assert(open == t->nodes[i].depth);
         node_begin(&t->nodes[i], with_text, o);
         open += t->nodes[i].span > 1;
     }

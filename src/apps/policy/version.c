@@ -20,6 +20,7 @@ str policy_today(const struct clock *c, char out[POLICY_DAY_SIZE])
     char now[CLOCK_TEXT_SIZE];
 
     (void)snprintf(out, POLICY_DAY_SIZE, "%.10s", clock_format(clock_wall_ms(c), now).p);
+    assert(out[4] == '-' && strlen(out) == POLICY_DAY_SIZE - 1);
     return str_c(out);
 }
 
@@ -64,6 +65,7 @@ static const struct policy_doc *policy_version_of_two(const struct policy_doc *a
                                                       const struct policy_doc *b, str id,
                                                       const struct policy_doc **other)
 {
+    assert(a != b);
     if (policy_version_same_text(a->id, id))
         return a;
     *other = policy_version_same_text(b->id, id) ? NULL : b;
@@ -120,6 +122,7 @@ void policy_version_names(const struct policy_doc *const *docs, size_t n, str id
             buf_printf(
                 out, " (%s " STR_FMT ")", start.n ? "from" : "to", STR_ARG(start.n ? start : end));
     }
+    assert(left < n || n == 0);
     if (left)
         buf_printf(out, " and %zu more", left);
 }
@@ -162,6 +165,7 @@ static bool policy_version_refuse(const struct policy_doc *const *docs, size_t n
 {
     struct buf have;
 
+    assert(!named || w->version.n > 0);
     buf_init(&have, 4096);
     policy_version_names(docs, n, w->id, &have);
     if (w->version.n && !named)
@@ -206,6 +210,7 @@ static bool policy_version_search(const struct policy_doc *const *docs, size_t n
         if (!*out || (w->as_of.n && !policy_in_force(*out, w->as_of)))
             return policy_version_refuse(docs, n, w, *out, e);
     }
+    assert(!*out || (others.count > 0 && policy_is_version(*out, w->id)));
     if (*out && others.same_day) {
         *member = "policy_document_id";
         return policy_version_refuse_two(*out, others.same_day, w, e);
@@ -283,6 +288,7 @@ static bool policy_version_check_day(const struct policy_doc *d, const char *nam
 static bool policy_version_check_pair(const struct policy_doc *a, const struct policy_doc *b,
                                       struct err *e)
 {
+    assert(a != b);
     if (!str_eq(a->id, b->id))
         return true;
     if (str_eq(policy_doc_version(a), policy_doc_version(b)))

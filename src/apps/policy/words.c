@@ -72,6 +72,7 @@ static void policy_words_singular(char *s, size_t n)
 {
     str all = {s, n};
 
+    assert(n <= WORD_SIZE_MAX && s[n] == 0);
     for (size_t i = 0; i < COUNT_OF(plurals); i++)
         if (strcmp(s, plurals[i][0]) == 0) {
             memcpy(s, plurals[i][1], strlen(plurals[i][1]) + 1);
@@ -309,6 +310,7 @@ size_t words_of_name(str name, struct arena *a, struct word **out)
     for (size_t i = 0; i < words; i++)
         if (all[i].kind != WORD_MARK && (!word_stops(&all[i]) || words == 1))
             all[kept++] = all[i];
+    assert(kept <= words);
     *out = all;
     return kept;
 }

@@ -143,6 +143,7 @@ static void format_write_section(const struct policy_tree *t, const struct polic
     for (uint32_t i = 0; i < n->page_count; i++) {
         size_t end = i + 1 < n->page_count ? n->pages[i + 1].at : n->text.n;
 
+        assert(n->pages[i].at <= end && end <= n->text.n);
         format_write_page(t, n->pages[i].page, page, out);
         buf_add(out, str_slice(n->text, n->pages[i].at, end));
     }

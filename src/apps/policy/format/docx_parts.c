@@ -24,6 +24,7 @@ bool docx_read_styles(struct docx *d, str xml)
     while (d->style_count < DOCX_STYLES_MAX && markup_next(&m, &t)) {
         if (t.kind == MARKUP_CLOSE && markup_is(&t, "w:style")) {
             d->styles = arena_grow(d->arena, d->styles, d->style_count, &d->style_cap, sizeof s);
+            assert(d->style_count < d->style_cap);
             d->styles[d->style_count] = s;
             if (!map_find(&d->styles_by_id, s.id) &&
                 !map_set(&d->styles_by_id, s.id, MAP_U64(d->style_count), d->o.e))
@@ -63,6 +64,7 @@ void docx_style_of(const struct docx *d, str id, struct docx_paragraph *out)
 
         if (!found)
             return;
+        assert(found->value.u64 < d->style_count);
         s = &d->styles[found->value.u64];
         named = docx_named_level(s->name);
         out->title = out->title || (s->name.n == 5 && strncasecmp(s->name.p, "title", 5) == 0);
@@ -95,6 +97,7 @@ bool docx_read_notes(struct docx *d, str xml)
             if (t.kind == MARKUP_CLOSE) {
                 n.text = policy_one_line(buf_str(&d->scratch), d->arena);
                 d->notes = arena_grow(d->arena, d->notes, d->note_count, &d->note_cap, sizeof n);
+                assert(d->note_count < d->note_cap);
                 d->notes[d->note_count] = n;
                 if (!map_set(n.footnote ? &d->footnotes : &d->endnotes,
                              n.id,

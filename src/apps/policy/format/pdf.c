@@ -93,6 +93,7 @@ static bool pdf_check_pages(str bytes, const struct policy_pdf_pages *pages, str
     uint32_t page = 0;
     bool ok;
 
+    assert(pages->empty_count <= pages->count && (pages->empty || !pages->empty_count));
     if (pages->empty_count == pages->count)
         return err_set(e,
                        ERR_INPUT,

@@ -12,6 +12,7 @@
     "participants claimant claimants cardholder cardholders people"
 
 #define FACT_NAME_MAX 1000    /* bytes */
+#define FACT_WORDS_MAX 48     /* of a name with its articles and marks */
 #define FACT_QUANTITY_MAX 400 /* bytes of a number with its unit */
 
 /* ---- nouns ---- */
@@ -111,23 +112,29 @@ static const struct unit *facts_name_unit(const struct noun *n)
     return n->n > 1 && units == 1 ? last : NULL;
 }
 
-static void facts_read_name(struct fact *f, struct arena *a)
+static void facts_read_name(struct fact *f, struct arena *scratch, struct arena *a)
 {
     struct noun *name = &f->name;
-    struct word *w;
+    struct word *w, *kept;
     size_t n, place = 0;
 
     if (f->field->name.n > FACT_NAME_MAX)
         return; /* a name that is too long names nothing */
-    n = words_of_full_name(f->field->name, a, &w);
+    arena_reset(scratch);
+    n = words_of_full_name(f->field->name, scratch, &w);
+    if (n > FACT_WORDS_MAX)
+        return;
+    kept = arena_alloc(a, (n + 1) * sizeof kept[0]);
     for (size_t i = 0; i < n; i++) {
+        kept[i] = w[i];
         if (word_is(&w[i], "of")) {
             place = 0;
-        } else if (!word_among(&w[i], "a an the") && !noun_insert(name, place++, &w[i])) {
-            name->n = 0; /* a name that is too long names nothing */
+        } else if (!word_among(&w[i], "a an the") && !noun_insert(name, place++, &kept[i])) {
+            name->n = 0;
             return;
         }
     }
+    assert(place <= name->n && name->n <= NOUN_WORDS_MAX);
     if (name->n > 0)
         noun_finish(name);
     name->drop = 0;
@@ -147,22 +154,26 @@ static bool fact_text_is(const struct policy_value *v, const char *names)
 void case_facts_read(struct facts *out, const struct policy_case *c, double floor, struct arena *a)
 {
     struct fact *all = arena_zero(a, c->field_count + 1, sizeof all[0]);
+    struct arena scratch;
 
     *out = (struct facts){.all = all};
+    arena_init(&scratch, WORDS_ARENA_MAX);
     for (size_t i = 0; i < c->field_count; i++) {
         const struct policy_value *v = &c->fields[i].value;
         struct fact *f = &all[out->n++];
 
         *f = (struct fact){.field = &c->fields[i], .unsure = c->fields[i].confidence < floor};
-        facts_read_name(f, a);
+        facts_read_name(f, &scratch, a);
         f->empty = f->name.n == 0 || v->kind == POLICY_NULL || v->kind == POLICY_MAP ||
                    (v->kind == POLICY_TEXT && str_trim(v->text).n == 0) ||
                    fact_text_is(v, "unknown n/a na ? - tbd null");
     }
+    arena_release(&scratch);
 }
 
 static bool fact_follows(const struct fact *f, struct noun n)
 {
+    assert(f->name.n <= NOUN_WORDS_MAX && n.n <= NOUN_WORDS_MAX);
     /* "Page" is no number of pages. */
     return n.n > 0 && noun_same(&f->name, &n) &&
            (!n.counted || f->name.counted ||

@@ -211,7 +211,7 @@ struct noun noun_with_value(const struct test *t, size_t value)
     assert(value < t->value_n && t->value_n <= RULE_VALUES_MAX);
     for (size_t k = 0; k < p->n; k++)
         if (p->w[k].kind != WORD_MARK && !noun_insert(&out, out.n, &p->w[k]))
-            out.n = out.drop = 0;
+            return (struct noun){0}; /* a noun that is too long names nothing */
     return out;
 }
 
@@ -258,6 +258,7 @@ struct holding rule_hold(const struct rule *r, const struct facts *f)
     enum truth when = r->when.noun.n > 0 ? hold_test(&out, &r->when) : TRUTH_YES;
     enum truth unless = r->unless.noun.n > 0 ? hold_test(&out, &r->unless) : TRUTH_NO;
 
+    assert(r->kind != RULE_ROW || r->when.noun.n > 0);
     out.applies = when != TRUTH_NO;
     out.truth = truth_either(truth_either(truth_not(when), unless), hold_test(&out, &r->main));
     if (r->kind == RULE_ROW && when == TRUTH_UNKNOWN)

@@ -64,6 +64,7 @@ const struct unit *unit_read(const struct word *w, size_t n, size_t *took)
     for (size_t i = 0; i < COUNT_OF(units); i++)
         if (word_among(&joined, units[i].words)) {
             *took = ratio ? 3 : 1;
+            assert(*took <= n);
             return &units[i];
         }
     return NULL;
@@ -122,6 +123,7 @@ int quantity_compare(const struct quantity *fact, const struct quantity *limit, 
     const struct unit *f = fact->unit, *l = limit->unit;
     double a = fact->number, b = limit->number;
 
+    assert(!(fact->date && f) && !(limit->date && l));
     if (fact->date || limit->date)
         return fact->date && limit->date ? quantity_order(a, b) : 2;
     if (years && (!f || unit_is_year(f)) && (!l || unit_is_year(l)))
