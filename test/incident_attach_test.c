@@ -5,6 +5,7 @@
 #include "incident_bench.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 #define AT1 "2026-05-01T10:00:00Z"
 #define AT0 "2026-05-01T09:59:50Z"
@@ -22,31 +23,6 @@
 #define FIRES(print) ALERT(print, "firing", AT1)
 #define ENDS(print) ALERT(print, "resolved", AT1)
 
-/* Posts a webhook; the status and the incident of an alert in the answer. */
-static int posts(struct bench *b, const char *body, int alert, const char *status,
-                 char id[RAND_ID_SIZE])
-{
-    struct answer *a = asks(b, intake_alert, "", body);
-    char path[40];
-    str text = STR("");
-    int code = a->reply.status;
-
-    (void)snprintf(path, sizeof path, "alerts.%d.status", alert);
-    CHECK_F(says(a, path, status), "%s: " STR_FMT, status, STR_ARG(buf_str(&a->reply.body)));
-    (void)snprintf(path, sizeof path, "alerts.%d.alert_id", alert);
-    (void)!json_text(&a->doc, at(a, path), &a->arena, &text);
-    (void)snprintf(id, RAND_ID_SIZE, STR_FMT, STR_ARG(text));
-    done(a);
-    return code;
-}
-
-static int64_t number_at(const struct answer *a, const char *path)
-{
-    int64_t n = -1;
-
-    return json_i64(&a->doc, at(a, path), &n) ? n : -1;
-}
-
 static size_t incidents_known(struct bench *b)
 {
     struct answer *a = asks(b, status_list, "", "");
@@ -54,19 +30,6 @@ static size_t incidents_known(struct bench *b)
 
     done(a);
     return n;
-}
-
-/* What an incident's alert says of itself. */
-static void alert_is(struct bench *b, const char *id, int alert, const char *state, int seen)
-{
-    struct answer *a = asks(b, status_one, id, "");
-    char path[40];
-
-    (void)snprintf(path, sizeof path, "alerts.%d.state", alert);
-    CHECK_ANSWER(a, 200, path, state);
-    (void)snprintf(path, sizeof path, "alerts.%d.seen", alert);
-    CHECK_INT(number_at(a, path), seen);
-    done(a);
 }
 
 TEST(repeats_attach_to_the_incident_and_start_nothing)
@@ -92,13 +55,14 @@ TEST(repeats_attach_to_the_incident_and_start_nothing)
     CHECK_ANSWER(a, 200, "alerts.0.source", "alertmanager");
     CHECK_ANSWER(a, 200, "alerts.0.name", "disk");
     CHECK_ANSWER(a, 200, "alerts.0.data.labels.n", "f1");
-    CHECK_INT(number_at(a, "alerts.0.starts_at_us"), AT1_US);
-    CHECK_INT(number_at(a, "alerts.0.seen"), 4);
-    CHECK_INT(number_at(a, "seen_count"), 4);
-    CHECK_INT(number_at(a, "firing_count"), 1);
+    CHECK_INT(answer_number(a, "alerts.0.starts_at_us"), AT1_US);
+    CHECK_INT(answer_number(a, "alerts.0.seen"), 4);
+    CHECK_INT(answer_number(a, "seen_count"), 4);
+    CHECK_INT(answer_number(a, "firing_count"), 1);
     CHECK(at(a, "alerts.0.ended_at_us")->kind == JSON_NULL);
     CHECK(at(a, "resolved_at_us")->kind == JSON_NULL);
-    CHECK(number_at(a, "alerts.0.last_seen_at_us") >= number_at(a, "alerts.0.first_seen_at_us"));
+    CHECK(answer_number(a, "alerts.0.last_seen_at_us") >=
+          answer_number(a, "alerts.0.first_seen_at_us"));
     done(a);
     bench_end(&b);
 }
@@ -136,8 +100,8 @@ TEST(a_resolve_annotates_an_investigation_and_a_new_start_is_a_new_incident)
     waits_for(&b, first, "processing");
     a = asks(&b, status_one, first, "");
     CHECK_ANSWER(a, 200, "alerts.0.state", "resolved");
-    CHECK_INT(number_at(a, "resolved_at_us"), AT1_US + (int64_t)1800 * 1000000);
-    CHECK_INT(number_at(a, "firing_count"), 0);
+    CHECK_INT(answer_number(a, "resolved_at_us"), AT1_US + (int64_t)1800 * 1000000);
+    CHECK_INT(answer_number(a, "firing_count"), 0);
     done(a);
     stub.open = true;
     waits_for(&b, first, "completed");
@@ -167,6 +131,80 @@ TEST(a_late_resolve_of_an_earlier_firing_does_not_end_the_new_one)
     alert_is(&b, first, 0, "resolved", 1);
     alert_is(&b, next, 0, "firing", 1);
     CHECK_INT(incidents_known(&b), 2);
+    bench_end(&b);
+}
+
+/* A start that lies far ahead does not identify a firing: its next one starts before that. */
+TEST(a_start_far_in_the_future_hides_no_later_firing)
+{
+    static const char future[] = GROUP(ALERT("f1", "firing", "2999-05-01T10:00:00Z"));
+    static const char ends[] =
+        GROUP("{\"status\":\"resolved\",\"labels\":{},\"fingerprint\":\"f1\"}");
+    time_t later = time(NULL) + 60;
+    char first[RAND_ID_SIZE], id[RAND_ID_SIZE], body[400], start[40];
+    struct bench b;
+    struct tm tm;
+
+    (void)strftime(start, sizeof start, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&later, &tm));
+    (void)snprintf(body,
+                   sizeof body,
+                   GROUP("{\"labels\":{\"alertname\":\"disk\"},\"startsAt\":\"%s\","
+                         "\"fingerprint\":\"f1\"}"),
+                   start);
+    bench_new(&b, "");
+    stub.open = true;
+    CHECK_INT(posts(&b, future, 0, "queued", first), 202);
+    waits_for(&b, first, "completed");
+    CHECK_INT(posts(&b, future, 0, "attached", id), 200);
+    CHECK(strcmp(first, id) == 0);
+    CHECK_INT(posts(&b, ends, 0, "resolved", id), 200);
+    CHECK(strcmp(first, id) == 0);
+    alert_is(&b, first, 0, "resolved", 2);
+    CHECK_INT(posts(&b, body, 0, "queued", id), 202);
+    CHECK(strcmp(first, id) != 0);
+    waits_for(&b, id, "completed");
+    CHECK_INT(posts(&b, body, 0, "attached", id), 200);
+    CHECK_INT(posts(&b, ends, 0, "resolved", id), 200);
+    CHECK_INT(posts(&b, future, 0, "queued", id), 202);
+    bench_end(&b);
+}
+
+/* The order of the two in the body does not matter: the time of the end does. */
+TEST(an_alert_that_fires_and_ends_in_one_request_is_not_investigated)
+{
+    static const char *const bodies[] = {
+        GROUP(FIRES("f1") "," ENDS("f1")),
+        GROUP_OF("h", ENDS("f2") "," FIRES("f2")),
+    };
+    char id[RAND_ID_SIZE], queued[RAND_ID_SIZE];
+    struct answer *a;
+    struct bench b;
+
+    bench_new(&b, "");
+    stub.open = true;
+    for (int i = 0; i < 2; i++) {
+        CHECK_INT(posts(&b, bodies[i], 1 - i, "resolved", id), 202);
+        waits_for(&b, id, "cancelled");
+        a = asks(&b, status_one, id, "");
+        CHECK_ANSWER(a, 200, "reason", "resolved");
+        CHECK_ANSWER(a, 200, "alerts.0.state", "resolved");
+        CHECK_INT(answer_number(a, "firing_count"), 0);
+        done(a);
+    }
+    CHECK_INT(stub.begun, 0);
+    /* One of a group: the other is investigated. The end of an earlier firing ends no new one. */
+    CHECK_INT(
+        posts(&b, GROUP_OF("i", FIRES("f3") "," FIRES("f4") "," ENDS("f3")), 2, "resolved", id),
+        202);
+    waits_for(&b, id, "completed");
+    alert_is(&b, id, 0, "resolved", 1);
+    alert_is(&b, id, 1, "firing", 1);
+    CHECK_INT(
+        posts(&b, GROUP_OF("j", ALERT("f5", "firing", AT2) "," ENDS("f5")), 0, "queued", queued),
+        202);
+    waits_for(&b, queued, "completed");
+    alert_is(&b, queued, 0, "firing", 1);
+    CHECK_INT(stub.begun, 2);
     bench_end(&b);
 }
 
@@ -214,7 +252,7 @@ TEST(a_large_group_with_a_large_report_is_resolved_in_one_request)
     CHECK_INT(posts(&b, body.p, ALERTS - 1, "resolved", last), 200);
     CHECK(strcmp(id, last) == 0);
     r = asks(&b, status_one, id, "");
-    CHECK_INT(number_at(r, "firing_count"), 0);
+    CHECK_INT(answer_number(r, "firing_count"), 0);
     done(r);
     bench_end(&b);
     buf_release(&body);
@@ -274,6 +312,43 @@ TEST(a_resolve_ends_an_incident_that_nobody_has_begun_with)
     bench_end(&b);
 }
 
+/* As a process leaves it that is killed after it has stored the end of the alerts, and before it
+ * has ended their incident. */
+TEST(a_restart_ends_an_incident_that_was_resolved_before_it_was_begun)
+{
+    char running[RAND_ID_SIZE], queued[RAND_ID_SIZE], half[RAND_ID_SIZE];
+    struct alert_table_alert *alerts;
+    struct arena a;
+    struct bench b;
+    struct err e;
+    size_t n;
+
+    bench_new(&b, "  max_concurrent_alerts: 1\n");
+    (void)sends(&b, 1, "queued", running);
+    waits_for_begun(1);
+    CHECK_INT(posts(&b, GROUP(FIRES("f1")), 0, "queued", queued), 202);
+    CHECK_INT(posts(&b, GROUP_OF("h", FIRES("f2") "," FIRES("f3")), 0, "queued", half), 202);
+    arena_init(&a, (size_t)1 << 20);
+    for (int i = 0; i < 2; i++) {
+        CHECK(alert_table_alerts(b.in->alert_table, str_c(i ? half : queued), &a, &alerts, &n, &e));
+        alerts[0].ended_us = AT1_US;
+        CHECK_F(alert_table_add(b.in->alert_table,
+                                &(struct alert_table_intake){.alerts = alerts, .alert_count = 1},
+                                &e),
+                "%s",
+                e.text);
+    }
+    arena_release(&a);
+    bench_close(&b);
+    stub.open = true;
+    bench_open(&b);
+    waits_for(&b, queued, "cancelled");
+    waits_for(&b, running, "completed");
+    waits_for(&b, half, "completed"); /* one of its alerts fires */
+    CHECK_INT(stub.begun, 3);
+    bench_end(&b);
+}
+
 TEST(a_resolve_of_what_was_never_known_is_acknowledged)
 {
     char id[RAND_ID_SIZE];
@@ -314,9 +389,9 @@ TEST(a_group_is_one_incident_and_alerts_that_join_it_attach)
     waits_for(&b, first, "completed");
     a = asks(&b, status_one, first, "");
     CHECK_INT(json_count(&a->doc, at(a, "alerts")), 4);
-    CHECK_INT(number_at(a, "alert_count"), 4);
-    CHECK_INT(number_at(a, "firing_count"), 1);
-    CHECK_INT(number_at(a, "alerts.0.seen"), 2);
+    CHECK_INT(answer_number(a, "alert_count"), 4);
+    CHECK_INT(answer_number(a, "firing_count"), 1);
+    CHECK_INT(answer_number(a, "alerts.0.seen"), 2);
     CHECK_ANSWER(a, 200, "alerts.3.fingerprint", "f4");
     /* What joined before it was begun is investigated with the others. */
     {
@@ -423,108 +498,17 @@ TEST(a_type_that_nobody_takes_needs_a_default)
     bench_end(&b);
 }
 
-TEST(an_alert_in_our_own_form_counts_its_repeats_while_it_is_alive)
-{
-    char first[RAND_ID_SIZE], later[RAND_ID_SIZE];
-    struct bench b;
-
-    bench_new(&b, "");
-    (void)sends(&b, 1, "queued", first);
-    (void)sends(&b, 1, "duplicate", later);
-    alert_is(&b, first, 0, "firing", 2);
-    stub.open = true;
-    waits_for(&b, first, "completed");
-    (void)sends(&b, 1, "queued", later);
-    CHECK(strcmp(first, later) != 0);
-    alert_is(&b, later, 0, "firing", 1);
-    bench_end(&b);
-}
-
-#define PAGERDUTY(type, at)                                                                        \
-    "{\"event\":{\"event_type\":\"" type "\",\"occurred_at\":\"" at                                \
-    "\",\"data\":{\"id\":\"PT4\",\"created_at\":\"" AT1                                            \
-    "\",\"title\":\"t\",\"service\":{\"summary\":\"disk\"},\"urgency\":\"high\"}}}"
-
-TEST(an_incident_of_pagerduty_fires_ends_and_is_opened_again)
-{
-    char first[RAND_ID_SIZE], id[RAND_ID_SIZE];
-    struct answer *a;
-    struct bench b;
-
-    bench_new(&b, "");
-    stub.open = true;
-    CHECK_INT(posts(&b, PAGERDUTY("incident.triggered", AT1), 0, "queued", first), 202);
-    CHECK_INT(posts(&b, PAGERDUTY("incident.triggered", AT1), 0, "attached", id), 200);
-    waits_for(&b, first, "completed");
-    a = asks(&b, intake_alert, "", PAGERDUTY("incident.acknowledged", AT2));
-    CHECK_ANSWER(a, 200, "status", "ignored");
-    done(a);
-    CHECK_INT(posts(&b, PAGERDUTY("incident.resolved", AT2), 0, "resolved", id), 200);
-    CHECK(strcmp(first, id) == 0);
-    alert_is(&b, first, 0, "resolved", 2);
-    CHECK_INT(posts(&b, PAGERDUTY("incident.reopened", "2026-05-01T12:00:00Z"), 0, "queued", id),
-              202);
-    CHECK(strcmp(first, id) != 0);
-    bench_end(&b);
-}
-
-/* HMAC-SHA256 by another hand: openssl dgst -sha256 -hmac s3cret. */
-#define SIGNED_BODY "{\"event\":{\"event_type\":\"pagey.ping\"}}"
-#define SIGNED_HEX "e18f4e162a9ed6df61d6240c7b21270ae8169e49a28a49b488e65cb7b919c819"
-
-TEST(a_webhook_is_taken_with_the_right_signature_alone)
-{
-    static const struct {
-        const char *signature;
-        int status;
-        const char *says;
-    } cases[] = {
-        {"v1=" SIGNED_HEX, 200, "ignored"},
-        {"v1=00,v1=" SIGNED_HEX, 200, "ignored"},
-        {"", 401, "X-PagerDuty-Signature is missing"},
-        {SIGNED_HEX, 401, "does not match"},
-        {"v1=" SIGNED_HEX "0", 401, "does not match"},
-        {"v1=0000000000000000000000000000000000000000000000000000000000000000",
-         401,
-         "does not match"},
-    };
-    struct bench b;
-
-    CHECK(setenv("TEST_PAGERDUTY_SECRET", "s3cret", 1) == 0);
-    bench_new(&b, "  pagerduty_secret_env: TEST_PAGERDUTY_SECRET\n");
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        struct answer *a = asks_signed(&b, SIGNED_BODY, cases[i].signature);
-
-        CHECK_F(a->reply.status == cases[i].status &&
-                    str_find(buf_str(&a->reply.body), str_c(cases[i].says)) != STR_NONE,
-                "%s: %d " STR_FMT,
-                cases[i].signature,
-                a->reply.status,
-                STR_ARG(buf_str(&a->reply.body)));
-        done(a);
-    }
-    CHECK_INT(posts(&b, GROUP(FIRES("f1")), 0, "queued", stub.last), 202);
-    CHECK(unsetenv("TEST_PAGERDUTY_SECRET") == 0);
-    {
-        struct answer *a = asks_signed(&b, SIGNED_BODY, "v1=" SIGNED_HEX);
-
-        CHECK_ANSWER(a, 401, "detail.error", "bad_signature");
-        done(a);
-    }
-    bench_end(&b);
-}
-
 TEST_MAIN(T(repeats_attach_to_the_incident_and_start_nothing),
           T(after_a_restart_a_repeat_still_attaches),
           T(a_resolve_annotates_an_investigation_and_a_new_start_is_a_new_incident),
           T(a_late_resolve_of_an_earlier_firing_does_not_end_the_new_one),
+          T(a_start_far_in_the_future_hides_no_later_firing),
+          T(an_alert_that_fires_and_ends_in_one_request_is_not_investigated),
           T(a_large_group_with_a_large_report_is_resolved_in_one_request),
           T(a_later_start_after_the_end_of_the_investigation_is_a_new_incident),
           T(a_resolve_ends_an_incident_that_nobody_has_begun_with),
+          T(a_restart_ends_an_incident_that_was_resolved_before_it_was_begun),
           T(a_resolve_of_what_was_never_known_is_acknowledged),
           T(a_group_is_one_incident_and_alerts_that_join_it_attach),
           T(a_setting_makes_each_alert_of_a_group_an_incident),
-          T(a_request_is_taken_whole_or_not_at_all), T(a_type_that_nobody_takes_needs_a_default),
-          T(an_alert_in_our_own_form_counts_its_repeats_while_it_is_alive),
-          T(an_incident_of_pagerduty_fires_ends_and_is_opened_again),
-          T(a_webhook_is_taken_with_the_right_signature_alone))
+          T(a_request_is_taken_whole_or_not_at_all), T(a_type_that_nobody_takes_needs_a_default))

@@ -53,7 +53,10 @@ TEST(the_alerts_of_an_incident_are_read_without_the_data_that_is_too_large)
 {
     enum { ALERTS = 80, SIZE = 1 << 20 };
     struct alert_table_alert known, *all,
-        of = {.key = STR(""), .source = STR("alertmanager"), .fingerprint = STR("f")};
+        of = {.incident = STR(""),
+              .key = STR(""),
+              .source = STR("alertmanager"),
+              .fingerprint = STR("f")};
     struct answer *r;
     struct arena a;
     struct bench b;

@@ -283,6 +283,58 @@ class Alerts(unittest.TestCase):
             self.assertNotIn(secret.encode(), b"".join(p.read_bytes() for p in d.folder.glob("history.db*")
                                                        if p.is_file()))
 
+    def test_a_name_without_a_password_in_the_address_of_a_runbook_has_an_empty_one(self):
+        fetched = []
+
+        class Page(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                fetched.append(base64.b64decode(self.headers["authorization"].removeprefix("Basic ")).decode())
+                self.send_response(200)
+                self.end_headers()
+                self.wfile.write(b"# Look at pg_wal\n")
+
+            def log_message(self, *args):
+                pass
+
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Page) as pages, Operator() as model, \
+                Daemon(model, runbook_domains=["127.0.0.1"]) as d:
+            threading.Thread(target=pages.serve_forever, daemon=True).start()
+            for user in ("reader", "r%3Ad", "reader:"):
+                address = f"http://{user}@127.0.0.1:{pages.server_port}/disk.md"
+                status, said = d.ask("POST", "/alerts", {**ALERT, "runbook": address})
+                self.assertEqual(status, 202, said)
+                d.until(said["alert_id"], "completed")
+            self.assertEqual(fetched, ["reader:", "r:d:", "reader:"])
+
+    def test_a_redirect_of_a_runbook_may_be_relative(self):
+        moved = {"/old": "/b/c?d=e/f", "/b/c?d=e/f": "g#h", "/b/g": "//{}/i/", "/i/": "?d"}
+        asked = []
+
+        class Page(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                asked.append((self.path, self.headers["authorization"]))
+                self.send_response(302 if self.path in moved else 200)
+                if self.path in moved:
+                    self.send_header("location", moved[self.path].format(self.headers["host"]))
+                self.end_headers()
+                self.wfile.write(b"# Look at pg_wal\n")
+
+            def log_message(self, *args):
+                pass
+
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Page) as pages, Operator() as model, \
+                Daemon(model, runbook_domains=["127.0.0.1"]) as d:
+            threading.Thread(target=pages.serve_forever, daemon=True).start()
+            for start in ("/old", "/i/"):
+                for user in ("", "a:b@"):
+                    del asked[:]
+                    address = f"http://{user}127.0.0.1:{pages.server_port}{start}"
+                    said = d.ask("POST", "/alerts", {**ALERT, "runbook": address})[1]
+                    d.until(said["alert_id"], "completed")
+                    basic = "Basic " + base64.b64encode(b"a:b").decode() if user else None
+                    want = [("/old", basic), ("/b/c?d=e/f", basic), ("/b/g", basic), ("/i/", None)]
+                    self.assertEqual(asked, want if start == "/old" else [("/i/", basic), ("/i/?d", basic)])
+
     def test_credentials_in_the_address_of_a_runbook_are_used_but_never_stored_shown_or_sent_to_a_model(self):
         secrets = ("hunter2%21pass", "hunter2!pass", "hunter2-query")
         fetched = []

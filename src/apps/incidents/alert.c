@@ -169,6 +169,7 @@ unsigned alert_clean(const struct json *doc, const struct json_node *v, struct a
 {
     struct cleaning c = {.doc = doc, .arena = a};
 
+    assert(v && out->n == 0);
     json_out_init(&c.out, out);
     incident_alert_clean_value(&c, v);
     return c.cut;
@@ -181,6 +182,7 @@ void alert_digest(struct alert *alert, str identity)
     uint8_t digest[SHA256_SIZE];
     struct buf canonical;
 
+    assert(!alert->digest[0] && identity.n > 0);
     buf_init(&canonical, 2 * DATA_MAX);
     tool_canonical(&canonical, identity);
     sha256_of(buf_str(&canonical), digest);

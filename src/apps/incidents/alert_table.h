@@ -144,7 +144,8 @@ bool alert_table_find_alive(struct alert_table *b, str key, str digest, struct a
 
 /* ---- alert_table_alerts.c ---- */
 
-/* The last firing of an alert by its key, source and fingerprint; *found false if none is known. */
+/* The last firing of an alert by its key, source and fingerprint, in its incident unless that is
+ * ""; *found false if none is known. */
 bool alert_table_alert_find(struct alert_table *b, const struct alert_table_alert *of,
                             struct arena *a, struct alert_table_alert *out, bool *found,
                             struct err *e) MUST_USE;

@@ -94,8 +94,12 @@ bool alert_table_alert_find(struct alert_table *b, const struct alert_table_aler
                 "''") ", a.state, a.reason FROM incident_alerts m"
                       " JOIN alerts a ON a.alert_id = m.incident_id"
                       " WHERE m.fingerprint = $1 AND m.source = $2 AND m.key_name = $3"
+                      " AND ($4 = '' OR m.incident_id = $4)"
                       " ORDER BY m.starts_us DESC, m.incident_id DESC LIMIT 1",
-            DB_ARGS(db_text(of->fingerprint), db_text(of->source), db_text(of->key)),
+            DB_ARGS(db_text(of->fingerprint),
+                    db_text(of->source),
+                    db_text(of->key),
+                    db_text(of->incident)),
             (struct db_rows){alert_table_alerts_on_row, &l},
             e))
         return false;

@@ -11,6 +11,7 @@
 
 void alert_table_share(struct alert_table *b, str daemon)
 {
+    assert(!b->open && daemon.n < sizeof b->daemon); /* a cut name would be another daemon */
     (void)snprintf(b->daemon, sizeof b->daemon, STR_FMT, STR_ARG(daemon));
 }
 

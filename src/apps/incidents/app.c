@@ -30,6 +30,7 @@ static bool incident_app_open(const struct app_host *h, void **out, struct err *
         log_warn("questions of an earlier process stay as they were", LOG_ERR(&ignored));
     incident_setup_free(setup); /* it is retained */
     setup_release(held);
+    assert(ok || !in);
     *out = in;
     return ok;
 }
@@ -60,6 +61,7 @@ static str alert_of(const struct agent_row *row)
 {
     str last;
 
+    assert(str_starts(row->app, STR("incidents")));
     return str_eq(row->app, STR("incidents.agent"))
                ? incident_of_part(incident_of_part(row->id, &last), &last)
                : row->id;

@@ -38,6 +38,7 @@ static bool chat_enter(struct follow_up *t, struct err *e)
     struct follow_up **place = NULL;
     bool busy = false;
 
+    assert(t->in.o->run.n > 0 && !t->run.n);
     pthread_mutex_lock(&chat_lock);
     for (size_t i = 0; i < ACTIVE_MAX; i++) {
         if (!chat_active[i])
@@ -133,6 +134,7 @@ static void chat_write_question(struct json_out *o, const struct agent_row *row)
 {
     struct arena a; /* the texts of a row are freed before the next */
 
+    assert(str_eq(row->app, STR("incidents.chat")));
     arena_init(&a, CHAT_ROW_ARENA);
     json_out_object(o);
     json_member_str(o, "run_id", row->id);
@@ -186,6 +188,7 @@ static bool chat_continues(struct follow_up *t, const struct agent_row *row, str
 /* Undoes incident_chat_settle for a question that is asked again. */
 static bool chat_reopen(struct follow_up *t, struct agent_row row, struct err *e)
 {
+    assert(chat_is_open(&row));
     if (!chat_is_interrupted(&row))
         return true;
     row.status = STR("running");
@@ -196,6 +199,7 @@ static bool chat_reopen(struct follow_up *t, struct agent_row row, struct err *e
 /* From here on incident_chat_cancel finds the question. */
 static bool chat_set_run(struct follow_up *t, str run)
 {
+    assert(run.n > 0 && !t->run.n);
     pthread_mutex_lock(&chat_lock);
     t->run = run;
     pthread_mutex_unlock(&chat_lock);
@@ -227,6 +231,7 @@ static bool chat_read_question(struct follow_up *t, str run, struct buf *said, b
                    "Question: " STR_FMT "\nAnswer: " STR_FMT "\n\n",
                    STR_ARG(json_copy_member(row.input, "question", &a)),
                    STR_ARG(json_copy_member(row.result, "text", &a)));
+    assert(!ok || *last == (t->run.n > 0));
     arena_release(&a);
     return ok;
 }
@@ -241,6 +246,7 @@ static bool incident_chat_read_earlier(struct follow_up *t, struct err *e)
     buf_init(&said, INCIDENT_TEXT_MAX);
     for (; t->count < TALK_MAX && !last; t->count += !last)
         ok = chat_read_question(t, incident_chat_run_of(t, t->count + 1), &said, &last, e);
+    assert(t->count <= TALK_MAX);
     t->said = arena_dup(t->arena, buf_str(&said));
     buf_release(&said);
     return last ? ok : err_set(e, ERR_LIMIT, "there were %d questions already", TALK_MAX);
@@ -332,6 +338,7 @@ static bool chat_result(struct follow_up *t, const struct agent_team *p,
 {
     const struct agent_result *r = &p->result;
 
+    assert(!out->waiting && !out->text.n);
     if (p->broken) {
         *e = p->err;
         return false;
@@ -355,9 +362,11 @@ static struct incident_agent chat_agent(const struct follow_up *t)
 {
     const struct incident_chain *c = t->in.chain;
     const struct config_stage *last = &c->stages[c->stage_count - 1];
-    struct incident_agent agent = t->in.o->setup->agents[last->agents[0]];
+    struct incident_agent agent;
 
     assert(c->stage_count > 0 && last->agent_count > 0);
+    assert(last->agents[0] < t->in.o->setup->agent_count);
+    agent = t->in.o->setup->agents[last->agents[0]];
     agent.def = c->def;
     return agent;
 }

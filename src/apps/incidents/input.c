@@ -14,6 +14,8 @@ void incident_input_write(const struct incident_options *o, struct buf *out)
 {
     struct json_out j;
 
+    assert((size_t)o->strategy + 1 < COUNT_OF(incident_strategies));
+    assert((size_t)o->reasoning + 1 < COUNT_OF(switches));
     json_out_init(&j, out);
     json_out_object(&j);
     json_member_object(&j, "alert");

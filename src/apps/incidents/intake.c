@@ -139,6 +139,7 @@ static str incident_intake_describe(struct arena *a, const struct queue_item *it
 {
     const struct alert *alert = item->alert;
 
+    assert(item->id[0] || item->result == QUEUE_RESOLVED);
     if (item->result == QUEUE_RESOLVED)
         return item->id[0] ? STR("resolved: the alert of this incident has ended")
                            : STR("resolved: there is nothing to look into");
@@ -267,6 +268,7 @@ static bool incident_intake_take(struct intake *t, struct queue_intake *in)
 {
     struct err e;
 
+    assert(!t->refused);
     if (queue_add(t->in->queue, in, &e)) {
         incident_metrics_alerts(t->in->metrics, in);
         return true;

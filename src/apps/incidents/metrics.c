@@ -123,6 +123,7 @@ static void incident_metrics_labels(struct buf *labels, const char *what, const 
     if (s->outcome[0])
         metrics_label(labels, "outcome", str_c(s->outcome));
     buf_add_c(labels, '\0');
+    assert(!buf_full(labels));
 }
 
 enum series_value { SERIES_CALLS, SERIES_FAILED, SERIES_TOOK };
@@ -211,6 +212,7 @@ void incident_metrics_queue(struct incident_metrics *m, const struct queue_count
 {
     if (!m)
         return;
+    assert(c->waiting > 0 || c->oldest_us == 0);
     pthread_mutex_lock(&m->lock);
     m->queue = *c;
     pthread_mutex_unlock(&m->lock);
@@ -287,6 +289,7 @@ static str incident_metrics_tool_name(str name, char *to, size_t size)
 {
     size_t mark = str_find(name, STR("__"));
 
+    assert(size >= LABEL_MAX);
     if (mark == STR_NONE)
         return name;
     (void)snprintf(to,

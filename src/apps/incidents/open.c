@@ -103,6 +103,7 @@ static bool incident_open_start(struct incidents *in, struct err *e)
     alert_table_share(in->alert_table, in->host->daemon);
     if (!incident_open_publish_old(in, e))
         return false;
+    assert(in->alert_table && !in->queue && !in->notify);
     o.alert_table = in->alert_table;
     in->metrics = incident_metrics_new(in->host->gateway->metrics, in->host->clock);
     o.metrics = in->metrics;
@@ -126,6 +127,7 @@ static void incident_open_check_default(const struct incidents *in)
 
 void incidents_view(struct incidents *in, struct incidents *view)
 {
+    assert(view != in);
     pthread_mutex_lock(in->lock);
     *view = *in;
     (void)setup_retain(view->held);
@@ -150,6 +152,7 @@ void incidents_change(struct incidents *in, struct setup *held, struct incident_
     in->setup = incident_setup_retain(setup);
     in->types = incident_alert_types(setup);
     rules = rules_of(in);
+    assert(in->types && in->queue);
     incident_open_check_default(in);
     pthread_mutex_unlock(in->lock);
     queue_change(in->queue, &rules);
@@ -164,6 +167,7 @@ bool incidents_open(const struct app_host *h, const struct incidents_engine *eng
 {
     struct incidents *in = base_alloc(sizeof *in);
 
+    assert(engine->engine.run && engine->engine.assigned && engine->types);
     *in = (struct incidents){.host = h, .held = gateway_setup(h->gateway)};
     in->config = &in->held->config->incidents;
     in->engine = engine->engine;

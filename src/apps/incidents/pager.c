@@ -57,6 +57,7 @@ static struct alert *pager_alert(struct webhook_reader *r, const struct json_nod
 {
     struct alert *out = arena_zero(r->arena, 1, sizeof *out);
 
+    assert(!r->out->n && means <= PAGER_ENDS);
     *out = (struct alert){.timestamp_us = r->now_us,
                           .alert_type = STR(""),
                           .severity = STR("warning"),
@@ -70,18 +71,11 @@ static struct alert *pager_alert(struct webhook_reader *r, const struct json_nod
     return out;
 }
 
-static void pager_set_start(struct alert *out, int64_t us)
-{
-    if (us)
-        out->timestamp_us = us;
-    if (!out->resolved)
-        out->starts_us = us;
-}
-
 static void pager_set_types(struct alert *out, const str *types, size_t n)
 {
     size_t count = 0;
 
+    assert(!out->alert_type.n && !out->other_types[0].n);
     for (size_t i = 0; i < n; i++) {
         if (!types[i].n)
             continue;
@@ -109,6 +103,7 @@ void webhook_read_pagerduty(struct webhook_reader *r)
     struct alert *out;
     int64_t occurred_us;
 
+    assert(event && event->kind == JSON_OBJECT); /* the sender is known by it */
     if (!type.n)
         return;
     if (!pager_meaning(pagerduty_events, type, &means)) {
@@ -130,9 +125,11 @@ void webhook_read_pagerduty(struct webhook_reader *r)
     occurred_us = webhook_time(r, event, "occurred_at", "event.occurred_at");
     if (means == PAGER_ENDS)
         out->ends_us = occurred_us;
-    pager_set_start(out,
-                    means == PAGER_FIRES ? webhook_time(r, v, "created_at", "event.data.created_at")
-                                         : occurred_us);
+    webhook_set_start(r,
+                      out,
+                      means == PAGER_FIRES
+                          ? webhook_time(r, v, "created_at", "event.data.created_at")
+                          : occurred_us);
 }
 
 /* ---- Opsgenie ---- */
@@ -166,6 +163,7 @@ void webhook_read_opsgenie(struct webhook_reader *r)
     enum pager_means means;
     struct alert *out;
 
+    assert(v && v->kind == JSON_OBJECT); /* the sender is known by it */
     if (!action.n)
         return;
     if (!pager_meaning(opsgenie_actions, action, &means)) {
@@ -185,5 +183,5 @@ void webhook_read_opsgenie(struct webhook_reader *r)
                             webhook_text(r, v, "message"),
                             webhook_text(r, v, "entity")},
                     4);
-    pager_set_start(out, opsgenie_time(r, v));
+    webhook_set_start(r, out, opsgenie_time(r, v));
 }

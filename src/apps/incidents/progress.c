@@ -45,6 +45,7 @@ static str stage_status(const str *states, size_t n, bool all)
 {
     size_t pending = 0, good = 0, cancelled = 0, waiting = 0;
 
+    assert(n > 0);
     for (size_t i = 0; i < n; i++) {
         if (str_eq(states[i], STR("running")))
             return states[i];
@@ -104,6 +105,7 @@ str incident_of_part(str run, str *last)
 
     while (at > 0 && run.p[at - 1] != '/')
         at--;
+    assert(at <= run.n);
     *last = str_slice(run, at, run.n);
     return str_slice(run, 0, at > 0 ? at - 1 : 0);
 }

@@ -57,6 +57,7 @@ void prompt_use(struct incident *in, const struct prompt *p)
     if (str_find(in->role, STR("</" MARK ">")) == STR_NONE)
         in->role = str_trim(arena_join(in->arena, in->role, STR("\n\n"), STR(OUTSIDE)));
     in->form = str_trim(prompt_text(p, &incidents_built_in, "analysis", in->arena));
+    assert(str_find(in->role, STR("</" MARK ">")) != STR_NONE);
 }
 
 static void incident_prompt_put_text(struct buf *out, str text)
@@ -144,6 +145,7 @@ static void put_points(const struct agent_team *p, struct buf *out)
 {
     size_t *sizes = base_alloc((p->point_count + 1) * sizeof *sizes), share;
 
+    assert(!p->point_count || p->points);
     for (size_t i = 0; i < p->point_count; i++)
         sizes[i] = p->points[i].result.n;
     share = agent_data_share(sizes, p->point_count, p->agent->data_size);
@@ -195,6 +197,7 @@ static void put_contract(const struct agent_team *p, const char *what, const cha
 
 void prompt_select(const struct agent_team *p, struct buf *out)
 {
+    assert(p->strategy == INCIDENT_CLASSIC && !p->point_count);
     buf_add(out,
             STR("# Choose the first tools\n\nAn alert has come in. Decide which tools to call "
                 "first to find out what causes it.\n\n"));
@@ -215,6 +218,7 @@ void prompt_select(const struct agent_team *p, struct buf *out)
 
 void prompt_iterate(const struct agent_team *p, unsigned iteration, struct buf *out)
 {
+    assert(iteration > 0 && iteration <= p->agent->iterations);
     buf_add(out,
             STR("# Go on or conclude\n\nThis is an investigation under way. Decide whether the "
                 "facts are enough to explain the alert, or which tools to call next.\n\n"));
@@ -304,6 +308,7 @@ void prompt_loop(const struct agent_team *p, struct buf *out)
 void prompt_synthesis(struct incident *in, const struct config_stage *t,
                       const struct stage_result *r, struct buf *out)
 {
+    assert(r->agent_team_count > 1);
     buf_printf(out,
                "# Make one analysis of several\n\nIn the stage \"" STR_FMT
                "\" %zu agents have investigated the same alert without knowing of one another. "

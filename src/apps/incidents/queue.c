@@ -263,7 +263,8 @@ void queue_end_runs(struct queue *q, const struct entry *n)
         log_warn("the runs of an alert stay open", LOG_STR("alert", n->row.id), LOG_ERR(&e));
 }
 
-void queue_end_waiting(struct queue *q, struct entry *n, str error, str reason)
+/* Ends an incident that is not running as cancelled, and frees the entry. */
+static void queue_end_waiting(struct queue *q, struct entry *n, str error, str reason)
 {
     assert(!n->running);
     n->row.state = STR("cancelled");
@@ -277,6 +278,14 @@ void queue_end_waiting(struct queue *q, struct entry *n, str error, str reason)
     queue_publish_session(q, &n->row, STR(""));
     queue_end_runs(q, n);
     queue_drop(q, n);
+}
+
+bool queue_end_resolved(struct queue *q, struct entry *n, const struct alert_table_row *row)
+{
+    if (n->running || n->asking || n->row.started_us >= 0 || row->resolved_us < 0)
+        return false;
+    queue_end_waiting(q, n, STR("resolved before it was begun"), STR("resolved"));
+    return true;
 }
 
 static void cancel_waiting(struct queue *q, struct entry *n)
@@ -368,6 +377,8 @@ static bool incident_queue_take_up(struct queue *q, struct err *e)
                 cancel_waiting(q, n);
                 continue;
             }
+            if (queue_end_resolved(q, n, &rows[i]))
+                continue; /* the last process stored that its alerts ended, and went down */
             log_info("an alert continues", LOG_STR("alert", rows[i].id));
             (void)queue_changed(q, n, false, STR(""));
             queue_hire(q);

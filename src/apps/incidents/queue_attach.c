@@ -165,7 +165,8 @@ static void attach_describe(struct attaching *t, struct alert_table_row *row,
 static struct alert_table_alert attach_identity(const struct attaching *t,
                                                 const struct alert *alert)
 {
-    return (struct alert_table_alert){.key = t->in->key,
+    return (struct alert_table_alert){.incident = STR(""),
+                                      .key = t->in->key,
                                       .source = str_c(alert_source_name(t->in->source)),
                                       .fingerprint = alert->fingerprint.n ? alert->fingerprint
                                                                           : str_c(alert->digest),
@@ -281,12 +282,13 @@ static bool attach_end_firing(struct attaching *t, struct alert_table_alert *kno
     return alert_table_add(t->q->o.alert_table, &put, e);
 }
 
-static bool attach_own(struct attaching *t, struct queue_item *item,
-                       struct alert_table_alert *known, bool found, struct err *e)
+static bool attach_own(struct attaching *t, struct queue_item *item, struct err *e)
 {
     str name = queue_name(t->arena, t->in->key, str_c(item->alert->digest));
     struct map_entry *alive = map_find(&t->q->names, name);
+    struct alert_table_alert known, of = attach_identity(t, item->alert);
     str id = STR("");
+    bool found;
 
     if (t->q->host.daemon.n) {
         if (!alert_table_find_alive(
@@ -297,10 +299,47 @@ static bool attach_own(struct attaching *t, struct queue_item *item,
     }
     if (!id.n)
         return attach_fresh(t, item, e);
-    if (found && str_eq(known->incident, id))
-        return attach_repeat(t, known, item, e);
+    of.incident = id;
+    if (!alert_table_alert_find(t->q->o.alert_table, &of, t->arena, &known, &found, e))
+        return false;
+    if (found)
+        return attach_repeat(t, &known, item, e);
     attach_answer(item, QUEUE_ATTACHED, id);
     return true;
+}
+
+/* Whether the report is about this firing: one that ended before it is about an earlier one. */
+static bool attach_is_end_of(const struct alert *alert, const struct alert_table_alert *firing)
+{
+    assert(alert->resolved);
+    return !alert->ends_us || alert->ends_us >= firing->starts_us;
+}
+
+/* The firing that the same request has started, if the report is about it. The table does not have
+ * it yet. */
+static struct alert_table_alert *attach_fresh_ended(struct attaching *t, const struct alert *alert)
+{
+    for (size_t i = 0; i < t->fresh_count; i++)
+        if (str_eq(t->fresh[i].fingerprint, alert->fingerprint) &&
+            attach_is_end_of(alert, &t->fresh[i]))
+            return &t->fresh[i];
+    return NULL;
+}
+
+static bool attach_resolve(struct attaching *t, struct queue_item *item,
+                           struct alert_table_alert *known, bool found, struct err *e)
+{
+    const struct alert *alert = item->alert;
+    struct alert_table_alert *fresh = attach_fresh_ended(t, alert);
+
+    if (fresh) {
+        fresh->ended_us = alert->ends_us ? alert->ends_us : t->now_us;
+        attach_answer(item, QUEUE_RESOLVED, fresh->incident);
+        return true;
+    }
+    found = found && attach_is_end_of(alert, known);
+    attach_answer(item, QUEUE_RESOLVED, found ? known->incident : STR(""));
+    return !found || known->ended_us >= 0 || attach_end_firing(t, known, alert->ends_us, e);
 }
 
 static bool attach_one(struct attaching *t, size_t i, struct err *e)
@@ -315,17 +354,12 @@ static bool attach_one(struct attaching *t, size_t i, struct err *e)
         attach_answer(item, alert->resolved ? QUEUE_RESOLVED : QUEUE_ATTACHED, str_c(before->id));
         return true;
     }
+    if (!alert->fingerprint.n)
+        return attach_own(t, item, e);
     if (!alert_table_alert_find(t->q->o.alert_table, &of, t->arena, &known, &found, e))
         return false;
-    if (alert->resolved) {
-        /* A report that ended before the known firing began is about an earlier one. */
-        bool of_known = found && !(alert->ends_us && alert->ends_us < known.starts_us);
-
-        attach_answer(item, QUEUE_RESOLVED, of_known ? known.incident : STR(""));
-        return !of_known || known.ended_us >= 0 || attach_end_firing(t, &known, alert->ends_us, e);
-    }
-    if (!alert->fingerprint.n)
-        return attach_own(t, item, &known, found, e);
+    if (alert->resolved)
+        return attach_resolve(t, item, &known, found, e);
     if (found && attach_is_repeat(t->q, &known, alert))
         return attach_repeat(t, &known, item, e);
     return (!found || known.ended_us >= 0 || attach_end_firing(t, &known, alert->starts_us, e)) &&
@@ -379,11 +413,11 @@ static bool attach_store(struct attaching *t, struct err *e)
     for (size_t i = 0; i < t->row_count; i++) {
         size_t n = 0;
 
-        while (at + n < t->fresh_count && str_eq(t->fresh[at + n].incident, t->rows[i].id))
-            n++;
+        for (; at + n < t->fresh_count && str_eq(t->fresh[at + n].incident, t->rows[i].id); n++)
+            t->rows[i].firing += t->fresh[at + n].ended_us < 0;
         assert(n > 0); /* a new incident has the alert that started it */
         t->rows[i].data = queue_alert_data(&t->fresh[at], n, t->arena);
-        t->rows[i].alerts = t->rows[i].firing = t->rows[i].seen = (int64_t)n;
+        t->rows[i].alerts = t->rows[i].seen = (int64_t)n;
         at += n;
     }
     return alert_table_add(t->q->o.alert_table, &put, e);
@@ -425,15 +459,9 @@ static bool attach_each_resolved(struct attaching *t, attach_on_resolved *fn, st
 static bool attach_report_resolved(struct attaching *t, struct alert_table_row *row, struct err *e)
 {
     struct entry *n = attach_alive(t->q, row->id);
-    struct err ignored;
-    bool mine;
 
     (void)e;
-    if (n && !n->running && !n->asking && n->row.started_us < 0 && !row->firing)
-        queue_end_waiting(t->q, n, STR("resolved before it was begun"), STR("resolved"));
-    else if (!n && str_eq(row->state, STR("queued")) && !row->firing)
-        (void)!alert_table_hand(t->q->o.alert_table, row->id, "resolved", &mine, &ignored);
-    else if (t->q->o.on_change)
+    if (!(n && queue_end_resolved(t->q, n, row)) && t->q->o.on_change)
         t->q->o.on_change(t->q->o.ctx, row);
     return true;
 }
@@ -456,11 +484,20 @@ static void attach_enter(struct attaching *t)
         log_error("watchers of incidents are not told that alerts ended", LOG_ERR(&e));
 }
 
-/* Messages about incidents whose last alert has ended are part of the transaction. */
+/* Messages about incidents whose last alert has ended are part of the transaction, and so is the
+ * word to the daemon in whose queue such an incident is. */
 static bool attach_announce(struct attaching *t, struct alert_table_row *row, struct err *e)
 {
+    struct alert_table *table = t->q->o.alert_table;
+    bool mine;
+
+    if (row->resolved_us < 0)
+        return true;
+    if (str_eq(row->state, STR("queued")) && !attach_alive(t->q, row->id) &&
+        !alert_table_hand(table, row->id, "resolved", &mine, e))
+        return false;
     row->state = STR("resolved");
-    return row->resolved_us < 0 || alert_table_announce(t->q->o.alert_table, row, e);
+    return alert_table_announce(table, row, e);
 }
 
 bool queue_add(struct queue *q, struct queue_intake *in, struct err *e)

@@ -19,6 +19,7 @@ static void queue_share_do(struct queue *q, const struct alert_table_row *row)
     struct map_entry *found = map_find(&q->ids, row->id);
     struct entry *n = found ? found->value.ptr : NULL;
 
+    assert(!n || str_eq(n->row.id, row->id));
     if (!n && !str_eq(row->state, STR("queued")) && !str_eq(row->state, STR("processing")) &&
         !str_eq(row->state, STR("waiting")))
         return;
@@ -29,9 +30,8 @@ static void queue_share_do(struct queue *q, const struct alert_table_row *row)
     }
     if (str_eq(row->due, STR("cancel")) || row->cancelled)
         queue_cancel_entry(q, n);
-    else if (str_eq(row->due, STR("resolved")) && !n->running && !n->asking &&
-             n->row.started_us < 0 && !row->firing)
-        queue_end_waiting(q, n, STR("resolved before it was begun"), STR("resolved"));
+    else
+        (void)queue_end_resolved(q, n, row);
 }
 
 /* An alert that waits here and was claimed by another daemon. */
@@ -76,6 +76,7 @@ void queue_look(struct queue *q)
         pthread_mutex_unlock(&q->lock);
         return;
     }
+    assert(q->running.n <= q->worker_count);
     arena_init(&a, LOOK_ARENA);
     used = q->waiting.n + q->running.n;
     room = used < q->rules.running_max ? q->rules.running_max - used : 0;

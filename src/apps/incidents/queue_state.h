@@ -76,8 +76,9 @@ str queue_agent(struct queue *q, str alert_type);
 /* Identifies an alert in our own form: a key of the map `names`. */
 str queue_name(struct arena *a, str key, str digest);
 void queue_cancel_entry(struct queue *q, struct entry *n);
-/* Ends an incident that is not running as cancelled, and frees the entry. */
-void queue_end_waiting(struct queue *q, struct entry *n, str error, str reason);
+/* Ends an incident that nobody has begun with if none of its alerts fires any more, and frees the
+ * entry; else false. `row` is as the table has it. */
+bool queue_end_resolved(struct queue *q, struct entry *n, const struct alert_table_row *row);
 
 /* queue_share.c: an alert that is not in this queue; false: it has ended. The queue is not
  * locked. */

@@ -74,6 +74,7 @@ void record_session(struct incident *in, const char *status, const struct incide
                               .started_us = started_us,
                               .completed_us = -1};
 
+    assert(in->session.n > 0 && started_us >= 0);
     if (!store || in->o->trial)
         return;
     s.alert_data = mask_json_kept(in->mask, alert->data, in->arena);

@@ -100,6 +100,7 @@ static void incident_report_write_findings(const struct incident *in,
                                            const struct stage_result *stages, size_t n,
                                            struct buf *out)
 {
+    assert(n <= in->chain->stage_count);
     if (!incident_report_has_several(stages, n))
         return;
     buf_add(out, STR("\n## Findings of each stage\n"));

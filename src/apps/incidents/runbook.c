@@ -39,6 +39,7 @@ static int open_below(const char *folder, const char *name, struct err *e)
                            .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
     int dir = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC), fd;
 
+    assert(folder[0]); /* "" would be another folder than the configured one */
     if (dir < 0) {
         (void)err_sys(e, "the folder of runbooks, %s, cannot be opened", folder);
         return -1;
@@ -123,6 +124,7 @@ static str runbook_cut_user(str url, str *user, struct arena *a)
 {
     size_t from = str_find(url, STR("://")) + 3, end = from, at = from;
 
+    assert(runbook_is_url(url));
     for (; end < url.n && !strchr("/?#", url.p[end]); end++)
         if (url.p[end] == '@')
             at = end + 1;
@@ -137,7 +139,7 @@ static str runbook_authorize(str user, struct arena *a)
     struct buf plain, header;
     str text;
 
-    buf_init(&plain, user.n);
+    buf_init(&plain, user.n + 1); /* of a name without a password: its colon */
     buf_init(&header, 2 * user.n + 64);
     for (size_t i = 0; i < user.n; i++) {
         int high = i + 2 < user.n && user.p[i] == '%' ? char_hex_value(user.p[i + 1]) : -1;
@@ -148,9 +150,11 @@ static str runbook_authorize(str user, struct arena *a)
     }
     if (str_find(user, STR(":")) == STR_NONE)
         buf_add_c(&plain, ':');
+    assert(!buf_full(&plain));
     buf_add(&header, STR("Authorization: Basic "));
     mcp_base64(&header, buf_str(&plain));
     buf_add(&header, STR("\r\n"));
+    assert(!buf_full(&header));
     text = arena_dup(a, buf_str(&header));
     buf_release(&plain);
     buf_release(&header);
@@ -190,6 +194,30 @@ static bool url_allowed(const struct runbook_source *r, str url, struct err *e)
                                                    STR_ARG(str_slice(parsed.host, 0, 80)));
 }
 
+/* Where a redirect from the URL leads; an address without a scheme is relative to the URL. */
+static str runbook_redirect(str url, str location, struct arena *a)
+{
+    size_t host = str_find(url, STR("://")) + 3, path = host, end;
+
+    assert(runbook_is_url(url) && location.n > 0);
+    if (runbook_is_url(location))
+        return location;
+    while (path < url.n && !strchr("/?#", url.p[path]))
+        path++;
+    for (end = path; end < url.n && !strchr("?#", url.p[end]); end++)
+        ;
+    while (end > path && url.p[end - 1] != '/')
+        end--;
+    if (str_starts(location, STR("//")))
+        end = host - 2;
+    else if (location.p[0] == '/')
+        end = path;
+    return arena_join(a,
+                      str_slice(url, 0, end),
+                      end == path && location.p[0] != '/' ? STR("/") : STR(""),
+                      location);
+}
+
 static bool runbook_fetch_url(struct mcp_io *io, const struct runbook_source *r, struct arena *a,
                               str url, struct buf *out, struct err *e)
 {
@@ -203,18 +231,19 @@ static bool runbook_fetch_url(struct mcp_io *io, const struct runbook_source *r,
                                       .body = STR("")};
         str user;
 
-        url = q.url = runbook_raw_url(runbook_cut_user(url, &user, a), a);
-        if (!url_allowed(r, url, e))
+        q.url = runbook_raw_url(runbook_cut_user(url, &user, a), a);
+        url = user.n ? url : q.url; /* a relative redirect keeps the user */
+        if (!url_allowed(r, q.url, e))
             return false;
         if (user.n)
             q.headers = arena_join(a, q.headers, runbook_authorize(user, a), STR(""));
-        else if (token && *token && str_starts(url, STR("https://raw.githubusercontent.com/")))
+        else if (token && *token && str_starts(q.url, STR("https://raw.githubusercontent.com/")))
             q.headers =
                 arena_printf(a, STR_FMT "Authorization: Bearer %s\r\n", STR_ARG(q.headers), token);
         if (!mcp_fetch_whole(io, &q, deadline, a, &got, e))
             return err_prefix(e, "the runbook cannot be fetched: ");
         if (got.status >= 300 && got.status < 400 && got.location.n) {
-            url = got.location;
+            url = runbook_redirect(url, got.location, a);
             continue;
         }
         if (got.status != 200)

@@ -30,6 +30,7 @@ void servers_open(struct incident *in)
     const char *const *argv = in->o->server_argv;
     struct config_tools *t;
 
+    assert(!in->servers);
     in->defs =
         (struct config){.agents = in->o->setup->config->agents, .ca_file = in->config->ca_file};
     in->listed = STR("{}");
@@ -128,6 +129,7 @@ bool servers_add(struct agent_team *p, struct err *e)
     struct agents_tools_options o = servers_options(p->in, &d);
     str line;
 
+    assert(p->in->servers && p->in->listed.n > 0);
     if (!agents_open_tools(&o, &p->tools, e))
         return false;
     for (str rest = p->tools->notes; rest.n; rest = str_slice(rest, line.n + 1, rest.n)) {

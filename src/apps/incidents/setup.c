@@ -101,6 +101,7 @@ bool incident_setup_parse(str yaml, const char *path, const char *runbooks,
          config_check_shape(&b, config_schema_text(&c->arena, str_c(shape))) &&
          setup_read_servers(&b, s) && setup_read_agents(&b, s) && setup_read_chains(&b, s);
     if (ok) {
+        assert(s->agent_count > 0 && s->chain_count > 0);
         list_types(s);
         *out = s;
     } else {
@@ -166,6 +167,7 @@ bool incident_assigned(const struct incident_setup *s, str alert_type, str *agen
 
     if (!c)
         return false;
+    assert(c->stage_count > 0 && c->server_names);
     *agent = c->name;
     *servers = c->server_names;
     return true;
@@ -173,6 +175,7 @@ bool incident_assigned(const struct incident_setup *s, str alert_type, str *agen
 
 enum incident_tri setup_reasoning(const struct incident_agent *a, str alert_type)
 {
+    assert(!a->by_type_count || a->by_type);
     for (size_t i = 0; i < a->by_type_count; i++)
         if (str_eq(a->by_type[i].type, alert_type))
             return a->by_type[i].on ? INCIDENT_ON : INCIDENT_OFF;

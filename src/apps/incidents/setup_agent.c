@@ -53,9 +53,10 @@ static void add_tools(struct config_build *b, const struct json_node *list, size
                       struct config_agent *to)
 {
     const struct json *doc = &b->source->doc;
-    str prefix = arena_join(&b->c->arena, b->c->agents->tools[source].name, STR("."), STR(""));
+    str prefix;
 
     assert(source < b->c->agents->tools_count);
+    prefix = arena_join(&b->c->arena, b->c->agents->tools[source].name, STR("."), STR(""));
     if (!list)
         to->tools[to->tool_count++] = (struct config_tool_ref){.source = source, .tool = STR("")};
     JSON_FOREACH(v, doc, list) {
@@ -218,6 +219,7 @@ static void chain_tools(struct config_build *b, const struct incident_setup *s,
     const char **names = arena_zero(&b->c->arena, all->tools_count + 1, sizeof *names);
     size_t room = 0, n = 0;
 
+    assert(c->stage_count > 0 && c->stages[0].agents[0] < s->agent_count);
     for (size_t i = 0; i < s->agent_count; i++)
         room += s->agents[i].def.tool_count;
     c->def = s->agents[c->stages[0].agents[0]].def;

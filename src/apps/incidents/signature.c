@@ -20,6 +20,7 @@ static str signature_hex(str secret, str body, char out[SHA256_HEX_SIZE])
 /* Whether one of the comma-separated signatures is ours. */
 static bool signature_matches(str given, str prefix, str want)
 {
+    assert(want.n == SHA256_HEX_SIZE - 1);
     for (int i = 0; i < SIGNATURES_MAX && given.n; i++) {
         size_t comma = str_find(given, STR(","));
         str one = str_trim(str_slice(given, 0, comma));

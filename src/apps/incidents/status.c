@@ -13,6 +13,7 @@
 
 struct incident_alert status_alert(const struct alert_table_row *row)
 {
+    assert(row->id.n > 0);
     return (struct incident_alert){.id = row->id,
                                    .alert_type = row->alert_type,
                                    .severity = row->severity,
@@ -47,6 +48,7 @@ static void write_part(struct json_out *o, const char *key, const struct json *r
 {
     const struct json_node *v = json_find(report, json_root(report), str_c(member));
 
+    assert(json_root(report)); /* report_parse */
     json_member_raw(o, key, v && !json_is(report, v, STR("")) ? json_raw(report, v) : STR("null"));
 }
 
@@ -64,6 +66,7 @@ void status_brief(struct json_out *o, const struct alert_table_row *row, const c
 {
     str stage, agent;
 
+    assert(row->state.n > 0 && row->progress >= 0 && row->progress <= 100);
     json_member_str(o, "alert_id", row->id);
     json_member_str(o, "session_id", row->session);
     json_member_str(o, "status", row->state);
@@ -93,6 +96,7 @@ void status_members(struct json_out *o, const struct alert_table_row *row)
 {
     str stage, agent;
 
+    assert(row->firing >= 0 && row->firing <= row->alerts);
     json_member_str(o, "alert_id", row->id);
     json_member_str(o, "session_id", row->session);
     json_member_str(o, "alert_type", row->alert_type);
@@ -133,6 +137,7 @@ void status_alerts(struct json_out *o, struct alert_table *alert_table, str inci
     json_member_array(o, "alerts");
     if (!alert_table_alerts(alert_table, incident, a, &at, &n, &e))
         n = 0;
+    assert(n <= BOOK_ALERTS_MAX);
     for (size_t i = 0; i < n; i++) {
         json_out_object(o);
         json_member_str(o, "name", at[i].name);
@@ -255,6 +260,7 @@ void status_list(void *app, const struct app_request *q, struct app_reply *r)
         app_fail_err(r, &e);
         return;
     }
+    assert(n <= f.count_max);
     queue_counts(in->queue, &counts);
     json_out_init(&o, &r->body);
     json_out_object(&o);
@@ -366,6 +372,7 @@ static void incident_status_answer_conflict(struct app_reply *r, const struct al
 {
     struct json_out o;
 
+    assert(row->id.n > 0 && row->state.n > 0);
     r->status = 409;
     buf_reset(&r->body);
     json_out_init(&o, &r->body);
@@ -464,6 +471,7 @@ void status_chat(void *app, const struct app_request *q, struct app_reply *r)
         app_fail_err(r, &e);
         return;
     }
+    assert(!answer.waiting == !answer.pending.n);
     r->status = answer.waiting ? 202 : 200;
     json_out_init(&out, &r->body);
     json_out_object(&out);

@@ -25,6 +25,7 @@ bool version_choose(struct incident *in, str input, struct err *e)
     struct prompt p;
     bool ok;
 
+    assert(!in->role.n); /* a run uses one version */
     if (in->o->prompt) {
         prompt_use(in, in->o->prompt);
         return true;

@@ -7,6 +7,7 @@
 #include "base/utf8.h"
 
 #define DATA_MAX ((size_t)64 << 20)
+#define AHEAD_MAX_US ((int64_t)24 * 3600 * 1000000) /* of a sender whose clock is wrong */
 #define GROUP_COPIES_MAX ((size_t)16 << 20) /* bytes of one member of a group in all its alerts */
 
 /* ---- shared by the readers ---- */
@@ -53,6 +54,17 @@ int64_t webhook_time(const struct webhook_reader *r, const struct json_node *map
                 v,
                 "must be a date-time of RFC 3339, such as 2026-05-01T10:00:00Z");
     return 0;
+}
+
+void webhook_set_start(const struct webhook_reader *r, struct alert *out, int64_t us)
+{
+    assert(us >= 0 && out->timestamp_us == r->now_us);
+    if (r->now_us && us > r->now_us + AHEAD_MAX_US)
+        us = 0;
+    if (us)
+        out->timestamp_us = us;
+    if (!out->resolved)
+        out->starts_us = us;
 }
 
 str webhook_id(const struct webhook_reader *r, const struct json_node *map, const char *name,
@@ -222,13 +234,13 @@ static void incident_webhook_read_one(const struct webhook_reader *r, const stru
     out->environment = webhook_text_of(r, labels, environments, "production");
     out->runbook = webhook_text_of(r, annotations, runbooks, "");
     out->fingerprint = fingerprint_of(r, v, labels, i);
-    out->starts_us =
-        webhook_time(r, v, "startsAt", arena_printf(r->arena, "alerts[%zu].startsAt", i).p);
+    webhook_set_start(
+        r,
+        out,
+        webhook_time(r, v, "startsAt", arena_printf(r->arena, "alerts[%zu].startsAt", i).p));
     if (out->resolved)
         out->ends_us =
             webhook_time(r, v, "endsAt", arena_printf(r->arena, "alerts[%zu].endsAt", i).p);
-    if (out->starts_us)
-        out->timestamp_us = out->starts_us;
     incident_webhook_read_data(r, v, out);
 }
 
@@ -237,6 +249,7 @@ static bool version_ok(const struct webhook_reader *r)
     const struct json_node *version = json_find(r->doc, r->root, STR("version"));
     const char *known = r->out->source == ALERT_GRAFANA ? "1" : "4";
 
+    assert(r->out->source == ALERT_GRAFANA || r->out->source == ALERT_ALERTMANAGER);
     if (!version || json_is(r->doc, version, str_c(known)))
         return true;
     alert_fault(r->faults,
@@ -255,6 +268,7 @@ static void incident_webhook_read_group(const struct webhook_reader *r)
     uint8_t digest[SHA256_SIZE];
     str key;
 
+    assert(!r->out->group[0]);
     if (!json_text(r->doc, json_find(r->doc, r->root, STR("groupKey")), r->arena, &key) || !key.n)
         return;
     sha256_of(key, digest);
@@ -266,6 +280,7 @@ static void incident_webhook_read_alerts(struct webhook_reader *r)
     const struct json_node *list = json_find(r->doc, r->root, STR("alerts"));
     size_t count = json_count(r->doc, list), i = 0;
 
+    assert(list && !r->out->n); /* the sender is known by its list */
     if (!version_ok(r))
         return;
     if (list->kind != JSON_ARRAY || count > WEBHOOK_ALERTS_MAX) {
@@ -351,6 +366,7 @@ bool webhook_read(const struct json *doc, int64_t now_us, struct arena *a, struc
     for (size_t i = 0; i < COUNT_OF(senders); i++)
         if (senders[i].source == out->source)
             senders[i].read(&r);
+    assert(!out->n || (out->alerts && !out->ignored.n));
     return faults->n == before;
 }
 

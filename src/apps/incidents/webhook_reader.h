@@ -38,6 +38,10 @@ str webhook_text_of(const struct webhook_reader *r, const struct json_node *map,
  * `field`. */
 int64_t webhook_time(const struct webhook_reader *r, const struct json_node *map, const char *name,
                      const char *field);
+/* The start of the firing; 0: unknown. A start that is more than a day ahead counts as unknown: a
+ * report with the start of a known firing or an earlier one is a repeat (queue_attach.c), so all
+ * later firings would be repeats. */
+void webhook_set_start(const struct webhook_reader *r, struct alert *out, int64_t us);
 /* The id by which the sender knows the alert; a fault if it is no text or too long. */
 str webhook_id(const struct webhook_reader *r, const struct json_node *map, const char *name,
                const char *field);

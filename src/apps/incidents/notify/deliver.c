@@ -104,6 +104,7 @@ static int64_t notify_wait_ms(struct notify_target *t, int64_t tries, int64_t af
 {
     int64_t wait = BACKOFF_MAX_MS;
 
+    assert(tries > 0);
     if (after_ms >= 0)
         return after_ms + (int64_t)rand_below(&t->chance, 1000);
     if (tries < 8)
@@ -117,6 +118,7 @@ static int64_t notify_failed(struct notify_target *t, struct outbox_row *m,
 {
     int64_t wait = notify_wait_ms(t, m->tries, out->after_ms);
 
+    assert(str_eq(m->state, STR("pending")) && e->code != ERR_NONE);
     if (out->permanent ||
         m->updated_us + wait * 1000 > m->created_us + (int64_t)t->config->retry_ms * 1000) {
         m->state = STR("failed");
@@ -174,6 +176,7 @@ static void notify_wait_for_secret(struct notify_target *t, struct outbox_row *m
 {
     bool first = !m->error.n;
 
+    assert(t->config->missing.n > 0);
     m->updated_us = notify_now_us(t->notify);
     m->next_us = m->updated_us + (int64_t)BACKOFF_MAX_MS * 1000;
     m->error = t->config->missing;

@@ -103,6 +103,7 @@ static void email_quote(struct buf *out, str text)
             buf_add_c(out, hex[c & 15]);
         }
         column += plain ? 1 : 3;
+        assert(column <= LINE_MAX_QP);
     }
     buf_add(out, STR("\r\n"));
 }

@@ -45,6 +45,7 @@ bool notify_post(const struct notify_attempt *t, const struct notify_post *p,
     }
     if (got->status >= 200 && got->status < 300)
         return true;
+    assert(got->status >= 100);
     out->after_ms = got->after_ms;
     out->permanent = !hook_is_transient(got->status);
     shown = hook_shown(t->arena, got->body);
@@ -114,6 +115,7 @@ static bool hook_sign(const struct notify_attempt *t, int64_t now_s, str body, s
         mcp_base64(headers, (str){(const char *)digest, sizeof digest});
         buf_printf(headers, "\r\nIdempotency-Key: " STR_FMT "\r\n", STR_ARG(t->id));
     }
+    assert(!buf_full(headers));
     if (key.n)
         secret_wipe(key.p, key.n);
     buf_release(&key);

@@ -14,6 +14,7 @@ bool outbox_add(struct db *db, const struct outbox_row *r, bool *added, struct e
 {
     int64_t n = 0;
 
+    assert(r->id.n > 0 && r->alert_id.n > 0);
     if (!db_run(db,
                 "INSERT INTO notifications (notification_id, alert_id, session_id, target, event,"
                 " occasion, state, error, next_us, created_us, updated_us, daemon_id)"
@@ -162,6 +163,7 @@ void outbox_write(struct json_out *o, const struct outbox_row *m)
 {
     bool pending = str_eq(m->state, STR("pending"));
 
+    assert(m->id.n > 0 && m->tries >= 0);
     json_out_object(o);
     json_member_str(o, "id", m->id);
     json_member_str(o, "incident_id", m->alert_id);

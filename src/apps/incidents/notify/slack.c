@@ -94,6 +94,7 @@ static void slack_sections(struct json_out *o, str text)
         buf_reset(&piece);
         slack_line(&piece, line);
         text = str_slice(text, line.n + whole, text.n);
+        assert(!buf_full(&piece) && piece.n <= SECTION_MAX);
         if (section.n + piece.n + 1 > SECTION_MAX) {
             slack_section(o, buf_str(&section));
             buf_reset(&section);

@@ -8,11 +8,11 @@
 #include "base/buf.h"
 #include "base/ctype.h"
 
-#define PLAIN_MAX ((size_t)16 << 10) /* bytes of a clause that phrases are searched in */
-#define KEYWORDS_LEAST 6             /* words without any that connects them */
-#define CONNECTING_SHARE 5           /* one in so many words of a statement connects others */
-#define ITEMS_LEAST 5                /* short items between commas */
-#define HEDGES_MAX 2                 /* more of them are a list of possibilities */
+#define PLAIN_MAX ((size_t)2 << 10) /* bytes of a clause that phrases are searched in */
+#define KEYWORDS_LEAST 6            /* words without any that connects them */
+#define CONNECTING_SHARE 5          /* one in so many words of a statement connects others */
+#define ITEMS_LEAST 5               /* short items between commas */
+#define HEDGES_MAX 2                /* more of them are a list of possibilities */
 
 /* ---- phrases: whole words, lower case, without apostrophes ---- */
 
@@ -256,6 +256,7 @@ static void claim_add(struct claim_reader *r, str text)
     text = str_trim(text);
     if (!text.n)
         return;
+    assert(!c->n || c->at[c->n - 1].first + c->at[c->n - 1].n == first);
     plain = claim_plain(str_slice(text, 0, PLAIN_MAX), &r->plain);
     c->at[c->n] = (struct claim){.flags = claim_judge(r, text, plain), .first = first};
     if (str_ends(text, STR(":")) || r->heading)
@@ -274,18 +275,17 @@ static void claim_add(struct claim_reader *r, str text)
 static void claim_add_parts(struct claim_reader *r, str text)
 {
     static const char verbs[] = "is|are|was|were|can|could|has|have|isnt|does";
-    size_t comma = str_find(text, STR(", "));
-    str plain = claim_plain(str_slice(text, 0, PLAIN_MAX), &r->plain);
+    size_t comma;
 
-    if (comma != STR_NONE && claim_has(plain, rule_out)) {
+    while ((comma = str_find(text, STR(", "))) != STR_NONE &&
+           claim_has(claim_plain(str_slice(text, 0, PLAIN_MAX), &r->plain), rule_out)) {
         str rest = str_slice(text, comma + 1, text.n);
+        str plain = claim_plain(str_slice(rest, 0, PLAIN_MAX), &r->plain);
 
-        plain = claim_plain(str_slice(rest, 0, PLAIN_MAX), &r->plain);
-        if (!claim_starts(plain, verbs) || !claim_has(plain, rule_out)) {
-            claim_add(r, str_slice(text, 0, comma));
-            claim_add_parts(r, rest);
-            return;
-        }
+        if (claim_starts(plain, verbs) && claim_has(plain, rule_out))
+            break;
+        claim_add(r, str_slice(text, 0, comma));
+        text = rest;
     }
     claim_add(r, text);
 }
@@ -417,6 +417,7 @@ void claims_read(str analysis, str evidence, struct arena *a, struct claims *out
     };
     buf_init(&r.plain, 2 * CLAIMS_TEXT_MAX);
     claim_read_lines(&r, own);
+    assert(out->n <= own.n && out->words.n <= out->words.max);
     claim_settle(out);
     buf_release(&r.plain);
 }

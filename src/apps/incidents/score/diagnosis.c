@@ -12,6 +12,7 @@
 
 bool claim_counts(const struct claim *c, bool names)
 {
+    assert(c->flags < 2 * CLAIM_POINTS_BACK);
     return !(c->flags & (names ? CLAIM_DROPPED : CLAIM_DROPPED | CLAIM_NAMES));
 }
 
@@ -268,6 +269,7 @@ static enum score_verdict diagnosis_decide(const struct claims *c, const struct 
     *count = list_missing(c, &cause, missing);
     objects = list_missing(c, &object, missing);
     *count += objects;
+    assert(*count <= cause.n + object.n);
     if (c->refused && !(cause.n && caused && root))
         return SCORE_VERDICT_REFUSED;
     if (!anything_stated(c))

@@ -151,6 +151,7 @@ static void score_word_stem(struct score_word *w)
     if (score_word_ends(w, "ies") && w->n > 5) {
         w->n = (uint8_t)(w->n - 3);
         w->text[w->n++] = 'y';
+        assert(w->n < SCORE_WORD_MAX);
     } else if ((score_word_ends(w, "ing") && w->n > 5) || (score_word_ends(w, "ed") && w->n > 4)) {
         w->n = (uint8_t)(w->n - (score_word_ends(w, "ing") ? 3 : 2));
         score_word_undouble(w);
