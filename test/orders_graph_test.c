@@ -81,6 +81,123 @@ TEST(a_model_that_cannot_be_asked_is_told_kindly_and_the_turn_is_kept)
     shop_remove(&s);
 }
 
+/* ---- the menu on record ---- */
+
+TEST(a_clients_thread_is_not_taken_for_the_menu)
+{
+    struct thread_asker alice = {.key = STR("alice"), .now_us = 1};
+    struct menu *other, *own;
+    struct script script;
+    struct shop s;
+    str id;
+
+    shop_fill(&script, shop_order, COUNT_OF(shop_order));
+    shop_folder(&s);
+    shop_open(&s, &script);
+    CHECK_F(
+        threads_update(
+            s.local.host.threads,
+            &alice,
+            &(struct thread_update){
+                .thread = arena_join(
+                    &s.arena, STR("menu:"), str_c(orders_menu(s.orders)->sha256), STR("")),
+                .ns = STR("menu"),
+                .from = STR(""),
+                .values = STR("{\"menu\":{\"items\":[{\"item_id\":\"coffee\",\"name\":\"Coffee\","
+                              "\"category_name\":\"Drinks\",\"sizes\":[],\"price\":0}]}}"),
+                .reducers = STR("{}"),
+                .metadata = STR("{}")},
+            &s.arena,
+            &id,
+            &s.e),
+        "%s",
+        s.e.text);
+    shop_said(&s, "two coffees and a large one", "Two coffees and a large one.");
+    CHECK_F(menu_built_in(&other, &s.e), "%s", s.e.text);
+    CHECK_F(state_menu(s.local.host.threads, &s.turn.state, other, &s.arena, &own, &s.e),
+            "%s",
+            s.e.text);
+    CHECK(own);
+    CHECK_INT(own->count, orders_menu(s.orders)->count);
+    menu_free(own);
+    menu_free(other);
+    shop_close(&s);
+    shop_remove(&s);
+}
+
+/* ---- repeated requests ---- */
+
+static bool shop_state_messages(struct shop *s, str messages)
+{
+    struct orders_state state;
+
+    return orders_state(s->orders, &s->who, STR("t"), &s->arena, &state, &s->e) &&
+           str_eq(state.messages, messages);
+}
+
+static bool say_with_key(struct shop *s, const char *text, const char *key)
+{
+    struct orders_said said = {
+        .who = &s->who, .thread = STR("t"), .text = str_c(text), .idempotency_key = str_c(key)};
+
+    return orders_run_turn(s->orders, &said, &s->arena, &s->turn, &s->e);
+}
+
+TEST(a_repeated_request_gets_the_first_reply_and_says_nothing_twice)
+{
+    struct script script;
+    struct shop s;
+    str messages;
+
+    shop_fill(&script, shop_order, COUNT_OF(shop_order));
+    shop_folder(&s);
+    shop_open(&s, &script);
+    for (int i = 0; i < 3; i++) {
+        CHECK_F(say_with_key(&s, " two coffees and a large one", "a \"key\" \\"), "%s", s.e.text);
+        CHECK_INT(s.turn.end, ORDERS_REPLIED);
+        CHECK_STR(s.turn.reply, "Two coffees and a large one.");
+        CHECK_INT(atomic_load(&script.asked), 3);
+        CHECK_INT(shop_count(s.turn.state.messages), 7);
+        if (i == 1) {
+            shop_close(&s);
+            shop_open(&s, &script);
+        }
+    }
+    messages = s.turn.state.messages;
+    CHECK(!say_with_key(&s, "one tea", "a \"key\" \\"));
+    CHECK_INT(s.e.code, ERR_CONFLICT);
+    CHECK(has(str_c(s.e.text), "another text"));
+    CHECK(!say_with_key(&s, "one tea", "tab\t") && s.e.code == ERR_INPUT);
+    CHECK(shop_state_messages(&s, messages));
+    CHECK(say_with_key(&s, "that's all", "2"));
+    CHECK(!say_with_key(&s, "two coffees and a large one", "a \"key\" \\"));
+    CHECK_INT(s.e.code, ERR_CONFLICT);
+    CHECK(has(str_c(s.e.text), "has continued"));
+    shop_close(&s);
+    shop_remove(&s);
+}
+
+TEST(a_repeated_request_continues_a_turn_that_failed)
+{
+    static const char *const turns[] = {"#503"};
+    static const char *const better[] = {"<reasoning>x</reasoning>Hello again"};
+    struct script script;
+    struct shop s;
+
+    shop_fill(&script, turns, 1);
+    shop_folder(&s);
+    shop_open(&s, &script);
+    CHECK_F(say_with_key(&s, "hi", "1"), "%s", s.e.text);
+    CHECK_INT(s.turn.end, ORDERS_FAILED);
+    shop_fill(&script, better, 1);
+    CHECK_F(say_with_key(&s, "hi", "1"), "%s", s.e.text);
+    CHECK_INT(s.turn.end, ORDERS_REPLIED);
+    CHECK_STR(s.turn.reply, "Hello again");
+    CHECK_INT(shop_count(s.turn.state.messages), 2);
+    shop_close(&s);
+    shop_remove(&s);
+}
+
 TEST(tags_of_any_kind_are_kept_from_customer_and_messages)
 {
     static const struct {
@@ -459,7 +576,10 @@ TEST(the_routes_answer_and_say_what_is_wrong)
     shop_remove(&s);
 }
 
-TEST_MAIN(T(an_order_is_taken_to_its_end), T(a_conversation_goes_on_after_a_restart),
+TEST_MAIN(T(an_order_is_taken_to_its_end), T(a_clients_thread_is_not_taken_for_the_menu),
+          T(a_repeated_request_gets_the_first_reply_and_says_nothing_twice),
+          T(a_repeated_request_continues_a_turn_that_failed),
+          T(a_conversation_goes_on_after_a_restart),
           T(a_model_that_cannot_be_asked_is_told_kindly_and_the_turn_is_kept),
           T(tags_of_any_kind_are_kept_from_customer_and_messages),
           T(a_model_that_never_stops_is_stopped),

@@ -62,6 +62,11 @@ TEST(a_menu_that_is_wrong_is_refused_with_its_file_and_the_path)
          "/items/0/sizes/0"},
         {ITEM(",\"default_size\":\"large\""), "/items/0/default_size"},
         {ITEM(",\"prices\":{\"small\":-1}"), "/items/0/prices/small"},
+        {ITEM(",\"prices\":{\"small\":1.005}"),
+         "/items/0: the price 1.005 has fractions of a cent"},
+        {ITEM(",\"price\":99999.990001"), "/items/0: the price 99999.990001 has"},
+        {ITEM(",\"available_modifiers\":[{\"modifier_id\":1,\"name\":\"x\",\"price\":0.125}]"),
+         "/items/0: the price 0.125 has"},
         {ITEM(",\"available_modifiers\":[{\"name\":\"x\"}]"), "/items/0/available_modifiers/0"},
         {"{\"items\":["
          "{\"item_id\":\"a\",\"name\":\"A\",\"category_name\":\"C\",\"sizes\":[\"s\"]},"
@@ -77,6 +82,52 @@ TEST(a_menu_that_is_wrong_is_refused_with_its_file_and_the_path)
         CHECK_F(str_find(str_c(e.text), STR("m.json: ")) == 0, "%s", e.text);
         CHECK_F(str_find(str_c(e.text), str_c(cases[i].says)) != STR_NONE, "%s", e.text);
     }
+}
+
+TEST(every_price_in_cents_is_read_as_it_is)
+{
+    for (int cents = 0; cents <= 10000000; cents += cents < 2000 ? 1 : 1999) {
+        struct menu *m;
+        char text[300];
+        struct err e;
+
+        (void)snprintf(text, sizeof text, ITEM(",\"price\":%d.%02d"), cents / 100, cents % 100);
+        CHECK_F(menu_parse(str_c(text), "m.json", &m, &e), "%s", e.text);
+        CHECK_INT(m->items[0].sizes[0].cents, cents);
+        menu_free(m);
+    }
+}
+
+TEST(a_recorded_menu_with_fractions_of_a_cent_is_rounded)
+{
+    struct menu *m;
+    struct err e;
+
+    CHECK_F(menu_parse_recorded(STR(ITEM(",\"price\":1.006")), &m, &e), "%s", e.text);
+    CHECK_INT(m->items[0].sizes[0].cents, 101);
+    menu_free(m);
+}
+
+TEST(names_that_are_spoken_alike_are_told_apart_as_they_are_written)
+{
+    struct menu *m;
+    struct err e;
+
+    CHECK_F(menu_parse(STR("{\"items\":[{\"item_id\":\"a\",\"name\":\"A\",\"category_name\":\"C\","
+                           "\"sizes\":[\"S\",\"S+\"],\"prices\":{\"S\":1,\"S+\":2},"
+                           "\"available_modifiers\":[{\"modifier_id\":\"1\",\"name\":\"Hot\"},"
+                           "{\"modifier_id\":\"2\",\"name\":\"Hot!\",\"price\":3}]}]}"),
+                       "m.json",
+                       &m,
+                       &e),
+            "%s",
+            e.text);
+    CHECK_INT(menu_size(&m->items[0], STR("S+"))->cents, 200);
+    CHECK_INT(menu_size(&m->items[0], STR("S"))->cents, 100);
+    CHECK_INT(menu_size(&m->items[0], STR("s"))->cents, 100);
+    CHECK_INT(menu_modifier(&m->items[0], STR("Hot!"))->cents, 300);
+    CHECK_INT(menu_modifier(&m->items[0], STR("hot"))->cents, 0);
+    menu_free(m);
 }
 
 TEST(the_least_menu_has_a_default_size_and_no_prices)
@@ -222,6 +273,9 @@ TEST(a_long_or_broken_name_is_no_trouble)
 
 TEST_MAIN(T(our_menu_has_sixty_items_in_nine_categories),
           T(a_menu_that_is_wrong_is_refused_with_its_file_and_the_path),
+          T(names_that_are_spoken_alike_are_told_apart_as_they_are_written),
+          T(every_price_in_cents_is_read_as_it_is),
+          T(a_recorded_menu_with_fractions_of_a_cent_is_rounded),
           T(the_least_menu_has_a_default_size_and_no_prices),
           T(no_size_is_one_size_and_a_modifier_may_be_a_name), T(the_menu_in_the_program_is_a_menu),
           T(names_are_compared_as_people_say_them), T(weak_2_both_items_of_a_shared_name_are_found),

@@ -139,6 +139,9 @@ TEST(a_line_of_utterances_is_read_or_refused_with_a_reason)
         {"{\"turns\":[\"x\"],\"expected\":[{\"item_id\":\"none\"}]}", "not on the menu"},
         {"{\"turns\":[\"x\"],\"expected\":[{\"item_id\":\"tea\",\"size\":\"huge\"}]}", "size"},
         {"{\"turns\":[\"x\"],\"expected\":[{\"item_id\":\"tea\",\"quantity\":0}]}", "quantity"},
+        {"{\"turns\":[\"x\"],\"expected\":[{\"item_id\":\"tea\",\"quantity\":9000000000000000000}]"
+         "}",
+         "from 1 to 1000"},
         {"{\"turns\":[\"x\"],\"expected\":[{\"item_id\":\"tea\",\"modifiers\":[\"x\"]}]}",
          "modifier"},
     };
@@ -163,6 +166,27 @@ TEST(a_line_of_utterances_is_read_or_refused_with_a_reason)
     CHECK_INT(c->turn_count, 1);
     CHECK_STR(c->expected.lines[0].size, "medium");
     CHECK_STR(c->expected.lines[0].modifiers[0].id, "oat");
+    lane_end(&t);
+}
+
+TEST(a_modifier_that_is_expected_twice_counts_once)
+{
+    struct orders_eval_case *c;
+    struct lane t;
+    struct err e;
+
+    lane_begin(&t);
+    c = arena_zero(&t.arena, 1, sizeof *c);
+    CHECK_F(orders_eval_read(t.menu,
+                             STR("{\"utterance\":\"hi\",\"expected\":[{\"item_id\":\"coffee\","
+                                 "\"modifiers\":[\"oat\",\"nosugar\",\"Oat Milk\"]}]}"),
+                             &t.arena,
+                             c,
+                             &e),
+            "%s",
+            e.text);
+    CHECK_INT(c->expected.lines[0].modifier_count, 2);
+    CHECK(near(score_order(&c->expected, &c->expected), 1));
     lane_end(&t);
 }
 
@@ -204,7 +228,8 @@ TEST(a_stored_line_out_of_range_is_damaged)
     }
 }
 
-TEST_MAIN(T(a_stored_line_out_of_range_is_damaged),
+TEST_MAIN(T(a_modifier_that_is_expected_twice_counts_once),
+          T(a_stored_line_out_of_range_is_damaged),
           T(an_order_is_scored_by_name_quantity_size_and_modifiers),
           T(two_sizes_of_an_item_are_paired_as_well_as_they_can_be),
           T(the_protocol_is_one_a_half_a_third_or_nothing), T(what_is_not_on_the_menu_is_made_up),

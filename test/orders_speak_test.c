@@ -5,6 +5,8 @@
 #include "apps/orders/speak.h"
 #include "test.h"
 
+#include <time.h>
+
 static const struct {
     const char *text;
     const char *said; /* by the end of the text, before anybody looks at it whole */
@@ -201,6 +203,35 @@ TEST(no_character_is_cut)
     speak_release(&s);
 }
 
-TEST_MAIN(T(what_is_said_does_not_depend_on_the_cuts), T(what_is_said_begins_the_reply),
-          T(behind_a_thought_told_apart_all_is_said), T(secrets_are_masked_on_the_way),
-          T(no_character_is_cut))
+/* The stage runs on a loop that other calls wait for. */
+TEST(no_text_costs_seconds)
+{
+    static const char *const units[] = {"\xE2\x80\x8B",
+                                        "<",
+                                        "<\xE2\x80\x8B",
+                                        "<aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+                                        "<|aaaaaaaaaaaaaaaa"};
+    clock_t began = clock();
+
+    for (size_t i = 0; i < COUNT_OF(units); i++) {
+        struct buf text, out;
+        struct speak *s = malloc(sizeof *s);
+
+        buf_init(&text, 2 * SPEAK_TEXT_MAX);
+        buf_init(&out, 2 * SPEAK_TEXT_MAX);
+        while (text.n < SPEAK_TEXT_MAX)
+            buf_add(&text, str_c(units[i]));
+        speak_init(s, NULL, (struct speak_sink){on_say, &out});
+        speak_feed(s, true, STR("why"));
+        speak_feed(s, false, buf_str(&text));
+        speak_release(s);
+        buf_release(&text);
+        buf_release(&out);
+        free(s);
+    }
+    CHECK((clock() - began) / CLOCKS_PER_SEC < 5);
+}
+
+TEST_MAIN(T(no_text_costs_seconds), T(what_is_said_does_not_depend_on_the_cuts),
+          T(what_is_said_begins_the_reply), T(behind_a_thought_told_apart_all_is_said),
+          T(secrets_are_masked_on_the_way), T(no_character_is_cut))

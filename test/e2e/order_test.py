@@ -338,11 +338,12 @@ class Killed(Case):
                 self.assertEqual([i["quantity"] for i in state["current_order"]["items"]], [2])
 
 
-def http_ask(gateway, method, path, body=None, key=""):
+def http_ask(gateway, method, path, body=None, key="", **headers):
     c = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=PATIENCE)
     try:
         c.request(method, path, None if body is None else json.dumps(body),
-                  {"content-type": "application/json", **({"authorization": f"Bearer {key}"} if key else {})})
+                  {"content-type": "application/json", **({"authorization": f"Bearer {key}"} if key else {}),
+                   **headers})
         reply = c.getresponse()
         return reply.status, json.loads(reply.read()), dict(reply.getheaders())
     except (OSError, http.client.HTTPException):
@@ -407,6 +408,28 @@ class Routes(Case):
             self.assertIn("retry-after", {k.lower() for k in fields})
             model.free.set()
             asker.join()
+
+    def test_a_repeated_request_with_its_key_says_nothing_twice(self):
+        def say_once(words, **body):
+            return http_ask(gateway, "POST", "/api/v1/orders/t/say", {"text": words, **body},
+                            **{"Idempotency-Key": "4f2c"})
+        with Model(LOOK, ADD, DONE) as model, Gateway(BINARY, config_of(model)) as gateway:
+            first, second = say_once("two coffees"), say_once("two coffees")
+            self.assertEqual((first[0], first[1]["reply"]), (200, "Two coffees. Anything else?"))
+            self.assertEqual(second[:2], first[:2])
+            self.assertEqual(len(model.asked), 3)
+            status, doc, fields = say_once("three coffees")
+            self.assertEqual((status, doc["detail"]["error"]), (409, "conflict"))
+            self.assertIn("another text", doc["detail"]["message"])
+            self.assertNotIn("retry-after", {k.lower() for k in fields})
+            c = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=PATIENCE)
+            c.request("POST", "/api/v1/orders/t/say", json.dumps({"text": "two coffees", "stream": True}),
+                      {"content-type": "application/json", "idempotency-key": "4f2c"})
+            events = [e.split("\n") for e in c.getresponse().read().decode().split("\n\n") if e]
+            c.close()
+            self.assertEqual([e[0] for e in events], ["event: heard", "event: delta", "event: reply"])
+            self.assertEqual(json.loads(events[-1][1].removeprefix("data: ")), first[1])
+            self.assertEqual(len(model.asked), 3)
 
     def test_a_model_that_fails_is_a_kind_reply_and_503(self):
         with Model(503, 503, 503, text("Hi")) as model, Gateway(BINARY, config_of(model)) as gateway:

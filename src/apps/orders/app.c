@@ -79,6 +79,7 @@ static void order_app_fail(struct app_reply *r, const struct orders_turn *t)
     bool passes = t->status == 0 || t->status == 429 || t->status == 499 || t->status >= 500;
     struct json_out o;
 
+    assert(t->end == ORDERS_FAILED && t->reply.n > 0);
     r->status = passes ? 503 : 502;
     r->retry_after_s = passes ? RETRY_AFTER_S : 0;
     if (passes && t->retry_after_ms > 0)
@@ -162,7 +163,11 @@ static void take_turn(void *app, const struct app_request *q, str text,
                       const struct orders_watch *watch, struct app_reply *r)
 {
     struct thread_asker who = order_app_asker(app, q);
-    struct orders_said said = {.who = &who, .thread = q->parts[0], .text = text, .watch = watch};
+    struct orders_said said = {.who = &who,
+                               .thread = q->parts[0],
+                               .text = text,
+                               .idempotency_key = q->idempotency_key,
+                               .watch = watch};
     struct orders_turn turn;
     struct json_out o;
     struct err e;
@@ -190,6 +195,7 @@ static void order_app_send_error(struct saying *s, const struct app_reply *last)
     struct buf json;
     str body = buf_str(&last->body);
 
+    assert(last->status >= 400 && body.n > 1 && body.p[0] == '{');
     buf_init(&json, EVENT_MAX);
     buf_printf(&json, "{\"status\":%d,\"retry_after_s\":%u,", last->status, last->retry_after_s);
     buf_add(&json, str_slice(body, 1, body.n));
@@ -213,6 +219,7 @@ static void order_app_stream_turn(void *app, const struct app_request *q, str te
 
     buf_init(&last.body, EVENT_MAX);
     take_turn(app, q, text, &watch, &last);
+    assert(last.body.n > 0);
     if (s.sent && last.status == 200) {
         order_app_send(&s, "reply", buf_str(&last.body));
     } else if (s.sent) {

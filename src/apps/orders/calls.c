@@ -108,6 +108,7 @@ void calls_clean(struct turn *t, struct ask_reply *r, struct arena *a, str *thou
         call->name = call->name.n ? utf8_cut_size(call->name, NAME_MAX_SIZE) : STR(CALLS_UNNAMED);
         call->arguments =
             order_calls_masked(t->setup->mask, clean_arguments(&c, call->arguments), a);
+        assert(call->id.n > 0 && call->name.n > 0 && call->arguments.n > 0);
     }
     *thought = c.thought;
 }

@@ -101,6 +101,7 @@ static void take_tag(struct customer_filter *v, const struct customer_tag *t)
 {
     if (!customer_tag_hides(t->name) && !customer_tag_name_has(t->name, "channel"))
         return;
+    assert(!v->tag[0] && t->name.n > 0);
     keep_name(v->tag, t->name);
     v->closing = t->closing;
     v->slash = v->equals = false;
@@ -158,6 +159,7 @@ static void drop_held(struct customer_filter *v, size_t n)
 /* Inside a tag, after its name: true if the letter belongs to it. */
 static bool in_tag(struct customer_filter *v, char c)
 {
+    assert(v->tag[0]);
     if (v->quote) {
         v->quote = c == v->quote ? '\0' : v->quote;
     } else if ((c == '"' || c == '\'') && v->equals) {
@@ -263,6 +265,7 @@ void customer_filter_feed(struct customer_filter *v, str piece)
 void customer_filter_finish(struct customer_filter *v)
 {
     order_customer_filter_settle(v, true);
+    assert(v->held == 0);
 }
 
 /* ---- whole texts ---- */
@@ -321,6 +324,7 @@ static bool read_tags(struct parts *p, str text, bool any_closer)
     customer_filter_feed(&p->filter, text);
     customer_filter_finish(&p->filter);
     keep_first(p);
+    assert(p->said.n <= text.n && (p->doubted == STR_NONE || p->doubted <= p->said.n));
     return p->filter.open[0] != '\0';
 }
 

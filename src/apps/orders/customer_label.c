@@ -294,6 +294,7 @@ static bool label_ends_sentence(str s, size_t at)
 
     while (from > 0 && label_is_emphasis(s.p[from - 1]))
         from--;
+    assert(from <= at);
     return from > 0 && from < at && strchr(".!?)", s.p[from - 1]);
 }
 
@@ -367,6 +368,7 @@ static size_t label_strip_json(struct label_strip *st, str s, size_t brace)
     if (size == 0)
         return 0;
     st->opened = st->found = true;
+    assert(size <= object.n);
     size += brace;
     if (brace) { /* and the end of its fence */
         size_t at = label_skip(s, size, label_is_blank);
@@ -454,6 +456,7 @@ static void guard_settle(struct customer_guard *g)
 void customer_guard_feed(struct customer_guard *g, str piece)
 {
     for (size_t i = 0; i < piece.n && !g->stopped; i++) {
+        assert(g->held < CUSTOMER_LABEL_MAX);
         g->hold[g->held++] = piece.p[i];
         guard_settle(g);
     }

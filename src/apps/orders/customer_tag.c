@@ -22,6 +22,8 @@ static const struct {
     {"\xE2\x80\x8D", 0},   {"\xE2\x81\xA0", 0},   {"\xEF\xBB\xBF", 0},   {"\xC2\xAD", 0},
 };
 
+static const char sign_starts[] = "&\xE2\xE3\xEF\xC2"; /* the first bytes of all signs */
+
 bool customer_tag_may_begin(char c)
 {
     return c == '<' || c == '[' || c == '&' || c == '\xE2' || c == '\xEF' || c == '\xE3';
@@ -41,6 +43,8 @@ size_t customer_tag_letter(str s, char *out)
     bool more = false;
 
     *out = s.p[0];
+    if (!memchr(sign_starts, s.p[0], sizeof sign_starts - 1))
+        return 1;
     for (size_t i = 0; i < COUNT_OF(signs); i++) {
         size_t n = customer_tag_common(s, signs[i].sign);
 
@@ -256,8 +260,12 @@ static enum customer_tag_kind look_letters(str s, bool plain, struct customer_ta
 enum customer_tag_kind customer_tag_read(str s, struct customer_tag *out)
 {
     enum customer_tag_kind l;
+    char first;
 
     assert(s.n > 0);
+    /* An invisible character begins no tag: many of them would be read again with every byte. */
+    if (customer_tag_letter(s, &first) && !first)
+        return CUSTOMER_TAG_NONE;
     *out = (struct customer_tag){.name = STR("")};
     letters_of(s, out);
     /* In other signs only a whole tag that hides is taken for one: some are quotes, too. */

@@ -4,6 +4,7 @@
  */
 #include "apps/orders/score.h"
 
+#include "apps/orders/tool_call.h"
 #include "base/json_get.h"
 #include "base/rand.h"
 #include "base/utf8.h"
@@ -34,7 +35,7 @@ static bool order_eval_read_modifiers(struct line *l, const struct json_node *v,
         if (!json_text(&l->doc, m, l->arena, &name) || !(found = menu_modifier(item, name)))
             return err_set(
                 l->e, ERR_INPUT, "expected: " STR_FMT " has no such modifier", STR_ARG(item->name));
-        out->modifiers[out->modifier_count++] = *found;
+        order_call_put_modifier(out, found); /* once, in the order of the tools */
     }
     return true;
 }
@@ -49,8 +50,12 @@ static bool order_eval_read_expected(struct line *l, const struct json_node *v)
 
     if (!item)
         return err_set(l->e, ERR_INPUT, "expected: an item_id is not on the menu");
-    if (quantity && (!json_i64(&l->doc, quantity, &line.quantity) || line.quantity < 1))
-        return err_set(l->e, ERR_INPUT, "expected: a quantity is a whole number from 1");
+    if (quantity && (!json_i64(&l->doc, quantity, &line.quantity) || line.quantity < 1 ||
+                     line.quantity > ORDER_LINE_QUANTITY_MAX))
+        return err_set(l->e,
+                       ERR_INPUT,
+                       "expected: a quantity is a whole number from 1 to %d",
+                       ORDER_LINE_QUANTITY_MAX);
     line.item_id = item->id;
     line.name = item->name;
     line.category = item->category;
@@ -122,6 +127,7 @@ static bool order_eval_take(struct orders *o, const struct orders_eval_case *c, 
     str thread;
     bool ok = true;
 
+    assert(c->turn_count > 0 && c->turn_count <= ORDERS_EVAL_TURNS_MAX);
     rand_os(&chance, sizeof chance);
     thread = arena_printf(a,
                           "eval-" STR_FMT "-%016llx",
@@ -194,6 +200,7 @@ bool orders_eval_run(struct orders *o, const struct orders_eval_source *from,
             from->on_case(from->ctx, &r);
     }
     arena_release(&a);
+    assert(out->failed <= out->cases);
     if (ok && out->cases == 0)
         return err_set(e, ERR_INPUT, "%s: has no utterances", from->path);
     if (ok) {

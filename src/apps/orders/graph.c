@@ -45,6 +45,7 @@ bool graph_look(struct turn *t, struct err *e)
         if (json_is(&t->messages, json_find(&t->messages, m, STR("role")), STR("assistant")))
             last = m;
     graph_read_reply(t, last, &t->last);
+    assert(last || !t->last.call_count);
     order_copy(&t->changed, &t->s->order, t->arena);
     t->tools = (struct tools_state){.menu = t->menu,
                                     .order = &t->changed,
@@ -109,6 +110,7 @@ static str graph_say_goodbye(struct turn *t)
 
 static void reply_of(struct turn *t)
 {
+    assert(!graph_is_open(t));
     t->out->end = t->s->node == NODE_STOPPED ? ORDERS_STOPPED : ORDERS_REPLIED;
     t->out->reply = arena_dup(t->kept, t->last.text);
     if (t->out->end == ORDERS_STOPPED)

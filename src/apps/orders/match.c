@@ -24,6 +24,7 @@ static bool order_match_ends(const struct spelling *s, const char *end)
 {
     size_t n = strlen(end);
 
+    assert(s->word <= s->n);
     return s->n - s->word > n && memcmp(s->p + s->n - n, end, n) == 0;
 }
 
@@ -110,6 +111,7 @@ size_t menu_named(const struct menu *m, str name, const struct menu_item **out, 
     for (size_t i = 0; spoken.n && i < m->count && n < max; i++)
         if (str_eq(m->items[i].spoken, spoken))
             out[n++] = &m->items[i];
+    assert(n <= max);
     return n;
 }
 
@@ -173,6 +175,7 @@ static unsigned near_by_letters(str a, str b)
             count[match_letter_index(b.p[i - 1])][match_letter_index(b.p[i])]--;
             same++;
         }
+    assert(2 * same <= all); /* each pair of a name counts once */
     return all ? 200 * same / all : 0;
 }
 

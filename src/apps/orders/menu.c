@@ -12,6 +12,7 @@
 
 #define ARENA_MAX ((size_t)64 << 20)
 #define ITEMS_MAX 2000
+#define CENTS_ERROR 1e-8 /* of the largest price as a double: 0.29 * 100 is not 29 */
 
 enum { MENU_SCHEMA_FILE, MENU_FILE }; /* of orders_files */
 
@@ -30,6 +31,8 @@ struct reading {
     struct menu *m;
     struct json doc;
     const char *path;
+    const struct json_node *fraction; /* the first price with fractions of a cent, or NULL */
+    bool recorded;
     struct err *e;
 };
 
@@ -57,9 +60,15 @@ static str order_menu_text_at(struct reading *r, const struct json_node *v, cons
 
 static int64_t cents_of(struct reading *r, const struct json_node *v, int64_t otherwise)
 {
-    double price;
+    double price, cents, error;
 
-    return v && json_double(&r->doc, v, &price) ? (int64_t)(price * 100 + 0.5) : otherwise;
+    if (!v || !json_double(&r->doc, v, &price))
+        return otherwise;
+    cents = (double)(int64_t)(price * 100 + 0.5);
+    error = price * 100 - cents;
+    if ((error > CENTS_ERROR || error < -CENTS_ERROR) && !r->fraction)
+        r->fraction = v;
+    return (int64_t)cents;
 }
 
 static struct menu_size order_menu_read_size(struct reading *r, const struct json_node *item,
@@ -139,6 +148,13 @@ static bool read_item(struct reading *r, const struct json_node *v)
         item->default_size = item->sizes[0].name;
     else if (!menu_size(item, item->default_size))
         return order_menu_wrong(r, at, "default_size", "is none of the sizes:", item->default_size);
+    if (r->fraction && !r->recorded)
+        return err_set(r->e,
+                       ERR_INPUT,
+                       "%s: /items/%zu: the price " STR_FMT " has fractions of a cent",
+                       r->path,
+                       at,
+                       STR_ARG(str_slice(json_raw(&r->doc, r->fraction), 0, 80)));
     if (map_find(&m->by_id, item->id))
         return order_menu_wrong(r, at, "item_id", "is there twice:", item->id);
     return map_set(&m->by_id, item->id, MAP_PTR(item), r->e);
@@ -199,10 +215,11 @@ static bool read_all(struct reading *r)
     return true;
 }
 
-bool menu_parse(str text, const char *path, struct menu **out, struct err *e)
+static bool menu_parse_file(str text, const char *path, bool recorded, struct menu **out,
+                            struct err *e)
 {
     struct menu *m = base_alloc(sizeof *m);
-    struct reading r = {.m = m, .path = path, .e = e};
+    struct reading r = {.m = m, .path = path, .recorded = recorded, .e = e};
     uint8_t digest[SHA256_SIZE];
     bool ok;
 
@@ -219,11 +236,22 @@ bool menu_parse(str text, const char *path, struct menu **out, struct err *e)
         ok = read_all(&r);
     }
     json_release(&r.doc);
+    assert(!ok || (m->count > 0 && m->count == map_count(&m->by_id)));
     if (ok)
         *out = m;
     else
         menu_free(m);
     return ok;
+}
+
+bool menu_parse(str text, const char *path, struct menu **out, struct err *e)
+{
+    return menu_parse_file(text, path, false, out, e);
+}
+
+bool menu_parse_recorded(str text, struct menu **out, struct err *e)
+{
+    return menu_parse_file(text, "the menu on record", true, out, e);
 }
 
 bool menu_load(const char *path, struct menu **out, struct err *e)
@@ -258,6 +286,9 @@ const struct menu_item *menu_find(const struct menu *m, str id)
 
 const struct menu_size *menu_size(const struct menu_item *item, str name)
 {
+    for (size_t i = 0; i < item->size_count; i++) /* "S" and "S+" are spoken alike */
+        if (str_eq(item->sizes[i].name, name))
+            return &item->sizes[i];
     for (size_t i = 0; i < item->size_count; i++)
         if (menu_same(item->sizes[i].name, name))
             return &item->sizes[i];
@@ -268,6 +299,9 @@ const struct menu_modifier *menu_modifier(const struct menu_item *item, str name
 {
     for (size_t i = 0; i < item->modifier_count; i++)
         if (str_eq(item->modifiers[i].id, name_or_id))
+            return &item->modifiers[i];
+    for (size_t i = 0; i < item->modifier_count; i++)
+        if (str_eq(item->modifiers[i].name, name_or_id))
             return &item->modifiers[i];
     for (size_t i = 0; i < item->modifier_count; i++)
         if (menu_same(item->modifiers[i].name, name_or_id))
@@ -309,6 +343,7 @@ static void write_modifiers(struct json_out *o, const struct menu_item *item)
 
 void menu_item_write(struct json_out *o, const struct menu_item *item)
 {
+    assert(item->size_count > 0 && item->default_size.n > 0);
     json_out_object(o);
     json_member_str(o, "item_id", item->id);
     json_member_str(o, "name", item->name);

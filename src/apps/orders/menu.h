@@ -60,6 +60,8 @@ struct menu {
 bool menu_load(const char *path, struct menu **out, struct err *e) MUST_USE;
 /* The same from text; `path` is for messages. */
 bool menu_parse(str text, const char *path, struct menu **out, struct err *e) MUST_USE;
+/* The menu of a conversation that began earlier: prices are rounded to cents, not refused. */
+bool menu_parse_recorded(str text, struct menu **out, struct err *e) MUST_USE;
 void menu_free(struct menu *m); /* NULL: nothing */
 
 const struct menu_item *menu_find(const struct menu *m, str id);

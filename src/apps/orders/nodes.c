@@ -36,6 +36,7 @@ static bool update_end(struct turn *t, struct json_text *u, enum orders_node nod
     buf_release(&u->buf);
     t->arena = next;
     ok = ok && graph_look(t, e);
+    assert(!ok || t->s->node == node);
     if (ok && t->watch && t->watch->on_step)
         t->watch->on_step(t->watch->ctx, node);
     return ok;
@@ -46,6 +47,7 @@ static void message_begin(struct json_text *u, size_t number, const char *role)
 {
     char id[32];
 
+    assert(number > 0);
     (void)snprintf(id, sizeof id, "m%zu", number);
     json_out_object(&u->o);
     json_member_str(&u->o, "id", str_c(id));
@@ -66,12 +68,13 @@ static bool order_nodes_put_menu(struct turn *t, struct json_text *u, struct err
     return ok;
 }
 
-bool node_input(struct turn *t, str text, struct err *e)
+bool node_input(struct turn *t, str text, str idempotency_key, struct err *e)
 {
     bool fresh = t->s->head.n == 0;
     size_t count = t->facts.messages;
     struct json_text u;
 
+    assert(t->s->node != NODE_TOOLS); /* the last batch is in the order */
     if (count >= ORDERS_MESSAGES_MAX)
         return err_set(
             e, ERR_LIMIT, "the conversation has %zu messages: start another thread", count);
@@ -89,6 +92,8 @@ bool node_input(struct turn *t, str text, struct err *e)
     json_member_array(&u.o, "messages");
     message_begin(&u, count + 1, "user");
     json_member_str(&u.o, "content", mask_copy(t->setup->mask, text, t->arena));
+    if (idempotency_key.n)
+        json_member_str(&u.o, "idempotency_key", idempotency_key);
     return update_end(t, &u, NODE_INPUT, e);
 }
 
@@ -338,6 +343,7 @@ static bool node_update(struct turn *t, struct err *e)
     struct json_text u;
     bool changed = apply_batch(t);
 
+    assert(t->s->node == NODE_TOOLS);
     json_text_begin(&u, VALUES_MAX);
     if (changed) {
         json_out_key(&u.o, STR("current_order"));
@@ -383,6 +389,7 @@ static bool node_put_results(void *turn, const struct ask_reply *reply,
     struct turn *t = turn;
     struct json_text u;
 
+    assert(reply->call_count > 0 && t->s->node == NODE_ORCHESTRATOR);
     json_text_begin(&u, VALUES_MAX);
     json_member_array(&u.o, "messages");
     for (size_t i = 0; i < reply->call_count; i++) {

@@ -79,6 +79,7 @@ bool order_remove(struct order *o, const struct order_line *line)
 {
     struct order_line *there = order_order_find(o, line);
 
+    assert(line->quantity >= 1);
     if (!there)
         return false;
     there->quantity -= line->quantity;
@@ -91,6 +92,7 @@ bool order_change(struct order *o, const struct order_line *from, const struct o
 {
     struct order_line *there = order_order_find(o, from), *other = order_order_find(o, to);
 
+    assert(to->quantity >= 1);
     if (!there)
         return false;
     if (!other || other == there) {
@@ -193,6 +195,7 @@ bool order_read(str json, struct arena *a, struct order *out, struct err *e)
 
 void order_line_write(struct json_out *o, const struct order_line *line)
 {
+    assert(line->quantity >= 1 && line->item_id.n > 0);
     json_out_object(o);
     json_member_str(o, "item_id", line->item_id);
     json_member_str(o, "name", line->name);

@@ -98,6 +98,7 @@ void orders_close(struct orders *o)
     if (!o)
         return;
     job_queue_release(&o->left);
+    assert(map_count(&o->busy) == 0);
     registry_close(o->registry);
     shop_release(o->shop);
     map_release(&o->busy);
@@ -190,12 +191,13 @@ static void order_orders_put_session(struct turn *t, str status, str analysis, s
         publish_session(t->o->host.gateway->store, t->o->host.gateway->hub, &s);
 }
 
-/* ---- a turn ---- */
+/* ---- the run of a turn ---- */
 
 static bool order_orders_run(struct turn *t, struct err *e)
 {
     bool failed, ok;
 
+    assert(t->s->head.n > 0); /* what the customer said is on disk */
     if (!put_run(t, STR("running"), STR(""), e))
         return false;
     order_orders_put_session(t, STR("in_progress"), STR(""), STR(""));
@@ -277,27 +279,52 @@ static str order_orders_clean(struct arena *a, str text)
     return all;
 }
 
-bool orders_run_turn(struct orders *o, const struct orders_said *said, struct arena *a,
-                     struct orders_turn *out, struct err *e)
-{
-    struct turn t = {.o = o, .who = *said->who, .watch = said->watch, .kept = a, .out = out};
-    str thread = said->thread, text = said->text;
-    bool ok;
+/* ---- a turn ---- */
 
-    if (!state_thread_ok(thread, e))
-        return false;
-    if (text.n > ORDERS_TEXT_MAX)
-        return err_set(e, ERR_INPUT, "the text is longer than %d bytes", ORDERS_TEXT_MAX);
-    text = order_orders_clean(a, text);
-    if (text.n == 0)
-        return err_set(e, ERR_INPUT, "nothing was said");
-    if (!order_orders_claim(o, thread, e))
-        return false;
-    ok = turn_begin(&t, thread, e) && node_settle(&t, e) && node_input(&t, text, e) &&
-         order_orders_run(&t, e);
-    ok = turn_end(&t, thread, ok, e);
-    order_orders_give_back(o, thread);
-    return ok;
+/* Any opaque text of visible characters, which JSON and the store keep as it is. */
+static bool orders_key_ok(str key, struct err *e)
+{
+    bool ok = key.n <= ORDERS_KEY_MAX;
+
+    for (size_t i = 0; i < key.n && ok; i++)
+        ok = key.p[i] >= ' ' && key.p[i] <= '~';
+    return ok || err_set(e,
+                         ERR_INPUT,
+                         "Idempotency-Key: use at most %d printable ASCII characters",
+                         ORDERS_KEY_MAX);
+}
+
+/* Whether an earlier request with this key stored its text, and only the reply is missing. */
+static bool turn_find_repeat(struct turn *t, str key, str text, bool *repeated, struct err *e)
+{
+    const struct json *doc = &t->messages;
+    const struct json_node *found = NULL, *last = NULL;
+
+    *repeated = false;
+    if (!key.n)
+        return true;
+    JSON_FOREACH(m, doc, json_root(doc)) {
+        if (!json_is(doc, json_find(doc, m, STR("role")), STR("user")))
+            continue;
+        last = m;
+        if (json_is(doc, json_find(doc, m, STR("idempotency_key")), key))
+            found = m;
+    }
+    if (!found)
+        return true;
+    if (!json_is(
+            doc, json_find(doc, found, STR("content")), mask_copy(t->setup->mask, text, t->arena)))
+        return err_set(e,
+                       ERR_CONFLICT,
+                       "Idempotency-Key: an earlier request to this thread had this key and "
+                       "another text: use a new key for each text");
+    if (found != last)
+        return err_set(e,
+                       ERR_CONFLICT,
+                       "Idempotency-Key: the text of this key was said, and the conversation has "
+                       "continued: read the thread for the reply");
+    *repeated = true;
+    return true;
 }
 
 /* Whether the process ended before it could report the end of the turn. */
@@ -322,19 +349,61 @@ static bool order_orders_is_unreported(struct turn *t, bool *unreported, struct 
     return missing.code == ERR_NOT_FOUND;
 }
 
+/* Runs the thread's last turn to its end. *open: it had not ended. */
+static bool turn_continue(struct turn *t, bool *open, struct err *e)
+{
+    if (!order_orders_is_unreported(t, open, e))
+        return false;
+    *open = *open || graph_is_open(t);
+    return !*open || order_orders_run(t, e);
+}
+
+static bool turn_repeat(struct turn *t, struct err *e)
+{
+    bool open;
+
+    if (t->watch && t->watch->on_step)
+        t->watch->on_step(t->watch->ctx, NODE_INPUT); /* it is on disk */
+    return turn_continue(t, &open, e) && (open || graph_run(t, e));
+}
+
+bool orders_run_turn(struct orders *o, const struct orders_said *said, struct arena *a,
+                     struct orders_turn *out, struct err *e)
+{
+    struct turn t = {.o = o, .who = *said->who, .watch = said->watch, .kept = a, .out = out};
+    str thread = said->thread, text = said->text, key = said->idempotency_key;
+    bool ok, repeated;
+
+    if (!state_thread_ok(thread, e) || !orders_key_ok(key, e))
+        return false;
+    if (text.n > ORDERS_TEXT_MAX)
+        return err_set(e, ERR_INPUT, "the text is longer than %d bytes", ORDERS_TEXT_MAX);
+    text = order_orders_clean(a, text);
+    if (text.n == 0)
+        return err_set(e, ERR_INPUT, "nothing was said");
+    if (!order_orders_claim(o, thread, e))
+        return false;
+    ok = turn_begin(&t, thread, e) && turn_find_repeat(&t, key, text, &repeated, e);
+    if (ok && repeated)
+        ok = turn_repeat(&t, e);
+    else if (ok)
+        ok = node_settle(&t, e) && node_input(&t, text, key, e) && order_orders_run(&t, e);
+    ok = turn_end(&t, thread, ok, e);
+    order_orders_give_back(o, thread);
+    return ok;
+}
+
 bool orders_resume(struct orders *o, const struct orders_said *said, struct arena *a,
                    struct orders_turn *out, struct err *e)
 {
     struct turn t = {.o = o, .who = *said->who, .watch = said->watch, .kept = a, .out = out};
     str thread = said->thread;
-    bool ok, unreported = false;
+    bool ok, open = false;
 
     if (!state_thread_ok(thread, e) || !order_orders_claim(o, thread, e))
         return false;
-    ok = turn_begin(&t, thread, e) && order_orders_is_unreported(&t, &unreported, e);
-    if (ok && (unreported || graph_is_open(&t)))
-        ok = order_orders_run(&t, e);
-    else
+    ok = turn_begin(&t, thread, e) && turn_continue(&t, &open, e);
+    if (!open)
         out->end = ORDERS_NOTHING;
     ok = turn_end(&t, thread, ok, e);
     order_orders_give_back(o, thread);

@@ -27,6 +27,7 @@
 #include "apps/orders/state.h"
 
 #define ORDERS_TEXT_MAX 4000 /* bytes of what a customer says in one turn */
+#define ORDERS_KEY_MAX 255   /* bytes of an idempotency key */
 #define ORDERS_ASKED_MAX 16  /* model calls of one turn */
 #define ORDERS_AGAIN_MAX 2   /* retries of a reply that broke off */
 
@@ -78,11 +79,17 @@ struct orders_said {
     const struct thread_asker *who;
     str thread;
     str text;                         /* not used by orders_resume */
+    str idempotency_key;              /* likewise; "": none */
     const struct orders_watch *watch; /* or NULL */
 };
 
 /* One turn. Creates the thread if it does not exist. If the thread's last turn did not end, this
- * one continues it. ERR_CANCELLED: a turn of this thread is running, and this one did not start. */
+ * one continues it. ERR_CANCELLED: a turn of this thread is running, and this one did not start.
+ *
+ * The customer's message is stored with its idempotency key. If the thread's last message of the
+ * customer has this key and this text, the text is not added again: the turn continues if it did
+ * not end, and *out is its result. ERR_CONFLICT: the key belongs to another text, or the customer
+ * has said something else since. */
 bool orders_run_turn(struct orders *o, const struct orders_said *said, struct arena *a,
                      struct orders_turn *out, struct err *e) MUST_USE;
 /* Ends the thread's last turn if it did not end. */

@@ -63,7 +63,7 @@ struct orders_shop *shop_hold(struct orders *o);
 void shop_release(struct orders_shop *s); /* NULL: nothing */
 
 /* nodes.c. False: e says why. */
-bool node_input(struct turn *t, str text, struct err *e) MUST_USE;
+bool node_input(struct turn *t, str text, str idempotency_key, struct err *e) MUST_USE;
 /* Makes the calls of the last reply, if the turn ended before it had their results. */
 bool node_settle(struct turn *t, struct err *e) MUST_USE;
 /* Runs until there is a reply for the customer. False also if the model call failed; then

@@ -18,6 +18,7 @@ static double score_modifier_overlap(const struct order_line *a, const struct or
             both += str_eq(a->modifiers[i].id, b->modifiers[k].id);
     if (a->modifier_count + b->modifier_count == 0)
         return 1;
+    assert(both <= a->modifier_count && both <= b->modifier_count);
     return (double)both / (double)(a->modifier_count + b->modifier_count - both);
 }
 
@@ -92,6 +93,7 @@ double score_order(const struct order *expected, const struct order *got)
         }
     for (size_t i = 0; i < got->count; i++)
         ids += order_score_first_of(got, i) && !has_id(expected, got->lines[i].item_id);
+    assert(sum >= 0 && sum < (double)ids + 0.001);
     return ids ? sum / (double)ids : 1;
 }
 

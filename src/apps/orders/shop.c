@@ -51,7 +51,13 @@ struct orders_shop *shop_hold(struct orders *o)
 
 void shop_release(struct orders_shop *s)
 {
-    if (!s || atomic_fetch_sub(&s->refs, 1) > 1)
+    unsigned refs;
+
+    if (!s)
+        return;
+    refs = atomic_fetch_sub(&s->refs, 1);
+    assert(refs > 0);
+    if (refs > 1)
         return;
     menu_free(s->menu);
     arena_release(&s->arena);
@@ -71,6 +77,7 @@ void orders_reload(struct orders *o)
     } else {
         pthread_mutex_lock(&o->lock);
         old = o->shop;
+        assert(old && old != fresh);
         o->shop = fresh;
         pthread_mutex_unlock(&o->lock);
         if (strcmp(old->menu->sha256, fresh->menu->sha256) != 0)

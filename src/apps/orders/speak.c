@@ -48,12 +48,14 @@ static void order_speak_trim(struct speak *s, str text)
         buf_reset(&s->space);
         order_speak_mask(s, str_slice(text, from, end));
     }
+    assert(s->started || !s->space.n); /* no white space before the first word */
     if (s->started)
         buf_add(&s->space, str_slice(text, end, text.n));
 }
 
 static void open_up(struct speak *s)
 {
+    assert(!s->open || !s->held.n);
     if (s->open)
         return;
     s->open = true;

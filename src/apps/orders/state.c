@@ -97,6 +97,7 @@ bool state_read(struct threads *t, const struct thread_asker *who, str thread, s
 
 void state_new(str thread, str order_id, struct arena *a, struct orders_state *out)
 {
+    assert(thread.n > 0 && order_id.n > 0);
     *out = (struct orders_state){.thread = arena_dup(a, thread),
                                  .head = STR(""),
                                  .node = NODE_UPDATE,
@@ -138,6 +139,7 @@ bool state_put(struct threads *t, const struct thread_asker *who, struct orders_
                               .metadata = order_state_metadata(s, step->node, who->now_us, a)};
     str id;
 
+    assert(s->thread.n > 0 && step->values.n >= 2); /* an object */
     return threads_update(t, who, &u, a, &id, e) &&
            state_read_at(t, who, (struct thread_key){s->thread, STR(""), id}, a, s, e);
 }
@@ -152,7 +154,8 @@ static str menu_thread(str sha256, struct arena *a)
 bool state_menu_put(struct threads *t, int64_t now_us, const struct menu *m, struct buf *ref,
                     struct err *e)
 {
-    struct thread_asker who = {.key = STR(""), .all = true, .now_us = now_us};
+    struct thread_asker own = {.key = STR(""), .now_us = now_us},
+                        all = {.key = STR(""), .all = true, .now_us = now_us};
     struct thread_update u = {.ns = STR(MENU_NS),
                               .from = STR(""),
                               .reducers = STR("{\"menu\":\"last\"}"),
@@ -166,10 +169,13 @@ bool state_menu_put(struct threads *t, int64_t now_us, const struct menu *m, str
     arena_init(&a, 2 * THREAD_TUPLE_MAX);
     u.thread = menu_thread(str_c(m->sha256), &a);
     ok = threads_list(
-        t, &who, &(struct thread_filter){.thread = u.thread, .count_max = 1}, &a, &list, e);
+        t, &own, &(struct thread_filter){.thread = u.thread, .count_max = 1}, &a, &list, e);
     if (ok && list.count == 0) {
         u.values = arena_join(&a, STR("{\"menu\":"), m->text, STR("}"));
-        ok = threads_update(t, &who, &u, &a, &id, e);
+        /* Not found: a client has made a thread of this name, and could change the menu in it. */
+        ok = threads_update(t, &own, &u, &a, &id, e) ||
+             (e->code == ERR_NOT_FOUND && threads_delete(t, &all, u.thread, e) &&
+              threads_update(t, &own, &u, &a, &id, e));
     }
     arena_release(&a);
     json_out_init(&o, ref);
@@ -185,11 +191,11 @@ bool state_menu_put(struct threads *t, int64_t now_us, const struct menu *m, str
 static bool menu_from(struct threads *t, str sha256, struct arena *a, struct menu **out,
                       struct err *e)
 {
-    struct thread_asker who = {.key = STR(""), .all = true};
+    struct thread_asker own = {.key = STR("")}; /* not a client's thread */
     struct thread_tuple tuple;
 
     if (!threads_get(t,
-                     &who,
+                     &own,
                      (struct thread_key){menu_thread(sha256, a), STR(MENU_NS), STR("")},
                      a,
                      &tuple,
@@ -197,7 +203,7 @@ static bool menu_from(struct threads *t, str sha256, struct arena *a, struct men
         tuple.value_count == 0)
         return err_set(
             e, ERR_SYSTEM, "the menu that this conversation started with is not in the store");
-    return menu_parse(tuple.values[0].bytes, "the menu on record", out, e);
+    return menu_parse_recorded(tuple.values[0].bytes, out, e);
 }
 
 bool state_menu(struct threads *t, const struct orders_state *s, const struct menu *current,

@@ -45,6 +45,7 @@ bool order_call_quantity(struct order_call *c, int64_t max, int64_t *out)
     const struct json_node *v = order_call_arg(c, "quantity");
     int64_t n;
 
+    assert(max >= 1 && *out >= 1);
     if (!v)
         return true;
     if (v->kind != JSON_NUMBER || !json_i64(&c->args, v, &n) || n < 1 || n > max)
@@ -205,6 +206,7 @@ bool order_call_has_room(struct order_call *c, const struct order_line *added,
 {
     const struct order_line *there = order_same(c->s->order, added);
 
+    assert(added->quantity >= 1 && added->size.n > 0);
     if (there && there != from && there->quantity + added->quantity > ORDER_LINE_QUANTITY_MAX)
         return order_call_refuse(
             c,

@@ -306,6 +306,7 @@ static bool order_tools_on_call(void *ctx, const struct tool_call *call, struct 
 
     (void)e;
     *call->reported = !tools_run(s, &asked, out);
+    assert(out->n >= 2); /* an object, also of an error */
     (void)tools_apply(s->order, call->name, buf_str(out), s->arena);
     return true;
 }
