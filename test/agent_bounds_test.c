@@ -3,7 +3,9 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "agent/results.h"
 #include "agent_help.h"
+#include "apps/agents/agents.h"
 
 #include <time.h>
 #include <unistd.h>
@@ -263,6 +265,29 @@ TEST(a_run_whose_history_is_too_large_ends_with_its_reason)
     CHECK_STR(r.messages, "[]");
 }
 
+TEST(a_search_for_a_line_break_finds_each_once)
+{
+    struct agent_results *k = agent_results_new();
+    const struct tool *t;
+    bool reported = false;
+    struct buf out;
+    struct err e;
+
+    CHECK(agent_results_put(k, STR("t"), STR("one\ntwo\n\nthree")) == 1);
+    CHECK_F(agent_results_add_tool(k, box, &e), "%s", e.text);
+    t = toolbox_find(box, STR(RESULT_SEARCH));
+    CHECK(t);
+    buf_init(&out, 65536);
+    CHECK(t->run(t->ctx,
+                 &(struct tool_call){.arguments = STR("{\"result\":1,\"query\":\"\\n\"}"),
+                                     .reported = &reported},
+                 &out,
+                 &e));
+    CHECK_STR(buf_str(&out), "byte 3: one\nbyte 7: two\nbyte 8: \n");
+    buf_release(&out);
+    agent_results_free(k);
+}
+
 TEST(a_log_that_is_too_large_is_an_error)
 {
     struct agent_log *log = log_in(dir, &arena);
@@ -291,6 +316,48 @@ TEST(a_log_that_is_too_large_is_an_error)
     agent_log_close(log);
 }
 
+/* A text of a request is in the row, in the request that is read from it, and in its copy. */
+TEST(a_list_of_runs_with_large_metadata_takes_little_memory_at_once)
+{
+    enum { RUNS = 12, QUOTES = (4 << 20) - 64 };
+    struct agents_run_query q = {.name = STR("a"), .count_max = RUNS};
+    struct run_asker who = {.key = STR("")};
+    struct agent_row row = {.app = STR(AGENTS_APP),
+                            .status = STR("failed"),
+                            .reason = STR(""),
+                            .session_id = STR("s"),
+                            .result = STR(""),
+                            .key = STR("")};
+    struct buf input, out;
+    struct agent_log *log;
+    char path[128], id[8];
+    struct json doc;
+    struct err e;
+
+    (void)snprintf(path, sizeof path, "sqlite:%s/list.db", dir);
+    CHECK(agent_log_open(str_c(path), &log, &e));
+    buf_init(&input, (size_t)32 << 20);
+    buf_add(&input, STR("{\"name\":\"a\",\"input\":\"i\",\"metadata\":\"{\\\"m\\\":\\\""));
+    for (int i = 0; i < QUOTES; i++)
+        buf_add(&input, STR("\\\\\\\"")); /* a quote in a text of an object in a text */
+    buf_add(&input, STR("\\\"}\"}"));
+    row.input = buf_str(&input);
+    for (int i = 0; i < RUNS; i++) {
+        (void)snprintf(id, sizeof id, "r%d", i);
+        row.id = str_c(id);
+        CHECK_F(agent_log_run_put(log, &row, &e), "%s", e.text);
+    }
+    buf_init(&out, (size_t)64 << 20);
+    json_init(&doc);
+    CHECK_F(agents_write_runs(log, &q, &who, &out, &e), "%s", e.text);
+    CHECK(json_parse(&doc, buf_str(&out), &e));
+    CHECK_INT(json_count(&doc, json_find(&doc, json_root(&doc), STR("runs"))), RUNS);
+    json_release(&doc);
+    buf_release(&out);
+    buf_release(&input);
+    agent_log_close(log);
+}
+
 #define S(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -302,7 +369,9 @@ int main(void)
         S(calls_of_tools_that_are_not_there_take_little_memory),
         S(a_run_that_takes_too_much_memory_is_stopped),
         S(a_run_whose_history_is_too_large_ends_with_its_reason),
+        S(a_search_for_a_line_break_finds_each_once),
         S(a_log_that_is_too_large_is_an_error),
+        S(a_list_of_runs_with_large_metadata_takes_little_memory_at_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -260,6 +260,68 @@ TEST(lists_are_newest_first_and_filtered)
     finish(&w);
 }
 
+/* Metadata come from clients: a list of many large ones must fit into the arena of a request. */
+TEST(large_metadata_are_left_out_of_lists)
+{
+    struct thread_filter f = {.thread = STR("t"), .before = STR(""), .count_max = THREAD_LIST_MAX};
+    struct thread_tuple t = {.thread = STR("t"),
+                             .ns = STR(""),
+                             .parent = STR(""),
+                             .checkpoint = STR("{\"channel_versions\":{}}")};
+    struct thread_list list;
+    struct arena small;
+    struct buf metadata;
+    struct world w;
+    struct err e;
+
+    begin(&w);
+    buf_init(&metadata, (size_t)32 << 20);
+    buf_add(&metadata, STR("{\"source\":\"loop\",\"m\":\""));
+    while (metadata.n < (size_t)20 << 20)
+        buf_add(&metadata, STR("0123456789012345678901234567890123456789"));
+    buf_add(&metadata, STR("\"}"));
+    t.metadata = buf_str(&metadata);
+    for (int i = 0; i < 4; i++) {
+        t.id = arena_u64(&w.arena, (uint64_t)i);
+        CHECK_F(threads_put(w.t, &w.who, &t, &e), "%s", e.text);
+    }
+    f.metadata = STR("{\"source\":\"loop\"}");
+    arena_init(&small, THREAD_TUPLE_MAX);
+    CHECK_F(threads_list(w.t, &w.who, &f, &small, &list, &e), "%s", e.text);
+    CHECK_INT(list.count, 4);
+    CHECK_STR(list.items[0].id, "3");
+    CHECK_STR(list.items[0].metadata, "{}");
+    arena_release(&small);
+    buf_release(&metadata);
+    finish(&w);
+}
+
+/* Its child reads it as a parent. */
+TEST(a_checkpoint_that_its_child_could_not_read_is_refused)
+{
+    struct thread_tuple t = {.thread = STR("t"),
+                             .ns = STR(""),
+                             .id = STR("1"),
+                             .parent = STR(""),
+                             .metadata = STR("{}")};
+    struct buf checkpoint;
+    struct world w;
+    struct err e;
+
+    begin(&w);
+    buf_init(&checkpoint, 2 * THREAD_TUPLE_MAX);
+    buf_add(&checkpoint, STR("{\"channel_versions\":{},\"x\":\""));
+    while (checkpoint.n <= THREAD_TUPLE_MAX)
+        buf_add(&checkpoint, STR("0123456789012345678901234567890123456789"));
+    buf_add(&checkpoint, STR("\"}"));
+    t.checkpoint = buf_str(&checkpoint);
+    CHECK(!threads_put(w.t, &w.who, &t, &e));
+    CHECK_INT(e.code, ERR_LIMIT);
+    put(&w, "2", "1", 1, "[1]");
+    buf_release(&checkpoint);
+    finish(&w);
+}
+
 static str update(struct world *w, const char *from, const char *values, const char *reducers)
 {
     struct thread_update u = {.thread = STR("t"),
@@ -354,7 +416,9 @@ TEST(puts_at_once_are_each_what_they_are_alone)
     finish(&w);
 }
 
-TEST_MAIN(T(a_checkpoint_has_its_parents_values),
+TEST_MAIN(T(large_metadata_are_left_out_of_lists),
+          T(a_checkpoint_that_its_child_could_not_read_is_refused),
+          T(a_checkpoint_has_its_parents_values),
           T(two_children_that_count_alike_do_not_see_each_others_values),
           T(what_is_stored_of_a_growing_list_grows_no_faster_than_it),
           T(pruning_keeps_what_is_reachable),

@@ -147,6 +147,31 @@ TEST(markup_in_the_text_of_a_native_reply_is_a_call)
     }
 }
 
+/* The schema of a caller's tool may have as many levels as a request may have. */
+TEST(a_body_that_is_nested_too_deeply_is_an_error)
+{
+    struct agent_view view = {.tools = toolbox_new(&clock_real)};
+    struct agent_ask ask = agent_view_ask(&view);
+    struct ask_reply reply;
+    struct arena a;
+    struct buf body;
+
+    buf_init(&body, 65536);
+    buf_add(&body, STR("{\"messages\":[],\"tools\":"));
+    for (int i = 0; i < JSON_DEPTH_MAX; i++)
+        buf_add_c(&body, '[');
+    for (int i = 0; i < JSON_DEPTH_MAX; i++)
+        buf_add_c(&body, ']');
+    buf_add_c(&body, '}');
+    arena_init(&a, (size_t)1 << 20);
+    CHECK(!ask.ask(ask.ctx, &(struct ask_request){.body = buf_str(&body)}, NULL, &a, &reply));
+    CHECK_INT(reply.error.status, 400);
+    CHECK(has(reply.error.message, "levels deep"));
+    arena_release(&a);
+    buf_release(&body);
+    toolbox_free(view.tools);
+}
+
 TEST(a_plan_is_read_as_models_write_it)
 {
     static const struct {
@@ -235,5 +260,6 @@ TEST(a_stage_has_the_result_of_its_agents)
 
 TEST_MAIN(T(react_is_text_both_ways), T(classic_is_one_object_with_calls_or_the_answer),
           T(native_has_results_between_marks_and_the_rule),
-          T(markup_in_the_text_of_a_native_reply_is_a_call), T(a_plan_is_read_as_models_write_it),
+          T(markup_in_the_text_of_a_native_reply_is_a_call),
+          T(a_body_that_is_nested_too_deeply_is_an_error), T(a_plan_is_read_as_models_write_it),
           T(a_stage_has_the_result_of_its_agents))

@@ -89,4 +89,37 @@ TEST(threads_do_not_mix)
     finish(&w);
 }
 
-TEST_MAIN(T(a_run_adds_its_messages_once_whatever_runs_come_between), T(threads_do_not_mix))
+TEST(messages_that_are_no_json_list_are_left_out)
+{
+    static const char *const values[] = {
+        "[{\"role\":\"user\",\"content\":\"x\"}],\"model\":\"another\",\"x\":[{}]",
+        "{\"role\":\"user\"}",
+        "[",
+        "[}",
+        ""};
+    struct world w;
+
+    begin(&w);
+    for (size_t i = 0; i < COUNT_OF(values); i++) {
+        char thread[2] = {(char)('a' + i), 0};
+        struct thread_asker who = {.key = STR("alice")};
+        struct thread_value v = {
+            .channel = STR("messages"), .type = STR("json"), .bytes = str_c(values[i])};
+        struct thread_tuple t = {.thread = str_c(thread),
+                                 .ns = STR(""),
+                                 .id = STR("1"),
+                                 .parent = STR(""),
+                                 .checkpoint = STR("{\"channel_versions\":{\"messages\":1}}"),
+                                 .metadata = STR("{}"),
+                                 .values = &v,
+                                 .value_count = 1};
+        struct err e;
+
+        CHECK_F(threads_put(w.runner.host.threads, &who, &t, &e), "%s", e.text);
+        check(&w, thread, "");
+    }
+    finish(&w);
+}
+
+TEST_MAIN(T(messages_that_are_no_json_list_are_left_out),
+          T(a_run_adds_its_messages_once_whatever_runs_come_between), T(threads_do_not_mix))

@@ -37,10 +37,16 @@ static void give_token(struct peer *p, int fd, str head, str body)
     peer_reply(fd, 200, "", str_c(json));
 }
 
+struct waiter {
+    struct peer peer;
+    _Atomic bool cancel;
+};
+
 static const struct mcp_auth_options machine = {
     .client_id = STR_INIT("me"), .client_secret = STR_INIT("pw"), .client_credentials = true};
 
-static bool sign_in(struct mcp_auth *a, str challenge, struct err *e)
+static bool sign_in_until(struct mcp_auth *a, str challenge, const _Atomic bool *cancel,
+                          struct err *e)
 {
     struct buf headers;
     unsigned used;
@@ -48,7 +54,61 @@ static bool sign_in(struct mcp_auth *a, str challenge, struct err *e)
     buf_init(&headers, 100000);
     used = mcp_auth_header(a, &headers);
     buf_release(&headers);
-    return mcp_auth_challenged(a, 401, challenge, used, clock_deadline_ns(&clock_real, WAIT_MS), e);
+    return mcp_auth_challenged(
+        a,
+        401,
+        challenge,
+        used,
+        (struct mcp_patience){clock_deadline_ns(&clock_real, WAIT_MS), cancel},
+        e);
+}
+
+static bool sign_in(struct mcp_auth *a, str challenge, struct err *e)
+{
+    return sign_in_until(a, challenge, NULL, e);
+}
+
+static void hang(struct peer *p, int fd, str head, str body)
+{
+    (void)fd, (void)head, (void)body;
+    while (!atomic_load(&p->stop))
+        (void)usleep(10000);
+}
+
+static void *cancel_at_request(void *ctx)
+{
+    struct waiter *w = ctx;
+
+    while (!atomic_load(&w->peer.count))
+        (void)usleep(10000);
+    atomic_store(&w->cancel, true);
+    return NULL;
+}
+
+TEST(a_cancelled_sign_in_ends_while_the_server_hangs)
+{
+    struct waiter w = {.cancel = false};
+    struct mcp_auth *a;
+    struct mcp_io *io;
+    pthread_t thread;
+    struct err e;
+    char url[100];
+    uint64_t began;
+
+    peer_start(&w.peer, hang);
+    io = mcp_io_new(NULL, &e);
+    CHECK(io);
+    (void)snprintf(url, sizeof url, "http://127.0.0.1:%u/mcp", w.peer.port);
+    a = mcp_auth_new(io, &machine, str_c(url));
+    CHECK(pthread_create(&thread, NULL, cancel_at_request, &w) == 0);
+    began = clock_mono_ns(&clock_real);
+    CHECK(!sign_in_until(a, STR("Bearer"), &w.cancel, &e));
+    CHECK_F(e.code == ERR_CANCELLED, "%s", e.text);
+    CHECK(clock_mono_ns(&clock_real) - began < WAIT_MS * (uint64_t)CLOCK_NS_PER_MS / 2);
+    CHECK(pthread_join(thread, NULL) == 0);
+    mcp_auth_free(a);
+    mcp_io_free(io);
+    peer_stop(&w.peer);
 }
 
 TEST(ever_new_scopes_end_with_an_error_and_not_the_process)
@@ -108,5 +168,6 @@ TEST(a_remote_server_cannot_send_the_client_to_this_machine)
     peer_stop(&p);
 }
 
-TEST_MAIN(T(ever_new_scopes_end_with_an_error_and_not_the_process),
+TEST_MAIN(T(a_cancelled_sign_in_ends_while_the_server_hangs),
+          T(ever_new_scopes_end_with_an_error_and_not_the_process),
           T(a_remote_server_cannot_send_the_client_to_this_machine))

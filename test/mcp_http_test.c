@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -87,7 +88,20 @@ static void dry(void *ctx, const struct mcp_ask *ask, struct mcp_answer *answer)
     mcp_answer_text(answer, str_c(ask->who));
 }
 
+static _Atomic bool *opened; /* shared with the child */
+
+/* Answers when the test has opened the gate. */
+static void gate(void *ctx, const struct mcp_ask *ask, struct mcp_answer *answer)
+{
+    (void)ctx;
+    mcp_answer_progress(answer, 1, 2, STR("waiting"));
+    while (!atomic_load(opened))
+        (void)usleep(10000);
+    mcp_answer_text(answer, str_c(ask->who));
+}
+
 static const struct mcp_tool tools[] = {
+    {.name = "gate", .title = "Gate", .description = "Waits for the test.", .run = gate},
     {.name = "flood", .title = "Flood", .description = "Sends much.", .run = flood},
     {.name = "dry", .title = "Dry", .description = "Waits for a flood.", .run = dry},
     {.name = "meet", .title = "Meet", .description = "Waits for the others.", .run = meet},
@@ -131,7 +145,8 @@ static int setup(void **state)
     (void)state;
     for (size_t i = 0; i < CALLERS; i++)
         (void)snprintf(names[i], sizeof names[i], "caller-%zu", i);
-    CHECK(pipe(fds) == 0);
+    opened = mmap(NULL, sizeof *opened, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    CHECK(opened != MAP_FAILED && pipe(fds) == 0);
     child = fork();
     if (child == 0) {
         struct mcp_http_options http = {
@@ -162,6 +177,7 @@ static int teardown(void **state)
     CHECK(kill(child, SIGTERM) == 0);
     CHECK(waitpid(child, &status, 0) == child);
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    CHECK(munmap(opened, sizeof *opened) == 0);
     return 0;
 }
 
@@ -365,8 +381,7 @@ TEST(a_session_belongs_to_the_caller_who_began_it)
     CHECK_F(strstr(reply, " 404 "), "%s", reply);
 }
 
-/* Calls `meet`, which never ends alone. */
-static int call_in_session(const char *line, const char *meta)
+static int call_in_session(const char *line, const char *tool, const char *meta)
 {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port)};
     int fd = socket(AF_INET, SOCK_STREAM, 0), n;
@@ -376,7 +391,8 @@ static int call_in_session(const char *line, const char *meta)
     n = snprintf(body,
                  sizeof body,
                  "{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"method\":\"tools/call\",\"params\":{\"name\":"
-                 "\"meet\"%s}}",
+                 "\"%s\"%s}}",
+                 tool,
                  meta);
     n = snprintf(request,
                  sizeof request,
@@ -396,17 +412,45 @@ static int call_in_session(const char *line, const char *meta)
     return fd;
 }
 
+#define CANCEL_A                                                                                   \
+    "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/"                                             \
+    "cancelled\",\"params\":{\"requestId\":\"a\"}}"
+#define THREADS 8 /* of the server's tools */
+
+TEST(a_call_that_is_cancelled_while_it_waits_for_a_thread_does_not_run)
+{
+    char reply[8192], line[200], byte;
+    int busy[THREADS], fds[CALLERS], fd;
+
+    begin_session(line);
+    for (size_t i = 0; i < THREADS; i++) {
+        busy[i] = call(i % CALLERS, "gate");
+        CHECK(recv(busy[i], &byte, 1, MSG_PEEK) == 1); /* progress: it has its thread */
+    }
+    fd = call_in_session(line, "meet", "");
+    for (int n = 0; n < WAIT_S; n++) { /* one that comes before its call has no effect */
+        post(0, line, CANCEL_A, reply);
+        if (poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, 1000) != 0)
+            break;
+    }
+    close(fd);
+    atomic_store(opened, true);
+    for (size_t i = 0; i < THREADS; i++)
+        check_reply(busy[i], i % CALLERS);
+    for (size_t i = 0; i < CALLERS; i++) /* one of these would be too many if it had run */
+        fds[i] = call(i, "meet");
+    for (size_t i = 0; i < CALLERS; i++)
+        check_reply(fds[i], i);
+}
+
 TEST(a_cancelled_call_gets_no_response_and_its_stream_is_closed)
 {
     static const char *const metas[] = {"", ",\"_meta\":{\"progressToken\":7}"};
-    static const char cancel[] = "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\","
-                                 "\"params\":{\"requestId\":\"a\"}}";
     char reply[8192], line[200], text[4096];
-    int fds[CALLERS];
 
     begin_session(line);
     for (size_t i = 0; i < COUNT_OF(metas); i++) {
-        int fd = call_in_session(line, metas[i]);
+        int fd = call_in_session(line, "gate", metas[i]);
         size_t n = 0;
         ssize_t got;
 
@@ -414,7 +458,7 @@ TEST(a_cancelled_call_gets_no_response_and_its_stream_is_closed)
             CHECK(recv(fd, text, 1, MSG_PEEK) == 1); /* progress: the call runs */
         /* A cancel that the server reads before the call has no effect, so it is repeated. */
         do {
-            post(0, line, cancel, reply);
+            post(0, line, CANCEL_A, reply);
             CHECK_F(strstr(reply, " 202 "), "%s", reply);
         } while (poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, 1000) == 0 && ++n < WAIT_S);
         n = 0;
@@ -426,10 +470,8 @@ TEST(a_cancelled_call_gets_no_response_and_its_stream_is_closed)
         CHECK_F(!strstr(text, "\"id\":\"a\""), "%s", text);
         close(fd);
     }
-    for (size_t i = COUNT_OF(metas); i < CALLERS; i++) /* lets the two tools end */
-        fds[i] = call(i, "meet");
-    for (size_t i = COUNT_OF(metas); i < CALLERS; i++)
-        check_reply(fds[i], i);
+    atomic_store(opened, true); /* lets the tools end */
+    check_reply(call(1, "quick"), 1);
 }
 
 #define S(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -443,6 +485,7 @@ int main(void)
         S(the_stream_of_a_client_that_does_not_read_is_closed),
         S(a_header_that_differs_from_its_argument_is_refused),
         S(a_session_belongs_to_the_caller_who_began_it),
+        S(a_call_that_is_cancelled_while_it_waits_for_a_thread_does_not_run),
         S(a_cancelled_call_gets_no_response_and_its_stream_is_closed)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -61,7 +61,8 @@ static inline void peer_reply(int fd, int status, const char *more, str body)
 
     buf_init(&b, PEER_REQUEST_MAX);
     buf_printf(&b,
-               "HTTP/1.1 %d X\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n%s\r\n",
+               "HTTP/1.1 %d X\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n"
+               "Connection: close\r\n%s\r\n",
                status,
                body.n,
                more);

@@ -307,7 +307,36 @@ TEST(a_path_that_repeats_an_argument_without_end_is_refused)
     arena_release(&a);
 }
 
-TEST_MAIN(T(a_path_that_repeats_an_argument_without_end_is_refused),
+TEST(a_header_that_the_client_writes_is_no_argument)
+{
+    static const char *const names[] = {"Accept-Encoding",
+                                        "EXPECT",
+                                        "Idempotency-Key",
+                                        "Host",
+                                        "Keep-Alive",
+                                        "Proxy-Connection",
+                                        "Trailer"};
+    struct openapi api;
+    struct buf doc;
+    struct arena a;
+    struct err e;
+
+    arena_init(&a, OPENAPI_ARENA);
+    buf_init(&doc, 1 << 16);
+    buf_add(&doc, STR("{\"openapi\":\"3.0.3\",\"paths\":{\"/a\":{\"get\":{\"parameters\":["));
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        buf_printf(
+            &doc, "{\"name\":\"%s\",\"in\":\"header\",\"required\":true,\"schema\":{}},", names[i]);
+    buf_add(&doc, STR("{\"name\":\"Expected\",\"in\":\"header\",\"schema\":{}}]}}}}"));
+    CHECK_F(openapi_read(buf_str(&doc), &a, &api, &e) && api.count == 1, "%s", e.text);
+    CHECK_INT(api.operations[0].param_count, 1);
+    CHECK_STR(api.operations[0].params[0].name, "Expected");
+    buf_release(&doc);
+    arena_release(&a);
+}
+
+TEST_MAIN(T(a_header_that_the_client_writes_is_no_argument),
+          T(a_path_that_repeats_an_argument_without_end_is_refused),
           T(operations_are_named_and_described), T(schemas_have_their_references_filled_in),
           T(arguments_become_a_request), T(what_cannot_be_used_is_refused_with_its_reason),
           T(references_that_multiply_end_at_the_ceiling),

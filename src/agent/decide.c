@@ -27,6 +27,7 @@ void agent_decide_calls(const struct toolbox *tools, const struct ask_call *call
     struct json_out w, *o = &w;
     struct buf out;
 
+    assert(!n || calls);
     buf_init(&out, DECIDE_MAX);
     json_out_init(o, &out);
     json_out_array(o);

@@ -12,6 +12,7 @@
 #define EVENT_MAX ((size_t)64 << 20)
 #define CURSOR_MAX 65536
 #define PART_MAX 256
+#define NUMBER_MAX 11 /* digits */
 
 struct cursor_part {
     char part[PART_MAX]; /* the name after "RUN/"; "" is the run itself */
@@ -61,12 +62,12 @@ static size_t cursor_find_part(struct run_cursor *c, str part)
 static bool cursor_read_number(str text, int64_t *out)
 {
     *out = 0;
-    for (size_t i = 0; i < text.n; i++) {
+    for (size_t i = 0; i < text.n && i < NUMBER_MAX; i++) {
         if (text.p[i] < '0' || text.p[i] > '9')
             return false;
         *out = 10 * *out + (text.p[i] - '0');
     }
-    return text.n > 0 && text.n < 12;
+    return text.n > 0 && text.n <= NUMBER_MAX;
 }
 
 static void agent_events_cursor_read(struct run_cursor *c, str text)
@@ -111,6 +112,7 @@ void run_cursor_free(struct run_cursor *c)
 
 void run_cursor_write(const struct run_cursor *c, struct buf *out)
 {
+    assert(c->count > 0 && !c->parts[0].part[0]);
     for (size_t i = 0; i < c->count; i++)
         if (!i)
             buf_printf(out, "%lld", (long long)c->parts[i].n);

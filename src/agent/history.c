@@ -68,6 +68,7 @@ static void put_sent(struct buf *out, const struct ask_call *c)
 
 void history_reply(struct history *h, const struct ask_reply *r)
 {
+    assert(!r->call_count || r->calls);
     agent_history_next(h);
     buf_add(&h->json, STR("{\"role\":\"assistant\",\"content\":"));
     if (r->text.n || !r->call_count)

@@ -195,6 +195,7 @@ bool agent_log_unfinished(struct agent_log *l, str app, struct arena *a, struct 
                  e) ||
         !log_rows_fit(&list, e))
         return false;
+    assert(!list.n || list.u.rows);
     *out = list.u.rows;
     *n = list.n;
     return true;

@@ -10,6 +10,7 @@ void agent_log_share(struct agent_log *l, str daemon, struct bus *bus)
 {
     if (!daemon.n)
         return;
+    assert(daemon.n < sizeof l->daemon && !l->daemon[0]); /* an id that is cut is another's */
     (void)snprintf(l->daemon, sizeof l->daemon, STR_FMT, STR_ARG(daemon));
     l->bus = bus;
 }
@@ -133,6 +134,7 @@ bool agent_log_hand(struct agent_log *l, str run, const char *word, bool *mine, 
         return true;
     if (!log_run(l, log_share_hand, &w, e))
         return false;
+    assert(w.handed == 0 || w.handed == 1); /* a run has one row */
     *mine = w.handed == 0;
     if (w.handed)
         bus_send(l->bus, STR(AGENT_DUE_TOPIC), STR(""));
@@ -197,6 +199,7 @@ bool agent_log_due(struct agent_log *l, struct arena *a, struct agent_row **out,
         return true;
     if (!log_run(l, log_share_take_due, &d, e))
         return false;
+    assert(d.list.n <= AGENT_DUE_MAX);
     *out = d.list.u.rows;
     *n = d.list.n;
     return true;

@@ -154,6 +154,7 @@ static bool agent_mcp_tools_run_tool(void *ctx, const struct tool_call *call, st
     struct arena a;
     bool ok;
 
+    assert(t->timeout_ms > 0);
     if (!t->client)
         return err_set(e, ERR_NOT_FOUND, "the server " STR_FMT " is not there", STR_ARG(t->server));
     arena_init(&a, CALL_ARENA);
@@ -258,6 +259,7 @@ static bool agent_mcp_tools_add_one(struct mcp_toolset *m, struct toolbox *box,
         if (!toolbox_add(box, &row, e))
             return false;
     }
+    assert(t->name.n > 0 && toolbox_find(box, t->name));
     m->tools[m->count++] = t;
     return true;
 }

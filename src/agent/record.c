@@ -113,7 +113,8 @@ void agent_record_tool_start(const struct run *r, const struct tool *tool, str i
     arena_release(&a);
 }
 
-/* The message of a failed call: the tool's text, or the text of {"error": text}. */
+/* The message of a failed call: the tool's text, or the text of {"error": text}; part of the
+ * result, or one copy of at most its size. */
 static str agent_record_error(str result, struct arena *a)
 {
     struct json doc;
@@ -125,7 +126,7 @@ static str agent_record_error(str result, struct arena *a)
     json_init(&doc);
     if (json_parse(&doc, result, &e) &&
         json_text(&doc, json_find(&doc, json_root(&doc), STR("error")), a, &text))
-        result = arena_dup(a, text);
+        result = text;
     json_release(&doc);
     return result;
 }
@@ -139,6 +140,7 @@ void agent_record_tool(const struct run *r, const struct tool *tool, const struc
 
     if ((!r->o->store && !r->o->hub) || !r->o->session.n)
         return;
+    assert(f->state == AGENT_DONE);
     arena_init(&a, STEP_ARENA + f->result.n);
     t = agent_record_tool_row(r, tool, f->key, at_us, &a);
     t.arguments = agent_record_masked(r, f->request, &arguments);

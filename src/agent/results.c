@@ -141,7 +141,7 @@ static str agent_results_line(str text, size_t at)
 static void agent_results_search(const struct kept_result *r, str query, size_t from,
                                  struct buf *out)
 {
-    size_t at = from, found = 0, next = STR_NONE;
+    size_t at = from, end, found = 0, next = STR_NONE;
 
     while ((at = agent_results_find(r->text, query, at)) != STR_NONE) {
         str line = agent_results_line(r->text, at);
@@ -152,7 +152,9 @@ static void agent_results_search(const struct kept_result *r, str query, size_t 
         }
         buf_printf(out, "byte %zu: " STR_FMT "\n", at, STR_ARG(line));
         found++;
-        at = (size_t)(line.p + line.n - r->text.p);
+        /* One match for each line; one that begins with a line break is after its line. */
+        end = (size_t)(line.p + line.n - r->text.p);
+        at = end > at ? end : at + 1;
     }
     if (!found)
         buf_printf(out,

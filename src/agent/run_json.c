@@ -52,6 +52,7 @@ static void agent_run_json_write_questions(struct agent_log *log, struct json_ou
     struct err e;
     size_t n;
 
+    assert(first->state != AGENT_DONE && str_eq(first->kind, STR("approval")));
     run_json_question(o, first, thoughts);
     json_member_array(o, "more");
     if (agent_log_read(log, first->run, a, &all, &n, &e))

@@ -80,6 +80,7 @@ static void settle_log(struct run *r, int64_t seq)
 {
     struct buf note;
 
+    assert(seq == r->seq - 1 && r->out->end != AGENT_WAITING);
     buf_init(&note, NOTE_MAX);
     settle_write(r->out, &note);
     effect_hold(r,

@@ -88,6 +88,7 @@ static bool agent_thread_owner(struct db *db, const struct thread_asker *who, st
                   (struct db_rows){on_owner, out},
                   e))
         return false;
+    assert(out->there || !out->ours);
     out->ours = out->there && (out->ours || who->all);
     return true;
 }
@@ -136,6 +137,7 @@ bool threads_claim(struct threads *t, const struct thread_asker *who, str thread
     struct seen s;
     bool ok;
 
+    assert(thread.n > 0);
     pthread_mutex_lock(&t->read_lock);
     ok = agent_thread_owner(t->reader, who, thread, &s, e);
     pthread_mutex_unlock(&t->read_lock);
@@ -329,6 +331,16 @@ static bool all_versioned(struct putting *p, struct err *e)
     return true;
 }
 
+/* The next checkpoint reads it as its parent, beside what that one needs itself. */
+static bool agent_thread_checkpoint_fits(const struct thread_tuple *put, struct err *e)
+{
+    return put->checkpoint.n <= THREAD_TUPLE_MAX / 2 ||
+           err_set(e,
+                   ERR_LIMIT,
+                   "checkpoint: larger than %zu MiB without its values",
+                   (size_t)THREAD_TUPLE_MAX / 2 >> 20);
+}
+
 /* The claim has locked the thread, so the answer holds until the commit. */
 static bool agent_thread_is_newest(struct putting *p, struct err *e)
 {
@@ -353,7 +365,8 @@ static bool agent_thread_is_newest(struct putting *p, struct err *e)
 
 static bool agent_thread_put_all(struct putting *p, struct err *e)
 {
-    return json_parse(&p->checkpoint, p->put->checkpoint, e) && all_versioned(p, e) &&
+    return agent_thread_checkpoint_fits(p->put, e) &&
+           json_parse(&p->checkpoint, p->put->checkpoint, e) && all_versioned(p, e) &&
            agent_thread_claim(p->db, p->who, p->put->thread, e) && agent_thread_is_newest(p, e) &&
            agent_thread_read_parent(p, e) && put_channels(p, e) && agent_thread_put_row(p, e);
 }
@@ -361,6 +374,7 @@ static bool agent_thread_put_all(struct putting *p, struct err *e)
 static bool agent_thread_put_writes(struct db *db, const struct thread_asker *who,
                                     const struct thread_tuple *put, struct err *e)
 {
+    assert(put->id.n > 0 && put->write_count <= THREAD_WRITES_MAX);
     if (!agent_thread_claim(db, who, put->thread, e))
         return false;
     for (size_t i = 0; i < put->write_count; i++) {
@@ -402,6 +416,7 @@ static bool put_checkpoint(struct db *db, const struct thread_asker *who,
     struct putting p = {.db = db, .who = who, .put = put};
     bool ok;
 
+    assert(put->thread.n > 0 && put->id.n > 0);
     arena_init(&p.arena, THREAD_TUPLE_MAX);
     buf_init(&p.refs, REFS_MAX);
     json_out_init(&p.out, &p.refs);
@@ -450,6 +465,7 @@ static bool delete_all(struct db *db, const struct thread_asker *who, str thread
     };
     struct seen s;
 
+    assert(thread.n > 0);
     if (!agent_thread_owner(db, who, thread, &s, e))
         return false;
     if (s.there && !s.ours)

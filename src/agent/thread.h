@@ -28,7 +28,8 @@
 #define THREAD_CHANNELS_MAX 4096
 #define THREAD_WRITES_MAX 10000
 #define THREAD_LIST_MAX 1000
-#define THREAD_TUPLE_MAX ((size_t)64 << 20) /* bytes of values and writes of one checkpoint */
+#define THREAD_TUPLE_MAX ((size_t)64 << 20)  /* bytes of values and writes of one checkpoint */
+#define THREAD_LISTED_MAX ((size_t)32 << 10) /* bytes of its metadata in a list */
 
 struct threads;
 
@@ -101,7 +102,8 @@ int64_t thread_special(str channel, int64_t idx);
  * room for THREAD_TUPLE_MAX and a quarter more. */
 bool threads_get(struct threads *t, const struct thread_asker *who, struct thread_key key,
                  struct arena *a, struct thread_tuple *out, struct err *e) MUST_USE;
-/* Lists checkpoints, newest first: only thread, ns, id and metadata are set. */
+/* Lists checkpoints, newest first: only thread, ns, id and metadata are set. Metadata longer than
+ * THREAD_LISTED_MAX are listed as {}, so that a list always fits into THREAD_TUPLE_MAX. */
 bool threads_list(struct threads *t, const struct thread_asker *who, const struct thread_filter *f,
                   struct arena *a, struct thread_list *out, struct err *e) MUST_USE;
 /* Deletes everything of the thread; a missing thread is no error. */

@@ -16,8 +16,12 @@ static bool agent_thread_json_read_value(const struct json *doc, const struct js
     struct buf b;
     bool ok;
 
-    if (!json_text(doc, json_find(doc, v, STR("type")), a, type) || !type->n || type->n > TYPE_MAX)
-        return err_set(e, ERR_INPUT, "type: of a value must be a text of 1 to %d bytes", TYPE_MAX);
+    if (!json_text(doc, json_find(doc, v, STR("type")), a, type) || !type->n ||
+        type->n > TYPE_MAX || memchr(type->p, 0, type->n))
+        return err_set(e,
+                       ERR_INPUT,
+                       "type: of a value must be a text of 1 to %d bytes without a NUL",
+                       TYPE_MAX);
     if (json) {
         *bytes = json_raw(doc, json);
         return true;

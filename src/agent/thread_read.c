@@ -125,6 +125,7 @@ static bool on_write(void *ctx, const struct db_value *c, size_t n)
         .type = agent_thread_read_keep(r, &c[3]),
         .bytes = agent_thread_read_keep(r, &c[4]),
     };
+    assert(t->write_count <= THREAD_WRITES_MAX);
     return !r->full && t->write_count < THREAD_WRITES_MAX;
 }
 
@@ -236,7 +237,7 @@ static bool on_listed(void *ctx, const struct db_value *c, size_t n)
             .thread = arena_dup(l->arena, c[0].s),
             .ns = arena_dup(l->arena, c[1].s),
             .id = arena_dup(l->arena, c[2].s),
-            .metadata = arena_dup(l->arena, c[3].s),
+            .metadata = c[3].s.n <= THREAD_LISTED_MAX ? arena_dup(l->arena, c[3].s) : STR("{}"),
         };
     return l->n < l->max;
 }

@@ -138,6 +138,7 @@ static bool fold_one(struct updating *u, str channel, str update, struct thread_
     struct buf b;
     bool ok;
 
+    assert(update.n > 0 && channel.n <= THREAD_ID_MAX);
     if (!agent_thread_state_kind_of(u, channel, &kind, e))
         return false;
     if (now && kind != CHANNEL_LAST && !str_eq(now->type, STR("json")))
@@ -218,6 +219,7 @@ static bool write_checkpoint(struct updating *u, const struct thread_asker *who,
     struct buf b;
     bool ok;
 
+    assert(u->put.id.n > 0 && u->version >= 1);
     buf_init(&b, THREAD_TUPLE_MAX / 4);
     json_out_init(&o, &b);
     json_out_object(&o);
@@ -304,25 +306,30 @@ static bool update_locked(struct threads *t, const struct thread_asker *who, str
 bool threads_update(struct threads *t, const struct thread_asker *who,
                     const struct thread_update *update, struct arena *a, str *id_out, struct err *e)
 {
-    struct updating u = {.arena = a, .update = update};
+    struct updating u = {.update = update};
+    struct arena try;
     bool ok;
 
+    /* A retry reads the thread again: its arena has room for one try. */
+    arena_init(&try, 2 * THREAD_TUPLE_MAX + 2 * (update->values.n + update->metadata.n));
+    u.arena = &try;
     json_init(&u.before);
     json_init(&u.values);
     json_init(&u.reducers);
     ok = json_parse(&u.values, update->values, e) && json_parse(&u.reducers, update->reducers, e);
     pthread_mutex_lock(&t->lock);
-    for (int i = 0; ok && i < CONFLICTS_MAX; i++)
+    for (int i = 0; ok && i < CONFLICTS_MAX; i++) {
+        arena_reset(&try);
         if (update_locked(t, who, &u, e))
             break;
-        else
-            ok = i + 1 < CONFLICTS_MAX && e->code == ERR_CONFLICT && !update->from.n &&
-                 !update->newest;
+        ok = i + 1 < CONFLICTS_MAX && e->code == ERR_CONFLICT && !update->from.n && !update->newest;
+    }
     pthread_mutex_unlock(&t->lock);
     json_release(&u.before);
     json_release(&u.values);
     json_release(&u.reducers);
     if (ok)
-        *id_out = u.put.id;
+        *id_out = arena_dup(a, u.put.id);
+    arena_release(&try);
     return ok;
 }

@@ -142,6 +142,8 @@ static bool agent_tool_run_try(struct toolbox *b, const struct tool *t, const st
             clock_mono_ns(b->clock) + 2 * RETRY_MS * (uint64_t)CLOCK_NS_PER_MS > c->deadline_ns)
             return false;
         agent_tool_run_pause_ms(RETRY_MS + (unsigned)rand_below(&r, RETRY_MS));
+        if (atomic_load(c->cancel))
+            return false;
     }
 }
 
@@ -172,7 +174,9 @@ static void *agent_tool_run_work(void *arg)
     struct toolbox *b = j->box;
     struct batch_state *s;
 
-    j->ok = agent_tool_run_try(b, j->tool, &j->call, &j->out, &j->tries, &j->err);
+    /* A run may be cancelled before the thread of its call starts: then nobody waits for it. */
+    j->ok = !atomic_load(&j->cancel) &&
+            agent_tool_run_try(b, j->tool, &j->call, &j->out, &j->tries, &j->err);
     pthread_mutex_lock(&b->lock);
     s = j->batch;
     if (s) {

@@ -163,6 +163,7 @@ static void write_types(struct walk *w, const struct json_node *list)
     }
     if (!n)
         return;
+    assert(n <= COUNT_OF(seen));
     json_member_array(&w->o, "type");
     for (i = 0; i < n; i++)
         json_out_str(&w->o, str_c(seen[i]));
@@ -321,6 +322,7 @@ bool tool_schema(str text, bool close, struct buf *out)
         json_out_init(&w.o, out);
         write_schema(&w, json_root(&doc));
         ok = json_out_ok(&w.o, &e);
+        assert(!ok || w.o.depth == 0);
     }
     arena_release(&a);
     json_release(&doc);

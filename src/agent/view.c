@@ -205,6 +205,7 @@ static void view_body(struct view_page *p, str last, str complaint, struct buf *
     bool text = p->v->strategy != AGENT_NATIVE, first = true;
     const struct json_node *begin = json_first(&p->doc, p->messages);
 
+    assert(p->share > 0 && (!complaint.n || p->v->strategy == AGENT_REACT));
     p->rule_put = p->tools_put = false;
     buf_add_c(out, '{');
     JSON_FOREACH(k, &p->doc, p->root) {
@@ -277,6 +278,7 @@ void agent_view_call(const struct agent_view *v, str action, str input, struct a
 static void view_turn_round(struct view_page *p, const struct react_reply *r, struct arena *a,
                             struct ask_reply *reply)
 {
+    assert(p->v->strategy == AGENT_REACT);
     reply->call_count = 0;
     if (!r->has_action) {
         reply->text = r->has_answer && r->answer.n ? r->answer : r->thought;
@@ -352,33 +354,60 @@ static bool view_ask_plan(struct view_page *p, const struct ask_request *q, str 
     return true;
 }
 
+static bool view_ask_native(struct view_page *p, const struct ask_request *q, str body,
+                            const _Atomic bool *cancel, struct arena *a, struct ask_reply *reply)
+{
+    if (!view_ask_body(p->v, q, body, cancel, a, reply))
+        return false;
+    agent_markup_read(reply, p->v->tools, a);
+    view_report(p->v, reply->reasoning);
+    return true;
+}
+
+static bool view_ask_page(struct view_page *p, const struct ask_request *q,
+                          const _Atomic bool *cancel, struct arena *a, struct ask_reply *reply)
+{
+    struct buf body;
+    bool ok;
+
+    buf_init(&body, 4 * VIEW_TEXT_MAX);
+    p->root = json_root(&p->doc);
+    p->messages = view_member(p, p->root, "messages");
+    view_measure(p);
+    view_body(p, STR(""), STR(""), &body);
+    if (p->v->strategy == AGENT_REACT)
+        ok = view_ask_react(p, q, &body, cancel, a, reply);
+    else if (p->v->strategy == AGENT_CLASSIC)
+        ok = view_ask_plan(p, q, buf_str(&body), cancel, a, reply);
+    else
+        ok = view_ask_native(p, q, buf_str(&body), cancel, a, reply);
+    buf_release(&body);
+    return ok;
+}
+
+/* A client's schema may be nested so deeply that the body around it is too deep. */
+static bool view_refuse(const struct err *e, struct arena *a, struct ask_reply *reply)
+{
+    *reply = (struct ask_reply){
+        .usage = chat_usage_none,
+        .cost_usd = -1,
+        .error = {.status = 400,
+                  .message = arena_printf(a, "the request of the run cannot be read: %s", e->text),
+                  .code = STR("")}};
+    return false;
+}
+
 static bool view_ask(void *ctx, const struct ask_request *q, const _Atomic bool *cancel,
                      struct arena *a, struct ask_reply *reply)
 {
-    struct agent_view *v = ctx;
-    struct view_page p = {.v = v};
-    struct buf body;
+    struct view_page p = {.v = ctx};
     struct err e;
     bool ok;
 
     json_init(&p.doc);
     arena_init(&p.arena, VIEW_ARENA);
-    buf_init(&body, 4 * VIEW_TEXT_MAX);
-    if (!json_parse(&p.doc, q->body, &e))
-        base_die("the body of a run: %s", e.text);
-    p.root = json_root(&p.doc);
-    p.messages = view_member(&p, p.root, "messages");
-    view_measure(&p);
-    view_body(&p, STR(""), STR(""), &body);
-    if (v->strategy == AGENT_REACT)
-        ok = view_ask_react(&p, q, &body, cancel, a, reply);
-    else if (v->strategy == AGENT_CLASSIC)
-        ok = view_ask_plan(&p, q, buf_str(&body), cancel, a, reply);
-    else if ((ok = view_ask_body(v, q, buf_str(&body), cancel, a, reply))) {
-        agent_markup_read(reply, v->tools, a);
-        view_report(v, reply->reasoning);
-    }
-    buf_release(&body);
+    ok = json_parse(&p.doc, q->body, &e) ? view_ask_page(&p, q, cancel, a, reply)
+                                         : view_refuse(&e, a, reply);
     arena_release(&p.arena);
     json_release(&p.doc);
     return ok;

@@ -116,6 +116,7 @@ bool agent_work_act(struct agent_work *w, const struct ask_call *calls, size_t n
 {
     struct ask_reply reply = {.call_count = n};
 
+    assert(!n || calls);
     reply.calls = arena_zero(w->r.arena, n + 1, sizeof *reply.calls);
     for (size_t i = 0; i < n; i++)
         reply.calls[i] = calls[i];
@@ -163,6 +164,7 @@ bool agent_work_once(struct agent_work *w, str name, str asked,
                                      .started_us = run_now_us(r)};
     enum known known;
 
+    assert(name.n > 0);
     *out = (struct agent_done){.result = STR("")};
     if (r->broken)
         return false;

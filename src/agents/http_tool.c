@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/secret.h"
 #include "base/utf8.h"
+#include "net/http1.h"
 
 #define TARGET_MAX ((size_t)64 << 10)
 #define HEADERS_MAX ((size_t)64 << 10)
@@ -24,6 +25,47 @@ static bool http_tool_takes_body(str method)
            str_eq(method, STR("PATCH"));
 }
 
+/* The next line of ready headers, with its end, and the header's name. */
+static str http_tool_next_header(str *lines, str *name)
+{
+    size_t end = str_find(*lines, STR("\n"));
+    str line = str_slice(*lines, 0, end == STR_NONE ? lines->n : end + 1);
+
+    *name = str_slice(line, 0, str_find(line, STR(":")));
+    *lines = str_slice(*lines, line.n, lines->n);
+    return line;
+}
+
+static bool http_tool_sets(str configured, str wanted)
+{
+    str name;
+
+    while (configured.n) {
+        (void)http_tool_next_header(&configured, &name);
+        if (http1_same(name, wanted))
+            return true;
+    }
+    return false;
+}
+
+/* A header of the configuration is not for the model to choose: its own is dropped. */
+static void http_tool_drop_configured(struct buf *headers, str configured)
+{
+    str lines = buf_str(headers), name;
+    size_t kept = 0;
+
+    while (lines.n) {
+        str line = http_tool_next_header(&lines, &name);
+
+        if (http_tool_sets(configured, name))
+            continue;
+        memmove(headers->p + kept, line.p, line.n);
+        kept += line.n;
+    }
+    assert(kept <= headers->n);
+    headers->n = kept;
+}
+
 /* The base URL, its last slash left out, and the path of the operation. */
 static bool http_tool_operation(const struct http_tool *t, const struct tool_call *call,
                                 struct http_tool_request *q, struct err *e)
@@ -34,7 +76,10 @@ static bool http_tool_operation(const struct http_tool *t, const struct tool_cal
     while (base.n && base.p[base.n - 1] == '/')
         base.n--;
     buf_add(&q->url, base);
-    return openapi_request(t->operation, call->arguments, &q->url, &q->headers, &q->body, e);
+    if (!openapi_request(t->operation, call->arguments, &q->url, &q->headers, &q->body, e))
+        return false;
+    http_tool_drop_configured(&q->headers, secret_reveal(&t->source->headers));
+    return true;
 }
 
 static bool http_tool_plain(const struct http_tool *t, const struct tool_call *call,
@@ -151,7 +196,9 @@ bool http_tool_run(void *ctx, const struct tool_call *call, struct buf *out, str
                                  .method = t->operation ? t->operation->method : t->source->method,
                                  .url = buf_str(&q.url),
                                  .headers = buf_str(&q.headers),
-                                 .body = buf_str(&q.body)},
+                                 .body = buf_str(&q.body),
+                                 .once = !http_tool_read_only(t) &&
+                                         !(t->operation && t->operation->idempotent)},
                              e)
            : NULL;
     ok = f && http_tool_read(f, deadline, call->cancel, out, e);

@@ -17,13 +17,21 @@ static struct thread_asker memory_asker(const struct agents_job *j)
         .key = j->q.key, .all = !j->q.key.n, .now_us = clock_wall_ms(j->runner->host.clock) * 1000};
 }
 
-/* The list without its brackets. */
+/* The list without its brackets; "" if it is none. A client may have stored any bytes, and they
+ * become part of the request to the model. */
 static str memory_items(str list, struct arena *a)
 {
-    list = str_trim(list);
-    if (list.n < 2 || list.p[0] != '[')
-        return STR("");
-    return arena_dup(a, str_trim(str_slice(list, 1, list.n - 1)));
+    struct json doc;
+    struct err ignored;
+    str items = STR("");
+
+    json_init(&doc);
+    if (json_parse(&doc, list, &ignored) && json_root(&doc)->kind == JSON_ARRAY) {
+        list = json_raw(&doc, json_root(&doc));
+        items = arena_dup(a, str_trim(str_slice(list, 1, list.n - 1)));
+    }
+    json_release(&doc);
+    return items;
 }
 
 static bool memory_get(struct agents_job *j, struct arena *scratch, struct thread_tuple *out,

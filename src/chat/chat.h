@@ -225,8 +225,8 @@ struct chat_event {
         const struct chat_usage *usage; /* of USAGE */
         const struct chat_error *error; /* of ERROR */
     };
-    const struct json_node *node; /* the JSON string in the provider's frame whose text is `text`,
-                                     or begins with it if the text was cut at the cap; or NULL */
+    const struct json_node *node; /* in the provider's frame: the string that is or begins with
+                                     `text`, or the object of a CALL or an OPAQUE; or NULL */
     const struct json_node *from; /* if text is a part of a larger text: the node of that one, or
                                      NULL */
 };

@@ -9,6 +9,7 @@
 #include "base/sha256.h"
 #include "mcp/auth_parts.h"
 #include "mcp/base64.h"
+#include "mcp/client_state.h"
 #include "mcp/rpc.h"
 #include "net/http1.h"
 
@@ -43,7 +44,7 @@ struct mcp_auth {
 struct flow {
     struct mcp_auth *a;
     struct arena arena;
-    uint64_t deadline_ns;
+    struct mcp_patience patience;
     struct mcp_resource_meta resource;
     struct mcp_issuer_meta issuer;
     const struct identity *who;
@@ -161,13 +162,14 @@ static bool mcp_auth_post(struct flow *f, str url, str headers, str body, struct
                                   .url = url,
                                   .headers = headers,
                                   .body = body,
+                                  .cancel = f->patience.cancel,
                                   .keep_max = MCP_AUTH_BODY_MAX};
     struct mcp_fetched got;
     str why, more;
 
     if (!mcp_url_may_follow(url, f->a->server_url))
         return err_set(f->e, ERR_AUTH, "the authorization server's endpoint is not https");
-    if (!mcp_fetch_whole(f->a->io, &r, f->deadline_ns, &f->arena, &got, f->e))
+    if (!mcp_fetch_whole(f->a->io, &r, f->patience.deadline_ns, &f->arena, &got, f->e))
         return false;
     if (!json_parse(doc, got.body, f->e))
         return err_set(
@@ -480,7 +482,7 @@ static bool mcp_auth_read_issuer(struct flow *f, str issuer)
                        ERR_AUTH,
                        "the issuer " STR_FMT " is neither https nor beside the server",
                        STR_ARG(str_slice(issuer, 0, 120)));
-    return mcp_meta_issuer(f->a->io, issuer, f->deadline_ns, &f->arena, &f->issuer, f->e);
+    return mcp_meta_issuer(f->a->io, issuer, f->patience, &f->arena, &f->issuer, f->e);
 }
 
 static bool mcp_auth_discover(struct flow *f, str challenge)
@@ -490,7 +492,7 @@ static bool mcp_auth_discover(struct flow *f, str challenge)
 
     if (mcp_meta_resource(a->io,
                           (struct mcp_meta_place){a->server_url, at},
-                          f->deadline_ns,
+                          f->patience,
                           &f->arena,
                           &f->resource,
                           f->e))
@@ -536,13 +538,14 @@ static bool mcp_auth_run(struct flow *f, int status, str challenge)
 }
 
 bool mcp_auth_challenged(struct mcp_auth *a, int status, str challenge, unsigned used,
-                         uint64_t deadline_ns, struct err *e)
+                         struct mcp_patience patience, struct err *e)
 {
-    struct flow f = {.a = a, .deadline_ns = deadline_ns, .e = e};
+    struct flow f = {.a = a, .patience = patience, .e = e};
     bool ok = true;
 
     assert(status == 401 || status == 403);
-    pthread_mutex_lock(&a->lock);
+    if (!mcp_lock_until(&a->lock, patience.deadline_ns, patience.cancel, e))
+        return false;
     if (used == a->number || !secret_reveal(&a->token).n) {
         arena_init(&f.arena, FLOW_ARENA_MAX);
         ok = mcp_auth_run(&f, status, challenge);

@@ -1,8 +1,8 @@
 /* auth.h - OAuth for MCP: from a challenge to a token that the server accepts.
  *
  *     struct mcp_auth *a = mcp_auth_new(io, &options, server_url, e);
- *     mcp_auth_challenged(a, 401, www_authenticate, deadline_ns, e)   then ask again, with
- *     mcp_auth_header(a, &headers)                                    Authorization: Bearer ...
+ *     mcp_auth_challenged(a, 401, www_authenticate, used, patience, e)   then ask again, with
+ *     mcp_auth_header(a, &headers)                                       Authorization: Bearer ...
  *
  * The flow (RFC 9728, 8414, 7591, 7636, 8707, 9207 and related ones): the server's metadata names
  * its authorization server and scopes, and the metadata of that server names its endpoints. The
@@ -45,6 +45,6 @@ void mcp_auth_free(struct mcp_auth *a);
 /* The server replied 401, or 403 with a missing scope. `used` is the number that mcp_auth_header
  * returned: if another thread has got a newer token since, this succeeds at once. */
 bool mcp_auth_challenged(struct mcp_auth *a, int status, str challenge, unsigned used,
-                         uint64_t deadline_ns, struct err *e) MUST_USE;
+                         struct mcp_patience patience, struct err *e) MUST_USE;
 /* Writes the header line, if there is a token. Returns the token's number, 0 without one. */
 unsigned mcp_auth_header(struct mcp_auth *a, struct buf *headers);

@@ -219,14 +219,15 @@ static str mcp_auth_parts_words(const struct json *doc, const struct json_node *
 }
 
 /* Whether there is a JSON object at the URL; then doc is it, and its text in the arena. */
-static bool mcp_auth_parts_get(struct mcp_io *io, str url, uint64_t deadline_ns, struct arena *a,
-                               struct json *doc, struct err *e)
+static bool mcp_auth_parts_get(struct mcp_io *io, str url, struct mcp_patience patience,
+                               struct arena *a, struct json *doc, struct err *e)
 {
     struct mcp_fetch_request r = {.method = STR("GET"),
                                   .url = url,
                                   .headers = STR("accept: application/json\r\n"
                                                  "mcp-protocol-version: " MCP_MODERN "\r\n"),
                                   .body = STR(""),
+                                  .cancel = patience.cancel,
                                   .keep_max = MCP_AUTH_BODY_MAX};
     struct mcp_fetched got;
 
@@ -235,7 +236,7 @@ static bool mcp_auth_parts_get(struct mcp_io *io, str url, uint64_t deadline_ns,
                        ERR_AUTH,
                        STR_FMT " is neither https nor of this machine",
                        STR_ARG(str_slice(url, 0, 120)));
-    if (!mcp_fetch_whole(io, &r, deadline_ns, a, &got, e))
+    if (!mcp_fetch_whole(io, &r, patience.deadline_ns, a, &got, e))
         return false;
     if (got.status != 200 || !json_parse(doc, got.body, e) || json_root(doc)->kind != JSON_OBJECT)
         return err_set(
@@ -253,7 +254,7 @@ static bool mcp_auth_is_resource_of(str resource, str server_url)
            str_starts(mine, path) && (mine.n == path.n || mine.p[path.n] == '/');
 }
 
-bool mcp_meta_resource(struct mcp_io *io, struct mcp_meta_place place, uint64_t deadline_ns,
+bool mcp_meta_resource(struct mcp_io *io, struct mcp_meta_place place, struct mcp_patience patience,
                        struct arena *a, struct mcp_resource_meta *out, struct err *e)
 {
     str origin = mcp_url_origin(place.server_url), path = mcp_url_path(place.server_url),
@@ -279,7 +280,7 @@ bool mcp_meta_resource(struct mcp_io *io, struct mcp_meta_place place, uint64_t 
     }
     json_init(&doc);
     for (size_t i = 0; i < n && !ok; i++) {
-        ok = mcp_auth_parts_get(io, at[i], deadline_ns, a, &doc, e);
+        ok = mcp_auth_parts_get(io, at[i], patience, a, &doc, e);
         if (!ok && e->code != ERR_NOT_FOUND)
             goto out;
     }
@@ -322,7 +323,7 @@ static void read_issuer(const struct json *doc, struct arena *a, struct mcp_issu
     out->iss = flag && flag->kind == JSON_TRUE;
 }
 
-bool mcp_meta_issuer(struct mcp_io *io, str issuer, uint64_t deadline_ns, struct arena *a,
+bool mcp_meta_issuer(struct mcp_io *io, str issuer, struct mcp_patience patience, struct arena *a,
                      struct mcp_issuer_meta *out, struct err *e)
 {
     str origin = mcp_url_origin(issuer), path = mcp_url_path(issuer),
@@ -336,7 +337,7 @@ bool mcp_meta_issuer(struct mcp_io *io, str issuer, uint64_t deadline_ns, struct
 
     json_init(&doc);
     for (size_t i = 0; i < (path.n ? 3 : 2) && !ok; i++) {
-        ok = mcp_auth_parts_get(io, at[i], deadline_ns, a, &doc, e);
+        ok = mcp_auth_parts_get(io, at[i], patience, a, &doc, e);
         if (!ok && e->code != ERR_NOT_FOUND)
             break;
     }

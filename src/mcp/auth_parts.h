@@ -42,7 +42,7 @@ struct mcp_meta_place {
     str address; /* from the challenge, or "" */
 };
 
-bool mcp_meta_resource(struct mcp_io *io, struct mcp_meta_place place, uint64_t deadline_ns,
+bool mcp_meta_resource(struct mcp_io *io, struct mcp_meta_place place, struct mcp_patience patience,
                        struct arena *a, struct mcp_resource_meta *out, struct err *e) MUST_USE;
 
 /* The metadata of an authorization server: RFC 8414 and OpenID Connect. */
@@ -52,7 +52,7 @@ struct mcp_issuer_meta {
     bool pkce, cimd, iss;
 };
 
-bool mcp_meta_issuer(struct mcp_io *io, str issuer, uint64_t deadline_ns, struct arena *a,
+bool mcp_meta_issuer(struct mcp_io *io, str issuer, struct mcp_patience patience, struct arena *a,
                      struct mcp_issuer_meta *out, struct err *e) MUST_USE;
 /* Whether a list as above has a word. */
 bool mcp_words_have(str list, str word);

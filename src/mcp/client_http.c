@@ -237,8 +237,10 @@ bool mcp_exchange_http(struct mcp_client *c, struct mcp_exchange *x, struct err 
     buf_init(&headers, HEADERS_MAX);
     mcp_emit_request(&body, x->id, x->method, x->params);
     for (int tries = 0;; tries++) {
-        struct mcp_fetch_request q = {
-            .method = STR("POST"), .url = c->o.url, .body = buf_str(&body)};
+        struct mcp_fetch_request q = {.method = STR("POST"),
+                                      .url = c->o.url,
+                                      .body = buf_str(&body),
+                                      .once = str_eq(x->method, STR("tools/call"))};
         struct mcp_fetch_event head;
         unsigned token;
 
@@ -256,7 +258,12 @@ bool mcp_exchange_http(struct mcp_client *c, struct mcp_exchange *x, struct err 
 
             mcp_fetch_free(f);
             f = NULL;
-            if (!mcp_auth_challenged(c->auth, x->status, challenge, token, x->end_ns, e))
+            if (!mcp_auth_challenged(c->auth,
+                                     x->status,
+                                     challenge,
+                                     token,
+                                     (struct mcp_patience){x->end_ns, x->cancel},
+                                     e))
                 break;
             continue;
         }

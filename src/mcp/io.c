@@ -196,6 +196,7 @@ struct mcp_fetch {
     struct client_url url;
     str method, target, headers, body;
     struct loop_task start, stop;
+    bool once;
     struct client_call *call; /* the loop's, as is what follows */
     bool framing;
     struct frames frames;
@@ -292,7 +293,8 @@ static void start_fetch(void *ctx)
                                .method = f->method,
                                .target = f->target,
                                .headers = f->headers,
-                               .body = f->body};
+                               .body = f->body,
+                               .once = f->once};
 
     assert(!f->call && !f->framing);
     f->call = client_start(f->io->client, &r, &handler, f);
@@ -345,6 +347,7 @@ struct mcp_fetch *mcp_fetch_start(struct mcp_io *io, const struct mcp_fetch_requ
     f->method = arena_dup(&f->arena, r->method);
     f->headers = arena_dup(&f->arena, r->headers);
     f->body = arena_dup(&f->arena, r->body);
+    f->once = r->once;
     mcp_inbox_init(&f->inbox, MCP_FETCH_MAX + 4 * sizeof(struct mcp_item)); /* head and end */
     loop_task_init(&f->start, start_fetch, f);
     loop_task_init(&f->stop, stop_fetch, f);

@@ -3,7 +3,8 @@
  * The core belongs to the loop. The loop checks a call and passes it on with copies of all it
  * needs. A thread runs the tool and posts letters: messages to send, and finally the result. The
  * loop handles the letters in order. In the meantime a client may disconnect and a session may end;
- * then the tool still runs to its end, and the result is dropped.
+ * then the tool still runs to its end, and the result is dropped. A call that is cancelled while it
+ * waits for a thread does not run.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -242,14 +243,38 @@ void mcp_hands_gone(struct mcp_hands *h, const struct mcp_channel *c)
             j->to = NULL;
 }
 
+/* Removes a job from the queue, unless a thread has taken it. */
+static bool mcp_hands_unqueue(struct mcp_hands *h, struct job *j)
+{
+    struct job **at = &h->first, *before = NULL;
+    bool queued;
+
+    pthread_mutex_lock(&h->lock);
+    for (; *at && *at != j; at = &(*at)->queued)
+        before = *at;
+    queued = *at == j;
+    if (queued) {
+        *at = j->queued;
+        if (h->last == j)
+            h->last = before;
+    }
+    assert(!h->first == !h->last);
+    pthread_mutex_unlock(&h->lock);
+    return queued;
+}
+
 void mcp_hands_cancel(struct mcp_hands *h, const struct mcp_session *session, str id)
 {
-    for (struct job *j = h ? h->jobs : NULL; j; j = j->next)
-        if (j->to && str_eq(str_c(j->session_id), str_c(session->id)) &&
-            str_eq(j->message.id, id)) {
-            j->to->end_cancelled(j->to);
-            j->to = NULL;
-        }
+    for (struct job *j = h ? h->jobs : NULL, *next; j; j = next) {
+        next = j->next;
+        if (!j->to || !str_eq(str_c(j->session_id), str_c(session->id)) ||
+            !str_eq(j->message.id, id))
+            continue;
+        j->to->end_cancelled(j->to);
+        j->to = NULL;
+        if (mcp_hands_unqueue(h, j))
+            mcp_server_hands_job_free(j);
+    }
 }
 
 size_t mcp_hands_count(const struct mcp_hands *h)

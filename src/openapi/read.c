@@ -75,16 +75,23 @@ static bool openapi_is(const struct openapi_reader *r, const struct json_node *v
 
 /* ---- parameters ---- */
 
+/* Headers that the HTTP client or the tool writes. */
 static bool openapi_header_fixed(str name)
 {
     static const char *const names[] = {"accept",
+                                        "accept-encoding",
                                         "authorization",
                                         "connection",
                                         "content-length",
                                         "content-type",
                                         "cookie",
+                                        "expect",
                                         "host",
+                                        "idempotency-key",
+                                        "keep-alive",
+                                        "proxy-connection",
                                         "te",
+                                        "trailer",
                                         "transfer-encoding",
                                         "upgrade"};
 

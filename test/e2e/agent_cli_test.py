@@ -130,6 +130,11 @@ class Chat(unittest.TestCase):
         done = self.chat(100000 * "a" + "\nb\n")
         self.assertEqual((done.code, done.out), (0, b"100000 letters\n1 letters\n"), done.err)
 
+    def test_in_a_pipe_the_exit_code_is_that_of_the_first_line_that_failed(self):
+        self.model.reply = lambda ask: 400 if last(ask) == "bad" else "well"
+        done = self.chat("good\nbad\ngood\n")
+        self.assertEqual((done.code, done.out), (5, b"well\nwell\n"), done.err)
+
     def test_ctrl_c_ends_it_where_a_line_is_expected(self):
         terminal = Terminal(BINARY, "chat", "echo", "--config", str(self.library.path))
         terminal.wait_for(b"> ")

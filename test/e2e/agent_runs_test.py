@@ -75,7 +75,7 @@ class Library(Gateway):
         sent = {"content-type": "application/json", **(headers or {})}
         if key or self.key:
             sent["authorization"] = "Bearer " + (key or self.key)
-        c.request(method, path, json.dumps(body) if body is not None else None, sent)
+        c.request(method, path, body if body is None or isinstance(body, str) else json.dumps(body), sent)
         r = c.getresponse()
         text = r.read().decode()
         c.close()
@@ -377,6 +377,24 @@ class ClientTools(unittest.TestCase):
             self.assertEqual(d.one(said["run_id"])["result"]["text"], "It is ordered")
             self.assertEqual(len(model.asked), 2)
 
+    def test_a_wrong_result_after_the_last_right_one_does_not_stop_the_run(self):
+        with Model(orders) as model, Library(model) as d:
+            said = d.go("Order Dune", tools=[ORDER])
+            call = said["pending"]["calls"][0]["call_id"]
+            status, _ = d.ask("POST", f"/api/v1/runs/{said['run_id']}/tool_results", {
+                "results": [{"call_id": call, "result": "ordered"}, {"call_id": "nothing", "result": "x"}]})
+            self.assertEqual(status, 404)
+            self.assertEqual(d.ended(said["run_id"])["result"]["text"], "It is ordered")
+
+    def test_a_run_whose_metadata_has_lines_is_one_line_in_a_stream(self):
+        with Model(orders) as model, Library(model) as d:
+            body = json.dumps({"input": "Order Dune", "tools": [ORDER], "metadata": {"a": {"b": [1]}}}, indent=2)
+            for lines in (body, body.replace("\n", "\r\n")):
+                status, said = d.ask("POST", "/api/v1/agents/librarian/runs", lines)
+                self.assertEqual((status, said["metadata"]), (200, {"a": {"b": [1]}}))
+                name, _, waiting = d.events(said["run_id"])[-1]
+                self.assertEqual((name, waiting["metadata"]), ("waiting", {"a": {"b": [1]}}))
+
     def test_both_sides_may_be_killed_meanwhile(self):
         with Model(orders) as model, Library(model) as d:
             id = d.go("Order Dune", tools=[ORDER])["run_id"]
@@ -387,6 +405,18 @@ class ClientTools(unittest.TestCase):
             d.ask("POST", f"/api/v1/runs/{id}/tool_results", {"results": [{"call_id": call["call_id"],
                                                                            "error": "sold out"}]})
             self.assertIn("sold out", d.ended(id)["result"]["text"])
+
+    def test_a_large_error_and_a_deep_schema_of_a_caller_end_no_more_than_their_run(self):
+        def model(ask):
+            return "Done." if results(ask) else orders(ask)
+        with Model(model) as model, Library(model) as d:
+            said = d.go("Order Dune", tools=[ORDER])
+            d.ask("POST", f"/api/v1/runs/{said['run_id']}/tool_results",
+                  {"call_id": said["pending"]["calls"][0]["call_id"], "error": "line\n" * (1 << 20)})
+            self.assertEqual(d.ended(said["run_id"])["status"], "done")
+            deep = {"name": "deep", "parameters": {"type": "object", "default": json.loads("[" * 508 + "]" * 508)}}
+            self.assertIn("levels deep", d.go("hi", tools=[deep])["detail"])
+            self.assertEqual(d.go("Order Dune", tools=[ORDER])["status"], "waiting")
 
     def test_a_run_that_waits_for_its_caller_can_be_cancelled(self):
         with Model(orders) as model, Library(model) as d:

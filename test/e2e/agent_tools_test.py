@@ -7,7 +7,9 @@
 import json
 import subprocess
 import sys
+import threading
 import unittest
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from command import BINARY, SOURCE, main, run
 from gateway import Gateway
@@ -132,6 +134,33 @@ class Services(unittest.TestCase):
             self.assertIn('{"order": 7}', done[1])
             self.assertRegex(done[1], '"key": "[^"]{8,}"')
             self.assertNotIn("abcdefghijklmnopqrstuvwxyz", json.dumps(m.asked) + text)
+
+    def test_a_header_of_the_configuration_is_not_the_model_s_to_choose(self):
+        seen = []
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self):
+                seen.append((self.headers.get_all("X-Tenant"), self.headers.get_all("X-Note")))
+                self.send_response(200)
+                self.end_headers()
+                self.wfile.write(b"ok")
+
+            def log_message(self, *_):
+                pass
+
+        service = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=service.serve_forever, args=(0.02,), daemon=True).start()
+        self.addCleanup(service.server_close)
+        self.addCleanup(service.shutdown)
+        tools = {"stock": {"openapi": "stock.json", "base_url": f"http://127.0.0.1:{service.server_port}",
+                           "headers": {"X-Tenant": "ours"}}}
+        said = {"x-tenant": "theirs", "X-Note": "n"}
+        with Model(calls(("stock__search", said))) as m, Setup(m, tools) as d:
+            (d.folder / "stock.json").write_text(json.dumps({"openapi": "3.1.0", "paths": {"/items": {"get": {
+                "operationId": "search", "parameters": [
+                    {"name": name, "in": "header", "schema": {"type": "string"}} for name in said]}}}}))
+            code, text = d.go()
+            self.assertEqual((code, seen), (0, [(["ours"], ["n"])]), text)
 
     def test_a_bad_service_is_told_to_the_model(self):
         for path, timeout, says in (("redirect", "60s", "which is not followed"), ("hang", "2s", "in time"),

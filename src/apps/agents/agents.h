@@ -28,8 +28,11 @@ void agents_app_close(struct agents_app *app); /* NULL: nothing */
 
 /* ---- view.c ---- */
 
+/* The row of a run. ERR_NOT_FOUND: there is no such run, or it is not this key's. */
+bool agents_find_run(struct agent_log *log, str run, const struct run_asker *who, struct arena *a,
+                     struct agent_row *out, struct err *e) MUST_USE;
 /* {"run_id", "agent", "status", "reason", "detail", "text", "output", "usage", "pending", ...}: the
- * result of a run. ERR_NOT_FOUND: there is no such run, or it is not this key's. */
+ * result of a run. ERR_NOT_FOUND, likewise. */
 bool agents_write_run(struct agent_log *log, str run, const struct run_asker *who, struct buf *out,
                       struct err *e) MUST_USE;
 /* {"runs": [...]}, each as agents_write_run has it but in brief, the newest first. Of all runs of

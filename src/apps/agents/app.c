@@ -37,6 +37,7 @@ bool agents_app_open(const struct app_host *h, struct agents_app **out, struct e
     struct agents_host host;
     bool ok = true;
 
+    assert(h->gl && h->clock && !h->log == !h->threads);
     *app = (struct agents_app){.host = *h};
     if (h->gateway->records)
         ok = registry_open(setup->config->store_url, h->clock, &app->registry, e);
@@ -77,6 +78,7 @@ static void agents_app_row_close(void *app)
 
 static void agents_app_resume(void *app, const struct agent_row *row)
 {
+    assert(str_starts(row->app, STR(AGENTS_APP)));
     agents_resume(((struct agents_app *)app)->runner, row);
 }
 
@@ -105,6 +107,7 @@ static bool agents_app_cancel(void *app, const struct agent_row *row)
 {
     struct agents_runner *runner = ((struct agents_app *)app)->runner;
 
+    assert(str_starts(row->app, STR(AGENTS_APP)));
     if (!str_eq(row->from, STR("cancel")))
         return agents_cancel(runner, row->id);
     agents_end(runner, row->id);

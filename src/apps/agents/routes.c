@@ -6,7 +6,8 @@
 #include "apps/agents/agents.h"
 
 #define EVENTS_RETRY_MS 1000
-#define RUNS_MAX 100 /* in one answer */
+#define RUNS_MAX 100                    /* in one answer */
+#define RUN_SIZE_MAX ((size_t)64 << 20) /* of a run as JSON: larger than its request */
 
 /* False after answering that runs are not on record. */
 static bool has_record(const struct agents_app *app, struct app_reply *r)
@@ -77,6 +78,7 @@ static void stream_event(void *ctx, const struct run_event *ev)
 {
     struct events_stream *s = ctx;
 
+    assert(ev->name[0] && ev->json.n > 0);
     s->sent = true;
     app_send_id(s->r, ev->name, ev->id, ev->json);
 }
@@ -101,6 +103,7 @@ static bool stream_run(struct agents_app *app, const struct app_request *q, str 
     bool active = true, ok = true;
     struct buf waiting;
 
+    assert(run.n > 0 && app->host.log);
     app_send_retry(r, EVENTS_RETRY_MS);
     while (ok && state == RUN_GOES_ON && active && !atomic_load(q->cancel)) {
         active = agents_wait(app->runner, run, &version, q->cancel);
@@ -110,7 +113,7 @@ static bool stream_run(struct agents_app *app, const struct app_request *q, str 
     if (ok && state == RUN_ENDED)
         agents_wait_gone(app->runner, run);
     if (ok && state == RUN_WAITS) {
-        buf_init(&waiting, APP_BODY_MAX);
+        buf_init(&waiting, RUN_SIZE_MAX);
         if (agents_write_run(app->host.log, run, &who, &waiting, e))
             app_send(r, "waiting", buf_str(&waiting));
         buf_release(&waiting);
@@ -123,16 +126,11 @@ void agents_route_events(void *app, const struct app_request *q, struct app_repl
 {
     struct agents_app *x = app;
     struct run_asker who = route_asker(q);
-    struct buf seen;
+    struct agent_row row;
     struct err e;
-    bool ok;
 
-    if (!has_record(x, r))
-        return;
-    buf_init(&seen, APP_BODY_MAX);
-    ok = agents_write_run(x->host.log, q->parts[0], &who, &seen, &e);
-    buf_release(&seen);
-    if (!ok || !stream_run(x, q, q->parts[0], r, &e))
+    if (has_record(x, r) && !(agents_find_run(x->host.log, q->parts[0], &who, q->arena, &row, &e) &&
+                              stream_run(x, q, q->parts[0], r, &e)))
         app_fail_err(r, &e);
 }
 
@@ -170,6 +168,7 @@ static bool read_run_value(const struct json *doc, const char *name, enum json_k
 {
     const struct json_node *v = json_find(doc, json_root(doc), str_c(name));
 
+    assert(kind == JSON_ARRAY || kind == JSON_OBJECT);
     *out = STR("");
     if (!v || v->kind == JSON_NULL)
         return true;
@@ -199,6 +198,7 @@ static void answer_run(struct agents_app *app, const struct app_request *q, str 
     struct run_asker who = route_asker(q);
     struct err e;
 
+    assert(app->host.log && r->body.n == 0);
     if (!agents_write_run(app->host.log, run, &who, &r->body, &e))
         app_fail_err(r, &e);
 }
@@ -209,6 +209,7 @@ static void wait_and_answer(struct agents_app *app, const struct app_request *q,
 {
     uint64_t version = 0;
 
+    assert(run.n > 0 && q->cancel);
     while (agents_wait(app->runner, run, &version, q->cancel) && !atomic_load(q->cancel) &&
            !(app->host.leave && atomic_load(app->host.leave)))
         ;
@@ -217,6 +218,7 @@ static void wait_and_answer(struct agents_app *app, const struct app_request *q,
 
 static void fail_run(struct app_reply *r, const struct err *e)
 {
+    assert(e->code != ERR_NONE);
     if (e->code == ERR_AUTH) {
         app_fail(r, 403, "model_not_allowed", "%s", e->text);
         return;
@@ -354,6 +356,7 @@ static bool put_tool_result(struct agents_app *app, const struct app_request *q,
     } else if (ok && !json_text(doc, result, q->arena, &x.result)) {
         x.result = json_raw(doc, result);
     }
+    assert(!ok || (x.call_id.p && x.result.p));
     ok = ok && agent_client_result(app->host.log, &x, &already, e);
     setup_release(s);
     return ok;
@@ -365,6 +368,7 @@ static bool put_tool_results(struct agents_app *app, const struct app_request *q
     const struct json_node *list = json_find(doc, json_root(doc), STR("results"));
     bool ok = true;
 
+    assert(json_root(doc)->kind == JSON_OBJECT);
     if (!list)
         return put_tool_result(app, q, doc, json_root(doc), e);
     if (list->kind != JSON_ARRAY)
@@ -380,9 +384,9 @@ void agents_route_tool_results(void *app, const struct app_request *q, struct ap
 {
     struct agents_app *x = app;
     struct run_asker who = route_asker(q);
+    struct err e, ignored;
     struct agent_row row;
     struct json doc;
-    struct err e;
     bool ok;
 
     if (!has_record(x, r))
@@ -392,11 +396,11 @@ void agents_route_tool_results(void *app, const struct app_request *q, struct ap
         json_release(&doc);
         return;
     }
-    ok = agents_write_run(x->host.log, q->parts[0], &who, &r->body, &e) &&
-         put_tool_results(x, q, &doc, &e) &&
-         agent_log_run_get(x->host.log, q->parts[0], q->arena, &row, &e);
-    buf_reset(&r->body);
-    if (ok && str_eq(row.status, STR("running")))
+    ok = agents_find_run(x->host.log, q->parts[0], &who, q->arena, &row, &e) &&
+         put_tool_results(x, q, &doc, &e);
+    /* Also if a result is wrong: the one before it may be the last that the run waits for. */
+    if (agents_find_run(x->host.log, q->parts[0], &who, q->arena, &row, &ignored) &&
+        str_eq(row.status, STR("running")))
         agents_resume(x->runner, &row);
     if (ok)
         answer_run(x, q, q->parts[0], r);

@@ -7,8 +7,9 @@
 #include "base/utf8.h"
 
 #define ARENA_MAX ((size_t)512 << 20)
-#define BRIEF_MAX 300   /* characters of a text in a list */
-#define ROWS_AT_ONCE 16 /* rows of a list in memory: an input may have megabytes */
+#define BRIEF_MAX 300 /* characters of a text in a list */
+/* Rows of a list in memory: a request of 8 MiB takes 48 there, in the row and as it is read. */
+#define ROWS_AT_ONCE 4
 
 static const struct {
     const char *from, *to;
@@ -75,6 +76,7 @@ static void run_write_result(const struct agent_row *row, bool brief, struct jso
 static const struct agent_row *agents_view_run_waiting(const struct agent_row *row,
                                                        const struct agent_row *parts, size_t n)
 {
+    assert(n == 0 || parts);
     for (size_t i = n; i-- > 0;)
         if (str_eq(parts[i].status, STR("waiting")))
             return &parts[i];
@@ -89,12 +91,16 @@ struct run_form {
 static bool run_write(struct agent_log *log, const struct agent_row *row, struct run_form form,
                       struct json_out *o, struct arena *a, struct err *e)
 {
+    struct arena of_parts; /* they may take all of an arena */
     struct agent_rows parts;
     struct agents_request q;
 
-    if (!agent_log_parts(log, row->id, row->session_id, a, &parts, e) ||
-        !agents_request_read(row->input, a, &q, e))
+    arena_init(&of_parts, ARENA_MAX);
+    if (!agent_log_parts(log, row->id, row->session_id, &of_parts, &parts, e) ||
+        !agents_request_read(row->input, a, &q, e)) {
+        arena_release(&of_parts);
         return false;
+    }
     json_out_object(o);
     json_member_str(o, "run_id", row->id);
     json_member_str(o, q.workflow ? "workflow" : "agent", q.name);
@@ -111,7 +117,18 @@ static bool run_write(struct agent_log *log, const struct agent_row *row, struct
     json_member_i64(o, "created_at_us", row->created_us);
     json_member_i64(o, "updated_at_us", row->updated_us);
     json_out_end(o);
+    arena_release(&of_parts);
     return true;
+}
+
+bool agents_find_run(struct agent_log *log, str run, const struct run_asker *who, struct arena *a,
+                     struct agent_row *out, struct err *e)
+{
+    if (!agent_log_run_get(log, run, a, out, e))
+        return false;
+    if (str_eq(out->app, STR(AGENTS_APP)) && (!who->key.n || str_eq(out->key, who->key)))
+        return true;
+    return err_set(e, ERR_NOT_FOUND, "there is no run \"" STR_FMT "\"", STR_ARG(run));
 }
 
 bool agents_write_run(struct agent_log *log, str run, const struct run_asker *who, struct buf *out,
@@ -123,11 +140,9 @@ bool agents_write_run(struct agent_log *log, str run, const struct run_asker *wh
     bool ok;
 
     arena_init(&a, ARENA_MAX);
-    ok = agent_log_run_get(log, run, &a, &row, e);
-    if (ok && (!str_eq(row.app, STR(AGENTS_APP)) || (who->key.n && !str_eq(row.key, who->key))))
-        ok = err_set(e, ERR_NOT_FOUND, "there is no run \"" STR_FMT "\"", STR_ARG(run));
     json_out_init(&o, out);
-    ok = ok && run_write(log, &row, (struct run_form){.thoughts = who->thoughts}, &o, &a, e) &&
+    ok = agents_find_run(log, run, who, &a, &row, e) &&
+         run_write(log, &row, (struct run_form){.thoughts = who->thoughts}, &o, &a, e) &&
          json_out_ok(&o, e);
     arena_release(&a);
     return ok;
@@ -169,10 +184,12 @@ bool agents_write_runs(struct agent_log *log, const struct agents_run_query *q,
     for (; ok && n == ROWS_AT_ONCE && found < last && f.offset < AGENT_LIST_MAX; f.offset += n) {
         arena_reset(&a);
         ok = agent_log_list(log, &f, &a, &rows, &n, e);
+        assert(!ok || n <= ROWS_AT_ONCE);
         for (size_t i = 0; ok && i < n && found < last; i++)
             if (agents_view_run_matches(&rows[i], q, &a) && found++ >= q->offset)
                 ok = run_write(log, &rows[i], (struct run_form){true, who->thoughts}, &o, &a, e);
     }
+    assert(found <= last);
     json_out_close(&o, 2);
     ok = ok && json_out_ok(&o, e);
     arena_release(&a);
@@ -186,6 +203,7 @@ bool agents_write_runs(struct agent_log *log, const struct agents_run_query *q,
 static void guard_write(const struct config *c, const char *key, const struct config_guard *g,
                         struct json_out *o)
 {
+    assert(g->kind != CONFIG_GUARD_AGENT || g->agent < c->agents->agent_count);
     json_out_key(o, str_c(key));
     if (g->kind == CONFIG_GUARD_NONE)
         json_out_null(o);
@@ -211,6 +229,7 @@ static void refs_write(const struct config *c, const struct config_tool_ref *ref
                             refs[i].tool.n ? "." : "",
                             STR_ARG(str_slice(refs[i].tool, 0, 200)));
 
+        assert(refs[i].source < c->agents->tools_count && size > 0 && (size_t)size < sizeof name);
         json_out_str(o, (str){name, (size_t)size});
     }
     json_out_end(o);
@@ -249,6 +268,7 @@ void agents_write_definition(const struct config *c, const struct config_agent *
 void agents_write_workflow(const struct config *c, const struct config_workflow *w,
                            struct json_out *o)
 {
+    assert(w->stage_count <= CONFIG_STAGES_MAX);
     json_out_object(o);
     json_member_str(o, "name", w->name);
     json_member_array(o, "stages");
