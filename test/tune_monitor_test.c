@@ -122,6 +122,39 @@ TEST(poor_ones_propose_a_run_once_and_say_why)
     place_release(&p);
 }
 
+/* Each daemon of a store checks the verdicts and finds the same run. */
+TEST(a_run_is_started_by_one_process)
+{
+    static const struct {
+        int64_t now, stale;
+        bool claimed;
+    } tries[] = {{NOW, NOW - 30, true},        /* proposed */
+                 {NOW + 10, NOW - 20, false},  /* runs */
+                 {NOW + 40, NOW + 10, true},   /* nothing of it was stored for a while */
+                 {NOW + 50, NOW + 20, false}}; /* so it is another's since */
+    struct monitor_seen seen;
+    struct tune_kept *k;
+    struct place p;
+    struct err e;
+    bool claimed;
+
+    place_init(&p);
+    put(&p, 30, "{}", "react", NOW - DAY);
+    seen = look(&p, NOW);
+    CHECK_F(tune_kept_open(str_c(p.url), &k, &e), "%s", e.text);
+    for (size_t i = 0; i < COUNT_OF(tries); i++) {
+        CHECK_F(tune_kept_claim(k, seen.proposed, tries[i].now, tries[i].stale, &claimed, &e),
+                "%s",
+                e.text);
+        CHECK_F(claimed == tries[i].claimed, "%zu", i);
+    }
+    /* Each answer of a model says that the run has a process. */
+    CHECK_F(tune_kept_add(k, seen.proposed, 0, STR("{}\n"), NOW + 100, &e), "%s", e.text);
+    CHECK(tune_kept_claim(k, seen.proposed, NOW + 110, NOW + 90, &claimed, &e) && !claimed);
+    tune_kept_close(k);
+    place_release(&p);
+}
+
 TEST(few_old_and_other_controllers_verdicts_do_not_count)
 {
     struct place p;
@@ -180,7 +213,7 @@ TEST(lines_that_do_not_fit_into_memory_are_an_error)
                           &e),
             "%s",
             e.text);
-    CHECK_F(tune_kept_add(k, STR("opt-1"), 0, buf_str(&lines), &e), "%s", e.text);
+    CHECK_F(tune_kept_add(k, STR("opt-1"), 0, buf_str(&lines), NOW, &e), "%s", e.text);
     arena_init(&a, (size_t)1 << 20);
     CHECK(!tune_kept_lines(k, STR("opt-1"), &a, &text, &n, &e));
     CHECK_INT(e.code, ERR_LIMIT);
@@ -193,6 +226,7 @@ TEST(lines_that_do_not_fit_into_memory_are_an_error)
 }
 
 TEST_MAIN(T(good_verdicts_propose_nothing), T(poor_ones_propose_a_run_once_and_say_why),
+          T(a_run_is_started_by_one_process),
           T(few_old_and_other_controllers_verdicts_do_not_count),
           T(a_verdict_larger_than_others_is_scored),
           T(lines_that_do_not_fit_into_memory_are_an_error))

@@ -34,6 +34,7 @@ bool apps_open(const struct app_host *h, struct apps **out, struct err *e)
 
     *a = (struct apps){.host = *h};
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        assert(rows[i]->name && rows[i]->close);
         if (rows[i]->open(&a->host, &a->open[i], e))
             continue;
         err_prefix(e, "%s: ", rows[i]->name);
@@ -57,6 +58,7 @@ void apps_close(struct apps *a)
 
 void *apps_find(struct apps *a, const struct app *row)
 {
+    assert(row);
     for (size_t i = 0; i < COUNT_OF(rows); i++)
         if (rows[i] == row)
             return a->open[i];
@@ -111,6 +113,7 @@ static void apps_do_due(struct apps *a, const struct agent_row *run)
     bool cancels = str_eq(run->from, STR("cancel"));
     str of = str_slice(run->app, 0, str_find(run->app, STR(".")));
 
+    assert(run->id.n > 0 && of.n > 0);
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         if (!a->open[i] || !str_eq(of, str_c(rows[i]->name)))
             continue;
@@ -130,6 +133,7 @@ void apps_look(struct apps *a)
     size_t n;
     bool ok;
 
+    assert(a->host.log); /* several daemons share a store, so there is one */
     for (size_t i = 0; i < COUNT_OF(rows); i++)
         if (a->open[i] && rows[i]->look)
             rows[i]->look(a->open[i]);
@@ -189,6 +193,7 @@ static bool app_fits(const char *pattern, str path, str *parts)
     str want = str_c(pattern);
     size_t n = 0;
 
+    assert(pattern[0] == '/');
     while (want.n > 0 && path.n > 0) {
         str a = app_take_segment(&want), b = app_take_segment(&path);
 
@@ -222,6 +227,7 @@ bool apps_route(str method, str path, struct app_match *out, struct buf *methods
                                 (str_eq(method, STR("HEAD")) && strcmp(r->method, "GET") == 0)))
                 *out = m;
         }
+    assert(known || !out->route);
     return known;
 }
 
@@ -248,6 +254,7 @@ void apps_answer(struct apps *a, const struct app_match *m, const struct app_req
 {
     void *app = apps_find(a, m->app);
 
+    assert(m->route && m->route->answer);
     r->status = 200;
     r->type = "application/json";
     r->retry_after_s = 0;
@@ -283,6 +290,7 @@ void app_fail(struct app_reply *r, int status, const char *code, const char *fmt
     char text[MESSAGE_MAX];
     va_list args;
 
+    assert(status >= 400 && status < 600 && code[0]);
     va_start(args, fmt);
     (void)vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
@@ -306,6 +314,7 @@ void app_reply_end(struct app_reply *r, struct json_out *o, bool ok, const struc
 {
     struct err why;
 
+    assert(o->buf == &r->body);
     json_out_close(o, o->depth);
     if (!ok)
         app_fail_err(r, e);
@@ -375,16 +384,29 @@ static void send_text(struct app_reply *r, str text)
         buf_add(&r->body, text);
 }
 
+/* Line breaks between the values of the JSON become spaces: a line break ends the data of an
+ * event, and a text in JSON has none. */
+static void send_one_line(struct buf *out, str json)
+{
+    size_t start = out->n;
+
+    buf_add(out, json);
+    for (size_t i = start; i < out->n; i++)
+        if (out->p[i] == '\n' || out->p[i] == '\r')
+            out->p[i] = ' ';
+}
+
 void app_send_id(struct app_reply *r, const char *event, str id, str json)
 {
     struct buf line;
 
+    assert(strlen(event) < 100 && str_find(id, STR("\n")) == STR_NONE);
     buf_init(&line, json.n + id.n + 256);
     buf_printf(&line, "event: %s\n", event);
     if (id.n)
         buf_printf(&line, "id: " STR_FMT "\n", STR_ARG(id));
     buf_add(&line, STR("data: "));
-    buf_add(&line, json);
+    send_one_line(&line, json);
     buf_add(&line, STR("\n\n"));
     send_text(r, buf_str(&line));
     buf_release(&line);

@@ -57,6 +57,7 @@ struct app_request {
     str query;                /* after the question mark, not decoded: app_query */
     str body, type, accept;
     str last_event;              /* where a stream of events resumes: Last-Event-ID, or "" */
+    str idempotency_key;         /* Idempotency-Key: the same at each try of a request, or "" */
     str signature;               /* of a webhook: PagerDuty's or Grafana's header, or "" */
     str key, subject;            /* the client: its key's name, or "" */
     bool operator_;              /* may see all and change things */
@@ -156,7 +157,7 @@ void apps_answer(struct apps *a, const struct app_match *m, const struct app_req
 void app_answer(void *app, const struct app_match *m, const struct app_request *q,
                 struct app_reply *r);
 
-/* An event of a stream (text/event-stream), on its way at once; `json` is one line. */
+/* An event of a stream (text/event-stream), on its way at once. */
 void app_send(struct app_reply *r, const char *event, str json);
 /* The same with an id, which a client that comes back sends as Last-Event-ID. */
 void app_send_id(struct app_reply *r, const char *event, str id, str json);

@@ -23,6 +23,7 @@ static bool eval_alert_read_json(struct eval_loading *l, const char *name, struc
     struct err e;
     str text;
 
+    assert(!doc->n);
     if (!file_exists(path))
         return false;
     if (!file_read(l->arena, path, FILE_MAX, &text, &e))
@@ -77,6 +78,7 @@ static bool eval_alert_take_alert(struct eval_loading *l, const struct json *doc
                    STR_ARG(faults->n ? faults->at[0].message : STR("is empty")));
         return false;
     }
+    assert(alert->data.n > 0);
     l->out->alert = (struct incident_alert){.id = l->out->name,
                                             .alert_type = alert->alert_type,
                                             .severity = alert->severity,
@@ -104,6 +106,7 @@ static bool read_own(struct eval_loading *l, bool *there)
     else if (*there)
         ok = eval_alert_read_json(l, "alert.json", &doc) && eval_alert_take_alert(l, &doc, path);
     json_release(&doc);
+    assert(!ok || *there);
     return ok;
 }
 
@@ -126,6 +129,7 @@ static void write_data(struct eval_loading *l, const struct json *request, const
     struct json_out o;
     struct buf out;
 
+    assert(json_root(request) || l->question.n);
     buf_init(&out, DATA_MAX);
     json_out_init(&o, &out);
     json_out_object(&o);
@@ -206,6 +210,7 @@ static size_t eval_alert_key_of(str name, char out[KEY_MAX])
         if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'))
             out[n++] = c;
     }
+    assert(n <= name.n && n <= KEY_MAX);
     return n;
 }
 
@@ -304,6 +309,7 @@ static void eval_alert_read_runbook(struct eval_loading *l)
     struct buf out;
     str text;
 
+    assert(!l->out->runbook.n && l->out->alert.data.n > 0);
     buf_init(&out, 4 * RUNBOOK_MAX);
     if (read_file_named(l, l->runbook, &text) || read_file_named(l, STR("runbook.md"), &text))
         buf_add(&out, text);
@@ -349,6 +355,7 @@ bool eval_count_recordings(struct eval_loading *l)
     struct replay *r;
     struct err e;
 
+    assert(!l->out->served && !l->out->recordings);
     if (!replay_open(l->out->folder, &r, &e)) {
         if (e.code != ERR_NOT_FOUND)
             eval_fault(l->faults, l->arena, "%s", e.text);

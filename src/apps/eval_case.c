@@ -144,6 +144,7 @@ static void eval_case_read_expected(struct eval_loading *l, const struct json *d
     struct eval_case *c = l->out;
     struct score_texts *facts = &c->expected.facts;
 
+    assert(!facts->at && !c->tools); /* a case is read once */
     add_texts(l->arena, doc, json_find(doc, root, STR("expected_output")), facts);
     if (sections && sections->kind == JSON_OBJECT)
         JSON_FOREACH(k, doc, sections)
@@ -169,6 +170,7 @@ static bool eval_case_read_cause(struct eval_loading *l, const struct json *doc,
         struct score_texts *list;
     } all[] = {{"cause", &x->cause}, {"object", &x->object}, {"not_cause", &x->not_cause}};
 
+    assert(x->facts.at); /* eval_case_read_expected comes first */
     for (size_t i = 0; i < COUNT_OF(all); i++) {
         const struct json_node *v = json_find(doc, json_root(doc), str_c(all[i].name));
 
@@ -226,6 +228,7 @@ static str last_part(const char *folder)
         path.n--;
     for (at = path.n; at > 0 && path.p[at - 1] != '/'; at--)
         ;
+    assert(at <= path.n);
     return str_slice(path, at, path.n);
 }
 

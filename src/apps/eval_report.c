@@ -57,6 +57,7 @@ static void eval_report_write_tools(struct json_out *o, const struct eval_result
 
 static void eval_report_write_result(struct json_out *o, const struct eval_result *r)
 {
+    assert(r->analysis.facts_met <= r->of->expected.facts.n && r->tags.n > 0);
     json_out_object(o);
     json_member_str(o, "case", r->of->name);
     json_member_str(o, "alert_type", r->of->alert.alert_type);

@@ -49,6 +49,7 @@ static void read_called(struct eval_result *r, struct arena *a)
                 r->called[r->called_count++] = arena_dup(a, eval_run_bare(name));
     }
     json_release(&doc);
+    assert(r->called_count <= CALLED_MAX);
 }
 
 static void compare_tools(struct eval_result *r, struct arena *a)
@@ -69,6 +70,7 @@ static double eval_run_score_of(struct eval_result *r, struct arena *a)
     const struct eval_case *c = r->of;
 
     score_analysis(r->report.final_analysis, c->evidence, &c->expected, a, &r->analysis);
+    assert(r->analysis.score >= 0 && r->analysis.score <= 1 && r->tools_met <= c->tool_count);
     if (!c->tool_count)
         return r->analysis.score;
     return r->analysis.score *
@@ -129,6 +131,7 @@ bool eval_self(char path[FILE_PATH_MAX], struct err *e)
 
     if (n <= 0)
         return err_sys(e, "cannot find the path of this program (/proc/self/exe)");
+    assert(n < FILE_PATH_MAX);
     path[n] = '\0';
     return true;
 }
@@ -200,6 +203,7 @@ void eval_sum(const struct eval_result *results, size_t n, struct eval_total *ou
     for (size_t i = 0; i < n; i++) {
         const struct eval_result *r = &results[i];
 
+        assert(r->of->weight >= 0 && r->score >= 0 && r->score <= 1);
         weights += r->of->weight;
         sum += r->of->weight * r->score;
         plain += r->score;

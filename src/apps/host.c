@@ -44,6 +44,7 @@ bool app_local_start(struct config *c, struct app_local *l, struct err *e)
     if (!local_open(c, &l->local, e))
         return false;
     g = local_loop(l->local)->gateway;
+    assert(g && g->clock);
     l->host = (struct app_host){.gateway = g,
                                 .gl = local_loop(l->local),
                                 .clock = g->clock,

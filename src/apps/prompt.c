@@ -61,6 +61,7 @@ static str app_prompt_id_of(str name, str canonical, struct arena *a)
     uint8_t digest[SHA256_SIZE];
     char hex[SHA256_HEX_SIZE];
 
+    assert(name.n > 0 && name.n <= PROMPT_NAME_MAX && canonical.n > 0);
     sha256_of(canonical, digest);
     return arena_join(a, name, STR("@"), str_slice(sha256_hex(digest, hex), 0, ID_DIGITS));
 }
@@ -101,6 +102,7 @@ void prompt_built_in(const struct prompt_built_in *b, struct arena *a, struct pr
     struct buf json;
     struct err e;
 
+    assert(b->count > 0 && b->count <= PROMPT_COMPONENTS_MAX);
     *out = (struct prompt){.name = str_c(b->name),
                            .state = PROMPT_ACTIVE,
                            .built_in = true,
@@ -154,6 +156,7 @@ static void member_time(struct json_out *o, const char *key, int64_t us)
 
 void prompt_write(const struct prompt *p, bool components, struct json_out *o)
 {
+    assert(!components || p->components.n > 0); /* registry_list has none */
     json_out_object(o);
     json_member_str_or_null(o, "id", p->id);
     json_member_str_or_null(o, "name", p->name);

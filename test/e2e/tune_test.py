@@ -188,6 +188,15 @@ class Tune(Case):
         self.assertEqual([p for p in self.prompts() if p["state"] == "draft"], [])
         self.assertIn("Nothing beat", done.out.decode())
 
+    def test_a_case_may_have_several_lines(self):
+        cases = self.folder / "cases"
+        for i, line in enumerate((cases / "all.jsonl").read_text().splitlines()):
+            (cases / f"{i}.json").write_text(json.dumps(json.loads(line), indent=2))
+        (cases / "all.jsonl").unlink()
+        done = self.begin("--budget", "40", "--run", "lines", "--json")
+        self.assertEqual(done.code, 0, done.err)
+        self.assertEqual([p["scores"]["score"] for p in self.prompts() if p["state"] == "draft"], [1])
+
     def test_mistakes_are_said(self):
         self.bad(self.optimize("--budget", "9"), 1, "--train")
         self.bad(self.optimize("--train", str(self.folder / "nothing")), 1, "nothing")
@@ -195,6 +204,10 @@ class Tune(Case):
         self.bad(self.optimize("--resume", "unknown"), 1, "unknown")
         (self.folder / "empty").mkdir()
         self.bad(self.optimize("--train", str(self.folder / "empty")), 1, "no labelled cases")
+        wrong = self.folder / "wrong"
+        wrong.mkdir()
+        (wrong / "a.json").write_text(json.dumps({"turns": ["One tea."], "expected": [{"item_id": "none"}]}))
+        self.bad(self.optimize("--train", str(wrong)), 1, "a.json: expected: an item_id is not on the menu")
         self.assertIn("budget", self.begin("--budget", "5", "--run", "small").err)
 
     def test_the_dashboard_is_told(self):
@@ -233,7 +246,7 @@ class Reader(Model):
 
 
 class TunePolicy(Case):
-    def test_an_evaluation_is_a_run_of_the_controller_judged_by_four_metrics(self):
+    def optimize(self, **policy):
         folder = Path(tempfile.mkdtemp())
         model = Reader()
         self.addCleanup(model.close)
@@ -250,13 +263,21 @@ class TunePolicy(Case):
         config = folder / "rationale.yaml"
         config.write_text(json.dumps({
             "store": f"sqlite:{folder / 'h.db'}", "log": {"level": "error"},
-            "policy": {"documents": {"lumbar-mri": str(SOURCE / "example/policy/lumbar-mri.md")}, "search": "bm25"},
+            "policy": {"documents": {"lumbar-mri": str(SOURCE / "example/policy/lumbar-mri.md")}, "search": "bm25",
+                       **policy},
             "providers": {"test": {"kind": "openai", "base_url": f"http://127.0.0.1:{model.port}/v1",
                                    "models": ["reader"], "enable_reasoning": False, "retries": 0}}}))
         done = run("optimize", "--app", "policy", "--config", str(config), "--train", str(folder / "train"),
                    "--val", str(folder / "val"), "--budget", "60", "--run", "p", "--json")
         self.assertEqual(done.code, 0, done.err)
-        events = [json.loads(line) for line in done.out.splitlines()]
+        return config, [json.loads(line) for line in done.out.splitlines()]
+
+    def test_the_limits_of_a_verification_are_those_of_an_evaluation(self):
+        _, events = self.optimize(max_tokens=30)
+        self.assertEqual({e["objectives"]["status"] for e in events if e["event"] == "valset"}, {0})
+
+    def test_an_evaluation_is_a_run_of_the_controller_judged_by_four_metrics(self):
+        config, events = self.optimize()
         seed = next(e for e in events if e["event"] == "valset")
         self.assertEqual(set(seed["objectives"]), {"citation", "coherence", "calibration", "status"})
         self.assertEqual(seed["objectives"]["status"], 0)

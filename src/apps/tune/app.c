@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <time.h>
 
+#include "apps/tune/folder.h"
 #include "apps/tune/gepa_metrics.h"
 #include "apps/tune/monitor.h"
 #include "apps/tune/tune.h"
@@ -14,7 +15,7 @@
 
 #define FIRST_S 60   /* the first check, after the daemon's start */
 #define REFRESH_S 30 /* between two readings of the metrics */
-#define ARENA_MAX ((size_t)1 << 30)
+#define STALE_S 1800 /* a run that was not stored for this long has no process */
 
 struct tuner {
     const struct app_host *host;
@@ -52,26 +53,40 @@ static void tune_app_start(struct tuner *t, const struct config *c, str run, str
         log_info("the run of the optimizer ended", LOG_STR("prompt", r.prompt_id));
 }
 
-static void tune_app_look(struct tuner *t)
+/* The seconds until the next check. A run of another process may be left by it: it is looked at
+ * again once that can be told. */
+static int64_t tune_app_look(struct tuner *t)
 {
     struct setup *s = gateway_setup(t->host->gateway);
     const struct config *c = s->config;
+    int64_t now_us = clock_wall_ms(t->host->clock) * 1000;
     struct monitor_seen seen;
+    bool claimed = true;
     struct arena a;
     struct err e;
 
-    arena_init(&a, ARENA_MAX);
-    if (!monitor_check(c->store_url, clock_wall_ms(t->host->clock) * 1000, &a, &seen, &e)) {
+    arena_init(&a, TUNE_ARENA_MAX);
+    if (!monitor_check(c->store_url, now_us, &a, &seen, &e)) {
         log_warn("the quality of verdicts cannot be checked", LOG_ERR(&e));
     } else if (seen.proposed.n > 0) {
         log_warn("the quality of verdicts has fallen: a run of the optimizer is proposed",
                  LOG_STR("run", seen.proposed),
                  LOG_U64("verdicts", seen.verdicts));
-        if (c->policy.optimize && c->policy.train.n > 0)
-            tune_app_start(t, c, seen.proposed, &a);
+        if (c->policy.optimize && c->policy.train.n > 0) {
+            if (!tune_kept_claim(t->kept,
+                                 seen.proposed,
+                                 now_us,
+                                 now_us - (int64_t)STALE_S * 1000000,
+                                 &claimed,
+                                 &e))
+                log_warn("the run of the optimizer cannot be started", LOG_ERR(&e));
+            else if (claimed)
+                tune_app_start(t, c, seen.proposed, &a);
+        }
     }
     arena_release(&a);
     setup_release(s);
+    return claimed ? (int64_t)(MONITOR_EVERY_MS / 1000) : STALE_S;
 }
 
 static void *tune_app_watch(void *arg)
@@ -84,10 +99,9 @@ static void *tune_app_watch(void *arg)
     while (!t->stop) {
         pthread_mutex_unlock(&t->lock);
         gepa_metrics_refresh(t->metrics, t->kept);
-        if (look_s <= 0) {
-            tune_app_look(t);
-            look_s = (int64_t)(MONITOR_EVERY_MS / 1000);
-        }
+        if (look_s <= 0)
+            look_s = tune_app_look(t);
+        assert(look_s > 0);
         clock_gettime(CLOCK_REALTIME, &until);
         until.tv_sec += REFRESH_S;
         pthread_mutex_lock(&t->lock);
@@ -125,6 +139,7 @@ static void tuner_close(void *app)
     struct tuner *t = app;
 
     pthread_mutex_lock(&t->lock);
+    assert(!t->stop && t->kept && t->metrics);
     t->stop = true;
     pthread_cond_signal(&t->more);
     pthread_mutex_unlock(&t->lock);
@@ -140,6 +155,7 @@ static void tuner_close(void *app)
 
 static void tune_app_put_row(struct json_out *o, const struct tune_row *r)
 {
+    assert(r->id.n > 0 && r->status.n > 0);
     json_member_str_or_null(o, "run_id", r->id);
     json_member_str_or_null(o, "app", r->app);
     json_member_str_or_null(o, "status", r->status);

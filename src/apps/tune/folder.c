@@ -39,12 +39,22 @@ static bool add_lines(struct tune_file **list, size_t *n, struct arena *a, str n
     return true;
 }
 
+bool tune_has_room(const struct arena *a, struct err *e)
+{
+    return arena_fits(a, 2 * TUNE_CASE_MAX, 0) ||
+           err_set(e,
+                   ERR_LIMIT,
+                   "the labelled cases need more than the %zu MiB of memory that a run has; "
+                   "use fewer or smaller ones",
+                   a->size_max >> 20);
+}
+
 static bool tune_folder_read_one(const char *folder, const char *name, struct arena *a,
                                  struct tune_file **list, size_t *n, struct err *e)
 {
     str path = arena_printf(a, "%s/%s", folder, name), text;
 
-    if (!file_read(a, path.p, TUNE_FILE_MAX, &text, e))
+    if (!tune_has_room(a, e) || !file_read(a, path.p, TUNE_FILE_MAX, &text, e))
         return false;
     return str_ends(path, STR("l")) ? add_lines(list, n, a, str_c(name), text, e)
                                     : tune_folder_add(list, n, a, str_c(name), text, e);
@@ -66,6 +76,7 @@ bool tune_folder(const char *folder, struct arena *a, struct tune_file **out, si
         free(names[i]);
     }
     free((void *)names);
+    assert(*n <= TUNE_EXAMPLES_MAX);
     return ok;
 }
 
@@ -75,6 +86,7 @@ bool tune_prompt(const struct prompt_built_in *b, const str *texts, struct arena
     struct json_text t;
 
     *out = (struct prompt){.name = str_c(b->name), .state = PROMPT_DRAFT};
+    assert(b->count > 0);
     json_text_begin(&t, 8 * PROMPT_SIZE_MAX);
     for (size_t i = 0; i < b->count; i++)
         json_member_str(&t.o, b->parts[i].name, texts[i]);

@@ -8,6 +8,8 @@
 #include "apps/tune/tune.h"
 
 #define TUNE_FILE_MAX ((size_t)16 << 20)
+#define TUNE_ARENA_MAX ((size_t)1 << 30)  /* memory of a run: its cases and all that it keeps */
+#define TUNE_CASE_MAX ((size_t)128 << 20) /* bytes of an arena that one more case needs at most */
 
 struct tune_file {
     str name; /* of the file; FILE:LINE if the file has several cases */
@@ -17,6 +19,9 @@ struct tune_file {
 /* The .json files of a folder, and the lines of its .jsonl files, in the order of their names. */
 bool tune_folder(const char *folder, struct arena *a, struct tune_file **out, size_t *n,
                  struct err *e) MUST_USE;
+
+/* Whether one more case fits into the arena of the run; ERR_LIMIT if not. */
+bool tune_has_room(const struct arena *a, struct err *e) MUST_USE;
 
 /* A candidate's texts, one for each part, as a version that is not in the registry. */
 bool tune_prompt(const struct prompt_built_in *b, const str *texts, struct arena *a,

@@ -42,6 +42,7 @@ static void gepa_write(void *ctx, struct metrics_text *t)
 
     buf_init(&labels, 1024);
     pthread_mutex_lock(&m->lock);
+    assert(m->now.score_count <= SCORES_MAX && m->now.finished + m->now.failed == m->now.runs);
     metrics_family(t, "gepa_optimizations", METRICS_COUNTER, "Runs of the optimizer that ended.");
     metrics_count(t, "status", "finished", m->now.finished);
     metrics_count(t, "status", "failed", m->now.failed);

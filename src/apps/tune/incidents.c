@@ -85,6 +85,7 @@ static bool incidents_load(void *app, const char *folder, struct arena *a,
     for (size_t i = 0; i < count; i++)
         if (cases[i].weight > 0) /* a case without weight is not used for training */
             parts_of(&cases[i], a, &(*out)[(*n)++]);
+    assert(*n <= count);
     return true;
 }
 
@@ -191,6 +192,7 @@ static void tune_incidents_put_trace(const struct eval_result *r, const struct s
 {
     const struct incident_alert *alert = &r->of->alert;
 
+    assert(r->called || !r->called_count);
     json_member_object(o, "Inputs");
     put_cut(o, "alert_type", alert->alert_type, SHOWN);
     put_cut(o, "severity", alert->severity, SHOWN);
@@ -217,6 +219,7 @@ static void tune_incidents_judge(const struct eval_result *r, const struct seen 
     const struct eval_case *c = r->of;
     struct json_text t;
 
+    assert(r->tools_met <= c->tool_count && r->analysis.facts_met <= c->expected.facts.n);
     out->score = r->score;
     out->objective_count = SCORES;
     for (uint32_t i = 0; i < SCORES; i++)

@@ -26,6 +26,7 @@ struct verdict_run judge_run(const struct policy_result *r, struct arena *a)
     struct verdict_step *steps = arena_zero(a, r->trace_count + 1, sizeof *steps);
     const struct policy_citation *from = &r->citation;
 
+    assert((r->trace || !r->trace_count) && (from->pages || !from->page_count));
     *c = (struct verdict_citation){.doc = from->doc, .section = from->section};
     if (from->page_count > 0) {
         c->page_first = from->pages[0];

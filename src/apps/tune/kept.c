@@ -52,6 +52,7 @@ bool tune_kept_put(struct tune_kept *k, const struct tune_row *r, struct err *e)
 {
     bool ok;
 
+    assert(r->id.n > 0 && r->status.n > 0);
     pthread_mutex_lock(&k->lock);
     ok = db_run(k->db,
                 "INSERT INTO optimize_runs (" COLUMNS ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8,"
@@ -76,6 +77,25 @@ bool tune_kept_put(struct tune_kept *k, const struct tune_row *r, struct err *e)
                         db_int(r->updated_us)),
                 e);
     pthread_mutex_unlock(&k->lock);
+    return ok;
+}
+
+bool tune_kept_claim(struct tune_kept *k, str id, int64_t now_us, int64_t stale_us, bool *claimed,
+                     struct err *e)
+{
+    int64_t n = 0;
+    bool ok;
+
+    pthread_mutex_lock(&k->lock);
+    assert(stale_us < now_us);
+    ok = db_run(k->db,
+                "UPDATE optimize_runs SET status = 'running', updated_us = $2 WHERE run_id = $1 AND"
+                " (status = 'proposed' OR (status = 'running' AND updated_us < $3))",
+                DB_ARGS(db_text(id), db_int(now_us), db_int(stale_us)),
+                e) &&
+         db_changed(k->db, &n, e);
+    pthread_mutex_unlock(&k->lock);
+    *claimed = n > 0;
     return ok;
 }
 
@@ -140,6 +160,7 @@ bool tune_kept_list(struct tune_kept *k, struct arena *a, struct tune_row **out,
 
     *out = r.list;
     *n = r.n;
+    assert(r.n <= TUNE_LIST_MAX);
     return ok;
 }
 
@@ -292,13 +313,19 @@ static bool add_all(struct db *db, str id, int64_t n, str lines, struct err *e)
     return true;
 }
 
-bool tune_kept_add(struct tune_kept *k, str id, int64_t n, str lines, struct err *e)
+bool tune_kept_add(struct tune_kept *k, str id, int64_t n, str lines, int64_t now_us, struct err *e)
 {
     bool ok;
 
+    assert(n >= 0 && lines.n > 0 && lines.p[lines.n - 1] == '\n');
     pthread_mutex_lock(&k->lock);
     ok = db_begin(k->db, true, e);
-    if (ok && !(add_all(k->db, id, n, lines, e) && db_commit(k->db, e))) {
+    if (ok && !(add_all(k->db, id, n, lines, e) &&
+                db_run(k->db,
+                       "UPDATE optimize_runs SET updated_us = $2 WHERE run_id = $1",
+                       DB_ARGS(db_text(id), db_int(now_us)),
+                       e) &&
+                db_commit(k->db, e))) {
         db_rollback(k->db);
         ok = false;
     }

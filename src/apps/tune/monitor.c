@@ -116,6 +116,7 @@ bool monitor_check(str url, int64_t now_us, struct arena *a, struct monitor_seen
     if (!tune_monitor_count_results(url, now_us - MONITOR_DAYS * DAY_US, &t, e))
         return false;
     out->verdicts = t.n;
+    assert(t.n <= MONITOR_MOST);
     out->quality = t.n ? t.sum / (double)t.n : 0;
     if (t.n < MONITOR_LEAST || out->quality >= MONITOR_QUALITY)
         return true;

@@ -8,6 +8,7 @@
 #include "apps/tune/folder.h"
 
 #define OUT_MAX ((size_t)1 << 20)
+#define CASE_ARENA_MAX ((size_t)1 << 30) /* for one case as it is read */
 
 enum { ORDER, PROTOCOL, REAL, SCORES };
 static const char *const objectives[] = {"order", "protocol", "real", NULL};
@@ -20,30 +21,59 @@ static const char *const advice[SCORES] = {
 
 static bool orders_begin(const struct tune_env *env, struct arena *a, void **out, struct err *e)
 {
+    str path = env->setup->config->orders.menu;
+    struct menu *menu;
+
     (void)a;
-    *out = (void *)(uintptr_t)env->host;
-    return env->setup->config->orders.menu.n > 0 ||
-           err_set(e, ERR_INPUT, "the configuration has no orders.menu");
+    if (!path.n)
+        return err_set(e, ERR_INPUT, "the configuration has no orders.menu");
+    if (!menu_load(path.p, &menu, e))
+        return false;
+    *out = menu;
+    return true;
 }
 
 static void orders_done(void *app)
 {
-    (void)app;
+    menu_free(app);
+}
+
+/* A case on one line, which is how orders_eval_run reads it: in valid JSON a line ends only where a
+ * space may be. An unreadable case would have no score with any prompt. */
+static bool tune_orders_read_case(const struct menu *menu, const struct tune_file *f,
+                                  struct arena *scratch, struct arena *a, str *out, struct err *e)
+{
+    struct orders_eval_case *c = arena_zero(scratch, 1, sizeof *c);
+    char *line = arena_alloc(a, f->text.n + 1);
+
+    if (!orders_eval_read(menu, f->text, scratch, c, e))
+        return err_prefix(e, STR_FMT ": ", STR_ARG(f->name));
+    for (size_t i = 0; i < f->text.n; i++)
+        line[i] = f->text.p[i] == '\n' ? ' ' : f->text.p[i];
+    *out = (str){line, f->text.n};
+    return true;
 }
 
 static bool orders_load(void *app, const char *folder, struct arena *a, struct tune_example **out,
                         size_t *n, struct err *e)
 {
     struct tune_file *files;
+    struct arena scratch;
+    bool ok = true;
 
-    (void)app;
     if (!tune_folder(folder, a, &files, n, e))
         return false;
     *out = arena_zero(a, *n + 1, sizeof **out);
-    for (size_t i = 0; i < *n; i++)
-        (*out)[i] =
-            (struct tune_example){.id = files[i].name, .text = files[i].text, .data = &files[i]};
-    return true;
+    arena_init(&scratch, CASE_ARENA_MAX);
+    for (size_t i = 0; ok && i < *n; i++) {
+        struct tune_example *x = &(*out)[i];
+
+        x->id = files[i].name;
+        ok = tune_has_room(a, e) && tune_orders_read_case(app, &files[i], &scratch, a, &x->text, e);
+        arena_reset(&scratch);
+    }
+    arena_release(&scratch);
+    return ok;
 }
 
 /* ---- grading ---- */
@@ -58,6 +88,7 @@ static void tune_orders_on_case(void *ctx, const struct orders_eval_result *r)
     struct seen *s = ctx;
     struct json_out o;
 
+    assert(r->failed.n > 0 || r->got);
     s->r.score = r->score;
     s->r.failed = STR("");
     json_out_init(&o, &s->got);
@@ -86,6 +117,7 @@ static void grade_seen(const struct seen *s, str said, struct arena *a, struct o
     const double score[SCORES] = {s->r.score.order, s->r.score.protocol, s->r.score.real};
     struct json_text t;
 
+    assert(out->objective_count == 0);
     out->objective_count = SCORES;
     for (uint32_t i = 0; i < SCORES; i++) {
         out->score += weights[i] * score[i];

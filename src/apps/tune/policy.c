@@ -47,7 +47,7 @@ static void policy_close(void *app)
 /* ---- cases ---- */
 
 /* NULL: this criterion has no labels. */
-static const struct json_node *labels_of(const struct json *doc, str criterion, struct arena *a)
+static const struct json_node *labels_of(const struct json *doc, str criterion)
 {
     const struct json_node *all = json_find(doc, json_root(doc), STR("expect"));
 
@@ -56,7 +56,7 @@ static const struct json_node *labels_of(const struct json *doc, str criterion, 
     if (!all || all->kind != JSON_ARRAY)
         return all && all->kind == JSON_OBJECT ? all : NULL;
     JSON_FOREACH(v, doc, all)
-        if (str_eq(json_copy_text(doc, v, "criterion_id", a), criterion))
+        if (json_is(doc, json_find(doc, v, STR("criterion_id")), criterion))
             return v;
     return NULL;
 }
@@ -84,10 +84,10 @@ static bool tune_policy_read_case(const struct tune_file *f, struct arena *a,
     bool ok;
 
     json_init(&doc);
-    ok = json_parse(&doc, f->text, e) && policy_case_read(f->text, a, &c, e);
+    ok = tune_has_room(a, e) && json_parse(&doc, f->text, e) && policy_case_read(f->text, a, &c, e);
     for (size_t i = 0; ok && i < c.criterion_count; i++) {
         struct labelled *x = arena_zero(a, 1, sizeof *x);
-        const struct json_node *l = labels_of(&doc, c.criteria[i], a);
+        const struct json_node *l = labels_of(&doc, c.criteria[i]);
 
         *x = (struct labelled){.c = c,
                                .criterion = c.criteria[i],
@@ -117,6 +117,7 @@ static bool policy_load(void *app, const char *folder, struct arena *a, struct t
         return false;
     *out = arena_zero(a, TUNE_EXAMPLES_MAX, sizeof **out);
     *n = 0;
+    assert(count <= TUNE_EXAMPLES_MAX);
     for (size_t i = 0; i < count; i++)
         if (!tune_policy_read_case(&files[i], a, *out, n, e))
             return false;
@@ -170,6 +171,8 @@ static void tune_policy_judge(const struct labelled *x, const struct policy_resu
     struct verdict_score m;
 
     verdict_judge(&truth, &run, &m);
+    assert(m.total >= 0 && m.total < 1.001);
+    assert(out->objective_count == 0);
     out->score = m.total;
     out->objective_count = VERDICT_COUNT;
     for (uint32_t i = 0; i < VERDICT_COUNT; i++) {
@@ -194,6 +197,8 @@ static void policy_grade(const struct tune_env *env, const str *texts, const str
                                      .prompt = &prompt,
                                      .model = env->model,
                                      .search = p->config->policy.search,
+                                     .tokens_max = p->config->policy.tokens_max,
+                                     .time_max_ms = p->config->policy.time_max_ms,
                                      .run = env->run,
                                      .session = env->session,
                                      .input = STR(""),
@@ -205,6 +210,7 @@ static void policy_grade(const struct tune_env *env, const str *texts, const str
     char today[POLICY_DAY_SIZE];
     struct err why;
 
+    assert(x->criterion.n > 0 && x->c.criterion_count > 0);
     if (!policy_case_doc(
             &x->c, o.docs, o.doc_count, policy_today(env->host->clock, today), &o.doc, &why) ||
         !tune_prompt(&policy_built_in, texts, a, &prompt, &why) ||

@@ -51,7 +51,7 @@ static bool tune_run_flush(struct tune *t, struct err *e)
         return true;
     if (buf_full(&t->lines))
         return err_set(e, ERR_LIMIT, "a line of the run is longer than %zu bytes", LINES_MAX);
-    if (!tune_kept_add(t->kept, t->row.id, t->line_count, buf_str(&t->lines), e))
+    if (!tune_kept_add(t->kept, t->row.id, t->line_count, buf_str(&t->lines), now_us(t), e))
         return false;
     for (size_t i = 0; i < t->lines.n; i++)
         t->line_count += t->lines.p[i] == '\n';
@@ -74,6 +74,7 @@ static bool keep_sync(void *ctx, struct err *e)
     struct tune *t = ctx;
 
     t->row.updated_us = now_us(t);
+    assert(t->row.id.n > 0 && t->row.updated_us >= 0);
     return tune_run_flush(t, e) && tune_kept_put(t->kept, &t->row, e);
 }
 
@@ -329,6 +330,7 @@ static bool tune_run_load_cases(struct tune *t, struct err *e)
         return err_set(e, ERR_INPUT, "a folder of labelled cases is needed: --train");
     if (!tune_run_load(t, t->train_folder, &t->train, &t->train_count, e))
         return false;
+    assert(t->train_count > 0 && t->train_count <= TUNE_EXAMPLES_MAX);
     t->val = t->train;
     t->val_count = t->train_count;
     return !t->val_folder || tune_run_load(t, t->val_folder, &t->val, &t->val_count, e);
@@ -456,6 +458,7 @@ static bool tune_run_save_draft(struct tune *t, const struct optimize *engine, s
 
     if (best == 0)
         return true;
+    assert(best < optimize_count(engine));
     p.components = components_json(t, engine, best);
     p.scores = tune_scores_json(t->o->app, engine, best, &t->row, t->val_count, t->arena);
     failed = tune_scores_failed(t->o->app, engine, best, t->arena);
@@ -472,6 +475,7 @@ static bool tune_run_go(struct tune *t, struct optimize_task *task, struct tune_
     str kept;
     bool ok;
 
+    assert(t->row.id.n > 0 && t->lines.n == 0 && t->row.input.n > 0);
     if (!tune_kept_lines(t->kept, t->row.id, t->arena, &kept, &t->line_count, e) ||
         !tune_kept_put(t->kept, &t->row, e))
         return false;
@@ -507,6 +511,7 @@ static void tune_run_set_budget(struct tune *t, struct optimize_settings *s)
     if (s->metric_calls == 0)
         s->metric_calls =
             optimize_budget_auto(s, OPTIMIZE_LIGHT, t->o->app->prompt->count, t->val_count);
+    assert(s->metric_calls > 0);
     t->row.budget = (int64_t)s->metric_calls;
     if (t->o->on_note && optimize_budget_note(s, t->val_count, &note))
         t->o->on_note(t->o->ctx, note.text);
@@ -528,6 +533,7 @@ static bool run_with(struct tune *t, struct tune_result *out, struct err *e)
     if (!tune_run_row_of(t, e) || !tune_run_choose_models(t, e) || !tune_run_load_cases(t, e) ||
         !tune_run_seed(t, e))
         return false;
+    assert(t->train_count > 0 && t->val_count > 0 && t->row.id.n <= TUNE_ID_MAX);
     tune_run_list_components(t);
     task.val_is_train = !t->val_folder;
     tune_run_set_budget(t, &task.settings);

@@ -35,6 +35,7 @@ str tune_scores_json(const struct tune_app *app, const struct optimize *engine, 
 {
     struct json_text t;
 
+    assert(candidate < optimize_count(engine));
     json_text_begin(&t, SCORES_MAX);
     json_member_double(&t.o, "score", row->best_score);
     json_member_double(&t.o, "parent", row->seed_score);
@@ -49,6 +50,7 @@ str tune_scores_failed(const struct tune_app *app, const struct optimize *engine
 {
     str out = STR("");
 
+    assert(candidate < optimize_count(engine));
     for (size_t i = 0; app->objectives[i]; i++) {
         double mean = optimize_objective(engine, candidate, i);
 

@@ -123,6 +123,10 @@ bool tune_kept_open(str url, struct tune_kept **out, struct err *e) MUST_USE;
 void tune_kept_close(struct tune_kept *k); /* NULL: nothing */
 /* Inserts or replaces the row; created_us stays. */
 bool tune_kept_put(struct tune_kept *k, const struct tune_row *row, struct err *e) MUST_USE;
+/* Takes a run to start or to resume it: one that is proposed, or that runs and was not stored since
+ * stale_us, because its process was killed. *claimed false: another process works on it. */
+bool tune_kept_claim(struct tune_kept *k, str id, int64_t now_us, int64_t stale_us, bool *claimed,
+                     struct err *e) MUST_USE;
 /* ERR_NOT_FOUND if it does not exist. */
 bool tune_kept_get(struct tune_kept *k, str id, struct arena *a, struct tune_row *out,
                    struct err *e) MUST_USE;
@@ -144,5 +148,7 @@ bool tune_kept_events(struct tune_kept *k, str id, struct json_out *o, struct er
 /* All its lines, joined, and their number. ERR_LIMIT: they do not fit into the arena. */
 bool tune_kept_lines(struct tune_kept *k, str id, struct arena *a, str *out, int64_t *n,
                      struct err *e) MUST_USE;
-/* Lines from the n-th on, each with its newline, in one transaction. */
-bool tune_kept_add(struct tune_kept *k, str id, int64_t n, str lines, struct err *e) MUST_USE;
+/* Lines from the n-th on, each with its newline, and the time of the run's row, in one
+ * transaction. */
+bool tune_kept_add(struct tune_kept *k, str id, int64_t n, str lines, int64_t now_us,
+                   struct err *e) MUST_USE;

@@ -88,6 +88,7 @@ static size_t count_matched(const struct verdict_citation *a, size_t n,
                 matched++;
                 break;
             }
+    assert(matched <= n);
     return matched;
 }
 
@@ -210,8 +211,10 @@ void verdict_judge(const struct verdict_truth *truth, const struct verdict_run *
                 [VERDICT_STATUS] = verdict_score_status(truth, run),
             },
     };
-    for (size_t i = 0; i < VERDICT_COUNT; i++)
+    for (size_t i = 0; i < VERDICT_COUNT; i++) {
+        assert(out->score[i] >= 0 && out->score[i] < 1.001);
         out->total += verdict_weights[i] * out->score[i];
+    }
 }
 
 /* ---- in words ---- */
