@@ -117,7 +117,9 @@ static const struct show_reason {
     {"token_budget_exceeded", CLI_LIMIT, "; raise limits.tokens of the agent"},
     {"cost_limit_exceeded", CLI_LIMIT, "; raise limits.usd of the agent"},
     {"max_iterations_reached", CLI_LIMIT, "; raise limits.steps of the agent"},
-    {"time_limit_exceeded", CLI_TIMEOUT, "; raise limits.time of the agent"}};
+    {"time_limit_exceeded", CLI_TIMEOUT, "; raise limits.time of the agent"},
+    {"memory_limit_exceeded", CLI_LIMIT, "; let its tools return less, or lower limits.steps"},
+    {"handoff_limit_exceeded", CLI_LIMIT, "; change the agents that pass it on to each other"}};
 
 static const struct show_reason *show_reason_find(str reason)
 {

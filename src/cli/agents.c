@@ -273,7 +273,7 @@ static int agents_chat(struct agent_link *l, struct cli *cli, const struct cli_a
     char made[RAND_ID_SIZE], *line = base_alloc(LINE_SIZE);
     const char *thread = args->value[RUN_THREAD];
     struct rand_ids ids;
-    int code = CLI_OK;
+    int code = CLI_OK, turn;
     str said;
 
     assert(args->word_count == 1);
@@ -293,8 +293,10 @@ static int agents_chat(struct agent_link *l, struct cli *cli, const struct cli_a
         }
         if (!agents_read_line(line, LINE_SIZE, &said) || !str_trim(said).n)
             break;
-        code = agents_chat_turn(l, cli, args, thread, str_trim(said));
-        if (code == CLI_SIGINT || code == CLI_CONFIG)
+        turn = agents_chat_turn(l, cli, args, thread, str_trim(said));
+        if (person || code == CLI_OK || turn == CLI_SIGINT)
+            code = turn; /* a script gets the first failure */
+        if (turn == CLI_SIGINT || turn == CLI_CONFIG)
             break;
     }
     if (ferror(stdin))
@@ -330,7 +332,7 @@ const struct cli_command cli_chat = {
     .about =
         "Reads a line, runs the agent with it and prints the answer, until an empty line or the "
         "end of the input. All lines are one conversation: a thread, which --thread continues "
-        "later.",
+        "later. If the input is no terminal, the exit code is that of the first line that failed.",
     .examples = "  rationale chat librarian\n"
                 "  echo \"Is Dune available?\" | rationale chat librarian --thread anna\n",
     .options = chat_options,

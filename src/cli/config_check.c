@@ -202,10 +202,13 @@ static bool check_document(const struct config *c, const char *path, struct aren
 static bool check_cases(const struct config *c, const char *path, struct arena *a, struct err *e)
 {
     struct tune_file *files;
+    struct arena cases;
     struct json doc;
     size_t n;
-    bool ok = check_folder(c, path, a, e) && tune_folder(path, a, &files, &n, e);
+    bool ok;
 
+    arena_init(&cases, TUNE_ARENA_MAX);
+    ok = check_folder(c, path, a, e) && tune_folder(path, &cases, &files, &n, e);
     json_init(&doc);
     if (ok && n == 0)
         ok = err_set(e, ERR_INPUT, "%s: there are no .json or .jsonl files in it", path);
@@ -213,6 +216,7 @@ static bool check_cases(const struct config *c, const char *path, struct arena *
         if (!json_parse(&doc, files[i].text, e))
             ok = err_prefix(e, "%s/" STR_FMT ": ", path, STR_ARG(files[i].name));
     json_release(&doc);
+    arena_release(&cases);
     return ok;
 }
 

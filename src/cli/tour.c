@@ -101,8 +101,8 @@ static void tour_print_line(struct guide *g, const char *mark, str text)
     file_out_flush(&cli->out);
 }
 
-/* Prints the decisions of the session that were not printed yet. The API returns the newest
- * first. */
+/* Prints the decisions of the session that were not printed yet. The API returns the newest first.
+ * The entry of a decision without reasoning is the beginning of the answer, which is no reason. */
 static bool tour_print_decisions(struct guide *g)
 {
     str path =
@@ -117,8 +117,12 @@ static bool tour_print_decisions(struct guide *g)
     ok = tour_ask(g, "GET", path, STR(""), &doc);
     list = ok ? json_find(&doc, json_root(&doc), STR("decisions")) : NULL;
     n = list ? json_count(&doc, list) : 0;
-    for (size_t i = n > g->printed ? n - g->printed : 0; i-- > 0; g->printed++)
-        tour_print_line(g, "why", tour_member(g, &doc, json_at(&doc, list, i), "entry"));
+    for (size_t i = n > g->printed ? n - g->printed : 0; i-- > 0; g->printed++) {
+        const struct json_node *decision = json_at(&doc, list, i);
+
+        if (tour_member(g, &doc, decision, "reasoning_absent").n == 0)
+            tour_print_line(g, "why", tour_member(g, &doc, decision, "entry"));
+    }
     json_release(&doc);
     return ok;
 }

@@ -268,6 +268,7 @@ static struct app_job *serve_apps_job_new(struct exchange *ex)
         .type = arena_dup(&j->arena, http1_find(h, STR("content-type"))),
         .accept = arena_dup(&j->arena, http1_find(h, STR("accept"))),
         .last_event = arena_dup(&j->arena, http1_find(h, STR("last-event-id"))),
+        .idempotency_key = arena_dup(&j->arena, http1_find(h, STR("idempotency-key"))),
         .signature = arena_dup(&j->arena, http1_find(h, STR("x-pagerduty-signature"))),
         .cancel = &j->cancel,
         .arena = &j->arena};

@@ -215,6 +215,7 @@ static size_t cased_word(const uint8_t *p, size_t n, size_t i, bool over)
 {
     size_t both = 0; /* after the last character that is in A and C */
 
+    assert(i < n);
     while (i < n) {
         unsigned c = tokens_pretoken_char_at(p + i);
 
@@ -262,6 +263,7 @@ static size_t tokens_pretoken_skip_blank(const uint8_t *p, size_t n, bool over,
 {
     size_t i = 0, line = 0, last = 0;
 
+    assert(n > 0);
     while (i < n) {
         unsigned c = tokens_pretoken_char_at(p + i);
 

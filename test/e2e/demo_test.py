@@ -263,6 +263,7 @@ class Three(Case):
         for text in told:
             self.assertRegex(text, r"(?m)^  why .{20,}$")
         self.assertRegex(told[0], r"(?m)^  found .*db-primary")
+        self.assertNotIn("why [DIRECT] **What is wrong", told[0], "the answer is no reason")
         self.assertRegex(told[1], r"(?m)^  verdict conservative_treatment: met ")
         self.assertRegex(told[2], r"(?m)^  counter .*Smokehouse Burger")
         self.assertNotRegex(done.stdout, r"</?think")

@@ -350,6 +350,20 @@ class Replicas(unittest.TestCase):
             self.assertEqual(status // 100, 2, said)
             b.until(id, "cancelled")
 
+    def test_a_resolve_at_another_daemon_ends_a_queued_incident(self):
+        def hook(status):
+            return {"version": "4", "groupKey": "g", "alerts": [{
+                "status": status, "labels": {"alertname": "DiskFull"}, "fingerprint": "f1",
+                "startsAt": "2026-05-01T10:00:00Z", "endsAt": "2026-05-01T10:30:00Z"}]}
+        with self.investigators(slow=3.0, max_concurrent_alerts=1) as (a, b):
+            for n, d in enumerate((a, b)):
+                d.until(d.send(n)[1]["alert_id"], "processing")
+            id = a.ask("POST", "/alerts", hook("firing"))[1]["alerts"][0]["alert_id"]
+            said = b.ask("POST", "/alerts", hook("resolved"))[1]["alerts"][0]
+            self.assertEqual((said["status"], said["alert_id"]), ("resolved", id))
+            b.until(id, "cancelled")
+            self.assertEqual(b.ask("GET", f"/api/v1/incidents/{id}")[1]["reason"], "resolved")
+
     def test_a_drained_daemon_hands_its_alerts_over(self):
         with self.investigators(max_concurrent_alerts=1) as (a, b):
             ids = [a.send(n)[1]["alert_id"] for n in range(3)]

@@ -42,7 +42,7 @@ def node():
 
 def run(name, path, words, env):
     python = path.suffix == ".py"
-    command = [str(HERE / "venv/bin/python"), "-B", str(path)] if python else [node(), str(path)]
+    command = [str(HERE / "venv/bin/python"), str(path)] if python else [node(), str(path)]
     print(f"== {name}", flush=True)
     try:
         done = subprocess.run([*command, *words], env=env, cwd=HERE, timeout=SUITE_SECONDS,
