@@ -12,8 +12,19 @@ export function announce(words: string, ms = 400): void {
   timer = window.setTimeout(() => (said.value = words), ms);
 }
 
-// The region that is read out. After a change of the page its name is said, and the focus is in the
-// page and not on a link that is gone.
+let here = ""; // the path that was named last
+let moved = false; // no longer on the page that was opened: its name the browser says itself
+
+// The page's name, set when the page is there: on a slow connection that is long after its address.
+export function namePage(title: string): void {
+  document.title = `${title} · Rationale`;
+  moved ||= here !== "" && here !== location.pathname;
+  here = location.pathname;
+  if (moved) announce(title, 300);
+}
+
+// The region that is read out. After a change of the page the focus is in the page and not on a link
+// that is gone.
 export function Announcer({ path }: { path: string }) {
   const words = useCell(said);
   const first = useRef(true);
@@ -21,8 +32,6 @@ export function Announcer({ path }: { path: string }) {
     if (first.current) return void (first.current = false);
     const main = document.getElementById("main");
     if (!main?.contains(document.activeElement)) main?.focus({ preventScroll: true });
-    const named = setTimeout(() => announce(document.title.replace(" · Rationale", ""), 0), 300);
-    return () => clearTimeout(named);
   }, [path]);
   return <p class="unseen" role="status" data-testid="announcer">{words}</p>;
 }

@@ -1,7 +1,7 @@
 // axe.test.mjs - axe finds nothing on any page, light and dark, wide and narrow; and who hears the page is
 // told where they are and what has changed. SPDX-License-Identifier: Apache-2.0
 import { start } from "../../dashboard/dev/server.mjs";
-import { assert, call, eachLook, faults, finish, json, loaded, LOOKS, NARROW, shot, test, until, WEATHER } from "./kit.mjs";
+import { assert, call, eachLook, faults, finish, json, loaded, LOOKS, NARROW, shot, sleep, test, until, WEATHER } from "./kit.mjs";
 
 const { DASH_ROOT: root, DASH_ASKING: asking, DASH_AGENTS: agents, DASH_POLICY: policy, DASH_DEMO: demo } = process.env;
 const headers = { "content-type": "application/json" };
@@ -52,8 +52,19 @@ test("a change of the page is said, and the focus is in it", async ({ page }) =>
   await page.locator("tbody tr").first().waitFor();
   const said = page.getByTestId("announcer");
   assert.equal(await said.innerText(), "", "nothing is said before anything has changed");
+  // The code of the next page comes late: the name of the last one is not said again.
+  const heard = await page.evaluateHandle(() => {
+    const words = [];
+    new MutationObserver(() => words.push(document.querySelector('[data-testid="announcer"]').textContent)).observe(document.body, { characterData: true, childList: true, subtree: true });
+    return words;
+  });
+  await page.route(/\/page\/decisions-/, async (route) => {
+    await sleep(1000);
+    await route.continue();
+  });
   await page.locator('aside nav a[href="/decisions"]').click();
   await until("its name", async () => (await said.innerText()) === "Decisions");
+  assert.deepEqual([...new Set(await heard.jsonValue())].filter(Boolean), ["Decisions"]);
   assert.equal(await page.evaluate(() => document.activeElement?.id), "main");
 });
 

@@ -1,6 +1,7 @@
 // basics.tsx - the small parts that every page is made of. SPDX-License-Identifier: Apache-2.0
 import { Component, type ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { namePage } from "../announce";
 import type { ApiError, Fetched } from "../api";
 import { ago, count, fullTime, time } from "../format";
 import { withQuery } from "../route";
@@ -134,9 +135,7 @@ export function Loaded<T>({ of, children }: { of: Fetched<T>; children: (data: T
 }
 
 export function Title({ title, about, children }: { title: string; about?: ComponentChildren; children?: ComponentChildren }) {
-  useEffect(() => {
-    document.title = `${title} · Rationale`;
-  }, [title]);
+  useEffect(() => namePage(title), [title]);
   return (
     <header class="title">
       <div>
