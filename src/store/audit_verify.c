@@ -336,7 +336,8 @@ bool audit_verify(struct db *db, const char *head_path, struct audit_report *out
     buf_init(&v->sql, 65536);
     map_init(&v->digests, NULL, 2 * PAGE);
     map_init(&v->erased, NULL, 2 * PAGE);
-    /* The head before the tables: it must not be newer than what is looked at. */
+    /* Reads the head file before the tables: it must not be newer than the entries that are
+     * verified. */
     ok = (!head_path || audit_verify_read_anchor(head_path, out, e)) &&
          audit_verify_begin_view(v, e);
     if (ok) {

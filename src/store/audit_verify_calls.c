@@ -143,7 +143,7 @@ static void verify_digest_row(struct verify *v, struct verify_call *call, bool s
     audit_digest(v->key, buf_str(&v->bytes), call->digest);
 }
 
-/* What the columns say of the texts. */
+/* Compares the columns that describe the texts with the texts. */
 static void verify_judge_columns(struct verify *v, const struct verify_call *call)
 {
     struct db_value values[ENGINE_COLUMNS_MAX];

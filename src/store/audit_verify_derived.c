@@ -28,7 +28,8 @@
                                                          " max(coalesce(" ENDED ", 0)) AS last"    \
                                                          " FROM llm_interactions i"                \
                                                          " GROUP BY i.session_id) c"
-/* What the first call that had it said, or one of those that ran then. */
+/* Whether a session's column is wrong: it has a value that none of these calls has, or no value
+ * although one of them has. */
 #define SAID(column, of_call)                                                                      \
     "(s." column " IS NOT NULL AND NOT " A_CALL of_call " = s." column ")) OR (s." column          \
     " IS NULL AND " A_CALL of_call " IS NOT NULL))"
@@ -178,7 +179,7 @@ static bool audit_verify_count_rows(struct verify *v, struct err *e)
     return true;
 }
 
-/* A session that was given a name of its own has the name its key asked for, and no other has. */
+/* Only a session that was renamed for another key has `named`, the name that the key asked for. */
 static bool audit_verify_judge_name(void *ctx, const struct db_value *c, size_t n)
 {
     struct verify *v = ctx;

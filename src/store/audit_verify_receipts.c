@@ -106,7 +106,8 @@ void verify_session_entry(struct verify *v, const struct verify_entry *en)
 
 enum { ID, STATE, FIRST = STATE + AUDIT_SESSION_COUNT, TYPE_OF_CALL, KEY_OF_CALL, COLUMNS };
 
-/* What its calls may have set since, they must have. */
+/* A column that no update of the session has set must be NULL, unless one of its calls has set
+ * it. */
 static bool receipts_session_agrees(struct verify *v, const struct state *s,
                                     const struct db_value *c)
 {

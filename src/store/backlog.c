@@ -23,7 +23,7 @@ static unsigned backlog_part(uint64_t used, uint64_t soft, uint64_t most)
     return (unsigned)((double)(used - soft) / (double)(most - soft) * STORE_PRESSURE_MAX);
 }
 
-/* Of two limits, the one that is nearer: the lag of the tables, or of the disk. */
+/* The larger pressure of two: the lag of the tables, or the queue for the disk. */
 void journal_backlog_changed(struct journal *j)
 {
     uint64_t queued = j->front.n + j->writing;

@@ -98,7 +98,7 @@ static size_t block_common_back(const char *a_end, const char *b_end, size_t n)
 #define BLOCK_COPY_PROBE 24u
 #define BLOCK_QUOTE_MAX ((size_t)1 << 20) /* bytes of an answer that is looked for in a request */
 
-/* What each derived text is a part of. */
+/* The text that each derived text is a part of. */
 static const struct {
     enum block_text text, of;
 } block_copies[] = {
@@ -115,7 +115,7 @@ struct block_copy {
     size_t at, n;
 };
 
-/* Some bytes of the text are looked for in the other, and what is the same around them is the
+/* Searches a sample of the text in the other text; the equal bytes around the match are the
  * copy. */
 static bool block_copy_find(str text, str other, struct block_copy *out)
 {

@@ -269,8 +269,8 @@ static bool daemons_take_over(struct daemons *d, const struct daemons_row *row, 
     return true;
 }
 
-/* While the database did not answer, nobody's heartbeat came through: then others are taken over
- * only after a whole lease in which they could have been seen. */
+/* While the database did not answer, no daemon could renew its lease. So others are taken over only
+ * after a whole lease in which they could have renewed it. */
 static bool daemons_take_over_stale(struct daemons *d, struct err *e)
 {
     uint64_t steady_ms = (clock_mono_ns(&clock_real) - d->steady_ns) / CLOCK_NS_PER_MS;
@@ -341,8 +341,8 @@ static bool daemons_prune(struct daemons *d, struct err *e)
                   e);
 }
 
-/* This process or its machine was stopped, or the database's clock was set: the others may have had
- * no more chance to be seen than this one. 0: this daemon has just registered. */
+/* If this process or its machine was stopped, or the database's clock was set, the other daemons
+ * may have been unable to renew their leases, too. 0: this daemon has just registered. */
 static void daemons_check_clock(struct daemons *d, int64_t seen_us)
 {
     int64_t since_us = seen_us - d->seen_us;

@@ -46,8 +46,8 @@ struct daemons_options {
     str url, id;
     struct log *log;                 /* lent */
     unsigned heartbeat_ms, lease_ms; /* 0: the constants above */
-    /* At each heartbeat: how many daemons run, and whether one of them has erased what somebody
-     * asked to erase. */
+    /* At each heartbeat: how many daemons run, and whether one of them has finished a requested
+     * erasure. */
     void (*on_beat)(void *ctx, size_t running, bool erased);
     void *ctx;
 };

@@ -104,7 +104,7 @@ bool db_number(struct db *db, const char *sql, const struct db_value *args, size
 /* durable: after the commit, this and all earlier transactions survive a power failure. For a
  * reader, the transaction is one snapshot of the database. */
 bool db_begin(struct db *db, bool durable, struct err *e) MUST_USE;
-/* What the transactions of DB_WRITE under a lease (store/db_lease.h) found at their beginning. */
+/* What a transaction of DB_WRITE under a lease (store/db_lease.h) found when it began. */
 struct db_turn {
     bool passed;    /* another daemon wrote since db_turn was last called */
     bool lost;      /* so was the connection, and with it perhaps the last commits */

@@ -550,7 +550,8 @@ static bool db_postgres_run_leased(struct db *db, const char *sql, const struct 
     return false;
 }
 
-/* Dead rows give their room to others; what is on the disk below is the server's. */
+/* VACUUM frees the space of dead rows for new ones. Bytes on the disk below are up to the
+ * server. */
 static bool db_postgres_scrub(struct db *db, bool *done, struct err *e)
 {
     struct pg_db *d = pg_of(db);

@@ -12,7 +12,7 @@ static enum err_code pg_code_of(const char *state)
         return ERR_SYSTEM;
     if (strcmp(state, "57014") == 0)
         return ERR_CANCELLED;
-    /* Data, constraints, and what is too much for the program. */
+    /* Error classes of one statement: data, constraints, and limits of the program. */
     return memcmp(state, "22", 2) == 0 || memcmp(state, "23", 2) == 0 || memcmp(state, "54", 2) == 0
                ? ERR_INPUT
                : ERR_SYSTEM;
@@ -36,7 +36,7 @@ bool pg_fail_result(struct pg_db *d, const PGresult *r, struct err *e)
 
 /* ---- connecting ---- */
 
-/* What libpq says of a bad URL may quote it, password and all. */
+/* libpq's error for a bad URL may quote the URL with its password. */
 static bool pg_check_url(const char *url, struct err *e)
 {
     char *why = NULL;

@@ -141,7 +141,7 @@ static const struct {
                  "PRAGMA query_only = 1; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -8192"},
 };
 
-/* Nobody asks SQLite how much memory it has, and counting takes a lock for each piece of it. */
+/* SQLite's memory statistics are not used, and counting takes a lock for each allocation. */
 static void db_sqlite_set_up(void)
 {
     (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
@@ -471,8 +471,8 @@ static bool db_sqlite_keep_busy(void *ctx, const struct db_value *columns, size_
     return false;
 }
 
-/* Pages that are free go from the end of the file; and what was in them from the WAL, once that is
- * taken in and cut off. */
+/* Removes free pages from the end of the file, and their old contents from the WAL, by a checkpoint
+ * that truncates it. */
 static bool db_sqlite_scrub(struct db *db, bool *done, struct err *e)
 {
     *done = false;

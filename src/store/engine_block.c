@@ -350,8 +350,8 @@ static bool engine_block_blank_packed(struct engine *en, int64_t number,
     return ok;
 }
 
-/* Nothing in it can be read any more, so nothing is lost with it; but what is to be erased may be
- * in it. */
+/* A damaged block cannot be read, so dropping it loses nothing, and it may contain texts that must
+ * be erased. */
 static bool engine_block_give_up(struct engine *en, int64_t number, const struct err *why,
                                  struct err *e)
 {

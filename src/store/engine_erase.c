@@ -71,7 +71,8 @@ static bool engine_erase_drop(struct engine *en, const char *sql, const struct d
 
 /* ---- of agents ---- */
 
-/* What goes with one of them; the first is the one itself, and nothing goes if that stays. */
+/* Statements that delete a row and the rows that belong to it. If the first one, for the row
+ * itself, deletes nothing, the others do not run. */
 static const char *const thread_rows[] = {
     "DELETE FROM threads WHERE thread_id = $1 AND updated_us < $2",
     "DELETE FROM thread_checkpoints WHERE thread_id = $1",
@@ -85,7 +86,7 @@ static const char *const run_rows[] = {
     NULL,
 };
 
-/* One that was used in the meantime is not as old as it was when it was looked for. */
+/* A row that was used since it was found is no longer too old, and stays. */
 static bool engine_erase_forget(struct engine *en, const char *const *rows,
                                 const struct names *names, int64_t before_us, int64_t *count,
                                 struct err *e)
@@ -230,7 +231,7 @@ static const char *const old_rows[] = {
     "DELETE FROM old_interactions WHERE interaction_id IN " OF_SESSION,
 };
 
-/* What is not counted, in this order: what is found by other rows goes before them. */
+/* Rows that are not counted. Rows that are found through other rows are deleted before those. */
 static const char *const rest[] = {
     "DELETE FROM llm_interactions WHERE session_id = $1",
     "DELETE FROM mcp_communications WHERE session_id = $1",
@@ -457,7 +458,7 @@ bool engine_note_put(struct engine *en, const struct store_note *note, struct er
 
 /* ---- what is over ---- */
 
-/* Those that have not ended stay, however old. */
+/* Sessions and runs that have not ended are kept, whatever their age. */
 #define ENDED_US "coalesce(completed_at_us, last_seen_ms * 1000, started_at_us, 0)"
 #define UNFINISHED "('running', 'waiting')"
 
@@ -468,8 +469,8 @@ static const char *const oldest[OLD_COUNT] = {
         " < $1 AND NOT EXISTS (SELECT 1 FROM agent_runs r WHERE r.session_id ="
         " alert_sessions.session_id AND r.status IN " UNFINISHED
         ") ORDER BY started_at_us LIMIT 50",
-    /* Results of the heuristic and their cases, which have no session: one row for each criterion,
-     * so names come again, one after the other. */
+    /* Results of the heuristic and their cases have no session. There is one row for each
+     * criterion, so the same name repeats in consecutive rows. */
     [OLD_RESULTS] =
         "SELECT session_id FROM policy_results p WHERE controller = 'heuristic' AND created_us < $1"
         " AND NOT EXISTS (SELECT 1 FROM alert_sessions s WHERE s.session_id = p.session_id)"

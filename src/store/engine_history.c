@@ -10,7 +10,7 @@ static const char session_sql[] =
     "INSERT INTO alert_sessions (session_id, alert_id, agent_type, alert_type, status, alert_data,"
     " session_metadata, error_message, final_analysis, started_at_us, completed_at_us, key_name,"
     " put_at_us) VALUES ($1, $2, coalesce($3, 'application'), $4, coalesce($5, 'pending'), $6, $7,"
-    /* One that goes on after it was erased begins with what it says then. */
+    /* A session that continues after an erasure starts with its next update. */
     " $8, $9, coalesce(CAST($10 AS BIGINT), CAST($13 AS BIGINT)), $11, $12, $13)"
     " ON CONFLICT (session_id) DO UPDATE SET"
     " alert_id = coalesce(excluded.alert_id, alert_sessions.alert_id),"
@@ -73,7 +73,7 @@ static bool engine_history_add_state(void *ctx, const struct db_value *c, size_t
     return false;
 }
 
-/* What is said of a session is put together from all that was said; the log has what came of it. */
+/* A session's row is merged from all its updates; the audit log has the merged row. */
 static bool engine_history_audit_session(struct engine *en, str id, struct err *e)
 {
     struct state s = {en, STR("")};

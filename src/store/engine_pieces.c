@@ -150,7 +150,7 @@ static bool engine_pieces_add_piece(void *ctx, const struct db_value *columns, s
     return true;
 }
 
-/* What there is of a call; engine_pieces_orphan_release in any case. */
+/* Loads the pieces of a call. Call engine_pieces_orphan_release in any case. */
 static bool engine_pieces_orphan_read(struct engine *en, str id, struct orphan *o, struct err *e)
 {
     *o = (struct orphan){.arena = &en->arena, .row = store_call_none};
@@ -191,7 +191,7 @@ bool engine_pieces_join(struct engine *en, struct store_call *row, struct err *e
 
 /* ---- what an earlier process left ---- */
 
-/* The pieces' text is more than what was known at the beginning. */
+/* The pieces have more text than the row that was stored when the call began. */
 static void engine_pieces_orphan_finish(struct orphan *o, str id)
 {
     struct store_call *row = &o->row;

@@ -89,7 +89,7 @@ enum engine_session_value {
     SESSION_VALUES
 };
 
-/* What the calls of a batch add to a session. */
+/* The sums that the calls of a batch add to a session. */
 struct engine_session_added {
     struct db_value v[SESSION_VALUES];
     bool runs; /* perhaps another call of it does: the statement looks */
@@ -231,7 +231,7 @@ static bool engine_session_on_running(void *ctx, const struct db_value *v, size_
     return true;
 }
 
-/* Marks those of which pieces are in the tables: one query is cheaper than one for each row. */
+/* Marks the calls that have pieces in the tables: one query is cheaper than one for each row. */
 static bool engine_sessions_look_up_running(struct engine *en, struct err *e)
 {
     struct map_entry *i = map_next(&en->sessions, NULL);

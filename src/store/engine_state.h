@@ -116,7 +116,8 @@ struct engine {
     struct db *reader, *reader_texts; /* NULL: not open yet */
 };
 
-/* Begins a transaction. If another daemon wrote since the last one, forgets what is known. */
+/* Begins a transaction. If another daemon has written since the last one, drops all cached
+ * state. */
 bool engine_turn(struct engine *en, bool durable, struct err *e) MUST_USE;
 
 /* engine_row.c: a call as a row of llm_interactions and back. Columns: those of the enum, then the
@@ -183,8 +184,8 @@ bool engine_ask(struct engine *en, int text, const str *ids, size_t n, struct db
 bool engine_owners_look_up(struct engine *en, const str *sessions, size_t n,
                            struct err *e) MUST_USE;
 void engine_owners_forget(struct engine *en);
-/* If another key owns that session, the row gets one of its own key; `named` is the name it asked
- * for, else "". */
+/* If another key owns that session, the row gets a session of its own key, and `named` is the name
+ * that the client asked for; else `named` is "". */
 bool engine_own(struct engine *en, struct store_call *row, str *named, struct err *e) MUST_USE;
 
 /* engine_session.c: what calls add to their sessions, collected for a batch. It is written before
@@ -241,7 +242,8 @@ bool engine_receipt_put(struct engine *en, const struct store_note *note,
 bool engine_piece_put(struct engine *en, const struct store_piece *piece, str session_id,
                       struct err *e) MUST_USE;
 bool engine_pieces_drop(struct engine *en, str id, struct err *e) MUST_USE;
-/* Puts the texts of the pieces before the row's texts, if the pieces say so. */
+/* Puts the texts of the pieces before the row's texts, if the row has only the rest of the
+ * texts. */
 bool engine_pieces_join(struct engine *en, struct store_call *row, struct err *e) MUST_USE;
 bool engine_pieces_none(const struct engine *en); /* certainly no call has pieces */
 void engine_pieces_forget(struct engine *en);

@@ -171,7 +171,7 @@ static bool words_make_again(const struct words_segment *s, struct words_pages *
     return ok;
 }
 
-/* A damaged page is only of the index: records go on being stored, and erased. */
+/* A damaged page affects only the index: records are still stored and erased. */
 static bool words_read_pages(const struct words_segment *s, struct words_pages *out, struct err *e)
 {
     struct err bad;

@@ -310,7 +310,7 @@ static bool export_copy(struct export_sqlite *x, const struct export_copy *c, st
 
 /* ---- calls ---- */
 
-/* What somebody who may not see reasoning gets of a call: as the API has it. */
+/* The columns of a call for a reader who may not see reasoning: the same as in the API. */
 static void export_hide(struct export_sqlite *x, struct store_call *row)
 {
     const struct query_asker *a = x->a;

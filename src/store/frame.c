@@ -69,7 +69,7 @@ void frame_put(char *p, enum frame_type type, size_t size)
     frame_put32(p + 8, (uint32_t)type);
 }
 
-/* What both sums begin with. */
+/* The initial value of both checksums. */
 static uint32_t frame_seed(uint32_t salt, uint64_t at)
 {
     char bytes[12];

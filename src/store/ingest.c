@@ -82,7 +82,8 @@ static void ingest_log_damage(struct ingest *t, const struct segment_hole *hole)
               LOG_U64("bytes", hole->to - hole->from));
 }
 
-/* A record that the tables will never accept must not block the records after it. */
+/* Skips a record that the tables will never accept, so that it does not block the records after
+ * it. */
 static void ingest_leave_out(struct ingest *t, uint64_t at, const struct err *e)
 {
     ingest_count_error(t);
@@ -163,8 +164,8 @@ static void ingest_anchor_head(struct ingest *t)
     t->anchor_ns = ingest_ns_in(ANCHOR_MS);
 }
 
-/* What is due while no records come: bytes off the files, the head outside, rows whose time is
- * over. */
+/* Work for the time without records: truncate files, write the audit head outside, apply
+ * retention. */
 static bool ingest_do_chores(struct ingest *t, struct err *e)
 {
     bool more;
@@ -200,8 +201,8 @@ static uint64_t ingest_patience_ms(struct ingest *t)
     return until <= now ? 0 : (until - now) / CLOCK_NS_PER_MS + 1;
 }
 
-/* A record of the batch is at fault. If it was alone, it is stepped over; else those of the batch
- * are taken each alone. */
+/* A record of the batch is invalid. If it was alone, it is skipped; else the records of the batch
+ * are stored one by one, to find it. */
 static bool ingest_take_one_by_one(struct ingest *t, const struct journal_part *part, struct err *e)
 {
     struct journal_place behind = {part->number, t->reader.at};
@@ -215,8 +216,8 @@ static bool ingest_take_one_by_one(struct ingest *t, const struct journal_part *
     return engine_begin(t->o.engine, t->o.replicated, e) && ingest_commit(t, behind, e);
 }
 
-/* SQLite has one writer at a time, and those that wait look for their turn twice a millisecond: one
- * batch right after the other would leave them none, least of all on a busy machine. */
+/* SQLite has one writer at a time, and waiting writers poll twice a millisecond. Batches without a
+ * pause between them would starve those writers, above all on a busy machine. */
 static void ingest_let_others_write(void)
 {
     struct timespec pause = {0, 1000000};
@@ -252,15 +253,15 @@ static bool ingest_part(struct ingest *t, const struct journal_part *part, struc
     }
     if (!part->sealed || t->place.offset < part->size)
         return true;
-    /* The file goes, so what came from it must be on disk for good. */
+    /* The journal file is deleted next, so its records must be durable in the tables. */
     if (!engine_begin(t->o.engine, true, e) || !ingest_commit(t, next, e))
         return false;
     t->damaged = false;
     return true;
 }
 
-/* All that earlier processes left is in the tables: calls of which there are only pieces by now
- * will never end. */
+/* The records of earlier processes are all in the tables. Calls that have only pieces will never
+ * end. */
 static bool ingest_catch_up(struct ingest *t, struct err *e)
 {
     struct journal_place place = {journal_first_new(t->o.journal), 0};
@@ -276,8 +277,8 @@ static bool ingest_catch_up(struct ingest *t, struct err *e)
     return true;
 }
 
-/* A commit whose answer was lost may have been made. A database server that crashed may have lost
- * its last commits, except those that were durable: the journal still has their records. */
+/* A commit without an answer may have succeeded. A database server that crashed may have lost its
+ * last commits that were not durable; the journal still has their records. */
 static bool ingest_make_sure(struct ingest *t, struct err *e)
 {
     struct journal_place place;
@@ -315,8 +316,8 @@ static bool ingest_step(struct ingest *t, bool hurry, struct err *e)
     return (some && clock_mono_ns(&clock_real) < t->retain_ns) || ingest_do_chores(t, e);
 }
 
-/* Whether an error is worth a line of the log: the first, one with another text, and now and then
- * one of those that go on. Under the lock, before t->why is set. */
+/* Whether an error should be logged: the first one, one with another text, and a repeated one at
+ * intervals. Call it under the lock, before t->why is set. */
 static bool ingest_error_is_news(struct ingest *t, const struct err *e)
 {
     uint64_t since_ms = (clock_mono_ns(&clock_real) - t->logged_ns) / CLOCK_NS_PER_MS;
@@ -328,7 +329,7 @@ static bool ingest_error_is_news(struct ingest *t, const struct err *e)
     return news;
 }
 
-/* Remembers how it went, and logs what is new about it. */
+/* Stores the result of a step, and logs it if it is news. */
 static void ingest_note(struct ingest *t, bool ok, const struct err *e)
 {
     bool news;
@@ -358,7 +359,7 @@ static void ingest_wait_ms(struct ingest *t, uint64_t ms)
     pthread_mutex_unlock(&t->lock);
 }
 
-/* Works until the stop, or until the priority should be the other one. */
+/* Works until the stop, or until the thread with the other priority should continue. */
 static void ingest_run(struct ingest *t, bool hurry)
 {
     struct err e;

@@ -48,8 +48,8 @@ static bool journal_look_at_segments(struct journal *j, struct err *e)
     segment_drop_spare(j->dir); /* of a process that was killed */
     if (l->count > 0 && !segment_repair(j->dir, &l->items[l->count - 1], e))
         return false;
-    /* One number is left out: what is taken is at the end of the old segments before it is at the
-     * beginning of the new ones, and the taker has something to do in between. */
+    /* Skips one segment number, so that the end of the old segments and the beginning of the new
+     * ones are different places: the taker has work to do between them. */
     j->next_number = l->count > 0 ? l->items[l->count - 1].number + 2 : 1;
     assert(j->next_number > 0 && j->lock_file.fd >= 0);
     return true;
@@ -91,7 +91,7 @@ bool journal_open(const struct journal_options *o, struct journal **out, struct 
     return true;
 }
 
-/* What earlier processes left is about as old as the first file of it that waits. */
+/* The backlog of earlier processes is about as old as its first waiting file. */
 static void journal_mark_old(struct journal *j)
 {
     uint64_t now = clock_mono_ns(&clock_real), age;
@@ -510,7 +510,7 @@ static bool journal_has_reached(const struct journal *j, struct journal_place en
     return journal_is_taken(j, end) && !j->acking;
 }
 
-/* Until there is news, or the time is over, or nobody wants to wait any more. */
+/* Waits for news, for the end of the time, or until the caller no longer wants to wait. */
 static bool journal_wait_wanted(struct journal *j, uint64_t until, bool (*wanted)(void *ctx),
                                 void *ctx)
 {

@@ -70,8 +70,8 @@ bool journal_check_lock(const struct journal *j, struct err *e) MUST_USE;
 void journal_stop(struct journal *j);
 void journal_free(struct journal *j);
 
-/* Each ticket is called exactly once: on the writer's thread, or on the taker's (replicated), or
- * before this returns if the record is refused or nobody has to wait (not durable). */
+/* Each ticket is called exactly once: on the writer's thread, on the taker's (replicated), or
+ * before this function returns if the record is refused or need not be durable. */
 void journal_put(struct journal *j, const struct journal_item *item, struct store_ticket *t);
 /* Whether there is room for new calls. A part of the size limit is reserved for running calls. */
 bool journal_takes(struct journal *j, struct err *e) MUST_USE;
@@ -79,8 +79,7 @@ bool journal_takes(struct journal *j, struct err *e) MUST_USE;
 unsigned journal_pressure(const struct journal *j);
 /* About how many records of earlier processes wait, if `taken` of them are in the tables. */
 uint64_t journal_old_records(struct journal *j, uint64_t taken);
-/* Whether the backlog is so large, or somebody waits for it, that its thread should not yield to
- * others. */
+/* Whether the taker should have normal priority: the backlog is large, or somebody waits for it. */
 bool journal_hurries(struct journal *j, bool now);
 /* Wakes the writer for records that were put with `later`. */
 void journal_push(struct journal *j);

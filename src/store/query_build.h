@@ -197,7 +197,7 @@ void session_where(struct reader *r, struct sql *q, const struct query_asker *a,
 bool session_is_running(const struct query_asker *a, const struct db_value *v);
 /* Writes the members of a row, with its current status. */
 void session_write(const struct query_asker *a, const struct db_value *v, struct json_out *o);
-/* The columns of a session of which only a first call runs. */
+/* The columns of a session whose first call is still running. */
 void session_running_values(const struct query_running *c, struct db_value *out);
 /* How many sessions run that the tables do not have as in progress. */
 bool session_running_unseen(struct reader *r, const struct query_asker *a, int64_t *out,
@@ -221,7 +221,7 @@ str decision_bare(str entry);
         REASONING_BIT) " THEN NULL "                                                               \
                        "WHEN i.reasoning_state IN ('opaque', 'hidden') THEN 'provider_keeps_it' "  \
                        "WHEN " CALL_HAS(SUMMARY_BIT) " THEN 'summary_only' ELSE 'not_kept' END"
-/* Writes "reasoning_absent": that value, as far as the asker may know it. */
+/* Writes "reasoning_absent": why there is no reasoning, or that the reader may not know it. */
 void absent_write(const struct query_asker *a, const struct db_value *v, struct json_out *o);
 /* The same for a search for reasoning that found nothing: why none of the last calls has any; null
  * if one has, or if something was found. */

@@ -80,7 +80,7 @@ static str query_calls_text_of(const struct db_value *v)
     return v->type == DB_TEXT || v->type == DB_BLOB ? v->s : STR("");
 }
 
-/* Text that was there and is not here is hidden; what never was readable says so itself. */
+/* A call with reasoning whose text is not in the reply: hidden, unless it was never readable. */
 static void query_calls_state_write(const struct db_value *state, bool reasoned, bool text,
                                     struct json_out *o)
 {

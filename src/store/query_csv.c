@@ -53,7 +53,7 @@ static const struct {
     {"agent", "/agent"},
 };
 
-/* What a spreadsheet takes for the beginning of a formula, white space before it or not. */
+/* Characters that begin a formula in a spreadsheet, also after white space. */
 static bool query_csv_is_formula(str text)
 {
     str rest = str_trim(text);

@@ -117,7 +117,7 @@ static bool event_precedes(const struct event *ev, int64_t at_us, const struct d
     return false;
 }
 
-/* Both lists are in order of time: this one is put into the other as it comes. */
+/* Both lists are in order of time, so they are merged. */
 static bool events_on_tool(void *ctx, const struct db_value *v, size_t n)
 {
     struct timeline *t = ctx;

@@ -112,7 +112,7 @@ static bool one_on_row(void *ctx, const struct db_value *v, size_t n)
     return false;
 }
 
-/* Only a first call of it runs: what is known of that. */
+/* A session whose first call is still running: the fields that are known from that call. */
 static bool one_running(struct one *x, str id)
 {
     struct db_value v[SESSION_COLUMNS_MAX];

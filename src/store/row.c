@@ -105,7 +105,7 @@ static char *row_put_text(char *p, str s)
     return p + s.n;
 }
 
-/* What has been read of some bytes; once they end too early it stays so. */
+/* A reader of a record's bytes. Its error is sticky: after a short read all later reads fail. */
 struct cursor {
     const char *p, *end;
     bool short_;

@@ -465,7 +465,7 @@ bool segment_repair(const char *dir, struct segment *s, struct err *e)
     assert(size <= s->size);
     if (size == s->size)
         return true;
-    /* Bytes of an older use cannot be told from what was half written. */
+    /* Bytes of an earlier use cannot be distinguished from a half-written record. */
     if (!recycled && !segment_written_size(path, size, &written, e))
         return false;
     if (written > size)

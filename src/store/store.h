@@ -210,7 +210,8 @@ void store_health(struct store *s, struct store_health *out);
 /* Waits until all earlier puts are in the tables and their tickets were called; for readers that
  * must see them. */
 bool store_settle(struct store *s, uint64_t timeout_ms, struct err *e) MUST_USE;
-/* The same while `wanted` returns true, which is called now and then; else ERR_CANCELLED. */
+/* The same, while `wanted` returns true; it is called about four times a second. Else
+ * ERR_CANCELLED. */
 bool store_settle_while(struct store *s, uint64_t timeout_ms, bool (*wanted)(void *ctx), void *ctx,
                         struct err *e) MUST_USE;
 

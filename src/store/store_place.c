@@ -38,7 +38,7 @@ static bool store_place_set_path(char out[FILE_PATH_MAX], str path, const char *
     return true;
 }
 
-/* A URL may hold a password: of one that is wrong only the scheme is said. */
+/* A URL may contain a password, so an error quotes only its scheme. */
 bool store_find_place(struct store *s, const struct store_options *o, struct err *e)
 {
     str path = STR("");

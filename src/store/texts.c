@@ -72,7 +72,8 @@ static bool texts_dup(struct arena *a, str text, str *out, struct err *e)
     return true;
 }
 
-/* What a query gives may be damaged; that it gives something is the database's part. */
+/* If the query succeeds, later errors are about damaged bytes (t->damaged), not about the
+ * database. */
 static bool texts_query(struct texts *t, const char *sql, const struct db_value *args, size_t n,
                         struct db_rows rows, struct err *e)
 {
@@ -218,7 +219,7 @@ struct texts_link {
     int64_t call_n;
 };
 
-/* What a call has of its request: its own bytes, and which earlier call they are put into; and the
+/* A call's part of a request: its own bytes, the earlier call that they are inserted into, and the
  * answer, which the next request repeats. */
 static bool texts_link_read(struct texts *t, int64_t call_n, struct arena *a,
                             struct texts_link *out, struct err *e)
@@ -266,7 +267,7 @@ static struct texts_request *texts_kept_request(struct texts *t, int64_t call_n)
     return NULL;
 }
 
-/* Keeps a request, in the place of the one that it begins with, if that is kept. */
+/* Caches a request, in place of the cached request that it continues, if any. */
 static void texts_keep_request(struct texts *t, struct texts_request *base, int64_t call_n,
                                const struct block_base *call)
 {
@@ -312,7 +313,7 @@ static bool texts_read_chain(struct texts *t, struct texts_link *chain, size_t *
     return true;
 }
 
-/* From the first request of the chain, which is whole, to the one that is wanted. */
+/* Rebuilds requests from the first one of the chain, which is stored whole, to the wanted one. */
 static bool texts_assemble(struct texts *t, const struct texts_link *last, struct arena *a,
                            str *out, struct err *e)
 {

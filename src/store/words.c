@@ -336,7 +336,7 @@ static inline const char *words_set_add_window(struct words_set *s, const char *
     uint64_t beyond, letters = words_window_letters(p, &beyond), starts, ends;
 
     if (beyond) {
-        /* Only what is before the last separator before it; that byte counts as a letter. */
+        /* Only the words before the last separator; the byte itself counts as a letter. */
         uint64_t first = beyond & -beyond;
 
         letters = (letters & (first - 1)) | -first;

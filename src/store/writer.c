@@ -29,9 +29,9 @@ static enum outcome writer_sync_now(struct journal *j, struct err *e)
     return DONE;
 }
 
-/* Zeros ahead of a group of n bytes. What is put in their place changes no more than the file's
- * bytes, so that a sync need not bring the file system's own notes to disk, which takes twice as
- * long. If there is no room for them, there may yet be for the group. */
+/* Writes zeros ahead of a group of n bytes. Overwriting them later changes only data, so a sync
+ * need not write the file system's metadata, which would take twice as long. Without room for the
+ * zeros there may still be room for the group. */
 static void writer_prepare(struct journal *j, size_t n)
 {
     static char zeros[64 << 10]; /* not const: it takes no room in the program's file */
@@ -74,7 +74,7 @@ static void writer_drop_spare(struct journal *j)
     pthread_mutex_unlock(&j->lock);
 }
 
-/* Bytes of records that are in the tables are not kept for long: those may be erased. */
+/* Bytes of records that are in the tables are dropped soon, because the records may be erased. */
 static void writer_drop_stale(struct journal *j)
 {
     uint64_t now = clock_mono_ns(&clock_real), spare_ns;
@@ -88,7 +88,7 @@ static void writer_drop_stale(struct journal *j)
         writer_drop_spare(j);
 }
 
-/* Nothing more goes to the segment; the taker may step over its end. */
+/* Seals the segment; the taker may continue with the next one. */
 static void writer_end_segment(struct journal *j)
 {
     struct segment *last;
@@ -134,8 +134,8 @@ static enum outcome writer_begin_segment(struct journal *j, struct err *e)
     return DONE;
 }
 
-/* What was written of a group that did not fit is taken off again, so that nobody reads what was
- * refused, and the segment ends where it was good. */
+/* Truncates a group that did not fit, so that refused records are never read, and ends the segment
+ * there. */
 static enum outcome writer_cut_back(struct journal *j, struct err *e)
 {
     if (ftruncate(j->fd, (off_t)j->size) < 0) {
@@ -170,8 +170,8 @@ static enum outcome writer_write_group(struct journal *j, struct err *e)
     return g->sync && !j->o.replicated ? writer_sync_now(j, e) : DONE;
 }
 
-/* From now on every ticket fails with this reason, until there is room again if space was the
- * reason. */
+/* From now on every ticket fails with this error; if the disk was full, until there is room
+ * again. */
 static void writer_go_down(struct journal *j, enum outcome how, const struct err *e)
 {
     bool news = j->mode != JOURNAL_FAILED && (j->mode == JOURNAL_RUNNING || how == BROKEN);
@@ -194,7 +194,7 @@ static void writer_go_down(struct journal *j, enum outcome how, const struct err
 const uint64_t store_commit_steps_ns[STORE_COMMIT_STEPS] = {
     MS / 10, MS / 4, MS / 2, MS, 5 * MS / 2, 5 * MS, 10 * MS, 50 * MS, 250 * MS, 1000 * MS};
 
-/* The end moves, and with it what the taker may read. Under the lock. */
+/* Moves the end up to which the taker may read. Call it under the lock. */
 static void writer_advance(struct journal *j, uint64_t took_ns)
 {
     struct journal_group *g = &j->back;
@@ -263,7 +263,7 @@ static void writer_do_group(struct journal *j)
     pthread_mutex_unlock(&j->lock);
 }
 
-/* What was acknowledged before it was synced, or goes with a segment that ends. */
+/* Syncs records that were acknowledged before a sync, or that end a segment. */
 static void writer_sync_late(struct journal *j)
 {
     struct err e;
@@ -365,7 +365,7 @@ static bool writer_next_group(struct journal *j)
     return more;
 }
 
-/* Somebody wants the segment to end, and waits for it. */
+/* Another thread asked for the end of the segment and waits for it. */
 static void writer_end_on_request(struct journal *j)
 {
     assert(j->rolling);
