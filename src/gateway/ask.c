@@ -261,7 +261,8 @@ static void ask_read_decision(void *ctx, str text, struct arena *arena, struct d
 
 /* ---- its life ---- */
 
-/* A key that was taken away asks no more. Where none is configured, nobody has one. */
+/* A call of a key that a reload has removed is refused. Without configured keys, calls have no
+ * key. */
 static bool ask_find_key(const struct ask *a, const struct config_key **out)
 {
     const struct config *c = a->in.setup->config;

@@ -8,11 +8,11 @@
 
 #include <pthread.h>
 
-#define NAMES_MAX 4096 /* beyond it the one that has been failing for longest is forgotten */
+#define NAMES_MAX 4096 /* beyond it the oldest failing one is dropped */
 
 struct entry {
     unsigned failures; /* in a row */
-    bool open, trying; /* trying: the one call that was let through is under way */
+    bool open, trying; /* trying: the one admitted call is running */
     uint64_t until_ns; /* while open; while trying, when another may be tried if nothing is heard */
     char name[];
 };
@@ -125,7 +125,8 @@ void breaker_done(struct breaker *b, str name, bool ok)
     e = breaker_find(b, name);
     assert(!e || !e->trying || e->open);
     if (e && e->open && !e->trying) {
-        /* A call from before it opened: the one that will be let through decides. */
+        /* The call began before the breaker opened: the admitted trial call decides, not this
+         * one. */
     } else if (ok) {
         breaker_forget(b, name);
     } else {

@@ -293,7 +293,7 @@ static bool cassette_take_line(struct lines *l, str line, struct err *e)
     return read_line(l->c, &l->doc, line, l->number, e);
 }
 
-/* Whole lines out of the buffer; at the end of the file what is left is one too. */
+/* Takes whole lines from the buffer; at the end of the file the rest is a line, too. */
 static bool cassette_take_lines(struct lines *l, struct buf *b, bool end, struct err *e)
 {
     size_t at = 0;

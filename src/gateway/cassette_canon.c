@@ -17,7 +17,7 @@ static enum place cassette_canon_place_of(str path)
     return str_ends(path, STR("/api/chat")) ? ON_TOP_STREAMED : ON_TOP;
 }
 
-/* What a client may vary without asking for something else, and what goes without saying. */
+/* Members that a client may vary without changing the question, and members with their default. */
 static bool is_ignored(const struct json *doc, str key, const struct json_node *value,
                        enum place place)
 {

@@ -136,7 +136,7 @@ static bool read_listen(struct config_build *b, const struct json_node *v)
     return true;
 }
 
-/* Without keys nobody but this machine comes in, whatever is asked for: see serve.c. */
+/* Without keys only this machine is admitted, whatever the address: see serve.c. */
 static void check_reach(struct config_build *b, const struct json_node *root)
 {
     const struct json_node *v = config_at(&b->source->doc, root, "listen");

@@ -387,7 +387,7 @@ static bool config_agent_read(struct config_agents_reader *r, const struct json_
     return ok;
 }
 
-/* Its own tree is the one that its errors are of. */
+/* Errors of an agent's file refer to the file's own tree. */
 static bool config_agent_read_at(struct config_agents_reader *r, size_t i)
 {
     const struct config_agent_place *p = &r->places[i];
@@ -405,7 +405,7 @@ static bool config_agent_read_at(struct config_agents_reader *r, size_t i)
     return ok;
 }
 
-/* A guard is asked once and answers: it has no guards of its own, so there is no circle. */
+/* A guard has no guards itself, so guards cannot form a cycle. */
 static bool config_guards_check(struct config_agents_reader *r)
 {
     const struct config_agents *all = r->b->c->agents;

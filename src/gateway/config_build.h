@@ -149,7 +149,7 @@ struct config_secret {
     const char *name;   /* "api_key" */
     const char *effect; /* of its absence, for a warning: "calls of this provider will fail" */
     struct secret *to;  /* not changed if neither is given */
-    str *missing;       /* why there is none although one is named */
+    str *missing;       /* why the value is missing although its source is named */
     str *file;          /* the file's path; may be NULL */
     bool is_password;   /* may have spaces and letters beyond ASCII */
 };

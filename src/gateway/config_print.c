@@ -112,7 +112,7 @@ static void config_print_add_value(struct printer *p, const struct config_row *r
         config_row_show(row, from, &p->line);
 }
 
-/* Rows whose paths share a front stand together, under one head. */
+/* Rows whose paths have the same beginning are printed together, below it. */
 static void put_rows(struct printer *p, const struct config_rows *rows,
                      const struct json_node *object, const void *from, unsigned level)
 {
@@ -161,7 +161,7 @@ static void config_print_as_written(struct printer *p, const struct json_node *o
 
 /* ---- the parts ---- */
 
-/* Values may have come from the environment anywhere inside, so only the names are told. */
+/* Any part of the values may be from the environment, so only the names are printed. */
 static void put_params(struct printer *p, const struct json_node *object)
 {
     const struct json_node *v = config_print_member(p, object, "reasoning_params");

@@ -358,7 +358,7 @@ static bool config_rows_out_of_bounds(struct config_build *b, const struct confi
     return false;
 }
 
-/* Rounded towards zero, as far as doubles have fractions at all. */
+/* Rounds towards zero; large doubles have no fraction. */
 static double config_rows_whole(double v)
 {
     return v > -1e15 && v < 1e15 ? (double)(int64_t)v : v;

@@ -50,7 +50,7 @@ bool config_url_check(struct config_build *b, const struct json_node *v, str url
            config_wrong(b, v, "%s", e.text);
 }
 
-/* The name in the path's folder that is most like the one that is not there, or NULL. */
+/* The name in the folder that is most similar to the missing file's, or NULL. */
 static const char *config_nearest_file(struct arena *a, str path)
 {
     const char *slash = strrchr(path.p, '/'), *near;
@@ -187,7 +187,7 @@ static bool config_tools_command(struct config_build *b, const struct json_node 
     for (const struct json_node *w = json_first(doc, args); w; w = json_next(doc, args, w))
         argv[n++] = config_text(b, w).p;
     t->argv = argv;
-    /* Without a folder of its own it runs in that of the file, so that "server.py" is beside it. */
+    /* Without `cwd` a server runs in the folder of the file, so that "server.py" is found there. */
     if (cwd && !config_resolve(b, cwd, config_text(b, cwd), &folder))
         return false;
     t->cwd = folder.n ? folder.p : "./";
@@ -280,7 +280,7 @@ static bool config_tools_http(struct config_build *b, const struct json_node *v,
            config_headers_read(b, config_tools_member(b, v, "headers"), &t->headers);
 }
 
-/* The same digest: a server that runs for one may serve the other. */
+/* Sources with the same digest can share a running server. */
 static void config_tools_digest(struct config_build *b, const struct json_node *v,
                                 struct config_tools *t)
 {

@@ -126,7 +126,8 @@ static char config_words_fold(char c)
     return c == '-' ? '_' : c >= 'A' && c <= 'Z' ? (char)(c | 32) : c;
 }
 
-/* Changes, insertions, removals and swaps of neighbours that make one of the other. */
+/* The number of changes, insertions, removals and swaps of neighbours that turn one into the
+ * other. */
 static size_t config_words_distance(str a, str b)
 {
     size_t rows[3][WORD_MAX + 1];

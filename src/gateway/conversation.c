@@ -26,7 +26,7 @@ enum atom { ATOM_TEXT, ATOM_CALL, ATOM_RESULT, ATOM_DATA, ATOM_REPLY_ID, ATOM_AL
 struct place {
     uint64_t hash;
     bool sure, shared; /* shared: two sessions were here, so it tells nothing */
-    uint8_t alike;     /* sessions that said the very same; the others have places of their own */
+    uint8_t alike;     /* sessions with identical text; others have entries of their own */
     uint8_t gone_on;   /* how many of them were continued */
     char session[CONVERSATION_SESSION_MAX];
     uint16_t session_n;
@@ -87,8 +87,8 @@ static uint64_t conversation_fold(uint64_t a, uint64_t b)
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* Histories are long and come again with every request, so they are not put through map_hash: two
- * multiplications take 32 bytes. Nobody outside knows the seed or sees a hash. */
+/* Histories are long and every request repeats them, so a hash faster than map_hash is used: two
+ * multiplications for 32 bytes. The seed is secret, and hashes are never shown. */
 static void hash_block(struct conversation_hash *h)
 {
     uint64_t word[CONVERSATION_BLOCK / 8], a = h->seed[0] ^ h->sum, b = h->seed[1] ^ h->n;
@@ -318,7 +318,7 @@ static uint64_t alike_place(const struct conversations *t, uint64_t hash, uint8_
     return n ? link_atom(t->seed, hash, CHAT_ASSISTANT, ATOM_ALIKE, n) : hash;
 }
 
-/* The one of those at this place whose turn it is. */
+/* The session among those with the same history that is next. */
 static struct place *conversation_add_turn(struct conversations *all, struct place *p)
 {
     uint8_t n = p->gone_on <= p->alike ? p->gone_on++ : p->alike;

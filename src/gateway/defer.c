@@ -46,7 +46,7 @@ struct defer {
 
 /* ---- copies ---- */
 
-/* The frame at hand. */
+/* The current frame. */
 static struct defer_frame *defer_current_frame(struct defer *d)
 {
     struct defer_frame *f = d->current;

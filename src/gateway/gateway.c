@@ -28,7 +28,7 @@ static bool head_new(const struct config_provider *p, bool stream, struct secret
     buf_init(&head, SECRET_SIZE_MAX);
     buf_add(&head, STR("content-type: application/json\r\naccept: "));
     buf_add(&head, str_c(stream ? w->stream_type : w->whole_type));
-    /* Not to say so would mean that any packing is welcome. */
+    /* A request without accept-encoding would allow any compression. */
     buf_add(&head, STR("\r\naccept-encoding: identity\r\n"));
     if (secret_reveal(&p->key).n) {
         buf_add(&head, str_c(p->row->auth_header));

@@ -58,7 +58,7 @@ struct setup {
 
 /* Takes over the caller's reference to the configuration, also on failure. */
 bool setup_new(struct config *c, struct setup **out, struct err *e) MUST_USE;
-/* What is known of a model; NULL: nothing. */
+/* What the gateway has learned about a model; NULL: nothing. */
 struct setup_capability *setup_find_capability(struct setup *s, const struct config_provider *p,
                                                str upstream);
 /* The same, adding an entry if needed; NULL: too many models. */

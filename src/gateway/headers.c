@@ -464,7 +464,7 @@ size_t headers_copy_reply(const struct http1_head *h, str key, struct arena *a,
 
     *out = NULL;
     if (!headers_read_connection(h, &listed))
-        return 0; /* nobody can say which of them are meant for us alone */
+        return 0; /* it is unknown which of them are for the gateway only */
     for (size_t i = 0; i < h->field_count && n < HEADERS_REPLY_MAX; i++) {
         const struct http1_field *f = &h->fields[i];
 

@@ -160,7 +160,7 @@ bool level_brings_preset(const struct config *c, enum level_source source)
            (source != LEVEL_BY_REQUEST || c->presets_for == CONFIG_PRESETS_ALWAYS);
 }
 
-/* What the level means: its cap and its preset, and how a key's `levels` weigh it. */
+/* Sets the cap and the preset of the level, and its rank for a key's `levels`. */
 static void level_measure(const struct config *c, const struct chat_request *r, struct level *out)
 {
     bool by_words = out->source == LEVEL_BY_REQUEST || out->source == LEVEL_BY_GENERATE;

@@ -55,7 +55,7 @@ int64_t level_room(int64_t cap, str max_tokens);
 
 /* The text for the system prompt; empty if the request already has it. */
 str level_words(const struct chat_request *r, const struct config_preset *preset);
-/* The text that asks a model without reasoning of its own to think between tags. */
+/* The text that asks a model without native reasoning to think between tags. */
 str level_convention(const struct chat_request *r);
 
 /* Whether the key may ask for the level. NULL: a caller without a key. */

@@ -12,9 +12,9 @@
 #define NAMES_MAX 65536
 #define MINUTE_NS 60e9
 #define UNDER_WAY_MS 1000 /* until calls under way are likely to have cost what they cost */
-#define TOKENS_MAX 1e15   /* nobody counts further, and a double still counts in ones */
+#define TOKENS_MAX 1e15   /* higher than any real count, and a double is still exact to 1 */
 
-/* What is left of a minute's worth; below zero after a call that was larger than it seemed. */
+/* The rest of a minute's amount; below zero after a call that was larger than estimated. */
 struct bucket {
     double left;
     uint64_t at_ns;
@@ -108,8 +108,8 @@ static struct entry *limits_get(struct limits *l, str name)
     return NULL;
 }
 
-/* What has flowed back since; a limit that was changed by a reload counts from now on. Before the
- * first use, `left` is what others used. */
+/* Refills the bucket. A limit that a reload changed applies from now on. Before the first use,
+ * `left` is the amount that other daemons used. */
 static void limits_refill(struct bucket *b, double per_minute, uint64_t now)
 {
     if (!b->begun)
@@ -141,7 +141,7 @@ static bool limits_refuse_rate(const struct config_key *key, const char *what, i
                    (long long)(wait + 999) / 1000);
 }
 
-/* What is left, calls under way paid for, need not be enough for this one: then it is the last. */
+/* The rest after running calls may be too small for this call: then it is the last one. */
 static bool limits_check_spend(const struct entry *s, const struct config_key *key,
                                int64_t *retry_after_ms, struct err *e)
 {
@@ -204,7 +204,7 @@ static bool gateway_limits_take(struct entry *s, const struct config_key *key, d
     return true;
 }
 
-/* Of what is set aside or spent: nothing else adds up. */
+/* Only amounts that are reserved or spent: other values cannot be added up. */
 static double limits_amount(double usd)
 {
     return usd > 0 && usd <= DBL_MAX ? usd : 0;

@@ -73,7 +73,7 @@ static void *mask_work_thread(void *work)
     return NULL;
 }
 
-/* Under the lock. One thread is enough to go on with. */
+/* Call it under the lock. One thread is enough to continue. */
 static void mask_work_start(struct mask_work *w)
 {
     sigset_t all, was;

@@ -145,7 +145,7 @@ static NOINLINE void *metrics_add_cell(struct metrics_shard *s, enum metrics_set
     size_t at = meet_key(s->all, set, hash, id, values), slot = hash % METRICS_SLOTS;
 
     assert(at <= METRICS_SERIES_MAX);
-    /* What has no entry of its own is looked up again the next time. */
+    /* A set of labels without an entry is looked up again the next time. */
     if (at > 0 && str_eq(s->all->registries[set].keys[at].id, id)) {
         while (t->slots[slot])
             slot = (slot + 1) % METRICS_SLOTS;
@@ -183,7 +183,7 @@ static void *metrics_cell(struct metrics_shard *s, enum metrics_set set, const s
 
 /* ---- counting ---- */
 
-/* Nobody else writes it. */
+/* Only this thread writes the cell. */
 static void metrics_add(_Atomic uint64_t *at, uint64_t n)
 {
     atomic_store_explicit(
@@ -280,7 +280,7 @@ static bool is_recent(const struct metrics_recent *r, const str said[METRICS_LAB
     return r->route;
 }
 
-/* The cells of a call: those of one like it, a moment ago, are at hand. */
+/* The cells of a call; those of the last similar call are cached. */
 static struct metrics_recent *metrics_cells_of(struct metrics_shard *s, str route, str provider,
                                                str model)
 {
@@ -308,7 +308,7 @@ void metrics_begin(struct metrics_shard *s)
 
 void metrics_done(struct metrics_shard *s, const struct summary *c)
 {
-    /* A model that led nowhere is only what somebody wrote: it is no label. */
+    /* The name of an unknown model is the client's text, and must not become a label. */
     bool served = c->provider.n > 0;
     str provider = served ? c->provider : STR("none"), model = served ? c->model : STR("none");
     uint64_t took_ns = metrics_subtract_saturating(c->end_ns, c->start_ns);

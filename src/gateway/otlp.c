@@ -212,7 +212,7 @@ static void add_request(const struct summary *c, struct buf *b)
     otlp_add_text(b, "server.address", c->server_host);
     if (c->server_host.n > 0 && c->server_port > 0)
         add_int(b, "server.port", c->server_port);
-    if (!str_eq(c->session, c->id)) /* one that nobody knows of is made up */
+    if (!str_eq(c->session, c->id)) /* an unknown one is replaced by a new one */
         otlp_add_text(b, "gen_ai.conversation.id", c->session);
     if (c->stream)
         add_bool(b, "gen_ai.request.stream", true);

@@ -126,7 +126,7 @@ static size_t otlp_export_count_waiting(struct otlp *o, bool *leaving)
 
 static void send_batch(struct otlp *o);
 
-/* What to do now that nothing is under way. */
+/* Decides what to do next while no request is running. */
 static void otlp_export_go_on(struct otlp *o)
 {
     bool leaving;
@@ -186,7 +186,7 @@ static void otlp_export_on_head(void *ctx, const struct http1_head *head)
         o->after_ms = seconds < 3600 ? (int64_t)seconds * 1000 : 3600000;
 }
 
-/* What is in it does not matter: a span that was refused is not sent again. */
+/* The body is ignored: a refused span is not sent again. */
 static void otlp_export_on_bytes(void *ctx, str bytes)
 {
     struct otlp *o = ctx;

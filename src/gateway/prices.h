@@ -36,7 +36,7 @@ bool price_known(const struct price *p);
  * row's otel_name. */
 bool price_find(str host, str maker, str model, struct price *out);
 
-/* Whether the table has a list for such a provider. */
+/* Whether the table has prices for a provider of this kind. */
 bool price_has_list(str host, str maker);
 
 /* The name without a date at its end: -20250929 or -2025-08-07. */

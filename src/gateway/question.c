@@ -48,7 +48,7 @@ static const char *const notices[] = {
     "[SUGGESTION MODE",
 };
 
-/* A client that wants a title says so in one of these ways. */
+/* Phrases by which clients ask for a title. */
 static const char *const naming[] = {
     "title generator",
     "sentence-case title",
@@ -179,7 +179,7 @@ static bool question_is_notice(str s)
     return false;
 }
 
-/* Of the part at hand: the words up to the next block of the client's. */
+/* The text of the current part up to the next block that the client has inserted. */
 static bool question_words(struct question *q, str s, str *words)
 {
     size_t from = q->at, end;

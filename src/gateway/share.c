@@ -272,7 +272,7 @@ static void share_on_group(void *ctx)
     uint64_t now = clock_mono_ns(s->g->clock);
     str state = hub_relay_state(s->g->hub);
 
-    /* Now and then all of it, in case a report was lost. */
+    /* Sends all totals at intervals, in case a report was lost. */
     if (s->greet || now - s->state_ns >= STATE_NS)
         share_report(s, true);
     if (s->greet)

@@ -15,7 +15,7 @@
 #define DAY_MS ((uint64_t)24 * 3600 * 1000)
 #define FILES_MAX 100000 /* of a journal; it has a file for each 64 MB */
 
-/* From the root; what is not there yet is taken to be where it would be made. */
+/* The absolute path; for a file that does not exist yet, relative to the working directory. */
 static str kept_absolute(const char *path, struct arena *a)
 {
     char *real = realpath(path, NULL), here[FILE_PATH_MAX];

@@ -65,7 +65,7 @@ static void tape_bytes(struct upstream *u, str bytes)
     t->last_ns = now;
 }
 
-/* What a provider says, or is asked, may have its key in it. */
+/* Requests and replies may contain the provider's key. */
 static void without_key(struct buf *line, str key)
 {
     str rest = buf_str(line);
@@ -148,7 +148,7 @@ static str without_parameters(str type)
     return str_trim(str_slice(type, 0, n));
 }
 
-/* Nobody asks when to come again who was served. */
+/* A successful reply has no Retry-After. */
 static int64_t come_again_ms(const struct clock *clock, const struct http1_head *h)
 {
     if (h->status >= 200 && h->status <= 299)
@@ -268,7 +268,7 @@ static void play_stop(struct upstream *u)
     u->play = NULL;
 }
 
-/* Pieces that come at once are played in one go; the others wait for their time. */
+/* Pieces without a delay are replayed together; the others wait for their time. */
 static void play_next(struct upstream *u)
 {
     struct upstream_play *p = u->play;

@@ -84,5 +84,5 @@ void upstream_feed_head(struct upstream *u, const struct upstream_head *head);
 void upstream_feed_bytes(struct upstream *u, str bytes);
 void upstream_feed_end(struct upstream *u);
 void upstream_feed_error(struct upstream *u, const struct err *e);
-/* What a head says; texts are lent. */
+/* The values of a reply's head; texts are lent. */
 struct upstream_head upstream_read_head(const struct http1_head *h, const struct clock *clock);

@@ -29,7 +29,7 @@ struct call {
     char bytes[];
 };
 
-/* What one origin gave for one call at one place; all of them are in one list, the latest used
+/* The data of one origin for one call at one place. All entries are in one list, the latest used
  * first. */
 struct held {
     struct call *call;
@@ -162,7 +162,7 @@ static struct call *find_call(const struct vault *v, str id)
     return found ? found->value.ptr : NULL;
 }
 
-/* In how much the places agree: what was asked counts most, and it is never 0. */
+/* How well two places agree; the question has the largest weight. Never 0. */
 static unsigned vault_score_agreement(const struct held *h, const struct vault_call *call)
 {
     return 1U + 4U * (h->asked == call->asked) + 2U * (h->system == call->system) +
@@ -181,7 +181,7 @@ static struct held *find_best(const struct vault *v, str origin, const struct va
                          : 0;
 
         if (n && n == most)
-            best = NULL; /* nobody can say which is meant */
+            best = NULL; /* it is ambiguous which is meant */
         if (n > most) {
             best = h;
             most = n;
@@ -190,7 +190,7 @@ static struct held *find_best(const struct vault *v, str origin, const struct va
     return best;
 }
 
-/* The one of exactly this place. */
+/* The entry of exactly this place. */
 static struct held *find_same(struct vault *v, str origin, const struct vault_call *call)
 {
     struct call *there = find_call(v, call->id);

@@ -38,7 +38,7 @@ struct client {
 
 struct client_call {
     struct client *client;
-    struct client_call *next, **at; /* in the list of all; at is what points here */
+    struct client_call *next, **at; /* in the list of all; `at` is the pointer to this one */
     const struct client_handler *handler;
     void *ctx;
     struct loop_timer timer;

@@ -21,7 +21,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define READ_TURN_MAX (64 * 1024) /* bytes read before it is the others' turn */
+#define READ_TURN_MAX (64 * 1024) /* bytes read before other connections get their turn */
 #define GREEDY_SIZE (16 * 1024)   /* the same for one that had more than that */
 #define KEEPALIVE_S 60
 
@@ -116,7 +116,7 @@ static void read_early(struct conn *c)
     loop_early_keep(c->loop, c->early.n);
 }
 
-/* They are kept until we are asked to go on. */
+/* The bytes are kept until the reader resumes. */
 static void hold_early(struct conn *c)
 {
     assert(c->early.n > 0 && !c->held.p);

@@ -47,7 +47,7 @@ static void conn_out_queue_add(struct conn *c, str bytes)
     buf_wrote(&c->out, bytes.n);
 }
 
-/* Of the queue, what is copied and not sent. */
+/* The bytes of the queue that are copied and not sent. */
 static size_t conn_out_count_copied(const struct conn *c)
 {
     assert(c->out_at <= c->out.n);
@@ -169,7 +169,7 @@ static void send_tls(struct conn *c, str *more)
     }
 }
 
-/* The queue, then these bytes, as far as the socket takes them; the rest is queued. */
+/* Sends the queue and then these bytes until the socket is full; the rest is queued. */
 static void send_now(struct conn *c, const str *parts, size_t n)
 {
     str more[PARTS_MAX], none = STR("");

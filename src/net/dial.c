@@ -29,7 +29,7 @@ void dial_cancel(struct dial *d)
     free(d);
 }
 
-/* The end of it, one way or the other. */
+/* Ends the attempt, with a connection or with an error. */
 static void dial_done(struct dial *d, struct conn *c, const struct err *e)
 {
     assert(!c != !e);

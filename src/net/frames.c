@@ -53,7 +53,7 @@ static void frames_reset_buffer(struct buf *b)
 /* A piece and where its next line ends are. */
 struct ends {
     str s;
-    size_t lf, cr; /* s.n if there is none; searched again once passed */
+    size_t lf, cr; /* s.n if not found; searched again once passed */
 };
 
 static size_t frames_look(str s, size_t at, char c)
@@ -267,8 +267,8 @@ static size_t frame_end(struct frames *f, struct ends *ends, size_t at)
     return end < ends->s.n ? end + 1 : STR_NONE;
 }
 
-/* Most events are one line of data and come whole. Such a one is read at a glance; returns where it
- * ends, or 0. */
+/* Most events are one line of data and arrive whole. Reads such an event without the line search;
+ * returns its end, or 0. */
 static size_t emit_plain(struct frames *f, struct ends *ends, size_t from)
 {
     str s = ends->s;

@@ -38,7 +38,7 @@ void gzip_begin(struct gzip *g)
     deflateReset(&g->z);
 }
 
-/* zlib does not write through next_in, but does not say so either. */
+/* zlib does not write through next_in, but its type is not const. */
 static void set_input(z_stream *z, str s)
 {
     assert(s.n <= PIECE_MAX);

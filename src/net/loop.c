@@ -125,7 +125,7 @@ char *loop_early(struct loop *l, size_t *room)
     return l->early[0]->bytes + l->early_at;
 }
 
-/* The index of an unheld or unallocated one after the first; the count if there is none. */
+/* The index of an unheld or unallocated buffer after the first; the count if all are held. */
 static size_t early_free(const struct loop *l)
 {
     size_t i = 1;

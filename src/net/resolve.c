@@ -461,7 +461,7 @@ struct lookup {
     char host[RESOLVE_HOST_MAX + 1];
     pthread_mutex_t lock;
     pthread_cond_t done;
-    unsigned uses; /* the thread that looks it up, and the one that waits */
+    unsigned uses; /* the thread of the lookup, and the thread that waits */
     bool ended, ok;
     struct resolve_addrs addrs;
     struct err err;

@@ -37,6 +37,6 @@ enum tls_result tls_link_read(struct tls_link *k, char *bytes, size_t size, size
 /* DONE: all bytes were accepted. AGAIN: n were; the next call must continue with the same bytes,
  * which may be followed by more. */
 enum tls_result tls_link_write(struct tls_link *k, str bytes, size_t *n, struct err *e) MUST_USE;
-/* Sends close_notify, as far as the socket accepts it. */
+/* Sends close_notify if the socket accepts it now. */
 void tls_link_end(struct tls_link *k);
 bool tls_link_resumed(const struct tls_link *k);

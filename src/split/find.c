@@ -257,14 +257,14 @@ size_t split_blank_size(str s, size_t at)
     return 0;
 }
 
-/* The text ended inside a marker of which at least one token is whole. */
+/* The text ended inside a marker, after at least one whole token of it. */
 static bool is_cut(const struct split *sp, str s)
 {
     return sp->format->cut_is_framing && memchr(s.p, '>', s.n);
 }
 
-/* Whether the marker closes the block at hand by its own name, where the other format, which was
- * asked first, took it for the closer of another tag. */
+/* Whether the marker is the current block's own closer, although the other format, which was
+ * searched first, read it as the closer of another tag. */
 static bool split_is_own_closer(const struct split *sp, const struct split_mark *m,
                                 const struct split_hit *hit)
 {
@@ -308,7 +308,7 @@ enum split_match split_find(const struct split *sp, const struct split_window *w
     assert(from < win->w.n);
     hit->size = 0;
     hit->name = STR("");
-    /* A marker that both have is the other format's: it is looked for in more places. */
+    /* A marker of both formats counts as the other format's, which is searched in more places. */
     part = sp->also && split_find_among(sp, sp->also, s, gap, hit);
     part |= split_find_among(sp, sp->format, s, gap, hit);
     if (part && win->more)

@@ -228,7 +228,7 @@ static enum element split_header_next(struct header *h, const struct split_at *i
         return JUNK; /* whatever follows */
     last = n == s.n;
     if (last && in->more)
-        return h->tokens > 0 || split_header_may_begin(s) ? CUT : JUNK; /* it may go on */
+        return h->tokens > 0 || split_header_may_begin(s) ? CUT : JUNK; /* more may follow */
     if (last && !h->doubt && is_front(s))
         return CUT;
     sure = take_word(h, str_slice(s, 0, n), muse);
@@ -242,8 +242,8 @@ static enum element split_header_next(struct header *h, const struct split_at *i
     return WORD;
 }
 
-/* Whether what was understood before a junk element is enough to be a header. In the middle of a
- * message a lone token is more likely talked about than meant. */
+/* Whether the elements before an unknown one are enough for a header. In the middle of a message a
+ * single token is more likely quoted than used. */
 static bool is_header(const struct header *h, const struct split_at *in)
 {
     if (h->tokens == 0)
@@ -251,7 +251,7 @@ static bool is_header(const struct header *h, const struct split_at *in)
     return in->between || (h->channel != NO_CHANNEL && h->channel != OTHER_CHANNEL);
 }
 
-/* The white space between a header and what has been found not to be it. */
+/* The white space between a header and text that turned out not to be part of it. */
 static size_t white_at(str s)
 {
     size_t n = 0;

@@ -55,7 +55,7 @@ static bool all_space(str run)
     return true;
 }
 
-/* Lines matter to what opens and to what is in doubt. */
+/* Line starts matter for openers and for markers in doubt. */
 static void split_track_lines(struct split *sp, str run)
 {
     if (sp->place == SPLIT_REASON) {

@@ -47,7 +47,7 @@ static size_t count_one(struct tokens_work *w, const uint8_t *p, size_t n)
 
 #if SIMD_HAS_16
 
-/* Every level of the machine has an instance of what is called for each block. */
+/* Each instruction set has its own instance of the functions that are called for each block. */
 #define IN_EACH static inline __attribute__((always_inline))
 
 static inline size_t last_bit(uint64_t set)
@@ -126,7 +126,7 @@ SIMD_AVX2 static NOINLINE size_t words_32(const struct tokens_work *w, const uin
 
 #endif
 
-/* Which of the bytes are what. */
+/* The class of each byte. */
 struct sets {
     uint64_t upper, lower, digit, space, blank, line, slash, quote;
     uint64_t wide;  /* the first bytes of characters that are not ASCII */
@@ -267,7 +267,7 @@ SIMD_AVX2 static inline void sets_of_32(struct sets *s, const uint8_t *p)
 
 #endif
 
-/* Sorts in what is not ASCII, as far as it can be. */
+/* Classifies characters that are not ASCII, if they are complete. */
 static void sets_add_wide(struct sets *s, const uint8_t *p)
 {
     for (uint64_t wide = s->wide; wide; wide &= wide - 1) {
@@ -406,7 +406,7 @@ IN_EACH uint64_t ends_of(struct sets *s, const uint8_t *p, bool cased)
         *s = with;
     }
     all = tokens_block_find_begins(s, p, cased);
-    /* White space at the end of what is known: only where it begins is certain. */
+    /* White space at the end of the known text: only its beginning is certain. */
     sure = s->known & ~(s->blank | s->line);
     if (!sure)
         return 0;

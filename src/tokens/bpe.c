@@ -51,8 +51,8 @@ static inline bool same_bytes(const uint8_t *token, const uint8_t *p, size_t n, 
     return memcmp(token, p, n) == 0;
 }
 
-/* The token of these bytes, if it is in words, or NEVER. `word` is what tokens_word says of them if
- * they are few. */
+/* The token of these bytes if it is in `words`, or NEVER. `word` is the result of tokens_word for a
+ * short text. */
 static inline uint32_t words_find(const struct tokens_table *t, const uint8_t *p, size_t n,
                                   uint64_t word, uint64_t hash)
 {

@@ -31,7 +31,7 @@ typedef size_t tokens_split(const uint8_t *p, size_t n, bool over);
 #define TOKENS_MEMO_SIZE_MAX 16 /* bytes of a piece */
 
 struct tokens_memo {
-    uint64_t seed[2]; /* random, so that nobody can choose pieces with the same key */
+    uint64_t seed[2]; /* random, so that pieces with the same key cannot be chosen */
     _Atomic uint64_t entry[1 << TOKENS_MEMO_BITS];
 };
 
@@ -134,7 +134,7 @@ static inline bool tokens_bucket_has(const struct tokens_bucket *b, uint64_t wor
            (b->word[3] == word) | (b->word[4] == word);
 }
 
-/* The id of a word in the bucket. A branch could not be predicted, so there is none. */
+/* The id of a word in the bucket, without a branch, which would often be mispredicted. */
 static inline uint32_t tokens_bucket_id(const struct tokens_bucket *b, uint64_t word)
 {
     return b->id[(b->word[1] == word) + 2U * (b->word[2] == word) + 3U * (b->word[3] == word) +

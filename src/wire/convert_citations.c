@@ -209,7 +209,7 @@ static void citations_note_citation(struct cited *c, const struct json_node *v)
         citations_note_file(c, v);
 }
 
-/* The block at hand is over. Citations of no text are of none. */
+/* Ends the current block. Citations without a text are dropped. */
 static void citations_block_end(struct citations *s, struct arena *a, bool parts)
 {
     uint64_t base = parts ? s->from : 0;
@@ -342,7 +342,7 @@ bool citation_is_beside_text(const struct chat_event *ev)
            (str_eq(ev->name, STR("citation")) || str_eq(ev->name, STR("annotations")));
 }
 
-/* Another block begins, unless it is the one that citations have come for already. */
+/* Begins another block, unless citations for it have arrived before. */
 static void citations_block_begin(struct citations *s, struct arena *a, const struct chat_event *ev,
                                   bool parts)
 {

@@ -65,7 +65,7 @@ static bool redact_names_reasoning(str name)
                                                {"deliberation", true},
                                                {"reflection", true},
                                                {NULL, false}};
-    /* Sealed data, ids, counts and settings by such a name hold no words of it. */
+    /* Encrypted data, ids, counts and settings with such a name contain no reasoning text. */
     static const struct redact_word others[] = {{"signature", false},
                                                 {"opaque", false},
                                                 {"encrypted", false},

@@ -38,8 +38,8 @@ bool request_defer_level(const struct request_reader *r, const struct request_pa
  * is then deferred, as by request_defer_error. False if the request has reached a limit. */
 bool request_defer_failure(const struct request_reader *r) MUST_USE;
 
-/* Zeroed memory in the arena; false with ERR_LIMIT if it does not fit. For everything of which a
- * body may have any number: an arena that is full ends the process. */
+/* Zeroed memory in the arena; false with ERR_LIMIT if it does not fit. Use it for lists whose
+ * length the body decides: an arena that is full ends the process. */
 bool request_alloc(const struct request_reader *r, size_t n, size_t size, void *out) MUST_USE;
 
 /* Read members of v. Absent or null: true, and out is unchanged. */

@@ -6,7 +6,7 @@
 
 #define PIECE_MIN 256
 #define PIECE_MAX ((size_t)64 << 10)
-#define ARENA_LEFT_MIN ((size_t)128 << 10) /* stays free for the others that use the arena */
+#define ARENA_LEFT_MIN ((size_t)128 << 10) /* stays free for other users of the arena */
 
 struct rope_piece {
     struct rope_piece *next;

@@ -217,7 +217,7 @@ static bool wire_redact(struct wire_decoder *d, struct wire_frame *f, bool whole
     return ok;
 }
 
-/* Parses the frame's data; false after saying what is wrong with it. */
+/* Parses the frame's data; false after an error event. */
 static bool wire_parse(struct wire_decoder *d, struct wire_frame *f, bool whole)
 {
     struct err e, why;

@@ -100,7 +100,7 @@ static void call_start_task(void *ctx)
     call_admit(ctx);
 }
 
-/* A call that nobody records needs no memory for its record, the last member. */
+/* A call that is not recorded gets no memory for its record, which is the last member. */
 static size_t call_size_used(bool recorded)
 {
     return recorded ? sizeof(struct call) : offsetof(struct call, record);
@@ -147,8 +147,8 @@ void call_make_failure(struct call *c)
     buf_init(&c->failure->attempts, 16384);
 }
 
-/* How the provider at hand marks reasoning in its text, with the tags that our prompt asks for; an
- * application's prompt may ask for them too. NULL: the text is not split. */
+/* How the current provider marks reasoning in its text, together with the tags that our prompt, or
+ * an application's prompt, asks for. NULL: the text is not split. */
 static const struct split_format *call_split_format(const struct call *c)
 {
     const struct config_provider *p = call_provider(c);
@@ -302,7 +302,7 @@ void call_note_attempt(struct call *c, const char *what, str why)
     buf_add_c(&c->failure->attempts, '}');
 }
 
-/* Whatever a failed attempt left in it, the next one begins with a pipe of its own. */
+/* Each attempt starts with a new pipe: the previous one has the state of the failed attempt. */
 static void call_reset_pipe(struct call *c)
 {
     assert(!c->decoder.wire && !c->reply.deferred);

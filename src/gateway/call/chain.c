@@ -59,7 +59,7 @@ void call_build_chain(struct call *c)
     assert(c->chain.count == max);
 }
 
-/* The provider and the model at hand. */
+/* The current provider and model. */
 static str call_breaker_name(struct call *c)
 {
     assert(c->chain.at < c->chain.count);

@@ -104,7 +104,7 @@ bool call_control_ignored(const struct call *c)
            (c->control->heard ? HEARD_MAX : UNHEARD_MAX);
 }
 
-/* As long as nobody reads, what has come is not looked at. */
+/* While the client does not read, the reply is not read either, so the wait is extended. */
 static void control_on_timeout(void *ctx)
 {
     struct call *c = ctx;
@@ -198,7 +198,7 @@ static str control_write_body(struct call *c)
     return body;
 }
 
-/* To where the reply at hand was asked for, with the same headers. */
+/* Sends the request to the address of the current reply, with the same headers. */
 static void control_send(struct call *c)
 {
     const struct config_provider *p = call_provider(c);

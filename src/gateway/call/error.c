@@ -7,7 +7,7 @@
 
 #define PLAIN_MAX 300 /* of an error that is no JSON */
 
-/* Whether an error's body is what its dialect says: then it may reach the client as it came. */
+/* Whether an error's body has the form of its dialect: then it may reach the client unchanged. */
 static bool call_error_well_formed(enum chat_dialect dialect, const struct json *doc)
 {
     const struct json_node *root = json_root(doc), *error = json_find(doc, root, STR("error"));

@@ -120,7 +120,7 @@ void call_reply_error(struct call *c, const struct err *e);
 void call_reply_silent(struct call *c);   /* no event came in time after the head */
 void call_reply_complete(struct call *c); /* all of it was delivered */
 void call_on_rest(void *ctx);
-/* Delivers the pipe's events. f: the frame as it came, or NULL. */
+/* Delivers the pipe's events. f: the frame as received, or NULL. */
 void call_deliver_events(struct call *c, const struct wire_frame *f);
 void call_hang_up(struct call *c, bool well); /* well: the exchange may be recorded as complete */
 /* Releases the reply; call_reply_own copies its texts before, call_reply_drop does not. */
@@ -217,8 +217,8 @@ void call_vault_release(struct call *c);
 void call_live_begin(struct call *c);
 void call_live_begin_whole(struct call *c); /* texts stay in place until call_live_copy */
 void call_live_copy(struct call *c);
-/* Bytes of a reply are read. While nobody watches, their texts go to the hub together, when the
- * bytes that came together have been read: at on_rest, or when the reply ends or is given up. */
+/* Called around the reading of a reply's bytes. While nobody watches, the hub gets all texts of one
+ * read together: at on_rest, or when the reply ends or is abandoned. */
 void call_live_begin_bytes(struct call *c);
 void call_live_end_bytes(struct call *c);
 void call_live_reasoning(struct call *c, str text);

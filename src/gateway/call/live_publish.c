@@ -44,7 +44,7 @@ static void live_open_masks(struct call *c)
     c->live.masks = m;
 }
 
-/* A loop waits for the masks of what is shown, so each text has a slice of the call's time. */
+/* Masking for viewers runs on the loop, so each text gets a part of the call's masking time. */
 static void live_mask_begin(struct call *c, size_t size, struct mask_budget *b)
 {
     live_open_masks(c);
@@ -100,7 +100,7 @@ static void live_on_open(void *ctx, struct hub_begin *b)
     b->asked = live_asked_front(c, b->asked);
 }
 
-/* Texts lose their secrets when somebody is about to see them. */
+/* Texts are masked only when a viewer is about to get them. */
 static void live_on_filter(void *ctx, enum hub_text kind, str raw, bool last, struct buf *out)
 {
     struct call *c = ctx;

@@ -25,8 +25,8 @@ static const struct {
      "now answer, or call the tool that I need next."},
 };
 
-/* Whether the client's own words stay as they are: those of the same dialect, however they are
- * spelt. With presets for them, hosts that say it otherwise get their own words. */
+/* Whether the client's reasoning parameters are sent unchanged: those of the same dialect, in any
+ * spelling. If presets apply to them, providers with other parameters get their own. */
 static bool plan_words_stay(const struct call *c, const struct provider_row *row, bool same)
 {
     const struct chat_request *r = c->in.request;
@@ -237,8 +237,8 @@ static bool plan_headers(struct call *c, const struct config_provider *p, bool s
     return true;
 }
 
-/* A request of nothing but system prompts, which some dialects cannot say: the last of them is what
- * the user asks. */
+/* Some dialects have no request with only system prompts: the last of them becomes the user's
+ * message. */
 static const struct chat_request *plan_add_user_turn(struct call *c)
 {
     const struct chat_request *r = c->in.request;

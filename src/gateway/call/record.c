@@ -12,7 +12,7 @@
 #define ASKED_MAX 8192
 #define ASKED_MARGIN 512
 #define SUBJECT_MAX 256
-#define ESTIMATE 4 /* bytes a token, where nobody counts */
+#define ESTIMATE 4 /* bytes of a token, where tokens are not counted */
 
 #define ROOM 1024 /* for what is written of most calls; it goes round, see base/spare.h */
 
@@ -140,7 +140,8 @@ static void record_separate_reasoning(struct call *c)
     }
 }
 
-/* The stretch at hand, or a new one where the kind changes; beyond the ceiling all is one. */
+/* The current segment, or a new one if the kind changes; at the limit the last segment takes the
+ * rest. */
 static struct call_segment *record_get_segment(struct call *c, enum call_segment_kind kind,
                                                bool fresh)
 {

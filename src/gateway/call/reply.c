@@ -10,7 +10,7 @@
 
 /* ---- from frame to client ---- */
 
-/* Reasoning took all the room there was, and the answer is empty. */
+/* Whether reasoning used up all output tokens, so that the answer is empty. */
 static bool reply_is_starved(const struct call *c)
 {
     bool thought = c->pipe.reasoning.any || c->reply.usage.reasoning > 0;
@@ -173,7 +173,7 @@ static bool reply_settle(struct call *c, const struct wire_frame *f)
     return true;
 }
 
-/* All was said; the connection is given a moment to end properly, so that it can be used again. */
+/* The reply is complete. The connection gets a moment to end properly, so that it can be reused. */
 static void call_linger(struct call *c)
 {
     assert(c->reply.end_seen);
@@ -305,7 +305,7 @@ static enum frames_kind reply_framing(const struct call *c, str type)
     return c->attempt.wire->stream_framing == WIRE_NDJSON ? FRAMES_LINES : FRAMES_SSE;
 }
 
-/* A head alone is no sign of life: something must be said in time. */
+/* A head alone is not a reply: the first event must arrive in time. */
 void call_reply_silent(struct call *c)
 {
     struct err e;
@@ -318,7 +318,7 @@ void call_reply_silent(struct call *c)
     reply_fail(c, 504, "upstream_timeout", e.text);
 }
 
-/* A reply that calls itself what no model says. */
+/* Refuses a reply that is compressed or a web page. */
 static bool reply_is_unreadable(struct call *c, const struct upstream_head *head)
 {
     char why[120];
@@ -472,7 +472,8 @@ static void reply_finish(void *ctx)
     call_finish(c);
 }
 
-/* A reply in one piece is dealt with in steps, each with those of all that came in the round. */
+/* A whole reply is processed in steps. The loop runs each step for all replies of a round before
+ * the next step. */
 static void reply_queue_step(struct call *c, void (*fn)(void *))
 {
     loop_task_init(&c->task, fn, c);

@@ -282,7 +282,7 @@ static enum chat_level retry_effort_nearest(unsigned listed, enum chat_level lev
     return CHAT_LEVEL_NOT_GIVEN;
 }
 
-/* The effort to try in place of the one that is refused; NOT_GIVEN: none is left. */
+/* The effort to try in place of the refused one; NOT_GIVEN: there is no other. */
 static enum chat_level retry_effort_instead(const struct call *c, str words)
 {
     static const enum chat_level next[CHAT_LEVEL_COUNT] = {[CHAT_LEVEL_NONE] = CHAT_LEVEL_MINIMAL,
@@ -324,7 +324,7 @@ static bool retry_anthropic_way_refused(const struct call *c, str words)
     return str_find(words, STR("output_config")) != STR_NONE && error_refuses_parameter(words);
 }
 
-/* There are two ways to say how much, of which a model takes one. */
+/* A level can be sent as an effort or as a budget, and each model accepts one of the two. */
 static bool retry_way_refused(const struct call *c, str words)
 {
     static const char names[] = "thinking level is not supported|thinking_level is not supported|"
@@ -360,7 +360,7 @@ static const char *retry_leave_out_control(struct call *c, str words)
     return "control dropped";
 }
 
-/* All that asks for reasoning; of the client's own words only what is not supported. */
+/* Drops all parameters that ask for reasoning; of the client's own only unsupported ones. */
 static const char *retry_leave_out_reasoning(struct call *c, str words)
 {
     bool ours = c->level.preset || c->level.cap >= 0 || c->attempt.phase != CALL_FIRST ||

@@ -285,7 +285,7 @@ static struct call_place tool_vault_place_of_reply(struct call *c)
     return at;
 }
 
-/* The name of a call is worked out once, however much is kept for it. */
+/* The name of a call is computed once for all that is kept for it. */
 static struct vault_call tool_vault_name_kept(struct call *c, const struct call_place *at,
                                               const struct call_kept *k)
 {

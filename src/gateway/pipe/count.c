@@ -157,7 +157,7 @@ NOINLINE static void pipe_count_divide(struct pipe_count *s, const struct chat_e
     }
 }
 
-/* Reasoning of the block at hand; `whole`: no more of it comes. */
+/* Counts reasoning of the current block; `whole`: it is complete. */
 static void pipe_count_take(struct pipe_count *s, const struct chat_event *ev, bool whole)
 {
     const struct pipe_options *o = s->shared->options;

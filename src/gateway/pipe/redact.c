@@ -72,7 +72,7 @@ NOINLINE static void pipe_redact_join(struct pipe_redact *s, str more)
     s->text = arena_text_str(&s->joined);
 }
 
-/* An event of the frame at hand that the client gets. */
+/* Adds an event of the current frame that the client gets. */
 static inline void pipe_redact_note(struct pipe_redact *s, const struct chat_event *ev)
 {
     assert(s->shared->options->hide);

@@ -17,7 +17,7 @@
 #include "tokens/tokens.h"
 #include "wire/citations.h"
 
-/* What happens to a reply when its reasoning passes the cap. */
+/* How a reply continues when its reasoning passes the cap. */
 enum pipe_at_cap {
     PIPE_GO_ON,          /* the rest of the reasoning is dropped; the rest of the reply stays */
     PIPE_TRUNCATE,       /* the same, and dropped tokens are counted from the cap on */

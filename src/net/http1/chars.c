@@ -54,7 +54,7 @@ static inline uint64_t http1_chars_word_of(const char *p, size_t n)
 }
 
 /* Words may differ only in the case bit, and only in letters: one sum carries into a byte's top bit
- * from `a` on, the other from the byte after `z` on. */
+ * for bytes from `a`, the other for bytes after `z`. */
 static inline bool same_word(uint64_t x, uint64_t y)
 {
     const uint64_t each = 0x0101010101010101, bits_of_case = each * 0x20, top = each * 0x80;

@@ -17,7 +17,7 @@ static void on_body(void *ctx, str bytes)
     buf_add(&x->large, bytes);
 }
 
-/* Whether the handler gets the body as it came, whatever its coding. */
+/* Whether the handler gets the body still compressed. */
 static bool server_read_stays_packed(const struct server_exchange *x)
 {
     str below = x->server->o.packed_below;

@@ -49,7 +49,7 @@ static uint64_t sweep_ms_of(const struct server_options *o)
     return ms < SWEEP_MS_MIN ? SWEEP_MS_MIN : ms;
 }
 
-/* Memory that a busy connection keeps from request to request is given back by one that rests. */
+/* A connection keeps memory from request to request while it is busy, and releases it when idle. */
 static void server_release_idle_memory(struct server_exchange *x)
 {
     assert(x->state == ST_HEAD);

@@ -59,7 +59,7 @@ void calls_doubt(struct calls *c);
 bool calls_eat_mark(struct calls *c);
 /* Moves to `to`; everything on the way except white space and markers is a doubt. */
 void calls_framing(struct calls *c, size_t to);
-/* The next position of the needle, from `from` on; raw.n if there is none. */
+/* The next position of the needle, from `from`; raw.n if not found. */
 size_t calls_seek(const struct calls *c, struct calls_find *f, size_t from);
 
 bool calls_is_space(char ch);

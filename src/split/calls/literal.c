@@ -40,7 +40,7 @@ static bool add_code(struct calls *c, uint32_t code)
     return n > 0;
 }
 
-/* \u, of which two may spell one character as in JSON. */
+/* \u escapes; two of them may form one character, as in JSON. */
 static bool eat_code(struct calls *c, unsigned digits)
 {
     uint32_t code, low;

@@ -95,7 +95,7 @@ void calls_marked_deepseek(struct calls *c)
     read_marked(c, &spellings[i]);
 }
 
-/* functions.NAME:INDEX, of which a model may forget either end. */
+/* functions.NAME:INDEX; a model may omit the prefix or the index. */
 static str kimi_name(struct calls *c, str header)
 {
     size_t n = header.n;

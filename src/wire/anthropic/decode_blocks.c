@@ -42,7 +42,7 @@ static bool anthropic_block_take_number(struct wire_decoder *d, struct anthropic
     return true;
 }
 
-/* A slot for a block that begins: a free one, or the one that has been open longest. */
+/* A slot for a new block: a free one, or that of the block that has been open longest. */
 static struct anthropic_block *anthropic_block_read_begin(struct wire_decoder *d, int64_t index,
                                                           enum anthropic_kind kind)
 {
@@ -286,7 +286,7 @@ static const struct {
     {NULL, NULL, KIND_OPAQUE, anthropic_block_begin_opaque},
 };
 
-/* Whether an object is of a type, or has what is of that type, if it says none. */
+/* Whether an object has this type, or, without a type, the member that is typical of it. */
 static bool anthropic_block_is_of(const struct json *doc, const struct json_node *v,
                                   const char *type, const char *member)
 {

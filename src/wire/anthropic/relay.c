@@ -289,8 +289,8 @@ static void anthropic_relay_on_delta(struct wire_encoder *en, const struct wire_
     }
 }
 
-/* A block of the provider's ends as it came; thinking that was cut short lost its signature, and
- * gets one of ours. */
+/* Relays the end of a provider's block; truncated thinking has lost its signature and gets one of
+ * ours. */
 static void anthropic_relay_stop_theirs(struct wire_encoder *en, const struct wire_frame *f,
                                         const struct anthropic_slot *slot)
 {

@@ -197,7 +197,7 @@ static void anthropic_write_put_part(struct turn *t, const struct chat_part *p)
     }
 }
 
-/* Parts of one message: only results, only what is none, or all. */
+/* Which parts of a message to write: tool results, all but tool results, or all. */
 enum which { RESULTS, OTHERS, ALL };
 
 static void anthropic_write_put_parts(struct turn *t, const struct chat_message *m,

@@ -44,7 +44,7 @@ static size_t gemini_patch_model_row(str model)
     return i;
 }
 
-/* Which of the two a model gets: the usual one, or the other where it was refused. */
+/* Which of two parameters a model gets: the usual one, or the other if that was refused. */
 static enum think gemini_patch_think_way(const struct wire_plan *plan)
 {
     enum think usual = models[gemini_patch_model_row(plan->model)].think;

@@ -105,7 +105,7 @@ static str gemini_read_call_for(struct reading *g, str id, str name)
     return id.n ? id : name;
 }
 
-/* {"output": "text"} is that text; anything else is given as the JSON that it is. */
+/* {"output": "text"} becomes the text; any other value stays JSON. */
 static str gemini_read_result_text(struct reading *g, const struct json_node *response,
                                    bool *is_error)
 {
@@ -275,7 +275,7 @@ static void gemini_read_add_runs(struct reading *g, enum chat_role role, struct 
     assert(q->message_count <= g->message_max);
 }
 
-/* The pieces of one thought: as far as its signature, or what else there is. */
+/* The pieces of one thought: up to its signature, or to the first other part. */
 static size_t gemini_read_thought_size(const struct chat_message *m, size_t at, size_t *bytes)
 {
     size_t n = 0;

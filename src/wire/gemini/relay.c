@@ -93,7 +93,7 @@ static bool gemini_relay_says_more(const struct json *doc, const struct json_nod
     return false;
 }
 
-/* The tokens of a candidate whose parts were changed list what was taken out of them. */
+/* If parts of a candidate were changed, its log-probabilities would reveal the removed text. */
 static size_t gemini_drop_tokens(const struct json *doc, const struct json_node *candidate,
                                  const struct json_replacement *parts, struct json_replacement *out)
 {

@@ -353,7 +353,7 @@ struct relay {
     struct arena arena;
 };
 
-/* The texts of one kind, joined, as a JSON string: as it came if that says the same. */
+/* The texts of one kind, joined, as a JSON string: the received one if it is equal. */
 static str ollama_encode_joined(struct relay *r, const struct chat_event *events, size_t n,
                                 enum chat_event_kind kind, str member)
 {

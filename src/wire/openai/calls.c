@@ -146,7 +146,7 @@ static void openai_calls_name_piece(struct wire_decoder *d, struct openai_call *
         arena_text_add_max(&call->name, d->arena, name, NAME_MAX_SIZE);
 }
 
-/* A call that is no function: one piece of it, as it came. */
+/* A call that is no function: one piece of it, unchanged. */
 static void openai_calls_odd_call(struct wire_decoder *d, struct openai_choice *c,
                                   const struct json_node *v)
 {

@@ -429,7 +429,7 @@ static void openai_decode_start(struct wire_decoder *d, const struct json_fields
     wire_emit(d, &ev);
 }
 
-/* Emits the stops that are known by now. */
+/* Emits the stops that are known so far. */
 static void openai_decode_stops(struct wire_decoder *d)
 {
     struct openai_decoding *s = d->state;

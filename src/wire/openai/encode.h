@@ -25,7 +25,7 @@ struct openai_said_call {
     struct openai_said_call *next;
 };
 
-/* One choice, as far as the client has received it. */
+/* The part of one choice that the client has received. */
 struct openai_said {
     uint32_t index;
     bool role, finished;

@@ -33,8 +33,7 @@ uint64_t openai_hash(uint64_t h, str s)
     return (h ^ 0xff) * 1099511628211ull;
 }
 
-/* The same thing for what is never seen outside, by eight bytes at once; the last eight may have
- * some before them once more. */
+/* A hash for internal use, eight bytes at a time; the last eight may overlap those before. */
 static uint64_t openai_extras_mix(str s)
 {
     const uint64_t prime = 0x9E3779B97F4A7C15u;

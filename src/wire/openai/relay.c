@@ -95,7 +95,7 @@ struct openai_relay_heard openai_relay_hear(struct openai_relay_frame *r, uint32
     return h;
 }
 
-/* Whether the details of a message say no more than what is to be said of it. */
+/* Whether the details of a message have only the reasoning that the client gets. */
 bool openai_relay_details_fit(struct openai_relay_frame *r, const struct json_fields *message,
                               const struct openai_relay_heard *now)
 {
@@ -236,7 +236,8 @@ static void openai_relay_write_chunk(struct openai_relay_frame *r, const struct 
     buf_release(&b);
 }
 
-/* In one chunk with the details that say it again: clients take the one or the other of each. */
+/* Reasoning and its repetition in the details go out in one chunk: clients read one of them per
+ * chunk. */
 static void openai_relay_write_thought(struct openai_relay_frame *r, const struct chat_event *ev)
 {
     struct chat_event all = *ev;
@@ -283,7 +284,7 @@ static bool openai_relay_carries(struct openai_relay_frame *r, const struct json
     return false;
 }
 
-/* One choice without what was said already; whether it still says something. */
+/* Removes text that was already sent from a choice; returns whether anything is left. */
 static bool openai_relay_rest_of(struct openai_relay_frame *r, struct json_edits *ed,
                                  const struct json_node *c)
 {

@@ -77,7 +77,7 @@ void openai_unrequested_edit(const struct wire_encoder *en, const struct json *d
         json_edit_remove(ed, json_root(doc), STR("usage"));
 }
 
-/* The frame as it came, but for some bytes of its data. */
+/* The received frame without some bytes of its data. */
 static void openai_unrequested_write(struct wire_encoder *en, const struct wire_frame *f,
                                      size_t from, size_t to)
 {

@@ -437,7 +437,7 @@ static void openai_write_own(const struct chat_request *r, struct json_out *o)
         json_write_raw(o, "random_seed", request_member_raw(r, NULL, "random_seed"));
 }
 
-/* A client of Responses asks for them among what is to be included. */
+/* A Responses client asks for log-probabilities in `include`. */
 static void openai_write_logprobs(const struct chat_request *r, struct json_out *o)
 {
     if (str_find(request_member_raw(r, NULL, "include"), STR("\"message.output_text.logprobs\"")) ==

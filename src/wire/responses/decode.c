@@ -49,7 +49,7 @@ static void responses_decode_usage(struct responses_at *at, const struct json_no
     responses_emit(at, (struct chat_event){.kind = CHAT_USAGE, .usage = &usage});
 }
 
-/* Members that other events say, or that only repeat what was asked. */
+/* Members that other events report, or that only repeat the request. */
 static const char responses_decode_said[] =
     "id object created_at completed_at status background error incomplete_details instructions "
     "max_output_tokens max_tool_calls model output output_text parallel_tool_calls "

@@ -165,7 +165,7 @@ static bool responses_item_reasoning_block(struct responses_at *at, struct respo
     return true;
 }
 
-/* FNV-1a: whether a text begins with what has gone out must be known without holding that. */
+/* FNV-1a: tells whether a text begins with the text that was sent, which is not kept. */
 static uint64_t responses_item_hash(uint64_t h, str text)
 {
     for (size_t i = 0; i < text.n; i++)

@@ -57,7 +57,7 @@ bool responses_opening_is_of(const struct responses_relay *r);
 void responses_note_item(struct responses_relay *r, bool done, size_t out_at);
 
 bool responses_at_reasoning(enum responses_place_kind kind);
-/* The kind of event that has such a text. */
+/* The kind of event that has a text of this kind. */
 enum chat_event_kind responses_at_event(enum responses_place_kind kind);
 enum responses_place_kind responses_part_kind(const struct responses_relay *r,
                                               const struct json_node *part,

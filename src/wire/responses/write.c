@@ -233,7 +233,7 @@ static void responses_write_text(struct json_out *o, const struct chat_request *
     json_out_end(o);
 }
 
-/* Other dialects show what was thought unasked; this one must be asked for summaries. */
+/* Other dialects return reasoning unasked; here summaries must be requested. */
 static void responses_write_reasoning(struct json_out *o, const struct chat_request *r)
 {
     const char *effort = chat_level_name(r->level);
