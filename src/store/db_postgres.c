@@ -550,8 +550,7 @@ static bool db_postgres_run_leased(struct db *db, const char *sql, const struct 
     return false;
 }
 
-/* VACUUM frees the space of dead rows for new ones. Bytes on the disk below are up to the
- * server. */
+/* VACUUM frees the space of dead rows for new ones, but may leave their bytes on the disk. */
 static bool db_postgres_scrub(struct db *db, bool *done, struct err *e)
 {
     struct pg_db *d = pg_of(db);

@@ -71,8 +71,8 @@ static bool engine_erase_drop(struct engine *en, const char *sql, const struct d
 
 /* ---- of agents ---- */
 
-/* Statements that delete a row and the rows that belong to it. If the first one, for the row
- * itself, deletes nothing, the others do not run. */
+/* A row, and the rows that belong to it. If the first statement deletes nothing, the others do not
+ * run. */
 static const char *const thread_rows[] = {
     "DELETE FROM threads WHERE thread_id = $1 AND updated_us < $2",
     "DELETE FROM thread_checkpoints WHERE thread_id = $1",

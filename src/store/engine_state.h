@@ -184,8 +184,8 @@ bool engine_ask(struct engine *en, int text, const str *ids, size_t n, struct db
 bool engine_owners_look_up(struct engine *en, const str *sessions, size_t n,
                            struct err *e) MUST_USE;
 void engine_owners_forget(struct engine *en);
-/* If another key owns that session, the row gets a session of its own key, and `named` is the name
- * that the client asked for; else `named` is "". */
+/* If another key owns the session, the row gets one of its own key, and `named` is the session's
+ * name as the client wrote it; else "". */
 bool engine_own(struct engine *en, struct store_call *row, str *named, struct err *e) MUST_USE;
 
 /* engine_session.c: what calls add to their sessions, collected for a batch. It is written before
@@ -242,8 +242,7 @@ bool engine_receipt_put(struct engine *en, const struct store_note *note,
 bool engine_piece_put(struct engine *en, const struct store_piece *piece, str session_id,
                       struct err *e) MUST_USE;
 bool engine_pieces_drop(struct engine *en, str id, struct err *e) MUST_USE;
-/* Puts the texts of the pieces before the row's texts, if the row has only the rest of the
- * texts. */
+/* Puts the pieces' texts before the row's, if the row has only the rest of the texts. */
 bool engine_pieces_join(struct engine *en, struct store_call *row, struct err *e) MUST_USE;
 bool engine_pieces_none(const struct engine *en); /* certainly no call has pieces */
 void engine_pieces_forget(struct engine *en);

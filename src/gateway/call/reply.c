@@ -173,7 +173,7 @@ static bool reply_settle(struct call *c, const struct wire_frame *f)
     return true;
 }
 
-/* The reply is complete. The connection gets a moment to end properly, so that it can be reused. */
+/* The connection gets a moment to end properly, so that it can be reused. */
 static void call_linger(struct call *c)
 {
     assert(c->reply.end_seen);
@@ -472,8 +472,7 @@ static void reply_finish(void *ctx)
     call_finish(c);
 }
 
-/* A whole reply is processed in steps. The loop runs each step for all replies of a round before
- * the next step. */
+/* A whole reply is processed in steps, each for all replies of a round. */
 static void reply_queue_step(struct call *c, void (*fn)(void *))
 {
     loop_task_init(&c->task, fn, c);
