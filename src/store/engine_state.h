@@ -116,8 +116,7 @@ struct engine {
     struct db *reader, *reader_texts; /* NULL: not open yet */
 };
 
-/* Begins a transaction. If another daemon has written since the last one, drops all cached
- * state. */
+/* Begins a transaction. If another daemon has written since, drops all cached state. */
 bool engine_turn(struct engine *en, bool durable, struct err *e) MUST_USE;
 
 /* engine_row.c: a call as a row of llm_interactions and back. Columns: those of the enum, then the
