@@ -115,13 +115,11 @@ static size_t map_slot_of(const struct map *m, str key, uint64_t hash)
     return at;
 }
 
-static void map_place(struct map *m, struct map_entry entry)
+/* `at` is the slot of a key that is not in the map. */
+static void map_place(struct map *m, size_t at, struct map_entry entry)
 {
-    size_t at;
-
     assert(m->slots);
     assert(!entry.removed);
-    at = map_slot_of(m, entry.key, entry.hash);
     assert(m->slots[at] == 0 && m->used < m->cap);
     m->entries[m->used++] = entry;
     m->slots[at] = (uint32_t)m->used;
@@ -146,7 +144,7 @@ static void map_rebuild_table(struct map *m)
     memset(m->slots, 0, m->slot_count * sizeof *m->slots);
     for (size_t i = 0; i < old_used; i++)
         if (!old[i].removed)
-            map_place(m, old[i]);
+            map_place(m, map_slot_of(m, old[i].key, old[i].hash), old[i]);
     free(old);
     assert(m->used == m->count && m->used < m->cap);
 }
@@ -154,13 +152,13 @@ static void map_rebuild_table(struct map *m)
 bool map_set(struct map *m, str key, union map_value value, struct err *e)
 {
     uint64_t hash;
+    size_t at = 0;
 
     if (!m->slots) /* many maps stay empty, and the system takes a while for each seed */
         rand_os(m->seed, sizeof m->seed);
     hash = map_hash(m->seed, key);
     if (m->slots) {
-        size_t at = map_slot_of(m, key, hash);
-
+        at = map_slot_of(m, key, hash);
         if (m->slots[at] != 0) {
             m->entries[m->slots[at] - 1].value = value;
             return true;
@@ -169,11 +167,13 @@ bool map_set(struct map *m, str key, union map_value value, struct err *e)
     assert(m->count <= m->used && m->count <= m->count_max);
     if (m->count == m->count_max)
         return err_set(e, ERR_LIMIT, "more than %zu names", m->count_max);
-    if (m->used == m->cap)
+    if (m->used == m->cap) {
         map_rebuild_table(m);
+        at = map_slot_of(m, key, hash);
+    }
     if (m->keys)
         key = arena_dup(m->keys, key);
-    map_place(m, (struct map_entry){.key = key, .value = value, .hash = hash});
+    map_place(m, at, (struct map_entry){.key = key, .value = value, .hash = hash});
     m->count++;
     return true;
 }

@@ -15,6 +15,7 @@
 
 #define BEGINS 0x1111111111111111u
 #define ENDS 0x8888888888888888u
+#define CHOICES 2 /* rounds */
 #define AHEAD 256 /* bytes searched after a hit, because the caller may skip them */
 
 static bool lead_char_is(char lead, char c)
@@ -182,6 +183,7 @@ struct mask_lead_rank {
     const struct mask_row *row;
     struct mask_halves halves;
     double pass;
+    size_t bucket;
 };
 
 /* Those that let most through come first, and have the buckets to choose from. */
@@ -194,12 +196,45 @@ static int by_frequency(const void *a, const void *b)
     return x->row < y->row ? -1 : x->row > y->row;
 }
 
+/* What the leads of a bucket have together, but for one of them. */
+static struct mask_halves mask_leads_others(const struct mask_lead_rank *ranks, size_t n,
+                                            const struct mask_lead_rank *own)
+{
+    struct mask_halves h = {.lower = {0}};
+
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < 4 && ranks[i].bucket == own->bucket && &ranks[i] != own; k++) {
+            h.lower[k] |= ranks[i].halves.lower[k];
+            h.upper[k] |= ranks[i].halves.upper[k];
+        }
+    for (size_t k = 0; k < 4; k++)
+        h.sum[k] = mask_halves_sum(h.lower[k], h.upper[k]);
+    return h;
+}
+
+/* The buckets of all leads. The first ones chose before the others had come, so each lead is taken
+ * out and chooses again; a third round would gain little. */
+static void mask_leads_choose(struct mask_lead_rank *ranks, size_t n)
+{
+    struct mask_halves all[MASK_BUCKETS] = {{.lower = {0}}};
+    double busy[MASK_BUCKETS] = {0};
+
+    for (size_t i = 0; i < n; i++)
+        ranks[i].bucket = best_bucket(all, busy, &ranks[i].halves);
+    for (size_t i = 0; i < CHOICES * n; i++) {
+        struct mask_lead_rank *own = &ranks[i % n];
+        size_t b = own->bucket;
+
+        all[b] = mask_leads_others(ranks, n, own);
+        busy[b] = mask_halves_pass(&all[b]);
+        own->bucket = best_bucket(all, busy, &own->halves);
+    }
+}
+
 void mask_leads_init(struct mask_leads *l, unsigned groups)
 {
     struct mask_lead_rank *ranks = base_alloc((mask_row_count + 1) * sizeof *ranks);
-    size_t *bucket = base_alloc((mask_row_count + 1) * sizeof *bucket), n = 0, at = 0;
-    struct mask_halves all[MASK_BUCKETS] = {{.lower = {0}}};
-    double busy[MASK_BUCKETS] = {0};
+    size_t n = 0, at = 0;
 
     memset(l, 0, sizeof *l);
     l->rows = base_alloc((mask_row_count + 1) * sizeof(struct mask_row *));
@@ -208,17 +243,16 @@ void mask_leads_init(struct mask_leads *l, unsigned groups)
         if (mask_rows[i].group & groups) {
             struct mask_halves own = mask_halves_of(mask_rows[i].lead);
 
-            ranks[n++] = (struct mask_lead_rank){&mask_rows[i], own, mask_halves_pass(&own)};
+            ranks[n++] = (struct mask_lead_rank){&mask_rows[i], own, mask_halves_pass(&own), 0};
         }
     if (n)
         qsort(ranks, n, sizeof *ranks, by_frequency);
-    for (size_t i = 0; i < n; i++) {
-        bucket[i] = best_bucket(all, busy, &ranks[i].halves);
-        add_lead(l, ranks[i].row->lead, bucket[i]);
-    }
+    mask_leads_choose(ranks, n);
+    for (size_t i = 0; i < n; i++)
+        add_lead(l, ranks[i].row->lead, ranks[i].bucket);
     for (size_t b = 0; b < MASK_BUCKETS; b++) {
         for (size_t i = 0; i < n; i++)
-            if (bucket[i] == b) {
+            if (ranks[i].bucket == b) {
                 l->words[at] = lead_word(ranks[i].row->lead);
                 l->rows[at++] = ranks[i].row;
             }
@@ -227,7 +261,6 @@ void mask_leads_init(struct mask_leads *l, unsigned groups)
     assert(at == n); /* each row is in one bucket */
     l->row_count = n;
     l->level = simd_best();
-    free(bucket);
     free(ranks);
 }
 

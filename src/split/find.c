@@ -128,7 +128,7 @@ static size_t split_tag_name(str mark)
     if (mark.n < 7 || mark.n > 12 || mark.p[0] != '<' || mark.p[mark.n - 1] != '>')
         return 0;
     for (size_t i = 0; i < COUNT_OF(names); i++)
-        if (str_eq(str_slice(mark, from, mark.n - 1), names[i]))
+        if (names[i].n == mark.n - 1 - from && memcmp(mark.p + from, names[i].p, names[i].n) == 0)
             return mark.n - 2;
     return 0;
 }
@@ -183,8 +183,11 @@ bool split_is_variant(const struct split_mark *m, str bytes)
 
 size_t split_mark_size(const struct split_mark *m, str s)
 {
-    size_t name = split_tag_name(m->text), n;
+    size_t name, n;
 
+    if (!(m->rules & (SPLIT_NAMED | SPLIT_SUFFIX)) && str_starts(s, m->text))
+        return m->text.n; /* a tag in its plain spelling, too */
+    name = split_tag_name(m->text);
     if (name)
         return split_tag_size(m->text, name, s);
 

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "store/audit_bytes.h"
 
+#include <endian.h>
 #include <openssl/evp.h>
 #include <pthread.h>
 
@@ -14,11 +15,9 @@
 
 static void audit_feed_u64(struct sha256 *h, uint64_t v)
 {
-    char bytes[8];
+    uint64_t bytes = htole64(v);
 
-    for (int i = 0; i < 8; i++)
-        bytes[i] = (char)(v >> (8 * i));
-    sha256_feed(h, (str){bytes, sizeof bytes});
+    sha256_feed(h, (str){(const char *)&bytes, sizeof bytes});
 }
 
 static void audit_feed_text(struct sha256 *h, str s)
@@ -46,19 +45,22 @@ void audit_hash(const struct audit_entry *en, const uint8_t prev[SHA256_SIZE],
 
 static void audit_add_u64(struct buf *out, uint64_t v)
 {
-    char *p = buf_room(out, 8);
+    uint64_t bytes = htole64(v);
 
-    if (!p)
-        return;
-    for (int i = 0; i < 8; i++)
-        p[i] = (char)(v >> (8 * i));
-    buf_wrote(out, 8);
+    buf_add(out, (str){(const char *)&bytes, sizeof bytes});
 }
 
 static void audit_add_text(struct buf *out, str s)
 {
-    audit_add_u64(out, s.n);
-    buf_add(out, s);
+    char *p = buf_room(out, 8 + s.n);
+    uint64_t size = htole64(s.n);
+
+    if (!p)
+        return;
+    memcpy(p, &size, sizeof size);
+    if (s.n)
+        memcpy(p + sizeof size, s.p, s.n);
+    buf_wrote(out, sizeof size + s.n);
 }
 
 static uint64_t audit_bits_of(const struct row_field *f, const void *from)

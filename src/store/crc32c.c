@@ -59,9 +59,16 @@ uint32_t crc32c_plain(uint32_t crc, str bytes)
 
 __attribute__((target("sse4.2"))) static uint32_t crc32c_sse(uint32_t crc, str bytes)
 {
-    uint64_t wide = (uint32_t)~crc;
+    uint64_t wide = (uint32_t)~crc, words[4];
     size_t i = 0;
 
+    for (; i + sizeof words <= bytes.n; i += sizeof words) {
+        memcpy(words, bytes.p + i, sizeof words);
+        wide = _mm_crc32_u64(wide, words[0]);
+        wide = _mm_crc32_u64(wide, words[1]);
+        wide = _mm_crc32_u64(wide, words[2]);
+        wide = _mm_crc32_u64(wide, words[3]);
+    }
     for (; i + 8 <= bytes.n; i += 8) {
         uint64_t word;
 

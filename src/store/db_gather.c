@@ -160,11 +160,36 @@ static bool gather_make_way(struct db_gather *g, const struct gather_kind *k, st
     return ok;
 }
 
+static bool gather_has_text(const struct db_value *v)
+{
+    return v->type == DB_TEXT || v->type == DB_BLOB;
+}
+
+/* All texts of a row are one piece of memory; each ends with a NUL. */
+static void gather_copy_row(struct db_gather *g, struct db_value *to, const struct db_value *args,
+                            size_t n)
+{
+    size_t size = 0;
+    char *p;
+
+    for (size_t i = 0; i < n; i++)
+        size += gather_has_text(&args[i]) ? args[i].s.n + 1 : 0;
+    p = arena_alloc(&g->arena, size);
+    for (size_t i = 0; i < n; i++) {
+        to[i] = args[i];
+        if (!gather_has_text(&args[i]))
+            continue;
+        to[i].s.p = p;
+        p = str_put(p, args[i].s);
+        *p++ = '\0';
+    }
+    g->bytes += n * sizeof *to + size;
+}
+
 bool db_gather_put(struct db_gather *g, const char *sql, const struct db_value *args, size_t n,
                    struct err *e)
 {
     struct gather_kind *k = gather_find_kind(g, sql, n);
-    struct db_value *to;
 
     if (!k)
         return db_gather_send(g, e) && g->way->run(g->db, sql, args, n, e);
@@ -173,13 +198,7 @@ bool db_gather_put(struct db_gather *g, const char *sql, const struct db_value *
         !gather_make_way(g, k, args[0].s, e))
         return false;
     assert(k->count < g->way->rows_max);
-    to = k->values + k->count * n;
-    for (size_t i = 0; i < n; i++) {
-        to[i] = args[i];
-        if (args[i].type == DB_TEXT || args[i].type == DB_BLOB)
-            to[i].s = arena_dup(&g->arena, args[i].s);
-        g->bytes += sizeof *to + args[i].s.n;
-    }
+    gather_copy_row(g, k->values + k->count * n, args, n);
     return ++k->count < g->way->rows_max || gather_send_kind(g, k, e);
 }
 

@@ -318,7 +318,8 @@ static int db_sqlite_bind_one(sqlite3_stmt *st, int at, const struct db_value *v
     return sqlite3_bind_null(st, at);
 }
 
-/* Ready to be stepped. */
+/* Ready to be stepped. Binds every parameter, so nothing of an earlier run is read: those values were
+ * lent and may be gone. */
 static bool db_sqlite_start(struct sqlite_db *d, const char *sql, const struct db_value *args,
                             size_t n, struct statement **out, struct err *e)
 {
@@ -335,12 +336,6 @@ static bool db_sqlite_start(struct sqlite_db *d, const char *sql, const struct d
     return true;
 }
 
-static void db_sqlite_finish(struct statement *s)
-{
-    sqlite3_reset(s->st);
-    sqlite3_clear_bindings(s->st); /* they were lent */
-}
-
 /* Runs it before the rows that wait: db_sqlite_run is for everybody else. */
 static bool db_sqlite_run_now(struct db *db, const char *sql, const struct db_value *args, size_t n,
                               struct err *e)
@@ -355,7 +350,7 @@ static bool db_sqlite_run_now(struct db *db, const char *sql, const struct db_va
     while ((got = sqlite3_step(s->st)) == SQLITE_ROW)
         ;
     ok = got == SQLITE_DONE || db_sqlite_fail(d, e);
-    db_sqlite_finish(s);
+    sqlite3_reset(s->st);
     return ok;
 }
 
@@ -431,7 +426,7 @@ static bool db_sqlite_query(struct db *db, const char *sql, const struct db_valu
     }
     if (more && got != SQLITE_DONE)
         ok = db_sqlite_fail(d, e);
-    db_sqlite_finish(s);
+    sqlite3_reset(s->st);
     return ok;
 }
 

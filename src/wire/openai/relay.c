@@ -559,10 +559,11 @@ void openai_relay(struct wire_encoder *en, const struct wire_frame *f,
                   const struct chat_event *events, size_t n, bool touched)
 {
     struct wire_frame whole;
-    struct openai_relay_frame r = {.en = en, .events = events, .n = n, .chunk = STR("")};
+    struct openai_relay_frame r;
 
     if (f->again && openai_relay_again(en, f, events, n, touched))
         return;
+    r = (struct openai_relay_frame){.en = en, .events = events, .n = n, .chunk = STR("")};
     whole = wire_frame_whole(f);
     if (openai_unrequested_chunk(en, whole.doc))
         return;
