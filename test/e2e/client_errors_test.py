@@ -239,6 +239,62 @@ class Errors(Case):
         self.assertEqual(doc["error"]["type"], "rate_limit_error")
 
 
+class Firsts(Case):
+    """Errors that begin a reply with status 200."""
+
+    # Which status their clients get.
+    SAYS = {
+        "openai": (502, {"error": {"message": "Provider returned error", "code": 502, "metadata": {
+            "provider_name": "X", "raw": "too busy"}}, "user_id": "u"}),
+        "anthropic": (529, {"type": "error", "request_id": "req_1", "error": {
+            "type": "overloaded_error", "message": "too busy", "details": None}}),
+        "gemini": (429, {"error": {"code": 429, "message": "too busy", "status": "RESOURCE_EXHAUSTED",
+                                   "details": [{"@type": "x"}]}}),
+        "ollama": (500, {"error": "too busy", "more": 1}),
+        "responses": (502, {"error": {"message": "too busy", "type": "odd", "code": 500, "more": 1}}),
+    }
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.up.answer = cls.answer
+
+    @classmethod
+    def answer(cls, path, body, status):
+        del path, body, status
+        return cls.says
+
+    def refused(self, client, kind, stream, said):
+        data = json.dumps(said)
+        if not stream or kind == "ollama":
+            type(self).says = ("application/json", data.encode())
+        else:
+            type(self).says = ("text/event-stream", f"event: error\ndata: {data}\n\n".encode())
+        return self.ask(client, f"{kind}-m", stream)
+
+    def test_a_client_of_the_same_dialect_gets_the_providers_body(self):
+        for kind, (status, said) in self.SAYS.items():
+            for stream in (False, True):
+                if kind == "responses" and stream:
+                    continue  # its error event is no body of an error
+                with self.subTest(kind, stream=stream):
+                    r = self.refused(kind, kind, stream, said)
+                    self.assertEqual((r.status, r.body), (status, json.dumps(said).encode()))
+
+    def test_a_client_of_another_dialect_gets_its_own(self):
+        r = self.refused("anthropic", "openai", True, self.SAYS["openai"][1])
+        self.assertEqual((r.status, json.loads(r.body)["error"]), (502, {
+            "type": "api_error", "message": "Provider returned error: too busy"}))
+
+    def test_a_body_with_a_part_of_the_reply_is_not_passed(self):
+        said = {"error": {"message": "broken", "code": 500}, "choices": [
+            {"index": 0, "delta": {"reasoning": "ponder"}, "finish_reason": "error"}]}
+        for stream in (False, True):
+            r = self.refused("openai", "openai", stream, said)
+            self.assertEqual((r.status, json.loads(r.body)["error"]["message"]), (500, "broken"))
+            self.assertNotIn(b"ponder", r.body)
+
+
 class Streams(Case):
     """Errors in the middle of a stream."""
 

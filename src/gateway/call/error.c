@@ -73,20 +73,40 @@ static bool call_error_event_well_formed(const struct call *c, const struct json
     return json_is(doc, type, STR("error")) && message && message->kind == JSON_STRING;
 }
 
-str call_error_frame(struct call *c, const struct wire_frame *f)
+/* An error that begins a reply with status 200 is the body of the error reply, if clients of its
+ * dialect can read it there. Empty otherwise, also if it has a part of a reply. */
+static str call_error_event_body(struct call *c, const struct json *doc)
 {
-    str frame = STR("");
+    static const char *const parts[] = {"choices", "candidates", "output", "message", "content"};
+    enum chat_dialect dialect = c->attempt.wire->dialect;
+
+    if (dialect != c->in.wire->dialect || c->client.received != CALL_RECEIVED_NOTHING ||
+        (dialect == CHAT_RESPONSES && c->frames.kind != FRAMES_WHOLE) ||
+        doc->src.n > CALL_ERROR_MAX || !call_error_well_formed(dialect, doc))
+        return STR("");
+    for (size_t i = 0; i < COUNT_OF(parts); i++)
+        if (json_find(doc, json_root(doc), str_c(parts[i])))
+            return STR("");
+    return call_error_body(c, doc, &c->failure->error);
+}
+
+void call_error_keep(struct call *c, const struct wire_frame *f)
+{
+    struct chat_error *error = &c->failure->error;
     struct json doc;
     struct err e;
 
     assert(call_is_reading(c) && c->reply.error_seen);
-    if (!f || !c->attempt.relays || c->pipe.touched || c->frames.kind == FRAMES_WHOLE)
-        return frame;
+    if (!f)
+        return;
     json_init(&doc);
-    if (json_parse(&doc, f->data, &e) && call_error_event_well_formed(c, &doc))
-        frame = arena_dup(&c->arena, f->raw);
+    if (json_parse(&doc, f->data, &e)) {
+        if (c->attempt.relays && !c->pipe.touched && c->frames.kind != FRAMES_WHOLE &&
+            call_error_event_well_formed(c, &doc))
+            error->frame = arena_dup(&c->arena, f->raw);
+        error->raw = call_error_event_body(c, &doc);
+    }
     json_release(&doc);
-    return frame;
 }
 
 void call_own_error(struct call *c, struct chat_error *error)

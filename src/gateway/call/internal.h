@@ -138,8 +138,9 @@ void call_error_bytes(struct call *c, str bytes);
 void call_error_reply(struct call *c); /* the error reply is complete */
 /* Copies the error's texts to the call's arena, except raw and frame. */
 void call_own_error(struct call *c, struct chat_error *error);
-/* The frame of an error event, in the call's arena; "" if the client may not get the original. */
-str call_error_frame(struct call *c, const struct wire_frame *f);
+/* Keeps the provider's bytes of an error event, as a frame and as a body, where the client may get
+ * the original. The frame may be NULL. */
+void call_error_keep(struct call *c, const struct wire_frame *f);
 /* quotes.c: replaces the message of an error that quotes hidden reasoning. */
 void call_redact_error(struct call *c, struct chat_error *error);
 

@@ -134,7 +134,7 @@ static bool reply_settle(struct call *c, const struct wire_frame *f)
     }
     if (c->reply.error_seen) {
         assert(c->failure);
-        c->failure->error.frame = call_error_frame(c, f);
+        call_error_keep(c, f);
         call_hang_up(c, false);
         call_fail_attempt(c, &c->failure->error);
         return false;

@@ -53,7 +53,32 @@ static str pipe_split_own(struct pipe_split *s, str run)
     return arena_dup(s->shared->scratch, run);
 }
 
-/* ---- white space beside markers ---- */
+/* ---- white space beside markers ----
+ *
+ * It is dropped, but an answer that goes on after a marker keeps the gap between its two pieces: the
+ * white space before the first marker, or else after it. So two paragraphs with reasoning between
+ * them stay two paragraphs. */
+
+static void pipe_gap_clear(struct pipe_split *s)
+{
+    arena_text_reset(&s->gap);
+    s->gap_is_known = false;
+}
+
+/* White space of the answer that is dropped. Only a piece of answer in the same block needs a gap. */
+static void pipe_gap_add(struct pipe_split *s, enum split_kind kind, str space)
+{
+    if (kind == SPLIT_ANSWER && !s->gap_is_known && s->answered_block == s->block + 1)
+        arena_text_add_max(&s->gap, s->shared->arena, space, PIPE_SPACE_MAX);
+}
+
+/* Drops the white space that was kept, because a marker or text of another kind follows. */
+static void pipe_space_drop(struct pipe_split *s)
+{
+    pipe_gap_add(s, s->kind, arena_text_str(&s->space));
+    s->gap_is_known = s->gap.n > 0;
+    arena_text_reset(&s->space);
+}
 
 /* Emits the white space that was kept, together with the text after it. */
 static void pipe_space_emit(struct pipe_split *s, str text)
@@ -61,6 +86,12 @@ static void pipe_space_emit(struct pipe_split *s, str text)
     if (s->space.n)
         text = arena_join(s->shared->scratch, arena_text_str(&s->space), text, STR(""));
     arena_text_reset(&s->space);
+    if (s->kind == SPLIT_ANSWER && text.n) {
+        if (s->gap.n)
+            text = arena_join(s->shared->scratch, arena_text_str(&s->gap), text, STR(""));
+        pipe_gap_clear(s);
+        s->answered_block = s->block + 1;
+    }
     pipe_split_emit(s, s->kind, text);
 }
 
@@ -77,10 +108,14 @@ static void pipe_split_trim(struct pipe_split *s, enum split_kind kind, str run)
 
     assert(kind == SPLIT_REASONING || kind == SPLIT_ANSWER);
     if (kind != s->kind)
-        arena_text_reset(&s->space);
+        pipe_space_drop(s);
     s->kind = kind;
-    run = s->after_marker ? pipe_space_skip(run) : run;
-    s->after_marker = s->after_marker && !run.n;
+    if (s->after_marker) {
+        core = pipe_space_skip(run);
+        pipe_gap_add(s, kind, str_slice(run, 0, run.n - core.n));
+        run = core;
+        s->after_marker = !run.n;
+    }
     core = str_trim(run);
     if (core.n) {
         assert(core.p >= run.p && core.p + core.n <= run.p + run.n);
@@ -133,7 +168,7 @@ static void pipe_split_take(struct pipe_split *s, enum split_kind kind, str run)
     pipe_count_feed(s->next, &pipe_break, PIPE_BREAK);
     if (kind == SPLIT_TOOL)
         split_reader_run(pipe_split_reader(s), kind, run);
-    arena_text_reset(&s->space);
+    pipe_space_drop(s);
     s->after_marker = true;
 }
 
@@ -295,7 +330,9 @@ void pipe_split_restart(struct pipe_split *s)
     s->picked = NULL;
     s->splitter = NULL; /* another format may need a larger one */
     s->state = PIPE_IDLE;
+    s->answered_block = 0;
     arena_text_reset(&s->space);
+    pipe_gap_clear(s);
 }
 
 void pipe_split_continue(struct pipe_split *s, bool answered)
@@ -331,6 +368,7 @@ void pipe_split_flush(struct pipe_split *s)
     pipe_split_pick(s, splitter->picking ? split_format_plain() : splitter->format);
     pipe_held_decide(s, PIPE_HELD_INSIDE, SPLIT_ANSWER);
     pipe_space_emit(s, STR(""));
+    pipe_gap_clear(s);
     assert(!s->held && !s->space.n);
 }
 

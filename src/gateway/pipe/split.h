@@ -1,10 +1,10 @@
 /* split.h - the first stage of a pipe: splits text into reasoning, answer and tool calls.
  *
  * With a format, the markers in the text decide: reasoning becomes REASONING, tool markup becomes
- * CALL and ARGUMENTS, each marker is a break, and white space beside markers is dropped. With
- * "auto", the opening marker at the start of the text selects the format; without one, all text is
- * answer. Without a format, all text is answer. Reasoning in a field of its own changes nothing:
- * some hosts send both.
+ * CALL and ARGUMENTS, and each marker is a break. White space beside markers is dropped, except
+ * between two pieces of the answer. With "auto", the opening marker at the start of the text selects
+ * the format; without one, all text is answer. Without a format, all text is answer. Reasoning in a
+ * field of its own changes nothing: some hosts send both.
  *
  *     IDLE --text--> SPLITTING --end of the text--> IDLE
  *      +------ "auto", and no marker ------> PLAIN, until the reply is continued
@@ -50,7 +50,10 @@ struct pipe_split {
     uint32_t emitted;                  /* events emitted for it */
     uint32_t calls;                    /* read from markup */
     uint32_t said_block;               /* 1 + the last incoming block with text or a signature */
+    uint32_t answered_block;           /* 1 + the last block with text of the answer */
     enum split_kind kind;              /* of the last run */
+    bool gap_is_known;                 /* later white space does not belong to it */
+    struct arena_text gap; /* between two pieces of the answer, if another piece follows */
     struct arena_text
         space; /* at its end: dropped before a marker, else part of the text after it */
 };
