@@ -502,6 +502,64 @@ TEST(server_holds_little_for_a_silent_stream_and_less_for_an_idle_connection)
     end();
 }
 
+/* A stream that waits has no parsed head; who needs it gets the same one, with the same texts. */
+static void drop_request(void *ctx)
+{
+    struct served *s = ctx;
+    struct server_exchange *x = s->waiting;
+    const struct http1_head *h = server_request(x);
+    str path = h->path, query = h->query, value = http1_find(h, STR("x-last"));
+    size_t count = h->field_count;
+
+    server_head(x, 200, NULL, 0);
+    for (int i = 0; i < 3; i++) {
+        server_request_drop(x);
+        server_request_drop(x);
+        h = server_request(x);
+        CHECK(h->path.p == path.p && h->path.n == path.n && h->query.p == query.p);
+        CHECK_INT(h->field_count, count);
+        CHECK(http1_find(h, STR("X-Last")).p == value.p);
+        CHECK(str_eq(http1_find(h, STR("x-last")), STR("yes")));
+        CHECK(str_eq(h->method, STR("POST")) && h->keep_alive);
+    }
+    server_request_drop(x);
+    server_write(x, server_body(x));
+    server_end(x);
+    s->waiting = NULL;
+}
+
+TEST(server_parses_a_dropped_request_again)
+{
+    static const struct server_options large = {.body_max = 100000, .head_max = 16384};
+    const size_t fills[] = {0, 3000, 9000}; /* in the arena as they came; with and without body */
+    struct buf text;
+
+    begin(&large);
+    buf_init(&text, 1 << 20);
+    for (size_t i = 0; i < COUNT_OF(fills); i++) {
+        int fd = served_connect(&served);
+
+        buf_reset(&text);
+        buf_add(&text, STR("POST /wait?a=1 HTTP/1.1\r\n" H "X-Fill: "));
+        for (size_t k = 0; k < fills[i]; k++)
+            buf_add_c(&text, 'f');
+        buf_add(&text, STR("\r\nContent-Length: 2000\r\nX-Last: yes\r\n\r\n"));
+        for (size_t k = 0; k < 2000; k++)
+            buf_add_c(&text, 'b');
+        served_send(fd, buf_str(&text));
+        CHECK(served_reached(&served.requests, 2 * (int)i + 1));
+        served_call(&served, drop_request, &served);
+        /* The connection serves on. */
+        served_send(fd, STR("GET /a HTTP/1.1\r\n" H CLOSE "\r\n"));
+        CHECK(served_read_all(fd, &out));
+        CHECK(served_has(&out, "bbb") && served_has(&out, "GET /a  []"));
+        buf_reset(&out);
+        close(fd);
+    }
+    buf_release(&text);
+    end();
+}
+
 TEST(server_can_be_freed_while_exchanges_are_under_way)
 {
     int a, b, c;
@@ -531,4 +589,5 @@ TEST_MAIN(T(server_answers_whole_and_in_pieces), T(server_takes_requests_one_byt
           T(server_drains_idle_ones_at_once_and_lets_the_others_end),
           T(server_does_not_wait_in_a_drain_for_one_that_was_left),
           T(server_holds_little_for_a_silent_stream_and_less_for_an_idle_connection),
+          T(server_parses_a_dropped_request_again),
           T(server_can_be_freed_while_exchanges_are_under_way))

@@ -121,16 +121,20 @@ bool chat_level_parse(str name, enum chat_level *out) MUST_USE;
 #define CHAT_NUMBER_COUNT 8 /* settings that are numbers */
 
 struct chat_request {
-    enum chat_dialect dialect;     /* of the client */
+    enum chat_dialect dialect; /* of the client */
+    bool stream;
+    bool parallel, parallel_given;
+    enum chat_choice_kind choice; /* with choice_name */
+    enum chat_format_kind format; /* with the texts of format_ below */
+    bool format_strict;
+    bool level_unknown; /* an unknown word or amount, which may mean any level */
     str model;                     /* as asked */
     struct chat_message *messages; /* system messages keep their place; a top-level system prompt is
                                       the first message, with role SYSTEM */
     size_t message_count;
     struct chat_tool *tools;
     size_t tool_count;
-    enum chat_choice_kind choice;
     str choice_name;
-    bool parallel, parallel_given;
     union { /* settings that are numbers, as the client wrote them; "" if not given */
         struct {
             str max_tokens, temperature, top_p, top_k, seed, frequency_penalty, presence_penalty, n;
@@ -139,16 +143,12 @@ struct chat_request {
     };
     str *stops;
     size_t stop_count;
-    enum chat_format_kind format;
     str format_name, format_description, format_schema; /* of SCHEMA */
-    bool format_strict;
-    bool stream;
     bool stream_usage;  /* OpenAI: stream_options.include_usage */
     bool no_thoughts;   /* the client asks to omit reasoning (exclude, display: omitted) */
     bool keep_thoughts; /* /generate: drop_from_history is false */
     bool thoughts;      /* the client asks for reasoning (includeThoughts, summary, think) */
-    enum chat_level level;
-    bool level_unknown;    /* an unknown word or amount, which may mean any level */
+    enum chat_level level; /* with level_unknown */
     int64_t budget_tokens; /* the client's reasoning budget in tokens; -1 without one */
     /* The first member with an unknown value, and its error. A provider of the same dialect gets
      * the value unchanged; for other dialects the request is refused. Empty: none. */

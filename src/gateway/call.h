@@ -67,9 +67,10 @@ struct call_request {
     bool inside;                  /* this process asks: the reasoning is not for the client */
     bool defined;                 /* the key's lists of models and levels do not apply: ask.h */
     str level;                    /* from the request's header, or "" */
-    /* The client's request head, lent likewise: its query and headers go to the provider, as
-     * headers.h describes. NULL: no head. */
-    const struct http1_head *head;
+    /* Returns the client's request head, which is lent until the caller of the gateway returns to
+     * its loop: its query and headers go to the provider, as headers.h describes. NULL: no head. */
+    const struct http1_head *(*head)(void *ctx);
+    void *head_ctx;
     const struct call_watch *watch; /* the call only records; lent likewise; or NULL */
     bool whole; /* the request already includes the conversation of previous_response_id */
     struct otlp_trace trace;

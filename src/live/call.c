@@ -37,7 +37,7 @@ static void hub_call_flush_all(struct hub_call *c, enum hub_flush how)
 static void hub_call_publish_message(struct hub_call *c, struct hub_channel *to,
                                      enum hub_audience audience)
 {
-    hub_publish(c->hub, to, hub_message_new(c->hub, to, c->b.key, audience));
+    hub_publish(c->hub, to, hub_message_new(c->hub, to, c->about->key, audience));
 }
 
 static void hub_call_publish_status(struct hub_call *c)
@@ -137,7 +137,11 @@ static struct hub_call *call_new(struct hub *h, struct hub_port *home, const str
     memset(&c->hub, 0, offsetof(struct hub_call, b) - offsetof(struct hub_call, hub));
     c->hub = h;
     c->home = home;
-    memcpy(&c->b, b, b->filter.describe ? offsetof(struct hub_begin, stream) : sizeof *b);
+    memcpy(&c->b, b, offsetof(struct hub_begin, stream));
+    if (!b->filter.describe) {
+        c->about = base_alloc(sizeof *b);
+        *c->about = *b;
+    }
     c->progress = (struct hub_progress){.thinking_ms = -1, .reasoning_tokens = -1};
     return c;
 }
@@ -176,6 +180,7 @@ static void call_free(struct hub_call *c)
     if (c->b.filter.close)
         c->b.filter.close(c->b.filter.ctx);
     free(c->own);
+    free(c->about);
     if (!p || p->idle_count == IDLE_MAX) {
         hub_call_memory_free(c);
         return;
@@ -226,13 +231,6 @@ static void hub_call_link_out(struct hub *h, struct hub_call *c)
     hub_channel_drop(h, of);
 }
 
-static void hub_call_describe(struct hub_call *c)
-{
-    if (!c->described && c->b.filter.describe)
-        c->b.filter.describe(c->b.filter.ctx, &c->b);
-    c->described = true;
-}
-
 /* The hub is locked. If there are too many sessions, the call is not published. */
 static void hub_call_enter(struct hub *h, struct hub_call *c)
 {
@@ -240,7 +238,7 @@ static void hub_call_enter(struct hub *h, struct hub_call *c)
 
     assert(!c->quiet && !c->channel && !c->session_next && !c->session_prev);
     hub_call_describe(c);
-    of = hub_channel_of(h, HUB_SESSION, c->b.session);
+    of = hub_channel_of(h, HUB_SESSION, c->about->session);
     if (of)
         hub_call_link_in(h, c, of);
 }
@@ -401,7 +399,7 @@ void hub_call_own(struct hub_call *c)
     hub_call_describe(c);
     pthread_mutex_lock(&c->lock);
     hub_call_open(c);
-    c->own = hub_call_copy_texts(&c->b);
+    c->own = hub_call_copy_texts(c->about);
     pthread_mutex_unlock(&c->lock);
     hub_unlock(c->hub);
 }

@@ -106,16 +106,24 @@ struct hub_call {
         struct hub_call *next, **at; /* at: the pointer to the call; NULL: not in the list */
     } news[HUB_NEWS_COUNT];
     uint64_t reported_ns;
-    bool described; /* under the hub's lock, or before others know the call */
-    bool quiet;     /* under the port's lock */
+    bool quiet; /* under the port's lock */
     /* Under its lock. */
     bool opened; /* its first message can be shown */
     char *own;
     size_t charged;
     struct hub_words *words[HUB_TEXT_COUNT]; /* NULL: no text of the kind came */
-    struct hub_begin b;                      /* lent, or in `own` */
+    struct hub_begin *about;                 /* lent, or in `own`; NULL until it is described */
+    struct {                                 /* those of hub_begin that `describe` does not set */
+        struct hub_filter filter;
+        int64_t started_us;
+        bool thoughts, part, mirror;
+    } b;
     struct hub_progress progress;
 };
+
+_Static_assert(offsetof(struct hub_call, b.mirror) - offsetof(struct hub_call, b) ==
+                   offsetof(struct hub_begin, mirror),
+               "copied as one piece");
 
 struct hub {
     const struct clock *clock;
@@ -161,6 +169,8 @@ void hub_call_add(struct hub_call *c, enum hub_text kind, str text);
 void hub_call_become(struct hub_call *c, const struct hub_progress *p);
 void hub_call_take(struct hub_call *c);                  /* copies the lent texts */
 void hub_call_close(struct hub_call *c, unsigned kinds); /* ends these texts for now */
+/* Makes c->about. The hub is locked, or no other thread knows the call yet. */
+void hub_call_describe(struct hub_call *c);
 /* Somebody watches. The call is locked, or no other thread knows it yet. */
 void hub_call_open(struct hub_call *c);
 /* text.c; the hub is locked, except for the first, which filters waiting text before */

@@ -66,8 +66,8 @@ static void hub_words_end(struct hub *h, struct json_out *o)
 
 static void hub_words_add_ids(struct json_out *o, const struct hub_call *c)
 {
-    json_member_str(o, "interaction_id", c->b.id);
-    json_member_str(o, "session_id", c->b.session);
+    json_member_str(o, "interaction_id", c->about->id);
+    json_member_str(o, "session_id", c->about->session);
 }
 
 /* ---- of a call ---- */
@@ -79,16 +79,16 @@ void hub_send_started(struct hub *h, const struct hub_channel *to, const struct 
     hub_words_begin(h, &o, to, "llm_started");
     h->passing = true;
     hub_words_add_ids(&o, c);
-    json_member_str(&o, "model", c->b.model);
-    json_member_str(&o, "provider", c->b.provider);
-    json_member_str_or_null(&o, "level", c->b.level);
-    json_member_i64_or_null(&o, "cap_tokens", c->b.cap);
-    json_member_str_or_null(&o, "key_name", c->b.key);
-    json_member_str(&o, "asked", c->b.asked);
-    json_member_bool(&o, "stream", c->b.stream);
+    json_member_str(&o, "model", c->about->model);
+    json_member_str(&o, "provider", c->about->provider);
+    json_member_str_or_null(&o, "level", c->about->level);
+    json_member_i64_or_null(&o, "cap_tokens", c->about->cap);
+    json_member_str_or_null(&o, "key_name", c->about->key);
+    json_member_str(&o, "asked", c->about->asked);
+    json_member_bool(&o, "stream", c->about->stream);
     if (to->kind == HUB_RELAY) {
-        json_member_str(&o, "subject", c->b.subject);
-        json_member_str(&o, "dialect", c->b.dialect);
+        json_member_str(&o, "subject", c->about->subject);
+        json_member_str(&o, "dialect", c->about->dialect);
         json_member_bool(&o, "thoughts", c->b.thoughts);
         json_member_bool(&o, "part", c->b.part);
     }
@@ -111,7 +111,7 @@ void hub_send_status(struct hub *h, const struct hub_channel *to, const struct h
     json_member_str(&o, "state", str_c(states[p->state]));
     json_member_i64_or_null(&o, "thinking_ms", p->thinking_ms);
     json_member_i64_or_null(&o, "reasoning_tokens", p->reasoning_tokens);
-    json_member_i64_or_null(&o, "cap_tokens", c->b.cap);
+    json_member_i64_or_null(&o, "cap_tokens", c->about->cap);
     json_member_bool(&o, "cut", p->cut);
     json_member_bool(&o, "shown", shown);
     hub_words_end(h, &o);
@@ -168,11 +168,11 @@ void hub_send_end(struct hub *h, const struct hub_channel *to, const struct hub_
     json_member_bool(&o, "has_reasoning", e->has_reasoning);
     json_member_str(&o, "reasoning_state", e->reasoning_state);
     json_member_i64_or_null(&o, "reasoning_tokens", e->reasoning_tokens);
-    json_member_i64_or_null(&o, "cap_tokens", c->b.cap);
+    json_member_i64_or_null(&o, "cap_tokens", c->about->cap);
     json_member_i64_or_null(&o, "thinking_ms", e->thinking_ms);
     json_member_bool(&o, "cut", e->cut);
-    json_member_str_or_null(&o, "level", c->b.level);
-    json_member_str_or_null(&o, "key_name", c->b.key);
+    json_member_str_or_null(&o, "level", c->about->level);
+    json_member_str_or_null(&o, "key_name", c->about->key);
     json_member_str_or_null(&o, "decision", e->decision);
     hub_words_tokens(&o, e);
     if (to->kind == HUB_RELAY) {

@@ -196,8 +196,8 @@ static struct hub_call *mirror_remove(struct hub *h, struct mirror *m)
 {
     struct hub_call *c = m->call;
 
-    assert(c && c->b.mirror && map_find(&h->mirrors.calls, c->b.id));
-    map_remove(&h->mirrors.calls, c->b.id);
+    assert(c && c->b.mirror && map_find(&h->mirrors.calls, c->about->id));
+    map_remove(&h->mirrors.calls, c->about->id);
     free(m);
     return c;
 }
@@ -319,7 +319,7 @@ static void relay_started(const struct received *r)
     *m = (struct mirror){hub_call_begin(r->hub, NULL, &b), r->peer, false};
     if (m->call) {
         hub_call_own(m->call);
-        if (map_set(&r->hub->mirrors.calls, m->call->b.id, MAP_PTR(m), &e))
+        if (map_set(&r->hub->mirrors.calls, m->call->about->id, MAP_PTR(m), &e))
             return;
         hub_call_drop(m->call);
     }

@@ -23,20 +23,20 @@ size_t hub_running(struct hub *h, str session, bool (*fn)(void *ctx, const struc
 
         pthread_mutex_lock(&c->lock);
         hub_call_open(c);
-        r = (struct hub_running){c->b.id,
-                                 c->b.session,
-                                 c->b.key,
-                                 c->b.subject,
-                                 c->b.dialect,
-                                 c->b.model,
-                                 c->b.provider,
-                                 c->b.level,
-                                 c->b.asked,
-                                 c->b.cap,
+        r = (struct hub_running){c->about->id,
+                                 c->about->session,
+                                 c->about->key,
+                                 c->about->subject,
+                                 c->about->dialect,
+                                 c->about->model,
+                                 c->about->provider,
+                                 c->about->level,
+                                 c->about->asked,
+                                 c->about->cap,
                                  c->b.started_us,
                                  c->progress.reasoning_tokens,
                                  c->progress.state,
-                                 c->b.stream};
+                                 c->about->stream};
         pthread_mutex_unlock(&c->lock);
         go_on = fn(ctx, &r);
     }

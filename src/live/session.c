@@ -63,20 +63,20 @@ void hub_session_here(struct hub *h, const struct hub_session *s)
 void hub_publish_session(const struct hub_call *c, struct hub_channel *to, const struct hub_end *e,
                          enum hub_audience audience)
 {
-    const struct hub_session s = {.id = c->b.session,
-                                  .key = c->b.key,
+    const struct hub_session s = {.id = c->about->session,
+                                  .key = c->about->key,
                                   .status = !e           ? STR("in_progress")
                                             : e->success ? STR("completed")
                                                          : STR("failed"),
                                   .agent_type = STR("gateway"),
-                                  .alert_type = c->b.dialect,
+                                  .alert_type = c->about->dialect,
                                   .error_message = e ? e->error_message : STR(""),
                                   .started_us = e ? -1 : c->b.started_us,
                                   .completed_us = e ? e->ended_us : -1};
 
     assert(to->kind == HUB_DASH || to == c->channel);
-    hub_send_session(c->hub, to, &s, c->b.model);
-    hub_publish(c->hub, to, hub_message_new(c->hub, to, c->b.key, audience));
+    hub_send_session(c->hub, to, &s, c->about->model);
+    hub_publish(c->hub, to, hub_message_new(c->hub, to, c->about->key, audience));
 }
 
 void hub_event(struct hub *h, const char *type, str session, str key, str members)

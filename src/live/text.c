@@ -218,9 +218,18 @@ static void hub_text_publish(struct hub_call *c, enum hub_text kind, struct hub_
     }
     if (text.n && how != HUB_FLUSH_QUIET && hub_text_tells(to)) {
         hub_send_text(c->hub, to, c, kind, text, sent->units);
-        hub_publish(c->hub, to, hub_message_new(c->hub, to, c->b.key, audience));
+        hub_publish(c->hub, to, hub_message_new(c->hub, to, c->about->key, audience));
     }
     hub_text_reported_add(sent, text);
+}
+
+void hub_call_describe(struct hub_call *c)
+{
+    if (c->about)
+        return;
+    c->about = base_alloc_zero(sizeof *c->about);
+    memcpy(c->about, &c->b, offsetof(struct hub_begin, stream));
+    c->b.filter.describe(c->b.filter.ctx, c->about);
 }
 
 void hub_call_open(struct hub_call *c)
@@ -228,10 +237,11 @@ void hub_call_open(struct hub_call *c)
     hub_call_take(c);
     if (c->opened)
         return;
+    assert(c->about);
     c->opened = true;
     if (c->b.filter.open)
-        c->b.filter.open(c->b.filter.ctx, &c->b);
-    c->b.asked = utf8_cut_count(c->b.asked, ASKED_MAX);
+        c->b.filter.open(c->b.filter.ctx, c->about);
+    c->about->asked = utf8_cut_count(c->about->asked, ASKED_MAX);
 }
 
 static void hub_text_pass_all(struct hub_call *c)
@@ -285,7 +295,7 @@ static void hub_text_replay_text(struct hub_call *c, enum hub_text kind,
                   kind,
                   str_slice(text, skip, text.n),
                   w->base_units + hub_units(str_slice(text, 0, skip)));
-    *out = hub_message_new(c->hub, to, c->b.key, audience);
+    *out = hub_message_new(c->hub, to, c->about->key, audience);
 }
 
 static bool hub_text_begins_later(const struct hub_call *c)
@@ -306,18 +316,18 @@ void hub_call_replay(struct hub_call *c, const struct hub_channel *to, size_t te
     pthread_mutex_lock(&c->lock);
     hub_call_open(c);
     hub_send_started(h, to, c);
-    fn(ctx, hub_message_new(h, to, c->b.key, HUB_ANYONE));
+    fn(ctx, hub_message_new(h, to, c->about->key, HUB_ANYONE));
     if (c->progress.state != HUB_WAITING) {
         hub_send_status(h, to, c, false);
-        fn(ctx, hub_message_new(h, to, c->b.key, both ? HUB_SEES_NONE : HUB_ANYONE));
+        fn(ctx, hub_message_new(h, to, c->about->key, both ? HUB_SEES_NONE : HUB_ANYONE));
     }
     if (c->progress.state != HUB_WAITING && both) {
         hub_send_status(h, to, c, true);
-        fn(ctx, hub_message_new(h, to, c->b.key, HUB_SEES_THOUGHTS));
+        fn(ctx, hub_message_new(h, to, c->about->key, HUB_SEES_THOUGHTS));
     }
     if (to->kind == HUB_SESSION && hub_text_begins_later(c)) {
         hub_send_gap(h, to, -1);
-        fn(ctx, hub_message_new(h, to, c->b.key, HUB_ANYONE));
+        fn(ctx, hub_message_new(h, to, c->about->key, HUB_ANYONE));
     }
     for (enum hub_text i = 0; i < HUB_TEXT_COUNT; i++) {
         struct hub_message *m = NULL;

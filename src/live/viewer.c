@@ -143,7 +143,7 @@ static void hub_viewer_settle_calls(struct hub *h, struct hub_channel *c, enum h
 
 static bool hub_viewer_can_see_call(const struct hub_viewer *v, const struct hub_call *call)
 {
-    return v->scope.all || str_eq(v->scope.key, call->b.key);
+    return v->scope.all || str_eq(v->scope.key, call->about->key);
 }
 
 static void hub_viewer_replay(struct hub *h, struct hub_channel *c, struct parcel *out)

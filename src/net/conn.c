@@ -119,10 +119,23 @@ static void read_early(struct conn *c)
 /* The bytes are kept until the reader resumes. */
 static void hold_early(struct conn *c)
 {
-    assert(c->early.n > 0 && !c->held.p);
-    buf_take(loop_bufs(c->loop), &c->held);
-    buf_add(&c->held, c->early);
-    c->early = buf_str(&c->held);
+    struct buf held;
+
+    assert(c->early.n > 0 && !c->held);
+    buf_init(&held, CONN_QUEUE_MAX);
+    buf_take(loop_bufs(c->loop), &held);
+    buf_add(&held, c->early);
+    assert(held.n == c->early.n && held.front == 0);
+    c->early = buf_str(&held);
+    c->held = held.p;
+    c->held_cap = held.cap;
+}
+
+static void conn_give_held(struct conn *c, char *p, size_t cap)
+{
+    struct buf held = {.p = p, .cap = cap, .size_max = CONN_QUEUE_MAX};
+
+    buf_give(loop_bufs(c->loop), &held);
 }
 
 static enum tls_result conn_take(struct conn *c, size_t most, str *got, struct err *e)
@@ -158,13 +171,14 @@ static void conn_report_error(struct conn *c, const struct err *e)
 /* The held bytes outlive a close in the callback. */
 static void hand_on(struct conn *c, str bytes)
 {
-    struct buf held = c->held;
+    size_t held_cap = c->held_cap;
+    char *held = c->held;
 
     assert(!c->closed && !c->dead);
-    buf_init(&c->held, held.size_max);
+    c->held = NULL;
     c->handler->on_bytes(c->ctx, bytes);
-    if (held.p)
-        buf_give(loop_bufs(c->loop), &held);
+    if (held)
+        conn_give_held(c, held, held_cap);
 }
 
 static void read_turn(struct conn *c)
@@ -285,7 +299,7 @@ static void conn_work(struct conn *c)
     read_turn(c);
     if (c->closed || c->dead)
         return;
-    if (c->early.n > 0 && !c->held.p)
+    if (c->early.n > 0 && !c->held)
         hold_early(c);
     look_for_error(c);
     if (c->was_full && conn_queued(c) <= CONN_LOW && !c->fault) {
@@ -348,7 +362,6 @@ static struct conn *conn_new(struct loop *l, int fd, const struct conn_handler *
 
     *c = (struct conn){.loop = l, .handler = h, .ctx = ctx, .lent = STR("")};
     buf_init(&c->out, CONN_QUEUE_MAX);
-    buf_init(&c->held, CONN_QUEUE_MAX);
     loop_watch_init(&c->watch, fd, conn_on_ready, c);
     loop_task_init(&c->task, conn_on_task, c);
     loop_task_init(&c->sending, conn_on_send, c);
@@ -435,7 +448,9 @@ void conn_close(struct conn *c)
     c->link = NULL;
     close(c->watch.fd);
     conn_release_queue(c);
-    buf_give(loop_bufs(c->loop), &c->held);
+    if (c->held)
+        conn_give_held(c, c->held, c->held_cap);
+    c->held = NULL;
     free(c->fault);
     c->fault = NULL;
     loop_defer(c->loop, &c->task);

@@ -98,7 +98,10 @@ size_t server_count(const struct server *s); /* connections; any thread may call
 
 /* The request, valid until the reply ends or on_gone. Its array has only the present fields, so the
  * struct must not be copied. */
-const struct http1_head *server_request(const struct server_exchange *x);
+const struct http1_head *server_request(struct server_exchange *x);
+/* Frees the parsed request before a long pause of the reply, whose head is sent. The next
+ * server_request parses it again, and spans of its texts stay valid. */
+void server_request_drop(struct server_exchange *x);
 str server_body(const struct server_exchange *x);
 /* Frees the body before a long reply. */
 void server_body_drop(struct server_exchange *x);

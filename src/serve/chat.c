@@ -207,6 +207,8 @@ static void serve_chat_on_rest(void *ctx)
         return;
     serve_chat_flush(ex);
     buf_give(loop_bufs(ex->worker->gl.loop), &ex->out);
+    if (ex->headed)
+        server_request_drop(ex->x);
     if (some)
         server_flush(ex->x); /* the others' events of this round need not be waited for */
 }
@@ -367,6 +369,13 @@ static void encoder_up(struct exchange *ex)
                        http1_has(server_request(ex->x), STR("x-goog-api-client"));
 }
 
+static const struct http1_head *serve_chat_request_head(void *ctx)
+{
+    const struct exchange *ex = ctx;
+
+    return server_request(ex->x);
+}
+
 static void serve_chat_start(void *ctx)
 {
     struct exchange *ex = ctx;
@@ -385,7 +394,8 @@ static void serve_chat_start(void *ctx)
         .show = exchange_reasoning_asked(h),
         .level = level_header(h),
         .whole = ex->previous.whole,
-        .head = h,
+        .head = serve_chat_request_head,
+        .head_ctx = ex,
         .start_ns = ex->start_ns,
     };
     struct chat_error error;
@@ -415,6 +425,7 @@ static void serve_chat_start(void *ctx)
     encoder_up(ex);
     ex->last_ns = loop_now_ns(ex->worker->gl.loop);
     if (ex->request.stream && ex->setup->config->keepalive_ms) {
+        ex->started = true;
         loop_timer_init(&ex->keepalive, serve_chat_keep_alive, ex);
         loop_timer_set(ex->worker->gl.loop, &ex->keepalive, ex->setup->config->keepalive_ms);
     }

@@ -11,7 +11,7 @@
 #define VALUE_SIZE 320 /* most bytes that a parsed value of a request takes */
 #define LOGGED_SPARE 4096
 #define REFUSED_ARENA_MAX ((size_t)1 << 20) /* for the path, which fits into the head */
-#define HEADERS_FIRST 6                     /* of ours: most replies have no more */
+#define HEADERS_FIRST 5                     /* of ours: most replies have no more */
 
 void exchange_header(struct exchange *ex, str name, str value)
 {
@@ -86,8 +86,10 @@ void exchange_done(struct exchange *ex)
                         ex->request.stream,
                         took_ns(ex));
     loop_defer(ex->worker->gl.loop, &ex->worker->log_out);
-    loop_drop(ex->worker->gl.loop, &ex->start);
-    loop_timer_clear(ex->worker->gl.loop, &ex->keepalive);
+    if (ex->started)
+        loop_timer_clear(ex->worker->gl.loop, &ex->keepalive);
+    else
+        loop_drop(ex->worker->gl.loop, &ex->start);
     json_release(&ex->doc);
     buf_give(loop_bufs(ex->worker->gl.loop), &ex->out);
     setup_release(ex->setup);

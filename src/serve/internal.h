@@ -103,8 +103,9 @@ struct exchange {
     str id, rest;               /* rest: the text that the route's '*' matched */
     uint64_t start_ns, last_ns; /* last: when something was sent to the client */
     int status;
+    uint32_t header_count;
     struct server_header *headers; /* of the reply: header_count of them */
-    size_t header_count, headers_max;
+    size_t headers_max;
     struct exchange_passed passed;
     /* Of a model call. */
     struct json doc;
@@ -113,11 +114,14 @@ struct exchange {
     struct wire_encoder encoder;
     struct buf out;
     bool encoding, headed, failed, ended, unrecorded;
-    struct exchange_previous previous;
-    bool last, called; /* out waits for the end; a call was made, and is counted */
-    struct loop_task start;
-    struct loop_timer keepalive;
+    bool last, called;   /* out waits for the end; a call was made, and is counted */
     bool api, by_cookie; /* a route of the history API; the key comes from a cookie */
+    bool started;        /* `keepalive` is in use, `start` no longer */
+    union {
+        struct loop_task start;
+        struct loop_timer keepalive;
+    };
+    struct exchange_previous previous;
     void (*on_gone)(struct exchange *ex); /* the client disconnects */
     void (*on_room)(struct exchange *ex); /* more may be written */
     void *job;

@@ -189,7 +189,7 @@ static bool plan_target(struct call *c, const struct config_provider *p, str mod
     c->attempt.wire->path(model, c->attempt.streams, &c->sent.lines);
     c->sent.path_size = c->sent.lines.n;
     if (same && c->in.head)
-        headers_add_query(c->in.head->query, &c->sent.lines);
+        headers_add_query(c->in.head(c->in.head_ctx)->query, &c->sent.lines);
     c->sent.target_size = c->sent.lines.n;
     assert(c->sent.path_size <= c->sent.target_size);
     if (buf_full(&c->sent.lines) || c->sent.lines.n > CALL_TARGET_MAX)
@@ -205,7 +205,7 @@ static bool plan_target(struct call *c, const struct config_provider *p, str mod
 static bool plan_headers(struct call *c, const struct config_provider *p, bool same, struct err *e)
 {
     const struct provider_row *row = p->row;
-    const struct http1_head *client = c->in.head;
+    const struct http1_head *client = c->in.head ? c->in.head(c->in.head_ctx) : NULL;
     char trace[56];
 
     c->sent.known = setup_head(c->in.setup, p, c->attempt.streams);

@@ -79,13 +79,16 @@ struct server_exchange {
     uint64_t sent, sent_ns; /* bytes the client has read, and when that was noticed */
     struct buf in;          /* bytes of an incomplete head, or of waiting requests */
     size_t scanned;         /* bytes of it without the end of a head */
-    struct http1_head *request;
+    struct http1_head *request; /* NULL: none, or it was dropped */
+    const char *head;           /* its bytes, in the arena; NULL: no request */
     struct http1_body framing;
     struct buf large;               /* a body that is not in the arena */
     struct gzip_unpacker *unpacker; /* of the body; else NULL */
     size_t lingered;                /* bytes discarded */
     uint64_t linger_ns;             /* when lingering began */
     bool ended;                     /* the client sends no more */
+    uint16_t request_size;          /* of the memory of `request` */
+    uint32_t head_size;             /* of its bytes */
     str body;
     struct arena arena;
     void *user;
@@ -100,6 +103,9 @@ extern const struct conn_handler server_conn_handler;
 void server_take(struct server_exchange *x, str bytes);
 void server_take_waiting(struct server_exchange *x);
 void server_go(void *ctx); /* a task */
+/* Copies the server's head, with as many fields as it has, to x->request. */
+void server_read_copy_head(struct server_exchange *x);
+void server_read_free_head(struct server_exchange *x);
 
 /* reply.c: replies with an error of the server and closes the connection. */
 void server_refuse(struct server_exchange *x, int status, const char *why);

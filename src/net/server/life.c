@@ -78,6 +78,7 @@ static void unlink_and_free(struct server_exchange *x)
         x->next->prev = x->prev;
     loop_drop(s->loop, &x->task);
     server_ws_free(x);
+    server_read_free_head(x);
     arena_release(&x->arena);
     buf_release(&x->in);
     buf_release(&x->large);
@@ -156,6 +157,8 @@ void server_exchange_linger(struct server_exchange *x)
     assert(!x->go.queued && !x->unpacker);
     x->state = ST_LINGER;
     x->since_ns = x->linger_ns = server_now(x);
+    server_read_free_head(x);
+    x->head = NULL;
     arena_release(&x->arena);
     buf_release(&x->large);
     buf_release(&x->in);
@@ -167,12 +170,13 @@ void server_exchange_linger(struct server_exchange *x)
 static void server_life_clean(struct server_exchange *x)
 {
     assert(!x->go.queued);
+    server_read_free_head(x);
+    x->head = NULL;
     arena_release(&x->arena);
     if (x->large.cap > SERVER_KEEP_MAX)
         buf_release(&x->large);
     else
         buf_reset(&x->large);
-    x->request = NULL;
     x->body = STR("");
     x->user = NULL;
     x->head_sent = x->chunked = x->no_body = false;
@@ -181,7 +185,7 @@ static void server_life_clean(struct server_exchange *x)
 void server_exchange_end(struct server_exchange *x)
 {
     assert(x->state == ST_ANSWER);
-    assert(x->request);
+    assert(x->head);
     x->used = true;
     server_life_clean(x);
     if (!x->keep || x->server->draining) {
@@ -222,10 +226,27 @@ void server_abort(struct server_exchange *x)
     server_exchange_linger(x);
 }
 
-const struct http1_head *server_request(const struct server_exchange *x)
+const struct http1_head *server_request(struct server_exchange *x)
 {
-    assert(x->state == ST_ANSWER);
+    struct server *s = x->server;
+    struct http1_fault fault;
+    size_t used;
+
+    assert(x->state == ST_ANSWER && x->head);
+    if (x->request)
+        return x->request;
+    if (http1_request_again(
+            &s->again, (str){x->head, x->head_size}, s->o.head_max, &s->head, &used, &fault) !=
+        HTTP1_DONE)
+        base_die("a head that was valid no longer is");
+    server_read_copy_head(x);
     return x->request;
+}
+
+void server_request_drop(struct server_exchange *x)
+{
+    assert(x->state == ST_ANSWER && x->head_sent);
+    server_read_free_head(x);
 }
 
 str server_body(const struct server_exchange *x)

@@ -4,8 +4,11 @@
  */
 #include "net/server/internal.h"
 
+#include "base/spare.h"
+
 #define SMALL_MAX 4096 /* bytes that are put into the arena as they came, head and body */
-#define ARENA_FACTOR 3 /* times the size of a request: its memory including parsed data */
+#define ARENA_FACTOR 2  /* times the size of a request: its memory including parsed data */
+#define ARENA_MORE 640  /* and for what every request needs */
 
 /* ---- the body ---- */
 
@@ -137,16 +140,37 @@ static bool body_welcome(struct server_exchange *x)
     return true;
 }
 
-/* The head is kept in the arena, with as many fields as it has. Its bytes may be there already. */
-static void server_read_keep_head(struct server_exchange *x, str bytes, bool kept)
+void server_read_copy_head(struct server_exchange *x)
 {
     const struct http1_head *h = &x->server->head;
-    size_t size = offsetof(struct http1_head, fields) + h->field_count * sizeof h->fields[0];
+    size_t used = offsetof(struct http1_head, fields) + h->field_count * sizeof h->fields[0];
+    size_t size = used;
 
-    x->request = arena_alloc(&x->arena, size);
-    memcpy(x->request, h, size);
-    if (!kept)
-        http1_head_move(x->request, bytes, arena_dup(&x->arena, bytes).p);
+    assert(!x->request);
+    x->request = spare_alloc(&size);
+    assert(size >= used && size <= UINT16_MAX);
+    x->request_size = (uint16_t)size;
+    memcpy(x->request, h, used);
+}
+
+void server_read_free_head(struct server_exchange *x)
+{
+    if (x->request)
+        spare_free(x->request, x->request_size);
+    x->request = NULL;
+}
+
+/* The bytes of the head are kept in the arena, where they may be already, and its parsed form in
+ * memory of its own, which can be freed earlier. */
+static void server_read_keep_head(struct server_exchange *x, str bytes, bool kept)
+{
+    server_read_copy_head(x);
+    x->head = bytes.p;
+    x->head_size = (uint32_t)bytes.n;
+    if (!kept) {
+        x->head = arena_dup(&x->arena, bytes).p;
+        http1_head_move(x->request, bytes, x->head);
+    }
 }
 
 /* The head is complete: the body follows. Returns how many of its bytes were consumed. */
@@ -202,11 +226,11 @@ static size_t server_read_take_head(struct server_exchange *x, str bytes)
     struct http1_fault fault;
     size_t used = empty_lines(bytes);
 
-    assert(x->state == ST_HEAD && !x->request);
+    assert(x->state == ST_HEAD && !x->head);
     if (used > 0)
         return used;
     if (kept) {
-        arena_reserve(&x->arena, ARENA_FACTOR * bytes.n);
+        arena_reserve(&x->arena, ARENA_FACTOR * bytes.n + ARENA_MORE);
         bytes = arena_dup(&x->arena, bytes);
     }
     switch (http1_request_again(&s->again, bytes, s->o.head_max, &s->head, &used, &fault)) {

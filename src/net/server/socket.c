@@ -186,7 +186,8 @@ struct server_ws *server_upgrade_with(struct server_exchange *x,
     x->ws = w;
     x->brief = true;
     x->state = ST_SOCKET;
-    x->request = NULL;
+    server_read_free_head(x);
+    x->head = NULL;
     arena_release(&x->arena);
     buf_release(&x->large);
     /* Bytes after the handshake are fed once the handler is set up. */

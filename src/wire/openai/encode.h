@@ -54,9 +54,10 @@ struct openai_encoding {
     unsigned shape;
     bool quiet;             /* it wrote nothing */
     size_t chunk_head;      /* its only chunk: bytes of data before the choices, */
-    uint32_t chunk_of;      /* the choice it belongs to, */
-    size_t chunk_tail_size; /* and its end; 0 if it was not a single chunk */
-    char *chunk_tail;       /* up to OPENAI_TAIL_MAX */
+    uint32_t chunk_of;        /* the choice it belongs to, */
+    uint16_t chunk_tail_size; /* and its end; 0 if it was not a single chunk */
+    uint16_t chunk_tail_room; /* for up to OPENAI_TAIL_MAX bytes */
+    char *chunk_tail;
     /* The position of `"usage": null` in the last untouched frame, from both ends of its data. */
     unsigned null_shape;
     size_t null_from, null_left, null_size;

@@ -14,6 +14,7 @@
 
 #define EDIT_MAX ((size_t)256 << 20)
 #define EDIT_ROOM 1024 /* for the edits that most frames need */
+#define TAIL_STEP 16   /* bytes: tails of about one size share one allocation */
 #define CHUNK_CLOSE ",\"finish_reason\":null}]"
 
 uint32_t openai_relay_index_at(const struct json *doc, const struct json_node *v)
@@ -491,10 +492,13 @@ static void openai_relay_learn(const struct openai_relay_frame *r, size_t from)
         return;
     s->chunk_head = r->choices->at;
     s->chunk_of = r->events[0].choice;
-    s->chunk_tail_size = r->chunk_end - tail;
-    if (!s->chunk_tail)
-        s->chunk_tail = arena_alloc(r->en->arena, OPENAI_TAIL_MAX);
-    assert(s->chunk_tail_size <= OPENAI_TAIL_MAX);
+    assert(r->chunk_end - tail <= OPENAI_TAIL_MAX);
+    s->chunk_tail_size = (uint16_t)(r->chunk_end - tail);
+    if (s->chunk_tail_size > s->chunk_tail_room) {
+        s->chunk_tail_room =
+            (uint16_t)((s->chunk_tail_size + TAIL_STEP - 1) / TAIL_STEP * TAIL_STEP);
+        s->chunk_tail = arena_alloc(r->en->arena, s->chunk_tail_room);
+    }
     memcpy(s->chunk_tail, r->en->out->p + tail, s->chunk_tail_size);
 }
 
