@@ -4,7 +4,8 @@
  *     tools/postgres-run sh -c 'query_bench 100000 $(printf "$RATIONALE_TEST_POSTGRES" postgres)'
  *
  * FILE is kept, and used if it is there; it may be the URL of a PostgreSQL database. With NAME only
- * questions that have it in theirs are asked.
+ * questions that have it in theirs are asked. QUERY_BENCH_ROUNDS in the environment says how often
+ * each is asked (100).
  *
  * Ten calls are a session. Their texts are prose of a skewed vocabulary, 1.2 kB a call.
  *
@@ -12,17 +13,18 @@
  */
 #include "base/clock.h"
 #include "base/rand.h"
+#include "query_questions.h"
 #include "store/engine.h"
 #include "store/frame.h"
-#include "store/query.h"
 #include "store/row.h"
 
 #include <time.h>
 #include <unistd.h>
 
 #define ROUNDS 100
+#define ROUNDS_MAX 10000
 #define TARGET_MS 50
-#define DAY_MS ((int64_t)86400000)
+#define TOO_LONG 1000 /* bytes of a cursor */
 #define FIRST_MS (100 * DAY_MS)
 #define WEEK_MS (7 * DAY_MS)
 #define VOCABULARY 20000u
@@ -184,141 +186,186 @@ static bool store_is_filled(str url)
 
 /* ---- questions ---- */
 
-enum kind {
-    SESSIONS,
-    SESSION,
-    CALL,
-    DECISIONS,
-    SEARCH,
-    USAGE,
-    REASONING,
-    OPTIONS,
-    METRICS,
-    ACTIVE
-};
-
-struct question {
-    const char *name;
-    enum kind kind;
-    const char *key, *tool, *model, *decision, *sort, *by;
-    const char *words; /* one that ends in '#' is another one each time */
-    int64_t page;
-    int64_t from_ms; /* after the first call; 0: no condition */
-};
-
-static const struct question questions[] = {
-    {.name = "sessions: first page", .kind = SESSIONS},
-    {.name = "sessions: page 1000", .kind = SESSIONS, .page = 1000},
-    {.name = "sessions: of a key", .kind = SESSIONS, .key = "team-3"},
-    {.name = "sessions: of a rare key", .kind = SESSIONS, .key = "team-9"},
-    {.name = "sessions: of a model", .kind = SESSIONS, .model = "model-3"},
-    {.name = "sessions: of a model nobody has", .kind = SESSIONS, .model = "none"},
-    {.name = "sessions: by cost", .kind = SESSIONS, .sort = "-cost_usd"},
-    {.name = "sessions: with a tool", .kind = SESSIONS, .tool = "tool_7"},
-    {.name = "sessions: with a tool nobody has", .kind = SESSIONS, .tool = "none"},
-    {.name = "sessions: a rare word", .kind = SESSIONS, .words = "item#"},
-    {.name = "sessions: a common word", .kind = SESSIONS, .words = "aab"},
-    {.name = "sessions: a part of an id", .kind = SESSIONS, .words = "ion-#"},
-    {.name = "session: one", .kind = SESSION},
-    {.name = "call: one", .kind = CALL},
-    {.name = "decisions: newest", .kind = DECISIONS},
-    {.name = "decisions: of a kind", .kind = DECISIONS, .decision = "DIRECT"},
-    {.name = "decisions: of a model", .kind = DECISIONS, .model = "model-3"},
-    {.name = "decisions: of a model and a kind",
-     .kind = DECISIONS,
-     .model = "model-3",
-     .decision = "DIRECT"},
-    {.name = "decisions: of a tool", .kind = DECISIONS, .tool = "tool_7"},
-    {.name = "decisions: of a tool nobody has", .kind = DECISIONS, .tool = "none"},
-    {.name = "decisions: of a key", .kind = DECISIONS, .key = "team-3"},
-    {.name = "decisions: of a rare key", .kind = DECISIONS, .key = "team-9"},
-    {.name = "decisions: of a tool, with words",
-     .kind = DECISIONS,
-     .tool = "tool_7",
-     .words = "because"},
-    {.name = "decisions: a common word", .kind = DECISIONS, .words = "because"},
-    {.name = "decisions: the front of a word", .kind = DECISIONS, .words = "becau"},
-    {.name = "search: a rare word", .kind = SEARCH, .words = "item#"},
-    {.name = "search: a word nobody has", .kind = SEARCH, .words = "zzyzx#"},
-    {.name = "search: the front of a word", .kind = SEARCH, .words = "ite"},
-    {.name = "search: a common word", .kind = SEARCH, .words = "aab"},
-    {.name = "search: three words that meet rarely", .kind = SEARCH, .words = "caab dcab ebab"},
-    {.name = "search: two words that meet rarely", .kind = SEARCH, .words = "zcb item"},
-    {.name = "search: a rare word of another key",
-     .kind = SEARCH,
-     .words = "reasoning:item#",
-     .key = "team-9"},
-    {.name = "search: a common word of a rare key",
-     .kind = SEARCH,
-     .words = "aab",
-     .key = "team-9"},
-    {.name = "usage by model: all", .kind = USAGE, .by = "model"},
-    {.name = "usage by day: from some minute on", .kind = USAGE, .by = "day", .from_ms = 1234567},
-    {.name = "usage by model: a day",
-     .kind = USAGE,
-     .by = "model",
-     .from_ms = 6 * DAY_MS + 1234567},
-    {.name = "usage by model: of a key", .kind = USAGE, .by = "model", .key = "team-3"},
-    {.name = "reasoning: all", .kind = REASONING},
-    {.name = "reasoning: a day", .kind = REASONING, .from_ms = 6 * DAY_MS + 1234567},
-    {.name = "filter options", .kind = OPTIONS},
-    {.name = "filter options: of a key", .kind = OPTIONS, .key = "team-3"},
-    {.name = "metrics", .kind = METRICS},
-    {.name = "metrics: of a key", .kind = METRICS, .key = "team-3"},
-    {.name = "active", .kind = ACTIVE},
-};
-
 static str text_of(const char *text)
 {
     return str_c(text ? text : "");
 }
 
-static bool ask(struct reader *r, const struct question *q, unsigned n, struct buf *out,
-                struct err *e)
+struct asking {
+    struct reader *r;
+    const struct question *q;
+    unsigned calls;
+    char cursor[TOO_LONG]; /* "": the first page */
+    struct buf *out;
+};
+
+static struct query_filter filter_of(const struct question *q, unsigned n, char words[64],
+                                     char id[32])
 {
-    struct query_asker a = {.key_name = text_of(q->key), .now_us = (FIRST_MS + WEEK_MS) * 1000};
-    struct query_page p = {
-        .limit = 50, .page = q->page ? q->page : 1, .cursor = STR(""), .sort = text_of(q->sort)};
     struct query_filter f = query_filter_none;
-    char words[64], id[32];
 
     f.search = text_of(q->words);
     if (f.search.n && f.search.p[f.search.n - 1] == '#') {
-        (void)snprintf(words, sizeof words, "%.*s%u", (int)f.search.n - 1, f.search.p, n / 10);
+        (void)snprintf(words, 64, "%.*s%u", (int)f.search.n - 1, f.search.p, n / 10);
         f.search = str_c(words);
     }
-    if (q->kind == CALL)
-        (void)snprintf(id, sizeof id, "call-%u", n);
-    else
-        (void)snprintf(id, sizeof id, "session-%u", n / 10);
     f.tool = text_of(q->tool);
     f.model = text_of(q->model);
     f.kind = text_of(q->decision);
+    f.key = text_of(q->key_filter);
+    f.agent_type = text_of(q->agent);
+    f.alert_type = text_of(q->alert);
+    f.subject = text_of(q->subject);
+    if (q->status) {
+        f.status[0] = str_c(q->status);
+        f.status_count = 1;
+    }
+    if (q->reasoning)
+        f.has_reasoning = q->reasoning == WITH_REASONING;
+    if (q->of_session)
+        f.session_id = str_c(id);
     f.start_us = q->from_ms ? (FIRST_MS + q->from_ms) * 1000 : -1;
-    buf_reset(out);
+    f.end_us = q->to_ms ? (FIRST_MS + q->to_ms) * 1000 : -1;
+    return f;
+}
+
+/* The first step, or the one after some. */
+static bool export_ask(const struct asking *x, const struct query_asker *a,
+                       const struct query_filter *f, struct err *e)
+{
+    struct query_export export;
+    bool ok = true;
+
+    query_export_init(&export, x->q->format, f);
+    for (unsigned i = 0; ok && !export.done && i <= x->q->after; i++) {
+        buf_reset(x->out);
+        ok = query_export_step(x->r, a, &export, x->out, e);
+    }
+    query_export_release(&export);
+    return ok;
+}
+
+static bool ask_list(const struct asking *x, const struct query_asker *a,
+                     const struct query_filter *f, struct err *e)
+{
+    const struct question *q = x->q;
+    struct query_page p = {.limit = 50,
+                           .page = q->page ? q->page : 1,
+                           .cursor = str_c(x->cursor),
+                           .sort = text_of(q->sort)};
+    struct query_calls calls = {.filter = *f, .outcome = text_of(q->outcome), .page = p};
+
+    if (q->kind == SESSIONS)
+        return query_sessions(x->r, a, f, &p, x->out, e);
+    return q->kind == CALLS ? query_call_list(x->r, a, &calls, x->out, e)
+                            : query_decisions(x->r, a, f, &p, x->out, e);
+}
+
+static bool ask_one(const struct asking *x, const struct query_asker *a, str id, struct err *e)
+{
+    switch (x->q->kind) {
+    case SESSION:
+        return query_session(x->r, a, id, x->out, e);
+    case SESSION_DECISIONS:
+        return query_session_decisions(x->r, a, id, x->out, e);
+    case SESSION_SEGMENTS:
+        return query_session_segments(x->r, a, id, x->out, e);
+    case CALL:
+        return query_call(x->r, a, id, x->out, e);
+    case CALL_NEW:
+        return query_call_new(x->r, a, id, x->out, e);
+    default:
+        return query_call_segments(x->r, a, id, x->out, e);
+    }
+}
+
+static bool ask_sums(const struct asking *x, const struct query_asker *a,
+                     const struct query_filter *f, struct err *e)
+{
+    struct query_overview overview = {.filter = *f, .by = text_of(x->q->by)};
+    int64_t size;
+
+    switch (x->q->kind) {
+    case USAGE:
+        return query_usage(x->r, a, str_c(x->q->by), f, x->out, e);
+    case OVERVIEW:
+        return query_overview(x->r, a, &overview, x->out, e);
+    case REASONING:
+        return query_reasoning(x->r, a, f, x->out, e);
+    case OPTIONS:
+        return query_filter_options(x->r, a, x->out, e);
+    case METRICS:
+        return query_metrics(x->r, a, x->out, e);
+    case ACTIVE:
+        return query_active(x->r, a, x->out, e);
+    case AUDIT:
+        return query_audit(x->r, 100, x->out, e);
+    default:
+        return query_size(x->r, &size, e);
+    }
+}
+
+static bool ask(const struct asking *x, unsigned n, struct err *e)
+{
+    const struct question *q = x->q;
+    const struct query_running running = {.interaction_id = STR("call-new"),
+                                          .session_id = STR("session-5"),
+                                          .started_us = (FIRST_MS + WEEK_MS) * 1000};
+    struct query_asker a = {.key_name = text_of(q->key),
+                            .now_us = (FIRST_MS + WEEK_MS) * 1000,
+                            .running = &running,
+                            .running_count = q->running};
+    char words[64], id[32], session[32];
+    struct query_filter f;
+
+    (void)snprintf(session, sizeof session, "session-%u", n / 10);
+    (void)snprintf(id, sizeof id, "call-%u", n);
+    f = filter_of(q, n, words, session);
+    buf_reset(x->out);
     switch (q->kind) {
     case SESSIONS:
-        return query_sessions(r, &a, &f, &p, out, e);
-    case SESSION:
-        return query_session(r, &a, str_c(id), out, e);
-    case CALL:
-        return query_call(r, &a, str_c(id), out, e);
+    case CALLS:
     case DECISIONS:
-        return query_decisions(r, &a, &f, &p, out, e);
+        return ask_list(x, &a, &f, e);
+    case SESSION:
+    case SESSION_DECISIONS:
+    case SESSION_SEGMENTS:
+        return ask_one(x, &a, str_c(session), e);
+    case CALL:
+    case CALL_NEW:
+    case CALL_SEGMENTS:
+        return ask_one(x, &a, str_c(id), e);
     case SEARCH:
-        return query_search(r, &a, f.search, 50, out, e);
-    case USAGE:
-        return query_usage(r, &a, str_c(q->by), &f, out, e);
-    case REASONING:
-        return query_reasoning(r, &a, &f, out, e);
-    case OPTIONS:
-        return query_filter_options(r, &a, out, e);
-    case METRICS:
-        return query_metrics(r, &a, out, e);
-    case ACTIVE:
-        return query_active(r, &a, out, e);
+        return query_search(x->r, &a, f.search, 50, x->out, e);
+    case EXPORT:
+        return export_ask(x, &a, &f, e);
+    default:
+        return ask_sums(x, &a, &f, e);
     }
-    return false;
+}
+
+/* Goes past some pages: the cursor of the last one is used from then on. */
+static void skip_pages(struct asking *x)
+{
+    static const str name = STR_INIT("\"next_cursor\":\"");
+    struct err e;
+
+    x->cursor[0] = '\0';
+    for (unsigned i = 0; i < x->q->after && x->q->kind != EXPORT; i++) {
+        str rest, all;
+        size_t at, end;
+
+        if (!ask(x, 0, &e))
+            die(&e);
+        all = buf_str(x->out);
+        at = str_find(all, name);
+        rest = str_slice(all, at == STR_NONE ? all.n : at + name.n, all.n);
+        end = str_find(rest, STR("\""));
+        if (end == STR_NONE || end >= TOO_LONG)
+            return; /* that was the last page */
+        memcpy(x->cursor, rest.p, end);
+        x->cursor[end] = '\0';
+    }
 }
 
 static int by_size(const void *a, const void *b)
@@ -328,7 +375,8 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Where others use the machine, this tells what it would take alone. */
+/* Where others use the machine, this tells what it would take alone. Not of PostgreSQL, which is
+ * another process. */
 static uint64_t cpu_ns(void)
 {
     struct timespec t;
@@ -337,28 +385,49 @@ static uint64_t cpu_ns(void)
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-static void measure(struct reader *r, const struct question *q, unsigned calls, struct buf *out)
+static unsigned rounds_count(void)
 {
-    uint64_t took[ROUNDS], cpu = cpu_ns();
+    const char *text = getenv("QUERY_BENCH_ROUNDS");
+    uint64_t n = ROUNDS;
+
+    if (text && (!str_u64(str_c(text), &n) || n < 3 || n > ROUNDS_MAX))
+        exit(2);
+    return (unsigned)n;
+}
+
+static double ms_of(const uint64_t *ns, unsigned rounds, unsigned percent)
+{
+    unsigned at = (rounds * percent + 99) / 100;
+
+    return (double)ns[at - (at > 0)] / 1e6;
+}
+
+static void measure(struct asking *x, bool here)
+{
+    static uint64_t took[ROUNDS_MAX], cpu[ROUNDS_MAX];
+    unsigned rounds = rounds_count();
     struct rand rand;
     struct err e;
 
     rand_init(&rand, 7);
-    for (unsigned i = 0; i < ROUNDS; i++) {
-        uint64_t from = clock_mono_ns(&clock_real);
+    skip_pages(x);
+    for (unsigned i = 0; i < rounds; i++) {
+        uint64_t from = clock_mono_ns(&clock_real), from_cpu = cpu_ns();
 
-        if (!ask(r, q, (unsigned)rand_below(&rand, calls), out, &e))
+        if (!ask(x, (unsigned)rand_below(&rand, x->calls), &e))
             die(&e);
+        cpu[i] = cpu_ns() - from_cpu;
         took[i] = clock_mono_ns(&clock_real) - from;
     }
-    cpu = (cpu_ns() - cpu) / ROUNDS;
-    qsort(took, ROUNDS, sizeof *took, by_size);
-    printf("  %-40s cpu %8.2f ms  p50 %8.2f ms  p99 %8.2f ms%s\n",
-           q->name,
-           (double)cpu / 1e6,
-           (double)took[ROUNDS / 2] / 1e6,
-           (double)took[ROUNDS - 2] / 1e6,
-           took[ROUNDS - 2] / 1000000 >= TARGET_MS ? "  SLOW" : "");
+    qsort(took, rounds, sizeof *took, by_size);
+    qsort(cpu, rounds, sizeof *cpu, by_size);
+    printf("  %-48s cpu %8.2f p99 %8.2f ms  time %8.2f p99 %8.2f ms%s\n",
+           x->q->name,
+           ms_of(cpu, rounds, 50),
+           ms_of(cpu, rounds, 99),
+           ms_of(took, rounds, 50),
+           ms_of(took, rounds, 99),
+           ms_of(here ? cpu : took, rounds, 99) >= TARGET_MS ? "  SLOW" : "");
     (void)fflush(stdout);
 }
 
@@ -366,7 +435,7 @@ int main(int argc, char **argv)
 {
     uint64_t calls = 1000000, from = clock_mono_ns(&clock_real);
     char dir[] = "/tmp/query_bench.XXXXXX", url[512], rm[96];
-    struct reader *r;
+    struct asking x = {.out = NULL};
     struct buf out;
     struct err e;
 
@@ -387,14 +456,18 @@ int main(int argc, char **argv)
            (unsigned long long)calls,
            (unsigned long long)calls / 10,
            (double)(clock_mono_ns(&clock_real) - from) / 1e9);
-    if (!reader_open(str_c(url), &r, &e))
+    if (!reader_open(str_c(url), &x.r, &e))
         die(&e);
     buf_init(&out, QUERY_OUT_MAX);
-    for (size_t i = 0; i < COUNT_OF(questions); i++)
-        if (argc <= 3 || strstr(questions[i].name, argv[3]))
-            measure(r, &questions[i], (unsigned)calls, &out);
+    x.out = &out;
+    x.calls = (unsigned)calls;
+    for (size_t i = 0; i < question_count; i++)
+        if (argc <= 3 || strstr(questions[i].name, argv[3])) {
+            x.q = &questions[i];
+            measure(&x, str_starts(str_c(url), STR("sqlite:")));
+        }
     buf_release(&out);
-    reader_close(r);
+    reader_close(x.r);
     (void)snprintf(rm, sizeof rm, "rm -rf %s", dir);
     return system(rm) == 0 ? 0 : 1;
 }

@@ -184,6 +184,108 @@ TEST(a_key_finds_its_own_and_no_reasoning_that_it_may_not_see)
     many_release(&m);
 }
 
+/* The decisions that the filter lets through, to the last page. */
+static size_t many_list(struct many *m, const struct query_asker *a, const struct query_filter *f,
+                        size_t *pages)
+{
+    struct query_page p = {.limit = 50, .page = 1, .cursor = STR("")};
+    size_t n = 0;
+    struct err e;
+
+    for (*pages = 0; *pages == 0 || p.cursor.n; ++*pages) {
+        buf_reset(&m->out);
+        CHECK_F(query_decisions(m->reader, a, f, &p, &m->out, &e), "%s", e.text);
+        CHECK(json_parse(&m->doc, buf_str(&m->out), &e));
+        n += json_count(&m->doc, json_pointer(&m->doc, STR("/decisions")));
+        p.cursor = many_text(m, "/next_cursor");
+        CHECK(*pages < 1000);
+    }
+    return n;
+}
+
+/* All calls are in other blocks than the words' newest ones, and their number is exact: as many as a
+ * search that looks at every block would find. */
+TEST(a_search_of_few_calls_looks_only_at_their_blocks)
+{
+    struct query_asker few = {.key_name = STR("few")}, many = {.key_name = STR("many")};
+    struct query_filter f = query_filter_none;
+    struct many m;
+    size_t pages;
+
+    many_init(&m, FIND_CALLS_PUT);
+    /* Two calls of 200 are of the key: 20 in all, in 10 of 300 blocks. */
+    CHECK_INT(many_find(&m, &few, "answer:filler"), 20);
+    CHECK(!many_bounded(&m));
+    CHECK_STR(many_text(&m, "/results/0/interaction_id"), "call-1801");
+    CHECK_STR(many_text(&m, "/results/19/interaction_id"), "call-0");
+    CHECK_INT(many_find(&m, &few, "asked:uniq"), 20); /* the front of a word */
+    CHECK(!many_bounded(&m));
+    CHECK_INT(many_find(&m, &few, "asked:kind3"), 2); /* 801 and 1200 */
+    CHECK_INT(many_find(&m, &many, "asked:uniq201x"), 0);
+    f.search = STR("chosen");
+    CHECK_INT(many_list(&m, &few, &f, &pages), 20);
+    f.tool = STR("hammer");
+    CHECK_INT(many_list(&m, &everyone, &f, &pages), 0);
+    f.tool = STR("");
+    f.session_id = STR("s-350");
+    CHECK_INT(many_list(&m, &everyone, &f, &pages), 2);
+    CHECK_INT(many_list(&m, &few, &f, &pages), 0);
+    many_release(&m);
+}
+
+#define PLANTED 12000 /* more than a page of decisions looks at */
+
+/* Calls of one model and one tool, without texts; the oldest three are of another kind. */
+static void many_plant_decisions(struct many *m)
+{
+    char sql[1024];
+
+    (void)snprintf(sql,
+                   sizeof sql,
+                   "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)"
+                   " INSERT INTO llm_interactions (call_n, interaction_id, session_id, model,"
+                   " started_ms, ended_ms, decision_kind, block)"
+                   " SELECT 1000000 + i, 'planted-' || i, 's-0', 'm', 5000 + i / 2, 5000 + i / 2,"
+                   " CASE WHEN i <= 3 THEN 'DIRECT' ELSE 'TOOL_CALL' END, 1000000 FROM n",
+                   PLANTED);
+    do_sql(&m->place, sql);
+    do_sql(&m->place,
+           "INSERT INTO call_tools (tool, call_n) SELECT 'saw', call_n FROM llm_interactions"
+           " WHERE call_n > 1000000");
+}
+
+/* A page that looks at a part of the calls says so, and its cursor continues after them. */
+TEST(a_list_of_decisions_that_few_calls_pass_continues_where_a_page_ended)
+{
+    struct query_asker few = {.key_name = STR("few")};
+    struct query_filter f = query_filter_none;
+    struct many m;
+    size_t pages;
+
+    many_init(&m, 20);
+    many_plant_decisions(&m);
+    f.model = STR("m");
+    f.kind = STR("DIRECT");
+    CHECK_INT(many_list(&m, &everyone, &f, &pages), 3);
+    CHECK_INT(pages, 2);
+    CHECK(!many_bounded(&m)); /* the last page came to the end */
+    f.model = STR("");
+    f.tool = STR("saw");
+    CHECK_INT(many_list(&m, &everyone, &f, &pages), 3);
+    CHECK_INT(pages, 4);
+    f.kind = STR("");
+    CHECK_INT(many_list(&m, &everyone, &f, &pages), PLANTED);
+    CHECK_INT(many_list(&m, &few, &f, &pages), PLANTED); /* its session s-0 has them all */
+    f.end_us = (int64_t)(5000 + 100) * 1000; /* so many calls of a tool are found by time */
+    CHECK_INT(many_list(&m, &everyone, &f, &pages), 201);
+    CHECK_INT(pages, 5);
+    f.kind = STR("DIRECT");
+    CHECK_INT(many_list(&m, &everyone, &f, &pages), 3);
+    f.tool = STR("hammer");
+    CHECK_INT(many_list(&m, &everyone, &f, &pages), 0);
+    many_release(&m);
+}
+
 static void many_plant_old(struct many *m, const char *id, int n)
 {
     char sql[512];
@@ -243,4 +345,6 @@ TEST(calls_that_are_in_no_block_yet_are_found_and_read)
 
 TEST_MAIN(T(every_call_is_found_by_its_own_word), T(a_search_that_ends_early_says_how_far_it_came),
           T(a_key_finds_its_own_and_no_reasoning_that_it_may_not_see),
+          T(a_search_of_few_calls_looks_only_at_their_blocks),
+          T(a_list_of_decisions_that_few_calls_pass_continues_where_a_page_ended),
           T(calls_that_are_in_no_block_yet_are_found_and_read))

@@ -22,6 +22,7 @@
 #include "store/query.h"
 #include "store/row.h"
 #include "store/texts.h"
+#include "store/word_search.h"
 #include "store/words.h"
 
 #define QUERY_SQL_MAX 65536
@@ -132,6 +133,26 @@ void columns_find_texts(const struct column *c, size_t n, const struct row_field
 void columns_set_texts(const struct row_field *const texts[], size_t n,
                        const struct store_call *row, struct db_value *v);
 
+/* query_narrow.c: the calls of the find's session, key or tool, if they are few enough to know. */
+struct narrow_call {
+    int64_t block, block_n, call_n;
+};
+
+struct narrow {
+    struct reader *r;
+    enum { NARROW_NOT, NARROW_LIST, NARROW_TOOL } how;
+    struct narrow_call *calls; /* all of them, by block; or with NARROW_TOOL those of one block */
+    size_t n, tries;
+    str tool;
+};
+
+/* The calls of a block; all: it is not known which. */
+struct narrow_calls {
+    const struct narrow_call *at;
+    size_t n;
+    bool all;
+};
+
 /* query_find.c: calls by the words of their texts, newest first. */
 enum find_in { FIND_CALLS, FIND_DECISIONS };
 /* Whether the last word may be a prefix: only if no text has it as a whole word; never; always. */
@@ -146,6 +167,10 @@ struct find {
     int64_t
         end_us; /* calls that ended after it are not wanted: where to begin; 0: with the newest */
     size_t blocks_max; /* in: blocks it may unpack; out: how many of these are left */
+    str tool, session_id; /* "", or what `where` asks of the calls: blocks without any are skipped */
+    /* Kept from one search for the same words to the next of a query; zero at first. */
+    struct narrow narrow;
+    struct word_search_memo *whole, *front;
     /* The columns that on_hit gets. on_hit: false stops the search. */
     const struct column *columns;
     size_t count;
@@ -155,6 +180,13 @@ struct find {
     /* Out: calls that ended before this were not searched. -1: all were. */
     int64_t back_to_us;
 };
+bool narrow_begin(struct narrow *x, struct reader *r, const struct find *f,
+                  struct err *e) MUST_USE;
+/* Whether the block may have any, without a query. */
+bool narrow_may_have(const struct narrow *x, int64_t block);
+bool narrow_block(struct narrow *x, int64_t block, int64_t first_n, int64_t last_n,
+                  struct narrow_calls *out, struct err *e) MUST_USE;
+
 /* With FIND_CALLS a word may have a scope ("asked:", "answer:", "reasoning:", "error:"); reasoning
  * is not searched for an asker who may not see it. Whether a word is a prefix depends only on calls
  * that the asker may see. */

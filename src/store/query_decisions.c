@@ -3,13 +3,18 @@
  * A decision is a call with a decision_kind; its number is the call's. Each way to list them has an
  * index: by_end, one for each kind, by_model, by_session, the pairs of tool and call, the words. Of
  * a search only the newest SEARCH_MAX hits are looked at, so that common words cost no more than
- * rare ones.
+ * rare ones. A page of a list looks only at the newest calls of its index after its cursor, so that
+ * a filter that few of them pass does not read the whole record; its own cursor continues after
+ * them.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "store/query_build.h"
 
 #define SEARCH_MAX 500
+#define LOOKED_AT_MAX 10000     /* calls of a list */
+#define TOOL_LOOKED_AT_MAX 3000 /* calls of a tool, which are far from each other */
+#define TOOL_RARE_MAX 10000     /* of one with more, those of some days are found by time */
 #define RARE_MAX 1000 /* sessions of a key that is rare */
 
 static const struct column columns[] = {
@@ -35,7 +40,9 @@ struct decision_log {
     int64_t room;
     bool more;
     int64_t last_ms, last_id;
-    int64_t back_to_us; /* of a search */
+    int64_t cursor_ms, cursor_n; /* the last call of the page before */
+    bool by_tool;                /* listed by the calls of a tool; else by time */
+    int64_t back_to_us; /* -1: everything was looked at */
 };
 
 str decision_bare(str entry)
@@ -105,11 +112,59 @@ static void decisions_where(struct sql *q, const struct query_asker *a,
     sql_key_scope(q, a);
 }
 
+static void decisions_where_tool(struct sql *q, str tool)
+{
+    if (!tool.n)
+        return;
+    sql_where(q,
+              "EXISTS (SELECT 1 FROM call_tools t WHERE t.call_n = i.call_n AND t.tool =",
+              db_text(tool));
+    sql_add(q, ")");
+}
+
 /* ---- by time, by tool ---- */
 
-static str decisions_sort(const struct query_filter *f)
+static str decisions_sort(const struct decision_log *l)
 {
-    return f->tool.n ? STR("tool") : STR("time");
+    return l->by_tool ? STR("tool") : STR("time");
+}
+
+/* In which order the calls of a tool are listed: that of the page before, or the cheaper one. A date
+ * before most calls of a tool is reached in an index of time alone. */
+static bool decisions_find_sort(struct reader *r, struct decision_log *l,
+                                const struct query_filter *f, const struct query_page *p,
+                                struct err *e)
+{
+    struct err not_by_time;
+    int64_t n = 0;
+    struct sql q;
+
+    l->by_tool = f->tool.n > 0;
+    if (!l->by_tool || f->end_us < 0)
+        return !p->cursor.n || cursor_read_pair(&r->arena,
+                                                p->cursor,
+                                                decisions_sort(l),
+                                                &l->cursor_ms,
+                                                &l->cursor_n,
+                                                e);
+    if (p->cursor.n) {
+        l->by_tool = !cursor_read_pair(
+            &r->arena, p->cursor, STR("time"), &l->cursor_ms, &l->cursor_n, &not_by_time);
+        return !l->by_tool || cursor_read_pair(&r->arena,
+                                               p->cursor,
+                                               decisions_sort(l),
+                                               &l->cursor_ms,
+                                               &l->cursor_n,
+                                               e);
+    }
+    sql_begin(&q, "SELECT count(*) FROM (SELECT 1 FROM call_tools t");
+    sql_where(&q, "t.tool =", db_text(f->tool));
+    sql_limit(&q, TOOL_RARE_MAX, 0);
+    sql_add(&q, ") AS counted");
+    if (!sql_number(r, &q, &n, e))
+        return false;
+    l->by_tool = n < TOOL_RARE_MAX;
+    return true;
 }
 
 /* The calls of a key that has few sessions are found by these; those of another one are among the
@@ -133,22 +188,67 @@ static bool decisions_key_is_rare(struct reader *r, const struct query_asker *a,
     return ok;
 }
 
-static bool query_decisions_list(struct reader *r, struct decision_log *l,
+static void decisions_where_cursor(struct sql *q, const struct decision_log *l,
+                                   const struct query_page *p)
+{
+    if (p->cursor.n && l->by_tool)
+        sql_where(q, "t.call_n <", db_int(l->cursor_n));
+    else if (p->cursor.n)
+        sql_where_pair(q, "(i.ended_ms, i.call_n) <", db_int(l->cursor_ms), db_int(l->cursor_n));
+}
+
+/* The first call of a tool that is looked at; 0: all are. With a last date the tool is rare. */
+static bool decisions_bound_tool(struct reader *r, const struct decision_log *l,
                                  const struct query_filter *f, const struct query_page *p,
-                                 struct err *e)
+                                 int64_t *bound, struct err *e)
+{
+    struct sql q;
+
+    if (f->end_us >= 0)
+        return true;
+    sql_begin(&q, "SELECT t.call_n FROM call_tools t");
+    sql_where(&q, "t.tool =", db_text(f->tool));
+    decisions_where_cursor(&q, l, p);
+    sql_add(&q, " ORDER BY t.call_n DESC");
+    sql_limit(&q, 1, TOOL_LOOKED_AT_MAX);
+    return sql_number(r, &q, bound, e);
+}
+
+/* When the first call that is looked at ended; 0: all are. The model, the kind and the time are in
+ * the index that gives the calls; a kind beside a model is not. */
+static bool decisions_bound_time(struct reader *r, const struct decision_log *l,
+                                 const struct query_filter *f, const struct query_page *p,
+                                 int64_t *bound, struct err *e)
+{
+    const struct query_filter in_index = {.model = f->model,
+                                          .kind = f->model.n ? STR("") : f->kind};
+    struct sql q;
+
+    sql_begin(&q, "SELECT i.ended_ms FROM " QUERY_CALLS " WHERE i.ended_ms IS NOT NULL");
+    q.where = true;
+    sql_where_text(&q, "i.model =", in_index.model);
+    if (in_index.kind.n)
+        decisions_where_kind(&q, &in_index);
+    if (f->start_us >= 0)
+        sql_where(&q, "i.ended_ms >=", db_int((f->start_us + 999) / 1000));
+    if (f->end_us >= 0)
+        sql_where(&q, "i.ended_ms <=", db_int(f->end_us / 1000));
+    decisions_where_cursor(&q, l, p);
+    sql_add(&q, " ORDER BY i.ended_ms DESC, i.call_n DESC");
+    sql_limit(&q, 1, LOOKED_AT_MAX);
+    return sql_number(r, &q, bound, e);
+}
+
+static bool decisions_list_rows(struct reader *r, struct decision_log *l,
+                                const struct query_filter *f, const struct query_page *p, bool rare,
+                                int64_t bound, struct err *e)
 {
     const struct call_rows rows = {query_decisions_on_decision, l, columns, COUNT_OF(columns), 0};
-    int64_t cursor_ms, cursor_n;
     struct sql q;
-    bool rare;
 
     assert(str_eq(str_c(columns[ENDED].name), STR("ended_ms")));
     assert(str_eq(str_c(columns[TOOLS].name), STR("tools")));
-    if (!decisions_key_is_rare(r, l->a, &rare, e) ||
-        (p->cursor.n &&
-         !cursor_read_pair(&r->arena, p->cursor, decisions_sort(f), &cursor_ms, &cursor_n, e)))
-        return false;
-    if (f->tool.n) {
+    if (l->by_tool) {
         call_rows_select(
             &q, &rows, "call_tools t CROSS JOIN " QUERY_CALLS " WHERE i.call_n = t.call_n");
         q.where = true;
@@ -163,18 +263,59 @@ static bool query_decisions_list(struct reader *r, struct decision_log *l,
     } else {
         call_rows_select(&q, &rows, QUERY_CALLS);
     }
-    if (!f->tool.n) {
+    if (!l->by_tool) {
         sql_and(&q);
         sql_add(&q, "i.ended_ms IS NOT NULL");
     }
     decisions_where(&q, l->a, f);
-    if (p->cursor.n && f->tool.n)
-        sql_where(&q, "t.call_n <", db_int(cursor_n));
-    else if (p->cursor.n)
-        sql_where_pair(&q, "(i.ended_ms, i.call_n) <", db_int(cursor_ms), db_int(cursor_n));
-    sql_add(&q, f->tool.n ? " ORDER BY t.call_n DESC" : " ORDER BY i.ended_ms DESC, i.call_n DESC");
+    if (!l->by_tool)
+        decisions_where_tool(&q, f->tool);
+    decisions_where_cursor(&q, l, p);
+    if (bound > 0)
+        sql_where(&q, l->by_tool ? "t.call_n >=" : "i.ended_ms >=", db_int(bound));
+    sql_add(&q, l->by_tool ? " ORDER BY t.call_n DESC" : " ORDER BY i.ended_ms DESC, i.call_n DESC");
     sql_limit(&q, p->limit + 1, 0);
     return call_rows_query(r, &q, &rows, e);
+}
+
+/* The page ends at the bound: so does what was searched, and the next page begins there. */
+static bool decisions_end_at_bound(struct reader *r, struct decision_log *l, int64_t bound,
+                                   struct err *e)
+{
+    int64_t ms = bound;
+    struct sql q;
+
+    l->more = true;
+    l->last_ms = bound;
+    l->last_id = 0; /* all calls of that millisecond were looked at */
+    if (l->by_tool) {
+        l->last_ms = 0;
+        l->last_id = bound;
+        sql_begin(&q, "SELECT coalesce(i.ended_ms, i.started_ms) FROM " QUERY_CALLS);
+        sql_where(&q, "i.call_n =", db_int(bound));
+        if (!sql_number(r, &q, &ms, e))
+            return false;
+    }
+    l->back_to_us = ms * 1000;
+    return true;
+}
+
+static bool query_decisions_list(struct reader *r, struct decision_log *l,
+                                 const struct query_filter *f, const struct query_page *p,
+                                 struct err *e)
+{
+    int64_t bound = 0;
+    bool rare, ok = true;
+
+    if (!decisions_key_is_rare(r, l->a, &rare, e) || !decisions_find_sort(r, l, f, p, e))
+        return false;
+    if (l->by_tool)
+        ok = decisions_bound_tool(r, l, f, p, &bound, e);
+    else if (!rare && !f->session_id.n)
+        ok = decisions_bound_time(r, l, f, p, &bound, e);
+    if (!ok || !decisions_list_rows(r, l, f, p, rare, bound, e))
+        return false;
+    return l->more || bound <= 0 || decisions_end_at_bound(r, l, bound, e);
 }
 
 /* ---- by words ---- */
@@ -255,12 +396,7 @@ static void decisions_where_found(struct sql *q, const void *ctx)
     const struct hits *h = ctx;
 
     decisions_where(q, h->asker, h->f);
-    if (h->f->tool.n) {
-        sql_where(q,
-                  "EXISTS (SELECT 1 FROM call_tools t WHERE t.call_n = i.call_n AND t.tool =",
-                  db_text(h->f->tool));
-        sql_add(q, ")");
-    }
+    decisions_where_tool(q, h->f->tool);
 }
 
 static bool query_decisions_search(struct reader *r, struct decision_log *l,
@@ -271,6 +407,8 @@ static bool query_decisions_search(struct reader *r, struct decision_log *l,
     struct find find = {.a = l->a,
                         .in = FIND_DECISIONS,
                         .blocks_max = QUERY_BLOCKS_MAX,
+                        .tool = f->tool,
+                        .session_id = f->session_id,
                         .end_us = f->end_us > 0 ? f->end_us : 0,
                         .columns = columns,
                         .count = COUNT_OF(columns),
@@ -306,7 +444,7 @@ static void decisions_write_cursor(struct arena *a, const struct decision_log *l
     if (l->more && f->search.n)
         next = cursor_make(a, STR("best"), arena_printf(a, "%lld", (long long)offset), STR(""));
     else if (l->more)
-        next = cursor_make_pair(a, decisions_sort(f), l->last_ms, l->last_id);
+        next = cursor_make_pair(a, decisions_sort(l), l->last_ms, l->last_id);
     json_member_str_or_null(l->o, "next_cursor", next);
 }
 

@@ -12,13 +12,13 @@
  */
 #include "base/utf8.h"
 #include "store/query_build.h"
-#include "store/word_search.h"
 
 #define FIND_OLD_MAX 500        /* calls whose texts are read */
 #define FIND_OLD_ROWS_MAX 20000 /* rows that are looked at for those */
 #define FIND_OPEN_MAX 4         /* blocks that are filled at a time */
 #define FIND_SNIPPET_WORDS 24
 #define FIND_NEIGHBOURS 16 /* blocks */
+#define FIND_ROWS_FEW 16   /* rows that are read by their numbers, which others may lie between */
 
 static const struct words_scope find_scopes[] = {
     {STR_INIT("asked:"), BLOCK_ASKED},
@@ -56,6 +56,8 @@ struct find_hits {
     } * hits;
     size_t count;
     int64_t block, first_n, last_n;
+    int64_t few[FIND_ROWS_FEW]; /* the numbers of the first that match, where they are known */
+    size_t few_count;
 };
 
 /* Room for the texts of one call in lower case; none if a block is very large. */
@@ -103,7 +105,19 @@ static bool find_entry(const struct finding *g, struct find_lower lower, str ent
            words_match(&g->query, t.text, g->allowed, g->front, hit);
 }
 
-static void find_match(struct finding *g, struct find_hits *h)
+static void find_match_entry(struct finding *g, struct find_hits *h, struct find_lower lower,
+                             size_t i)
+{
+    if (i < h->view->count && !h->hits[i].is &&
+        find_entry(g, lower, block_entry(h->view, i), &h->hits[i].at)) {
+        h->hits[i].is = true;
+        h->count++;
+    }
+}
+
+/* Matches the calls of the block that are wanted, and makes the range of their numbers that of those
+ * that match, where the numbers are known. */
+static void find_match(struct finding *g, struct find_hits *h, const struct narrow_calls *wanted)
 {
     struct find_lower lower = {.size = h->view->raw.n + BLOCK_TEXT_COUNT};
 
@@ -111,11 +125,20 @@ static void find_match(struct finding *g, struct find_hits *h)
     if (!arena_fits(&g->r->row, lower.size, 0))
         lower.size = 0;
     lower.p = arena_alloc(&g->r->row, lower.size);
-    for (size_t i = 0; i < h->view->count; i++)
-        if (find_entry(g, lower, block_entry(h->view, i), &h->hits[i].at)) {
-            h->hits[i].is = true;
-            h->count++;
-        }
+    for (size_t i = 0; wanted->all && i < h->view->count; i++)
+        find_match_entry(g, h, lower, i);
+    for (size_t i = 0; i < wanted->n; i++) {
+        const struct narrow_call *call = &wanted->at[i];
+        size_t before = h->count;
+
+        find_match_entry(g, h, lower, (size_t)call->block_n);
+        if (h->count == before)
+            continue;
+        h->first_n = before == 0 || call->call_n < h->first_n ? call->call_n : h->first_n;
+        h->last_n = before == 0 || call->call_n > h->last_n ? call->call_n : h->last_n;
+        if (h->few_count < FIND_ROWS_FEW)
+            h->few[h->few_count++] = call->call_n;
+    }
 }
 
 static void find_where(struct finding *g, struct sql *q)
@@ -171,6 +194,19 @@ static bool find_on_row(void *ctx, const struct db_value *v, size_t n)
     return find_give(x->g, columns, &row, t.text[x->h->hits[at].at.field], &x->h->hits[at].at);
 }
 
+/* Always as many values, so that the statement stays the same. */
+static void find_where_few(const struct find_hits *h, struct sql *q)
+{
+    assert(h->few_count > 0 && h->few_count <= FIND_ROWS_FEW);
+    sql_and(q);
+    sql_add(q, "i.call_n IN (");
+    for (size_t i = 0; i < FIND_ROWS_FEW; i++) {
+        sql_add(q, i ? ", " : "");
+        sql_value(q, db_int(h->few[i < h->few_count ? i : 0]));
+    }
+    sql_add(q, ")");
+}
+
 /* The rows of the calls that match; block_n comes first. */
 static bool find_rows(struct finding *g, const struct find_hits *h, struct err *e)
 {
@@ -183,6 +219,8 @@ static bool find_rows(struct finding *g, const struct find_hits *h, struct err *
     sql_where(&q, "i.call_n >=", db_int(h->first_n));
     sql_where(&q, "i.call_n <=", db_int(h->last_n));
     sql_where(&q, "i.block =", db_int(h->block));
+    if (h->few_count && h->few_count == h->count)
+        find_where_few(h, &q);
     find_where(g, &q);
     sql_add(&q, " ORDER BY i.call_n DESC");
     return sql_query(g->r, &q, (struct db_rows){find_on_row, &x}, e);
@@ -219,7 +257,10 @@ static bool find_bound(struct finding *g, int64_t call_n, struct err *e)
 static bool find_packed(struct finding *g, int64_t block, struct err *e)
 {
     struct find_hits h = {.block = block};
+    struct narrow_calls wanted;
 
+    if (!narrow_may_have(&g->f->narrow, block))
+        return true;
     if (!db_query(g->r->db,
                   "SELECT first_n, last_n FROM call_blocks WHERE block = $1",
                   DB_ARGS(db_int(block)),
@@ -228,6 +269,10 @@ static bool find_packed(struct finding *g, int64_t block, struct err *e)
         return false;
     if (h.last_n == 0)
         return true; /* all of its calls were erased */
+    if (!narrow_block(&g->f->narrow, block, h.first_n, h.last_n, &wanted, e))
+        return false;
+    if (!wanted.all && wanted.n == 0)
+        return true;
     if (g->f->blocks_max == 0) {
         g->enough = true;
         return find_bound(g, h.last_n + 1, e);
@@ -236,7 +281,7 @@ static bool find_packed(struct finding *g, int64_t block, struct err *e)
     arena_reset(&g->r->row);
     if (!texts_block(&g->r->texts, block, &h.view, e))
         return false;
-    find_match(g, &h);
+    find_match(g, &h, &wanted);
     return h.count == 0 || find_rows(g, &h, e);
 }
 
@@ -366,7 +411,7 @@ static bool find_in_open(struct finding *g, struct find_open *o, struct err *e)
                                           o->ends[i].n / sizeof(uint32_t)};
         o->h[i].view = &o->views[i];
         arena_reset(&g->r->row);
-        find_match(g, &o->h[i]);
+        find_match(g, &o->h[i], &(struct narrow_calls){.all = true});
         ok = g->enough || o->h[i].count == 0 || find_rows(g, &o->h[i], e);
     }
     return ok;
@@ -392,6 +437,15 @@ static bool find_last_block(struct finding *g, int64_t *out, struct err *e)
     return ok;
 }
 
+static struct word_search_memo *find_memo(struct finding *g)
+{
+    struct word_search_memo **memo = g->front ? &g->f->front : &g->f->whole;
+
+    if (!*memo)
+        *memo = arena_zero(&g->r->arena, 1, sizeof **memo);
+    return *memo;
+}
+
 static bool find_look(struct finding *g, struct err *e)
 {
     struct find_open *o = base_alloc(sizeof *o);
@@ -408,6 +462,7 @@ static bool find_look(struct finding *g, struct err *e)
         buf_release(&o->ends[i]);
     }
     free(o);
+    s.memo = find_memo(g);
     while (ok && block && !g->enough) {
         ok = word_search_next(&s, &block, e);
         if (ok && !old && block <= s.moved_to) {
@@ -445,7 +500,7 @@ bool find_calls(struct reader *r, struct find *f, struct err *e)
     if (!words_query_parse(f->typed, find_scopes, scopes, &r->arena, &g.query) ||
         find_is_hidden(&g))
         return true;
-    if (f->as != FIND_FRONT && !find_look(&g, e))
+    if ((!f->narrow.r && !narrow_begin(&f->narrow, r, f, e)) || (f->as != FIND_FRONT && !find_look(&g, e)))
         return false;
     if (f->as == FIND_WHOLE || g.found || !g.query.may_be_front || f->blocks_max == 0)
         return true;

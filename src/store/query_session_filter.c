@@ -34,13 +34,14 @@ static void session_where_status(struct sql *q, const struct query_asker *a,
     if (f->status_count == 0)
         return;
     sql_and(q);
-    sql_add(q, "(");
+    sql_add(q, "((");
     sql_in(q, "s.status", f->status, f->status_count);
+    if (!session_wants_status(f, STR("completed")))
+        sql_add(q, " AND s.status <> 'completed'"); /* the condition of an index */
+    sql_add(q, ")");
     if (a->running_count) {
         sql_add(q, session_wants_status(f, STR("in_progress")) ? " OR " : " AND NOT ");
         session_running_in(q, a);
-    } else if (!session_wants_status(f, STR("completed"))) {
-        sql_add(q, " AND s.status <> 'completed'"); /* the condition of an index */
     }
     sql_add(q, ")");
 }
@@ -282,10 +283,16 @@ static void session_where_tool(struct sql *q, str tool, int64_t after_n)
 void session_where(struct reader *r, struct sql *q, const struct query_asker *a,
                    const struct query_filter *f, const struct session_found *found)
 {
+    /* Where other conditions leave few sessions, coalesce keeps the database from reading all of the
+     * key. */
+    bool listed = f->search.n || (f->tool.n && found->tool_after_n >= 0) ||
+                  (f->status_count && !session_wants_status(f, STR("completed")));
+    const char *key_name = listed ? "coalesce(s.key_name, '') =" : "s.key_name =";
+
     sql_where_text(
         q, a->key_name.n ? "coalesce(s.named, s.session_id) =" : "s.session_id =", f->session_id);
-    sql_where_text(q, "s.key_name =", a->key_name);
-    sql_where_text(q, "s.key_name =", f->key);
+    sql_where_text(q, key_name, a->key_name);
+    sql_where_text(q, key_name, f->key);
     session_where_status(q, a, f);
     sql_where_text(q, "coalesce(s.agent_type, 'gateway') =", f->agent_type);
     if (f->agent_type.n && !str_eq(f->agent_type, STR("gateway")))

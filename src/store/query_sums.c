@@ -259,7 +259,8 @@ static bool totals_on_status(void *ctx, const struct db_value *v, size_t n)
     return true;
 }
 
-/* Both queries read an index alone: the one by status leaves out the completed sessions. */
+/* Both queries read an index alone: the one by status leaves out the completed sessions. coalesce
+ * keeps it from the index of the keys, which has all sessions. */
 static bool totals_of_sessions(struct reader *r, const struct query_asker *a, struct totals *out,
                                struct err *e)
 {
@@ -270,7 +271,7 @@ static bool totals_of_sessions(struct reader *r, const struct query_asker *a, st
     sql_begin(&q, "SELECT s.status, count(*) FROM alert_sessions s");
     sql_and(&q);
     sql_add(&q, "s.status <> 'completed'");
-    sql_where_text(&q, "s.key_name =", a->key_name);
+    sql_where_text(&q, "coalesce(s.key_name, '') =", a->key_name);
     sql_add(&q, " GROUP BY s.status");
     ok = sql_query(r, &q, (struct db_rows){totals_on_status, out}, e);
     sql_begin(&q, "SELECT count(*) FROM alert_sessions s");

@@ -71,12 +71,15 @@ static bool search_on_page(void *ctx, const struct db_value *v, size_t n)
 /* The blocks of a segment that have all the words. */
 static bool search_look_up(struct word_search *s, int64_t level, int64_t first, struct err *e)
 {
+    uint64_t any = 1;
+
     memset(&s->found, 0xff, sizeof s->found);
-    for (size_t part = 0; part < s->query->part_count; part++) {
+    for (size_t part = 0; any && part < s->query->part_count; part++) {
         struct search_pages p = {0};
         struct db_value args[] = {db_int(level), db_int(first), db_null(), db_null()};
 
         words_query_range(s->query, part, s->last_is_front, &p.lo, &p.hi);
+        any = 0;
         args[2] = db_int((int64_t)p.lo);
         args[3] = db_int((int64_t)p.hi);
         if (!db_query(s->db,
@@ -89,9 +92,29 @@ static bool search_look_up(struct word_search *s, int64_t level, int64_t first, 
                       (struct db_rows){search_on_page, &p},
                       e))
             return false;
-        for (size_t i = 0; i < COUNT_OF(s->found.bits); i++)
+        for (size_t i = 0; i < COUNT_OF(s->found.bits); i++) {
             s->found.bits[i] &= p.found.bits[i];
+            any |= s->found.bits[i];
+        }
     }
+    return true;
+}
+
+/* The same from the memo, if an earlier search was as far. */
+static bool search_segment_blocks(struct word_search *s, int64_t level, int64_t first,
+                                  struct err *e)
+{
+    struct word_search_memo *m = s->memo;
+    size_t at = s->segment++;
+
+    if (m && at < m->n) {
+        s->found = m->found[at];
+        return true;
+    }
+    if (!search_look_up(s, level, first, e))
+        return false;
+    if (m && at == m->n && at < WORD_SEARCH_KEPT)
+        m->found[m->n++] = s->found;
     return true;
 }
 
@@ -104,7 +127,7 @@ bool word_search_next(struct word_search *s, int64_t *block, struct err *e)
 
         if (s->at < s->first) {
             search_segment(s, s->at, &level, &first, &span);
-            if (!search_look_up(s, level, first, e))
+            if (!search_segment_blocks(s, level, first, e))
                 return false;
             s->first = first;
         }

@@ -83,9 +83,10 @@ export function DecisionsPage() {
         </div>
       </div>
       <Loaded of={first}>
-        {(data) => data.decisions.length ? (
+        {(data) => data.decisions.length || data.next_cursor ? (
           <>
             <Absent of={data} />
+            {[data, ...more].some((p) => p.decisions.length) ? null : <p class="quiet">No decision is like that in the part that was searched.</p>}
             <ol class="entries">{[data, ...more].flatMap((p) => p.decisions).map((d) => <Entry key={d.decision_id} d={d} q={q.get("q") ?? ""} onTool={(t) => set({ tool: t, kind: null })} />)}</ol>
             {last?.next_cursor ? <p class="pager"><button type="button" class="small" disabled={busy} data-next onClick={next}>{busy ? "Loading…" : "Older entries"}</button></p> : null}
             <SearchedBack us={last?.searched_back_to_us} what="Decisions" further />
