@@ -239,6 +239,37 @@ TEST(what_nobody_serves_and_what_is_no_level_is_said)
     config_release(c);
 }
 
+TEST(a_model_that_nobody_serves_is_refused_with_the_nearest_that_the_key_may_use)
+{
+    static const struct {
+        const char *asked, *near; /* NULL: none is similar */
+        bool with_key;
+    } rows[] = {
+        {"gtp-5", "gpt-5", false},
+        {"claude-sonet-5", "claude-sonnet-5", false},
+        {"claude-sonet-5", NULL, true},
+        {"GPT5", "gpt-5", true},
+        {"llama", NULL, false},
+        {"a-name-of-more-than-forty-eight-bytes-is-not-compared-at-all", NULL, false},
+    };
+    struct config *c = config(", models: [gpt-5, claude-sonnet-5]");
+    struct config_key key = {.models = (str[]){STR("gpt-5")}, .model_count = 1};
+    struct level l;
+    struct err e;
+
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct chat_request r = request(rows[i].asked);
+        char words[64];
+
+        CHECK(!level_choose(c, &r, STR(""), rows[i].with_key ? &key : NULL, &l, &e));
+        (void)snprintf(words, sizeof words, "did you mean \"%s\"?", rows[i].near);
+        CHECK(e.code == ERR_NOT_FOUND && strstr(e.text, "/v1/models"));
+        CHECK(!strstr(e.text, "did you mean") == !rows[i].near);
+        CHECK(!rows[i].near || strstr(e.text, words));
+    }
+    config_release(c);
+}
+
 TEST(names_that_only_look_like_levels_stay_whole)
 {
     struct config *c = config("");
@@ -384,6 +415,7 @@ TEST_MAIN(T(our_own_words_bring_a_preset_and_a_providers_do_not),
           T(a_call_that_asks_for_no_level_has_its_keys_or_its_providers),
           T(presets_above_high_rise_with_it), T(an_amount_in_a_providers_words_is_no_cap),
           T(what_nobody_serves_and_what_is_no_level_is_said),
+          T(a_model_that_nobody_serves_is_refused_with_the_nearest_that_the_key_may_use),
           T(names_that_only_look_like_levels_stay_whole), T(an_amount_is_a_cap_without_a_preset),
           T(room_is_kept_for_the_answer), T(the_words_are_added_once),
           T(doubt_is_heard_when_it_comes_twice), T(transient_failures_are_told_from_permanent_ones),

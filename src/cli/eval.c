@@ -340,7 +340,7 @@ static int eval_begin(struct work *w)
         (void)cli_complain(CLI_OK, STR_FMT, STR_ARG(faults->at[i]));
     if (!app_local_open(
             w->args->value[CONFIG] ? w->args->value[CONFIG] : CLI_CONFIG_FILE, &w->local, &e))
-        return cli_fail_open(&e, "stop it, or name another store");
+        return cli_fail_open(&e, NULL);
     code = CLI_CONFIG;
     w->options = (struct eval_options){.host = &w->local.host,
                                        .server = self,

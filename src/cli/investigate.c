@@ -534,7 +534,7 @@ static int investigate_run(struct cli *cli, const struct cli_args *args)
         return cli_complain(CLI_USAGE, "--ab runs both: leave out --reasoning");
     investigate_block_signals();
     if (!app_local_open(config, &w.local, &e))
-        return cli_fail_open(&e, "if it serves, send it the alert (POST /alerts), or stop it");
+        return cli_fail_open(&e, "a daemon investigates, too: send it the alert (POST /alerts)");
     arena_init(&w.arena, ARENA_MAX);
     buf_init(&w.decisions, ARENA_MAX);
     w.watching = pthread_create(&w.watcher, NULL, wait_signals, &w) == 0;

@@ -233,7 +233,7 @@ static int run_app(struct cli *cli, const struct cli_args *args)
     if (!tune_options_of(args, &o, &e))
         return cli_complain(CLI_USAGE, "%s", e.text);
     if (!app_local_open(args->value[CONFIG] ? args->value[CONFIG] : CLI_CONFIG_FILE, &local, &e))
-        return cli_fail_open(&e, "stop it, or name another store");
+        return cli_fail_open(&e, NULL);
     if (strcmp(args->value[APP], "policy") == 0 &&
         !local.host.gateway->setup->config->policy.document_count) {
         app_local_close(&local);

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/utf8.h"
 #include "cli/cli.h"
+#include "cli/daemon.h"
 
 #include <sys/ioctl.h>
 #include <time.h>
@@ -507,18 +508,36 @@ static int order_run_open(struct window *w)
     return code;
 }
 
-/* Another that takes an order may be at its end: it is given a moment. */
-static bool open_local(const char *config, struct app_local *l, struct err *e)
+static bool order_daemon_serves(const struct config *c)
+{
+    struct daemon_link d;
+    struct err e;
+    bool serves = daemon_open(&d, c, &e);
+
+    daemon_close(&d);
+    return serves;
+}
+
+/* Another `rationale order` may be about to end, so this waits for it; a daemon keeps the store. */
+static bool order_open_local(const char *path, const struct config *c, struct app_local *l,
+                             struct err *e)
 {
     const struct timespec pause = {.tv_nsec = STORE_LOOK_NS};
     uint64_t until_ns = clock_deadline_ns(&clock_real, STORE_WAIT_MS);
 
-    for (;;) {
-        if (app_local_open(config, l, e))
+    for (bool waits = false;; waits = true) {
+        if (app_local_open(path, l, e))
             return true;
         if (str_find(str_c(e->text), STR("in use by")) == STR_NONE ||
             clock_mono_ns(&clock_real) >= until_ns)
             return false;
+        if (!waits) {
+            if (order_daemon_serves(c))
+                return false;
+            cli_complain(CLI_OK,
+                         "another process has the store: this one waits for it, up to %d s",
+                         STORE_WAIT_MS / 1000);
+        }
         (void)nanosleep(&pause, NULL);
     }
 }
@@ -529,6 +548,7 @@ static int order_run(struct cli *cli, const struct cli_args *args)
     struct window w = {.cli = cli, .args = args};
     struct config *c;
     struct err e;
+    bool opened;
     int code;
 
     if (args->value[STATE] && !args->value[THREAD])
@@ -540,10 +560,10 @@ static int order_run(struct cli *cli, const struct cli_args *args)
         config_release(c);
         return code;
     }
+    opened = order_open_local(config, c, &w.local, &e);
     config_release(c);
-    if (!open_local(config, &w.local, &e))
-        return cli_fail_open(&e,
-                             "stop it, or let it take the order: POST /api/v1/orders/THREAD/say");
+    if (!opened)
+        return cli_fail_open(&e, "a daemon takes orders, too: POST /api/v1/orders/THREAD/say");
     code = order_run_open(&w);
     app_local_close(&w.local);
     return code;

@@ -34,7 +34,7 @@ struct price_listing {
     struct arena *arena;
     const struct config *config; /* or NULL */
     str wanted;                  /* a model; empty: all */
-    size_t n;
+    size_t n, known; /* rows; those that have a price */
 };
 
 static void price_put_usd(struct json_out *o, const char *name, double usd)
@@ -60,6 +60,7 @@ static void price_put(struct price_listing *l, str model, str provider, const st
     struct json_out *o = &l->o;
 
     l->n++;
+    l->known += p->line > 0 || p->provider.n > 0;
     json_out_object(o);
     json_member_str(o, "model", model);
     json_member_str(o, "provider", provider);
@@ -182,7 +183,7 @@ static int prices_run(struct cli *cli, const struct cli_args *args)
     code = history_show(&h, cli, json_out_ok(&l.o, &e), &e, json);
     if (code == CLI_OK && !json && l.n)
         code = history_table(&h, cli, "prices", columns, COUNT_OF(columns));
-    if (code == CLI_OK && l.wanted.n && !l.n)
+    if (code == CLI_OK && l.wanted.n && !l.known)
         code = cli_complain(CLI_NEGATIVE,
                             "no price is known of \"%s\": give one under providers.NAME.prices",
                             args->words[0]);

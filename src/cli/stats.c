@@ -19,7 +19,7 @@ static const struct cli_option options[] = {
 };
 
 static const struct history_column usage[] = {
-    {"WHAT", "key", HISTORY_TEXT, 40},
+    {"MODEL", "key", HISTORY_TEXT, 40}, /* or another head: stats_usage_table */
     {"CALLS", "calls", HISTORY_NUMBER, 10},
     {"FAILED", "failed", HISTORY_NUMBER, 10},
     {"IN", "input_tokens", HISTORY_NUMBER, 14},
@@ -45,6 +45,19 @@ static const struct history_column reasoning[] = {
     {"P95", "thinking_ms_p95", HISTORY_MS, 12},
 };
 
+/* The first column has the name of --by. */
+static int stats_usage_table(struct history *h, struct cli *cli, str by)
+{
+    static const char *const heads[] = {"PROVIDER", "KEY", "LEVEL", "DAY"};
+    struct history_column columns[COUNT_OF(usage)];
+
+    memcpy(columns, usage, sizeof columns);
+    for (size_t i = 0; i < COUNT_OF(heads); i++)
+        if (by.n == strlen(heads[i]) && strncasecmp(by.p, heads[i], by.n) == 0)
+            columns[0].head = heads[i];
+    return history_table(h, cli, "groups", columns, COUNT_OF(columns));
+}
+
 static int stats_run(struct cli *cli, const struct cli_args *args)
 {
     str by = str_c(args->value[BY] ? args->value[BY] : "model");
@@ -64,7 +77,7 @@ static int stats_run(struct cli *cli, const struct cli_args *args)
         code = history_show(&h, cli, ok, &e, args->value[JSON] != NULL);
         if (code == CLI_OK && !args->value[JSON]) {
             code = thinking ? history_table(&h, cli, "rows", reasoning, COUNT_OF(reasoning))
-                            : history_table(&h, cli, "groups", usage, COUNT_OF(usage));
+                            : stats_usage_table(&h, cli, by);
             history_print_empty(&h, args, thinking ? "rows" : "groups", "calls");
         }
     }

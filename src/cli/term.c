@@ -221,10 +221,9 @@ void cli_flush(struct cli *cli)
 
 const char *cli_config_advice(str problem)
 {
-    if (!str_starts(problem, STR("open ")))
-        return "";
-    return str_ends(problem, str_c(strerror(ENOENT))) ? ": " CLI_CONFIG_ADVICE
-           : str_ends(problem, str_c(strerror(EACCES)))
+    if (str_starts(problem, STR("no configuration at ")))
+        return ": " CLI_CONFIG_ADVICE;
+    return str_starts(problem, STR("open ")) && str_ends(problem, str_c(strerror(EACCES)))
                ? ": this user may not read it; see chown and chmod"
                : "";
 }

@@ -286,7 +286,7 @@ static int open_all(struct verifying *v)
     if (!wants_config(args))
         return CLI_OK;
     if (!app_local_open(args->value[CONFIG] ? args->value[CONFIG] : CLI_CONFIG_FILE, &v->local, &e))
-        return cli_fail_open(&e, "post the case to its /reason/auth-review, or name another store");
+        return cli_fail_open(&e, "a daemon verifies, too: POST the case to /reason/auth-review");
     if (!policy_service_open(&v->local.host, &v->service, &e))
         return cli_fail_config(&e);
     return CLI_OK;

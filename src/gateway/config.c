@@ -361,6 +361,14 @@ bool config_load(const char *path, struct config **out, struct err *e)
     return config_load_each(path, NULL, out, e);
 }
 
+static bool config_read_yaml(struct arena *a, const char *path, str *text, struct err *e)
+{
+    if (file_read(a, path, YAML_SIZE_MAX, text, e))
+        return true;
+    return e->code == ERR_NOT_FOUND ? err_set(e, ERR_NOT_FOUND, "no configuration at %s", path)
+                                    : false;
+}
+
 bool config_load_each(const char *path, const struct config_problem_sink *sink, struct config **out,
                       struct err *e)
 {
@@ -370,7 +378,7 @@ bool config_load_each(const char *path, const struct config_problem_sink *sink, 
     bool ok;
 
     arena_init(&a, 4 * YAML_SIZE_MAX);
-    ok = config_absolute(path, whole, e) && file_read(&a, whole, YAML_SIZE_MAX, &text, e);
+    ok = config_absolute(path, whole, e) && config_read_yaml(&a, whole, &text, e);
     if (ok)
         ok = parse_each(text, whole, sink, out, e);
     else

@@ -190,6 +190,9 @@ struct config_route {
     str upstream; /* the provider's name for it; of the configuration, or a part of the name */
 };
 bool config_find(const struct config *c, str model, struct config_route *out) MUST_USE;
+/* For errors: the listed model whose name is most similar, of those that the key may use; empty if
+ * none is similar. key: NULL for a caller without a key. */
+str config_nearest_model(const struct config *c, const struct config_key *key, str model);
 /* The model of a route, with its price. */
 void config_route_model(const struct config_route *r, struct config_model *out);
 /* Sets a model's price at a provider: the configured one, else the built-in one. */

@@ -153,22 +153,62 @@ static size_t config_words_distance(str a, str b)
     return rows[a.n % 3][b.n];
 }
 
+/* From this distance on, two names are not similar. */
+static size_t config_words_reach(str word)
+{
+    return word.n / 3 + 2;
+}
+
+/* Whether the name is nearer than *distance, which is then its own. */
+static bool config_words_nearer(str word, str name, size_t *distance)
+{
+    size_t longer = name.n > word.n ? name.n - word.n : word.n - name.n, d;
+
+    if (name.n > WORD_MAX || longer >= *distance)
+        return false;
+    d = config_words_distance(word, name);
+    if (d >= *distance || d >= name.n)
+        return false;
+    *distance = d;
+    return true;
+}
+
 const char *config_nearest(str word, const char *const *names)
 {
     const char *best = NULL;
-    size_t best_distance = word.n / 3 + 2;
+    size_t best_distance = config_words_reach(word);
 
     if (word.n > WORD_MAX)
         return NULL;
-    for (; *names; names++) {
-        str name = str_c(*names);
-        size_t d = name.n > WORD_MAX ? best_distance : config_words_distance(word, name);
-
-        if (d < best_distance && d < name.n) {
-            best_distance = d;
+    for (; *names; names++)
+        if (config_words_nearer(word, str_c(*names), &best_distance))
             best = *names;
+    return best;
+}
+
+static bool config_key_lists(const struct config_key *key, str model)
+{
+    for (size_t i = 0; i < key->model_count; i++)
+        if (str_eq(key->models[i], model))
+            return true;
+    return key->model_count == 0;
+}
+
+str config_nearest_model(const struct config *c, const struct config_key *key, str model)
+{
+    size_t best_distance = config_words_reach(model);
+    str best = STR("");
+
+    if (model.n > WORD_MAX)
+        return best;
+    for (size_t i = 0; i < c->provider_count; i++)
+        for (size_t j = 0; j < c->providers[i].model_count; j++) {
+            str name = c->providers[i].models[j].alias;
+
+            if ((!key || config_key_lists(key, name)) &&
+                config_words_nearer(model, name, &best_distance))
+                best = name;
         }
-    }
     return best;
 }
 

@@ -73,8 +73,8 @@ static bool level_is_real_name(str model)
 /* The model as it is, if a provider lists it, or takes any name and the name is a maker's; else
  * without the level at its end, if that is known; else as it is, for a provider that takes any
  * name. */
-static bool find_model(const struct config *c, const struct chat_request *r, struct level *out,
-                       enum chat_level *by_name, struct err *e)
+static bool level_find_model(const struct config *c, const struct chat_request *r,
+                             struct level *out, enum chat_level *by_name)
 {
     bool found = config_find(c, r->model, &out->route);
     struct config_route without;
@@ -88,13 +88,25 @@ static bool find_model(const struct config *c, const struct chat_request *r, str
         return true;
     }
     *by_name = CHAT_LEVEL_NOT_GIVEN;
-    if (found)
-        return true;
+    return found;
+}
+
+static bool level_refuse_model(const struct config *c, str model, const struct config_key *key,
+                               struct err *e)
+{
+    str near = config_nearest_model(c, key, model);
+
+    if (near.n)
+        return err_set(e,
+                       ERR_NOT_FOUND,
+                       "the model \"" STR_FMT "\" is not served here; did you mean \"" STR_FMT
+                       "\"? /v1/models lists all",
+                       STR_ARG(model),
+                       STR_ARG(near));
     return err_set(e,
                    ERR_NOT_FOUND,
-                   "the model \"" STR_FMT
-                   "\" is not served here; see /v1/models for those that are",
-                   STR_ARG(str_slice(r->model, 0, 100)));
+                   "the model \"" STR_FMT "\" is not served here; /v1/models lists those that are",
+                   STR_ARG(str_slice(model, 0, 100)));
 }
 
 /* The least preset whose cap an amount of tokens is within; more than all of them is max. */
@@ -194,8 +206,8 @@ bool level_choose(const struct config *c, const struct chat_request *r, str head
                        "the level \"" STR_FMT "\" is not known: none, minimal, low, medium, high, "
                        "xhigh or max",
                        STR_ARG(header));
-    if (!find_model(c, r, out, &by_name, e))
-        return false;
+    if (!level_find_model(c, r, out, &by_name))
+        return level_refuse_model(c, r->model, key, e);
     by_body = level_requested(r, by_name);
     out->source = LEVEL_BY_NOBODY;
     out->asked = CHAT_LEVEL_NOT_GIVEN;

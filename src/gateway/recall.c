@@ -62,6 +62,18 @@ static void recall_all(struct gateway *g)
         log_warn("what keys have spent before is not known", LOG_ERR(&e));
 }
 
+/* Whether the configuration has a key with a spending limit: its calls wait for the tables. */
+static bool recall_delays_keys(struct gateway *g)
+{
+    struct setup *s = gateway_setup(g);
+    bool delays = false;
+
+    for (size_t i = 0; i < s->config->key_count; i++)
+        delays |= s->config->keys[i].spend_usd >= 0;
+    setup_release(s);
+    return delays;
+}
+
 static void *recall_run(void *recall)
 {
     struct recall *r = recall;
@@ -72,7 +84,8 @@ static void *recall_run(void *recall)
             return NULL;
     recall_all(r->g);
     atomic_store(&r->known, true);
-    log_info("what was on its way to the tables is known");
+    if (recall_delays_keys(r->g))
+        log_info("the tables have all records: calls of keys with spend_usd go on");
     return NULL;
 }
 
@@ -88,8 +101,8 @@ struct recall *recall_start(struct gateway *g)
     memcpy(seed, secret, sizeof seed);
     g->conversations = conversations_new(CONVERSATIONS_MAX, seed);
     if (g->records && !store_settle(g->store, RECALL_MS, &e)) {
-        log_warn("much is on its way to the tables: keys with a limit of what they spend wait for"
-                 " it");
+        if (recall_delays_keys(g))
+            log_warn("the tables do not have all records yet: calls of keys with spend_usd wait");
         r->threaded = pthread_create(&r->thread, NULL, recall_run, r) == 0;
         if (r->threaded)
             return r;

@@ -250,13 +250,18 @@ static void serve_models_one(struct exchange *ex, str model,
     struct buf body;
     struct json_out o;
     bool agent = agent_model_is(model) && agents_find(c, str_slice(model, 6, model.n));
+    str near;
 
     if ((!agent && !config_find(c, model, &route)) || !exchange_may_use(ex, model)) {
+        near = config_nearest_model(c, ex->key, model);
         exchange_fail(ex,
                       404,
                       "model_not_found",
-                      "the model \"" STR_FMT "\" is not served here",
-                      STR_ARG(str_slice(model, 0, 200)));
+                      "the model \"" STR_FMT "\" is not served here%s" STR_FMT "%s",
+                      STR_ARG(str_slice(model, 0, 200)),
+                      near.n ? "; did you mean \"" : "",
+                      STR_ARG(near),
+                      near.n ? "\"?" : "");
         return;
     }
     buf_init(&body, 65536);

@@ -565,4 +565,22 @@ test("a page without data says what to do next", async ({ page }) => {
   await shot(page, "empty");
 }, { complaints: [/404/] });
 
+// ---- narrow ----
+
+test("no label is broken in the middle of a word", async ({ page }) => {
+  await page.goto(dev.root + PAGES.system);
+  await page.locator(".facts-list dt").first().waitFor();
+  await until("data", async () => (await page.locator(".loading").count()) === 0);
+  const broken = await page.evaluate(() => [...document.querySelectorAll(".facts-list dt")].flatMap((label) => {
+    const text = label.firstChild, range = document.createRange();
+    return [...text.data.matchAll(/\S+/g)].filter((word) => {
+      range.setStart(text, word.index);
+      range.setEnd(text, word.index + word[0].length);
+      return range.getClientRects().length > 1;
+    }).map((word) => word[0]);
+  }));
+  assert.deepEqual(broken, []);
+  assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
+}, { width: 360 });
+
 await finish(() => Promise.all([dev, few, keyed, bare].map((s) => s.stop())));

@@ -132,10 +132,10 @@ class Spent(Calls):
             "model": "plain", "max_tokens": 5, "messages": [{"role": "user", "content": text}]},
             {"authorization": f"Bearer sk-{key}"})
 
-    def killed(self, wait):
+    def killed(self, wait, **limit):
         g = Gateway(BINARY, {
             "journal": {"wait": wait}, "threads": 1,
-            "keys": [{"name": "limited", "sha256": digest("sk-limited"), "spend_usd": 1},
+            "keys": [{"name": "limited", "sha256": digest("sk-limited"), **limit},
                      {"name": "free", "sha256": digest("sk-free")}],
             "providers": {"test": upstream(self.provider, "openai", {"plain": "plain"},
                                            prices={"plain": {"input": 100000, "output": 100000}})}})
@@ -154,15 +154,20 @@ class Spent(Calls):
         return g
 
     def test_a_key_with_a_limit_waits_until_its_spend_is_known(self):
-        g = self.killed("1h")
+        g = self.killed("1h", spend_usd=1)
         self.assertEqual(self.spender(g, "free")[0], 200)
         status, _, text = self.spender(g, "limited")
         self.assertEqual(status, 429, text)  # the call before the kill has spent it all
         self.assertIn("insufficient_quota", text)
-        self.assertIn("what was on its way to the tables is known", g.log.read_text())
+        self.assertIn("the tables have all records: calls of keys with spend_usd go on", g.log.read_text())
+
+    def test_without_a_key_with_a_limit_the_log_does_not_mention_limits(self):
+        log = self.killed("1h").log.read_text()
+        self.assertNotIn("spend", log)
+        self.assertNotIn("tables", log)
 
     def test_a_key_with_a_limit_does_not_wait_for_ever(self):
-        g = self.killed("100ms")
+        g = self.killed("100ms", spend_usd=1)
         status, headers, text = self.spender(g, "limited")
         self.assertEqual(status, 503, text)
         self.assertIn("spend_not_known", text)

@@ -91,6 +91,12 @@ providers:
         r = run("prices", "some-model")
         self.assertEqual((r.code, r.out), (1, b""))
         self.assertIn("no price is known of \"some-model\"", r.err)
+        path = scratch(self) / "p.yaml"
+        path.write_text(self.CONFIG)
+        r = run("prices", "-c", str(path), "unknown-model")  # which the configuration lists
+        self.assertEqual(r.code, 1, r.err)
+        self.assertIn("no price is known of \"unknown-model\"", r.err)
+        self.assertEqual(run("prices", "-c", str(path), "own").code, 0)
 
 
 class Overview(Case):
@@ -102,7 +108,12 @@ class Overview(Case):
                                 "or give --config FILE\n")
         r = run("config", "check", cwd=folder)
         self.assertEqual(r.code, 3)
-        self.assertIn('No such file or directory: write one, such as "providers: {openai', r.err)
+        self.assertIn(f'no configuration at {folder}/rationale.yaml: write one, such as "providers: {{openai', r.err)
+        for words in (["run", "agent", "hi"], ["list", "-c", "rationale.yaml"], ["list"]):
+            r = run(*words, cwd=folder, env=environment(HOME=str(folder)))
+            self.assertEqual(r.code, 3, r.err)
+            self.assertIn(f"no configuration at {folder}/rationale.yaml", r.err)
+            self.assertIn('write one, such as "providers: {openai', r.err)
         (folder / "rationale.yaml").write_text("providers: 3\n")
         r = run("serve", cwd=folder)
         self.assertIn(f"{folder}/rationale.yaml:1", r.err)

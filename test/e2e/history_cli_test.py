@@ -113,7 +113,9 @@ class Commands(unittest.TestCase):
 
     def test_stats_add_up(self):
         for by in ("model", "provider", "key", "level", "day", "reasoning"):
-            self.assertGreater(len(cli("stats", "--by", by).splitlines()), 1)
+            lines = cli("stats", "--by", by).splitlines()
+            self.assertGreater(len(lines), 1)
+            self.assertEqual(lines[0].split()[0], "MODEL" if by == "reasoning" else by.upper())
             json.loads(cli("stats", "--by", by, "--json"))
 
     def test_export_writes_each_form_to_stdout(self):

@@ -246,8 +246,27 @@ class Wrong(Case):
 
     def test_a_store_that_a_daemon_has_open_is_told(self):
         with Model() as model, Gateway(BINARY, config_of(model)) as gateway:
+            started = time.monotonic()
             done = run("order", "--config", str(gateway.path), stdin="hi")
             self.bad(done, 6, "in use", "/api/v1/orders/")
+            self.assertLess(time.monotonic() - started, 8, "a daemon keeps the store: nothing to wait for")
+            self.assertNotIn("waits", done.err)
+
+    def test_it_says_that_it_waits_for_another_process(self):
+        with Model(LOOK, ADD, DONE, LOOK, ADD, DONE) as model, Shop(model) as shop:
+            first = subprocess.Popen([BINARY, "order", "--config", str(shop.path)], stdin=subprocess.PIPE,
+                                     stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+            with first:
+                first.stdin.write(b"two coffees\n")
+                first.stdin.flush()
+                self.assertTrue(first.stdout.readline())  # it has the store
+                second = subprocess.Popen([BINARY, "order", "--config", str(shop.path)], stdin=subprocess.PIPE,
+                                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                with second:
+                    self.assertIn(b"another process has the store: this one waits for it", second.stderr.readline())
+                    first.stdin.close()
+                    self.assertEqual(first.wait(PATIENCE), 0)
+                    self.assertIn(b"coffees", second.communicate(b"two coffees\n", PATIENCE)[0])
 
     def test_without_a_menu_of_its_own_it_has_ours(self):
         with Model(LOOK, ADD, DONE) as model, Shop(model, orders={}) as shop:
