@@ -28,6 +28,36 @@ TEST(str_views_compare_and_cut)
     CHECK(!str_is_one_of(STR("b"), "a bc"));
     CHECK(!str_is_one_of(STR("a b"), "a bc"));
     CHECK(!str_is_one_of(STR(""), "a bc"));
+    CHECK(str_is_one_of_nocase(STR("Bc"), "a bC"));
+    CHECK(!str_is_one_of_nocase(STR("B"), "a bC"));
+    CHECK_INT(str_place(STR("bc"), "a bc"), 1);
+    CHECK(str_place(STR("c"), "a bc") == STR_NONE);
+    CHECK_INT(str_find_last(STR("a/b/c"), '/'), 3);
+    CHECK(str_find_last(STR("abc"), '/') == STR_NONE);
+}
+
+TEST(str_cut_takes_a_text_apart_at_its_marks)
+{
+    str rest = STR("a,,b");
+
+    CHECK_STR(str_cut(&rest, ','), "a");
+    CHECK_STR(str_cut(&rest, ','), "");
+    CHECK_STR(rest, "b");
+    CHECK_STR(str_cut(&rest, ','), "b");
+    CHECK_STR(str_cut(&rest, ','), "");
+}
+
+TEST(a_grown_list_keeps_its_elements)
+{
+    size_t max = 0;
+    int *list = NULL;
+
+    for (int i = 0; i < 1000; i++) {
+        list = base_grow(list, (size_t)i, &max, sizeof *list);
+        list[i] = i;
+    }
+    CHECK(max >= 1000 && list[0] == 0 && list[999] == 999);
+    free(list);
 }
 
 TEST(str_u64_takes_digits_that_fit_and_nothing_else)

@@ -179,15 +179,6 @@ void apps_reload(struct apps *a)
 
 /* ---- routes ---- */
 
-static str app_take_segment(str *path)
-{
-    size_t slash = str_find(*path, STR("/"));
-    str head = str_slice(*path, 0, slash);
-
-    *path = slash == STR_NONE ? STR("") : str_slice(*path, slash + 1, path->n);
-    return head;
-}
-
 static bool app_fits(const char *pattern, str path, str *parts)
 {
     str want = str_c(pattern);
@@ -195,7 +186,7 @@ static bool app_fits(const char *pattern, str path, str *parts)
 
     assert(pattern[0] == '/');
     while (want.n > 0 && path.n > 0) {
-        str a = app_take_segment(&want), b = app_take_segment(&path);
+        str a = str_cut(&want, '/'), b = str_cut(&path, '/');
 
         if (!str_eq(a, STR("*"))) {
             if (!str_eq(a, b))
@@ -270,18 +261,24 @@ void apps_answer(struct apps *a, const struct app_match *m, const struct app_req
 
 /* ---- what answers have in common ---- */
 
+void app_fail_begin(struct app_reply *r, struct json_out *o, int status, str code, str message)
+{
+    assert(status >= 400 && status < 600 && code.n > 0);
+    r->status = status;
+    r->type = "application/json";
+    buf_reset(&r->body);
+    json_out_init(o, &r->body);
+    json_out_object(o);
+    json_member_object(o, "detail");
+    json_member_str(o, "error", code);
+    json_member_str(o, "message", message);
+}
+
 static void fail_text(struct app_reply *r, int status, str code, str message)
 {
     struct json_out o;
 
-    r->status = status;
-    r->type = "application/json";
-    buf_reset(&r->body);
-    json_out_init(&o, &r->body);
-    json_out_object(&o);
-    json_member_object(&o, "detail");
-    json_member_str(&o, "error", code);
-    json_member_str(&o, "message", message);
+    app_fail_begin(r, &o, status, code, message);
     json_out_close(&o, 2);
 }
 
@@ -290,7 +287,6 @@ void app_fail(struct app_reply *r, int status, const char *code, const char *fmt
     char text[MESSAGE_MAX];
     va_list args;
 
-    assert(status >= 400 && status < 600 && code[0]);
     va_start(args, fmt);
     (void)vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
@@ -362,13 +358,11 @@ str app_query(const struct app_request *q, const char *name)
     str rest = q->query;
 
     while (rest.n > 0) {
-        size_t end = str_find(rest, STR("&"));
-        str pair = str_slice(rest, 0, end);
-        size_t equals = str_find(pair, STR("="));
+        str value = str_cut(&rest, '&');
+        size_t equals = str_find(value, STR("="));
 
-        if (equals != STR_NONE && str_eq(str_slice(pair, 0, equals), str_c(name)))
-            return app_decode_query(q->arena, str_slice(pair, equals + 1, pair.n));
-        rest = end == STR_NONE ? STR("") : str_slice(rest, end + 1, rest.n);
+        if (equals != STR_NONE && str_eq(str_cut(&value, '='), str_c(name)))
+            return app_decode_query(q->arena, value);
     }
     return STR("");
 }

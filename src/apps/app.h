@@ -168,6 +168,8 @@ bool app_wants_stream(const struct app_request *q, const struct json *body);
 /* {"detail": {"error": CODE, "message": ...}} with the status. */
 void app_fail(struct app_reply *r, int status, const char *code, const char *fmt, ...)
     PRINTF_LIKE(4, 5);
+/* The same with "detail" open for more members: the caller closes it and the answer. */
+void app_fail_begin(struct app_reply *r, struct json_out *o, int status, str code, str message);
 /* The same for an error, by its kind: ERR_INPUT 400, ERR_NOT_FOUND 404, ERR_LIMIT 429, ... */
 void app_fail_err(struct app_reply *r, const struct err *e);
 /* An answer of one object, with the list of that name open; NULL: without a list. app_reply_end

@@ -253,13 +253,9 @@ static bool read_named(struct eval_loading *l, str name, str *out)
 /* The last part of the address that is not empty. */
 static str last_of_url(str url)
 {
-    size_t at;
-
     while (url.n && url.p[url.n - 1] == '/')
         url.n--;
-    for (at = url.n; at > 0 && url.p[at - 1] != '/'; at--)
-        ;
-    url = str_slice(url, at, url.n);
+    url = str_slice(url, str_find_last(url, '/') + 1, url.n);
     return str_ends(url, STR(".md")) ? str_slice(url, 0, url.n - 3) : url;
 }
 

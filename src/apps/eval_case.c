@@ -222,14 +222,9 @@ static int eval_case_by_name(const void *a, const void *b)
 static str last_part(const char *folder)
 {
     str path = str_c(folder);
-    size_t at = path.n;
-
     while (path.n > 1 && path.p[path.n - 1] == '/')
         path.n--;
-    for (at = path.n; at > 0 && path.p[at - 1] != '/'; at--)
-        ;
-    assert(at <= path.n);
-    return str_slice(path, at, path.n);
+    return str_slice(path, str_find_last(path, '/') + 1, path.n);
 }
 
 static bool load_one(const struct eval_source *s, struct arena *a, const char *folder,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/arena.h"
 
+#include "base/buf.h"
 #include "base/spare.h"
 
 /* Many arenas hold next to nothing for as long as a stream is open: the first block is small, and
@@ -147,6 +148,14 @@ str arena_join(struct arena *a, str x, str y, str z)
 
     *str_put(str_put(str_put(p, x), y), z) = '\0';
     return (str){p, x.n + y.n + z.n};
+}
+
+str arena_take(struct arena *a, struct buf *b)
+{
+    str text = arena_dup(a, buf_str(b));
+
+    buf_release(b);
+    return text;
 }
 
 str arena_u64(struct arena *a, uint64_t n)

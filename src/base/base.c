@@ -40,3 +40,12 @@ void *base_realloc(void *p, size_t size)
         base_die("out of memory asking for %zu bytes", size);
     return q;
 }
+
+void *base_grow(void *list, size_t n, size_t *max, size_t size)
+{
+    assert(n <= *max && !list == !*max);
+    if (n < *max)
+        return list;
+    *max = *max ? 2 * *max : 64;
+    return base_realloc(list, *max * size);
+}

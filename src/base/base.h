@@ -48,6 +48,9 @@ void base_die(const char *fmt, ...) PRINTF_LIKE(1, 2) NORETURN;
 /* malloc and realloc that never return NULL: every size is bounded before it gets here. */
 void *base_alloc(size_t size) MUST_USE;
 void *base_realloc(void *p, size_t size) MUST_USE;
+/* Makes room for one more element in a list of n elements that has room for *max: returns the list,
+ * or a larger copy and its *max. An empty list is NULL, its *max 0. */
+void *base_grow(void *list, size_t n, size_t *max, size_t size) MUST_USE;
 /* Zeros. Pages of a large piece take memory when they are first used. */
 void *base_alloc_zero(size_t size) MUST_USE;
 

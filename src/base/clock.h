@@ -28,6 +28,7 @@
 #include "base/str.h"
 
 #include <stdatomic.h>
+#include <time.h>
 
 #define CLOCK_NEVER UINT64_MAX /* no deadline */
 #define CLOCK_NS_PER_US 1000u
@@ -55,6 +56,8 @@ uint64_t clock_deadline_ns(const struct clock *c, int64_t timeout_ms);
 /* The time until a deadline, as poll and epoll_wait expect it: rounded up, 0 if it has passed, -1
  * for CLOCK_NEVER. */
 int clock_left_ms(const struct clock *c, uint64_t deadline_ns);
+/* The time of the system this many milliseconds from now, for pthread_cond_timedwait. */
+void clock_timespec(int64_t ms, struct timespec *out);
 
 /* The monotonic time begins at one second. Advancing moves both times; setting the wall time, as an
  * operator may do, moves only the wall time. */

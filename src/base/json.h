@@ -235,6 +235,8 @@ void json_member_bool(struct json_out *o, const char *name, bool v);
 void json_member_null(struct json_out *o, const char *name);
 void json_member_object(struct json_out *o, const char *name); /* the caller must end it */
 void json_member_array(struct json_out *o, const char *name);
+/* A list of texts. */
+void json_member_texts(struct json_out *o, const char *name, const str *list, size_t n);
 
 /* Whether everything is in the buffer, all objects are closed and all texts were valid. */
 bool json_out_ok(const struct json_out *o, struct err *e) MUST_USE;
@@ -247,4 +249,5 @@ struct json_text {
     struct json_out o;
 };
 void json_text_begin(struct json_text *t, size_t size_max); /* an object */
+void json_text_begin_array(struct json_text *t, size_t size_max);
 str json_text_end(struct json_text *t, struct arena *a, str otherwise);

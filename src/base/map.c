@@ -189,6 +189,13 @@ struct map_entry *map_find(const struct map *m, str key)
     return m->slots[at] != 0 ? &m->entries[m->slots[at] - 1] : NULL;
 }
 
+void *map_find_ptr(const struct map *m, str key)
+{
+    const struct map_entry *found = map_find(m, key);
+
+    return found ? found->value.ptr : NULL;
+}
+
 bool map_remove(struct map *m, str key)
 {
     struct map_entry *found = map_find(m, key);

@@ -62,6 +62,8 @@ bool map_set(struct map *m, str key, union map_value value, struct err *e) MUST_
 
 /* NULL if the key is absent; valid until the next set or remove. */
 struct map_entry *map_find(const struct map *m, str key);
+/* The pointer that is the value of the key, or NULL. */
+void *map_find_ptr(const struct map *m, str key);
 
 /* Returns whether the key existed. */
 bool map_remove(struct map *m, str key);

@@ -50,15 +50,48 @@ bool str_ends(str s, str suffix)
     return s.n >= suffix.n && memcmp(s.p + s.n - suffix.n, suffix.p, suffix.n) == 0;
 }
 
-bool str_is_one_of(str s, const char *words)
+static size_t str_place_by(str s, const char *words, bool nocase)
 {
-    for (size_t n; *words; words += n + (words[n] == ' ')) {
+    size_t n;
+
+    for (size_t place = 0; *words; words += n + (words[n] == ' '), place++) {
         n = strcspn(words, " ");
         assert(n > 0); /* single spaces, none at the ends */
-        if (n == s.n && str_same(words, s.p, n))
-            return true;
+        if (n == s.n && (nocase ? strncasecmp(words, s.p, n) == 0 : str_same(words, s.p, n)))
+            return place;
     }
-    return false;
+    return STR_NONE;
+}
+
+size_t str_place(str s, const char *words)
+{
+    return str_place_by(s, words, false);
+}
+
+bool str_is_one_of(str s, const char *words)
+{
+    return str_place(s, words) != STR_NONE;
+}
+
+bool str_is_one_of_nocase(str s, const char *words)
+{
+    return str_place_by(s, words, true) != STR_NONE;
+}
+
+str str_cut(str *rest, char mark)
+{
+    const char *hit = rest->n ? memchr(rest->p, mark, rest->n) : NULL;
+    str front = hit ? (str){rest->p, (size_t)(hit - rest->p)} : *rest;
+
+    *rest = hit ? str_slice(*rest, front.n + 1, rest->n) : STR("");
+    return front;
+}
+
+size_t str_find_last(str s, char c)
+{
+    while (s.n > 0 && s.p[s.n - 1] != c)
+        s.n--;
+    return s.n - 1;
 }
 
 size_t str_find(str s, str needle)

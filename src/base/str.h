@@ -121,11 +121,19 @@ static inline str str_slice(str s, size_t from, size_t to)
 
 /* The position of the first needle in s, or STR_NONE. */
 size_t str_find(str s, str needle);
+/* The position of the last such byte in s, or STR_NONE. */
+size_t str_find_last(str s, char c);
 /* The same, several times faster if the byte needle.p[rare] is rare in such texts. */
 size_t str_find_rare(str s, str needle, size_t rare);
 
 /* Whether s is one of the words, which are separated by single spaces: "GET POST". */
 bool str_is_one_of(str s, const char *words);
+/* The same, ASCII letters in either case. */
+bool str_is_one_of_nocase(str s, const char *words);
+/* The place of s among such words, the first being 0, or STR_NONE. */
+size_t str_place(str s, const char *words);
+/* Takes the front of *rest up to the first mark, and the mark; all of it if it has no mark. */
+str str_cut(str *rest, char mark);
 
 /* Without the ASCII white space (space, tab, LF, VT, FF, CR) at both ends. */
 str str_trim(str s);

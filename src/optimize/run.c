@@ -29,11 +29,7 @@ struct optimize_run {
 
 size_t optimize_kept_size(str kept)
 {
-    size_t n = kept.n;
-
-    while (n > 0 && kept.p[n - 1] != '\n')
-        n--;
-    return n;
+    return str_find_last(kept, '\n') + 1;
 }
 
 /* The next stored line, with its newline; empty when all are replayed. */

@@ -294,13 +294,7 @@ static int64_t read_time(const struct reading *r, int64_t now_us)
 
 static bool is_own(str key)
 {
-    static const char *const own[] = {
-        "alert_type", "runbook", "data", "severity", "timestamp", "environment"};
-
-    for (size_t i = 0; i < COUNT_OF(own); i++)
-        if (str_eq(key, str_c(own[i])))
-            return true;
-    return false;
+    return str_is_one_of(key, "alert_type runbook data severity timestamp environment");
 }
 
 /* Unknown members next to "data" are added to the data, unless the data has a member of that

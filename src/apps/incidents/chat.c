@@ -90,8 +90,7 @@ static bool chat_is_interrupted(const struct agent_row *row)
 /* Neither answered nor given up. */
 static bool chat_is_open(const struct agent_row *row)
 {
-    return str_eq(row->status, STR("running")) || str_eq(row->status, STR("waiting")) ||
-           chat_is_interrupted(row);
+    return str_is_one_of(row->status, "running waiting") || chat_is_interrupted(row);
 }
 
 static bool chat_is_answered(const struct agent_row *row)
@@ -255,17 +254,13 @@ static bool incident_chat_read_earlier(struct follow_up *t, struct err *e)
 /* The alert's id is chance and says nothing: the same is to be asked about the same alert. */
 static str without_id(struct follow_up *t, str report)
 {
-    size_t from = str_find(report, STR("| Alert | ")), to;
-    str rest;
+    size_t from = str_find(report, STR("| Alert | "));
+    str rest = str_slice(report, from, report.n);
 
     if (from == STR_NONE)
         return report;
-    rest = str_slice(report, from, report.n);
-    to = str_find(rest, STR("\n"));
-    return arena_join(t->arena,
-                      str_slice(report, 0, from),
-                      to == STR_NONE ? STR("") : str_slice(rest, to + 1, rest.n),
-                      STR(""));
+    (void)str_cut(&rest, '\n');
+    return arena_join(t->arena, str_slice(report, 0, from), rest, STR(""));
 }
 
 /* The tools that the investigation found: the same ones after a restart. */

@@ -47,13 +47,11 @@ static void incident_intake_refuse(struct intake *t, const struct alert_faults *
 
     assert(faults->n > 0 && faults->n <= ALERT_FAULTS_MAX);
     t->refused = "validation_failed";
-    t->r->status = 422;
-    buf_reset(&t->r->body);
-    json_out_init(&o, &t->r->body);
-    json_out_object(&o);
-    json_member_object(&o, "detail");
-    json_member_str(&o, "error", str_c(t->refused));
-    json_member_str(&o, "message", STR("the alert is not as it must be: see validation_errors"));
+    app_fail_begin(t->r,
+                   &o,
+                   422,
+                   str_c(t->refused),
+                   STR("the alert is not as it must be: see validation_errors"));
     json_member_array(&o, "validation_errors");
     for (size_t i = 0; i < faults->n; i++)
         write_fault(&o, &faults->at[i]);

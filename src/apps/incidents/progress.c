@@ -101,13 +101,10 @@ bool incident_stages(const struct incident_setup *s, struct agent_log *log, str 
 
 str incident_of_part(str run, str *last)
 {
-    size_t at = run.n;
+    size_t slash = str_find_last(run, '/'), from = slash == STR_NONE ? 0 : slash + 1;
 
-    while (at > 0 && run.p[at - 1] != '/')
-        at--;
-    assert(at <= run.n);
-    *last = str_slice(run, at, run.n);
-    return str_slice(run, 0, at > 0 ? at - 1 : 0);
+    *last = str_slice(run, from, run.n);
+    return str_slice(run, 0, from > 0 ? slash : 0);
 }
 
 #define ANSWERED (-1) /* the seq of a question that is answered already */

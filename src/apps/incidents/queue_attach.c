@@ -48,9 +48,7 @@ static struct entry *attach_alive(struct queue *q, str id)
 static bool attach_is_alive(struct queue *q, const struct alert_table_alert *known)
 {
     return attach_alive(q, known->incident) ||
-           (q->host.daemon.n &&
-            (str_eq(known->state, STR("queued")) || str_eq(known->state, STR("processing")) ||
-             str_eq(known->state, STR("waiting"))));
+           (q->host.daemon.n && str_is_one_of(known->state, QUEUE_ALIVE));
 }
 
 static void attach_answer(struct queue_item *item, enum queue_result result, str id)
@@ -63,12 +61,7 @@ static void attach_answer(struct queue_item *item, enum queue_result result, str
 
 static bool is_of_group(str key)
 {
-    static const char *const names[] = {"groupKey", "groupLabels", "receiver", "externalURL"};
-
-    for (size_t i = 0; i < COUNT_OF(names); i++)
-        if (str_eq(key, str_c(names[i])))
-            return true;
-    return false;
+    return str_is_one_of(key, "groupKey groupLabels receiver externalURL");
 }
 
 static void attach_write_members(struct json_out *o, str data, bool of_group, struct arena *a)

@@ -20,8 +20,7 @@ static void queue_share_do(struct queue *q, const struct alert_table_row *row)
     struct entry *n = found ? found->value.ptr : NULL;
 
     assert(!n || str_eq(n->row.id, row->id));
-    if (!n && !str_eq(row->state, STR("queued")) && !str_eq(row->state, STR("processing")) &&
-        !str_eq(row->state, STR("waiting")))
+    if (!n && !str_is_one_of(row->state, QUEUE_ALIVE))
         return;
     if (!n) {
         log_info("an alert continues here", LOG_STR("alert", row->id));

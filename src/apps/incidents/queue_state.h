@@ -16,7 +16,8 @@
 #include <stdatomic.h>
 
 #define QUEUE_WORKERS_MAX 256
-#define QUEUE_ASKING_MAX 10000 /* that wait for a person at once */
+#define QUEUE_ASKING_MAX 10000                  /* that wait for a person at once */
+#define QUEUE_ALIVE "queued processing waiting" /* the states of alerts that have not ended */
 
 /* An alert that is alive. Its row is without data and report. */
 struct entry {

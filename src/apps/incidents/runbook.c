@@ -101,17 +101,14 @@ str runbook_raw_url(str url, struct arena *a)
         return url;
     rest = str_slice(rest, 19, rest.n);
     for (size_t i = 0; i < COUNT_OF(part); i++) {
-        size_t slash = str_find(rest, STR("/"));
-
-        if (slash == STR_NONE || slash == 0)
+        part[i] = str_cut(&rest, '/');
+        if (!part[i].n)
             return url;
-        part[i] = str_slice(rest, 0, slash);
-        rest = str_slice(rest, slash + 1, rest.n);
     }
-    if ((!str_eq(part[2], STR("blob")) && !str_eq(part[2], STR("raw"))) || !rest.n)
+    if (!str_is_one_of(part[2], "blob raw") || !rest.n)
         return url;
-    rest = str_slice(rest, 0, str_find(rest, STR("#")));
-    rest = str_slice(rest, 0, str_find(rest, STR("?")));
+    rest = str_cut(&rest, '#');
+    rest = str_cut(&rest, '?');
     return arena_printf(a,
                         "https://raw.githubusercontent.com/" STR_FMT "/" STR_FMT "/" STR_FMT,
                         STR_ARG(part[0]),

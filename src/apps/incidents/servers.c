@@ -127,13 +127,13 @@ bool servers_add(struct agent_team *p, struct err *e)
 {
     struct config_agent d = servers_definition(p->in, &p->agent->def, &p->arena);
     struct agents_tools_options o = servers_options(p->in, &d);
-    str line;
 
     assert(p->in->servers && p->in->listed.n > 0);
     if (!agents_open_tools(&o, &p->tools, e))
         return false;
-    for (str rest = p->tools->notes; rest.n; rest = str_slice(rest, line.n + 1, rest.n)) {
-        line = str_slice(rest, 0, str_find(rest, STR("\n")));
+    for (str rest = p->tools->notes; rest.n;) {
+        str line = str_cut(&rest, '\n');
+
         agent_team_note(p, STR_FMT, STR_ARG(line));
     }
     return true;

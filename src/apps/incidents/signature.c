@@ -22,10 +22,7 @@ static bool signature_matches(str given, str prefix, str want)
 {
     assert(want.n == SHA256_HEX_SIZE - 1);
     for (int i = 0; i < SIGNATURES_MAX && given.n; i++) {
-        size_t comma = str_find(given, STR(","));
-        str one = str_trim(str_slice(given, 0, comma));
-
-        given = comma == STR_NONE ? STR("") : str_slice(given, comma + 1, given.n);
+        str one = str_trim(str_cut(&given, ','));
         if (!str_starts(one, prefix))
             continue;
         one = str_slice(one, prefix.n, one.n);

@@ -219,19 +219,18 @@ void status_processing(void *app, const struct app_request *q, struct app_reply 
 static bool read_filter(const struct app_request *q, struct alert_table_filter *f,
                         struct app_reply *r)
 {
-    static const char *const states[] = {
-        "queued", "processing", "waiting", "completed", "error", "cancelled"};
+
     str limit = app_query(q, "limit");
     uint64_t n = LIST_MAX;
-    bool known = !f->state.n;
+    bool known = !f->state.n ||
+                 str_is_one_of(f->state, "queued processing waiting completed error cancelled");
 
     if (limit.n && (!str_u64(limit, &n) || !n)) {
         app_fail(r, 422, "validation_failed", "limit: must be 1 to %d", BOOK_LIST_MAX);
         return false;
     }
     f->count_max = n < BOOK_LIST_MAX ? n : BOOK_LIST_MAX;
-    for (size_t i = 0; i < COUNT_OF(states); i++)
-        known |= str_eq(f->state, str_c(states[i]));
+
     if (!known)
         app_fail(r,
                  422,
@@ -373,13 +372,7 @@ static void incident_status_answer_conflict(struct app_reply *r, const struct al
     struct json_out o;
 
     assert(row->id.n > 0 && row->state.n > 0);
-    r->status = 409;
-    buf_reset(&r->body);
-    json_out_init(&o, &r->body);
-    json_out_object(&o);
-    json_member_object(&o, "detail");
-    json_member_str(&o, "error", STR("wrong_state"));
-    json_member_str(&o, "message", str_c(why));
+    app_fail_begin(r, &o, 409, STR("wrong_state"), str_c(why));
     json_member_str(&o, "alert_id", row->id);
     json_member_str(&o, "status", row->state);
     json_out_close(&o, 2);

@@ -80,17 +80,12 @@ static void order_app_fail(struct app_reply *r, const struct orders_turn *t)
     struct json_out o;
 
     assert(t->end == ORDERS_FAILED && t->reply.n > 0);
-    r->status = passes ? 503 : 502;
+
     r->retry_after_s = passes ? RETRY_AFTER_S : 0;
     if (passes && t->retry_after_ms > 0)
         r->retry_after_s =
             (unsigned)(t->retry_after_ms < 3600000 ? t->retry_after_ms : 3600000) / 1000 + 1;
-    buf_reset(&r->body);
-    json_out_init(&o, &r->body);
-    json_out_object(&o);
-    json_member_object(&o, "detail");
-    json_member_str(&o, "error", STR("model_unavailable"));
-    json_member_str(&o, "message", t->why);
+    app_fail_begin(r, &o, passes ? 503 : 502, STR("model_unavailable"), t->why);
     json_out_end(&o);
     json_member_str(&o, "reply", t->reply);
     json_member_str(&o, "thread_id", t->state.thread);

@@ -126,10 +126,7 @@ static size_t skip_spaces(str s, size_t at)
 
 static str without_prefix(str name)
 {
-    for (size_t i = name.n; i-- > 0;)
-        if (name.p[i] == ':')
-            return str_slice(name, i + 1, name.n);
-    return name;
+    return str_slice(name, str_find_last(name, ':') + 1, name.n);
 }
 
 /* ---- tags; sizes are in letters here ---- */

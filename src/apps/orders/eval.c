@@ -186,12 +186,10 @@ bool orders_eval_run(struct orders *o, const struct orders_eval_source *from,
     *out = (struct orders_eval){.cases = 0};
     arena_init(&a, ARENA_MAX);
     while (ok && text.n > 0) {
-        size_t end = str_find(text, STR("\n"));
-        str line = str_trim(str_slice(text, 0, end));
+        str line = str_trim(str_cut(&text, '\n'));
         struct orders_eval_result r;
 
         number++;
-        text = end == STR_NONE ? STR("") : str_slice(text, end + 1, text.n);
         if (line.n == 0)
             continue;
         arena_reset(&a);

@@ -117,21 +117,12 @@ size_t menu_named(const struct menu *m, str name, const struct menu_item **out, 
 
 /* ---- what is near ---- */
 
-static str order_match_next_word(str *rest)
-{
-    size_t space = str_find(*rest, STR(" "));
-    str word = str_slice(*rest, 0, space);
-
-    *rest = space == STR_NONE ? STR("") : str_slice(*rest, space + 1, rest->n);
-    return word;
-}
-
 static size_t words_in(str s)
 {
     size_t n = 0;
 
     while (s.n) {
-        order_match_next_word(&s);
+        (void)str_cut(&s, ' ');
         n++;
     }
     return n;
@@ -142,11 +133,11 @@ static size_t common_words(str a, str b)
     size_t n = 0;
 
     while (a.n) {
-        str word = order_match_next_word(&a), rest = b;
+        str word = str_cut(&a, ' '), rest = b;
         bool there = false;
 
         while (rest.n && !there)
-            there = str_eq(order_match_next_word(&rest), word);
+            there = str_eq(str_cut(&rest, ' '), word);
         n += there;
     }
     return n;

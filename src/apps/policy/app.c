@@ -27,14 +27,7 @@ void policy_fail_field(struct app_reply *r, const struct err *e)
         app_fail_err(r, e);
         return;
     }
-    r->status = 422;
-    r->type = "application/json";
-    buf_reset(&r->body);
-    json_out_init(&o, &r->body);
-    json_out_object(&o);
-    json_member_object(&o, "detail");
-    json_member_str(&o, "error", STR("validation_error"));
-    json_member_str(&o, "message", text);
+    app_fail_begin(r, &o, 422, STR("validation_error"), text);
     json_member_str(&o, "field", field);
     json_member_str(&o, "reason", str_slice(text, colon + 2, text.n));
     json_out_close(&o, 2);

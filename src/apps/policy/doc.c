@@ -45,10 +45,9 @@ bool policy_doc_parse(str id, str name, str text, struct policy_doc **out, struc
 /* A file's name without the extension. */
 static str stem_of(str name)
 {
-    for (size_t i = name.n; i > 1; i--)
-        if (name.p[i - 1] == '.')
-            return str_slice(name, 0, i - 1);
-    return name;
+    size_t dot = str_find_last(name, '.');
+
+    return dot > 0 && dot != STR_NONE ? str_slice(name, 0, dot) : name;
 }
 
 bool policy_doc_load(const char *id, const char *path, struct policy_doc **out, struct err *e)

@@ -54,8 +54,7 @@ static str extract_front(str text)
     if (n <= POLICY_EXTRACT_PART)
         return text;
     text = utf8_cut_size(text, POLICY_EXTRACT_PART);
-    for (n = text.n; n > 0 && text.p[n - 1] != '\n'; n--)
-        ;
+    n = str_find_last(text, '\n') + 1;
     return n ? str_slice(text, 0, n) : text;
 }
 

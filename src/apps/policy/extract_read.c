@@ -154,10 +154,8 @@ static void extract_fact(const struct policy_extract_ask *q, const struct json *
 /* From the first brace to the last: words and fences around the object do not matter. */
 static str extract_object(str reply)
 {
-    size_t from = str_find(reply, STR("{")), to = reply.n;
+    size_t from = str_find(reply, STR("{")), to = str_find_last(reply, '}') + 1;
 
-    while (to > 0 && reply.p[to - 1] != '}')
-        to--;
     return from != STR_NONE && from < to ? str_slice(reply, from, to) : STR("");
 }
 

@@ -135,19 +135,18 @@ static bool policy_facts_same_text(str a, str b)
 /* A text that says a number, or yes or no. */
 static struct policy_value policy_facts_plainly(const struct policy_value *v)
 {
-    static const char *const yes[] = {"yes", "true", "y"}, *const no[] = {"no", "false", "n"};
+
     struct policy_value out = *v;
     char digits[64], *end;
     str s = str_trim(v->text);
 
     if (v->kind != POLICY_TEXT || s.n == 0 || s.n >= sizeof digits)
         return out;
-    for (size_t i = 0; i < COUNT_OF(yes); i++)
-        if (policy_facts_same_text(s, str_c(yes[i])) || policy_facts_same_text(s, str_c(no[i]))) {
-            out.kind = POLICY_BOOL;
-            out.yes = policy_facts_same_text(s, str_c(yes[i]));
-            return out;
-        }
+    if (str_is_one_of_nocase(s, "yes true y no false n")) {
+        out.kind = POLICY_BOOL;
+        out.yes = str_is_one_of_nocase(s, "yes true y");
+        return out;
+    }
     if (!strchr("0123456789.+-", s.p[0]))
         return out;
     memcpy(digits, s.p, s.n);

@@ -377,10 +377,7 @@ static double words_held(const struct policy_node *n, str name)
     size_t held = 0, all = 0;
 
     while (name.n && all < LINK_WORDS_MAX) {
-        size_t end = str_find(name, STR("_"));
-        str word = str_slice(name, 0, end);
-
-        name = end == STR_NONE ? STR("") : str_slice(name, end + 1, name.n);
+        str word = str_cut(&name, '_');
         if (!word.n)
             continue;
         all++;

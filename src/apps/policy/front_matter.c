@@ -5,19 +5,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/policy/front_matter.h"
-
-static str policy_front_matter_line_at(str text, size_t at, size_t *next)
-{
-    size_t to = at;
-
-    while (to < text.n && text.p[to] != '\n' && text.p[to] != '\r')
-        to++;
-    *next = to;
-    if (to < text.n)
-        *next += text.p[to] == '\r' && to + 1 < text.n && text.p[to + 1] == '\n' ? 2 : 1;
-    assert(*next <= text.n && (*next > at || at == text.n));
-    return str_slice(text, at, to);
-}
+#include "apps/policy/line.h"
 
 static str policy_front_matter_unquote(str s)
 {
@@ -80,8 +68,8 @@ static size_t front_end(str text, size_t at)
     bool pairs = false, other = false;
 
     while (at < text.n) {
-        size_t next;
-        str line = policy_front_matter_line_at(text, at, &next), name, value;
+        size_t next = at;
+        str line = line_next(text, &next), name, value;
         str bare = str_trim(line);
 
         if (line.n > 0 && line.p[0] != ' ' && line.p[0] != '\t' &&
@@ -98,14 +86,14 @@ static size_t front_end(str text, size_t at)
 
 size_t policy_front_matter(str text, struct arena *a, struct policy_tree *t)
 {
-    size_t at, next, end;
-    str first = policy_front_matter_line_at(text, 0, &at), name, value;
+    size_t at = 0, next, end;
+    str first = line_next(text, &at), name, value;
 
     if (!str_starts(first, STR("---")) || !str_eq(str_trim(first), STR("---")))
         return 0;
     end = front_end(text, at);
-    for (; at < end; at = next) {
-        str line = str_trim(policy_front_matter_line_at(text, at, &next));
+    for (next = at; at < end; at = next) {
+        str line = str_trim(line_next(text, &next));
 
         if (!(pair_of(line, &name, &value) && policy_front_matter_take(t, name, value, a)) &&
             line.n > 0 && t->front_other.n == 0 && next < end)

@@ -151,26 +151,14 @@ bool line_definition(str s)
 }
 
 /* The names of HTML's blocks, by the specification's sixth kind. */
-static const char *const block_names[] = {
-    "address",  "article",  "aside",    "base",       "basefont", "blockquote", "body",   "caption",
-    "center",   "col",      "colgroup", "dd",         "details",  "dialog",     "dir",    "div",
-    "dl",       "dt",       "fieldset", "figcaption", "figure",   "footer",     "form",   "frame",
-    "frameset", "h1",       "h2",       "h3",         "h4",       "h5",         "h6",     "head",
-    "header",   "hr",       "html",     "iframe",     "legend",   "li",         "link",   "main",
-    "menu",     "menuitem", "nav",      "noframes",   "ol",       "optgroup",   "option", "p",
-    "param",    "search",   "section",  "summary",    "table",    "tbody",      "td",     "tfoot",
-    "th",       "thead",    "title",    "tr",         "track",    "ul",
-};
+static const char block_names[] =
+    "address article aside base basefont blockquote body caption center col colgroup dd "
+    "details dialog dir div dl dt fieldset figcaption figure footer form frame frameset h1 h2 "
+    "h3 h4 h5 h6 head header hr html iframe legend li link main menu menuitem nav noframes ol "
+    "optgroup option p param search section summary table tbody td tfoot th thead title tr "
+    "track ul";
 
-static const char *const raw_names[] = {"pre", "script", "style", "textarea"};
-
-static bool policy_line_named(str name, const char *const *names, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (strlen(names[i]) == name.n && strncasecmp(names[i], name.p, name.n) == 0)
-            return true;
-    return false;
-}
+static const char raw_names[] = "pre script style textarea";
 
 /* The end of a tag's attributes, or NULL if they are invalid. */
 static const char *attributes_end(const char *p, const char *end)
@@ -247,27 +235,28 @@ unsigned line_html(str s)
     ends = to == s.n || is_space(s.p[to]) || s.p[to] == '>';
     if (name.n == 0)
         return 0;
-    if (!closing && ends && policy_line_named(name, raw_names, COUNT_OF(raw_names)))
+    if (!closing && ends && str_is_one_of_nocase(name, raw_names))
         return 1;
     if ((ends || str_starts(str_slice(s, to, s.n), STR("/>"))) &&
-        policy_line_named(name, block_names, COUNT_OF(block_names)))
+        str_is_one_of_nocase(name, block_names))
         return LINE_HTML_TAG;
-    if (!policy_line_named(name, raw_names, COUNT_OF(raw_names)) && tag_alone(s, to, closing))
+    if (!str_is_one_of_nocase(name, raw_names) && tag_alone(s, to, closing))
         return LINE_HTML_ALONE;
     return 0;
 }
 
 static bool has_raw_end(str line)
 {
-    for (size_t i = 0; i + 2 < line.n; i++)
-        if (line.p[i] == '<' && line.p[i + 1] == '/')
-            for (size_t k = 0; k < COUNT_OF(raw_names); k++) {
-                size_t n = strlen(raw_names[k]);
+    size_t at;
 
-                if (i + 2 + n < line.n && line.p[i + 2 + n] == '>' &&
-                    strncasecmp(line.p + i + 2, raw_names[k], n) == 0)
-                    return true;
-            }
+    while ((at = str_find(line, STR("</"))) != STR_NONE) {
+        str name;
+
+        line = str_slice(line, at + 2, line.n);
+        name = str_slice(line, 0, str_find(line, STR(">")));
+        if (name.n < line.n && str_is_one_of_nocase(name, raw_names))
+            return true;
+    }
     return false;
 }
 
@@ -318,4 +307,17 @@ bool line_page(str comment, uint64_t *page)
     if (!str_u64(s, page))
         *page = UINT64_MAX;
     return true;
+}
+
+str line_next(str text, size_t *at)
+{
+    size_t from = *at, to = from;
+
+    while (to < text.n && text.p[to] != '\n' && text.p[to] != '\r')
+        to++;
+    *at = to;
+    if (to < text.n)
+        *at += text.p[to] == '\r' && to + 1 < text.n && text.p[to + 1] == '\n' ? 2 : 1;
+    assert(*at <= text.n && (*at > from || from == text.n));
+    return str_slice(text, from, to);
 }

@@ -259,26 +259,12 @@ static bool policy_markdown_on_line(struct markdown *m, str line)
     return block_line(m, line, s, indent);
 }
 
-/* The next line, without what ends it: LF, CR or both. */
-static str policy_markdown_next_line(str text, size_t *at)
-{
-    size_t from = *at, to = from;
-
-    while (to < text.n && text.p[to] != '\n' && text.p[to] != '\r')
-        to++;
-    *at = to;
-    if (to < text.n)
-        *at += text.p[to] == '\r' && to + 1 < text.n && text.p[to + 1] == '\n' ? 2 : 1;
-    assert(*at > from && *at <= text.n);
-    return str_slice(text, from, to);
-}
-
 static uint32_t policy_markdown_line_of(str text, size_t byte)
 {
     uint32_t line = 1;
 
     for (size_t at = 0; at < byte;) {
-        policy_markdown_next_line(text, &at);
+        line_next(text, &at);
         line += at <= byte;
     }
     return line;
@@ -291,7 +277,7 @@ static bool policy_markdown_read_lines(struct markdown *m, str text, size_t at)
     if (!outline_begin(&m->o, m->o.line))
         return false;
     for (; at < text.n; m->o.line++)
-        if (!policy_markdown_on_line(m, policy_markdown_next_line(text, &at)))
+        if (!policy_markdown_on_line(m, line_next(text, &at)))
             return false;
     m->o.t->line_count = m->o.line - 1;
     return true;

@@ -143,12 +143,10 @@ static void outline_section_pages(struct outline *o, struct outline_section *s, 
 static bool outline_says_nothing(str text)
 {
     while (text.n > 0) {
-        size_t end = str_find(text, STR("\n"));
-        str line = str_trim(str_slice(text, 0, end));
+        str line = str_trim(str_cut(&text, '\n'));
 
         if (line.n > 0 && !line_break(line))
             return false;
-        text = end == STR_NONE ? STR("") : str_slice(text, end + 1, text.n);
     }
     return true;
 }

@@ -4,14 +4,10 @@
  */
 #include "apps/policy/passage.h"
 
+#include "base/ctype.h"
 #include "base/utf8.h"
 
 #define MARKS_MAX 40 /* quotes of a rationale */
-
-static bool passage_is_space(char c)
-{
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
 
 /* How many bytes of text the quote takes at its front; 0: it is not there. */
 static size_t passage_match(str text, str quote)
@@ -19,12 +15,12 @@ static size_t passage_match(str text, str quote)
     size_t i = 0, k = 0;
 
     while (k < quote.n) {
-        if (passage_is_space(quote.p[k])) {
-            if (i >= text.n || !passage_is_space(text.p[i]))
+        if (char_is_json_space(quote.p[k])) {
+            if (i >= text.n || !char_is_json_space(text.p[i]))
                 return 0;
-            while (k < quote.n && passage_is_space(quote.p[k]))
+            while (k < quote.n && char_is_json_space(quote.p[k]))
                 k++;
-            while (i < text.n && passage_is_space(text.p[i]))
+            while (i < text.n && char_is_json_space(text.p[i]))
                 i++;
         } else if (i < text.n && text.p[i] == quote.p[k]) {
             i++;

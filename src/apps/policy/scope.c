@@ -22,8 +22,7 @@ bool scope_word_numbers(const struct word *w)
 
 str scope_criterion(str criterion)
 {
-    const char *colon = memrchr(criterion.p, ':', criterion.n);
-    size_t from = colon ? (size_t)(colon + 1 - criterion.p) : 0;
+    size_t from = str_find_last(criterion, ':') + 1;
 
     return from < criterion.n && !memchr(criterion.p, ' ', criterion.n)
                ? str_slice(criterion, from, criterion.n)

@@ -18,10 +18,8 @@ struct splitter {
     struct policy_sentence open;
 };
 
-static const char *const abbreviations[] = {
-    "e.g", "i.e", "etc",    "vs", "dr",  "mr",  "mrs", "ms",   "no",  "nos", "st", "sec",
-    "fig", "cf",  "approx", "al", "inc", "ltd", "co",  "dept", "u.s", "p",   "pp", "resp",
-};
+static const char abbreviations[] =
+    "e.g i.e etc vs dr mr mrs ms no nos st sec fig cf approx al inc ltd co dept u.s p pp resp";
 
 /* Whether the stop at s[at] belongs to the word before it. */
 static bool sentence_is_abbreviation(str s, size_t from, size_t at)
@@ -35,10 +33,7 @@ static bool sentence_is_abbreviation(str s, size_t from, size_t at)
     n = at - begin;
     if (n == 1 && char_is_upper(s.p[begin]) && at + 1 < s.n && s.p[at + 1] == ' ' && begin > from)
         return true; /* an initial */
-    for (size_t i = 0; i < COUNT_OF(abbreviations); i++)
-        if (strlen(abbreviations[i]) == n && strncasecmp(abbreviations[i], s.p + begin, n) == 0)
-            return true;
-    return false;
+    return str_is_one_of_nocase(str_slice(s, begin, at), abbreviations);
 }
 
 /* Where the sentence that holds the stop at s[at] ends, or 0 if that does not end it. */

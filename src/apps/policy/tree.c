@@ -175,21 +175,16 @@ const struct policy_node *policy_node_find(const struct policy_tree *t, str node
     return NULL;
 }
 
-static bool same_words(str a, str b)
-{
-    return a.n == b.n && strncasecmp(a.p, b.p, a.n) == 0;
-}
-
 const struct policy_node *policy_node_titled(const struct policy_tree *t, str section)
 {
     const struct policy_node *found = NULL;
 
     section = str_trim(section);
     for (uint32_t i = 0; i < t->node_count; i++)
-        if (same_words(t->nodes[i].title_path, section))
+        if (str_eq_nocase(t->nodes[i].title_path, section))
             return &t->nodes[i];
     for (uint32_t i = 0; i < t->node_count; i++)
-        if (same_words(t->nodes[i].title, section)) {
+        if (str_eq_nocase(t->nodes[i].title, section)) {
             if (found)
                 return NULL;
             found = &t->nodes[i];

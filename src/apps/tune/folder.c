@@ -27,10 +27,7 @@ static bool add_lines(struct tune_file **list, size_t *n, struct arena *a, str n
                       struct err *e)
 {
     for (size_t line = 1; text.n > 0; line++) {
-        size_t end = str_find(text, STR("\n"));
-        str one = str_trim(str_slice(text, 0, end));
-
-        text = end == STR_NONE ? STR("") : str_slice(text, end + 1, text.n);
+        str one = str_trim(str_cut(&text, '\n'));
         if (one.n > 0 &&
             !tune_folder_add(
                 list, n, a, arena_printf(a, STR_FMT ":%zu", STR_ARG(name), line), one, e))

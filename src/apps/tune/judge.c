@@ -7,9 +7,7 @@
 /* "pi_search(query='age')": the name, and the text in the brackets. */
 static struct verdict_step tune_judge_step_of(const struct policy_step *s)
 {
-    size_t open = str_find(s->action, STR("("));
-    str name = str_slice(s->action, 0, open);
-    str rest = open == STR_NONE ? STR("") : str_slice(s->action, open + 1, s->action.n);
+    str rest = s->action, name = str_cut(&rest, '(');
 
     if (str_ends(rest, STR(")")))
         rest.n--;

@@ -314,6 +314,14 @@ void json_member_array(struct json_out *o, const char *name)
     json_out_array(o);
 }
 
+void json_member_texts(struct json_out *o, const char *name, const str *list, size_t n)
+{
+    json_member_array(o, name);
+    for (size_t i = 0; i < n; i++)
+        json_out_str(o, list[i]);
+    json_out_end(o);
+}
+
 bool json_out_ok(const struct json_out *o, struct err *e)
 {
     if (o->too_deep)
@@ -332,6 +340,13 @@ void json_text_begin(struct json_text *t, size_t size_max)
     buf_init(&t->buf, size_max);
     json_out_init(&t->o, &t->buf);
     json_out_object(&t->o);
+}
+
+void json_text_begin_array(struct json_text *t, size_t size_max)
+{
+    buf_init(&t->buf, size_max);
+    json_out_init(&t->o, &t->buf);
+    json_out_array(&t->o);
 }
 
 str json_text_end(struct json_text *t, struct arena *a, str otherwise)

@@ -201,18 +201,9 @@ static bool slack_failed(str code, struct err *e)
 
 static bool slack_is_transient(str code)
 {
-    static const char *const codes[] = {"ratelimited",
-                                        "rate_limited",
-                                        "internal_error",
-                                        "fatal_error",
-                                        "service_unavailable",
-                                        "request_timeout",
-                                        "team_added_to_org"};
-
-    for (size_t i = 0; i < COUNT_OF(codes); i++)
-        if (str_eq(code, str_c(codes[i])))
-            return true;
-    return false;
+    return str_is_one_of(code,
+                         "ratelimited rate_limited internal_error fatal_error service_unavailable"
+                         " request_timeout team_added_to_org");
 }
 
 bool slack_webhook_send(const struct notify_attempt *t, struct notify_outcome *out, struct err *e)

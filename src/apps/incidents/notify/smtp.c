@@ -4,6 +4,7 @@
  */
 #include "apps/incidents/notify/smtp.h"
 
+#include "base/ctype.h"
 #include "mcp/base64.h"
 #include "net/http1.h"
 
@@ -14,18 +15,13 @@
 #define HELO_MAX 200
 #define REFUSED_MAX 2000
 
+/* "250-text" or "250 text" or "250", without its line end. */
 /* ---- replies ---- */
 
-static bool smtp_is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-/* "250-text" or "250 text" or "250", without its line end. */
 static bool smtp_line_ok(str line)
 {
     if (line.n < 3 || line.n > SMTP_LINE_MAX || line.p[0] < '2' || line.p[0] > '5' ||
-        !smtp_is_digit(line.p[1]) || !smtp_is_digit(line.p[2]))
+        !char_is_digit(line.p[1]) || !char_is_digit(line.p[2]))
         return false;
     for (size_t i = 0; i < line.n; i++)
         if (line.p[i] == '\r' || line.p[i] == '\n' || line.p[i] == '\0')
@@ -82,9 +78,7 @@ bool smtp_offers(str ehlo, str extension, str parameter)
     bool first = true;
 
     while (ehlo.n > 0) {
-        str line = str_slice(ehlo, 0, str_find(ehlo, STR("\n")));
-
-        ehlo = str_slice(ehlo, line.n + 1, ehlo.n);
+        str line = str_cut(&ehlo, '\n');
         if (!first && http1_same(smtp_word(&line), extension)) {
             if (parameter.n == 0)
                 return true;

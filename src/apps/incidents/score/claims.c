@@ -89,11 +89,9 @@ static const char breaks[] =
 static bool claim_has_phrase(str plain, const char *list, bool first)
 {
     assert(plain.n > 0 && plain.p[plain.n - 1] == ' '); /* claim_plain surrounds each word */
-    for (str rest = str_c(list), phrase; rest.n; rest = str_slice(rest, phrase.n + 1, rest.n)) {
-        str from = plain;
+    for (str rest = str_c(list); rest.n;) {
+        str from = plain, phrase = str_cut(&rest, '|');
         size_t at;
-
-        phrase = str_slice(rest, 0, str_find(rest, STR("|")));
         while ((at = str_find(from, phrase)) != STR_NONE) {
             if (at && from.p[at - 1] == ' ' && from.p[at + phrase.n] == ' ' &&
                 (!first || (at == 1 && from.p == plain.p)))
@@ -292,13 +290,9 @@ static void claim_add_parts(struct claim_reader *r, str text)
 
 static bool claim_breaks(str text)
 {
-    str rest = str_c(breaks), mark;
-
-    for (; rest.n; rest = str_slice(rest, mark.n + 1, rest.n)) {
-        mark = str_slice(rest, 0, str_find(rest, STR("|")));
-        if (str_starts(text, mark))
+    for (str rest = str_c(breaks); rest.n;)
+        if (str_starts(text, str_cut(&rest, '|')))
             return true;
-    }
     return false;
 }
 
@@ -349,22 +343,13 @@ static bool claim_continues(str next)
            line.p[0] != '"' && line.p[0] != '}';
 }
 
-static str claim_next_line(str *rest)
-{
-    size_t end = str_find(*rest, STR("\n"));
-    str line = end == STR_NONE ? *rest : str_slice(*rest, 0, end);
-
-    *rest = end == STR_NONE ? STR("") : str_slice(*rest, end + 1, rest->n);
-    return line;
-}
-
 static void claim_read_lines(struct claim_reader *r, str text)
 {
     struct buf paragraph;
 
     buf_init(&paragraph, CLAIMS_TEXT_MAX);
     while (text.n) {
-        str line = claim_strip(claim_next_line(&text), r);
+        str line = claim_strip(str_cut(&text, '\n'), r);
 
         if (r->heading)
             claim_section(r, line);
@@ -373,7 +358,7 @@ static void claim_read_lines(struct claim_reader *r, str text)
         buf_reset(&paragraph);
         buf_add(&paragraph, line);
         while (line.n && !r->heading && text.n) {
-            str rest = text, next = claim_next_line(&rest);
+            str rest = text, next = str_cut(&rest, '\n');
 
             if (!claim_continues(next))
                 break;

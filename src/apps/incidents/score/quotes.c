@@ -31,10 +31,9 @@ static void quote_blank(char *text, size_t from, size_t to)
 static str quote_line(str text, size_t at)
 {
     str rest = str_slice(text, at, text.n);
-    size_t end = str_find(rest, STR("\n"));
 
     assert(at <= text.n);
-    return end == STR_NONE ? rest : str_slice(rest, 0, end);
+    return str_cut(&rest, '\n');
 }
 
 /* ---- Markdown ---- */

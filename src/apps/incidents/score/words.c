@@ -8,90 +8,28 @@
 
 #define DENIED_WORDS 2 /* words with content that a denial covers */
 
-static const char *const empty_words[] = {
-    "a",    "an",    "the",   "is",   "are",   "be",    "been",  "being", "was",   "were",
-    "to",   "of",    "in",    "on",   "at",    "for",   "with",  "and",   "or",    "that",
-    "this", "these", "those", "it",   "its",   "which", "who",   "as",    "by",    "from",
-    "has",  "have",  "had",   "will", "would", "can",   "could", "may",   "might", "should",
-    "must", "do",    "does",  "did",  "into",  "than",  "then",  "there", "their", "they",
-    "so",   "if",    "also",  "due",  "i",     "s",     NULL};
-static const char *const judge_words[] = {"mention",
-                                          "mentions",
-                                          "mentioned",
-                                          "suggest",
-                                          "suggests",
-                                          "point",
-                                          "points",
-                                          "state",
-                                          "states",
-                                          "say",
-                                          "says",
-                                          "note",
-                                          "notes",
-                                          "explain",
-                                          "explains",
-                                          NULL};
-static const char *const denials[] = {
-    "not",   "no",      "never",  "without", "neither", "nor",      "none",   "nothing",  "isnt",
-    "arent", "wasnt",   "werent", "doesnt",  "dont",    "didnt",    "cant",   "cannot",   "couldnt",
-    "wont",  "wouldnt", "hasnt",  "havent",  "hadnt",   "shouldnt", "hardly", "unlikely", NULL};
+static const char empty_words[] =
+    "a an the is are be been being was were to of in on at for with and or that this these "
+    "those it its which who as by from has have had will would can could may might should must "
+    "do does did into than then there their they so if also due i s";
+static const char judge_words[] =
+    "mention mentions mentioned suggest suggests point points state states say says note notes "
+    "explain explains";
+static const char denials[] =
+    "not no never without neither nor none nothing isnt arent wasnt werent doesnt dont didnt "
+    "cant cannot couldnt wont wouldnt hasnt havent hadnt shouldnt hardly unlikely";
 /* Words after which a denial no longer holds: "not found in the registry" says nothing of it. */
-static const char *const denial_ends[] = {"in",
-                                          "on",
-                                          "at",
-                                          "for",
-                                          "from",
-                                          "to",
-                                          "with",
-                                          "because",
-                                          "since",
-                                          "so",
-                                          "and",
-                                          "but",
-                                          "when",
-                                          "as",
-                                          "until",
-                                          "while",
-                                          "although",
-                                          "which",
-                                          NULL};
+static const char denial_ends[] =
+    "in on at for from to with because since so and but when as until while although which";
 /* Words that a denial passes over: "not caused by the memory limit" denies the limit. */
-static const char *const denial_passes[] = {"cause",
-                                            "caused",
-                                            "problem",
-                                            "issue",
-                                            "evidence",
-                                            "sign",
-                                            "matter",
-                                            "question",
-                                            "fault",
-                                            "reason",
-                                            "any",
-                                            "because",
-                                            "due",
-                                            "actually",
-                                            "really",
-                                            NULL};
-static const char *const numbers[] = {"zero",
-                                      "one",
-                                      "two",
-                                      "three",
-                                      "four",
-                                      "five",
-                                      "six",
-                                      "seven",
-                                      "eight",
-                                      "nine",
-                                      "ten",
-                                      "eleven",
-                                      "twelve"};
+static const char denial_passes[] =
+    "cause caused problem issue evidence sign matter question fault reason any because due "
+    "actually really";
+static const char numbers[] = "zero one two three four five six seven eight nine ten eleven twelve";
 
-static bool score_word_in(const struct score_word *w, const char *const *list)
+static bool score_word_in(const struct score_word *w, const char *words)
 {
-    for (; *list; list++)
-        if (strlen(*list) == w->n && memcmp(*list, w->text, w->n) == 0)
-            return true;
-    return false;
+    return str_is_one_of((str){w->text, w->n}, words);
 }
 
 bool score_word_is_empty(const struct score_word *w)
@@ -120,10 +58,9 @@ static bool score_word_ends(const struct score_word *w, const char *suffix)
 
 bool score_word_connects(const struct score_word *w)
 {
-    static const char *const more[] = {"because", "cause", "causes", "too",  "only",  "but",
-                                       "all",     "each",  "since",  "when", "while", "after",
-                                       "before",  "every", "most",   "its",  "keeps", "holds",
-                                       "fills",   "wrong", "out",    NULL};
+    static const char more[] =
+        "because cause causes too only but all each since when while after before every most its "
+        "keeps holds fills wrong out";
 
     return score_word_is_empty(w) || score_word_denies(w) || score_word_in(w, more) ||
            (w->n > 4 && score_word_ends(w, "ed")) || (w->n > 5 && score_word_ends(w, "ing"));
@@ -169,15 +106,17 @@ static void score_word_stem(struct score_word *w)
 
 void score_word_reduce(struct score_word *w)
 {
+    size_t number;
+
     if (w->digits)
         return;
-    for (size_t i = 0; i < COUNT_OF(numbers); i++)
-        if (strlen(numbers[i]) == w->n && memcmp(numbers[i], w->text, w->n) == 0) {
-            w->n = (uint8_t)snprintf(w->text, SCORE_WORD_MAX, "%zu", i);
-            w->digits = true;
-            return;
-        }
-    score_word_stem(w);
+    number = str_place((str){w->text, w->n}, numbers);
+    if (number == STR_NONE) {
+        score_word_stem(w);
+        return;
+    }
+    w->n = (uint8_t)snprintf(w->text, SCORE_WORD_MAX, "%zu", number);
+    w->digits = true;
 }
 
 /* ---- reading ---- */
@@ -229,7 +168,7 @@ bool score_word_next(str *rest, bool *code, struct score_word *w)
 /* "not only", "not just" deny nothing. "failed to pull" denies like "could not pull". */
 static bool score_word_starts_denial(const struct score_word *w, str rest)
 {
-    static const char *const affirms[] = {"only", "just", "merely", NULL};
+    static const char affirms[] = "only just merely";
     bool code = false;
     struct score_word next;
 

@@ -145,19 +145,12 @@ bool markup_next(struct markup *m, struct markup_token *t)
 
 bool markup_is(const struct markup_token *t, const char *name)
 {
-    return t->name.n == strlen(name) && strncasecmp(t->name.p, name, t->name.n) == 0;
+    return str_eq_nocase(t->name, str_c(name));
 }
 
 bool markup_among(const struct markup_token *t, const char *names)
 {
-    for (const char *p = names; *p;) {
-        size_t n = strcspn(p, " ");
-
-        if (n == t->name.n && n > 0 && strncasecmp(p, t->name.p, n) == 0)
-            return true;
-        p += n + (p[n] == ' ');
-    }
-    return false;
+    return str_is_one_of_nocase(t->name, names);
 }
 
 /* The next attribute: name="value", name='value', name=value or name. */
@@ -197,7 +190,7 @@ bool markup_attribute(const struct markup_token *t, const char *name, struct are
     str rest = t->attributes, key, value;
 
     while (markup_next_attribute(&rest, &key, &value))
-        if (key.n == strlen(name) && strncasecmp(key.p, name, key.n) == 0) {
+        if (str_eq_nocase(key, str_c(name))) {
             struct buf b;
 
             buf_init(&b, 4 * value.n + 64);
@@ -217,7 +210,7 @@ unsigned markup_number(const struct markup_token *t, const char *name, unsigned 
     while (markup_next_attribute(&rest, &key, &value)) {
         unsigned n = 0;
 
-        if (key.n != strlen(name) || strncasecmp(key.p, name, key.n) != 0)
+        if (!str_eq_nocase(key, str_c(name)))
             continue;
         if (value.n == 0 || value.n > 9)
             return otherwise;
@@ -251,12 +244,9 @@ static bool markup_entity(str name, uint32_t *code)
         bool hex = name.p[1] == 'x' || name.p[1] == 'X';
 
         for (size_t i = 1 + hex; i < name.n; i++) {
-            char c = name.p[i];
-            int digit = char_is_digit(c)                                ? c - '0'
-                        : hex && (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10
-                                                                        : -1;
+            int digit = char_hex_value(name.p[i]);
 
-            if (digit < 0)
+            if (digit < 0 || (!hex && digit > 9))
                 return false;
             *code = *code * (hex ? 16 : 10) + (uint32_t)digit;
         }

@@ -69,8 +69,7 @@ static bool pdf_is_whole(const struct proc_result *r, struct err *e)
 static bool pdf_is_scanned(str list, const struct policy_pdf_pages *pages, uint32_t *page)
 {
     while (list.n > 0) {
-        size_t end = str_find(list, STR("\n"));
-        str line = str_trim(str_slice(list, 0, end));
+        str line = str_trim(str_cut(&list, '\n'));
         uint64_t n = 0;
 
         for (size_t i = 0; i < line.n && line.p[i] >= '0' && line.p[i] <= '9' && n < 1000000; i++)
@@ -80,7 +79,6 @@ static bool pdf_is_scanned(str list, const struct policy_pdf_pages *pages, uint3
                 *page = pages->empty[i];
                 return true;
             }
-        list = end == STR_NONE ? STR("") : str_slice(list, end + 1, list.n);
     }
     return false;
 }

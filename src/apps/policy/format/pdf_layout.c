@@ -204,12 +204,7 @@ static uint64_t pdf_number(str s, size_t *at)
 
 static bool pdf_is_page_word(str word)
 {
-    static const char *const words[] = {"page", "p", "pg", "of", "seite", "von", "pagina"};
-
-    for (size_t k = 0; k < COUNT_OF(words); k++)
-        if (strlen(words[k]) == word.n && strncasecmp(words[k], word.p, word.n) == 0)
-            return true;
-    return false;
+    return str_is_one_of_nocase(word, "page p pg of seite von pagina");
 }
 
 static size_t pdf_word_size(str s, size_t at)
