@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/arena.h"
 
+#include "base/buf.h"
+
 #include "base/spare.h"
 
 /* Many arenas hold next to nothing for as long as a stream is open: the first block is small, and
@@ -139,6 +141,14 @@ str arena_dup(struct arena *a, str s)
 
     *str_put(p, s) = '\0';
     return (str){p, s.n};
+}
+
+str arena_move_buf(struct arena *a, struct buf *b)
+{
+    str text = arena_dup(a, buf_str(b));
+
+    buf_release(b);
+    return text;
 }
 
 str arena_join(struct arena *a, str x, str y, str z)
