@@ -112,12 +112,12 @@ static bool take_message(struct messages *m, const struct json *doc, const struc
 
 static bool take_messages(struct messages *m, const struct json *doc, bool removes, struct err *e)
 {
-    const struct json_node *root = json_root(doc), *i;
+    const struct json_node *root = json_root(doc);
 
     if (root->kind != JSON_ARRAY)
         return removes ? take_message(m, doc, root, removes, e)
                        : err_set(e, ERR_INPUT, "messages: the value that is there is no list");
-    for (i = json_first(doc, root); i; i = json_next(doc, root, i))
+    JSON_FOREACH(i, doc, root)
         if (!take_message(m, doc, i, removes, e))
             return false;
     return true;
@@ -182,8 +182,7 @@ bool channel_fold(enum channel_kind kind, str now, str update, struct buf *out, 
 
     assert(kind < CHANNEL_KIND_COUNT);
     json_init(&f.now);
-    json_init(&f.update);
-    ok = json_parse(&f.update, update, e) && (f.fresh || json_parse(&f.now, now, e)) &&
+    ok = json_open(&f.update, update, e) && (f.fresh || json_parse(&f.now, now, e)) &&
          kinds[kind].fold(&f, out, e) && buf_ok(out, "the value", e);
     json_release(&f.update);
     json_release(&f.now);

@@ -156,12 +156,12 @@ static int64_t agent_history_number_at(const struct json *doc, const char *key)
 
 static void calls_in(const struct json *doc, struct arena *a, struct ask_reply *out)
 {
-    const struct json_node *calls = json_find(doc, json_root(doc), STR("calls")), *c;
+    const struct json_node *calls = json_find(doc, json_root(doc), STR("calls"));
 
     if (!calls || calls->kind != JSON_ARRAY)
         return;
     out->calls = arena_zero(a, json_count(doc, calls) + 1, sizeof *out->calls);
-    for (c = json_first(doc, calls); c; c = json_next(doc, calls, c)) {
+    JSON_FOREACH(c, doc, calls) {
         const struct json_node *f = json_find(doc, c, STR("function"));
 
         out->calls[out->call_count++] = (struct ask_call){json_copy_text(doc, c, "id", a),
@@ -178,8 +178,7 @@ bool reply_read(str text, struct arena *a, struct ask_reply *out)
     bool ok;
 
     *out = (struct ask_reply){.usage = chat_usage_none, .recorded = true, .cost_usd = -1};
-    json_init(&doc);
-    ok = json_parse(&doc, text, &e) && json_root(&doc)->kind == JSON_OBJECT;
+    ok = json_open(&doc, text, &e) && json_root(&doc)->kind == JSON_OBJECT;
     if (ok) {
         root = json_root(&doc);
         out->id = json_copy_text(&doc, root, "id", a);

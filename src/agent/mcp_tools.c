@@ -271,8 +271,7 @@ bool mcp_toolset_add(struct mcp_toolset *m, struct toolbox *box, const struct mc
     struct json doc;
     bool ok;
 
-    json_init(&doc);
-    ok = json_parse(&doc, list, e);
+    ok = json_open(&doc, list, e);
     all = ok ? json_root(&doc) : NULL;
     for (const struct json_node *v = json_first(&doc, all); ok && v; v = json_next(&doc, all, v))
         ok = agent_mcp_tools_add_one(m, box, s, &doc, v, e);

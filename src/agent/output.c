@@ -58,8 +58,7 @@ static bool output_find_json(str text, struct buf *out, struct err *e)
     struct json doc;
     bool plain;
 
-    json_init(&doc);
-    plain = json_parse(&doc, str_trim(text), e);
+    plain = json_open(&doc, str_trim(text), e);
     json_release(&doc);
     if (plain)
         buf_add(out, str_trim(text));

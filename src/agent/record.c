@@ -123,8 +123,7 @@ static str agent_record_error(str result, struct arena *a)
 
     if (str_starts(result, STR(TOOL_REPORTS)))
         return str_trim(str_slice(result, strlen(TOOL_REPORTS), result.n));
-    json_init(&doc);
-    if (json_parse(&doc, result, &e) &&
+    if (json_open(&doc, result, &e) &&
         json_text(&doc, json_find(&doc, json_root(&doc), STR("error")), a, &text))
         result = text;
     json_release(&doc);

@@ -213,8 +213,7 @@ static bool agent_results_run(void *ctx, const struct tool_call *call, struct bu
     bool ok;
 
     arena_init(&a, 65536 + call->arguments.n);
-    json_init(&doc);
-    ok = json_parse(&doc, call->arguments, e) &&
+    ok = json_open(&doc, call->arguments, e) &&
          json_i64(&doc, json_find(&doc, json_root(&doc), STR("result")), &number);
     if (!json_i64(&doc, json_find(&doc, json_root(&doc), STR("from")), &from))
         from = 0;

@@ -115,8 +115,7 @@ static void error_read(struct run *r, str text, struct ask_reply *reply)
 
     *reply = (struct ask_reply){.usage = chat_usage_none, .cost_usd = -1};
     *out = (struct chat_error){.status = 502, .message = STR("the call had failed")};
-    json_init(&doc);
-    if (json_parse(&doc, text, &e)) {
+    if (json_open(&doc, text, &e)) {
         (void)!json_i64(
             &doc, json_find(&doc, json_root(&doc), STR("input_tokens")), &reply->usage.input);
         (void)!json_i64(

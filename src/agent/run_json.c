@@ -118,11 +118,10 @@ static void write_row(struct agent_log *log, struct json_out *o, const struct ag
     json_member_str(o, "reason", row->reason);
     json_member_i64(o, "created_at_us", row->created_us);
     json_member_i64(o, "updated_at_us", row->updated_us);
-    json_out_key(o, STR("duration_ms"));
     if (str_eq(row->status, STR("running")) || str_eq(row->status, STR("waiting")))
-        json_out_null(o);
+        json_member_null(o, "duration_ms");
     else
-        json_out_i64(o, (row->updated_us - row->created_us) / 1000);
+        json_member_i64(o, "duration_ms", (row->updated_us - row->created_us) / 1000);
     json_out_key(o, STR("pending"));
     run_json_pending(log, row, thoughts, o, a);
 }
@@ -226,11 +225,7 @@ static void write_effects(struct json_out *o, const struct agent_effect *all, si
         agent_run_json_value(o, "request", f->request);
         agent_run_json_value(o, "result", run_shown_result(x, f));
         json_member_i64(o, "started_at_us", f->started_us);
-        json_out_key(o, STR("ended_at_us"));
-        if (f->state == AGENT_DONE)
-            json_out_i64(o, f->ended_us);
-        else
-            json_out_null(o);
+        json_member_i64_or_null(o, "ended_at_us", f->state == AGENT_DONE ? f->ended_us : -1);
         json_out_end(o);
     }
     json_out_end(o);

@@ -53,8 +53,7 @@ static void settle_read(struct run *r, str json)
     struct err e;
     str status;
 
-    json_init(&doc);
-    if (json_parse(&doc, json, &e)) {
+    if (json_open(&doc, json, &e)) {
         status = settle_text(r, &doc, "status");
         for (int i = AGENT_FINISHED; i <= AGENT_WAITING; i++)
             if (str_eq(status, str_c(agent_end_name((enum agent_end)i))))

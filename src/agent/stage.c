@@ -51,7 +51,6 @@ void agent_stage_work(const struct agent_stage *s)
 static str agent_stage_join(const struct agent_finding *f, size_t n, struct arena *a)
 {
     struct buf all;
-    str text;
 
     buf_init(&all, TEXT_MAX);
     for (size_t i = 0; i < n; i++) {
@@ -61,9 +60,7 @@ static str agent_stage_join(const struct agent_finding *f, size_t n, struct aren
             buf_printf(&all, "%s### " STR_FMT "\n\n", all.n ? "\n\n" : "", STR_ARG(f[i].name));
         buf_add(&all, f[i].result->finish.n ? f[i].result->finish : f[i].result->text);
     }
-    text = arena_dup(a, buf_str(&all));
-    buf_release(&all);
-    return text;
+    return arena_move_buf(a, &all);
 }
 
 /* Which end decides the stage: an agent that can be resumed comes before one that failed. */

@@ -279,12 +279,12 @@ static bool put_channel(struct putting *p, str channel, str version, struct err 
 
 static bool put_channels(struct putting *p, struct err *e)
 {
-    const struct json_node *all = agent_thread_versions(&p->checkpoint), *key;
+    const struct json_node *all = agent_thread_versions(&p->checkpoint);
     size_t n = 0;
     str name;
 
     json_out_object(&p->out);
-    for (key = json_first(&p->checkpoint, all); key; key = json_next(&p->checkpoint, all, key)) {
+    JSON_FOREACH(key, &p->checkpoint, all) {
         if (++n > THREAD_CHANNELS_MAX)
             return err_set(
                 e, ERR_INPUT, "checkpoint: has more than %d channels", THREAD_CHANNELS_MAX);

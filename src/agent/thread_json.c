@@ -50,7 +50,7 @@ static bool read_object(const struct json *doc, const char *name, bool needed, s
 static bool agent_thread_json_read_values(const struct json *doc, struct arena *a,
                                           struct thread_tuple *out, struct err *e)
 {
-    const struct json_node *all = json_find(doc, json_root(doc), STR("values")), *key;
+    const struct json_node *all = json_find(doc, json_root(doc), STR("values"));
     size_t n = all ? json_count(doc, all) : 0;
 
     if (all && all->kind != JSON_OBJECT)
@@ -58,7 +58,7 @@ static bool agent_thread_json_read_values(const struct json *doc, struct arena *
     if (n > THREAD_CHANNELS_MAX)
         return err_set(e, ERR_INPUT, "values: more than %d", THREAD_CHANNELS_MAX);
     out->values = arena_zero(a, n + 1, sizeof *out->values);
-    for (key = json_first(doc, all); key; key = json_next(doc, all, key)) {
+    JSON_FOREACH(key, doc, all) {
         struct thread_value *v = &out->values[out->value_count++];
 
         assert(out->value_count <= n);
@@ -92,7 +92,7 @@ bool thread_json_put(const struct json *doc, struct arena *a, struct thread_tupl
 bool thread_json_writes(const struct json *doc, struct arena *a, struct thread_tuple *out,
                         struct err *e)
 {
-    const struct json_node *root = json_root(doc), *all = json_find(doc, root, STR("writes")), *i;
+    const struct json_node *root = json_root(doc), *all = json_find(doc, root, STR("writes"));
     str task;
 
     if (!json_text(doc, json_find(doc, root, STR("task_id")), a, &task) || !task.n ||
@@ -101,7 +101,7 @@ bool thread_json_writes(const struct json *doc, struct arena *a, struct thread_t
     if (!all || all->kind != JSON_ARRAY || json_count(doc, all) > THREAD_WRITES_MAX)
         return err_set(e, ERR_INPUT, "writes: must be a list of at most %d", THREAD_WRITES_MAX);
     out->writes = arena_zero(a, json_count(doc, all) + 1, sizeof *out->writes);
-    for (i = json_first(doc, all); i; i = json_next(doc, all, i)) {
+    JSON_FOREACH(i, doc, all) {
         struct thread_write *w = &out->writes[out->write_count];
 
         w->task = task;
@@ -141,8 +141,7 @@ static bool agent_thread_json_is_json(str type, str bytes)
 
     if (!str_eq(type, STR("json")))
         return false;
-    json_init(&doc);
-    ok = json_parse(&doc, bytes, &ignored);
+    ok = json_open(&doc, bytes, &ignored);
     json_release(&doc);
     return ok;
 }

@@ -181,7 +181,7 @@ static struct node *parent_of(struct pruning *p, struct arena *a, const struct n
 static bool keep_parts(struct pruning *p, const struct node *n, struct err *e)
 {
     struct json doc, refs;
-    const struct json_node *versions, *key, *ref;
+    const struct json_node *versions, *ref;
     struct node *parent;
     struct arena a;
     bool ok, open = false;
@@ -193,7 +193,7 @@ static bool keep_parts(struct pruning *p, const struct node *n, struct err *e)
     arena_init(&a, ARENA_MAX);
     ok = json_parse(&doc, n->checkpoint, e) && json_parse(&refs, n->refs, e);
     versions = ok ? json_find(&doc, json_root(&doc), STR("channel_versions")) : NULL;
-    for (key = json_first(&doc, versions); key; key = json_next(&doc, versions, key)) {
+    JSON_FOREACH(key, &doc, versions) {
         if (!json_text(&doc, key, &a, &channel))
             continue;
         ref = json_find(&refs, json_root(&refs), channel);

@@ -87,14 +87,14 @@ static bool agent_thread_read_values(struct db *db, struct reading *r,
                                      const struct json *checkpoint, const struct json *refs,
                                      struct err *e)
 {
-    const struct json_node *root = json_root(refs), *key, *version;
+    const struct json_node *root = json_root(refs), *version;
     const struct json_node *versions =
         json_find(checkpoint, json_root(checkpoint), STR("channel_versions"));
     struct thread_tuple *t = r->tuple;
     str writer;
 
     t->values = arena_zero(r->arena, json_count(refs, root) + 1, sizeof *t->values);
-    for (key = json_first(refs, root); key; key = json_next(refs, root, key)) {
+    JSON_FOREACH(key, refs, root) {
         struct thread_value *v = &t->values[t->value_count];
 
         if (!json_text(refs, key, r->arena, &v->channel) ||
@@ -207,7 +207,7 @@ struct listing {
 
 static bool agent_thread_read_fits(struct listing *l, str metadata)
 {
-    const struct json_node *root = json_root(&l->want), *key, *value;
+    const struct json_node *root = json_root(&l->want), *value;
     struct err ignored;
     str name;
 
@@ -216,7 +216,7 @@ static bool agent_thread_read_fits(struct listing *l, str metadata)
     if (!json_parse(&l->has, metadata, &ignored))
         return false;
     arena_reset(&l->names);
-    for (key = json_first(&l->want, root); key; key = json_next(&l->want, root, key)) {
+    JSON_FOREACH(key, &l->want, root) {
         if (!json_text(&l->want, key, &l->names, &name))
             return false;
         value = json_find(&l->has, json_root(&l->has), name);

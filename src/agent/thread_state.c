@@ -88,12 +88,11 @@ static const struct json_node *agent_thread_state_member(const struct json *doc,
 
 static bool next_version(struct updating *u, struct err *e)
 {
-    const struct json_node *all = agent_thread_state_member(&u->before, STR("channel_versions")),
-                           *key;
+    const struct json_node *all = agent_thread_state_member(&u->before, STR("channel_versions"));
     int64_t n;
 
     u->version = 1;
-    for (key = json_first(&u->before, all); key; key = json_next(&u->before, all, key)) {
+    JSON_FOREACH(key, &u->before, all) {
         if (!json_i64(&u->before, json_value(key), &n) || n < 0 || n > INT64_MAX - 2)
             return err_set(e, ERR_INPUT, "channel_versions: are not counted in whole numbers");
         if (n >= u->version)
@@ -155,14 +154,14 @@ static bool fold_one(struct updating *u, str channel, str update, struct thread_
 
 static bool fold_all(struct updating *u, struct err *e)
 {
-    const struct json_node *root = json_root(&u->values), *key;
+    const struct json_node *root = json_root(&u->values);
     size_t n = json_count(&u->values, root);
     str channel;
 
     if (n > THREAD_CHANNELS_MAX)
         return err_set(e, ERR_INPUT, "values: more than %d", THREAD_CHANNELS_MAX);
     u->put.values = arena_zero(u->arena, n + 1, sizeof *u->put.values);
-    for (key = json_first(&u->values, root); key; key = json_next(&u->values, root, key)) {
+    JSON_FOREACH(key, &u->values, root) {
         assert(u->put.value_count < n);
         if (!json_text(&u->values, key, u->arena, &channel) || channel.n > THREAD_ID_MAX ||
             memchr(channel.p, 0, channel.n))
@@ -186,10 +185,9 @@ static bool fold_all(struct updating *u, struct err *e)
 static void members_but(struct json_out *o, const struct json *doc, const struct json_node *all,
                         const struct json *other, struct arena *a)
 {
-    const struct json_node *key;
     str name;
 
-    for (key = json_first(doc, all); key; key = json_next(doc, all, key)) {
+    JSON_FOREACH(key, doc, all) {
         if (!json_text(doc, key, a, &name) || (other && json_find(other, json_root(other), name)))
             continue;
         json_out_key(o, name);

@@ -203,8 +203,7 @@ bool toolbox_check(const struct toolbox *b, const struct tool *t, str arguments,
     bool ok = false;
 
     assert(toolbox_find(b, t->name) == t);
-    json_init(&doc);
-    if (!json_parse(&doc, arguments.n ? arguments : STR("{}"), &e))
+    if (!json_open(&doc, arguments.n ? arguments : STR("{}"), &e))
         buf_printf(why, "the arguments are no JSON: %s", e.text);
     else if (json_root(&doc)->kind != JSON_OBJECT)
         buf_add(why, STR("the arguments must be one JSON object"));

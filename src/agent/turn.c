@@ -95,13 +95,10 @@ static void turn_error_write(const struct run *r, struct buf *out, str why)
 str turn_error(struct run *r, str why)
 {
     struct buf out;
-    str all;
 
     buf_init(&out, 8 * WHY_MAX);
     turn_error_write(r, &out, why);
-    all = arena_dup(r->arena, buf_str(&out));
-    buf_release(&out);
-    return all;
+    return arena_move_buf(r->arena, &out);
 }
 
 void turn_settle(struct turn *t, struct turn_call *c, bool ok, str result)
@@ -117,14 +114,11 @@ void turn_settle(struct turn *t, struct turn_call *c, bool ok, str result)
 static str turn_tool_names(struct run *r)
 {
     struct buf all;
-    str names;
 
     buf_init(&all, WHY_MAX);
     for (size_t i = 0; i < toolbox_count(r->o->tools) && !buf_full(&all); i++)
         buf_printf(&all, "%s" STR_FMT, i ? ", " : "", STR_ARG(toolbox_at(r->o->tools, i)->called));
-    names = arena_dup(r->arena, buf_str(&all));
-    buf_release(&all);
-    return names;
+    return arena_move_buf(r->arena, &all);
 }
 
 /* Bad arguments go back to the model as the tool's answer, with the path and the reason. */

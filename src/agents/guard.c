@@ -29,8 +29,7 @@ static void guard_read_verdict(str json, struct arena *a, struct agents_verdict 
     str reason;
 
     *out = (struct agents_verdict){.reason = STR("the guard gave no reason")};
-    json_init(&doc);
-    if (!json_parse(&doc, json, &e) ||
+    if (!json_open(&doc, json, &e) ||
         !json_bool(json_find(&doc, json_root(&doc), STR("allow")), &out->allow))
         guard_deny(out,
                    STR("the guard gave no verdict: it must answer {\"allow\": true or false}"));

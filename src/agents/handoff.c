@@ -81,8 +81,7 @@ static str handoff_messages(str history, struct arena *a)
                 buf_add_c(&out, ',');
             buf_add(&out, json_raw(&doc, m));
         }
-    all = arena_dup(a, buf_str(&out));
-    buf_release(&out);
+    all = arena_move_buf(a, &out);
     json_release(&doc);
     return all;
 }

@@ -25,8 +25,7 @@ static str memory_items(str list, struct arena *a)
     struct err ignored;
     str items = STR("");
 
-    json_init(&doc);
-    if (json_parse(&doc, list, &ignored) && json_root(&doc)->kind == JSON_ARRAY) {
+    if (json_open(&doc, list, &ignored) && json_root(&doc)->kind == JSON_ARRAY) {
         list = json_raw(&doc, json_root(&doc));
         items = arena_dup(a, str_trim(str_slice(list, 1, list.n - 1)));
     }

@@ -46,8 +46,7 @@ bool agents_request_read(str json, struct arena *a, struct agents_request *out, 
     bool ok;
 
     *out = (struct agents_request){.run = STR("")};
-    json_init(&doc);
-    ok = json_parse(&doc, json, e);
+    ok = json_open(&doc, json, e);
     for (size_t i = 0; ok && i < COUNT_OF(request_texts); i++) {
         str *to = request_text_at(out, i);
 
@@ -97,8 +96,7 @@ bool agents_request_add_tools(str tools, struct toolbox *box, struct err *e)
     if (!tools.n)
         return true;
     arena_init(&a, 2 * tools.n + 65536);
-    json_init(&doc);
-    ok = json_parse(&doc, tools, e);
+    ok = json_open(&doc, tools, e);
     root = ok ? json_root(&doc) : NULL;
     if (ok && root->kind != JSON_ARRAY)
         ok = err_set(e, ERR_INPUT, "tools: must be a list");

@@ -276,8 +276,7 @@ static bool saved_read(struct agents_part *p, str note, struct err *e)
     bool ok;
 
     saved_take_definition(p);
-    json_init(&doc);
-    ok = json_parse(&doc, note, e);
+    ok = json_open(&doc, note, e);
     if (ok) {
         root = json_root(&doc);
         p->model = json_copy_text(&doc, root, "model", p->arena);

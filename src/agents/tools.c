@@ -308,8 +308,7 @@ static bool agents_add_all(struct agents_open *p, struct err *e)
     struct json doc;
     bool ok;
 
-    json_init(&doc);
-    ok = json_parse(&doc, p->tools.listed, e);
+    ok = json_open(&doc, p->tools.listed, e);
     /* In the order of the list: a resumed run has it from its log, and the configuration may have
      * another one by now. */
     for (const struct json_node *k = ok ? json_first(&doc, json_root(&doc)) : NULL; ok && k;

@@ -127,8 +127,7 @@ static bool workflow_read_plan(str note, struct arena *a, struct workflow_plan *
     struct json doc;
     bool ok;
 
-    json_init(&doc);
-    ok = json_parse(&doc, note, e);
+    ok = json_open(&doc, note, e);
     list = ok ? json_find(&doc, json_root(&doc), STR("stages")) : NULL;
     *out = (struct workflow_plan){.stages = NULL};
     out->stages = arena_zero(a, json_count(&doc, list) + 1, sizeof *out->stages);

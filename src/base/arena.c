@@ -142,6 +142,14 @@ str arena_dup(struct arena *a, str s)
     return (str){p, s.n};
 }
 
+str arena_move_buf(struct arena *a, struct buf *b)
+{
+    str text = arena_dup(a, buf_str(b));
+
+    buf_release(b);
+    return text;
+}
+
 str arena_join(struct arena *a, str x, str y, str z)
 {
     char *p = arena_alloc(a, x.n + y.n + z.n + 1);

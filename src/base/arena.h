@@ -15,6 +15,7 @@
 #include "base/str.h"
 
 struct arena_block;
+struct buf;
 
 struct arena {
     char *at, *end;            /* the free part of the newest block */
@@ -62,6 +63,8 @@ void *arena_grow(struct arena *a, void *list, size_t n, size_t *max, size_t size
 str arena_dup(struct arena *a, str s);
 /* The concatenation of the three, followed by a NUL. */
 str arena_join(struct arena *a, str x, str y, str z);
+/* The content of a buffer, which is released, followed by a NUL. */
+str arena_move_buf(struct arena *a, struct buf *b);
 /* A number in decimal, followed by a NUL. */
 str arena_u64(struct arena *a, uint64_t n);
 str arena_printf(struct arena *a, const char *fmt, ...) PRINTF_LIKE(2, 3);

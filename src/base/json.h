@@ -77,6 +77,13 @@ void json_release(struct json *doc);
  * the tape is empty. src must stay valid as long as the nodes are used. */
 bool json_parse(struct json *doc, str src, struct err *e) MUST_USE;
 
+/* json_init and json_parse in one: json_release is needed in any case. */
+static inline bool MUST_USE json_open(struct json *doc, str src, struct err *e)
+{
+    json_init(doc);
+    return json_parse(doc, src, e);
+}
+
 /* NULL if the last parse failed. */
 const struct json_node *json_root(const struct json *doc);
 
@@ -230,6 +237,7 @@ void json_member_i64(struct json_out *o, const char *name, int64_t n);
 void json_member_i64_or_null(struct json_out *o, const char *name, int64_t n); /* < 0: null */
 void json_member_u64(struct json_out *o, const char *name, uint64_t n);
 void json_member_double(struct json_out *o, const char *name, double v);
+void json_member_double_or_null(struct json_out *o, const char *name, double v); /* < 0: null */
 void json_member_raw(struct json_out *o, const char *name, str json);
 void json_member_bool(struct json_out *o, const char *name, bool v);
 void json_member_null(struct json_out *o, const char *name);

@@ -201,8 +201,7 @@ static bool json_loose_number(str w, struct buf *out)
     str digits = str_starts(w, STR("+")) ? str_slice(w, 1, w.n) : w;
     bool ok;
 
-    json_init(&doc);
-    ok = json_parse(&doc, digits, &e) && json_root(&doc)->kind == JSON_NUMBER;
+    ok = json_open(&doc, digits, &e) && json_root(&doc)->kind == JSON_NUMBER;
     json_release(&doc);
     if (ok)
         buf_add(out, digits);
@@ -352,8 +351,7 @@ static bool base_json_loose_wanted(struct search *f, str json)
     struct err e;
     bool ok;
 
-    json_init(&doc);
-    ok = json_parse(&doc, json, &e) && (!f->wanted || f->wanted(f->ctx, &doc));
+    ok = json_open(&doc, json, &e) && (!f->wanted || f->wanted(f->ctx, &doc));
     json_release(&doc);
     return ok;
 }

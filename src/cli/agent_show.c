@@ -249,8 +249,7 @@ void agent_show_event(struct agent_show *s, str name, str id, str json)
     struct err e;
     bool root;
 
-    json_init(&doc);
-    if (!json_parse(&doc, json, &e)) {
+    if (!json_open(&doc, json, &e)) {
         json_release(&doc);
         return;
     }

@@ -352,23 +352,17 @@ static const struct cli_option list_options[] = {
 
 static void agents_list_json(struct cli *cli, const struct config *c)
 {
-    struct json_out o;
-    struct buf out;
+    struct json_text t;
 
-    buf_init(&out, (size_t)64 << 20);
-    json_out_init(&o, &out);
-    json_out_object(&o);
-    json_member_array(&o, "agents");
+    json_text_begin(&t, (size_t)64 << 20);
+    json_member_array(&t.o, "agents");
     for (size_t i = 0; i < c->agents->agent_count; i++)
-        agents_write_definition(c, &c->agents->agents[i], &o);
-    json_out_end(&o);
-    json_member_array(&o, "workflows");
+        agents_write_definition(c, &c->agents->agents[i], &t.o);
+    json_out_end(&t.o);
+    json_member_array(&t.o, "workflows");
     for (size_t i = 0; i < c->agents->workflow_count; i++)
-        agents_write_workflow(c, &c->agents->workflows[i], &o);
-    json_out_close(&o, 2);
-    buf_add_c(&out, '\n');
-    cli_put_json(cli, buf_str(&out));
-    buf_release(&out);
+        agents_write_workflow(c, &c->agents->workflows[i], &t.o);
+    cli_put_json_text(cli, &t);
 }
 
 static void agents_list_text(struct cli *cli, const struct config *c)

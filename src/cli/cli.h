@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/progress.h"
 #include "base/str.h"
 #include "gateway/config.h"
@@ -181,6 +182,8 @@ void cli_put_line(struct file_out *out, str text);
 void cli_put_escaped(struct file_out *out, str text);
 /* Writes JSON to stdout: unchanged for a program, escaped for a terminal. */
 void cli_put_json(struct cli *cli, str json);
+/* The same with a line end for a JSON text, which it ends and releases. */
+void cli_put_json_text(struct cli *cli, struct json_text *t);
 
 /* Sets colour by the terminal and the environment; --color overrides it. */
 void cli_init_color(struct cli *cli);

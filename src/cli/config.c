@@ -38,11 +38,7 @@ static void put_item(void *ctx, const struct config_item *item)
     json_member_str(o, "path", item->path);
     json_member_str(o, "value", item->value);
     json_member_str(o, "origin", str_c(item->origin));
-    json_out_key(o, STR("line"));
-    if (item->line)
-        json_out_u64(o, item->line);
-    else
-        json_out_null(o);
+    json_member_i64_or_null(o, "line", item->line ? (int64_t)item->line : -1);
     json_out_end(o);
 }
 

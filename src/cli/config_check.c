@@ -352,7 +352,6 @@ static void check_on_note(void *ctx, const char *setting, const char *what)
 static str problem_text(struct check *k, const char *path, const struct problem *p)
 {
     struct buf b;
-    str text;
 
     assert(p->fix);
     buf_init(&b, 1 << 16);
@@ -366,9 +365,7 @@ static str problem_text(struct check *k, const char *path, const struct problem 
         buf_printf(&b, ": " STR_FMT, STR_ARG(p->setting));
     buf_printf(
         &b, "%s" STR_FMT "%s%s", b.n ? ": " : "", STR_ARG(p->what), p->fix[0] ? ": " : "", p->fix);
-    text = arena_dup(&k->arena, buf_str(&b));
-    buf_release(&b);
-    return text;
+    return arena_move_buf(&k->arena, &b);
 }
 
 /* A warning of a line that a problem was found in says the same in other words. */
@@ -384,11 +381,7 @@ static void write_problem(struct json_out *o, const struct problem *p)
 {
     assert(p->fix);
     json_out_object(o);
-    json_out_key(o, STR("line"));
-    if (p->line)
-        json_out_u64(o, p->line);
-    else
-        json_out_null(o);
+    json_member_i64_or_null(o, "line", p->line ? (int64_t)p->line : -1);
     json_member_str(o, "setting", p->setting);
     if (p->file.n)
         json_member_str(o, "file", p->file);
@@ -399,34 +392,24 @@ static void write_problem(struct json_out *o, const struct problem *p)
 
 static void config_check_write_json(struct check *k, struct cli *cli, const char *path)
 {
-    struct json_out o;
-    struct buf b;
+    struct json_text t;
 
     assert(k->n <= PROBLEMS_MAX && k->note_count <= NOTES_MAX);
-    buf_init(&b, (size_t)16 << 20);
-    json_out_init(&o, &b);
-    json_out_object(&o);
-    json_member_bool(&o, "ok", k->n == 0);
-    json_member_str(&o, "file", str_c(path));
-    json_out_key(&o, STR("error"));
-    if (k->n)
-        json_out_str(&o, problem_text(k, path, &k->at[0]));
-    else
-        json_out_null(&o);
-    json_member_array(&o, "problems");
+    json_text_begin(&t, (size_t)16 << 20);
+    json_member_bool(&t.o, "ok", k->n == 0);
+    json_member_str(&t.o, "file", str_c(path));
+    json_member_str_or_null(&t.o, "error", k->n ? problem_text(k, path, &k->at[0]) : STR(""));
+    json_member_array(&t.o, "problems");
     for (size_t i = 0; i < k->n; i++)
-        write_problem(&o, &k->at[i]);
-    json_out_end(&o);
-    json_member_array(&o, "warnings");
+        write_problem(&t.o, &k->at[i]);
+    json_out_end(&t.o);
+    json_member_array(&t.o, "warnings");
     for (size_t i = 0; k->config && i < k->config->warning_count; i++)
         if (!is_reported(k, path, k->config->warnings[i]))
-            json_out_str(&o, k->config->warnings[i]);
+            json_out_str(&t.o, k->config->warnings[i]);
     for (size_t i = 0; i < k->note_count; i++)
-        json_out_str(&o, k->notes[i]);
-    json_out_close(&o, 2);
-    buf_add_c(&b, '\n');
-    cli_put_json(cli, buf_str(&b));
-    buf_release(&b);
+        json_out_str(&t.o, k->notes[i]);
+    cli_put_json_text(cli, &t);
 }
 
 static void config_check_write_text(struct check *k, struct cli *cli, const char *path)

@@ -297,14 +297,11 @@ void daemon_add_encoded(struct buf *out, str text)
 str daemon_encode(struct arena *a, str text)
 {
     struct buf out;
-    str encoded;
 
     buf_init(&out, 3 * text.n + 1);
     daemon_add_encoded(&out, text);
     assert(!buf_full(&out));
-    encoded = arena_dup(a, buf_str(&out));
-    buf_release(&out);
-    return encoded;
+    return arena_move_buf(a, &out);
 }
 
 /* A text that no header can have is no key: the daemon then asks for one. */
@@ -395,8 +392,7 @@ str daemon_reply_message(struct arena *a, str reply)
     struct err e;
     bool ok;
 
-    json_init(&doc);
-    ok = json_parse(&doc, reply, &e);
+    ok = json_open(&doc, reply, &e);
     for (size_t i = 0; ok && !text.n && i < COUNT_OF(places); i++)
         if (json_text(&doc, json_pointer(&doc, str_c(places[i])), a, &text))
             text = arena_dup(a, text);

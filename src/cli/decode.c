@@ -32,18 +32,14 @@ struct decode {
 
 static void decode_member(struct json_out *o, const char *key, str text)
 {
-    if (!text.n)
-        return;
-    json_out_key(o, str_c(key));
-    json_out_str(o, text);
+    if (text.n)
+        json_member_str(o, key, text);
 }
 
 static void decode_number(struct json_out *o, const char *key, int64_t n)
 {
-    if (n < 0)
-        return;
-    json_out_key(o, str_c(key));
-    json_out_i64(o, n);
+    if (n >= 0)
+        json_member_i64(o, key, n);
 }
 
 static void add_usage(struct json_out *o, const struct chat_usage *u)
@@ -80,9 +76,8 @@ static void add_members(struct json_out *o, const struct chat_event *ev)
         decode_number(o, "block", ev->block);
     decode_member(o, "id", ev->id);
     decode_member(o, ev->kind == CHAT_START ? "model" : "name", ev->name);
-    if (ev->kind == CHAT_REASONING && ev->summary) {
+    if (ev->kind == CHAT_REASONING && ev->summary)
         json_member_bool(o, "summary", true);
-    }
     if (ev->kind == CHAT_STOP)
         decode_member(o, "stop", str_c(chat_stop_name(ev->stop)));
     if (ev->kind == CHAT_OPAQUE || ev->kind == CHAT_SIGNATURE)

@@ -273,8 +273,7 @@ static int demo_run(struct cli *cli, const struct cli_args *args)
                            .script = demo_file_text("tour.json", &d.texts[1]),
                            .done = args->value[ONCE] ? end_it : NULL};
     name_ourselves();
-    json_init(&d.questions);
-    ok = json_parse(&d.questions, o.questions, &e) && lay_out_files(&d, &e) && serve_run(&o, &e);
+    ok = json_open(&d.questions, o.questions, &e) && lay_out_files(&d, &e) && serve_run(&o, &e);
     shown = tour_end(&d.tour);
     demo_sweep(&d);
     json_release(&d.questions);

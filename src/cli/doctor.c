@@ -390,33 +390,27 @@ static void look_at_system(struct doctor *d)
 
 static void doctor_put_json(struct cli *cli, const struct doctor *d)
 {
-    struct json_out o;
-    struct buf b;
+    struct json_text t;
     bool ok = true;
 
     assert(d->n <= FINDINGS_MAX);
     for (size_t i = 0; i < d->n; i++)
         ok &= d->at[i].level != BAD;
-    buf_init(&b, 1 << 20);
-    json_out_init(&o, &b);
-    json_out_object(&o);
-    json_member_bool(&o, "ok", ok);
-    json_member_array(&o, "findings");
+    json_text_begin(&t, 1 << 20);
+    json_member_bool(&t.o, "ok", ok);
+    json_member_array(&t.o, "findings");
     for (size_t i = 0; i < d->n; i++) {
-        json_out_object(&o);
-        json_member_str(&o, "group", str_c(d->at[i].group));
-        json_member_str(&o, "level", str_c(level_names[d->at[i].level]));
-        json_member_str(&o, "what", str_c(d->at[i].what));
-        json_member_str(&o, "fix", str_c(d->at[i].fix));
-        json_out_end(&o);
+        json_out_object(&t.o);
+        json_member_str(&t.o, "group", str_c(d->at[i].group));
+        json_member_str(&t.o, "level", str_c(level_names[d->at[i].level]));
+        json_member_str(&t.o, "what", str_c(d->at[i].what));
+        json_member_str(&t.o, "fix", str_c(d->at[i].fix));
+        json_out_end(&t.o);
     }
-    json_out_end(&o);
-    json_out_key(&o, STR("providers"));
-    probe_write(&o, d->probes, d->probe_count);
-    json_out_end(&o);
-    buf_add_c(&b, '\n');
-    cli_put_json(cli, buf_str(&b));
-    buf_release(&b);
+    json_out_end(&t.o);
+    json_out_key(&t.o, STR("providers"));
+    probe_write(&t.o, d->probes, d->probe_count);
+    cli_put_json_text(cli, &t);
 }
 
 static void doctor_put_text(struct cli *cli, const struct doctor *d)

@@ -116,8 +116,7 @@ static bool of_nothing(str receipt)
     struct err e;
     bool ok;
 
-    json_init(&doc);
-    ok = json_parse(&doc, receipt, &e);
+    ok = json_open(&doc, receipt, &e);
     for (size_t i = 0; ok && i < COUNT_OF(counts); i++)
         sum += json_i64(&doc, json_find(&doc, json_root(&doc), str_c(counts[i])), &n) ? n : 0;
     json_release(&doc);

@@ -31,19 +31,13 @@ static void events_end(struct events *v, struct json_out *o)
     cli_put_json(v->cli, buf_str(&v->line));
 }
 
-static void events_member(struct json_out *o, str key, str text)
-{
-    json_out_key(o, key);
-    json_out_str(o, text);
-}
-
 static void events_on_run(void *ctx, enum split_kind kind, str run)
 {
     struct events *v = ctx;
     struct json_out o;
 
     cli_events_begin(v, &o, split_kind_name(kind));
-    events_member(&o, STR("text"), run);
+    json_member_str(&o, "text", run);
     events_end(v, &o);
     split_reader_run(&v->tools, kind, run);
 }
@@ -54,8 +48,8 @@ static void events_on_call(void *ctx, const struct split_call *call)
     struct json_out o;
 
     cli_events_begin(v, &o, "call");
-    events_member(&o, STR("name"), call->name);
-    events_member(&o, STR("arguments"), call->arguments);
+    json_member_str(&o, "name", call->name);
+    json_member_str(&o, "arguments", call->arguments);
     events_end(v, &o);
 }
 
@@ -68,12 +62,11 @@ static void events_on_note(void *ctx, const struct split_note *note)
     assert((size_t)note->what < COUNT_OF(names));
     cli_events_begin(v, &o, names[note->what]);
     if (note->what == SPLIT_BEGIN || note->what == SPLIT_END)
-        events_member(&o, STR("kind"), str_c(split_kind_name(note->kind)));
+        json_member_str(&o, "kind", str_c(split_kind_name(note->kind)));
     if (note->name.n > 0)
-        events_member(&o, STR("name"), note->name);
-    if (note->what == SPLIT_RECLASSIFY) {
+        json_member_str(&o, "name", note->name);
+    if (note->what == SPLIT_RECLASSIFY)
         json_member_u64(&o, "bytes", note->size);
-    }
     events_end(v, &o);
     split_reader_note(&v->tools, note);
 }

@@ -189,7 +189,6 @@ str history_line(struct arena *a, str text, size_t width_max)
     str cut = utf8_cut_count(text, width_max);
     bool more = cut.n < text.n;
     struct buf b;
-    str out;
 
     assert(width_max > 0);
     if (more)
@@ -206,9 +205,7 @@ str history_line(struct arena *a, str text, size_t width_max)
     }
     if (more)
         buf_add(&b, STR("\xe2\x80\xa6"));
-    out = arena_dup(a, buf_str(&b));
-    buf_release(&b);
-    return out;
+    return arena_move_buf(a, &b);
 }
 
 void history_show_text(struct cli *cli, str text, const char *indent)

@@ -369,8 +369,7 @@ static void investigate_print_waiting(struct work *w, const struct ran *r)
     struct err e;
 
     file_out_init(&out, STDERR_FILENO);
-    json_init(&doc);
-    list = json_parse(&doc, r->pending, &e) ? json_root(&doc) : NULL;
+    list = json_open(&doc, r->pending, &e) ? json_root(&doc) : NULL;
     JSON_FOREACH(v, &doc, list) {
         str run = STR(""), tool = STR("");
         int64_t seq = 0;

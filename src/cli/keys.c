@@ -139,8 +139,7 @@ static void put_entry(struct cli *cli, str entry)
     struct err e;
     const char *before = "- ";
 
-    json_init(&doc);
-    if (json_parse(&doc, entry, &e)) {
+    if (json_open(&doc, entry, &e)) {
         const struct json_node *root = json_root(&doc);
 
         JSON_FOREACH(k, &doc, root) {
@@ -251,17 +250,14 @@ static void keys_put_json(struct buf *b, const struct config_key *k)
         if (k->levels & 1u << level)
             json_out_str(&o, str_c(chat_level_name((enum chat_level)level)));
     json_out_end(&o);
-    json_out_key(&o, STR("rpm"));
-    k->rpm < 0 ? json_out_null(&o) : json_out_i64(&o, k->rpm);
-    json_out_key(&o, STR("tpm"));
-    k->tpm < 0 ? json_out_null(&o) : json_out_i64(&o, k->tpm);
-    json_out_key(&o, STR("spend_usd"));
-    k->spend_usd < 0 ? json_out_null(&o) : json_out_double(&o, k->spend_usd);
-    json_out_key(&o, STR("reasoning"));
-    if (k->reasoning == CONFIG_SHOW_UNSET)
-        json_out_null(&o);
-    else
-        json_out_str(&o, k->reasoning == CONFIG_SHOW ? STR("show") : STR("hide"));
+    json_member_i64_or_null(&o, "rpm", k->rpm);
+    json_member_i64_or_null(&o, "tpm", k->tpm);
+    json_member_double_or_null(&o, "spend_usd", k->spend_usd);
+    json_member_str_or_null(&o,
+                            "reasoning",
+                            k->reasoning == CONFIG_SHOW_UNSET ? STR("")
+                            : k->reasoning == CONFIG_SHOW     ? STR("show")
+                                                              : STR("hide"));
     json_out_end(&o);
 }
 

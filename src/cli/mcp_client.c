@@ -97,9 +97,7 @@ static str sample_arguments(struct suite *s, str schema)
         root = json_root(&doc);
         required = json_find(&doc, root, STR("required"));
         properties = json_find(&doc, root, STR("properties"));
-        for (const struct json_node *v = json_first(&doc, required);
-             v && required->kind == JSON_ARRAY;
-             v = json_next(&doc, required, v)) {
+        JSON_FOREACH_ITEM(v, &doc, required) {
             str name;
 
             if (!json_text(&doc, v, &s->arena, &name))
@@ -109,8 +107,7 @@ static str sample_arguments(struct suite *s, str schema)
         }
     }
     json_out_end(&o);
-    made = arena_dup(&s->arena, buf_str(&b));
-    buf_release(&b);
+    made = arena_move_buf(&s->arena, &b);
     json_release(&doc);
     return made;
 }

@@ -71,8 +71,7 @@ static bool policy_ask_here(struct policy_cmd *p, const char *method, str path, 
     buf_init(&r.body, OUT_MAX);
     app_answer(p->app, &match, &q, &r);
     p->status = r.status;
-    p->reply = arena_dup(&p->newest, buf_str(&r.body));
-    buf_release(&r.body);
+    p->reply = arena_move_buf(&p->newest, &r.body);
     return true;
 }
 

@@ -36,8 +36,7 @@ str policy_reply_text(struct policy_cmd *p, const char *pointer)
     struct err e;
 
     assert(pointer[0] == '/');
-    json_init(&doc);
-    if (json_parse(&doc, p->reply, &e) &&
+    if (json_open(&doc, p->reply, &e) &&
         json_text(&doc, json_pointer(&doc, str_c(pointer)), &p->arena, &text))
         text = arena_dup(&p->arena, text);
     json_release(&doc);
@@ -75,8 +74,7 @@ static size_t policy_each(struct policy_cmd *p, const char *pointer,
     size_t n = 0;
 
     assert(pointer[0] == '/' && show);
-    json_init(&doc);
-    if (json_parse(&doc, p->reply, &e)) {
+    if (json_open(&doc, p->reply, &e)) {
         const struct json_node *list = json_pointer(&doc, str_c(pointer));
 
         JSON_FOREACH(v, &doc, list) {
@@ -119,8 +117,7 @@ void policy_show_progress(struct policy_cmd *p)
     struct json doc;
     struct err e;
 
-    json_init(&doc);
-    if (json_parse(&doc, p->reply, &e)) {
+    if (json_open(&doc, p->reply, &e)) {
         const struct json_node *root = json_root(&doc);
 
         if (!p->progress.shown)
@@ -172,8 +169,7 @@ int policy_show_reverify(struct policy_cmd *p)
     struct err e;
     int code = CLI_INTERNAL;
 
-    json_init(&doc);
-    if (json_parse(&doc, p->reply, &e)) {
+    if (json_open(&doc, p->reply, &e)) {
         root = json_root(&doc);
         code = policy_number(&doc, root, "flipped") ? CLI_NEGATIVE : CLI_OK;
         if (json_is(&doc, json_find(&doc, root, STR("status")), STR("failed")))
@@ -240,8 +236,7 @@ int policy_show_extracted(struct policy_cmd *p)
         return CLI_OK;
     n = policy_each(p, "/proposals", policy_proposal_row);
     (void)policy_each(p, "/failures", policy_failure_row);
-    json_init(&doc);
-    if (json_parse(&doc, p->reply, &e)) {
+    if (json_open(&doc, p->reply, &e)) {
         const struct json_node *dropped = json_find(&doc, json_root(&doc), STR("dropped"));
 
         file_out_printf(
@@ -309,8 +304,7 @@ int policy_show_labels(struct policy_cmd *p, size_t *n)
     struct err e;
     int code = CLI_OK;
 
-    json_init(&doc);
-    if (json_parse(&doc, p->reply, &e)) {
+    if (json_open(&doc, p->reply, &e)) {
         const struct json_node *list = json_find(&doc, json_root(&doc), STR("cases"));
 
         JSON_FOREACH(v, &doc, list) {

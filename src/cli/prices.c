@@ -37,16 +37,6 @@ struct price_listing {
     size_t n, known; /* rows; those that have a price */
 };
 
-static void price_put_usd(struct json_out *o, const char *name, double usd)
-{
-    assert(name);
-    json_out_key(o, str_c(name));
-    if (usd < 0)
-        json_out_null(o);
-    else
-        json_out_double(o, usd);
-}
-
 static str price_source(struct price_listing *l, const struct price *p)
 {
     assert(!p->line || l->config);
@@ -64,24 +54,16 @@ static void price_put(struct price_listing *l, str model, str provider, const st
     json_out_object(o);
     json_member_str(o, "model", model);
     json_member_str(o, "provider", provider);
-    price_put_usd(o, "input", p->rate.input);
-    price_put_usd(o, "output", p->rate.output);
-    price_put_usd(o, "cache_read", p->rate.cache_read);
-    price_put_usd(o, "cache_write", p->rate.cache_write);
-    json_out_key(o, STR("above_tokens"));
-    if (p->above)
-        json_out_i64(o, p->above);
-    else
-        json_out_null(o);
-    price_put_usd(o, "above_input", p->above ? p->over.input : -1);
-    price_put_usd(o, "above_output", p->above ? p->over.output : -1);
-    price_put_usd(o, "above_cache_read", p->above ? p->over.cache_read : -1);
-    price_put_usd(o, "above_cache_write", p->above ? p->over.cache_write : -1);
-    json_out_key(o, STR("date"));
-    if (p->date.n)
-        json_out_str(o, p->date);
-    else
-        json_out_null(o);
+    json_member_double_or_null(o, "input", p->rate.input);
+    json_member_double_or_null(o, "output", p->rate.output);
+    json_member_double_or_null(o, "cache_read", p->rate.cache_read);
+    json_member_double_or_null(o, "cache_write", p->rate.cache_write);
+    json_member_i64_or_null(o, "above_tokens", p->above ? p->above : -1);
+    json_member_double_or_null(o, "above_input", p->above ? p->over.input : -1);
+    json_member_double_or_null(o, "above_output", p->above ? p->over.output : -1);
+    json_member_double_or_null(o, "above_cache_read", p->above ? p->over.cache_read : -1);
+    json_member_double_or_null(o, "above_cache_write", p->above ? p->over.cache_write : -1);
+    json_member_str_or_null(o, "date", p->date);
     json_member_str(o, "source", price_source(l, p));
     json_out_end(o);
 }

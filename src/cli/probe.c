@@ -127,8 +127,7 @@ static bool probe_read_list(struct probe_call *k)
     bool ok;
 
     assert(k->to->listed == 0);
-    json_init(&doc);
-    ok = json_parse(&doc, buf_str(&k->body), &e);
+    ok = json_open(&doc, buf_str(&k->body), &e);
     root = ok ? json_root(&doc) : NULL;
     list = ok && root->kind == JSON_OBJECT ? json_find(&doc, root, str_c(l->list)) : root;
     ok = ok && list && list->kind == JSON_ARRAY;
@@ -338,36 +337,22 @@ static void probe_write_one(struct json_out *o, const struct probe *p)
     json_out_object(o);
     json_member_str(o, "name", p->provider->name);
     json_member_str(o, "state", str_c(states[p->state]));
-    json_out_key(o, STR("reachable"));
     if (p->state == PROBE_SKIPPED)
-        json_out_null(o);
+        json_member_null(o, "reachable");
     else
-        json_out_bool(o, answered);
-    json_out_key(o, STR("authorised"));
+        json_member_bool(o, "reachable", answered);
     if (p->state == PROBE_GOOD || p->state == PROBE_REFUSED_KEY)
-        json_out_bool(o, p->state == PROBE_GOOD);
+        json_member_bool(o, "authorised", p->state == PROBE_GOOD);
     else
-        json_out_null(o);
-    json_out_key(o, STR("status"));
-    if (p->status)
-        json_out_u64(o, (uint64_t)p->status);
-    else
-        json_out_null(o);
-    json_out_key(o, STR("latency_ms"));
-    if (answered)
-        json_out_u64(o, p->took_ms);
-    else
-        json_out_null(o);
+        json_member_null(o, "authorised");
+    json_member_i64_or_null(o, "status", p->status ? p->status : -1);
+    json_member_i64_or_null(o, "latency_ms", answered ? (int64_t)p->took_ms : -1);
     json_member_u64(o, "models_listed", p->listed);
     json_member_array(o, "models_missing");
     for (size_t i = 0; i < p->missing_count; i++)
         json_out_str(o, p->missing[i]);
     json_out_end(o);
-    json_out_key(o, STR("error"));
-    if (p->why[0])
-        json_out_str(o, str_c(p->why));
-    else
-        json_out_null(o);
+    json_member_str_or_null(o, "error", str_c(p->why));
     json_out_end(o);
 }
 

@@ -128,8 +128,7 @@ static void show_texts(struct prompts *p, const struct prompt *v)
     struct err e;
     str key, text;
 
-    json_init(&doc);
-    if (json_parse(&doc, v->components, &e)) {
+    if (json_open(&doc, v->components, &e)) {
         root = json_root(&doc);
         JSON_FOREACH(k, &doc, root) {
             if (!json_text(&doc, k, &p->arena, &key) ||

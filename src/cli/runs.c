@@ -253,8 +253,7 @@ static bool arguments_ok(const char *text)
 
     if (!text)
         return true;
-    json_init(&doc);
-    ok = json_parse(&doc, str_c(text), &e) && json_root(&doc)->kind == JSON_OBJECT;
+    ok = json_open(&doc, str_c(text), &e) && json_root(&doc)->kind == JSON_OBJECT;
     json_release(&doc);
     return ok;
 }

@@ -139,6 +139,14 @@ void cli_put_json(struct cli *cli, str json)
         file_out_add(&cli->out, json);
 }
 
+void cli_put_json_text(struct cli *cli, struct json_text *t)
+{
+    json_out_close(&t->o, t->o.depth);
+    buf_add_c(&t->buf, '\n');
+    cli_put_json(cli, buf_str(&t->buf));
+    buf_release(&t->buf);
+}
+
 void cli_put_line(struct file_out *out, str text)
 {
     for (size_t end; (end = str_find(text, STR("\n"))) != STR_NONE;) {

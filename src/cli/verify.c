@@ -213,8 +213,7 @@ static bool verify_plainly(struct verifying *v, str text, struct arena *a, struc
     buf_init(&json, OUT_MAX);
     json_out_init(&o, &json);
     policy_envelope(&r->options, &r->verdict, &o);
-    r->envelope = arena_dup(a, buf_str(&json));
-    buf_release(&json);
+    r->envelope = arena_move_buf(a, &json);
     return true;
 }
 

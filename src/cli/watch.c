@@ -325,8 +325,7 @@ static const char *watch_value(struct watch_command *w, const struct watch_setti
     if (!s->upstream) {
         buf_init(&out, VALUE_MAX);
         watch_providers_json(w->root, &out);
-        text = arena_dup(&w->arena, buf_str(&out));
-        buf_release(&out);
+        text = arena_move_buf(&w->arena, &out);
         return text.p;
     }
     (void)snprintf(at, sizeof at, "%s/%s", w->root, s->upstream);

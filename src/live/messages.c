@@ -139,11 +139,7 @@ static void hub_words_tokens(struct json_out *o, const struct hub_end *e)
     json_member_i64_or_null(o, "output", e->output_tokens);
     json_member_i64_or_null(o, "reasoning", e->reasoning_tokens);
     json_out_end(o);
-    json_out_key(o, STR("cost_usd"));
-    if (e->cost_usd >= 0)
-        json_out_double(o, e->cost_usd);
-    else
-        json_out_null(o);
+    json_member_double_or_null(o, "cost_usd", e->cost_usd);
 }
 
 void hub_send_end(struct hub *h, const struct hub_channel *to, const struct hub_call *c,

@@ -439,8 +439,7 @@ static void relay_json(struct hub *h, unsigned peer, str message)
     str what;
 
     arena_init(&a, RELAY_ARENA);
-    json_init(&doc);
-    if (json_parse(&doc, message, &e) && json_root(&doc)->kind == JSON_OBJECT) {
+    if (json_open(&doc, message, &e) && json_root(&doc)->kind == JSON_OBJECT) {
         r.doc = &doc;
         r.at = json_root(&doc);
         r.arena = &a;

@@ -418,12 +418,12 @@ static bool tree_says_something(const struct mask *m, const struct json *doc)
     bool names = m->groups & MASK_CREDENTIALS, escaped = false;
 
     for (size_t i = 0; i < doc->n; i++) {
-        const struct json_node *v = &doc->nodes[i], *k;
+        const struct json_node *v = &doc->nodes[i];
 
         escaped |= v->kind == JSON_STRING && v->escaped;
         if (v->kind != JSON_OBJECT || !names)
             continue;
-        for (k = json_first(doc, v); k; k = json_next(doc, v, k))
+        JSON_FOREACH(k, doc, v)
             if (k->escaped || !name_says_nothing((str){doc->src.p + k->at + 1, k->size - 2}))
                 return true;
     }
@@ -486,9 +486,8 @@ static bool mask_json_at(const struct mask *m, str in, unsigned depth, struct bu
         return mask_text(m, in, out, counts);
     if (!worth_it(m, in))
         return false;
-    json_init(&doc);
-    found = json_parse(&doc, in, &e) ? mask_tree(m, &doc, depth, out, counts)
-                                     : mask_text(m, in, out, counts);
+    found = json_open(&doc, in, &e) ? mask_tree(m, &doc, depth, out, counts)
+                                    : mask_text(m, in, out, counts);
     json_release(&doc);
     return found;
 }

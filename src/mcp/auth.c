@@ -323,15 +323,12 @@ static str random_text(struct flow *f)
 {
     char bytes[RANDOM_SIZE];
     struct buf b;
-    str text;
 
     rand_os(bytes, sizeof bytes);
     buf_init(&b, 2 * RANDOM_SIZE);
     mcp_base64_url(&b, (str){bytes, sizeof bytes});
     assert(b.n == (RANDOM_SIZE * 4 + 2) / 3);
-    text = arena_dup(&f->arena, buf_str(&b));
-    buf_release(&b);
-    return text;
+    return arena_move_buf(&f->arena, &b);
 }
 
 /* Reads the redirect of the browser: checks state and issuer, and returns the code. */

@@ -48,9 +48,7 @@ str mcp_challenge_param(str challenge, str name, struct arena *a)
             at = end;
         }
         if (http1_same(key, name)) {
-            str found = arena_dup(a, buf_str(&value));
-
-            buf_release(&value);
+            str found = arena_move_buf(a, &value);
             return found;
         }
         buf_release(&value);
@@ -201,7 +199,6 @@ bool mcp_words_have(str list, str word)
 static str mcp_auth_parts_words(const struct json *doc, const struct json_node *v, struct arena *a)
 {
     struct buf b;
-    str all;
 
     buf_init(&b, MCP_AUTH_BODY_MAX);
     JSON_FOREACH_ITEM(i, doc, v) {
@@ -213,9 +210,7 @@ static str mcp_auth_parts_words(const struct json *doc, const struct json_node *
             buf_add_c(&b, ' ');
         buf_add(&b, word);
     }
-    all = arena_dup(a, buf_str(&b));
-    buf_release(&b);
-    return all;
+    return arena_move_buf(a, &b);
 }
 
 /* Whether there is a JSON object at the URL; then doc is it, and its text in the arena. */

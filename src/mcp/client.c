@@ -404,8 +404,7 @@ bool mcp_ask(struct mcp_client *c, struct mcp_exchange *x, str params, struct er
             retried = true;
             continue;
         }
-        json_init(&doc);
-        ok = json_parse(&doc, x->result, e);
+        ok = json_open(&doc, x->result, e);
         more = ok && mcp_client_era(c) == MCP_ERA_MODERN &&
                json_is(&doc,
                        json_find(&doc, json_root(&doc), STR("resultType")),
@@ -434,8 +433,7 @@ bool mcp_client_request(struct mcp_client *c, const struct mcp_client_ask *ask, 
 
     if (arena_left(a) < 2 * params.n + MCP_ARENA_ROOM)
         return err_set(e, ERR_LIMIT, "there is too little memory for this request");
-    json_init(&doc);
-    if (!json_parse(&doc, params, e) || json_root(&doc)->kind != JSON_OBJECT) {
+    if (!json_open(&doc, params, e) || json_root(&doc)->kind != JSON_OBJECT) {
         json_release(&doc);
         return err_set(e, ERR_INPUT, "the parameters must be a JSON object");
     }

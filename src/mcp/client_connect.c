@@ -49,8 +49,7 @@ static bool tells_changes(str json)
     struct err e;
     bool tells = false;
 
-    json_init(&doc);
-    if (json_parse(&doc, json, &e)) {
+    if (json_open(&doc, json, &e)) {
         flag = json_pointer(&doc, STR("/capabilities/tools/listChanged"));
         tells = flag && flag->kind == JSON_TRUE;
     }
@@ -124,8 +123,7 @@ static bool begin_legacy(struct mcp_client *c, struct mcp_exchange *x, struct er
                      STR_ARG(str_slice(x->text, 0, 180)));
     if (!ok)
         return false;
-    json_init(&doc);
-    ok = json_parse(&doc, x->result, e);
+    ok = json_open(&doc, x->result, e);
     got = ok ? mcp_member(&doc, json_root(&doc), STR("protocolVersion"), x->arena) : STR("");
     json_release(&doc);
     if (!mcp_legacy_version(got))

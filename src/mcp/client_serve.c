@@ -219,8 +219,7 @@ bool mcp_elicit_defaults(str params, struct buf *result, struct err *e)
     struct json doc;
     bool ok;
 
-    json_init(&doc);
-    ok = json_parse(&doc, params, e);
+    ok = json_open(&doc, params, e);
     if (ok) {
         schema = json_find(&doc, json_root(&doc), STR("requestedSchema"));
         properties = json_find(&doc, schema, STR("properties"));

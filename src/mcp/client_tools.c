@@ -135,8 +135,7 @@ static bool add_page(struct listing *l, str json, struct arena *a, str *cursor)
     int64_t ttl = 0;
     bool ok;
 
-    json_init(&doc);
-    ok = json_parse(&doc, json, l->e);
+    ok = json_open(&doc, json, l->e);
     if (ok) {
         root = json_root(&doc);
         tools = json_find(&doc, root, STR("tools"));
@@ -170,8 +169,7 @@ static bool mcp_client_tools_page(struct listing *l, str cursor, int64_t timeout
         buf_add(&b, STR("{\"cursor\":"));
         (void)json_quote(&b, cursor);
         buf_add_c(&b, '}');
-        params = arena_dup(page, buf_str(&b));
-        buf_release(&b);
+        params = arena_move_buf(page, &b);
     }
     return mcp_client_request(
                l->client,
@@ -374,8 +372,7 @@ static bool mcp_client_tools_put_call(const struct mcp_call *call, struct buf *b
     bool ok;
 
     assert(call->arguments.n > 0);
-    json_init(&doc);
-    ok = json_parse(&doc, call->arguments, e) && json_root(&doc)->kind == JSON_OBJECT;
+    ok = json_open(&doc, call->arguments, e) && json_root(&doc)->kind == JSON_OBJECT;
     json_release(&doc);
     if (!ok)
         return err_set(e, ERR_INPUT, "the arguments must be a JSON object");

@@ -64,8 +64,7 @@ bool mcp_result_read(str text, struct arena *a, struct mcp_result *out, struct e
     struct json doc;
     bool ok = false;
 
-    json_init(&doc);
-    if (!json_parse(&doc, text, e))
+    if (!json_open(&doc, text, e))
         goto out;
     root = json_root(&doc);
     structured = json_find(&doc, root, STR("structuredContent"));
@@ -91,8 +90,7 @@ bool mcp_result_check(const struct mcp_result *r, const struct schema *s, struct
     if (r->structured.n == 0)
         return r->is_error ||
                err_set(e, ERR_UPSTREAM, "the tool promised structured content and gave none");
-    json_init(&doc);
-    ok = json_parse(&doc, r->structured, e) && schema_check(s, &doc, json_root(&doc), e);
+    ok = json_open(&doc, r->structured, e) && schema_check(s, &doc, json_root(&doc), e);
     json_release(&doc);
     if (!ok) {
         err_prefix(e, "structuredContent: ");

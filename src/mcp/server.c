@@ -47,8 +47,7 @@ static bool ready_tool(struct mcp_server *s, const struct mcp_set *set, const st
     r->schema = schema_new();
     if (!schema_compile(r->schema, str_c(t->input), e))
         return err_prefix(e, "tool %s: ", t->name);
-    json_init(&doc);
-    ok = json_parse(&doc, str_c(t->input), e) &&
+    ok = json_open(&doc, str_c(t->input), e) &&
          mcp_mirrors_read(&doc, json_root(&doc), &s->arena, &r->mirrors, e);
     json_release(&doc);
     return ok || err_prefix(e, "tool %s: ", t->name);

@@ -324,7 +324,6 @@ static str openapi_arguments(struct openapi_reader *r, const struct openapi_para
 static str openapi_generate_name(struct openapi_reader *r, const char *method, str path)
 {
     struct buf out;
-    str name;
 
     buf_init(&out, 256);
     buf_add(&out, str_c(method));
@@ -340,9 +339,7 @@ static str openapi_generate_name(struct openapi_reader *r, const char *method, s
     while (out.n > 0 && out.p[out.n - 1] == '_')
         out.n--;
     assert(out.n > 0 && out.n <= 200);
-    name = arena_dup(&r->scratch->arena, buf_str(&out));
-    buf_release(&out);
-    return name;
+    return arena_move_buf(&r->scratch->arena, &out);
 }
 
 static str openapi_description(const struct openapi_reader *r, const struct json_node *v)
@@ -518,8 +515,7 @@ bool openapi_read(str json, struct arena *a, struct openapi *out, struct err *e)
     }
     if (ok && api.count == 0)
         ok = err_set(e, ERR_INPUT, "none of its operations can be a tool");
-    api.left_out = arena_dup(a, buf_str(&r.left_out));
-    buf_release(&r.left_out);
+    api.left_out = arena_move_buf(a, &r.left_out);
     buf_release(&r.text);
     arena_release(&scratch.arena);
     json_release(&doc);

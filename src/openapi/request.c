@@ -213,8 +213,7 @@ bool openapi_request(const struct openapi_operation *op, str arguments, struct b
     bool ok;
 
     arena_init(&a, ARENA_MAX);
-    json_init(&doc);
-    ok = json_parse(&doc, arguments.n ? arguments : STR("{}"), e);
+    ok = json_open(&doc, arguments.n ? arguments : STR("{}"), e);
     if (ok && json_root(&doc)->kind != JSON_OBJECT)
         ok = err_set(e, ERR_INPUT, "the arguments are no object");
     ok = ok && openapi_write_all(&w, op, body, e);
@@ -232,8 +231,7 @@ bool openapi_query(str arguments, bool more, struct buf *target, struct err *e)
     bool ok;
 
     arena_init(&a, ARENA_MAX);
-    json_init(&doc);
-    ok = json_parse(&doc, arguments.n ? arguments : STR("{}"), e);
+    ok = json_open(&doc, arguments.n ? arguments : STR("{}"), e);
     root = ok ? json_root(&doc) : NULL;
     if (ok && root->kind != JSON_OBJECT)
         ok = err_set(e, ERR_INPUT, "the arguments are no object");

@@ -27,43 +27,6 @@ void admin_end(struct admin *a)
     buf_release(&a->buf);
 }
 
-void admin_text(struct admin *a, const char *name, str text)
-{
-    json_out_key(&a->o, str_c(name));
-    json_out_str(&a->o, text);
-}
-
-void admin_number(struct admin *a, const char *name, int64_t n)
-{
-    json_out_key(&a->o, str_c(name));
-    json_out_i64(&a->o, n);
-}
-
-void admin_flag(struct admin *a, const char *name, bool flag)
-{
-    json_out_key(&a->o, str_c(name));
-    json_out_bool(&a->o, flag);
-}
-
-/* null for less than nothing. */
-static void serve_admin_amount(struct admin *a, const char *name, double x)
-{
-    json_out_key(&a->o, str_c(name));
-    if (x < 0)
-        json_out_null(&a->o);
-    else
-        json_out_double(&a->o, x);
-}
-
-static void serve_admin_count_or_null(struct admin *a, const char *name, int64_t n)
-{
-    json_out_key(&a->o, str_c(name));
-    if (n < 0)
-        json_out_null(&a->o);
-    else
-        json_out_i64(&a->o, n);
-}
-
 /* ---- providers ---- */
 
 static void breaker_write(struct admin *a, str provider, str upstream)
@@ -77,9 +40,9 @@ static void breaker_write(struct admin *a, str provider, str upstream)
                              &left_ms);
 
     json_member_object(&a->o, "breaker");
-    admin_text(a, "state", open ? STR("open") : STR("closed"));
-    admin_number(a, "failures", failures);
-    admin_number(a, "retry_ms", (int64_t)left_ms);
+    json_member_str(&a->o, "state", open ? STR("open") : STR("closed"));
+    json_member_i64(&a->o, "failures", failures);
+    json_member_i64(&a->o, "retry_ms", (int64_t)left_ms);
     json_out_end(&a->o);
 }
 
@@ -87,13 +50,13 @@ static void model_write(struct admin *a, const struct config_provider *p,
                         const struct config_model *m)
 {
     json_out_object(&a->o);
-    admin_text(a, "alias", m->alias);
-    admin_text(a, "upstream", m->upstream);
+    json_member_str(&a->o, "alias", m->alias);
+    json_member_str(&a->o, "upstream", m->upstream);
     json_member_object(&a->o, "prices");
-    serve_admin_amount(a, "input", m->price.rate.input);
-    serve_admin_amount(a, "output", m->price.rate.output);
-    serve_admin_amount(a, "cache_read", m->price.rate.cache_read);
-    serve_admin_amount(a, "cache_write", m->price.rate.cache_write);
+    json_member_double_or_null(&a->o, "input", m->price.rate.input);
+    json_member_double_or_null(&a->o, "output", m->price.rate.output);
+    json_member_double_or_null(&a->o, "cache_read", m->price.rate.cache_read);
+    json_member_double_or_null(&a->o, "cache_write", m->price.rate.cache_write);
     json_out_end(&a->o);
     breaker_write(a, p->name, m->upstream);
     json_out_end(&a->o);
@@ -121,48 +84,40 @@ static void admin_write_probe(struct admin *a, const struct config_provider *p)
 
     provider_probe_look_up(a->ex->worker->daemon, a->ex->setup->config, p, &r);
     json_member_object(&a->o, "probe");
-    admin_text(a, "state", str_c(provider_probe_word(r.state)));
-    json_out_key(&a->o, STR("error"));
-    if (r.why[0])
-        json_out_str(&a->o, str_c(r.why));
-    else
-        json_out_null(&a->o);
-    serve_admin_count_or_null(a, "checked_at_us", r.checked_ms < 0 ? -1 : r.checked_ms * 1000);
-    serve_admin_count_or_null(a, "took_ms", r.checked_ms < 0 ? -1 : (int64_t)r.took_ms);
+    json_member_str(&a->o, "state", str_c(provider_probe_word(r.state)));
+    json_member_str_or_null(&a->o, "error", str_c(r.why));
+    json_member_i64_or_null(&a->o, "checked_at_us", r.checked_ms < 0 ? -1 : r.checked_ms * 1000);
+    json_member_i64_or_null(&a->o, "took_ms", r.checked_ms < 0 ? -1 : (int64_t)r.took_ms);
     json_out_end(&a->o);
 }
 
 static void provider_write(struct admin *a, const struct config_provider *p)
 {
     json_out_object(&a->o);
-    admin_text(a, "name", p->name);
-    admin_text(a, "kind", p->replay ? STR("replay") : str_c(chat_dialect_name(p->dialect)));
-    json_out_key(&a->o, STR("base_url"));
+    json_member_str(&a->o, "name", p->name);
+    json_member_str(
+        &a->o, "kind", p->replay ? STR("replay") : str_c(chat_dialect_name(p->dialect)));
     if (p->replay)
-        json_out_null(&a->o);
+        json_member_null(&a->o, "base_url");
     else
-        json_out_str(&a->o, p->base_url);
+        json_member_str(&a->o, "base_url", p->base_url);
     json_member_array(&a->o, "models");
     for (size_t i = 0; i < p->model_count; i++)
         if (exchange_may_use(a->ex, p->models[i].alias))
             model_write(a, p, &p->models[i]);
     json_out_end(&a->o);
-    admin_flag(a, "enable_reasoning", p->enable_reasoning);
-    json_out_key(&a->o, STR("format"));
-    if (p->format)
-        json_out_str(&a->o, str_c(p->format->id));
-    else
-        json_out_null(&a->o);
+    json_member_bool(&a->o, "enable_reasoning", p->enable_reasoning);
+    json_member_str_or_null(&a->o, "format", str_c(p->format ? p->format->id : NULL));
     json_member_array(&a->o, "fallback");
     for (size_t i = 0; i < p->fallback_count; i++) {
         assert(p->fallback[i] < a->ex->setup->config->provider_count);
         json_out_str(&a->o, a->ex->setup->config->providers[p->fallback[i]].name);
     }
     json_out_end(&a->o);
-    admin_text(a, "breaker", breaker_is_open(a, p) ? STR("open") : STR("closed"));
+    json_member_str(&a->o, "breaker", breaker_is_open(a, p) ? STR("open") : STR("closed"));
     admin_write_probe(a, p);
-    admin_flag(a, "has_key", secret_reveal(&p->key).n > 0);
-    admin_flag(a, "key_missing", p->key_missing.n > 0);
+    json_member_bool(&a->o, "has_key", secret_reveal(&p->key).n > 0);
+    json_member_bool(&a->o, "key_missing", p->key_missing.n > 0);
     json_out_end(&a->o);
 }
 
@@ -181,15 +136,6 @@ void providers_handle(struct exchange *ex)
 
 /* ---- levels ---- */
 
-static void serve_admin_decimal(struct admin *a, const char *name, str text)
-{
-    json_out_key(&a->o, str_c(name));
-    if (text.n)
-        json_out_raw(&a->o, text);
-    else
-        json_out_null(&a->o);
-}
-
 void levels_handle(struct exchange *ex)
 {
     const struct config *c = ex->setup->config;
@@ -201,14 +147,16 @@ void levels_handle(struct exchange *ex)
         const struct config_preset *p = &c->presets[i];
 
         json_out_object(&a.o);
-        admin_text(&a, "name", p->name);
-        serve_admin_decimal(&a, "temperature", p->temperature);
-        serve_admin_decimal(&a, "top_p", p->top_p);
-        admin_number(&a, "reasoning_max_tokens", p->reasoning_max_tokens);
-        admin_flag(&a, "show", p->show == CONFIG_SHOW_UNSET ? c->show : p->show == CONFIG_SHOW);
-        admin_flag(&a,
-                   "repair_starved",
-                   p->repair_given ? p->repair_starved : c->repair_starved != CONFIG_REPAIR_NEVER);
+        json_member_str(&a.o, "name", p->name);
+        json_member_raw(&a.o, "temperature", p->temperature.n ? p->temperature : STR("null"));
+        json_member_raw(&a.o, "top_p", p->top_p.n ? p->top_p : STR("null"));
+        json_member_i64(&a.o, "reasoning_max_tokens", p->reasoning_max_tokens);
+        json_member_bool(
+            &a.o, "show", p->show == CONFIG_SHOW_UNSET ? c->show : p->show == CONFIG_SHOW);
+        json_member_bool(&a.o,
+                         "repair_starved",
+                         p->repair_given ? p->repair_starved
+                                         : c->repair_starved != CONFIG_REPAIR_NEVER);
         json_out_end(&a.o);
     }
     json_out_end(&a.o);
@@ -224,7 +172,7 @@ static void key_write(struct admin *a, const struct config_key *k)
 
     assert((size_t)k->reasoning < COUNT_OF(shows));
     json_out_object(&a->o);
-    admin_text(a, "name", k->name);
+    json_member_str(&a->o, "name", k->name);
     json_member_str(
         &a->o,
         "hint",
@@ -238,12 +186,12 @@ static void key_write(struct admin *a, const struct config_key *k)
         if (k->levels & 1u << i)
             json_out_str(&a->o, str_c(chat_level_name((enum chat_level)i)));
     json_out_end(&a->o);
-    serve_admin_count_or_null(a, "rpm", k->rpm);
-    serve_admin_count_or_null(a, "tpm", k->tpm);
-    serve_admin_amount(a, "spend_usd", k->spend_usd);
-    serve_admin_amount(a, "spent", limits_spent(g->limits, k->name));
-    admin_text(a, "reasoning", str_c(shows[k->reasoning]));
-    admin_text(a, "role", k->role == CONFIG_OPERATOR ? STR("operator") : STR("client"));
+    json_member_i64_or_null(&a->o, "rpm", k->rpm);
+    json_member_i64_or_null(&a->o, "tpm", k->tpm);
+    json_member_double_or_null(&a->o, "spend_usd", k->spend_usd);
+    json_member_double_or_null(&a->o, "spent", limits_spent(g->limits, k->name));
+    json_member_str(&a->o, "reasoning", str_c(shows[k->reasoning]));
+    json_member_str(&a->o, "role", k->role == CONFIG_OPERATOR ? STR("operator") : STR("client"));
     json_out_end(&a->o);
 }
 

@@ -14,6 +14,3 @@ struct admin {
 
 void admin_begin(struct admin *a, struct exchange *ex);
 void admin_end(struct admin *a); /* sends the reply */
-void admin_text(struct admin *a, const char *name, str text);
-void admin_number(struct admin *a, const char *name, int64_t n);
-void admin_flag(struct admin *a, const char *name, bool flag);

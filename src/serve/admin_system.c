@@ -13,14 +13,10 @@ static void on_item(void *ctx, const struct config_item *item)
 
     assert(item->path.n > 0 && item->origin);
     json_out_object(&a->o);
-    admin_text(a, "path", item->path);
-    admin_text(a, "value", by_flag ? str_c(flag) : item->value);
-    admin_text(a, "origin", str_c(by_flag ? "flag" : item->origin));
-    json_out_key(&a->o, STR("line"));
-    if (item->line && !by_flag)
-        json_out_u64(&a->o, item->line);
-    else
-        json_out_null(&a->o);
+    json_member_str(&a->o, "path", item->path);
+    json_member_str(&a->o, "value", by_flag ? str_c(flag) : item->value);
+    json_member_str(&a->o, "origin", str_c(by_flag ? "flag" : item->origin));
+    json_member_i64_or_null(&a->o, "line", item->line && !by_flag ? (int64_t)item->line : -1);
     json_out_end(&a->o);
 }
 
@@ -34,24 +30,24 @@ static void store_write(struct admin *a)
     assert((size_t)durability < COUNT_OF(names));
     store_health(g->store, &h);
     json_member_object(&a->o, "store");
-    admin_flag(a, "enabled", g->records);
-    admin_flag(a, "ok", h.ok);
-    admin_flag(a, "tables_ok", h.tables_ok);
-    admin_text(a, "why", str_c(h.why));
-    admin_number(a, "stored", (int64_t)h.stored);
-    admin_number(a, "dropped", (int64_t)h.dropped);
-    admin_number(a, "errors", (int64_t)h.errors);
-    admin_number(a, "queue_bytes", (int64_t)h.queue_bytes);
-    admin_number(a, "journal_bytes", (int64_t)h.journal_bytes);
-    admin_number(a, "journal_max_bytes", (int64_t)h.journal_max_bytes);
-    admin_number(a, "pending_records", (int64_t)h.pending);
-    admin_number(a, "pending_seconds", (int64_t)h.pending_s);
-    admin_number(a, "free_bytes", (int64_t)h.free_bytes);
-    admin_number(a, "commits", (int64_t)h.commits);
+    json_member_bool(&a->o, "enabled", g->records);
+    json_member_bool(&a->o, "ok", h.ok);
+    json_member_bool(&a->o, "tables_ok", h.tables_ok);
+    json_member_str(&a->o, "why", str_c(h.why));
+    json_member_u64(&a->o, "stored", h.stored);
+    json_member_u64(&a->o, "dropped", h.dropped);
+    json_member_u64(&a->o, "errors", h.errors);
+    json_member_u64(&a->o, "queue_bytes", h.queue_bytes);
+    json_member_u64(&a->o, "journal_bytes", h.journal_bytes);
+    json_member_u64(&a->o, "journal_max_bytes", h.journal_max_bytes);
+    json_member_u64(&a->o, "pending_records", h.pending);
+    json_member_u64(&a->o, "pending_seconds", h.pending_s);
+    json_member_u64(&a->o, "free_bytes", h.free_bytes);
+    json_member_u64(&a->o, "commits", h.commits);
     json_member_double(
         &a->o, "commit_ms", h.commits ? (double)h.commit_ns / 1e6 / (double)h.commits : 0);
-    admin_text(a, "durability", str_c(names[durability]));
-    admin_number(a, "window_ms", durability == STORE_FAST ? STORE_FAST_MS : 0);
+    json_member_str(&a->o, "durability", str_c(names[durability]));
+    json_member_i64(&a->o, "window_ms", durability == STORE_FAST ? STORE_FAST_MS : 0);
     json_out_end(&a->o);
 }
 
@@ -84,13 +80,13 @@ void system_handle(struct exchange *ex)
     for (unsigned i = 0; i < d->worker_count; i++)
         connections += server_count(d->workers[i].server);
     admin_begin(&a, ex);
-    admin_text(&a, "version", STR(RATIONALE_VERSION));
-    admin_number(&a, "started_at_us", d->started_ms * 1000);
+    json_member_str(&a.o, "version", STR(RATIONALE_VERSION));
+    json_member_i64(&a.o, "started_at_us", d->started_ms * 1000);
     json_member_double(
         &a.o, "uptime_seconds", (double)(clock_wall_ms(d->gateway.clock) - d->started_ms) / 1000);
-    admin_number(&a, "loops", d->worker_count);
-    admin_number(&a, "connections", (int64_t)connections);
-    admin_flag(&a, "draining", d->draining);
+    json_member_i64(&a.o, "loops", d->worker_count);
+    json_member_i64(&a.o, "connections", (int64_t)connections);
+    json_member_bool(&a.o, "draining", d->draining);
     store_write(&a);
     applications_write(&a);
     json_member_array(&a.o, "config");

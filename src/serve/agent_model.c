@@ -66,17 +66,10 @@ static void model_think(struct model_reply *m, const char *title, str text)
 
 static void model_fail(struct model_reply *m, int status, const char *code, str message)
 {
-    struct chat_error error = {.status = status,
-                               .type = STR(""),
-                               .code = str_c(code),
-                               .message = message,
-                               .param = STR(""),
-                               .raw = STR(""),
-                               .frame = STR(""),
-                               .id = m->q->call->id,
-                               .retry_after_ms = -1};
+    struct chat_error error = exchange_error_of(status, code, message);
 
     assert(status >= 400 && status < 600);
+    error.id = m->q->call->id;
     if (m->stream && m->begun) {
         wire_encode(&m->encoder, &(struct chat_event){.kind = CHAT_ERROR, .error = &error});
         model_flush(m);
@@ -207,8 +200,7 @@ static void model_on_event(void *ctx, const struct run_event *ev)
     struct json doc;
     struct err e;
 
-    json_init(&doc);
-    if (!json_parse(&doc, ev->json, &e)) {
+    if (!json_open(&doc, ev->json, &e)) {
         json_release(&doc);
         return;
     }
@@ -498,12 +490,7 @@ void agent_model_handle(struct exchange *ex)
 
     assert(!ex->app_call && agent_model_is(ex->request.model));
     if (!exchange_may_use(ex, ex->request.model)) {
-        exchange_fail(ex,
-                      403,
-                      "model_not_allowed",
-                      "the key \"" STR_FMT "\" may not use the model \"" STR_FMT "\"",
-                      STR_ARG(ex->key->name),
-                      STR_ARG(str_slice(ex->request.model, 0, 100)));
+        exchange_refuse_model(ex, str_slice(ex->request.model, 0, 100));
         return;
     }
     if (!exchange_reasoning_valid(ex))

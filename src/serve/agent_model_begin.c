@@ -42,9 +42,7 @@ static str model_content(const struct json *doc, const struct json_node *v, stru
     JSON_FOREACH(p, doc, v)
         if (json_text(doc, json_find(doc, p, STR("text")), a, &text))
             buf_printf(&all, "%s" STR_FMT, all.n ? "\n" : "", STR_ARG(text));
-    text = arena_dup(a, buf_str(&all));
-    buf_release(&all);
-    return text;
+    return arena_move_buf(a, &all);
 }
 
 static bool model_has_role(const struct json *doc, const struct json_node *v, const char *role)
@@ -85,8 +83,7 @@ static bool model_sort(struct model_reply *m, const struct json *doc, struct mod
         }
         after |= v == out->assistant;
     }
-    out->said = arena_dup(m->q->arena, buf_str(&said));
-    buf_release(&said);
+    out->said = arena_move_buf(m->q->arena, &said);
     return true;
 }
 

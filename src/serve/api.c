@@ -36,33 +36,42 @@ void api_error(const struct chat_error *error, struct buf *out)
 void api_invalid(struct exchange *ex, int status, const char *field, str value,
                  const char *expected, const char *why)
 {
-    struct json_out o;
-    struct buf b;
+    struct json_text t;
+    struct json_out *o = &t.o;
 
     assert(field && why && status >= 400 && status < 500);
-    buf_init(&b, 65536);
-    json_out_init(&o, &b);
-    json_out_object(&o);
-    json_member_object(&o, "detail");
-    json_member_str(&o, "error", STR("invalid_parameter"));
-    json_member_str(&o, "message", arena_printf(server_arena(ex->x), "%s: %s", field, why));
-    json_member_str(&o, "field", str_c(field));
-    json_member_str(&o, "reason", str_c(why));
-    json_member_array(&o, "validation_errors");
-    json_out_object(&o);
-    json_member_str(&o, "field", str_c(field));
-    json_member_str(&o, "message", str_c(why));
-    json_member_str(&o, "invalid_value", str_slice(value, 0, 200));
-    json_member_str(&o, "expected_type", str_c(expected));
-    json_out_close(&o, 4);
-    exchange_reply(ex, status, STR("application/json"), buf_str(&b));
-    buf_release(&b);
+    json_text_begin(&t, 65536);
+    json_member_object(o, "detail");
+    json_member_str(o, "error", STR("invalid_parameter"));
+    json_member_str(o, "message", arena_printf(server_arena(ex->x), "%s: %s", field, why));
+    json_member_str(o, "field", str_c(field));
+    json_member_str(o, "reason", str_c(why));
+    json_member_array(o, "validation_errors");
+    json_out_object(o);
+    json_member_str(o, "field", str_c(field));
+    json_member_str(o, "message", str_c(why));
+    json_member_str(o, "invalid_value", str_slice(value, 0, 200));
+    json_member_str(o, "expected_type", str_c(expected));
+    exchange_reply_json(ex, status, &t);
 }
 
 bool api_operator(const struct exchange *ex)
 {
     assert(ex->setup);
     return ex->setup->config->key_count == 0 || (ex->key && ex->key->role == CONFIG_OPERATOR);
+}
+
+bool api_operators_only(struct exchange *ex)
+{
+    if (api_operator(ex))
+        return true;
+    assert(ex->key); /* without keys everybody is an operator, and the route needs one */
+    exchange_fail(ex,
+                  403,
+                  "operators_only",
+                  "the key \"" STR_FMT "\" is not an operator's",
+                  STR_ARG(ex->key->name));
+    return false;
 }
 
 static bool serve_api_is_safe(str method)

@@ -251,14 +251,10 @@ static void chat_mark_unrecorded(struct exchange *ex)
 static void serve_chat_on_end(void *ctx, const struct err *e)
 {
     struct exchange *ex = ctx;
-    struct chat_error unstored = {.status = 503,
-                                  .type = STR(""),
-                                  .code = STR("not_recorded"),
-                                  .param = STR(""),
-                                  .raw = STR(""),
-                                  .retry_after_ms = CALL_UNRECORDED_MS};
+    struct chat_error unstored = exchange_error_of(503, "not_recorded", STR(""));
 
     assert(ex->call && !ex->ended);
+    unstored.retry_after_ms = CALL_UNRECORDED_MS;
     if (ex->failed && !ex->headed)
         exchange_header(ex,
                         STR("x-rationale-provider"),
@@ -442,13 +438,7 @@ static void start_soon(struct exchange *ex)
 /* The error text begins with the path, if it is about a member. */
 static void serve_chat_refuse(struct exchange *ex, str why)
 {
-    struct chat_error error = {.status = 400,
-                               .type = STR(""),
-                               .message = why,
-                               .code = STR("invalid_request"),
-                               .param = STR(""),
-                               .retry_after_ms = -1,
-                               .raw = STR("")};
+    struct chat_error error = exchange_error_of(400, "invalid_request", why);
     size_t colon = str_find(why, STR(": "));
 
     if (colon != STR_NONE && str_find(str_slice(why, 0, colon), STR(" ")) == STR_NONE)

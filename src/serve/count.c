@@ -71,8 +71,7 @@ static bool read_refusal(struct count *k, struct arena *a, struct chat_error *er
     struct err e;
 
     assert(k->status != 200);
-    json_init(&doc);
-    if (json_parse(&doc, buf_str(&k->reply), &e))
+    if (json_open(&doc, buf_str(&k->reply), &e))
         wire_get(CHAT_ANTHROPIC)->read_error(&doc, a, error);
     error->message = arena_dup(a, error->message);
     error->type = arena_dup(a, error->type);
@@ -92,14 +91,11 @@ static bool read_refusal(struct count *k, struct arena *a, struct chat_error *er
 static void serve_count_answer_refusal(struct count *k)
 {
     struct exchange *ex = k->ex;
-    struct chat_error error = {.status = k->status >= 400 && k->status <= 599 ? k->status : 502,
-                               .type = STR(""),
-                               .message = STR(""),
-                               .code = STR(""),
-                               .param = STR(""),
-                               .retry_after_ms = k->retry_after_ms};
+    struct chat_error error =
+        exchange_error_of(k->status >= 400 && k->status <= 599 ? k->status : 502, "", STR(""));
     bool is_refusal = read_refusal(k, server_arena(ex->x), &error);
 
+    error.retry_after_ms = k->retry_after_ms;
     serve_count_release(k);
     k->live = false;
     if (!is_refusal) {
@@ -270,12 +266,7 @@ static void serve_count_begin(struct exchange *ex, bool boxed)
         return;
     }
     if (!exchange_may_use(ex, level.model)) {
-        exchange_fail(ex,
-                      403,
-                      "model_not_allowed",
-                      "the key \"" STR_FMT "\" may not use the model \"" STR_FMT "\"",
-                      STR_ARG(ex->key->name),
-                      STR_ARG(str_slice(level.model, 0, 200)));
+        exchange_refuse_model(ex, str_slice(level.model, 0, 200));
         return;
     }
     k = arena_zero(server_arena(ex->x), 1, sizeof *k);

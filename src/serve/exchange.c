@@ -120,6 +120,13 @@ void exchange_reply(struct exchange *ex, int status, str type, str body)
     buf_give(bufs, &out);
 }
 
+void exchange_reply_json(struct exchange *ex, int status, struct json_text *t)
+{
+    json_out_close(&t->o, t->o.depth);
+    exchange_reply(ex, status, STR("application/json"), buf_str(&t->buf));
+    buf_release(&t->buf);
+}
+
 /* In whole seconds, rounded up, and in milliseconds where those say more: SDKs read both. */
 static void retry_after(struct exchange *ex, int64_t ms)
 {
@@ -156,6 +163,19 @@ void exchange_error(struct exchange *ex, const struct chat_error *error)
     buf_release(&body);
 }
 
+struct chat_error exchange_error_of(int status, const char *code, str message)
+{
+    return (struct chat_error){.status = status,
+                               .type = STR(""),
+                               .code = str_c(code),
+                               .param = STR(""),
+                               .message = message,
+                               .raw = STR(""),
+                               .frame = STR(""),
+                               .id = STR(""),
+                               .retry_after_ms = -1};
+}
+
 /* The part before the colon of "messages[0].role: what is wrong". */
 static str param_of(str text)
 {
@@ -169,12 +189,7 @@ static str param_of(str text)
 
 void exchange_fail(struct exchange *ex, int status, const char *code, const char *fmt, ...)
 {
-    struct chat_error error = {.status = status,
-                               .type = STR(""),
-                               .code = str_c(code),
-                               .param = STR(""),
-                               .retry_after_ms = -1,
-                               .raw = STR("")};
+    struct chat_error error;
     char text[512];
     va_list args;
 
@@ -182,7 +197,7 @@ void exchange_fail(struct exchange *ex, int status, const char *code, const char
     va_start(args, fmt);
     (void)vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
-    error.message = str_c(text);
+    error = exchange_error_of(status, code, str_c(text));
     if (status == 400)
         error.param = param_of(error.message);
     exchange_error(ex, &error);
@@ -548,20 +563,14 @@ static void serve_exchange_on_room(void *ctx, struct server_exchange *x)
 /* Writes the error in the dialect of the requested route. */
 static void refuse_in_dialect(const struct server_refusal *r, str id)
 {
-    struct chat_error error = {.status = r->status,
-                               .type = STR(""),
-                               .message = str_c(r->why),
-                               .code = r->status == 413 ? STR("request_too_large")
-                                                        : STR("invalid_request"),
-                               .param = STR(""),
-                               .retry_after_ms = -1,
-                               .raw = STR(""),
-                               .id = id};
+    struct chat_error error = exchange_error_of(
+        r->status, r->status == 413 ? "request_too_large" : "invalid_request", str_c(r->why));
     const struct route *route;
     bool known;
     str rest;
 
     assert(r->request);
+    error.id = id;
     route = route_find(r->request->method, r->request->path, &rest, &known);
     if (api_path(r->request->path))
         api_error(&error, r->body);

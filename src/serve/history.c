@@ -13,39 +13,18 @@
 #define PAGE_MAX 100
 #define PAGES_MAX 1000000
 
-/* The job with its parameters read, or NULL after an answer. */
-static struct history_job *serve_history_begin(struct exchange *ex, struct params *p,
-                                               bool (*ask)(struct history_job *, struct reader *,
-                                                           struct buf *, struct err *))
-{
-    struct history_job *j = history_job_new(ex, ask);
-
-    if (j)
-        params_init(p, ex, &j->arena);
-    return j;
-}
-
-static void serve_history_go(struct history_job *j, struct params *p)
-{
-    assert(p->ex == j->ex);
-    if (params_ok(p))
-        history_job_post(j);
-    else
-        history_job_free(j);
-}
-
 /* ---- sessions ---- */
 
-static bool ask_sessions(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
+static bool ask_sessions(struct history_job *j, struct err *e)
 {
     assert(j->page.limit > 0 && j->page.page > 0);
-    return query_sessions(r, &j->asker, &j->filter, &j->page, out, e);
+    return query_sessions(j->reader, &j->asker, &j->filter, &j->page, &j->out, e);
 }
 
 void sessions_handle(struct exchange *ex)
 {
     struct params p;
-    struct history_job *j = serve_history_begin(ex, &p, ask_sessions);
+    struct history_job *j = history_job_begin(ex, &p, ask_sessions);
 
     if (!j)
         return;
@@ -54,65 +33,33 @@ void sessions_handle(struct exchange *ex)
     j->page.limit = params_i64(&p, "page_size", 20, 1, PAGE_MAX);
     j->page.cursor = params_text(&p, "cursor");
     j->page.sort = params_text(&p, "sort");
-    serve_history_go(j, &p);
+    history_job_go(j, &p);
 }
 
-static bool ask_session(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
+static bool ask_one(struct history_job *j, struct err *e)
 {
     assert(j->id.n > 0);
-    return query_session(r, &j->asker, j->id, out, e);
-}
-
-static bool ask_session_decisions(struct history_job *j, struct reader *r, struct buf *out,
-                                  struct err *e)
-{
-    assert(j->id.n > 0);
-    return query_session_decisions(r, &j->asker, j->id, out, e);
-}
-
-static bool ask_session_segments(struct history_job *j, struct reader *r, struct buf *out,
-                                 struct err *e)
-{
-    assert(j->id.n > 0);
-    return query_session_segments(r, &j->asker, j->id, out, e);
-}
-
-static bool ask_call(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
-{
-    assert(j->id.n > 0);
-    return query_call(r, &j->asker, j->id, out, e);
-}
-
-static bool ask_call_segments(struct history_job *j, struct reader *r, struct buf *out,
-                              struct err *e)
-{
-    assert(j->id.n > 0);
-    return query_call_segments(r, &j->asker, j->id, out, e);
-}
-
-static bool ask_call_new(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
-{
-    assert(j->id.n > 0);
-    return query_call_new(r, &j->asker, j->id, out, e);
+    return j->query(j->reader, &j->asker, j->id, &j->out, e);
 }
 
 /* The rest of a path after an id. */
 struct view {
     const char *name;
-    bool (*ask)(struct history_job *j, struct reader *r, struct buf *out, struct err *e);
+    bool (*query)(struct reader *r, const struct query_asker *a, str id, struct buf *out,
+                  struct err *e);
     void (*handle)(struct exchange *ex, str id); /* in its place */
 };
 
 static const struct view session_views[] = {
-    {"", ask_session, NULL},
-    {"decisions", ask_session_decisions, NULL},
-    {"segments", ask_session_segments, NULL},
+    {"", query_session, NULL},
+    {"decisions", query_session_decisions, NULL},
+    {"segments", query_session_segments, NULL},
     {"export", NULL, session_export},
 };
 static const struct view call_views[] = {
-    {"", ask_call, NULL},
-    {"segments", ask_call_segments, NULL},
-    {"new", ask_call_new, NULL},
+    {"", query_call, NULL},
+    {"segments", query_call_segments, NULL},
+    {"new", query_call_new, NULL},
 };
 
 static void view_handle(struct exchange *ex, const struct view *views, size_t n)
@@ -134,9 +81,10 @@ static void view_handle(struct exchange *ex, const struct view *views, size_t n)
             views[i].handle(ex, id);
             return;
         }
-        j = history_job_new(ex, views[i].ask);
+        j = history_job_new(ex, ask_one);
         if (!j)
             return;
+        j->query = views[i].query;
         j->id = arena_dup(&j->arena, id);
         history_job_post(j);
         return;
@@ -171,12 +119,12 @@ void interaction_handle(struct exchange *ex)
     view_handle(ex, call_views, COUNT_OF(call_views));
 }
 
-static bool ask_call_list(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
+static bool ask_call_list(struct history_job *j, struct err *e)
 {
     const struct query_calls w = {.filter = j->filter, .outcome = j->words, .page = j->page};
 
     assert(j->page.limit > 0 && j->page.limit <= PAGE_MAX);
-    return query_call_list(r, &j->asker, &w, out, e);
+    return query_call_list(j->reader, &j->asker, &w, &j->out, e);
 }
 
 /* The filters that the overview and the list of its calls share. */
@@ -192,7 +140,7 @@ void interactions_handle(struct exchange *ex)
 {
     static const char *const outcomes[] = {"failed", "cut", "starved"};
     struct params p;
-    struct history_job *j = serve_history_begin(ex, &p, ask_call_list);
+    struct history_job *j = history_job_begin(ex, &p, ask_call_list);
 
     if (!j)
         return;
@@ -200,40 +148,40 @@ void interactions_handle(struct exchange *ex)
     j->words = params_choice(&p, "outcome", outcomes, COUNT_OF(outcomes));
     j->page.limit = params_i64(&p, "limit", 20, 1, PAGE_MAX);
     j->page.cursor = params_text(&p, "cursor");
-    serve_history_go(j, &p);
+    history_job_go(j, &p);
 }
 
 /* ---- decisions, search ---- */
 
-static bool ask_decisions(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
+static bool ask_decisions(struct history_job *j, struct err *e)
 {
     assert(j->page.limit > 0 && j->page.limit <= PAGE_MAX);
-    return query_decisions(r, &j->asker, &j->filter, &j->page, out, e);
+    return query_decisions(j->reader, &j->asker, &j->filter, &j->page, &j->out, e);
 }
 
 void decisions_handle(struct exchange *ex)
 {
     struct params p;
-    struct history_job *j = serve_history_begin(ex, &p, ask_decisions);
+    struct history_job *j = history_job_begin(ex, &p, ask_decisions);
 
     if (!j)
         return;
     params_decisions(&p, &j->filter);
     j->page.limit = params_i64(&p, "limit", 50, 1, PAGE_MAX);
     j->page.cursor = params_text(&p, "cursor");
-    serve_history_go(j, &p);
+    history_job_go(j, &p);
 }
 
-static bool ask_search(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
+static bool ask_search(struct history_job *j, struct err *e)
 {
     assert(j->words.n > 0 && j->page.limit > 0);
-    return query_search(r, &j->asker, j->words, j->page.limit, out, e);
+    return query_search(j->reader, &j->asker, j->words, j->page.limit, &j->out, e);
 }
 
 void search_handle(struct exchange *ex)
 {
     struct params p;
-    struct history_job *j = serve_history_begin(ex, &p, ask_search);
+    struct history_job *j = history_job_begin(ex, &p, ask_search);
 
     if (!j)
         return;
@@ -241,62 +189,62 @@ void search_handle(struct exchange *ex)
     j->page.limit = params_i64(&p, "limit", 20, 1, PAGE_MAX);
     if (str_trim(j->words).n == 0)
         params_wrong(&p, "q", "string", "must say what to look for");
-    serve_history_go(j, &p);
+    history_job_go(j, &p);
 }
 
-static bool ask_active(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
+/* ---- without parameters ---- */
+
+static bool ask_active(struct history_job *j, struct err *e)
 {
-    return query_active(r, &j->asker, out, e);
+    return query_active(j->reader, &j->asker, &j->out, e);
+}
+
+static bool ask_filter_options(struct history_job *j, struct err *e)
+{
+    return query_filter_options(j->reader, &j->asker, &j->out, e);
+}
+
+static bool ask_metrics(struct history_job *j, struct err *e)
+{
+    return query_metrics(j->reader, &j->asker, &j->out, e);
+}
+
+static void history_ask_all(struct exchange *ex, history_ask *ask)
+{
+    struct history_job *j = history_job_new(ex, ask);
+
+    if (j)
+        history_job_post(j);
 }
 
 void active_handle(struct exchange *ex)
 {
-    struct history_job *j = history_job_new(ex, ask_active);
-
-    if (j)
-        history_job_post(j);
-}
-
-static bool ask_filter_options(struct history_job *j, struct reader *r, struct buf *out,
-                               struct err *e)
-{
-    return query_filter_options(r, &j->asker, out, e);
+    history_ask_all(ex, ask_active);
 }
 
 void filter_options_handle(struct exchange *ex)
 {
-    struct history_job *j = history_job_new(ex, ask_filter_options);
-
-    if (j)
-        history_job_post(j);
-}
-
-/* ---- sums ---- */
-
-static bool ask_metrics(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
-{
-    return query_metrics(r, &j->asker, out, e);
+    history_ask_all(ex, ask_filter_options);
 }
 
 void history_metrics_handle(struct exchange *ex)
 {
-    struct history_job *j = history_job_new(ex, ask_metrics);
-
-    if (j)
-        history_job_post(j);
+    history_ask_all(ex, ask_metrics);
 }
 
-static bool ask_usage(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
+/* ---- sums ---- */
+
+static bool ask_usage(struct history_job *j, struct err *e)
 {
     assert(j->words.n > 0);
-    return query_usage(r, &j->asker, j->words, &j->filter, out, e);
+    return query_usage(j->reader, &j->asker, j->words, &j->filter, &j->out, e);
 }
 
 void usage_handle(struct exchange *ex)
 {
     static const char *const groups[] = {"model", "provider", "key", "level", "day"};
     struct params p;
-    struct history_job *j = serve_history_begin(ex, &p, ask_usage);
+    struct history_job *j = history_job_begin(ex, &p, ask_usage);
 
     if (!j)
         return;
@@ -304,46 +252,46 @@ void usage_handle(struct exchange *ex)
     if (j->words.n == 0)
         j->words = STR("model");
     params_dates(&p, &j->filter);
-    serve_history_go(j, &p);
+    history_job_go(j, &p);
 }
 
-static bool ask_overview(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
+static bool ask_overview(struct history_job *j, struct err *e)
 {
     const struct query_overview w = {
         .filter = j->filter, .by = j->words, .bucket_s = j->page.limit};
 
     assert(j->page.limit >= 0);
-    return query_overview(r, &j->asker, &w, out, e);
+    return query_overview(j->reader, &j->asker, &w, &j->out, e);
 }
 
 void overview_handle(struct exchange *ex)
 {
     static const char *const groups[] = {"model", "key", "application"};
     struct params p;
-    struct history_job *j = serve_history_begin(ex, &p, ask_overview);
+    struct history_job *j = history_job_begin(ex, &p, ask_overview);
 
     if (!j)
         return;
     serve_history_call_filter(&p, &j->filter);
     j->words = params_choice(&p, "by", groups, COUNT_OF(groups));
     j->page.limit = params_i64(&p, "bucket_s", 0, 0, INT32_MAX);
-    serve_history_go(j, &p);
+    history_job_go(j, &p);
 }
 
-static bool ask_reasoning(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
+static bool ask_reasoning(struct history_job *j, struct err *e)
 {
-    return query_reasoning(r, &j->asker, &j->filter, out, e);
+    return query_reasoning(j->reader, &j->asker, &j->filter, &j->out, e);
 }
 
 void reasoning_handle(struct exchange *ex)
 {
     struct params p;
-    struct history_job *j = serve_history_begin(ex, &p, ask_reasoning);
+    struct history_job *j = history_job_begin(ex, &p, ask_reasoning);
 
     if (!j)
         return;
     params_dates(&p, &j->filter);
-    serve_history_go(j, &p);
+    history_job_go(j, &p);
 }
 
 static void put_kept(struct json_out *o, const struct storage_info *k, bool places)
@@ -362,14 +310,14 @@ static void put_kept(struct json_out *o, const struct storage_info *k, bool plac
 }
 
 /* Paths are for operators, as the configuration is. */
-static bool ask_kept(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
+static bool ask_kept(struct history_job *j, struct err *e)
 {
     struct setup *s = gateway_setup(&j->worker->daemon->gateway);
     struct json_out o;
     struct storage_info k;
-    bool ok = storage_info_read(s->config, r, &j->arena, &k, e);
+    bool ok = storage_info_read(s->config, j->reader, &j->arena, &k, e);
 
-    json_out_init(&o, out);
+    json_out_init(&o, &j->out);
     if (ok)
         put_kept(&o, &k, j->all);
     setup_release(s);
@@ -379,12 +327,12 @@ static bool ask_kept(struct history_job *j, struct reader *r, struct buf *out, s
 void history_kept_handle(struct exchange *ex)
 {
     struct params p;
-    struct history_job *j = serve_history_begin(ex, &p, ask_kept);
+    struct history_job *j = history_job_begin(ex, &p, ask_kept);
 
     if (!j)
         return;
     j->job.settled = true; /* the reply has no calls in it: it need not wait for the tables */
-    serve_history_go(j, &p);
+    history_job_go(j, &p);
 }
 
 static void history_write_daemons(struct store *store, struct json_out *o)
@@ -412,33 +360,29 @@ void history_health_handle(struct exchange *ex)
 {
     struct gateway *g = &ex->worker->daemon->gateway;
     struct store_health h;
-    struct json_out o;
-    struct buf b;
+    struct json_text t;
+    struct json_out *o = &t.o;
 
     store_health(g->store, &h);
-    buf_init(&b, 65536);
-    json_out_init(&o, &b);
-    json_out_object(&o);
-    json_member_str(&o, "service", STR("history"));
-    json_member_str(&o,
+    json_text_begin(&t, 65536);
+    json_member_str(o, "service", STR("history"));
+    json_member_str(o,
                     "status",
                     !g->records           ? STR("disabled")
                     : h.ok && h.tables_ok ? STR("healthy")
                     : h.ok                ? STR("degraded")
                                           : STR("unhealthy"));
-    json_member_i64(&o, "timestamp_us", clock_wall_ms(g->clock) * 1000);
-    json_member_object(&o, "details");
-    json_member_str(&o, "message", str_c(h.why));
-    json_member_u64(&o, "stored", h.stored);
-    json_member_u64(&o, "dropped", h.dropped);
-    json_member_u64(&o, "errors", h.errors);
-    json_member_u64(&o, "queue_bytes", h.queue_bytes);
-    json_member_u64(&o, "journal_bytes", h.journal_bytes);
-    json_member_u64(&o, "pending_records", h.pending);
-    json_member_u64(&o, "pending_seconds", h.pending_s);
-    json_member_u64(&o, "free_bytes", h.free_bytes);
-    history_write_daemons(g->store, &o);
-    json_out_close(&o, 2);
-    exchange_reply(ex, 200, STR("application/json"), buf_str(&b));
-    buf_release(&b);
+    json_member_i64(o, "timestamp_us", clock_wall_ms(g->clock) * 1000);
+    json_member_object(o, "details");
+    json_member_str(o, "message", str_c(h.why));
+    json_member_u64(o, "stored", h.stored);
+    json_member_u64(o, "dropped", h.dropped);
+    json_member_u64(o, "errors", h.errors);
+    json_member_u64(o, "queue_bytes", h.queue_bytes);
+    json_member_u64(o, "journal_bytes", h.journal_bytes);
+    json_member_u64(o, "pending_records", h.pending);
+    json_member_u64(o, "pending_seconds", h.pending_s);
+    json_member_u64(o, "free_bytes", h.free_bytes);
+    history_write_daemons(g->store, o);
+    exchange_reply_json(ex, 200, &t);
 }

@@ -6,29 +6,15 @@
 #include "serve/history_job.h"
 #include "serve/methods.h"
 
-static bool operators_only(struct exchange *ex)
-{
-    if (api_operator(ex))
-        return true;
-    assert(ex->key); /* without keys everybody is an operator, and the route needs one */
-    exchange_fail(ex,
-                  403,
-                  "operators_only",
-                  "the key \"" STR_FMT "\" is not an operator's",
-                  STR_ARG(ex->key->name));
-    return false;
-}
-
 /* ---- erasing ---- */
 
-static bool ask_erase(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
+static bool ask_erase(struct history_job *j, struct err *e)
 {
     struct gateway *g = &j->worker->daemon->gateway;
     struct store *s = g->store;
     struct store_receipt got;
 
     assert(j->id.n > 0);
-    (void)r;
     gateway_share_forget(g, j->what == STORE_ERASE_SESSION ? j->id : STR(""));
     if (!store_erase(s, (enum store_erase_what)j->what, j->id, j->words, &got, e))
         return false;
@@ -37,7 +23,7 @@ static bool ask_erase(struct history_job *j, struct reader *r, struct buf *out, 
                        ERR_NOT_FOUND,
                        "there is no session \"" STR_FMT "\"",
                        STR_ARG(str_slice(j->id, 0, 120)));
-    receipt_write(&got, out);
+    receipt_write(&got, &j->out);
     return true;
 }
 
@@ -57,7 +43,7 @@ void session_delete_handle(struct exchange *ex)
 {
     str id;
 
-    if (!operators_only(ex))
+    if (!api_operators_only(ex))
         return;
     if (str_find(ex->rest, STR("/")) != STR_NONE) {
         exchange_fail_method(ex);
@@ -77,7 +63,7 @@ void erase_handle(struct exchange *ex)
     str session = STR(""), subject = STR("");
     bool has_session, has_subject;
 
-    if (!operators_only(ex) || !exchange_json(ex))
+    if (!api_operators_only(ex) || !exchange_json(ex))
         return;
     root = json_root(&ex->doc);
     has_session = json_text(&ex->doc, json_find(&ex->doc, root, STR("session_id")), a, &session);
@@ -104,10 +90,10 @@ void erase_handle(struct exchange *ex)
 
 /* ---- the audit log ---- */
 
-static bool ask_audit(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
+static bool ask_audit(struct history_job *j, struct err *e)
 {
     assert(j->page.limit > 0);
-    return query_audit(r, j->page.limit, out, e);
+    return query_audit(j->reader, j->page.limit, &j->out, e);
 }
 
 void audit_handle(struct exchange *ex)
@@ -115,29 +101,26 @@ void audit_handle(struct exchange *ex)
     struct history_job *j;
     struct params p;
 
-    if (!operators_only(ex))
+    if (!api_operators_only(ex))
         return;
-    j = history_job_new(ex, ask_audit);
+    j = history_job_begin(ex, &p, ask_audit);
     if (!j)
         return;
-    params_init(&p, ex, &j->arena);
     j->page.limit = params_i64(&p, "limit", 50, 1, QUERY_LIMIT_MAX);
-    if (params_ok(&p))
-        history_job_post(j);
-    else
-        history_job_free(j);
+    history_job_go(j, &p);
 }
 
-static bool ask_verify(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
+static bool ask_verify(struct history_job *j, struct err *e)
 {
-    return query_audit_verify(r, store_head_path(j->worker->daemon->gateway.store), out, e);
+    return query_audit_verify(
+        j->reader, store_head_path(j->worker->daemon->gateway.store), &j->out, e);
 }
 
 void audit_verify_handle(struct exchange *ex)
 {
     struct history_job *j;
 
-    if (!operators_only(ex))
+    if (!api_operators_only(ex))
         return;
     j = history_job_new(ex, ask_verify);
     if (j)

@@ -5,10 +5,10 @@
  */
 #include "serve/history_job.h"
 
-static bool ask_step(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
+static bool ask_step(struct history_job *j, struct err *e)
 {
     assert(j->exporting);
-    return query_export_step(r, &j->asker, &j->export, out, e);
+    return query_export_step(j->reader, &j->asker, &j->export, &j->out, e);
 }
 
 static void serve_history_export_next(struct exchange *ex)
@@ -88,14 +88,13 @@ static void serve_history_export_answer(struct history_job *j)
 
 static void serve_history_export_begin(struct exchange *ex, str session_id)
 {
-    struct history_job *j = history_job_new(ex, ask_step);
-    enum query_format format = QUERY_JSON;
     struct params p;
+    struct history_job *j = history_job_begin(ex, &p, ask_step);
+    enum query_format format = QUERY_JSON;
     str name;
 
     if (!j)
         return;
-    params_init(&p, ex, &j->arena);
     name = params_text(&p, "format");
     if (name.n && !query_format_parse(name, &format)) {
         p.value = name;

@@ -56,9 +56,7 @@ static void serve_history_job_who(struct history_job *j)
 
 static void serve_history_job_answer(struct history_job *j);
 
-struct history_job *history_job_new(struct exchange *ex,
-                                    bool (*ask)(struct history_job *j, struct reader *r,
-                                                struct buf *out, struct err *e))
+struct history_job *history_job_new(struct exchange *ex, history_ask *ask)
 {
     struct history_job *j;
 
@@ -77,6 +75,24 @@ struct history_job *history_job_new(struct exchange *ex,
     j->id = j->words = j->name = STR("");
     serve_history_job_who(j);
     return j;
+}
+
+struct history_job *history_job_begin(struct exchange *ex, struct params *p, history_ask *ask)
+{
+    struct history_job *j = history_job_new(ex, ask);
+
+    if (j)
+        params_init(p, ex, &j->arena);
+    return j;
+}
+
+void history_job_go(struct history_job *j, struct params *p)
+{
+    assert(p->ex == j->ex);
+    if (params_ok(p))
+        history_job_post(j);
+    else
+        history_job_free(j);
 }
 
 void history_job_free(struct history_job *j)
@@ -99,7 +115,8 @@ static void serve_history_job_run(struct work_job *job, struct reader *r, const 
         j->err = *e;
     else if (job->cancelled)
         err_set(&j->err, ERR_CANCELLED, "the client has left");
-    j->ok = r && !job->cancelled && j->ask(j, r, &j->out, &j->err);
+    j->reader = r;
+    j->ok = r && !job->cancelled && j->ask(j, &j->err);
 }
 
 static void serve_history_job_on_gone(struct exchange *ex)
@@ -166,15 +183,10 @@ void history_job_refuse_json(struct err *e)
 void history_job_fail(struct history_job *j)
 {
     struct exchange *ex = j->ex;
-    struct chat_error error = {.status = 503,
-                               .type = STR(""),
-                               .code = STR("store_unavailable"),
-                               .param = STR(""),
-                               .message = str_c(j->err.text),
-                               .retry_after_ms = 1000,
-                               .raw = STR("")};
+    struct chat_error error = exchange_error_of(503, "store_unavailable", str_c(j->err.text));
 
     assert(!j->posted);
+    error.retry_after_ms = 1000;
     ex->on_gone = NULL;
     ex->on_room = NULL;
     if (j->err.code == ERR_NOT_FOUND) {

@@ -11,6 +11,12 @@
 #include "serve/params.h"
 #include "serve/work.h"
 
+struct history_job;
+struct params;
+
+/* On a thread: writes the answer to j->out. */
+typedef bool history_ask(struct history_job *j, struct err *e);
+
 struct history_job {
     struct work_job job;
     struct exchange *ex; /* NULL once the client has left */
@@ -27,7 +33,10 @@ struct history_job {
     bool all;
     struct buf body;
     int what; /* of an erasure: enum store_erase_what */
-    bool (*ask)(struct history_job *j, struct reader *r, struct buf *out, struct err *e);
+    history_ask *ask;
+    struct reader *reader; /* while a thread asks */
+    bool (*query)(struct reader *r, const struct query_asker *a, str id, struct buf *out,
+                  struct err *e);
     void (*answer)(struct history_job *j); /* on the loop; takes ownership of the job */
     struct buf out;
     struct err err;
@@ -39,9 +48,11 @@ struct history_job {
 };
 
 /* NULL after replying that there is no record. */
-struct history_job *history_job_new(struct exchange *ex,
-                                    bool (*ask)(struct history_job *j, struct reader *r,
-                                                struct buf *out, struct err *e));
+struct history_job *history_job_new(struct exchange *ex, history_ask *ask);
+/* The same, with the query's parameters read. Then history_job_go posts the job, or frees it after
+ * a reply about a wrong parameter. */
+struct history_job *history_job_begin(struct exchange *ex, struct params *p, history_ask *ask);
+void history_job_go(struct history_job *j, struct params *p);
 void history_job_free(struct history_job *j);
 void history_job_post(struct history_job *j);
 /* Makes the parser's error one about the body; one that is too deep is not a busy gateway. */

@@ -140,7 +140,11 @@ size_t exchange_refusal(void *ctx, const struct server_refusal *r, struct server
 void exchange_header(struct exchange *ex, str name, str value);
 /* Sends a whole reply and ends the exchange. */
 void exchange_reply(struct exchange *ex, int status, str type, str body);
+/* The same with a JSON text, which it ends and releases. */
+void exchange_reply_json(struct exchange *ex, int status, struct json_text *t);
 void exchange_error(struct exchange *ex, const struct chat_error *error);
+/* An error without type and parameter, after which the client need not wait. */
+struct chat_error exchange_error_of(int status, const char *code, str message);
 /* Copies it to ex->error, for a reply that cannot be written yet. */
 void exchange_keep_error(struct exchange *ex, const struct chat_error *error);
 void exchange_fail(struct exchange *ex, int status, const char *code, const char *fmt, ...)
@@ -167,6 +171,7 @@ void api_error(const struct chat_error *error, struct buf *out);
 bool api_allowed(struct exchange *ex) MUST_USE;
 /* Whether this key may see all and change things. */
 bool api_operator(const struct exchange *ex);
+bool api_operators_only(struct exchange *ex) MUST_USE; /* false after a refusal */
 
 /* history.c, history_export.c */
 void sessions_handle(struct exchange *ex);
@@ -191,16 +196,11 @@ void erase_handle(struct exchange *ex);
 void audit_handle(struct exchange *ex), audit_verify_handle(struct exchange *ex);
 
 /* threads.c: the paths after a thread's id, and all checkpoints */
-void thread_get_handle(struct exchange *ex);
-void thread_put_handle(struct exchange *ex);
-void thread_post_handle(struct exchange *ex);
-void thread_delete_handle(struct exchange *ex);
-void checkpoints_handle(struct exchange *ex);
+void thread_handle(struct exchange *ex), checkpoints_handle(struct exchange *ex);
 
 /* runs.c: all runs, and the paths after a run's id */
-void runs_handle(struct exchange *ex);
-void run_get_handle(struct exchange *ex);
-void run_post_handle(struct exchange *ex);
+void runs_handle(struct exchange *ex), run_handle(struct exchange *ex);
+
 /* apps.c: the applications, opened before the loops run and closed while they still run. */
 bool apps_begin(struct daemon *d, struct err *e) MUST_USE;
 void apps_end(struct daemon *d);      /* starts to end them; apps_ended is set when it is done */
@@ -224,6 +224,7 @@ void chat_room(struct exchange *ex);
 /* models.c, count.c, status.c */
 /* Whether the key of the exchange allows this model. */
 bool exchange_may_use(const struct exchange *ex, str model);
+void exchange_refuse_model(struct exchange *ex, str model); /* 403: it may not */
 /* The text that the route's '*' matched, with %XX decoded. */
 str exchange_rest(struct exchange *ex);
 void models_handle(struct exchange *ex), model_handle(struct exchange *ex);

@@ -302,28 +302,17 @@ static void send_cookie(struct exchange *ex, str value, int64_t seconds)
                                  tls ? "; Secure" : ""));
 }
 
-static const char *role_name(const struct exchange *ex)
-{
-    return api_operator(ex) ? "operator" : "client";
-}
-
 static void login_reply_role(struct exchange *ex)
 {
-    struct json_out o;
-    struct buf b;
+    struct json_text t;
 
-    buf_init(&b, 4096);
-    json_out_init(&o, &b);
-    json_out_object(&o);
-    json_out_key(&o, STR("name"));
+    json_text_begin(&t, 4096);
     if (ex->key)
-        json_out_str(&o, ex->key->name);
+        json_member_str(&t.o, "name", ex->key->name);
     else
-        json_out_null(&o);
-    json_member_str(&o, "role", str_c(role_name(ex)));
-    json_out_end(&o);
-    exchange_reply(ex, 200, STR("application/json"), buf_str(&b));
-    buf_release(&b);
+        json_member_null(&t.o, "name");
+    json_member_str(&t.o, "role", api_operator(ex) ? STR("operator") : STR("client"));
+    exchange_reply_json(ex, 200, &t);
 }
 
 void login_handle(struct exchange *ex)

@@ -18,6 +18,16 @@ bool exchange_may_use(const struct exchange *ex, str model)
     return false;
 }
 
+void exchange_refuse_model(struct exchange *ex, str model)
+{
+    exchange_fail(ex,
+                  403,
+                  "model_not_allowed",
+                  "the key \"" STR_FMT "\" may not use the model \"" STR_FMT "\"",
+                  STR_ARG(ex->key->name),
+                  STR_ARG(model));
+}
+
 /* Each model once: it belongs to the first provider that lists it. */
 static bool serve_models_listed(const struct exchange *ex, size_t provider, size_t model)
 {
@@ -55,21 +65,15 @@ static void serve_models_for_each(struct exchange *ex, struct json_out *o,
                 fn(o, c->providers[p].models[m].alias, c->providers[p].name);
 }
 
-static void serve_models_text(struct json_out *o, str key, str value)
-{
-    json_out_key(o, key);
-    json_out_str(o, value);
-}
-
 static void openai_row(struct json_out *o, str model, str provider)
 {
     json_out_object(o);
-    serve_models_text(o, STR("id"), model);
-    serve_models_text(o, STR("object"), STR("model"));
+    json_member_str(o, "id", model);
+    json_member_str(o, "object", STR("model"));
     json_member_i64(o, "created", 0);
-    serve_models_text(o, STR("owned_by"), provider);
-    serve_models_text(
-        o, STR("type"), STR("base")); /* Mistral's SDKs ask here too and refuse a row without */
+    json_member_str(o, "owned_by", provider);
+    json_member_str(
+        o, "type", STR("base")); /* Mistral's SDKs ask here too and refuse a row without */
     json_member_raw(o, "capabilities", STR("{\"completion_chat\":true,\"function_calling\":true}"));
     json_out_end(o);
 }
@@ -82,15 +86,13 @@ static void anthropic_row(struct json_out *o, str model, str provider)
 
     (void)provider;
     json_out_object(o);
-    serve_models_text(o, STR("type"), STR("model"));
-    serve_models_text(o, STR("id"), model);
-    serve_models_text(o, STR("display_name"), model);
-    serve_models_text(o, STR("created_at"), STR("1970-01-01T00:00:00Z"));
-    serve_models_text(o, STR("lifecycle"), STR("active"));
-    for (size_t i = 0; i < COUNT_OF(unknown); i++) {
-        json_out_key(o, str_c(unknown[i]));
-        json_out_null(o);
-    }
+    json_member_str(o, "type", STR("model"));
+    json_member_str(o, "id", model);
+    json_member_str(o, "display_name", model);
+    json_member_str(o, "created_at", STR("1970-01-01T00:00:00Z"));
+    json_member_str(o, "lifecycle", STR("active"));
+    for (size_t i = 0; i < COUNT_OF(unknown); i++)
+        json_member_null(o, unknown[i]);
     json_out_end(o);
 }
 
@@ -102,9 +104,9 @@ static void gemini_row(struct json_out *o, str model, str provider)
     assert(n > 0 && (size_t)n < sizeof name);
     (void)provider;
     json_out_object(o);
-    serve_models_text(o, STR("name"), (str){name, (size_t)n});
-    serve_models_text(o, STR("version"), STR("001"));
-    serve_models_text(o, STR("displayName"), model);
+    json_member_str(o, "name", (str){name, (size_t)n});
+    json_member_str(o, "version", STR("001"));
+    json_member_str(o, "displayName", model);
     json_member_array(o, "supportedGenerationMethods");
     json_out_str(o, STR("generateContent"));
     json_out_str(o, STR("streamGenerateContent"));
@@ -120,7 +122,7 @@ static void ollama_details(struct json_out *o)
 
     json_member_object(o, "details");
     for (size_t i = 0; i < COUNT_OF(names); i++)
-        serve_models_text(o, str_c(names[i]), STR(""));
+        json_member_str(o, names[i], STR(""));
     json_member_raw(o, "families", STR("[]"));
     json_out_end(o);
 }
@@ -134,11 +136,11 @@ static void ollama_row(struct json_out *o, str model, str provider)
     (void)provider;
     sha256_of(model, digest);
     json_out_object(o);
-    serve_models_text(o, STR("name"), model);
-    serve_models_text(o, STR("model"), model);
-    serve_models_text(o, STR("modified_at"), STR("1970-01-01T00:00:00Z"));
+    json_member_str(o, "name", model);
+    json_member_str(o, "model", model);
+    json_member_str(o, "modified_at", STR("1970-01-01T00:00:00Z"));
     json_member_i64(o, "size", 0);
-    serve_models_text(o, STR("digest"), sha256_hex(digest, hex));
+    json_member_str(o, "digest", sha256_hex(digest, hex));
     ollama_details(o);
     json_out_end(o);
 }
@@ -146,17 +148,17 @@ static void ollama_row(struct json_out *o, str model, str provider)
 static void ollama_show(struct json_out *o, str model, str provider)
 {
     json_out_object(o);
-    serve_models_text(o, STR("license"), STR(""));
-    serve_models_text(o, STR("modelfile"), STR(""));
-    serve_models_text(o, STR("parameters"), STR(""));
-    serve_models_text(o, STR("template"), STR(""));
+    json_member_str(o, "license", STR(""));
+    json_member_str(o, "modelfile", STR(""));
+    json_member_str(o, "parameters", STR(""));
+    json_member_str(o, "template", STR(""));
     ollama_details(o);
     json_member_object(o, "model_info");
-    serve_models_text(o, STR("general.architecture"), provider);
-    serve_models_text(o, STR("general.basename"), model);
+    json_member_str(o, "general.architecture", provider);
+    json_member_str(o, "general.basename", model);
     json_out_end(o);
     json_member_raw(o, "capabilities", STR("[\"completion\",\"tools\",\"vision\"]"));
-    serve_models_text(o, STR("modified_at"), STR("1970-01-01T00:00:00Z"));
+    json_member_str(o, "modified_at", STR("1970-01-01T00:00:00Z"));
     json_out_end(o);
 }
 
@@ -179,40 +181,29 @@ static void anthropic_ends(struct json_out *o, const struct exchange *ex)
             }
     assert(!first.n == !last.n);
     json_member_bool(o, "has_more", false);
-    if (first.n) {
-        serve_models_text(o, STR("first_id"), first);
-        serve_models_text(o, STR("last_id"), last);
-        return;
-    }
-    json_member_null(o, "first_id");
-    json_member_null(o, "last_id");
+    json_member_str_or_null(o, "first_id", first);
+    json_member_str_or_null(o, "last_id", last);
 }
 
-static void serve_models_list(struct exchange *ex, str key, bool openai,
+static void serve_models_list(struct exchange *ex, const char *key, bool openai,
                               void (*row)(struct json_out *o, str model, str provider))
 {
-    struct buf body;
-    struct json_out o;
+    struct json_text t;
 
-    buf_init(&body, (size_t)4 << 20);
-    json_out_init(&o, &body);
-    json_out_object(&o);
+    json_text_begin(&t, (size_t)4 << 20);
     if (openai)
-        serve_models_text(&o, STR("object"), STR("list"));
-    json_out_key(&o, key);
-    json_out_array(&o);
-    serve_models_for_each(ex, &o, row);
-    json_out_end(&o);
+        json_member_str(&t.o, "object", STR("list"));
+    json_member_array(&t.o, key);
+    serve_models_for_each(ex, &t.o, row);
+    json_out_end(&t.o);
     if (row == anthropic_row)
-        anthropic_ends(&o, ex);
-    json_out_end(&o);
-    exchange_reply(ex, 200, STR("application/json"), buf_str(&body));
-    buf_release(&body);
+        anthropic_ends(&t.o, ex);
+    exchange_reply_json(ex, 200, &t);
 }
 
 void gemini_models_handle(struct exchange *ex)
 {
-    serve_models_list(ex, STR("models"), false, gemini_row);
+    serve_models_list(ex, "models", false, gemini_row);
 }
 
 void models_handle(struct exchange *ex)
@@ -220,14 +211,14 @@ void models_handle(struct exchange *ex)
     if (ex->wire->dialect == CHAT_GEMINI)
         gemini_models_handle(ex);
     else if (ex->wire->dialect == CHAT_ANTHROPIC)
-        serve_models_list(ex, STR("data"), false, anthropic_row);
+        serve_models_list(ex, "data", false, anthropic_row);
     else
-        serve_models_list(ex, STR("data"), true, openai_row);
+        serve_models_list(ex, "data", true, openai_row);
 }
 
 void ollama_tags_handle(struct exchange *ex)
 {
-    serve_models_list(ex, STR("models"), false, ollama_row);
+    serve_models_list(ex, "models", false, ollama_row);
 }
 
 void ollama_version_handle(struct exchange *ex)

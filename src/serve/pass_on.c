@@ -244,12 +244,7 @@ static bool pass_on_choose(struct exchange *ex, struct config_route *out)
                               : "model: give the name of a model" STR_FMT,
                       STR_ARG(model));
     else if (!pass_on_allowed(ex, out))
-        exchange_fail(ex,
-                      403,
-                      "model_not_allowed",
-                      "the key \"" STR_FMT "\" may not use the model \"" STR_FMT "\"",
-                      STR_ARG(ex->key->name),
-                      STR_ARG(model));
+        exchange_refuse_model(ex, model);
     else if (!pass_on_speaks(ex, out->provider) || out->provider->replay)
         exchange_fail(ex,
                       400,
@@ -270,11 +265,7 @@ static bool pass_on_within_limits(struct exchange *ex)
 {
     struct limits_want want = {
         (int64_t)(server_body(ex->x).n / PASS_ON_TOKEN_BYTES), loop_now_ns(ex->worker->gl.loop), 0};
-    struct chat_error error = {.status = 429,
-                               .type = STR(""),
-                               .code = STR("rate_limit_exceeded"),
-                               .param = STR(""),
-                               .raw = STR("")};
+    struct chat_error error = exchange_error_of(429, "rate_limit_exceeded", STR(""));
     int64_t retry_ms = -1;
     struct err e;
 

@@ -217,8 +217,7 @@ void exchange_keep_response(struct exchange *ex)
     if (ex->wire->dialect != CHAT_RESPONSES || !ex->previous.keep || call_relays(ex->call) ||
         (ex->previous.id.n && !ex->previous.whole))
         return;
-    json_init(&doc);
-    if (json_parse(&doc, last_response(ex), &e))
+    if (json_open(&doc, last_response(ex), &e))
         put_response(ex, &doc, r);
     json_release(&doc);
 }

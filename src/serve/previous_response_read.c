@@ -78,10 +78,7 @@ static void previous_response_write_items(struct json_out *o, const struct json 
     if (asked.n)
         json_out_raw(o, asked);
     previous_write_answer(o, json_get_text(doc, row, "response", a));
-    for (const struct json_node *v = calls && calls->kind == JSON_ARRAY ? json_first(doc, calls)
-                                                                        : NULL;
-         v;
-         v = json_next(doc, calls, v))
+    JSON_FOREACH_ITEM(v, doc, calls)
         previous_response_write_call(o, doc, v, a);
     json_out_end(o);
 }
@@ -103,8 +100,8 @@ static bool previous_is_usable(const struct history_job *j, const struct json *d
 }
 
 /* One response as {id, previous, session, items}; *previous is in the job's arena. */
-static bool previous_read_one(struct history_job *j, struct reader *r, str id, struct json_out *o,
-                              str *previous, struct err *e)
+static bool previous_read_one(struct history_job *j, str id, struct json_out *o, str *previous,
+                              struct err *e)
 {
     struct arena scratch;
     struct json doc;
@@ -115,7 +112,8 @@ static bool previous_read_one(struct history_job *j, struct reader *r, str id, s
     json_init(&doc);
     buf_init(&row, QUERY_OUT_MAX);
     arena_init(&scratch, QUERY_OUT_MAX);
-    ok = query_call(r, &j->asker, call_of(id), &row, e) && json_parse(&doc, buf_str(&row), e) &&
+    ok = query_call(j->reader, &j->asker, call_of(id), &row, e) &&
+         json_parse(&doc, buf_str(&row), e) &&
          (previous_is_usable(j, &doc, &scratch) ||
           err_set(e, ERR_NOT_FOUND, "a request cannot continue from this response"));
     if (ok) {
@@ -155,32 +153,30 @@ static bool previous_may_arrive(const struct history_job *j, str id)
            now_ms - made_ms < ARRIVES_WITHIN_MS;
 }
 
-static bool previous_read_chain(struct history_job *j, struct reader *r, struct buf *out,
-                                struct err *e)
+static bool previous_read_chain(struct history_job *j, struct err *e)
 {
     struct json_out o;
     str id = j->id;
 
     assert(j->id.n > 0);
-    buf_reset(out);
-    json_out_init(&o, out);
+    buf_reset(&j->out);
+    json_out_init(&o, &j->out);
     json_out_array(&o);
     for (size_t n = 0; id.n; n++) {
-        if (n == CHAIN_MAX || out->n > READ_SIZE_MAX || !call_of(id).n)
+        if (n == CHAIN_MAX || j->out.n > READ_SIZE_MAX || !call_of(id).n)
             return err_set(e, ERR_NOT_FOUND, "the response before it is not recorded");
-        if (!previous_read_one(j, r, id, &o, &id, e))
+        if (!previous_read_one(j, id, &o, &id, e))
             return false;
     }
     json_out_end(&o);
     return json_out_ok(&o, e);
 }
 
-static bool previous_read_all(struct history_job *j, struct reader *r, struct buf *out,
-                              struct err *e)
+static bool previous_read_all(struct history_job *j, struct err *e)
 {
     bool ok;
 
-    while (!(ok = previous_read_chain(j, r, out, e)) && e->code == ERR_NOT_FOUND &&
+    while (!(ok = previous_read_chain(j, e)) && e->code == ERR_NOT_FOUND &&
            previous_may_arrive(j, call_of(j->id)))
         (void)usleep(ARRIVES_LOOK_US);
     return ok;
@@ -194,10 +190,8 @@ static void previous_put_all(struct exchange *ex, str list)
     struct json doc;
     struct err e;
 
-    json_init(&doc);
-    if (json_parse(&doc, list, &e))
-        for (const struct json_node *v = json_first(&doc, json_root(&doc)); v;
-             v = json_next(&doc, json_root(&doc), v))
+    if (json_open(&doc, list, &e))
+        JSON_FOREACH(v, &doc, json_root(&doc))
             previous_response_put(
                 ex->worker->daemon->gateway.previous_responses,
                 &(struct previous_response){

@@ -79,13 +79,13 @@ static const struct route routes[] = {
     {"GET", "/api/v1/history/metrics", CHAT_OPENAI, false, history_metrics_handle},
     {"GET", "/api/v1/history/export", CHAT_OPENAI, false, export_handle},
     {"GET", "/api/v1/checkpoints", CHAT_OPENAI, false, checkpoints_handle},
-    {"GET", "/api/v1/threads/*", CHAT_OPENAI, false, thread_get_handle},
-    {"PUT", "/api/v1/threads/*", CHAT_OPENAI, false, thread_put_handle},
-    {"POST", "/api/v1/threads/*", CHAT_OPENAI, false, thread_post_handle},
-    {"DELETE", "/api/v1/threads/*", CHAT_OPENAI, false, thread_delete_handle},
+    {"GET", "/api/v1/threads/*", CHAT_OPENAI, false, thread_handle},
+    {"PUT", "/api/v1/threads/*", CHAT_OPENAI, false, thread_handle},
+    {"POST", "/api/v1/threads/*", CHAT_OPENAI, false, thread_handle},
+    {"DELETE", "/api/v1/threads/*", CHAT_OPENAI, false, thread_handle},
     {"GET", "/api/v1/runs", CHAT_OPENAI, false, runs_handle},
-    {"GET", "/api/v1/runs/*", CHAT_OPENAI, false, run_get_handle},
-    {"POST", "/api/v1/runs/*", CHAT_OPENAI, false, run_post_handle},
+    {"GET", "/api/v1/runs/*", CHAT_OPENAI, false, run_handle},
+    {"POST", "/api/v1/runs/*", CHAT_OPENAI, false, run_handle},
     {"GET", "/api/v1/usage", CHAT_OPENAI, false, usage_handle},
     {"GET", "/api/v1/overview", CHAT_OPENAI, false, overview_handle},
     {"GET", "/api/v1/reasoning", CHAT_OPENAI, false, reasoning_handle},
@@ -180,7 +180,7 @@ str route_methods(str path, struct arena *a)
 {
     struct app_match m;
     struct buf methods;
-    str rest, all;
+    str rest;
 
     buf_init(&methods, METHODS_MAX);
     if (!route_add_known_methods(path, a, &methods))
@@ -189,7 +189,5 @@ str route_methods(str path, struct arena *a)
                 route_add_method(&methods, routes[i].method);
     if (methods.n == 0)
         (void)apps_route(STR(""), path, &m, &methods);
-    all = arena_dup(a, buf_str(&methods));
-    buf_release(&methods);
-    return all;
+    return arena_move_buf(a, &methods);
 }

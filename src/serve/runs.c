@@ -28,8 +28,7 @@ static str serve_runs_owner(const struct history_job *j)
     return j->all ? STR("") : j->key;
 }
 
-static bool serve_runs_ask_list(struct history_job *j, struct reader *r, struct buf *out,
-                                struct err *e)
+static bool serve_runs_ask_list(struct history_job *j, struct err *e)
 {
     struct agent_filter f = {.id = STR(""),
                              .status = j->name,
@@ -40,20 +39,18 @@ static bool serve_runs_ask_list(struct history_job *j, struct reader *r, struct 
                              .count_max = (size_t)j->page.limit};
 
     assert(j->page.limit > 0 && j->page.page >= 0);
-    (void)r;
-    return run_json_list(log_of(j), &f, !j->asker.hide_reasoning, out, e);
+    return run_json_list(log_of(j), &f, !j->asker.hide_reasoning, &j->out, e);
 }
 
-static bool ask_one(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
+static bool ask_one(struct history_job *j, struct err *e)
 {
     struct run_asker who = {serve_runs_owner(j), !j->asker.hide_reasoning};
 
     assert(j->id.n > 0);
-    (void)r;
-    return run_json_one(log_of(j), j->id, &who, out, e);
+    return run_json_one(log_of(j), j->id, &who, &j->out, e);
 }
 
-static bool ask_replay(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
+static bool ask_replay(struct history_job *j, struct err *e)
 {
     struct agent_filter f = {
         .id = j->id, .status = STR(""), .app = STR(""), .key = serve_runs_owner(j), .count_max = 1};
@@ -62,12 +59,11 @@ static bool ask_replay(struct history_job *j, struct reader *r, struct buf *out,
     size_t n;
 
     assert(j->id.n > 0);
-    (void)r;
     if (!agent_log_list(log_of(j), &f, &j->arena, &rows, &n, e))
         return false;
     if (!n)
         return err_set(e, ERR_NOT_FOUND, "there is no run \"" STR_FMT "\"", STR_ARG(j->id));
-    return run_json_replay(log_of(j), j->id, &who, out, e);
+    return run_json_replay(log_of(j), j->id, &who, &j->out, e);
 }
 
 /* ---- a person's word ---- */
@@ -221,7 +217,7 @@ static bool serve_runs_put_answer(struct history_job *j, const struct word *w, s
                                 : false;
 }
 
-static bool ask_answer(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
+static bool ask_answer(struct history_job *j, struct err *e)
 {
     struct agent_row row;
     struct json doc;
@@ -229,15 +225,13 @@ static bool ask_answer(struct history_job *j, struct reader *r, struct buf *out,
     bool ok;
 
     assert(j->id.n > 0);
-    (void)r;
-    json_init(&doc);
-    ok = json_parse(&doc, buf_str(&j->body), e);
+    ok = json_open(&doc, buf_str(&j->body), e);
     if (!ok)
         history_job_refuse_json(e);
     ok = ok && serve_runs_read_word(j, &doc, &w, e) && serve_runs_is_waiting(j, &row, e) &&
          serve_runs_put_answer(j, &w, e);
     if (ok)
-        buf_printf(out,
+        buf_printf(&j->out,
                    "{\"run_id\":\"" STR_FMT "\",\"resumed\":%s}",
                    STR_ARG(j->id),
                    serve_runs_resume(j->worker->daemon, &row) ? "true" : "false");
@@ -264,7 +258,7 @@ static bool serve_runs_cancel_running(struct history_job *j, const struct agent_
 }
 
 /* Denies the pending call, so that only one of a simultaneous decision and cancel counts. */
-static bool ask_end(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
+static bool ask_end(struct history_job *j, struct err *e)
 {
     struct agent_effect f;
     struct agent_row row;
@@ -272,11 +266,11 @@ static bool ask_end(struct history_job *j, struct reader *r, struct buf *out, st
     void *open;
 
     assert(j->id.n > 0);
-    (void)r;
     if (!agent_log_run_get(log_of(j), j->id, &j->arena, &row, e))
         return false;
     if (serve_runs_cancel_running(j, &row)) {
-        buf_printf(out, "{\"run_id\":\"" STR_FMT "\",\"status\":\"cancelling\"}", STR_ARG(j->id));
+        buf_printf(
+            &j->out, "{\"run_id\":\"" STR_FMT "\",\"status\":\"cancelling\"}", STR_ARG(j->id));
         return true;
     }
     if (!serve_runs_is_waiting(j, &row, e))
@@ -301,7 +295,7 @@ static bool ask_end(struct history_job *j, struct reader *r, struct buf *out, st
         app->ended(open, &row);
     if (app)
         apps_leave(j->worker->daemon);
-    buf_printf(out, "{\"run_id\":\"" STR_FMT "\",\"status\":\"cancelled\"}", STR_ARG(j->id));
+    buf_printf(&j->out, "{\"run_id\":\"" STR_FMT "\",\"status\":\"cancelled\"}", STR_ARG(j->id));
     return true;
 }
 
@@ -309,7 +303,7 @@ static bool ask_end(struct history_job *j, struct reader *r, struct buf *out, st
 
 static const struct view {
     const char *method, *name; /* after the id */
-    bool (*ask)(struct history_job *j, struct reader *r, struct buf *out, struct err *e);
+    history_ask *ask;
     bool operators; /* only */
 } views[] = {
     {"GET", "", ask_one, false},
@@ -318,9 +312,7 @@ static const struct view {
     {"POST", "cancel", ask_end, true},
 };
 
-static struct history_job *serve_runs_begin(struct exchange *ex,
-                                            bool (*ask)(struct history_job *, struct reader *,
-                                                        struct buf *, struct err *))
+static struct history_job *serve_runs_begin(struct exchange *ex, history_ask *ask)
 {
     if (!ex->worker->daemon->runs) {
         exchange_fail(ex, 503, "history_disabled", "nothing is on record, runs neither");
@@ -351,8 +343,9 @@ static str serve_runs_view_name(str rest)
     return STR("");
 }
 
-static void serve_runs_handle(struct exchange *ex, const char *method)
+void run_handle(struct exchange *ex)
 {
+    const char *method = ex->route->method;
     str name = serve_runs_view_name(ex->rest), id;
     size_t size = ex->rest.n - name.n - (name.n > 0);
     struct history_job *j;
@@ -374,14 +367,8 @@ static void serve_runs_handle(struct exchange *ex, const char *method)
     for (size_t i = 0; i < COUNT_OF(views); i++) {
         if (strcmp(views[i].method, method) != 0 || !str_eq(name, str_c(views[i].name)))
             continue;
-        if (views[i].operators && !api_operator(ex)) {
-            exchange_fail(ex,
-                          403,
-                          "operators_only",
-                          "the key \"" STR_FMT "\" is not an operator's",
-                          STR_ARG(ex->key->name));
+        if (views[i].operators && !api_operators_only(ex))
             return;
-        }
         j = serve_runs_begin(ex, views[i].ask);
         if (!j)
             return;
@@ -406,16 +393,6 @@ void run_methods(str path, str rest, struct arena *a, struct buf *out)
             route_add_method(out, views[i].method);
 }
 
-void run_get_handle(struct exchange *ex)
-{
-    serve_runs_handle(ex, "GET");
-}
-
-void run_post_handle(struct exchange *ex)
-{
-    serve_runs_handle(ex, "POST");
-}
-
 void runs_handle(struct exchange *ex)
 {
     static const char *const states[] = {
@@ -431,8 +408,5 @@ void runs_handle(struct exchange *ex)
     j->id = params_text(&p, "session");
     j->page.limit = params_i64(&p, "limit", LIST_USUAL, 1, AGENT_LIST_MAX);
     j->page.page = params_i64(&p, "offset", 0, 0, INT32_MAX);
-    if (params_ok(&p))
-        history_job_post(j);
-    else
-        history_job_free(j);
+    history_job_go(j, &p);
 }

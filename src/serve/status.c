@@ -75,25 +75,16 @@ void health_handle(struct exchange *ex)
 
 void ready_handle(struct exchange *ex)
 {
+    bool draining = ex->worker->daemon->draining;
     struct store_health h;
-    struct buf body;
+    struct json_text t;
 
     store_health(ex->worker->daemon->gateway.store, &h);
-    buf_init(&body, 4096);
-    if (ex->worker->daemon->draining) {
-        buf_add(&body, STR("{\"ready\":false,\"why\":\"draining\"}"));
-    } else if (!h.ok) {
-        buf_add(&body, STR("{\"ready\":false,\"why\":"));
-        (void)json_quote(&body, str_c(h.why));
-        buf_add_c(&body, '}');
-    } else {
-        buf_add(&body, STR("{\"ready\":true}"));
-    }
-    exchange_reply(ex,
-                   h.ok && !ex->worker->daemon->draining ? 200 : 503,
-                   STR("application/json"),
-                   buf_str(&body));
-    buf_release(&body);
+    json_text_begin(&t, 4096);
+    json_member_bool(&t.o, "ready", h.ok && !draining);
+    if (draining || !h.ok)
+        json_member_str(&t.o, "why", draining ? STR("draining") : str_c(h.why));
+    exchange_reply_json(ex, h.ok && !draining ? 200 : 503, &t);
 }
 
 /* Gauges of keys with a spending limit. */

@@ -59,37 +59,35 @@ static bool serve_threads_write_one(struct history_job *j, const struct thread_t
     return ok;
 }
 
-static bool ask_tuple(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
+static bool ask_tuple(struct history_job *j, struct err *e)
 {
     struct thread_tuple at = {.thread = j->id, .ns = j->name, .id = j->words};
     struct json_out o;
 
     assert(j->id.n > 0 && j->words.n > 0);
-    (void)r;
     if (str_eq(at.id, STR("latest")))
         at.id = STR("");
-    json_out_init(&o, out);
+    json_out_init(&o, &j->out);
     return serve_threads_write_one(j, &at, thread_json_tuple, &o, e) && json_out_ok(&o, e);
 }
 
-static bool ask_state(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
+static bool ask_state(struct history_job *j, struct err *e)
 {
     struct thread_tuple at = {.thread = j->id, .ns = j->name, .id = j->words};
     struct json_out o;
 
     assert(j->id.n > 0);
-    (void)r;
-    json_out_init(&o, out);
+    json_out_init(&o, &j->out);
     return serve_threads_write_one(j, &at, thread_json_state, &o, e) && json_out_ok(&o, e);
 }
 
 /* One that was deleted meanwhile is left out. */
 static bool write_list(struct history_job *j, const struct thread_tuple *list, size_t n,
-                       struct buf *out, struct err *e)
+                       struct err *e)
 {
     struct json_out o;
 
-    json_out_init(&o, out);
+    json_out_init(&o, &j->out);
     json_out_object(&o);
     json_member_array(&o, "checkpoints");
     for (size_t i = 0; i < n; i++)
@@ -100,8 +98,7 @@ static bool write_list(struct history_job *j, const struct thread_tuple *list, s
     return json_out_ok(&o, e);
 }
 
-static bool serve_threads_ask_list(struct history_job *j, struct reader *r, struct buf *out,
-                                   struct err *e)
+static bool serve_threads_ask_list(struct history_job *j, struct err *e)
 {
     struct thread_asker who = serve_threads_asker(j);
     struct thread_filter f = {.thread = j->id,
@@ -114,10 +111,9 @@ static bool serve_threads_ask_list(struct history_job *j, struct reader *r, stru
     bool ok;
 
     assert(j->page.limit > 0);
-    (void)r;
     serve_threads_room(&a, 0);
     ok = threads_list(serve_threads_get_store(j), &who, &f, &a, &list, e) &&
-         write_list(j, list.items, list.count, out, e);
+         write_list(j, list.items, list.count, e);
     arena_release(&a);
     return ok;
 }
@@ -163,11 +159,11 @@ static bool with_body(struct history_job *j,
     return ok;
 }
 
-static bool threads_write_place(const struct history_job *j, struct buf *out, struct err *e)
+static bool threads_write_place(struct history_job *j, struct err *e)
 {
     struct json_out o;
 
-    json_out_init(&o, out);
+    json_out_init(&o, &j->out);
     json_out_object(&o);
     json_member_str(&o, "thread_id", j->id);
     json_member_str(&o, "ns", j->name);
@@ -176,18 +172,16 @@ static bool threads_write_place(const struct history_job *j, struct buf *out, st
     return json_out_ok(&o, e);
 }
 
-static bool ask_put(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
+static bool ask_put(struct history_job *j, struct err *e)
 {
     assert(j->id.n > 0 && j->words.n > 0);
-    (void)r;
-    return with_body(j, serve_threads_put, e) && threads_write_place(j, out, e);
+    return with_body(j, serve_threads_put, e) && threads_write_place(j, e);
 }
 
-static bool ask_put_writes(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
+static bool ask_put_writes(struct history_job *j, struct err *e)
 {
     assert(j->id.n > 0 && j->words.n > 0);
-    (void)r;
-    return with_body(j, serve_threads_put_writes, e) && threads_write_place(j, out, e);
+    return with_body(j, serve_threads_put_writes, e) && threads_write_place(j, e);
 }
 
 static bool serve_threads_update_state(struct history_job *j, const struct json *doc,
@@ -204,11 +198,10 @@ static bool serve_threads_update_state(struct history_job *j, const struct json 
     return true;
 }
 
-static bool ask_update(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
+static bool ask_update(struct history_job *j, struct err *e)
 {
     assert(j->id.n > 0);
-    (void)r;
-    return with_body(j, serve_threads_update_state, e) && threads_write_place(j, out, e);
+    return with_body(j, serve_threads_update_state, e) && threads_write_place(j, e);
 }
 
 static bool serve_threads_prune(struct history_job *j, const struct json *doc, struct arena *a,
@@ -227,23 +220,20 @@ static bool serve_threads_prune(struct history_job *j, const struct json *doc, s
     return true;
 }
 
-static bool ask_prune(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
+static bool ask_prune(struct history_job *j, struct err *e)
 {
     assert(j->id.n > 0);
-    (void)r;
-    (void)out;
     return with_body(j, serve_threads_prune, e);
 }
 
-static bool ask_delete(struct history_job *j, struct reader *r, struct buf *out, struct err *e)
+static bool ask_delete(struct history_job *j, struct err *e)
 {
     struct thread_asker who = serve_threads_asker(j);
 
     assert(j->id.n > 0);
-    (void)r;
     if (!threads_delete(serve_threads_get_store(j), &who, j->id, e))
         return false;
-    buf_add(out, STR("{\"deleted\":true}"));
+    buf_add(&j->out, STR("{\"deleted\":true}"));
     return true;
 }
 
@@ -252,7 +242,7 @@ static bool ask_delete(struct history_job *j, struct reader *r, struct buf *out,
 struct view {
     const char *method;
     const char *path[3]; /* "*": the id of a checkpoint */
-    bool (*ask)(struct history_job *j, struct reader *r, struct buf *out, struct err *e);
+    history_ask *ask;
 };
 
 static const struct view views[] = {
@@ -303,9 +293,7 @@ static bool has_param(const struct params *p, const char *name)
     return false;
 }
 
-static struct history_job *serve_threads_begin(struct exchange *ex,
-                                               bool (*ask)(struct history_job *, struct reader *,
-                                                           struct buf *, struct err *))
+static struct history_job *serve_threads_begin(struct exchange *ex, history_ask *ask)
 {
     if (ex->worker->daemon->threads)
         return history_job_new(ex, ask);
@@ -333,14 +321,12 @@ static void serve_threads_go(struct exchange *ex, struct history_job *j)
     } else {
         buf_add(&j->body, server_body(ex->x));
     }
-    if (params_ok(&p))
-        history_job_post(j);
-    else
-        history_job_free(j);
+    history_job_go(j, &p);
 }
 
-static void serve_threads_handle(struct exchange *ex, const char *method)
+void thread_handle(struct exchange *ex)
 {
+    const char *method = ex->route->method;
     str parts[4];
     struct history_job *j;
     size_t n;
@@ -376,26 +362,6 @@ void thread_methods(str path, str rest, struct arena *a, struct buf *out)
     for (size_t i = 0; i < COUNT_OF(views); i++)
         if (view_fits(&views[i], parts + 1, n - 1))
             route_add_method(out, views[i].method);
-}
-
-void thread_get_handle(struct exchange *ex)
-{
-    serve_threads_handle(ex, "GET");
-}
-
-void thread_put_handle(struct exchange *ex)
-{
-    serve_threads_handle(ex, "PUT");
-}
-
-void thread_post_handle(struct exchange *ex)
-{
-    serve_threads_handle(ex, "POST");
-}
-
-void thread_delete_handle(struct exchange *ex)
-{
-    serve_threads_handle(ex, "DELETE");
 }
 
 void checkpoints_handle(struct exchange *ex)

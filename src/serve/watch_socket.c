@@ -191,22 +191,19 @@ static void watch_turn_on_frame(void *ctx, const struct wire_frame *frame,
 /* An event in the words of the Responses API, for a call that did not reach the upstream. */
 static void watch_turn_refuse(struct watch_turn *t, const struct chat_error *error)
 {
-    struct json_out o;
-    struct buf out;
+    struct json_text out;
 
     assert(error->status >= 400);
-    buf_init(&out, 65536);
-    json_out_init(&o, &out);
-    json_out_object(&o);
-    json_member_str(&o, "type", STR("error"));
-    json_member_i64(&o, "status", error->status);
-    json_member_object(&o, "error");
-    json_member_str(&o, "type", STR("server_error"));
-    json_member_str(&o, "code", error->code);
-    json_member_str(&o, "message", error->message);
-    json_out_close(&o, 2);
-    watch_socket_send_down(t->socket, true, buf_str(&out));
-    buf_release(&out);
+    json_text_begin(&out, 65536);
+    json_member_str(&out.o, "type", STR("error"));
+    json_member_i64(&out.o, "status", error->status);
+    json_member_object(&out.o, "error");
+    json_member_str(&out.o, "type", STR("server_error"));
+    json_member_str(&out.o, "code", error->code);
+    json_member_str(&out.o, "message", error->message);
+    json_out_close(&out.o, 2);
+    watch_socket_send_down(t->socket, true, buf_str(&out.buf));
+    buf_release(&out.buf);
 }
 
 static void watch_turn_on_error(void *ctx, const struct chat_error *error)

@@ -242,7 +242,7 @@ void json_edit_remove(struct json_edits *ed, const struct json_node *v, str key)
         adding->dead = true;
     if (!json_may_have(v, key))
         return;
-    for (const struct json_node *k = json_first(ed->doc, v); k; k = json_next(ed->doc, v, k))
+    JSON_FOREACH(k, ed->doc, v)
         if (json_is(ed->doc, k, key))
             json_edit_set_owner(
                 ed, json_edit_add(ed, GONE, k->at, json_edit_end_of(json_value(k))), v, key);
@@ -337,7 +337,7 @@ static void base_json_edit_merge(struct json_edits *ed, const struct json_node *
                                  size_t depth)
 {
     assert(depth < JSON_DEPTH_MAX);
-    for (const struct json_node *k = json_first(doc, from); k; k = json_next(doc, from, k)) {
+    JSON_FOREACH(k, doc, from) {
         const struct json_node *value = json_value(k);
 
         if (!json_text(doc, k, ed->arena, &path[depth]))

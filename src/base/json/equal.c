@@ -39,7 +39,7 @@ static size_t json_sort_keys(const struct json *doc, const struct json_node *v, 
 {
     size_t n = 0, kept = 0;
 
-    for (const struct json_node *k = json_first(doc, v); k; k = json_next(doc, v, k))
+    JSON_FOREACH(k, doc, v)
         sides[n++] = (struct side){doc, k};
     if (!json_is_sorted(sides, n))
         qsort(sides, n, sizeof *sides, json_side_cmp);

@@ -61,7 +61,7 @@ bool json_has_content(const struct json *doc, const struct json_node *v)
         return v->size > 2;
     if (v->kind < JSON_ARRAY)
         return json_to_bool(doc, v);
-    for (const struct json_node *k = json_first(doc, v); k; k = json_next(doc, v, k))
+    JSON_FOREACH(k, doc, v)
         if (json_has_content(doc, v->kind == JSON_OBJECT ? json_value(k) : k))
             return true;
     return false;
@@ -104,8 +104,7 @@ bool json_is_object_text(str json)
     struct err e;
     bool object;
 
-    json_init(&doc);
-    object = json_parse(&doc, json, &e) && json_root(&doc)->kind == JSON_OBJECT;
+    object = json_open(&doc, json, &e) && json_root(&doc)->kind == JSON_OBJECT;
     json_release(&doc);
     return object;
 }
@@ -116,8 +115,7 @@ str json_copy_member(str json, const char *key, struct arena *a)
     struct err e;
     str text = STR("");
 
-    json_init(&doc);
-    if (json_parse(&doc, json, &e))
+    if (json_open(&doc, json, &e))
         text = json_copy_text(&doc, json_root(&doc), key, a);
     json_release(&doc);
     return text;

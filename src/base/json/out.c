@@ -250,11 +250,10 @@ void json_member_str(struct json_out *o, const char *name, str text)
 
 void json_member_str_or_null(struct json_out *o, const char *name, str text)
 {
-    json_out_key(o, str_c(name));
     if (text.n)
-        json_out_str(o, text);
+        json_member_str(o, name, text);
     else
-        json_out_null(o);
+        json_member_null(o, name);
 }
 
 void json_member_i64(struct json_out *o, const char *name, int64_t n)
@@ -265,11 +264,10 @@ void json_member_i64(struct json_out *o, const char *name, int64_t n)
 
 void json_member_i64_or_null(struct json_out *o, const char *name, int64_t n)
 {
-    json_out_key(o, str_c(name));
     if (n >= 0)
-        json_out_i64(o, n);
+        json_member_i64(o, name, n);
     else
-        json_out_null(o);
+        json_member_null(o, name);
 }
 
 void json_member_u64(struct json_out *o, const char *name, uint64_t n)
@@ -282,6 +280,14 @@ void json_member_double(struct json_out *o, const char *name, double v)
 {
     json_out_key(o, str_c(name));
     json_out_double(o, v);
+}
+
+void json_member_double_or_null(struct json_out *o, const char *name, double v)
+{
+    if (v >= 0)
+        json_member_double(o, name, v);
+    else
+        json_member_null(o, name);
 }
 
 void json_member_raw(struct json_out *o, const char *name, str json)

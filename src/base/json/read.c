@@ -11,7 +11,7 @@ size_t json_count(const struct json *doc, const struct json_node *v)
 {
     size_t n = 0;
 
-    for (const struct json_node *c = json_first(doc, v); c; c = json_next(doc, v, c))
+    JSON_FOREACH(c, doc, v)
         n++;
     return n;
 }
@@ -22,7 +22,7 @@ static const struct json_node *json_read_find(const struct json *doc, const stru
 {
     const struct json_node *found = NULL;
 
-    for (const struct json_node *k = json_first(doc, v); k; k = json_next(doc, v, k))
+    JSON_FOREACH(k, doc, v)
         if (json_cursor_cmp(json_cursor_of(doc, k), key) == 0)
             found = json_value(k);
     return found;

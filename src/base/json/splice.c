@@ -27,7 +27,7 @@ void json_splice_set(const struct json *doc, const struct json_node *v, str key,
         json_splice(doc, old, with, out);
         return;
     }
-    for (const struct json_node *k = json_first(doc, v); k; k = json_next(doc, v, k))
+    JSON_FOREACH(k, doc, v)
         last = json_value(k);
     at = last ? json_splice_end_of(last) : (size_t)v->at + 1;
     buf_add(out, str_slice(doc->src, 0, at));

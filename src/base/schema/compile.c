@@ -92,14 +92,14 @@ static bool schema_node_rules(struct schema *s, struct schema_node *n, struct er
     bool only_ref = (n->resource->draft & SCHEMA_DRAFT_OLD) && json_find(doc, n->at, STR("$ref"));
     size_t count = 0;
 
-    for (const struct json_node *k = json_first(doc, n->at); k; k = json_next(doc, n->at, k))
+    JSON_FOREACH(k, doc, n->at)
         count += schema_keyword_find(n->resource, doc, k) != NULL;
     if (count > SCHEMA_OP_COUNT) /* keywords given twice share a rule */
         count = SCHEMA_OP_COUNT;
     if (!schema_spend(s, (count + 1) * sizeof *n->rules, e))
         return false;
     n->rules = arena_zero(&s->arena, count, sizeof *n->rules);
-    for (const struct json_node *k = json_first(doc, n->at); k; k = json_next(doc, n->at, k)) {
+    JSON_FOREACH(k, doc, n->at) {
         const struct schema_keyword *keyword = schema_keyword_find(n->resource, doc, k);
         struct schema_part p = {s, n, NULL, keyword, json_value(k)};
 

@@ -64,8 +64,7 @@ static bool schema_make_type(struct schema_part *p, struct err *e)
 
     assert(p->rule->op == SCHEMA_OP_TYPE);
     p->rule->types = schema_type_bit(doc, p->value);
-    for (const struct json_node *i = json_first(doc, p->value); i && p->value->kind == JSON_ARRAY;
-         i = json_next(doc, p->value, i)) {
+    JSON_FOREACH_ITEM(i, doc, p->value) {
         unsigned bit = schema_type_bit(doc, i);
 
         if (!bit)

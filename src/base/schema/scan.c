@@ -101,7 +101,7 @@ static bool schema_read_vocabularies(const struct scan *c, struct schema_resourc
     if (!list || list->kind != JSON_OBJECT)
         return true;
     r->vocabularies = SCHEMA_CORE;
-    for (const struct json_node *k = json_first(doc, list); k; k = json_next(doc, list, k)) {
+    JSON_FOREACH(k, doc, list) {
         size_t i = 0;
 
         while (i < COUNT_OF(known) && !json_is(doc, k, str_c(known[i].uri)))
@@ -213,7 +213,7 @@ static bool scan_list(const struct scan *c, const struct json_node *v, struct sc
 {
     const struct json *doc = &c->doc->json;
 
-    for (const struct json_node *i = json_first(doc, v); i; i = json_next(doc, v, i)) {
+    JSON_FOREACH(i, doc, v) {
         const struct json_node *value = v->kind == JSON_OBJECT ? json_value(i) : i;
 
         if (!scan_schema(c, value, r))
@@ -267,7 +267,7 @@ static bool scan_schema(const struct scan *c, const struct json_node *at, struct
     slot->resource = r;
     if (!scan_anchors(c, r, at))
         return false;
-    for (const struct json_node *k = json_first(doc, at); k; k = json_next(doc, at, k)) {
+    JSON_FOREACH(k, doc, at) {
         const struct schema_keyword *keyword = schema_keyword_find(r, doc, k);
 
         if (keyword && !scan_keyword(c, keyword, json_value(k), r))
@@ -288,8 +288,7 @@ bool schema_doc_new(struct schema *s, str uri, str text, struct schema_doc **out
     s->text_size += text.n;
     doc = arena_zero(&s->arena, 1, sizeof *doc);
     doc->uri = arena_dup(&s->arena, uri);
-    json_init(&doc->json);
-    if (!json_parse(&doc->json, arena_dup(&s->arena, text), e)) {
+    if (!json_open(&doc->json, arena_dup(&s->arena, text), e)) {
         json_release(&doc->json);
         return err_prefix(e, "schema: ");
     }

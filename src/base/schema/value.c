@@ -85,11 +85,11 @@ uint64_t schema_hash(const struct json *doc, const struct json_node *v)
     case JSON_STRING:
         return h ^ schema_hash_text(doc, v);
     case JSON_ARRAY:
-        for (const struct json_node *i = json_first(doc, v); i; i = json_next(doc, v, i))
+        JSON_FOREACH(i, doc, v)
             h = schema_hash_mix_bits(h + schema_hash(doc, i));
         return h;
     case JSON_OBJECT: /* a sum, since the order says nothing */
-        for (const struct json_node *k = json_first(doc, v); k; k = json_next(doc, v, k))
+        JSON_FOREACH(k, doc, v)
             h += schema_hash_mix_bits(schema_hash_text(doc, k) ^
                                       schema_hash_mix_bits(schema_hash(doc, json_value(k))));
         return h;
