@@ -76,7 +76,7 @@ TEST(values_of_every_type_come_back_as_they_went_in)
     struct seen s;
     struct db *db;
 
-    place_init(&p);
+    place_init_empty(&p);
     db = open_db(&p, DB_WRITE);
     run(db,
         db_kind(db) == DB_SQLITE
@@ -104,7 +104,7 @@ TEST(an_argument_is_found_by_its_number_wherever_it_stands)
     struct seen s;
     struct db *db;
 
-    place_init(&p);
+    place_init_empty(&p);
     db = open_db(&p, DB_WRITE);
     for (int i = 0; i < 2; i++) {
         s = look(db, "SELECT $3 + 0, $1 + 0, $3 - $2, $1 + $1", args, 3);
@@ -120,7 +120,7 @@ TEST(more_statements_than_are_kept_work_as_well)
     struct db *db;
     char sql[64];
 
-    place_init(&p);
+    place_init_empty(&p);
     db = open_db(&p, DB_WRITE);
     for (int round = 0; round < 2; round++)
         for (int i = 0; i < (int)DB_STATEMENTS_MAX + 50; i++) {
@@ -142,7 +142,7 @@ TEST(mistakes_are_told_and_the_connection_goes_on)
     struct err e;
     struct seen s;
 
-    place_init(&p);
+    place_init_empty(&p);
     db = open_db(&p, DB_WRITE);
     CHECK(!db_run(db, "SELEC 1", NULL, 0, &e) && e.code == ERR_SYSTEM);
     CHECK(!db_run(db, "SELECT $1 + $2 + 0", &one, 1, &e));
@@ -162,7 +162,7 @@ TEST(a_reader_sees_what_a_writer_committed_and_can_change_nothing)
     struct seen s;
     struct err e;
 
-    place_init(&p);
+    place_init_empty(&p);
     writer = open_db(&p, DB_WRITE);
     reader = open_db(&p, DB_READ);
     assert_true(db_begin(writer, false, &e));
@@ -195,7 +195,7 @@ TEST(rows_changed_are_counted_and_a_broken_rule_is_the_rows_fault)
     int64_t n;
     struct err e;
 
-    place_init(&p);
+    place_init_empty(&p);
     db = open_db(&p, DB_WRITE);
     run(db, put, &id, 1);
     CHECK(db_changed(db, &n, &e) && n == 1);
@@ -227,7 +227,7 @@ TEST(rows_that_are_put_are_there_for_whatever_comes_next)
     struct err e;
     char id[16];
 
-    place_init(&p);
+    place_init_empty(&p);
     db = open_db(&p, DB_WRITE);
     for (int rows = 1, from = 0; rows < 200; rows = 2 * rows + 1) {
         CHECK(db_begin(db, true, &e));
@@ -258,7 +258,7 @@ TEST(a_row_at_fault_fails_those_that_were_put_with_it)
     struct err e;
     char id[16];
 
-    place_init(&p);
+    place_init_empty(&p);
     db = open_db(&p, DB_WRITE);
     for (int fault = 0; fault < 2; fault++) {
         bool ok = true;
@@ -301,7 +301,7 @@ TEST(a_row_that_is_put_twice_is_changed_in_order)
     struct db *db;
     struct err e;
 
-    place_init(&p);
+    place_init_empty(&p);
     db = open_db(&p, DB_WRITE);
     CHECK(db_begin(db, true, &e));
     put(db, add, one, 2);
@@ -348,7 +348,7 @@ TEST(a_query_can_be_stopped_from_another_thread)
     pthread_t t;
     struct err e;
 
-    place_init(&p);
+    place_init_empty(&p);
     db = open_db(&p, DB_WRITE);
     pthread_create(&t, NULL, stop_it, db);
     CHECK(!db_query(db,
@@ -372,7 +372,7 @@ TEST(a_database_that_is_not_there_is_not_made_by_a_reader)
     struct db *db;
     struct err e;
 
-    place_init(&p);
+    place_init_empty(&p);
     CHECK(!db_open(str_c(p.url), DB_READ, &db, &e));
     CHECK(e.code == (p.postgres ? ERR_INPUT : ERR_NOT_FOUND));
     CHECK(access(p.path, F_OK) < 0);
@@ -421,8 +421,8 @@ TEST(an_empty_sqlite_database_gets_the_tables_that_the_steps_make)
     struct err e;
     char sql[600];
 
-    place_init(&p);
-    place_init(&whole);
+    place_init_empty(&p);
+    place_init_empty(&whole);
     if (!p.postgres) {
         steps_store(&p, INT_MAX);
         db_close(open_db(&whole, DB_WRITE));
@@ -469,7 +469,7 @@ TEST(a_postgres_daemon_opens_a_connection_when_it_is_first_used)
     struct db *first, *later;
     struct place p;
 
-    place_init(&p);
+    place_init_empty(&p);
     if (p.postgres) {
         first = open_db(&p, DB_WRITE);
         lease = db_lease_new(str_c(p.url), STR("a daemon"));

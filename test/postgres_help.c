@@ -45,6 +45,15 @@ static PGconn *postgres_connect(const char *database)
     return k->conn;
 }
 
+void postgres_disconnect(void)
+{
+    struct kept *k = &kept[1];
+
+    if (k->conn && k->owner == getpid())
+        PQfinish(k->conn);
+    k->conn = NULL;
+}
+
 static bool postgres_says(const PGresult *r, const char *code)
 {
     const char *said = PQresultErrorField(r, PG_DIAG_SQLSTATE);
@@ -89,4 +98,30 @@ long long postgres_ask(const char *database, const char *sql)
     }
     PQclear(r);
     return out;
+}
+
+/* From version 15 on, PostgreSQL would write a copy to its log, page by page, which takes twice the
+ * time. */
+void postgres_create(const char *database, const char *copy_of)
+{
+    static int version;
+    char sql[200];
+
+    if (version == 0)
+        version = (int)postgres_ask("postgres", "SELECT current_setting('server_version_num')");
+    snprintf(sql,
+             sizeof sql,
+             "CREATE DATABASE \"%s\" TEMPLATE \"%s\"%s",
+             database,
+             copy_of ? copy_of : "template1",
+             version >= 150000 ? " STRATEGY FILE_COPY" : "");
+    postgres_do("postgres", sql);
+}
+
+void postgres_drop(const char *database)
+{
+    char sql[100];
+
+    snprintf(sql, sizeof sql, "DROP DATABASE \"%s\" WITH (FORCE)", database);
+    postgres_do("postgres", sql);
 }

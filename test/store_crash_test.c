@@ -59,7 +59,7 @@ TEST(what_was_acknowledged_outlives_kill_9)
     struct place p;
     struct store *s;
 
-    place_init(&p);
+    place_init_empty(&p);
     rand_init_os(&r);
     for (unsigned c = 0; c < CYCLES; c++) {
         unsigned ms = (unsigned)rand_between(&r, 1, c % 3 == 0 ? 8 : 40), n;

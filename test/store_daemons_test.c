@@ -35,7 +35,7 @@ static void side_open(struct side *s, int i)
 /* False with SQLite, which has one daemon. */
 static bool side_init(struct side *s)
 {
-    place_init(&s->place);
+    place_init_empty(&s->place);
     if (!s->place.postgres) {
         place_release(&s->place);
         return false;
@@ -201,7 +201,7 @@ TEST(retention_keeps_a_session_that_was_used_while_it_waited_for_its_turn)
     struct err e;
     int64_t fence;
 
-    place_init(&p);
+    place_init_empty(&p);
     if (!p.postgres) { /* there SQLite has one writer */
         place_release(&p);
         return;

@@ -4,7 +4,6 @@
 #include "postgres_help.h"
 #include "store/block.h"
 #include "store/row.h"
-#include "store/schema.h"
 #include "store/words.h"
 
 #include "base/file.h"
@@ -14,6 +13,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sqlite3.h>
 #include <unistd.h>
 
@@ -22,17 +22,6 @@ struct count {
     _Atomic unsigned *stored, *refused;
     _Atomic enum err_code *code;
 };
-
-static void make_database(struct place *p)
-{
-    char sql[100];
-
-    snprintf(p->database, sizeof p->database, "t_%s", strrchr(p->dir, '.') + 1);
-    snprintf(sql, sizeof sql, "CREATE DATABASE \"%s\"", p->database);
-    postgres_do("postgres", sql);
-    postgres_url(p->database, p->url, sizeof p->url);
-    p->postgres = true;
-}
 
 void postgres_away(struct place *p, bool away)
 {
@@ -69,7 +58,7 @@ void database_away(struct place *p, bool away)
     }
 }
 
-void place_init(struct place *p)
+static void begin_place(struct place *p, bool empty)
 {
     *p = (struct place){0};
     snprintf(p->dir, sizeof p->dir, "%s/store_test.XXXXXX", test_tmp());
@@ -77,20 +66,32 @@ void place_init(struct place *p)
     snprintf(p->path, sizeof p->path, "%s/rationale.db", p->dir);
     snprintf(p->spool, sizeof p->spool, "%s.spool", p->path);
     snprintf(p->url, sizeof p->url, "sqlite:%s", p->path);
-    if (getenv("RATIONALE_TEST_POSTGRES"))
-        make_database(p);
+    if (getenv("RATIONALE_TEST_POSTGRES")) {
+        snprintf(p->database, sizeof p->database, "t_%s", strrchr(p->dir, '.') + 1);
+        postgres_create(p->database, empty ? NULL : store_tables_of(INT_MAX));
+        postgres_url(p->database, p->url, sizeof p->url);
+        p->postgres = true;
+    }
     log_init(&p->quiet, open("/dev/null", O_WRONLY | O_CLOEXEC), LOG_ERROR, &clock_real);
     log_scope_enter(&p->scope, &p->quiet, STR(""));
+}
+
+void place_init(struct place *p)
+{
+    begin_place(p, false);
+}
+
+void place_init_empty(struct place *p)
+{
+    begin_place(p, true);
 }
 
 void place_release(struct place *p)
 {
     char rm[96];
 
-    if (p->postgres) {
-        snprintf(rm, sizeof rm, "DROP DATABASE \"%s\" WITH (FORCE)", p->database);
-        postgres_do("postgres", rm);
-    }
+    if (p->postgres)
+        postgres_drop(p->database);
     log_scope_leave(&p->scope);
     close(p->quiet.fd);
     snprintf(rm, sizeof rm, "rm -rf %s", p->dir);
@@ -226,110 +227,6 @@ void do_sql(struct place *p, const char *sql)
     sqlite3_busy_timeout(db, 10000);
     CHECK_F(sqlite3_exec(db, sql, NULL, NULL, &why) == SQLITE_OK, "%s", why);
     sqlite3_close(db);
-}
-
-/* ---- a store of before blocks ---- */
-
-#define OLD_VERSION 11
-
-void steps_store(struct place *p, int newest)
-{
-    const struct schema_step *steps = p->postgres ? schema_postgres_steps : schema_steps;
-    size_t n = p->postgres ? schema_postgres_step_count : schema_step_count;
-    char sql[200];
-
-    do_sql(p, "CREATE TABLE store_version (version INTEGER PRIMARY KEY, name TEXT NOT NULL)");
-    for (size_t i = 0; i < n && steps[i].version <= newest; i++) {
-        do_sql(p, steps[i].sql);
-        snprintf(sql,
-                 sizeof sql,
-                 "INSERT INTO store_version VALUES (%d, '%s')",
-                 steps[i].version,
-                 steps[i].name);
-        do_sql(p, sql);
-    }
-}
-
-void old_store(struct place *p)
-{
-    steps_store(p, OLD_VERSION);
-}
-
-static void add_literal(struct buf *b, const struct place *p, const struct row_field *f,
-                        const struct store_call *row)
-{
-    const void *from = (const char *)row + f->at;
-    str text = f->kind <= ROW_BODY ? *(const str *)from : STR("");
-
-    switch (f->kind) {
-    case ROW_TEXT:
-        if (text.n == 0) {
-            buf_add(b, STR("NULL"));
-            return;
-        }
-        buf_add_c(b, '\'');
-        for (size_t i = 0; i < text.n; i++)
-            buf_printf(b, text.p[i] == '\'' ? "''" : "%c", text.p[i]);
-        buf_add_c(b, '\'');
-        return;
-    case ROW_BODY:
-        if (text.n == 0) {
-            buf_add(b, STR("NULL, 0"));
-            return;
-        }
-        buf_add(b, p->postgres ? STR("'\\x") : STR("x'"));
-        for (size_t i = 0; i < text.n; i++)
-            buf_printf(b, "%02x", (unsigned char)text.p[i]);
-        buf_printf(b, "', %zu", text.n);
-        return;
-    case ROW_INT:
-        buf_printf(b, "%d", *(const int *)from);
-        return;
-    case ROW_BOOL:
-        buf_printf(b, "%d", *(const bool *)from);
-        return;
-    case ROW_COST:
-        if (*(const double *)from >= 0)
-            buf_printf(b, "%.17g", *(const double *)from);
-        else
-            buf_add(b, STR("NULL"));
-        return;
-    case ROW_I64:
-    case ROW_KNOWN:
-        if (*(const int64_t *)from == -1 && f->kind == ROW_KNOWN)
-            buf_add(b, STR("NULL"));
-        else
-            buf_printf(b, "%lld", (long long)*(const int64_t *)from);
-        return;
-    }
-}
-
-void old_store_put(struct place *p, const struct store_call *row)
-{
-    struct buf b;
-
-    buf_init(&b, (size_t)64 << 20);
-    buf_add(&b, STR("INSERT INTO llm_interactions ("));
-    for (size_t i = 0; i < OLD_FIELDS; i++) {
-        buf_printf(&b, "%s%s", i ? ", " : "", row_fields[i].column);
-        if (row_fields[i].kind == ROW_BODY)
-            buf_printf(&b, ", %s_size", row_fields[i].column);
-    }
-    buf_add(&b, STR(") VALUES ("));
-    for (size_t i = 0; i < OLD_FIELDS; i++) {
-        buf_add(&b, i ? STR(", ") : STR(""));
-        add_literal(&b, p, &row_fields[i], row);
-    }
-    buf_printf(&b,
-               "); INSERT INTO alert_sessions (session_id, call_count, agent_type, status, outcome,"
-               " first_seen_ms, last_seen_ms, started_at_us, completed_at_us, final_analysis)"
-               " SELECT session_id, 1, 'gateway', 'completed', 'completed', started_ms, ended_ms,"
-               " started_ms * 1000, ended_ms * 1000, answer FROM llm_interactions WHERE"
-               " interaction_id = '" STR_FMT "'",
-               STR_ARG(row->id));
-    buf_add_c(&b, '\0');
-    do_sql(p, b.p);
-    buf_release(&b);
 }
 
 struct packed {
@@ -490,16 +387,31 @@ bool same_row(void *ctx, const struct store_call *got)
     return true;
 }
 
-struct audit_report verify(struct place *p)
+struct audit_report verify_by(struct place *p, struct db *db)
 {
     char head[FILE_PATH_MAX];
     struct audit_report r;
-    struct db *db;
     struct err e;
 
     CHECK_F(audit_head_path(str_c(p->url), str_c(p->spool), head, sizeof head, &e), "%s", e.text);
-    CHECK_F(db_open(str_c(p->url), DB_READ, &db, &e), "%s", e.text);
     CHECK_F(audit_verify(db, head, &r, &e), "%s", e.text);
+    return r;
+}
+
+struct db *open_reader(struct place *p)
+{
+    struct db *db;
+    struct err e;
+
+    CHECK_F(db_open(str_c(p->url), DB_READ, &db, &e), "%s", e.text);
+    return db;
+}
+
+struct audit_report verify(struct place *p)
+{
+    struct db *db = open_reader(p);
+    struct audit_report r = verify_by(p, db);
+
     db_close(db);
     return r;
 }

@@ -10,6 +10,8 @@
 
 #define SETTLE_MS 240000 /* the machine may be busy */
 
+struct db;
+
 struct place {
     char dir[64], path[96], spool[104], url[300];
     bool postgres; /* by tools/postgres-run; else SQLite */
@@ -19,7 +21,10 @@ struct place {
     struct log_scope scope;
 };
 
+/* With PostgreSQL the database is a copy of one that has the tables, because to make them takes
+ * most of the time of a short test; or it is empty. With SQLite there is no file yet. */
 void place_init(struct place *p);
+void place_init_empty(struct place *p);
 void place_release(struct place *p);
 
 /* No connection to the place's PostgreSQL is left, and none is taken; or they are again. */
@@ -38,7 +43,10 @@ long long ask(struct place *p, const char *sql);
 long long words(struct place *p, const char *table, const char *word);
 void do_sql(struct place *p, const char *sql);
 
-/* Tables made by the steps up to version `newest`. */
+/* The name of a PostgreSQL database with the tables of that version, for copies; made once. */
+const char *store_tables_of(int newest);
+
+/* Tables made by the steps up to version `newest`, and nothing else. */
 void steps_store(struct place *p, int newest);
 /* A store as version 11 left it, without a process that has it: its tables, and calls in them, each
  * a session by itself. A call has the first OLD_FIELDS fields of row.h. */
@@ -54,8 +62,13 @@ void block_change(struct place *p, long long block, size_t (*edit)(str *entries,
 bool anywhere(struct place *p, str needle);
 bool in_tables(struct place *p, const char *needle);
 
+/* A connection that cannot write. */
+struct db *open_reader(struct place *p);
+
 /* Whether the audit log holds. */
 struct audit_report verify(struct place *p);
+/* The same by a connection that is there: PostgreSQL starts a process for a new one. */
+struct audit_report verify_by(struct place *p, struct db *db);
 
 /* Counts how its ticket went. */
 void put_counted(struct store *s, const struct store_call *row, _Atomic unsigned *stored,

@@ -57,7 +57,7 @@ TEST(every_field_comes_back_as_it_was_put)
     struct store *s;
     struct err e;
 
-    place_init(&p);
+    place_init_empty(&p);
     arena_init(&a, 64 << 20);
     s = open_store(&p);
     for (unsigned i = 0; i < 11; i++) {
@@ -107,7 +107,7 @@ TEST(what_is_no_text_is_kept_as_near_to_it_as_can_be)
     struct err e;
     str got;
 
-    place_init(&p);
+    place_init_empty(&p);
     s = open_store(&p);
     memset(name, 's', sizeof name);
     row.id = STR("one");
@@ -151,7 +151,7 @@ TEST(texts_that_began_in_pieces_are_whole_in_the_row)
     struct err e;
     struct expected x = {&want, 0};
 
-    place_init(&p);
+    place_init_empty(&p);
     s = open_store(&p);
     row.id = STR("one");
     store_call_begin(s, &row);
@@ -195,7 +195,7 @@ TEST(the_newest_are_listed_first_and_page_by_page)
     struct store *s;
     struct err e;
 
-    place_init(&p);
+    place_init_empty(&p);
     s = open_store(&p);
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         struct store_call row = store_call_none;
@@ -225,7 +225,7 @@ TEST(a_call_put_twice_is_one_row_and_counts_once)
     struct place p;
     struct store *s;
 
-    place_init(&p);
+    place_init_empty(&p);
     s = open_store(&p);
     for (unsigned i = 0; i < 6; i++) {
         sample_fill(&m, 1, i % 3);
@@ -274,7 +274,7 @@ TEST(what_many_threads_put_is_there_once)
     struct place p;
     struct store *s;
 
-    place_init(&p);
+    place_init_empty(&p);
     s = open_store(&p);
     for (unsigned i = 0; i < THREADS; i++) {
         threads[i] = (struct putter){s, i, &stored, &refused, 0};
@@ -304,7 +304,7 @@ TEST(a_store_of_version_1_is_migrated_and_read)
     struct store *s;
     struct err e;
 
-    place_init(&p);
+    place_init_empty(&p);
     if (p.postgres) { /* never had a version 1 */
         place_release(&p);
         return;
@@ -352,7 +352,7 @@ TEST(what_is_not_ours_is_refused_and_left_alone)
     struct place p;
     int fd;
 
-    place_init(&p);
+    place_init_empty(&p);
     store_close(open_store(&p));
     do_sql(&p, "INSERT INTO store_version VALUES (999, 'future')");
     check_refused(&p, p.url, "newer");
@@ -391,7 +391,7 @@ TEST(a_store_is_named_by_its_url)
     };
     struct place p;
 
-    place_init(&p);
+    place_init_empty(&p);
     for (size_t i = 0; i < COUNT_OF(bad); i++)
         check_refused(&p, bad[i].url, bad[i].why);
     if (p.postgres) {
@@ -411,7 +411,7 @@ TEST(a_store_has_one_owner_and_says_who)
     struct store *s;
     char pid[32];
 
-    place_init(&p);
+    place_init_empty(&p);
     s = open_store(&p);
     snprintf(pid, sizeof pid, "process %ld", (long)getpid());
     check_refused(&p, p.url, pid);
@@ -430,7 +430,7 @@ TEST(with_none_every_ticket_is_well_and_nothing_is_kept)
     unsigned seen = 0;
     struct err e;
 
-    place_init(&p);
+    place_init_empty(&p);
     snprintf(p.url, sizeof p.url, "none");
     s = open_store(&p);
     sample_fill(&m, 1, 1);
@@ -458,7 +458,7 @@ TEST(a_record_that_is_too_large_is_refused_and_the_next_is_not)
     char *big = base_alloc(100000);
     struct err e;
 
-    place_init(&p);
+    place_init_empty(&p);
     o = options(&p);
     o.queue_size_max = 65536;
     CHECK(store_open(&o, &s, &e));

@@ -43,6 +43,8 @@ TOKEN = re.compile(rf"(?P<id>{UUID})|(?P<time>\d{{4}}-\d\d-\d\d[T ]\d\d:\d\d:\d\
 FORMS = {"time": r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?Z?", "span": r"\d+(?:\.\d+)? (?:ms|us|ns|s)", "any": r"[^\n]*?",
          "space": " +"}
 MARK = "page-runner-mark"
+# `config check` of a file without `listen` tries the default port, which another daemon of this machine may have.
+PORT_TAKEN = re.compile(r"^rationale: warning: listen: 127\.0\.0\.1:8484: .*Address already in use\n", re.M)
 
 
 @dataclass
@@ -192,7 +194,7 @@ class Shell:
                 raise AssertionError(f"no end of: {command}\n{got.decode(errors='replace')}")
             else:
                 time.sleep(0.01)
-        return self.outward(got[:m.start()].decode(errors="replace")), int(m[1])
+        return self.outward(PORT_TAKEN.sub("", got[:m.start()].decode(errors="replace"))), int(m[1])
 
     def start(self, command, matcher, wanted):
         """Starts a command that serves, and waits until it has printed what the page shows."""

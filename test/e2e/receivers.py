@@ -8,6 +8,7 @@ Slack's is strict: what the real one refuses (shapes of blocks, lengths, tokens,
 # SPDX-License-Identifier: Apache-2.0
 import base64
 import collections
+import functools
 import json
 import subprocess
 import sys
@@ -181,6 +182,7 @@ class Hook(Server):
         return 200, {}, ""
 
 
+@functools.cache
 def mail_python():
     """A Python that has aiosmtpd, or None."""
     for python in (sys.executable, "/usr/bin/python3"):
@@ -197,7 +199,7 @@ class Mail:
         self.args, self.messages = args, []
 
     def __enter__(self):
-        self.child = subprocess.Popen([mail_python(), "-B", str(Path(__file__).with_name("mail_server.py")), *self.args],
+        self.child = subprocess.Popen([mail_python(), str(Path(__file__).with_name("mail_server.py")), *self.args],
                                       stdout=subprocess.PIPE, text=True)
         line = self.child.stdout.readline()
         if not line.startswith("port "):

@@ -138,6 +138,7 @@ class Connection:
         self.have = b""
         self.watch = None
         self.gone = asyncio.Event()
+        self.sleeper = None  # the future of a pause
         sock = writer.get_extra_info("socket")
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
@@ -191,6 +192,7 @@ class Connection:
             except OSError:
                 pass
             self.gone.set()
+            self.wake()
         self.watch = asyncio.ensure_future(look())
 
     async def stop_watch(self):
@@ -201,13 +203,23 @@ class Connection:
             except asyncio.CancelledError:
                 pass
 
+    def wake(self):
+        if self.sleeper and not self.sleeper.done():
+            self.sleeper.set_result(None)
+
     async def pause(self, ms):
-        """Sleeps, unless the client goes."""
+        """Sleeps, unless the client goes. A stream pauses after each event: asyncio.wait_for would make
+        two tasks each time and take longer than the event."""
+        loop = asyncio.get_running_loop()
+        self.sleeper = loop.create_future()
+        timer = loop.call_later(ms / 1000, self.wake)
         try:
-            await asyncio.wait_for(self.gone.wait(), ms / 1000)
-        except asyncio.TimeoutError:
-            return
-        raise Gone
+            if not self.gone.is_set():
+                await self.sleeper
+        finally:
+            timer.cancel()
+        if self.gone.is_set():
+            raise Gone
 
     async def either(self, event):
         """Waits for the event, unless the client goes."""
@@ -226,6 +238,7 @@ class Connection:
             await self.writer.drain()
         except OSError as broken:
             self.gone.set()
+            self.wake()
             raise Gone from broken
 
     def reset(self):
