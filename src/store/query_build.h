@@ -167,7 +167,8 @@ struct find {
     int64_t
         end_us; /* calls that ended after it are not wanted: where to begin; 0: with the newest */
     size_t blocks_max; /* in: blocks it may unpack; out: how many of these are left */
-    str tool, session_id; /* "", or what `where` asks of the calls: blocks without any are skipped */
+    str tool,
+        session_id; /* "", or what `where` asks of the calls: blocks without any are skipped */
     /* Kept from one search for the same words to the next of a query; zero at first. */
     struct narrow narrow;
     struct word_search_memo *whole, *front;
@@ -180,8 +181,7 @@ struct find {
     /* Out: calls that ended before this were not searched. -1: all were. */
     int64_t back_to_us;
 };
-bool narrow_begin(struct narrow *x, struct reader *r, const struct find *f,
-                  struct err *e) MUST_USE;
+bool narrow_begin(struct narrow *x, struct reader *r, const struct find *f, struct err *e) MUST_USE;
 /* Whether the block may have any, without a query. */
 bool narrow_may_have(const struct narrow *x, int64_t block);
 bool narrow_block(struct narrow *x, int64_t block, int64_t first_n, int64_t last_n,

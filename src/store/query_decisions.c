@@ -15,7 +15,7 @@
 #define LOOKED_AT_MAX 10000     /* calls of a list */
 #define TOOL_LOOKED_AT_MAX 3000 /* calls of a tool, which are far from each other */
 #define TOOL_RARE_MAX 10000     /* of one with more, those of some days are found by time */
-#define RARE_MAX 1000 /* sessions of a key that is rare */
+#define RARE_MAX 1000           /* sessions of a key that is rare */
 
 static const struct column columns[] = {
     {"decision_id", "i.call_n", COLUMN_NUMBER},
@@ -42,7 +42,7 @@ struct decision_log {
     int64_t last_ms, last_id;
     int64_t cursor_ms, cursor_n; /* the last call of the page before */
     bool by_tool;                /* listed by the calls of a tool; else by time */
-    int64_t back_to_us; /* -1: everything was looked at */
+    int64_t back_to_us;          /* -1: everything was looked at */
 };
 
 str decision_bare(str entry)
@@ -141,21 +141,15 @@ static bool decisions_find_sort(struct reader *r, struct decision_log *l,
 
     l->by_tool = f->tool.n > 0;
     if (!l->by_tool || f->end_us < 0)
-        return !p->cursor.n || cursor_read_pair(&r->arena,
-                                                p->cursor,
-                                                decisions_sort(l),
-                                                &l->cursor_ms,
-                                                &l->cursor_n,
-                                                e);
+        return !p->cursor.n ||
+               cursor_read_pair(
+                   &r->arena, p->cursor, decisions_sort(l), &l->cursor_ms, &l->cursor_n, e);
     if (p->cursor.n) {
         l->by_tool = !cursor_read_pair(
             &r->arena, p->cursor, STR("time"), &l->cursor_ms, &l->cursor_n, &not_by_time);
-        return !l->by_tool || cursor_read_pair(&r->arena,
-                                               p->cursor,
-                                               decisions_sort(l),
-                                               &l->cursor_ms,
-                                               &l->cursor_n,
-                                               e);
+        return !l->by_tool ||
+               cursor_read_pair(
+                   &r->arena, p->cursor, decisions_sort(l), &l->cursor_ms, &l->cursor_n, e);
     }
     sql_begin(&q, "SELECT count(*) FROM (SELECT 1 FROM call_tools t");
     sql_where(&q, "t.tool =", db_text(f->tool));
@@ -215,7 +209,8 @@ static bool decisions_bound_tool(struct reader *r, const struct decision_log *l,
 }
 
 /* When the first call that is looked at ended; 0: all are. The model, the kind and the time are in
- * the index that gives the calls; a kind beside a model is not. */
+ * the index that gives the calls; a kind beside a model is not. Nothing else is asked for, so that
+ * the index alone is read. */
 static bool decisions_bound_time(struct reader *r, const struct decision_log *l,
                                  const struct query_filter *f, const struct query_page *p,
                                  int64_t *bound, struct err *e)
@@ -233,8 +228,9 @@ static bool decisions_bound_time(struct reader *r, const struct decision_log *l,
         sql_where(&q, "i.ended_ms >=", db_int((f->start_us + 999) / 1000));
     if (f->end_us >= 0)
         sql_where(&q, "i.ended_ms <=", db_int(f->end_us / 1000));
-    decisions_where_cursor(&q, l, p);
-    sql_add(&q, " ORDER BY i.ended_ms DESC, i.call_n DESC");
+    if (p->cursor.n)
+        sql_where(&q, "i.ended_ms <=", db_int(l->cursor_ms));
+    sql_add(&q, " ORDER BY i.ended_ms DESC");
     sql_limit(&q, 1, LOOKED_AT_MAX);
     return sql_number(r, &q, bound, e);
 }
@@ -273,7 +269,8 @@ static bool decisions_list_rows(struct reader *r, struct decision_log *l,
     decisions_where_cursor(&q, l, p);
     if (bound > 0)
         sql_where(&q, l->by_tool ? "t.call_n >=" : "i.ended_ms >=", db_int(bound));
-    sql_add(&q, l->by_tool ? " ORDER BY t.call_n DESC" : " ORDER BY i.ended_ms DESC, i.call_n DESC");
+    sql_add(&q,
+            l->by_tool ? " ORDER BY t.call_n DESC" : " ORDER BY i.ended_ms DESC, i.call_n DESC");
     sql_limit(&q, p->limit + 1, 0);
     return call_rows_query(r, &q, &rows, e);
 }

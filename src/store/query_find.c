@@ -500,7 +500,8 @@ bool find_calls(struct reader *r, struct find *f, struct err *e)
     if (!words_query_parse(f->typed, find_scopes, scopes, &r->arena, &g.query) ||
         find_is_hidden(&g))
         return true;
-    if ((!f->narrow.r && !narrow_begin(&f->narrow, r, f, e)) || (f->as != FIND_FRONT && !find_look(&g, e)))
+    if ((!f->narrow.r && !narrow_begin(&f->narrow, r, f, e)) ||
+        (f->as != FIND_FRONT && !find_look(&g, e)))
         return false;
     if (f->as == FIND_WHOLE || g.found || !g.query.may_be_front || f->blocks_max == 0)
         return true;
