@@ -115,8 +115,8 @@ static void find_match_entry(struct finding *g, struct find_hits *h, struct find
     }
 }
 
-/* Matches the calls of the block that are wanted, and makes the range of their numbers that of those
- * that match, where the numbers are known. */
+/* Matches the calls of the block that are wanted. Where their numbers are known, the block's range
+ * of numbers becomes that of the calls that match. */
 static void find_match(struct finding *g, struct find_hits *h, const struct narrow_calls *wanted)
 {
     struct find_lower lower = {.size = h->view->raw.n + BLOCK_TEXT_COUNT};
