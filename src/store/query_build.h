@@ -188,7 +188,7 @@ struct session_found {
 };
 /* query_session_filter.c */
 bool session_wants_status(const struct query_filter *f, str status);
-/* When the oldest of the asker's newest `max` sessions up to end_us (-1: of all) began; -1: fewer. */
+/* When the oldest of the asker's newest `max` sessions up to end_us (-1: all) began; -1: fewer. */
 bool session_bound(struct reader *r, const struct query_asker *a, int64_t end_us, int64_t max,
                    int64_t *out, struct err *e) MUST_USE;
 /* all: searches everything, for exports; only text searches are limited then. */

@@ -101,8 +101,8 @@ static void decisions_where_kind(struct sql *q, const struct query_filter *f, bo
         sql_add(q, f->kind.n ? " IS NULL AND 1 = 0" : " <> ''"); /* an unknown kind has no rows */
 }
 
-/* by_time: the calls are found by their model, their kind or when they ended. coalesce keeps the
- * database from the index by model where the calls of a session, of a tool or of a block are few. */
+/* by_time: the calls are found by their model, their kind or when they ended. Else coalesce keeps
+ * the database from the index by model: those of a session, of a tool or of a block are fewer. */
 static void decisions_where(struct sql *q, const struct query_asker *a,
                             const struct query_filter *f, bool by_time)
 {
