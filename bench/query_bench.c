@@ -166,17 +166,22 @@ static void fill(str url, unsigned calls)
     engine_close(f.en);
 }
 
-/* Whether an earlier run has filled it. */
+/* Whether an earlier run has filled it, perhaps that of an earlier version. */
 static bool store_is_filled(str url)
 {
+    struct engine_options o = {.url = url, .spool = STR(""), .head_path = NULL};
     struct query_asker a = {.key_name = STR("")};
+    struct engine *migrated;
     struct reader *r;
     struct buf out;
     struct err e;
     bool is;
 
+    if (!engine_open(&o, &migrated, &e))
+        die(&e);
+    engine_close(migrated);
     if (!reader_open(url, &r, &e))
-        return false;
+        die(&e);
     buf_init(&out, QUERY_OUT_MAX);
     is = query_call(r, &a, STR("call-0"), &out, &e);
     buf_release(&out);

@@ -203,8 +203,8 @@ static size_t many_list(struct many *m, const struct query_asker *a, const struc
     return n;
 }
 
-/* All calls are in other blocks than the words' newest ones, and their number is exact: as many as a
- * search that looks at every block would find. */
+/* The calls are in other blocks than the newest ones with the words. As many are found as if every
+ * block were looked at. */
 TEST(a_search_of_few_calls_looks_only_at_their_blocks)
 {
     struct query_asker few = {.key_name = STR("few")}, many = {.key_name = STR("many")};

@@ -236,21 +236,33 @@ bool agent_log_session_taken(struct agent_log *l, str session, str key, bool *ta
                    e);
 }
 
+/* A condition that may be off has no index: so what decides which index is used is always on. */
+#define RUNS_WHERE(decides)                                                                        \
+    "SELECT run_id, app, session_id, status, reason, CASE WHEN $8 = 1 THEN input ELSE '' END,"     \
+    " CASE WHEN $8 = 1 THEN result ELSE '' END, created_us, updated_us, key_name,"                 \
+    " daemon_id FROM agent_runs WHERE " decides " AND ($1 = '' OR run_id = $1)"                    \
+    " AND ($2 = '' OR status = $2) AND ($3 = '' OR app = $3) AND ($4 = '' OR key_name = $4)"       \
+    " AND ($7 = '' OR session_id = $7) ORDER BY created_us DESC, run_id DESC LIMIT $5 OFFSET $6"
+
+static const char *log_list_sql(const struct agent_filter *f)
+{
+    if (f->id.n)
+        return RUNS_WHERE("run_id = $1");
+    if (f->session.n)
+        return RUNS_WHERE("session_id = $7");
+    if (f->key.n)
+        return RUNS_WHERE("key_name = $4");
+    return f->status.n ? RUNS_WHERE("status = $2") : RUNS_WHERE("created_us >= 0");
+}
+
 bool agent_log_list(struct agent_log *l, const struct agent_filter *f, struct arena *a,
                     struct agent_row **out, size_t *n, struct err *e)
 {
-    static const char sql[] =
-        "SELECT run_id, app, session_id, status, reason, CASE WHEN $8 = 1 THEN input ELSE '' END,"
-        " CASE WHEN $8 = 1 THEN result ELSE '' END, created_us, updated_us, key_name,"
-        " daemon_id FROM agent_runs WHERE ($1 = '' OR run_id = $1) AND ($2 = '' OR status = $2)"
-        " AND ($3 = '' OR app = $3) AND ($4 = '' OR key_name = $4)"
-        " AND ($7 = '' OR session_id = $7)"
-        " ORDER BY created_us DESC, run_id DESC LIMIT $5 OFFSET $6";
     struct agent_log_list list = {.arena = a};
 
     if (!log_ask(
             l,
-            sql,
+            log_list_sql(f),
             DB_ARGS(db_text(f->id),
                     db_text(f->status),
                     db_text(f->app),

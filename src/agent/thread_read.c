@@ -242,6 +242,16 @@ static bool on_listed(void *ctx, const struct db_value *c, size_t n)
     return l->n < l->max;
 }
 
+/* Of one thread by its own checkpoints, of all by their ids. */
+#define CHECKPOINTS_WHERE(decides)                                                                 \
+    "SELECT c.thread_id, c.ns, c.checkpoint_id, c.metadata FROM thread_checkpoints c"              \
+    " JOIN threads t ON t.thread_id = c.thread_id"                                                 \
+    " WHERE " decides " AND ($1 = '' OR c.thread_id = $1) AND ($2 = 0 OR c.ns = $3)"               \
+    " AND ($4 = '' OR c.checkpoint_id < $4) AND ($5 = 1 OR t.key_name = $6)"                       \
+    " AND ($7 = 0 OR c.checkpoint_id = (SELECT MAX(n.checkpoint_id) FROM"                          \
+    " thread_checkpoints n WHERE n.thread_id = c.thread_id AND n.ns = c.ns))"                      \
+    " ORDER BY c.checkpoint_id DESC, c.thread_id, c.ns"
+
 static bool list_rows(struct threads *t, const struct thread_asker *who,
                       const struct thread_filter *f, struct listing *l, struct err *e)
 {
@@ -249,13 +259,8 @@ static bool list_rows(struct threads *t, const struct thread_asker *who,
 
     pthread_mutex_lock(&t->read_lock);
     ok = db_query(t->reader,
-                  "SELECT c.thread_id, c.ns, c.checkpoint_id, c.metadata FROM thread_checkpoints c"
-                  " JOIN threads t ON t.thread_id = c.thread_id"
-                  " WHERE ($1 = '' OR c.thread_id = $1) AND ($2 = 0 OR c.ns = $3)"
-                  " AND ($4 = '' OR c.checkpoint_id < $4) AND ($5 = 1 OR t.key_name = $6)"
-                  " AND ($7 = 0 OR c.checkpoint_id = (SELECT MAX(n.checkpoint_id) FROM"
-                  " thread_checkpoints n WHERE n.thread_id = c.thread_id AND n.ns = c.ns))"
-                  " ORDER BY c.checkpoint_id DESC, c.thread_id, c.ns",
+                  f->thread.n ? CHECKPOINTS_WHERE("c.thread_id = $1")
+                              : CHECKPOINTS_WHERE("c.checkpoint_id >= ''"),
                   DB_ARGS(db_text(f->thread),
                           db_int(f->ns != NULL),
                           db_text(f->ns ? *f->ns : STR("")),

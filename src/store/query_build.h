@@ -20,6 +20,7 @@
 #include "store/call_segments.h"
 #include "store/db.h"
 #include "store/query.h"
+#include "store/query_narrow.h"
 #include "store/row.h"
 #include "store/texts.h"
 #include "store/word_search.h"
@@ -29,7 +30,8 @@
 #define QUERY_ARGS_MAX 128
 #define QUERY_COLUMNS_MAX 64
 #define QUERY_CALLS "llm_interactions i"
-#define QUERY_BLOCKS_MAX 64 /* that a query may unpack: about half a millisecond each */
+#define QUERY_BLOCKS_MAX 64     /* that a query may unpack: about half a millisecond each */
+#define SESSION_NAMES_MAX 10000 /* newest sessions whose names are searched */
 #define QUERY_ARENA_MAX ((size_t)256 << 20)
 
 struct reader {
@@ -133,26 +135,6 @@ void columns_find_texts(const struct column *c, size_t n, const struct row_field
 void columns_set_texts(const struct row_field *const texts[], size_t n,
                        const struct store_call *row, struct db_value *v);
 
-/* query_narrow.c: the calls of the find's session, key or tool, if they are few enough to know. */
-struct narrow_call {
-    int64_t block, block_n, call_n;
-};
-
-struct narrow {
-    struct reader *r;
-    enum { NARROW_NOT, NARROW_LIST, NARROW_TOOL } how;
-    struct narrow_call *calls; /* all of them, by block; or with NARROW_TOOL those of one block */
-    size_t n, tries;
-    str tool;
-};
-
-/* The calls of a block; all: it is not known which. */
-struct narrow_calls {
-    const struct narrow_call *at;
-    size_t n;
-    bool all;
-};
-
 /* query_find.c: calls by the words of their texts, newest first. */
 enum find_in { FIND_CALLS, FIND_DECISIONS };
 /* Whether the last word may be a prefix: only if no text has it as a whole word; never; always. */
@@ -164,10 +146,10 @@ struct find {
     enum find_as as;
     bool snippets; /* on_hit gets the words around the first match; else "" */
     str typed;
-    int64_t
-        end_us; /* calls that ended after it are not wanted: where to begin; 0: with the newest */
+    int64_t end_us;    /* where to begin: calls that ended later are not wanted; 0: the newest */
     size_t blocks_max; /* in: blocks it may unpack; out: how many of these are left */
-    str tool, session_id; /* "", or what `where` asks of the calls: blocks without any are skipped */
+    str tool,
+        session_id; /* "", or what `where` asks of the calls: blocks without any are skipped */
     /* Kept from one search for the same words to the next of a query; zero at first. */
     struct narrow narrow;
     struct word_search_memo *whole, *front;
@@ -180,13 +162,6 @@ struct find {
     /* Out: calls that ended before this were not searched. -1: all were. */
     int64_t back_to_us;
 };
-bool narrow_begin(struct narrow *x, struct reader *r, const struct find *f,
-                  struct err *e) MUST_USE;
-/* Whether the block may have any, without a query. */
-bool narrow_may_have(const struct narrow *x, int64_t block);
-bool narrow_block(struct narrow *x, int64_t block, int64_t first_n, int64_t last_n,
-                  struct narrow_calls *out, struct err *e) MUST_USE;
-
 /* With FIND_CALLS a word may have a scope ("asked:", "answer:", "reasoning:", "error:"); reasoning
  * is not searched for an asker who may not see it. Whether a word is a prefix depends only on calls
  * that the asker may see. */
@@ -201,8 +176,6 @@ bool find_wants_reasoning(str words, struct arena *a);
 /* %text% for LIKE, ESCAPE '\'. */
 str find_like(str words, struct arena *a);
 
-#define SESSION_NAMES_MAX 10000 /* newest sessions whose names are searched */
-
 /* query_sessions.c */
 extern const struct column session_columns[];
 extern const size_t session_column_count;
@@ -215,12 +188,10 @@ struct session_found {
 };
 /* query_session_filter.c */
 bool session_wants_status(const struct query_filter *f, str status);
-/* The start time of the oldest of the asker's newest `max` sessions up to end_us (-1: of all
- * sessions). -1: fewer than `max` exist. */
+/* When the oldest of the asker's newest `max` sessions up to end_us (-1: all) began; -1: fewer. */
 bool session_bound(struct reader *r, const struct query_asker *a, int64_t end_us, int64_t max,
                    int64_t *out, struct err *e) MUST_USE;
-/* all: search everything however long it takes, for exports; only text searches are limited
- * then. */
+/* all: searches everything, for exports; only text searches are limited then. */
 bool session_look(struct reader *r, const struct query_asker *a, const struct query_filter *f,
                   bool all, struct session_found *out, struct err *e) MUST_USE;
 void session_where(struct reader *r, struct sql *q, const struct query_asker *a,

@@ -71,20 +71,24 @@ static bool call_list_on_row(void *ctx, const struct db_value *v, size_t n)
     return true;
 }
 
-/* The calls of the filter's time that follow the cursor. */
-static void call_list_where(struct sql *q, const struct query_calls *w, const struct call_list *l)
+static void call_list_where_time(struct sql *q, const struct query_filter *f)
 {
-    const struct query_filter *f = &w->filter;
-
     if (f->start_us >= 0)
         sql_where(q, "i.started_ms >=", db_int((f->start_us + 999) / 1000));
     if (f->end_us >= 0)
         sql_where(q, "i.started_ms <=", db_int(f->end_us / 1000));
+}
+
+/* The calls of the filter's time that follow the cursor. */
+static void call_list_where(struct sql *q, const struct query_calls *w, const struct call_list *l)
+{
+    call_list_where_time(q, &w->filter);
     if (w->page.cursor.n)
         sql_where_pair(q, "(i.started_ms, i.call_n) <", db_int(l->cursor_ms), db_int(l->cursor_n));
 }
 
-/* The start of the oldest call that is looked at; -1: all of the range are. */
+/* The start of the oldest call that is looked at; -1: all of the range are. Only the index of the
+ * time is read. */
 static bool call_list_bound(struct reader *r, const struct query_calls *w,
                             const struct call_list *l, int64_t *bound_ms, struct err *e)
 {
@@ -92,8 +96,10 @@ static bool call_list_bound(struct reader *r, const struct query_calls *w,
     bool ok;
 
     sql_begin(&q, "SELECT i.started_ms FROM llm_interactions i");
-    call_list_where(&q, w, l);
-    sql_add(&q, " ORDER BY i.started_ms DESC, i.call_n DESC");
+    call_list_where_time(&q, &w->filter);
+    if (w->page.cursor.n)
+        sql_where(&q, "i.started_ms <=", db_int(l->cursor_ms));
+    sql_add(&q, " ORDER BY i.started_ms DESC");
     sql_limit(&q, 1, LOOKED_AT_MAX);
     ok = sql_number(r, &q, bound_ms, e);
     if (*bound_ms <= 0)

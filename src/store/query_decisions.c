@@ -15,7 +15,7 @@
 #define LOOKED_AT_MAX 10000     /* calls of a list */
 #define TOOL_LOOKED_AT_MAX 3000 /* calls of a tool, which are far from each other */
 #define TOOL_RARE_MAX 10000     /* of one with more, those of some days are found by time */
-#define RARE_MAX 1000 /* sessions of a key that is rare */
+#define RARE_MAX 1000           /* sessions of a key that is rare */
 
 static const struct column columns[] = {
     {"decision_id", "i.call_n", COLUMN_NUMBER},
@@ -42,6 +42,8 @@ struct decision_log {
     int64_t last_ms, last_id;
     int64_t cursor_ms, cursor_n; /* the last call of the page before */
     bool by_tool;                /* listed by the calls of a tool; else by time */
+    bool rare;                   /* listed by the sessions of the asker's key */
+    int64_t bound; /* when the first call that is looked at ended; of a tool its number; 0: all */
     int64_t back_to_us; /* -1: everything was looked at */
 };
 
@@ -87,10 +89,10 @@ static bool query_decisions_on_decision(void *ctx, struct db_value *v, const str
 
 /* The kind is a literal, because the database does not know from a parameter that the index of a
  * kind has all rows. coalesce keeps it from that index where the one by model is better. */
-static void decisions_where_kind(struct sql *q, const struct query_filter *f)
+static void decisions_where_kind(struct sql *q, const struct query_filter *f, bool by_kind)
 {
     sql_and(q);
-    sql_add(q, f->model.n || !f->kind.n ? "coalesce(i.decision_kind, '')" : "i.decision_kind");
+    sql_add(q, !by_kind || !f->kind.n ? "coalesce(i.decision_kind, '')" : "i.decision_kind");
     if (str_eq(f->kind, STR("TOOL_CALL")))
         sql_add(q, " = 'TOOL_CALL'");
     else if (str_eq(f->kind, STR("DIRECT")))
@@ -99,12 +101,14 @@ static void decisions_where_kind(struct sql *q, const struct query_filter *f)
         sql_add(q, f->kind.n ? " IS NULL AND 1 = 0" : " <> ''"); /* an unknown kind has no rows */
 }
 
+/* by_time: the calls are found by their model, their kind or when they ended. Else coalesce keeps
+ * the database from the index by model: those of a session, of a tool or of a block are fewer. */
 static void decisions_where(struct sql *q, const struct query_asker *a,
-                            const struct query_filter *f)
+                            const struct query_filter *f, bool by_time)
 {
     sql_where_text(q, "i.session_id =", f->session_id);
-    sql_where_text(q, "i.model =", f->model);
-    decisions_where_kind(q, f);
+    sql_where_text(q, by_time ? "i.model =" : "coalesce(i.model, '') =", f->model);
+    decisions_where_kind(q, f, by_time && !f->model.n);
     if (f->start_us >= 0)
         sql_where(q, "i.ended_ms >=", db_int((f->start_us + 999) / 1000));
     if (f->end_us >= 0)
@@ -129,8 +133,8 @@ static str decisions_sort(const struct decision_log *l)
     return l->by_tool ? STR("tool") : STR("time");
 }
 
-/* In which order the calls of a tool are listed: that of the page before, or the cheaper one. A date
- * before most calls of a tool is reached in an index of time alone. */
+/* The order in which the calls of a tool are listed: that of the page before, or the cheaper one. A
+ * date before most calls of a tool is reached only in an index of time. */
 static bool decisions_find_sort(struct reader *r, struct decision_log *l,
                                 const struct query_filter *f, const struct query_page *p,
                                 struct err *e)
@@ -141,21 +145,15 @@ static bool decisions_find_sort(struct reader *r, struct decision_log *l,
 
     l->by_tool = f->tool.n > 0;
     if (!l->by_tool || f->end_us < 0)
-        return !p->cursor.n || cursor_read_pair(&r->arena,
-                                                p->cursor,
-                                                decisions_sort(l),
-                                                &l->cursor_ms,
-                                                &l->cursor_n,
-                                                e);
+        return !p->cursor.n ||
+               cursor_read_pair(
+                   &r->arena, p->cursor, decisions_sort(l), &l->cursor_ms, &l->cursor_n, e);
     if (p->cursor.n) {
         l->by_tool = !cursor_read_pair(
             &r->arena, p->cursor, STR("time"), &l->cursor_ms, &l->cursor_n, &not_by_time);
-        return !l->by_tool || cursor_read_pair(&r->arena,
-                                               p->cursor,
-                                               decisions_sort(l),
-                                               &l->cursor_ms,
-                                               &l->cursor_n,
-                                               e);
+        return !l->by_tool ||
+               cursor_read_pair(
+                   &r->arena, p->cursor, decisions_sort(l), &l->cursor_ms, &l->cursor_n, e);
     }
     sql_begin(&q, "SELECT count(*) FROM (SELECT 1 FROM call_tools t");
     sql_where(&q, "t.tool =", db_text(f->tool));
@@ -198,9 +196,9 @@ static void decisions_where_cursor(struct sql *q, const struct decision_log *l,
 }
 
 /* The first call of a tool that is looked at; 0: all are. With a last date the tool is rare. */
-static bool decisions_bound_tool(struct reader *r, const struct decision_log *l,
+static bool decisions_bound_tool(struct reader *r, struct decision_log *l,
                                  const struct query_filter *f, const struct query_page *p,
-                                 int64_t *bound, struct err *e)
+                                 struct err *e)
 {
     struct sql q;
 
@@ -211,14 +209,15 @@ static bool decisions_bound_tool(struct reader *r, const struct decision_log *l,
     decisions_where_cursor(&q, l, p);
     sql_add(&q, " ORDER BY t.call_n DESC");
     sql_limit(&q, 1, TOOL_LOOKED_AT_MAX);
-    return sql_number(r, &q, bound, e);
+    return sql_number(r, &q, &l->bound, e);
 }
 
 /* When the first call that is looked at ended; 0: all are. The model, the kind and the time are in
- * the index that gives the calls; a kind beside a model is not. */
-static bool decisions_bound_time(struct reader *r, const struct decision_log *l,
+ * the index that gives the calls; a kind beside a model is not. Nothing else is asked for, so that
+ * the index alone is read. */
+static bool decisions_bound_time(struct reader *r, struct decision_log *l,
                                  const struct query_filter *f, const struct query_page *p,
-                                 int64_t *bound, struct err *e)
+                                 struct err *e)
 {
     const struct query_filter in_index = {.model = f->model,
                                           .kind = f->model.n ? STR("") : f->kind};
@@ -228,20 +227,21 @@ static bool decisions_bound_time(struct reader *r, const struct decision_log *l,
     q.where = true;
     sql_where_text(&q, "i.model =", in_index.model);
     if (in_index.kind.n)
-        decisions_where_kind(&q, &in_index);
+        decisions_where_kind(&q, &in_index, true);
     if (f->start_us >= 0)
         sql_where(&q, "i.ended_ms >=", db_int((f->start_us + 999) / 1000));
     if (f->end_us >= 0)
         sql_where(&q, "i.ended_ms <=", db_int(f->end_us / 1000));
-    decisions_where_cursor(&q, l, p);
-    sql_add(&q, " ORDER BY i.ended_ms DESC, i.call_n DESC");
+    if (p->cursor.n)
+        sql_where(&q, "i.ended_ms <=", db_int(l->cursor_ms));
+    sql_add(&q, " ORDER BY i.ended_ms DESC");
     sql_limit(&q, 1, LOOKED_AT_MAX);
-    return sql_number(r, &q, bound, e);
+    return sql_number(r, &q, &l->bound, e);
 }
 
 static bool decisions_list_rows(struct reader *r, struct decision_log *l,
-                                const struct query_filter *f, const struct query_page *p, bool rare,
-                                int64_t bound, struct err *e)
+                                const struct query_filter *f, const struct query_page *p,
+                                struct err *e)
 {
     const struct call_rows rows = {query_decisions_on_decision, l, columns, COUNT_OF(columns), 0};
     struct sql q;
@@ -253,7 +253,7 @@ static bool decisions_list_rows(struct reader *r, struct decision_log *l,
             &q, &rows, "call_tools t CROSS JOIN " QUERY_CALLS " WHERE i.call_n = t.call_n");
         q.where = true;
         sql_where(&q, "t.tool =", db_text(f->tool));
-    } else if (rare) {
+    } else if (l->rare) {
         call_rows_select(&q,
                          &rows,
                          "alert_sessions s CROSS JOIN " QUERY_CALLS
@@ -267,32 +267,32 @@ static bool decisions_list_rows(struct reader *r, struct decision_log *l,
         sql_and(&q);
         sql_add(&q, "i.ended_ms IS NOT NULL");
     }
-    decisions_where(&q, l->a, f);
+    decisions_where(&q, l->a, f, !l->by_tool && !l->rare && !f->session_id.n);
     if (!l->by_tool)
         decisions_where_tool(&q, f->tool);
     decisions_where_cursor(&q, l, p);
-    if (bound > 0)
-        sql_where(&q, l->by_tool ? "t.call_n >=" : "i.ended_ms >=", db_int(bound));
-    sql_add(&q, l->by_tool ? " ORDER BY t.call_n DESC" : " ORDER BY i.ended_ms DESC, i.call_n DESC");
+    if (l->bound > 0)
+        sql_where(&q, l->by_tool ? "t.call_n >=" : "i.ended_ms >=", db_int(l->bound));
+    sql_add(&q,
+            l->by_tool ? " ORDER BY t.call_n DESC" : " ORDER BY i.ended_ms DESC, i.call_n DESC");
     sql_limit(&q, p->limit + 1, 0);
     return call_rows_query(r, &q, &rows, e);
 }
 
 /* The page ends at the bound: so does what was searched, and the next page begins there. */
-static bool decisions_end_at_bound(struct reader *r, struct decision_log *l, int64_t bound,
-                                   struct err *e)
+static bool decisions_end_at_bound(struct reader *r, struct decision_log *l, struct err *e)
 {
-    int64_t ms = bound;
+    int64_t ms = l->bound;
     struct sql q;
 
     l->more = true;
-    l->last_ms = bound;
+    l->last_ms = l->bound;
     l->last_id = 0; /* all calls of that millisecond were looked at */
     if (l->by_tool) {
         l->last_ms = 0;
-        l->last_id = bound;
+        l->last_id = l->bound;
         sql_begin(&q, "SELECT coalesce(i.ended_ms, i.started_ms) FROM " QUERY_CALLS);
-        sql_where(&q, "i.call_n =", db_int(bound));
+        sql_where(&q, "i.call_n =", db_int(l->bound));
         if (!sql_number(r, &q, &ms, e))
             return false;
     }
@@ -304,18 +304,17 @@ static bool query_decisions_list(struct reader *r, struct decision_log *l,
                                  const struct query_filter *f, const struct query_page *p,
                                  struct err *e)
 {
-    int64_t bound = 0;
-    bool rare, ok = true;
+    bool ok = true;
 
-    if (!decisions_key_is_rare(r, l->a, &rare, e) || !decisions_find_sort(r, l, f, p, e))
+    if (!decisions_key_is_rare(r, l->a, &l->rare, e) || !decisions_find_sort(r, l, f, p, e))
         return false;
     if (l->by_tool)
-        ok = decisions_bound_tool(r, l, f, p, &bound, e);
-    else if (!rare && !f->session_id.n)
-        ok = decisions_bound_time(r, l, f, p, &bound, e);
-    if (!ok || !decisions_list_rows(r, l, f, p, rare, bound, e))
+        ok = decisions_bound_tool(r, l, f, p, e);
+    else if (!l->rare && !f->session_id.n)
+        ok = decisions_bound_time(r, l, f, p, e);
+    if (!ok || !decisions_list_rows(r, l, f, p, e))
         return false;
-    return l->more || bound <= 0 || decisions_end_at_bound(r, l, bound, e);
+    return l->more || l->bound <= 0 || decisions_end_at_bound(r, l, e);
 }
 
 /* ---- by words ---- */
@@ -395,7 +394,7 @@ static void decisions_where_found(struct sql *q, const void *ctx)
 {
     const struct hits *h = ctx;
 
-    decisions_where(q, h->asker, h->f);
+    decisions_where(q, h->asker, h->f, false);
     decisions_where_tool(q, h->f->tool);
 }
 

@@ -115,8 +115,8 @@ static void find_match_entry(struct finding *g, struct find_hits *h, struct find
     }
 }
 
-/* Matches the calls of the block that are wanted, and makes the range of their numbers that of those
- * that match, where the numbers are known. */
+/* Matches the calls of the block that are wanted. Where their numbers are known, the block's range
+ * of numbers becomes that of the calls that match. */
 static void find_match(struct finding *g, struct find_hits *h, const struct narrow_calls *wanted)
 {
     struct find_lower lower = {.size = h->view->raw.n + BLOCK_TEXT_COUNT};
@@ -500,7 +500,8 @@ bool find_calls(struct reader *r, struct find *f, struct err *e)
     if (!words_query_parse(f->typed, find_scopes, scopes, &r->arena, &g.query) ||
         find_is_hidden(&g))
         return true;
-    if ((!f->narrow.r && !narrow_begin(&f->narrow, r, f, e)) || (f->as != FIND_FRONT && !find_look(&g, e)))
+    if ((!f->narrow.r && !narrow_begin(&f->narrow, r, f, e)) ||
+        (f->as != FIND_FRONT && !find_look(&g, e)))
         return false;
     if (f->as == FIND_WHOLE || g.found || !g.query.may_be_front || f->blocks_max == 0)
         return true;

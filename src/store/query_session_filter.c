@@ -283,8 +283,8 @@ static void session_where_tool(struct sql *q, str tool, int64_t after_n)
 void session_where(struct reader *r, struct sql *q, const struct query_asker *a,
                    const struct query_filter *f, const struct session_found *found)
 {
-    /* Where other conditions leave few sessions, coalesce keeps the database from reading all of the
-     * key. */
+    /* Where other conditions leave few sessions, coalesce keeps the database from reading all
+     * sessions of the key. */
     bool listed = f->search.n || (f->tool.n && found->tool_after_n >= 0) ||
                   (f->status_count && !session_wants_status(f, STR("completed")));
     const char *key_name = listed ? "coalesce(s.key_name, '') =" : "s.key_name =";

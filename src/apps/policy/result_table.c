@@ -299,14 +299,17 @@ bool policy_table_on_result(void *ctx, const struct db_value *c, size_t n)
     return true;
 }
 
+#define RESULTS_WHERE(decides)                                                                     \
+    "SELECT " POLICY_RESULT_COLUMNS " FROM " POLICY_RESULT_TABLES " WHERE " decides                \
+    " AND (r.key_name = $1 OR $2 = 1) AND ($3 = '' OR r.case_id = $3)"                             \
+    " AND ($4 = '' OR r.status = $4) ORDER BY r.created_us DESC, r.result_id LIMIT $5"
+
 bool policy_table_list(struct policy_table *k, const struct policy_query *q, struct json_out *o,
                        struct err *e)
 {
     return policy_table_query(k,
-                              "SELECT " POLICY_RESULT_COLUMNS " FROM " POLICY_RESULT_TABLES
-                              " WHERE (r.key_name = $1 OR $2 = 1) AND"
-                              " ($3 = '' OR r.case_id = $3) AND ($4 = '' OR r.status = $4)"
-                              " ORDER BY r.created_us DESC, r.result_id LIMIT $5",
+                              q->case_id.n ? RESULTS_WHERE("r.case_id = $3")
+                                           : RESULTS_WHERE("r.created_us >= 0"),
                               DB_ARGS(db_text(q->key),
                                       db_int(q->all),
                                       db_text(q->case_id),
