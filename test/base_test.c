@@ -427,6 +427,8 @@ TEST_MAIN(T(allocations_fit_into_an_arena_that_has_room_for_twice_their_sum_at_o
           T(arena_that_is_reserved_for_needs_no_second_block),
           T(arena_goes_on_where_there_is_more_room), T(str_hex_digits_are_those_of_printf),
           T(numbers_have_their_digits_at_every_size), T(str_views_compare_and_cut),
+          T(numbers_have_their_digits_at_every_size), T(str_cut_takes_a_text_apart_at_its_marks),
+          T(numbers_have_their_digits_at_every_size), T(a_grown_list_keeps_its_elements),
           T(str_same_looks_at_every_byte), T(spare_memory_goes_round_and_keeps_what_it_holds),
           T(str_u64_takes_digits_that_fit_and_nothing_else),
           T(arena_gives_aligned_memory_up_to_its_ceiling),

@@ -81,3 +81,12 @@ bool column_on_found(void *found, const struct db_value *c, size_t n)
     *(bool *)found = true;
     return false;
 }
+
+bool column_on_text(void *found, const struct db_value *c, size_t n)
+{
+    const struct column_text_found *f = found;
+
+    assert(n == 1);
+    *f->out = column_text(f->arena, &c[0]);
+    return false;
+}

@@ -126,22 +126,17 @@ static void copy_member(struct json_out *o, const struct json *doc, const struct
 static void write_data(struct eval_loading *l, const struct json *request, const struct json *issue)
 {
     static const char *const keys[] = {"title", "description", "source", "subject", "context"};
-    struct json_out o;
-    struct buf out;
+    struct json_text t;
 
     assert(json_root(request) || l->question.n);
-    buf_init(&out, DATA_MAX);
-    json_out_init(&o, &out);
-    json_out_object(&o);
+    json_text_begin(&t, DATA_MAX);
     for (size_t i = 0; i < COUNT_OF(keys); i++)
-        copy_member(&o, request, json_root(request), keys[i]);
+        copy_member(&t.o, request, json_root(request), keys[i]);
     if (json_root(issue) && json_root(issue)->span > 1)
-        json_member_raw(&o, "issue", issue->src);
+        json_member_raw(&t.o, "issue", issue->src);
     if (l->question.n)
-        json_member_str(&o, "question", l->question);
-    json_out_end(&o);
-    l->out->alert.data = arena_dup(l->arena, buf_str(&out));
-    buf_release(&out);
+        json_member_str(&t.o, "question", l->question);
+    l->out->alert.data = json_text_end(&t, l->arena, STR("{}"));
 }
 
 static str severity_of(struct eval_loading *l, const struct json *issue)
@@ -314,8 +309,7 @@ static void eval_alert_read_runbook(struct eval_loading *l)
     if (!out.n && (read_named(l, last_of_url(l->runbook), &text) ||
                    read_named(l, l->out->alert.alert_type, &text)))
         buf_add(&out, text);
-    l->out->runbook = arena_dup(l->arena, buf_str(&out));
-    buf_release(&out);
+    l->out->runbook = arena_take(l->arena, &out);
 }
 
 bool eval_read_alert(struct eval_loading *l)
@@ -340,8 +334,7 @@ static void eval_add_evidence(struct eval_loading *l, const struct replay *r)
         buf_add(&all, str_slice(replay_output(r, i), 0, SCORE_EVIDENCE_MAX - all.n - 1));
         buf_add_c(&all, '\n');
     }
-    c->evidence = arena_dup(l->arena, buf_str(&all));
-    buf_release(&all);
+    c->evidence = arena_take(l->arena, &all);
 }
 
 /* Reports unreadable recordings before the run. A case may have none: whether an agent says that it

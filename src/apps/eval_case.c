@@ -50,7 +50,6 @@ static str no_variables(struct arena *a, str text)
 {
     struct buf out;
     size_t at;
-    str kept;
 
     buf_init(&out, TEXT_MAX);
     while ((at = str_find(text, STR("${"))) != STR_NONE) {
@@ -61,9 +60,7 @@ static str no_variables(struct arena *a, str text)
         text = str_slice(text, at + 2, text.n);
     }
     buf_add(&out, text);
-    kept = arena_dup(a, buf_str(&out));
-    buf_release(&out);
-    return kept;
+    return arena_take(a, &out);
 }
 
 static void eval_case_add_text(struct arena *a, const struct json *doc, const struct json_node *v,

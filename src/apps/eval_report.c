@@ -40,14 +40,8 @@ static void write_facts(struct json_out *o, const struct eval_result *r)
 static void eval_report_write_tools(struct json_out *o, const struct eval_result *r)
 {
     json_member_object(o, "tools");
-    json_member_array(o, "called");
-    for (size_t i = 0; i < r->called_count; i++)
-        json_out_str(o, r->called[i]);
-    json_out_end(o);
-    json_member_array(o, "expected");
-    for (size_t i = 0; i < r->of->tool_count; i++)
-        json_out_str(o, r->of->tools[i]);
-    json_out_end(o);
+    json_member_texts(o, "called", r->called, r->called_count);
+    json_member_texts(o, "expected", r->of->tools, r->of->tool_count);
     json_member_array(o, "missing");
     for (size_t i = 0; i < r->of->tool_count; i++)
         if (!r->tools_called[i])

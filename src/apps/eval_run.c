@@ -91,24 +91,17 @@ static str tags_of(const struct eval_result *r, struct arena *a)
         {"cancelled", r->report.end == INCIDENT_CANCELLED || r->report.end == INCIDENT_LEFT},
         {"empty_report", !r->report.final_analysis.n},
     };
-    struct json_out o;
-    struct buf out;
-    str tags;
+    struct json_text t;
 
-    buf_init(&out, TAGS_MAX);
-    json_out_init(&o, &out);
-    json_out_array(&o);
+    json_text_begin_array(&t, TAGS_MAX);
     for (size_t i = 0; i < COUNT_OF(all); i++)
         if (all[i].set)
-            json_out_str(&o, str_c(all[i].tag));
+            json_out_str(&t.o, str_c(all[i].tag));
     if (r->analysis.verdict != SCORE_VERDICT_FOUND)
-        json_out_str(&o, str_c(score_verdict_name(r->analysis.verdict)));
+        json_out_str(&t.o, str_c(score_verdict_name(r->analysis.verdict)));
     if (r->report.reason.n)
-        json_out_str(&o, r->report.reason);
-    json_out_end(&o);
-    tags = arena_dup(a, buf_str(&out));
-    buf_release(&out);
-    return tags;
+        json_out_str(&t.o, r->report.reason);
+    return json_text_end(&t, a, STR("[]"));
 }
 
 /* ---- running ---- */
@@ -174,16 +167,12 @@ void eval_run(const struct eval_options *o, const struct eval_case *c, enum inci
     io.session = out->session = trial ? o->session : io.run;
     if (trial)
         host.log = NULL;
-    if (!incident_run(&io, a, &out->report, &e))
-        out->report = (struct incident_report){.end = INCIDENT_FAILED,
-                                               .markdown = STR(""),
-                                               .final_analysis = STR(""),
-                                               .summary = STR(""),
-                                               .error = arena_dup(a, str_c(e.text)),
-                                               .reason = str_c(err_name(e.code)),
-                                               .prompt_id = STR(""),
-                                               .tools = STR("[]"),
-                                               .stages = STR("[]")};
+    if (!incident_run(&io, a, &out->report, &e)) {
+        out->report = INCIDENT_REPORT_NONE;
+        out->report.end = INCIDENT_FAILED;
+        out->report.error = arena_dup(a, str_c(e.text));
+        out->report.reason = str_c(err_name(e.code));
+    }
     read_called(out, a);
     compare_tools(out, a);
     out->score = eval_run_score_of(out, a);

@@ -98,8 +98,7 @@ bool prompt_settle(str name, str components, struct arena *a, str *canonical, st
 
 void prompt_built_in(const struct prompt_built_in *b, struct arena *a, struct prompt *out)
 {
-    struct json_out o;
-    struct buf json;
+    struct json_text json;
     struct err e;
 
     assert(b->count > 0 && b->count <= PROMPT_COMPONENTS_MAX);
@@ -112,15 +111,12 @@ void prompt_built_in(const struct prompt_built_in *b, struct arena *a, struct pr
                            .created_by = STR(""),
                            .approved_by = STR(""),
                            .moved_by = STR("")};
-    buf_init(&json, 8 * PROMPT_SIZE_MAX);
-    json_out_init(&o, &json);
-    json_out_object(&o);
+    json_text_begin(&json, 8 * PROMPT_SIZE_MAX);
     for (size_t i = 0; i < b->count; i++)
-        json_member_str(&o, b->parts[i].name, str_c(b->parts[i].text));
-    json_out_end(&o);
-    if (!prompt_settle(out->name, buf_str(&json), a, &out->components, &out->id, &e))
+        json_member_str(&json.o, b->parts[i].name, str_c(b->parts[i].text));
+    if (!prompt_settle(
+            out->name, json_text_end(&json, a, STR("")), a, &out->components, &out->id, &e))
         base_die("the prompt %s: %s", b->name, e.text);
-    buf_release(&json);
 }
 
 /* ---- texts ---- */
@@ -145,15 +141,6 @@ str prompt_text(const struct prompt *p, const struct prompt_built_in *b, const c
     return text;
 }
 
-static void member_time(struct json_out *o, const char *key, int64_t us)
-{
-    json_out_key(o, str_c(key));
-    if (us)
-        json_out_i64(o, us);
-    else
-        json_out_null(o);
-}
-
 void prompt_write(const struct prompt *p, bool components, struct json_out *o)
 {
     assert(!components || p->components.n > 0); /* registry_list has none */
@@ -167,11 +154,11 @@ void prompt_write(const struct prompt *p, bool components, struct json_out *o)
     json_member_str_or_null(o, "parent", p->parent);
     json_member_str_or_null(o, "run_id", p->run_id);
     json_member_raw(o, "scores", p->scores.n ? p->scores : STR("null"));
-    member_time(o, "created_us", p->created_us);
+    json_member_i64_or_null(o, "created_us", p->created_us ? p->created_us : -1);
     json_member_str_or_null(o, "created_by", p->created_by);
-    member_time(o, "approved_us", p->approved_us);
+    json_member_i64_or_null(o, "approved_us", p->approved_us ? p->approved_us : -1);
     json_member_str_or_null(o, "approved_by", p->approved_by);
-    member_time(o, "moved_us", p->moved_us);
+    json_member_i64_or_null(o, "moved_us", p->moved_us ? p->moved_us : -1);
     json_member_str_or_null(o, "moved_by", p->moved_by);
     json_out_end(o);
 }

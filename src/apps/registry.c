@@ -361,9 +361,7 @@ static bool app_registry_put_row(struct registry *r, const struct prompt_new *p,
              r->writer, "SELECT " COLUMNS " FROM prompts WHERE prompt_id = $1", id, &a, &there, e);
     if (ok && !str_eq(there.components, components))
         ok = err_set(e, ERR_INPUT, STR_FMT " is another text with the same digest", STR_ARG(id));
-    ok = ok && db_commit(r->writer, e);
-    if (!ok)
-        db_rollback(r->writer);
+    ok = db_end(r->writer, ok, e);
     arena_release(&a);
     return ok;
 }
@@ -449,9 +447,7 @@ static bool app_registry_move(struct registry *r, str id, enum prompt_state to, 
         same = true;
     else if (ok)
         ok = may_move(&p, to, e) && set_state(r, &p, to, who, e);
-    ok = ok && db_commit(r->writer, e);
-    if (!ok)
-        db_rollback(r->writer);
+    ok = db_end(r->writer, ok, e);
     if (ok && !same && r->store)
         store_audit_put(r->store, who, STR("prompt"), id, str_c(prompt_state_name(to)));
     arena_release(&a);

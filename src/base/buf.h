@@ -76,6 +76,13 @@ static inline void buf_add(struct buf *b, str s)
     b->n += s.n;
 }
 
+/* Replaces the content. */
+static inline void buf_set(struct buf *b, str s)
+{
+    buf_reset(b);
+    buf_add(b, s);
+}
+
 static inline void buf_add_c(struct buf *b, char c)
 {
     char *p = buf_room(b, 1);

@@ -225,8 +225,7 @@ void json_out_key(struct json_out *o, str key);
 void json_out_str(struct json_out *o, str text);
 void json_out_i64(struct json_out *o, int64_t v);
 void json_out_u64(struct json_out *o, uint64_t v);
-void json_out_double(struct json_out *o, double v); /* shortest form that reads back; NaN, inf:
-                                                       null */
+void json_out_double(struct json_out *o, double v); /* shortest that reads back; NaN, inf: null */
 void json_out_bool(struct json_out *o, bool v);
 void json_out_null(struct json_out *o);
 void json_out_raw(struct json_out *o, str json); /* JSON text, written unchanged */
@@ -243,15 +242,13 @@ void json_member_bool(struct json_out *o, const char *name, bool v);
 void json_member_null(struct json_out *o, const char *name);
 void json_member_object(struct json_out *o, const char *name); /* the caller must end it */
 void json_member_array(struct json_out *o, const char *name);
-/* A list of texts. */
 void json_member_texts(struct json_out *o, const char *name, const str *list, size_t n);
 
 /* Whether everything is in the buffer, all objects are closed and all texts were valid. */
 bool json_out_ok(const struct json_out *o, struct err *e) MUST_USE;
 
 /* A JSON text of its own: the caller writes to t.o between the two calls. json_text_end closes all
- * that is open and copies the text into the arena; `otherwise` if it has more than size_max bytes.
- */
+ * that is open and copies the text into the arena; `otherwise` if it is larger than size_max. */
 struct json_text {
     struct buf buf;
     struct json_out o;

@@ -38,8 +38,8 @@ static size_t optimize_ids_max(const struct optimize *o)
 bool cache_get(struct optimize *o, const struct trial *t, uint32_t id, struct optimize_grade *out)
 {
     char key[KEY_MAX];
-    struct map_entry *found = map_find(&o->cache, optimize_cache_key_of(o, t, key));
-    const struct cached *c = found ? ((struct row *)found->value.ptr)->by_id[id] : NULL;
+    const struct row *row = map_find_ptr(&o->cache, optimize_cache_key_of(o, t, key));
+    const struct cached *c = row ? row->by_id[id] : NULL;
 
     assert(id < optimize_ids_max(o));
     if (!c)
@@ -57,12 +57,11 @@ static struct row *optimize_cache_row_of(struct optimize *o, const struct trial 
 {
     char key[KEY_MAX];
     str name = optimize_cache_key_of(o, t, key);
-    struct map_entry *found = map_find(&o->cache, name);
-    struct row *row;
+    struct row *row = map_find_ptr(&o->cache, name);
     struct err e;
 
-    if (found)
-        return found->value.ptr;
+    if (row)
+        return row;
     row = arena_zero(&o->cache_arena, 1, sizeof *row);
     row->by_id = arena_zero(&o->cache_arena, optimize_ids_max(o), sizeof(struct cached *));
     return map_set(&o->cache, name, MAP_PTR(row), &e) ? row : NULL;

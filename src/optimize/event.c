@@ -85,67 +85,62 @@ void optimize_number(struct buf *out, double v)
     buf_release(&b);
 }
 
-static void optimize_event_numbers(struct buf *out, const double *v, size_t n)
+static void optimize_event_number(struct json_out *o, double v)
 {
-    buf_add_c(out, '[');
-    for (size_t i = 0; i < n; i++) {
-        if (i)
-            buf_add_c(out, ',');
-        optimize_number(out, v[i]);
-    }
-    buf_add_c(out, ']');
+    json_out_raw(o, STR("")); /* the comma */
+    optimize_number(o->buf, v);
 }
 
-static void optimize_event_put_integers(struct buf *out, const uint32_t *v, size_t n)
+static void optimize_event_numbers(struct json_out *o, const double *v, size_t n)
 {
-    buf_add_c(out, '[');
-    for (size_t i = 0; i < n; i++) {
-        if (i)
-            buf_add_c(out, ',');
-        buf_add_u64(out, v[i]);
-    }
-    buf_add_c(out, ']');
+    json_out_array(o);
+    for (size_t i = 0; i < n; i++)
+        optimize_event_number(o, v[i]);
+    json_out_end(o);
 }
 
-static void optimize_event_quote(struct buf *out, str text)
+static void optimize_event_integers(struct json_out *o, const uint32_t *v, size_t n)
 {
-    (void)json_quote(out, text); /* invalid UTF-8 is escaped */
+    json_out_array(o);
+    for (size_t i = 0; i < n; i++)
+        json_out_u64(o, v[i]);
+    json_out_end(o);
 }
 
-static void optimize_event_name_of(struct buf *out, const struct optimize *o, size_t component)
+static str optimize_event_component(const struct optimize *o, size_t component)
 {
     assert(component < o->task.component_count);
-    optimize_event_quote(out, o->task.components[component].name);
+    return o->task.components[component].name;
 }
 
 /* ---- fields ---- */
 
-typedef void field(struct buf *out, const struct optimize_event *ev);
+typedef void field(struct json_out *o, const struct optimize_event *ev);
 
 /* A function that writes a field with one call. */
 #define FIELD_WRITER(name, call)                                                                   \
-    static void optimize_event_put_##name(struct buf *out, const struct optimize_event *ev)        \
+    static void optimize_event_put_##name(struct json_out *o, const struct optimize_event *ev)     \
     {                                                                                              \
         call;                                                                                      \
     }
-FIELD_WRITER(problem, optimize_event_quote(out, ev->run->task.name))
-FIELD_WRITER(train, buf_add_u64(out, ev->run->task.train_count))
-FIELD_WRITER(val, buf_add_u64(out, ev->run->task.val_count))
-FIELD_WRITER(iteration, buf_add_u64(out, ev->iteration))
-FIELD_WRITER(candidate, buf_add_u64(out, ev->candidate))
-FIELD_WRITER(parents, optimize_event_put_integers(out, ev->parents, ev->parent_count))
-FIELD_WRITER(ancestor, buf_add_u64(out, ev->ancestor))
-FIELD_WRITER(scores, optimize_event_numbers(out, ev->scores, ev->n))
-FIELD_WRITER(mean, optimize_number(out, ev->mean))
-FIELD_WRITER(yes, buf_add(out, ev->yes ? STR("true") : STR("false")))
-FIELD_WRITER(calls, buf_add_u64(out, ev->calls))
-FIELD_WRITER(ids, optimize_event_put_integers(out, ev->ids, ev->n))
-FIELD_WRITER(after, optimize_number(out, ev->after))
-FIELD_WRITER(reason, optimize_event_quote(out, str_c(ev->reason)))
-FIELD_WRITER(candidate_count, buf_add_u64(out, ev->run->count))
+FIELD_WRITER(problem, json_out_str(o, ev->run->task.name))
+FIELD_WRITER(train, json_out_u64(o, ev->run->task.train_count))
+FIELD_WRITER(val, json_out_u64(o, ev->run->task.val_count))
+FIELD_WRITER(iteration, json_out_u64(o, ev->iteration))
+FIELD_WRITER(candidate, json_out_u64(o, ev->candidate))
+FIELD_WRITER(parents, optimize_event_integers(o, ev->parents, ev->parent_count))
+FIELD_WRITER(ancestor, json_out_u64(o, ev->ancestor))
+FIELD_WRITER(scores, optimize_event_numbers(o, ev->scores, ev->n))
+FIELD_WRITER(mean, optimize_event_number(o, ev->mean))
+FIELD_WRITER(yes, json_out_bool(o, ev->yes))
+FIELD_WRITER(calls, json_out_u64(o, ev->calls))
+FIELD_WRITER(ids, optimize_event_integers(o, ev->ids, ev->n))
+FIELD_WRITER(after, optimize_event_number(o, ev->after))
+FIELD_WRITER(reason, json_out_str(o, str_c(ev->reason)))
+FIELD_WRITER(candidate_count, json_out_u64(o, ev->run->count))
 
 /* As Python prints the number: no zeros before it, and no minus before 0. */
-static void optimize_event_put_seed(struct buf *out, const struct optimize_event *ev)
+static void optimize_event_put_seed(struct json_out *o, const struct optimize_event *ev)
 {
     str s = ev->run->task.seed;
     bool negative = s.n > 0 && s.p[0] == '-';
@@ -153,97 +148,77 @@ static void optimize_event_put_seed(struct buf *out, const struct optimize_event
     s = str_slice(s, negative, s.n);
     while (s.n > 1 && s.p[0] == '0')
         s = str_slice(s, 1, s.n);
-    if (negative && !str_eq(s, STR("0")))
-        buf_add_c(out, '-');
-    buf_add(out, s);
+    json_out_raw(o, negative && !str_eq(s, STR("0")) ? STR("-") : STR(""));
+    buf_add(o->buf, s);
 }
 
-static void optimize_event_put_component_names(struct buf *out, const struct optimize_event *ev)
+static void optimize_event_put_component_names(struct json_out *o, const struct optimize_event *ev)
 {
-    const struct optimize_task *t = &ev->run->task;
-
-    buf_add_c(out, '[');
-    for (size_t i = 0; i < t->component_count; i++) {
-        if (i)
-            buf_add_c(out, ',');
-        optimize_event_name_of(out, ev->run, i);
-    }
-    buf_add_c(out, ']');
+    json_out_array(o);
+    for (size_t i = 0; i < ev->run->task.component_count; i++)
+        json_out_str(o, optimize_event_component(ev->run, i));
+    json_out_end(o);
 }
 
-static void optimize_event_put_parent_scores(struct buf *out, const struct optimize_event *ev)
+static void optimize_event_put_parent_scores(struct json_out *o, const struct optimize_event *ev)
 {
     assert(ev->parent_scores[0] && ev->parent_scores[1]);
-    buf_add_c(out, '[');
-    optimize_event_numbers(out, ev->parent_scores[0], ev->n);
-    buf_add_c(out, ',');
-    optimize_event_numbers(out, ev->parent_scores[1], ev->n);
-    buf_add_c(out, ']');
+    json_out_array(o);
+    optimize_event_numbers(o, ev->parent_scores[0], ev->n);
+    optimize_event_numbers(o, ev->parent_scores[1], ev->n);
+    json_out_end(o);
 }
 
-static void optimize_event_put_objectives(struct buf *out, const struct optimize_event *ev)
+static void optimize_event_put_objectives(struct json_out *o, const struct optimize_event *ev)
 {
-    const struct optimize *o = ev->run;
-    const struct candidate *c = &o->candidates[ev->candidate];
-    const char *between = "";
+    const struct optimize *run = ev->run;
+    const struct candidate *c = &run->candidates[ev->candidate];
 
-    assert(ev->candidate < o->count && o->objective_seen <= OPTIMIZE_OBJECTIVES_MAX);
-    buf_add_c(out, '{');
-    for (size_t i = 0; i < o->objective_seen; i++) {
-        uint32_t k = o->objective_order[i];
+    assert(ev->candidate < run->count && run->objective_seen <= OPTIMIZE_OBJECTIVES_MAX);
+    json_out_object(o);
+    for (size_t i = 0; i < run->objective_seen; i++) {
+        uint32_t k = run->objective_order[i];
 
         if (c->count_objective[k] == 0)
             continue;
-        buf_add(out, str_c(between));
-        optimize_event_quote(out, o->task.objectives[k]);
-        buf_add_c(out, ':');
-        optimize_number(out, c->sum_objective[k] / c->count_objective[k]);
-        between = ",";
+        json_out_key(o, run->task.objectives[k]);
+        optimize_event_number(o, c->sum_objective[k] / c->count_objective[k]);
     }
-    buf_add_c(out, '}');
+    json_out_end(o);
 }
 
-static void optimize_event_put_texts(struct buf *out, const struct optimize_event *ev)
+static void optimize_event_put_texts(struct json_out *o, const struct optimize_event *ev)
 {
-    const char *between = "";
-
     assert(ev->texts);
-    buf_add_c(out, '{');
-    for (size_t i = 0; i < ev->run->task.component_count; i++) {
-        if (!ev->texts[i].p)
-            continue;
-        buf_add(out, str_c(between));
-        optimize_event_name_of(out, ev->run, i);
-        buf_add_c(out, ':');
-        optimize_event_quote(out, ev->texts[i]);
-        between = ",";
-    }
-    buf_add_c(out, '}');
+    json_out_object(o);
+    for (size_t i = 0; i < ev->run->task.component_count; i++)
+        if (ev->texts[i].p) {
+            json_out_key(o, optimize_event_component(ev->run, i));
+            json_out_str(o, ev->texts[i]);
+        }
+    json_out_end(o);
 }
 
-static void optimize_event_put_names(struct buf *out, const struct optimize_event *ev)
+static void optimize_event_put_names(struct json_out *o, const struct optimize_event *ev)
 {
     assert(ev->ids || ev->n == 0);
-    buf_add_c(out, '[');
-    for (size_t i = 0; i < ev->n; i++) {
-        if (i)
-            buf_add_c(out, ',');
-        optimize_event_name_of(out, ev->run, ev->ids[i]);
-    }
-    buf_add_c(out, ']');
+    json_out_array(o);
+    for (size_t i = 0; i < ev->n; i++)
+        json_out_str(o, optimize_event_component(ev->run, ev->ids[i]));
+    json_out_end(o);
 }
 
-static void optimize_event_put_before(struct buf *out, const struct optimize_event *ev)
+static void optimize_event_put_before(struct json_out *o, const struct optimize_event *ev)
 {
     assert(ev->parent_count <= 2);
     if (ev->parent_count == 2)
-        optimize_event_numbers(out, ev->before, 2);
+        optimize_event_numbers(o, ev->before, 2);
     else
-        optimize_number(out, ev->before[0]);
+        optimize_event_number(o, ev->before[0]);
 }
 
 /* "3", "speed", "val:3", "objective:speed", "3:speed" */
-static void optimize_event_put_key(struct buf *out, const struct optimize *o,
+static void optimize_event_put_key(struct json_out *out, const struct optimize *o,
                                    const struct front_key *k)
 {
     bool hybrid = o->task.settings.frontier == OPTIMIZE_HYBRID;
@@ -257,30 +232,25 @@ static void optimize_event_put_key(struct buf *out, const struct optimize *o,
         buf_add(&b, k->example != FRONT_NONE ? STR(":") : hybrid ? STR("objective:") : STR(""));
         buf_add(&b, o->task.objectives[k->objective]);
     }
-    optimize_event_quote(out, buf_str(&b));
+    json_out_str(out, buf_str(&b));
     buf_release(&b);
 }
 
-static void optimize_event_put_front(struct buf *out, const struct optimize_event *ev)
+static void optimize_event_put_front(struct json_out *o, const struct optimize_event *ev)
 {
     const struct front *f = &ev->run->front;
 
-    buf_add_c(out, '[');
+    json_out_array(o);
     for (size_t k = 0; k < f->key_count; k++) {
-        const char *between = ",[";
-
-        buf_add(out, k ? STR(",[") : STR("["));
-        optimize_event_put_key(out, ev->run, &f->keys[k]);
-        buf_add_c(out, ',');
-        optimize_number(out, f->keys[k].best);
-        for (uint32_t c = front_next(f, k, 0); c != FRONT_NONE; c = front_next(f, k, c + 1)) {
-            buf_add(out, str_c(between));
-            buf_add_u64(out, c);
-            between = ",";
-        }
-        buf_add(out, STR("]]"));
+        json_out_array(o);
+        optimize_event_put_key(o, ev->run, &f->keys[k]);
+        optimize_event_number(o, f->keys[k].best);
+        json_out_array(o);
+        for (uint32_t c = front_next(f, k, 0); c != FRONT_NONE; c = front_next(f, k, c + 1))
+            json_out_u64(o, c);
+        json_out_close(o, 2);
     }
-    buf_add_c(out, ']');
+    json_out_end(o);
 }
 
 /* ---- the table ---- */
@@ -334,15 +304,16 @@ static const struct {
 
 void optimize_event_json(const struct optimize_event *ev, struct buf *out)
 {
+    struct json_out o;
+
     assert((size_t)ev->kind < COUNT_OF(rows));
-    buf_add(out, STR("{\"event\":\""));
-    buf_add(out, str_c(rows[ev->kind].name));
-    buf_add_c(out, '"');
+    json_out_init(&o, out);
+    json_out_object(&o);
+    json_member_str(&o, "event", str_c(rows[ev->kind].name));
     for (size_t i = 0; i < FIELDS_MAX && rows[ev->kind].fields[i].name; i++) {
-        buf_add(out, STR(",\""));
-        buf_add(out, str_c(rows[ev->kind].fields[i].name));
-        buf_add(out, STR("\":"));
-        rows[ev->kind].fields[i].put(out, ev);
+        json_out_key(&o, str_c(rows[ev->kind].fields[i].name));
+        rows[ev->kind].fields[i].put(&o, ev);
     }
-    buf_add(out, STR("}\n"));
+    json_out_end(&o);
+    buf_add_c(out, '\n');
 }

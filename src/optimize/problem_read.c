@@ -9,11 +9,6 @@
 #define SHARE_MAX ((int64_t)1 << 16)
 #define LIST_MAX 1000000
 
-#define NAMES(...) ((const char *const[]){__VA_ARGS__, NULL})
-
-/* An object's members, each once and no others. */
-#define MEMBERS(at, ...) read_members(at, NAMES(__VA_ARGS__))
-
 static bool problem_is_power_of_two(int64_t n)
 {
     return n > 0 && (n & (n - 1)) == 0;
@@ -50,38 +45,32 @@ static void problem_check_format(const struct read_at *at, const char *want)
 {
     struct read_at m = read_member(at, "format");
 
-    (void)read_choice(&m, NAMES(want));
-}
-
-/* Room for the elements of a list, zeroed. */
-static void *problem_read_room(const struct read_at *list, size_t n, size_t size)
-{
-    return arena_zero(list->r->arena, n, size);
+    (void)read_choice(&m, want);
 }
 
 /* ---- names ---- */
 
-static uint32_t problem_find_component(const struct problem *p, const struct read_at *at)
+static uint32_t problem_find_component(const struct problem *p, struct read_at at)
 {
-    str name = read_text(at);
+    str name = read_text(&at);
 
     assert(p->component_count <= OPTIMIZE_COMPONENTS_MAX);
     for (size_t i = 0; i < p->component_count; i++)
         if (str_eq(p->components[i].name, name))
             return (uint32_t)i;
-    read_fail(at, "no component is called \"" STR_FMT "\"", STR_ARG(str_slice(name, 0, 80)));
+    read_fail(&at, "no component is called \"" STR_FMT "\"", STR_ARG(str_slice(name, 0, 80)));
     return 0;
 }
 
-static uint32_t problem_find_objective(const struct problem *p, const struct read_at *at)
+static uint32_t problem_find_objective(const struct problem *p, struct read_at at)
 {
-    str name = read_text(at);
+    str name = read_text(&at);
 
     assert(p->objective_count <= OPTIMIZE_OBJECTIVES_MAX);
     for (size_t i = 0; i < p->objective_count; i++)
         if (str_eq(p->objectives[i], name))
             return (uint32_t)i;
-    read_fail(at, "no objective is called \"" STR_FMT "\"", STR_ARG(str_slice(name, 0, 80)));
+    read_fail(&at, "no objective is called \"" STR_FMT "\"", STR_ARG(str_slice(name, 0, 80)));
     return 0;
 }
 
@@ -95,33 +84,33 @@ static bool problem_has_objective(const struct problem_example *x, uint32_t obje
 }
 
 /* [component, word] */
-static struct problem_word problem_read_word(const struct problem *p, const struct read_at *at)
+static struct problem_word problem_read_word(const struct problem *p, struct read_at at)
 {
     struct problem_word out = {.word = STR("")};
     struct read_at x = {0};
 
-    if (read_count(at, 2, 2) != 2 || !read_next(at, &x))
+    if (read_count(&at, 2, 2) != 2 || !read_next(&at, &x))
         return out;
-    out.component = problem_find_component(p, &x);
-    if (read_next(at, &x))
+    out.component = problem_find_component(p, x);
+    if (read_next(&at, &x))
         out.word = read_text(&x);
     return out;
 }
 
 /* ---- the parts of a problem ---- */
 
-static void problem_read_components(struct problem *p, const struct read_at *list)
+static void problem_read_components(struct problem *p, struct read_at list)
 {
-    size_t n = read_count(list, 1, OPTIMIZE_COMPONENTS_MAX);
+    size_t n = read_count(&list, 1, OPTIMIZE_COMPONENTS_MAX);
     struct read_at x = {0};
 
-    p->components = problem_read_room(list, n, sizeof *p->components);
-    while (n > 0 && read_next(list, &x)) {
+    p->components = arena_zero(list.r->arena, n, sizeof *p->components);
+    while (n > 0 && read_next(&list, &x)) {
         struct optimize_component *c = &p->components[p->component_count];
         struct read_at name;
 
         assert(p->component_count < n);
-        MEMBERS(&x, "name", "seed");
+        read_members(&x, "name seed");
         name = read_member(&x, "name");
         c->name = read_text(&name);
         c->seed = problem_read_member_text(&x, "seed");
@@ -132,16 +121,16 @@ static void problem_read_components(struct problem *p, const struct read_at *lis
     }
 }
 
-static void problem_read_objectives(struct problem *p, const struct read_at *list)
+static void problem_read_objectives(struct problem *p, struct read_at list)
 {
-    size_t n = read_count(list, 1, OPTIMIZE_OBJECTIVES_MAX);
+    size_t n = read_count(&list, 1, OPTIMIZE_OBJECTIVES_MAX);
     struct read_at x = {0};
 
-    while (n > 0 && read_next(list, &x)) {
+    while (n > 0 && read_next(&list, &x)) {
         struct read_at name;
 
         assert(p->objective_count < n);
-        MEMBERS(&x, "name", "share");
+        read_members(&x, "name share");
         name = read_member(&x, "name");
         p->objectives[p->objective_count] = read_text(&name);
         p->share[p->objective_count] = problem_member_integer(&x, "share", 0, SHARE_MAX);
@@ -152,80 +141,74 @@ static void problem_read_objectives(struct problem *p, const struct read_at *lis
     }
 }
 
-static void problem_read_length(struct problem *p, const struct read_at *at)
+static void problem_read_length(struct problem *p, struct read_at at)
 {
-    struct read_at objective;
 
-    p->has_length = !read_is_null(at);
+    p->has_length = !read_is_null(&at);
     if (!p->has_length)
         return;
-    MEMBERS(at, "limit", "cost", "objective");
-    p->length_limit = problem_member_integer(at, "limit", 0, PROBLEM_NUMBER_MAX);
-    p->length_cost = problem_member_amount(at, "cost");
-    objective = read_member(at, "objective");
-    p->length_objective = problem_find_objective(p, &objective);
+    read_members(&at, "limit cost objective");
+    p->length_limit = problem_member_integer(&at, "limit", 0, PROBLEM_NUMBER_MAX);
+    p->length_cost = problem_member_amount(&at, "cost");
+    p->length_objective = problem_find_objective(p, read_member(&at, "objective"));
 }
 
-static void problem_read_conflicts(struct problem *p, const struct read_at *list)
+static void problem_read_conflicts(struct problem *p, struct read_at list)
 {
-    size_t n = read_count(list, 0, LIST_MAX);
+    size_t n = read_count(&list, 0, LIST_MAX);
     struct read_at x = {0};
 
-    p->conflicts = problem_read_room(list, n, sizeof *p->conflicts);
-    while (n > 0 && read_next(list, &x)) {
+    p->conflicts = arena_zero(list.r->arena, n, sizeof *p->conflicts);
+    while (n > 0 && read_next(&list, &x)) {
         struct problem_conflict *c = &p->conflicts[p->conflict_count++];
         struct read_at m;
 
         assert(p->conflict_count <= n);
-        MEMBERS(&x, "a", "b", "cost", "objective", "unless");
-        m = read_member(&x, "a");
-        c->a = problem_read_word(p, &m);
-        m = read_member(&x, "b");
-        c->b = problem_read_word(p, &m);
+        read_members(&x, "a b cost objective unless");
+        c->a = problem_read_word(p, read_member(&x, "a"));
+        c->b = problem_read_word(p, read_member(&x, "b"));
         c->cost = problem_member_amount(&x, "cost");
-        m = read_member(&x, "objective");
-        c->objective = problem_find_objective(p, &m);
+        c->objective = problem_find_objective(p, read_member(&x, "objective"));
         m = read_member(&x, "unless");
         c->has_unless = !read_is_null(&m);
         if (c->has_unless)
-            c->unless = problem_read_word(p, &m);
+            c->unless = problem_read_word(p, m);
     }
 }
 
 /* ---- examples ---- */
 
 static void problem_read_rules(const struct problem *p, const struct problem_example *x,
-                               const struct read_at *list, struct problem_rule **out, size_t *count)
+                               struct read_at list, struct problem_rule **out, size_t *count)
 {
-    size_t n = read_count(list, 0, LIST_MAX);
+    size_t n = read_count(&list, 0, LIST_MAX);
     struct read_at at = {0};
 
-    *out = problem_read_room(list, n, sizeof **out);
-    while (n > 0 && read_next(list, &at)) {
+    *out = arena_zero(list.r->arena, n, sizeof **out);
+    while (n > 0 && read_next(&list, &at)) {
         struct problem_rule *rule = &(*out)[(*count)++];
         struct read_at m;
 
         assert(*count <= n);
-        MEMBERS(&at, "component", "word", "weight", "objective");
-        m = read_member(&at, "component");
-        rule->at.component = problem_find_component(p, &m);
+        read_members(&at, "component word weight objective");
+        rule->at.component = problem_find_component(p, read_member(&at, "component"));
         rule->at.word = problem_read_member_text(&at, "word");
         rule->weight = problem_member_amount(&at, "weight");
         m = read_member(&at, "objective");
-        rule->objective = problem_find_objective(p, &m);
+        rule->objective = problem_find_objective(p, m);
         if (!problem_has_objective(x, rule->objective))
             read_fail(&m, "the example does not have this objective");
     }
 }
 
 static void problem_read_example_objectives(const struct problem *p, struct problem_example *x,
-                                            const struct read_at *list)
+                                            struct read_at list)
 {
-    size_t n = read_count(list, 1, OPTIMIZE_OBJECTIVES_MAX);
+    size_t n = read_count(&list, 1, OPTIMIZE_OBJECTIVES_MAX);
     struct read_at at = {0};
 
-    while (n > 0 && read_next(list, &at)) {
-        uint32_t k = problem_find_objective(p, &at);
+    while (n > 0 && read_next(&list, &at)) {
+        uint32_t k = problem_find_objective(p, at);
 
         if (problem_has_objective(x, k))
             read_fail(&at, "this objective stands here twice");
@@ -233,92 +216,75 @@ static void problem_read_example_objectives(const struct problem *p, struct prob
         x->share_sum += p->share[k];
     }
     if (n > 0 && !problem_is_power_of_two(x->share_sum))
-        read_fail(list,
+        read_fail(&list,
                   "the sum of the shares is %lld; it must be a power of two",
                   (long long)x->share_sum);
 }
 
-static void problem_read_base(const struct problem *p, struct problem_example *x,
-                              const struct read_at *at)
+static void problem_read_base(const struct problem *p, struct problem_example *x, struct read_at at)
 {
-    const char *names[OPTIMIZE_OBJECTIVES_MAX + 1] = {0};
+    str names[OPTIMIZE_OBJECTIVES_MAX];
 
     assert(x->objective_count <= OPTIMIZE_OBJECTIVES_MAX);
     for (uint32_t i = 0; i < x->objective_count; i++)
-        names[i] = arena_dup(at->r->arena, p->objectives[x->objective[i]]).p;
-    read_members(at, names);
+        names[i] = arena_dup(at.r->arena, p->objectives[x->objective[i]]);
+    read_members_named(&at, names, x->objective_count);
     for (uint32_t i = 0; i < x->objective_count; i++)
-        x->base[x->objective[i]] = problem_member_amount(at, names[i]);
+        x->base[x->objective[i]] = problem_member_amount(&at, names[i].p);
 }
 
 static void problem_read_example(const struct problem *p, struct problem_example *x,
                                  const struct read_at *at)
 {
-    struct read_at m;
-
-    MEMBERS(at, "objectives", "base", "needs", "hurts");
-    m = read_member(at, "objectives");
-    problem_read_example_objectives(p, x, &m);
-    m = read_member(at, "base");
-    problem_read_base(p, x, &m);
-    m = read_member(at, "needs");
-    problem_read_rules(p, x, &m, &x->needs, &x->need_count);
-    m = read_member(at, "hurts");
-    problem_read_rules(p, x, &m, &x->hurts, &x->hurt_count);
+    read_members(at, "objectives base needs hurts");
+    problem_read_example_objectives(p, x, read_member(at, "objectives"));
+    problem_read_base(p, x, read_member(at, "base"));
+    problem_read_rules(p, x, read_member(at, "needs"), &x->needs, &x->need_count);
+    problem_read_rules(p, x, read_member(at, "hurts"), &x->hurts, &x->hurt_count);
 }
 
-static void problem_read_examples(const struct problem *p, const struct read_at *list,
+static void problem_read_examples(const struct problem *p, struct read_at list,
                                   struct problem_example **out, size_t *count)
 {
-    size_t n = read_count(list, 1, OPTIMIZE_EXAMPLES_MAX);
+    size_t n = read_count(&list, 1, OPTIMIZE_EXAMPLES_MAX);
     struct read_at at = {0};
 
-    *out = problem_read_room(list, n, sizeof **out);
-    while (n > 0 && !list->r->failed && read_next(list, &at))
+    *out = arena_zero(list.r->arena, n, sizeof **out);
+    while (n > 0 && !list.r->failed && read_next(&list, &at))
         problem_read_example(p, &(*out)[(*count)++], &at);
 }
 
-static void problem_read_validation(struct problem *p, const struct read_at *at)
+static void problem_read_validation(struct problem *p, struct read_at at)
 {
-    p->val_is_train = read_is_text(at);
+    p->val_is_train = read_is_text(&at);
     if (!p->val_is_train) {
         problem_read_examples(p, at, &p->val, &p->val_count);
         return;
     }
-    (void)read_choice(at, NAMES("train"));
+    (void)read_choice(&at, "train");
     p->val = p->train;
     p->val_count = p->train_count;
 }
 
 /* ---- the reflector ---- */
 
-static void problem_read_reflector(struct problem *p, const struct read_at *at)
+static void problem_read_reflector(struct problem *p, struct read_at at)
 {
-    static const char *const actions[] = {
-        [PROBLEM_ADD] = "add",
-        [PROBLEM_ADD_ALL] = "add_all",
-        [PROBLEM_SWAP] = "swap",
-        [PROBLEM_CUT] = "cut",
-        [PROBLEM_DROP] = "drop",
-        [PROBLEM_NOISE] = "noise",
-        [PROBLEM_ECHO] = "echo",
-        [PROBLEM_NONE] = "none",
-        [PROBLEM_ACTION_COUNT] = NULL,
-    };
+    static const char actions[] = "add add_all swap cut drop noise echo none"; /* problem_action */
     struct read_at list, noise, x = {0};
     size_t n;
 
-    MEMBERS(at, "salt", "counter", "actions", "noise");
-    p->salt = problem_read_member_text(at, "salt");
-    p->counter = problem_read_member_bool(at, "counter");
-    noise = read_member(at, "noise");
+    read_members(&at, "salt counter actions noise");
+    p->salt = problem_read_member_text(&at, "salt");
+    p->counter = problem_read_member_bool(&at, "counter");
+    noise = read_member(&at, "noise");
     n = read_count(&noise, 0, LIST_MAX);
-    p->noise = problem_read_room(at, n, sizeof *p->noise);
+    p->noise = arena_zero(at.r->arena, n, sizeof *p->noise);
     while (n > 0 && read_next(&noise, &x))
         p->noise[p->noise_count++] = read_text(&x);
-    list = read_member(at, "actions");
+    list = read_member(&at, "actions");
     n = read_count(&list, 1, LIST_MAX);
-    p->actions = problem_read_room(at, n, sizeof *p->actions);
+    p->actions = arena_zero(at.r->arena, n, sizeof *p->actions);
     x = (struct read_at){0};
     while (n > 0 && read_next(&list, &x)) {
         enum problem_action a = (enum problem_action)read_choice(&x, actions);
@@ -337,39 +303,23 @@ static void problem_read_parts(struct problem *p, const struct read_at *at)
     struct read_at m;
 
     *p = (struct problem){.name = STR("")};
-    MEMBERS(at,
-            "format",
-            "name",
-            "unit",
-            "components",
-            "objectives",
-            "report_objectives",
-            "length",
-            "conflicts",
-            "train",
-            "val",
-            "reflector");
+    read_members(at,
+                 "format name unit components objectives "
+                 "report_objectives length conflicts train val reflector");
     problem_check_format(at, "gepa-problem/1");
     p->name = problem_read_member_text(at, "name");
     m = read_member(at, "unit");
     p->unit = read_integer(&m, 1, UNIT_MAX);
     if (!problem_is_power_of_two(p->unit))
         read_fail(&m, "must be a power of two, not %lld", (long long)p->unit);
-    m = read_member(at, "components");
-    problem_read_components(p, &m);
-    m = read_member(at, "objectives");
-    problem_read_objectives(p, &m);
+    problem_read_components(p, read_member(at, "components"));
+    problem_read_objectives(p, read_member(at, "objectives"));
     p->report_objectives = problem_read_member_bool(at, "report_objectives");
-    m = read_member(at, "length");
-    problem_read_length(p, &m);
-    m = read_member(at, "conflicts");
-    problem_read_conflicts(p, &m);
-    m = read_member(at, "train");
-    problem_read_examples(p, &m, &p->train, &p->train_count);
-    m = read_member(at, "val");
-    problem_read_validation(p, &m);
-    m = read_member(at, "reflector");
-    problem_read_reflector(p, &m);
+    problem_read_length(p, read_member(at, "length"));
+    problem_read_conflicts(p, read_member(at, "conflicts"));
+    problem_read_examples(p, read_member(at, "train"), &p->train, &p->train_count);
+    problem_read_validation(p, read_member(at, "val"));
+    problem_read_reflector(p, read_member(at, "reflector"));
 }
 
 bool problem_read(struct arena *a, str text, struct problem *out, struct err *e)
@@ -392,7 +342,7 @@ bool problem_read(struct arena *a, str text, struct problem *out, struct err *e)
 
 /* ---- runs ---- */
 
-static void problem_read_stop(struct optimize_settings *s, const struct read_at *at)
+static void problem_read_stop(struct optimize_settings *s, struct read_at at)
 {
     static const struct {
         const char *name;
@@ -402,10 +352,10 @@ static void problem_read_stop(struct optimize_settings *s, const struct read_at 
         {"no_improvement", OPTIMIZE_STOP_NO_IMPROVEMENT},
     };
 
-    MEMBERS(at, "metric_calls", "score", "no_improvement");
-    s->metric_calls = (uint64_t)problem_member_integer(at, "metric_calls", 0, (int64_t)1 << 53);
+    read_members(&at, "metric_calls score no_improvement");
+    s->metric_calls = (uint64_t)problem_member_integer(&at, "metric_calls", 0, (int64_t)1 << 53);
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        struct read_at m = read_member(at, rows[i].name);
+        struct read_at m = read_member(&at, rows[i].name);
 
         if (read_is_null(&m))
             continue;
@@ -416,12 +366,11 @@ static void problem_read_stop(struct optimize_settings *s, const struct read_at 
     }
 }
 
-static size_t problem_member_choice(const struct read_at *at, const char *name,
-                                    const char *const *names)
+static size_t problem_member_choice(const struct read_at *at, const char *name, const char *words)
 {
     struct read_at m = read_member(at, name);
 
-    return read_choice(&m, names);
+    return read_choice(&m, words);
 }
 
 static void problem_read_keep(struct optimize_settings *s, const struct read_at *at)
@@ -429,7 +378,7 @@ static void problem_read_keep(struct optimize_settings *s, const struct read_at 
     struct read_at m = read_member(at, "keep");
 
     if (read_is_text(&m)) {
-        s->keep = read_choice(&m, NAMES("all", "best")) ? OPTIMIZE_KEEP_BEST : OPTIMIZE_KEEP_ALL;
+        s->keep = read_choice(&m, "all best") ? OPTIMIZE_KEEP_BEST : OPTIMIZE_KEEP_ALL;
         return;
     }
     s->keep = OPTIMIZE_KEEP_TOP;
@@ -454,30 +403,16 @@ static void problem_read_settings(struct optimize_settings *s, const struct read
 
     *s = optimize_defaults();
     s->reference = true;
-    MEMBERS(at,
-            "selection",
-            "frontier",
-            "components",
-            "minibatch",
-            "acceptance",
-            "skip_perfect",
-            "perfect_score",
-            "merge",
-            "max_merges",
-            "merge_overlap",
-            "cache",
-            "parents",
-            "batches",
-            "keep",
-            "stop");
+    read_members(at,
+                 "selection frontier components minibatch acceptance skip_perfect perfect_score "
+                 "merge max_merges merge_overlap cache parents batches keep stop");
     s->selection = (enum optimize_selection)problem_member_choice(
-        at, "selection", NAMES("pareto", "current_best", "epsilon_greedy", "top_k_pareto"));
+        at, "selection", "pareto current_best epsilon_greedy top_k_pareto");
     s->frontier = (enum optimize_frontier)problem_member_choice(
-        at, "frontier", NAMES("instance", "objective", "hybrid", "cartesian"));
-    s->pick =
-        (enum optimize_pick)problem_member_choice(at, "components", NAMES("round_robin", "all"));
-    s->acceptance = (enum optimize_acceptance)problem_member_choice(
-        at, "acceptance", NAMES("strict", "or_equal"));
+        at, "frontier", "instance objective hybrid cartesian");
+    s->pick = (enum optimize_pick)problem_member_choice(at, "components", "round_robin all");
+    s->acceptance =
+        (enum optimize_acceptance)problem_member_choice(at, "acceptance", "strict or_equal");
     s->skip_perfect = problem_read_member_bool(at, "skip_perfect");
     m = read_member(at, "perfect_score");
     s->perfect_score = read_number(&m);
@@ -487,28 +422,27 @@ static void problem_read_settings(struct optimize_settings *s, const struct read
     s->cache = problem_read_member_bool(at, "cache");
     problem_read_tasks(s, at);
     problem_read_keep(s, at);
-    m = read_member(at, "stop");
-    problem_read_stop(s, &m);
+    problem_read_stop(s, read_member(at, "stop"));
 }
 
 /* The problem is an object in the run, or a file. */
-static void problem_read_source(struct problem_run *run, const struct read_at *at,
+static void problem_read_source(struct problem_run *run, struct read_at at,
                                 struct problem_source source)
 {
-    struct read *r = at->r;
+    struct read *r = at.r;
     str path, text;
 
-    if (read_is_object(at)) {
-        problem_read_parts(&run->problem, at);
+    if (read_is_object(&at)) {
+        problem_read_parts(&run->problem, &at);
         return;
     }
-    if (!read_is_text(at))
-        read_fail(at, "must be a path, or the problem itself");
-    path = read_text(at);
+    if (!read_is_text(&at))
+        read_fail(&at, "must be a path, or the problem itself");
+    path = read_text(&at);
     if (r->failed)
         return;
     if (!source.read) {
-        read_fail(at, "must be the problem itself: there are no files here");
+        read_fail(&at, "must be the problem itself: there are no files here");
         return;
     }
     r->failed = !source.read(source.ctx, r->arena, path, &text, &r->err);
@@ -523,7 +457,7 @@ static void problem_read_run(struct problem_run *run, const struct read_at *at,
 {
     struct read_at settings, m;
 
-    MEMBERS(at, "format", "problem", "settings", "seed");
+    read_members(at, "format problem settings seed");
     problem_check_format(at, "gepa-run/1");
     settings = read_member(at, "settings");
     problem_read_settings(&run->settings, &settings);
@@ -531,8 +465,7 @@ static void problem_read_run(struct problem_run *run, const struct read_at *at,
     run->seed = arena_dup(at->r->arena, read_integer_text(&m));
     if (run->seed.n > 600)
         read_fail(&m, "has more than 600 digits");
-    m = read_member(at, "problem");
-    problem_read_source(run, &m, source);
+    problem_read_source(run, read_member(at, "problem"), source);
     m = read_member(&settings, "frontier");
     if (run->settings.frontier != OPTIMIZE_INSTANCE && !run->problem.report_objectives)
         read_fail(&m, "this frontier needs a problem with report_objectives");

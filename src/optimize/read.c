@@ -6,6 +6,7 @@
 #include <math.h>
 
 #define SHOWN_MAX 40 /* bytes of a wrong value in a message */
+#define MEMBERS_MAX 32
 
 struct read_at read_root(struct read *r, const struct json *doc, struct arena *a)
 {
@@ -79,46 +80,58 @@ static void optimize_read_wrong(const struct read_at *at, const char *want)
 
 /* ---- objects ---- */
 
-static size_t optimize_read_times(const struct read_at *at, const char *name)
+static size_t optimize_read_times(const struct read_at *at, str name)
 {
     const struct json *doc = at->r->doc;
     size_t n = 0;
 
     JSON_FOREACH(k, doc, at->node)
-        n += json_is(doc, k, str_c(name));
+        n += json_is(doc, k, name);
     return n;
 }
 
 static bool optimize_is_known(const struct read_at *at, const struct json_node *key,
-                              const char *const *names)
+                              const str *names, size_t count)
 {
-    for (; *names; names++)
-        if (json_is(at->r->doc, key, str_c(*names)))
+    for (size_t i = 0; i < count; i++)
+        if (json_is(at->r->doc, key, names[i]))
             return true;
     return false;
 }
 
-void read_members(const struct read_at *at, const char *const *names)
+void read_members_named(const struct read_at *at, const str *names, size_t count)
 {
     const struct json *doc = at->r->doc;
 
-    assert(names);
+    assert(names || !count);
     if (!optimize_is_kind(at, JSON_OBJECT)) {
         optimize_read_wrong(at, "an object");
         return;
     }
-    for (const char *const *name = names; *name; name++) {
-        size_t n = optimize_read_times(at, *name);
+    for (size_t i = 0; i < count; i++) {
+        size_t n = optimize_read_times(at, names[i]);
 
         if (n != 1)
-            read_fail(at, "%s \"%s\"", n ? "has twice" : "has no", *name);
+            read_fail(at, "%s \"" STR_FMT "\"", n ? "has twice" : "has no", STR_ARG(names[i]));
     }
     JSON_FOREACH(k, doc, at->node)
-        if (!optimize_is_known(at, k, names)) {
+        if (!optimize_is_known(at, k, names, count)) {
             str raw = utf8_cut_size(json_raw(doc, k), SHOWN_MAX);
 
             read_fail(at, "has an unknown member " STR_FMT, STR_ARG(raw));
         }
+}
+
+void read_members(const struct read_at *at, const char *words)
+{
+    str names[MEMBERS_MAX], rest = str_c(words);
+    size_t n = 0;
+
+    while (rest.n > 0) {
+        assert(n < MEMBERS_MAX);
+        names[n++] = str_cut(&rest, ' ');
+    }
+    read_members_named(at, names, n);
 }
 
 struct read_at read_member(const struct read_at *at, const char *name)
@@ -247,22 +260,21 @@ str read_integer_text(const struct read_at *at)
     return STR("0");
 }
 
-size_t read_choice(const struct read_at *at, const char *const *names)
+size_t read_choice(const struct read_at *at, const char *words)
 {
-    char want[160];
-    size_t n = 0;
+    str text = STR(""), rest = str_c(words);
+    char want[160] = "";
+    size_t place = STR_NONE;
 
-    assert(names[0]);
-    for (size_t i = 0; names[i]; i++) {
-        if (optimize_read_has_value(at) && json_is(at->r->doc, at->node, str_c(names[i])))
-            return i;
-        n += (size_t)snprintf(want + n,
-                              n < sizeof want ? sizeof want - n : 0,
-                              "%s%s",
-                              i ? ", " : "one of ",
-                              names[i]);
-        if (n >= sizeof want)
-            n = sizeof want - 1;
+    if (optimize_read_has_value(at) && json_text(at->r->doc, at->node, at->r->arena, &text))
+        place = str_place(text, words);
+    if (place != STR_NONE)
+        return place;
+    for (size_t n = 0; rest.n > 0 && n < sizeof want; n = strlen(want)) {
+        str word = str_cut(&rest, ' ');
+
+        (void)snprintf(
+            want + n, sizeof want - n, "%s" STR_FMT, n ? ", " : "one of ", STR_ARG(word));
     }
     optimize_read_wrong(at, want);
     return 0;

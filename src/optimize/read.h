@@ -2,7 +2,7 @@
  *
  *     struct read r;
  *     struct read_at root = read_root(&r, &doc, &arena);
- *     read_members(&root, (const char *const[]){"name", "size", NULL});
+ *     read_members(&root, "name size");
  *     struct read_at at = read_member(&root, "size");
  *     int64_t size = read_integer(&at, 1, 100);
  *     if (!read_ok(&r, e))          look once, at the end
@@ -37,8 +37,10 @@ bool read_ok(const struct read *r, struct err *e) MUST_USE;
 /* "settings.stop.score: ..."; the first one is kept. */
 void read_fail(const struct read_at *at, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
-/* An object that has each of these members (NULL after the last) once, and no others. */
-void read_members(const struct read_at *at, const char *const *names);
+/* An object that has each of these members once, and no others. The words are names between
+ * spaces. */
+void read_members(const struct read_at *at, const char *words);
+void read_members_named(const struct read_at *at, const str *names, size_t count);
 struct read_at read_member(const struct read_at *at, const char *name);
 
 /* An array: how many; and each of them, in order. */
@@ -54,5 +56,5 @@ str read_text(const struct read_at *at); /* ASCII; in the arena or the source */
 int64_t read_integer(const struct read_at *at, int64_t min, int64_t max);
 double read_number(const struct read_at *at);
 str read_integer_text(const struct read_at *at); /* of any size */
-/* The index of the text among the names (NULL after the last). */
-size_t read_choice(const struct read_at *at, const char *const *names);
+/* The place of the text among such words. */
+size_t read_choice(const struct read_at *at, const char *words);

@@ -33,11 +33,6 @@ struct step {
     size_t kept_count;
 };
 
-static void *optimize_reflect_alloc_scratch(struct optimize *o, size_t n, size_t size)
-{
-    return arena_zero(&o->scratch, n, size);
-}
-
 static void optimize_reflect_report(struct optimize *o, enum optimize_event_kind kind,
                                     const struct job *j)
 {
@@ -87,8 +82,8 @@ static void reflect_draw_jobs(struct optimize *o, struct step *st)
     const struct optimize_settings *s = &o->task.settings;
     size_t max = reflect_tasks_max(o);
 
-    st->jobs = optimize_reflect_alloc_scratch(o, max, sizeof *st->jobs);
-    st->kept = optimize_reflect_alloc_scratch(o, max, sizeof *st->kept);
+    st->jobs = arena_zero(&o->scratch, max, sizeof *st->jobs);
+    st->kept = arena_zero(&o->scratch, max, sizeof *st->kept);
     for (size_t p = 0; p < s->parents && st->n < max; p++) {
         uint32_t parent = select_parent(o);
 
@@ -96,7 +91,7 @@ static void reflect_draw_jobs(struct optimize *o, struct step *st)
             struct job *j = &st->jobs[st->n++];
 
             j->parent = parent;
-            j->ids = optimize_reflect_alloc_scratch(o, s->minibatch, sizeof *j->ids);
+            j->ids = arena_zero(&o->scratch, s->minibatch, sizeof *j->ids);
             batch_next(o, j->ids);
         }
     }
@@ -117,7 +112,7 @@ static bool reflect_same_trial(const struct optimize *o, const struct trial *t, 
 
 static bool reflect_run_parents(struct optimize *o, struct step *st, struct err *e)
 {
-    struct trial *trials = optimize_reflect_alloc_scratch(o, st->n, sizeof *trials);
+    struct trial *trials = arena_zero(&o->scratch, st->n, sizeof *trials);
     size_t n = 0;
 
     for (size_t i = 0; i < st->n; i++) {
@@ -189,7 +184,7 @@ static void reflect_pick_components(struct optimize *o, struct job *j)
 
     assert(j->parent < o->count && !j->components);
     j->component_count = all ? o->task.component_count : 1;
-    j->components = optimize_reflect_alloc_scratch(o, j->component_count, sizeof *j->components);
+    j->components = arena_zero(&o->scratch, j->component_count, sizeof *j->components);
     for (size_t i = 0; all && i < j->component_count; i++)
         j->components[i] = (uint32_t)i;
     if (o->task.settings.pick == OPTIMIZE_USED_COMPONENTS) {
@@ -224,8 +219,8 @@ static void reflect_prepare_asks(struct optimize *o, struct job *j, struct optim
 static bool reflect_make_child(struct optimize *o, struct job *j, struct err *e)
 {
     size_t n = o->task.component_count;
-    uint32_t *text = optimize_reflect_alloc_scratch(o, n, sizeof *text);
-    str *news = optimize_reflect_alloc_scratch(o, n, sizeof *news);
+    uint32_t *text = arena_zero(&o->scratch, n, sizeof *text);
+    str *news = arena_zero(&o->scratch, n, sizeof *news);
 
     assert(j->parent < o->count && !j->text);
     memcpy(text, o->candidates[j->parent].text, n * sizeof *text);
@@ -266,7 +261,7 @@ static bool optimize_reflect_propose(struct optimize *o, struct step *st, struct
     }
     if (n == 0)
         return true;
-    asks = optimize_reflect_alloc_scratch(o, n, sizeof *asks);
+    asks = arena_zero(&o->scratch, n, sizeof *asks);
     for (size_t i = 0; i < st->n; i++) {
         reflect_prepare_asks(o, &st->jobs[i], asks + at);
         at += st->jobs[i].component_count;
@@ -284,7 +279,7 @@ static bool optimize_reflect_propose(struct optimize *o, struct step *st, struct
 
 static bool reflect_run_children(struct optimize *o, struct step *st, struct err *e)
 {
-    struct trial *trials = optimize_reflect_alloc_scratch(o, st->n, sizeof *trials);
+    struct trial *trials = arena_zero(&o->scratch, st->n, sizeof *trials);
     size_t n = 0, at = 0;
 
     for (size_t i = 0; i < st->n; i++)
@@ -417,7 +412,7 @@ static void reflect_owe_merge(struct optimize *o)
 
 static bool reflect_take_in(struct optimize *o, struct step *st, struct err *e)
 {
-    struct trial *trials = optimize_reflect_alloc_scratch(o, st->kept_count, sizeof *trials);
+    struct trial *trials = arena_zero(&o->scratch, st->kept_count, sizeof *trials);
     const uint32_t *ids = trial_val_ids(o);
 
     assert(st->kept_count <= st->n);

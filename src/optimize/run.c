@@ -75,8 +75,7 @@ static void optimize_make_clean(struct arena *a, str *text)
         return;
     buf_init(&b, text->n * 3 + 1);
     (void)utf8_copy(&b, *text);
-    *text = arena_dup(a, buf_str(&b));
-    buf_release(&b);
+    *text = arena_take(a, &b);
 }
 
 /* ---- the run's inputs ---- */
@@ -129,10 +128,7 @@ static void optimize_run_head(const struct optimize_task *t, struct buf *out)
     json_member_u64(&o, "val", t->val_count);
     json_member_bool(&o, "val_is_train", t->val_is_train);
     optimize_head_settings(&o, &t->settings);
-    json_member_array(&o, "objectives");
-    for (size_t i = 0; i < t->objective_count; i++)
-        json_out_str(&o, t->objectives[i]);
-    json_out_end(&o);
+    json_member_texts(&o, "objectives", t->objectives, t->objective_count);
     json_member_array(&o, "components");
     for (size_t i = 0; i < t->component_count; i++) {
         json_out_str(&o, t->components[i].name);
@@ -390,8 +386,7 @@ static double optimize_run_elapsed_s(void *ctx)
     now_s = r->time_s + r->task.adapter.elapsed_s(r->task.adapter.ctx);
     if (r->kept.n > 0 && !r->failed)
         r->failed = !optimize_run_fail_line(r, &r->err);
-    buf_reset(&r->line);
-    buf_add(&r->line, STR("{\"time\":"));
+    buf_set(&r->line, STR("{\"time\":"));
     optimize_number(&r->line, now_s);
     buf_add(&r->line, STR("}\n"));
     optimize_keep_or_fail(r);

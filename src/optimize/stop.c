@@ -1,55 +1,32 @@
-/* Whether the run is over. Asked once before each iteration; each condition is a row.
+/* Whether the run is over. Asked once before each iteration.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "optimize/internal.h"
 
-static bool optimize_stop_has_reached_calls(struct optimize *o, double limit)
-{
-    return (double)o->calls >= limit;
-}
-
-static bool optimize_stop_score(struct optimize *o, double limit)
-{
-    return o->means[o->best] >= limit;
-}
-
-static bool optimize_no_improvement(struct optimize *o, double limit)
-{
-    return (double)o->stalled >= limit;
-}
-
-static bool optimize_stop_has_reached_candidates(struct optimize *o, double limit)
-{
-    return (double)o->count >= limit;
-}
-
-static bool optimize_stop_has_reached_iterations(struct optimize *o, double limit)
-{
-    return (double)o->iteration >= limit;
-}
-
-static bool optimize_stop_has_reached_cost(struct optimize *o, double limit)
-{
-    return o->cost >= limit;
-}
-
-static bool optimize_stop_has_reached_time(struct optimize *o, double limit)
+/* What a condition compares with its limit. */
+static double optimize_stop_value(const struct optimize *o, enum optimize_stop_kind kind)
 {
     const struct optimize_adapter *a = &o->task.adapter;
 
-    return a->elapsed_s(a->ctx) >= limit;
+    switch (kind) {
+    case OPTIMIZE_STOP_CALLS:
+        return (double)o->calls;
+    case OPTIMIZE_STOP_SCORE:
+        return o->means[o->best];
+    case OPTIMIZE_STOP_NO_IMPROVEMENT:
+        return (double)o->stalled;
+    case OPTIMIZE_STOP_CANDIDATES:
+        return (double)o->count;
+    case OPTIMIZE_STOP_ITERATIONS:
+        return (double)o->iteration;
+    case OPTIMIZE_STOP_COST:
+        return o->cost;
+    case OPTIMIZE_STOP_TIME:
+        return a->elapsed_s(a->ctx);
+    }
+    return 0;
 }
-
-static bool (*const conditions[])(struct optimize *o, double limit) = {
-    [OPTIMIZE_STOP_CALLS] = optimize_stop_has_reached_calls,
-    [OPTIMIZE_STOP_SCORE] = optimize_stop_score,
-    [OPTIMIZE_STOP_NO_IMPROVEMENT] = optimize_no_improvement,
-    [OPTIMIZE_STOP_CANDIDATES] = optimize_stop_has_reached_candidates,
-    [OPTIMIZE_STOP_ITERATIONS] = optimize_stop_has_reached_iterations,
-    [OPTIMIZE_STOP_COST] = optimize_stop_has_reached_cost,
-    [OPTIMIZE_STOP_TIME] = optimize_stop_has_reached_time,
-};
 
 /* How many askings in a row have seen nothing better. */
 static void optimize_stop_watch(struct optimize *o)
@@ -80,7 +57,7 @@ bool stop_now(struct optimize *o)
 
     optimize_stop_watch(o);
     for (size_t i = 0; i < s->stop_count; i++)
-        agreed += conditions[s->stops[i].kind](o, s->stops[i].limit);
+        agreed += optimize_stop_value(o, s->stops[i].kind) >= s->stops[i].limit;
     if (optimize_budget_spent(o) || (agreed > 0 && (!s->stop_all || agreed == s->stop_count)))
         return true;
     o->interrupted = a->asked_to_stop && a->asked_to_stop(a->ctx);

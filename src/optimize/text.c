@@ -24,10 +24,7 @@ bool text_intern(struct optimize *o, str text, uint32_t *out, struct err *e)
                        ERR_LIMIT,
                        "the texts of this run are larger than %zu bytes",
                        OPTIMIZE_TEXTS_SIZE_MAX);
-    if (o->text_count == o->text_cap) {
-        o->text_cap = o->text_cap ? o->text_cap * 2 : 64;
-        o->texts = base_realloc(o->texts, o->text_cap * sizeof *o->texts);
-    }
+    o->texts = base_grow(o->texts, o->text_count, &o->text_cap, sizeof *o->texts);
     o->texts[o->text_count] = arena_dup(&o->texts_arena, text);
     if (!map_set(&o->text_ids, o->texts[o->text_count], MAP_U64(o->text_count), e))
         return false;

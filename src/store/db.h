@@ -113,6 +113,14 @@ struct db_turn {
 struct db_turn db_turn(struct db *db);
 bool db_commit(struct db *db, struct err *e) MUST_USE;
 void db_rollback(struct db *db);
+/* Commits if ok, else rolls back; whether it committed. */
+static inline bool db_end(struct db *db, bool ok, struct err *e)
+{
+    ok = ok && db_commit(db, e);
+    if (!ok)
+        db_rollback(db);
+    return ok;
+}
 
 /* Removes deleted rows from the files as well, as far as the database allows. Outside of a
  * transaction. *done is false if readers block it: try again. */

@@ -51,13 +51,6 @@ void agents_write_workflow(const struct config *c, const struct config_workflow 
 
 /* ---- routes.c ---- */
 
-void agents_route_list(void *app, const struct app_request *q, struct app_reply *r);
-void agents_route_show(void *app, const struct app_request *q, struct app_reply *r);
-void agents_route_run(void *app, const struct app_request *q, struct app_reply *r);
-void agents_route_runs(void *app, const struct app_request *q, struct app_reply *r);
-void agents_route_workflow_runs(void *app, const struct app_request *q, struct app_reply *r);
-void agents_route_result(void *app, const struct app_request *q, struct app_reply *r);
-void agents_route_workflows(void *app, const struct app_request *q, struct app_reply *r);
-void agents_route_run_workflow(void *app, const struct app_request *q, struct app_reply *r);
-void agents_route_events(void *app, const struct app_request *q, struct app_reply *r);
-void agents_route_tool_results(void *app, const struct app_request *q, struct app_reply *r);
+/* Whether there is a record; false after answering that there is none. */
+bool agents_app_ready(void *app, struct app_reply *r);
+extern const struct app_route agents_app_routes[];

@@ -124,20 +124,6 @@ static void agents_app_reload(void *app)
     agents_runner_reload(((struct agents_app *)app)->runner);
 }
 
-static const struct app_route routes[] = {
-    {"GET", "/api/v1/agents", agents_route_list, 0},
-    {"GET", "/api/v1/agents/*", agents_route_show, 0},
-    {"GET", "/api/v1/agents/*/runs", agents_route_runs, 0},
-    {"POST", "/api/v1/agents/*/runs", agents_route_run, 0},
-    {"GET", "/api/v1/workflows", agents_route_workflows, 0},
-    {"GET", "/api/v1/workflows/*/runs", agents_route_workflow_runs, 0},
-    {"POST", "/api/v1/workflows/*/runs", agents_route_run_workflow, 0},
-    {"GET", "/api/v1/runs/*/result", agents_route_result, 0},
-    {"GET", "/api/v1/runs/*/events", agents_route_events, 0},
-    {"POST", "/api/v1/runs/*/tool_results", agents_route_tool_results, 0},
-    {NULL, NULL, NULL, 0},
-};
-
 const struct app app_agents = {.name = AGENTS_APP,
                                .open = agents_app_row_open,
                                .resume = agents_app_resume,
@@ -147,4 +133,5 @@ const struct app app_agents = {.name = AGENTS_APP,
                                .lost = agents_app_lost,
                                .reload = agents_app_reload,
                                .close = agents_app_row_close,
-                               .routes = routes};
+                               .ready = agents_app_ready,
+                               .routes = agents_app_routes};

@@ -10,11 +10,13 @@
 #define RUN_SIZE_MAX ((size_t)64 << 20) /* of a run as JSON: larger than its request */
 
 /* False after answering that runs are not on record. */
-static bool has_record(const struct agents_app *app, struct app_reply *r)
+bool agents_app_ready(void *app, struct app_reply *r)
 {
-    if (!app->host.log)
+    bool record = ((struct agents_app *)app)->host.log != NULL;
+
+    if (!record)
         app_fail(r, 503, "history_disabled", "nothing is on record, runs neither");
-    return app->host.log != NULL;
+    return record;
 }
 
 /* ---- definitions ---- */
@@ -25,30 +27,28 @@ static void list_definitions(struct agents_app *app, bool workflows, struct app_
     const struct config_agents *c = s->config->agents;
     struct json_out o;
 
-    json_out_init(&o, &r->body);
-    json_out_object(&o);
-    json_member_array(&o, workflows ? "workflows" : "agents");
+    app_reply_begin(r, &o, workflows ? "workflows" : "agents");
     for (size_t i = 0; !workflows && i < c->agent_count; i++)
         agents_write_definition(s->config, &c->agents[i], &o);
     for (size_t i = 0; workflows && i < c->workflow_count; i++)
         agents_write_workflow(s->config, &c->workflows[i], &o);
-    json_out_close(&o, 2);
+    app_reply_end(r, &o, true, NULL);
     setup_release(s);
 }
 
-void agents_route_list(void *app, const struct app_request *q, struct app_reply *r)
+static void agents_route_list(void *app, const struct app_request *q, struct app_reply *r)
 {
     (void)q;
     list_definitions(app, false, r);
 }
 
-void agents_route_workflows(void *app, const struct app_request *q, struct app_reply *r)
+static void agents_route_workflows(void *app, const struct app_request *q, struct app_reply *r)
 {
     (void)q;
     list_definitions(app, true, r);
 }
 
-void agents_route_show(void *app, const struct app_request *q, struct app_reply *r)
+static void agents_route_show(void *app, const struct app_request *q, struct app_reply *r)
 {
     struct setup *s = gateway_setup(((struct agents_app *)app)->host.gateway);
     const struct config_agent *d = agents_find(s->config, q->parts[0]);
@@ -122,15 +122,15 @@ static bool stream_run(struct agents_app *app, const struct app_request *q, str 
     return ok || s.sent;
 }
 
-void agents_route_events(void *app, const struct app_request *q, struct app_reply *r)
+static void agents_route_events(void *app, const struct app_request *q, struct app_reply *r)
 {
     struct agents_app *x = app;
     struct run_asker who = route_asker(q);
     struct agent_row row;
     struct err e;
 
-    if (has_record(x, r) && !(agents_find_run(x->host.log, q->parts[0], &who, q->arena, &row, &e) &&
-                              stream_run(x, q, q->parts[0], r, &e)))
+    if (!agents_find_run(x->host.log, q->parts[0], &who, q->arena, &row, &e) ||
+        !stream_run(x, q, q->parts[0], r, &e))
         app_fail_err(r, &e);
 }
 
@@ -276,8 +276,6 @@ static void list_runs(struct agents_app *app, const struct app_request *q, bool 
     uint64_t n = RUNS_MAX, from = 0;
     struct err e;
 
-    if (!has_record(app, r))
-        return;
     if ((limit.n && (!str_u64(limit, &n) || n < 1 || n > RUNS_MAX)) ||
         (offset.n && (!str_u64(offset, &from) || from > AGENT_LIST_MAX))) {
         app_fail(r,
@@ -294,30 +292,27 @@ static void list_runs(struct agents_app *app, const struct app_request *q, bool 
         app_fail_err(r, &e);
 }
 
-void agents_route_runs(void *app, const struct app_request *q, struct app_reply *r)
+static void agents_route_runs(void *app, const struct app_request *q, struct app_reply *r)
 {
     list_runs(app, q, false, r);
 }
 
-void agents_route_workflow_runs(void *app, const struct app_request *q, struct app_reply *r)
+static void agents_route_workflow_runs(void *app, const struct app_request *q, struct app_reply *r)
 {
     list_runs(app, q, true, r);
 }
 
-void agents_route_result(void *app, const struct app_request *q, struct app_reply *r)
+static void agents_route_result(void *app, const struct app_request *q, struct app_reply *r)
 {
-    struct agents_app *x = app;
-
-    if (has_record(x, r))
-        answer_run(x, q, q->parts[0], r);
+    answer_run(app, q, q->parts[0], r);
 }
 
-void agents_route_run(void *app, const struct app_request *q, struct app_reply *r)
+static void agents_route_run(void *app, const struct app_request *q, struct app_reply *r)
 {
     run_named(app, q, false, r);
 }
 
-void agents_route_run_workflow(void *app, const struct app_request *q, struct app_reply *r)
+static void agents_route_run_workflow(void *app, const struct app_request *q, struct app_reply *r)
 {
     run_named(app, q, true, r);
 }
@@ -349,8 +344,7 @@ static bool put_tool_result(struct agents_app *app, const struct app_request *q,
         buf_add(&quoted, STR("{\"error\":"));
         (void)json_quote(&quoted, text);
         buf_add_c(&quoted, '}');
-        x.result = arena_dup(q->arena, buf_str(&quoted));
-        buf_release(&quoted);
+        x.result = arena_take(q->arena, &quoted);
     } else if (ok && error) {
         ok = err_set(e, ERR_INPUT, "error: must be a text");
     } else if (ok && !json_text(doc, result, q->arena, &x.result)) {
@@ -380,24 +374,14 @@ static bool put_tool_results(struct agents_app *app, const struct app_request *q
 
 /* The run reads its log again, and resumes once the last result is there. Sending a result twice
  * changes nothing. */
-void agents_route_tool_results(void *app, const struct app_request *q, struct app_reply *r)
+static void agents_route_tool_results(void *app, const struct app_request *q, struct app_reply *r)
 {
     struct agents_app *x = app;
     struct run_asker who = route_asker(q);
     struct err e, ignored;
     struct agent_row row;
-    struct json doc;
-    bool ok;
-
-    if (!has_record(x, r))
-        return;
-    json_init(&doc);
-    if (!app_json(q, &doc, r)) {
-        json_release(&doc);
-        return;
-    }
-    ok = agents_find_run(x->host.log, q->parts[0], &who, q->arena, &row, &e) &&
-         put_tool_results(x, q, &doc, &e);
+    bool ok = agents_find_run(x->host.log, q->parts[0], &who, q->arena, &row, &e) &&
+              put_tool_results(x, q, q->json, &e);
     /* Also if a result is wrong: the one before it may be the last that the run waits for. */
     if (agents_find_run(x->host.log, q->parts[0], &who, q->arena, &row, &ignored) &&
         str_eq(row.status, STR("running")))
@@ -406,5 +390,18 @@ void agents_route_tool_results(void *app, const struct app_request *q, struct ap
         answer_run(x, q, q->parts[0], r);
     else
         app_fail_err(r, &e);
-    json_release(&doc);
 }
+
+const struct app_route agents_app_routes[] = {
+    {"GET", "/api/v1/agents", agents_route_list, 0},
+    {"GET", "/api/v1/agents/*", agents_route_show, 0},
+    {"GET", "/api/v1/agents/*/runs", agents_route_runs, APP_READY},
+    {"POST", "/api/v1/agents/*/runs", agents_route_run, 0},
+    {"GET", "/api/v1/workflows", agents_route_workflows, 0},
+    {"GET", "/api/v1/workflows/*/runs", agents_route_workflow_runs, APP_READY},
+    {"POST", "/api/v1/workflows/*/runs", agents_route_run_workflow, 0},
+    {"GET", "/api/v1/runs/*/result", agents_route_result, APP_READY},
+    {"GET", "/api/v1/runs/*/events", agents_route_events, APP_READY},
+    {"POST", "/api/v1/runs/*/tool_results", agents_route_tool_results, APP_READY | APP_JSON},
+    {NULL, NULL, NULL, 0},
+};

@@ -62,12 +62,8 @@ static void run_write_result(const struct agent_row *row, bool brief, struct jso
         (void)!json_i64(&doc, json_find(&doc, root, str_c(names[i])), &n);
         json_member_i64(o, names[i], n);
     }
-    json_out_key(o, STR("cost_usd"));
     v = json_find(&doc, root, STR("cost_usd"));
-    if (v)
-        json_out_raw(o, json_raw(&doc, v));
-    else
-        json_out_null(o);
+    json_member_raw(o, "cost_usd", v ? json_raw(&doc, v) : STR("null"));
     json_out_end(o);
     json_release(&doc);
 }

@@ -45,9 +45,7 @@ static str incident_alert_shown(const struct json *doc, const struct json_node *
     buf_init(&out, 8 * SHOWN_MAX);
     kept = arena_join(a, utf8_cut_size(raw, SHOWN_MAX), STR("..."), STR(""));
     (void)json_quote(&out, kept);
-    kept = arena_dup(a, buf_str(&out));
-    buf_release(&out);
-    return kept;
+    return arena_take(a, &out);
 }
 
 void alert_fault(struct alert_faults *faults, str field, const char *expected,
@@ -194,29 +192,27 @@ void alert_digest(struct alert *alert, str identity)
 static void digest_of(struct alert *alert, struct arena *a)
 {
     struct json_edits edits;
-    struct buf out, data;
-    struct json_out o;
+    struct json_text t;
+    struct buf data;
     struct json doc;
     struct err e;
 
     json_init(&doc);
     buf_init(&data, DATA_MAX);
-    buf_init(&out, 2 * DATA_MAX);
     if (json_parse(&doc, alert->data, &e)) {
         json_edits_init(&edits, &doc, a);
         json_edit_remove(&edits, json_root(&doc), STR("timestamp"));
         json_edits_apply(&edits, &data);
     }
-    json_out_init(&o, &out);
-    json_out_object(&o);
-    json_member_str(&o, "alert_type", alert->alert_type);
-    json_member_str(&o, "runbook", alert->runbook);
-    json_member_str(&o, "severity", alert->severity);
-    json_member_str(&o, "environment", alert->environment);
-    json_member_raw(&o, "data", data.n ? buf_str(&data) : STR("{}"));
-    json_out_end(&o);
-    alert_digest(alert, buf_str(&out));
-    buf_release(&out);
+    json_text_begin(&t, 2 * DATA_MAX);
+    json_member_str(&t.o, "alert_type", alert->alert_type);
+    json_member_str(&t.o, "runbook", alert->runbook);
+    json_member_str(&t.o, "severity", alert->severity);
+    json_member_str(&t.o, "environment", alert->environment);
+    json_member_raw(&t.o, "data", data.n ? buf_str(&data) : STR("{}"));
+    json_out_end(&t.o);
+    alert_digest(alert, buf_str(&t.buf));
+    buf_release(&t.buf);
     buf_release(&data);
     json_release(&doc);
 }

@@ -88,9 +88,7 @@ bool alert_table_begin(struct alert_table *b, struct err *e)
 bool alert_table_end(struct alert_table *b, bool ok, struct err *e)
 {
     assert(b->open);
-    ok = ok && db_commit(b->db, e);
-    if (!ok)
-        db_rollback(b->db);
+    ok = db_end(b->db, ok, e);
     b->open = false;
     pthread_mutex_unlock(&b->lock);
     return ok;
@@ -159,12 +157,10 @@ bool alert_table_put(struct alert_table *b, const struct alert_table_row *row, b
 
     pthread_mutex_lock(&b->lock);
     assert(!b->open); /* SQLite has no transaction in a transaction */
-    ok = db_begin(b->db, durable, e);
-    if (ok && !(alert_table_put_one(b, row, e) &&
-                (!b->on_put || b->on_put(b->ctx, b->db, row, e)) && db_commit(b->db, e))) {
-        db_rollback(b->db);
-        ok = false;
-    }
+    ok = db_begin(b->db, durable, e) &&
+         db_end(b->db,
+                alert_table_put_one(b, row, e) && (!b->on_put || b->on_put(b->ctx, b->db, row, e)),
+                e);
     pthread_mutex_unlock(&b->lock);
     return ok;
 }
@@ -193,11 +189,7 @@ bool alert_table_do(struct alert_table *b, bool (*fn)(void *ctx, struct db *db, 
 
     pthread_mutex_lock(&b->lock);
     assert(!b->open);
-    ok = db_begin(b->db, true, e);
-    if (ok && !(fn(ctx, b->db, e) && db_commit(b->db, e))) {
-        db_rollback(b->db);
-        ok = false;
-    }
+    ok = db_begin(b->db, true, e) && db_end(b->db, fn(ctx, b->db, e), e);
     pthread_mutex_unlock(&b->lock);
     return ok;
 }
@@ -247,16 +239,22 @@ bool alert_table_on_row(void *ctx, const struct db_value *c, size_t n)
     return l->n < l->max;
 }
 
-static bool alert_table_read_rows(struct alert_table *b, const char *sql,
-                                  const struct db_value *args, size_t n, struct alert_table_rows *l,
-                                  struct err *e)
+bool alert_table_query(struct alert_table *b, const char *sql, const struct db_value *args,
+                       size_t n, struct db_rows rows, struct err *e)
 {
     bool ok;
 
     pthread_mutex_lock(&b->lock);
-    ok = db_query(b->db, sql, args, n, (struct db_rows){alert_table_on_row, l}, e);
+    ok = db_query(b->db, sql, args, n, rows, e);
     pthread_mutex_unlock(&b->lock);
     return ok;
+}
+
+static bool alert_table_read_rows(struct alert_table *b, const char *sql,
+                                  const struct db_value *args, size_t n, struct alert_table_rows *l,
+                                  struct err *e)
+{
+    return alert_table_query(b, sql, args, n, (struct db_rows){alert_table_on_row, l}, e);
 }
 
 bool alert_table_get(struct alert_table *b, str id, struct arena *a, struct alert_table_row *out,

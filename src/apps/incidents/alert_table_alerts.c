@@ -70,25 +70,13 @@ static bool alert_table_alerts_on_row(void *ctx, const struct db_value *c, size_
     return l->n < l->max;
 }
 
-static bool alert_table_alerts_query(struct alert_table *b, const char *sql,
-                                     const struct db_value *args, size_t n, struct db_rows rows,
-                                     struct err *e)
-{
-    bool ok;
-
-    pthread_mutex_lock(&b->lock);
-    ok = db_query(b->db, sql, args, n, rows, e);
-    pthread_mutex_unlock(&b->lock);
-    return ok;
-}
-
 bool alert_table_alert_find(struct alert_table *b, const struct alert_table_alert *of,
                             struct arena *a, struct alert_table_alert *out, bool *found,
                             struct err *e)
 {
     struct alert_list l = {.arena = a, .max = 1};
 
-    if (!alert_table_alerts_query(
+    if (!alert_table_query(
             b,
             "SELECT " COLUMNS(
                 "''") ", a.state, a.reason FROM incident_alerts m"
@@ -129,7 +117,7 @@ bool alert_table_group_find(struct alert_table *b, const struct alert_table_aler
                             struct arena *a, str *incident, int64_t *alerts, struct err *e)
 {
     struct group_found f = {a, STR(""), 0};
-    bool ok = alert_table_alerts_query(
+    bool ok = alert_table_query(
         b,
         "SELECT m.incident_id,"
         " (SELECT COUNT(*) FROM incident_alerts o WHERE o.incident_id = m.incident_id)"
@@ -149,7 +137,7 @@ bool alert_table_alerts(struct alert_table *b, str incident, struct arena *a,
 {
     struct alert_list l = {.arena = a, .max = BOOK_ALERTS_MAX};
 
-    if (!alert_table_alerts_query(
+    if (!alert_table_query(
             b,
             "SELECT " COLUMNS("m.data") " FROM incident_alerts m WHERE m.incident_id = $1"
                                         " ORDER BY m.position LIMIT $2",

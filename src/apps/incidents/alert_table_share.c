@@ -15,19 +15,13 @@ void alert_table_share(struct alert_table *b, str daemon)
     (void)snprintf(b->daemon, sizeof b->daemon, STR_FMT, STR_ARG(daemon));
 }
 
-static bool alert_table_share_no_row(void *ctx, const struct db_value *c, size_t n)
-{
-    (void)ctx, (void)c, (void)n;
-    return true;
-}
-
 bool alert_table_lock_intake(struct alert_table *b, struct err *e)
 {
     return !b->daemon[0] || db_query(b->db,
                                      "SELECT pg_advisory_xact_lock(8029459031472632426)",
                                      NULL,
                                      0,
-                                     (struct db_rows){alert_table_share_no_row, NULL},
+                                     (struct db_rows){column_on_found, &(bool){false}},
                                      e);
 }
 
@@ -35,16 +29,14 @@ bool alert_table_lock_intake(struct alert_table *b, struct err *e)
 static bool alert_table_share_do(struct alert_table *b, const char *const *statements,
                                  struct err *e)
 {
-    bool ok;
+    bool ok, begun;
 
     pthread_mutex_lock(&b->lock);
     assert(!b->open);
-    ok = db_begin(b->db, true, e);
+    ok = begun = db_begin(b->db, true, e);
     for (; ok && *statements; statements++)
         ok = db_run(b->db, *statements, DB_ARGS(db_text(str_c(b->daemon))), e);
-    ok = ok && db_commit(b->db, e);
-    if (!ok)
-        db_rollback(b->db);
+    ok = begun && db_end(b->db, ok, e);
     pthread_mutex_unlock(&b->lock);
     return ok;
 }
@@ -152,65 +144,34 @@ bool alert_table_due(struct alert_table *b, struct arena *a, struct alert_table_
         return true;
     pthread_mutex_lock(&b->lock);
     assert(!b->open);
-    ok = db_begin(b->db, false, e);
-    if (ok && !(alert_table_share_take_due(b, &l, e) && db_commit(b->db, e))) {
-        db_rollback(b->db);
-        ok = false;
-    }
+    ok = db_begin(b->db, false, e) && db_end(b->db, alert_table_share_take_due(b, &l, e), e);
     pthread_mutex_unlock(&b->lock);
     *out = l.rows;
     *n = ok ? l.n : 0;
     return ok;
 }
 
-struct alert_table_share_found {
-    struct arena *arena;
-    str id;
-    bool found;
-};
-
-static bool alert_table_share_on_id(void *ctx, const struct db_value *c, size_t n)
-{
-    struct alert_table_share_found *f = ctx;
-
-    assert(n > 0);
-    f->found = true;
-    if (f->arena)
-        f->id = column_text(f->arena, &c[0]);
-    return false;
-}
-
 bool alert_table_is_own(struct alert_table *b, str id, bool *own, struct err *e)
 {
-    struct alert_table_share_found f = {.arena = NULL};
-    bool ok;
-
-    pthread_mutex_lock(&b->lock);
-    ok = db_query(b->db,
-                  "SELECT alert_id FROM alerts WHERE alert_id = $1 AND daemon_id = $2"
-                  " AND " BOOK_ALIVE,
-                  DB_ARGS(db_text(id), db_text(str_c(b->daemon))),
-                  (struct db_rows){alert_table_share_on_id, &f},
-                  e);
-    pthread_mutex_unlock(&b->lock);
-    *own = f.found;
-    return ok;
+    *own = false;
+    return alert_table_query(b,
+                             "SELECT alert_id FROM alerts WHERE alert_id = $1 AND daemon_id = $2"
+                             " AND " BOOK_ALIVE,
+                             DB_ARGS(db_text(id), db_text(str_c(b->daemon))),
+                             (struct db_rows){column_on_found, own},
+                             e);
 }
 
 bool alert_table_find_alive(struct alert_table *b, str key, str digest, struct arena *a, str *id,
                             struct err *e)
 {
-    struct alert_table_share_found f = {.arena = a, .id = STR("")};
-    bool ok;
+    struct column_text_found f = {a, id};
 
-    pthread_mutex_lock(&b->lock);
-    ok = db_query(b->db,
-                  "SELECT alert_id FROM alerts WHERE digest = $1 AND key_name = $2"
-                  " AND " BOOK_ALIVE " ORDER BY created_us LIMIT 1",
-                  DB_ARGS(db_text(digest), db_text(key)),
-                  (struct db_rows){alert_table_share_on_id, &f},
-                  e);
-    pthread_mutex_unlock(&b->lock);
-    *id = f.id;
-    return ok;
+    *id = STR("");
+    return alert_table_query(b,
+                             "SELECT alert_id FROM alerts WHERE digest = $1 AND key_name = $2"
+                             " AND " BOOK_ALIVE " ORDER BY created_us LIMIT 1",
+                             DB_ARGS(db_text(digest), db_text(key)),
+                             (struct db_rows){column_on_text, &f},
+                             e);
 }

@@ -27,6 +27,9 @@ bool alert_table_alert_put(struct db *db, const struct alert_table_alert *alert,
                            struct err *e) MUST_USE;
 /* One incident at a time is accepted, by whichever daemon. In a transaction. */
 bool alert_table_lock_intake(struct alert_table *b, struct err *e) MUST_USE;
+/* Under the lock. */
+bool alert_table_query(struct alert_table *b, const char *sql, const struct db_value *args,
+                       size_t n, struct db_rows rows, struct err *e) MUST_USE;
 #define BOOK_ALIVE "state IN ('queued', 'processing', 'waiting')"
 /* alert_table.c: rows of BOOK_SELECT; the table is locked. */
 struct alert_table_rows {

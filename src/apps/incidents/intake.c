@@ -126,8 +126,7 @@ static bool runbook_ok(const struct incidents *in, const struct alert *alert, st
     assert(faults->n > 0);
     buf_init(&quoted, (size_t)64 << 10);
     (void)json_quote(&quoted, queue_masked(in->queue, a, alert->runbook));
-    faults->at[faults->n - 1].invalid = arena_dup(a, buf_str(&quoted));
-    buf_release(&quoted);
+    faults->at[faults->n - 1].invalid = arena_take(a, &quoted);
     return false;
 }
 
@@ -165,11 +164,7 @@ static void write_item(struct json_out *o, struct arena *a, const struct queue_i
     static const char *const results[] = {"queued", "attached", "resolved"};
 
     assert((size_t)item->result < COUNT_OF(results));
-    json_out_key(o, STR("alert_id"));
-    if (item->id[0])
-        json_out_str(o, str_c(item->id));
-    else
-        json_out_null(o);
+    json_member_str_or_null(o, "alert_id", str_c(item->id));
     json_member_str(o,
                     "status",
                     item->result == QUEUE_ATTACHED && !item->alert->fingerprint.n

@@ -89,31 +89,25 @@ static void incident_metrics_write_queue(struct metrics_text *t, const struct in
     struct queue_counts c = m->queue;
     int64_t now_us = clock_wall_ms(m->clock) * 1000;
     bool aged = c.oldest_us > 0 && now_us > c.oldest_us;
+    const struct {
+        const char *name, *help;
+        uint64_t value, unit;
+    } gauges[] = {
+        {"rationale_incident_queue_depth", "Incidents that are queued.", c.waiting, 1},
+        {"rationale_incident_queue_oldest_seconds",
+         "Age of the incident that is queued longest; 0 if none is.",
+         aged ? (uint64_t)(now_us - c.oldest_us) : 0,
+         1000000},
+        {"rationale_incident_running", "Incidents that are being investigated.", c.running, 1},
+        {"rationale_incident_awaiting_approval",
+         "Incidents that wait for a person's decision.",
+         c.asking,
+         1},
+    };
 
-    metrics_value(t,
-                  "rationale_incident_queue_depth",
-                  METRICS_GAUGE,
-                  "Incidents that are queued.",
-                  c.waiting,
-                  1);
-    metrics_value(t,
-                  "rationale_incident_queue_oldest_seconds",
-                  METRICS_GAUGE,
-                  "Age of the incident that is queued longest; 0 if none is.",
-                  aged ? (uint64_t)(now_us - c.oldest_us) : 0,
-                  1000000);
-    metrics_value(t,
-                  "rationale_incident_running",
-                  METRICS_GAUGE,
-                  "Incidents that are being investigated.",
-                  c.running,
-                  1);
-    metrics_value(t,
-                  "rationale_incident_awaiting_approval",
-                  METRICS_GAUGE,
-                  "Incidents that wait for a person's decision.",
-                  c.asking,
-                  1);
+    for (size_t i = 0; i < COUNT_OF(gauges); i++)
+        metrics_value(
+            t, gauges[i].name, METRICS_GAUGE, gauges[i].help, gauges[i].value, gauges[i].unit);
 }
 
 static void incident_metrics_labels(struct buf *labels, const char *what, const struct series *s)

@@ -39,16 +39,11 @@ static str pager_word_at(const struct webhook_reader *r, const struct json_node 
 
 static void pager_set_data(struct webhook_reader *r, const struct json_node *v, struct alert *out)
 {
-    struct buf data;
-    struct json_out o;
+    struct json_text data;
 
-    buf_init(&data, DATA_MAX);
-    json_out_init(&o, &data);
-    json_out_object(&o);
-    webhook_add_members(r, v, &o, out);
-    json_out_end(&o);
-    out->data = arena_dup(r->arena, buf_str(&data));
-    buf_release(&data);
+    json_text_begin(&data, DATA_MAX);
+    webhook_add_members(r, v, &data.o, out);
+    out->data = json_text_end(&data, r->arena, STR("{}"));
 }
 
 /* The only alert of the body. A resolved one ends whichever firing is known. */

@@ -68,7 +68,7 @@ static void incident_prompt_put_text(struct buf *out, str text)
 
 str prompt_system(struct agent_team *p)
 {
-    str servers = servers_instructions(p, &p->arena), text;
+    str servers = servers_instructions(p, &p->arena);
     struct buf out;
 
     buf_init(&out, INCIDENT_TEXT_MAX);
@@ -81,9 +81,7 @@ str prompt_system(struct agent_team *p)
         buf_add(&out, STR("\n# Instructions of your operators\n\n"));
         incident_prompt_put_text(&out, str_trim(p->agent->instructions));
     }
-    text = arena_dup(&p->arena, buf_str(&out));
-    buf_release(&out);
-    return text;
+    return arena_take(&p->arena, &out);
 }
 
 static void alert_line(struct buf *out, const char *name, str value)

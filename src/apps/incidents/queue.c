@@ -238,12 +238,10 @@ bool queue_adopt(struct queue *q, const struct agent_row *run, struct err *e)
 
 bool queue_resume(struct queue *q, str id)
 {
-    struct map_entry *found;
     struct entry *n;
 
     pthread_mutex_lock(&q->lock);
-    found = map_find(&q->ids, id);
-    n = found ? found->value.ptr : NULL;
+    n = map_find_ptr(&q->ids, id);
     if (n && n->asking)
         queue_put_back(q, n, false);
     else if (n && n->running)
@@ -271,8 +269,7 @@ static void queue_end_waiting(struct queue *q, struct entry *n, str error, str r
     n->row.error = error;
     n->row.reason = reason;
     n->row.completed_us = queue_now_us(q);
-    buf_reset(&n->step);
-    buf_add(&n->step, STR("cancelled"));
+    buf_set(&n->step, STR("cancelled"));
     (void)queue_changed(q, n, true, STR(""));
     incident_metrics_ended(q->o.metrics, reason);
     queue_publish_session(q, &n->row, STR(""));
@@ -302,8 +299,7 @@ static void incident_queue_cancel_running(struct queue *q, struct entry *n)
 {
     assert(n->running);
     n->row.cancelled = true;
-    buf_reset(&n->step);
-    buf_add(&n->step, STR("cancelling"));
+    buf_set(&n->step, STR("cancelling"));
     (void)queue_changed(q, n, true, STR(""));
     atomic_store(&n->cancel, true);
 }
@@ -462,13 +458,7 @@ bool queue_wait(struct queue *q, unsigned timeout_ms)
     int rc = 0;
     bool calm;
 
-    (void)clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += timeout_ms / 1000;
-    until.tv_nsec += (long)(timeout_ms % 1000) * 1000000;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000;
-    }
+    clock_timespec(timeout_ms, &until);
     pthread_mutex_lock(&q->lock);
     while (rc == 0 && (q->waiting.n || q->running.n))
         rc = pthread_cond_timedwait(&q->calm, &q->lock, &until);

@@ -39,9 +39,7 @@ struct attaching {
 
 static struct entry *attach_alive(struct queue *q, str id)
 {
-    struct map_entry *found = map_find(&q->ids, id);
-
-    return found ? found->value.ptr : NULL;
+    return map_find_ptr(&q->ids, id);
 }
 
 /* Here, or in the queue of another daemon. */

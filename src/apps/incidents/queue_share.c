@@ -16,8 +16,7 @@
 
 static void queue_share_do(struct queue *q, const struct alert_table_row *row)
 {
-    struct map_entry *found = map_find(&q->ids, row->id);
-    struct entry *n = found ? found->value.ptr : NULL;
+    struct entry *n = map_find_ptr(&q->ids, row->id);
 
     assert(!n || str_eq(n->row.id, row->id));
     if (!n && !str_is_one_of(row->state, QUEUE_ALIVE))
@@ -106,10 +105,7 @@ void queue_lost(struct queue *q)
     while (q->asking.first)
         queue_drop(q, q->asking.first);
     while (q->running.n && !q->stop) {
-        (void)clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += LOST_LOOK_MS * 1000000L;
-        until.tv_sec += until.tv_nsec / 1000000000;
-        until.tv_nsec %= 1000000000;
+        clock_timespec(LOST_LOOK_MS, &until);
         (void)pthread_cond_timedwait(&q->calm, &q->lock, &until);
     }
     if (!q->stop && !(q->o.host->leave && atomic_load(q->o.host->leave)))

@@ -84,10 +84,8 @@ static void incident_queue_work_on_progress(void *ctx, const struct incident_pro
     if (p->percent > n->row.progress)
         n->row.progress = p->percent < 100 ? p->percent : 99; /* 100 is when it is put down */
     if (!n->row.cancelled) {
-        buf_reset(&n->step);
-        buf_add(&n->step, p->step);
-        buf_reset(&n->agent);
-        buf_add(&n->agent, p->agent);
+        buf_set(&n->step, p->step);
+        buf_set(&n->agent, p->agent);
     }
     if (!queue_changed(w->queue, n, false, STR("")))
         atomic_store(&n->cancel, true);
@@ -196,8 +194,7 @@ static void incident_queue_work_finish(struct queue *q, struct entry *n, struct 
     if (r->end == INCIDENT_COMPLETED)
         n->row.progress = 100;
     n->row.stages = r->stages;
-    buf_reset(&n->step);
-    buf_add(&n->step, str_c(how->step));
+    buf_set(&n->step, str_c(how->step));
     buf_init(&report, REPORT_MAX);
     write_report(&report, r);
     stored = queue_changed(q, n, true, buf_str(&report));
@@ -325,10 +322,8 @@ static struct entry *incident_queue_work_claim(struct queue *q)
     if (n->row.progress < 5)
         n->row.progress = 5;
     n->deadline_ns = clock_deadline_ns(q->o.host->clock, (int64_t)q->rules.timeout_ms);
-    buf_reset(&n->step);
-    buf_add(&n->step, STR("starting"));
-    buf_reset(&n->agent);
-    buf_add(&n->agent, n->row.agent);
+    buf_set(&n->step, STR("starting"));
+    buf_set(&n->agent, n->row.agent);
     if (!queue_changed(q, n, false, STR(""))) {
         queue_drop(q, n);
         return NULL;
@@ -426,10 +421,7 @@ static void *incident_queue_work_keep(void *arg)
             continue;
         }
         incident_queue_work_look(q);
-        (void)clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += KEEP_MS * 1000000L;
-        until.tv_sec += until.tv_nsec / 1000000000;
-        until.tv_nsec %= 1000000000;
+        clock_timespec(KEEP_MS, &until);
         (void)pthread_cond_timedwait(&q->keep, &q->lock, &until);
     }
     pthread_mutex_unlock(&q->lock);

@@ -9,23 +9,9 @@
 /* ---- the session ---- */
 
 /* Members of an alert that name the service it is about, the most specific first. */
-static const char *const record_services[] = {
-    "service",
-    "service_name",
-    "app",
-    "application",
-    "component",
-    "deployment",
-    "statefulset",
-    "daemonset",
-    "workload",
-    "container",
-    "job",
-    "pod",
-    "instance",
-    "host",
-    "namespace",
-};
+static const char record_services[] =
+    "service service_name app application component deployment statefulset daemonset workload "
+    "container job pod instance host namespace";
 /* Where these members are: in the alert's data, or in an object of it. */
 static const char *const record_places[] = {
     "", "/labels", "/commonLabels", "/groupLabels", "/alerts/0/labels", "/alert/labels"};
@@ -34,14 +20,16 @@ static str record_service(const struct json *doc, struct arena *a)
 {
     str name;
 
-    for (size_t i = 0; i < COUNT_OF(record_services); i++)
+    for (str rest = str_c(record_services); rest.n;) {
+        str member = str_cut(&rest, ' ');
+
         for (size_t k = 0; k < COUNT_OF(record_places); k++) {
             const struct json_node *place = json_pointer(doc, str_c(record_places[k]));
 
-            if (json_text(doc, json_find(doc, place, str_c(record_services[i])), a, &name) &&
-                str_trim(name).n)
+            if (json_text(doc, json_find(doc, place, member), a, &name) && str_trim(name).n)
                 return arena_dup(a, str_trim(name));
         }
+    }
     return STR("");
 }
 
@@ -91,35 +79,29 @@ static const char *const end_names[] = {"done", "failed", "cancelled", "left", "
 
 str record_result(struct incident *in, const struct incident_report *r)
 {
-    struct json_out o;
-    struct buf out;
-    str text;
+    struct json_text t;
+    struct json_out *o = &t.o;
 
     assert((size_t)r->end < COUNT_OF(end_names));
-    buf_init(&out, 4 * INCIDENT_TEXT_MAX);
-    json_out_init(&o, &out);
-    json_out_object(&o);
-    json_member_str(&o, "status", str_c(end_names[r->end]));
-    json_member_str(&o, "reason", r->reason);
-    json_member_str(&o, "error", r->error);
-    json_member_str(&o, "report", r->markdown);
-    json_member_str(&o, "final_analysis", r->final_analysis);
-    json_member_str(&o, "summary", r->summary);
-    json_member_raw(&o, "stages", r->stages.n ? r->stages : STR("[]"));
-    json_member_raw(&o, "tools", r->tools);
-    json_member_str(&o, "prompt_id", r->prompt_id);
-    json_member_i64(&o, "model_calls", r->model_calls);
-    json_member_i64(&o, "tool_calls", r->tool_calls);
-    json_member_object(&o, "tokens");
-    json_member_i64(&o, "input", r->input_tokens);
-    json_member_i64(&o, "output", r->output_tokens);
-    json_member_i64(&o, "reasoning", r->reasoning_tokens);
-    json_out_end(&o);
-    json_member_i64(&o, "duration_ms", r->duration_ms);
-    json_out_end(&o);
-    text = arena_dup(in->arena, buf_str(&out));
-    buf_release(&out);
-    return text;
+    json_text_begin(&t, 4 * INCIDENT_TEXT_MAX);
+    json_member_str(o, "status", str_c(end_names[r->end]));
+    json_member_str(o, "reason", r->reason);
+    json_member_str(o, "error", r->error);
+    json_member_str(o, "report", r->markdown);
+    json_member_str(o, "final_analysis", r->final_analysis);
+    json_member_str(o, "summary", r->summary);
+    json_member_raw(o, "stages", r->stages.n ? r->stages : STR("[]"));
+    json_member_raw(o, "tools", r->tools);
+    json_member_str(o, "prompt_id", r->prompt_id);
+    json_member_i64(o, "model_calls", r->model_calls);
+    json_member_i64(o, "tool_calls", r->tool_calls);
+    json_member_object(o, "tokens");
+    json_member_i64(o, "input", r->input_tokens);
+    json_member_i64(o, "output", r->output_tokens);
+    json_member_i64(o, "reasoning", r->reasoning_tokens);
+    json_out_end(o);
+    json_member_i64(o, "duration_ms", r->duration_ms);
+    return json_text_end(&t, in->arena, STR("{}"));
 }
 
 /* A log that the run does not fit any more will not fit it the next time either. */

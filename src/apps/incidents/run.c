@@ -334,28 +334,23 @@ static void incident_run_sum_up(struct incident *in, const struct course *c,
                                 struct incident_report *out)
 {
     struct agent_result used = c->own;
-    struct buf tools;
-    struct json_out o;
+    struct json_text tools;
 
-    buf_init(&tools, INCIDENT_TEXT_MAX);
-    json_out_init(&o, &tools);
-    json_out_array(&o);
+    json_text_begin_array(&tools, INCIDENT_TEXT_MAX);
     for (size_t i = 0; i < c->n; i++) {
         const struct stage_result *s = &c->stages[i];
 
         agent_result_add_usage(&used, &s->result);
         for (size_t j = 0; j < s->agent_team_count; j++)
             for (size_t k = 0; k < s->parties[j].point_count; k++)
-                json_out_str(&o, s->parties[j].points[k].tool);
+                json_out_str(&tools.o, s->parties[j].points[k].tool);
     }
-    json_out_end(&o);
     out->model_calls = used.model_calls;
     out->tool_calls = used.tool_calls;
     out->input_tokens = used.input_tokens;
     out->output_tokens = used.output_tokens;
     out->reasoning_tokens = used.reasoning_tokens;
-    out->tools = arena_dup(in->arena, buf_str(&tools));
-    buf_release(&tools);
+    out->tools = json_text_end(&tools, in->arena, STR("[]"));
 }
 
 static void incident_run_decide_end(struct incident *in, const struct course *c,
@@ -402,8 +397,7 @@ static bool incident_run_finish(struct incident *in, struct course *c, struct in
     if (in->o->host->log &&
         incident_stages(
             in->o->setup, in->o->host->log, in->o->run, in->o->alert.alert_type, &stages, &ignored))
-        out->stages = arena_dup(in->arena, buf_str(&stages));
-    buf_release(&stages);
+        out->stages = arena_take(in->arena, &stages);
     c->own.end = ends[out->end];
     assert((size_t)out->end < COUNT_OF(ends));
     goes_on = out->end == INCIDENT_LEFT || out->end == INCIDENT_WAITING;

@@ -101,14 +101,9 @@ static void read_approval(struct config_build *b, struct incident_setup *s,
     }
 }
 
-static const struct config_row timeout_row[] = {{"timeout",
-                                                 CONFIG_IS_MS,
-                                                 offsetof(struct config_tools, timeout_ms),
-                                                 "12s",
-                                                 1,
-                                                 600000,
-                                                 NULL,
-                                                 false}};
+static const struct config_row timeout_row[] = {
+    {"timeout", CONFIG_IS_MS, offsetof(struct config_tools, timeout_ms), "12s", 1, 600000, NULL, 0},
+};
 static const struct config_rows server_rows = {timeout_row, COUNT_OF(timeout_row)};
 
 static bool read_server(struct config_build *b, struct incident_setup *s,

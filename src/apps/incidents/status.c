@@ -25,15 +25,6 @@ struct incident_alert status_alert(const struct alert_table_row *row)
 
 /* ---- JSON ---- */
 
-static void incident_status_time_or_null(struct json_out *o, const char *key, int64_t us)
-{
-    json_out_key(o, str_c(key));
-    if (us >= 0)
-        json_out_i64(o, us);
-    else
-        json_out_null(o);
-}
-
 static void write_servers(struct json_out *o, const char *const *servers)
 {
     json_member_array(o, "assigned_mcp_servers");
@@ -111,15 +102,15 @@ void status_members(struct json_out *o, const struct alert_table_row *row)
     json_member_str_or_null(o, "agent", row->agent);
     json_member_str_or_null(o, "chain", row->agent);
     json_member_bool(o, "cancel_requested", row->cancelled);
-    incident_status_time_or_null(o, "created_at_us", row->created_us);
-    incident_status_time_or_null(o, "started_at_us", row->started_us);
-    incident_status_time_or_null(o, "completed_at_us", row->completed_us);
-    incident_status_time_or_null(o,
-                                 "duration_ms",
-                                 row->completed_us >= 0 && row->started_us >= 0
-                                     ? (row->completed_us - row->started_us) / 1000
-                                     : -1);
-    incident_status_time_or_null(o, "resolved_at_us", row->resolved_us);
+    json_member_i64_or_null(o, "created_at_us", row->created_us);
+    json_member_i64_or_null(o, "started_at_us", row->started_us);
+    json_member_i64_or_null(o, "completed_at_us", row->completed_us);
+    json_member_i64_or_null(o,
+                            "duration_ms",
+                            row->completed_us >= 0 && row->started_us >= 0
+                                ? (row->completed_us - row->started_us) / 1000
+                                : -1);
+    json_member_i64_or_null(o, "resolved_at_us", row->resolved_us);
     json_member_i64(o, "alert_count", row->alerts);
     json_member_i64(o, "firing_count", row->firing);
     json_member_i64(o, "seen_count", row->seen);
@@ -147,7 +138,7 @@ void status_alerts(struct json_out *o, struct alert_table *alert_table, str inci
         json_member_str(o, "fingerprint", at[i].fingerprint);
         json_member_i64(o, "seen", at[i].seen);
         json_member_i64(o, "starts_at_us", at[i].starts_us);
-        incident_status_time_or_null(o, "ended_at_us", at[i].ended_us);
+        json_member_i64_or_null(o, "ended_at_us", at[i].ended_us);
         json_member_i64(o, "first_seen_at_us", at[i].first_seen_us);
         json_member_i64(o, "last_seen_at_us", at[i].last_seen_us);
         json_member_raw(o, "data", at[i].data.n ? at[i].data : STR("null"));
@@ -261,9 +252,7 @@ void status_list(void *app, const struct app_request *q, struct app_reply *r)
     }
     assert(n <= f.count_max);
     queue_counts(in->queue, &counts);
-    json_out_init(&o, &r->body);
-    json_out_object(&o);
-    json_member_array(&o, "incidents");
+    app_reply_begin(r, &o, "incidents");
     for (size_t i = 0; i < n; i++) {
         json_out_object(&o);
         status_members(&o, &rows[i]);
@@ -276,7 +265,7 @@ void status_list(void *app, const struct app_request *q, struct app_reply *r)
     json_member_u64(&o, "waiting", counts.asking);
     json_member_u64(&o, "max_queue_size", in->config->max_queue);
     json_member_u64(&o, "max_concurrent_alerts", in->config->max_concurrent);
-    json_out_close(&o, 2);
+    app_reply_end(r, &o, true, NULL);
 }
 
 /* As the engine has them now, or as they were at the end. */
@@ -486,12 +475,8 @@ void status_questions(void *app, const struct app_request *q, struct app_reply *
 
     if (!incident_status_find(in, q, &row, r))
         return;
-    json_out_init(&o, &r->body);
-    json_out_object(&o);
+    app_reply_begin(r, &o, NULL);
     json_member_str(&o, "alert_id", row.id);
-    if (!incident_chat_list(in->host->log, row.id, row.session, q->arena, &o, &e)) {
-        app_fail_err(r, &e);
-        return;
-    }
-    json_out_end(&o);
+    app_reply_end(
+        r, &o, incident_chat_list(in->host->log, row.id, row.session, q->arena, &o, &e), &e);
 }

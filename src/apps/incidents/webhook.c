@@ -151,23 +151,18 @@ static void incident_webhook_read_shared(struct webhook_reader *r, size_t alerts
 static void incident_webhook_read_data(const struct webhook_reader *r, const struct json_node *v,
                                        struct alert *out)
 {
-    struct json_out o;
-    struct buf data;
+    struct json_text data;
 
-    buf_init(&data, DATA_MAX);
-    json_out_init(&o, &data);
-    json_out_object(&o);
-    webhook_add_members(r, v, &o, out);
+    json_text_begin(&data, DATA_MAX);
+    webhook_add_members(r, v, &data.o, out);
     for (size_t i = 0; i < COUNT_OF(of_group); i++) {
         if (json_find(r->doc, v, str_c(of_group[i])))
             continue;
         out->cut += r->group[i].cut;
         if (r->group[i].value.n)
-            json_member_raw(&o, of_group[i], r->group[i].value);
+            json_member_raw(&data.o, of_group[i], r->group[i].value);
     }
-    json_out_end(&o);
-    out->data = arena_dup(r->arena, buf_str(&data));
-    buf_release(&data);
+    out->data = json_text_end(&data, r->arena, STR("{}"));
 }
 
 static bool incident_webhook_read_status(const struct webhook_reader *r, const struct json_node *v,

@@ -40,7 +40,7 @@ static str clean_json(struct cleaning *c, const struct json *doc)
 {
     size_t from = 0;
     struct buf out;
-    str all, text;
+    str text;
 
     buf_init(&out, CLEAN_MAX);
     for (uint32_t i = 0; i < doc->n; i++) {
@@ -58,9 +58,7 @@ static str clean_json(struct cleaning *c, const struct json *doc)
         from = v->at + v->size;
     }
     buf_add(&out, str_slice(doc->src, from, doc->src.n));
-    all = arena_dup(c->arena, buf_str(&out));
-    buf_release(&out);
-    return all;
+    return arena_take(c->arena, &out);
 }
 
 /* Arguments longer than any order are dropped; the tool then reports what is missing. */

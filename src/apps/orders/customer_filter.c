@@ -288,8 +288,7 @@ static void order_customer_filter_on_run(void *ctx, bool thought, str run)
 static void keep_first(struct parts *p)
 {
     if (str_trim(buf_str(&p->first)).n == 0) {
-        buf_reset(&p->first);
-        buf_add(&p->first, buf_str(&p->thought));
+        buf_set(&p->first, buf_str(&p->thought));
     }
     buf_reset(&p->thought);
 }
@@ -357,8 +356,7 @@ static void customer_filter_remove_tags(struct buf *text)
     buf_init(&out, text->n + 1);
     for (unsigned passes = 0; passes < PASSES_MAX && out.n != text->n; passes++) {
         if (passes) {
-            buf_reset(text);
-            buf_add(text, buf_str(&out));
+            buf_set(text, buf_str(&out));
             buf_reset(&out);
         }
         customer_filter_init(&v, (struct customer_filter_sink){.on_run = on_any, .ctx = &out});

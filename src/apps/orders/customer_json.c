@@ -64,24 +64,11 @@ static void json_scan_object(str s, struct json_scan *out)
 /* ---- its texts ---- */
 
 /* In the order in which they are looked for. */
-static const char *const json_replies[] = {
-    "reply",
-    "answer",
-    "final_answer",
-    "response",
-    "final_response",
-    "final",
-    "message",
-    "speech",
-    "say",
-    "text",
-    "content",
-    "customer_message",
-    "output",
-    "utterance",
-};
+static const char json_replies[] =
+    "reply answer final_answer response final_response final message speech say text content "
+    "customer_message output utterance";
 
-static bool json_key_is(const struct json *doc, const struct json_node *key, const char *name)
+static bool json_key_is(const struct json *doc, const struct json_node *key, str name)
 {
     str raw = json_raw(doc, key);
     size_t k = 0;
@@ -91,12 +78,12 @@ static bool json_key_is(const struct json *doc, const struct json_node *key, con
 
         if (c == '_' || c == '-' || c == ' ')
             continue;
-        while (name[k] == '_')
+        while (k < name.n && name.p[k] == '_')
             k++;
-        if (name[k++] != char_to_lower(c))
+        if (k == name.n || name.p[k++] != char_to_lower(c))
             return false;
     }
-    return !name[k];
+    return k == name.n;
 }
 
 static bool json_key_thinks(const struct json *doc, const struct json_node *key)
@@ -109,10 +96,13 @@ static const struct json_node *json_find_reply(const struct json *doc, const str
 {
     const struct json_node *key, *found = NULL;
 
-    for (size_t i = 0; i < COUNT_OF(json_replies); i++)
+    for (str rest = str_c(json_replies); rest.n;) {
+        str name = str_cut(&rest, ' ');
+
         for (key = json_first(doc, o); key; key = json_next(doc, o, key))
-            if (json_value(key)->kind == JSON_STRING && json_key_is(doc, key, json_replies[i]))
+            if (json_value(key)->kind == JSON_STRING && json_key_is(doc, key, name))
                 return json_value(key);
+    }
     for (key = json_first(doc, o); key && !found; key = json_next(doc, o, key))
         if (json_value(key)->kind == JSON_OBJECT && !json_key_thinks(doc, key))
             found = json_find_reply(doc, json_value(key));

@@ -17,40 +17,16 @@ enum label_kind { LABEL_NONE, LABEL_MORE, LABEL_THOUGHT, LABEL_FINAL, LABEL_PARE
 
 /* ---- words ---- */
 
-static const char *const label_thoughts[] = {
-    "reasoning",
-    "thought",
-    "thoughts",
-    "thinking",
-    "analysis",
-    "rationale",
-    "reflection",
-    "thought process",
-    "scratchpad",
-    "note to self",
-    "thinking process",
-    "chain of thought",
-    "chain-of-thought",
-    "monologue",
-    "deliberation",
-};
-static const char *const label_adjectives[] = {
-    "my ",
-    "the ",
-    "internal ",
-    "inner ",
-    "private ",
-    "hidden ",
-    "brief ",
-    "short ",
-    "step-by-step ",
-    "agent ",
-    "assistant ",
-    "model ",
-};
-static const char *const label_finals[] = {
-    "final answer", "final response", "final reply", "final message", "final output"};
-static const char *const label_answers[] = {"answer", "reply", "response"};
+static const char label_thoughts[] =
+    "reasoning|thought|thoughts|thinking|analysis|rationale|reflection|thought process|"
+    "scratchpad|note to self|thinking process|chain of thought|chain-of-thought|monologue|"
+    "deliberation";
+static const char label_adjectives[] =
+    "my |the |internal |inner |private |hidden |brief |short |step-by-step |agent |assistant |"
+    "model ";
+static const char label_finals[] =
+    "final answer|final response|final reply|final message|final output";
+static const char label_answers[] = "answer|reply|response";
 
 static bool label_is_space(char c)
 {
@@ -64,7 +40,7 @@ static bool label_is_decoration(char c)
 }
 
 /* How many bytes of the word s has at `at`; the whole word if that is its length. */
-static size_t label_common(str s, size_t at, const char *word)
+static size_t label_common(str s, size_t at, str word)
 {
     return customer_tag_common(str_slice(s, at, s.n), word);
 }
@@ -89,12 +65,13 @@ static bool label_is_emphasis(char c)
 /* A colon or a dash at `at`; *end is after it. */
 static enum label_kind label_separator(str s, size_t at, enum label_kind kind, size_t *end)
 {
-    static const char *const marks[] = {":", "\xEF\xBC\x9A", "\xE2\x80\x94", "\xE2\x80\x93", "- "};
+    static const char marks[] = ":|\xEF\xBC\x9A|\xE2\x80\x94|\xE2\x80\x93|- ";
 
-    for (size_t i = 0; i < COUNT_OF(marks); i++) {
-        size_t n = label_common(s, at, marks[i]);
+    for (str rest = str_c(marks); rest.n;) {
+        str mark = str_cut(&rest, '|');
+        size_t n = label_common(s, at, mark);
 
-        if (!marks[i][n]) {
+        if (n == mark.n) {
             *end = label_skip(s, at + n, label_is_emphasis);
             return kind;
         }
@@ -137,15 +114,13 @@ static enum label_kind label_rest(str s, size_t at, bool heading, enum label_kin
 }
 
 struct label_set {
-    const char *const *words;
-    size_t count;
+    const char *words; /* between bars */
     enum label_kind kind;
 };
 
-static const struct label_set label_thinking = {
-    label_thoughts, COUNT_OF(label_thoughts), LABEL_THOUGHT};
-static const struct label_set label_final = {label_finals, COUNT_OF(label_finals), LABEL_FINAL};
-static const struct label_set label_answer = {label_answers, COUNT_OF(label_answers), LABEL_FINAL};
+static const struct label_set label_thinking = {label_thoughts, LABEL_THOUGHT};
+static const struct label_set label_final = {label_finals, LABEL_FINAL};
+static const struct label_set label_answer = {label_answers, LABEL_FINAL};
 
 /* Whether one of the words begins s at `at` and is a label. */
 static enum label_kind label_words(str s, size_t at, bool heading, const struct label_set *set,
@@ -153,12 +128,12 @@ static enum label_kind label_words(str s, size_t at, bool heading, const struct 
 {
     enum label_kind found = LABEL_NONE;
 
-    for (size_t i = 0; i < set->count && found != set->kind; i++) {
-        const char *word = set->words[i];
+    for (str rest = str_c(set->words); rest.n && found != set->kind;) {
+        str word = str_cut(&rest, '|');
         size_t n = label_common(s, at, word);
         enum label_kind one = LABEL_NONE;
 
-        if (!word[n])
+        if (n == word.n)
             one = label_rest(s, at + n, heading, set->kind, end);
         else if (at + n == s.n)
             one = LABEL_MORE;
@@ -175,10 +150,11 @@ static enum label_kind label_thought(str s, size_t at, bool heading, size_t *end
     for (int count = 0; found == LABEL_NONE && count < ADJECTIVES_MAX; count++) {
         size_t from = at;
 
-        for (size_t i = 0; i < COUNT_OF(label_adjectives) && at == from; i++) {
-            size_t n = label_common(s, at, label_adjectives[i]);
+        for (str rest = str_c(label_adjectives); rest.n && at == from;) {
+            str word = str_cut(&rest, '|');
+            size_t n = label_common(s, at, word);
 
-            if (!label_adjectives[i][n])
+            if (n == word.n)
                 at += n;
             else if (at + n == s.n)
                 return LABEL_MORE;
@@ -233,7 +209,7 @@ static bool label_is_blank(char c)
 /* { and the quote of a key, in a code fence or not; *end is at the brace. */
 static enum label_kind label_json(str s, size_t *end)
 {
-    size_t at = label_common(s, 0, "```"), key;
+    size_t at = label_common(s, 0, STR("```")), key;
 
     if (at == s.n)
         return LABEL_MORE;

@@ -29,11 +29,11 @@ bool customer_tag_may_begin(char c)
     return c == '<' || c == '[' || c == '&' || c == '\xE2' || c == '\xEF' || c == '\xE3';
 }
 
-size_t customer_tag_common(str s, const char *sign)
+size_t customer_tag_common(str s, str sign)
 {
     size_t n = 0;
 
-    while (n < s.n && sign[n] && char_to_lower(s.p[n]) == sign[n])
+    while (n < s.n && n < sign.n && char_to_lower(s.p[n]) == sign.p[n])
         n++;
     return n;
 }
@@ -46,9 +46,10 @@ size_t customer_tag_letter(str s, char *out)
     if (!memchr(sign_starts, s.p[0], sizeof sign_starts - 1))
         return 1;
     for (size_t i = 0; i < COUNT_OF(signs); i++) {
-        size_t n = customer_tag_common(s, signs[i].sign);
+        str sign = str_c(signs[i].sign);
+        size_t n = customer_tag_common(s, sign);
 
-        if (n && !signs[i].sign[n]) {
+        if (n && n == sign.n) {
             *out = signs[i].letter;
             return n;
         }
@@ -79,7 +80,7 @@ static void letters_of(str s, struct customer_tag *out)
 bool customer_tag_name_has(str name, const char *stem)
 {
     for (size_t i = 0; i < name.n; i++)
-        if (!stem[customer_tag_common(str_slice(name, i, name.n), stem)])
+        if (customer_tag_common(str_slice(name, i, name.n), str_c(stem)) == strlen(stem))
             return true;
     return false;
 }
@@ -277,7 +278,7 @@ enum customer_tag_kind customer_tag_read(str s, struct customer_tag *out)
 
 static bool order_customer_tag_begins(const char *stem, str word)
 {
-    return customer_tag_common(word, stem) == word.n;
+    return customer_tag_common(word, str_c(stem)) == word.n;
 }
 
 static bool may_hide(str s)

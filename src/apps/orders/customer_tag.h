@@ -30,7 +30,7 @@ enum customer_tag_kind customer_tag_read(str s, struct customer_tag *out);
 /* Its first letter, likewise, and the letter's bytes; 0: more are needed to decide. */
 size_t customer_tag_letter(str s, char *out);
 /* How many bytes of `sign`, in small letters, s begins with. */
-size_t customer_tag_common(str s, const char *sign);
+size_t customer_tag_common(str s, str sign);
 /* Whether something may begin with this byte that is no text. */
 bool customer_tag_may_begin(char c);
 /* Whether the end of the text cut a tag that would hide: "<reas", "</", "<inner_th". */

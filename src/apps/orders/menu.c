@@ -279,9 +279,7 @@ void menu_free(struct menu *m)
 
 const struct menu_item *menu_find(const struct menu *m, str id)
 {
-    struct map_entry *found = map_find(&m->by_id, id);
-
-    return found ? found->value.ptr : NULL;
+    return map_find_ptr(&m->by_id, id);
 }
 
 const struct menu_size *menu_size(const struct menu_item *item, str name)

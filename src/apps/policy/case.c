@@ -187,8 +187,7 @@ static void read_section(struct member *m, const struct json_node *v, struct pol
         buf_add(&all, all.n ? STR(BETWEEN_SECTIONS) : STR(""));
         buf_add(&all, title);
     }
-    c->section_path = arena_dup(m->arena, buf_str(&all));
-    buf_release(&all);
+    c->section_path = arena_take(m->arena, &all);
 }
 
 /* The fixture's policy, as far as the bundle does not say it. */

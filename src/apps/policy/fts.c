@@ -30,10 +30,7 @@ struct policy_index {
 static bool fts_add_passage(struct policy_index *x, uint32_t node,
                             const struct policy_node *heading, str text, struct err *e)
 {
-    if (x->passage_count == x->passage_cap) {
-        x->passage_cap = x->passage_cap ? 2 * x->passage_cap : 64;
-        x->passages = base_realloc(x->passages, x->passage_cap * sizeof x->passages[0]);
-    }
+    x->passages = base_grow(x->passages, x->passage_count, &x->passage_cap, sizeof x->passages[0]);
     assert(x->passage_count == 0 || x->passages[x->passage_count - 1] <= node);
     x->passages[x->passage_count++] = node;
     return db_run(x->db,
@@ -112,13 +109,11 @@ static bool policy_fts_fill(struct policy_index *x, const struct policy_tree *t,
     if (!db_run(x->db,
                 "CREATE VIRTUAL TABLE passage USING fts5(title, title_path, summary, text,"
                 " tokenize='porter unicode61')",
-                NULL,
-                0,
+                DB_NO_ARGS,
                 e) ||
         !db_run(x->db,
                 "CREATE VIRTUAL TABLE sentence USING fts5(text, tokenize='porter unicode61')",
-                NULL,
-                0,
+                DB_NO_ARGS,
                 e) ||
         !db_begin(x->db, false, e))
         return false;
@@ -171,7 +166,7 @@ static bool policy_fts_has_word(const str *words, size_t n, str w)
 
 str fts_expression(str query, struct arena *a)
 {
-    str words[FTS_WORDS_MAX], out;
+    str words[FTS_WORDS_MAX];
     size_t n = 0, valid;
     struct buf b;
 
@@ -190,9 +185,7 @@ str fts_expression(str query, struct arena *a)
         words[n++] = w;
         buf_printf(&b, "%s\"" STR_FMT "\"", n > 1 ? " OR " : "", STR_ARG(w));
     }
-    out = arena_dup(a, buf_str(&b));
-    buf_release(&b);
-    return out;
+    return arena_take(a, &b);
 }
 
 static bool fts_on_row(void *ctx, const struct db_value *c, size_t n)

@@ -9,12 +9,7 @@
 void outline_init(struct outline *o, str doc_name, struct arena *a, struct policy_tree *t,
                   struct err *e)
 {
-    *t = (struct policy_tree){.doc_name = arena_dup(a, doc_name),
-                              .doc_description = STR(""),
-                              .title = STR(""),
-                              .version = STR(""),
-                              .effective_start = STR(""),
-                              .effective_end = STR("")};
+    policy_tree_init(t, doc_name, a);
     *o = (struct outline){.t = t, .arena = a, .e = e, .page = 1};
     buf_init(&o->text, POLICY_SIZE_MAX + 65536);
 }
@@ -56,10 +51,7 @@ bool outline_page(struct outline *o, uint64_t page)
                        (unsigned)o->page);
     o->t->has_pages = true;
     o->page = (uint32_t)page;
-    if (o->page_count == o->page_cap) {
-        o->page_cap = o->page_cap ? 2 * o->page_cap : 64;
-        o->pages = base_realloc(o->pages, o->page_cap * sizeof o->pages[0]);
-    }
+    o->pages = base_grow(o->pages, o->page_count, &o->page_cap, sizeof o->pages[0]);
     assert(o->page_count < o->page_cap);
     assert(!o->page_count || o->pages[o->page_count - 1].at <= o->text.n);
     o->pages[o->page_count++] = (struct policy_page){(uint32_t)o->text.n, o->page};
@@ -75,10 +67,7 @@ bool outline_section(struct outline *o, unsigned level, str title, uint32_t line
     if (o->count == POLICY_NODES_MAX)
         return err_set(
             o->e, ERR_LIMIT, "%smore than %d headings", outline_where(o, where), POLICY_NODES_MAX);
-    if (o->count == o->cap) {
-        o->cap = o->cap ? 2 * o->cap : 64;
-        o->sections = base_realloc(o->sections, o->cap * sizeof o->sections[0]);
-    }
+    o->sections = base_grow(o->sections, o->count, &o->cap, sizeof o->sections[0]);
     assert(o->count < o->cap);
     if (o->count > 0)
         o->sections[o->count - 1].to = o->text.n;

@@ -137,16 +137,13 @@ static str passage_around(str text, size_t from, size_t to, size_t max, size_t *
 static void passage_block(const struct policy_node *n, str text, size_t from, size_t to,
                           struct json_out *o)
 {
+    bool there = to > from && to <= text.n;
+
     json_out_object(o);
     json_member_str(o, "title", n->title_path);
     json_member_str(o, "text", text);
-    if (to > from && to <= text.n) {
-        json_member_i64(o, "start", (int64_t)utf8_count(str_slice(text, 0, from)));
-        json_member_i64(o, "end", (int64_t)utf8_count(str_slice(text, 0, to)));
-    } else {
-        json_member_null(o, "start");
-        json_member_null(o, "end");
-    }
+    json_member_i64_or_null(o, "start", there ? (int64_t)utf8_count(str_slice(text, 0, from)) : -1);
+    json_member_i64_or_null(o, "end", there ? (int64_t)utf8_count(str_slice(text, 0, to)) : -1);
     json_out_end(o);
 }
 

@@ -113,11 +113,7 @@ static void policy_result_member(struct json_out *o, const char *key, str value)
 void policy_place_json(str doc_id, uint32_t page, struct json_out *o)
 {
     json_member_str_or_null(o, "doc_id", doc_id);
-    json_out_key(o, STR("page"));
-    if (page > 0)
-        json_out_u64(o, page);
-    else
-        json_out_null(o);
+    json_member_i64_or_null(o, "page", page > 0 ? (int64_t)page : -1);
 }
 
 void policy_box_json(const double box[4], struct json_out *o)
@@ -243,10 +239,7 @@ void policy_result_json(const struct policy_result *r, struct json_out *o)
     json_member_double(o, "confidence", policy_round(r->confidence));
     json_out_key(o, STR("confidence_breakdown"));
     breakdown_json(r, o);
-    json_member_array(o, "search_trajectory");
-    for (size_t i = 0; i < r->trajectory_count; i++)
-        json_out_str(o, r->trajectory[i]);
-    json_out_end(o);
+    json_member_texts(o, "search_trajectory", r->trajectory, r->trajectory_count);
     policy_result_member(o, "retrieval_method", r->retrieval_method);
     json_member_str_or_null(o, "reason_code", r->reason_code);
     json_out_key(o, STR("reasoning_trace"));

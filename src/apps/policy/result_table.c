@@ -47,9 +47,7 @@ bool policy_table_begin(struct policy_table *k, struct err *e)
 bool policy_table_end(struct policy_table *k, bool ok, struct err *e)
 {
     assert(k->writer);
-    ok = ok && db_commit(k->writer, e);
-    if (!ok)
-        db_rollback(k->writer);
+    ok = db_end(k->writer, ok, e);
     pthread_mutex_unlock(&k->write_lock);
     return ok;
 }

@@ -174,25 +174,18 @@ static bool policy_table_on_label(void *ctx, const struct db_value *c, size_t n)
     return true;
 }
 
-static bool policy_table_on_body(void *ctx, const struct db_value *c, size_t n)
-{
-    struct policy_label_read *r = ctx;
-
-    assert(n == 1);
-    r->out->list[r->out->n].body = arena_dup(r->arena, c[0].s);
-    return false;
-}
-
 /* The case of the label at out->n. */
 static bool policy_table_label_body(struct policy_table *k, struct policy_label_read *r,
                                     struct err *e)
 {
+    struct column_text_found found = {r->arena, &r->out->list[r->out->n].body};
+
     return policy_table_query(k,
                               "SELECT c.body FROM policy_results r JOIN policy_cases c ON"
                               " c.run_id = r.run_id AND c.key_name = r.key_name AND"
                               " c.case_id = r.case_id WHERE r.result_id = $1",
                               DB_ARGS(db_text(r->out->list[r->out->n].result_id)),
-                              (struct db_rows){policy_table_on_body, r},
+                              (struct db_rows){column_on_text, &found},
                               e);
 }
 

@@ -77,10 +77,7 @@ static str policy_review_input(const struct policy_ask *q, const struct decision
     json_member_bool(&t.o, "masked", d->masked);
     json_member_bool(&t.o, "fallback", d->switches.fallback);
     json_member_i64(&t.o, "samples", d->samples);
-    json_member_array(&t.o, "criteria");
-    for (size_t i = 0; i < d->criteria.n; i++)
-        json_out_str(&t.o, d->criteria.list[i]);
-    json_out_end(&t.o);
+    json_member_texts(&t.o, "criteria", d->criteria.list, d->criteria.n);
     if (q->doc_file)
         json_member_str(&t.o, "doc_file", str_c(q->doc_file));
     return json_text_end(&t, a, STR("{}"));
@@ -462,8 +459,8 @@ static void policy_review_follow(struct reviewing *w, const struct policy_review
                                     .served = &r->verdict,
                                     .candidate = w->d.plan.candidate};
 
-    if (r->options.mode == POLICY_MODE_SHADOW && w->s->shadow && w->docs && w->d.model.n &&
-        !policy_shadow_post(w->s->shadow, &job))
+    if (r->options.mode == POLICY_MODE_SHADOW && w->docs && w->d.model.n &&
+        !policy_shadow_post(w->s, &job))
         policy_metrics_shadow_dropped(w->s->metrics);
 }
 

@@ -218,10 +218,7 @@ void policy_hits_json(const struct policy_hits *h, struct json_out *o)
         json_out_end(o);
     }
     json_out_end(o);
-    json_member_array(o, "trajectory");
-    for (size_t i = 0; i < h->trajectory_n; i++)
-        json_out_str(o, h->trajectory[i]);
-    json_out_end(o);
+    json_member_texts(o, "trajectory", h->trajectory, h->trajectory_n);
     json_member_double(o, "confidence", round(h->confidence * 1000) / 1000);
     json_member_str(o, "retrieval_method", str_c(h->method));
     if (h->reason_code)

@@ -121,6 +121,7 @@ bool policy_service_open(const struct app_host *h, struct policy_service **out, 
     s->host = *h;
     pthread_mutex_init(&s->lock, NULL);
     job_queue_init(&s->resumed, resumed_run, resumed_free, s);
+    policy_shadow_init(s);
     s->metrics = policy_metrics_new(h->gateway->metrics);
     ok = policy_service_open_parts(s, setup->config, e) &&
          policy_docs_load(setup->config, &s->docs, e);
@@ -130,7 +131,7 @@ bool policy_service_open(const struct app_host *h, struct policy_service **out, 
         return false;
     }
     assert(s->docs && s->keep && s->rollout && s->registry);
-    s->shadow = policy_shadow_new(s);
+
     s->reverify = policy_reverify_new(s);
     *out = s;
     return true;
@@ -142,7 +143,7 @@ void policy_service_close(struct policy_service *s)
         return;
     job_queue_release(&s->resumed);
     policy_reverify_free(s->reverify);
-    policy_shadow_free(s->shadow);
+    job_queue_release(&s->shadow);
     policy_metrics_free(s->metrics);
     policy_rollout_free(s->rollout);
     policy_table_close(s->keep);

@@ -25,7 +25,7 @@ struct policy_service {
     struct policy_table *keep;
     struct policy_rollout *rollout;
     struct policy_metrics *metrics;
-    struct policy_shadow *shadow;
+    struct job_queue shadow; /* shadow.h */
     struct policy_reverify *reverify;
 
     pthread_mutex_t lock;     /* of what follows */

@@ -24,11 +24,6 @@ struct job {
     bool candidate;
 };
 
-struct policy_shadow {
-    struct policy_service *service;
-    struct job_queue jobs;
-};
-
 static void policy_shadow_job_free(struct job_link *link)
 {
     struct job *j = (struct job *)link;
@@ -110,30 +105,18 @@ static bool run_job(struct policy_service *s, struct job *j, struct err *e)
 
 /* ---- the queue ---- */
 
-static void policy_shadow_run(void *shadow, struct job_link *link)
+static void policy_shadow_run(void *service, struct job_link *link)
 {
     struct job *j = (struct job *)link;
     struct err e;
 
-    if (!run_job(((struct policy_shadow *)shadow)->service, j, &e))
+    if (!run_job(service, j, &e))
         log_warn("the shadow failed", LOG_STR("run", j->run), LOG_ERR(&e));
 }
 
-struct policy_shadow *policy_shadow_new(struct policy_service *service)
+void policy_shadow_init(struct policy_service *s)
 {
-    struct policy_shadow *s = base_alloc(sizeof *s);
-
-    *s = (struct policy_shadow){.service = service};
-    job_queue_init(&s->jobs, policy_shadow_run, policy_shadow_job_free, s);
-    return s;
-}
-
-void policy_shadow_free(struct policy_shadow *s)
-{
-    if (!s)
-        return;
-    job_queue_release(&s->jobs);
-    free(s);
+    job_queue_init(&s->shadow, policy_shadow_run, policy_shadow_job_free, s);
 }
 
 static struct job *policy_shadow_job_new(const struct policy_shadow_job *from)
@@ -155,10 +138,10 @@ static struct job *policy_shadow_job_new(const struct policy_shadow_job *from)
     return j;
 }
 
-bool policy_shadow_post(struct policy_shadow *s, const struct policy_shadow_job *from)
+bool policy_shadow_post(struct policy_service *s, const struct policy_shadow_job *from)
 {
     struct job *j = policy_shadow_job_new(from);
-    bool room = job_queue_add(&s->jobs, &j->link, POLICY_SHADOW_MAX);
+    bool room = job_queue_add(&s->shadow, &j->link, POLICY_SHADOW_MAX);
 
     if (!room)
         policy_shadow_job_free(&j->link);

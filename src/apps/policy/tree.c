@@ -145,6 +145,12 @@ static void link_nodes(struct policy_tree *t, struct arena *a)
     }
 }
 
+void policy_tree_init(struct policy_tree *t, str doc_name, struct arena *a)
+{
+    *t = (struct policy_tree){.doc_name = arena_dup(a, doc_name)};
+    t->doc_description = t->title = t->version = t->effective_start = t->effective_end = STR("");
+}
+
 void policy_tree_finish(struct policy_tree *t, str source, struct arena *a)
 {
     uint8_t digest[SHA256_SIZE];

@@ -6,6 +6,8 @@
 
 #include "apps/policy/tree.h"
 
+/* Without nodes; every text is "". */
+void policy_tree_init(struct policy_tree *t, str doc_name, struct arena *a);
 /* Depth is set in every node, in pre-order; gives spans, missing ids, title paths, missing
  * summaries, pages of subtrees, and hashes. `source` is the input text. */
 void policy_tree_finish(struct policy_tree *t, str source, struct arena *a);

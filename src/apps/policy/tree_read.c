@@ -215,12 +215,7 @@ bool policy_tree_read(str json, str doc_name, struct arena *a, struct policy_tre
     struct reader r = {.m = {.doc = &doc, .arena = a, .e = e}, .t = out};
     bool ok;
 
-    *out = (struct policy_tree){.doc_name = arena_dup(a, doc_name),
-                                .doc_description = STR(""),
-                                .title = STR(""),
-                                .version = STR(""),
-                                .effective_start = STR(""),
-                                .effective_end = STR("")};
+    policy_tree_init(out, doc_name, a);
     if (json.n > POLICY_SIZE_MAX)
         return err_set(
             e, ERR_LIMIT, "the tree is %zu bytes, the limit is %zu", json.n, POLICY_SIZE_MAX);

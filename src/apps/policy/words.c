@@ -272,10 +272,7 @@ size_t words_of(str text, struct arena *a, struct word **out)
         if (char_is_json_space(w.lower[0]))
             continue;
         w.to = (uint32_t)i;
-        if (n == cap) {
-            cap = cap ? 2 * cap : 32;
-            all = base_realloc(all, cap * sizeof all[0]);
-        }
+        all = base_grow(all, n, &cap, sizeof all[0]);
         all[n++] = w;
     }
     if (n > 0)

@@ -102,8 +102,7 @@ static void *tune_app_watch(void *arg)
         if (look_s <= 0)
             look_s = tune_app_look(t);
         assert(look_s > 0);
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_sec += REFRESH_S;
+        clock_timespec(REFRESH_S * 1000, &until);
         pthread_mutex_lock(&t->lock);
         if (!t->stop && pthread_cond_timedwait(&t->more, &t->lock, &until) != 0)
             look_s -= REFRESH_S;

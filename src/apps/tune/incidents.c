@@ -121,14 +121,6 @@ static void tune_incidents_on_step(void *ctx, const struct incident_step *s)
     json_out_end(&o);
 }
 
-static void tune_incidents_list(struct json_out *o, const char *name, const str *texts, size_t n)
-{
-    json_member_array(o, name);
-    for (size_t i = 0; i < n; i++)
-        json_out_str(o, texts[i]);
-    json_out_end(o);
-}
-
 /* ---- feedback ---- */
 
 static const char *verdict_advice(enum score_verdict v)
@@ -203,7 +195,7 @@ static void tune_incidents_put_trace(const struct eval_result *r, const struct s
     if (seen->steps.n)
         json_out_raw(o, buf_str(&seen->steps));
     json_out_end(o);
-    tune_incidents_list(o, "tools_called", r->called, r->called_count);
+    json_member_texts(o, "tools_called", r->called, r->called_count);
     put_cut(o, "analysis", r->report.final_analysis, SHOWN_LONG);
     put_cut(o, "error", r->report.error, SHOWN);
     json_out_end(o);
@@ -263,7 +255,7 @@ static void incidents_grade(const struct tune_env *env, const str *texts,
 }
 
 /* The marks around text from outside; without them such text could give instructions. */
-static const char *const names[] = {"<data>", "</data>", NULL};
+static const char names[] = "<data> </data>";
 
 const struct tune_app tune_incidents = {.name = "incidents",
                                         .prompt = &incidents_built_in,

@@ -153,8 +153,7 @@ bool tune_kept_list(struct tune_kept *k, struct arena *a, struct tune_row **out,
     bool ok =
         tune_kept_query(k,
                         "SELECT " COLUMNS " FROM optimize_runs ORDER BY created_us DESC, run_id",
-                        NULL,
-                        0,
+                        DB_NO_ARGS,
                         (struct db_rows){tune_kept_on_row, &r},
                         e);
 
@@ -204,39 +203,22 @@ bool tune_kept_ended(struct tune_kept *k, bool (*on_row)(void *ctx, const struct
     return tune_kept_query(k,
                            "SELECT status, calls, updated_us - created_us FROM optimize_runs"
                            " WHERE status IN ('finished', 'failed') ORDER BY created_us DESC",
-                           NULL,
-                           0,
+                           DB_NO_ARGS,
                            (struct db_rows){tune_kept_on_ended, &x},
                            e);
 }
 
-struct newest {
-    struct arena *arena;
-    str scores;
-};
-
-static bool tune_kept_on_scores(void *ctx, const struct db_value *c, size_t n)
-{
-    struct newest *x = ctx;
-
-    assert(n == 1);
-    x->scores = column_text(x->arena, &c[0]);
-    return false;
-}
-
 bool tune_kept_newest_scores(struct tune_kept *k, struct arena *a, str *out, struct err *e)
 {
-    struct newest x = {a, STR("")};
-    bool ok = tune_kept_query(k,
-                              "SELECT scores FROM prompts WHERE run_id IS NOT NULL AND"
-                              " scores IS NOT NULL ORDER BY created_us DESC LIMIT 1",
-                              NULL,
-                              0,
-                              (struct db_rows){tune_kept_on_scores, &x},
-                              e);
+    struct column_text_found found = {a, out};
 
-    *out = x.scores;
-    return ok;
+    *out = STR("");
+    return tune_kept_query(k,
+                           "SELECT scores FROM prompts WHERE run_id IS NOT NULL AND"
+                           " scores IS NOT NULL ORDER BY created_us DESC LIMIT 1",
+                           DB_NO_ARGS,
+                           (struct db_rows){column_on_text, &found},
+                           e);
 }
 
 struct lines {
@@ -319,16 +301,14 @@ bool tune_kept_add(struct tune_kept *k, str id, int64_t n, str lines, int64_t no
 
     assert(n >= 0 && lines.n > 0 && lines.p[lines.n - 1] == '\n');
     pthread_mutex_lock(&k->lock);
-    ok = db_begin(k->db, true, e);
-    if (ok && !(add_all(k->db, id, n, lines, e) &&
-                db_run(k->db,
-                       "UPDATE optimize_runs SET updated_us = $2 WHERE run_id = $1",
-                       DB_ARGS(db_text(id), db_int(now_us)),
-                       e) &&
-                db_commit(k->db, e))) {
-        db_rollback(k->db);
-        ok = false;
-    }
+    ok = db_begin(k->db, true, e) &&
+         db_end(k->db,
+                add_all(k->db, id, n, lines, e) &&
+                    db_run(k->db,
+                           "UPDATE optimize_runs SET updated_us = $2 WHERE run_id = $1",
+                           DB_ARGS(db_text(id), db_int(now_us)),
+                           e),
+                e);
     pthread_mutex_unlock(&k->lock);
     return ok;
 }

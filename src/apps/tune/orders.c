@@ -157,16 +157,9 @@ static void orders_grade(const struct tune_env *env, const str *texts, const str
 }
 
 /* Placeholders that the program fills in, and names of tools. */
-static const char *const names[] = {"{{location_name}}",
-                                    "{{menu_items}}",
-                                    "{{current_order}}",
-                                    "lookup_menu_item",
-                                    "add_item_to_order",
-                                    "remove_item",
-                                    "change_item",
-                                    "get_current_order",
-                                    "finalize_order",
-                                    NULL};
+static const char names[] =
+    "{{location_name}} {{menu_items}} {{current_order}} lookup_menu_item add_item_to_order "
+    "remove_item change_item get_current_order finalize_order";
 
 const struct tune_app tune_orders = {.name = "orders",
                                      .prompt = &orders_built_in,

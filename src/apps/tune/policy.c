@@ -236,18 +236,9 @@ static bool policy_uses(const struct tune_env *env, str component, str trace)
 
 static const char *const objectives[] = {"citation", "coherence", "calibration", "status", NULL};
 /* Names that callers read: statuses, tools, and the arguments of finish. */
-static const char *const names[] = {"met",
-                                    "missing",
-                                    "uncertain",
-                                    "finish",
-                                    "pi_search",
-                                    "facts_get",
-                                    "spans_tighten",
-                                    "policy_section",
-                                    "policy_pages",
-                                    "confidence",
-                                    "rationale",
-                                    NULL};
+static const char names[] =
+    "met missing uncertain finish pi_search facts_get spans_tighten policy_section "
+    "policy_pages confidence rationale";
 
 const struct tune_app tune_policy = {.name = "policy",
                                      .prompt = &policy_built_in,

@@ -306,13 +306,16 @@ static void tune_run_list_case_texts(struct tune *t)
 static void tune_run_list_components(struct tune *t)
 {
     const struct prompt_built_in *b = t->o->app->prompt;
+    str names = str_c(t->o->app->names);
 
     t->components = arena_zero(t->arena, b->count, sizeof *t->components);
     for (size_t i = 0; i < b->count; i++)
         t->components[i] = (struct optimize_component){
             str_c(b->parts[i].name), prompt_text(&t->parent, b, b->parts[i].name, t->arena)};
     t->objective_count = tune_run_list_of(t, t->o->app->objectives, &t->objectives);
-    t->name_count = tune_run_list_of(t, t->o->app->names, &t->names);
+    t->names = arena_zero(t->arena, names.n + 1, sizeof *t->names);
+    while (names.n > 0)
+        t->names[t->name_count++] = str_cut(&names, ' ');
     tune_run_list_case_texts(t);
 }
 

@@ -159,7 +159,7 @@ static void notify_store(struct notify_target *t, const struct outbox_row *m)
         bool stop;
 
         log_error("the state of a message is not stored", LOG_STR("id", m->id), LOG_ERR(&e));
-        notify_timespec(STORE_FAILED_MS, &until);
+        clock_timespec(STORE_FAILED_MS, &until);
         pthread_mutex_lock(&n->lock);
         while (!n->stop && pthread_cond_timedwait(&t->wake, &n->lock, &until) == 0)
             ;
@@ -306,7 +306,7 @@ void *notify_run(void *arg)
         pthread_mutex_lock(&n->lock);
         t->sending = false;
         pthread_cond_broadcast(&n->calm);
-        notify_timespec(wait, &until);
+        clock_timespec(wait, &until);
         while (wait > 0 && !n->stop && (t->rests || !t->woken))
             if (pthread_cond_timedwait(&t->wake, &n->lock, &until) != 0)
                 break;

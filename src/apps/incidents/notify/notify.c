@@ -34,15 +34,6 @@ struct notify_counts *notify_counts_of(struct notify *n, str name)
     return &n->counts[i];
 }
 
-void notify_timespec(int64_t ms, struct timespec *out)
-{
-    (void)clock_gettime(CLOCK_REALTIME, out);
-    out->tv_sec += ms / 1000;
-    out->tv_nsec += (ms % 1000) * 1000000;
-    out->tv_sec += out->tv_nsec / 1000000000;
-    out->tv_nsec %= 1000000000;
-}
-
 /* ---- coming in ---- */
 
 void notify_occasion(const struct notify *n, str run, char hex[SHA256_HEX_SIZE])
@@ -258,7 +249,7 @@ static void notify_stop(struct notify *n)
     n->stop = true;
     for (size_t i = 0; i < count; i++)
         pthread_cond_broadcast(&n->targets[i].wake);
-    notify_timespec(LEAVE_MS, &until);
+    clock_timespec(LEAVE_MS, &until);
     while (notify_is_sending(n))
         if (pthread_cond_timedwait(&n->calm, &n->lock, &until) != 0)
             break;

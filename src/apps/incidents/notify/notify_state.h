@@ -58,7 +58,6 @@ int64_t notify_now_us(const struct notify *n);
 struct notify_counts *notify_counts_of(struct notify *n, str name);
 /* Distinguishes two questions of one incident: a digest of the waiting calls. */
 void notify_occasion(const struct notify *n, str run, char hex[SHA256_HEX_SIZE]);
-void notify_timespec(int64_t from_now_ms, struct timespec *out);
 
 /* deliver.c */
 struct notify_query {

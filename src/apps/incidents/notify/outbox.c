@@ -174,10 +174,6 @@ void outbox_write(struct json_out *o, const struct outbox_row *m)
     json_member_str_or_null(o, "error", m->error);
     json_member_i64(o, "created_at_us", m->created_us);
     json_member_i64(o, "updated_at_us", m->updated_us);
-    json_out_key(o, STR("next_try_at_us"));
-    if (pending)
-        json_out_i64(o, m->next_us);
-    else
-        json_out_null(o);
+    json_member_i64_or_null(o, "next_try_at_us", pending ? m->next_us : -1);
     json_out_end(o);
 }

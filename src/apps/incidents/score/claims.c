@@ -355,8 +355,7 @@ static void claim_read_lines(struct claim_reader *r, str text)
             claim_section(r, line);
         else if (!r->item && line.n)
             r->listing_items = false;
-        buf_reset(&paragraph);
-        buf_add(&paragraph, line);
+        buf_set(&paragraph, line);
         while (line.n && !r->heading && text.n) {
             str rest = text, next = str_cut(&rest, '\n');
 

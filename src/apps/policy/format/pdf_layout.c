@@ -94,10 +94,7 @@ static bool pdf_open(struct pdf_layout *l, const struct markup_token *t, struct 
         line.bottom = pdf_place(t, "yMax", scratch);
         line.margin = line.bottom < MARGIN * l->height || line.y > (1 - MARGIN) * l->height;
         line.size = (unsigned)fmin(fmax(2 * (line.bottom - line.y), 0), SIZES - 1);
-        if (l->n == l->cap) {
-            l->cap = l->cap ? 2 * l->cap : 256;
-            l->lines = base_realloc(l->lines, l->cap * sizeof l->lines[0]);
-        }
+        l->lines = base_grow(l->lines, l->n, &l->cap, sizeof l->lines[0]);
         assert(l->n < l->cap && line.size < SIZES);
         l->lines[l->n++] = line;
         buf_reset(&l->words);
