@@ -27,6 +27,7 @@
 
 #include "base/str.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 #define CLOCK_NEVER UINT64_MAX /* no deadline */
@@ -55,6 +56,10 @@ uint64_t clock_deadline_ns(const struct clock *c, int64_t timeout_ms);
 /* The time until a deadline, as poll and epoll_wait expect it: rounded up, 0 if it has passed, -1
  * for CLOCK_NEVER. */
 int clock_left_ms(const struct clock *c, uint64_t deadline_ns);
+
+/* A condition that waits by the monotonic time, and one such wait: false if the time has come. */
+void clock_cond_init(pthread_cond_t *cond);
+bool clock_cond_wait(pthread_cond_t *cond, pthread_mutex_t *lock, uint64_t until_ns);
 
 /* The monotonic time begins at one second. Advancing moves both times; setting the wall time, as an
  * operator may do, moves only the wall time. */
