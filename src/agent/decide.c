@@ -11,7 +11,7 @@
 #include "agent/markup.h"
 #include "agent/plan.h"
 #include "agent/react.h"
-#include "base/json.h"
+#include "base/json_get.h"
 
 #define DECIDE_MAX ((size_t)1 << 20)
 
@@ -62,9 +62,7 @@ static void decide_read_calls(str json, struct arena *a, struct ask_reply *reply
         static const char *const names[] = {"id", "name", "arguments"};
 
         for (size_t i = 0; i < COUNT_OF(texts); i++)
-            *texts[i] = json_text(&doc, json_find(&doc, v, str_c(names[i])), a, texts[i])
-                            ? arena_dup(a, *texts[i])
-                            : STR("");
+            *texts[i] = json_copy_text(&doc, v, names[i], a);
     }
     json_release(&doc);
 }

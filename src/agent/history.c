@@ -147,13 +147,6 @@ void reply_write(struct buf *out, const struct ask_reply *r, bool reasoning)
                r->cost_usd);
 }
 
-static int64_t agent_history_number_at(const struct json *doc, const char *key)
-{
-    int64_t n;
-
-    return json_i64(doc, json_find(doc, json_root(doc), str_c(key)), &n) ? n : -1;
-}
-
 static void calls_in(const struct json *doc, struct arena *a, struct ask_reply *out)
 {
     const struct json_node *calls = json_find(doc, json_root(doc), STR("calls"));
@@ -184,13 +177,12 @@ bool reply_read(str text, struct arena *a, struct ask_reply *out)
         out->id = json_copy_text(&doc, root, "id", a);
         out->text = json_copy_text(&doc, root, "text", a);
         out->reasoning = json_copy_text(&doc, root, "reasoning", a);
-        if (!json_bool(json_find(&doc, root, STR("text_is_thought")), &out->thought))
-            out->thought = false;
+        out->thought = json_get_true(&doc, root, "text_is_thought");
         calls_in(&doc, a, out);
-        out->stop = (enum chat_stop)agent_history_number_at(&doc, "stop");
-        out->usage.input = agent_history_number_at(&doc, "input");
-        out->usage.output = agent_history_number_at(&doc, "output");
-        out->usage.reasoning = agent_history_number_at(&doc, "thought");
+        out->stop = (enum chat_stop)json_get_i64(&doc, root, "stop", -1);
+        out->usage.input = json_get_i64(&doc, root, "input", -1);
+        out->usage.output = json_get_i64(&doc, root, "output", -1);
+        out->usage.reasoning = json_get_i64(&doc, root, "thought", -1);
         if (!json_double(&doc, json_find(&doc, root, STR("cost_usd")), &out->cost_usd))
             out->cost_usd = -1;
     }

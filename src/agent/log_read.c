@@ -18,12 +18,6 @@ static bool agent_log_fits(const struct agent_log_list *l, const struct db_value
     return arena_fits(l->arena, 2 * need + 65536, 0);
 }
 
-static bool agent_log_no_room(const struct agent_log_list *l, struct err *e)
-{
-    return err_set(
-        e, ERR_LIMIT, "the log of the run is too large: after %zu effects there is no room", l->n);
-}
-
 bool log_rows_fit(const struct agent_log_list *l, struct err *e)
 {
     return !l->full || err_set(e,
@@ -96,10 +90,23 @@ bool log_ask(struct agent_log *l, const char *sql, const struct db_value *args, 
     return ok;
 }
 
-static bool agent_log_read_list(struct agent_log *l, const char *sql, str arg, struct db_rows rows,
-                                struct err *e)
+static bool agent_log_read_effects(struct agent_log *l, const char *sql,
+                                   const struct db_value *args, size_t n,
+                                   struct agent_log_list *list, struct err *e)
 {
-    return log_ask(l, sql, (struct db_value[]){db_text(arg)}, 1, rows, e);
+    if (!log_ask(l, sql, args, n, (struct db_rows){agent_log_read_on_effect, list}, e))
+        return false;
+    return !list->full ||
+           err_set(e,
+                   ERR_LIMIT,
+                   "the log of the run is too large: after %zu effects there is no room",
+                   list->n);
+}
+
+static bool agent_log_read_rows(struct agent_log *l, const char *sql, const struct db_value *args,
+                                size_t n, struct agent_log_list *list, struct err *e)
+{
+    return log_ask(l, sql, args, n, (struct db_rows){log_on_row, list}, e) && log_rows_fit(list, e);
 }
 
 #define EFFECT_COLUMNS                                                                             \
@@ -111,14 +118,9 @@ bool agent_log_read(struct agent_log *l, str run, struct arena *a, struct agent_
 {
     struct agent_log_list list = {.arena = a};
 
-    if (!agent_log_read_list(l,
-                             EFFECT_COLUMNS " WHERE run_id = $1 ORDER BY seq",
-                             run,
-                             (struct db_rows){agent_log_read_on_effect, &list},
-                             e))
+    if (!agent_log_read_effects(
+            l, EFFECT_COLUMNS " WHERE run_id = $1 ORDER BY seq", DB_ARGS(db_text(run)), &list, e))
         return false;
-    if (list.full)
-        return agent_log_no_room(&list, e);
     *out = list.u.effects;
     *n = list.n;
     for (size_t i = 1; i < list.n; i++)
@@ -131,15 +133,12 @@ bool agent_log_effect_get(struct agent_log *l, str run, int64_t seq, struct aren
 {
     struct agent_log_list list = {.arena = a};
 
-    if (!log_ask(l,
-                 EFFECT_COLUMNS " WHERE run_id = $1 AND seq = $2",
-                 (struct db_value[]){db_text(run), db_int(seq)},
-                 2,
-                 (struct db_rows){agent_log_read_on_effect, &list},
-                 e))
+    if (!agent_log_read_effects(l,
+                                EFFECT_COLUMNS " WHERE run_id = $1 AND seq = $2",
+                                DB_ARGS(db_text(run), db_int(seq)),
+                                &list,
+                                e))
         return false;
-    if (list.full)
-        return agent_log_no_room(&list, e);
     if (!list.n)
         return err_set(e, ERR_NOT_FOUND, "the run has no effect %lld", (long long)seq);
     *out = list.u.effects[0];
@@ -151,15 +150,13 @@ bool agent_log_question(struct agent_log *l, str run, struct arena *a, struct ag
 {
     struct agent_log_list list = {.arena = a};
 
-    if (!agent_log_read_list(l,
-                             EFFECT_COLUMNS " WHERE run_id = $1 AND kind = 'approval' AND state = 0"
-                                            " ORDER BY seq",
-                             run,
-                             (struct db_rows){agent_log_read_on_effect, &list},
-                             e))
+    if (!agent_log_read_effects(l,
+                                EFFECT_COLUMNS " WHERE run_id = $1 AND kind = 'approval' AND"
+                                               " state = 0 ORDER BY seq",
+                                DB_ARGS(db_text(run)),
+                                &list,
+                                e))
         return false;
-    if (list.full)
-        return agent_log_no_room(&list, e);
     if (!list.n)
         return err_set(e, ERR_NOT_FOUND, "nothing of this run waits for an answer");
     *out = list.u.effects[0];
@@ -171,9 +168,7 @@ bool agent_log_run_get(struct agent_log *l, str id, struct arena *a, struct agen
 {
     struct agent_log_list list = {.arena = a};
 
-    if (!agent_log_read_list(
-            l, RUN_COLUMNS " WHERE run_id = $1", id, (struct db_rows){log_on_row, &list}, e) ||
-        !log_rows_fit(&list, e))
+    if (!agent_log_read_rows(l, RUN_COLUMNS " WHERE run_id = $1", DB_ARGS(db_text(id)), &list, e))
         return false;
     if (!list.n)
         return err_set(e, ERR_NOT_FOUND, "there is no run \"" STR_FMT "\"", STR_ARG(id));
@@ -186,14 +181,13 @@ bool agent_log_unfinished(struct agent_log *l, str app, struct arena *a, struct 
 {
     struct agent_log_list list = {.arena = a};
 
-    if (!log_ask(l,
-                 RUN_COLUMNS " WHERE status = 'running' AND ($1 = '' OR app = $1)"
-                             " AND coalesce(daemon_id, '') IN ('', $2) ORDER BY created_us, run_id",
-                 (struct db_value[]){db_text(app), db_text(str_c(l->daemon))},
-                 2,
-                 (struct db_rows){log_on_row, &list},
-                 e) ||
-        !log_rows_fit(&list, e))
+    if (!agent_log_read_rows(l,
+                             RUN_COLUMNS " WHERE status = 'running' AND ($1 = '' OR app = $1) AND"
+                                         " coalesce(daemon_id, '') IN ('', $2)"
+                                         " ORDER BY created_us, run_id",
+                             DB_ARGS(db_text(app), db_text(str_c(l->daemon))),
+                             &list,
+                             e))
         return false;
     assert(!list.n || list.u.rows);
     *out = list.u.rows;
@@ -208,13 +202,13 @@ bool agent_log_parts(struct agent_log *l, str run, str session, struct arena *a,
     str prefix = arena_join(a, run, STR("/"), STR(""));
 
     /* Other runs of the session may be a long conversation, so they are not read. */
-    if (!log_ask(l,
-                 RUN_COLUMNS " WHERE session_id = $1 AND substr(run_id, 1, length($2)) = $2"
-                             " ORDER BY created_us, run_id",
-                 DB_ARGS(db_text(session), db_text(prefix)),
-                 (struct db_rows){log_on_row, &list},
-                 e) ||
-        !log_rows_fit(&list, e))
+    if (!agent_log_read_rows(l,
+                             RUN_COLUMNS " WHERE session_id = $1 AND"
+                                         " substr(run_id, 1, length($2)) = $2"
+                                         " ORDER BY created_us, run_id",
+                             DB_ARGS(db_text(session), db_text(prefix)),
+                             &list,
+                             e))
         return false;
     *out = (struct agent_rows){list.u.rows, list.n};
     return true;
@@ -230,8 +224,7 @@ bool agent_log_session_taken(struct agent_log *l, str session, str key, bool *ta
     *taken = false;
     return log_ask(l,
                    sql,
-                   (struct db_value[]){db_text(session), db_text(key)},
-                   2,
+                   DB_ARGS(db_text(session), db_text(key)),
                    (struct db_rows){column_on_found, taken},
                    e);
 }
@@ -260,7 +253,7 @@ bool agent_log_list(struct agent_log *l, const struct agent_filter *f, struct ar
 {
     struct agent_log_list list = {.arena = a};
 
-    if (!log_ask(
+    if (!agent_log_read_rows(
             l,
             log_list_sql(f),
             DB_ARGS(db_text(f->id),
@@ -272,9 +265,8 @@ bool agent_log_list(struct agent_log *l, const struct agent_filter *f, struct ar
                     db_int((int64_t)f->offset),
                     db_text(f->session.n ? f->session : STR("")),
                     db_int(f->whole)),
-            (struct db_rows){log_on_row, &list},
-            e) ||
-        !log_rows_fit(&list, e))
+            &list,
+            e))
         return false;
     *out = list.u.rows;
     *n = list.n;

@@ -4,7 +4,7 @@
  */
 #include "agent/mcp_tools.h"
 
-#include "base/json.h"
+#include "base/json_get.h"
 #include "base/log.h"
 #include "mcp/name.h"
 
@@ -184,14 +184,6 @@ static bool agent_mcp_tools_allowed(const struct mcp_toolset_server *s, str tool
     return false;
 }
 
-static bool agent_mcp_tools_hint_is_set(const struct json *doc, const struct json_node *v,
-                                        const char *name)
-{
-    bool on;
-
-    return json_bool(json_find(doc, v, str_c(name)), &on) && on;
-}
-
 static bool agent_mcp_tools_needs_approval(const struct mcp_toolset_server *s, str tool)
 {
     if (!s->approval || !s->approve)
@@ -219,9 +211,9 @@ static struct tool agent_mcp_tools_row_of(const struct json *doc, const struct j
                        .run = agent_mcp_tools_run_tool,
                        .ctx = t};
 
-    if (agent_mcp_tools_hint_is_set(doc, v, "read_only"))
+    if (json_get_true(doc, v, "read_only"))
         row.flags |= TOOL_READ_ONLY;
-    if (agent_mcp_tools_hint_is_set(doc, v, "idempotent"))
+    if (json_get_true(doc, v, "idempotent"))
         row.flags |= TOOL_IDEMPOTENT;
     (void)!json_text(doc, json_find(doc, v, STR("description")), a, &row.description);
     return row;

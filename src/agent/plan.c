@@ -4,6 +4,7 @@
  */
 #include "agent/plan.h"
 
+#include "base/json_get.h"
 #include "base/json_loose.h"
 
 const char plan_how[] =
@@ -130,15 +131,12 @@ static void plan_take_call(const struct json *doc, const struct json_node *v, st
 
 static bool plan_truth(const struct json *doc, const struct json_node *v)
 {
-    static const char *const yes[] = {"true", "yes", "1", "True", "Yes"};
+    static const char yes[] = "true yes 1 True Yes";
     bool on;
 
     if (!v || json_bool(v, &on))
         return !v || on;
-    for (size_t i = 0; i < COUNT_OF(yes); i++)
-        if (json_is(doc, v, str_c(yes[i])) || str_eq(json_raw(doc, v), str_c(yes[i])))
-            return true;
-    return false;
+    return json_is_one_of(doc, v, yes) || str_is_one_of(json_raw(doc, v), yes);
 }
 
 static void plan_take(const struct json *doc, struct arena *a, struct plan *out)

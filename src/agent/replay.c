@@ -101,13 +101,6 @@ struct reading {
     struct arena *a;
 };
 
-static int64_t i64_at(const struct reading *r, const struct json_node *v, const char *key)
-{
-    int64_t n;
-
-    return json_i64(r->doc, json_find(r->doc, v, str_c(key)), &n) ? n : 0;
-}
-
 /* In a replay no tool runs. */
 static bool agent_replay_refuse_tool(void *ctx, const struct tool_call *c, struct buf *out,
                                      struct err *e)
@@ -135,8 +128,8 @@ static bool agent_replay_read_tools(const struct reading *r, struct toolbox *b, 
                          .description = json_copy_text(r->doc, v, "description", r->a),
                          .schema = json_copy_text(r->doc, v, "schema", r->a),
                          .accepts = json_copy_text(r->doc, v, "accepts", r->a),
-                         .flags = (unsigned)i64_at(r, v, "flags"),
-                         .unknown = (enum tool_unknown)i64_at(r, v, "unknown"),
+                         .flags = (unsigned)json_get_i64(r->doc, v, "flags", 0),
+                         .unknown = (enum tool_unknown)json_get_i64(r->doc, v, "unknown", 0),
                          .run = agent_replay_refuse_tool};
 
         if (!toolbox_add(b, &t, e))
@@ -150,9 +143,10 @@ static void read_options(const struct reading *r, struct agent_options *out,
 {
     const struct json_node *root = json_root(r->doc);
 
-    *before = (struct agent_result){.iterations = (unsigned)i64_at(r, root, "before_steps"),
-                                    .input_tokens = i64_at(r, root, "before_input"),
-                                    .output_tokens = i64_at(r, root, "before_output")};
+    *before =
+        (struct agent_result){.iterations = (unsigned)json_get_i64(r->doc, root, "before_steps", 0),
+                              .input_tokens = json_get_i64(r->doc, root, "before_input", 0),
+                              .output_tokens = json_get_i64(r->doc, root, "before_output", 0)};
     if (!json_double(r->doc, json_find(r->doc, root, STR("before_usd")), &before->cost_usd))
         before->cost_usd = 0;
     out->before = before;
@@ -162,21 +156,21 @@ static void read_options(const struct reading *r, struct agent_options *out,
     out->system = json_copy_text(r->doc, root, "system", r->a);
     out->messages = json_copy_text(r->doc, root, "messages", r->a);
     out->user = json_copy_text(r->doc, root, "user", r->a);
-    out->limits.iterations = (unsigned)i64_at(r, root, "iterations");
-    out->limits.repeats = (unsigned)i64_at(r, root, "repeats");
-    out->limits.tokens = i64_at(r, root, "tokens");
-    out->limits.tokens_hard = i64_at(r, root, "tokens_hard") != 0;
+    out->limits.iterations = (unsigned)json_get_i64(r->doc, root, "iterations", 0);
+    out->limits.repeats = (unsigned)json_get_i64(r->doc, root, "repeats", 0);
+    out->limits.tokens = json_get_i64(r->doc, root, "tokens", 0);
+    out->limits.tokens_hard = json_get_i64(r->doc, root, "tokens_hard", 0) != 0;
     if (!json_double(r->doc, json_find(r->doc, root, STR("cost_usd")), &out->limits.cost_usd))
         out->limits.cost_usd = 0;
-    out->conclude = i64_at(r, root, "conclude") != 0;
+    out->conclude = json_get_i64(r->doc, root, "conclude", 0) != 0;
     out->output = json_copy_text(r->doc, root, "output", r->a);
-    out->say_success = i64_at(r, root, "say_success") != 0;
+    out->say_success = json_get_i64(r->doc, root, "say_success", 0) != 0;
     out->insist =
         json_copy_text(r->doc, root, "insist", r->a).p; /* ends in a NUL, as all that is copied */
     if (!out->insist[0])
         out->insist = NULL;
-    out->result_shown = (size_t)i64_at(r, root, "result_shown");
-    if (i64_at(r, root, "results"))
+    out->result_shown = (size_t)json_get_i64(r->doc, root, "result_shown", 0);
+    if (json_get_i64(r->doc, root, "results", 0))
         out->results = agent_results_new();
 }
 

@@ -4,7 +4,7 @@
  */
 #include "agent/results.h"
 
-#include "base/json.h"
+#include "base/json_get.h"
 #include "base/utf8.h"
 
 #include <pthread.h>
@@ -215,8 +215,7 @@ static bool agent_results_run(void *ctx, const struct tool_call *call, struct bu
     arena_init(&a, 65536 + call->arguments.n);
     ok = json_open(&doc, call->arguments, e) &&
          json_i64(&doc, json_find(&doc, json_root(&doc), STR("result")), &number);
-    if (!json_i64(&doc, json_find(&doc, json_root(&doc), STR("from")), &from))
-        from = 0;
+    from = json_get_i64(&doc, json_root(&doc), "from", 0);
     (void)!json_text(&doc, json_find(&doc, json_root(&doc), STR("query")), &a, &query);
     pthread_mutex_lock(&k->lock);
     r = ok ? agent_results_at(k, number) : NULL;

@@ -5,7 +5,7 @@
 #include "agent/run_state.h"
 
 #include "agent/extract.h"
-#include "base/json.h"
+#include "base/json_get.h"
 
 #define HISTORY_MAX ((size_t)32 << 20)
 #define BODY_MAX ((size_t)64 << 20)
@@ -111,17 +111,15 @@ static void error_read(struct run *r, str text, struct ask_reply *reply)
     struct chat_error *out = &reply->error;
     struct json doc;
     struct err e;
-    int64_t status = 502;
 
     *reply = (struct ask_reply){.usage = chat_usage_none, .cost_usd = -1};
     *out = (struct chat_error){.status = 502, .message = STR("the call had failed")};
     if (json_open(&doc, text, &e)) {
-        (void)!json_i64(
-            &doc, json_find(&doc, json_root(&doc), STR("input_tokens")), &reply->usage.input);
-        (void)!json_i64(
-            &doc, json_find(&doc, json_root(&doc), STR("output_tokens")), &reply->usage.output);
-        if (json_i64(&doc, json_find(&doc, json_root(&doc), STR("status")), &status))
-            out->status = (int)status;
+        const struct json_node *root = json_root(&doc);
+
+        reply->usage.input = json_get_i64(&doc, root, "input_tokens", reply->usage.input);
+        reply->usage.output = json_get_i64(&doc, root, "output_tokens", reply->usage.output);
+        out->status = (int)json_get_i64(&doc, root, "status", out->status);
         if (json_text(
                 &doc, json_find(&doc, json_root(&doc), STR("message")), r->arena, &out->message))
             out->message = arena_dup(r->arena, out->message);

@@ -4,7 +4,7 @@
  */
 #include "agent/run_state.h"
 
-#include "base/json.h"
+#include "base/json_get.h"
 
 #define NOTE_NAME "settled"
 #define NOTE_MAX ((size_t)32 << 20)
@@ -30,22 +30,6 @@ static void settle_write(const struct agent_result *x, struct buf *out)
     json_out_end(&o);
 }
 
-static str settle_text(struct run *r, const struct json *doc, const char *key)
-{
-    str s;
-
-    return json_text(doc, json_find(doc, json_root(doc), str_c(key)), r->arena, &s)
-               ? arena_dup(r->arena, s)
-               : STR("");
-}
-
-static int64_t settle_i64(const struct json *doc, const char *key)
-{
-    int64_t n;
-
-    return json_i64(doc, json_find(doc, json_root(doc), str_c(key)), &n) ? n : 0;
-}
-
 static void settle_read(struct run *r, str json)
 {
     struct agent_result *out = r->out;
@@ -54,21 +38,21 @@ static void settle_read(struct run *r, str json)
     str status;
 
     if (json_open(&doc, json, &e)) {
-        status = settle_text(r, &doc, "status");
+        status = json_copy_text(&doc, json_root(&doc), "status", r->arena);
         for (int i = AGENT_FINISHED; i <= AGENT_WAITING; i++)
             if (str_eq(status, str_c(agent_end_name((enum agent_end)i))))
                 out->end = (enum agent_end)i;
-        out->reason = settle_text(r, &doc, "reason");
-        out->detail = settle_text(r, &doc, "detail");
-        out->text = settle_text(r, &doc, "text");
-        out->finish = settle_text(r, &doc, "finish");
-        if (settle_i64(&doc, "iterations"))
-            out->iterations = (unsigned)settle_i64(&doc, "iterations");
-        out->input_tokens = settle_i64(&doc, "input_tokens");
-        out->output_tokens = settle_i64(&doc, "output_tokens");
-        out->reasoning_tokens = settle_i64(&doc, "reasoning_tokens");
-        out->model_calls = (unsigned)settle_i64(&doc, "model_calls");
-        out->tool_calls = (unsigned)settle_i64(&doc, "tool_calls");
+        out->reason = json_copy_text(&doc, json_root(&doc), "reason", r->arena);
+        out->detail = json_copy_text(&doc, json_root(&doc), "detail", r->arena);
+        out->text = json_copy_text(&doc, json_root(&doc), "text", r->arena);
+        out->finish = json_copy_text(&doc, json_root(&doc), "finish", r->arena);
+        if (json_get_i64(&doc, json_root(&doc), "iterations", 0))
+            out->iterations = (unsigned)json_get_i64(&doc, json_root(&doc), "iterations", 0);
+        out->input_tokens = json_get_i64(&doc, json_root(&doc), "input_tokens", 0);
+        out->output_tokens = json_get_i64(&doc, json_root(&doc), "output_tokens", 0);
+        out->reasoning_tokens = json_get_i64(&doc, json_root(&doc), "reasoning_tokens", 0);
+        out->model_calls = (unsigned)json_get_i64(&doc, json_root(&doc), "model_calls", 0);
+        out->tool_calls = (unsigned)json_get_i64(&doc, json_root(&doc), "tool_calls", 0);
         if (!json_double(&doc, json_find(&doc, json_root(&doc), STR("cost_usd")), &out->cost_usd))
             out->cost_usd = 0;
     }

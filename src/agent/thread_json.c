@@ -4,6 +4,7 @@
  */
 #include "agent/thread_json.h"
 
+#include "base/json_get.h"
 #include "mcp/base64.h"
 
 #define TYPE_MAX 64
@@ -74,17 +75,23 @@ static bool agent_thread_json_read_values(const struct json *doc, struct arena *
     return true;
 }
 
+/* A checkpoint's id, or "" if it is absent or null. */
+static bool thread_json_read_id(const struct json *doc, const char *name, struct arena *a, str *out,
+                                struct err *e)
+{
+    const struct json_node *v = json_get(doc, json_root(doc), name);
+
+    *out = STR("");
+    return !v ||
+           (json_text(doc, v, a, out) && out->n <= THREAD_ID_MAX && !memchr(out->p, 0, out->n)) ||
+           err_set(e, ERR_INPUT, "%s: must be an id, or null", name);
+}
+
 bool thread_json_put(const struct json *doc, struct arena *a, struct thread_tuple *out,
                      struct err *e)
 {
-    const struct json_node *parent = json_find(doc, json_root(doc), STR("parent_id"));
-
-    out->parent = STR("");
-    if (parent && parent->kind != JSON_NULL &&
-        (!json_text(doc, parent, a, &out->parent) || out->parent.n > THREAD_ID_MAX ||
-         memchr(out->parent.p, 0, out->parent.n)))
-        return err_set(e, ERR_INPUT, "parent_id: must be an id, or null");
-    return read_object(doc, "checkpoint", true, &out->checkpoint, e) &&
+    return thread_json_read_id(doc, "parent_id", a, &out->parent, e) &&
+           read_object(doc, "checkpoint", true, &out->checkpoint, e) &&
            read_object(doc, "metadata", false, &out->metadata, e) &&
            agent_thread_json_read_values(doc, a, out, e);
 }
@@ -119,14 +126,8 @@ bool thread_json_writes(const struct json *doc, struct arena *a, struct thread_t
 bool thread_json_update(const struct json *doc, struct arena *a, struct thread_update *out,
                         struct err *e)
 {
-    const struct json_node *from = json_find(doc, json_root(doc), STR("checkpoint_id"));
-
-    out->from = STR("");
-    if (from && from->kind != JSON_NULL &&
-        (!json_text(doc, from, a, &out->from) || out->from.n > THREAD_ID_MAX ||
-         memchr(out->from.p, 0, out->from.n)))
-        return err_set(e, ERR_INPUT, "checkpoint_id: must be an id, or null");
-    return read_object(doc, "values", true, &out->values, e) &&
+    return thread_json_read_id(doc, "checkpoint_id", a, &out->from, e) &&
+           read_object(doc, "values", true, &out->values, e) &&
            read_object(doc, "reducers", false, &out->reducers, e) &&
            read_object(doc, "metadata", false, &out->metadata, e);
 }

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 
+#define LOOK_MS 20   /* at the time and the cancel */
 #define RETRY_MS 250 /* and as much again by chance */
 #define STACK_SIZE ((size_t)256 << 10)
 #define KEY_MAX ((size_t)1 << 20)
@@ -336,7 +337,6 @@ static void agent_tool_run_wait(struct toolbox *b, struct batch_state *s)
     while (s->left) {
         bool cancelled = s->batch->cancel && atomic_load(s->batch->cancel);
         uint64_t now = clock_mono_ns(b->clock);
-        struct timespec until;
 
         for (size_t i = 0; i < s->batch->n; i++)
             if (s->jobs[i] && (cancelled || now >= s->jobs[i]->call.deadline_ns)) {
@@ -348,13 +348,7 @@ static void agent_tool_run_wait(struct toolbox *b, struct batch_state *s)
             }
         if (!s->left)
             break;
-        (void)clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += 20000000; /* and a look at the time and the cancel */
-        if (until.tv_nsec >= 1000000000) {
-            until.tv_sec++;
-            until.tv_nsec -= 1000000000;
-        }
-        (void)pthread_cond_timedwait(&s->changed, &b->lock, &until);
+        (void)clock_cond_wait(&s->changed, &b->lock, clock_deadline_ns(&clock_real, LOOK_MS));
     }
     pthread_mutex_unlock(&b->lock);
 }
@@ -365,7 +359,7 @@ void toolbox_run(struct toolbox *b, struct tool_batch *batch)
     struct batch_state s = {.batch = batch, .jobs = jobs};
 
     assert(batch->n <= TOOL_CALLS_MAX);
-    pthread_cond_init(&s.changed, NULL);
+    clock_cond_init(&s.changed);
     for (size_t i = 0; i < batch->n; i++)
         if (!batch->results[i].skip)
             agent_tool_run_start(b, &s, i);

@@ -17,7 +17,7 @@
  */
 #include "agent/tool_box.h"
 
-#include "base/json.h"
+#include "base/json_get.h"
 
 #define WORD_MAX 64
 
@@ -55,29 +55,12 @@ static const struct {
 
 /* Keywords whose values are data, not schemas; and keywords whose values map the author's names
  * to schemas. */
-static const char *const data_keys[] = {"enum", "const", "default", "example", "examples"};
-static const char *const name_keys[] = {
-    "properties", "patternProperties", "$defs", "definitions", "dependentSchemas"};
+static const char data_keys[] = "enum const default example examples";
+static const char name_keys[] = "properties patternProperties $defs definitions dependentSchemas";
 /* Beside these an object that is closed would refuse what they allow. */
-static const char *const open_keys[] = {"additionalProperties",
-                                        "unevaluatedProperties",
-                                        "allOf",
-                                        "anyOf",
-                                        "oneOf",
-                                        "$ref",
-                                        "$dynamicRef",
-                                        "if",
-                                        "patternProperties",
-                                        "dependentSchemas"};
-
-static bool agent_tool_schema_one_of(const struct json *doc, const struct json_node *key,
-                                     const char *const *list, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (json_is(doc, key, str_c(list[i])))
-            return true;
-    return false;
-}
+static const char open_keys[] =
+    "additionalProperties unevaluatedProperties allOf anyOf oneOf $ref $dynamicRef if "
+    "patternProperties dependentSchemas";
 
 /* ---- types ---- */
 
@@ -245,10 +228,9 @@ static void write_member(struct walk *w, const struct json_node *k, bool items)
         json_out_key(&w->o, STR("prefixItems"));
     else
         write_key(w, k);
-    if (agent_tool_schema_one_of(w->doc, k, data_keys, COUNT_OF(data_keys)))
+    if (json_is_one_of(w->doc, k, data_keys))
         json_out_raw(&w->o, json_raw(w->doc, v));
-    else if (agent_tool_schema_one_of(w->doc, k, name_keys, COUNT_OF(name_keys)) &&
-             v->kind == JSON_OBJECT)
+    else if (json_is_one_of(w->doc, k, name_keys) && v->kind == JSON_OBJECT)
         write_named(w, v);
     else
         write_schema(w, v);
@@ -257,7 +239,7 @@ static void write_member(struct walk *w, const struct json_node *k, bool items)
 static bool agent_tool_schema_is_open(struct walk *w, const struct json_node *v)
 {
     JSON_FOREACH(k, w->doc, v)
-        if (agent_tool_schema_one_of(w->doc, k, open_keys, COUNT_OF(open_keys)))
+        if (json_is_one_of(w->doc, k, open_keys))
             return true;
     return !json_find(w->doc, v, STR("properties"));
 }
@@ -271,8 +253,7 @@ static void write_object(struct walk *w, const struct json_node *v)
         const struct json_node *x = json_value(k);
 
         /* Data beside a schema's words may be null. */
-        if (x->kind == JSON_NULL &&
-            agent_tool_schema_one_of(w->doc, k, data_keys, COUNT_OF(data_keys))) {
+        if (x->kind == JSON_NULL && json_is_one_of(w->doc, k, data_keys)) {
             write_key(w, k);
             json_out_null(&w->o);
         } else {

@@ -4,6 +4,7 @@
  */
 #include "agents/runner_state.h"
 
+#include "base/json_get.h"
 #include "gateway/conversation.h"
 
 static const struct {
@@ -54,8 +55,8 @@ bool agents_request_read(str json, struct arena *a, struct agents_request *out, 
         if (json_text(&doc, json_find(&doc, json_root(&doc), str_c(request_texts[i].name)), a, to))
             *to = arena_dup(a, *to);
     }
-    if (ok && !json_bool(json_find(&doc, json_root(&doc), STR("workflow")), &out->workflow))
-        out->workflow = false;
+    if (ok)
+        out->workflow = json_get_true(&doc, json_root(&doc), "workflow");
     json_release(&doc);
     return ok;
 }

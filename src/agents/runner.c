@@ -6,9 +6,9 @@
 
 #include "base/log.h"
 
-#define LOOK_NS 50000000L
-#define BROKEN_LOOKS 20   /* each LOOK_NS: until a run that PostgreSQL broke is resumed */
-#define ELSEWHERE_LOOKS 4 /* each LOOK_NS: how often the log of another daemon's run is read */
+#define LOOK_MS 50
+#define BROKEN_LOOKS 20   /* each LOOK_MS: until a run that PostgreSQL broke is resumed */
+#define ELSEWHERE_LOOKS 4 /* each LOOK_MS: how often the log of another daemon's run is read */
 #define STACK_SIZE ((size_t)2 << 20)
 
 /* ---- the table of active runs; under the lock ---- */
@@ -42,15 +42,7 @@ static void runner_remove(struct agents_runner *r, struct agents_job *j)
 
 static void runner_wait_a_little(struct agents_runner *r)
 {
-    struct timespec until;
-
-    (void)clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += LOOK_NS;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000;
-    }
-    (void)pthread_cond_timedwait(&r->changed, &r->lock, &until);
+    (void)clock_cond_wait(&r->changed, &r->lock, clock_deadline_ns(&clock_real, LOOK_MS));
 }
 
 /* ---- a job ---- */
@@ -561,7 +553,7 @@ struct agents_runner *agents_runner_new(const struct agents_host *h)
     r->host = *h;
     r->servers = agents_servers_new(h->clock);
     pthread_mutex_init(&r->lock, NULL);
-    pthread_cond_init(&r->changed, NULL);
+    clock_cond_init(&r->changed);
     return r;
 }
 

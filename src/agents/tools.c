@@ -8,7 +8,7 @@
 #include "agent/mcp_tools.h"
 #include "agents/http_tool.h"
 #include "agents/servers.h"
-#include "base/json.h"
+#include "base/json_get.h"
 #include "base/log.h"
 #include "gateway/config_build.h"
 #include "mcp/name.h"
@@ -250,7 +250,6 @@ static bool agents_add_request(struct agents_open *p, size_t source, const struc
                        .run = http_tool_run,
                        .ctx = h};
     str tool;
-    bool on;
 
     assert(t->kind != CONFIG_TOOLS_MCP);
     if (!json_text(doc, json_find(doc, v, STR("name")), &p->arena, &tool) ||
@@ -259,9 +258,9 @@ static bool agents_add_request(struct agents_open *p, size_t source, const struc
     if (!agents_named(a->tools, a->tool_count, source, tool))
         return true;
     row.schema = json_raw(doc, json_find(doc, v, STR("schema")));
-    if (json_bool(json_find(doc, v, STR("read_only")), &on) && on)
+    if (json_get_true(doc, v, "read_only"))
         row.flags |= TOOL_READ_ONLY;
-    if (json_bool(json_find(doc, v, STR("idempotent")), &on) && on)
+    if (json_get_true(doc, v, "idempotent"))
         row.flags |= TOOL_IDEMPOTENT;
     if (agents_named(a->approve, a->approve_count, source, tool))
         row.flags |= TOOL_APPROVAL;

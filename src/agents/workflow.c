@@ -7,6 +7,7 @@
 
 #include "agent/stage.h"
 #include "agent/work.h"
+#include "base/json_get.h"
 
 struct stage_agent {
     struct agents_part part;
@@ -114,13 +115,6 @@ static void workflow_write_plan(const struct agents_job *j, const struct config_
     json_out_close(&o, 2);
 }
 
-static bool workflow_plan_flag(const struct json *doc, const struct json_node *v, const char *key)
-{
-    bool on;
-
-    return json_bool(json_find(doc, v, str_c(key)), &on) && on;
-}
-
 static bool workflow_read_plan(str note, struct arena *a, struct workflow_plan *out, struct err *e)
 {
     const struct json_node *list;
@@ -136,8 +130,8 @@ static bool workflow_read_plan(str note, struct arena *a, struct workflow_plan *
         const struct json_node *names = json_find(&doc, v, STR("agents"));
         str name;
 
-        s->parallel = workflow_plan_flag(&doc, v, "parallel");
-        s->all = workflow_plan_flag(&doc, v, "all");
+        s->parallel = json_get_true(&doc, v, "parallel");
+        s->all = json_get_true(&doc, v, "all");
         JSON_FOREACH(n, &doc, names)
             if (s->agent_count < CONFIG_STAGE_AGENTS_MAX && json_text(&doc, n, a, &name))
                 s->agents[s->agent_count++] = arena_dup(a, name);

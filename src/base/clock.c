@@ -75,6 +75,25 @@ void clock_timespec(int64_t ms, struct timespec *out)
     out->tv_nsec %= 1000000000;
 }
 
+void clock_cond_init(pthread_cond_t *cond)
+{
+    pthread_condattr_t attr;
+
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(cond, &attr);
+    pthread_condattr_destroy(&attr);
+}
+
+bool clock_cond_wait(pthread_cond_t *cond, pthread_mutex_t *lock, uint64_t until_ns)
+{
+    struct timespec at = {(time_t)(until_ns / 1000000000), (long)(until_ns % 1000000000)};
+
+    if (until_ns == CLOCK_NEVER)
+        return pthread_cond_wait(cond, lock) == 0;
+    return pthread_cond_timedwait(cond, lock, &at) == 0;
+}
+
 void clock_fake_init(struct clock *c, int64_t wall_ms)
 {
     c->fake = true;

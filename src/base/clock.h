@@ -27,6 +27,7 @@
 
 #include "base/str.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <time.h>
 
@@ -58,6 +59,10 @@ uint64_t clock_deadline_ns(const struct clock *c, int64_t timeout_ms);
 int clock_left_ms(const struct clock *c, uint64_t deadline_ns);
 /* The time of the system this many milliseconds from now, for pthread_cond_timedwait. */
 void clock_timespec(int64_t ms, struct timespec *out);
+
+/* A condition that waits by the monotonic time, and one such wait: false if the time has come. */
+void clock_cond_init(pthread_cond_t *cond);
+bool clock_cond_wait(pthread_cond_t *cond, pthread_mutex_t *lock, uint64_t until_ns);
 
 /* The monotonic time begins at one second. Advancing moves both times; setting the wall time, as an
  * operator may do, moves only the wall time. */

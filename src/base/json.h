@@ -4,9 +4,7 @@
  * the source must outlive the use of the nodes:
  *
  *     struct json doc;
- *     json_init(&doc);
- *     if (!json_parse(&doc, body, e))
- *         return false;
+ *     if (!json_open(&doc, body, e)) ...
  *     const struct json_node *model = json_find(&doc, json_root(&doc), STR("model"));
  *     if (model && json_text(&doc, model, &arena, &name)) ...
  *     json_release(&doc);
@@ -76,13 +74,8 @@ void json_release(struct json *doc);
 /* False: e has the error with its line and column (from 1, in characters) and byte (from 0), and
  * the tape is empty. src must stay valid as long as the nodes are used. */
 bool json_parse(struct json *doc, str src, struct err *e) MUST_USE;
-
 /* json_init and json_parse in one: json_release is needed in any case. */
-static inline bool MUST_USE json_open(struct json *doc, str src, struct err *e)
-{
-    json_init(doc);
-    return json_parse(doc, src, e);
-}
+bool json_open(struct json *doc, str src, struct err *e) MUST_USE;
 
 /* NULL if the last parse failed. */
 const struct json_node *json_root(const struct json *doc);
@@ -225,7 +218,7 @@ void json_out_key(struct json_out *o, str key);
 void json_out_str(struct json_out *o, str text);
 void json_out_i64(struct json_out *o, int64_t v);
 void json_out_u64(struct json_out *o, uint64_t v);
-void json_out_double(struct json_out *o, double v); /* shortest that reads back; NaN, inf: null */
+void json_out_double(struct json_out *o, double v); /* the shortest form; NaN and inf: null */
 void json_out_bool(struct json_out *o, bool v);
 void json_out_null(struct json_out *o);
 void json_out_raw(struct json_out *o, str json); /* JSON text, written unchanged */

@@ -67,6 +67,23 @@ static inline bool json_get_is(const struct json *doc, const struct json_node *v
     return json_is(doc, json_find(doc, v, str_c(key)), str_c(text));
 }
 
+/* The integer of a member; `otherwise` if it is absent or no integer. */
+static inline int64_t json_get_i64(const struct json *doc, const struct json_node *v,
+                                   const char *key, int64_t otherwise)
+{
+    int64_t n;
+
+    return json_i64(doc, json_find(doc, v, str_c(key)), &n) ? n : otherwise;
+}
+
+/* Whether a member is true. */
+static inline bool json_get_true(const struct json *doc, const struct json_node *v, const char *key)
+{
+    const struct json_node *m = json_find(doc, v, str_c(key));
+
+    return m && m->kind == JSON_TRUE;
+}
+
 /* Whether v is one of these texts, which are separated by spaces: "text image file". */
 bool json_is_one_of(const struct json *doc, const struct json_node *v, const char *words);
 

@@ -4,7 +4,7 @@
  */
 #include "cli/agent_show.h"
 
-#include "base/json.h"
+#include "base/json_get.h"
 #include "base/utf8.h"
 #include "chat/repr.h"
 
@@ -93,17 +93,13 @@ static void show_waiting(struct agent_show *s, const struct json *doc)
 
     assert(COUNT_OF(texts) == COUNT_OF(names));
     s->waiting.waits = true;
-    for (size_t i = 0; i < COUNT_OF(texts); i++) {
-        *texts[i] = STR("");
-        if (json_text(doc, json_find(doc, p, str_c(names[i])), &s->arena, texts[i]))
-            *texts[i] = arena_dup(&s->arena, *texts[i]);
-    }
+    for (size_t i = 0; i < COUNT_OF(texts); i++)
+        *texts[i] = json_copy_text(doc, p, names[i], &s->arena);
     s->waiting.arguments = STR("{}");
     if (json_find(doc, p, STR("arguments")))
         s->waiting.arguments =
             arena_dup(&s->arena, json_raw(doc, json_find(doc, p, STR("arguments"))));
-    if (!json_i64(doc, json_find(doc, p, STR("seq")), &s->waiting.seq))
-        s->waiting.seq = -1;
+    s->waiting.seq = json_get_i64(doc, p, "seq", -1);
 }
 
 /* The reasons of a run without an answer: the exit code, and what the user can do. */
@@ -221,10 +217,8 @@ static void show_error(struct agent_show *s, str name, bool root, const struct j
         show_put_line(&out, s->error);
         file_out_flush(&out);
     }
-    s->error = STR("");
-    if (str_eq(name, STR("error")) &&
-        json_text(doc, json_find(doc, error, STR("message")), &s->arena, &s->error))
-        s->error = arena_dup(&s->arena, s->error);
+    s->error =
+        str_eq(name, STR("error")) ? json_copy_text(doc, error, "message", &s->arena) : STR("");
 }
 
 static void show_json(struct agent_show *s, str name, str id, str json)

@@ -3,6 +3,8 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "store/audit.h"
+
+#include "base/json_get.h"
 #include "cli/history.h"
 
 enum { CONFIG, LIMIT, JSON };
@@ -33,7 +35,7 @@ static int cli_audit_verify(struct history *h, struct cli *cli, bool json)
 {
     char head[4096];
     struct err e;
-    bool good = false, ok;
+    bool good, ok;
     int code;
 
     assert(h->reader);
@@ -45,7 +47,7 @@ static int cli_audit_verify(struct history *h, struct cli *cli, bool json)
         return code;
     if (!json_parse(&h->doc, buf_str(&h->out), &e))
         return history_fail(&e);
-    (void)!json_bool(json_find(&h->doc, json_root(&h->doc), STR("ok")), &good);
+    good = json_get_true(&h->doc, json_root(&h->doc), "ok");
     if (!json && good)
         file_out_printf(&cli->out,
                         "the chain holds: %lld entries, %lld rows agree, %lld were erased\n",

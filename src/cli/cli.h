@@ -118,6 +118,9 @@ struct cli_exit_row {
 };
 const struct cli_exit_row *cli_exit_row(size_t index);
 void cli_exit_codes(struct cli *cli);
+/* Paragraphs broken into lines of this width; *code is the function's own, false at first. */
+typedef void cli_put_word(struct cli *cli, str word, bool *code);
+void cli_wrap(struct cli *cli, const char *text, size_t width, cli_put_word *put);
 /* All commands in Markdown: docs/reference/commands.md. */
 void cli_reference(struct cli *cli);
 

@@ -7,7 +7,7 @@
 #include "cli/data.h"
 
 #include "base/clock.h"
-#include "base/json.h"
+#include "base/json_get.h"
 #include "store/store.h"
 
 #include <errno.h>
@@ -187,14 +187,6 @@ static bool daemon_read_head(struct daemon_link *d, struct err *e)
     return true;
 }
 
-static int64_t daemon_health_number(const struct json *doc, str name)
-{
-    const struct json_node *v = json_find(doc, json_root(doc), name);
-    int64_t n;
-
-    return v && json_i64(doc, v, &n) ? n : 0;
-}
-
 /* Asks on the connection that the request will use too, so that both reach the same process, and
  * before any key is sent. */
 static bool daemon_prove(struct daemon_link *d, const struct store_owner *owner, struct err *e)
@@ -217,8 +209,8 @@ static bool daemon_prove(struct daemon_link *d, const struct store_owner *owner,
     ok = ok && json_parse(&doc, str_slice(buf_str(&d->in), 0, size), e);
     if (ok && !json_text(&doc, json_find(&doc, json_root(&doc), STR("store_id")), &a, &id))
         id = STR("none");
-    d->stored = ok ? daemon_health_number(&doc, STR("stored_records")) : 0;
-    d->pending = ok ? daemon_health_number(&doc, STR("pending_records")) : 0;
+    d->stored = ok ? json_get_i64(&doc, json_root(&doc), "stored_records", 0) : 0;
+    d->pending = ok ? json_get_i64(&doc, json_root(&doc), "pending_records", 0) : 0;
     if (ok && !str_eq(id, owner->id))
         ok = err_set(e,
                      ERR_UPSTREAM,

@@ -4,6 +4,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/json_get.h"
 #include "base/log.h"
 #include "cli/daemon.h"
 #include "cli/data.h"
@@ -111,14 +112,14 @@ static bool of_nothing(str receipt)
 {
     static const char *const counts[] = {
         "sessions", "interactions", "communications", "threads", "runs"};
-    int64_t sum = 0, n;
+    int64_t sum = 0;
     struct json doc;
     struct err e;
     bool ok;
 
     ok = json_open(&doc, receipt, &e);
     for (size_t i = 0; ok && i < COUNT_OF(counts); i++)
-        sum += json_i64(&doc, json_find(&doc, json_root(&doc), str_c(counts[i])), &n) ? n : 0;
+        sum += json_get_i64(&doc, json_root(&doc), counts[i], 0);
     json_release(&doc);
     return ok && sum == 0;
 }

@@ -44,22 +44,28 @@ static void option_line(struct cli *cli, const struct cli_option *o)
         write_choices(cli, o->choices);
 }
 
-/* Paragraphs broken into lines that fit a terminal. */
-static void help_write_wrapped(struct cli *cli, const char *text)
+static void help_put_word(struct cli *cli, str word, bool *code)
+{
+    (void)code;
+    file_out_add(&cli->out, word);
+}
+
+void cli_wrap(struct cli *cli, const char *text, size_t width, cli_put_word *put)
 {
     size_t column = 0;
+    bool code = false;
 
     while (*text) {
         size_t n = strcspn(text, " \n");
 
-        if (column > 0 && column + 1 + n > 79) {
+        if (column > 0 && column + 1 + n > width) {
             file_out_add(&cli->out, STR("\n"));
             column = 0;
         } else if (column > 0 && n > 0) {
             file_out_add(&cli->out, STR(" "));
             column++;
         }
-        file_out_add(&cli->out, (str){text, n});
+        put(cli, (str){text, n}, &code);
         column += n;
         text += n;
         if (*text == '\n') {
@@ -97,7 +103,7 @@ void cli_usage(struct cli *cli, const struct cli_command *c, bool full)
     help_usage_line(cli, c);
     file_out_add(&cli->out, STR("\n"));
     if (full) {
-        help_write_wrapped(cli, c->about);
+        cli_wrap(cli, c->about, 79, help_put_word);
         file_out_add(&cli->out, STR("\n"));
     }
     help_write_title(cli, "Options");

@@ -5,6 +5,7 @@
 #include "cli/history.h"
 
 #include "base/clock.h"
+#include "base/json_get.h"
 #include "base/progress.h"
 #include "base/utf8.h"
 #include "cli/daemon.h"
@@ -148,9 +149,7 @@ str history_member(struct history *h, const struct json_node *v, const char *nam
 
 int64_t history_number(struct history *h, const struct json_node *v, const char *name)
 {
-    int64_t n;
-
-    return json_i64(&h->doc, json_find(&h->doc, v, str_c(name)), &n) ? n : -1;
+    return json_get_i64(&h->doc, v, name, -1);
 }
 
 void history_put_field(struct history *h, struct cli *cli, const struct json_node *v,

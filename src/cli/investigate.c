@@ -4,7 +4,7 @@
  */
 #include "cli/investigate.h"
 #include "apps/incidents/score.h"
-#include "base/json.h"
+#include "base/json_get.h"
 #include "base/utf8.h"
 #include "cli/cli.h"
 
@@ -371,12 +371,10 @@ static void investigate_print_waiting(struct work *w, const struct ran *r)
     file_out_init(&out, STDERR_FILENO);
     list = json_open(&doc, r->pending, &e) ? json_root(&doc) : NULL;
     JSON_FOREACH(v, &doc, list) {
-        str run = STR(""), tool = STR("");
-        int64_t seq = 0;
+        str run = json_get_text(&doc, v, "run_id", &w->arena),
+            tool = json_get_text(&doc, v, "tool", &w->arena);
+        int64_t seq = json_get_i64(&doc, v, "seq", 0);
 
-        (void)!json_text(&doc, json_find(&doc, v, STR("run_id")), &w->arena, &run);
-        (void)!json_text(&doc, json_find(&doc, v, STR("tool")), &w->arena, &tool);
-        (void)!json_i64(&doc, json_find(&doc, v, STR("seq")), &seq);
         file_out_add(&out, STR("it waits for approval of "));
         cli_put_line(&out, tool);
         file_out_add(&out, STR(" "));

@@ -8,6 +8,7 @@
 #include "cli/mcp_record.h"
 
 #include "base/clock.h"
+#include "base/json_get.h"
 #include "cli/daemon.h"
 #include "mcp/rpc.h"
 #include "mcp/server.h"
@@ -67,10 +68,7 @@ static str mcp_record_text_of(const struct mcp_ask *ask, const char *name)
 
 static int64_t mcp_record_limit_of(const struct mcp_ask *ask, int64_t usual)
 {
-    int64_t limit;
-
-    return json_i64(ask->doc, json_find(ask->doc, ask->arguments, STR("limit")), &limit) ? limit
-                                                                                         : usual;
+    return json_get_i64(ask->doc, ask->arguments, "limit", usual);
 }
 
 /* One question asked and answered, or why it was not. */

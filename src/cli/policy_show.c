@@ -4,6 +4,7 @@
  */
 #include "cli/policy.h"
 
+#include "base/json_get.h"
 #include "base/utf8.h"
 #include "cli/history.h"
 
@@ -54,14 +55,6 @@ static const char *policy_cell(struct policy_cmd *p, const struct json *doc,
     if (m && m->kind != JSON_NULL && !json_text(doc, m, &p->arena, &text))
         text = json_raw(doc, m);
     return history_line(&p->arena, text, SHOWN).p;
-}
-
-static int64_t policy_number(const struct json *doc, const struct json_node *v, const char *name)
-{
-    int64_t n;
-
-    assert(name);
-    return json_i64(doc, json_find(doc, v, str_c(name)), &n) ? n : 0;
 }
 
 /* The list of a reply, each row printed by show; how many there were. */
@@ -122,12 +115,12 @@ void policy_show_progress(struct policy_cmd *p)
 
         if (!p->progress.shown)
             p->progress =
-                progress_begin("reverify", "cases", (uint64_t)policy_number(&doc, root, "total"));
-        progress_set(&p->progress, (uint64_t)policy_number(&doc, root, "done"));
+                progress_begin("reverify", "cases", (uint64_t)json_get_i64(&doc, root, "total", 0));
+        progress_set(&p->progress, (uint64_t)json_get_i64(&doc, root, "done", 0));
         progress_note(&p->progress,
                       arena_printf(&p->arena,
                                    "%lld verdicts flipped",
-                                   (long long)policy_number(&doc, root, "flipped")));
+                                   (long long)json_get_i64(&doc, root, "flipped", 0)));
     }
     json_release(&doc);
 }
@@ -171,17 +164,17 @@ int policy_show_reverify(struct policy_cmd *p)
 
     if (json_open(&doc, p->reply, &e)) {
         root = json_root(&doc);
-        code = policy_number(&doc, root, "flipped") ? CLI_NEGATIVE : CLI_OK;
+        code = json_get_i64(&doc, root, "flipped", 0) ? CLI_NEGATIVE : CLI_OK;
         if (json_is(&doc, json_find(&doc, root, STR("status")), STR("failed")))
             code = cli_complain(CLI_INTERNAL, "it failed: %s", policy_cell(p, &doc, root, "error"));
         if (!policy_show_json(p)) {
             (void)policy_each(p, "/changes", policy_change_row);
             file_out_printf(&p->cli->out,
                             "%lld cases, %lld criteria: %lld flipped, %lld failed\n",
-                            (long long)policy_number(&doc, root, "done"),
-                            (long long)policy_number(&doc, root, "criteria"),
-                            (long long)policy_number(&doc, root, "flipped"),
-                            (long long)policy_number(&doc, root, "failed"));
+                            (long long)json_get_i64(&doc, root, "done", 0),
+                            (long long)json_get_i64(&doc, root, "criteria", 0),
+                            (long long)json_get_i64(&doc, root, "flipped", 0),
+                            (long long)json_get_i64(&doc, root, "failed", 0));
         }
     }
     json_release(&doc);
@@ -244,9 +237,9 @@ int policy_show_extracted(struct policy_cmd *p)
             "%zu proposed; dropped: %lld whose quote is not in the text, %lld invalid, "
             "%lld twice\nconfirm those that are right: rationale policy confirm ID...\n",
             n,
-            (long long)policy_number(&doc, dropped, "quote_not_found"),
-            (long long)policy_number(&doc, dropped, "invalid"),
-            (long long)policy_number(&doc, dropped, "duplicate"));
+            (long long)json_get_i64(&doc, dropped, "quote_not_found", 0),
+            (long long)json_get_i64(&doc, dropped, "invalid", 0),
+            (long long)json_get_i64(&doc, dropped, "duplicate", 0));
     }
     json_release(&doc);
     return CLI_OK;

@@ -21,29 +21,8 @@ static void reference_word(struct cli *cli, str word, bool *code)
 
 static void reference_text(struct cli *cli, const char *text)
 {
-    size_t column = 0;
-    bool code = false;
-
-    while (*text) {
-        size_t n = strcspn(text, " \n");
-
-        if (column > 0 && column + 1 + n > REFERENCE_LINE_MAX) {
-            file_out_add(&cli->out, STR("\n"));
-            column = 0;
-        } else if (column > 0 && n > 0) {
-            file_out_add(&cli->out, STR(" "));
-            column++;
-        }
-        reference_word(cli, (str){text, n}, &code);
-        column += n;
-        text += n;
-        if (*text == '\n') {
-            file_out_add(&cli->out, STR("\n"));
-            column = 0;
-        }
-        text += *text != '\0';
-    }
-    file_out_add(&cli->out, STR("\n\n"));
+    cli_wrap(cli, text, REFERENCE_LINE_MAX, reference_word);
+    file_out_add(&cli->out, STR("\n"));
 }
 
 /* Lines that begin with two spaces, as a block of code. */

@@ -8,6 +8,7 @@
  */
 #include "agent/run_json.h"
 #include "base/clock.h"
+#include "base/json_get.h"
 #include "cli/daemon.h"
 #include "cli/history.h"
 
@@ -163,7 +164,7 @@ static int runs_replay(struct runs *r)
     const struct json_node *root;
     struct err e;
     struct run_asker who = {STR(""), true};
-    bool ok = run_json_replay(r->log, str_c(r->args->words[1]), &who, &r->h.out, &e), same = false;
+    bool ok = run_json_replay(r->log, str_c(r->args->words[1]), &who, &r->h.out, &e);
     int code = runs_show(r, ok, &e);
 
     assert(r->log && r->args->word_count == 2);
@@ -178,7 +179,7 @@ static int runs_replay(struct runs *r)
         history_put_field(&r->h, r->cli, root, "reason", "reason");
         history_put_field(&r->h, r->cli, root, "text", "text");
     }
-    if (!json_bool(json_find(&r->h.doc, root, STR("same")), &same) || !same)
+    if (!json_get_true(&r->h.doc, root, "same"))
         return cli_complain(CLI_NEGATIVE, "it did not come to the end that is on record");
     return CLI_OK;
 }
@@ -265,7 +266,7 @@ static int runs_answer_command(struct runs *r, enum agent_word word)
     struct buf body;
     uint64_t seq;
     int code = CLI_OK;
-    bool resumed = false;
+    bool resumed;
 
     assert(r->args->word_count == 3);
     if (!str_u64(str_c(r->args->words[2]), &seq) || seq > INT64_MAX)
@@ -291,7 +292,7 @@ static int runs_answer_command(struct runs *r, enum agent_word word)
     code = runs_show(r, true, NULL);
     if (code != CLI_OK || r->args->value[JSON])
         return code;
-    (void)!json_bool(json_find(&r->h.doc, json_root(&r->h.doc), STR("resumed")), &resumed);
+    resumed = json_get_true(&r->h.doc, json_root(&r->h.doc), "resumed");
     if (r->of_agent && !resumed)
         file_out_printf(&r->cli->out,
                         "stored; go on with: rationale run --run %.*s\n",

@@ -112,13 +112,12 @@ static bool read_stream(struct mcp_listener *l, struct mcp_fetch *f, bool *heard
 static bool mcp_client_listen_wait_for(struct mcp_listener *l, const bool *flag, int64_t ms)
 {
     uint64_t until = clock_deadline_ns(&clock_real, ms);
-    struct timespec ts = {(time_t)(until / 1000000000u), (long)(until % 1000000000u)};
     bool set;
 
     assert(ms >= 0);
     pthread_mutex_lock(&l->lock);
     while (!*flag && clock_mono_ns(&clock_real) < until)
-        (void)pthread_cond_timedwait(&l->changed, &l->lock, &ts);
+        (void)clock_cond_wait(&l->changed, &l->lock, until);
     set = *flag;
     pthread_mutex_unlock(&l->lock);
     return set;
@@ -156,17 +155,13 @@ static void *listen_thread(void *ctx)
 void mcp_listen_start(struct mcp_client *c)
 {
     struct mcp_listener *l = base_alloc(sizeof *l);
-    pthread_condattr_t attr;
     sigset_t all, before;
     bool started;
 
     assert(!c->listener);
     *l = (struct mcp_listener){.client = c, .retry_ms = RETRY_MS};
     pthread_mutex_init(&l->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&l->changed, &attr);
-    pthread_condattr_destroy(&attr);
+    clock_cond_init(&l->changed);
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     started = pthread_create(&l->thread, NULL, listen_thread, l) == 0;

@@ -4,6 +4,7 @@
  */
 #include "mcp/header.h"
 
+#include "base/json_get.h"
 #include "mcp/base64.h"
 #include "net/http1.h"
 
@@ -55,7 +56,6 @@ struct walk {
 
 static bool is_markable(const struct json *doc, const struct json_node *type)
 {
-    static const str kinds[] = {STR_INIT("string"), STR_INIT("integer"), STR_INIT("boolean")};
     bool some = false;
 
     if (json_is_array(type)) { /* or null, which is no header at all */
@@ -68,10 +68,7 @@ static bool is_markable(const struct json *doc, const struct json_node *type)
         }
         return some;
     }
-    for (size_t i = 0; i < COUNT_OF(kinds); i++)
-        if (json_is(doc, type, kinds[i]))
-            return true;
-    return false;
+    return json_is_one_of(doc, type, "string integer boolean");
 }
 
 /* Copies the mark: the schema's text may be gone when it is used. One long name above many marks

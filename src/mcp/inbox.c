@@ -7,18 +7,12 @@
 #include <errno.h>
 
 #define CANCEL_LOOK_NS (50u * CLOCK_NS_PER_MS) /* so often it is looked whether one cancelled */
-#define NS_PER_S 1000000000u
 
 void mcp_inbox_init(struct mcp_inbox *b, size_t size_max)
 {
-    pthread_condattr_t attr;
-
     *b = (struct mcp_inbox){.size_max = size_max};
     pthread_mutex_init(&b->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&b->some, &attr);
-    pthread_condattr_destroy(&attr);
+    clock_cond_init(&b->some);
 }
 
 void mcp_inbox_release(struct mcp_inbox *b)
@@ -80,17 +74,6 @@ void mcp_inbox_put(struct mcp_inbox *b, int kind, str bytes)
     pthread_mutex_unlock(&b->lock);
 }
 
-static void wait_until(struct mcp_inbox *b, uint64_t at_ns)
-{
-    struct timespec ts = {.tv_sec = (time_t)(at_ns / NS_PER_S),
-                          .tv_nsec = (long)(at_ns % NS_PER_S)};
-
-    if (at_ns == CLOCK_NEVER)
-        pthread_cond_wait(&b->some, &b->lock);
-    else
-        (void)pthread_cond_timedwait(&b->some, &b->lock, &ts);
-}
-
 struct mcp_item *mcp_inbox_take(struct mcp_inbox *b, uint64_t deadline_ns,
                                 const _Atomic bool *cancel, struct err *e)
 {
@@ -114,7 +97,7 @@ struct mcp_item *mcp_inbox_take(struct mcp_inbox *b, uint64_t deadline_ns,
         }
         if (cancel && until - now > CANCEL_LOOK_NS)
             until = now + CANCEL_LOOK_NS;
-        wait_until(b, until);
+        (void)clock_cond_wait(&b->some, &b->lock, until);
     }
     i = b->first;
     assert(b->size <= b->size_max && !b->first == !b->last);

@@ -8,6 +8,7 @@
  */
 #include "openapi/reader.h"
 
+#include "base/json_get.h"
 enum openapi_keyword {
     KEYWORD_PLAIN,   /* copied unchanged */
     KEYWORD_SCHEMA,  /* its value is a schema, or a flag */
@@ -57,13 +58,6 @@ static enum openapi_keyword openapi_keyword_of(str key)
     return KEYWORD_PLAIN;
 }
 
-static bool openapi_flag(const struct json *doc, const struct json_node *v, const char *name)
-{
-    bool on;
-
-    return json_bool(json_find(doc, v, str_c(name)), &on) && on;
-}
-
 /* "exclusiveMinimum": true with "minimum": 3 is "exclusiveMinimum": 3. False: not such a bound. */
 static bool openapi_write_bound(struct openapi_reader *r, const struct json_node *v, str key,
                                 struct json_out *o)
@@ -80,7 +74,7 @@ static bool openapi_write_bound(struct openapi_reader *r, const struct json_node
             return true;
         if (!str_eq(key, str_c(pairs[i][0])))
             continue;
-        if (!openapi_flag(doc, v, pairs[i][1]))
+        if (!json_get_true(doc, v, pairs[i][1]))
             return false;
         json_member_raw(o, pairs[i][1], json_raw(doc, json_find(doc, v, str_c(pairs[i][0]))));
         return true;
@@ -137,7 +131,7 @@ static void openapi_write_keyword(struct openapi_reader *r, const struct json_no
     if (kind == KEYWORD_DROPPED || openapi_write_bound(r, schema, key, o))
         return;
     if (str_eq(key, STR("type"))) {
-        openapi_write_type(r, v, openapi_flag(r->doc, schema, "nullable"), o);
+        openapi_write_type(r, v, json_get_true(r->doc, schema, "nullable"), o);
         return;
     }
     json_out_key(o, key);

@@ -10,6 +10,7 @@
  */
 #include "serve/agent_model_state.h"
 
+#include "base/json_get.h"
 #include "base/utf8.h"
 #include "chat/repr.h"
 
@@ -83,16 +84,6 @@ static void model_fail(struct model_reply *m, int status, const char *code, str 
 
 /* ---- events of the run ---- */
 
-str model_member(struct model_reply *m, const struct json *doc, const struct json_node *v,
-                 const char *name)
-{
-    str text;
-
-    return json_text(doc, json_find(doc, v, str_c(name)), m->q->arena, &text)
-               ? arena_dup(m->q->arena, text)
-               : STR("");
-}
-
 /* The call as an item of the Responses dialect. */
 static void model_add_item(struct model_reply *m, str id, str tool, str arguments)
 {
@@ -113,16 +104,16 @@ static void model_add_item(struct model_reply *m, str id, str tool, str argument
 static void model_tool_call(struct model_reply *m, const struct json *doc)
 {
     const struct json_node *root = json_root(doc), *v = json_find(doc, root, STR("arguments"));
-    str tool = model_member(m, doc, root, "tool"), arguments = v ? json_raw(doc, v) : STR("{}");
+    str tool = json_copy_text(doc, root, "tool", m->q->arena),
+        arguments = v ? json_raw(doc, v) : STR("{}");
     struct buf text;
-    bool client;
 
-    if (json_bool(json_find(doc, root, STR("client")), &client) && client) {
+    if (json_get_true(doc, root, "client")) {
         uint32_t block = (uint32_t)(2 + m->calls++);
         str id = arena_printf(m->q->arena,
                               STR_FMT "." STR_FMT,
                               STR_ARG(m->run),
-                              STR_ARG(model_member(m, doc, root, "call_id")));
+                              STR_ARG(json_copy_text(doc, root, "call_id", m->q->arena)));
 
         assert(block >= 2); /* 0 is the reasoning, 1 the text */
         model_emit(m,
@@ -150,12 +141,12 @@ static void model_ended(struct model_reply *m, const struct json *doc)
                            *output = json_find(doc, result, STR("finish"));
 
     m->text = output ? arena_dup(m->q->arena, json_raw(doc, output))
-                     : model_member(m, doc, result, "text");
+                     : json_copy_text(doc, result, "text", m->q->arena);
     if (m->resumed)
         return;
-    (void)!json_i64(doc, json_find(doc, tokens, STR("input")), &m->usage.input);
-    (void)!json_i64(doc, json_find(doc, tokens, STR("output")), &m->usage.output);
-    (void)!json_i64(doc, json_find(doc, tokens, STR("reasoning")), &m->usage.reasoning);
+    m->usage.input = json_get_i64(doc, tokens, "input", m->usage.input);
+    m->usage.output = json_get_i64(doc, tokens, "output", m->usage.output);
+    m->usage.reasoning = json_get_i64(doc, tokens, "reasoning", m->usage.reasoning);
 }
 
 /* The usage of a reply that resumes a run covers only the calls since then. */
@@ -174,16 +165,17 @@ static void model_add_usage(struct model_reply *m, const struct json *doc)
 static bool model_wants(struct model_reply *m, const struct json *doc, const char *name)
 {
     const struct json_node *root = json_root(doc);
-    str id = model_member(m, doc, root, "call_id");
+    str id = json_copy_text(doc, root, "call_id", m->q->arena);
     bool result = strcmp(name, "tool_result") == 0, ours = false;
     int64_t seq;
 
     assert(m->result_count <= MODEL_CALLS_MAX);
     for (size_t i = 0; result && i < m->result_count; i++)
-        ours |= str_eq(id, m->results[i]) && str_eq(model_member(m, doc, root, "run_id"), m->run);
+        ours |= str_eq(id, m->results[i]) &&
+                str_eq(json_copy_text(doc, root, "run_id", m->q->arena), m->run);
     if (m->skipping && strcmp(name, "decided") == 0 && m->decided_run.n &&
         json_i64(doc, json_find(doc, root, STR("seq")), &seq) && seq == m->decided_seq &&
-        str_eq(model_member(m, doc, root, "run_id"), m->decided_run))
+        str_eq(json_copy_text(doc, root, "run_id", m->q->arena), m->decided_run))
         ours = true;
     if (m->skipping && !ours)
         return false;
@@ -213,17 +205,17 @@ static void model_on_event(void *ctx, const struct run_event *ev)
     if (strcmp(ev->name, "message") == 0)
         model_add_usage(m, &doc);
     if (strcmp(ev->name, "reasoning") == 0)
-        model_think(m, "", model_member(m, &doc, root, "text"));
+        model_think(m, "", json_copy_text(&doc, root, "text", m->q->arena));
     else if (strcmp(ev->name, "message") == 0 && calls && json_first(&doc, calls))
-        model_think(m, "", model_member(m, &doc, root, "text"));
+        model_think(m, "", json_copy_text(&doc, root, "text", m->q->arena));
     else if (strcmp(ev->name, "tool_call") == 0)
         model_tool_call(m, &doc);
     else if (strcmp(ev->name, "tool_result") == 0 && json_find(&doc, root, STR("result")))
         model_think(m, "result", json_raw(&doc, json_find(&doc, root, STR("result"))));
     else if (strcmp(ev->name, "approval") == 0)
-        model_think(m, "waits for approval of", model_member(m, &doc, root, "tool"));
+        model_think(m, "waits for approval of", json_copy_text(&doc, root, "tool", m->q->arena));
     else if (strcmp(ev->name, "ended") == 0 &&
-             str_eq(model_member(m, &doc, root, "run_id"), m->run))
+             str_eq(json_copy_text(&doc, root, "run_id", m->q->arena), m->run))
         model_ended(m, &doc);
     json_release(&doc);
 }
@@ -371,7 +363,7 @@ static void model_end(struct model_reply *m)
     }
     json_init(&doc);
     if (row.result.n && json_parse(&doc, row.result, &e))
-        detail = model_member(m, &doc, json_root(&doc), "detail");
+        detail = json_copy_text(&doc, json_root(&doc), "detail", m->q->arena);
     json_release(&doc);
     if (str_eq(row.reason, STR("guard_denied"))) {
         m->text = detail;

@@ -9,6 +9,7 @@
  */
 #include "serve/agent_model_state.h"
 
+#include "base/json_get.h"
 #define RUN_ID_SIZE 36
 #define TRY_ARENA_MAX ((size_t)1 << 30)
 #define WAITING_MAX 100 /* runs that a request without ids is compared with */
@@ -196,7 +197,7 @@ static const struct json_node *model_call_name(struct model_reply *m,
                                                const struct model_messages *x,
                                                const struct json_node *result)
 {
-    str id = model_member(m, x->doc, result, "tool_call_id");
+    str id = json_copy_text(x->doc, result, "tool_call_id", m->q->arena);
 
     JSON_FOREACH(c, x->doc, json_find(x->doc, x->assistant, STR("tool_calls")))
         if (json_is(x->doc, json_find(x->doc, c, STR("id")), id))
@@ -298,7 +299,7 @@ static bool model_read_ids(struct model_reply *m, const struct model_messages *x
 {
     assert(x->result_count <= MODEL_CALLS_MAX && m->result_count == 0);
     for (size_t i = 0; i < x->result_count; i++) {
-        str id = model_member(m, x->doc, x->results[i], "tool_call_id");
+        str id = json_copy_text(x->doc, x->results[i], "tool_call_id", m->q->arena);
 
         if (id.n <= RUN_ID_SIZE + 1 || id.p[RUN_ID_SIZE] != '.')
             return model_find_waiting(m, x, run, e);

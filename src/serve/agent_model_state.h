@@ -44,7 +44,5 @@ struct model_reply {
     str session;
 };
 
-str model_member(struct model_reply *m, const struct json *doc, const struct json_node *v,
-                 const char *name);
 /* Finds the run that the request continues, or starts one. */
 bool model_begin(struct model_reply *m, struct err *e) MUST_USE;

@@ -55,6 +55,19 @@ void api_invalid(struct exchange *ex, int status, const char *field, str value,
     exchange_reply_json(ex, status, &t);
 }
 
+struct chat_error exchange_error_of(int status, const char *code, str message)
+{
+    return (struct chat_error){.status = status,
+                               .type = STR(""),
+                               .code = str_c(code),
+                               .param = STR(""),
+                               .message = message,
+                               .raw = STR(""),
+                               .frame = STR(""),
+                               .id = STR(""),
+                               .retry_after_ms = -1};
+}
+
 bool api_operator(const struct exchange *ex)
 {
     assert(ex->setup);

@@ -71,27 +71,13 @@ static void serve_drain_cut(void *ctx)
 
 /* ---- in the main thread ---- */
 
-static struct timespec serve_drain_make_deadline(uint64_t ms)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    t.tv_sec += (time_t)(ms / 1000);
-    t.tv_nsec += (long)(ms % 1000) * 1000000;
-    if (t.tv_nsec >= 1000000000) {
-        t.tv_nsec -= 1000000000;
-        t.tv_sec++;
-    }
-    return t;
-}
-
 static bool all_ended(struct daemon *d, uint64_t ms)
 {
-    struct timespec until = serve_drain_make_deadline(ms);
+    uint64_t until = clock_deadline_ns(&clock_real, (int64_t)ms);
     bool all;
 
     pthread_mutex_lock(&d->lock);
-    while (d->working > 0 && pthread_cond_timedwait(&d->ended, &d->lock, &until) == 0)
+    while (d->working > 0 && clock_cond_wait(&d->ended, &d->lock, until))
         ;
     all = d->working == 0;
     pthread_mutex_unlock(&d->lock);
@@ -100,14 +86,9 @@ static bool all_ended(struct daemon *d, uint64_t ms)
 
 void drain_init(struct daemon *d)
 {
-    pthread_condattr_t attr;
-
     pthread_mutex_init(&d->lock, NULL);
     pthread_rwlock_init(&d->apps_use, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&d->ended, &attr);
-    pthread_condattr_destroy(&attr);
+    clock_cond_init(&d->ended);
 }
 
 void drain_release(struct daemon *d)

@@ -163,19 +163,6 @@ void exchange_error(struct exchange *ex, const struct chat_error *error)
     buf_release(&body);
 }
 
-struct chat_error exchange_error_of(int status, const char *code, str message)
-{
-    return (struct chat_error){.status = status,
-                               .type = STR(""),
-                               .code = str_c(code),
-                               .param = STR(""),
-                               .message = message,
-                               .raw = STR(""),
-                               .frame = STR(""),
-                               .id = STR(""),
-                               .retry_after_ms = -1};
-}
-
 /* The part before the colon of "messages[0].role: what is wrong". */
 static str param_of(str text)
 {

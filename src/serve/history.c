@@ -36,7 +36,7 @@ void sessions_handle(struct exchange *ex)
     history_job_go(j, &p);
 }
 
-static bool ask_one(struct history_job *j, struct err *e)
+static bool ask_by_id(struct history_job *j, struct err *e)
 {
     assert(j->id.n > 0);
     return j->query(j->reader, &j->asker, j->id, &j->out, e);
@@ -81,7 +81,7 @@ static void view_handle(struct exchange *ex, const struct view *views, size_t n)
             views[i].handle(ex, id);
             return;
         }
-        j = history_job_new(ex, ask_one);
+        j = history_job_new(ex, ask_by_id);
         if (!j)
             return;
         j->query = views[i].query;
@@ -138,14 +138,13 @@ static void serve_history_call_filter(struct params *p, struct query_filter *f)
 
 void interactions_handle(struct exchange *ex)
 {
-    static const char *const outcomes[] = {"failed", "cut", "starved"};
     struct params p;
     struct history_job *j = history_job_begin(ex, &p, ask_call_list);
 
     if (!j)
         return;
     serve_history_call_filter(&p, &j->filter);
-    j->words = params_choice(&p, "outcome", outcomes, COUNT_OF(outcomes));
+    j->words = params_choice(&p, "outcome", "failed cut starved");
     j->page.limit = params_i64(&p, "limit", 20, 1, PAGE_MAX);
     j->page.cursor = params_text(&p, "cursor");
     history_job_go(j, &p);
@@ -242,13 +241,12 @@ static bool ask_usage(struct history_job *j, struct err *e)
 
 void usage_handle(struct exchange *ex)
 {
-    static const char *const groups[] = {"model", "provider", "key", "level", "day"};
     struct params p;
     struct history_job *j = history_job_begin(ex, &p, ask_usage);
 
     if (!j)
         return;
-    j->words = params_choice(&p, "group_by", groups, COUNT_OF(groups));
+    j->words = params_choice(&p, "group_by", "model provider key level day");
     if (j->words.n == 0)
         j->words = STR("model");
     params_dates(&p, &j->filter);
@@ -266,14 +264,13 @@ static bool ask_overview(struct history_job *j, struct err *e)
 
 void overview_handle(struct exchange *ex)
 {
-    static const char *const groups[] = {"model", "key", "application"};
     struct params p;
     struct history_job *j = history_job_begin(ex, &p, ask_overview);
 
     if (!j)
         return;
     serve_history_call_filter(&p, &j->filter);
-    j->words = params_choice(&p, "by", groups, COUNT_OF(groups));
+    j->words = params_choice(&p, "by", "model key application");
     j->page.limit = params_i64(&p, "bucket_s", 0, 0, INT32_MAX);
     history_job_go(j, &p);
 }

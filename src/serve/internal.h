@@ -143,8 +143,6 @@ void exchange_reply(struct exchange *ex, int status, str type, str body);
 /* The same with a JSON text, which it ends and releases. */
 void exchange_reply_json(struct exchange *ex, int status, struct json_text *t);
 void exchange_error(struct exchange *ex, const struct chat_error *error);
-/* An error without type and parameter, after which the client need not wait. */
-struct chat_error exchange_error_of(int status, const char *code, str message);
 /* Copies it to ex->error, for a reply that cannot be written yet. */
 void exchange_keep_error(struct exchange *ex, const struct chat_error *error);
 void exchange_fail(struct exchange *ex, int status, const char *code, const char *fmt, ...)
@@ -167,6 +165,8 @@ bool exchange_one_model(struct exchange *ex) MUST_USE;
 bool api_path(str path);
 void api_protect(struct exchange *ex);
 void api_error(const struct chat_error *error, struct buf *out);
+/* An error without type and parameter, after which the client need not wait. */
+struct chat_error exchange_error_of(int status, const char *code, str message);
 /* False after a refusal: a page of another site, or a host name that is not this machine's. */
 bool api_allowed(struct exchange *ex) MUST_USE;
 /* Whether this key may see all and change things. */

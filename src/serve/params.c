@@ -135,35 +135,30 @@ int params_flag(struct params *p, const char *name)
     return -1;
 }
 
-static void wrong_choice(struct params *p, const char *name, str text, const char *const *words,
-                         size_t n)
+static void wrong_choice(struct params *p, const char *name, str text, const char *words)
 {
     struct buf all;
 
-    assert(n > 0);
     buf_init(&all, 512);
-    for (size_t i = 0; i < n; i++)
-        buf_printf(&all, "%s%s", i == 0 ? "" : i + 1 == n ? " or " : ", ", words[i]);
+    for (const char *at = words; *at;) {
+        size_t n = strcspn(at, " ");
+        bool last = !at[n];
+
+        buf_printf(&all, "%s%.*s", at == words ? "" : last ? " or " : ", ", (int)n, at);
+        at += n + !last;
+    }
     p->value = p->field ? p->value : text;
     params_wrong(p, name, "string", "must be " STR_FMT, STR_ARG(buf_str(&all)));
     buf_release(&all);
 }
 
-static bool serve_params_is_choice(str text, const char *const *words, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (str_eq(text, str_c(words[i])))
-            return true;
-    return false;
-}
-
-str params_choice(struct params *p, const char *name, const char *const *words, size_t n)
+str params_choice(struct params *p, const char *name, const char *words)
 {
     str text = params_text(p, name);
 
-    if (text.n == 0 || serve_params_is_choice(text, words, n))
+    if (text.n == 0 || str_is_one_of(text, words))
         return text;
-    wrong_choice(p, name, text, words, n);
+    wrong_choice(p, name, text, words);
     return STR("");
 }
 
@@ -177,7 +172,7 @@ void params_dates(struct params *p, struct query_filter *f)
 
 void params_sessions(struct params *p, struct query_filter *f)
 {
-    static const char *const statuses[] = {"pending", "in_progress", "completed", "failed"};
+    static const char statuses[] = "pending in_progress completed failed";
 
     assert(f->status_count <= QUERY_STATUS_MAX);
     for (size_t i = 0; i < p->n; i++) {
@@ -185,8 +180,8 @@ void params_sessions(struct params *p, struct query_filter *f)
 
         if (!str_eq(p->at[i].name, STR("status")) || text.n == 0)
             continue;
-        if (!serve_params_is_choice(text, statuses, COUNT_OF(statuses)))
-            wrong_choice(p, "status", text, statuses, COUNT_OF(statuses));
+        if (!str_is_one_of(text, statuses))
+            wrong_choice(p, "status", text, statuses);
         else if (f->status_count < QUERY_STATUS_MAX)
             f->status[f->status_count++] = text;
     }
@@ -207,11 +202,9 @@ void params_sessions(struct params *p, struct query_filter *f)
 
 void params_decisions(struct params *p, struct query_filter *f)
 {
-    static const char *const kinds[] = {"TOOL_CALL", "DIRECT"};
-
     f->search = params_text(p, "q");
     f->tool = params_text(p, "tool");
-    f->kind = params_choice(p, "kind", kinds, COUNT_OF(kinds));
+    f->kind = params_choice(p, "kind", "TOOL_CALL DIRECT");
     f->session_id = params_text(p, "session_id");
     f->model = params_text(p, "model");
     params_dates(p, f);

@@ -35,8 +35,8 @@ void params_init(struct params *p, struct exchange *ex, struct arena *a);
 str params_text(struct params *p, const char *name);
 int64_t params_i64(struct params *p, const char *name, int64_t otherwise, int64_t min, int64_t max);
 int params_flag(struct params *p, const char *name); /* -1 if it was not given */
-/* One of the words, or empty. */
-str params_choice(struct params *p, const char *name, const char *const *words, size_t n);
+/* One of the words, which are separated by spaces, or empty. */
+str params_choice(struct params *p, const char *name, const char *words);
 void params_wrong(struct params *p, const char *field, const char *expected, const char *fmt, ...)
     PRINTF_LIKE(4, 5);
 /* start_date_us, end_date_us and the other filters of sessions; the filters of decisions. */

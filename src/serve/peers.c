@@ -181,13 +181,11 @@ static void peers_logins(struct peers *p)
 
 static bool peers_wait(struct peers *p)
 {
-    struct timespec until;
+    uint64_t until = clock_deadline_ns(&clock_real, PEERS_LOOK_MS);
     bool stop;
 
-    (void)clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += PEERS_LOOK_MS / 1000;
     pthread_mutex_lock(&p->lock);
-    while (!p->stop && !p->due && pthread_cond_timedwait(&p->wake, &p->lock, &until) == 0)
+    while (!p->stop && !p->due && clock_cond_wait(&p->wake, &p->lock, until))
         ;
     p->due = false;
     stop = p->stop;
@@ -228,7 +226,7 @@ struct peers *peers_new(struct daemon *d)
     p->bus = bus_new(
         d->gateway.setup->config->store_url, id, str_slice(sha256_hex(secret, hex), 0, 48), d->log);
     pthread_mutex_init(&p->lock, NULL);
-    pthread_cond_init(&p->wake, NULL);
+    clock_cond_init(&p->wake);
     gateway_share(&d->gateway, p->bus);
     bus_on(p->bus, STR(AGENT_DUE_TOPIC), peers_on_due, p);
     bus_on(p->bus, TOPIC_LOGOUT, peers_on_logout, p);

@@ -395,15 +395,13 @@ void run_methods(str path, str rest, struct arena *a, struct buf *out)
 
 void runs_handle(struct exchange *ex)
 {
-    static const char *const states[] = {
-        "running", "waiting", "done", "stopped", "failed", "cancelled"};
     struct history_job *j = serve_runs_begin(ex, serve_runs_ask_list);
     struct params p;
 
     if (!j)
         return;
     params_init(&p, ex, &j->arena);
-    j->name = params_choice(&p, "status", states, COUNT_OF(states));
+    j->name = params_choice(&p, "status", "running waiting done stopped failed cancelled");
     j->words = params_text(&p, "app");
     j->id = params_text(&p, "session");
     j->page.limit = params_i64(&p, "limit", LIST_USUAL, 1, AGENT_LIST_MAX);

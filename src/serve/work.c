@@ -140,7 +140,6 @@ static void serve_work_start_thread(struct work *w)
 static void *watch_thread(void *arg)
 {
     struct work *w = arg;
-    struct timespec t;
 
     pthread_mutex_lock(&w->lock);
     while (!w->stop) {
@@ -152,11 +151,7 @@ static void *watch_thread(void *arg)
             if (j && j->reader && (j->cancelled || now > j->until_ns))
                 reader_interrupt(j->reader);
         }
-        clock_gettime(CLOCK_MONOTONIC, &t);
-        t.tv_nsec += LOOK_MS * 1000000L;
-        t.tv_sec += t.tv_nsec / 1000000000;
-        t.tv_nsec %= 1000000000;
-        (void)pthread_cond_timedwait(&w->ended, &w->lock, &t);
+        (void)clock_cond_wait(&w->ended, &w->lock, now + LOOK_MS * CLOCK_NS_PER_MS);
     }
     pthread_mutex_unlock(&w->lock);
     return NULL;
@@ -165,17 +160,13 @@ static void *watch_thread(void *arg)
 struct work *work_new(str url, struct store *store, unsigned threads, struct log *log)
 {
     struct work *w = base_alloc(sizeof *w);
-    pthread_condattr_t attr;
 
     assert(threads > 0 && threads <= THREADS_MAX);
     *w = (struct work){.url = url, .store = store, .log = log, .threads = threads};
     w->last = &w->first;
     pthread_mutex_init(&w->lock, NULL);
     pthread_cond_init(&w->more, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&w->ended, &attr);
-    pthread_condattr_destroy(&attr);
+    clock_cond_init(&w->ended);
     w->started = 1;
     if (pthread_create(&w->thread[0], NULL, serve_work_thread, w) != 0 ||
         pthread_create(&w->watcher, NULL, watch_thread, w) != 0)

@@ -529,6 +529,12 @@ bool json_parse(struct json *doc, str src, struct err *e)
     return json_parse_at(doc, src, simd_best(), e);
 }
 
+bool json_open(struct json *doc, str src, struct err *e)
+{
+    json_init(doc);
+    return json_parse(doc, src, e);
+}
+
 bool json_parse_at(struct json *doc, str src, enum simd_level level, struct err *e)
 {
     struct wrong wrong;

@@ -311,12 +311,6 @@ static bool schema_make_patterns(struct schema_part *p, struct err *e)
     return true;
 }
 
-static bool schema_make_dependent(struct schema_part *p, struct err *e)
-{
-    p->rule->ready = true;
-    return read_schema_map(p, &p->rule->named, &p->rule->count, e);
-}
-
 static bool schema_make_needs(struct schema_part *p, struct err *e)
 {
     struct schema_rule *r = p->rule;
@@ -515,7 +509,7 @@ static const struct schema_keyword applicator[] = {
     {"if", SINCE_7, HOLDS(ONE), OP(IF), ANY_KIND, schema_make_one},
     {"then", SINCE_7, HOLDS(ONE), OP(IF), ANY_KIND, schema_make_then},
     {"else", SINCE_7, HOLDS(ONE), OP(IF), ANY_KIND, schema_make_else},
-    {"dependentSchemas", SINCE_19, HOLDS(MAP), OP(DEPENDENT), OBJECT, schema_make_dependent},
+    {"dependentSchemas", SINCE_19, HOLDS(MAP), OP(DEPENDENT), OBJECT, schema_make_properties},
     {"dependencies", OLD | UNSAID, HOLDS(MAP), OP(DEPENDENCIES), OBJECT, schema_make_dependencies},
     {NULL, 0, 0, 0, 0, NULL},
 };
