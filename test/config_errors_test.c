@@ -25,7 +25,11 @@ static const struct {
     {"a:\n  b: 1\n \tc: 1\n", "c.yaml:3: a tab indents this line: YAML wants spaces"},
     {"provider:\n  a: {kind: openai}\n", "c.yaml:1: the property \"providers\" is required: "},
     {P "tls:\n  certificate:\n    x\n", "c.yaml:3: tls.certificate: unknown property"},
-    {"a: \"\xff\"\n", "c.yaml:1: byte 4: "},
+    {"a: \"\xff\"\n",
+     "c.yaml:1: byte 5: invalid leading UTF-8 octet; save the file as UTF-8, without control "
+     "characters"},
+    {P "# caf\xe9\nstore: none\n", "c.yaml:2: byte 7: invalid trailing UTF-8 octet; save"},
+    {P "\nstore: \"\x01\"\n", "c.yaml:3: byte 9: control characters are not allowed; save"},
     {"a: \"\\0\"\n", "c.yaml:1: a text may not have a NUL in it"},
     {P "---\n" P, "c.yaml:2: a second document: there may be only one in the file"},
     {P "listen: x\nstore: none\nlisten: y\n",

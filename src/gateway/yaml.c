@@ -336,14 +336,29 @@ static bool yaml_tab_indents(str text, unsigned line)
     return text.n && *text.p == '\t';
 }
 
+/* A byte that no YAML file may have, after `before`. */
+static bool yaml_unreadable(struct reader *r, str before, const char *problem)
+{
+    size_t newline;
+
+    r->line = 1;
+    while ((newline = str_find(before, STR("\n"))) != STR_NONE) {
+        before = str_slice(before, newline + 1, before.n);
+        r->line++;
+    }
+    return err_set(r->e,
+                   ERR_INPUT,
+                   "byte %zu: %s; save the file as UTF-8, without control characters",
+                   before.n + 1,
+                   problem);
+}
+
 static bool parse_failed(struct reader *r, const yaml_parser_t *p, str text)
 {
     const char *problem = p->problem ? p->problem : "it could not be read";
 
-    if (p->error == YAML_READER_ERROR) {
-        r->line = 1;
-        return err_set(r->e, ERR_INPUT, "byte %zu: %s", p->problem_offset, problem);
-    }
+    if (p->error == YAML_READER_ERROR) /* its mark is not set */
+        return yaml_unreadable(r, str_slice(text, 0, p->problem_offset), problem);
     r->line = (unsigned)p->problem_mark.line + 1;
     if (yaml_tab_indents(text, r->line))
         return err_set(r->e, ERR_INPUT, "a tab indents this line: YAML wants spaces");

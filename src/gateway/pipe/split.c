@@ -55,9 +55,9 @@ static str pipe_split_own(struct pipe_split *s, str run)
 
 /* ---- white space beside markers ----
  *
- * It is dropped, but an answer that goes on after a marker keeps the gap between its two pieces: the
- * white space before the first marker, or else after it. So two paragraphs with reasoning between
- * them stay two paragraphs. */
+ * It is dropped, but an answer that goes on after a marker keeps the gap between its two pieces:
+ * the white space before the first marker, or else after it. So two paragraphs with reasoning
+ * between them stay two paragraphs. */
 
 static void pipe_gap_clear(struct pipe_split *s)
 {
@@ -65,7 +65,7 @@ static void pipe_gap_clear(struct pipe_split *s)
     s->gap_is_known = false;
 }
 
-/* White space of the answer that is dropped. Only a piece of answer in the same block needs a gap. */
+/* White space of the answer that is dropped. An answer needs it only if it goes on in its block. */
 static void pipe_gap_add(struct pipe_split *s, enum split_kind kind, str space)
 {
     if (kind == SPLIT_ANSWER && !s->gap_is_known && s->answered_block == s->block + 1)

@@ -2,9 +2,9 @@
  *
  * With a format, the markers in the text decide: reasoning becomes REASONING, tool markup becomes
  * CALL and ARGUMENTS, and each marker is a break. White space beside markers is dropped, except
- * between two pieces of the answer. With "auto", the opening marker at the start of the text selects
- * the format; without one, all text is answer. Without a format, all text is answer. Reasoning in a
- * field of its own changes nothing: some hosts send both.
+ * between two pieces of the answer. With "auto", the opening marker at the start of the text
+ * selects the format; without one, all text is answer. Without a format, all text is answer.
+ * Reasoning in a field of its own changes nothing: some hosts send both.
  *
  *     IDLE --text--> SPLITTING --end of the text--> IDLE
  *      +------ "auto", and no marker ------> PLAIN, until the reply is continued
