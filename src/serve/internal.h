@@ -103,6 +103,7 @@ struct exchange {
     str id, rest;               /* rest: the text that the route's '*' matched */
     uint64_t start_ns, last_ns; /* last: when something was sent to the client */
     int status;
+    str refused; /* the code of an error of the gateway itself, for the access log; or empty */
     struct server_header *headers; /* of the reply: header_count of them */
     size_t header_count, headers_max;
     struct exchange_passed passed;
