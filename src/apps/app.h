@@ -73,6 +73,7 @@ struct app_request {
 struct app_reply {
     int status;
     const char *type;
+    const char *error; /* the code of the last app_fail or app_fail_err; or NULL */
     struct buf body;
     unsigned retry_after_s; /* 0: none */
     /* Sends a part of the answer at once; the body follows. Status and type are those at the

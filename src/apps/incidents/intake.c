@@ -46,7 +46,7 @@ static void incident_intake_refuse(struct intake *t, const struct alert_faults *
     struct json_out o;
 
     assert(faults->n > 0 && faults->n <= ALERT_FAULTS_MAX);
-    t->refused = "validation_failed";
+    t->refused = t->r->error = "validation_failed";
     t->r->status = 422;
     buf_reset(&t->r->body);
     json_out_init(&o, &t->r->body);
