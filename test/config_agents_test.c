@@ -263,6 +263,28 @@ TEST(what_is_wrong_is_refused_with_line_and_nearest_name)
     }
 }
 
+TEST(a_name_without_a_similar_one_gets_the_list_of_those_that_exist)
+{
+    static const char *const cases[][2] = {
+        {HEAD "agents:\n  a: {tools: [weather-station]}\n" TOOLS,
+         ":4: agents.a.tools.0: no tool source \"weather-station\": there are library, stock, "
+         "refund"},
+        {HEAD "agents:\n  a: {tools: [library]}\n",
+         ":4: agents.a.tools.0: no tool source \"library\": there are none"},
+        {"store: none\nproviders: {local: {kind: openai, base_url: 'http://127.0.0.1:1/v1', "
+         "models: [a1, b1, c1, d1, e1, f1]}}\nagents:\n  a: {model: llama}\n",
+         ":4: agents.a.model: no model \"llama\": there are a1, b1, c1, d1, e1 and others"},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct config *c;
+        struct err e;
+
+        CHECK_F(!agents_test_parse(cases[i][0], &c, &e), "case %zu", i);
+        CHECK_F(strstr(e.text, cases[i][1]), "case %zu: %s", i, e.text);
+    }
+}
+
 TEST(an_agents_file_is_named_with_its_own_lines)
 {
     static const struct {
@@ -467,6 +489,7 @@ int main(void)
         T(a_list_of_tools_has_a_ceiling),
         T(a_program_that_is_not_there_is_a_warning),
         T(what_is_printed_has_no_secret_and_is_read_again),
+        T(a_name_without_a_similar_one_gets_the_list_of_those_that_exist),
         T(an_agents_file_is_named_with_its_own_lines),
     };
 

@@ -73,7 +73,14 @@ static const struct {
     {P "data_masking: {custom_patterns: [{name: a, pattern: x}, {name: a, pattern: y}]}\n",
      "c.yaml:2: data_masking.custom_patterns.1.name: there are two patterns with this name"},
     /* shape */
-    {"- a\n", "c.yaml:1: expected object, got array"},
+    {"- a\n", "c.yaml:1: expected object, got array: begin with providers: {"},
+    {"hello\n", "c.yaml:1: expected object, got string: begin with providers: {"},
+    {"providers:\n  a: {kind: openai, base_url: 'http://x', models: gpt-5}\n",
+     "c.yaml:2: providers.a.models: expected array or object, got string: write a list, such as "
+     "[a, b]"},
+    {"providers: openai\n",
+     "c.yaml:1: providers: expected object, got string: write names with values, such as {name: "
+     "value}"},
     {"listen: 127.0.0.1:1\n", "c.yaml:1: the property \"providers\" is required"},
     {"providers: {}\n", "c.yaml:1: providers: "},
     {"providers:\n",
@@ -91,7 +98,7 @@ static const struct {
     {P "reasoning: {show: Off}\n",
      "c.yaml:2: reasoning.show: expected boolean, got string: write true or false"},
     {P "reasoning: {keep: all}\n", "c.yaml:2: reasoning.keep: "},
-    {P "threads: many\n", "c.yaml:2: threads: expected integer, got string"},
+    {P "threads: many\n", "c.yaml:2: threads: expected integer, got string: write a number"},
     {P "threads: 1.5\n", "c.yaml:2: threads: "},
     {P "threads: -1\n", "c.yaml:2: threads: must be 0 to 256"},
     {P "threads: 999999999999999999999\n", "c.yaml:2: threads: must be 0 to 256"},

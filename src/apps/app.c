@@ -261,20 +261,22 @@ void apps_answer(struct apps *a, const struct app_match *m, const struct app_req
 
 /* ---- what answers have in common ---- */
 
-void app_fail_begin(struct app_reply *r, struct json_out *o, int status, str code, str message)
+void app_fail_begin(struct app_reply *r, struct json_out *o, int status, const char *code,
+                    str message)
 {
-    assert(status >= 400 && status < 600 && code.n > 0);
+    assert(status >= 400 && status < 600 && code[0]);
     r->status = status;
+    r->error = code;
     r->type = "application/json";
     buf_reset(&r->body);
     json_out_init(o, &r->body);
     json_out_object(o);
     json_member_object(o, "detail");
-    json_member_str(o, "error", code);
+    json_member_str(o, "error", str_c(code));
     json_member_str(o, "message", message);
 }
 
-static void fail_text(struct app_reply *r, int status, str code, str message)
+static void fail_text(struct app_reply *r, int status, const char *code, str message)
 {
     struct json_out o;
 
@@ -290,12 +292,12 @@ void app_fail(struct app_reply *r, int status, const char *code, const char *fmt
     va_start(args, fmt);
     (void)vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
-    fail_text(r, status, str_c(code), str_c(text));
+    fail_text(r, status, code, str_c(text));
 }
 
 void app_fail_err(struct app_reply *r, const struct err *e)
 {
-    fail_text(r, err_http_status(e->code), str_c(err_name(e->code)), str_c(e->text));
+    fail_text(r, err_http_status(e->code), err_name(e->code), str_c(e->text));
 }
 
 void app_reply_begin(struct app_reply *r, struct json_out *o, const char *list)
@@ -323,7 +325,7 @@ bool app_json(const struct app_request *q, struct json *doc, struct app_reply *r
     struct err e;
 
     if (!json_parse(doc, q->body, &e)) {
-        app_fail(r, 400, "invalid_json", "the body is no JSON: %s", e.text);
+        app_fail(r, 400, "invalid_json", "the body is not JSON: %s", e.text);
         return false;
     }
     if (json_root(doc)->kind != JSON_OBJECT) {

@@ -73,6 +73,7 @@ struct app_request {
 struct app_reply {
     int status;
     const char *type;
+    const char *error; /* the code of the last app_fail or app_fail_err; or NULL */
     struct buf body;
     unsigned retry_after_s; /* 0: none */
     /* Sends a part of the answer at once; the body follows. Status and type are those at the
@@ -169,7 +170,8 @@ bool app_wants_stream(const struct app_request *q, const struct json *body);
 void app_fail(struct app_reply *r, int status, const char *code, const char *fmt, ...)
     PRINTF_LIKE(4, 5);
 /* The same with "detail" open for more members: the caller closes it and the answer. */
-void app_fail_begin(struct app_reply *r, struct json_out *o, int status, str code, str message);
+void app_fail_begin(struct app_reply *r, struct json_out *o, int status, const char *code,
+                    str message);
 /* The same for an error, by its kind: ERR_INPUT 400, ERR_NOT_FOUND 404, ERR_LIMIT 429, ... */
 void app_fail_err(struct app_reply *r, const struct err *e);
 /* An answer of one object, with the list of that name open; NULL: without a list. app_reply_end

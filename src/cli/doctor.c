@@ -77,6 +77,13 @@ static void doctor_print(struct doctor *d, const char *group, enum level level, 
 
 /* ---- what is looked at ---- */
 
+static const char *doctor_warning_fix(str warning)
+{
+    return str_find(warning, STR("environment variable")) != STR_NONE
+               ? "set the variable where the gateway starts, and restart it"
+               : "docs/reference/configuration.md explains this setting";
+}
+
 static void look_at_config(struct doctor *d, const struct config *c, bool builtin)
 {
     doctor_print(d,
@@ -90,7 +97,7 @@ static void look_at_config(struct doctor *d, const struct config *c, bool builti
         doctor_print(d,
                      "configuration",
                      WARN,
-                     "see docs/reference/configuration.md, or `rationale config`",
+                     doctor_warning_fix(c->warnings[i]),
                      STR_FMT,
                      STR_ARG(c->warnings[i]));
     if (c->key_count == 0)

@@ -114,6 +114,46 @@ static void show_decision(struct history *h, struct cli *cli, const struct json_
     show_line(h, cli, "decision", entry);
 }
 
+/* The tools that a reply calls, one a line: NAME ARGUMENTS. */
+static void show_tool_calls(struct history *h, struct cli *cli, const struct json_node *d)
+{
+    const struct json_node *calls = json_find(&h->doc, d, STR("tool_calls"));
+
+    if (!calls || calls->kind != JSON_ARRAY) {
+        show_value(h, cli, d, "tool_calls", "tool calls");
+        return;
+    }
+    for (const struct json_node *c = json_first(&h->doc, calls); c;
+         c = json_next(&h->doc, calls, c))
+        show_line(h,
+                  cli,
+                  "calls",
+                  arena_join(&h->arena,
+                             history_member(h, c, "name"),
+                             STR(" "),
+                             history_member(h, c, "arguments")));
+}
+
+/* What was tried before, one attempt a line: PROVIDER WHAT: WHY. */
+static void show_attempts(struct history *h, struct cli *cli, const struct json_node *d)
+{
+    const struct json_node *all = json_find(&h->doc, d, STR("attempts"));
+
+    if (!all || all->kind != JSON_ARRAY) {
+        show_value(h, cli, d, "attempts", "attempts");
+        return;
+    }
+    for (const struct json_node *a = json_first(&h->doc, all); a; a = json_next(&h->doc, all, a))
+        show_line(h,
+                  cli,
+                  "attempt",
+                  arena_printf(&h->arena,
+                               STR_FMT " " STR_FMT ": " STR_FMT,
+                               STR_ARG(history_member(h, a, "provider")),
+                               STR_ARG(history_member(h, a, "what")),
+                               STR_ARG(history_member(h, a, "why"))));
+}
+
 static void show_print_details(struct history *h, struct cli *cli, const struct json_node *d)
 {
     show_value(h, cli, d, "provider", "provider");
@@ -132,12 +172,12 @@ static void show_print_details(struct history *h, struct cli *cli, const struct 
     if (!show_repeats(h, d, history_member(h, d, "reasoning_summary"), 2))
         show_value(h, cli, d, "reasoning_summary", "in short");
     show_print_part(h, cli, d, "response", "answer", false);
-    show_value(h, cli, d, "tool_calls", "tool calls");
+    show_tool_calls(h, cli, d);
     show_value(h, cli, d, "server_name", "server");
     show_value(h, cli, d, "parameters", "parameters");
     show_value(h, cli, d, "result", "result");
     show_decision(h, cli, d);
-    show_value(h, cli, d, "attempts", "attempts");
+    show_attempts(h, cli, d);
     show_print_part(h, cli, d, "error_message", "error", false);
 }
 

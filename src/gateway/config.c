@@ -248,6 +248,14 @@ static const char *config_hint(const struct config_build *b, const struct schema
         return ": it is empty; leave it out or give it a value";
     if (v->kind == JSON_NUMBER && str_find(p->text, STR("expected string")) != STR_NONE)
         return ": put it in quotes";
+    if (str_find(p->text, STR("array")) < str_find(p->text, STR("got")))
+        return ": write a list, such as [a, b]";
+    if (str_find(p->text, STR("object")) < str_find(p->text, STR("got")))
+        return p->path.n ? ": write names with values, such as {name: value}"
+                         : ": begin with providers: " CONFIG_EXAMPLE;
+    if (str_find(p->text, STR("expected integer")) == 0 ||
+        str_find(p->text, STR("expected number")) == 0)
+        return ": write a number";
     for (size_t i = 0; yes_no[i]; i++)
         if (str_find(p->text, STR("boolean")) != STR_NONE &&
             json_is(&b->source->doc, v, str_c(yes_no[i])))

@@ -97,7 +97,7 @@ const struct json_node *config_at(const struct json *doc, const struct json_node
                                   const char *path);
 /* The name most similar to the word, from a list that ends with NULL; NULL if none is similar. */
 const char *config_nearest(str word, const char *const *names);
-/* Reports: no server "x", did you mean "y"? */
+/* Reports: no server "x", did you mean "y"? If none is similar, it lists the first names. */
 bool config_unknown(struct config_build *b, const struct json_node *v, const char *what, str name,
                     const char *const *names);
 /* The place of the value's text in a list of names that ends with NULL, or config_unknown. */

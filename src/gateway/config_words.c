@@ -5,6 +5,7 @@
 #include "gateway/config_build.h"
 
 #define WORD_MAX 48 /* bytes of names that are compared */
+#define NAMES_SHOWN 5
 #define PATH_SHOWN_MAX 100
 
 /* The way down from the root: at each step the child whose stretch of the tape holds the node. */
@@ -212,19 +213,29 @@ str config_nearest_model(const struct config *c, const struct config_key *key, s
     return best;
 }
 
+/* The first names that there are: ": there are a, b and others". */
+static void config_words_list(const char *const *names, char *out, size_t size)
+{
+    size_t n = 0, i = 0;
+
+    assert(size > 2 * WORD_MAX);
+    for (; names[i] && i < NAMES_SHOWN && n + strlen(names[i]) + WORD_MAX < size; i++)
+        n += (size_t)snprintf(out + n, size - n, "%s%s", i ? ", " : ": there are ", names[i]);
+    (void)snprintf(out + n, size - n, "%s", names[i] ? " and others" : i ? "" : ": there are none");
+}
+
 bool config_unknown(struct config_build *b, const struct json_node *v, const char *what, str name,
                     const char *const *names)
 {
     const char *near = config_nearest(name, names);
+    char advice[200];
 
-    return config_wrong(b,
-                        v,
-                        "no %s \"" STR_FMT "\"%s%s%s",
-                        what,
-                        STR_ARG(str_slice(name, 0, 60)),
-                        near ? ", did you mean \"" : "",
-                        near ? near : "",
-                        near ? "\"?" : "");
+    if (near)
+        (void)snprintf(advice, sizeof advice, ", did you mean \"%s\"?", near);
+    else
+        config_words_list(names, advice, sizeof advice);
+    return config_wrong(
+        b, v, "no %s \"" STR_FMT "\"%s", what, STR_ARG(str_slice(name, 0, 60)), advice);
 }
 
 bool config_find_name(struct config_build *b, const struct json_node *v, const char *what,

@@ -84,6 +84,8 @@ static void serve_apps_answer(struct app_job *j)
         exchange_header(
             ex, STR("retry-after"), arena_dup(server_arena(ex->x), (str){after, (size_t)n}));
     }
+    if (j->reply.error && j->reply.status >= 400)
+        ex->refused = str_c(j->reply.error);
     if (buf_full(&j->reply.body))
         exchange_fail(ex, 500, "answer_too_large", "the answer is larger than %zu bytes", OUT_MAX);
     else

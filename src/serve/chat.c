@@ -408,6 +408,7 @@ static void serve_chat_start(void *ctx)
                     server_arena(ex->x),
                     &ex->call,
                     &error)) {
+        ex->refused = error.code;
         exchange_error(ex, &error);
         return;
     }
@@ -443,6 +444,7 @@ static void serve_chat_refuse(struct exchange *ex, str why)
 
     if (colon != STR_NONE && str_find(str_slice(why, 0, colon), STR(" ")) == STR_NONE)
         error.param = str_slice(why, 0, colon);
+    ex->refused = error.code;
     exchange_error(ex, &error);
 }
 

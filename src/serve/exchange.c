@@ -76,6 +76,7 @@ void exchange_done(struct exchange *ex)
              LOG_STR("method", server_request(ex->x)->method),
              LOG_STR("path", path),
              LOG_I64("status", ex->status),
+             LOG_STR("code", ex->refused),
              LOG_U64("us", took_ns(ex) / 1000),
              LOG_STR("key", ex->key ? ex->key->name : STR("")),
              LOG_STR("model", str_slice(model, 0, 100)));
@@ -185,6 +186,7 @@ void exchange_fail(struct exchange *ex, int status, const char *code, const char
     (void)vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
     error = exchange_error_of(status, code, str_c(text));
+    ex->refused = error.code;
     if (status == 400)
         error.param = param_of(error.message);
     exchange_error(ex, &error);

@@ -104,6 +104,7 @@ struct exchange {
     uint64_t start_ns, last_ns; /* last: when something was sent to the client */
     int status;
     uint32_t header_count;
+    str refused; /* the code of an error of the gateway itself, for the access log; or empty */
     struct server_header *headers; /* of the reply: header_count of them */
     size_t headers_max;
     struct exchange_passed passed;

@@ -203,6 +203,12 @@ class Doctor(Case):
         done = self.doctor({"a": {**scripted("bare"), "api_key_env": "NOT_SET"}}, "--json")
         self.assertEqual(json.loads(done.out)["providers"][0]["state"], "skipped")
         self.assertEqual(world.server.seen, [])
+        for f in json.loads(done.out)["findings"]:
+            if f["group"] == "configuration" and "NOT_SET" in f["what"]:
+                self.assertIn("set the variable where the gateway starts", f["fix"])
+                break
+        else:
+            self.fail(done.out)
 
     def test_people_are_told_what_to_do(self):
         out = self.doctor({"a": scripted("401"), "b": scripted("bare")}).out.decode()

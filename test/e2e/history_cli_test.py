@@ -73,6 +73,24 @@ class Commands(unittest.TestCase):
         cli("show", "nothing", code=1)
         cli("show", code=2)
 
+    def test_show_has_a_line_for_each_attempt_and_no_json(self):
+        out = cli("show", "cli-3")
+        attempts = json.loads(cli("show", "cli-3", "--json"))["chronological_timeline"][0]["details"]["attempts"]
+        for a in attempts:
+            self.assertIn(f"\n  attempt {a['provider']} {a['what']}: {a['why']}", out)
+        self.assertEqual(out.count("\n  attempt "), len(attempts))
+        self.assertGreater(len(attempts), 0)
+
+    def test_the_log_has_the_code_of_a_refused_request(self):
+        self.assertEqual(call("nobody", "hi", "cli-none").status, 404)
+        self.assertEqual(ask("/v1/chat/completions", ALICE, "POST", "x").status, 400)
+        self.assertEqual(ask("/v1/chat/completions", ALICE, "POST", '{"model": "plain"}').status, 400)
+        log = world.gateway.log.read_text()
+        self.assertRegex(log, r'msg=request .* status=404 code=model_not_found .* model=nobody')
+        self.assertRegex(log, r'msg=request .* status=400 code=invalid_json ')
+        self.assertRegex(log, r'msg=request .* status=400 code=invalid_request ')
+        self.assertRegex(log, r'msg=request .* status=200 code="" ')
+
     def test_show_prints_reasoning_once(self):
         d = json.loads(cli("show", self.id, "--json"))
         thought = d["reasoning_content"]

@@ -110,6 +110,25 @@ class Daemon(Gateway):
                         if p.is_file() and p.name not in ("tools.json",))
 
 
+class Failures(unittest.TestCase):
+    def test_the_log_of_the_daemon_has_what_fails_and_is_refused(self):
+        broken = {"model": {"kind": "openai", "base_url": "http://127.0.0.1:1/v1", "models": ["m"], "retries": 0}}
+        with Model(classic) as model, Daemon(model, providers=broken) as d:
+            d.investigate("error")
+            self.assertEqual(d.ask("POST", "/alerts", {"alert_type": "t"})[0], 422)
+            self.assertEqual(d.ask("POST", "/alerts", "x")[0], 400)
+            log = d.log.read_text()
+            self.assertRegex(log, rf'level=warn msg="an investigation failed" incident={d.alert} reason=llm_error '
+                                  'why="[^"]*the connection was refused')
+            self.assertRegex(log, "path=/alerts status=422 code=validation_failed ")
+            self.assertRegex(log, "path=/alerts status=400 code=[a-z]")
+
+    def test_an_investigation_that_ends_well_is_no_warning(self):
+        with Model(classic) as model, Daemon(model) as d:
+            d.investigate()
+            self.assertNotIn("an investigation failed", d.log.read_text())
+
+
 class Decisions(unittest.TestCase):
     def test_a_step_that_calls_tools_says_so_in_every_strategy(self):
         for strategy, reply in STRATEGIES.items():

@@ -50,7 +50,7 @@ static void incident_intake_refuse(struct intake *t, const struct alert_faults *
     app_fail_begin(t->r,
                    &o,
                    422,
-                   str_c(t->refused),
+                   t->refused,
                    STR("the alert is not as it must be: see validation_errors"));
     json_member_array(&o, "validation_errors");
     for (size_t i = 0; i < faults->n; i++)

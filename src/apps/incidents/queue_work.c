@@ -300,6 +300,11 @@ static bool incident_queue_work_investigate(struct queue *q, struct entry *n,
     r->summary = queue_masked(q, a, r->summary);
     r->error = queue_masked(q, a, r->error);
     r->stages = queue_masked(q, a, r->stages);
+    if (r->end == INCIDENT_FAILED)
+        log_warn("an investigation failed",
+                 LOG_STR("incident", n->row.id),
+                 LOG_STR("reason", r->reason),
+                 LOG_STR("why", r->error));
     return false;
 }
 

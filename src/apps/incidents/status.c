@@ -361,7 +361,7 @@ static void incident_status_answer_conflict(struct app_reply *r, const struct al
     struct json_out o;
 
     assert(row->id.n > 0 && row->state.n > 0);
-    app_fail_begin(r, &o, 409, STR("wrong_state"), str_c(why));
+    app_fail_begin(r, &o, 409, "wrong_state", str_c(why));
     json_member_str(&o, "alert_id", row->id);
     json_member_str(&o, "status", row->state);
     json_out_close(&o, 2);

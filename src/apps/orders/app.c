@@ -85,7 +85,7 @@ static void order_app_fail(struct app_reply *r, const struct orders_turn *t)
     if (passes && t->retry_after_ms > 0)
         r->retry_after_s =
             (unsigned)(t->retry_after_ms < 3600000 ? t->retry_after_ms : 3600000) / 1000 + 1;
-    app_fail_begin(r, &o, passes ? 503 : 502, STR("model_unavailable"), t->why);
+    app_fail_begin(r, &o, passes ? 503 : 502, "model_unavailable", t->why);
     json_out_end(&o);
     json_member_str(&o, "reply", t->reply);
     json_member_str(&o, "thread_id", t->state.thread);

@@ -27,7 +27,7 @@ void policy_fail_field(struct app_reply *r, const struct err *e)
         app_fail_err(r, e);
         return;
     }
-    app_fail_begin(r, &o, 422, STR("validation_error"), text);
+    app_fail_begin(r, &o, 422, "validation_error", text);
     json_member_str(&o, "field", field);
     json_member_str(&o, "reason", str_slice(text, colon + 2, text.n));
     json_out_close(&o, 2);
