@@ -59,7 +59,8 @@ typedef uint8_t blake2bp_bytes __attribute__((vector_size(8 * LEAVES)));
         TURNED_WORD(0, n), TURNED_WORD(8, n), TURNED_WORD(16, n), TURNED_WORD(24, n)               \
     }
 #define TURN_BYTES(x, n)                                                                           \
-    (shuffles ? (blake2bp_words)__builtin_shuffle((blake2bp_bytes)(x), TURNED(n)) : TURN(x, 8 * (n)))
+    (shuffles ? (blake2bp_words)__builtin_shuffle((blake2bp_bytes)(x), TURNED(n))                  \
+              : TURN(x, 8 * (n)))
 #else
 #define TURN_BYTES(x, n) TURN(x, 8 * (n))
 #endif
@@ -67,11 +68,11 @@ typedef uint8_t blake2bp_bytes __attribute__((vector_size(8 * LEAVES)));
 #define MIX(a, b, c, d, x, y)                                                                      \
     do {                                                                                           \
         v[a] += v[b] + m[x];                                                                       \
-        v[d] = TURN_BYTES(v[d] ^ v[a], 4);                                                             \
+        v[d] = TURN_BYTES(v[d] ^ v[a], 4);                                                         \
         v[c] += v[d];                                                                              \
-        v[b] = TURN_BYTES(v[b] ^ v[c], 3);                                                             \
+        v[b] = TURN_BYTES(v[b] ^ v[c], 3);                                                         \
         v[a] += v[b] + m[y];                                                                       \
-        v[d] = TURN_BYTES(v[d] ^ v[a], 2);                                                             \
+        v[d] = TURN_BYTES(v[d] ^ v[a], 2);                                                         \
         v[c] += v[d];                                                                              \
         v[b] = TURN(v[b] ^ v[c], 63);                                                              \
     } while (0)

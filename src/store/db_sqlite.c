@@ -318,8 +318,8 @@ static int db_sqlite_bind_one(sqlite3_stmt *st, int at, const struct db_value *v
     return sqlite3_bind_null(st, at);
 }
 
-/* Ready to be stepped. Binds every parameter, so nothing of an earlier run is read: those values were
- * lent and may be gone. */
+/* Ready to be stepped. Binds every parameter, so nothing of an earlier run is read: those values
+ * were lent and may be gone. */
 static bool db_sqlite_start(struct sqlite_db *d, const char *sql, const struct db_value *args,
                             size_t n, struct statement **out, struct err *e)
 {
