@@ -81,6 +81,18 @@ class Commands(unittest.TestCase):
         self.assertEqual(out.count("\n  attempt "), len(attempts))
         self.assertGreater(len(attempts), 0)
 
+    def test_show_has_a_line_for_each_tool_call(self):
+        tools = [{"type": "function", "function": {"name": "look", "parameters": {
+            "type": "object", "properties": {"city": {"type": "string"}}}}}]
+        call("broken-tool", "to the end", "cli-tools", tools=tools)
+        settled()
+        calls = json.loads(cli("show", "cli-tools", "--json"))["chronological_timeline"][0]["details"]["tool_calls"]
+        self.assertGreater(len(calls), 0)
+        out = cli("show", "cli-tools")
+        for c in calls:
+            self.assertIn(f"\n  calls {c['name']} {c['arguments']}", out)
+        self.assertNotIn("tool calls [", out)
+
     def test_the_log_has_the_code_of_a_refused_request(self):
         self.assertEqual(call("nobody", "hi", "cli-none").status, 404)
         self.assertEqual(ask("/v1/chat/completions", ALICE, "POST", "x").status, 400)
