@@ -63,7 +63,7 @@ static void make_old(struct place *p, unsigned count, size_t size)
 
 static void wait_for(struct place *p, const char *sql)
 {
-    struct timespec pause = {0, 20000000};
+    struct timespec pause = {0, 50000000};
 
     for (unsigned tries = 0; ask(p, sql) == 0; tries++) {
         CHECK_F(tries < 6000, "%s", sql);
