@@ -127,7 +127,7 @@ struct chat_request {
     enum chat_choice_kind choice; /* with choice_name */
     enum chat_format_kind format; /* with the texts of format_ below */
     bool format_strict;
-    bool level_unknown; /* an unknown word or amount, which may mean any level */
+    bool level_unknown;            /* an unknown word or amount, which may mean any level */
     str model;                     /* as asked */
     struct chat_message *messages; /* system messages keep their place; a top-level system prompt is
                                       the first message, with role SYSTEM */
@@ -144,10 +144,10 @@ struct chat_request {
     str *stops;
     size_t stop_count;
     str format_name, format_description, format_schema; /* of SCHEMA */
-    bool stream_usage;  /* OpenAI: stream_options.include_usage */
-    bool no_thoughts;   /* the client asks to omit reasoning (exclude, display: omitted) */
-    bool keep_thoughts; /* /generate: drop_from_history is false */
-    bool thoughts;      /* the client asks for reasoning (includeThoughts, summary, think) */
+    bool stream_usage;                                  /* OpenAI: stream_options.include_usage */
+    bool no_thoughts;      /* the client asks to omit reasoning (exclude, display: omitted) */
+    bool keep_thoughts;    /* /generate: drop_from_history is false */
+    bool thoughts;         /* the client asks for reasoning (includeThoughts, summary, think) */
     enum chat_level level; /* with level_unknown */
     int64_t budget_tokens; /* the client's reasoning budget in tokens; -1 without one */
     /* The first member with an unknown value, and its error. A provider of the same dialect gets

@@ -171,7 +171,9 @@ static void call_free(struct hub_call *c)
         if (!c->words[i])
             continue;
         hub_call_text_free(c, &c->words[i]->raw);
-        hub_call_text_free(c, &c->words[i]->text);
+        if (c->words[i]->filtered)
+            hub_call_text_free(c, &c->words[i]->filtered->text);
+        free(c->words[i]->filtered);
         free(c->words[i]);
     }
     if (c->charged)

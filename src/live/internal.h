@@ -71,7 +71,7 @@ struct hub_channel {
     _Atomic bool watched;
     uint64_t ports;          /* with subscribers, one bit each */
     uint64_t since, idle_ns; /* watched since that message; when the last viewer left */
-    bool spoke; /* a message was published since then */
+    bool spoke;              /* a message was published since then */
     bool lingers, lingers_silent;
     struct hub_channel *linger_older, *linger_newer;
     struct hub_call *calls; /* running, newest first */
@@ -85,12 +85,17 @@ struct hub_reported {
     uint64_t at, units; /* bytes sent so far, and the same in UTF-16 units */
 };
 
-struct hub_words {
-    struct buf raw, text;
+struct hub_filtered {
+    struct buf text;
     uint64_t base, base_units; /* dropped from the start of the text */
-    bool begun;                /* it has text since its last end */
-    bool over;                 /* complete for now: the filter must pass all of it */
     struct hub_reported sent[HUB_REPORTED];
+};
+
+struct hub_words {
+    struct buf raw;
+    struct hub_filtered *filtered; /* NULL: nothing of it was filtered, for nobody watched */
+    bool begun;                    /* it has text since its last end */
+    bool over;                     /* complete for now: the filter must pass all of it */
 };
 
 struct hub_call {

@@ -17,13 +17,27 @@
 
 /* ---- texts; the call is locked ---- */
 
+static size_t hub_words_size(const struct hub_words *w)
+{
+    return w->raw.cap + (w->filtered ? w->filtered->text.cap : 0);
+}
+
+static struct hub_filtered *hub_words_filtered(struct hub_words *w)
+{
+    if (!w->filtered) {
+        w->filtered = base_alloc_zero(sizeof *w->filtered);
+        buf_init(&w->filtered->text, 8 * HUB_TEXT_MAX);
+    }
+    return w->filtered;
+}
+
 static void hub_text_charge(struct hub_call *c)
 {
     size_t held = 0;
 
     assert(c->charged <= atomic_load_explicit(&c->hub->text_bytes, memory_order_relaxed));
     for (size_t i = 0; i < HUB_TEXT_COUNT; i++)
-        held += c->words[i] ? c->words[i]->raw.cap + c->words[i]->text.cap : 0;
+        held += c->words[i] ? hub_words_size(c->words[i]) : 0;
     if (held == c->charged)
         return;
     atomic_fetch_add_explicit(&c->hub->text_bytes, held - c->charged, memory_order_relaxed);
@@ -45,12 +59,12 @@ static size_t hub_text_char_at(str text, size_t at)
 }
 
 /* The newer half stays, from a whole character on. */
-static void hub_text_trim(struct hub_call *c, struct hub_words *w)
+static void hub_text_trim(struct hub_call *c, struct hub_filtered *w)
 {
     size_t max = hub_text_get_limit(c), at;
     struct buf kept;
 
-    if (w->text.n <= max)
+    if (!w || w->text.n <= max)
         return;
     at = w->text.n - max / 2;
     at = hub_text_char_at(buf_str(&w->text), at);
@@ -76,7 +90,7 @@ static void hub_text_pass(struct hub_call *c, enum hub_text kind)
     if (!w)
         return;
     if (f->feed && (w->raw.n || w->over)) {
-        f->feed(f->ctx, kind, buf_str(&w->raw), w->over, &w->text);
+        f->feed(f->ctx, kind, buf_str(&w->raw), w->over, &hub_words_filtered(w)->text);
         if (hub_text_get_limit(c) == HUB_TEXT_MIN)
             buf_release(&w->raw);
         else
@@ -84,35 +98,34 @@ static void hub_text_pass(struct hub_call *c, enum hub_text kind)
     }
     w->begun &= !w->over;
     w->over = false;
-    hub_text_trim(c, w);
+    hub_text_trim(c, w->filtered);
     hub_text_charge(c);
 }
 
 NOINLINE static struct hub_words *hub_words_new(void)
 {
-    struct hub_words *w = base_alloc(sizeof *w);
+    struct hub_words *w = base_alloc_zero(sizeof *w);
 
-    memset(w, 0, sizeof *w);
     buf_init(&w->raw, HUB_TEXT_MAX + HUB_RAW_MAX + 1);
-    buf_init(&w->text, 8 * HUB_TEXT_MAX);
     return w;
 }
 
 static void hub_text_add_some(struct hub_call *c, enum hub_text kind, str text)
 {
     struct hub_words *w = c->words[kind];
-    struct buf *to = c->b.filter.feed ? &w->raw : &w->text;
+    struct buf *to = c->b.filter.feed ? &w->raw : &hub_words_filtered(w)->text;
     size_t cap;
 
     assert(text.n && text.n <= HUB_TEXT_MAX / 2 && w->raw.n <= HUB_RAW_MAX);
     if (w->over)
         hub_text_pass(c, kind); /* it was over, and begins again */
-    cap = w->raw.cap + w->text.cap;
+    cap = to->cap;
     buf_add(to, text);
     w->begun = true;
-    if (w->raw.cap + w->text.cap != cap)
+    if (to->cap != cap)
         hub_text_charge(c);
-    if (w->raw.n > HUB_RAW_MAX || w->text.n > HUB_TEXT_MAX || hub_text_get_limit(c) == HUB_TEXT_MIN)
+    if (w->raw.n > HUB_RAW_MAX || (w->filtered && w->filtered->text.n > HUB_TEXT_MAX) ||
+        hub_text_get_limit(c) == HUB_TEXT_MIN)
         hub_text_pass(c, kind);
 }
 
@@ -185,7 +198,8 @@ static struct hub_channel *hub_text_channel_at(struct hub_call *c, enum hub_chan
     return kind == HUB_DASH ? &c->hub->dash : kind == HUB_RELAY ? &c->hub->relay : c->channel;
 }
 
-static struct hub_reported *hub_text_reported_at(struct hub_words *w, const struct hub_channel *to)
+static struct hub_reported *hub_text_reported_at(struct hub_filtered *w,
+                                                 const struct hub_channel *to)
 {
     return &w->sent[to->kind == HUB_DASH ? 0 : to->kind == HUB_RELAY ? 2 : 1];
 }
@@ -199,7 +213,7 @@ static void hub_text_reported_add(struct hub_reported *sent, str text)
 static void hub_text_publish(struct hub_call *c, enum hub_text kind, struct hub_channel *to,
                              enum hub_flush how)
 {
-    struct hub_words *w = c->words[kind];
+    struct hub_filtered *w = c->words[kind]->filtered;
     struct hub_reported *sent = hub_text_reported_at(w, to);
     enum hub_audience audience = kind == HUB_REASONING ? HUB_SEES_THOUGHTS : HUB_ANYONE;
     str text;
@@ -264,7 +278,7 @@ void hub_call_flush(struct hub_call *c, enum hub_channel_kind kind, enum hub_flu
     pthread_mutex_lock(&c->lock);
     hub_text_pass_all(c);
     for (enum hub_text i = 0; i < HUB_TEXT_COUNT; i++)
-        if (c->words[i])
+        if (c->words[i] && c->words[i]->filtered)
             hub_text_publish(c, i, hub_text_channel_at(c, kind), how);
     pthread_mutex_unlock(&c->lock);
 }
@@ -275,7 +289,7 @@ static void hub_text_replay_text(struct hub_call *c, enum hub_text kind,
                                  const struct hub_channel *to, size_t text_max,
                                  struct hub_message **out)
 {
-    struct hub_words *w = c->words[kind];
+    struct hub_filtered *w = c->words[kind]->filtered;
     const struct hub_reported *sent = hub_text_reported_at(w, to);
     enum hub_audience audience = kind == HUB_REASONING ? HUB_SEES_THOUGHTS : HUB_ANYONE;
     /* The call's own thread may have dropped the beginning of the text, and with it all that was
@@ -301,7 +315,7 @@ static void hub_text_replay_text(struct hub_call *c, enum hub_text kind,
 static bool hub_text_begins_later(const struct hub_call *c)
 {
     for (size_t i = 0; i < HUB_TEXT_COUNT; i++)
-        if (c->words[i] && c->words[i]->base)
+        if (c->words[i] && c->words[i]->filtered && c->words[i]->filtered->base)
             return true;
     return false;
 }
@@ -332,7 +346,7 @@ void hub_call_replay(struct hub_call *c, const struct hub_channel *to, size_t te
     for (enum hub_text i = 0; i < HUB_TEXT_COUNT; i++) {
         struct hub_message *m = NULL;
 
-        if (c->words[i])
+        if (c->words[i] && c->words[i]->filtered)
             hub_text_replay_text(c, i, to, text_max, &m);
         if (m)
             fn(ctx, m);

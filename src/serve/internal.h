@@ -1,16 +1,13 @@
 /* internal.h - shared by the files of serve.
  *
  *   serve.c      the process: threads, signals, reload, drain
- *   drain.c      the end of the loops
- *   listen.c     sockets: our own, or systemd's
- *   routes.c     the table: method, path, handler
- *   exchange.c   one request: its key, its route, the reply's head
+ *   drain.c      the end of the loops; listen.c sockets: our own, or systemd's
+ *   routes.c     the table of routes; exchange.c one request: its key, its route, the reply's head
  *   chat.c       model calls in any dialect
  *   models.c     lists of models; agent_model.c agents as models; count.c count_tokens; passed.c
  *                a provider's headers
  *   pass_on.c    embeddings and other requests without reasoning
- *   page.c       the dashboard, for a browser
- *   status.c     health, readiness, metrics
+ *   page.c       the dashboard, for a browser; status.c health, readiness, metrics
  *   api.c        common parts of the routes under /api/v1: errors, headers, permissions
  *   params.c     query parameters; work.c threads that read the record
  *   history.c    sessions, calls, decisions: queries of the record; history_export.c
@@ -103,9 +100,9 @@ struct exchange {
     str id, rest;               /* rest: the text that the route's '*' matched */
     uint64_t start_ns, last_ns; /* last: when something was sent to the client */
     int status;
-    uint32_t header_count;
+    uint32_t header_count; /* of the reply's headers */
     str refused; /* the code of an error of the gateway itself, for the access log; or empty */
-    struct server_header *headers; /* of the reply: header_count of them */
+    struct server_header *headers;
     size_t headers_max;
     struct exchange_passed passed;
     /* Of a model call. */
@@ -117,7 +114,7 @@ struct exchange {
     bool encoding, headed, failed, ended, unrecorded;
     bool last, called;   /* out waits for the end; a call was made, and is counted */
     bool api, by_cookie; /* a route of the history API; the key comes from a cookie */
-    bool started;        /* `keepalive` is in use, `start` no longer */
+    bool started;        /* `keepalive` is in use, and `start` no longer */
     union {
         struct loop_task start;
         struct loop_timer keepalive;

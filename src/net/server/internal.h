@@ -74,11 +74,11 @@ struct server_exchange {
     bool brief; /* a drain does not wait until it has read its queue */
     bool keep;  /* keep the connection after this reply */
     bool head_sent, chunked, no_body;
-    bool near;              /* the peer is on this machine */
-    uint64_t since_ns;      /* start of the state, or the last received byte */
-    uint64_t sent, sent_ns; /* bytes the client has read, and when that was noticed */
-    struct buf in;          /* bytes of an incomplete head, or of waiting requests */
-    size_t scanned;         /* bytes of it without the end of a head */
+    bool near;                  /* the peer is on this machine */
+    uint64_t since_ns;          /* start of the state, or the last received byte */
+    uint64_t sent, sent_ns;     /* bytes the client has read, and when that was noticed */
+    struct buf in;              /* bytes of an incomplete head, or of waiting requests */
+    size_t scanned;             /* bytes of it without the end of a head */
     struct http1_head *request; /* NULL: none, or it was dropped */
     const char *head;           /* its bytes, in the arena; NULL: no request */
     struct http1_body framing;

@@ -226,20 +226,25 @@ void server_abort(struct server_exchange *x)
     server_exchange_linger(x);
 }
 
-const struct http1_head *server_request(struct server_exchange *x)
+/* A separate function, so that the usual path needs no stack frame. */
+NOINLINE static void server_parse_request(struct server_exchange *x)
 {
     struct server *s = x->server;
     struct http1_fault fault;
     size_t used;
 
-    assert(x->state == ST_ANSWER && x->head);
-    if (x->request)
-        return x->request;
     if (http1_request_again(
             &s->again, (str){x->head, x->head_size}, s->o.head_max, &s->head, &used, &fault) !=
         HTTP1_DONE)
         base_die("a head that was valid no longer is");
     server_read_copy_head(x);
+}
+
+const struct http1_head *server_request(struct server_exchange *x)
+{
+    assert(x->state == ST_ANSWER && x->head);
+    if (!x->request)
+        server_parse_request(x);
     return x->request;
 }
 

@@ -7,8 +7,8 @@
 #include "base/spare.h"
 
 #define SMALL_MAX 4096 /* bytes that are put into the arena as they came, head and body */
-#define ARENA_FACTOR 2  /* times the size of a request: its memory including parsed data */
-#define ARENA_MORE 640  /* and for what every request needs */
+#define ARENA_FACTOR 2 /* times the size of a request: its memory including parsed data */
+#define ARENA_MORE 640 /* and for what every request needs */
 
 /* ---- the body ---- */
 

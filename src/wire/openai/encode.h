@@ -52,8 +52,8 @@ struct openai_encoding {
     bool usage_reported; /* by a relayed frame */
     /* The result of the last touched frame, for frames that differ only in their text. */
     unsigned shape;
-    bool quiet;             /* it wrote nothing */
-    size_t chunk_head;      /* its only chunk: bytes of data before the choices, */
+    bool quiet;               /* it wrote nothing */
+    size_t chunk_head;        /* its only chunk: bytes of data before the choices, */
     uint32_t chunk_of;        /* the choice it belongs to, */
     uint16_t chunk_tail_size; /* and its end; 0 if it was not a single chunk */
     uint16_t chunk_tail_room; /* for up to OPENAI_TAIL_MAX bytes */
