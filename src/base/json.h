@@ -12,8 +12,7 @@
  * The grammar is RFC 8259 to the letter: no comments, no trailing commas, no BOM, one value and
  * white space around it; UTF-8 is checked (no overlong forms, no surrogates), escaped surrogates
  * must come in pairs, raw control characters are refused, depth is at most JSON_DEPTH_MAX. A number
- * is kept as its text, whatever its size. If an object has a key twice, json_find returns the last,
- * as most parsers do; both are on the tape.
+ * is kept as its text, whatever its size. If an object has a key twice, json_find returns the last.
  *
  * Rewriting. json_splice returns the source with one value replaced (or one member added or
  * removed) and all other bytes unchanged.

@@ -136,13 +136,11 @@ extern const struct server_handler exchange_handler;
 /* Requests that the server itself refuses also get an id, are logged and counted. */
 size_t exchange_refusal(void *ctx, const struct server_refusal *r, struct server_header *out);
 void exchange_header(struct exchange *ex, str name, str value);
-/* Sends a whole reply and ends the exchange. */
+/* Sends a whole reply and ends the exchange. The second one ends and releases the text, too. */
 void exchange_reply(struct exchange *ex, int status, str type, str body);
-/* The same with a JSON text, which it ends and releases. */
 void exchange_reply_json(struct exchange *ex, int status, struct json_text *t);
 void exchange_error(struct exchange *ex, const struct chat_error *error);
-/* Copies it to ex->error, for a reply that cannot be written yet. */
-void exchange_keep_error(struct exchange *ex, const struct chat_error *error);
+void exchange_keep_error(struct exchange *ex, const struct chat_error *error); /* in ex->error */
 void exchange_fail(struct exchange *ex, int status, const char *code, const char *fmt, ...)
     PRINTF_LIKE(4, 5);
 /* After the reply was sent: writes the access log and frees everything. */
