@@ -97,13 +97,14 @@ bool pg_exec_text(struct pg_db *d, const char *sql, char *out, size_t size, stru
 }
 
 /* Statements are prepared once, perhaps while the tables are empty: the server would keep a plan
- * that reads them whole. Those of a writer all have an index. Compiling them takes longer than they
- * do. */
+ * that reads them whole. Those of a writer all have an index. For a reader's, the parameters decide
+ * which index is best, so each query gets its own plan. JIT takes longer than the queries. */
 #define PG_SHORT "SET client_min_messages = error; SET jit = off;"
 static const char *const pg_settings[] = {
     [DB_WRITE] = PG_SHORT "SET enable_seqscan = off",
     [DB_BESIDE] = PG_SHORT "SET enable_seqscan = off",
-    [DB_READ] = PG_SHORT "SET default_transaction_read_only = on",
+    [DB_READ] = PG_SHORT "SET plan_cache_mode = force_custom_plan;"
+                         "SET default_transaction_read_only = on",
 };
 
 /* Prepares a connection. One whose lease does not hold is not ready, however good it is. */
