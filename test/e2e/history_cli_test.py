@@ -9,6 +9,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import unittest
 
 import history_test
 from command import BINARY, Terminal, environment, read_until, run
+from gateway import until
 from history_test import ALICE, OPERATOR, ask, call, setUpModule, sql, tearDownModule  # noqa: F401
 from history_test import world
 
@@ -97,10 +99,11 @@ class Commands(unittest.TestCase):
         self.assertEqual(call("nobody", "hi", "cli-none").status, 404)
         self.assertEqual(ask("/v1/chat/completions", ALICE, "POST", "x").status, 400)
         self.assertEqual(ask("/v1/chat/completions", ALICE, "POST", '{"model": "plain"}').status, 400)
+        last = r'msg=request .* status=400 code=invalid_request '  # written after its reply
+        until(lambda: re.search(last, world.gateway.log.read_text()))
         log = world.gateway.log.read_text()
         self.assertRegex(log, r'msg=request .* status=404 code=model_not_found .* model=nobody')
         self.assertRegex(log, r'msg=request .* status=400 code=invalid_json ')
-        self.assertRegex(log, r'msg=request .* status=400 code=invalid_request ')
         self.assertRegex(log, r'msg=request .* status=200 code="" ')
 
     def test_show_prints_reasoning_once(self):
