@@ -1,8 +1,8 @@
-/* query_narrow.c - the calls that a search for words can have, where another index knows them.
+/* query_narrow.c - limits a search for words to the calls that another index allows.
  *
- * The word index says which blocks may have the words, whoever's calls these are. The calls of a
- * session, of a key with few sessions, or of a tool are known before a block is unpacked: blocks
- * without them are left out, and of the others only these calls are matched.
+ * The word index names the blocks that may have the words, for the calls of all keys. The calls of
+ * a session, of a key with few sessions, or of a tool are known before a block is unpacked: the
+ * search skips blocks without such calls, and in the other blocks it matches only these calls.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -51,6 +51,6 @@ void agents_write_workflow(const struct config *c, const struct config_workflow 
 
 /* ---- routes.c ---- */
 
-/* Whether there is a record; false after answering that there is none. */
+/* Whether there is a record; if not, it answers with an error. */
 bool agents_app_ready(void *app, struct app_reply *r);
 extern const struct app_route agents_app_routes[];

@@ -41,5 +41,5 @@ size_t line_comment(str s);
 /* Whether a whole comment is a page marker; the number may be too large for any page. */
 bool line_page(str comment, uint64_t *page);
 
-/* The line at *at, without what ends it: LF, CR or both. Moves *at behind it. */
+/* The line at *at, without its end (LF, CR or both). Moves *at to the next line. */
 str line_next(str text, size_t *at);
