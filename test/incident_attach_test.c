@@ -357,7 +357,7 @@ TEST(a_resolve_of_what_was_never_known_is_acknowledged)
     bench_new(&b, "");
     CHECK_INT(posts(&b, GROUP(ENDS("f")), 0, "resolved", id), 200);
     CHECK(!id[0]);
-    CHECK(queue_wait(b.in->queue, 1000));
+    waits_for_calm(&b);
     CHECK_INT(stub.begun, 0);
     CHECK_INT(incidents_known(&b), 0);
     bench_end(&b);

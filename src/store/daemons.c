@@ -390,12 +390,11 @@ static void daemons_note(struct daemons *d, bool ok, const struct err *e)
 
 static bool daemons_wait(struct daemons *d)
 {
-    uint64_t at_ns = clock_deadline_ns(&clock_real, (int64_t)d->heartbeat_ms);
-    struct timespec at = {(time_t)(at_ns / 1000000000), (long)(at_ns % 1000000000)};
+    uint64_t until = clock_deadline_ns(&clock_real, (int64_t)d->heartbeat_ms);
     bool stop;
 
     pthread_mutex_lock(&d->lock);
-    while (!d->stop && pthread_cond_timedwait(&d->stopping, &d->lock, &at) != ETIMEDOUT)
+    while (!d->stop && clock_cond_wait(&d->stopping, &d->lock, until))
         ;
     stop = d->stop;
     pthread_mutex_unlock(&d->lock);
@@ -434,7 +433,6 @@ static void daemons_free(struct daemons *d)
 static struct daemons *daemons_new(const struct daemons_options *o)
 {
     struct daemons *d = base_alloc(sizeof *d);
-    pthread_condattr_t attr;
 
     *d = (struct daemons){.heartbeat_ms = o->heartbeat_ms ? o->heartbeat_ms : DAEMONS_HEARTBEAT_MS,
                           .lease_ms = o->lease_ms ? o->lease_ms : DAEMONS_LEASE_MS,
@@ -450,10 +448,7 @@ static struct daemons *daemons_new(const struct daemons_options *o)
     d->url[o->url.n] = '\0';
     pthread_mutex_init(&d->lock, NULL);
     pthread_mutex_init(&d->watching, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&d->stopping, &attr);
-    pthread_condattr_destroy(&attr);
+    clock_cond_init(&d->stopping);
     return d;
 }
 

@@ -127,6 +127,3 @@ bool journal_is_taken(const struct journal *j, struct journal_place end);
 
 /* The writer's thread. */
 void *journal_writer(void *journal);
-
-/* Waits for a condition at most until the deadline (CLOCK_MONOTONIC); false if it has passed. */
-bool journal_wait_until(struct journal *j, pthread_cond_t *cond, uint64_t deadline_ns);

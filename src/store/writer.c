@@ -340,14 +340,14 @@ static bool writer_next_group(struct journal *j)
     while (g->n == 0 && !j->stop && !j->roll) {
         if (until == CLOCK_NEVER)
             pthread_cond_wait(&j->work, &j->lock);
-        else if (!journal_wait_until(j, &j->work, until))
+        else if (!clock_cond_wait(&j->work, &j->lock, until))
             break;
         j->sleep = JOURNAL_SLEEPS;
     }
     until = clock_mono_ns(&clock_real) + (uint64_t)JOURNAL_LINGER_MS * CLOCK_NS_PER_MS;
     while (g->n > 0 && g->n < JOURNAL_LINGER_SIZE && !g->sync && !j->stop && !j->settling) {
         j->sleep = JOURNAL_LINGERS;
-        if (!journal_wait_until(j, &j->work, until))
+        if (!clock_cond_wait(&j->work, &j->lock, until))
             break;
     }
     j->sleep = JOURNAL_AWAKE;

@@ -395,8 +395,8 @@ bool queue_open(const struct queue_options *o, struct queue **out, struct err *e
     q->host.leave = &q->leave;
     pthread_mutex_init(&q->lock, NULL);
     pthread_cond_init(&q->work, NULL);
-    pthread_cond_init(&q->keep, NULL);
-    pthread_cond_init(&q->calm, NULL);
+    clock_cond_init(&q->keep);
+    clock_cond_init(&q->calm);
     map_init(&q->ids, NULL, ALIVE_MAX);
     map_init(&q->names, NULL, ALIVE_MAX);
     rand_ids_init(&q->new_ids, o->host->clock);
@@ -450,19 +450,4 @@ void queue_counts(struct queue *q, struct queue_counts *out)
     pthread_mutex_lock(&q->lock);
     *out = incident_queue_counts_of(q);
     pthread_mutex_unlock(&q->lock);
-}
-
-bool queue_wait(struct queue *q, unsigned timeout_ms)
-{
-    struct timespec until;
-    int rc = 0;
-    bool calm;
-
-    clock_timespec(timeout_ms, &until);
-    pthread_mutex_lock(&q->lock);
-    while (rc == 0 && (q->waiting.n || q->running.n))
-        rc = pthread_cond_timedwait(&q->calm, &q->lock, &until);
-    calm = !q->waiting.n && !q->running.n;
-    pthread_mutex_unlock(&q->lock);
-    return calm;
 }

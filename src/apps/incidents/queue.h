@@ -117,5 +117,3 @@ struct queue_counts {
     int64_t oldest_us;               /* since when the first in the queue waits; 0: none does */
 };
 void queue_counts(struct queue *q, struct queue_counts *out);
-/* Until nothing waits or runs any more; false after timeout_ms. For tests and commands. */
-bool queue_wait(struct queue *q, unsigned timeout_ms) MUST_USE;

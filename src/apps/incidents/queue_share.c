@@ -94,8 +94,6 @@ void queue_look(struct queue *q)
 
 void queue_lost(struct queue *q)
 {
-    struct timespec until;
-
     pthread_mutex_lock(&q->lock);
     atomic_store(&q->leave, true);
     for (struct entry *n = q->running.first; n; n = n->next)
@@ -104,10 +102,8 @@ void queue_lost(struct queue *q)
         queue_drop(q, q->waiting.first);
     while (q->asking.first)
         queue_drop(q, q->asking.first);
-    while (q->running.n && !q->stop) {
-        clock_timespec(LOST_LOOK_MS, &until);
-        (void)pthread_cond_timedwait(&q->calm, &q->lock, &until);
-    }
+    while (q->running.n && !q->stop)
+        (void)clock_cond_wait(&q->calm, &q->lock, clock_deadline_ns(&clock_real, LOST_LOOK_MS));
     if (!q->stop && !(q->o.host->leave && atomic_load(q->o.host->leave)))
         atomic_store(&q->leave, false);
     pthread_mutex_unlock(&q->lock);

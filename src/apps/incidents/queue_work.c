@@ -417,7 +417,6 @@ static void incident_queue_work_look(struct queue *q)
 static void *incident_queue_work_keep(void *arg)
 {
     struct queue *q = arg;
-    struct timespec until;
 
     pthread_mutex_lock(&q->lock);
     while (!q->stop) {
@@ -426,8 +425,7 @@ static void *incident_queue_work_keep(void *arg)
             continue;
         }
         incident_queue_work_look(q);
-        clock_timespec(KEEP_MS, &until);
-        (void)pthread_cond_timedwait(&q->keep, &q->lock, &until);
+        (void)clock_cond_wait(&q->keep, &q->lock, clock_deadline_ns(&clock_real, KEEP_MS));
     }
     pthread_mutex_unlock(&q->lock);
     return NULL;

@@ -152,16 +152,15 @@ static void notify_store(struct notify_target *t, const struct outbox_row *m)
 {
     struct notify *n = t->notify;
     struct notify_query put = {.put = m};
-    struct timespec until;
     struct err e;
 
     while (!alert_table_do(n->alert_table, notify_query_put, &put, &e)) {
+        uint64_t until = clock_deadline_ns(&clock_real, STORE_FAILED_MS);
         bool stop;
 
         log_error("the state of a message is not stored", LOG_STR("id", m->id), LOG_ERR(&e));
-        clock_timespec(STORE_FAILED_MS, &until);
         pthread_mutex_lock(&n->lock);
-        while (!n->stop && pthread_cond_timedwait(&t->wake, &n->lock, &until) == 0)
+        while (!n->stop && clock_cond_wait(&t->wake, &n->lock, until))
             ;
         stop = n->stop;
         pthread_mutex_unlock(&n->lock);
@@ -295,7 +294,7 @@ void *notify_run(void *arg)
 
     pthread_mutex_lock(&n->lock);
     while (!n->stop) {
-        struct timespec until;
+        uint64_t until;
         int64_t wait;
 
         assert(!t->sending);
@@ -306,10 +305,10 @@ void *notify_run(void *arg)
         pthread_mutex_lock(&n->lock);
         t->sending = false;
         pthread_cond_broadcast(&n->calm);
-        clock_timespec(wait, &until);
-        while (wait > 0 && !n->stop && (t->rests || !t->woken))
-            if (pthread_cond_timedwait(&t->wake, &n->lock, &until) != 0)
-                break;
+        until = clock_deadline_ns(&clock_real, wait);
+        while (wait > 0 && !n->stop && (t->rests || !t->woken) &&
+               clock_cond_wait(&t->wake, &n->lock, until))
+            ;
     }
     pthread_mutex_unlock(&n->lock);
     return NULL;
