@@ -191,31 +191,6 @@ TEST(a_name_that_was_there_must_stay)
     }
 }
 
-TEST(a_schema_gives_its_names)
-{
-    static const char *const want[] = {"status", "pages", "note", "met", "missing", "v1"};
-    struct arena a;
-    const str *names;
-    struct err e;
-    size_t n;
-
-    arena_init(&a, (size_t)1 << 20);
-    CHECK(
-        guard_schema_names(STR("{\"type\":\"object\",\"properties\":{\"status\":{\"enum\":[\"met\","
-                               "\"missing\",null]},\"pages\":{\"type\":\"array\"},\"note\":{"
-                               "\"const\":\"v1\"}},\"required\":[\"status\"]}"),
-                           &a,
-                           &names,
-                           &n,
-                           &e));
-    CHECK_INT(n, COUNT_OF(want));
-    for (size_t i = 0; i < n; i++)
-        CHECK_STR(names[i], want[i]);
-    CHECK(!guard_schema_names(STR("[1]"), &a, &names, &n, &e));
-    CHECK(!guard_schema_names(STR("{"), &a, &names, &n, &e));
-    arena_release(&a);
-}
-
 /* ---- all together ---- */
 
 struct model {

@@ -82,9 +82,8 @@ str policy_fact_text(const struct policy_field *f, struct arena *a);
 /* Makes a fact the evidence. */
 void policy_result_show(struct policy_result *r, const struct policy_field *f, struct arena *a);
 
-const char *policy_status_name(enum policy_status s);  /* met, missing, uncertain */
-const char *policy_status_ready(enum policy_status s); /* ready, not_ready, uncertain */
-/* Either kind of name. */
+const char *policy_status_name(enum policy_status s); /* met, missing, uncertain */
+/* Of such a name, or of the CLI's: ready, not_ready, uncertain. */
 bool policy_status_find(str name, enum policy_status *out) MUST_USE;
 
 /* All of it into the arena. */
