@@ -43,9 +43,8 @@ void ids_init(struct run *r)
     map_init(&r->ids, r->arena, IDS_MAX);
     if (!r->o->messages.n)
         return;
-    json_init(&doc);
     list = arena_join(r->arena, STR("["), r->o->messages, STR("]"));
-    if (json_parse(&doc, list, &e))
+    if (json_open(&doc, list, &e))
         JSON_FOREACH(m, &doc, json_root(&doc))
             note_calls(r, &doc, m);
     json_release(&doc);

@@ -258,10 +258,9 @@ static str agent_run_json_action_of(const struct agent_effect *f, struct arena *
     str all;
 
     buf_init(&out, TOOL_RESULT_MAX);
-    json_init(&doc);
     buf_add(&out, f->name);
     buf_add_c(&out, '(');
-    if (json_parse(&doc, f->request, &e) && json_root(&doc)->kind == JSON_OBJECT)
+    if (json_open(&doc, f->request, &e) && json_root(&doc)->kind == JSON_OBJECT)
         repr_arguments(&out, &doc, json_root(&doc));
     buf_add_c(&out, ')');
     all = arena_dup(a, buf_str(&out));

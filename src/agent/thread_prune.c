@@ -188,10 +188,9 @@ static bool keep_parts(struct pruning *p, const struct node *n, struct err *e)
     int64_t v = 0;
     str channel, writer;
 
-    json_init(&doc);
     json_init(&refs);
     arena_init(&a, ARENA_MAX);
-    ok = json_parse(&doc, n->checkpoint, e) && json_parse(&refs, n->refs, e);
+    ok = json_open(&doc, n->checkpoint, e) && json_parse(&refs, n->refs, e);
     versions = ok ? json_find(&doc, json_root(&doc), STR("channel_versions")) : NULL;
     JSON_FOREACH(key, &doc, versions) {
         if (!json_text(&doc, key, &a, &channel))

@@ -145,9 +145,8 @@ static bool agent_thread_read_parts(struct db *db, struct reading *r, struct err
     struct json checkpoint, refs;
     bool ok;
 
-    json_init(&checkpoint);
     json_init(&refs);
-    ok = json_parse(&checkpoint, r->tuple->checkpoint, e) && json_parse(&refs, r->refs, e) &&
+    ok = json_open(&checkpoint, r->tuple->checkpoint, e) && json_parse(&refs, r->refs, e) &&
          agent_thread_read_values(db, r, &checkpoint, &refs, e) && read_writes(db, r, e);
     json_release(&checkpoint);
     json_release(&refs);

@@ -295,10 +295,9 @@ void tool_canonical(struct buf *out, str arguments)
     struct arena a;
     struct err e;
 
-    json_init(&doc);
     /* "{}," is three bytes and takes 32, a member of five bytes 24 more. */
     arena_init(&a, 32 * arguments.n + 65536);
-    if (json_parse(&doc, arguments.n ? arguments : STR("{}"), &e))
+    if (json_open(&doc, arguments.n ? arguments : STR("{}"), &e))
         agent_tool_write_canonical(out, &doc, json_root(&doc), &a);
     else
         buf_add(out, arguments);

@@ -293,10 +293,9 @@ bool tool_schema(str text, bool close, struct buf *out)
 
     if (text.n > SCHEMA_SIZE_MAX)
         return false;
-    json_init(&doc);
     /* Each text with escapes is copied at most twice, and a short one takes 16 bytes. */
     arena_init(&a, 16 * text.n + 65536);
-    ok = json_parse(&doc, text, &e) && json_root(&doc)->kind == JSON_OBJECT;
+    ok = json_open(&doc, text, &e) && json_root(&doc)->kind == JSON_OBJECT;
     if (ok) {
         w.doc = &doc;
         w.arena = &a;

@@ -70,10 +70,9 @@ static str agent_turn_action_of(struct run *r, str name, str arguments)
     str all;
 
     buf_init(&out, TOOL_RESULT_MAX);
-    json_init(&doc);
     buf_add(&out, name);
     buf_add_c(&out, '(');
-    if (json_parse(&doc, arguments.n ? arguments : STR("{}"), &e) &&
+    if (json_open(&doc, arguments.n ? arguments : STR("{}"), &e) &&
         json_root(&doc)->kind == JSON_OBJECT)
         repr_arguments(&out, &doc, json_root(&doc));
     else

@@ -404,10 +404,9 @@ static bool view_ask(void *ctx, const struct ask_request *q, const _Atomic bool 
     struct err e;
     bool ok;
 
-    json_init(&p.doc);
     arena_init(&p.arena, VIEW_ARENA);
-    ok = json_parse(&p.doc, q->body, &e) ? view_ask_page(&p, q, cancel, a, reply)
-                                         : view_refuse(&e, a, reply);
+    ok = json_open(&p.doc, q->body, &e) ? view_ask_page(&p, q, cancel, a, reply)
+                                        : view_refuse(&e, a, reply);
     arena_release(&p.arena);
     json_release(&p.doc);
     return ok;

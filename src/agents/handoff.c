@@ -71,9 +71,8 @@ static str handoff_messages(str history, struct arena *a)
     struct err e;
     str all;
 
-    json_init(&doc);
     buf_init(&out, history.n + 1);
-    if (json_parse(&doc, history, &e))
+    if (json_open(&doc, history, &e))
         JSON_FOREACH(m, &doc, json_root(&doc)) {
             if (json_is(&doc, json_find(&doc, m, STR("role")), STR("system")))
                 continue;

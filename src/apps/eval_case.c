@@ -60,7 +60,7 @@ static str no_variables(struct arena *a, str text)
         text = str_slice(text, at + 2, text.n);
     }
     buf_add(&out, text);
-    return arena_take(a, &out);
+    return arena_move_buf(a, &out);
 }
 
 static void eval_case_add_text(struct arena *a, const struct json *doc, const struct json_node *v,

@@ -158,14 +158,6 @@ str arena_join(struct arena *a, str x, str y, str z)
     return (str){p, x.n + y.n + z.n};
 }
 
-str arena_take(struct arena *a, struct buf *b)
-{
-    str text = arena_dup(a, buf_str(b));
-
-    buf_release(b);
-    return text;
-}
-
 str arena_u64(struct arena *a, uint64_t n)
 {
     size_t size = str_u64_size(n);

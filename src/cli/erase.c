@@ -157,9 +157,8 @@ static int erase_print(struct cli *cli, struct buf *out, bool json)
         file_out_add(&cli->out, STR("\n"));
         return CLI_OK;
     }
-    json_init(&h.doc);
     arena_init(&h.arena, 1 << 20);
-    if (json_parse(&h.doc, buf_str(out), &e)) {
+    if (json_open(&h.doc, buf_str(out), &e)) {
         root = json_root(&h.doc);
         erase_print_counts(cli, &h, root);
         file_out_printf(&cli->out,

@@ -117,9 +117,8 @@ static bool add_thoughts(struct reader *reader, const struct query_asker *asker,
     struct buf segments;
     bool ok;
 
-    json_init(&doc);
     buf_init(&segments, ANSWER_MAX);
-    ok = json_parse(&doc, decisions, e);
+    ok = json_open(&doc, decisions, e);
     list = json_find(&doc, ok ? json_root(&doc) : NULL, STR("decisions"));
     first = json_at(&doc, list, 0);
     buf_add(out, STR("{\"decisions\":"));

@@ -199,8 +199,7 @@ static str provider_redact_key(struct arena *a, str text, str key)
         text = str_slice(text, at + key.n, text.n);
     }
     buf_add(&out, text);
-    text = arena_dup(a, buf_str(&out));
-    buf_release(&out);
+    text = arena_move_buf(a, &out);
     return text;
 }
 

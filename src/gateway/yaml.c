@@ -432,8 +432,7 @@ static bool check_keys(struct reader *r)
     struct json doc;
     bool ok;
 
-    json_init(&doc);
-    ok = json_parse(&doc, buf_str(&r->json), r->e);
+    ok = json_open(&doc, buf_str(&r->json), r->e);
     assert(!ok || doc.n == r->count);
     for (uint32_t i = 0; ok && i < doc.n; i++)
         if (doc.nodes[i].kind == JSON_OBJECT && doc.nodes[i].span > 3)

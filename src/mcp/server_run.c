@@ -93,10 +93,9 @@ static void ask_on_stream(struct mcp_answer *r)
     t->questions = arena_zero(&t->arena, r->input_count, sizeof *t->questions);
     t->next = p->turns;
     p->turns = t;
-    json_init(&doc);
     buf_init(&out, 2 * MCP_MESSAGE_MAX);
     wrapped = arena_join(r->arena, STR("{"), buf_str(&r->inputs), STR("}"));
-    if (!json_parse(&doc, wrapped, &e))
+    if (!json_open(&doc, wrapped, &e))
         base_die("a tool asked in JSON that is none: %s", e.text);
     t->unanswered = t->question_count = r->input_count;
     for (size_t i = 0; i < r->input_count; i++) {
@@ -347,9 +346,8 @@ static void run_again(struct mcp_server *s, struct mcp_turn *t)
     assert(t->unanswered == 0);
     arena_init(&a, 4 * MCP_MESSAGE_MAX);
     buf_init(&b, 2 * MCP_MESSAGE_MAX);
-    json_init(&before);
     json_init(&doc);
-    if (json_parse(&before, t->params, &e)) {
+    if (json_open(&before, t->params, &e)) {
         str all = arena_join(&a, STR("{"), buf_str(&t->inputs), STR("}"));
 
         json_splice_set(&before, json_root(&before), STR("inputResponses"), all, &b);

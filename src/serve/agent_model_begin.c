@@ -466,9 +466,8 @@ bool model_begin(struct model_reply *m, struct err *e)
     bool ok;
 
     buf_init(&body, MODEL_OUT_MAX);
-    json_init(&doc);
     wire_get(CHAT_OPENAI)->write(&m->request, &body);
-    ok = json_parse(&doc, buf_str(&body), e) && model_sort(m, &doc, &x, e);
+    ok = json_open(&doc, buf_str(&body), e) && model_sort(m, &doc, &x, e);
     if (ok && x.result_count)
         ok = model_resume(m, &x, e);
     else

@@ -148,9 +148,8 @@ static bool with_body(struct history_job *j,
     struct arena a;
     bool ok;
 
-    json_init(&doc);
     serve_threads_room(&a, j->body.n);
-    ok = json_parse(&doc, buf_str(&j->body), e);
+    ok = json_open(&doc, buf_str(&j->body), e);
     if (!ok)
         history_job_refuse_json(e);
     ok = ok && take(j, &doc, &a, e);

@@ -105,7 +105,6 @@ static bool engine_row_is_text(str s)
 str engine_clean(struct engine *en, str text)
 {
     struct buf b;
-    str out;
 
     if (en->kind == DB_SQLITE || engine_row_is_text(text))
         return text;
@@ -114,9 +113,7 @@ str engine_clean(struct engine *en, str text)
     for (size_t at = 0; at < b.n; at++)
         if (b.p[at] == '\0')
             b.p[at] = ' ';
-    out = arena_dup(&en->arena, buf_str(&b));
-    buf_release(&b);
-    return out;
+    return arena_move_buf(&en->arena, &b);
 }
 
 str engine_clean_name(struct engine *en, str name)

@@ -251,7 +251,6 @@ str words_snippet(str text, size_t at, unsigned words_max, struct arena *a)
 {
     size_t from, to;
     struct buf b;
-    str out;
 
     at = at < text.n ? at : text.n;
     from = words_snippet_from(text, at, words_max / 3, WORDS_SNIPPET_MAX / 3);
@@ -263,7 +262,5 @@ str words_snippet(str text, size_t at, unsigned words_max, struct arena *a)
     (void)utf8_copy(&b, str_slice(text, from, to));
     if (to < text.n)
         buf_add(&b, STR("..."));
-    out = arena_dup(a, buf_str(&b));
-    buf_release(&b);
-    return out;
+    return arena_move_buf(a, &b);
 }

@@ -246,7 +246,7 @@ static bool incident_chat_read_earlier(struct follow_up *t, struct err *e)
     for (; t->count < TALK_MAX && !last; t->count += !last)
         ok = chat_read_question(t, incident_chat_run_of(t, t->count + 1), &said, &last, e);
     assert(t->count <= TALK_MAX);
-    t->said = arena_take(t->arena, &said);
+    t->said = arena_move_buf(t->arena, &said);
     return last ? ok : err_set(e, ERR_LIMIT, "there were %d questions already", TALK_MAX);
 }
 
@@ -322,7 +322,7 @@ static bool chat_pending(struct follow_up *t, struct incident_answer *out, struc
     run_json_question(&o, &f, false);
     json_out_end(&o);
     out->waiting = true;
-    out->pending = arena_take(t->arena, &text);
+    out->pending = arena_move_buf(t->arena, &text);
     return true;
 }
 

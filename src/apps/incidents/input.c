@@ -53,8 +53,7 @@ bool incident_input_read(str json, struct arena *a, struct incident_options *out
     const struct json_node *root, *alert;
     struct json doc;
 
-    json_init(&doc);
-    if (!json_parse(&doc, json, e)) {
+    if (!json_open(&doc, json, e)) {
         json_release(&doc);
         return err_prefix(e, "the input of the run: ");
     }

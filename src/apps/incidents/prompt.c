@@ -81,7 +81,7 @@ str prompt_system(struct agent_team *p)
         buf_add(&out, STR("\n# Instructions of your operators\n\n"));
         incident_prompt_put_text(&out, str_trim(p->agent->instructions));
     }
-    return arena_take(&p->arena, &out);
+    return arena_move_buf(&p->arena, &out);
 }
 
 static void alert_line(struct buf *out, const char *name, str value)

@@ -69,8 +69,7 @@ static void attach_write_members(struct json_out *o, str data, bool of_group, st
     struct err e;
     str key;
 
-    json_init(&doc);
-    root = json_parse(&doc, data, &e) ? json_root(&doc) : NULL;
+    root = json_open(&doc, data, &e) ? json_root(&doc) : NULL;
     JSON_FOREACH(k, &doc, root) {
         if (!json_text(&doc, k, a, &key) || is_of_group(key) != of_group)
             continue;

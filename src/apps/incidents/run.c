@@ -397,7 +397,7 @@ static bool incident_run_finish(struct incident *in, struct course *c, struct in
     if (in->o->host->log &&
         incident_stages(
             in->o->setup, in->o->host->log, in->o->run, in->o->alert.alert_type, &stages, &ignored))
-        out->stages = arena_take(in->arena, &stages);
+        out->stages = arena_move_buf(in->arena, &stages);
     c->own.end = ends[out->end];
     assert((size_t)out->end < COUNT_OF(ends));
     goes_on = out->end == INCIDENT_LEFT || out->end == INCIDENT_WAITING;

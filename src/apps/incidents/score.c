@@ -130,7 +130,7 @@ static void score_fact_in(const struct score_words *words, str fact, struct aren
         if (!s->there[i])
             buf_printf(
                 &missing, "%s%.*s", missing.n ? ", " : "", (int)f->words[i].n, f->words[i].text);
-    out->missing = arena_take(a, &missing);
+    out->missing = arena_move_buf(a, &missing);
     free(s);
     free(f);
 }

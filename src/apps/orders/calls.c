@@ -58,7 +58,7 @@ static str clean_json(struct cleaning *c, const struct json *doc)
         from = v->at + v->size;
     }
     buf_add(&out, str_slice(doc->src, from, doc->src.n));
-    return arena_take(c->arena, &out);
+    return arena_move_buf(c->arena, &out);
 }
 
 /* Arguments longer than any order are dropped; the tool then reports what is missing. */

@@ -111,8 +111,7 @@ bool orders_eval_read(const struct menu *m, str text, struct arena *a, struct or
 
     *out = (struct orders_eval_case){.id = STR(""), .category = STR("")};
     order_init(&out->expected, STR(""), a);
-    json_init(&l.doc);
-    ok = json_parse(&l.doc, text, e) && order_eval_read_case(&l);
+    ok = json_open(&l.doc, text, e) && order_eval_read_case(&l);
     json_release(&l.doc);
     return ok;
 }

@@ -187,7 +187,7 @@ static void read_section(struct member *m, const struct json_node *v, struct pol
         buf_add(&all, all.n ? STR(BETWEEN_SECTIONS) : STR(""));
         buf_add(&all, title);
     }
-    c->section_path = arena_take(m->arena, &all);
+    c->section_path = arena_move_buf(m->arena, &all);
 }
 
 /* The fixture's policy, as far as the bundle does not say it. */
@@ -275,8 +275,7 @@ bool policy_case_read(str json, struct arena *a, struct policy_case *out, struct
     if (json.n > POLICY_CASE_MAX)
         return err_set(
             e, ERR_LIMIT, "the case is %zu bytes, the limit is %zu", json.n, POLICY_CASE_MAX);
-    json_init(&doc);
-    ok = json_parse(&doc, json, e) && policy_case_from(&doc, json_root(&doc), "", a, out, e);
+    ok = json_open(&doc, json, e) && policy_case_from(&doc, json_root(&doc), "", a, out, e);
     json_release(&doc);
     return ok;
 }

@@ -318,8 +318,7 @@ bool react_check(struct react *r, str arguments, struct arena *a, struct react_p
     bool ok;
 
     *out = (struct react_proposal){.rationale = STR(""), .status = POLICY_UNCERTAIN};
-    json_init(&doc);
-    ok = json_parse(&doc, arguments, e);
+    ok = json_open(&doc, arguments, e);
     root = json_root(&doc);
     if (ok && json_text(&doc, json_find(&doc, root, STR("rationale")), a, &out->rationale))
         out->rationale = arena_dup(a, out->rationale);

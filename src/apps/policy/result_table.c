@@ -276,8 +276,7 @@ bool policy_table_on_result(void *ctx, const struct db_value *c, size_t n)
     struct err e;
 
     assert(n >= 15);
-    json_init(&doc);
-    if (json_parse(&doc, c[7].s, &e)) {
+    if (json_open(&doc, c[7].s, &e)) {
         root = json_root(&doc);
         json_out_object(o);
         column_write(o,

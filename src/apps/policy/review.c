@@ -116,8 +116,7 @@ static bool policy_review_recall_choice(struct reviewing *w, const struct agent_
     int64_t mode = 0, samples = 1;
     bool ok;
 
-    json_init(&doc);
-    ok = json_parse(&doc, row->input, e);
+    ok = json_open(&doc, row->input, e);
     root = json_root(&doc);
     if (ok && !q->operator_ && !str_eq(json_copy_text(&doc, root, "key", a), q->key))
         ok = err_set(e, ERR_INPUT, POLICY_RUN_TAKEN, "by a run of another key");
@@ -366,8 +365,7 @@ static bool policy_review_settle(struct reviewing *w, struct arena *a, struct po
     bool ok;
 
     assert(!w->recalled && out->run.n == 0);
-    json_init(&options);
-    ok = json_parse(&options, out->c.options, e) &&
+    ok = json_open(&options, out->c.options, e) &&
          policy_review_run_id(w->s, w->q, &options, a, &out->run, e);
     w->recalled = ok && w->s->host.log && agent_log_run_get(w->s->host.log, out->run, a, &row, e);
     if (w->recalled) {

@@ -78,8 +78,7 @@ static bool switches_read(str text, struct policy_switches *out)
     bool ok;
 
     *out = (struct policy_switches){0};
-    json_init(&doc);
-    ok = json_parse(&doc, text, &e);
+    ok = json_open(&doc, text, &e);
     for (size_t i = 0; ok && i < COUNT_OF(rows); i++) {
         const struct json_node *v = json_find(&doc, json_root(&doc), str_c(rows[i].name));
         void *at = (char *)out + rows[i].at;

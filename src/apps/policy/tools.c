@@ -358,10 +358,9 @@ static bool policy_tools_run_tool(void *ctx, const struct tool_call *call, struc
     bool ok;
 
     assert(b->row >= rows && b->row < rows + POLICY_TOOLS);
-    json_init(&doc);
     arena_init(&a, ARENA_MAX);
     json_out_init(&o, out);
-    ok = json_parse(&doc, call->arguments.n ? call->arguments : STR("{}"), e) &&
+    ok = json_open(&doc, call->arguments.n ? call->arguments : STR("{}"), e) &&
          b->row->run(&(struct react_call){b->r, &doc, call->cancel, &a, &o, e});
     arena_release(&a);
     json_release(&doc);

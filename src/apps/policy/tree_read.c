@@ -219,9 +219,8 @@ bool policy_tree_read(str json, str doc_name, struct arena *a, struct policy_tre
     if (json.n > POLICY_SIZE_MAX)
         return err_set(
             e, ERR_LIMIT, "the tree is %zu bytes, the limit is %zu", json.n, POLICY_SIZE_MAX);
-    json_init(&doc);
     map_init(&r.ids, NULL, POLICY_NODES_MAX);
-    ok = json_parse(&doc, json, e) && read_tree(&r, json);
+    ok = json_open(&doc, json, e) && read_tree(&r, json);
     map_release(&r.ids);
     json_release(&doc);
     return ok;

@@ -317,8 +317,7 @@ str call_record_body(struct call *c)
         return body;
     buf_init(&out, body.n + 64);
     json_edits_apply(&ed, &out);
-    body = arena_dup(&c->arena, buf_str(&out));
-    buf_release(&out);
+    body = arena_move_buf(&c->arena, &out);
     return body;
 }
 

@@ -131,13 +131,10 @@ static void responses_relay_edits_reset(struct responses_relay *r)
 static str responses_relay_quoted(struct responses_relay *r, str text)
 {
     struct buf b;
-    str s;
 
     buf_init(&b, JSON_SIZE_MAX);
     json_quote(&b, text);
-    s = arena_dup(r->arena, buf_str(&b));
-    buf_release(&b);
-    return s;
+    return arena_move_buf(r->arena, &b);
 }
 
 /* ---- deltas ---- */

@@ -294,5 +294,5 @@ void diagnosis_read(const struct claims *c, const struct score_expected *x, stru
 
     buf_init(&missing, MISSING_MAX);
     out->verdict = diagnosis_decide(c, x, a, &missing, &out->missing_count);
-    out->missing = arena_take(a, &missing);
+    out->missing = arena_move_buf(a, &missing);
 }

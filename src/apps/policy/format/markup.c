@@ -195,7 +195,7 @@ bool markup_attribute(const struct markup_token *t, const char *name, struct are
 
             buf_init(&b, 4 * value.n + 64);
             markup_decode(value, &b);
-            *out = arena_take(a, &b);
+            *out = arena_move_buf(a, &b);
             return true;
         }
     return false;
