@@ -125,12 +125,10 @@ bool mask_customs_new(struct mask *m, const struct mask_options *o, struct err *
     pcre2_set_heap_limit(m->context, HEAP_LIMIT_KIB);
     m->customs = base_alloc((o->pattern_count + 1) * sizeof m->customs[0]);
     for (size_t i = 0; i < o->pattern_count; i++) {
-        struct mask_custom *c = &m->customs[i];
-
-        if (!mask_custom_check(&o->patterns[i], &c->code, e))
+        if (!mask_custom_check(&o->patterns[i], &m->customs[i], e))
             return err_prefix(
                 e, "pattern " STR_FMT ": ", STR_ARG(str_slice(o->patterns[i].name, 0, 64)));
-        speed_up(c->code);
+        speed_up(m->customs[i]);
         m->custom_count++;
     }
     return true;
@@ -139,7 +137,7 @@ bool mask_customs_new(struct mask *m, const struct mask_options *o, struct err *
 void mask_customs_free(struct mask *m)
 {
     for (size_t i = 0; i < m->custom_count; i++)
-        pcre2_code_free(m->customs[i].code);
+        pcre2_code_free(m->customs[i]);
     free(m->customs);
     pcre2_match_context_free(m->context);
 }
@@ -252,7 +250,7 @@ void mask_customs_scan(const struct mask *m, const struct mask_view *t, struct m
     assert(MASK_RULE_COUNT + m->custom_count == m->rule_count);
     for (size_t i = 0; i < m->custom_count; i++) {
         s.rule = MASK_RULE_COUNT + i;
-        mask_custom_search(&s, m->customs[i].code);
+        mask_custom_search(&s, m->customs[i]);
     }
     pcre2_match_data_free(s.data);
     pcre2_match_context_free(s.context);

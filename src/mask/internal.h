@@ -92,16 +92,10 @@ extern const struct mask_row mask_rows[];
 extern const size_t mask_row_count;
 extern const char *const mask_rule_names[MASK_RULE_COUNT];
 
-struct mask_custom {
-    pcre2_code *code;
-    str name, placeholder;
-    size_t lookbehind;
-};
-
 struct mask {
     unsigned groups;
     struct mask_leads leads;
-    struct mask_custom *customs;
+    pcre2_code **customs; /* the user's patterns */
     size_t custom_count;
     pcre2_match_context *context;
     str names[MASK_RULES_MAX], placeholders[MASK_RULES_MAX];

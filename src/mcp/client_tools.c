@@ -85,7 +85,6 @@ static void read_info(const struct json *doc, const struct json_node *v, struct 
     t->annotations = raw_member(doc, v, STR("annotations"), a);
     t->read_only = mcp_client_tools_hint(doc, hints, "readOnlyHint", false);
     t->idempotent = mcp_client_tools_hint(doc, hints, "idempotentHint", false);
-    t->destructive = mcp_client_tools_hint(doc, hints, "destructiveHint", !t->read_only);
 }
 
 /* A tool that is wrong is left out, and the others are not. */

@@ -6,7 +6,7 @@
 
 struct uri { /* parts of one text; `has_` tells an empty part from none */
     str scheme, authority, path, query, fragment;
-    bool has_authority, has_query, has_fragment;
+    bool has_authority, has_query;
 };
 
 static size_t schema_uri_find_any(str s, size_t from, const char *set)
@@ -33,7 +33,6 @@ static struct uri schema_uri_split(str s)
     struct uri u = {.scheme = STR(""), .authority = STR(""), .query = STR("")};
     size_t at = schema_uri_find_any(s, 0, "#");
 
-    u.has_fragment = at < s.n;
     u.fragment = str_slice(s, at + 1, s.n);
     s = str_slice(s, 0, at);
     at = schema_uri_find_any(s, 0, ":/?");
