@@ -249,24 +249,23 @@ static void write_trace(struct json_out *o, const struct agent_result *r, const 
     json_out_end(o);
 }
 
-/* name(k='v', ...) */
-static str agent_run_json_action_of(const struct agent_effect *f, struct arena *a)
+str agent_call_text(str name, str arguments, struct arena *a)
 {
     struct buf out;
     struct json doc;
     struct err e;
-    str all;
 
     buf_init(&out, TOOL_RESULT_MAX);
-    buf_add(&out, f->name);
+    buf_add(&out, name);
     buf_add_c(&out, '(');
-    if (json_open(&doc, f->request, &e) && json_root(&doc)->kind == JSON_OBJECT)
+    if (json_open(&doc, arguments.n ? arguments : STR("{}"), &e) &&
+        json_root(&doc)->kind == JSON_OBJECT)
         repr_arguments(&out, &doc, json_root(&doc));
+    else
+        buf_add(&out, arguments);
     buf_add_c(&out, ')');
-    all = arena_dup(a, buf_str(&out));
     json_release(&doc);
-    buf_release(&out);
-    return all;
+    return arena_move_buf(a, &out);
 }
 
 static str agent_run_json_text_in(str json, struct arena *a)
@@ -291,7 +290,7 @@ static void agent_run_json_trace_of(const struct agent_effect *all, size_t n, st
         if (f->state != AGENT_DONE || f->seq < 0 || str_eq(f->kind, STR("approval")))
             continue;
         out->steps[out->step_count++] =
-            (struct agent_step){.action = tool    ? agent_run_json_action_of(f, a)
+            (struct agent_step){.action = tool    ? agent_call_text(f->name, f->request, a)
                                           : model ? STR("ask")
                                                   : f->name,
                                 .observation = utf8_cut_count(seen, AGENT_OBSERVATION),

@@ -3,12 +3,12 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "agent/run_json.h"
 #include "agent/turn_state.h"
 #include "agent/work.h"
 
 #include "base/json.h"
 #include "base/utf8.h"
-#include "chat/repr.h"
 
 #define WHY_MAX 4096
 #define NAME_SHOWN 80
@@ -59,29 +59,6 @@ void run_step(struct run *r, str action, str observation, str tool, bool ok)
     r->thought = STR("");
     if (r->o->on_step)
         r->o->on_step(r->o->ctx, s);
-}
-
-/* name(k='v', ...) */
-static str agent_turn_action_of(struct run *r, str name, str arguments)
-{
-    struct buf out;
-    struct json doc;
-    struct err e;
-    str all;
-
-    buf_init(&out, TOOL_RESULT_MAX);
-    buf_add(&out, name);
-    buf_add_c(&out, '(');
-    if (json_open(&doc, arguments.n ? arguments : STR("{}"), &e) &&
-        json_root(&doc)->kind == JSON_OBJECT)
-        repr_arguments(&out, &doc, json_root(&doc));
-    else
-        buf_add(&out, arguments);
-    buf_add_c(&out, ')');
-    all = arena_dup(r->arena, buf_str(&out));
-    json_release(&doc);
-    buf_release(&out);
-    return all;
 }
 
 static void turn_error_write(const struct run *r, struct buf *out, str why)
@@ -392,7 +369,7 @@ static void agent_turn_step_of(struct run *r, const struct turn_call *c)
 {
     str name = c->tool ? c->tool->name : c->asked->name;
 
-    run_step(r, agent_turn_action_of(r, name, c->arguments), c->result, name, c->ok);
+    run_step(r, agent_call_text(name, c->arguments, r->arena), c->result, name, c->ok);
 }
 
 static str turn_shown(struct run *r, const struct turn_call *c, size_t shown)

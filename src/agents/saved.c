@@ -182,13 +182,6 @@ static bool saved_write(struct agents_part *p, struct err *e)
 
 /* ---- and back ---- */
 
-static int64_t saved_number(const struct json *doc, const struct json_node *v, const char *key)
-{
-    int64_t n;
-
-    return json_i64(doc, json_find(doc, v, str_c(key)), &n) ? n : 0;
-}
-
 /* A source may be configured otherwise by now, but it must be there. */
 static bool saved_read_refs(struct agents_part *p, const struct json *doc,
                             const struct json_node *list, struct config_tool_ref **out, size_t *n,
@@ -225,7 +218,7 @@ static bool saved_read_refs(struct agents_part *p, const struct json *doc,
 static void saved_read_guard(struct agents_part *p, const struct json *doc,
                              const struct json_node *v, struct agents_guard *out)
 {
-    *out = (struct agents_guard){(enum config_guard_kind)saved_number(doc, v, "kind"),
+    *out = (struct agents_guard){(enum config_guard_kind)json_get_i64(doc, v, "kind", 0),
                                  json_copy_text(doc, v, "name", p->arena),
                                  json_copy_text(doc, v, "url", p->arena)};
 }
@@ -259,9 +252,9 @@ static bool saved_read_definition(struct agents_part *p, const struct json *doc,
     saved_read_handoffs(p, doc, json_find(doc, v, STR("handoff")));
     saved_read_guard(p, doc, json_find(doc, v, STR("guard_input")), &p->guard_input);
     saved_read_guard(p, doc, json_find(doc, v, STR("guard_output")), &p->guard_output);
-    p->limits = (struct agent_limits){.iterations = (unsigned)saved_number(doc, v, "steps"),
-                                      .tokens = saved_number(doc, v, "tokens"),
-                                      .time_ms = (uint64_t)saved_number(doc, v, "time_ms")};
+    p->limits = (struct agent_limits){.iterations = (unsigned)json_get_i64(doc, v, "steps", 0),
+                                      .tokens = json_get_i64(doc, v, "tokens", 0),
+                                      .time_ms = (uint64_t)json_get_i64(doc, v, "time_ms", 0)};
     if (!json_double(doc, json_find(doc, v, STR("usd")), &p->limits.cost_usd))
         p->limits.cost_usd = 0;
     return saved_read_refs(p, doc, json_find(doc, v, STR("tools")), &d->tools, &d->tool_count, e) &&

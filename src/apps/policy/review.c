@@ -113,7 +113,7 @@ static bool policy_review_recall_choice(struct reviewing *w, const struct agent_
     struct decision *d = &w->d;
     const struct json_node *root;
     struct json doc;
-    int64_t mode = 0, samples = 1;
+    int64_t mode, samples;
     bool ok;
 
     ok = json_open(&doc, row->input, e);
@@ -123,8 +123,8 @@ static bool policy_review_recall_choice(struct reviewing *w, const struct agent_
     if (ok && !str_eq(json_copy_text(&doc, root, "body", a), w->body))
         ok = err_set(e, ERR_INPUT, POLICY_RUN_TAKEN, "by another request");
     if (ok) {
-        (void)!json_i64(&doc, json_find(&doc, root, STR("mode")), &mode);
-        (void)!json_i64(&doc, json_find(&doc, root, STR("samples")), &samples);
+        mode = json_get_i64(&doc, root, "mode", 0);
+        samples = json_get_i64(&doc, root, "samples", 1);
         (void)!json_bool(json_find(&doc, root, STR("fallback")), &d->switches.fallback);
         d->plan.mode = mode >= 0 && mode < POLICY_MODES ? (enum policy_mode)mode : POLICY_MODE_LLM;
         d->plan.controller = str_eq(json_copy_text(&doc, root, "controller", a), STR("react"))
