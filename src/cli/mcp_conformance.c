@@ -356,19 +356,16 @@ static void conformance_answer_prompt(void *ctx, const struct mcp_ask *ask,
     mcp_answer_item(answer, STR(MESSAGE(TEXT("Please analyze the image above."))));
 }
 
-static void conformance_answer_prompt_text(const struct mcp_ask *ask, struct mcp_answer *answer,
-                                           str text)
+static void conformance_answer_prompt_text(struct mcp_answer *answer, str text)
 {
     struct buf b;
 
-    assert(ask->arena);
     buf_init(&b, MCP_MESSAGE_MAX);
     buf_add(&b, STR("{\"role\":\"user\",\"content\":{\"type\":\"text\",\"text\":"));
     (void)json_quote(&b, text);
     buf_add(&b, STR("}}"));
     mcp_answer_item(answer, buf_str(&b));
     buf_release(&b);
-    (void)ask;
 }
 
 static void conformance_answer_arguments(void *ctx, const struct mcp_ask *ask,
@@ -378,8 +375,7 @@ static void conformance_answer_arguments(void *ctx, const struct mcp_ask *ask,
         two = mcp_member(ask->doc, ask->arguments, STR("arg2"), ask->arena);
 
     (void)ctx;
-    conformance_answer_prompt_text(ask,
-                                   answer,
+    conformance_answer_prompt_text(answer,
                                    arena_printf(ask->arena,
                                                 "Prompt with arguments: arg1='" STR_FMT
                                                 "', arg2='" STR_FMT "'",
@@ -414,7 +410,7 @@ static void ask_prompt(void *ctx, const struct mcp_ask *ask, struct mcp_answer *
             ask->doc, json_find(ask->doc, said, STR("content")), STR("context"), ask->arena);
 
         conformance_answer_prompt_text(
-            ask, answer, arena_join(ask->arena, STR("Prompt with context: "), text, STR("")));
+            answer, arena_join(ask->arena, STR("Prompt with context: "), text, STR("")));
         return;
     }
     mcp_answer_input(answer,

@@ -259,7 +259,7 @@ static void share_on_peer(void *ctx, const struct bus_peer *who, enum bus_event 
             limits_peer_gone(s->g->limits, who->number);
         }
     } else if (event == BUS_PEER_GAP) {
-        hub_relay_gap(s->g->hub, who->number);
+        hub_relay_gap(s->g->hub);
     } else {
         hub_relay_gone(s->g->hub, who->number);
         limits_peer_silent(s->g->limits, who->number);

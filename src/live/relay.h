@@ -24,8 +24,8 @@ void hub_relay_set(struct hub *h, const struct hub_relay *r); /* before anything
 str hub_relay_state(struct hub *h);
 /* A message of another daemon. All functions below by one thread. */
 void hub_relay_receive(struct hub *h, unsigned peer, str message);
-/* Messages of the peer were lost: it is asked for its running calls. */
-void hub_relay_gap(struct hub *h, unsigned peer);
+/* Messages of a peer were lost: the hub asks all peers for their running calls. */
+void hub_relay_gap(struct hub *h);
 /* The peer is gone: its calls end. */
 void hub_relay_gone(struct hub *h, unsigned peer);
 

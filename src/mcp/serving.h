@@ -138,7 +138,7 @@ void mcp_session_end(struct mcp_server *s, struct mcp_session *session);
 bool mcp_is_modern(const struct json *doc, const struct mcp_message *m);
 /* Checks the _meta of a modern request; false after an error reply.
  */
-bool mcp_check_meta(struct mcp_server *s, const struct json *doc, const struct mcp_message *m,
+bool mcp_check_meta(const struct json *doc, const struct mcp_message *m,
                     struct mcp_channel *c) MUST_USE;
 
 /* ---- headers of HTTP: server_headers.c ---- */
@@ -185,7 +185,7 @@ void mcp_do_call(struct mcp_answer *r);
 void mcp_do_prompt(struct mcp_answer *r);
 void mcp_do_read(struct mcp_answer *r);
 void mcp_do_listen(struct mcp_answer *r);
-void mcp_put_capabilities(const struct mcp_server *s, bool modern, struct json_out *o);
+void mcp_put_capabilities(const struct mcp_server *s, struct json_out *o);
 void mcp_notify_changes(struct mcp_server *s);
 const struct mcp_ready_tool *mcp_tool_find(const struct mcp_server *s, str name);
 void mcp_turn_free(struct mcp_turn *t);
