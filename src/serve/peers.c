@@ -27,7 +27,7 @@ struct peers {
     struct bus *bus;
     struct db *db;  /* of the thread; NULL: not open yet */
     bool read;      /* the logins that others ended are known */
-    unsigned looks; /* since they were read: a message of the bus may be lost */
+    unsigned looks; /* checks since then: a message of the bus may be lost */
     pthread_t thread;
     pthread_mutex_t lock; /* protects the members below */
     pthread_cond_t wake;
@@ -168,7 +168,7 @@ static void peers_logins(struct peers *p)
         one = p->ended[p->ended_count - 1];
         pthread_mutex_unlock(&p->lock);
         if (!peers_store_login(p, &one, &e))
-            return; /* the next look tries again */
+            return; /* retried at the next check */
         pthread_mutex_lock(&p->lock);
         for (size_t i = 0; i < p->ended_count; i++)
             if (strcmp(p->ended[i].digest, one.digest) == 0)
