@@ -431,7 +431,7 @@ void mcp_hear(struct mcp_server *s, struct mcp_session *session, const struct js
     arena_release(&a);
 }
 
-/* ---- turns that end early ---- */
+/* ---- requests that end early ---- */
 
 static void drop_turns(struct mcp_turn **at, const struct mcp_channel *c, str id)
 {

@@ -95,7 +95,7 @@ struct list {
     struct json_out o;
 };
 
-/* Lists come whole, so no cursor can be one of ours. */
+/* Lists are sent whole, so a cursor is never one of ours. */
 static bool list_begin(struct list *l, struct mcp_answer *r, const char *name)
 {
     if (json_find(r->doc, r->message->params, STR("cursor"))) {
