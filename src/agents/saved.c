@@ -1,8 +1,8 @@
 /* saved.c - the input of a run: its definition, its prompt, the listed tools.
  *
- * The note is written before the first effect. A process that resumes the run, after a wait or
- * after a restart, takes everything from there, whatever the configuration and the servers have by
- * then. Sources of tools are used as they are configured now.
+ * The note is written before the first effect. A process that resumes the run, after a wait or a
+ * restart, reads everything from the note, whatever the configuration and the servers have by then.
+ * Only the sources of tools are used as they are configured now.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -38,7 +38,7 @@ static bool saved_prompt(struct agents_part *p, str *out, struct err *e)
     return h->find_prompt(h->prompt_ctx, p->agent->prompt_name, p->arena, out, e);
 }
 
-/* The prompt, the instructions of the caller, and which servers cannot be used. */
+/* The prompt, the instructions of the caller, and the servers that cannot be used. */
 static str saved_system(struct agents_part *p, str prompt)
 {
     str added = p->root ? p->job->q.instructions : STR("");
@@ -180,9 +180,9 @@ static bool saved_write(struct agents_part *p, struct err *e)
     return ok;
 }
 
-/* ---- and back ---- */
+/* ---- the note, read back ---- */
 
-/* A source may be configured otherwise by now, but it must be there. */
+/* The configuration of a source may have changed, but the source must exist. */
 static bool saved_read_refs(struct agents_part *p, const struct json *doc,
                             const struct json_node *list, struct config_tool_ref **out, size_t *n,
                             struct err *e)
@@ -240,7 +240,7 @@ static bool saved_read_definition(struct agents_part *p, const struct json *doc,
     struct config_agent *d = arena_zero(p->arena, 1, sizeof *d);
     str strategy;
 
-    if (!v || v->kind != JSON_OBJECT) /* of a run that an older version began */
+    if (!v || v->kind != JSON_OBJECT) /* for a run that an older version began */
         return true;
     *d = *p->agent;
     p->agent = d;
