@@ -10,7 +10,7 @@
 /* Both sides of a fold, parsed. */
 struct fold {
     struct json now, update;
-    bool fresh; /* there is no value yet */
+    bool fresh; /* the channel has no value yet */
 };
 
 static bool fold_last(struct fold *f, struct buf *out, struct err *e)
@@ -51,12 +51,12 @@ static bool fold_append(struct fold *f, struct buf *out, struct err *e)
 
 /* ---- messages ---- */
 
-/* A message on its way; raw is empty once it was removed. */
+/* A message while a list is built; raw is empty once it was removed. */
 struct messages {
     struct arena arena;
     str *raw;
     size_t n, max;
-    struct map by_id; /* to an index of raw */
+    struct map by_id; /* maps an id to an index of raw */
 };
 
 static bool agent_channel_place(struct messages *m, str id, str raw, struct err *e)

@@ -44,7 +44,7 @@ struct agent_effect {
     enum agent_care care;
     enum agent_state state;
     int64_t started_us, ended_us;
-    bool outside; /* a word from outside the run: any daemon may put it */
+    bool outside; /* from outside the run, such as a decision: any daemon may put it */
 };
 
 /* A run: its task, and how it ended. `status`: running, waiting, done, stopped, failed, cancelled.
@@ -52,7 +52,7 @@ struct agent_effect {
 struct agent_row {
     str id, app, session_id, status, reason;
     str key;    /* name of the key that started it, or "" */
-    str input;  /* JSON: enough to start it again */
+    str input;  /* JSON with all that is needed to start it again */
     str result; /* JSON, or "" */
     str from;   /* for a put: replaces an existing row only if it has this status; "": always */
     str daemon; /* when read: the daemon that it belongs to, or "" */

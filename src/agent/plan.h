@@ -16,7 +16,7 @@
 
 #define PLAN_CALLS_MAX 64
 
-/* Which JSON counts: calls, and besides an answer, a list without calls, or "continue". */
+/* Which JSON is accepted: calls, and also an answer, a list without calls, or "continue". */
 enum plan_form { PLAN_ANSWER, PLAN_FIRST, PLAN_NEXT };
 
 struct plan_call {
@@ -31,7 +31,7 @@ struct plan {
     bool more; /* there are calls, and "continue" is not false */
     str reason;
     bool answers;
-    str answer; /* "" if it does not answer */
+    str answer; /* "" if there is no answer */
 };
 
 /* Instructions for the prompt. */

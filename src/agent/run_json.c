@@ -65,7 +65,7 @@ static void agent_run_json_write_questions(struct agent_log *log, struct json_ou
     json_out_close(o, 2);
 }
 
-/* The calls that the run's caller has not given the results of. */
+/* The calls whose results the run's caller has not sent yet. */
 static void write_client_calls(struct agent_log *log, struct json_out *o, str run, struct arena *a)
 {
     struct agent_effect *all;
@@ -171,10 +171,10 @@ str run_json_hide(str json, const char *member, bool hide, struct arena *a)
     return json;
 }
 
-/* How a run is shown to a caller. */
+/* What a caller may see of a run. */
 struct run_shown {
     bool thoughts;
-    struct run_withheld withheld; /* nothing is, from an operator who may see reasoning */
+    struct run_withheld withheld; /* nothing is, for an operator who may see reasoning */
     struct arena *arena;
 };
 
@@ -275,7 +275,7 @@ static str agent_run_json_text_in(str json, struct arena *a)
     return reply_read(json, a, &reply) && !reply.thought ? reply.text : STR("");
 }
 
-/* Of a run that is no loop: a step an effect. */
+/* For a run without the loop: one step per effect. */
 static void agent_run_json_trace_of(const struct agent_effect *all, size_t n, struct arena *a,
                                     struct agent_result *out)
 {
@@ -301,7 +301,7 @@ static void agent_run_json_trace_of(const struct agent_effect *all, size_t n, st
     assert(out->step_count <= n);
 }
 
-/* A log that ends early has the trace up to there. */
+/* If the log ends early, the trace ends there. */
 static bool agent_run_json_write_one(struct agent_log *log, str id, const struct run_shown *x,
                                      struct buf *out, struct err *e)
 {

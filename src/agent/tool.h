@@ -67,8 +67,8 @@ struct tool {
     unsigned timeout_ms;  /* 0: TOOL_TIMEOUT_MS */
     unsigned retries;     /* retries after a transient failure */
     unsigned calls_a_min; /* 0: no limit */
-    /* Writes the result, JSON or text, to out. False: e says why, in words for the model; a code
-     * for which err_retry is true is a transient failure. Any thread, several at once. */
+    /* Writes the result, JSON or text, to out. False: e has the reason, worded for the model; a
+     * code for which err_retry is true is a transient failure. Any thread, several at once. */
     bool (*run)(void *ctx, const struct tool_call *call, struct buf *out, struct err *e);
     void *ctx;
     /* Set by toolbox_add. */
