@@ -1,4 +1,4 @@
-/* `rationale optimize`: texts that improve from graded runs.
+/* `rationale optimize`: improves texts from graded runs.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,7 +1,7 @@
-/* `rationale policy`: versions, cases verified again, criteria and facts proposed by a model, and
- * the results that wait for a person.
+/* `rationale policy`: manages versions, verifies cases again, proposes criteria and facts by a
+ * model, and lists results that wait for a person.
  *
- * Every verb is one request of the API: to the daemon where one runs, else answered in this
+ * Every verb is one request of the API: to the daemon if one runs, otherwise handled in this
  * process.
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -41,7 +41,7 @@ static const struct cli_option options[] = {
 
 /* ---- a request ---- */
 
-/* By this process: the same routes that a daemon serves. */
+/* In this process: by the same routes that a daemon serves. */
 static bool policy_ask_here(struct policy_cmd *p, const char *method, str path, str body,
                             struct err *e)
 {
@@ -320,7 +320,7 @@ static const char *policy_verb(size_t index)
     return index < COUNT_OF(verbs) ? verbs[index] : NULL;
 }
 
-/* How many words a line may have, its verb among them. */
+/* The number of words a line may have, including its verb. */
 static int policy_words_max(const char *verb, const char *second)
 {
     if (strcmp(verb, "confirm") == 0 || strcmp(verb, "reject") == 0)

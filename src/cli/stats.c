@@ -1,4 +1,4 @@
-/* `rationale stats`: calls, tokens and money; how much models think.
+/* `rationale stats`: prints calls, tokens and costs, and how much models think.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -19,7 +19,7 @@ static const struct cli_option options[] = {
 };
 
 static const struct history_column usage[] = {
-    {"MODEL", "key", HISTORY_TEXT, 40}, /* or another head: stats_usage_table */
+    {"MODEL", "key", HISTORY_TEXT, 40}, /* or another title: stats_usage_table */
     {"CALLS", "calls", HISTORY_NUMBER, 10},
     {"FAILED", "failed", HISTORY_NUMBER, 10},
     {"IN", "input_tokens", HISTORY_NUMBER, 14},
@@ -45,7 +45,7 @@ static const struct history_column reasoning[] = {
     {"P95", "thinking_ms_p95", HISTORY_MS, 12},
 };
 
-/* The first column has the name of --by. */
+/* The title of the first column is the word of --by. */
 static int stats_usage_table(struct history *h, struct cli *cli, str by)
 {
     static const char *const heads[] = {"PROVIDER", "KEY", "LEVEL", "DAY"};
