@@ -217,7 +217,7 @@ struct map_entry *map_next(const struct map *m, const struct map_entry *after)
 {
     size_t at = after ? (size_t)(after - m->entries) + 1 : 0;
 
-    assert(at <= m->used); /* the entry is one of this map, and none was set meanwhile */
+    assert(at <= m->used); /* of this map, and nothing was set since it was found */
     while (at < m->used && m->entries[at].removed)
         at++;
     return at < m->used ? &m->entries[at] : NULL;

@@ -58,7 +58,7 @@ static const char *progress_number(uint64_t n, char out[PROGRESS_NUMBER_SIZE])
     }
 }
 
-/* Whole seconds below a minute: a tenth of a second of the time left is nobody's business. */
+/* The remaining time in whole seconds below a minute, because tenths of it are not useful. */
 static str progress_time(double seconds, char out[CLOCK_DURATION_SIZE])
 {
     if (seconds < 60)
@@ -120,7 +120,7 @@ static void progress_write(str text)
 {
     ssize_t ignored = write(STDERR_FILENO, text.p, text.n);
 
-    (void)ignored; /* it is only for show */
+    (void)ignored; /* relaxed: only for display */
 }
 
 /* With the lock. */

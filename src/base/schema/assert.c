@@ -8,7 +8,7 @@
     (&(struct schema_fault){.node = (at)->node, .v = (at)->v, .keyword = (word)})
 #define ENUM_SHOWN_MAX 12
 
-/* A text or number that is read whole, at every check of it. */
+/* Size of a text or number that is read as a whole by each check. */
 static bool schema_step_size(struct schema_check *c, const struct json_node *v)
 {
     return schema_step(c, v->size / 16);

@@ -1,10 +1,10 @@
-/* References made absolute, as RFC 3986 section 5.2 has it.
+/* Resolves relative references as in RFC 3986, section 5.2.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/schema/internal.h"
 
-struct uri { /* parts of one text; `has_` tells an empty part from none */
+struct uri { /* parts of one text; `has_` distinguishes an empty part from an absent one */
     str scheme, authority, path, query, fragment;
     bool has_authority, has_query;
 };
