@@ -85,8 +85,8 @@ static void resume_runs(struct apps *a, size_t i, str app)
     arena_release(&arena);
 }
 
-/* A part may be running while the run that it is of still waits: the process ended right after a
- * person's word was kept. */
+/* A part may have the state "running" while its whole run still waits: the process ended right
+ * after a person's decision was stored. */
 static void apps_resume_row(struct apps *a, size_t i)
 {
     char part[64];
@@ -259,7 +259,7 @@ void apps_answer(struct apps *a, const struct app_match *m, const struct app_req
                  m->app->name);
 }
 
-/* ---- what answers have in common ---- */
+/* ---- shared parts of answers ---- */
 
 void app_fail_begin(struct app_reply *r, struct json_out *o, int status, const char *code,
                     str message)

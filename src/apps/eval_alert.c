@@ -337,8 +337,8 @@ static void eval_add_evidence(struct eval_loading *l, const struct replay *r)
     c->evidence = arena_move_buf(l->arena, &all);
 }
 
-/* Reports unreadable recordings before the run. A case may have none: whether an agent says that it
- * has no tools is a case too. */
+/* Reports unreadable recordings before the run. A case may have no recordings: it tests whether an
+ * agent says that it has no tools. */
 bool eval_count_recordings(struct eval_loading *l)
 {
     struct replay *r;

@@ -167,7 +167,7 @@ static bool eval_case_read_cause(struct eval_loading *l, const struct json *doc,
         struct score_texts *list;
     } all[] = {{"cause", &x->cause}, {"object", &x->object}, {"not_cause", &x->not_cause}};
 
-    assert(x->facts.at); /* eval_case_read_expected comes first */
+    assert(x->facts.at); /* after eval_case_read_expected, which checks it */
     for (size_t i = 0; i < COUNT_OF(all); i++) {
         const struct json_node *v = json_find(doc, json_root(doc), str_c(all[i].name));
 

@@ -141,7 +141,7 @@ str prompt_text(const struct prompt *p, const struct prompt_built_in *b, const c
 
 void prompt_write(const struct prompt *p, bool components, struct json_out *o)
 {
-    assert(!components || p->components.n > 0); /* registry_list has none */
+    assert(!components || p->components.n > 0); /* registry_list omits them */
     json_out_object(o);
     json_member_str_or_null(o, "id", p->id);
     json_member_str_or_null(o, "name", p->name);

@@ -9,7 +9,8 @@
 
 #define ARENA_MAX ((size_t)512 << 20)
 #define BRIEF_MAX 300 /* characters of a text in a list */
-/* Rows of a list in memory: a request of 8 MiB takes 48 there, in the row and as it is read. */
+/* Rows of a list in memory: a request of 8 MiB needs 48 MiB there, in the row and while it is
+ * read. */
 #define ROWS_AT_ONCE 4
 
 static const struct {

@@ -188,7 +188,7 @@ void alert_digest(struct alert *alert, str identity)
     buf_release(&canonical);
 }
 
-/* All of it but the times. */
+/* All members except the times. */
 static void digest_of(struct alert *alert, struct arena *a)
 {
     struct json_edits edits;

@@ -25,7 +25,7 @@ void incident_input_write(const struct incident_options *o, struct buf *out)
     json_member_str(&j, "environment", o->alert.environment);
     json_member_str(&j, "runbook", o->alert.runbook);
     json_member_i64(&j, "timestamp", o->alert.timestamp_us);
-    /* As it came, byte for byte: the prompts are made of it. */
+    /* Unchanged, byte for byte, because prompts are made of it. */
     json_member_str(&j, "data", o->alert.data);
     json_out_end(&j);
     json_member_str(&j, "run", o->run);

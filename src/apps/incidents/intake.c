@@ -342,7 +342,7 @@ void intake_alert(void *app, const struct app_request *q, struct app_reply *r)
         t.refused = "too_large";
         app_fail(r, 413, t.refused, "an alert may have %zu bytes", (size_t)APP_BODY_MAX);
     } else if (!app_json(q, &doc, r)) {
-        t.refused = "invalid_json"; /* it is answered */
+        t.refused = "invalid_json"; /* answered already */
     } else if (doc.n > ALERT_NODES_MAX) {
         t.refused = "too_large";
         app_fail(r, 413, t.refused, "an alert may have %u values", (unsigned)ALERT_NODES_MAX);

@@ -46,8 +46,8 @@ static void queue_share_drop_claimed(struct queue *q)
     }
 }
 
-/* The last look may have taken alerts without getting them, because its commit was not confirmed:
- * all that are this daemon's are in the queue afterwards. */
+/* The last check may have claimed alerts without knowing, because its commit was not confirmed. So
+ * afterwards all alerts of this daemon are in the queue. */
 static bool queue_share_look_again(struct queue *q, struct arena *a, struct err *e)
 {
     struct alert_table_row *rows;

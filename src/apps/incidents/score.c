@@ -92,8 +92,8 @@ static void score_stretch_remove(const struct fact *f, struct stretch *s, size_t
     }
 }
 
-/* The words of all clauses that state something. A fact that has only words without content finds
- * them in the text itself. */
+/* The words of all clauses that state something. If a fact has only words without content, it is
+ * looked for in the text itself. */
 static void score_stretch_find(const struct fact *f, const struct score_words *words,
                                struct stretch *s)
 {

@@ -33,7 +33,7 @@ static void write_servers(struct json_out *o, const char *const *servers)
     json_out_end(o);
 }
 
-/* A member of the report as it is, or null. */
+/* A member of the report, unchanged, or null. */
 static void write_part(struct json_out *o, const char *key, const struct json *report,
                        const char *member)
 {

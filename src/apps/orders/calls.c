@@ -1,4 +1,4 @@
-/* calls.c - the calls of a reply, as they are stored.
+/* calls.c - prepares the calls of a reply for storage.
  *
  * A model that thinks in tags may do so anywhere, also in the arguments of a call. Such reasoning
  * is removed from the arguments; the rest of the call stays as it was.

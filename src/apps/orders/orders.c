@@ -197,7 +197,7 @@ static bool order_orders_run(struct turn *t, struct err *e)
 {
     bool failed, ok;
 
-    assert(t->s->head.n > 0); /* what the customer said is on disk */
+    assert(t->s->head.n > 0); /* the customer's message is on disk */
     if (!put_run(t, STR("running"), STR(""), e))
         return false;
     order_orders_put_session(t, STR("in_progress"), STR(""), STR(""));

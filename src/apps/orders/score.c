@@ -97,7 +97,7 @@ double score_order(const struct order *expected, const struct order *got)
     return ids ? sum / (double)ids : 1;
 }
 
-/* ---- what was called ---- */
+/* ---- recorded calls ---- */
 
 struct adds {
     struct arena arena;

@@ -214,7 +214,7 @@ bool state_menu(struct threads *t, const struct orders_state *s, const struct me
     return !sha256.n || str_eq(sha256, str_c(current->sha256)) || menu_from(t, sha256, a, out, e);
 }
 
-/* ---- for those who look ---- */
+/* ---- read only ---- */
 
 static bool order_state_list_one(const struct thread_tuple *t, struct json_out *o, struct err *e)
 {

@@ -153,7 +153,7 @@ static void policy_app_list_documents(void *app, const struct app_request *q, st
     policy_docs_release(docs);
 }
 
-/* If none is in force, its text can still be read. */
+/* If no version is in force, its text can still be read. */
 static bool policy_node_doc(const struct policy_docs *docs, const struct policy_want *want,
                             const struct policy_doc **out, struct err *e)
 {

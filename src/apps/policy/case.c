@@ -131,7 +131,7 @@ static void read_criteria(struct member *m, const struct json_node *list, struct
     if (policy_case_is_over(m, ".criteria", n, POLICY_CRITERIA_MAX))
         return;
     c->criteria = arena_zero(m->arena, n + 1, sizeof c->criteria[0]);
-    c->criterion_count = 0; /* the list of the bundle replaces the one beside it */
+    c->criterion_count = 0; /* the list of the bundle replaces the case's own */
     for (const struct json_node *v = json_first(m->doc, list); v && !m->failed;
          v = json_next(m->doc, list, v)) {
         /* An entry may also be an object that has the id. */
@@ -190,7 +190,7 @@ static void read_section(struct member *m, const struct json_node *v, struct pol
     c->section_path = arena_move_buf(m->arena, &all);
 }
 
-/* The fixture's policy, as far as the bundle does not say it. */
+/* The fixture's policy, where the bundle does not name one. */
 static void read_policy(struct member *m, const struct json_node *v, struct policy_case *c)
 {
     size_t at;

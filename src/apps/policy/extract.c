@@ -181,7 +181,7 @@ static bool extract_ask(const struct policy_extract_ask *q, str body, struct are
     return true;
 }
 
-/* One part; bad JSON gets a second try. False: e says why there is nothing of it. */
+/* One part; invalid JSON gets a second attempt. False: e says why the part has no result. */
 static bool extract_part(const struct policy_extract_ask *q, str text, struct arena *a,
                          struct policy_extracted *out, struct err *e)
 {

@@ -1,4 +1,4 @@
-/* finish.c - a proposal against what the run was shown; and the result that is made of it.
+/* finish.c - checks a proposal against the texts that the run was shown, and makes a result of it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -153,7 +153,7 @@ static bool check_section(const struct react *r, str name, struct arena *a,
     return true;
 }
 
-/* None given are those of the section, as far as they were shown. */
+/* If no pages are given: those of the section, as far as they were shown. */
 static bool check_pages(const struct react *r, const struct json *doc, struct arena *a,
                         struct react_proposal *p, struct err *e)
 {
@@ -240,8 +240,8 @@ static bool check_evidence(const struct react *r, const struct json *doc, struct
                    STR_ARG(str_slice(doc_id, 0, 60)));
 }
 
-/* Whether a text contains another, ignoring white space, case and quotes. No match begins with
- * those: a long run of them would be read again from each of its characters. */
+/* Whether a text contains another, ignoring white space, case and quotes. A match does not begin
+ * with these: a long run of them would be read again from each of its characters. */
 static bool policy_finish_contains_excerpt(str text, str excerpt)
 {
     assert(excerpt.n <= EXCERPT_READ);

@@ -155,7 +155,7 @@ void policy_service_close(struct policy_service *s)
     free(s);
 }
 
-/* ---- what the routes show ---- */
+/* ---- for the routes ---- */
 
 struct registry *policy_registry(struct policy_service *s)
 {

@@ -28,7 +28,7 @@ struct policy_service {
     struct job_queue shadow; /* shadow.h */
     struct policy_reverify *reverify;
 
-    pthread_mutex_t lock;     /* of what follows */
+    pthread_mutex_t lock;     /* protects the members below */
     struct policy_docs *docs; /* of the configuration in force for policies; never NULL */
     struct config *refused;   /* its documents could not be loaded: the ones before stay */
     bool loading;             /* a thread loads the documents of a newer one, without the lock */

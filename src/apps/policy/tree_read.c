@@ -129,7 +129,7 @@ static void tree_read_list(struct reader *r, const struct json_node *list, uint3
     }
 }
 
-/* Ids that were left out get their places, unless somebody has that. */
+/* Omitted ids become the positions of their nodes, unless another node has that id. */
 static bool give_ids(struct reader *r)
 {
     for (uint32_t i = 0; i < r->t->node_count; i++) {

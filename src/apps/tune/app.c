@@ -53,8 +53,8 @@ static void tune_app_start(struct tuner *t, const struct config *c, str run, str
         log_info("the run of the optimizer ended", LOG_STR("prompt", r.prompt_id));
 }
 
-/* The seconds until the next check. A run of another process may be left by it: it is looked at
- * again once that can be told. */
+/* The seconds until the next check. Another process may have left a run: it is checked again when
+ * that can be decided. */
 static int64_t tune_app_look(struct tuner *t)
 {
     struct setup *s = gateway_setup(t->host->gateway);

@@ -43,7 +43,7 @@ static int64_t now_us(const struct tune *t)
     return clock_wall_ms(t->o->host->clock) * 1000;
 }
 
-/* ---- what is kept ---- */
+/* ---- the stored state ---- */
 
 static bool tune_run_flush(struct tune *t, struct err *e)
 {

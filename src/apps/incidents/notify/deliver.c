@@ -11,7 +11,7 @@
 #define BACKOFF_MAX_MS 300000
 #define HOLD_MAX_MS 30000 /* for the other messages of a target that fails */
 #define IDLE_MS 60000
-#define SHARED_IDLE_MS 2000 /* messages of a daemon that is gone may have become ours */
+#define SHARED_IDLE_MS 2000 /* checks for messages of daemons that ended */
 #define STORE_FAILED_MS 5000
 #define SECRET_MS 86400000 /* how long a message waits for the secret of its target */
 
@@ -68,7 +68,7 @@ static enum config_notify_event notify_event_of(str name)
     return (enum config_notify_event)i;
 }
 
-/* One try. False: e says why, `out` whether another may help. */
+/* One attempt. False: e has the reason, and `out` whether to try again. */
 static bool notify_send(struct notify_target *t, const struct outbox_row *m,
                         const struct alert_table_row *row, struct notify_outcome *out,
                         struct arena *a, struct err *e)
@@ -259,7 +259,7 @@ static bool notify_look(struct notify *n, struct notify_query *q, struct err *e)
     return true;
 }
 
-/* Returns how long to wait before the next look, in ms; 0: there may be more. */
+/* Returns the time until the next check in ms; 0: there may be more messages. */
 static int64_t notify_turn(struct notify_target *t)
 {
     struct notify *n = t->notify;

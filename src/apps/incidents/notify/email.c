@@ -24,7 +24,8 @@ static bool email_is_plain(str s)
     return s.n <= 60 && str_find(s, STR("=?")) == STR_NONE;
 }
 
-/* As it is, or in encoded words (RFC 2047), each of whole characters on a line of its own. */
+/* The text unchanged, or as encoded words (RFC 2047), each of whole characters and on its own
+ * line. */
 static void email_header_text(struct buf *out, const char *name, str text)
 {
     bool first = true;

@@ -151,8 +151,8 @@ static void notify_write_metrics(void *ctx, struct metrics_text *m)
 
 /* ---- life ---- */
 
-/* The messages that wait, once the targets of a configuration are known. Those to targets that are
- * not configured any more would wait for ever; those to a target without its secret are tried. */
+/* Handles waiting messages once the targets of a configuration are known. Messages to removed
+ * targets would wait forever; messages to a target without its secret are tried. */
 static bool notify_review_waiting(void *ctx, struct db *db, struct err *e)
 {
     struct notify *n = ctx;

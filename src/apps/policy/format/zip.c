@@ -72,7 +72,7 @@ static bool zip_find_end(str bytes, size_t *end)
     return false;
 }
 
-/* The packed bytes of a part, whose local header must be where the directory says. */
+/* The compressed bytes of a part, whose local header must be where the directory says. */
 static bool zip_packed(const struct zip *z, const struct zip_entry *entry, str *out, struct err *e)
 {
     size_t at = entry->local, from, name;
@@ -141,7 +141,7 @@ static bool zip_inflate(str packed, struct buf *out, struct err *e)
     assert(packed.n <= UINT32_MAX && out->n <= out->size_max);
     if (inflateInit2(&s, -15) != Z_OK)
         base_die("inflate: no memory");
-    memcpy(&s.next_in, &packed.p, sizeof packed.p); /* zlib does not write through it */
+    memcpy(&s.next_in, &packed.p, sizeof packed.p); /* zlib does not write through this pointer */
     s.avail_in = (uInt)packed.n;
     do {
         size_t room = out->size_max - out->n < PIECE ? out->size_max - out->n : PIECE;
@@ -177,7 +177,7 @@ bool zip_read(const struct zip *z, str name, size_t size_max, struct buf *out, s
         return err_set(e, ERR_LIMIT, "a part is larger than %zu bytes", size_max);
     if (!zip_packed(z, &entry, &packed, e))
         return false;
-    buf_init(out, (size_t)entry.size + 1); /* one more shows that it is longer than it says */
+    buf_init(out, (size_t)entry.size + 1); /* one byte more shows a wrong size */
     if (entry.method == ZIP_STORED)
         buf_add(out, packed);
     if (entry.method == ZIP_DEFLATED && !zip_inflate(packed, out, e)) {
