@@ -301,7 +301,7 @@ TEST(a_resolve_ends_an_incident_that_nobody_has_begun_with)
     waits_for(&b, queued, "cancelled");
     a = asks(&b, status_one, queued, "");
     CHECK_ANSWER(a, 200, "reason", "resolved");
-    CHECK_ANSWER(a, 200, "error", "resolved before it was begun");
+    CHECK_ANSWER(a, 200, "error", "resolved before it was started");
     done(a);
     /* It was not looked into: the same firing, reported again, is. */
     CHECK_INT(posts(&b, GROUP(FIRES("f1")), 0, "queued", id), 202);

@@ -330,7 +330,7 @@ TEST(an_item_is_removed_whole_or_by_pieces)
     CHECK(lane_says(&t, "/quantity: must be a whole number from 1 to 1, got 2"));
     /* The second call of a batch sees what the first one did. */
     lane_batch(&t, "remove_item {\"item_id\":\"coffee\"}\nremove_item {\"item_id\":\"coffee\"}");
-    CHECK(lane_says(&t, "the order has no such line"));
+    CHECK(lane_says(&t, "the order does not have this line"));
     CHECK_INT(t.order.count, 1);
     CHECK_STR(t.order.lines[0].item_id, "tea");
     lane_batch(&t, "remove_item {\"item_id\":\"tea\"}");

@@ -569,7 +569,7 @@ TEST(a_file_of_another_kind_is_refused_by_name)
         {"\xFF\xD8\xFF\xE0", 4, "a picture"},
         {"\x1F\x8B\x08", 3, "compressed; unpack it first"},
         {"\xFF\xFE#\0", 4, "UTF-16 text; save it as UTF-8"},
-        {"PK\x03\x04xx", 6, "the archive is damaged: its end is not there"},
+        {"PK\x03\x04xx", 6, "the archive is damaged: its end is missing"},
         {"\x01\x02\xFE", 3, "line 1: a byte that is not text"},
     };
 

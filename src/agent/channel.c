@@ -87,7 +87,7 @@ static bool take_away(struct messages *m, str id, struct err *e)
     if (!found)
         return err_set(e,
                        ERR_INPUT,
-                       "messages: \"" STR_FMT "\" is to be removed and is not there",
+                       "messages: \"" STR_FMT "\" should be removed, but does not exist",
                        STR_ARG(str_slice(id, 0, 80)));
     assert(found->value.u64 < m->n);
     m->raw[found->value.u64] = STR("");
@@ -106,7 +106,7 @@ static bool take_message(struct messages *m, const struct json *doc, const struc
     has_id = json_text(doc, json_find(doc, v, STR("id")), &m->arena, &id);
     if (removes && json_is(doc, json_find(doc, v, STR("type")), STR("remove")))
         return has_id ? take_away(m, id, e)
-                      : err_set(e, ERR_INPUT, "messages: what is to be removed needs its id");
+                      : err_set(e, ERR_INPUT, "messages: a message to remove needs an id");
     return agent_channel_place(m, id, json_raw(doc, v), e);
 }
 

@@ -186,7 +186,7 @@ static bool find_note(struct agent_log *log, str run, struct arena *a, str *out,
             *out = all[i].result;
             return true;
         }
-    return err_set(e, ERR_NOT_FOUND, "the log does not say what this run was given");
+    return err_set(e, ERR_NOT_FOUND, "the log does not have the inputs of this run");
 }
 
 bool agent_replay(struct agent_log *log, str run, struct arena *a, struct agent_result *out,

@@ -255,7 +255,7 @@ bool run_think(struct run *r, str body, str level, struct ask_reply *reply)
     } else if (!(ok = reply_read(f->result, r->arena, reply))) {
         err_set(&e,
                 ERR_SYSTEM,
-                "effect %lld of the log is damaged: what the model said cannot be read",
+                "effect %lld of the log is damaged: the model's reply cannot be read",
                 (long long)fresh.seq);
         (void)run_break(r, &e);
     }

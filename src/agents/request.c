@@ -182,7 +182,7 @@ bool agents_request_check(const struct agents_request *q, const struct config *c
     if (!request_allowed(q, c, e))
         return false;
     if (!q->input.n)
-        return err_set(e, ERR_INPUT, "input: is missing or empty: what is the agent to do?");
+        return err_set(e, ERR_INPUT, "input: is missing or empty: say what the agent should do");
     if (q->input.n > AGENTS_INPUT_MAX)
         return err_set(e, ERR_INPUT, "input: is larger than %zu bytes", AGENTS_INPUT_MAX);
     if (q->session.n > CONVERSATION_SESSION_MAX)

@@ -165,7 +165,7 @@ void apps_resume(struct apps *a)
     struct err e;
 
     if (a->host.log && !agent_log_adopt(a->host.log, false, &e))
-        log_warn("runs of nobody cannot be adopted", LOG_ERR(&e));
+        log_warn("runs without an owner cannot be adopted", LOG_ERR(&e));
     for (size_t i = 0; a->host.log && i < COUNT_OF(rows); i++)
         apps_resume_row(a, i);
 }

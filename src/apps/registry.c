@@ -293,7 +293,7 @@ void registry_in_force(struct registry *r, const struct prompt_built_in *b, stru
         if (registry_active(r, str_c(b->name), a, out, &e))
             return;
         if (e.code != ERR_NOT_FOUND)
-            log_warn("prompts cannot be read: what is compiled in is used", LOG_ERR(&e));
+            log_warn("prompts cannot be read: the built-in ones are used", LOG_ERR(&e));
     }
     prompt_built_in(b, a, out);
 }

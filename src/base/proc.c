@@ -134,7 +134,7 @@ static bool proc_spawn_failed(const struct proc_spec *spec, int why, struct err 
         errno = why = folder_why;
         err_sys(e, "run %s in %s", program, spec->cwd);
     } else if (why == ENOENT && program[0] == '/' && access(program, F_OK) == 0) {
-        err_set(e, ERR_NOT_FOUND, "run %s: the interpreter it names is not there", program);
+        err_set(e, ERR_NOT_FOUND, "run %s: the interpreter that it names does not exist", program);
     } else {
         errno = why;
         err_sys(e, "run %s", program);

@@ -17,8 +17,8 @@ enum { RUN_CONFIG, RUN_THREAD, RUN_RUN, RUN_JSON };
 
 static const struct cli_option run_options[] = {
     [RUN_CONFIG] = {"config", 'c', "FILE", NULL, "the configuration; else " CLI_CONFIG_FILE},
-    [RUN_THREAD] = {"thread", 't', "ID", NULL, "the conversation to go on with"},
-    [RUN_RUN] = {"run", 0, "ID", NULL, "go on with this run"},
+    [RUN_THREAD] = {"thread", 't', "ID", NULL, "the conversation to continue"},
+    [RUN_RUN] = {"run", 0, "ID", NULL, "continue this run"},
     [RUN_JSON] = {"json", 0, NULL, NULL, "print each event as one line of JSON"},
 };
 
@@ -216,7 +216,7 @@ static int agents_run_command(struct cli *cli, const struct cli_args *args)
 
     if (!args->value[RUN_RUN] && args->word_count < 2)
         return cli_complain(CLI_USAGE,
-                            "run needs the name of an agent and what it is to do: rationale run "
+                            "run needs the name of an agent and its task: rationale run "
                             "NAME \"INPUT\"");
     if (agent_link_open(&l, agents_config(args), &code))
         code = args->value[RUN_RUN] || agents_has(l.config, args->words[0])
@@ -320,7 +320,7 @@ static int agents_chat_command(struct cli *cli, const struct cli_args *args)
 
 static const struct cli_option chat_options[] = {
     [RUN_CONFIG] = {"config", 'c', "FILE", NULL, "the configuration; else " CLI_CONFIG_FILE},
-    [RUN_THREAD] = {"thread", 't', "ID", NULL, "the conversation to go on with; else a new one"},
+    [RUN_THREAD] = {"thread", 't', "ID", NULL, "the conversation to continue; else a new one"},
     [CHAT_QUIET] = {"quiet", 'q', NULL, NULL, "only the answers"},
     [RUN_JSON] = {"json", 0, NULL, NULL, "print each event as one line of JSON"},
 };

@@ -166,7 +166,7 @@ static void completion_write_zsh(struct cli *cli)
         file_out_add(&cli->out, STR("'\n"));
     }
     file_out_add(&cli->out,
-                 STR("      '--help:what there is'\n      '--version:the version'\n"
+                 STR("      '--help:list the commands'\n      '--version:the version'\n"
                      "    )\n    _describe command commands\n    return\n  fi\n"
                      "  local command=$words[2]\n  shift words; (( CURRENT-- ))\n"
                      "  case $command in\n"));

@@ -93,7 +93,7 @@ static void look_at_config(struct doctor *d, const struct config *c, bool builti
                  "",
                  STR_FMT "%s",
                  STR_ARG(c->path),
-                 builtin ? " is not there; `rationale watch` needs none" : " is good");
+                 builtin ? " does not exist; `rationale watch` needs none" : " is good");
     for (size_t i = 0; i < c->warning_count; i++)
         doctor_print(d,
                      "configuration",

@@ -21,8 +21,8 @@ static const struct cli_option options[] = {
     [STATUS] = {"status", 0, "WHAT", "pending in_progress completed failed", "only such sessions"},
     [MODEL] = {"model", 'm', "NAME", NULL, "only those whose last model it was"},
     [KEY] = {"key", 'k', "NAME", NULL, "only those of this key"},
-    [SINCE] = {"since", 0, "TIME", NULL, "begun since: 90m, 24h, 7d ago, or a date-time"},
-    [UNTIL] = {"until", 0, "TIME", NULL, "begun before then"},
+    [SINCE] = {"since", 0, "TIME", NULL, "started since: 90m, 24h, 7d ago, or a date-time"},
+    [UNTIL] = {"until", 0, "TIME", NULL, "started before then"},
 };
 
 /* ---- the file ---- */

@@ -19,9 +19,9 @@ enum { CONFIG, RUNBOOK, RUN, STRATEGY, REASONING, MODEL, AB, JSON };
 static const struct cli_option options[] = {
     [CONFIG] = {"config", 'c', "FILE", NULL, "the configuration; else " CLI_CONFIG_FILE},
     [RUNBOOK] = {"runbook", 'r', "FILE", NULL, "the runbook; else the one the alert names"},
-    [RUN] = {"run", 0, "ID", NULL, "begin this run, or go on with it"},
+    [RUN] = {"run", 0, "ID", NULL, "start this run, or continue it"},
     [STRATEGY] = {"strategy", 's', "NAME", "classic react native", "instead of the agents' own"},
-    [REASONING] = {"reasoning", 0, "SWITCH", "on off", "instead of what the agents say"},
+    [REASONING] = {"reasoning", 0, "SWITCH", "on off", "instead of the agents' own"},
     [MODEL] = {"model", 'm', "NAME", NULL, "the model; else the configuration's"},
     [AB] = {"ab", 0, NULL, NULL, "with reasoning and without, and compare"},
     [JSON] = {"json", 0, NULL, NULL, "print one JSON object"},

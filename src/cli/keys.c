@@ -24,7 +24,7 @@ static const struct cli_option options[] = {
     [LEVELS] = {"levels", 0, "A,B", NULL, "of new: only these reasoning levels"},
     [RPM] = {"rpm", 0, "N", NULL, "of new: requests a minute"},
     [TPM] = {"tpm", 0, "N", NULL, "of new: tokens a minute"},
-    [SPEND] = {"spend-usd", 0, "USD", NULL, "of new: what it may spend in all"},
+    [SPEND] = {"spend-usd", 0, "USD", NULL, "of new: its total spending limit"},
     [REASONING] = {"reasoning", 0, "WHAT", "show hide", "of new: whether it gets reasoning"},
     [JSON] = {"json", 0, NULL, NULL, "the result as JSON"},
 };

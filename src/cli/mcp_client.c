@@ -159,7 +159,7 @@ static bool echo_schema(struct suite *s, const struct mcp_tools *tools)
                 s,
                 STR("json_schema_echo"),
                 arena_join(&s->arena, STR("{\"schema\":"), tools->at[i].input_schema, STR("}")));
-    return err_set(s->e, ERR_NOT_FOUND, "the tool with the schema is not there");
+    return err_set(s->e, ERR_NOT_FOUND, "the tool with the schema is missing");
 }
 
 /* Requests a list, and then its first element. */

@@ -22,11 +22,11 @@ enum { CONFIG, THREAD, MENU, STATE, WHY, JSON, EVAL };
 
 static const struct cli_option options[] = {
     [CONFIG] = {"config", 'c', "FILE", NULL, "the configuration; rationale.yaml if not given"},
-    [THREAD] = {"thread", 't', "ID", NULL, "the conversation to go on with; else a new one"},
+    [THREAD] = {"thread", 't', "ID", NULL, "the conversation to continue; else a new one"},
     [MENU] = {"menu", 0, "FILE", NULL, "the menu, instead of the configuration's"},
     [STATE] = {"state", 0, NULL, NULL, "print the state of the conversation, and end"},
     [WHY] = {"why", 0, NULL, NULL, "show each decision with its reason, on stderr"},
-    [JSON] = {"json", 0, NULL, NULL, "what happens, one JSON object a line"},
+    [JSON] = {"json", 0, NULL, NULL, "print each event as one line of JSON"},
     [EVAL] = {"eval", 0, "FILE", NULL, "take the utterances of FILE and score them"},
 };
 

@@ -24,7 +24,7 @@
 static const struct cli_option options[] = {
     [POLICY_CONFIG] = {"config", 'c', "FILE", NULL, "the configuration (default: rationale.yaml)"},
     [POLICY_DOCUMENT] = {"document", 'd', "ID", NULL, "the policy's document"},
-    [POLICY_VERSION] = {"policy-version", 0, "NAME", NULL, "this version of it"},
+    [POLICY_VERSION] = {"policy-version", 0, "NAME", NULL, "this version of the document"},
     [POLICY_AS_OF] = {"as-of", 0, "DAY", NULL, "the version in force on that day (YYYY-MM-DD)"},
     [POLICY_CASE] = {"case", 0, "ID", NULL, "the case that facts are of"},
     [POLICY_DOC_ID] = {"doc-id", 0, "ID", NULL, "the case document's id (default: its file name)"},

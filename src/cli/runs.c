@@ -295,7 +295,7 @@ static int runs_answer_command(struct runs *r, enum agent_word word)
     resumed = json_get_true(&r->h.doc, json_root(&r->h.doc), "resumed");
     if (r->of_agent && !resumed)
         file_out_printf(&r->cli->out,
-                        "stored; go on with: rationale run --run %.*s\n",
+                        "stored; continue with: rationale run --run %.*s\n",
                         (int)strcspn(r->args->words[1], "/"), /* the run, not a part of it */
                         r->args->words[1]);
     else

@@ -12,7 +12,7 @@ static const struct cli_option options[] = {
             'b',
             "WHAT",
             "model provider key level day reasoning",
-            "sums by what (default: model)"},
+            "group the sums by this (default: model)"},
     [SINCE] = {"since", 0, "TIME", NULL, "since: 90m, 24h, 7d ago, or a date-time"},
     [UNTIL] = {"until", 0, "TIME", NULL, "before then"},
     [JSON] = {"json", 0, NULL, NULL, "as JSON, in the words of the history API"},

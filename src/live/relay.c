@@ -233,7 +233,7 @@ static void mirrors_end(struct hub *h, unsigned peer, bool stale, bool success)
     e.success = success;
     e.ended_us = clock_wall_ms(h->clock) * 1000;
     if (!success)
-        e.error_message = STR("the daemon that ran this call is gone");
+        e.error_message = STR("the daemon that ran this call has ended");
     for (struct map_entry *i = map_next(&h->mirrors.calls, NULL); i;
          i = map_next(&h->mirrors.calls, i)) {
         struct mirror *m = i->value.ptr;

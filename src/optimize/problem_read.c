@@ -211,7 +211,7 @@ static void problem_read_example_objectives(const struct problem *p, struct prob
         uint32_t k = problem_find_objective(p, at);
 
         if (problem_has_objective(x, k))
-            read_fail(&at, "this objective stands here twice");
+            read_fail(&at, "this objective is listed twice");
         x->objective[x->objective_count++] = k;
         x->share_sum += p->share[k];
     }

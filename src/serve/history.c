@@ -187,7 +187,7 @@ void search_handle(struct exchange *ex)
     j->words = params_text(&p, "q");
     j->page.limit = params_i64(&p, "limit", 20, 1, PAGE_MAX);
     if (str_trim(j->words).n == 0)
-        params_wrong(&p, "q", "string", "must say what to look for");
+        params_wrong(&p, "q", "string", "must have the text to search for");
     history_job_go(j, &p);
 }
 

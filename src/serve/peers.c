@@ -59,7 +59,7 @@ static void peers_on_due(void *ctx, const struct bus_peer *from, str text)
 
 static void peers_on_gone(void *ctx, str daemon)
 {
-    log_info("the work of another daemon goes on here", LOG_STR("daemon", daemon));
+    log_info("the work of another daemon continues here", LOG_STR("daemon", daemon));
     peers_wake(ctx);
 }
 

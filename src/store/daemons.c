@@ -503,7 +503,7 @@ void daemons_stop(struct daemons *d)
                                args,
                                2,
                                &e))
-        log_warn("store: the other daemons cannot be told that this one stops", LOG_ERR(&e));
+        log_warn("store: the other daemons cannot be notified that this one stops", LOG_ERR(&e));
     daemons_free(d);
 }
 

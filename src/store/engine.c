@@ -411,9 +411,9 @@ void engine_tidy(struct engine *en)
         db_run(en->db, "UPDATE erasures SET scrubbed = 1 WHERE scrubbed = 0", DB_NO_ARGS, &e))
         en->scrub = false;
     else if (!done)
-        log_warn("store: what was erased is still in its files, readers are at work");
+        log_warn("store: erased data is still in its files, because readers are active");
     else
-        log_warn("store: what was erased is still in its files", LOG_ERR(&e));
+        log_warn("store: erased data is still in its files", LOG_ERR(&e));
 }
 
 void engine_rollback(struct engine *en)

@@ -43,7 +43,7 @@ static bool move_read(struct engine *en, struct engine_call *call, struct arena 
         return true;
     if (!en->texts.damaged)
         return false;
-    log_error("store: a call of before is damaged, the rest of it is moved",
+    log_error("store: a call of an earlier version is damaged; the rest of it is moved",
               LOG_STR("call", call->row.id),
               LOG_ERR(e));
     return true;

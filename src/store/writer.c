@@ -312,7 +312,8 @@ static void writer_look_at_room(struct journal *j)
     j->low = low;
     pthread_mutex_unlock(&j->lock);
     if (low)
-        log_error("journal: little room on disk, nothing new is begun", LOG_TEXT("dir", j->dir));
+        log_error("journal: little room on disk, no new calls are accepted",
+                  LOG_TEXT("dir", j->dir));
     else
         log_info("journal: there is room on disk again", LOG_TEXT("dir", j->dir));
 }

@@ -27,7 +27,7 @@ static bool incident_app_open(const struct app_host *h, void **out, struct err *
     }
     if (ok && in && h->log &&
         !incident_chat_settle(h->log, clock_wall_ms(h->clock) * 1000, &ignored))
-        log_warn("questions of an earlier process stay as they were", LOG_ERR(&ignored));
+        log_warn("questions of an earlier process cannot be ended", LOG_ERR(&ignored));
     incident_setup_free(setup); /* retained */
     setup_release(held);
     assert(ok || !in);
@@ -45,7 +45,7 @@ static void incident_app_reload(void *app)
     struct err e;
 
     if (!c->agents.n) {
-        log_warn("incidents.agents is gone; the agents stay until a restart");
+        log_warn("incidents.agents was removed; the agents stay until a restart");
     } else if (!incident_setup_load(c->agents.p, c->runbooks.p, &setup, &e)) {
         log_error("the agents are bad; the old ones stay in force", LOG_ERR(&e));
     } else {

@@ -281,7 +281,7 @@ bool queue_end_resolved(struct queue *q, struct entry *n, const struct alert_tab
 {
     if (n->running || n->asking || n->row.started_us >= 0 || row->resolved_us < 0)
         return false;
-    queue_end_waiting(q, n, STR("resolved before it was begun"), STR("resolved"));
+    queue_end_waiting(q, n, STR("resolved before it was started"), STR("resolved"));
     return true;
 }
 
@@ -290,7 +290,7 @@ static void cancel_waiting(struct queue *q, struct entry *n)
     n->row.cancelled = true;
     queue_end_waiting(q,
                       n,
-                      n->row.started_us < 0 ? STR("cancelled before it was begun")
+                      n->row.started_us < 0 ? STR("cancelled before it was started")
                                             : STR("cancelled"),
                       STR("cancelled"));
 }

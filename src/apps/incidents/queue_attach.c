@@ -471,7 +471,7 @@ static void attach_enter(struct attaching *t)
         queue_hire(q);
     }
     if (!attach_each_resolved(t, attach_report_resolved, &e))
-        log_error("watchers of incidents are not told that alerts ended", LOG_ERR(&e));
+        log_error("the end of alerts was not reported to the other daemons", LOG_ERR(&e));
 }
 
 /* Messages about incidents whose last alert has ended are part of the transaction. So is the

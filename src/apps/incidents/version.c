@@ -15,7 +15,8 @@ static bool incident_version_as_started(struct incident *in, struct registry *r,
         return true;
     if (e->code != ERR_NOT_FOUND)
         return false;
-    log_warn("the prompt of a run is gone", LOG_STR("run", in->o->run), LOG_STR("prompt", id));
+    log_warn(
+        "the prompt of a run no longer exists", LOG_STR("run", in->o->run), LOG_STR("prompt", id));
     return true;
 }
 

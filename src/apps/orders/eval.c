@@ -83,7 +83,7 @@ static bool read_turns(struct line *l, const struct json_node *root)
         l->out->turns[l->out->turn_count++] = arena_dup(l->arena, text);
     }
     return l->out->turn_count > 0 ||
-           err_set(l->e, ERR_INPUT, "turns: a list of what the customer says");
+           err_set(l->e, ERR_INPUT, "turns: must be a list of the customer's messages");
 }
 
 static bool order_eval_read_case(struct line *l)

@@ -188,7 +188,7 @@ static void node_text(void *app, const struct app_request *q, struct app_reply *
                  "%s",
                  !ok ? e.text
                  : d ? "the document has no such node"
-                     : "there is no such document");
+                     : "this document does not exist");
     } else {
         app_reply_begin(r, &o, NULL);
         json_member_str(&o, "document_id", d->id);

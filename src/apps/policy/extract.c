@@ -217,7 +217,7 @@ bool policy_extract(const struct policy_extract_ask *q, struct arena *a,
 
         assert(out->failure_count <= i);
         if (q->cancel && *q->cancel)
-            return err_set(e, ERR_TIMEOUT, "nobody waits for the answer any more");
+            return err_set(e, ERR_TIMEOUT, "the client no longer waits for the answer");
         if (!extract_part(q, parts->text[i], a, out, &why))
             out->failures[out->failure_count++] = (struct policy_extract_failure){
                 i + 1, parts->where[i], arena_dup(a, str_c(why.text))};

@@ -280,7 +280,7 @@ bool schema_check_not(struct schema_check *c, const struct schema_at *at,
     assert(r->one);
     if (!schema_try_quietly(c, r->one, &alone))
         return !c->halted;
-    return schema_fail(c, FAULT(at, r->keyword), "is what it must not be");
+    return schema_fail(c, FAULT(at, r->keyword), "matches a schema that it must not match");
 }
 
 bool schema_check_if(struct schema_check *c, const struct schema_at *at,

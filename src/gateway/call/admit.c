@@ -61,7 +61,7 @@ static bool admit_limits(struct call *c, uint64_t waited_ms)
     } else if (waited_ms < c->config->journal_wait_ms) {
         call_set_timer(c, LOOK_MS);
     } else {
-        err_set(&e, ERR_LIMIT, "what the key has spent before is still being read: try again");
+        err_set(&e, ERR_LIMIT, "the key's earlier spending is still being read: try again");
         call_make_failure(c);
         call_refuse(&c->failure->error, &c->arena, 503, "spend_not_known", &e);
         c->failure->error.retry_after_ms = CALL_UNRECORDED_MS;

@@ -86,7 +86,7 @@ void call_control_gave_up(struct call *c, str why)
     call_control_failed(c);
     assert(c->state == CALL_CUTTING);
     call_note_attempt(c, "control failed", why);
-    log_info("a provider did not end its reasoning when told to",
+    log_info("a provider did not end its reasoning on request",
              LOG_STR("provider", call_provider(c)->name),
              LOG_STR("why", call_mask_text(c, why)));
 }

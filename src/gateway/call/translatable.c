@@ -98,8 +98,8 @@ static const struct row {
      "input",
      "item_not_found",
      translate_has_reference,
-     "an item_reference names what is not known here, and this model's provider keeps no items: "
-     "send the item itself"},
+     "an item_reference names an unknown item, and this model's provider keeps no items: send the "
+     "item itself"},
     {CHAT_RESPONSES,
      "background",
      "unsupported_parameter",

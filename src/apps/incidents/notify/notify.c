@@ -269,7 +269,7 @@ void notify_change(struct notify *n, struct setup *setup)
     struct err e;
 
     if (!notify_prepare(n, setup->config, &e)) {
-        log_error("the targets of messages stay as they were", LOG_ERR(&e));
+        log_error("the targets of messages were not changed", LOG_ERR(&e));
         return;
     }
     pthread_mutex_lock(&n->lock);

@@ -97,7 +97,7 @@ bool zip_open(struct zip *z, str bytes, struct err *e)
 
     *z = (struct zip){.bytes = bytes};
     if (!zip_find_end(bytes, &end))
-        return zip_damaged(e, "its end is not there");
+        return zip_damaged(e, "its end is missing");
     z->count = zip_u16(bytes, end + 10);
     size = zip_u32(bytes, end + 12);
     from = zip_u32(bytes, end + 16);
@@ -187,7 +187,7 @@ bool zip_read(const struct zip *z, str name, size_t size_max, struct buf *out, s
     crc = (uint32_t)crc32_z(0, (const Bytef *)buf_str(out).p, out->n);
     if (buf_full(out) || out->n != entry.size || crc != entry.crc) {
         buf_release(out);
-        return zip_damaged(e, "a part is not what it was when it was packed");
+        return zip_damaged(e, "the checksum of a part is wrong");
     }
     return true;
 }
