@@ -67,7 +67,7 @@ static void peers_on_lost(void *ctx)
 {
     struct peers *p = ctx;
 
-    log_warn("another daemon took over the work of this one: it was not heard of for too long");
+    log_warn("another daemon took over the work of this one, because its lease expired");
     if (apps_enter(p->d)) {
         apps_lost(p->d->apps);
         apps_leave(p->d);

@@ -194,9 +194,9 @@ static bool daemons_lost(struct daemons *d, struct err *e)
         return daemons_register(d, e); /* the last try failed */
     db_lease_set(d->lease, 0);
     atomic_store(&d->held_ns, 0);
-    log_warn("store: this daemon was not heard of for too long, another took over its work; it goes"
-             " on with new work. If this repeats, two daemons have copies of one spool folder:"
-             " delete the file \"name\" in one of them",
+    log_warn("store: the lease of this daemon expired, and another daemon took over its work; it"
+             " continues with new work. If this repeats, two daemons have copies of one spool"
+             " folder: delete the file \"name\" in one of them",
              LOG_TEXT("daemon", d->id));
     pthread_mutex_lock(&d->watching);
     if (d->watch.on_lost)

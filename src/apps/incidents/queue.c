@@ -419,7 +419,7 @@ void queue_close(struct queue *q)
     q->stop = true;
     atomic_store(&q->leave, true);
     for (struct entry *n = q->running.first; n; n = n->next)
-        atomic_store(&n->cancel, true); /* with `leave`: it is left, not ended */
+        atomic_store(&n->cancel, true); /* with `leave`: resumable, not ended */
     pthread_cond_broadcast(&q->work);
     pthread_cond_broadcast(&q->keep);
     pthread_mutex_unlock(&q->lock);

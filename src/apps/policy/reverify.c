@@ -12,7 +12,7 @@
 
 struct policy_reverify {
     struct policy_service *service;
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* protects the members below */
     pthread_t thread;
     bool started, running;
     _Atomic bool stop;

@@ -56,7 +56,7 @@ static bool policy_review_run_id(struct policy_service *s, const struct policy_a
                e, ERR_INPUT, "options.run_id: has 1 to %d letters, digits and . _ : -", RUN_ID_MAX);
 }
 
-/* Enough to do it again in the same way. */
+/* All that is needed to repeat it in the same way. */
 static str policy_review_input(const struct policy_ask *q, const struct decision *d, str body,
                                struct arena *a)
 {
@@ -145,7 +145,7 @@ static bool policy_review_recall_choice(struct reviewing *w, const struct agent_
     return ok;
 }
 
-/* ---- what answers ---- */
+/* ---- controllers ---- */
 
 static bool policy_review_samples(const struct policy_case *c, const struct json *options,
                                   unsigned *out, struct err *e)
@@ -379,7 +379,8 @@ static bool policy_review_settle(struct reviewing *w, struct arena *a, struct po
     return ok && policy_table_run_free(w->s->keep, &kept, w->setup->mask, e);
 }
 
-/* A case that names no criteria is verified by those that a person confirmed for the policy. */
+/* A case that names no criteria is verified by the criteria that a person confirmed for the
+ * policy. */
 static bool policy_review_criteria(struct reviewing *w, struct arena *a, struct policy_review *out,
                                    struct err *e)
 {

@@ -16,7 +16,7 @@ struct outbox_row {
     str state; /* pending, sent, failed, skipped */
     str error, receipt;
     int64_t tries, next_us, created_us, updated_us;
-    str daemon; /* for outbox_add: who sends it */
+    str daemon; /* for outbox_add: the daemon that sends it */
 };
 
 struct outbox_list {

@@ -88,7 +88,7 @@ static void slack_sections(struct json_out *o, str text)
         str line = whole ? str_slice(text, 0, end) : utf8_cut_size(text, PIECE_MAX);
 
         if (!whole && line.n == 0)
-            break; /* not UTF-8: the masker has made it so before */
+            break; /* not UTF-8, which the masker excludes */
         if (!whole && end == STR_NONE && text.n <= PIECE_MAX)
             line = text;
         buf_reset(&piece);
