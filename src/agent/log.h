@@ -121,10 +121,10 @@ struct bus;
  * before the first put; `bus` is lent. Without this call all runs belong to this process. */
 void agent_log_share(struct agent_log *l, str daemon, struct bus *bus);
 bool agent_log_is_shared(const struct agent_log *l);
-/* Makes the unfinished runs that belong to nobody this daemon's: all, or those that another daemon
+/* Gives this daemon the unfinished runs without an owner: all of them, or those that another daemon
  * released. The runs of an alert belong to the daemon of the alert. */
 bool agent_log_adopt(struct agent_log *l, bool released, struct err *e) MUST_USE;
-/* Gives all unfinished runs of this daemon to nobody: another one adopts and resumes them. */
+/* Releases all unfinished runs of this daemon: another one adopts and resumes them. */
 bool agent_log_release(struct agent_log *l, struct err *e) MUST_USE;
 /* Whether the run belongs to this daemon. If it belongs to another one, that daemon is to do
  * `word`, "resume" or "cancel": it looks at once if the bus works, else within a second. */

@@ -195,8 +195,8 @@ struct agent_decision {
 bool agent_answer(struct agent_log *log, str run, int64_t seq, const struct agent_decision *d,
                   struct err *e) MUST_USE;
 
-/* Checks new arguments of a waiting call by its tool's schema in the run's log. ERR_INPUT says what
- * is wrong. */
+/* Checks new arguments of a waiting call by its tool's schema in the run's log. ERR_INPUT has the
+ * error. */
 bool agent_check_change(struct agent_log *log, str run, int64_t seq, str arguments,
                         struct err *e) MUST_USE;
 

@@ -94,8 +94,8 @@ void toolbox_write(const struct toolbox *b, struct buf *out);
 size_t toolbox_count(const struct toolbox *b);
 const struct tool *toolbox_at(const struct toolbox *b, size_t i);
 
-/* Whether the arguments, JSON text as a model wrote it, are valid for the tool; `why` tells the
- * model what is wrong and where. An empty text is an empty object. */
+/* Whether the arguments, JSON text as a model wrote it, are valid for the tool; `why` gives the
+ * model the path and the reason. An empty text is an empty object. */
 bool toolbox_check(const struct toolbox *b, const struct tool *t, str arguments,
                    struct buf *why) MUST_USE;
 

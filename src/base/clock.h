@@ -58,8 +58,8 @@ uint64_t clock_deadline_ns(const struct clock *c, int64_t timeout_ms);
  * for CLOCK_NEVER. */
 int clock_left_ms(const struct clock *c, uint64_t deadline_ns);
 
-/* A condition whose waits end by the monotonic time. clock_cond_wait returns false if the deadline has
- * passed; only for conditions of clock_cond_init. */
+/* A condition whose waits end by the monotonic time. clock_cond_wait is only for such conditions,
+ * and returns false if the deadline has passed. */
 void clock_cond_init(pthread_cond_t *cond);
 bool clock_cond_wait(pthread_cond_t *cond, pthread_mutex_t *lock, uint64_t until_ns);
 

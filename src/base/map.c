@@ -125,7 +125,8 @@ static void map_place(struct map *m, size_t at, struct map_entry entry)
     m->slots[at] = (uint32_t)m->used;
 }
 
-/* Room for one more: twice what is held, so that the next rebuild is as far away as this one. */
+/* Makes room for one more entry: twice the current number, so that the next rebuild is as far away
+ * as this one was. */
 static void map_rebuild_table(struct map *m)
 {
     struct map_entry *old = m->entries;

@@ -347,8 +347,8 @@ static void proc_give(struct proc *p, str *in)
         proc_close_in(p);
 }
 
-/* Until the child has ended: then what is in the pipes is all there will be, though a grandchild
- * might keep them open. */
+/* Reads until the child has ended. The pipes then have all of its output, even if a grandchild
+ * keeps them open. */
 static bool proc_pump(struct proc *p, const struct proc_limits *limits, struct proc_result *r,
                       struct err *e)
 {

@@ -1,4 +1,4 @@
-/* provider.c - the rows, and what of their errors may be told.
+/* provider.c - the rows, and the parts of providers' errors that clients may see.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -58,7 +58,8 @@ static const struct provider_row rows[] = {
     {"openrouter", "openrouter.ai", CHAT_RESPONSES, WIRE_THINK_DEFAULT, LEVELS,
      "openrouter", BEARER, 0, "https://openrouter.ai/api/v1", NULL},
     {"openrouter", "openrouter.ai", CHAT_ANTHROPIC, WIRE_THINK_DEFAULT, NATIVE | LEVELS,
-     "openrouter", "authorization", "Bearer ", "anthropic-version: 2023-06-01\r\n", 1024, "https://openrouter.ai/api", NULL},
+     "openrouter", "authorization", "Bearer ", "anthropic-version: 2023-06-01\r\n", 1024,
+     "https://openrouter.ai/api", NULL},
     {"groq", "api.groq.com", CHAT_OPENAI, WIRE_THINK_DEFAULT, LEVELS,
      "groq", BEARER, 0, "https://api.groq.com/openai/v1", NULL},
     {"groq", "api.groq.com", CHAT_RESPONSES, WIRE_THINK_DEFAULT, LEVELS,

@@ -84,7 +84,7 @@ static double share_number(str *text)
     return strtod(number, NULL);
 }
 
-/* Until a peer has sent all of its totals, what it used before we met is not known. */
+/* Until a peer has sent all of its totals, its use before we met is not known. */
 static void share_on_limits(void *ctx, const struct bus_peer *from, str text)
 {
     struct gateway_sharing *s = ctx;

@@ -190,7 +190,7 @@ static size_t fill_in(struct reader *r, str s, size_t at)
     return n;
 }
 
-/* s with ${VAR} replaced; `raw` is what was written, if anything was. */
+/* s with ${VAR} replaced; `raw` is the text as it was written, if it had one. */
 static bool yaml_expand_variables(struct reader *r, str s, str *out, str *raw)
 {
     size_t at = 0, found;

@@ -35,7 +35,7 @@
     " IS NULL AND " A_CALL of_call " IS NOT NULL))"
 
 struct rule {
-    const char *sql; /* the only column tells what it is about */
+    const char *sql; /* its only column names the subject */
     const char *why;
 };
 

@@ -72,7 +72,7 @@ struct state {
     uint8_t digest[SHA256_SIZE];
     int64_t seq, started_us; /* -1: not known */
     bool alert_type, key;    /* were there */
-    bool old;                /* of a time when the log had only what was said last */
+    bool old;                /* of a time when the log had only the newest statement */
     bool erased, seen;
 };
 

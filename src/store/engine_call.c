@@ -1,5 +1,5 @@
-/* engine_call.c - a call and what follows from it: its texts in a block, the tools it called, what
- * it adds to its session.
+/* engine_call.c - stores a call and what depends on it: its texts in a block, the tools that it
+ * called, its session's sums.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

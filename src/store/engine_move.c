@@ -193,7 +193,7 @@ static void move_rewrite(struct engine *en)
 
     assert(en->move == ENGINE_REWRITE);
     en->move = ENGINE_IN_BLOCKS;
-    en->scrub = true; /* the WAL is as long as the file by now */
+    en->scrub = true; /* the WAL is now as long as the file */
     if (!db_rewrite(en->db, &e))
         log_warn("store: the file was not rewritten and keeps its old size; the next start tries"
                  " again",

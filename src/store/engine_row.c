@@ -146,7 +146,7 @@ void engine_row_clean(struct engine *en, struct store_call *row)
                     &row->talk};
 
     if (!(row->cost_usd >= 0))
-        row->cost_usd = -1; /* what is no number included */
+        row->cost_usd = -1; /* also NaN */
     if (row->session_id.n == 0)
         row->session_id = row->id;
     if (en->kind == DB_SQLITE)

@@ -236,7 +236,8 @@ static bool ingest_part(struct ingest *t, const struct journal_part *part, struc
     assert(t->caught_up || part->number < journal_first_new(t->o.journal));
     assert(t->place.segment == part->number);
     if (t->place.offset < part->size) {
-        /* The head of the audit log goes outside only once what it is of cannot be lost. */
+        /* The head of the audit log is written outside the database only when its entries cannot be
+         * lost any more. */
         anchor = clock_mono_ns(&clock_real) >= t->anchor_ns;
         if (!ingest_move_reader(t, part, e) ||
             !engine_begin(t->o.engine, anchor || t->o.replicated, e) ||
@@ -306,7 +307,7 @@ static bool ingest_step(struct ingest *t, bool hurry, struct err *e)
     if (ingest_is_stopping(t) || journal_hurries(t->o.journal, hurry) != hurry)
         return true;
     if (!journal_check_lock(t->o.journal, e) || !store_lock_check(t->o.lock, e))
-        return false; /* another process has the store by now */
+        return false; /* another process uses the store now */
     assert(!ingest_is_before(place, t->place));
     if (!t->caught_up && (!some || part.number >= journal_first_new(t->o.journal)))
         return ingest_catch_up(t, e);

@@ -151,7 +151,7 @@ void journal_stop(struct journal *j)
     pthread_mutex_unlock(&j->lock);
     pthread_join(j->thread, NULL);
     j->started = false;
-    assert(j->stopped && j->front.n == 0); /* what was queued is written or refused */
+    assert(j->stopped && j->front.n == 0); /* queued records are written or refused */
     segment_drop_spare(j->dir);
 }
 
@@ -466,7 +466,7 @@ void journal_taken(struct journal *j, struct journal_place place, bool damaged)
     journal_acks_taken(j);
     pthread_mutex_unlock(&j->lock);
     while (journal_pop_segment(j, place, &s))
-        journal_remove_segment(j, &s, damaged); /* which takes a while, and nobody waits for it */
+        journal_remove_segment(j, &s, damaged); /* takes a while, and no thread waits for it */
     pthread_mutex_lock(&j->lock);
     pthread_cond_broadcast(&j->news);
     pthread_mutex_unlock(&j->lock);

@@ -516,7 +516,7 @@ void find_write_bound(int64_t back_to_us, struct json_out *o)
     json_member_i64_or_null(o, "searched_back_to_us", back_to_us);
 }
 
-/* ---- what somebody typed ---- */
+/* ---- the search text ---- */
 
 str find_clean(str words, struct arena *a)
 {

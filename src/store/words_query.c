@@ -1,4 +1,4 @@
-/* words_query.c - what somebody typed, matched against the texts of a call.
+/* words_query.c - matches a search text against the texts of a call.
  *
  * All phrases are matched at once, with a bit for each part (the shift-and algorithm): after each
  * word of the text, a bit is set if its part and those before it in the phrase are the last words.

@@ -23,7 +23,7 @@ static enum outcome writer_sync_now(struct journal *j, struct err *e)
 {
     if (fdatasync(j->fd) < 0) {
         err_sys(e, "sync the journal in %s", j->dir);
-        return BROKEN; /* also for want of room: what is on disk is not known */
+        return BROKEN; /* also because the disk is full: it is unknown which bytes are on disk */
     }
     j->unsynced_ns = 0;
     return DONE;

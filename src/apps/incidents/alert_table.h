@@ -125,7 +125,7 @@ void alert_table_share(struct alert_table *b, str daemon);
 /* Gives this daemon the alerts without an owner: all that have not ended, or those that another
  * daemon released. The same for pending messages. */
 bool alert_table_adopt(struct alert_table *b, bool released, struct err *e) MUST_USE;
-/* Gives all alerts of this daemon that have not ended to nobody. */
+/* Releases all alerts of this daemon that have not ended. */
 bool alert_table_release(struct alert_table *b, struct err *e) MUST_USE;
 /* Claims up to `max` alerts that have waited for a while in the queues of other daemons. */
 bool alert_table_claim(struct alert_table *b, size_t max, struct err *e) MUST_USE;

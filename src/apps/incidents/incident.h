@@ -76,7 +76,7 @@ struct incident_options {
     str model;                       /* for all agents, instead of their own; "" none */
     str default_model;               /* of agents without one; "" the configuration's */
     enum incident_strategy strategy; /* instead of the agents' own */
-    enum incident_tri reasoning;     /* enable_reasoning, instead of what is configured */
+    enum incident_tri reasoning;     /* enable_reasoning, in place of the configured value */
     /* The prompts. NULL: those that the run started with, else the active ones. */
     const struct prompt *prompt;
     str prompt_id; /* from incident_input_read: the prompts it started with */

@@ -143,8 +143,8 @@ static void policy_react_trace_of(const struct agent_result *run, struct arena *
     }
 }
 
-/* Whether the model ended with calls that nobody can read: its last steps all failed, or its text
- * is JSON in place of a call. */
+/* Whether the model ended with unreadable calls: its last steps all failed, or its text is JSON in
+ * place of a call. */
 static bool policy_react_unreadable(const struct agent_result *run)
 {
     str text = str_trim(run->text);

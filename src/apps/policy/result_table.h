@@ -166,7 +166,7 @@ bool policy_table_reverify_put(struct policy_table *k, const struct policy_rever
  * next. *ended false: the job does not run. */
 bool policy_table_reverify_end(struct policy_table *k, const struct policy_reverify_row *row,
                                bool *ended, struct err *e) MUST_USE;
-/* One of this daemon, or of nobody, that runs, if there is one: *found. */
+/* A job of this daemon, or without an owner, that runs, if there is one: *found. */
 bool policy_table_reverify_running(struct policy_table *k, str daemon, struct arena *a,
                                    struct policy_reverify_row *out, bool *found,
                                    struct err *e) MUST_USE;

@@ -9,7 +9,7 @@
 /* ---- documents ---- */
 
 /* Loads the documents of a new configuration. With the lock held, which is released meanwhile:
- * other threads go on with the documents before. */
+ * other threads continue with the previous documents. */
 static void policy_docs_refresh(struct policy_service *s)
 {
     struct setup *setup = gateway_setup(s->host.gateway);

@@ -51,7 +51,7 @@ struct decision {
 
 /* review.c */
 bool review_again(struct policy_service *s, const struct resumed *r, struct err *e) MUST_USE;
-/* The prompt by its id: in the registry, or what is compiled in. */
+/* The prompt by its id: from the registry, or the built-in one. */
 bool review_prompt(struct policy_service *s, str id, struct arena *a, struct prompt *out,
                    struct err *e) MUST_USE;
 /* p: of the configuration in force for policies. */

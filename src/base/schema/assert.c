@@ -167,7 +167,7 @@ bool schema_check_multiple(struct schema_check *c, const struct schema_at *at,
            schema_assert_out_of_bounds(c, at, r, "a multiple of");
 }
 
-/* least and most are the keywords' names, thing what is counted. */
+/* least and most are the keywords' names, `thing` names the counted elements. */
 static bool schema_check_count(struct schema_check *c, const struct schema_at *at,
                                const struct schema_rule *r, uint64_t n, const char *const names[3])
 {

@@ -44,8 +44,8 @@ bool call_admit_knows_spent(const struct call *c)
     return !c->in.key || c->in.key->spend_usd < 0 || recall_known(c->gl->gateway->recall);
 }
 
-/* A key that may spend only so much waits until it is known what it has spent: its limits were not
- * asked yet then. */
+/* A key with a spending limit waits until its earlier spending is known; its limits were not
+ * checked before. */
 static bool admit_limits(struct call *c, uint64_t waited_ms)
 {
     struct err e;

@@ -141,7 +141,7 @@ static const char *quotes_verdict(struct call *c, struct quotes *q)
     quotes_index(q);
     if (quotes_call(q, call_get_reasoning(c)) || quotes_request(q, buf_str(&c->sent.body)))
         return "quotes";
-    /* The call keeps only the beginning of long reasoning, and none if nobody needs it. */
+    /* The call keeps only the beginning of long reasoning, and none of it if it is not needed. */
     return buf_full(&c->thought.text) || (!c->thought.kept && c->pipe.reasoning.any) ? "may quote"
                                                                                      : NULL;
 }

@@ -14,7 +14,7 @@
 #define SUBJECT_MAX 256
 #define ESTIMATE 4 /* bytes of a token, where tokens are not counted */
 
-#define ROOM 1024 /* for what is written of most calls; it goes round, see base/spare.h */
+#define ROOM 1024 /* for the texts of most calls; reused, see base/spare.h */
 
 void call_record_init(struct call *c)
 {

@@ -200,7 +200,7 @@ static bool translate_check_tool_choice(struct call *c, struct err *e)
                             e);
 }
 
-/* ---- what is said ---- */
+/* ---- error texts ---- */
 
 /* Why a part of what a user or a tool says cannot be; NULL: it can. */
 static const char *translate_part_problem(const struct chat_part *p, enum chat_dialect from,

@@ -113,7 +113,7 @@ static void cohere_message(struct wire_decoder *d, const struct json_node *m)
     cohere_citations(d, c, cohere_find(d, m, "citations"));
 }
 
-/* A piece of content has no type: the member that is there says what it is. */
+/* A piece of content has no type: the member that is present decides. */
 static void cohere_content_delta(struct wire_decoder *d, const struct json_node *v)
 {
     struct openai_choice *c = openai_choice(d, NULL);

@@ -311,7 +311,7 @@ static void openai_extras_keep(struct wire_decoder *d, struct openai_choice *c, 
 {
     struct chat_event ev = openai_event(d, c, CHAT_KEEP);
 
-    assert(c->calls); /* what is kept goes back with a call */
+    assert(c->calls); /* kept fields are sent back with a call */
     ev.id = c->calls->id;
     ev.name = name;
     ev.text = json;

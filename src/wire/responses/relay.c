@@ -252,7 +252,7 @@ static void responses_relay_delta(struct responses_relay *r, const struct row *r
     responses_relay_frame_out(r);
 }
 
-/* ---- what has no place in its frame ---- */
+/* ---- texts without a frame of their own ---- */
 
 static bool responses_relay_has_call(const struct responses_relay *r, const struct json_node *items,
                                      str id)

@@ -1,4 +1,4 @@
-/* email.c - a message as e-mail: headers that nobody can add to, text in quoted-printable.
+/* email.c - a message as e-mail: safe headers, and text in quoted-printable.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

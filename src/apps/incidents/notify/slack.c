@@ -349,7 +349,7 @@ bool slack_bot_send(const struct notify_attempt *t, struct notify_outcome *out, 
         return true;
     if (!str_eq(code, STR("message_not_found")) && !str_eq(code, STR("thread_not_found")))
         return false;
-    post.thread = STR(""); /* somebody has deleted the message */
+    post.thread = STR(""); /* the message was deleted */
     post.text_max = NOTIFY_ANALYSIS_MAX;
     out->receipt = STR("");
     return slack_call(t, &post, out, &code, e);
