@@ -112,7 +112,7 @@ struct exchange {
     struct wire_encoder encoder;
     struct buf out;
     bool headed, failed, ended, unrecorded;
-    bool last, called;   /* `out` is kept for the end; a call was started and counts itself */
+    bool last, called;   /* `out` is kept for the end; a call was started, and is counted */
     bool api, by_cookie; /* a route of the history API; the key comes from a cookie */
     bool started;        /* `keepalive` is in use, and `start` no longer */
     union {
@@ -120,7 +120,7 @@ struct exchange {
         struct loop_timer keepalive;
     };
     struct exchange_previous previous;
-    void (*on_gone)(struct exchange *ex); /* the client may disconnect */
+    void (*on_gone)(struct exchange *ex); /* the client has disconnected */
     void (*on_room)(struct exchange *ex); /* more may be written */
     void *job;
     struct app_match *app;           /* of a route of an application; or NULL */
@@ -153,8 +153,7 @@ enum config_show exchange_reasoning_asked(const struct http1_head *h);
 bool exchange_reasoning_valid(struct exchange *ex) MUST_USE; /* false: a 400 was sent */
 /* Parses the body as JSON; false after a reply with 400. */
 bool exchange_json(struct exchange *ex) MUST_USE;
-/* After exchange_json: whether a dialect may read all values (else 413); whether at most one model
- * is named (else 400). */
+/* After it: whether a dialect may read all values (or 413); at most one model is named (or 400). */
 bool exchange_values_fit(struct exchange *ex) MUST_USE;
 bool exchange_one_model(struct exchange *ex) MUST_USE;
 
