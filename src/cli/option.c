@@ -53,7 +53,7 @@ static const char *option_nearest(str word, cli_names *names)
         size_t d = option_distance(word, str_c(c));
 
         if (word.n >= 3 && str_starts(str_c(c), word))
-            d = option_min(d, 1); /* the beginning of a name counts as the whole name */
+            d = option_min(d, 1); /* the beginning of a name is as close as one letter */
         if (d < best_distance && d < strlen(c))
             best_distance = d, best = c;
     }

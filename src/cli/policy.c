@@ -10,7 +10,6 @@
 
 #include "apps/policy/format/format.h"
 #include "cli/daemon.h"
-#include "cli/history.h"
 
 #include <errno.h>
 #include <sys/stat.h>

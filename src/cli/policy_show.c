@@ -5,7 +5,6 @@
 #include "cli/policy.h"
 
 #include "base/json_get.h"
-#include "base/utf8.h"
 #include "cli/history.h"
 
 #include <errno.h>

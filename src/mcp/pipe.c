@@ -6,7 +6,6 @@
 
 #include "base/log.h"
 #include "base/proc.h"
-#include "base/utf8.h"
 #include "mcp/rpc.h"
 #include "net/frames.h"
 #include "net/loop.h"

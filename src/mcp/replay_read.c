@@ -4,7 +4,6 @@
  */
 #include "base/file.h"
 #include "base/map.h"
-#include "base/utf8.h"
 #include "mcp/replay_state.h"
 
 #include <dirent.h>

@@ -5,7 +5,6 @@
  */
 #include "serve/history_job.h"
 
-#include "base/utf8.h"
 #include "gateway/storage_info.h"
 #include "serve/methods.h"
 #include "store/daemons.h"

@@ -5,7 +5,6 @@
 #include "serve/live.h"
 
 #include "base/sha256.h"
-#include "base/utf8.h"
 #include "live/ask.h"
 #include "net/ws.h"
 

@@ -4,7 +4,6 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "store/engine_state.h"
-#include "store/row.h"
 #include "store/title.h"
 
 #define TOOLS_MAX 1000u

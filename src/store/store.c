@@ -4,7 +4,6 @@
 #include "base/arena.h"
 #include "base/rand.h"
 #include "base/sha256.h"
-#include "store/audit.h"
 #include "store/row.h"
 #include "store/store_state.h"
 

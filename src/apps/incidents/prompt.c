@@ -10,7 +10,6 @@
 #include "agent/plan.h"
 #include "apps/incidents/engine.h"
 #include "base/clock.h"
-#include "base/utf8.h"
 
 #define ALERT_SIZE ((size_t)32 << 10)
 #define RUNBOOK_SIZE ((size_t)32 << 10)

@@ -4,7 +4,6 @@
  */
 #include "apps/policy/react_state.h"
 #include "base/ctype.h"
-#include "base/utf8.h"
 
 #define PAGES_MAX 1000
 #define HINT_SIZE 120
