@@ -447,7 +447,7 @@ TEST(what_was_removed_or_changed_since_is_not_confirmed)
         lane_batch(&t, i ? "finalize_order {}" : ADD_COFFEE(""));
         CHECK(t.order.finalized == (i == 1));
         lane_batch(&t, calls[1]);
-        CHECK(lane_says(&t, i ? "is closed: nothing can be changed" : "no such line"));
+        CHECK(lane_says(&t, i ? "is closed: nothing can be changed" : "does not have this line"));
         lane_end(&t);
     }
 }
