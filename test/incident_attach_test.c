@@ -301,7 +301,7 @@ TEST(a_resolve_ends_an_incident_that_nobody_has_begun_with)
     waits_for(&b, queued, "cancelled");
     a = asks(&b, status_one, queued, "");
     CHECK_ANSWER(a, 200, "reason", "resolved");
-    CHECK_ANSWER(a, 200, "error", "resolved before it was begun");
+    CHECK_ANSWER(a, 200, "error", "resolved before it was started");
     done(a);
     /* It was not looked into: the same firing, reported again, is. */
     CHECK_INT(posts(&b, GROUP(FIRES("f1")), 0, "queued", id), 202);
@@ -357,7 +357,7 @@ TEST(a_resolve_of_what_was_never_known_is_acknowledged)
     bench_new(&b, "");
     CHECK_INT(posts(&b, GROUP(ENDS("f")), 0, "resolved", id), 200);
     CHECK(!id[0]);
-    CHECK(queue_wait(b.in->queue, 1000));
+    waits_for_calm(&b);
     CHECK_INT(stub.begun, 0);
     CHECK_INT(incidents_known(&b), 0);
     bench_end(&b);

@@ -288,6 +288,19 @@ void waits_for_begun(unsigned n)
     CHECK_F(stub.begun >= n, "%u have begun, not %u", stub.begun, n);
 }
 
+void waits_for_calm(struct bench *b)
+{
+    struct timespec nap = {.tv_nsec = 2000000};
+    struct queue_counts c;
+
+    queue_counts(b->in->queue, &c);
+    for (int i = 0; i < 30000 && c.waiting + c.running; i++) {
+        (void)nanosleep(&nap, NULL);
+        queue_counts(b->in->queue, &c);
+    }
+    CHECK_F(!c.waiting && !c.running, "%zu wait and %zu run", c.waiting, c.running);
+}
+
 /* ---- webhooks ---- */
 
 int posts(struct bench *b, const char *body, int alert, const char *status, char id[RAND_ID_SIZE])

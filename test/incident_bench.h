@@ -55,6 +55,7 @@ void done(struct answer *a);
 int sends(struct bench *b, int n, const char *want, char out[RAND_ID_SIZE]);
 void waits_for(struct bench *b, const char *id, const char *state);
 void waits_for_begun(unsigned n);
+void waits_for_calm(struct bench *b); /* until no alert waits or runs */
 
 /* Posts a webhook; the status and the incident of an alert in the answer. */
 int posts(struct bench *b, const char *body, int alert, const char *status, char id[RAND_ID_SIZE]);

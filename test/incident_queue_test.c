@@ -25,7 +25,7 @@ TEST(an_alert_is_taken_worked_on_and_told_of)
     CHECK_ANSWER(a, 200, "stages.0.status", "running");
     done(a);
     stub.open = true;
-    CHECK(queue_wait(b.in->queue, 20000));
+    waits_for_calm(&b);
     a = asks(&b, status_processing, id, "");
     CHECK_ANSWER(a, 200, "status", "completed");
     CHECK_ANSWER(a, 200, "result", "# Report\n\n{\"n\":1}");
@@ -154,7 +154,7 @@ TEST(defect_13_a_duplicate_is_told_the_firsts_id)
     CHECK_INT(sends(&b, 1, "duplicate", again), 200);
     CHECK(strcmp(first, again) == 0);
     stub.open = true;
-    CHECK(queue_wait(b.in->queue, 20000));
+    waits_for_calm(&b);
     CHECK_INT(sends(&b, 1, "queued", later), 202);
     CHECK(strcmp(first, later) != 0);
     bench_end(&b);
@@ -226,7 +226,7 @@ TEST(defect_12_a_full_queue_is_503_with_retry_after)
     done(a);
     CHECK_INT(sends(&b, 1, "duplicate", NULL), 200);
     stub.open = true;
-    CHECK(queue_wait(b.in->queue, 20000));
+    waits_for_calm(&b);
     CHECK_INT(sends(&b, 9, "queued", NULL), 202);
     bench_end(&b);
 }
@@ -265,7 +265,7 @@ TEST(defect_10_no_more_than_the_limit_run_however_many_ask)
     CHECK_INT(json_count(&a->doc, at(a, "incidents")), 43);
     done(a);
     stub.open = true;
-    CHECK(queue_wait(b.in->queue, 60000));
+    waits_for_calm(&b);
     CHECK_INT(stub.most, 3);
     CHECK_INT(stub.begun, 43);
     bench_end(&b);
@@ -335,7 +335,7 @@ TEST(a_timeout_at_the_moment_of_a_question_does_not_end_the_resumed_investigatio
     stub.waits = false;
     stub.open = true;
     CHECK(queue_resume(b.in->queue, str_c(id)));
-    CHECK(queue_wait(b.in->queue, 20000));
+    waits_for_calm(&b);
     waits_for(&b, id, "completed");
     bench_end(&b);
 }

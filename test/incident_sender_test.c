@@ -40,7 +40,7 @@ TEST(repeats_of_an_alert_whose_last_incident_was_of_a_later_time_are_counted)
               "{\"alert_type\":\"disk\",\"runbook\":\"a.md\",\"data\":{\"n\":1},"
               "\"timestamp\":\"2999-01-01T00:00:00Z\"}"));
     waits_for_begun(1);
-    CHECK(queue_wait(b.in->queue, 10000));
+    waits_for_calm(&b);
     (void)sends(&b, 1, "queued", id);
     (void)sends(&b, 1, "duplicate", again);
     CHECK(strcmp(id, again) == 0);

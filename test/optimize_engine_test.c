@@ -19,11 +19,10 @@ struct seen {
 
 static bool descends(const struct optimize *o, uint32_t from, uint32_t c)
 {
-    uint32_t parents[2];
-    size_t n = optimize_parents(o, c, parents);
+    const struct candidate *x = &o->candidates[c];
 
-    for (size_t i = 0; i < n; i++)
-        if (parents[i] == from || descends(o, from, parents[i]))
+    for (size_t i = 0; i < x->parent_count; i++)
+        if (x->parents[i] == from || descends(o, from, x->parents[i]))
             return true;
     return false;
 }
@@ -59,9 +58,9 @@ static void check_front(const struct made *m, const struct optimize *o)
             double score = score_at(m, o, key, c);
 
             CHECK(score <= key->best);
-            CHECK(front_has(&o->front, k, c) == (score == key->best));
+            CHECK((front_next(&o->front, k, c) == c) == (score == key->best));
         }
-        CHECK(front_size(&o->front, k) > 0);
+        CHECK(front_next(&o->front, k, 0) != FRONT_NONE);
     }
 }
 

@@ -191,31 +191,6 @@ TEST(a_name_that_was_there_must_stay)
     }
 }
 
-TEST(a_schema_gives_its_names)
-{
-    static const char *const want[] = {"status", "pages", "note", "met", "missing", "v1"};
-    struct arena a;
-    const str *names;
-    struct err e;
-    size_t n;
-
-    arena_init(&a, (size_t)1 << 20);
-    CHECK(
-        guard_schema_names(STR("{\"type\":\"object\",\"properties\":{\"status\":{\"enum\":[\"met\","
-                               "\"missing\",null]},\"pages\":{\"type\":\"array\"},\"note\":{"
-                               "\"const\":\"v1\"}},\"required\":[\"status\"]}"),
-                           &a,
-                           &names,
-                           &n,
-                           &e));
-    CHECK_INT(n, COUNT_OF(want));
-    for (size_t i = 0; i < n; i++)
-        CHECK_STR(names[i], want[i]);
-    CHECK(!guard_schema_names(STR("[1]"), &a, &names, &n, &e));
-    CHECK(!guard_schema_names(STR("{"), &a, &names, &n, &e));
-    arena_release(&a);
-}
-
 /* ---- all together ---- */
 
 struct model {
@@ -298,5 +273,4 @@ TEST_MAIN(T(records_become_nested_headings), T(headings_are_no_deeper_than_markd
           T(a_template_gets_both_and_only_once), T(a_template_without_a_place_is_refused),
           T(the_answer_is_between_the_first_and_the_last_fence),
           T(words_of_an_example_in_a_row_are_a_copy), T(a_copy_is_found_wherever_it_stands),
-          T(a_name_that_was_there_must_stay), T(a_schema_gives_its_names),
-          T(a_reflector_lets_through_what_is_good))
+          T(a_name_that_was_there_must_stay), T(a_reflector_lets_through_what_is_good))

@@ -58,7 +58,6 @@ static void speak_cut(str text, size_t i, size_t j, struct buf *out)
     speak_feed(&s, false, str_slice(text, 0, i));
     speak_feed(&s, false, str_slice(text, i, j));
     speak_feed(&s, false, str_slice(text, j, text.n));
-    CHECK(str_eq(speak_said(&s), buf_str(out)));
     speak_release(&s);
 }
 
@@ -186,20 +185,23 @@ TEST(secrets_are_masked_on_the_way)
 
 static void on_whole(void *ctx, str text)
 {
-    (void)ctx;
     CHECK(((unsigned char)text.p[0] & 0xC0) != 0x80);
     CHECK((unsigned char)text.p[text.n - 1] < 0x80 || text.n >= 2);
+    buf_add(ctx, text);
 }
 
 TEST(no_character_is_cut)
 {
     str text = STR("<think>x</think>\xC3\xBC\xE2\x98\x95\xF0\x9F\x8D\x94!");
     struct speak s;
+    struct buf out;
 
-    speak_init(&s, NULL, (struct speak_sink){on_whole, NULL});
+    buf_init(&out, text.n);
+    speak_init(&s, NULL, (struct speak_sink){on_whole, &out});
     for (size_t i = 0; i < text.n; i++)
         speak_feed(&s, false, str_slice(text, i, i + 1));
-    CHECK_STR(speak_said(&s), "\xC3\xBC\xE2\x98\x95\xF0\x9F\x8D\x94!");
+    CHECK_STR(buf_str(&out), "\xC3\xBC\xE2\x98\x95\xF0\x9F\x8D\x94!");
+    buf_release(&out);
     speak_release(&s);
 }
 

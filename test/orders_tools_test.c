@@ -330,7 +330,7 @@ TEST(an_item_is_removed_whole_or_by_pieces)
     CHECK(lane_says(&t, "/quantity: must be a whole number from 1 to 1, got 2"));
     /* The second call of a batch sees what the first one did. */
     lane_batch(&t, "remove_item {\"item_id\":\"coffee\"}\nremove_item {\"item_id\":\"coffee\"}");
-    CHECK(lane_says(&t, "the order has no such line"));
+    CHECK(lane_says(&t, "the order does not have this line"));
     CHECK_INT(t.order.count, 1);
     CHECK_STR(t.order.lines[0].item_id, "tea");
     lane_batch(&t, "remove_item {\"item_id\":\"tea\"}");
@@ -447,7 +447,7 @@ TEST(what_was_removed_or_changed_since_is_not_confirmed)
         lane_batch(&t, i ? "finalize_order {}" : ADD_COFFEE(""));
         CHECK(t.order.finalized == (i == 1));
         lane_batch(&t, calls[1]);
-        CHECK(lane_says(&t, i ? "is closed: nothing can be changed" : "no such line"));
+        CHECK(lane_says(&t, i ? "is closed: nothing can be changed" : "does not have this line"));
         lane_end(&t);
     }
 }

@@ -408,7 +408,6 @@ TEST(status_names_of_both_kinds_are_one)
         CHECK(policy_status_find(str_c(names[i][0]), &a) &&
               policy_status_find(str_c(names[i][1]), &b) && a == b);
         CHECK_STR(str_c(policy_status_name(a)), names[i][0]);
-        CHECK_STR(str_c(policy_status_ready(a)), names[i][1]);
     }
     CHECK(!policy_status_find(STR("MET"), &(enum policy_status){0}));
 }

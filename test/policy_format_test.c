@@ -247,7 +247,8 @@ TEST(a_docx_file_that_cannot_be_read_whole_is_refused)
     } parts[] = {
         {{.name = "word/document.xml", .text = str_c(doc), .flags = 1},
          "encrypted; save it without"},
-        {{.name = "word/document.xml", .text = str_c(doc), .bad_crc = true}, "is not what it was"},
+        {{.name = "word/document.xml", .text = str_c(doc), .bad_crc = true},
+         "the checksum of a part is wrong"},
         {{.name = "word/document.xml", .text = {zeros, sizeof zeros}, .claims = 100},
          "larger than"},
         {{.name = "word/document.xml", .text = str_c(doc), .claims = 1u << 30}, "larger than"},
@@ -569,7 +570,7 @@ TEST(a_file_of_another_kind_is_refused_by_name)
         {"\xFF\xD8\xFF\xE0", 4, "a picture"},
         {"\x1F\x8B\x08", 3, "compressed; unpack it first"},
         {"\xFF\xFE#\0", 4, "UTF-16 text; save it as UTF-8"},
-        {"PK\x03\x04xx", 6, "the archive is damaged: its end is not there"},
+        {"PK\x03\x04xx", 6, "the archive is damaged: its end is missing"},
         {"\x01\x02\xFE", 3, "line 1: a byte that is not text"},
     };
 

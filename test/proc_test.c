@@ -257,7 +257,7 @@ TEST(proc_spawn_tells_a_missing_interpreter_from_a_missing_program)
     CHECK(write(fd, "#!/no/such/interpreter\n", 23) == 23);
     close(fd);
     CHECK(!proc_spawn(&p, &(struct proc_spec){.argv = argv}, &e));
-    CHECK(str_ends(str_c(e.text), STR(": the interpreter it names is not there")));
+    CHECK(str_ends(str_c(e.text), STR(": the interpreter that it names does not exist")));
     unlink(path);
 }
 

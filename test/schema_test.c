@@ -267,7 +267,7 @@ TEST(combinations_explain_the_alternative_that_was_meant)
          "'c' (schema /oneOf)"},
         {"{'anyOf':[false,{'type':'null'}]}", "1", "expected null, got number (schema /anyOf)"},
         {"{'not':{'type':'null'}}", "1", NULL},
-        {NULL, "null", "is what it must not be (schema /not)"},
+        {NULL, "null", "matches a schema that it must not match (schema /not)"},
         {"{'if':{'type':'string'},'then':{'minLength':1},'else':{'const':0}}", "'a'", NULL},
         {NULL, "''", "must have at least 1 character, has 0 (schema /then/minLength)"},
         {NULL, "1", "must be 0, got 1 (schema /else/const)"},

@@ -106,7 +106,7 @@ static const struct {
     {"UPDATE mcp_communications SET tool_result = '43'", NULL, "not as it was stored: tool-1", -1},
     {"DELETE FROM llm_interactions WHERE interaction_id = 'call-00100'",
      NULL,
-     "a call is gone and was not erased: its number is: 101",
+     "a call is missing and was not erased: its number is: 101",
      -1},
     {"INSERT INTO llm_interactions (call_n, interaction_id) VALUES (999, 'forged')",
      NULL,

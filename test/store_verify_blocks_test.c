@@ -283,7 +283,7 @@ static const struct {
      "of the kind that its row says: n-00"},
     {"UPDATE llm_interactions SET call_n = 7 WHERE call_n = 1",
      NULL,
-     "gone and was not erased: its number is: 1"},
+     "missing and was not erased: its number is: 1"},
     {"UPDATE llm_interactions SET has_reasoning = 2 WHERE call_n = 1",
      NULL,
      "not as it was stored: n-00"},

@@ -10,7 +10,7 @@
 /* Both sides of a fold, parsed. */
 struct fold {
     struct json now, update;
-    bool fresh; /* there is no value yet */
+    bool fresh; /* the channel has no value yet */
 };
 
 static bool fold_last(struct fold *f, struct buf *out, struct err *e)
@@ -51,12 +51,12 @@ static bool fold_append(struct fold *f, struct buf *out, struct err *e)
 
 /* ---- messages ---- */
 
-/* A message on its way; raw is empty once it was removed. */
+/* A message while a list is built; raw is empty once it was removed. */
 struct messages {
     struct arena arena;
     str *raw;
     size_t n, max;
-    struct map by_id; /* to an index of raw */
+    struct map by_id; /* maps an id to an index of raw */
 };
 
 static bool agent_channel_place(struct messages *m, str id, str raw, struct err *e)
@@ -87,7 +87,7 @@ static bool take_away(struct messages *m, str id, struct err *e)
     if (!found)
         return err_set(e,
                        ERR_INPUT,
-                       "messages: \"" STR_FMT "\" is to be removed and is not there",
+                       "messages: \"" STR_FMT "\" should be removed, but does not exist",
                        STR_ARG(str_slice(id, 0, 80)));
     assert(found->value.u64 < m->n);
     m->raw[found->value.u64] = STR("");
@@ -106,7 +106,7 @@ static bool take_message(struct messages *m, const struct json *doc, const struc
     has_id = json_text(doc, json_find(doc, v, STR("id")), &m->arena, &id);
     if (removes && json_is(doc, json_find(doc, v, STR("type")), STR("remove")))
         return has_id ? take_away(m, id, e)
-                      : err_set(e, ERR_INPUT, "messages: what is to be removed needs its id");
+                      : err_set(e, ERR_INPUT, "messages: a message to remove needs an id");
     return agent_channel_place(m, id, json_raw(doc, v), e);
 }
 

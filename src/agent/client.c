@@ -1,5 +1,5 @@
-/* client.c - what comes into the log of a run from its caller: results of the caller's tools, and
- * the caller's note.
+/* client.c - puts what a run's caller sends into its log: results of the caller's tools, and the
+ * caller's note.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -38,8 +38,8 @@ static bool client_put(struct agent_log *log, const struct agent_client_result *
     return agent_log_put(log, both, r->said.n ? 2 : 1, e);
 }
 
-/* Of two last results at once each may have seen the other's call open: the second one sees
- * both results, and wakes the run. */
+/* If the last two results arrive at once, each may still see the other call open. So the second one
+ * checks again and wakes the run. */
 static bool client_wake(struct agent_log *log, const struct agent_client_result *r, struct arena *a,
                         struct err *e)
 {
@@ -80,8 +80,8 @@ bool agent_client_result(struct agent_log *log, const struct agent_client_result
                      STR_ARG(str_slice(r->call_id, 0, 80)));
     if (ok && f) {
         *already = f->state == AGENT_DONE;
-        /* The last result wakes the run before it is put: if the process ends in between, the run
-         * is taken up at the next start and waits once more. */
+        /* The run is woken before its last result is put: if the process ends in between, the next
+         * start resumes the run, and it waits once more. */
         if (!*already)
             ok = (agent_client_open(all, n) > 1 || run_wake(log, r->run, &a, r->now_us, e)) &&
                  client_put(log, r, f, &a, e) && client_wake(log, r, &a, e);

@@ -8,7 +8,7 @@
 
 #define MARK AGENT_DATA_MARK
 
-/* Whether a mark of ours begins at the front, in any spelling a model might take for one. */
+/* Whether the text begins with one of our marks, in any spelling that a model might accept. */
 static bool agent_data_is_mark(str s)
 {
     str rest = str_trim(str_slice(s, 1, s.n < 64 ? s.n : 64));

@@ -46,7 +46,7 @@ void agent_decide_calls(const struct toolbox *tools, const struct ask_call *call
     buf_release(&out);
 }
 
-/* The calls of the reply as the gateway has them. */
+/* The calls of the reply in the form of the gateway. */
 static void decide_read_calls(str json, struct arena *a, struct ask_reply *reply)
 {
     const struct json_node *all;

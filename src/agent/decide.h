@@ -1,5 +1,5 @@
-/* decide.h - the tool calls of a reply as the decision log has them: with the names that their
- * servers have for them.
+/* decide.h - writes the tool calls of a reply to the decision log, under the names that their
+ * servers use.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -8,7 +8,7 @@
 #include "agent/view.h"
 #include "chat/decision.h"
 
-/* Replaces the entry's calls by these; a name that the box does not have stays as it is. */
+/* Replaces the entry's calls by these; a name that the box does not have is kept. */
 void agent_decide_calls(const struct toolbox *tools, const struct ask_call *calls, size_t n,
                         struct arena *a, struct decision *d);
 /* Adds a reason if the entry has none. */

@@ -49,8 +49,8 @@ str effect_masked(struct run *r, str json)
     return json;
 }
 
-/* The key is computed from masked text, like the log: a run that resumes from the log makes the
- * same requests as the one that wrote it. */
+/* The key is computed from masked text, which the log has, so a run that resumes from the log makes
+ * the same requests. */
 str effect_key(struct run *r, int64_t seq, str kind, str name, str asked)
 {
     uint8_t digest[SHA256_SIZE];
@@ -173,7 +173,7 @@ bool effect_flush(struct run *r, const struct agent_effect *effects, size_t n,
     return true;
 }
 
-/* ---- a person's word ---- */
+/* ---- a person's decision ---- */
 
 static struct agent_effect *find_question(struct agent_effect *all, size_t n, int64_t seq)
 {

@@ -28,8 +28,8 @@ struct events {
     struct run_cursor *cursor;
     size_t part;   /* in the cursor */
     int64_t at;    /* events of this part so far */
-    bool open;     /* an event of this part is still to come: those after it must wait */
-    bool over;     /* the part has ended: nothing is still to come */
+    bool open;     /* an event of this part is missing: later ones must wait */
+    bool over;     /* the part has ended: no more events */
     bool thoughts; /* the reader may see reasoning */
     struct run_withheld withheld;
     str run; /* of the part */
@@ -122,7 +122,7 @@ void run_cursor_write(const struct run_cursor *c, struct buf *out)
 
 /* ---- one event ---- */
 
-/* Whether the next event is one that the reader does not have; then its JSON is started. */
+/* Whether the reader still needs the next event; then starts its JSON. */
 static bool event_begin(struct events *v)
 {
     assert(v->part < v->cursor->count);
@@ -149,14 +149,14 @@ static void agent_events_event_end(struct events *v, const char *name)
     v->on_event(v->ctx, &(struct run_event){name, buf_str(&v->id), buf_str(&v->json)});
 }
 
-/* An event that this reader may not see counts like any other. */
+/* An event that this reader may not see also counts. */
 static void event_pass(struct events *v)
 {
     assert(v->at > v->cursor->parts[v->part].n);
     v->cursor->parts[v->part].n = v->at;
 }
 
-/* In JSON a line break is white space: inside texts it is written as an escape. */
+/* In JSON, a line break is white space: within texts it is escaped. */
 static str event_one_line(struct events *v, str json)
 {
     char *p;
@@ -187,7 +187,7 @@ static void event_value(struct events *v, const char *key, str json)
 
 /* ---- effects ---- */
 
-/* Whether an output guard keeps the reply back, for now or for good. */
+/* Whether an output guard withholds the reply, temporarily or permanently. */
 static bool events_withholds(const struct events *v, const struct ask_reply *reply)
 {
     return v->withheld.all || (v->withheld.answer && !reply->call_count);
@@ -264,7 +264,8 @@ static void events_model(struct events *v, const struct agent_effect *f)
     events_message(v, f, &reply);
 }
 
-/* The reason is the effect's result while the question is open, and in the word afterwards. */
+/* While the question is open, its reason is the result of the effect; afterwards it is in the
+ * decision. */
 static str events_reason(struct events *v, const struct agent_effect *f)
 {
     struct json doc;
@@ -337,7 +338,7 @@ static bool events_is_call(const struct agent_effect *f)
     return str_eq(f->kind, STR("tool")) || str_eq(f->kind, STR("client"));
 }
 
-/* The question about a call that was cut off has the call's seq and AGENT_UNKNOWN_SEQ. */
+/* The question about an interrupted call has the call's seq and AGENT_UNKNOWN_SEQ. */
 static const struct agent_effect *events_unknown(const struct agent_effect *all, size_t n,
                                                  int64_t seq)
 {
@@ -367,7 +368,7 @@ static size_t events_turn(struct events *v, const struct agent_effect *all, size
     return end;
 }
 
-/* The questions of one turn, from `from` on: all are asked before one is decided. */
+/* The questions of one turn, from `from` on: all of them are asked before one is decided. */
 static size_t events_questions(struct events *v, const struct agent_effect *all, size_t n,
                                size_t from)
 {
@@ -398,7 +399,7 @@ static void events_effects(struct events *v, const struct agent_effect *all, siz
     }
 }
 
-/* ---- one run of the whole ---- */
+/* ---- one part of the run ---- */
 
 static enum run_state events_state(const struct agent_row *row)
 {
@@ -478,7 +479,7 @@ static bool agent_events_read(struct events *v, struct agent_log *log, str run,
         v->at = at;
         v->run = row.id;
         v->open = false;
-        v->withheld = (struct run_withheld){.answer = false}; /* the result has what is allowed */
+        v->withheld = (struct run_withheld){.answer = false}; /* the result was allowed */
         events_ended(v, &row);
     }
     return true;

@@ -20,7 +20,7 @@ void history_release(struct history *h)
 
 static void agent_history_next(struct history *h)
 {
-    assert(h->count || h->json.n <= 1); /* the bracket, or nothing if that did not fit */
+    assert(h->count || h->json.n <= 1); /* the opening bracket, or nothing if it did not fit */
     if (h->count++)
         buf_add_c(&h->json, ',');
 }
@@ -44,8 +44,8 @@ static void agent_history_put_call(struct buf *out, const struct ask_call *c, st
     buf_add(out, STR("}}"));
 }
 
-/* Some hosts refuse a history whose arguments are not a JSON object, which a model may have
- * written: then the text is wrapped in one. */
+/* Some hosts refuse a history with arguments that are not a JSON object, which models sometimes
+ * write: then the text is wrapped in an object. */
 static void put_sent(struct buf *out, const struct ask_call *c)
 {
     struct json doc;

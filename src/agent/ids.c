@@ -1,8 +1,8 @@
 /* ids.c - gives every call of a run a unique id, and a name that can be sent back.
  *
- * The id of its call identifies a result. Some hosts give none, or begin with call_0 in every turn;
- * some providers refuse a history with a repeated id. A name that a model made up may be one that
- * no provider accepts.
+ * A result is identified by the id of its call. Some hosts send no ids, or begin with call_0 in
+ * every turn, and some providers refuse a history with a repeated id. Providers may also refuse a
+ * tool name that a model invented.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -12,13 +12,13 @@
 #include "base/json.h"
 
 #define IDS_MAX ((size_t)1 << 20)
-#define ID_KEPT 24 /* bytes of an id that stay in front of a number: providers take 40 in all */
+#define ID_KEPT 24 /* bytes of an id that are kept before a number: providers accept 40 in all */
 
 static void agent_ids_note(struct run *r, str id)
 {
     struct err e;
 
-    (void)!map_set(&r->ids, id, MAP_U64(1), &e); /* beyond the ceiling ids stay as they are */
+    (void)!map_set(&r->ids, id, MAP_U64(1), &e); /* beyond this number ids are not changed */
 }
 
 static void note_calls(struct run *r, const struct json *doc, const struct json_node *message)
@@ -33,7 +33,7 @@ static void note_calls(struct run *r, const struct json *doc, const struct json_
             agent_ids_note(r, id);
 }
 
-/* The ids in the messages that the run starts with. */
+/* The ids in the messages that the run begins with. */
 void ids_init(struct run *r)
 {
     struct json doc;
@@ -43,9 +43,8 @@ void ids_init(struct run *r)
     map_init(&r->ids, r->arena, IDS_MAX);
     if (!r->o->messages.n)
         return;
-    json_init(&doc);
     list = arena_join(r->arena, STR("["), r->o->messages, STR("]"));
-    if (json_parse(&doc, list, &e))
+    if (json_open(&doc, list, &e))
         JSON_FOREACH(m, &doc, json_root(&doc))
             note_calls(r, &doc, m);
     json_release(&doc);

@@ -1,4 +1,4 @@
-/* limits.c - what a run has used, what it may use, and its end at a limit.
+/* limits.c - counts what a run uses, and ends it at a limit.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -28,7 +28,7 @@ bool run_stop(struct run *r, const char *reason, str detail)
     return false;
 }
 
-/* Since its first beginning, without the time that it waited for people or for its caller. */
+/* The time since the first start, without waits for people or the caller. */
 int64_t run_spent_ms(const struct run *r)
 {
     int64_t ms = (run_now_us(r) - r->created_us - r->waited_us) / 1000;
@@ -63,7 +63,7 @@ bool run_stop_late(struct run *r)
                                  (unsigned long long)r->o->limits.time_ms));
 }
 
-/* Whether the log has the end of another effect here: the run was not over. */
+/* Whether the log has another effect here, so the run did not end. */
 static bool run_went_on(const struct run *r)
 {
     const struct agent_effect *next = effect_at(r, r->seq);
@@ -71,7 +71,7 @@ static bool run_went_on(const struct run *r)
     return next && next->state == AGENT_DONE && !settle_is(next);
 }
 
-/* Time, memory and a cancel are not in the log: a replay ends there as the run did. */
+/* Time, memory and a cancel are not in the log: a replay ends where the run ended. */
 static bool ended_here(struct run *r)
 {
     if (!r->o->replay || run_went_on(r))
@@ -100,8 +100,8 @@ bool run_stop_full(struct run *r)
                                  r->history.json.size_max >> 20));
 }
 
-/* A turn may take as much memory as all turns before it: calls run at once, and each has a result.
- * So half of the run's memory is kept for the next one. */
+/* A turn may take as much memory as all turns before it, because calls run at once and each has a
+ * result. So half of the run's memory is reserved for the next turn. */
 static bool run_fits_memory(struct run *r)
 {
     if (buf_full(&r->history.json))
@@ -143,7 +143,7 @@ bool run_within(struct run *r)
             "cost_limit_exceeded",
             arena_printf(
                 r->arena, "%.4f of %.4f dollars were used", r->out->cost_usd, l->cost_usd));
-    /* A result in the log was there in time: a resumed run goes the way it went. */
+    /* A logged result was in time: a resumed run takes the same course. */
     if (run_is_late(r) && !run_went_on(r))
         return run_stop_late(r);
     return run_fits_memory(r);
@@ -151,7 +151,7 @@ bool run_within(struct run *r)
 
 /* ---- loops ---- */
 
-/* How often the last `period` turns were made, one round after the other. */
+/* How often the last `period` turns were repeated in a row. */
 static unsigned run_rounds(const struct run *r, size_t period)
 {
     size_t same = 0;
@@ -163,8 +163,8 @@ static unsigned run_rounds(const struct run *r, size_t period)
     return (unsigned)(same / period) + 1;
 }
 
-/* The same calls with the same arguments, again and again, lead nowhere: one turn, or a few of them
- * by turns. */
+/* Ends a run that repeats the same calls with the same arguments, in each turn or in a cycle of a
+ * few turns. */
 bool run_makes_progress(struct run *r, const struct ask_reply *reply)
 {
     unsigned repeats = 0, max = r->o->limits.repeats ? r->o->limits.repeats : AGENT_REPEATS;

@@ -1,7 +1,7 @@
 /* log.c - see log.h.
  *
- * One writer thread takes all that waits, puts it in one transaction and wakes those who wait;
- * while it does, the next batch gathers. Readers have a connection of their own: log_read.c.
+ * One writer thread writes all queued puts in one transaction and wakes the threads that wait for
+ * them; meanwhile the next batch is collected. Readers have their own connection: log_read.c.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -12,7 +12,7 @@
 #include "base/log.h"
 
 #define BATCH_MAX 2048
-#define RETRY_MS 30000 /* how long the puts of a run wait for a database that is away */
+#define RETRY_MS 30000 /* how long the puts of a run wait for an unreachable database */
 #define RETRY_PAUSE_MS 200
 
 static const char put_effect[] =
@@ -92,7 +92,7 @@ static enum agent_care agent_log_care(const struct wait *w)
     return care;
 }
 
-/* All or nothing: one row that is refused is tried alone, so that it fails alone. */
+/* All or nothing. If a row is refused, each row is tried alone, so that only this one fails. */
 static bool agent_log_put_all(struct agent_log *l, struct wait *list, struct err *e)
 {
     struct db *db = l->writer;
@@ -148,7 +148,8 @@ static struct wait *agent_log_take_batch(struct agent_log *l)
     return list;
 }
 
-/* Under the lock. Who comes later and cannot do without it says so himself. */
+/* Under the lock. Ends a put without a waiter: a failure is only logged, and a later put that
+ * depends on it reports its own error. */
 static void agent_log_later_end(struct agent_log *l, struct wait *w)
 {
     assert(w->later && (w->passed || l->written < l->later));
@@ -158,13 +159,14 @@ static void agent_log_later_end(struct agent_log *l, struct wait *w)
     free(w);
 }
 
-/* Under the lock. PostgreSQL may restart while a run works: its puts wait, because the result of a
- * tool that is not logged is unknown after a restart of the run. All others fail at once. */
+/* Under the lock. PostgreSQL may restart while a run works. Its puts wait, because the result of
+ * a tool that is not logged would be unknown after a restart of the run. All other puts fail at
+ * once. */
 static bool agent_log_retries(const struct agent_log *l, struct wait *w)
 {
     int64_t now_ms = (int64_t)(clock_mono_ns(&clock_real) / CLOCK_NS_PER_MS);
 
-    assert(!w->passed || w->give_up_ms); /* it has failed once */
+    assert(!w->passed || w->give_up_ms); /* failed before */
     if (w->ok || !w->owned || !l->daemon[0] || w->err.code != ERR_SYSTEM || l->stop)
         return false;
     if (!w->give_up_ms)
@@ -172,8 +174,8 @@ static bool agent_log_retries(const struct agent_log *l, struct wait *w)
     return now_ms < w->give_up_ms;
 }
 
-/* Under the lock. The puts to retry are the first ones of the next batch, in their order; the
- * others that somebody waits for go to *over. Returns whether there is anything to retry. */
+/* Under the lock. The puts to retry become the first ones of the next batch, in their order; the
+ * others with a waiter go to *over. Returns whether there is anything to retry. */
 static bool agent_log_end_batch(struct agent_log *l, struct wait *list, struct wait **over)
 {
     struct wait *next, *again = NULL, **end = &again, *last = NULL;
@@ -212,7 +214,7 @@ static void agent_log_wake(struct wait *list)
 
     for (struct wait *w = list; w; w = next) {
         next = w->next;
-        (void)sem_post(&w->over); /* from here on it is its owner's */
+        (void)sem_post(&w->over); /* from here on it belongs to its owner */
     }
 }
 

@@ -44,7 +44,7 @@ struct agent_effect {
     enum agent_care care;
     enum agent_state state;
     int64_t started_us, ended_us;
-    bool outside; /* a word from outside the run: any daemon may put it */
+    bool outside; /* from outside the run, such as a decision: any daemon may put it */
 };
 
 /* A run: its task, and how it ended. `status`: running, waiting, done, stopped, failed, cancelled.
@@ -52,7 +52,7 @@ struct agent_effect {
 struct agent_row {
     str id, app, session_id, status, reason;
     str key;    /* name of the key that started it, or "" */
-    str input;  /* JSON: enough to start it again */
+    str input;  /* JSON with all that is needed to start it again */
     str result; /* JSON, or "" */
     str from;   /* for a put: replaces an existing row only if it has this status; "": always */
     str daemon; /* when read: the daemon that it belongs to, or "" */
@@ -121,10 +121,10 @@ struct bus;
  * before the first put; `bus` is lent. Without this call all runs belong to this process. */
 void agent_log_share(struct agent_log *l, str daemon, struct bus *bus);
 bool agent_log_is_shared(const struct agent_log *l);
-/* Makes the unfinished runs that belong to nobody this daemon's: all, or those that another daemon
+/* Gives this daemon the unfinished runs without an owner: all of them, or those that another daemon
  * released. The runs of an alert belong to the daemon of the alert. */
 bool agent_log_adopt(struct agent_log *l, bool released, struct err *e) MUST_USE;
-/* Gives all unfinished runs of this daemon to nobody: another one adopts and resumes them. */
+/* Releases all unfinished runs of this daemon: another one adopts and resumes them. */
 bool agent_log_release(struct agent_log *l, struct err *e) MUST_USE;
 /* Whether the run belongs to this daemon. If it belongs to another one, that daemon is to do
  * `word`, "resume" or "cancel": it looks at once if the bus works, else within a second. */

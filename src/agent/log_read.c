@@ -1,4 +1,4 @@
-/* log_read.c - what is in the effect log.
+/* log_read.c - reads the effect log.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -229,7 +229,8 @@ bool agent_log_session_taken(struct agent_log *l, str session, str key, bool *ta
                    e);
 }
 
-/* A condition that may be off has no index: so what decides which index is used is always on. */
+/* A condition that may be switched off cannot use an index, so the condition that decides about the
+ * index is always on. */
 #define RUNS_WHERE(decides)                                                                        \
     "SELECT run_id, app, session_id, status, reason, CASE WHEN $8 = 1 THEN input ELSE '' END,"     \
     " CASE WHEN $8 = 1 THEN result ELSE '' END, created_us, updated_us, key_name,"                 \

@@ -1,4 +1,4 @@
-/* log_share.c - the log of several daemons: whose a run is, and words for its daemon.
+/* log_share.c - the log of several daemons: the owner of a run, and requests to its daemon.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -10,7 +10,7 @@ void agent_log_share(struct agent_log *l, str daemon, struct bus *bus)
 {
     if (!daemon.n)
         return;
-    assert(daemon.n < sizeof l->daemon && !l->daemon[0]); /* an id that is cut is another's */
+    assert(daemon.n < sizeof l->daemon && !l->daemon[0]); /* not truncated */
     (void)snprintf(l->daemon, sizeof l->daemon, STR_FMT, STR_ARG(daemon));
     l->bus = bus;
 }
@@ -20,9 +20,9 @@ bool agent_log_is_shared(const struct agent_log *l)
     return l->daemon[0] != '\0';
 }
 
-/* A takeover changes the owner of the rows and the fence in one transaction, and this transaction
- * has compared the fence: the answer holds until the commit. It leaves the parts that have ended:
- * the daemon that resumes the whole run opens them again, so they are its own, too. */
+/* A takeover changes the owner of the rows and the fence in one transaction. This transaction has
+ * compared the fence, so the answer holds until the commit. Parts that have ended keep their old
+ * owner; the daemon that resumes the whole run opens them again, so they belong to it, too. */
 bool log_check_owner(struct agent_log *l, struct db *db, str run, struct err *e)
 {
     bool others = false;
@@ -45,9 +45,9 @@ bool log_check_owner(struct agent_log *l, struct db *db, str run, struct err *e)
                    STR_ARG(str_slice(run, 0, 80)));
 }
 
-/* ---- words for the daemon of a run ---- */
+/* ---- requests to the daemon of a run ---- */
 
-/* All rows of a run go to one daemon: while one adopts, the others wait. */
+/* All rows of a run get the same owner: while one daemon adopts them, the others wait. */
 #define SHARE_ALONE "SELECT pg_advisory_xact_lock(8029459031472632425)"
 
 static bool log_share_ignore_row(void *ctx, const struct db_value *c, size_t n)
@@ -112,7 +112,7 @@ struct log_share_word {
     int64_t handed;
 };
 
-/* A cancel outlives a resume that comes after it. */
+/* A later resume does not replace a cancel. */
 static bool log_share_hand(void *ctx, struct db *db, struct err *e)
 {
     struct log_share_word *w = ctx;

@@ -14,7 +14,7 @@ struct wait {
     const struct agent_effect *effects;
     size_t n;
     const struct agent_row *row; /* after them; NULL: none */
-    bool owned;                  /* by the run itself: fails if the run is another daemon's */
+    bool owned;                  /* put by the run itself: fails if another daemon owns the run */
     struct wait *next;
     sem_t over; /* one for each waiter: a broadcast would wake all of them for one */
     /* Instead of all of the above. */
@@ -22,7 +22,7 @@ struct wait {
     void *ctx;
     bool ok;
     bool later;         /* nobody waits: the writer owns it, with all its texts */
-    bool passed;        /* readers do not wait for it any more: it has failed once */
+    bool passed;        /* failed once: readers do not wait for it any more */
     int64_t give_up_ms; /* when the writer stops to retry it; 0: it has not failed yet */
     struct err err;
 };
@@ -31,9 +31,9 @@ struct agent_log {
     struct db *writer, *reader;
     pthread_t thread;
     pthread_mutex_t lock, read_lock;
-    pthread_cond_t work, done; /* done: signals the end of puts that nobody waited for */
+    pthread_cond_t work, done; /* done: signals the end of puts without a waiter */
     struct wait *first, *last;
-    uint64_t later, written; /* number of puts that nobody waits for: queued, and done */
+    uint64_t later, written; /* number of puts without a waiter: queued, and written */
     bool stop;
     char daemon[64]; /* "": the log is not shared */
     struct bus *bus;
@@ -41,7 +41,7 @@ struct agent_log {
 
 /* Waits until all queued puts are written. */
 void log_settle(struct agent_log *l);
-/* log.c: in a transaction of the writer. */
+/* log.c: within a transaction of the writer. */
 bool log_run(struct agent_log *l, bool (*run)(void *ctx, struct db *db, struct err *e), void *ctx,
              struct err *e) MUST_USE;
 /* log_read.c: a query of the reader, which sees all puts. */

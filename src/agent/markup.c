@@ -26,7 +26,7 @@ struct markup_found {
     struct arena *arena;
     struct ask_call calls[CALLS_MAX];
     size_t n;
-    bool unknown; /* a call of no tool in the box, or too many calls */
+    bool unknown; /* a call names no tool in the box, or there are too many calls */
 };
 
 static void markup_on_call(void *ctx, const struct split_call *call)

@@ -12,7 +12,7 @@
 
 #define ARENA_MAX ((size_t)256 << 20)
 #define CALL_ARENA ((size_t)128 << 20)
-#define MARGIN_MS 500 /* the client's own end comes before the box gives up */
+#define MARGIN_MS 500 /* the client's timeout comes before the box's */
 
 struct served {
     str server, tool, name;
@@ -68,7 +68,7 @@ const char *const *mcp_server_argv(const char *const *argv, struct arena *a)
     return out;
 }
 
-/* ---- what a server has ---- */
+/* ---- the tools of a server ---- */
 
 bool mcp_toolset_list(struct mcp_client *c, int64_t timeout_ms, const _Atomic bool *cancel,
                       struct buf *out, struct err *e)

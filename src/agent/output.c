@@ -1,5 +1,5 @@
-/* output.c - the answer of a run by a JSON Schema: described to the model, read out of its text,
- * checked.
+/* output.c - the answer of a run by a JSON Schema: describes it to the model, finds it in the text,
+ * and checks it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -52,7 +52,7 @@ static void output_add_problem(void *ctx, const struct schema_problem *p)
                STR_ARG(p->text));
 }
 
-/* Whole as it is, or the JSON somewhere in it. */
+/* The whole text as JSON, or else JSON within the text. */
 static bool output_find_json(str text, struct buf *out, struct err *e)
 {
     struct json doc;

@@ -61,7 +61,7 @@ static bool plan_is_list(const struct json *doc, const struct json_node *v, bool
     return true;
 }
 
-/* The list itself, or the one in an object. */
+/* The list itself, or the list in an object. */
 static const struct json_node *plan_list(const struct json *doc, const struct json_node *root)
 {
     const struct json_node *list = json_find(doc, root, STR("tools"));

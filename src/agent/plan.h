@@ -16,7 +16,7 @@
 
 #define PLAN_CALLS_MAX 64
 
-/* Which JSON counts: calls, and besides an answer, a list without calls, or "continue". */
+/* Which JSON is accepted: calls, and also an answer, a list without calls, or "continue". */
 enum plan_form { PLAN_ANSWER, PLAN_FIRST, PLAN_NEXT };
 
 struct plan_call {
@@ -31,7 +31,7 @@ struct plan {
     bool more; /* there are calls, and "continue" is not false */
     str reason;
     bool answers;
-    str answer; /* "" if it does not answer */
+    str answer; /* "" if there is no answer */
 };
 
 /* Instructions for the prompt. */
@@ -44,6 +44,6 @@ void plan_write(const struct json *doc, const struct json_node *calls, str said,
  * without such an object is the answer. The ids of calls are made from `turn`. False: the text has
  * none, and stays as it is. */
 bool plan_read(struct ask_reply *reply, enum plan_form form, size_t turn, struct arena *a);
-/* False: the text has no such JSON; e says what is wrong with the best candidate. */
+/* False: the text has no such JSON; e has the error of the best candidate. */
 bool plan_parse(str text, enum plan_form form, struct arena *a, struct plan *out,
                 struct err *e) MUST_USE;

@@ -33,7 +33,7 @@ static bool is_frame(char c)
     return c == '*' || c == '_' || c == '#' || c == '>' || c == ' ' || c == '\t' || c == '`';
 }
 
-/* The label at the beginning of a line; *skip is the size before its text. */
+/* Whether a label begins the line; *skip is the size before its text. */
 static enum label agent_react_label_of(str line, size_t *skip)
 {
     size_t from = 0, at;

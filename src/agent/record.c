@@ -28,7 +28,7 @@ static struct store_session session_of(const struct run *r)
                                   .completed_us = -1};
 }
 
-/* In the buffer if something was masked, else as it is. */
+/* The masked text in the buffer, or the text itself if nothing was masked. */
 static str agent_record_masked(const struct run *r, str text, struct buf *out)
 {
     buf_init(out, 4 * text.n + 65536);
@@ -55,7 +55,7 @@ void agent_record_end(const struct run *r)
     struct buf text, detail;
 
     if (!r->o->store || !r->o->session.n || r->o->part || r->out->end == AGENT_WAITING ||
-        str_eq(r->out->reason, STR("left"))) /* it goes on, here or elsewhere */
+        str_eq(r->out->reason, STR("left"))) /* the run continues, here or elsewhere */
         return;
     s.status = well ? STR("completed") : STR("failed");
     s.completed_us = r->ended_us;

@@ -1,8 +1,8 @@
 /* replay.c - replays a run from its log alone.
  *
- * With the intent of its first effect a run stores its prompts, tools and limits. So the log is
- * enough to repeat the same steps later, without the application, its tools or a model; the key of
- * each effect proves that the steps are the same.
+ * A run stores its prompts, tools and limits together with the intent of its first effect. So the
+ * log is enough to repeat the same steps later, without the application, its tools or a model; the
+ * key of each effect proves that the steps are the same.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -13,7 +13,7 @@
 #define NOTE_MAX ((size_t)64 << 20)
 #define NOTE_NAME "options"
 
-/* ---- out ---- */
+/* ---- writing the inputs ---- */
 
 static void agent_replay_write_tools(const struct toolbox *b, struct json_out *o)
 {
@@ -94,14 +94,14 @@ struct agent_effect replay_note(struct run *r, struct buf *out)
                                  .ended_us = run_now_us(r)};
 }
 
-/* ---- and back ---- */
+/* ---- reading them back ---- */
 
 struct reading {
     const struct json *doc;
     struct arena *a;
 };
 
-/* In a replay no tool runs. */
+/* Replaces all tools: in a replay no tool runs. */
 static bool agent_replay_refuse_tool(void *ctx, const struct tool_call *c, struct buf *out,
                                      struct err *e)
 {
@@ -166,7 +166,7 @@ static void read_options(const struct reading *r, struct agent_options *out,
     out->output = json_copy_text(r->doc, root, "output", r->a);
     out->say_success = json_get_i64(r->doc, root, "say_success", 0) != 0;
     out->insist =
-        json_copy_text(r->doc, root, "insist", r->a).p; /* ends in a NUL, as all that is copied */
+        json_copy_text(r->doc, root, "insist", r->a).p; /* ends in a NUL, like all copied texts */
     if (!out->insist[0])
         out->insist = NULL;
     out->result_shown = (size_t)json_get_i64(r->doc, root, "result_shown", 0);
@@ -186,7 +186,7 @@ static bool find_note(struct agent_log *log, str run, struct arena *a, str *out,
             *out = all[i].result;
             return true;
         }
-    return err_set(e, ERR_NOT_FOUND, "the log does not say what this run was given");
+    return err_set(e, ERR_NOT_FOUND, "the log does not have the inputs of this run");
 }
 
 bool agent_replay(struct agent_log *log, str run, struct arena *a, struct agent_result *out,
@@ -253,7 +253,7 @@ bool agent_check_change(struct agent_log *log, str run, int64_t seq, str argumen
     r = (struct reading){&doc, &a};
     buf_init(&why, 4096);
     ok = agent_log_read(log, run, &a, &all, &n, e);
-    /* Applications without the loop keep no schemas: there the run itself checks. */
+    /* Applications without the loop store no schemas; their runs check the arguments themselves. */
     if (ok && find_note(log, run, &a, &note, &ignored) && json_parse(&doc, note, &ignored) &&
         agent_replay_read_tools(&r, box, &ignored)) {
         t = toolbox_find(box, replay_question_tool(all, n, seq));

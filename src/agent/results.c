@@ -10,10 +10,10 @@
 #include <pthread.h>
 
 #define KEPT_MAX 1024
-#define FOUND_MAX 40    /* places that one search reports */
-#define OUTPUT_MAX 8192 /* bytes of one answer: it is always shown whole */
+#define FOUND_MAX 40    /* matches that one search reports */
+#define OUTPUT_MAX 8192 /* bytes of one answer: always shown whole */
 #define BEFORE 160      /* bytes of the line before the match */
-#define AFTER 320       /* and from there on */
+#define AFTER 320       /* bytes of it from the match on */
 #define QUERY_MAX 256
 
 struct kept_result {
@@ -120,7 +120,7 @@ static size_t agent_results_find(str text, str query, size_t from)
     return STR_NONE;
 }
 
-/* The line around a place, as far as it is short. */
+/* The line around a match, limited to these sizes. */
 static str agent_results_line(str text, size_t at)
 {
     size_t from = at, to = at;

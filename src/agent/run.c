@@ -90,7 +90,7 @@ bool run_fail(struct run *r, const struct chat_error *error)
     return false;
 }
 
-/* With the tokens of a reply that broke off, as far as they are known. */
+/* Counts the tokens of a reply that broke off, as far as they are known. */
 static void error_write(struct buf *out, const struct ask_reply *reply)
 {
     const struct chat_error *error = &reply->error;
@@ -127,8 +127,7 @@ static void error_read(struct run *r, str text, struct ask_reply *reply)
     json_release(&doc);
 }
 
-/* The model's own text is masked too before it is written; the run continues with the unmasked
- * text. */
+/* Masks also the model's own text before it is logged; the run continues with the unmasked text. */
 static void agent_run_log_reply(struct run *r, struct agent_effect *f,
                                 const struct ask_reply *reply, bool ok)
 {
@@ -145,7 +144,7 @@ static void agent_run_log_reply(struct run *r, struct agent_effect *f,
     if (r->o->mask && mask_json(r->o->mask, buf_str(&out), &masked, NULL))
         f->result = buf_str(&masked);
     f->state = AGENT_DONE;
-    f->care = AGENT_SAFE; /* it has cost something */
+    f->care = AGENT_SAFE; /* the call cost money */
     f->failed = !ok;
     f->ended_us = run_now_us(r);
     effect_hold(r, f);
@@ -153,7 +152,7 @@ static void agent_run_log_reply(struct run *r, struct agent_effect *f,
     buf_release(&masked);
 }
 
-/* The first one has what the run was given before it. */
+/* The intent of the first effect is logged together with the run's inputs. */
 static bool agent_run_put_intent(struct run *r, const struct agent_effect *f)
 {
     struct agent_effect both[2];
@@ -170,7 +169,8 @@ static bool agent_run_put_intent(struct run *r, const struct agent_effect *f)
     return ok;
 }
 
-/* Asks until the call can be recorded: a record that is away for a while must not end the run. */
+/* Repeats the call until it can be recorded, so that a store that is unreachable for a while does
+ * not end the run. */
 static bool ask_until_recorded(struct run *r, const struct ask_request *q, struct ask_reply *reply)
 {
     static const struct timespec pause = {.tv_nsec = UNRECORDED_PAUSE_MS * 1000000L};
@@ -216,9 +216,9 @@ static bool agent_run_ask_now(struct run *r, struct agent_effect *f, str body, s
     if (!ok)
         agent_run_count_usage(r, reply);
     if (!ok && run_cancelled(r))
-        return run_fail(r, &reply->error); /* its end is left open */
+        return run_fail(r, &reply->error); /* the end of the call is not logged */
     if (!ok && run_is_late(r))
-        return run_stop_late(r); /* likewise */
+        return run_stop_late(r); /* the end of the call is not logged */
     if (ok)
         agent_extract_reply(reply, r->arena);
     agent_run_log_reply(r, f, reply, ok);
@@ -239,7 +239,7 @@ bool run_think(struct run *r, str body, str level, struct ask_reply *reply)
     enum known known;
     bool ok = false;
 
-    assert(fresh.seq >= 0); /* negative ones are notes */
+    assert(fresh.seq >= 0); /* negative numbers are notes */
     fresh.key = r->o->log ? effect_key(r, fresh.seq, fresh.kind, fresh.name, body) : STR("");
     known = effect_find(r, fresh.seq, fresh.kind, fresh.key, &f);
     if (r->broken) {
@@ -255,7 +255,7 @@ bool run_think(struct run *r, str body, str level, struct ask_reply *reply)
     } else if (!(ok = reply_read(f->result, r->arena, reply))) {
         err_set(&e,
                 ERR_SYSTEM,
-                "effect %lld of the log is damaged: what the model said cannot be read",
+                "effect %lld of the log is damaged: the model's reply cannot be read",
                 (long long)fresh.seq);
         (void)run_break(r, &e);
     }
@@ -301,7 +301,7 @@ static bool agent_run_on_reply(struct run *r, const struct ask_reply *reply)
     return !finished || agent_run_answer(r, reply);
 }
 
-/* A text without calls. False: the run is over. */
+/* Handles a text without calls. False: the run is over. */
 static bool agent_run_text_only(struct run *r, const struct ask_reply *reply, unsigned *nudges)
 {
     str why;
@@ -368,7 +368,7 @@ static void agent_run_conclude(struct run *r)
     r->concluding = true;
     history_text(&r->history, "user", str_c(conclude_now));
     if (agent_run_ask(r, false, &reply)) {
-        reply.call_count = 0; /* a call that nobody answers would spoil the conversation */
+        reply.call_count = 0; /* a call without a result would make the conversation invalid */
         history_reply(&r->history, &reply);
         r->out->text = reply.text;
         r->out->concluded = true;
@@ -548,7 +548,7 @@ bool agent_run(const struct agent_options *o, struct arena *a, struct agent_resu
         agent_record_begin(&r);
         agent_run_loop(&r);
         if (!r.broken && buf_full(&r.history.json)) {
-            out->finish = STR(""); /* nothing can be passed on */
+            out->finish = STR(""); /* no handoff: the history is full */
             (void)run_stop_full(&r);
         }
         agent_run_conclude(&r);

@@ -49,7 +49,7 @@ struct agent_ask agent_ask_gateway(struct gateway_loop *gl);
 struct agent_limits {
     unsigned iterations; /* 0: AGENT_ITERATIONS */
     int64_t tokens;      /* 0: AGENT_TOKENS; -1: no limit */
-    bool tokens_hard;    /* else going over it is only noted */
+    bool tokens_hard;    /* otherwise exceeding it is only noted */
     double cost_usd;     /* 0: no limit */
     uint64_t time_ms;    /* 0: no limit; counted from the run's first start */
     unsigned repeats;    /* the same calls this often in a row are allowed; 0: AGENT_REPEATS; from
@@ -90,12 +90,11 @@ struct agent_options {
     struct agent_limits limits;
     const struct agent_result *before; /* earlier work for this run (a guard of its input), whose
                                           usage counts as the run's; NULL: none */
-    const char *insist;  /* sent, at most twice, if the model writes text but no call; NULL: the
-                            text is the answer */
+    const char *insist;  /* sent, at most twice, after a text without a call; or NULL */
     bool say_success;    /* a call's error is written as {"success": false, "error": ...} */
-    bool conclude;       /* at a limit, one more call without tools for an answer so far */
+    bool conclude;       /* at a limit, one more call without tools for an answer */
     str output;          /* JSON Schema of the answer; or "": any text */
-    bool part;           /* part of a larger run, which writes the session's record */
+    bool part;           /* part of a larger run, which records the session */
     bool keep_reasoning; /* in the log */
     bool replay;         /* uses only the log: a missing effect is an error */
     size_t result_shown; /* 0: AGENT_RESULT_SHOWN */
@@ -106,7 +105,7 @@ struct agent_options {
     struct hub *hub;               /* for live viewers of its tool calls; NULL: none */
     const struct clock *clock;
     const _Atomic bool *cancel; /* NULL: never */
-    const _Atomic bool *leave;  /* the process ends: the run stays in the state running */
+    const _Atomic bool *leave;  /* set when the process ends: the run stays in the state running */
     /* Called for each step, on the run's thread; may be NULL. */
     void (*on_step)(void *ctx, const struct agent_step *s);
     /* Called after each row of the log is on disk, on any thread; may be NULL. */
@@ -153,7 +152,7 @@ struct agent_result {
                    time_limit_exceeded, memory_limit_exceeded, loop_detected, llm_error,
                    rate_limit_exceeded, cancelled, approval_needed, client_tools, output_invalid,
                    replay_mismatch */
-    str detail; /* in words */
+    str detail; /* the reason as a sentence */
     str text;   /* the answer, or the last text */
     str finish; /* JSON: the accepted arguments, or the answer valid by o->output; or "" */
     struct agent_step *steps;
@@ -196,8 +195,8 @@ struct agent_decision {
 bool agent_answer(struct agent_log *log, str run, int64_t seq, const struct agent_decision *d,
                   struct err *e) MUST_USE;
 
-/* Checks new arguments of a waiting call by its tool's schema in the run's log. ERR_INPUT says what
- * is wrong. */
+/* Checks new arguments of a waiting call by its tool's schema in the run's log. ERR_INPUT has the
+ * error. */
 bool agent_check_change(struct agent_log *log, str run, int64_t seq, str arguments,
                         struct err *e) MUST_USE;
 

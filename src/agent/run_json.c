@@ -65,7 +65,7 @@ static void agent_run_json_write_questions(struct agent_log *log, struct json_ou
     json_out_close(o, 2);
 }
 
-/* The calls that the run's caller has not given the results of. */
+/* The calls whose results the run's caller has not sent yet. */
 static void write_client_calls(struct agent_log *log, struct json_out *o, str run, struct arena *a)
 {
     struct agent_effect *all;
@@ -171,10 +171,10 @@ str run_json_hide(str json, const char *member, bool hide, struct arena *a)
     return json;
 }
 
-/* How a run is shown to a caller. */
+/* What a caller may see of a run. */
 struct run_shown {
     bool thoughts;
-    struct run_withheld withheld; /* nothing is, from an operator who may see reasoning */
+    struct run_withheld withheld; /* nothing is, for an operator who may see reasoning */
     struct arena *arena;
 };
 
@@ -249,25 +249,23 @@ static void write_trace(struct json_out *o, const struct agent_result *r, const 
     json_out_end(o);
 }
 
-/* name(k='v', ...) */
-static str agent_run_json_action_of(const struct agent_effect *f, struct arena *a)
+str agent_call_text(str name, str arguments, struct arena *a)
 {
     struct buf out;
     struct json doc;
     struct err e;
-    str all;
 
     buf_init(&out, TOOL_RESULT_MAX);
-    json_init(&doc);
-    buf_add(&out, f->name);
+    buf_add(&out, name);
     buf_add_c(&out, '(');
-    if (json_parse(&doc, f->request, &e) && json_root(&doc)->kind == JSON_OBJECT)
+    if (json_open(&doc, arguments.n ? arguments : STR("{}"), &e) &&
+        json_root(&doc)->kind == JSON_OBJECT)
         repr_arguments(&out, &doc, json_root(&doc));
+    else
+        buf_add(&out, arguments);
     buf_add_c(&out, ')');
-    all = arena_dup(a, buf_str(&out));
     json_release(&doc);
-    buf_release(&out);
-    return all;
+    return arena_move_buf(a, &out);
 }
 
 static str agent_run_json_text_in(str json, struct arena *a)
@@ -277,7 +275,7 @@ static str agent_run_json_text_in(str json, struct arena *a)
     return reply_read(json, a, &reply) && !reply.thought ? reply.text : STR("");
 }
 
-/* Of a run that is no loop: a step an effect. */
+/* For a run without the loop: one step per effect. */
 static void agent_run_json_trace_of(const struct agent_effect *all, size_t n, struct arena *a,
                                     struct agent_result *out)
 {
@@ -292,7 +290,7 @@ static void agent_run_json_trace_of(const struct agent_effect *all, size_t n, st
         if (f->state != AGENT_DONE || f->seq < 0 || str_eq(f->kind, STR("approval")))
             continue;
         out->steps[out->step_count++] =
-            (struct agent_step){.action = tool    ? agent_run_json_action_of(f, a)
+            (struct agent_step){.action = tool    ? agent_call_text(f->name, f->request, a)
                                           : model ? STR("ask")
                                                   : f->name,
                                 .observation = utf8_cut_count(seen, AGENT_OBSERVATION),
@@ -303,7 +301,7 @@ static void agent_run_json_trace_of(const struct agent_effect *all, size_t n, st
     assert(out->step_count <= n);
 }
 
-/* A log that ends early has the trace up to there. */
+/* If the log ends early, the trace ends there. */
 static bool agent_run_json_write_one(struct agent_log *log, str id, const struct run_shown *x,
                                      struct buf *out, struct err *e)
 {

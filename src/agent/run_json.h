@@ -33,3 +33,7 @@ str run_json_hide(str json, const char *member, bool hide, struct arena *a);
  * it ended as recorded. */
 bool run_json_replay(struct agent_log *log, str id, const struct run_asker *who, struct buf *out,
                      struct err *e) MUST_USE;
+
+/* A tool call as a line of text: name(k='v', n=2). Arguments that are not an object appear as they
+ * are. */
+str agent_call_text(str name, str arguments, struct arena *a);

@@ -19,27 +19,27 @@
 
 struct run {
     const struct agent_options *o;
-    struct arena *arena; /* for everything in the result */
+    struct arena *arena; /* holds everything in the result */
     struct agent_result *out;
     struct history history;
     struct agent_effect *logged; /* the log's effects when the run began */
     size_t logged_count;
-    int64_t seq;                 /* of the next effect */
+    int64_t seq;                 /* the number of the next effect */
     struct agent_effect held[2]; /* done, and written with the next intent; texts in arena */
     size_t held_count, steps_max;
-    bool concluding;              /* the last call, without tools and without the time limit */
-    bool looped;                  /* it uses the loop, and can be replayed from its log alone */
-    bool ended;                   /* its row said so when the run began */
-    str was;                      /* in a replay: the reason for the run's end in its row */
-    int64_t created_us, ended_us; /* ended: 0 until then */
-    int64_t waited_us; /* for people and the caller's tools: not part of the run's time */
-    struct buf tools;  /* JSON of the tools */
-    str reply_id;      /* of the model call whose tools are running */
-    struct map ids;    /* of calls so far */
+    bool concluding;                 /* the last call, without tools and without the time limit */
+    bool looped;                     /* uses the loop, so its log alone is enough to replay it */
+    bool ended;                      /* its row said so when the run began */
+    str was;                         /* in a replay: the reason for the run's end in its row */
+    int64_t created_us, ended_us;    /* ended: 0 until the end */
+    int64_t waited_us;               /* for people and the caller's tools, which does not count */
+    struct buf tools;                /* JSON of the tools */
+    str reply_id;                    /* of the model call whose tools are running */
+    struct map ids;                  /* of calls so far */
     uint64_t called[RUN_LOOP_TURNS]; /* digests of the calls of the last turns, newest first */
     struct schema *output;           /* compiled o->output; or NULL */
-    unsigned corrections;            /* of the output so far */
-    str thought;                     /* of the current turn, until a step has it */
+    unsigned corrections;            /* attempts at the output so far */
+    str thought;                     /* of the current turn, until a step gets it */
     str why;                         /* the model's text with the current calls, or its reasoning */
     str what;                        /* the purpose of the next model call, in words */
     bool quiet;                      /* of that call: see ask.h */
@@ -62,9 +62,9 @@ enum known { KNOWN_NOT, KNOWN_DONE, KNOWN_BEGUN };
 /* Finds the effect `seq` in the log; *out is set for DONE and BEGUN. Another key at this place
  * breaks the run, because it takes another course than before. */
 enum known effect_find(struct run *r, int64_t seq, str kind, str key, struct agent_effect **out);
-/* The log's effect at this place, or NULL. */
+/* The log's effect with this number, or NULL. */
 struct agent_effect *effect_at(const struct run *r, int64_t seq);
-/* A replay reaches an effect that the run did not have: returns false. */
+/* The replay reaches an effect that the log does not have: returns false. */
 bool effect_missing(struct run *r, int64_t seq);
 /* Masks JSON for the log; on the run's thread. */
 str effect_masked(struct run *r, str json);

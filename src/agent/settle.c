@@ -1,4 +1,4 @@
-/* settle.c - the last effect of a run: its result as guards and handoffs leave it.
+/* settle.c - the last effect of a run: its result after guards and handoffs.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -63,7 +63,7 @@ static str agent_stage_join(const struct agent_finding *f, size_t n, struct aren
     return arena_move_buf(a, &all);
 }
 
-/* Which end decides the stage: an agent that can be resumed comes before one that failed. */
+/* Which result decides the stage: an agent that can be resumed comes before one that failed. */
 static int agent_stage_weight(const struct agent_finding *f)
 {
     return !f || f->ok                         ? 0

@@ -104,7 +104,7 @@ bool thread_seen(struct db *db, const struct thread_asker *who, str thread, bool
     return true;
 }
 
-/* The thread is made if it is not there. */
+/* Creates the thread if it does not exist. */
 static bool agent_thread_claim(struct db *db, const struct thread_asker *who, str thread,
                                struct err *e)
 {
@@ -218,8 +218,8 @@ static bool agent_thread_find_inherited(struct putting *p, str channel, str *ver
     return true;
 }
 
-/* A copy of a sibling has its versions and names that one's parent: its values are the newest of
- * that version. */
+/* A copy of a sibling has the sibling's versions and names the sibling's parent: its values are the
+ * newest of that version. */
 static bool of_version(struct putting *p, str channel, str version, str *writer, struct err *e)
 {
     struct texts t = {.arena = &p->arena, .a = STR("")};
@@ -245,7 +245,7 @@ static const struct thread_value *thread_tuple_value(const struct thread_tuple *
     return NULL;
 }
 
-/* One channel: stores its own value, or a reference to the checkpoint that has it. */
+/* Stores the value of one channel, or a reference to the checkpoint that has it. */
 static bool put_channel(struct putting *p, str channel, str version, struct err *e)
 {
     struct thread_place at = {p->put->thread, p->put->ns, channel};
@@ -317,7 +317,7 @@ static bool agent_thread_put_row(struct putting *p, struct err *e)
                   e);
 }
 
-/* Every value that is given belongs to a version. */
+/* Checks that every given value belongs to a version. */
 static bool all_versioned(struct putting *p, struct err *e)
 {
     const struct json_node *all = agent_thread_versions(&p->checkpoint);
@@ -331,7 +331,7 @@ static bool all_versioned(struct putting *p, struct err *e)
     return true;
 }
 
-/* The next checkpoint reads it as its parent, beside what that one needs itself. */
+/* The next checkpoint reads this one as its parent, in addition to its own needs. */
 static bool agent_thread_checkpoint_fits(const struct thread_tuple *put, struct err *e)
 {
     return put->checkpoint.n <= THREAD_TUPLE_MAX / 2 ||
@@ -341,7 +341,7 @@ static bool agent_thread_checkpoint_fits(const struct thread_tuple *put, struct 
                    (size_t)THREAD_TUPLE_MAX / 2 >> 20);
 }
 
-/* The claim has locked the thread, so the answer holds until the commit. */
+/* The claim locked the thread, so the answer holds until the commit. */
 static bool agent_thread_is_newest(struct putting *p, struct err *e)
 {
     struct texts t = {.arena = &p->arena, .a = STR("")};

@@ -1,8 +1,8 @@
-/* thread_group.c - puts that wait for the disk together.
+/* thread_group.c - groups puts, so that they wait for the disk together.
  *
- * Who finds nobody at it takes all that wait, puts them in one durable transaction and wakes their
- * owners; while it does, the next ones gather. If one is refused each is tried alone, so that it
- * fails alone.
+ * The first thread takes all waiting puts, writes them in one durable transaction and wakes their
+ * owners; meanwhile the next group forms. If a put is refused, each put is tried alone, so that
+ * only this one fails.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -67,7 +67,7 @@ static void agent_thread_group_lead(struct threads *t, const struct thread_job *
         pthread_mutex_lock(&t->queue_lock);
         for (struct thread_job *j = list; j; j = next) {
             next = j->next;
-            j->over = true; /* from when the lock is free it is its owner's */
+            j->over = true; /* once the lock is released, it belongs to its owner */
         }
     }
     t->led = false;

@@ -36,7 +36,7 @@ static bool agent_thread_json_read_value(const struct json *doc, const struct js
     return ok || err_set(e, ERR_INPUT, "base64: of a value is none");
 }
 
-/* An object's bytes, {} if it is not there. */
+/* The text of an object, {} if it is absent. */
 static bool read_object(const struct json *doc, const char *name, bool needed, str *out,
                         struct err *e)
 {
@@ -132,7 +132,7 @@ bool thread_json_update(const struct json *doc, struct arena *a, struct thread_u
            read_object(doc, "metadata", false, &out->metadata, e);
 }
 
-/* Bytes sent as base64 may claim to be JSON and be invalid for our parser: half a surrogate, for
+/* Bytes sent as base64 may claim to be JSON but be invalid for our parser: half a surrogate, for
  * example. */
 static bool agent_thread_json_is_json(str type, str bytes)
 {

@@ -28,11 +28,11 @@ struct piece {
 struct pruning {
     struct db *db;
     str thread;
-    struct arena arena, names; /* names: of one thing looked for */
+    struct arena arena, names; /* names: of the search in progress */
     struct map nodes, pieces;
     struct node *first, **last, *todo;
     struct piece *piece;
-    str ns; /* of the row before, and how many it had */
+    str ns; /* of the previous row, and how many it had */
     size_t count, keep, removed;
     bool full;
 };
@@ -62,7 +62,7 @@ static void agent_thread_prune_keep(struct pruning *p, struct node *n)
     p->todo = n;
 }
 
-/* The newest of each namespace come first. */
+/* Sorts the newest checkpoint of each namespace first. */
 static bool on_node(void *ctx, const struct db_value *c, size_t n)
 {
     struct pruning *p = ctx;
@@ -188,10 +188,9 @@ static bool keep_parts(struct pruning *p, const struct node *n, struct err *e)
     int64_t v = 0;
     str channel, writer;
 
-    json_init(&doc);
     json_init(&refs);
     arena_init(&a, ARENA_MAX);
-    ok = json_parse(&doc, n->checkpoint, e) && json_parse(&refs, n->refs, e);
+    ok = json_open(&doc, n->checkpoint, e) && json_parse(&refs, n->refs, e);
     versions = ok ? json_find(&doc, json_root(&doc), STR("channel_versions")) : NULL;
     JSON_FOREACH(key, &doc, versions) {
         if (!json_text(&doc, key, &a, &channel))
@@ -214,7 +213,7 @@ static bool keep_parts(struct pruning *p, const struct node *n, struct err *e)
     return ok;
 }
 
-/* ---- what goes ---- */
+/* ---- rows to delete ---- */
 
 static bool remove_node(struct pruning *p, const struct node *n, struct err *e)
 {

@@ -1,4 +1,4 @@
-/* thread_read.c - checkpoints out of the store: a tuple with its values whole, or which there are.
+/* thread_read.c - reads checkpoints: a tuple with all its values, or a list of checkpoints.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -145,9 +145,8 @@ static bool agent_thread_read_parts(struct db *db, struct reading *r, struct err
     struct json checkpoint, refs;
     bool ok;
 
-    json_init(&checkpoint);
     json_init(&refs);
-    ok = json_parse(&checkpoint, r->tuple->checkpoint, e) && json_parse(&refs, r->refs, e) &&
+    ok = json_open(&checkpoint, r->tuple->checkpoint, e) && json_parse(&refs, r->refs, e) &&
          agent_thread_read_values(db, r, &checkpoint, &refs, e) && read_writes(db, r, e);
     json_release(&checkpoint);
     json_release(&refs);
@@ -195,10 +194,10 @@ bool threads_get(struct threads *t, const struct thread_asker *who, struct threa
     return ok;
 }
 
-/* ---- which there are ---- */
+/* ---- listing ---- */
 
 struct listing {
-    struct arena *arena, names; /* names: of one row */
+    struct arena *arena, names; /* names: for one row */
     struct json want, has;
     bool filtered;
     struct thread_tuple *list;
@@ -242,7 +241,7 @@ static bool on_listed(void *ctx, const struct db_value *c, size_t n)
     return l->n < l->max;
 }
 
-/* Of one thread by its own checkpoints, of all by their ids. */
+/* For one thread sorted by its checkpoints, for all threads by their ids. */
 #define CHECKPOINTS_WHERE(decides)                                                                 \
     "SELECT c.thread_id, c.ns, c.checkpoint_id, c.metadata FROM thread_checkpoints c"              \
     " JOIN threads t ON t.thread_id = c.thread_id"                                                 \

@@ -141,7 +141,9 @@ static bool fold_one(struct updating *u, str channel, str update, struct thread_
     if (!agent_thread_state_kind_of(u, channel, &kind, e))
         return false;
     if (now && kind != CHANNEL_LAST && !str_eq(now->type, STR("json")))
-        return err_set(e, ERR_INPUT, "values: what is there is no JSON and cannot be added to");
+        return err_set(e,
+                       ERR_INPUT,
+                       "values: the stored value is not JSON, so an update cannot be added to it");
     buf_init(&b, THREAD_TUPLE_MAX);
     ok = channel_fold(kind, now && kind != CHANNEL_LAST ? now->bytes : STR(""), update, &b, e);
     ok = ok && (arena_fits(u->arena, b.n + 1, 4096) || err_set(e, ERR_LIMIT, "values: too large"));
@@ -254,9 +256,8 @@ static bool thread_state_metadata(struct updating *u, struct err *e)
     if (!u->from.id.n)
         return true;
     buf_init(&b, THREAD_TUPLE_MAX / 4);
-    json_init(&before);
     json_init(&now);
-    ok = json_parse(&before, u->from.metadata, e) && json_parse(&now, u->update->metadata, e);
+    ok = json_open(&before, u->from.metadata, e) && json_parse(&now, u->update->metadata, e);
     if (ok && json_root(&now)->kind == JSON_OBJECT) {
         json_out_init(&o, &b);
         json_out_object(&o);
@@ -312,9 +313,8 @@ bool threads_update(struct threads *t, const struct thread_asker *who,
     arena_init(&try, 2 * THREAD_TUPLE_MAX + 2 * (update->values.n + update->metadata.n));
     u.arena = &try;
     json_init(&u.before);
-    json_init(&u.values);
     json_init(&u.reducers);
-    ok = json_parse(&u.values, update->values, e) && json_parse(&u.reducers, update->reducers, e);
+    ok = json_open(&u.values, update->values, e) && json_parse(&u.reducers, update->reducers, e);
     pthread_mutex_lock(&t->lock);
     for (int i = 0; ok && i < CONFLICTS_MAX; i++) {
         arena_reset(&try);

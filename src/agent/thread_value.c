@@ -1,12 +1,12 @@
-/* thread_value.c - a value is kept whole, or as a base and the bytes between a head and a tail that
- * are the same: lists that grow at their end, mostly.
+/* thread_value.c - stores a value whole, or as its difference from a base: the bytes between the
+ * equal head and tail. Most values are lists that grow at their end.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "agent/thread_store.h"
 
 #define DEPTH_MAX 4096
-#define SMALL 4096 /* differences up to here need no whole value between them */
+#define SMALL 4096 /* differences up to this size in total need no new whole value */
 
 void thread_blob_init(struct thread_blob *b)
 {
@@ -19,7 +19,7 @@ void thread_blob_release(struct thread_blob *b)
     buf_release(&b->bytes);
 }
 
-/* Replaces the bytes in between in place: the cost of an addition is its length. */
+/* Replaces the bytes in between in place, at the cost of the length of the addition. */
 static void agent_thread_value_apply(struct thread_blob *b, size_t head, size_t tail, str bytes)
 {
     size_t old = b->bytes.n, size = head + bytes.n + tail;
@@ -35,7 +35,7 @@ static void agent_thread_value_apply(struct thread_blob *b, size_t head, size_t 
     b->bytes.n = size;
 }
 
-/* The whole one comes first. */
+/* The whole value comes first. */
 static bool agent_thread_value_on_piece(void *ctx, const struct db_value *c, size_t n)
 {
     struct thread_blob *b = ctx;
@@ -54,8 +54,8 @@ static bool agent_thread_value_on_piece(void *ctx, const struct db_value *c, siz
     return !b->broken;
 }
 
-/* From the newest difference back to the whole value, a row a step. The query forces PostgreSQL
- * to look each one up; otherwise it reads all values of the channel at every step. */
+/* From the newest difference back to the whole value, one row per step. The query forces PostgreSQL
+ * to look each row up; otherwise it reads all values of the channel at every step. */
 #define CHAIN(join, end)                                                                           \
     "WITH RECURSIVE c (type, depth, head, tail, since, whole, value, base_version, base_writer)"   \
     " AS (SELECT type, depth, head, tail, since, whole, value, base_version, base_writer"          \
@@ -120,8 +120,8 @@ struct piece {
     int64_t depth, since, whole;
 };
 
-/* Whole again when all differences together are as long as it was then: each whole value is paid
- * for by what came before it. */
+/* Stores the value whole again when the differences together are as long as the last whole one: so
+ * the cost of a whole value is spread over them. */
 static bool differs_little(const struct thread_blob *base, const struct thread_value *v,
                            struct piece *out)
 {

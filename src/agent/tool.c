@@ -1,4 +1,4 @@
-/* tool.c - the box: rows of tools, schemas, the text of arguments.
+/* tool.c - the toolbox: its tools, their schemas, and the canonical text of arguments.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -47,7 +47,8 @@ void toolbox_free(struct toolbox *b)
     free(b);
 }
 
-/* Compiles the schema unchanged if it is JSON Schema; else its translation, if one is found. */
+/* Compiles the schema unchanged if it is JSON Schema; otherwise its translation, if there is
+ * one. */
 static bool agent_tool_compile(struct toolbox *b, struct box_tool *row, str schema, struct err *e)
 {
     bool close = (row->row.flags & TOOL_STRICT) != 0, ok;
@@ -295,10 +296,9 @@ void tool_canonical(struct buf *out, str arguments)
     struct arena a;
     struct err e;
 
-    json_init(&doc);
     /* "{}," is three bytes and takes 32, a member of five bytes 24 more. */
     arena_init(&a, 32 * arguments.n + 65536);
-    if (json_parse(&doc, arguments.n ? arguments : STR("{}"), &e))
+    if (json_open(&doc, arguments.n ? arguments : STR("{}"), &e))
         agent_tool_write_canonical(out, &doc, json_root(&doc), &a);
     else
         buf_add(out, arguments);

@@ -67,8 +67,8 @@ struct tool {
     unsigned timeout_ms;  /* 0: TOOL_TIMEOUT_MS */
     unsigned retries;     /* retries after a transient failure */
     unsigned calls_a_min; /* 0: no limit */
-    /* Writes the result, JSON or text, to out. False: e says why, in words for the model; a code
-     * for which err_retry is true is a transient failure. Any thread, several at once. */
+    /* Writes the result, JSON or text, to out. False: e has the reason, worded for the model; a
+     * code for which err_retry is true is a transient failure. Any thread, several at once. */
     bool (*run)(void *ctx, const struct tool_call *call, struct buf *out, struct err *e);
     void *ctx;
     /* Set by toolbox_add. */
@@ -94,8 +94,8 @@ void toolbox_write(const struct toolbox *b, struct buf *out);
 size_t toolbox_count(const struct toolbox *b);
 const struct tool *toolbox_at(const struct toolbox *b, size_t i);
 
-/* Whether the arguments, JSON text as a model wrote it, are valid for the tool; `why` tells the
- * model what is wrong and where. An empty text is an empty object. */
+/* Whether the arguments, JSON text as a model wrote it, are valid for the tool; `why` gives the
+ * model the path and the reason. An empty text is an empty object. */
 bool toolbox_check(const struct toolbox *b, const struct tool *t, str arguments,
                    struct buf *why) MUST_USE;
 

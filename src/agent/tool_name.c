@@ -1,4 +1,4 @@
-/* tool_name.c - names that every provider takes.
+/* tool_name.c - makes names that every provider accepts.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -15,7 +15,7 @@ static bool agent_tool_name_allowed(char c)
            c == '-';
 }
 
-/* Gemini wants a letter or an underscore first. */
+/* Gemini requires a letter or an underscore first. */
 bool tool_name_plain(str name)
 {
     for (size_t i = 0; i < name.n; i++)

@@ -11,8 +11,8 @@
 
 #include <errno.h>
 
-#define LOOK_MS 20   /* at the time and the cancel */
-#define RETRY_MS 250 /* and as much again by chance */
+#define LOOK_MS 20   /* how often a wait checks the time and the cancel */
+#define RETRY_MS 250 /* and up to as much again, at random */
 #define STACK_SIZE ((size_t)256 << 10)
 #define KEY_MAX ((size_t)1 << 20)
 
@@ -21,7 +21,7 @@ struct batch_state;
 struct job {
     struct toolbox *box;
     const struct tool *tool;
-    struct arena arena; /* of the call's texts */
+    struct arena arena; /* holds the call's texts */
     struct tool_call call;
     _Atomic bool cancel;
     struct batch_state *batch; /* NULL once it was abandoned; under the box's lock */
@@ -44,7 +44,7 @@ static int64_t wall_us(const struct clock *c)
     return clock_wall_ms(c) * 1000;
 }
 
-/* ---- what is known already ---- */
+/* ---- cached results ---- */
 
 static void cache_key(struct buf *out, const struct tool_call *c)
 {
@@ -182,7 +182,7 @@ static void *agent_tool_run_work(void *arg)
     s = j->batch;
     if (s) {
         assert(s->jobs[j->index] == j && s->left > 0);
-        s->jobs[j->index] = NULL; /* it is ours alone now, and in time */
+        s->jobs[j->index] = NULL; /* no other thread has the job now, and it ended in time */
         agent_tool_run_take_result(&s->batch->results[j->index], j, b->clock);
     }
     pthread_mutex_unlock(&b->lock);
@@ -250,7 +250,7 @@ static bool agent_tool_run_begin(struct toolbox *b, struct batch_state *s, size_
     return ok;
 }
 
-/* ---- all of them ---- */
+/* ---- all calls of a batch ---- */
 
 static void agent_tool_run_ended(struct tool_batch *batch, struct tool_result *r,
                                  const struct clock *clock)
@@ -272,7 +272,7 @@ static void agent_tool_run_here(struct toolbox *b, struct tool_batch *batch, str
     agent_tool_run_ended(batch, r, b->clock);
 }
 
-/* The tool's own time, or what is left of the run's. */
+/* The tool's own timeout, or the rest of the run's time if that is shorter. */
 static int64_t agent_tool_run_time_ms(const struct tool_batch *batch, const struct tool *t)
 {
     int64_t ms = t->timeout_ms ? t->timeout_ms : TOOL_TIMEOUT_MS;
@@ -307,7 +307,7 @@ static void agent_tool_run_start(struct toolbox *b, struct batch_state *s, size_
     }
 }
 
-/* The job at i is let go: its thread finds nobody waiting. Under the lock. */
+/* Abandons the job at i: its thread will find no waiter. Under the lock. */
 static struct tool_result *agent_tool_run_give_up(struct batch_state *s, size_t i, bool cancelled)
 {
     struct job *j = s->jobs[i];
@@ -330,7 +330,7 @@ static struct tool_result *agent_tool_run_give_up(struct batch_state *s, size_t 
     return r;
 }
 
-/* Waits for the jobs, none longer than its time. */
+/* Waits for the jobs, for each at most its time. */
 static void agent_tool_run_wait(struct toolbox *b, struct batch_state *s)
 {
     pthread_mutex_lock(&b->lock);

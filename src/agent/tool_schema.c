@@ -57,14 +57,14 @@ static const struct {
  * to schemas. */
 static const char data_keys[] = "enum const default example examples";
 static const char name_keys[] = "properties patternProperties $defs definitions dependentSchemas";
-/* Beside these an object that is closed would refuse what they allow. */
+/* Next to these keywords, a closed object would refuse what they allow. */
 static const char open_keys[] =
     "additionalProperties unevaluatedProperties allOf anyOf oneOf $ref $dynamicRef if "
     "patternProperties dependentSchemas";
 
 /* ---- types ---- */
 
-/* NULL: any value. Case says nothing: languages differ in it. */
+/* NULL: any value. Case is ignored, because languages differ in it. */
 static const char *agent_tool_schema_type_of(str word)
 {
     char lower[WORD_MAX];
@@ -128,7 +128,7 @@ static const char *agent_tool_schema_type_at(struct walk *w, const struct json_n
     return agent_tool_schema_type_of(word);
 }
 
-/* A list of types: left out if one of them is any value; two words may be one type. */
+/* A list of types: omitted if one of them is any value; two words may mean the same type. */
 static void write_types(struct walk *w, const struct json_node *list)
 {
     const char *seen[8];
@@ -185,7 +185,7 @@ static void write_named(struct walk *w, const struct json_node *v)
     json_out_end(&w->o);
 }
 
-/* Names in the list, and of properties that say of themselves that they are required. */
+/* The names in the list, and those of properties that have "required": true. */
 static void write_required(struct walk *w, const struct json_node *v)
 {
     const struct json_node *list = json_find(w->doc, v, STR("required"));
@@ -201,7 +201,7 @@ static void write_required(struct walk *w, const struct json_node *v)
         JSON_FOREACH(x, w->doc, list)
             if (json_text(w->doc, x, w->arena, &name)) {
                 json_out_str(&w->o, name);
-                (void)!map_set(&listed, name, MAP_U64(1), &e); /* never full: the text is not */
+                (void)!map_set(&listed, name, MAP_U64(1), &e); /* not full: the text was not */
             }
     if (all && all->kind == JSON_OBJECT)
         JSON_FOREACH(k, w->doc, all) {
@@ -252,7 +252,7 @@ static void write_object(struct walk *w, const struct json_node *v)
     JSON_FOREACH(k, w->doc, v) {
         const struct json_node *x = json_value(k);
 
-        /* Data beside a schema's words may be null. */
+        /* Data next to keywords may be null. */
         if (x->kind == JSON_NULL && json_is_one_of(w->doc, k, data_keys)) {
             write_key(w, k);
             json_out_null(&w->o);
@@ -293,10 +293,9 @@ bool tool_schema(str text, bool close, struct buf *out)
 
     if (text.n > SCHEMA_SIZE_MAX)
         return false;
-    json_init(&doc);
     /* Each text with escapes is copied at most twice, and a short one takes 16 bytes. */
     arena_init(&a, 16 * text.n + 65536);
-    ok = json_parse(&doc, text, &e) && json_root(&doc)->kind == JSON_OBJECT;
+    ok = json_open(&doc, text, &e) && json_root(&doc)->kind == JSON_OBJECT;
     if (ok) {
         w.doc = &doc;
         w.arena = &a;

@@ -3,12 +3,12 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "agent/run_json.h"
 #include "agent/turn_state.h"
 #include "agent/work.h"
 
 #include "base/json.h"
 #include "base/utf8.h"
-#include "chat/repr.h"
 
 #define WHY_MAX 4096
 #define NAME_SHOWN 80
@@ -61,30 +61,6 @@ void run_step(struct run *r, str action, str observation, str tool, bool ok)
         r->o->on_step(r->o->ctx, s);
 }
 
-/* name(k='v', ...) */
-static str agent_turn_action_of(struct run *r, str name, str arguments)
-{
-    struct buf out;
-    struct json doc;
-    struct err e;
-    str all;
-
-    buf_init(&out, TOOL_RESULT_MAX);
-    json_init(&doc);
-    buf_add(&out, name);
-    buf_add_c(&out, '(');
-    if (json_parse(&doc, arguments.n ? arguments : STR("{}"), &e) &&
-        json_root(&doc)->kind == JSON_OBJECT)
-        repr_arguments(&out, &doc, json_root(&doc));
-    else
-        buf_add(&out, arguments);
-    buf_add_c(&out, ')');
-    all = arena_dup(r->arena, buf_str(&out));
-    json_release(&doc);
-    buf_release(&out);
-    return all;
-}
-
 static void turn_error_write(const struct run *r, struct buf *out, str why)
 {
     buf_add(out, r->o->say_success ? STR("{\"success\":false,\"error\":") : STR("{\"error\":"));
@@ -109,7 +85,7 @@ void turn_settle(struct turn *t, struct turn_call *c, bool ok, str result)
     c->result = result;
 }
 
-/* ---- what is asked ---- */
+/* ---- checks ---- */
 
 static str turn_tool_names(struct run *r)
 {
@@ -121,7 +97,7 @@ static str turn_tool_names(struct run *r)
     return arena_move_buf(r->arena, &all);
 }
 
-/* Bad arguments go back to the model as the tool's answer, with the path and the reason. */
+/* Invalid arguments: the model gets the path and the reason as the tool's result. */
 void turn_check(struct turn *t, struct turn_call *c)
 {
     struct run *r = t->r;
@@ -147,7 +123,7 @@ void turn_check(struct turn *t, struct turn_call *c)
     buf_release(&why);
 }
 
-/* ---- what is known already ---- */
+/* ---- results in the log ---- */
 
 static bool agent_turn_again(const struct tool *tool)
 {
@@ -155,8 +131,8 @@ static bool agent_turn_again(const struct tool *tool)
            tool->unknown == TOOL_UNKNOWN_RETRY;
 }
 
-/* Whether the run has continued after a call without a result: a model was asked since, or a
- * person, or the run is over. Else the call may be running. */
+/* Whether the run continued after a call without a result: it asked the model or a person later, or
+ * ended. Otherwise the call may still be running. */
 static bool turn_was_left(const struct run *r, int64_t seq)
 {
     if (r->ended)
@@ -191,7 +167,7 @@ static bool turn_unknown_end(struct turn *t, struct turn_call *c)
     return true;
 }
 
-/* Who carries a call out: the process, or the run's caller. */
+/* Who makes the call: this process, or the run's caller. */
 static str turn_kind(const struct tool *tool)
 {
     return tool->flags & TOOL_CLIENT ? STR("client") : STR("tool");
@@ -221,9 +197,9 @@ static struct agent_effect effect_of(const struct turn *t, struct turn_call *c)
     return f;
 }
 
-/* A call that is not carried out (no such tool, bad arguments, denied) has its end in the log at
- * once, so that the events of the run have it. Logs of older versions do not: there the next effect
- * is another one. */
+/* A call that is not made (no such tool, invalid arguments, denied) is logged with its end at
+ * once, so that the events of the run have it. In logs of older versions the next effect is
+ * another one. */
 static bool turn_log_refused(struct turn *t, struct turn_call *c, struct agent_effect *out)
 {
     struct run *r = t->r;
@@ -274,7 +250,7 @@ static bool turn_log_intents(struct turn *t)
         if (known == KNOWN_DONE) {
             turn_settle(t, c, !f->failed, f->result);
             t->r->out->tool_calls++;
-            if (c->tool->flags & TOOL_CLIENT) /* its caller has carried it out meanwhile */
+            if (c->tool->flags & TOOL_CLIENT) /* the caller has made it meanwhile */
                 agent_record_tool(t->r, c->tool, f, f->started_us);
         } else if (known == KNOWN_NOT) {
             n++;
@@ -286,13 +262,13 @@ static bool turn_log_intents(struct turn *t)
     return !n || effect_flush(t->r, fresh, n, NULL);
 }
 
-/* ---- carrying out ---- */
+/* ---- making the calls ---- */
 
 struct batch {
     struct turn *t;
     struct turn_call **of; /* by place in the batch */
     struct tool_result *first;
-    bool alone;    /* one call: its end goes to disk with what comes next, which comes at once */
+    bool alone;    /* a single call: its end is written with the next effect */
     int64_t at_us; /* the first call's place in the record; the others follow in order */
 };
 
@@ -337,7 +313,7 @@ static void agent_turn_on_end(void *ctx, struct tool_result *res)
     }
     mask_result(r, res);
     if (!res->ok && res->err.code == ERR_CANCELLED && r->o->leave && atomic_load(r->o->leave))
-        return; /* nobody knows how it ends */
+        return; /* its outcome is unknown */
     f.result = buf_str(&res->out);
     if (b->alone)
         effect_hold(r, &f);
@@ -393,7 +369,7 @@ static void agent_turn_step_of(struct run *r, const struct turn_call *c)
 {
     str name = c->tool ? c->tool->name : c->asked->name;
 
-    run_step(r, agent_turn_action_of(r, name, c->arguments), c->result, name, c->ok);
+    run_step(r, agent_call_text(name, c->arguments, r->arena), c->result, name, c->ok);
 }
 
 static str turn_shown(struct run *r, const struct turn_call *c, size_t shown)
@@ -427,7 +403,7 @@ static bool agent_turn_add_results(struct turn *t)
     for (size_t i = 0; i < t->n; i++) {
         struct turn_call *c = &t->calls[i];
 
-        assert(c->settled); /* every call has its result before the model is asked again */
+        assert(c->settled); /* every call has its result before the model is called again */
         history_result(&r->history, c->asked->id, turn_shown(r, c, shown));
         agent_turn_step_of(r, c);
         if (c->ok && (c->tool->flags & TOOL_FINISH) && on) {
@@ -440,7 +416,7 @@ static bool agent_turn_add_results(struct turn *t)
     return on;
 }
 
-/* False: the caller of the run still carries out some of the calls. */
+/* False: the caller of the run has not made all of its calls yet. */
 static bool turn_has_client_results(struct turn *t)
 {
     struct agent_result *out = t->r->out;
@@ -489,7 +465,7 @@ static bool turn_run(struct turn *t, const struct ask_reply *reply)
     agent_turn_carry_out(t, false);
     if (r->broken || !turn_has_client_results(t))
         return false;
-    agent_turn_carry_out(t, true); /* with what the others have found */
+    agent_turn_carry_out(t, true); /* together with the results of the others */
     return !r->broken;
 }
 

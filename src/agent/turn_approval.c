@@ -1,4 +1,4 @@
-/* turn_approval.c - calls that a person is asked about before they are carried out.
+/* turn_approval.c - asks a person before calls that need approval are made.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -18,7 +18,7 @@ static bool turn_wait_for_decision(struct run *r, const struct turn_call *c, int
     return false;
 }
 
-/* False: nobody has said anything yet, or the run is broken. */
+/* False: nobody has decided yet, or the run is broken. */
 bool turn_ask_person(struct turn *t, struct turn_call *c, int64_t seq, str why,
                      struct turn_word *said)
 {
@@ -55,8 +55,8 @@ bool turn_ask_person(struct turn *t, struct turn_call *c, int64_t seq, str why,
     return turn_wait_for_decision(r, c, seq, why);
 }
 
-/* The model's own reason, as the log may have it. While the question is open its effect has the
- * reason as its result; the person's word replaces it. */
+/* The model's own reason, as the log may have it. While the question is open, it is the result of
+ * the question's effect; the decision replaces it. */
 static str turn_reason(struct run *r)
 {
     str said = str_trim(r->why);
@@ -80,7 +80,7 @@ static str turn_denied(struct run *r, str note)
     return turn_error(r, said);
 }
 
-/* All are asked before the run waits. */
+/* Asks all questions before the run waits. */
 bool turn_approve(struct turn *t)
 {
     struct agent_result *out = t->r->out;

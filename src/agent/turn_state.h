@@ -9,7 +9,7 @@
 struct turn_call {
     const struct ask_call *asked;
     const struct tool *tool;
-    str arguments; /* as given to the tool: a person may have changed them */
+    str arguments; /* as passed to the tool: a person may have changed them */
     str shown;     /* as in the log: masked */
     int64_t seq;
     bool valid, ok, settled; /* settled: the result is known without running the tool */

@@ -1,8 +1,8 @@
 /* view.c - see view.h.
  *
- * The loop keeps its history in the form of Chat Completions. On its way to the model, the results
- * of tools are put between marks and cut to what there is room for (the log has them whole); for a
- * model without function calling all of it becomes text. The reply is turned back into calls.
+ * The loop keeps its history in the form of Chat Completions. For the model, results of tools are
+ * put between marks and truncated to the available room (the log has them whole); for a model
+ * without function calling all of it becomes text. The reply is turned back into calls.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -92,7 +92,7 @@ static void view_put_result(struct view_page *p, const struct json_node *m, stru
     buf_release(&text);
 }
 
-/* ---- what the model said ---- */
+/* ---- messages of the model ---- */
 
 static void view_put_said(struct view_page *p, const struct json_node *m, struct buf *out)
 {
@@ -176,7 +176,7 @@ static void view_put_system(struct view_page *p, const struct json_node *m, stru
     buf_release(&text);
 }
 
-/* Without tools there is nothing between marks. */
+/* Without tools there is no text between marks. */
 static bool view_needs_rule(const struct view_page *p)
 {
     return !p->v->own_prompt && !p->rule_put && toolbox_count(p->v->tools) > 0;
@@ -316,7 +316,7 @@ static bool view_ask_body(struct agent_view *v, const struct ask_request *q, str
     return true;
 }
 
-/* Once more, with what was wrong about it. */
+/* Asks again, with the error of the reply. */
 static bool view_ask_react(struct view_page *p, const struct ask_request *q, struct buf *body,
                            const _Atomic bool *cancel, struct arena *a, struct ask_reply *reply)
 {
@@ -385,7 +385,7 @@ static bool view_ask_page(struct view_page *p, const struct ask_request *q,
     return ok;
 }
 
-/* A client's schema may be nested so deeply that the body around it is too deep. */
+/* A client's schema may be so deep that the body around it exceeds the depth limit. */
 static bool view_refuse(const struct err *e, struct arena *a, struct ask_reply *reply)
 {
     *reply = (struct ask_reply){
@@ -404,10 +404,9 @@ static bool view_ask(void *ctx, const struct ask_request *q, const _Atomic bool 
     struct err e;
     bool ok;
 
-    json_init(&p.doc);
     arena_init(&p.arena, VIEW_ARENA);
-    ok = json_parse(&p.doc, q->body, &e) ? view_ask_page(&p, q, cancel, a, reply)
-                                         : view_refuse(&e, a, reply);
+    ok = json_open(&p.doc, q->body, &e) ? view_ask_page(&p, q, cancel, a, reply)
+                                        : view_refuse(&e, a, reply);
     arena_release(&p.arena);
     json_release(&p.doc);
     return ok;

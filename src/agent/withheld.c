@@ -7,7 +7,7 @@
 #include "agent/run_state.h"
 #include "base/json.h"
 
-/* Whether the caller's note says that a guard checks the answer first. */
+/* Whether the caller's note says that a guard checks the answer. */
 static bool withheld_is_guarded(str note)
 {
     struct json doc;

@@ -141,7 +141,7 @@ static bool make_now(struct run *r, struct agent_effect *f,
     out->result = arena_dup(r->arena, out->ok ? buf_str(&made) : str_c(e.text));
     buf_release(&made);
     if (!out->ok && e.code == ERR_CANCELLED && run_cancelled(r))
-        return run_within(r); /* its end is left open */
+        return run_within(r); /* the effect's end is not logged */
     f->state = AGENT_DONE;
     f->failed = !out->ok;
     f->result = out->result;

@@ -9,8 +9,8 @@
  *     if (!agent_work_end(w, STR(""), e)) ...                    e: the log failed; resumable
  *
  * For a fixed plan instead of a conversation. If it is called again with the same run id, the same
- * calls in the same order find their results in the log. The caller must ask the same: another
- * question in the place of a logged one breaks the run.
+ * calls in the same order find their results in the log. The caller must make the same calls: a
+ * call that differs from the logged one breaks the run.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,4 +1,4 @@
-/* definition.c - definitions by their names.
+/* definition.c - finds definitions by their names.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

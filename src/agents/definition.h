@@ -42,7 +42,7 @@ void agents_servers_free(struct agents_servers *s);
 /* Stops the servers that are not in this configuration, once no run uses them. */
 void agents_servers_reload(struct agents_servers *s, const struct config *c);
 
-/* What an MCP server answered when it was asked for its tools. */
+/* The reply of an MCP server that was asked for its tools. */
 struct agents_listing {
     str server, tools;       /* tools: JSON; "" with an error */
     const struct err *error; /* masked; NULL: none */
@@ -54,14 +54,14 @@ struct agents_tools_options {
     const struct config_agent *agent;
     struct agents_servers *servers;
     const struct clock *clock;
-    const struct mask *mask; /* for notes (the run masks results itself); NULL: none */
+    const struct mask *mask; /* masks notes (the run masks results itself); NULL: none */
     /* The tools that the sources listed when the run began (agents_tools.listed, from the log), so
      * that a resumed run has the same tools; "": the servers are asked now. */
     str listed;
     const _Atomic bool *cancel; /* or NULL */
-    unsigned retries;           /* of calls to MCP servers, after transient failures */
-    int64_t list_ms;            /* a server has at least this time to list its tools; 0: 10 s */
-    bool whole;                 /* results are shown whole: there is no result_search */
+    unsigned retries;           /* retries of calls to MCP servers, after transient failures */
+    int64_t list_ms;            /* time that a server gets to list its tools; 0: 10 s */
+    bool whole;                 /* results are shown in full, so there is no result_search */
     void (*on_list)(void *ctx, const struct agents_listing *l); /* or NULL */
     void *ctx;
 };

@@ -1,6 +1,6 @@
 /* guard.c - guards that allow or deny the input or output of an agent.
  *
- * A guard that gives no verdict denies: its reason says why the verdict is missing.
+ * A guard without a verdict denies, and its reason says why the verdict is missing.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -18,7 +18,7 @@ static const char verdict_schema[] =
 
 static void guard_deny(struct agents_verdict *out, str reason)
 {
-    assert(reason.n); /* every decision has its reason */
+    assert(reason.n); /* every verdict needs a reason */
     *out = (struct agents_verdict){.allow = false, .reason = reason};
 }
 
@@ -38,7 +38,7 @@ static void guard_read_verdict(str json, struct arena *a, struct agents_verdict 
     json_release(&doc);
 }
 
-/* A guard that was asked and is gone by now cannot allow anything. */
+/* A guard that was asked and no longer exists cannot allow anything. */
 static bool guard_deny_gone(const struct agents_part *p, str name, struct agents_verdict *out)
 {
     guard_deny(out,
@@ -54,7 +54,8 @@ static bool guard_ask_agent(struct agents_part *p, const struct agents_question 
     const struct config_agent *d = agents_find(p->job->setup->config, q->guard->name);
     const char *what = q->what;
     struct config_agent agent;
-    /* Its handoffs count with those before it: a guard may hand over to an agent that it guards. */
+    /* The handoffs of a guard count together with those before it, because a guard may hand over to
+     * an agent that it guards. */
     struct agents_part guard = {.job = p->job,
                                 .agent = &agent,
                                 .arena = p->arena,
@@ -100,8 +101,8 @@ static bool guard_ask_agent(struct agents_part *p, const struct agents_question 
 
 struct guard_post {
     struct agents_part *part;
-    str run;                           /* the guard's own, which its idempotency key is */
-    const struct config_tools *source; /* NULL: the URL alone */
+    str run;                           /* the guard's own, also its idempotency key */
+    const struct config_tools *source; /* NULL: only the URL is needed */
     const struct agents_question *q;
     str body;
 };
@@ -132,7 +133,7 @@ static bool guard_post(void *ctx, struct buf *out, struct err *e)
     return t.io && http_tool_run(&t, &call, out, e);
 }
 
-/* The request and its reply are in the log of the guard's own run. */
+/* The log of the guard's run has the request and its reply. */
 static bool guard_ask_http(struct agents_part *p, const struct agents_question *q,
                            struct agents_verdict *out, struct err *e)
 {

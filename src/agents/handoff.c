@@ -1,7 +1,8 @@
 /* handoff.c - passes the conversation on to another agent, with the reason.
  *
- * Each agent that may be handed over to is a tool, handoff_to_NAME, whose success ends the run. The
- * other agent continues the whole conversation in a run below it, and its result is the run's.
+ * Each possible target is a tool, handoff_to_NAME, whose success ends the loop of the first agent.
+ * The target continues the whole conversation in a run below the first one, and its result becomes
+ * the result of the first run.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -63,7 +64,7 @@ static const struct agents_handoff *handoff_target(const struct agents_part *p,
     return NULL;
 }
 
-/* All messages but the first agent's own prompt. */
+/* All messages except the first agent's own prompt. */
 static str handoff_messages(str history, struct arena *a)
 {
     struct json doc;
@@ -71,9 +72,8 @@ static str handoff_messages(str history, struct arena *a)
     struct err e;
     str all;
 
-    json_init(&doc);
     buf_init(&out, history.n + 1);
-    if (json_parse(&doc, history, &e))
+    if (json_open(&doc, history, &e))
         JSON_FOREACH(m, &doc, json_root(&doc)) {
             if (json_is(&doc, json_find(&doc, m, STR("role")), STR("system")))
                 continue;
@@ -96,12 +96,12 @@ static void handoff_take_result(struct agent_result *out, const struct agent_res
     out->finish = from->finish;
     out->pending = from->pending;
     agent_result_add_usage(out, from);
-    /* A resumed run looks at its time after the other one has waited. */
+    /* The time of a resumed run includes the wait for the other run. */
     out->spent_ms -= from->waited_ms < out->spent_ms ? from->waited_ms : out->spent_ms;
     out->waited_ms += from->waited_ms;
 }
 
-/* The run ends here instead. */
+/* The run ends here instead of handing over. */
 static bool handoff_stop(struct agent_result *out, enum agent_end end, const char *reason,
                          str detail)
 {

@@ -13,7 +13,7 @@
 #define HEADERS_MAX ((size_t)64 << 10)
 #define BODY_MAX ((size_t)16 << 20)
 #define SHOWN_MAX 120
-#define MARGIN_MS 250 /* its own sentence comes before that of the toolbox */
+#define MARGIN_MS 250 /* the tool's own timeout comes before that of the toolbox */
 
 struct http_tool_request {
     struct buf url, headers, body;
@@ -25,7 +25,7 @@ static bool http_tool_takes_body(str method)
            str_eq(method, STR("PATCH"));
 }
 
-/* The next line of ready headers, with its end, and the header's name. */
+/* The next line of ready headers, including its line end, and the name of the header. */
 static str http_tool_next_header(str *lines, str *name)
 {
     size_t end = str_find(*lines, STR("\n"));
@@ -48,7 +48,7 @@ static bool http_tool_sets(str configured, str wanted)
     return false;
 }
 
-/* A header of the configuration is not for the model to choose: its own is dropped. */
+/* Drops a header of the model if the configuration sets it. */
 static void http_tool_drop_configured(struct buf *headers, str configured)
 {
     str lines = buf_str(headers), name;
@@ -66,7 +66,7 @@ static void http_tool_drop_configured(struct buf *headers, str configured)
     headers->n = kept;
 }
 
-/* The base URL, its last slash left out, and the path of the operation. */
+/* The base URL without its last slash, and the path of the operation. */
 static bool http_tool_operation(const struct http_tool *t, const struct tool_call *call,
                                 struct http_tool_request *q, struct err *e)
 {

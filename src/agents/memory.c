@@ -17,8 +17,8 @@ static struct thread_asker memory_asker(const struct agents_job *j)
         .key = j->q.key, .all = !j->q.key.n, .now_us = clock_wall_ms(j->runner->host.clock) * 1000};
 }
 
-/* The list without its brackets; "" if it is none. A client may have stored any bytes, and they
- * become part of the request to the model. */
+/* The list without its brackets; "" if the value is not a list. A client may have stored any bytes,
+ * and they become part of the request to the model. */
 static str memory_items(str list, struct arena *a)
 {
     struct json doc;
@@ -77,7 +77,7 @@ bool agents_memory_read(struct agents_job *j, struct arena *a, str *messages, st
     return ok;
 }
 
-/* Whether a checkpoint of the thread is from this run. Other runs may have added theirs since. */
+/* Whether this run wrote a checkpoint of the thread. Other runs may have added later ones. */
 static bool memory_has(struct agents_job *j, bool *has, struct err *e)
 {
     const str ns = STR("");

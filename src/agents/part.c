@@ -1,4 +1,4 @@
-/* part.c - one agent at work.
+/* part.c - runs one agent.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -23,7 +23,7 @@ str agents_job_masked(const struct agents_job *j, str json, struct arena *a)
     return json;
 }
 
-/* Threads that wait for the run read its log again. */
+/* Wakes the threads that wait for the run; they read its log again. */
 static void part_on_effect(void *ctx, const struct agent_effect *f)
 {
     struct agents_job *j = ctx;
@@ -120,7 +120,7 @@ bool agents_limits_left(const struct agents_part *p, const struct agent_result *
 
 /* ---- the result ---- */
 
-/* Why a cancelled run ends. If only the process ends, the run is not over. */
+/* Why a cancelled run ended. If only the process ends, the run is not over. */
 static const char *part_cancel_reason(const struct agents_part *p)
 {
     return atomic_load(&p->job->left) ? "left" : "cancelled";
@@ -148,12 +148,12 @@ static bool part_check_output(struct agents_part *p, struct arena *a, struct age
     assert(p->tools);
     if (p->guard_output.kind == CONFIG_GUARD_NONE)
         return true;
-    if (out->end != AGENT_FINISHED) { /* a run that has no answer has nothing to allow */
+    if (out->end != AGENT_FINISHED) { /* no answer to check */
         out->text = out->end == AGENT_WAITING ? out->text : STR("");
         return true;
     }
     if (!agents_limits_left(p, out, &q.left, out)) {
-        out->text = out->finish = STR(""); /* the guard has not allowed it */
+        out->text = out->finish = STR(""); /* the guard did not allow it */
         return true;
     }
     if (!agents_guard_ask(p, &q, &v, e))
@@ -165,7 +165,7 @@ static bool part_check_output(struct agents_part *p, struct arena *a, struct age
     } else if (v.cancelled) {
         out->end = AGENT_CANCELLED;
         out->reason = str_c(part_cancel_reason(p));
-        out->text = out->finish = STR(""); /* the guard has not allowed it */
+        out->text = out->finish = STR(""); /* the guard did not allow it */
     } else if (!v.allow) {
         out->end = AGENT_STOPPED;
         out->reason = STR("guard_denied");
@@ -266,7 +266,7 @@ static bool part_guarded(struct agents_part *p, struct agent_result *out, struct
     return part_loop(p, out, e);
 }
 
-/* The run ends before its loop: its tools are not available, or it was cancelled while they were
+/* Ends the run before its loop: its tools are not available, or it was cancelled while they were
  * listed. */
 static bool part_end_without_tools(struct agents_part *p, const struct err *why,
                                    struct agent_result *out, struct err *e)

@@ -1,4 +1,4 @@
-/* request.c - a request for a run: checked, and kept as the input of the run's row.
+/* request.c - checks the request for a run, and stores it as the input of the run's row.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -70,7 +70,7 @@ static bool request_add_tool(const struct json *doc, const struct json_node *t, 
     struct tool tool = {
         .description = STR(""), .schema = STR(""), .server = STR(""), .flags = TOOL_CLIENT};
 
-    if (json_find(doc, t, STR("function"))) /* as Chat Completions has it */
+    if (json_find(doc, t, STR("function"))) /* in the form of Chat Completions */
         return request_add_tool(doc, json_find(doc, t, STR("function")), box, a, e);
     if (t->kind != JSON_OBJECT || !json_text(doc, json_find(doc, t, STR("name")), a, &tool.name))
         return err_set(e, ERR_INPUT, "tools: each must be an object with a name");
@@ -154,7 +154,7 @@ static bool request_may_run(const struct config_key *k, str agent, struct err *e
                    STR_ARG(str_slice(agent, 0, 60)));
 }
 
-/* Of a workflow every agent; handoffs and guards are the definition's own. */
+/* For a workflow, checks every agent; handoffs and guards belong to the definition. */
 static bool request_allowed(const struct agents_request *q, const struct config *c, struct err *e)
 {
     const struct config_key *k = q->key.n ? request_key(q, c) : NULL;
@@ -182,7 +182,7 @@ bool agents_request_check(const struct agents_request *q, const struct config *c
     if (!request_allowed(q, c, e))
         return false;
     if (!q->input.n)
-        return err_set(e, ERR_INPUT, "input: is missing or empty: what is the agent to do?");
+        return err_set(e, ERR_INPUT, "input: is missing or empty: say what the agent should do");
     if (q->input.n > AGENTS_INPUT_MAX)
         return err_set(e, ERR_INPUT, "input: is larger than %zu bytes", AGENTS_INPUT_MAX);
     if (q->session.n > CONVERSATION_SESSION_MAX)

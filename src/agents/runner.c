@@ -7,8 +7,8 @@
 #include "base/log.h"
 
 #define LOOK_MS 50
-#define BROKEN_LOOKS 20   /* each LOOK_MS: until a run that PostgreSQL broke is resumed */
-#define ELSEWHERE_LOOKS 4 /* each LOOK_MS: how often the log of another daemon's run is read */
+#define BROKEN_LOOKS 20   /* times LOOK_MS: until a run is resumed after a failure of PostgreSQL */
+#define ELSEWHERE_LOOKS 4 /* times LOOK_MS: until another daemon's log is read again */
 #define STACK_SIZE ((size_t)2 << 20)
 
 /* ---- the table of active runs; under the lock ---- */
@@ -142,7 +142,7 @@ static bool job_run_agent(struct agents_job *j, struct arena *a, struct agent_re
     return agents_part_run(&p, out, e);
 }
 
-/* A log that the run does not fit will not fit the next time either. */
+/* If the run does not fit into the log now, it never will. */
 static void job_fail(struct agents_job *j, struct arena *a, struct agent_result *out,
                      const struct err *why)
 {
@@ -150,7 +150,7 @@ static void job_fail(struct agents_job *j, struct arena *a, struct agent_result 
     bool astray = why->code == ERR_INPUT || why->code == ERR_NOT_FOUND || why->code == ERR_LIMIT;
     struct err e;
 
-    if (!j->broken) /* once, until it works again */
+    if (!j->broken) /* logged once, until it works again */
         log_warn("a run of an agent cannot continue",
                  LOG_STR("run", j->q.run),
                  LOG_STR("agent", j->q.name),
@@ -167,7 +167,7 @@ static void job_fail(struct agents_job *j, struct arena *a, struct agent_result 
                                &e);
 }
 
-/* Whether the run waits. */
+/* Whether the run waits for a person or its caller. */
 static bool job_work(struct agents_job *j)
 {
     const struct config_workflow *w =
@@ -190,10 +190,10 @@ static bool job_work(struct agents_job *j)
     return out.end == AGENT_WAITING;
 }
 
-/* Under the lock. A run goes on, from its log,
- *   - if a word, a result or a cancel has come while it was about to wait;
- *   - if PostgreSQL failed, after a pause: nobody else resumes a run of this daemon;
- *   - if another daemon took it over, and it came back before this thread had left it. */
+/* Under the lock. A run continues from its log
+ *   - if an answer, a result or a cancel arrived while it was about to wait;
+ *   - if PostgreSQL failed, after a pause, because no other daemon resumes a run of this one;
+ *   - if another daemon took it over and handed it back before this thread had left it. */
 static bool job_goes_on(struct agents_job *j, bool waits)
 {
     struct agents_runner *r = j->runner;
@@ -216,7 +216,7 @@ static bool job_goes_on(struct agents_job *j, bool waits)
 
 static void runner_begin_oldest(struct agents_runner *r);
 
-/* If it does not go on, it is out of the table. */
+/* If the run does not continue, it is removed from the table. */
 static bool job_again(struct agents_job *j, bool waits)
 {
     struct agents_runner *r = j->runner;
@@ -248,7 +248,7 @@ static void *job_thread(void *arg)
     return NULL;
 }
 
-/* Under the lock. Its own thread ends the job, even if others wait for it. If no thread can be
+/* Under the lock. The job's own thread ends it, even if others wait for it. If no thread can be
  * started, the end of another job starts it. */
 static void job_begin(struct agents_job *j)
 {
@@ -269,7 +269,7 @@ static void job_begin(struct agents_job *j)
         log_warn("a run waits for a thread: none can be started now", LOG_STR("run", j->q.run));
 }
 
-/* Under the lock: starts the job that has waited longest for the end of another one. */
+/* Under the lock: starts the job that has waited longest for another one to end. */
 static void runner_begin_oldest(struct agents_runner *r)
 {
     struct agents_job *oldest = NULL;
@@ -281,8 +281,8 @@ static void runner_begin_oldest(struct agents_runner *r)
         job_begin(oldest);
 }
 
-/* The job is in the table, and its run in the log. A resumed one may have to wait for the end of
- * another; one that is only to end does not. */
+/* The job is in the table, and its run in the log. A resumed run may have to wait until another one
+ * ends, unless it is resumed only to end. */
 static void job_make_ready(struct agents_job *j)
 {
     struct agents_runner *r = j->runner;
@@ -328,7 +328,7 @@ static bool job_choose_session(struct agents_job *j, struct err *e)
 
     if (!j->q.key.n || !r->host.log || str_eq(j->session, j->q.run))
         return true;
-    /* First the active runs: one that ends in between is in the log by then. */
+    /* Checks the active runs first: a run that ends in between is then found in the log. */
     pthread_mutex_lock(&r->lock);
     for (struct agents_job *o = r->jobs; o; o = o->next)
         taken = taken || (str_eq(o->session, j->session) && !str_eq(o->q.key, j->q.key));
@@ -342,8 +342,8 @@ static bool job_choose_session(struct agents_job *j, struct err *e)
     return true;
 }
 
-/* A thread has one run at a time, also if another daemon runs it. Two that start within a moment on
- * two daemons are not noticed. */
+/* A thread has one run at a time, also if another daemon runs it. Two runs that start within a
+ * moment on two daemons are not detected. */
 static bool job_thread_is_free(struct agents_job *j, struct err *e)
 {
     struct buf part;
@@ -395,7 +395,7 @@ bool agents_start(struct agents_runner *r, const struct agents_request *q, struc
     return true;
 }
 
-/* Under the lock. One that waits for a thread gets it, to end. */
+/* Under the lock. A job that waits for a thread gets one, so that it can end. */
 static void job_stop(struct agents_job *j)
 {
     atomic_store(&j->stop, true);
@@ -403,7 +403,7 @@ static void job_stop(struct agents_job *j)
         job_begin(j);
 }
 
-/* Makes an active run end, or read its decisions again. False: the run is not active. */
+/* Makes an active run end, or read its answers again. False: the run is not active. */
 static bool runner_mark_active(struct agents_runner *r, str root, bool stop)
 {
     struct agents_job *active;
@@ -440,13 +440,13 @@ static void runner_resume_root(struct agents_runner *r, const struct agent_row *
         job_make_ready(j);
         return;
     }
-    /* Somebody else may have resumed it since it was looked for. */
+    /* Another thread may have resumed it since it was looked up. */
     if (!runner_mark_active(r, row->id, stop))
         log_warn("a run cannot continue now", LOG_STR("run", row->id), LOG_ERR(&e));
     agents_runner_job_free(j);
 }
 
-/* A run that is not active is resumed. `stop`: only to end, as cancelled. */
+/* Resumes a run that is not active. `stop`: only to end it as cancelled. */
 static void runner_resume(struct agents_runner *r, str root, bool stop)
 {
     struct agent_row whole;
@@ -463,7 +463,7 @@ static void runner_resume(struct agents_runner *r, str root, bool stop)
     else if (!mine)
         log_info("a run continues in another daemon", LOG_STR("run", root));
     else if (str_eq(whole.status, STR("running")) || str_eq(whole.status, STR("waiting")))
-        runner_resume_root(r, &whole, stop); /* one that has ended stays ended */
+        runner_resume_root(r, &whole, stop); /* a run that has ended stays ended */
     arena_release(&a);
 }
 
@@ -497,7 +497,7 @@ void agents_lost(struct agents_runner *r)
     pthread_mutex_unlock(&r->lock);
 }
 
-/* Whether another daemon runs it. Then the caller looks at its log now and then. */
+/* Whether another daemon runs it. Then the caller reads its log at intervals. */
 static bool runner_wait_elsewhere(struct agents_runner *r, str run, const _Atomic bool *cancel)
 {
     struct agent_row row;

@@ -33,7 +33,7 @@
 struct agents_host {
     struct gateway *gateway;
     struct gateway_loop *gl;
-    struct agent_log *log;   /* NULL: nothing is recorded, and nothing can be resumed */
+    struct agent_log *log;   /* NULL: nothing is recorded, so nothing can be resumed */
     struct threads *threads; /* likewise */
     const struct clock *clock;
     const _Atomic bool *leave; /* the process ends */
@@ -48,7 +48,7 @@ struct agents_request {
     bool workflow;
     str input;        /* the user's message */
     str content;      /* the same as JSON parts, if it has images or files; or "" */
-    str instructions; /* the caller's, added after the agent's prompt; or "" */
+    str instructions; /* the caller's system prompt, added after the agent's; or "" */
     str messages;     /* JSON, separated by commas: earlier messages; or "" */
     str thread;       /* the conversation that the run continues, or "" */
     str session;      /* in the record; "": the thread, or the run */
@@ -60,7 +60,7 @@ struct agents_request {
 struct agents_runner;
 
 struct agents_runner *agents_runner_new(const struct agents_host *h);
-/* Waits until the runs reach a point where they can stop. NULL is allowed. */
+/* Waits until the runs have stopped at a point where they can be resumed. NULL is allowed. */
 void agents_runner_free(struct agents_runner *r);
 /* Call it after a reload of the configuration. */
 void agents_runner_reload(struct agents_runner *r);
@@ -71,20 +71,21 @@ void agents_runner_reload(struct agents_runner *r);
 bool agents_start(struct agents_runner *r, const struct agents_request *q, struct arena *a,
                   str *run, struct err *e) MUST_USE;
 /* Resumes the run, or the run that it is a part of. An active run reads its log again before it
- * ends. If the run belongs to another daemon, that one does it. */
+ * ends. If the run belongs to another daemon, that daemon resumes it. */
 void agents_resume(struct agents_runner *r, const struct agent_row *row);
-/* Cancels the run, or the run that it is a part of; one that waits is resumed to end. If the run
- * belongs to another daemon, that one does it. */
+/* Cancels the run, or the run that it is a part of; a waiting run is resumed to end. If the run
+ * belongs to another daemon, that daemon cancels it. */
 void agents_end(struct agents_runner *r, str run);
 /* False: the run is not active in this process. */
 bool agents_cancel(struct agents_runner *r, str run);
 /* Another daemon took over all runs: they stop here. */
 void agents_lost(struct agents_runner *r);
 /* Waits until the log of the run has more than at *version (0 at first), which is then updated, or
- * *cancel is true (may be NULL). False: the run is no longer active. The log of a run that another
- * daemon runs may have more after each wait. */
+ * until *cancel is true (may be NULL). False: the run is no longer active. For the run of another
+ * daemon, the log may have more after each wait. */
 bool agents_wait(struct agents_runner *r, str run, uint64_t *version, const _Atomic bool *cancel);
-/* Waits until a run that has ended in the log is no longer active here: then its thread is free. */
+/* Waits until a run that has ended in the log is no longer active here: then another run may use
+ * its thread. */
 void agents_wait_gone(struct agents_runner *r, str run);
 /* Reads the request from the input of a run's row; texts in the arena. */
 bool agents_request_read(str json, struct arena *a, struct agents_request *out,

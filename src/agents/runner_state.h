@@ -21,7 +21,7 @@
 #define AGENTS_ARENA ((size_t)2 << 30) /* address space for one agent */
 #define AGENTS_TEXT_MAX ((size_t)32 << 20)
 #define agents_limits_none ((struct agent_limits){.iterations = 0, .tokens = -1})
-#define AGENTS_EXTRA "\"stream\":true" /* watchers see the reply grow, and stalls are noticed */
+#define AGENTS_EXTRA "\"stream\":true" /* so that watchers see the reply grow */
 
 struct agents_job {
     struct agents_runner *runner;
@@ -37,7 +37,7 @@ struct agents_job {
     uint64_t version; /* counts the puts into the log */
     bool again;
     bool ready, begun;   /* its row is stored; its thread has been started */
-    bool broken, ending; /* its thread's own: by PostgreSQL; resumed once to end as cancelled */
+    bool broken, ending; /* its thread's: PostgreSQL failed; it is resumed only to end */
 };
 
 struct agents_runner {
@@ -66,7 +66,7 @@ struct agents_part {
     struct agents_job *job;
     const struct config_agent *agent;
     str run, stage; /* stage: its number in a workflow; or "" */
-    str input;      /* the user's message, or the result of the part before */
+    str input;      /* the user's message, or the result of the previous stage */
     str messages;   /* JSON, separated by commas; or "" */
     bool root;      /* the run itself: it has the caller's tools and the thread */
     unsigned depth;
@@ -75,7 +75,7 @@ struct agents_part {
     /* The remaining limits of the run above (agents_limits_none: no limits); once the part is
      * loaded, its own limits within these. */
     struct agent_limits limits;
-    /* From the definition, as it was when the run began. */
+    /* Copied from the definition when the run began. */
     str model, system, level;
     struct agents_handoff *handoffs;
     size_t handoff_count;
@@ -95,11 +95,11 @@ bool agents_request_add_tools(str tools, struct toolbox *box, struct err *e) MUS
 
 /* Runs until there is a result. False: the log failed, and the run can be resumed. */
 bool agents_part_run(struct agents_part *p, struct agent_result *out, struct err *e) MUST_USE;
-/* Ends a run without its loop: its row says why. */
+/* Ends a run without its loop; the run's row has the reason. */
 bool agents_part_end(struct agents_part *p, struct agent_result *out, enum agent_end end,
                      const char *reason, str detail, struct err *e) MUST_USE;
 /* The limits that the part leaves to a run below it, after `used`. False: nothing is left; *out
- * says which limit is reached. */
+ * names the limit that is reached. */
 bool agents_limits_left(const struct agents_part *p, const struct agent_result *used,
                         struct agent_limits *left, struct agent_result *out);
 /* The options that all runs of the job share. */
@@ -119,7 +119,7 @@ bool agents_saved_load(struct agents_part *p, struct err *e) MUST_USE;
 
 struct agents_verdict {
     bool allow, waiting;
-    bool cancelled; /* before the guard had a verdict: by somebody, or as the process ends */
+    bool cancelled; /* before the verdict: by a person, or the process ends */
     str reason;
     struct agent_result used; /* usage of the guard */
 };

@@ -1,8 +1,8 @@
 /* saved.c - the input of a run: its definition, its prompt, the listed tools.
  *
- * The note is written before the first effect. A process that resumes the run, after a wait or
- * after a restart, takes everything from there, whatever the configuration and the servers have by
- * then. Sources of tools are used as they are configured now.
+ * The note is written before the first effect. A process that resumes the run, after a wait or a
+ * restart, reads everything from the note, whatever the configuration and the servers have by then.
+ * Only the sources of tools are used as they are configured now.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -38,7 +38,7 @@ static bool saved_prompt(struct agents_part *p, str *out, struct err *e)
     return h->find_prompt(h->prompt_ctx, p->agent->prompt_name, p->arena, out, e);
 }
 
-/* The prompt, the instructions of the caller, and which servers cannot be used. */
+/* The prompt, the instructions of the caller, and the servers that cannot be used. */
 static str saved_system(struct agents_part *p, str prompt)
 {
     str added = p->root ? p->job->q.instructions : STR("");
@@ -180,16 +180,9 @@ static bool saved_write(struct agents_part *p, struct err *e)
     return ok;
 }
 
-/* ---- and back ---- */
+/* ---- the note, read back ---- */
 
-static int64_t saved_number(const struct json *doc, const struct json_node *v, const char *key)
-{
-    int64_t n;
-
-    return json_i64(doc, json_find(doc, v, str_c(key)), &n) ? n : 0;
-}
-
-/* A source may be configured otherwise by now, but it must be there. */
+/* The configuration of a source may have changed, but the source must exist. */
 static bool saved_read_refs(struct agents_part *p, const struct json *doc,
                             const struct json_node *list, struct config_tool_ref **out, size_t *n,
                             struct err *e)
@@ -225,7 +218,7 @@ static bool saved_read_refs(struct agents_part *p, const struct json *doc,
 static void saved_read_guard(struct agents_part *p, const struct json *doc,
                              const struct json_node *v, struct agents_guard *out)
 {
-    *out = (struct agents_guard){(enum config_guard_kind)saved_number(doc, v, "kind"),
+    *out = (struct agents_guard){(enum config_guard_kind)json_get_i64(doc, v, "kind", 0),
                                  json_copy_text(doc, v, "name", p->arena),
                                  json_copy_text(doc, v, "url", p->arena)};
 }
@@ -247,7 +240,7 @@ static bool saved_read_definition(struct agents_part *p, const struct json *doc,
     struct config_agent *d = arena_zero(p->arena, 1, sizeof *d);
     str strategy;
 
-    if (!v || v->kind != JSON_OBJECT) /* of a run that an older version began */
+    if (!v || v->kind != JSON_OBJECT) /* for a run that an older version began */
         return true;
     *d = *p->agent;
     p->agent = d;
@@ -259,9 +252,9 @@ static bool saved_read_definition(struct agents_part *p, const struct json *doc,
     saved_read_handoffs(p, doc, json_find(doc, v, STR("handoff")));
     saved_read_guard(p, doc, json_find(doc, v, STR("guard_input")), &p->guard_input);
     saved_read_guard(p, doc, json_find(doc, v, STR("guard_output")), &p->guard_output);
-    p->limits = (struct agent_limits){.iterations = (unsigned)saved_number(doc, v, "steps"),
-                                      .tokens = saved_number(doc, v, "tokens"),
-                                      .time_ms = (uint64_t)saved_number(doc, v, "time_ms")};
+    p->limits = (struct agent_limits){.iterations = (unsigned)json_get_i64(doc, v, "steps", 0),
+                                      .tokens = json_get_i64(doc, v, "tokens", 0),
+                                      .time_ms = (uint64_t)json_get_i64(doc, v, "time_ms", 0)};
     if (!json_double(doc, json_find(doc, v, STR("usd")), &p->limits.cost_usd))
         p->limits.cost_usd = 0;
     return saved_read_refs(p, doc, json_find(doc, v, STR("tools")), &d->tools, &d->tool_count, e) &&

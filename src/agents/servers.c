@@ -1,7 +1,7 @@
 /* servers.c - the MCP servers of a process: one for each source, shared by all runs.
  *
- * A server outlives the configuration that named it as long as the next one names it alike, so what
- * it needs is copied here.
+ * A server outlives the configuration that named it if the next one has the same source, so its
+ * settings are copied here.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -20,16 +20,16 @@ struct agents_server {
     struct secret headers;
     struct mcp_client *client;
     unsigned refs;
-    bool retired; /* the configuration in force does not have it: freed when nobody uses it */
+    bool retired; /* not in the current configuration: freed when no run uses it */
 };
 
 struct agents_servers {
     const struct clock *clock;
-    pthread_mutex_t lock; /* of all that follows */
+    pthread_mutex_t lock; /* protects the members below */
     struct mcp_io *io;
     struct agents_server *first;
-    /* The sources of the configuration in force; not known before the first reload. Runs that
-     * have an older configuration may take others. */
+    /* The sources of the current configuration; unknown before the first reload. Runs with an older
+     * configuration may use others. */
     struct arena arena;
     str *digests;
     size_t digest_count;
@@ -73,7 +73,7 @@ void agents_servers_free(struct agents_servers *s)
     free(s);
 }
 
-/* Takes those that are retired and unused out of the list; under the lock. */
+/* Removes servers that are retired and unused from the list; under the lock. */
 static struct agents_server *agents_servers_sweep(struct agents_servers *s)
 {
     struct agents_server **at = &s->first, *out = NULL;
@@ -102,7 +102,7 @@ static void agents_servers_free_list(struct agents_server *list)
     }
 }
 
-/* Whether the configuration in force does not have the source; under the lock. */
+/* Whether the current configuration lacks the source; under the lock. */
 static bool agents_servers_retired(const struct agents_servers *s, str digest)
 {
     assert(s->reloaded || !s->digest_count);

@@ -9,10 +9,10 @@
 
 struct agents_server;
 
-/* The thread that handles all requests of tools; NULL: e says why. Lent. */
+/* The thread that handles all requests of tools; NULL: e has the reason. Lent. */
 struct mcp_io *agents_servers_io(struct agents_servers *s, const struct config *c, struct err *e);
-/* The server of a source, shared with other runs; its first call starts it. NULL: e says why. Give
- * it back with agents_server_give. */
+/* The server of a source, shared with other runs; its first call starts it. NULL: e has the reason.
+ * Returned with agents_server_give. */
 struct agents_server *agents_server_take(struct agents_servers *s, const struct config *c,
                                          const struct config_tools *t, struct err *e);
 void agents_server_give(struct agents_servers *s, struct agents_server *v); /* NULL is allowed */

@@ -1,7 +1,7 @@
-/* tools.c - the tools of one agent, out of their sources into a toolbox.
+/* tools.c - puts the tools of one agent from their sources into a toolbox.
  *
- * Every source is listed first, as JSON that the log keeps, and then added from that list. So a run
- * that is resumed has the tools it had, whatever its servers list now.
+ * Every source is listed first, as JSON that the log keeps, and then added from that list. So a
+ * resumed run has the same tools as before, whatever its servers list now.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -15,8 +15,8 @@
 
 #define OPEN_ARENA ((size_t)512 << 20)
 #define LIST_MAX ((size_t)16 << 20)
-#define LIST_MS 10000 /* at least: a server must start first */
-#define MARGIN_MS 500 /* the request's own end comes before the box gives up */
+#define LIST_MS 10000 /* at least, because a server must start first */
+#define MARGIN_MS 500 /* so that the request's own timeout comes before the box's */
 #define NAME_SHOWN 60
 
 struct agents_open {
@@ -44,7 +44,7 @@ static bool agents_uses(const struct agents_open *p, size_t source)
     return false;
 }
 
-/* ---- what the sources have ---- */
+/* ---- the tools of the sources ---- */
 
 static void agents_list_row(struct json_out *o, str name, str description, str schema,
                             bool read_only, bool idempotent)
@@ -72,7 +72,7 @@ static void agents_list_http(const struct config_tools *t, struct json_out *o)
     json_out_end(o);
 }
 
-/* A server that cannot list is an error in the list; false only for a cancelled run. */
+/* A server that cannot list its tools is an error in the list; false only if cancelled. */
 static bool agents_list_server(struct agents_open *p, size_t source, struct json_out *o,
                                struct err *e)
 {
@@ -97,7 +97,7 @@ static bool agents_list_server(struct agents_open *p, size_t source, struct json
     } else {
         mcp_mask_error(t->mask ? t->mask : p->o->mask, e);
         log_warn("an MCP server cannot be used", LOG_STR("server", t->name), LOG_ERR(e));
-        json_out_str(o, str_c(e->text)); /* instead of the list: the error */
+        json_out_str(o, str_c(e->text)); /* in place of the list: the error */
         l.error = e;
     }
     if (p->o->on_list)
@@ -127,7 +127,7 @@ static bool agents_list(struct agents_open *p, struct err *e)
         if (p->o->cancel && atomic_load(p->o->cancel))
             ok = err_set(e, ERR_CANCELLED, "cancelled");
     }
-    if (ok) { /* a server that was given up left its name without a value */
+    if (ok) { /* a server that was abandoned has its name in the list, but no value */
         json_out_end(&o);
         ok = json_out_ok(&o, e);
         p->tools.listed = arena_dup(&p->arena, buf_str(&out));
@@ -136,7 +136,7 @@ static bool agents_list(struct agents_open *p, struct err *e)
     return ok;
 }
 
-/* ---- which of them the agent may use ---- */
+/* ---- the tools that the agent may use ---- */
 
 static bool agents_named(const struct config_tool_ref *refs, size_t n, size_t source, str tool)
 {
@@ -146,7 +146,7 @@ static bool agents_named(const struct config_tool_ref *refs, size_t n, size_t so
     return false;
 }
 
-/* The tools of a source that are named one by one; the list ends with NULL. NULL: all of them. */
+/* The tools of a source that are listed by name, ending with NULL; NULL: all of them. */
 static const char *const *agents_names(struct agents_open *p, const struct config_tool_ref *refs,
                                        size_t n, size_t source)
 {
@@ -164,8 +164,8 @@ static const char *const *agents_names(struct agents_open *p, const struct confi
     return out;
 }
 
-/* A name that the source does not have must not pass: a call that should wait for a person would
- * otherwise be made without one. */
+/* A name that the source lacks is an error: otherwise a call that needs approval would run without
+ * it. */
 static bool agents_check_refs(struct agents_open *p, const struct config_tool_ref *refs, size_t n,
                               size_t source, const char *const *have, struct err *e)
 {
@@ -206,7 +206,7 @@ static const char *const *agents_listed_names(struct agents_open *p, const struc
     return have;
 }
 
-/* ---- into the box ---- */
+/* ---- into the toolbox ---- */
 
 static bool agents_add_server(struct agents_open *p, size_t source, const struct json *doc,
                               const struct json_node *list, struct err *e)
@@ -282,7 +282,7 @@ static bool agents_add_source(struct agents_open *p, size_t source, const struct
     const struct json_node *list = json_find(doc, json_root(doc), t->name);
     str why;
 
-    if (list && list->kind == JSON_OBJECT) { /* as earlier versions logged it for incidents */
+    if (list && list->kind == JSON_OBJECT) { /* logged by earlier versions */
         const struct json_node *tools = json_find(doc, list, STR("tools"));
 
         list = tools ? tools : json_find(doc, list, STR("error"));
@@ -308,8 +308,8 @@ static bool agents_add_all(struct agents_open *p, struct err *e)
     bool ok;
 
     ok = json_open(&doc, p->tools.listed, e);
-    /* In the order of the list: a resumed run has it from its log, and the configuration may have
-     * another one by now. */
+    /* In the order of the list: a resumed run has the list from its log, and the configuration may
+     * have changed its order. */
     for (const struct json_node *k = ok ? json_first(&doc, json_root(&doc)) : NULL; ok && k;
          k = json_next(&doc, json_root(&doc), k))
         for (size_t i = 0; ok && i < p->o->config->agents->tools_count; i++)
@@ -368,7 +368,7 @@ static bool agents_find_name(const struct agents_open *p, str written, str *name
     return found == 1;
 }
 
-/* For a model that writes calls as text. Some write the source twice, or a wrong one. */
+/* For a model that writes calls as text. Some models write the source twice, or a wrong source. */
 static bool agents_find_written(void *ctx, str written, str *name)
 {
     size_t dot = str_find(written, STR("."));
@@ -379,7 +379,7 @@ static bool agents_find_written(void *ctx, str written, str *name)
 
 /* ---- life ---- */
 
-/* Errors are ignored here: the list of an unreachable server contains the reason. */
+/* Errors are ignored here: the list has the reason of an unreachable server. */
 static void agents_take_servers(struct agents_open *p)
 {
     struct err e;
@@ -441,7 +441,7 @@ bool agents_open_tools(const struct agents_tools_options *o, struct agents_tools
     assert(!ok || toolbox_count(p->tools.box) <= TOOL_COUNT_MAX);
     p->tools.notes = arena_dup(&p->arena, str_trim(buf_str(&p->notes)));
     buf_release(&p->notes);
-    p->o = NULL; /* lent for the opening only */
+    p->o = NULL; /* lent only while the tools are opened */
     if (ok)
         *out = &p->tools;
     else

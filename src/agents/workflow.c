@@ -1,5 +1,5 @@
-/* workflow.c - stages of agents: side by side or one after the other, each stage with what the one
- * before it has found.
+/* workflow.c - runs stages of agents, in parallel or one after the other; each stage gets the
+ * results of the previous one.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -13,7 +13,7 @@ struct stage_agent {
     struct agents_part part;
     struct arena arena;
     struct agent_result result;
-    bool ok; /* the log did not fail */
+    bool ok; /* false if the log failed */
     struct err err;
 };
 
@@ -89,7 +89,7 @@ static bool stage_judge(const struct stage *s, struct arena *a, struct agent_res
     return agent_stage_judge(found, n, s->config->all, a, out, e);
 }
 
-/* ---- the plan, which a reload does not change ---- */
+/* ---- the plan; a reload does not change it ---- */
 
 static void workflow_write_plan(const struct agents_job *j, const struct config_workflow *w,
                                 struct buf *out)
@@ -206,7 +206,7 @@ bool agents_workflow_run(struct agents_job *j, const struct config_workflow *w, 
     if (ok)
         return agent_work_end(work, STR(""), e);
     out->end = AGENT_CANCELLED;
-    out->reason = STR("left"); /* the row stays as it is: the run can be resumed */
+    out->reason = STR("left"); /* the row is not changed: the run can be resumed */
     (void)!agent_work_end(work, STR(""), &ignored);
     return false;
 }

@@ -85,8 +85,8 @@ static void resume_runs(struct apps *a, size_t i, str app)
     arena_release(&arena);
 }
 
-/* A part may be running while the run that it is of still waits: the process ended right after a
- * person's word was kept. */
+/* A part may have the state "running" while its whole run still waits: the process ended right
+ * after a person's decision was stored. */
 static void apps_resume_row(struct apps *a, size_t i)
 {
     char part[64];
@@ -165,7 +165,7 @@ void apps_resume(struct apps *a)
     struct err e;
 
     if (a->host.log && !agent_log_adopt(a->host.log, false, &e))
-        log_warn("runs of nobody cannot be adopted", LOG_ERR(&e));
+        log_warn("runs without an owner cannot be adopted", LOG_ERR(&e));
     for (size_t i = 0; a->host.log && i < COUNT_OF(rows); i++)
         apps_resume_row(a, i);
 }
@@ -259,7 +259,7 @@ void apps_answer(struct apps *a, const struct app_match *m, const struct app_req
                  m->app->name);
 }
 
-/* ---- what answers have in common ---- */
+/* ---- shared parts of answers ---- */
 
 void app_fail_begin(struct app_reply *r, struct json_out *o, int status, const char *code,
                     str message)

@@ -44,7 +44,7 @@ struct app_call {
     str id, model, session;
     str body;           /* with the whole conversation; "": as received */
     str items;          /* Responses: the request's own items */
-    str previous;       /* and the response that it continues; "": none */
+    str previous;       /* and the previous response; "": none */
     str unknown;        /* the same, if that response is unknown */
     bool keep;          /* a later request may name the reply */
     bool stream, shows; /* shows: the client may see reasoning */
@@ -76,8 +76,8 @@ struct app_reply {
     const char *error; /* the code of the last app_fail or app_fail_err; or NULL */
     struct buf body;
     unsigned retry_after_s; /* 0: none */
-    /* Sends a part of the answer at once; the body follows. Status and type are those at the
-     * first call. Any thread, until `answer` returns. NULL: the answer is sent as a whole. */
+    /* Sends a part of the answer at once; the body follows. Status and type are those of the first
+     * call. Any thread, until `answer` returns. NULL: the answer is sent as a whole. */
     void (*send)(void *ctx, str bytes);
     void *send_ctx;
 };
@@ -107,14 +107,14 @@ struct app {
     bool resumes_active; /* resume may get a run that is active in this process */
     /* A run of its own that waited was ended by a person. May be NULL. */
     void (*ended)(void *app, const struct agent_row *row);
-    /* Stops a run of its own that is running, as soon as it can be; false: it is not active in this
-     * process. If row->from is "cancel", another daemon was asked, and the run may wait by now. May
-     * be NULL: such runs cannot be stopped. */
+    /* Stops a running run of this application as soon as possible; false: it is not active in this
+     * process. If row->from is "cancel", another daemon was asked, and the run may be waiting now.
+     * May be NULL: such runs cannot be stopped. */
     bool (*cancel)(void *app, const struct agent_row *row);
-    /* Several daemons share the store. Once a second, and when another one hands something to this
-     * one: looks for work in the tables that is this daemon's by now. May be NULL. */
+    /* Several daemons share the store. Called once a second, and when another daemon hands
+     * something over: looks for work in the tables that now belongs to this daemon. May be NULL. */
     void (*look)(void *app);
-    /* Another daemon took over all work of this one: drops it from memory, and returns once nothing
+    /* Another daemon took over all work of this one: drops it from memory, and returns when nothing
      * of it can write to the tables any more. Until then no write succeeds. May be NULL. */
     void (*lost)(void *app);
     /* The configuration was reloaded; bad settings are logged and change nothing. May be NULL. */
@@ -178,7 +178,7 @@ void app_fail_err(struct app_reply *r, const struct err *e);
  * closes all that is open. The answer is the error if ok is false (e) or the JSON is too large. */
 void app_reply_begin(struct app_reply *r, struct json_out *o, const char *list);
 void app_reply_end(struct app_reply *r, struct json_out *o, bool ok, const struct err *e);
-/* A value of the query, decoded; "" if it is not there. */
+/* A value of the query, decoded; "" if it is absent. */
 str app_query(const struct app_request *q, const char *name);
 /* The body as one JSON object; false after answering 400. */
 bool app_json(const struct app_request *q, struct json *doc, struct app_reply *r) MUST_USE;

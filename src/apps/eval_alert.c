@@ -309,7 +309,7 @@ static void eval_alert_read_runbook(struct eval_loading *l)
     if (!out.n && (read_named(l, last_of_url(l->runbook), &text) ||
                    read_named(l, l->out->alert.alert_type, &text)))
         buf_add(&out, text);
-    l->out->runbook = arena_take(l->arena, &out);
+    l->out->runbook = arena_move_buf(l->arena, &out);
 }
 
 bool eval_read_alert(struct eval_loading *l)
@@ -334,11 +334,11 @@ static void eval_add_evidence(struct eval_loading *l, const struct replay *r)
         buf_add(&all, str_slice(replay_output(r, i), 0, SCORE_EVIDENCE_MAX - all.n - 1));
         buf_add_c(&all, '\n');
     }
-    c->evidence = arena_take(l->arena, &all);
+    c->evidence = arena_move_buf(l->arena, &all);
 }
 
-/* Reports unreadable recordings before the run. A case may have none: whether an agent says that it
- * has no tools is a case too. */
+/* Reports unreadable recordings before the run. A case may have no recordings: it tests whether an
+ * agent says that it has no tools. */
 bool eval_count_recordings(struct eval_loading *l)
 {
     struct replay *r;

@@ -60,7 +60,7 @@ static str no_variables(struct arena *a, str text)
         text = str_slice(text, at + 2, text.n);
     }
     buf_add(&out, text);
-    return arena_take(a, &out);
+    return arena_move_buf(a, &out);
 }
 
 static void eval_case_add_text(struct arena *a, const struct json *doc, const struct json_node *v,
@@ -167,7 +167,7 @@ static bool eval_case_read_cause(struct eval_loading *l, const struct json *doc,
         struct score_texts *list;
     } all[] = {{"cause", &x->cause}, {"object", &x->object}, {"not_cause", &x->not_cause}};
 
-    assert(x->facts.at); /* eval_case_read_expected comes first */
+    assert(x->facts.at); /* after eval_case_read_expected, which checks it */
     for (size_t i = 0; i < COUNT_OF(all); i++) {
         const struct json_node *v = json_find(doc, json_root(doc), str_c(all[i].name));
 

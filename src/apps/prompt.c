@@ -80,9 +80,8 @@ bool prompt_settle(str name, str components, struct arena *a, str *canonical, st
                        PROMPT_NAME_MAX);
     if (components.n > 6 * PROMPT_SIZE_MAX)
         return err_set(e, ERR_LIMIT, "a version has at most %zu bytes of text", PROMPT_SIZE_MAX);
-    json_init(&doc);
     buf_init(&out, 8 * PROMPT_SIZE_MAX);
-    ok = json_parse(&doc, components, e) && check_components(&doc, a, e);
+    ok = json_open(&doc, components, e) && check_components(&doc, a, e);
     if (ok) {
         tool_canonical(&out, components);
         ok = buf_ok(&out, "the version", e);
@@ -129,8 +128,7 @@ str prompt_text(const struct prompt *p, const struct prompt_built_in *b, const c
     str text = STR("");
     bool there;
 
-    json_init(&doc);
-    there = json_parse(&doc, p->components, &e) &&
+    there = json_open(&doc, p->components, &e) &&
             json_text(&doc, json_find(&doc, json_root(&doc), str_c(component)), a, &text);
     if (there)
         text = arena_dup(a, text);
@@ -143,7 +141,7 @@ str prompt_text(const struct prompt *p, const struct prompt_built_in *b, const c
 
 void prompt_write(const struct prompt *p, bool components, struct json_out *o)
 {
-    assert(!components || p->components.n > 0); /* registry_list has none */
+    assert(!components || p->components.n > 0); /* registry_list omits them */
     json_out_object(o);
     json_member_str_or_null(o, "id", p->id);
     json_member_str_or_null(o, "name", p->name);

@@ -22,7 +22,7 @@
     " approved_us, approved_by, moved_us, moved_by"
 #define COLUMNS COLUMNS_WITH("components")
 
-/* Which way leads where; back to active only for what a person has seen. */
+/* The allowed changes of state; back to active only for versions that a person has approved. */
 static const bool ways[4][4] = {
     [PROMPT_DRAFT] = {[PROMPT_APPROVED] = true, [PROMPT_RETIRED] = true},
     [PROMPT_APPROVED] = {[PROMPT_ACTIVE] = true, [PROMPT_RETIRED] = true},
@@ -204,7 +204,7 @@ bool registry_list(struct registry *r, str name, struct arena *a, struct prompt 
     return ok;
 }
 
-/* ---- what is active ---- */
+/* ---- the active version ---- */
 
 static struct seen *app_registry_seen_of(struct registry *r, str name)
 {
@@ -293,7 +293,7 @@ void registry_in_force(struct registry *r, const struct prompt_built_in *b, stru
         if (registry_active(r, str_c(b->name), a, out, &e))
             return;
         if (e.code != ERR_NOT_FOUND)
-            log_warn("prompts cannot be read: what is compiled in is used", LOG_ERR(&e));
+            log_warn("prompts cannot be read: the built-in ones are used", LOG_ERR(&e));
     }
     prompt_built_in(b, a, out);
 }
@@ -331,7 +331,8 @@ static bool check_rest(const struct prompt_new *p, struct err *e)
     return ok;
 }
 
-/* In one transaction: it is there, or it is new, or another text has the same twelve digits. */
+/* In one transaction: the version exists, or it is new, or another text has the same twelve
+ * digits. */
 static bool app_registry_put_row(struct registry *r, const struct prompt_new *p, str components,
                                  str id, struct err *e)
 {

@@ -49,7 +49,7 @@ struct prompt {
     str id, name;
     str components; /* JSON object, its members sorted */
     enum prompt_state state;
-    bool built_in;              /* compiled in: it is in no table */
+    bool built_in;              /* compiled in: not in the tables */
     str parent, run_id, scores; /* the version it was made from, by which run; scores: JSON; or
                                  * "" */
     str created_by, approved_by, moved_by;

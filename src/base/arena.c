@@ -4,8 +4,8 @@
 #include "base/buf.h"
 #include "base/spare.h"
 
-/* Many arenas hold next to nothing for as long as a stream is open: the first block is small, and
- * so is the next. With its head each is of a size that spare.h keeps. */
+/* Many arenas hold next to nothing while a stream is open, so the first two blocks are small. With
+ * its head, each block has a size that spare.h keeps. */
 #define ARENA_BLOCK_MIN (512 - sizeof(struct arena_block))
 
 #define UNIT _Alignof(max_align_t)
@@ -14,7 +14,7 @@
 struct arena_block {
     struct arena_block *older;
     size_t size;  /* of bytes */
-    size_t whole; /* of all of it */
+    size_t whole; /* bytes of all blocks */
     max_align_t bytes[];
 };
 
@@ -156,14 +156,6 @@ str arena_join(struct arena *a, str x, str y, str z)
 
     *str_put(str_put(str_put(p, x), y), z) = '\0';
     return (str){p, x.n + y.n + z.n};
-}
-
-str arena_take(struct arena *a, struct buf *b)
-{
-    str text = arena_dup(a, buf_str(b));
-
-    buf_release(b);
-    return text;
 }
 
 str arena_u64(struct arena *a, uint64_t n)

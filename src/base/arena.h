@@ -68,9 +68,6 @@ str arena_move_buf(struct arena *a, struct buf *b);
 /* A number in decimal, followed by a NUL. */
 str arena_u64(struct arena *a, uint64_t n);
 str arena_printf(struct arena *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
-/* A copy of the content of a buffer, which is released. */
-struct buf;
-str arena_take(struct arena *a, struct buf *b);
 
 /* Whether `size` bytes fit at once and small ones of `more` after; or any of size / 2 in sum. */
 bool arena_fits(const struct arena *a, size_t size, size_t more);

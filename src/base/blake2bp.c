@@ -21,7 +21,7 @@ static const uint64_t blake2bp_start[WORDS] = {
     0x5BE0CD19137E2179,
 };
 
-/* Which words of the block each round takes. */
+/* Which words of the block each round uses. */
 static const uint8_t blake2bp_order[10][2 * WORDS] = {
     {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15},
     {14, 10, 4, 8, 9, 15, 13, 6, 1, 12, 0, 2, 11, 7, 5, 3},
@@ -91,7 +91,7 @@ typedef uint8_t blake2bp_bytes __attribute__((vector_size(8 * LEAVES)));
         MIX(3, 4, 9, 14, AT(r, 14), AT(r, 15));                                                    \
     } while (0)
 
-/* Written out, so that the compiler knows which words each step takes. */
+/* Written without a loop, so that the compiler knows which words each step uses. */
 #define ROUNDS()                                                                                   \
     do {                                                                                           \
         ROUND(0);                                                                                  \

@@ -12,7 +12,7 @@ void buf_release_memory(struct buf *b)
     spare_free(b->p - b->front, b->cap + b->front);
 }
 
-/* Into a piece of memory for `cap` bytes or more, what is in front included. */
+/* Moves the content to a piece of memory for `cap` bytes or more, including the room in front. */
 static void buf_move_to(struct buf *b, size_t cap)
 {
     size_t front = b->front, whole = front + cap;

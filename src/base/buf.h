@@ -118,11 +118,11 @@ static inline bool buf_full(const struct buf *b)
     return b->full;
 }
 
-/* False if it is full: `what` is "larger than SIZE_MAX bytes". */
+/* False if it is full: the error is "`what` is larger than SIZE_MAX bytes". */
 bool buf_ok(const struct buf *b, const char *what, struct err *e) MUST_USE;
 
-/* Keeps the memory of released buffers for reuse. One thread at a time. It keeps at most
- * BUF_POOL_MAX pieces: none so small that most uses would have to grow it, and none beyond
+/* Keeps the memory of released buffers for reuse. One thread at a time. At most BUF_POOL_MAX
+ * pieces, none so small that most uses would have to grow it, and none larger than
  * BUF_SPARE_MAX. */
 #define BUF_POOL_MAX 64
 #define BUF_SPARE_MIN 2048

@@ -65,16 +65,6 @@ int clock_left_ms(const struct clock *c, uint64_t deadline_ns)
     return left_ms < INT_MAX ? (int)left_ms : INT_MAX;
 }
 
-void clock_timespec(int64_t ms, struct timespec *out)
-{
-    assert(ms >= 0);
-    (void)clock_gettime(CLOCK_REALTIME, out);
-    out->tv_sec += ms / 1000;
-    out->tv_nsec += ms % 1000 * 1000000;
-    out->tv_sec += out->tv_nsec / 1000000000;
-    out->tv_nsec %= 1000000000;
-}
-
 void clock_cond_init(pthread_cond_t *cond)
 {
     pthread_condattr_t attr;

@@ -57,10 +57,9 @@ uint64_t clock_deadline_ns(const struct clock *c, int64_t timeout_ms);
 /* The time until a deadline, as poll and epoll_wait expect it: rounded up, 0 if it has passed, -1
  * for CLOCK_NEVER. */
 int clock_left_ms(const struct clock *c, uint64_t deadline_ns);
-/* The time of the system this many milliseconds from now, for pthread_cond_timedwait. */
-void clock_timespec(int64_t ms, struct timespec *out);
 
-/* A condition that waits by the monotonic time, and one such wait: false if the time has come. */
+/* A condition whose waits end by the monotonic time. clock_cond_wait is only for such conditions,
+ * and returns false if the deadline has passed. */
 void clock_cond_init(pthread_cond_t *cond);
 bool clock_cond_wait(pthread_cond_t *cond, pthread_mutex_t *lock, uint64_t until_ns);
 

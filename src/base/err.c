@@ -20,7 +20,7 @@ static const struct {
     [ERR_SYSTEM] = {"system", 500, false},
 };
 
-/* vsnprintf cuts at a byte; take away what it left of a character. */
+/* vsnprintf may cut within a character; the incomplete character is removed. */
 static void err_end_at_character(char *text)
 {
     size_t n = strlen(text), i = n;

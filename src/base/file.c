@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #define BESIDE ".new-"  /* after the name of an unfinished file, */
-#define RANDOM "XXXXXX" /* and then what mkstemp puts there */
+#define RANDOM "XXXXXX" /* followed by the characters of mkstemp */
 
 #define READ_SIZE 65536
 
@@ -72,7 +72,7 @@ bool file_read_fd(struct arena *a, int fd, size_t size_max, str *out, struct err
     struct buf b;
 
     assert(size_max < SIZE_MAX);
-    buf_init(&b, size_max + 1); /* one more shows that it is too large */
+    buf_init(&b, size_max + 1); /* one byte more shows that the file is too large */
     if (fstat(fd, &st) < 0) {
         err_sys(e, "stat");
         goto out;

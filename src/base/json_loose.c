@@ -46,7 +46,7 @@ static bool json_loose_word_char(char c)
            c == '-' || c == '.';
 }
 
-/* Up to the end of a comment; false if none begins here. */
+/* Skips a comment; false if none begins here. */
 static bool json_loose_skip_comment(struct reader *r)
 {
     str rest = str_slice(r->s, r->at, r->s.n);
@@ -241,7 +241,7 @@ static bool json_loose_read_literal(struct reader *r)
         r, "a value is neither a text in quotes nor a number, true, false or null");
 }
 
-/* ---- what holds others ---- */
+/* ---- objects and arrays ---- */
 
 static bool json_loose_value(struct reader *r);
 
@@ -277,8 +277,8 @@ static bool json_loose_member(struct reader *r)
     return json_loose_value(r);
 }
 
-/* Members or elements up to the closing bracket; commas before it and at its sides are let be, and
- * one that is missing at the end of a line is put in. */
+/* Members or elements up to the closing bracket. Extra commas are ignored, and a missing one at the
+ * end of a line is added. */
 static bool json_loose_read_items(struct reader *r, char close)
 {
     bool any = false;

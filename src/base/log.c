@@ -168,7 +168,7 @@ static void log_put_text(struct line *l, size_t *at, str s)
     log_put(l, at, STR("\""));
 }
 
-/* JSON has no name for them, but a reader of logs should see what it was. */
+/* JSON has no form for NaN and infinity, but readers of logs should see which it was. */
 static void log_format_double(char *out, size_t size, double x)
 {
     snprintf(out, size, "%s", isnan(x) ? "nan" : x > 0 ? "inf" : "-inf");
@@ -298,8 +298,8 @@ void log_flush(void)
     errno = before;
 }
 
-/* Whether the line may wait: somebody may be waiting for those that say that something is wrong.
- * `dropped`: the lost lines that this one reports; if it is lost too, the next one must. */
+/* Whether the line may wait for others; lines that report a problem may not. `dropped`: the lost
+ * lines that this line reports; if it is lost too, the next line reports them. */
 static bool log_batch_line(enum log_level level, const struct line *l, uint64_t dropped)
 {
     struct log_batch *b = scope_now ? scope_now->batch : NULL;

@@ -125,7 +125,8 @@ static void map_place(struct map *m, size_t at, struct map_entry entry)
     m->slots[at] = (uint32_t)m->used;
 }
 
-/* Room for one more: twice what is held, so that the next rebuild is as far away as this one. */
+/* Makes room for one more entry: twice the current number, so that the next rebuild is as far away
+ * as this one was. */
 static void map_rebuild_table(struct map *m)
 {
     struct map_entry *old = m->entries;
@@ -217,7 +218,7 @@ struct map_entry *map_next(const struct map *m, const struct map_entry *after)
 {
     size_t at = after ? (size_t)(after - m->entries) + 1 : 0;
 
-    assert(at <= m->used); /* the entry is one of this map, and none was set meanwhile */
+    assert(at <= m->used); /* of this map, and nothing was set since it was found */
     while (at < m->used && m->entries[at].removed)
         at++;
     return at < m->used ? &m->entries[at] : NULL;

@@ -1,7 +1,8 @@
-/* How no signal can reach a stranger. A pid, and with it the number of the group the child leads,
- * is free for others only after the child was waited for. So we look whether it has ended without
- * waiting for it (poll on the pidfd), signal its group while it is at most a zombie, and only then
- * wait. The order is in proc_reap_child() and nowhere else; `pidfd < 0` says that it is done.
+/* Why no signal can reach another process: the system reuses a pid, and with it the number of the
+ * group that the child leads, only after the parent has waited for the child. So we check whether
+ * the child has ended without waiting for it (poll on the pidfd), signal its group while it is at
+ * most a zombie, and only then wait. Only proc_reap_child() does this; `pidfd < 0` means that it is
+ * done.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -24,7 +25,7 @@
 #define READ_SIZE 65536
 #define BY_PIDFD ((idtype_t)3) /* P_PIDFD, which glibc before 2.36 does not name */
 
-/* The child's three ends while it is being made; -1 where it has none of ours. */
+/* The child's descriptors 0, 1 and 2 while it is started; -1: not from us. */
 struct ends {
     int fd[3];
 };
@@ -133,7 +134,7 @@ static bool proc_spawn_failed(const struct proc_spec *spec, int why, struct err 
         errno = why = folder_why;
         err_sys(e, "run %s in %s", program, spec->cwd);
     } else if (why == ENOENT && program[0] == '/' && access(program, F_OK) == 0) {
-        err_set(e, ERR_NOT_FOUND, "run %s: the interpreter it names is not there", program);
+        err_set(e, ERR_NOT_FOUND, "run %s: the interpreter that it names does not exist", program);
     } else {
         errno = why;
         err_sys(e, "run %s", program);
@@ -346,8 +347,8 @@ static void proc_give(struct proc *p, str *in)
         proc_close_in(p);
 }
 
-/* Until the child has ended: then what is in the pipes is all there will be, though a grandchild
- * might keep them open. */
+/* Reads until the child has ended. The pipes then have all of its output, even if a grandchild
+ * keeps them open. */
 static bool proc_pump(struct proc *p, const struct proc_limits *limits, struct proc_result *r,
                       struct err *e)
 {

@@ -58,7 +58,7 @@ struct proc_spec {
     const char *const *env;  /* "NAME=value" and a NULL at the end; NULL is empty */
     const char *cwd;         /* or NULL: our own */
     enum proc_io in, out, err;
-    const struct proc_confine *confine; /* NULL: the child may do what we may */
+    const struct proc_confine *confine; /* NULL: the child has all our rights */
 };
 
 struct proc_status {

@@ -1,8 +1,8 @@
 /* proc_confine.c - see proc_confine.h.
  *
- * posix_spawn cannot limit the child before it runs, so the child is made as posix_spawn makes it:
- * it shares our memory and we stand still until it has become the program. Until then it makes
- * system calls and nothing else, with all signals blocked.
+ * posix_spawn cannot limit the child before it runs, so this file creates the child in the same
+ * way: it shares our memory, and we wait until it has become the program. Until then it only makes
+ * system calls, with all signals blocked.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -163,7 +163,7 @@ struct confine_child {
     const int *fds;
     const char *const *env;
     const char *path;
-    int landlock; /* a descriptor, or -1: the kernel has none */
+    int landlock; /* a descriptor; -1: the kernel does not support it */
     int why;
 };
 

@@ -9,11 +9,10 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
 #define PROGRESS_AFTER_NS 2000000000u
-#define PROGRESS_EVERY_NS 250000000
+#define PROGRESS_EVERY_MS 250
 #define PROGRESS_NUMBER_SIZE 28
 #define PROGRESS_NOTE_SIZE 48
 #define PROGRESS_CLEAR "\r\033[K"
@@ -28,7 +27,7 @@ static struct {
     uint64_t began_ns;
     char note[PROGRESS_NOTE_SIZE];
     bool drawn;
-} progress_now = {.lock = PTHREAD_MUTEX_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER};
+} progress_now = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 void progress_enable(void)
 {
@@ -59,7 +58,7 @@ static const char *progress_number(uint64_t n, char out[PROGRESS_NUMBER_SIZE])
     }
 }
 
-/* Whole seconds below a minute: a tenth of a second of the time left is nobody's business. */
+/* The remaining time in whole seconds below a minute, because tenths of it are not useful. */
 static str progress_time(double seconds, char out[CLOCK_DURATION_SIZE])
 {
     if (seconds < 60)
@@ -121,7 +120,7 @@ static void progress_write(str text)
 {
     ssize_t ignored = write(STDERR_FILENO, text.p, text.n);
 
-    (void)ignored; /* it is only for show */
+    (void)ignored; /* relaxed: only for display */
 }
 
 /* With the lock. */
@@ -149,15 +148,12 @@ static void *progress_run(void *arg)
     pthread_mutex_lock(&progress_now.lock);
     while (progress_now.running) {
         uint64_t ns = clock_mono_ns(&clock_real) - progress_now.began_ns;
-        struct timespec until;
 
         if (ns >= PROGRESS_AFTER_NS)
             progress_draw(ns);
-        (void)clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += PROGRESS_EVERY_NS;
-        until.tv_sec += until.tv_nsec / 1000000000;
-        until.tv_nsec %= 1000000000;
-        (void)pthread_cond_timedwait(&progress_now.ended, &progress_now.lock, &until);
+        (void)clock_cond_wait(&progress_now.ended,
+                              &progress_now.lock,
+                              clock_deadline_ns(&clock_real, PROGRESS_EVERY_MS));
     }
     pthread_mutex_unlock(&progress_now.lock);
     return NULL;
@@ -177,6 +173,7 @@ struct progress progress_begin(const char *what, const char *things, uint64_t to
     progress_now.drawn = false;
     progress_now.note[0] = '\0';
     progress_now.began_ns = clock_mono_ns(&clock_real);
+    clock_cond_init(&progress_now.ended);
     sigfillset(&all); /* signals are for the command's own thread */
     pthread_sigmask(SIG_BLOCK, &all, &before);
     p.shown = pthread_create(&progress_now.drawer, NULL, progress_run, NULL) == 0;
@@ -224,4 +221,5 @@ void progress_end(struct progress *p)
     pthread_cond_signal(&progress_now.ended);
     pthread_mutex_unlock(&progress_now.lock);
     pthread_join(progress_now.drawer, NULL);
+    pthread_cond_destroy(&progress_now.ended);
 }

@@ -4,7 +4,7 @@
  *     ...
  *     progress_set(&p, done);
  *     ...
- *     progress_end(&p);                                                     the line goes
+ * progress_end(&p); the line disappears
  *
  * The line appears on stderr once the work has taken two seconds, and only after progress_enable in
  * a process whose stderr is a terminal; otherwise these functions do nothing. A thread draws the
@@ -20,7 +20,7 @@
 #define PROGRESS_LINE_MAX 80 /* with its NUL */
 
 struct progress {
-    bool shown; /* it is the piece of work that is shown */
+    bool shown; /* this piece of work is shown */
 };
 
 /* By a command at its beginning; a daemon disables it once it serves. */

@@ -67,8 +67,8 @@ uint64_t rand_u64(struct rand *r)
     return out;
 }
 
-/* 2^64 is rarely a multiple of n; the first 2^64 mod n values are given up, so that what is left
- * is one. */
+/* 2^64 is rarely a multiple of n, so the first 2^64 mod n values are skipped; the number of the
+ * others is a multiple. */
 uint64_t rand_below(struct rand *r, uint64_t n)
 {
     uint64_t x;

@@ -22,7 +22,7 @@ bool secret_init(struct secret *s, str bytes, struct err *e)
     page = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (page == MAP_FAILED)
         base_die("out of memory for a secret");
-    (void)mlock(page, mapped); /* may be refused: then it could be swapped out */
+    (void)mlock(page, mapped); /* may be refused: then the memory could be swapped out */
     (void)madvise(page, mapped, MADV_DONTDUMP);
     page->mapped = mapped;
     page->n = bytes.n;
@@ -57,8 +57,8 @@ void secret_wipe(void *bytes, size_t size)
     explicit_bzero(bytes, size);
 }
 
-/* Not 0, which does not hold for dumps that are piped to a program (systemd's, apport's): 1 is what
- * the kernel takes for none there, and it is less than the smallest file. */
+/* Not 0, because a limit of 0 does not hold for dumps that are piped to a program (systemd's,
+ * apport's). For these the kernel takes 1 as "no dump", and it is smaller than any dump file. */
 void secret_no_dumps(void)
 {
     if (setrlimit(RLIMIT_CORE, &(struct rlimit){1, 1}) != 0) /* there may be a lower one already */

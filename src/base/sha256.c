@@ -83,8 +83,8 @@ static void sha256_compress_plain(uint32_t state[8], const uint8_t *blocks, size
 }
 
 #ifdef HAVE_X86_SHA
-/* The processor wants the words as (a b e f) and (c d g h), highest first, does two rounds an
- * instruction, and makes four words of the schedule at a time from the four before. */
+/* The processor expects the words as (a b e f) and (c d g h), highest first. One instruction does
+ * two rounds, and computes four words of the schedule from the previous four. */
 __attribute__((target("sha,ssse3,sse4.1"))) static void
 compress_x86(uint32_t state[8], const uint8_t *blocks, size_t count)
 {

@@ -26,13 +26,12 @@
 _Static_assert(SPARE_SIZE_MIN << CLASSES / 2 == SPARE_SIZE_MAX, "a class for each size");
 
 struct stack {
-    void **top;  /* where the next one is put; those before it are free */
+    void **top;  /* where the next piece goes; those before it are free */
     void **base; /* NULL while it is not open */
     void **end;
 };
 
-/* At a place that is known when the program begins: no call is made to find it, not even where this
- * is part of a library. */
+/* At a fixed address, so that no call is needed to find it, not even within a library. */
 static _Thread_local struct stack mine[CLASSES] __attribute__((tls_model("initial-exec")));
 
 /* The least class whose pieces are not smaller. */

@@ -26,8 +26,8 @@ static const char *utf8_bad_from(const char *p, const char *end)
 
 #if SIMD_HAS_16
 
-/* The first byte of the last character before p, or p if all of them are ASCII or it is 4 bytes
- * long: either way a place where a character begins. */
+/* The first byte of the last character before p; p itself if those bytes are ASCII or the character
+ * has 4 bytes. In each case a character begins there. */
 static const char *utf8_first_byte(const char *from, const char *p)
 {
     const char *q = p;
@@ -53,9 +53,9 @@ static const char *utf8_first_three(const char *from, const char *end)
     return p;
 }
 
-/* Whether one of the 16 bytes at p is not what the three before it ask for: it follows if and only
- * if one of them asks for it, is a byte that can be, and is within the bounds that some first bytes
- * set for the second. */
+/* Whether one of the 16 bytes at p contradicts the three before it: a byte must continue a
+ * character exactly if one of these requires it, must be valid, and must be within the limits that
+ * some first bytes set for the second. */
 static bool bad_16(const char *p)
 {
     simd16 v = simd_load(p), one = simd_load(p - 1);

@@ -26,8 +26,7 @@ static void decision_put_call(struct buf *out, str name, str arguments)
 
     assert(arguments.p);
     buf_init(&text, 8 * DECISION_ARGUMENTS_MAX);
-    json_init(&doc);
-    if (json_parse(&doc, arguments, &e) && json_root(&doc)->kind == JSON_OBJECT)
+    if (json_open(&doc, arguments, &e) && json_root(&doc)->kind == JSON_OBJECT)
         repr_arguments(&text, &doc, json_root(&doc));
     else
         buf_add(&text, arguments);

@@ -10,9 +10,9 @@
 
 #include <unistd.h>
 
-/* ---- signals, if the runs are the command's own ---- */
+/* ---- signals, for runs of the command itself ---- */
 
-/* The first leaves the run where it is, the second leaves at once. */
+/* The first signal leaves the run as it is; the second ends the command at once. */
 static void *link_wait_signals(void *arg)
 {
     struct agent_link *l = arg;
@@ -93,7 +93,7 @@ void agent_link_close(struct agent_link *l)
         config_release(l->config);
 }
 
-/* ---- in the daemon ---- */
+/* ---- through the daemon ---- */
 
 static bool link_daemon_error(struct daemon_link *d, struct err *e)
 {
@@ -114,8 +114,8 @@ static bool link_daemon_error(struct daemon_link *d, struct err *e)
     return false;
 }
 
-/* Server-sent events until the stream ends. A stream that ends before the run has ended or waits
- * has lost its daemon. */
+/* Reads server-sent events until the stream ends. If it ends before the run has ended or waits, the
+ * connection to the daemon was lost. */
 static bool link_daemon_stream(struct daemon_link *d, struct agent_show *s, struct err *e)
 {
     str line, name = STR(""), id = STR("");
@@ -266,7 +266,7 @@ static bool link_local_resume(struct agent_link *l, str run, struct agent_show *
     return link_local_follow(l, run, s, e);
 }
 
-/* ---- either ---- */
+/* ---- both ways ---- */
 
 bool agent_link_run(struct agent_link *l, const struct agents_request *q, struct agent_show *s,
                     struct err *e)

@@ -1,9 +1,9 @@
 /* agent_link.h - executes a command's runs of agents: in the daemon that uses the store, or in the
  * command itself without a daemon.
  *
- *     if (!agent_link_open(&l, "rationale.yaml", &code)) return code;     it has complained
+ * if (!agent_link_open(&l, "rationale.yaml", &code)) return code; an error was printed
  *     if (agent_link_run(&l, &request, &show, e)) ...                     until it ends or waits
- *     if (agent_link_answer(&l, &show, true, e)) ...                      a person's word; goes on
+ * if (agent_link_answer(&l, &show, true, e)) ... a decision; continues
  *     agent_link_close(&l);
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -21,8 +21,8 @@ struct agent_link {
     struct app_local local;
     bool local_open;
     struct agents_app *app;
-    sigset_t signals; /* the signal mask before, if it is changed */
-    bool blocked;     /* it is: SIGINT and SIGTERM set local.leave */
+    sigset_t signals; /* the previous signal mask, if it was changed */
+    bool blocked;     /* it was: SIGINT and SIGTERM set local.leave */
     pthread_t watcher;
     bool watching;
     _Atomic bool ended;

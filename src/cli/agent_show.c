@@ -10,7 +10,7 @@
 
 #include <unistd.h>
 
-#define SHOWN 300 /* characters of a text that is not the answer */
+#define SHOWN 300 /* characters shown of a text that is not the answer */
 #define ARENA_MAX ((size_t)1 << 30)
 #define LAST_MAX 262144
 
@@ -35,7 +35,7 @@ void agent_show_release(struct agent_show *s)
     arena_release(&s->arena);
 }
 
-/* In one line, cut. */
+/* Prints one line, truncated. */
 static void show_put_line(struct file_out *out, str text)
 {
     str front = utf8_cut_count(str_trim(text), SHOWN);
@@ -63,7 +63,7 @@ static str show_text(struct agent_show *s, const struct json *doc, const char *n
                                                : arena_dup(&s->arena, json_raw(doc, v));
 }
 
-/* Which agent of the run speaks: "RUN/1.2.metrics" is "1.2.metrics". */
+/* The part of the run that speaks: "RUN/1.2.metrics" is "1.2.metrics". */
 static void show_put_part(struct agent_show *s, struct file_out *out, str run)
 {
     if (run.n > s->run.n + 1 && str_starts(run, s->run))
@@ -102,7 +102,7 @@ static void show_waiting(struct agent_show *s, const struct json *doc)
     s->waiting.seq = json_get_i64(doc, p, "seq", -1);
 }
 
-/* The reasons of a run without an answer: the exit code, and what the user can do. */
+/* Why a run has no answer: the exit code, and what the user can do. */
 static const struct show_reason {
     const char *reason;
     int code;

@@ -3,7 +3,7 @@
  *     struct agent_show s;
  *     agent_show_init(&s, cli, json);
  *     agent_show_event(&s, STR("tool_call"), id, json);       as they come
- *     s.status, s.run, s.waiting ...                          what is known by then
+ * s.status, s.run, s.waiting ... known after these events
  *     agent_show_release(&s);
  *
  * Reasoning, tool calls and results go to stderr, a call before its result; the answer goes to
@@ -24,7 +24,7 @@ struct agent_show {
     struct arena arena;
     str agent, model;   /* for the report of a failure; set by the caller, or "" */
     str run;            /* the run's id, once known */
-    str status, reason; /* of its end, or "" */
+    str status, reason; /* why it ended, or "" */
     struct {
         bool waits;
         str run, tool, arguments, why;

@@ -11,14 +11,14 @@
 #include <unistd.h>
 
 #define LEAVE_LOOK_MS 50
-#define LINE_SIZE (AGENTS_INPUT_MAX + 2) /* a longer line is longer than an input may be */
+#define LINE_SIZE (AGENTS_INPUT_MAX + 2) /* an input may not be longer than this */
 
 enum { RUN_CONFIG, RUN_THREAD, RUN_RUN, RUN_JSON };
 
 static const struct cli_option run_options[] = {
     [RUN_CONFIG] = {"config", 'c', "FILE", NULL, "the configuration; else " CLI_CONFIG_FILE},
-    [RUN_THREAD] = {"thread", 't', "ID", NULL, "the conversation to go on with"},
-    [RUN_RUN] = {"run", 0, "ID", NULL, "go on with this run"},
+    [RUN_THREAD] = {"thread", 't', "ID", NULL, "the conversation to continue"},
+    [RUN_RUN] = {"run", 0, "ID", NULL, "continue this run"},
     [RUN_JSON] = {"json", 0, NULL, NULL, "print each event as one line of JSON"},
 };
 
@@ -27,8 +27,8 @@ static const char *agents_config(const struct cli_args *args)
     return args->value[RUN_CONFIG] ? args->value[RUN_CONFIG] : CLI_CONFIG_FILE;
 }
 
-/* A line of standard input without its end; of a line that is too long, the rest is dropped: it is
- * not another answer. False at the end of the input. */
+/* A line of standard input without its line end. The rest of a line that is too long is dropped, so
+ * that it is not taken for another answer. False at the end of the input. */
 static bool agents_read_line(char *line, size_t size, str *out)
 {
     size_t n = 0;
@@ -57,7 +57,7 @@ static bool agents_wait_line(struct agent_link *l)
 
 /* ---- approvals ---- */
 
-/* The call that waits, and the model's reason, both of which the model wrote. */
+/* Prints the waiting call and the model's reason, both of which the model wrote. */
 static void agents_put_call(struct file_out *out, const char *before, const struct agent_show *s,
                             const char *after)
 {
@@ -109,7 +109,7 @@ static bool agents_ask_person(struct agent_link *l, const struct agent_show *s, 
     return true;
 }
 
-/* Continues until the run has ended, or waits for a person who is not at this terminal. */
+/* Continues until the run has ended, or waits for a person at another place. */
 static int agents_finish(struct agent_link *l, struct agent_show *s, bool ok, struct err *e)
 {
     bool allow;
@@ -155,7 +155,7 @@ static void agents_describe(const struct agent_link *l, const char *name, struct
         s->model = a->model;
 }
 
-/* The names of the configuration that is asked about: cli_guess takes a list without a context. */
+/* The names of the current configuration: cli_guess takes a list without a context. */
 static const struct config_agents *agents_named;
 
 static const char *agents_name_at(size_t index)
@@ -216,7 +216,7 @@ static int agents_run_command(struct cli *cli, const struct cli_args *args)
 
     if (!args->value[RUN_RUN] && args->word_count < 2)
         return cli_complain(CLI_USAGE,
-                            "run needs the name of an agent and what it is to do: rationale run "
+                            "run needs the name of an agent and its task: rationale run "
                             "NAME \"INPUT\"");
     if (agent_link_open(&l, agents_config(args), &code))
         code = args->value[RUN_RUN] || agents_has(l.config, args->words[0])
@@ -248,7 +248,7 @@ const struct cli_command cli_run = {
 
 /* ---- chat ---- */
 
-#define CHAT_QUIET RUN_RUN /* the options of run, but this one in its place */
+#define CHAT_QUIET RUN_RUN /* the options of `run`, with this one in place of another */
 
 static int agents_chat_turn(struct agent_link *l, struct cli *cli, const struct cli_args *args,
                             const char *thread, str line)
@@ -295,7 +295,7 @@ static int agents_chat(struct agent_link *l, struct cli *cli, const struct cli_a
             break;
         turn = agents_chat_turn(l, cli, args, thread, str_trim(said));
         if (person || code == CLI_OK || turn == CLI_SIGINT)
-            code = turn; /* a script gets the first failure */
+            code = turn; /* a script gets the exit code of the first failure */
         if (turn == CLI_SIGINT || turn == CLI_CONFIG)
             break;
     }
@@ -320,7 +320,7 @@ static int agents_chat_command(struct cli *cli, const struct cli_args *args)
 
 static const struct cli_option chat_options[] = {
     [RUN_CONFIG] = {"config", 'c', "FILE", NULL, "the configuration; else " CLI_CONFIG_FILE},
-    [RUN_THREAD] = {"thread", 't', "ID", NULL, "the conversation to go on with; else a new one"},
+    [RUN_THREAD] = {"thread", 't', "ID", NULL, "the conversation to continue; else a new one"},
     [CHAT_QUIET] = {"quiet", 'q', NULL, NULL, "only the answers"},
     [RUN_JSON] = {"json", 0, NULL, NULL, "print each event as one line of JSON"},
 };

@@ -1,4 +1,4 @@
-/* `rationale audit`: the log of what happened to the record, and whether its chain holds.
+/* `rationale audit`: prints the audit log, and checks its chain.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,7 +1,8 @@
-/* `rationale split --batch`: a case a line in, a result a line out, in the same order.
+/* `rationale split --batch`: reads one case per line, and writes one result per line, in the same
+ * order.
  *
- * A line that cannot be read gives a result with an error in it, and the exit code says that there
- * was one, so result N always belongs to case N. A blank line is no case.
+ * An unreadable line gives a result with an error, so result N always belongs to case N, and the
+ * exit code reports errors. Blank lines are skipped.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -13,14 +14,14 @@
 
 #define LINE_SIZE_MAX ((size_t)256 << 20)
 #define READ_SIZE ((size_t)64 << 10)
-#define ID_SHOWN_MAX 64 /* bytes of a wrong name in a complaint */
+#define ID_SHOWN_MAX 64 /* bytes of an invalid name that an error quotes */
 
 /* One case, in the arena of its line. */
 struct task {
     const struct split_format *format;
     bool inside;
     str input;    /* all chunks joined */
-    size_t *cuts; /* where each piece ends */
+    size_t *cuts; /* the end of each chunk */
     size_t cut_count;
     str join;
     str id; /* unchanged JSON */
@@ -28,11 +29,11 @@ struct task {
 
 struct batch {
     struct cli *cli;
-    const struct split_format *format; /* where a case names none */
-    bool inside;                       /* where it does not say */
+    const struct split_format *format; /* the format of cases that name none */
+    bool inside;                       /* where a case does not say */
     struct json doc;
     struct arena arena;
-    struct buf line; /* out */
+    struct buf line; /* the result */
     size_t number;
     bool failed;
 };
@@ -183,7 +184,7 @@ static void write_error(struct batch *b, str id, const struct err *e)
     b->failed = true;
 }
 
-/* A case is one line, so where its JSON is wrong need not say which line of it. */
+/* A case is one line, so the line number is removed from an error in its JSON. */
 static bool batch_parse_line(struct batch *b, str line, struct err *e)
 {
     const str where = STR("line 1, ");

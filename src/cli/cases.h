@@ -16,7 +16,7 @@
 struct cases {
     const char *const *words;
     size_t n;
-    bool many; /* there may be more than one case */
+    bool many; /* the words may name more than one case */
 };
 
 void cases_init(struct cases *c, const char *const *words, size_t n);

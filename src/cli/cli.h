@@ -15,10 +15,11 @@
 #include "base/str.h"
 #include "gateway/config.h"
 
-/* The same everywhere: help.c has their meanings, which `rationale help exit-codes` prints. */
+/* The same for all commands: help.c has their meanings, which `rationale help exit-codes`
+ * prints. */
 enum cli_exit {
     CLI_OK = 0,
-    CLI_NEGATIVE = 1,    /* the command ran, and the answer is no */
+    CLI_NEGATIVE = 1,    /* the command ran, and the result is negative */
     CLI_USAGE = 2,       /* the command line is wrong */
     CLI_CONFIG = 3,      /* the configuration is invalid */
     CLI_AUTH = 4,        /* authentication or permission */
@@ -37,7 +38,7 @@ struct cli_option {
     const char *name;    /* long, without the dashes */
     char letter;         /* or 0 */
     const char *value;   /* the name of the value in help; NULL for a flag */
-    const char *choices; /* the values it may have, separated by spaces, or NULL */
+    const char *choices; /* the allowed values, separated by spaces, or NULL */
     const char *help;
 };
 
@@ -46,9 +47,9 @@ struct cli_command;
 struct cli_args {
     const struct cli_command *command;
     const char *value[CLI_OPTIONS_MAX]; /* by the option's index; "" for a flag that was given */
-    const char *words[CLI_WORDS_MAX];   /* the rest */
+    const char *words[CLI_WORDS_MAX];   /* the words that are not options */
     int word_count;
-    char *const *rest; /* of a command that takes another command: that one, NULL at its end */
+    char *const *rest; /* for a command that takes another command: its words, NULL at the end */
     bool rest_marked;  /* a "--" precedes it */
     char help;         /* 'h' for -h, 'H' for --help; then the rest is ignored */
 };
@@ -66,7 +67,7 @@ struct cli_command {
     const char *name;
     const char *summary; /* one line, without a full stop */
     const char *words;   /* the words after the options, for the usage line */
-    cli_names *values;   /* what the first word may be; NULL for anything, a file say */
+    cli_names *values;   /* allowed values of the first word; NULL: any, for example a file */
     const char *about;   /* paragraphs */
     const char *examples;
     const struct cli_option *options;
@@ -77,7 +78,7 @@ struct cli_command {
 };
 
 #define CLI_CONFIG_FILE "rationale.yaml" /* the default of --config */
-/* What to do if it is missing. */
+/* What to do if the option is missing. */
 #define CLI_CONFIG_ADVICE                                                                          \
     "write one, such as \"providers: " CONFIG_EXAMPLE "\", or give --config FILE"
 
@@ -102,7 +103,7 @@ const char *cli_command_name(size_t index);
 bool cli_parse(struct cli *cli, const struct cli_command *c, int argc, char *const *argv,
                struct cli_args *args) MUST_USE;
 
-/* Says that a word of the line is one too many; returns the exit code. */
+/* Prints that the line has one word too many; returns the exit code. */
 int cli_too_many(const struct cli_command *c, const char *word);
 
 /* The options of every command, by index; NULL after the last. */
@@ -118,7 +119,7 @@ struct cli_exit_row {
 };
 const struct cli_exit_row *cli_exit_row(size_t index);
 void cli_exit_codes(struct cli *cli);
-/* Paragraphs broken into lines of this width; *code is the function's own, false at first. */
+/* Breaks paragraphs into lines of this width; *code is the function's own state, false at first. */
 typedef void cli_put_word(struct cli *cli, str word, bool *code);
 void cli_wrap(struct cli *cli, const char *text, size_t width, cli_put_word *put);
 /* All commands in Markdown: docs/reference/commands.md. */
@@ -137,13 +138,13 @@ const char *cli_config_advice(str problem);
 /* The same if a configuration and its store could not be opened: 3, 4 or 6. `instead` says what to
  * do if a daemon uses the store; or NULL. */
 int cli_fail_open(const struct err *e, const char *instead);
-/* Prints on stderr that nothing was found: "no sessions match --status failed --since 7d", by the
- * options and words that select, or, without any, "no sessions are on record yet", where `place`
- * (may be NULL) says more. */
+/* Prints on stderr that nothing was found: "no sessions match --status failed --since 7d", with the
+ * options and words that select. Without any: "no sessions are on record yet", followed by `place`
+ * (may be NULL). */
 void cli_print_none(const struct cli_args *args, const char *things, const char *place);
 
-/* The end of a message about an unknown name: "did you mean" and the most similar name or, if none
- * is similar, a given text. */
+/* The end of a message about an unknown name: "did you mean" and the most similar name. If no name
+ * is similar: the given text. */
 struct cli_guess {
     char text[400];
 };
@@ -178,7 +179,8 @@ size_t cli_safe_size(str s, size_t *bad);
 void cli_put_safe(struct file_out *out, str text);
 /* The same to stdout if that is a terminal; for a program the text is unchanged. */
 void cli_put_text(struct cli *cli, str text);
-/* Safe text in one line: " " for each line end, so that a text cannot pretend to be ours. */
+/* Safe text in one line: " " for each line end, so that a model's text cannot look like a line of
+ * the command. */
 void cli_put_line(struct file_out *out, str text);
 /* Writes JSON or CSV to a terminal: "\u009b" for a character that the terminal would obey, so that
  * JSON keeps its meaning. */
@@ -195,5 +197,5 @@ void cli_init_color(struct cli *cli);
 const char *cli_dim(const struct cli *cli);
 const char *cli_bold(const struct cli *cli);
 const char *cli_plain(const struct cli *cli);
-/* The colour of a status: green for a good end, red for a failure, yellow for what goes on. */
+/* The colour of a status: green for success, red for failure, yellow for anything unfinished. */
 const char *cli_status(const struct cli *cli, str status);

@@ -18,7 +18,7 @@ static void for_options(struct cli *cli, const struct cli_command *c, each_optio
         each(cli, c, o);
 }
 
-/* The values a shell may offer: the choices, or the formats' ids where an id is wanted. */
+/* The values that a shell may offer: the choices, or the ids of formats. */
 static void add_values(struct cli *cli, const struct cli_option *o)
 {
     const struct split_format *f;
@@ -67,7 +67,7 @@ static void bash_value(struct cli *cli, const struct cli_command *c, const struc
     file_out_add(&cli->out, STR("\" -- \"$word\")); return ;;\n"));
 }
 
-/* "--opt=val" comes as three words, because "=" ends a word in bash. */
+/* "--opt=val" arrives as three words, because "=" ends a word in bash. */
 static const char bash_head[] =
     "_rationale() {\n"
     "  local word=${COMP_WORDS[COMP_CWORD]} last=${COMP_WORDS[COMP_CWORD-1]}\n"
@@ -166,7 +166,7 @@ static void completion_write_zsh(struct cli *cli)
         file_out_add(&cli->out, STR("'\n"));
     }
     file_out_add(&cli->out,
-                 STR("      '--help:what there is'\n      '--version:the version'\n"
+                 STR("      '--help:list the commands'\n      '--version:the version'\n"
                      "    )\n    _describe command commands\n    return\n  fi\n"
                      "  local command=$words[2]\n  shift words; (( CURRENT-- ))\n"
                      "  case $command in\n"));
@@ -180,7 +180,7 @@ static void completion_write_zsh(struct cli *cli)
         }
         file_out_add(&cli->out, c->word_max > 1 ? STR("' '*:file:_files' ;;\n") : STR("' ;;\n"));
     }
-    /* Found in fpath, the file itself is the function, and this is its first call. */
+    /* If the file is found in fpath, it is the function itself, and this is its first call. */
     file_out_add(&cli->out,
                  STR("  esac\n}\n"
                      "if [ \"$funcstack[1]\" = _rationale ]; then\n"

@@ -42,7 +42,7 @@ static void put_item(void *ctx, const struct config_item *item)
     json_out_end(o);
 }
 
-/* As the route /api/v1/system has it. */
+/* In the form of the route /api/v1/system. */
 static void config_print_json(const struct config *c, struct buf *b)
 {
     struct json_out o;

@@ -26,8 +26,8 @@
 struct problem {
     unsigned line;
     str setting, what;
-    const char *fix; /* "" where the words say it */
-    str file;        /* of an agent, if the problem is there; or "" */
+    const char *fix; /* "" if the text names it */
+    str file;        /* the file of an agent, if the problem is there; or "" */
 };
 
 struct check {
@@ -35,14 +35,14 @@ struct check {
     const struct config *config; /* NULL while it is read */
     struct problem at[PROBLEMS_MAX];
     size_t n;
-    bool more;                /* than there is room for */
+    bool more;                /* more problems than there is room for */
     unsigned documents_line;  /* of the newest policy.documents */
-    bool documents_are_wrong; /* one by itself */
-    str notes[NOTES_MAX];     /* warnings besides the configuration's own */
+    bool documents_are_wrong; /* a single document has a problem */
+    str notes[NOTES_MAX];     /* warnings in addition to those of the configuration */
     size_t note_count;
 };
 
-/* In the order of their lines. */
+/* Sorts the problems by line. */
 static void check_add(struct check *k, const struct problem *p)
 {
     size_t at = k->n;
@@ -69,7 +69,7 @@ static void check_on_problem(void *ctx, const struct config_problem *p)
 
 /* ---- one file each ---- */
 
-/* Whether a file or folder is there, can be read, and is what it should be. */
+/* Whether a file or folder exists, can be read, and is of the right kind. */
 static bool check_opens(const char *path, bool folder, struct err *e)
 {
     struct stat st;
@@ -82,7 +82,7 @@ static bool check_opens(const char *path, bool folder, struct err *e)
     return true;
 }
 
-/* A file that is written: it, or the nearest folder above that is there. */
+/* A file that will be written: checks the file, or the nearest existing folder above it. */
 static bool check_writable(const char *path, struct err *e)
 {
     char at[FILE_PATH_MAX];
@@ -132,7 +132,7 @@ static bool check_record(const struct config *c, const char *path, struct arena 
     return check_opens(folder, true, e) && check_writable(path, e);
 }
 
-/* The certificate, its key, and whether they belong together. */
+/* The certificate and its key, and whether they match. */
 static bool check_pair(const struct config *c, const char *path, struct arena *a, struct err *e)
 {
     struct tls *t;
@@ -225,7 +225,7 @@ static bool check_cases(const struct config *c, const char *path, struct arena *
 static const struct checker {
     const char *name;
     bool (*look)(const struct config *c, const char *path, struct arena *a, struct err *e);
-    const char *fix; /* where it cannot be opened; an error in it says itself what to change */
+    const char *fix; /* if it cannot be opened; other errors say what to change */
 } checkers[] = {
     {"tls.cert", check_pair, "give the certificate chain and its private key, both in PEM"},
     {"tls.key", NULL, ""},
@@ -272,7 +272,7 @@ static void check_one(void *ctx, const struct config_file *f)
                   f->line, f->setting, str_c(e.text), e.code == ERR_INPUT ? "" : c->fix, STR("")});
 }
 
-/* Versions of one document must differ, which none of their files shows. */
+/* Versions of one document must differ, which a single file does not show. */
 static void check_document_versions(struct check *k, struct config *c)
 {
     static const char setting[] = "policy.documents";
@@ -346,7 +346,7 @@ static void check_on_note(void *ctx, const char *setting, const char *what)
                  : arena_printf(&k->arena, "%s%s%s", setting, setting[0] ? ": " : "", what);
 }
 
-/* ---- what is said ---- */
+/* ---- output ---- */
 
 /* "FILE:LINE: setting: what; fix". */
 static str problem_text(struct check *k, const char *path, const struct problem *p)
@@ -368,7 +368,7 @@ static str problem_text(struct check *k, const char *path, const struct problem 
     return arena_move_buf(&k->arena, &b);
 }
 
-/* A warning of a line that a problem was found in says the same in other words. */
+/* Drops a warning if a problem was found in the same line: both say the same. */
 static bool is_reported(struct check *k, const char *path, str warning)
 {
     for (size_t i = 0; i < k->n; i++)

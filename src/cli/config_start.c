@@ -17,7 +17,7 @@
 
 static void start_check_listen(const struct config *c, const struct config_start_sink *sink)
 {
-    bool narrowed = /* serve does the same, and reading the file has warned of it */
+    bool narrowed = /* serve does the same, and a warning was printed when the file was read */
         c->key_count == 0 && !config_is_loopback(c->listen_host);
     struct listening l;
     struct err e;
@@ -38,7 +38,7 @@ static void start_check_listen(const struct config *c, const struct config_start
 
 /* ---- the store ---- */
 
-/* A store that is not there yet, or of an earlier version, is one that serve makes or updates. */
+/* A store that does not exist yet, or is of an earlier version: serve creates or updates it. */
 static void start_check_store(const struct config *c, const struct config_start_sink *sink)
 {
     struct reader *r;
@@ -118,7 +118,7 @@ void config_start_check(const char *path, const struct config *c,
 
     assert(path && c);
     daemon_close(&d);
-    if (!serves) { /* a daemon that serves has shown it */
+    if (!serves) { /* a running daemon has shown that it works */
         start_check_listen(c, sink);
         start_check_store(c, sink);
     }

@@ -1,7 +1,7 @@
 /* config_start.h - whether `rationale serve` would start with a configuration.
  *
- * It tries each step of a start without its effects: it binds the address and lets it go, opens the
- * store for reading, and opens the applications on an empty store in a temporary folder.
+ * It tries each step of a start without its effects: it binds the address and releases it, opens
+ * the store for reading, and opens the applications on an empty store in a temporary folder.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -12,7 +12,7 @@
 struct config_start_sink {
     /* `fix` may be "". */
     void (*on_problem)(void *ctx, const char *setting, const char *what, const char *fix);
-    /* Works now, but not as the file says; or an obstacle that may go away. */
+    /* A start works, but not as the file says; or an obstacle that may disappear. */
     void (*on_warning)(void *ctx, const char *setting, const char *what);
     void *ctx;
 };

@@ -1,4 +1,4 @@
-/* `rationale count`: how many tokens a text has.
+/* `rationale count`: counts the tokens of a text.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -7,7 +7,7 @@
 #include "tokens/tokens.h"
 
 #define READ_SIZE ((size_t)64 << 10)
-#define IDS_SIZE_MAX ((size_t)256 << 20) /* a text whose ids are listed is read whole */
+#define IDS_SIZE_MAX ((size_t)256 << 20) /* of a text whose ids are listed */
 
 enum { VOCAB, IDS, JSON };
 
@@ -89,7 +89,7 @@ static int run_ids(struct cli *cli, struct cli_input *in, const struct tokens_vo
     if (ok) {
         struct total t = {.bytes = text.n};
 
-        tokens_list_init(&ids, text.n * 3 + 1); /* a bad byte is a character of three bytes */
+        tokens_list_init(&ids, text.n * 3 + 1); /* an invalid byte becomes three bytes */
         tokens_encode(v, text, &ids);
         t.tokens = ids.n;
         count_write_result(cli, v, &t, &ids, json);

@@ -1,4 +1,4 @@
-/* The daemon that has a store, asked by plain HTTP.
+/* Sends HTTP requests to the daemon that uses the store.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -22,9 +22,9 @@
 #define KEY_MAX 4096
 #define HEALTH_MAX 65536
 #define SETTLE_LOOK_US 10000
-#define PROVE_SECONDS 5 /* until it has said which store it has */
+#define PROVE_SECONDS 5 /* for the reply that names its store */
 
-/* A daemon that listens on every address is reached by loopback. */
+/* A daemon that listens on every address is reached through loopback. */
 static const char *host_of(str asked, char host[256])
 {
     if (str_eq(asked, STR("0.0.0.0")) || asked.n == 0)
@@ -84,7 +84,7 @@ static bool daemon_connect_unix(struct daemon_link *d, str path, struct err *e)
            err_set(e, ERR_UPSTREAM, "no daemon answers there: %s", strerror(errno));
 }
 
-/* HOST:PORT, [V6]:PORT or unix:PATH, as the owner wrote it. */
+/* HOST:PORT, [V6]:PORT or unix:PATH, as the daemon wrote it. */
 static bool daemon_connect(struct daemon_link *d, str address, struct err *e)
 {
     char port[16];
@@ -131,7 +131,7 @@ static bool send_all(struct daemon_link *d, str bytes, struct err *e)
     return true;
 }
 
-/* More of the reply; false with nothing left. */
+/* Reads more of the reply; false at its end. */
 static bool daemon_fill(struct daemon_link *d, struct err *e)
 {
     char *room = buf_room(&d->in, 16384);
@@ -150,7 +150,7 @@ static bool daemon_fill(struct daemon_link *d, struct err *e)
     return true;
 }
 
-/* ---- which store it has ---- */
+/* ---- the store of the daemon ---- */
 
 /* The content-length of a head; -1 without one. */
 static int64_t daemon_body_size(str head)
@@ -187,8 +187,8 @@ static bool daemon_read_head(struct daemon_link *d, struct err *e)
     return true;
 }
 
-/* Asks on the connection that the request will use too, so that both reach the same process, and
- * before any key is sent. */
+/* Checks the store on the connection that the request will use, so that both reach the same
+ * process, and before any key is sent. */
 static bool daemon_prove(struct daemon_link *d, const struct store_owner *owner, struct err *e)
 {
     struct arena a;
@@ -296,7 +296,7 @@ str daemon_encode(struct arena *a, str text)
     return arena_move_buf(a, &out);
 }
 
-/* A text that no header can have is no key: the daemon then asks for one. */
+/* A text that a header cannot contain is not sent as a key: the daemon then asks for one. */
 static bool daemon_is_key(str key)
 {
     bool good = key.n > 0 && key.n <= KEY_MAX;
@@ -314,7 +314,7 @@ bool daemon_ask(struct daemon_link *d, const char *method, str path, str body, s
     bool ok;
 
     assert(path.n && path.p[0] == '/');
-    if (data_key(d->config, own)) /* RATIONALE_KEY may be for another gateway */
+    if (data_key(d->config, own)) /* RATIONALE_KEY may belong to another gateway */
         key = str_c(own);
     buf_init(&out, path.n + body.n + KEY_MAX + 1024);
     buf_printf(&out, "%s " STR_FMT " HTTP/1.0\r\nhost: localhost\r\n", method, STR_ARG(path));

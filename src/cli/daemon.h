@@ -47,10 +47,11 @@ bool daemon_line(struct daemon_link *d, str *line, struct err *e) MUST_USE;
 /* All of the body; an error if the connection ends before it is complete. */
 bool daemon_body(struct daemon_link *d, str *body, struct err *e) MUST_USE;
 void daemon_close(struct daemon_link *d);
-/* The sentence of a reply that is an error: its message, else how it begins. */
+/* The text of an error reply: its message, else its beginning. */
 str daemon_reply_message(struct arena *a, str reply);
 /* Reports that the daemon refused a request, by the status and its reply; returns the exit code: 4,
  * or `otherwise`. */
 int daemon_refused(const struct daemon_link *d, str reply, int otherwise);
-/* Reports that a command could neither ask the daemon nor open the store; returns the exit code. */
+/* Reports that the daemon could not be asked and the store could not be opened; returns the exit
+ * code. */
 int daemon_complain(const struct err *daemon, const struct err *store);

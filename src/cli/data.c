@@ -13,8 +13,9 @@
 
 #define DATA_STORE "rationale.db"
 
-/* What agents send and get is not capped or hidden; a person may suspend an agent for long. The
- * providers are not probed: most users have an account with only one of them. */
+/* The built-in configuration. Requests and replies of agents are not capped or hidden; a person may
+ * suspend an agent for long. Providers are not probed: most users have an account with only one of
+ * them. */
 static const str data_builtin =
     STR_INIT("listen: 127.0.0.1:8484\n"
              "store: sqlite:" DATA_STORE "\n"
@@ -54,7 +55,7 @@ static bool data_key_path(char out[FILE_PATH_MAX], struct err *e)
     return true;
 }
 
-/* False: there is no key, or it cannot be read. */
+/* False: the key does not exist, or cannot be read. */
 static bool data_key_read(char out[DATA_KEY_SIZE], uint8_t digest[SHA256_SIZE])
 {
     char path[FILE_PATH_MAX];
@@ -84,7 +85,7 @@ bool data_key(const struct config *c, char out[DATA_KEY_SIZE])
     return data_key_read(out, digest) && config_key_find(c, digest);
 }
 
-/* link() fails if another `watch` has made the key meanwhile: then that one is the key. */
+/* link() fails if another `watch` has created the key meanwhile: then that key is used. */
 bool data_make_key(struct err *e)
 {
     char path[FILE_PATH_MAX], fresh[FILE_PATH_MAX + 64], hex[SHA256_HEX_SIZE];

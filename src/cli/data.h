@@ -11,8 +11,8 @@
 #include "base/file.h"
 #include "gateway/config.h"
 
-/* The file to load, absolute, or `text` where there is none: then `path` is what the built-in
- * configuration would be called. `text` points into the struct: do not copy it. */
+/* The file to load, absolute. Without a file, `text` is the built-in configuration and `path` its
+ * name in messages. `text` points into the struct: do not copy it. */
 struct data_place {
     char path[FILE_PATH_MAX];
     char builtin[1024];
@@ -24,7 +24,7 @@ struct data_place {
 #define DATA_KEY "watch.key"
 #define DATA_KEY_SIZE 128
 
-/* Makes the data folder and the key, unless they are there. */
+/* Creates the data folder and the key, unless they exist. */
 bool data_make_key(struct err *e) MUST_USE;
 /* The key, if the configuration knows it; else false. */
 bool data_key(const struct config *c, char out[DATA_KEY_SIZE]);
@@ -33,5 +33,6 @@ bool data_key(const struct config *c, char out[DATA_KEY_SIZE]);
 bool data_folder(char out[FILE_PATH_MAX], struct err *e) MUST_USE;
 bool data_find(const char *given, struct data_place *out, struct err *e) MUST_USE;
 bool data_load(const struct data_place *p, struct config **out, struct err *e) MUST_USE;
-/* Both. For commands that read: an error if nothing was ever recorded in the data folder. */
+/* Both of the above. For commands that read: an error if nothing was ever recorded in the data
+ * folder. */
 bool data_config(const char *given, struct config **out, struct err *e) MUST_USE;

@@ -27,7 +27,7 @@ static const struct history_column columns[] = {
     {"ENTRY", "entry", HISTORY_TEXT, 0},
 };
 
-/* Says of the entries without reasoning why they have none, a line for each reason. */
+/* Explains why entries have no reasoning, one line for each reason. */
 static void decisions_note(struct history *h, struct cli *cli)
 {
     static const char *const codes[] = {

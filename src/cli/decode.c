@@ -1,4 +1,4 @@
-/* `rationale decode`: a recorded reply of a provider as chat events, one on each line.
+/* `rationale decode`: prints a recorded reply of a provider as chat events, one per line.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,4 +1,4 @@
-/* demo.c - the gateway on recordings, without any setup.
+/* demo.c - runs the gateway on recordings, without any setup.
  *
  * The program contains the files of the demo. It writes them to a new folder, which also has the
  * demo's history. A child process waits for our end and then deletes the folder, however the demo
@@ -18,9 +18,9 @@
 #include <signal.h>
 #include <unistd.h>
 
-#define PORTS 32             /* that are tried */
+#define PORTS 32             /* ports that are tried */
 #define DEMO_PAGE "/live"    /* has the questions */
-#define SWEEP_MS (10 * 1000) /* for the folder to be gone, at the end */
+#define SWEEP_MS (10 * 1000) /* wait for the folder to be deleted at the end */
 
 enum { LISTEN, OPEN, ONCE };
 
@@ -34,9 +34,9 @@ struct demo {
     struct cli *cli;
     bool open;
     char folder[FILE_PATH_MAX];
-    struct proc sweeper; /* takes it away when its input ends: when we do */
+    struct proc sweeper; /* deletes the folder when its input ends, that is, when we end */
     bool sweeping;
-    struct buf texts[2]; /* of questions.json and tour.json */
+    struct buf texts[2]; /* text of questions.json and tour.json */
     struct json questions;
     struct tour tour;
 };
@@ -119,7 +119,7 @@ static str demo_file_text(const char *name, struct buf *text)
     base_die("a file of the demo is missing");
 }
 
-/* ---- words ---- */
+/* ---- texts ---- */
 
 /* A member of the question with this id, as JSON of the file, including quotes. */
 static str demo_question(const struct demo *d, const char *id, const char *member)
@@ -178,7 +178,7 @@ static void print_curls(const struct demo *d, str at)
                     STR_ARG(prompt));
 }
 
-/* The browser is left to itself: it may stay when we go. */
+/* The browser is not a child of ours: it may continue after our end. */
 static void open_page(str at)
 {
     char url[128];
@@ -200,7 +200,7 @@ static void open_page(str at)
 static void demo_on_ready(void *ctx, str url)
 {
     struct demo *d = ctx;
-    str at = str_slice(url, STR("http://").n, url.n); /* it has no certificate */
+    str at = str_slice(url, STR("http://").n, url.n); /* the demo has no certificate */
     struct file_out *out = &d->cli->out;
 
     assert(str_starts(url, STR("http://")));
@@ -237,7 +237,7 @@ static void end_it(void *ctx)
     (void)kill(getpid(), SIGTERM);
 }
 
-/* The tools of the demo are served by this program, which is found by its name. */
+/* The tools of the demo are served by this program, which must be found by its name. */
 static void name_ourselves(void)
 {
     char self[FILE_PATH_MAX], path[2 * FILE_PATH_MAX];

@@ -1,4 +1,5 @@
-/* `rationale doctor`: what is wrong here, and what to do about it. It changes nothing.
+/* `rationale doctor`: finds problems of the installation, and says what to do. It changes
+ * nothing.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -40,9 +41,9 @@ struct finding {
 struct doctor {
     struct finding at[FINDINGS_MAX];
     size_t n;
-    int code; /* of the first that is bad */
+    int code; /* exit code of the first problem */
     struct arena arena;
-    struct probe *probes; /* one for each provider; NULL: they were not asked */
+    struct probe *probes; /* one for each provider; NULL: not probed */
     size_t probe_count;
 };
 
@@ -75,7 +76,7 @@ static void doctor_print(struct doctor *d, const char *group, enum level level, 
     doctor_find(d, group, level, what, fix);
 }
 
-/* ---- what is looked at ---- */
+/* ---- the checks ---- */
 
 static const char *doctor_warning_fix(str warning)
 {
@@ -92,7 +93,7 @@ static void look_at_config(struct doctor *d, const struct config *c, bool builti
                  "",
                  STR_FMT "%s",
                  STR_ARG(c->path),
-                 builtin ? " is not there; `rationale watch` needs none" : " is good");
+                 builtin ? " does not exist; `rationale watch` needs none" : " is good");
     for (size_t i = 0; i < c->warning_count; i++)
         doctor_print(d,
                      "configuration",
@@ -245,7 +246,7 @@ static void look_at_disk(struct doctor *d, str path)
                      (unsigned long long)((uint64_t)fs.f_bavail * fs.f_frsize >> 30));
 }
 
-/* Whether the daemon that has the store, if one runs, can put calls on record. */
+/* Checks whether the daemon of the store, if one runs, can record calls. */
 static void look_at_daemon(struct doctor *d, const struct config *c)
 {
     str why = STR(""), body;
@@ -393,7 +394,7 @@ static void look_at_system(struct doctor *d)
         doctor_print(d, "system", GOOD, "", "enough files may be open");
 }
 
-/* ---- what is said ---- */
+/* ---- output ---- */
 
 static void doctor_put_json(struct cli *cli, const struct doctor *d)
 {

@@ -1,6 +1,6 @@
-/* `rationale erase`: a session, or all of a subject, is forgotten, with a receipt.
+/* `rationale erase`: erases a session, or all records of a subject, and prints a receipt.
  *
- * One process at a time writes to a store: if the daemon runs it does it, else this does.
+ * One process at a time writes to a store: the daemon if it runs, else this command.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -28,7 +28,7 @@ struct wish {
     str name;
 };
 
-/* False with *e if no daemon that has the store answers; else the code is what came of it. */
+/* False with *e if no daemon of the store answers; otherwise the code is the exit code. */
 static bool erase_by_daemon(const struct wish *w, struct buf *out, int *code, struct err *e)
 {
     struct daemon_link d;
@@ -72,7 +72,7 @@ static int erase_by_ourselves(const struct wish *w, struct buf *out, const struc
     assert(w->name.n > 0);
     if (str_eq(o.url, STR("none")))
         return cli_complain(CLI_STORE, "nothing is on record: the store is \"none\"");
-    if (!reader_open(o.url, &r, &e)) /* none is made for it */
+    if (!reader_open(o.url, &r, &e)) /* the store is not created for it */
         return cli_complain(CLI_STORE, "the store: %s", e.text);
     reader_close(r);
     if (!store_open(&o, &s, &e))
@@ -107,7 +107,7 @@ static bool is_sure(const struct wish *w)
     return false;
 }
 
-/* A receipt without erased records is not a success, whether daemon or command erased. */
+/* A receipt without erased records is not a success, from the daemon or the command. */
 static bool of_nothing(str receipt)
 {
     static const char *const counts[] = {
@@ -157,9 +157,8 @@ static int erase_print(struct cli *cli, struct buf *out, bool json)
         file_out_add(&cli->out, STR("\n"));
         return CLI_OK;
     }
-    json_init(&h.doc);
     arena_init(&h.arena, 1 << 20);
-    if (json_parse(&h.doc, buf_str(out), &e)) {
+    if (json_open(&h.doc, buf_str(out), &e)) {
         root = json_root(&h.doc);
         erase_print_counts(cli, &h, root);
         file_out_printf(&cli->out,

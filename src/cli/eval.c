@@ -40,13 +40,13 @@ struct work {
     struct prompt prompt;
     struct eval_result *results;
     size_t result_count;
-    const char *name; /* of the case that runs */
+    const char *name; /* the name of the case that runs */
     size_t all;
     struct progress progress;
     double min;
 };
 
-/* ---- what is shown ---- */
+/* ---- output ---- */
 
 static void eval_on_progress(void *ctx, const struct incident_progress *p)
 {
@@ -271,7 +271,7 @@ static int run_cases(struct work *w)
     return ok ? eval_finish(w, ab) : cli_complain(CLI_SIGINT, "interrupted");
 }
 
-/* ---- beginning ---- */
+/* ---- start ---- */
 
 static enum incident_strategy eval_strategy_of(const char *name)
 {

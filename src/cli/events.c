@@ -7,7 +7,7 @@
 #include "split/reader.h"
 
 #define LINE_SIZE_MAX ((size_t)1 << 20)
-#define TOOL_SIZE_MAX ((size_t)64 << 20) /* markup of one block that is kept to read its calls */
+#define TOOL_SIZE_MAX ((size_t)64 << 20) /* bytes of markup kept of one block, to read its calls */
 
 struct events {
     struct cli *cli;

@@ -21,13 +21,13 @@ static const struct cli_option options[] = {
     [STATUS] = {"status", 0, "WHAT", "pending in_progress completed failed", "only such sessions"},
     [MODEL] = {"model", 'm', "NAME", NULL, "only those whose last model it was"},
     [KEY] = {"key", 'k', "NAME", NULL, "only those of this key"},
-    [SINCE] = {"since", 0, "TIME", NULL, "begun since: 90m, 24h, 7d ago, or a date-time"},
-    [UNTIL] = {"until", 0, "TIME", NULL, "begun before then"},
+    [SINCE] = {"since", 0, "TIME", NULL, "started since: 90m, 24h, 7d ago, or a date-time"},
+    [UNTIL] = {"until", 0, "TIME", NULL, "started before then"},
 };
 
 /* ---- the file ---- */
 
-/* Whether a path is a file of the SQLite store itself, by whatever name. */
+/* Whether a path is a file of the SQLite store itself, under any name. */
 static bool export_is_store(struct history *h, const char *path)
 {
     static const char *const ends[] = {"", "-wal", "-shm", "-journal", ".head"};
@@ -63,9 +63,9 @@ static int export_check_file(struct history *h, const char *path, bool force)
     return CLI_OK;
 }
 
-/* ---- the forms ---- */
+/* ---- the formats ---- */
 
-/* The number of sessions to write, for the progress; 0 if it is not known. */
+/* The number of sessions to write, for the progress; 0 if unknown. */
 static uint64_t export_total(struct history *h, const struct query_filter *f)
 {
     struct query_page p = {.page = 1, .limit = 1, .cursor = STR(""), .sort = STR("")};
@@ -87,7 +87,7 @@ static int export_stream(struct history *h, struct file_out *out, bool terminal,
     struct err e;
 
     assert(h->args);
-    if (!terminal) /* where the results themselves show the progress */
+    if (!terminal) /* if the results go to the terminal, they show the progress */
         p = progress_begin("export", "sessions", export_total(h, f));
     query_export_init(&x, format, f);
     while (!x.done && code == CLI_OK && !out->error) {
@@ -119,7 +119,7 @@ static int export_tables(struct history *h, const char *path, const struct query
     return ok ? CLI_OK : history_fail(&e);
 }
 
-/* NULL: the form is sqlite, which is no stream. */
+/* NULL: the format is sqlite, which cannot be streamed. */
 static int export_to_file(struct history *h, const char *path, const enum query_format *format,
                           const struct query_filter *f)
 {

@@ -4,7 +4,7 @@
  */
 #include "cli/cli.h"
 
-/* The values an option may have, in as many lines as a terminal needs. */
+/* The allowed values of an option, in as many lines as needed. */
 static void write_choices(struct cli *cli, const char *choices)
 {
     size_t column = 34;

@@ -18,8 +18,8 @@
 #define SETTLE_MS 30000 /* for calls that were acknowledged before the command began */
 #define WIDTH_OF_A_PIPE 240
 #define COLUMNS_MAX 12
-#define LAST_WIDTH_MIN 20     /* of the last column, on the line of the others */
-#define LAST_WIDTH_WRAPPED 80 /* where they leave less: it goes on in the next line */
+#define LAST_WIDTH_MIN 20     /* the smallest width of the last column on the same line */
+#define LAST_WIDTH_WRAPPED 80 /* if less is left, it continues on the next line */
 
 int history_fail(const struct err *e)
 {
@@ -219,7 +219,7 @@ void history_show_text(struct cli *cli, str text, const char *indent)
     }
 }
 
-/* ---- reasoning that is not there ---- */
+/* ---- absent reasoning ---- */
 
 str history_absent(struct history *h, str code)
 {

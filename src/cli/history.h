@@ -1,7 +1,7 @@
 /* history.h - shared by the commands that read the record: opening it, filters, tables.
  *
  *     struct history h;
- *     int code = history_open(&h, args->value[CONFIG]);       0, or the exit code after a complaint
+ * int code = history_open(&h, args->value[CONFIG]); 0, or the exit code after an error message
  *     ... query_sessions(h.reader, &h.asker, &filter, &page, &h.out, &e) ...
  *     code = history_show(&h, cli, ok, &e, json, "sessions", columns, n);
  *     history_close(&h);
@@ -51,12 +51,12 @@ enum history_form {
 };
 
 struct history_column {
-    const char *head, *name; /* name: of the member of each row */
+    const char *head, *name; /* the name of the member in each row */
     enum history_form form;
     size_t width_max; /* characters; 0: the rest of the line */
 };
 
-/* Says on stderr that the list has no rows, and why: see cli_print_none. */
+/* Prints on stderr that the list has no rows, and why: see cli_print_none. */
 void history_print_empty(struct history *h, const struct cli_args *args, const char *member,
                          const char *things);
 /* Prints the answer in h->out: unchanged, or the rows of a member as a table. Returns the exit
@@ -71,7 +71,7 @@ str history_absent(struct history *h, str code);
 /* Prints "note: " and that sentence, after a table. */
 void history_note(struct cli *cli, str sentence);
 
-/* The text as one line, or as several, without characters that control a terminal. */
+/* The text as one line, or as several, without control characters. */
 str history_line(struct arena *a, str text, size_t width_max);
 void history_show_text(struct cli *cli, str text, const char *indent);
 str history_member(struct history *h, const struct json_node *v, const char *name);

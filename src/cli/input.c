@@ -62,7 +62,7 @@ bool cli_read(struct cli_input *in, char *to, size_t size, size_t *got, struct e
             return true;
         }
         if (errno == EAGAIN && poll(&ready, 1, -1) >= 0)
-            continue; /* somebody made it non-blocking */
+            continue; /* another process made it non-blocking */
         if (errno != EINTR)
             return err_sys(e, "cannot read %s", in->name);
     }

@@ -1,4 +1,4 @@
-/* `rationale investigate`: one alert from its file to a report, on this terminal.
+/* `rationale investigate`: investigates one alert from a file, and prints the report.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -12,16 +12,16 @@
 #include <unistd.h>
 
 #define ARENA_MAX ((size_t)1 << 30)
-#define SHOWN 200 /* characters of an observation */
+#define SHOWN 200 /* characters shown of an observation */
 
 enum { CONFIG, RUNBOOK, RUN, STRATEGY, REASONING, MODEL, AB, JSON };
 
 static const struct cli_option options[] = {
     [CONFIG] = {"config", 'c', "FILE", NULL, "the configuration; else " CLI_CONFIG_FILE},
     [RUNBOOK] = {"runbook", 'r', "FILE", NULL, "the runbook; else the one the alert names"},
-    [RUN] = {"run", 0, "ID", NULL, "begin this run, or go on with it"},
+    [RUN] = {"run", 0, "ID", NULL, "start this run, or continue it"},
     [STRATEGY] = {"strategy", 's', "NAME", "classic react native", "instead of the agents' own"},
-    [REASONING] = {"reasoning", 0, "SWITCH", "on off", "instead of what the agents say"},
+    [REASONING] = {"reasoning", 0, "SWITCH", "on off", "instead of the agents' own"},
     [MODEL] = {"model", 'm', "NAME", NULL, "the model; else the configuration's"},
     [AB] = {"ab", 0, NULL, NULL, "with reasoning and without, and compare"},
     [JSON] = {"json", 0, NULL, NULL, "print one JSON object"},
@@ -39,12 +39,12 @@ struct work {
     _Atomic bool ended;
     struct buf decisions; /* JSON of those of one run, comma separated */
     int percent;
-    str last_agent, last_thought; /* as shown: one thought may lead to several calls */
+    str last_agent, last_thought; /* last shown: one thought may lead to several calls */
 };
 
 /* ---- Ctrl-C ---- */
 
-/* The first leaves the run where it is, the second leaves at once. */
+/* The first signal leaves the run as it is; the second ends the command at once. */
 static void *wait_signals(void *arg)
 {
     struct work *w = arg;
@@ -60,7 +60,7 @@ static void *wait_signals(void *arg)
     return NULL;
 }
 
-/* Before any other thread is there, so that none of them gets the signals. */
+/* Called before any other thread exists, so that no other thread gets the signals. */
 static void investigate_block_signals(void)
 {
     sigset_t set;
@@ -71,7 +71,7 @@ static void investigate_block_signals(void)
     (void)pthread_sigmask(SIG_BLOCK, &set, NULL);
 }
 
-/* ---- what is shown ---- */
+/* ---- output ---- */
 
 static void investigate_put_line(struct file_out *out, const char *name, str text)
 {
@@ -80,7 +80,7 @@ static void investigate_put_line(struct file_out *out, const char *name, str tex
     if (!front.n)
         return;
     file_out_printf(out, "    %s: ", name);
-    for (size_t at = 0; at < front.n;) { /* in one line */
+    for (size_t at = 0; at < front.n;) { /* as one line */
         str rest = str_slice(front, at, front.n);
         size_t end = str_find(rest, STR("\n"));
         str piece = str_slice(rest, 0, end);
@@ -154,7 +154,7 @@ static void investigate_on_progress(void *ctx, const struct incident_progress *p
     file_out_flush(&out);
 }
 
-/* ---- what is given ---- */
+/* ---- input ---- */
 
 static bool investigate_read_runbook(struct work *w, struct incident_options *o, struct err *e)
 {
@@ -231,7 +231,7 @@ static bool investigate_gather(struct work *w, struct incident_options *o, struc
 struct ran {
     struct incident_report report;
     str decisions; /* JSON array */
-    str pending;   /* likewise: the question for a person */
+    str pending;   /* the same for the question to a person */
     str run;
 };
 

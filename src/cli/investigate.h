@@ -11,7 +11,7 @@ struct investigate_facts {
     size_t n;
 };
 
-/* Reads the alert in a file, in our format or Alertmanager's, and the facts that a good report has:
- * from ALERT.facts.json, or from the alert. Their texts are in the arena. */
+/* Reads the alert in a file, in our format or Alertmanager's, and the facts that a good report must
+ * contain: from ALERT.facts.json, or from the alert. Their texts are in the arena. */
 bool investigate_alert(const char *path, struct arena *a, struct incident_alert *to,
                        struct investigate_facts *facts, struct err *e) MUST_USE;

@@ -1,4 +1,4 @@
-/* investigate_alert.c - an alert from its file, and what a good report on it says.
+/* investigate_alert.c - reads an alert and the facts that a good report on it must contain.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -54,7 +54,7 @@ static bool first_fault(const struct alert_faults *faults, struct err *e)
                    STR_ARG(faults->at[0].message));
 }
 
-/* Of a webhook, the first alert that still fires. */
+/* For a webhook: the first alert that is still firing. */
 static bool investigate_alert_take_alert(struct reading *r, const struct json *doc,
                                          struct alert *out, struct err *e)
 {
@@ -78,7 +78,7 @@ static bool parse_again(struct reading *r, struct json *doc, struct buf *with, s
     return json_parse(doc, arena_dup(r->arena, buf_str(with)), e);
 }
 
-/* The facts are not the model's to see, and here an alert may do without a runbook. */
+/* The model must not see the facts, and an alert needs no runbook here. */
 static bool trim_alert(struct reading *r, struct json *doc, bool *named, struct err *e)
 {
     const struct json_node *v;

@@ -1,4 +1,4 @@
-/* `rationale keys`: the keys of clients, made, hashed and listed; a key is shown once.
+/* `rationale keys`: creates, hashes and lists keys of clients; a key is shown once.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -10,7 +10,7 @@
 #include "gateway/config.h"
 
 #define KEY_PREFIX "rk-"
-#define KEY_LETTERS 43 /* of 62: 256 bits */
+#define KEY_LETTERS 43 /* characters, of 62: 256 bits */
 #define KEY_SIZE (sizeof KEY_PREFIX + KEY_LETTERS)
 #define DIGEST_SHOWN 8
 #define OUT_MAX ((size_t)16 << 20)
@@ -24,7 +24,7 @@ static const struct cli_option options[] = {
     [LEVELS] = {"levels", 0, "A,B", NULL, "of new: only these reasoning levels"},
     [RPM] = {"rpm", 0, "N", NULL, "of new: requests a minute"},
     [TPM] = {"tpm", 0, "N", NULL, "of new: tokens a minute"},
-    [SPEND] = {"spend-usd", 0, "USD", NULL, "of new: what it may spend in all"},
+    [SPEND] = {"spend-usd", 0, "USD", NULL, "of new: its total spending limit"},
     [REASONING] = {"reasoning", 0, "WHAT", "show hide", "of new: whether it gets reasoning"},
     [JSON] = {"json", 0, NULL, NULL, "the result as JSON"},
 };
@@ -74,7 +74,7 @@ static void keys_add_list(struct buf *b, const char *name, const char *value)
     buf_add_c(b, ']');
 }
 
-/* Writes a number unchanged; anything else becomes a text, which the check then refuses. */
+/* Writes a number unchanged; anything else becomes a text, which the check then rejects. */
 static void keys_add_number(struct buf *b, const char *name, const char *value)
 {
     str digits = str_trim(str_c(value));
@@ -95,7 +95,7 @@ static void keys_add_number(struct buf *b, const char *name, const char *value)
         json_quote(b, digits);
 }
 
-/* JSON is YAML too, so one text serves both. */
+/* JSON is also YAML, so one text serves both. */
 static void keys_add_entry(struct buf *b, const struct cli_args *args, str digest)
 {
     assert(args->word_count == 2);
@@ -132,7 +132,7 @@ static bool check_entry(str entry, struct err *e)
     return ok;
 }
 
-/* A member a line, as people write it. */
+/* One member per line, as people write it. */
 static void put_entry(struct cli *cli, str entry)
 {
     struct json doc;

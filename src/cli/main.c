@@ -1,4 +1,4 @@
-/* rationale: the table of commands, and the way to one.
+/* rationale: the table of commands, and how a command is found.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -70,7 +70,7 @@ static int main_unknown(str name)
             .text);
 }
 
-/* Runs what the line asks for; results are in cli->out, not all of them written yet. */
+/* Runs the command of the line; its results are in cli->out, not all of them written yet. */
 static int main_dispatch(struct cli *cli, int argc, char *const *argv)
 {
     str name = str_c(argc > 1 ? argv[1] : "--help");
@@ -116,7 +116,7 @@ int main(int argc, char **argv)
 
     main_fill_streams();
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGCHLD, SIG_DFL); /* ignored by some parents: then no child has an exit status */
+    signal(SIGCHLD, SIG_DFL); /* if it is ignored, children have no exit status */
     secret_no_dumps();
     file_out_init(&cli.out, STDOUT_FILENO);
     cli_init_color(&cli);

@@ -4,7 +4,7 @@
  */
 #include "cli/cli.h"
 
-#define LINE_MAX_SIZE 72 /* of running text in the source, as its readers like it */
+#define LINE_MAX_SIZE 72 /* width of running text in the source */
 
 enum { MARKDOWN };
 
@@ -12,7 +12,7 @@ static const struct cli_option options[] = {
     [MARKDOWN] = {"markdown", 0, NULL, NULL, "all commands on one page, in Markdown"},
 };
 
-/* Text in roff: a hyphen that is one, no line that begins with a control character. */
+/* Text in roff: escapes hyphens, and control characters at the start of a line. */
 static void roff_part(struct cli *cli, str text)
 {
     bool line_start = true;

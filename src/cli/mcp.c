@@ -18,7 +18,8 @@ static const struct cli_option options[] = {
     [CONFIG] = {"config", 'c', "FILE", NULL, "the configuration (YAML): keys, and the store"},
     [HTTP] = {"http", 0, "ADDR:PORT", NULL, "serve HTTP there, at /mcp, instead of stdio"},
     [REPLAY] = {"replay", 0, "FOLDER", NULL, "serve the tool outputs recorded there, nothing else"},
-    [CONFORMANCE] = {"conformance", 0, NULL, NULL, "add what the official test suite expects"},
+    [CONFORMANCE] =
+        {"conformance", 0, NULL, NULL, "add the tools that the official test suite expects"},
     [CONFORMANCE_CLIENT] = {"conformance-client", 0, NULL, NULL, "be the suite's client of URL"},
 };
 
@@ -64,7 +65,7 @@ static int mcp_serve(struct serving *s, const struct cli_args *args)
 
     if (s->replay) {
         o.sets[0] = replay_set(s->replay);
-        o.instructions = "Tools that say what they said when they were recorded.";
+        o.instructions = "Tools that replay recorded outputs.";
     } else if (s->config && !str_eq(s->config->store_url, STR("none")))
         o.sets[sets++] = &s->record.set;
     if (!s->replay && s->agents.set.tool_count)

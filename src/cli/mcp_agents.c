@@ -1,6 +1,6 @@
 /* mcp_agents.c - tools that `rationale mcp` serves: each agent and workflow of the configuration.
  *
- * A call opens what it needs and closes it again: between calls a daemon may take the store.
+ * A call opens what it needs and closes it again, so that a daemon can use the store between calls.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -17,7 +17,7 @@ static const char mcp_agents_input[] =
     "agent is to do\"},\"thread\":{\"type\":\"string\",\"description\":\"the conversation to go on "
     "with\"}},\"required\":[\"input\"],\"additionalProperties\":false}";
 
-/* A run that waits for a person is reported, with how to go on. */
+/* A run that waits for a person is reported, with how to continue it. */
 static void mcp_agents_answer(const struct agent_show *s, str text, struct mcp_answer *answer)
 {
     if (s->waiting.waits)

@@ -24,7 +24,7 @@ struct suite {
     struct err *e;
 };
 
-/* ---- what the server may ask ---- */
+/* ---- requests of the server ---- */
 
 static bool mcp_client_sample(void *ctx, str params, struct buf *result, struct err *e)
 {
@@ -43,7 +43,7 @@ static bool mcp_client_elicit_defaults(void *ctx, str params, struct buf *result
     return mcp_elicit_defaults(params, result, e);
 }
 
-/* The user agrees at once: where the server would send the browser is the answer. */
+/* Acts as a user who agrees at once: follows the server's redirect. */
 static bool mcp_client_authorize_user(void *ctx, str url, struct buf *out, struct err *e)
 {
     struct suite *s = ctx;
@@ -79,7 +79,7 @@ static void put_sample(const struct json *doc, const struct json_node *schema, s
         json_out_str(o, STR("text"));
 }
 
-/* The required arguments, each with some value of the right type. */
+/* Fills in each required argument with some value of the right type. */
 static str sample_arguments(struct suite *s, str schema)
 {
     const struct json_node *root, *required, *properties;
@@ -123,7 +123,7 @@ static bool mcp_client_call_tool(struct suite *s, str tool, str arguments)
     return mcp_client_call(s->client, &c, &s->arena, &result, s->e);
 }
 
-/* The calls that the suite wants, if it says so. */
+/* The calls that the suite lists for the scenario, if it does. */
 static bool call_wanted(struct suite *s, bool *some)
 {
     const struct json *doc = &s->context;
@@ -150,7 +150,7 @@ static bool call_each(struct suite *s, const struct mcp_tools *tools)
     return true;
 }
 
-/* The schema of one tool as the argument of another: nothing of it may be lost on the way. */
+/* Passes the schema of one tool to another tool: nothing of it may be lost on the way. */
 static bool echo_schema(struct suite *s, const struct mcp_tools *tools)
 {
     for (size_t i = 0; i < tools->n; i++)
@@ -159,10 +159,10 @@ static bool echo_schema(struct suite *s, const struct mcp_tools *tools)
                 s,
                 STR("json_schema_echo"),
                 arena_join(&s->arena, STR("{\"schema\":"), tools->at[i].input_schema, STR("}")));
-    return err_set(s->e, ERR_NOT_FOUND, "the tool with the schema is not there");
+    return err_set(s->e, ERR_NOT_FOUND, "the tool with the schema is missing");
 }
 
-/* A list, and the first of it asked for by what names it. */
+/* Requests a list, and then its first element. */
 static bool list_and_get(struct suite *s, str list, str array, str get, str key)
 {
     const struct json_node *first;

@@ -1,7 +1,7 @@
-/* mcp_conformance.c - what the official suite's scenarios expect of a server: `--conformance`.
+/* mcp_conformance.c - the server for the official suite's scenarios: `--conformance`.
  *
- * Tools that say something fixed are rows; tools that ask the client something are rows as well,
- * with what they ask and what they say to the answer. The few that do more have functions.
+ * Tools with a fixed answer are rows. Tools that ask the client something are rows with the
+ * question and the answer to its reply. The few other tools have functions.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -106,15 +106,16 @@ static void conformance_trigger_change(void *ctx, const struct mcp_ask *ask,
 #define NAME_FORM FORM("What is your name?", "\"name\":{\"type\":\"string\"}", "\"name\"")
 #define CONFIRM_FORM FORM("Please confirm", "\"ok\":{\"type\":\"boolean\"}", "\"ok\"")
 
-/* One question, asked again until it is answered; `from` names what of the answer is said. */
+/* A question that is asked until it is answered; `from` names the part of the reply that the tool's
+ * answer quotes. */
 static const struct question {
     const char *tool;
     struct {
         const char *key, *method, *params;
     } ask[3];
-    const char *state; /* the state that must come back, or NULL */
-    const char *say;   /* before what the client said */
-    const char *from;  /* a member of the first answer's content, or NULL for all of the answer */
+    const char *state; /* the state that the client must send back, or NULL */
+    const char *say;   /* the text before the quoted reply */
+    const char *from;  /* a member of the first reply's content, or NULL for the whole reply */
 } questions[] = {
     {"test_input_required_result_elicitation",
      {{"user_name", ELICIT, NAME_FORM}},
@@ -187,7 +188,7 @@ static const struct question {
      NULL},
 };
 
-/* The question of a tool with arguments: it contains the argument. */
+/* The question of a tool with arguments: it quotes the argument. */
 static str asked_with(const struct mcp_ask *ask, const char *method)
 {
     const struct json *doc = ask->doc;
@@ -241,7 +242,7 @@ static void ask_question(void *ctx, const struct mcp_ask *ask, struct mcp_answer
     (void)ctx;
     while (q < questions + COUNT_OF(questions) && !str_eq(name, str_c(q->tool)))
         q++;
-    assert(q < questions + COUNT_OF(questions)); /* only tools of the table come here */
+    assert(q < questions + COUNT_OF(questions)); /* called only for tools of the table */
     for (size_t i = 0; i < COUNT_OF(q->ask) && q->ask[i].key; i++)
         all = all && json_find(ask->doc, ask->inputs, str_c(q->ask[i].key));
     if (all && (!q->state || str_eq(ask->state, str_c(q->state)))) {
@@ -356,19 +357,16 @@ static void conformance_answer_prompt(void *ctx, const struct mcp_ask *ask,
     mcp_answer_item(answer, STR(MESSAGE(TEXT("Please analyze the image above."))));
 }
 
-static void conformance_answer_prompt_text(const struct mcp_ask *ask, struct mcp_answer *answer,
-                                           str text)
+static void conformance_answer_prompt_text(struct mcp_answer *answer, str text)
 {
     struct buf b;
 
-    assert(ask->arena);
     buf_init(&b, MCP_MESSAGE_MAX);
     buf_add(&b, STR("{\"role\":\"user\",\"content\":{\"type\":\"text\",\"text\":"));
     (void)json_quote(&b, text);
     buf_add(&b, STR("}}"));
     mcp_answer_item(answer, buf_str(&b));
     buf_release(&b);
-    (void)ask;
 }
 
 static void conformance_answer_arguments(void *ctx, const struct mcp_ask *ask,
@@ -378,8 +376,7 @@ static void conformance_answer_arguments(void *ctx, const struct mcp_ask *ask,
         two = mcp_member(ask->doc, ask->arguments, STR("arg2"), ask->arena);
 
     (void)ctx;
-    conformance_answer_prompt_text(ask,
-                                   answer,
+    conformance_answer_prompt_text(answer,
                                    arena_printf(ask->arena,
                                                 "Prompt with arguments: arg1='" STR_FMT
                                                 "', arg2='" STR_FMT "'",
@@ -414,7 +411,7 @@ static void ask_prompt(void *ctx, const struct mcp_ask *ask, struct mcp_answer *
             ask->doc, json_find(ask->doc, said, STR("content")), STR("context"), ask->arena);
 
         conformance_answer_prompt_text(
-            ask, answer, arena_join(ask->arena, STR("Prompt with context: "), text, STR("")));
+            answer, arena_join(ask->arena, STR("Prompt with context: "), text, STR("")));
         return;
     }
     mcp_answer_input(answer,

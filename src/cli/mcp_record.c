@@ -14,7 +14,7 @@
 #include "mcp/server.h"
 #include "wire/redact_reasoning.h"
 
-#define ANSWER_MAX ((size_t)8 << 20) /* of JSON; it goes out twice, as text too */
+#define ANSWER_MAX ((size_t)8 << 20) /* bytes of JSON; it is sent twice, also as text */
 #define LIMIT_USUAL 20
 #define WHY_LIMIT 5
 #define SETTLE_MS 30000 /* the longest wait for calls that were acknowledged before */
@@ -71,7 +71,7 @@ static int64_t mcp_record_limit_of(const struct mcp_ask *ask, int64_t usual)
     return json_get_i64(ask->doc, ask->arguments, "limit", usual);
 }
 
-/* One question asked and answered, or why it was not. */
+/* Runs one query, or says why it failed. */
 static void mcp_record_give(struct mcp_answer *answer, bool ok, const struct buf *out,
                             const struct err *e)
 {
@@ -117,9 +117,8 @@ static bool add_thoughts(struct reader *reader, const struct query_asker *asker,
     struct buf segments;
     bool ok;
 
-    json_init(&doc);
     buf_init(&segments, ANSWER_MAX);
-    ok = json_parse(&doc, decisions, e);
+    ok = json_open(&doc, decisions, e);
     list = json_find(&doc, ok ? json_root(&doc) : NULL, STR("decisions"));
     first = json_at(&doc, list, 0);
     buf_add(out, STR("{\"decisions\":"));

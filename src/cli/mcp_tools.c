@@ -1,4 +1,4 @@
-/* mcp_tools.c - tools that `rationale mcp` serves: a text split.
+/* mcp_tools.c - the tool of `rationale mcp` that splits a text.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,4 +1,4 @@
-/* `rationale notify`: the messages about incidents: tried by hand, and listed.
+/* `rationale notify`: tests and lists the messages about incidents.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -6,7 +6,7 @@
 #include "apps/incidents/notify/outbox.h"
 #include "cli/history.h"
 
-#define NOTE_SHOWN 1000 /* characters */
+#define NOTE_SHOWN 1000 /* characters of a message that are shown */
 
 enum { CONFIG, LIMIT, JSON };
 

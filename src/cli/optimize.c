@@ -1,4 +1,4 @@
-/* `rationale optimize`: texts that improve from graded runs.
+/* `rationale optimize`: improves texts from graded runs.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -36,7 +36,7 @@ static const struct cli_option options[] = {
     [TRAIN] = {"train", 0, "DIR", NULL, "labelled cases to learn from"},
     [VAL] = {"val", 0, "DIR", NULL, "labelled cases that decide; else those of --train"},
     [BUDGET] = {"budget", 0, "N", NULL, "evaluations at most; else by the size of --val"},
-    [RESUME] = {"resume", 0, "ID", NULL, "go on with a run that was left or killed"},
+    [RESUME] = {"resume", 0, "ID", NULL, "continue a run that was left or killed"},
     [CONFIG] = {"config", 'c', "FILE", NULL, "the configuration; else rationale.yaml"},
     [MODEL] = {"model", 'm', "NAME", NULL, "whose runs are graded; else the first"},
     [REFLECTION] = {"reflection-model", 0, "NAME", NULL, "who proposes; else the same"},
@@ -48,7 +48,7 @@ static const struct cli_option options[] = {
     [SEED] = {"seed", 0, "N", NULL, "of the random numbers; else 0"},
     [JSON] = {"json", 0, NULL, NULL, "print events, one JSON object a line"},
     [REFERENCE] = {"reference", 0, "FILE", NULL, "the run a file describes, faults and all"},
-    [RUN] = {"run", 0, "FOLDER", NULL, "keep the run there, or go on with the one there"},
+    [RUN] = {"run", 0, "FOLDER", NULL, "keep the run there, or continue the one there"},
 };
 
 /* A path in a run file is relative to that file. */
@@ -178,7 +178,7 @@ static void optimize_print_result(struct cli *cli, const struct tune_result *r)
                     r->seed_score,
                     r->best_score);
     if (!r->finished)
-        file_out_printf(out, "It was left; go on with: --resume " STR_FMT "\n", STR_ARG(r->run));
+        file_out_printf(out, "It was left; continue with: --resume " STR_FMT "\n", STR_ARG(r->run));
     else if (r->prompt_id.n == 0)
         file_out_add(out, STR("Nothing beat the prompt that is in force.\n"));
     else

@@ -1,17 +1,17 @@
-/* Options by their table: parsing them and explaining them.
+/* Parses and explains options by their table.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "cli/cli.h"
 
-#define WORD_MAX 64 /* longer words are compared up to here */
+#define WORD_MAX 64 /* longer words are compared only up to this length */
 
 static size_t option_min(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
 
-/* How many letters must change, come, go or swap with the next to make one word the other. */
+/* The edit distance of two words: letters changed, added, removed, or swapped with the next one. */
 static size_t option_distance(str a, str b)
 {
     size_t rows[3][WORD_MAX + 1];
@@ -37,7 +37,7 @@ static size_t option_distance(str a, str b)
     return row[b.n];
 }
 
-/* Farther away than this it is another word. */
+/* Beyond this distance the words are unrelated. */
 static size_t distance_max(str word)
 {
     return word.n < 6 ? 1 : word.n / 3;
@@ -53,7 +53,7 @@ static const char *option_nearest(str word, cli_names *names)
         size_t d = option_distance(word, str_c(c));
 
         if (word.n >= 3 && str_starts(str_c(c), word))
-            d = option_min(d, 1); /* the front of a name is as good as all of it */
+            d = option_min(d, 1); /* the beginning of a name is as close as one letter */
         if (d < best_distance && d < strlen(c))
             best_distance = d, best = c;
     }
@@ -129,8 +129,8 @@ static void set_color(struct cli *cli, str when)
         cli->color = str_eq(when, STR("always"));
 }
 
-/* An option whose value ends in "..." in help may be given more than once: its values with commas
- * between them, for the life of the process. */
+/* An option whose value ends in "..." in help may be given more than once: its values are joined by
+ * commas, for the life of the process. */
 static const char *option_join(const struct cli_option *o, const char *before, const char *value)
 {
     char *both;
@@ -142,7 +142,7 @@ static const char *option_join(const struct cli_option *o, const char *before, c
     return both;
 }
 
-/* Takes in one option; `value` is NULL if none came with it. */
+/* Stores one option; `value` is NULL if it had none. */
 static bool option_set(struct cli *cli, const struct cli_option *o, int index, const char *value,
                        struct cli_args *args)
 {

@@ -1,4 +1,4 @@
-/* `rationale order`: an order taken in conversation, at the terminal or from a pipe.
+/* `rationale order`: takes an order in a conversation, at the terminal or from a pipe.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -14,19 +14,19 @@
 
 #define TURN_ARENA_MAX ((size_t)2 << 30)
 #define LINE_MAX_SIZE ((size_t)65536)
-#define WIDE_FROM 0x1100u       /* characters from here on are taken to be two columns wide */
-#define STORE_LOOK_NS 50000000L /* 50 ms between two looks whether the store is free */
+#define WIDE_FROM 0x1100u       /* from this code point on, characters count as two columns */
+#define STORE_LOOK_NS 50000000L /* pause between two checks whether the store is free */
 #define STORE_WAIT_MS 10000
 
 enum { CONFIG, THREAD, MENU, STATE, WHY, JSON, EVAL };
 
 static const struct cli_option options[] = {
     [CONFIG] = {"config", 'c', "FILE", NULL, "the configuration; rationale.yaml if not given"},
-    [THREAD] = {"thread", 't', "ID", NULL, "the conversation to go on with; else a new one"},
+    [THREAD] = {"thread", 't', "ID", NULL, "the conversation to continue; else a new one"},
     [MENU] = {"menu", 0, "FILE", NULL, "the menu, instead of the configuration's"},
     [STATE] = {"state", 0, NULL, NULL, "print the state of the conversation, and end"},
     [WHY] = {"why", 0, NULL, NULL, "show each decision with its reason, on stderr"},
-    [JSON] = {"json", 0, NULL, NULL, "what happens, one JSON object a line"},
+    [JSON] = {"json", 0, NULL, NULL, "print each event as one line of JSON"},
     [EVAL] = {"eval", 0, "FILE", NULL, "take the utterances of FILE and score them"},
 };
 
@@ -37,14 +37,14 @@ struct window {
     struct orders *orders;
     struct thread_asker who;
     char thread[ORDERS_THREAD_MAX + 8];
-    bool person; /* somebody types, and sees prompts */
+    bool person; /* a person types, and sees prompts */
     struct buf line;
-    struct buf said;          /* of the reply, so far */
+    struct buf said;          /* bytes of the reply so far */
     struct progress progress; /* of --eval */
     uint64_t cases;
 };
 
-/* ---- what is shown ---- */
+/* ---- output ---- */
 
 static void order_put_safe(struct file_out *out, str s)
 {
@@ -84,7 +84,7 @@ static void text_event(struct window *w, const char *name, str text)
     buf_release(&quoted);
 }
 
-/* Decisions are not for the customer: they go where complaints go. */
+/* Decisions are not for the customer: they go to stderr. */
 static void order_on_decision(void *ctx, str entry)
 {
     struct window *w = ctx;
@@ -134,7 +134,7 @@ static void order_on_order(void *ctx, const struct order *order)
     buf_release(&b);
 }
 
-/* A person sees it word by word. */
+/* Prints the reply as it arrives. */
 static void order_print_text(void *ctx, str text)
 {
     struct window *w = ctx;
@@ -231,7 +231,7 @@ static int order_turn(struct window *w, str text)
     bool ok;
 
     assert(w->orders && w->thread[0]);
-    /* Text in a pipe cannot be removed, and reasons would be mixed with it. */
+    /* In a pipe, text cannot be removed, and reasons would be mixed with it. */
     if (w->person && !w->args->value[WHY]) {
         watch.on_say = order_print_text;
         watch.on_retract = order_on_retract;
@@ -247,8 +247,8 @@ static int order_turn(struct window *w, str text)
     return code;
 }
 
-/* A line of stdin without its end; false at the end of input, or after a complaint about it. A line
- * that is too long is truncated, and its rest is not another line. */
+/* A line of stdin without its line end; false at the end of input, or after an error message. A
+ * line that is too long is truncated; its rest is not taken for another line. */
 static bool order_next_line(struct buf *in, str *line, size_t *used, int *code)
 {
     struct cli_input from = {.fd = STDIN_FILENO, .name = "standard input"};
@@ -293,7 +293,7 @@ static int too_much(struct window *w)
                         ORDERS_TEXT_MAX);
 }
 
-/* A person may try again. A pipe cannot, but it may have further lines after one that failed. */
+/* A person may try again. From a pipe, the next lines are read after a failure, too. */
 static int order_run_conversation(struct window *w)
 {
     struct buf in;
@@ -325,7 +325,7 @@ static int order_run_conversation(struct window *w)
     return code || w->person ? code : refused;
 }
 
-/* ---- the other ways ---- */
+/* ---- other modes ---- */
 
 /* Only reads: another process may continue the order at the same time. */
 static int print_state(struct cli *cli, const struct config *c, str thread)
@@ -468,7 +468,7 @@ static int order_evaluate(struct window *w)
                        : CLI_OK;
 }
 
-/* ---- the way to one ---- */
+/* ---- opening the store ---- */
 
 static bool name_thread(struct window *w, struct err *e)
 {
@@ -518,7 +518,7 @@ static bool order_daemon_serves(const struct config *c)
     return serves;
 }
 
-/* Another `rationale order` may be about to end, so this waits for it; a daemon keeps the store. */
+/* Another `rationale order` may be about to end, so this waits for the store; a daemon keeps it. */
 static bool order_open_local(const char *path, const struct config *c, struct app_local *l,
                              struct err *e)
 {

@@ -1,7 +1,7 @@
-/* `rationale policy`: versions, cases verified again, criteria and facts proposed by a model, and
- * the results that wait for a person.
+/* `rationale policy`: manages versions, verifies cases again, proposes criteria and facts by a
+ * model, and lists results that wait for a person.
  *
- * Every verb is one request of the API: to the daemon where one runs, else answered in this
+ * Every verb is one request of the API: to the daemon if one runs, otherwise handled in this
  * process.
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -10,7 +10,6 @@
 
 #include "apps/policy/format/format.h"
 #include "cli/daemon.h"
-#include "cli/history.h"
 
 #include <errno.h>
 #include <sys/stat.h>
@@ -24,7 +23,7 @@
 static const struct cli_option options[] = {
     [POLICY_CONFIG] = {"config", 'c', "FILE", NULL, "the configuration (default: rationale.yaml)"},
     [POLICY_DOCUMENT] = {"document", 'd', "ID", NULL, "the policy's document"},
-    [POLICY_VERSION] = {"policy-version", 0, "NAME", NULL, "this version of it"},
+    [POLICY_VERSION] = {"policy-version", 0, "NAME", NULL, "this version of the document"},
     [POLICY_AS_OF] = {"as-of", 0, "DAY", NULL, "the version in force on that day (YYYY-MM-DD)"},
     [POLICY_CASE] = {"case", 0, "ID", NULL, "the case that facts are of"},
     [POLICY_DOC_ID] = {"doc-id", 0, "ID", NULL, "the case document's id (default: its file name)"},
@@ -41,7 +40,7 @@ static const struct cli_option options[] = {
 
 /* ---- a request ---- */
 
-/* By this process: the same routes that a daemon serves. */
+/* In this process: by the same routes that a daemon serves. */
 static bool policy_ask_here(struct policy_cmd *p, const char *method, str path, str body,
                             struct err *e)
 {
@@ -320,7 +319,7 @@ static const char *policy_verb(size_t index)
     return index < COUNT_OF(verbs) ? verbs[index] : NULL;
 }
 
-/* How many words a line may have, its verb among them. */
+/* The number of words a line may have, including its verb. */
 static int policy_words_max(const char *verb, const char *second)
 {
     if (strcmp(verb, "confirm") == 0 || strcmp(verb, "reject") == 0)

@@ -1,5 +1,5 @@
-/* policy.h - `rationale policy` as its files see it: policy.c the verbs, policy_show.c what is
- * printed.
+/* policy.h - shared by the files of `rationale policy`: policy.c has the verbs, policy_show.c the
+ * output.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -31,23 +31,23 @@ struct policy_cmd {
     const char *config_file;
     struct config *config;
     struct app_local local;
-    void *app; /* answers in this process; NULL: a daemon does */
+    void *app; /* answers in this process; NULL: a daemon answers */
     struct arena arena;
     struct buf body;
-    struct arena newest; /* of the newest request: its reply */
+    struct arena newest; /* the reply to the newest request */
     int status;
     str reply;
     struct progress progress; /* of a re-verification */
 };
 
-/* CLI_OK: the reply is there; else it has complained. */
+/* CLI_OK: there is a reply; otherwise an error was printed. */
 int policy_request(struct policy_cmd *p, const char *method, str path, str body);
 /* A member of the reply by JSON Pointer; "" if it is not there. */
 str policy_reply_text(struct policy_cmd *p, const char *pointer);
 void policy_add_query(struct buf *path, const char *name, const char *value); /* NULL: nothing */
 void policy_add_member(struct json_out *o, const char *name, const char *value);
 
-/* With --json the reply as it is; then true. */
+/* With --json: prints the reply unchanged, and returns true. */
 bool policy_show_json(struct policy_cmd *p);
 void policy_show_progress(struct policy_cmd *p);
 int policy_show_raw(struct policy_cmd *p);
@@ -56,5 +56,5 @@ int policy_show_extracted(struct policy_cmd *p);
 int policy_show_proposals(struct policy_cmd *p);
 int policy_show_queue(struct policy_cmd *p);
 int policy_show_versions(struct policy_cmd *p);
-/* One page of them; *n counts the cases of all pages. */
+/* Prints one page of cases; *n counts those of all pages. */
 int policy_show_labels(struct policy_cmd *p, size_t *n);

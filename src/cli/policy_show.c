@@ -5,7 +5,6 @@
 #include "cli/policy.h"
 
 #include "base/json_get.h"
-#include "base/utf8.h"
 #include "cli/history.h"
 
 #include <errno.h>
@@ -57,7 +56,7 @@ static const char *policy_cell(struct policy_cmd *p, const struct json *doc,
     return history_line(&p->arena, text, SHOWN).p;
 }
 
-/* The list of a reply, each row printed by show; how many there were. */
+/* Prints the list of a reply, each row by `show`; returns the number of rows. */
 static size_t policy_each(struct policy_cmd *p, const char *pointer,
                           void (*show)(struct policy_cmd *, const struct json *,
                                        const struct json_node *))

@@ -1,4 +1,4 @@
-/* `rationale prices`: the prices of models, and where each comes from.
+/* `rationale prices`: prints the prices of models, and the source of each.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -34,7 +34,7 @@ struct price_listing {
     struct arena *arena;
     const struct config *config; /* or NULL */
     str wanted;                  /* a model; empty: all */
-    size_t n, known; /* rows; those that have a price */
+    size_t n, known;             /* rows; those that have a price */
 };
 
 static str price_source(struct price_listing *l, const struct price *p)
@@ -68,7 +68,7 @@ static void price_put(struct price_listing *l, str model, str provider, const st
     json_out_end(o);
 }
 
-/* Models that the configuration lists, and those that it only gives prices of. */
+/* Models that the configuration lists, and those that it only has prices of. */
 static void price_put_provider(struct price_listing *l, const struct config_provider *p)
 {
     for (size_t i = 0; i < p->model_count; i++)
@@ -96,8 +96,8 @@ static void price_put_table(struct price_listing *l, str model)
             price_put(l, name, p.provider, &p);
 }
 
-/* The one model: as the configuration prices it, if that serves it, and what the table has by its
- * name, else by its name without a date. */
+/* One model: its price in the configuration, if it is served; and its price in the table, by its
+ * name or by its name without a date. */
 static void price_put_wanted(struct price_listing *l)
 {
     struct config_route r;
@@ -125,7 +125,8 @@ static void price_put_all(struct price_listing *l)
     price_put_table(l, STR(""));
 }
 
-/* The configuration, if one is named or there is one; 0, or the exit code after a complaint. */
+/* Loads the configuration, if one is named or exists; 0, or the exit code after an error
+ * message. */
 static int price_open_config(const char *path, struct config **out)
 {
     struct err e;

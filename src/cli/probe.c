@@ -13,13 +13,13 @@
 #define RESOLVERS 8
 #define FIX_NETWORK "check the network, and whether a firewall or proxy is in the way"
 
-/* Where a dialect lists its models, and what the list looks like. */
+/* Where a dialect lists its models, and the form of the list. */
 static const struct listing {
-    const char *path;   /* appended to the base URL's */
-    const char *list;   /* the member with the models; some answer with the array itself */
-    const char *name;   /* of a model, in it */
-    const char *prefix; /* of names in the list, not of those in requests */
-    const char *next;   /* the member that says that there is more */
+    const char *path;   /* appended to the path of the base URL */
+    const char *list;   /* the member with the models; some hosts send only the array */
+    const char *name;   /* the member of a model with its name */
+    const char *prefix; /* a prefix of names in the list that requests do not have */
+    const char *next;   /* a member that says that the list continues */
 } listings[] = {
     [CHAT_OPENAI] = {"/models", "data", "id", "", "has_more"},
     [CHAT_RESPONSES] = {"/models", "data", "id", "", "has_more"},
@@ -32,7 +32,7 @@ static const struct listing {
 struct probe_call {
     struct probe *to;
     struct probing *all;
-    struct client_call *call; /* NULL: over */
+    struct client_call *call; /* NULL: the probe has ended */
     struct buf body;
     uint64_t began_ns;
 };
@@ -46,7 +46,7 @@ struct probing {
     size_t n, open;
 };
 
-/* ---- what came of it ---- */
+/* ---- the result ---- */
 
 static void probe_fail(struct probe *p, enum probe_state state, const char *why, const char *fix)
 {
@@ -80,8 +80,8 @@ static const char *probe_advice(const struct err *e)
     return e->code == ERR_TIMEOUT ? FIX_NETWORK : "check base_url and the network";
 }
 
-/* A name in the list serves one in the configuration: the same; of Ollama with its default tag; of
- * those that date their models, an alias without the date. */
+/* Whether a listed name serves a configured one: the same name; for Ollama, the name with the
+ * default tag; for hosts that date their models, an alias without the date. */
 static bool probe_serves(str listed, str wanted)
 {
     str rest;
@@ -203,7 +203,7 @@ static void probe_on_bytes(void *ctx, str bytes)
 {
     struct probe_call *k = ctx;
 
-    buf_add(&k->body, bytes); /* a body that is too long will not parse as JSON */
+    buf_add(&k->body, bytes); /* a body that is too long fails to parse as JSON */
 }
 
 static void probe_on_end(void *ctx)

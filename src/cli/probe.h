@@ -19,7 +19,7 @@ enum probe_state {
     PROBE_SKIPPED,     /* a cassette, or its key is missing */
     PROBE_GOOD,        /* it answered with a list of models */
     PROBE_UNLISTED,    /* it answers, but has no list of models at this address */
-    PROBE_REFUSED_KEY, /* 401 or 403 */
+    PROBE_REFUSED_KEY, /* status 401 or 403 */
     PROBE_BAD_REPLY,   /* another status, or a reply that is not a list */
     PROBE_UNREACHABLE, /* no address, refused, bad certificate, no reply in time */
 };
@@ -29,11 +29,11 @@ struct probe {
     enum probe_state state;
     int status; /* HTTP; 0: none */
     uint64_t took_ms;
-    size_t listed; /* models in its list */
+    size_t listed; /* number of models in its list */
     bool more;     /* its list is incomplete: other models may be known */
     str *missing;  /* models of the configuration that a complete list lacks */
     size_t missing_count;
-    char why[240];   /* the problem; or "" */
+    char why[240];   /* what is wrong; or "" */
     const char *fix; /* what to do about it; or "" */
 };
 

@@ -1,7 +1,7 @@
-/* `rationale prompts`: versions of prompts, shown, added and moved from state to state.
+/* `rationale prompts`: shows versions of prompts, adds them, and changes their states.
  *
- * Reading goes to the store itself. A move is made by the daemon where one runs, so that it is in
- * the audit log it keeps; else by this process, in the same log.
+ * The command reads the store itself. A change of state is made by the daemon if one runs,
+ * otherwise by this process; both write it to the audit log.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -28,7 +28,7 @@ struct prompts {
     const struct cli_args *args;
     struct config *config;
     struct registry *registry;
-    struct store *store; /* while this process has it, for the audit log */
+    struct store *store; /* for the audit log, while this process has it open */
     struct arena arena;
     struct buf out;
 };
@@ -197,7 +197,7 @@ static int prompts_add(struct prompts *p, const char *name, const char *file)
     return prompts_show(p, id);
 }
 
-/* False with *e if no daemon that has the store answers; else the code is what came of it. */
+/* False with *e if no daemon of the store answers; otherwise the code is the exit code. */
 static bool prompts_by_daemon(struct prompts *p, const char *word, str id, int *code, struct err *e)
 {
     struct daemon_link d;

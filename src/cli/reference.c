@@ -4,7 +4,7 @@
  */
 #include "cli/cli.h"
 
-#define REFERENCE_LINE_MAX 98 /* a line may grow by the escapes in it */
+#define REFERENCE_LINE_MAX 98 /* escapes may lengthen a line */
 
 /* Text in Markdown: characters that would be markup are escaped; inside `...` they are not. */
 static void reference_word(struct cli *cli, str word, bool *code)
@@ -25,7 +25,7 @@ static void reference_text(struct cli *cli, const char *text)
     file_out_add(&cli->out, STR("\n"));
 }
 
-/* Lines that begin with two spaces, as a block of code. */
+/* Lines that begin with two spaces become a block of code. */
 static void reference_block(struct cli *cli, const char *lines)
 {
     assert(lines[0]);

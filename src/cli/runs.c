@@ -1,4 +1,4 @@
-/* `rationale runs`: the runs of agents, and decisions about their calls.
+/* `rationale runs`: lists runs of agents, and records decisions about their calls.
  *
  * One process at a time writes to a store: if the daemon runs, a decision goes through it, and the
  * run resumes at once. Otherwise the command stores the decision, and the run resumes when the
@@ -40,7 +40,7 @@ static const struct history_column columns[] = {
 
 struct runs {
     struct history h;
-    struct agent_log *log; /* to read */
+    struct agent_log *log; /* for reading */
     struct cli *cli;
     const struct cli_args *args;
     bool of_agent; /* `rationale run` can resume it */
@@ -184,7 +184,7 @@ static int runs_replay(struct runs *r)
     return CLI_OK;
 }
 
-/* ---- a word ---- */
+/* ---- a decision ---- */
 
 static bool runs_by_daemon(struct runs *r, str body, int *code)
 {
@@ -295,7 +295,7 @@ static int runs_answer_command(struct runs *r, enum agent_word word)
     resumed = json_get_true(&r->h.doc, json_root(&r->h.doc), "resumed");
     if (r->of_agent && !resumed)
         file_out_printf(&r->cli->out,
-                        "stored; go on with: rationale run --run %.*s\n",
+                        "stored; continue with: rationale run --run %.*s\n",
                         (int)strcspn(r->args->words[1], "/"), /* the run, not a part of it */
                         r->args->words[1]);
     else
@@ -319,7 +319,7 @@ static int runs_deny_run(struct runs *r)
 
 static const struct verb {
     const char *name;
-    int words; /* itself among them */
+    int words; /* number of words, including the verb */
     int (*run)(struct runs *r);
 } verbs[] = {
     {"list", 1, runs_list},

@@ -1,4 +1,4 @@
-/* `rationale search`: sessions, calls and decisions by their words.
+/* `rationale search`: finds sessions, calls and decisions by their words.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -22,7 +22,7 @@ static void serve_on_ready(void *ctx, str url)
     struct cli *cli = ctx;
 
     assert(url.n > 0);
-    progress_disable(); /* from here on the log is all that it writes */
+    progress_disable(); /* from here on only the log is written */
     file_out_printf(&cli->out, "listening on " STR_FMT "\n", STR_ARG(url));
     file_out_flush(&cli->out);
 }

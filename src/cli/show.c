@@ -1,4 +1,4 @@
-/* `rationale show`: one session, or one call, as it went.
+/* `rationale show`: prints one session, or one call.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/utf8.h"
 
-#define REPEAT_CHARS 200 /* that decide whether a text is shown already */
+#define REPEAT_CHARS 200 /* characters that decide whether a text was already shown */
 
 enum { CONFIG, JSON };
 
@@ -42,7 +42,7 @@ static void show_line(struct history *h, struct cli *cli, const char *title, str
                         STR_ARG(history_line(&h->arena, text, 1000)));
 }
 
-/* A value in one line; one whose name ends in _ms as a duration. */
+/* A value as one line; a value whose name ends in _ms as a duration. */
 static void show_value(struct history *h, struct cli *cli, const struct json_node *v,
                        const char *name, const char *title)
 {
@@ -70,7 +70,8 @@ static void show_absent(struct history *h, struct cli *cli, const struct json_no
             &cli->out, "    %s" STR_FMT "%s\n", cli_dim(cli), STR_ARG(why), cli_plain(cli));
 }
 
-/* The provider's own count exceeds the cap and nothing was cut: the rest was never visible. */
+/* The provider's count exceeds the cap although nothing was cut: the additional reasoning was never
+ * visible. */
 static void show_over(struct history *h, struct cli *cli, const struct json_node *d)
 {
     int64_t cap = history_number(h, d, "cap_tokens");
@@ -87,8 +88,8 @@ static void show_over(struct history *h, struct cli *cli, const struct json_node
                     cli_plain(cli));
 }
 
-/* Whether one of the first n of these, which are shown too, has the text. Its first characters
- * decide: a shortened text ends in "...". */
+/* Whether one of the first n texts, which are also shown, equals this one. The first characters
+ * decide, because a shortened text ends in "...". */
 static bool show_repeats(struct history *h, const struct json_node *d, str text, size_t n)
 {
     static const char *const shown[] = {"reasoning_content", "response", "reasoning_summary"};
@@ -114,7 +115,7 @@ static void show_decision(struct history *h, struct cli *cli, const struct json_
     show_line(h, cli, "decision", entry);
 }
 
-/* The tools that a reply calls, one a line: NAME ARGUMENTS. */
+/* The tools that a reply calls, one per line: NAME ARGUMENTS. */
 static void show_tool_calls(struct history *h, struct cli *cli, const struct json_node *d)
 {
     const struct json_node *calls = json_find(&h->doc, d, STR("tool_calls"));
@@ -134,7 +135,7 @@ static void show_tool_calls(struct history *h, struct cli *cli, const struct jso
                              history_member(h, c, "arguments")));
 }
 
-/* What was tried before, one attempt a line: PROVIDER WHAT: WHY. */
+/* The earlier attempts, one per line: PROVIDER WHAT: WHY. */
 static void show_attempts(struct history *h, struct cli *cli, const struct json_node *d)
 {
     const struct json_node *all = json_find(&h->doc, d, STR("attempts"));

@@ -1,4 +1,4 @@
-/* `rationale split`: one text, as it arrives.
+/* `rationale split`: splits one text while it arrives.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -29,16 +29,16 @@ struct view {
     struct cli *cli;
     bool show[SPLIT_KIND_COUNT];
     bool both;
-    bool safe;      /* for a terminal, or mixed with escapes of ours */
-    bool labels;    /* say in words which kind it is, where colours cannot */
+    bool safe;      /* goes to a terminal, or is mixed with our own escapes */
+    bool labels;    /* names the kind in words, because there are no colours */
     int last;       /* the kind shown last, -1 for none */
     bool line_open; /* the output so far does not end in a newline */
-    bool cr;        /* a carriage return is held back: before a newline it is dropped */
+    bool cr;        /* a carriage return is pending: before a newline it is dropped */
 };
 
 /* ---- text ---- */
 
-/* Model text may hold escapes that a terminal would obey; there they are shown, not sent. */
+/* A model's text may contain escapes that a terminal would obey: they are shown instead of sent. */
 static void add_safely(struct view *v, str run)
 {
     struct file_out *out = &v->cli->out;
@@ -130,7 +130,7 @@ static void text_note(void *ctx, const struct split_note *note)
                  note->size);
 }
 
-/* An answer that is empty or cut would otherwise look like one that is not. */
+/* Reports an answer that is empty or cut off, which would otherwise look complete. */
 static void text_done(struct view *v, const struct split *sp)
 {
     if (v->cr)
@@ -268,7 +268,7 @@ static const char *format_id(size_t index)
     return f ? f->id : NULL;
 }
 
-/* The format that was named, or the pair that was given. */
+/* The format that was named, or the pair of markers that was given. */
 static const struct split_format *cli_split_choose_format(const struct cli_args *args,
                                                           struct split_pair *pair)
 {
@@ -300,7 +300,7 @@ static const struct split_format *cli_split_choose_format(const struct cli_args 
     return NULL;
 }
 
-/* Options that ask for different things; false after saying which. */
+/* Rejects options that exclude each other; false after an error message. */
 static bool cli_split_check_options(const struct cli_args *args)
 {
     static const uint8_t apart[][2] = {

@@ -1,4 +1,4 @@
-/* `rationale stats`: calls, tokens and money; how much models think.
+/* `rationale stats`: prints calls, tokens and costs, and how much models think.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -12,14 +12,14 @@ static const struct cli_option options[] = {
             'b',
             "WHAT",
             "model provider key level day reasoning",
-            "sums by what (default: model)"},
+            "group the sums by this (default: model)"},
     [SINCE] = {"since", 0, "TIME", NULL, "since: 90m, 24h, 7d ago, or a date-time"},
     [UNTIL] = {"until", 0, "TIME", NULL, "before then"},
     [JSON] = {"json", 0, NULL, NULL, "as JSON, in the words of the history API"},
 };
 
 static const struct history_column usage[] = {
-    {"MODEL", "key", HISTORY_TEXT, 40}, /* or another head: stats_usage_table */
+    {"MODEL", "key", HISTORY_TEXT, 40}, /* or another title: stats_usage_table */
     {"CALLS", "calls", HISTORY_NUMBER, 10},
     {"FAILED", "failed", HISTORY_NUMBER, 10},
     {"IN", "input_tokens", HISTORY_NUMBER, 14},
@@ -45,7 +45,7 @@ static const struct history_column reasoning[] = {
     {"P95", "thinking_ms_p95", HISTORY_MS, 12},
 };
 
-/* The first column has the name of --by. */
+/* The title of the first column is the word of --by. */
 static int stats_usage_table(struct history *h, struct cli *cli, str by)
 {
     static const char *const heads[] = {"PROVIDER", "KEY", "LEVEL", "DAY"};

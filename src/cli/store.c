@@ -1,4 +1,5 @@
-/* `rationale store`: the daemons that share a store, and a journal that one of them left.
+/* `rationale store`: lists the daemons that share a store, and handles a journal that one of them
+ * left.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,7 +1,7 @@
-/* `rationale tail`: calls as they run, until it is interrupted.
+/* `rationale tail`: follows running calls until it is interrupted.
  *
- * The daemon tells of them (/api/v1/live). Where none runs, or it does not let us in, the store is
- * looked at twice a second for what is new in the decision log.
+ * The daemon reports them (/api/v1/live). If no daemon runs, or it refuses access, the command
+ * queries the store twice a second for new entries of the decision log.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -28,7 +28,7 @@ struct tail {
     struct cli *cli;
     bool json;
     str session;
-    bool in_text; /* a line of text is open */
+    bool in_text; /* the current line of text has no end yet */
 };
 
 static void end_text(struct tail *t)

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-#define COMPLAINT_MAX 2048 /* bytes; a longer one is cut */
+#define COMPLAINT_MAX 2048 /* bytes of a message; a longer one is truncated */
 
 static bool is_set(const char *name)
 {
@@ -184,7 +184,7 @@ int cli_complain(int code, const char *fmt, ...)
     return code;
 }
 
-/* Options that select nothing. */
+/* Options that do not select results. */
 static bool term_selects(const struct cli_option *o)
 {
     static const char *const others[] = {

@@ -19,12 +19,12 @@ struct guide {
     struct config *config;
     struct json script;
     struct arena arena;
-    char session[SESSION_MAX]; /* whose decisions are printed */
-    size_t printed;            /* of them */
+    char session[SESSION_MAX]; /* the session whose decisions are printed */
+    size_t printed;            /* number of printed decisions */
     struct err err;
 };
 
-/* ---- asking ---- */
+/* ---- requests ---- */
 
 /* The reply's body as JSON; false with err set. */
 static bool tour_ask(struct guide *g, const char *method, str path, str body, struct json *doc)
@@ -58,9 +58,9 @@ static str tour_member(struct guide *g, const struct json *doc, const struct jso
                                                                            : STR("");
 }
 
-/* ---- telling ---- */
+/* ---- output ---- */
 
-/* Text of a model: a line, and nothing that a terminal would obey. */
+/* Prints text of a model as one line, without control characters. */
 static void tour_print_text(struct guide *g, str s)
 {
     struct file_out *out = &g->t->cli->out;
@@ -102,7 +102,7 @@ static void tour_print_line(struct guide *g, const char *mark, str text)
 }
 
 /* Prints the decisions of the session that were not printed yet. The API returns the newest first.
- * The entry of a decision without reasoning is the beginning of the answer, which is no reason. */
+ * For a decision without reasoning, the entry is the beginning of the answer and not a reason. */
 static bool tour_print_decisions(struct guide *g)
 {
     str path =
@@ -133,14 +133,14 @@ static void session_set(struct guide *g, str id)
     g->printed = 0;
 }
 
-/* ---- the three ---- */
+/* ---- the three parts ---- */
 
 static str tour_script(struct guide *g, const char *name)
 {
     return json_raw(&g->script, json_find(&g->script, json_root(&g->script), str_c(name)));
 }
 
-/* The summary, else the first paragraph of what was found. */
+/* The summary, or the first paragraph of the report. */
 static void tour_print_found(struct guide *g, const struct json *doc)
 {
     str text = tour_member(g, doc, json_root(doc), "summary");

@@ -3,7 +3,7 @@
  *
  *     struct tour t = {.cli = cli, .config = "demo.yaml", .script = text};
  *     tour_begin(&t, address);                  starts a thread
- *     ok = tour_end(&t);                        waits for it; whether all three came to their end
+ * ok = tour_end(&t); waits for it; whether all three succeeded
  *
  * It uses the daemon's HTTP API.
  *

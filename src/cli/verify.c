@@ -1,4 +1,5 @@
-/* `rationale verify`: whether cases meet a policy, each verdict with its reasons.
+/* `rationale verify`: checks whether cases meet a policy, and prints the reasons of each
+ * verdict.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -33,16 +34,16 @@ struct verifying {
     const struct cli_args *args;
     struct policy_doc *doc; /* of --policy, or NULL */
     struct app_local local;
-    struct policy_service *service; /* NULL: no configuration, so no model and no record */
+    struct policy_service *service; /* NULL: no configuration, so neither a model nor a record */
     struct cases cases;
     size_t done, met, missing, uncertain, failed;
     bool all_met;
-    int code;       /* of what failed */
-    uint64_t *took; /* a criterion, the model's time left out */
+    int code;       /* exit code of the failure */
+    uint64_t *took; /* for one criterion, without the time of the model */
     size_t took_count, took_cap;
 };
 
-/* ---- what is shown ---- */
+/* ---- output ---- */
 
 static void verify_line(struct verifying *v, struct arena *a, const char *indent, str text)
 {
@@ -146,7 +147,7 @@ static double percentile_ms(const struct verifying *v, size_t percent)
     return v->took_count ? (double)v->took[at ? at - 1 : 0] / CLOCK_NS_PER_MS : 0;
 }
 
-/* For people; of JSON the lines are all there is, so it goes beside them. */
+/* Prints for people: with --json, stdout has only the JSON lines, so this goes to stderr. */
 static void show_sums(struct verifying *v)
 {
     assert(v->took_count <= v->took_cap);
@@ -184,7 +185,7 @@ static void verify_add_up(struct verifying *v, const struct policy_review *r)
     v->done++;
 }
 
-/* No configuration: the heuristic alone, and nothing is kept. */
+/* Without a configuration: only the heuristic, and nothing is recorded. */
 static bool verify_plainly(struct verifying *v, str text, struct arena *a, struct policy_review *r,
                            struct err *e)
 {

@@ -1,8 +1,8 @@
 /* watch.c - `rationale watch`: runs a coding agent with its model calls on record.
  *
  * The agent's base URL leads to a gateway that passes its requests on unchanged and records them
- * (serve/watch.h). The gateway is the daemon that has the store already, or one that the first
- * `watch` starts in the background. It is not the child of any one agent: it ends when the last
+ * (serve/watch.h). The gateway is the daemon that already uses the store, or one that the first
+ * `watch` starts in the background. It belongs to no single `watch`: it ends when the last
  * connection that holds a run open is closed, however that `watch` ended.
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -21,9 +21,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PORTS 32             /* that are tried */
-#define START_TRIES 150      /* while another daemon of the store starts or ends */
-#define START_LOOK_US 200000 /* between two of them */
+#define PORTS 32             /* ports that are tried */
+#define START_TRIES 150      /* wait while another daemon of the store starts or ends */
+#define START_LOOK_US 200000 /* pause between two attempts */
 #define SETTLE_MS 30000
 #define LOG_SIZE_MAX ((off_t)1 << 20)
 #define NOT_FOUND_STATUS 127
@@ -39,7 +39,7 @@ static const struct cli_option options[] = {
 
 struct watch_command {
     const struct watch_client *client;
-    char *const *argv; /* the user's: of the client, or the whole command */
+    char *const *argv; /* the arguments of the user: for the client, or the whole command */
     const char *given; /* --config, or NULL */
     struct data_place place;
     struct config *config;
@@ -49,7 +49,7 @@ struct watch_command {
     struct buf body;
     char root[256]; /* http://127.0.0.1:8484/watch/RUN */
     char page[128]; /* of the dashboard */
-    str login;      /* a code for it, good once; "": it asks for no key */
+    str login;      /* a code that logs in once; "": the dashboard needs no key */
     str run;
 };
 
@@ -62,7 +62,7 @@ static void watch_put_upstream(struct watch_command *w, str name, str url)
     json_out_str(&w->upstreams, url);
 }
 
-/* NAME=URL, with commas between several; false after a complaint. */
+/* NAME=URL, several separated by commas; false after an error message. */
 static bool watch_read_upstreams(struct watch_command *w, str list)
 {
     while (list.n) {
@@ -91,7 +91,7 @@ static bool watch_read_upstreams(struct watch_command *w, str list)
     return true;
 }
 
-/* The address without the path that the agent wants in it. */
+/* The address without the path that the agent appends. */
 static str watch_without_suffix(const struct watch_setting *s, str address)
 {
     const char *here = s->upstream ? strstr(s->value, "%s") : NULL;
@@ -103,7 +103,7 @@ static str watch_without_suffix(const struct watch_setting *s, str address)
                                                  : address;
 }
 
-/* A base URL that the user has set already is where the requests go. */
+/* If the user has set a base URL, the requests go there. */
 static bool watch_keep_addresses(struct watch_command *w, str asked)
 {
     struct client_url url;
@@ -149,7 +149,7 @@ static void watch_on_ready(void *ctx, str url)
     close(fd);
 }
 
-/* The daemon's log: its warnings. It is not the terminal's. */
+/* Prints the warnings in the daemon's log, which does not go to the terminal. */
 static bool watch_open_log(struct err *e)
 {
     char path[FILE_PATH_MAX];
@@ -197,7 +197,7 @@ static _Noreturn void watch_serve(const struct watch_command *w, int fd)
     _exit(1);
 }
 
-/* True: a daemon accepts connections. False: why not. */
+/* True: a daemon accepts connections. False: e has the reason. */
 static bool watch_start_daemon(const struct watch_command *w, struct err *e)
 {
     char text[sizeof e->text] = "";
@@ -291,8 +291,8 @@ static bool watch_open_run(struct watch_command *w, struct err *e)
     return true;
 }
 
-/* The daemon may be about to end, or another `watch` may be about to start one: both take a
- * moment, in which the store is in use and nobody answers. */
+/* Another daemon may be about to end, or another `watch` about to start one: for a moment the store
+ * is in use and nobody answers. */
 static bool watch_reach_gateway(struct watch_command *w, struct err *e)
 {
     for (unsigned tries = 0; tries < START_TRIES; tries++) {
@@ -335,7 +335,7 @@ static const char *watch_value(struct watch_command *w, const struct watch_setti
     return arena_dup(&w->arena, str_c(value)).p;
 }
 
-/* A proxy of the environment is for the world outside: the gateway is on this machine. */
+/* A proxy in the environment must not be used: the gateway is on this machine. */
 static void watch_bypass_proxy(struct watch_command *w)
 {
     static const char *const names[] = {"NO_PROXY", "no_proxy"};
@@ -361,7 +361,7 @@ static int watch_complain_start(const char *name, int why)
                         why == ENOENT ? "it is not in PATH" : strerror(why));
 }
 
-/* A name with a slash is for exec to find. */
+/* A name with a slash is a path, which exec finds. */
 static bool watch_in_path(const char *name)
 {
     char path[FILE_PATH_MAX];
@@ -424,7 +424,7 @@ static void watch_forward(int sig)
         (void)kill((pid_t)watch_agent_pid, sig);
 }
 
-/* The terminal sends Ctrl-C to the agent itself; signals that reach only us are passed on. */
+/* The terminal sends Ctrl-C to the agent, too; signals that only we get are passed on. */
 static int watch_run_agent(struct watch_command *w)
 {
     int status = 0;
@@ -448,7 +448,7 @@ static int watch_run_agent(struct watch_command *w)
 
 /* ---- all of it ---- */
 
-/* How many calls are on record, and the command that shows them. */
+/* Prints how many calls were recorded, and the command that shows them. */
 static void watch_print_count(struct watch_command *w)
 {
     str path = arena_printf(&w->arena, "/api/v1/watch/" STR_FMT, STR_ARG(w->run)), body;
@@ -509,7 +509,7 @@ static int watch_with_gateway(struct watch_command *w)
                        w->login.n ? "#login=" : "",
                        STR_ARG(w->login));
     code = watch_run_agent(w);
-    (void)!daemon_settle(w->config, SETTLE_MS); /* commands after this one see every call */
+    (void)!daemon_settle(w->config, SETTLE_MS); /* so that later commands see every call */
     watch_print_count(w);
     hint = watch_client_hint(w->client, code);
     if (hint)

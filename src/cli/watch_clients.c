@@ -11,8 +11,8 @@
 #define AT "%s"
 #define GEMINI_NO_AUTH 41 /* exit status of Gemini CLI */
 
-/* Gemini CLI takes GOOGLE_GEMINI_BASE_URL as another way to log in, so a login with Google must not
- * see it; that login's address is CODE_ASSIST_ENDPOINT. */
+/* If GOOGLE_GEMINI_BASE_URL is set, Gemini CLI does not log in with Google, so it is set only for
+ * other logins; for a login with Google, the address is CODE_ASSIST_ENDPOINT. */
 #define GEMINI                                                                                     \
     {"GOOGLE_GEMINI_BASE_URL", "gemini", AT, "GEMINI_API_KEY"},                                    \
     {                                                                                              \
@@ -42,7 +42,7 @@ static const struct watch_client clients[] = {
      {{0}}},
 };
 
-/* opencode's names of providers, and what its SDKs want after the address. */
+/* opencode's names of providers, and the path that its SDKs expect in the address. */
 static const struct {
     const char *name, *upstream, *after;
 } watch_providers[] = {
@@ -70,8 +70,8 @@ const struct watch_client *watch_client_find(const char *name)
     return NULL;
 }
 
-/* With GOOGLE_GEMINI_BASE_URL set, Gemini CLI (0.61) chooses a way to log in that it refuses
- * without a terminal, unless its settings choose the key. */
+/* With GOOGLE_GEMINI_BASE_URL set, Gemini CLI (0.61) chooses a login that it refuses without a
+ * terminal, unless its settings select the key. */
 const char *watch_client_hint(const struct watch_client *c, int status)
 {
     assert(c);

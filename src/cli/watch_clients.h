@@ -9,8 +9,8 @@
 
 #define WATCH_VARIABLES_MAX 8
 
-/* A value that names the address of an upstream; the address replaces %s in `value`. Text after
- * %s is a path that the agent wants in its address; the upstream's address has none of it. */
+/* A value with the address of an upstream, which replaces %s in `value`. Text after %s is a path
+ * that the agent expects in its address, and that the upstream's address does not have. */
 struct watch_setting {
     const char *name;     /* the variable, or the argument before the value ("-c") */
     const char *upstream; /* gateway/watched.h; NULL: `value` is a list: watch_providers_json */
@@ -19,7 +19,7 @@ struct watch_setting {
 };
 
 struct watch_client {
-    const char *name;                                    /* and the program; NULL: any command */
+    const char *name;                                    /* also the program; NULL: any command */
     const char *summary;                                 /* for help */
     struct watch_setting variables[WATCH_VARIABLES_MAX]; /* until a name is NULL */
     struct watch_setting arguments[2];                   /* likewise; before the user's own */

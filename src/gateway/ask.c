@@ -10,7 +10,7 @@
 #define ARENA_MAX ((size_t)256 << 20)
 #define TEXT_MAX ((size_t)32 << 20)
 #define CALLS_MAX 256
-#define LOOK_NS 20000000L
+#define LOOK_MS 20        /* how often a wait looks at *cancel */
 #define REPEAT_EVERY 2048 /* bytes of text between two looks for repetition */
 #define REPEAT_SIZE 4096  /* the end of the text that has to repeat */
 #define REPEAT_UNIT_MAX 512
@@ -359,7 +359,7 @@ struct ask *ask_begin(struct gateway_loop *gl, const struct ask_request *r)
     buf_init(&a->text, TEXT_MAX);
     buf_init(&a->reasoning, TEXT_MAX);
     pthread_mutex_init(&a->lock, NULL);
-    pthread_cond_init(&a->changed, NULL);
+    clock_cond_init(&a->changed);
     if (r->id.n) {
         a->in.id = arena_dup(&a->arena, r->id);
     } else {
@@ -418,20 +418,6 @@ static void ask_give(struct ask *a, struct arena *arena, struct ask_reply *out)
     out->error.code = arena_dup(arena, a->error.code);
 }
 
-/* Until the next look at whether it is to be cancelled. Under the lock. */
-static void ask_wait_a_little(struct ask *a)
-{
-    struct timespec until;
-
-    (void)clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += LOOK_NS;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000;
-    }
-    (void)pthread_cond_timedwait(&a->changed, &a->lock, &until);
-}
-
 static void wait_over(struct ask *a, const _Atomic bool *cancel)
 {
     uint64_t deadline_ns =
@@ -442,7 +428,7 @@ static void wait_over(struct ask *a, const _Atomic bool *cancel)
         if ((!cancel && deadline_ns == CLOCK_NEVER) || a->cancelled) {
             pthread_cond_wait(&a->changed, &a->lock);
         } else if (!(cancel && atomic_load(cancel)) && clock_mono_ns(&clock_real) < deadline_ns) {
-            ask_wait_a_little(a);
+            (void)clock_cond_wait(&a->changed, &a->lock, clock_deadline_ns(&clock_real, LOOK_MS));
         } else {
             pthread_mutex_unlock(&a->lock);
             ask_cancel(a);

@@ -264,9 +264,8 @@ static bool read_line(struct cassette *c, struct json *doc, str line, size_t num
         return err_set(e, ERR_LIMIT, "the cassette is too large to be held in memory");
     if (!json_parse(doc, line, e) || !cassette_read_call(c, doc, &t.call, e))
         return false;
-    json_init(&body);
     buf_init(&canonical, BODY_MAX);
-    ok = json_parse(&body, t.call.body, e);
+    ok = json_open(&body, t.call.body, e);
     if (ok)
         cassette_canonical(&body, t.call.path, &canonical);
     t.canonical = arena_dup(&c->arena, buf_str(&canonical));
@@ -463,9 +462,8 @@ static bool cassette_report_miss(const struct cassette *c, str path, const struc
 
     if (!t)
         return err_set(e, ERR_NOT_FOUND, "the cassette has no recordings");
-    json_init(&body);
     buf_init(&pointer, 4096);
-    if (!json_parse(&body, t->call.body, &bad) || !cassette_differ(&body, doc, path, &pointer))
+    if (!json_open(&body, t->call.body, &bad) || !cassette_differ(&body, doc, path, &pointer))
         err_set(e,
                 ERR_NOT_FOUND,
                 "no recording for the path " STR_FMT "; the nearest (line %zu) is for " STR_FMT,

@@ -4,8 +4,6 @@
  */
 #include "gateway/cassette_internal.h"
 
-#include "base/utf8.h"
-
 #define SCRATCH_MAX ((size_t)1 << 30)
 
 /* The place of a value: nested, or at the top of a request whose reply is streamed only if it says

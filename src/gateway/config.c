@@ -1,4 +1,4 @@
-/* config.c - from a file to a checked struct config, and what is asked of one.
+/* config.c - reads a file into a checked struct config, and answers queries about it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -17,7 +17,7 @@
 #define PRESETS_RAISED 3 /* from xhigh on */
 #define PRESET_STEP 4
 
-/* ---- presets and what is at the top ---- */
+/* ---- presets and top-level settings ---- */
 
 static const struct config_preset presets[CONFIG_PRESET_COUNT] = {
     {STR_INIT("low"), STR_INIT("0.6"), STR_INIT("0.9"), 128, CONFIG_SHOW_UNSET, false, false},
@@ -418,7 +418,7 @@ static const struct config_model *config_listed(const struct config_provider *p,
     return NULL;
 }
 
-/* A model that is not listed: it is called upstream what it is called here. */
+/* A model that is not listed has the same name at the provider. */
 void config_route_model(const struct config_route *r, struct config_model *out)
 {
     if (r->listed) {

@@ -1,4 +1,4 @@
-/* config_apps.c - what the applications are told that is more than a value.
+/* config_apps.c - the settings of applications that are more than a single value.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,7 +1,7 @@
 /* config_build.c - providers and keys: from the tree to the structs.
  *
- * The schema has been over the tree, so types are as they should be; what is checked here is what
- * one value demands of another, and of the world outside.
+ * The schema has checked the tree, so all types are right. This file checks the conditions between
+ * values, and those on files and the environment.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -93,11 +93,12 @@ static void warn_moved(struct config_build *b, const struct json_node *v, const 
     if (folder.n == 0 || !str_starts(str_c(file), folder) || file_exists(file) || !name)
         return;
     if (config_absolute(file + folder.n, here, &e) && strcmp(here, file) != 0 && file_exists(here))
-        config_warn(b,
-                    v,
-                    "the store is %s, which is not there; %s is: write its whole path, or move it",
-                    file,
-                    here);
+        config_warn(
+            b,
+            v,
+            "the store is %s, which does not exist; %s does: write its whole path, or move it",
+            file,
+            here);
 }
 
 bool config_check_store(struct config_build *b, const struct json_node *root)

@@ -1,4 +1,4 @@
-/* config_keys.c - the keys of clients: who they are, what they may use and how much.
+/* config_keys.c - the keys of clients: their names, rights and limits.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,4 +1,4 @@
-/* config_list.c - what is in force, a value at a time, each with where it came from.
+/* config_list.c - lists the values in force, each with its source.
  *
  * As in config_print.c, a text with ${VAR} in it is shown as it was written, a password in a URL
  * and the values of headers not at all.

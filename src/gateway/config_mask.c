@@ -1,4 +1,4 @@
-/* config_mask.c - what is masked before it is kept: groups of rules, and patterns of one's own.
+/* config_mask.c - the settings of masking: groups of rules, and patterns of the user.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,4 +1,4 @@
-/* config_print.c - what is in force, as YAML that could be read again, each value with its source.
+/* config_print.c - prints the configuration in force as valid YAML, each value with its source.
  *
  * A text with ${VAR} in it is shown as it was written, a password in a URL and the values of
  * headers not at all, and of a key's digest only its front.
@@ -25,7 +25,7 @@ static str config_print_raw_of(const struct printer *p, const struct json_node *
     return v ? p->c->source->yaml.marks[v - p->doc->nodes].raw : STR("");
 }
 
-/* A line: so many levels in, what it says, and where that came from; v NULL is a default. */
+/* Prints a line: its level, its text, and its source; v NULL is a default. */
 static void config_print_put_line(struct printer *p, unsigned level, const struct json_node *v)
 {
     size_t start = p->out->n, used;

@@ -1,4 +1,4 @@
-/* config_tree.c - a part of the file as JSON in one line, for those who show the configuration.
+/* config_tree.c - a part of the file as JSON in one line, for displays of the configuration.
  *
  * A text with ${VAR} in it is shown as it was written; values of headers and of the environment of
  * a program are not shown at all.

@@ -19,7 +19,7 @@
 #define ATOMS_MAX 8192
 #define EDGE 64 /* of data that is not read whole */
 #define ALIKE_MAX 64
-#define ID_MAX 4096 /* bytes of JSON: nobody gives a response a longer id */
+#define ID_MAX 4096 /* bytes of JSON: no host gives a response a longer id */
 
 enum atom { ATOM_TEXT, ATOM_CALL, ATOM_RESULT, ATOM_DATA, ATOM_REPLY_ID, ATOM_ALIKE };
 

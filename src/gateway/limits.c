@@ -11,7 +11,7 @@
 
 #define NAMES_MAX 65536
 #define MINUTE_NS 60e9
-#define UNDER_WAY_MS 1000 /* until calls under way are likely to have cost what they cost */
+#define UNDER_WAY_MS 1000 /* after this time, running calls have probably caused their cost */
 #define TOKENS_MAX 1e15   /* higher than any real count, and a double is still exact to 1 */
 
 /* The rest of a minute's amount; below zero after a call that was larger than estimated. */

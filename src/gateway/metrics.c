@@ -295,7 +295,7 @@ static struct metrics_recent *metrics_cells_of(struct metrics_shard *s, str rout
     for (size_t i = 0; i < METRICS_LABELS_MAX; i++) {
         bool fits = said[i].n <= METRICS_LABEL_MAX;
 
-        r->size[i] = fits ? said[i].n : SIZE_MAX; /* which nobody said */
+        r->size[i] = fits ? said[i].n : SIZE_MAX; /* never equal */
         memcpy(r->text[i], said[i].p, fits ? said[i].n : 0);
     }
     return r;

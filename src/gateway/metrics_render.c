@@ -237,17 +237,7 @@ static void totals_render(struct metrics_text *t, const struct metrics_totals *s
         "queue_full", "rate", "budget", "memory", "draining", "too_large"};
     static const char *const sources[SUMMARY_SOURCE_COUNT] = {
         "none", "field", "tag", "channel", "summary", "opaque"};
-    static const char *const kinds[SPLIT_FLAG_COUNT] = {"ambiguous_close",
-                                                        "reclassified",
-                                                        "malformed",
-                                                        "invalid_utf8",
-                                                        "stray_close",
-                                                        "implicit_end",
-                                                        "cut_tool",
-                                                        "unopened_close",
-                                                        "unread_tool",
-                                                        "mismatched_close",
-                                                        "unclosed"};
+    const char *kinds[SPLIT_FLAG_COUNT];
     uint64_t begun = metrics_render_value(&sum->begun), done = metrics_render_value(&sum->done);
 
     metrics_family(t, PREFIX "inflight_requests", METRICS_GAUGE, "Model calls that are running.");
@@ -275,6 +265,8 @@ static void totals_render(struct metrics_text *t, const struct metrics_totals *s
                    PREFIX "reasoning_parse_anomalies",
                    METRICS_COUNTER,
                    "Irregularities in texts that were split.");
+    for (unsigned i = 0; i < SPLIT_FLAG_COUNT; i++)
+        kinds[i] = split_flag_name(i);
     total_lines(t, "", "kind", kinds, sum->anomalies, SPLIT_FLAG_COUNT);
 }
 

@@ -32,8 +32,6 @@ struct provider_row {
     const char *auth_header, *auth_prefix;
     const char *extra_headers; /* complete lines, or "" */
     int64_t native_min;        /* smallest native budget it accepts; 0: any */
-    bool reasoning_native;     /* it separates reasoning from the answer itself */
-    bool must_return;          /* reasoning must be sent back with tool calls */
     const char *base_url;      /* default address; NULL: none */
     const char *path;          /* only for base URLs with this in their path, or NULL */
 };

@@ -59,7 +59,7 @@ static void recall_all(struct gateway *g)
     arena_release(&r.arena);
     free(r.items);
     if (!store_spent(g->store, recall_on_spent, g->limits, &e))
-        log_warn("what keys have spent before is not known", LOG_ERR(&e));
+        log_warn("the earlier spending of keys is not known", LOG_ERR(&e));
 }
 
 /* Whether the configuration has a key with a spending limit: its calls wait for the tables. */

@@ -84,7 +84,7 @@ static double share_number(str *text)
     return strtod(number, NULL);
 }
 
-/* Until a peer has sent all of its totals, what it used before we met is not known. */
+/* Until a peer has sent all of its totals, its use before we met is not known. */
 static void share_on_limits(void *ctx, const struct bus_peer *from, str text)
 {
     struct gateway_sharing *s = ctx;
@@ -259,7 +259,7 @@ static void share_on_peer(void *ctx, const struct bus_peer *who, enum bus_event 
             limits_peer_gone(s->g->limits, who->number);
         }
     } else if (event == BUS_PEER_GAP) {
-        hub_relay_gap(s->g->hub, who->number);
+        hub_relay_gap(s->g->hub);
     } else {
         hub_relay_gone(s->g->hub, who->number);
         limits_peer_silent(s->g->limits, who->number);

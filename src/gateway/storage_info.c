@@ -56,7 +56,6 @@ static str kept_retention(const struct config *c, struct arena *a)
 {
     static const char front[] = "retention.";
     struct buf out;
-    str all;
 
     buf_init(&out, 4096);
     for (size_t i = 0; i < config_top_rows.n; i++) {
@@ -72,21 +71,16 @@ static str kept_retention(const struct config *c, struct arena *a)
         else
             config_row_show(row, c, &out);
     }
-    all = arena_dup(a, buf_str(&out));
-    buf_release(&out);
-    return all;
+    return arena_move_buf(a, &out);
 }
 
 static str kept_url(str url, struct arena *a)
 {
     struct buf out;
-    str masked;
 
     buf_init(&out, url.n + 64);
     config_mask_url(url, &out);
-    masked = arena_dup(a, buf_str(&out));
-    buf_release(&out);
-    return masked;
+    return arena_move_buf(a, &out);
 }
 
 bool storage_info_read(const struct config *c, struct reader *r, struct arena *a,

@@ -79,7 +79,7 @@ void upstream_cancel(struct upstream *u);
 void upstream_let_go(struct upstream *u);
 void upstream_pause(struct upstream *u);
 void upstream_resume(struct upstream *u);
-/* A fed exchange: what came from the provider. After the end, or an error, `u` may be gone. */
+/* A fed exchange: passes on the provider's bytes. After the end, or an error, `u` may be freed. */
 void upstream_feed_head(struct upstream *u, const struct upstream_head *head);
 void upstream_feed_bytes(struct upstream *u, str bytes);
 void upstream_feed_end(struct upstream *u);

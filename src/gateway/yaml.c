@@ -190,7 +190,7 @@ static size_t fill_in(struct reader *r, str s, size_t at)
     return n;
 }
 
-/* s with ${VAR} replaced; `raw` is what was written, if anything was. */
+/* s with ${VAR} replaced; `raw` is the text as it was written, if it had one. */
 static bool yaml_expand_variables(struct reader *r, str s, str *out, str *raw)
 {
     size_t at = 0, found;
@@ -432,8 +432,7 @@ static bool check_keys(struct reader *r)
     struct json doc;
     bool ok;
 
-    json_init(&doc);
-    ok = json_parse(&doc, buf_str(&r->json), r->e);
+    ok = json_open(&doc, buf_str(&r->json), r->e);
     assert(!ok || doc.n == r->count);
     for (uint32_t i = 0; ok && i < doc.n; i++)
         if (doc.nodes[i].kind == JSON_OBJECT && doc.nodes[i].span > 3)

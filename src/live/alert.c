@@ -23,7 +23,7 @@ void hub_alert_forget(struct hub *h, struct hub_channel *c)
     hub_channel_drop(h, c);
 }
 
-/* Of the oldest nothing is kept once they are too many. */
+/* When there are too many, the last message of the oldest alert is dropped. */
 static void hub_alert_keep_last(struct hub *h, struct hub_channel *c, struct hub_message *m)
 {
     assert(c->kind == HUB_ALERT && m->kind == HUB_ALERT);

@@ -1,4 +1,4 @@
-/* ask.c - what a viewer asks for.
+/* ask.c - requests of viewers.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -22,7 +22,7 @@ struct ask {
     char channel[ASK_CHANNEL_MAX];
 };
 
-/* False: `code` is a word for programs, e a sentence. */
+/* False: `code` is the error's code for programs, e its text. */
 bool ask_parse(str text, struct ask *out, const char **code, struct err *e) MUST_USE;
 str ask_channel(const struct ask *a);
 
@@ -34,5 +34,5 @@ struct ask_value {
 };
 bool ask_unescape(str in, struct ask_value *out) MUST_USE;
 
-/* The next name=value, not decoded, and the query without it; false at its end. */
+/* Takes the next name=value, not decoded, from the query; false at its end. */
 bool ask_query_next(str *query, str *name, str *value);

@@ -4,10 +4,10 @@
  */
 #include "live/messages.h"
 
-#define IDLE_MAX 64 /* calls that are over, of a port: their memory */
+#define IDLE_MAX 64 /* ended calls whose memory a port keeps for reuse */
 #define PERIOD_MS (1000 / HUB_RATE)
 
-/* ---- telling ---- */
+/* ---- publishing ---- */
 
 static bool hub_call_tells(const struct hub_channel *to)
 {
@@ -245,10 +245,10 @@ static void hub_call_enter(struct hub *h, struct hub_call *c)
         hub_call_link_in(h, c, of);
 }
 
-/* ---- quiet ---- */
+/* ---- quiet calls ---- */
 
-/* Without viewers only its port knows the call. A viewer that wakes the hub checks the ports
- * afterwards. */
+/* Without viewers, only the call's port knows it. A viewer that wakes the hub then checks all
+ * ports. */
 static bool hub_call_quiet_begin(struct hub_call *c)
 {
     struct hub_port *p = c->home;
@@ -287,7 +287,7 @@ static bool hub_call_quiet_end(struct hub_call *c)
     return quiet;
 }
 
-/* Those of a port, newest first as they are, are no longer its own. */
+/* Removes the calls of a port from it; returns them, newest first. */
 static struct hub_call *hub_call_quiet_take(struct hub_port *p)
 {
     struct hub_call *all;
@@ -301,7 +301,7 @@ static struct hub_call *hub_call_quiet_take(struct hub_port *p)
     return all;
 }
 
-/* Two lists, newest first, put into one by when they began. */
+/* Merges two lists, newest first, by the start of the calls. */
 static struct hub_call *hub_call_merge(struct hub_call *a, struct hub_call *b)
 {
     struct hub_call *all = NULL, **last = &all;
@@ -370,7 +370,7 @@ static str hub_call_put(char **at, str s)
     return out;
 }
 
-/* Returns the memory that they are in now. */
+/* Moves the texts into one piece of memory, which it returns. */
 static char *hub_call_copy_texts(struct hub_begin *b)
 {
     str *const texts[] = {&b->id,
@@ -447,7 +447,7 @@ static void hub_call_mark_dirty(struct hub_call *c)
     }
 }
 
-/* One that runs on no loop of ours tells what it says itself. */
+/* A call that runs on none of our loops publishes its own news. */
 static void hub_call_publish_paced(struct hub_call *c)
 {
     uint64_t now = clock_mono_ns(c->hub->clock);
@@ -477,7 +477,7 @@ void hub_call_text(struct hub_call *c, enum hub_text kind, str text)
         hub_call_publish_paced(c);
 }
 
-/* How far it is, to those who look. */
+/* Publishes the progress of the call to its viewers. */
 static void hub_call_publish_all(struct hub_call *c)
 {
     if (!hub_call_watched(c))

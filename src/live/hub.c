@@ -7,9 +7,9 @@
 
 #define SESSIONS_MAX ((size_t)65536)
 #define SCRATCH_MAX ((size_t)8 << 20)
-#define INBOX_SIZE_MAX ((size_t)16 << 20) /* of a loop that does not come to it */
+#define INBOX_SIZE_MAX ((size_t)16 << 20) /* messages of a loop that falls behind */
 #define INBOX_MIN 64
-#define LINGER_SILENT_MAX 1024 /* channels without a call or a message that stay for a while */
+#define LINGER_SILENT_MAX 1024 /* channels without a call or a message that are kept for a while */
 
 struct hub *hub_new(const struct clock *clock)
 {
@@ -24,7 +24,7 @@ struct hub *hub_new(const struct clock *clock)
     map_init(&h->alerts, NULL, SESSIONS_MAX);
     map_init(&h->mirrors.calls, NULL, HUB_CALLS_MAX);
     buf_init(&h->scratch, SCRATCH_MAX);
-    /* So that the numbers of a process that ran before are not mistaken for ours. */
+    /* So that message numbers of an earlier process are not mistaken for ours. */
     h->seq = (uint64_t)clock_wall_ms(clock) * 1000;
     for (size_t i = 0; i < HUB_CHANNEL_KINDS; i++) {
         h->rings[i] = base_alloc(sizeof *h->rings[i]);
@@ -114,7 +114,7 @@ static void hub_linger_end(struct hub *h, struct hub_channel *c)
     c->lingers_silent = false;
 }
 
-/* Whether calls tell on it; while they do on any, the hub is awake. */
+/* Whether calls publish on this channel. While they publish on any channel, the hub is awake. */
 static void hub_channel_set(struct hub *h, struct hub_channel *c, bool watched)
 {
     assert(atomic_load_explicit(&c->watched, memory_order_relaxed) != watched);
@@ -147,7 +147,7 @@ void hub_channel_leave(struct hub *h, struct hub_channel *c, struct hub_port *p)
     c->ports &= ~((uint64_t)1 << p->index);
     if (c->ports || c->lingers)
         return;
-    /* A viewer may name any number of sessions one after the other, and none of them exists. */
+    /* A viewer could name any number of sessions that do not exist, one after the other. */
     c->lingers_silent = c->kind >= HUB_SESSION && !c->spoke && !c->calls && !c->last;
     if (c->lingers_silent && h->linger_silent == LINGER_SILENT_MAX) {
         hub_channel_set(h, c, false);
@@ -265,7 +265,7 @@ static void hub_inbox_add(struct hub *h, struct hub_port *p, struct hub_message 
     p->inbox[p->inbox_n++] = hub_message_keep(m);
     p->inbox_size += m->size;
     if (p == h->here) {
-        loop_defer(p->loop, &p->turn); /* no need to wake itself */
+        loop_defer(p->loop, &p->turn); /* the loop's own thread need not wake the loop */
     } else if (!p->posted) {
         p->posted = true;
         loop_post(p->loop, &p->task);

@@ -43,7 +43,7 @@
 #include "net/loop.h"
 
 #define HUB_CALLS_MAX 20000              /* running calls that are published */
-#define HUB_TEXT_MAX ((size_t)256 << 10) /* of one kind of a call; beyond it, the newer half */
+#define HUB_TEXT_MAX ((size_t)256 << 10) /* of a text of a call; beyond it, the newer half stays */
 #define HUB_TEXTS_MAX ((size_t)64 << 20) /* of all calls; beyond it, HUB_TEXT_MIN for each call */
 #define HUB_TEXT_MIN ((size_t)8 << 10)
 #define HUB_VIEWERS_MAX 2000
@@ -144,10 +144,10 @@ void hub_call_lend(struct hub_call *c, const struct hub_lent *l);
 void hub_call_keep(struct hub_call *c);
 /* Copies the texts of hub_begin, which need not stay valid any longer. */
 void hub_call_own(struct hub_call *c);
-/* Whether somebody watches, or did a moment ago. */
+/* Whether somebody watches, or did until a moment ago. */
 bool hub_call_watched(const struct hub_call *c);
 void hub_call_end(struct hub_call *c, const struct hub_end *e);
-/* The same for a call that was never published and needs no message; false: it was published. */
+/* The same for a call that was never published and needs no message. False: it was published. */
 bool hub_call_leave(struct hub_call *c) MUST_USE;
 
 struct hub_running {
@@ -174,7 +174,7 @@ struct hub_scope {
 enum hub_way { HUB_BY_SOCKET, HUB_BY_STREAM, HUB_WAYS };
 
 struct hub_viewer_ops {
-    enum hub_way way;                                     /* for counting */
+    enum hub_way way;                                     /* for statistics */
     void (*send)(void *ctx, const struct hub_message *m); /* valid during the call; must not call
                                                              the hub */
     bool (*full)(void *ctx);                              /* true: do not send now */
@@ -193,9 +193,9 @@ void hub_viewer_free(struct hub_viewer *v);
  * ERR_NOT_FOUND: no such channel. ERR_LIMIT: too many. Subscribing twice does nothing. */
 bool hub_channel_known(str channel); /* whether a channel can have this name */
 bool hub_subscribe(struct hub_viewer *v, str channel, uint64_t after, struct err *e) MUST_USE;
-/* Whether another subscription is allowed, or the channel is already subscribed. */
+/* Whether another subscription is allowed, or the viewer already has this one. */
 bool hub_may_subscribe(struct hub_viewer *v, str channel, struct err *e) MUST_USE;
-bool hub_unsubscribe(struct hub_viewer *v, str channel); /* whether it was subscribed */
+bool hub_unsubscribe(struct hub_viewer *v, str channel); /* whether the viewer was subscribed */
 /* All viewers of a port; fn may free the one it is called for. */
 void hub_viewers_each(struct hub_port *p, void (*fn)(void *viewer_ctx));
 
@@ -220,7 +220,7 @@ void hub_health(struct hub *h, str members);
 /* Publishes the state of an alert: `status` is a JSON object for alert_ID; `members` is a short
  * form without braces for dashboard_updates. The key is the owner's. */
 void hub_alert(struct hub *h, str id, str key, str status, str members);
-/* Whether the alert has a status that the scope may see. */
+/* Whether the alert has a status, and the scope may see it. */
 bool hub_alert_known(struct hub *h, str id, const struct hub_scope *scope);
 
 /* ---- sessions of applications: any thread ---- */
@@ -233,7 +233,7 @@ struct hub_session {
     int64_t started_us, completed_us;                  /* -1: not known */
 };
 
-/* Whether somebody looks, or did a moment ago: else nothing need be published. */
+/* Whether somebody watches, or did until a moment ago; otherwise nothing needs to be published. */
 bool hub_awake(struct hub *h);
 /* Publishes a session_status_change, if the status is not the one published last. */
 void hub_session(struct hub *h, const struct hub_session *s);

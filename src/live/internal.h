@@ -37,7 +37,7 @@ enum hub_channel_kind {
     HUB_HEALTH,
     HUB_SESSION,
     HUB_ALERT,
-    HUB_RELAY, /* to other daemons; it has no viewers here */
+    HUB_RELAY, /* for messages to other daemons; it has no viewers here */
     HUB_CHANNEL_KINDS
 };
 #define HUB_RAW_MAX ((size_t)32 << 10) /* of a text, not filtered yet */
@@ -49,11 +49,11 @@ struct hub_message {
     _Atomic unsigned refs;
     uint64_t seq;
     bool sent;    /* sent to all; otherwise for one viewer */
-    bool passing; /* useless to a viewer that later got all running calls */
+    bool passing; /* not needed by a viewer that later got all running calls */
     enum hub_channel_kind kind;
     enum hub_audience audience;
     str session, key; /* stored after it, like the bytes */
-    str frame, json;  /* the latter is the end of the former */
+    str frame, json;  /* `frame` ends with `json` */
     size_t size;
 };
 
@@ -70,7 +70,7 @@ struct hub_channel {
     str name; /* of the session or alert; stored after the struct */
     _Atomic bool watched;
     uint64_t ports;          /* with subscribers, one bit each */
-    uint64_t since, idle_ns; /* watched since that message; when the last viewer left */
+    uint64_t since, idle_ns; /* watched since that message; the time when the last viewer left */
     bool spoke;              /* a message was published since then */
     bool lingers, lingers_silent;
     struct hub_channel *linger_older, *linger_newer;
@@ -87,36 +87,36 @@ struct hub_reported {
 
 struct hub_filtered {
     struct buf text;
-    uint64_t base, base_units; /* dropped from the start of the text */
+    uint64_t base, base_units; /* bytes dropped from the start of the text */
     struct hub_reported sent[HUB_REPORTED];
 };
 
 struct hub_words {
     struct buf raw;
-    struct hub_filtered *filtered; /* NULL: nothing of it was filtered, for nobody watched */
-    bool begun;                    /* it has text since its last end */
+    struct hub_filtered *filtered; /* NULL: nothing was filtered, because nobody watched */
+    bool begun;                    /* has text since the text last ended */
     bool over;                     /* complete for now: the filter must pass all of it */
 };
 
 struct hub_call {
-    pthread_mutex_t lock;                         /* of its texts; reused after the call is over */
+    pthread_mutex_t lock;                         /* of its texts; reused after the call ends */
     struct hub *hub;                              /* from here on reset for each call */
     struct hub_port *home;                        /* or NULL */
     struct hub_call *next, *prev;                 /* of all calls, or of the quiet ones */
     struct hub_call *session_next, *session_prev; /* of its session */
-    _Atomic(struct hub_channel *) channel;        /* NULL: it has not entered the hub */
-    _Atomic(const struct hub_lent *) lent;        /* not copied yet; or NULL */
+    _Atomic(struct hub_channel *) channel;        /* NULL: the hub does not know the call yet */
+    _Atomic(const struct hub_lent *) lent;        /* lent texts, not copied yet; or NULL */
     /* Used by its own thread only. */
     struct {
-        struct hub_call *next, **at; /* at: the pointer to the call; NULL: not in the list */
+        struct hub_call *next, **at; /* `at` is the pointer to this call; NULL: not in the list */
     } news[HUB_NEWS_COUNT];
     uint64_t reported_ns;
     bool quiet; /* under the port's lock */
     /* Under its lock. */
-    bool opened; /* its first message can be shown */
+    bool opened; /* its first message may be shown */
     char *own;
     size_t charged;
-    struct hub_words *words[HUB_TEXT_COUNT]; /* NULL: no text of the kind came */
+    struct hub_words *words[HUB_TEXT_COUNT]; /* NULL: no text of this kind */
     struct hub_begin *about;                 /* lent, or in `own`; NULL until it is described */
     struct {                                 /* those of hub_begin that `describe` does not set */
         struct hub_filter filter;
@@ -145,13 +145,13 @@ struct hub {
     size_t linger_silent; /* those of them without a call or a message */
     struct hub_call *calls;
     _Atomic size_t call_count; /* including quiet ones */
-    size_t watched;            /* channels that calls publish on: somebody watches, or just did */
-    _Atomic bool awake;        /* some channel is watched */
+    size_t watched;     /* channels that calls publish on, until a while after the last viewer */
+    _Atomic bool awake; /* some channel is watched */
     size_t viewers[HUB_WAYS];
-    uint64_t seq, statuses[HUB_STATUSES_MAX][2]; /* the latter are session.c's */
+    uint64_t seq, statuses[HUB_STATUSES_MAX][2]; /* statuses: for session.c */
     struct hub_ring *rings[HUB_CHANNEL_KINDS];
     struct buf scratch; /* a message being written */
-    bool passing;       /* that message is a passing one */
+    bool passing;       /* that message is transient */
     _Atomic uint64_t text_bytes, dropped[HUB_WAYS];
 };
 
@@ -161,7 +161,7 @@ void hub_unlock(struct hub *h);
 struct hub_channel *hub_channel_of(struct hub *h, enum hub_channel_kind kind, str session);
 void hub_channel_watch(struct hub *h, struct hub_channel *c, struct hub_port *p);
 void hub_channel_leave(struct hub *h, struct hub_channel *c, struct hub_port *p);
-void hub_channel_drop(struct hub *h, struct hub_channel *c); /* if nobody needs it */
+void hub_channel_drop(struct hub *h, struct hub_channel *c); /* frees it if nobody needs it */
 void hub_linger_sweep(struct hub *h);
 /* Creates a message from the scratch. The caller owns one reference. */
 struct hub_message *hub_message_new(struct hub *h, const struct hub_channel *to, str key,
@@ -169,21 +169,22 @@ struct hub_message *hub_message_new(struct hub *h, const struct hub_channel *to,
 void hub_publish(struct hub *h, struct hub_channel *to, struct hub_message *m); /* takes m */
 void hub_message_free(struct hub_message *m); /* one reference; any thread */
 
-/* text.c; the call is locked; another thread than its own must not use its loop */
+/* text.c; the call is locked; threads other than the call's own must not use its loop */
 void hub_call_add(struct hub_call *c, enum hub_text kind, str text);
 void hub_call_become(struct hub_call *c, const struct hub_progress *p);
 void hub_call_take(struct hub_call *c);                  /* copies the lent texts */
 void hub_call_close(struct hub_call *c, unsigned kinds); /* ends these texts for now */
-/* Makes c->about. The hub is locked, or no other thread knows the call yet. */
+/* Fills in c->about. The hub is locked, or no other thread knows the call yet. */
 void hub_call_describe(struct hub_call *c);
-/* Somebody watches. The call is locked, or no other thread knows it yet. */
+/* For the first viewer. The call is locked, or no other thread knows it yet. */
 void hub_call_open(struct hub_call *c);
-/* text.c; the hub is locked, except for the first, which filters waiting text before */
+/* text.c; the hub is locked, except for the first function, which filters waiting text
+ * beforehand */
 void hub_call_prepare(struct hub_call *c);
 enum hub_flush {
     HUB_FLUSH,       /* up to the last whole character */
     HUB_FLUSH_LAST,  /* all: the call is over */
-    HUB_FLUSH_QUIET, /* not published: late viewers get all texts so far */
+    HUB_FLUSH_QUIET, /* not published: late viewers get all texts up to now */
 };
 /* Publishes the new part of its texts on one kind of channel. */
 void hub_call_flush(struct hub_call *c, enum hub_channel_kind kind, enum hub_flush how);
@@ -200,7 +201,7 @@ void hub_port_calls_free(struct hub_port *p); /* ended ones */
 void hub_sweep_add(struct hub_port *p, struct hub_place *place, struct hub_message *m);
 void hub_sweep(void *port);
 void hub_sweep_forget(struct hub_port *p, struct hub_place *place);
-/* The oldest message that it has not got yet; UINT64_MAX if none. */
+/* The oldest message that the viewer has not got yet; UINT64_MAX if none. */
 uint64_t hub_sweep_oldest(const struct hub_sub *s);
 
 /* call.c: frees a call without a message. */
@@ -211,5 +212,5 @@ void hub_alert_forget(struct hub *h, struct hub_channel *c);
 
 /* viewer.c */
 void hub_viewer_offer(struct hub_sub *s, const struct hub_message *m);
-void hub_viewer_catch_up(struct hub_sub *s); /* if it has room now */
+void hub_viewer_catch_up(struct hub_sub *s); /* if the viewer has room now */
 struct hub_place *hub_place_find(struct hub_port *p, enum hub_channel_kind kind, str session);

@@ -4,7 +4,7 @@
  */
 #include "live/messages.h"
 
-/* ---- around it ---- */
+/* ---- the envelope ---- */
 
 static void hub_words_add_channel(struct json_out *o, const struct hub_channel *to)
 {
@@ -234,8 +234,8 @@ uint64_t hub_units(str text)
     for (size_t i = 0; i < text.n; i++) {
         unsigned char c = (unsigned char)text.p[i];
 
-        n += (c & 0xC0) != 0x80; /* a character begins */
-        n += c >= 0xF0;          /* one that takes two */
+        n += (c & 0xC0) != 0x80; /* the start of a character */
+        n += c >= 0xF0;          /* a character of two UTF-16 units */
     }
     return n;
 }

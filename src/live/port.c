@@ -5,7 +5,7 @@
 #include "live/internal.h"
 
 #define TICK_MS 500
-#define DIRECT_MAX 8 /* viewers of one channel that get messages at once */
+#define DIRECT_MAX 8 /* up to this number of viewers of one channel get messages at once */
 
 static void hub_port_deliver_message(struct hub_port *p, struct hub_message *m)
 {
@@ -24,7 +24,7 @@ static void hub_port_deliver_message(struct hub_port *p, struct hub_message *m)
     }
 }
 
-/* More came than we could take: everybody has missed something. */
+/* More messages came than the port could take: all its viewers have missed some. */
 static void hub_port_all_missed(struct hub_port *p)
 {
     for (struct hub_viewer *v = p->viewers; v; v = v->next)
@@ -69,7 +69,7 @@ static void hub_port_on_turn(void *ctx)
     hub_port_take_inbox(p);
 }
 
-/* ---- now and then ---- */
+/* ---- timers ---- */
 
 static uint64_t hub_port_look_at(struct hub_viewer *v)
 {
@@ -87,7 +87,7 @@ static void hub_port_on_tick(void *ctx)
     bool more;
 
     for (struct hub_viewer *v = p->viewers; v; v = p->tick_next) {
-        p->tick_next = v->next; /* freeing that viewer advances it */
+        p->tick_next = v->next; /* hub_viewer_free advances it */
         if (!v->ops->tick || v->ops->tick(v->ctx))
             lag[v->ops->way] += hub_port_look_at(v);
     }

@@ -15,10 +15,10 @@ struct hub_sub {
     struct hub_place *place;
     struct hub_sub *next, *prev; /* of the place */
     uint64_t from;               /* messages after this one */
-    uint64_t caught;             /* the same for passing ones */
-    uint64_t done;               /* the last message that it got or may not see */
+    uint64_t caught;             /* the same for transient ones */
+    uint64_t done;               /* the last message that the viewer got or may not see */
     uint64_t missed;
-    uint64_t missed_seen; /* of the messages that the whole place missed */
+    uint64_t missed_seen; /* messages that all viewers of the place missed */
     uint64_t replay_ns;
 };
 
@@ -32,8 +32,8 @@ struct hub_place {
     struct hub_channel *channel;
     struct hub_sub *subs;
     size_t sub_count;
-    struct hub_batch waiting, batch; /* for the next sweep; of the current one */
-    uint64_t missed;                 /* messages that had no room to wait */
+    struct hub_batch waiting, batch; /* messages for the next sweep; messages of the current one */
+    uint64_t missed;                 /* messages that were dropped for lack of room */
     uint64_t batch_missed;           /* the same when the sweep began */
     bool queued, sweeping;
     struct hub_place *queue_next;

@@ -1,4 +1,5 @@
-/* relay.c - calls of other daemons, shown as mirrors; our own, passed on while others watch.
+/* relay.c - shows the calls of other daemons as mirrors, and passes on our own while other daemons
+ * have viewers.
  *
  * A message is the JSON of messages.c with the channel "relay", or {"relay": "session" | "event" |
  * "alert", ...}, or one of the words below. The words come first in any order, so each peer knows
@@ -19,7 +20,7 @@
 #define MEMBERS_MAX ((size_t)1 << 20)
 #define RELAY_ARENA ((size_t)16 << 20)
 #define RELAY_AGAIN_NS ((uint64_t)1000 * CLOCK_NS_PER_MS)
-#define RELAY_TEXTS_MAX ((size_t)1 << 20) /* of all running calls: the bus drops what is more */
+#define RELAY_TEXTS_MAX ((size_t)1 << 20) /* of all running calls; the bus drops more */
 
 struct mirror {
     struct hub_call *call;
@@ -37,7 +38,7 @@ bool hub_relay_watched(const struct hub *h)
     return atomic_load_explicit(&h->relay.watched, memory_order_acquire);
 }
 
-/* ---- passing on ---- */
+/* ---- sending ---- */
 
 static void relay_send_running(void *ctx, struct hub_message *m)
 {
@@ -80,8 +81,8 @@ static void relay_watch(struct hub *h, bool watched)
     hub_unlock(h);
 }
 
-/* Calls that do not fit the queue of the bus leave a gap each time: so neither who asks nor who
- * answers does it more than once a second. */
+/* Calls that do not fit into the queue of the bus leave a gap each time, so requests and answers
+ * are limited to one per second. */
 str hub_relay_state(struct hub *h)
 {
     uint64_t now = clock_mono_ns(h->clock);
@@ -224,7 +225,7 @@ static const struct hub_end mirror_no_end = {.status = -1,
                                              .reasoning_tokens = -1,
                                              .cost_usd = -1};
 
-/* Ends the calls of a peer: all, or those that it did not mention again. */
+/* Ends the calls of a peer: all of them, or those that the peer did not mention again. */
 static void mirrors_end(struct hub *h, unsigned peer, bool stale, bool success)
 {
     struct hub_end e = mirror_no_end;
@@ -232,7 +233,7 @@ static void mirrors_end(struct hub *h, unsigned peer, bool stale, bool success)
     e.success = success;
     e.ended_us = clock_wall_ms(h->clock) * 1000;
     if (!success)
-        e.error_message = STR("the daemon that ran this call is gone");
+        e.error_message = STR("the daemon that ran this call has ended");
     for (struct map_entry *i = map_next(&h->mirrors.calls, NULL); i;
          i = map_next(&h->mirrors.calls, i)) {
         struct mirror *m = i->value.ptr;
@@ -471,10 +472,8 @@ void hub_relay_receive(struct hub *h, unsigned peer, str message)
         h->mirrors.replay = true;
 }
 
-void hub_relay_gap(struct hub *h, unsigned peer)
+void hub_relay_gap(struct hub *h)
 {
-    assert(peer < HUB_PEERS_MAX);
-    (void)peer;
     h->mirrors.ask = true;
 }
 

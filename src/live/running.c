@@ -1,4 +1,4 @@
-/* running.c - the running calls, for those who ask once.
+/* running.c - lists the running calls once.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

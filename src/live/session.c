@@ -22,8 +22,8 @@ static size_t session_channels(struct hub *h, str id, struct hub_channel *out[HU
     return n;
 }
 
-/* Applications may report a status more than once. Two sessions may share a place in the table:
- * then a status may be published again. */
+/* Applications may report the same status again. Two sessions may share an entry of the table; then
+ * a status may be published twice. */
 static bool session_changes(struct hub *h, const struct hub_session *s)
 {
     static const uint64_t seed[2] = {0, 0};

@@ -13,7 +13,7 @@
 #include "live/messages.h"
 
 #define ASKED_MAX 500
-#define DASH_MAX ((size_t)16 << 10) /* of a text that comes late to those who see all calls */
+#define DASH_MAX ((size_t)16 << 10) /* bytes of a late text that viewers of all calls get */
 
 /* ---- texts; the call is locked ---- */
 
@@ -58,7 +58,7 @@ static size_t hub_text_char_at(str text, size_t at)
     return at;
 }
 
-/* The newer half stays, from a whole character on. */
+/* Keeps the newer half, starting with a whole character. */
 static void hub_text_trim(struct hub_call *c, struct hub_filtered *w)
 {
     size_t max = hub_text_get_limit(c), at;
@@ -75,7 +75,7 @@ static void hub_text_trim(struct hub_call *c, struct hub_filtered *w)
         buf_drop(&w->text, at);
         return;
     }
-    buf_init(&kept, w->text.size_max); /* the ceiling has come down: the memory goes back */
+    buf_init(&kept, w->text.size_max); /* the limit was lowered: gives memory back */
     buf_add(&kept, str_slice(buf_str(&w->text), at, w->text.n));
     buf_release(&w->text);
     w->text = kept;
@@ -118,7 +118,7 @@ static void hub_text_add_some(struct hub_call *c, enum hub_text kind, str text)
 
     assert(text.n && text.n <= HUB_TEXT_MAX / 2 && w->raw.n <= HUB_RAW_MAX);
     if (w->over)
-        hub_text_pass(c, kind); /* it was over, and begins again */
+        hub_text_pass(c, kind); /* the text had ended, and begins again */
     cap = to->cap;
     buf_add(to, text);
     w->begun = true;
@@ -137,14 +137,14 @@ void hub_call_add(struct hub_call *c, enum hub_text kind, str text)
     if (!c->words[kind])
         c->words[kind] = hub_words_new();
     while (text.n) {
-        str some = str_slice(text, 0, HUB_TEXT_MAX / 2); /* one may be larger than all we keep */
+        str some = str_slice(text, 0, HUB_TEXT_MAX / 2); /* a single piece may exceed the limit */
 
         hub_text_add_some(c, kind, some);
         text = str_slice(text, some.n, text.n);
     }
 }
 
-/* The filter need not wait for more of them. */
+/* The texts are complete: the filter need not wait for more. */
 void hub_call_close(struct hub_call *c, unsigned kinds)
 {
     for (enum hub_text i = 0; i < HUB_TEXT_COUNT; i++)
@@ -186,7 +186,7 @@ void hub_call_take(struct hub_call *c)
     atomic_store_explicit(&c->lent, NULL, memory_order_relaxed);
 }
 
-/* ---- telling ---- */
+/* ---- publishing ---- */
 
 static bool hub_text_tells(const struct hub_channel *to)
 {
@@ -265,7 +265,7 @@ static void hub_text_pass_all(struct hub_call *c)
         hub_text_pass(c, i);
 }
 
-/* Called before the hub is locked, so that no thread waits for the filter. */
+/* Called before the hub is locked, so that no other thread waits for the filter. */
 void hub_call_prepare(struct hub_call *c)
 {
     pthread_mutex_lock(&c->lock);
@@ -292,8 +292,8 @@ static void hub_text_replay_text(struct hub_call *c, enum hub_text kind,
     struct hub_filtered *w = c->words[kind]->filtered;
     const struct hub_reported *sent = hub_text_reported_at(w, to);
     enum hub_audience audience = kind == HUB_REASONING ? HUB_SEES_THOUGHTS : HUB_ANYONE;
-    /* The call's own thread may have dropped the beginning of the text, and with it all that was
-     * published, since it was flushed. */
+    /* Since the last flush, the call's own thread may have dropped the beginning of the text,
+     * including all that was published. */
     size_t published = sent->at > w->base ? (size_t)(sent->at - w->base) : 0;
     str text = str_slice(buf_str(&w->text), 0, published);
     size_t skip = text.n > text_max ? text.n - text_max : 0;

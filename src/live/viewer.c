@@ -6,11 +6,11 @@
 
 #define TICK_MS 500
 #define NAME_MAX_SIZE 400
-#define REPLAY_CALLS_MAX 200 /* running calls that a late viewer of all calls gets */
+#define REPLAY_CALLS_MAX 200 /* running calls that a late viewer of all calls gets, */
 #define REPLAY_SUBS_MAX 8
 #define REPLAY_NS 2000000000u
-#define REPLAY_SOME ((size_t)4 << 10)     /* of each of their texts */
-#define REPLAY_SIZE_MAX ((size_t)1 << 20) /* in all; the texts of what is left are left out */
+#define REPLAY_SOME ((size_t)4 << 10)     /* bytes of each of their texts, */
+#define REPLAY_SIZE_MAX ((size_t)1 << 20) /* and bytes in total; beyond it, texts are omitted */
 
 /* ---- who may see what ---- */
 
@@ -73,7 +73,7 @@ static struct hub_sub *hub_viewer_sub_find(struct hub_viewer *v, enum hub_channe
     return NULL;
 }
 
-/* The hub is locked. NULL: there are too many sessions. */
+/* The hub is locked. NULL: too many sessions. */
 static struct hub_place *hub_viewer_place_get(struct hub_port *p, enum hub_channel_kind kind,
                                               str session)
 {
@@ -95,9 +95,9 @@ static struct hub_place *hub_viewer_place_get(struct hub_port *p, enum hub_chann
     return NULL;
 }
 
-/* ---- what was missed ---- */
+/* ---- missed messages ---- */
 
-/* Messages for one viewer, made under the lock and sent when it is free again. */
+/* Messages for one viewer, written under the lock and sent after it. */
 struct parcel {
     struct hub_viewer *viewer;
     struct hub_message **at;
@@ -174,7 +174,7 @@ static void hub_viewer_send_gap(struct hub *h, struct hub_channel *c, int64_t mi
     hub_viewer_parcel_add(out, hub_message_new(h, c, out->viewer->scope.key, HUB_ANYONE));
 }
 
-/* All since that message, if it is known. */
+/* All messages since that one, if it is still kept. */
 static bool hub_viewer_resume(struct hub *h, struct hub_channel *c, uint64_t after,
                               struct parcel *out)
 {
@@ -193,8 +193,9 @@ static bool hub_viewer_resume(struct hub *h, struct hub_channel *c, uint64_t aft
     return true;
 }
 
-/* Whether running calls are sent again after a gap: for a session always, so that its texts are
- * complete; for all calls not to many viewers, and not too often. */
+/* Whether the viewer gets the running calls again after a gap: for a session always, so that its
+ * texts are complete; for all calls only if the viewers are few and the last time is long enough
+ * ago. */
 static bool hub_viewer_can_replay_calls(struct hub_sub *s)
 {
     uint64_t now = loop_now_ns(s->viewer->port->loop);
@@ -256,7 +257,7 @@ void hub_viewer_offer(struct hub_sub *s, const struct hub_message *m)
     if (s->missed)
         hub_viewer_catch_up(s);
     if (m->passing && m->seq <= s->caught)
-        return; /* it was in what was caught up with */
+        return; /* the message was part of the replay */
     if (s->missed || v->ops->full(v->ctx)) {
         s->missed++;
         atomic_fetch_add_explicit(&v->port->hub->dropped[v->ops->way], 1, memory_order_relaxed);
@@ -295,7 +296,7 @@ struct hub_viewer *hub_viewer_new(struct hub_port *p, const struct hub_scope *sc
     return v;
 }
 
-/* The channel is watched from this moment on: calls publish everything from now on. */
+/* From now on the channel is watched: calls publish everything. */
 static void hub_viewer_join(struct hub *h, struct hub_channel *c, struct hub_port *p,
                             uint64_t after, struct parcel *out)
 {

@@ -16,19 +16,19 @@
 #define NAME_SIDE_MAX 64
 #define BLANKS_MAX 16
 #define LINE_MAX_SIZE 512
-#define VALUE_HEAD 256 /* enough of a value to see that it is a reference or code */
+#define VALUE_HEAD 256 /* enough bytes of a value to recognize a reference or code */
 
 struct place {
     const struct mask_view *t;
     size_t rule;
-    size_t name_from, i; /* where the name begins; where we are */
+    size_t name_from, i; /* where the name begins; the current position */
     bool line;           /* the name begins its line */
     bool tight;          /* name=value */
     bool prose;          /* name is value */
     bool beside;         /* name value */
     bool equal;          /* name == value */
     bool header;         /* name: the rest of the line */
-    bool short_of;       /* the text ends before it is clear */
+    bool short_of;       /* the text ends before the answer is known */
 };
 
 static char mask_assign_peek(struct place *p, size_t at)
@@ -46,7 +46,7 @@ static void skip_of(struct place *p, const char *set, size_t max)
 
     while (p->i - from < max && (c = mask_assign_peek(p, p->i)) != '\0' && strchr(set, c))
         p->i++;
-    assert(p->i <= p->t->s.n); /* nothing is eaten beyond the end */
+    assert(p->i <= p->t->s.n); /* never past the end of the text */
 }
 
 static bool mask_assign_word_at(struct place *p, size_t at, const char *word)
@@ -68,7 +68,7 @@ static bool begins_line(str s, size_t at)
     return at == 0 || s.p[at - 1] == '\n' || (at >= 2 && s.p[at - 1] == 'n' && s.p[at - 2] == '\\');
 }
 
-/* The whole name around `at`, which may consist of separate words: "api key". */
+/* The whole name around `at`. A name may be several words: "api key". */
 static bool name_around(struct place *p, size_t at)
 {
     str s = p->t->s;
@@ -110,7 +110,7 @@ static bool is_flag(const struct place *p)
            (p->name_from == 0 || !mask_is_alnum(s.p[p->name_from - 1]));
 }
 
-/* "is", "was", "to" after a name: then the value is a secret only if it looks like one. */
+/* After "is", "was" or "to" the value counts as a secret only if it looks like one. */
 static bool prose_behind(struct place *p)
 {
     static const char *const words[] = {"is ", "was ", "to ", "of ", "is: ", "is now "};
@@ -127,7 +127,7 @@ static bool prose_behind(struct place *p)
     return p->beside;
 }
 
-/* name: DB_PASSWORD, then on the next line or after a comma value: x */
+/* name: DB_PASSWORD, followed on the next line or after a comma by value: x */
 static bool pair_behind(struct place *p)
 {
     p->i = mask_skip_breaks(p->t->s, p->i);
@@ -210,7 +210,7 @@ static str mask_assign_lower(str s, char out[32])
     return (str){out, n};
 }
 
-/* Whether v is a placeholder for a value, or for none. */
+/* Whether v is a placeholder ("***", "<password>"), or says that there is no value ("null"). */
 static bool stands_for(str v)
 {
     static const char *const begins[] = {"${",
@@ -247,7 +247,7 @@ static bool is_odd(str v)
     return false;
 }
 
-/* Letters and digits, and enough of them to be no word. */
+/* At least one letter and one digit, in a value too long for a word. */
 static bool is_mixed(str v)
 {
     bool digit = false, letter = false;
@@ -259,7 +259,7 @@ static bool is_mixed(str v)
     return digit && letter && v.n >= 6;
 }
 
-/* self.token, get_password(), tokens[0]: no value but where one comes from. */
+/* self.token, get_password(), tokens[0]: code that fetches a value, not a value. */
 static bool is_code(str v)
 {
     bool digits = false;
@@ -278,8 +278,8 @@ static bool is_code(str v)
     return false;
 }
 
-/* Whether a comma, semicolon or ampersand at `at` ends a value: another pair follows, or nothing.
- */
+/* Whether a comma, semicolon or ampersand at `at` ends the value: another pair or nothing
+ * follows. */
 static bool ends_pair(struct place *p, size_t at)
 {
     size_t i = at + 1;
@@ -394,7 +394,8 @@ static enum mask_found mask_assign_bare(struct place *p, struct mask_span *out)
             p->i += strlen(schemes[k]);
     end = bare_end(p, VALUE_HEAD);
     v = str_slice(p->t->s, from, end);
-    if (end - p->i == VALUE_HEAD) { /* decide now: a value that is masked is read only once */
+    if (end - p->i ==
+        VALUE_HEAD) { /* decides by the first bytes, so a value is read to its end once */
         if (p->equal || stands_for(v) || is_code(v))
             return MASK_NO;
         end = bare_end(p, SIZE_MAX);
@@ -403,7 +404,7 @@ static enum mask_found mask_assign_bare(struct place *p, struct mask_span *out)
     if (p->short_of)
         return MASK_MORE;
     if (p->equal || (v.n < 3 && mask_is_digit(v.n ? v.p[0] : '-')))
-        return MASK_NO; /* somebody compares, or counts */
+        return MASK_NO; /* a comparison (==) or a count (1 or 2 digits) */
     if (p->line && !p->tight && !p->prose && p->rule == MASK_RULE_PASSWORD && !is_code(v)) {
         end = mask_assign_line_end(p, end);
         if (!p->short_of && stands_for(str_slice(p->t->s, from, end)))

@@ -1,13 +1,13 @@
 /* custom.c - patterns of the user's own.
  *
  * PCRE2's match limit starts again at every place where a match could begin, so on a long text it
- * bounds little. A text is therefore searched in steps of some places (an offset limit), and the
- * time that has gone is looked at between them: that of the request, if a budget is set, else that
- * of the pattern on this text. Whatever limit is reached, the rest of the text is masked under the
- * pattern's name.
+ * does not limit the whole search. So each search covers a limited number of positions (an offset
+ * limit), and the time is checked between searches: the time of the whole request if a budget is
+ * set, else the time of this pattern on this text. When a limit is reached, the rest of the text is
+ * masked under the pattern's name.
  *
- * In a stream a match that could still grow is a partial one for PCRE2; the text is held back from
- * there on.
+ * In a stream, PCRE2 reports a match that could still grow as partial; the text from there on is
+ * buffered.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -19,10 +19,10 @@
 #define MATCH_LIMIT 20000u
 #define DEPTH_LIMIT 5000u
 #define HEAP_LIMIT_KIB 8192u
-#define STEP_MIN ((size_t)32)             /* places of a pattern that is slow, */
-#define STEP_MAX ((size_t)1024)           /* and of one that is not */
-#define TIME_NS_MAX ((uint64_t)250000000) /* of one pattern on one text, without a budget */
-#define LOOK_NS ((uint64_t)500000)        /* the CPU's clock is dear: it is read so often */
+#define STEP_MIN ((size_t)32)             /* positions searched at once by a slow pattern, */
+#define STEP_MAX ((size_t)1024)           /* and by a fast one */
+#define TIME_NS_MAX ((uint64_t)250000000) /* for one pattern on one text, if no budget is set */
+#define LOOK_NS ((uint64_t)500000)        /* how often the CPU clock is read, which is slow */
 
 static _Thread_local struct mask_budget *budget;
 
@@ -59,7 +59,7 @@ static pcre2_code *mask_custom_compile(str pattern, struct err *e)
     return code;
 }
 
-/* Without the JIT it still works, only slower. */
+/* Without the JIT the pattern still works, only slower. */
 static void speed_up(pcre2_code *code)
 {
     (void)pcre2_jit_compile(code, PCRE2_JIT_COMPLETE | PCRE2_JIT_PARTIAL_HARD);
@@ -125,12 +125,10 @@ bool mask_customs_new(struct mask *m, const struct mask_options *o, struct err *
     pcre2_set_heap_limit(m->context, HEAP_LIMIT_KIB);
     m->customs = base_alloc((o->pattern_count + 1) * sizeof m->customs[0]);
     for (size_t i = 0; i < o->pattern_count; i++) {
-        struct mask_custom *c = &m->customs[i];
-
-        if (!mask_custom_check(&o->patterns[i], &c->code, e))
+        if (!mask_custom_check(&o->patterns[i], &m->customs[i], e))
             return err_prefix(
                 e, "pattern " STR_FMT ": ", STR_ARG(str_slice(o->patterns[i].name, 0, 64)));
-        speed_up(c->code);
+        speed_up(m->customs[i]);
         m->custom_count++;
     }
     return true;
@@ -139,7 +137,7 @@ bool mask_customs_new(struct mask *m, const struct mask_options *o, struct err *
 void mask_customs_free(struct mask *m)
 {
     for (size_t i = 0; i < m->custom_count; i++)
-        pcre2_code_free(m->customs[i].code);
+        pcre2_code_free(m->customs[i]);
     free(m->customs);
     pcre2_match_context_free(m->context);
 }
@@ -158,13 +156,13 @@ struct search {
     pcre2_match_data *data;
     pcre2_match_context *context;
     struct mask_spans *out;
-    uint64_t wall_ns, cpu_ns; /* at the last look; 0: there was none */
-    uint64_t spent_ns;        /* by this pattern */
+    uint64_t wall_ns, cpu_ns; /* at the last check of the time; 0: not checked yet */
+    uint64_t spent_ns;        /* used by this pattern */
     size_t step;
     uint32_t options;
 };
 
-/* Charges the time since the last look; whether it is too much by now. */
+/* Adds the time since the last check; returns whether the limit is exceeded. */
 static bool custom_is_over(struct search *s)
 {
     uint64_t wall = custom_clock_ns(CLOCK_MONOTONIC), cpu, took;
@@ -192,7 +190,7 @@ static void mask_custom_give_up(struct search *s, size_t at)
     mask_spans_add(s->out, (struct mask_span){at, s->t->s.n, s->rule, at, {0}});
 }
 
-/* One pattern over the whole text. */
+/* Searches the whole text for one pattern. */
 static void mask_custom_search(struct search *s, const pcre2_code *code)
 {
     str text = s->t->s;
@@ -219,7 +217,7 @@ static void mask_custom_search(struct search *s, const pcre2_code *code)
         }
         if (found == PCRE2_ERROR_NOMATCH) {
             at = step < text.n ? step + 1 : text.n;
-            /* Never into a character: the bytes of one are no places to begin at. */
+            /* A match cannot begin within a UTF-8 character. */
             while (at < text.n && ((unsigned char)text.p[at] & 0xC0) == 0x80)
                 at++;
         } else if (found < 0) {
@@ -252,7 +250,7 @@ void mask_customs_scan(const struct mask *m, const struct mask_view *t, struct m
     assert(MASK_RULE_COUNT + m->custom_count == m->rule_count);
     for (size_t i = 0; i < m->custom_count; i++) {
         s.rule = MASK_RULE_COUNT + i;
-        mask_custom_search(&s, m->customs[i].code);
+        mask_custom_search(&s, m->customs[i]);
     }
     pcre2_match_data_free(s.data);
     pcre2_match_context_free(s.context);

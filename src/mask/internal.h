@@ -42,8 +42,8 @@ enum mask_rule {
     MASK_RULE_COUNT
 };
 
-/* Where a value ends that is longer than a stream buffers. The stream skips the text until there.
- */
+/* Where the end of a value is that exceeds a stream's buffer. The stream skips the text until
+ * there. */
 enum mask_end {
     MASK_END_NOW,        /* nothing is skipped */
     MASK_END_PEM,        /* the END line */
@@ -51,7 +51,7 @@ enum mask_end {
     MASK_END_LINE,       /* a line feed, quotes or a backslash */
     MASK_END_QUOTE,      /* the quotes that opened it */
     MASK_END_QUOTE_LINE, /* the same, or a line feed */
-    MASK_END_OUTDENT     /* a line that is no deeper than a column */
+    MASK_END_OUTDENT     /* a line that is indented no deeper than a column */
 };
 
 struct mask_open {
@@ -63,8 +63,8 @@ struct mask_open {
 struct mask_span {
     size_t from, to;
     size_t rule;
-    size_t seen;           /* the match needs the text from here on: from, or before it */
-    struct mask_open open; /* of a value that was found but not its end */
+    size_t seen;           /* the start of the text that the match depends on; at most `from` */
+    struct mask_open open; /* set if the end of the value was not found */
 };
 
 /* A text as a rule sees it. */
@@ -74,7 +74,7 @@ struct mask_view {
     size_t floor; /* bytes before it may be read, but not masked */
 };
 
-enum mask_found { MASK_NO, MASK_YES, MASK_MORE }; /* more: it depends on what follows s */
+enum mask_found { MASK_NO, MASK_YES, MASK_MORE }; /* more: depends on the text after s */
 
 typedef enum mask_found mask_match(const struct mask_view *t, size_t at, const void *arg,
                                    struct mask_span *out);
@@ -92,16 +92,10 @@ extern const struct mask_row mask_rows[];
 extern const size_t mask_row_count;
 extern const char *const mask_rule_names[MASK_RULE_COUNT];
 
-struct mask_custom {
-    pcre2_code *code;
-    str name, placeholder;
-    size_t lookbehind;
-};
-
 struct mask {
     unsigned groups;
     struct mask_leads leads;
-    struct mask_custom *customs;
+    pcre2_code **customs; /* the user's patterns */
     size_t custom_count;
     pcre2_match_context *context;
     str names[MASK_RULES_MAX], placeholders[MASK_RULES_MAX];
@@ -113,14 +107,14 @@ struct mask {
 struct mask_spans {
     struct mask_span *p;
     size_t n, cap;
-    size_t hold; /* from here on nothing is decided; s.n if everything is */
+    size_t hold; /* the text from here on is undecided; s.n if all is decided */
     size_t hold_rule;
-    struct mask_open hold_open; /* where the held value ends */
+    struct mask_open hold_open; /* where the undecided value ends */
     bool whole;                 /* the text has a lead that belongs to no single rule */
 };
 
 void mask_spans_release(struct mask_spans *f);
-/* From `at` on the result depends on what follows, because of this rule. */
+/* The result from `at` on depends on the text that follows, because of this rule. */
 void mask_spans_hold(struct mask_spans *f, size_t at, size_t rule, struct mask_open open);
 void mask_spans_add(struct mask_spans *f, struct mask_span one);
 /* Applies all rules to t from its floor on. The spans are sorted and do not overlap. */
@@ -141,7 +135,7 @@ void mask_render(const struct mask *m, str s, struct mask_range range, const str
                  struct buf *out, struct mask_counts *counts);
 void mask_count(struct mask_counts *counts, size_t rule);
 
-/* Whether a member of this name (unescaped) is a secret regardless of its value, and by which rule.
+/* Whether the value of a member with this (unescaped) name is always a secret, and by which rule.
  * `number`: also if the value is a number. */
 bool mask_name_is_secret(str name, size_t *rule, bool *number);
 
@@ -218,7 +212,7 @@ static inline size_t mask_run(str s, size_t at, enum mask_class k)
     return at;
 }
 
-#define MASK_NAME_SEEN 96 /* the end of a name, which decides whether it is a secret's */
+#define MASK_NAME_SEEN 96 /* the end of a name; it decides whether the name is a secret's */
 
 /* The end of the name that continues at `at`, or STR_NONE if that is not within MASK_NAME_SEEN: a
  * long word must not be read to its end for each part that looks like a name. */

@@ -1,7 +1,6 @@
-/* json.c - masking on a tree: values as they are meant, and JSON again afterwards.
+/* json.c - masks the unescaped values of parsed JSON; the result is JSON again.
  *
- * The tape is in document order, so what changes is written as the walk comes by, and the bytes in
- * between are copied as they are.
+ * The tape is in document order, so one walk writes the changes and copies the bytes between them.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -15,22 +14,22 @@
 struct walk {
     const struct mask *m;
     const struct json *doc;
-    struct arena arena; /* of one text at a time */
+    struct arena arena; /* holds one text at a time */
     struct buf *out;
-    struct buf text; /* a value masked, not yet quoted */
-    size_t copied;   /* bytes of the source that are dealt with */
-    size_t lead;     /* none that counts ends before it in the source, as far as was looked */
+    struct buf text; /* a masked value, not yet quoted */
+    size_t copied;   /* bytes of the source that are already copied or replaced */
+    size_t lead;     /* no lead that counts ends before this position of the source */
     bool changed;
-    unsigned depth; /* of JSON within JSON */
+    unsigned depth; /* levels of JSON inside strings */
     struct mask_counts *counts;
 };
 
 /* Facts about the place of a value. */
 struct place {
-    size_t rule;  /* every value goes, by this rule; MASK_RULES_MAX: none */
-    bool numbers; /* numbers as well */
+    size_t rule;  /* every value is masked by this rule; MASK_RULES_MAX: none */
+    bool numbers; /* numbers are masked, too */
     bool secret;  /* inside a Kubernetes Secret */
-    bool secrets; /* and all elements of a list of them */
+    bool secrets; /* the same for all elements of a list */
 };
 
 static const struct place anywhere = {MASK_RULES_MAX, false, false, false};
@@ -67,15 +66,16 @@ static str mask_json_text_of(struct walk *w, const struct json_node *v)
     return json_text(w->doc, v, &w->arena, &s) ? s : STR("");
 }
 
-/* A name at the end of its string has no value after it. */
+/* Whether the name is at the end of its string, so no value follows it. */
 static bool name_alone(str src, size_t at)
 {
     at = mask_name_end(src, at);
     return at < src.n && src.p[at] == '"';
 }
 
-/* Whether the rule of a row finds nothing at the lead that ends there: a name alone, or digits that
- * are not a card. A JSON number ends with its value, so its source text can be checked directly. */
+/* Whether the rule of a row cannot match at the lead that ends there: a name without a value, or
+ * digits that are not a card number. A JSON number ends with its value, so its source text can be
+ * checked directly. */
 static bool finds_nothing(const struct mask_row *row, str src, size_t end)
 {
     const struct mask_view t = {src, true, 0};
@@ -87,8 +87,8 @@ static bool finds_nothing(const struct mask_row *row, str src, size_t end)
            mask_match_card(&t, end - 3, NULL, &one) == MASK_NO;
 }
 
-/* The first place of the source from `from` on where a lead ends by which a rule may find something
- * in its string; its size: none. */
+/* The first position from `from` on where a lead ends that may belong to a match in its string; the
+ * size of the source if there is none. */
 static size_t next_lead(const struct mask *m, str src, size_t from)
 {
     const struct mask_leads *l = &m->leads;
@@ -152,7 +152,7 @@ static bool is_data_url(str s)
         if (mask_is_space(s.p[i]))
             return false;
     at = mask_run(s, at + 8, MASK_C_B64);
-    return at == s.n; /* text may follow, which is no data */
+    return at == s.n; /* text after the data means that it is not data only */
 }
 
 static void walk_string(struct walk *w, const struct json_node *v)
@@ -189,7 +189,7 @@ static void walk_value(struct walk *w, const struct json_node *v, struct place p
 
 /* ---- members ---- */
 
-/* {"type": "string"}: somebody says what a password is, not which. */
+/* {"type": "string"}: a schema that describes a password, not a password. */
 static bool is_schema(struct walk *w, const struct json_node *v)
 {
     static const str names[] = {STR_INIT("type"),
@@ -292,7 +292,7 @@ static void walk_member(struct walk *w, const struct json_node *object, const st
     walk_string(w, key);
     name = mask_json_text_of(w, key);
     there = mask_json_by_name(w, object, name, v, p);
-    name = mask_json_text_of(w, key); /* by_name has looked at other texts */
+    name = mask_json_text_of(w, key); /* mask_json_by_name has overwritten it */
     opaque = there.rule == MASK_RULES_MAX && v->kind == JSON_STRING && is_opaque_name(name);
     if (opaque && is_opaque(w->m, mask_json_text_of(w, v)))
         return;
@@ -345,7 +345,7 @@ static void walk_value(struct walk *w, const struct json_node *v, struct place p
     }
 }
 
-/* ---- the whole ---- */
+/* ---- the whole value ---- */
 
 /* A bit for each of the next 16 bytes that is a quote or a backslash. */
 static inline uint32_t marks_at(str s, size_t at)
@@ -364,7 +364,7 @@ static inline uint32_t marks_at(str s, size_t at)
     return bits;
 }
 
-/* Whether a member of this name, which has no escapes, can be left to its value. */
+/* Whether a member with this name, which has no escapes, needs no check of its value. */
 static bool name_says_nothing(str name)
 {
     size_t rule;
@@ -382,8 +382,8 @@ static inline bool mask_json_is_name(str src, size_t end)
     return end < src.n && src.p[end] == ':';
 }
 
-/* Whether the source says that its tree has to be looked at: by an escape that may hide a lead, or
- * by the name of a member; also if a string has no end. */
+/* Whether the source shows that the tree must be walked: it has an escape that may hide a lead, the
+ * name of a secret, or a string without an end. */
 static bool says_something(const struct mask *m, str src)
 {
     bool names = m->groups & MASK_CREDENTIALS;
@@ -412,7 +412,7 @@ static bool says_something(const struct mask *m, str src)
     return names && from;
 }
 
-/* Whether a tree does: the same, by names and escapes that are known already. */
+/* The same for a tree, whose names and escapes are already known. */
 static bool tree_says_something(const struct mask *m, const struct json *doc)
 {
     bool names = m->groups & MASK_CREDENTIALS, escaped = false;
@@ -430,8 +430,8 @@ static bool tree_says_something(const struct mask *m, const struct json *doc)
     return escaped && says_something(m, doc->src);
 }
 
-/* Whether anything at all may be there: a lead, an escape that could hide one, or a name that joins
- * its letters in another way. */
+/* Whether the text may have a match at all: it has a lead, an escape that could hide one, or a name
+ * with other separators. */
 static bool worth_it(const struct mask *m, str in)
 {
     struct mask_hits hits;
@@ -452,7 +452,7 @@ static bool is_clean(const struct mask *m, str src, const struct json *doc, size
     return *lead == src.n && !(doc ? tree_says_something(m, doc) : says_something(m, src));
 }
 
-/* The tree, if anything may be in it. */
+/* Parses the text if it may have a match. */
 static bool mask_tree(const struct mask *m, const struct json *doc, unsigned depth, struct buf *out,
                       struct mask_counts *counts)
 {

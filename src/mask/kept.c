@@ -1,4 +1,4 @@
-/* kept.c - texts as they may be stored, in an arena.
+/* kept.c - masks texts for the record, into an arena.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

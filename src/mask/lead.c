@@ -1,13 +1,13 @@
 /* lead.c - the filter: one pass over a text.
  *
  * Shift-and, with 16 buckets of four bits in a word: bit 4*b+k of the state says that the last k+1
- * bytes may begin a lead of bucket b. A bucket's leads share their bits, so a hit may be none of
- * them; the caller checks again. Leads are grouped so that the fewest false hits pass, by the
- * frequency of characters in texts. Bits that are shifted out of a bucket enter the first bit of
- * the next one, which is always set anyway.
+ * bytes may begin a lead of bucket b. The leads of a bucket share their bits, so a hit may match
+ * none of them; the caller checks it. The grouping of leads keeps false hits rare, by the frequency
+ * of characters in texts. Bits that are shifted out of a bucket enter the first bit of the next
+ * one, which is always set anyway.
  *
- * With AVX2, 16 places are ruled out at once: a byte is looked up by its lower and its upper half,
- * which lets more pass than the whole byte, and the remaining places are checked the plain way.
+ * With AVX2, 16 positions are checked at once. A byte is looked up by its lower and its upper half,
+ * which passes more than the whole byte would; the positions that pass are checked byte by byte.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -15,7 +15,7 @@
 
 #define BEGINS 0x1111111111111111u
 #define ENDS 0x8888888888888888u
-#define CHOICES 2 /* rounds */
+#define CHOICES 2 /* rounds of assigning leads to buckets */
 #define AHEAD 256 /* bytes searched after a hit, because the caller may skip them */
 
 static bool lead_char_is(char lead, char c)
@@ -64,8 +64,8 @@ static struct mask_lead_word lead_word(const char *lead)
     return w;
 }
 
-/* How often each character occurs in texts, in 1000 characters; about. A row for each upper half of
- * a byte; bytes that are not ASCII do not count. */
+/* Approximate frequency of each character in texts, per 1000. A row for each upper half of a byte;
+ * bytes that are not ASCII do not count. */
 static const unsigned char frequency[8][16] = {
     {[10] = 20},
     {0},
@@ -77,8 +77,9 @@ static const unsigned char frequency[8][16] = {
     {17, 1, 50, 53, 72, 22, 8, 14, 2, 14, 1, 4, 4, 4, 4, 0},
 };
 
-/* Which halves of bytes occur at each of four places, a bit a half, and how often a byte has two of
- * them. All bytes count that do, because a byte is looked up by its halves first. */
+/* For each of four positions: which halves of bytes occur, one bit each, and the summed frequency
+ * of all bytes made of two such halves. A byte is first looked up by its halves, so all of these
+ * bytes pass. */
 struct mask_halves {
     unsigned lower[4], upper[4];
     unsigned sum[4];
@@ -124,7 +125,7 @@ static struct mask_halves mask_halves_of(const char *lead)
     return h;
 }
 
-/* How often they point something out. */
+/* The estimated share of positions that pass. */
 static double mask_halves_pass(const struct mask_halves *h)
 {
     double all = 1;
@@ -134,7 +135,7 @@ static double mask_halves_pass(const struct mask_halves *h)
     return all;
 }
 
-/* The bucket that this lead makes the least busier; `all` has the halves of each. */
+/* The bucket whose load this lead increases least; `all` has the halves of each bucket. */
 static size_t best_bucket(struct mask_halves all[MASK_BUCKETS], double busy[MASK_BUCKETS],
                           const struct mask_halves *own)
 {
@@ -186,7 +187,7 @@ struct mask_lead_rank {
     size_t bucket;
 };
 
-/* Those that let most through come first, and have the buckets to choose from. */
+/* Sorts the leads that pass most often first, so they choose among empty buckets. */
 static int by_frequency(const void *a, const void *b)
 {
     const struct mask_lead_rank *x = a, *y = b;
@@ -196,7 +197,7 @@ static int by_frequency(const void *a, const void *b)
     return x->row < y->row ? -1 : x->row > y->row;
 }
 
-/* What the leads of a bucket have together, but for one of them. */
+/* The combined halves of a bucket's leads, without one of them. */
 static struct mask_halves mask_leads_others(const struct mask_lead_rank *ranks, size_t n,
                                             const struct mask_lead_rank *own)
 {
@@ -212,8 +213,8 @@ static struct mask_halves mask_leads_others(const struct mask_lead_rank *ranks, 
     return h;
 }
 
-/* The buckets of all leads. The first ones chose before the others had come, so each lead is taken
- * out and chooses again; a third round would gain little. */
+/* Assigns all leads to buckets. The first leads chose before the others were assigned, so each lead
+ * is taken out and chooses again; a third round would gain little. */
 static void mask_leads_choose(struct mask_lead_rank *ranks, size_t n)
 {
     struct mask_halves all[MASK_BUCKETS] = {{.lower = {0}}};
@@ -281,11 +282,11 @@ static void mask_lead_add_hit(struct mask_hits *h, size_t end, uint64_t ends)
     h->hit[h->n++] = (struct mask_hit){end, ends};
 }
 
-/* One byte after the other, up to `to`: the first one. */
+/* Finds the first hit up to `to`, byte by byte. */
 static void find_plain(const struct mask_leads *l, str s, size_t to, struct mask_hits *h)
 {
     assert(h->at <= to && to <= s.n);
-    /* Three bytes before, so that what began there is seen to end here. */
+    /* Starts three bytes earlier, so that leads that began there are found. */
     size_t i = h->at > 3 ? h->at - 3 : 0;
     uint64_t state = i == 0 ? l->begin : 0;
 
@@ -300,8 +301,8 @@ static void find_plain(const struct mask_leads *l, str s, size_t to, struct mask
 
 #if SIMD_HAS_32
 
-/* By the lower and the upper half of a byte, the buckets that know it as the kth of a lead: half of
- * them in each half of a vector. */
+/* For each half of a byte: the buckets that have it at position k of a lead. Each half of a vector
+ * has half of the buckets. */
 struct halves {
     __m256i lower[4], upper[4];
 };
@@ -338,7 +339,7 @@ SIMD_AVX2 static inline __m256i block_at(str s, size_t i)
     return _mm256_broadcastsi128_si256(_mm_shuffle_epi8(simd_load(s.p + s.n - 16), bytes));
 }
 
-/* Of the places from i on where a lead may end, those where one does. */
+/* The positions from i on where a lead may end, reduced to those where a lead does end. */
 SIMD_AVX2 static inline void add_sure(const struct mask_leads *l, str s, size_t i, __m256i may,
                                       struct mask_hits *h)
 {

@@ -14,7 +14,7 @@ struct mask_row;
 
 #define MASK_BUCKETS 16
 
-/* A lead as a word of four bytes: set these bits, keep those, compare with this. */
+/* A lead as a word of four bytes: OR with `set`, AND with `keep`, compare with `want`. */
 struct mask_lead_word {
     uint32_t set, keep, want;
     bool plain; /* the word decides: the lead has no class of digits or capitals */
@@ -60,7 +60,7 @@ static inline void mask_hits_init(struct mask_hits *h, size_t from)
 const struct mask_hit *mask_hits_more(const struct mask_leads *l, str s, size_t from,
                                       struct mask_hits *h);
 
-/* The first hit from `from` on, which must not decrease; NULL: none. */
+/* The first hit from `from` on, or NULL; `from` must not decrease. */
 static inline const struct mask_hit *mask_hits_next(const struct mask_leads *l, str s, size_t from,
                                                     struct mask_hits *h)
 {
@@ -76,10 +76,10 @@ static inline size_t mask_bucket(uint64_t ends)
     return (size_t)__builtin_ctzll(ends) / 4;
 }
 
-/* Whether the lead of a row of `rows` ends there, by its characters. */
+/* Compares the characters: whether the lead of a row in `rows` ends there. */
 bool mask_lead_spelled(const struct mask_leads *l, size_t row, str s, size_t end);
 
-/* The same, mostly decided by its word. */
+/* The same, decided by the word where possible. */
 static inline bool mask_lead_is(const struct mask_leads *l, size_t row, str s, size_t end)
 {
     const struct mask_lead_word *w = &l->words[row];

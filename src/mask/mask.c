@@ -1,4 +1,4 @@
-/* mask.c - a masker: made once, and its names.
+/* mask.c - creates a masker, and the names of its rules.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -95,7 +95,8 @@ str mask_rule_name(const struct mask *m, size_t rule)
 
 bool mask_minds_counts(const struct mask *m)
 {
-    /* These look for names and forms that no number has; a card has more digits. */
+    /* These rules look for names and forms that numbers do not have; a card number has more
+     * digits. */
     unsigned none = MASK_CREDENTIALS | MASK_PRIVATE_KEYS | MASK_CARDS | MASK_KUBERNETES;
 
     return m->custom_count || (m->groups & ~none);

@@ -55,7 +55,7 @@ enum mask_group {
 
 /* Their names, ending with NULL: "credentials", ..., "all". */
 extern const char *const mask_group_names[];
-/* The groups of a name, or 0. */
+/* The groups with this name, or 0. */
 unsigned mask_group_find(str name);
 
 /* A pattern of the user; replacement "": the placeholder with its name. */
@@ -90,7 +90,7 @@ str mask_rule_name(const struct mask *m, size_t rule); /* valid as long as m */
 bool mask_text(const struct mask *m, str in, struct buf *out, struct mask_counts *counts);
 /* The same for text that may be JSON; anything else is masked as text. */
 bool mask_json(const struct mask *m, str in, struct buf *out, struct mask_counts *counts);
-/* The text as it may be stored: itself if nothing is masked (m may be NULL), else a copy in the
+/* The text for the record: the same text if nothing is masked (m may be NULL), else a copy in the
  * arena; MASK_LEFT_OUT if the copy is too large. */
 struct arena;
 str mask_text_kept(const struct mask *m, str in, struct arena *a);
@@ -115,9 +115,9 @@ bool mask_json_doc_clean(const struct mask *m, const struct json *doc);
 #define MASK_COUNT_DIGITS 12
 bool mask_minds_counts(const struct mask *m);
 
-/* The total time of the user's patterns on the thread that sets it, until it is set again: the time
- * left, and whether it was too short, so that more was masked than they match. NULL: each pattern
- * has a time limit for each text. */
+/* The total time of the user's patterns on this thread, from one call to the next: the time left,
+ * and whether it ran out, so that more was masked than the patterns match. NULL: each pattern has a
+ * time limit for each text. */
 struct mask_budget {
     uint64_t left_ns; /* of the thread's CPU time */
     bool over;
@@ -133,14 +133,14 @@ struct mask_stream {
     const struct mask *m; /* lent */
     struct buf held;      /* bytes before `floor` were already written and are only context */
     size_t floor;
-    unsigned inside; /* the kind of end until which text is skipped: enum mask_end */
-    char quote;      /* that ends it, */
-    size_t n;        /* after so many backslashes; or the column that ends it */
+    unsigned inside; /* enum mask_end: the kind of end up to which text is skipped */
+    char quote;      /* the quotes that end it, */
+    size_t n;        /* the backslashes before them; or the column that ends it */
 };
 
 void mask_stream_init(struct mask_stream *s, const struct mask *m);
 void mask_stream_release(struct mask_stream *s);
-/* Appends the decided text to out. */
+/* Appends the text that is decided to out. */
 void mask_stream_feed(struct mask_stream *s, str piece, struct buf *out,
                       struct mask_counts *counts);
 /* The same for the last piece, which may be the whole text: then nothing is buffered. */

@@ -1,7 +1,7 @@
 /* names.c - which names say that their value is a secret.
  *
- * A name is looked at without its case and without what joins words, so that DB_PASSWORD,
- * db-password, dbPassword and db.password are one.
+ * Names are compared without their case and without separators, so that DB_PASSWORD, db-password,
+ * dbPassword and db.password are one.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -10,8 +10,8 @@
 static const struct {
     str end; /* the end of the name */
     unsigned char rule;
-    bool whole;  /* it is all there is to the name */
-    bool number; /* a number is a secret too */
+    bool whole;  /* it is the whole name */
+    bool number; /* a number is also a secret */
 } names[] = {
     {STR_INIT("password"), MASK_RULE_PASSWORD, false, true},
     {STR_INIT("passwords"), MASK_RULE_PASSWORD, false, true},
@@ -112,7 +112,7 @@ static bool mask_names_ends(str s, str end)
 
 #define LETTER(c) (1u << ((c) - 'a'))
 
-/* Whether the next letter back, past what joins words, is one of these. */
+/* Whether the previous letter, ignoring separators, is one of these. */
 static inline bool comes_before(str name, size_t *at, uint32_t letters)
 {
     unsigned c;
@@ -126,7 +126,8 @@ static inline bool comes_before(str name, size_t *at, uint32_t letters)
 }
 
 /* Whether any row can end with the last three letters of a name, read as mask_names_plain() does.
- * Most names are of no secret. The table has the letters one and two places before the last. */
+ * Most names can be excluded this way. The table has the letters one and two positions before the
+ * last. */
 static bool mask_names_may_be(str name)
 {
     static const uint32_t before[26][2] = {
@@ -158,7 +159,7 @@ static bool mask_names_may_be(str name)
     return comes_before(name, &at, of[0]) && comes_before(name, &at, of[1]);
 }
 
-/* Names that nearly every body has, and mask_names_may_be() lets pass. */
+/* Names that nearly every body has and that pass mask_names_may_be(). */
 static bool mask_names_is_common(str name)
 {
     static const str all[] = {

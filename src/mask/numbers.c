@@ -1,4 +1,4 @@
-/* numbers.c - numbers that mean a person or an account, and addresses.
+/* numbers.c - finds numbers that identify a person or an account, and addresses.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -16,7 +16,7 @@ static enum mask_found at_end(const struct mask_view *t, size_t at)
     return at >= t->s.n && !t->final ? MASK_MORE : MASK_NO;
 }
 
-/* Whether the text ends in the middle of such a separator, so that it has to continue first. */
+/* Whether the text ends within such a separator, so the answer depends on the rest. */
 static bool mask_numbers_joint_is_cut(const struct mask_view *t, size_t at)
 {
     str rest = str_slice(t->s, at, t->s.n);
@@ -55,7 +55,7 @@ static bool mask_numbers_is_luhn_valid(const char *digits, size_t n)
     return sum % 10 == 0;
 }
 
-/* By who gives it out: the first digits, from and to, and how long numbers are. */
+/* Card issuers: the first digits (from, to) and the possible lengths. */
 static bool is_issued(const char *digits, size_t n)
 {
     static const struct {
@@ -101,7 +101,7 @@ static bool is_card(const char *digits, size_t n)
     return !same && is_issued(digits, n) && mask_numbers_is_luhn_valid(digits, n);
 }
 
-/* The longest valid number from the first digit on; a date may follow it. */
+/* The longest valid card number that begins at the first digit; a date may follow it. */
 enum mask_found mask_match_card(const struct mask_view *t, size_t at, const void *arg,
                                 struct mask_span *out)
 {
@@ -190,7 +190,7 @@ enum mask_found mask_match_phone(const struct mask_view *t, size_t at, const voi
     return MASK_YES;
 }
 
-/* 123-45-6789, and no number that was never given. */
+/* 123-45-6789, except numbers that are never issued. */
 enum mask_found mask_match_ssn(const struct mask_view *t, size_t at, const void *arg,
                                struct mask_span *out)
 {

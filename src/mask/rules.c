@@ -1,4 +1,4 @@
-/* rules.c - which rule looks where.
+/* rules.c - the table of rules and their leads.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

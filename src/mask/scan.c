@@ -1,4 +1,4 @@
-/* scan.c - from a text to the spans that must go, and the text without them.
+/* scan.c - finds the spans to mask in a text, and writes the text without them.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -41,7 +41,8 @@ static int mask_scan_by_place(const void *a, const void *b)
     return x->to > y->to ? -1 : x->to < y->to;
 }
 
-/* In order, and one of those that overlap: it has all their bytes and the name of the first. */
+/* Sorts the spans. Overlapping spans become one, with the bytes of all and the rule of the
+ * first. */
 static void mask_scan_settle(struct mask_spans *f)
 {
     size_t n = 0;
@@ -66,7 +67,7 @@ static void mask_scan_settle(struct mask_spans *f)
     f->n = n;
 }
 
-/* ---- our own rules ---- */
+/* ---- the built-in rules ---- */
 
 /* Tries the rows of these buckets at the place where a lead ends. */
 static enum mask_found try_rows(const struct mask *m, const struct mask_view *t,
@@ -81,7 +82,7 @@ static enum mask_found try_rows(const struct mask *m, const struct mask_view *t,
         assert(l->first[b] <= l->first[b + 1] && l->first[b + 1] <= l->row_count);
         for (size_t i = l->first[b]; i < l->first[b + 1]; i++) {
             const struct mask_row *row = l->rows[i];
-            /* May be before the text, where a lead begins with what may be anything. */
+            /* May be negative: a lead can begin with any characters, before the text. */
             int64_t at = (int64_t)end - 3 + row->shift;
             enum mask_found f;
 
@@ -116,7 +117,7 @@ size_t mask_go_on(str s, size_t end)
 
 static void scan_rules(const struct mask *m, const struct mask_view *t, struct mask_spans *out)
 {
-    size_t at = t->floor, done = at; /* a stream writes a private key as soon as it has ended */
+    size_t at = t->floor, done = at; /* a stream writes a private key as soon as it ends */
     const struct mask_hit *hit;
     struct mask_hits hits;
 
@@ -167,7 +168,7 @@ void mask_scan(const struct mask *m, const struct mask_view *t, struct mask_span
         mask_scan_settle(out);
 }
 
-/* ---- the text without them ---- */
+/* ---- the masked text ---- */
 
 void mask_count(struct mask_counts *counts, size_t rule)
 {

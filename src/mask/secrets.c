@@ -13,15 +13,15 @@
 #include "mask/internal.h"
 
 #define LOOK_BACK ((size_t)1 << 20)
-#define READS_MAX 32 /* how often a text is read on average, whatever manifests it seems to have */
+#define READS_MAX 32 /* how often a text may be read on average */
 
 struct line {
     size_t from, to; /* without the line feed */
-    size_t next;     /* the start of the next line; to, if this is the last */
-    size_t text;     /* its first character after blanks and the dash of a list */
-    size_t col;      /* of that */
+    size_t next;     /* the start of the next line; `to`, if this line is the last */
+    size_t text;     /* the first character after blanks and the dash of a list */
+    size_t col;      /* the column of `text` */
     size_t dash;     /* the column of the dash; col without one */
-    bool whole;      /* it has a line feed */
+    bool whole;      /* the line ends with a line feed */
 };
 
 static const char *const data_names[] = {"data", "stringData", "binaryData"};
@@ -41,7 +41,7 @@ static void mask_secrets_add(struct mask_spans *out, const struct mask_view *t, 
 
 /* ---- lines ---- */
 
-/* Whether a line ends at `at`: the size of what ends it, or 0. */
+/* The size of the line end at `at`, or 0. */
 static size_t mask_secrets_line_break(str s, size_t at)
 {
     if (s.p[at] == '\n')
@@ -88,7 +88,7 @@ static bool mask_secrets_has_prefix(str s, size_t at, const char *word)
     return str_starts(str_slice(s, at, s.n), str_c(word));
 }
 
-/* ---, ... and ``` end a document. */
+/* Whether the line ends a document: ---, ... or ```. */
 static bool is_mark(str s, const struct line *l)
 {
     return mask_secrets_has_prefix(s, l->text, "```") ||
@@ -96,7 +96,7 @@ static bool is_mark(str s, const struct line *l)
                             mask_secrets_has_prefix(s, l->text, "...")));
 }
 
-/* The member that a line begins with: where its value is, or 0. */
+/* If the line begins with this member: the position of its value, else 0. */
 static size_t mask_secrets_value_of(str s, const struct line *l, str name)
 {
     size_t at = l->text;
@@ -247,7 +247,7 @@ static bool mask_secrets_begins_line(str s, size_t at)
     return at == 0 || s.p[at - 1] == '\n' || (at > 1 && s.p[at - 1] == 'n' && s.p[at - 2] == '\\');
 }
 
-/* A region of YAML that was already read, so that another kind in it need not be. */
+/* A region of YAML that was already read; another "kind" in it is skipped. */
 struct region {
     size_t from, end, col;
     bool list;
@@ -262,7 +262,7 @@ static size_t take_yaml(const struct mask_view *t, size_t kind, bool list, struc
     bool open;
 
     if (!mask_secrets_begins_line(t->s, kind))
-        return 0; /* somebody speaks of it */
+        return 0; /* a sentence about Secrets, not a manifest */
     l = mask_secrets_line_at(t->s, line_start(t->s, kind));
     if (l.text != kind && !(l.text + 1 == kind && !mask_is_alnum(t->s.p[l.text])))
         return 0;
@@ -281,7 +281,7 @@ static size_t take_yaml(const struct mask_view *t, size_t kind, bool list, struc
 
 /* ---- JSON ---- */
 
-/* The brace that the place is in, or STR_NONE. */
+/* The position of the brace that contains `at`, or STR_NONE. */
 static size_t brace_before(str s, size_t at)
 {
     size_t depth = 0, from = at;
@@ -333,7 +333,7 @@ static size_t string_at(str s, size_t at, size_t end, size_t *from, size_t *to)
     return at < end ? at + 1 : end;
 }
 
-/* Every string after a colon, from the first on. */
+/* Masks every string after a colon. */
 static void take_strings(const struct mask_view *t, size_t at, size_t end, struct mask_spans *out)
 {
     str s = t->s;
@@ -404,7 +404,7 @@ static size_t take_json(const struct mask_view *t, size_t from, struct mask_span
     return 2 * (end - from);
 }
 
-/* ---- where ---- */
+/* ---- searching ---- */
 
 /* After "kind": a colon, quotes, and Secret or SecretList. */
 static bool is_secret(str s, size_t at, bool *list)
@@ -423,8 +423,8 @@ static bool is_secret(str s, size_t at, bool *list)
     return at >= s.n || (!mask_is_alnum(s.p[at]) && s.p[at] != '-' && s.p[at] != '_');
 }
 
-/* Whether the manifest of this apiVersion has begun and has not said what it is, so that its data
- * may be secret: then it is held. Returns about how many bytes were read. */
+/* Whether the manifest with this apiVersion has begun but its kind is not known yet: its data may
+ * be secret, so a stream buffers it. Returns about how many bytes were read. */
 static size_t hold_unknown_one(const struct mask_view *t, size_t api, struct mask_spans *out)
 {
     str s = t->s;
@@ -502,7 +502,7 @@ void mask_secrets_scan(const struct mask_view *t, struct mask_spans *out)
         if (!is_secret(s, kind, &list))
             continue;
         read = take_manifest(t, kind, list, &done, out);
-        if (read > left) { /* no text that is meant to be read: nothing of it is kept */
+        if (read > left) { /* not a text that people read: all of it is masked */
             if (t->final)
                 mask_secrets_add(out, t, t->floor, s.n);
             else

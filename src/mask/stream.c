@@ -1,15 +1,15 @@
 /* stream.c - masks a text that arrives in pieces.
  *
  * The buffered text is scanned again with each piece, from the first byte that was not written yet;
- * rules report where they could not decide. The last word and at least the last few bytes are
- * always buffered, so that no lead and no word is seen in part.
+ * each rule reports the position from which it could not decide. The last word and at least the
+ * last few bytes are always buffered, so that no lead and no word is seen in part.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "mask/internal.h"
 
-#define CONTEXT 512 /* bytes that rules may look back at */
-#define TAIL 256    /* the part of an endless word that is kept */
+#define CONTEXT 512 /* bytes that rules may read before a position */
+#define TAIL 256    /* bytes of an endless word that stay in the buffer */
 #define LEAD 4
 
 void mask_stream_init(struct mask_stream *s, const struct mask *m)
@@ -23,7 +23,7 @@ void mask_stream_release(struct mask_stream *s)
     buf_release(&s->held);
 }
 
-/* Bytes before `at` are out; some of them stay to be looked back at. */
+/* The bytes before `at` are written; some of them stay as context. */
 static void out_to(struct mask_stream *s, size_t at)
 {
     size_t drop = at > CONTEXT ? at - CONTEXT : 0;
@@ -39,8 +39,8 @@ static bool ends_value(enum mask_end end, char c)
            c == '\'' || c == '\\';
 }
 
-/* Where the quotes are that end a value, after as many backslashes as the opening ones; s.n: not
- * in this text. */
+/* The position of the closing quotes, after as many backslashes as the opening ones; s.n: not in
+ * this text. */
 static size_t quote_end(const struct mask_stream *s, str held, size_t at)
 {
     size_t run = 0;
@@ -57,7 +57,8 @@ static size_t quote_end(const struct mask_stream *s, str held, size_t at)
     return at;
 }
 
-/* Where the first line begins that is no deeper than a column; more: none that is whole. */
+/* The start of the first line that is indented no deeper than a column; s.n: no such line is
+ * complete. */
 static size_t manifest_end(str s, size_t at, size_t col, bool *over)
 {
     assert(at <= s.n);
@@ -69,7 +70,7 @@ static size_t manifest_end(str s, size_t at, size_t col, bool *over)
             continue;
         while (i < s.n && s.p[i] == ' ')
             i++;
-        if (i == s.n) /* the line has only begun; blanks beyond the column are of the manifest */
+        if (i == s.n) /* the line is incomplete; deeper blanks still belong to the manifest */
             return i - at - 1 > col ? s.n : at;
         if (s.p[i] != '\n' && s.p[i] != '\r' && i - at - 1 <= col) {
             *over = true;
@@ -79,7 +80,7 @@ static size_t manifest_end(str s, size_t at, size_t col, bool *over)
     return s.n;
 }
 
-/* Goes over what is swallowed. False: all that is there is. */
+/* Drops the skipped text. False: all buffered text was skipped. */
 static bool mask_stream_skip_swallowed(struct mask_stream *s)
 {
     str held = buf_str(&s->held);
@@ -120,7 +121,7 @@ static size_t last_word(str s, size_t floor)
     return at;
 }
 
-/* `at`, or earlier, so that matches across it or after it are found again. */
+/* `at`, or an earlier position, so that matches that cross it or begin after it are found again. */
 static size_t before_spans(const struct mask_spans *f, size_t at)
 {
     for (size_t i = f->n; i > 0; i--)
@@ -129,7 +130,7 @@ static size_t before_spans(const struct mask_spans *f, size_t at)
     return at;
 }
 
-/* How much of what is held can go: nothing that a span or a doubt reaches over. */
+/* The end of the buffered text that can be written: no span and no undecided match crosses it. */
 static size_t mask_stream_measure_decided(struct mask_stream *s, const struct mask_spans *f)
 {
     str held = buf_str(&s->held);
@@ -138,7 +139,8 @@ static size_t mask_stream_measure_decided(struct mask_stream *s, const struct ma
     return before_spans(f, to);
 }
 
-/* A private key that has begun: it goes at once, however long it is. */
+/* The last span if it is a private key without its end: it is masked at once, however long the key
+ * is. */
 static const struct mask_span *open_block(const struct mask_stream *s, const struct mask_spans *f)
 {
     const struct mask_span *last = f->n ? &f->p[f->n - 1] : NULL;
@@ -159,7 +161,7 @@ static void mask_stream_force_mask(struct mask_stream *s, const struct mask_span
     size_t n = s->held.n;
 
     assert(n > TAIL && to <= n);
-    if (f->hold > to && !(f->n && f->p[f->n - 1].from == to)) { /* a long word, and nothing in it */
+    if (f->hold > to && !(f->n && f->p[f->n - 1].from == to)) { /* a long word without a match */
         n = before_spans(f, n - TAIL);
         mask_render(s->m, buf_str(&s->held), (struct mask_range){to, n}, f, out, counts);
         out_to(s, n);

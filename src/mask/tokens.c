@@ -6,7 +6,7 @@
 #include "mask/internal.h"
 
 #define PEM_HEAD_MAX 64   /* of "-----BEGIN ... PRIVATE KEY-----" */
-#define PEM_MATERIAL 16   /* letters that make a body */
+#define PEM_MATERIAL 16   /* letters that count as a body */
 #define PEM_SPACE_MAX 64  /* between head and body */
 #define USERINFO_MAX 1024 /* of a URL */
 #define JWT_HEAD_MAX 1024 /* of a token after a dash; others have no limit */
@@ -44,7 +44,7 @@ bool mask_word_starts(str s, size_t at)
 
 /* ---- keys ---- */
 
-/* Words joined by dashes are words; a key has a digit or a capital, or is long. */
+/* Words joined by dashes are not a key; a key has a digit or a capital letter, or is long. */
 static bool looks_random(str s)
 {
     size_t digits = 0, capitals = 0;
@@ -231,7 +231,7 @@ enum mask_found mask_match_pem(const struct mask_view *t, size_t at, const void 
         if (end == t->s.n && !t->final && body - head < PEM_SPACE_MAX)
             return MASK_MORE;
         if (end < t->s.n || end == body)
-            return MASK_NO; /* somebody speaks of keys */
+            return MASK_NO; /* a text about keys */
     }
     *out = (struct mask_span){at, mask_pem_end(t->s, body, &closed), MASK_RULE_PRIVATE_KEY, 0, {0}};
     return MASK_YES;
@@ -242,7 +242,7 @@ enum mask_found mask_extend_value(const struct mask_view *t, unsigned groups,
 {
     size_t at = value->from, i, end;
     str s = str_slice(t->s, value->from, value->to);
-    /* Closing quotes end a value that has no END line, too. */
+    /* Closing quotes also end a value that has no END line. */
     bool closed = value->to < t->s.n && (t->s.p[value->to] == '"' || t->s.p[value->to] == '\'');
 
     assert(value->from < value->to && value->to <= t->s.n);
@@ -340,7 +340,7 @@ enum mask_found mask_match_bearer(const struct mask_view *t, size_t at, const vo
     for (size_t i = 0; i < token.n; i++)
         odd += mask_is_digit(token.p[i]) || (i + 1 < token.n && !mask_is_alnum(token.p[i]));
     if (token.n < 6 || (odd == 0 && token.n < 20))
-        return MASK_NO; /* of bad news */
+        return MASK_NO; /* "bearer" as an ordinary word */
     *out = (struct mask_span){(size_t)(token.p - t->s.p),
                               (size_t)(token.p - t->s.p) + token.n,
                               MASK_RULE_AUTHORIZATION,
@@ -393,7 +393,7 @@ enum mask_found mask_match_basic(const struct mask_view *t, size_t at, const voi
     return MASK_YES;
 }
 
-/* Whether the user part of a URL without a password is a token, and not somebody's name: long, one
+/* Whether the user part of a URL without a password is a token and not a person's name: long, one
  * word, with digits. */
 static bool mask_is_url_token(str user)
 {

@@ -15,8 +15,8 @@
 
 #define ISSUERS_MAX 16
 #define RANDOM_SIZE 32
-#define SCOPES_SIZE_MAX 16384 /* of all that were asked for: comparing them takes quadratic time */
-#define NAME_SIZE_MAX 4096    /* of an issuer, and of our id with it */
+#define SCOPES_SIZE_MAX 16384 /* of all requested scopes: comparing them takes quadratic time */
+#define NAME_SIZE_MAX 4096    /* of an issuer's name and of our client id there */
 #define FLOW_ARENA_MAX ((size_t)64 << 20) /* a dozen documents of MCP_AUTH_BODY_MAX, decoded */
 
 /* Our registration with one issuer. */
@@ -30,12 +30,12 @@ struct mcp_auth {
     struct mcp_io *io;
     struct mcp_auth_options o;
     pthread_mutex_t lock;
-    struct arena arena; /* of what is kept */
+    struct arena arena; /* for all that is kept here */
     str server_url;
     struct identity known[ISSUERS_MAX];
     size_t known_count;
-    struct buf issuer; /* that gave the token */
-    struct buf asked;  /* scopes, all that were asked for so far */
+    struct buf issuer; /* the issuer that gave the token */
+    struct buf asked;  /* all scopes that were requested so far */
     struct secret token, refresh;
     unsigned number; /* of the token */
 };
@@ -100,7 +100,7 @@ unsigned mcp_auth_header(struct mcp_auth *a, struct buf *headers)
 
 /* ---- who we are ---- */
 
-/* The ways to prove who we are, the best first. */
+/* The ways to authenticate the client, the best first. */
 static const char *const auth_methods[] = {"client_secret_basic", "client_secret_post", "none"};
 
 static const char *pick_method(str supported, bool secret)
@@ -126,7 +126,7 @@ static bool mcp_auth_add_identity(struct flow *f, str id, str secret, const char
     *who = (struct identity){.method = method};
     if (secret.n && !secret_init(&who->secret, secret, f->e))
         return false;
-    /* Only what is kept is copied, or the arena would grow with every failure. */
+    /* Copies only what is kept, or the arena would grow with every failure. */
     who->issuer = arena_dup(&a->arena, f->issuer.issuer);
     who->id = arena_dup(&a->arena, id);
     a->known_count++;
@@ -275,7 +275,7 @@ static bool mcp_auth_take_token(struct flow *f, const struct json *doc)
     buf_add(&a->issuer, f->issuer.issuer);
     buf_reset(&a->asked);
     buf_add(&a->asked, f->scope);
-    assert(!buf_full(&a->issuer) && !buf_full(&a->asked)); /* both sizes were checked */
+    assert(!buf_full(&a->issuer) && !buf_full(&a->asked)); /* both sizes were checked before */
     a->number++;
     return true;
 }
@@ -496,7 +496,8 @@ static bool mcp_auth_discover(struct flow *f, str challenge)
         return mcp_auth_read_issuer(f, f->resource.issuer);
     if (f->e->code != ERR_NOT_FOUND)
         return false;
-    /* Up to 2025-03-26 the server was its own authorization server, at paths everybody knew. */
+    /* Up to the revision 2025-03-26 the server was its own authorization server, at well-known
+     * paths. */
     origin = mcp_url_origin(a->server_url);
     f->resource = (struct mcp_resource_meta){a->server_url, origin, STR("")};
     if (mcp_auth_read_issuer(f, origin))

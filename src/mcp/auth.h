@@ -1,7 +1,7 @@
 /* auth.h - OAuth for MCP: from a challenge to a token that the server accepts.
  *
  *     struct mcp_auth *a = mcp_auth_new(io, &options, server_url, e);
- *     mcp_auth_challenged(a, 401, www_authenticate, used, patience, e)   then ask again, with
+ * mcp_auth_challenged(a, 401, www_authenticate, used, patience, e) then ask again, with
  *     mcp_auth_header(a, &headers)                                       Authorization: Bearer ...
  *
  * The flow (RFC 9728, 8414, 7591, 7636, 8707, 9207 and related ones): the server's metadata names
@@ -31,9 +31,9 @@ struct mcp_auth_options {
     str client_name;
     str client_id, client_secret; /* of an earlier registration, */
     str client_issuer;            /* with this issuer, or with any if it is empty */
-    str metadata_url;             /* of our client id metadata document */
+    str metadata_url;             /* URL of our client id metadata document */
     str redirect_uri;
-    bool client_credentials; /* the client acts for itself, without user and browser */
+    bool client_credentials; /* the client acts for itself, without a user and a browser */
     /* Lets the user agree at this URL; writes the URL of the final redirect to out. */
     bool (*authorize)(void *ctx, str url, struct buf *out, struct err *e);
     void *ctx;

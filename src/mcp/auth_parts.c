@@ -1,4 +1,4 @@
-/* auth_parts.c - challenges and forms read and written, metadata found.
+/* auth_parts.c - reads challenges, writes and reads forms, finds metadata.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -213,7 +213,8 @@ static str mcp_auth_parts_words(const struct json *doc, const struct json_node *
     return arena_move_buf(a, &b);
 }
 
-/* Whether there is a JSON object at the URL; then doc is it, and its text in the arena. */
+/* Whether there is a JSON object at the URL; then doc is the object, and its text is in the
+ * arena. */
 static bool mcp_auth_parts_get(struct mcp_io *io, str url, struct mcp_patience patience,
                                struct arena *a, struct json *doc, struct err *e)
 {
@@ -239,8 +240,8 @@ static bool mcp_auth_parts_get(struct mcp_io *io, str url, struct mcp_patience p
     return true;
 }
 
-/* A URL as published for a resource of which ours must be part: the same origin, and a path that
- * ours begins with. */
+/* Whether the URL of a published resource covers ours: the same origin, and a path that ours begins
+ * with. */
 static bool mcp_auth_is_resource_of(str resource, str server_url)
 {
     str mine = mcp_url_path(server_url), path = mcp_url_path(resource);

@@ -23,10 +23,10 @@ bool mcp_query_param(str url, str name, struct arena *a, str *out) MUST_USE;
 /* "http://host:port" of a URL, and its path without a trailing slash. */
 str mcp_url_origin(str url);
 str mcp_url_path(str url);
-/* https, or this machine. */
+/* Whether the URL has https, or is on this machine. */
 bool mcp_url_is_safe(str url);
-/* Whether a server may send us to this URL: to https, and from this machine to this machine. A
- * remote server must not reach the services of the machine that asks it. */
+/* Whether a server may redirect us to this URL: to https, and from this machine to this machine. A
+ * remote server must not reach services on the machine of the client. */
 bool mcp_url_may_follow(str url, str server_url);
 
 /* The metadata of a server: RFC 9728. */

@@ -68,7 +68,7 @@ bool mcp_base64_decode(str text, struct buf *out)
             assert(bits < 8);
         }
     }
-    if (held & ((1u << bits) - 1)) { /* bits that belong to no byte must be 0 */
+    if (held & ((1u << bits) - 1)) { /* the unused bits of the last byte must be 0 */
         out->n = before;
         return false;
     }

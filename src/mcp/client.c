@@ -1,4 +1,4 @@
-/* client.c - a client's life: which era, which process, which session; and requests in it.
+/* client.c - the client: its era, process and session; sends requests.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "mcp/client_state.h"
 
-#define DEATH_MS 1000     /* until it is known why a server does not read any more */
+#define DEATH_MS 1000     /* time to find out why a server does not read any more */
 #define CANCEL_LOOK_MS 50 /* how often a wait for a lock looks at *cancel */
 
 /* ---- made and gone ---- */
@@ -38,7 +38,7 @@ struct mcp_client *mcp_client_new(struct mcp_io *io, const struct mcp_client_opt
     return c;
 }
 
-/* A legacy session is ended as it should be; if that fails, it ends by itself. */
+/* Ends a legacy session; if that fails, the session expires by itself. */
 static void end_session(struct mcp_client *c)
 {
     struct mcp_fetch_request q = {.method = STR("DELETE"), .url = c->o.url, .body = STR("")};
@@ -159,7 +159,7 @@ static void mcp_client_notify_cancelled(struct mcp_client *c, const struct mcp_e
     buf_release(&params);
 }
 
-/* If it cannot be sent because the server died, what it died of says more. */
+/* If sending fails because the server died, the reason of its death says more. */
 static bool mcp_client_send_line(struct mcp_wait *wait, str line, uint64_t deadline_ns,
                                  const _Atomic bool *cancel, struct err *e)
 {
@@ -186,7 +186,7 @@ bool mcp_exchange_pipe(struct mcp_client *c, struct mcp_exchange *x, struct err 
 
     assert(c->o.argv && x->id.n > 0);
     pthread_mutex_lock(&c->lock);
-    p = c->pipe; /* none while another thread starts the server again */
+    p = c->pipe; /* NULL while another thread restarts the server */
     c->users += p != NULL;
     pthread_mutex_unlock(&c->lock);
     x->unsent = !p;
@@ -219,7 +219,7 @@ static bool mcp_client_run_exchange(struct mcp_client *c, struct mcp_exchange *x
     bool ok = c->o.url.n ? mcp_exchange_http(c, x, e) : mcp_exchange_pipe(c, x, e);
     bool gave_up = !ok && (e->code == ERR_TIMEOUT || e->code == ERR_CANCELLED);
 
-    /* Over HTTP in the modern era, that the connection was closed says it. */
+    /* Over HTTP in the modern era, closing the connection cancels the request. */
     if (gave_up && !str_eq(x->method, STR("initialize")) &&
         (!c->o.url.n || mcp_client_era(c) == MCP_ERA_LEGACY))
         mcp_client_notify_cancelled(c, x, e);
@@ -247,7 +247,7 @@ void mcp_put_params(struct mcp_client *c, str params, str id, struct buf *b)
     buf_add(b, rest.n ? rest : STR("}"));
 }
 
-/* Sends it under a new id. */
+/* Sends the request under a new id. */
 bool mcp_exchange_new(struct mcp_client *c, struct mcp_exchange *x, str params, struct err *e)
 {
     struct buf b;
@@ -268,7 +268,7 @@ bool mcp_exchange_new(struct mcp_client *c, struct mcp_exchange *x, str params, 
     return ok;
 }
 
-/* ---- requests, again where the protocol says so ---- */
+/* ---- requests, repeated where the protocol requires it ---- */
 
 static bool answer_inputs(struct mcp_client *c, const struct json *doc,
                           const struct json_node *requests, struct arena *a, struct buf *out,
@@ -298,7 +298,8 @@ static bool answer_inputs(struct mcp_client *c, const struct json *doc,
     return ok || err_prefix(e, "the MCP server asked for more: ");
 }
 
-/* The parameters for the next round: those of the first, our answers, and the unchanged state. */
+/* The parameters of the next round: those of the first one, our answers, and the unchanged
+ * state. */
 static bool next_round(struct mcp_client *c, const struct mcp_exchange *x, const struct json *doc,
                        str params, str *next, struct err *e)
 {
@@ -313,7 +314,7 @@ static bool next_round(struct mcp_client *c, const struct mcp_exchange *x, const
     if (!json_is_object(requests) && !state)
         return err_set(e, ERR_UPSTREAM, "the MCP server wants input and does not say which");
     buf_init(&b, 2 * MCP_MESSAGE_MAX);
-    buf_add(&b, STR("{\"_\":0")); /* a dummy member before the commas; dropped below */
+    buf_add(&b, STR("{\"_\":0")); /* a dummy member before the commas; removed below */
     if (json_is_object(requests))
         ok = answer_inputs(c, doc, requests, x->arena, &b, e);
     if (state) {
@@ -352,7 +353,7 @@ static bool mcp_client_set_error(const struct mcp_exchange *x, struct err *e)
     return err_set(e, code, STR_FMT, STR_ARG(str_slice(x->text, 0, 200)));
 }
 
-/* Whether the request can be repeated in a new session; another thread may have begun one. */
+/* Whether the request can be repeated in a new session, which another thread may have started. */
 static bool lose_session(struct mcp_client *c, const struct mcp_exchange *x)
 {
     bool had, newer;
@@ -365,7 +366,7 @@ static bool lose_session(struct mcp_client *c, const struct mcp_exchange *x)
     return had || newer;
 }
 
-/* Whether an error means that the same should be asked once more. */
+/* Whether an error means that the same request should be sent again. */
 static bool mcp_client_again(struct mcp_client *c, const struct mcp_exchange *x)
 {
     assert(x->is_error);
@@ -374,7 +375,7 @@ static bool mcp_client_again(struct mcp_client *c, const struct mcp_exchange *x)
     return x->status == 404 && lose_session(c, x);
 }
 
-/* Whether a request may be repeated without harm. */
+/* Whether repeating a request is harmless. */
 static bool mcp_client_is_safe(str method)
 {
     return str_ends(method, STR("/list")) || str_eq(method, STR("resources/read"));
@@ -437,7 +438,7 @@ bool mcp_client_request(struct mcp_client *c, const struct mcp_client_ask *ask, 
         json_release(&doc);
         return err_set(e, ERR_INPUT, "the parameters must be a JSON object");
     }
-    params = str_trim(params); /* its first byte is the bracket */
+    params = str_trim(params); /* so that it begins with the bracket */
     if (str_eq(method, STR("prompts/get")) || str_eq(method, STR("tools/call")))
         x.name = mcp_member(&doc, json_root(&doc), STR("name"), a);
     else if (str_eq(method, STR("resources/read")))

@@ -83,7 +83,7 @@ str mcp_client_version(struct mcp_client *c);
 /* One tool as the server lists it; schemas and annotations are JSON, or empty. */
 struct mcp_tool_info {
     str name, title, description, input_schema, output_schema, annotations;
-    bool read_only, idempotent, destructive; /* hints of the server */
+    bool read_only, idempotent; /* hints of the server */
 };
 
 struct mcp_tools {

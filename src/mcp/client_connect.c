@@ -1,4 +1,5 @@
-/* client_connect.c - which era a server is of, and the beginning: a process, a session, listening.
+/* client_connect.c - finds out a server's era and connects: starts the process, the session and the
+ * listener.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -140,7 +141,7 @@ static bool begin_legacy(struct mcp_client *c, struct mcp_exchange *x, struct er
                       e);
 }
 
-/* True: settled, modern. False with ERR_NONE: it is of the legacy era. */
+/* True: connected, modern. False with ERR_NONE: the server is of the legacy era. */
 static bool mcp_client_probe_era(struct mcp_client *c, struct mcp_exchange *x, struct err *e)
 {
     bool ok;
@@ -156,7 +157,7 @@ static bool mcp_client_probe_era(struct mcp_client *c, struct mcp_exchange *x, s
 
         if (silent && mcp_pipe_alive(c->pipe))
             e->code = ERR_NONE;
-        else if (silent && mcp_client_spawn_server(c, e)) /* it could not bear to be asked */
+        else if (silent && mcp_client_spawn_server(c, e)) /* the server ended when it was asked */
             e->code = ERR_NONE;
         return false;
     }
@@ -194,8 +195,8 @@ static void begin_listening(struct mcp_client *c, struct mcp_exchange *x)
     buf_release(&params);
 }
 
-/* A program that starts slowly, such as one that npx fetches first, answers the probe late. If it
- * is modern, it refuses the `initialize` that followed: then it is asked again. */
+/* A program that starts slowly, for example because npx downloads it, answers the probe late. If it
+ * is modern, it refuses the `initialize` that followed, and the client probes it again. */
 static bool find_era(struct mcp_client *c, struct mcp_exchange *x, struct err *e)
 {
     uint64_t idle_ms = x->idle_ms;

@@ -8,9 +8,9 @@
 
 #include <unistd.h>
 
-#define SIGN_INS_MAX 2 /* for one request: the first token, and one with more scopes */
+#define SIGN_INS_MAX 2 /* per request: the first token, and one with more scopes */
 #define RESUMES_MAX 10
-#define RETRY_MS 1000 /* before a stream is taken up again, if the server does not say */
+#define RETRY_MS 1000 /* pause before a stream is resumed, if the server does not name one */
 #define HEADERS_MAX ((size_t)1 << 20)
 
 static void mcp_client_http_put_line(struct buf *b, str name, str value)
@@ -87,7 +87,7 @@ static unsigned mcp_client_http_put_headers(struct mcp_client *c, struct mcp_exc
     return number;
 }
 
-/* Without the id, every later request would be refused. */
+/* Without the id of the session, the server would refuse every later request. */
 static bool keep_session(struct mcp_client *c, const struct mcp_exchange *x, str session,
                          struct err *e)
 {
@@ -111,7 +111,7 @@ static bool keep_session(struct mcp_client *c, const struct mcp_exchange *x, str
     return true;
 }
 
-/* Waits, but not past the end. */
+/* Waits, at most until the deadline. */
 static bool mcp_client_http_pause_ms(struct mcp_exchange *x, int64_t ms, struct err *e)
 {
     uint64_t until = clock_deadline_ns(&clock_real, ms);
@@ -126,7 +126,7 @@ static bool mcp_client_http_pause_ms(struct mcp_exchange *x, int64_t ms, struct 
     return true;
 }
 
-/* The stream of a reply that may be taken up again where it broke off. */
+/* The stream of a reply; if it breaks off, it can be resumed. */
 struct resume {
     char id[MCP_EVENT_ID_MAX];
     int64_t retry_ms;
@@ -134,7 +134,7 @@ struct resume {
 
 enum read_end { READ_DONE, READ_CUT, READ_FAILED };
 
-/* Frames until the reply has come. */
+/* Reads frames until the reply has arrived. */
 static enum read_end read_frames(struct mcp_client *c, struct mcp_exchange *x, struct mcp_fetch *f,
                                  struct resume *r, struct err *e)
 {
@@ -200,7 +200,7 @@ static bool mcp_client_http_read_reply(struct mcp_client *c, struct mcp_exchange
     }
 }
 
-/* A reply that is no success may still be a message; else its status is all there is to say. */
+/* A reply with an error status may still contain a message; otherwise the status is the error. */
 static bool read_failure(struct mcp_client *c, struct mcp_exchange *x, struct mcp_fetch *f,
                          struct err *e)
 {

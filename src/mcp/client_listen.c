@@ -14,7 +14,7 @@
 
 #define RETRY_MS 1000
 #define ANSWER_MS 1000 /* how long a connection waits for its stream to begin */
-#define RETRIES_MAX 20 /* in a row without an event */
+#define RETRIES_MAX 20 /* streams in a row without an event */
 #define PAUSE_MIN_MS 100
 #define SUBSCRIBE "{\"notifications\":{\"toolsListChanged\":true}}"
 
@@ -22,10 +22,10 @@ struct mcp_listener {
     struct mcp_client *client;
     pthread_t thread;
     pthread_mutex_t lock;
-    pthread_cond_t changed; /* of stop or answered */
+    pthread_cond_t changed; /* protects `stop` and `answered` */
     bool stop;
-    bool answered;           /* the stream is there, or is not to be had */
-    struct mcp_fetch *fetch; /* that is waited for, so that it can be interrupted */
+    bool answered;           /* the stream has begun, or is not available */
+    struct mcp_fetch *fetch; /* the fetch that is waited for, so that it can be interrupted */
     char last_id[MCP_EVENT_ID_MAX];
     int64_t retry_ms;
 };
@@ -61,7 +61,7 @@ static struct mcp_fetch *mcp_client_listen_start(struct mcp_listener *l, struct 
     return f;
 }
 
-/* Whether a later request may succeed: the token is renewed by calls. */
+/* Whether a later request may succeed, because calls renew the token. */
 static bool mcp_client_listen_may_recover(int status)
 {
     return status == 401 || status == 408 || status == 429 || status >= 500;
@@ -88,7 +88,7 @@ static void mcp_client_listen_set_answered(struct mcp_listener *l)
     pthread_mutex_unlock(&l->lock);
 }
 
-/* One stream to its end: whether to open the next one. *heard: it had events. */
+/* Reads one stream to its end; returns whether to open the next one. *heard: it had events. */
 static bool read_stream(struct mcp_listener *l, struct mcp_fetch *f, bool *heard)
 {
     struct mcp_fetch_event event;
@@ -103,12 +103,12 @@ static bool read_stream(struct mcp_listener *l, struct mcp_fetch *f, bool *heard
         *heard = *heard || event.data.n;
         take_frame(l, &event);
     }
-    if (!l->last_id[0]) /* changes until the next stream begins are not repeated on it */
+    if (!l->last_id[0]) /* the next stream does not repeat changes that happen before it begins */
         atomic_store(&l->client->stale, true);
     return true;
 }
 
-/* Waits until the flag is set, at most this long. */
+/* Waits until the flag is set, or the time is over. */
 static bool mcp_client_listen_wait_for(struct mcp_listener *l, const bool *flag, int64_t ms)
 {
     uint64_t until = clock_deadline_ns(&clock_real, ms);

@@ -1,4 +1,4 @@
-/* client_serve.c - what a server asks of its client: roots, sampling, elicitation, ping.
+/* client_serve.c - answers requests of a server: roots, sampling, elicitation, ping.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

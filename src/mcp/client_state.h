@@ -13,7 +13,7 @@
 #include "mcp/rpc.h"
 
 #define MCP_SESSION_MAX 4096 /* an id may be a signed token */
-/* Of the caller's arena, beside the replies: ids, challenges, copies of marked arguments. */
+/* Room in the caller's arena beside the replies: ids, challenges, copies of marked arguments. */
 #define MCP_ARENA_ROOM ((size_t)1 << 20)
 #define MCP_CLIENT_INFO "{\"name\":\"rationale\",\"version\":\"" RATIONALE_VERSION "\"}"
 
@@ -40,7 +40,7 @@ struct mcp_client {
     _Atomic uint64_t ids;
 
     pthread_mutex_t connecting; /* one thread at a time */
-    pthread_mutex_t lock;       /* of what follows */
+    pthread_mutex_t lock;       /* protects the members below */
     enum mcp_era era;
     bool ready;
     char version[32];
@@ -52,7 +52,7 @@ struct mcp_client {
     struct mcp_listener *listener; /* or NULL; belongs to the connecting thread */
     bool tells_changes;            /* a modern server reports changes */
 
-    pthread_mutex_t listing; /* of what follows; held while the server lists */
+    pthread_mutex_t listing; /* protects the tools; held while the server lists them */
     bool listed;
     uint64_t fresh_until_ns;
     _Atomic bool stale; /* the server reported a change */
@@ -68,19 +68,19 @@ struct mcp_exchange {
     str method, params; /* params with _meta */
     str name;           /* for Mcp-Name, or empty */
     const struct mcp_mirrors *mirrors;
-    str arguments;               /* which have the mirrored values */
+    str arguments;               /* the arguments, which have the mirrored values */
     str id;                      /* as JSON */
     uint64_t idle_ms;            /* without activity */
-    uint64_t end_ns;             /* the latest end */
+    uint64_t end_ns;             /* the latest time at which it ends */
     const struct mcp_call *call; /* for progress, or NULL */
     const _Atomic bool *cancel;  /* or NULL */
     struct arena *arena;
     bool unsent;             /* it cannot have reached the server */
-    unsigned session_number; /* of the session it was sent in */
+    unsigned session_number; /* number of the session in which it was sent */
     /* The reply: */
-    int status; /* of HTTP, 200 on stdio */
+    int status; /* the HTTP status; 200 on stdio */
     bool is_error;
-    bool too_large; /* the reply does not fit in the arena */
+    bool too_large; /* the reply does not fit into the arena */
     int64_t code;
     str text, data; /* of an error */
     str result;     /* JSON */
@@ -119,7 +119,7 @@ void mcp_put_params(struct mcp_client *c, str params, str id, struct buf *b);
 bool mcp_ready(struct mcp_client *c, uint64_t end_ns, const _Atomic bool *cancel,
                struct err *e) MUST_USE;
 uint64_t mcp_deadline(uint64_t idle_ms, uint64_t end_ns);
-/* Call it between messages: while they keep coming, nobody waits, and no wait can time out. */
+/* Called between messages: while messages keep coming, nobody waits, so no wait can time out. */
 bool mcp_in_time(uint64_t deadline_ns, struct err *e) MUST_USE;
 /* Takes the lock, which another thread may hold while it waits for the server. */
 bool mcp_lock_until(pthread_mutex_t *lock, uint64_t deadline_ns, const _Atomic bool *cancel,

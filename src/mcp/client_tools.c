@@ -1,4 +1,4 @@
-/* client_tools.c - the tools a server has, kept; and one of them called.
+/* client_tools.c - caches a server's tools, and calls them.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -9,7 +9,7 @@
 #define TOOL_TEXTS 6 /* of a struct mcp_tool_info */
 #define CURSOR_MAX ((size_t)64 << 10)
 #define KNOWN_ARENA ((size_t)256 << 20)
-/* Of the arena of tools. Twice the need, because what is left of an arena may be in two pieces. */
+/* Size of the arena of tools. Twice the need, because its free space may be in two pieces. */
 #define TOOL_ROOM (2 * MCP_MIRRORS_ARENA_MAX)
 #define TABLE_ROOM (2 * MCP_TOOLS_MAX * sizeof(struct mcp_known_tool))
 
@@ -48,13 +48,13 @@ const struct mcp_known_tool *mcp_known_find(const struct mcp_client *c, str name
 
 struct listing {
     struct mcp_client *client;
-    struct mcp_known_tools known; /* its array is on the heap while it grows: */
+    struct mcp_known_tools known; /* its array is on the heap while it grows */
     struct mcp_known_tool *tools;
     size_t n, cap;
-    struct map names;           /* of the tools so far; in the arena of tools */
+    struct map names;           /* number of tools so far, in the arena of tools */
     const _Atomic bool *cancel; /* or NULL */
     bool full;                  /* the arena of tools has no room for the next one */
-    int64_t ttl_ms;             /* the least of all pages */
+    int64_t ttl_ms;             /* the shortest time of all pages */
     struct err *e;
 };
 
@@ -85,10 +85,9 @@ static void read_info(const struct json *doc, const struct json_node *v, struct 
     t->annotations = raw_member(doc, v, STR("annotations"), a);
     t->read_only = mcp_client_tools_hint(doc, hints, "readOnlyHint", false);
     t->idempotent = mcp_client_tools_hint(doc, hints, "idempotentHint", false);
-    t->destructive = mcp_client_tools_hint(doc, hints, "destructiveHint", !t->read_only);
 }
 
-/* A tool that is wrong is left out, and the others are not. */
+/* Leaves out a single invalid tool. */
 static void mcp_client_tools_add_tool(struct listing *l, const struct json *doc,
                                       const struct json_node *v)
 {
@@ -105,7 +104,7 @@ static void mcp_client_tools_add_tool(struct listing *l, const struct json *doc,
     if (!t.info.name.n || !is_allowed(c, t.info.name))
         return;
     if (map_find(&l->names, t.info.name))
-        return; /* pages may overlap when the list changes between them */
+        return; /* pages may overlap if the list changes between them */
     if (c->o.url.n && mcp_client_era(c) == MCP_ERA_MODERN &&
         !mcp_mirrors_read(doc, json_find(doc, v, STR("inputSchema")), a, &t.mirrors, &e)) {
         log_warn("mcp tool left out", LOG_STR("tool", t.info.name), LOG_ERR(&e));
@@ -180,7 +179,7 @@ static bool mcp_client_tools_page(struct listing *l, str cursor, int64_t timeout
            add_page(l, result, page, next);
 }
 
-/* To the last page; a cursor that comes again ends it, as does a page too many. */
+/* Reads all pages; a repeated cursor or too many pages end the list. */
 static bool list_pages(struct listing *l, int64_t timeout_ms)
 {
     uint64_t end_ns = clock_deadline_ns(&clock_real, MCP_CALL_TOTAL_MS);
@@ -251,7 +250,7 @@ static bool mcp_client_list_again(struct mcp_client *c, int64_t timeout_ms,
     }
     mcp_known_release(&l.known);
     c->listed = ok;
-    /* In the legacy era a list is good until the server says that it is not. */
+    /* In the legacy era a list is valid until the server reports a change. */
     c->fresh_until_ns =
         mcp_client_era(c) == MCP_ERA_LEGACY
             ? CLOCK_NEVER
@@ -397,7 +396,7 @@ static bool call_tool(struct mcp_client *c, struct mcp_exchange *x, const struct
         return true;
     if (x->code != MCP_HEADER_MISMATCH || !x->is_error)
         return false;
-    /* The tool is not any more what we know it to be. */
+    /* The tool has changed since it was listed. */
     return take_mirrors(c, call, true, x->arena, &mirrors, e) && mcp_ask(c, x, params, e);
 }
 

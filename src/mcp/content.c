@@ -1,4 +1,4 @@
-/* content.c - results of tools read, checked and cut to size.
+/* content.c - reads and checks the results of tools, and limits their size.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

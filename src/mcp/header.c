@@ -1,4 +1,4 @@
-/* header.c - values as headers have them, and the walk through a schema for the marked ones.
+/* header.c - encodes header values, and finds the marked properties of a schema.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -50,7 +50,7 @@ struct walk {
     const struct json *doc;
     struct arena *arena;
     struct mcp_mirrors *out;
-    struct mcp_mirror here; /* the path to the schema at hand */
+    struct mcp_mirror here; /* the path to the current schema */
     struct err *e;
 };
 
@@ -58,7 +58,7 @@ static bool is_markable(const struct json *doc, const struct json_node *type)
 {
     bool some = false;
 
-    if (json_is_array(type)) { /* or null, which is no header at all */
+    if (json_is_array(type)) { /* or null, for which no header is sent */
         JSON_FOREACH(t, doc, type) {
             if (json_is(doc, t, STR("null")))
                 continue;
@@ -71,8 +71,8 @@ static bool is_markable(const struct json *doc, const struct json_node *type)
     return json_is_one_of(doc, type, "string integer boolean");
 }
 
-/* Copies the mark: the schema's text may be gone when it is used. One long name above many marks
- * would be copied for each of them. */
+/* Copies the mark once, because the schema's text may be gone when it is used. Otherwise one long
+ * name above many marks would be copied for each of them. */
 static bool mcp_header_keep(struct walk *w, const struct mcp_mirror *m)
 {
     struct mcp_mirror *kept = &w->out->at[w->out->n];
@@ -129,7 +129,7 @@ static bool mcp_header_mark(struct walk *w, const struct json_node *schema,
 
 static bool walk_schema(struct walk *w, const struct json_node *v, bool reachable);
 
-/* Members that are schemas under names of the schema's author. */
+/* Keywords whose members are schemas with names of the author's choice. */
 static bool walk_named(struct walk *w, const struct json_node *v, bool reachable)
 {
     assert(w->here.depth <= MCP_MIRROR_DEPTH_MAX);

@@ -24,7 +24,7 @@ struct mcp_io {
     struct resolver *resolver;
     struct tls *tls;
     struct client *client;
-    bool closed; /* the client is gone */
+    bool closed; /* the client has disconnected */
     pthread_t thread, helper;
     bool started, helping;
     pthread_mutex_t lock;
@@ -85,7 +85,7 @@ void mcp_io_later(struct mcp_io *io, void (*fn)(void *ctx), void *ctx)
     pthread_mutex_unlock(&io->lock);
 }
 
-/* Signals are main's business: our threads take none. */
+/* Only the main thread handles signals, so our threads block them. */
 static bool mcp_io_start_threads(struct mcp_io *io, struct err *e)
 {
     sigset_t all, before;
@@ -197,7 +197,7 @@ struct mcp_fetch {
     str method, target, headers, body;
     struct loop_task start, stop;
     bool once;
-    struct client_call *call; /* the loop's, as is what follows */
+    struct client_call *call; /* used on the loop's thread only, like the members below */
     bool framing;
     struct frames frames;
     struct mcp_inbox inbox;
@@ -213,7 +213,7 @@ static void mcp_io_on_frame(void *ctx, const struct frames_frame *frame)
     mcp_inbox_put(&f->inbox, ITEM_FRAME, f->head.stream ? frame->raw : frame->data);
 }
 
-/* In seconds; the form with a date is as good as none. */
+/* The header in seconds; a date is treated as absent. */
 static int64_t mcp_io_retry_after(const struct http1_head *head)
 {
     uint64_t seconds;
@@ -313,7 +313,7 @@ static void stop_fetch(void *ctx)
     free(f);
 }
 
-/* The URL in two: where to connect, and what to ask for there. */
+/* Splits the URL: the address to connect to, and the request target. */
 static bool cut_url(struct mcp_fetch *f, str url, struct err *e)
 {
     size_t at = str_find(url, STR("://")), hash = str_find(url, STR("#"));

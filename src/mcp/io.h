@@ -39,7 +39,7 @@ struct loop *mcp_io_loop(struct mcp_io *io);
 /* Runs fn on a separate thread, after earlier ones. Any thread. */
 void mcp_io_later(struct mcp_io *io, void (*fn)(void *ctx), void *ctx);
 
-/* How long a caller waits for several fetches. */
+/* The limits of a wait for several fetches. */
 struct mcp_patience {
     uint64_t deadline_ns;
     const _Atomic bool *cancel; /* or NULL */
@@ -51,10 +51,10 @@ struct mcp_fetch_request {
     str url;     /* with its query */
     str headers; /* ready lines, without Host and Content-Length */
     str body;
-    bool once; /* it may act: not sent again if the server may have received it */
+    bool once; /* it may have effects: not sent again if the server may have received it */
     /* Of mcp_fetch_whole: */
     const _Atomic bool *cancel; /* ends it early; or NULL */
-    size_t keep_max;            /* a larger body is dropped; 0: one that the arena cannot hold */
+    size_t keep_max;            /* a larger body is dropped; 0: the limit is the arena */
 };
 
 enum mcp_fetch_what { MCP_FETCH_HEAD, MCP_FETCH_FRAME, MCP_FETCH_END };

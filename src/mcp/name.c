@@ -1,7 +1,7 @@
 /* name.c - the reversible table of tool names.
  *
- * SERVER__TOOL can be read back if the first two underscores are the border: the server's name has
- * no two in a row and does not end in one. All other names carry a digest.
+ * SERVER__TOOL is unambiguous if the first two underscores in a row are the border: the server's
+ * name contains no such pair and does not end in an underscore. All other names carry a digest.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -46,7 +46,7 @@ static str with_digest(struct arena *a, str server, str tool, size_t digits)
 
     sha256_init(&h);
     sha256_feed(&h, server);
-    sha256_feed(&h, (str){"", 1}); /* a NUL, which keeps the two apart */
+    sha256_feed(&h, (str){"", 1}); /* a NUL between the two names */
     sha256_feed(&h, tool);
     sha256_finish(&h, digest);
     for (; n < both.n && n < room; n++)

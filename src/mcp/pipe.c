@@ -6,7 +6,6 @@
 
 #include "base/log.h"
 #include "base/proc.h"
-#include "base/utf8.h"
 #include "mcp/rpc.h"
 #include "net/frames.h"
 #include "net/loop.h"
@@ -16,9 +15,9 @@
 #include <strings.h>
 #include <unistd.h>
 
-#define SAID_MAX 160 /* bytes of standard error in an error text */
-#define READS_MAX 16 /* in a row, so that a child that never stops writing stops nobody else */
-#define LOOK_MS 50   /* so often a thread that writes looks whether it still should */
+#define SAID_MAX 160 /* bytes of standard error that an error text quotes */
+#define READS_MAX 16 /* in a row, so that one child cannot occupy the loop */
+#define LOOK_MS 50   /* how often a thread that writes checks whether it should stop */
 #define OTHERS_MAX MCP_MESSAGE_MAX /* bytes that wait for on_other */
 
 struct mcp_pipe {
@@ -26,24 +25,24 @@ struct mcp_pipe {
     struct proc proc;
     void (*on_other)(void *ctx, str line);
     void *ctx;
-    pthread_mutex_t write_lock, lock; /* lock: of what follows */
+    pthread_mutex_t write_lock, lock; /* lock: protects the members below */
     struct mcp_wait *waits;
     bool dead;
     struct err why;
     size_t others_size; /* that wait for on_other */
-    /* The loop's: */
+    /* Used by the loop: */
     struct loop_watch out, err;
     struct loop_task more_out, more_err; /* reading continues in the next round */
     struct frames frames;
     struct json doc;
     struct arena arena;
     size_t tail_size;
-    char tail[MCP_PIPE_STDERR_MAX]; /* of standard error */
+    char tail[MCP_PIPE_STDERR_MAX]; /* the end of standard error */
     bool watching;
-    struct err *watch_error; /* where mcp_pipe_new wants to know why */
+    struct err *watch_error; /* where mcp_pipe_new expects the reason of a failure */
 };
 
-/* ---- what arrives ---- */
+/* ---- incoming messages ---- */
 
 struct other {
     struct mcp_pipe *pipe;
@@ -64,7 +63,7 @@ static void mcp_pipe_deliver_other(void *ctx)
     free(o);
 }
 
-/* Whose message it is: that of the call with its id, or with its progress token. */
+/* The call that a message belongs to: by its id, or by its progress token. */
 static str owner_of(struct mcp_pipe *p, const struct mcp_message *m)
 {
     const struct json_node *token;
@@ -90,8 +89,8 @@ static void mcp_pipe_set_dead(struct mcp_pipe *p, const struct err *why)
     pthread_mutex_unlock(&p->lock);
 }
 
-/* Passes a message that belongs to no call to the helper's thread. If that is too slow,
- * notifications are dropped; a server whose requests are dropped would wait for ever. */
+/* Passes a message that belongs to no call to the helper's thread. If that thread is too slow,
+ * notifications are dropped; requests are not, because the server would wait forever. */
 static void mcp_pipe_queue_other(struct mcp_pipe *p, enum mcp_kind kind, str line)
 {
     struct other *o;
@@ -116,7 +115,7 @@ static void mcp_pipe_queue_other(struct mcp_pipe *p, enum mcp_kind kind, str lin
     }
 }
 
-/* An invalid reply goes to its call, too, which then need not wait for a valid one. */
+/* An invalid reply is passed to its call, too, which then need not wait for a valid one. */
 static str mcp_pipe_invalid_owner(struct mcp_pipe *p, const struct mcp_fault *fault)
 {
     log_debug("mcp server sent an invalid message", LOG_TEXT("why", fault->why.text));
@@ -148,8 +147,8 @@ static void mcp_pipe_on_line(void *ctx, const struct frames_frame *frame)
         mcp_pipe_queue_other(p, m.kind, frame->data);
 }
 
-/* The part of standard error that says most: from the first line that begins with "Error" on, else
- * its end. A program may print its usage after the error. */
+/* The most useful part of standard error: from the first line that begins with "Error", else its
+ * end. A program may print its usage after the error. */
 static str mcp_pipe_last_words(const struct mcp_pipe *p)
 {
     str all = str_trim((str){p->tail, p->tail_size}), rest = all;
@@ -257,7 +256,7 @@ static void mcp_pipe_watch(void *ctx)
     loop_task_init(&p->more_err, mcp_pipe_read_err, p);
     p->watching = loop_watch_add(l, &p->out, LOOP_IN, p->watch_error) &&
                   loop_watch_add(l, &p->err, LOOP_IN, p->watch_error);
-    on_out(p, LOOP_IN); /* edges may have passed */
+    on_out(p, LOOP_IN); /* edge-triggered events may have been missed */
     on_err(p, LOOP_IN);
 }
 
@@ -374,8 +373,8 @@ void mcp_pipe_forget(struct mcp_wait *w)
     mcp_inbox_release(&w->inbox);
 }
 
-/* Whether to go on writing. A message that has begun must end, or the next one would be a part of
- * it. */
+/* Whether to continue writing. A message that has begun must be completed, or the next one would be
+ * read as a part of it. */
 static bool mcp_pipe_may_write(struct mcp_pipe *p, bool begun, const _Atomic bool *cancel,
                                struct err *e)
 {

@@ -19,7 +19,7 @@
 #include "mcp/io.h"
 
 #define MCP_PIPE_GRACE_MS 2000
-#define MCP_PIPE_STDERR_MAX 2048 /* bytes of its end that are kept */
+#define MCP_PIPE_STDERR_MAX 2048 /* bytes kept of the end of standard error */
 
 struct mcp_pipe;
 

@@ -1,4 +1,4 @@
-/* replay.c - see replay.h: recordings are found by their parameters.
+/* replay.c - see replay.h. Finds recordings by their parameters.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -27,7 +27,7 @@ static bool mcp_replay_same_text(str a, str b)
     return true;
 }
 
-/* Models write 5 for "5" and Pod for pod: that is the same call. */
+/* Models write 5 for "5" and Pod for pod: these count as equal. */
 static bool same_value(const struct json *da, const struct json_node *a, const struct json *db,
                        const struct json_node *b, struct arena *arena)
 {
@@ -46,8 +46,8 @@ static bool same_value(const struct json *da, const struct json_node *a, const s
     return mcp_replay_same_text(str_trim(ta), str_trim(tb));
 }
 
-/* How many of its parameters the call has, and how many not. The arena is for one of them at a
- * time: a long argument is compared with every recording. */
+/* Counts the parameters that the call has, and those that it lacks. The arena is reset for each
+ * recording, because a long argument is compared with every recording. */
 static void mcp_replay_compare(const struct recording *rec, const struct json *doc, struct arena *a,
                                size_t *same, size_t *other)
 {
@@ -67,7 +67,7 @@ static void mcp_replay_compare(const struct recording *rec, const struct json *d
     }
 }
 
-/* ---- telling ---- */
+/* ---- messages ---- */
 
 static void mcp_replay_add_value(struct buf *out, const struct json *doc, const struct json_node *v)
 {
@@ -109,16 +109,16 @@ static void mcp_replay_log_miss(const struct recording *near, const struct json 
     buf_add_c(out, '.');
 }
 
-/* ---- finding ---- */
+/* ---- searching ---- */
 
 #define NO_MATCH SIZE_MAX
 
-/* Of one call: several threads may look at the same recordings. */
+/* State of one call, because several threads may use the same recordings. */
 struct found {
-    size_t *matches; /* for each recording: its parameters that the call has, or NO_MATCH */
-    size_t same;     /* of the best */
+    size_t *matches; /* for each recording: its parameters in the call, or NO_MATCH */
+    size_t same;     /* number of parameters of the best match */
     bool any;
-    const struct recording *near; /* of those that do not match */
+    const struct recording *near; /* the nearest of those that do not match */
     size_t near_same, near_other;
 };
 
@@ -160,12 +160,12 @@ static bool mcp_replay_give(const struct replay *r, const struct found *f, struc
         if (f->matches[i] != f->same)
             continue;
         if (first && !json_equal(&first->head, first->match, &rec->head, rec->match))
-            continue; /* as good, but another call */
+            continue; /* equally good, but for another call */
         if (first)
             buf_add(out, STR("\n\n"));
         first = first ? first : rec;
         (void)utf8_copy(out, rec->output);
-        ok = ok || !rec->failed; /* of several one that went well is enough */
+        ok = ok || !rec->failed; /* one success among several is enough */
     }
     assert(first);
     return ok;
@@ -179,9 +179,8 @@ bool replay_call(const struct replay *r, str tool, str arguments, struct buf *ou
     struct err e;
     bool ok = false;
 
-    json_init(&doc);
     arena_init(&a, (size_t)64 << 20);
-    if (!json_parse(&doc, arguments.n ? arguments : STR("{}"), &e)) {
+    if (!json_open(&doc, arguments.n ? arguments : STR("{}"), &e)) {
         buf_printf(out, "the arguments are no JSON: %s", e.text);
     } else {
         mcp_replay_look(r, tool, &doc, &a, &f);

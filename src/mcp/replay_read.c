@@ -1,10 +1,9 @@
-/* replay_read.c - a folder of recordings is read, and its tools are listed.
+/* replay_read.c - reads a folder of recordings, and lists its tools.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/file.h"
 #include "base/map.h"
-#include "base/utf8.h"
 #include "mcp/replay_state.h"
 
 #include <dirent.h>
@@ -12,8 +11,8 @@
 #define TOOLS_MAX 2000
 #define SCHEMA_MAX ((size_t)4 << 20)
 #define LIST "tools.json"
-/* Of the arena: a file and its decoded texts, and twice that, because what is left of the arena may
- * be in two pieces. */
+/* Size of the arena: a file and its decoded texts, twice, because free space may be in two
+ * pieces. */
 #define FILE_ROOM (4 * REPLAY_FILE_MAX)
 #define HINTS                                                                                      \
     "{\"readOnlyHint\":true,\"destructiveHint\":false,\"idempotentHint\":true,\"openWorldHint\":"  \
@@ -51,7 +50,7 @@ static bool parse_line(struct replay *r, str file, unsigned line, str text, stru
            mcp_replay_read_add_fault(r, file, line, "must be a JSON object");
 }
 
-/* A name by either of its spellings. */
+/* A name in either of its spellings. */
 static bool read_name(struct replay *r, struct recording *rec)
 {
     static const char *const keys[] = {"tool_name", "toolname", "tool"};
@@ -207,7 +206,7 @@ static void add_listed(struct replay *r, const struct json *doc, const struct js
         .run = replay_run};
 }
 
-/* A list of tools, whose schemas are those of the servers that were recorded. */
+/* Reads a list of tools with the schemas of the recorded servers. */
 static void mcp_replay_read_list(struct replay *r, const char *folder)
 {
     const struct json_node *list;

@@ -1,4 +1,4 @@
-/* rpc.c - messages read strictly and written on one line.
+/* rpc.c - parses messages strictly, and writes each on one line.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

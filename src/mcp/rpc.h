@@ -65,7 +65,7 @@ struct mcp_message {
 
 struct mcp_fault {
     enum mcp_code code;
-    str id; /* empty: it is null in the reply */
+    str id; /* an empty id is written as null */
     struct err why;
 };
 

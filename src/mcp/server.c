@@ -183,7 +183,7 @@ static void begin_initialize(struct mcp_answer *r)
     json_out_object(&o);
     json_member_str(&o, "protocolVersion", str_c(r->session->version));
     json_out_key(&o, STR("capabilities"));
-    mcp_put_capabilities(r->server, false, &o);
+    mcp_put_capabilities(r->server, &o);
     json_member_raw(
         &o, "serverInfo", STR("{\"name\":\"rationale\",\"version\":\"" RATIONALE_VERSION "\"}"));
     if (r->server->o.instructions) {
@@ -206,7 +206,7 @@ static void mcp_server_discover(struct mcp_answer *r)
     json_out_str(&o, STR(MCP_MODERN));
     json_out_end(&o);
     json_out_key(&o, STR("capabilities"));
-    mcp_put_capabilities(r->server, true, &o);
+    mcp_put_capabilities(r->server, &o);
     if (r->server->o.instructions) {
         json_member_str(&o, "instructions", str_c(r->server->o.instructions));
     }
@@ -320,15 +320,13 @@ bool mcp_is_modern(const struct json *doc, const struct mcp_message *m)
            json_find(doc, meta, STR(MCP_META_CAPABILITIES));
 }
 
-bool mcp_check_meta(struct mcp_server *s, const struct json *doc, const struct mcp_message *m,
-                    struct mcp_channel *c)
+bool mcp_check_meta(const struct json *doc, const struct mcp_message *m, struct mcp_channel *c)
 {
     const struct json_node *meta = json_find(doc, m->params, STR("_meta")),
                            *version = json_find(doc, meta, STR(MCP_META_VERSION)),
                            *caps = json_find(doc, meta, STR(MCP_META_CAPABILITIES));
     struct buf out, data;
 
-    (void)s;
     if (json_is_object(caps) && json_is(doc, version, STR(MCP_MODERN)))
         return true;
     buf_init(&out, MCP_MESSAGE_MAX);
@@ -393,7 +391,7 @@ void mcp_take(struct mcp_server *s, struct mcp_session *session, const struct js
         .server = s, .session = session, .channel = c, .doc = doc, .message = m, .arena = &a};
 
     assert(m->kind == MCP_REQUEST);
-    if (!session && !mcp_check_meta(s, doc, m, c))
+    if (!session && !mcp_check_meta(doc, m, c))
         return;
     arena_init(&a, 4 * MCP_MESSAGE_MAX);
     mcp_answer_init(&r);
@@ -433,7 +431,7 @@ void mcp_hear(struct mcp_server *s, struct mcp_session *session, const struct js
     arena_release(&a);
 }
 
-/* ---- turns that end early ---- */
+/* ---- requests that end early ---- */
 
 static void drop_turns(struct mcp_turn **at, const struct mcp_channel *c, str id)
 {

@@ -93,22 +93,21 @@ struct mcp_set {
     size_t resource_count;
     bool changes; /* its lists may change: mcp_server_changed */
     bool logs, completes;
-    void *ctx; /* of its functions */
+    void *ctx; /* context of its functions */
 };
 
 struct mcp_server_options {
     const struct mcp_set *sets[MCP_SETS_MAX]; /* must outlive the server; ends with NULL if there
                                                  are fewer */
     const char *instructions;                 /* or NULL */
-    const struct clock *clock;                /* NULL: the real one */
+    const struct clock *clock;                /* NULL: the real clock */
 };
 
 /* NULL if a schema is invalid or a name occurs twice. */
 struct mcp_server *mcp_server_new(const struct mcp_server_options *o, struct err *e) MUST_USE;
 void mcp_server_free(struct mcp_server *s);
 
-/* Call it in a function: listeners are notified after the reply. Bits of enum mcp_change.
- */
+/* Called within a function: listeners are notified after the reply. Bits of enum mcp_change. */
 void mcp_server_changed(struct mcp_server *s, unsigned changes);
 
 /* Serves until the input ends, then returns true. Blocks the thread. */
@@ -116,8 +115,8 @@ bool mcp_serve_stdio(struct mcp_server *s, int in, int out, struct err *e) MUST_
 
 struct mcp_http_options {
     const char *listen; /* ADDR:PORT */
-    /* Whether this token is valid, and whose it is, for the tools; NULL: everybody, from this
-     * machine only. */
+    /* Whether this token is valid, and the caller's name for the tools. NULL: everybody, but only
+     * from this machine. */
     bool (*allowed)(void *ctx, str token, const void **who);
     /* Called with the bound address when it accepts connections. */
     void (*on_ready)(void *ctx, str address);
@@ -139,7 +138,7 @@ void mcp_answer_structured(struct mcp_answer *r, str json);
 /* The tool failed; the model gets the reason. */
 void mcp_answer_fail(struct mcp_answer *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void mcp_answer_fail_text(struct mcp_answer *r, str text); /* the same, of any length */
-/* Requests input of the client; the tool chooses the key, params is JSON. */
+/* Requests input of the client; the tool chooses the key, and params is JSON. */
 void mcp_answer_input(struct mcp_answer *r, str key, str method, str params);
 /* The state that the tool gets when it is called again. */
 void mcp_answer_state(struct mcp_answer *r, str state);

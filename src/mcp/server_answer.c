@@ -1,4 +1,4 @@
-/* server_answer.c - what a tool says, and the state that the client carries for it.
+/* server_answer.c - the answer of a tool, and the state that the client keeps for it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -80,7 +80,7 @@ str mcp_run_name(const struct mcp_answer *r)
     return name.n ? name : mcp_member(r->doc, r->message->params, STR("uri"), r->arena);
 }
 
-/* ---- what a function says ---- */
+/* ---- functions for tools ---- */
 
 static void add_item(struct buf *b, str json)
 {

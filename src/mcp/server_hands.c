@@ -1,10 +1,10 @@
 /* server_hands.c - runs the tools of the HTTP server on threads, several at once.
  *
- * The core belongs to the loop. The loop checks a call and passes it on with copies of all it
- * needs. A thread runs the tool and posts letters: messages to send, and finally the result. The
- * loop handles the letters in order. In the meantime a client may disconnect and a session may end;
- * then the tool still runs to its end, and the result is dropped. A call that is cancelled while it
- * waits for a thread does not run.
+ * Only the loop's thread uses the core. It checks a call and passes it to a thread with copies of
+ * all that the tool needs. The thread runs the tool and posts letters: messages to send, and
+ * finally the result. The loop handles the letters in order. In the meantime a client may
+ * disconnect and a session may end; then the tool still runs to its end, and the result is dropped.
+ * A call that is cancelled while it waits for a thread does not run.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -14,21 +14,21 @@
 #include <pthread.h>
 
 #define HANDS 8
-#define JOBS_MAX 256 /* that wait or run */
-/* Of letters that the loop has not handled. A tool that sends more waits for the loop. */
+#define JOBS_MAX 256 /* calls that wait or run */
+/* Bytes of letters that the loop has not handled. A tool that sends more waits for the loop. */
 #define LETTERS_BYTES_MAX ((size_t)4 << 20)
 
 struct letter {
     struct job *job;
     struct letter *next;
     size_t size;
-    bool done; /* the tool has run; the last letter */
+    bool done; /* the tool has ended; the last letter */
     char text[];
 };
 
 struct job {
     struct mcp_channel channel; /* first; the tool sends on it */
-    struct mcp_channel *to;     /* the client's; NULL once it has left. The loop's alone */
+    struct mcp_channel *to;     /* the loop's alone; NULL once the client has left */
     struct mcp_hands *hands;
     const struct mcp_ready_tool *tool;
     struct arena arena;
@@ -46,10 +46,10 @@ struct mcp_hands {
     struct mcp_server *server;
     struct loop *loop;
     struct loop_task open; /* the letters */
-    struct job *jobs;      /* the loop's alone */
+    struct job *jobs;      /* used by the loop only */
     size_t count;
     pthread_t threads[HANDS];
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* protects the members below */
     pthread_cond_t work, room;
     struct job *first, *last;
     struct letter *letters, *last_letter;

@@ -1,6 +1,7 @@
 /* server_headers.c - headers of a modern request must have the same values as its body.
  *
- * A proxy may route or refuse by the headers alone, so a body that differs would get past it.
+ * A proxy may route or refuse requests by their headers alone, so a body with other values would
+ * bypass it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -23,8 +24,8 @@ static bool header_is(const struct http1_head *head, str name, str want)
     return same;
 }
 
-/* Integers are compared as numbers: 42.0 is 42. Those that a double cannot hold must be the same
- * text. */
+/* Compares integers as numbers: 42.0 equals 42. If a double cannot hold them, the texts must be
+ * equal. */
 static bool mcp_headers_same_number(str header, str want)
 {
     char *end, text[64];

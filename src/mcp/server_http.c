@@ -20,8 +20,8 @@
 #define KEEPALIVE_MS 15000
 #define DRAIN_MS 2000
 #define HEADERS_MAX 4
-/* Bytes that a client has not read. A client above it gets no more messages: its stream is closed.
- * One message may exceed it by MCP_MESSAGE_MAX. */
+/* Bytes that a client has not read yet. Above it, the stream of the client is closed. One message
+ * may exceed the limit by MCP_MESSAGE_MAX. */
 #define UNREAD_MAX ((size_t)4 << 20)
 
 struct http {
@@ -32,8 +32,8 @@ struct http {
     struct loop_timer keepalive, drain;
     struct loop_task close_stalled;
     struct loop_watch signals;
-    struct stream *streams; /* those that have begun */
-    const void *who;        /* asks now: set by may_enter, while a request is taken */
+    struct stream *streams; /* streams that have begun */
+    const void *who;        /* the caller: set by may_enter, while a request is read */
     bool draining;
 };
 
@@ -42,7 +42,7 @@ struct stream {
     struct mcp_channel channel; /* first: the core knows only this */
     struct http *http;
     struct server_exchange *x;
-    str session; /* the id to tell, or empty */
+    str session; /* the id to send, or empty */
     bool begun;
     bool stalled; /* above UNREAD_MAX; close_stalled closes it */
     struct stream *next, *prev;
@@ -91,8 +91,8 @@ static void mcp_http_begin(struct stream *s)
     s->http->streams = s;
 }
 
-/* Whether the stream may be written to. The core may still use the channel of a stream that may
- * not, so that a task closes it. */
+/* Whether the stream may be written to. If not, the core may still use its channel until a task
+ * closes it. */
 static bool mcp_http_has_room(struct stream *s)
 {
     if (!s->stalled && server_queued(s->x) > UNREAD_MAX) {
@@ -148,7 +148,7 @@ static void send_reply(struct mcp_channel *c, int status, str json)
     server_reply(s->x, status, h, usual_headers(s, "application/json", h), json);
 }
 
-/* An HTTP request needs a response, so that one without a reply gets a stream without events. */
+/* An HTTP request needs a response, so one without a reply gets an empty stream. */
 static void mcp_http_end_cancelled(struct mcp_channel *c)
 {
     struct stream *s = (struct stream *)c;
@@ -205,7 +205,7 @@ static void on_keepalive(void *ctx)
     loop_timer_set(h->loop, &h->keepalive, KEEPALIVE_MS);
 }
 
-/* ---- replies that are no business of the core ---- */
+/* ---- replies without the core ---- */
 
 static void mcp_http_refuse(struct server_exchange *x, int status, int code, str id,
                             const char *why)
@@ -229,7 +229,7 @@ static void mcp_http_reply_status(struct server_exchange *x, int status)
     server_reply(x, status, NULL, 0, STR(""));
 }
 
-/* ---- who may come in ---- */
+/* ---- access ---- */
 
 /* A host without its port and brackets. */
 static str bare_host(str host)

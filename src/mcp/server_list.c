@@ -42,7 +42,7 @@ static void mcp_server_list_put_part(struct json_out *o, const char *name, bool 
     json_out_end(o);
 }
 
-void mcp_put_capabilities(const struct mcp_server *s, bool modern, struct json_out *o)
+void mcp_put_capabilities(const struct mcp_server *s, struct json_out *o)
 {
     json_out_object(o);
     mcp_server_list_put_part(o, "tools", s->changes, false);
@@ -55,7 +55,6 @@ void mcp_put_capabilities(const struct mcp_server *s, bool modern, struct json_o
     if (s->completes)
         mcp_server_list_put_json(o, "completions", "{}");
     json_out_end(o);
-    (void)modern;
 }
 
 void mcp_reply(struct mcp_answer *r, struct buf *result, bool cached)
@@ -96,7 +95,7 @@ struct list {
     struct json_out o;
 };
 
-/* Lists come whole, so no cursor can be one of ours. */
+/* Lists are sent whole, so a cursor is never one of ours. */
 static bool list_begin(struct list *l, struct mcp_answer *r, const char *name)
 {
     if (json_find(r->doc, r->message->params, STR("cursor"))) {

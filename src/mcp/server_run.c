@@ -1,4 +1,5 @@
-/* server_run.c - tools, prompts and resources run; and the client asked, in the way of its era.
+/* server_run.c - runs tools, prompts and resources, and sends requests for input in the form of the
+ * client's era.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -6,7 +7,7 @@
 
 #define URI_ECHO_MAX 65536 /* a longer one is not repeated in an error */
 
-/* ---- how an answer goes out ---- */
+/* ---- sending an answer ---- */
 
 static void put_caps(unsigned caps, struct buf *b)
 {
@@ -71,7 +72,7 @@ void mcp_turn_free(struct mcp_turn *t)
     free(t);
 }
 
-/* The legacy way: each question is a request on the stream; the turn waits for the replies. */
+/* Legacy era: each question is a request on the stream; the call waits for the replies. */
 static void ask_on_stream(struct mcp_answer *r)
 {
     struct mcp_session *p = r->session;
@@ -93,10 +94,9 @@ static void ask_on_stream(struct mcp_answer *r)
     t->questions = arena_zero(&t->arena, r->input_count, sizeof *t->questions);
     t->next = p->turns;
     p->turns = t;
-    json_init(&doc);
     buf_init(&out, 2 * MCP_MESSAGE_MAX);
     wrapped = arena_join(r->arena, STR("{"), buf_str(&r->inputs), STR("}"));
-    if (!json_parse(&doc, wrapped, &e))
+    if (!json_open(&doc, wrapped, &e))
         base_die("a tool asked in JSON that is none: %s", e.text);
     t->unanswered = t->question_count = r->input_count;
     for (size_t i = 0; i < r->input_count; i++) {
@@ -179,7 +179,7 @@ bool mcp_open_ask(struct mcp_answer *r, struct mcp_ask *ask)
                             .who = r->channel->who,
                             .arena = r->arena};
     if (r->session && !r->turn)
-        ask->inputs = NULL; /* not in this era */
+        ask->inputs = NULL; /* does not exist in this era */
     if (ask->inputs && inputs->kind != JSON_OBJECT) {
         mcp_reply_error(
             r, 200, MCP_INVALID_PARAMS, STR("inputResponses must be an object"), STR(""));
@@ -271,7 +271,7 @@ void mcp_do_prompt(struct mcp_answer *r)
     mcp_reply_error(r, 200, MCP_INVALID_PARAMS, STR("there is no such prompt"), STR(""));
 }
 
-/* Whether a template with one {name} in it, or a plain URI, is what the client asked for. */
+/* Whether the client asked for this URI, or for one that this template with one {name} matches. */
 static bool uri_matches(str pattern, str uri)
 {
     size_t open = str_find(pattern, STR("{")), close = str_find(pattern, STR("}"));
@@ -314,7 +314,7 @@ void mcp_do_read(struct mcp_answer *r)
                     data);
 }
 
-/* ---- the legacy way, second half ---- */
+/* ---- legacy era: replies ---- */
 
 static void turn_fail(struct mcp_turn *t, str why)
 {
@@ -334,7 +334,7 @@ static void turn_fail(struct mcp_turn *t, str why)
     buf_release(&result);
 }
 
-/* All questions are answered: the same request again, with the answers. */
+/* All questions are answered: runs the same request again, with the answers. */
 static void run_again(struct mcp_server *s, struct mcp_turn *t)
 {
     struct mcp_message m = {.kind = MCP_REQUEST, .id = t->id, .method = t->method};
@@ -347,9 +347,8 @@ static void run_again(struct mcp_server *s, struct mcp_turn *t)
     assert(t->unanswered == 0);
     arena_init(&a, 4 * MCP_MESSAGE_MAX);
     buf_init(&b, 2 * MCP_MESSAGE_MAX);
-    json_init(&before);
     json_init(&doc);
-    if (json_parse(&before, t->params, &e)) {
+    if (json_open(&before, t->params, &e)) {
         str all = arena_join(&a, STR("{"), buf_str(&t->inputs), STR("}"));
 
         json_splice_set(&before, json_root(&before), STR("inputResponses"), all, &b);

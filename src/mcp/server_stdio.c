@@ -1,4 +1,4 @@
-/* server_stdio.c - the server at the other end of a pipe: a message a line, both eras at once.
+/* server_stdio.c - the server on stdin and stdout: one message per line, both eras at once.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -52,7 +52,7 @@ static void mcp_server_stdio_end(struct mcp_channel *c, int status, str json)
 
 static void mcp_server_stdio_end_cancelled(struct mcp_channel *c)
 {
-    (void)c; /* the pipe belongs to all requests */
+    (void)c; /* all requests share the pipe */
 }
 
 static void mcp_server_stdio_refuse(struct stdio *io, const struct mcp_fault *fault)
@@ -72,7 +72,7 @@ static void take_request(struct stdio *io, const struct mcp_message *m)
     assert(m->kind == MCP_REQUEST);
     if (legacy && str_eq(m->method, STR("initialize"))) {
         io->begun = true;
-        io->session->stream = &io->channel; /* from now on it gets notifications of changes */
+        io->session->stream = &io->channel; /* for notifications of changes */
     }
     if (legacy && !io->begun && !str_eq(m->method, STR("ping"))) {
         struct mcp_fault fault = {.code = MCP_INVALID_REQUEST, .id = m->id};
@@ -128,7 +128,7 @@ static bool mcp_server_stdio_pump(struct stdio *io, int in, struct frames *f, st
             break;
         }
         if (io->error)
-            break; /* the reader has closed its end */
+            break; /* the reader closed its end */
     }
     if (ok && !io->error)
         frames_finish(f);

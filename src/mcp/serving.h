@@ -20,8 +20,8 @@
 #include "mcp/server.h"
 
 #define MCP_SESSIONS_MAX 1000
-#define MCP_SUBSCRIPTIONS_MAX 1000 /* resources of one session or listener */
-#define MCP_TURNS_MAX 1000         /* of one session that wait for the client */
+#define MCP_SUBSCRIPTIONS_MAX 1000 /* resources that one session or listener subscribes to */
+#define MCP_TURNS_MAX 1000         /* requests of one session that wait for the client */
 #define MCP_STATE_MS 600000        /* how long a state is valid */
 
 /* Embedded in the transport's struct of a request. */
@@ -40,7 +40,7 @@ struct mcp_turn {
     str params; /* JSON */
     /* Of a request to the client: */
     struct arena arena;
-    struct buf inputs; /* members of inputResponses so far */
+    struct buf inputs; /* answers so far, as members of inputResponses */
     str state;
     struct mcp_question {
         str key, id;
@@ -56,13 +56,13 @@ struct mcp_turn {
 
 struct mcp_session {
     char id[RAND_ID_SIZE];
-    const void *who; /* began it, from `allowed` */
+    const void *who; /* the caller that began it, from `allowed` */
     const char *version;
     unsigned caps;
     enum mcp_level level;
     struct mcp_channel *stream; /* for messages that belong to no request; or NULL */
     struct mcp_turn *turns;
-    uint64_t asked; /* ids used so far */
+    uint64_t asked; /* number of ids used so far */
     uint64_t used_ns;
     struct arena arena; /* of the subscriptions */
     struct map subscriptions;
@@ -89,7 +89,7 @@ struct mcp_server {
     _Atomic unsigned pending; /* changes to report */
     struct mcp_hands *hands;  /* the threads of tools; NULL: on this thread, one at a time */
     struct rand_ids ids;
-    uint8_t key[SHA256_SIZE]; /* of states */
+    uint8_t key[SHA256_SIZE]; /* signs states */
 };
 
 /* One request in progress, for the functions of methods. */
@@ -104,14 +104,14 @@ struct mcp_answer {
     unsigned caps;
     enum mcp_level level;
     str progress;      /* the token as JSON, or empty */
-    struct buf items;  /* joined by commas */
+    struct buf items;  /* JSON, joined by commas */
     struct buf inputs; /* members of inputRequests */
     size_t input_count;
     str *keys; /* of the inputs, in the arena */
     str structured, state;
     bool is_error;
     unsigned lacking;      /* required capabilities that the client lacks */
-    struct mcp_turn *turn; /* the turn that is resumed, or NULL */
+    struct mcp_turn *turn; /* the request that is resumed, or NULL */
 };
 
 /* ---- core, for the transports ---- */
@@ -130,15 +130,15 @@ void mcp_cancel(struct mcp_server *s, struct mcp_session *session, str id);
 
 /* A new session for initialize; drops the oldest one if there are too many. */
 struct mcp_session *mcp_session_new(struct mcp_server *s, const void *who);
-/* Only for the caller who began it. */
+/* The session with this id, only for the caller that began it. */
 struct mcp_session *mcp_session_find(struct mcp_server *s, str id, const void *who);
 void mcp_session_end(struct mcp_server *s, struct mcp_session *session);
 
-/* Whether the message is of the modern era, by its own content. */
+/* Whether the message itself shows that it is of the modern era. */
 bool mcp_is_modern(const struct json *doc, const struct mcp_message *m);
 /* Checks the _meta of a modern request; false after an error reply.
  */
-bool mcp_check_meta(struct mcp_server *s, const struct json *doc, const struct mcp_message *m,
+bool mcp_check_meta(const struct json *doc, const struct mcp_message *m,
                     struct mcp_channel *c) MUST_USE;
 
 /* ---- headers of HTTP: server_headers.c ---- */
@@ -185,7 +185,7 @@ void mcp_do_call(struct mcp_answer *r);
 void mcp_do_prompt(struct mcp_answer *r);
 void mcp_do_read(struct mcp_answer *r);
 void mcp_do_listen(struct mcp_answer *r);
-void mcp_put_capabilities(const struct mcp_server *s, bool modern, struct json_out *o);
+void mcp_put_capabilities(const struct mcp_server *s, struct json_out *o);
 void mcp_notify_changes(struct mcp_server *s);
 const struct mcp_ready_tool *mcp_tool_find(const struct mcp_server *s, str name);
 void mcp_turn_free(struct mcp_turn *t);

@@ -1,4 +1,4 @@
-/* conn_out.c - what is written to a connection: queued, or sent at once.
+/* conn_out.c - writes to a connection: queues bytes, or sends them at once.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

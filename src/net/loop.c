@@ -28,7 +28,7 @@
 #define BULK_TASKS_MAX 64
 #define TIMERS_MAX ((size_t)1 << 26)
 
-/* Room for what is read early; another is used while somebody holds some of it. */
+/* Room for bytes that are read early; another one is used while a part of it is held. */
 struct loop_early {
     size_t held; /* number of holders */
     char bytes[LOOP_EARLY_SIZE];

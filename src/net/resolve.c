@@ -428,8 +428,8 @@ struct resolver *resolver_new_by(const struct resolver_options *o, struct err *e
         r->options.clock = &clock_real;
     r->waiting_end = &r->waiting;
     r->uses = 1;
-    if (pthread_mutex_init(&r->lock, NULL) != 0 || pthread_cond_init(&r->more, NULL) != 0)
-        base_die("a mutex cannot be made");
+    pthread_mutex_init(&r->lock, NULL);
+    pthread_cond_init(&r->more, NULL);
     if (resolve_start_threads(r, e))
         return r;
     resolver_free(r);
@@ -498,17 +498,11 @@ static void *lookup_run(void *ctx)
 static bool lookup_wait(struct lookup *l, const struct stream_until *until, struct err *e)
 {
     while (!l->ended) {
-        struct timespec at;
-
         if (until->cancel && atomic_load(until->cancel))
             return err_set(e, ERR_CANCELLED, "interrupted");
         if (clock_left_ms(&clock_real, until->deadline_ns) == 0)
             return err_set(e, ERR_TIMEOUT, "the host %s is not found in time", l->host);
-        (void)clock_gettime(CLOCK_REALTIME, &at);
-        at.tv_nsec += LOOK_MS * 1000000L;
-        at.tv_sec += at.tv_nsec / 1000000000;
-        at.tv_nsec %= 1000000000;
-        (void)pthread_cond_timedwait(&l->done, &l->lock, &at);
+        (void)clock_cond_wait(&l->done, &l->lock, clock_deadline_ns(&clock_real, LOOK_MS));
     }
     return true;
 }
@@ -526,8 +520,8 @@ bool resolve_wait(resolver_lookup *lookup, void *ctx, str host, const struct str
     *l = (struct lookup){.fn = lookup ? lookup : system_lookup, .ctx = ctx, .uses = 2};
     assert(host.n <= RESOLVE_HOST_MAX);
     memcpy(l->host, host.p, host.n);
-    if (pthread_mutex_init(&l->lock, NULL) != 0 || pthread_cond_init(&l->done, NULL) != 0)
-        base_die("a mutex cannot be made");
+    pthread_mutex_init(&l->lock, NULL);
+    clock_cond_init(&l->done);
     pthread_mutex_lock(&l->lock);
     code = resolve_start_thread(lookup_run, l);
     if (code != 0)

@@ -495,11 +495,10 @@ bool openapi_read(str json, struct arena *a, struct openapi *out, struct err *e)
     const struct json_node *root, *paths;
     bool ok;
 
-    json_init(&doc);
     buf_init(&r.left_out, LEFT_OUT_MAX);
     buf_init(&r.text, OPENAPI_SCHEMA_MAX);
     arena_init(&scratch.arena, SCRATCH_MAX);
-    ok = json_parse(&doc, json, e);
+    ok = json_open(&doc, json, e);
     root = json_root(&doc);
     ok = ok && openapi_check_version(&r, root, e);
     paths = ok ? json_find(&doc, root, STR("paths")) : NULL;

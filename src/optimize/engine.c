@@ -433,10 +433,3 @@ uint64_t optimize_calls_max(const struct optimize *o)
 {
     return o->task.settings.metric_calls;
 }
-
-size_t optimize_parents(const struct optimize *o, size_t candidate, uint32_t out[2])
-{
-    assert(candidate < o->count);
-    memcpy(out, o->candidates[candidate].parents, sizeof o->candidates[candidate].parents);
-    return o->candidates[candidate].parent_count;
-}

@@ -146,18 +146,6 @@ void front_offer(struct front *f, size_t key, uint32_t candidate, double score)
     front_bit_set(f->held + candidate * f->held_words, key);
 }
 
-bool front_has(const struct front *f, size_t key, uint32_t candidate)
-{
-    assert(key < f->key_count);
-    return candidate < f->candidates && front_bit_has(f->sets + key * f->set_words, candidate);
-}
-
-size_t front_size(const struct front *f, size_t key)
-{
-    assert(key < f->key_count);
-    return front_bit_count(f->sets + key * f->set_words, f->set_words);
-}
-
 uint32_t front_next(const struct front *f, size_t key, uint32_t from)
 {
     const uint64_t *row = f->sets + key * f->set_words;

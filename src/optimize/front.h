@@ -2,7 +2,7 @@
  *
  *     struct front f;
  *     front_init(&f);
- *     size_t key = front_key(&f, example, objective);
+ *     size_t key = front_key_add(&f, example, objective);
  *     front_offer(&f, key, candidate, score);
  *     front_reduce(&f, means, NULL, &r);          without the dominated
  *     front_release(&f);
@@ -52,9 +52,7 @@ size_t front_key_add(struct front *f, uint32_t example, uint32_t objective);
  * best replaces the set; an equal one joins it. */
 void front_offer(struct front *f, size_t key, uint32_t candidate, double score);
 
-bool front_has(const struct front *f, size_t key, uint32_t candidate);
-size_t front_size(const struct front *f, size_t key); /* of its set */
-/* The lowest of the set that is not below `from`, or FRONT_NONE. */
+/* The lowest candidate of the key's set that is not below `from`, or FRONT_NONE. */
 uint32_t front_next(const struct front *f, size_t key, uint32_t from);
 
 /* The front without dominated candidates. */

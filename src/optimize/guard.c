@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "optimize/guard.h"
 
+#include "base/arena.h"
 #include "base/ctype.h"
-#include "base/json.h"
+#include "base/err.h"
 #include "base/map.h"
-
-#define NAMES_MAX 4096
 
 static bool optimize_guard_is_word(char c)
 {
@@ -163,66 +162,4 @@ bool guard_loses(str proposed, str current, const str *names, size_t n, str *los
             return true;
         }
     return false;
-}
-
-struct names {
-    const struct json *doc;
-    struct arena *arena;
-    str *list;
-    size_t n;
-};
-
-static void optimize_guard_add_name(struct names *names, const struct json_node *v)
-{
-    str text;
-
-    assert(names->n <= NAMES_MAX);
-    if (names->n == NAMES_MAX || !json_text(names->doc, v, names->arena, &text))
-        return;
-    for (size_t i = 0; i < names->n; i++)
-        if (str_eq(names->list[i], text))
-            return;
-    names->list[names->n++] = arena_dup(names->arena, text);
-}
-
-/* Walks the whole schema and collects the names in properties, enum and const at any depth. */
-static void optimize_guard_walk(struct names *names, const struct json_node *v)
-{
-    const struct json *doc = names->doc;
-
-    JSON_FOREACH(x, doc, v) {
-        bool member = v->kind == JSON_OBJECT;
-        const struct json_node *inner = member ? json_value(x) : x;
-
-        if (member && json_is(doc, x, STR("const")))
-            optimize_guard_add_name(names, inner);
-        if (member && json_is(doc, x, STR("enum")) && inner->kind == JSON_ARRAY)
-            JSON_FOREACH(k, doc, inner)
-                optimize_guard_add_name(names, k);
-        if (member && json_is(doc, x, STR("properties")) && inner->kind == JSON_OBJECT)
-            JSON_FOREACH(k, doc, inner)
-                optimize_guard_add_name(names, k);
-        optimize_guard_walk(names, inner);
-    }
-}
-
-bool guard_schema_names(str schema, struct arena *a, const str **names, size_t *n, struct err *e)
-{
-    struct names found = {.arena = a};
-    struct json doc;
-    bool ok;
-
-    json_init(&doc);
-    ok = json_parse(&doc, schema, e);
-    if (ok && json_root(&doc)->kind != JSON_OBJECT)
-        ok = err_set(e, ERR_INPUT, "the output schema is no JSON object");
-    if (ok) {
-        found.doc = &doc;
-        found.list = arena_alloc(a, NAMES_MAX * sizeof *found.list);
-        optimize_guard_walk(&found, json_root(&doc));
-        *names = found.list;
-        *n = found.n;
-    }
-    json_release(&doc);
-    return ok;
 }

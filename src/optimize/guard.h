@@ -13,8 +13,6 @@
  */
 #pragma once
 
-#include "base/arena.h"
-#include "base/err.h"
 #include "base/str.h"
 
 #define GUARD_RUN_WORDS 8   /* words in a row that count as a copy */
@@ -32,8 +30,3 @@ bool guard_copies(str proposed, str current, const str *examples, size_t n, stru
 
 /* Whether the proposed text lacks a name that the current text has as a whole word. Case counts. */
 bool guard_loses(str proposed, str current, const str *names, size_t n, str *lost);
-
-/* The names of an output schema: property names and the texts in enum and const, each once; false
- * if it is no JSON object. They are in the arena. */
-bool guard_schema_names(str schema, struct arena *a, const str **names, size_t *n,
-                        struct err *e) MUST_USE;

@@ -103,7 +103,7 @@ struct trial {
 
 /* All at once. Does not count the calls. */
 bool trial_run(struct optimize *o, struct trial *t, size_t n, struct err *e) MUST_USE;
-/* The adapter is the application's, so its grades are checked. False: e says what is wrong. */
+/* The adapter belongs to the application, so its grades are checked. False: e has the error. */
 bool trial_check_grade(const struct optimize *o, const struct optimize_grade *g, uint32_t id,
                        struct err *e) MUST_USE;
 /* 0..val_count-1, in the scratch arena. */

@@ -224,6 +224,3 @@ double optimize_objective(const struct optimize *o, size_t candidate, size_t obj
 /* The examples evaluated so far, and the limit of their number. */
 uint64_t optimize_calls(const struct optimize *o);
 uint64_t optimize_calls_max(const struct optimize *o);
-
-/* The candidate's parents, at most two; returns their number. */
-size_t optimize_parents(const struct optimize *o, size_t candidate, uint32_t out[2]);

@@ -211,7 +211,7 @@ static void problem_read_example_objectives(const struct problem *p, struct prob
         uint32_t k = problem_find_objective(p, at);
 
         if (problem_has_objective(x, k))
-            read_fail(&at, "this objective stands here twice");
+            read_fail(&at, "this objective is listed twice");
         x->objective[x->objective_count++] = k;
         x->share_sum += p->share[k];
     }
@@ -328,8 +328,7 @@ bool problem_read(struct arena *a, str text, struct problem *out, struct err *e)
     struct read r;
     bool ok;
 
-    json_init(&doc);
-    ok = json_parse(&doc, text, e);
+    ok = json_open(&doc, text, e);
     if (ok) {
         struct read_at root = read_root(&r, &doc, a);
 
@@ -479,8 +478,7 @@ bool problem_run_read(struct arena *a, str text, struct problem_source source,
     bool ok;
 
     *out = (struct problem_run){.seed = STR("0")};
-    json_init(&doc);
-    ok = json_parse(&doc, text, e);
+    ok = json_open(&doc, text, e);
     if (ok) {
         struct read_at root = read_root(&r, &doc, a);
 

@@ -30,7 +30,8 @@ struct reflector_reply {
 
 struct reflector {
     str template; /* empty: prompt_template */
-    /* A model's reply, in the arena. An error ends the run, so it should retry what it can. */
+    /* Calls the model; the reply is in the arena. An error ends the run, so the function should
+     * retry transient ones. */
     bool (*complete)(void *ctx, const struct optimize_ask *ask, str prompt,
                      struct reflector_reply *reply, struct err *e);
     const str *examples; /* texts of the training examples, which no text may copy */

@@ -75,7 +75,7 @@ static void optimize_make_clean(struct arena *a, str *text)
         return;
     buf_init(&b, text->n * 3 + 1);
     (void)utf8_copy(&b, *text);
-    *text = arena_take(a, &b);
+    *text = arena_move_buf(a, &b);
 }
 
 /* ---- the run's inputs ---- */

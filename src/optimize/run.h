@@ -58,8 +58,8 @@ struct optimize_folder {
     int fd;
 };
 
-/* Makes the folder if it is not there, reads what is kept into the arena (which must have room for
- * OPTIMIZE_KEPT_MAX) and drops a line that was not written whole. */
+/* Creates the folder if it does not exist, reads the stored run into the arena (which must have
+ * room for OPTIMIZE_KEPT_MAX), and drops an incomplete last line. */
 bool optimize_folder_open(const char *path, struct arena *a, struct optimize_folder *out, str *kept,
                           struct err *e) MUST_USE;
 struct optimize_keeper optimize_folder_keeper(struct optimize_folder *f);

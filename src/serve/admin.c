@@ -1,4 +1,4 @@
-/* admin.c - providers, levels and keys, as they are configured and as they are doing.
+/* admin.c - the configuration and current state of providers, levels and keys.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

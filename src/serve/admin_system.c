@@ -51,7 +51,7 @@ static void store_write(struct admin *a)
     json_out_end(&a->o);
 }
 
-/* Those that are configured; none while the daemon ends. */
+/* The configured ones; none while the daemon shuts down. */
 static void applications_write(struct admin *a)
 {
     struct daemon *d = a->ex->worker->daemon;

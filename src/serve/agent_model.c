@@ -14,10 +14,10 @@
 #include "base/utf8.h"
 #include "chat/repr.h"
 
-#define STEP_SHOWN 2000 /* characters of a tool's result in the reasoning */
+#define STEP_SHOWN 2000 /* characters of a tool's result that appear in the reasoning */
 #define WAIT_US 100000
 
-/* ---- out ---- */
+/* ---- output ---- */
 
 static void model_flush(struct model_reply *m)
 {
@@ -30,7 +30,7 @@ static void model_flush(struct model_reply *m)
 
 static void model_emit(struct model_reply *m, struct chat_event ev)
 {
-    assert(m->encoder.wire); /* an array of Gemini has its own */
+    assert(m->encoder.wire); /* Gemini's array framing has an encoder of its own */
     if (!m->begun) {
         m->begun = true;
         wire_encode(&m->encoder,
@@ -180,7 +180,7 @@ static bool model_wants(struct model_reply *m, const struct json *doc, const cha
     if (m->skipping && !ours)
         return false;
     m->skipping = false;
-    /* The calls of the reply have results: a later request has continued from it. */
+    /* If the calls of the reply have results, a later request has continued the run. */
     m->full |= m->calls > 0 && result && str_find(buf_str(&m->items), id) != STR_NONE;
     return !m->full;
 }
@@ -393,7 +393,7 @@ static bool model_read(struct model_reply *m, struct err *e)
     if (!json_parse(&m->doc, m->q->call->body.n ? m->q->call->body : m->q->body, e) ||
         !m->wire->read(&m->doc, m->q->arena, &m->request, e))
         return false;
-    if (m->request.unknown_why.n) /* no provider of the client's dialect can judge it */
+    if (m->request.unknown_why.n) /* no provider of the client's dialect can judge the field */
         return err_set(e,
                        ERR_INPUT,
                        STR_FMT ": " STR_FMT,
@@ -503,7 +503,7 @@ void agent_model_handle(struct exchange *ex)
         .keep = ex->wire->dialect == CHAT_RESPONSES && ex->previous.keep,
         .bare = ex->wire->dialect == CHAT_GEMINI && http1_has(h, STR("x-goog-api-client")),
     };
-    ex->called = true; /* its calls are the run's own */
+    ex->called = true; /* its calls are counted by the run */
     ex->app = arena_alloc(server_arena(ex->x), sizeof *ex->app);
     *ex->app = (struct app_match){.app = &app_agents, .route = &agent_model_route};
     for (size_t i = 0; i < APP_PARTS_MAX; i++)

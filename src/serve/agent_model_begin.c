@@ -12,16 +12,16 @@
 #include "base/json_get.h"
 #define RUN_ID_SIZE 36
 #define TRY_ARENA_MAX ((size_t)1 << 30)
-#define WAITING_MAX 100 /* runs that a request without ids is compared with */
+#define WAITING_MAX 100 /* how many runs a request without ids is compared with */
 
 struct model_messages {
     const struct json *doc;
     const struct json_node *list;
-    const struct json_node *assistant; /* the last one; or NULL */
+    const struct json_node *assistant; /* the last assistant message; or NULL */
     const struct json_node *last;
-    const struct json_node *results[MODEL_CALLS_MAX]; /* of tools, after it */
+    const struct json_node *results[MODEL_CALLS_MAX]; /* tool results after it */
     size_t result_count;
-    str said; /* by the user, after the results */
+    str said; /* the user's text after the results */
 };
 
 static str model_agent_name(const struct model_reply *m)
@@ -120,7 +120,7 @@ static bool model_has_media(const struct json *doc, const struct json_node *cont
     return false;
 }
 
-/* Providers refuse a second system message: the client's is added to the agent's prompt. */
+/* Providers refuse a second system message, so the client's is appended to the agent's prompt. */
 static void model_split(struct model_reply *m, const struct model_messages *x, struct buf *before,
                         struct buf *system)
 {
@@ -168,7 +168,7 @@ static bool model_start(struct model_reply *m, const struct model_messages *x, s
     return ok;
 }
 
-/* ---- a run that is there ---- */
+/* ---- an existing run ---- */
 
 /* The row and its request, if the run is one of this agent and of this key. */
 static bool model_find_run(struct model_reply *m, str run, struct arena *a, struct agent_row *row,
@@ -192,7 +192,7 @@ static bool model_find_run(struct model_reply *m, str run, struct arena *a, stru
     return ok;
 }
 
-/* The name of the call that a result is of; or NULL. */
+/* The name of the call that a result belongs to; or NULL. */
 static const struct json_node *model_call_name(struct model_reply *m,
                                                const struct model_messages *x,
                                                const struct json_node *result)
@@ -205,10 +205,10 @@ static const struct json_node *model_call_name(struct model_reply *m,
     return NULL;
 }
 
-/* The calls of a run, of which the results of a client without ids get those that wait: by their
- * names, in order. */
+/* For a client without ids: matches its results to the waiting calls of a run, by name and in
+ * order. */
 struct model_waiting {
-    const struct json_node *names[MODEL_CALLS_MAX]; /* of the calls that the results are of */
+    const struct json_node *names[MODEL_CALLS_MAX]; /* of the calls that the results belong to */
     const struct agent_effect *all;
     size_t n;
 };
@@ -243,7 +243,8 @@ static bool model_says_input(const struct model_messages *x, str input, struct a
     return false;
 }
 
-/* Whether this run waits for the results. The arena is for this run alone: many may be tried. */
+/* Whether this run waits for the results. The arena is for this run only, because many runs may be
+ * tried. */
 static bool model_try_waiting(struct model_reply *m, const struct model_messages *x,
                               struct model_waiting *w, str run, struct arena *a)
 {
@@ -324,8 +325,8 @@ static bool model_is_open(const struct agent_effect *f)
     return f->state != AGENT_DONE && str_eq(f->kind, STR("client"));
 }
 
-/* All calls that wait must have their results, unless the request is one that was answered already.
- * *said: the log has what the user added. */
+/* All waiting calls must have their results, unless the request was already answered. *said:
+ * whether the log already has the user's text. */
 static bool model_check_results(struct model_reply *m, const struct model_messages *x, bool *said,
                                 size_t *open, struct err *e)
 {
@@ -434,7 +435,7 @@ static bool model_read_notice(struct model_reply *m, const struct model_messages
     return true;
 }
 
-/* A run that was cancelled or has failed has nothing to go on with. */
+/* A run that was cancelled or has failed cannot be resumed. */
 static bool model_continue(struct model_reply *m, const struct model_messages *x, struct err *e)
 {
     static const char *const on[] = {"running", "waiting", "done", "stopped"};
@@ -466,9 +467,8 @@ bool model_begin(struct model_reply *m, struct err *e)
     bool ok;
 
     buf_init(&body, MODEL_OUT_MAX);
-    json_init(&doc);
     wire_get(CHAT_OPENAI)->write(&m->request, &body);
-    ok = json_parse(&doc, buf_str(&body), e) && model_sort(m, &doc, &x, e);
+    ok = json_open(&doc, buf_str(&body), e) && model_sort(m, &doc, &x, e);
     if (ok && x.result_count)
         ok = model_resume(m, &x, e);
     else

@@ -27,7 +27,7 @@ struct model_reply {
     bool stream, shows;
     str run;
     size_t calls;     /* of the client's tools, in the reply */
-    struct buf items; /* the calls as items of the Responses dialect */
+    struct buf items; /* the same calls, as items of the Responses dialect */
     bool begun;
     bool full;    /* the reply is complete: later events belong to the next one */
     bool resumed; /* the run was started by an earlier request */
@@ -40,7 +40,7 @@ struct model_reply {
     int64_t decided_seq;
     struct chat_usage usage;
     str text;
-    struct conversation conversation; /* the conversation, known by its history */
+    struct conversation conversation; /* the conversation, recognized by its history */
     str session;
 };
 

@@ -1,4 +1,4 @@
-/* api.c - what the routes under /api/v1 have in common.
+/* api.c - shared by the routes under /api/v1.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -78,7 +78,7 @@ bool api_operators_only(struct exchange *ex)
 {
     if (api_operator(ex))
         return true;
-    assert(ex->key); /* without keys everybody is an operator, and the route needs one */
+    assert(ex->key); /* without keys everybody is an operator, but this route needs a key */
     exchange_fail(ex,
                   403,
                   "operators_only",

@@ -1,7 +1,8 @@
 /* apps.c - the routes of the applications, on threads that may wait for models and tools.
  *
- * Output before the end is collected under a lock and written on the exchange's loop, which also
- * gets the end. These two posts may arrive in either order, so the later one ends the exchange.
+ * Output is collected under a lock and written on the exchange's loop. The end of the request is
+ * posted to the same loop. These two posts may arrive in either order, so the later one ends the
+ * exchange.
  *
  * At shutdown the applications end while the loops still run, because code that waits for a model
  * waits for a loop; and on a separate thread, so that the deadline of the drain applies to them,
@@ -14,7 +15,7 @@
 #include "serve/work.h"
 #include "store/daemons.h"
 
-#define HANDS 64 /* requests that wait for runs hold one each */
+#define HANDS 64 /* threads; each request that waits for a run occupies one */
 #define ARENA_MAX ((size_t)256 << 20)
 #define OUT_MAX ((size_t)64 << 20)
 
@@ -32,12 +33,12 @@ struct app_job {
     struct loop_task writing;
     struct loop_timer keepalive;
     uint64_t sent_ns;
-    bool headed;          /* it is a stream, and has begun */
-    bool events;          /* of server-sent events, which may have comments */
-    bool over;            /* all is made; the loop's thread only */
-    pthread_mutex_t lock; /* of what follows */
-    struct buf pieces;    /* to be written */
-    const char *type;     /* of pieces: the other thread may set that of the reply again */
+    bool headed;          /* the head of a stream was sent */
+    bool events;          /* a stream of server-sent events, which may have comments */
+    bool over;            /* the reply is complete; used on the loop's thread only */
+    pthread_mutex_t lock; /* protects the members below */
+    struct buf pieces;    /* output to be written */
+    const char *type;     /* of `pieces`; the other thread may change that of the reply */
     bool posted;
 };
 
@@ -92,7 +93,7 @@ static void serve_apps_answer(struct app_job *j)
         exchange_reply(ex, j->reply.status, str_c(j->reply.type), buf_str(&j->reply.body));
 }
 
-/* ---- answers in pieces ---- */
+/* ---- streamed replies ---- */
 
 static void write_some(struct app_job *j, str bytes)
 {
@@ -312,7 +313,7 @@ static void serve_apps_handle(struct exchange *ex)
 
 const struct route apps_any = {"", "(application)", CHAT_OPENAI, false, serve_apps_handle};
 
-/* ---- beginning and end ---- */
+/* ---- start and end ---- */
 
 bool apps_begin(struct daemon *d, struct err *e)
 {
@@ -338,7 +339,7 @@ static void *close_all(void *arg)
     struct log_scope scope;
 
     log_scope_enter(&scope, d->log, STR(""));
-    pthread_rwlock_wrlock(&d->apps_use); /* until the last has left; nobody enters any more */
+    pthread_rwlock_wrlock(&d->apps_use); /* until the last thread has left; no other may enter */
     pthread_rwlock_unlock(&d->apps_use);
     work_stop(d->hands);
     peers_stop(d->peers);

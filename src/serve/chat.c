@@ -1,4 +1,5 @@
-/* chat.c - model calls: a request in any dialect, its call, and the reply as it comes.
+/* chat.c - model calls: reads a request in any dialect, starts its call, and sends the reply as it
+ * arrives.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -7,19 +8,19 @@
 #include "base/log.h"
 #include "serve/agent_model.h"
 
-#define ENCODE_SPARE ((size_t)80 << 20) /* more than what one event can take */
+#define ENCODE_SPARE ((size_t)80 << 20) /* more than one event can take */
 
 /* Buffered output is sent before it outgrows the memory that the loop reuses. */
 #define FLUSH_SIZE (BUF_SPARE_MAX - 4096)
 
-#define TRACE_STATE_MAX 512 /* the size that all participants must pass on */
+#define TRACE_STATE_MAX 512 /* the size that every participant must pass on (W3C Trace Context) */
 
 static bool serve_chat_is_sse(const struct exchange *ex)
 {
     return ex->request.stream && ex->wire->stream_framing == WIRE_SSE;
 }
 
-/* Gemini's streams are an array of JSON, unless one asks for events. */
+/* Gemini streams a JSON array, unless the client asks for server-sent events. */
 static bool gemini_array(const struct exchange *ex)
 {
     return ex->request.stream && ex->wire->dialect == CHAT_GEMINI &&
@@ -28,7 +29,7 @@ static bool gemini_array(const struct exchange *ex)
 
 /* ---- the reply ---- */
 
-/* Lent until the next. */
+/* Valid until the next call of this function. */
 static str usage_words(struct exchange *ex)
 {
     struct buf *out = &ex->worker->words;
@@ -64,10 +65,10 @@ static bool speaks_to_gateway(const struct exchange *ex)
     return ex->wire->dialect == CHAT_GENERATE;
 }
 
-/* Whether a stream carries the words of x-rationale-usage: for a client that speaks to the gateway
- * (a header of ours, /generate) or whose reply the gateway may have changed. All others get the
- * provider's bytes and nothing else. Where there are no comments, nothing is said of no reasoning.
- */
+/* Whether the end of a stream has the values of x-rationale-usage: only for a client that addresses
+ * the gateway (one of our headers, /generate), or whose reply the gateway may have changed. All
+ * others get the provider's bytes and nothing else. A framing without comments gets them only if
+ * there was reasoning. */
 static bool stream_tells_usage(const struct exchange *ex)
 {
     struct call_facts f;
@@ -80,7 +81,7 @@ static bool stream_tells_usage(const struct exchange *ex)
            ((serve_chat_is_sse(ex) && !gemini_array(ex)) || f.reasoning_tokens > 0);
 }
 
-/* The provider's rate limits, request id and the like. */
+/* Passes on the provider's rate limits, request id and similar headers. */
 static void pass_headers(struct exchange *ex)
 {
     const struct http1_field *fields;
@@ -120,7 +121,7 @@ static void serve_chat_flush(struct exchange *ex)
     ex->last_ns = loop_now_ns(ex->worker->gl.loop);
     if (server_full(ex->x) && ex->call) {
         call_pause(ex->call);
-        buf_release(&ex->out); /* a stalled client needs only its send buffer */
+        buf_release(&ex->out); /* a stalled client only keeps its send buffer */
     }
 }
 
@@ -168,9 +169,10 @@ static void serve_chat_on_frame(void *ctx, const struct wire_frame *frame,
                                 const struct chat_event *events, size_t n, bool touched, bool last)
 {
     struct exchange *ex = ctx;
-    bool ends = last && ex->request.stream && !ex->last; /* later output is appended to the last */
+    bool ends = last && ex->request.stream && !ex->last; /* else appended to the last frame */
     bool note = ends && stream_tells_usage(ex);
-    /* Some readers of Gemini's events (LiteLLM) hear nothing of what follows a comment. */
+    /* Some readers of Gemini's events (LiteLLM) ignore what follows a comment, so the note comes
+     * last. */
     bool behind = note && ex->wire->dialect == CHAT_GEMINI && !gemini_array(ex);
 
     assert(ex->call && !ex->ended);
@@ -197,7 +199,8 @@ static void serve_chat_on_frame(void *ctx, const struct wire_frame *frame,
         serve_chat_flush(ex);
 }
 
-/* Events that came together leave together; then a stream may be silent for long. */
+/* At the end of a round: sends the events of this round together. The stream may then be silent for
+ * long. */
 static void serve_chat_on_rest(void *ctx)
 {
     struct exchange *ex = ctx;
@@ -210,7 +213,7 @@ static void serve_chat_on_rest(void *ctx)
     if (ex->headed)
         server_request_drop(ex->x);
     if (some)
-        server_flush(ex->x); /* the others' events of this round need not be waited for */
+        server_flush(ex->x); /* sends it now, before the events of other calls of this round */
 }
 
 static void serve_chat_on_error(void *ctx, const struct chat_error *error)
@@ -222,7 +225,7 @@ static void serve_chat_on_error(void *ctx, const struct chat_error *error)
     ex->failed = true;
     exchange_keep_error(ex, error);
     ex->error->id = ex->id;
-    if (ex->headed) /* too late for a status: the stream says it */
+    if (ex->headed) /* the head was sent, so the stream contains the error */
         wire_encode(&ex->encoder, &(struct chat_event){.kind = CHAT_ERROR, .error = ex->error});
     else
         buf_reset(&ex->out);
@@ -265,7 +268,7 @@ static void serve_chat_on_end(void *ctx, const struct err *e)
         unstored.message =
             arena_printf(server_arena(ex->x), "the answer could not be put on record: %s", e->text);
         buf_reset(&ex->out);
-        ex->encoder.ended = false; /* its end has not left */
+        ex->encoder.ended = false; /* the end of the reply was not sent yet */
         serve_chat_on_error(ex, &unstored);
     }
     if (!ex->headed)
@@ -304,8 +307,7 @@ static const struct call_sink sink = {serve_chat_on_frame,
                                       serve_chat_on_rest,
                                       serve_chat_on_retry};
 
-/* While the model thinks in silence the client hears something now and then, or a proxy on the way
- * would cut the stream. */
+/* Sends a comment now and then while the model is silent, so that no proxy cuts the stream. */
 static void serve_chat_keep_alive(void *ctx)
 {
     struct exchange *ex = ctx;
@@ -360,7 +362,7 @@ static void encoder_up(struct exchange *ex)
         wire_generate_options(&ex->encoder, ex->setup->config->delta, !call_hides(ex->call));
     if (gemini_array(ex))
         wire_gemini_array(&ex->encoder);
-    /* Google's own SDKs, for Python and Go at least, end in an error at a comment. */
+    /* Google's own SDKs, at least for Python and Go, fail at a comment. */
     ex->encoder.bare = ex->wire->dialect == CHAT_GEMINI &&
                        http1_has(server_request(ex->x), STR("x-goog-api-client"));
 }
@@ -379,7 +381,7 @@ static void serve_chat_start(void *ctx)
     struct call_request r = {
         .wire = ex->wire,
         .request = &ex->request,
-        /* A reply in the form of Responses repeats members of the request. */
+        /* A reply in the Responses dialect repeats members of the request. */
         .doc = ex->request.stream && ex->wire->dialect != CHAT_RESPONSES ? &ex->doc : NULL,
         .body = server_body(ex->x),
         .route = str_c(ex->route->path),
@@ -436,7 +438,7 @@ static void start_soon(struct exchange *ex)
     loop_soon(ex->worker->gl.loop, &ex->start);
 }
 
-/* The error text begins with the path, if it is about a member. */
+/* The error text begins with the path of the member, if it is about one. */
 static void serve_chat_refuse(struct exchange *ex, str why)
 {
     struct chat_error error = exchange_error_of(400, "invalid_request", why);
@@ -461,7 +463,8 @@ static bool read_body(struct exchange *ex)
     return false;
 }
 
-/* A request without messages has a model loaded, or let go. Where none is, it is there already. */
+/* Ollama: a request without messages loads or unloads a model. For other providers, nothing needs
+ * to be loaded. */
 static bool serve_chat_answer_load(struct exchange *ex)
 {
     const struct chat_request *r = &ex->request;
@@ -485,14 +488,14 @@ static bool serve_chat_answer_load(struct exchange *ex)
                "\"content\":\"\"},\"done\":true,\"done_reason\":\"%s\"}\n",
                when,
                n == 0 ? "unload" : "load");
-    ex->called = true; /* it is no call */
+    ex->called = true; /* it is not a model call */
     exchange_reply(
         ex, 200, str_c(r->stream ? ex->wire->stream_type : ex->wire->whole_type), buf_str(&body));
     buf_release(&body);
     return true;
 }
 
-/* The first model there is, for our own route, where none need be named. */
+/* The first configured model, for /generate, whose requests need not name one. */
 static str first_model(const struct config *c)
 {
     for (size_t i = 0; i < c->provider_count; i++)
@@ -520,7 +523,7 @@ void chat_read_on(struct exchange *ex)
         start_soon(ex);
 }
 
-/* /v1beta/models/MODEL:generateContent: the path has the model and whether to stream. */
+/* /v1beta/models/MODEL:generateContent: the path names the model and says whether to stream. */
 void gemini_handle(struct exchange *ex)
 {
     str verb = STR(""), rest = exchange_rest(ex), model = rest;

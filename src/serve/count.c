@@ -1,4 +1,4 @@
-/* count.c - count_tokens and countTokens: the provider's own count where it has one, else ours.
+/* count.c - count_tokens and countTokens: the provider's count if it can count, else the gateway's.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -12,7 +12,7 @@
 
 struct count {
     struct exchange *ex;
-    bool gemini, boxed; /* countTokens; its request is in a wrapper object */
+    bool gemini, boxed; /* countTokens with its request in a wrapper object */
 
     const struct config_provider *provider;
     struct upstream upstream;
@@ -38,7 +38,7 @@ static void count_locally(struct count *k)
     exchange_reply(ex, 200, STR("application/json"), (str){body, (size_t)n});
 }
 
-/* ---- the provider's own ---- */
+/* ---- counted by the provider ---- */
 
 static void serve_count_release(struct count *k)
 {
@@ -64,7 +64,7 @@ static void serve_count_on_bytes(void *ctx, str bytes)
     buf_add(&((struct count *)ctx)->reply, bytes);
 }
 
-/* The provider's error; false if the provider seems to have no counting. */
+/* Passes on the provider's error; false if the provider seems unable to count. */
 static bool read_refusal(struct count *k, struct arena *a, struct chat_error *error)
 {
     struct json doc;
@@ -139,7 +139,7 @@ static void serve_count_on_error(void *ctx, const struct err *e)
     exchange_fail(ex, e->code == ERR_TIMEOUT ? 504 : 502, "upstream_error", "%s", e->text);
 }
 
-/* The reply is gathered whole. */
+/* The reply is collected as a whole. */
 static void serve_count_on_rest(void *ctx)
 {
     (void)ctx;
@@ -183,7 +183,7 @@ static void anthropic_ask(struct count *k, const struct config_route *route)
     json_edits_apply(&edits, &k->body);
 }
 
-/* The path ends in ":generateContent", which is another verb here. */
+/* Replaces the path's ending ":generateContent" by ":countTokens". */
 static void gemini_ask(struct count *k, const struct config_route *route)
 {
     struct exchange *ex = k->ex;
@@ -213,7 +213,7 @@ static void gemini_ask(struct count *k, const struct config_route *route)
     buf_add(&k->body, STR("}"));
 }
 
-/* As those of a call are. */
+/* The same headers as those of a call. */
 static bool count_headers(struct count *k, const struct config_provider *p, struct err *e)
 {
     const struct http1_head *h = server_request(k->ex->x);
@@ -253,7 +253,7 @@ static void serve_count_ask_provider(struct count *k, const struct config_route 
     upstream_start(&k->upstream, ex->worker->gl.loop, ex->worker->gl.client, &r, &handler, k);
 }
 
-/* The request is read: by whom it is counted. */
+/* The request was read: decides who counts. */
 static void serve_count_begin(struct exchange *ex, bool boxed)
 {
     struct count *k;
@@ -294,13 +294,13 @@ void count_handle(struct exchange *ex)
         exchange_fail(ex, 400, "invalid_request", "%s", e.text);
 }
 
-/* The body is the contents alone or, to count a whole request, a wrapper object with it. */
+/* The body is either just the contents or, to count a whole request, a wrapper object with it. */
 void gemini_count(struct exchange *ex, str model)
 {
     const struct json_node *box;
     struct err e;
 
-    ex->called = true; /* it is no call, and is not counted as one that was refused */
+    ex->called = true; /* it is not a model call, and is not counted as a refused one */
     if (!exchange_json(ex) || !exchange_values_fit(ex))
         return;
     box = json_get(&ex->doc, json_root(&ex->doc), "generateContentRequest");

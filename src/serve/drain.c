@@ -1,4 +1,4 @@
-/* drain.c - the end of the loops: running calls may end until the deadline, then they are cut.
+/* drain.c - ends the loops: running calls may continue until the deadline, then they are cancelled.
  *
  * A loop is done when its last connection is closed and its last call is recorded; until then the
  * store may still post to it.
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #define LOOK_MS 2
-#define CUT_MS 10000 /* for what was cut to be put on record */
+#define CUT_MS 10000 /* grace period for recording cancelled calls */
 
 void *drain_work(void *arg)
 {
@@ -58,7 +58,7 @@ static void serve_drain_drain(void *ctx)
     loop_timer_init(&w->look, serve_drain_look, w);
     server_drain(w->server, on_idle, w);
     watch_runs_drain(w);
-    live_drain(w); /* it knows now that it need not wait for them */
+    live_drain(w); /* tells the loop that it need not wait for them */
 }
 
 static void serve_drain_cut(void *ctx)

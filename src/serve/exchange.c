@@ -1,4 +1,4 @@
-/* exchange.c - one request: its key and route; errors in the client's dialect.
+/* exchange.c - one request: finds its key and route, and writes errors in the client's dialect.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -8,10 +8,10 @@
 #include "serve/params.h"
 #include "serve/watch.h"
 
-#define VALUE_SIZE 320 /* most bytes that a parsed value of a request takes */
+#define VALUE_SIZE 320 /* most bytes that a parsed value of a request can take */
 #define LOGGED_SPARE 4096
 #define REFUSED_ARENA_MAX ((size_t)1 << 20) /* for the path, which fits into the head */
-#define HEADERS_FIRST 5                     /* of ours: most replies have no more */
+#define HEADERS_FIRST 5                     /* most replies have no more headers of ours */
 
 void exchange_header(struct exchange *ex, str name, str value)
 {
@@ -47,7 +47,7 @@ static str exchange_mask_for_log(struct worker *w, struct setup *s, str said, st
     return said;
 }
 
-/* Without the id of a watched run, which is its credential. */
+/* The path without the id of a watched run: the id is its credential. */
 static str exchange_path_for_log(struct worker *w, struct setup *s, str path, struct arena *a)
 {
     if (str_starts(path, STR("/api/v1/watch/")))
@@ -111,7 +111,7 @@ void exchange_reply(struct exchange *ex, int status, str type, str body)
         api_protect(ex);
     exchange_header(ex, STR("content-type"), type);
     n = passed_merge_headers(ex, all);
-    out = ex->out; /* the body may be in it, and ex goes with the exchange */
+    out = ex->out; /* the body may be in `out`, and ex is freed with the exchange */
     buf_init(&ex->out, 0);
     exchange_done(ex);
     if (body.n && body.p == out.p && body.n == out.n)
@@ -128,7 +128,8 @@ void exchange_reply_json(struct exchange *ex, int status, struct json_text *t)
     buf_release(&t->buf);
 }
 
-/* In whole seconds, rounded up, and in milliseconds where those say more: SDKs read both. */
+/* Retry-After in whole seconds, rounded up, and in milliseconds if they are more exact: SDKs read
+ * both. */
 static void retry_after(struct exchange *ex, int64_t ms)
 {
     struct arena *a = server_arena(ex->x);
@@ -148,7 +149,7 @@ void exchange_error(struct exchange *ex, const struct chat_error *error)
     assert(!ex->ended);
     if (error->retry_after_ms >= 0)
         retry_after(ex, error->retry_after_ms);
-    if (error->no_retry && !passed_has(ex, STR("x-should-retry"))) /* SDKs obey it */
+    if (error->no_retry && !passed_has(ex, STR("x-should-retry"))) /* SDKs obey this header */
         exchange_header(ex, STR("x-should-retry"), STR("false"));
     if (!ex->api && !ex->passed.request_id.n)
         exchange_header(ex, passed_id_name(ex), ex->id);
@@ -264,7 +265,7 @@ static str presented_key(const struct http1_head *h)
     return key.n ? key : http1_find(h, STR("x-goog-api-key"));
 }
 
-/* Clients of Gemini may send it in the query. */
+/* Clients of Gemini may send the key in the query. */
 static str query_key(struct exchange *ex)
 {
     struct params p;
@@ -289,8 +290,8 @@ str exchange_host(str host)
     return n ? str_slice(host, 0, n - 1) : host;
 }
 
-/* Without keys everybody on loopback may send requests, and any page can make a browser do so. So a
- * request from a page must come from one of our pages. */
+/* Without keys everybody on loopback may send requests, and any web page can make a browser send
+ * some. So requests from pages must come from one of our pages. */
 bool exchange_from_elsewhere(const struct http1_head *h, bool loopback)
 {
     str origin = http1_find(h, STR("origin")), host = http1_find(h, STR("host"));
@@ -299,12 +300,13 @@ bool exchange_from_elsewhere(const struct http1_head *h, bool loopback)
     if (!http1_has(h, STR("origin")))
         return false;
     if (scheme == STR_NONE)
-        return true; /* "null" among them */
+        return true; /* for example the origin "null" */
     return !str_eq(str_slice(origin, scheme + 3, origin.n), host) ||
            (loopback && !config_is_loopback(exchange_host(host)));
 }
 
-/* With keys, a page of any site may ask: it has to have one, and cookies are not sent. */
+/* With keys, a page of any site may send requests: it needs a key, and the browser sends no
+ * cookie. */
 static void exchange_allow_origins(struct exchange *ex)
 {
     assert(ex->setup->config->key_count > 0);
@@ -314,8 +316,8 @@ static void exchange_allow_origins(struct exchange *ex)
     exchange_header(ex, STR("access-control-expose-headers"), STR("*"));
 }
 
-/* Without keys only loopback is listened on; but a socket may be one that was given, or the keys
- * may have gone since it was opened. */
+/* Without keys the daemon listens on loopback only; but a socket may be inherited, or the keys may
+ * have been removed after it was opened. */
 static bool is_near(struct exchange *ex)
 {
     if (server_peer_near(ex->x))
@@ -330,7 +332,7 @@ static bool is_near(struct exchange *ex)
 static bool exchange_authenticate_client(struct exchange *ex)
 {
     const struct config *c = ex->setup->config;
-    bool keyless = c->key_count == 0 || ex->route == &watch_any; /* a run's id is its key */
+    bool keyless = c->key_count == 0 || ex->route == &watch_any; /* the id of a run is its key */
     uint8_t digest[32];
     str key;
 
@@ -365,11 +367,12 @@ static bool exchange_authenticate_client(struct exchange *ex)
     return false;
 }
 
-/* ---- from the server ---- */
+/* ---- called by the server ---- */
 
 static const struct route unknown = {"", "", CHAT_OPENAI, true, NULL};
 
-/* The methods of a path; a browser asks for them before a page of another site may use them. */
+/* The methods of a path: a browser asks for them before a page of another site may send
+ * requests. */
 void exchange_fail_method(struct exchange *ex)
 {
     const struct http1_head *h = server_request(ex->x);
@@ -412,7 +415,7 @@ static void exchange_answer_options(struct exchange *ex)
     exchange_reply(ex, 204, STR("text/plain"), STR(""));
 }
 
-/* Three dialects have their models at one address. */
+/* Three dialects list their models at the same address. */
 static void models_dialect(struct exchange *ex)
 {
     const struct http1_head *h = server_request(ex->x);
@@ -423,7 +426,7 @@ static void models_dialect(struct exchange *ex)
         ex->wire = wire_get(CHAT_GEMINI);
 }
 
-/* The path that a wrong base URL was meant to give: "/v1" is missing or doubled; or "". */
+/* If a wrong base URL led here ("/v1" is missing or doubled): the path that was meant; else "". */
 static str route_meant(const struct http1_head *h, struct arena *a)
 {
     bool twice = str_starts(h->path, STR("/v1/v1/")), known;

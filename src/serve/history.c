@@ -5,7 +5,6 @@
  */
 #include "serve/history_job.h"
 
-#include "base/utf8.h"
 #include "gateway/storage_info.h"
 #include "serve/methods.h"
 #include "store/daemons.h"
@@ -42,12 +41,12 @@ static bool ask_by_id(struct history_job *j, struct err *e)
     return j->query(j->reader, &j->asker, j->id, &j->out, e);
 }
 
-/* The rest of a path after an id. */
+/* A path after an id, with its query or its handler. */
 struct view {
     const char *name;
     bool (*query)(struct reader *r, const struct query_asker *a, str id, struct buf *out,
                   struct err *e);
-    void (*handle)(struct exchange *ex, str id); /* in its place */
+    void (*handle)(struct exchange *ex, str id); /* called in place of the query */
 };
 
 static const struct view session_views[] = {
@@ -127,7 +126,7 @@ static bool ask_call_list(struct history_job *j, struct err *e)
     return query_call_list(j->reader, &j->asker, &w, &j->out, e);
 }
 
-/* The filters that the overview and the list of its calls share. */
+/* The filters that the overview shares with the list of its calls. */
 static void serve_history_call_filter(struct params *p, struct query_filter *f)
 {
     f->model = params_text(p, "model");
@@ -187,7 +186,7 @@ void search_handle(struct exchange *ex)
     j->words = params_text(&p, "q");
     j->page.limit = params_i64(&p, "limit", 20, 1, PAGE_MAX);
     if (str_trim(j->words).n == 0)
-        params_wrong(&p, "q", "string", "must say what to look for");
+        params_wrong(&p, "q", "string", "must have the text to search for");
     history_job_go(j, &p);
 }
 
@@ -306,7 +305,7 @@ static void put_kept(struct json_out *o, const struct storage_info *k, bool plac
     json_out_end(o);
 }
 
-/* Paths are for operators, as the configuration is. */
+/* Only operators see paths, as in the configuration. */
 static bool ask_kept(struct history_job *j, struct err *e)
 {
     struct setup *s = gateway_setup(&j->worker->daemon->gateway);
@@ -328,7 +327,7 @@ void history_kept_handle(struct exchange *ex)
 
     if (!j)
         return;
-    j->job.settled = true; /* the reply has no calls in it: it need not wait for the tables */
+    j->job.settled = true; /* the reply contains no calls, so it need not wait for the tables */
     history_job_go(j, &p);
 }
 

@@ -1,4 +1,5 @@
-/* history_erase.c - what is to be forgotten, with a receipt; and the log that remembers that.
+/* history_erase.c - erases records and returns a receipt; shows the audit log, which keeps each
+ * erasure.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,5 +1,5 @@
-/* history_export.c - exports: a step is read on a thread, sent, and only when the client has room
- * the next one is read. No thread waits for a client, and little of it is ever in memory.
+/* history_export.c - exports: a thread reads one step, the loop sends it, and the next one is read
+ * only when the client has room. So no thread waits for a client, and only one step is in memory.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -42,7 +42,7 @@ static void serve_history_export_head(struct history_job *j)
     j->headed = true;
 }
 
-/* The client has part of it: all that can be done is not to pretend that it is whole. */
+/* The client has a part of the export: closing the connection shows that it is incomplete. */
 static void serve_history_export_cut(struct history_job *j)
 {
     struct exchange *ex = j->ex;

@@ -1,4 +1,4 @@
-/* history_job.c - questions are asked on a thread of the pool and answered on the loop.
+/* history_job.c - queries run on a thread of the pool, and the loop sends their replies.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -7,12 +7,12 @@
 #include "store/title.h"
 #include "wire/redact_reasoning.h"
 
-/* A ceiling: decisions on a run read its input and its result, which are as large as requests and
- * replies, several times. */
+/* Limit for one parsed value: decisions about a run read its input and its result several times,
+ * and both can be as large as requests and replies. */
 #define ARENA_MAX ((size_t)1 << 30)
-#define WHOLE_MAX ((size_t)1 << 20) /* larger answers go out as they are: packing takes time */
+#define WHOLE_MAX ((size_t)1 << 20) /* larger replies are not compressed: that takes time */
 
-/* Adds a running call, as the live view has it. */
+/* Adds a running call, in the form of the live view. */
 static bool on_running(void *ctx, const struct hub_running *c)
 {
     struct history_job *j = ctx;
@@ -127,7 +127,7 @@ static void serve_history_job_on_gone(struct exchange *ex)
     if (j->posted)
         work_cancel(j->worker->daemon->work, &j->job);
     else
-        history_job_free(j); /* it waited for the client to read on */
+        history_job_free(j); /* it waited until the client had read more */
 }
 
 static void serve_history_job_done(struct work_job *job)
@@ -160,7 +160,7 @@ void history_job_post(struct history_job *j)
     j->answer(j);
 }
 
-/* "field: reason" of a wrong question. */
+/* The error "field: reason" of an invalid query. */
 static void fail_input(struct exchange *ex, const struct err *e)
 {
     str text = str_c(e->text);

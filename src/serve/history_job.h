@@ -28,7 +28,7 @@ struct history_job {
     struct query_filter filter;
     struct query_page page;
     str id, words;
-    /* Of a thread: the key, whether it may see all, and the request's body. */
+    /* For a thread: the key, whether it may see everything, and the request's body. */
     str key;
     bool all;
     struct buf body;
@@ -55,7 +55,8 @@ struct history_job *history_job_begin(struct exchange *ex, struct params *p, his
 void history_job_go(struct history_job *j, struct params *p);
 void history_job_free(struct history_job *j);
 void history_job_post(struct history_job *j);
-/* Makes the parser's error one about the body; one that is too deep is not a busy gateway. */
+/* Words the parser's error as one about the body; a body that is nested too deeply does not mean a
+ * busy gateway. */
 void history_job_refuse_json(struct err *e);
 /* Replies with the error, and frees the job. */
 void history_job_fail(struct history_job *j);

@@ -66,7 +66,7 @@ struct daemon {
     struct threads *threads; /* of agents; likewise */
     struct agent_log *runs;  /* likewise */
     struct apps *apps;
-    pthread_rwlock_t apps_use; /* apps_enter reads, the end of the applications writes */
+    pthread_rwlock_t apps_use; /* apps_enter reads it, the end of the applications writes it */
     struct work *hands;        /* threads of the applications' routes; stopped with them */
     _Atomic bool leave;        /* runs must stop now and be resumed later */
     _Atomic bool apps_ended;   /* no application runs any more */
@@ -111,8 +111,8 @@ struct exchange {
     struct call *call;
     struct wire_encoder encoder;
     struct buf out;
-    bool encoding, headed, failed, ended, unrecorded;
-    bool last, called;   /* out waits for the end; a call was made, and is counted */
+    bool headed, failed, ended, unrecorded;
+    bool last, called;   /* `out` is kept for the end; a call was started, and is counted */
     bool api, by_cookie; /* a route of the history API; the key comes from a cookie */
     bool started;        /* `keepalive` is in use, and `start` no longer */
     union {
@@ -120,7 +120,7 @@ struct exchange {
         struct loop_timer keepalive;
     };
     struct exchange_previous previous;
-    void (*on_gone)(struct exchange *ex); /* the client disconnects */
+    void (*on_gone)(struct exchange *ex); /* the client has disconnected */
     void (*on_room)(struct exchange *ex); /* more may be written */
     void *job;
     struct app_match *app;           /* of a route of an application; or NULL */
@@ -150,10 +150,10 @@ str exchange_host(str host); /* of a Host header, without port and brackets */
 bool exchange_from_elsewhere(const struct http1_head *h, bool loopback);
 /* The value of the header x-rationale-reasoning. */
 enum config_show exchange_reasoning_asked(const struct http1_head *h);
-bool exchange_reasoning_valid(struct exchange *ex) MUST_USE; /* false: the reply was 400 */
+bool exchange_reasoning_valid(struct exchange *ex) MUST_USE; /* false: a 400 was sent */
 /* Parses the body as JSON; false after a reply with 400. */
 bool exchange_json(struct exchange *ex) MUST_USE;
-/* After it: whether a dialect may read all values (or 413); names at most one model (or 400). */
+/* After it: whether a dialect may read all values (or 413); at most one model is named (or 400). */
 bool exchange_values_fit(struct exchange *ex) MUST_USE;
 bool exchange_one_model(struct exchange *ex) MUST_USE;
 
@@ -161,11 +161,11 @@ bool exchange_one_model(struct exchange *ex) MUST_USE;
 bool api_path(str path);
 void api_protect(struct exchange *ex);
 void api_error(const struct chat_error *error, struct buf *out);
-/* An error without type and parameter, after which the client need not wait. */
+/* An error without type and parameter; the client may retry at once. */
 struct chat_error exchange_error_of(int status, const char *code, str message);
 /* False after a refusal: a page of another site, or a host name that is not this machine's. */
 bool api_allowed(struct exchange *ex) MUST_USE;
-/* Whether this key may see all and change things. */
+/* Whether this key may see everything and change things. */
 bool api_operator(const struct exchange *ex);
 bool api_operators_only(struct exchange *ex) MUST_USE; /* false after a refusal */
 

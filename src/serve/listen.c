@@ -124,7 +124,7 @@ bool listen_open(struct listening *l, str host, unsigned port, size_t count, str
         found = NULL;
         if (!ok)
             err_prefix(e, "%s:%u: ", name, port);
-        else if (l->count == 0) /* port 0 is some port: the others take the same */
+        else if (l->count == 0) /* port 0: the others take the system's choice */
             l->loopback = serve_listen_describe(l->fds[0], l->address, &port);
     }
     while (!ok && l->count > 0)
@@ -132,7 +132,7 @@ bool listen_open(struct listening *l, str host, unsigned port, size_t count, str
     return ok;
 }
 
-/* Connections can be taken from it. */
+/* Whether the socket accepts connections. */
 static bool is_listening(int fd)
 {
     int type = 0, listens = 0;

@@ -1,11 +1,10 @@
-/* live.c - live updates: who may watch, and the WebSocket they come by.
+/* live.c - live updates: who may watch, and the WebSocket that carries them.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "serve/live.h"
 
 #include "base/sha256.h"
-#include "base/utf8.h"
 #include "live/ask.h"
 #include "net/ws.h"
 
@@ -35,8 +34,8 @@ static str live_find_bearer(const struct http1_head *h)
     return STR("");
 }
 
-/* The one of its protocols that is answered: ours, else the one with the key in it, or a browser
- * would not have it. */
+/* The subprotocol to answer with: ours, else the one that contains the key; a browser closes a
+ * WebSocket without an answer. */
 static str live_choose_protocol(const struct http1_head *h)
 {
     str list = http1_find(h, STR("sec-websocket-protocol")), item, chosen = STR("");
@@ -142,7 +141,7 @@ static void serve_live_send(struct live *l, const char *type, str members)
 
     buf_init(&out, 2 * WORDS_MAX);
     live_words(l, type, members, &out);
-    assert(l->ws && !l->ex); /* not the stream of events, which live_stream.c writes */
+    assert(l->ws && !l->ex); /* live_stream.c writes to the stream of events */
     server_ws_send(l->ws, true, buf_str(&out));
     buf_release(&out);
 }
@@ -179,7 +178,7 @@ static void serve_live_send_answer(struct live *l, const struct ask *ask, const 
         serve_live_send_error(l, code, message);
 }
 
-/* ---- what it asks for ---- */
+/* ---- requests of the viewer ---- */
 
 static void serve_live_send_health(struct live *l)
 {
@@ -205,7 +204,7 @@ static void serve_live_subscribe(struct live *l, const struct ask *ask)
             "alert_ID");
         return;
     }
-    /* Its answer comes before what it has missed. */
+    /* The answer is sent before the missed messages. */
     if (!hub_may_subscribe(l->viewer, ask_channel(ask), &e)) {
         serve_live_send_answer(l, ask, "too_many_subscriptions", e.text);
         return;
@@ -226,7 +225,7 @@ static void serve_live_on_message(void *ctx, struct server_ws *w, bool text, str
 
     (void)w;
     if (server_ws_full(l->ws))
-        return; /* one that asks and does not listen */
+        return; /* a viewer that sends requests and does not read the replies */
     if (!text) {
         serve_live_send_error(l, "invalid_message", "messages are JSON text");
         return;
@@ -256,7 +255,7 @@ static const struct server_ws_handler socket_handler = {.message_max = ASK_MESSA
                                                         .on_message = serve_live_on_message,
                                                         .on_close = serve_live_on_close};
 
-/* ---- what it is sent ---- */
+/* ---- messages to the viewer ---- */
 
 static void ws_send(void *ctx, const struct hub_message *m)
 {
@@ -314,7 +313,7 @@ void live_drain(struct worker *w)
     hub_viewers_each(w->gl.port, serve_live_leave);
 }
 
-/* ---- its beginning ---- */
+/* ---- start ---- */
 
 static bool user_ok(struct exchange *ex, struct live *l)
 {
@@ -356,7 +355,7 @@ static void live_send_greeting(struct live *l)
     buf_release(&out);
 }
 
-/* From here on it is a WebSocket. False: it has been answered, and `l` is gone. */
+/* Switches to a WebSocket. False: a reply was sent, and `l` is freed. */
 static bool live_upgrade_exchange(struct exchange *ex, struct live *l)
 {
     struct hub_scope scope = live_scope(l, serve_live_key_of(ex, true));

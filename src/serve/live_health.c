@@ -1,4 +1,4 @@
-/* live_health.c - how the gateway is: sent when it changes, and now and then.
+/* live_health.c - the health of the gateway: sent when it changes, and at intervals.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -6,7 +6,7 @@
 
 #define LOOK_MS 1000
 #define TELL_MS 30000
-#define TELL_ILL_MS 5000 /* while it is not healthy */
+#define TELL_ILL_MS 5000 /* the interval while it is not healthy */
 #define WORDS_MAX 8192
 
 static const char *serve_live_health_word(const struct store_health *h)

@@ -12,10 +12,10 @@
 struct asked {
     struct ask_value channels[HUB_SUBS_MAX];
     size_t count;
-    uint64_t after; /* the last message it got; 0: none */
+    uint64_t after; /* the last message that the client got; 0: none */
 };
 
-/* ---- what it is sent ---- */
+/* ---- messages to the viewer ---- */
 
 static void write_event(struct live *l, uint64_t seq, str json)
 {
@@ -93,7 +93,7 @@ static void serve_live_stream_on_gone(struct exchange *ex)
     live_free(ex->job);
 }
 
-/* ---- what it asks for ---- */
+/* ---- the request ---- */
 
 static bool read_query(struct exchange *ex, struct asked *out)
 {

@@ -1,12 +1,12 @@
 /* login.c - exchanges a key for a cookie, for browsers, which should not keep keys.
  *
- * The cookie says who it is, encrypted and signed with a secret of the store, for 12 hours: all
+ * The cookie identifies the key, encrypted and signed with a secret of the store, for 12 hours: all
  * daemons that share the store accept it. It contains the key's digest, so removing a key from the
- * configuration takes effect at once. A login that was ended is remembered until its time is over.
- * A store that is not shared gives each process another secret: its end ends all logins.
+ * configuration takes effect at once. A login that was ended is remembered until it would expire.
+ * If the store is not shared, each process has a new secret, so a restart ends all logins.
  *
- * A code is for a link that logs its reader in: it is exchanged for a cookie once, by the daemon
- * that made it, which alone knows it, and not after it was dropped.
+ * A code is for a link that logs its reader in. Only the daemon that created it knows it, and
+ * exchanges it for a cookie once, unless it was dropped.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -50,7 +50,7 @@ struct login {
     size_t n;
     struct ended at[ENDED_MAX];
     size_t code_next;
-    struct code codes[CODES_MAX]; /* the oldest makes room */
+    struct code codes[CODES_MAX]; /* when all are in use, the oldest is replaced */
 };
 
 struct login *login_new(struct daemon *d)
@@ -92,7 +92,7 @@ static str cookie_value(str cookies)
     return STR("");
 }
 
-/* ---- ends ---- */
+/* ---- ended logins ---- */
 
 void login_end(struct login *l, str digest, int64_t until_ms)
 {
@@ -113,14 +113,14 @@ void login_end(struct login *l, str digest, int64_t until_ms)
     if (l->n < ENDED_MAX)
         e = &l->at[l->n++];
     else
-        for (size_t i = 1; i < l->n; i++) /* the one that would end first makes room */
+        for (size_t i = 1; i < l->n; i++) /* replaces the one that would expire first */
             e = l->at[i].until_ms < e->until_ms ? &l->at[i] : e;
     (void)snprintf(e->digest, sizeof e->digest, STR_FMT, STR_ARG(digest));
     e->until_ms = until_ms;
     pthread_mutex_unlock(&l->lock);
 }
 
-/* Of the bytes: the text of the same cookie may have capital letters. */
+/* Compares the bytes: the text of the same cookie may have capital letters. */
 static str login_digest(const struct cookie *c, char hex[SHA256_HEX_SIZE])
 {
     uint8_t digest[SHA256_SIZE];
@@ -267,7 +267,7 @@ void login_code_drop(struct login *l, str code)
     (void)serve_login_take_code(l, code, digest);
 }
 
-/* "key" or "code" of the body; false: it was answered. */
+/* Reads "key" or "code" of the body; false after a reply. */
 static bool serve_login_read(struct exchange *ex, uint8_t digest[SHA256_SIZE])
 {
     const struct json_node *root = json_root(&ex->doc);

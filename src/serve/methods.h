@@ -8,13 +8,13 @@
 
 #include "serve/internal.h"
 
-/* For the header Allow; "": there is nothing at this path. */
+/* For the header Allow; "" if there is nothing at this path. */
 str route_methods(str path, struct arena *a);
 /* 405, or 404 if the path takes no method. */
 void exchange_fail_method(struct exchange *ex);
 
 /* The routes of sessions, runs and threads take any path after the id, and their handlers know
- * which of them there are. `rest` is the path from the id on. */
+ * which paths exist. `rest` is the path after the id. */
 void session_methods(str path, str rest, struct arena *a, struct buf *out);
 void run_methods(str path, str rest, struct arena *a, struct buf *out);
 void thread_methods(str path, str rest, struct arena *a, struct buf *out);

@@ -1,4 +1,4 @@
-/* models.c - which models are served, in the words of each dialect.
+/* models.c - lists the models, in the form of each dialect.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -72,13 +72,13 @@ static void openai_row(struct json_out *o, str model, str provider)
     json_member_str(o, "object", STR("model"));
     json_member_i64(o, "created", 0);
     json_member_str(o, "owned_by", provider);
-    json_member_str(
-        o, "type", STR("base")); /* Mistral's SDKs ask here too and refuse a row without */
+    json_member_str(o, "type", STR("base")); /* Mistral's SDKs, which ask here too, need it */
     json_member_raw(o, "capabilities", STR("{\"completion_chat\":true,\"function_calling\":true}"));
     json_out_end(o);
 }
 
-/* The gateway does not know a model's age, limits and end: members that may be null are null. */
+/* The gateway does not know when a model was created, its limits or its end of life: members that
+ * may be null are null. */
 static void anthropic_row(struct json_out *o, str model, str provider)
 {
     static const char *const unknown[] = {
@@ -114,7 +114,7 @@ static void gemini_row(struct json_out *o, str model, str provider)
     json_out_close(o, 2);
 }
 
-/* Fields that only a host of the weights knows are empty. */
+/* Fields that only a host of the weights could fill are empty. */
 static void ollama_details(struct json_out *o)
 {
     static const char *const names[] = {
@@ -127,7 +127,8 @@ static void ollama_details(struct json_out *o)
     json_out_end(o);
 }
 
-/* Ollama's command prints the first letters of the digest: there is one, of the name. */
+/* Ollama's command prints the first letters of the digest, so the gateway sends a digest of the
+ * name. */
 static void ollama_row(struct json_out *o, str model, str provider)
 {
     uint8_t digest[SHA256_SIZE];
@@ -227,7 +228,7 @@ void ollama_version_handle(struct exchange *ex)
         ex, 200, STR("application/json"), STR("{\"version\":\"" RATIONALE_VERSION "\"}"));
 }
 
-/* Nothing is loaded here: it runs at the providers. */
+/* Nothing is loaded here: models run at the providers. */
 void ollama_ps_handle(struct exchange *ex)
 {
     exchange_reply(ex, 200, STR("application/json"), STR("{\"models\":[]}"));

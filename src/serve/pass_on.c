@@ -2,9 +2,9 @@
  * speech.
  *
  * They go to the provider of their model, which must speak the dialect of the route. The gateway
- * replaces the model's name and the credentials, and nothing else; the reply comes back as it is.
- * Nothing is recorded. The limits of the key count each request with one token for four bytes of
- * its body; its price is not known.
+ * replaces only the model's name and the credentials, and relays the reply unchanged. Nothing is
+ * recorded. For the limits of the key, a request counts one token for four bytes of its body; its
+ * price is not known.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -15,15 +15,15 @@
 #include "serve/internal.h"
 
 #define PASS_ON_BODY_MAX ((size_t)64 << 20)
-#define PASS_ON_ERROR_MAX 65536 /* bytes of a provider's error */
-#define PASS_ON_TOKEN_BYTES 4   /* of a usual token */
+#define PASS_ON_ERROR_MAX 65536 /* bytes kept of a provider's error */
+#define PASS_ON_TOKEN_BYTES 4   /* bytes of a usual token */
 
 struct pass_on {
     struct exchange *ex;
     const struct config_provider *provider;
     struct upstream upstream;
     struct buf lines, target, body; /* for the provider */
-    struct buf error;               /* what the provider says of an error */
+    struct buf error;               /* the beginning of the provider's error */
     int status;
     str type;    /* of the provider's body */
     bool coded;  /* it is compressed, although the gateway asks for plain bytes */
@@ -55,7 +55,7 @@ static void pass_on_head(void *ctx, const struct upstream_head *head)
     p->type = arena_dup(a, http1_find(head->fields, STR("content-type")));
     p->coded = head->coding.n && !http1_same(head->coding, STR("identity"));
     if (p->status >= 400)
-        return; /* gathered whole: it may quote the provider's key */
+        return; /* collected as a whole: it may quote the provider's key */
     p->headed = true;
     if (head->coding.n)
         exchange_header(ex, STR("content-encoding"), arena_dup(a, head->coding));
@@ -85,10 +85,10 @@ static void pass_on_refuse(struct pass_on *p)
 {
     struct exchange *ex = p->ex;
     str key = secret_reveal(&p->provider->key), said = buf_str(&p->error);
-    bool unknown = p->status > 599; /* HTTP has none above */
+    bool unknown = p->status > 599; /* HTTP has no higher status */
 
     assert(!p->headed && p->status >= 400);
-    /* Compressed bytes hide the key from the search. */
+    /* Compressed bytes would hide the key from the search. */
     if (unknown || p->coded || buf_full(&p->error) || (key.n && str_find(said, key) != STR_NONE)) {
         exchange_fail(ex,
                       unknown ? 502 : p->status,
@@ -138,7 +138,7 @@ static void pass_on_error(void *ctx, const struct err *e)
 
 static void pass_on_rest(void *ctx)
 {
-    (void)ctx; /* all bytes were passed on as they came */
+    (void)ctx; /* all bytes were relayed unchanged */
 }
 
 static const struct upstream_handler pass_on_handler = {
@@ -206,7 +206,7 @@ static bool pass_on_speaks(const struct exchange *ex, const struct config_provid
     return p->dialect == wanted || (wanted == CHAT_OPENAI && p->dialect == CHAT_RESPONSES);
 }
 
-/* Some requests may name no model: then there must be one provider for them. */
+/* Some requests may name no model: then there must be exactly one provider for them. */
 static bool pass_on_find(const struct exchange *ex, struct config_route *out)
 {
     const struct config *c = ex->setup->config;
@@ -222,7 +222,7 @@ static bool pass_on_find(const struct exchange *ex, struct config_route *out)
     return count == 1;
 }
 
-/* A key may name the model as the client does, or as the provider lists it. */
+/* The model may be allowed under the client's name for it, or under the provider's. */
 static bool pass_on_allowed(const struct exchange *ex, const struct config_route *route)
 {
     str alias = route->listed ? route->listed->alias : route->upstream;
@@ -327,7 +327,7 @@ void pass_on_handle(struct exchange *ex)
 
 void pass_on_gemini(struct exchange *ex, str model, str verb)
 {
-    ex->called = true; /* it is no call, and is not counted as one that was refused */
+    ex->called = true; /* it is not a model call, and is not counted as a refused one */
     if (!exchange_json(ex))
         return;
     ex->request.model = model;

@@ -11,7 +11,7 @@ str passed_id_name(const struct exchange *ex)
 
 void passed_set_headers(struct exchange *ex, const struct http1_field *fields, size_t n)
 {
-    const str ids[] = {passed_id_name(ex), /* the client's own name: its value stays */
+    const str ids[] = {passed_id_name(ex), /* the name that the client's SDK reads comes first */
                        STR("x-request-id"),
                        STR("request-id"),
                        STR("apim-request-id"),

@@ -27,7 +27,7 @@ struct peers {
     struct bus *bus;
     struct db *db;  /* of the thread; NULL: not open yet */
     bool read;      /* the logins that others ended are known */
-    unsigned looks; /* since they were read: a message of the bus may be lost */
+    unsigned looks; /* checks since then: a message of the bus may be lost */
     pthread_t thread;
     pthread_mutex_t lock; /* protects the members below */
     pthread_cond_t wake;
@@ -59,7 +59,7 @@ static void peers_on_due(void *ctx, const struct bus_peer *from, str text)
 
 static void peers_on_gone(void *ctx, str daemon)
 {
-    log_info("the work of another daemon goes on here", LOG_STR("daemon", daemon));
+    log_info("the work of another daemon continues here", LOG_STR("daemon", daemon));
     peers_wake(ctx);
 }
 
@@ -67,7 +67,7 @@ static void peers_on_lost(void *ctx)
 {
     struct peers *p = ctx;
 
-    log_warn("another daemon took over the work of this one: it was not heard of for too long");
+    log_warn("another daemon took over the work of this one, because its lease expired");
     if (apps_enter(p->d)) {
         apps_lost(p->d->apps);
         apps_leave(p->d);
@@ -168,7 +168,7 @@ static void peers_logins(struct peers *p)
         one = p->ended[p->ended_count - 1];
         pthread_mutex_unlock(&p->lock);
         if (!peers_store_login(p, &one, &e))
-            return; /* the next look tries again */
+            return; /* retried at the next check */
         pthread_mutex_lock(&p->lock);
         for (size_t i = 0; i < p->ended_count; i++)
             if (strcmp(p->ended[i].digest, one.digest) == 0)

@@ -1,4 +1,4 @@
-/* peers.h - the other daemons of the store: the bus, and work that they hand to this one.
+/* peers.h - the other daemons of the store: the bus, and work that they hand over to this daemon.
  *
  *     d->peers = peers_new(d);       NULL: the store is not shared
  *     peers_start(d->peers);         once the applications are open
@@ -25,7 +25,7 @@ void peers_start(struct peers *p);
 void peers_stop(struct peers *p);
 void peers_free(struct peers *p);
 struct bus *peers_bus(struct peers *p);
-/* The runs of this daemon become another one's, if there is another one. */
+/* Hands the runs of this daemon over to another one, if there is one. */
 void peers_release_runs(struct peers *p);
 /* A login has ended before its time: all daemons refuse it from now on. Any thread. */
 void peers_login_ended(struct peers *p, const char *digest, int64_t until_ms);

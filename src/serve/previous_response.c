@@ -1,8 +1,9 @@
-/* previous_response.c - Responses that go on from another by its id, for providers that keep none.
+/* previous_response.c - continues a conversation from a previous_response_id, for providers that
+ * store no responses.
  *
- * The items of what was said before are put in front of what the client sends, so that from here
- * on the request is one that says everything by itself. The id stays in it: the reply repeats it,
- * and a conversation is recognised by it.
+ * The items of the previous responses are put before the client's own, so the request then contains
+ * the whole conversation. The id stays in it: the reply repeats it, and the gateway recognizes the
+ * conversation by it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -36,7 +37,7 @@ static bool previous_fail_too_large(struct exchange *ex)
     return false;
 }
 
-/* The body again, with these changes; false: it was answered. */
+/* Replaces the body by one with these changes; false after a reply. */
 static bool put_restart(struct exchange *ex, struct json_edits *edits)
 {
     struct buf body;
@@ -53,7 +54,7 @@ static bool put_restart(struct exchange *ex, struct json_edits *edits)
     return ok || previous_fail_too_large(ex);
 }
 
-/* An item that is only named, if it is known: its JSON, else "". */
+/* The JSON of an item that the request only names, or "" if it is not known. */
 static str previous_is_named(struct exchange *ex, const struct json_node *item)
 {
     struct arena *a = server_arena(ex->x);
@@ -73,7 +74,7 @@ static str previous_is_named(struct exchange *ex, const struct json_node *item)
     return text;
 }
 
-/* Items in place of what names them. */
+/* Replaces references by the items that they name. */
 static bool put_items(struct exchange *ex)
 {
     const struct json_node *input = json_find(&ex->doc, json_root(&ex->doc), STR("input"));
@@ -89,7 +90,7 @@ static bool put_items(struct exchange *ex)
 
         if (item.n)
             json_edit_replace(&edits, v, item);
-        size += item.n; /* one large item may be named many times */
+        size += item.n; /* one large item may be referenced many times */
         if (size > ex->setup->config->body_max)
             return previous_fail_too_large(ex);
     }
@@ -146,12 +147,12 @@ bool exchange_add_previous(struct exchange *ex)
         ok = previous_put_before(ex, &items);
     else
         ok = !exchange_read_previous(
-            ex); /* one that is not known here may be known to the provider */
+            ex); /* an id that is not known here may be known to the provider */
     buf_release(&items);
     return ok;
 }
 
-/* The response as a whole: the reply itself, or what the last event of a stream has. */
+/* The whole response: the reply itself, or the content of a stream's last event. */
 static str last_response(struct exchange *ex)
 {
     static const str ends[] = {STR_INIT("event: response.completed\ndata: "),
@@ -172,7 +173,7 @@ static str last_response(struct exchange *ex)
     return STR("");
 }
 
-/* Each can be named by itself, too. */
+/* Each item can also be referenced by itself. */
 static void put_each(struct exchange *ex, const struct json *doc, const struct json_node *output,
                      struct previous_response r)
 {
@@ -213,7 +214,7 @@ void exchange_keep_response(struct exchange *ex)
     struct err e;
 
     assert(ex->call);
-    /* A provider continues by itself from a response that it has under its own id. */
+    /* A provider that stores the response under its own id continues it by itself. */
     if (ex->wire->dialect != CHAT_RESPONSES || !ex->previous.keep || call_relays(ex->call) ||
         (ex->previous.id.n && !ex->previous.whole))
         return;

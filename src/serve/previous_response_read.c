@@ -20,10 +20,10 @@
 #define CHAIN_MAX 1024 /* responses of one conversation */
 #define ARRIVES_WITHIN_MS 3000
 #define ARRIVES_LOOK_US 50000
-#define ACQUAINTED_MS 10000 /* since its start a daemon may not know the others yet */
+#define ACQUAINTED_MS 10000 /* a daemon that just started may not know the others yet */
 #define READ_SIZE_MAX ((size_t)32 << 20)
 
-/* The id of the call that a response came of, or "": not one of ours. */
+/* The id of the call that produced a response, or "" if it is not one of ours. */
 static str call_of(str id)
 {
     str rest = str_starts(id, PREFIX) ? str_slice(id, PREFIX.n, id.n) : STR("");
@@ -135,7 +135,7 @@ static bool previous_read_one(struct history_job *j, str id, struct json_out *o,
     return ok;
 }
 
-/* The call of another daemon may still be in that one's journal: it is waited for. The first 12
+/* Another daemon may still have the call in its journal, so the query waits for it. The first 12
  * digits of an id are its time in ms. */
 static bool previous_may_arrive(const struct history_job *j, str id)
 {
@@ -203,8 +203,8 @@ static void previous_put_all(struct exchange *ex, str list)
     json_release(&doc);
 }
 
-/* Continues to read the request in any case; if the response is still unknown, it is refused
- * later. */
+/* Continues to read the request in any case; if the response is still unknown, the request is
+ * refused later. */
 static void previous_read_answer(struct history_job *j)
 {
     struct exchange *ex = j->ex;

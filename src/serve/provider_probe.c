@@ -5,20 +5,20 @@
 #include "net/reach.h"
 
 #define PROBE_FIRST_MS 200
-#define PROBE_OFF_MS 5000 /* how often a switched-off probe looks at the configuration */
+#define PROBE_OFF_MS 5000 /* how often a disabled probe checks the configuration */
 #define PROBE_TIMEOUT_MS_MAX 10000u
 #define PROBE_PROVIDERS_MAX 1000
 #define PROBE_AT_ONCE 4
-#define PROBE_NAME_THREADS 8 /* a name that nobody answers for holds one longer than its look */
+#define PROBE_NAME_THREADS 8 /* an unanswered name may outlast its probe */
 
 struct provider_probe {
     struct worker *w;
-    struct resolver *resolver; /* its own: names without an answer must not hold up calls */
+    struct resolver *resolver; /* its own, so that it never delays calls */
     struct client *client;
     struct loop_timer timer;
-    struct setup *setup; /* of the looks that are under way */
+    struct setup *setup; /* the setup of the running probes */
     struct provider_look *looks;
-    size_t running, next; /* the looks under way; the index of the provider after them */
+    size_t running, next; /* the number of running probes; the index of the next provider */
     pthread_mutex_t lock; /* of results */
     struct map results;   /* by name and address: struct provider_probe_result */
     struct arena names;
@@ -40,7 +40,7 @@ const char *provider_probe_word(enum provider_probe_state state)
     return words[state];
 }
 
-/* A provider that gets another address is another one. */
+/* A provider with another address counts as another provider. */
 static void provider_probe_name(const struct config_provider *p, struct buf *out)
 {
     buf_init(out, 8192);
@@ -128,7 +128,7 @@ static void provider_probe_start(struct provider_probe *probe, const struct conf
                     look);
 }
 
-/* As many looks as may run at once; after the last of them, the setup is not needed. */
+/* Starts as many probes as may run at once; after the last one, the setup is released. */
 static void provider_probe_more(struct provider_probe *probe)
 {
     const struct config *c = probe->setup->config;
@@ -148,7 +148,7 @@ static void provider_probe_more(struct provider_probe *probe)
     }
 }
 
-/* A look at all; the next begins when the interval is over and all have answered. */
+/* Starts a round of probes; the next one begins when the interval is over and all have answered. */
 static void provider_probe_on_time(void *ctx)
 {
     struct provider_probe *probe = ctx;

@@ -11,7 +11,7 @@
 
 #include <stdatomic.h>
 
-/* Names that are only read at the start. */
+/* Settings that are read only at the start. */
 static const char *const at_start[] = {"listen",
                                        "store",
                                        "spool",
@@ -61,7 +61,7 @@ static void reload_log_restart_needed(const struct daemon *d, const struct confi
             continue;
         serve_reload_add_name(&names, at_start[i]);
     }
-    if (!str_eq(old->otlp_headers, c->otlp_headers)) /* never shown, so not in the list above */
+    if (!str_eq(old->otlp_headers, c->otlp_headers)) /* never shown, so not listed above */
         serve_reload_add_name(&names, "otlp.headers");
     if (names.n)
         log_warn("changes take effect at the next start", LOG_STR("what", buf_str(&names)));
@@ -83,7 +83,7 @@ struct server_options reload_options(const struct config *c, struct tls *tls)
                                    .tls = tls};
 }
 
-/* The last loop to leave the old certificate lets it go. */
+/* The last loop that stops using the old certificate frees it. */
 struct change {
     _Atomic unsigned left;
     struct server_options options;

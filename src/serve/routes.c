@@ -1,4 +1,4 @@
-/* routes.c - the table of everything a client can reach.
+/* routes.c - the table of all routes.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -20,7 +20,7 @@ static const struct route routes[] = {
     {"POST", "/v1/audio/speech", CHAT_OPENAI, false, pass_on_handle},
     {"GET", "/v1/models", CHAT_OPENAI, false, models_handle},
     {"GET", "/v1/models/*", CHAT_OPENAI, false, model_handle},
-    {"POST", "/v1/models/*", CHAT_GEMINI, false, gemini_handle}, /* where Google's newer SDKs ask */
+    {"POST", "/v1/models/*", CHAT_GEMINI, false, gemini_handle}, /* for Google's newer SDKs */
     {"GET", "/v1beta/models", CHAT_GEMINI, false, gemini_models_handle},
     {"POST", "/v1beta/models/*", CHAT_GEMINI, false, gemini_handle},
     {"GET", "/v1beta/models/*", CHAT_GEMINI, false, gemini_model_handle},
@@ -138,7 +138,7 @@ enum chat_dialect route_dialect(str path)
         str front;
         enum chat_dialect dialect;
     } fronts[] = {
-        {STR_INIT("/api/v1/"), CHAT_OPENAI}, /* ours */
+        {STR_INIT("/api/v1/"), CHAT_OPENAI}, /* our own routes */
         {STR_INIT("/api/"), CHAT_OLLAMA},
         {STR_INIT("/v1/messages"), CHAT_ANTHROPIC},
         {STR_INIT("/v1beta/"), CHAT_GEMINI},

@@ -13,8 +13,8 @@
 #define RUN_ID_MAX 512
 #define NOTE_MAX ((size_t)1 << 20)
 
-/* The job's fields here: id is the run, or the session of a list; name the status, words the app,
- * page.limit and .page the page, body the request's body. */
+/* Use of the job's fields here: id is the run, or the session of a list; name is the status, words
+ * the application, page.limit and .page the page, body the request's body. */
 
 static struct agent_log *log_of(const struct history_job *j)
 {
@@ -22,7 +22,7 @@ static struct agent_log *log_of(const struct history_job *j)
     return j->worker->daemon->runs;
 }
 
-/* "" sees all. */
+/* An empty key sees all. */
 static str serve_runs_owner(const struct history_job *j)
 {
     return j->all ? STR("") : j->key;
@@ -66,7 +66,7 @@ static bool ask_replay(struct history_job *j, struct err *e)
     return run_json_replay(log_of(j), j->id, &who, &j->out, e);
 }
 
-/* ---- a person's word ---- */
+/* ---- a decision ---- */
 
 struct word {
     int64_t seq;
@@ -102,7 +102,7 @@ static bool serve_runs_read_word(struct history_job *j, const struct json *doc, 
            err_set(e, ERR_INPUT, "note: must be a text");
 }
 
-/* Whose a run is: an application's that is open, also of a part ("NAME.PART"); or NULL. A caller
+/* The application that owns the run, also as a part ("NAME.PART"), if it is open; or NULL. A caller
  * that gets an application calls apps_leave after its last use. */
 static const struct app *app_of(struct daemon *d, const struct agent_row *row, void **open)
 {
@@ -119,8 +119,8 @@ static const struct app *app_of(struct daemon *d, const struct agent_row *row, v
     return NULL;
 }
 
-/* The run is taken up by its application; false if that is not open. If the run belongs to another
- * daemon, that one takes it up. */
+/* The application of the run resumes it; false if it is not open. If the run belongs to another
+ * daemon, that one resumes it. */
 static bool serve_runs_resume(struct daemon *d, const struct agent_row *row)
 {
     void *open;
@@ -137,7 +137,7 @@ static bool serve_runs_resume(struct daemon *d, const struct agent_row *row)
     return ok;
 }
 
-/* Of a run that is made of others (RUN/...) the one that waits is meant, if there is one alone. */
+/* If a run consists of parts (RUN/...) and exactly one of them waits, that part is meant. */
 static bool part_waits(struct history_job *j, struct agent_row *row, struct err *e)
 {
     struct agent_filter f = {
@@ -160,8 +160,8 @@ static bool part_waits(struct history_job *j, struct agent_row *row, struct err 
     return true;
 }
 
-/* A part can be answered only while its root run is not over. A part that was started after the end
- * of its root, a question about an investigation, has its own end. */
+/* A part can be answered only while its root run is not over. A part that started after the end of
+ * its root, such as a question about an investigation, has its own end. */
 static bool runs_root_goes_on(struct history_job *j, const struct agent_row *row, struct err *e)
 {
     size_t slash = str_find(j->id, STR("/"));
@@ -170,7 +170,7 @@ static bool runs_root_goes_on(struct history_job *j, const struct agent_row *row
     if (slash == STR_NONE)
         return true;
     if (!agent_log_run_get(log_of(j), str_slice(j->id, 0, slash), &j->arena, &root, e))
-        return e->code == ERR_NOT_FOUND; /* applications may have parts without a whole */
+        return e->code == ERR_NOT_FOUND; /* applications may have parts without a root */
     return str_eq(root.status, STR("waiting")) || str_eq(root.status, STR("running")) ||
            row->created_us >= root.updated_us ||
            err_set(e,
@@ -188,7 +188,8 @@ static bool serve_runs_is_waiting(struct history_job *j, struct agent_row *row, 
 
     if (!agent_log_run_get(log_of(j), j->id, &j->arena, row, e))
         return false;
-    /* The word on one of several questions wakes the run, which then waits for the others. */
+    /* An answer to one of several questions wakes the run, which then waits for the other
+     * answers. */
     if ((str_eq(row->status, STR("waiting")) && str_eq(row->reason, STR("client_tools"))) ||
         ((str_eq(row->status, STR("waiting")) || str_eq(row->status, STR("running"))) &&
          agent_log_question(log_of(j), j->id, &j->arena, &f, &none)))
@@ -239,7 +240,8 @@ static bool ask_answer(struct history_job *j, struct err *e)
     return ok;
 }
 
-/* An active run ends itself after the request; another daemon's, after it was told. */
+/* An active run ends itself after the request; a run of another daemon ends after that daemon got
+ * the request. */
 static bool serve_runs_cancel_running(struct history_job *j, const struct agent_row *row)
 {
     void *open;
@@ -257,7 +259,7 @@ static bool serve_runs_cancel_running(struct history_job *j, const struct agent_
     return ok;
 }
 
-/* Denies the pending call, so that only one of a simultaneous decision and cancel counts. */
+/* Denies the pending call, so that only one of a decision and a cancel at the same time counts. */
 static bool ask_end(struct history_job *j, struct err *e)
 {
     struct agent_effect f;
@@ -281,7 +283,7 @@ static bool ask_end(struct history_job *j, struct err *e)
     } else if (e->code != ERR_NOT_FOUND || !str_eq(row.reason, STR("client_tools"))) {
         return false;
     } else {
-        row.from = STR("waiting"); /* of a result and a cancel at once only one counts */
+        row.from = STR("waiting"); /* only one of a result and a cancel at the same time counts */
     }
     row.status = row.reason = STR("cancelled");
     row.updated_us = j->asker.now_us;

@@ -1,4 +1,4 @@
-/* serve.c - the process: a loop a core, signals in the main thread, reload and drain.
+/* serve.c - the process: one loop for each core, signals in the main thread, reload and drain.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -95,7 +95,7 @@ static void worker_release(struct worker *w)
     hub_port_free(w->gl.port);
 }
 
-/* Without keys only this machine may connect, whatever the file says. */
+/* Without keys only this machine may connect, whatever the configuration says. */
 static str allowed_host(const struct config *c, str host)
 {
     if (c->key_count || config_is_loopback(host))
@@ -171,7 +171,7 @@ static void daemon_release(struct daemon *d)
 
 /* ---- signals ---- */
 
-/* Runs beside the drain: a second signal ends it at once. */
+/* Runs during the drain: a second signal ends the process at once. */
 static void *serve_await_second_signal(void *arg)
 {
     const sigset_t *set = arg;
@@ -222,7 +222,7 @@ static void limits_up(void)
     }
 }
 
-/* A log without a reader must not block a loop: lines that do not fit are dropped and counted. */
+/* A log that nobody reads must not block a loop: lines that do not fit are dropped and counted. */
 static void log_never_waits(void)
 {
     struct stat st;
@@ -243,7 +243,7 @@ static bool serve_run_command(struct daemon *d, const struct serve_options *o, c
     drain_init(d);
     ok = daemon_init(d, o, &l, e) && apps_begin(d, e);
     if (ok)
-        apps_resume(d->apps); /* before any request is read: a new run is not one to resume */
+        apps_resume(d->apps); /* before a request can start a new run */
     if (ok)
         peers_start(d->peers);
     d->working = d->worker_count;
@@ -264,8 +264,8 @@ static bool serve_run_command(struct daemon *d, const struct serve_options *o, c
     return ok;
 }
 
-/* The heap of a thread is given back and taken again page by page as requests come and go, each
- * time by a call to the system: a few megabytes may stay. */
+/* Otherwise the C library returns the heap of a thread to the system and requests it again, page by
+ * page, as requests come and go. So a few megabytes may stay. */
 static void heap_settles(void)
 {
     (void)mallopt(M_TRIM_THRESHOLD, 4 << 20);
@@ -282,7 +282,7 @@ bool serve_run(const struct serve_options *o, struct err *e)
     sigset_t set;
     bool ok;
 
-    serve_block_signals(&set); /* before there is any other thread */
+    serve_block_signals(&set); /* before any other thread exists */
     limits_up();
     log_never_waits();
     heap_settles();

@@ -15,17 +15,17 @@
 #include "base/str.h"
 
 struct serve_options {
-    const char *config;  /* the file */
-    const char *listen;  /* ADDR:PORT, or NULL for the file's */
-    unsigned port_tries; /* ports to try from that one on while they are in use; 0: one */
-    str questions;       /* for the first page: a JSON array; empty: none */
-    str text;            /* the configuration itself, in place of the file `config`; or empty */
-    bool temporary;      /* it ends when the last agent that it watches has */
+    const char *config;  /* the configuration file */
+    const char *listen;  /* ADDR:PORT, or NULL for the one in the configuration */
+    unsigned port_tries; /* how many ports to try from that one on while they are in use; 0: one */
+    str questions;       /* suggested questions for the first page: a JSON array; empty: none */
+    str text;            /* a configuration, in place of the file `config`; or empty */
+    bool temporary;      /* ends when the last watched agent has ended */
     bool hangup_ends;    /* SIGHUP also ends it: for a command in a terminal without a file to
                             reload */
     /* Called with its URL when it accepts connections; may be NULL. */
     void (*on_ready)(void *ctx, str url);
-    void (*on_leave)(void *ctx); /* called once, when it must end; may be NULL */
+    void (*on_leave)(void *ctx); /* called once, when the daemon must end; may be NULL */
     void *ctx;
 };
 

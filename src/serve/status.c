@@ -6,7 +6,7 @@
 
 #define DAY_MS ((uint64_t)24 * 60 * 60 * 1000)
 
-/* How many providers accept connections, without their names: everybody may ask. */
+/* How many providers accept connections, without their names, because everybody may ask. */
 static void health_write_providers(struct exchange *ex, struct buf *out)
 {
     const struct config *c = ex->setup->config;

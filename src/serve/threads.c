@@ -9,8 +9,8 @@
 
 #define LIST_USUAL 100
 
-/* The job's fields here: id is the thread, words the checkpoint, name the namespace; body the
- * request's body, or the metadata filter of a list. */
+/* Use of the job's fields here: id is the thread, words the checkpoint, name the namespace; body is
+ * the request's body, or the metadata filter of a list. */
 
 static struct thread_asker serve_threads_asker(const struct history_job *j)
 {
@@ -23,7 +23,7 @@ static struct threads *serve_threads_get_store(const struct history_job *j)
     return j->worker->daemon->threads;
 }
 
-/* Ended by the caller's call of arena_release. */
+/* The caller releases the arena. */
 static void serve_threads_room(struct arena *a, size_t body)
 {
     arena_init(a, 2 * THREAD_TUPLE_MAX + 2 * body);
@@ -34,7 +34,7 @@ static bool serve_threads_is_id(str id)
     return id.n > 0 && id.n <= THREAD_ID_MAX;
 }
 
-/* ---- out ---- */
+/* ---- output ---- */
 
 static bool serve_threads_write_one(struct history_job *j, const struct thread_tuple *at,
                                     void (*write)(struct json_out *, const struct thread_tuple *),
@@ -81,7 +81,7 @@ static bool ask_state(struct history_job *j, struct err *e)
     return serve_threads_write_one(j, &at, thread_json_state, &o, e) && json_out_ok(&o, e);
 }
 
-/* One that was deleted meanwhile is left out. */
+/* A thread that was deleted meanwhile is left out. */
 static bool write_list(struct history_job *j, const struct thread_tuple *list, size_t n,
                        struct err *e)
 {
@@ -118,7 +118,7 @@ static bool serve_threads_ask_list(struct history_job *j, struct err *e)
     return ok;
 }
 
-/* ---- in ---- */
+/* ---- input ---- */
 
 static bool serve_threads_put(struct history_job *j, const struct json *doc, struct arena *a,
                               struct err *e)
@@ -148,9 +148,8 @@ static bool with_body(struct history_job *j,
     struct arena a;
     bool ok;
 
-    json_init(&doc);
     serve_threads_room(&a, j->body.n);
-    ok = json_parse(&doc, buf_str(&j->body), e);
+    ok = json_open(&doc, buf_str(&j->body), e);
     if (!ok)
         history_job_refuse_json(e);
     ok = ok && take(j, &doc, &a, e);

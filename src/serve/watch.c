@@ -16,18 +16,18 @@ struct watch {
     struct exchange *ex;
     struct watch_request request;
     struct buf lines; /* headers for the upstream */
-    bool upgrades;    /* a WebSocket is asked for */
+    bool upgrades;    /* the client asks for a WebSocket */
     struct client_call *up;
-    bool headed, ended, broken; /* the upstream's head, end or error has come */
+    bool headed, ended, broken; /* the head, the end or an error of the upstream has arrived */
     int error_status;
     str error; /* of `broken` */
-    /* The call that records; NULL: none, or it is over. */
+    /* The call that records; NULL: none, or it has ended. */
     struct call *call;
     struct call_watch record;
     str secrets[HEADERS_SECRETS_MAX]; /* the client's credentials, lent by its request */
-    struct upstream *shadow;          /* takes the reply's bytes; NULL: not any more */
-    bool failed;                      /* the call was refused before the upstream was asked */
-    bool holds;                       /* bytes wait for the record */
+    struct upstream *shadow;          /* takes the reply's bytes; NULL: no longer */
+    bool failed;                      /* the call was refused before the upstream was contacted */
+    bool holds;                       /* bytes that wait until the call is recorded */
     struct buf held;
 };
 
@@ -64,7 +64,7 @@ static void watch_fail(struct watch *w)
     server_abort(x);
 }
 
-/* Sends what waited for the record, and ends the reply when both sides are done. */
+/* Sends the bytes that waited for the record, and ends the reply when both sides are done. */
 static void watch_settle(struct watch *w)
 {
     struct exchange *ex = w->ex;
@@ -213,7 +213,7 @@ static void watch_on_gone(struct exchange *ex)
 {
     struct watch *w = ex->job;
 
-    if (w->call) { /* it is put on record as cancelled */
+    if (w->call) { /* it is recorded as cancelled */
         call_cancel(w->call);
         w->request.run->calls++;
     }
@@ -251,7 +251,7 @@ static void watch_on_frame(void *ctx, const struct wire_frame *frame,
     w->holds |= last;
 }
 
-/* The client gets the upstream's own error; if the upstream was not asked, it gets ours. */
+/* The client gets the upstream's error; if the upstream was not contacted, it gets ours. */
 static void watch_on_call_error(void *ctx, const struct chat_error *error)
 {
     struct watch *w = ctx;
@@ -344,7 +344,7 @@ static bool watch_read_request(struct exchange *ex, const struct watched_call *k
     return true;
 }
 
-/* True: a call was started, or has refused. False: the request is passed on without a record. */
+/* True: a call was started, or was refused. False: the request is passed on without a record. */
 static bool watch_start_call(struct watch *w)
 {
     struct exchange *ex = w->ex;
@@ -419,7 +419,7 @@ static bool watch_may_use(struct exchange *ex, const struct watch_run *run)
     return false;
 }
 
-/* RUN/NAME/REST; false: it was answered. */
+/* RUN/NAME/REST; false after a reply. */
 static bool watch_read_target(struct exchange *ex, struct watch_request *r)
 {
     const struct http1_head *h = server_request(ex->x);
@@ -455,8 +455,8 @@ static bool watch_read_target(struct exchange *ex, struct watch_request *r)
     return true;
 }
 
-/* The headers for the upstream. Packed replies and packed WebSocket messages could not be read, so
- * nobody offers to take them. */
+/* The headers for the upstream. The gateway could not read compressed replies and WebSocket
+ * messages, so it removes the client's offers to accept them. */
 static bool watch_write_headers(struct watch *w, struct err *e)
 {
     const struct http1_head *h = server_request(w->ex->x);

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #define RUN_ARENA_MAX ((size_t)1 << 20)
-#define UNUSED_MS 60000 /* a temporary daemon waits so long for its first run */
+#define UNUSED_MS 60000 /* how long a temporary daemon waits for its first run */
 #define URL_MAX 2048
 
 /* A run that a connection holds open. */
@@ -20,14 +20,14 @@ struct watch_hold {
     struct exchange *ex;
     struct watch_run *run;
     struct watch_hold *next;
-    char login[65]; /* the code of its link; "": it has none */
+    char login[65]; /* the code of its link; "": none */
 };
 
 struct watch_runs {
-    pthread_mutex_t lock; /* of runs, count and over */
+    pthread_mutex_t lock; /* protects `runs`, `count` and `over` */
     struct watch_run *runs[WATCH_RUNS_MAX];
     size_t count;
-    bool temporary, over; /* over: the daemon is about to end, and takes no more runs */
+    bool temporary, over; /* over: the daemon is about to end, and accepts no more runs */
     struct loop_timer unused;
 };
 
@@ -67,7 +67,7 @@ void watch_runs_stop(struct watch_runs *all)
     pthread_mutex_unlock(&all->lock);
 }
 
-/* Ends a temporary daemon without runs. SIGTERM drains, as it does when a person sends it. */
+/* Ends a temporary daemon without runs: SIGTERM drains it, as if a person had sent the signal. */
 static void watch_runs_end_unused(void *ctx)
 {
     struct watch_runs *all = ctx;

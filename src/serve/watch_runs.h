@@ -36,18 +36,18 @@ struct watch_run {
     struct watch_target {
         const struct watched_upstream *upstream;
         struct client_url url;
-    } * targets; /* addresses other than the default */
+    } * targets; /* addresses that differ from the default */
     size_t target_count;
 };
 
 struct watch_runs;
 
-/* `temporary`: the daemon ends when its last run has. */
+/* `temporary`: the daemon ends when its last run has ended. */
 struct watch_runs *watch_runs_new(bool temporary);
-void watch_runs_free(struct watch_runs *all); /* after the loops; NULL: nothing */
-/* On a loop of the daemon, once: a temporary daemon that nobody uses ends. */
+void watch_runs_free(struct watch_runs *all); /* after the loops; NULL is allowed */
+/* On a loop of the daemon, once: ends a temporary daemon that nobody uses. */
 void watch_runs_begin(struct worker *w);
-/* The daemon drains: it takes no more runs, and the end of the last one sends no signal. */
+/* The daemon drains: it accepts no more runs, and the end of the last one sends no signal. */
 void watch_runs_stop(struct watch_runs *all);
 /* The open runs of this loop end. */
 void watch_runs_drain(struct worker *w);

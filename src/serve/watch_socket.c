@@ -10,7 +10,7 @@
 #include "net/ws.h"
 #include "serve/internal.h"
 
-#define MESSAGE_MAX ((size_t)60 << 20) /* with what waits before it, it fits into CONN_QUEUE_MAX */
+#define MESSAGE_MAX ((size_t)60 << 20) /* fits into CONN_QUEUE_MAX with other bytes */
 #define TURN_ARENA_MAX ((size_t)512 << 20)
 #define EVENT_MAX (MESSAGE_MAX + 64)
 #define WAITING_MAX CONN_QUEUE_MAX
@@ -20,13 +20,13 @@ enum { CLOSE_NORMAL = 1000, CLOSE_NO_CODE = 1005, CLOSE_CUT = 1006, CLOSE_BROKEN
 
 struct watch_socket;
 
-/* A call on the socket, from `response.create` until it is on record. */
+/* A call on the socket, from `response.create` until it is recorded. */
 struct watch_turn {
     struct watch_socket *socket;
     struct call *call;
     struct call_watch record;
-    struct upstream *shadow; /* takes the events; NULL: not yet, or not any more */
-    bool sent, headed, last; /* the request has left; the reply has begun, or is whole */
+    struct upstream *shadow; /* takes the events; NULL: not yet, or no longer */
+    bool sent, headed, last; /* the request was sent; the reply has begun, or is complete */
     struct json doc;
     struct chat_request request;
     char id[RAND_ID_SIZE];
@@ -46,8 +46,8 @@ struct watch_socket {
     struct conn *up;      /* NULL: the upstream has closed */
     struct ws codec;      /* of the upstream's frames */
     struct watch_turn *turn;
-    struct buf held;    /* frames for the client that wait for the record */
-    struct buf waiting; /* frames for the upstream, after a request that waits */
+    struct buf held;    /* frames for the client that wait until the call is recorded */
+    struct buf waiting; /* frames for the upstream that wait for an earlier request */
     bool holds, closing;
     int close_code;
     str close_reason;
@@ -80,7 +80,7 @@ static void watch_socket_free(void *ctx)
     free(s);
 }
 
-/* Frees the socket after the callback at hand, once nobody uses it. */
+/* Frees the socket after the current callback, once nobody uses it. */
 static void watch_socket_settle(struct watch_socket *s)
 {
     if (s->closing && s->ws && !s->turn) {
@@ -188,7 +188,7 @@ static void watch_turn_on_frame(void *ctx, const struct wire_frame *frame,
     t->last |= last;
 }
 
-/* An event in the words of the Responses API, for a call that did not reach the upstream. */
+/* An error event in the form of the Responses API, for a call that did not reach the upstream. */
 static void watch_turn_refuse(struct watch_turn *t, const struct chat_error *error)
 {
     struct json_text out;
@@ -212,7 +212,7 @@ static void watch_turn_on_error(void *ctx, const struct chat_error *error)
 
     if (!t->sent)
         watch_turn_refuse(t, error);
-    t->last |= t->sent; /* the error's event waits for the record */
+    t->last |= t->sent; /* the event of the error waits until the call is recorded */
 }
 
 static void watch_turn_on_end(void *ctx, const struct err *e)
@@ -234,7 +234,7 @@ static void watch_turn_on_end(void *ctx, const struct err *e)
 static const struct call_sink watch_turn_sink = {
     watch_turn_on_frame, watch_turn_on_error, watch_turn_on_end, NULL, NULL};
 
-/* Reads a message; false: it is no call, or cannot be read, and is passed on alone. */
+/* Reads a message; false: it is not a call or cannot be read, and is only passed on. */
 static bool watch_turn_read(struct watch_turn *t)
 {
     struct err e;
@@ -365,7 +365,7 @@ static void watch_socket_up_over(struct watch_socket *s, int code, str reason)
     conn_close(s->up);
     s->up = NULL;
     if (s->ws)
-        server_ws_resume(s->ws); /* its close frame is read */
+        server_ws_resume(s->ws); /* the upstream's close frame was read */
     s->closing = true;
     s->close_code = code == CLOSE_NO_CODE ? CLOSE_NORMAL : code;
     reason = str_slice(reason, 0, sizeof s->reason);
@@ -438,7 +438,7 @@ static void watch_socket_on_close(void *ctx, struct server_ws *ws, int code)
     (void)ws;
     s->ws = NULL;
     s->turn = NULL;
-    if (t) { /* it is put on record as cancelled */
+    if (t) { /* it is recorded as cancelled */
         call_cancel(t->call);
         watch_turn_free(t);
         s->request.run->calls++;
@@ -464,7 +464,7 @@ static void watch_socket_on_room(void *ctx, struct server_ws *ws)
 static const struct server_ws_handler watch_socket_down = {
     MESSAGE_MAX, watch_socket_on_message, watch_socket_on_close, watch_socket_on_room};
 
-/* ---- the beginning ---- */
+/* ---- start ---- */
 
 static size_t watch_socket_headers(const struct http1_head *h, struct server_header *out)
 {
@@ -503,7 +503,7 @@ void watch_socket_begin(struct exchange *ex, const struct watch_request *r,
     ex->status = 101;
     exchange_done(ex);
     s->ws = server_upgrade_with(x, headers, n, &watch_socket_down, s);
-    assert(s->ws); /* the handshake was checked before the upstream was asked */
+    assert(s->ws); /* the handshake was checked before the upstream was contacted */
     if (rest.n)
         watch_socket_on_bytes(s, rest);
 }

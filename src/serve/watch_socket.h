@@ -1,11 +1,11 @@
-/* watch_socket.h - a WebSocket of an agent that is watched, such as the one Codex uses.
+/* watch_socket.h - a WebSocket of a watched coding agent, such as the one Codex uses.
  *
  * Messages pass unchanged in both directions. A `response.create` of the client is a call: the
  * events that follow, up to its last one, are its reply and are recorded as if they had come as
- * server-sent events. The last event waits until the call is on record.
+ * server-sent events. The last event waits until the call is recorded.
  *
- * A side that reads slowly pauses the other one; messages and queues have ceilings. Close codes
- * pass: 1011 if the upstream's connection broke.
+ * A side that reads slowly pauses the other one; messages and queues have limits. Close codes pass:
+ * 1011 if the upstream's connection broke.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,4 +1,5 @@
-/* work.c - a queue, threads that start when jobs wait, and one that looks at the clock for them.
+/* work.c - a queue of jobs, threads that start when jobs wait, and a thread that checks their
+ * deadlines.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -14,14 +15,14 @@ struct work {
     struct store *store;
     struct log *log;
     pthread_mutex_t lock;
-    pthread_cond_t more, ended; /* ended: the watcher need not look any more */
+    pthread_cond_t more, ended; /* ended: signalled when the watcher should end */
     struct work_job *first, **last;
     struct work_job *running[THREADS_MAX];
     size_t waiting;
     _Atomic bool stop;
-    unsigned threads, started, idle; /* threads: at most */
+    unsigned threads, started, idle; /* the largest number of threads */
     pthread_t thread[THREADS_MAX], watcher;
-    _Atomic unsigned index; /* of the thread that begins */
+    _Atomic unsigned index; /* for starting a thread */
 };
 
 static struct work_job *serve_work_take(struct work *w, unsigned at)
@@ -51,7 +52,7 @@ static struct work_job *serve_work_take(struct work *w, unsigned at)
 static void reader_set(struct work *w, struct work_job *j, struct reader *r)
 {
     pthread_mutex_lock(&w->lock);
-    assert(!j->reader != !r); /* set once, then taken back */
+    assert(!j->reader != !r); /* set once, then reset */
     j->reader = r;
     j->until_ns = clock_deadline_ns(&clock_real, WORK_MS);
     pthread_mutex_unlock(&w->lock);
@@ -69,7 +70,7 @@ static bool work_is_wanted(void *ctx)
     return !x->j->cancelled && !x->w->stop;
 }
 
-/* Waits until the tables have all that was acknowledged before. */
+/* Waits until the tables have all calls that were acknowledged before. */
 static bool work_settle(struct work *w, struct work_job *j, struct err *e)
 {
     struct work_waiting x = {w, j};
@@ -127,8 +128,8 @@ static void *serve_work_thread(void *arg)
     return NULL;
 }
 
-/* If no thread is free for the job that was added last. The first thread always exists, so a job
- * waits at worst. */
+/* Starts a thread if none is free for the job that was added last. The first thread always exists,
+ * so a job waits at worst. */
 static void serve_work_start_thread(struct work *w)
 {
     assert(w->started > 0 && w->started <= w->threads);

@@ -35,7 +35,7 @@ struct work_job {
     struct loop *loop;
     struct loop_task task;
     struct work_job *next;
-    bool settled; /* it has waited for the tables; not again if it is posted again */
+    bool settled; /* it has waited for the tables; not again if the job is posted again */
     _Atomic bool cancelled;
     struct reader *reader; /* while it runs; under the pool's lock */
     uint64_t until_ns;
@@ -44,7 +44,7 @@ struct work_job {
 /* The url and the store must stay valid until work_free, which waits for running jobs. Without a
  * url the pool is for jobs without a reader and without a time limit. */
 struct work *work_new(str url, struct store *store, unsigned threads, struct log *log);
-/* Waits for running jobs and those that wait; work_post is false from then on. Called once. */
+/* Waits for running and queued jobs; work_post returns false from then on. Called once. */
 void work_stop(struct work *w);
 void work_free(struct work *w); /* NULL is allowed */
 bool work_post(struct work *w, struct loop *l, struct work_job *j) MUST_USE;

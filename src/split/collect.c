@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "split/collect.h"
 
-/* Memory that calls may take for each byte of markup, and at the least: a call is more than twenty
- * bytes of markup, and what is kept of it is a few words and its own text. */
+/* Memory that calls may take for each byte of markup, and the minimum: a call has more than twenty
+ * bytes of markup, and only a few words and its text are kept. */
 #define CALLS_SIZE_FACTOR 32
 #define CALLS_SIZE_MIN ((size_t)1 << 20)
 

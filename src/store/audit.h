@@ -47,5 +47,3 @@ bool audit_head_write(const char *path, const struct audit_head *head, struct er
 
 /* The path of a store's head file, as store_open names it. `spool` as there. */
 bool audit_head_path(str url, str spool, char *out, size_t size, struct err *e) MUST_USE;
-
-#define AUDIT_HASH_TEXT_SIZE SHA256_HEX_SIZE

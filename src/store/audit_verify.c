@@ -161,7 +161,7 @@ static void audit_verify_judge_row(struct verify *v, const struct verify_entry *
         return;
     }
     if (!found) {
-        verify_wrong(v, en->e.seq, "a row is gone and was not erased", en->e.subject);
+        verify_wrong(v, en->e.seq, "a row is missing and was not erased", en->e.subject);
         return;
     }
     if (en->e.digest.n != SHA256_SIZE ||

@@ -268,7 +268,7 @@ static bool verify_feed_page(struct verify *v, int64_t seq, int64_t first, int64
         if (call && !verify_call(v, call, VERIFY_RECORDS, e))
             return false;
         if (!call && !stone)
-            verify_wrong(v, seq, "a call is gone and was not erased: its number is", number);
+            verify_wrong(v, seq, "a call is missing and was not erased: its number is", number);
         if (!v->r->ok)
             return true;
         buf_reset(&v->bytes);

@@ -35,14 +35,14 @@
     " IS NULL AND " A_CALL of_call " IS NOT NULL))"
 
 struct rule {
-    const char *sql; /* the only column tells what it is about */
+    const char *sql; /* its only column names the subject */
     const char *why;
 };
 
 static const struct rule rules[] = {
     {"SELECT i.session_id FROM llm_interactions i WHERE NOT EXISTS"
      " (SELECT 1 FROM alert_sessions s WHERE s.session_id = i.session_id)",
-     "the session of a call is gone"},
+     "the session of a call is missing"},
     {"SELECT s.session_id FROM alert_sessions s LEFT JOIN " CALLS
      " ON c.session_id = s.session_id WHERE s.call_count <> coalesce(c.n, 0)"
      " OR s.input_tokens <> coalesce(c.input_tokens, 0)"

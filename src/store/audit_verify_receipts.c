@@ -57,7 +57,7 @@ static bool audit_verify_read_receipts(struct verify *v, struct err *e)
     if (!db_query(v->db, v->sql.p, args, PAGE, (struct db_rows){audit_verify_judge_receipt, v}, e))
         return false;
     if (v->receipts - before != n)
-        verify_wrong(v, 0, "the receipt of an erasure is gone", STR(""));
+        verify_wrong(v, 0, "the receipt of an erasure is missing", STR(""));
     return true;
 }
 
@@ -72,7 +72,7 @@ struct state {
     uint8_t digest[SHA256_SIZE];
     int64_t seq, started_us; /* -1: not known */
     bool alert_type, key;    /* were there */
-    bool old;                /* of a time when the log had only what was said last */
+    bool old;                /* of a time when the log had only the newest statement */
     bool erased, seen;
 };
 
@@ -146,7 +146,7 @@ static bool audit_verify_judge_session(void *ctx, const struct db_value *c, size
     if (!s || s->erased)
         verify_wrong(v, 0, "there is a session that the log does not know", c[ID].s);
     else if (!s->old && !receipts_session_agrees(v, s, c))
-        verify_wrong(v, s->seq, "a session is not as it was told", c[ID].s);
+        verify_wrong(v, s->seq, "a session differs from what was recorded", c[ID].s);
     else
         s->seen = true;
     return v->r->ok;
@@ -170,7 +170,7 @@ bool verify_sessions(struct verify *v, struct err *e)
         const struct state *s = i->value.ptr;
 
         if (!s->erased && !s->seen)
-            verify_wrong(v, s->seq, "a session is gone and was not erased", STR(""));
+            verify_wrong(v, s->seq, "a session is missing and was not erased", STR(""));
     }
     return true;
 }

@@ -481,7 +481,7 @@ static int bus_turn(struct bus *b)
     atomic_store(&b->later, false);
     b->group_ns = now;
     bus_send_group(b);
-    bus_read(b); /* what came while the statement was waited for */
+    bus_read(b); /* messages that arrived while the statement was waited for */
     return b->hello_ns ? BUS_GROUP_MS : 0;
 }
 

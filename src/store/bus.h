@@ -70,7 +70,7 @@ void bus_on_group(struct bus *b, void (*fn)(void *ctx), void *ctx);
  * dropped like one that finds the queue full. */
 void bus_send(struct bus *b, str topic, str text);
 void bus_send_later(struct bus *b, str topic, str text);
-/* The next group is due: somebody has something for it. */
+/* The next group is due: a sender has something for it. */
 void bus_wake(struct bus *b);
 /* How many other daemons are alive. */
 unsigned bus_peers(const struct bus *b);

@@ -194,9 +194,9 @@ static bool daemons_lost(struct daemons *d, struct err *e)
         return daemons_register(d, e); /* the last try failed */
     db_lease_set(d->lease, 0);
     atomic_store(&d->held_ns, 0);
-    log_warn("store: this daemon was not heard of for too long, another took over its work; it goes"
-             " on with new work. If this repeats, two daemons have copies of one spool folder:"
-             " delete the file \"name\" in one of them",
+    log_warn("store: the lease of this daemon expired, and another daemon took over its work; it"
+             " continues with new work. If this repeats, two daemons have copies of one spool"
+             " folder: delete the file \"name\" in one of them",
              LOG_TEXT("daemon", d->id));
     pthread_mutex_lock(&d->watching);
     if (d->watch.on_lost)
@@ -390,12 +390,11 @@ static void daemons_note(struct daemons *d, bool ok, const struct err *e)
 
 static bool daemons_wait(struct daemons *d)
 {
-    uint64_t at_ns = clock_deadline_ns(&clock_real, (int64_t)d->heartbeat_ms);
-    struct timespec at = {(time_t)(at_ns / 1000000000), (long)(at_ns % 1000000000)};
+    uint64_t until = clock_deadline_ns(&clock_real, (int64_t)d->heartbeat_ms);
     bool stop;
 
     pthread_mutex_lock(&d->lock);
-    while (!d->stop && pthread_cond_timedwait(&d->stopping, &d->lock, &at) != ETIMEDOUT)
+    while (!d->stop && clock_cond_wait(&d->stopping, &d->lock, until))
         ;
     stop = d->stop;
     pthread_mutex_unlock(&d->lock);
@@ -434,7 +433,6 @@ static void daemons_free(struct daemons *d)
 static struct daemons *daemons_new(const struct daemons_options *o)
 {
     struct daemons *d = base_alloc(sizeof *d);
-    pthread_condattr_t attr;
 
     *d = (struct daemons){.heartbeat_ms = o->heartbeat_ms ? o->heartbeat_ms : DAEMONS_HEARTBEAT_MS,
                           .lease_ms = o->lease_ms ? o->lease_ms : DAEMONS_LEASE_MS,
@@ -450,10 +448,7 @@ static struct daemons *daemons_new(const struct daemons_options *o)
     d->url[o->url.n] = '\0';
     pthread_mutex_init(&d->lock, NULL);
     pthread_mutex_init(&d->watching, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&d->stopping, &attr);
-    pthread_condattr_destroy(&attr);
+    clock_cond_init(&d->stopping);
     return d;
 }
 
@@ -508,7 +503,7 @@ void daemons_stop(struct daemons *d)
                                args,
                                2,
                                &e))
-        log_warn("store: the other daemons cannot be told that this one stops", LOG_ERR(&e));
+        log_warn("store: the other daemons cannot be notified that this one stops", LOG_ERR(&e));
     daemons_free(d);
 }
 

@@ -66,16 +66,16 @@ bool store_adopt(const struct store_options *o, uint64_t *records, struct err *e
 
 /* Called on the thread of the heartbeat. Neither may call daemons_watch. */
 struct daemons_watch {
-    /* This daemon took over the work of another one, which was gone or has stopped: the rows that
-     * daemons_takeover_sql changes are its own by now. May be NULL. */
+    /* This daemon took over the work of another one that died or has stopped: the rows that
+     * daemons_takeover_sql changes now belong to it. May be NULL. */
     void (*on_gone)(void *ctx, str daemon_id);
     /* This daemon was taken over: its work in memory is another's. No write succeeds before this
      * returns, so it returns once that work was stopped or marked. May be NULL. */
     void (*on_lost)(void *ctx);
     void *ctx; /* lent until daemons_watch is called with NULL */
 };
-/* One watch; NULL removes it and waits for a call of it that runs. A daemon whose watch has no
- * on_gone takes over nobody. */
+/* One watch; NULL removes it, after a running call of it has ended. A daemon whose watch has no
+ * on_gone takes over no other. */
 void daemons_watch(struct daemons *d, const struct daemons_watch *w);
 
 /* Statements that hand work over, in the transaction of the takeover: $1 is the daemon that is

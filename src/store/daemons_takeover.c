@@ -1,7 +1,7 @@
-/* daemons_takeover.c - how the work of a daemon that is gone becomes another one's.
+/* daemons_takeover.c - hands the work of a dead daemon to another one.
  *
- * Rows that are `due` are those that their new daemon has to go on with. The runs of an alert go
- * with it.
+ * The new daemon has to continue the rows that are `due`. The runs of an alert move together with
+ * it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -183,10 +183,11 @@ bool pg_lease_set_up(struct pg_db *d, struct err *e)
 
 static bool pg_lease_fail(struct err *e)
 {
-    return err_set(e,
-                   ERR_CONFLICT,
-                   "another daemon took over this one's work, because it was not heard of for too"
-                   " long: nothing was written, and this daemon registers again");
+    return err_set(
+        e,
+        ERR_CONFLICT,
+        "the lease of this daemon expired, and another daemon took over its work: nothing"
+        " was written, and this daemon registers again");
 }
 
 /* The row of each result that has one goes to `rows`, as text. */

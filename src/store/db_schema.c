@@ -64,8 +64,8 @@ static bool db_schema_take_steps(struct db *db, struct err *e)
     return ok;
 }
 
-/* Migrations only add. So a daemon that has its tables continues when a newer one adds to them; it
- * does not start on them, because what it does not know may be needed. */
+/* Migrations only add. So a running daemon continues when a newer one adds to its tables; but it
+ * does not start on them, because it may need parts that it does not know. */
 static bool db_schema_runs(const struct db *db, enum db_mode mode, bool known)
 {
     static _Atomic bool running;

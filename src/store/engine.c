@@ -70,7 +70,7 @@ void engine_close(struct engine *en)
 
     if (!en)
         return;
-    /* The last head: of what is on disk for good. */
+    /* The last head: of the entries that are on disk. */
     if (en->db && engine_stale(en) && engine_turn(en, true, &e)) {
         if (db_run(en->db, "UPDATE erasures SET scrubbed = 1 WHERE 1 = 0", DB_NO_ARGS, &e) &&
             db_commit(en->db, &e))
@@ -282,7 +282,7 @@ bool engine_put(struct engine *en, uint32_t type, str body, struct err *e)
 static bool engine_on_known(void *ctx, const struct db_value *columns, size_t n)
 {
     assert(n == 1);
-    (void)map_remove(ctx, columns[0].s); /* what is left is new */
+    (void)map_remove(ctx, columns[0].s); /* the rest is new */
     return true;
 }
 
@@ -411,9 +411,9 @@ void engine_tidy(struct engine *en)
         db_run(en->db, "UPDATE erasures SET scrubbed = 1 WHERE scrubbed = 0", DB_NO_ARGS, &e))
         en->scrub = false;
     else if (!done)
-        log_warn("store: what was erased is still in its files, readers are at work");
+        log_warn("store: erased data is still in its files, because readers are active");
     else
-        log_warn("store: what was erased is still in its files", LOG_ERR(&e));
+        log_warn("store: erased data is still in its files", LOG_ERR(&e));
 }
 
 void engine_rollback(struct engine *en)
@@ -425,7 +425,7 @@ void engine_rollback(struct engine *en)
     texts_forget(&en->texts);
     en->blocks_known = false;
     en->head_known = false;
-    en->pieced_unknown = true; /* what was dropped from the set may be in the table again */
+    en->pieced_unknown = true; /* keys that were dropped from the set may be in the table again */
 }
 
 /* ---- reading ---- */

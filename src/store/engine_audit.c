@@ -175,7 +175,7 @@ static bool engine_audit_compare_head(struct engine *en, struct err *e)
         aside, sizeof aside, "%s.%lld", en->head_path, (long long)clock_wall_ms(&clock_real));
     if (rename(en->head_path, aside) < 0)
         return err_sys(e, "put %s aside", en->head_path);
-    log_error("store: the audit log does not hold what its head says; the head was put aside",
+    log_error("store: the audit log does not match its head; the head was set aside",
               LOG_TEXT("file", aside),
               LOG_U64("seq", (uint64_t)was.seq));
     entry.detail = arena_printf(&en->arena, "its head was of entry %lld", (long long)was.seq);

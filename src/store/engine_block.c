@@ -358,7 +358,7 @@ static bool engine_block_give_up(struct engine *en, int64_t number, const struct
     struct words_set none;
     bool ok;
 
-    log_error("store: a block cannot be read, and goes with what is erased from it",
+    log_error("store: a block cannot be read, and is deleted together with the erased data",
               LOG_U64("block", (uint64_t)number),
               LOG_ERR(why));
     words_set_init(&none);

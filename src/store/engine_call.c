@@ -1,10 +1,9 @@
-/* engine_call.c - a call and what follows from it: its texts in a block, the tools it called, what
- * it adds to its session.
+/* engine_call.c - stores a call and what depends on it: its texts in a block, the tools that it
+ * called, its session's sums.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "store/engine_state.h"
-#include "store/row.h"
 #include "store/title.h"
 
 #define TOOLS_MAX 1000u

@@ -1,4 +1,4 @@
-/* engine_erase.c - rows that go: because somebody asked for it, or because their time is over.
+/* engine_erase.c - deletes rows: on request, or because their retention is over.
  *
  * Whole sessions go, with their calls and all that hangs on these, and runs of agents and of the
  * optimiser; and threads: that of a session is the one of its name and key, those of a subject are
@@ -329,7 +329,7 @@ static bool engine_erase_all(struct engine *en, const struct names *names, struc
     return ok;
 }
 
-/* ---- what somebody asked for ---- */
+/* ---- on request ---- */
 
 /* Sessions that a subject has a part in. */
 static const char of_subject[] =
@@ -456,7 +456,7 @@ bool engine_note_put(struct engine *en, const struct store_note *note, struct er
     return engine_audit_add(en, &entry, e);
 }
 
-/* ---- what is over ---- */
+/* ---- by retention ---- */
 
 /* Sessions and runs that have not ended are kept, whatever their age. */
 #define ENDED_US "coalesce(completed_at_us, last_seen_ms * 1000, started_at_us, 0)"
@@ -581,7 +581,7 @@ bool engine_retain(struct engine *en, const struct engine_retention *r, bool *mo
     }
     *more = count >= RETAIN_BATCH;
     en->freed |= count > 0;
-    if (en->freed && !*more) { /* the disk gets back what they took */
+    if (en->freed && !*more) { /* gives the space back to the disk */
         en->scrub = true;
         en->freed = false;
     }

@@ -1,11 +1,11 @@
-/* engine_history.c - sessions that applications run, and what they ask of tools.
+/* engine_history.c - stores the sessions and tool calls of applications.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "store/engine_state.h"
 
-/* A session that an application has told of is the application's to end. It stays the key's that
- * opened it. */
+/* A session that an application has reported is ended by the application only. It stays with the
+ * key that opened it. */
 static const char session_sql[] =
     "INSERT INTO alert_sessions (session_id, alert_id, agent_type, alert_type, status, alert_data,"
     " session_metadata, error_message, final_analysis, started_at_us, completed_at_us, key_name,"

@@ -43,7 +43,7 @@ static bool move_read(struct engine *en, struct engine_call *call, struct arena 
         return true;
     if (!en->texts.damaged)
         return false;
-    log_error("store: a call of before is damaged, the rest of it is moved",
+    log_error("store: a call of an earlier version is damaged; the rest of it is moved",
               LOG_STR("call", call->row.id),
               LOG_ERR(e));
     return true;
@@ -193,7 +193,7 @@ static void move_rewrite(struct engine *en)
 
     assert(en->move == ENGINE_REWRITE);
     en->move = ENGINE_IN_BLOCKS;
-    en->scrub = true; /* the WAL is as long as the file by now */
+    en->scrub = true; /* the WAL is now as long as the file */
     if (!db_rewrite(en->db, &e))
         log_warn("store: the file was not rewritten and keeps its old size; the next start tries"
                  " again",

@@ -10,7 +10,7 @@
 #include "store/engine_state.h"
 
 struct owner {
-    str key; /* "": nobody's */
+    str key; /* "": no key */
 };
 
 static bool engine_own_add_owner(struct engine *en, str session, bool there, str key, struct err *e)

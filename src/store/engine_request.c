@@ -1,4 +1,5 @@
-/* engine_request.c - requests that repeat their conversation, stored as what is new.
+/* engine_request.c - stores requests that repeat their conversation as the difference from the
+ * previous one.
  *
  * A client sends the whole conversation with each turn, the answer to the last one included. The
  * last request and answer of each session are kept in memory, bounded; the next request of that
@@ -135,7 +136,7 @@ static bool request_read(struct engine *en, const struct store_call *row, int64_
         return false;
     for (size_t i = 0; i < COUNT_OF(en->filling); i++)
         if (en->filling[i].number == f.place.block)
-            return false; /* what is in memory of it is not all in the tables */
+            return false; /* the block is in memory, and not all of it in the tables */
     *call_n = f.place.call_n;
     if (!texts_read(&en->texts, &f.place, &en->scratch, &before, &e))
         return false;

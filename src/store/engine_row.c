@@ -105,7 +105,6 @@ static bool engine_row_is_text(str s)
 str engine_clean(struct engine *en, str text)
 {
     struct buf b;
-    str out;
 
     if (en->kind == DB_SQLITE || engine_row_is_text(text))
         return text;
@@ -114,9 +113,7 @@ str engine_clean(struct engine *en, str text)
     for (size_t at = 0; at < b.n; at++)
         if (b.p[at] == '\0')
             b.p[at] = ' ';
-    out = arena_dup(&en->arena, buf_str(&b));
-    buf_release(&b);
-    return out;
+    return arena_move_buf(&en->arena, &b);
 }
 
 str engine_clean_name(struct engine *en, str name)
@@ -149,7 +146,7 @@ void engine_row_clean(struct engine *en, struct store_call *row)
                     &row->talk};
 
     if (!(row->cost_usd >= 0))
-        row->cost_usd = -1; /* what is no number included */
+        row->cost_usd = -1; /* also NaN */
     if (row->session_id.n == 0)
         row->session_id = row->id;
     if (en->kind == DB_SQLITE)

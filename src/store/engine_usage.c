@@ -283,7 +283,7 @@ void engine_usage_forget(struct engine *en)
     memset(en->usage.last, 0, sizeof en->usage.last);
 }
 
-/* ---- what they come to ---- */
+/* ---- sums ---- */
 
 struct spent {
     bool (*fn)(void *ctx, str key, double usd);

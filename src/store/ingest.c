@@ -236,7 +236,8 @@ static bool ingest_part(struct ingest *t, const struct journal_part *part, struc
     assert(t->caught_up || part->number < journal_first_new(t->o.journal));
     assert(t->place.segment == part->number);
     if (t->place.offset < part->size) {
-        /* The head of the audit log goes outside only once what it is of cannot be lost. */
+        /* The head of the audit log is written outside the database only when its entries cannot be
+         * lost any more. */
         anchor = clock_mono_ns(&clock_real) >= t->anchor_ns;
         if (!ingest_move_reader(t, part, e) ||
             !engine_begin(t->o.engine, anchor || t->o.replicated, e) ||
@@ -306,7 +307,7 @@ static bool ingest_step(struct ingest *t, bool hurry, struct err *e)
     if (ingest_is_stopping(t) || journal_hurries(t->o.journal, hurry) != hurry)
         return true;
     if (!journal_check_lock(t->o.journal, e) || !store_lock_check(t->o.lock, e))
-        return false; /* another process has the store by now */
+        return false; /* another process uses the store now */
     assert(!ingest_is_before(place, t->place));
     if (!t->caught_up && (!some || part.number >= journal_first_new(t->o.journal)))
         return ingest_catch_up(t, e);
@@ -350,11 +351,10 @@ static void ingest_note(struct ingest *t, bool ok, const struct err *e)
 
 static void ingest_wait_ms(struct ingest *t, uint64_t ms)
 {
-    uint64_t at_ns = clock_deadline_ns(&clock_real, (int64_t)ms);
-    struct timespec at = {(time_t)(at_ns / 1000000000), (long)(at_ns % 1000000000)};
+    uint64_t until = clock_deadline_ns(&clock_real, (int64_t)ms);
 
     pthread_mutex_lock(&t->lock);
-    while (!t->stop && pthread_cond_timedwait(&t->stopping, &t->lock, &at) != ETIMEDOUT)
+    while (!t->stop && clock_cond_wait(&t->stopping, &t->lock, until))
         ;
     pthread_mutex_unlock(&t->lock);
 }
@@ -426,7 +426,6 @@ static void *ingest_thread(void *ingest)
 bool ingest_start(const struct ingest_options *o, struct ingest **out, struct err *e)
 {
     struct ingest *t = base_alloc(sizeof *t);
-    pthread_condattr_t attr;
     sigset_t all, was;
     int why;
 
@@ -434,10 +433,7 @@ bool ingest_start(const struct ingest_options *o, struct ingest **out, struct er
         .o = *o, .place = o->place, .anchor_ns = ingest_ns_in(ANCHOR_MS), .retry_ms = RETRY_MS_MIN};
     segment_reader_init(&t->reader, o->dir);
     pthread_mutex_init(&t->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&t->stopping, &attr);
-    pthread_condattr_destroy(&attr);
+    clock_cond_init(&t->stopping);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &was);
     why = pthread_create(&t->thread, NULL, ingest_thread, t);

@@ -65,7 +65,6 @@ void journal_group_init(struct journal_group *g, size_t size)
 bool journal_open(const struct journal_options *o, struct journal **out, struct err *e)
 {
     struct journal *j = base_alloc(sizeof *j);
-    pthread_condattr_t attr;
 
     assert(o->queue_size_max > 0 && o->queue_size_max <= FRAME_BODY_MAX);
     *j = (struct journal){.o = *o, .lock_file = STORE_LOCK_NONE, .fd = -1};
@@ -78,11 +77,8 @@ bool journal_open(const struct journal_options *o, struct journal **out, struct 
     (void)snprintf(j->dir, sizeof j->dir, "%s", o->dir);
     j->o.dir = j->dir;
     pthread_mutex_init(&j->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&j->work, &attr);
-    pthread_cond_init(&j->news, &attr);
-    pthread_condattr_destroy(&attr);
+    clock_cond_init(&j->work);
+    clock_cond_init(&j->news);
     if (!journal_look_at_segments(j, e)) {
         journal_free(j);
         return false;
@@ -155,7 +151,7 @@ void journal_stop(struct journal *j)
     pthread_mutex_unlock(&j->lock);
     pthread_join(j->thread, NULL);
     j->started = false;
-    assert(j->stopped && j->front.n == 0); /* what was queued is written or refused */
+    assert(j->stopped && j->front.n == 0); /* queued records are written or refused */
     segment_drop_spare(j->dir);
 }
 
@@ -303,14 +299,6 @@ void journal_put(struct journal *j, const struct journal_item *item, struct stor
 
 /* ---- the taker ---- */
 
-bool journal_wait_until(struct journal *j, pthread_cond_t *cond, uint64_t journal_deadline_ns)
-{
-    struct timespec at = {(time_t)(journal_deadline_ns / 1000000000),
-                          (long)(journal_deadline_ns % 1000000000)};
-
-    return pthread_cond_timedwait(cond, &j->lock, &at) != ETIMEDOUT;
-}
-
 static uint64_t journal_deadline_ns(uint64_t ms)
 {
     return clock_deadline_ns(&clock_real, (int64_t)ms);
@@ -355,12 +343,12 @@ bool journal_next(struct journal *j, struct journal_place *place, struct journal
     pthread_mutex_lock(&j->lock);
     j->taker_waits = true;
     while (!(s = journal_next_segment(j, place)) && !j->woken && in_time)
-        in_time = journal_wait_until(j, &j->news, until);
+        in_time = clock_cond_wait(&j->news, &j->lock, until);
     j->taker_waits = false;
     until = journal_deadline_ns(j->gather_ms);
     in_time = true;
     while (s && journal_has_little(j, s, *place) && in_time) {
-        in_time = journal_wait_until(j, &j->news, until);
+        in_time = clock_cond_wait(&j->news, &j->lock, until);
         s = journal_next_segment(j, place);
     }
     if (j->woken)
@@ -478,7 +466,7 @@ void journal_taken(struct journal *j, struct journal_place place, bool damaged)
     journal_acks_taken(j);
     pthread_mutex_unlock(&j->lock);
     while (journal_pop_segment(j, place, &s))
-        journal_remove_segment(j, &s, damaged); /* which takes a while, and nobody waits for it */
+        journal_remove_segment(j, &s, damaged); /* takes a while, and no thread waits for it */
     pthread_mutex_lock(&j->lock);
     pthread_cond_broadcast(&j->news);
     pthread_mutex_unlock(&j->lock);
@@ -517,7 +505,7 @@ static bool journal_wait_wanted(struct journal *j, uint64_t until, bool (*wanted
     uint64_t look = journal_deadline_ns(JOURNAL_WANTED_MS);
     bool go_on;
 
-    if (journal_wait_until(j, &j->news, wanted && look < until ? look : until))
+    if (clock_cond_wait(&j->news, &j->lock, wanted && look < until ? look : until))
         return true;
     if (!wanted || clock_mono_ns(&clock_real) >= until)
         return false;

@@ -79,7 +79,7 @@ bool journal_takes(struct journal *j, struct err *e) MUST_USE;
 unsigned journal_pressure(const struct journal *j);
 /* About how many records of earlier processes wait, if `taken` of them are in the tables. */
 uint64_t journal_old_records(struct journal *j, uint64_t taken);
-/* Whether the taker should have normal priority: the backlog is large, or somebody waits for it. */
+/* Whether the taker should have normal priority: the backlog is large, or a thread waits for it. */
 bool journal_hurries(struct journal *j, bool now);
 /* Wakes the writer for records that were put with `later`. */
 void journal_push(struct journal *j);
@@ -98,7 +98,7 @@ bool journal_next(struct journal *j, struct journal_place *place, struct journal
 /* Everything before place is in the tables. Deletes the segments that end there, or renames them to
  * *.damaged if the taker found damage. */
 void journal_taken(struct journal *j, struct journal_place place, bool damaged);
-/* The database lost commits: only what is before `place` is stored. Returns the lost bytes. */
+/* The database lost commits: only records before `place` are stored. Returns the lost bytes. */
 uint64_t journal_untake(struct journal *j, struct journal_place place);
 
 /* The number of the first segment that did not exist when the journal was opened. */

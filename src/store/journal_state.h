@@ -13,7 +13,7 @@
 #define JOURNAL_GATHER_SHARES 4u         /* times the daemons, of which so many count */
 #define JOURNAL_WANTED_MS 250u           /* how often `wanted` is called */
 #define JOURNAL_GATHER_SIZE (1u << 20)   /* or, for the taker, until this many bytes wait */
-#define JOURNAL_LINGER_MS 5u             /* the writer waits this long if nobody waits for it, */
+#define JOURNAL_LINGER_MS 5u             /* the writer waits this long if no thread waits for it, */
 #define JOURNAL_LINGER_SIZE (256u << 10) /* or until this many bytes wait */
 #define JOURNAL_AHEAD_MIN ((uint64_t)64 << 10) /* zeros written ahead: as many as data, */
 #define JOURNAL_AHEAD_MAX ((uint64_t)1 << 20)  /* between these two limits */
@@ -58,7 +58,7 @@ struct journal {
 
     pthread_mutex_t lock;
     pthread_cond_t work; /* wakes the writer */
-    pthread_cond_t news; /* wakes the taker and those who settle */
+    pthread_cond_t news; /* wakes the taker and threads in journal_settle */
     /* Under the lock: */
     struct journal_group front;
     size_t writing; /* bytes of the back group */
@@ -127,6 +127,3 @@ bool journal_is_taken(const struct journal *j, struct journal_place end);
 
 /* The writer's thread. */
 void *journal_writer(void *journal);
-
-/* Waits for a condition at most until the deadline (CLOCK_MONOTONIC); false if it has passed. */
-bool journal_wait_until(struct journal *j, pthread_cond_t *cond, uint64_t deadline_ns);

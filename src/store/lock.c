@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LOCK_TRIES 10 /* somebody deletes the file between its opening and its lock */
+#define LOCK_TRIES 10 /* another process may delete the file between its opening and its lock */
 #define LOCK_WAIT_MS 2000
 #define LOCK_STEP_MS 10
 

@@ -1,4 +1,4 @@
-/* query_absent.c - why there is no reasoning where somebody looks for it.
+/* query_absent.c - explains why a call has no reasoning.
  *
  * no_reply: no reply came from a model. none_given: the model gave none.
  * provider_keeps_it: the provider billed or sealed it and sent no text. not_kept, summary_only:

@@ -108,8 +108,7 @@ bool csv_write(struct arena *a, str session_id, str event, struct buf *out, stru
     bool ok;
 
     assert(!columns[0].pointer); /* it is the session */
-    json_init(&doc);
-    ok = json_parse(&doc, event, e);
+    ok = json_open(&doc, event, e);
     for (size_t i = 0; ok && i < COUNT_OF(columns); i++) {
         if (i)
             buf_add_c(out, ',');

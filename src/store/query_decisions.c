@@ -279,7 +279,7 @@ static bool decisions_list_rows(struct reader *r, struct decision_log *l,
     return call_rows_query(r, &q, &rows, e);
 }
 
-/* The page ends at the bound: so does what was searched, and the next page begins there. */
+/* The page ends at the bound of the search, and the next page begins there. */
 static bool decisions_end_at_bound(struct reader *r, struct decision_log *l, struct err *e)
 {
     int64_t ms = l->bound;

@@ -188,8 +188,7 @@ bool events_read(struct reader *r, const struct query_asker *a, str session_id, 
     buf_init(&t.answer, LAST_ANSWER_MAX);
     ok = events_read_calls(&t, session_id, e) && events_read_tools(&t, session_id, e);
     *out = t.first;
-    sums->last_answer = arena_dup(&r->arena, buf_str(&t.answer));
-    buf_release(&t.answer);
+    sums->last_answer = arena_move_buf(&r->arena, &t.answer);
     buf_release(&t.text);
     return ok;
 }

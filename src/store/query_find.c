@@ -516,21 +516,18 @@ void find_write_bound(int64_t back_to_us, struct json_out *o)
     json_member_i64_or_null(o, "searched_back_to_us", back_to_us);
 }
 
-/* ---- what somebody typed ---- */
+/* ---- the search text ---- */
 
 str find_clean(str words, struct arena *a)
 {
     char *p = arena_alloc(a, words.n + 1);
     struct buf b;
-    str out;
 
     for (size_t i = 0; i < words.n; i++)
         p[i] = words.p[i] ? words.p[i] : ' ';
     buf_init(&b, words.n * 3 + 16);
     (void)utf8_copy(&b, (str){p, words.n});
-    out = arena_dup(a, buf_str(&b));
-    buf_release(&b);
-    return out;
+    return arena_move_buf(a, &b);
 }
 
 /* Whether a word has the scope of this field, or of any if the field is WORDS_ANY_FIELD. */
@@ -559,7 +556,6 @@ bool find_wants_reasoning(str words, struct arena *a)
 str find_like(str words, struct arena *a)
 {
     struct buf b;
-    str out;
 
     buf_init(&b, words.n * 2 + 16);
     buf_add_c(&b, '%');
@@ -570,7 +566,5 @@ str find_like(str words, struct arena *a)
             buf_add_c(&b, words.p[i]);
     }
     buf_add_c(&b, '%');
-    out = arena_dup(a, buf_str(&b));
-    buf_release(&b);
-    return out;
+    return arena_move_buf(a, &b);
 }

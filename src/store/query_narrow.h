@@ -35,7 +35,7 @@ struct narrow_calls {
     bool all;
 };
 
-/* The find's tool and session are lent; what it returns lives as long as the reader's query. */
+/* The find's tool and session are lent; the result lives as long as the reader's query. */
 bool narrow_begin(struct narrow *x, struct reader *r, const struct find *f, struct err *e) MUST_USE;
 /* Whether the block may have any, without a query. */
 bool narrow_may_have(const struct narrow *x, int64_t block);

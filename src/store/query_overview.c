@@ -13,7 +13,6 @@
 #include "store/usage.h"
 
 #define BUCKETS_MAX 400
-#define BUCKETS_WANTED 100
 #define GROUPS_SHOWN 10
 #define GROUPS_MAX 20000 /* that are compared; smaller ones are part of the rest */
 #define DAY_S USAGE_DAY_S

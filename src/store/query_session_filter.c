@@ -46,7 +46,7 @@ static void session_where_status(struct sql *q, const struct query_asker *a,
     sql_add(q, ")");
 }
 
-/* ---- what is searched ---- */
+/* ---- search ---- */
 
 static bool session_on_bound(void *ctx, const struct db_value *v, size_t n)
 {

@@ -54,7 +54,7 @@ static const struct sort {
     {"cost_usd", "coalesce(s.cost_usd, 0)", true},
 };
 
-/* ---- what is wanted ---- */
+/* ---- rows ---- */
 
 bool session_is_running(const struct query_asker *a, const struct db_value *v)
 {

@@ -310,8 +310,7 @@ int64_t row_tool_count(const struct store_call *row)
 
     if (!str_starts(row->route, STR("/")) || row->tools.n == 0 || row->decision.n == 0)
         return 0;
-    json_init(&doc);
-    if (json_parse(&doc, row->tools, &e) && json_root(&doc)->kind == JSON_ARRAY)
+    if (json_open(&doc, row->tools, &e) && json_root(&doc)->kind == JSON_ARRAY)
         n = (int64_t)json_count(&doc, json_root(&doc));
     json_release(&doc);
     return n;

@@ -161,10 +161,10 @@ void segment_drop_damaged(const char *dir)
         if (!str_ends(str_c(entry->d_name), damaged_suffix))
             continue;
         if (unlinkat(dirfd(d), entry->d_name, 0) == 0)
-            log_warn("journal: a damaged segment was deleted with what was erased",
+            log_warn("journal: a damaged segment was deleted together with the erased data",
                      LOG_TEXT("file", entry->d_name));
         else
-            log_error("journal: a damaged segment may hold what was erased",
+            log_error("journal: a damaged segment may still have erased data",
                       LOG_TEXT("file", entry->d_name),
                       LOG_TEXT("why", strerror(errno)));
     }
@@ -469,7 +469,7 @@ bool segment_repair(const char *dir, struct segment *s, struct err *e)
     if (!recycled && !segment_written_size(path, size, &written, e))
         return false;
     if (written > size)
-        log_warn("journal: dropped what was half written at the end",
+        log_warn("journal: dropped an incomplete record at the end",
                  LOG_TEXT("file", path),
                  LOG_U64("at", size),
                  LOG_U64("bytes", written - size));

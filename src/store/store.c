@@ -4,7 +4,6 @@
 #include "base/arena.h"
 #include "base/rand.h"
 #include "base/sha256.h"
-#include "store/audit.h"
 #include "store/row.h"
 #include "store/store_state.h"
 
@@ -350,7 +349,7 @@ bool store_erase(struct store *s, enum store_erase_what what, str name, str acto
     if (!s->journal)
         return err_set(e, ERR_NOT_FOUND, "there is no history: the store is \"none\"");
     if (name.n == 0)
-        return err_set(e, ERR_INPUT, "whom or what to erase is not said");
+        return err_set(e, ERR_INPUT, "the request does not say whom or what to erase");
     rand_ids_init(&ids, &clock_real);
     struct store_note note = {rand_id(&ids, id), actor, str_c(actions[what]), name, STR(""), 0};
     struct journal_item item = {FRAME_NOTE, row_size(&row_notes, &note), store_put_note, &note};
@@ -437,7 +436,7 @@ bool store_settle_while(struct store *s, uint64_t timeout_ms, bool (*wanted)(voi
     if (!s->journal || journal_settle_while(s->journal, timeout_ms, wanted, ctx))
         return true;
     if (wanted && !wanted(ctx))
-        return err_set(e, ERR_CANCELLED, "nobody waits for the tables any more");
+        return err_set(e, ERR_CANCELLED, "the wait for the tables was cancelled");
     store_health(s, &health);
     return err_set(e,
                    ERR_TIMEOUT,

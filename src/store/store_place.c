@@ -58,7 +58,7 @@ bool store_find_place(struct store *s, const struct store_options *o, struct err
     if (str_eq(path, STR(":memory:")))
         return err_set(e,
                        ERR_INPUT,
-                       "a store in memory would lose what it acknowledged: name a file, or use "
+                       "a store in memory would lose acknowledged calls: name a file, or use "
                        "\"none\"");
     assert(!s->path[0] && !s->dir[0]);
     return store_place_set_path(s->path, path, "", e) &&

@@ -1,4 +1,4 @@
-/* words_query.c - what somebody typed, matched against the texts of a call.
+/* words_query.c - matches a search text against the texts of a call.
  *
  * All phrases are matched at once, with a bit for each part (the shift-and algorithm): after each
  * word of the text, a bit is set if its part and those before it in the phrase are the last words.
@@ -251,7 +251,6 @@ str words_snippet(str text, size_t at, unsigned words_max, struct arena *a)
 {
     size_t from, to;
     struct buf b;
-    str out;
 
     at = at < text.n ? at : text.n;
     from = words_snippet_from(text, at, words_max / 3, WORDS_SNIPPET_MAX / 3);
@@ -263,7 +262,5 @@ str words_snippet(str text, size_t at, unsigned words_max, struct arena *a)
     (void)utf8_copy(&b, str_slice(text, from, to));
     if (to < text.n)
         buf_add(&b, STR("..."));
-    out = arena_dup(a, buf_str(&b));
-    buf_release(&b);
-    return out;
+    return arena_move_buf(a, &b);
 }

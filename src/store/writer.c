@@ -23,7 +23,7 @@ static enum outcome writer_sync_now(struct journal *j, struct err *e)
 {
     if (fdatasync(j->fd) < 0) {
         err_sys(e, "sync the journal in %s", j->dir);
-        return BROKEN; /* also for want of room: what is on disk is not known */
+        return BROKEN; /* also because the disk is full: it is unknown which bytes are on disk */
     }
     j->unsynced_ns = 0;
     return DONE;
@@ -312,7 +312,8 @@ static void writer_look_at_room(struct journal *j)
     j->low = low;
     pthread_mutex_unlock(&j->lock);
     if (low)
-        log_error("journal: little room on disk, nothing new is begun", LOG_TEXT("dir", j->dir));
+        log_error("journal: little room on disk, no new calls are accepted",
+                  LOG_TEXT("dir", j->dir));
     else
         log_info("journal: there is room on disk again", LOG_TEXT("dir", j->dir));
 }
@@ -340,14 +341,14 @@ static bool writer_next_group(struct journal *j)
     while (g->n == 0 && !j->stop && !j->roll) {
         if (until == CLOCK_NEVER)
             pthread_cond_wait(&j->work, &j->lock);
-        else if (!journal_wait_until(j, &j->work, until))
+        else if (!clock_cond_wait(&j->work, &j->lock, until))
             break;
         j->sleep = JOURNAL_SLEEPS;
     }
     until = clock_mono_ns(&clock_real) + (uint64_t)JOURNAL_LINGER_MS * CLOCK_NS_PER_MS;
     while (g->n > 0 && g->n < JOURNAL_LINGER_SIZE && !g->sync && !j->stop && !j->settling) {
         j->sleep = JOURNAL_LINGERS;
-        if (!journal_wait_until(j, &j->work, until))
+        if (!clock_cond_wait(&j->work, &j->lock, until))
             break;
     }
     j->sleep = JOURNAL_AWAKE;

@@ -48,9 +48,8 @@ str citations_to_chat(str annotations, struct arena *a)
     struct buf out;
     struct err e;
 
-    json_init(&doc);
     buf_init(&out, CITE_SIZE_MAX);
-    if (json_parse(&doc, annotations, &e) && json_root(&doc)->kind == JSON_ARRAY) {
+    if (json_open(&doc, annotations, &e) && json_root(&doc)->kind == JSON_ARRAY) {
         root = json_root(&doc);
         buf_add_c(&out, '[');
         JSON_FOREACH(v, &doc, root)
@@ -108,9 +107,8 @@ str citation_tokens(str json, struct arena *a)
     struct buf out;
     struct err e;
 
-    json_init(&doc);
     buf_init(&out, CITE_SIZE_MAX);
-    if (json_parse(&doc, json, &e)) {
+    if (json_open(&doc, json, &e)) {
         list = json_get(&doc, json_root(&doc), "content");
         raw = list ? json_raw(&doc, list) : STR("");
         if (json_is_array(list) && json_first(&doc, list))

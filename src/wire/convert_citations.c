@@ -334,7 +334,7 @@ static void citations_metadata(struct arena_text *said, struct arena *a, str jso
     arena_text_add_max(said, a, json, HEARD_SIZE_MAX);
 }
 
-/* ---- what is heard ---- */
+/* ---- events ---- */
 
 bool citation_is_beside_text(const struct chat_event *ev)
 {

@@ -107,8 +107,7 @@ void image_convert(const struct chat_event *ev, enum chat_dialect to, struct cha
     struct err e;
 
     arena_init(&a, PICTURE_SIZE_MAX);
-    json_init(&doc);
-    root = json_parse(&doc, ev->text, &e) ? json_root(&doc) : NULL;
+    root = json_open(&doc, ev->text, &e) ? json_root(&doc) : NULL;
     if (ev->kind == CHAT_EXTRA) {
         JSON_FOREACH(v, &doc, root) {
             p = image_from_url(json_get_text(&doc, json_get(&doc, v, "image_url"), "url", &a));

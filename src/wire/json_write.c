@@ -125,8 +125,7 @@ bool json_arguments_are_whole(str json)
     struct err e;
     bool whole;
 
-    json_init(&doc);
-    whole = json_parse(&doc, json, &e) && json_root(&doc)->kind == JSON_OBJECT;
+    whole = json_open(&doc, json, &e) && json_root(&doc)->kind == JSON_OBJECT;
     json_release(&doc);
     return whole;
 }
@@ -192,8 +191,7 @@ bool schema_is_strict(const struct chat_request *r, bool strict, str schema)
 
     if (!strict || r->dialect == CHAT_OPENAI || r->dialect == CHAT_RESPONSES)
         return strict;
-    json_init(&doc);
-    ok = json_parse(&doc, schema, &e) && json_root(&doc)->kind == JSON_OBJECT;
+    ok = json_open(&doc, schema, &e) && json_root(&doc)->kind == JSON_OBJECT;
     for (uint32_t i = 0; ok && i < doc.n; i++) {
         const struct json_node *v = json_root(&doc) + i;
         const struct json_node *members =
@@ -315,14 +313,11 @@ bool json_write_audio(struct json_out *o, const struct chat_part *p)
 str json_quoted(struct arena *a, str text)
 {
     struct buf b;
-    str out;
 
     buf_init(&b, 6 * text.n + 16);
     (void)json_quote(&b, text);
     assert(!buf_full(&b));
-    out = arena_dup(a, buf_str(&b));
-    buf_release(&b);
-    return out;
+    return arena_move_buf(a, &b);
 }
 
 static void json_print_list(struct buf *out, const char *format, va_list args)
@@ -364,15 +359,12 @@ str json_format(struct arena *a, const char *format, ...)
 {
     struct buf b;
     va_list args;
-    str out;
 
     buf_init(&b, JSON_SIZE_MAX);
     va_start(args, format);
     json_print_list(&b, format, args);
     va_end(args);
-    out = arena_dup(a, buf_str(&b));
-    buf_release(&b);
-    return out;
+    return arena_move_buf(a, &b);
 }
 
 str json_escaped(struct buf *out, str text)

@@ -219,8 +219,7 @@ str part_custom_input(str arguments, struct arena *a)
     struct err e;
     str text = arguments;
 
-    json_init(&doc);
-    if (json_parse(&doc, arguments, &e)) {
+    if (json_open(&doc, arguments, &e)) {
         v = json_find(&doc, json_root(&doc), STR("input"));
         if (v && v->kind == JSON_STRING && json_text(&doc, v, a, &text))
             text = arena_text_dup(a, text); /* it may lie in the doc */
@@ -295,8 +294,7 @@ double part_number(str json)
     struct err e;
     double x = 0;
 
-    json_init(&doc);
-    if (!json_parse(&doc, json, &e) || !json_double(&doc, json_root(&doc), &x))
+    if (!json_open(&doc, json, &e) || !json_double(&doc, json_root(&doc), &x))
         x = 0;
     json_release(&doc);
     return x;

@@ -56,8 +56,7 @@ void patch_merge(const struct patch_plan *p)
 
     if (p->wish->merge.n == 0)
         return;
-    json_init(&from);
-    if (json_parse(&from, p->wish->merge, &e))
+    if (json_open(&from, p->wish->merge, &e))
         json_edit_merge(p->ed, p->root, &from, json_root(&from));
     json_release(&from);
 }

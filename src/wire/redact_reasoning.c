@@ -524,9 +524,8 @@ str redact_history_text(str body, struct arena *a)
     struct err e;
     str text = STR("");
 
-    json_init(&doc);
     buf_init(&out, body.n + 64);
-    if (json_parse(&doc, body, &e)) {
+    if (json_open(&doc, body, &e)) {
         json_edits_init(&ed, &doc, a);
         text = body;
         if (redact_history(&doc, &ed)) {

@@ -35,7 +35,7 @@ struct setting {
         STR_INIT(name), SETTING_AT(member), min, max, flags                                        \
     }
 
-/* Returns what is wrong with a value, in the dialect's words; or NULL, with *out set to the number.
+/* Returns the error of a value, worded for the dialect; or NULL, with *out set to the number.
  * `room` is memory for a message that the check composes. */
 struct setting_room {
     char text[80];

@@ -225,7 +225,7 @@ static bool wire_parse(struct wire_decoder *d, struct wire_frame *f, bool whole)
     f->doc = NULL;
     arena_reset(&d->scratch);
     if (!json_parse(&d->doc, f->data, &e) && !wire_repair(d, f, whole)) {
-        err_set(&why, ERR_UPSTREAM, "the provider sent what is no JSON: %s", e.text);
+        err_set(&why, ERR_UPSTREAM, "the provider sent invalid JSON: %s", e.text);
         wire_emit_error(d, 502, "upstream_error", why.text);
         return false;
     }

@@ -82,7 +82,7 @@ static void agents_app_resume(void *app, const struct agent_row *row)
     agents_resume(((struct agents_app *)app)->runner, row);
 }
 
-/* A part that a person ended ends the run that it is of. */
+/* If a person ends a part, the run that it belongs to ends, too. */
 static void agents_app_ended(void *app, const struct agent_row *row)
 {
     struct agent_log *log = ((struct agents_app *)app)->host.log;
@@ -102,7 +102,7 @@ static void agents_app_ended(void *app, const struct agent_row *row)
     arena_release(&a);
 }
 
-/* A run that another daemon was asked to cancel may wait by now. */
+/* A run that another daemon was asked to cancel may be waiting now. */
 static bool agents_app_cancel(void *app, const struct agent_row *row)
 {
     struct agents_runner *runner = ((struct agents_app *)app)->runner;

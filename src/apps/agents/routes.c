@@ -344,7 +344,7 @@ static bool put_tool_result(struct agents_app *app, const struct app_request *q,
         buf_add(&quoted, STR("{\"error\":"));
         (void)json_quote(&quoted, text);
         buf_add_c(&quoted, '}');
-        x.result = arena_take(q->arena, &quoted);
+        x.result = arena_move_buf(q->arena, &quoted);
     } else if (ok && error) {
         ok = err_set(e, ERR_INPUT, "error: must be a text");
     } else if (ok && !json_text(doc, result, q->arena, &x.result)) {

@@ -4,11 +4,13 @@
  */
 #include "apps/agents/agents.h"
 
+#include "base/json_get.h"
 #include "base/utf8.h"
 
 #define ARENA_MAX ((size_t)512 << 20)
 #define BRIEF_MAX 300 /* characters of a text in a list */
-/* Rows of a list in memory: a request of 8 MiB takes 48 there, in the row and as it is read. */
+/* Rows of a list in memory: a request of 8 MiB needs 48 MiB there, in the row and while it is
+ * read. */
 #define ROWS_AT_ONCE 4
 
 static const struct {
@@ -50,17 +52,13 @@ static void run_write_result(const struct agent_row *row, bool brief, struct jso
         static const char *const names[][2] = {{"input", "input_tokens"},
                                                {"output", "output_tokens"},
                                                {"reasoning", "reasoning_tokens"}};
-        int64_t n = 0;
 
-        (void)!json_i64(&doc, json_find(&doc, tokens, str_c(names[i][0])), &n);
-        json_member_i64(o, names[i][1], n);
+        json_member_i64(o, names[i][1], json_get_i64(&doc, tokens, names[i][0], 0));
     }
     for (size_t i = 0; i < 2; i++) {
         static const char *const names[] = {"model_calls", "tool_calls"};
-        int64_t n = 0;
 
-        (void)!json_i64(&doc, json_find(&doc, root, str_c(names[i])), &n);
-        json_member_i64(o, names[i], n);
+        json_member_i64(o, names[i], json_get_i64(&doc, root, names[i], 0));
     }
     v = json_find(&doc, root, STR("cost_usd"));
     json_member_raw(o, "cost_usd", v ? json_raw(&doc, v) : STR("null"));

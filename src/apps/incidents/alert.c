@@ -45,7 +45,7 @@ static str incident_alert_shown(const struct json *doc, const struct json_node *
     buf_init(&out, 8 * SHOWN_MAX);
     kept = arena_join(a, utf8_cut_size(raw, SHOWN_MAX), STR("..."), STR(""));
     (void)json_quote(&out, kept);
-    return arena_take(a, &out);
+    return arena_move_buf(a, &out);
 }
 
 void alert_fault(struct alert_faults *faults, str field, const char *expected,
@@ -188,7 +188,7 @@ void alert_digest(struct alert *alert, str identity)
     buf_release(&canonical);
 }
 
-/* All of it but the times. */
+/* All members except the times. */
 static void digest_of(struct alert *alert, struct arena *a)
 {
     struct json_edits edits;
@@ -197,9 +197,8 @@ static void digest_of(struct alert *alert, struct arena *a)
     struct json doc;
     struct err e;
 
-    json_init(&doc);
     buf_init(&data, DATA_MAX);
-    if (json_parse(&doc, alert->data, &e)) {
+    if (json_open(&doc, alert->data, &e)) {
         json_edits_init(&edits, &doc, a);
         json_edit_remove(&edits, json_root(&doc), STR("timestamp"));
         json_edits_apply(&edits, &data);

@@ -42,7 +42,7 @@ struct alert {
     str data;    /* JSON object, cleaned; includes unknown members next to "data" */
     int64_t timestamp_us;
     unsigned cut;                 /* values that were too long */
-    char digest[SHA256_HEX_SIZE]; /* in our own form: the same for the same alert at any time */
+    char digest[SHA256_HEX_SIZE]; /* in our own format: equal for the same alert at any time */
     /* Of webhooks, which have no digest. */
     str fingerprint;                  /* the sender's id of the alert; "" in our own form */
     str other_types[ALERT_TYPES_MAX]; /* tried if no agent takes alert_type; ends with "" */

@@ -27,7 +27,7 @@ struct alert_table_row {
     str state; /* queued, processing, waiting (for a word), completed, error, cancelled */
     str alert_type, severity, environment, runbook;
     str data;  /* JSON; "" in a list */
-    str agent; /* who takes it */
+    str agent; /* the agent or chain that takes it */
     str step, current_agent;
     str stages; /* JSON array, or ""; "" in a list */
     str error, reason;
@@ -35,8 +35,8 @@ struct alert_table_row {
     int64_t timestamp_us, progress;
     int64_t created_us, started_us, completed_us, updated_us; /* -1: not yet */
     bool cancelled; /* cancellation was requested; it may not have happened yet */
-    /* Of its alerts, when read: how many, how many still fire, reports of them all, and when the
-     * last one ended (-1: one fires, or no alert is known). */
+    /* Of its alerts, when read: how many, how many are still firing, the number of all reports, and
+     * when the last one ended (-1: one is firing, or no alert is known). */
     int64_t alerts, firing, seen, resolved_us;
     str due; /* from book_due alone */
 };
@@ -122,10 +122,10 @@ bool alert_table_alive(struct alert_table *b, struct arena *a, struct alert_tabl
 
 /* Call it before the first change; "": the table is not shared. */
 void alert_table_share(struct alert_table *b, str daemon);
-/* Makes the alerts that belong to nobody this daemon's: all that have not ended, or those that
- * another daemon released. Pending messages likewise. */
+/* Gives this daemon the alerts without an owner: all that have not ended, or those that another
+ * daemon released. The same for pending messages. */
 bool alert_table_adopt(struct alert_table *b, bool released, struct err *e) MUST_USE;
-/* Gives all alerts of this daemon that have not ended to nobody. */
+/* Releases all alerts of this daemon that have not ended. */
 bool alert_table_release(struct alert_table *b, struct err *e) MUST_USE;
 /* Claims up to `max` alerts that have waited for a while in the queues of other daemons. */
 bool alert_table_claim(struct alert_table *b, size_t max, struct err *e) MUST_USE;

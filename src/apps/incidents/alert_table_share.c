@@ -1,4 +1,4 @@
-/* alert_table_share.c - whose an alert is, if several daemons share the table.
+/* alert_table_share.c - the owner of an alert, if several daemons share the table.
  *
  * The runs of an alert are the alert's run and its parts, RUN/...: they go where the alert goes.
  *
@@ -7,7 +7,7 @@
 #include "apps/incidents/alert_table_state.h"
 
 #define DUE_MAX 256
-#define CLAIM_AFTER_US 1000000 /* what waits longer than this waits for a place */
+#define CLAIM_AFTER_US 1000000 /* alerts that wait longer than this wait for a free worker */
 
 void alert_table_share(struct alert_table *b, str daemon)
 {

@@ -27,8 +27,8 @@ static bool incident_app_open(const struct app_host *h, void **out, struct err *
     }
     if (ok && in && h->log &&
         !incident_chat_settle(h->log, clock_wall_ms(h->clock) * 1000, &ignored))
-        log_warn("questions of an earlier process stay as they were", LOG_ERR(&ignored));
-    incident_setup_free(setup); /* it is retained */
+        log_warn("questions of an earlier process cannot be ended", LOG_ERR(&ignored));
+    incident_setup_free(setup); /* retained */
     setup_release(held);
     assert(ok || !in);
     *out = in;
@@ -45,7 +45,7 @@ static void incident_app_reload(void *app)
     struct err e;
 
     if (!c->agents.n) {
-        log_warn("incidents.agents is gone; the agents stay until a restart");
+        log_warn("incidents.agents was removed; the agents stay until a restart");
     } else if (!incident_setup_load(c->agents.p, c->runbooks.p, &setup, &e)) {
         log_error("the agents are bad; the old ones stay in force", LOG_ERR(&e));
     } else {
@@ -67,8 +67,8 @@ static str alert_of(const struct agent_row *row)
                : row->id;
 }
 
-/* Resumes a run whose approval has been answered, or one whose command was killed. A run that a
- * person left on purpose is resumed only by a person. */
+/* Resumes a run whose approval was answered, or whose command was killed. A run that a person left
+ * on purpose is resumed only by a person. */
 static void incident_app_resume(void *app, const struct agent_row *row)
 {
     struct incidents *in = app;

@@ -181,7 +181,7 @@ static bool chat_continues(struct follow_up *t, const struct agent_row *row, str
             "the run " STR_FMT " first",
             STR_ARG(row->id));
     e->code = ERR_NONE;
-    return false; /* cut off, and nobody asks it again */
+    return false; /* interrupted, and not asked again */
 }
 
 /* Undoes incident_chat_settle for a question that is asked again. */
@@ -246,11 +246,11 @@ static bool incident_chat_read_earlier(struct follow_up *t, struct err *e)
     for (; t->count < TALK_MAX && !last; t->count += !last)
         ok = chat_read_question(t, incident_chat_run_of(t, t->count + 1), &said, &last, e);
     assert(t->count <= TALK_MAX);
-    t->said = arena_take(t->arena, &said);
+    t->said = arena_move_buf(t->arena, &said);
     return last ? ok : err_set(e, ERR_LIMIT, "there were %d questions already", TALK_MAX);
 }
 
-/* The alert's id is chance and says nothing: the same is to be asked about the same alert. */
+/* Leaves out the alert's id, which is random, so that requests about the same alert are equal. */
 static str without_id(struct follow_up *t, str report)
 {
     size_t from = str_find(report, STR("| Alert | "));
@@ -322,7 +322,7 @@ static bool chat_pending(struct follow_up *t, struct incident_answer *out, struc
     run_json_question(&o, &f, false);
     json_out_end(&o);
     out->waiting = true;
-    out->pending = arena_take(t->arena, &text);
+    out->pending = arena_move_buf(t->arena, &text);
     return true;
 }
 

@@ -1,8 +1,8 @@
 /* classic.c - the classic strategy: select tools, select more, analyse.
  *
- * Each model call is one prompt with all that is known, not a conversation. The runtime has taken
- * the reasoning out of each reply; the JSON of the rest is read as tolerantly as it can be without
- * guessing. An answer that cannot be read is asked for once more, with the reason; if that fails
+ * Each model call is one prompt with all known facts, not a conversation. The runtime has removed
+ * the reasoning from each reply; the JSON in the rest is parsed as tolerantly as possible without
+ * guessing. If it cannot be parsed, the model is asked once more, with the error; if that fails,
  * too, a note in the report says so.
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -131,7 +131,7 @@ static enum acted incident_classic_act(struct agent_team *p, struct plan *s)
 
 /* ---- the whole ---- */
 
-/* Why it ended before the model said so: a code and words, "" if it did not. */
+/* Why it ended before the model was done: a code and a text; "" if it did not. */
 struct early {
     str reason, words;
 };
@@ -201,7 +201,7 @@ static bool round_ends(struct agent_team *p, str system, unsigned i, struct plan
                               ? incident_classic_limit(p, p->agent->max_tool_calls, "tool call")
                               : incident_classic_limit(p, p->agent->max_data_points, "data point"));
     }
-    return *over || acted == ACTED_NOTHING; /* or it repeats calls whose results it has */
+    return *over || acted == ACTED_NOTHING; /* or the model repeats calls whose results it has */
 }
 
 /* False: there is nothing to be concluded. */

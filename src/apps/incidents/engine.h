@@ -4,7 +4,7 @@
  *   record.c    the stored record of it
  *   version.c   which version of the prompt it has
  *   stage.c     the agents of a stage, side by side, and the synthesis of their findings
- *   agent_team.c     one agent at work: its tools, its run, its strategy
+ * agent_team.c one agent at work: its tools, its run, its strategy
  *   classic.c   selection, iterations, analysis
  *   prompt.c    all prompt texts
  *   servers.c   the tools of an investigation
@@ -26,12 +26,12 @@
 
 #define INCIDENT_ARENA ((size_t)1 << 30) /* of one agent at work */
 #define INCIDENT_TEXT_MAX ((size_t)16 << 20)
-/* The input of a run has the alert's data as a string: each quote and backslash takes a byte more,
- * and a masked secret may be longer than the secret. */
+/* The input of a run has the alert's data as a string, in which each quote and backslash takes one
+ * more byte; and a masked secret may be longer than the secret. */
 #define INCIDENT_INPUT_MAX ((size_t)128 << 20)
 #define INCIDENT_NOTES_MAX 32
 #define INCIDENT_POINTS_MAX 4096
-/* In every request: who watches sees it being thought, and a reply that stalls is noticed. */
+/* In every request, so that watchers see the reasoning grow, and a stalled reply is noticed. */
 #define INCIDENT_EXTRA "\"stream\":true"
 
 /* One investigation. */
@@ -64,7 +64,7 @@ struct incident {
     unsigned stage_done; /* thousandths of the current stage, of all its agents together */
 };
 
-/* A call to a tool as it was decided and made. */
+/* A tool call as it was decided and made. */
 struct point {
     str server, tool; /* as the server has them; server "": not known */
     str arguments;    /* JSON */
@@ -84,7 +84,7 @@ struct agent_team {
     bool reasoning;             /* is asked for */
     str level;                  /* or "": asked for by the prompt */
     struct arena arena;         /* until the investigation ends */
-    struct agents_tools *tools; /* NULL once it is done */
+    struct agents_tools *tools; /* NULL once it has ended */
     struct agent_work *work;    /* of the classic strategy */
     struct agent_result result; /* the run's */
     struct point *points;
@@ -104,7 +104,7 @@ struct agent_team {
 
 bool incident_prepare(struct incident *in, const struct incident_options *o, struct arena *a,
                       struct err *e) MUST_USE;
-/* From here on `stop` is set when it is to be; until the unwatch, which ends what was prepared. */
+/* From here on `stop` is set when the run must end, until the unwatch, which ends prepared work. */
 void incident_watch(struct incident *in);
 void incident_unwatch(struct incident *in);
 void incident_report_progress(struct incident *in, int percent, str step, str agent);
@@ -152,7 +152,7 @@ str agent_team_run(struct arena *a, str run, str stage, str label);
 /* stage.c: an agent at work on a stage. */
 void agent_team_init(struct agent_team *p, struct incident *in, const struct config_stage *t,
                      const struct incident_agent *agent, str label);
-/* Until there is a result, or it is broken. */
+/* Until there is a result, or the run is broken. */
 void agent_team_work(struct agent_team *p);
 /* Its tools; false: the result has the reason. They are closed in either case. */
 bool agent_team_open_tools(struct agent_team *p, struct err *e) MUST_USE;
@@ -165,7 +165,7 @@ bool agent_team_ok(const struct agent_team *p);
 /* Reports what the agent does next: in its n-th round of at most `max`. */
 void agent_team_report_progress(struct agent_team *p, str what, unsigned n, unsigned max);
 void agent_team_note(struct agent_team *p, const char *fmt, ...) PRINTF_LIKE(2, 3);
-/* The server and the server's name of a tool in the box; they stay as they are if it is unknown. */
+/* The server of a tool in the box, and its name there; unchanged if the tool is unknown. */
 void agent_team_origin(struct agent_team *p, str name, str *server, str *tool);
 /* A model call of its own with this prompt, logged under `run`; the reply's text. */
 void agent_team_single(struct agent_team *p, str system, str user);

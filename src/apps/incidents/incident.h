@@ -33,8 +33,8 @@ struct incident_setup *incident_setup_retain(struct incident_setup *s);
 void incident_setup_free(struct incident_setup *s); /* NULL: nothing */
 /* The alert types that some agent or chain takes, sorted; ends with NULL. "*" is not among them. */
 const char *const *incident_alert_types(const struct incident_setup *s);
-/* Who would take it: the agent's or the chain's name, and the servers it has; false if nobody. An
- * agent or chain with the alert type "*" takes what no other does. */
+/* The agent or chain that would take the alert, and its servers; false if there is none. An agent
+ * or chain with the alert type "*" takes alerts that no other takes. */
 bool incident_assigned(const struct incident_setup *s, str alert_type, str *agent,
                        const char *const **servers);
 
@@ -42,7 +42,7 @@ struct incident_alert {
     str id; /* alert_id */
     str alert_type, severity, environment;
     str runbook;          /* a file in the folder, an allowed URL, or "" */
-    str data;             /* a JSON object: all that is known of it; "" none */
+    str data;             /* a JSON object: all that is known about it; "" if nothing */
     int64_t timestamp_us; /* 0: not known */
 };
 
@@ -54,7 +54,7 @@ struct incident_progress {
     str step, agent; /* current_step, current_agent */
 };
 
-/* A decision as it is made, lent for the call. */
+/* A decision while it is made, lent for the call. */
 struct incident_step {
     str stage, agent;
     str action;      /* "SERVER.TOOL(k='v', ...)", "answer", "summary" ... */
@@ -68,23 +68,23 @@ struct incident_options {
     const struct app_host *host;
     const struct incident_setup *setup;
     struct incident_alert alert;
-    str run, session;                /* session: "" is made of the run */
+    str run, session;                /* session: "" is derived from the run */
     str key;                         /* owner: the name of the client's key, or "" */
     str runbook_address;             /* alert.runbook with its credentials, for the fetch; never
                                       * stored. "" alert.runbook itself */
     str runbook_text;                /* instead of the alert's runbook; "" none */
-    str model;                       /* of all agents, instead of their own; "" none */
+    str model;                       /* for all agents, instead of their own; "" none */
     str default_model;               /* of agents without one; "" the configuration's */
     enum incident_strategy strategy; /* instead of the agents' own */
-    enum incident_tri reasoning;     /* enable_reasoning, instead of what is configured */
-    /* The prompts. NULL: those the run started with, else those in force. */
+    enum incident_tri reasoning;     /* enable_reasoning, in place of the configured value */
+    /* The prompts. NULL: those that the run started with, else the active ones. */
     const struct prompt *prompt;
     str prompt_id; /* from incident_input_read: the prompts it started with */
     bool trial;    /* of the optimizer: no session of its own, nothing to be resumed */
     /* One server, "tools", instead of the configured ones: its command line, ending with NULL,
      * or its URL as the only word. An empty list: no server. NULL: as configured. */
     const char *const *server_argv;
-    struct agent_ask ask;       /* who answers; .ask NULL: the host's gateway */
+    struct agent_ask ask;       /* makes the model calls; .ask NULL: the host's gateway */
     const _Atomic bool *cancel; /* or NULL */
     /* Both from any thread, but one at a time; may be NULL. */
     void (*on_progress)(void *ctx, const struct incident_progress *p);
@@ -98,7 +98,7 @@ enum incident_end {
     INCIDENT_FAILED,
     INCIDENT_CANCELLED,
     INCIDENT_LEFT,
-    INCIDENT_WAITING, /* for a word on a call (incident_pending); then it is called again */
+    INCIDENT_WAITING, /* for a decision (incident_pending); then it is called again */
 };
 
 struct incident_report {

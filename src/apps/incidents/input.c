@@ -25,7 +25,7 @@ void incident_input_write(const struct incident_options *o, struct buf *out)
     json_member_str(&j, "environment", o->alert.environment);
     json_member_str(&j, "runbook", o->alert.runbook);
     json_member_i64(&j, "timestamp", o->alert.timestamp_us);
-    /* As it came, byte for byte: the prompts are made of it. */
+    /* Unchanged, byte for byte, because prompts are made of it. */
     json_member_str(&j, "data", o->alert.data);
     json_out_end(&j);
     json_member_str(&j, "run", o->run);
@@ -53,8 +53,7 @@ bool incident_input_read(str json, struct arena *a, struct incident_options *out
     const struct json_node *root, *alert;
     struct json doc;
 
-    json_init(&doc);
-    if (!json_parse(&doc, json, e)) {
+    if (!json_open(&doc, json, e)) {
         json_release(&doc);
         return err_prefix(e, "the input of the run: ");
     }

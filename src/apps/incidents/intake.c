@@ -47,11 +47,8 @@ static void incident_intake_refuse(struct intake *t, const struct alert_faults *
 
     assert(faults->n > 0 && faults->n <= ALERT_FAULTS_MAX);
     t->refused = "validation_failed";
-    app_fail_begin(t->r,
-                   &o,
-                   422,
-                   t->refused,
-                   STR("the alert is not as it must be: see validation_errors"));
+    app_fail_begin(
+        t->r, &o, 422, t->refused, STR("the alert is not as it must be: see validation_errors"));
     json_member_array(&o, "validation_errors");
     for (size_t i = 0; i < faults->n; i++)
         write_fault(&o, &faults->at[i]);
@@ -126,7 +123,7 @@ static bool runbook_ok(const struct incidents *in, const struct alert *alert, st
     assert(faults->n > 0);
     buf_init(&quoted, (size_t)64 << 10);
     (void)json_quote(&quoted, queue_masked(in->queue, a, alert->runbook));
-    faults->at[faults->n - 1].invalid = arena_take(a, &quoted);
+    faults->at[faults->n - 1].invalid = arena_move_buf(a, &quoted);
     return false;
 }
 
@@ -345,7 +342,7 @@ void intake_alert(void *app, const struct app_request *q, struct app_reply *r)
         t.refused = "too_large";
         app_fail(r, 413, t.refused, "an alert may have %zu bytes", (size_t)APP_BODY_MAX);
     } else if (!app_json(q, &doc, r)) {
-        t.refused = "invalid_json"; /* it is answered */
+        t.refused = "invalid_json"; /* answered already */
     } else if (doc.n > ALERT_NODES_MAX) {
         t.refused = "too_large";
         app_fail(r, 413, t.refused, "an alert may have %u values", (unsigned)ALERT_NODES_MAX);

@@ -245,7 +245,7 @@ void incident_metrics_ended(struct incident_metrics *m, str outcome)
     incident_metrics_count_named(m, ends, m ? m->ended : NULL, COUNT_OF(ends), outcome);
 }
 
-/* The last place is for all that have none of their own. */
+/* The last entry is for all names without an entry of their own. */
 static struct series *series_find(struct series_table *t, str name, str outcome)
 {
     struct series *s;

@@ -10,7 +10,6 @@
 #include "agent/plan.h"
 #include "apps/incidents/engine.h"
 #include "base/clock.h"
-#include "base/utf8.h"
 
 #define ALERT_SIZE ((size_t)32 << 10)
 #define RUNBOOK_SIZE ((size_t)32 << 10)
@@ -81,7 +80,7 @@ str prompt_system(struct agent_team *p)
         buf_add(&out, STR("\n# Instructions of your operators\n\n"));
         incident_prompt_put_text(&out, str_trim(p->agent->instructions));
     }
-    return arena_take(&p->arena, &out);
+    return arena_move_buf(&p->arena, &out);
 }
 
 static void alert_line(struct buf *out, const char *name, str value)

@@ -281,7 +281,7 @@ bool queue_end_resolved(struct queue *q, struct entry *n, const struct alert_tab
 {
     if (n->running || n->asking || n->row.started_us >= 0 || row->resolved_us < 0)
         return false;
-    queue_end_waiting(q, n, STR("resolved before it was begun"), STR("resolved"));
+    queue_end_waiting(q, n, STR("resolved before it was started"), STR("resolved"));
     return true;
 }
 
@@ -290,7 +290,7 @@ static void cancel_waiting(struct queue *q, struct entry *n)
     n->row.cancelled = true;
     queue_end_waiting(q,
                       n,
-                      n->row.started_us < 0 ? STR("cancelled before it was begun")
+                      n->row.started_us < 0 ? STR("cancelled before it was started")
                                             : STR("cancelled"),
                       STR("cancelled"));
 }
@@ -395,8 +395,8 @@ bool queue_open(const struct queue_options *o, struct queue **out, struct err *e
     q->host.leave = &q->leave;
     pthread_mutex_init(&q->lock, NULL);
     pthread_cond_init(&q->work, NULL);
-    pthread_cond_init(&q->keep, NULL);
-    pthread_cond_init(&q->calm, NULL);
+    clock_cond_init(&q->keep);
+    clock_cond_init(&q->calm);
     map_init(&q->ids, NULL, ALIVE_MAX);
     map_init(&q->names, NULL, ALIVE_MAX);
     rand_ids_init(&q->new_ids, o->host->clock);
@@ -419,7 +419,7 @@ void queue_close(struct queue *q)
     q->stop = true;
     atomic_store(&q->leave, true);
     for (struct entry *n = q->running.first; n; n = n->next)
-        atomic_store(&n->cancel, true); /* with `leave`: it is left, not ended */
+        atomic_store(&n->cancel, true); /* with `leave`: resumable, not ended */
     pthread_cond_broadcast(&q->work);
     pthread_cond_broadcast(&q->keep);
     pthread_mutex_unlock(&q->lock);
@@ -450,19 +450,4 @@ void queue_counts(struct queue *q, struct queue_counts *out)
     pthread_mutex_lock(&q->lock);
     *out = incident_queue_counts_of(q);
     pthread_mutex_unlock(&q->lock);
-}
-
-bool queue_wait(struct queue *q, unsigned timeout_ms)
-{
-    struct timespec until;
-    int rc = 0;
-    bool calm;
-
-    clock_timespec(timeout_ms, &until);
-    pthread_mutex_lock(&q->lock);
-    while (rc == 0 && (q->waiting.n || q->running.n))
-        rc = pthread_cond_timedwait(&q->calm, &q->lock, &until);
-    calm = !q->waiting.n && !q->running.n;
-    pthread_mutex_unlock(&q->lock);
-    return calm;
 }

@@ -43,7 +43,7 @@ struct queue_engine {
 struct queue_rules {
     struct incident_setup *setup; /* retained, for those that run; or NULL */
     unsigned running_max, waiting_max;
-    uint64_t timeout_ms; /* of one alert, from when it is claimed */
+    uint64_t timeout_ms; /* of one alert, from its claim on */
 };
 
 struct queue_options {
@@ -73,7 +73,7 @@ enum queue_result {
 
 struct queue_item {
     const struct alert *alert;
-    str type; /* the type an agent takes it as; "": nobody does */
+    str type; /* the alert type for the setup; "": no agent takes it */
     enum queue_result result;
     char id[RAND_ID_SIZE]; /* out: of the incident; "": resolved, and it was never known */
 };
@@ -86,7 +86,7 @@ struct queue_intake {
     struct queue_item *items;
     size_t n;
     size_t incidents;  /* out: new ones */
-    bool unknown_type; /* out: the error is that nobody takes an alert of this type */
+    bool unknown_type; /* out: the error is that no agent takes an alert of this type */
 };
 
 /* On an error nothing was taken. ERR_LIMIT: not all of them fit. */
@@ -106,16 +106,14 @@ str queue_masked(struct queue *q, struct arena *a, str data);
 /* Resumes an alert whose approval was answered. False if the alert is not in the queue. */
 bool queue_resume(struct queue *q, str id);
 
-/* Several daemons share the table (queue_share.c). queue_look takes up the alerts that are this
- * daemon's by now, and claims some of others if there is room. queue_lost drops all alerts: another
- * daemon has them. */
+/* Several daemons share the table (queue_share.c). queue_look adds the alerts that now belong to
+ * this daemon, and claims some of other daemons if there is room. queue_lost drops all alerts:
+ * another daemon has them. */
 void queue_look(struct queue *q);
 void queue_lost(struct queue *q);
 
 struct queue_counts {
     size_t waiting, running, asking; /* asking: waiting for an approval, without taking a worker */
-    int64_t oldest_us;               /* since when the first in the queue waits; 0: none does */
+    int64_t oldest_us;               /* since when the first one waits; 0: none waits */
 };
 void queue_counts(struct queue *q, struct queue_counts *out);
-/* Until nothing waits or runs any more; false after timeout_ms. For tests and commands. */
-bool queue_wait(struct queue *q, unsigned timeout_ms) MUST_USE;

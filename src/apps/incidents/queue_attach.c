@@ -32,7 +32,7 @@ struct attaching {
     str *runbooks;                   /* of the rows, as sent: with credentials */
     struct alert_table_alert *fresh; /* new alerts */
     size_t row_count, fresh_count;
-    str group; /* the group's incident, if it is known by now */
+    str group; /* the group's incident, if it is known now */
     int64_t group_alerts;
     bool group_is_new;
 };
@@ -69,8 +69,7 @@ static void attach_write_members(struct json_out *o, str data, bool of_group, st
     struct err e;
     str key;
 
-    json_init(&doc);
-    root = json_parse(&doc, data, &e) ? json_root(&doc) : NULL;
+    root = json_open(&doc, data, &e) ? json_root(&doc) : NULL;
     JSON_FOREACH(k, &doc, root) {
         if (!json_text(&doc, k, a, &key) || is_of_group(key) != of_group)
             continue;
@@ -306,8 +305,8 @@ static bool attach_is_end_of(const struct alert *alert, const struct alert_table
     return !alert->ends_us || alert->ends_us >= firing->starts_us;
 }
 
-/* The firing that the same request has started, if the report is about it. The table does not have
- * it yet. */
+/* The firing that the same request has started, if the report is about this one. The table does not
+ * have it yet. */
 static struct alert_table_alert *attach_fresh_ended(struct attaching *t, const struct alert *alert)
 {
     for (size_t i = 0; i < t->fresh_count; i++)
@@ -472,11 +471,11 @@ static void attach_enter(struct attaching *t)
         queue_hire(q);
     }
     if (!attach_each_resolved(t, attach_report_resolved, &e))
-        log_error("watchers of incidents are not told that alerts ended", LOG_ERR(&e));
+        log_error("the end of alerts was not reported to the other daemons", LOG_ERR(&e));
 }
 
-/* Messages about incidents whose last alert has ended are part of the transaction, and so is the
- * word to the daemon in whose queue such an incident is. */
+/* Messages about incidents whose last alert has ended are part of the transaction. So is the
+ * request to the daemon that has such an incident in its queue. */
 static bool attach_announce(struct attaching *t, struct alert_table_row *row, struct err *e)
 {
     struct alert_table *table = t->q->o.alert_table;

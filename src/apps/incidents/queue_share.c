@@ -46,8 +46,8 @@ static void queue_share_drop_claimed(struct queue *q)
     }
 }
 
-/* The last look may have taken alerts without getting them, because its commit was not confirmed:
- * all that are this daemon's are in the queue afterwards. */
+/* The last check may have claimed alerts without knowing, because its commit was not confirmed. So
+ * afterwards all alerts of this daemon are in the queue. */
 static bool queue_share_look_again(struct queue *q, struct arena *a, struct err *e)
 {
     struct alert_table_row *rows;
@@ -94,8 +94,6 @@ void queue_look(struct queue *q)
 
 void queue_lost(struct queue *q)
 {
-    struct timespec until;
-
     pthread_mutex_lock(&q->lock);
     atomic_store(&q->leave, true);
     for (struct entry *n = q->running.first; n; n = n->next)
@@ -104,10 +102,8 @@ void queue_lost(struct queue *q)
         queue_drop(q, q->waiting.first);
     while (q->asking.first)
         queue_drop(q, q->asking.first);
-    while (q->running.n && !q->stop) {
-        clock_timespec(LOST_LOOK_MS, &until);
-        (void)pthread_cond_timedwait(&q->calm, &q->lock, &until);
-    }
+    while (q->running.n && !q->stop)
+        (void)clock_cond_wait(&q->calm, &q->lock, clock_deadline_ns(&clock_real, LOST_LOOK_MS));
     if (!q->stop && !(q->o.host->leave && atomic_load(q->o.host->leave)))
         atomic_store(&q->leave, false);
     pthread_mutex_unlock(&q->lock);

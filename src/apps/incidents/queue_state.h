@@ -21,14 +21,14 @@
 
 /* An alert that is alive. Its row is without data and report. */
 struct entry {
-    struct entry *next, *prev;  /* of the list it is in */
+    struct entry *next, *prev;  /* the list that it is in */
     struct alert_table_row row; /* its texts in the arena, but those below */
     struct arena arena;
     str name;    /* key and digest: the identity of the alert */
     str runbook; /* as sent: the row has it without credentials. "" after a restart */
     struct buf step, agent;
     bool running, asking; /* else it waits */
-    bool again;           /* the word came while it was still being put aside */
+    bool again;           /* the decision came while the alert was still being set aside */
     bool timed_out;
     bool unstored; /* its last change: the table failed */
     uint64_t deadline_ns;
@@ -63,7 +63,7 @@ void list_add(struct list *l, struct entry *n);
 void list_take(struct list *l, struct entry *n);
 /* The metrics get the lengths of the lists, after a change of one. */
 void queue_counted(struct queue *q);
-/* Into another list: that of those that wait, or of those that ask somebody. */
+/* Moves it to another list: waiting alerts, or alerts that ask a person. */
 void queue_put_back(struct queue *q, struct entry *n, bool asks);
 /* Closes the runs of an alert that will not be resumed. */
 void queue_end_runs(struct queue *q, const struct entry *n);
@@ -71,14 +71,14 @@ void queue_end_runs(struct queue *q, const struct entry *n);
  * another daemon has the alert. */
 bool queue_changed(struct queue *q, struct entry *n, bool durable, str report);
 int64_t queue_now_us(const struct queue *q);
-/* Who takes it, as things are; or "". */
+/* The agent or chain that takes it now; or "". */
 str queue_agent(struct queue *q, str alert_type);
 
 /* Identifies an alert in our own form: a key of the map `names`. */
 str queue_name(struct arena *a, str key, str digest);
 void queue_cancel_entry(struct queue *q, struct entry *n);
-/* Ends an incident that nobody has begun with if none of its alerts fires any more, and frees the
- * entry; else false. `row` is as the table has it. */
+/* Ends an incident that was not started if none of its alerts is firing any more, and frees the
+ * entry; else false. `row` is the row of the table. */
 bool queue_end_resolved(struct queue *q, struct entry *n, const struct alert_table_row *row);
 
 /* queue_share.c: an alert that is not in this queue; false: it has ended. The queue is not
@@ -90,7 +90,7 @@ str queue_alert_data(const struct alert_table_alert *alerts, size_t n, struct ar
 
 /* queue_work.c */
 void queue_start(struct queue *q); /* the keeper */
-void queue_hire(struct queue *q);  /* locked: somebody to take the next one, if there may be */
+void queue_hire(struct queue *q);  /* locked: wakes a worker for the next alert */
 void *queue_worker(void *queue);
 /* Adds the alert to the record of sessions. */
 void queue_publish_session(struct queue *q, const struct alert_table_row *row, str data);

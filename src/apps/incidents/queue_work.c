@@ -82,7 +82,7 @@ static void incident_queue_work_on_progress(void *ctx, const struct incident_pro
     assert(p->percent >= 0 && p->percent <= 100);
     pthread_mutex_lock(&w->queue->lock);
     if (p->percent > n->row.progress)
-        n->row.progress = p->percent < 100 ? p->percent : 99; /* 100 is when it is put down */
+        n->row.progress = p->percent < 100 ? p->percent : 99; /* 100 is reached when it is stored */
     if (!n->row.cancelled) {
         buf_set(&n->step, p->step);
         buf_set(&n->agent, p->agent);
@@ -158,7 +158,7 @@ static void put_aside(struct queue *q, struct entry *n)
 }
 
 /* The queue is locked. `retry`: the table or the log failed, and the alert continues from its log.
- * The entry is gone afterwards, or put aside. */
+ * Afterwards the entry is freed, or set aside. */
 static void incident_queue_work_finish(struct queue *q, struct entry *n, struct incident_report *r,
                                        bool retry)
 {
@@ -185,7 +185,7 @@ static void incident_queue_work_finish(struct queue *q, struct entry *n, struct 
     if (r->end == INCIDENT_LEFT || r->end == INCIDENT_WAITING)
         r->end = INCIDENT_CANCELLED;
     incident_queue_work_explain(q, n, r);
-    assert(r->end <= INCIDENT_CANCELLED); /* neither left nor waiting: it has ended */
+    assert(r->end <= INCIDENT_CANCELLED); /* neither left nor waiting, so it has ended */
     how = &outcomes[r->end];
     n->row.state = str_c(how->state);
     n->row.completed_us = queue_now_us(q);
@@ -202,7 +202,7 @@ static void incident_queue_work_finish(struct queue *q, struct entry *n, struct 
     if (stored && n->unstored && q->host.daemon.n && !atomic_load(&q->leave)) {
         n->row.error = n->row.reason = n->row.stages = STR(""); /* they are the caller's */
         n->row.completed_us = -1;
-        queue_put_back(q, n, false); /* its log has the result: it is stored with the next try */
+        queue_put_back(q, n, false); /* the next try stores the logged result */
         return;
     }
     if (stored) {
@@ -261,7 +261,7 @@ static bool incident_queue_work_run(struct queue *q, struct incident_options *o,
     return false;
 }
 
-/* Whether it is to be tried again. */
+/* Whether to try it again. */
 static bool incident_queue_work_investigate(struct queue *q, struct entry *n,
                                             const struct incident_setup *setup, struct arena *a,
                                             struct incident_report *r)
@@ -308,7 +308,7 @@ static bool incident_queue_work_investigate(struct queue *q, struct entry *n,
     return false;
 }
 
-/* ---- who does it ---- */
+/* ---- workers ---- */
 
 /* The queue is locked: the place is free, and taken. NULL: another daemon has claimed it. */
 static struct entry *incident_queue_work_claim(struct queue *q)
@@ -395,7 +395,7 @@ void queue_hire(struct queue *q)
     pthread_cond_signal(&q->work);
 }
 
-/* ---- who looks at the clock ---- */
+/* ---- deadlines ---- */
 
 static void incident_queue_work_look(struct queue *q)
 {
@@ -417,7 +417,6 @@ static void incident_queue_work_look(struct queue *q)
 static void *incident_queue_work_keep(void *arg)
 {
     struct queue *q = arg;
-    struct timespec until;
 
     pthread_mutex_lock(&q->lock);
     while (!q->stop) {
@@ -426,8 +425,7 @@ static void *incident_queue_work_keep(void *arg)
             continue;
         }
         incident_queue_work_look(q);
-        clock_timespec(KEEP_MS, &until);
-        (void)pthread_cond_timedwait(&q->keep, &q->lock, &until);
+        (void)clock_cond_wait(&q->keep, &q->lock, clock_deadline_ns(&clock_real, KEEP_MS));
     }
     pthread_mutex_unlock(&q->lock);
     return NULL;

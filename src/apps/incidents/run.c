@@ -1,8 +1,8 @@
-/* run.c - an investigation, from its options to its report.
+/* run.c - runs an investigation, from its options to its report.
  *
- * The run of the investigation has in its own log what was found out once (the runbook, the tools),
- * and the summary; each agent has a run of its own below it, RUN/STAGE/AGENT. Called again after a
- * crash all of them go the way they went, and on.
+ * The log of the investigation's own run has the facts that were found out once (the runbook, the
+ * tools), and the summary. Each agent has a run of its own below it, RUN/STAGE/AGENT. Called again
+ * after a crash, all of them repeat their logged steps and continue.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -14,7 +14,7 @@
 #define LOOK_MS 20
 #define SOFT(ms)                                                                                   \
     ((ms) / 4 * 3)    /* of the time: then agents conclude, and there is time left for it */
-#define GRACE_MS 5000 /* after the time: who waits may cut it off with words of its own */
+#define GRACE_MS 5000 /* after it: a caller that waits may end the run itself */
 
 /* ---- watching ---- */
 
@@ -397,11 +397,11 @@ static bool incident_run_finish(struct incident *in, struct course *c, struct in
     if (in->o->host->log &&
         incident_stages(
             in->o->setup, in->o->host->log, in->o->run, in->o->alert.alert_type, &stages, &ignored))
-        out->stages = arena_take(in->arena, &stages);
+        out->stages = arena_move_buf(in->arena, &stages);
     c->own.end = ends[out->end];
     assert((size_t)out->end < COUNT_OF(ends));
     goes_on = out->end == INCIDENT_LEFT || out->end == INCIDENT_WAITING;
-    c->own.reason = goes_on ? STR("left") : out->reason; /* then the row stays as it is */
+    c->own.reason = goes_on ? STR("left") : out->reason; /* the row then stays unchanged */
     c->own.detail = out->error;
     c->own.text = out->final_analysis;
     if (!agent_work_end(c->work, record_result(in, out), e) && !record_astray(in, out, e))
@@ -497,12 +497,12 @@ static bool incident_run_investigate(struct incident *in, struct incident_report
         if (incident_run_find_runbook(in, c->work) && incident_run_find_tools(in, c->work))
             incident_run_stages(in, c, out);
         if (c->ok && !incident_run_summarize(in, c->work, out) && c->own.end != AGENT_CANCELLED)
-            out->summary = STR(""); /* the report goes without */
+            out->summary = STR(""); /* the report is written without it */
         if (c->broken) {
             struct err ignored;
 
             c->own.end = AGENT_CANCELLED;
-            c->own.reason = STR("left"); /* the row stays as it is */
+            c->own.reason = STR("left"); /* the row is not changed */
             (void)!agent_work_end(c->work, STR(""), &ignored);
             *e = c->err;
             ok = false;

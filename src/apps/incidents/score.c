@@ -92,8 +92,8 @@ static void score_stretch_remove(const struct fact *f, struct stretch *s, size_t
     }
 }
 
-/* The words of all clauses that state something. A fact that has only words without content finds
- * them in the text itself. */
+/* The words of all clauses that state something. If a fact has only words without content, it is
+ * looked for in the text itself. */
 static void score_stretch_find(const struct fact *f, const struct score_words *words,
                                struct stretch *s)
 {
@@ -130,7 +130,7 @@ static void score_fact_in(const struct score_words *words, str fact, struct aren
         if (!s->there[i])
             buf_printf(
                 &missing, "%s%.*s", missing.n ? ", " : "", (int)f->words[i].n, f->words[i].text);
-    out->missing = arena_take(a, &missing);
+    out->missing = arena_move_buf(a, &missing);
     free(s);
     free(f);
 }

@@ -1,4 +1,4 @@
-/* score.h - how well an analysis says what was expected, without a model to judge it.
+/* score.h - scores how well an analysis states the expected facts, without a model as a judge.
  *
  * Only what the analysis states itself counts (score/claims.h): no quotation, nothing that it rules
  * out, asks, or lists as one of many possibilities. Statements and expected texts are compared word
@@ -29,7 +29,7 @@
 #define SCORE_CAUSE_CLAUSES 6                /* that state the cause together */
 #define SCORE_FOUND 0.7       /* of an analysis that names cause and object, before its facts */
 #define SCORE_FACTS_LEAST 0.5 /* fewer facts, where no cause is expected, count as not found */
-#define SCORE_NOT_FOUND 0.25 /* the most of one that does not, or that says that it does not know */
+#define SCORE_NOT_FOUND 0.25  /* at most, for one that does not, or does not know */
 
 struct score_texts {
     str *at;

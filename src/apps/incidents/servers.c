@@ -69,7 +69,7 @@ static struct config_agent servers_definition(const struct incident *in,
 
 /* ---- their tools ---- */
 
-/* For those who read about it afterwards. */
+/* For people who read about it later. */
 static void incident_servers_record(void *ctx, const struct agents_listing *l)
 {
     struct incident *in = ctx;

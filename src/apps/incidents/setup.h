@@ -63,9 +63,9 @@ struct incident_setup {
     const char *const *types;
 };
 
-/* Who takes it, or NULL. */
+/* The chain that takes the alert, or NULL. */
 const struct incident_chain *setup_chain(const struct incident_setup *s, str alert_type);
-/* Whether reasoning is asked for, if the setup says so at all. */
+/* Whether reasoning is enabled, if the setup says so at all. */
 enum incident_tri setup_reasoning(const struct incident_agent *a, str alert_type);
 
 /* From the checked tree into s, in this order. */

@@ -84,7 +84,7 @@ static bool read_masking(struct config_build *b, const struct json_node *v, stru
 
 /* ---- servers ---- */
 
-/* A flag for all of its tools, or a list of those that a person is asked about. */
+/* A flag for all of its tools, or a list of those that need approval. */
 static void read_approval(struct config_build *b, struct incident_setup *s,
                           const struct json_node *v, size_t source)
 {

@@ -1,4 +1,4 @@
-/* signature.h - whether a webhook was signed by who shares a secret with us.
+/* signature.h - checks whether a webhook was signed with a shared secret.
  *
  * PagerDuty sends X-PagerDuty-Signature, "v1=" and the HMAC-SHA256 of the body in hex, once for
  * each secret it knows, separated by commas. Grafana sends X-Grafana-Alerting-Signature, the hex

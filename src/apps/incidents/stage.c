@@ -5,7 +5,7 @@
 #include "agent/stage.h"
 #include "apps/incidents/engine.h"
 
-/* Who makes one analysis of several, if the chain names nobody. */
+/* The agent that merges several analyses, if the chain names none. */
 static const struct incident_agent nobody = {.name = STR_INIT("synthesis"),
                                              .instructions = STR_INIT(""),
                                              .strategy = INCIDENT_CLASSIC,

@@ -33,7 +33,7 @@ static void write_servers(struct json_out *o, const char *const *servers)
     json_out_end(o);
 }
 
-/* A member of the report as it is, or null. */
+/* A member of the report, unchanged, or null. */
 static void write_part(struct json_out *o, const char *key, const struct json *report,
                        const char *member)
 {
@@ -390,9 +390,8 @@ void status_cancel(void *app, const struct app_request *q, struct app_reply *r)
         &o, "status", str_eq(row.state, STR("cancelled")) ? row.state : STR("cancelling"));
     json_member_str(&o,
                     "message",
-                    str_eq(row.state, STR("cancelled"))
-                        ? STR("cancelled")
-                        : STR("it is being stopped where it stands"));
+                    str_eq(row.state, STR("cancelled")) ? STR("cancelled")
+                                                        : STR("it is being stopped"));
     json_out_end(&o);
 }
 
@@ -443,7 +442,7 @@ void status_chat(void *app, const struct app_request *q, struct app_reply *r)
     }
     if (row.started_us < 0) {
         incident_status_answer_conflict(
-            r, &row, "it was never begun, so there is nothing to be asked about");
+            r, &row, "it was never started, so there is nothing to ask about");
         return;
     }
     o.alert = status_alert(&row);

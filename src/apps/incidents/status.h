@@ -12,7 +12,7 @@
  * result, error, timestamp. servers may be NULL. */
 void status_write(struct json_out *o, const struct alert_table_row *row,
                   const char *const *servers);
-/* Members of it, all but result and timestamp. */
+/* Its members, except result and timestamp. */
 void status_brief(struct json_out *o, const struct alert_table_row *row,
                   const char *const *servers);
 /* The engine's input from a row; its texts are the row's. */

@@ -5,7 +5,8 @@
 #include "apps/incidents/engine.h"
 #include "base/log.h"
 
-/* A compiled-in version may have changed since; then the log does not match and says so. */
+/* A compiled-in version may have changed since the run; then the log does not match, and the run
+ * ends with that error. */
 static bool incident_version_as_started(struct incident *in, struct registry *r, str id,
                                         struct prompt *out, struct err *e)
 {
@@ -14,7 +15,8 @@ static bool incident_version_as_started(struct incident *in, struct registry *r,
         return true;
     if (e->code != ERR_NOT_FOUND)
         return false;
-    log_warn("the prompt of a run is gone", LOG_STR("run", in->o->run), LOG_STR("prompt", id));
+    log_warn(
+        "the prompt of a run no longer exists", LOG_STR("run", in->o->run), LOG_STR("prompt", id));
     return true;
 }
 

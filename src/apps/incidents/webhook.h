@@ -30,8 +30,8 @@ struct webhook {
 
 /* ALERT_API: the body is no webhook. */
 enum alert_source webhook_source(const struct json *doc);
-/* False: faults say why, of each alert that is wrong. *out is in the arena. now_us 0: of an alert
- * from a file, whose start may be any. */
+/* False: faults has the reason for each invalid alert. *out is in the arena. now_us 0: for an alert
+ * from a file, which may have started at any time. */
 bool webhook_read(const struct json *doc, int64_t now_us, struct arena *a, struct webhook *out,
                   struct alert_faults *faults) MUST_USE;
 /* The first alert that fires, or NULL. */

@@ -13,7 +13,7 @@
 
 /* A member of a group, cleaned; each alert of the group gets a copy of it. */
 struct webhook_group_member {
-    str value;    /* "": the group has none, or it is too large to be copied so often */
+    str value;    /* "": the group has none, or its text is too large to be copied for each alert */
     unsigned cut; /* values that were too long */
 };
 

@@ -232,7 +232,7 @@ static void order_app_post_turn(void *app, const struct app_request *q, struct a
     str text;
 
     if (!json_text(q->json, json_find(q->json, json_root(q->json), STR("text")), q->arena, &text))
-        app_fail(r, 400, "invalid_request", "text: what the customer says must be a text");
+        app_fail(r, 400, "invalid_request", "text: the customer's message must be a text");
     else if (app_wants_stream(q, q->json))
         order_app_stream_turn(app, q, text, r);
     else

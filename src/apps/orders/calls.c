@@ -1,4 +1,4 @@
-/* calls.c - the calls of a reply, as they are stored.
+/* calls.c - prepares the calls of a reply for storage.
  *
  * A model that thinks in tags may do so anywhere, also in the arguments of a call. Such reasoning
  * is removed from the arguments; the rest of the call stays as it was.
@@ -58,7 +58,7 @@ static str clean_json(struct cleaning *c, const struct json *doc)
         from = v->at + v->size;
     }
     buf_add(&out, str_slice(doc->src, from, doc->src.n));
-    return arena_take(c->arena, &out);
+    return arena_move_buf(c->arena, &out);
 }
 
 /* Arguments longer than any order are dropped; the tool then reports what is missing. */

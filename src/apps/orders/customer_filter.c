@@ -15,7 +15,7 @@
 #define PASSES_MAX 16
 #define ROUNDS_MAX 4 /* over tags and labels; removing one can reveal the other */
 
-/* ---- what is made of it ---- */
+/* ---- output ---- */
 
 static void order_customer_filter_emit(struct customer_filter *v, str run)
 {
@@ -174,7 +174,7 @@ static bool in_tag(struct customer_filter *v, char c)
     return true;
 }
 
-/* False: more of it is needed. */
+/* False: more text is needed. */
 static bool settle_tag(struct customer_filter *v, bool last)
 {
     char c = '\0';
@@ -293,8 +293,8 @@ static void keep_first(struct parts *p)
     buf_reset(&p->thought);
 }
 
-/* A closer before any opener: the prompt had opened it, and all so far was thought. Likewise all
- * since a closer of another name, if one more comes. */
+/* A closing tag before any opening one: the prompt had opened the reasoning, so all text so far is
+ * reasoning. The same for the text since a closing tag of another name, if one more comes. */
 static void order_customer_filter_on_close(void *ctx, bool stray)
 {
     struct parts *p = ctx;
@@ -381,7 +381,7 @@ static void parts_release(struct parts *p)
     buf_release(&p->first);
 }
 
-/* The rest of a text can be a tag again ("<<b>think>"), so the text is read until nothing is
+/* The rest of a text can form a tag again ("<<b>think>"), so the text is filtered until nothing is
  * removed. A text that needs more than PASSES_MAX passes is an attack: nothing of it is sent. */
 static void filter_tags(struct parts *p, str text)
 {

@@ -13,8 +13,8 @@
 /* ---- where it ends ---- */
 
 struct json_scan {
-    size_t size; /* of the object, or of the text if it is never closed */
-    bool thinks; /* a member of it speaks of thinking */
+    size_t size; /* size of the object, or of the text if it is never closed */
+    bool thinks; /* it has a member for reasoning */
 };
 
 /* After the string that begins at `at`; a backslash escapes. */
@@ -124,7 +124,7 @@ static void json_hide(const struct json *doc, const struct json_node *reply, str
     for (uint32_t i = 1; i < doc->n; i++) {
         const struct json_node *v = &doc->nodes[i];
 
-        /* If it is a key, its value is next on the tape. */
+        /* If the node is a key, its value is next on the tape. */
         if (v == reply || v + 1 == reply || i + 1 == doc->n || !json_text(doc, v, a, &text) ||
             !customer_tag_thinks(text) || !json_text(doc, v + 1, a, &text))
             continue;

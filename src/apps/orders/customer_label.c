@@ -39,7 +39,7 @@ static bool label_is_decoration(char c)
            c == '`' || c == '"' || c == '+' || c == '.' || char_is_digit(c);
 }
 
-/* How many bytes of the word s has at `at`; the whole word if that is its length. */
+/* How many bytes of the word are at s[at]: the whole word if the result is its length. */
 static size_t label_common(str s, size_t at, str word)
 {
     return customer_tag_common(str_slice(s, at, s.n), word);

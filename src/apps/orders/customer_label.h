@@ -24,8 +24,8 @@
 
 #define CUSTOMER_LABEL_MAX 256 /* bytes that are held to recognise one */
 
-/* Adds what the customer gets to `said` and the rest to `hidden`; `opened`: there was reasoning in
- * the reply before. True: something was recognised. */
+/* Appends the customer's text to `said` and the rest to `hidden`; `opened`: the reply had reasoning
+ * before. True: reasoning was recognized. */
 bool customer_label_strip(str text, bool opened, struct buf *said, struct buf *hidden);
 
 struct customer_guard {

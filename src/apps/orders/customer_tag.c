@@ -58,7 +58,7 @@ size_t customer_tag_letter(str s, char *out)
     return more ? 0 : 1;
 }
 
-/* Up to what may be a sign that is cut. */
+/* The end of the text without a sign that may be cut off. */
 static void letters_of(str s, struct customer_tag *out)
 {
     size_t at = 0, size;
@@ -132,7 +132,7 @@ static str without_prefix(str name)
 
 /* ---- tags; sizes are in letters here ---- */
 
-/* <|name|>, and <|name> with <name|> for the end of it. */
+/* <|name|>, or <|name>, which <name|> ends. */
 static enum customer_tag_kind look_token(str s, struct customer_tag *out)
 {
     for (size_t i = 2; i < s.n; i++) {

@@ -17,7 +17,7 @@ enum customer_tag_kind {
 
 struct customer_tag {
     size_t size; /* bytes of the tag, without what ends its name if that is not ">" */
-    str name;    /* as it is written, without its prefix; in the letters below */
+    str name;    /* as written, without its prefix; as a range of the letters below */
     bool closing, whole;
     /* The tag's letters: every sign for "<" or ">" is replaced by that character, invisible
      * characters are left out. ends: the bytes up to the end of each letter. */
@@ -37,7 +37,7 @@ bool customer_tag_may_begin(char c);
 bool customer_tag_is_cut(str s);
 
 bool customer_tag_name_has(str name, const char *stem); /* in small letters */
-/* Whether what is in such a tag is not for the customer. */
+/* Whether the content of such a tag is hidden from the customer. */
 bool customer_tag_hides(str name);
 /* Whether the name speaks of thinking, and not of tools or plans. */
 bool customer_tag_thinks(str name);

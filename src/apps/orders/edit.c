@@ -54,7 +54,7 @@ static bool order_edit_line(struct order_call *c, const struct order_line **line
         return false;
     order_edit_find(c->s->order, &w);
     if (w.count == 0)
-        return order_edit_refuse_line(c, "the order has no such line");
+        return order_edit_refuse_line(c, "the order does not have this line");
     if (w.count > 1)
         return order_edit_refuse_line(
             c, "the order has several lines of the item: say which by size and modifiers");

@@ -83,7 +83,7 @@ static bool read_turns(struct line *l, const struct json_node *root)
         l->out->turns[l->out->turn_count++] = arena_dup(l->arena, text);
     }
     return l->out->turn_count > 0 ||
-           err_set(l->e, ERR_INPUT, "turns: a list of what the customer says");
+           err_set(l->e, ERR_INPUT, "turns: must be a list of the customer's messages");
 }
 
 static bool order_eval_read_case(struct line *l)
@@ -111,8 +111,7 @@ bool orders_eval_read(const struct menu *m, str text, struct arena *a, struct or
 
     *out = (struct orders_eval_case){.id = STR(""), .category = STR("")};
     order_init(&out->expected, STR(""), a);
-    json_init(&l.doc);
-    ok = json_parse(&l.doc, text, e) && order_eval_read_case(&l);
+    ok = json_open(&l.doc, text, e) && order_eval_read_case(&l);
     json_release(&l.doc);
     return ok;
 }

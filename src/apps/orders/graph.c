@@ -1,4 +1,4 @@
-/* graph.c - a turn: what its thread says, and the text for the customer.
+/* graph.c - one turn: the state of its thread, and the text for the customer.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,4 +1,4 @@
-/* match.c - names as people say them: which are the same, and which are near.
+/* match.c - compares names as people say them: equal and similar ones.
  *
  * A name is normalized: lower case without accents, words with one space between them, each in the
  * singular, no article in front. Similarity counts common words or, without common words, common
@@ -115,7 +115,7 @@ size_t menu_named(const struct menu *m, str name, const struct menu_item **out, 
     return n;
 }
 
-/* ---- what is near ---- */
+/* ---- similar names ---- */
 
 static size_t words_in(str s)
 {

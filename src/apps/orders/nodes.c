@@ -99,7 +99,7 @@ bool node_input(struct turn *t, str text, str idempotency_key, struct err *e)
 
 /* ---- orchestrator ---- */
 
-/* The prompt in force, with the order as it is now. */
+/* The active prompt, with the current order. */
 static void order_nodes_put_prompt(struct turn *t, struct history *h)
 {
     struct orders_fill fill = {t->menu, &t->s->order};
@@ -418,7 +418,7 @@ static bool node_stopped(struct turn *t, struct err *e)
 
 /* ---- the loop ---- */
 
-/* The thread is the log of a turn, so the loop has none. */
+/* The thread is the log of a turn, so the loop keeps none. */
 static struct agent_options order_nodes_options(struct turn *t)
 {
     str thread = arena_dup(&t->run, t->s->thread); /* the state's own lives for two steps */

@@ -180,8 +180,7 @@ bool order_read(str json, struct arena *a, struct order *out, struct err *e)
     bool ok;
 
     order_init(out, STR(""), a);
-    json_init(&doc);
-    ok = json_parse(&doc, json, e) && json_root(&doc)->kind == JSON_OBJECT;
+    ok = json_open(&doc, json, e) && json_root(&doc)->kind == JSON_OBJECT;
     if (ok) {
         root = json_root(&doc);
         out->id = json_copy_text(&doc, root, "order_id", a);

@@ -41,7 +41,7 @@ struct order {
 void order_init(struct order *o, str id, struct arena *a);
 /* The texts are lent from the other order. */
 void order_copy(struct order *to, const struct order *from, struct arena *a);
-/* As order_write has it. ERR_SYSTEM: it is damaged. */
+/* The form that order_write writes. ERR_SYSTEM: it is damaged. */
 bool order_read(str json, struct arena *a, struct order *out, struct err *e) MUST_USE;
 bool order_line_read(const struct json *doc, const struct json_node *v, struct arena *a,
                      struct order_line *out) MUST_USE;

@@ -59,10 +59,8 @@ static bool order_orders_open_parts(struct orders *o, const struct orders_option
                                     struct err *e)
 {
     struct setup *setup = gateway_setup(o->host.gateway);
-    bool ok = o->host.threads || err_set(e,
-                                         ERR_INPUT,
-                                         "orders need a store, and there is none: the "
-                                         "configuration says store: none");
+    bool ok = o->host.threads ||
+              err_set(e, ERR_INPUT, "orders need a store: the configuration says store: none");
 
     o->chosen_menu = opts->menu ? arena_dup(&o->arena, str_c(opts->menu)) : STR("");
     o->chosen_model = opts->model.n ? arena_dup(&o->arena, opts->model) : STR("");
@@ -197,7 +195,7 @@ static bool order_orders_run(struct turn *t, struct err *e)
 {
     bool failed, ok;
 
-    assert(t->s->head.n > 0); /* what the customer said is on disk */
+    assert(t->s->head.n > 0); /* the customer's message is on disk */
     if (!put_run(t, STR("running"), STR(""), e))
         return false;
     order_orders_put_session(t, STR("in_progress"), STR(""), STR(""));

@@ -107,7 +107,7 @@ bool orders_forget(struct orders *o, const struct thread_asker *who, str thread,
 /* Called after a reload of the configuration. New turns use its menu and model; a conversation
  * keeps the menu it started with. Errors are only logged. */
 void orders_reload(struct orders *o);
-/* Where nothing is reloaded; the text of it anywhere. */
+/* orders_menu is for hosts without reloads, orders_menu_write for all. */
 const struct menu *orders_menu(const struct orders *o);
 void orders_menu_write(struct orders *o, struct buf *out);
 struct thread_asker orders_asker(const struct orders *o, str key, bool all);

@@ -39,7 +39,7 @@ struct turn {
     struct arena *kept;       /* of the result */
     struct orders_shop *shop; /* held */
     const struct menu *menu;  /* of this conversation */
-    struct menu *own;         /* the same, if it is not the one in force */
+    struct menu *own;         /* the menu of the conversation, if it is not the current one */
     struct setup *setup;      /* for masking and model calls */
     struct orders_state state, *s;
     struct json messages;     /* of the state */
@@ -62,7 +62,7 @@ bool shop_new(const struct orders *o, const struct config *c, struct orders_shop
 struct orders_shop *shop_hold(struct orders *o);
 void shop_release(struct orders_shop *s); /* NULL: nothing */
 
-/* nodes.c. False: e says why. */
+/* nodes.c. False: e has the reason. */
 bool node_input(struct turn *t, str text, str idempotency_key, struct err *e) MUST_USE;
 /* Makes the calls of the last reply, if the turn ended before it had their results. */
 bool node_settle(struct turn *t, struct err *e) MUST_USE;

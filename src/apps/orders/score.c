@@ -97,7 +97,7 @@ double score_order(const struct order *expected, const struct order *got)
     return ids ? sum / (double)ids : 1;
 }
 
-/* ---- what was called ---- */
+/* ---- recorded calls ---- */
 
 struct adds {
     struct arena arena;
@@ -143,9 +143,8 @@ static bool walk_adds(struct adds *w, str messages, struct err *e)
     bool ok;
 
     arena_init(&w->arena, ARENA_MAX);
-    json_init(&w->doc);
     json_init(&w->args);
-    ok = json_parse(&w->doc, messages, e);
+    ok = json_open(&w->doc, messages, e);
     root = ok ? json_root(&w->doc) : NULL;
     for (m = json_first(&w->doc, root); m; m = json_next(&w->doc, root, m))
         if ((calls = json_find(&w->doc, m, STR("tool_calls")))) {
@@ -183,8 +182,7 @@ bool score_protocol(str messages, bool expects, double *out, struct err *e)
     bool ok;
 
     arena_init(&a, ARENA_MAX);
-    json_init(&doc);
-    ok = json_parse(&doc, messages, e) && facts_read(&p.facts, &doc, &a, e);
+    ok = json_open(&doc, messages, e) && facts_read(&p.facts, &doc, &a, e);
     if (ok) {
         ok = walk_adds(&w, messages, e);
         facts_release(&p.facts);

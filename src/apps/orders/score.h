@@ -1,4 +1,4 @@
-/* score.h - how well an order was taken: three numbers from 0 to 1, without a model.
+/* score.h - scores how well an order was taken, without a model: three numbers from 0 to 1.
  *
  *   order     per item 0.4 for its name, 0.3 times the ratio of the quantities, 0.1 for its size,
  *             0.2 times the Jaccard index of the modifiers; the mean over the ids of both orders

@@ -1,4 +1,4 @@
-/* shop.c - the menu and the model in force, until the configuration is reloaded.
+/* shop.c - the current menu and model, until the configuration is reloaded.
  *
  * A turn keeps those it started with.
  *

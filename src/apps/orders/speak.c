@@ -18,7 +18,6 @@ static void order_speak_emit(struct speak *s)
 
     if (end == 0)
         return;
-    buf_add(&s->said, str_slice(all, 0, end));
     s->sink.on_say(s->sink.ctx, str_slice(all, 0, end));
     buf_drop(&s->out, end);
 }
@@ -123,7 +122,6 @@ void speak_init(struct speak *s, const struct mask *m, struct speak_sink sink)
     buf_init(&s->held, SPEAK_TEXT_MAX);
     buf_init(&s->space, SPEAK_TEXT_MAX);
     buf_init(&s->out, OUT_MAX);
-    buf_init(&s->said, OUT_MAX);
     s->masks = m != NULL;
     if (m)
         mask_stream_init(&s->mask, m);
@@ -143,11 +141,6 @@ void speak_feed(struct speak *s, bool reasoning, str piece)
     order_speak_emit(s);
 }
 
-str speak_said(const struct speak *s)
-{
-    return buf_str(&s->said);
-}
-
 void speak_release(struct speak *s)
 {
     if (s->masks)
@@ -155,5 +148,4 @@ void speak_release(struct speak *s)
     buf_release(&s->held);
     buf_release(&s->space);
     buf_release(&s->out);
-    buf_release(&s->said);
 }

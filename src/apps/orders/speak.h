@@ -4,7 +4,6 @@
  *     speak_init(&s, mask, (struct speak_sink){on_say, ctx});
  *     while (next_piece(&reasoning, &piece))
  *         speak_feed(&s, reasoning, piece);
- *     if (str_starts(reply, speak_said(&s))) ...          the rest is still to be sent
  *     speak_release(&s);
  *
  * Nothing passes that customer_filter_text would remove from the whole text, so two kinds of text
@@ -55,10 +54,9 @@ struct speak {
     struct buf space; /* at the end, perhaps */
     struct mask_stream mask;
     bool masks;
-    struct buf out, said;
+    struct buf out;
 };
 
 void speak_init(struct speak *s, const struct mask *mask, struct speak_sink sink);
 void speak_feed(struct speak *s, bool reasoning, str piece);
-str speak_said(const struct speak *s);
 void speak_release(struct speak *s);

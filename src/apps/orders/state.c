@@ -42,8 +42,7 @@ static bool order_state_read_metadata(str metadata, struct arena *a, struct orde
     bool ok;
     str node;
 
-    json_init(&doc);
-    ok = json_parse(&doc, metadata, e);
+    ok = json_open(&doc, metadata, e);
     if (ok) {
         root = json_root(&doc);
         ok = json_is(&doc, json_find(&doc, root, STR("app")), STR("orders")) &&
@@ -215,7 +214,7 @@ bool state_menu(struct threads *t, const struct orders_state *s, const struct me
     return !sha256.n || str_eq(sha256, str_c(current->sha256)) || menu_from(t, sha256, a, out, e);
 }
 
-/* ---- for those who look ---- */
+/* ---- read only ---- */
 
 static bool order_state_list_one(const struct thread_tuple *t, struct json_out *o, struct err *e)
 {
@@ -224,8 +223,7 @@ static bool order_state_list_one(const struct thread_tuple *t, struct json_out *
     struct json doc;
     bool ok;
 
-    json_init(&doc);
-    ok = json_parse(&doc, t->metadata, e);
+    ok = json_open(&doc, t->metadata, e);
     if (ok) {
         root = json_root(&doc);
         json_out_object(o);

@@ -280,8 +280,7 @@ bool tools_apply(struct order *order, str name, str result, struct arena *a)
     bool changed = false;
     struct err e;
 
-    json_init(&doc);
-    if (json_parse(&doc, result, &e)) {
+    if (json_open(&doc, result, &e)) {
         if (str_eq(name, STR("finalize_order")) && order_tools_says(&doc, "finalized"))
             changed = order->finalized = true;
         else if (!order_tools_line(&doc, "item", a, &item))

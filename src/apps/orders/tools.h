@@ -56,8 +56,8 @@ struct tools_state {
 /* Adds the tools to the box. The state is lent as long as the box is used, and the caller sets it
  * before each batch. A call changes the order of the state. */
 bool tools_add(struct toolbox *b, struct tools_state *s, struct err *e) MUST_USE;
-/* One call of a tool, whose arguments are a JSON object; changes nothing. False: the result, which
- * is {"error": ...}, says why not. */
+/* Makes one tool call, whose arguments are a JSON object; changes nothing. False: the result is
+ * {"error": ...} with the reason. */
 bool tools_run(const struct tools_state *s, const struct ask_call *call, struct buf *out);
 
 /* Changes the order by the result of a tool. False: the result changes nothing. */

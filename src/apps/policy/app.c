@@ -153,7 +153,7 @@ static void policy_app_list_documents(void *app, const struct app_request *q, st
     policy_docs_release(docs);
 }
 
-/* If none is in force, its text can still be read. */
+/* If no version is in force, its text can still be read. */
 static bool policy_node_doc(const struct policy_docs *docs, const struct policy_want *want,
                             const struct policy_doc **out, struct err *e)
 {
@@ -188,7 +188,7 @@ static void node_text(void *app, const struct app_request *q, struct app_reply *
                  "%s",
                  !ok ? e.text
                  : d ? "the document has no such node"
-                     : "there is no such document");
+                     : "this document does not exist");
     } else {
         app_reply_begin(r, &o, NULL);
         json_member_str(&o, "document_id", d->id);

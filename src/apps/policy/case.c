@@ -131,7 +131,7 @@ static void read_criteria(struct member *m, const struct json_node *list, struct
     if (policy_case_is_over(m, ".criteria", n, POLICY_CRITERIA_MAX))
         return;
     c->criteria = arena_zero(m->arena, n + 1, sizeof c->criteria[0]);
-    c->criterion_count = 0; /* the list of the bundle replaces the one beside it */
+    c->criterion_count = 0; /* the list of the bundle replaces the case's own */
     for (const struct json_node *v = json_first(m->doc, list); v && !m->failed;
          v = json_next(m->doc, list, v)) {
         /* An entry may also be an object that has the id. */
@@ -187,10 +187,10 @@ static void read_section(struct member *m, const struct json_node *v, struct pol
         buf_add(&all, all.n ? STR(BETWEEN_SECTIONS) : STR(""));
         buf_add(&all, title);
     }
-    c->section_path = arena_take(m->arena, &all);
+    c->section_path = arena_move_buf(m->arena, &all);
 }
 
-/* The fixture's policy, as far as the bundle does not say it. */
+/* The fixture's policy, where the bundle does not name one. */
 static void read_policy(struct member *m, const struct json_node *v, struct policy_case *c)
 {
     size_t at;
@@ -275,8 +275,7 @@ bool policy_case_read(str json, struct arena *a, struct policy_case *out, struct
     if (json.n > POLICY_CASE_MAX)
         return err_set(
             e, ERR_LIMIT, "the case is %zu bytes, the limit is %zu", json.n, POLICY_CASE_MAX);
-    json_init(&doc);
-    ok = json_parse(&doc, json, e) && policy_case_from(&doc, json_root(&doc), "", a, out, e);
+    ok = json_open(&doc, json, e) && policy_case_from(&doc, json_root(&doc), "", a, out, e);
     json_release(&doc);
     return ok;
 }

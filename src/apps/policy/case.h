@@ -39,16 +39,16 @@ struct policy_value {
 };
 
 struct policy_field {
-    str name; /* as it was given */
+    str name; /* unchanged */
     str key;  /* lower case, spaces and dashes to underscores */
     struct policy_value value;
     str raw; /* the value as JSON */
     double confidence;
-    str doc_id;    /* "" if not said */
-    uint32_t page; /* 0 if not said */
+    str doc_id;    /* "" if not given */
+    uint32_t page; /* 0 if not given */
     bool has_bbox;
     double bbox[4];
-    str field_class; /* "" if not said */
+    str field_class; /* "" if not given */
 };
 
 struct policy_case {
@@ -59,7 +59,7 @@ struct policy_case {
     str *criteria;      /* metadata.criteria, else criterion_id, else "<policy_id>:default" */
     size_t criterion_count;
     bool criteria_default;                     /* the case names none */
-    str policy_document_id, policy_version_id; /* "" if not said */
+    str policy_document_id, policy_version_id; /* "" if not given */
     str as_of_date;   /* selects the version in force on that day, YYYY-MM-DD; or "" */
     str section_path; /* of the fixture shape: joined by " > " */
     str reasoning_hint, effective_start, effective_end;

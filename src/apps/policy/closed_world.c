@@ -67,9 +67,10 @@
     "date code status score amount weight length height width size number count name distance"
 #define PERIODS "hourly daily weekly monthly quarterly annual yearly"
 
-/* ---- what rules are about ---- */
+/* ---- the topic of a rule ---- */
 
-/* Whether one of a rule's nouns, or its person, is the word; subject: only what it is about. */
+/* Whether a word is one of a rule's nouns, or its person; subject: only those that the rule is
+ * about. */
 static bool rule_names(const struct rule *r, const struct word *w, bool subject)
 {
     const struct test *const tests[] = {&r->main, &r->when, &r->unless};
@@ -80,7 +81,7 @@ static bool rule_names(const struct rule *r, const struct word *w, bool subject)
     return noun_has(&r->purpose, w) || (r->person && word_same(r->person, w));
 }
 
-/* The words that say what a test is about, without its person; of "must be employed" its value. */
+/* The words of a test's topic, without its person; for "must be employed", of its value. */
 static struct noun subject_of(const struct test *t)
 {
     struct noun s = t->noun;
@@ -91,8 +92,8 @@ static struct noun subject_of(const struct test *t)
     return noun_without_person(&s);
 }
 
-/* Whether a noun has a word, or one that begins like it: "cancelled" and "cancellation" may be
- * about the same. */
+/* Whether a noun has a word, or one that begins like it: "cancelled" and "cancellation" may have
+ * the same topic. */
 static bool subject_has(const struct noun *n, const struct word *w)
 {
     bool found = noun_has(n, w);
@@ -116,8 +117,8 @@ static bool subject_meets(const struct noun *a, const struct noun *b)
                       !(word_among(a->words[0], PERIODS) && word_among(b->words[0], PERIODS)));
 }
 
-/* Whether two rules may be about the same: "the fee" and "the student fee", but not the annual and
- * the monthly income. */
+/* Whether two rules may have the same topic: "the fee" and "the student fee", but not the annual
+ * and the monthly income. */
 static bool rules_meet(const struct rule *a, const struct rule *b)
 {
     struct noun x = subject_of(&a->main), y = subject_of(&b->main);
@@ -125,7 +126,7 @@ static bool rules_meet(const struct rule *a, const struct rule *b)
     return subject_meets(&x, &y) || subject_meets(&y, &x);
 }
 
-/* Rules about the same that do not agree may be for different cases. */
+/* Rules with the same topic that contradict each other may be for different cases. */
 bool heuristic_disagrees(const struct run *x)
 {
     for (size_t i = 0; i < x->n; i++)
@@ -284,7 +285,7 @@ static bool closed_sentence_fits(const struct run *x, const struct reading *r)
     return r->rule->kind == RULE_ALL || closed_is_of_things(t);
 }
 
-/* The words of its section's title that a rule has; none of the document's title. */
+/* The words of its section's title that a rule contains; none of the document's title. */
 static struct phrase closed_title_words(const struct run *x, const struct reading *r,
                                         struct arena *a)
 {

@@ -1,4 +1,4 @@
-/* docs.h - the documents of a configuration: loaded together, held as long as somebody uses them.
+/* docs.h - the documents of a configuration: loaded together, kept as long as they are in use.
  *
  *     if (!policy_docs_load(config, &d, e)) ...
  *     policy_docs_hold(d); policy_docs_release(d);

@@ -181,7 +181,7 @@ static bool extract_ask(const struct policy_extract_ask *q, str body, struct are
     return true;
 }
 
-/* One part; bad JSON gets a second try. False: e says why there is nothing of it. */
+/* One part; invalid JSON gets a second attempt. False: e says why the part has no result. */
 static bool extract_part(const struct policy_extract_ask *q, str text, struct arena *a,
                          struct policy_extracted *out, struct err *e)
 {
@@ -217,7 +217,7 @@ bool policy_extract(const struct policy_extract_ask *q, struct arena *a,
 
         assert(out->failure_count <= i);
         if (q->cancel && *q->cancel)
-            return err_set(e, ERR_TIMEOUT, "nobody waits for the answer any more");
+            return err_set(e, ERR_TIMEOUT, "the client no longer waits for the answer");
         if (!extract_part(q, parts->text[i], a, out, &why))
             out->failures[out->failure_count++] = (struct policy_extract_failure){
                 i + 1, parts->where[i], arena_dup(a, str_c(why.text))};

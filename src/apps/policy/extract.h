@@ -23,9 +23,9 @@
 
 enum policy_extract_kind { POLICY_EXTRACT_CRITERIA, POLICY_EXTRACT_FACTS };
 enum policy_dropped {
-    POLICY_DROPPED_QUOTE,     /* the text does not have it */
+    POLICY_DROPPED_QUOTE,     /* because the text does not have it */
     POLICY_DROPPED_INVALID,   /* no name, or no value */
-    POLICY_DROPPED_DUPLICATE, /* the same name at the same place */
+    POLICY_DROPPED_DUPLICATE, /* because another has the same name at the same place */
     POLICY_DROPPED_OVER,      /* more than POLICY_EXTRACT_MAX */
     POLICY_DROPPED
 };
@@ -33,7 +33,7 @@ enum policy_dropped {
 struct policy_extract_ask {
     enum policy_extract_kind kind;
     const struct policy_doc *doc; /* of criteria: the policy */
-    str section;                  /* of criteria: only this one and those below it; "": all */
+    str section;                  /* for criteria: only this one and those below it; "": all */
     str text;                     /* of facts: the case's document */
     str doc_id, case_id;          /* of facts */
     str model, session, key;
@@ -50,7 +50,7 @@ struct policy_extract_failure {
 };
 
 struct policy_extracted {
-    struct policy_proposal *list; /* id, session, who and created_us are for the caller to set */
+    struct policy_proposal *list; /* the caller sets id, session, who and created_us */
     size_t n;
     unsigned dropped[POLICY_DROPPED];
     size_t parts;

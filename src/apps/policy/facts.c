@@ -132,7 +132,7 @@ static bool policy_facts_same_text(str a, str b)
     return str_eq_nocase(str_trim(a), str_trim(b));
 }
 
-/* A text that says a number, or yes or no. */
+/* A text that is a number, or yes or no. */
 static struct policy_value policy_facts_plainly(const struct policy_value *v)
 {
 

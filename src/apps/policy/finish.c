@@ -1,10 +1,9 @@
-/* finish.c - a proposal against what the run was shown; and the result that is made of it.
+/* finish.c - checks a proposal against the texts that the run was shown, and makes a result of it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/policy/react_state.h"
 #include "base/ctype.h"
-#include "base/utf8.h"
 
 #define PAGES_MAX 1000
 #define HINT_SIZE 120
@@ -153,7 +152,7 @@ static bool check_section(const struct react *r, str name, struct arena *a,
     return true;
 }
 
-/* None given are those of the section, as far as they were shown. */
+/* If no pages are given: those of the section, as far as they were shown. */
 static bool check_pages(const struct react *r, const struct json *doc, struct arena *a,
                         struct react_proposal *p, struct err *e)
 {
@@ -240,8 +239,8 @@ static bool check_evidence(const struct react *r, const struct json *doc, struct
                    STR_ARG(str_slice(doc_id, 0, 60)));
 }
 
-/* Whether a text contains another, ignoring white space, case and quotes. No match begins with
- * those: a long run of them would be read again from each of its characters. */
+/* Whether a text contains another, ignoring white space, case and quotes. A match does not begin
+ * with these: a long run of them would be read again from each of its characters. */
 static bool policy_finish_contains_excerpt(str text, str excerpt)
 {
     assert(excerpt.n <= EXCERPT_READ);
@@ -318,8 +317,7 @@ bool react_check(struct react *r, str arguments, struct arena *a, struct react_p
     bool ok;
 
     *out = (struct react_proposal){.rationale = STR(""), .status = POLICY_UNCERTAIN};
-    json_init(&doc);
-    ok = json_parse(&doc, arguments, e);
+    ok = json_open(&doc, arguments, e);
     root = json_root(&doc);
     if (ok && json_text(&doc, json_find(&doc, root, STR("rationale")), a, &out->rationale))
         out->rationale = arena_dup(a, out->rationale);

@@ -1,6 +1,7 @@
 /* front_matter.c - front matter. See front_matter.h.
  *
- * Lines "name: value" are all that is read of it; it is a document's label, not a configuration.
+ * Only lines "name: value" are read, because front matter labels a document and is not a
+ * configuration.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

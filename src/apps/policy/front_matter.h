@@ -6,7 +6,7 @@
 
 #include "apps/policy/tree.h"
 
-/* How many bytes of the text it takes, with the line that ends it; 0 if the text has none. Its
+/* The bytes of the front matter, including the line that ends it; 0 if the text has none. Its
  * title, description, version, effective_from (or effective_start) and effective_to (or
  * effective_end) go into the tree. */
 size_t policy_front_matter(str text, struct arena *a, struct policy_tree *t);

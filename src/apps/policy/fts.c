@@ -185,7 +185,7 @@ str fts_expression(str query, struct arena *a)
         words[n++] = w;
         buf_printf(&b, "%s\"" STR_FMT "\"", n > 1 ? " OR " : "", STR_ARG(w));
     }
-    return arena_take(a, &b);
+    return arena_move_buf(a, &b);
 }
 
 static bool fts_on_row(void *ctx, const struct db_value *c, size_t n)

@@ -14,7 +14,7 @@
 struct policy_index;
 
 struct fts_row {
-    uint32_t at;  /* of what was found: a node's or a sentence's place */
+    uint32_t at;  /* the place of the node or sentence that matches */
     double score; /* more is better */
 };
 

@@ -6,7 +6,7 @@
 #include "apps/policy/tree_build.h"
 #include "base/utf8.h"
 
-#define TREE_SURE 0.98 /* c_tree of a criterion all of whose words were found */
+#define TREE_SURE 0.98 /* c_tree of a criterion if all of its words were found */
 
 /* ---- the trace, the citation, the evidence and the rationale ---- */
 

@@ -30,8 +30,8 @@ struct markdown {
     unsigned item; /* the column from which lines are part of a list item; 0: none */
 };
 
-/* A line of text without its comments; those that mark pages begin one. `alone` is set if nothing
- * but comments was on it: then no line was put. */
+/* A line of text without its comments; a comment that marks a page starts that page. `alone` is set
+ * if the line had only comments: then no line was added. */
 static bool policy_markdown_put_line(struct markdown *m, str line, bool *alone)
 {
     size_t from = 0, before = m->o.text.n;
@@ -44,7 +44,7 @@ static bool policy_markdown_put_line(struct markdown *m, str line, bool *alone)
         code = line.p[i] == '`' ? !code : code;
         if (n == 0) {
             if (!code && str_starts(str_slice(line, i, line.n), STR("<!--")))
-                break; /* it does not end here, so none of the line does */
+                break; /* it does not end on this line, nor does any later one */
             i++;
             continue;
         }

@@ -6,8 +6,8 @@
  *     member_back(&m, at);
  *     return !m.failed;
  *
- * Each leaves what it was given alone where the member is not there or null, unless it must be. A
- * reader is sticky: e is its first error, and after it nothing more is read.
+ * Each function leaves its output unchanged if the member is absent or null, unless the member is
+ * required. A reader is sticky: it keeps its first error in e, and then reads nothing more.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -24,7 +24,7 @@ struct member {
     char path[200]; /* of the object that is read */
 };
 
-/* Further in; gives what member_back wants. */
+/* Goes into a member; returns the value for member_back. */
 size_t member_into(struct member *m, const char *name);
 size_t member_into_at(struct member *m, size_t index);
 void member_back(struct member *m, size_t at);
@@ -34,7 +34,7 @@ const struct json_node *member_enter(struct member *m, const struct json_node *v
 /* Always false. */
 bool member_wrong(struct member *m, const char *name, const char *what);
 
-/* NULL if it is not there or null. */
+/* NULL if it is absent or null. */
 const struct json_node *member_find(const struct member *m, const struct json_node *v,
                                     const char *name);
 bool member_text(struct member *m, const struct json_node *v, const char *name, bool must,
@@ -50,6 +50,6 @@ bool member_page(struct member *m, const struct json_node *v, const char *name, 
 /* Exactly four numbers. */
 bool member_box(struct member *m, const struct json_node *v, const char *name, bool *has,
                 double out[4]);
-/* NULL if it is not there. */
+/* NULL if it is absent. */
 const struct json_node *member_kind(struct member *m, const struct json_node *v, const char *name,
                                     enum json_kind kind);

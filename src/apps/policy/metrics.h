@@ -1,10 +1,10 @@
-/* metrics.h - what is counted of verifications, as /metrics shows it (names with react_).
+/* metrics.h - the metrics of verifications on /metrics (names with react_).
  *
  *     struct policy_metrics *m = policy_metrics_new(gateway->metrics);
  *     policy_metrics_done(m, &seen);
  *     policy_metrics_free(m);
  *
- * Any thread. Nothing here is on the way of a proxied call, so a lock will do.
+ * Any thread. No proxied call uses this, so a lock is fast enough.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -14,7 +14,7 @@
 #include "gateway/metrics.h"
 
 enum policy_controller { POLICY_HEURISTIC, POLICY_REACT, POLICY_CONTROLLERS };
-/* Why a controller answers: which switch decided, or that somebody asked for it by name. */
+/* Why a controller answers: the switch that decided, or a request that named it. */
 enum policy_mode {
     POLICY_MODE_SHADOW,
     POLICY_MODE_LLM,
@@ -49,7 +49,7 @@ void policy_metrics_assigned(struct policy_metrics *m, enum policy_controller bu
 void policy_metrics_shadow(struct policy_metrics *m, bool differs);
 void policy_metrics_shadow_dropped(struct policy_metrics *m);
 
-/* For those who show the rollout. */
+/* For the view of the rollout. */
 struct policy_counts {
     uint64_t evaluations[POLICY_CONTROLLERS][POLICY_MODES][3];
     uint64_t assigned[POLICY_CONTROLLERS];

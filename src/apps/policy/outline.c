@@ -140,7 +140,7 @@ static bool outline_says_nothing(str text)
     return true;
 }
 
-/* Sections to nodes; how deep one is follows from those it is in. */
+/* Converts sections to nodes; the depth of a node follows from the sections around it. */
 static void outline_gather(struct outline *o)
 {
     struct policy_tree *t = o->t;

@@ -9,7 +9,7 @@
 
 #define MARKS_MAX 40 /* quotes of a rationale */
 
-/* How many bytes of text the quote takes at its front; 0: it is not there. */
+/* How many bytes at the front of the text match the quote; 0: no match. */
 static size_t passage_match(str text, str quote)
 {
     size_t i = 0, k = 0;

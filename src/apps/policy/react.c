@@ -10,13 +10,13 @@
 #define ARENA_MAX ((size_t)256 << 20)
 #define USER_MAX ((size_t)4 << 20)
 #define BAD_STEPS 3      /* so many failed calls at the end of a run are no work */
-#define FIELDS_NAMED 200 /* the model asks for the rest by searching what facts_get lists */
+#define FIELDS_NAMED 200 /* the model finds the rest by searching the list of facts_get */
 
 static const char insist[] =
     "That was no call. If you have decided, call finish with status, rationale, confidence, "
     "policy_section and policy_pages; if not, call the tool you need.";
 
-/* ---- what is asked ---- */
+/* ---- the request ---- */
 
 bool react_ask(struct react *r, const struct ask_request *q, const _Atomic bool *cancel,
                struct arena *a, struct ask_reply *reply)
@@ -88,7 +88,7 @@ static void user_write(const struct policy_react_options *o, struct buf *out)
     buf_add(out, STR("\nIs the criterion met by this case?"));
 }
 
-/* ---- what came of it ---- */
+/* ---- the result ---- */
 
 static void policy_react_on_step(void *ctx, const struct agent_step *s)
 {
@@ -143,8 +143,8 @@ static void policy_react_trace_of(const struct agent_result *run, struct arena *
     }
 }
 
-/* Whether the model ended with calls that nobody can read: its last steps all failed, or its text
- * is JSON in place of a call. */
+/* Whether the model ended with unreadable calls: its last steps all failed, or its text is JSON in
+ * place of a call. */
 static bool policy_react_unreadable(const struct agent_result *run)
 {
     str text = str_trim(run->text);
@@ -158,7 +158,7 @@ static bool policy_react_unreadable(const struct agent_result *run)
     return run->end == AGENT_STOPPED && bad >= BAD_STEPS;
 }
 
-/* Nothing is decided: the code says why, the words what was said last. */
+/* No decision: the code has the reason, the text is the model's last one. */
 static void policy_react_leave_undecided(const struct agent_result *run, str code, str words,
                                          struct arena *a, struct policy_result *out)
 {

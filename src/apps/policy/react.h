@@ -53,7 +53,7 @@ struct policy_react_options {
     const struct prompt *prompt;
     str model;
     enum config_search search;
-    int64_t tokens_max;      /* of the run with its searches; no call is made once it is reached */
+    int64_t tokens_max;      /* of the run and its searches; then no call is made */
     uint64_t time_max_ms;    /* likewise; 0: no limit */
     str run, session, input; /* as the agent's; app is "policy" */
     str key;                 /* likewise */

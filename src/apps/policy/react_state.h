@@ -21,7 +21,7 @@ struct react_seen {
 struct react {
     const struct policy_react_options *o;
     struct toolbox *box;
-    pthread_mutex_t lock; /* of what follows: tools run side by side */
+    pthread_mutex_t lock; /* protects the members below, because tools run in parallel */
     struct arena arena;
     struct react_seen *seen;                           /* by place in the tree */
     const struct policy_field *facts[REACT_FACTS_MAX]; /* read in this run, in order */
@@ -61,7 +61,7 @@ bool react_pick(struct react *r, const struct react_search *s, str tree_json, st
  * no list. */
 bool react_read_ids(str text, struct arena *a, struct policy_ids *out);
 
-/* finish.c: false if it is refused, e begins with the code. */
+/* finish.c: false if it is refused; e begins with the code. */
 bool react_check(struct react *r, str arguments, struct arena *a, struct react_proposal *out,
                  struct err *e) MUST_USE;
 void react_conclude(struct react *r, const struct react_proposal *p, struct arena *a,

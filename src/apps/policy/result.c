@@ -67,12 +67,6 @@ const char *policy_status_name(enum policy_status s)
     return statuses[s].name;
 }
 
-const char *policy_status_ready(enum policy_status s)
-{
-    assert((size_t)s < COUNT_OF(statuses));
-    return statuses[s].ready;
-}
-
 bool policy_status_find(str name, enum policy_status *out)
 {
     for (size_t i = 0; i < COUNT_OF(statuses); i++)

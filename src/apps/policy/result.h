@@ -77,17 +77,16 @@ void policy_result_step(struct policy_result *r, struct arena *a, str action, st
 /* Cites a section without its pages, with the titles above it as trajectory. */
 void policy_result_cite(struct policy_result *r, const struct policy_tree *t,
                         const struct policy_node *n, struct arena *a);
-/* A fact as it is shown: "age: 17". */
+/* A fact as text: "age: 17". */
 str policy_fact_text(const struct policy_field *f, struct arena *a);
 /* Makes a fact the evidence. */
 void policy_result_show(struct policy_result *r, const struct policy_field *f, struct arena *a);
 
-const char *policy_status_name(enum policy_status s);  /* met, missing, uncertain */
-const char *policy_status_ready(enum policy_status s); /* ready, not_ready, uncertain */
-/* Either kind of name. */
+const char *policy_status_name(enum policy_status s); /* met, missing, uncertain */
+/* Of such a name, or of the CLI's: ready, not_ready, uncertain. */
 bool policy_status_find(str name, enum policy_status *out) MUST_USE;
 
-/* All of it into the arena. */
+/* Copies all of it into the arena. */
 void policy_result_dup(const struct policy_result *r, struct arena *a, struct policy_result *out);
 /* The members "doc_id" and "page" of a fact's place; null if the case does not say it. */
 void policy_place_json(str doc_id, uint32_t page, struct json_out *o);

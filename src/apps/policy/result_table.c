@@ -105,7 +105,7 @@ static bool policy_table_put_masked(struct db *db, const struct policy_kept *r,
 /* The run that has the id already, against one that wants it. */
 struct policy_run_taken {
     str key, body, hash; /* hash NULL: not compared */
-    const char *why;     /* NULL: it is the same run, or no run has the id */
+    const char *why;     /* NULL: the run is the same, or no run has the id */
 };
 
 static bool policy_table_on_taken(void *ctx, const struct db_value *c, size_t n)
@@ -267,7 +267,7 @@ static void policy_table_review_json(struct json_out *o, const struct db_value *
     column_write(o, "review{ status section? reason decided_by decided_at@ }", c);
 }
 
-/* The result as it is kept, with what is known beside it: the columns of POLICY_RESULT_COLUMNS. */
+/* A stored result with its related data: the columns of POLICY_RESULT_COLUMNS. */
 bool policy_table_on_result(void *ctx, const struct db_value *c, size_t n)
 {
     struct json_out *o = ctx;
@@ -276,8 +276,7 @@ bool policy_table_on_result(void *ctx, const struct db_value *c, size_t n)
     struct err e;
 
     assert(n >= 15);
-    json_init(&doc);
-    if (json_parse(&doc, c[7].s, &e)) {
+    if (json_open(&doc, c[7].s, &e)) {
         root = json_root(&doc);
         json_out_object(o);
         column_write(o,

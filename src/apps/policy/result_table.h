@@ -5,7 +5,7 @@
  *     policy_keep_results(k, &rows, n, e);  policy_keep_list(k, &query, &out, e);
  *     policy_keep_close(k);
  *
- * Any thread. A result that is there already (a run that was resumed) stays as it is.
+ * Any thread. A result that already exists (of a resumed run) is not changed.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -31,8 +31,8 @@ struct policy_kept {
 /* The case of a run, to be verified again. */
 struct policy_kept_case {
     str run, case_id, document_id, key;
-    str body;    /* as it came */
-    bool masked; /* it was masked before it came */
+    str body;    /* unchanged */
+    bool masked; /* it was already masked */
     int64_t created_us;
 };
 
@@ -64,7 +64,7 @@ struct policy_set {
     str switches;   /* JSON; "": taken back, the configuration's hold */
     str configured; /* those of the configuration then, JSON */
     str who;
-    int64_t set_us, step; /* step: of the row, from 1, once it is stored */
+    int64_t set_us, step; /* step: the row's number, from 1, once it is stored */
 };
 /* Once it returns true it outlives a crash. */
 bool policy_table_switches(struct policy_table *k, const struct policy_set *s,
@@ -79,7 +79,7 @@ bool policy_table_switches_list(struct policy_table *k, int64_t limit, struct js
 bool policy_table_is_open(const struct policy_table *k);
 
 struct policy_query {
-    str key; /* only what this key asked for; with `all` anybody's */
+    str key; /* only those that this key requested; with `all`, everybody's */
     bool all;
     str case_id, status; /* "": any */
     int64_t limit;
@@ -97,7 +97,7 @@ bool policy_table_discrepancies(struct policy_table *k, int64_t limit, struct js
 struct policy_queue {
     str key; /* as in struct policy_query */
     bool all;
-    bool done;               /* those that somebody decided, instead of those that wait */
+    bool done;               /* the decided ones, instead of the waiting ones */
     str document_id, reason; /* "": any */
     int64_t limit;
 };
@@ -130,7 +130,7 @@ bool policy_table_decide(struct policy_table *k, const struct policy_reviewed *v
 bool policy_table_reviews(struct policy_table *k, str result_id, struct json_out *o,
                           struct err *e) MUST_USE;
 
-/* The newest word on a result; those of one run follow each other, in the order of the runs. */
+/* The newest decision on each result, grouped by run, in the order of the runs. */
 struct policy_label {
     str run, result_id, criterion, status, section, document_id, version;
     str body; /* of the case, masked; "": not kept */
@@ -155,23 +155,23 @@ bool policy_table_labels(struct policy_table *k, const struct policy_label_page 
 struct policy_reverify_row {
     str id, document_id, request, status, error, who; /* request: JSON */
     int64_t total, created_us, ended_us;              /* ended_us 0: it runs */
-    str daemon;                                       /* to put: who runs it */
+    str daemon;                                       /* to put: the daemon that runs it */
 };
 /* The cases of a document and of its versions (version.h), the newest run of each. */
 bool policy_table_reverify_count(struct policy_table *k, str document_id, int64_t until_us,
                                  struct arena *a, int64_t *out, struct err *e) MUST_USE;
 bool policy_table_reverify_put(struct policy_table *k, const struct policy_reverify_row *row,
                                struct err *e) MUST_USE;
-/* Ends the job with the status, the error and the time of the row; then no case of it is next.
- * *ended false: it does not run. */
+/* Ends the job with the status, the error and the time of the row; after that, none of its cases is
+ * next. *ended false: the job does not run. */
 bool policy_table_reverify_end(struct policy_table *k, const struct policy_reverify_row *row,
                                bool *ended, struct err *e) MUST_USE;
-/* One of this daemon, or of nobody, that runs, if there is one: *found. */
+/* A job of this daemon, or without an owner, that runs, if there is one: *found. */
 bool policy_table_reverify_running(struct policy_table *k, str daemon, struct arena *a,
                                    struct policy_reverify_row *out, bool *found,
                                    struct err *e) MUST_USE;
 
-/* A case that is to be verified again, with what was found of it. */
+/* A case to be verified again, with its previous results. */
 struct policy_again {
     str run, case_id, key, body, controller;
     str *criteria, *results, *ids, *versions; /* results: JSON */
@@ -200,7 +200,7 @@ bool policy_table_reverify_done(struct policy_table *k, str id, int64_t *out,
 bool policy_table_reverify_list(struct policy_table *k, str id, int64_t limit, struct json_out *o,
                                 struct err *e) MUST_USE;
 
-/* ---- what models propose (result_table_proposal.c) ---- */
+/* ---- proposals of models (result_table_proposal.c) ---- */
 
 struct policy_proposal {
     str id, session, kind; /* criterion or fact */
@@ -213,7 +213,7 @@ struct policy_proposal {
     str model, who;
     int64_t created_us;
 };
-/* All or none, as proposed. */
+/* All of them or none, as they were proposed. */
 bool policy_table_propose(struct policy_table *k, const struct policy_proposal *rows, size_t n,
                           const struct mask *mask, struct err *e) MUST_USE;
 struct policy_proposals {

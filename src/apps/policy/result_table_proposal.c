@@ -111,7 +111,7 @@ bool policy_table_proposal_decide(struct policy_table *k, const struct policy_pr
            (n > 0 || err_set(e, ERR_NOT_FOUND, "there is no such proposal"));
 }
 
-/* ---- what is confirmed ---- */
+/* ---- confirmed proposals ---- */
 
 struct proposal_names {
     struct arena *arena;

@@ -214,7 +214,7 @@ bool policy_table_reverify_next(struct policy_table *k, const struct policy_reve
         k, policy_again_results_sql, &run, 1, (struct db_rows){reverify_on_result, &f}, e);
 }
 
-/* ---- what came of it ---- */
+/* ---- results ---- */
 
 static bool reverify_put_done(struct db *db, const struct policy_again_done *d,
                               const struct mask *mask, struct err *e)

@@ -4,8 +4,8 @@
  */
 #include "apps/policy/result_table_state.h"
 
-/* A result waits if it is uncertain, nobody has said anything of it, and the same criterion of the
- * same case has no newer one. */
+/* A result waits if it is uncertain, has no decision, and the same criterion of the same case has
+ * no newer result. */
 #define NEWER                                                                                      \
     "EXISTS (SELECT 1 FROM policy_results n WHERE n.case_id = r.case_id AND"                       \
     " n.criterion_id = r.criterion_id AND n.key_name = r.key_name AND"                             \

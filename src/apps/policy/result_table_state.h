@@ -1,9 +1,9 @@
 /* result_table_state.h - shared by the files of the tables of policies:
  *
  *   result_table.c            results and switches
- *   result_table_review.c     what persons said of them
+ * result_table_review.c decisions of persons on them
  *   result_table_reverify.c   cases verified again
- *   result_table_proposal.c   what models propose
+ * result_table_proposal.c proposals of models
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -22,7 +22,7 @@ struct policy_table {
     pthread_mutex_t write_lock, read_lock;
 };
 
-/* A result r with the newest word of a person on it, v. */
+/* A result r with the newest decision on it, v. */
 #define POLICY_RESULT_COLUMNS                                                                      \
     "r.result_id, r.case_id, r.session_id, r.controller, r.mode, r.prompt_id, r.created_us,"       \
     " r.result, r.document_id, r.policy_version, v.status, v.section, v.reason, v.decided_by,"     \
@@ -47,7 +47,7 @@ bool policy_table_mask(const struct mask *mask, const char *what, struct buf *ou
 /* Nothing is found if nothing is kept. */
 bool policy_table_query(struct policy_table *k, const char *sql, const struct db_value *args,
                         size_t n, struct db_rows rows, struct err *e) MUST_USE;
-/* One statement, on disk when it returns; ERR_INPUT if nothing is kept. changed may be NULL. */
+/* One statement, on disk when it returns; ERR_INPUT if there is no store. changed may be NULL. */
 bool policy_table_run(struct policy_table *k, const char *sql, const struct db_value *args,
                       size_t n, int64_t *changed, struct err *e) MUST_USE;
 /* A transaction: locks and begins; commits if ok, else rolls back, and unlocks. */

@@ -12,7 +12,7 @@
 
 struct policy_reverify {
     struct policy_service *service;
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* protects the members below */
     pthread_t thread;
     bool started, running;
     _Atomic bool stop;
@@ -62,8 +62,7 @@ static void reverify_compare(const struct policy_again *again, const struct json
     for (size_t i = 0; i < again->n; i++) {
         if (!str_eq(again->criteria[i], out->criterion))
             continue;
-        json_init(&before);
-        if (json_parse(&before, again->results[i], &e)) {
+        if (json_open(&before, again->results[i], &e)) {
             const struct json_node *root = json_root(&before);
 
             out->old_result =
@@ -123,8 +122,7 @@ static bool reverify_case(struct policy_reverify *r, const struct policy_again *
     }
     if (review->left)
         return err_set(e, ERR_TIMEOUT, "the process ends");
-    json_init(&doc);
-    ok = json_parse(&doc, review->envelope, e);
+    ok = json_open(&doc, review->envelope, e);
     JSON_FOREACH(v, &doc, json_find(&doc, json_root(&doc), STR("results")))
         if (count < POLICY_CRITERIA_MAX) {
             str id = arena_printf(a, STR_FMT "/%zu", STR_ARG(review->run), count);

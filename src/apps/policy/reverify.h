@@ -23,6 +23,6 @@ void policy_reverify_free(struct policy_reverify *r); /* NULL: nothing; a job re
 /* Puts the row and begins; ERR_CONFLICT if one runs already. */
 bool policy_reverify_start(struct policy_reverify *r, const struct policy_reverify_row *row,
                            struct err *e) MUST_USE;
-/* Another daemon took over: this one stores nothing more of what it is doing. */
+/* Another daemon took over: this one stores nothing more of its current work. */
 void policy_reverify_lost(struct policy_reverify *r);
 void policy_reverify_resume(struct policy_reverify *r);

@@ -56,7 +56,7 @@ static bool policy_review_run_id(struct policy_service *s, const struct policy_a
                e, ERR_INPUT, "options.run_id: has 1 to %d letters, digits and . _ : -", RUN_ID_MAX);
 }
 
-/* Enough to do it again in the same way. */
+/* All that is needed to repeat it in the same way. */
 static str policy_review_input(const struct policy_ask *q, const struct decision *d, str body,
                                struct arena *a)
 {
@@ -113,19 +113,18 @@ static bool policy_review_recall_choice(struct reviewing *w, const struct agent_
     struct decision *d = &w->d;
     const struct json_node *root;
     struct json doc;
-    int64_t mode = 0, samples = 1;
+    int64_t mode, samples;
     bool ok;
 
-    json_init(&doc);
-    ok = json_parse(&doc, row->input, e);
+    ok = json_open(&doc, row->input, e);
     root = json_root(&doc);
     if (ok && !q->operator_ && !str_eq(json_copy_text(&doc, root, "key", a), q->key))
         ok = err_set(e, ERR_INPUT, POLICY_RUN_TAKEN, "by a run of another key");
     if (ok && !str_eq(json_copy_text(&doc, root, "body", a), w->body))
         ok = err_set(e, ERR_INPUT, POLICY_RUN_TAKEN, "by another request");
     if (ok) {
-        (void)!json_i64(&doc, json_find(&doc, root, STR("mode")), &mode);
-        (void)!json_i64(&doc, json_find(&doc, root, STR("samples")), &samples);
+        mode = json_get_i64(&doc, root, "mode", 0);
+        samples = json_get_i64(&doc, root, "samples", 1);
         (void)!json_bool(json_find(&doc, root, STR("fallback")), &d->switches.fallback);
         d->plan.mode = mode >= 0 && mode < POLICY_MODES ? (enum policy_mode)mode : POLICY_MODE_LLM;
         d->plan.controller = str_eq(json_copy_text(&doc, root, "controller", a), STR("react"))
@@ -146,7 +145,7 @@ static bool policy_review_recall_choice(struct reviewing *w, const struct agent_
     return ok;
 }
 
-/* ---- what answers ---- */
+/* ---- controllers ---- */
 
 static bool policy_review_samples(const struct policy_case *c, const struct json *options,
                                   unsigned *out, struct err *e)
@@ -366,8 +365,7 @@ static bool policy_review_settle(struct reviewing *w, struct arena *a, struct po
     bool ok;
 
     assert(!w->recalled && out->run.n == 0);
-    json_init(&options);
-    ok = json_parse(&options, out->c.options, e) &&
+    ok = json_open(&options, out->c.options, e) &&
          policy_review_run_id(w->s, w->q, &options, a, &out->run, e);
     w->recalled = ok && w->s->host.log && agent_log_run_get(w->s->host.log, out->run, a, &row, e);
     if (w->recalled) {
@@ -381,7 +379,8 @@ static bool policy_review_settle(struct reviewing *w, struct arena *a, struct po
     return ok && policy_table_run_free(w->s->keep, &kept, w->setup->mask, e);
 }
 
-/* A case that names no criteria is verified by those that a person confirmed for the policy. */
+/* A case that names no criteria is verified by the criteria that a person confirmed for the
+ * policy. */
 static bool policy_review_criteria(struct reviewing *w, struct arena *a, struct policy_review *out,
                                    struct err *e)
 {

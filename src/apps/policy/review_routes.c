@@ -189,8 +189,7 @@ static bool review_item_json(struct policy_service *s, const struct policy_docs 
     struct json doc;
     bool ok;
 
-    json_init(&doc);
-    ok = json_parse(&doc, item->result, e) &&
+    ok = json_open(&doc, item->result, e) &&
          policy_result_read(&doc, json_root(&doc), q->arena, &result, e);
     if (ok) {
         if (d)

@@ -14,7 +14,7 @@
 struct policy_rollout {
     struct policy_table *keep; /* or NULL */
     const struct clock *clock;
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* protects the members below */
     bool set;             /* by an operator, over these: */
     struct policy_switches switches, configured;
     bool adopted; /* set at another daemon: over the configuration that this one has */
@@ -78,8 +78,7 @@ static bool switches_read(str text, struct policy_switches *out)
     bool ok;
 
     *out = (struct policy_switches){0};
-    json_init(&doc);
-    ok = json_parse(&doc, text, &e);
+    ok = json_open(&doc, text, &e);
     for (size_t i = 0; ok && i < COUNT_OF(rows); i++) {
         const struct json_node *v = json_find(&doc, json_root(&doc), str_c(rows[i].name));
         void *at = (char *)out + rows[i].at;
@@ -144,8 +143,8 @@ void policy_rollout_refresh(struct policy_rollout *r)
     arena_release(&a);
 }
 
-/* Stores switches, or that there are none (s NULL), over those configured. They are then in force,
- * unless another daemon has set others in the meantime. Locked. */
+/* Stores switches that override the configured ones, or (s NULL) that there are none. They are
+ * active then, unless another daemon has set others in the meantime. Locked. */
 static bool policy_rollout_put(struct policy_rollout *r, const struct policy_switches *s,
                                const struct policy_switches *base, str who, struct err *e)
 {

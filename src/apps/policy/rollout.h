@@ -12,10 +12,10 @@
  * if that is below the ratio. So it is always in or always out, on every machine, and a ratio that
  * grows keeps those that were in.
  *
- * The configuration is the base; an operator's switches override it. They hold at once, for all
- * calls that begin from then on, and are in the store, so they hold after a restart, and within a
- * second on all daemons that share it. They end when an operator takes them back, or when the
- * configured switches change: the latest change counts.
+ * The configuration is the base; an operator's switches override it. They apply at once to all new
+ * calls, and because they are stored, also after a restart, and within a second on all daemons that
+ * share the store. They end when an operator removes them, or when the configured switches change:
+ * the latest change counts.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -52,8 +52,8 @@ void policy_rollout_refresh(struct policy_rollout *r);
 /* origin may be NULL. */
 void policy_rollout_now(struct policy_rollout *r, const struct config *c,
                         struct policy_switches *out, struct policy_origin *origin);
-/* The members that are there, and no others: ERR_INPUT says which is wrong. null gives that switch
- * back to the configuration. Any other error: it is not kept, and nothing has changed. */
+/* Accepts only known members: ERR_INPUT names the wrong one. null restores the switch of the
+ * configuration. Any other error: nothing was stored or changed. */
 bool policy_rollout_set(struct policy_rollout *r, const struct config *c, const struct json *doc,
                         str who, struct err *e) MUST_USE;
 /* All of them. */

@@ -37,7 +37,7 @@ static void policy_rollout_routes_write_counts(struct policy_service *s, struct 
     json_out_end(o);
 }
 
-/* Whose word it is, and over what. */
+/* Who set the switches, and which configured ones they override. */
 static void origin_json(const struct policy_origin *from, struct json_out *o)
 {
     char at[CLOCK_TEXT_SIZE];

@@ -44,7 +44,7 @@ struct phrase scope_question(str criterion, struct arena *a)
     return (struct phrase){w, kept};
 }
 
-/* The rule of a sentence; an item may be part of what its lead says. */
+/* The rule of a sentence; an item may be part of the sentence of its lead. */
 static void scope_read_rule(struct reading *r, struct arena *a)
 {
     struct rule *lead = r->lead ? r->lead->rule : NULL, rule;
@@ -53,15 +53,15 @@ static void scope_read_rule(struct reading *r, struct arena *a)
 
     assert(!r->rule && !r->part && (!r->lead || r->lead < r)); /* leads come first */
     if (r->sentence->quoted)
-        return; /* it may be somebody else's rule */
+        return; /* it may be a rule for another person */
     if (!r->sentence->row && lead && lead->wants_items) {
         r->part = true;
         if (!rule_add_item(lead, r->w, r->n, a))
             r->lead->rule = NULL;
         return;
     }
-    /* An unread lead may turn what its items say. Only rules that were understood are kept: a rule
-     * is large. */
+    /* A lead that was not understood may change the meaning of its items. Only rules that were
+     * understood are kept, because a rule is large. */
     if (r->sentence->row ? r->lead && rule_read_row(&head, &here, a, &rule)
                          : (!r->lead || lead) && rule_read(r->w, r->n, a, &rule)) {
         r->rule = arena_alloc(a, sizeof rule);

@@ -34,7 +34,7 @@ struct scope {
 
 /* A criterion without its namespace: "age" of "elig:age". */
 str scope_criterion(str criterion);
-/* The words that it asks about: those that do more than say that it is a criterion. */
+/* The words that it asks about, without those that only say that it is a criterion. */
 struct phrase scope_question(str criterion, struct arena *a);
 /* Words that only number criteria, or say that they are criteria: "c1", "rule 3". */
 bool scope_word_numbers(const struct word *w);

@@ -12,7 +12,7 @@
 #include <math.h>
 
 #define ROWS_MAX 400    /* passages that are looked at */
-#define FROM_PARENT 0.5 /* of the score of a node without a text goes to those in it */
+#define FROM_PARENT 0.5 /* share of the score of a node without a text that its inner nodes get */
 
 struct scored {
     uint32_t node, passages;
@@ -40,7 +40,7 @@ static size_t policy_search_fold(const struct fts_row *rows, size_t n, struct sc
     return count;
 }
 
-/* A node that has no text of its own is only a way to those in it: its score goes down. */
+/* A node without text of its own only leads to its inner nodes, which get its score. */
 static void policy_search_lower_parents(const struct policy_tree *t, struct scored *s, size_t *n)
 {
     size_t kept = 0;
@@ -56,7 +56,7 @@ static void policy_search_lower_parents(const struct policy_tree *t, struct scor
                 s[k].score += FROM_PARENT * s[i].score;
                 s[i].passages = 0;
             }
-        if (s[i].passages > 0) { /* nothing in it matched by itself: the first with a text */
+        if (s[i].passages > 0) { /* nothing in it matched by itself: the first node with a text */
             for (uint32_t k = s[i].node + 1; k < s[i].node + above->span; k++)
                 if (t->nodes[k].text.n > 0) {
                     s[i].node = k;

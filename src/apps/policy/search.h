@@ -102,7 +102,7 @@ struct policy_span {
     str text;        /* a sentence of the node's text, verbatim */
     size_t from, to; /* bytes of the node's text */
     uint32_t page;
-    double score; /* 0 to 1: how much of the query's words, by weight, it holds */
+    double score; /* 0 to 1: how much of the query's words, by weight, it contains */
 };
 
 struct policy_spans {

@@ -9,7 +9,7 @@
 /* ---- documents ---- */
 
 /* Loads the documents of a new configuration. With the lock held, which is released meanwhile:
- * other threads go on with the documents before. */
+ * other threads continue with the previous documents. */
 static void policy_docs_refresh(struct policy_service *s)
 {
     struct setup *setup = gateway_setup(s->host.gateway);
@@ -155,7 +155,7 @@ void policy_service_close(struct policy_service *s)
     free(s);
 }
 
-/* ---- what the routes show ---- */
+/* ---- for the routes ---- */
 
 struct registry *policy_registry(struct policy_service *s)
 {

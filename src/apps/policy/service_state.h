@@ -28,7 +28,7 @@ struct policy_service {
     struct job_queue shadow; /* shadow.h */
     struct policy_reverify *reverify;
 
-    pthread_mutex_t lock;     /* of what follows */
+    pthread_mutex_t lock;     /* protects the members below */
     struct policy_docs *docs; /* of the configuration in force for policies; never NULL */
     struct config *refused;   /* its documents could not be loaded: the ones before stay */
     bool loading;             /* a thread loads the documents of a newer one, without the lock */
@@ -51,7 +51,7 @@ struct decision {
 
 /* review.c */
 bool review_again(struct policy_service *s, const struct resumed *r, struct err *e) MUST_USE;
-/* The prompt by its id: in the registry, or what is compiled in. */
+/* The prompt by its id: from the registry, or the built-in one. */
 bool review_prompt(struct policy_service *s, str id, struct arena *a, struct prompt *out,
                    struct err *e) MUST_USE;
 /* p: of the configuration in force for policies. */

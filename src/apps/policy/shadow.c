@@ -91,7 +91,7 @@ static bool run_job(struct policy_service *s, struct job *j, struct err *e)
         arena_join(&j->arena, j->run, STR("-shadow"), STR(""));
     r->options.react.input = STR("{\"shadow\":true}");
     r->options.react.key = STR(""); /* the operator's wish, and not at the client's cost */
-    r->options.react.log = NULL;    /* nobody waits for it: not resumed after a kill */
+    r->options.react.log = NULL;    /* nobody waits for it, so it is not resumed after a kill */
     r->options.react.doc = j->doc;
     r->options.react.docs = policy_docs_all(j->docs);
     r->options.react.doc_count = policy_docs_count(j->docs);

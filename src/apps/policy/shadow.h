@@ -17,7 +17,7 @@
 
 /* A case and its answer. */
 struct policy_shadow_job {
-    str body; /* the case as it came */
+    str body; /* the case, unchanged */
     str run, model;
     struct policy_docs *docs;     /* held until it is done; or NULL */
     const struct policy_doc *doc; /* which of them; or NULL */

@@ -1,4 +1,4 @@
-/* tools.c - what the model may call: one row each, what it was shown remembered.
+/* tools.c - the model's tools, one row each; remembers the texts that the model was shown.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -14,7 +14,7 @@
 struct react_call {
     struct react *r;
     const struct json *doc;     /* its arguments */
-    const _Atomic bool *cancel; /* true: nobody waits for it any more */
+    const _Atomic bool *cancel; /* true: the caller no longer waits for it */
     struct arena *a;
     struct json_out *o; /* the result */
     struct err *e;
@@ -33,7 +33,7 @@ static bool policy_tools_has_doc(const struct react_call *c)
                                    "so there is nothing to search");
 }
 
-/* ---- what was shown ---- */
+/* ---- texts that were shown ---- */
 
 static void policy_tools_show(struct react *r, const struct policy_node *n, double confidence,
                               const char *method)
@@ -260,7 +260,7 @@ static const struct row {
     bool (*run)(const struct react_call *c);
     unsigned flags, calls_a_min;
     const char *schema;  /* strict: all are required, optional members may be null */
-    const char *accepts; /* members that may be null may be left out; NULL: the same */
+    const char *accepts; /* members that may be null may be omitted; NULL: the same */
 } rows[POLICY_TOOLS] = {
     {"pi_search",
      pi_search,
@@ -358,10 +358,9 @@ static bool policy_tools_run_tool(void *ctx, const struct tool_call *call, struc
     bool ok;
 
     assert(b->row >= rows && b->row < rows + POLICY_TOOLS);
-    json_init(&doc);
     arena_init(&a, ARENA_MAX);
     json_out_init(&o, out);
-    ok = json_parse(&doc, call->arguments.n ? call->arguments : STR("{}"), e) &&
+    ok = json_open(&doc, call->arguments.n ? call->arguments : STR("{}"), e) &&
          b->row->run(&(struct react_call){b->r, &doc, call->cancel, &a, &o, e});
     arena_release(&a);
     json_release(&doc);

@@ -1,4 +1,4 @@
-/* tree_build.h - what both readers of a tree share.
+/* tree_build.h - shared by both readers of a tree.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -13,7 +13,7 @@ void policy_tree_init(struct policy_tree *t, str doc_name, struct arena *a);
 void policy_tree_finish(struct policy_tree *t, str source, struct arena *a);
 /* Each stretch of white space is one space, and none at the ends. */
 str policy_one_line(str s, struct arena *a);
-/* A title as it is kept: in one line, not too long. */
+/* A title in one line, and not too long. */
 str policy_title(str s, struct arena *a);
-/* Words from the front of a text: whole sentences as far as they fit, else cut at a word. */
+/* The first words of a text: whole sentences as far as they fit, else cut after a word. */
 str policy_summary(str text, struct arena *a);

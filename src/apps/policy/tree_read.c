@@ -129,7 +129,7 @@ static void tree_read_list(struct reader *r, const struct json_node *list, uint3
     }
 }
 
-/* Ids that were left out get their places, unless somebody has that. */
+/* Omitted ids become the positions of their nodes, unless another node has that id. */
 static bool give_ids(struct reader *r)
 {
     for (uint32_t i = 0; i < r->t->node_count; i++) {
@@ -219,9 +219,8 @@ bool policy_tree_read(str json, str doc_name, struct arena *a, struct policy_tre
     if (json.n > POLICY_SIZE_MAX)
         return err_set(
             e, ERR_LIMIT, "the tree is %zu bytes, the limit is %zu", json.n, POLICY_SIZE_MAX);
-    json_init(&doc);
     map_init(&r.ids, NULL, POLICY_NODES_MAX);
-    ok = json_parse(&doc, json, e) && read_tree(&r, json);
+    ok = json_open(&doc, json, e) && read_tree(&r, json);
     map_release(&r.ids);
     json_release(&doc);
     return ok;

@@ -235,7 +235,7 @@ static void *crew_work(void *arg)
     return NULL;
 }
 
-/* A host that looks on sees one after another. */
+/* If the host watches (on_effect), it sees one criterion after another. */
 static size_t crew_size(const struct policy_verify_options *o, size_t n)
 {
     if (o->controller == POLICY_HEURISTIC || o->react.on_effect)
@@ -256,8 +256,8 @@ bool policy_verify(const struct policy_verify_options *o, struct arena *a,
                                    .how = arena_zero(a, n + 1, sizeof *out->how)};
     w.done = arena_zero(a, n + 1, sizeof w.done[0]);
     pthread_mutex_init(&w.lock, NULL);
-    /* The first goes ahead: the provider keeps what all of them begin with, and if it does not
-     * answer at all, four need not find out together. */
+    /* The first criterion runs alone: the provider then has the common beginning of all prompts in
+     * its cache, and if it does not answer at all, only one call has to fail. */
     if (crew_next(&w, &first))
         crew_one(&w, first);
     while (begun + 1 < size && pthread_create(&threads[begun], NULL, crew_work, &w) == 0)

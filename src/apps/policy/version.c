@@ -191,7 +191,7 @@ static bool policy_version_refuse(const struct policy_doc *const *docs, size_t n
     return false;
 }
 
-/* *member: of the case's metadata, what a refusal is about. */
+/* member: the member of the case's metadata that a refusal is about. */
 static bool policy_version_search(const struct policy_doc *const *docs, size_t n,
                                   const struct policy_want *w, const struct policy_doc **out,
                                   const char **member, struct err *e)

@@ -27,7 +27,7 @@ struct policy_want {
 
 bool policy_is_day(str s);
 str policy_today(const struct clock *c, char out[POLICY_DAY_SIZE]);
-/* Whether the document has this id, or is a version of it. */
+/* Whether the document has this id, or is a version of this one. */
 bool policy_is_version(const struct policy_doc *d, str id);
 bool policy_in_force(const struct policy_doc *d, str day);
 struct policy_version_others {
@@ -46,7 +46,7 @@ bool policy_version_find(const struct policy_doc *const *docs, size_t n,
  * NULL if there is no such document. False: e begins with the path of the member. */
 bool policy_case_doc(const struct policy_case *c, const struct policy_doc *const *docs, size_t n,
                      str today, const struct policy_doc **out, struct err *e) MUST_USE;
-/* The same for a document given by its file; the case's name for it is ignored. */
+/* The same for a document that is given as a file; the name in the case is ignored. */
 bool policy_file_doc(const struct policy_case *c, const struct policy_doc *doc, str today,
                      const struct policy_doc **out, struct err *e) MUST_USE;
 /* "v1 (2025-01-01 to 2025-12-31), v2 (from 2026-01-01)": those of an id, as many as fit. */

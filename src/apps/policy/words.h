@@ -29,8 +29,8 @@ struct word {
 };
 
 size_t words_of(str text, struct arena *a, struct word **out);
-/* The words of a name, as of a field: marks and words that say nothing ("of", "the") are left
- * out. */
+/* The words of a name, such as that of a field, without marks and words without content ("of",
+ * "the"). */
 size_t words_of_name(str name, struct arena *a, struct word **out);
 /* All of them. */
 size_t words_of_full_name(str name, struct arena *a, struct word **out);
@@ -46,7 +46,7 @@ size_t word_find(const struct word *all, size_t n, const struct word *w);
 bool words_text_has(str text, const struct word *w);
 /* Whether it is a date, whose number is its day. */
 bool word_dates(const struct word *w);
-/* Whether it says nothing by itself. */
+/* Whether it has no content by itself. */
 bool word_stops(const struct word *w);
 /* Sets its texts from the verbatim word; leaves kind, number and place alone. */
 void word_set(struct word *w, str s);

@@ -53,8 +53,8 @@ static void tune_app_start(struct tuner *t, const struct config *c, str run, str
         log_info("the run of the optimizer ended", LOG_STR("prompt", r.prompt_id));
 }
 
-/* The seconds until the next check. A run of another process may be left by it: it is looked at
- * again once that can be told. */
+/* The seconds until the next check. Another process may have left a run: it is checked again when
+ * that can be decided. */
 static int64_t tune_app_look(struct tuner *t)
 {
     struct setup *s = gateway_setup(t->host->gateway);
@@ -92,8 +92,8 @@ static int64_t tune_app_look(struct tuner *t)
 static void *tune_app_watch(void *arg)
 {
     struct tuner *t = arg;
-    struct timespec until;
     int64_t look_s = FIRST_S; /* until the next check of the verdicts */
+    uint64_t until;
 
     pthread_mutex_lock(&t->lock);
     while (!t->stop) {
@@ -102,9 +102,9 @@ static void *tune_app_watch(void *arg)
         if (look_s <= 0)
             look_s = tune_app_look(t);
         assert(look_s > 0);
-        clock_timespec(REFRESH_S * 1000, &until);
+        until = clock_deadline_ns(&clock_real, REFRESH_S * 1000);
         pthread_mutex_lock(&t->lock);
-        if (!t->stop && pthread_cond_timedwait(&t->more, &t->lock, &until) != 0)
+        if (!t->stop && !clock_cond_wait(&t->more, &t->lock, until))
             look_s -= REFRESH_S;
     }
     pthread_mutex_unlock(&t->lock);
@@ -126,7 +126,7 @@ static bool tuner_open(const struct app_host *h, void **out, struct err *e)
     }
     t->metrics = gepa_metrics_new(h->gateway->metrics);
     pthread_mutex_init(&t->lock, NULL);
-    pthread_cond_init(&t->more, NULL);
+    clock_cond_init(&t->more);
     if (pthread_create(&t->watcher, NULL, tune_app_watch, t) != 0)
         base_die("no thread could be started");
     *out = t;

@@ -8,7 +8,7 @@
 #include "apps/tune/tune.h"
 
 #define TUNE_FILE_MAX ((size_t)16 << 20)
-#define TUNE_ARENA_MAX ((size_t)1 << 30)  /* memory of a run: its cases and all that it keeps */
+#define TUNE_ARENA_MAX ((size_t)1 << 30)  /* of a run: its cases and all that it keeps */
 #define TUNE_CASE_MAX ((size_t)128 << 20) /* bytes of an arena that one more case needs at most */
 
 struct tune_file {

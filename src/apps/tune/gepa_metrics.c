@@ -122,8 +122,7 @@ static void gepa_read_scores(struct gepa_numbers *n, str scores, struct arena *a
     struct err e;
     str name;
 
-    json_init(&doc);
-    if (json_parse(&doc, scores, &e)) {
+    if (json_open(&doc, scores, &e)) {
         gepa_add_score(n, STR("total"), &doc, json_find(&doc, json_root(&doc), STR("score")));
         objectives = json_find(&doc, json_root(&doc), STR("objectives"));
         if (objectives && objectives->kind == JSON_OBJECT)

@@ -26,8 +26,7 @@ static double tune_monitor_score_result(str result)
     struct err e;
 
     arena_init(&a, RESULT_ARENA + 64 * result.n);
-    json_init(&doc);
-    if (json_parse(&doc, result, &e) && policy_result_read(&doc, json_root(&doc), &a, &r, &e)) {
+    if (json_open(&doc, result, &e) && policy_result_read(&doc, json_root(&doc), &a, &r, &e)) {
         struct verdict_truth truth = judge_truth(STR(""), STR(""), STR(""), &a);
         struct verdict_run run = judge_run(&r, &a);
 

@@ -1,4 +1,5 @@
-/* monitor.h - whether verdicts are still good: the last seven days, judged without labels.
+/* monitor.h - checks whether verdicts are still good: judges those of the last seven days without
+ * labels.
  *
  *     if (!monitor_check(url, now_us, &seen, e)) ...
  *     if (seen.proposed.n) ...                      a run is proposed, or was already

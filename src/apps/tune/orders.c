@@ -8,7 +8,7 @@
 #include "apps/tune/folder.h"
 
 #define OUT_MAX ((size_t)1 << 20)
-#define CASE_ARENA_MAX ((size_t)1 << 30) /* for one case as it is read */
+#define CASE_ARENA_MAX ((size_t)1 << 30) /* memory for one case while it is read */
 
 enum { ORDER, PROTOCOL, REAL, SCORES };
 static const char *const objectives[] = {"order", "protocol", "real", NULL};
@@ -38,8 +38,8 @@ static void orders_done(void *app)
     menu_free(app);
 }
 
-/* A case on one line, which is how orders_eval_run reads it: in valid JSON a line ends only where a
- * space may be. An unreadable case would have no score with any prompt. */
+/* A case on one line, as orders_eval_run expects it: in valid JSON a line ends only where a space
+ * may be. An unreadable case would have no score with any prompt. */
 static bool tune_orders_read_case(const struct menu *menu, const struct tune_file *f,
                                   struct arena *scratch, struct arena *a, str *out, struct err *e)
 {

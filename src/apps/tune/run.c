@@ -43,7 +43,7 @@ static int64_t now_us(const struct tune *t)
     return clock_wall_ms(t->o->host->clock) * 1000;
 }
 
-/* ---- what is kept ---- */
+/* ---- the stored state ---- */
 
 static bool tune_run_flush(struct tune *t, struct err *e)
 {
@@ -373,8 +373,7 @@ static bool tune_run_read_input(struct tune *t, struct err *e)
     struct json doc;
     bool ok;
 
-    json_init(&doc);
-    ok = json_parse(&doc, t->row.input, e);
+    ok = json_open(&doc, t->row.input, e);
     root = json_root(&doc);
     if (ok) {
         str val = json_copy_text(&doc, root, "val", t->arena);

@@ -49,7 +49,7 @@ struct tune_app {
     const char *name; /* of --app, and of its prompts in the registry */
     const struct prompt_built_in *prompt;
     const char *const *objectives; /* names, NULL after the last */
-    const double *floors;          /* a mean below that of its objective has failed; NULL: none */
+    const double *floors;          /* means below these count as failed; NULL: none */
     const char *names;             /* that a text must keep if it has them, between spaces */
     /* State for the whole run; *out is passed to close. */
     bool (*open)(const struct tune_env *env, struct arena *a, void **out, struct err *e);

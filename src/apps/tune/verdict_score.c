@@ -193,7 +193,7 @@ static double verdict_score_calibration(const struct verdict_truth *t, const str
     return at_least_0(1 - SLOPE * off);
 }
 
-/* Without a label: whether it is a valid status. */
+/* Without a label: whether the status is valid. */
 static double verdict_score_status(const struct verdict_truth *t, const struct verdict_run *r)
 {
     return is_right(t, r) && band_of(r->status);

@@ -46,7 +46,7 @@ struct verdict_truth {
     str status; /* empty: not labelled */
     const struct verdict_citation *citations;
     size_t citation_count;
-    bool has_citations; /* false: not labelled; true with none: nothing is to be cited */
+    bool has_citations; /* false: not labelled; true without citations: nothing should be cited */
 };
 
 /* The run's conclusion and steps. */

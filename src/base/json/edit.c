@@ -22,10 +22,10 @@ enum what {
     ADD,     /* something at the end of an object or array */
 };
 
-/* An object that a path made: its members, in the order they came. */
+/* An object that a path created: its members in the order of the edits. */
 struct made {
     str key;
-    str with; /* a value, if it is no object */
+    str with; /* a value, if this is not an object */
     struct made *members, *members_last;
     bool object;
     bool text; /* with is a text, still without its quotes */
@@ -65,7 +65,7 @@ static struct json_edit *json_edit_add(struct json_edits *ed, enum what what, ui
     return e;
 }
 
-/* ---- by place: of the value that an edit replaces, and of the object whose member it is ---- */
+/* ---- sorted by the position of the replaced value, and of the object of a new member ---- */
 
 struct json_edit_link {
     struct json_edit *edit;
@@ -287,7 +287,7 @@ static struct made *json_edit_new_member(struct json_edits *ed, struct made *m, 
     return child;
 }
 
-/* Goes down the path inside what was made, making what is missing. */
+/* Follows the path within created objects, and creates missing ones. */
 static void json_edit_new_set(struct json_edits *ed, struct made *m, const str *path, size_t n,
                               str with)
 {
@@ -413,8 +413,8 @@ static void json_edit_write_new(const struct json_edits *ed, const struct made *
     buf_add_c(out, '}');
 }
 
-/* The position in the source after a removed member or element: after its comma or, without one,
- * right after it, and then the comma before it is also removed. */
+/* The position in the source after a removed member or element: after its comma. If no comma
+ * follows, the comma before it is removed. */
 static uint32_t json_skip_gone(const struct json_edits *ed, const struct json_edit *e,
                                struct buf *out)
 {

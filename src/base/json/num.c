@@ -8,7 +8,7 @@
 #include <locale.h>
 #include <math.h>
 
-#define EXPONENT_MAX ((int64_t)1 << 40) /* far beyond what JSON_SIZE_MAX digits can make good */
+#define EXPONENT_MAX ((int64_t)1 << 40) /* larger than JSON_SIZE_MAX digits can compensate */
 
 /* digits * 10^exponent; the digits have no zero at either end, and there are none if the value is
  * 0. They may contain a point. */

@@ -11,7 +11,7 @@
 #include "base/spare.h"
 
 #define NODES_MIN 32
-#define BYTES_PER_NODE 32 /* of prose in JSON; where it is less, the tape grows */
+#define BYTES_PER_NODE 32 /* of prose in JSON; with more nodes, the tape grows */
 #define TEXT_OF(x) #x
 #define TEXT(macro) TEXT_OF(macro)
 
@@ -30,7 +30,7 @@ struct wrong {
 struct parser {
     struct json *doc;
     const char *src, *end;
-    struct json_node *next, *limit; /* where the next node goes, and the end of the room */
+    struct json_node *next, *limit; /* where the next node goes; the end of the room */
     struct json_node *in; /* the array or object we are in, or NULL; while it is open, its span is
                              the place of the one around it */
     char closer;          /* its closing bracket */
@@ -38,7 +38,7 @@ struct parser {
                              end */
     uint16_t keys;        /* of the object we are in */
     enum simd_level level;
-    const char *last;    /* that bracket, if it is closed */
+    const char *last;    /* the closing bracket, if there is one */
     const char *last_16; /* up to here 16 bytes can be loaded; NULL: nowhere */
     unsigned depth;
     struct wrong wrong;
@@ -333,7 +333,7 @@ PART void json_note_key(struct parser *ps, const char *from, const char *to)
     unsigned keys = ps->keys, bit = 1u << json_key_kind(from + 1, (size_t)(to - from) - 2);
 
     assert_slow(ps->in && ps->in->kind == JSON_OBJECT && to - from >= 2);
-    if (ps->next[-1].escaped) /* it may be any, and any other the same */
+    if (ps->next[-1].escaped) /* with escapes it may equal any other key */
         bit = keys = UINT16_MAX;
     if (keys & bit)
         ps->in->escaped = true;
@@ -430,7 +430,7 @@ PART struct parser json_parse_make_parser(struct json *doc, str src, enum simd_l
     };
 }
 
-/* Fills the tape; false after saying what is wrong and where. */
+/* Fills the tape; false after the error was set. */
 PART bool json_parse_document(struct parser ps, struct wrong *wrong)
 {
     const char *p = ps.src;

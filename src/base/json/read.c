@@ -34,8 +34,8 @@ const struct json_node *json_find_among(const struct json *doc, const struct jso
 
     assert(v->kind == JSON_OBJECT);
     assert_slow(v >= doc->nodes && v + v->span <= doc->nodes + doc->n);
-    /* Most of what a dialect does is looking for members, nearly all of them by keys that have no
-     * escapes: one comparison of sizes tells most keys apart. */
+    /* Most of the work of a dialect is finding members, nearly all by keys without escapes:
+     * comparing the sizes rules most keys out. */
     end = v + v->span;
     for (const struct json_node *k = v + 1; k < end; k += 1 + k[1].span) {
         if (k->escaped ? !json_is(doc, k, key)

@@ -1,4 +1,4 @@
-/* The inner loops: where a string ends, and whether it is UTF-8.
+/* The inner loops: find the end of a string, and check its UTF-8.
  *
  * A long string is scanned in blocks of 64 bytes, each reduced to four words with one bit for each
  * byte: quotes, backslashes, control characters, bytes that are not ASCII. A few operations on

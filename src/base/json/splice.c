@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/json.h"
-#include "base/json/internal.h"
 
 static size_t json_splice_end_of(const struct json_node *v)
 {

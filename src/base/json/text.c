@@ -125,7 +125,7 @@ int json_cursor_cmp(struct json_cursor a, struct json_cursor b)
     }
 }
 
-/* The escape at p into to, which has room for 4 bytes or for what is left of the string. */
+/* Decodes the escape at p into `to`, which has room for 4 bytes or for the rest of the string. */
 static inline size_t json_put_escape(const char *p, size_t *size, char *to)
 {
     char bytes[4];
@@ -149,9 +149,9 @@ static inline void copy_64(char *to, const char *p)
         simd_store(to + i, simd_load(p + i));
 }
 
-/* By blocks of 64 bytes. Whatever the length of a run of plain text, 64 bytes are copied and those
- * past its end written over by what comes next: cheaper than a branch on the length. Returns where
- * it stopped, near the end. */
+/* Decodes blocks of 64 bytes. A run of plain text is always copied as 64 bytes, and the next run
+ * overwrites the surplus: cheaper than a branch on the length. Returns the position where it
+ * stopped, near the end. */
 static const char *json_unescape_blocks(const char *p, const char *end, char **out)
 {
     char *to = *out;

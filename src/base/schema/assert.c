@@ -8,7 +8,7 @@
     (&(struct schema_fault){.node = (at)->node, .v = (at)->v, .keyword = (word)})
 #define ENUM_SHOWN_MAX 12
 
-/* A text or number that is read whole, at every check of it. */
+/* Size of a text or number that is read as a whole by each check. */
 static bool schema_step_size(struct schema_check *c, const struct json_node *v)
 {
     return schema_step(c, v->size / 16);
@@ -167,7 +167,7 @@ bool schema_check_multiple(struct schema_check *c, const struct schema_at *at,
            schema_assert_out_of_bounds(c, at, r, "a multiple of");
 }
 
-/* least and most are the keywords' names, thing what is counted. */
+/* least and most are the keywords' names, `thing` names the counted elements. */
 static bool schema_check_count(struct schema_check *c, const struct schema_at *at,
                                const struct schema_rule *r, uint64_t n, const char *const names[3])
 {

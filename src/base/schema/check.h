@@ -61,7 +61,7 @@ typedef bool schema_rule_fn(struct schema_check *c, const struct schema_at *at,
 bool schema_eval(struct schema_check *c, const struct schema_node *n, const struct json_node *v,
                  struct schema_marks *marks);
 
-/* Counts steps; false if none are left, and then the check has halted. */
+/* Counts steps; false if none are left: then the check ends. */
 bool schema_step(struct schema_check *c, uint64_t steps);
 bool schema_goes_on(const struct schema_check *c);
 

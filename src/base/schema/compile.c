@@ -71,7 +71,7 @@ static int schema_rule_cmp(const void *a, const void *b)
     return x->op - y->op;
 }
 
-/* Drops what has nothing to say and puts the rest in the order of checking. */
+/* Drops rules without an effect, and sorts the others in the order of checking. */
 static void schema_rules_finish(struct schema_node *n)
 {
     size_t kept = 0;

@@ -1,7 +1,7 @@
 /* The keywords that apply schemas to the same value: references and combinations.
  *
- * If no alternative fits, the report depends on which one was meant. Alternatives that want another
- * type, or whose constant members differ, were not. If one remains, its problems are reported as if
+ * If no alternative matches, the report depends on which one was meant. Alternatives with another
+ * type, or with other constant members, were not. If one remains, its problems are reported as if
  * it were the only schema; if several remain, the first problem of each.
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -154,7 +154,7 @@ static bool schema_explain_some(struct schema_check *c, const struct schema_at *
     struct buf list;
     size_t shown = 0;
 
-    assert(!c->explain && !c->quiet); /* nobody would read it */
+    assert(!c->explain && !c->quiet); /* no report is wanted */
     buf_init(&list, 1024);
     for (size_t i = 0; i < r->count && shown < EXPLAINED_MAX; i++)
         if (!near || near[i]) {
@@ -246,7 +246,7 @@ bool schema_check_any(struct schema_check *c, const struct schema_at *at,
     if (fits || c->halted)
         return fits && !c->halted;
     if (at->marks)
-        at->marks->all = true; /* it is unknown what would have been evaluated */
+        at->marks->all = true; /* it is unknown which members would have been evaluated */
     return schema_explain_none(c, at, r);
 }
 
@@ -280,7 +280,7 @@ bool schema_check_not(struct schema_check *c, const struct schema_at *at,
     assert(r->one);
     if (!schema_try_quietly(c, r->one, &alone))
         return !c->halted;
-    return schema_fail(c, FAULT(at, r->keyword), "is what it must not be");
+    return schema_fail(c, FAULT(at, r->keyword), "matches a schema that it must not match");
 }
 
 bool schema_check_if(struct schema_check *c, const struct schema_at *at,

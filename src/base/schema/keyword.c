@@ -324,7 +324,7 @@ static bool schema_make_needs(struct schema_part *p, struct err *e)
     return true;
 }
 
-/* Before 2019-09: both of the above in one. A list of names is kept, and its schema is none. */
+/* Before 2019-09: both of the above in one keyword. A list of names is stored; it has no schema. */
 static bool schema_make_dependencies(struct schema_part *p, struct err *e)
 {
     struct schema_rule *r = p->rule;
@@ -450,7 +450,7 @@ static bool schema_make_ref(struct schema_part *p, struct err *e)
         return schema_keyword_wrong(p, "must be a string", e);
     if (p->rule->op == SCHEMA_OP_RECURSIVE_REF ? !schema_recursive_find(p->s, p->node, &t, &why)
                                                : !schema_ref_find(p->s, p->node, ref, &t, &why)) {
-        if (str_starts(str_c(why.text), STR("schema "))) /* it already says where */
+        if (str_starts(str_c(why.text), STR("schema "))) /* the error already has the place */
             return err_set(e, why.code, "%s", why.text);
         schema_wrong(e, p->node->resource->doc, p->value, "%s", why.text);
         e->code = why.code;

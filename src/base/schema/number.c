@@ -68,7 +68,7 @@ static int schema_compare_size(const struct schema_decimal *a, const struct sche
     const char *pa = a->digits, *pb = b->digits;
     size_t n = a->count < b->count ? a->count : b->count;
 
-    assert(n > 0); /* 0 has no digits, and its sign tells it */
+    assert(n > 0); /* 0 has no digits, and its sign does not count */
     if (a->top != b->top)
         return a->top < b->top ? -1 : 1;
     for (size_t i = 0; i < n; i++) {

@@ -1,9 +1,9 @@
 /* ECMA-262 patterns for PCRE2.
  *
- * Both dialects share a core that is copied unchanged. The rest is one of three things: written
- * otherwise (\s, \uXXXX, \cX, "." ...), meaning something else in PCRE2 and so made harmless (a "["
- * in a class, a lone "{", "\v"), or PCRE2's own and refused (possessive quantifiers, inline
- * options, verbs, \A, \Q, (?P<...) and other relatives).
+ * Both dialects share a core that is copied unchanged. The rest has three parts: syntax that PCRE2
+ * writes in another way is translated (\s, \uXXXX, \cX, "." ...); syntax with another meaning in
+ * PCRE2 is escaped (a "[" in a class, a lone "{", "\v"); syntax that only PCRE2 has is refused
+ * (possessive quantifiers, inline options, verbs, \A, \Q, (?P<...) and similar).
  *
  * Where ECMA-262 with the u flag is strict and its older form is not, the older form is accepted if
  * it is unambiguous: "\-" or "\@" is that character, "[\w-.]" has a plain hyphen in it, a lone "{",
@@ -297,7 +297,7 @@ static bool schema_pattern_escape(struct pattern *p)
     return true;
 }
 
-/* One member of a class; *single says whether it is one character and so can begin a range. */
+/* One member of a class; *single: it is one character, which can begin a range. */
 static bool schema_class_atom(struct pattern *p, bool *single)
 {
     char c = schema_pattern_peek(p, 0);
@@ -330,7 +330,7 @@ static bool schema_class_atom(struct pattern *p, bool *single)
     return schema_char_escape(p);
 }
 
-/* Whether what comes next in a class is one character. */
+/* Whether the next member of a class is one character. */
 static bool schema_single_next(const struct pattern *p, size_t ahead)
 {
     char c = schema_pattern_peek(p, ahead + 1);

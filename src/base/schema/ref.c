@@ -1,8 +1,8 @@
-/* Finding what a reference names.
+/* Resolves references.
  *
- * A URI or an anchor is in the table already. A JSON Pointer is followed when it is first asked for
- * and is in the table from then on; so are the members of a large object it went through, such as
- * $defs, or each reference would search them all.
+ * URIs and anchors are already in the table. A JSON Pointer is resolved when it is first needed,
+ * and then added to the table. So are the members of each large object on its path, such as $defs,
+ * because otherwise each reference would search all of them.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

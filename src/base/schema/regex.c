@@ -1,11 +1,11 @@
-/* How a match is bounded.
+/* How the time of a match is limited.
  *
  * PCRE2's match limit starts again at every place in the text where a match could begin, so on a
- * long text it bounds nothing. We let PCRE2 call us before each item of the pattern instead (an
- * automatic callout) and charge one step and the distance moved since the last call: that is what
- * the item before cost, be it a star that ran over a megabyte or a jump back to try again. A back
- * reference may compare many bytes without moving, so patterns that have one pay more each step.
- * PCRE2's own limits stay behind it as a second fence; its heap limit bounds the memory.
+ * long text it limits nothing. Instead, PCRE2 calls us before each item of the pattern (an
+ * automatic callout), and we charge one step and the distance moved since the last call: this is
+ * the cost of the previous item, whether a star that ran over a megabyte or a backtrack. A back
+ * reference may compare many bytes without moving, so a step costs more in patterns with one.
+ * PCRE2's own limits remain as a second protection, and its heap limit bounds the memory.
  *
  * The interpreter is used, not the JIT: property patterns meet short strings, and a process that
  * reads strangers' schemas is better off without writable code.

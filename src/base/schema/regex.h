@@ -36,7 +36,7 @@ struct schema_matcher {
     uint64_t step_extra; /* the additional cost of each step */
 };
 
-/* The pattern must be UTF-8. False: e says what is wrong with it. */
+/* The pattern must be UTF-8. False: e says why it is invalid. */
 bool schema_regex_new(str pattern, struct schema_regex **out, struct err *e) MUST_USE;
 void schema_regex_free(struct schema_regex *r);
 str schema_regex_source(const struct schema_regex *r);

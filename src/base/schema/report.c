@@ -118,7 +118,7 @@ bool schema_wrong(struct err *e, const struct schema_doc *doc, const struct json
 
 /* ---- words ---- */
 
-/* Cuts at a character, and says so with dots. */
+/* Truncates after a whole character, and adds dots. */
 static struct schema_word schema_report_word(str s)
 {
     str shown = schema_report_cut(s, NAME_SHOWN_MAX);

@@ -27,7 +27,8 @@ static const struct json_node *schema_scan_member(const struct scan *c, const st
     return json_find(&c->doc->json, v, str_c(name));
 }
 
-/* A string member's text; false if it is there and is no string. *out is empty if it is not. */
+/* The text of a string member; false if the member exists and is not a string. *out is empty if it
+ * is absent. */
 static bool text_member(const struct scan *c, const struct json_node *v, const char *name, str *out)
 {
     const struct json_node *value = schema_scan_member(c, v, name);
@@ -148,7 +149,7 @@ static bool schema_read_dialect(const struct scan *c, struct schema_resource *r,
     return schema_read_vocabularies(c, r, uri);
 }
 
-/* The $id a schema has: "" if none, or if it does not count. */
+/* The $id of a schema: "" if it has none, or if it does not count. */
 static bool schema_scan_read_id(const struct scan *c, const struct schema_resource *outer,
                                 const struct json_node *at, str *out)
 {

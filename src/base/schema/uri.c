@@ -1,12 +1,12 @@
-/* References made absolute, as RFC 3986 section 5.2 has it.
+/* Resolves relative references as in RFC 3986, section 5.2.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/schema/internal.h"
 
-struct uri { /* parts of one text; `has_` tells an empty part from none */
+struct uri { /* parts of one text; `has_` distinguishes an empty part from an absent one */
     str scheme, authority, path, query, fragment;
-    bool has_authority, has_query, has_fragment;
+    bool has_authority, has_query;
 };
 
 static size_t schema_uri_find_any(str s, size_t from, const char *set)
@@ -33,7 +33,6 @@ static struct uri schema_uri_split(str s)
     struct uri u = {.scheme = STR(""), .authority = STR(""), .query = STR("")};
     size_t at = schema_uri_find_any(s, 0, "#");
 
-    u.has_fragment = at < s.n;
     u.fragment = str_slice(s, at + 1, s.n);
     s = str_slice(s, 0, at);
     at = schema_uri_find_any(s, 0, ":/?");

@@ -43,7 +43,7 @@ uint64_t schema_text_count(const struct json *doc, const struct json_node *v)
     return n;
 }
 
-/* Spreads what a weak hash left close together. */
+/* Spreads values that a weak hash left close together. */
 static uint64_t schema_hash_mix_bits(uint64_t h)
 {
     h ^= h >> 32;
@@ -88,7 +88,7 @@ uint64_t schema_hash(const struct json *doc, const struct json_node *v)
         JSON_FOREACH(i, doc, v)
             h = schema_hash_mix_bits(h + schema_hash(doc, i));
         return h;
-    case JSON_OBJECT: /* a sum, since the order says nothing */
+    case JSON_OBJECT: /* a sum, because the order does not count */
         JSON_FOREACH(k, doc, v)
             h += schema_hash_mix_bits(schema_hash_text(doc, k) ^
                                       schema_hash_mix_bits(schema_hash(doc, json_value(k))));

@@ -44,8 +44,8 @@ bool call_admit_knows_spent(const struct call *c)
     return !c->in.key || c->in.key->spend_usd < 0 || recall_known(c->gl->gateway->recall);
 }
 
-/* A key that may spend only so much waits until it is known what it has spent: its limits were not
- * asked yet then. */
+/* A key with a spending limit waits until its earlier spending is known; its limits were not
+ * checked before. */
 static bool admit_limits(struct call *c, uint64_t waited_ms)
 {
     struct err e;
@@ -61,7 +61,7 @@ static bool admit_limits(struct call *c, uint64_t waited_ms)
     } else if (waited_ms < c->config->journal_wait_ms) {
         call_set_timer(c, LOOK_MS);
     } else {
-        err_set(&e, ERR_LIMIT, "what the key has spent before is still being read: try again");
+        err_set(&e, ERR_LIMIT, "the key's earlier spending is still being read: try again");
         call_make_failure(c);
         call_refuse(&c->failure->error, &c->arena, 503, "spend_not_known", &e);
         c->failure->error.retry_after_ms = CALL_UNRECORDED_MS;

@@ -216,8 +216,8 @@ static const struct summary_collected nothing = {.status = 200,
                                                  .error_type = STR_INIT(""),
                                                  .cut_action = STR_INIT("")};
 
-/* Replies in one piece come and go quickly, in memory that is reused. A stream may be open for
- * minutes: it has what it needs and no more. */
+/* Whole replies come and go quickly, in memory that is reused. A stream may be open for minutes, so
+ * it keeps only what it needs. */
 static struct call *call_alloc(bool recorded, bool stream)
 {
     size_t size = call_size_used(recorded) + CALL_LINE - _Alignof(max_align_t);

@@ -86,7 +86,7 @@ void call_control_gave_up(struct call *c, str why)
     call_control_failed(c);
     assert(c->state == CALL_CUTTING);
     call_note_attempt(c, "control failed", why);
-    log_info("a provider did not end its reasoning when told to",
+    log_info("a provider did not end its reasoning on request",
              LOG_STR("provider", call_provider(c)->name),
              LOG_STR("why", call_mask_text(c, why)));
 }
@@ -141,8 +141,7 @@ static bool control_was_refused(str reply)
     struct err e;
     bool no;
 
-    json_init(&doc);
-    no = json_parse(&doc, reply, &e) && json_find(&doc, json_root(&doc), STR("success")) &&
+    no = json_open(&doc, reply, &e) && json_find(&doc, json_root(&doc), STR("success")) &&
          json_find(&doc, json_root(&doc), STR("success"))->kind == JSON_FALSE;
     json_release(&doc);
     return no;
@@ -184,7 +183,6 @@ static const struct client_handler control_handler = {
 static str control_write_body(struct call *c)
 {
     struct buf b;
-    str body;
 
     buf_init(&b, CALL_BODY_MAX);
     assert(c->control->id.n > 0 && c->control->id.n <= ID_MAX);
@@ -193,9 +191,7 @@ static str control_write_body(struct call *c)
     buf_add(&b, STR(",\"action\":\"reasoning_end\",\"model\":"));
     (void)json_quote(&b, call_model(c)->upstream);
     buf_add_c(&b, '}');
-    body = arena_dup(&c->arena, buf_str(&b));
-    buf_release(&b);
-    return body;
+    return arena_move_buf(&c->arena, &b);
 }
 
 /* Sends the request to the address of the current reply, with the same headers. */

@@ -37,7 +37,6 @@ static str call_error_body(struct call *c, const struct json *doc, const struct 
     const struct json_node *inner = json_find(doc, json_root(doc), STR("error"));
     struct json_edits edits;
     struct buf out;
-    str body;
 
     if (!call_error_is_openai(c) || !wire_error_is_context(error) ||
         json_is(doc, json_find(doc, inner, STR("code")), STR(WIRE_CONTEXT_CODE)))
@@ -47,9 +46,7 @@ static str call_error_body(struct call *c, const struct json *doc, const struct 
     json_edit_set_text(&edits, inner, STR("code"), STR(WIRE_CONTEXT_CODE));
     buf_init(&out, 2 * CALL_ERROR_MAX);
     json_edits_apply(&edits, &out);
-    body = arena_dup(&c->arena, buf_str(&out));
-    buf_release(&out);
-    return body;
+    return arena_move_buf(&c->arena, &out);
 }
 
 /* Whether an event of a stream is an error that readers of its dialect recognize. */
@@ -99,8 +96,7 @@ void call_error_keep(struct call *c, const struct wire_frame *f)
     assert(call_is_reading(c) && c->reply.error_seen);
     if (!f)
         return;
-    json_init(&doc);
-    if (json_parse(&doc, f->data, &e)) {
+    if (json_open(&doc, f->data, &e)) {
         if (c->attempt.relays && !c->pipe.touched && c->frames.kind != FRAMES_WHOLE &&
             call_error_event_well_formed(c, &doc))
             error->frame = arena_dup(&c->arena, f->raw);
@@ -123,9 +119,8 @@ static void call_error_read(struct call *c, struct chat_error *error)
     struct json doc;
     struct err e;
 
-    json_init(&doc);
     assert(c->failure && c->attempt.wire);
-    if (json_parse(&doc, buf_str(&c->failure->body), &e)) {
+    if (json_open(&doc, buf_str(&c->failure->body), &e)) {
         c->attempt.wire->read_error(&doc, &c->arena, error);
         error->raw = STR("");
         if (!error->message.n) /* of something before it, which speaks as most do */

@@ -42,7 +42,7 @@ static void event_note_content(struct call *c, const struct chat_event *ev)
         call_note_answer(c);
 }
 
-#define USAGE_MAX ((int64_t)1 << 40) /* nobody counts so many tokens */
+#define USAGE_MAX ((int64_t)1 << 40) /* no reply has so many tokens */
 
 static int64_t event_valid_count(int64_t count)
 {
@@ -72,7 +72,7 @@ static void event_add_first_usage(struct call *c, struct chat_usage *u)
     u->reasoning = thought + (u->output >= 0 && again > u->output ? u->output : again);
     u->raw = STR("");
     event_add_count(&u->output, made);
-    if (c->sum.cut && first->input < 0) /* it had the same prompt, but for what was thought */
+    if (c->sum.cut && first->input < 0) /* the prompt was the same, except for the reasoning */
         event_add_count(&u->input, u->input - thought);
     event_add_count(&u->input, first->input);
     event_add_count(&u->cache_read, first->cache_read);

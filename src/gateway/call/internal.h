@@ -95,10 +95,10 @@ void call_remember_refusals(struct call *c); /* those of this call, once a provi
 bool call_retry_without(struct call *c, const struct chat_error *error);
 enum chat_level call_level(const struct call *c); /* of this phase */
 
-/* control.c. Whether the provider can be told to end its reasoning; the body must announce it. */
+/* control.c. Whether the provider can be asked to end its reasoning; the body must announce it. */
 bool call_control_arm(struct call *c) MUST_USE;
 void call_control_named(struct call *c, str id); /* the reply has this id */
-/* Tells the provider and enters CALL_CUTTING. False: it cannot be told. */
+/* Asks the provider to end its reasoning, and enters CALL_CUTTING. False: it cannot be asked. */
 bool call_control_ask(struct call *c) MUST_USE;
 bool call_control_ignored(const struct call *c); /* too much reasoning since then */
 void call_control_stop(struct call *c);          /* leaving CALL_CUTTING */

@@ -126,8 +126,7 @@ static bool quotes_request(struct quotes *q, str body)
     struct err e;
     bool found;
 
-    json_init(&doc);
-    found = json_parse(&doc, body, &e) && redact_history_has(&doc, q->arena, quotes_some, q);
+    found = json_open(&doc, body, &e) && redact_history_has(&doc, q->arena, quotes_some, q);
     json_release(&doc);
     return found;
 }
@@ -142,9 +141,9 @@ static const char *quotes_verdict(struct call *c, struct quotes *q)
     quotes_index(q);
     if (quotes_call(q, call_get_reasoning(c)) || quotes_request(q, buf_str(&c->sent.body)))
         return "quotes";
-    /* The call keeps only the beginning of long reasoning, and none if nobody needs it. */
+    /* The call keeps only the beginning of long reasoning, and none of it if it is not needed. */
     return buf_full(&c->thought.text) || (!c->thought.kept && c->pipe.reasoning.any) ? "may quote"
-                                                                                      : NULL;
+                                                                                     : NULL;
 }
 
 void call_redact_error(struct call *c, struct chat_error *error)

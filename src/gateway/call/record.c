@@ -14,7 +14,7 @@
 #define SUBJECT_MAX 256
 #define ESTIMATE 4 /* bytes of a token, where tokens are not counted */
 
-#define ROOM 1024 /* for what is written of most calls; it goes round, see base/spare.h */
+#define ROOM 1024 /* for the texts of most calls; reused, see base/spare.h */
 
 void call_record_init(struct call *c)
 {
@@ -317,8 +317,7 @@ str call_record_body(struct call *c)
         return body;
     buf_init(&out, body.n + 64);
     json_edits_apply(&ed, &out);
-    body = arena_dup(&c->arena, buf_str(&out));
-    buf_release(&out);
+    body = arena_move_buf(&c->arena, &out);
     return body;
 }
 

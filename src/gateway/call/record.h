@@ -69,7 +69,7 @@ struct call_record {
     struct err *store_err; /* NULL: the row is stored */
 };
 
-/* The state that watchers know; texts are made when somebody looks, or at the end. */
+/* The state that watchers know; texts are made when a viewer comes, or at the end. */
 struct call_live {
     struct hub_call *hub; /* or NULL */
     enum hub_state state;
@@ -81,7 +81,7 @@ struct call_live {
     int64_t thought_ms;
     enum chat_level level;         /* the level at the start of the call */
     int64_t cap;                   /* the cap at the start of the call */
-    struct call_live_masks *masks; /* NULL: nobody has seen a text */
+    struct call_live_masks *masks; /* NULL: no viewer has seen a text */
     struct hub_lent *texts;        /* of a whole reply; in the call's arena; or NULL */
     struct hub_end *end;           /* in the call's arena; NULL: not made yet */
 };

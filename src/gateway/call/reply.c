@@ -2,7 +2,6 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "base/log.h"
 #include "gateway/call/internal.h"
 #include "gateway/retry.h"
 
@@ -326,7 +325,7 @@ static bool reply_is_unreadable(struct call *c, const struct upstream_head *head
     if (head->coding.n && !http1_same(head->coding, STR("identity"))) {
         (void)snprintf(why,
                        sizeof why,
-                       "the provider packed its reply, which nobody asked for: " STR_FMT,
+                       "the provider compressed its reply without being asked: " STR_FMT,
                        STR_ARG(str_slice(head->coding, 0, 40)));
         reply_fail(c, 502, "upstream_encoding", why);
         return true;

@@ -181,8 +181,7 @@ static bool retry_params_named(struct call *c, str words)
 
     if (!params.n || c->attempt.phase != CALL_FIRST)
         return false;
-    json_init(&doc);
-    named = json_parse(&doc, params, &e) && retry_object_named(c, &doc, json_root(&doc), words);
+    named = json_open(&doc, params, &e) && retry_object_named(c, &doc, json_root(&doc), words);
     json_release(&doc);
     return named;
 }

@@ -86,7 +86,6 @@ str call_write_segments(struct call *c)
     const struct call_segment *thought = NULL;
     size_t thoughts = 0;
     struct buf out;
-    str all;
 
     assert(!r->first == !r->count);
     if (!r->count || (r->count == 1 && r->first->kind == CALL_SEG_ANSWER))
@@ -104,7 +103,5 @@ str call_write_segments(struct call *c)
         record_write_segment(c, &out, s, thought, thoughts);
     buf_add_c(&out, ']');
     assert(!buf_full(&out));
-    all = arena_dup(&c->arena, buf_str(&out));
-    buf_release(&out);
-    return all;
+    return arena_move_buf(&c->arena, &out);
 }

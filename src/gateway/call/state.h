@@ -44,7 +44,7 @@ enum call_state {
     CALL_CONNECTING, /* a request was sent, or is being written */
     CALL_REFUSED,    /* an error reply is being read */
     CALL_STREAMING,  /* a reply is being read, in one piece or in many */
-    CALL_CUTTING,    /* the same, and the provider was told to end its reasoning */
+    CALL_CUTTING,    /* the same, and the provider was asked to end its reasoning */
     CALL_REPAIRING,  /* the same, and it has ended without an answer: its usage may follow */
     CALL_LINGERING,  /* the reply is complete; its connection gets a moment to end properly */
     CALL_RETRYING,   /* waits before the next attempt */

@@ -98,8 +98,8 @@ static const struct row {
      "input",
      "item_not_found",
      translate_has_reference,
-     "an item_reference names what is not known here, and this model's provider keeps no items: "
-     "send the item itself"},
+     "an item_reference names an unknown item, and this model's provider keeps no items: send the "
+     "item itself"},
     {CHAT_RESPONSES,
      "background",
      "unsupported_parameter",
@@ -200,7 +200,7 @@ static bool translate_check_tool_choice(struct call *c, struct err *e)
                             e);
 }
 
-/* ---- what is said ---- */
+/* ---- error texts ---- */
 
 /* Why a part of what a user or a tool says cannot be; NULL: it can. */
 static const char *translate_part_problem(const struct chat_part *p, enum chat_dialect from,

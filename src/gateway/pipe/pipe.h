@@ -93,7 +93,7 @@ static inline bool pipe_is_sealed(const struct pipe *p, const struct chat_event 
     return pipe_split_is_sealed(&p->split, ev);
 }
 
-/* Whether the cap was passed, and nobody has called pipe_clear_over since. */
+/* Whether the cap was passed, and pipe_clear_over was not called since. */
 static inline bool pipe_is_over(const struct pipe *p)
 {
     return p->cap.state == PIPE_OVER;

@@ -51,9 +51,8 @@ static bool pipe_redact_is_foreign(const struct pipe_redact *s, str json)
     struct err e;
     bool foreign;
 
-    json_init(&doc);
     buf_init(&all, TOKENS_MAX);
-    list = json_parse(&doc, json, &e) ? json_get(&doc, json_root(&doc), "content") : NULL;
+    list = json_open(&doc, json, &e) ? json_get(&doc, json_root(&doc), "content") : NULL;
     if (list && list->kind == JSON_ARRAY)
         for (const struct json_node *t = json_first(&doc, list); t; t = json_next(&doc, list, t))
             pipe_redact_add_token(&doc, t, s->shared->scratch, &all);

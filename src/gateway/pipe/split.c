@@ -65,7 +65,8 @@ static void pipe_gap_clear(struct pipe_split *s)
     s->gap_is_known = false;
 }
 
-/* White space of the answer that is dropped. An answer needs it only if it goes on in its block. */
+/* White space of the answer that is dropped. An answer needs it only if it continues in its
+ * block. */
 static void pipe_gap_add(struct pipe_split *s, enum split_kind kind, str space)
 {
     if (kind == SPLIT_ANSWER && !s->gap_is_known && s->answered_block == s->block + 1)

@@ -71,7 +71,7 @@ static inline bool pipe_is_content(const struct chat_event *ev)
     return ev->kind >= CHAT_TEXT && ev->kind <= CHAT_OPAQUE;
 }
 
-/* Whether the event is reasoning that nobody can read. */
+/* Whether the event is reasoning that cannot be read. */
 static inline bool pipe_is_opaque(const struct chat_event *ev)
 {
     return ev->kind == CHAT_SIGNATURE || ev->kind == CHAT_REDACTED ||

@@ -85,11 +85,7 @@ bool http1_is_text(str s)
 bool http1_list_next(str *list, str *item)
 {
     while (list->n > 0) {
-        const char *comma = memchr(list->p, ',', list->n);
-        size_t size = comma ? (size_t)(comma - list->p) : list->n;
-
-        *item = str_trim(str_slice(*list, 0, size));
-        *list = str_slice(*list, size + 1, list->n);
+        *item = str_trim(str_cut(list, ','));
         if (item->n > 0)
             return true;
     }

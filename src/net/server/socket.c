@@ -62,7 +62,7 @@ static void server_socket_on_message(void *ctx, enum ws_op op, str payload)
         return;
     switch (op) {
     case WS_PING:
-        /* One that does not read what it asks for gets no answer. */
+        /* A client that does not read its replies gets no answer. */
         if (!conn_full(w->x->conn))
             send_frame(w, WS_PONG, payload);
         break;
@@ -112,7 +112,7 @@ void server_ws_sweep(struct server_exchange *x, uint64_t now_ns)
     uint64_t silent_ms;
 
     if (w->paused)
-        w->heard_ns = now_ns; /* nobody listens */
+        w->heard_ns = now_ns; /* the client is not read */
     silent_ms = (now_ns - w->heard_ns) / CLOCK_NS_PER_MS;
     if (silent_ms >= x->server->o.idle_ms) {
         server_exchange_gone(x);

@@ -34,7 +34,6 @@ static str calls_json_escape_controls(struct calls *c, str text)
 {
     bool quoted = false;
     struct buf b;
-    str out;
 
     buf_init(&b, 6 * text.n + 1);
     for (size_t i = 0; i < text.n; i++) {
@@ -50,9 +49,7 @@ static str calls_json_escape_controls(struct calls *c, str text)
         else if (quoted && ch == '\\' && i + 1 < text.n && (unsigned char)text.p[i + 1] >= ' ')
             buf_add_c(&b, text.p[++i]);
     }
-    out = arena_dup(c->arena, buf_str(&b));
-    buf_release(&b);
-    return out;
+    return arena_move_buf(c->arena, &b);
 }
 
 bool calls_json_parse(struct calls *c, struct json *doc, str text)

@@ -138,7 +138,7 @@ static void anthropic_patch_add_tails(const struct json *doc, const struct wire_
     buf_release(&blocks);
 }
 
-/* ---- what was thought before ---- */
+/* ---- earlier reasoning ---- */
 
 static bool anthropic_patch_is_thinking(const struct json *doc, const struct json_node *block)
 {

@@ -113,7 +113,7 @@ static void cohere_message(struct wire_decoder *d, const struct json_node *m)
     cohere_citations(d, c, cohere_find(d, m, "citations"));
 }
 
-/* A piece of content has no type: the member that is there says what it is. */
+/* A piece of content has no type: the member that is present decides. */
 static void cohere_content_delta(struct wire_decoder *d, const struct json_node *v)
 {
     struct openai_choice *c = openai_choice(d, NULL);
@@ -134,7 +134,7 @@ static void cohere_decode(struct wire_decoder *d, const struct wire_frame *f)
     assert(f->doc == &d->doc);
     if (root->kind != JSON_OBJECT || str_eq(f->name, STR("error")) ||
         (type.n == 0 && !delta && cohere_find(d, root, "message"))) {
-        openai_emit_error(d, &d->doc, "the provider sent what is no chat event");
+        openai_emit_error(d, &d->doc, "the provider sent something other than a chat event");
         return;
     }
     cohere_start(d, root);

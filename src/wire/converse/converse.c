@@ -334,7 +334,7 @@ static void converse_decode(struct wire_decoder *d, const struct wire_frame *f)
     }
 }
 
-/* A text and what it cites, instead of a text alone. */
+/* A text and its citations, instead of only a text. */
 static void converse_emit_cited(struct wire_decoder *d, const struct json *doc,
                                 const struct json_node *v, int64_t index)
 {

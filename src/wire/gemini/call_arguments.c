@@ -48,8 +48,7 @@ static bool gemini_args_unescape(str quoted, struct arena *a, str *out)
     }
     buf_add_c(&b, '"');
     assert(!buf_full(&b)); /* each byte becomes two at most */
-    json_init(&doc);
-    ok = json_parse(&doc, buf_str(&b), &e) && json_text(&doc, json_root(&doc), a, out);
+    ok = json_open(&doc, buf_str(&b), &e) && json_text(&doc, json_root(&doc), a, out);
     if (ok)
         *out = arena_dup(a, *out);
     json_release(&doc);

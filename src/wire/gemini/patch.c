@@ -170,8 +170,7 @@ static str gemini_patch_merge_of(const struct wire_plan *plan, struct json *from
     json_edit_set_path(&ed, json_root(from), path, 2, inside);
     buf_init(&out, JSON_SIZE_MAX);
     json_edits_apply(&ed, &out);
-    inside = arena_dup(a, buf_str(&out));
-    buf_release(&out);
+    inside = arena_move_buf(a, &out);
     return inside;
 }
 

@@ -185,8 +185,7 @@ static bool gemini_read_number(const struct request_reader *r, const struct json
     *out = ok ? json_raw(r->doc, v) : STR("");
     if (ok || !json_text(r->doc, v, r->a, out))
         return ok && (!whole || json_i64(r->doc, v, whole));
-    json_init(&doc);
-    ok = json_parse(&doc, *out, &e) && json_root(&doc)->kind == JSON_NUMBER &&
+    ok = json_open(&doc, *out, &e) && json_root(&doc)->kind == JSON_NUMBER &&
          (!whole || json_i64(&doc, json_root(&doc), whole));
     json_release(&doc);
     return ok;

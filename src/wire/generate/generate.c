@@ -186,9 +186,8 @@ static void generate_write_call(const struct call *call, struct buf *out)
     struct err e;
 
     json_print(out, "{'id':%q,'name':%q,'arguments':", call->id, call->name);
-    json_init(&doc);
     /* Arguments that are not JSON become a string. An event is one line. */
-    if (json_parse(&doc, arguments, &e) && !memchr(arguments.p, '\n', arguments.n) &&
+    if (json_open(&doc, arguments, &e) && !memchr(arguments.p, '\n', arguments.n) &&
         !memchr(arguments.p, '\r', arguments.n))
         buf_add(out, arguments);
     else if (doc.n > 0)

@@ -88,8 +88,7 @@ static void ollama_encode_add_arguments(const struct ollama_call *c, struct buf 
 
     buf_init(&b, ROPE_SIZE_MAX);
     rope_copy(&c->arguments, (struct rope_mark){NULL, 0}, &b);
-    json_init(&doc);
-    if (json_parse(&doc, buf_str(&b), &e) && json_root(&doc)->kind == JSON_OBJECT) {
+    if (json_open(&doc, buf_str(&b), &e) && json_root(&doc)->kind == JSON_OBJECT) {
         buf_add(out, str_trim(buf_str(&b)));
     } else if (str_trim(buf_str(&b)).n == 0) {
         buf_add(out, STR("{}"));

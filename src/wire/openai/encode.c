@@ -8,7 +8,7 @@
 
 #include "wire/images.h"
 
-/* ---- what was sent ---- */
+/* ---- the sent reply ---- */
 
 struct openai_said *openai_said(struct wire_encoder *en, uint32_t choice)
 {
@@ -299,7 +299,7 @@ void openai_delta(struct wire_encoder *en, struct openai_said *c, const struct c
     }
 }
 
-/* A call whose arguments never came takes none: clients parse what they get. */
+/* A call without any arguments gets {}, because clients parse them. */
 static void openai_encode_close_calls(struct wire_encoder *en, struct openai_said *c)
 {
     for (struct openai_said_call *call = c->calls; call; call = call->next) {

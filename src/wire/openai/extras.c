@@ -276,10 +276,9 @@ static void openai_extras_detail_write(const struct openai_detail *e, struct are
         buf_add(out, e->first);
         return;
     }
-    json_init(&doc);
     buf_init(&text, 8 * OPENAI_HELD_MAX);
     buf_init(&signature, 8 * OPENAI_HELD_MAX);
-    if (json_parse(&doc, e->first, &err)) {
+    if (json_open(&doc, e->first, &err)) {
         json_edits_init(&edits, &doc, a);
         (void)json_quote(&text, arena_text_str(&e->text));
         (void)json_quote(&signature, e->signature);
@@ -312,7 +311,7 @@ static void openai_extras_keep(struct wire_decoder *d, struct openai_choice *c, 
 {
     struct chat_event ev = openai_event(d, c, CHAT_KEEP);
 
-    assert(c->calls); /* what is kept goes back with a call */
+    assert(c->calls); /* kept fields are sent back with a call */
     ev.id = c->calls->id;
     ev.name = name;
     ev.text = json;

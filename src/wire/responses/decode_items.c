@@ -208,7 +208,7 @@ static void responses_item_put(struct responses_at *at, struct responses_item *i
                                        .node = node});
 }
 
-/* A text, a number without quotes, or arguments that are no text but what it would say. */
+/* A text, a number without quotes, or arguments in another form than text. */
 static bool responses_item_words(const struct responses_at *at, enum place_kind kind,
                                  const struct json_node *node, str *out)
 {

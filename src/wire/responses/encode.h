@@ -126,7 +126,7 @@ str responses_notes_take(struct wire_encoder *en);
 str responses_logprobs_take(struct wire_encoder *en);
 /* Adds a finished item: the bytes of the rope between the marks. */
 void responses_entry_add(struct wire_encoder *en, struct responses_entry entry);
-/* The relayed frames have ended, but the reply has not: closes what is open, and the encoder
+/* The relayed frames have ended, but the reply has not: closes open items, and the encoder
  * continues from there. */
 void responses_take_over(struct wire_encoder *en);
 /* A new item's output_index: the encoder's own count, or the next free one of a relay. */

@@ -92,8 +92,7 @@ static bool responses_patch_is_there(const struct patch_plan *p,
     struct err e;
     str text;
 
-    json_init(&doc);
-    if (json_parse(&doc, kept, &e)) {
+    if (json_open(&doc, kept, &e)) {
         for (size_t k = 0; k < COUNT_OF(names); k++) {
             const struct json_node *v = json_find(&doc, json_root(&doc), names[k]);
 

@@ -131,13 +131,10 @@ static void responses_relay_edits_reset(struct responses_relay *r)
 static str responses_relay_quoted(struct responses_relay *r, str text)
 {
     struct buf b;
-    str s;
 
     buf_init(&b, JSON_SIZE_MAX);
     json_quote(&b, text);
-    s = arena_dup(r->arena, buf_str(&b));
-    buf_release(&b);
-    return s;
+    return arena_move_buf(r->arena, &b);
 }
 
 /* ---- deltas ---- */
@@ -255,7 +252,7 @@ static void responses_relay_delta(struct responses_relay *r, const struct row *r
     responses_relay_frame_out(r);
 }
 
-/* ---- what has no place in its frame ---- */
+/* ---- texts without a frame of their own ---- */
 
 static bool responses_relay_has_call(const struct responses_relay *r, const struct json_node *items,
                                      str id)

@@ -1,4 +1,4 @@
-/* relay.h - the texts of a relayed Responses reply: what was sent, and where it is repeated.
+/* relay.h - the texts of a relayed Responses reply: the sent ones, and where they are repeated.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -85,7 +85,7 @@ static void responses_resume_event_end(struct wire_encoder *en)
     sse_end(en->out);
 }
 
-/* A part as JSON, its text as it went out. */
+/* A part as JSON, with its text as it was sent. */
 static void responses_resume_part_json(const struct responses_sent *t, struct buf *out)
 {
     static const struct {

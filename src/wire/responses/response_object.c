@@ -188,7 +188,7 @@ static void responses_object_begin(struct wire_encoder *en)
     responses_object_event(en, "response.in_progress", "in_progress", NULL);
 }
 
-/* As the API does: an error event for those who watch for one, then the failed response. */
+/* As the API does: an error event for clients that expect one, then the failed response. */
 static void responses_object_write_error(struct wire_encoder *en, const struct chat_error *error)
 {
     struct responses_encoder *s = en->state;

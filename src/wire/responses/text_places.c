@@ -253,8 +253,7 @@ static str responses_place_insert_json(struct responses_relay *r, const struct r
     assert(in->to.piece);
     buf_init(&b, JSON_SIZE_MAX);
     rope_copy_between(&r->s->done, in->from, in->to, &b);
-    s = arena_dup(r->arena, buf_str(&b));
-    buf_release(&b);
+    s = arena_move_buf(r->arena, &b);
     return s;
 }
 

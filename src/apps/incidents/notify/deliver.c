@@ -11,7 +11,7 @@
 #define BACKOFF_MAX_MS 300000
 #define HOLD_MAX_MS 30000 /* for the other messages of a target that fails */
 #define IDLE_MS 60000
-#define SHARED_IDLE_MS 2000 /* messages of a daemon that is gone may have become ours */
+#define SHARED_IDLE_MS 2000 /* checks for messages of daemons that ended */
 #define STORE_FAILED_MS 5000
 #define SECRET_MS 86400000 /* how long a message waits for the secret of its target */
 
@@ -68,7 +68,7 @@ static enum config_notify_event notify_event_of(str name)
     return (enum config_notify_event)i;
 }
 
-/* One try. False: e says why, `out` whether another may help. */
+/* One attempt. False: e has the reason, and `out` whether to try again. */
 static bool notify_send(struct notify_target *t, const struct outbox_row *m,
                         const struct alert_table_row *row, struct notify_outcome *out,
                         struct arena *a, struct err *e)
@@ -152,16 +152,15 @@ static void notify_store(struct notify_target *t, const struct outbox_row *m)
 {
     struct notify *n = t->notify;
     struct notify_query put = {.put = m};
-    struct timespec until;
     struct err e;
 
     while (!alert_table_do(n->alert_table, notify_query_put, &put, &e)) {
+        uint64_t until = clock_deadline_ns(&clock_real, STORE_FAILED_MS);
         bool stop;
 
         log_error("the state of a message is not stored", LOG_STR("id", m->id), LOG_ERR(&e));
-        clock_timespec(STORE_FAILED_MS, &until);
         pthread_mutex_lock(&n->lock);
-        while (!n->stop && pthread_cond_timedwait(&t->wake, &n->lock, &until) == 0)
+        while (!n->stop && clock_cond_wait(&t->wake, &n->lock, until))
             ;
         stop = n->stop;
         pthread_mutex_unlock(&n->lock);
@@ -260,7 +259,7 @@ static bool notify_look(struct notify *n, struct notify_query *q, struct err *e)
     return true;
 }
 
-/* Returns how long to wait before the next look, in ms; 0: there may be more. */
+/* Returns the time until the next check in ms; 0: there may be more messages. */
 static int64_t notify_turn(struct notify_target *t)
 {
     struct notify *n = t->notify;
@@ -295,7 +294,7 @@ void *notify_run(void *arg)
 
     pthread_mutex_lock(&n->lock);
     while (!n->stop) {
-        struct timespec until;
+        uint64_t until;
         int64_t wait;
 
         assert(!t->sending);
@@ -306,10 +305,10 @@ void *notify_run(void *arg)
         pthread_mutex_lock(&n->lock);
         t->sending = false;
         pthread_cond_broadcast(&n->calm);
-        clock_timespec(wait, &until);
-        while (wait > 0 && !n->stop && (t->rests || !t->woken))
-            if (pthread_cond_timedwait(&t->wake, &n->lock, &until) != 0)
-                break;
+        until = clock_deadline_ns(&clock_real, wait);
+        while (wait > 0 && !n->stop && (t->rests || !t->woken) &&
+               clock_cond_wait(&t->wake, &n->lock, until))
+            ;
     }
     pthread_mutex_unlock(&n->lock);
     return NULL;

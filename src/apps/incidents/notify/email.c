@@ -1,4 +1,4 @@
-/* email.c - a message as e-mail: headers that nobody can add to, text in quoted-printable.
+/* email.c - a message as e-mail: safe headers, and text in quoted-printable.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -24,7 +24,8 @@ static bool email_is_plain(str s)
     return s.n <= 60 && str_find(s, STR("=?")) == STR_NONE;
 }
 
-/* As it is, or in encoded words (RFC 2047), each of whole characters on a line of its own. */
+/* The text unchanged, or as encoded words (RFC 2047), each of whole characters and on its own
+ * line. */
 static void email_header_text(struct buf *out, const char *name, str text)
 {
     bool first = true;

@@ -63,8 +63,8 @@ static str notice_analysis(const struct alert_table_row *row, struct arena *a)
                                    : analysis;
 }
 
-/* A line for each call that a person is asked about. A text is masked before it is cut: half a
- * secret is not recognised. */
+/* A line for each call that needs a decision. A text is masked before it is truncated, because half
+ * a secret is not recognized. */
 static str notice_question(const struct setup *setup, str pending, struct arena *a)
 {
     struct buf out;

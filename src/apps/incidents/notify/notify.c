@@ -151,8 +151,8 @@ static void notify_write_metrics(void *ctx, struct metrics_text *m)
 
 /* ---- life ---- */
 
-/* The messages that wait, once the targets of a configuration are known. Those to targets that are
- * not configured any more would wait for ever; those to a target without its secret are tried. */
+/* Handles waiting messages once the targets of a configuration are known. Messages to removed
+ * targets would wait forever; messages to a target without its secret are tried. */
 static bool notify_review_waiting(void *ctx, struct db *db, struct err *e)
 {
     struct notify *n = ctx;
@@ -207,7 +207,7 @@ static void notify_start_target(struct notify *n, size_t i)
 
     assert(i < CONFIG_NOTIFY_MAX);
     *t = (struct notify_target){.notify = n, .config = &n->setup->config->incidents.notify[i]};
-    pthread_cond_init(&t->wake, NULL);
+    clock_cond_init(&t->wake);
     rand_init_os(&t->chance);
     (void)notify_counts_of(n, t->config->name);
     if (pthread_create(&t->thread, NULL, notify_run, t) != 0)
@@ -242,17 +242,15 @@ static bool notify_is_sending(const struct notify *n)
  * is closed. */
 static void notify_stop(struct notify *n)
 {
-    struct timespec until;
+    uint64_t until = clock_deadline_ns(&clock_real, LEAVE_MS);
     size_t count = n->count;
 
     assert(count <= CONFIG_NOTIFY_MAX);
     n->stop = true;
     for (size_t i = 0; i < count; i++)
         pthread_cond_broadcast(&n->targets[i].wake);
-    clock_timespec(LEAVE_MS, &until);
-    while (notify_is_sending(n))
-        if (pthread_cond_timedwait(&n->calm, &n->lock, &until) != 0)
-            break;
+    while (notify_is_sending(n) && clock_cond_wait(&n->calm, &n->lock, until))
+        ;
     atomic_store(&n->cancel, true);
     pthread_mutex_unlock(&n->lock);
     for (size_t i = 0; i < count; i++)
@@ -271,7 +269,7 @@ void notify_change(struct notify *n, struct setup *setup)
     struct err e;
 
     if (!notify_prepare(n, setup->config, &e)) {
-        log_error("the targets of messages stay as they were", LOG_ERR(&e));
+        log_error("the targets of messages were not changed", LOG_ERR(&e));
         return;
     }
     pthread_mutex_lock(&n->lock);
@@ -301,7 +299,7 @@ bool notify_open(const struct notify_options *o, struct notify **out, struct err
 
     *n = (struct notify){.host = o->host, .alert_table = o->alert_table};
     pthread_mutex_init(&n->lock, NULL);
-    pthread_cond_init(&n->calm, NULL);
+    clock_cond_init(&n->calm);
     rand_ids_init(&n->ids, o->host->clock);
     if (!notify_prepare(n, o->setup->config, e)) {
         notify_free(n);

@@ -38,7 +38,6 @@
 #include "mcp/io.h"
 
 #define NOTIFY_WAITING_MAX 10000
-#define NOTIFY_SUMMARY_MAX 2500  /* bytes of a text that Slack shows in one block */
 #define NOTIFY_ANALYSIS_MAX 8000 /* of the analysis in any message */
 
 struct notify;

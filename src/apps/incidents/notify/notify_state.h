@@ -24,7 +24,7 @@ struct notify_target {
     pthread_t thread;
     pthread_cond_t wake;
     bool woken, sending;
-    bool rests; /* after a failure: a new message does not wake it */
+    bool rests; /* paused after a failure: a new message does not wake it */
     struct rand chance;
 };
 

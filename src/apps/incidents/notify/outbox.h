@@ -16,7 +16,7 @@ struct outbox_row {
     str state; /* pending, sent, failed, skipped */
     str error, receipt;
     int64_t tries, next_us, created_us, updated_us;
-    str daemon; /* for outbox_add: who sends it */
+    str daemon; /* for outbox_add: the daemon that sends it */
 };
 
 struct outbox_list {
@@ -29,7 +29,7 @@ struct outbox_list {
 bool outbox_add(struct db *db, const struct outbox_row *row, bool *added, struct err *e) MUST_USE;
 /* State, tries, next_us, error, receipt, updated_us, by the id. */
 bool outbox_put(struct db *db, const struct outbox_row *row, struct err *e) MUST_USE;
-/* The message of this daemon, or of nobody, that is due first, due or not. */
+/* The message of this daemon, or without an owner, that is due first, even if it is not due yet. */
 bool outbox_next(struct db *db, str target, str daemon, struct outbox_list *out,
                  struct err *e) MUST_USE;
 /* All of an incident, the oldest first. */

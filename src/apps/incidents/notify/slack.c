@@ -88,7 +88,7 @@ static void slack_sections(struct json_out *o, str text)
         str line = whole ? str_slice(text, 0, end) : utf8_cut_size(text, PIECE_MAX);
 
         if (!whole && line.n == 0)
-            break; /* not UTF-8: the masker has made it so before */
+            break; /* not UTF-8, which the masker excludes */
         if (!whole && end == STR_NONE && text.n <= PIECE_MAX)
             line = text;
         buf_reset(&piece);
@@ -283,8 +283,7 @@ static bool slack_api(const struct notify_attempt *t, const struct slack_call *c
     buf_release(&headers);
     if (!ok)
         return false;
-    json_init(&doc);
-    if (!json_parse(&doc, got.body, e)) {
+    if (!json_open(&doc, got.body, e)) {
         ok = err_set(e, ERR_UPSTREAM, "the answer is no JSON: is api_url that of Slack?");
     } else if (!json_bool(json_find(&doc, json_root(&doc), STR("ok")), &good) || !good) {
         *code = arena_dup(t->arena, json_get_text(&doc, json_root(&doc), "error", t->arena));
@@ -350,7 +349,7 @@ bool slack_bot_send(const struct notify_attempt *t, struct notify_outcome *out, 
         return true;
     if (!str_eq(code, STR("message_not_found")) && !str_eq(code, STR("thread_not_found")))
         return false;
-    post.thread = STR(""); /* somebody has deleted the message */
+    post.thread = STR(""); /* the message was deleted */
     post.text_max = NOTIFY_ANALYSIS_MAX;
     out->receipt = STR("");
     return slack_call(t, &post, out, &code, e);

@@ -174,7 +174,7 @@ static bool smtp_ask(struct smtp *c, const char *what, int class, struct err *e)
     secret_wipe(c->line.p, c->line.n);
     buf_reset(&c->line);
     if (!ok)
-        c->code = 0; /* it is that of an earlier reply, or of a part of one */
+        c->code = 0; /* it is from an earlier reply, or from a part of one */
     return ok && (c->code / 100 == class || smtp_refused(c, what, e));
 }
 
@@ -322,7 +322,7 @@ bool smtp_send(const struct smtp_message *m, struct tls *tls, const struct strea
     c.s = stream_open(m->host, m->port, until, e);
     if (c.s) {
         ok = smtp_converse(&c, refused, e);
-        if (ok) { /* it has the message: how it says goodbye changes nothing */
+        if (ok) { /* the server has the message: a failure to say goodbye changes nothing */
             (void)!stream_write(c.s, STR("QUIT\r\n"), &ignored);
         }
         stream_free(c.s);

@@ -36,8 +36,8 @@ struct smtp_message {
     str data; /* headers and body; lines end with CRLF */
 };
 
-/* ERR_INPUT, ERR_AUTH: the server refuses it for good. ERR_UPSTREAM, ERR_TIMEOUT: it may succeed
- * later. `refused` gets the recipients that were refused, with the server's words. */
+/* ERR_INPUT, ERR_AUTH: a permanent refusal. ERR_UPSTREAM, ERR_TIMEOUT: a retry may succeed.
+ * `refused` gets the refused recipients, with the server's text. */
 bool smtp_send(const struct smtp_message *m, struct tls *tls, const struct stream_until *until,
                struct buf *refused, struct err *e) MUST_USE;
 

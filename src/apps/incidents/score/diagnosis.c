@@ -145,8 +145,8 @@ static struct points points_read(const struct claims *c, const struct score_text
 
 /* ---- the cause ---- */
 
-/* The clauses from the i-th on that state the cause, SCORE_CAUSE_CLAUSES at most. *root: one of
- * them, or the one before them, says that it names the cause. */
+/* The clauses from the i-th on that state the cause, at most SCORE_CAUSE_CLAUSES. *root: one of
+ * them, or the one before them, says that this is the cause. */
 static bool cause_from(const struct claims *c, const struct points *cause, size_t i, bool *root)
 {
     size_t met = 0, seen;
@@ -294,5 +294,5 @@ void diagnosis_read(const struct claims *c, const struct score_expected *x, stru
 
     buf_init(&missing, MISSING_MAX);
     out->verdict = diagnosis_decide(c, x, a, &missing, &out->missing_count);
-    out->missing = arena_take(a, &missing);
+    out->missing = arena_move_buf(a, &missing);
 }

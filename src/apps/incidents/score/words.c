@@ -18,7 +18,8 @@ static const char judge_words[] =
 static const char denials[] =
     "not no never without neither nor none nothing isnt arent wasnt werent doesnt dont didnt "
     "cant cannot couldnt wont wouldnt hasnt havent hadnt shouldnt hardly unlikely";
-/* Words after which a denial no longer holds: "not found in the registry" says nothing of it. */
+/* Words after which a denial no longer holds: "not found in the registry" does not deny
+ * "registry". */
 static const char denial_ends[] =
     "in on at for from to with because since so and but when as until while although which";
 /* Words that a denial passes over: "not caused by the memory limit" denies the limit. */

@@ -31,8 +31,9 @@ bool score_word_next(str *rest, bool *code, struct score_word *w);
 void score_word_reduce(struct score_word *w);
 bool score_word_eq(const struct score_word *a, const struct score_word *b);
 
-/* Before score_word_reduce: a word without content, such as "the" or "of"; one that denies what
- * follows; one that makes a statement of its neighbours, such as "is", "because" or "filled". */
+/* Before score_word_reduce: a word without content, such as "the" or "of"; a word that denies
+ * the next ones; a word that makes a statement of its neighbours, such as "is", "because" or
+ * "filled". */
 bool score_word_is_empty(const struct score_word *w);
 bool score_word_denies(const struct score_word *w);
 bool score_word_connects(const struct score_word *w);

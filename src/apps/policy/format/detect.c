@@ -1,4 +1,4 @@
-/* detect.c - what a file is, by its content. See format.h.
+/* detect.c - recognizes the type of a file by its content. See format.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -14,7 +14,7 @@
 typedef bool policy_format_reader(str bytes, str name, struct arena *a, struct policy_tree *out,
                                   struct err *e);
 
-/* Files that are known and not read: what they are, and what to do. */
+/* Files that are recognized and not read: their type, and what to do. */
 static const struct {
     const char *mark;
     size_t size;
@@ -91,7 +91,7 @@ static bool format_read_archive(str bytes, str name, struct arena *a, struct pol
                    "the file");
 }
 
-/* NULL for text: Markdown, JSON or none that is known. */
+/* NULL for text: Markdown, JSON or an unknown type. */
 static policy_format_reader *format_find_reader(str bytes, str name)
 {
     str lead = str_slice(bytes, 0, bytes.n < PDF_LEAD ? bytes.n : PDF_LEAD);

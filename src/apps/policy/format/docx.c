@@ -19,7 +19,7 @@ static bool docx_wrong(struct docx *d, const char *what)
 
 /* ---- paragraphs ---- */
 
-/* A flag is on unless its value says that it is not. */
+/* A flag is on unless its value turns it off. */
 static bool docx_flag(const struct markup_token *t, struct arena *a)
 {
     str val;

@@ -48,7 +48,7 @@ struct docx {
     str notes_open[DOCX_NOTES_OPEN];              /* that it refers to */
     size_t note_open;
     unsigned depth; /* of tags */
-    unsigned skip;  /* depth of the tag whose content is passed over; 0: none */
+    unsigned skip;  /* depth of the tag whose content is skipped; 0: none */
     uint32_t page;
     bool rendered; /* page breaks are those that the word processor stored */
     bool in_properties, in_text, hidden;
@@ -57,5 +57,5 @@ struct docx {
 /* Both take "" if the part is missing. False: it is damaged or has too many. */
 bool docx_read_styles(struct docx *d, str xml) MUST_USE;
 bool docx_read_notes(struct docx *d, str xml) MUST_USE;
-/* The style of a paragraph, with those that it is based on. */
+/* The style of a paragraph, and the styles that it is based on. */
 void docx_style_of(const struct docx *d, str id, struct docx_paragraph *out);

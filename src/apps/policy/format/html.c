@@ -20,7 +20,7 @@ struct html {
     struct prose p;
     struct outline o;
     struct arena *arena;
-    unsigned heading;                /* level of the open one; 0: none */
+    unsigned heading;                /* level of the open heading; 0: none */
     unsigned depth;                  /* of lists */
     unsigned numbers[LISTS_MAX + 1]; /* of the next item of a list; 0: it has bullets */
     bool in_title;
@@ -144,7 +144,7 @@ static bool html_read(struct html *h, str source)
     while (h->p.tables > 0)
         prose_table(&h->p, false);
     prose_end(&h->p);
-    /* The title may be read after the section that is titled as the document has begun. */
+    /* The title may be read after the first section, which has the document's title. */
     if (h->o.t->title.n > 0)
         h->o.sections[0].node.title = h->o.t->title;
     return outline_finish(&h->o, source);

@@ -37,7 +37,7 @@ static bool markup_is_name(char c, bool first)
            (!first && (char_is_digit(c) || c == ':' || c == '-' || c == '.'));
 }
 
-/* From `from` to after the mark; false: it is not there. */
+/* The text from `from` to after the mark; false: there is no mark. */
 static bool markup_after(struct markup *m, size_t from, str mark, const char *wrong)
 {
     size_t end = str_find(str_slice(m->src, from, m->src.n), mark);
@@ -195,7 +195,7 @@ bool markup_attribute(const struct markup_token *t, const char *name, struct are
 
             buf_init(&b, 4 * value.n + 64);
             markup_decode(value, &b);
-            *out = arena_take(a, &b);
+            *out = arena_move_buf(a, &b);
             return true;
         }
     return false;
@@ -235,7 +235,7 @@ void markup_skip_raw(struct markup *m, const struct markup_token *open)
     m->wrong = "a script or a style does not end";
 }
 
-/* The character of "#65", "#x41" or "amp"; false if it is none. */
+/* The character of "#65", "#x41" or "amp"; false if it is not a character. */
 static bool markup_entity(str name, uint32_t *code)
 {
     *code = 0;

@@ -28,7 +28,7 @@ struct markup_token {
     enum markup_kind kind;
     str name;       /* of a tag */
     str attributes; /* of an opening tag, as they are */
-    str text;       /* of MARKUP_TEXT, as it is */
+    str text;       /* of MARKUP_TEXT, unchanged */
     bool empty;     /* <br/> */
     bool literal;   /* text in which & is only a character */
 };

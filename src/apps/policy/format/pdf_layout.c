@@ -129,8 +129,8 @@ static bool pdf_read(struct pdf_layout *l, str layout)
     return ok;
 }
 
-/* A line at the end of a paragraph may be the same on two pages: only a block of its own is a
- * header or a footer. */
+/* The line at the end of a paragraph may be equal on two pages by chance: only a block of its own
+ * is a header or a footer. */
 static void pdf_find_margins(struct pdf_layout *l)
 {
     for (size_t i = 0, to; i < l->n; i = to) {
@@ -154,7 +154,7 @@ static bool pdf_is_larger(const struct pdf_layout *l, unsigned size)
 static void pdf_measure(struct pdf_layout *l)
 {
     size_t chars[SIZES] = {0}, text[SIZES] = {0}, level = 0;
-    const size_t *most = chars; /* if all of it is in margins */
+    const size_t *most = chars; /* whether all of it is in margins */
 
     for (size_t i = 0; i < l->n; i++) {
         chars[l->lines[i].size] += l->lines[i].text.n;
@@ -183,7 +183,7 @@ static unsigned pdf_level(const struct pdf_layout *l, const struct pdf_line *lin
     return LEVELS;
 }
 
-/* ---- what every page has ---- */
+/* ---- headers and footers ---- */
 
 #define NEAR_PAGES 4   /* where the copies of a header are looked for; chapters have their own */
 #define NEAR_LINES 200 /* of margins that a line is compared with */
@@ -213,8 +213,8 @@ static size_t pdf_word_size(str s, size_t at)
     return n;
 }
 
-/* "Page 3 of 9", "- 3 -", "3/9": only numbers and words that number. *sure: it has such a word, or
- * begins with the number of its page. */
+/* "Page 3 of 9", "- 3 -", "3/9": only numbers and words for page numbers. *sure: it has such a
+ * word, or begins with the number of its page. */
 static bool pdf_is_page_number(const struct pdf_line *line, bool *sure)
 {
     str s = line->text;
@@ -239,7 +239,7 @@ static bool pdf_is_page_number(const struct pdf_line *line, bool *sure)
     return digits > 0 && s.n <= 24;
 }
 
-/* Whether the word before the number at `at` says that it counts pages. */
+/* Whether the word before the number at `at` is one for page numbers. */
 static bool pdf_is_after_page_word(str s, size_t at)
 {
     size_t from;
@@ -252,7 +252,8 @@ static bool pdf_is_after_page_word(str s, size_t at)
     return from < at && pdf_is_page_word(str_slice(s, from, at));
 }
 
-/* Equal but for a number that goes up with the pages. *same: there is none, or it is the page's. */
+/* Whether two lines are equal except for a number that increases with the pages. *same: there is no
+ * number, or it is the page's. */
 static bool pdf_is_same(const struct pdf_line *a, const struct pdf_line *b, bool *same)
 {
     size_t i = 0, k = 0;
@@ -311,8 +312,8 @@ static bool pdf_is_written(const struct pdf_layout *l, const struct pdf_line *li
     return false;
 }
 
-/* Numbers of pages go. Of a header or a footer one copy stays, before the text: where it is, it
- * would tear a sentence that goes on on the next page. A heading stays where it is. */
+/* Removes page numbers. One copy of a header or a footer is kept, before the text: in its place it
+ * would interrupt a sentence that continues on the next page. A heading keeps its place. */
 static void pdf_drop_margins(struct pdf_layout *l)
 {
     assert(l->running_count == 0);

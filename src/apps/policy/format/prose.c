@@ -14,7 +14,7 @@ size_t prose_bullet_size(str text)
                                           "\xE2\x97\x8F",
                                           "\xE2\x97\x8B",
                                           "\xEF\x82\xB7",
-                                          "\xE2\x80\x93 ", /* without the space it is a minus */
+                                          "\xE2\x80\x93 ", /* a space, or it is a minus */
                                           "\xC2\xB7"};
 
     for (size_t i = 0; i < COUNT_OF(bullets); i++)
@@ -85,7 +85,7 @@ void prose_line(struct prose *p)
         buf_add_c(&p->open, '\n');
 }
 
-/* A paragraph must not look like an item, a row or a fence that it is not. */
+/* A paragraph must not look like an item, a row or a fence. */
 static bool prose_looks_like_marks(str s)
 {
     return s.n > 0 && (s.p[0] == '|' || s.p[0] == '>' || str_starts(s, STR("```")) ||
@@ -280,7 +280,7 @@ bool prose_page(struct prose *p, uint32_t page)
     if (!open)
         return outline_page(p->o, page);
     if (page < p->o->page || page > POLICY_PAGE_MAX)
-        return outline_page(p->o, page); /* says why not */
+        return outline_page(p->o, page); /* sets the reason */
     if (p->turn_count == PROSE_TURNS_MAX)
         p->turn_count--; /* the text between them is on the later page */
     p->turns[p->turn_count++] = (struct policy_page){(uint32_t)p->open.n, page};

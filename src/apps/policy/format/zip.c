@@ -72,7 +72,7 @@ static bool zip_find_end(str bytes, size_t *end)
     return false;
 }
 
-/* The packed bytes of a part, whose local header must be where the directory says. */
+/* The compressed bytes of a part, whose local header must be where the directory says. */
 static bool zip_packed(const struct zip *z, const struct zip_entry *entry, str *out, struct err *e)
 {
     size_t at = entry->local, from, name;
@@ -97,7 +97,7 @@ bool zip_open(struct zip *z, str bytes, struct err *e)
 
     *z = (struct zip){.bytes = bytes};
     if (!zip_find_end(bytes, &end))
-        return zip_damaged(e, "its end is not there");
+        return zip_damaged(e, "its end is missing");
     z->count = zip_u16(bytes, end + 10);
     size = zip_u32(bytes, end + 12);
     from = zip_u32(bytes, end + 16);
@@ -141,7 +141,7 @@ static bool zip_inflate(str packed, struct buf *out, struct err *e)
     assert(packed.n <= UINT32_MAX && out->n <= out->size_max);
     if (inflateInit2(&s, -15) != Z_OK)
         base_die("inflate: no memory");
-    memcpy(&s.next_in, &packed.p, sizeof packed.p); /* zlib does not write through it */
+    memcpy(&s.next_in, &packed.p, sizeof packed.p); /* zlib does not write through this pointer */
     s.avail_in = (uInt)packed.n;
     do {
         size_t room = out->size_max - out->n < PIECE ? out->size_max - out->n : PIECE;
@@ -177,7 +177,7 @@ bool zip_read(const struct zip *z, str name, size_t size_max, struct buf *out, s
         return err_set(e, ERR_LIMIT, "a part is larger than %zu bytes", size_max);
     if (!zip_packed(z, &entry, &packed, e))
         return false;
-    buf_init(out, (size_t)entry.size + 1); /* one more shows that it is longer than it says */
+    buf_init(out, (size_t)entry.size + 1); /* one byte more shows a wrong size */
     if (entry.method == ZIP_STORED)
         buf_add(out, packed);
     if (entry.method == ZIP_DEFLATED && !zip_inflate(packed, out, e)) {
@@ -187,7 +187,7 @@ bool zip_read(const struct zip *z, str name, size_t size_max, struct buf *out, s
     crc = (uint32_t)crc32_z(0, (const Bytef *)buf_str(out).p, out->n);
     if (buf_full(out) || out->n != entry.size || crc != entry.crc) {
         buf_release(out);
-        return zip_damaged(e, "a part is not what it was when it was packed");
+        return zip_damaged(e, "the checksum of a part is wrong");
     }
     return true;
 }

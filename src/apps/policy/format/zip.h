@@ -21,7 +21,7 @@ struct zip {
     unsigned count;
 };
 
-/* ERR_INPUT: it is damaged, or uses what is not read here. */
+/* ERR_INPUT: it is damaged, or uses unsupported features. */
 bool zip_open(struct zip *z, str bytes, struct err *e) MUST_USE;
 bool zip_has(const struct zip *z, str name);
 /* ERR_NOT_FOUND: there is no such part. ERR_LIMIT: it is larger. */

@@ -33,11 +33,11 @@ struct noun {
     bool counted; /* "the number of ..." */
 };
 
-/* One more word at a place among those that are there; false if there is no room. */
+/* Adds a word at a place among the existing ones; false if there is no room. */
 bool noun_insert(struct noun *n, size_t place, const struct word *w);
 /* Adds a word that the sentence only implies: "age" of "must be 18 or older". */
 bool noun_imply(struct noun *n, const char *text, struct arena *a);
-/* Finds out which words may be dropped, and takes "number of" away, once all words are there. */
+/* Finds out which words may be dropped, and removes "number of", once all words are known. */
 void noun_finish(struct noun *n);
 /* Where a word is in a noun, or n. */
 size_t noun_find(const struct noun *n, const struct word *w);
@@ -52,7 +52,7 @@ struct fact {
     const struct policy_field *field;
     struct noun name;        /* without its unit and "number of"; n 0: it relates several things */
     const struct unit *unit; /* in its name: employment_months */
-    bool empty;              /* its value or its name says nothing */
+    bool empty;              /* its value or its name has no meaning */
     bool unsure;             /* its confidence is below the floor */
 };
 
@@ -65,7 +65,7 @@ struct facts {
 void case_facts_read(struct facts *out, const struct policy_case *c, double floor, struct arena *a);
 /* Whether a noun names a fact; sets *dropped if only without its person. */
 bool fact_is_named(const struct fact *f, const struct noun *n, bool *dropped);
-/* Whether the value says yes ("true") or no ("none"). */
+/* Whether the value means yes ("true") or no ("none"). */
 enum truth fact_says(const struct fact *f);
-/* The value as one quantity; false if it is not one, to the last word. */
+/* The value as one quantity; false unless it is one, including its last word. */
 bool fact_quantity(const struct fact *f, struct quantity *out);

@@ -345,7 +345,7 @@ static size_t form_clean(const struct word *w, size_t n, struct arena *a, struct
         }
         all[kept++] = w[i];
     }
-    /* "..." goes on. */
+    /* "..." continues a sentence. */
     if (kept > 0 && w[n - 1].kind == WORD_MARK && all[kept - 1].kind == WORD_MARK &&
         word_among(&all[kept - 1], ". ! ; :"))
         kept--;
@@ -360,7 +360,7 @@ bool rule_read(const struct word *w, size_t n, struct arena *a, struct rule *out
     struct word *all;
 
     if (n == 0 || n > SENTENCE_WORDS_MAX || word_among(&w[0], "\" `"))
-        return false; /* somebody is quoted, or it is an example of a text */
+        return false; /* a quotation, or an example of a text */
     r.to = form_clean(w, n, a, &all);
     r.w = all;
     return r.to > 0 && form_requirement(&r, out);

@@ -7,8 +7,8 @@
 #define DIGITS "0123456789"
 #define CODE_STARTS 3 /* letters and digits in which two codes differ that are never the same */
 
-/* Values that are never the same thing. All others may be: a wife is a spouse, a suite is larger
- * than a double, who must be gold may be platinum, and somebody divorced may count as single. */
+/* Values that are never the same. All others may be: a wife is a spouse, a suite is larger than a
+ * double, a gold member may be platinum, and a divorced person may count as single. */
 static const char *const exclusive[] = {
     "yes no",
     "male female",
@@ -64,8 +64,7 @@ static bool hold_may_be_ratio(const struct test *t, const struct quantity *q)
     return ratio && !q->unit;
 }
 
-/* A multiple of another fact is left to somebody who knows both; a number of things is no sum of
- * money. */
+/* A multiple of another fact is not decided here; a number of things is not a sum of money. */
 static enum truth hold_limit(struct holding *h, const struct test *t, const struct fact *f)
 {
     enum truth truth = TRUTH_UNKNOWN;
@@ -88,7 +87,7 @@ bool phrase_is_plain(const struct word *w, size_t n)
     return true;
 }
 
-/* The words of a text without its marks: how many; 0 if it is not plain. Characters that begin with
+/* The number of words of a text without its marks; 0 if it is not plain. Characters that begin with
  * E2 are dots, daggers and signs such as "not equal". */
 static size_t value_words(str text, struct arena *a, struct word **out)
 {
@@ -103,7 +102,7 @@ static size_t value_words(str text, struct arena *a, struct word **out)
     return kept;
 }
 
-/* M54.50 and M545 are not M54.5, and may be meant by it all the same. */
+/* M54.50 and M545 are not M54.5, but may mean it. */
 static enum truth value_code_is(const struct word *v, const struct word *code)
 {
     if (strcmp(v->lower, code->lower) == 0)
@@ -119,7 +118,7 @@ static enum truth value_code_is(const struct word *v, const struct word *code)
 }
 
 /* Whether a value is a phrase. A phrase that begins with a code is that code and its description.
- * Of a table's rows, those without a word of the value are for others: they decide nothing. */
+ * Rows of a table without a word of the value are for other values, and decide nothing. */
 static enum truth value_is(const struct word *v, size_t n, const struct phrase *p, bool row)
 {
     bool shared = false;
@@ -169,7 +168,7 @@ static enum truth hold_is(const struct test *t, const struct fact *f)
 
 /* ---- facts ---- */
 
-/* Whether a thing is there; a number of things says so only if there must be none. */
+/* Whether a thing exists; a number of things decides that only if there must be none. */
 static enum truth hold_present(const struct test *t, const struct fact *f)
 {
     const struct policy_value *v = &f->field->value;

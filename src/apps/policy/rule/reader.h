@@ -1,7 +1,7 @@
 /* reader.h - a place in a sentence, and the small parts that the forms of rules are made of.
  *
- * Every function either takes what it names and moves on, or says false; then the sentence is not
- * read in this way, and the place may be anywhere.
+ * Every function either reads the part that it is named for and moves on, or returns false; then
+ * the sentence does not have this form, and the position is undefined.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

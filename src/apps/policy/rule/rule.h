@@ -28,7 +28,7 @@ struct phrase {
 bool phrase_is_plain(const struct word *w, size_t n);
 
 struct bound {
-    bool is, open; /* there is one; it is itself outside */
+    bool is, open; /* whether there is one; whether it is excluded */
     struct quantity q;
 };
 
@@ -65,15 +65,15 @@ struct test {
 
 enum rule_kind {
     RULE_REQUIRE, /* main must hold, if `when` does, unless `unless` does */
-    RULE_ROW,     /* of a table: says nothing if `when` does not hold */
+    RULE_ROW,     /* of a table: the row applies only if `when` holds */
     RULE_DEFINE,  /* the things that main's noun means */
     RULE_ALL,     /* leads to items, each a rule of its own */
-    RULE_NOTE     /* says nothing that a fact could break */
+    RULE_NOTE     /* it cannot be violated by a fact */
 };
 
 struct rule {
     enum rule_kind kind;
-    struct test main, when, unless; /* a noun of no words: it has no such test */
+    struct test main, when, unless; /* a noun without words: the rule has no such test */
     bool wants_items;               /* its values are the items below it */
     struct noun purpose;            /* "a loan" of "are not eligible for a loan"; n 0: none */
     const struct word *person;      /* the person it is about: "applicant"; NULL: not stated */
