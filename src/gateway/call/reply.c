@@ -403,8 +403,8 @@ void call_reply_head(struct call *c, const struct upstream_head *head)
         c->attempt.streams && c->attempt.phase == CALL_FIRST && c->frames.kind != FRAMES_WHOLE
             ? PIPE_STOP
             : PIPE_TRUNCATE;
-    if ((c->frames.kind == FRAMES_WHOLE) == c->in.request->stream)
-        c->attempt.relays = false; /* asked for a stream, given a whole; or the other way round */
+    c->decoder.relays = c->attempt.relays = /* not a whole for a stream, or the other way round */
+        c->attempt.relays && (c->frames.kind == FRAMES_WHOLE) != c->in.request->stream;
     if (c->attempt.streams)
         call_set_timer(c, call_provider(c)->first_ms);
     if (c->frames.kind != FRAMES_WHOLE)
