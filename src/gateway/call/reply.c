@@ -318,7 +318,7 @@ void call_reply_silent(struct call *c)
     reply_fail(c, 504, "upstream_timeout", e.text);
 }
 
-/* Refuses a reply that is compressed or a web page. */
+/* Refuses a reply that is still packed, or a web page. */
 static bool reply_is_unreadable(struct call *c, const struct upstream_head *head)
 {
     char why[120];
@@ -326,7 +326,7 @@ static bool reply_is_unreadable(struct call *c, const struct upstream_head *head
     if (head->coding.n && !http1_same(head->coding, STR("identity"))) {
         (void)snprintf(why,
                        sizeof why,
-                       "the provider packed its reply, which nobody asked for: " STR_FMT,
+                       "the provider packed its reply as the gateway cannot unpack it: " STR_FMT,
                        STR_ARG(str_slice(head->coding, 0, 40)));
         reply_fail(c, 502, "upstream_encoding", why);
         return true;

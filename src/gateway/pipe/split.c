@@ -69,7 +69,9 @@ static void pipe_gap_clear(struct pipe_split *s)
  * unless the model's white space already breaks the line. */
 static void pipe_gap_begin_message(struct pipe_split *s)
 {
-    if (s->answered_block != s->block + 1 || str_find(arena_text_str(&s->gap), STR("\n")) != STR_NONE)
+    bool broken = str_find(arena_text_str(&s->gap), STR("\n")) != STR_NONE;
+
+    if (broken || s->answered_block != s->block + 1)
         return;
     arena_text_reset(&s->gap);
     arena_text_add(&s->gap, s->shared->arena, STR("\n\n"));
