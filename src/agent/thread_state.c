@@ -141,7 +141,7 @@ static bool fold_one(struct updating *u, str channel, str update, struct thread_
     if (!agent_thread_state_kind_of(u, channel, &kind, e))
         return false;
     if (now && kind != CHANNEL_LAST && !str_eq(now->type, STR("json")))
-        return err_set(e, ERR_INPUT, "values: what is there is no JSON and cannot be added to");
+        return err_set(e, ERR_INPUT, "values: what is there is not JSON and cannot be added to");
     buf_init(&b, THREAD_TUPLE_MAX);
     ok = channel_fold(kind, now && kind != CHANNEL_LAST ? now->bytes : STR(""), update, &b, e);
     ok = ok && (arena_fits(u->arena, b.n + 1, 4096) || err_set(e, ERR_LIMIT, "values: too large"));

@@ -215,7 +215,7 @@ bool guard_schema_names(str schema, struct arena *a, const str **names, size_t *
     json_init(&doc);
     ok = json_parse(&doc, schema, e);
     if (ok && json_root(&doc)->kind != JSON_OBJECT)
-        ok = err_set(e, ERR_INPUT, "the output schema is no JSON object");
+        ok = err_set(e, ERR_INPUT, "the output schema is not a JSON object");
     if (ok) {
         found.doc = &doc;
         found.list = arena_alloc(a, NAMES_MAX * sizeof *found.list);

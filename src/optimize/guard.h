@@ -34,6 +34,6 @@ bool guard_copies(str proposed, str current, const str *examples, size_t n, stru
 bool guard_loses(str proposed, str current, const str *names, size_t n, str *lost);
 
 /* The names of an output schema: property names and the texts in enum and const, each once; false
- * if it is no JSON object. They are in the arena. */
+ * if it is not a JSON object. They are in the arena. */
 bool guard_schema_names(str schema, struct arena *a, const str **names, size_t *n,
                         struct err *e) MUST_USE;

@@ -285,7 +285,7 @@ static bool slack_api(const struct notify_attempt *t, const struct slack_call *c
         return false;
     json_init(&doc);
     if (!json_parse(&doc, got.body, e)) {
-        ok = err_set(e, ERR_UPSTREAM, "the answer is no JSON: is api_url that of Slack?");
+        ok = err_set(e, ERR_UPSTREAM, "the answer is not JSON: is api_url that of Slack?");
     } else if (!json_bool(json_find(&doc, json_root(&doc), STR("ok")), &good) || !good) {
         *code = arena_dup(t->arena, json_get_text(&doc, json_root(&doc), "error", t->arena));
         out->permanent = !slack_is_transient(*code);
