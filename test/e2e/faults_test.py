@@ -12,6 +12,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 import unittest
 
 LIBRARY = os.path.abspath(sys.argv.pop(3))
@@ -107,6 +108,22 @@ class Faults(unittest.TestCase):
         self.fail("")
         until(lambda: self.get("/ready")[0] == 200)
         self.assertEqual(self.ask()[0].status, 200)
+        self.all_there()
+
+    def test_while_the_tables_have_no_room_queries_are_answered_at_once(self):
+        self.begin()
+        self.ask()
+        until(lambda: self.get("/api/v1/history/sessions")[0] == 200)
+        self.fail("tables")
+        self.assertEqual(self.ask()[0].status, 200)
+        began = time.monotonic()
+        for _ in range(3):
+            status, got = self.get("/api/v1/history/sessions")
+            self.assertEqual((status, got["detail"]["error"]), (503, "store_unavailable"))
+            self.assertIn("disk is full", got["detail"]["message"])
+        self.assertLess(time.monotonic() - began, 30)  # one of them alone took this long
+        self.fail("")
+        until(lambda: self.get("/api/v1/history/sessions")[0] == 200)
         self.all_there()
 
     def test_a_stream_that_runs_when_the_disk_becomes_full_does_not_end_as_if_all_were_well(self):
