@@ -169,7 +169,7 @@ class Faults(unittest.TestCase):
             for _ in range(3):
                 self.assertEqual(self.ask()[0].status, 200)
         self.assertEqual(self.acked, sorted(self.acked))
-        _, listed = self.get("/api/v1/history/sessions?limit=100")
+        _, listed = self.get("/api/v1/history/sessions?page_size=100")
         starts = [s["started_at_us"] for s in listed["sessions"]]
         self.assertGreater(max(starts) - min(starts), 86400 * 10**6, "the clock has not jumped")
         for session in listed["sessions"]:
