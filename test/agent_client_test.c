@@ -135,7 +135,7 @@ TEST(an_answer_is_checked_by_its_schema_and_corrected_three_times_at_most)
     r = script_run(&o, &arena);
     CHECK(r.end == AGENT_FINISHED && s.asked == 3);
     CHECK_STR(r.finish, "{\"n\":7}");
-    CHECK(has(r.messages, "valid by this JSON Schema") && has(r.messages, "it is no JSON") &&
+    CHECK(has(r.messages, "valid by this JSON Schema") && has(r.messages, "it is not JSON") &&
           has(r.messages, "/n"));
     CHECK(agent_replay(log_, STR("run-1"), &arena, &r, &e) && r.end == AGENT_FINISHED);
     CHECK_STR(r.finish, "{\"n\":7}");

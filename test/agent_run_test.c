@@ -133,7 +133,7 @@ TEST(what_is_wrong_with_a_call_goes_back_to_the_model)
 
     CHECK(r.step_count == 6 && !r.steps[0].ok && r.tool_calls == 0);
     CHECK(has(r.steps[0].observation, "/n"));
-    CHECK(has(r.steps[1].observation, "no JSON"));
+    CHECK(has(r.steps[1].observation, "not JSON"));
     CHECK(has(r.steps[2].observation, "there is no tool") &&
           has(r.steps[2].observation, "double, twice"));
     CHECK(has(r.steps[3].observation, "n"));

@@ -202,7 +202,7 @@ TEST(what_is_wrong_is_refused_with_line_and_nearest_name)
         {"agents:\n  a: {output: anwser.schema.json}\n",
          ":4: agents.a.output: ",
          "did you mean \"answer.schema.json\"?"},
-        {"agents:\n  a: {output: broken.schema.json}\n", ":4: agents.a.output: ", "no JSON Schema"},
+        {"agents:\n  a: {output: broken.schema.json}\n", ":4: agents.a.output: ", "a JSON Schema"},
         {"agents:\n  a: {tools: [libary]}\n" TOOLS,
          ":4: agents.a.tools.0: no tool source \"libary\"",
          "did you mean \"library\"?"},

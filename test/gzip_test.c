@@ -142,6 +142,91 @@ TEST(gzip_joins_members)
     gzip_free(g);
 }
 
+/* One member of `coding`: with gzip's header, zlib's, or none. */
+static void pack_as(str text, int bits, struct buf *packed)
+{
+    z_stream z = {0};
+
+    CHECK(deflateInit2(&z, 9, Z_DEFLATED, bits, 8, Z_DEFAULT_STRATEGY) == Z_OK);
+    memcpy(&z.next_in, &text.p, sizeof text.p);
+    z.avail_in = (uInt)text.n;
+    z.next_out = (Bytef *)buf_room(packed, text.n + 1000);
+    z.avail_out = (uInt)text.n + 1000;
+    CHECK(deflate(&z, Z_FINISH) == Z_STREAM_END);
+    buf_wrote(packed, text.n + 1000 - z.avail_out);
+    deflateEnd(&z);
+}
+
+/* Whether the pieces unpack to a whole body, of which `out` gets what there is. */
+static bool unpack_pieces(str coding, str packed, size_t size, size_t size_max, struct buf *out,
+                          struct err *e)
+{
+    struct gzip_unpacker *u = gzip_unpacker_open(coding, size_max);
+    enum gzip_progress p = GZIP_WAITS;
+    bool whole;
+
+    buf_reset(out);
+    err_set(e, ERR_INPUT, "cut short");
+    for (size_t at = 0; at < packed.n && p == GZIP_WAITS; at += size) {
+        gzip_unpacker_feed(u, str_slice(packed, at, at + size));
+        do {
+            p = gzip_unpacker_step(u, e);
+            CHECK(gzip_unpacker_plain(u)->n <= 2 * GZIP_STEP_SIZE);
+            buf_add(out, buf_str(gzip_unpacker_plain(u)));
+            buf_reset(gzip_unpacker_plain(u));
+        } while (p == GZIP_MORE);
+    }
+    CHECK(p != GZIP_DONE);
+    whole = p == GZIP_WAITS && gzip_unpacker_is_whole(u);
+    gzip_unpacker_free(u);
+    return whole;
+}
+
+TEST(gzip_unpacks_pieces_alike_for_every_cut)
+{
+    static const struct {
+        const char *coding;
+        int bits;
+        size_t members, size;
+    } cases[] = {{"gzip", 31, 1, 4000},
+                 {"X-GZIP", 31, 3, 200},
+                 {"deflate", 15, 1, 4000},
+                 {"deflate", -15, 1, 4000},
+                 {"gzip", 31, 1, 3000000}};
+    struct buf body, packed, out;
+    struct err e;
+
+    buf_init(&body, OUT_MAX), buf_init(&packed, OUT_MAX), buf_init(&out, OUT_MAX);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        str coding = str_c(cases[i].coding), text;
+        size_t all = cases[i].members * cases[i].size;
+
+        CHECK(gzip_knows(coding));
+        buf_reset(&body), buf_reset(&packed);
+        fill(&body, cases[i].size, false);
+        text = buf_str(&body);
+        for (size_t n = 0; n < cases[i].members; n++)
+            pack_as(text, cases[i].bits, &packed);
+        for (size_t size = 1; size <= packed.n; size = size * 2 + 1) {
+            CHECK(unpack_pieces(coding, buf_str(&packed), size, all, &out, &e));
+            CHECK(out.n == all && str_eq(str_slice(buf_str(&out), all - text.n, all), text));
+            CHECK(!unpack_pieces(coding, buf_str(&packed), size, all - 1, &out, &e));
+            CHECK_INT(e.code, ERR_LIMIT);
+            CHECK_INT(out.n, all - 1); /* what fits came */
+        }
+        for (size_t n = 1; n < packed.n && packed.n < 1000; n++)
+            if (cases[i].members == 1)
+                CHECK(!unpack_pieces(coding, str_slice(buf_str(&packed), 0, n), 7, all, &out, &e));
+        buf_add(&packed, STR("more"));
+        for (size_t size = 1; size <= packed.n && packed.n < 1000; size++)
+            CHECK(!unpack_pieces(coding, buf_str(&packed), size, all * 2, &out, &e));
+    }
+    CHECK(unpack_pieces(STR("gzip"), STR(""), 1, 10, &out, &e));
+    CHECK(!unpack_pieces(STR("gzip"), STR("{\"a\": 1}"), 3, 10, &out, &e));
+    CHECK(!gzip_knows(STR("br")) && !gzip_knows(STR("gzip, gzip")) && !gzip_knows(STR("")));
+    buf_release(&body), buf_release(&packed), buf_release(&out);
+}
+
 /* A deflate stream of empty blocks: many bytes that make none. */
 static void pack_emptiness(struct buf *packed, str text, size_t blocks)
 {
@@ -240,4 +325,5 @@ TEST(gzip_is_sent_to_who_asks_for_it)
 
 TEST_MAIN(T(gzip_unpacks_what_it_packed), T(gzip_flushes_after_each_piece),
           T(gzip_refuses_what_is_cut_changed_or_too_large), T(gzip_joins_members),
-          T(gzip_unpacks_in_short_steps), T(gzip_is_sent_to_who_asks_for_it))
+          T(gzip_unpacks_pieces_alike_for_every_cut), T(gzip_unpacks_in_short_steps),
+          T(gzip_is_sent_to_who_asks_for_it))

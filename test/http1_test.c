@@ -430,6 +430,53 @@ TEST(http1_chunks_are_joined_or_refused_at_every_pair_of_cuts)
     buf_release(&got);
 }
 
+TEST(http1_a_chunk_that_has_no_room_is_413_at_every_cut)
+{
+    static const struct {
+        const char *text;
+        int status;
+    } cases[] = {
+        {"A\r\n0123456789\r\n0\r\n\r\n", 0},
+        {"5\r\nhello\r\n5\r\nworld\r\n0\r\n\r\n", 0},
+        {"B\r\n", 413},
+        {"5\r\nhello\r\n6\r\nworld!\r\n0\r\n\r\n", 413},
+        {"FFFFFFFFFFFFFFFF\r\n", 413},
+        {"FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF\r\n", 413},
+        {"10000000000000005\r\nhello\r\n", 413},
+        {"FFFFFF\x01;", 413},
+        {"0000000000000005\r\nhello\r\n", 400},
+        {"5\x01\r\n", 400},
+    };
+
+    head = (struct http1_head){.framing = HTTP1_CHUNKED};
+    for (size_t c = 0; c < COUNT_OF(cases); c++) {
+        str text = str_c(cases[c].text);
+
+        for (size_t i = 0; i <= text.n; i++)
+            for (size_t j = i; j <= text.n; j++) {
+                size_t ends[] = {i, j, text.n}, used = 0;
+                struct http1_body b;
+                struct buf got;
+
+                buf_init(&got, 1 << 12);
+                http1_body_init(&b, &head);
+                b.room = 10;
+                for (size_t k = 0; k < COUNT_OF(ends); k++)
+                    if (ends[k] >= used)
+                        used += http1_body_feed(&b,
+                                                str_slice(text, used, ends[k]),
+                                                (struct http1_sink){on_bytes, &got});
+                CHECK_F(b.fault.status == cases[c].status && b.done == !b.fault.status,
+                        "%s cut at %zu and %zu: %d",
+                        text.p,
+                        i,
+                        j,
+                        b.fault.status);
+                buf_release(&got);
+            }
+    }
+}
+
 TEST(http1_chunks_may_not_have_endless_extensions_or_trailers)
 {
     static const char *const floods[][2] = {
@@ -542,6 +589,7 @@ TEST_MAIN(T(http1_requests_are_taken_or_refused_as_the_table_says),
           T(http1_connections_are_kept_by_version_and_options), T(http1_heads_have_ceilings),
           T(http1_heads_can_be_moved), T(http1_replies_are_taken_or_refused_as_the_table_says),
           T(http1_chunks_are_joined_or_refused_at_every_pair_of_cuts),
+          T(http1_a_chunk_that_has_no_room_is_413_at_every_cut),
           T(http1_chunks_may_not_have_endless_extensions_or_trailers),
           T(http1_bodies_end_where_the_head_says),
           T(http1_names_are_the_same_but_for_the_case_of_letters),

@@ -119,7 +119,7 @@ TEST(weak_3_bad_arguments_are_errors_of_the_tool_and_never_a_crash)
         {"add_item_to_order {\"item_id\":\"tea\"}", "/item_name: is missing"},
         {"add_item_to_order {\"item_id\":{},\"item_name\":\"Tea\"}", "/item_id: must be a text"},
         {"add_item_to_order []", "must be one JSON object"},
-        {"add_item_to_order {\"item_id\":", "are no JSON"},
+        {"add_item_to_order {\"item_id\":", "are not JSON"},
         {"add_item_to_order null", "must be one JSON object"},
         {"lookup_menu_item {}", "/item_name: is missing"},
         {"lookup_menu_item {\"item_name\":[]}", "/item_name: must be a text"},

@@ -180,6 +180,30 @@ TEST(split_divides_text_at_its_markers)
                    {CHAT_STOP, 0, .text = ""}},
          .want = "[reasoning0]c[call1][arguments1]{}[stop0]",
          .touched = true},
+        {SPLIT, /* a preamble and the final message are two paragraphs */
+         "harmony",
+         .steps = {{CHAT_TEXT,
+                    0,
+                    .text = "<|channel|>analysis<|message|>a<|end|><|start|>assistant<|channel|>"
+                            "commentary<|message|>I look.<|end|><|start|>assistant<|channel|>"
+                            "final<|message|> It is 12.<|return|>"}},
+         .want = "[reasoning0]a[text1]I look.[text2]\n\nIt is 12.",
+         .touched = true},
+        {SPLIT, /* the model's own line break is enough */
+         "harmony",
+         .steps = {{CHAT_TEXT,
+                    0,
+                    .text = "<|channel|>commentary<|message|>One\n<|end|><|start|>assistant"
+                            "<|channel|>commentary<|message|>two<|end|><|start|>assistant"
+                            "<|channel|>analysis<|message|>a<|end|><|start|>assistant<|channel|>"
+                            "final<|message|>three"}},
+         .want = "[text0]One[text1]\ntwo[reasoning2]a[text3]\n\nthree",
+         .touched = true},
+        {SPLIT,
+         "harmony_stripped",
+         .steps = {{CHAT_TEXT, 0, .text = "commentaryI look.assistantfinalIt is 12."}},
+         .want = "[text0]I look.[text1]\n\nIt is 12.",
+         .touched = true},
         {SPLIT, /* reasoning that is open goes on after the call, until its closer */
          "think",
          .steps = {{CHAT_TEXT, 0, .text = "<think>ab"},

@@ -271,11 +271,16 @@ TEST(what_is_wrong_with_a_case_begins_with_its_path)
     } cases[] = {
         {"[]", "case: an object is expected"},
         {"{}", "case_id: is missing"},
-        {"{\"case_id\":7}", "case_id: a string is expected"},
-        {"{\"case_bundle\":7}", "case_bundle: an object is expected"},
+        {"{\"case_id\":7}", "case_id: a string is expected, not a number"},
+        {"{\"case_bundle\":7}", "case_bundle: an object is expected, not a number"},
         {"{\"case_bundle\":{\"case_id\":\"c\"}}", "case_bundle.policy_id: is missing"},
         {"{\"case_id\":\"c\",\"policy_id\":\"p\"}", "fields: is missing"},
-        {"{\"case_id\":\"c\",\"policy_id\":\"p\",\"fields\":{}}", "fields: a list is expected"},
+        {"{\"case_id\":\"c\",\"policy_id\":\"p\",\"fields\":{}}",
+         "fields: a list is expected, not an object"},
+        {"{\"case_id\":\"c\",\"policy_id\":\"p\",\"facts\":\"age\"}",
+         "facts: a list is expected, not a string"},
+        {"{\"case_id\":\"c\",\"policy_id\":\"p\",\"facts\":[{\"field\":\"a\",\"value\":1},7]}",
+         "facts[1]: an object is expected, not a number"},
         {FIELD(""), "fields[1].field_name: is missing"},
         {FIELD("\"field_name\":\"\""), "fields[1].field_name: is empty"},
         {FIELD("\"field_name\":\"b\""), "fields[1].value: is missing"},
@@ -296,7 +301,7 @@ TEST(what_is_wrong_with_a_case_begins_with_its_path)
          "\"criteria\":[7]}}}",
          "case_bundle.metadata.criteria: a list of criterion ids is expected"},
         {"{\"case_id\":\"c\",\"policy_id\":\"p\",\"fields\":[],\"self_consistency\":1}",
-         "self_consistency: true or false is expected"},
+         "self_consistency: true or false is expected, not a number"},
     };
 
     for (size_t i = 0; i < COUNT_OF(cases); i++) {

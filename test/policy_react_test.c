@@ -334,7 +334,7 @@ TEST(defect_4_bad_arguments_go_back_to_the_model_and_do_not_become_empty)
                                  FINISH("met", "0.9", "Age", "[1]")}};
     struct policy_result *r = verify(&s);
 
-    CHECK(has(r->trace[0].observation, "{\"success\":false,\"error\":\"the arguments are no JSON"));
+    CHECK(has(r->trace[0].observation, "\"success\":false,\"error\":\"the arguments are not JSON"));
     CHECK(has(r->trace[1].observation, "query"));
     CHECK(has(r->trace[2].observation, "more"));
     CHECK(r->status == POLICY_MET);

@@ -52,7 +52,7 @@ static const struct {
     {TEXT("POST / HTTP/1.1\r\n" H "Transfer-Encoding: chunked\r\n\r\n186A1\r\n"), 413},
     {TEXT("POST / HTTP/1.1\r\n" H "Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1869f\r\n"), 413},
     {TEXT("POST / HTTP/1.1\r\n" H "Transfer-Encoding: chunked\r\n\r\nffffffffffff;x"), 413},
-    {TEXT("POST / HTTP/1.1\r\n" H "Transfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFF\r\n"), 400},
+    {TEXT("POST / HTTP/1.1\r\n" H "Transfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFF\r\n"), 413},
     {TEXT("GET / HTTP/9.9\r\n" H "\r\n"), 505},
     {TEXT("GET / HTTP/1.1\r\n\r\n"), 400},
     {TEXT("GET / HTTP/1.1\r\n" H H "\r\n"), 400},

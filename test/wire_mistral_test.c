@@ -158,5 +158,47 @@ TEST(an_error_of_cohere_is_an_error)
     }
 }
 
-TEST_MAIN(T(chunks_become_reasoning_and_text), T(a_request_has_chunks_and_ids_of_nine),
+#define FAILED(said, more)                                                                         \
+    "{\"choices\":[{\"index\":0," said ":{\"content\":\"a\"},\"finish_reason\":\"error\"" more "}]}"
+
+TEST(a_choice_that_failed_is_an_error)
+{
+    static const struct {
+        const char *more, *error;
+    } cases[] = {
+        {"", "502 the provider failed in the middle of its reply (finish_reason: error)\n"},
+        {",\"error\":{\"code\":429,\"message\":\"slow\"}", "429 slow\n"},
+        {",\"error\":\"lost\"", "502 lost\n"},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(cases) * 4; i++) {
+        bool whole = i & 1, relays = i & 2;
+        struct buf b;
+        struct said s;
+
+        buf_init(&b, 1 << 12);
+        buf_printf(&b,
+                   whole ? FAILED("\"message\"", "%s") : "data: " FAILED("\"delta\"", "%s") "\n\n",
+                   cases[i / 4].more);
+        said_init(&s, &wire_mistral);
+        s.d.relays = relays;
+        if (whole)
+            said_whole(&s, buf_str(&b));
+        else
+            said_stream(&s, buf_str(&b), 7);
+        CHECK_STR(said_text(&s, CHAT_TEXT), "a");
+        if (relays)
+            CHECK(s.errors == 0 && s.ends == 1 && s.stop == CHAT_STOP_FAILED);
+        else
+            CHECK_F(s.errors == 1 && s.ends + s.stops == 0 &&
+                        str_ends(buf_str(&s.lines), str_c(cases[i / 4].error)),
+                    STR_FMT,
+                    STR_ARG(buf_str(&s.lines)));
+        said_release(&s);
+        buf_release(&b);
+    }
+}
+
+TEST_MAIN(T(chunks_become_reasoning_and_text), T(a_choice_that_failed_is_an_error),
+          T(a_request_has_chunks_and_ids_of_nine),
           T(a_stream_of_cohere_is_read), T(an_error_of_cohere_is_an_error))

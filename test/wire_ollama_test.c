@@ -119,7 +119,7 @@ TEST(whole_and_generate_bodies_are_read)
         {"{\"model\":\"m\",\"response\":\"a\",\"thinking\":\"b\",\"done\":true}",
          "start \"m\"\nreasoning 0 \"b\"\ntext 1 \"a\"\nstop end\nend\n"},
         {"{\"error\":\"model 'x' not found\"}", "error 500 api_error: model 'x' not found\n"},
-        {"[]", "error 502 upstream_error: the reply is no JSON object\n"},
+        {"[]", "error 502 upstream_error: the reply is not a JSON object\n"},
         {"{\"model\":\"m\",\"message\":{\"tool_calls\":[{}]},\"done\":true}",
          "start \"m\"\ncall 0 \"call_0\"\narguments 0 \"{}\"\nstop tool\nend\n"},
     };

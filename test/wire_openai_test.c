@@ -101,7 +101,7 @@ static const struct {
      "\ntext 1.0  : b\ntext 0.0  : a",
      CHAT_STOP_LENGTH},
     {"a reason nobody knows",
-     DELTA("{\"content\":\"a\"}") FINISH("insufficient_system_resource") DONE,
+     DELTA("{\"content\":\"a\"}") FINISH("an_odd_word") DONE,
      "\ntext 0.0  : a",
      CHAT_STOP_OTHER},
     {"[DONE] without a reason, and reasons that are empty",

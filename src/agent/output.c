@@ -79,7 +79,7 @@ bool output_check(struct run *r, str text, str *why)
     json_init(&doc);
     ok = output_find_json(text, &found, &e) && json_parse(&doc, buf_str(&found), &e);
     if (!ok)
-        buf_printf(&problems, "- it is no JSON: %s\n", e.text);
+        buf_printf(&problems, "- it is not JSON: %s\n", e.text);
     else
         ok = schema_check_each(r->output,
                                &doc,

@@ -205,7 +205,7 @@ bool toolbox_check(const struct toolbox *b, const struct tool *t, str arguments,
 
     assert(toolbox_find(b, t->name) == t);
     if (!json_open(&doc, arguments.n ? arguments : STR("{}"), &e))
-        buf_printf(why, "the arguments are no JSON: %s", e.text);
+        buf_printf(why, "the arguments are not JSON: %s", e.text);
     else if (json_root(&doc)->kind != JSON_OBJECT)
         buf_add(why, STR("the arguments must be one JSON object"));
     else if (!schema_check_each(row->schema, &doc, json_root(&doc), sink, &e))

@@ -82,7 +82,7 @@ struct toolbox *toolbox_new(const struct clock *clock); /* lent */
 /* Waits for abandoned calls. */
 void toolbox_free(struct toolbox *b);
 /* Copies the texts. ERR_INPUT: the name is taken or invalid, or the schema does not compile. A
- * schema that is no JSON Schema but uses "dict", "float" or "ArrayList" is translated (see
+ * schema that is not a JSON Schema but uses "dict", "float" or "ArrayList" is translated (see
  * tool_schema.c). A name that providers do not accept, such as "math.hypot", gets another one
  * in the request: up to 64 of A-Z a-z 0-9 _ - and a digest of the name, whatever else is in the
  * box. */

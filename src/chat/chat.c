@@ -91,7 +91,7 @@ const char *chat_event_name(enum chat_event_kind kind)
 const char *chat_stop_name(enum chat_stop stop)
 {
     static const char *const names[] = {
-        "end", "length", "tool", "sequence", "refused", "pause", "other"};
+        "end", "length", "tool", "sequence", "refused", "pause", "other", "failed"};
 
     assert((size_t)stop < COUNT_OF(names));
     return names[stop];

@@ -193,6 +193,7 @@ enum SMALL chat_stop {
     CHAT_STOP_REFUSED,  /* content filter, safety, refusal */
     CHAT_STOP_PAUSE,
     CHAT_STOP_OTHER,
+    CHAT_STOP_FAILED, /* the provider failed in the middle; only if its frames are relayed */
 };
 
 /* Counts are -1 while unknown. Input includes cached tokens, output includes reasoning. */

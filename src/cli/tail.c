@@ -199,6 +199,21 @@ static int follow_store(struct tail *t)
     return CLI_OK;
 }
 
+/* A session that is not there may be a wrong id, or one that has yet to begin. */
+static void tail_say_it_waits(struct tail *t)
+{
+    struct err e;
+
+    buf_reset(&t->h.out);
+    if (t->session.n == 0 ||
+        query_session(t->h.reader, &t->h.asker, t->session, &t->h.out, &e) ||
+        e.code != ERR_NOT_FOUND)
+        return;
+    cli_complain(CLI_OK,
+                 "there is no session \"" STR_FMT "\" yet: waiting for its first call",
+                 STR_ARG(history_line(&t->h.arena, t->session, 60)));
+}
+
 static int tail_run(struct cli *cli, const struct cli_args *args)
 {
     struct tail t = {
@@ -207,6 +222,7 @@ static int tail_run(struct cli *cli, const struct cli_args *args)
 
     if (code)
         return code;
+    tail_say_it_waits(&t);
     if (args->value[STORE] || !follow_daemon(&t, &code))
         code = follow_store(&t);
     history_close(&t.h);

@@ -35,7 +35,7 @@ void cassette_body(str body, struct json *doc, struct buf *quoted)
         return;
     json_quote(quoted, body);
     if (buf_full(quoted) || !json_parse(doc, buf_str(quoted), &e))
-        base_die("cassette: a quoted text is no JSON");
+        base_die("cassette: a quoted text is not JSON");
 }
 
 /* ---- members in order ---- */

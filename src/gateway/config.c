@@ -270,6 +270,7 @@ static void config_on_problem(void *ctx, const struct schema_problem *p)
     const struct json_node *v = p->value;
     bool filled = v && b->source->yaml.marks[v - b->source->doc.nodes].raw.n > 0;
 
+    b->misshapen |= p->kind != SCHEMA_UNKNOWN;
     if (filled)
         config_wrong(b, v, "the value that the environment gives is not allowed here");
     else /* an unknown property is where its name is: its value may be in a later line */
@@ -340,7 +341,7 @@ static bool parse_each(str yaml, const char *path, const struct config_problem_s
 {
     struct config *c = config_new(path);
     struct config_build b = {.c = c, .source = c->source, .e = e, .sink = sink};
-    bool ok;
+    bool ok, known;
 
     ok = yaml_read(yaml, &c->arena, &c->source->yaml, e);
     if (!ok) {
@@ -349,7 +350,9 @@ static bool parse_each(str yaml, const char *path, const struct config_problem_s
         err_prefix(e, "%s:%u: ", c->path.p, c->source->yaml.line);
     }
     ok = ok && json_parse(&c->source->doc, c->source->yaml.json, e);
-    ok = ok && config_check_shape(&b, config_schema(&c->arena)) && config_read_parts(&b);
+    known = ok && config_check_shape(&b, config_schema(&c->arena));
+    /* Who wants all problems gets those of the values, too, although some names are unknown. */
+    ok = ok && (known || (sink && !b.misshapen)) && config_read_parts(&b) && known;
     if (!ok && b.problem_count == 0)
         report_error(sink, 0, e);
     if (ok)

@@ -68,6 +68,7 @@ struct config_build {
     struct err *e;                          /* the first problem */
     const struct config_problem_sink *sink; /* gets all problems; or NULL */
     size_t problem_count;
+    bool misshapen; /* the shape has more wrong than unknown names */
     /* Path and folder (with its slash) of another file that is being read, such as an agent's.
      * Empty: the configuration itself. */
     str file, folder;

@@ -114,7 +114,7 @@ bool config_schema_value(struct config_build *b, const struct json_node *v, str 
     s = schema_new();
     ok = schema_compile(s, *out, &e);
     schema_free(s);
-    return ok || config_wrong(b, v, "this is no JSON Schema: %s", e.text);
+    return ok || config_wrong(b, v, "this is not a JSON Schema: %s", e.text);
 }
 
 /* ---- one source ---- */

@@ -193,6 +193,7 @@ static const char *finish_reason(const struct summary *c)
         [CHAT_STOP_REFUSED] = "content_filter",
         [CHAT_STOP_PAUSE] = "pause",
         [CHAT_STOP_OTHER] = "other",
+        [CHAT_STOP_FAILED] = "error",
     };
 
     assert((size_t)c->stop < COUNT_OF(names));

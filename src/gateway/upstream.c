@@ -6,7 +6,9 @@
 
 #include "gateway/provider.h"
 #include "gateway/retry.h"
+#include "net/gzip.h"
 
+#define UNPACKED_MAX ((size_t)256 << 20) /* bytes of a packed reply */
 #define TAPE_MAX ((size_t)64 << 20)
 #define TAPE_PIECES_MAX 200000
 
@@ -127,7 +129,7 @@ static void tape_end(struct upstream_tape *t)
     buf_release(&line);
 }
 
-/* ---- over the network ---- */
+/* ---- the events of an exchange ---- */
 
 /* The exchange is over before its handler hears of that, so that the handler can start another. */
 static const struct upstream_handler *upstream_close(struct upstream *u)
@@ -138,6 +140,159 @@ static const struct upstream_handler *upstream_close(struct upstream *u)
     u->handler = NULL;
     return handler;
 }
+
+/* A packed reply. */
+struct upstream_unpack {
+    struct gzip_unpacker *gzip;
+    struct loop_task task;
+    bool over;   /* all packed bytes came, */
+    bool broken; /* or all that will come */
+    struct err why;
+};
+
+static void upstream_unpack_free(struct upstream *u)
+{
+    if (!u->unpack)
+        return;
+    loop_drop(u->loop, &u->unpack->task);
+    gzip_unpacker_free(u->unpack->gzip);
+    free(u->unpack);
+    u->unpack = NULL;
+}
+
+static void upstream_end(struct upstream *u)
+{
+    upstream_unpack_free(u);
+    if (u->tape)
+        tape_end(u->tape);
+    tape_free(u->tape);
+    u->tape = NULL;
+    upstream_close(u)->on_end(u->ctx);
+}
+
+static void upstream_break(struct upstream *u, const struct err *e)
+{
+    upstream_unpack_free(u);
+    tape_free(u->tape);
+    u->tape = NULL;
+    upstream_close(u)->on_error(u->ctx, e);
+}
+
+static void upstream_bytes(struct upstream *u, str bytes)
+{
+    if (u->tape)
+        tape_bytes(u, bytes);
+    u->handler->on_bytes(u->ctx, bytes);
+}
+
+/* ---- packed replies ----
+ *
+ * Some hosts pack a reply although the gateway asks for plain bytes. It is unpacked in steps, one
+ * task each, so that the loop can do other work in between; until a piece is unpacked, the
+ * connection is not read. */
+
+static void upstream_unpack_fail(struct upstream *u, const struct err *e)
+{
+    const struct upstream_handler *handler = u->handler;
+    struct err why;
+
+    err_set(&why, ERR_UPSTREAM, "the provider's reply cannot be unpacked: %s", e->text);
+    upstream_cancel(u);
+    handler->on_error(u->ctx, &why);
+}
+
+/* All packed bytes so far are unpacked. */
+static void upstream_unpack_wait(struct upstream *u)
+{
+    struct upstream_unpack *p = u->unpack;
+    struct err e;
+
+    if (!p->over) {
+        if (u->call)
+            client_resume(u->call);
+        u->handler->on_rest(u->ctx);
+    } else if (p->broken) {
+        e = p->why;
+        upstream_break(u, &e);
+    } else if (gzip_unpacker_is_whole(p->gzip)) {
+        upstream_end(u);
+    } else {
+        err_set(&e, ERR_INPUT, "it is cut short");
+        upstream_unpack_fail(u, &e);
+    }
+}
+
+static void upstream_unpack_step(void *ctx)
+{
+    struct upstream *u = ctx;
+    struct upstream_unpack *p = u->unpack;
+    enum gzip_progress progress;
+    struct buf plain;
+    struct err e;
+
+    assert(p && u->handler);
+    if (u->paused)
+        return; /* upstream_resume continues */
+    progress = gzip_unpacker_step(p->gzip, &e);
+    buf_init(&plain, UNPACKED_MAX);
+    buf_move(&plain, gzip_unpacker_plain(p->gzip));
+    if (progress == GZIP_MORE)
+        loop_yield(u->loop, &p->task);
+    if (plain.n)
+        upstream_bytes(u, buf_str(&plain));
+    buf_release(&plain);
+    if (u->unpack != p)
+        return; /* the handler has cancelled the exchange */
+    if (progress == GZIP_FAILED)
+        upstream_unpack_fail(u, &e);
+    else if (progress == GZIP_WAITS)
+        upstream_unpack_wait(u);
+}
+
+/* ---- what comes in ---- */
+
+static void upstream_take_head(struct upstream *u, struct upstream_head *head)
+{
+    assert(u->handler && !u->unpack);
+    if (!u->keep_packed && gzip_knows(head->coding)) {
+        u->unpack = base_alloc(sizeof *u->unpack);
+        *u->unpack =
+            (struct upstream_unpack){.gzip = gzip_unpacker_open(head->coding, UNPACKED_MAX)};
+        loop_task_init(&u->unpack->task, upstream_unpack_step, u);
+        head->coding = STR("");
+    }
+    u->handler->on_head(u->ctx, head);
+}
+
+static void upstream_take_bytes(struct upstream *u, str bytes)
+{
+    if (!u->unpack) {
+        upstream_bytes(u, bytes);
+        return;
+    }
+    gzip_unpacker_feed(u->unpack->gzip, bytes);
+    if (u->call)
+        client_pause(u->call);
+    loop_soon(u->loop, &u->unpack->task);
+}
+
+/* e: NULL if the reply is complete. */
+static void upstream_take_end(struct upstream *u, const struct err *e)
+{
+    if (u->unpack) {
+        u->unpack->over = true;
+        u->unpack->broken = e;
+        if (e)
+            u->unpack->why = *e;
+        loop_soon(u->loop, &u->unpack->task);
+    } else if (e) {
+        upstream_break(u, e);
+    } else {
+        upstream_end(u);
+    }
+}
+
+/* ---- over the network ---- */
 
 static str without_parameters(str type)
 {
@@ -179,16 +334,12 @@ static void net_head(void *ctx, const struct http1_head *h)
         u->tape->status = head.status;
         u->tape->type = arena_dup(&u->tape->arena, str_slice(head.type, 0, 256));
     }
-    u->handler->on_head(u->ctx, &head);
+    upstream_take_head(u, &head);
 }
 
 static void net_bytes(void *ctx, str bytes)
 {
-    struct upstream *u = ctx;
-
-    if (u->tape)
-        tape_bytes(u, bytes);
-    u->handler->on_bytes(u->ctx, bytes);
+    upstream_take_bytes(ctx, bytes);
 }
 
 static void net_end(void *ctx)
@@ -196,11 +347,7 @@ static void net_end(void *ctx)
     struct upstream *u = ctx;
 
     u->call = NULL;
-    if (u->tape)
-        tape_end(u->tape);
-    tape_free(u->tape);
-    u->tape = NULL;
-    upstream_close(u)->on_end(u->ctx);
+    upstream_take_end(u, NULL);
 }
 
 static void net_error(void *ctx, const struct err *e, bool sent)
@@ -209,16 +356,15 @@ static void net_error(void *ctx, const struct err *e, bool sent)
 
     (void)sent; /* a model call may be made twice: nothing but tokens is lost by it */
     u->call = NULL;
-    tape_free(u->tape);
-    u->tape = NULL;
-    upstream_close(u)->on_error(u->ctx, e);
+    upstream_take_end(u, e);
 }
 
 static void net_rest(void *ctx)
 {
     struct upstream *u = ctx;
 
-    u->handler->on_rest(u->ctx);
+    if (!u->unpack)
+        u->handler->on_rest(u->ctx);
 }
 
 static const struct client_handler net_handler = {
@@ -338,28 +484,30 @@ static void play_start(struct upstream *u, const struct upstream_request *r)
 
 void upstream_feed_head(struct upstream *u, const struct upstream_head *head)
 {
-    assert(u->handler && u->feed);
-    u->handler->on_head(u->ctx, head);
+    struct upstream_head plain = *head;
+
+    assert(u->feed);
+    upstream_take_head(u, &plain);
 }
 
 void upstream_feed_bytes(struct upstream *u, str bytes)
 {
     assert(u->handler && u->feed);
-    u->handler->on_bytes(u->ctx, bytes);
-    if (u->handler)
+    upstream_take_bytes(u, bytes);
+    if (u->handler && !u->unpack)
         u->handler->on_rest(u->ctx);
 }
 
 void upstream_feed_end(struct upstream *u)
 {
     assert(u->feed);
-    upstream_close(u)->on_end(u->ctx);
+    upstream_take_end(u, NULL);
 }
 
 void upstream_feed_error(struct upstream *u, const struct err *e)
 {
     assert(u->feed);
-    upstream_close(u)->on_error(u->ctx, e);
+    upstream_take_end(u, e);
 }
 
 /* ---- all ---- */
@@ -373,6 +521,7 @@ void upstream_start(struct upstream *u, struct loop *l, struct client *c,
     u->loop = l;
     u->clock = r->clock;
     u->feed = r->feed;
+    u->keep_packed = r->keep_packed;
     if (r->feed)
         r->feed->on_start(r->feed->ctx, u);
     else if (r->cassette)
@@ -396,6 +545,7 @@ void upstream_cancel(struct upstream *u)
     if (!u->handler)
         return;
     u->handler = NULL;
+    upstream_unpack_free(u);
     if (u->call)
         client_cancel(u->call);
     u->call = NULL;
@@ -427,7 +577,9 @@ void upstream_resume(struct upstream *u)
     if (!u->handler || !u->paused)
         return;
     u->paused = false;
-    if (u->call)
+    if (u->unpack)
+        loop_soon(u->loop, &u->unpack->task);
+    else if (u->call)
         client_resume(u->call);
     else if (u->play && !u->play->timer.slot)
         loop_timer_set(u->loop, &u->play->timer, 0);

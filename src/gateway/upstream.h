@@ -18,7 +18,7 @@ struct upstream_head {
     int status;
     str type; /* Content-Type, without its parameters */
     int64_t retry_after_ms;
-    str coding;                      /* Content-Encoding; the gateway asks for none */
+    str coding; /* Content-Encoding of the bytes that follow; the gateway asks for none */
     const struct http1_head *fields; /* the whole head, lent for the call; NULL from a cassette */
 };
 
@@ -31,8 +31,9 @@ struct upstream_handler {
 };
 
 struct upstream;
-struct upstream_tape; /* a reply being recorded */
-struct upstream_play; /* a reply being played from a cassette */
+struct upstream_tape;   /* a reply being recorded */
+struct upstream_play;   /* a reply being played from a cassette */
+struct upstream_unpack; /* a reply being unpacked */
 
 /* An exchange whose bytes another part of the process moves. That part reports them with
  * upstream_feed_*. */
@@ -52,8 +53,9 @@ struct upstream {
     struct upstream_tape *tape;       /* or NULL */
     const struct upstream_feed *feed; /* fed; lent until the end; or NULL */
 
-    struct upstream_play *play; /* from a cassette; or NULL */
-    bool paused;
+    struct upstream_play *play;     /* from a cassette; or NULL */
+    struct upstream_unpack *unpack; /* the reply is packed; or NULL */
+    bool keep_packed, paused;
 };
 
 struct upstream_request {
@@ -61,6 +63,7 @@ struct upstream_request {
     const struct cassette *cassette;  /* for a replay provider */
     const struct upstream_feed *feed; /* for a fed exchange; or NULL */
     size_t nth;                       /* index among recordings of the same request */
+    bool keep_packed; /* a reply in gzip or deflate is not unpacked, which it is otherwise */
     str target, headers, body;        /* lent until the end, or upstream_has_sent */
     str path;                         /* the target without the client's query, as recorded */
     size_t front;                     /* free bytes before the body, for the head: client.h */

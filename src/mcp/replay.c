@@ -181,7 +181,7 @@ bool replay_call(const struct replay *r, str tool, str arguments, struct buf *ou
 
     arena_init(&a, (size_t)64 << 20);
     if (!json_open(&doc, arguments.n ? arguments : STR("{}"), &e)) {
-        buf_printf(out, "the arguments are no JSON: %s", e.text);
+        buf_printf(out, "the arguments are not JSON: %s", e.text);
     } else {
         mcp_replay_look(r, tool, &doc, &a, &f);
         if (f.any) {

@@ -84,6 +84,12 @@ struct gzip_unpacker {
     const Bytef *end; /* of the packed bytes */
     size_t packed;    /* their size */
     struct buf plain;
+    bool open;       /* more packed bytes may come; the following are only used then */
+    bool deflate;    /* the coding, which has two forms */
+    bool begun;      /* the form is known */
+    bool within;     /* a member has begun and not ended */
+    size_t made;     /* all plain bytes */
+    struct buf held; /* packed bytes; those that were not read yet are at its end */
 };
 
 struct gzip_unpacker *gzip_unpacker_new(str packed, size_t size_max)
@@ -105,7 +111,58 @@ void gzip_unpacker_free(struct gzip_unpacker *u)
         return;
     inflateEnd(&u->z);
     buf_release(&u->plain);
+    buf_release(&u->held);
     free(u);
+}
+
+bool gzip_knows(str coding)
+{
+    return http1_same(coding, STR("gzip")) || http1_same(coding, STR("x-gzip")) ||
+           http1_same(coding, STR("deflate"));
+}
+
+struct gzip_unpacker *gzip_unpacker_open(str coding, size_t size_max)
+{
+    struct gzip_unpacker *u = gzip_unpacker_new(STR(""), size_max);
+
+    assert(gzip_knows(coding));
+    u->open = true;
+    u->deflate = http1_same(coding, STR("deflate"));
+    buf_init(&u->held, size_max);
+    return u;
+}
+
+/* A deflate body should have zlib's header, but some servers leave it out. Two bytes decide. */
+static int gzip_deflate_bits(str front)
+{
+    unsigned first = (unsigned char)front.p[0], second = (unsigned char)front.p[1];
+
+    assert(front.n >= 2);
+    return (first & 15) == Z_DEFLATED && (first * 256 + second) % 31 == 0 ? 15 : -15;
+}
+
+void gzip_unpacker_feed(struct gzip_unpacker *u, str packed)
+{
+    size_t left = (size_t)(u->end - u->z.next_in);
+    str all;
+
+    assert(u->open && left <= u->held.n);
+    buf_drop(&u->held, u->held.n - left);
+    buf_add(&u->held, packed);
+    all = buf_str(&u->held);
+    if (!u->begun && all.n >= 2) {
+        if (u->deflate)
+            inflateReset2(&u->z, gzip_deflate_bits(all));
+        u->begun = true;
+    }
+    u->packed = all.n;
+    memcpy(&u->z.next_in, &all.p, sizeof all.p);
+    u->end = u->z.next_in + all.n;
+}
+
+bool gzip_unpacker_is_whole(const struct gzip_unpacker *u)
+{
+    return u->open && !u->within && u->z.next_in == u->end;
 }
 
 struct buf *gzip_unpacker_plain(struct gzip_unpacker *u)
@@ -114,12 +171,13 @@ struct buf *gzip_unpacker_plain(struct gzip_unpacker *u)
 }
 
 /* How much room to ask for next: as much again as there is, but never past the ceiling. */
-static size_t room_for(const struct buf *out, size_t packed)
+static size_t room_for(const struct gzip_unpacker *u)
 {
-    size_t left = out->size_max - out->n;
-    size_t want = out->n > packed * 3 ? out->n : packed * 3 + ROOM_MIN;
+    const struct buf *out = &u->plain;
+    size_t left = out->size_max - (u->open ? u->made : out->n);
+    size_t want = out->n > u->packed * 3 ? out->n : u->packed * 3 + ROOM_MIN;
 
-    assert(out->n <= out->size_max);
+    assert(out->n <= out->size_max && u->made <= out->size_max);
     want = want < GZIP_STEP_SIZE ? want : GZIP_STEP_SIZE;
     return want < left ? want : left;
 }
@@ -128,7 +186,7 @@ static size_t room_for(const struct buf *out, size_t packed)
  * from one that does not. */
 static enum gzip_progress gzip_inflate(struct gzip_unpacker *u, struct err *e)
 {
-    size_t want = room_for(&u->plain, u->packed);
+    size_t want = room_for(u);
     char one, *p = want ? buf_room(&u->plain, want) : &one;
     z_stream *z = &u->z;
     int got;
@@ -143,12 +201,18 @@ static enum gzip_progress gzip_inflate(struct gzip_unpacker *u, struct err *e)
     }
     if (want)
         buf_wrote(&u->plain, want - z->avail_out);
-    if (got == Z_STREAM_END && z->next_in == u->end)
+    u->made += want ? want - z->avail_out : 0;
+    u->within = got != Z_STREAM_END;
+    if (got == Z_STREAM_END && z->next_in == u->end && !u->open)
         return GZIP_DONE;
     if (got == Z_STREAM_END) {
         inflateReset(z);
-    } else if (got != Z_OK || (z->next_in == u->end && z->avail_out > 0)) {
-        err_set(e, ERR_INPUT, "the body is not whole gzip");
+        return z->next_in == u->end ? GZIP_WAITS : GZIP_MORE;
+    }
+    if (u->open && (got == Z_OK || got == Z_BUF_ERROR) && z->next_in == u->end && z->avail_out > 0)
+        return GZIP_WAITS;
+    if (got != Z_OK || (z->next_in == u->end && z->avail_out > 0)) {
+        err_set(e, ERR_INPUT, "the body is not whole %s", u->deflate ? "deflate" : "gzip");
         return GZIP_FAILED;
     }
     return GZIP_MORE;
@@ -159,6 +223,12 @@ enum gzip_progress gzip_unpacker_step(struct gzip_unpacker *u, struct err *e)
     size_t left = (size_t)(u->end - u->z.next_in), before = u->plain.n;
     enum gzip_progress p;
 
+    if (buf_full(&u->held)) {
+        err_set(e, ERR_LIMIT, "the body is over %zu bytes", u->held.size_max);
+        return GZIP_FAILED;
+    }
+    if (u->open && (!u->begun || (left == 0 && !u->within)))
+        return GZIP_WAITS;
     u->z.avail_in = (uInt)(left < GZIP_STEP_SIZE ? left : GZIP_STEP_SIZE);
     do
         p = gzip_inflate(u, e);

@@ -31,7 +31,7 @@ bool gzip_unpack(str packed, struct buf *out, struct err *e) MUST_USE; /* `out` 
 /* The same in steps, for a loop that has other work to do: a step reads and writes about
  * GZIP_STEP_SIZE bytes at most. */
 #define GZIP_STEP_SIZE ((size_t)128 << 10)
-enum gzip_progress { GZIP_MORE, GZIP_DONE, GZIP_FAILED };
+enum gzip_progress { GZIP_MORE, GZIP_DONE, GZIP_FAILED, GZIP_WAITS };
 
 struct gzip_unpacker;
 
@@ -42,6 +42,16 @@ void gzip_unpacker_free(struct gzip_unpacker *u); /* NULL does nothing */
 enum gzip_progress gzip_unpacker_step(struct gzip_unpacker *u, struct err *e) MUST_USE;
 /* The result, to be read or moved away after GZIP_DONE. */
 struct buf *gzip_unpacker_plain(struct gzip_unpacker *u);
+
+/* The same for packed bytes that come in pieces, in a content coding that gzip_knows: gzip, x-gzip,
+ * or deflate with or without zlib's header. The caller takes the plain bytes away after each step;
+ * size_max is the limit of all of them. A step returns GZIP_WAITS if it needs the next piece, never
+ * GZIP_DONE. */
+bool gzip_knows(str coding);
+struct gzip_unpacker *gzip_unpacker_open(str coding, size_t size_max);
+void gzip_unpacker_feed(struct gzip_unpacker *u, str packed); /* copied */
+/* With GZIP_WAITS: whether the packed bytes may end here. */
+bool gzip_unpacker_is_whole(const struct gzip_unpacker *u);
 
 /* The bytes of a file that tools/embed packed; `out` is initialized here. */
 void gzip_unpack_embedded(const struct embed *file, struct buf *out);

@@ -138,6 +138,7 @@ bool http1_is_text(str s);
 struct http1_body {
     enum http1_framing framing;
     uint64_t left; /* of the length or of the chunk */
+    uint64_t room; /* bytes that more chunks may have; a larger size is a fault with status 413 */
     uint8_t state;
     uint8_t digits; /* of the chunk's size so far */
     uint32_t extra; /* bytes of extensions and trailers so far; limited */

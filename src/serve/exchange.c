@@ -65,21 +65,23 @@ static uint64_t took_ns(const struct exchange *ex)
 void exchange_done(struct exchange *ex)
 {
     bool call = ex->route->handle == chat_handle || ex->route->handle == gemini_handle;
+    bool probe = ex->route->handle == health_handle || ex->route->handle == ready_handle;
     struct arena *a = server_arena(ex->x);
     str path = exchange_path_for_log(ex->worker, ex->setup, server_request(ex->x)->path, a);
     str model = exchange_mask_for_log(ex->worker, ex->setup, ex->request.model, a);
 
     assert(!ex->ended);
     assert(!ex->call);
-    log_info("request",
-             LOG_STR("id", ex->id),
-             LOG_STR("method", server_request(ex->x)->method),
-             LOG_STR("path", path),
-             LOG_I64("status", ex->status),
-             LOG_STR("code", ex->refused),
-             LOG_U64("us", took_ns(ex) / 1000),
-             LOG_STR("key", ex->key ? ex->key->name : STR("")),
-             LOG_STR("model", str_slice(model, 0, 100)));
+    LOG_AT_(probe ? LOG_DEBUG : LOG_INFO,
+            "request",
+            LOG_STR("id", ex->id),
+            LOG_STR("method", server_request(ex->x)->method),
+            LOG_STR("path", path),
+            LOG_I64("status", ex->status),
+            LOG_STR("code", ex->refused),
+            LOG_U64("us", took_ns(ex) / 1000),
+            LOG_STR("key", ex->key ? ex->key->name : STR("")),
+            LOG_STR("model", str_slice(model, 0, 100)));
     if (call && !ex->called)
         metrics_refused(ex->worker->gl.metrics,
                         str_c(ex->route->path),

@@ -66,6 +66,7 @@ static void view_handle(struct exchange *ex, const struct view *views, size_t n)
     size_t slash = str_find(ex->rest, STR("/"));
     str name = slash == STR_NONE ? STR("") : str_slice(ex->rest, slash + 1, ex->rest.n), id;
     struct history_job *j;
+    struct params p;
 
     assert(n > 0 && !*views[0].name);
     if (!params_decode(server_arena(ex->x), str_slice(ex->rest, 0, slash), false, &id) ||
@@ -80,12 +81,12 @@ static void view_handle(struct exchange *ex, const struct view *views, size_t n)
             views[i].handle(ex, id);
             return;
         }
-        j = history_job_new(ex, ask_by_id);
+        j = history_job_begin(ex, &p, ask_by_id);
         if (!j)
             return;
         j->query = views[i].query;
         j->id = arena_dup(&j->arena, id);
-        history_job_post(j);
+        history_job_go(j, &p);
         return;
     }
     exchange_fail(ex,
@@ -209,10 +210,11 @@ static bool ask_metrics(struct history_job *j, struct err *e)
 
 static void history_ask_all(struct exchange *ex, history_ask *ask)
 {
-    struct history_job *j = history_job_new(ex, ask);
+    struct params p;
+    struct history_job *j = history_job_begin(ex, &p, ask);
 
     if (j)
-        history_job_post(j);
+        history_job_go(j, &p);
 }
 
 void active_handle(struct exchange *ex)

@@ -7,6 +7,8 @@
 #include "base/ctype.h"
 #include "base/utf8.h"
 
+#define NAME_SHOWN_MAX 60 /* bytes of an unknown parameter's name in an error */
+
 bool params_decode(struct arena *a, str text, bool query, str *out)
 {
     char *p = arena_alloc(a, text.n + 1);
@@ -55,7 +57,7 @@ void params_init(struct params *p, struct exchange *ex, struct arena *a)
     str rest = server_request(ex->x)->query;
 
     p->ex = ex;
-    p->n = 0;
+    p->n = p->known_count = 0;
     p->field = p->expected = NULL;
     p->value = STR("");
     while (rest.n) {
@@ -82,9 +84,19 @@ void params_init(struct params *p, struct exchange *ex, struct arena *a)
     }
 }
 
+static void params_know(struct params *p, const char *name)
+{
+    for (size_t i = 0; i < p->known_count; i++)
+        if (strcmp(p->known[i], name) == 0)
+            return;
+    assert(p->known_count < PARAMS_KNOWN_MAX);
+    p->known[p->known_count++] = name;
+}
+
 str params_text(struct params *p, const char *name)
 {
     assert(p->n <= PARAMS_MAX);
+    params_know(p, name);
     for (size_t i = 0; i < p->n; i++) {
         if (!str_eq(p->at[i].name, str_c(name)))
             continue;
@@ -175,6 +187,7 @@ void params_sessions(struct params *p, struct query_filter *f)
     static const char statuses[] = "pending in_progress completed failed";
 
     assert(f->status_count <= QUERY_STATUS_MAX);
+    params_know(p, "status");
     for (size_t i = 0; i < p->n; i++) {
         str text = p->at[i].value;
 
@@ -210,11 +223,48 @@ void params_decisions(struct params *p, struct query_filter *f)
     params_dates(p, f);
 }
 
+static bool params_is_known(const struct params *p, str name)
+{
+    if (str_starts(name, STR("_")))
+        return true;
+    for (size_t i = 0; i < p->known_count; i++)
+        if (str_eq(name, str_c(p->known[i])))
+            return true;
+    return false;
+}
+
+/* Names the parameter, and those that there are. */
+static void params_refuse_unknown(struct params *p, size_t i)
+{
+    str name = p->at[i].name;
+    struct buf why;
+
+    buf_init(&why, 4096);
+    buf_add(&why, STR("there is no such parameter here"));
+    for (size_t k = 0; k < p->known_count; k++)
+        buf_printf(&why, "%s%s", k ? ", " : "; there are ", p->known[k]);
+    buf_add_c(&why, '\0');
+    assert(!buf_full(&why));
+    api_invalid(p->ex,
+                400,
+                name.n <= NAME_SHOWN_MAX ? name.p : "query",
+                p->at[i].value,
+                "none",
+                arena_dup(server_arena(p->ex->x), buf_str(&why)).p);
+    buf_release(&why);
+}
+
 bool params_ok(struct params *p)
 {
     assert(!p->field == !p->expected);
-    if (!p->field)
-        return true;
-    api_invalid(p->ex, 422, p->field, p->value, p->expected, p->why);
-    return false;
+    if (p->field) {
+        api_invalid(p->ex, 422, p->field, p->value, p->expected, p->why);
+        return false;
+    }
+    for (size_t i = 0; i < p->n; i++)
+        if (!params_is_known(p, p->at[i].name)) {
+            params_refuse_unknown(p, i);
+            return false;
+        }
+    return true;
 }

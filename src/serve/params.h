@@ -6,7 +6,9 @@
  *     text = params_text(&p, "q");
  *     if (!params_ok(&p)) return;               after answering 422
  *
- * Sticky: params_ok reports the first wrong parameter.
+ * Sticky: params_ok reports the first wrong parameter. A parameter that no call has asked for is
+ * unknown, and refused with 400: a filter that is misspelt must not be a list of everything. Names
+ * that begin with "_" pass, because clients add such ones against caches.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -17,6 +19,7 @@
 
 #define PARAMS_MAX 64
 #define PARAMS_TEXT_MAX 1000 /* bytes of a value */
+#define PARAMS_KNOWN_MAX 24
 
 struct params {
     struct exchange *ex;
@@ -24,6 +27,8 @@ struct params {
     struct {
         str name, value;
     } at[PARAMS_MAX];
+    const char *known[PARAMS_KNOWN_MAX]; /* the names that were asked for */
+    size_t known_count;
     const char *field, *expected; /* of the wrong parameter; NULL: none */
     str value;
     char why[160];
@@ -43,6 +48,7 @@ void params_wrong(struct params *p, const char *field, const char *expected, con
 void params_dates(struct params *p, struct query_filter *f);
 void params_sessions(struct params *p, struct query_filter *f);
 void params_decisions(struct params *p, struct query_filter *f);
+/* Replies 422 to a wrong parameter, 400 to an unknown one. */
 bool params_ok(struct params *p) MUST_USE;
 
 /* Decodes %XX and, in a query, +; false if the result is not UTF-8 or has a NUL, or a %XX is

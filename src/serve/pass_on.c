@@ -310,6 +310,7 @@ static void pass_on_start(struct exchange *ex, str verb)
                    ex->worker->gl.client,
                    &(struct upstream_request){.provider = p->provider,
                                               .clock = ex->worker->daemon->gateway.clock,
+                                              .keep_packed = true,
                                               .target = buf_str(&p->target),
                                               .headers = buf_str(&p->lines),
                                               .body = buf_str(&p->body)},

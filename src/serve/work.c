@@ -81,6 +81,12 @@ static bool work_settle(struct work *w, struct work_job *j, struct err *e)
         j->settled = store_settle_while(w->store, WORK_SETTLE_MS, work_is_wanted, &x, &why);
     if (j->settled || j->cancelled)
         return true;
+    if (why.code == ERR_LIMIT)
+        return err_set(e,
+                       ERR_SYSTEM,
+                       "the newest calls cannot be put into the tables, so the answer would lack "
+                       "them: %s",
+                       why.text);
     return err_set(e,
                    ERR_TIMEOUT,
                    "the newest calls are not in the tables yet, so the answer would lack them: ask "

@@ -8,7 +8,8 @@
  * A thread with its own reader calls run once; then done is called on the loop that posted the job.
  * Both are called exactly once, in that order, also for a cancelled job. When a job gets a reader,
  * the tables have every call that was acknowledged before the job was posted. If this takes longer
- * than WORK_SETTLE_MS, the job gets no reader, and the error is ERR_TIMEOUT. A job that then takes
+ * than WORK_SETTLE_MS, the job gets no reader, and the error is ERR_TIMEOUT; if the disk of the
+ * tables is full, it does not wait, and the error is ERR_SYSTEM. A job that then takes
  * longer than WORK_MS is stopped: its query fails with ERR_CANCELLED.
  *
  * SPDX-License-Identifier: Apache-2.0

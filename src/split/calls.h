@@ -18,7 +18,7 @@
  *     (<function=...>, FUNCTION), these count too. M3 never means null by "null".
  *   - Entities are decoded only in FUNCTION (which is XML, including CDATA) and in KIMI_K3's
  *     attributes: no other template writes any.
- *   - BODY: a text that is no JSON object, such as code for a built-in tool, becomes
+ *   - BODY: a text that is not a JSON object, such as code for a built-in tool, becomes
  *     {"input": "the text"}; a text that begins like an object but is invalid gives no call.
  *   - If a member or parameter occurs twice, both are passed on; JSON readers take the last.
  *

@@ -238,12 +238,13 @@ static const struct split_mark analysis[] = {
 static const struct split_mark harmony_stripped[] = {
     M("analysis", .gap = START, .to = REASON), M("final", .gap = START, .to = SPLIT_STAY),
     M("commentary", .gap = START, .to = SPLIT_STAY),
-    M("assistantfinal", .in = REASON, .to = OUT, .rules = SPLIT_NOT_QUOTED),
-    M("assistantcommentary", .in = REASON, .to = OUT, .rules = SPLIT_NOT_QUOTED),
+    M("assistantfinal", .in = REASON, .to = OUT, .rules = SPLIT_NOT_QUOTED | SPLIT_MESSAGE),
+    M("assistantcommentary", .in = REASON, .to = OUT, .rules = SPLIT_NOT_QUOTED | SPLIT_MESSAGE),
     M("assistantanalysis", .in = OUT, .to = REASON, .rules = SPLIT_NOT_QUOTED),
-    M("assistantfinal", .in = OUT, .gap = START, .to = SPLIT_STAY, .rules = SPLIT_NOT_QUOTED),
+    M("assistantfinal", .in = OUT, .gap = START, .to = SPLIT_STAY,
+      .rules = SPLIT_NOT_QUOTED | SPLIT_MESSAGE),
     M("assistantcommentary", .in = OUT, .gap = START, .to = SPLIT_STAY,
-      .rules = SPLIT_NOT_QUOTED)};
+      .rules = SPLIT_NOT_QUOTED | SPLIT_MESSAGE)};
 static const struct split_mark generic_test[] = {TAG("<test:think>", "</test:think>", OWN)};
 static const struct split_mark generic_alt[] = {TAG("<alt:start>", "<alt:end>", OWN)};
 

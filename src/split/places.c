@@ -122,6 +122,12 @@ static void enter_out(struct split *sp, unsigned gap)
     split_set_gap(sp, gap);
 }
 
+static void split_note_message(struct split *sp, const struct split_mark *m)
+{
+    if (m->rules & SPLIT_MESSAGE)
+        split_note(sp, SPLIT_BEGIN, SPLIT_ANSWER, STR(""));
+}
+
 static void enter_wrap(struct split *sp, const struct split_mark *m)
 {
     assert(sp->place != SPLIT_TOOLS);
@@ -130,8 +136,7 @@ static void enter_wrap(struct split *sp, const struct split_mark *m)
     sp->before = 0;
     sp->gap = 0;
     sp->fresh = true;
-    if (m->rules & SPLIT_MESSAGE)
-        split_note(sp, SPLIT_BEGIN, SPLIT_ANSWER, STR(""));
+    split_note_message(sp, m);
 }
 
 static void leave_reason(struct split *sp)
@@ -244,6 +249,7 @@ static void close_reason(struct split *sp, const struct split_mark *m, str bytes
     if (!again)
         leave_reason(sp);
     enter_out(sp, SPLIT_GAP_AFTER);
+    split_note_message(sp, m);
     if (sp->outer != SPLIT_OUT && (m->pair || m->rules & SPLIT_SIBLING)) {
         sp->place = sp->outer; /* a tag inside a message: the message continues */
         sp->gap = 0;
@@ -277,6 +283,7 @@ static void split_keep_place(struct split *sp, const struct split_mark *m, str b
     }
     if (sp->place == SPLIT_OUT)
         enter_out(sp, SPLIT_GAP_AFTER);
+    split_note_message(sp, m);
     sp->implicit = false;
 }
 

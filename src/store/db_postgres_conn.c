@@ -12,6 +12,8 @@ static enum err_code pg_code_of(const char *state)
         return ERR_SYSTEM;
     if (strcmp(state, "57014") == 0)
         return ERR_CANCELLED;
+    if (strcmp(state, "53100") == 0) /* the disk is full */
+        return ERR_LIMIT;
     /* Error classes of one statement: data, constraints, and limits of the program. */
     return memcmp(state, "22", 2) == 0 || memcmp(state, "23", 2) == 0 || memcmp(state, "54", 2) == 0
                ? ERR_INPUT

@@ -64,7 +64,7 @@ static bool db_sqlite_is_row_fault(int code)
     return code == SQLITE_TOOBIG || code == SQLITE_MISMATCH || code == SQLITE_CONSTRAINT;
 }
 
-/* Why the last call failed. ERR_INPUT if it is the row's fault. */
+/* Why the last call failed. ERR_INPUT if it is the row's fault, ERR_LIMIT if the disk is full. */
 static bool db_sqlite_fail(struct sqlite_db *d, struct err *e)
 {
     int code = sqlite3_errcode(d->sqlite);
@@ -72,7 +72,9 @@ static bool db_sqlite_fail(struct sqlite_db *d, struct err *e)
     if (code == SQLITE_INTERRUPT)
         return err_set(e, ERR_CANCELLED, "the query was stopped");
     return err_set(e,
-                   db_sqlite_is_row_fault(code) ? ERR_INPUT : ERR_SYSTEM,
+                   db_sqlite_is_row_fault(code) ? ERR_INPUT
+                   : code == SQLITE_FULL        ? ERR_LIMIT
+                                                : ERR_SYSTEM,
                    "database: %s",
                    sqlite3_errmsg(d->sqlite));
 }

@@ -473,3 +473,10 @@ bool ingest_health(struct ingest *t, struct err *why, struct ingest_counts *out)
     pthread_mutex_unlock(&t->lock);
     return ok;
 }
+
+bool ingest_is_full(struct ingest *t, struct err *why)
+{
+    struct ingest_counts counts;
+
+    return !ingest_health(t, why, &counts) && why->code == ERR_LIMIT;
+}

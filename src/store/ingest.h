@@ -44,3 +44,5 @@ struct ingest_counts {
 
 /* Whether the last batch was stored; if not, *why. The counts only grow. */
 bool ingest_health(struct ingest *t, struct err *why, struct ingest_counts *out);
+/* Whether the last batch was not stored because the disk of the tables is full. */
+bool ingest_is_full(struct ingest *t, struct err *why);

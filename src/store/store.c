@@ -428,15 +428,35 @@ void store_health(struct store *s, struct store_health *out)
         out->free_bytes = (uint64_t)st.f_bavail * st.f_frsize;
 }
 
+struct store_settling {
+    struct store *store;
+    bool (*wanted)(void *ctx);
+    void *ctx;
+};
+
+/* A full disk does not get room within the time that somebody waits. */
+static bool store_may_settle(void *ctx)
+{
+    const struct store_settling *x = ctx;
+    struct err why;
+
+    return x->wanted(x->ctx) && !ingest_is_full(x->store->ingest, &why);
+}
+
 bool store_settle_while(struct store *s, uint64_t timeout_ms, bool (*wanted)(void *ctx), void *ctx,
                         struct err *e)
 {
+    struct store_settling x = {s, wanted, ctx};
     struct store_health health;
+    struct err why;
 
-    if (!s->journal || journal_settle_while(s->journal, timeout_ms, wanted, ctx))
+    if (!s->journal ||
+        journal_settle_while(s->journal, timeout_ms, wanted ? store_may_settle : NULL, &x))
         return true;
     if (wanted && !wanted(ctx))
         return err_set(e, ERR_CANCELLED, "the wait for the tables was cancelled");
+    if (ingest_is_full(s->ingest, &why))
+        return err_set(e, ERR_LIMIT, "the tables have no room: %s", why.text);
     store_health(s, &health);
     return err_set(e,
                    ERR_TIMEOUT,

@@ -211,7 +211,7 @@ void store_health(struct store *s, struct store_health *out);
  * must see them. */
 bool store_settle(struct store *s, uint64_t timeout_ms, struct err *e) MUST_USE;
 /* The same, while `wanted` returns true; it is called about four times a second. Else
- * ERR_CANCELLED. */
+ * ERR_CANCELLED; ERR_LIMIT at once if the disk of the tables is full. */
 bool store_settle_while(struct store *s, uint64_t timeout_ms, bool (*wanted)(void *ctx), void *ctx,
                         struct err *e) MUST_USE;
 

@@ -195,7 +195,7 @@ static bool wire_repair(struct wire_decoder *d, struct wire_frame *f, bool whole
            wire_restart_end(d, f, whole, d->repaired, at);
 }
 
-/* Removes what only hidden reasoning says from a frame; false if it is no JSON afterwards. */
+/* Removes what only hidden reasoning says from a frame; false if it is not JSON afterwards. */
 static bool wire_redact(struct wire_decoder *d, struct wire_frame *f, bool whole)
 {
     max_align_t room[EDITS_USUAL / sizeof(max_align_t)];
@@ -217,6 +217,13 @@ static bool wire_redact(struct wire_decoder *d, struct wire_frame *f, bool whole
     return ok;
 }
 
+/* Whether the stream ended within the frame: all others end with a line. */
+static bool wire_is_cut(const struct wire_frame *f, bool whole)
+{
+    return !whole && f->raw.n > 0 && f->raw.p[f->raw.n - 1] != '\n' &&
+           f->raw.p[f->raw.n - 1] != '\r';
+}
+
 /* Parses the frame's data; false after an error event. */
 static bool wire_parse(struct wire_decoder *d, struct wire_frame *f, bool whole)
 {
@@ -225,7 +232,10 @@ static bool wire_parse(struct wire_decoder *d, struct wire_frame *f, bool whole)
     f->doc = NULL;
     arena_reset(&d->scratch);
     if (!json_parse(&d->doc, f->data, &e) && !wire_repair(d, f, whole)) {
-        err_set(&why, ERR_UPSTREAM, "the provider sent invalid JSON: %s", e.text);
+        if (wire_is_cut(f, whole))
+            err_set(&why, ERR_UPSTREAM, "the provider's stream ended in the middle of an event");
+        else
+            err_set(&why, ERR_UPSTREAM, "the provider sent data that is not JSON: %s", e.text);
         wire_emit_error(d, 502, "upstream_error", why.text);
         return false;
     }

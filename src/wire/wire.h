@@ -173,8 +173,8 @@ struct wire_decoder {
     void *state;                        /* zeroed, decoder_size bytes */
     bool started, stopped, ended, deaf; /* START, STOP, END were emitted; nothing more is emitted */
     bool done;           /* [DONE] or a whole body was read: no choice is truncated */
-    bool hides;          /* reasoning is hidden: see redact_reasoning.h */
-    bool splits;         /* and the text may contain reasoning, too */
+    bool relays;         /* the client gets the frames: a choice's failure is a STOP, no ERROR */
+    bool hides, splits;  /* reasoning is hidden (redact_reasoning.h); the text may contain some */
     uint32_t blocks;     /* started so far, in choice 0 */
     uint32_t text_ended; /* 1 + the block of text that the last frame has ended; or 0 */
     str salt;            /* makes generated call ids unique to this reply; may be empty */

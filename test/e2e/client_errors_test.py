@@ -349,6 +349,76 @@ class Streams(Case):
         self.assertEqual(events[-1]["error"]["code"], "context_length_exceeded")
 
 
+class FailedChoices(Case):
+    """A finish_reason that says that the provider failed: for other dialects this is an error."""
+
+    FAILED = {"index": 0, "finish_reason": "error", "error": {"code": 503, "message": "GPU lost"}}
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.up.answer = cls.answer
+
+    @classmethod
+    def answer(cls, path, body, status):
+        """A stream says it once the client has some of the text."""
+        del path, status
+        if not body.get("stream"):
+            return "application/json", json.dumps(cls.says).encode()
+
+        def pieces():
+            yield (stream_of("openai").split("\n\n")[0] + "\n\n").encode()
+            cls.begun.wait(60)
+            yield f"data: {json.dumps(cls.says)}\n\ndata: [DONE]\n\n".encode()
+        return "text/event-stream", pieces()
+
+    def failed(self, client, kind, stream, choice):
+        part = {"content": "" if stream else "Yes"}
+        type(self).begun = threading.Event()
+        type(self).says = {"id": "c1", "object": "chat.completion" + (".chunk" if stream else ""),
+                           "created": 1, "model": "m", "choices": [
+                               {**choice, ("delta" if stream else "message"): part}]}
+        return self.ask(client, f"{kind}-m", stream, **({"begun": self.begun.set} if stream else {}))
+
+    def test_a_whole_reply_that_failed_is_an_error_with_a_status(self):
+        for client in KINDS:
+            for kind in {"openai", "mistral"} - {client}:
+                with self.subTest(client, kind=kind):
+                    r = self.failed(client, kind, False, self.FAILED)
+                    self.assertEqual(r.status, 503, r.body)
+                    self.assertIn(b"GPU lost", r.body)
+                    self.assertNotIn(b"Yes", r.body)
+
+    def test_without_words_the_error_has_ours(self):
+        for reason in ("error", "network_error", "insufficient_system_resource", "abort"):
+            r = self.failed("anthropic", "mistral", False, {"index": 0, "finish_reason": reason})
+            self.assertEqual((r.status, json.loads(r.body)["error"]), (502, {
+                "type": "api_error", "message": "the provider failed in the middle of its reply "
+                                                f"(finish_reason: {reason})"}))
+
+    def test_a_stream_that_failed_ends_with_an_error(self):
+        for client in KINDS:
+            for kind in {"openai", "mistral"} - {client}:
+                with self.subTest(client, kind=kind):
+                    r = self.ok(self.failed(client, kind, True, self.FAILED))
+                    last = r.body.decode().rstrip().splitlines()[-1]
+                    last = json.loads(last.removeprefix("data: "))
+                    self.assertIn("GPU lost", json.dumps(last))
+                    if client == "responses":
+                        self.assertEqual(last["response"]["status"], "failed")
+                    else:
+                        self.assertIn("error", last)
+                    for end in (b"[DONE]", b"message_stop", b'"finishReason"', b'"done":true',
+                                b"response.completed"):
+                        self.assertNotIn(end, r.body)
+
+    def test_a_client_of_the_same_dialect_gets_the_providers_words(self):
+        for stream in (False, True):
+            r = self.ok(self.failed("openai", "openai", stream, self.FAILED))
+            self.assertIn(json.dumps(self.says).encode(), r.body)
+            self.assertEqual(b"[DONE]" in r.body, stream)
+
+
 class Starts(Case):
     """A stream of Anthropic's begins with the number of tokens that it was asked with."""
 

@@ -469,6 +469,53 @@ class Replies(Case):
         self.assertIn("x-small", names)
 
 
+class SecondCalls(Case):
+    """A stream that pauses gives up the parsed request, and a second call to the provider needs it again."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.up.answer = cls.answer
+
+    @classmethod
+    def config(cls):
+        return {"providers": cls.providers, "reasoning": {"show": True, "repair_starved": True}}
+
+    @classmethod
+    def answer(cls, path, body, status):
+        """A reply that spends all its tokens on reasoning, in two parts; then the answer to the same."""
+        del path, body, status
+        if len(cls.up.asked) % 2 == 0:
+            return "text/event-stream", stream_of("openai").encode()
+
+        def pieces():
+            for delta, finish in (({"reasoning": "Let me"}, None), ({"reasoning": " think"}, "length")):
+                yield b"data: " + json.dumps({"id": "c1", "model": "m", "choices": [
+                    {"index": 0, "delta": delta, "finish_reason": finish}]}).encode() + b"\n\n"
+                cls.begun.wait(60)
+            yield b"data: [DONE]\n\n"
+        return "text/event-stream", pieces()
+
+    def test_a_second_call_after_a_pause_has_the_headers_of_its_own_request(self):
+        c = http.client.HTTPConnection("127.0.0.1", self.gateway.port, timeout=60)
+        for nth in range(3):  # on one connection: the parser knows the heads before this one
+            type(self).begun = threading.Event()
+            mark = [("x-unknown", f"{nth}"), ("x-app", "a" * (nth + 1)), *([("x-more", "m")] if nth == 1 else [])]
+            c.request("POST", PATHS["openai"], json.dumps(
+                {"model": "openai-m", "stream": True, "messages": MESSAGES}),
+                {**dict(mark), "content-type": "application/json", "authorization": f"Bearer {CLIENT_KEY}"})
+            r = c.getresponse()
+            got = r.read1()  # the client has the first part: the gateway rests
+            self.begun.set()
+            got += r.read()
+            self.assertIn(b"Yes.", got)
+            self.assertEqual(len(self.up.asked), 2 * nth + 2)
+            for _, seen in self.up.asked[-2:]:
+                self.assertEqual([h for h in seen if h[0] in ("x-unknown", "x-app", "x-more")], mark)
+                self.assertIn(("authorization", f"Bearer {PROVIDER_KEY}"), seen)
+        c.close()
+
+
 class Recordings(Case):
     """A recording is found whatever the client's query and headers were."""
 

@@ -175,6 +175,10 @@ class Files(Case):
         self.path.write_text("listen: x\nbody_max: 1\nproviders:\n  a: {kind: openai, format: thinc}\n"
                              "  b: {kind: openai, base_url: x}\nkeys: [{name: k, sha256: x}]\n")
         self.assertEqual([p["line"] for p in self.problems()], [1, 2, 4, 5, 6])
+        mistakes = self.path.read_text()
+        self.path.write_text("lisen: y\n" + mistakes)  # an unknown name hides no other mistake
+        self.assertEqual([p["line"] for p in self.problems()], [1, 2, 3, 5, 6, 7])
+        self.path.write_text(mistakes)
         done = self.check(str(self.path))
         self.assertEqual((done.code, done.err.count("\n")), (3, 5), done)
         self.assertEqual(done.err.count(f"rationale: {self.path}:"), 5, done.err)

@@ -75,7 +75,7 @@ class Decode(Case):
         for args, text, status in (
                 (["-d", "ollama"], '{"error":"no such model"}', 500),
                 (["-d", "ollama", "-s"], json.dumps(OLLAMA[0]) + "\n", 502),
-                (["-d", "responses"], "no JSON", 502),
+                (["-d", "responses"], "not JSON", 502),
                 (["-d", "responses", "-s"], 'data: {"type":"error","message":"m",'
                  '"code":"rate_limit_exceeded"}\n\n', 429)):
             done = run("decode", *args, stdin=text)

@@ -1,8 +1,8 @@
 /* A disk that fails when a test says so: preloaded into the real binary.
  *
  * The file named by FAULTS says what fails from now on: "full" is no room for the store's files,
- * "sync" a sync that fails once and then says that all is well, "clock N" a wall clock that is N
- * seconds off. No file, or an empty one: nothing.
+ * "tables" no room for the tables alone, "sync" a sync that fails once and then says that all is
+ * well, "clock N" a wall clock that is N seconds off. No file, or an empty one: nothing.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -57,9 +57,15 @@ SEEN int fdatasync(int fd)
     return (int)syscall(SYS_fdatasync, fd);
 }
 
+static bool has_no_room(int fd)
+{
+    return is_stored(fd, false) &&
+           (says("full", NULL) || (!is_stored(fd, true) && says("tables", NULL)));
+}
+
 SEEN ssize_t write(int fd, const void *p, size_t n)
 {
-    if (is_stored(fd, false) && says("full", NULL)) {
+    if (has_no_room(fd)) {
         errno = ENOSPC;
         return -1;
     }
@@ -68,7 +74,7 @@ SEEN ssize_t write(int fd, const void *p, size_t n)
 
 SEEN ssize_t pwrite64(int fd, const void *p, size_t n, off64_t at)
 {
-    if (is_stored(fd, false) && says("full", NULL)) {
+    if (has_no_room(fd)) {
         errno = ENOSPC;
         return -1;
     }

@@ -12,6 +12,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 import unittest
 
 LIBRARY = os.path.abspath(sys.argv.pop(3))
@@ -109,6 +110,22 @@ class Faults(unittest.TestCase):
         self.assertEqual(self.ask()[0].status, 200)
         self.all_there()
 
+    def test_while_the_tables_have_no_room_queries_are_answered_at_once(self):
+        self.begin()
+        self.ask()
+        until(lambda: self.get("/api/v1/history/sessions")[0] == 200)
+        self.fail("tables")
+        self.assertEqual(self.ask()[0].status, 200)
+        began = time.monotonic()
+        for _ in range(3):
+            status, got = self.get("/api/v1/history/sessions")
+            self.assertEqual((status, got["detail"]["error"]), (503, "store_unavailable"))
+            self.assertIn("disk is full", got["detail"]["message"])
+        self.assertLess(time.monotonic() - began, 30)  # one of them alone took this long
+        self.fail("")
+        until(lambda: self.get("/api/v1/history/sessions")[0] == 200)
+        self.all_there()
+
     def test_a_stream_that_runs_when_the_disk_becomes_full_does_not_end_as_if_all_were_well(self):
         self.begin()
         got = []
@@ -152,7 +169,7 @@ class Faults(unittest.TestCase):
             for _ in range(3):
                 self.assertEqual(self.ask()[0].status, 200)
         self.assertEqual(self.acked, sorted(self.acked))
-        _, listed = self.get("/api/v1/history/sessions?limit=100")
+        _, listed = self.get("/api/v1/history/sessions?page_size=100")
         starts = [s["started_at_us"] for s in listed["sessions"]]
         self.assertGreater(max(starts) - min(starts), 86400 * 10**6, "the clock has not jumped")
         for session in listed["sessions"]:

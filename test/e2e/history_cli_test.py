@@ -311,6 +311,18 @@ class Tail(unittest.TestCase):
     def test_it_follows_the_store(self):
         self.assertIn("[DIRECT]", self.follow("--store", wanted=b"[DIRECT]"))
 
+    def test_it_says_that_it_waits_for_a_session_that_is_not_there(self):
+        for args in ((), ("--store",)):
+            child = subprocess.Popen([BINARY, "tail", "--config", str(world.gateway.path), "--session", "nosuch", *args],
+                                     stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                     env=environment(UPSTREAM_KEY="k", RATIONALE_KEY=OPERATOR))
+            try:
+                read_until(child.stderr.fileno(), b'there is no session "nosuch" yet: waiting for its first call')
+            finally:
+                child.kill()
+                child.wait()
+                child.stderr.close()
+
     def test_it_says_when_a_key_is_needed(self):
         config = {**world.gateway.config, "listen": f"127.0.0.1:{world.gateway.port}"}
         path = world.gateway.folder / "tail.yaml"

@@ -343,6 +343,17 @@ class Sessions(Case):
         self.wrong(ask("/api/v1/history/search", q=" "), 422, "q")
         self.wrong(ask("/api/v1/history/search", q="x", limit=101), 422, "limit")
         self.wrong(ask("/api/v1/history/decisions", kind="MAYBE"), 422, "kind")
+        for unknown, known in (("sessions?limit=5", "page_size"), ("decisions?query=x", "kind"), ("search?q=x&page=1", "limit"),
+                               ("active-sessions?x", None), ("sessions/filter-1?x=1", None),
+                               ("sessions/filter-1/export?start_date_us=1", "format"), ("export?format=csv&x=1", "alert_type")):
+            name = unknown.rpartition("?")[2].rpartition("&")[2].partition("=")[0]
+            detail = self.wrong(ask(f"/api/v1/history/{unknown}"), 400, name)
+            self.assertIn(f"{name}: there is no such parameter here", detail["message"])
+            self.assertEqual("there are" in detail["message"], known is not None)
+            self.assertIn(known or "", detail["message"])
+        self.wrong(ask("/api/v1/runs", state="waiting"), 400, "state")
+        self.wrong(ask("/api/v1/history/sessions?" + "n" * 70 + "=1"), 400, "query")
+        self.ok(ask("/api/v1/history/sessions?_=17&page_size=1"))  # against caches
         self.wrong(ask("/api/v1/usage", group_by="colour"), 422, "group_by")
         self.wrong(ask("/api/v1/history/export", format="xml"), 422, "format")
 

@@ -123,6 +123,25 @@ class Failures(unittest.TestCase):
             self.assertRegex(log, "path=/alerts status=422 code=validation_failed ")
             self.assertRegex(log, "path=/alerts status=400 code=[a-z]")
 
+    def test_a_runbook_that_is_missing_is_a_warning(self):
+        with Model(classic) as model, Daemon(model) as d:
+            hook = {"receiver": "x", "status": "firing", "version": "4", "groupKey": "g", "alerts": [
+                {"status": "firing", "labels": {"alertname": "t"}, "annotations": {"runbook": "nosuch.md"},
+                 "startsAt": "2026-11-17T04:22:14Z", "fingerprint": "5f2c6b8d1a7e9034"}]}
+            alert = d.ask("POST", "/alerts", hook)[1]["alerts"][0]["alert_id"]
+            until(lambda: d.ask("GET", f"/processing-status/{alert}")[1]["status"] == "completed")
+            self.assertRegex(d.log.read_text(), rf'level=warn msg="an alert\'s runbook cannot be read[^"]*" alert={alert} '
+                                                r'why="there is no runbook \\"nosuch\.md')
+
+    def test_probes_are_not_logged(self):
+        with Model(classic) as model, Daemon(model) as d:
+            for path in ("/health", "/ready", "/alert-types"):
+                self.assertEqual(d.ask("GET", path)[0], 200)
+            log = d.log.read_text()
+            self.assertIn("path=/alert-types status=200", log)
+            self.assertNotIn("path=/health", log)
+            self.assertNotIn("path=/ready", log)
+
     def test_an_investigation_that_ends_well_is_no_warning(self):
         with Model(classic) as model, Daemon(model) as d:
             d.investigate()

@@ -498,7 +498,7 @@ class Defects(Case):
         self.start(turns=[[broken], finish() + search() + [call("facts_get", field_name="age")]],
                    react_use_llm_controller=True)
         r = self.review()["results"][0]
-        self.assertIn("no JSON", acts(r)[0]["observation"])
+        self.assertIn("not JSON", acts(r)[0]["observation"])
         self.assertEqual((r["status"], len(acts(r))), ("met", 4))
         for body in self.model.bodies:  # each call has its answer, so providers take the history
             calls = [c["id"] for m in body["messages"] for c in m.get("tool_calls") or []]

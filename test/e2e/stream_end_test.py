@@ -162,6 +162,8 @@ class Cut(Case):
                 with self.subTest(dialect, rest=rest):
                     seen = dispatched(self.tail(dialect, rest))
                     self.assertIn("error", seen[-1][1])
+                    if rest.startswith(b"data: {") and not rest.startswith(whole):
+                        self.assertIn("the provider's stream ended in the middle of an event", seen[-1][1])
                     self.assertEqual(seen[-1][0], {"anthropic": "error", "responses": "response.failed"}.get(dialect, ""))
                     if dialect != "responses":  # which closes its items first
                         self.assertEqual(len(seen), 2 if rest.startswith(whole) else 1)
@@ -172,6 +174,8 @@ class Cut(Case):
             with self.subTest(rest=rest):
                 lines = [x for x in self.tail("ollama", rest).decode().split("\n") if x.strip()]
                 self.assertIn("error", json.loads(lines[-1]))
+                if rest == b'{"model':
+                    self.assertIn("ended in the middle of an event", lines[-1])
                 self.assertEqual(len(lines), 2 if rest == whole else 1)
 
     def test_a_stream_that_is_complete_gets_no_byte_more(self):

@@ -9,6 +9,7 @@
 #include "agent/mcp_tools.h"
 #include "apps/incidents/engine.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "store/step.h"
 
 #define LOOK_MS 20
@@ -217,11 +218,15 @@ static bool incident_run_find_runbook(struct incident *in, struct agent_work *w)
             w, STR("runbook"), o->alert.runbook, incident_run_fetch_runbook, &f, &done))
         return false;
     in->runbook = done.ok ? done.result : str_c(usual_steps);
-    if (!done.ok)
-        in->runbook_note =
-            arena_printf(in->arena,
-                         "It could not be had (" STR_FMT "); this is what is usually looked at.",
-                         STR_ARG(done.result));
+    if (done.ok)
+        return true;
+    log_warn("an alert's runbook cannot be read; the usual steps are used",
+             LOG_STR("alert", o->alert.id),
+             LOG_STR("why", done.result));
+    in->runbook_note =
+        arena_printf(in->arena,
+                     "It could not be had (" STR_FMT "); this is what is usually looked at.",
+                     STR_ARG(done.result));
     return true;
 }
 

@@ -227,7 +227,7 @@ static bool order_tools_run(struct order_call *c, const struct ask_call *call)
     if (call->arguments.n > ARENA_MAX / 8)
         return order_call_refuse(c, "the arguments are too long");
     if (!json_parse(&c->args, call->arguments, &e))
-        return order_call_refuse(c, "the arguments are no JSON: %s", e.text);
+        return order_call_refuse(c, "the arguments are not JSON: %s", e.text);
     for (size_t i = 0; i < COUNT_OF(table); i++)
         if (str_eq(call->name, str_c(table[i].name)))
             return table[i].run(c);

@@ -74,7 +74,7 @@ static void read_field(struct member *m, const struct json_node *v, bool fixture
 
     *f = (struct policy_field){.name = STR(""), .doc_id = STR(""), .field_class = STR("")};
     if (v->kind != JSON_OBJECT)
-        member_wrong(m, "", "an object is expected");
+        member_wrong_kind(m, "", "an object", v);
     if (!member_find(m, v, name)) /* either name in either shape */
         name = member_find(m, v, "field") ? "field" : "field_name";
     f->confidence = fixture ? FIXTURE_CONFIDENCE : -1;

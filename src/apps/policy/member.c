@@ -41,6 +41,23 @@ bool member_wrong(struct member *m, const char *name, const char *what)
     return false;
 }
 
+bool member_wrong_kind(struct member *m, const char *name, const char *want,
+                       const struct json_node *found)
+{
+    static const char *const kinds[] = {[JSON_NULL] = "null",
+                                        [JSON_FALSE] = "false",
+                                        [JSON_TRUE] = "true",
+                                        [JSON_NUMBER] = "a number",
+                                        [JSON_STRING] = "a string",
+                                        [JSON_ARRAY] = "a list",
+                                        [JSON_OBJECT] = "an object"};
+    char what[120];
+
+    assert(found->kind < COUNT_OF(kinds));
+    snprintf(what, sizeof what, "%s is expected, not %s", want, kinds[found->kind]);
+    return member_wrong(m, name, what);
+}
+
 const struct json_node *member_find(const struct member *m, const struct json_node *v,
                                     const char *name)
 {
@@ -66,7 +83,7 @@ bool member_text(struct member *m, const struct json_node *v, const char *name, 
     if (!found)
         return !must || member_wrong(m, name, "is missing");
     if (!json_text(m->doc, found, m->arena, out))
-        return member_wrong(m, name, "a string is expected");
+        return member_wrong_kind(m, name, "a string", found);
     if (must && str_trim(*out).n == 0)
         return member_wrong(m, name, "is empty");
     return true;
@@ -84,7 +101,7 @@ bool member_bool(struct member *m, const struct json_node *v, const char *name, 
 
     if (!found || json_bool(found, out))
         return true;
-    return member_wrong(m, name, "true or false is expected");
+    return member_wrong_kind(m, name, "true or false", found);
 }
 
 bool member_between(struct member *m, const struct json_node *v, const char *name, double low,
@@ -140,6 +157,6 @@ const struct json_node *member_kind(struct member *m, const struct json_node *v,
 
     if (!found || found->kind == kind)
         return found;
-    member_wrong(m, name, kind == JSON_ARRAY ? "a list is expected" : "an object is expected");
+    member_wrong_kind(m, name, kind == JSON_ARRAY ? "a list" : "an object", found);
     return NULL;
 }

@@ -33,6 +33,9 @@ const struct json_node *member_enter(struct member *m, const struct json_node *v
                                      bool must, size_t *at);
 /* Always false. */
 bool member_wrong(struct member *m, const char *name, const char *what);
+/* "NAME: a list is expected, not a number". */
+bool member_wrong_kind(struct member *m, const char *name, const char *want,
+                       const struct json_node *found);
 
 /* NULL if it is absent or null. */
 const struct json_node *member_find(const struct member *m, const struct json_node *v,

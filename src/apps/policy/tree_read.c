@@ -84,7 +84,7 @@ static void tree_read_node(struct reader *r, const struct json_node *v, uint32_t
 
     assert(r->t->node_count <= r->nodes_max);
     if (v->kind != JSON_OBJECT)
-        member_wrong(&r->m, "", "an object is expected");
+        member_wrong_kind(&r->m, "", "an object", v);
     if (r->t->node_count == r->nodes_max)
         tree_read_fail(r, "more nodes than", POLICY_NODES_MAX);
     if (!json_find(r->m.doc, v, STR("title")))

@@ -5,7 +5,7 @@
 #include "base/utf8.h"
 #include "gateway/call/internal.h"
 
-#define PLAIN_MAX 300 /* of an error that is no JSON */
+#define PLAIN_MAX 300 /* of an error that is not JSON */
 
 /* Whether an error's body has the form of its dialect: then it may reach the client unchanged. */
 static bool call_error_well_formed(enum chat_dialect dialect, const struct json *doc)

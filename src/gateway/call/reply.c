@@ -317,7 +317,7 @@ void call_reply_silent(struct call *c)
     reply_fail(c, 504, "upstream_timeout", e.text);
 }
 
-/* Refuses a reply that is compressed or a web page. */
+/* Refuses a reply that is still packed, or a web page. */
 static bool reply_is_unreadable(struct call *c, const struct upstream_head *head)
 {
     char why[120];
@@ -325,7 +325,7 @@ static bool reply_is_unreadable(struct call *c, const struct upstream_head *head
     if (head->coding.n && !http1_same(head->coding, STR("identity"))) {
         (void)snprintf(why,
                        sizeof why,
-                       "the provider compressed its reply without being asked: " STR_FMT,
+                       "the gateway cannot unpack the reply of the provider: " STR_FMT,
                        STR_ARG(str_slice(head->coding, 0, 40)));
         reply_fail(c, 502, "upstream_encoding", why);
         return true;
@@ -402,8 +402,8 @@ void call_reply_head(struct call *c, const struct upstream_head *head)
         c->attempt.streams && c->attempt.phase == CALL_FIRST && c->frames.kind != FRAMES_WHOLE
             ? PIPE_STOP
             : PIPE_TRUNCATE;
-    if ((c->frames.kind == FRAMES_WHOLE) == c->in.request->stream)
-        c->attempt.relays = false; /* asked for a stream, given a whole; or the other way round */
+    c->decoder.relays = c->attempt.relays = /* not a whole for a stream, or the other way round */
+        c->attempt.relays && (c->frames.kind == FRAMES_WHOLE) != c->in.request->stream;
     if (c->attempt.streams)
         call_set_timer(c, call_provider(c)->first_ms);
     if (c->frames.kind != FRAMES_WHOLE)

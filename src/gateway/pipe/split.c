@@ -65,6 +65,19 @@ static void pipe_gap_clear(struct pipe_split *s)
     s->gap_is_known = false;
 }
 
+/* Another message of the answer, such as the final one after a preamble, is a paragraph of its own,
+ * unless the model's white space already breaks the line. */
+static void pipe_gap_begin_message(struct pipe_split *s)
+{
+    bool broken = str_find(arena_text_str(&s->gap), STR("\n")) != STR_NONE;
+
+    if (broken || s->answered_block != s->block + 1)
+        return;
+    arena_text_reset(&s->gap);
+    arena_text_add(&s->gap, s->shared->arena, STR("\n\n"));
+    s->gap_is_known = true;
+}
+
 /* White space of the answer that is dropped. An answer needs it only if it continues in its
  * block. */
 static void pipe_gap_add(struct pipe_split *s, enum split_kind kind, str space)
@@ -259,6 +272,8 @@ static void pipe_split_on_note(void *ctx, const struct split_note *note)
     assert(s->state == PIPE_SPLITTING && s->splitter);
     if (note->kind == SPLIT_TOOL)
         split_reader_note(pipe_split_reader(s), note);
+    if (note->kind == SPLIT_ANSWER && note->what == SPLIT_BEGIN)
+        pipe_gap_begin_message(s);
     if (note->what == SPLIT_AMBIGUOUS && !s->held && (s->shared->options->hide || note->mismatched))
         pipe_held_begin(s, PIPE_HELD_CLOSER);
     if (note->what == SPLIT_SETTLED)

@@ -144,10 +144,10 @@ static enum kind http1_body_kind_of(char c)
     }
 }
 
-static void http1_body_fail(struct http1_body *b, const char *why)
+static void http1_body_fail(struct http1_body *b, int status, const char *why)
 {
     assert(!b->fault.status);
-    b->fault = (struct http1_fault){400, why};
+    b->fault = (struct http1_fault){status, why};
     b->state = S_BAD;
 }
 
@@ -178,20 +178,23 @@ static void http1_body_step(struct http1_body *b, char c)
     assert_slow(was > S_BAD && was < S_COUNT && was != S_DATA);
     b->state = next[was][http1_body_kind_of(c)];
     if (b->state == S_BAD) {
-        http1_body_fail(b, why_bad(was));
+        http1_body_fail(b, 400, why_bad(was));
     } else if (b->state == S_SIZE) {
         b->left = b->left << 4 | http1_body_read_hex_digit(c);
-        if (++b->digits > DIGITS_MAX)
-            http1_body_fail(b, "a chunk's size is too large");
+        if (b->left > b->room)
+            http1_body_fail(b, 413, "the body is too large");
+        else if (++b->digits > DIGITS_MAX)
+            http1_body_fail(b, 400, "a chunk's size has too many digits");
     } else if (b->state == S_DATA) {
         b->digits = 0;
+        b->room -= b->left;
         if (b->left == 0)
             b->state = S_LINE_BEGIN;
     } else if (b->state == S_END) {
         b->done = true;
     }
     if (is_extra(b->state) && ++b->extra > EXTRA_MAX)
-        http1_body_fail(b, "too much beside the data of a chunked body");
+        http1_body_fail(b, 400, "too much beside the data of a chunked body");
 }
 
 /* As much of the bytes as the length or the chunk still has. */
@@ -216,10 +219,11 @@ static size_t step_over(struct http1_body *b, str bytes)
         return 0;
     while (at < PLAIN_MAX - 2 && http1_is(bytes.p[at], HTTP1_HEX))
         size = size << 4 | http1_body_read_hex_digit(bytes.p[at++]);
-    if (size == 0 || bytes.p[at] != '\r' || bytes.p[at + 1] != '\n')
+    if (size == 0 || size > b->room || bytes.p[at] != '\r' || bytes.p[at + 1] != '\n')
         return 0;
     assert(at + 2 <= PLAIN_MAX);
     b->left = size;
+    b->room -= size;
     b->state = S_DATA;
     return at + 2;
 }
@@ -249,7 +253,8 @@ static size_t feed_chunked(struct http1_body *b, str bytes, struct http1_sink si
 
 void http1_body_init(struct http1_body *b, const struct http1_head *h)
 {
-    *b = (struct http1_body){.framing = h->framing, .state = S_SIZE_BEGIN};
+    *b = (struct http1_body){
+        .framing = h->framing, .state = S_SIZE_BEGIN, .room = UINT64_MAX};
     if (h->framing == HTTP1_LENGTH)
         b->left = h->content_length;
     b->done = h->framing == HTTP1_NONE || (h->framing == HTTP1_LENGTH && b->left == 0);

@@ -88,23 +88,14 @@ void server_go(void *ctx)
         server_exchange_gone(x); /* the handler is at work, and the client has disconnected */
 }
 
-/* The announced size of a chunk decides, before its bytes arrive. */
-static bool is_too_large(const struct server_exchange *x)
-{
-    assert(x->large.n <= x->large.size_max);
-    return x->framing.framing == HTTP1_CHUNKED && !x->framing.fault.status &&
-           x->framing.left > x->large.size_max - x->large.n;
-}
-
 static size_t take_body(struct server_exchange *x, str bytes)
 {
     size_t used = http1_body_feed(&x->framing, bytes, (struct http1_sink){on_body, x});
 
     assert(x->state == ST_BODY && used <= bytes.n);
     x->since_ns = server_now(x);
-    if (buf_full(&x->large) || is_too_large(x)) {
-        server_refuse(x, 413, "the body is too large");
-    } else if (x->framing.fault.status) {
+    assert(!buf_full(&x->large)); /* a larger chunk is a fault */
+    if (x->framing.fault.status) {
         server_refuse(x, x->framing.fault.status, x->framing.fault.why);
     } else if (x->framing.done) {
         x->body = buf_str(&x->large);
@@ -192,7 +183,7 @@ static size_t server_read_begin_body(struct server_exchange *x, str rest, bool k
         return x->body.n;
     }
     x->state = ST_BODY;
-    x->large.size_max = x->server->o.body_max;
+    x->large.size_max = x->framing.room = x->server->o.body_max;
     if (rest.n > 0)
         return take_body(x, rest);
     if (h->expect_continue) {

@@ -134,7 +134,7 @@ static void cohere_decode(struct wire_decoder *d, const struct wire_frame *f)
     assert(f->doc == &d->doc);
     if (root->kind != JSON_OBJECT || str_eq(f->name, STR("error")) ||
         (type.n == 0 && !delta && cohere_find(d, root, "message"))) {
-        openai_emit_error(d, &d->doc, "the provider sent something other than a chat event");
+        openai_emit_error(d, &d->doc, "the provider sent data that is not a chat event");
         return;
     }
     cohere_start(d, root);

@@ -196,7 +196,7 @@ static void ollama_line(struct wire_decoder *d, const struct wire_frame *f, bool
         return;
     }
     if (root->kind != JSON_OBJECT) {
-        wire_emit_error(d, 502, "upstream_error", "the reply is no JSON object");
+        wire_emit_error(d, 502, "upstream_error", "the reply is not a JSON object");
         return;
     }
     if (!d->started)

@@ -413,6 +413,8 @@ static void openai_decode_one_choice(struct wire_decoder *d, const struct json_n
         openai_content(d, c, text);
     openai_extras(d, c, v, m.odd, OPENAI_CHOICE, NULL);
     openai_decode_ending(d, c, &m, whole);
+    if (c->stopping && c->stop == CHAT_STOP_FAILED && !d->relays)
+        ((struct openai_decoding *)d->state)->failed = v;
     openai_decode_usage(d, json_fields_get(&m, OPENAI_AT_USAGE));
 }
 
@@ -500,6 +502,7 @@ static const struct json_node *openai_decode_usage_of(const struct json *doc,
 static void openai_decode_frame(struct wire_decoder *d, const struct wire_frame *f, bool whole)
 {
     const struct json_node *root = json_root(&d->doc), *list, *first;
+    struct openai_decoding *s = d->state;
     struct json_fields m;
     bool failed;
 
@@ -518,15 +521,17 @@ static void openai_decode_frame(struct wire_decoder *d, const struct wire_frame 
         openai_extras(d, NULL, root, first > m.odd ? first : m.odd, OPENAI_REPLY, NULL);
     if (list)
         openai_decode_choices(d, list, whole);
-    if (whole && !failed && ((struct openai_decoding *)d->state)->count == 0) {
+    if (whole && !failed && s->count == 0) {
         wire_emit_error(d, 502, "upstream_error", "the provider's reply has no choices");
         return;
     }
     openai_decode_usage(d, openai_decode_usage_of(&d->doc, &m));
-    if (!failed)
-        openai_decode_stops(d);
-    else
+    if (failed)
         openai_emit_error(d, &d->doc, "the provider failed");
+    else if (s->failed)
+        openai_emit_choice_error(d, s->failed);
+    else
+        openai_decode_stops(d);
 }
 
 void openai_decode(struct wire_decoder *d, const struct wire_frame *f)

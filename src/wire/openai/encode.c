@@ -84,7 +84,8 @@ const char *openai_finish(const struct chat_event *stop)
                                         [CHAT_STOP_SEQUENCE] = "stop",
                                         [CHAT_STOP_REFUSED] = "content_filter",
                                         [CHAT_STOP_PAUSE] = "stop",
-                                        [CHAT_STOP_OTHER] = "stop"};
+                                        [CHAT_STOP_OTHER] = "stop",
+                                        [CHAT_STOP_FAILED] = "error"};
 
     assert((size_t)stop->stop < COUNT_OF(names));
     return names[stop->stop];

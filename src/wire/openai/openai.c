@@ -145,22 +145,15 @@ static void openai_take_members(const struct json *doc, const struct json_node *
     openai_take_status(doc, v, out);
 }
 
-void openai_read_error(const struct json *doc, struct arena *a, struct chat_error *out)
+/* The member `error` of v: a text or an object. */
+static void openai_take_error(const struct json *doc, const struct json_node *v, struct arena *a,
+                              struct chat_error *out)
 {
-    const struct json_node *root = json_root(doc);
-    const struct json_node *error, *raw;
+    const struct json_node *error = json_get(doc, v, "error"), *raw;
 
-    if (json_is_array(root)) /* Google's endpoint puts it into a list */
-        root = json_first(doc, root);
-    if (!root)
+    json_get_into(doc, v, "error", a, &out->message);
+    if (!json_is_object(error))
         return;
-    error = json_get(doc, root, "error");
-    json_get_into(doc, root, "error", a, &out->message);
-    if (!json_is_object(error)) {
-        openai_take_members(doc, root, a, out);
-        return;
-    }
-    openai_take_status(doc, root, out);
     openai_take_members(doc, error, a, out);
     /* OpenRouter: the text of the actual provider is more useful. */
     raw = json_find(doc, json_find(doc, error, STR("metadata")), STR("raw"));
@@ -170,6 +163,23 @@ void openai_read_error(const struct json *doc, struct arena *a, struct chat_erro
             STR_FMT ": " STR_FMT,
             STR_ARG(out->message),
             STR_ARG(json_get_text(doc, json_find(doc, error, STR("metadata")), "raw", a)));
+}
+
+void openai_read_error(const struct json *doc, struct arena *a, struct chat_error *out)
+{
+    const struct json_node *root = json_root(doc);
+
+    if (json_is_array(root)) /* Google's endpoint puts it into a list */
+        root = json_first(doc, root);
+    if (!root)
+        return;
+    if (json_is_object(json_get(doc, root, "error"))) {
+        openai_take_status(doc, root, out);
+        openai_take_error(doc, root, a, out);
+    } else {
+        openai_take_error(doc, root, a, out);
+        openai_take_members(doc, root, a, out);
+    }
 }
 
 static bool openai_is_code(size_t i, str word)
@@ -208,6 +218,25 @@ void openai_emit_error(struct wire_decoder *d, const struct json *doc, const cha
     if (error.type.n == 0)
         error.type =
             error.raw.n ? str_c(openai_kind_of(error.status, false)) : STR("upstream_error");
+    ev.error = &error;
+    wire_emit(d, &ev);
+}
+
+void openai_emit_choice_error(struct wire_decoder *d, const struct json_node *choice)
+{
+    struct chat_error error = wire_error(0, "upstream_error", "");
+    struct chat_event ev = openai_event(d, NULL, CHAT_ERROR);
+
+    assert(json_is_object(choice));
+    openai_take_error(&d->doc, choice, &d->scratch, &error); /* OpenRouter has one there */
+    if (!error.message.n)
+        error.message =
+            arena_printf(&d->scratch,
+                         "the provider failed in the middle of its reply (finish_reason: " STR_FMT
+                         ")",
+                         STR_ARG(json_get_text(&d->doc, choice, "finish_reason", &d->scratch)));
+    if (error.status == 0)
+        error.status = openai_status_of(&error);
     ev.error = &error;
     wire_emit(d, &ev);
 }

@@ -131,6 +131,7 @@ struct openai_decoding {
     struct chat_usage usage;
     bool usage_known;
     bool whole; /* not a stream: each call is complete */
+    const struct json_node *failed; /* a choice of this frame that failed, or NULL */
     str id;
 };
 
@@ -204,3 +205,5 @@ str openai_error_code(const struct chat_error *error); /* or "" */
 void openai_read_error(const struct json *doc, struct arena *a, struct chat_error *out);
 /* Emits the error of a body or a frame that is one. */
 void openai_emit_error(struct wire_decoder *d, const struct json *doc, const char *otherwise);
+/* Emits the error of a choice whose finish_reason says that it failed. */
+void openai_emit_choice_error(struct wire_decoder *d, const struct json_node *choice);

@@ -133,6 +133,10 @@ enum chat_stop openai_stop(str name)
         {STR_INIT("refusal"), CHAT_STOP_REFUSED},
         {STR_INIT("error_toxic"), CHAT_STOP_REFUSED},
         {STR_INIT("pause_turn"), CHAT_STOP_PAUSE},
+        {STR_INIT("error"), CHAT_STOP_FAILED},                        /* Mistral, OpenRouter */
+        {STR_INIT("network_error"), CHAT_STOP_FAILED},                /* Z.ai */
+        {STR_INIT("insufficient_system_resource"), CHAT_STOP_FAILED}, /* DeepSeek */
+        {STR_INIT("abort"), CHAT_STOP_FAILED},                        /* vLLM, SGLang */
     };
 
     if (str_eq(name, STR("stop"))) /* the most frequent one */
@@ -140,5 +144,5 @@ enum chat_stop openai_stop(str name)
     for (size_t i = 0; i < COUNT_OF(names); i++)
         if (names[i].name.n == name.n && strncasecmp(names[i].name.p, name.p, name.n) == 0)
             return names[i].stop;
-    return CHAT_STOP_OTHER; /* insufficient_system_resource, network_error, abort... */
+    return CHAT_STOP_OTHER;
 }

@@ -284,7 +284,7 @@ static bool slack_api(const struct notify_attempt *t, const struct slack_call *c
     if (!ok)
         return false;
     if (!json_open(&doc, got.body, e)) {
-        ok = err_set(e, ERR_UPSTREAM, "the answer is no JSON: is api_url that of Slack?");
+        ok = err_set(e, ERR_UPSTREAM, "the answer is not JSON: is api_url that of Slack?");
     } else if (!json_bool(json_find(&doc, json_root(&doc), STR("ok")), &good) || !good) {
         *code = arena_dup(t->arena, json_get_text(&doc, json_root(&doc), "error", t->arena));
         out->permanent = !slack_is_transient(*code);
