@@ -66,20 +66,21 @@ struct find_lower {
     size_t size;
 };
 
-/* Whether the texts may have all words: of ASCII text it is enough to look for their bytes, which
- * takes a fraction of the time of reading its words. Texts that are copies of others may need more
+/* Whether the texts may have all words: in ASCII text each of them is searched by its bytes, which
+ * takes a fraction of the time of reading all words. Texts that are copies of others may need more
  * room than the block: then their words are read. */
-static bool find_has_bytes(const struct finding *g, struct find_lower room,
+static bool find_has_parts(const struct finding *g, struct find_lower room,
                            const struct block_texts *t)
 {
     char *lower = room.p;
-    size_t n = 0;
+    size_t n = 1;
 
     for (unsigned f = 0; f < BLOCK_TEXT_COUNT; f++)
         n += t->text[f].n + 1;
-    if (n > room.size)
+    if (n + WORDS_ROOM > room.size)
         return true;
     n = 0;
+    lower[n++] = ' ';
     for (unsigned f = 0; f < BLOCK_TEXT_COUNT; f++) {
         if (!(g->allowed >> f & 1))
             continue;
@@ -88,8 +89,11 @@ static bool find_has_bytes(const struct finding *g, struct find_lower room,
         n += t->text[f].n;
         lower[n++] = ' ';
     }
+    memset(lower + n, 0, WORDS_ROOM);
     for (size_t i = 0; i < g->query.part_count; i++)
-        if (!memmem(lower, n, g->query.parts[i].folded, g->query.parts[i].n))
+        if (!words_lower_has((str){lower + 1, n - 1},
+                             &g->query.parts[i],
+                             g->front && i + 1 == g->query.part_count))
             return false;
     return true;
 }
@@ -101,7 +105,7 @@ static bool find_entry(const struct finding *g, struct find_lower lower, str ent
     struct err bad;
 
     return entry.n > 0 && block_entry_get(entry, &g->r->row, &t, &bad) &&
-           find_has_bytes(g, lower, &t) &&
+           find_has_parts(g, lower, &t) &&
            words_match(&g->query, t.text, g->allowed, g->front, hit);
 }
 
@@ -119,7 +123,7 @@ static void find_match_entry(struct finding *g, struct find_hits *h, struct find
  * of numbers becomes that of the calls that match. */
 static void find_match(struct finding *g, struct find_hits *h, const struct narrow_calls *wanted)
 {
-    struct find_lower lower = {.size = h->view->raw.n + BLOCK_TEXT_COUNT};
+    struct find_lower lower = {.size = h->view->raw.n + BLOCK_TEXT_COUNT + 1 + WORDS_ROOM};
 
     h->hits = arena_zero(&g->r->row, h->view->count + 1, sizeof *h->hits);
     if (!arena_fits(&g->r->row, lower.size, 0))

@@ -42,9 +42,28 @@ static bool search_on_session(void *ctx, const struct db_value *v, size_t n)
     return --h->room > 0;
 }
 
-/* One that has this id, wherever it is; and of the newest those with such a name. */
-static bool search_sessions(struct reader *r, const struct query_asker *a, str words,
-                            struct hits *h, struct err *e)
+static void search_select_sessions(struct sql *q, const struct query_asker *a)
+{
+    sql_begin(q,
+              "SELECT s.session_id, NULL, s.started_at_us, coalesce(s.title, s.alert_id,"
+              " s.session_id), s.status FROM alert_sessions s");
+    sql_where_text(q, "s.key_name =", a->key_name);
+}
+
+/* The one with this id, wherever it is. */
+static bool search_session_id(struct reader *r, const struct query_asker *a, str id, struct hits *h,
+                              struct err *e)
+{
+    struct sql q;
+
+    search_select_sessions(&q, a);
+    sql_where(&q, "s.session_id =", db_text(id));
+    return sql_query(r, &q, (struct db_rows){search_on_session, h}, e);
+}
+
+/* The newest with such a name, in the order of an index: it ends when there is no more room. */
+static bool search_session_names(struct reader *r, const struct query_asker *a, str words,
+                                 struct hits *h, struct err *e)
 {
     static const char *const names[] = {"s.title", "s.alert_id"};
     const char *like_op = sql_text(r, (struct sql_text){" LIKE ", " ILIKE "});
@@ -55,16 +74,7 @@ static bool search_sessions(struct reader *r, const struct query_asker *a, str w
     if (!session_bound(r, a, -1, SESSION_NAMES_MAX, &from_us, e))
         return false;
     h->back_to_us = from_us > h->back_to_us ? from_us : h->back_to_us;
-    sql_begin(&q,
-              "SELECT s.session_id, NULL, s.started_at_us, coalesce(s.title, s.alert_id,"
-              " s.session_id), s.status FROM alert_sessions s");
-    sql_where_text(&q, "s.key_name =", a->key_name);
-    sql_and(&q);
-    sql_add(&q, "s.session_id IN (SELECT session_id FROM alert_sessions WHERE session_id = ");
-    sql_value(&q, db_text(words));
-    sql_add(&q, " UNION SELECT s.session_id FROM alert_sessions s");
-    q.where = false;
-    sql_where_text(&q, "s.key_name =", a->key_name);
+    search_select_sessions(&q, a);
     if (from_us >= 0)
         sql_where(&q, "s.started_at_us >=", db_int(from_us));
     sql_and(&q);
@@ -75,7 +85,9 @@ static bool search_sessions(struct reader *r, const struct query_asker *a, str w
         sql_value(&q, db_text(like));
         sql_add(&q, " ESCAPE '\\'");
     }
-    sql_add(&q, ")) ORDER BY s.started_at_us DESC");
+    sql_add(&q, ")");
+    sql_where(&q, "s.session_id <>", db_text(words));
+    sql_add(&q, " ORDER BY s.started_at_us DESC");
     sql_limit(&q, h->room, 0);
     return sql_query(r, &q, (struct db_rows){search_on_session, h}, e);
 }
@@ -151,7 +163,8 @@ static bool search_all(struct reader *r, const struct query_asker *a, str words,
 
         h->room = share;
         h->kind = &kinds[0];
-        if (!search_sessions(r, a, words, h, e))
+        if (!search_session_id(r, a, words, h, e) ||
+            (h->room > 0 && !search_session_names(r, a, words, h, e)))
             return false;
         assert(h->room >= 0 && h->room <= share);
         *left -= share - h->room;
