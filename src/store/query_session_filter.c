@@ -115,14 +115,14 @@ static bool session_find_words(struct reader *r, const struct query_asker *a, st
     };
     struct find find = {.a = a,
                         .in = FIND_CALLS,
-                        .blocks_max = QUERY_BLOCKS_MAX / 2, /* names take as long */
+                        .blocks_max = QUERY_BLOCKS_FEW,
                         .typed = words,
                         .columns = columns,
                         .count = COUNT_OF(columns),
                         .on_hit = session_on_hit,
                         .ctx = ids};
 
-    if (!find_calls(r, &find, e))
+    if (!find_calls(r, &find, 1, e))
         return false;
     out->back_to_us = find.back_to_us;
     if (ids->room == 0 && ids->last_us > out->back_to_us)
