@@ -31,7 +31,7 @@
 #define QUERY_COLUMNS_MAX 64
 #define QUERY_CALLS "llm_interactions i"
 #define QUERY_BLOCKS_MAX 48     /* that a search may unpack: about half a millisecond each */
-#define QUERY_BLOCKS_FEW 32     /* the same where it also looks for other things */
+#define QUERY_BLOCKS_FEW 24     /* the same where it also looks for other things */
 #define SESSION_NAMES_MAX 10000 /* newest sessions whose names are searched */
 #define QUERY_ARENA_MAX ((size_t)256 << 20)
 
