@@ -59,6 +59,44 @@ TEST(exports_have_everything_once)
     world_release(&w);
 }
 
+/* The first, the middle and the last of many sessions, some of which began at the same time. */
+TEST(a_step_of_an_export_looks_at_few_sessions)
+{
+    struct query_filter f = query_filter_none;
+    unsigned steps = 0, last = 6000;
+    struct query_export x;
+    struct world w;
+    struct err e;
+
+    world_init(&w);
+    for (unsigned i = 0; i <= last; i++) {
+        struct store_call row = store_call_none;
+        char id[32];
+
+        (void)snprintf(id, sizeof id, "many-%u", i);
+        row.id = row.session_id = str_c(id);
+        row.model = i % (last / 2) ? STR("common") : STR("rare");
+        row.started_ms = 5000 + (i < 4000 || i == last ? i : 4000);
+        row.ended_ms = row.started_ms;
+        store_call_put(w.store, &row, NULL);
+    }
+    settle(w.store);
+    f.model = STR("rare");
+    buf_reset(&w.out);
+    query_export_init(&x, QUERY_JSON, &f);
+    for (; !x.done; steps++) {
+        CHECK_F(query_export_step(w.reader, &everyone, &x, &w.out, &e), "%s", e.text);
+        CHECK(steps < 10);
+    }
+    query_export_release(&x);
+    CHECK_INT(steps, 4);
+    answered(&w, true, &e);
+    CHECK_INT(count_at(&w, "/sessions"), 3);
+    CHECK_STR(text_at(&w, "/sessions/1/session_id"), "many-3000");
+    CHECK_STR(text_at(&w, "/sessions/2/session_id"), "many-6000");
+    world_release(&w);
+}
+
 TEST(no_text_becomes_a_formula)
 {
     static const char *const texts[] = {
@@ -164,5 +202,5 @@ TEST(no_question_to_the_decision_log_reads_all_of_it)
     world_release(&w);
 }
 
-TEST_MAIN(T(exports_have_everything_once), T(no_text_becomes_a_formula),
-          T(no_question_to_the_decision_log_reads_all_of_it))
+TEST_MAIN(T(exports_have_everything_once), T(a_step_of_an_export_looks_at_few_sessions),
+          T(no_text_becomes_a_formula), T(no_question_to_the_decision_log_reads_all_of_it))

@@ -170,7 +170,7 @@ TEST(a_key_finds_its_own_and_no_reasoning_that_it_may_not_see)
     struct many m;
 
     blind.hide_reasoning = true;
-    many_init(&m, 300);
+    many_init(&m, 250);
     CHECK_INT(many_find(&m, &few, "asked:uniq201x"), 1);
     CHECK_INT(many_find(&m, &few, "asked:uniq199x"), 0);
     CHECK_INT(many_find(&m, &few, "deep201x"), 1);

@@ -474,6 +474,51 @@ TEST(words_that_match_have_their_keys_in_the_set)
     arena_release(&words_arena);
 }
 
+/* Parts that are searched by their bytes are found where the reader reads such a word. */
+TEST(words_of_ascii_are_found_by_their_bytes)
+{
+    static const char letters[] = "aAbB1 -\n";
+    char text[200], typed[8], lower[sizeof text + 1 + WORDS_ROOM], whole[WORDS_SIZE_MAX + 9];
+    struct words_query q;
+    struct words_hit hit;
+    struct rand rnd;
+    size_t matches = 0;
+
+    rand_init(&rnd, 6);
+    for (int round = 0; round < 50000; round++) {
+        bool front = rand_below(&rnd, 2);
+        str t = {text, rand_below(&rnd, sizeof text)}, asked = {typed, 1 + rand_below(&rnd, 7)};
+        bool match, has = true;
+
+        for (size_t i = 0; i < t.n; i++)
+            text[i] = letters[rand_below(&rnd, sizeof letters - 1)];
+        for (size_t i = 0; i < asked.n; i++)
+            typed[i] = letters[rand_below(&rnd, 5)];
+        if (round % 3 == 0 && asked.n > 2)
+            typed[asked.n / 2] = ' ';
+        if (round % 5 == 0) { /* a word that is cut, or one that is nearly as long */
+            memset(whole, 'a', sizeof whole);
+            asked = (str){whole, WORDS_SIZE_MAX - 2 + rand_below(&rnd, 5)};
+            t = (str){whole, WORDS_SIZE_MAX - 2 + rand_below(&rnd, 5)};
+        }
+        arena_release(&words_arena);
+        arena_init(&words_arena, 1 << 20);
+        CHECK(words_query_parse(asked, NULL, 0, &words_arena, &q));
+        front = front && q.may_be_front;
+        match = words_match(&q, &t, 1, front, &hit);
+        lower[0] = ' ';
+        CHECK(words_copy_lower(lower + 1, t));
+        memset(lower + 1 + t.n, 0, WORDS_ROOM);
+        for (size_t i = 0; i < q.part_count; i++)
+            has &= words_lower_has(
+                (str){lower + 1, t.n}, &q.parts[i], front && i + 1 == q.part_count);
+        CHECK_INT(has, match);
+        matches += match;
+    }
+    CHECK_F(matches > 1000, "%zu matches", matches);
+    arena_release(&words_arena);
+}
+
 TEST(words_snippets_are_cut_at_words)
 {
     const str text = STR("one two, three four. Five six seven eight nine ten!");
@@ -517,5 +562,6 @@ TEST_MAIN(T(words_are_runs_of_letters_and_digits), T(words_fold_case_and_diacrit
           T(words_of_any_text_are_those_of_the_plain_reader), T(words_sets_grow_and_are_used_again),
           T(words_keys_do_not_change), T(words_keys_keep_the_order_of_the_first_characters),
           T(words_with_a_front_have_keys_in_its_range), T(words_of_a_query_must_all_be_there),
-          T(words_of_a_query_have_ceilings), T(words_that_match_have_their_keys_in_the_set),
+          T(words_of_a_query_have_ceilings), T(words_of_ascii_are_found_by_their_bytes),
+          T(words_that_match_have_their_keys_in_the_set),
           T(words_snippets_are_cut_at_words), T(words_snippets_are_bounded_and_whole_characters))

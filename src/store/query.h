@@ -165,6 +165,7 @@ struct query_export {
     uint64_t sessions;
     int64_t after_us;
     struct buf after_id;
+    struct buf found; /* the sessions of a search, a JSON array */
 };
 
 bool query_format_parse(str name, enum query_format *out) MUST_USE;

@@ -30,7 +30,8 @@
 #define QUERY_ARGS_MAX 128
 #define QUERY_COLUMNS_MAX 64
 #define QUERY_CALLS "llm_interactions i"
-#define QUERY_BLOCKS_MAX 64     /* that a query may unpack: about half a millisecond each */
+#define QUERY_BLOCKS_MAX 48     /* that a search may unpack: about half a millisecond each */
+#define QUERY_BLOCKS_FEW 24     /* the same where it also looks for other things */
 #define SESSION_NAMES_MAX 10000 /* newest sessions whose names are searched */
 #define QUERY_ARENA_MAX ((size_t)256 << 20)
 
@@ -136,7 +137,7 @@ void columns_set_texts(const struct row_field *const texts[], size_t n,
                        const struct store_call *row, struct db_value *v);
 
 /* query_find.c: calls by the words of their texts, newest first. */
-enum find_in { FIND_CALLS, FIND_DECISIONS };
+enum find_in { FIND_CALLS, FIND_DECISIONS, FIND_IN_COUNT };
 /* Whether the last word may be a prefix: only if no text has it as a whole word; never; always. */
 enum find_as { FIND_EITHER, FIND_WHOLE, FIND_FRONT };
 
@@ -150,9 +151,7 @@ struct find {
     size_t blocks_max; /* in: blocks it may unpack; out: how many of these are left */
     str tool,
         session_id; /* "", or what `where` asks of the calls: blocks without any are skipped */
-    /* Kept from one search for the same words to the next of a query; zero at first. */
-    struct narrow narrow;
-    struct word_search_memo *whole, *front;
+    struct narrow narrow; /* kept from one search of a query to the next; zero at first */
     /* The columns that on_hit gets. on_hit: false stops the search. */
     const struct column *columns;
     size_t count;
@@ -164,8 +163,8 @@ struct find {
 };
 /* With FIND_CALLS a word may have a scope ("asked:", "answer:", "reasoning:", "error:"); reasoning
  * is not searched for an asker who may not see it. Whether a word is a prefix depends only on calls
- * that the asker may see. */
-bool find_calls(struct reader *r, struct find *f, struct err *e) MUST_USE;
+ * that the asker may see. Several are for the same words, as whole ones or as a prefix. */
+bool find_calls(struct reader *r, struct find *f, size_t n, struct err *e) MUST_USE;
 /* Writes "searched_back_to_us". */
 void find_write_bound(int64_t back_to_us, struct json_out *o);
 /* A text that the database accepts: UTF-8 without a NUL. */

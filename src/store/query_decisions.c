@@ -426,7 +426,7 @@ static bool query_decisions_search(struct reader *r, struct decision_log *l,
     h.words = find_clean(f->search, &r->arena);
     h.at = arena_zero(&r->arena, SEARCH_MAX, sizeof *h.at);
     find.typed = arena_join(&r->arena, f->tool, STR(" "), h.words);
-    if (!find_calls(r, &find, e))
+    if (!find_calls(r, &find, 1, e))
         return false;
     l->back_to_us = find.back_to_us;
     qsort(h.at, h.n, sizeof *h.at, decisions_by_worth);

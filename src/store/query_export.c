@@ -1,13 +1,15 @@
 /* query_export.c - all sessions, oldest first, a few at a time.
  *
  * A step reads at most STEP_SESSIONS sessions and stops at STEP_SIZE bytes, so that the sender
- * buffers little and no thread waits for a slow client.
+ * buffers little and no thread waits for a slow client. It looks for them among STEP_LOOKED_AT: a
+ * filter that few sessions pass takes more steps, some of which give nothing.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "store/query_export.h"
 
 #define STEP_SESSIONS 16
+#define STEP_LOOKED_AT 2000
 #define STEP_SIZE ((size_t)256 << 10)
 
 static const struct {
@@ -30,11 +32,13 @@ void query_export_init(struct query_export *x, enum query_format format,
 {
     *x = (struct query_export){.format = format, .filter = *f};
     buf_init(&x->after_id, 65536);
+    buf_init(&x->found, (size_t)4 << 20);
 }
 
 void query_export_release(struct query_export *x)
 {
     buf_release(&x->after_id);
+    buf_release(&x->found);
 }
 
 /* ---- which ---- */
@@ -44,6 +48,7 @@ struct ids {
     str id[STEP_SESSIONS];
     int64_t started_us[STEP_SESSIONS];
     size_t n;
+    int64_t until_us; /* later sessions were not looked at; 0: all were */
 };
 
 static bool query_export_on_id(void *ctx, const struct db_value *v, size_t n)
@@ -56,13 +61,52 @@ static bool query_export_on_id(void *ctx, const struct db_value *v, size_t n)
     return ids->n < STEP_SESSIONS;
 }
 
+/* Searches for the words once, for all steps. */
+static bool query_export_look(struct reader *r, const struct query_asker *a, struct query_export *x,
+                              struct session_found *out, struct err *e)
+{
+    struct query_filter others = x->filter;
+
+    if (!x->begun) {
+        if (!session_look(r, a, &x->filter, true, out, e))
+            return false;
+        buf_add(&x->found, out->ids);
+        return buf_ok(&x->found, "the sessions of a search", e);
+    }
+    others.search = STR("");
+    if (!session_look(r, a, &others, true, out, e))
+        return false;
+    out->ids = buf_str(&x->found);
+    return true;
+}
+
+/* When the last session began that this step looks at. Those of a search are listed already. */
+static bool query_export_find_until(struct reader *r, const struct query_asker *a,
+                                    const struct query_export *x, int64_t *out, struct err *e)
+{
+    struct sql q;
+
+    if (x->filter.search.n || x->filter.session_id.n)
+        return true;
+    sql_begin(&q, "SELECT s.started_at_us FROM alert_sessions s");
+    sql_where_text(&q, "s.key_name =", a->key_name);
+    if (x->begun)
+        sql_where(&q, "s.started_at_us >=", db_int(x->after_us));
+    else if (x->filter.start_us >= 0)
+        sql_where(&q, "s.started_at_us >=", db_int(x->filter.start_us));
+    sql_add(&q, " ORDER BY s.started_at_us");
+    sql_limit(&q, 1, STEP_LOOKED_AT);
+    return sql_number(r, &q, out, e);
+}
+
 static bool query_export_next_ids(struct reader *r, const struct query_asker *a,
-                                  const struct query_export *x, struct ids *ids, struct err *e)
+                                  struct query_export *x, struct ids *ids, struct err *e)
 {
     struct session_found found;
     struct sql q;
 
-    if (!session_look(r, a, &x->filter, true, &found, e))
+    if (!query_export_look(r, a, x, &found, e) ||
+        !query_export_find_until(r, a, x, &ids->until_us, e))
         return false;
     sql_begin(&q, "SELECT s.session_id, s.started_at_us FROM alert_sessions s");
     session_where(r, &q, a, &x->filter, &found);
@@ -71,6 +115,8 @@ static bool query_export_next_ids(struct reader *r, const struct query_asker *a,
                        "(s.started_at_us, s.session_id) >",
                        db_int(x->after_us),
                        db_text(buf_str(&x->after_id)));
+    if (ids->until_us > 0)
+        sql_where(&q, "s.started_at_us <=", db_int(ids->until_us));
     sql_add(&q, " ORDER BY s.started_at_us, s.session_id");
     sql_limit(&q, STEP_SESSIONS, 0);
     return sql_query(r, &q, (struct db_rows){query_export_on_id, ids}, e);
@@ -108,6 +154,13 @@ static bool query_export_write_session(struct reader *r, const struct query_aske
     return query_session(r, a, id, out, e);
 }
 
+static void query_export_set_after(struct query_export *x, int64_t us, str id)
+{
+    x->after_us = us;
+    buf_reset(&x->after_id);
+    buf_add(&x->after_id, id);
+}
+
 static void query_export_finish(struct query_export *x, struct buf *out)
 {
     assert(!x->done);
@@ -136,14 +189,14 @@ bool query_export_step(struct reader *r, const struct query_asker *a, struct que
         assert(i < STEP_SESSIONS);
         ok = query_export_write_session(r, a, x, ids.id[i], out, e);
         x->sessions++;
-        x->after_us = ids.started_us[i];
-        buf_reset(&x->after_id);
-        buf_add(&x->after_id, ids.id[i]);
+        query_export_set_after(x, ids.started_us[i], ids.id[i]);
     }
     if (ok && x->filter.session_id.n && !x->begun && ids.n == 0)
         ok = query_not_found("session", x->filter.session_id, e);
     x->begun = true;
-    if (ok && ((i == ids.n && ids.n < STEP_SESSIONS) || x->filter.session_id.n))
+    if (ok && i == ids.n && ids.n < STEP_SESSIONS && ids.until_us > 0)
+        query_export_set_after(x, ids.until_us + 1, STR(""));
+    else if (ok && ((i == ids.n && ids.n < STEP_SESSIONS) || x->filter.session_id.n))
         query_export_finish(x, out);
     arena_release(&ids.arena);
     return ok;

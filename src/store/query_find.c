@@ -66,20 +66,21 @@ struct find_lower {
     size_t size;
 };
 
-/* Whether the texts may have all words: of ASCII text it is enough to look for their bytes, which
- * takes a fraction of the time of reading its words. Texts that are copies of others may need more
+/* Whether the texts may have all words: in ASCII text each of them is searched by its bytes, which
+ * takes a fraction of the time of reading all words. Texts that are copies of others may need more
  * room than the block: then their words are read. */
-static bool find_has_bytes(const struct finding *g, struct find_lower room,
+static bool find_has_parts(const struct finding *g, struct find_lower room,
                            const struct block_texts *t)
 {
     char *lower = room.p;
-    size_t n = 0;
+    size_t n = 1;
 
     for (unsigned f = 0; f < BLOCK_TEXT_COUNT; f++)
         n += t->text[f].n + 1;
-    if (n > room.size)
+    if (n + WORDS_ROOM > room.size)
         return true;
     n = 0;
+    lower[n++] = ' ';
     for (unsigned f = 0; f < BLOCK_TEXT_COUNT; f++) {
         if (!(g->allowed >> f & 1))
             continue;
@@ -88,8 +89,11 @@ static bool find_has_bytes(const struct finding *g, struct find_lower room,
         n += t->text[f].n;
         lower[n++] = ' ';
     }
+    memset(lower + n, 0, WORDS_ROOM);
     for (size_t i = 0; i < g->query.part_count; i++)
-        if (!memmem(lower, n, g->query.parts[i].folded, g->query.parts[i].n))
+        if (!words_lower_has((str){lower + 1, n - 1},
+                             &g->query.parts[i],
+                             g->front && i + 1 == g->query.part_count))
             return false;
     return true;
 }
@@ -101,7 +105,7 @@ static bool find_entry(const struct finding *g, struct find_lower lower, str ent
     struct err bad;
 
     return entry.n > 0 && block_entry_get(entry, &g->r->row, &t, &bad) &&
-           find_has_bytes(g, lower, &t) &&
+           find_has_parts(g, lower, &t) &&
            words_match(&g->query, t.text, g->allowed, g->front, hit);
 }
 
@@ -119,7 +123,7 @@ static void find_match_entry(struct finding *g, struct find_hits *h, struct find
  * of numbers becomes that of the calls that match. */
 static void find_match(struct finding *g, struct find_hits *h, const struct narrow_calls *wanted)
 {
-    struct find_lower lower = {.size = h->view->raw.n + BLOCK_TEXT_COUNT};
+    struct find_lower lower = {.size = h->view->raw.n + BLOCK_TEXT_COUNT + 1 + WORDS_ROOM};
 
     h->hits = arena_zero(&g->r->row, h->view->count + 1, sizeof *h->hits);
     if (!arena_fits(&g->r->row, lower.size, 0))
@@ -226,6 +230,15 @@ static bool find_rows(struct finding *g, const struct find_hits *h, struct err *
     return sql_query(g->r, &q, (struct db_rows){find_on_row, &x}, e);
 }
 
+/* Matches the calls of an unpacked block, and gives those that match. */
+static bool find_in_view(struct finding *g, struct find_hits h, const struct narrow_calls *wanted,
+                         struct err *e)
+{
+    arena_reset(&g->r->row);
+    find_match(g, &h, wanted);
+    return h.count == 0 || find_rows(g, &h, e);
+}
+
 /* ---- packed blocks ---- */
 
 static bool find_on_range(void *ctx, const struct db_value *v, size_t n)
@@ -278,11 +291,7 @@ static bool find_packed(struct finding *g, int64_t block, struct err *e)
         return find_bound(g, h.last_n + 1, e);
     }
     g->f->blocks_max--;
-    arena_reset(&g->r->row);
-    if (!texts_block(&g->r->texts, block, &h.view, e))
-        return false;
-    find_match(g, &h, &wanted);
-    return h.count == 0 || find_rows(g, &h, e);
+    return texts_block(&g->r->texts, block, &h.view, e) && find_in_view(g, h, &wanted, e);
 }
 
 /* ---- calls that are not in a block ---- */
@@ -396,8 +405,9 @@ static bool find_on_open(void *ctx, const struct db_value *v, size_t n)
     return true;
 }
 
-static bool find_in_open(struct finding *g, struct find_open *o, struct err *e)
+static bool find_in_open(struct finding *g, size_t n, struct find_open *o, struct err *e)
 {
+    const struct narrow_calls all = {.all = true};
     bool ok = db_query(g->r->db,
                        "SELECT block, block_n, call_n, texts FROM call_texts"
                        " ORDER BY block, block_n",
@@ -410,9 +420,8 @@ static bool find_in_open(struct finding *g, struct find_open *o, struct err *e)
                                           (const uint32_t *)(const void *)o->ends[i].p,
                                           o->ends[i].n / sizeof(uint32_t)};
         o->h[i].view = &o->views[i];
-        arena_reset(&g->r->row);
-        find_match(g, &o->h[i], &(struct narrow_calls){.all = true});
-        ok = g->enough || o->h[i].count == 0 || find_rows(g, &o->h[i], e);
+        for (size_t k = 0; ok && k < n; k++)
+            ok = g[k].enough || find_in_view(&g[k], o->h[i], &all, e);
     }
     return ok;
 }
@@ -437,16 +446,24 @@ static bool find_last_block(struct finding *g, int64_t *out, struct err *e)
     return ok;
 }
 
-static struct word_search_memo *find_memo(struct finding *g)
+static bool find_is_over(const struct finding *g, size_t n)
 {
-    struct word_search_memo **memo = g->front ? &g->f->front : &g->f->whole;
-
-    if (!*memo)
-        *memo = arena_zero(&g->r->arena, 1, sizeof **memo);
-    return *memo;
+    while (n > 0 && g[n - 1].enough)
+        n--;
+    return n == 0;
 }
 
-static bool find_look(struct finding *g, struct err *e)
+/* In a packed block, which is unpacked once for all: r->texts keeps the last ones. 0: in none. */
+static bool find_in_each(struct finding *g, size_t n, int64_t block, struct err *e)
+{
+    bool ok = true;
+
+    for (size_t i = 0; ok && i < n; i++)
+        ok = g[i].enough || (block ? find_packed(&g[i], block, e) : find_old(&g[i], e));
+    return ok;
+}
+
+static bool find_look(struct finding *g, size_t n, struct err *e)
 {
     struct find_open *o = base_alloc(sizeof *o);
     bool ok, old = false;
@@ -454,26 +471,22 @@ static bool find_look(struct finding *g, struct err *e)
     int64_t block = 1, last;
 
     o->n = 0;
-    ok = find_last_block(g, &last, e) && find_in_open(g, o, e) &&
-         (g->enough || word_search_begin(&s, g->r->db, &g->query, g->front, e));
+    ok = find_last_block(g, &last, e) && find_in_open(g, n, o, e) &&
+         (find_is_over(g, n) || word_search_begin(&s, g->r->db, &g->query, g->front, e));
     assert(o->n <= FIND_OPEN_MAX);
     for (size_t i = 0; i < o->n; i++) {
         buf_release(&o->raw[i]);
         buf_release(&o->ends[i]);
     }
     free(o);
-    s.memo = find_memo(g);
-    while (ok && block && !g->enough) {
+    while (ok && block && !find_is_over(g, n)) {
         ok = word_search_next(&s, &block, e);
         if (ok && !old && block <= s.moved_to) {
             old = true;
-            ok = find_old(g, e);
+            ok = find_in_each(g, n, 0, e);
         }
-        if (!ok || !block || g->enough)
-            break;
-        if (block > last)
-            continue;
-        ok = find_packed(g, block, e);
+        if (ok && block && block <= last)
+            ok = find_in_each(g, n, block, e);
     }
     return ok;
 }
@@ -487,28 +500,38 @@ static bool find_is_hidden(const struct finding *g)
     return false;
 }
 
-bool find_calls(struct reader *r, struct find *f, struct err *e)
+bool find_calls(struct reader *r, struct find *f, size_t n, struct err *e)
 {
-    struct finding g = {.r = r, .f = f, .allowed = find_fields[f->in]};
-    size_t scopes = f->in == FIND_CALLS ? COUNT_OF(find_scopes) : 0;
+    struct finding g[FIND_IN_COUNT];
 
-    assert(f->on_hit && f->columns && f->count > 0);
-    f->back_to_us = -1;
-    columns_find_texts(f->columns, f->count, g.texts);
-    if (f->a->hide_reasoning)
-        g.allowed &= ~(1u << BLOCK_REASONING);
-    if (!words_query_parse(f->typed, find_scopes, scopes, &r->arena, &g.query) ||
-        find_is_hidden(&g))
-        return true;
-    if ((!f->narrow.r && !narrow_begin(&f->narrow, r, f, e)) ||
-        (f->as != FIND_FRONT && !find_look(&g, e)))
+    assert(n > 0 && n <= FIND_IN_COUNT && (n == 1 || f->as != FIND_EITHER));
+    for (size_t i = 0; i < n; i++) {
+        size_t scopes = f[i].in == FIND_CALLS ? COUNT_OF(find_scopes) : 0;
+
+        assert(f[i].on_hit && f[i].columns && f[i].count > 0);
+        g[i] = (struct finding){.r = r, .f = &f[i], .allowed = find_fields[f[i].in]};
+        f[i].back_to_us = -1;
+        columns_find_texts(f[i].columns, f[i].count, g[i].texts);
+        if (f[i].a->hide_reasoning)
+            g[i].allowed &= ~(1u << BLOCK_REASONING);
+        if (!words_query_parse(f[i].typed, find_scopes, scopes, &r->arena, &g[i].query) ||
+            find_is_hidden(&g[i]))
+            return true;
+    }
+    if (!f->narrow.r && !narrow_begin(&f->narrow, r, f, e))
         return false;
-    if (f->as == FIND_WHOLE || g.found || !g.query.may_be_front || f->blocks_max == 0)
+    for (size_t i = 1; i < n; i++)
+        f[i].narrow = f->narrow;
+    if (f->as != FIND_FRONT && !find_look(g, n, e))
+        return false;
+    if (f->as == FIND_WHOLE || g->found || !g->query.may_be_front || f->blocks_max == 0)
         return true;
-    g.front = true;
-    g.enough = false;
-    f->back_to_us = -1;
-    return find_look(&g, e);
+    for (size_t i = 0; i < n; i++) {
+        g[i].front = true;
+        g[i].enough = false;
+        f[i].back_to_us = -1;
+    }
+    return find_look(g, n, e);
 }
 
 void find_write_bound(int64_t back_to_us, struct json_out *o)

@@ -15,58 +15,80 @@ static const struct kind {
 };
 
 struct hits {
-    struct json_out *o;
+    struct reader *r;
+    const struct query_asker *a;
     const struct kind *kind;
-    int64_t room;
-    int64_t back_to_us; /* the latest of the bounds; -1: everything was looked at */
+    str *at; /* each as JSON */
+    int64_t n, room;
+    int64_t back_to_us; /* -1: everything was looked at */
 };
 
-static void query_search_hit_write(struct hits *h, const struct db_value *v)
+static void hits_init(struct hits *h, struct reader *r, const struct query_asker *a,
+                      const struct kind *kind, int64_t room)
 {
-    json_out_object(h->o);
-    json_member_str(h->o, "type", str_c(h->kind->type));
-    value_write_member(h->o, "session_id", COLUMN_TEXT, &v[SESSION_ID]);
-    value_write_member(h->o, "interaction_id", COLUMN_TEXT, &v[INTERACTION_ID]);
-    value_write_member(h->o, "timestamp_us", COLUMN_NUMBER, &v[TIMESTAMP]);
-    value_write_member(h->o, "snippet", COLUMN_TEXT, &v[SNIPPET]);
-    value_write_member(h->o, h->kind->extra, COLUMN_TEXT, &v[EXTRA]);
-    json_out_end(h->o);
+    *h = (struct hits){.r = r, .a = a, .kind = kind, .room = room, .back_to_us = -1};
+    h->at = arena_alloc(&r->arena, (size_t)room * sizeof *h->at);
+}
+
+/* False when there is no more room. */
+static bool hits_add(struct hits *h, const struct db_value *v)
+{
+    struct json_out o;
+    struct buf b;
+
+    assert(h->n < h->room);
+    buf_init(&b, QUERY_OUT_MAX);
+    json_out_init(&o, &b);
+    json_out_object(&o);
+    json_member_str(&o, "type", str_c(h->kind->type));
+    value_write_member(&o, "session_id", COLUMN_TEXT, &v[SESSION_ID]);
+    value_write_member(&o, "interaction_id", COLUMN_TEXT, &v[INTERACTION_ID]);
+    value_write_member(&o, "timestamp_us", COLUMN_NUMBER, &v[TIMESTAMP]);
+    value_write_member(&o, "snippet", COLUMN_TEXT, &v[SNIPPET]);
+    value_write_member(&o, h->kind->extra, COLUMN_TEXT, &v[EXTRA]);
+    json_out_end(&o);
+    h->at[h->n++] = arena_dup(&h->r->arena, buf_str(&b));
+    buf_release(&b);
+    return h->n < h->room;
 }
 
 static bool search_on_session(void *ctx, const struct db_value *v, size_t n)
 {
-    struct hits *h = ctx;
-
     assert(n == EXTRA + 1);
-    query_search_hit_write(h, v);
-    return --h->room > 0;
+    return hits_add(ctx, v);
 }
 
-/* One that has this id, wherever it is; and of the newest those with such a name. */
-static bool search_sessions(struct reader *r, const struct query_asker *a, str words,
-                            struct hits *h, struct err *e)
+static void search_select_sessions(struct sql *q, const struct query_asker *a)
 {
-    static const char *const names[] = {"s.title", "s.alert_id"};
-    const char *like_op = sql_text(r, (struct sql_text){" LIKE ", " ILIKE "});
-    str like = find_like(words, &r->arena);
-    int64_t from_us;
-    struct sql q;
-
-    if (!session_bound(r, a, -1, SESSION_NAMES_MAX, &from_us, e))
-        return false;
-    h->back_to_us = from_us > h->back_to_us ? from_us : h->back_to_us;
-    sql_begin(&q,
+    sql_begin(q,
               "SELECT s.session_id, NULL, s.started_at_us, coalesce(s.title, s.alert_id,"
               " s.session_id), s.status FROM alert_sessions s");
-    sql_where_text(&q, "s.key_name =", a->key_name);
-    sql_and(&q);
-    sql_add(&q, "s.session_id IN (SELECT session_id FROM alert_sessions WHERE session_id = ");
-    sql_value(&q, db_text(words));
-    sql_add(&q, " UNION SELECT s.session_id FROM alert_sessions s");
-    q.where = false;
-    sql_where_text(&q, "s.key_name =", a->key_name);
-    if (from_us >= 0)
-        sql_where(&q, "s.started_at_us >=", db_int(from_us));
+    sql_where_text(q, "s.key_name =", a->key_name);
+}
+
+/* The one with this id, wherever it is. */
+static bool search_session_id(struct hits *h, str id, struct err *e)
+{
+    struct sql q;
+
+    search_select_sessions(&q, h->a);
+    sql_where(&q, "s.session_id =", db_text(id));
+    return sql_query(h->r, &q, (struct db_rows){search_on_session, h}, e);
+}
+
+/* The newest with such a name, in the order of an index: it ends when there is no more room. */
+static bool search_session_names(struct hits *h, str words, struct err *e)
+{
+    static const char *const names[] = {"s.title", "s.alert_id"};
+    const char *like_op = sql_text(h->r, (struct sql_text){" LIKE ", " ILIKE "});
+    str like = find_like(words, &h->r->arena);
+    struct sql q;
+
+    if (!session_bound(h->r, h->a, -1, SESSION_NAMES_MAX, &h->back_to_us, e))
+        return false;
+    search_select_sessions(&q, h->a);
+    if (h->back_to_us >= 0)
+        sql_where(&q, "s.started_at_us >=", db_int(h->back_to_us));
     sql_and(&q);
     for (size_t i = 0; i < COUNT_OF(names); i++) {
         sql_add(&q, i ? " OR " : "(");
@@ -75,9 +97,11 @@ static bool search_sessions(struct reader *r, const struct query_asker *a, str w
         sql_value(&q, db_text(like));
         sql_add(&q, " ESCAPE '\\'");
     }
-    sql_add(&q, ")) ORDER BY s.started_at_us DESC");
-    sql_limit(&q, h->room, 0);
-    return sql_query(r, &q, (struct db_rows){search_on_session, h}, e);
+    sql_add(&q, ")");
+    sql_where(&q, "s.session_id <>", db_text(words));
+    sql_add(&q, " ORDER BY s.started_at_us DESC");
+    sql_limit(&q, h->room - h->n, 0);
+    return sql_query(h->r, &q, (struct db_rows){search_on_session, h}, e);
 }
 
 static const struct column call_hit_columns[] = {
@@ -98,91 +122,105 @@ static const struct column decision_hit_columns[] = {
 
 static bool search_on_call(void *ctx, struct db_value *v, str snippet)
 {
-    struct hits *h = ctx;
-
     if (v[SNIPPET].type == DB_NULL)
         v[SNIPPET] = db_text(snippet);
-    query_search_hit_write(h, v);
-    return --h->room > 0;
+    return hits_add(ctx, v);
 }
 
-/* Decisions, then calls. What the first leaves of the room is the second one's. */
-static bool search_texts(struct reader *r, struct find *f, struct hits *h, int64_t *left,
-                         struct err *e)
+static bool search_sessions(struct hits *h, str words, struct err *e)
 {
-    static const struct column *const columns[] = {decision_hit_columns, call_hit_columns};
-    static const enum find_in in[] = {FIND_DECISIONS, FIND_CALLS};
+    return search_session_id(h, words, e) &&
+           (h->n == h->room || search_session_names(h, words, e));
+}
 
-    for (size_t i = find_scoped(f->typed, &r->arena) ? 1 : 0; i < COUNT_OF(in); i++) {
-        int64_t share = i == 0 && *left > 1 ? *left / 2 : *left;
-        size_t blocks = i == 0 ? f->blocks_max / 2 : 0;
+/* Decisions and calls. A word with a scope is no word of a decision. */
+enum { IN_DECISIONS, IN_CALLS, IN_COUNT };
 
-        if (share == 0)
-            return true;
-        f->blocks_max -= blocks;
-        h->room = share;
-        h->kind = &kinds[1 + i];
-        f->in = in[i];
-        f->columns = columns[i];
-        f->count = EXTRA + 1;
-        f->on_hit = search_on_call;
-        f->ctx = h;
-        if (!find_calls(r, f, e))
+/* The words as whole words, and if there is no such decision and no such call, the last of them as
+ * a prefix. Both are looked for at the same time, because they are in the same blocks. */
+static bool search_texts(struct hits h[IN_COUNT], str words, bool scoped, struct err *e)
+{
+    struct find f[IN_COUNT], *first = scoped ? &f[IN_CALLS] : f;
+    size_t n = scoped ? 1 : IN_COUNT;
+
+    for (size_t i = 0; i < IN_COUNT; i++)
+        f[i] = (struct find){.a = h[i].a,
+                             .in = i == IN_CALLS ? FIND_CALLS : FIND_DECISIONS,
+                             .as = FIND_WHOLE,
+                             .typed = words,
+                             .snippets = true,
+                             .blocks_max = scoped ? QUERY_BLOCKS_MAX : QUERY_BLOCKS_FEW,
+                             .columns = i == IN_CALLS ? call_hit_columns : decision_hit_columns,
+                             .count = EXTRA + 1,
+                             .on_hit = search_on_call,
+                             .ctx = &h[i]};
+    if (!find_calls(h->r, first, n, e))
+        return false;
+    if (h[IN_DECISIONS].n + h[IN_CALLS].n == 0 && first->back_to_us < 0) {
+        for (size_t i = 0; i < n; i++)
+            first[i].as = FIND_FRONT;
+        if (!find_calls(h->r, first, n, e))
             return false;
-        assert(h->room >= 0 && h->room <= share);
-        f->blocks_max += blocks;
-        *left -= share - h->room;
-        h->back_to_us = f->back_to_us > h->back_to_us ? f->back_to_us : h->back_to_us;
     }
+    for (size_t i = 0; i < n; i++)
+        h[IN_COUNT - 1 - i].back_to_us = first[n - 1 - i].back_to_us;
     return true;
 }
 
-/* A part of the room for sessions; then the words as whole words, and if there is no such decision
- * and no such call, the last of them as a front. */
-static bool search_all(struct reader *r, const struct query_asker *a, str words, struct hits *h,
-                       int64_t *left, struct err *e)
+struct search {
+    struct reader *r;
+    const struct query_asker *a;
+    str words;
+    int64_t left; /* room for results */
+    int64_t back_to_us;
+    struct json_out o;
+};
+
+static void search_write(struct search *s, const struct hits *h)
 {
-    struct find f = {
-        .a = a, .typed = words, .as = FIND_WHOLE, .snippets = true, .blocks_max = QUERY_BLOCKS_MAX};
-    int64_t before, back_to_us;
+    for (int64_t i = 0; i < h->n && s->left > 0; i++, s->left--)
+        json_out_raw(&s->o, h->at[i]);
+    if (h->back_to_us > s->back_to_us)
+        s->back_to_us = h->back_to_us;
+}
 
-    if (!find_scoped(words, &r->arena)) {
-        int64_t share = *left > 2 ? *left / 3 : *left;
+/* A part of the room is for sessions, and half of what they leave for decisions. */
+static bool search_all(struct search *s, struct err *e)
+{
+    bool scoped = find_scoped(s->words, &s->r->arena);
+    struct hits sessions, texts[IN_COUNT];
 
-        h->room = share;
-        h->kind = &kinds[0];
-        if (!search_sessions(r, a, words, h, e))
-            return false;
-        assert(h->room >= 0 && h->room <= share);
-        *left -= share - h->room;
-    }
-    before = *left;
-    back_to_us = h->back_to_us;
-    if (!search_texts(r, &f, h, left, e))
+    hits_init(&sessions, s->r, s->a, &kinds[0], s->left > 2 ? s->left / 3 : s->left);
+    if (!scoped && !search_sessions(&sessions, s->words, e))
         return false;
-    if (*left < before || h->back_to_us > back_to_us)
-        return true; /* there are some, or it was enough work already */
-    f.as = FIND_FRONT;
-    h->back_to_us = back_to_us;
-    return search_texts(r, &f, h, left, e);
+    search_write(s, &sessions);
+    if (s->left == 0)
+        return true;
+    hits_init(
+        &texts[IN_DECISIONS], s->r, s->a, &kinds[1], s->left > 1 ? s->left / 2 : s->left);
+    hits_init(&texts[IN_CALLS], s->r, s->a, &kinds[2], s->left);
+    if (!search_texts(texts, s->words, scoped, e))
+        return false;
+    for (size_t i = 0; i < IN_COUNT; i++)
+        search_write(s, &texts[i]);
+    return true;
 }
 
 bool query_search(struct reader *r, const struct query_asker *a, str words, int64_t limit,
                   struct buf *out, struct err *e)
 {
-    struct json_out o;
-    struct hits h = {.o = &o, .back_to_us = -1};
-    int64_t left = limit;
+    struct search s = {.r = r, .a = a, .left = limit, .back_to_us = -1};
     bool ok;
 
-    if (!query_begin_object(r, out, &o, e))
+    if (!query_begin_object(r, out, &s.o, e))
         return false;
-    words = find_clean(words, &r->arena);
-    json_member_array(&o, "results");
-    ok = search_all(r, a, words, &h, &left, e);
-    json_out_end(&o);
+    s.words = find_clean(words, &r->arena);
+    json_member_array(&s.o, "results");
+    ok = search_all(&s, e);
+    json_out_end(&s.o);
     ok = ok &&
-         absent_write_search(r, a, left < limit || !find_wants_reasoning(words, &r->arena), &o, e);
-    find_write_bound(h.back_to_us, &o);
-    return query_end_object(r, ok, &o, e);
+         absent_write_search(
+             r, a, s.left < limit || !find_wants_reasoning(s.words, &r->arena), &s.o, e);
+    find_write_bound(s.back_to_us, &s.o);
+    return query_end_object(r, ok, &s.o, e);
 }

@@ -65,7 +65,7 @@ bool session_bound(struct reader *r, const struct query_asker *a, int64_t end_us
     sql_where_text(&q, "s.key_name =", a->key_name);
     if (end_us >= 0)
         sql_where(&q, "s.started_at_us <=", db_int(end_us));
-    sql_add(&q, " ORDER BY s.started_at_us DESC, s.session_id DESC");
+    sql_add(&q, " ORDER BY s.started_at_us DESC"); /* in an index alone */
     sql_limit(&q, 1, max);
     *out = -1;
     return sql_query(r, &q, (struct db_rows){session_on_bound, out}, e);
@@ -115,14 +115,14 @@ static bool session_find_words(struct reader *r, const struct query_asker *a, st
     };
     struct find find = {.a = a,
                         .in = FIND_CALLS,
-                        .blocks_max = QUERY_BLOCKS_MAX / 2, /* names take as long */
+                        .blocks_max = QUERY_BLOCKS_FEW,
                         .typed = words,
                         .columns = columns,
                         .count = COUNT_OF(columns),
                         .on_hit = session_on_hit,
                         .ctx = ids};
 
-    if (!find_calls(r, &find, e))
+    if (!find_calls(r, &find, 1, e))
         return false;
     out->back_to_us = find.back_to_us;
     if (ids->room == 0 && ids->last_us > out->back_to_us)

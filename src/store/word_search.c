@@ -100,24 +100,6 @@ static bool search_look_up(struct word_search *s, int64_t level, int64_t first, 
     return true;
 }
 
-/* The same from the memo, if an earlier search was as far. */
-static bool search_segment_blocks(struct word_search *s, int64_t level, int64_t first,
-                                  struct err *e)
-{
-    struct word_search_memo *m = s->memo;
-    size_t at = s->segment++;
-
-    if (m && at < m->n) {
-        s->found = m->found[at];
-        return true;
-    }
-    if (!search_look_up(s, level, first, e))
-        return false;
-    if (m && at == m->n && at < WORD_SEARCH_KEPT)
-        m->found[m->n++] = s->found;
-    return true;
-}
-
 bool word_search_next(struct word_search *s, int64_t *block, struct err *e)
 {
     *block = 0;
@@ -127,7 +109,7 @@ bool word_search_next(struct word_search *s, int64_t *block, struct err *e)
 
         if (s->at < s->first) {
             search_segment(s, s->at, &level, &first, &span);
-            if (!search_segment_blocks(s, level, first, e))
+            if (!search_look_up(s, level, first, e))
                 return false;
             s->first = first;
         }

@@ -19,18 +19,8 @@
 
 #define WORD_LEVELS 3 /* 1, 16 and 256 blocks */
 
-/* The results of the segments that a search has looked up, newest first, for the next search with
- * the same words in the same snapshot of the database. */
-#define WORD_SEARCH_KEPT 256
-struct word_search_memo {
-    size_t n;
-    struct word_blocks found[WORD_SEARCH_KEPT];
-};
-
 struct word_search {
     struct db *db;
-    struct word_search_memo *memo; /* NULL: none */
-    size_t segment;                /* how many were looked up */
     const struct words_query *query;
     bool last_is_front;
     int64_t last, moved_to, last_moved; /* newest packed block; see store_counters */
@@ -39,7 +29,7 @@ struct word_search {
     struct word_blocks found;           /* of that segment */
 };
 
-/* The query is lent until the last call. s->memo may be set after it. */
+/* The query is lent until the last call. */
 bool word_search_begin(struct word_search *s, struct db *db, const struct words_query *query,
                        bool last_is_front, struct err *e) MUST_USE;
 /* block 0: no more blocks. */

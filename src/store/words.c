@@ -442,6 +442,43 @@ const uint64_t *words_set_sorted(struct words_set *s, size_t *n)
     return s->keys;
 }
 
+static bool words_is_inner(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z');
+}
+
+/* A part of the greatest size is the beginning of words that were cut. */
+static bool words_is_at(const char *p, const struct words_part *part, bool front)
+{
+    return memcmp(p, part->folded, part->n) == 0 && !words_is_inner(p[-1]) &&
+           (front || part->n == WORDS_SIZE_MAX || !words_is_inner(p[part->n]));
+}
+
+bool words_lower_has(str lower, const struct words_part *part, bool front)
+{
+    const char *p = lower.p, *end = lower.p + lower.n;
+
+    assert(part->n > 0 && part->n <= WORDS_SIZE_MAX);
+#if SIMD_HAS_16
+    for (; p < end; p += WORDS_CHUNK) {
+        simd16 firsts = simd_eq(simd_load(p), part->folded[0]);
+        simd16 lasts = simd_eq(simd_load(p + part->n - 1), part->folded[part->n - 1]);
+        uint32_t both = simd_bits(simd_and(firsts, lasts));
+
+        for (; both; both &= both - 1)
+            if (words_is_at(p + __builtin_ctz(both), part, front))
+                return true;
+    }
+#else
+    while ((p = memmem(p, (size_t)(end - p), part->folded, part->n))) {
+        if (words_is_at(p, part, front))
+            return true;
+        p++;
+    }
+#endif
+    return false;
+}
+
 bool words_copy_lower(char *to, str from)
 {
     unsigned char all = 0;

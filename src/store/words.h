@@ -120,6 +120,10 @@ bool words_match(const struct words_query *q, const str fields[], unsigned allow
                  bool last_is_front, struct words_hit *hit) MUST_USE;
 /* Copies the bytes with ASCII letters in lower case. False if some are not ASCII. */
 bool words_copy_lower(char *to, str from);
+/* Whether such a copy has the part as a word, or with `front` as the beginning of one. There is a
+ * space before the copy, and WORDS_ROOM bytes after it are readable and zero. */
+#define WORDS_ROOM (WORDS_SIZE_MAX + 16)
+bool words_lower_has(str lower, const struct words_part *part, bool front);
 
 /* Up to words_max words around a byte of the text, with "..." where text was cut off. At most
  * WORDS_SNIPPET_MAX bytes of text; always UTF-8, whatever the text has. */

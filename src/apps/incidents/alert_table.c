@@ -273,6 +273,23 @@ bool alert_table_get(struct alert_table *b, str id, struct arena *a, struct aler
     return true;
 }
 
+/* A condition that may be off has no index: so what decides which index is used is always on. */
+#define INCIDENTS_WHERE(decides)                                                                   \
+    BRIEF " WHERE " decides " AND ($1 = 1 OR key_name = $2) AND ($3 = '' OR state = $3)"           \
+          " AND ($4 = '' OR alert_type = $4) AND ($5 = '' OR alert_id < $5)"                       \
+          " ORDER BY alert_id DESC LIMIT $6"
+
+/* Few incidents are alive. */
+static const char *alert_table_list_sql(const struct alert_table_filter *f)
+{
+    static const str alive[] = {STR_INIT("queued"), STR_INIT("processing"), STR_INIT("waiting")};
+
+    for (size_t i = 0; i < COUNT_OF(alive); i++)
+        if (str_eq(f->state, alive[i]))
+            return INCIDENTS_WHERE("state = $3");
+    return f->before.n ? INCIDENTS_WHERE("alert_id < $5") : INCIDENTS_WHERE("alert_id > ''");
+}
+
 bool alert_table_list(struct alert_table *b, const struct alert_table_filter *f, struct arena *a,
                       struct alert_table_row **out, size_t *n, struct err *e)
 {
@@ -281,10 +298,7 @@ bool alert_table_list(struct alert_table *b, const struct alert_table_filter *f,
         .max = f->count_max && f->count_max < BOOK_LIST_MAX ? f->count_max : BOOK_LIST_MAX};
 
     if (!alert_table_read_rows(b,
-                               BRIEF
-                               " WHERE ($1 = 1 OR key_name = $2) AND ($3 = '' OR state = $3)"
-                               " AND ($4 = '' OR alert_type = $4) AND ($5 = '' OR alert_id < $5)"
-                               " ORDER BY alert_id DESC LIMIT $6",
+                               alert_table_list_sql(f),
                                DB_ARGS(db_int(f->all),
                                        db_text(f->key),
                                        db_text(f->state),

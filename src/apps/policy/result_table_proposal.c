@@ -65,6 +65,24 @@ bool policy_table_propose(struct policy_table *k, const struct policy_proposal *
     return policy_table_end(k, ok, e);
 }
 
+/* A condition that may be off has no index: so what decides which index is used is always on. */
+#define PROPOSALS_WHERE(decides)                                                                   \
+    "SELECT proposal_id, session_id, kind, state, document_id, version, case_id, name, value,"     \
+    " quote, node_id, section, page, start_char, end_char, confidence, model, created_us,"         \
+    " decided_by, decided_us, reason FROM policy_proposals WHERE " decides                         \
+    " AND ($1 = '' OR proposal_id = $1) AND ($2 = '' OR kind = $2) AND ($3 = '' OR state = $3)"    \
+    " AND ($4 = '' OR document_id = $4) AND ($5 = '' OR version = $5)"                             \
+    " AND ($6 = '' OR case_id = $6) ORDER BY proposal_id LIMIT $7"
+
+static const char *proposals_sql(const struct policy_proposals *q)
+{
+    if (q->id.n)
+        return PROPOSALS_WHERE("proposal_id = $1");
+    if (q->document_id.n)
+        return PROPOSALS_WHERE("document_id = $4");
+    return q->case_id.n ? PROPOSALS_WHERE("case_id = $6") : PROPOSALS_WHERE("proposal_id > ''");
+}
+
 bool policy_table_proposals(struct policy_table *k, const struct policy_proposals *q,
                             struct json_out *o, struct err *e)
 {
@@ -73,24 +91,17 @@ bool policy_table_proposals(struct policy_table *k, const struct policy_proposal
                                " quote node_id? section? page# start# end# confidence# model"
                                " created_at@ decided_by? decided_at@ reason?"};
 
-    return policy_table_query(
-        k,
-        "SELECT proposal_id, session_id, kind, state, document_id, version,"
-        " case_id, name, value, quote, node_id, section, page, start_char,"
-        " end_char, confidence, model, created_us, decided_by, decided_us,"
-        " reason FROM policy_proposals WHERE ($1 = '' OR proposal_id = $1) AND"
-        " ($2 = '' OR kind = $2) AND ($3 = '' OR state = $3) AND"
-        " ($4 = '' OR document_id = $4) AND ($5 = '' OR version = $5) AND"
-        " ($6 = '' OR case_id = $6) ORDER BY proposal_id LIMIT $7",
-        DB_ARGS(db_text(q->id),
-                db_text(q->kind),
-                db_text(q->state),
-                db_text(q->document_id),
-                db_text(q->version),
-                db_text(q->case_id),
-                db_int(q->limit)),
-        (struct db_rows){column_on_row, &list},
-        e);
+    return policy_table_query(k,
+                              proposals_sql(q),
+                              DB_ARGS(db_text(q->id),
+                                      db_text(q->kind),
+                                      db_text(q->state),
+                                      db_text(q->document_id),
+                                      db_text(q->version),
+                                      db_text(q->case_id),
+                                      db_int(q->limit)),
+                              (struct db_rows){column_on_row, &list},
+                              e);
 }
 
 bool policy_table_proposal_decide(struct policy_table *k, const struct policy_proposal_word *w,
