@@ -136,13 +136,13 @@ bool http1_is_text(str s);
 
 /* Removes the framing of a body. */
 struct http1_body {
+    struct http1_fault fault; /* status 0: no error */
+    uint64_t left;            /* of the length or of the chunk */
+    uint32_t extra;           /* bytes of extensions and trailers so far; limited */
     enum http1_framing framing;
-    uint64_t left; /* of the length or of the chunk */
     uint8_t state;
     uint8_t digits; /* of the chunk's size so far */
-    uint32_t extra; /* bytes of extensions and trailers so far; limited */
     bool done;
-    struct http1_fault fault; /* status 0: no error */
 };
 
 struct http1_sink {
