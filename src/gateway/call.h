@@ -58,21 +58,21 @@ struct call_request {
     str session;                  /* the session that the client named, or "" */
     str title;                    /* an application's title for the record; lent; or "" */
     str step;                     /* the purpose of the call, for the record; lent; or "" */
-    bool quiet;                   /* nothing asks for reasoning: enable_reasoning adds no text */
-    bool part;                    /* the session's status is an application's, not its calls' */
     struct call_reader reader;    /* lent likewise */
     const struct config_key *key; /* or NULL */
     struct setup *setup;          /* the call holds a reference */
     enum config_show show;        /* from the request's header */
     bool inside;                  /* this process asks: the reasoning is not for the client */
     bool defined;                 /* the key's lists of models and levels do not apply: ask.h */
-    str level;                    /* from the request's header, or "" */
+    bool quiet;                   /* nothing asks for reasoning: enable_reasoning adds no text */
+    bool part;                    /* the session's status is an application's, not its calls' */
+    bool whole; /* the request already includes the conversation of previous_response_id */
+    str level;  /* from the request's header, or "" */
     /* Returns the client's request head, which is lent until the caller of the gateway returns to
      * its loop: its query and headers go to the provider, as headers.h describes. NULL: no head. */
     const struct http1_head *(*head)(void *ctx);
     void *head_ctx;
     const struct call_watch *watch; /* the call only records; lent likewise; or NULL */
-    bool whole; /* the request already includes the conversation of previous_response_id */
     struct otlp_trace trace;
     uint64_t start_ns;
 };

@@ -33,6 +33,7 @@ static struct upstream_tape *tape_new(struct loop *l, const struct upstream_requ
 
     *t = (struct upstream_tape){.copy = *r, .last_ns = loop_now_ns(l), .type = STR("")};
     arena_init(&t->arena, 1 << 20);
+    t->copy.path = arena_dup(&t->arena, r->path);
     buf_init(&t->bytes, TAPE_MAX);
     return t;
 }

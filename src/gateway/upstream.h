@@ -63,11 +63,12 @@ struct upstream_request {
     const struct cassette *cassette;  /* for a replay provider */
     const struct upstream_feed *feed; /* for a fed exchange; or NULL */
     size_t nth;                       /* index among recordings of the same request */
+    str target, headers;
+    str path; /* the target without the client's query, as recorded */
+    str body; /* lent until the end, or upstream_has_sent; the other texts only during the start */
     bool keep_packed; /* a reply in gzip or deflate is not unpacked, which it is otherwise */
-    str target, headers, body;        /* lent until the end, or upstream_has_sent */
-    str path;                         /* the target without the client's query, as recorded */
-    size_t front;                     /* free bytes before the body, for the head: client.h */
-    str known;                        /* headers that are sent before the others: client.h */
+    size_t front; /* free bytes before the body, for the head: client.h */
+    str known;    /* headers that are sent before the others: client.h */
     struct cassette_writer *cassette_writer; /* writes the recording, if the provider is recorded */
     const struct clock *clock;               /* lent likewise */
 };

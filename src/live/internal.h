@@ -113,9 +113,9 @@ struct hub_call {
     uint64_t reported_ns;
     bool quiet; /* under the port's lock */
     /* Under its lock. */
-    bool opened; /* its first message may be shown */
+    bool opened;      /* its first message may be shown */
+    uint32_t charged; /* bytes of its texts, as counted by the hub */
     char *own;
-    size_t charged;
     struct hub_words *words[HUB_TEXT_COUNT]; /* NULL: no text of this kind */
     struct hub_begin *about;                 /* lent, or in `own`; NULL until it is described */
     struct {                                 /* those of hub_begin that `describe` does not set */

@@ -41,7 +41,7 @@ static void hub_text_charge(struct hub_call *c)
     if (held == c->charged)
         return;
     atomic_fetch_add_explicit(&c->hub->text_bytes, held - c->charged, memory_order_relaxed);
-    c->charged = held;
+    c->charged = (uint32_t)held;
 }
 
 static size_t hub_text_get_limit(const struct hub_call *c)

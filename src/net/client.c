@@ -23,7 +23,7 @@
 #include "net/pool.h"
 
 #define PIECE_SIZE ((size_t)128 * 1024) /* of a request's body, given to the connection at once */
-#define PLACE_SPARE 32                  /* bytes of a place besides its host */
+#define PLACE_SPARE 9                   /* bytes of a key besides the host: "s[]:65535" */
 #define INTERIM_MAX 16                  /* replies of 1xx before the real one */
 #define TIMEOUT_MS_MAX ((uint64_t)1000 * 3600 * 24)
 
@@ -46,30 +46,51 @@ struct client_call {
     struct dial *dial;
     struct conn *conn;
 
-    /* The request. Its texts follow the struct, except for the body and the bytes before it. */
-    size_t size; /* of both */
-    str key;     /* 's' for TLS or 'p', then the place */
-    str place;   /* host:port, for people */
-    str host, head, body;
-    unsigned port;
+    /* The request. Its key and head follow the struct, unless the head is in the bytes before the
+     * body. */
+    uint32_t size;          /* of both */
+    uint16_t key_n, host_n; /* sizes of the key and of the host in it: see client_key */
+    uint16_t port;
     bool tls, once;
-    bool no_body; /* it is a HEAD */
-    uint64_t connect_ms, first_ms, stall_ms;
+    bool no_body;    /* it is a HEAD */
+    uint8_t interim; /* replies of 1xx so far */
+    str head, body;
+    uint32_t connect_ms, first_ms, stall_ms;
     size_t body_at;       /* given to the connection */
     uint64_t sent_before; /* by others on the same connection */
 
     /* The reply. */
     struct buf in; /* a head that is not whole */
     struct http1_body framing;
-    uint64_t raw_count, body_count; /* bytes of it; those handed on */
+    uint64_t body_count; /* bytes handed on */
     uint64_t last_ns;
-    int interim;
+    bool heard; /* some of it has come */
     bool in_body, keep_alive, kept, retried, may_have_sent, paused, over;
     struct err *early; /* why it fails at the start */
     void (*on_upgrade)(void *ctx, const struct http1_head *head, struct conn *c, str rest);
 };
 
 static void client_start_dial(struct client_call *call);
+
+/* 's' for TLS or 'p', then the place. */
+static str client_key(const struct client_call *call)
+{
+    return (str){(const char *)(call + 1), call->key_n};
+}
+
+/* host:port, for people. */
+static str client_place(const struct client_call *call)
+{
+    return str_slice(client_key(call), 1, call->key_n);
+}
+
+static str client_host(const struct client_call *call)
+{
+    str place = client_place(call);
+
+    return place.p[0] == '[' ? str_slice(place, 1, 1 + (size_t)call->host_n)
+                             : str_slice(place, 0, call->host_n);
+}
 
 static bool some_was_sent(const struct client_call *call)
 {
@@ -99,7 +120,7 @@ static void client_fail(struct client_call *call, const struct err *e)
     bool sent = some_was_sent(call);
 
     assert(!call->over);
-    err_prefix(&copy, "upstream " STR_FMT ": ", STR_ARG(call->place));
+    err_prefix(&copy, "upstream " STR_FMT ": ", STR_ARG(client_place(call)));
     set_over(call);
     call->handler->on_error(call->ctx, &copy, sent);
 }
@@ -118,7 +139,7 @@ static void fail_cut(struct client_call *call, const struct err *why)
                 "%s after %llu bytes, before the end of its reply",
                 what,
                 (unsigned long long)call->body_count);
-    else if (call->raw_count > 0)
+    else if (call->heard)
         err_set(&e, ERR_UPSTREAM, "%s in the middle of its reply's head", what);
     else
         err_set(&e, ERR_UPSTREAM, "%s before it replied", what);
@@ -141,7 +162,7 @@ static void client_finish(struct client_call *call, bool clean)
         call->conn = NULL;
         if (call->paused)
             conn_resume(c);
-        pool_put(call->client->pool, call->key, c);
+        pool_put(call->client->pool, client_key(call), c);
     }
     set_over(call);
     call->handler->on_end(call->ctx);
@@ -150,7 +171,7 @@ static void client_finish(struct client_call *call, bool clean)
 /* Sent on a connection that the server had closed meanwhile: on a new one it may fare better. */
 static bool client_try_again(struct client_call *call)
 {
-    if (!call->kept || call->retried || call->raw_count > 0 || (call->once && some_was_sent(call)))
+    if (!call->kept || call->retried || call->heard || (call->once && some_was_sent(call)))
         return false;
     assert(!call->dial && call->conn);
     call->retried = true;
@@ -192,7 +213,8 @@ static void client_arm(struct client_call *call, uint64_t ms)
 static void client_on_timer(void *ctx)
 {
     struct client_call *call = ctx;
-    uint64_t limit_ns = (call->in_body ? call->stall_ms : call->first_ms) * CLOCK_NS_PER_MS;
+    uint64_t limit_ms = call->in_body ? call->stall_ms : call->first_ms;
+    uint64_t limit_ns = limit_ms * CLOCK_NS_PER_MS;
     uint64_t idle_ns = loop_now_ns(call->client->loop) - call->last_ns;
     char took[CLOCK_DURATION_SIZE];
     struct err e;
@@ -345,7 +367,7 @@ static void client_on_bytes(void *ctx, str bytes)
     struct client_call *call = ctx;
 
     assert(!call->over && call->conn);
-    call->raw_count += bytes.n;
+    call->heard |= bytes.n > 0;
     if (call->in_body) {
         call->last_ns = loop_now_ns(call->client->loop);
         feed_body(call, bytes);
@@ -442,7 +464,7 @@ static void client_start_dial(struct client_call *call)
     call->dial = dial_start(&(struct dial_to){.loop = c->loop,
                                               .resolver = c->resolver,
                                               .tls = call->tls ? c->tls : NULL,
-                                              .host = call->host,
+                                              .host = client_host(call),
                                               .port = call->port,
                                               .timeout_ms = call->connect_ms},
                             on_dialed,
@@ -451,7 +473,7 @@ static void client_start_dial(struct client_call *call)
 
 static void net_client_start(struct client_call *call)
 {
-    struct conn *c = pool_take(call->client->pool, call->key);
+    struct conn *c = pool_take(call->client->pool, client_key(call));
 
     if (c) {
         call->kept = true;
@@ -491,31 +513,13 @@ void client_resume(struct client_call *call)
         conn_resume(call->conn);
 }
 
-/* Where calls to that place are kept, and the place for people. */
-static char *client_keep_place(struct client_call *call, const struct client_url *url, char *p)
-{
-    bool bracket = memchr(url->host.p, ':', url->host.n) != NULL;
-    char *from = p;
-
-    *p++ = url->tls ? 's' : 'p';
-    if (bracket)
-        *p++ = '[';
-    call->host = (str){p, url->host.n};
-    p = str_put(p, url->host);
-    if (bracket)
-        *p++ = ']';
-    *p++ = ':';
-    p = client_head_put_number(p, url->port);
-    call->key = (str){from, (size_t)(p - from)};
-    call->place = str_slice(call->key, 1, call->key.n);
-    return p;
-}
-
 /* The head goes to where the body follows it, if there is room. */
 static void client_keep_texts(struct client_call *call, const struct client_request *r, size_t head)
 {
-    char *p = client_keep_place(call, r->url, (char *)(call + 1)), *end;
+    char *key = (char *)(call + 1), *p = client_head_put_key(key, r->url), *end;
 
+    call->host_n = (uint16_t)r->url->host.n;
+    call->key_n = (uint16_t)(p - key);
     if (r->front >= head)
         p = (char *)(uintptr_t)r->body.p - head;
     end = client_head_put(p, r);
@@ -523,9 +527,9 @@ static void client_keep_texts(struct client_call *call, const struct client_requ
     assert(end == p + head && (r->front >= head || end <= (char *)call + call->size));
 }
 
-static uint64_t at_most_a_day(uint64_t ms)
+static uint32_t at_most_a_day(uint64_t ms)
 {
-    return ms < TIMEOUT_MS_MAX ? ms : TIMEOUT_MS_MAX;
+    return ms < TIMEOUT_MS_MAX ? (uint32_t)ms : (uint32_t)TIMEOUT_MS_MAX;
 }
 
 struct client_call *client_start(struct client *c, const struct client_request *r,
@@ -538,14 +542,14 @@ struct client_call *client_start(struct client *c, const struct client_request *
     struct err e;
 
     *call = (struct client_call){
-        .size = size,
+        .size = (uint32_t)size,
         .client = c,
         .next = c->calls,
         .at = &c->calls,
         .handler = h,
         .ctx = ctx,
         .body = r->body,
-        .port = r->url->port,
+        .port = (uint16_t)r->url->port,
         .tls = r->url->tls,
         .once = r->once,
         .no_body = str_eq(r->method, STR("HEAD")),

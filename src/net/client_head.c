@@ -4,7 +4,7 @@
  */
 #include "net/client_head.h"
 
-char *client_head_put_number(char *p, uint64_t n)
+static char *client_head_put_number(char *p, uint64_t n)
 {
     size_t size = str_u64_size(n);
 
@@ -46,4 +46,18 @@ char *client_head_put(char *p, const struct client_request *r)
         p = str_put(p, STR("\r\n"));
     }
     return str_put(p, STR("\r\n"));
+}
+
+char *client_head_put_key(char *p, const struct client_url *url)
+{
+    bool bracket = memchr(url->host.p, ':', url->host.n) != NULL;
+
+    *p++ = url->tls ? 's' : 'p';
+    if (bracket)
+        *p++ = '[';
+    p = str_put(p, url->host);
+    if (bracket)
+        *p++ = ']';
+    *p++ = ':';
+    return client_head_put_number(p, url->port);
 }

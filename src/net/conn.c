@@ -128,7 +128,7 @@ static void hold_early(struct conn *c)
     assert(held.n == c->early.n && held.front == 0);
     c->early = buf_str(&held);
     c->held = held.p;
-    c->held_cap = held.cap;
+    c->held_cap = (uint32_t)held.cap; /* at most BUF_SPARE_MAX, or a little more than the bytes */
 }
 
 static void conn_give_held(struct conn *c, char *p, size_t cap)
@@ -171,7 +171,7 @@ static void conn_report_error(struct conn *c, const struct err *e)
 /* The held bytes outlive a close in the callback. */
 static void hand_on(struct conn *c, str bytes)
 {
-    size_t held_cap = c->held_cap;
+    uint32_t held_cap = c->held_cap;
     char *held = c->held;
 
     assert(!c->closed && !c->dead);

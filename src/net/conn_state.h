@@ -17,7 +17,7 @@ struct conn {
     struct tls_link *link; /* or NULL: plain */
     str early;             /* bytes read but not delivered yet: in the loop's memory or in held */
     char *held;            /* a copy of them, if the connection was paused at that time, */
-    size_t held_cap;       /* in memory of this size; or NULL */
+    uint32_t held_cap;     /* in memory of this size; or NULL */
     int early_errno;       /* the errno of that read, or 0 */
     struct buf out;
     size_t out_at; /* bytes of out already sent */

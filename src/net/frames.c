@@ -17,7 +17,7 @@ static const char bom[] = "\xEF\xBB\xBF";
 void frames_init(struct frames *f, enum frames_kind kind, size_t size_max, struct frames_sink sink)
 {
     assert(sink.on_frame);
-    *f = (struct frames){.kind = kind, .sink = sink, .size_max = size_max};
+    *f = (struct frames){.kind = kind, .sink = sink};
     f->lent = STR("");
     buf_init(&f->held, size_max);
     buf_init(&f->data, size_max);
@@ -205,8 +205,8 @@ static void frames_emit(struct frames *f, str raw)
 /* The buffered and the given bytes together must not exceed the limit. */
 static bool frames_fits(struct frames *f, size_t more)
 {
-    assert(f->held.n + f->lent.n <= f->size_max);
-    if (more <= f->size_max - f->held.n - f->lent.n)
+    assert(f->held.n + f->lent.n <= f->held.size_max);
+    if (more <= f->held.size_max - f->held.n - f->lent.n)
         return true;
     f->full = true;
     frames_release(f);

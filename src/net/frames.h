@@ -50,22 +50,21 @@ struct frames_sink {
 };
 
 struct frames {
-    enum frames_kind kind;
     struct frames_sink sink;
+    enum frames_kind kind;
     bool full;
 
     /* Private members: */
-    size_t size_max;
+    bool line_begun; /* the current line has bytes */
+    uint8_t bom;     /* bytes of a BOM seen at the start; 3 once past it */
+    bool cr;         /* the last byte was a CR that ended a line: an LF belongs to it */
+    bool cr_ends;    /* and that line was empty */
+    bool cr_alone;   /* the last line ended in a CR and no LF */
     struct loop *lender;
     struct loop_early *early; /* keeps the lent bytes valid */
     str lent;                 /* a whole body, or its beginning, not copied; then held is empty */
-    struct buf held;          /* the bytes of an incomplete frame */
+    struct buf held;          /* the bytes of an incomplete frame; its limit is that of a frame */
     struct buf data;          /* lines joined */
-    uint8_t bom;              /* bytes of a BOM seen at the start; 3 once past it */
-    bool line_begun;          /* the current line has bytes */
-    bool cr;                  /* the last byte was a CR that ended a line: an LF belongs to it */
-    bool cr_ends;             /* and that line was empty */
-    bool cr_alone;            /* the last line ended in a CR and no LF */
 };
 
 void frames_init(struct frames *f, enum frames_kind kind, size_t size_max, struct frames_sink sink);

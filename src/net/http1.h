@@ -136,14 +136,14 @@ bool http1_is_text(str s);
 
 /* Removes the framing of a body. */
 struct http1_body {
+    struct http1_fault fault; /* status 0: no error */
+    uint64_t left;            /* of the length or of the chunk */
+    uint64_t room;            /* bytes that more chunks may have; a larger size is a fault with status 413 */
+    uint32_t extra;           /* bytes of extensions and trailers so far; limited */
     enum http1_framing framing;
-    uint64_t left; /* of the length or of the chunk */
-    uint64_t room; /* bytes that more chunks may have; a larger size is a fault with status 413 */
     uint8_t state;
     uint8_t digits; /* of the chunk's size so far */
-    uint32_t extra; /* bytes of extensions and trailers so far; limited */
     bool done;
-    struct http1_fault fault; /* status 0: no error */
 };
 
 struct http1_sink {

@@ -43,9 +43,9 @@ struct loop;
 
 struct loop_watch {
     int fd;
+    unsigned want; /* 0 while not added */
     void (*fn)(void *ctx, unsigned ready);
     void *ctx;
-    unsigned want; /* 0 while not added */
 };
 
 struct loop_timer {

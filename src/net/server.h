@@ -105,7 +105,7 @@ void server_request_drop(struct server_exchange *x);
 str server_body(const struct server_exchange *x);
 /* Frees the body before a long reply. */
 void server_body_drop(struct server_exchange *x);
-/* The peer's address as text, for the access log. */
+/* The peer's address as text, for the access log; lent until the next server_peer. */
 str server_peer(const struct server_exchange *x);
 /* Whether the peer is on this machine: a loopback address, a Unix socket, or an address that is the
  * one it has connected to. */

@@ -109,6 +109,8 @@ struct split_sink {
 struct split {
     const struct split_format *format; /* lent until split_finish; for "auto": the selected one */
     struct split_sink sink;
+    unsigned flags;
+    enum split_state state;
     bool trusted; /* the caller sets it after split_init: pieces are UTF-8, no character cut */
     bool nests;   /* the caller's to set as well: a block may contain others. A closer after another
                    opener is then in doubt, as one in a code fence is */
@@ -116,10 +118,9 @@ struct split {
         *arena;  /* likewise: memory for `large`, lives as long as the splitter; NULL: room */
     char *large; /* SPLIT_HOLD_MAX bytes; NULL: not needed yet */
     size_t size[SPLIT_KIND_COUNT]; /* bytes of each kind so far, without buffered bytes */
-    unsigned flags;
-    enum split_state state;
 
     /* All members below are private. */
+    unsigned depth;                  /* openers inside reasoning that need their own closer */
     const struct split_index *index; /* the format's, or own */
     const struct split_format *also; /* NULL, or a format whose markers count as well */
     uint8_t spelling;                /* enum split_spelling: how the block's opener was written */
@@ -139,7 +140,6 @@ struct split {
     str eat;                  /* text that may follow the last marker and is still framing */
     size_t since;             /* bytes since the ambiguous closer, including it */
     size_t since_framing;     /* how many of them were emitted as framing */
-    unsigned depth;           /* openers inside reasoning that need their own closer */
     unsigned nested;          /* openers inside reasoning: each leaves one closer in doubt */
     struct split_line answer, reason, answer_then;
     size_t held;

@@ -30,13 +30,13 @@ static bool arena_text_grow(struct arena_text *t, struct arena *a, size_t need)
     assert(t->n <= t->cap && need > t->cap);
     while (cap < need)
         cap *= 2;
-    if (cap > arena_left(a) / 2)
+    if (cap > arena_left(a) / 2 || cap > UINT32_MAX)
         return false;
     p = arena_alloc(a, cap);
     if (t->n)
         memcpy(p, t->p, t->n);
     t->p = p;
-    t->cap = cap;
+    t->cap = (uint32_t)cap;
     return true;
 }
 

@@ -16,7 +16,8 @@
 
 struct arena_text {
     char *p;
-    size_t n, cap;
+    size_t n;
+    uint32_t cap;
     bool full;
 };
 

@@ -11,7 +11,7 @@
 /* A text with escapes: the bytes between its quotes must be one complete string. */
 static bool repeat_frame_spelled(struct wire_decoder *d, const struct wire_frame *f, str *text)
 {
-    str quoted = str_slice(f->data, d->repeat.before - 1, f->data.n - d->repeat.after + 1);
+    str quoted = str_slice(f->data, (size_t)d->repeat.before - 1, f->data.n - d->repeat.after + 1);
     struct err e;
 
     assert(d->repeat.before > 0 && d->repeat.after > 0); /* the quotes */
@@ -23,7 +23,7 @@ static bool repeat_frame_spelled(struct wire_decoder *d, const struct wire_frame
 bool repeat_frame_decode(struct wire_decoder *d, struct wire_frame *f)
 {
     const struct repeat_frame *e = &d->repeat;
-    size_t around = e->before + e->after;
+    size_t around = (size_t)e->before + e->after;
     struct chat_event ev;
     str text;
 
@@ -36,8 +36,14 @@ bool repeat_frame_decode(struct wire_decoder *d, struct wire_frame *f)
     text = str_slice(f->data, e->before, f->data.n - e->after);
     if (!json_plain(text) && !repeat_frame_spelled(d, f, &text))
         return false;
-    ev = e->event;
-    ev.text = text;
+    ev = (struct chat_event){.kind = e->event.kind,
+                             .dialect = e->event.dialect,
+                             .summary = e->event.summary,
+                             .choice = e->event.choice,
+                             .block = e->event.block,
+                             .text = text,
+                             .id = STR(""),
+                             .name = STR("")};
     f->again = d;
     f->shape = e->shape;
     d->wire->again(d, &ev);
@@ -53,8 +59,17 @@ void repeat_frame_forget(struct wire_decoder *d)
 
 void repeat_frame_note_event(struct wire_decoder *d, const struct chat_event *ev)
 {
-    if (d->repeat.events++ == 0)
-        d->repeat.event = *ev;
+    bool known = ev->node && !ev->id.n && !ev->name.n;
+
+    if (d->repeat.events++ > 0)
+        return;
+    d->repeat.event = (struct repeat_event){.kind = ev->kind,
+                                            .dialect = ev->dialect,
+                                            .summary = ev->summary,
+                                            .choice = ev->choice,
+                                            .block = ev->block,
+                                            .before = known ? ev->node->at + 1 : 0,
+                                            .text = ev->text};
 }
 
 /* Not in the arena, where a larger frame would leave the room of the smaller one unused. */
@@ -63,7 +78,7 @@ static void repeat_frame_make_room(struct repeat_frame *e, size_t size)
     assert(!e->room == !e->bytes);
     if (size <= e->room)
         return;
-    e->room = (size + ROOM_STEP - 1) / ROOM_STEP * ROOM_STEP;
+    e->room = (uint16_t)((size + ROOM_STEP - 1) / ROOM_STEP * ROOM_STEP);
     free(e->bytes);
     e->bytes = base_alloc(e->room);
 }
@@ -71,23 +86,19 @@ static void repeat_frame_make_room(struct repeat_frame *e, size_t size)
 unsigned repeat_frame_learn(struct wire_decoder *d, const struct wire_frame *f)
 {
     struct repeat_frame *e = &d->repeat;
-    const struct json_node *node = e->event.node;
-    size_t before, end;
+    size_t before = e->event.before, end = before + e->event.text.n;
 
-    if (!d->wire->again || e->events != 1 || d->deaf || f->name.n || !node ||
+    if (!d->wire->again || e->events != 1 || d->deaf || f->name.n || !before ||
         (e->event.kind != CHAT_TEXT && e->event.kind != CHAT_REASONING))
         return 0;
-    before = (size_t)node->at + 1;
-    end = before + e->event.text.n;
     /* Only a text without escapes points into the frame. */
     if (e->event.text.p != f->data.p + before || before + (f->data.n - end) > REPEAT_FRAME_MAX)
         return 0;
     assert(end <= f->data.n);
     repeat_frame_make_room(e, before + (f->data.n - end));
-    e->before = before;
-    e->after = f->data.n - end;
+    e->before = (uint16_t)before;
+    e->after = (uint16_t)(f->data.n - end);
     memcpy(e->bytes, f->data.p, before);
     memcpy(e->bytes + before, f->data.p + end, e->after);
-    e->event.node = NULL;
     return ++e->shape;
 }

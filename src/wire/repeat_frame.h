@@ -24,14 +24,24 @@ struct wire_frame;
 
 #define REPEAT_FRAME_MAX 640 /* bytes around a text; longer frames are always decoded */
 
+/* The first event of a frame, if it is one of text; all other members of such events are empty. */
+struct repeat_event {
+    enum chat_event_kind kind;
+    enum chat_dialect dialect;
+    bool summary;
+    uint32_t choice, block;
+    uint32_t before; /* where the text's string begins in the frame; 0: it is not in the frame */
+    str text;
+};
+
 /* The bytes of the last frame around its one new text. */
 struct repeat_frame {
-    char *bytes;             /* those before the text, then those after it */
-    size_t room;             /* of bytes */
-    size_t before, after;    /* 0: no such frame */
-    unsigned events;         /* of the current frame */
-    unsigned shape;          /* number of frames learnt so far */
-    struct chat_event event; /* the first of them */
+    char *bytes;            /* those before the text, then those after it */
+    uint16_t room;          /* of bytes */
+    uint16_t before, after; /* 0: no such frame */
+    unsigned events;        /* of the current frame */
+    unsigned shape;         /* number of frames learnt so far */
+    struct repeat_event event;
 };
 
 bool repeat_frame_decode(struct wire_decoder *d, struct wire_frame *f);

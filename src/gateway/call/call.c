@@ -126,14 +126,21 @@ static void call_init_buffers(struct call *c)
         call_lend_rest(c);
     else
         arena_reserve(&c->arena, CALL_ARENA_WHOLE);
-    buf_init(&c->sent.body, CALL_BODY_MAX);
-    buf_front(&c->sent.body, CALL_HEAD_SIZE);
-    buf_init(&c->sent.lines, CALL_LINES_MAX);
-    buf_init(&c->thought.text,
-             c->level.cap >= 0 || c->config->keep == CONFIG_KEEP_TEXT ? CALL_THOUGHT_MAX
-                                                                      : CALL_THOUGHT_SOME);
+    buf_init(&c->sent, CALL_BODY_MAX);
+    buf_front(&c->sent, CALL_HEAD_SIZE);
     if (c->recorded)
         call_record_init(c);
+}
+
+/* Keeps the reasoning, if a second call, the record or an error that quotes it may need it. */
+static void call_keep_thought(struct call *c)
+{
+    if (!c->recorded && !c->client.hides && c->level.cap < 0 && !call_repairs_starved(c))
+        return;
+    c->thought = arena_zero(&c->arena, 1, sizeof *c->thought);
+    buf_init(&c->thought->text,
+             c->level.cap >= 0 || c->config->keep == CONFIG_KEEP_TEXT ? CALL_THOUGHT_MAX
+                                                                      : CALL_THOUGHT_SOME);
 }
 
 void call_make_failure(struct call *c)
@@ -216,18 +223,23 @@ static const struct summary_collected nothing = {.status = 200,
                                                  .error_type = STR_INIT(""),
                                                  .cut_action = STR_INIT("")};
 
-/* Whole replies come and go quickly, in memory that is reused. A stream may be open for minutes, so
- * it keeps only what it needs. */
+/* Replies in one piece come and go quickly, in memory that is reused and begins with a cache line. A
+ * stream may be open for minutes, so it keeps only what it needs. */
 static struct call *call_alloc(bool recorded, bool stream)
 {
-    size_t size = call_size_used(recorded) + CALL_LINE - _Alignof(max_align_t);
+    size_t size = call_size_used(recorded);
     struct call *c;
     char *memory;
 
-    if (stream)
+    if (stream) {
         size += CALL_ARENA_STREAM + (recorded ? CALL_ARENA_RECORD : 0);
-    memory = stream ? base_alloc(size) : spare_alloc(&size);
-    c = (struct call *)(void *)(memory + -(uintptr_t)memory % CALL_LINE);
+        memory = base_alloc(size);
+        c = (struct call *)(void *)memory;
+    } else {
+        size += CALL_LINE - _Alignof(max_align_t);
+        memory = spare_alloc(&size);
+        c = (struct call *)(void *)(memory + -(uintptr_t)memory % CALL_LINE);
+    }
     memset(c, 0, offsetof(struct call, in));
     c->memory = memory;
     c->size = size;
@@ -272,8 +284,7 @@ bool call_start(struct gateway_loop *gl, const struct call_request *r,
     setup_retain(r->setup);
     call_build_chain(c);
     c->client.hides = c->client.hides || call_omits_reasoning(c);
-    c->thought.kept =
-        c->recorded || c->client.hides || c->level.cap >= 0 || call_repairs_starved(c);
+    call_keep_thought(c);
     call_init_pipe(c);
     if (call_admit_knows_spent(c) && !call_limits_ok(c, a, error)) {
         call_release(c);
@@ -312,8 +323,10 @@ static void call_reset_pipe(struct call *c)
     }
     pipe_release(&c->pipe);
     call_init_pipe(c);
-    c->thought.lent_count = 0;
-    buf_reset(&c->thought.text);
+    if (c->thought) {
+        c->thought->lent_count = 0;
+        buf_reset(&c->thought->text);
+    }
     call_record_reset(c);
 }
 
@@ -386,8 +399,7 @@ void call_drop_nodes(struct call *c)
 
 void call_attempt(struct call *c)
 {
-    const struct config_provider *p;
-    struct upstream_request r;
+    struct call_lines lines;
     uint64_t left_ms;
     struct err e;
 
@@ -405,12 +417,14 @@ void call_attempt(struct call *c)
         return;
     }
     assert(c->chain.at < c->chain.count && !c->decoder.wire);
-    p = call_provider(c);
-    c->attempt.wire = wire_get(p->dialect);
+    c->attempt.wire = wire_get(call_provider(c)->dialect);
     call_apply_refusals(c);
     c->attempt.tries++;
     c->sum.attempts++;
-    if (!call_plan_request(c, &e)) {
+    buf_init(&lines.text, CALL_LINES_MAX);
+    buf_take(loop_bufs(c->gl->loop), &lines.text);
+    if (!call_plan_request(c, &lines, &e)) {
+        buf_give(loop_bufs(c->gl->loop), &lines.text);
         call_make_failure(c);
         call_refuse(&c->failure->error,
                     &c->arena,
@@ -422,24 +436,8 @@ void call_attempt(struct call *c)
         call_fail_soon(c);
         return;
     }
-    assert(c->sent.path_size <= c->sent.target_size && c->sent.target_size <= c->sent.lines.n);
-    r = (struct upstream_request){
-        .provider = p,
-        .cassette = p->replay ? c->in.setup->cassettes[p - c->config->providers] : NULL,
-        .feed = c->in.watch ? &c->in.watch->feed : NULL,
-        .nth = c->attempt.replayed,
-        .target = str_slice(buf_str(&c->sent.lines), 0, c->sent.target_size),
-        .path = str_slice(buf_str(&c->sent.lines), 0, c->sent.path_size),
-        .known = c->sent.known,
-        .headers = str_slice(buf_str(&c->sent.lines), c->sent.target_size, c->sent.lines.n),
-        .body = buf_str(&c->sent.body),
-        .front = c->sent.body.n ? c->sent.body.front : 0,
-        .cassette_writer = c->gl->gateway->cassette_writer,
-        .clock = c->gl->gateway->clock};
-    if (!c->sum.upstream_ns)
-        c->sum.upstream_ns = call_now_ns(c);
-    c->reply.header_count = 0;
-    upstream_start(&c->upstream, c->gl->loop, c->gl->client, &r, &call_upstream_handler, c);
+    call_send_request(c, &lines);
+    buf_give(loop_bufs(c->gl->loop), &lines.text);
     if (c->client.paused)
         upstream_pause(&c->upstream);
     call_drop_nodes(c);
@@ -533,8 +531,8 @@ void call_ask_second(struct call *c, enum call_phase phase)
     c->attempt.tries = 0;
     c->attempt.effort = c->attempt.efforts_tried = 0;
     c->attempt.learning = 0;
-    c->thought.dropped = pipe_reasoning_tokens(&c->pipe) - pipe_kept_tokens(&c->pipe);
-    assert(c->thought.dropped >= 0);
+    c->dropped_tokens = pipe_reasoning_tokens(&c->pipe) - pipe_kept_tokens(&c->pipe);
+    assert(c->dropped_tokens >= 0);
     c->attempt.relays = false;
     c->reply.stop_seen = c->reply.end_seen = false;
     if (c->client.received == CALL_RECEIVED_REPLY)

@@ -28,8 +28,10 @@
 #define REPLY_MAX 4096
 #define ID_MAX 256
 
-/* All members except the id are set in CALL_CUTTING. */
+/* The members up to the id are set before the reply, all others in CALL_CUTTING. */
 struct call_control {
+    str path, headers; /* of the request; `with_known`: the provider's own headers go before */
+    bool with_known;
     str id;                   /* of the reply; empty: not known yet */
     struct client_call *call; /* or NULL */
     int status;               /* of its reply */
@@ -61,6 +63,16 @@ bool call_control_arm(struct call *c)
     c->control = arena_zero(&c->arena, 1, sizeof *c->control);
     c->control->id = STR("");
     return true;
+}
+
+void call_control_keep_lines(struct call *c, const struct call_lines *lines)
+{
+    struct call_control *k = c->control;
+    str text = arena_dup(&c->arena, buf_str(&lines->text));
+
+    k->path = str_slice(text, 0, lines->path_size);
+    k->headers = str_slice(text, lines->target_size, text.n);
+    k->with_known = lines->known.n > 0;
 }
 
 void call_control_named(struct call *c, str id)
@@ -198,22 +210,20 @@ static str control_write_body(struct call *c)
 static void control_send(struct call *c)
 {
     const struct config_provider *p = call_provider(c);
-    str lines = buf_str(&c->sent.lines);
+    const struct call_control *k = c->control;
     struct client_request r = {
         .url = &p->url,
         .method = STR("POST"),
-        .target =
-            arena_join(&c->arena, str_slice(lines, 0, c->sent.path_size), STR("/control"), STR("")),
-        .known = c->sent.known.n ? setup_head(c->in.setup, p, false) : STR(""),
-        .headers = str_slice(lines, c->sent.target_size, lines.n),
+        .target = arena_join(&c->arena, k->path, STR("/control"), STR("")),
+        .known = k->with_known ? setup_head(c->in.setup, p, false) : STR(""),
+        .headers = k->headers,
         .body = control_write_body(c),
         .connect_ms = WAIT_MS,
         .first_ms = WAIT_MS,
         .stall_ms = WAIT_MS,
     };
 
-    assert(c->state == CALL_CUTTING && !c->control->call && c->control->id.n);
-    assert(c->sent.path_size <= c->sent.target_size && c->sent.target_size <= lines.n);
+    assert(c->state == CALL_CUTTING && !k->call && k->id.n);
     c->control->call = client_start(c->gl->client, &r, &control_handler, c);
 }
 

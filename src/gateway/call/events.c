@@ -60,7 +60,7 @@ static void event_add_count(int64_t *to, int64_t more)
 static void event_add_first_usage(struct call *c, struct chat_usage *u)
 {
     const struct chat_usage *first = &c->sum.usage;
-    int64_t thought = pipe_kept_tokens(&c->pipe) + c->thought.dropped, again = u->reasoning, made;
+    int64_t thought = pipe_kept_tokens(&c->pipe) + c->dropped_tokens, again = u->reasoning, made;
 
     assert(thought >= 0);
     assert(c->attempt.phase != CALL_FIRST);
@@ -68,7 +68,7 @@ static void event_add_first_usage(struct call *c, struct chat_usage *u)
         thought = first->reasoning;
     made = !c->sum.cut && first->output > thought ? first->output : thought;
     if (again < 0) /* not reported: our count of its reasoning */
-        again = pipe_reasoning_tokens(&c->pipe) - pipe_kept_tokens(&c->pipe) - c->thought.dropped;
+        again = pipe_reasoning_tokens(&c->pipe) - pipe_kept_tokens(&c->pipe) - c->dropped_tokens;
     u->reasoning = thought + (u->output >= 0 && again > u->output ? u->output : again);
     u->raw = STR("");
     event_add_count(&u->output, made);
@@ -221,11 +221,15 @@ static void event_keep_reasoning(struct buf *to, str text)
 
 str call_get_reasoning(struct call *c)
 {
-    assert(c->thought.lent_count <= CALL_THOUGHTS_MAX);
-    for (size_t i = 0; i < c->thought.lent_count; i++)
-        event_keep_reasoning(&c->thought.text, c->thought.lent[i]);
-    c->thought.lent_count = 0;
-    return buf_str(&c->thought.text);
+    struct call_thought *t = c->thought;
+
+    if (!t)
+        return STR("");
+    assert(t->lent_count <= CALL_THOUGHTS_MAX);
+    for (size_t i = 0; i < t->lent_count; i++)
+        event_keep_reasoning(&t->text, t->lent[i]);
+    t->lent_count = 0;
+    return buf_str(&t->text);
 }
 
 void call_copy_texts(struct call *c)
@@ -233,7 +237,7 @@ void call_copy_texts(struct call *c)
     str *const texts[] = {
         &c->sum.reply_id, &c->sum.reply_model, &c->sum.usage.raw, &c->reply.usage.raw};
 
-    assert(c->reply.lasts || c->thought.lent_count == 0);
+    assert(c->reply.lasts || !c->thought || c->thought->lent_count == 0);
     if (!c->reply.lasts)
         return;
     c->reply.lasts = false;
@@ -245,19 +249,20 @@ void call_copy_texts(struct call *c)
 void call_on_reasoning(void *ctx, str text)
 {
     struct call *c = ctx;
+    struct call_thought *t = c->thought;
 
     event_note_reasoning(c);
     call_live_reasoning(c, text);
     if (c->recorded)
         call_record_reasoning(c, text);
-    if (!c->thought.kept)
+    if (!t)
         return;
-    if (c->reply.lasts && !c->recorded && c->thought.lent_count < CALL_THOUGHTS_MAX) {
-        c->thought.lent[c->thought.lent_count++] = text;
+    if (c->reply.lasts && !c->recorded && t->lent_count < CALL_THOUGHTS_MAX) {
+        t->lent[t->lent_count++] = text;
         return;
     }
     (void)call_get_reasoning(c);
-    event_keep_reasoning(&c->thought.text, text);
+    event_keep_reasoning(&t->text, text);
 }
 
 /* Medium that doubts itself becomes high, once, if the configuration wants it and the key may. */

@@ -260,9 +260,9 @@ void call_release(struct call *c)
     if (c->frames.sink.on_frame)
         frames_release(&c->frames);
     pipe_release(&c->pipe);
-    buf_give(bufs, &c->sent.body);
-    buf_give(bufs, &c->sent.lines);
-    buf_give(bufs, &c->thought.text);
+    buf_give(bufs, &c->sent);
+    if (c->thought)
+        buf_give(bufs, &c->thought->text);
     if (c->failure) {
         buf_give(bufs, &c->failure->body);
         buf_give(bufs, &c->failure->attempts);
@@ -335,7 +335,7 @@ bool call_may_restart(struct call *c)
     c->client.received = CALL_RECEIVED_NOTHING;
     c->attempt.effort = c->attempt.efforts_tried = 0;
     c->attempt.learning = 0;
-    c->thought.dropped = 0;
+    c->dropped_tokens = 0;
     c->sum.first_byte_ns = c->sum.answer_ns = 0;
     c->sum.reasoning_ns = c->sum.reasoning_end_ns = 0;
     c->sum.reply_id = c->sum.reply_model = STR("");

@@ -81,7 +81,8 @@ void call_leave_breaker(struct call *c);           /* the attempt says nothing a
 str call_origin(struct call *c);
 
 /* plan.c */
-bool call_plan_request(struct call *c, struct err *e) MUST_USE;
+bool call_plan_request(struct call *c, struct call_lines *lines, struct err *e) MUST_USE;
+void call_send_request(struct call *c, const struct call_lines *lines);
 
 /* translatable.c */
 bool call_check_translatable(struct call *c, struct err *e) MUST_USE;
@@ -97,6 +98,7 @@ enum chat_level call_level(const struct call *c); /* of this phase */
 
 /* control.c. Whether the provider can be asked to end its reasoning; the body must announce it. */
 bool call_control_arm(struct call *c) MUST_USE;
+void call_control_keep_lines(struct call *c, const struct call_lines *lines);
 void call_control_named(struct call *c, str id); /* the reply has this id */
 /* Asks the provider to end its reasoning, and enters CALL_CUTTING. False: it cannot be asked. */
 bool call_control_ask(struct call *c) MUST_USE;

@@ -16,11 +16,11 @@
 #define CALL_ARENA_MAX ((size_t)256 << 20)  /* bodies are bounded where they enter */
 #define CALL_ARENA_SPARE ((size_t)96 << 20) /* memory that one event of the largest size may need */
 #define CALL_ARENA_WHOLE 8000               /* enough for most replies in one piece */
-#define CALL_ARENA_STREAM ((size_t)1344)    /* enough for most streams that are split, */
-#define CALL_ARENA_RECORD ((size_t)256)     /* and for their segments, if they are recorded */
-#define CALL_HEAD_SIZE 512                  /* free space before the body, for the head */
-#define CALL_BODY_MAX ((size_t)64 << 20)    /* of the body that is written for the provider */
-#define CALL_TARGET_MAX 4096                /* path and query for the provider */
+#define CALL_ARENA_STREAM ((size_t)1360)    /* enough for most streams that are split, */
+#define CALL_ARENA_RECORD ((size_t)336)  /* and for thoughts and segments, if they are recorded */
+#define CALL_HEAD_SIZE 512               /* free space before the body, for the head */
+#define CALL_BODY_MAX ((size_t)64 << 20) /* of the body that is written for the provider */
+#define CALL_TARGET_MAX 4096             /* path and query for the provider */
 #define CALL_HEADERS_MAX 16384
 #define CALL_LINES_MAX (CALL_TARGET_MAX + CALL_HEADERS_MAX)
 #define CALL_FRAME_MAX ((size_t)32 << 20) /* one event, or one whole reply */
@@ -96,12 +96,11 @@ struct call_attempt {
     const char *refusal_code, *refusal_param; /* for a request that cannot be translated; or NULL */
 };
 
-/* The request that was written for the provider. */
-struct call_sent {
-    struct buf lines;              /* the target, then the headers */
+/* The head of the request for the provider, until it is sent. */
+struct call_lines {
+    struct buf text;               /* the target, then the headers */
     size_t path_size, target_size; /* of the path, and of the path with the client's query */
     str known;                     /* headers that go before the others */
-    struct buf body;
 };
 
 struct call_reply {
@@ -111,8 +110,9 @@ struct call_reply {
     struct chat_usage usage;              /* of this phase */
     const struct http1_field *headers;    /* those that the client may see */
     size_t header_count;
-    struct defer *deferred;     /* frames that wait until the start of a text is known; or NULL */
-    struct arena_text comments; /* of an event stream before its first event, unchanged */
+    struct defer *deferred; /* frames that wait until the start of a text is known; or NULL */
+    /* Of an event stream before its first event, unchanged; NULL: none. */
+    struct arena_text *comments;
 };
 
 /* Reasoning so far, for a second call, the record and errors that quote it: see
@@ -121,8 +121,6 @@ struct call_thought {
     struct buf text;
     str lent[CALL_THOUGHTS_MAX]; /* the end of it, still in the reply */
     uint8_t lent_count;
-    bool kept;       /* one of them may need it; else this stays empty */
-    int64_t dropped; /* tokens of earlier replies beyond the cap */
 };
 
 /* Tool calls of the reply, and what the vault gets for them. */
@@ -157,7 +155,7 @@ struct call_chain {
     struct call_link *links; /* in the call's arena */
 };
 
-#define CALL_LINE 64 /* bytes of a cache line; a call begins with one */
+#define CALL_LINE 64 /* bytes of a cache line */
 
 /* Between two steps a call falls out of the CPU cache. Members that every step needs come first. */
 struct call {
@@ -166,6 +164,7 @@ struct call {
     const struct config *config;
     enum call_state state;
     bool recorded;
+    bool exact; /* `memory` is malloc's, of just its size; else of spare.h */
     struct call_client client;
     struct call_attempt attempt;
     struct call_reply reply;
@@ -177,22 +176,22 @@ struct call {
     struct call_live live;
     struct call_control *control; /* ends the provider's reasoning; NULL: not possible */
     struct call_failure *failure; /* NULL: nothing has failed */
-    struct call_sent sent;
-    struct call_thought thought;
+    struct buf sent;              /* the body that was written for the provider */
+    struct call_thought *thought; /* NULL: nothing may need it */
+    int64_t dropped_tokens;       /* of reasoning beyond the cap, in earlier replies */
     struct call_masks masks;
     void *memory; /* the allocation that holds the call, and its size */
     size_t size;
-    bool exact; /* it is malloc's, of just that size; else of spare.h */
 
     /* Not zeroed: each member is initialized before use. */
-    _Alignas(CALL_LINE) struct call_request in;
+    struct call_request in;
     struct level level;
     struct call_chain chain;
     struct summary_collected sum;
     struct summary *summary;      /* all of it, in the call's arena; NULL until call_summarize */
     struct wire_frame *whole;     /* a reply in one piece, */
     struct deferred_events *held; /* and its events */
-    _Alignas(CALL_LINE) struct pipe pipe;
+    struct pipe pipe;
     struct frames frames;        /* in use if its sink is set */
     struct wire_decoder decoder; /* in use if its wire is set */
     struct upstream upstream;

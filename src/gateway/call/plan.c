@@ -180,19 +180,19 @@ static void plan_tail(struct call *c, const struct provider_row *row, struct wir
 }
 
 /* Path and query of the upstream's URL. A provider of the client's dialect gets its query, too. */
-static bool plan_target(struct call *c, const struct config_provider *p, str model, bool same,
+static bool plan_target(const struct call *c, struct call_lines *lines, str model, bool same,
                         struct err *e)
 {
-    buf_reset(&c->sent.lines);
-    buf_reserve(&c->sent.lines, LINES_USUAL);
-    buf_add(&c->sent.lines, p->url.path);
-    c->attempt.wire->path(model, c->attempt.streams, &c->sent.lines);
-    c->sent.path_size = c->sent.lines.n;
+    buf_reset(&lines->text);
+    buf_reserve(&lines->text, LINES_USUAL);
+    buf_add(&lines->text, call_provider(c)->url.path);
+    c->attempt.wire->path(model, c->attempt.streams, &lines->text);
+    lines->path_size = lines->text.n;
     if (same && c->in.head)
-        headers_add_query(c->in.head(c->in.head_ctx)->query, &c->sent.lines);
-    c->sent.target_size = c->sent.lines.n;
-    assert(c->sent.path_size <= c->sent.target_size);
-    if (buf_full(&c->sent.lines) || c->sent.lines.n > CALL_TARGET_MAX)
+        headers_add_query(c->in.head(c->in.head_ctx)->query, &lines->text);
+    lines->target_size = lines->text.n;
+    assert(lines->path_size <= lines->target_size);
+    if (buf_full(&lines->text) || lines->text.n > CALL_TARGET_MAX)
         return err_set(e,
                        ERR_LIMIT,
                        "the model's name and the query: larger than %d bytes, the most that is "
@@ -202,33 +202,34 @@ static bool plan_target(struct call *c, const struct config_provider *p, str mod
 }
 
 /* Header lines, after the target in the same buffer. */
-static bool plan_headers(struct call *c, const struct config_provider *p, bool same, struct err *e)
+static bool plan_headers(struct call *c, struct call_lines *lines, bool same, struct err *e)
 {
+    const struct config_provider *p = call_provider(c);
     const struct provider_row *row = p->row;
     const struct http1_head *client = c->in.head ? c->in.head(c->in.head_ctx) : NULL;
     char trace[56];
 
-    c->sent.known = setup_head(c->in.setup, p, c->attempt.streams);
+    lines->known = setup_head(c->in.setup, p, c->attempt.streams);
     if (!setup_head_sound(c->in.setup, p)) { /* the sender reports the error */
-        buf_add(&c->sent.lines, c->sent.known);
-        c->sent.known = STR("");
+        buf_add(&lines->text, lines->known);
+        lines->known = STR("");
     }
     if (!client || !http1_has(client, STR("user-agent")))
-        buf_add(&c->sent.lines, STR("user-agent: rationale/" RATIONALE_VERSION "\r\n"));
-    if (client && !headers_add_request(client, same, &c->sent.lines, e))
+        buf_add(&lines->text, STR("user-agent: rationale/" RATIONALE_VERSION "\r\n"));
+    if (client && !headers_add_request(client, same, &lines->text, e))
         return false;
     if (row->extra_headers[0] && !(same && client && http1_has(client, STR("anthropic-version"))))
-        buf_add(&c->sent.lines, str_c(row->extra_headers));
+        buf_add(&lines->text, str_c(row->extra_headers));
     otlp_trace_format(&c->in.trace, trace);
-    buf_add(&c->sent.lines, STR("traceparent: "));
-    buf_add(&c->sent.lines, (str){trace, 55});
+    buf_add(&lines->text, STR("traceparent: "));
+    buf_add(&lines->text, (str){trace, 55});
     if (c->in.trace.state.n) {
-        buf_add(&c->sent.lines, STR("\r\ntracestate: "));
-        buf_add(&c->sent.lines, c->in.trace.state);
+        buf_add(&lines->text, STR("\r\ntracestate: "));
+        buf_add(&lines->text, c->in.trace.state);
     }
-    buf_add(&c->sent.lines, STR("\r\n"));
-    assert(c->sent.lines.n >= c->sent.target_size);
-    if (buf_full(&c->sent.lines) || c->sent.lines.n - c->sent.target_size > CALL_HEADERS_MAX)
+    buf_add(&lines->text, STR("\r\n"));
+    assert(lines->text.n >= lines->target_size);
+    if (buf_full(&lines->text) || lines->text.n - lines->target_size > CALL_HEADERS_MAX)
         return err_set(e,
                        ERR_LIMIT,
                        "the request's headers: larger than %d bytes, the most that is sent to a "
@@ -281,9 +282,9 @@ static bool plan_body(struct call *c, bool same, const struct wire_plan *plan, s
     arena_init(&scratch, CALL_ARENA_MAX + JSON_EDITS_SIZE * edits.doc->src.n);
     arena_lend(&scratch, room, sizeof room);
     c->attempt.wire->patch(edits.doc, plan, &edits);
-    buf_reset(&c->sent.body);
-    json_edits_apply(&edits, &c->sent.body);
-    ok = buf_ok(&c->sent.body, "the request for the provider", e);
+    buf_reset(&c->sent);
+    json_edits_apply(&edits, &c->sent);
+    ok = buf_ok(&c->sent, "the request for the provider", e);
 out:
     json_release(&doc);
     buf_release(&written);
@@ -293,18 +294,19 @@ out:
 
 /* A recording may be older than the maximum of output that is added now: it is looked for without,
  * too. */
-static bool plan_recorded(const struct call *c, const struct config_provider *p)
+static bool plan_recorded(const struct call *c, const struct call_lines *lines)
 {
+    const struct config_provider *p = call_provider(c);
     const struct cassette *cassette = c->in.setup->cassettes[p - c->config->providers];
-    str path = str_slice(buf_str(&c->sent.lines), 0, c->sent.path_size);
+    str path = str_slice(buf_str(&lines->text), 0, lines->path_size);
     const struct cassette_call *found;
     struct err e;
 
     assert(p->replay);
-    return cassette_find(cassette, path, buf_str(&c->sent.body), c->attempt.replayed, &found, &e);
+    return cassette_find(cassette, path, buf_str(&c->sent), c->attempt.replayed, &found, &e);
 }
 
-bool call_plan_request(struct call *c, struct err *e)
+bool call_plan_request(struct call *c, struct call_lines *lines, struct err *e)
 {
     const struct config_provider *p = call_provider(c);
     const struct chat_request *r = c->in.request;
@@ -345,11 +347,38 @@ bool call_plan_request(struct call *c, struct err *e)
     c->attempt.prefilled = false;
     if (c->attempt.phase != CALL_FIRST)
         plan_tail(c, p->row, &tail, &plan);
-    if (!plan_target(c, p, model, same, e) || !plan_headers(c, p, same, e) ||
+    if (!plan_target(c, lines, model, same, e) || !plan_headers(c, lines, same, e) ||
         !plan_body(c, same, &plan, e))
         return false;
-    if (!p->replay || !c->attempt.bounded || plan_recorded(c, p))
+    if (!p->replay || !c->attempt.bounded || plan_recorded(c, lines))
         return true;
     c->attempt.without |= CALL_WITHOUT_BOUND;
-    return call_plan_request(c, e);
+    return call_plan_request(c, lines, e);
+}
+
+void call_send_request(struct call *c, const struct call_lines *lines)
+{
+    const struct config_provider *p = call_provider(c);
+    str text = buf_str(&lines->text);
+    struct upstream_request r = {
+        .provider = p,
+        .cassette = p->replay ? c->in.setup->cassettes[p - c->config->providers] : NULL,
+        .feed = c->in.watch ? &c->in.watch->feed : NULL,
+        .nth = c->attempt.replayed,
+        .target = str_slice(text, 0, lines->target_size),
+        .path = str_slice(text, 0, lines->path_size),
+        .known = lines->known,
+        .headers = str_slice(text, lines->target_size, text.n),
+        .body = buf_str(&c->sent),
+        .front = c->sent.n ? c->sent.front : 0,
+        .cassette_writer = c->gl->gateway->cassette_writer,
+        .clock = c->gl->gateway->clock};
+
+    assert(lines->path_size <= lines->target_size && lines->target_size <= text.n);
+    if (c->control)
+        call_control_keep_lines(c, lines);
+    if (!c->sum.upstream_ns)
+        c->sum.upstream_ns = call_now_ns(c);
+    c->reply.header_count = 0;
+    upstream_start(&c->upstream, c->gl->loop, c->gl->client, &r, &call_upstream_handler, c);
 }

@@ -139,11 +139,10 @@ static const char *quotes_verdict(struct call *c, struct quotes *q)
     if (q->said.n > QUOTE_SAID_MAX)
         return "may quote";
     quotes_index(q);
-    if (quotes_call(q, call_get_reasoning(c)) || quotes_request(q, buf_str(&c->sent.body)))
+    if (quotes_call(q, call_get_reasoning(c)) || quotes_request(q, buf_str(&c->sent)))
         return "quotes";
     /* The call keeps only the beginning of long reasoning, and none of it if it is not needed. */
-    return buf_full(&c->thought.text) || (!c->thought.kept && c->pipe.reasoning.any) ? "may quote"
-                                                                                     : NULL;
+    return (c->thought ? buf_full(&c->thought->text) : c->pipe.reasoning.any) ? "may quote" : NULL;
 }
 
 void call_redact_error(struct call *c, struct chat_error *error)
@@ -158,8 +157,8 @@ void call_redact_error(struct call *c, struct chat_error *error)
         c->failure->quotes = false;
     if ((!c->client.hides && !c->live.hub) || !said)
         return;
-    arena_init(&arena, size + c->sent.body.n);
-    arena_reserve(&arena, size + c->sent.body.n); /* any text fits after a reset */
+    arena_init(&arena, size + c->sent.n);
+    arena_reserve(&arena, size + c->sent.n); /* any text fits after a reset */
     buf_init(&q.said, size);
     quotes_add_text(&q, error->message);
     quotes_add_text(&q, error->param);

@@ -132,8 +132,8 @@ static void record_separate_reasoning(struct call *c)
 {
     size_t *kept = &c->record.kept[CALL_SEG_REASONING];
 
-    if (c->thought.text.n && c->thought.text.p[c->thought.text.n - 1] != '\n')
-        buf_add_c(&c->thought.text, '\n');
+    if (c->thought->text.n && c->thought->text.p[c->thought->text.n - 1] != '\n')
+        buf_add_c(&c->thought->text, '\n');
     if (*kept && c->config->keep == CONFIG_KEEP_TEXT) {
         buf_add_c(&c->record.reasoning, '\n');
         ++*kept;
@@ -465,7 +465,7 @@ static str record_write_reply(struct call *c)
 /* The record's reasoning is masked: if the text is the same, there was nothing to mask. */
 static str record_mask_reasoning(struct call *c)
 {
-    str text = buf_str(&c->thought.text);
+    str text = buf_str(&c->thought->text);
 
     return str_eq(text, buf_str(&c->record.reasoning)) ? text : call_mask_text(c, text);
 }

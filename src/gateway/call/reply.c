@@ -65,11 +65,11 @@ void call_deliver_events(struct call *c, const struct wire_frame *f)
         return;
     if (p->count && !c->sum.first_byte_ns)
         c->sum.first_byte_ns = call_now_ns(c);
-    if (f && c->attempt.relays && c->reply.comments.n) {
+    if (f && c->attempt.relays && c->reply.comments) {
         struct wire_frame comments = {
-            .name = STR(""), .data = STR(""), .raw = arena_text_str(&c->reply.comments)};
+            .name = STR(""), .data = STR(""), .raw = arena_text_str(c->reply.comments)};
 
-        c->reply.comments = (struct arena_text){0};
+        c->reply.comments = NULL;
         c->client.sink->on_frame(c->client.ctx, &comments, NULL, 0, false, false);
     }
     if (p->count > 0 || !p->touched)
@@ -272,7 +272,9 @@ static void reply_on_frame(void *ctx, const struct frames_frame *in)
     if (!f.data.n && c->client.received == CALL_RECEIVED_NOTHING && !c->reply.deferred) {
         /* A comment or an empty line is no answer: another attempt may follow. It waits for the
          * first event. */
-        arena_text_add_max(&c->reply.comments, &c->arena, f.raw, CALL_COMMENTS_MAX);
+        if (!c->reply.comments)
+            c->reply.comments = arena_zero(&c->arena, 1, sizeof *c->reply.comments);
+        arena_text_add_max(c->reply.comments, &c->arena, f.raw, CALL_COMMENTS_MAX);
         return;
     }
     assert(c->decoder.wire);
@@ -338,17 +340,11 @@ static bool reply_is_unreadable(struct call *c, const struct upstream_head *head
 }
 
 /* A stream has begun and may last for long, and another attempt writes its request again. Messages
- * of errors may yet be compared with the body, and the headers sent again to end the reasoning. */
+ * of errors may yet be compared with the body. */
 static void call_drop_sent(struct call *c)
 {
-    struct buf_pool *bufs = loop_bufs(c->gl->loop);
-
-    if (!upstream_has_sent(&c->upstream))
-        return;
-    if (!c->client.hides || c->in.request->message_count < 2)
-        buf_give(bufs, &c->sent.body);
-    if (!c->control)
-        buf_give(bufs, &c->sent.lines);
+    if (upstream_has_sent(&c->upstream) && (!c->client.hides || c->in.request->message_count < 2))
+        buf_give(loop_bufs(c->gl->loop), &c->sent);
 }
 
 void call_reply_head(struct call *c, const struct upstream_head *head)
@@ -363,7 +359,7 @@ void call_reply_head(struct call *c, const struct upstream_head *head)
     if (c->attempt.phase == CALL_FIRST)
         call_vault_reset(c);
     c->reply.stop_seen = c->reply.end_seen = c->reply.error_seen = false;
-    c->reply.comments = (struct arena_text){0};
+    c->reply.comments = NULL;
     if (head->status < 200 || head->status > 299) {
         call_enter_state(c, CALL_REFUSED);
         call_make_failure(c);

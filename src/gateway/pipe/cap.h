@@ -19,6 +19,8 @@ enum pipe_cap_state { PIPE_UNDER, PIPE_OVER, PIPE_BEYOND };
 
 struct pipe_cap {
     bool answered, called; /* part of an answer came, not only white space; a tool call came */
+    bool continued;        /* private: a second call continues the reply */
+    uint32_t cut_block;    /* private: 1 + the block that lost text at the cap; 0: none */
     size_t answer_size;    /* bytes of the answer */
     size_t arguments_size; /* bytes of tool call arguments */
     size_t dropped;        /* bytes of reasoning after the event that passed the cap; with
@@ -30,8 +32,6 @@ struct pipe_cap {
 
     /* All members below are private to the stage. */
     enum pipe_cap_state state;
-    bool continued;                 /* a second call continues the reply */
-    uint32_t cut_block;             /* 1 + the block that lost text at the cap; 0: none */
     struct tokens_counter *counter; /* counts the dropped reasoning; NULL: nothing was dropped */
     const struct pipe_shared *shared;
     struct pipe_redact *next;

@@ -20,15 +20,15 @@
 #define PIPE_WAITING_MAX 64
 
 struct pipe_count {
-    bool any;     /* some reasoning came, not only white space */
-    bool opaque;  /* part of it is unreadable (opaque) */
-    bool summary; /* the last reasoning was only a summary */
-    bool tagged;  /* part of it was split out of a text */
-    size_t size;  /* bytes of reasoning */
+    bool any;       /* some reasoning came, not only white space */
+    bool opaque;    /* part of it is unreadable (opaque) */
+    bool summary;   /* the last reasoning was only a summary */
+    bool tagged;    /* part of it was split out of a text */
+    bool beyond;    /* private: the cap was passed */
+    bool from_text; /* private: the current block was split out of a text */
+    size_t size;    /* bytes of reasoning */
 
     /* All members below are private to the stage. */
-    bool beyond;                    /* the cap was passed */
-    bool from_text;                 /* the current block was split out of a text */
     uint32_t block;                 /* 1 + the current block of reasoning; 0: none */
     uint32_t waiting_n;             /* bytes of the buffered word at the cap */
     int64_t cap;                    /* tokens; -1: no cap */

@@ -18,11 +18,11 @@
 struct pipe_redact {
     const struct pipe_shared *shared;
     struct pipe_number *next;
-    uint32_t block;           /* 1 + the current block of reasoning; 0: none */
-    str text;                 /* of the current frame, if `frame_says` */
-    struct arena_text joined; /* has that text, if it came in several events */
-    bool reasoned;            /* some reasoning was hidden */
+    uint32_t block;  /* 1 + the current block of reasoning; 0: none */
+    bool reasoned;   /* some reasoning was hidden */
     bool frame_says; /* the current frame has text or a call for the client; the pipe clears it */
+    str text;        /* of the current frame, if `frame_says` */
+    struct arena_text joined; /* has that text, if it came in several events */
 };
 
 void pipe_redact_feed(struct pipe_redact *s, const struct chat_event *ev, enum pipe_mark mark);

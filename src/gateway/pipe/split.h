@@ -37,6 +37,7 @@ struct pipe_split {
     bool after_marker; /* white space is dropped */
     bool continued;    /* the reply is from a second call */
     bool strips;       /* and starts here, after a marker that it does not contain */
+    bool gap_is_known; /* later white space does not belong to the gap */
     const struct pipe_shared *shared;
     struct pipe_count *next;
     struct split *splitter;            /* NULL: not needed yet */
@@ -52,7 +53,6 @@ struct pipe_split {
     uint32_t said_block;               /* 1 + the last incoming block with text or a signature */
     uint32_t answered_block;           /* 1 + the last block with text of the answer */
     enum split_kind kind;              /* of the last run */
-    bool gap_is_known;                 /* later white space does not belong to it */
     struct arena_text gap; /* between two pieces of the answer, if another piece follows */
     struct arena_text
         space; /* at its end: dropped before a marker, else part of the text after it */

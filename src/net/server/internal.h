@@ -26,7 +26,6 @@
 #define SERVER_FRESH_MS 1000       /* a drain's wait for a new connection's first request */
 #define SERVER_BRIEF_MS 300        /* the same for a brief connection, while draining */
 #define SERVER_LINGER_BYTES_MAX (64 << 20)
-#define SERVER_PEER_SIZE 48
 
 enum server_state { ST_HEAD, ST_BODY, ST_ANSWER, ST_SOCKET, ST_LINGER, ST_CLOSED };
 
@@ -59,6 +58,13 @@ struct server {
     struct buf out;         /* a head being written */
     struct http1_head head; /* a head being read */
     struct http1_again again;
+    char peer[INET6_ADDRSTRLEN]; /* the text of the last server_peer */
+};
+
+struct server_large {
+    struct http1_body framing;
+    struct buf bytes;
+    struct gzip_unpacker *unpacker; /* of the body; or NULL */
 };
 
 struct server_exchange {
@@ -75,25 +81,24 @@ struct server_exchange {
     bool keep;  /* keep the connection after this reply */
     bool head_sent, chunked, no_body;
     bool near;                  /* the peer is on this machine */
+    bool local;                 /* over a Unix socket: `peer` is not set */
     uint64_t since_ns;          /* start of the state, or the last received byte */
     uint64_t sent, sent_ns;     /* bytes the client has read, and when that was noticed */
     struct buf in;              /* bytes of an incomplete head, or of waiting requests */
     size_t scanned;             /* bytes of it without the end of a head */
     struct http1_head *request; /* NULL: none, or it was dropped */
     const char *head;           /* its bytes, in the arena; NULL: no request */
-    struct http1_body framing;
-    struct buf large;               /* a body that is not in the arena */
-    struct gzip_unpacker *unpacker; /* of the body; else NULL */
-    size_t lingered;                /* bytes discarded */
-    uint64_t linger_ns;             /* when lingering began */
-    bool ended;                     /* the client sends no more */
-    uint16_t request_size;          /* of the memory of `request` */
-    uint32_t head_size;             /* of its bytes */
+    struct server_large *large; /* a body that is not in the arena; NULL: there was none yet */
+    uint64_t linger_ns;         /* when lingering began */
+    uint32_t lingered;          /* bytes discarded */
+    uint16_t request_size;      /* of the memory of `request` */
+    bool ended;                 /* the client sends no more */
+    uint32_t head_size;         /* of its bytes */
     str body;
     struct arena arena;
     void *user;
     struct server_ws *ws;
-    char peer[SERVER_PEER_SIZE];
+    struct in6_addr peer; /* the client's address; of IPv4 the mapped one */
 };
 
 uint64_t server_now(const struct server_exchange *x);
@@ -106,6 +111,7 @@ void server_go(void *ctx); /* a task */
 /* Copies the server's head, with as many fields as it has, to x->request. */
 void server_read_copy_head(struct server_exchange *x);
 void server_read_free_head(struct server_exchange *x);
+void server_read_free_large(struct server_exchange *x);
 
 /* reply.c: replies with an error of the server and closes the connection. */
 void server_refuse(struct server_exchange *x, int status, const char *why);

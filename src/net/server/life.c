@@ -38,30 +38,31 @@ static bool peer_is_self(int fd, const struct sockaddr_storage *from)
                      memcmp(&v6[0].sin6_addr, &v6[1].sin6_addr, sizeof v6[0].sin6_addr) == 0;
 }
 
+/* The address of an IPv4 peer, if it is one. */
+static const unsigned char *peer_quad(const struct server_exchange *x)
+{
+    return IN6_IS_ADDR_V4MAPPED(&x->peer) ? x->peer.s6_addr + 12 : NULL;
+}
+
 static void set_peer(struct server_exchange *x, const struct sockaddr_storage *from)
 {
-    static const unsigned char mapped[12] = {[10] = 0xFF, [11] = 0xFF};
     struct sockaddr_in v4;
     struct sockaddr_in6 v6;
-    const unsigned char *quad = (const unsigned char *)&v4.sin_addr;
+    const unsigned char *quad;
 
     memcpy(&v4, from, sizeof v4);
     memcpy(&v6, from, sizeof v6);
-    if (from->ss_family == AF_INET6 && memcmp(&v6.sin6_addr, mapped, sizeof mapped) == 0)
-        quad = (const unsigned char *)&v6.sin6_addr + 12;
-    else if (from->ss_family == AF_INET6)
-        quad = NULL;
-    if (from->ss_family != AF_INET && from->ss_family != AF_INET6) {
-        snprintf(x->peer, sizeof x->peer, "unix");
-        x->near = true;
-    } else if (quad) {
-        inet_ntop(AF_INET, quad, x->peer, sizeof x->peer);
-        x->near = quad[0] == 127;
+    if (from->ss_family == AF_INET6) {
+        x->peer = v6.sin6_addr;
+    } else if (from->ss_family == AF_INET) {
+        x->peer.s6_addr[10] = x->peer.s6_addr[11] = 0xFF;
+        memcpy(x->peer.s6_addr + 12, &v4.sin_addr, 4);
     } else {
-        inet_ntop(AF_INET6, &v6.sin6_addr, x->peer, sizeof x->peer);
-        x->near = IN6_IS_ADDR_LOOPBACK(&v6.sin6_addr);
+        x->local = x->near = true;
+        return;
     }
-    x->near = x->near || peer_is_self(x->fd, from);
+    quad = peer_quad(x);
+    x->near = (quad ? quad[0] == 127 : IN6_IS_ADDR_LOOPBACK(&x->peer)) || peer_is_self(x->fd, from);
 }
 
 static void unlink_and_free(struct server_exchange *x)
@@ -79,9 +80,9 @@ static void unlink_and_free(struct server_exchange *x)
     loop_drop(s->loop, &x->task);
     server_ws_free(x);
     server_read_free_head(x);
+    server_read_free_large(x);
     arena_release(&x->arena);
     buf_release(&x->in);
-    buf_release(&x->large);
     free(x);
 }
 
@@ -106,7 +107,6 @@ void server_exchange_add(struct server *s, int fd, const struct sockaddr_storage
     loop_task_init(&x->go, server_go, x);
     arena_init(&x->arena, arena_max > ARENA_MIN ? arena_max : ARENA_MIN);
     buf_init(&x->in, s->o.head_max + LOOP_SCRATCH_SIZE);
-    buf_init(&x->large, s->o.body_max);
     set_peer(x, from);
     x->since_ns = x->sent_ns = server_now(x);
     x->conn = conn_accept(s->loop, fd, s->o.tls, &server_conn_handler, x, &e);
@@ -130,8 +130,10 @@ void server_exchange_close(struct server_exchange *x)
         return;
     x->state = ST_CLOSED;
     loop_drop(s->loop, &x->go);
-    gzip_unpacker_free(x->unpacker);
-    x->unpacker = NULL;
+    if (x->large) {
+        gzip_unpacker_free(x->large->unpacker);
+        x->large->unpacker = NULL;
+    }
     conn_close(x->conn);
     loop_defer(s->loop, &x->task);
     assert(s->count > 0);
@@ -154,13 +156,13 @@ void server_exchange_linger(struct server_exchange *x)
 {
     if (x->state == ST_CLOSED)
         return;
-    assert(!x->go.queued && !x->unpacker);
+    assert(!x->go.queued && !(x->large && x->large->unpacker));
     x->state = ST_LINGER;
     x->since_ns = x->linger_ns = server_now(x);
     server_read_free_head(x);
     x->head = NULL;
     arena_release(&x->arena);
-    buf_release(&x->large);
+    server_read_free_large(x);
     buf_release(&x->in);
     conn_finish(x->conn);
     conn_resume(x->conn);
@@ -173,10 +175,10 @@ static void server_life_clean(struct server_exchange *x)
     server_read_free_head(x);
     x->head = NULL;
     arena_release(&x->arena);
-    if (x->large.cap > SERVER_KEEP_MAX)
-        buf_release(&x->large);
-    else
-        buf_reset(&x->large);
+    if (x->large && x->large->bytes.cap > SERVER_KEEP_MAX)
+        server_read_free_large(x);
+    else if (x->large)
+        buf_reset(&x->large->bytes);
     x->body = STR("");
     x->user = NULL;
     x->head_sent = x->chunked = x->no_body = false;
@@ -262,12 +264,21 @@ str server_body(const struct server_exchange *x)
 void server_body_drop(struct server_exchange *x)
 {
     x->body = STR("");
-    buf_release(&x->large);
+    server_read_free_large(x);
 }
 
 str server_peer(const struct server_exchange *x)
 {
-    return str_c(x->peer);
+    char *text = x->server->peer;
+    const unsigned char *quad = peer_quad(x);
+
+    if (x->local)
+        return STR("unix");
+    if (quad)
+        inet_ntop(AF_INET, quad, text, INET6_ADDRSTRLEN);
+    else
+        inet_ntop(AF_INET6, &x->peer, text, INET6_ADDRSTRLEN);
+    return str_c(text);
 }
 
 bool server_peer_near(const struct server_exchange *x)

@@ -12,12 +12,31 @@
 
 /* ---- the body ---- */
 
+static struct server_large *server_read_get_large(struct server_exchange *x)
+{
+    if (!x->large) {
+        x->large = base_alloc_zero(sizeof *x->large);
+        buf_init(&x->large->bytes, x->server->o.body_max);
+    }
+    return x->large;
+}
+
+void server_read_free_large(struct server_exchange *x)
+{
+    if (!x->large)
+        return;
+    gzip_unpacker_free(x->large->unpacker);
+    buf_release(&x->large->bytes);
+    free(x->large);
+    x->large = NULL;
+}
+
 static void on_body(void *ctx, str bytes)
 {
     struct server_exchange *x = ctx;
 
     assert(x->state == ST_BODY);
-    buf_add(&x->large, bytes);
+    buf_add(&x->large->bytes, bytes);
 }
 
 /* Whether the handler gets the body still compressed. */
@@ -37,27 +56,29 @@ static bool is_gzip(str coding)
  * in steps: then server_go is called again. */
 static bool server_read_unpack(struct server_exchange *x)
 {
+    struct server_large *large = x->large;
     enum gzip_progress progress;
     struct err e;
 
-    if (!x->unpacker) {
+    if (!large || !large->unpacker) {
         if (x->body.n == 0 || server_read_stays_packed(x) ||
             !is_gzip(http1_find(x->request, STR("content-encoding"))))
             return true;
-        x->unpacker = gzip_unpacker_new(x->body, x->server->o.body_max);
+        large = server_read_get_large(x);
+        large->unpacker = gzip_unpacker_new(x->body, x->server->o.body_max);
     }
-    progress = gzip_unpacker_step(x->unpacker, &e);
+    progress = gzip_unpacker_step(large->unpacker, &e);
     if (progress == GZIP_MORE) {
         loop_yield(x->server->loop, &x->go);
         return false;
     }
     if (progress == GZIP_DONE) {
-        buf_release(&x->large);
-        buf_move(&x->large, gzip_unpacker_plain(x->unpacker));
-        x->body = buf_str(&x->large);
+        buf_release(&large->bytes);
+        buf_move(&large->bytes, gzip_unpacker_plain(large->unpacker));
+        x->body = buf_str(&large->bytes);
     }
-    gzip_unpacker_free(x->unpacker);
-    x->unpacker = NULL;
+    gzip_unpacker_free(large->unpacker);
+    large->unpacker = NULL;
     if (progress == GZIP_FAILED)
         server_refuse(x, e.code == ERR_LIMIT ? 413 : 400, e.text);
     return progress == GZIP_DONE;
@@ -90,15 +111,16 @@ void server_go(void *ctx)
 
 static size_t take_body(struct server_exchange *x, str bytes)
 {
-    size_t used = http1_body_feed(&x->framing, bytes, (struct http1_sink){on_body, x});
+    struct server_large *large = x->large;
+    size_t used = http1_body_feed(&large->framing, bytes, (struct http1_sink){on_body, x});
 
     assert(x->state == ST_BODY && used <= bytes.n);
     x->since_ns = server_now(x);
-    assert(!buf_full(&x->large)); /* a larger chunk is a fault */
-    if (x->framing.fault.status) {
-        server_refuse(x, x->framing.fault.status, x->framing.fault.why);
-    } else if (x->framing.done) {
-        x->body = buf_str(&x->large);
+    assert(!buf_full(&large->bytes)); /* a larger chunk is a fault */
+    if (large->framing.fault.status) {
+        server_refuse(x, large->framing.fault.status, large->framing.fault.why);
+    } else if (large->framing.done) {
+        x->body = buf_str(&large->bytes);
         server_read_dispatch(x);
     }
     return used;
@@ -168,12 +190,13 @@ static void server_read_keep_head(struct server_exchange *x, str bytes, bool kep
 static size_t server_read_begin_body(struct server_exchange *x, str rest, bool kept)
 {
     const struct http1_head *h = x->request;
+    struct http1_body framing;
 
     assert(x->state == ST_HEAD);
     if (!body_welcome(x))
         return rest.n;
-    http1_body_init(&x->framing, h);
-    if (x->framing.done) {
+    http1_body_init(&framing, h);
+    if (framing.done) {
         server_read_dispatch(x);
         return 0;
     }
@@ -183,7 +206,8 @@ static size_t server_read_begin_body(struct server_exchange *x, str rest, bool k
         return x->body.n;
     }
     x->state = ST_BODY;
-    x->large.size_max = x->framing.room = x->server->o.body_max;
+    server_read_get_large(x)->framing = framing;
+    x->large->bytes.size_max = x->large->framing.room = x->server->o.body_max;
     if (rest.n > 0)
         return take_body(x, rest);
     if (h->expect_continue) {
@@ -342,7 +366,7 @@ static void server_read_on_bytes(void *ctx, str bytes)
         break;
     case ST_LINGER:
         x->since_ns = server_now(x);
-        x->lingered += bytes.n;
+        x->lingered += (uint32_t)bytes.n;
         if (x->lingered > SERVER_LINGER_BYTES_MAX)
             server_exchange_close(x);
         break;

@@ -54,7 +54,7 @@ static void server_release_idle_memory(struct server_exchange *x)
 {
     assert(x->state == ST_HEAD);
     arena_release(&x->arena);
-    buf_release(&x->large);
+    server_read_free_large(x);
     if (x->in.n == 0)
         buf_release(&x->in);
 }

@@ -189,7 +189,7 @@ struct server_ws *server_upgrade_with(struct server_exchange *x,
     server_read_free_head(x);
     x->head = NULL;
     arena_release(&x->arena);
-    buf_release(&x->large);
+    server_read_free_large(x);
     /* Bytes after the handshake are fed once the handler is set up. */
     loop_defer(x->server->loop, &x->task);
     return w;
