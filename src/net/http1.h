@@ -138,7 +138,7 @@ bool http1_is_text(str s);
 struct http1_body {
     struct http1_fault fault; /* status 0: no error */
     uint64_t left;            /* of the length or of the chunk */
-    uint64_t room;            /* bytes that more chunks may have; a larger size is a fault with status 413 */
+    uint64_t room;            /* bytes that more chunks may have; more is a fault, 413 */
     uint32_t extra;           /* bytes of extensions and trailers so far; limited */
     enum http1_framing framing;
     uint8_t state;
