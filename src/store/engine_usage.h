@@ -26,7 +26,7 @@ struct engine_sums {
     struct map map;     /* additions, or subtractions: struct engine_usage */
     struct arena arena; /* of these */
     struct engine_usage *last[ENGINE_USAGE_LASTS]; /* the last of them used, or NULL */
-    /* The statements that add them, that drop a row without calls, and that read a session's calls. */
+    /* The statements that add them, drop a row without calls, and read a session's calls. */
     struct buf put[USAGE_BY_COUNT], drop[USAGE_BY_COUNT], take[USAGE_BY_COUNT];
 };
 
