@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "export_help.h"
 
-#include "base/rand.h"
 #include "base/utf8.h"
+#include "store_help.h"
 
 void export_call_init(struct export_call *m)
 {
@@ -23,13 +23,7 @@ void export_call_release(struct export_call *m)
 
 void export_add_prose(struct buf *b, uint64_t seed, size_t size)
 {
-    struct rand r;
-    size_t end = b->n + size;
-
-    rand_init(&r, seed);
-    while (b->n < end)
-        buf_printf(
-            b, "%c%llx \xc3\xa4 ", 'a' + (int)rand_below(&r, 26), (long long)rand_below(&r, 99));
+    add_prose(b, seed, size, 99, STR(" \xc3\xa4 "));
 }
 
 static void export_call_numbers(struct store_call *row, unsigned n)

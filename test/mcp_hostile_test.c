@@ -25,8 +25,10 @@ TEST(a_server_that_wants_input_and_names_none_is_at_fault)
     side_release(&s);
 }
 
+/* That many bytes of text. A shell takes a hundred times as long for a long variable. */
+#define LETTERS(size) "head -c " #size " /dev/zero | tr '\\0' a"
 /* A text of that many bytes, whose escape makes the reader copy it. */
-#define LONG_TEXT(size) "\\\\u0041$(head -c " #size " /dev/zero | tr '\\0' a)"
+#define LONG_TEXT(size) "\\\\u0041$(" LETTERS(size) ")"
 
 static void count_progress(void *ctx, double progress, double total, str message)
 {
@@ -44,12 +46,11 @@ TEST(progress_without_end_needs_no_memory)
     struct side s;
 
     side_init(&s,
-              SERVER("*'\"tools/call\"'*) i=0; text=\"" LONG_TEXT(
-                  1000000) "\"; while [ $i -lt 70 ]; do say "
-                           "\"{\\\"jsonrpc\\\":\\\"2.0\\\",\\\"method\\\":\\\"notifications/"
-                           "progress\\\",\\\"params\\\":{\\\"progressToken\\\":$id,"
-                           "\\\"progress\\\":$i,\\\"message\\\":\\\"$text\\\"}}\"; "
-                           "i=$((i+1)); done; text done;;\n"),
+              SERVER("*'\"tools/call\"'*) i=0; while [ $i -lt 70 ]; do "
+                     "printf '{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\","
+                     "\"params\":{\"progressToken\":%s,\"progress\":%s,\"message\":\"%s' "
+                     "\"$id\" $i '\\u0041'; " LETTERS(1000000) "; printf '\"}}\\n'; "
+                     "i=$((i+1)); done; text done;;\n"),
               NULL);
     CHECK_F(mcp_client_call(s.client,
                             &(struct mcp_call){.tool = STR("t"),
@@ -89,10 +90,11 @@ TEST(pages_without_end_need_no_memory)
     struct side s;
 
     side_init(&s,
-              SERVER("*'\"tools/list\"'*) n=$((n+1)); x=${x:-$(head -c 15000000 /dev/zero | "
-                     "tr '\\0' a)}; [ $n = 18 ] || more=\",\\\"nextCursor\\\":\\\"$n\\\"\"; "
-                     "result \"{\\\"tools\\\":[{\\\"name\\\":\\\"t$n\\\"}],\\\"x\\\":"
-                     "\\\"$x\\\"$more}\"; more=;;\n"),
+              SERVER("*'\"tools/list\"'*) n=$((n+1)); "
+                     "[ $n = 18 ] || more=\",\\\"nextCursor\\\":\\\"$n\\\"\"; "
+                     "printf '{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"tools\":"
+                     "[{\"name\":\"t%s\"}],\"x\":\"' \"$id\" $n; " LETTERS(15000000) "; "
+                     "printf '\"%s}}\\n' \"$more\"; more=;;\n"),
               NULL);
     CHECK_F(mcp_client_tools(s.client, PATIENCE_MS, NULL, &s.arena, &tools, &s.e), "%s", s.e.text);
     CHECK_INT(tools.n, 18);

@@ -35,12 +35,7 @@ static void made_release(struct made *m)
 /* Words that depend on the number alone. */
 static void prose(struct buf *b, uint64_t seed, size_t size)
 {
-    struct rand r;
-    size_t end = b->n + size;
-
-    rand_init(&r, seed);
-    while (b->n < end)
-        buf_printf(b, "%c%llx ", 'a' + (int)rand_below(&r, 26), (long long)rand_below(&r, 5000));
+    add_prose(b, seed, size, 5000, STR(" "));
 }
 
 /* A call that can be told from its number. */

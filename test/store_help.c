@@ -310,6 +310,25 @@ void put_counted(struct store *s, const struct store_call *row, _Atomic unsigned
     store_call_put(s, row, &c->ticket);
 }
 
+void add_prose(struct buf *b, uint64_t seed, size_t size, unsigned numbers, str after)
+{
+    struct rand r;
+    size_t end = b->n + size;
+
+    rand_init(&r, seed);
+    while (b->n < end) {
+        uint64_t x = rand_u64(&r), number = (x >> 32) % numbers;
+        int shift = number > 0xfff ? 12 : number > 0xff ? 8 : number > 0xf ? 4 : 0;
+        char word[5] = {'a' + (char)(x % 26)};
+        size_t n = 1;
+
+        for (; shift >= 0; shift -= 4)
+            word[n++] = "0123456789abcdef"[number >> shift & 15];
+        buf_add(b, (str){word, n});
+        buf_add(b, after);
+    }
+}
+
 void sample_fill(struct sample *m, unsigned who, unsigned n)
 {
     size_t size = 100 + (who * 131 + n * 37) % 2500;

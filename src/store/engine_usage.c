@@ -187,24 +187,28 @@ static bool engine_usage_take_call(void *ctx, const struct db_value *c, size_t n
 bool engine_usage_take(struct engine *en, const struct db_value *session, struct err *e)
 {
     bool ok = map_count(&en->usage.map) < USAGE_TAKEN_MAX || engine_usage_flush(en, e);
-    struct buf sql;
 
-    buf_init(&sql, USAGE_SQL_MAX);
     for (size_t i = 0; ok && i < COUNT_OF(usage_tables); i++) {
-        const struct usage_table *t = &usage_tables[i];
-        struct engine_usage_taking taking = {en, t, NULL};
+        struct engine_usage_taking taking = {en, &usage_tables[i], NULL};
 
-        buf_reset(&sql);
-        buf_add(&sql, STR("SELECT "));
-        usage_write_call(t, &sql);
-        buf_printf(&sql, " FROM %s WHERE i.session_id = $1", t->call_from);
-        buf_add_c(&sql, '\0');
-        assert(!buf_full(&sql));
-        ok = db_query(
-            en->db, sql.p, session, 1, (struct db_rows){engine_usage_take_call, &taking}, e);
+        ok = db_query(en->db,
+                      en->usage.take[i].p,
+                      session,
+                      1,
+                      (struct db_rows){engine_usage_take_call, &taking},
+                      e);
     }
-    buf_release(&sql);
     return ok;
+}
+
+static void engine_usage_write_take(const struct usage_table *t, struct buf *out)
+{
+    buf_init(out, USAGE_SQL_MAX);
+    buf_add(out, STR("SELECT "));
+    usage_write_call(t, out);
+    buf_printf(out, " FROM %s WHERE i.session_id = $1", t->call_from);
+    buf_add_c(out, '\0');
+    assert(!buf_full(out));
 }
 
 static void engine_usage_write_drop(const struct usage_table *t, struct buf *out)
@@ -239,6 +243,7 @@ void engine_usage_init(struct engine_sums *s)
         buf_add_c(out, '\0');
         assert(!buf_full(out));
         engine_usage_write_drop(t, &s->drop[i]);
+        engine_usage_write_take(t, &s->take[i]);
     }
 }
 
@@ -247,7 +252,7 @@ void engine_usage_release(struct engine_sums *s)
     map_release(&s->map);
     arena_release(&s->arena);
     for (size_t i = 0; i < COUNT_OF(s->put); i++)
-        buf_release(&s->put[i]), buf_release(&s->drop[i]);
+        buf_release(&s->put[i]), buf_release(&s->drop[i]), buf_release(&s->take[i]);
 }
 
 /* A row whose last calls were subtracted goes. */

@@ -26,8 +26,8 @@ struct engine_sums {
     struct map map;     /* additions, or subtractions: struct engine_usage */
     struct arena arena; /* of these */
     struct engine_usage *last[ENGINE_USAGE_LASTS]; /* the last of them used, or NULL */
-    /* The statements that add them, and that drop a row without calls. */
-    struct buf put[USAGE_BY_COUNT], drop[USAGE_BY_COUNT];
+    /* The statements that add them, drop a row without calls, and read a session's calls. */
+    struct buf put[USAGE_BY_COUNT], drop[USAGE_BY_COUNT], take[USAGE_BY_COUNT];
 };
 
 void engine_usage_init(struct engine_sums *s);

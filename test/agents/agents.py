@@ -11,7 +11,10 @@ import signal
 import subprocess
 import tempfile
 import threading
+import urllib.request
 from pathlib import Path
+
+from gateway import until
 
 HERE = Path(__file__).resolve().parent
 MODULES = HERE / "node_modules"
@@ -28,10 +31,10 @@ PROGRAMS = {"claude": "@anthropic-ai/claude-code-linux-*/claude",
 
 
 class Tee:
-    """A proxy between a client and the gateway that keeps both sides' bytes."""
+    """A proxy between a client and the gateway at a port that keeps both sides' bytes."""
 
-    def __init__(self, port):
-        self.calls = []  # (method, path, headers, body, status, reply)
+    def __init__(self, port=0):
+        self.port, self.calls = port, []  # (method, path, headers, body, status, reply)
         tee = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -39,7 +42,7 @@ class Tee:
             protocol_version = "HTTP/1.1"
 
             def do_POST(self):
-                tee.forward(self, port)
+                tee.forward(self)
 
             do_GET = do_HEAD = do_POST
 
@@ -51,12 +54,12 @@ class Tee:
         self.root = f"http://127.0.0.1:{self.server.server_address[1]}"
         threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
 
-    def forward(self, client, port):
+    def forward(self, client):
         body = client.rfile.read(int(client.headers.get("content-length") or 0))
         call = {"method": client.command, "path": client.path, "body": body, "status": 0,
-                "headers": {k.lower(): v for k, v in client.headers.items()}, "reply": bytearray()}
+                "headers": {k.lower(): v for k, v in client.headers.items()}, "reply": bytearray(), "done": False}
         self.calls.append(call)
-        up = http.client.HTTPConnection("127.0.0.1", port, timeout=RUN_SECONDS)
+        up = http.client.HTTPConnection("127.0.0.1", self.port, timeout=RUN_SECONDS)
         up.request(client.command, client.path, body,
                    {k: v for k, v in client.headers.items() if k.lower() not in HOP})
         reply = up.getresponse()
@@ -73,6 +76,7 @@ class Tee:
             client.wfile.flush()
         client.wfile.write(b"0\r\n\r\n")
         up.close()
+        call["done"] = True
 
     def models(self):
         """The calls of models, without questions for lists and the like."""
@@ -124,15 +128,18 @@ class Project:
         path = self.path / name
         return path.read_text() if path.exists() else None
 
-    def run(self, script, env):
-        """(exit code, what it printed) of a shell script; it is ended if it takes too long."""
+    def start(self, script, env):
         base = {"PATH": f"{self.bin}:{os.environ['PATH']}", "HOME": str(self.home),
                 "LC_ALL": "C.UTF-8", "NO_PROXY": "127.0.0.1", "TMPDIR": str(self.top),
                 "RATIONALE_KEY": KEY}
-        child = subprocess.Popen(["sh", "-ec", script], cwd=self.path, env={**base, **env},
-                                 start_new_session=True, stdin=subprocess.DEVNULL,
-                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                                 errors="replace")
+        return subprocess.Popen(["sh", "-ec", script], cwd=self.path, env={**base, **env},
+                                start_new_session=True, stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                errors="replace")
+
+    def run(self, script, env):
+        """(exit code, what it printed) of a shell script; it is ended if it takes too long."""
+        child = self.start(script, env)
         try:
             out, _ = child.communicate(timeout=RUN_SECONDS)
         except subprocess.TimeoutExpired:
@@ -180,16 +187,56 @@ def codex(project, root, model, again=False):
     return project.run(script, {})
 
 
-def opencode(project, root, model):
-    """The model is PROVIDER/NAME; the provider decides the dialect."""
+def opencode_settings(project, root, models):
+    """The environment of opencode with the providers and these models, each PROVIDER/NAME. The provider decides the
+    dialect."""
     settings = json.loads(replace(PAGE.block("opencode", "json"), (HOST, root)))
-    provider, name = model.split("/")
-    settings["provider"][provider].setdefault("models", {})[name] = {}
+    for provider, name in (m.split("/") for m in models):
+        settings["provider"][provider].setdefault("models", {})[name] = {}
     # Without the last two it would ask other hosts.
-    settings.update(enabled_providers=[provider], autoupdate=False, share="disabled")
+    settings.update(enabled_providers=sorted({m.split("/")[0] for m in models}), autoupdate=False, share="disabled")
     path = project.top / "opencode.json"
     path.write_text(json.dumps(settings))
-    script = replace(PAGE.block("opencode", "sh"), ("anthropic/claude-opus-4-6", model))
     off = ("DISABLE_MODELS_FETCH", "DISABLE_AUTOUPDATE", "DISABLE_LSP_DOWNLOAD",
            "DISABLE_DEFAULT_PLUGINS", "EXPERIMENTAL_DISABLE_FILEWATCHER")
-    return project.run(script, {"OPENCODE_CONFIG": str(path), **{f"OPENCODE_{n}": "1" for n in off}})
+    return {"OPENCODE_CONFIG": str(path), **{f"OPENCODE_{n}": "1" for n in off}}
+
+
+def opencode(project, root, model):
+    script = replace(PAGE.block("opencode", "sh"), ("anthropic/claude-opus-4-6", model))
+    return project.run(script, opencode_settings(project, root, [model]))
+
+
+class OpencodeServer:
+    """`opencode serve`, for many tasks: to start takes seven times the processor time of a task. Each task is a
+    conversation of its own, as `opencode run` has it, and `tee` leads to the gateway of its test."""
+
+    def __init__(self, models):
+        self.project, self.tee = Project(), Tee()
+        self.child = self.project.start("exec opencode serve", opencode_settings(self.project, self.tee.root, models))
+        printed = iter(self.child.stdout.readline, "")
+        self.root = next((found[0] for line in printed if (found := re.search(r"http://\S+", line))), None)
+        # What it prints later must not fill the pipe.
+        threading.Thread(target=self.child.stdout.read, daemon=True).start()
+
+    def ask(self, method, path, doc=None):
+        request = urllib.request.Request(self.root + path, doc and json.dumps(doc).encode(),
+                                         {"content-type": "application/json"}, method=method)
+        with urllib.request.urlopen(request, timeout=RUN_SECONDS) as reply:
+            return json.loads(reply.read())
+
+    def run(self, project, _, model):
+        """(0 or 1, the conversation) of the page's task."""
+        provider, name = model.split("/")
+        session = "/session/" + self.ask("POST", "/session", {})["id"]
+        last = self.ask("POST", f"{session}/message", {
+            "model": {"providerID": provider, "modelID": name}, "variant": "high",
+            "parts": [{"type": "text", "text": project.task}]})
+        until(lambda: all(c["done"] for c in self.tee.calls))  # it may still ask for a title
+        return int("error" in last["info"]), json.dumps(self.ask("GET", f"{session}/message"))
+
+    def stop(self):
+        os.killpg(self.child.pid, signal.SIGKILL)
+        self.child.wait()
+        self.tee.stop()
+        self.project.folder.cleanup()

@@ -93,12 +93,15 @@ class Run:
     """A task, and a second one in the same conversation if asked for: what the agent, the gateway and
     the upstream saw."""
 
-    def __init__(self, case, agent, model, upstream, show, aliases, again=False, **more):
-        self.case, self.project = case, agents.Project()
-        case.addCleanup(self.project.folder.cleanup)
+    def __init__(self, case, agent, model, upstream, show, aliases, again=False, server=None, **more):
+        self.case, self.project = case, server.project if server else agents.Project()
+        if not server:
+            case.addCleanup(self.project.folder.cleanup)
         provider.forget()
         with Gateway(BINARY, config(upstream, aliases, show)) as gateway:
-            tee = agents.Tee(gateway.port)
+            tee = server.tee if server else agents.Tee()
+            tee.port, tee.calls = gateway.port, []
+            (self.project.path / "sum.txt").unlink(missing_ok=True)
             try:
                 self.code, self.out = agent(self.project, tee.root, model, **more)
                 self.written = [self.project.written("sum.txt")]
@@ -113,7 +116,8 @@ class Run:
                 self.writes = run("decisions", "--tool", "Write", "--config", str(gateway.path))
                 self.log = gateway.log_tail()
             finally:
-                tee.stop()
+                if not server:
+                    tee.stop()
 
     def report(self):
         """What went wrong, for a failure's message."""
@@ -263,52 +267,73 @@ class Codex(unittest.TestCase):
 
 
 class Opencode(unittest.TestCase):
-    """Each run takes some 8 s of a processor, so there is one for each pair of dialects."""
+    """One run is by the command of the page, the others are tasks of one server. Those that show reasoning come last
+    (tests run in the order of their names): it would stay in the server's home, where hidden reasoning is searched."""
+    models = [f"anthropic/{MODELS['anthropic']}", f"openai/{MODELS['openai']}",
+              *(f"rationale/{UPSTREAMS[u][2]}" for u in ("deepseek", "anthropic", "responses"))]
+    server, has_shown = None, False
 
-    def run_on(self, dialect, upstream, show):
+    @classmethod
+    def tearDownClass(cls):
+        if cls.server:
+            cls.server.stop()
+
+    def run_on(self, dialect, upstream, show, command=False):
         """The dialect is the provider's name in opencode's settings."""
         target = UPSTREAMS[upstream][2]
         model = MODELS.get(dialect, target)
         aliases = {n: target for n in (model, *SMALL)}
         if (dialect, upstream) in (("anthropic", "anthropic"), ("openai", "responses")):
             aliases = same(model, *SMALL)
-        r = Run(self, agents.opencode, f"{dialect}/{model}", upstream, show, aliases)
+        if command:
+            r = Run(self, agents.opencode, f"{dialect}/{model}", upstream, show, aliases)
+        else:
+            Opencode.server = self.server or agents.OpencodeServer(self.models)
+            r = Run(self, self.server.run, f"{dialect}/{model}", upstream, show, aliases, server=self.server)
         r.check_done()
-        r.check_shown() if show else r.check_hidden()
+        if show:
+            r.check_shown()
+            Opencode.has_shown = True
+        else:
+            self.assertTrue(command or not self.has_shown, "hidden reasoning is searched before any is shown")
+            r.check_hidden()
         return r
 
-    def test_anthropic_hidden(self):
+    def test_by_the_command_of_the_page(self):
+        self.run_on("anthropic", "anthropic", False, command=True).check_record("read", "write")
+
+    def test_hidden_anthropic(self):
         self.run_on("anthropic", "anthropic", False).check_record("read", "write")
 
-    def test_anthropic_shown(self):
-        self.run_on("anthropic", "anthropic", True).check_same_bytes()
-
-    def test_responses_hidden(self):
+    def test_hidden_responses(self):
         self.run_on("openai", "responses", False).check_record("read", "apply_patch")
 
-    def test_responses_shown(self):
-        self.run_on("openai", "responses", True).check_same_bytes()
-
-    def test_chat_hidden(self):
+    def test_hidden_chat(self):
         self.run_on("rationale", "deepseek", False).check_record("read", "write")
 
-    def test_chat_shown(self):
-        self.run_on("rationale", "deepseek", True).check_same_bytes()
-
-    def test_anthropic_dialect_on_others(self):
+    def test_hidden_anthropic_dialect_on_others(self):
         for upstream in ("responses", "deepseek"):
             with self.subTest(upstream=upstream):
                 self.run_on("anthropic", upstream, False)
 
-    def test_responses_dialect_on_others(self):
+    def test_hidden_responses_dialect_on_others(self):
         for upstream in ("anthropic", "deepseek"):
             with self.subTest(upstream=upstream):
                 self.run_on("openai", upstream, False)
 
-    def test_chat_dialect_on_others(self):
+    def test_hidden_chat_dialect_on_others(self):
         for upstream in ("anthropic", "responses"):
             with self.subTest(upstream=upstream):
                 self.run_on("rationale", upstream, False)
+
+    def test_shown_anthropic(self):
+        self.run_on("anthropic", "anthropic", True).check_same_bytes()
+
+    def test_shown_responses(self):
+        self.run_on("openai", "responses", True).check_same_bytes()
+
+    def test_shown_chat(self):
+        self.run_on("rationale", "deepseek", True).check_same_bytes()
 
 
 if __name__ == "__main__":

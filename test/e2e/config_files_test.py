@@ -32,9 +32,9 @@ LISTEN = "listen: 127.0.0.1:0\n"  # whatever the machine runs on the default por
 
 
 def pair(folder, name):
-    """A certificate and its key, of OpenSSL's own making."""
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=x",
-                    "-keyout", str(folder / f"{name}k.pem"), "-out", str(folder / f"{name}c.pem")],
+    """A certificate and its key, of OpenSSL's own making. An RSA key would take a third of a second."""
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+                    "-nodes", "-subj", "/CN=x", "-keyout", str(folder / f"{name}k.pem"), "-out", str(folder / f"{name}c.pem")],
                    check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
