@@ -130,8 +130,7 @@ void exchange_reply_json(struct exchange *ex, int status, struct json_text *t)
     buf_release(&t->buf);
 }
 
-/* Retry-After in whole seconds, rounded up, and in milliseconds if they are more exact: SDKs read
- * both. */
+/* Retry-After in whole seconds, rounded up, and in milliseconds if they say more. */
 static void retry_after(struct exchange *ex, int64_t ms)
 {
     struct arena *a = server_arena(ex->x);
@@ -373,8 +372,7 @@ static bool exchange_authenticate_client(struct exchange *ex)
 
 static const struct route unknown = {"", "", CHAT_OPENAI, true, NULL};
 
-/* The methods of a path: a browser asks for them before a page of another site may send
- * requests. */
+/* The methods of a path, for a browser that asks before it lets a page of another site send. */
 void exchange_fail_method(struct exchange *ex)
 {
     const struct http1_head *h = server_request(ex->x);

@@ -223,8 +223,8 @@ static const struct summary_collected nothing = {.status = 200,
                                                  .error_type = STR_INIT(""),
                                                  .cut_action = STR_INIT("")};
 
-/* Replies in one piece come and go quickly, in memory that is reused and begins with a cache line. A
- * stream may be open for minutes, so it keeps only what it needs. */
+/* Replies in one piece come and go quickly, in memory that is reused and begins with a cache line.
+ * A stream may be open for minutes, so it keeps only what it needs. */
 static struct call *call_alloc(bool recorded, bool stream)
 {
     size_t size = call_size_used(recorded);
