@@ -140,7 +140,7 @@ struct http1_body {
     uint64_t left;            /* of the length or of the chunk */
     uint64_t room;            /* bytes that more chunks may have; more is a fault, 413 */
     uint32_t extra;           /* bytes of extensions and trailers so far; limited */
-    enum http1_framing framing;
+    uint8_t framing;          /* enum http1_framing */
     uint8_t state;
     uint8_t digits; /* of the chunk's size so far */
     bool done;

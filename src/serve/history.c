@@ -29,7 +29,8 @@ void sessions_handle(struct exchange *ex)
         return;
     params_sessions(&p, &j->filter);
     j->page.page = params_i64(&p, "page", 1, 1, PAGES_MAX);
-    j->page.limit = params_i64(&p, "page_size", 20, 1, PAGE_MAX);
+    j->page.limit = params_i64(&p, "limit", 20, 1, PAGE_MAX); /* its name in the other lists */
+    j->page.limit = params_i64(&p, "page_size", j->page.limit, 1, PAGE_MAX);
     j->page.cursor = params_text(&p, "cursor");
     j->page.sort = params_text(&p, "sort");
     history_job_go(j, &p);

@@ -90,7 +90,7 @@ class Files(Case):
         done = self.check(str(self.path))
         self.assertEqual(done.code, 0, done)
         self.assertIn(f"{self.path}:1: store: the store is {self.folder}/here.db", done.err)
-        self.assertIn(f"{self.elsewhere}/here.db is", done.err)
+        self.assertIn(f"{self.elsewhere}/here.db does", done.err)
 
     def test_the_folder_of_recordings_must_exist(self):
         text = self.path.read_text()

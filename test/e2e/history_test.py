@@ -343,7 +343,7 @@ class Sessions(Case):
         self.wrong(ask("/api/v1/history/search", q=" "), 422, "q")
         self.wrong(ask("/api/v1/history/search", q="x", limit=101), 422, "limit")
         self.wrong(ask("/api/v1/history/decisions", kind="MAYBE"), 422, "kind")
-        for unknown, known in (("sessions?limit=5", "page_size"), ("decisions?query=x", "kind"), ("search?q=x&page=1", "limit"),
+        for unknown, known in (("sessions?size=5", "page_size"), ("decisions?query=x", "kind"), ("search?q=x&page=1", "limit"),
                                ("active-sessions?x", None), ("sessions/filter-1?x=1", None),
                                ("sessions/filter-1/export?start_date_us=1", "format"), ("export?format=csv&x=1", "alert_type")):
             name = unknown.rpartition("?")[2].rpartition("&")[2].partition("=")[0]

@@ -292,7 +292,7 @@ class Hostile(unittest.TestCase):
     def test_what_is_no_reply_of_a_model_is_told_as_such(self):
         ok = json.dumps(GOOD["openai"]).encode()
         cases = {
-            b"200 OK\r\nContent-Encoding: br": (ok, 502, "packed its reply as the gateway cannot unpack it: br"),
+            b"200 OK\r\nContent-Encoding: br": (ok, 502, "cannot unpack the reply of the provider: br"),
             b"200 OK\r\nContent-Type: text/html": (b"<html><h1>hi</h1></html>", 502, "web page"),
             b"200 OK\r\nContent-Type: application/json": (b"", 502, "complete"),
             b"302 Found\r\nLocation: http://elsewhere/": (b"", 502, "302"),

@@ -447,7 +447,7 @@ class Replicas(unittest.TestCase):
                 # A daemon that dies ends its calls for the viewers of the others.
                 a.signal(signal.SIGKILL)
                 got = w.until(lambda m: m.get("data", {}).get("type") == "llm_interaction")
-                self.assertIn("gone", got["data"]["error_message"])
+                self.assertIn("has ended", got["data"]["error_message"])
             go.set()
 
     # ---- state ----

@@ -399,7 +399,7 @@ void call_drop_nodes(struct call *c)
 
 void call_attempt(struct call *c)
 {
-    struct call_lines lines;
+    struct call_lines lines = {.known = STR("")};
     uint64_t left_ms;
     struct err e;
 

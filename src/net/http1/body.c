@@ -254,7 +254,7 @@ static size_t feed_chunked(struct http1_body *b, str bytes, struct http1_sink si
 void http1_body_init(struct http1_body *b, const struct http1_head *h)
 {
     *b = (struct http1_body){
-        .framing = h->framing, .state = S_SIZE_BEGIN, .room = UINT64_MAX};
+        .framing = (uint8_t)h->framing, .state = S_SIZE_BEGIN, .room = UINT64_MAX};
     if (h->framing == HTTP1_LENGTH)
         b->left = h->content_length;
     b->done = h->framing == HTTP1_NONE || (h->framing == HTTP1_LENGTH && b->left == 0);
