@@ -146,9 +146,9 @@ static const struct upstream_handler *upstream_close(struct upstream *u)
 struct upstream_unpack {
     struct gzip_unpacker *gzip;
     struct loop_task task;
-    bool over;   /* all packed bytes came, */
-    bool broken; /* or all that will come */
-    struct err why;
+    bool over;      /* no more packed bytes will come */
+    bool broken;    /* because the connection failed */
+    struct err why; /* of `broken` */
 };
 
 static void upstream_unpack_free(struct upstream *u)

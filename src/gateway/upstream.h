@@ -66,9 +66,9 @@ struct upstream_request {
     str target, headers;
     str path; /* the target without the client's query, as recorded */
     str body; /* lent until the end, or upstream_has_sent; the other texts only during the start */
-    bool keep_packed; /* a reply in gzip or deflate is not unpacked, which it is otherwise */
-    size_t front; /* free bytes before the body, for the head: client.h */
-    str known;    /* headers that are sent before the others: client.h */
+    bool keep_packed; /* do not unpack a reply in gzip or deflate */
+    size_t front;     /* free bytes before the body, for the head: client.h */
+    str known;        /* headers that are sent before the others: client.h */
     struct cassette_writer *cassette_writer; /* writes the recording, if the provider is recorded */
     const struct clock *clock;               /* lent likewise */
 };

@@ -7,7 +7,7 @@
 
 #define SESSIONS_MAX ((size_t)65536)
 #define SCRATCH_MAX ((size_t)8 << 20)
-#define INBOX_SIZE_MAX ((size_t)16 << 20) /* messages of a loop that falls behind */
+#define INBOX_SIZE_MAX ((size_t)16 << 20) /* messages that wait for a loop */
 #define INBOX_MIN 64
 #define LINGER_SILENT_MAX 1024 /* channels without a call or a message that are kept for a while */
 

@@ -87,8 +87,8 @@ static bool finds_nothing(const struct mask_row *row, str src, size_t end)
            mask_match_card(&t, end - 3, NULL, &one) == MASK_NO;
 }
 
-/* The first position from `from` on where a lead ends that may belong to a match in its string; the
- * size of the source if there is none. */
+/* The first position from `from` on where a lead ends that may belong to a match in its string, or
+ * the size of the source. */
 static size_t next_lead(const struct mask *m, str src, size_t from)
 {
     const struct mask_leads *l = &m->leads;

@@ -33,8 +33,8 @@ struct incident_setup *incident_setup_retain(struct incident_setup *s);
 void incident_setup_free(struct incident_setup *s); /* NULL: nothing */
 /* The alert types that some agent or chain takes, sorted; ends with NULL. "*" is not among them. */
 const char *const *incident_alert_types(const struct incident_setup *s);
-/* The agent or chain that would take the alert, and its servers; false if there is none. An agent
- * or chain with the alert type "*" takes alerts that no other takes. */
+/* The agent or chain that would take the alert, and its servers; false if no agent or chain takes
+ * it. One with the alert type "*" takes alerts that no other takes. */
 bool incident_assigned(const struct incident_setup *s, str alert_type, str *agent,
                        const char *const **servers);
 
