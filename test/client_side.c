@@ -40,8 +40,7 @@ void world_init(struct world *w, const struct clock *clock, void (*script)(struc
     CHECK(w->loop);
     w->resolver = resolver_new_by(&(struct resolver_options){.threads = 1, .lookup = look_up}, &e);
     CHECK(w->resolver);
-    w->client = client_new(w->loop, w->resolver, NULL, &e);
-    CHECK(w->client);
+    w->client = client_new(w->loop, w->resolver, NULL);
     w->listener = script ? peer_listen(&w->port) : peer_refuse(&w->port);
     snprintf(w->url_text, sizeof w->url_text, "http://127.0.0.1:%u", w->port);
     CHECK(client_url_parse(str_c(w->url_text), &w->url, &e));

@@ -310,14 +310,13 @@ bool probe_run(const struct config *c, struct probe *out, struct arena *a, struc
     bool ok;
 
     all.loop = resolver ? loop_new(&clock_real, e) : NULL;
-    all.client = all.loop ? client_new(all.loop, resolver, tls, e) : NULL;
-    ok = all.client != NULL;
+    ok = all.loop != NULL;
     if (ok) {
+        all.client = client_new(all.loop, resolver, tls);
         probe_all(&all, c, out);
         client_free(all.client);
-    }
-    if (all.loop)
         loop_free(all.loop);
+    }
     if (resolver)
         resolver_free(resolver);
     if (tls)

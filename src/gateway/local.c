@@ -51,8 +51,8 @@ static bool local_parts(struct local *l, struct err *e)
     l->gl.loop = loop_new(l->gateway.clock, e);
     if (!l->gl.loop)
         return false;
-    l->gl.client = client_new(l->gl.loop, l->resolver, l->tls, e);
-    return l->gl.client != NULL;
+    l->gl.client = client_new(l->gl.loop, l->resolver, l->tls);
+    return true;
 }
 
 static void local_release(struct local *l)

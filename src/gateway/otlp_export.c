@@ -394,8 +394,9 @@ struct otlp *otlp_new(str url, str headers, const char *ca_file, struct err *e)
     loop_timer_init(&o->deadline, on_deadline, o);
     ok = set_texts(o, url, headers, e) && (o->loop = loop_new(&clock_real, e)) &&
          (o->resolver = resolver_new(1, e)) &&
-         (!o->url.tls || (o->tls = tls_client_new(ca_file, e))) &&
-         (o->client = client_new(o->loop, o->resolver, o->tls, e));
+         (!o->url.tls || (o->tls = tls_client_new(ca_file, e)));
+    if (ok)
+        o->client = client_new(o->loop, o->resolver, o->tls);
     if (ok && pthread_create(&o->thread, NULL, otlp_export_run, o) != 0)
         ok = err_set(e, ERR_SYSTEM, "no thread for the export of spans");
     if (ok)

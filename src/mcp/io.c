@@ -111,7 +111,7 @@ struct mcp_io *mcp_io_new(const char *ca_file, struct err *e)
     if (io->resolver && !io->tls && !ca_file)
         log_warn("no certificates: MCP servers cannot be reached by https", LOG_ERR(e));
     if (io->resolver && (io->tls || !ca_file))
-        io->client = client_new(io->loop, io->resolver, io->tls, e);
+        io->client = client_new(io->loop, io->resolver, io->tls);
     if (io->client && mcp_io_start_threads(io, e))
         return io;
     mcp_io_free(io);

@@ -1,11 +1,11 @@
 /* client.c - calls: a request out, a reply in, the connection kept.
  *
- *     START --kept--> SENT --head--> BODY --whole--> over
- *       \--dial--open--^
+ *     DIALING --open--> SENT --first byte--> HEAD --whole head--> BODY --whole body--> OVER
+ *        ^----it was closed, kept since an earlier call----/
  *
- * A call is over when its last callback is about to be called, or when it was cancelled. It is then
- * out of everything (list, timer, dial, connection), and its memory is freed at the end of the
- * round, so that the functions it was called from can see that it is over.
+ * A call begins in SENT if a connection is kept, and in REFUSED if its request is invalid. It is
+ * OVER before its last callback, or when it is cancelled: out of list, timer, dial and connection.
+ * Its memory is freed at the end of the round, so that its callers can still see that it is over.
  *
  * One timer a call. Bytes only leave a stamp, which the timer compares when it fires.
  * SPDX-License-Identifier: Apache-2.0
@@ -36,7 +36,11 @@ struct client {
     struct http1_again again; /* the heads of replies */
 };
 
+enum client_state { REFUSED, DIALING, SENT, HEAD, BODY, OVER };
+
 struct client_call {
+    enum client_state state;
+    uint32_t size; /* of its memory: the struct, and the key and head that follow it */
     struct client *client;
     struct client_call *next, **at; /* in the list of all; `at` is the pointer to this one */
     const struct client_handler *handler;
@@ -46,9 +50,7 @@ struct client_call {
     struct dial *dial;
     struct conn *conn;
 
-    /* The request. Its key and head follow the struct, unless the head is in the bytes before the
-     * body. */
-    uint32_t size;          /* of both */
+    /* The request. Its head may be in the bytes before the body instead. */
     uint16_t key_n, host_n; /* sizes of the key and of the host in it: see client_key */
     uint16_t port;
     bool tls, once;
@@ -64,9 +66,10 @@ struct client_call {
     struct http1_body framing;
     uint64_t body_count; /* bytes handed on */
     uint64_t last_ns;
-    bool heard; /* some of it has come */
-    bool in_body, keep_alive, kept, retried, may_have_sent, paused, over;
-    struct err *early; /* why it fails at the start */
+    bool kept;          /* the connection has served an earlier call, and a new one may be tried */
+    bool may_have_sent; /* bytes of the request, on that connection */
+    bool keep_alive, paused;
+    struct err *early; /* of REFUSED: why */
     void (*on_upgrade)(void *ctx, const struct http1_head *head, struct conn *c, str rest);
 };
 
@@ -99,9 +102,9 @@ static bool some_was_sent(const struct client_call *call)
 
 static void set_over(struct client_call *call)
 {
-    assert(!call->over);
+    assert(call->state != OVER);
     assert(*call->at == call);
-    call->over = true;
+    call->state = OVER;
     if (call->dial)
         dial_cancel(call->dial);
     conn_close(call->conn);
@@ -119,7 +122,7 @@ static void client_fail(struct client_call *call, const struct err *e)
     struct err copy = *e;
     bool sent = some_was_sent(call);
 
-    assert(!call->over);
+    assert(call->state != OVER);
     err_prefix(&copy, "upstream " STR_FMT ": ", STR_ARG(client_place(call)));
     set_over(call);
     call->handler->on_error(call->ctx, &copy, sent);
@@ -133,13 +136,13 @@ static void fail_cut(struct client_call *call, const struct err *why)
 
     if (why && why->code != ERR_UPSTREAM)
         e = *why;
-    else if (call->in_body)
+    else if (call->state == BODY)
         err_set(&e,
                 ERR_UPSTREAM,
                 "%s after %llu bytes, before the end of its reply",
                 what,
                 (unsigned long long)call->body_count);
-    else if (call->heard)
+    else if (call->state == HEAD)
         err_set(&e, ERR_UPSTREAM, "%s in the middle of its reply's head", what);
     else
         err_set(&e, ERR_UPSTREAM, "%s before it replied", what);
@@ -157,7 +160,7 @@ static void client_finish(struct client_call *call, bool clean)
     bool keep = clean && call->keep_alive && call->framing.framing != HTTP1_TO_CLOSE &&
                 client_has_sent(call);
 
-    assert(call->in_body && c);
+    assert(call->state == BODY && c);
     if (keep) {
         call->conn = NULL;
         if (call->paused)
@@ -171,10 +174,9 @@ static void client_finish(struct client_call *call, bool clean)
 /* Sent on a connection that the server had closed meanwhile: on a new one it may fare better. */
 static bool client_try_again(struct client_call *call)
 {
-    if (!call->kept || call->retried || call->heard || (call->once && some_was_sent(call)))
+    if (!call->kept || call->state != SENT || (call->once && some_was_sent(call)))
         return false;
     assert(!call->dial && call->conn);
-    call->retried = true;
     call->kept = false;
     call->may_have_sent = some_was_sent(call);
     call->body_at = 0;
@@ -189,8 +191,7 @@ static void client_on_task(void *ctx)
 {
     struct client_call *call = ctx;
 
-    if (!call->over) {
-        assert(call->early);
+    if (call->state == REFUSED) {
         client_fail(call, call->early);
         return;
     }
@@ -213,14 +214,14 @@ static void client_arm(struct client_call *call, uint64_t ms)
 static void client_on_timer(void *ctx)
 {
     struct client_call *call = ctx;
-    uint64_t limit_ms = call->in_body ? call->stall_ms : call->first_ms;
+    uint64_t limit_ms = call->state == BODY ? call->stall_ms : call->first_ms;
     uint64_t limit_ns = limit_ms * CLOCK_NS_PER_MS;
     uint64_t idle_ns = loop_now_ns(call->client->loop) - call->last_ns;
     char took[CLOCK_DURATION_SIZE];
     struct err e;
 
-    assert(!call->over && call->conn);
-    if (call->paused && call->in_body)
+    assert(call->state != OVER && call->conn);
+    if (call->paused && call->state == BODY)
         idle_ns = 0; /* it is not the server that we wait for */
     if (idle_ns < limit_ns) {
         loop_timer_set(call->client->loop,
@@ -229,7 +230,7 @@ static void client_on_timer(void *ctx)
         return;
     }
     clock_duration(limit_ns, took);
-    if (call->in_body)
+    if (call->state == BODY)
         err_set(&e,
                 ERR_TIMEOUT,
                 "nothing came for %s after %llu bytes of its reply",
@@ -246,7 +247,7 @@ static void on_body_bytes(void *ctx, str bytes)
 {
     struct client_call *call = ctx;
 
-    if (call->over)
+    if (call->state == OVER)
         return;
     call->body_count += bytes.n;
     call->handler->on_bytes(call->ctx, bytes);
@@ -258,10 +259,10 @@ static void feed_body(struct client_call *call, str bytes)
     struct err e;
     size_t used = 0;
 
-    assert(call->in_body);
+    assert(call->state == BODY);
     if (!f->done)
         used = http1_body_feed(f, bytes, (struct http1_sink){on_body_bytes, call});
-    if (call->over)
+    if (call->state == OVER)
         return;
     if (f->fault.status != 0) {
         err_set(&e,
@@ -277,15 +278,15 @@ static void feed_body(struct client_call *call, str bytes)
 
 static void client_begin_body(struct client_call *call, const struct http1_head *head, str rest)
 {
-    assert(!call->in_body && !call->over);
+    assert(call->state == HEAD);
     http1_body_init(&call->framing, head);
     call->keep_alive = head->keep_alive;
-    call->in_body = true;
+    call->state = BODY;
     call->last_ns = loop_now_ns(call->client->loop);
     call->handler->on_head(call->ctx, head);
-    if (!call->over)
+    if (call->state != OVER)
         feed_body(call, rest);
-    if (!call->over)
+    if (call->state != OVER)
         client_arm(call, call->stall_ms);
 }
 
@@ -348,12 +349,12 @@ static void client_feed_head(struct client_call *call, str bytes)
             return;
         bytes = buf_str(&call->in);
     }
-    while (!call->over && !call->in_body && bytes.n > 0)
+    while (call->state == HEAD && bytes.n > 0)
         if (!client_take_head(call, &bytes))
             break;
-    if (call->in_body && !call->over)
+    if (call->state == BODY)
         buf_release(&call->in);
-    if (call->over || call->in_body)
+    if (call->state != HEAD)
         return;
     assert(!held || bytes.n <= call->in.n);
     if (held)
@@ -366,15 +367,15 @@ static void client_on_bytes(void *ctx, str bytes)
 {
     struct client_call *call = ctx;
 
-    assert(!call->over && call->conn);
-    call->heard |= bytes.n > 0;
-    if (call->in_body) {
+    assert(call->state >= SENT && call->conn && bytes.n > 0);
+    if (call->state == BODY) {
         call->last_ns = loop_now_ns(call->client->loop);
         feed_body(call, bytes);
     } else {
+        call->state = HEAD;
         client_feed_head(call, bytes);
     }
-    if (!call->over && call->in_body && call->handler->on_rest)
+    if (call->state == BODY && call->handler->on_rest)
         call->handler->on_rest(call->ctx);
 }
 
@@ -382,7 +383,7 @@ static void client_on_end(void *ctx)
 {
     struct client_call *call = ctx;
 
-    if (call->in_body && http1_body_finish(&call->framing))
+    if (call->state == BODY && http1_body_finish(&call->framing))
         client_finish(call, false);
     else if (!client_try_again(call))
         fail_cut(call, NULL);
@@ -417,7 +418,7 @@ static void client_on_room(void *ctx)
 {
     struct client_call *call = ctx;
 
-    if (!call->in_body)
+    if (call->state != BODY)
         call->last_ns = loop_now_ns(call->client->loop);
     send_body(call);
 }
@@ -430,17 +431,17 @@ static const struct conn_handler handler = {.on_bytes = client_on_bytes,
 static void client_begin(struct client_call *call, struct conn *c)
 {
     assert(!call->conn && !call->dial && call->body_at == 0);
+    call->state = SENT;
     call->conn = c;
     call->sent_before = conn_sent(c);
     conn_handler_set(c, &handler, call);
     if (call->paused)
         conn_pause(c);
     client_arm(call, call->first_ms);
-    if (call->head.p + call->head.n == call->body.p && call->body.n <= PIECE_SIZE) {
+    if (call->head.p + call->head.n == call->body.p && call->body.n <= PIECE_SIZE)
         conn_write_lent(c, (str){call->head.p, call->head.n + next_piece(call).n});
-        return;
-    }
-    conn_write_parts(c, (str[]){call->head, next_piece(call)}, 2);
+    else
+        conn_write_parts(c, (str[]){call->head, next_piece(call)}, 2);
     send_body(call);
 }
 
@@ -448,7 +449,7 @@ static void on_dialed(void *ctx, struct conn *c, const struct err *e)
 {
     struct client_call *call = ctx;
 
-    assert(!call->over && !call->conn && call->dial);
+    assert(call->state == DIALING && !call->conn);
     call->dial = NULL;
     if (c)
         client_begin(call, c);
@@ -461,6 +462,7 @@ static void client_start_dial(struct client_call *call)
     struct client *c = call->client;
 
     assert(!call->dial && !call->conn);
+    call->state = DIALING;
     call->dial = dial_start(&(struct dial_to){.loop = c->loop,
                                               .resolver = c->resolver,
                                               .tls = call->tls ? c->tls : NULL,
@@ -491,7 +493,7 @@ void client_dial_to(struct client *c, bool tls, struct dial_to *out)
 
 void client_cancel(struct client_call *call)
 {
-    if (!call->over)
+    if (call->state != OVER)
         set_over(call);
 }
 
@@ -507,7 +509,7 @@ void client_resume(struct client_call *call)
     if (!call->paused)
         return;
     call->paused = false;
-    if (call->in_body)
+    if (call->state == BODY)
         call->last_ns = loop_now_ns(call->client->loop);
     if (call->conn)
         conn_resume(call->conn);
@@ -575,11 +577,10 @@ struct client_call *client_start(struct client *c, const struct client_request *
     return call;
 }
 
-struct client *client_new(struct loop *l, struct resolver *r, struct tls *tls, struct err *e)
+struct client *client_new(struct loop *l, struct resolver *r, struct tls *tls)
 {
     struct client *c = base_alloc(sizeof *c);
 
-    (void)e; /* for the day when something here can fail */
     *c = (struct client){.loop = l, .resolver = r, .tls = tls, .pool = pool_new(l, CLIENT_IDLE_MS)};
     return c;
 }

@@ -1,6 +1,6 @@
 /* client.h - an HTTP/1.1 client with pools of kept connections; each loop has one client.
  *
- *     struct client *c = client_new(loop, resolver, tls, e);
+ *     struct client *c = client_new(loop, resolver, tls);
  *     struct client_call *call = client_start(c, &request, &handler, ctx);
  *     ... on_head, on_bytes..., then exactly one of on_end and on_error
  *     client_cancel(call);                      instead: closes the connection at once
@@ -85,8 +85,7 @@ struct client_handler {
 };
 
 /* The resolver and the TLS context must outlive the client; without TLS, https is an error. */
-struct client *client_new(struct loop *l, struct resolver *r, struct tls *tls,
-                          struct err *e) MUST_USE;
+struct client *client_new(struct loop *l, struct resolver *r, struct tls *tls);
 /* Cancels running calls. Must not be called in a callback. */
 void client_free(struct client *c);
 /* Never calls back before it returns. */

@@ -57,7 +57,7 @@ void conn_release_queue(struct conn *c)
 /* Writing has failed. conn_work() reports it after the received bytes are read. */
 void conn_set_fault(struct conn *c, const struct err *e)
 {
-    assert(!c->closed);
+    assert(c->life != CONN_CLOSED);
     if (c->fault)
         return;
     c->fault = base_alloc(sizeof *c->fault);
@@ -71,8 +71,7 @@ void conn_set_fault(struct conn *c, const struct err *e)
 
 static bool conn_can_read(const struct conn *c)
 {
-    return (c->readable || c->early.n > 0) && !c->paused && !c->closed && !c->dead &&
-           !c->end_reported;
+    return (c->readable || c->early.n > 0) && !c->paused && c->life < CONN_DEAD && !c->end_reported;
 }
 
 /* Reads at most this many bytes; the result says whether there are more. */
@@ -104,7 +103,7 @@ static void read_early(struct conn *c)
     size_t room;
     char *to;
 
-    if (!conn_can_read(c) || c->link || c->shaking || c->ended || c->early.n > 0 || c->early_errno)
+    if (!conn_can_read(c) || c->link || c->ended || c->early.n > 0 || c->early_errno)
         return;
     to = loop_early(c->loop, &room);
     if (room == 0)
@@ -162,8 +161,8 @@ static void conn_report_error(struct conn *c, const struct err *e)
 {
     struct err copy = *e;
 
-    assert(!c->dead && !c->closed); /* once, and last */
-    c->dead = true;
+    assert(c->life < CONN_DEAD); /* once, and last */
+    c->life = CONN_DEAD;
     conn_release_queue(c);
     c->handler->on_error(c->ctx, &copy);
 }
@@ -174,7 +173,7 @@ static void hand_on(struct conn *c, str bytes)
     uint32_t held_cap = c->held_cap;
     char *held = c->held;
 
-    assert(!c->closed && !c->dead);
+    assert(c->life == CONN_OPEN);
     c->held = NULL;
     c->handler->on_bytes(c->ctx, bytes);
     if (held)
@@ -244,8 +243,8 @@ static void look_for_error(struct conn *c)
 
 static void set_open(struct conn *c)
 {
-    assert(!c->connecting && !c->closed);
-    c->connecting = c->shaking = false;
+    assert(c->life < CONN_OPEN && c->reached);
+    c->life = CONN_OPEN;
     loop_defer(c->loop, &c->task); /* for bytes written in the meantime */
     if (c->handler->on_open)
         c->handler->on_open(c->ctx);
@@ -272,7 +271,7 @@ static void conn_finish_connect(struct conn *c)
     socklen_t size = sizeof number;
     struct err e;
 
-    assert(c->connecting && !c->shaking);
+    assert(c->life == CONN_CONNECTING);
     if (getsockopt(c->watch.fd, SOL_SOCKET, SO_ERROR, &number, &size) < 0)
         number = errno;
     if (number != 0) {
@@ -280,9 +279,9 @@ static void conn_finish_connect(struct conn *c)
         conn_report_error(c, &e);
         return;
     }
-    c->connecting = false;
+    c->reached = true;
     if (c->link)
-        c->shaking = true;
+        c->life = CONN_SHAKING;
     else
         set_open(c);
 }
@@ -290,14 +289,14 @@ static void conn_finish_connect(struct conn *c)
 /* All that is due. */
 static void conn_work(struct conn *c)
 {
-    assert(!c->closed);
-    if (c->shaking)
+    assert(c->life != CONN_CLOSED);
+    if (c->life == CONN_SHAKING)
         conn_tls_handshake(c);
-    if (c->connecting || c->shaking || c->closed || c->dead)
+    if (c->life != CONN_OPEN)
         return;
     conn_flush_queue(c);
     read_turn(c);
-    if (c->closed || c->dead)
+    if (c->life != CONN_OPEN)
         return;
     if (c->early.n > 0 && !c->held)
         hold_early(c);
@@ -307,12 +306,12 @@ static void conn_work(struct conn *c)
         if (c->handler->on_room)
             c->handler->on_room(c->ctx);
     }
-    if (!c->closed && c->paused && c->ended && !c->hangup_reported) {
+    if (c->life == CONN_OPEN && c->paused && c->ended && !c->hangup_reported) {
         c->hangup_reported = true;
         if (c->handler->on_hangup)
             c->handler->on_hangup(c->ctx);
     }
-    if (!c->closed && c->fault && !conn_can_read(c))
+    if (c->life == CONN_OPEN && c->fault && !conn_can_read(c))
         conn_report_error(c, c->fault);
 }
 
@@ -320,7 +319,7 @@ static void conn_on_task(void *ctx)
 {
     struct conn *c = ctx;
 
-    if (c->closed)
+    if (c->life == CONN_CLOSED)
         free(c);
     else
         conn_work(c);
@@ -330,15 +329,12 @@ static void conn_on_ready(void *ctx, unsigned ready)
 {
     struct conn *c = ctx;
 
-    if (c->dead)
+    if (c->life == CONN_CONNECTING && (ready & (LOOP_OUT | LOOP_GONE)) == 0)
         return;
-    if (c->connecting) {
-        if ((ready & (LOOP_OUT | LOOP_GONE)) == 0)
-            return;
+    if (c->life == CONN_CONNECTING)
         conn_finish_connect(c);
-        if (c->closed || c->dead)
-            return;
-    }
+    if (c->life >= CONN_DEAD)
+        return;
     if (ready & LOOP_OUT)
         c->blocked = false;
     /* TLS may have to write before it reads on. */
@@ -348,7 +344,7 @@ static void conn_on_ready(void *ctx, unsigned ready)
         c->ended = true;
     if (ready & LOOP_GONE)
         c->gone = true;
-    if (c->greedy && !c->shaking) {
+    if (c->greedy) {
         loop_yield(c->loop, &c->task);
         return;
     }
@@ -356,11 +352,17 @@ static void conn_on_ready(void *ctx, unsigned ready)
     loop_soon(c->loop, &c->task);
 }
 
-static struct conn *conn_new(struct loop *l, int fd, const struct conn_handler *h, void *ctx)
+static struct conn *conn_new(struct loop *l, int fd, enum conn_life life,
+                             const struct conn_handler *h, void *ctx)
 {
     struct conn *c = base_alloc(sizeof *c);
 
-    *c = (struct conn){.loop = l, .handler = h, .ctx = ctx, .lent = STR("")};
+    *c = (struct conn){.life = life,
+                       .reached = life != CONN_CONNECTING,
+                       .loop = l,
+                       .handler = h,
+                       .ctx = ctx,
+                       .lent = STR("")};
     buf_init(&c->out, CONN_QUEUE_MAX);
     loop_watch_init(&c->watch, fd, conn_on_ready, c);
     loop_task_init(&c->task, conn_on_task, c);
@@ -395,12 +397,11 @@ failed:
 struct conn *conn_accept(struct loop *l, int fd, struct tls *tls, const struct conn_handler *h,
                          void *ctx, struct err *e)
 {
-    struct conn *c = conn_new(l, fd, h, ctx);
+    struct conn *c = conn_new(l, fd, tls ? CONN_SHAKING : CONN_OPEN, h, ctx);
 
     /* The system would buffer megabytes for a client that does not read. Bytes under way to one
      * that does are not limited by this. */
     set_option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, CONN_UNSENT);
-    c->shaking = tls != NULL;
     return conn_start(c, tls, STR(""), e);
 }
 
@@ -423,8 +424,7 @@ struct conn *conn_connect(struct loop *l, const struct conn_target *to,
         close(fd);
         return NULL;
     }
-    c = conn_new(l, fd, h, ctx);
-    c->connecting = true;
+    c = conn_new(l, fd, CONN_CONNECTING, h, ctx);
     return conn_start(c, to->tls, to->host, e);
 }
 
@@ -436,13 +436,16 @@ void conn_handler_set(struct conn *c, const struct conn_handler *h, void *ctx)
 
 void conn_close(struct conn *c)
 {
-    if (!c || c->closed)
+    bool says_end;
+
+    if (!c || c->life == CONN_CLOSED)
         return;
-    c->closed = true;
+    says_end = c->link && c->life != CONN_DEAD && !c->fault;
+    c->life = CONN_CLOSED;
     loop_drop(c->loop, &c->sending);
     loop_drop(c->loop, &c->task); /* freed at the round's end, not in the next step */
     loop_watch_remove(c->loop, &c->watch);
-    if (c->link && !c->dead && !c->fault)
+    if (says_end)
         tls_link_end(c->link);
     tls_link_free(c->link);
     c->link = NULL;
@@ -458,7 +461,7 @@ void conn_close(struct conn *c)
 
 bool conn_reached(const struct conn *c)
 {
-    return !c->connecting;
+    return c->reached;
 }
 
 bool conn_resumed(const struct conn *c)

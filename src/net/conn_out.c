@@ -200,17 +200,17 @@ void conn_flush_queue(struct conn *c)
     } else if (conn_out_count_copied(c) > 0) {
         send_now(c, NULL, 0);
     }
-    if (!c->finishing || c->finished || conn_queued(c) > 0 || c->fault)
+    if (c->out_state != CONN_OUT_FINISHING || conn_queued(c) > 0 || c->fault)
         return;
     if (c->link)
         tls_link_end(c->link);
     shutdown(c->watch.fd, SHUT_WR);
-    c->finished = true;
+    c->out_state = CONN_OUT_FINISHED;
 }
 
 static bool conn_out_takes(const struct conn *c)
 {
-    return !c->closed && !c->dead && !c->fault && !c->finishing;
+    return c->life < CONN_DEAD && c->out_state == CONN_OUT_OPEN && !c->fault;
 }
 
 /* Something was put into the queue. */
@@ -308,7 +308,8 @@ void conn_flush(struct conn *c)
 
 void conn_finish(struct conn *c)
 {
-    c->finishing = true;
+    if (c->out_state == CONN_OUT_OPEN)
+        c->out_state = CONN_OUT_FINISHING;
     loop_defer(c->loop, &c->task);
 }
 

@@ -8,7 +8,16 @@
 #include "net/conn.h"
 #include "net/tls_link.h"
 
+/* CONNECTING --the peer accepted--> SHAKING (TLS only) --> OPEN
+ *      any of these --on_error was called--> DEAD     any --conn_close--> CLOSED (frees itself) */
+enum conn_life { CONN_CONNECTING, CONN_SHAKING, CONN_OPEN, CONN_DEAD, CONN_CLOSED };
+
+/* Our side: open, to be closed after the queue, closed. */
+enum conn_out_state { CONN_OUT_OPEN, CONN_OUT_FINISHING, CONN_OUT_FINISHED };
+
 struct conn {
+    enum conn_life life;
+    enum conn_out_state out_state;
     struct loop *loop;
     struct loop_watch watch;
     struct loop_task task, sending;
@@ -24,21 +33,19 @@ struct conn {
     str lent;      /* bytes after out, not copied yet: until the first attempt to send them, or the
                       next write */
     uint64_t sent;
-    struct err *fault; /* a write failed; reported when nothing is left to read */
-    bool connecting, shaking;
+    struct err *fault;      /* a write failed; reported when nothing is left to read */
+    bool reached;           /* the peer accepted the connection */
     bool readable, blocked; /* there may be bytes to read; the socket accepts none */
     bool ended, gone;       /* epoll reported that the peer closed its side; that the connection
                                broke */
     bool hangup_reported, end_reported;
     bool paused, was_full;
     bool greedy; /* it sent more than its share of a round: others are served first */
-    bool finishing, finished;
-    bool dead, closed; /* on_error was called; conn_close was */
 };
 
 static inline bool conn_is_open(const struct conn *c)
 {
-    return !c->connecting && !c->shaking && !c->closed && !c->dead && !c->fault;
+    return c->life == CONN_OPEN && !c->fault;
 }
 
 /* Sets the error text of a failed system call; returns false. */

@@ -221,8 +221,7 @@ static void serve_chat_on_error(void *ctx, const struct chat_error *error)
     struct exchange *ex = ctx;
 
     serve_chat_on_rest(ex);
-    assert(!ex->failed);
-    ex->failed = true;
+    assert(!ex->error);
     exchange_keep_error(ex, error);
     ex->error->id = ex->id;
     if (ex->headed) /* the head was sent, so the stream contains the error */
@@ -258,13 +257,13 @@ static void serve_chat_on_end(void *ctx, const struct err *e)
 
     assert(ex->call && !ex->ended);
     unstored.retry_after_ms = CALL_UNRECORDED_MS;
-    if (ex->failed && !ex->headed)
+    if (ex->error && !ex->headed)
         exchange_header(ex,
                         STR("x-rationale-provider"),
                         arena_dup(server_arena(ex->x), call_provider_name(ex->call)));
     if (e && ex->setup->config->unrecorded == CONFIG_PASS) {
         chat_mark_unrecorded(ex);
-    } else if (e && !ex->failed) {
+    } else if (e && !ex->error) {
         unstored.message =
             arena_printf(server_arena(ex->x), "the answer could not be put on record: %s", e->text);
         buf_reset(&ex->out);
@@ -273,12 +272,12 @@ static void serve_chat_on_end(void *ctx, const struct err *e)
     }
     if (!ex->headed)
         pass_headers(ex);
-    if (!ex->failed)
+    if (!ex->error)
         exchange_keep_response(ex);
-    if (!ex->failed && !ex->request.stream)
+    if (!ex->error && !ex->request.stream)
         exchange_header(ex, STR("x-rationale-usage"), usage_words(ex));
     ex->call = NULL;
-    if (ex->failed && !ex->headed)
+    if (ex->error && !ex->headed)
         exchange_error(ex, ex->error);
     else if (ex->request.stream)
         end_stream(ex);
@@ -315,7 +314,7 @@ static void serve_chat_keep_alive(void *ctx)
     uint64_t quiet_ms = (loop_now_ns(ex->worker->gl.loop) - ex->last_ns) / CLOCK_NS_PER_MS;
 
     assert(!ex->ended);
-    if (quiet_ms >= every_ms && ex->call && ex->out.n == 0 && !ex->failed) {
+    if (quiet_ms >= every_ms && ex->call && ex->out.n == 0 && !ex->error) {
         call_commit(ex->call);
         wire_encode_ping(&ex->encoder);
         serve_chat_flush(ex);

@@ -111,7 +111,7 @@ struct exchange {
     struct call *call;
     struct wire_encoder encoder;
     struct buf out;
-    bool headed, failed, ended, unrecorded;
+    bool headed, ended, unrecorded;
     bool last, called;   /* `out` is kept for the end; a call was started, and is counted */
     bool api, by_cookie; /* a route of the history API; the key comes from a cookie */
     bool started;        /* `keepalive` is in use, and `start` no longer */

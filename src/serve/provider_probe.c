@@ -182,8 +182,8 @@ bool provider_probe_begin(struct worker *w, struct err *e)
     probe->resolver = resolver_new(PROBE_NAME_THREADS, e);
     if (!probe->resolver)
         return false;
-    probe->client = client_new(w->gl.loop, probe->resolver, w->daemon->tls_client, e);
-    return probe->client != NULL;
+    probe->client = client_new(w->gl.loop, probe->resolver, w->daemon->tls_client);
+    return true;
 }
 
 void provider_probe_end(struct worker *w)

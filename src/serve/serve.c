@@ -65,9 +65,7 @@ static bool worker_init(struct worker *w, struct daemon *d, unsigned index,
     }
     w->gl.metrics = metrics_shard(d->gateway.metrics, index);
     rand_init_os(&w->gl.rand);
-    w->gl.client = client_new(w->gl.loop, d->resolver, d->tls_client, e);
-    if (!w->gl.client)
-        return false;
+    w->gl.client = client_new(w->gl.loop, d->resolver, d->tls_client);
     if (index == 0 && !provider_probe_begin(w, e))
         return false;
     w->server = server_new(w->gl.loop, &o, &exchange_handler, w, e);
