@@ -217,10 +217,9 @@ static bool split_find_may_be(const struct split *sp, const struct split_mark *m
 
     if ((m->rules & SPLIT_SIBLING) && sp->pair == SPLIT_UNNUMBERED)
         return false;
-    if ((m->rules & SPLIT_SIBLING) && (m->rules & SPLIT_AGAIN) &&
-        !(sp->ambiguous && sp->nested_doubt))
+    if ((m->rules & SPLIT_SIBLING) && (m->rules & SPLIT_AGAIN) && sp->doubt != SPLIT_DOUBT_NESTED)
         return false;
-    if ((m->rules & SPLIT_AGAIN) && (sp->ambiguous ? !own : sp->seen))
+    if ((m->rules & SPLIT_AGAIN) && (sp->doubt ? !own : sp->seen))
         return false;
     if ((m->rules & SPLIT_LATE) && !sp->implicit)
         return false;

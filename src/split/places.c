@@ -30,7 +30,7 @@ void split_emit(struct split *sp, enum split_kind kind, str run)
     if (run.n == 0)
         return;
     sp->size[kind] += run.n;
-    if (sp->ambiguous) {
+    if (sp->doubt) {
         sp->since += run.n;
         sp->since_framing += kind == SPLIT_FRAMING ? run.n : 0;
         split_line_feed(&sp->reason, run);
@@ -40,10 +40,10 @@ void split_emit(struct split *sp, enum split_kind kind, str run)
 
 void split_settle(struct split *sp)
 {
-    if (!sp->ambiguous)
+    if (!sp->doubt)
         return;
     split_note(sp, SPLIT_SETTLED, SPLIT_REASONING, STR(""));
-    sp->ambiguous = false;
+    sp->doubt = SPLIT_DOUBT_NONE;
     sp->since = sp->since_framing = 0;
 }
 
@@ -65,7 +65,7 @@ static void split_track_lines(struct split *sp, str run)
     }
     if (sp->index->track_answer)
         split_line_feed(&sp->answer, run);
-    if (sp->ambiguous && sp->fence_only && sp->reason.reopened)
+    if (sp->doubt == SPLIT_DOUBT_FENCE && sp->reason.reopened)
         split_settle(sp);
 }
 
@@ -87,7 +87,7 @@ void split_checked(struct split *sp, str run, bool lines)
     sp->before = run.p[run.n - 1];
     if (sp->fresh && sp->place != SPLIT_REASON)
         sp->fresh = all_space(run);
-    if (lines || l->state != SPLIT_LINE_TEXT || sp->ambiguous)
+    if (lines || l->state != SPLIT_LINE_TEXT || sp->doubt)
         split_track_lines(sp, run);
 }
 
@@ -197,7 +197,7 @@ static void split_reclassify_answer(struct split *sp)
     sp->size[SPLIT_ANSWER] -= sp->since - sp->since_framing;
     sp->flags |= SPLIT_RECLASSIFIED;
     split_note(sp, SPLIT_RECLASSIFY, SPLIT_REASONING, STR(""));
-    sp->ambiguous = false;
+    sp->doubt = SPLIT_DOUBT_NONE;
     sp->since = sp->since_framing = 0;
     sp->answer = sp->answer_then;
 }
@@ -213,37 +213,41 @@ static bool split_closes_in_doubt(const struct split *sp, const struct split_mar
 }
 
 /* This closer may yet turn out to be text of the reasoning. */
-static void split_begin_doubt(struct split *sp, bool mismatched)
+static void split_begin_doubt(struct split *sp, enum split_doubt doubt, bool mismatched)
 {
     struct split_note n = {.what = SPLIT_AMBIGUOUS,
                            .kind = SPLIT_REASONING,
                            .name = STR(""),
                            .mismatched = mismatched};
 
-    assert(!sp->ambiguous);
+    assert(!sp->doubt && doubt);
     sp->flags |= mismatched ? SPLIT_MISMATCHED_CLOSE : SPLIT_AMBIGUOUS_CLOSE;
     sp->answer_then = sp->answer;
     if (sp->sink.on_note)
         sp->sink.on_note(sp->sink.ctx, &n);
-    sp->ambiguous = true;
+    sp->doubt = (uint8_t)doubt;
     sp->reason.reopened = false;
 }
 
-/* A closer of reasoning: inside the reasoning or, while the last closer is ambiguous, after it. */
+/* A closer of reasoning: inside the reasoning or, while the last closer is in doubt, after it. */
 static void close_reason(struct split *sp, const struct split_mark *m, str bytes)
 {
-    bool again = sp->place != SPLIT_REASON, mismatched, fenced;
+    bool again = sp->place != SPLIT_REASON, mismatched;
+    enum split_doubt doubt = SPLIT_DOUBT_NONE;
 
     if (again)
         split_reclassify_answer(sp);
     if (bytes.p[0] == '\n') /* the line before the closer has ended: it may open a fence */
         split_line_feed(&sp->reason, STR("\n"));
-    fenced = split_line_in_fence(&sp->reason) && (m->rules & (SPLIT_FENCED | SPLIT_AGAIN));
     mismatched = split_closes_in_doubt(sp, m, bytes);
-    if (mismatched || fenced || sp->nested > 0)
-        split_begin_doubt(sp, mismatched);
-    sp->fence_only = fenced && !mismatched && sp->nested == 0;
-    sp->nested_doubt = sp->nested > 0;
+    if (sp->nested > 0)
+        doubt = SPLIT_DOUBT_NESTED;
+    else if (mismatched)
+        doubt = SPLIT_DOUBT_TAG;
+    else if (split_line_in_fence(&sp->reason) && (m->rules & (SPLIT_FENCED | SPLIT_AGAIN)))
+        doubt = SPLIT_DOUBT_FENCE;
+    if (doubt)
+        split_begin_doubt(sp, doubt, mismatched);
     sp->nested -= sp->nested > 0;
     split_emit(sp, SPLIT_FRAMING, bytes);
     if (!again)

@@ -126,13 +126,13 @@ static enum split_match split_allowed(struct split *sp, const struct split_windo
                 return SPLIT_NO_MATCH;
         }
     }
-    if ((rules & SPLIT_AGAIN) && !sp->ambiguous) {
+    if ((rules & SPLIT_AGAIN) && !sp->doubt) {
         sp->flags |= sp->seen ? 0 : SPLIT_UNOPENED_CLOSE;
         return SPLIT_NO_MATCH;
     }
     if (rules & SPLIT_AT_LINE)
         if (l->fence_size > 0 || !(sp->fresh || split_line_at_start(l))) {
-            if (sp->nests && sp->ambiguous && hit->mark.to == SPLIT_REASON)
+            if (sp->nests && sp->doubt && hit->mark.to == SPLIT_REASON)
                 sp->nested++; /* if the closer in doubt was text, this opener is inside the block */
             return SPLIT_NO_MATCH;
         }
@@ -334,7 +334,7 @@ static void split_set_plain(struct split *sp)
 {
     const struct split_line *l = split_tracked_line(sp);
 
-    sp->steady = split_is_open(sp) && !sp->ambiguous && (sp->place == SPLIT_REASON || !sp->fresh);
+    sp->steady = split_is_open(sp) && !sp->doubt && (sp->place == SPLIT_REASON || !sp->fresh);
     sp->plain = sp->steady && (!l || l->state == SPLIT_LINE_TEXT);
     if (!sp->steady)
         return;
@@ -439,7 +439,7 @@ static void split_feed_lines(struct split *sp, str piece)
 {
     struct split_line *l = split_tracked_line(sp);
 
-    assert(l && sp->steady && !sp->ambiguous && sp->held == 0);
+    assert(l && sp->steady && !sp->doubt && sp->held == 0);
     split_line_feed(l, piece);
     sp->plain = l->state == SPLIT_LINE_TEXT;
     split_feed_plain(sp, piece);

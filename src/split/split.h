@@ -101,6 +101,14 @@ struct split_sink {
     void *ctx;
 };
 
+/* Why the last closer of the reasoning may have been text. */
+enum split_doubt {
+    SPLIT_DOUBT_NONE,
+    SPLIT_DOUBT_FENCE,  /* it was in an open code fence */
+    SPLIT_DOUBT_TAG,    /* it was the closer of another tag */
+    SPLIT_DOUBT_NESTED, /* it may have closed a nested block */
+};
+
 /* The splitter may buffer a whole header or run of framing white space, up to this size. Most texts
  * never need more than the smaller size. */
 #define SPLIT_HOLD_MAX 512
@@ -129,9 +137,8 @@ struct split {
     uint8_t outer;     /* where the current block of reasoning began */
     uint8_t calls;     /* enum split_call_style of the current tool block */
     bool picking;      /* the format is not known yet */
-    bool started, seen, fresh, implicit, ambiguous;
-    bool nested_doubt;        /* the closer is in doubt because it may close a nested block */
-    bool fence_only;          /* the closer is in doubt only because it is in an open code fence */
+    bool started, seen, fresh, implicit;
+    uint8_t doubt;            /* enum split_doubt: of the last closer */
     bool steady;              /* a piece without a `marking` byte is text of `plain_kind` */
     bool plain;               /* and changes nothing else if it has no `special` byte */
     uint8_t marking, special; /* bits of the index's table of first bytes */
