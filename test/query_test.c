@@ -302,6 +302,9 @@ TEST(a_search_without_reasoning_says_why_and_the_size_is_known)
         answered(
             &w, query_search(w.reader, cases[i].asker, str_c(cases[i].words), 10, &w.out, &e), &e);
         CHECK_STR(text_at(&w, "/reasoning_absent"), cases[i].why);
+        f.search = str_c(cases[i].words);
+        sessions(&w, cases[i].asker, &f, &page_one);
+        CHECK_STR(text_at(&w, "/reasoning_absent"), cases[i].why);
     }
     f.search = STR("nowhere");
     CHECK_INT(decisions(&w, &f), 0);

@@ -371,7 +371,7 @@ void run_handle(struct exchange *ex)
             continue;
         if (views[i].operators && !api_operators_only(ex))
             return;
-        j = serve_runs_begin(ex, views[i].ask);
+        j = params_are(ex, "") ? serve_runs_begin(ex, views[i].ask) : NULL;
         if (!j)
             return;
         j->id = arena_dup(&j->arena, id);

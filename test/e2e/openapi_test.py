@@ -88,6 +88,19 @@ def is_app(operation):
     return bool(APPLICATIONS & set(operation["tags"]))
 
 
+def query_names(operation):
+    return [p["name"] for p in operation.get("parameters", []) if p["in"] == "query"]
+
+
+def check_unknown(test, operation, status, text):
+    """The reply to a parameter that is not there names those that are in the document."""
+    test.assertEqual(status, 400, text[:300])
+    reason = json.loads(text)["detail"]["reason"]
+    test.assertTrue(reason.startswith("there is no such parameter here"), reason)
+    names = reason.partition("; there are ")[2]
+    test.assertEqual(sorted(names.split(", ") if names else []), sorted(query_names(operation)))
+
+
 class Document(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -216,6 +229,17 @@ class Document(unittest.TestCase):
                     self.assertEqual(r.status, 422, (path, p["name"]))
                     self.assertIn("422", operation["responses"])
                     check(r.json, {"$ref": "#/components/schemas/Error"}, self.doc)
+
+    def test_a_parameter_that_is_not_there_is_refused_with_those_that_are(self):
+        for path, method, operation in self.operations():
+            if method != "get" or path in ENDLESS or path == "/openapi.json" or is_app(operation):
+                continue
+            with self.subTest(path):
+                must = {"q": "document"} if "q" in query_names(operation) else {}
+                r = ask(self.with_query(path, no_such=1, **must))
+                check_unknown(self, operation, r.status, r.body)
+                r = ask(self.with_query(path, _=1, **must))
+                self.assertEqual(r.status, 200, r.body[:300])
 
     def test_every_error_is_as_it_says(self):
         error = {"$ref": "#/components/schemas/Error"}
@@ -431,6 +455,16 @@ class Applications(unittest.TestCase):
                     check(self.get(self.real(path) + query), schema, self.doc)
                     seen += 1
         self.assertGreater(seen, 14)
+
+    def test_a_parameter_that_is_not_there_is_refused_with_those_that_are(self):
+        for path, methods in self.doc["paths"].items():
+            for method, operation in methods.items():
+                if not is_app(operation) or path == "/alerts":
+                    continue
+                with self.subTest(path, method=method):
+                    address = re.sub(r"\{\w+\}", "x", path) + "?no_such=1"
+                    status, _, text = demo_test.ask(self.demo.port, method.upper(), address)
+                    check_unknown(self, operation, status, text)
 
     def test_lists_have_something_in_them(self):
         for path, name in (("/api/v1/incidents", "incidents"), ("/api/v1/orders", "orders"),
