@@ -456,6 +456,19 @@ class Applications(unittest.TestCase):
                     seen += 1
         self.assertGreater(seen, 14)
 
+    def test_a_value_that_is_not_one_of_those_is_refused(self):
+        for path, methods in self.doc["paths"].items():
+            for p in methods.get("get", {}).get("parameters", []):
+                if not is_app(methods["get"]) or not ("enum" in p["schema"] or p["schema"]["type"] == "integer"):
+                    continue
+                with self.subTest(path, parameter=p["name"]):
+                    wrong = ["no-such", *(p["schema"].get(k, 0) + by for k, by in (("minimum", -1), ("maximum", 1))
+                                          if k in p["schema"])]
+                    for value in wrong:
+                        address = re.sub(r"\{\w+\}", "x", path) + f"?{p['name']}={value}"
+                        status = demo_test.ask(self.demo.port, "GET", address)[0]
+                        self.assertIn(str(status), {"400", "422"} & set(methods["get"]["responses"]), address)
+
     def test_a_parameter_that_is_not_there_is_refused_with_those_that_are(self):
         for path, methods in self.doc["paths"].items():
             for method, operation in methods.items():

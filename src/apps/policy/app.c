@@ -103,14 +103,13 @@ static void policy_app_check_case(void *app, const struct app_request *q, struct
 
 static void policy_app_list_results(void *app, const struct app_request *q, struct app_reply *r)
 {
-    struct policy_query query = {.key = q->key,
-                                 .all = q->operator_,
-                                 .case_id = app_query(q, "case_id"),
-                                 .status = app_query(q, "status")};
+    struct policy_query query = {
+        .key = q->key, .all = q->operator_, .case_id = app_query(q, "case_id")};
     struct json_out o;
     struct err e;
 
-    if (!policy_limit_of(q, LIMIT_DEFAULT, &query.limit, r))
+    if (!policy_choice_of(q, "status", "met missing uncertain", &query.status, r) ||
+        !policy_limit_of(q, LIMIT_DEFAULT, &query.limit, r))
         return;
     app_reply_begin(r, &o, "results");
     app_reply_end(r, &o, policy_table_list(policy_kept_results(app), &query, &o, &e), &e);
