@@ -5,6 +5,7 @@
  */
 #include "live/ask.h"
 #include "serve/live.h"
+#include "serve/params.h"
 
 #define RETRY_MS 2000
 #define EVENT_MAX ((size_t)16 << 20)
@@ -122,7 +123,7 @@ static bool read_query(struct exchange *ex, struct asked *out)
         }
         out->channels[out->count++] = v;
     }
-    return true;
+    return params_are(ex, "channel last_event_id");
 }
 
 static void read_asked(struct exchange *ex, struct asked *out)
