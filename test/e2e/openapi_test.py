@@ -495,6 +495,14 @@ class Applications(unittest.TestCase):
                     check(self.get(f"{path}/{urllib.parse.quote(row[one], safe='')}"), schema,
                           self.doc)
 
+    def test_the_events_of_a_run_of_an_application_are_elsewhere(self):
+        for run in self.get("/api/v1/runs")["runs"]:
+            path = "/api/v1/runs/" + urllib.parse.quote(run["run_id"], safe="")
+            for view in ("/events", "/result"):
+                status, _, text = demo_test.ask(self.demo.port, "GET", path + view)
+                self.assertEqual(status, 404)
+                self.assertIn(f"is one of {run['app']} and not of an agent", json.loads(text)["detail"]["message"])
+
     def test_the_log_of_what_applications_did_holds(self):
         status, _, text = demo_test.ask(self.demo.port, "POST", "/api/v1/audit/verify")
         self.assertEqual((status, json.loads(text)["ok"]), (200, True), text)
