@@ -362,6 +362,9 @@ class Document(unittest.TestCase):
         self.assertEqual(json.loads(got["arguments"]), {"usd": 1})
         fits(ask("/api/v1/runs/to-end/cancel", method="POST"), one + "/cancel", "post")
         self.assertEqual(ask("/api/v1/runs/to-end").json["status"], "cancelled")
+        self.put_run('order:"6\\a"', "waiting")
+        got = fits(ask("/api/v1/runs/order:%226%5Ca%22/cancel", method="POST"), one + "/cancel", "post")
+        self.assertEqual(got, {"run_id": 'order:"6\\a"', "status": "cancelled"})
         for run in ("to-end", "over"):
             self.assertEqual(ask(f"/api/v1/runs/{run}/cancel", method="POST").status, 409)
         self.assertEqual(ask("/api/v1/runs/over/nothing").status, 404)
