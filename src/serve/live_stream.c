@@ -114,7 +114,8 @@ static bool read_query(struct exchange *ex, struct asked *out)
             live_refuse(ex,
                         400,
                         "unknown_channel",
-                        "there is no such channel: dashboard_updates, system_health or session_ID");
+                        "there is no such channel: dashboard_updates, system_health, session_ID or "
+                        "alert_ID");
             return false;
         }
         if (out->count == HUB_SUBS_MAX) {
