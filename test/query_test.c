@@ -267,6 +267,10 @@ TEST(any_text_is_words_and_no_syntax)
     buf_reset(&w.out);
     answered(&w, query_search(w.reader, &everyone, STR("a\0b"), 10, &w.out, &e), &e);
     buf_reset(&w.out);
+    answered(&w, query_search(w.reader, &everyone, STR("..."), 10, &w.out, &e), &e);
+    CHECK_INT(count_at(&w, "/results"), 0);
+    CHECK_INT(number_at(&w, "/searched_back_to_us"), -999); /* null: nothing is left out */
+    buf_reset(&w.out);
     answered(&w, query_search(w.reader, &everyone, STR("asked:numb"), 100, &w.out, &e), &e);
     CHECK_INT(count_at(&w, "/results"), CALLS);
     buf_reset(&w.out);
