@@ -152,7 +152,10 @@ static bool part_waits(struct history_job *j, struct agent_row *row, struct err 
         if (str_starts(list[i].id, prefix) && found++ == 0)
             *row = list[i];
     if (found == 0)
-        return err_set(e, ERR_CONFLICT, "the run does not wait");
+        return err_set(e,
+                       ERR_CONFLICT,
+                       "the run waits for nobody: its status is " STR_FMT,
+                       STR_ARG(row->status));
     if (found > 1)
         return err_set(
             e, ERR_CONFLICT, "several parts of the run wait: name the one that is meant");

@@ -365,8 +365,10 @@ class Document(unittest.TestCase):
         self.put_run('order:"6\\a"', "waiting")
         got = fits(ask("/api/v1/runs/order:%226%5Ca%22/cancel", method="POST"), one + "/cancel", "post")
         self.assertEqual(got, {"run_id": 'order:"6\\a"', "status": "cancelled"})
-        for run in ("to-end", "over"):
-            self.assertEqual(ask(f"/api/v1/runs/{run}/cancel", method="POST").status, 409)
+        for run, status in (("to-end", "cancelled"), ("over", "done")):
+            r = ask(f"/api/v1/runs/{run}/cancel", method="POST")
+            self.assertEqual((r.status, r.json["detail"]["message"]),
+                             (409, f"the run waits for nobody: its status is {status}"))
         self.assertEqual(ask("/api/v1/runs/over/nothing").status, 404)
         # It is the id of a part of a run, whether there is one or not.
         self.assertEqual(ask("/api/v1/runs/over/nothing", method="POST").status, 405)
