@@ -87,6 +87,7 @@ enum app_route_flag {
     APP_OPERATOR = 1, /* only for operators: 403 */
     APP_READY = 2,    /* `ready` of the application must be true */
     APP_JSON = 4,     /* the body must be a JSON object: 400 */
+    APP_TRACE = 8, /* the answer may have thoughts, for those who may see them: run_hide_thoughts */
 };
 
 struct app_route {

@@ -330,9 +330,13 @@ static void policy_app_close(void *app)
 #define CHANGE (APP_OPERATOR | APP_READY | APP_JSON)
 
 static const struct app_route routes[] = {
-    {"POST", "/reason/auth-review", auth_review, APP_READY | APP_JSON, ""},
+    {"POST", "/reason/auth-review", auth_review, APP_READY | APP_JSON | APP_TRACE, ""},
     {"POST", "/reason/qa", policy_app_check_case, APP_READY | APP_JSON, ""},
-    {"GET", "/api/v1/policy/results", policy_app_list_results, APP_READY, "limit case_id status"},
+    {"GET",
+     "/api/v1/policy/results",
+     policy_app_list_results,
+     APP_READY | APP_TRACE,
+     "limit case_id status"},
     {"GET", "/api/v1/policy/documents", policy_app_list_documents, APP_READY, ""},
     {"GET", "/api/v1/policy/documents/*/nodes/*", node_text, APP_READY, "version as_of_date"},
     {"GET", "/api/v1/policy/rollout", policy_rollout_get, APP_READY, ""},
@@ -341,9 +345,9 @@ static const struct app_route routes[] = {
     {"GET",
      "/api/v1/policy/review",
      policy_review_list,
-     APP_READY,
+     APP_READY | APP_TRACE,
      "limit document_id reason state"},
-    {"GET", "/api/v1/policy/review/item", policy_review_item, APP_READY, "result_id"},
+    {"GET", "/api/v1/policy/review/item", policy_review_item, APP_READY | APP_TRACE, "result_id"},
     {"POST", "/api/v1/policy/review", policy_review_post, CHANGE, ""},
     {"GET", "/api/v1/policy/labels", policy_labels_get, APP_OPERATOR, "limit document_id cursor"},
     {"GET", "/api/v1/policy/reverify", policy_reverify_list, APP_OPERATOR, "limit"},
