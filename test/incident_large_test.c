@@ -119,14 +119,16 @@ static bool large_on_plan(void *ctx, const struct db_value *columns, size_t n)
     return true;
 }
 
-/* A search of an index in its order reads a page of rows, however many incidents there are. */
+/* A search of an index in its order reads a page of rows, however many incidents there are.
+ * PostgreSQL chooses one by its statistics; it reads a table of a few rows whole, unless it may
+ * not. */
 TEST(a_list_of_incidents_is_read_by_an_index_for_every_filter)
 {
     static const struct {
         const char *state, *type, *key, *index;
     } cases[] = {
-        {"", "", "", "sqlite_autoindex_alerts_1 (alert_id"},
-        {"completed", "", "", "sqlite_autoindex_alerts_1 (alert_id"},
+        {"", "", "", "alerts_1 (alert_id"},
+        {"completed", "", "", "alerts_1 (alert_id"},
         {"error", "", "", "alerts_of_state (state=?"},
         {"waiting", "", "", "alerts_of_state (state=?"},
         {"cancelled", "disk", "team", "alerts_of_state (state=?"},
@@ -135,10 +137,21 @@ TEST(a_list_of_incidents_is_read_by_an_index_for_every_filter)
         {"", "", "team", "alerts_of_key (key_name=?"},
         {"completed", "", "team", "alerts_of_key (key_name=?"},
     };
+    bool postgres = getenv("RATIONALE_TEST_POSTGRES") != NULL;
     struct bench b;
+    struct err ignored;
 
     bench_new(&b, "");
+    for (const char *off = "seqscan\0bitmapscan\0sort\0"; postgres && *off;
+         off += strlen(off) + 1) {
+        char sql[64];
+
+        (void)snprintf(sql, sizeof sql, "SET enable_%s = off", off);
+        CHECK(alert_table_query(
+            b.in->alert_table, sql, NULL, 0, (struct db_rows){large_on_plan, NULL}, &ignored));
+    }
     for (size_t i = 0; i < 2 * COUNT_OF(cases); i++) {
+        const char *index = postgres ? "Index Scan Backward using alerts" : cases[i / 2].index;
         struct alert_table_filter f = {.all = !*cases[i / 2].key,
                                        .key = str_c(cases[i / 2].key),
                                        .state = str_c(cases[i / 2].state),
@@ -151,7 +164,8 @@ TEST(a_list_of_incidents_is_read_by_an_index_for_every_filter)
         buf_init(&sql, 65536);
         buf_init(&plan, 65536);
         rows.ctx = &plan;
-        buf_printf(&sql, "EXPLAIN QUERY PLAN %s%c", alert_table_list_sql(&f), '\0');
+        buf_printf(
+            &sql, "EXPLAIN %s%s%c", postgres ? "" : "QUERY PLAN ", alert_table_list_sql(&f), '\0');
         CHECK_F(alert_table_query(b.in->alert_table,
                                   sql.p,
                                   DB_ARGS(db_int(f.all),
@@ -165,7 +179,7 @@ TEST(a_list_of_incidents_is_read_by_an_index_for_every_filter)
                 "%s",
                 e.text);
         buf_add_c(&plan, '\0');
-        CHECK_F(strstr(plan.p, cases[i / 2].index) && !strstr(plan.p, "TEMP B-TREE"),
+        CHECK_F(strstr(plan.p, index) && !strstr(plan.p, "TEMP B-TREE") && !strstr(plan.p, "Sort"),
                 "case %zu:\n%s",
                 i,
                 plan.p);
