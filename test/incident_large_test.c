@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "apps/incidents/alert_table_state.h"
 #include "apps/incidents/queue_state.h"
 #include "incident_bench.h"
 
@@ -112,6 +113,82 @@ TEST(a_list_of_incidents_is_read_without_their_stages)
     free(stages);
 }
 
+static bool large_on_plan(void *ctx, const struct db_value *columns, size_t n)
+{
+    buf_printf(ctx, STR_FMT "\n", STR_ARG(columns[n - 1].s));
+    return true;
+}
+
+/* A search of an index in its order reads a page of rows, however many incidents there are.
+ * PostgreSQL chooses one by its statistics; it reads a table of a few rows whole, unless it may
+ * not. */
+TEST(a_list_of_incidents_is_read_by_an_index_for_every_filter)
+{
+    static const struct {
+        const char *state, *type, *key, *index;
+    } cases[] = {
+        {"", "", "", "alerts_1 (alert_id"},
+        {"completed", "", "", "alerts_1 (alert_id"},
+        {"error", "", "", "alerts_of_state (state=?"},
+        {"waiting", "", "", "alerts_of_state (state=?"},
+        {"cancelled", "disk", "team", "alerts_of_state (state=?"},
+        {"completed", "disk", "", "alerts_of_type (alert_type=?"},
+        {"", "disk", "team", "alerts_of_type (alert_type=?"},
+        {"", "", "team", "alerts_of_key (key_name=?"},
+        {"completed", "", "team", "alerts_of_key (key_name=?"},
+    };
+    bool postgres = getenv("RATIONALE_TEST_POSTGRES") != NULL;
+    struct bench b;
+    struct err ignored;
+
+    bench_new(&b, "");
+    for (const char *off = "seqscan\0bitmapscan\0sort\0"; postgres && *off;
+         off += strlen(off) + 1) {
+        char sql[64];
+
+        (void)snprintf(sql, sizeof sql, "SET enable_%s = off", off);
+        CHECK(alert_table_query(
+            b.in->alert_table, sql, NULL, 0, (struct db_rows){large_on_plan, NULL}, &ignored));
+    }
+    for (size_t i = 0; i < 2 * COUNT_OF(cases); i++) {
+        const char *index = postgres ? "Index Scan Backward using alerts" : cases[i / 2].index;
+        struct alert_table_filter f = {.all = !*cases[i / 2].key,
+                                       .key = str_c(cases[i / 2].key),
+                                       .state = str_c(cases[i / 2].state),
+                                       .alert_type = str_c(cases[i / 2].type),
+                                       .before = str_c(i % 2 ? "01a1e872" : "")};
+        struct db_rows rows = {large_on_plan, NULL};
+        struct buf sql, plan;
+        struct err e;
+
+        buf_init(&sql, 65536);
+        buf_init(&plan, 65536);
+        rows.ctx = &plan;
+        buf_printf(
+            &sql, "EXPLAIN %s%s%c", postgres ? "" : "QUERY PLAN ", alert_table_list_sql(&f), '\0');
+        CHECK_F(alert_table_query(b.in->alert_table,
+                                  sql.p,
+                                  DB_ARGS(db_int(f.all),
+                                          db_text(f.key),
+                                          db_text(f.state),
+                                          db_text(f.alert_type),
+                                          db_text(f.before),
+                                          db_int(100)),
+                                  rows,
+                                  &e),
+                "%s",
+                e.text);
+        buf_add_c(&plan, '\0');
+        CHECK_F(strstr(plan.p, index) && !strstr(plan.p, "TEMP B-TREE") && !strstr(plan.p, "Sort"),
+                "case %zu:\n%s",
+                i,
+                plan.p);
+        buf_release(&sql);
+        buf_release(&plan);
+    }
+    bench_end(&b);
+}
+
 /* More would not fit into the prompt, nor into the stored input of the run. */
 TEST(the_input_of_an_investigation_has_a_part_of_many_large_alerts_and_counts_the_rest)
 {
@@ -144,4 +221,5 @@ TEST(the_input_of_an_investigation_has_a_part_of_many_large_alerts_and_counts_th
 
 TEST_MAIN(T(the_alerts_of_an_incident_are_read_without_the_data_that_is_too_large),
           T(a_list_of_incidents_is_read_without_their_stages),
+          T(a_list_of_incidents_is_read_by_an_index_for_every_filter),
           T(the_input_of_an_investigation_has_a_part_of_many_large_alerts_and_counts_the_rest))

@@ -267,6 +267,10 @@ TEST(any_text_is_words_and_no_syntax)
     buf_reset(&w.out);
     answered(&w, query_search(w.reader, &everyone, STR("a\0b"), 10, &w.out, &e), &e);
     buf_reset(&w.out);
+    answered(&w, query_search(w.reader, &everyone, STR("..."), 10, &w.out, &e), &e);
+    CHECK_INT(count_at(&w, "/results"), 0);
+    CHECK_INT(number_at(&w, "/searched_back_to_us"), -999); /* null: nothing is left out */
+    buf_reset(&w.out);
     answered(&w, query_search(w.reader, &everyone, STR("asked:numb"), 100, &w.out, &e), &e);
     CHECK_INT(count_at(&w, "/results"), CALLS);
     buf_reset(&w.out);
@@ -301,6 +305,9 @@ TEST(a_search_without_reasoning_says_why_and_the_size_is_known)
         buf_reset(&w.out);
         answered(
             &w, query_search(w.reader, cases[i].asker, str_c(cases[i].words), 10, &w.out, &e), &e);
+        CHECK_STR(text_at(&w, "/reasoning_absent"), cases[i].why);
+        f.search = str_c(cases[i].words);
+        sessions(&w, cases[i].asker, &f, &page_one);
         CHECK_STR(text_at(&w, "/reasoning_absent"), cases[i].why);
     }
     f.search = STR("nowhere");

@@ -4,6 +4,7 @@
  */
 #include "agent/run_json.h"
 
+#include "agent/hide_thoughts.h"
 #include "agent/history.h"
 #include "agent/withheld.h"
 #include "base/json.h"
@@ -321,7 +322,11 @@ static bool agent_run_json_write_one(struct agent_log *log, str id, const struct
     json_out_object(&o);
     write_row(log, &o, &row, x->thoughts, a);
     agent_run_json_value(&o, "input", x->withheld.all ? STR("") : row.input);
-    agent_run_json_value(&o, "result", x->withheld.all ? STR("") : row.result);
+    agent_run_json_value(&o,
+                         "result",
+                         x->withheld.all ? STR("")
+                         : x->thoughts   ? row.result
+                                         : run_hide_thoughts(row.result, a));
     write_trace(&o, &r, x);
     write_effects(&o, all, n, x);
     json_out_end(&o);

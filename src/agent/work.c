@@ -184,6 +184,7 @@ bool agent_work_end(struct agent_work *w, str report, struct err *e)
     bool ok;
 
     if (!w->r.broken) {
+        w->r.ended_us = run_now_us(&w->r);
         agent_record_end(&w->r);
         (void)run_close(&w->r, report);
     }

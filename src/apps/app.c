@@ -4,6 +4,7 @@
  */
 #include "apps/app.h"
 
+#include "agent/hide_thoughts.h"
 #include "base/ctype.h"
 #include "base/log.h"
 #include "base/utf8.h"
@@ -222,6 +223,16 @@ bool apps_route(str method, str path, struct app_match *out, struct buf *methods
     return known;
 }
 
+static void app_hide_thoughts(const struct app_request *q, struct app_reply *r)
+{
+    str all = buf_str(&r->body), less = run_hide_thoughts(all, q->arena);
+
+    if (less.p == all.p)
+        return;
+    buf_reset(&r->body);
+    buf_add(&r->body, less);
+}
+
 void app_answer(void *app, const struct app_match *m, const struct app_request *q,
                 struct app_reply *r)
 {
@@ -237,6 +248,8 @@ void app_answer(void *app, const struct app_match *m, const struct app_request *
     else if ((!(flags & APP_READY) || m->app->ready(app, r)) &&
              (!(flags & APP_JSON) || app_json(q, &doc, r)))
         m->route->answer(app, &own, r);
+    if (flags & APP_TRACE && !q->thoughts)
+        app_hide_thoughts(q, r);
     json_release(&doc);
 }
 

@@ -87,13 +87,15 @@ enum app_route_flag {
     APP_OPERATOR = 1, /* only for operators: 403 */
     APP_READY = 2,    /* `ready` of the application must be true */
     APP_JSON = 4,     /* the body must be a JSON object: 400 */
+    APP_TRACE = 8, /* the answer may have thoughts, for those who may see them: run_hide_thoughts */
 };
 
 struct app_route {
     const char *method;
     const char *path; /* a segment "*" takes one */
     void (*answer)(void *app, const struct app_request *q, struct app_reply *r);
-    unsigned flags; /* of enum app_route_flag */
+    unsigned flags;    /* of enum app_route_flag */
+    const char *query; /* names of its query parameters, separated by spaces; NULL: any */
 };
 
 struct app {
@@ -178,7 +180,8 @@ void app_fail_err(struct app_reply *r, const struct err *e);
  * closes all that is open. The answer is the error if ok is false (e) or the JSON is too large. */
 void app_reply_begin(struct app_reply *r, struct json_out *o, const char *list);
 void app_reply_end(struct app_reply *r, struct json_out *o, bool ok, const struct err *e);
-/* A value of the query, decoded; "" if it is absent. */
+/* A value of the query, decoded; "" if it is absent. Its name is in the route's `query`: the server
+ * refuses all others. */
 str app_query(const struct app_request *q, const char *name);
 /* The body as one JSON object; false after answering 400. */
 bool app_json(const struct app_request *q, struct json *doc, struct app_reply *r) MUST_USE;

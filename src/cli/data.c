@@ -158,8 +158,14 @@ bool data_config(const char *given, struct config **out, struct err *e)
 
     if (given)
         return config_load(given, out, e);
-    if (!data_find(NULL, &p, e))
+    if (!getcwd(here, sizeof here))
+        (void)snprintf(here, sizeof here, ".");
+    else if (strcmp(here, "/") == 0)
+        here[0] = '\0';
+    if (!data_find(NULL, &p, e)) {
+        err_prefix(e, "no configuration at %s/" CLI_CONFIG_FILE ", and ", here);
         return false;
+    }
     (void)snprintf(store,
                    sizeof store,
                    "%.*s" DATA_STORE,
@@ -170,7 +176,7 @@ bool data_config(const char *given, struct config **out, struct err *e)
                        ERR_NOT_FOUND,
                        "no configuration at %s/" CLI_CONFIG_FILE
                        ", and `rationale watch` has recorded nothing yet in %s",
-                       getcwd(here, sizeof here) ? here : ".",
+                       here,
                        store);
     return data_load(&p, out, e);
 }

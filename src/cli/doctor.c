@@ -336,7 +336,12 @@ static void look_at_kept(struct doctor *d, const struct config *c, struct reader
     if (k.retention.n)
         doctor_print(d, "record", GOOD, "", "retention: " STR_FMT, STR_ARG(k.retention));
     else
-        doctor_print(d, "record", GOOD, "", "retention: none; nothing is deleted by itself");
+        doctor_print(d,
+                     "record",
+                     GOOD,
+                     "",
+                     "retention: not set, so records stay until you erase them; set retention.age "
+                     "or retention.size to delete old ones");
     arena_release(&a);
 }
 

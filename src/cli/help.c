@@ -150,7 +150,8 @@ void cli_overview(struct cli *cli, bool full)
         &cli->out,
         STR("  -h, --help       the short or the full help, also after a command\n"
             "  -V, --version    the version\n\n"
-            "`rationale help COMMAND` explains one; `rationale help exit-codes`, the codes.\n"));
+            "`rationale help COMMAND` explains one; `rationale help exit-codes`, the codes.\n"
+            "Times in tables are in UTC.\n"));
 }
 
 const struct cli_exit_row *cli_exit_row(size_t index)

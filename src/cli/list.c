@@ -79,7 +79,10 @@ static int list_run(struct cli *cli, const struct cli_args *args)
         ok = query_sessions(h.reader, &h.asker, &f, &p, &h.out, &e);
         code = history_show(&h, cli, ok, &e, args->value[JSON] != NULL);
         if (code == CLI_OK && !args->value[JSON]) {
+            str why = history_member(&h, json_root(&h.doc), "reasoning_absent");
+
             code = history_table(&h, cli, "sessions", columns, COUNT_OF(columns));
+            history_note(cli, history_absent(&h, why));
             list_more(&h, cli);
             history_print_empty(&h, args, "sessions", "sessions");
         }

@@ -230,6 +230,8 @@ static int run_app(struct cli *cli, const struct cli_args *args)
     bool ok;
 
     assert(o.app);
+    if (!args->value[TRAIN] && !args->value[RESUME])
+        return cli_complain(CLI_USAGE, "optimize needs a folder of labelled cases: --train FOLDER");
     if (!tune_options_of(args, &o, &e))
         return cli_complain(CLI_USAGE, "%s", e.text);
     if (!app_local_open(args->value[CONFIG] ? args->value[CONFIG] : CLI_CONFIG_FILE, &local, &e))

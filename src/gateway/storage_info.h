@@ -19,7 +19,7 @@ struct storage_info {
     int64_t bytes;         /* of the tables; -1: unknown */
     str journal;           /* the journal's folder, absolute */
     int64_t journal_bytes; /* of its files */
-    str retention;         /* "age 90d, size 20GiB"; empty: nothing is deleted automatically */
+    str retention;         /* "age 90d, size 20GiB"; empty: not set, records stay */
 };
 
 /* The reader may be NULL: then the size of the tables is unknown. */

@@ -6,17 +6,21 @@
 #include "base/embed.h"
 #include "gateway/provider.h"
 #include "net/gzip.h"
+#include "serve/params.h"
 #include "serve/provider_probe.h"
 
 #define OUT_MAX ((size_t)16 << 20)
 
-void admin_begin(struct admin *a, struct exchange *ex)
+bool admin_begin(struct admin *a, struct exchange *ex)
 {
     assert(!ex->ended);
+    if (!params_are(ex, ""))
+        return false;
     a->ex = ex;
     buf_init(&a->buf, OUT_MAX);
     json_out_init(&a->o, &a->buf);
     json_out_object(&a->o);
+    return true;
 }
 
 void admin_end(struct admin *a)
@@ -126,7 +130,8 @@ void providers_handle(struct exchange *ex)
     const struct config *c = ex->setup->config;
     struct admin a;
 
-    admin_begin(&a, ex);
+    if (!admin_begin(&a, ex))
+        return;
     json_member_array(&a.o, "providers");
     for (size_t i = 0; i < c->provider_count; i++)
         provider_write(&a, &c->providers[i]);
@@ -141,7 +146,8 @@ void levels_handle(struct exchange *ex)
     const struct config *c = ex->setup->config;
     struct admin a;
 
-    admin_begin(&a, ex);
+    if (!admin_begin(&a, ex))
+        return;
     json_member_array(&a.o, "levels");
     for (size_t i = 0; i < COUNT_OF(c->presets); i++) {
         const struct config_preset *p = &c->presets[i];
@@ -200,7 +206,8 @@ void keys_handle(struct exchange *ex)
     const struct config *c = ex->setup->config;
     struct admin a;
 
-    admin_begin(&a, ex);
+    if (!admin_begin(&a, ex))
+        return;
     json_member_array(&a.o, "keys");
     for (size_t i = 0; i < c->key_count; i++)
         if (api_operator(ex) || &c->keys[i] == ex->key)

@@ -12,5 +12,6 @@ struct admin {
     struct json_out o; /* an object is open */
 };
 
-void admin_begin(struct admin *a, struct exchange *ex);
+/* False after refusing query parameters, which these routes do not have. */
+bool admin_begin(struct admin *a, struct exchange *ex) MUST_USE;
 void admin_end(struct admin *a); /* sends the reply */

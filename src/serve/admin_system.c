@@ -79,7 +79,8 @@ void system_handle(struct exchange *ex)
     assert(d->worker_count > 0 && d->started_ms > 0);
     for (unsigned i = 0; i < d->worker_count; i++)
         connections += server_count(d->workers[i].server);
-    admin_begin(&a, ex);
+    if (!admin_begin(&a, ex))
+        return;
     json_member_str(&a.o, "version", STR(RATIONALE_VERSION));
     json_member_i64(&a.o, "started_at_us", d->started_ms * 1000);
     json_member_double(

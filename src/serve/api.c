@@ -98,9 +98,10 @@ static bool serve_api_is_safe(str method)
 bool api_allowed(struct exchange *ex)
 {
     const struct http1_head *h = server_request(ex->x);
+    bool ours = ex->api || ex->route->handle == metrics_handle;
 
     assert(ex->setup && ex->route);
-    if (!ex->api && !ex->by_cookie)
+    if (!ours && !ex->by_cookie)
         return true;
     if (ex->setup->config->key_count == 0 && h->host.n &&
         !config_is_loopback(exchange_host(h->host))) {

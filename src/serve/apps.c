@@ -285,8 +285,12 @@ static struct app_job *serve_apps_job_new(struct exchange *ex)
 
 static void serve_apps_handle(struct exchange *ex)
 {
-    struct app_job *j = serve_apps_job_new(ex);
+    const char *names = ex->app->route->query;
+    struct app_job *j;
 
+    if (names && !params_are(ex, names))
+        return;
+    j = serve_apps_job_new(ex);
     if (!serve_apps_parts(j)) {
         exchange_fail(ex, 404, "unknown_url", "a part of the path is not UTF-8 written with %%XX");
         serve_apps_job_free(j);

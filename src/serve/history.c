@@ -362,6 +362,8 @@ void history_health_handle(struct exchange *ex)
     struct json_text t;
     struct json_out *o = &t.o;
 
+    if (!params_are(ex, ""))
+        return;
     store_health(g->store, &h);
     json_text_begin(&t, 65536);
     json_member_str(o, "service", STR("history"));

@@ -5,6 +5,7 @@
  */
 #include "live/ask.h"
 #include "serve/live.h"
+#include "serve/params.h"
 
 #define RETRY_MS 2000
 #define EVENT_MAX ((size_t)16 << 20)
@@ -113,7 +114,8 @@ static bool read_query(struct exchange *ex, struct asked *out)
             live_refuse(ex,
                         400,
                         "unknown_channel",
-                        "there is no such channel: dashboard_updates, system_health or session_ID");
+                        "there is no such channel: dashboard_updates, system_health, session_ID or "
+                        "alert_ID");
             return false;
         }
         if (out->count == HUB_SUBS_MAX) {
@@ -122,7 +124,7 @@ static bool read_query(struct exchange *ex, struct asked *out)
         }
         out->channels[out->count++] = v;
     }
-    return true;
+    return params_are(ex, "channel last_event_id");
 }
 
 static void read_asked(struct exchange *ex, struct asked *out)

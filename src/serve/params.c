@@ -84,10 +84,10 @@ void params_init(struct params *p, struct exchange *ex, struct arena *a)
     }
 }
 
-static void params_know(struct params *p, const char *name)
+static void params_know(struct params *p, str name)
 {
     for (size_t i = 0; i < p->known_count; i++)
-        if (strcmp(p->known[i], name) == 0)
+        if (str_eq(p->known[i], name))
             return;
     assert(p->known_count < PARAMS_KNOWN_MAX);
     p->known[p->known_count++] = name;
@@ -96,7 +96,7 @@ static void params_know(struct params *p, const char *name)
 str params_text(struct params *p, const char *name)
 {
     assert(p->n <= PARAMS_MAX);
-    params_know(p, name);
+    params_know(p, str_c(name));
     for (size_t i = 0; i < p->n; i++) {
         if (!str_eq(p->at[i].name, str_c(name)))
             continue;
@@ -187,7 +187,7 @@ void params_sessions(struct params *p, struct query_filter *f)
     static const char statuses[] = "pending in_progress completed failed";
 
     assert(f->status_count <= QUERY_STATUS_MAX);
-    params_know(p, "status");
+    params_know(p, STR("status"));
     for (size_t i = 0; i < p->n; i++) {
         str text = p->at[i].value;
 
@@ -228,7 +228,7 @@ static bool params_is_known(const struct params *p, str name)
     if (str_starts(name, STR("_")))
         return true;
     for (size_t i = 0; i < p->known_count; i++)
-        if (str_eq(name, str_c(p->known[i])))
+        if (str_eq(name, p->known[i]))
             return true;
     return false;
 }
@@ -242,7 +242,7 @@ static void params_refuse_unknown(struct params *p, size_t i)
     buf_init(&why, 4096);
     buf_add(&why, STR("there is no such parameter here"));
     for (size_t k = 0; k < p->known_count; k++)
-        buf_printf(&why, "%s%s", k ? ", " : "; there are ", p->known[k]);
+        buf_printf(&why, "%s" STR_FMT, k ? ", " : "; there are ", STR_ARG(p->known[k]));
     buf_add_c(&why, '\0');
     assert(!buf_full(&why));
     api_invalid(p->ex,
@@ -267,4 +267,15 @@ bool params_ok(struct params *p)
             return false;
         }
     return true;
+}
+
+bool params_are(struct exchange *ex, const char *names)
+{
+    str rest = str_c(names);
+    struct params p;
+
+    params_init(&p, ex, server_arena(ex->x));
+    while (rest.n)
+        params_know(&p, str_cut(&rest, ' '));
+    return params_ok(&p);
 }

@@ -152,7 +152,10 @@ static bool part_waits(struct history_job *j, struct agent_row *row, struct err 
         if (str_starts(list[i].id, prefix) && found++ == 0)
             *row = list[i];
     if (found == 0)
-        return err_set(e, ERR_CONFLICT, "the run does not wait");
+        return err_set(e,
+                       ERR_CONFLICT,
+                       "the run waits for nobody: its status is " STR_FMT,
+                       STR_ARG(row->status));
     if (found > 1)
         return err_set(
             e, ERR_CONFLICT, "several parts of the run wait: name the one that is meant");
@@ -218,6 +221,14 @@ static bool serve_runs_put_answer(struct history_job *j, const struct word *w, s
                                 : false;
 }
 
+/* {"run_id": ID, NAME: VALUE} */
+static void serve_runs_write(struct history_job *j, const char *name, const char *json)
+{
+    buf_add(&j->out, STR("{\"run_id\":"));
+    (void)json_quote(&j->out, j->id);
+    buf_printf(&j->out, ",\"%s\":%s}", name, json);
+}
+
 static bool ask_answer(struct history_job *j, struct err *e)
 {
     struct agent_row row;
@@ -232,10 +243,8 @@ static bool ask_answer(struct history_job *j, struct err *e)
     ok = ok && serve_runs_read_word(j, &doc, &w, e) && serve_runs_is_waiting(j, &row, e) &&
          serve_runs_put_answer(j, &w, e);
     if (ok)
-        buf_printf(&j->out,
-                   "{\"run_id\":\"" STR_FMT "\",\"resumed\":%s}",
-                   STR_ARG(j->id),
-                   serve_runs_resume(j->worker->daemon, &row) ? "true" : "false");
+        serve_runs_write(
+            j, "resumed", serve_runs_resume(j->worker->daemon, &row) ? "true" : "false");
     json_release(&doc);
     return ok;
 }
@@ -271,8 +280,7 @@ static bool ask_end(struct history_job *j, struct err *e)
     if (!agent_log_run_get(log_of(j), j->id, &j->arena, &row, e))
         return false;
     if (serve_runs_cancel_running(j, &row)) {
-        buf_printf(
-            &j->out, "{\"run_id\":\"" STR_FMT "\",\"status\":\"cancelling\"}", STR_ARG(j->id));
+        serve_runs_write(j, "status", "\"cancelling\"");
         return true;
     }
     if (!serve_runs_is_waiting(j, &row, e))
@@ -297,7 +305,7 @@ static bool ask_end(struct history_job *j, struct err *e)
         app->ended(open, &row);
     if (app)
         apps_leave(j->worker->daemon);
-    buf_printf(&j->out, "{\"run_id\":\"" STR_FMT "\",\"status\":\"cancelled\"}", STR_ARG(j->id));
+    serve_runs_write(j, "status", "\"cancelled\"");
     return true;
 }
 
@@ -323,11 +331,10 @@ static struct history_job *serve_runs_begin(struct exchange *ex, history_ask *as
     return history_job_new(ex, ask);
 }
 
-/* Ids are written into JSON without escaping, so a text that needs escapes is not an id. */
 static bool serve_runs_is_id(str id)
 {
     for (size_t i = 0; i < id.n; i++)
-        if ((unsigned char)id.p[i] < ' ' || id.p[i] == '"' || id.p[i] == '\\')
+        if ((unsigned char)id.p[i] < ' ')
             return false;
     return id.n > 0 && id.n <= RUN_ID_MAX;
 }
@@ -371,7 +378,7 @@ void run_handle(struct exchange *ex)
             continue;
         if (views[i].operators && !api_operators_only(ex))
             return;
-        j = serve_runs_begin(ex, views[i].ask);
+        j = params_are(ex, "") ? serve_runs_begin(ex, views[i].ask) : NULL;
         if (!j)
             return;
         j->id = arena_dup(&j->arena, id);

@@ -36,6 +36,29 @@ static bool serve_threads_is_id(str id)
 
 /* ---- output ---- */
 
+/* The reasons of an order are a channel of its thread. */
+static void serve_threads_hide_reasons(struct thread_tuple *t)
+{
+    static const str channel = STR_INIT("reasoning");
+    size_t values = 0, writes = 0;
+    struct json doc;
+    struct err e;
+    bool order = json_open(&doc, t->metadata, &e) &&
+                 json_is(&doc, json_find(&doc, json_root(&doc), STR("app")), STR("orders"));
+
+    json_release(&doc);
+    if (!order)
+        return;
+    for (size_t i = 0; i < t->value_count; i++)
+        if (!str_eq(t->values[i].channel, channel))
+            t->values[values++] = t->values[i];
+    for (size_t i = 0; i < t->write_count; i++)
+        if (!str_eq(t->writes[i].channel, channel))
+            t->writes[writes++] = t->writes[i];
+    t->value_count = values;
+    t->write_count = writes;
+}
+
 static bool serve_threads_write_one(struct history_job *j, const struct thread_tuple *at,
                                     void (*write)(struct json_out *, const struct thread_tuple *),
                                     struct json_out *o, struct err *e)
@@ -53,6 +76,8 @@ static bool serve_threads_write_one(struct history_job *j, const struct thread_t
                      &a,
                      &t,
                      e);
+    if (ok && !j->thoughts)
+        serve_threads_hide_reasons(&t);
     if (ok)
         write(o, &t);
     arena_release(&a);

@@ -9,6 +9,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/map.h"
@@ -121,6 +122,47 @@ static bool db_sqlite_check_there(const char *path, struct err *e)
     return access(path, F_OK) == 0 || err_set(e, ERR_NOT_FOUND, "there is no store at %s", path);
 }
 
+/* Whether nothing can change the file: its folder cannot be written and there is no WAL. SQLite
+ * would make two files beside it even to read it, unless it is told. */
+static bool db_sqlite_is_fixed(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char other[FILE_PATH_MAX + 8];
+
+    (void)snprintf(other, sizeof other, "%s-wal", path);
+    if (access(other, F_OK) == 0)
+        return false;
+    (void)snprintf(other, sizeof other, "%.*s.", slash ? (int)(slash - path) + 1 : 0, path);
+    return access(other, W_OK) != 0;
+}
+
+/* The path as a URI, in which SQLite takes this word. */
+static void db_sqlite_write_fixed(const char *path, struct buf *out)
+{
+    buf_add(out, STR("file:"));
+    for (const char *p = path; *p; p++)
+        if (strchr("%?#", *p))
+            buf_printf(out, "%%%02x", (unsigned)(unsigned char)*p);
+        else
+            buf_add_c(out, *p);
+    buf_printf(out, "?immutable=1%c", '\0');
+}
+
+static int db_sqlite_open_file(const char *path, enum db_mode mode, int flags, sqlite3 **out)
+{
+    struct buf uri;
+    int got;
+
+    if (mode != DB_READ || !db_sqlite_is_fixed(path))
+        return sqlite3_open_v2(path, out, flags, NULL);
+    buf_init(&uri, 3 * FILE_PATH_MAX + 64);
+    db_sqlite_write_fixed(path, &uri);
+    assert(!buf_full(&uri));
+    got = sqlite3_open_v2(uri.p, out, flags | SQLITE_OPEN_URI, NULL);
+    buf_release(&uri);
+    return got;
+}
+
 #define WRITER                                                                                     \
     "PRAGMA page_size = 8192; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL;"        \
     "PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 4000;"                               \
@@ -197,7 +239,7 @@ static bool db_sqlite_open(str where, enum db_mode mode, struct db **out, struct
     d = base_alloc(sizeof *d);
     *d = (struct sqlite_db){.db = {.driver = &db_driver_sqlite}, .mode = mode};
     map_init(&d->statements, NULL, DB_STATEMENTS_MAX);
-    if (sqlite3_open_v2(path, &d->sqlite, modes[mode].flags | SQLITE_OPEN_NOMUTEX, NULL) !=
+    if (db_sqlite_open_file(path, mode, modes[mode].flags | SQLITE_OPEN_NOMUTEX, &d->sqlite) !=
         SQLITE_OK) {
         db_sqlite_fail(d, e);
     } else {

@@ -505,12 +505,13 @@ bool find_calls(struct reader *r, struct find *f, size_t n, struct err *e)
     struct finding g[FIND_IN_COUNT];
 
     assert(n > 0 && n <= FIND_IN_COUNT && (n == 1 || f->as != FIND_EITHER));
+    for (size_t i = 0; i < n; i++)
+        f[i].back_to_us = -1;
     for (size_t i = 0; i < n; i++) {
         size_t scopes = f[i].in == FIND_CALLS ? COUNT_OF(find_scopes) : 0;
 
         assert(f[i].on_hit && f[i].columns && f[i].count > 0);
         g[i] = (struct finding){.r = r, .f = &f[i], .allowed = find_fields[f[i].in]};
-        f[i].back_to_us = -1;
         columns_find_texts(f[i].columns, f[i].count, g[i].texts);
         if (f[i].a->hide_reasoning)
             g[i].allowed &= ~(1u << BLOCK_REASONING);

@@ -441,7 +441,12 @@ static bool list_answer(struct list *l, struct err *e)
     list_write_pagination(l, total + (int64_t)u.n, total < max);
     list_write_filters(l->f, p, o);
     find_write_bound(l->found.back_to_us, o);
-    return true;
+    return absent_write_search(l->r,
+                               l->a,
+                               total + (int64_t)u.n > 0 ||
+                                   !find_wants_reasoning(l->f->search, &l->r->arena),
+                               o,
+                               e);
 }
 
 bool query_sessions(struct reader *r, const struct query_asker *a, const struct query_filter *f,

@@ -2,7 +2,7 @@
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { promisify } from "node:util";
-import { assert, finish, shot, test, until } from "./kit.mjs";
+import { assert, finish, json, shot, test, until } from "./kit.mjs";
 
 const root = process.env.DASH_DEMO;
 const DISPLAY = '[data-testid="reasoning-display"]';
@@ -127,6 +127,17 @@ test("an order: what was said, what is on it, and why", async ({ page }) => {
   await until("why", async () => /add_item_to_order/.test(await page.locator(".decided").allInnerTexts()));
   await shot(page, "demo-order", { fullPage: true });
 });
+
+test("the address of a run leads to the page of its application", async ({ page }) => {
+  const { runs } = await json(`${root}/api/v1/runs`);
+  const places = { incidents: "/incidents/", orders: "/orders/", policy: "/sessions/policy-" };
+  for (const [app, place] of Object.entries(places)) {
+    const run = runs.find((r) => r.app === app);
+    await page.goto(`${root}/runs/${encodeURIComponent(run.run_id)}`);
+    await until(place, async () => page.url().startsWith(root + place));
+    await until("it is there", async () => !(await page.locator(".loading, [role=alert]").count()));
+  }
+}, { complaints: [/404.*\/api\/v1\/runs\/.*\/events/] }); // no agent has such a run
 
 // Takes an order and gives the beginnings of its last answer that stood there before it was whole.
 async function takeOrder(page, said) {

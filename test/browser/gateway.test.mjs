@@ -98,6 +98,9 @@ test("words are found, and lead to the call", async ({ page }) => {
   const hit = page.locator(`.hit[href$="#${id}"]`).first();
   await hit.waitFor();
   assert.match(page.url(), new RegExp(`search=${word}`));
+  const file = await fetch(root + (await page.getByRole("link", { name: "Export CSV" }).getAttribute("href")));
+  assert.equal(file.status, 200);
+  assert.equal((await file.text()).split('"llm_interaction"').length, 2, "the call that was found");
   await hit.click();
   await until("the call", () => page.url() === `${root}/sessions/${session}#${id}`);
 });
@@ -361,7 +364,7 @@ test("where no reasoning is kept, the page says why, light and dark", async ({ p
   await kept.getByText("not kept; reasoning.keep: text keeps it").waitFor();
   await kept.getByText(/history\.db$/).waitFor();
   await kept.getByText(/^[\d.]+ .*B; journal files /).waitFor();
-  await kept.getByText("none: nothing is deleted by itself").waitFor();
+  await kept.getByText("not set, so records stay until you erase them; set retention.age").waitFor();
   await shots("system");
 });
 

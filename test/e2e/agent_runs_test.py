@@ -524,6 +524,9 @@ class Together(unittest.TestCase):
         with Model(team) as model, Library(model, agents, workflows=flows) as d:
             status, said = d.ask("POST", "/api/v1/workflows/triage/runs", {"input": "it is slow"})
             self.assertEqual((status, said["status"], said["workflow"]), (200, "done", "triage"))
+            session = d.ask("GET", "/api/v1/history/sessions/" + said["session_id"])[1]
+            self.assertEqual(session["status"], "completed")
+            self.assertGreaterEqual(session["completed_at_us"], session["started_at_us"])
             self.assertIn("logs says 3", said["text"])
             self.assertIn("metrics says 3", said["text"])
             self.assertEqual(said["usage"]["model_calls"], 3)

@@ -114,6 +114,12 @@ class Orders(Keyed):
                 Gateway(BINARY, config_of(model, keys=hide)) as g:
             self.assertEqual(say(g, "t", "hello", "ka")[1]["reasoning"], [])
             self.assertEqual(get(g, "/api/v1/orders/t", "kc")[1]["reasoning"], ["[DIRECT] they greet"])
+            for path in ("threads/t/state", "threads/t/checkpoints", "threads/t/checkpoints/latest", "checkpoints",
+                         "history/sessions/t"):
+                for key, seen in (("ka", False), ("kc", True)):
+                    got = str(get(g, "/api/v1/" + path, key))
+                    self.assertIn("Hi", got)
+                    self.assertEqual("they greet" in got, seen, path)
 
 
 class Policy(policy_test.Case, Keyed):
@@ -122,6 +128,18 @@ class Policy(policy_test.Case, Keyed):
         self.review(key="ka")
         run = self.until(lambda: self.ask("GET", "/api/v1/history/sessions", key="kc")[1]["sessions"])
         self.owned(lambda m, p, k: self.ask(m, p, key=k), run[0]["session_id"], 3)
+
+    def test_the_model_thinks_for_a_key_that_may_not_see_it(self):
+        self.start(keys=keys(reasoning="hide"), react_use_llm_controller=True)
+        got = self.review(key="ka")
+        self.assertIn({"step": 1, "action": "think", "observation": ""}, got["results"][0]["reasoning_trace"])
+        run = self.ask("GET", "/api/v1/policy/results", key="kc")[1]["results"][0]["result_id"]
+        item = urllib.parse.quote(run, safe="")
+        for path in ("policy/results", "policy/review/item?result_id=" + item, "runs/" + run.rpartition("/")[0]):
+            for key, seen in (("ka", False), ("kc", True)):
+                status, doc = self.ask("GET", "/api/v1/" + path, key=key)
+                self.assertEqual((status, "Let me look." in str(doc)), (200, seen), path)
+        self.assertNotIn("Let me look.", str(got))
 
     def test_the_shadow_is_the_operators(self):
         self.start(keys=KEYS, react_shadow_mode=True)

@@ -114,6 +114,9 @@ class Overview(Case):
             self.assertEqual(r.code, 3, r.err)
             self.assertIn(f"no configuration at {folder}/rationale.yaml", r.err)
             self.assertIn('write one, such as "providers: {openai', r.err)
+        for env in ({}, {"HOME": "/nonexistent"}):  # as a service is started
+            r = subprocess.run([BINARY, "list"], cwd="/", env=env, capture_output=True, text=True, check=False)
+            self.assertRegex(r.stderr, r"^rationale: no configuration at /rationale\.yaml, and .*: write one, such as ")
         (folder / "rationale.yaml").write_text("providers: 3\n")
         r = run("serve", cwd=folder)
         self.assertIn(f"{folder}/rationale.yaml:1", r.err)

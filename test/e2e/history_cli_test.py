@@ -11,10 +11,13 @@ import json
 import os
 import re
 import shutil
+import sqlite3
 import subprocess
 import sys
+import tempfile
 import threading
 import unittest
+from pathlib import Path
 
 import history_test
 from command import BINARY, Terminal, environment, read_until, run
@@ -60,6 +63,25 @@ class Commands(unittest.TestCase):
         cli("list", "--since", "yesterday", code=2)
         cli("list", "-n", "0", code=2)
         cli("list", "--cursor", "zz", code=2)
+
+    def test_a_copy_is_read_where_nothing_can_be_written(self):
+        folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        store = folder / "50% of #1?.db"
+        sql(("VACUUM INTO ?", str(store)))
+        copy = sqlite3.connect(store)
+        self.assertEqual(copy.execute("PRAGMA journal_mode = WAL").fetchone(), ("wal",))
+        copy.close()
+        (folder / "rationale.yaml").write_text(json.dumps({"store": f"sqlite:{store}", "providers": {
+            "p": {"kind": "openai", "base_url": "http://127.0.0.1:1/v1", "models": ["m"]}}}))
+        program = shutil.copy(BINARY, folder)
+        store.chmod(0o444)
+        folder.chmod(0o555)
+        self.addCleanup(folder.chmod, 0o755)
+        nobody = {"user": 65534} if os.geteuid() == 0 else {}
+        for words in (["list", "-n", "100"], ["show", "cli-1"], ["search", "walrus"], ["export", "--format", "json"]):
+            r = subprocess.run([program, *words], cwd=folder, capture_output=True, text=True, check=False, **nobody)
+            self.assertEqual((r.returncode, r.stderr), (0, ""), words)
+            self.assertIn("cli-1", r.stdout)
 
     def test_show_tells_a_session_and_a_call(self):
         for what in ("cli-1", self.id):

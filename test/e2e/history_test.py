@@ -906,8 +906,11 @@ class NoStore(unittest.TestCase):
             r = Reply(c.getresponse())
             self.assertEqual(r.status, 503)
             self.assertEqual(r.json["detail"]["error"], "history_disabled")
-            c.request("GET", "/api/v1/history/health", headers={"host": "evil.example"})
-            self.assertEqual(Reply(c.getresponse()).status, 403)
+            for path in ("/api/v1/history/health", "/metrics"):
+                c.request("GET", path, headers={"host": "evil.example"})
+                self.assertEqual(Reply(c.getresponse()).status, 403)
+            c.request("GET", "/metrics", headers={"host": "localhost:9"})
+            self.assertEqual(Reply(c.getresponse()).status, 200)
             c.close()
 
 

@@ -104,6 +104,7 @@ class Kept(unittest.TestCase):
             self.assertEqual(self.get(g, "search?q=reasoning:ponder"),
                              {"results": [], "searched_back_to_us": None, "reasoning_absent": code})
             self.assertIn(f"note: {why}\n", self.cli(g, "search", "reasoning:ponder"))
+            self.assertIn(f"note: {why}\n", self.cli(g, "list", "--search", "reasoning:ponder"))
             self.assertEqual(json.loads(self.cli(g, "search", "reasoning:ponder", "--json")),
                              {"results": [], "searched_back_to_us": None, "reasoning_absent": code})
             self.assertNotIn("note:", self.cli(g, "search", "question"))
@@ -184,6 +185,9 @@ class Kept(unittest.TestCase):
                 self.assertEqual(self.get(g, "search?q=reasoning:" + word, **auth),
                                  {"results": [], "searched_back_to_us": None,
                                   "reasoning_absent": "hidden_from_key"})
+                got = self.get(g, "sessions?search=reasoning:" + word, **auth)
+                self.assertEqual((got["sessions"], got["reasoning_absent"]), ([], "hidden_from_key"))
+            self.assertIsNone(self.get(g, "sessions?search=nothing", **auth)["reasoning_absent"])
 
     def test_doctor_and_the_api_say_what_is_kept_and_where(self):
         g = self.serve(retention={"age": "90d", "size": "20GiB"})
@@ -208,7 +212,7 @@ class Kept(unittest.TestCase):
         out = self.cli(g, "doctor")
         self.assertIn("kept: requests, answers and no reasoning; nothing is masked", out)
         self.assertIn(f"reasoning.keep is none in {g.path}; set it to text to keep reasoning", out)
-        self.assertIn("retention: none; nothing is deleted by itself", out)
+        self.assertIn("retention: not set, so records stay until you erase them; set retention.age or retention.size to delete old ones", out)
 
     def test_paths_are_for_operators(self):
         g = self.serve(keys=[{"name": "c", "sha256": digest(KEY)}])

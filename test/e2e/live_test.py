@@ -475,6 +475,7 @@ class Live(unittest.TestCase):
                         break
                 self.assertGreaterEqual(s.comments, 1)
             for query, code in [("?channel=x", "unknown_channel"), ("?channel=%zz", "invalid_query"),
+                                ("?chanel=system_health", "invalid_parameter"),
                                 ("?" + "&".join(f"channel=session_{i}" for i in range(40)),
                                  "too_many_subscriptions")]:
                 with Stream(g.port, query) as s:

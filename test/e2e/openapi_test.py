@@ -88,6 +88,19 @@ def is_app(operation):
     return bool(APPLICATIONS & set(operation["tags"]))
 
 
+def query_names(operation):
+    return [p["name"] for p in operation.get("parameters", []) if p["in"] == "query"]
+
+
+def check_unknown(test, operation, status, text):
+    """The reply to a parameter that is not there names those that are in the document."""
+    test.assertEqual(status, 400, text[:300])
+    reason = json.loads(text)["detail"]["reason"]
+    test.assertTrue(reason.startswith("there is no such parameter here"), reason)
+    names = reason.partition("; there are ")[2]
+    test.assertEqual(sorted(names.split(", ") if names else []), sorted(query_names(operation)))
+
+
 class Document(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -217,6 +230,17 @@ class Document(unittest.TestCase):
                     self.assertIn("422", operation["responses"])
                     check(r.json, {"$ref": "#/components/schemas/Error"}, self.doc)
 
+    def test_a_parameter_that_is_not_there_is_refused_with_those_that_are(self):
+        for path, method, operation in self.operations():
+            if method != "get" or path in ENDLESS or path == "/openapi.json" or is_app(operation):
+                continue
+            with self.subTest(path):
+                must = {"q": "document"} if "q" in query_names(operation) else {}
+                r = ask(self.with_query(path, no_such=1, **must))
+                check_unknown(self, operation, r.status, r.body)
+                r = ask(self.with_query(path, _=1, **must))
+                self.assertEqual(r.status, 200, r.body[:300])
+
     def test_every_error_is_as_it_says(self):
         error = {"$ref": "#/components/schemas/Error"}
         for path, method, operation in self.operations():
@@ -338,8 +362,13 @@ class Document(unittest.TestCase):
         self.assertEqual(json.loads(got["arguments"]), {"usd": 1})
         fits(ask("/api/v1/runs/to-end/cancel", method="POST"), one + "/cancel", "post")
         self.assertEqual(ask("/api/v1/runs/to-end").json["status"], "cancelled")
-        for run in ("to-end", "over"):
-            self.assertEqual(ask(f"/api/v1/runs/{run}/cancel", method="POST").status, 409)
+        self.put_run('order:"6\\a"', "waiting")
+        got = fits(ask("/api/v1/runs/order:%226%5Ca%22/cancel", method="POST"), one + "/cancel", "post")
+        self.assertEqual(got, {"run_id": 'order:"6\\a"', "status": "cancelled"})
+        for run, status in (("to-end", "cancelled"), ("over", "done")):
+            r = ask(f"/api/v1/runs/{run}/cancel", method="POST")
+            self.assertEqual((r.status, r.json["detail"]["message"]),
+                             (409, f"the run waits for nobody: its status is {status}"))
         self.assertEqual(ask("/api/v1/runs/over/nothing").status, 404)
         # It is the id of a part of a run, whether there is one or not.
         self.assertEqual(ask("/api/v1/runs/over/nothing", method="POST").status, 405)
@@ -432,6 +461,29 @@ class Applications(unittest.TestCase):
                     seen += 1
         self.assertGreater(seen, 14)
 
+    def test_a_value_that_is_not_one_of_those_is_refused(self):
+        for path, methods in self.doc["paths"].items():
+            for p in methods.get("get", {}).get("parameters", []):
+                if not is_app(methods["get"]) or not ("enum" in p["schema"] or p["schema"]["type"] == "integer"):
+                    continue
+                with self.subTest(path, parameter=p["name"]):
+                    wrong = ["no-such", *(p["schema"].get(k, 0) + by for k, by in (("minimum", -1), ("maximum", 1))
+                                          if k in p["schema"])]
+                    for value in wrong:
+                        address = re.sub(r"\{\w+\}", "x", path) + f"?{p['name']}={value}"
+                        status = demo_test.ask(self.demo.port, "GET", address)[0]
+                        self.assertIn(str(status), {"400", "422"} & set(methods["get"]["responses"]), address)
+
+    def test_a_parameter_that_is_not_there_is_refused_with_those_that_are(self):
+        for path, methods in self.doc["paths"].items():
+            for method, operation in methods.items():
+                if not is_app(operation) or path == "/alerts":
+                    continue
+                with self.subTest(path, method=method):
+                    address = re.sub(r"\{\w+\}", "x", path) + "?no_such=1"
+                    status, _, text = demo_test.ask(self.demo.port, method.upper(), address)
+                    check_unknown(self, operation, status, text)
+
     def test_lists_have_something_in_them(self):
         for path, name in (("/api/v1/incidents", "incidents"), ("/api/v1/orders", "orders"),
                            ("/api/v1/policy/results", "results"), ("/api/v1/optimize", "runs"),
@@ -447,6 +499,14 @@ class Applications(unittest.TestCase):
                 with self.subTest(row[one]):
                     check(self.get(f"{path}/{urllib.parse.quote(row[one], safe='')}"), schema,
                           self.doc)
+
+    def test_the_events_of_a_run_of_an_application_are_elsewhere(self):
+        for run in self.get("/api/v1/runs")["runs"]:
+            path = "/api/v1/runs/" + urllib.parse.quote(run["run_id"], safe="")
+            for view in ("/events", "/result"):
+                status, _, text = demo_test.ask(self.demo.port, "GET", path + view)
+                self.assertEqual(status, 404)
+                self.assertIn(f"is one of {run['app']} and not of an agent", json.loads(text)["detail"]["message"])
 
     def test_the_log_of_what_applications_did_holds(self):
         status, _, text = demo_test.ask(self.demo.port, "POST", "/api/v1/audit/verify")

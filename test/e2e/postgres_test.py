@@ -5,10 +5,13 @@ connections that are cut, and what is erased.
     tools/postgres-run test/e2e/postgres_test.py BINARY SOURCE_ROOT
 """
 # SPDX-License-Identifier: Apache-2.0
+import json
 import signal
 import sys
 import threading
+import time
 import unittest
+from pathlib import Path
 
 from gateway import PATIENCE, until
 from on_postgres import ALICE, BOB, OPERATOR, SERVER, OnPostgres, psql
@@ -59,6 +62,34 @@ class Alone(OnPostgres):
             self.assertEqual(self.said(g, "cut"), [0, 1, 2, 3, 4])
             self.call(g, "after")
             until(lambda: self.ask(g, "GET", "/api/v1/history/sessions/after")[0] == 200)
+
+    def fill_disk(self):
+        """From now on the server finds no room for a call: a trigger writes to a table whose file is /dev/full."""
+        path = Path(*psql("CREATE TABLE no_room (n bigint); SELECT current_setting('data_directory'), "
+                          "pg_relation_filepath('no_room')", self.database))
+        path.unlink()
+        path.symlink_to("/dev/full")
+        psql("CREATE FUNCTION fill() RETURNS trigger LANGUAGE plpgsql AS "
+             "$$ BEGIN INSERT INTO no_room VALUES (1); RETURN NULL; END $$; "
+             "CREATE TRIGGER fill BEFORE INSERT ON llm_interactions FOR EACH STATEMENT EXECUTE FUNCTION fill()",
+             self.database)
+
+    def test_while_the_disk_of_the_server_is_full_queries_are_answered_at_once(self):
+        with self.gateway() as g:
+            self.call(g, "before")
+            self.ok(self.ask(g, "GET", "/api/v1/history/sessions/before"))
+            self.fill_disk()
+            self.call(g, "meanwhile")  # the journal is on another disk
+            began = time.monotonic()
+            for _ in range(3):
+                status, text = self.ask(g, "GET", "/api/v1/history/sessions")
+                got = json.loads(text)["detail"]
+                self.assertEqual((status, got["error"]), (503, "store_unavailable"), text)
+                self.assertIn("No space left on device", got["message"])
+            self.assertLess(time.monotonic() - began, 30)  # one of them alone would take this long
+            psql("DROP TRIGGER fill ON llm_interactions", self.database)
+            until(lambda: self.ask(g, "GET", "/api/v1/history/sessions")[0] == 200)
+            self.assertEqual(self.sessions(), ["before", "meanwhile"])
 
     def test_many_write_at_once(self):
         with self.gateway() as g:

@@ -198,7 +198,7 @@ class Tune(Case):
         self.assertEqual([p["scores"]["score"] for p in self.prompts() if p["state"] == "draft"], [1])
 
     def test_mistakes_are_said(self):
-        self.bad(self.optimize("--budget", "9"), 1, "--train")
+        self.bad(self.optimize("--budget", "9"), 2, "--train")
         self.bad(self.optimize("--train", str(self.folder / "nothing")), 1, "nothing")
         self.bad(self.begin("--budget", "many"), 2, "--budget")
         self.bad(self.optimize("--resume", "unknown"), 1, "unknown")

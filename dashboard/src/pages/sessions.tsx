@@ -109,9 +109,7 @@ function Hits({ q }: { q: string }) {
 export function SessionsPage() {
   const { query: q } = usePlace();
   const search = q.get("search") ?? "";
-  const url = address("/api/v1/history/sessions", {
-    page: q.get("page") ?? 1,
-    page_size: PAGE_SIZE,
+  const filters = {
     status: q.get("status")?.split(","),
     search: search.length >= SEARCH_MIN ? search : null,
     model: q.get("model"),
@@ -120,11 +118,10 @@ export function SessionsPage() {
     agent_type: q.get("agent_type"),
     alert_type: q.get("alert_type"),
     has_reasoning: q.get("has_reasoning"),
-    sort: q.get("sort"),
     start_date_us: since(q.get("range")),
     end_date_us: q.get("until"),
-  });
-  const list = useApi<SessionList>(url);
+  };
+  const list = useApi<SessionList>(address("/api/v1/history/sessions", { page: q.get("page") ?? 1, page_size: PAGE_SIZE, ...filters, sort: q.get("sort") }));
   const [fresh, setFresh] = useState(0);
 
   useEffect(() => live.subscribe("dashboard_updates", (m) => {
@@ -137,7 +134,7 @@ export function SessionsPage() {
     <>
       <Title title="Sessions" about="Conversations and runs, newest first.">
         {fresh ? <button type="button" class="small" onClick={list.reload}>{plural(fresh, "change")}: refresh</button> : null}
-        <a class="button small" download href={url.replace("/history/sessions?", "/history/export?format=csv&")}>Export CSV</a>
+        <a class="button small" download href={address("/api/v1/history/export", { format: "csv", ...filters })}>Export CSV</a>
       </Title>
       <Filters q={q} />
       {search && search.length < SEARCH_MIN ? <p class="quiet">Type at least {SEARCH_MIN} letters.</p> : null}

@@ -87,7 +87,7 @@ function KeptCard({ of: k }: { of: Kept }) {
     ["where", k.where],
     ["size now", `${bytes(k.size_bytes)}; journal files ${bytes(k.journal_bytes)}`],
     ["journal", k.journal],
-    ["retention", k.retention || "none: nothing is deleted by itself"],
+    ["retention", k.retention || "not set, so records stay until you erase them; set retention.age or retention.size to delete old ones"],
   ];
   return (
     <section class="card" aria-label="What is kept" data-testid="kept">

@@ -1,12 +1,12 @@
 // run.tsx - a run of an agent: what it was asked, its steps as they come, what it waits for, its
 // answer. SPDX-License-Identifier: Apache-2.0
 import { useEffect, useState } from "preact/hooks";
-import { send, useApi } from "../api";
+import { send, useApi, type ApiError } from "../api";
 import { announce } from "../announce";
 import { useCell } from "../cell";
 import { count, duration, money, plural } from "../format";
 import { partTitle, reasonWords, toolName, useRun, type ApprovalStep, type Decided, type ErrorStep, type ModelStep, type Part, type RunLog, type RunResult, type Step, type ToolStep } from "../runs";
-import { usePlace } from "../route";
+import { go, usePlace } from "../route";
 import { useSession } from "../watch";
 import { Approval } from "./approval";
 import { Badge, Boundary, Copy, Disclosure, Figure, Json, Problem, State, Text, When } from "./basics";
@@ -275,6 +275,18 @@ function Facts({ r, log, look }: { r: RunResult; log: RunLog; look: () => void }
   );
 }
 
+// A run that no agent has may be an application's, which is shown on a page of that application.
+function Elsewhere({ id, error }: { id: string; error: ApiError }) {
+  const run = useApi<{ app: string; session_id: string }>(`/api/v1/runs/${encodeURIComponent(id)}`).data;
+  useEffect(() => {
+    if (!run) return;
+    const app = run.app.split(".")[0] ?? "";
+    const one = { incidents: id, orders: run.session_id }[app];
+    go(one === undefined ? sessionAddress(run.session_id) : `/${app}/${encodeURIComponent(one)}`, true);
+  }, [run]);
+  return <Problem error={error} />;
+}
+
 export function RunView({ id, changed }: { id: string; changed?: () => void }) {
   const { log, error, look } = useRun(id);
   useCell(log.changes);
@@ -297,7 +309,7 @@ export function RunView({ id, changed }: { id: string; changed?: () => void }) {
   }, [state]);
   const ended = state === "ended" && r && isOver(r.status) ? r : null;
   const reason = ended ? reasonWords(ended.reason) : state === "waiting" ? reasonWords(r?.reason ?? "") : "";
-  if (error && !log.session) return <Problem error={error} />;
+  if (error && !log.session) return error.status === 404 ? <Elsewhere id={id} error={error} /> : <Problem error={error} />;
   if (!r) return result.error ? <Problem error={result.error} retry={result.reload} /> : <p class="loading" role="status">Loading…</p>;
   return (
     <article class="run" data-run={id} data-state={state} aria-busy={state === "running"} aria-label="Run">

@@ -393,15 +393,15 @@ static void agents_route_tool_results(void *app, const struct app_request *q, st
 }
 
 const struct app_route agents_app_routes[] = {
-    {"GET", "/api/v1/agents", agents_route_list, 0},
-    {"GET", "/api/v1/agents/*", agents_route_show, 0},
-    {"GET", "/api/v1/agents/*/runs", agents_route_runs, APP_READY},
-    {"POST", "/api/v1/agents/*/runs", agents_route_run, 0},
-    {"GET", "/api/v1/workflows", agents_route_workflows, 0},
-    {"GET", "/api/v1/workflows/*/runs", agents_route_workflow_runs, APP_READY},
-    {"POST", "/api/v1/workflows/*/runs", agents_route_run_workflow, 0},
-    {"GET", "/api/v1/runs/*/result", agents_route_result, APP_READY},
-    {"GET", "/api/v1/runs/*/events", agents_route_events, APP_READY},
-    {"POST", "/api/v1/runs/*/tool_results", agents_route_tool_results, APP_READY | APP_JSON},
-    {NULL, NULL, NULL, 0},
+    {"GET", "/api/v1/agents", agents_route_list, 0, ""},
+    {"GET", "/api/v1/agents/*", agents_route_show, 0, ""},
+    {"GET", "/api/v1/agents/*/runs", agents_route_runs, APP_READY, "limit offset"},
+    {"POST", "/api/v1/agents/*/runs", agents_route_run, 0, ""},
+    {"GET", "/api/v1/workflows", agents_route_workflows, 0, ""},
+    {"GET", "/api/v1/workflows/*/runs", agents_route_workflow_runs, APP_READY, "limit offset"},
+    {"POST", "/api/v1/workflows/*/runs", agents_route_run_workflow, 0, ""},
+    {"GET", "/api/v1/runs/*/result", agents_route_result, APP_READY, ""},
+    {"GET", "/api/v1/runs/*/events", agents_route_events, APP_READY, "after"},
+    {"POST", "/api/v1/runs/*/tool_results", agents_route_tool_results, APP_READY | APP_JSON, ""},
+    {NULL, NULL, NULL, 0, NULL},
 };

@@ -120,9 +120,15 @@ bool agents_find_run(struct agent_log *log, str run, const struct run_asker *who
 {
     if (!agent_log_run_get(log, run, a, out, e))
         return false;
-    if (str_eq(out->app, STR(AGENTS_APP)) && (!who->key.n || str_eq(out->key, who->key)))
-        return true;
-    return err_set(e, ERR_NOT_FOUND, "there is no run \"" STR_FMT "\"", STR_ARG(run));
+    if (who->key.n && !str_eq(out->key, who->key))
+        return err_set(e, ERR_NOT_FOUND, "there is no run \"" STR_FMT "\"", STR_ARG(run));
+    return str_eq(out->app, STR(AGENTS_APP)) ||
+           err_set(e,
+                   ERR_NOT_FOUND,
+                   "the run \"" STR_FMT "\" is one of " STR_FMT
+                   " and not of an agent: GET /api/v1/runs/ID has its steps",
+                   STR_ARG(run),
+                   STR_ARG(out->app));
 }
 
 bool agents_write_run(struct agent_log *log, str run, const struct run_asker *who, struct buf *out,

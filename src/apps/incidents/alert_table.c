@@ -279,15 +279,21 @@ bool alert_table_get(struct alert_table *b, str id, struct arena *a, struct aler
           " AND ($4 = '' OR alert_type = $4) AND ($5 = '' OR alert_id < $5)"                       \
           " ORDER BY alert_id DESC LIMIT $6"
 
-/* Few incidents are alive. */
-static const char *alert_table_list_sql(const struct alert_table_filter *f)
+/* Most incidents are completed, so this state decides last. */
+const char *alert_table_list_sql(const struct alert_table_filter *f)
 {
-    static const str alive[] = {STR_INIT("queued"), STR_INIT("processing"), STR_INIT("waiting")};
+    static const char *const sql[][2] = {
+        {INCIDENTS_WHERE("state = $3"), INCIDENTS_WHERE("state = $3 AND alert_id < $5")},
+        {INCIDENTS_WHERE("alert_type = $4"), INCIDENTS_WHERE("alert_type = $4 AND alert_id < $5")},
+        {INCIDENTS_WHERE("key_name = $2"), INCIDENTS_WHERE("key_name = $2 AND alert_id < $5")},
+        {INCIDENTS_WHERE("alert_id > ''"), INCIDENTS_WHERE("alert_id < $5")},
+    };
+    size_t by = f->state.n && !str_eq(f->state, STR("completed")) ? 0
+                : f->alert_type.n                                 ? 1
+                : !f->all                                         ? 2
+                                                                  : 3;
 
-    for (size_t i = 0; i < COUNT_OF(alive); i++)
-        if (str_eq(f->state, alive[i]))
-            return INCIDENTS_WHERE("state = $3");
-    return f->before.n ? INCIDENTS_WHERE("alert_id < $5") : INCIDENTS_WHERE("alert_id > ''");
+    return sql[by][f->before.n > 0];
 }
 
 bool alert_table_list(struct alert_table *b, const struct alert_table_filter *f, struct arena *a,

@@ -30,6 +30,8 @@ bool alert_table_lock_intake(struct alert_table *b, struct err *e) MUST_USE;
 /* Under the lock. */
 bool alert_table_query(struct alert_table *b, const char *sql, const struct db_value *args,
                        size_t n, struct db_rows rows, struct err *e) MUST_USE;
+/* The statement of alert_table_list, with an index for what few incidents fit. */
+const char *alert_table_list_sql(const struct alert_table_filter *f);
 #define BOOK_ALIVE "state IN ('queued', 'processing', 'waiting')"
 /* alert_table.c: rows of BOOK_SELECT; the table is locked. */
 struct alert_table_rows {

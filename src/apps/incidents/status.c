@@ -210,18 +210,16 @@ void status_processing(void *app, const struct app_request *q, struct app_reply 
 static bool read_filter(const struct app_request *q, struct alert_table_filter *f,
                         struct app_reply *r)
 {
-
     str limit = app_query(q, "limit");
     uint64_t n = LIST_MAX;
     bool known = !f->state.n ||
                  str_is_one_of(f->state, "queued processing waiting completed error cancelled");
 
-    if (limit.n && (!str_u64(limit, &n) || !n)) {
+    if (limit.n && (!str_u64(limit, &n) || n < 1 || n > BOOK_LIST_MAX)) {
         app_fail(r, 422, "validation_failed", "limit: must be 1 to %d", BOOK_LIST_MAX);
         return false;
     }
-    f->count_max = n < BOOK_LIST_MAX ? n : BOOK_LIST_MAX;
-
+    f->count_max = (size_t)n;
     if (!known)
         app_fail(r,
                  422,

@@ -103,14 +103,13 @@ static void policy_app_check_case(void *app, const struct app_request *q, struct
 
 static void policy_app_list_results(void *app, const struct app_request *q, struct app_reply *r)
 {
-    struct policy_query query = {.key = q->key,
-                                 .all = q->operator_,
-                                 .case_id = app_query(q, "case_id"),
-                                 .status = app_query(q, "status")};
+    struct policy_query query = {
+        .key = q->key, .all = q->operator_, .case_id = app_query(q, "case_id")};
     struct json_out o;
     struct err e;
 
-    if (!policy_limit_of(q, LIMIT_DEFAULT, &query.limit, r))
+    if (!policy_choice_of(q, "status", "met missing uncertain", &query.status, r) ||
+        !policy_limit_of(q, LIMIT_DEFAULT, &query.limit, r))
         return;
     app_reply_begin(r, &o, "results");
     app_reply_end(r, &o, policy_table_list(policy_kept_results(app), &query, &o, &e), &e);
@@ -331,30 +330,46 @@ static void policy_app_close(void *app)
 #define CHANGE (APP_OPERATOR | APP_READY | APP_JSON)
 
 static const struct app_route routes[] = {
-    {"POST", "/reason/auth-review", auth_review, APP_READY | APP_JSON},
-    {"POST", "/reason/qa", policy_app_check_case, APP_READY | APP_JSON},
-    {"GET", "/api/v1/policy/results", policy_app_list_results, APP_READY},
-    {"GET", "/api/v1/policy/documents", policy_app_list_documents, APP_READY},
-    {"GET", "/api/v1/policy/documents/*/nodes/*", node_text, APP_READY},
-    {"GET", "/api/v1/policy/rollout", policy_rollout_get, APP_READY},
-    {"POST", "/api/v1/policy/rollout", policy_rollout_post, CHANGE},
-    {"DELETE", "/api/v1/policy/rollout", policy_rollout_delete, APP_OPERATOR | APP_READY},
-    {"GET", "/api/v1/policy/review", policy_review_list, APP_READY},
-    {"GET", "/api/v1/policy/review/item", policy_review_item, APP_READY},
-    {"POST", "/api/v1/policy/review", policy_review_post, CHANGE},
-    {"GET", "/api/v1/policy/labels", policy_labels_get, APP_OPERATOR},
-    {"GET", "/api/v1/policy/reverify", policy_reverify_list, APP_OPERATOR},
-    {"POST", "/api/v1/policy/reverify", policy_reverify_post, CHANGE},
-    {"GET", "/api/v1/policy/reverify/*", policy_reverify_get, APP_OPERATOR},
-    {"DELETE", "/api/v1/policy/reverify/*", policy_reverify_delete, APP_OPERATOR},
-    {"POST", "/api/v1/policy/extract", policy_extract_post, CHANGE},
-    {"GET", "/api/v1/policy/proposals", policy_proposals_get, APP_OPERATOR},
-    {"POST", "/api/v1/policy/proposals", policy_proposals_post, APP_OPERATOR | APP_JSON},
-    {"GET", "/api/v1/policy/proposals/case", policy_proposals_case, APP_OPERATOR},
-    {"GET", "/api/v1/prompts", prompts_list, 0},
-    {"GET", "/api/v1/prompts/*", prompt_show, 0},
-    {"POST", "/api/v1/prompts/*/*", prompt_move, APP_OPERATOR},
-    {NULL, NULL, NULL, 0},
+    {"POST", "/reason/auth-review", auth_review, APP_READY | APP_JSON | APP_TRACE, ""},
+    {"POST", "/reason/qa", policy_app_check_case, APP_READY | APP_JSON, ""},
+    {"GET",
+     "/api/v1/policy/results",
+     policy_app_list_results,
+     APP_READY | APP_TRACE,
+     "limit case_id status"},
+    {"GET", "/api/v1/policy/documents", policy_app_list_documents, APP_READY, ""},
+    {"GET", "/api/v1/policy/documents/*/nodes/*", node_text, APP_READY, "version as_of_date"},
+    {"GET", "/api/v1/policy/rollout", policy_rollout_get, APP_READY, ""},
+    {"POST", "/api/v1/policy/rollout", policy_rollout_post, CHANGE, ""},
+    {"DELETE", "/api/v1/policy/rollout", policy_rollout_delete, APP_OPERATOR | APP_READY, ""},
+    {"GET",
+     "/api/v1/policy/review",
+     policy_review_list,
+     APP_READY | APP_TRACE,
+     "limit document_id reason state"},
+    {"GET", "/api/v1/policy/review/item", policy_review_item, APP_READY | APP_TRACE, "result_id"},
+    {"POST", "/api/v1/policy/review", policy_review_post, CHANGE, ""},
+    {"GET", "/api/v1/policy/labels", policy_labels_get, APP_OPERATOR, "limit document_id cursor"},
+    {"GET", "/api/v1/policy/reverify", policy_reverify_list, APP_OPERATOR, "limit"},
+    {"POST", "/api/v1/policy/reverify", policy_reverify_post, CHANGE, ""},
+    {"GET", "/api/v1/policy/reverify/*", policy_reverify_get, APP_OPERATOR, ""},
+    {"DELETE", "/api/v1/policy/reverify/*", policy_reverify_delete, APP_OPERATOR, ""},
+    {"POST", "/api/v1/policy/extract", policy_extract_post, CHANGE, ""},
+    {"GET",
+     "/api/v1/policy/proposals",
+     policy_proposals_get,
+     APP_OPERATOR,
+     "limit kind state document_id version case_id"},
+    {"POST", "/api/v1/policy/proposals", policy_proposals_post, APP_OPERATOR | APP_JSON, ""},
+    {"GET",
+     "/api/v1/policy/proposals/case",
+     policy_proposals_case,
+     APP_OPERATOR,
+     "case_id document_id"},
+    {"GET", "/api/v1/prompts", prompts_list, 0, "name"},
+    {"GET", "/api/v1/prompts/*", prompt_show, 0, ""},
+    {"POST", "/api/v1/prompts/*/*", prompt_move, APP_OPERATOR, ""},
+    {NULL, NULL, NULL, 0, NULL},
 };
 
 /* Always open, whatever is configured: all applications use the prompt routes. */

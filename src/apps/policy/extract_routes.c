@@ -173,15 +173,15 @@ void policy_extract_post(void *app, const struct app_request *q, struct app_repl
 void policy_proposals_get(void *app, const struct app_request *q, struct app_reply *r)
 {
     struct policy_proposals query = {.id = STR(""),
-                                     .kind = app_query(q, "kind"),
-                                     .state = app_query(q, "state"),
                                      .document_id = app_query(q, "document_id"),
                                      .version = app_query(q, "version"),
                                      .case_id = app_query(q, "case_id")};
     struct json_out o;
     struct err e;
 
-    if (!policy_limit_of(q, PROPOSALS_SHOWN, &query.limit, r))
+    if (!policy_choice_of(q, "kind", "criterion fact", &query.kind, r) ||
+        !policy_choice_of(q, "state", "proposed confirmed rejected", &query.state, r) ||
+        !policy_limit_of(q, PROPOSALS_SHOWN, &query.limit, r))
         return;
     app_reply_begin(r, &o, "proposals");
     app_reply_end(r, &o, policy_table_proposals(policy_kept_results(app), &query, &o, &e), &e);

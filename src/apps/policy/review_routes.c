@@ -54,6 +54,16 @@ bool policy_limit_of(const struct app_request *q, int64_t otherwise, int64_t *ou
     return true;
 }
 
+bool policy_choice_of(const struct app_request *q, const char *name, const char *words, str *out,
+                      struct app_reply *r)
+{
+    *out = app_query(q, name);
+    if (!out->n || str_is_one_of(*out, words))
+        return true;
+    app_fail(r, 422, "validation_error", "%s: must be one of: %s", name, words);
+    return false;
+}
+
 /* ---- the queue ---- */
 
 void policy_review_list(void *app, const struct app_request *q, struct app_reply *r)
@@ -63,19 +73,16 @@ void policy_review_list(void *app, const struct app_request *q, struct app_reply
                                  .all = q->operator_,
                                  .document_id = app_query(q, "document_id"),
                                  .reason = app_query(q, "reason")};
-    str state = app_query(q, "state");
     struct json_out o;
     struct err e;
     int64_t waiting;
+    str state;
     bool ok;
 
+    if (!policy_choice_of(q, "state", "open done", &state, r) ||
+        !policy_limit_of(q, QUEUE_LIMIT, &query.limit, r))
+        return;
     query.done = str_eq(state, STR("done"));
-    if (state.n && !query.done && !str_eq(state, STR("open"))) {
-        app_fail(r, 422, "validation_error", "state: must be open or done");
-        return;
-    }
-    if (!policy_limit_of(q, QUEUE_LIMIT, &query.limit, r))
-        return;
     app_reply_begin(r, &o, "results");
     ok = policy_table_queue(k, &query, &o, &e) &&
          policy_table_waiting(k, q->key, q->operator_, &waiting, &e);

@@ -44,6 +44,10 @@ void policy_audit(struct policy_service *s, const struct app_request *q, const c
                   str subject, str detail);
 /* The text without secrets; in the arena if it had any. */
 str policy_masked(struct policy_service *s, str text, struct arena *a);
+/* A parameter that has one of the words, which are separated by spaces, or is absent; false after
+ * answering 422. */
+bool policy_choice_of(const struct app_request *q, const char *name, const char *words, str *out,
+                      struct app_reply *r);
 /* The query's limit; false after answering 422. */
 bool policy_limit_of(const struct app_request *q, int64_t otherwise, int64_t *out,
                      struct app_reply *r);
