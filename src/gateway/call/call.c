@@ -174,6 +174,7 @@ static void call_init_pipe(struct call *c)
               &(struct pipe_options){.format = call_split_format(c),
                                      .inside = p->starts_in_reasoning,
                                      .hide = c->client.hides,
+                                     .one_thought = c->in.wire->one_thought,
                                      .announce = c->in.wire->dialect == CHAT_GENERATE,
                                      .both_names = c->in.wire->dialect == CHAT_OPENAI &&
                                                    c->in.show == CONFIG_SHOW && !c->in.inside,

@@ -271,10 +271,10 @@ static void gemini_ping(struct wire_encoder *en)
 
 #define ROW(framing, type)                                                                         \
     {                                                                                              \
-        .dialect = CHAT_GEMINI, .name = "gemini", .in_turn = true, .stream_framing = (framing),    \
-        .whole_type = "application/json; charset=UTF-8", .stream_type = (type),                    \
-        .read = gemini_read, .write = gemini_write, .patch = gemini_patch, .path = gemini_path,    \
-        .decoder_size = sizeof(struct gemini_decoder),                                             \
+        .dialect = CHAT_GEMINI, .name = "gemini", .in_turn = true, .one_thought = true,            \
+        .stream_framing = (framing), .whole_type = "application/json; charset=UTF-8",              \
+        .stream_type = (type), .read = gemini_read, .write = gemini_write, .patch = gemini_patch,  \
+        .path = gemini_path, .decoder_size = sizeof(struct gemini_decoder),                        \
         .encoder_size = sizeof(struct gemini_encoder), .decode = gemini_decode,                    \
         .decode_whole = gemini_decode_whole, .decode_end = gemini_decode_end,                      \
         .encode = gemini_encode, .relay = gemini_relay, .ping = gemini_ping, .note = gemini_note,  \
