@@ -76,6 +76,7 @@ struct chat_message {
 
 struct chat_tool {
     str name, description;
+    str space;  /* the namespace of a Responses tool: the front of its name; or empty */
     str schema; /* JSON; empty if it has none */
     bool strict, strict_given;
     bool barred; /* the tool choice allows only other tools */
