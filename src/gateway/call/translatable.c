@@ -82,8 +82,9 @@ static const struct row {
      "previous_response_id",
      "previous_response_not_found",
      translate_has_previous,
-     "that response is not known here (they are kept for a day, until a restart, and not with "
-     "store: false), and this model's provider keeps none: send the whole conversation as input"},
+     "that response is not known here (they are kept for a day or as long as their record, and not "
+     "with store: false), and this model's provider keeps none: send the whole conversation as "
+     "input"},
     {CHAT_RESPONSES,
      "conversation",
      "unsupported_parameter",
