@@ -289,15 +289,13 @@ static void responses_read_reasoning(struct reader *g, const struct json_node *v
     buf_release(&text);
 }
 
-/* What the model did itself is known by its answer. Everything else says something: outputs of tools
- * that the client ran, a compacted conversation, items that we do not know. */
+/* What the model did itself is known by its answer. Everything else says something: outputs of
+ * tools that the client ran, a compacted conversation, items that we do not know. */
 static void responses_read_other(struct reader *g, const struct json_node *v)
 {
     str type = json_get_text(g->r.doc, v, "type", g->r.a);
-    bool own =
-        str_ends(type, STR("_call")) ||
-        str_is_one_of(
-            type, "mcp_list_tools mcp_approval_request program item_reference additional_tools");
+    bool own = str_ends(type, STR("_call")) ||
+               str_is_one_of(type, "mcp_list_tools mcp_approval_request additional_tools program");
 
     responses_read_speak(g, own ? CHAT_ASSISTANT : CHAT_TOOL);
     responses_read_opaque(g, v, responses_read_part_add(g, CHAT_PART_OPAQUE));
