@@ -327,6 +327,8 @@ class Dialects(Case):
         blocks = [{"type": "document", "title": "T", "source": {"type": "content", "content": [
             {"type": "text", "text": "piece one"}, {"type": "text", "text": "piece \u00e9"}]}},
             {"type": "document", "source": {"type": "content", "content": "in one"}},
+            {"type": "document", "title": "Menu", "context": "of Monday", "source": {
+                "type": "text", "media_type": "text/plain", "data": "soup"}},
             {"type": "search_result", "source": "https://s.example", "title": "Found", "content": [
                 {"type": "text", "text": "found words"}]}]
         for kind in KINDS:
@@ -337,7 +339,8 @@ class Dialects(Case):
                     {"role": "user", "content": "hi"},
                     {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "f", "input": {}}]},
                     {"role": "user", "content": content}]})
-                for words in ("piece one", "piece \u00e9", "in one", "https://s.example", "Found", "found words"):
+                for words in ("piece one", "piece \u00e9", "in one", "https://s.example", "Found", "found words",
+                              "Menu", "of Monday", "soup"):
                     self.assertIn(words, json.dumps(asked, ensure_ascii=False))
 
     def test_what_only_another_host_could_say_leaves_no_empty_message(self):
