@@ -209,6 +209,7 @@ struct chat_error {
     str code, param;        /* may be empty */
     int64_t retry_after_ms; /* -1 if not given */
     bool no_retry;          /* the reply says that the same request would fail again */
+    bool unusable;          /* the provider works; what the model wrote cannot be used */
     str raw;                /* the provider's body, if it is an error of its dialect */
     str frame; /* the provider's event of a stream, if the client may get it unchanged; or empty */
     str id;    /* of the request, for dialects that have a place for it; may be empty */

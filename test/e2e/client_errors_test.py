@@ -8,7 +8,8 @@ import json
 import threading
 
 from asking import start
-from gateway import BASES
+from command import BINARY
+from gateway import BASES, Gateway
 from client_headers_test import KINDS, Case, stream_of
 
 UPSTREAMS = (*KINDS, "mistral")
@@ -432,6 +433,16 @@ class FailedChoices(Case):
             for stream in (False, True):
                 r = self.ok(self.failed("gemini", "gemini", stream, choice))
                 self.assertIn(json.dumps(self.says).encode(), r.body)
+
+    def test_an_unusable_reply_does_not_count_as_a_failure_of_the_provider(self):
+        shared = self.gateway
+        with Gateway(BINARY, {**self.config(), "breaker": {"failures": 2}, "keys": shared.config["keys"]}) as g:
+            type(self).gateway = g
+            self.addCleanup(setattr, type(self), "gateway", shared)
+            for _ in range(4):
+                r = self.failed("anthropic", "gemini", False, {
+                    "index": 0, "finishReason": "MALFORMED_FUNCTION_CALL"})
+                self.assertEqual((r.status, b"MALFORMED" in r.body), (502, True), r.body)
 
     def test_a_client_of_the_same_dialect_gets_the_providers_words(self):
         for stream in (False, True):

@@ -479,8 +479,8 @@ void call_fail_attempt(struct call *c, const struct chat_error *given)
 
     assert((1u << CALL_CONNECTING | 1u << CALL_REFUSED | CALL_READING) & 1u << c->state);
     assert(c->attempt.tries > 0);
-    if (error.status == 429)
-        call_leave_breaker(c); /* it works: it only asks for a pause */
+    if (error.status == 429 || error.unusable)
+        call_leave_breaker(c); /* it works: it only asks for a pause, or for another try */
     else
         call_report_outcome(c, !transient);
     error.status = error.status ? error.status : 502;

@@ -421,6 +421,7 @@ static void gemini_decode_emit_failure(const struct at *at)
 {
     struct chat_error error = wire_error(502, "upstream_error", "");
 
+    error.unusable = true;
     error.message = arena_printf(
         at->d->arena,
         "the provider failed in the middle of its reply (finishReason: " STR_FMT ")%s" STR_FMT,
