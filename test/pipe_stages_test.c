@@ -236,6 +236,47 @@ TEST(count_divides_reasoning_at_the_cap)
     stage_check(&cases[1], 0, 0);
 }
 
+/* For a client that gets all reasoning as one text. */
+TEST(count_separates_thoughts_by_a_blank_line)
+{
+    static const struct stage_case cases[] = {
+        {SPLIT,
+         "think",
+         .options = {.one_thought = true},
+         .steps = {{CHAT_TEXT, 0, .text = "<think> a </think>b\n<think>c</think>d"}},
+         .want = "[reasoning0]a[text1]b[reasoning2]\n\nc[text3]\nd",
+         .touched = true},
+        {SPLIT,
+         "harmony",
+         .options = {.one_thought = true, .cap = 3},
+         .steps = {{CHAT_TEXT,
+                    0,
+                    .text = "<|channel|>analysis<|message|>a<|end|><|start|>assistant<|channel|>"
+                            "analysis<|message|>b c d"}},
+         .want = "[reasoning0]a[reasoning1]\n\nb c",
+         .touched = true},
+        {SPLIT, /* every thought is a block of its own */
+         "think",
+         .steps = {{CHAT_TEXT, 0, .text = "<think>a</think>b\n<think>c</think>d"}},
+         .want = "[reasoning0]a[text1]b[reasoning2]c[text3]\nd",
+         .touched = true},
+        {COUNT, /* the provider has one text as well, and says nothing of a line between */
+         .options = {.one_thought = true},
+         .steps = {{CHAT_REASONING, 0, .text = "a"},
+                   {CHAT_TEXT, 1, .text = "b"},
+                   {CHAT_REASONING, 2, .text = "c"}},
+         .want = "[reasoning0]a[text1]b[reasoning2]c"},
+        {COUNT, /* the model ended its line itself */
+         .options = {.one_thought = true},
+         .steps = {{CHAT_REASONING, 0, .text = "a", PIPE_FROM_TEXT},
+                   {CHAT_REASONING, 1, .text = "\nb\n", PIPE_FROM_TEXT},
+                   {CHAT_REASONING, 2, .text = "c", PIPE_FROM_TEXT}},
+         .want = "[reasoning0]a[reasoning1]\nb\n[reasoning2]c"},
+    };
+
+    stage_check_cuts(cases, COUNT_OF(cases));
+}
+
 TEST(count_is_that_of_the_text_at_every_cut)
 {
     static const struct stage_case t = {
@@ -355,5 +396,6 @@ TEST(number_counts_blocks_in_order)
 }
 
 TEST_MAIN(T(split_divides_text_at_its_markers), T(count_divides_reasoning_at_the_cap),
-          T(count_is_that_of_the_text_at_every_cut), T(cap_drops_what_the_reply_is_not_to_say),
+          T(count_separates_thoughts_by_a_blank_line), T(count_is_that_of_the_text_at_every_cut),
+          T(cap_drops_what_the_reply_is_not_to_say),
           T(redact_removes_reasoning_and_what_tells_of_it), T(number_counts_blocks_in_order))

@@ -106,6 +106,14 @@ TEST(every_call_has_an_id_and_arguments)
         "\nstart\ncall 0.0 t f\narguments 0.0: {}\ntext 0.1: a\nstop tool tool_use\nend");
 }
 
+TEST(a_reply_that_cannot_be_read_is_an_error)
+{
+    check_events("{\"output\":{\"message\":{\"content\":[{\"text\":\"a\"}]}},\"stopReason\":"
+                 "\"malformed_tool_use\"}",
+                 FRAMES_WHOLE,
+                 "\nstart\ntext 0.0: a\nerror 502 the provider failed in the middle of its reply");
+}
+
 TEST(an_exception_is_an_error)
 {
     check_events(
@@ -159,5 +167,5 @@ TEST(recorded_replies_lose_nothing)
 
 TEST_MAIN(T(a_whole_reply_is_decoded), T(a_stream_says_the_stop_behind_its_usage),
           T(a_tool_of_the_hosts_own_is_no_call), T(a_text_with_citations_is_text),
-          T(every_call_has_an_id_and_arguments), T(an_exception_is_an_error),
-          T(recorded_replies_lose_nothing))
+          T(every_call_has_an_id_and_arguments), T(a_reply_that_cannot_be_read_is_an_error),
+          T(an_exception_is_an_error), T(recorded_replies_lose_nothing))

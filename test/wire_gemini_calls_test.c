@@ -146,7 +146,28 @@ TEST(a_changed_list_of_many_elements_takes_linear_time)
     buf_release(&b);
 }
 
-TEST_MAIN(T(a_changed_list_of_many_elements_takes_linear_time),
+#define MALFORMED                                                                                  \
+    ",\"finishReason\":\"MALFORMED_FUNCTION_CALL\",\"finishMessage\":\"Malformed call: f(\""
+
+/* The model wrote a call that cannot be read: the reply has not just ended. */
+TEST(a_malformed_call_is_an_error)
+{
+    check_events(
+        DATA(CHUNK("{\"text\":\"a\"}", "")) DATA(CHUNK("", MALFORMED)),
+        FRAMES_SSE,
+        "\nstart R g\ntext 0.0: a\nextra finishMessage: \"Malformed call: f(\"\nerror 502 the "
+        "provider failed in the middle of its reply (finishReason: "
+        "MALFORMED_FUNCTION_CALL): Malformed call: f(");
+    check_events(CHUNK("", ",\"finishReason\":\"UNEXPECTED_TOOL_CALL\""),
+                 FRAMES_WHOLE,
+                 "\nstart R g\nerror 502 the provider failed in the middle of its reply "
+                 "(finishReason: UNEXPECTED_TOOL_CALL)");
+    check_events(CHUNK("{\"text\":\"a\"}", ",\"finishReason\":\"CONTINUATION\""),
+                 FRAMES_WHOLE,
+                 "\nstart R g\ntext 0.0: a\nstop length CONTINUATION\nend");
+}
+
+TEST_MAIN(T(a_malformed_call_is_an_error), T(a_changed_list_of_many_elements_takes_linear_time),
           T(defect_4_calls_get_ids_and_keep_their_signature),
           T(arguments_in_pieces_are_put_together),
           T(elements_of_a_list_of_arguments_are_ordered_by_their_index),

@@ -76,6 +76,7 @@ struct chat_message {
 
 struct chat_tool {
     str name, description;
+    str space;  /* the namespace of a Responses tool: the front of its name; or empty */
     str schema; /* JSON; empty if it has none */
     bool strict, strict_given;
     bool barred; /* the tool choice allows only other tools */
@@ -208,6 +209,7 @@ struct chat_error {
     str code, param;        /* may be empty */
     int64_t retry_after_ms; /* -1 if not given */
     bool no_retry;          /* the reply says that the same request would fail again */
+    bool unusable;          /* the provider works; what the model wrote cannot be used */
     str raw;                /* the provider's body, if it is an error of its dialect */
     str frame; /* the provider's event of a stream, if the client may get it unchanged; or empty */
     str id;    /* of the request, for dialects that have a place for it; may be empty */

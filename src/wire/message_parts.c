@@ -38,7 +38,7 @@ struct chat_tool part_tool(enum chat_dialect dialect)
 {
     struct chat_tool t = {.dialect = dialect};
 
-    t.name = t.description = t.schema = t.opaque = STR("");
+    t.name = t.description = t.space = t.schema = t.opaque = STR("");
     return t;
 }
 

@@ -8,7 +8,8 @@ import json
 import threading
 
 from asking import start
-from gateway import BASES
+from command import BINARY
+from gateway import BASES, Gateway
 from client_headers_test import KINDS, Case, stream_of
 
 UPSTREAMS = (*KINDS, "mistral")
@@ -362,19 +363,25 @@ class FailedChoices(Case):
     @classmethod
     def answer(cls, path, body, status):
         """A stream says it once the client has some of the text."""
-        del path, status
-        if not body.get("stream"):
+        del status
+        gemini = "enerateContent" in path
+        if not body.get("stream") and "stream" not in path:
             return "application/json", json.dumps(cls.says).encode()
 
         def pieces():
-            yield (stream_of("openai").split("\n\n")[0] + "\n\n").encode()
+            text = {"candidates": [{"index": 0, "content": {"role": "model", "parts": [{"text": "Yes."}]}}]}
+            first = f"data: {json.dumps(text)}" if gemini else stream_of("openai").split("\n\n", maxsplit=1)[0]
+            yield f"{first}\n\n".encode()
             cls.begun.wait(60)
-            yield f"data: {json.dumps(cls.says)}\n\ndata: [DONE]\n\n".encode()
+            yield f"data: {json.dumps(cls.says)}\n\n{'' if gemini else 'data: [DONE]'}\n\n".encode()
         return "text/event-stream", pieces()
 
     def failed(self, client, kind, stream, choice):
         part = {"content": "" if stream else "Yes"}
         type(self).begun = threading.Event()
+        if kind == "gemini":
+            type(self).says = {"candidates": [choice], "modelVersion": "m"}
+            return self.ask(client, "gemini-m", stream, **({"begun": self.begun.set} if stream else {}))
         type(self).says = {"id": "c1", "object": "chat.completion" + (".chunk" if stream else ""),
                            "created": 1, "model": "m", "choices": [
                                {**choice, ("delta" if stream else "message"): part}]}
@@ -411,6 +418,31 @@ class FailedChoices(Case):
                     for end in (b"[DONE]", b"message_stop", b'"finishReason"', b'"done":true',
                                 b"response.completed"):
                         self.assertNotIn(end, r.body)
+
+    def test_an_unusable_reply_of_gemini_is_an_error_for_others(self):
+        for reason in ("MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS",
+                       "MISSING_THOUGHT_SIGNATURE", "MALFORMED_RESPONSE"):
+            choice = {"index": 0, "finishReason": reason, "finishMessage": "call: print(x"}
+            message = f"the provider failed in the middle of its reply (finishReason: {reason}): call: print(x"
+            r = self.failed("anthropic", "gemini", False, choice)
+            self.assertEqual((r.status, json.loads(r.body)["error"]),
+                             (502, {"type": "api_error", "message": message}))
+            r = self.ok(self.failed("openai", "gemini", True, choice))
+            self.assertIn(b"Yes.", r.body)
+            self.assertEqual(json.loads(r.body.decode().rstrip().splitlines()[-1][6:])["error"]["message"], message)
+            for stream in (False, True):
+                r = self.ok(self.failed("gemini", "gemini", stream, choice))
+                self.assertIn(json.dumps(self.says).encode(), r.body)
+
+    def test_an_unusable_reply_does_not_count_as_a_failure_of_the_provider(self):
+        shared = self.gateway
+        with Gateway(BINARY, {**self.config(), "breaker": {"failures": 2}, "keys": shared.config["keys"]}) as g:
+            type(self).gateway = g
+            self.addCleanup(setattr, type(self), "gateway", shared)
+            for _ in range(4):
+                r = self.failed("anthropic", "gemini", False, {
+                    "index": 0, "finishReason": "MALFORMED_FUNCTION_CALL"})
+                self.assertEqual((r.status, b"MALFORMED" in r.body), (502, True), r.body)
 
     def test_a_client_of_the_same_dialect_gets_the_providers_words(self):
         for stream in (False, True):

@@ -178,6 +178,40 @@ class Dialects(Case):
             self.assertEqual((calls[0]["type"], calls[0]["custom"]["name"]), ("custom", "patch"))
             self.assertEqual("".join(c["custom"]["input"] for c in calls), text)
 
+    def test_tools_of_a_namespace_are_functions_elsewhere(self):
+        schema = {"type": "object", "properties": {"q": {"type": "string"}}}
+        tools = [{"type": "function", "name": "find", "parameters": schema},
+                 {"type": "namespace", "name": "crm", "description": "customers", "tools": [
+                     {"type": "function", "name": "find", "description": "one", "parameters": schema},
+                     {"type": "custom", "name": "ask"}]},
+                 {"type": "namespace", "name": "n" * 200, "tools": [{"type": "function", "name": "f"}]},
+                 {"type": "namespace", "name": "odd", "tools": [{"type": "web_search"}]}]
+        past = [{"role": "user", "content": "hi"},
+                {"type": "function_call", "call_id": "c0", "namespace": "crm", "name": "find", "arguments": "{}"},
+                {"type": "function_call_output", "call_id": "c0", "output": "done"}]
+        said = [("c1", "crm__find", '{"q": "x"}'), ("c2", "crm__ask", '{"input": "who"}'), ("c3", "find", "{}")]
+        want = [("function_call", "c1", "crm", "find", '{"q": "x"}'), ("custom_tool_call", "c2", "crm", "ask", "who"),
+                ("function_call", "c3", None, "find", "{}")]
+        calls = [{"index": i, "id": id, "type": "function", "function": {"name": name, "arguments": arguments}}
+                 for i, (id, name, arguments) in enumerate(said)]
+        self.up.reply = lambda _, body: sse(*(chunk({"tool_calls": [c]}) for c in calls), chunk({}, "tool_calls")) \
+            if body.get("stream") else plain({"id": "c", "object": "chat.completion", "model": "u", "choices": [
+                {"index": 0, "finish_reason": "tool_calls",
+                 "message": {"role": "assistant", "content": None, "tool_calls": calls}}]})
+        for stream in (False, True):
+            r, asked = self.ask("responses", "openai", {"input": past, "tools": tools}, stream)
+            self.assertEqual([t["function"]["name"] for t in asked["tools"]], ["find", "crm__find", "crm__ask"])
+            self.assertEqual(asked["messages"][1]["tool_calls"][0]["function"]["name"], "crm__find")
+            doc = events(r.body)[-1]["response"] if stream else json.loads(r.body)
+            got = [doc["output"]]
+            if stream:
+                got += [[e["item"] for e in events(r.body) if e["type"] == "response.output_item.done"]]
+                added = [e["item"] for e in events(r.body) if e["type"] == "response.output_item.added"]
+                self.assertEqual([(i.get("namespace"), i["name"]) for i in added], [w[2:4] for w in want])
+            for items in got:
+                self.assertEqual([(i["type"], i["call_id"], i.get("namespace"), i["name"],
+                                   i.get("arguments", i.get("input"))) for i in items], want)
+
     def refused(self, dialect, kind, body, *words):
         r, asked = self.ask(dialect, kind, body, status=400)
         self.assertIsNone(asked)
@@ -224,6 +258,16 @@ class Dialects(Case):
                 self.assertNotIn("tool_choice", asked)
                 self.refused("anthropic", kind, {**body, "tool_choice": {"type": "tool", "name": "web_search"}},
                              "tool_choice")
+
+                self.refused("anthropic", kind, {**body, "tool_choice": {"type": "any"}}, "tool_choice", "no tool")
+
+    def test_items_that_would_be_lost_are_refused(self):
+        hi = {"role": "user", "content": "hi"}
+        for item in ({"type": "compaction", "encrypted_content": "E"}, {"type": "brand_new", "text": "x"},
+                     {"type": "shell_call_output", "call_id": "c", "output": []}):
+            for kind in KINDS:
+                if kind != "responses":
+                    self.refused("responses", kind, {"input": [item, hi]}, "this type: ", item["type"])
 
     def test_what_a_provider_cannot_be_told_is_refused(self):
         wav = {"type": "input_audio", "input_audio": {"data": WAV, "format": "wav"}}
@@ -283,6 +327,8 @@ class Dialects(Case):
         blocks = [{"type": "document", "title": "T", "source": {"type": "content", "content": [
             {"type": "text", "text": "piece one"}, {"type": "text", "text": "piece \u00e9"}]}},
             {"type": "document", "source": {"type": "content", "content": "in one"}},
+            {"type": "document", "title": "Menu", "context": "of Monday", "source": {
+                "type": "text", "media_type": "text/plain", "data": "soup"}},
             {"type": "search_result", "source": "https://s.example", "title": "Found", "content": [
                 {"type": "text", "text": "found words"}]}]
         for kind in KINDS:
@@ -293,7 +339,8 @@ class Dialects(Case):
                     {"role": "user", "content": "hi"},
                     {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "f", "input": {}}]},
                     {"role": "user", "content": content}]})
-                for words in ("piece one", "piece \u00e9", "in one", "https://s.example", "Found", "found words"):
+                for words in ("piece one", "piece \u00e9", "in one", "https://s.example", "Found", "found words",
+                              "Menu", "of Monday", "soup"):
                     self.assertIn(words, json.dumps(asked, ensure_ascii=False))
 
     def test_what_only_another_host_could_say_leaves_no_empty_message(self):

@@ -52,7 +52,8 @@ def setUpModule():
                  "off": {**own, "models": ["off"], "format": "none"},
                  "asks": {**own, "models": ["asks"], "enable_reasoning": True},
                  "asks-off": {**own, "models": ["asks-off"], "enable_reasoning": True,
-                              "format": "none"}}
+                              "format": "none"},
+                 "claude": {"kind": "anthropic", "base_url": up.root, "models": ["claude-sonnet-4-5"]}}
     for f in TEXTS:
         if f != "mismatched":
             providers[f] = {**own, "models": [f], "format": f}
@@ -233,6 +234,51 @@ class Formats(unittest.TestCase):
             self.assertEqual(call["reasoning_content"], THOUGHT)
             self.assertEqual(call["reasoning_state"], state)
             self.assertEqual(call["response"] or "", answer)
+
+    def test_thoughts_of_one_reply_are_paragraphs(self):
+        """For the record, and for clients that have one text for all of them; nobody counts the line."""
+        text = "<think>one two</think>\nFirst.\n<think>three</think>\nForty."
+        blocks = [{"type": "thinking", "thinking": "one two", "signature": "a"},
+                  {"type": "thinking", "thinking": "three", "signature": "b"}, {"type": "text", "text": "Forty."}]
+        message = {"id": "m", "type": "message", "role": "assistant", "model": "u", "stop_reason": None,
+                   "stop_sequence": None, "usage": {"input_tokens": 5, "output_tokens": 1}, "content": []}
+
+        def claude(body):
+            if not body.get("stream"):
+                return plain({**message, "stop_reason": "end_turn", "content": blocks})
+            frames = [{"type": "message_start", "message": message}]
+            for i, b in enumerate(blocks):
+                word = "thinking" if "thinking" in b else "text"
+                frames += [
+                    {"type": "content_block_start", "index": i, "content_block": {"type": b["type"], word: ""}},
+                    *({"type": "content_block_delta", "index": i, "delta": {"type": word + "_delta", word: c}}
+                      for c in b[word]),
+                    {"type": "content_block_stop", "index": i}]
+            return sse(*frames, {"type": "message_delta", "delta": {"stop_reason": "end_turn"},
+                                 "usage": {"output_tokens": 9}}, {"type": "message_stop"})
+
+        def reply(path, body):
+            if path.endswith("/messages"):
+                return claude(body)
+            return streamed(text, 3) if body.get("stream") else whole(text)
+        asking.world.up.reply = reply
+        for path in ("/v1/chat/completions", "/api/chat"):
+            for model in ("auto", "claude-sonnet-4-5"):
+                for stream in (False, True):
+                    with self.subTest(path=path, model=model, stream=stream):
+                        r = request(path, {"model": model, "stream": stream, **CLIENTS[path]}, SHOW)
+                        found = "".join(self.reasoning_of(line) for line in r.body.decode().splitlines())
+                        self.assertEqual(found, "one two\n\nthree")
+                        call = self.recorded(r.headers["x-rationale-id"])
+                        self.assertEqual(call["reasoning_content"], "one two\n\nthree")
+                        self.assertEqual(call["reasoning_tokens"], 3)
+
+    def reasoning_of(self, line):
+        line = line.removeprefix("data: ")
+        doc = json.loads(line) if line.startswith("{") else {}
+        choice = (doc.get("choices") or [doc])[0]
+        said = choice.get("delta") or choice.get("message") or {}
+        return said.get("reasoning") or said.get("thinking") or ""
 
     def recorded(self, id):
         end = time.monotonic() + 60

@@ -174,6 +174,7 @@ static void call_init_pipe(struct call *c)
               &(struct pipe_options){.format = call_split_format(c),
                                      .inside = p->starts_in_reasoning,
                                      .hide = c->client.hides,
+                                     .one_thought = c->in.wire->one_thought,
                                      .announce = c->in.wire->dialect == CHAT_GENERATE,
                                      .both_names = c->in.wire->dialect == CHAT_OPENAI &&
                                                    c->in.show == CONFIG_SHOW && !c->in.inside,
@@ -478,8 +479,8 @@ void call_fail_attempt(struct call *c, const struct chat_error *given)
 
     assert((1u << CALL_CONNECTING | 1u << CALL_REFUSED | CALL_READING) & 1u << c->state);
     assert(c->attempt.tries > 0);
-    if (error.status == 429)
-        call_leave_breaker(c); /* it works: it only asks for a pause */
+    if (error.status == 429 || error.unusable)
+        call_leave_breaker(c); /* it works: it only asks for a pause, or for another try */
     else
         call_report_outcome(c, !transient);
     error.status = error.status ? error.status : 502;

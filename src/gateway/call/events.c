@@ -246,15 +246,11 @@ void call_copy_texts(struct call *c)
         *texts[i] = arena_dup(&c->arena, *texts[i]);
 }
 
-void call_on_reasoning(void *ctx, str text)
+static void event_add_thought(struct call *c, str text)
 {
-    struct call *c = ctx;
     struct call_thought *t = c->thought;
 
-    event_note_reasoning(c);
     call_live_reasoning(c, text);
-    if (c->recorded)
-        call_record_reasoning(c, text);
     if (!t)
         return;
     if (c->reply.lasts && !c->recorded && t->lent_count < CALL_THOUGHTS_MAX) {
@@ -263,6 +259,23 @@ void call_on_reasoning(void *ctx, str text)
     }
     (void)call_get_reasoning(c);
     event_keep_reasoning(&t->text, text);
+}
+
+void call_on_next_thought(void *ctx)
+{
+    struct call *c = ctx;
+
+    call_record_next_thought(c);
+    event_add_thought(c, STR("\n\n"));
+}
+
+void call_on_reasoning(void *ctx, str text)
+{
+    struct call *c = ctx;
+
+    event_note_reasoning(c);
+    call_record_reasoning(c, text);
+    event_add_thought(c, text);
 }
 
 /* Medium that doubts itself becomes high, once, if the configuration wants it and the key may. */

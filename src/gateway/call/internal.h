@@ -149,6 +149,7 @@ void call_redact_error(struct call *c, struct chat_error *error);
 /* events.c */
 void call_on_event(void *ctx, const struct chat_event *ev); /* called by the decoder */
 void call_on_reasoning(void *ctx, str text);                /* called by the pipe */
+void call_on_next_thought(void *ctx);                       /* before the reasoning */
 int64_t call_on_cap(void *ctx);                             /* returns the cap, maybe raised */
 void call_note_answer(struct call *c);                      /* the answer has begun */
 /* Reports our count to the client of a translated reply whose provider reported no usage. */
@@ -183,6 +184,7 @@ void call_record_init(struct call *c);
 void call_record_begin(struct call *c);
 void call_record_reset(struct call *c);               /* drops the texts of a failed attempt */
 void call_record_begin_frame(struct call *c);         /* the next frame enters the pipe */
+void call_record_next_thought(struct call *c);
 void call_record_reasoning(struct call *c, str text); /* whether or not the client sees it */
 void call_record_events(struct call *c);              /* those that left the pipe since */
 void call_record_opaque(struct call *c);              /* reasoning that is encrypted */

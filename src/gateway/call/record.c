@@ -127,19 +127,6 @@ static void record_end_segment(struct call *c)
         s->size = c->record.kept[s->kind] - s->at;
 }
 
-/* Separate blocks of reasoning stay separate in the record, as in split/extract.h. */
-static void record_separate_reasoning(struct call *c)
-{
-    size_t *kept = &c->record.kept[CALL_SEG_REASONING];
-
-    if (c->thought->text.n && c->thought->text.p[c->thought->text.n - 1] != '\n')
-        buf_add_c(&c->thought->text, '\n');
-    if (*kept && c->config->keep == CONFIG_KEEP_TEXT) {
-        buf_add_c(&c->record.reasoning, '\n');
-        ++*kept;
-    }
-}
-
 /* The current segment, or a new one if the kind changes; at the limit the last segment takes the
  * rest. */
 static struct call_segment *record_get_segment(struct call *c, enum call_segment_kind kind,
@@ -154,8 +141,6 @@ static struct call_segment *record_get_segment(struct call *c, enum call_segment
         return r->last;
     assert(r->count < CALL_SEGMENTS_MAX);
     record_end_segment(c);
-    if (kind == CALL_SEG_REASONING && !fresh)
-        record_separate_reasoning(c);
     s = arena_alloc(&c->arena, sizeof *s);
     *s = (struct call_segment){.kind = kind,
                                .at = kind == CALL_SEG_TOOL ? r->tools : r->kept[kind],
@@ -235,6 +220,23 @@ void call_record_events(struct call *c)
         return;
     while (r->seen < c->pipe.count)
         record_add_event(c, &c->pipe.events[r->seen++]);
+}
+
+/* A blank line between two segments belongs to neither. */
+void call_record_next_thought(struct call *c)
+{
+    const struct call_segment *last;
+
+    if (!c->recorded || c->config->keep != CONFIG_KEEP_TEXT)
+        return;
+    call_record_events(c);
+    last = c->record.last;
+    if (last && last->kind == CALL_SEG_REASONING && !last->opaque) {
+        buf_add(&c->record.raw, STR("\n\n"));
+    } else if (c->record.kept[CALL_SEG_REASONING] && c->record.count < CALL_SEGMENTS_MAX) {
+        buf_add(&c->record.reasoning, STR("\n\n"));
+        c->record.kept[CALL_SEG_REASONING] += 2;
+    }
 }
 
 /* Hidden reasoning does not come out of the pipe, so its text is taken at the pipe's input,

@@ -391,6 +391,7 @@ void call_reply_head(struct call *c, const struct upstream_head *head)
     c->decoder.salt = str_slice(c->in.id, c->in.id.n - 12, c->in.id.n);
     c->decoder.hides = c->client.hides;
     c->pipe.options.on_thought = call_on_reasoning;
+    c->pipe.options.on_next_thought = call_on_next_thought;
     c->pipe.options.on_cap = call_on_cap;
     c->pipe.options.ctx = c;
     c->pipe.options.as_it_is = c->attempt.relays;

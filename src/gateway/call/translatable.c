@@ -5,6 +5,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/json_get.h"
 #include "gateway/call/internal.h"
 
 static bool translate_refuse(struct call *c, const char *code, const char *param, const char *why,
@@ -81,8 +82,9 @@ static const struct row {
      "previous_response_id",
      "previous_response_not_found",
      translate_has_previous,
-     "that response is not known here (they are kept for a day, until a restart, and not with "
-     "store: false), and this model's provider keeps none: send the whole conversation as input"},
+     "that response is not known here (they are kept for a day or as long as their record, and not "
+     "with store: false), and this model's provider keeps none: send the whole conversation as "
+     "input"},
     {CHAT_RESPONSES,
      "conversation",
      "unsupported_parameter",
@@ -186,17 +188,19 @@ static bool translate_check_choices(struct call *c, struct err *e)
 static bool translate_check_tool_choice(struct call *c, struct err *e)
 {
     const struct chat_request *r = c->in.request;
+    bool any = r->choice == CHAT_CHOICE_REQUIRED;
 
-    if (r->choice != CHAT_CHOICE_TOOL)
+    if ((!any && r->choice != CHAT_CHOICE_TOOL) || (any && r->tool_count == 0))
         return true;
     for (size_t i = 0; i < r->tool_count; i++)
         if (chat_tool_goes(&r->tools[i], c->attempt.wire->dialect) &&
-            str_eq(r->tools[i].name, r->choice_name))
+            (any || str_eq(r->tools[i].name, r->choice_name)))
             return true;
     return translate_refuse(c,
                             "unsupported_parameter",
                             "tool_choice",
-                            "it names a tool that this model's provider is not given",
+                            any ? "it asks for a call, and this model's provider is given no tool"
+                                : "it names a tool that this model's provider is not given",
                             e);
 }
 
@@ -222,6 +226,21 @@ static const char *translate_part_problem(const struct chat_part *p, enum chat_d
     return NULL;
 }
 
+/* `: "TYPE"` of a part that only its own dialect understands; "" if it has no type. */
+static str translate_part_type(struct call *c, const struct chat_part *p)
+{
+    struct json doc;
+    struct err e;
+    str type = STR("");
+
+    if (p->kind != CHAT_PART_OPAQUE)
+        return type;
+    if (json_open(&doc, p->json, &e))
+        type = json_get_text(&doc, json_root(&doc), "type", &c->arena);
+    json_release(&doc);
+    return type.n ? arena_printf(&c->arena, ": \"" STR_FMT "\"", STR_ARG(type)) : type;
+}
+
 static bool translate_check_parts(struct call *c, const struct chat_part *p, size_t n,
                                   size_t message, struct err *e)
 {
@@ -232,10 +251,11 @@ static bool translate_check_parts(struct call *c, const struct chat_part *p, siz
         if (why)
             return err_set(e,
                            ERR_INPUT,
-                           "message %zu: the provider \"" STR_FMT "\" %s",
+                           "message %zu: the provider \"" STR_FMT "\" %s" STR_FMT,
                            message,
                            STR_ARG(call_provider(c)->name),
-                           why);
+                           why,
+                           STR_ARG(translate_part_type(c, &p[i])));
         if (!translate_check_parts(c, p[i].parts, p[i].part_count, message, e))
             return false;
     }

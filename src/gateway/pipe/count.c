@@ -107,12 +107,33 @@ static size_t pipe_count_fits_near(struct pipe_count *s, str text, bool *over)
     return fits;
 }
 
+static bool pipe_has_blocks(enum chat_dialect dialect)
+{
+    return dialect == CHAT_ANTHROPIC || dialect == CHAT_RESPONSES || dialect == CHAT_GEMINI ||
+           dialect == CHAT_CONVERSE;
+}
+
+static void pipe_count_report(struct pipe_count *s, str text)
+{
+    const struct pipe_options *o = s->shared->options;
+
+    assert(text.n > 0);
+    if (s->fresh && s->last && s->last != '\n' && text.p[0] != '\n') {
+        s->apart = o->one_thought && !o->hide && s->parted;
+        if (o->on_next_thought)
+            o->on_next_thought(o->ctx);
+    }
+    s->fresh = false;
+    s->last = text.p[text.n - 1];
+    if (o->on_thought)
+        o->on_thought(o->ctx, text);
+}
+
 /* The part of the text that fits under the cap; it is counted and reported. `over`: the rest does
  * not fit, whatever follows; otherwise the rest waits. While the cap has room for more tokens than
  * the text has bytes, the tokens need not be counted. */
 static size_t pipe_count_fits(struct pipe_count *s, str text, bool *over)
 {
-    const struct pipe_options *o = s->shared->options;
     int64_t size = (int64_t)text.n;
     size_t n = text.n;
 
@@ -125,8 +146,8 @@ static size_t pipe_count_fits(struct pipe_count *s, str text, bool *over)
         s->room -= size;
         pipe_count_add(s, text);
     }
-    if (o->on_thought && n)
-        o->on_thought(o->ctx, str_slice(text, 0, n));
+    if (n)
+        pipe_count_report(s, str_slice(text, 0, n));
     assert(n == text.n || (n < text.n && s->cap >= 0));
     return n;
 }
@@ -141,7 +162,10 @@ NOINLINE static void pipe_count_divide(struct pipe_count *s, const struct chat_e
     assert(n <= text.n && s->waiting_n == 0 && !s->beyond);
     *s->shared->touched = true;
     part.text = str_slice(text, 0, n);
-    part.node = text.p == ev->text.p ? ev->node : NULL;
+    part.node = text.p == ev->text.p && !s->apart ? ev->node : NULL;
+    if (s->apart)
+        part.text = arena_join(s->shared->scratch, STR("\n\n"), part.text, STR(""));
+    s->apart = false;
     if (n || s->shared->options->hide)
         pipe_cap_feed(s->next, &part, s->from_text ? PIPE_FROM_TEXT : PIPE_AS_SENT);
     part.text = str_slice(text, n, text.n);
@@ -179,7 +203,7 @@ static void pipe_count_take(struct pipe_count *s, const struct chat_event *ev, b
     s->summary = ev->summary;
     s->tagged |= s->from_text;
     s->size += n;
-    if (n == text.n && text.p == ev->text.p)
+    if (n == text.n && text.p == ev->text.p && !s->apart)
         pipe_cap_feed(s->next, ev, s->from_text ? PIPE_FROM_TEXT : PIPE_AS_SENT);
     else
         pipe_count_divide(s, ev, text, n, over || (whole && n < text.n));
@@ -223,8 +247,10 @@ NOINLINE static void pipe_count_reasoning(struct pipe_count *s, const struct cha
     assert(!next || !s->waiting_n);
     if (!s->counter || (next && s->any))
         pipe_count_begin_block(s);
+    s->fresh |= next;
     s->block = ev->block + 1;
     s->from_text = mark == PIPE_FROM_TEXT;
+    s->parted = s->from_text || (pipe_has_blocks(ev->dialect) && !s->shared->options->as_it_is);
     pipe_count_take(s, ev, false);
 }
 

@@ -8,6 +8,10 @@
  *
  *     UNDER --a token too many, and the cap is not raised--> BEYOND
  *
+ * A thought that follows another is a paragraph of its own, unless a line ends between them: it is
+ * reported, and clients that get all reasoning as one text get a blank line before it. It is not
+ * counted. If the provider itself has one text for all reasoning, that text stays as it is.
+ *
  * The rest of the event that passes the cap, and all reasoning after it, is passed on with the mark
  * PIPE_BEYOND_CAP and not counted here.
  *
@@ -26,6 +30,10 @@ struct pipe_count {
     bool tagged;    /* part of it was split out of a text */
     bool beyond;    /* private: the cap was passed */
     bool from_text; /* private: the current block was split out of a text */
+    bool fresh;     /* private: a thought has begun, and none of it has passed */
+    bool parted;    /* private: the provider or a marker says that it is another thought */
+    bool apart;     /* private: the client gets a blank line before the next text */
+    char last;      /* private: the last byte of the reasoning that has passed */
     size_t size;    /* bytes of reasoning */
 
     /* All members below are private to the stage. */

@@ -142,6 +142,7 @@ static struct pipe *pipe_get_choice(struct pipe *p, uint32_t choice)
     options.at_cap = options.at_cap == PIPE_TRUNCATE ? PIPE_TRUNCATE : PIPE_GO_ON;
     options.cap = p->reasoning.cap;
     options.on_thought = NULL;
+    options.on_next_thought = NULL;
     options.on_cap = NULL;
     options.id = arena_printf(p->shared.arena, STR_FMT "_%u", STR_ARG(p->options.id), choice);
     q = arena_alloc(p->shared.arena, sizeof *q);

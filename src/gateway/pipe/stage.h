@@ -30,17 +30,19 @@ struct pipe_options {
     const struct split_format *format; /* NULL: text is not split here */
     bool inside;                       /* the text begins inside reasoning */
     bool hide;
-    bool announce;   /* hidden reasoning is announced by an event without text */
-    bool both_names; /* the client asked for reasoning: every frame of it is touched, so that it
+    bool announce;    /* hidden reasoning is announced by an event without text */
+    bool both_names;  /* the client asked for reasoning: every frame of it is touched, so that it
                         is sent under both names that Chat Completions clients read */
-    bool as_it_is;   /* the frames are relayed: usage stays as the provider reported it, unless
+    bool as_it_is;    /* the frames are relayed: usage stays as the provider reported it, unless
                         reasoning was split out of the text or is hidden */
+    bool one_thought; /* the client gets all reasoning as one text: see struct wire */
     enum pipe_at_cap at_cap;
     int64_t cap; /* tokens of reasoning; -1: no cap */
     str id;      /* part of the ids of tool calls read from markup; lent */
     const struct tokens_vocab *vocab;
     /* Gets reasoning under the cap, visible or hidden; may be NULL. */
     void (*on_thought)(void *ctx, str text);
+    void (*on_next_thought)(void *ctx); /* another thought follows, and no line has ended */
     /* Called when the cap is reached; returns a higher cap to raise it. May be NULL. */
     int64_t (*on_cap)(void *ctx);
     void *ctx;

@@ -45,7 +45,7 @@ static bool anthropic_read_join_texts(const struct request_reader *r,
     return true;
 }
 
-/* Parts with a special kind here that are text for other providers, with title and source. */
+/* Parts with a special kind here that are text for other providers, with what is said of them. */
 static bool anthropic_read_add_words(const struct request_reader *r, const struct json_node *v,
                                      const struct json_node *content, struct chat_part *out)
 {
@@ -56,6 +56,7 @@ static bool anthropic_read_add_words(const struct request_reader *r, const struc
     buf_init(&b, r->doc->src.n);
     (void)anthropic_read_join_texts(r, json_get(r->doc, v, "title"), &b);
     (void)anthropic_read_join_texts(r, json_get(r->doc, v, "source"), &b);
+    (void)anthropic_read_join_texts(r, json_get(r->doc, v, "context"), &b);
     if (!anthropic_read_join_texts(r, content, &b)) {
         anthropic_read_opaque(r, v, out);
     } else if ((ok = request_alloc(r, b.n, 1, &p))) {
@@ -94,11 +95,9 @@ static bool anthropic_read_source(const struct request_reader *r, const struct r
                request_require_text(r, &here, source, "data", &out->data);
     if (json_get_is(r->doc, source, "type", "url"))
         return request_require_text(r, &here, source, "url", &out->url);
-    if (json_get_is(r->doc, source, "type", "text") && kind == CHAT_PART_FILE) {
-        out->kind = CHAT_PART_TEXT;
-        out->name = STR("");
-        return request_require_text(r, &here, source, "data", &out->text);
-    }
+    if (json_get_is(r->doc, source, "type", "text") && kind == CHAT_PART_FILE)
+        return request_require_text(r, &here, source, "data", &out->text) &&
+               anthropic_read_add_words(r, v, json_get(r->doc, source, "data"), out);
     if (json_get_is(r->doc, source, "type", "content") && kind == CHAT_PART_FILE)
         return anthropic_read_add_words(r, v, json_get(r->doc, source, "content"), out);
     anthropic_read_opaque(r, v, out);

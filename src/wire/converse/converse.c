@@ -187,7 +187,9 @@ static void converse_note_stop(struct wire_decoder *d, const struct json *doc,
                                             {"model_context_window_exceeded", CHAT_STOP_LENGTH},
                                             {"stop_sequence", CHAT_STOP_SEQUENCE},
                                             {"guardrail_intervened", CHAT_STOP_REFUSED},
-                                            {"content_filtered", CHAT_STOP_REFUSED}};
+                                            {"content_filtered", CHAT_STOP_REFUSED},
+                                            {"malformed_model_output", CHAT_STOP_FAILED},
+                                            {"malformed_tool_use", CHAT_STOP_FAILED}};
     struct chat_event ev = {.kind = CHAT_STOP};
 
     if (!json_to_text(doc, json_find(doc, v, STR("stopReason")), &d->scratch, &ev.name))
@@ -409,7 +411,10 @@ static void converse_decode_end(struct wire_decoder *d)
     if (!s->stopped)
         return;
     converse_end_all(d);
-    converse_emit(d, s->stop);
+    if (s->stop.stop == CHAT_STOP_FAILED)
+        wire_emit_error(d, 502, "upstream_error", "the provider failed in the middle of its reply");
+    else
+        converse_emit(d, s->stop);
 }
 
 const struct wire wire_converse = {

@@ -269,6 +269,9 @@ static void gemini_decode_note_stop(const struct at *at, const struct json_node 
     c->stop = gemini_stop_of(name);
     c->stop_name = c->stopped && str_eq(c->stop_name, name) ? c->stop_name
                                                             : arena_text_dup(at->d->arena, name);
+    if (c->stop == CHAT_STOP_FAILED && c->stop_message.n == 0)
+        c->stop_message =
+            arena_text_dup(at->d->arena, gemini_decode_text_of(at, candidate, "finishMessage"));
     c->stopped = true;
 }
 
@@ -413,6 +416,21 @@ static bool gemini_decode_is_over(const struct wire_decoder *d, const struct gem
     return c->stopped || (d->done && c->blocks > 0);
 }
 
+/* The model's call or the whole reply was unusable. A client of Gemini gets the reply as it is. */
+static void gemini_decode_emit_failure(const struct at *at)
+{
+    struct chat_error error = wire_error(502, "upstream_error", "");
+
+    error.unusable = true;
+    error.message = arena_printf(
+        at->d->arena,
+        "the provider failed in the middle of its reply (finishReason: " STR_FMT ")%s" STR_FMT,
+        STR_ARG(at->c->stop_name),
+        at->c->stop_message.n ? ": " : "",
+        STR_ARG(at->c->stop_message));
+    gemini_decode_emit(at, (struct chat_event){.kind = CHAT_ERROR, .error = &error});
+}
+
 void gemini_decode_end(struct wire_decoder *d)
 {
     struct gemini_decoder *s = d->state;
@@ -423,6 +441,10 @@ void gemini_decode_end(struct wire_decoder *d)
 
         if (!gemini_decode_is_over(d, c))
             continue;
+        if (c->stop == CHAT_STOP_FAILED && !d->relays) {
+            gemini_decode_emit_failure(&at);
+            return;
+        }
         gemini_decode_end_args(&at);
         gemini_decode_emit(&at,
                            (struct chat_event){.kind = CHAT_STOP,

@@ -68,6 +68,7 @@ static const struct name_row stops[] = {
     {"STOP", CHAT_STOP_TOOL},
     {"STOP", CHAT_STOP_SEQUENCE},
     {"MAX_TOKENS", CHAT_STOP_LENGTH},
+    {"CONTINUATION", CHAT_STOP_LENGTH},
     {"SAFETY", CHAT_STOP_REFUSED},
     {"RECITATION", CHAT_STOP_REFUSED},
     {"BLOCKLIST", CHAT_STOP_REFUSED},
@@ -79,11 +80,11 @@ static const struct name_row stops[] = {
     {"IMAGE_PROHIBITED_CONTENT", CHAT_STOP_REFUSED},
     {"IMAGE_RECITATION", CHAT_STOP_REFUSED},
     {"OTHER", CHAT_STOP_OTHER},
-    {"MALFORMED_FUNCTION_CALL", CHAT_STOP_OTHER},
-    {"UNEXPECTED_TOOL_CALL", CHAT_STOP_OTHER},
-    {"TOO_MANY_TOOL_CALLS", CHAT_STOP_OTHER},
-    {"MISSING_THOUGHT_SIGNATURE", CHAT_STOP_OTHER},
-    {"MALFORMED_RESPONSE", CHAT_STOP_OTHER},
+    {"MALFORMED_FUNCTION_CALL", CHAT_STOP_FAILED},
+    {"UNEXPECTED_TOOL_CALL", CHAT_STOP_FAILED},
+    {"TOO_MANY_TOOL_CALLS", CHAT_STOP_FAILED},
+    {"MISSING_THOUGHT_SIGNATURE", CHAT_STOP_FAILED},
+    {"MALFORMED_RESPONSE", CHAT_STOP_FAILED},
     {"NO_IMAGE", CHAT_STOP_OTHER},
     {"IMAGE_OTHER", CHAT_STOP_OTHER},
     {"OTHER", CHAT_STOP_PAUSE},
@@ -270,10 +271,10 @@ static void gemini_ping(struct wire_encoder *en)
 
 #define ROW(framing, type)                                                                         \
     {                                                                                              \
-        .dialect = CHAT_GEMINI, .name = "gemini", .in_turn = true, .stream_framing = (framing),    \
-        .whole_type = "application/json; charset=UTF-8", .stream_type = (type),                    \
-        .read = gemini_read, .write = gemini_write, .patch = gemini_patch, .path = gemini_path,    \
-        .decoder_size = sizeof(struct gemini_decoder),                                             \
+        .dialect = CHAT_GEMINI, .name = "gemini", .in_turn = true, .one_thought = true,            \
+        .stream_framing = (framing), .whole_type = "application/json; charset=UTF-8",              \
+        .stream_type = (type), .read = gemini_read, .write = gemini_write, .patch = gemini_patch,  \
+        .path = gemini_path, .decoder_size = sizeof(struct gemini_decoder),                        \
         .encoder_size = sizeof(struct gemini_encoder), .decode = gemini_decode,                    \
         .decode_whole = gemini_decode_whole, .decode_end = gemini_decode_end,                      \
         .encode = gemini_encode, .relay = gemini_relay, .ping = gemini_ping, .note = gemini_note,  \

@@ -77,7 +77,7 @@ struct gemini_candidate {
     uint32_t block, blocks;
     bool called, stopped, in_args;
     enum chat_stop stop;
-    str stop_name;
+    str stop_name, stop_message;
     struct gemini_args args; /* of a call whose arguments arrive in pieces */
 };
 

@@ -481,6 +481,7 @@ const struct wire wire_generate = {
     .dialect = CHAT_GENERATE,
     .name = "generate",
     .in_turn = true,
+    .one_thought = true,
     .stream_framing = WIRE_SSE,
     .whole_type = "application/json",
     .stream_type = "text/event-stream",

@@ -223,6 +223,7 @@ const struct wire wire_ollama = {
     .dialect = CHAT_OLLAMA,
     .name = "ollama",
     .in_turn = true,
+    .one_thought = true,
     .stream_framing = WIRE_NDJSON,
     .whole_type = "application/json; charset=utf-8",
     .stream_type = "application/x-ndjson",

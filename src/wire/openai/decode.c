@@ -566,6 +566,8 @@ void openai_decode_end(struct wire_decoder *d)
     struct openai_decoding *s = d->state;
     bool cut = s->count == 0;
 
+    if (cut && d->done && !d->relays)
+        wire_emit_error(d, 502, "upstream_error", "the provider's reply has no choices");
     for (struct openai_choice *c = s->choices; c; c = c->next) {
         openai_emit_calls(d, c, NULL);
         c->stopping = c->stopping || d->done;

@@ -254,6 +254,7 @@ const struct wire wire_openai = {
     .dialect = CHAT_OPENAI,
     .name = "openai",
     .in_turn = true,
+    .one_thought = true,
     .one_call = true,
     .stream_framing = WIRE_SSE,
     .whole_type = "application/json",

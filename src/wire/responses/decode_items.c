@@ -413,7 +413,7 @@ static void responses_item_keep_call(struct responses_at *at, str call_id)
 static void responses_item_call_begin(struct responses_at *at, struct responses_item *it,
                                       const struct json_node *node, bool last)
 {
-    str name = json_get_as_text(at->doc, node, "name", &at->d->scratch);
+    str name = responses_call_name(at->doc, node, &at->d->scratch);
     str id = json_get_as_text(at->doc, node, "call_id", &at->d->scratch);
 
     if (it->begun[0] || (!last && (!name.n || !id.n)))

@@ -393,8 +393,8 @@ static void responses_encode_close_call(struct wire_encoder *en, struct response
     responses_encode_hold(en, responses_encode_item_id(en, words->prefix, c->index, id));
     responses_encode_hold_c(en, ",\"call_id\":");
     responses_encode_hold_quoted(en, c->id);
-    responses_encode_hold_c(en, ",\"name\":");
-    responses_encode_hold_quoted(en, c->name);
+    responses_encode_hold_c(en, ",");
+    responses_encode_hold(en, c->name);
     responses_encode_hold_c(en, ",\"");
     responses_encode_hold_c(en, words->member);
     responses_encode_hold_c(en, "\":\"");
@@ -437,7 +437,7 @@ static void responses_encode_on_call(struct wire_encoder *en, const struct chat_
     c->block = ev->block;
     c->index = responses_item_index(en);
     c->id = responses_kept(en, ev->id);
-    c->name = responses_kept(en, ev->name);
+    c->name = responses_call_name_members(en, ev->name);
     c->custom = part_is_custom(en->request, ev->name);
     if (!responses_encode_insert_note(en))
         return;
@@ -449,13 +449,13 @@ static void responses_encode_on_call(struct wire_encoder *en, const struct chat_
         return;
     json_print(en->out,
                ",'output_index':%d,'item':{'type':%q,'status':'in_progress',%q:'','id':%j,"
-               "'call_id':%q,'name':%q}",
+               "'call_id':%q,%j}",
                (int64_t)c->index,
                str_c(words->type),
                str_c(words->member),
                responses_encode_item_id(en, words->prefix, c->index, id),
                ev->id,
-               ev->name);
+               c->name);
     responses_encode_event_end(en);
 }
 

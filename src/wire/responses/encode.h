@@ -19,7 +19,7 @@ enum responses_open { OPEN_NONE, OPEN_MESSAGE, OPEN_REASONING };
 struct responses_call {
     struct responses_call *next;
     uint32_t block, index;
-    str id, name;
+    str id, name; /* the name: its members as JSON */
     bool custom;
     struct rope arguments; /* as the inside of a JSON string */
 };
@@ -29,6 +29,8 @@ struct responses_call_words {
     const char *prefix, *type, *member, *delta, *done;
 };
 const struct responses_call_words *responses_call_words(const struct responses_call *c);
+/* The members of a call for a tool with this name: its name, and its namespace if it has one. */
+str responses_call_name_members(struct wire_encoder *en, str name);
 /* The arguments of a custom call, {"input": TEXT}, become the text. */
 void responses_unwrap(struct wire_encoder *en, struct responses_call *c);
 

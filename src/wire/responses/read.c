@@ -215,6 +215,7 @@ static bool responses_read_add_call(struct reader *g, const struct request_path 
     if (!responses_read_need_text(g, at, v, "call_id", &id) ||
         !responses_read_need_text(g, at, v, "name", &name))
         return false;
+    name = responses_call_name(g->r.doc, v, g->r.a);
     responses_read_speak(g, CHAT_ASSISTANT);
     p = responses_read_part_add(g, CHAT_PART_TOOL_CALL);
     p->id = id;
@@ -288,13 +289,15 @@ static void responses_read_reasoning(struct reader *g, const struct json_node *v
     buf_release(&text);
 }
 
-/* Outputs of tools that the client ran belong to its side; the rest the model did itself. */
+/* What the model did itself is known by its answer. Everything else says something: outputs of
+ * tools that the client ran, a compacted conversation, items that we do not know. */
 static void responses_read_other(struct reader *g, const struct json_node *v)
 {
     str type = json_get_text(g->r.doc, v, "type", g->r.a);
-    bool ours = str_ends(type, STR("_output")) || str_ends(type, STR("_response"));
+    bool own = str_ends(type, STR("_call")) ||
+               str_is_one_of(type, "mcp_list_tools mcp_approval_request additional_tools program");
 
-    responses_read_speak(g, ours ? CHAT_TOOL : CHAT_ASSISTANT);
+    responses_read_speak(g, own ? CHAT_ASSISTANT : CHAT_TOOL);
     responses_read_opaque(g, v, responses_read_part_add(g, CHAT_PART_OPAQUE));
 }
 

@@ -208,6 +208,7 @@ bool responses_read_settings(const struct request_reader *r, const struct json_n
     return request_read_head(r, root) && settings_read(r, NULL, root, &responses_settings) &&
            responses_setting_read_flags(r, root) &&
            request_read_tools(r, root, responses_setting_read_tool) &&
+           responses_read_namespaces(r, root, responses_setting_read_tool) &&
            responses_setting_read_choice(r, root) && responses_setting_read_format(r, root) &&
            responses_setting_read_reasoning(r, root);
 }

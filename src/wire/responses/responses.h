@@ -32,6 +32,14 @@ bool responses_read(const struct json *doc, struct arena *a, struct chat_request
 extern const struct settings responses_settings;
 /* Reads everything except the input. */
 bool responses_read_settings(const struct request_reader *r, const struct json_node *root) MUST_USE;
+/* Reads one tool of a list. */
+typedef bool responses_tool_reader(const struct request_reader *r, const struct request_path *at,
+                                   const struct json_node *v, struct chat_tool *out);
+/* Replaces namespaces among the tools, which were read with `read`, by their tools. */
+bool responses_read_namespaces(const struct request_reader *r, const struct json_node *root,
+                               responses_tool_reader *read) MUST_USE;
+/* The name of a call's tool, with its namespace. */
+str responses_call_name(const struct json *doc, const struct json_node *call, struct arena *a);
 void responses_write(const struct chat_request *r, struct buf *out);
 void responses_patch(const struct json *doc, const struct wire_plan *plan,
                      struct json_edits *edits);

@@ -1,0 +1,101 @@
+/* namespaces.c - tools that have a namespace: {"type":"namespace","name":"crm","tools":[...]}.
+ * Other dialects have none: there the tool `find` of the namespace `crm` is the function crm__find,
+ * and a call of this function is a call of `find` in `crm` again.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "wire/json_write.h"
+#include "wire/message_parts.h"
+#include "wire/responses/encode.h"
+
+#define JOINT "__"
+#define NAME_MAX_SIZE 128 /* of a namespace: each of its tools gets a copy */
+
+str responses_call_name(const struct json *doc, const struct json_node *call, struct arena *a)
+{
+    str name = json_get_as_text(doc, call, "name", a),
+        space = json_get_text(doc, call, "namespace", a);
+
+    return name.n && space.n ? arena_join(a, space, STR(JOINT), name) : name;
+}
+
+static str responses_tool_space(const struct chat_request *q, str name)
+{
+    for (size_t i = 0; i < q->tool_count; i++)
+        if (q->tools[i].space.n && str_eq(q->tools[i].name, name))
+            return q->tools[i].space;
+    return STR("");
+}
+
+str responses_call_name_members(struct wire_encoder *en, str name)
+{
+    str space = responses_tool_space(en->request, name), kept;
+    size_t at = en->out->n;
+
+    if (space.n) {
+        json_print(en->out, "'namespace':%q,", space);
+        name = str_slice(name, space.n + sizeof JOINT - 1, name.n);
+    }
+    json_print(en->out, "'name':%q", name);
+    kept = responses_kept(en, str_slice(buf_str(en->out), at, en->out->n));
+    en->out->n = at;
+    return kept.n ? kept : STR("\"name\":\"\"");
+}
+
+static bool responses_is_namespace(const struct chat_tool *t, const struct json *doc,
+                                   const struct json_node *v)
+{
+    return t->opaque.n && json_get_is(doc, v, "type", "namespace") && t->name.n <= NAME_MAX_SIZE &&
+           json_is_array(json_get(doc, v, "tools"));
+}
+
+/* Adds the tools of a namespace. False: it has one that is neither a function nor takes a text. */
+static bool responses_namespace_open(const struct request_reader *r, const struct json_node *v,
+                                     str space, responses_tool_reader *read, size_t *n)
+{
+    struct request_path at = {.key = "tools"};
+    struct request_reader inner = *r;
+    struct err ignored;
+
+    inner.e = &ignored;
+    JSON_FOREACH_ITEM(item, r->doc, json_get(r->doc, v, "tools")) {
+        struct chat_tool *t = &r->out->tools[*n];
+
+        if (!read(&inner, &at, item, t) || t->opaque.n)
+            return false;
+        t->name = arena_join(r->a, space, STR(JOINT), t->name);
+        t->space = space;
+        ++*n;
+    }
+    return true;
+}
+
+bool responses_read_namespaces(const struct request_reader *r, const struct json_node *root,
+                               responses_tool_reader *read)
+{
+    const struct json_node *list = json_get(r->doc, root, "tools");
+    const struct chat_tool *from = r->out->tools;
+    size_t more = 0, i = 0, n = 0;
+
+    JSON_FOREACH_ITEM(v, r->doc, list) {
+        if (responses_is_namespace(&from[i], r->doc, v))
+            more += json_count(r->doc, json_get(r->doc, v, "tools"));
+        i++;
+    }
+    if (more == 0)
+        return true;
+    if (!request_alloc(r, i + more, sizeof *from, &r->out->tools))
+        return false;
+    JSON_FOREACH_ITEM(v, r->doc, list) {
+        size_t before = n;
+
+        if (!responses_is_namespace(from, r->doc, v) ||
+            !responses_namespace_open(r, v, from->name, read, &n)) {
+            n = before;
+            r->out->tools[n++] = *from;
+        }
+        from++;
+    }
+    r->out->tool_count = n;
+    return true;
+}
