@@ -135,9 +135,11 @@ struct gzip_unpacker *gzip_unpacker_open(str coding, size_t size_max)
 /* A deflate body should have zlib's header, but some servers leave it out. Two bytes decide. */
 static int gzip_deflate_bits(str front)
 {
-    unsigned first = (unsigned char)front.p[0], second = (unsigned char)front.p[1];
+    unsigned first, second;
 
-    assert(front.n >= 2);
+    assert(front.p && front.n >= 2);
+    first = (unsigned char)front.p[0];
+    second = (unsigned char)front.p[1];
     return (first & 15) == Z_DEFLATED && (first * 256 + second) % 31 == 0 ? 15 : -15;
 }
 
