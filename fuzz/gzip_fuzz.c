@@ -1,5 +1,5 @@
-/* Compressed bodies of any bytes: cuts change neither the plain bytes nor the verdict, a body in one
- * piece gives what its pieces give, no result exceeds its limit, and what was packed is unpacked.
+/* Compressed bodies of any bytes: cuts change neither the plain bytes nor the verdict, gzip_unpack
+ * gives what the pieces give, no result exceeds its limit, and what was packed is unpacked.
  *
  * The first byte chooses the coding, the limit and the size of the pieces; the rest is the body.
  *
