@@ -128,16 +128,18 @@ struct gzip_unpacker *gzip_unpacker_open(str coding, size_t size_max)
     assert(gzip_knows(coding));
     u->open = true;
     u->deflate = http1_same(coding, STR("deflate"));
-    buf_init(&u->held, size_max);
+    buf_init(&u->held, PIECE_MAX);
     return u;
 }
 
 /* A deflate body should have zlib's header, but some servers leave it out. Two bytes decide. */
 static int gzip_deflate_bits(str front)
 {
-    unsigned first = (unsigned char)front.p[0], second = (unsigned char)front.p[1];
+    unsigned first, second;
 
-    assert(front.n >= 2);
+    assert(front.p && front.n >= 2);
+    first = (unsigned char)front.p[0];
+    second = (unsigned char)front.p[1];
     return (first & 15) == Z_DEFLATED && (first * 256 + second) % 31 == 0 ? 15 : -15;
 }
 
@@ -224,7 +226,7 @@ enum gzip_progress gzip_unpacker_step(struct gzip_unpacker *u, struct err *e)
     enum gzip_progress p;
 
     if (buf_full(&u->held)) {
-        err_set(e, ERR_LIMIT, "the body is over %zu bytes", u->held.size_max);
+        err_set(e, ERR_LIMIT, "over %zu packed bytes wait to be unpacked", u->held.size_max);
         return GZIP_FAILED;
     }
     if (u->open && (!u->begun || (left == 0 && !u->within)))

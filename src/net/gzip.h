@@ -45,8 +45,8 @@ struct buf *gzip_unpacker_plain(struct gzip_unpacker *u);
 
 /* The same for packed bytes that come in pieces, in a content coding that gzip_knows: gzip, x-gzip,
  * or deflate with or without zlib's header. The caller takes the plain bytes away after each step;
- * size_max is the limit of all of them. A step returns GZIP_WAITS if it needs the next piece, never
- * GZIP_DONE. */
+ * size_max is the limit of all of them, however many the packed bytes are. A step returns
+ * GZIP_WAITS if it needs the next piece, never GZIP_DONE. */
 bool gzip_knows(str coding);
 struct gzip_unpacker *gzip_unpacker_open(str coding, size_t size_max);
 void gzip_unpacker_feed(struct gzip_unpacker *u, str packed); /* copied */

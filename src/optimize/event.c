@@ -77,6 +77,7 @@ void optimize_number(struct buf *out, double v)
     json_out_init(&o, &b);
     json_out_double(&o, v);
     buf_add_c(&b, '\0');
+    assert(b.p && b.n > 1);
     e_at = str_find(buf_str(&b), STR("e"));
     if (e_at == STR_NONE)
         buf_add(out, str_slice(buf_str(&b), 0, b.n - 1));

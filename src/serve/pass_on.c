@@ -81,24 +81,28 @@ static void pass_on_bytes(void *ctx, str bytes)
         upstream_pause(&p->upstream);
 }
 
+/* Ends the exchange, and p with it. */
 static void pass_on_refuse(struct pass_on *p)
 {
     struct exchange *ex = p->ex;
-    str key = secret_reveal(&p->provider->key), said = buf_str(&p->error);
+    str key = secret_reveal(&p->provider->key);
+    str said = arena_dup(server_arena(ex->x), buf_str(&p->error));
     bool unknown = p->status > 599; /* HTTP has no higher status */
+    /* Compressed bytes would hide the key from the search. */
+    bool replaced =
+        unknown || p->coded || buf_full(&p->error) || (key.n && str_find(said, key) != STR_NONE);
 
     assert(!p->headed && p->status >= 400);
-    /* Compressed bytes would hide the key from the search. */
-    if (unknown || p->coded || buf_full(&p->error) || (key.n && str_find(said, key) != STR_NONE)) {
+    pass_on_release(p);
+    if (replaced)
         exchange_fail(ex,
                       unknown ? 502 : p->status,
                       "upstream_error",
                       "the provider \"" STR_FMT "\" answered with status %d",
                       STR_ARG(p->provider->name),
                       p->status);
-    } else {
-        exchange_reply(ex, p->status, p->type, arena_dup(server_arena(ex->x), said));
-    }
+    else
+        exchange_reply(ex, p->status, p->type, said);
 }
 
 static void pass_on_end(void *ctx)
@@ -109,13 +113,13 @@ static void pass_on_end(void *ctx)
 
     assert(!ex->ended);
     ex->on_gone = NULL;
-    if (!p->headed)
+    if (!p->headed) {
         pass_on_refuse(p);
-    pass_on_release(p);
-    if (p->headed) {
-        exchange_done(ex);
-        server_end(x);
+        return;
     }
+    pass_on_release(p);
+    exchange_done(ex);
+    server_end(x);
 }
 
 static void pass_on_error(void *ctx, const struct err *e)

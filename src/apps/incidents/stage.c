@@ -60,7 +60,7 @@ static void incident_stage_work(void *agent_team)
 static bool incident_stage_judge(struct incident *in, const struct config_stage *t,
                                  struct stage_result *r)
 {
-    struct agent_finding found[CONFIG_STAGE_AGENTS_MAX];
+    struct agent_finding found[CONFIG_STAGE_AGENTS_MAX] = {0};
     size_t ok = 0;
 
     assert(r->agent_team_count <= CONFIG_STAGE_AGENTS_MAX);
