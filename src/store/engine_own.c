@@ -58,13 +58,13 @@ static bool engine_is_from_client(const struct store_call *row)
     return row->key_name.n > 0 && (row->route.n == 0 || row->route.p[0] == '/');
 }
 
-bool engine_own(struct engine *en, struct store_call *row, str *named, struct err *e)
+bool engine_own(struct engine *en, struct store_call *row, struct engine_owned *out, struct err *e)
 {
     const struct owner *o;
     struct map_entry *found;
     str mark;
 
-    *named = STR("");
+    *out = (struct engine_owned){STR(""), false};
     found = map_find(&en->owners, row->session_id);
     if (!found) {
         if (!engine_owners_look_up(en, &row->session_id, 1, e))
@@ -73,14 +73,15 @@ bool engine_own(struct engine *en, struct store_call *row, str *named, struct er
     }
     assert(found); /* engine_owners_look_up adds each session that it is asked for */
     o = found->value.ptr;
+    out->fresh = !o;
     if (!o)
         return engine_own_add_owner(en, row->session_id, true, row->key_name, e);
     if (!engine_is_from_client(row) || str_eq(o->key, row->key_name))
         return true;
-    *named = row->session_id;
+    out->named = row->session_id;
     mark = engine_audit_name(en, arena_join(&en->arena, row->session_id, STR("\n"), row->key_name));
     assert(mark.n >= ENGINE_MARK_SIZE);
     row->session_id =
-        arena_join(&en->arena, *named, STR("~"), str_slice(mark, 0, ENGINE_MARK_SIZE));
+        arena_join(&en->arena, out->named, STR("~"), str_slice(mark, 0, ENGINE_MARK_SIZE));
     return true;
 }
