@@ -182,6 +182,8 @@ bool engine_ask(struct engine *en, int text, const str *ids, size_t n, struct db
 /* engine_own.c: the keys that own the sessions of a batch, looked up together. */
 bool engine_owners_look_up(struct engine *en, const str *sessions, size_t n,
                            struct err *e) MUST_USE;
+/* Whether the session may be in the tables. */
+bool engine_session_may_be(struct engine *en, str session);
 void engine_owners_forget(struct engine *en);
 struct engine_owned {
     str named;  /* if another key owns the session: its name as the client wrote it; else "" */
