@@ -48,13 +48,6 @@ bool engine_owners_look_up(struct engine *en, const str *sessions, size_t n, str
     return true;
 }
 
-bool engine_session_may_be(struct engine *en, str session)
-{
-    const struct map_entry *found = map_find(&en->owners, session);
-
-    return !found || found->value.ptr;
-}
-
 void engine_owners_forget(struct engine *en)
 {
     map_release(&en->owners);
@@ -65,13 +58,13 @@ static bool engine_is_from_client(const struct store_call *row)
     return row->key_name.n > 0 && (row->route.n == 0 || row->route.p[0] == '/');
 }
 
-bool engine_own(struct engine *en, struct store_call *row, struct engine_owned *out, struct err *e)
+bool engine_own(struct engine *en, struct store_call *row, str *named, bool *fresh, struct err *e)
 {
     const struct owner *o;
     struct map_entry *found;
     str mark;
 
-    *out = (struct engine_owned){STR(""), false};
+    *named = STR("");
     found = map_find(&en->owners, row->session_id);
     if (!found) {
         if (!engine_owners_look_up(en, &row->session_id, 1, e))
@@ -80,15 +73,15 @@ bool engine_own(struct engine *en, struct store_call *row, struct engine_owned *
     }
     assert(found); /* engine_owners_look_up adds each session that it is asked for */
     o = found->value.ptr;
-    out->fresh = !o;
+    *fresh = !o;
     if (!o)
         return engine_own_add_owner(en, row->session_id, true, row->key_name, e);
     if (!engine_is_from_client(row) || str_eq(o->key, row->key_name))
         return true;
-    out->named = row->session_id;
+    *named = row->session_id;
     mark = engine_audit_name(en, arena_join(&en->arena, row->session_id, STR("\n"), row->key_name));
     assert(mark.n >= ENGINE_MARK_SIZE);
     row->session_id =
-        arena_join(&en->arena, out->named, STR("~"), str_slice(mark, 0, ENGINE_MARK_SIZE));
+        arena_join(&en->arena, *named, STR("~"), str_slice(mark, 0, ENGINE_MARK_SIZE));
     return true;
 }

@@ -204,19 +204,19 @@ static void engine_session_sum(enum engine_session_sum how, bool newer, struct d
         *to = *v;
 }
 
-bool engine_session_add(struct engine *en, const struct store_call *row,
-                        const struct engine_owned *owned, struct err *e)
+bool engine_session_add(struct engine *en, const struct store_call *row, str named, bool fresh,
+                        struct err *e)
 {
     struct map_entry *found = map_find(&en->sessions, row->session_id);
     struct engine_session_added *to = found ? found->value.ptr : NULL;
     struct db_value v[SESSION_VALUES];
     bool newer;
 
-    engine_session_read(en, row, owned->named, v);
+    engine_session_read(en, row, named, v);
     if (!to) {
         to = arena_alloc(&en->arena, sizeof *to);
         memcpy(to->v, v, sizeof v);
-        to->fresh = owned->fresh;
+        to->fresh = fresh;
         to->runs = false;
         return map_set(&en->sessions, arena_dup(&en->arena, row->session_id), MAP_PTR(to), e);
     }
