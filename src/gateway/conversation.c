@@ -88,14 +88,14 @@ static uint64_t conversation_fold(uint64_t a, uint64_t b)
 }
 
 /* Histories are long and every request repeats them, so a hash faster than map_hash is used: two
- * multiplications for 32 bytes. The seed is secret, and hashes are never shown. */
-static void hash_block(struct conversation_hash *h)
+ * multiplications for 32 bytes. The seed is secret, and hashes are never shown. Of the block's
+ * bytes the first n are text, the others zeros. */
+static void hash_block(struct conversation_hash *h, const char block[CONVERSATION_BLOCK], size_t n)
 {
-    uint64_t word[CONVERSATION_BLOCK / 8], a = h->seed[0] ^ h->sum, b = h->seed[1] ^ h->n;
+    uint64_t word[CONVERSATION_BLOCK / 8], a = h->seed[0] ^ h->sum, b = h->seed[1] ^ n;
 
-    assert(h->n <= CONVERSATION_BLOCK);
-    memset(h->block + h->n, 0, CONVERSATION_BLOCK - (size_t)h->n);
-    memcpy(word, h->block, sizeof word);
+    assert(n <= CONVERSATION_BLOCK);
+    memcpy(word, block, sizeof word);
     for (size_t i = 0; i < COUNT_OF(word); i += 4) {
         a = conversation_fold(word[i] ^ a, word[i + 1] ^ h->seed[1]);
         b = conversation_fold(word[i + 2] ^ b, word[i + 3] ^ h->seed[0]);
@@ -106,18 +106,21 @@ static void hash_block(struct conversation_hash *h)
 
 static void hash_add(struct conversation_hash *h, str s)
 {
-    assert(h->n < CONVERSATION_BLOCK);
-    while (s.n) {
-        size_t n =
-            s.n < (size_t)(CONVERSATION_BLOCK - h->n) ? s.n : (size_t)(CONVERSATION_BLOCK - h->n);
+    size_t n;
 
-        memcpy(h->block + h->n, s.p, n);
-        h->n = (uint16_t)(h->n + n);
-        s = str_slice(s, n, s.n);
-        if (h->n == CONVERSATION_BLOCK)
-            hash_block(h);
-    }
+    assert(h->n < CONVERSATION_BLOCK);
     h->begun = true;
+    for (; s.n; s = str_slice(s, n, s.n)) {
+        n = CONVERSATION_BLOCK - (size_t)h->n;
+        if (s.n < n) {
+            memcpy(h->block + h->n, s.p, s.n);
+            h->n = (uint16_t)(h->n + s.n);
+            return;
+        }
+        if (n < CONVERSATION_BLOCK)
+            memcpy(h->block + h->n, s.p, n);
+        hash_block(h, n < CONVERSATION_BLOCK ? h->block : s.p, CONVERSATION_BLOCK);
+    }
 }
 
 static bool conversation_is_blank(char c)
@@ -153,7 +156,8 @@ static void hash_feed(struct conversation_hash *h, str s)
 static uint64_t hash_end(struct conversation_hash *h)
 {
     assert(h->n < CONVERSATION_BLOCK);
-    hash_block(h);
+    memset(h->block + h->n, 0, CONVERSATION_BLOCK - (size_t)h->n);
+    hash_block(h, h->block, h->n);
     return h->sum;
 }
 

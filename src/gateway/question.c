@@ -62,7 +62,11 @@ static const char *const naming[] = {
     "summarize this coding conversation",
 };
 /* Each of them has one of these words, and most prompts have none. */
-static const char *const naming_words[] = {"title", "isnewtopic", "conversation"};
+static const struct {
+    str word;
+    size_t rare; /* its rarest letter */
+} naming_words[] = {
+    {STR_INIT("title"), 3}, {STR_INIT("isnewtopic"), 4}, {STR_INIT("conversation"), 3}};
 
 static char question_low(char c)
 {
@@ -225,23 +229,21 @@ bool question_next(struct question *q, str *words)
     return false;
 }
 
-static bool question_has_any(str low, const char *const *list, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (str_find(low, str_c(list[i])) != STR_NONE)
-            return true;
-    return false;
-}
-
 static bool question_about_title(str text)
 {
     str some = str_slice(text, 0, text.n < ABOUT_MAX ? text.n : ABOUT_MAX);
     char low[ABOUT_MAX];
+    bool may = false;
 
     for (size_t at = 0; at < some.n; at++)
         low[at] = question_low(some.p[at]);
-    return question_has_any((str){low, some.n}, naming_words, COUNT_OF(naming_words)) &&
-           question_has_any((str){low, some.n}, naming, COUNT_OF(naming));
+    some.p = low;
+    for (size_t i = 0; i < COUNT_OF(naming_words); i++)
+        may |= str_find_rare(some, naming_words[i].word, naming_words[i].rare) != STR_NONE;
+    for (size_t i = 0; may && i < COUNT_OF(naming); i++)
+        if (str_find(some, str_c(naming[i])) != STR_NONE)
+            return true;
+    return false;
 }
 
 /* Calls that a client makes for itself beside the conversation; they offer no tools. */

@@ -110,6 +110,8 @@ enum mask_found mask_match_card(const struct mask_view *t, size_t at, const void
     str s = t->s;
 
     (void)arg;
+    if (s.p[at] < '2' || s.p[at] > '6') /* no issuer has such a number */
+        return MASK_NO;
     if (at > 0 && (mask_is_digit(s.p[at - 1]) ||
                    (s.p[at - 1] == '.' && at > 1 && mask_is_digit(s.p[at - 2]))))
         return MASK_NO;

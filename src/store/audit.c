@@ -43,6 +43,19 @@ void audit_hash(const struct audit_entry *en, const uint8_t prev[SHA256_SIZE],
     sha256_finish(&h, out);
 }
 
+static char *audit_put_u64(char *p, uint64_t v)
+{
+    uint64_t bytes = htole64(v);
+
+    memcpy(p, &bytes, sizeof bytes);
+    return p + sizeof bytes;
+}
+
+static char *audit_put_text(char *p, str s)
+{
+    return str_put(audit_put_u64(p, s.n), s);
+}
+
 static void audit_add_u64(struct buf *out, uint64_t v)
 {
     uint64_t bytes = htole64(v);
@@ -53,14 +66,11 @@ static void audit_add_u64(struct buf *out, uint64_t v)
 static void audit_add_text(struct buf *out, str s)
 {
     char *p = buf_room(out, 8 + s.n);
-    uint64_t size = htole64(s.n);
 
     if (!p)
         return;
-    memcpy(p, &size, sizeof size);
-    if (s.n)
-        memcpy(p + sizeof size, s.p, s.n);
-    buf_wrote(out, sizeof size + s.n);
+    (void)audit_put_text(p, s);
+    buf_wrote(out, 8 + s.n);
 }
 
 static uint64_t audit_bits_of(const struct row_field *f, const void *from)
@@ -98,14 +108,17 @@ static bool audit_is_empty(const struct row_field *f, const void *from)
 static void audit_add_field(struct buf *out, const struct row_field *f, const void *row)
 {
     const void *from = (const char *)row + f->at;
+    str text = f->kind <= ROW_BODY ? *(const str *)from : STR("");
+    char *p, *start;
 
     if (audit_is_empty(f, from))
         return;
-    audit_add_text(out, str_c(f->column));
-    if (f->kind <= ROW_BODY)
-        audit_add_text(out, *(const str *)from);
-    else
-        audit_add_u64(out, audit_bits_of(f, from));
+    start = p = buf_room(out, 16 + f->column_n + text.n);
+    if (!p)
+        return;
+    p = audit_put_text(p, (str){f->column, f->column_n});
+    p = f->kind <= ROW_BODY ? audit_put_text(p, text) : audit_put_u64(p, audit_bits_of(f, from));
+    buf_wrote(out, (size_t)(p - start));
 }
 
 void audit_add_row(struct buf *out, const struct row_table *t, const void *row)

@@ -301,40 +301,7 @@ bool engine_ask(struct engine *en, int text, const str *ids, size_t n, struct db
     return true;
 }
 
-/* Which are in the tables, or were erased from them, or come twice. */
-static bool engine_look_up_records(struct engine *en, struct err *e)
-{
-    str ids[ENGINE_BATCH_MAX];
-    size_t calls = 0, tools = 0, n = en->count;
-    struct map fresh;
-    struct db_rows rows = {engine_on_known, &fresh};
-    struct err full;
-    bool ok = true;
-
-    map_init(&fresh, NULL, ENGINE_BATCH_MAX);
-    for (size_t i = 0; i < en->count; i++) {
-        ids[i] = engine_id_of(en, &en->records[i]);
-        if (ids[i].n == 0)
-            continue;
-        *(en->records[i].type == FRAME_TOOL ? &tools : &calls) += 1;
-        if (!map_set(&fresh, ids[i], MAP_U64(0), &full))
-            base_die("a batch has more records than it may");
-    }
-    ok = (calls == 0 || engine_ask(en, ENGINE_LOOK_UP, ids, n, rows, e)) &&
-         (tools == 0 || engine_ask(en, ENGINE_LOOK_UP_TOOLS, ids, n, rows, e)) &&
-         (!en->erased_any || engine_ask(en, ENGINE_LOOK_UP_ERASED, ids, n, rows, e));
-    for (size_t i = 0; ok && i < en->count; i++) {
-        struct engine_record *r = &en->records[i];
-
-        r->there = ids[i].n > 0 && !map_find(&fresh, ids[i]);
-        if (!r->there && ids[i].n > 0 && r->type != FRAME_BEGIN)
-            map_remove(&fresh, ids[i]);
-    }
-    map_release(&fresh);
-    return ok;
-}
-
-/* Calls that name a session: whose these are is asked for at once. */
+/* Whose the sessions of calls are is asked for at once. */
 static bool engine_look_up_owners(struct engine *en, struct err *e)
 {
     str sessions[ENGINE_BATCH_MAX];
@@ -345,10 +312,55 @@ static bool engine_look_up_owners(struct engine *en, struct err *e)
 
         const struct store_call *c = &r->content->call;
 
-        if (!r->there && (r->type == FRAME_CALL || r->type == FRAME_BEGIN))
+        if (r->type == FRAME_CALL || r->type == FRAME_BEGIN)
             sessions[n++] = engine_clean_name(en, c->session_id.n ? c->session_id : c->id);
     }
     return engine_owners_look_up(en, sessions, n, e);
+}
+
+/* A call that began a session is in the tables only if that session is. */
+static bool engine_may_be_there(struct engine *en, const struct engine_record *r, str id)
+{
+    const struct store_call *c = &r->content->call;
+    bool begins = r->type != FRAME_TOOL && (c->session_id.n == 0 || str_eq(c->session_id, c->id));
+    const struct map_entry *owner = begins ? map_find(&en->owners, id) : NULL;
+
+    return !owner || owner->value.ptr;
+}
+
+/* Which are in the tables, or were erased from them, or come twice. */
+static bool engine_look_up_records(struct engine *en, struct err *e)
+{
+    str ids[ENGINE_BATCH_MAX], asked[ENGINE_BATCH_MAX];
+    size_t tools = 0, n = 0;
+    struct map fresh;
+    struct db_rows rows = {engine_on_known, &fresh};
+    struct err full;
+    bool ok = true;
+
+    map_init(&fresh, NULL, ENGINE_BATCH_MAX);
+    for (size_t i = 0; i < en->count; i++) {
+        ids[i] = engine_id_of(en, &en->records[i]);
+        if (ids[i].n == 0)
+            continue;
+        tools += en->records[i].type == FRAME_TOOL;
+        if (engine_may_be_there(en, &en->records[i], ids[i]))
+            asked[n++] = ids[i];
+        if (!map_set(&fresh, ids[i], MAP_U64(0), &full))
+            base_die("a batch has more records than it may");
+    }
+    ok = (n == tools || engine_ask(en, ENGINE_LOOK_UP, asked, n, rows, e)) &&
+         (tools == 0 || engine_ask(en, ENGINE_LOOK_UP_TOOLS, asked, n, rows, e)) &&
+         (!en->erased_any || engine_ask(en, ENGINE_LOOK_UP_ERASED, ids, en->count, rows, e));
+    for (size_t i = 0; ok && i < en->count; i++) {
+        struct engine_record *r = &en->records[i];
+
+        r->there = ids[i].n > 0 && !map_find(&fresh, ids[i]);
+        if (!r->there && ids[i].n > 0 && r->type != FRAME_BEGIN)
+            map_remove(&fresh, ids[i]);
+    }
+    map_release(&fresh);
+    return ok;
 }
 
 static bool engine_write_record(struct engine *en, const struct engine_record *r, struct err *e)
@@ -375,7 +387,7 @@ static bool engine_write_record(struct engine *en, const struct engine_record *r
 bool engine_commit(struct engine *en, struct journal_place place, struct err *e)
 {
     assert(en->head_known && en->blocks_known);
-    if (!engine_look_up_records(en, e) || !engine_look_up_owners(en, e))
+    if (!engine_look_up_owners(en, e) || !engine_look_up_records(en, e))
         return false;
     for (size_t i = 0; i < en->count; i++)
         if (!engine_write_record(en, &en->records[i], e))

@@ -58,7 +58,7 @@ static bool engine_is_from_client(const struct store_call *row)
     return row->key_name.n > 0 && (row->route.n == 0 || row->route.p[0] == '/');
 }
 
-bool engine_own(struct engine *en, struct store_call *row, str *named, struct err *e)
+bool engine_own(struct engine *en, struct store_call *row, str *named, bool *fresh, struct err *e)
 {
     const struct owner *o;
     struct map_entry *found;
@@ -73,6 +73,7 @@ bool engine_own(struct engine *en, struct store_call *row, str *named, struct er
     }
     assert(found); /* engine_owners_look_up adds each session that it is asked for */
     o = found->value.ptr;
+    *fresh = !o;
     if (!o)
         return engine_own_add_owner(en, row->session_id, true, row->key_name, e);
     if (!engine_is_from_client(row) || str_eq(o->key, row->key_name))

@@ -7,7 +7,7 @@
 
 #define FIELD_OF(type, column, kind, row_member)                                                   \
     {                                                                                              \
-        column, kind, offsetof(struct type, row_member), 0                                         \
+        column, sizeof column - 1, kind, offsetof(struct type, row_member), 0                      \
     }
 #define SESSION(column, kind, row_member) FIELD_OF(store_session, column, kind, row_member)
 #define TOOL(column, kind, row_member) FIELD_OF(store_tool, column, kind, row_member)
@@ -17,7 +17,7 @@
 
 const struct row_field row_fields[] = {
 #define CALL_FIELD(kind, member, column, text, api)                                                \
-    {column, ROW_##kind, offsetof(struct store_call, member), 1 + (text)},
+    {column, sizeof column - 1, ROW_##kind, offsetof(struct store_call, member), 1 + (text)},
 #include "store/call_fields.def"
 #undef CALL_FIELD
 };

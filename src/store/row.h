@@ -27,6 +27,7 @@ enum row_kind {
 
 struct row_field {
     const char *column;
+    size_t column_n; /* bytes of its name */
     enum row_kind kind;
     size_t at;          /* offset in its struct */
     unsigned char text; /* 1 + enum block_text: stored in the call's block; 0: a column */

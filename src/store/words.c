@@ -42,6 +42,12 @@ static inline struct words_chunk words_chunk_load(const char *p)
     return (struct words_chunk){le64toh(c.low), le64toh(c.high)};
 }
 
+static inline void words_chunk_store(char *p, struct words_chunk c)
+{
+    c = (struct words_chunk){htole64(c.low), htole64(c.high)};
+    memcpy(p, &c, sizeof c);
+}
+
 static inline uint64_t words_hash_chunk(uint64_t h, struct words_chunk c)
 {
     h = (h ^ c.low) * UINT64_C(0x9E3779B97F4A7C15);
@@ -69,12 +75,14 @@ static uint64_t words_front_codes(str folded, unsigned *count)
     unsigned n = 0;
 
     for (size_t at = 0, size; at < folded.n && n < 4; at += size, n++) {
-        uint32_t c = UTF8_REPLACEMENT;
+        uint32_t c = (unsigned char)folded.p[at];
         unsigned code;
 
-        size = utf8_decode(str_slice(folded, at, folded.n), &c);
-        if (size == 0)
+        size = c < 128 ? 1 : utf8_decode(str_slice(folded, at, folded.n), &c);
+        if (size == 0) {
             size = 1;
+            c = UTF8_REPLACEMENT;
+        }
         code = c < 128 ? words_codes[c] : WORDS_CODE_OTHER + c % (64 - WORDS_CODE_OTHER);
         key |= (uint64_t)code << (34 - 6 * n);
     }
@@ -171,7 +179,31 @@ static void words_read_put(struct words_reader *r, uint32_t c, bool *full)
     r->n += size;
 }
 
-/* Any word, character by character. Marks before the first letter belong to no word. */
+/* Reads the ASCII letters and digits of a word 16 at a time, while there is room for so many. */
+static inline void words_read_ascii(struct words_reader *r)
+{
+#if SIMD_HAS_16
+    unsigned n = WORDS_CHUNK;
+
+    while (n == WORDS_CHUNK && r->end - r->at >= WORDS_CHUNK &&
+           r->n + WORDS_CHUNK <= WORDS_SIZE_MAX) {
+        uint32_t beyond, letters = words_chunk_letters(r->at, &beyond);
+        struct words_chunk c;
+
+        n = (unsigned)__builtin_ctz(~letters | 1u << WORDS_CHUNK);
+        c = words_chunk_fold(r->at, n);
+        words_chunk_store(r->folded + r->n, c);
+        if (r->n == 0)
+            r->start = r->at;
+        r->at += n;
+        r->n += n;
+    }
+#else
+    (void)r;
+#endif
+}
+
+/* Any word, most of it character by character. Marks before the first letter belong to no word. */
 static NOINLINE bool words_read_any(struct words_reader *r)
 {
     bool full = false;
@@ -179,8 +211,13 @@ static NOINLINE bool words_read_any(struct words_reader *r)
 
     r->n = 0;
     while (r->at < r->end) {
-        uint32_t c = words_fold_next(r->at, r->end, &size);
+        uint32_t c;
 
+        if ((unsigned char)*r->at < 0x80)
+            words_read_ascii(r);
+        if (r->at == r->end)
+            break;
+        c = words_fold_next(r->at, r->end, &size);
         if (c == 0 && r->n > 0)
             break;
         if (c != 0 && c != WORDS_MARK) {
@@ -216,10 +253,7 @@ bool words_read(struct words_reader *r)
         }
         if (n == WORDS_CHUNK || (beyond >> n & 1))
             break;
-        struct words_chunk c = words_chunk_fold(r->at, n);
-
-        c = (struct words_chunk){htole64(c.low), htole64(c.high)};
-        memcpy(r->folded, &c, sizeof c);
+        words_chunk_store(r->folded, words_chunk_fold(r->at, n));
         r->start = r->at;
         r->at += n;
         r->n = n;
