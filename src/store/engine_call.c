@@ -62,7 +62,6 @@ bool engine_call_put(struct engine *en, struct store_call *row, struct err *e)
 {
     struct db_value values[ENGINE_COLUMNS_MAX];
     struct texts_place at;
-    bool fresh;
     str named;
 
     assert(row->id.n > 0 && en->blocks_known);
@@ -70,7 +69,7 @@ bool engine_call_put(struct engine *en, struct store_call *row, struct err *e)
     if (!engine_pieces_join(en, row, e))
         return false;
     engine_row_clean(en, row);
-    if (!engine_own(en, row, &named, &fresh, e))
+    if (!engine_own(en, row, &named, e))
         return false;
     engine_usage_add(en, row);
     at.call_n = ++en->last_n;
@@ -83,19 +82,17 @@ bool engine_call_put(struct engine *en, struct store_call *row, struct err *e)
                   engine_row_values(row, &at, values),
                   e) &&
            engine_call_tools(en, row, at.call_n, put_tool_sql, e) &&
-           engine_pieces_drop(en, row->id, e) && engine_session_add(en, row, named, fresh, e);
+           engine_pieces_drop(en, row->id, e) && engine_session_add(en, row, named, e);
 }
 
 bool engine_call_begin(struct engine *en, struct store_call *row, str body, struct err *e)
 {
     struct store_piece piece;
     char title[TITLE_SIZE];
-    bool fresh;
     str named;
 
     engine_row_clean(en, row);
-    if (!engine_own(en, row, &named, &fresh, e) ||
-        !engine_sessions_write_with(en, row->session_id, e))
+    if (!engine_own(en, row, &named, e) || !engine_sessions_write_with(en, row->session_id, e))
         return false;
     assert(row->id.n > 0 && row->session_id.n > 0);
     piece = (struct store_piece){row->id, 0, STR(ENGINE_BEGIN_KIND), body};

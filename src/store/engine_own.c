@@ -48,6 +48,13 @@ bool engine_owners_look_up(struct engine *en, const str *sessions, size_t n, str
     return true;
 }
 
+bool engine_session_may_be(struct engine *en, str session)
+{
+    const struct map_entry *found = map_find(&en->owners, session);
+
+    return !found || found->value.ptr;
+}
+
 void engine_owners_forget(struct engine *en)
 {
     map_release(&en->owners);
@@ -58,7 +65,7 @@ static bool engine_is_from_client(const struct store_call *row)
     return row->key_name.n > 0 && (row->route.n == 0 || row->route.p[0] == '/');
 }
 
-bool engine_own(struct engine *en, struct store_call *row, str *named, bool *fresh, struct err *e)
+bool engine_own(struct engine *en, struct store_call *row, str *named, struct err *e)
 {
     const struct owner *o;
     struct map_entry *found;
@@ -73,7 +80,6 @@ bool engine_own(struct engine *en, struct store_call *row, str *named, bool *fre
     }
     assert(found); /* engine_owners_look_up adds each session that it is asked for */
     o = found->value.ptr;
-    *fresh = !o;
     if (!o)
         return engine_own_add_owner(en, row->session_id, true, row->key_name, e);
     if (!engine_is_from_client(row) || str_eq(o->key, row->key_name))

@@ -15,7 +15,7 @@
 #define RUNS_NOT "1 = 0"
 #define NEWER "coalesce(excluded.last_seen_ms, 0) >= coalesce(alert_sessions.last_seen_ms, 0)"
 
-#define SESSION_NEW(runs)                                                                          \
+#define SESSION(runs)                                                                              \
     "INSERT INTO alert_sessions (session_id, first_seen_ms, last_seen_ms, call_count, agent_type," \
     " alert_type, status, outcome, started_at_us, completed_at_us, error_message,"                 \
     " key_name, subject, model, title, input_tokens, output_tokens, reasoning_tokens, cost_usd,"   \
@@ -23,10 +23,7 @@
     " VALUES ($1, $3, $4, $20, 'gateway', $5, CASE WHEN " runs                                     \
     " THEN 'in_progress' ELSE $6 END, $6,"                                                         \
     " $7, CASE WHEN " runs " THEN NULL ELSE CAST($8 AS BIGINT) END, $9, $10, $11, $12, $13,"       \
-    " $14, $15, $16, $17, $18, $19, $21)"
-
-#define SESSION(runs)                                                                              \
-    SESSION_NEW(runs)                                                                              \
+    " $14, $15, $16, $17, $18, $19, $21)"                                                          \
     " ON CONFLICT (session_id) DO UPDATE SET call_count = alert_sessions.call_count + "            \
     "excluded.call_count,"                                                                         \
     " tool_call_count = alert_sessions.tool_call_count + excluded.tool_call_count,"                \
@@ -65,9 +62,6 @@
     " ELSE alert_sessions.has_reasoning END"
 
 static const char session_sql[] = SESSION(RUNS), session_alone_sql[] = SESSION(RUNS_NOT);
-/* For one that is not in the tables: a statement of many rows that may update one of them makes
- * SQLite copy each page before it changes it. */
-static const char session_new_sql[] = SESSION_NEW(RUNS_NOT);
 
 /* The values of the statement, from $1 on. */
 enum engine_session_value {
@@ -98,8 +92,7 @@ enum engine_session_value {
 /* The sums that the calls of a batch add to a session. */
 struct engine_session_added {
     struct db_value v[SESSION_VALUES];
-    bool fresh; /* it is not in the tables */
-    bool runs;  /* perhaps another call of it does: the statement looks */
+    bool runs; /* perhaps another call of it does: the statement looks */
 };
 
 /* How a value of a later call is added to that of the calls before. */
@@ -204,8 +197,7 @@ static void engine_session_sum(enum engine_session_sum how, bool newer, struct d
         *to = *v;
 }
 
-bool engine_session_add(struct engine *en, const struct store_call *row, str named, bool fresh,
-                        struct err *e)
+bool engine_session_add(struct engine *en, const struct store_call *row, str named, struct err *e)
 {
     struct map_entry *found = map_find(&en->sessions, row->session_id);
     struct engine_session_added *to = found ? found->value.ptr : NULL;
@@ -216,7 +208,6 @@ bool engine_session_add(struct engine *en, const struct store_call *row, str nam
     if (!to) {
         to = arena_alloc(&en->arena, sizeof *to);
         memcpy(to->v, v, sizeof v);
-        to->fresh = fresh;
         to->runs = false;
         return map_set(&en->sessions, arena_dup(&en->arena, row->session_id), MAP_PTR(to), e);
     }
@@ -262,14 +253,13 @@ static bool engine_sessions_look_up_running(struct engine *en, struct err *e)
     return true;
 }
 
-static bool engine_sessions_put(struct engine *en, bool runs, struct err *e)
+static bool engine_sessions_put(struct engine *en, bool runs, const char *sql, struct err *e)
 {
     bool ok = true;
 
     for (struct map_entry *i = map_next(&en->sessions, NULL); ok && i;
          i = map_next(&en->sessions, i)) {
         struct engine_session_added *s = i->value.ptr;
-        const char *sql = runs ? session_sql : s->fresh ? session_new_sql : session_alone_sql;
 
         assert(s->v[SESSION_CALLS].i > 0);
         if (s->runs != runs)
@@ -282,8 +272,9 @@ static bool engine_sessions_put(struct engine *en, bool runs, struct err *e)
 
 bool engine_sessions_write(struct engine *en, struct err *e)
 {
-    bool ok = engine_sessions_look_up_running(en, e) && engine_sessions_put(en, false, e) &&
-              engine_sessions_put(en, true, e);
+    bool ok = engine_sessions_look_up_running(en, e) &&
+              engine_sessions_put(en, false, session_alone_sql, e) &&
+              engine_sessions_put(en, true, session_sql, e);
 
     engine_sessions_forget(en);
     return ok;

@@ -70,6 +70,7 @@ struct engine {
     struct engine_record records[ENGINE_BATCH_MAX];
     size_t count, size;
     struct map owners; /* of the batch's sessions; a value is NULL if the session does not exist */
+
     struct map sessions; /* additions of its calls to sessions, not in the tables yet */
 
     struct engine_sums usage;
@@ -181,16 +182,17 @@ bool engine_ask(struct engine *en, int text, const str *ids, size_t n, struct db
 /* engine_own.c: the keys that own the sessions of a batch, looked up together. */
 bool engine_owners_look_up(struct engine *en, const str *sessions, size_t n,
                            struct err *e) MUST_USE;
+/* Whether the session may be in the tables. */
+bool engine_session_may_be(struct engine *en, str session);
 void engine_owners_forget(struct engine *en);
 /* If another key owns the session, the row gets one of its own key, and `named` is the session's
- * name as the client wrote it; else "". `fresh`: neither the tables nor the batch had it. */
-bool engine_own(struct engine *en, struct store_call *row, str *named, bool *fresh,
-                struct err *e) MUST_USE;
+ * name as the client wrote it; else "". */
+bool engine_own(struct engine *en, struct store_call *row, str *named, struct err *e) MUST_USE;
 
 /* engine_session.c: what calls add to their sessions, collected for a batch. It is written before
  * anything else changes or reads these sessions, and before the commit. */
 #define ENGINE_SESSION_IS_OURS "coalesce(alert_sessions.agent_type, 'gateway') = 'gateway'"
-bool engine_session_add(struct engine *en, const struct store_call *row, str named, bool fresh,
+bool engine_session_add(struct engine *en, const struct store_call *row, str named,
                         struct err *e) MUST_USE;
 bool engine_sessions_write(struct engine *en, struct err *e) MUST_USE;
 /* Writes them if this session is among them. */
