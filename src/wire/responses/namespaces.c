@@ -49,21 +49,24 @@ static bool responses_is_namespace(const struct chat_tool *t, const struct json 
            json_is_array(json_get(doc, v, "tools"));
 }
 
-/* Adds the tools of a namespace. False: it has one that is neither a function nor takes a text. */
+/* Adds the tools of a namespace. False: it has one that is neither a function nor takes a text; or
+ * ERR_LIMIT. */
 static bool responses_namespace_open(const struct request_reader *r, const struct json_node *v,
                                      str space, responses_tool_reader *read, size_t *n)
 {
     struct request_path at = {.key = "tools"};
-    struct request_reader inner = *r;
-    struct err ignored;
 
-    inner.e = &ignored;
     JSON_FOREACH_ITEM(item, r->doc, json_get(r->doc, v, "tools")) {
         struct chat_tool *t = &r->out->tools[*n];
+        char *room; /* each tool has a copy of the namespace: the body does not bound them */
 
-        if (!read(&inner, &at, item, t) || t->opaque.n)
+        if (!read(r, &at, item, t) || t->opaque.n ||
+            !request_alloc(r, space.n + sizeof JOINT + t->name.n, 1, &room))
             return false;
-        t->name = arena_join(r->a, space, STR(JOINT), t->name);
+        memcpy(room, space.p, space.n);
+        memcpy(room + space.n, JOINT, sizeof JOINT - 1);
+        memcpy(room + space.n + sizeof JOINT - 1, t->name.p, t->name.n);
+        t->name = (str){room, space.n + sizeof JOINT - 1 + t->name.n};
         t->space = space;
         ++*n;
     }
@@ -75,6 +78,8 @@ bool responses_read_namespaces(const struct request_reader *r, const struct json
 {
     const struct json_node *list = json_get(r->doc, root, "tools");
     const struct chat_tool *from = r->out->tools;
+    struct request_reader inner = *r;
+    struct err failed = {.code = ERR_NONE};
     size_t more = 0, i = 0, n = 0;
 
     JSON_FOREACH_ITEM(v, r->doc, list) {
@@ -86,11 +91,14 @@ bool responses_read_namespaces(const struct request_reader *r, const struct json
         return true;
     if (!request_alloc(r, i + more, sizeof *from, &r->out->tools))
         return false;
+    inner.e = &failed;
     JSON_FOREACH_ITEM(v, r->doc, list) {
         size_t before = n;
 
         if (!responses_is_namespace(from, r->doc, v) ||
-            !responses_namespace_open(r, v, from->name, read, &n)) {
+            !responses_namespace_open(&inner, v, from->name, read, &n)) {
+            if (failed.code == ERR_LIMIT)
+                return err_set(r->e, ERR_LIMIT, "%s", failed.text);
             n = before;
             r->out->tools[n++] = *from;
         }

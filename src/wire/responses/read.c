@@ -293,9 +293,10 @@ static void responses_read_reasoning(struct reader *g, const struct json_node *v
  * tools that the client ran, a compacted conversation, items that we do not know. */
 static void responses_read_other(struct reader *g, const struct json_node *v)
 {
+    static const char models[] =
+        "item_reference mcp_list_tools mcp_approval_request additional_tools program";
     str type = json_get_text(g->r.doc, v, "type", g->r.a);
-    bool own = str_ends(type, STR("_call")) ||
-               str_is_one_of(type, "mcp_list_tools mcp_approval_request additional_tools program");
+    bool own = str_ends(type, STR("_call")) || str_is_one_of(type, models);
 
     responses_read_speak(g, own ? CHAT_ASSISTANT : CHAT_TOOL);
     responses_read_opaque(g, v, responses_read_part_add(g, CHAT_PART_OPAQUE));
