@@ -52,6 +52,16 @@ TEST(json_quote_escapes_what_must_be_and_mends_what_is_not_utf8)
 }
 
 /* Short texts are looked at in one piece, whatever their size. */
+TEST(json_quote_takes_a_text_without_bytes) /* UBSan reports an offset to NULL */
+{
+    struct buf out;
+
+    buf_init(&out, 100);
+    CHECK(json_quote(&out, (str){NULL, 0}));
+    CHECK_STR(buf_str(&out), "\"\"");
+    buf_release(&out);
+}
+
 TEST(json_quote_sees_every_byte_of_a_short_text)
 {
     static const struct {
@@ -545,8 +555,9 @@ TEST(json_members_are_a_key_and_a_value)
 }
 
 TEST_MAIN(T(json_quote_escapes_what_must_be_and_mends_what_is_not_utf8),
-          T(json_quote_sees_every_byte_of_a_short_text), T(json_out_puts_the_commas),
-          T(json_members_are_a_key_and_a_value), T(json_out_double_is_the_shortest_that_reads_back),
+          T(json_quote_takes_a_text_without_bytes), T(json_quote_sees_every_byte_of_a_short_text),
+          T(json_out_puts_the_commas), T(json_members_are_a_key_and_a_value),
+          T(json_out_double_is_the_shortest_that_reads_back),
           T(json_out_double_does_not_mind_a_comma_in_the_locale),
           T(json_out_remembers_what_went_wrong),
           T(json_out_goes_as_deep_as_json_reads_and_no_deeper),

@@ -54,7 +54,7 @@ static inline uint32_t json_ends_plain(simd16 v)
  * more bytes. */
 static inline bool json_plain_few(str s)
 {
-    const char *end = s.p + s.n;
+    const char *end;
     uint64_t a = JSON_EACH * 'x', b;
     uint32_t half;
 
@@ -65,6 +65,7 @@ static inline bool json_plain_few(str s)
             a = a << 8 | (unsigned char)s.p[i];
         return !json_odd_bytes(a);
     }
+    end = s.p + s.n;
     if (s.n < 8) {
         memcpy(&half, s.p, sizeof half);
         a = half;
