@@ -323,8 +323,9 @@ static bool engine_may_be_there(struct engine *en, const struct engine_record *r
 {
     const struct store_call *c = &r->content->call;
     bool begins = r->type != FRAME_TOOL && (c->session_id.n == 0 || str_eq(c->session_id, c->id));
+    const struct map_entry *owner = begins ? map_find(&en->owners, id) : NULL;
 
-    return !begins || engine_session_may_be(en, id);
+    return !owner || owner->value.ptr;
 }
 
 /* Which are in the tables, or were erased from them, or come twice. */

@@ -48,13 +48,6 @@ bool engine_owners_look_up(struct engine *en, const str *sessions, size_t n, str
     return true;
 }
 
-bool engine_session_may_be(struct engine *en, str session)
-{
-    const struct map_entry *found = map_find(&en->owners, session);
-
-    return !found || found->value.ptr;
-}
-
 void engine_owners_forget(struct engine *en)
 {
     map_release(&en->owners);

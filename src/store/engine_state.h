@@ -182,8 +182,6 @@ bool engine_ask(struct engine *en, int text, const str *ids, size_t n, struct db
 /* engine_own.c: the keys that own the sessions of a batch, looked up together. */
 bool engine_owners_look_up(struct engine *en, const str *sessions, size_t n,
                            struct err *e) MUST_USE;
-/* Whether the session may be in the tables. */
-bool engine_session_may_be(struct engine *en, str session);
 void engine_owners_forget(struct engine *en);
 /* If another key owns the session, the row gets one of its own key, and `named` is the session's
  * name as the client wrote it; else "". */
