@@ -250,7 +250,7 @@ bool daemon_open(struct daemon_link *d, const struct config *c, struct err *e)
     return ok;
 }
 
-bool daemon_settle(const struct config *c, unsigned wait_ms)
+enum daemon_settled daemon_settle(const struct config *c, unsigned wait_ms)
 {
     uint64_t until = clock_deadline_ns(&clock_real, wait_ms);
     int64_t wanted = -1, ingested;
@@ -264,11 +264,13 @@ bool daemon_settle(const struct config *c, unsigned wait_ms)
             wanted = d.stored;
         ingested = d.stored - d.pending;
         daemon_close(&d);
-        if (!ok || ingested >= wanted)
-            return true;
+        if (!ok)
+            return DAEMON_NONE;
+        if (ingested >= wanted)
+            return DAEMON_SETTLED;
         usleep(SETTLE_LOOK_US);
     } while (clock_mono_ns(&clock_real) < until);
-    return false;
+    return DAEMON_BEHIND;
 }
 
 /* ---- asking ---- */

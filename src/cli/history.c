@@ -39,11 +39,25 @@ int history_fail(const struct err *e)
     return cli_complain(codes[e->code] ? codes[e->code] : CLI_STORE, "%s", e->text);
 }
 
+/* What a killed daemon left in its journal would be missing without a word. */
+static void history_tell_waiting(const struct history *h)
+{
+    char path[FILE_PATH_MAX], journal[FILE_PATH_MAX];
+    struct err e;
+
+    if (store_places(h->config->store_url, h->config->spool, path, journal, &e) &&
+        reader_journal_waits(h->reader, journal))
+        (void)fprintf(stderr,
+                      "rationale: the newest records are missing here: they wait in the journal "
+                      "%s for the daemon (`rationale serve`, if none runs)\n",
+                      journal);
+}
+
 int history_open(struct history *h, const char *config)
 {
     struct progress p;
     struct err e;
-    bool settled;
+    enum daemon_settled settled;
 
     progress_enable();
     *h = (struct history){.asker = {.key_name = STR("")}};
@@ -56,7 +70,7 @@ int history_open(struct history *h, const char *config)
     p = progress_begin("waiting for the newest calls", "", 0);
     settled = daemon_settle(h->config, SETTLE_MS);
     progress_end(&p);
-    if (!settled) {
+    if (settled == DAEMON_BEHIND) {
         config_release(h->config);
         return cli_complain(CLI_TIMEOUT,
                             "the daemon's newest calls are not in the tables after %d seconds, so "
@@ -72,6 +86,8 @@ int history_open(struct history *h, const char *config)
                                 ? "; nothing was recorded yet: `rationale serve` makes it"
                                 : "");
     }
+    if (settled == DAEMON_NONE)
+        history_tell_waiting(h);
     h->asker.now_us = clock_wall_ms(&clock_real) * 1000;
     buf_init(&h->out, QUERY_OUT_MAX);
     json_init(&h->doc);

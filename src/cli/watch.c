@@ -509,7 +509,7 @@ static int watch_with_gateway(struct watch_command *w)
                        w->login.n ? "#login=" : "",
                        STR_ARG(w->login));
     code = watch_run_agent(w);
-    (void)!daemon_settle(w->config, SETTLE_MS); /* so that later commands see every call */
+    (void)daemon_settle(w->config, SETTLE_MS); /* so that later commands see every call */
     watch_print_count(w);
     hint = watch_client_hint(w->client, code);
     if (hint)

@@ -34,6 +34,9 @@ struct reader;
 bool reader_open(str url, struct reader **out, struct err *e) MUST_USE;
 void reader_close(struct reader *r);     /* NULL is allowed */
 void reader_interrupt(struct reader *r); /* from another thread */
+/* Whether this folder, the store's journal, has records that are not in the tables: a daemon that
+ * was killed leaves them there, and the next one stores them. */
+bool reader_journal_waits(struct reader *r, const char *journal);
 
 /* A running call: its session is in progress, whatever the tables say. */
 struct query_running {

@@ -11,7 +11,7 @@ import threading
 import unittest
 from contextlib import contextmanager
 
-from command import BINARY, main
+from command import BINARY, main, run
 from gateway import PATIENCE, Gateway, Provider, digest, until, upstream
 
 TEXT = "the quick brown fox " * 500  # of one request: eight of them do not reach the ceiling
@@ -115,6 +115,27 @@ class Backlog(Calls):
             for t in threads:
                 t.join(PATIENCE)
             self.assertEqual(self.call(g, "after")[0], 200)
+
+    def test_commands_say_what_a_killed_daemon_left_in_its_journal(self):
+        with self.gateway("1h") as g:
+            self.assertEqual(self.call(g, "stored")[0], 200)
+            until(lambda: self.health(g)["pending_records"] == 0)
+            with self.locked(g):
+                self.assertEqual(self.call(g, "left")[0], 200)
+                g.child.kill()
+                g.child.wait()
+            for command in (["list"], ["list", "--json"], ["export"]):
+                done = run(*command, "--config", str(g.path))
+                self.assertEqual(done.code, 0, done)
+                self.assertIn(f"in the journal {g.folder}/history.db.spool for the daemon", done.err)
+                self.assertIn(b"stored", done.out)
+            g.start()
+            until(lambda: self.health(g)["pending_records"] == 0)
+            g.child.kill()
+            g.child.wait()
+            done = run("list", "--config", str(g.path))
+            self.assertEqual((done.code, done.err), (0, ""))
+            self.assertIn(b"left", done.out)
 
 
 class Spent(Calls):
