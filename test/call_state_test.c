@@ -45,7 +45,8 @@ static bool is_legal(enum call_state from, enum call_state to)
 static void enter(enum call_state from, enum call_state to)
 {
     static max_align_t nothing[64]; /* a control call that was not sent */
-    struct call *c = aligned_alloc(CALL_LINE, sizeof *c);
+    size_t size = (sizeof(struct call) + CALL_LINE - 1) / CALL_LINE * CALL_LINE;
+    struct call *c = aligned_alloc(CALL_LINE, size);
     struct gateway_loop gl = {0};
 
     CHECK(c);
