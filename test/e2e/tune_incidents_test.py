@@ -222,7 +222,7 @@ class TuneIncidents(Case):
             self.assertEqual(self.model.models, {model})
 
     def test_mistakes_are_said(self):
-        self.bad(self.optimize("--budget", "9"), 1, "--train")
+        self.bad(self.optimize("--budget", "9"), 2, "--train")
         self.bad(self.optimize("--train", str(self.folder / "nothing")), 1, "nothing")
         (self.folder / "train" / "db-1" / "test_case.yaml").write_text("expected_output: [")
         self.bad(self.begin("--budget", "9"), 1, "db-1/test_case.yaml:2")
