@@ -4,6 +4,8 @@
  */
 #include "serve/params.h"
 
+#include <arpa/inet.h>
+
 bool api_path(str path)
 {
     return str_starts(path, STR("/api/v1/")) || str_eq(path, STR("/openapi.json"));
@@ -92,6 +94,26 @@ static bool serve_api_is_safe(str method)
     return str_eq(method, STR("GET")) || str_eq(method, STR("HEAD"));
 }
 
+static bool api_is_address(str host)
+{
+    char text[INET6_ADDRSTRLEN];
+    struct in6_addr to;
+
+    if (host.n >= sizeof text)
+        return false;
+    memcpy(text, host.p, host.n);
+    text[host.n] = '\0';
+    return inet_pton(AF_INET, text, &to) == 1 || inet_pton(AF_INET6, text, &to) == 1;
+}
+
+/* Whether the host may be the name of another site. /metrics is also asked for by an address, which
+ * no other site can take for its name. */
+static bool api_is_foreign(const struct exchange *ex, str host)
+{
+    return host.n && !config_is_loopback(host) &&
+           !(ex->route->handle == metrics_handle && api_is_address(host));
+}
+
 /* Without keys, a DNS rebinding attack could make a browser send requests here under the name of
  * another site, which could then read the replies. So the host name must be this machine's. With a
  * cookie, or to change something, the page that sends the request must be ours. */
@@ -103,8 +125,7 @@ bool api_allowed(struct exchange *ex)
     assert(ex->setup && ex->route);
     if (!ours && !ex->by_cookie)
         return true;
-    if (ex->setup->config->key_count == 0 && h->host.n &&
-        !config_is_loopback(exchange_host(h->host))) {
+    if (ex->setup->config->key_count == 0 && api_is_foreign(ex, exchange_host(h->host))) {
         exchange_fail(ex,
                       403,
                       "foreign_host",
