@@ -117,6 +117,7 @@ class Failures(unittest.TestCase):
             d.investigate("error")
             self.assertEqual(d.ask("POST", "/alerts", {"alert_type": "t"})[0], 422)
             self.assertEqual(d.ask("POST", "/alerts", "x")[0], 400)
+            until(lambda: "path=/alerts status=400" in d.log.read_text())  # written after the reply
             log = d.log.read_text()
             self.assertRegex(log, rf'level=warn msg="an investigation failed" incident={d.alert} reason=llm_error '
                                   'why="[^"]*the connection was refused')
@@ -130,6 +131,7 @@ class Failures(unittest.TestCase):
                  "startsAt": "2026-11-17T04:22:14Z", "fingerprint": "5f2c6b8d1a7e9034"}]}
             alert = d.ask("POST", "/alerts", hook)[1]["alerts"][0]["alert_id"]
             until(lambda: d.ask("GET", f"/processing-status/{alert}")[1]["status"] == "completed")
+            until(lambda: "runbook cannot be read" in d.log.read_text())
             self.assertRegex(d.log.read_text(), rf'level=warn msg="an alert\'s runbook cannot be read[^"]*" alert={alert} '
                                                 r'why="there is no runbook \\"nosuch\.md')
 
