@@ -139,8 +139,8 @@ class Failures(unittest.TestCase):
         with Model(classic) as model, Daemon(model) as d:
             for path in ("/health", "/ready", "/alert-types"):
                 self.assertEqual(d.ask("GET", path)[0], 200)
+            until(lambda: "path=/alert-types status=200" in d.log.read_text())
             log = d.log.read_text()
-            self.assertIn("path=/alert-types status=200", log)
             self.assertNotIn("path=/health", log)
             self.assertNotIn("path=/ready", log)
 

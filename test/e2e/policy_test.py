@@ -613,7 +613,7 @@ class Rollout(Case):
         self.assertEqual((d["case_id"], d["primary"]["status"], d["shadow"]["status"]),
                          ("case-1", "met", "missing"))
         self.assertEqual(self.metric('react_shadow_comparisons_total{outcome="differs"}'), 1)
-        self.assertIn("the shadow differs", self.gateway.log.read_text())
+        self.until(lambda: "the shadow differs" in self.gateway.log.read_text())
         self.assertEqual(len(self.ask("GET", "/api/v1/policy/results")[1]["results"]), 1)
 
     def test_the_shadow_has_a_limit_and_never_waits(self):
