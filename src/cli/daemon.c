@@ -270,7 +270,7 @@ enum daemon_settled daemon_settle(const struct config *c, unsigned wait_ms)
             return DAEMON_SETTLED;
         usleep(SETTLE_LOOK_US);
     } while (clock_mono_ns(&clock_real) < until);
-    return DAEMON_BEHIND;
+    return DAEMON_TIMEOUT;
 }
 
 /* ---- asking ---- */

@@ -33,8 +33,8 @@ struct daemon_link {
  * the daemon at its address has another store. Call daemon_close in any case. */
 bool daemon_open(struct daemon_link *d, const struct config *c, struct err *e) MUST_USE;
 /* Waits until the tables have every record that the store's daemon had on disk when this was
- * called. NONE at once if no daemon of the store answers; BEHIND if it took longer than wait_ms. */
-enum daemon_settled { DAEMON_SETTLED, DAEMON_BEHIND, DAEMON_NONE };
+ * called. NONE at once if no daemon of the store answers; TIMEOUT after wait_ms. */
+enum daemon_settled { DAEMON_SETTLED, DAEMON_TIMEOUT, DAEMON_NONE };
 enum daemon_settled daemon_settle(const struct config *c, unsigned wait_ms);
 /* Adds a text to a path or a query: "%XX" for all but letters, digits and "-._~". */
 void daemon_add_encoded(struct buf *out, str text);

@@ -39,7 +39,7 @@ int history_fail(const struct err *e)
     return cli_complain(codes[e->code] ? codes[e->code] : CLI_STORE, "%s", e->text);
 }
 
-/* What a killed daemon left in its journal would be missing without a word. */
+/* Tells on standard error that a killed daemon left records in its journal. */
 static void history_tell_waiting(const struct history *h)
 {
     char path[FILE_PATH_MAX], journal[FILE_PATH_MAX];
@@ -70,7 +70,7 @@ int history_open(struct history *h, const char *config)
     p = progress_begin("waiting for the newest calls", "", 0);
     settled = daemon_settle(h->config, SETTLE_MS);
     progress_end(&p);
-    if (settled == DAEMON_BEHIND) {
+    if (settled == DAEMON_TIMEOUT) {
         config_release(h->config);
         return cli_complain(CLI_TIMEOUT,
                             "the daemon's newest calls are not in the tables after %d seconds, so "

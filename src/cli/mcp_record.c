@@ -36,7 +36,7 @@ static struct query_asker asker_of(const struct cli_mcp_record *r, const struct 
 static bool take_reader(struct cli_mcp_record *r, struct reader **out, struct err *e)
 {
     *out = NULL;
-    if (daemon_settle(r->config, SETTLE_MS) == DAEMON_BEHIND)
+    if (daemon_settle(r->config, SETTLE_MS) == DAEMON_TIMEOUT)
         return err_set(e,
                        ERR_TIMEOUT,
                        "the daemon's newest calls are not in the tables yet, so the answer would "

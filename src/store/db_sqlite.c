@@ -122,8 +122,8 @@ static bool db_sqlite_check_there(const char *path, struct err *e)
     return access(path, F_OK) == 0 || err_set(e, ERR_NOT_FOUND, "there is no store at %s", path);
 }
 
-/* Whether nothing can change the file: its folder cannot be written and there is no WAL. SQLite
- * would make two files beside it even to read it, unless it is told. */
+/* Whether nothing can change the file: its folder cannot be written and there is no WAL. Then
+ * SQLite can only read it as immutable: otherwise it makes two files beside it. */
 static bool db_sqlite_is_fixed(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -136,7 +136,7 @@ static bool db_sqlite_is_fixed(const char *path)
     return access(other, W_OK) != 0;
 }
 
-/* The path as a URI, in which SQLite takes this word. */
+/* A URI that opens the file as immutable. */
 static void db_sqlite_write_fixed(const char *path, struct buf *out)
 {
     buf_add(out, STR("file:"));

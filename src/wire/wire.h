@@ -121,8 +121,8 @@ struct wire {
     enum chat_dialect dialect;
     const char *name;
     enum wire_framing stream_framing;
-    bool in_turn, one_call, one_thought; /* the arguments of a call are written without a break; a
-                call ends before the next: see call_order.h; clients join all reasoning to a text */
+    bool in_turn, one_call; /* arguments without a break; one call at a time: call_order.h */
+    bool one_thought;       /* clients join all reasoning of a reply to one text */
     bool whole_lasts; /* texts of a whole reply's events stay valid until its frame is freed: see
                          defer_events.h */
     const char *whole_type, *stream_type; /* Content-Type of replies */
