@@ -24,6 +24,24 @@
 #define NOINLINE __attribute__((noinline)) /* keeps a rare path out of a frequent one */
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
+/* Whether this build has a sanitizer: gcc defines a macro for each, clang has __has_feature. */
+#ifdef __has_feature
+#define BUILD_FEATURE(name) __has_feature(name)
+#else
+#define BUILD_FEATURE(name) 0
+#endif
+#if defined(__SANITIZE_THREAD__) || BUILD_FEATURE(thread_sanitizer)
+#define BUILD_THREAD_SANITIZER 1
+#else
+#define BUILD_THREAD_SANITIZER 0
+#endif
+#if BUILD_THREAD_SANITIZER || defined(__SANITIZE_ADDRESS__) ||                                     \
+    BUILD_FEATURE(address_sanitizer) || BUILD_FEATURE(memory_sanitizer)
+#define BUILD_MEMORY_CHECKED 1 /* each free and each access is checked */
+#else
+#define BUILD_MEMORY_CHECKED 0
+#endif
+
 /* An assert states what the program's own logic guarantees: the order of states, indexes below
  * counts, offsets within lengths. It never judges input (of a client, a model, a file, a database
  * or the configuration), which gets an error instead, and it has no side effects.

@@ -109,12 +109,10 @@ typedef uint8_t blake2bp_bytes __attribute__((vector_size(8 * LEAVES)));
     } while (0)
 
 /* Clang needs minutes for rounds that are written out in a build with sanitizers. */
-#define SMALL_ALWAYS 0
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(undefined_behavior_sanitizer)
-#undef SMALL_ALWAYS
+#if BUILD_FEATURE(address_sanitizer) || BUILD_FEATURE(undefined_behavior_sanitizer)
 #define SMALL_ALWAYS 1
-#endif
+#else
+#define SMALL_ALWAYS 0
 #endif
 #ifdef __x86_64__
 #define SMALL_PLAIN 1 /* for processors without AVX2: not worth 30 kB */

@@ -75,13 +75,38 @@ void clock_cond_init(pthread_cond_t *cond)
     pthread_condattr_destroy(&attr);
 }
 
+static struct timespec clock_timespec(uint64_t ns)
+{
+    return (struct timespec){(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
+}
+
 bool clock_cond_wait(pthread_cond_t *cond, pthread_mutex_t *lock, uint64_t until_ns)
 {
-    struct timespec at = {(time_t)(until_ns / 1000000000), (long)(until_ns % 1000000000)};
+    struct timespec at = clock_timespec(until_ns);
 
     if (until_ns == CLOCK_NEVER)
         return pthread_cond_wait(cond, lock) == 0;
     return pthread_cond_timedwait(cond, lock, &at) == 0;
+}
+
+/* ThreadSanitizer of clang 14 does not know pthread_mutex_clocklock and would miss that the lock is
+ * taken, so such a build waits by the wall clock. */
+bool clock_mutex_lock(pthread_mutex_t *lock, uint64_t until_ns)
+{
+    struct timespec at;
+
+    if (until_ns == CLOCK_NEVER)
+        return pthread_mutex_lock(lock) == 0;
+#if BUILD_THREAD_SANITIZER
+    uint64_t now_ns = clock_mono_ns(&clock_real);
+
+    at = clock_timespec((uint64_t)clock_wall_ms(&clock_real) * CLOCK_NS_PER_MS +
+                        (until_ns > now_ns ? until_ns - now_ns : 0));
+    return pthread_mutex_timedlock(lock, &at) == 0;
+#else
+    at = clock_timespec(until_ns);
+    return pthread_mutex_clocklock(lock, CLOCK_MONOTONIC, &at) == 0;
+#endif
 }
 
 void clock_fake_init(struct clock *c, int64_t wall_ms)

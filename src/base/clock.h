@@ -63,6 +63,9 @@ int clock_left_ms(const struct clock *c, uint64_t deadline_ns);
 void clock_cond_init(pthread_cond_t *cond);
 bool clock_cond_wait(pthread_cond_t *cond, pthread_mutex_t *lock, uint64_t until_ns);
 
+/* Waits for a lock until a monotonic time; false if it has passed. */
+bool clock_mutex_lock(pthread_mutex_t *lock, uint64_t until_ns) MUST_USE;
+
 /* The monotonic time begins at one second. Advancing moves both times; setting the wall time, as an
  * operator may do, moves only the wall time. */
 void clock_fake_init(struct clock *c, int64_t wall_ms);

@@ -31,14 +31,7 @@
 
 /* ThreadSanitizer intercepts clone as if it were fork, and aborts because this child shares our
  * memory. Under its other name the function is not intercepted. */
-#if defined(__SANITIZE_THREAD__)
-#define WATCHED 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define WATCHED 1
-#endif
-#endif
-#ifdef WATCHED
+#if BUILD_THREAD_SANITIZER
 int __clone(int (*fn)(void *), void *stack, int flags, void *arg, ...);
 #define clone __clone
 #endif

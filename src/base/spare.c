@@ -11,18 +11,6 @@
 #define CLASS_BYTES (512 * 1024) /* kept of each, at most */
 #define CLASS_COUNT 128          /* pieces, likewise */
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define WATCHED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer) ||                         \
-    __has_feature(thread_sanitizer)
-#define WATCHED 1
-#endif
-#endif
-#ifndef WATCHED
-#define WATCHED 0
-#endif
-
 _Static_assert(SPARE_SIZE_MIN << CLASSES / 2 == SPARE_SIZE_MAX, "a class for each size");
 
 struct stack {
@@ -65,7 +53,7 @@ static size_t spare_class_count(unsigned c)
 
 void spare_open(void)
 {
-    for (unsigned c = 0; c < CLASSES && !WATCHED && !mine[c].base; c++) {
+    for (unsigned c = 0; c < CLASSES && !BUILD_MEMORY_CHECKED && !mine[c].base; c++) {
         mine[c].base = mine[c].top = base_alloc(spare_class_count(c) * sizeof(void *));
         mine[c].end = mine[c].base + spare_class_count(c);
     }

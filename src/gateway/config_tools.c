@@ -249,7 +249,7 @@ static bool config_tools_openapi(struct config_build *b, const struct json_node 
 {
     const struct json_node *file = config_tools_member(b, v, "openapi"),
                            *base = config_tools_member(b, v, "base_url");
-    str text, line;
+    str text = STR(""), line;
     struct err e;
 
     t->kind = CONFIG_TOOLS_OPENAPI;

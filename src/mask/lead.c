@@ -359,9 +359,10 @@ SIMD_AVX2 static inline void add_sure(const struct mask_leads *l, str s, size_t 
     }
 }
 
-/* The same as find_plain, but some; from 3 on and in a text of at least 16 bytes. The results for
- * the first three bytes of a lead are shifted to the position where the lead would end; before the
- * first block they are empty, so that no end is found before h->at. */
+/* Finds leads that end at h->at or later, 16 positions at a time: h->at is at least 3, the text has
+ * at least 16 bytes. It may stop before the end of the text, at the next position for h->at. The
+ * matches of a lead's first three bytes are shifted to the position where the lead would end;
+ * before the first block they are empty, so no lead is found that ends before h->at. */
 SIMD_AVX2 static void find_32(const struct mask_leads *l, str s, struct mask_hits *h)
 {
     const struct halves all = halves_of(l);

@@ -119,12 +119,10 @@ bool mcp_lock_until(pthread_mutex_t *lock, uint64_t deadline_ns, const _Atomic b
     for (;;) {
         uint64_t look_ns = clock_deadline_ns(&clock_real, CANCEL_LOOK_MS),
                  until_ns = cancel && look_ns < deadline_ns ? look_ns : deadline_ns;
-        struct timespec until = {.tv_sec = (time_t)(until_ns / 1000000000u),
-                                 .tv_nsec = (long)(until_ns % 1000000000u)};
 
         if (cancel && atomic_load(cancel))
             return err_set(e, ERR_CANCELLED, "cancelled");
-        if (pthread_mutex_clocklock(lock, CLOCK_MONOTONIC, &until) == 0)
+        if (clock_mutex_lock(lock, until_ns))
             return true;
         if (until_ns == deadline_ns)
             return err_set(e, ERR_TIMEOUT, "another call waits for the MCP server");

@@ -421,13 +421,11 @@ static bool mcp_pipe_write_all(struct mcp_pipe *p, str bytes, uint64_t deadline_
 bool mcp_pipe_send(struct mcp_pipe *p, str line, uint64_t deadline_ns, const _Atomic bool *cancel,
                    struct err *e)
 {
-    struct timespec until = {.tv_sec = (time_t)(deadline_ns / 1000000000u),
-                             .tv_nsec = (long)(deadline_ns % 1000000000u)};
     struct buf b;
     bool ok;
 
     assert(!memchr(line.p, '\n', line.n));
-    if (pthread_mutex_clocklock(&p->write_lock, CLOCK_MONOTONIC, &until) != 0)
+    if (!clock_mutex_lock(&p->write_lock, deadline_ns))
         return err_set(e, ERR_TIMEOUT, "the MCP server does not read its input");
     buf_init(&b, 4 * MCP_MESSAGE_MAX);
     buf_add(&b, line);

@@ -130,11 +130,13 @@ static void hold_early(struct conn *c)
     c->held_cap = (uint32_t)held.cap; /* at most BUF_SPARE_MAX, or a little more than the bytes */
 }
 
-static void conn_give_held(struct conn *c, char *p, size_t cap)
+/* The connection holds no bytes from here on. */
+static struct buf conn_take_held(struct conn *c)
 {
-    struct buf held = {.p = p, .cap = cap, .size_max = CONN_QUEUE_MAX};
+    struct buf held = {.p = c->held, .cap = c->held_cap, .size_max = CONN_QUEUE_MAX};
 
-    buf_give(loop_bufs(c->loop), &held);
+    c->held = NULL;
+    return held;
 }
 
 static enum tls_result conn_take(struct conn *c, size_t most, str *got, struct err *e)
@@ -170,14 +172,12 @@ static void conn_report_error(struct conn *c, const struct err *e)
 /* The held bytes outlive a close in the callback. */
 static void hand_on(struct conn *c, str bytes)
 {
-    uint32_t held_cap = c->held_cap;
-    char *held = c->held;
+    struct buf held = conn_take_held(c);
 
     assert(c->life == CONN_OPEN);
-    c->held = NULL;
     c->handler->on_bytes(c->ctx, bytes);
-    if (held)
-        conn_give_held(c, held, held_cap);
+    if (held.p)
+        buf_give(loop_bufs(c->loop), &held);
 }
 
 static void read_turn(struct conn *c)
@@ -436,6 +436,7 @@ void conn_handler_set(struct conn *c, const struct conn_handler *h, void *ctx)
 
 void conn_close(struct conn *c)
 {
+    struct buf held;
     bool says_end;
 
     if (!c || c->life == CONN_CLOSED)
@@ -451,9 +452,9 @@ void conn_close(struct conn *c)
     c->link = NULL;
     close(c->watch.fd);
     conn_release_queue(c);
-    if (c->held)
-        conn_give_held(c, c->held, c->held_cap);
-    c->held = NULL;
+    held = conn_take_held(c);
+    if (held.p)
+        buf_give(loop_bufs(c->loop), &held);
     free(c->fault);
     c->fault = NULL;
     loop_defer(c->loop, &c->task);

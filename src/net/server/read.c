@@ -275,6 +275,7 @@ static bool is_reading(const struct server_exchange *x)
 static void wait_with(struct server_exchange *x, str bytes)
 {
     if (bytes.n > 0) {
+        assert(bytes.p);
         buf_add(&x->in, bytes);
         assert(!buf_full(&x->in)); /* nothing is read while something waits */
     }
