@@ -13,7 +13,7 @@ struct request_reader;
 void part_request_init(struct chat_request *out, enum chat_dialect dialect, const struct json *doc);
 struct chat_part part_new(enum chat_part_kind kind, enum chat_dialect dialect);
 struct chat_tool part_tool(enum chat_dialect dialect);
-/* The same in the arena. */
+/* A part of text, in the arena. */
 struct chat_part *part_text_new(struct arena *a, str text, enum chat_dialect dialect);
 /* A message that could not be read, as it is; false with ERR_LIMIT if it does not fit. */
 bool part_message_opaque(const struct request_reader *r, const struct json_node *v,

@@ -125,6 +125,37 @@ class Dialects(Case):
                 calls[d["index"]] = calls.get(d["index"], "") + d["function"]["arguments"]
         self.assertEqual(calls, {0: '{"x":0}', 1: '{"x":1}'})
 
+    def test_texts_with_a_thought_between_them_are_two_paragraphs(self):
+        blocks = [("text", "First."), ("thinking", "hm"), ("text", "Then."), ("text", " More.")]
+        doc = {"id": "m", "type": "message", "role": "assistant", "model": "u", "stop_reason": "end_turn",
+               "content": [{"type": k, k: t, **({"signature": "s"} if k == "thinking" else {})} for k, t in blocks],
+               "usage": {"input_tokens": 5, "output_tokens": 9}}
+        frames = [{"type": "message_start", "message": {**doc, "content": [], "stop_reason": None}}]
+        for i, (k, t) in enumerate(blocks):
+            frames += [{"type": "content_block_start", "index": i, "content_block": {"type": k, k: ""}},
+                       *({"type": "content_block_delta", "index": i, "delta": {"type": f"{k}_delta", k: c}} for c in t),
+                       {"type": "content_block_stop", "index": i}]
+        frames += [{"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 9}},
+                   {"type": "message_stop"}]
+        want = "First.\n\nThen. More."
+        hi = {"messages": [{"role": "user", "content": "hi"}]}
+        for show in "show", "hide":
+            head = {"x-rationale-reasoning": show}
+            self.up.reply = lambda *_: plain(doc)
+            r = request(PATHS["openai"], {**hi, "model": "anthropic"}, head)
+            self.assertEqual(asking.said_in(r)[0], want)
+            r = request(PATHS["ollama"], {**hi, "model": "anthropic", "stream": False}, head)
+            self.assertEqual(json.loads(r.body)["message"]["content"], want)
+            self.up.reply = lambda *_: sse(*frames)
+            r = request(PATHS["openai"], {**hi, "model": "anthropic", "stream": True}, head)
+            self.assertEqual("".join(e["choices"][0]["delta"].get("content") or "" for e in events(r.body)
+                                     if e["choices"]), want)
+            r = request(PATHS["ollama"], {**hi, "model": "anthropic"}, head)
+            self.assertEqual("".join(json.loads(line)["message"]["content"] for line in r.body.splitlines()), want)
+        r = request(PATHS["anthropic"], {**hi, "model": "anthropic", "max_tokens": 9, "stream": True},
+                    {"x-rationale-reasoning": "show"})
+        self.assertEqual([e for e in events(r.body) if e["type"] != "ping"], frames)
+
     def test_tools_that_take_a_text_are_functions_elsewhere(self):
         grammar = {"type": "grammar", "syntax": "lark", "definition": "start: LINE+"}
         custom = {"type": "custom", "name": "patch", "description": "apply it", "format": grammar}

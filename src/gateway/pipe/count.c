@@ -254,10 +254,41 @@ NOINLINE static void pipe_count_reasoning(struct pipe_count *s, const struct cha
     pipe_count_take(s, ev, false);
 }
 
+/* Whether the event is reasoning that is a block of the provider's reply: Gemini also signs its
+ * answer. */
+static bool pipe_count_is_own_thought(const struct chat_event *ev, enum pipe_mark mark)
+{
+    if (mark == PIPE_FROM_TEXT || mark == PIPE_BREAK || !pipe_has_blocks(ev->dialect))
+        return false;
+    if (ev->kind == CHAT_SIGNATURE)
+        return mark == PIPE_SEALED && ev->dialect != CHAT_GEMINI;
+    return ev->kind == CHAT_REASONING || pipe_is_opaque(ev);
+}
+
+/* A text after a thought is a paragraph of its own, as a thought after a text is. */
+NOINLINE static void pipe_count_text(struct pipe_count *s, const struct chat_event *ev,
+                                     enum pipe_mark mark)
+{
+    const struct pipe_options *o = s->shared->options;
+    struct chat_event apart = *ev;
+
+    assert(ev->kind == CHAT_TEXT && ev->text.n > 0);
+    if (s->thought && s->last_answer && s->last_answer != '\n' && ev->text.p[0] != '\n' &&
+        o->one_thought && !o->as_it_is) {
+        apart.text = arena_join(s->shared->scratch, STR("\n\n"), ev->text, STR(""));
+        apart.node = NULL;
+        *s->shared->touched = true;
+    }
+    s->thought = false;
+    s->last_answer = ev->text.p[ev->text.n - 1];
+    pipe_cap_feed(s->next, &apart, mark);
+}
+
 void pipe_count_feed(struct pipe_count *s, const struct chat_event *ev, enum pipe_mark mark)
 {
     assert(mark != PIPE_BEYOND_CAP); /* this stage marks it */
     assert(mark != PIPE_BREAK || ev->kind == CHAT_END);
+    s->thought |= pipe_count_is_own_thought(ev, mark);
     if (ev->kind == CHAT_REASONING) {
         pipe_count_reasoning(s, ev, mark);
         return;
@@ -271,5 +302,8 @@ void pipe_count_feed(struct pipe_count *s, const struct chat_event *ev, enum pip
     }
     if (mark == PIPE_SEALED)
         s->any = s->opaque = true;
-    pipe_cap_feed(s->next, ev, mark);
+    if (ev->kind == CHAT_TEXT && ev->text.n)
+        pipe_count_text(s, ev, mark);
+    else
+        pipe_cap_feed(s->next, ev, mark);
 }
