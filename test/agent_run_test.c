@@ -404,6 +404,59 @@ TEST(a_person_is_asked_first_and_their_word_counts)
     }
 }
 
+struct decider {
+    pthread_t thread;
+    pthread_barrier_t *start;
+    struct agent_options *o;
+    int64_t seq;
+    bool counts;
+};
+
+static void *decide(void *ctx)
+{
+    struct decider *d = ctx;
+    struct err e;
+
+    pthread_barrier_wait(d->start);
+    d->counts = agent_answer(
+        d->o->log,
+        d->o->run,
+        d->seq,
+        &(struct agent_decision){.word = AGENT_APPROVE, .who = STR("ada"), .now_us = 1},
+        &e);
+    return NULL;
+}
+
+TEST(one_of_several_equal_decisions_of_one_moment_counts)
+{
+    struct script s = {.turns = {"!pay {\"n\":1}", "Paid."}};
+    struct agent_options o = script_options(&s, box);
+    struct decider all[4];
+    pthread_barrier_t start;
+
+    CHECK_INT(pthread_barrier_init(&start, NULL, COUNT_OF(all)), 0);
+    o.log = log_in(dir, &arena);
+    for (size_t i = 0; i < 20; i++) {
+        struct agent_result r;
+        unsigned counted = 0;
+
+        o.run = arena_printf(&arena, "equal-%zu", i);
+        r = script_run(&o, &arena);
+        CHECK(r.end == AGENT_WAITING);
+        for (size_t k = 0; k < COUNT_OF(all); k++) {
+            all[k] = (struct decider){.start = &start, .o = &o, .seq = r.pending.seq};
+            CHECK_INT(pthread_create(&all[k].thread, NULL, decide, &all[k]), 0);
+        }
+        for (size_t k = 0; k < COUNT_OF(all); k++) {
+            CHECK_INT(pthread_join(all[k].thread, NULL), 0);
+            counted += all[k].counts;
+        }
+        CHECK_INT(counted, 1);
+    }
+    agent_log_close(o.log);
+    pthread_barrier_destroy(&start);
+}
+
 TEST(a_call_whose_end_is_unknown_follows_its_tool)
 {
     struct script s = {.turns = {"!twice {\"n\":3}", "Over."}};
@@ -492,6 +545,7 @@ int main(void)
         S(a_recorded_run_is_replayed_to_the_same_trace),
         S(a_log_that_is_damaged_ends_the_run_with_an_error),
         S(a_person_is_asked_first_and_their_word_counts),
+        S(one_of_several_equal_decisions_of_one_moment_counts),
         S(a_call_whose_end_is_unknown_follows_its_tool),
         S(the_record_is_told_of_the_session_and_of_each_tool),
     };

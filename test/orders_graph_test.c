@@ -536,7 +536,7 @@ static int route(struct shop *s, struct apps *apps, const char *method, const ch
                             .key = STR(""),
                             .subject = STR(""),
                             .operator_ = true,
-                            .thoughts = true,
+                            .sees_reasoning = true,
                             .arena = &s->arena};
     struct app_reply r = {.status = 0};
 

@@ -4,6 +4,7 @@
  */
 #include "agent/run_state.h"
 
+#include "base/rand.h"
 #include "base/sha256.h"
 #include "base/utf8.h"
 
@@ -199,12 +200,18 @@ static void agent_decision_write_note(struct buf *out, const struct agent_decisi
     buf_release(&masked);
 }
 
+/* The id tells two equal decisions of one millisecond apart. */
 static void agent_decision_write(struct buf *out, const struct agent_decision *d, str why)
 {
     static const char *const words[] = {"approve", "deny", "change"};
+    uint64_t id;
 
     assert((size_t)d->word < COUNT_OF(words));
-    buf_printf(out, "{\"word\":\"%s\",\"who\":", words[d->word]);
+    rand_os(&id, sizeof id);
+    buf_printf(out,
+               "{\"word\":\"%s\",\"id\":\"%016llx\",\"who\":",
+               words[d->word],
+               (unsigned long long)id);
     (void)json_quote(out, d->who);
     buf_add(out, STR(",\"why\":"));
     (void)json_quote(out, why);

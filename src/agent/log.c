@@ -10,6 +10,7 @@
 #include "agent/column.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/utf8.h"
 
 #define BATCH_MAX 2048
 #define RETRY_MS 30000 /* how long the puts of a run wait for an unreachable database */
@@ -31,17 +32,24 @@ static const char put_run[] =
     " ELSE excluded.daemon_id END"
     " WHERE $11 = '' OR agent_runs.status = $11";
 
-static bool agent_log_put_one(struct db *db, const struct agent_effect *f, struct err *e)
+static struct db_value agent_log_text(struct arena *a, str s)
+{
+    return db_text(utf8_storable(s, a));
+}
+
+static bool agent_log_put_one(struct db *db, const struct agent_effect *f, struct arena *a,
+                              struct err *e)
 {
     return db_run(db,
                   put_effect,
                   DB_ARGS(db_text(f->run),
                           db_int(f->seq),
                           db_text(f->kind),
-                          db_text(f->name),
-                          db_text(f->key),
-                          db_text(f->request),
-                          f->state == AGENT_DONE || f->result.n ? db_text(f->result) : db_null(),
+                          agent_log_text(a, f->name),
+                          agent_log_text(a, f->key),
+                          agent_log_text(a, f->request),
+                          f->state == AGENT_DONE || f->result.n ? agent_log_text(a, f->result)
+                                                                : db_null(),
                           db_int(f->failed),
                           db_int(f->state),
                           db_int(f->started_us),
@@ -49,7 +57,8 @@ static bool agent_log_put_one(struct db *db, const struct agent_effect *f, struc
                   e);
 }
 
-static bool agent_log_put_row(struct agent_log *l, const struct agent_row *r, struct err *e)
+static bool agent_log_put_row(struct agent_log *l, const struct agent_row *r, struct arena *a,
+                              struct err *e)
 {
     return db_run(l->writer,
                   put_run,
@@ -57,9 +66,9 @@ static bool agent_log_put_row(struct agent_log *l, const struct agent_row *r, st
                           db_text(r->app),
                           db_text(r->session_id),
                           db_text(r->status),
-                          db_text(r->reason),
-                          db_text(r->input),
-                          column_text_or_null(r->result),
+                          agent_log_text(a, r->reason),
+                          agent_log_text(a, r->input),
+                          r->result.n ? agent_log_text(a, r->result) : db_null(),
                           db_int(r->created_us),
                           db_int(r->updated_us),
                           column_text_or_null(r->key),
@@ -71,16 +80,20 @@ static bool agent_log_put_row(struct agent_log *l, const struct agent_row *r, st
 static bool agent_log_put_wait(struct agent_log *l, const struct wait *w, struct err *e)
 {
     struct db *db = l->writer;
+    struct arena a;
+    bool ok = true;
 
     assert(w->run || !w->owned || w->n || w->row);
     if (w->run)
         return w->run(w->ctx, db, e);
     if (w->owned && !log_check_owner(l, db, w->n ? w->effects[0].run : w->row->id, e))
         return false;
-    for (size_t i = 0; i < w->n; i++)
-        if (!agent_log_put_one(db, &w->effects[i], e))
-            return false;
-    return !w->row || agent_log_put_row(l, w->row, e);
+    arena_init(&a, (size_t)1 << 30);
+    for (size_t i = 0; ok && i < w->n; i++)
+        ok = agent_log_put_one(db, &w->effects[i], &a, e);
+    ok = ok && (!w->row || agent_log_put_row(l, w->row, &a, e));
+    arena_release(&a);
+    return ok;
 }
 
 static enum agent_care agent_log_care(const struct wait *w)

@@ -276,6 +276,8 @@ static void mask_result(struct run *r, struct tool_result *res)
 {
     struct buf out;
 
+    for (size_t i = 0; i < res->out.n; i++) /* the model sees the same text as the log */
+        res->out.p[i] = res->out.p[i] ? res->out.p[i] : ' ';
     if (!r->o->mask || !res->out.n)
         return;
     buf_init(&out, 4 * res->out.n + 65536);

@@ -248,7 +248,7 @@ void app_answer(void *app, const struct app_match *m, const struct app_request *
     else if ((!(flags & APP_READY) || m->app->ready(app, r)) &&
              (!(flags & APP_JSON) || app_json(q, &doc, r)))
         m->route->answer(app, &own, r);
-    if (flags & APP_TRACE && !q->thoughts)
+    if (flags & APP_TRACE && !q->sees_reasoning)
         app_hide_thoughts(q, r);
     json_release(&doc);
 }

@@ -61,8 +61,7 @@ struct app_request {
     str signature;               /* of a webhook: PagerDuty's or Grafana's header, or "" */
     str key, subject;            /* the client: its key's name, or "" */
     bool operator_;              /* may see all and change things */
-    bool thoughts;               /* may see the reasons in the application's own state */
-    bool sees_reasoning;         /* may see reasoning of models, by the policy of the record */
+    bool sees_reasoning;         /* may see reasoning: config_shows_reasoning decides */
     const struct app_call *call; /* of a model call, else NULL */
     const _Atomic bool *cancel;  /* nobody waits for the answer any more */
     const struct json *json;     /* of a route with APP_JSON: the body, an object */

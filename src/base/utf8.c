@@ -232,6 +232,20 @@ bool utf8_copy(struct buf *out, str s)
     return whole;
 }
 
+str utf8_storable(str s, struct arena *a)
+{
+    struct buf b;
+
+    if (utf8_valid(s) && (s.n == 0 || !memchr(s.p, '\0', s.n)))
+        return s;
+    buf_init(&b, 4 * s.n + 16);
+    (void)utf8_copy(&b, s);
+    for (size_t at = 0; at < b.n; at++)
+        if (b.p[at] == '\0')
+            b.p[at] = ' ';
+    return arena_move_buf(a, &b);
+}
+
 bool utf8_is_control(uint32_t code)
 {
     return code < 0x20 || (code >= 0x7F && code < 0xA0) || code == 0x2028 || code == 0x2029 ||

@@ -20,6 +20,7 @@
  */
 #pragma once
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/str.h"
 
@@ -60,6 +61,9 @@ size_t utf8_tail(str s);
 
 /* Appends s with invalid bytes replaced; true if all of s was valid. */
 bool utf8_copy(struct buf *out, str s);
+/* A text that every database accepts: without invalid bytes, and with a space for each NUL. It is s
+ * itself, or in the arena. */
+str utf8_storable(str s, struct arena *a);
 
 /* Whether a character controls a terminal or the line instead of being visible: C0 and C1 controls
  * (including line feed and tab), DEL, line and paragraph separators, and marks that change the

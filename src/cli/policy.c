@@ -55,7 +55,7 @@ static bool policy_ask_here(struct policy_cmd *p, const char *method, str path, 
                             .key = STR("cli"),
                             .subject = STR(""),
                             .operator_ = true,
-                            .thoughts = true,
+                            .sees_reasoning = true,
                             .arena = &p->newest};
 
     assert(method && path.n && path.p[0] == '/');

@@ -76,6 +76,12 @@ bool api_operator(const struct exchange *ex)
     return ex->setup->config->key_count == 0 || (ex->key && ex->key->role == CONFIG_OPERATOR);
 }
 
+bool api_sees_reasoning(const struct exchange *ex)
+{
+    return config_shows_reasoning(
+        ex->setup->config, ex->key, exchange_reasoning_asked(server_request(ex->x)));
+}
+
 bool api_operators_only(struct exchange *ex)
 {
     if (api_operator(ex))

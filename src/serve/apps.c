@@ -215,9 +215,7 @@ static void serve_apps_who(struct app_job *j)
     j->request.key = k ? arena_dup(&j->arena, k->name) : STR("");
     j->request.subject = STR("");
     j->request.operator_ = api_operator(j->ex);
-    j->request.thoughts = !k || k->reasoning != CONFIG_HIDE;
-    j->request.sees_reasoning = config_shows_reasoning(
-        j->ex->setup->config, k, exchange_reasoning_asked(server_request(j->ex->x)));
+    j->request.sees_reasoning = api_sees_reasoning(j->ex);
 }
 
 static bool serve_apps_parts(struct app_job *j)

@@ -47,9 +47,7 @@ static void serve_history_job_who(struct history_job *j)
     j->asker.key_name = k && !api_operator(j->ex) ? arena_dup(&j->arena, k->name) : STR("");
     j->key = k ? arena_dup(&j->arena, k->name) : STR("");
     j->all = api_operator(j->ex);
-    j->asker.hide_reasoning = !config_shows_reasoning(
-        j->ex->setup->config, k, exchange_reasoning_asked(server_request(j->ex->x)));
-    j->thoughts = !k || k->reasoning != CONFIG_HIDE;
+    j->asker.hide_reasoning = !api_sees_reasoning(j->ex);
     j->asker.redact = redact_history_text;
     j->asker.now_us = clock_wall_ms(j->worker->daemon->gateway.clock) * 1000;
     history_job_list_running(j);

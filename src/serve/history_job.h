@@ -30,7 +30,7 @@ struct history_job {
     str id, words;
     /* For a thread: the key, whether it may see everything, and the request's body. */
     str key;
-    bool all, thoughts; /* thoughts: may see the reasons of orders */
+    bool all;
     struct buf body;
     int what; /* of an erasure: enum store_erase_what */
     history_ask *ask;

@@ -165,8 +165,8 @@ void api_error(const struct chat_error *error, struct buf *out);
 struct chat_error exchange_error_of(int status, const char *code, str message);
 /* False after a refusal: a page of another site, or a host name that is not this machine's. */
 bool api_allowed(struct exchange *ex) MUST_USE;
-/* Whether this key may see everything and change things. */
-bool api_operator(const struct exchange *ex);
+/* Whether this key may see everything and change things; whether it may see recorded reasoning. */
+bool api_operator(const struct exchange *ex), api_sees_reasoning(const struct exchange *ex);
 bool api_operators_only(struct exchange *ex) MUST_USE; /* false after a refusal */
 
 /* history.c, history_export.c */

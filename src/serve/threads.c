@@ -76,7 +76,7 @@ static bool serve_threads_write_one(struct history_job *j, const struct thread_t
                      &a,
                      &t,
                      e);
-    if (ok && !j->thoughts)
+    if (ok && j->asker.hide_reasoning)
         serve_threads_hide_reasons(&t);
     if (ok)
         write(o, &t);

@@ -97,23 +97,9 @@ size_t engine_row_values(const struct store_call *row, const struct texts_place 
     return n;
 }
 
-static bool engine_row_is_text(str s)
-{
-    return utf8_valid(s) && (s.n == 0 || !memchr(s.p, '\0', s.n));
-}
-
 str engine_clean(struct engine *en, str text)
 {
-    struct buf b;
-
-    if (en->kind == DB_SQLITE || engine_row_is_text(text))
-        return text;
-    buf_init(&b, 4 * text.n + 16);
-    (void)utf8_copy(&b, text);
-    for (size_t at = 0; at < b.n; at++)
-        if (b.p[at] == '\0')
-            b.p[at] = ' ';
-    return arena_move_buf(&en->arena, &b);
+    return en->kind == DB_SQLITE ? text : utf8_storable(text, &en->arena);
 }
 
 str engine_clean_name(struct engine *en, str name)

@@ -167,8 +167,6 @@ struct find {
 bool find_calls(struct reader *r, struct find *f, size_t n, struct err *e) MUST_USE;
 /* Writes "searched_back_to_us". */
 void find_write_bound(int64_t back_to_us, struct json_out *o);
-/* A text that the database accepts: UTF-8 without a NUL. */
-str find_clean(str words, struct arena *a);
 /* Whether a word has a scope; whether a word has the scope reasoning. */
 bool find_scoped(str words, struct arena *a);
 bool find_wants_reasoning(str words, struct arena *a);

@@ -9,6 +9,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/utf8.h"
 #include "store/query_build.h"
 
 #define SEARCH_MAX 500
@@ -423,7 +424,7 @@ static bool query_decisions_search(struct reader *r, struct decision_log *l,
         if (!cursor_i64(value, offset) || *offset < 0 || *offset > SEARCH_MAX)
             return cursor_bad(e);
     }
-    h.words = find_clean(f->search, &r->arena);
+    h.words = utf8_storable(f->search, &r->arena);
     h.at = arena_zero(&r->arena, SEARCH_MAX, sizeof *h.at);
     find.typed = arena_join(&r->arena, f->tool, STR(" "), h.words);
     if (!find_calls(r, &find, 1, e))

@@ -10,7 +10,6 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "base/utf8.h"
 #include "store/query_build.h"
 
 #define FIND_OLD_MAX 500        /* calls whose texts are read */
@@ -541,18 +540,6 @@ void find_write_bound(int64_t back_to_us, struct json_out *o)
 }
 
 /* ---- the search text ---- */
-
-str find_clean(str words, struct arena *a)
-{
-    char *p = arena_alloc(a, words.n + 1);
-    struct buf b;
-
-    for (size_t i = 0; i < words.n; i++)
-        p[i] = words.p[i] ? words.p[i] : ' ';
-    buf_init(&b, words.n * 3 + 16);
-    (void)utf8_copy(&b, (str){p, words.n});
-    return arena_move_buf(a, &b);
-}
 
 /* Whether a word has the scope of this field, or of any if the field is WORDS_ANY_FIELD. */
 static bool find_has_scope(str words, unsigned field, struct arena *a)

@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "base/utf8.h"
 #include "store/query_build.h"
 
 enum { SESSION_ID, INTERACTION_ID, TIMESTAMP, SNIPPET, EXTRA };
@@ -214,7 +215,7 @@ bool query_search(struct reader *r, const struct query_asker *a, str words, int6
 
     if (!query_begin_object(r, out, &s.o, e))
         return false;
-    s.words = find_clean(words, &r->arena);
+    s.words = utf8_storable(words, &r->arena);
     json_member_array(&s.o, "results");
     ok = search_all(&s, e);
     json_out_end(&s.o);

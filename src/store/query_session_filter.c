@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base/map.h"
+#include "base/utf8.h"
 #include "store/query_build.h"
 
 #define FOUND_MAX 1000 /* sessions that a search gives */
@@ -245,7 +246,7 @@ bool session_look(struct reader *r, const struct query_asker *a, const struct qu
                   bool all, struct session_found *out, struct err *e)
 {
     *out = (struct session_found){.ids = STR(""), .back_to_us = -1, .tool_after_n = -1};
-    return (!f->search.n || session_search(r, a, find_clean(f->search, &r->arena), out, e)) &&
+    return (!f->search.n || session_search(r, a, utf8_storable(f->search, &r->arena), out, e)) &&
            (!f->tool.n || all || session_look_tool(r, f->tool, out, e));
 }
 

@@ -139,6 +139,15 @@ test("the address of a run leads to the page of its application", async ({ page 
   }
 }, { complaints: [/404.*\/api\/v1\/runs\/.*\/events/] }); // no agent has such a run
 
+test("the address of a run of an order whose id has a slash leads to the order", async ({ page }) => {
+  const [text] = JSON.parse(readFileSync(new URL("../../example/demo/tour.json", import.meta.url), "utf8")).order;
+  const said = await fetch(`${root}/api/v1/orders/lane%2F1/say`, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ text }) });
+  assert.equal(said.status, 200);
+  await page.goto(`${root}/runs/${encodeURIComponent("orders:lane/1")}`);
+  await until("the order", async () => page.url() === `${root}/orders/lane%2F1`);
+  await page.locator(".dialogue > li.customer").first().waitFor();
+}, { complaints: [/404.*\/api\/v1\/runs\/.*\/events/] });
+
 // Takes an order and gives the beginnings of its last answer that stood there before it was whole.
 async function takeOrder(page, said) {
   await page.goto(`${root}/orders`);

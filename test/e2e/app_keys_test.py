@@ -109,17 +109,27 @@ class Orders(Keyed):
                 self.assertEqual(get(g, "/api/v1/orders/t", "kc")[0], 200)
 
     def test_the_model_thinks_for_a_key_that_may_not_see_it(self):
-        hide = keys(reasoning="hide")
+        for setting in ({"reasoning": "hide"}, {}):
+            with Model({**text("Hi"), "reasoning_content": "they greet"}) as model, \
+                    Gateway(BINARY, config_of(model, keys=keys(**setting))) as g:
+                self.assertEqual(say(g, "t", "hello", "ka")[1]["reasoning"], [])
+                self.assertEqual(get(g, "/api/v1/orders/t", "kc")[1]["reasoning"], ["[DIRECT] they greet"])
+                for path in ("threads/t/state", "threads/t/checkpoints", "threads/t/checkpoints/latest",
+                             "checkpoints", "history/sessions/t"):
+                    for key, seen in (("ka", False), ("kc", True)):
+                        got = str(get(g, "/api/v1/" + path, key))
+                        self.assertIn("Hi", got)
+                        self.assertEqual("they greet" in got, seen, path)
+
+    def test_a_key_that_may_see_reasoning_sees_the_reasons_of_its_orders(self):
         with Model({**text("Hi"), "reasoning_content": "they greet"}) as model, \
-                Gateway(BINARY, config_of(model, keys=hide)) as g:
-            self.assertEqual(say(g, "t", "hello", "ka")[1]["reasoning"], [])
-            self.assertEqual(get(g, "/api/v1/orders/t", "kc")[1]["reasoning"], ["[DIRECT] they greet"])
-            for path in ("threads/t/state", "threads/t/checkpoints", "threads/t/checkpoints/latest", "checkpoints",
-                         "history/sessions/t"):
-                for key, seen in (("ka", False), ("kc", True)):
-                    got = str(get(g, "/api/v1/" + path, key))
-                    self.assertIn("Hi", got)
-                    self.assertEqual("they greet" in got, seen, path)
+                Gateway(BINARY, config_of(model, keys=keys(), reasoning={"show": True})) as g:
+            self.assertEqual(say(g, "t", "hello", "ka")[1]["reasoning"], ["[DIRECT] they greet"])
+            for path in ("orders/t", "threads/t/state"):
+                for asked, seen in ((None, True), ("show", True), ("hide", False)):
+                    header = {"x-rationale-reasoning": asked} if asked else {}
+                    got = http_ask(g, "GET", "/api/v1/" + path, key="ka", **header)
+                    self.assertEqual("they greet" in str(got), seen, (path, asked))
 
 
 class Policy(policy_test.Case, Keyed):
@@ -131,6 +141,13 @@ class Policy(policy_test.Case, Keyed):
 
     def test_the_model_thinks_for_a_key_that_may_not_see_it(self):
         self.start(keys=keys(reasoning="hide"), react_use_llm_controller=True)
+        self.hides_the_thoughts()
+
+    def test_without_a_setting_a_key_sees_no_thoughts_either(self):
+        self.start(keys=KEYS, react_use_llm_controller=True)
+        self.hides_the_thoughts()
+
+    def hides_the_thoughts(self):
         got = self.review(key="ka")
         self.assertIn({"step": 1, "action": "think", "observation": ""}, got["results"][0]["reasoning_trace"])
         run = self.ask("GET", "/api/v1/policy/results", key="kc")[1]["results"][0]["result_id"]

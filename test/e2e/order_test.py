@@ -460,7 +460,7 @@ class Routes(Case):
             self.assertEqual((status, doc["reply"]), (200, "Hi"))
 
     def test_a_key_sees_its_own_orders_and_hidden_reasons_stay_hidden(self):
-        keys = [{"name": "one", "sha256": digest("k1")},
+        keys = [{"name": "one", "sha256": digest("k1"), "reasoning": "show"},
                 {"name": "two", "sha256": digest("k2"), "reasoning": "hide"},
                 {"name": "boss", "sha256": digest("k3"), "role": "operator"}]
         with Model(*[text("<reasoning>because</reasoning>Hi")] * 3) as model, \

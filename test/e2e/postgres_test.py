@@ -11,10 +11,70 @@ import sys
 import threading
 import time
 import unittest
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from gateway import PATIENCE, until
 from on_postgres import ALICE, BOB, OPERATOR, SERVER, OnPostgres, psql
+from scripted_model import Model, results
+
+
+NUL = chr(0)
+ORDER = {"name": "order", "description": "Orders", "parameters": {"type": "object"}}
+NUL_ROUTES = {"openapi": "3.1.0", "paths": {"/items": {"get": {"operationId": "search"}}}}
+
+
+def says_nul(ask):
+    """Calls each tool, one that there is not among them, and then says what the last one gave; with NUL bytes."""
+    turns = [[("stock__search", {})], [("stock__search", {"q": NUL})], [("no" + NUL + "such", {})],
+             [("order", {"what": "a" + NUL + "b"})]]
+    done = results(ask)
+    return {"text": f"I{NUL}look.", "reasoning": f"so{NUL}so", "calls": turns[len(done)]} \
+        if len(done) < len(turns) else f"Seen:{NUL}{done[0]} {done[-1]}"
+
+
+class Nul(BaseHTTPRequestHandler):
+    """A service whose answer has a NUL byte."""
+
+    def do_GET(self):
+        text = f"three{NUL}left".encode()
+        self.send_response(200)
+        self.send_header("content-type", "text/plain")
+        self.send_header("content-length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    def log_message(self, *_):
+        pass
+
+
+class Agents(OnPostgres):
+    def test_a_nul_byte_ends_no_run(self):
+        service = ThreadingHTTPServer(("127.0.0.1", 0), Nul)
+        threading.Thread(target=service.serve_forever, daemon=True).start()
+        self.addCleanup(service.server_close)
+        self.addCleanup(service.shutdown)
+        with Model(says_nul) as model:
+            g = self.gateway(
+                providers={"scripted": model.provider()},
+                tools={"stock": {"openapi": "stock.json", "base_url": f"http://127.0.0.1:{service.server_port}"}},
+                agents={"a": {"model": "m", "prompt": "You help.", "tools": ["stock"]}})
+            (g.folder / "stock.json").write_text(json.dumps(NUL_ROUTES))
+            with g:
+                run = self.ok(self.ask(g, "POST", "/api/v1/agents/a/runs", {
+                    "input": f"go{NUL}on", "tools": [ORDER], "metadata": {"x": NUL}}))
+                self.assertEqual(run["status"], "waiting", run)
+                g.signal(signal.SIGKILL)
+                g.child.wait(PATIENCE)
+                g.start()
+                path = f"/api/v1/runs/{run['run_id']}"
+                self.ok(self.ask(g, "POST", path + "/tool_results", {
+                    "call_id": run["pending"]["calls"][0]["call_id"], "result": f"or{NUL}dered"}))
+                run = until(lambda: (r := self.ok(self.ask(g, "GET", path)))["status"] not in ("running", "waiting") and r)
+                self.assertEqual(run["status"], "done", run)
+                self.assertIn("three left", run["result"]["text"])
+                self.assertEqual(self.ask(g, "GET", path + "/events")[0], 200)
+                self.assertEqual(len(model.asked), 5)
 
 
 class Alone(OnPostgres):

@@ -8,7 +8,7 @@ export function RunPage({ id }: { id: string }) {
     <>
       <p class="crumbs"><a href="/agents">Agents</a></p>
       <Title title={`Run ${root.slice(-8)}`} />
-      <RunView key={root} id={root} />
+      <RunView key={root} id={root} whole={id} />
     </>
   );
 }

@@ -275,19 +275,20 @@ function Facts({ r, log, look }: { r: RunResult; log: RunLog; look: () => void }
   );
 }
 
-// A run that no agent has may be an application's, which is shown on a page of that application.
+// A run that no agent has may be an application's, which is shown on a page of that application. Its id may have
+// slashes: the id of an order's run contains that of its thread.
 function Elsewhere({ id, error }: { id: string; error: ApiError }) {
   const run = useApi<{ app: string; session_id: string }>(`/api/v1/runs/${encodeURIComponent(id)}`).data;
   useEffect(() => {
     if (!run) return;
     const app = run.app.split(".")[0] ?? "";
-    const one = { incidents: id, orders: run.session_id }[app];
+    const one = { incidents: id.split("/")[0], orders: run.session_id }[app];
     go(one === undefined ? sessionAddress(run.session_id) : `/${app}/${encodeURIComponent(one)}`, true);
   }, [run]);
   return <Problem error={error} />;
 }
 
-export function RunView({ id, changed }: { id: string; changed?: () => void }) {
+export function RunView({ id, whole = id, changed }: { id: string; whole?: string; changed?: () => void }) {
   const { log, error, look } = useRun(id);
   useCell(log.changes);
   const result = useApi<RunResult>(log.session ? `/api/v1/runs/${encodeURIComponent(id)}/result` : null);
@@ -309,7 +310,7 @@ export function RunView({ id, changed }: { id: string; changed?: () => void }) {
   }, [state]);
   const ended = state === "ended" && r && isOver(r.status) ? r : null;
   const reason = ended ? reasonWords(ended.reason) : state === "waiting" ? reasonWords(r?.reason ?? "") : "";
-  if (error && !log.session) return error.status === 404 ? <Elsewhere id={id} error={error} /> : <Problem error={error} />;
+  if (error && !log.session) return error.status === 404 ? <Elsewhere id={whole} error={error} /> : <Problem error={error} />;
   if (!r) return result.error ? <Problem error={result.error} retry={result.reload} /> : <p class="loading" role="status">Loading…</p>;
   return (
     <article class="run" data-run={id} data-state={state} aria-busy={state === "running"} aria-label="Run">

@@ -68,7 +68,7 @@ static void order_app_show(void *app, const struct app_request *q, struct app_re
 
     app_reply_begin(r, &o, NULL);
     if (ok)
-        state_write(&o, &s, q->thoughts);
+        state_write(&o, &s, q->sees_reasoning);
     app_reply_end(r, &o, ok, &e);
 }
 
@@ -128,7 +128,7 @@ static void order_app_on_decision(void *ctx, str entry)
 {
     struct saying *s = ctx;
 
-    if (s->q->thoughts)
+    if (s->q->sees_reasoning)
         order_app_send_text(s, "decision", "entry", entry);
 }
 
@@ -179,7 +179,7 @@ static void take_turn(void *app, const struct app_request *q, str text,
     } else {
         app_reply_begin(r, &o, NULL);
         json_member_str(&o, "reply", turn.reply);
-        state_write(&o, &turn.state, q->thoughts);
+        state_write(&o, &turn.state, q->sees_reasoning);
         app_reply_end(r, &o, true, NULL);
     }
 }
