@@ -221,6 +221,65 @@ TEST(decisions_are_found_by_tool_kind_time_and_words)
     world_release(&w);
 }
 
+/* The tool `name` of the server `server`, as it was called in a session. */
+static void put_exchange(struct world *w, const char *id, const char *session, const char *server)
+{
+    struct store_tool t = {.id = str_c(id),
+                           .session_id = str_c(session),
+                           .parent_id = STR(""),
+                           .server_name = str_c(server),
+                           .communication_type = STR("tool_call"),
+                           .tool_name = STR("add"),
+                           .arguments = STR(""),
+                           .result = STR(""),
+                           .available_tools = STR(""),
+                           .error_message = STR(""),
+                           .step = STR(""),
+                           .timestamp_us = 1};
+
+    store_tool_put(w->store, &t, NULL);
+}
+
+TEST(a_tool_is_found_by_its_own_name_and_by_that_with_its_server)
+{
+    struct store_call row = store_call_none;
+    struct query_filter f = query_filter_none;
+    struct world w;
+
+    world_init(&w);
+    put_exchange(&w, "t-1", "s-0", "sums");
+    put_exchange(&w, "t-2", "s-1", "other");
+    row.id = STR("call-dot");
+    row.session_id = STR("s-dot");
+    row.started_ms = row.ended_ms = 5000;
+    row.decision = STR("[TOOL_CALL] files.add: because");
+    row.tools = STR("[\"files.add\"]");
+    store_call_put(w.store, &row, NULL);
+    settle(w.store);
+    for (int i = 0; i < 3; i++) { /* by the tool, by time, by words */
+        f = query_filter_none;
+        f.session_id = i == 1 ? STR("s-0") : STR("");
+        f.search = i == 2 ? STR("because") : STR("");
+        f.tool = STR("sums.add");
+        CHECK_INT(decisions(&w, &f), 1);
+        CHECK_STR(text_at(&w, "/decisions/0/interaction_id"), "call-1");
+        f.tool = STR("sums.look1");
+        CHECK_INT(decisions(&w, &f), 0);
+        f.tool = STR("nobody.add");
+        CHECK_INT(decisions(&w, &f), 0);
+    }
+    f = query_filter_none;
+    f.tool = STR("files.add"); /* a tool with a dot in its own name */
+    CHECK_INT(decisions(&w, &f), 1);
+    sessions(&w, &everyone, &f, &page_one);
+    CHECK_INT(count_at(&w, "/sessions"), 1);
+    f.tool = STR("other.add");
+    sessions(&w, &everyone, &f, &page_one);
+    CHECK_INT(count_at(&w, "/sessions"), 1);
+    CHECK_STR(text_at(&w, "/sessions/0/session_id"), "s-1");
+    world_release(&w);
+}
+
 TEST(any_text_is_words_and_no_syntax)
 {
     static const char *const texts[] = {"\"",
@@ -450,7 +509,9 @@ TEST_MAIN(T(sessions_are_listed_newest_first_and_filtered),
           T(bad_orders_and_cursors_are_refused),
           T(hole_7_a_session_has_its_calls_its_segments_and_its_sums),
           T(a_key_sees_its_own_and_may_not_see_reasoning),
-          T(decisions_are_found_by_tool_kind_time_and_words), T(any_text_is_words_and_no_syntax),
+          T(decisions_are_found_by_tool_kind_time_and_words),
+          T(a_tool_is_found_by_its_own_name_and_by_that_with_its_server),
+          T(any_text_is_words_and_no_syntax),
           T(a_search_without_reasoning_says_why_and_the_size_is_known), T(sums_add_up),
           T(what_runs_is_in_progress_and_there_before_its_record),
           T(an_answer_that_needs_too_much_memory_is_refused),

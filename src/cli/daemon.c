@@ -273,6 +273,15 @@ enum daemon_settled daemon_settle(const struct config *c, unsigned wait_ms)
     return DAEMON_TIMEOUT;
 }
 
+bool daemon_left_records(const struct config *c, struct reader *r, char journal[FILE_PATH_MAX])
+{
+    char path[FILE_PATH_MAX];
+    struct err e;
+
+    return store_places(c->store_url, c->spool, path, journal, &e) &&
+           reader_journal_waits(r, journal);
+}
+
 /* ---- asking ---- */
 
 void daemon_add_encoded(struct buf *out, str text)

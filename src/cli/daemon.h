@@ -16,8 +16,10 @@
 #pragma once
 
 #include "base/buf.h"
+#include "base/file.h"
 #include "cli/cli.h"
 #include "gateway/config.h"
+#include "store/query.h"
 
 struct daemon_link {
     const struct config *config; /* lent */
@@ -36,6 +38,8 @@ bool daemon_open(struct daemon_link *d, const struct config *c, struct err *e) M
  * called. NONE at once if no daemon of the store answers; TIMEOUT after wait_ms. */
 enum daemon_settled { DAEMON_SETTLED, DAEMON_TIMEOUT, DAEMON_NONE };
 enum daemon_settled daemon_settle(const struct config *c, unsigned wait_ms);
+/* Without a daemon: whether a killed one left records in its journal, and where that is. */
+bool daemon_left_records(const struct config *c, struct reader *r, char journal[FILE_PATH_MAX]);
 /* Adds a text to a path or a query: "%XX" for all but letters, digits and "-._~". */
 void daemon_add_encoded(struct buf *out, str text);
 /* The same, in the arena. */

@@ -8,7 +8,7 @@ enum { CONFIG, TOOL, KIND, SESSION, MODEL, SINCE, UNTIL, LIMIT, CURSOR, JSON };
 
 static const struct cli_option options[] = {
     [CONFIG] = {"config", 'c', "FILE", NULL, "the configuration (default: rationale.yaml)"},
-    [TOOL] = {"tool", 't', "NAME", NULL, "why was this tool called"},
+    [TOOL] = {"tool", 't', "NAME", NULL, "why was TOOL or SERVER.TOOL called"},
     [KIND] = {"kind", 0, "WHAT", "TOOL_CALL DIRECT", "only such entries"},
     [SESSION] = {"session", 0, "ID", NULL, "only those of a session"},
     [MODEL] = {"model", 'm', "NAME", NULL, "only those of a model"},

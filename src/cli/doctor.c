@@ -345,6 +345,20 @@ static void look_at_kept(struct doctor *d, const struct config *c, struct reader
     arena_release(&a);
 }
 
+static void look_at_journal(struct doctor *d, const struct config *c, struct reader *r)
+{
+    char journal[FILE_PATH_MAX];
+
+    if (daemon_settle(c, 0) == DAEMON_NONE && daemon_left_records(c, r, journal))
+        doctor_print(d,
+                     "store",
+                     WARN,
+                     "`rationale serve` stores them as it starts",
+                     "no command shows the newest records: a daemon that was killed left them in "
+                     "its journal %.800s",
+                     journal);
+}
+
 static void look_at_store(struct doctor *d, const struct config *c)
 {
     struct query_asker a = {.key_name = STR(""), .now_us = clock_wall_ms(&clock_real) * 1000};
@@ -380,6 +394,7 @@ static void look_at_store(struct doctor *d, const struct config *c)
         d->code = d->code ? d->code : CLI_STORE;
     }
     buf_release(&out);
+    look_at_journal(d, c, r);
     look_at_kept(d, c, r);
     reader_close(r);
 }

@@ -42,11 +42,9 @@ int history_fail(const struct err *e)
 /* Tells on standard error that a killed daemon left records in its journal. */
 static void history_tell_waiting(const struct history *h)
 {
-    char path[FILE_PATH_MAX], journal[FILE_PATH_MAX];
-    struct err e;
+    char journal[FILE_PATH_MAX];
 
-    if (store_places(h->config->store_url, h->config->spool, path, journal, &e) &&
-        reader_journal_waits(h->reader, journal))
+    if (daemon_left_records(h->config, h->reader, journal))
         (void)fprintf(stderr,
                       "rationale: the newest records are missing here: they wait in the journal "
                       "%s for the daemon (`rationale serve`, if none runs)\n",

@@ -32,11 +32,16 @@ static struct query_asker asker_of(const struct cli_mcp_record *r, const struct 
                                 .now_us = clock_wall_ms(&clock_real) * 1000};
 }
 
-/* An unused reader, or a new one, once the tables have every call that was acknowledged before. */
-static bool take_reader(struct cli_mcp_record *r, struct reader **out, struct err *e)
+/* An unused reader, or a new one, once the tables have every call that was acknowledged before.
+ * The answer begins with a note if they cannot have them. */
+static bool take_reader(struct cli_mcp_record *r, struct mcp_answer *answer, struct reader **out,
+                        struct err *e)
 {
+    enum daemon_settled settled = daemon_settle(r->config, SETTLE_MS);
+    char journal[FILE_PATH_MAX];
+
     *out = NULL;
-    if (daemon_settle(r->config, SETTLE_MS) == DAEMON_TIMEOUT)
+    if (settled == DAEMON_TIMEOUT)
         return err_set(e,
                        ERR_TIMEOUT,
                        "the daemon's newest calls are not in the tables yet, so the answer would "
@@ -46,7 +51,13 @@ static bool take_reader(struct cli_mcp_record *r, struct reader **out, struct er
     if (r->idle_count)
         *out = r->idle[--r->idle_count];
     pthread_mutex_unlock(&r->lock);
-    return *out || reader_open(r->config->store_url, out, e);
+    if (!*out && !reader_open(r->config->store_url, out, e))
+        return false;
+    if (settled == DAEMON_NONE && daemon_left_records(r->config, *out, journal))
+        mcp_answer_text(answer,
+                        STR("The newest records are missing here: they wait in the journal "
+                            "of a daemon that was killed, until `rationale serve` runs."));
+    return true;
 }
 
 static void give_reader(struct cli_mcp_record *r, struct reader *reader)
@@ -102,7 +113,8 @@ static void search_decisions(void *ctx, const struct mcp_ask *ask, struct mcp_an
     f.model = mcp_record_text_of(ask, "model");
     f.tool = mcp_record_text_of(ask, "tool");
     buf_init(&out, ANSWER_MAX);
-    ok = take_reader(r, &reader, &e) && query_decisions(reader, &asker, &f, &page, &out, &e);
+    ok =
+        take_reader(r, answer, &reader, &e) && query_decisions(reader, &asker, &f, &page, &out, &e);
     give_reader(r, reader);
     mcp_record_give(answer, ok, &out, &e);
     buf_release(&out);
@@ -156,7 +168,7 @@ static void mcp_record_answer_why(void *ctx, const struct mcp_ask *ask, struct m
     f.session_id = mcp_record_text_of(ask, "session_id");
     buf_init(&decisions, ANSWER_MAX);
     buf_init(&out, ANSWER_MAX);
-    ok = take_reader(r, &reader, &e) &&
+    ok = take_reader(r, answer, &reader, &e) &&
          query_decisions(reader, &asker, &f, &page, &decisions, &e) &&
          add_thoughts(reader, &asker, ask, buf_str(&decisions), &out, &e);
     give_reader(r, reader);
@@ -175,7 +187,7 @@ static void show_session(void *ctx, const struct mcp_ask *ask, struct mcp_answer
     bool ok;
 
     buf_init(&out, ANSWER_MAX);
-    ok = take_reader(r, &reader, &e) &&
+    ok = take_reader(r, answer, &reader, &e) &&
          query_session(reader, &asker, mcp_record_text_of(ask, "session_id"), &out, &e);
     give_reader(r, reader);
     mcp_record_give(answer, ok, &out, &e);
@@ -206,7 +218,7 @@ static const struct mcp_tool tools[] = {
      .description = "Tells why a tool was called: the decisions that led to it, newest first, and "
                     "the whole reasoning of the newest call.",
      .input = "{\"type\":\"object\",\"properties\":{\"tool\":{\"type\":\"string\","
-              "\"description\":\"the name of the tool\"},"
+              "\"description\":\"TOOL or SERVER.TOOL\"},"
               "\"session_id\":{\"type\":\"string\",\"description\":\"only in this "
               "session\"},\"limit\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":200,"
               "\"description\":\"at most so many; by default 5\"}},\"required\":[\"tool\"],"

@@ -12,9 +12,11 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/map.h"
 #include "store/db_driver.h"
 #include "store/db_gather.h"
+#include "store/lock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,6 +27,8 @@
 
 #define WAITS_MS 20u          /* after its last look a writer still waits, or has its turn */
 #define BUSY_MS 2000          /* that an owner or a reader waits for a lock */
+#define BUSY_START_MS 10000u  /* an owner that has just opened the store waits at least so long */
+#define BUSY_LOG_MS 1000u     /* and says after this time for whom */
 #define BUSY_BESIDE_MS 10000u /* the owner's batches may follow one another */
 #define COLUMNS_MAX 128
 #define NEAR_COUNT 64 /* a power of two */
@@ -48,8 +52,10 @@ struct sqlite_db {
                                            again */
     uint64_t uses;
     enum db_mode mode;
-    bool durable;           /* how it commits now */
+    bool durable; /* how it commits now */
+    uint64_t opened_ms;
     uint64_t busy_since_ms; /* of the lock that is waited for */
+    bool logged;            /* that it waits */
 };
 
 /* When a writer beside the owner last waited for its turn, in any database of this process. */
@@ -72,6 +78,8 @@ static bool db_sqlite_fail(struct sqlite_db *d, struct err *e)
 
     if (code == SQLITE_INTERRUPT)
         return err_set(e, ERR_CANCELLED, "the query was stopped");
+    if (code == SQLITE_BUSY)
+        return lock_fail_database(sqlite3_db_filename(d->sqlite, "main"), e);
     return err_set(e,
                    db_sqlite_is_row_fault(code) ? ERR_INPUT
                    : code == SQLITE_FULL        ? ERR_LIMIT
@@ -195,6 +203,29 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* SQLite's own way of waiting soon sleeps for 100 ms at a time, and commits here take less than
  * one: who writes beside another would wait for the clock and not for the lock. */
+static bool db_sqlite_gives_up(const struct sqlite_db *d, uint64_t now)
+{
+    uint64_t waited = now - d->busy_since_ms;
+
+    if (d->mode == DB_WRITE && now - d->opened_ms <= BUSY_START_MS)
+        return false;
+    return waited > (d->mode == DB_BESIDE ? BUSY_BESIDE_MS : BUSY_MS);
+}
+
+static void db_sqlite_log_wait(struct sqlite_db *d, uint64_t now)
+{
+    const char *path = sqlite3_db_filename(d->sqlite, "main");
+    char holder[LOCK_HOLDER_SIZE];
+
+    if (d->mode != DB_WRITE || d->logged || now - d->busy_since_ms < BUSY_LOG_MS)
+        return;
+    d->logged = true;
+    lock_find_holder(path, holder);
+    log_warn("store: waiting for another process, which has the database locked",
+             LOG_TEXT("by", holder),
+             LOG_TEXT("path", path));
+}
+
 static int db_sqlite_wait_a_little(void *ctx, int count)
 {
     struct sqlite_db *d = ctx;
@@ -204,8 +235,9 @@ static int db_sqlite_wait_a_little(void *ctx, int count)
     if (count == 0)
         d->busy_since_ms = now;
     assert(count == 0 || d->busy_since_ms <= now);
-    if (now - d->busy_since_ms > (d->mode == DB_BESIDE ? BUSY_BESIDE_MS : BUSY_MS))
+    if (db_sqlite_gives_up(d, now))
         return 0;
+    db_sqlite_log_wait(d, now);
     if (d->mode == DB_BESIDE)
         atomic_store_explicit(&db_sqlite_waited_ms, now, memory_order_relaxed);
     (void)nanosleep(&pause, NULL);
@@ -238,6 +270,7 @@ static bool db_sqlite_open(str where, enum db_mode mode, struct db **out, struct
     (void)pthread_once(&once, db_sqlite_set_up);
     d = base_alloc(sizeof *d);
     *d = (struct sqlite_db){.db = {.driver = &db_driver_sqlite}, .mode = mode};
+    d->opened_ms = clock_mono_ms(&clock_real);
     map_init(&d->statements, NULL, DB_STATEMENTS_MAX);
     if (db_sqlite_open_file(path, mode, modes[mode].flags | SQLITE_OPEN_NOMUTEX, &d->sqlite) !=
         SQLITE_OK) {

@@ -6,11 +6,13 @@
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #define LOCK_TRIES 10 /* another process may delete the file between its opening and its lock */
 #define LOCK_WAIT_MS 2000
 #define LOCK_STEP_MS 10
+#define LOCK_TABLE_MAX ((size_t)1 << 20)
 
 static bool store_lock_is_path(const struct store_lock *l)
 {
@@ -110,4 +112,77 @@ void store_lock_release(struct store_lock *l)
     if (l->fd >= 0)
         close(l->fd);
     l->fd = -1;
+}
+
+/* Lines such as "7: POSIX  ADVISORY  WRITE 4711 fe:01:1234 120 120". */
+static pid_t lock_read_table(str table, str file)
+{
+    while (table.n) {
+        size_t end = str_find(table, STR("\n"));
+        str line = str_slice(table, 0, end);
+        size_t write = str_find(line, STR(" WRITE "));
+        long pid;
+
+        table = str_slice(table, end == STR_NONE ? table.n : end + 1, table.n);
+        if (write == STR_NONE || str_find(line, file) == STR_NONE)
+            continue;
+        pid = strtol(line.p + write + 7, NULL, 10);
+        if (pid > 0 && pid != (long)getpid())
+            return (pid_t)pid;
+    }
+    return 0;
+}
+
+static pid_t lock_find_pid(const char *path, struct arena *a)
+{
+    struct stat st;
+    char file[64];
+    struct err e;
+    str table;
+
+    if (stat(path, &st) < 0 || !file_read(a, "/proc/locks", LOCK_TABLE_MAX, &table, &e))
+        return 0;
+    (void)snprintf(file,
+                   sizeof file,
+                   " %02x:%02x:%llu ",
+                   major(st.st_dev),
+                   minor(st.st_dev),
+                   (unsigned long long)st.st_ino);
+    return lock_read_table(table, str_c(file));
+}
+
+/* A lock of the WAL is one of the file with its index. */
+void lock_find_holder(const char *path, char out[LOCK_HOLDER_SIZE])
+{
+    char other[FILE_PATH_MAX + 8];
+    struct arena a;
+    struct err e;
+    pid_t pid;
+    str name;
+
+    assert(path);
+    arena_init(&a, 3 * LOCK_TABLE_MAX);
+    (void)snprintf(other, sizeof other, "%s-shm", path);
+    pid = lock_find_pid(other, &a);
+    if (!pid)
+        pid = lock_find_pid(path, &a);
+    (void)snprintf(other, sizeof other, "/proc/%ld/comm", (long)pid);
+    if (pid && file_read(&a, other, 64, &name, &e))
+        (void)snprintf(
+            out, LOCK_HOLDER_SIZE, "process %ld (" STR_FMT ")", (long)pid, STR_ARG(str_trim(name)));
+    else
+        (void)snprintf(out, LOCK_HOLDER_SIZE, "another process");
+    arena_release(&a);
+}
+
+bool lock_fail_database(const char *path, struct err *e)
+{
+    char holder[LOCK_HOLDER_SIZE];
+
+    lock_find_holder(path, holder);
+    return err_set(e,
+                   ERR_SYSTEM,
+                   "database: database is locked by %s: end that process, or wait until it has"
+                   " finished",
+                   holder);
 }

@@ -26,3 +26,9 @@ struct store_lock {
 bool store_lock_take(struct store_lock *l, const char *path, struct err *e) MUST_USE;
 bool store_lock_check(const struct store_lock *l, struct err *e) MUST_USE; /* none: true */
 void store_lock_release(struct store_lock *l);
+
+#define LOCK_HOLDER_SIZE 64
+/* Another process that has the database of SQLite at this path locked for writing: "process 12
+ * (sqlite3)", or "another process" if the kernel does not show it. */
+void lock_find_holder(const char *path, char out[LOCK_HOLDER_SIZE]);
+bool lock_fail_database(const char *path, struct err *e); /* says so, and returns false */

@@ -60,7 +60,8 @@ struct query_asker {
 struct query_filter {
     str status[QUERY_STATUS_MAX];
     size_t status_count;
-    str agent_type, alert_type, search, model, key, tool, kind, session_id, subject;
+    str agent_type, alert_type, search, model, key, kind, session_id, subject;
+    str tool;          /* TOOL or SERVER.TOOL */
     int has_reasoning; /* 0, 1; -1: any */
     int64_t start_us, end_us;
 };

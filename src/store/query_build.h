@@ -179,6 +179,7 @@ extern const size_t session_column_count;
 #define SESSION_COLUMNS_MAX 24
 /* The results of session_look, which session_where needs to write the statement. */
 struct session_found {
+    struct tool_name tool;
     str ids;              /* ids that the search found, a JSON array */
     int64_t back_to_us;   /* nothing before this was searched; -1: everything was */
     int64_t tool_after_n; /* only calls after this one are searched for a tool; -1: all are */

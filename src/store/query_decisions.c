@@ -38,6 +38,7 @@ enum { DECISION_ID = 0, TOOLS = 5, ENTRY = 8, THOUGHT, ABSENT, ENDED };
 struct decision_log {
     const struct query_asker *a;
     struct json_out *o;
+    struct tool_name tool;
     int64_t room;
     bool more;
     int64_t last_ms, last_id;
@@ -117,14 +118,15 @@ static void decisions_where(struct sql *q, const struct query_asker *a,
     sql_key_scope(q, a);
 }
 
-static void decisions_where_tool(struct sql *q, str tool)
+static void decisions_where_tool(struct sql *q, const struct tool_name *t)
 {
-    if (!tool.n)
+    if (!t->tool.n)
         return;
     sql_where(q,
               "EXISTS (SELECT 1 FROM call_tools t WHERE t.call_n = i.call_n AND t.tool =",
-              db_text(tool));
+              db_text(t->tool));
     sql_add(q, ")");
+    tool_name_where_server(q, "i.session_id", t);
 }
 
 /* ---- by time, by tool ---- */
@@ -157,7 +159,7 @@ static bool decisions_find_sort(struct reader *r, struct decision_log *l,
                    &r->arena, p->cursor, decisions_sort(l), &l->cursor_ms, &l->cursor_n, e);
     }
     sql_begin(&q, "SELECT count(*) FROM (SELECT 1 FROM call_tools t");
-    sql_where(&q, "t.tool =", db_text(f->tool));
+    sql_where(&q, "t.tool =", db_text(l->tool.tool));
     sql_limit(&q, TOOL_RARE_MAX, 0);
     sql_add(&q, ") AS counted");
     if (!sql_number(r, &q, &n, e))
@@ -206,7 +208,7 @@ static bool decisions_bound_tool(struct reader *r, struct decision_log *l,
     if (f->end_us >= 0)
         return true;
     sql_begin(&q, "SELECT t.call_n FROM call_tools t");
-    sql_where(&q, "t.tool =", db_text(f->tool));
+    sql_where(&q, "t.tool =", db_text(l->tool.tool));
     decisions_where_cursor(&q, l, p);
     sql_add(&q, " ORDER BY t.call_n DESC");
     sql_limit(&q, 1, TOOL_LOOKED_AT_MAX);
@@ -253,7 +255,8 @@ static bool decisions_list_rows(struct reader *r, struct decision_log *l,
         call_rows_select(
             &q, &rows, "call_tools t CROSS JOIN " QUERY_CALLS " WHERE i.call_n = t.call_n");
         q.where = true;
-        sql_where(&q, "t.tool =", db_text(f->tool));
+        sql_where(&q, "t.tool =", db_text(l->tool.tool));
+        tool_name_where_server(&q, "i.session_id", &l->tool);
     } else if (l->rare) {
         call_rows_select(&q,
                          &rows,
@@ -270,7 +273,7 @@ static bool decisions_list_rows(struct reader *r, struct decision_log *l,
     }
     decisions_where(&q, l->a, f, !l->by_tool && !l->rare && !f->session_id.n);
     if (!l->by_tool)
-        decisions_where_tool(&q, f->tool);
+        decisions_where_tool(&q, &l->tool);
     decisions_where_cursor(&q, l, p);
     if (l->bound > 0)
         sql_where(&q, l->by_tool ? "t.call_n >=" : "i.ended_ms >=", db_int(l->bound));
@@ -329,6 +332,7 @@ struct hits {
     struct arena *a;
     const struct query_asker *asker;
     const struct query_filter *f;
+    const struct tool_name *tool;
     str words;
     struct hit *at;
     size_t n;
@@ -396,18 +400,18 @@ static void decisions_where_found(struct sql *q, const void *ctx)
     const struct hits *h = ctx;
 
     decisions_where(q, h->asker, h->f, false);
-    decisions_where_tool(q, h->f->tool);
+    decisions_where_tool(q, h->tool);
 }
 
 static bool query_decisions_search(struct reader *r, struct decision_log *l,
                                    const struct query_filter *f, const struct query_page *p,
                                    int64_t *offset, struct err *e)
 {
-    struct hits h = {.a = &r->arena, .asker = l->a, .f = f};
+    struct hits h = {.a = &r->arena, .asker = l->a, .f = f, .tool = &l->tool};
     struct find find = {.a = l->a,
                         .in = FIND_DECISIONS,
                         .blocks_max = QUERY_BLOCKS_MAX,
-                        .tool = f->tool,
+                        .tool = l->tool.tool,
                         .session_id = f->session_id,
                         .end_us = f->end_us > 0 ? f->end_us : 0,
                         .columns = columns,
@@ -426,7 +430,7 @@ static bool query_decisions_search(struct reader *r, struct decision_log *l,
     }
     h.words = utf8_storable(f->search, &r->arena);
     h.at = arena_zero(&r->arena, SEARCH_MAX, sizeof *h.at);
-    find.typed = arena_join(&r->arena, f->tool, STR(" "), h.words);
+    find.typed = arena_join(&r->arena, l->tool.tool, STR(" "), h.words);
     if (!find_calls(r, &find, 1, e))
         return false;
     l->back_to_us = find.back_to_us;
@@ -461,6 +465,7 @@ bool query_decisions(struct reader *r, const struct query_asker *a, const struct
         return false;
     json_member_array(&o, "decisions");
     ok = (!f->session_id.n || session_find(r, a, f->session_id, &found.session_id, e)) &&
+         tool_name_read(r, f->tool, &l.tool, e) &&
          (f->search.n ? query_decisions_search(r, &l, &found, p, &offset, e)
                       : query_decisions_list(r, &l, &found, p, e));
     json_out_end(&o);

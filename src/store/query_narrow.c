@@ -12,6 +12,39 @@
 #define NARROW_SESSIONS_MAX 400 /* sessions of a key whose calls are listed */
 #define NARROW_TRIES_MAX 2000   /* blocks without a call of the tool, until no more are left out */
 
+bool tool_name_read(struct reader *r, str text, struct tool_name *out, struct err *e)
+{
+    size_t dot = str_find(text, STR("."));
+    struct sql q;
+    int64_t n;
+
+    *out = (struct tool_name){.tool = text, .server = STR("")};
+    if (dot == STR_NONE || dot == 0 || dot + 1 == text.n)
+        return true;
+    sql_begin(&q, "SELECT count(*) FROM (SELECT 1 FROM call_tools t");
+    sql_where(&q, "t.tool =", db_text(text));
+    sql_limit(&q, 1, 0);
+    sql_add(&q, ") AS counted");
+    if (!sql_number(r, &q, &n, e))
+        return false;
+    if (n == 0)
+        *out = (struct tool_name){.tool = str_slice(text, dot + 1, text.n),
+                                  .server = str_slice(text, 0, dot)};
+    return true;
+}
+
+void tool_name_where_server(struct sql *q, const char *column, const struct tool_name *t)
+{
+    if (!t->server.n)
+        return;
+    sql_and(q);
+    sql_add(q, "EXISTS (SELECT 1 FROM mcp_communications m WHERE m.session_id = ");
+    sql_add(q, column);
+    sql_where(q, "m.server_name =", db_text(t->server));
+    sql_where(q, "m.tool_name =", db_text(t->tool));
+    sql_add(q, ")");
+}
+
 static bool narrow_on_call(void *ctx, const struct db_value *v, size_t n)
 {
     struct narrow *x = ctx;

@@ -15,6 +15,7 @@
 
 struct find;
 struct reader;
+struct sql;
 
 struct narrow_call {
     int64_t block, block_n, call_n;
@@ -34,6 +35,14 @@ struct narrow_calls {
     size_t n;
     bool all;
 };
+
+/* A tool as a query names it: both of SERVER.TOOL, unless calls have a tool of that whole name. */
+struct tool_name {
+    str tool, server; /* server: empty if any will do */
+};
+bool tool_name_read(struct reader *r, str text, struct tool_name *out, struct err *e) MUST_USE;
+/* Adds the condition that the tool's server has it: `column` is that of the session. */
+void tool_name_where_server(struct sql *q, const char *column, const struct tool_name *t);
 
 /* The find's tool and session are lent; the result lives as long as the reader's query. */
 bool narrow_begin(struct narrow *x, struct reader *r, const struct find *f, struct err *e) MUST_USE;

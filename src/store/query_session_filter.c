@@ -247,7 +247,8 @@ bool session_look(struct reader *r, const struct query_asker *a, const struct qu
 {
     *out = (struct session_found){.ids = STR(""), .back_to_us = -1, .tool_after_n = -1};
     return (!f->search.n || session_search(r, a, utf8_storable(f->search, &r->arena), out, e)) &&
-           (!f->tool.n || all || session_look_tool(r, f->tool, out, e));
+           tool_name_read(r, f->tool, &out->tool, e) &&
+           (!f->tool.n || all || session_look_tool(r, out->tool.tool, out, e));
 }
 
 /* ---- statements ---- */
@@ -266,19 +267,20 @@ static void session_where_search(struct reader *r, struct sql *q, str ids)
 }
 
 /* By the calls of the tool if these are bounded; else by the calls of each session. */
-static void session_where_tool(struct sql *q, str tool, int64_t after_n)
+static void session_where_tool(struct sql *q, const struct tool_name *t, int64_t after_n)
 {
-    assert(tool.n > 0);
+    assert(t->tool.n > 0);
     sql_where(q,
               after_n >= 0 ? "s.session_id IN (SELECT i.session_id FROM call_tools t CROSS JOIN"
                              " llm_interactions i WHERE i.call_n = t.call_n AND t.tool ="
                            : "EXISTS (SELECT 1 FROM llm_interactions i CROSS JOIN call_tools t"
                              " WHERE i.session_id = s.session_id AND t.call_n = i.call_n AND"
                              " t.tool =",
-              db_text(tool));
+              db_text(t->tool));
     if (after_n >= 0)
         sql_where(q, "t.call_n >", db_int(after_n));
     sql_add(q, ")");
+    tool_name_where_server(q, "s.session_id", t);
 }
 
 void session_where(struct reader *r, struct sql *q, const struct query_asker *a,
@@ -310,7 +312,7 @@ void session_where(struct reader *r, struct sql *q, const struct query_asker *a,
         sql_add(q, f->has_reasoning ? "s.has_reasoning = 1" : "s.has_reasoning = 0");
     }
     if (f->tool.n)
-        session_where_tool(q, f->tool, found->tool_after_n);
+        session_where_tool(q, &found->tool, found->tool_after_n);
     if (f->search.n)
         session_where_search(r, q, found->ids);
 }

@@ -611,6 +611,10 @@ class Keys(Case):
         self.assertFalse(self.ok(ask("/api/v1/history/search", BOB,
                                      q="reasoning:ponder"))["results"])
         self.assertFalse(self.ok(ask("/api/v1/history/search", BOB, q="ponder"))["results"])
+        refused = self.wrong(ask("/api/v1/history/export", BOB, search="a reasoning:ponder"), 422, "search")
+        self.assertIn("reasoning is hidden from you", refused["message"])
+        for key, words in ((OPERATOR, "reasoning:ponder"), (BOB, "reasoning"), (BOB, "")):
+            self.ok(ask("/api/v1/history/export", key, search=words))
         self.assertIn(b"ponder", ask("/api/v1/history/sessions/of-bob", OPERATOR).body)
 
     def everything(self, key, session, headers=None):

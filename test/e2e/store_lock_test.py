@@ -9,11 +9,26 @@ import http.client
 import json
 import signal
 import sqlite3
+import subprocess
 import sys
 import unittest
 
-from command import BINARY
+from command import BINARY, run
 from gateway import PATIENCE, Gateway, Provider, until, upstream
+
+
+META = {"io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "raw", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {}}
+LOCKS = """
+import sqlite3, sys, time
+db = sqlite3.connect(sys.argv[1], isolation_level=None)
+db.execute("PRAGMA locking_mode = " + sys.argv[2])
+db.execute("BEGIN IMMEDIATE")
+db.execute("UPDATE audit_log SET detail = detail WHERE 1 = 0")
+print("locked", flush=True)
+time.sleep(float(sys.argv[3]))
+"""
 
 
 class Lock(unittest.TestCase):
@@ -76,6 +91,54 @@ class Lock(unittest.TestCase):
         self.assertEqual(self.sessions(a), ["one", "three"])
         a.start()
         until(lambda: self.sessions(a) == ["one", "three", "two"])
+
+    def test_a_start_waits_for_a_process_that_has_the_database_locked(self):
+        a = self.gateway()
+        a.start()
+        self.call(a, "one")
+        a.signal(signal.SIGTERM)
+        a.child.wait(PATIENCE)
+        for mode, seconds in (("NORMAL", 4), ("EXCLUSIVE", 4), ("NORMAL", 1000)):
+            with subprocess.Popen(
+                    [sys.executable, "-S", "-c", LOCKS, str(a.folder / "history.db"), mode, str(seconds)],
+                    stdout=subprocess.PIPE) as other:
+                self.assertEqual(other.stdout.readline(), b"locked\n")
+                a.log.write_bytes(b"")
+                if seconds < 10:
+                    a.start()
+                    self.assertIn("waiting for another process", a.log_tail())
+                    self.call(a, mode)
+                    a.signal(signal.SIGTERM)
+                    a.child.wait(PATIENCE)
+                else:
+                    with self.assertRaisesRegex(RuntimeError, f"locked by process {other.pid} .*end that process"):
+                        a.start()
+                self.assertRegex(a.log_tail(), rf'by="process {other.pid} \(python')
+                other.kill()
+
+    def test_records_in_the_journal_of_a_killed_daemon_are_announced(self):
+        a = self.gateway()
+        a.start()
+        self.call(a, "one")
+        until(lambda: self.sessions(a) == ["one"])
+        with sqlite3.connect(a.folder / "history.db", isolation_level=None) as other:
+            other.execute("BEGIN IMMEDIATE")
+            self.call(a, "two")
+            a.child.kill()
+            a.child.wait()
+        ask = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+            "name": "search_decisions", "arguments": {}, "_meta": META}}) + "\n"
+        config = ("--config", str(a.path))
+        for waits in (True, False):
+            doctor = run("doctor", "--offline", *config).out.decode()
+            self.assertEqual("left them in its journal" in doctor, waits, doctor)
+            self.assertEqual("missing here" in run("decisions", *config).err, waits)
+            mcp = json.loads(run("mcp", *config, stdin=ask).out)["result"]
+            self.assertEqual("missing here" in mcp["content"][0]["text"], waits, mcp)
+            self.assertEqual(json.loads(mcp["content"][-1]["text"]), mcp["structuredContent"])
+            if waits:
+                a.start()
+                until(lambda: self.sessions(a) == ["one", "two"])
 
 
 if __name__ == "__main__":
