@@ -1,6 +1,6 @@
-/* What comes into an agent from outside: replies in the log, schemas and names of tools, arguments,
- * and a whole run whose model says whatever it likes. Each call of it gets its result, and the
- * history stays JSON.
+/* Input of an agent that we did not write: replies in its log, schemas and names of tools,
+ * arguments, and a whole run whose model sends arbitrary text. Every tool call gets a result, and
+ * the history stays JSON.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -25,7 +25,7 @@ static bool is_json(str text)
     return ok;
 }
 
-/* ---- a reply of the log: what was read is written and read the same ---- */
+/* ---- a reply of the log survives writing and reading ---- */
 
 static void reply(str text, struct arena *a)
 {
@@ -74,7 +74,7 @@ static void schema(str text)
 
 /* ---- a run ---- */
 
-/* A line a turn: "name arguments", or an answer. */
+/* Each line is a turn of the model: "name arguments" calls a tool, anything else is an answer. */
 struct words {
     str rest;
 };
@@ -115,7 +115,7 @@ static bool echo(void *ctx, const struct tool_call *c, struct buf *out, struct e
     return true;
 }
 
-/* Results stand behind their calls, one each, in order, under ids of their own. */
+/* Each call is followed by its result, in order, and their ids are unique. */
 static void check_history(str messages)
 {
     const struct json_node *root, *m;

@@ -1,5 +1,6 @@
-/* Any bytes as an alert, as a webhook, as a recording of a tool, as a report and a
- * fact: an answer or a fault with a name, and what is kept is JSON that is kept the same again.
+/* Arbitrary bytes as an alert, as a webhook, as a recording of a tool, as a report and as a fact:
+ * each is accepted, or refused with an error that has a name. The stored form is JSON that can be
+ * read and stored again without a change.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -40,7 +41,7 @@ static void check_faults(const struct alert_faults *f)
     json_release(&doc);
 }
 
-/* What was cleaned once is clean. */
+/* Cleaning a clean text changes nothing. */
 static void check_data(const struct alert *alert, struct arena *a)
 {
     struct json doc;
@@ -103,7 +104,7 @@ static void as_recording(str text)
         (void)replay_call(r, r->recordings[0].tool, STR("{\"kind\":\"pod\"}"), &out);
         HOLDS(utf8_valid(buf_str(&out)));
         buf_reset(&out);
-        /* The very call that was recorded gets it. */
+        /* The recorded call finds its own recording. */
         if (r->recordings[0].match) {
             str asked = json_raw(&r->recordings[0].head, r->recordings[0].match);
 

@@ -1,6 +1,6 @@
-/* Arbitrary bytes as an entry, as a packed block and as a zstd frame in one: they are an error, or
- * what is read from them comes back when it is written again. Then the bytes as texts, requests and
- * entries: they come back.
+/* Arbitrary bytes as an entry, as a packed block and as a zstd frame in a block: reading fails with
+ * an error, or the result can be written and read again without a change. Then the bytes as texts,
+ * requests and entries, which survive writing and reading.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -25,7 +25,7 @@ static void block_fuzz_entry(str bytes)
         arena_release(&a);
         return;
     }
-    /* A text may be a copy of one that is a copy: no more than all bytes once for each of them. */
+    /* A text may be a copy of a copy, so each of them may repeat all the bytes at most once. */
     buf_init(&b, (bytes.n + 64) * BLOCK_TEXT_COUNT * BLOCK_TEXT_COUNT);
     block_entry_put(&t, &b);
     assert(!buf_full(&b));

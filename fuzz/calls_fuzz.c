@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Any bytes as tool markup; the first byte picks the style. Whatever they are, each call has a name
- * and an object of JSON, and the arena takes no more than was said.
+ * Arbitrary bytes as tool markup; the first byte picks the style. Each call that is found has a name
+ * and a JSON object, and the arena stays within its limit.
  */
 #include "base/json.h"
 #include "split/calls.h"

@@ -1,5 +1,6 @@
-/* Any bytes as a request's body: its canonical form is one, says what counts, and a recording of it
- * is found again. Any bytes as a cassette: an error or calls that can be written and read again.
+/* Arbitrary bytes as the body of a request: its canonical form is canonical, contains all that
+ * distinguishes two requests, and finds a recording of the request. Arbitrary bytes as a cassette:
+ * an error, or calls that survive writing and reading.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

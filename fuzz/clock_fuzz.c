@@ -1,4 +1,5 @@
-/* A time that was parsed comes back from its text, and the text is what the C library says.
+/* A time that was parsed survives formatting and parsing, and its text is the same as that of the C
+ * library.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,5 +1,5 @@
-/* Any bytes as a configuration: an error with a place, or a configuration that holds together and
- * that is the same when what was printed of it is read again.
+/* Arbitrary bytes as a configuration: an error that names its place, or a consistent configuration
+ * that stays the same when it is printed and read again.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -48,7 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         HOLDS(again->body_max == c->body_max && again->idle_ms == c->idle_ms);
         config_release(again);
     } else {
-        /* What is not shown cannot be read again. */
+        /* Secrets are not printed, so they cannot be read again. */
         HOLDS(c->key_count > 0 || strstr(e.text, "LIMIT") || e.code == ERR_LIMIT);
     }
     buf_release(&b);

@@ -1,5 +1,6 @@
-/* Frames of any bytes, cut as the first bytes say, against the same bytes in one piece; raws joined
- * against the input, and events against the plainest reading of the specification.
+/* Frames of arbitrary bytes, cut at the sizes that the first bytes give, compared with the same
+ * bytes in one piece; the raw frames joined, compared with the input; and the events, compared with
+ * a literal implementation of the specification.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -28,7 +29,7 @@ static void on_raw(void *ctx, const struct frames_frame *frame)
     buf_add(ctx, frame->raw);
 }
 
-/* Only what WHATWG would dispatch, and what the end cut off. */
+/* Only events that WHATWG dispatches, and an event that the end of the input cut off. */
 static void on_data(void *ctx, const struct frames_frame *frame)
 {
     if (frame->data.n > 0)
@@ -47,7 +48,7 @@ static bool run(enum frames_kind kind, size_t size_max, str text, const uint8_t 
         frames_feed(&f, piece);
         from += piece.n;
         if (i + 1 == CUT_COUNT)
-            i = 0; /* the rest in pieces of these sizes */
+            i = 0; /* the rest of the input is cut into pieces of these sizes */
         if (cuts[i] == 0)
             frames_feed(&f, str_slice(text, from, from + 1)), from++;
     }
@@ -67,7 +68,7 @@ static void plain_flush(struct buf *joined, struct buf *out)
     buf_reset(joined);
 }
 
-/* The specification, a line at a time. */
+/* The specification, line by line. */
 static void plain(str s, struct buf *out)
 {
     struct buf joined;

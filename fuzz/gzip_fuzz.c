@@ -1,5 +1,6 @@
-/* Compressed bodies of any bytes: cuts change neither the plain bytes nor the verdict, gzip_unpack
- * gives what the pieces give, no result exceeds its limit, and what was packed is unpacked.
+/* Compressed bodies of arbitrary bytes: cuts change neither the unpacked bytes nor the verdict,
+ * gzip_unpack returns the same as the pieces, no result exceeds its limit, and packed bytes can be
+ * unpacked.
  *
  * The first byte chooses the coding, the limit and the size of the pieces; the rest is the body.
  *
@@ -46,7 +47,7 @@ static enum verdict unpack_pieces(str coding, str packed, size_t piece, size_t s
     return v;
 }
 
-/* An empty body is whole as a stream, and no gzip in one piece. */
+/* An empty body is a complete stream, but not a gzip file. */
 static void check_whole(str packed, size_t size_max, enum verdict want, str plain)
 {
     enum verdict v = WHOLE;

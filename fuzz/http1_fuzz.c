@@ -1,5 +1,6 @@
-/* Heads and chunked bodies of any bytes: spans stay inside, no control character gets through,
- * fronts never say more than the whole, and cuts change neither bytes nor verdict.
+/* Heads and chunked bodies of arbitrary bytes: spans stay inside the input, no control character
+ * passes, a learnt front contains nothing that the whole head lacks, and cuts change neither bytes
+ * nor verdict.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -10,7 +11,7 @@
 #define HEAD_MAX 4096
 #define OUT_MAX (1 << 16)
 
-/* What is read behind a front that is known, learnt from another text first, is what is read. */
+/* A head is read alike with and without a front that was learnt from another head. */
 static void check_again(str text, size_t cut)
 {
     static struct http1_again again;

@@ -1,5 +1,5 @@
-/* The journal's frames and rows: any bytes are read safely; of a journal with one byte changed,
- * all records but the one it is in come back, and nothing else does.
+/* The frames and rows of the journal: arbitrary bytes are read safely. If one byte of a journal is
+ * changed, exactly the record with this byte is lost.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -12,7 +12,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Any of the other tables: what is taken is written again, and read as the same. */
+/* A row of any other table: if it is accepted, it survives writing and reading. */
 static void check_table(const struct row_table *t, str bytes, void *row, void *again, size_t size)
 {
     struct buf b;
@@ -43,7 +43,7 @@ static void check_tables(str bytes)
     check_table(&row_notes, bytes, &notes[0], &notes[1], sizeof notes[0]);
 }
 
-/* What is taken is written again as it was, but for bools and fields that are not known yet. */
+/* An accepted row is written as it was read, except bools and unknown fields. */
 static void check_rows(str bytes)
 {
     struct store_call call, again;
@@ -73,7 +73,7 @@ static void check_rows(str bytes)
     buf_release(&b);
 }
 
-/* Goes over bytes as a reader does; returns how many good frames there are, and checks each. */
+/* Reads bytes as a reader of the journal does and checks each good frame; returns their number. */
 static size_t walk(str bytes, uint32_t salt, const str *known, size_t known_count)
 {
     size_t at = 0, count = 0, next = 0;
@@ -104,7 +104,7 @@ static size_t walk(str bytes, uint32_t salt, const str *known, size_t known_coun
     return count;
 }
 
-/* The input cut into bodies, each a frame; then one byte of it changed. */
+/* The input is cut into bodies, each a frame; then one byte is changed. */
 static void check_damage(str input, size_t where, char how)
 {
     str known[FRAMES_MAX];

@@ -1,5 +1,5 @@
-/* Any bytes as JSON: all paths agree, and what was read holds together, can be spliced, and can be
- * written again without loss.
+/* Arbitrary bytes as JSON: all readers agree. A document that was read is consistent, can be
+ * spliced, and can be written without loss.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -30,7 +30,7 @@ static bool by_all_paths(struct json *doc, str src)
     return ok;
 }
 
-/* Children lie in their parents, one behind the other. */
+/* Children lie inside their parent, one after the other. */
 static void check_spans(const struct json *doc, const struct json_node *v)
 {
     size_t end = (size_t)v->at + v->size, at = (size_t)v->at + 1;
@@ -92,7 +92,7 @@ static void check_copy(const struct json *doc, struct arena *a, struct buf *b)
     json_release(&again);
 }
 
-/* An integer is an integer as a double too, and as written again. */
+/* An integer keeps its value as a double, and when it is written again. */
 static void check_number(const struct json *doc, const struct json_node *v)
 {
     struct json_double_text t;
@@ -169,7 +169,7 @@ static void check_node(const struct json *doc, const struct json_node *v, struct
         check_members(doc, v, b);
 }
 
-/* Any bytes as text: quoted they are JSON, and the same text if they were UTF-8. */
+/* Arbitrary bytes as text: quoted they are JSON, which reads as the same text if they were UTF-8. */
 static void check_quote(str text, struct arena *a, struct buf *b)
 {
     bool good = !utf8_scan(text.p, text.p + text.n, SIMD_WORD);

@@ -1,4 +1,5 @@
-/* JSON in what a model said: what comes out is JSON, and read again it is the same.
+/* JSON within the text of a model: the extracted text is JSON, and extracting from it again changes
+ * nothing.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -23,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         assert(json_parse(&doc, buf_str(&once), &e));
         assert(json_loose(buf_str(&once), NULL, NULL, &again, &e));
         assert(str_eq(buf_str(&once), buf_str(&again)));
-        /* What was plain JSON from the first byte is read as what it is. */
+        /* A text that is JSON from its first byte is extracted unchanged. */
         if (json_parse(&strict, s, &e) && json_root(&strict)->kind >= JSON_ARRAY)
             assert(json_equal(&doc, json_root(&doc), &strict, json_root(&strict)));
     }

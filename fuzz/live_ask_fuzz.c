@@ -1,5 +1,5 @@
-/* What a viewer may say: read or refused with a word and a sentence; a query is taken apart to its
- * end.
+/* Messages of a viewer are read, or refused with a code and a sentence; a query string is decoded
+ * to its end.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

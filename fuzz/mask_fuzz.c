@@ -1,7 +1,7 @@
-/* Masking: a stream gives what the whole gives; JSON stays JSON; what was masked once is left alone
- * by the rules that work on form; nothing crashes.
+/* Masking: a stream gives the same as the whole text; JSON stays JSON; rules that work on the form
+ * of a secret leave masked text alone; nothing crashes.
  *
- * The first byte says where to cut, the rest is the text.
+ * The first byte gives the cut, the rest is the text.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -34,7 +34,7 @@ static void pieces(const struct mask *m, str text, size_t each, struct buf *out)
     mask_stream_release(&s);
 }
 
-/* A manifest that says late what it is may be told apart in a whole only. */
+/* A manifest whose kind comes late may be recognized only in the whole text. */
 static bool has_manifest(str text)
 {
     return str_find(text, STR("kind")) != STR_NONE || str_find(text, STR("apiVer")) != STR_NONE;

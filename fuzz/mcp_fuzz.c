@@ -1,5 +1,5 @@
-/* What comes from an MCP peer: a message, the result of a tool, a schema with headers, a challenge.
- * Whatever is taken can be written and is taken again as the same; whatever is refused says why.
+/* Input from an MCP peer: a message, the result of a tool, a schema with headers, a challenge.
+ * Accepted input survives writing and reading; refused input has an error.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

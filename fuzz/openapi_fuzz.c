@@ -1,5 +1,5 @@
-/* Any bytes as an OpenAPI document: an error, or operations whose schemas are JSON and whose
- * requests stay on their own path, whatever the arguments are. These follow a NUL in the input.
+/* Arbitrary bytes as an OpenAPI document: an error, or operations whose schemas are JSON and whose
+ * requests stay on their own path for any arguments. The arguments follow a NUL in the input.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,5 +1,5 @@
-/* Run and problem files: whatever the bytes, they are refused with a reason or they make a run that
- * keeps its promises; and it is the same run when it is made again from what was kept.
+/* Run files and problem files: arbitrary bytes are refused with a reason, or describe a run that is
+ * valid and survives storing and loading.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -8,7 +8,7 @@
 #include "optimize/run.h"
 
 #define ITERATIONS_MAX 8
-#define WORK_MAX 20000 /* examples x tasks: what is larger is only read */
+#define WORK_MAX 20000 /* examples x tasks: larger problems are only read */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

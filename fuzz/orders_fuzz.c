@@ -1,6 +1,6 @@
-/* Menus, arguments of tools and replies: whatever the bytes, a menu is refused with a reason or its
- * items can be found by id and name; a tool answers one JSON object; no tag passes the filter,
- * however the text is cut.
+/* Menus, arguments of tools and replies, of arbitrary bytes: a menu is refused with a reason, or
+ * each of its items can be found by id and name; a tool answers with one JSON object; no tag passes
+ * the filter, however the text is cut.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

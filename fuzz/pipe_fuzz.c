@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Any UTF-8 as a reply's text; the first three bytes pick the format, whether reasoning is hidden,
- * and the cuts. However the text is cut, the same events come out; hidden, none of them is
- * reasoning; and text that "auto" finds no marker in comes out as it is.
+ * Arbitrary UTF-8 as the text of a reply; the first three bytes pick the format, whether reasoning is
+ * hidden, and the cuts. The events are the same for every cut; none of them is reasoning if it is
+ * hidden; a text in which "auto" finds no marker passes unchanged.
  */
 #include "base/rand.h"
 #include "base/utf8.h"

@@ -1,4 +1,4 @@
-/* Any bytes as a DOCX file; and as the body of one, since a fuzzer does not find checksums.
+/* Arbitrary bytes as a DOCX file, and as the body of one, because a fuzzer does not find checksums.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,5 +1,5 @@
-/* What a model proposes, and what it says of a tree: whatever it is, the run goes on, and what is
- * taken of it cites what was shown.
+/* Arbitrary proposals of a model and remarks about a tree: the run continues, and each accepted
+ * part cites a passage that the model was shown.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

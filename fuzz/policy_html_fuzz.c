@@ -1,4 +1,4 @@
-/* Any bytes as HTML: no tag is left in the text of a page that has none after decoding.
+/* Arbitrary bytes as HTML: if the page has no tag after decoding, its text has none.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,4 +1,5 @@
-/* Any text as a policy in Markdown: the tree's own invariants, and it reads back from its JSON.
+/* Arbitrary text as a policy in Markdown: the tree keeps its invariants and can be read from its
+ * JSON.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,4 +1,5 @@
-/* Any bytes as what pdftotext writes: its reader is ours, and a hostile PDF chooses the words.
+/* Arbitrary bytes as the output of pdftotext: the reader of this output is ours, and a hostile PDF
+ * chooses its words.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,4 +1,4 @@
-/* Any text as a tree in JSON, and as a case: refused with words, or whole.
+/* Arbitrary text as a tree in JSON and as a case: refused with an error, or complete.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,5 +1,6 @@
-/* Any policy, any question, any fact: an answer that is well formed, and the same twice. The input
- * is lines "name: value" of facts, an empty line, the criterion, and the policy behind it.
+/* Any policy, any question and any facts: the answer is well formed and the same in a second run.
+ * The input has a line "name: value" for each fact, an empty line, the criterion, and then the
+ * policy.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

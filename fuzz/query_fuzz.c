@@ -1,6 +1,5 @@
-/* Questions to the record: whatever is typed, it is words and never syntax; a cursor that was not
- * made here is refused as input; an answer is JSON. What stands behind a question mark is decoded
- * or refused.
+/* Queries of the record: search text is words, never syntax; a cursor that the store did not issue
+ * is refused as input; an answer is JSON; a query string is decoded or refused.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -68,7 +67,7 @@ static void open_once(void)
         abort();
     assert(str_find(buf_str(&out), STR("c2")) != STR_NONE);
     buf_release(&out);
-    /* The files have no names any more once they are open. */
+    /* The files are unlinked once they are open. */
     (void)snprintf(command, sizeof command, "rm -rf %s", dir);
     if (system(command) != 0)
         abort();
@@ -117,7 +116,7 @@ static void check_questions(struct arena *a, str text, unsigned how)
     buf_release(&out);
 }
 
-/* What was made here is read as it was. */
+/* A cursor that the store issued reads back unchanged. */
 static void check_cursor(struct arena *a, str text)
 {
     size_t bar = str_find(text, STR("|"));
@@ -131,7 +130,7 @@ static void check_cursor(struct arena *a, str text)
     assert(ok && str_eq(v, value) && str_eq(i, id));
 }
 
-/* What was decoded is the same when it is written with %XX and decoded again. */
+/* A decoded text survives encoding with %XX and decoding. */
 static void check_params(struct arena *a, str text, bool query)
 {
     struct buf b;

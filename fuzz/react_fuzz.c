@@ -1,4 +1,5 @@
-/* Thought, Action and Action Input from any text: parts of it, or JSON where JSON was found.
+/* Thought, Action and Action Input in arbitrary text: each is a part of the text, or JSON if it
+ * contains JSON.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

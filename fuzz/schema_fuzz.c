@@ -1,8 +1,8 @@
-/* Any schema on any value: input is the schema, a NUL byte, and the value.
+/* Any schema and any value: the input is the schema, a NUL byte, and the value.
  *
  * Neither may crash or hang the check, and the two ways to check must agree. Bytes changed at
  * random are rarely JSON, so most changes swap whole values or keys for others of the input or for
- * a piece that means something in a schema.
+ * a word that has a meaning in a schema.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -89,7 +89,7 @@ static const char *const values[] = {
     "\"http://json-schema.org/draft-04/schema#\"",
 };
 
-/* Where the value begins, one byte before. */
+/* The index of the byte before the value. */
 static size_t cut_of(str all)
 {
     size_t cut = str_find(all, (str){"\0", 1});
@@ -118,7 +118,7 @@ static void check(const struct schema *s, str value)
         bool limit = !ok && e.code == ERR_LIMIT;
         bool each = schema_check_each(s, &doc, json_root(&doc), sink, &e);
 
-        /* Going on after a problem, or saying more about it, may cost the steps that were left. */
+        /* Continuing after a problem, or describing it, may use up the remaining steps. */
         assert(ok == each || limit || e.code == ERR_LIMIT);
         assert(each == (problems == 0));
     }
@@ -145,7 +145,7 @@ static unsigned next(unsigned *seed)
     return *seed >> 8;
 }
 
-/* A key is a string with a value behind it: the first child of an object, or the one after a value.
+/* A key is a string that a value follows: the first child of an object, or the one after a value.
  */
 static bool is_key(const struct json *doc, const struct json_node *v)
 {
@@ -159,7 +159,7 @@ static bool is_key(const struct json *doc, const struct json_node *v)
     return false;
 }
 
-/* The text with one value or key replaced; what comes out is JSON again. */
+/* The text with one value or key replaced; the result is JSON. */
 static void change(str text, unsigned *seed, struct buf *out)
 {
     const struct json_node *v, *other;

@@ -1,5 +1,5 @@
-/* A reply of a mail server is the same read whole or from any front that has all of it. What is
- * stuffed has one end, and without the added dots it is what it was.
+/* A reply of a mail server reads alike from the whole and from any front that contains all of it. A
+ * dot-stuffed text has one end, and is the original text without the added dots.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

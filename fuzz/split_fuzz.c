@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Any bytes as a model's text; the first three pick the format (alone, or with the tags that the
- * gateway asks for), the start and the cuts. However it is cut, all of it comes out, each byte of
- * the same kind, with the same notes, flags and sizes; a run ends at the end of a character, little
- * is held, and the collector gives the same texts and calls. What is extracted from it is in it.
+ * Arbitrary bytes as the text of a model. The first three pick the format (alone, or with the tags
+ * that the gateway asks for), the start and the cuts. For every cut the splitter passes on all bytes, each
+ * with the same kind, and reports the same notes, flags and sizes; a run ends at the end of a
+ * character; few bytes are held; the collector returns the same texts and calls; extracted text
+ * occurs in the input.
  */
 #include "base/rand.h"
 #include "base/utf8.h"
@@ -12,7 +13,7 @@
 
 #define TEXT_MAX ((size_t)1 << 14)
 #define NOTES_MAX ((size_t)1 << 16)
-/* The longest gap, header or marker, and the byte behind it. */
+/* The longest gap, header or marker, and one byte. */
 #define HELD_MAX 400
 
 struct record {
@@ -45,7 +46,7 @@ static void on_note(void *ctx, const struct split_note *note)
         assert(note->size <= r->n);
         memset(r->kind + r->n - note->size, SPLIT_REASONING, note->size);
     }
-    /* Only where a doubt is settled may depend on the cuts. */
+    /* Only the place where the splitter decides may depend on the cuts. */
     n = snprintf(r->notes + r->note_size,
                  room,
                  "%zu:%d:%d:" STR_FMT "\n",
@@ -56,7 +57,7 @@ static void on_note(void *ctx, const struct split_note *note)
     r->note_size += n > 0 && (size_t)n < room ? (size_t)n : 0;
 }
 
-/* How a text is cut: not at all, byte by byte, or anyhow. */
+/* How a text is cut: not at all, byte by byte, or at random. */
 static size_t step_size(int way, str text, struct rand *rand)
 {
     return way == 0   ? text.n
@@ -165,8 +166,8 @@ static void check_extract(str text)
     arena_release(&a);
 }
 
-/* The format that a number picks; after those of the table come the prompted ones, "auto" and a
- * pair whose markers are the front of the text. */
+/* The format with this number: those of the table, then the prompted ones, "auto", and a pair whose
+ * markers are the front of the text. */
 static const struct split_format *pick(unsigned number, struct split_pair *pair, str *text)
 {
     const struct split_format *f;

@@ -1,5 +1,4 @@
-/* Checkpoints, writes and updates as a client sends them: whatever is taken can be written again,
- * and is JSON then.
+/* Checkpoints, writes and updates from a client: accepted input can be written again, as JSON.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,12 +1,13 @@
-/* Any bytes, any cuts: the counter says what the whole count says, ids decode to the text.
+/* Arbitrary bytes, arbitrary cuts: the counter returns the same as the count of the whole text, and
+ * the ids decode to the text.
  *
- * The first byte picks the vocabulary, the second how the rest is cut.
+ * The first byte picks the vocabulary, the second the cuts of the rest.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "tokens/tokens.h"
 
-#define ASK_SIZE_MAX 200 /* longer texts are not counted anew for every prefix */
+#define ASK_SIZE_MAX 200 /* prefixes of longer texts are not counted one by one */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -56,7 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!str_eq(buf_str(&back), text)) {
         size_t n = ids.n;
 
-        /* It was not UTF-8: what it was read as is, and stays as it is. */
+        /* The text was not UTF-8: its repaired form is, and decodes to itself. */
         must(str_find(buf_str(&back), STR("\xEF\xBF\xBD")) != STR_NONE, "only broken text changes");
         must(tokens_count(v, buf_str(&back)) == n, "the replacement counts the same");
     }

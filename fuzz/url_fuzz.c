@@ -1,4 +1,4 @@
-/* A URL that is taken can be put together again from its parts, and is taken again as the same.
+/* An accepted URL can be assembled from its parts, and reads as the same URL.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,4 +1,4 @@
-/* Every function of utf8.h against the plainest code that can be right.
+/* Every function of utf8.h, compared with the simplest correct implementation.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -8,7 +8,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* The size of the character at p, by its bits; 0 if there is none. */
+/* The size of the character at p, by its bits; 0: no character. */
 static size_t plain_decode(const uint8_t *p, size_t n, uint32_t *code)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -32,8 +32,8 @@ static size_t plain_decode(const uint8_t *p, size_t n, uint32_t *code)
     return size;
 }
 
-/* Whether bytes that are no character begin one: then it is enough to try the least and the
- * greatest that could follow. */
+/* Whether bytes are an incomplete character. It is enough to try the least and the greatest
+ * bytes that could follow. */
 static bool begins_character(const uint8_t *p, size_t n)
 {
     static const int fill[] = {0x80, 0xBF};

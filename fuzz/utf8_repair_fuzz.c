@@ -1,4 +1,4 @@
-/* Mending: what was JSON stays as it is, what was mended need not be mended again.
+/* Repair of UTF-8: JSON passes unchanged, and a repaired text needs no second repair.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -28,7 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     buf_init(&once, 4 * size + 64);
     buf_init(&twice, 16 * size + 256);
-    /* The second piece may get the first one's half. */
+    /* The second piece may begin with the half character that ended the first. */
     (void)utf8_repair_json(&m, str_slice(s, 0, size / 2), true, &once);
     buf_reset(&once);
     mended = utf8_repair_json(&m, str_slice(s, size / 2, size), false, &once);

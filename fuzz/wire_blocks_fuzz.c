@@ -1,6 +1,6 @@
-/* Any bytes as replies and bodies of Anthropic, Gemini and Converse: decoding ends, says so once,
- * and is the same at every cut; what was decoded can be encoded, passed on and decoded again; what
- * was read can be written and read again.
+/* Arbitrary bytes as replies and bodies of Anthropic, Gemini and Converse: decoding ends exactly
+ * once, with the same result for every cut; decoded events can be encoded, relayed and decoded
+ * again; a request survives writing and reading.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -17,7 +17,7 @@ struct run {
     struct wire_decoder d;
     struct wire_encoder whole, stream, relay;
     bool encode, is_whole;
-    uint64_t sum; /* of all events, whatever their cuts */
+    uint64_t sum; /* of all events, however they were cut */
     int ends;
     struct chat_event events[EVENTS_MAX];
     size_t n;
@@ -56,7 +56,7 @@ static void on_frame(void *ctx, const struct frames_frame *f)
         wire_decode_whole(&r->d, &w);
     else
         wire_decode(&r->d, &w);
-    /* Texts of events are lent for their call: only what stands in the frame is passed on. */
+    /* The texts of an event are valid only during its call: only texts within the frame are kept. */
     for (size_t i = 0; i < r->n; i++)
         if (r->events[i].text.p < f->data.p || r->events[i].text.p >= f->data.p + f->data.n)
             r->events[i].text = STR("x");

@@ -1,9 +1,8 @@
-/* wire_fuzz.h - a dialect under chance: any bytes as a reply, whole and as a stream, and as a
- * request.
+/* wire_fuzz.h - arbitrary bytes as a reply of a dialect, whole and as a stream, and as a request.
  *
- * The first byte chooses; the rest is the input. What must hold: the same events whatever the cuts,
- * an untouched relay gives the bytes back, what is encoded is read again without an error, a
- * request that is read can be written and is read again, a patched body is JSON.
+ * The first byte chooses; the rest is the input. The events are the same for every cut, an untouched
+ * relay returns the input, encoded replies can be read without an error, an accepted request can be
+ * written and read again, and a patched body is JSON.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -97,7 +96,7 @@ static void fuzz_release(struct fuzz *z)
     arena_release(&z->arena);
 }
 
-/* Another call goes on where the frames ended. */
+/* The next call continues where the frames ended. */
 static void fuzz_go_on(struct fuzz *z)
 {
     static const struct chat_event more[] = {

@@ -1,4 +1,4 @@
-/* Any bytes as requests and replies of this dialect; see wire_fuzz.h.
+/* Arbitrary bytes as requests and replies of this dialect; see wire_fuzz.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,5 +1,5 @@
-/* Replies in the dialects of OpenAI, Mistral and Cohere: the cuts do not show, nothing comes behind
- * an end, and what a client is told reads the same again.
+/* Replies in the dialects of OpenAI, Mistral and Cohere: the result is the same for every cut,
+ * nothing follows an end, and the client's form of a reply reads as the same reply.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -102,7 +102,7 @@ static void feed(struct run *r, str input, size_t piece, bool whole)
     wire_decode_end(&r->d);
 }
 
-/* What was told says the same. */
+/* The encoded reply has the same events. */
 static void check(const struct run *want, struct buf *reported, bool stream)
 {
     struct arena a;

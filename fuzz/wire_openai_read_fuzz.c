@@ -1,5 +1,5 @@
-/* Requests in Chat Completions and /generate: what is read can be written, what is written is
- * JSON, and a plan leaves it JSON.
+/* Requests in Chat Completions and /generate: an accepted request can be written, as JSON, and it
+ * is still JSON after a plan has changed it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,5 +1,5 @@
-/* A page of any bytes under a right checksum is refused, or means the same after a merge. The first
- * byte says how far the blocks are moved; the rest is the page after its checksum.
+/* A page of arbitrary bytes with a valid checksum is refused, or keeps its meaning in a merge. The
+ * first byte is the distance by which blocks are moved; the rest is the page after its checksum.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -52,7 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (size < 1 || size + 3 > WORD_PAGES_SIZE_MAX)
         return 0;
-    page = base_alloc(size + 3); /* exact: a sanitizer sees every byte too far */
+    page = base_alloc(size + 3); /* of the exact size, so that a sanitizer reports a read past its end */
     bytes = (str){page, size + 3};
     memcpy(page + 4, data + 1, size - 1);
     crc = htole32(crc32c(0, str_slice(bytes, 4, bytes.n)));

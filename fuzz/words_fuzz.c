@@ -1,5 +1,5 @@
-/* The set of a text has the keys of its words, and a match is never missing from the set. The first
- * byte says how much of the input is the query; the rest is the text.
+/* The word set of a text has the keys of its words, and contains every word that matches. The first
+ * byte gives the part of the input that is the query; the rest is the text.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,4 +1,4 @@
-/* WebSocket frames of any bytes: cuts change neither messages nor fault.
+/* WebSocket frames of arbitrary bytes: cuts change neither messages nor errors.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
