@@ -1,12 +1,12 @@
-/* What a step of an agent costs besides its model and its tool, and what many runs at once need.
+/* Measures the time of an agent's step without its model and its tool, and the memory of many runs.
  *
- *     agent_bench [FOLDER]              on the disk that is to be measured; /tmp if not told
+ *     agent_bench [FOLDER]              a folder on the disk to measure; /tmp by default
  *
- * A run has ten steps: the model asks for a tool, which answers at once, and at the end says so.
- * Model and tool are functions that return, so what is left is the loop: the request's body, the
- * history, the checked arguments, the trace, and two rows in the log for each call, on disk before
- * the run goes on. bench/agent.mjs measures the same graph in LangGraph, for JavaScript and
- * for Python, and prints all.
+ * A run has ten steps: the model calls a tool, which returns at once, and the last step is an
+ * answer. Model and tool are functions, so the bench measures the loop: it builds the request's
+ * body, keeps the history, checks arguments, traces, and syncs two rows of the log for each call
+ * before the run continues. bench/agent.mjs measures the same graph in LangGraph, for JavaScript
+ * and for Python, and prints all figures.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -33,7 +33,7 @@ struct model {
     unsigned asked;
 };
 
-/* The first nine times a call, then the answer. */
+/* Nine calls, then the answer. */
 static bool ask(void *ctx, const struct ask_request *q, const _Atomic bool *cancel, struct arena *a,
                 struct ask_reply *reply)
 {
@@ -115,7 +115,7 @@ static double cpu_us(void)
            (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
 }
 
-/* Of the process, at most, in MB. */
+/* The peak memory of the process in MB. */
 static double peak_mb(void)
 {
     struct rusage u;

@@ -1,14 +1,16 @@
 /* How fast JSON is read, next to cJSON and simdjson, in one run.
  *
- * Three documents, made here: a streamed chunk, a completion, and a request of 60 messages. Every
- * contestant visits every key and value and adds up what it saw; the sums must agree.
+ * The bench generates three documents: a streamed chunk, a completion, and a request of 60
+ * messages. Every contestant visits every key and value and sums them up; the sums must agree.
  *
  *   rationale       json_parse, then every node of the tape; json_text of every string (a view, or
- * a copy in an arena if it has escapes), json_raw of every number. simdjson        on-demand, one
- * parser kept, a padded buffer for free; unescaped_key of every key, get_string of every string,
- * raw_json_token of every number. It validates UTF-8 of all the document, but of numbers only the
- * first byte. rationale, raw  the same without unescaping: json_raw of every string. simdjson, raw
- * key() and get_raw_json_string, which do not look for the end of the string, nor at its escapes.
+ *                   a copy in an arena if it has escapes), json_raw of every number
+ *   simdjson        on-demand, one parser kept, a padded buffer for free; unescaped_key of every
+ *                   key, get_string of every string, raw_json_token of every number. It validates
+ *                   UTF-8 of all the document, but of numbers only the first byte.
+ *   rationale, raw  the same without unescaping: json_raw of every string
+ *   simdjson, raw   key() and get_raw_json_string, which neither find the end of a string nor
+ *                   unescape it
  *   cJSON           cJSON_ParseWithLength, every item, cJSON_Delete. It does not validate UTF-8.
  *
  * Each keeps its memory from one document to the next, but for cJSON, which cannot.
@@ -32,7 +34,7 @@ struct bench {
     struct json doc;
     struct arena arena;
     struct json_bench_simd *simd;
-    str src; /* with padding behind it */
+    str src; /* followed by padding */
 };
 
 typedef bool contestant(struct bench *b, struct json_bench_sum *sum);
@@ -120,7 +122,7 @@ static uint32_t next_random(uint32_t *seed)
     return *seed >> 8;
 }
 
-/* Prose as models write it: lines, lists, a little code, now and then something beyond ASCII. */
+/* Prose as models write it: lines, lists, a little code, a few characters beyond ASCII. */
 static void write_prose(struct buf *out, size_t size, uint32_t *seed)
 {
     static const char *const words[] = {
@@ -395,7 +397,7 @@ int main(void)
 
     json_init(&b.doc);
     arena_init(&b.arena, ARENA_MAX);
-    /* One block for all that will be asked for: arena_reset keeps it, as simdjson keeps its own. */
+    /* One block for all allocations: arena_reset keeps it, as simdjson keeps its own. */
     (void)!arena_alloc(&b.arena, ARENA_MAX);
     arena_reset(&b.arena);
     printf("simdjson kernel: %s\n", json_bench_simd_kernel());

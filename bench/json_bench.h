@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a contestant has seen of a document: all must agree. */
+/* The sums of a contestant over a document: all contestants must agree. */
 struct json_bench_sum {
     uint64_t strings, string_bytes, numbers, number_bytes, others;
 };
@@ -23,10 +23,10 @@ struct json_bench_simd *json_bench_simd_new(void);
 void json_bench_simd_free(struct json_bench_simd *s);
 const char *json_bench_simd_kernel(void);
 
-/* How many bytes must be readable behind the document. */
+/* How many bytes after the document must be readable. */
 size_t json_bench_simd_padding(void);
 
-/* unescape: every string is unescaped; else only looked at as it stands. */
+/* unescape: every string is unescaped; otherwise its raw bytes count. */
 bool json_bench_simd_read(struct json_bench_simd *s, const char *p, size_t n, bool unescape,
                           struct json_bench_sum *sum);
 

@@ -1,8 +1,8 @@
-/* What the optimiser itself costs: an iteration with 1,000 validation examples and 200 candidates,
- * evaluator and reflector excluded.
+/* Measures the optimiser without evaluator and reflector: an iteration with 1,000 validation
+ * examples and 200 candidates.
  *
- * The adapter keeps its own time, which is taken off. Scores are of two kinds: in 1,000 steps, so
- * that most examples have one best candidate, and right or wrong, so that most sets hold many.
+ * The adapter measures its own time, which is subtracted. Scores are of two kinds: in 1,000 steps,
+ * so that most examples have one best candidate, and right or wrong, so that most sets hold many.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -23,7 +23,7 @@ struct world {
     bool logs;
 };
 
-/* Of this thread's processor time: the machine may be busy with others. */
+/* The processor time of this thread, because other processes may use the machine. */
 static uint64_t now_ns(void)
 {
     struct timespec t;
@@ -47,7 +47,7 @@ static bool evaluate(void *ctx, struct optimize_batch *b, size_t n, struct err *
             g->objective_count = 2;
             g->objective[1] = 1;
             g->value[0] = g->value[1] = g->score;
-            /* Every child beats its parent, so that every iteration takes one in. */
+            /* Every child beats its parent, so that every iteration accepts one. */
             if (b[i].split == OPTIMIZE_TRAIN)
                 g->score = b[i].traces ? 0 : 1;
             optimize_graded(&b[i], k);

@@ -3,9 +3,9 @@
  *     query_bench [CALLS [FILE [NAME]]]
  *     tools/postgres-run sh -c 'query_bench 100000 $(printf "$RATIONALE_TEST_POSTGRES" postgres)'
  *
- * FILE is kept, and used if it is there; it may be the URL of a PostgreSQL database. With NAME only
- * questions that have it in theirs are asked. QUERY_BENCH_ROUNDS in the environment says how often
- * each is asked (100).
+ * FILE is kept, and used if it is there; it may be the URL of a PostgreSQL database. With NAME the
+ * bench asks only questions whose name contains it, each QUERY_BENCH_ROUNDS times (environment;
+ * 100).
  *
  * Ten calls are a session. Their texts are prose of a skewed vocabulary, 1.2 kB a call.
  *
@@ -349,7 +349,7 @@ static bool ask(const struct asking *x, unsigned n, struct err *e)
     }
 }
 
-/* Goes past some pages: the cursor of the last one is used from then on. */
+/* Skips some pages: the question continues at the cursor of the last one. */
 static void skip_pages(struct asking *x)
 {
     static const str name = STR_INIT("\"next_cursor\":\"");
@@ -380,8 +380,8 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Where others use the machine, this tells what it would take alone. Not of PostgreSQL, which is
- * another process. */
+/* CPU time: the same when others use the machine. PostgreSQL is another process and not included.
+ */
 static uint64_t cpu_ns(void)
 {
     struct timespec t;

@@ -1,4 +1,4 @@
-/* query_questions.h - what query_bench asks.
+/* query_questions.h - the questions of query_bench.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -35,7 +35,7 @@ enum { ANY_REASONING, WITHOUT_REASONING, WITH_REASONING };
 struct question {
     const char *name;
     enum kind kind;
-    const char *key; /* who asks */
+    const char *key; /* the asker */
     const char *tool, *model, *decision, *sort, *by, *status, *agent, *alert, *subject, *outcome;
     const char *key_filter;
     const char *words; /* one that ends in '#' is another one each time */

@@ -1,4 +1,4 @@
-/* How fast the splitter is beside memchr over the same text, in one run.
+/* Compares the speed of the splitter with memchr over the same text, in one run.
  *
  * The text is what reasoning models write: prose, Markdown, some code with "<" in it, a little that
  * is not ASCII. Each contestant gets the same text; the best of the rounds counts, the rounds
@@ -27,7 +27,7 @@ static const char paragraph[] =
     "Bleibt die Frage, ob das überall gilt: in der zweiten Region — dort läuft noch die alte "
     "Fassung — tritt es nicht auf. Das stützt die Vermutung.\n\n";
 
-static size_t seen; /* what the sinks saw, so that nothing can be left out */
+static size_t seen; /* the bytes that the sinks got, so that the compiler cannot drop the work */
 
 static void on_run(void *ctx, enum split_kind kind, str run)
 {

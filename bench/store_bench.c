@@ -1,6 +1,6 @@
-/* How fast records go through the journal, and what one costs its caller.
+/* Measures how many records a second pass the journal, and the time that one takes its caller.
  *
- *     store_bench [FOLDER]              on the disk that is to be measured; /tmp if not told
+ *     store_bench [FOLDER]              a folder on the disk to measure; /tmp by default
  *
  * Calls are of varied prose: words of a vocabulary, the common ones more often, so that they pack
  * about as well as English does. CPU is that of the whole process until the tables have caught up;
@@ -20,18 +20,18 @@
 #include <unistd.h>
 
 #define RECORDS 50000u
-#define POOL 1000u /* different calls: far more than a block has */
+#define POOL 1000u /* different calls: many more than a block has */
 #define VOCABULARY 30000u
-#define REASONING_PART 2u /* one part in so many of what is said is reasoning */
+#define REASONING_PART 2u /* one part in so many is reasoning */
 #define THREADS 4u
-#define FLIGHT_MAX 512u /* tickets a thread may have open */
+#define FLIGHT_MAX 512u /* open tickets of a thread, at most */
 
 struct flight {
     struct store_ticket ticket; /* first: the store gives it back */
     struct runner *owner;
 };
 
-/* What a call says. */
+/* The texts of a call. */
 struct said {
     struct buf request, reply, asked, reasoning, answer;
 };

@@ -1,5 +1,5 @@
-/* How fast tokens are counted: tokens_bench TEXT, as lines of name and number. Times are of the
- * CPU.
+/* Measures how fast tokens are counted: tokens_bench TEXT prints lines of name and number. Times
+ * are CPU time.
  *
  *     o200k_base count      MB/s, the whole text, best of some rounds
  *     o200k_base encode     the same with the ids

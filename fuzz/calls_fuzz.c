@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Arbitrary bytes as tool markup; the first byte picks the style. Each call that is found has a name
- * and a JSON object, and the arena stays within its limit.
+ * Arbitrary bytes as tool markup; the first byte picks the style. Each call that is found has
+ * a name and a JSON object, and the arena stays within its limit.
  */
 #include "base/json.h"
 #include "split/calls.h"

@@ -169,7 +169,7 @@ static void check_node(const struct json *doc, const struct json_node *v, struct
         check_members(doc, v, b);
 }
 
-/* Arbitrary bytes as text: quoted they are JSON, which reads as the same text if they were UTF-8. */
+/* Arbitrary bytes as text: quoted they are JSON, and read as the same text if they were UTF-8. */
 static void check_quote(str text, struct arena *a, struct buf *b)
 {
     bool good = !utf8_scan(text.p, text.p + text.n, SIMD_WORD);

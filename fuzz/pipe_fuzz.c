@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Arbitrary UTF-8 as the text of a reply; the first three bytes pick the format, whether reasoning is
- * hidden, and the cuts. The events are the same for every cut; none of them is reasoning if it is
- * hidden; a text in which "auto" finds no marker passes unchanged.
+ * Arbitrary UTF-8 as the text of a reply; the first three bytes pick the format, whether reasoning
+ * is hidden, and the cuts. The events are the same for every cut; none of them is reasoning if it
+ * is hidden; a text in which "auto" finds no marker passes unchanged.
  */
 #include "base/rand.h"
 #include "base/utf8.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Arbitrary bytes as the text of a model. The first three pick the format (alone, or with the tags
- * that the gateway asks for), the start and the cuts. For every cut the splitter passes on all bytes, each
- * with the same kind, and reports the same notes, flags and sizes; a run ends at the end of a
- * character; few bytes are held; the collector returns the same texts and calls; extracted text
- * occurs in the input.
+ * that the gateway asks for), the start and the cuts. For every cut the splitter passes on all
+ * bytes, each with the same kind, and reports the same notes, flags and sizes; a run ends at the
+ * end of a character; few bytes are held; the collector returns the same texts and calls; extracted
+ * text occurs in the input.
  */
 #include "base/rand.h"
 #include "base/utf8.h"

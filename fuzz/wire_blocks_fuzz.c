@@ -56,7 +56,7 @@ static void on_frame(void *ctx, const struct frames_frame *f)
         wire_decode_whole(&r->d, &w);
     else
         wire_decode(&r->d, &w);
-    /* The texts of an event are valid only during its call: only texts within the frame are kept. */
+    /* The texts of an event are valid only during its call; those within the frame remain. */
     for (size_t i = 0; i < r->n; i++)
         if (r->events[i].text.p < f->data.p || r->events[i].text.p >= f->data.p + f->data.n)
             r->events[i].text = STR("x");

@@ -1,8 +1,8 @@
 /* wire_fuzz.h - arbitrary bytes as a reply of a dialect, whole and as a stream, and as a request.
  *
- * The first byte chooses; the rest is the input. The events are the same for every cut, an untouched
- * relay returns the input, encoded replies can be read without an error, an accepted request can be
- * written and read again, and a patched body is JSON.
+ * The first byte chooses; the rest is the input. The events are the same for every cut, an
+ * untouched relay returns the input, encoded replies can be read without an error, an accepted
+ * request can be written and read again, and a patched body is JSON.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

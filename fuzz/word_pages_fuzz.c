@@ -52,7 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (size < 1 || size + 3 > WORD_PAGES_SIZE_MAX)
         return 0;
-    page = base_alloc(size + 3); /* of the exact size, so that a sanitizer reports a read past its end */
+    page = base_alloc(size + 3); /* exact: sanitizers see a read past it */
     bytes = (str){page, size + 3};
     memcpy(page + 4, data + 1, size - 1);
     crc = htole32(crc32c(0, str_slice(bytes, 4, bytes.n)));

@@ -3,7 +3,7 @@
  * The upstream (stub.c) and the clients (load.c) are processes of one machine, so a time of the
  * monotonic clock that one writes into an event can be read by the other. An event's text carries
  * it as '@' and 16 digits; in a burst these are its number. A request carries a number as "#n" and
- * 8 digits; a whole reply repeats it, so a reply that went to the wrong client is seen.
+ * 8 digits; a whole reply repeats it, so a client notices the reply of another client.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -10,9 +10,9 @@
  *     load PORT leave MODEL N                  N streams one after the other, left after one event
  *     load PORT slow MODEL N                   N streams, read a byte a second until input ends
  *
- * Prints one line of JSON. A reply counts if its status is 200 and it holds what the upstream said;
- * any that does not is an error, and the exit code is 1. In an outage a stream may also end without
- * [DONE]: it is counted as unfinished, and is not acknowledged.
+ * Prints one line of JSON. A reply counts if its status is 200 and it has the text that the
+ * upstream sent; any other reply is an error, and the exit code is 1. In an outage a stream may
+ * also end without [DONE]: it is counted as unfinished, and is not acknowledged.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -162,7 +162,7 @@ static void event_seen(struct load *l, struct conn *c)
         sample(&l->lag, now - c->mark);
 }
 
-/* Times stand in the text as '@' and digits, cut anywhere. */
+/* The text contains times as '@' and digits; a frame may end within one. */
 static void scan(struct load *l, struct conn *c, const char *p, size_t n)
 {
     const char *end = p + n;
@@ -217,7 +217,7 @@ static bool right(struct load *l, struct conn *c)
            c->body[c->body_n - 1] == '}';
 }
 
-/* While nothing can be put on record: not an error is what says so. */
+/* While nothing can be recorded, a 503 that says so is not an error. */
 static void outage_over(struct load *l, struct conn *c)
 {
     bool good = right(l, c);
@@ -265,7 +265,7 @@ static void reply_over(struct load *l, struct conn *c)
         l->ended++;
 }
 
-/* The head has come whole: what follows it, and how. */
+/* The head is complete: finds out how long the body is. */
 static void head_over(struct conn *c)
 {
     char *at;
@@ -405,8 +405,8 @@ static struct conn *idle(struct load *l)
     return NULL;
 }
 
-/* Latency counts from the moment the request is written: what the clock of this side is late by, on
- * a busy machine, is not the gateway's. */
+/* Latency counts from the moment the request is written, so that a late timer of this process on a
+ * busy machine does not count. */
 static void run_rate(struct load *l, double rate)
 {
     uint64_t begun = now_ns(), gap_ns = (uint64_t)(1e9 / rate), due = begun + 100000000u;
@@ -459,7 +459,7 @@ static void run_hold(struct load *l)
     uint64_t stop = now_ns() + 60000000000u;
 
     while (l->first_seen < l->conns_max && now_ns() < stop) {
-        /* A few at a time: what is measured is holding them, not a storm of beginnings. */
+        /* A few at a time: the bench measures held streams, not a burst of new ones. */
         while (l->conn_count < l->conns_max && l->conn_count < l->first_seen + 200)
             (void)conn_new(l);
         turn(l, now_ns() + 50000000u);

@@ -188,7 +188,7 @@ void replies_init(struct replies *r, bool anthropic)
     *r = (struct replies){0};
     for (int size = 0; size < SIZES; size++)
         whole_init(r, (enum size)size, anthropic);
-    /* X-Accel-Buffering: what makes nginx hand events on as they come. */
+    /* X-Accel-Buffering: nginx passes each event on when it arrives. */
     add_c(&r->head,
           "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\n"
           "Cache-Control: no-cache\r\nX-Accel-Buffering: no\r\n"

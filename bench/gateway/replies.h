@@ -1,4 +1,4 @@
-/* replies.h - what the bench's upstream says, made once: whole replies and events, in two dialects.
+/* replies.h - the upstream's whole replies and events, built once, in two dialects.
  *
  * OpenAI's chat completions have the reasoning between <think> tags in the text, for the gateway to
  * split; Anthropic's messages have it in a block of its own.
@@ -29,10 +29,10 @@ struct replies {
     struct whole whole[SIZES];
     struct bytes head;        /* of a stream */
     struct bytes first, last; /* before and after a stream's texts; last ends the HTTP reply */
-    struct bytes turn;        /* between reasoning and answer, if there is something to say */
+    struct bytes turn;        /* between reasoning and answer; may be empty */
     struct bytes think, text; /* one event, the time at *_at */
     size_t think_at, text_at;
-    struct bytes burst, flood; /* head to end, all of it */
+    struct bytes burst, flood; /* the complete HTTP reply */
 };
 
 void replies_init(struct replies *r, bool anthropic);

@@ -2,7 +2,7 @@
  *
  *     stub PACED_EVENTS     prints its port, and "left NUMBER NS" when a held stream is let go
  *
- * The model that is asked for says how: "small", "prose", "large" and "turn" are whole replies
+ * The requested model selects the reply: "small", "prose", "large" and "turn" are whole replies
  * (prose.h), "burst" a stream in one write, "flood" a longer one, "paced" an event every 10 ms,
  * "hold" an event and then silence.
  * POST /v1/messages is answered in Anthropic's dialect, all else in OpenAI's.
@@ -18,10 +18,10 @@ struct conn {
     int fd;
     char *in;
     size_t in_n;
-    struct bytes out; /* what could not be written yet: a copy */
+    struct bytes out; /* a copy of the bytes that are not written yet */
     size_t out_at;
     const struct replies *replies;
-    uint64_t next_ns; /* of the next event of a paced stream; 0: it is none */
+    uint64_t next_ns; /* of the next event of a paced stream; 0: not paced */
     int sent;
     bool held;
     uint32_t nonce;
@@ -106,7 +106,7 @@ static void pace_add(struct stub *s, struct conn *c, uint64_t at_ns)
     s->last = &c->next;
 }
 
-/* All paced streams have the same period, so the one that is due next is the first. */
+/* All paced streams have the same period, so the first one is due next. */
 static void pace(struct stub *s)
 {
     while (s->first && s->first->next_ns <= now_ns()) {
@@ -194,7 +194,7 @@ static uint32_t nonce_find(const char *body, const char *end)
     return 0;
 }
 
-/* Takes one whole request off the front. False: more must come. */
+/* Consumes one complete request. False: it is not complete yet. */
 static bool take(struct stub *s, struct conn *c)
 {
     const char *end = c->in + c->in_n, *body = after(c->in, end, "\r\n\r\n"), *p;

@@ -14,14 +14,14 @@
 #define CORPUS_MAX ((size_t)16 << 20)
 #define NOW "2024-05-15T15:00:00Z"
 
-/* What is asked about. */
+/* The subject of a question. */
 struct booking {
     str id, user, cabin, membership, trip, origin, destination;
     int passengers, bags, hours;
     int certificates, credit_cards, gift_cards; /* in the user's profile */
     bool insurance, paid_from_profile;
     bool cancelled, delayed, used; /* any of its flights */
-    unsigned n;                    /* its place: what the wishes follow from */
+    unsigned n;                    /* its index, which determines the wishes */
     str status;                    /* of its first flight on its day */
 };
 
@@ -321,7 +321,7 @@ static void ask_status(struct row *r, const struct booking *b)
                                               : POLICY_UNCERTAIN);
 }
 
-/* Facts that are not there, not sure, or contradict each other. */
+/* Facts that are missing, uncertain or contradictory. */
 static void ask_unsure(struct row *r, const struct booking *b)
 {
     switch (b->n % 3) {

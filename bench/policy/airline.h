@@ -1,5 +1,5 @@
-/* airline.h - labelled rows from the reservations of the airline's corpus: what its policy says of
- * each, told by a program that was written by reading the policy, not by reading sentences.
+/* airline.h - labelled rows from the reservations of the airline's corpus. The labels come from
+ * code that somebody wrote from the policy; it does not parse the policy's sentences.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -13,15 +13,15 @@ struct airline {
     struct arena arena;
 };
 
-/* One row: a case as JSON, what is asked, and what the policy says. Lent for the call. */
+/* One row: a case as JSON, the question, and the verdict of the policy. Valid during the call. */
 struct airline_row {
     const char *criterion;
     str json;
     enum policy_status status;
-    const char *section; /* the title of the section that says so; "": any */
+    const char *section; /* the title of the deciding section; "": any */
 };
 
-/* False: e says which file is missing. */
+/* False: e names the missing file. */
 bool airline_load(struct airline *l, const char *folder, struct err *e) MUST_USE;
 void airline_free(struct airline *l);
 /* Of at most so many reservations. */

@@ -13,7 +13,7 @@
 #define KINDS_MAX 32
 #define TIMES_MAX 100000
 #define SHOWN_MAX 2
-#define VERBOSE_MAX 200 /* reservations: enough to see what is wrong */
+#define VERBOSE_MAX 200 /* reservations: enough to show wrong rows */
 
 struct kind {
     const char *criterion;
