@@ -170,7 +170,7 @@ TEST(a_tail_that_was_cut_is_seen_also_after_more_was_added)
     fill(s, CALLS, CALLS + 50, "s");
     store_close(s);
     r = verify(&p);
-    CHECK_F(!r.ok && strstr(r.why, "did not end where its head said"), "%s", r.why);
+    CHECK_F(!r.ok && strstr(r.why, "did not end at the entry that its head named"), "%s", r.why);
     CHECK_INT(r.bad_seq, left + 1);
     place_release(&p);
 }

@@ -47,7 +47,7 @@ TEST(a_value_that_is_not_known_is_left_to_its_own_providers)
         {"{\"model\":\"m\",\"max_tokens\":1,\"messages\":[{\"role\":\"user\",\"content\":[{"
          "\"type\":"
          "\"tool_result\",\"tool_use_id\":\"t\",\"content\":[{\"type\":\"tool_use\"}]}]}]}",
-         "messages.0.content.0.content.0.type: this block may not stand in a tool result"},
+         "messages.0.content.0.content.0.type: a tool result may not contain this block"},
         {BODY(",\"tools\":[{\"name\":\"f\"}]"), "tools.0.input_schema: Field required"},
         {"{\"model\":\"m\"," USER "}", "max_tokens: Field required"},
         {"{\"model\":\"m\",\"max_tokens\":0," USER "}",

@@ -477,7 +477,7 @@ static bool mcp_auth_read_issuer(struct flow *f, str issuer)
     if (!mcp_url_may_follow(issuer, f->a->server_url))
         return err_set(f->e,
                        ERR_AUTH,
-                       "the issuer " STR_FMT " is neither https nor beside the server",
+                       "the issuer " STR_FMT " must use https: http is for servers on this machine",
                        STR_ARG(str_slice(issuer, 0, 120)));
     return mcp_meta_issuer(f->a->io, issuer, f->patience, &f->arena, &f->issuer, f->e);
 }

@@ -230,7 +230,7 @@ static bool mcp_auth_parts_get(struct mcp_io *io, str url, struct mcp_patience p
     if (!mcp_url_is_safe(url))
         return err_set(e,
                        ERR_AUTH,
-                       STR_FMT " is neither https nor of this machine",
+                       STR_FMT " must use https: http is for servers on this machine",
                        STR_ARG(str_slice(url, 0, 120)));
     if (!mcp_fetch_whole(io, &r, patience.deadline_ns, a, &got, e))
         return false;
@@ -266,7 +266,7 @@ bool mcp_meta_resource(struct mcp_io *io, struct mcp_meta_place place, struct mc
             return err_set(e,
                            ERR_AUTH,
                            "the server's metadata are at " STR_FMT
-                           ", which is neither https nor beside the server",
+                           ", which must use https: http is for servers on this machine",
                            STR_ARG(str_slice(place.address, 0, 80)));
         at[n++] = place.address;
     } else {

@@ -199,7 +199,7 @@ bool mcp_open_ask(struct mcp_answer *r, struct mcp_ask *ask)
     mcp_reply_error(r,
                     200,
                     MCP_INVALID_PARAMS,
-                    STR("this requestState is not one of ours, or too old"),
+                    STR("requestState: not issued by this server, or expired: call the tool again"),
                     STR(""));
     return false;
 }

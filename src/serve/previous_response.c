@@ -32,7 +32,7 @@ static bool previous_fail_too_large(struct exchange *ex)
     exchange_fail(ex,
                   413,
                   "conversation_too_large",
-                  "with all that was said before, the request is larger than %zu bytes",
+                  "with its previous turns, the request is larger than %zu bytes",
                   ex->setup->config->body_max);
     return false;
 }

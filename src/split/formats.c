@@ -291,7 +291,7 @@ static const struct split_format formats[] = {
     {"reka", "Reka Edge", "varies", SPLIT_CALLS_TAGGED, false, MARKS(reka)},
     {"laguna", "Laguna", "varies", SPLIT_CALLS_TAGGED, false, MARKS(think_tool_call)},
     {"harmony", "gpt-oss", "no", SPLIT_CALLS_BODY, true, MARKS(harmony), split_header_harmony},
-    {"harmony_stripped", "gpt-oss behind a server that drops its tokens", "no", SPLIT_CALLS_NONE,
+    {"harmony_stripped", "gpt-oss, from a server that drops its tokens", "no", SPLIT_CALLS_NONE,
      false, MARKS(harmony_stripped)},
     {"inkling", "Inkling", "no", SPLIT_CALLS_JSON, true, MARKS(inkling)},
     {"muse", "Muse Glimmer", "no", SPLIT_CALLS_INVOKE, true, MARKS(muse), split_header_muse},

@@ -188,7 +188,8 @@ static bool audit_verify_judge(struct verify *v, const struct verify_entry *en, 
     if (memcmp(hash, en->hash, SHA256_SIZE) != 0)
         verify_wrong(v, en->e.seq, "an entry was changed", STR(""));
     if (str_eq(en->e.action, STR("break")))
-        verify_wrong(v, en->e.seq, "the log did not end where its head said", en->e.detail);
+        verify_wrong(
+            v, en->e.seq, "the log did not end at the entry that its head named", en->e.detail);
     if (!v->r->ok)
         return true;
     head->seq = en->e.seq;

@@ -230,11 +230,11 @@ static bool check_evidence(const struct react *r, const struct json *doc, struct
     if (page < 0)
         return err_set(e,
                        ERR_INPUT,
-                       "evidence_unknown: no fact of the case stands in \"" STR_FMT "\"",
+                       "evidence_unknown: no fact of the case is in \"" STR_FMT "\"",
                        STR_ARG(str_slice(doc_id, 0, 60)));
     return err_set(e,
                    ERR_INPUT,
-                   "evidence_unknown: no fact of the case stands on page %lld of \"" STR_FMT "\"",
+                   "evidence_unknown: no fact of the case is on page %lld of \"" STR_FMT "\"",
                    (long long)page,
                    STR_ARG(str_slice(doc_id, 0, 60)));
 }

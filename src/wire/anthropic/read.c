@@ -198,7 +198,7 @@ static bool anthropic_read_block(const struct request_reader *r, const struct re
     for (size_t i = 0; i < COUNT_OF(blocks); i++)
         if (str_eq(type, str_c(blocks[i].type))) {
             if (nested && !blocks[i].nested)
-                return request_fail(r, at, "type", "this block may not stand in a tool result");
+                return request_fail(r, at, "type", "a tool result may not contain this block");
             return blocks[i].read(r, at, v, out);
         }
     anthropic_read_opaque(r, v, out);
