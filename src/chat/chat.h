@@ -179,7 +179,9 @@ enum SMALL chat_event_kind {
                        "thoughtSignature" and Ollama's "ollama_thinking", which are plain text */
     CHAT_EXTRA, /* a field of a reply without another event: name, text (JSON). For Chat Completions
                    the name has the place: "citations" is in the reply, "choice.logprobs" in the
-                   choice, "message.annotations" in the message, "call.extra_content" in the call */
+                   choice, "message.annotations" in the message, "call.extra_content" in the call.
+                   For clients of other dialects every dialect's log-probabilities are such a
+                   "choice.logprobs" */
     CHAT_USAGE, /* usage so far; later events replace earlier ones member by member */
     CHAT_STOP,  /* stop; name: the provider's word */
     CHAT_ERROR, /* error */

@@ -134,6 +134,9 @@ str call_session(const struct call *c);
 /* The headers of the provider's reply that the client may see. They are those of the attempt that
  * the client gets; none before its head has arrived. Lent until on_end returns. */
 size_t call_reply_headers(const struct call *c, const struct http1_field **out);
+/* The parameters of the request that the provider's dialect does not have, separated by commas;
+ * lent likewise. */
+str call_dropped_params(const struct call *c);
 /* The provider that is being asked, or was asked last; lent until on_end returns. */
 str call_provider_name(const struct call *c);
 /* Our count of the request's tokens, for providers that report none: see input_tokens.h. The first

@@ -85,12 +85,16 @@ static bool stream_tells_usage(const struct exchange *ex)
 static void pass_headers(struct exchange *ex)
 {
     const struct http1_field *fields;
+    str dropped;
     size_t n;
 
     if (!ex->call)
         return;
     n = call_reply_headers(ex->call, &fields);
     passed_set_headers(ex, fields, n);
+    dropped = call_dropped_params(ex->call);
+    if (dropped.n)
+        exchange_header(ex, STR("x-rationale-dropped"), arena_dup(server_arena(ex->x), dropped));
 }
 
 static void serve_chat_head(struct exchange *ex)

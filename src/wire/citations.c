@@ -66,13 +66,12 @@ str citations_to_chat(str annotations, struct arena *a)
 
 bool citation_to_chat(const struct chat_event *ev, struct arena *a, struct chat_event *out)
 {
-    if (ev->dialect != CHAT_RESPONSES)
-        return false;
     *out = *ev;
     out->dialect = CHAT_OPENAI;
     if (ev->kind == CHAT_EXTRA)
         return str_eq(ev->name, STR("choice.logprobs"));
-    if (ev->kind != CHAT_OPAQUE || !str_eq(ev->name, STR("annotations")))
+    if (ev->dialect != CHAT_RESPONSES || ev->kind != CHAT_OPAQUE ||
+        !str_eq(ev->name, STR("annotations")))
         return false;
     out->kind = CHAT_EXTRA;
     out->name = STR("message.annotations");

@@ -28,7 +28,8 @@
 #include "chat/chat.h"
 #include "wire/arena_text.h"
 
-/* Converts such an event of the Responses dialect to one of Chat; its text is then in the arena. */
+/* Converts log-probabilities of any dialect to an event of Chat, and annotations of the Responses
+ * dialect; the text of those is then in the arena. */
 bool citation_to_chat(const struct chat_event *ev, struct arena *a,
                       struct chat_event *out) MUST_USE;
 /* Annotations of either dialect: writes the nth as Responses has it, on one line. False: there are

@@ -64,6 +64,16 @@ str request_member_raw(const struct chat_request *r, const char *in, const char 
     return v && v->kind != JSON_NULL ? json_raw(r->doc, v) : STR("");
 }
 
+bool request_wants_logprobs(const struct chat_request *r, str *top)
+{
+    *top = request_member_raw(r, NULL, "top_logprobs");
+    if (r->dialect == CHAT_OPENAI)
+        return str_eq(request_member_raw(r, NULL, "logprobs"), STR("true"));
+    return r->dialect == CHAT_RESPONSES &&
+           str_find(request_member_raw(r, NULL, "include"),
+                    STR("\"message.output_text.logprobs\"")) != STR_NONE;
+}
+
 void json_write_shared(struct json_out *o, const struct chat_request *r)
 {
     static const char *const names[] = {"metadata",

@@ -17,6 +17,9 @@ void json_write_url(struct json_out *o, const char *key, const struct chat_part 
 /* The JSON of a member of the client's body, or of its object `in` (or NULL); empty if it is absent
  * or null. */
 str request_member_raw(const struct chat_request *r, const char *in, const char *name);
+/* Whether a client of one of OpenAI's dialects asks for log-probabilities; *top is the number of
+ * alternatives to each token, or "". */
+bool request_wants_logprobs(const struct chat_request *r, str *top);
 /* The members that Chat Completions and Responses share, and that chat.h does not have. */
 void json_write_shared(struct json_out *o, const struct chat_request *r);
 /* For dialects that require a first user message, if the request has none. */

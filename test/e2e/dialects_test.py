@@ -156,6 +156,91 @@ class Dialects(Case):
                     {"x-rationale-reasoning": "show"})
         self.assertEqual([e for e in events(r.body) if e["type"] != "ping"], frames)
 
+    def test_what_a_provider_does_not_have_is_named(self):
+        hi = {"messages": [{"role": "user", "content": "hi"}]}
+        more = {**hi, "stop": ["x"], "seed": 1, "logit_bias": {"5": 1}, "logprobs": True, "top_logprobs": 2,
+                "response_format": {"type": "json_object"}, "presence_penalty": 0.5}
+        named = {"openai": None, "responses": "stop, seed, presence_penalty, logit_bias",
+                 "anthropic": "seed, presence_penalty, logit_bias, logprobs, response_format",
+                 "gemini": "logit_bias", "ollama": "logit_bias", "mistral": "logit_bias, logprobs"}
+        for kind, names in named.items():
+            for stream in (False, True):
+                r, asked = self.ask("openai", kind, more, stream)
+                self.assertEqual(r.headers.get("x-rationale-dropped"), names, kind)
+                self.assertEqual("stop" in asked, kind in ("openai", "mistral"))
+        tools = [{"type": "function", "name": "f"}, {"type": "tool_search", "execution": "client"},
+                 {"type": "web_search"}, {"type": "mcp", "name": "a b"}]
+        r, asked = self.ask("responses", "openai", {"input": "hi", "tools": tools})
+        self.assertEqual(r.headers["x-rationale-dropped"], "tools.tool_search, tools.web_search, tools")
+        self.assertEqual(len(asked["tools"]), 1)
+        r, _ = self.ask("ollama", "gemini", {**hi, "logprobs": True})
+        self.assertEqual(r.headers["x-rationale-dropped"], "logprobs")
+        r, _ = self.ask("gemini", "ollama", {"contents": [{"parts": [{"text": "hi"}]}], "generationConfig": {
+            "responseLogprobs": True}})
+        self.assertEqual(r.headers["x-rationale-dropped"], "logprobs")
+
+    def test_log_probabilities_of_gemini_and_ollama_go_over(self):
+        odds = [{"token": "Yes", "logprob": -0.5, "bytes": None, "top_logprobs": [
+            {"token": "Yes", "logprob": -0.5, "bytes": None}, {"token": "No", "logprob": -1, "bytes": None}]},
+            {"token": ".", "logprob": 0, "bytes": None, "top_logprobs": []}]
+        token = lambda o: {"token": o["token"], "tokenId": 7, **(  # noqa: E731
+            {"logProbability": o["logprob"]} if o["logprob"] else {})}
+        result = {"chosenCandidates": [token(o) for o in odds],
+                  "topCandidates": [{"candidates": [token(t) for t in o["top_logprobs"]]} for o in odds]}
+        candidate = {"index": 0, "finishReason": "STOP", "logprobsResult": result,
+                     "content": {"role": "model", "parts": [{"text": "Yes."}]}}
+        thought = {"index": 0, "content": {"role": "model", "parts": [{"text": "Secret", "thought": True}]},
+                   "logprobsResult": {"chosenCandidates": [{"token": "Secret", "logProbability": -3}]}}
+        line = {"model": "u", "created_at": "2025-01-01T00:00:00Z", "done": True, "done_reason": "stop",
+                "message": {"role": "assistant", "content": "Yes."}, "logprobs": odds}
+        hidden = {**line, "done": False, "message": {"role": "assistant", "content": "", "thinking": "Secret"},
+                  "logprobs": [{"token": "Secret", "logprob": -3, "bytes": None}]}
+
+        def provider(path, body):
+            if "generatecontent" in path.lower():
+                frames = [{"candidates": [c]} for c in (thought, candidate)]
+                return sse(*frames) if "stream" in path else plain(frames[1])
+            lines = [hidden, line] if body["stream"] else [line]
+            return "application/x-ndjson", b"".join(json.dumps(x).encode() + b"\n" for x in lines)
+        self.up.reply = provider
+        chat = {"messages": [{"role": "user", "content": "hi"}], "logprobs": True, "top_logprobs": 2}
+        responses = {"input": "hi", "include": ["message.output_text.logprobs"], "top_logprobs": 2}
+        for kind in ("gemini", "ollama"):
+            for stream in (False, True):
+                for show in ("show", "hide"):
+                    head = {"x-rationale-reasoning": show}
+                    r = request(PATHS["openai"], {**chat, "model": kind, "stream": stream}, head)
+                    told = events(r.body) if stream else [json.loads(r.body)]
+                    found = [c["logprobs"]["content"] for e in told for c in e["choices"] if c.get("logprobs")]
+                    if stream and show == "show":
+                        self.assertEqual(found.pop(0)[0]["token"], "Secret")
+                    self.assertEqual(found, [odds])
+                    r = request(PATHS["responses"], {**responses, "model": kind, "stream": stream}, head)
+                    doc = events(r.body)[-1]["response"] if stream else json.loads(r.body)
+                    part = next(i for i in doc["output"] if i["type"] == "message")["content"][0]
+                    self.assertEqual(part["logprobs"][-2:], odds)
+                    self.assertEqual(b"Secret" in r.body, stream and show == "show")
+                asked = self.up.asked[-1]
+                if kind == "gemini":
+                    config = asked["generationConfig"]
+                    self.assertEqual((config["responseLogprobs"], config["logprobs"]), (True, 2))
+                else:
+                    self.assertEqual((asked["logprobs"], asked["top_logprobs"]), (True, 2))
+                _, asked = self.ask("openai", kind, {"messages": chat["messages"]}, stream)
+                self.assertNotIn("ogprobs", json.dumps(asked))
+
+    def test_the_context_of_a_document_is_told(self):
+        pdf = {"type": "document", "title": "T", "context": "Of 1999.",
+               "source": {"type": "base64", "media_type": "application/pdf", "data": PDF}}
+        body = {"max_tokens": 9, "messages": [{"role": "user", "content": [pdf, {"type": "text", "text": "hi"}]}]}
+        _, asked = self.ask("anthropic", "openai", body)
+        context, document, text = asked["messages"][0]["content"]
+        self.assertEqual((context["text"], document["file"]["filename"], text["text"]), ("Of 1999.", "T", "hi"))
+        _, asked = self.ask("anthropic", "gemini", body)
+        self.assertEqual([p.get("text") for p in asked["contents"][0]["parts"]], ["Of 1999.", None, "hi"])
+        _, asked = self.ask("anthropic", "anthropic", body)
+        self.assertEqual(asked["messages"][0]["content"][0], pdf)
+
     def test_tools_that_take_a_text_are_functions_elsewhere(self):
         grammar = {"type": "grammar", "syntax": "lark", "definition": "start: LINE+"}
         custom = {"type": "custom", "name": "patch", "description": "apply it", "format": grammar}
@@ -232,6 +317,8 @@ class Dialects(Case):
         for stream in (False, True):
             r, asked = self.ask("responses", "openai", {"input": past, "tools": tools}, stream)
             self.assertEqual([t["function"]["name"] for t in asked["tools"]], ["find", "crm__find", "crm__ask"])
+            self.assertEqual([t["function"].get("description") for t in asked["tools"]],
+                             [None, "one\n\nAbout all tools of crm: customers", None])
             self.assertEqual(asked["messages"][1]["tool_calls"][0]["function"]["name"], "crm__find")
             doc = events(r.body)[-1]["response"] if stream else json.loads(r.body)
             got = [doc["output"]]

@@ -86,6 +86,8 @@ void call_send_request(struct call *c, const struct call_lines *lines);
 
 /* translatable.c */
 bool call_check_translatable(struct call *c, struct err *e) MUST_USE;
+/* Lists the parameters that the translation drops, for the client. */
+void call_list_dropped(struct call *c);
 /* The place in the chain of the next provider that passes the check; chain.count if none does. */
 uint8_t call_next_provider(struct call *c);
 
@@ -182,8 +184,8 @@ void call_mask_request_cancel(struct call *c);
 /* record.c. Nothing happens where nothing is recorded. */
 void call_record_init(struct call *c);
 void call_record_begin(struct call *c);
-void call_record_reset(struct call *c);               /* drops the texts of a failed attempt */
-void call_record_begin_frame(struct call *c);         /* the next frame enters the pipe */
+void call_record_reset(struct call *c);       /* drops the texts of a failed attempt */
+void call_record_begin_frame(struct call *c); /* the next frame enters the pipe */
 void call_record_next_thought(struct call *c);
 void call_record_reasoning(struct call *c, str text); /* whether or not the client sees it */
 void call_record_events(struct call *c);              /* those that left the pipe since */

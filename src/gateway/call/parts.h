@@ -94,6 +94,7 @@ struct call_attempt {
     uint16_t learning;     /* the same bits, found in this call */
     size_t replayed;       /* replies so far: selects among recordings of the same request */
     const char *refusal_code, *refusal_param; /* for a request that cannot be translated; or NULL */
+    str dropped; /* the parameters that the provider's dialect does not have, for the client */
 };
 
 /* The head of the request for the provider, until it is sent. */

@@ -332,6 +332,8 @@ bool call_plan_request(struct call *c, struct call_lines *lines, struct err *e)
     call_parse_request(c);
     if (!call_check_translatable(c, e))
         return false;
+    if (c->attempt.phase == CALL_FIRST)
+        call_list_dropped(c);
     call_vault_rewind(c);
     plan.foreign_kept = call_vault_has_foreign(c);
     plan.whole = c->in.whole;

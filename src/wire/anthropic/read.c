@@ -205,6 +205,32 @@ static bool anthropic_read_block(const struct request_reader *r, const struct re
     return true;
 }
 
+/* The context of a document is a text before it: other dialects have no place for it. */
+static size_t anthropic_read_count_contexts(const struct request_reader *r,
+                                            const struct json_node *content)
+{
+    size_t n = 0;
+
+    JSON_FOREACH(v, r->doc, content)
+        n += json_get_is(r->doc, v, "type", "document") && json_get(r->doc, v, "context");
+    return n;
+}
+
+static size_t anthropic_read_add_context(const struct request_reader *r, const struct json_node *v,
+                                         struct chat_part *file)
+{
+    struct chat_part context = part_new(CHAT_PART_TEXT, CHAT_OPENAI);
+
+    if (file->kind != CHAT_PART_FILE)
+        return 0;
+    context.text = json_get_text(r->doc, v, "context", r->a);
+    if (!context.text.n)
+        return 0;
+    file[1] = file[0];
+    file[0] = context;
+    return 1;
+}
+
 /* A string, or blocks. */
 static bool anthropic_read_content(const struct request_reader *r, const struct request_path *at,
                                    const struct json_node *content, struct chat_part **out,
@@ -212,7 +238,7 @@ static bool anthropic_read_content(const struct request_reader *r, const struct 
 {
     bool nested = at->up && at->up->key == NULL && at->up->up && at->up->up->key &&
                   strcmp(at->up->up->key, "content") == 0;
-    size_t n = 0;
+    size_t n = 0, i = 0;
 
     if (content->kind == JSON_STRING) {
         if (!request_alloc(r, 1, sizeof **out, out))
@@ -223,14 +249,18 @@ static bool anthropic_read_content(const struct request_reader *r, const struct 
     }
     if (content->kind != JSON_ARRAY)
         return request_fail(r, at, NULL, "Input should be a valid string or list");
-    if (!request_alloc(r, json_count(r->doc, content), sizeof **out, out))
+    if (!request_alloc(r,
+                       json_count(r->doc, content) + anthropic_read_count_contexts(r, content),
+                       sizeof **out,
+                       out))
         return false;
     for (const struct json_node *x = json_first(r->doc, content); x;
-         x = json_next(r->doc, content, x), n++) {
-        struct request_path item = {.up = at, .index = n};
+         x = json_next(r->doc, content, x), n++, i++) {
+        struct request_path item = {.up = at, .index = i};
 
         if (!anthropic_read_block(r, &item, x, nested, &(*out)[n]))
             return false;
+        n += anthropic_read_add_context(r, x, &(*out)[n]);
     }
     *count = n;
     return true;

@@ -9,6 +9,7 @@
 #include "wire/gemini/gemini.h"
 
 #define ARGS_SIZE_MAX ((size_t)32 << 20)
+#define TOKENS_SIZE_MAX ((size_t)8 << 20) /* of a candidate's log-probabilities in Chat's form */
 
 /* State shared by a part, its chunk and its frame. */
 struct at {
@@ -225,6 +226,54 @@ static void gemini_decode_emit_extras(const struct at *at, const struct json_nod
     }
 }
 
+/* ---- log-probabilities, in Chat's form ---- */
+
+static void gemini_decode_put_token(const struct at *at, const struct json_node *v,
+                                    struct json_out *o)
+{
+    const struct json_node *odds = gemini_find(at->doc, v, "logProbability");
+
+    json_out_object(o);
+    json_member_str(o, "token", gemini_decode_text_of(at, v, "token"));
+    json_write_raw(
+        o, "logprob", odds && odds->kind == JSON_NUMBER ? json_raw(at->doc, odds) : STR("0"));
+    json_member_null(o, "bytes");
+}
+
+/* The alternatives are a list of their own, by position. */
+static void gemini_decode_emit_tokens(const struct at *at, const struct json_node *result)
+{
+    const struct json_node *chosen = gemini_find(at->doc, result, "chosenCandidates");
+    const struct json_node *tops = gemini_find(at->doc, result, "topCandidates");
+    const struct json_node *top = json_is_array(tops) ? json_first(at->doc, tops) : NULL;
+    struct json_out o;
+    struct buf b;
+
+    if (!json_is_array(chosen) || !json_first(at->doc, chosen))
+        return;
+    buf_init(&b, TOKENS_SIZE_MAX);
+    json_out_init(&o, &b);
+    json_out_object(&o);
+    json_member_array(&o, "content");
+    JSON_FOREACH(v, at->doc, chosen) {
+        gemini_decode_put_token(at, v, &o);
+        json_member_array(&o, "top_logprobs");
+        JSON_FOREACH_ITEM(t, at->doc, gemini_find(at->doc, top, "candidates")) {
+            gemini_decode_put_token(at, t, &o);
+            json_out_end(&o);
+        }
+        json_out_close(&o, 2);
+        top = top ? json_next(at->doc, tops, top) : NULL;
+    }
+    json_out_close(&o, 2);
+    if (!buf_full(&b) && arena_fits(&at->d->scratch, b.n, 16 * TOKENS_SIZE_MAX))
+        gemini_decode_emit(at,
+                           (struct chat_event){.kind = CHAT_EXTRA,
+                                               .name = STR("choice.logprobs"),
+                                               .text = arena_dup(&at->d->scratch, buf_str(&b))});
+    buf_release(&b);
+}
+
 /* Proxies that print protobufs write enums as numbers, and unset ones as 0 or ..._UNSPECIFIED.
  * These are Vertex' numbers; the Gemini API has others after 5, of the same kinds except for 9 and
  * 10. Other values stay unchanged. */
@@ -291,7 +340,13 @@ static void gemini_decode_on_candidate(struct wire_decoder *d, const struct json
     JSON_FOREACH_ITEM(p, doc, parts)
         if (!d->deaf)
             gemini_decode_on_part(&at, p);
-    gemini_decode_emit_extras(&at, v, "content finishReason finish_reason index");
+    gemini_decode_emit_extras(&at,
+                              v,
+                              d->relays ? "content finishReason finish_reason index"
+                                        : "content finishReason finish_reason index "
+                                          "logprobsResult logprobs_result");
+    if (!d->relays)
+        gemini_decode_emit_tokens(&at, gemini_find(doc, v, "logprobsResult"));
     gemini_decode_note_stop(&at, v);
 }
 

@@ -472,6 +472,8 @@ void gemini_encode(struct wire_encoder *en, const struct chat_event *ev)
         gemini_encode_on_error(en, ev->error);
         return;
     }
+    if (ev->kind == CHAT_EXTRA && str_starts(ev->name, STR("choice.")))
+        return; /* in Chat's form */
     assemble_begin(&s->gather);
     assemble_begin(&s->pending);
     gemini_encode_grounded(en, ev);

@@ -459,11 +459,17 @@ static void gemini_write_put_thinking(const struct chat_request *r, struct json_
 
 static void gemini_write_put_config(const struct chat_request *r, struct json_out *o)
 {
+    str top;
+
     json_member_object(o, "generationConfig");
     settings_write(o, r, &gemini_settings);
     json_write_texts(o, "stopSequences", r->stops, r->stop_count);
     gemini_write_put_format(r, o);
     gemini_write_put_thinking(r, o);
+    if (request_wants_logprobs(r, &top)) {
+        json_member_bool(o, "responseLogprobs", true);
+        json_write_raw(o, "logprobs", top);
+    }
     json_out_end(o);
 }
 

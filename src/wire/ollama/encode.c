@@ -262,7 +262,8 @@ static void ollama_encode_keep_extra(struct wire_encoder *en, const struct chat_
     size_t i = 0;
 
     assert(s->extra_count <= OLLAMA_EXTRAS_MAX);
-    if (ev->dialect != CHAT_OLLAMA || !arena_fits(en->arena, ev->text.n + 1, ROPE_SIZE_MAX / 8))
+    if (ev->dialect != CHAT_OLLAMA || str_starts(ev->name, STR("choice.")) ||
+        !arena_fits(en->arena, ev->text.n + 1, ROPE_SIZE_MAX / 8))
         return;
     while (i < s->extra_count && !str_eq(s->extras[i].name, ev->name))
         i++;

@@ -135,6 +135,15 @@ static void ollama_message(struct wire_decoder *d, const struct json *doc,
             ollama_decode_call(d, doc, v);
 }
 
+/* Log-probabilities, in Chat's form: the tokens are the same. */
+static void ollama_tokens(struct wire_decoder *d, str list)
+{
+    wire_emit(d,
+              &(struct chat_event){.kind = CHAT_EXTRA,
+                                   .name = STR("choice.logprobs"),
+                                   .text = json_format(&d->scratch, "{'content':%j}", list)});
+}
+
 static void ollama_extras(struct wire_decoder *d, const struct json *doc,
                           const struct json_node *root)
 {
@@ -155,7 +164,9 @@ static void ollama_extras(struct wire_decoder *d, const struct json *doc,
 
         for (size_t i = 0; i < COUNT_OF(said) && !known; i++)
             known = json_is(doc, k, said[i]);
-        if (!known && json_text(doc, k, &d->scratch, &name))
+        if (!known && !d->relays && json_is(doc, k, STR("logprobs")))
+            ollama_tokens(d, json_raw(doc, json_value(k)));
+        else if (!known && json_text(doc, k, &d->scratch, &name))
             wire_emit(d,
                       &(struct chat_event){
                           .kind = CHAT_EXTRA, .name = name, .text = json_raw(doc, json_value(k))});

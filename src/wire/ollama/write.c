@@ -161,6 +161,7 @@ static void ollama_write_options(struct json_out *o, const struct chat_request *
 void ollama_write(const struct chat_request *r, struct buf *out)
 {
     struct json_out o;
+    str top;
 
     json_out_init(&o, out);
     json_out_object(&o);
@@ -174,6 +175,10 @@ void ollama_write(const struct chat_request *r, struct buf *out)
         json_write_raw(&o, "format", r->format_schema);
     ollama_write_options(&o, r);
     json_write_raw(&o, "think", ollama_think(r->model, r->level));
+    if (request_wants_logprobs(r, &top)) {
+        json_member_bool(&o, "logprobs", true);
+        json_write_raw(&o, "top_logprobs", top);
+    }
     json_member_bool(&o, "stream", r->stream);
     json_out_end(&o);
     assert(o.depth == 0);

@@ -437,14 +437,14 @@ static void openai_write_own(const struct chat_request *r, struct json_out *o)
         json_write_raw(o, "random_seed", request_member_raw(r, NULL, "random_seed"));
 }
 
-/* A Responses client asks for log-probabilities in `include`. */
 static void openai_write_logprobs(const struct chat_request *r, struct json_out *o)
 {
-    if (str_find(request_member_raw(r, NULL, "include"), STR("\"message.output_text.logprobs\"")) ==
-        STR_NONE)
+    str top;
+
+    if (!request_wants_logprobs(r, &top))
         return;
     json_member_bool(o, "logprobs", true);
-    json_write_raw(o, "top_logprobs", request_member_raw(r, NULL, "top_logprobs"));
+    json_write_raw(o, "top_logprobs", top);
 }
 
 static const struct setting mistral_setting_rows[] = {

@@ -49,12 +49,39 @@ static bool responses_is_namespace(const struct chat_tool *t, const struct json 
            json_is_array(json_get(doc, v, "tools"));
 }
 
+/* Appends the namespace's own description to that of its first tool. */
+static bool responses_namespace_describe(const struct request_reader *r, const struct json_node *v,
+                                         struct chat_tool *first)
+{
+    str words = json_get_text(r->doc, v, "description", r->a);
+    const size_t most = words.n + first->description.n + first->space.n + 64;
+    struct buf b;
+    char *room;
+    bool ok;
+
+    if (!words.n)
+        return true;
+    buf_init(&b, most);
+    buf_add(&b, first->description);
+    buf_add(&b, first->description.n ? STR("\n\n") : STR(""));
+    buf_printf(
+        &b, "About all tools of " STR_FMT ": " STR_FMT, STR_ARG(first->space), STR_ARG(words));
+    ok = request_alloc(r, b.n, 1, &room);
+    if (ok) {
+        memcpy(room, b.p, b.n);
+        first->description = (str){room, b.n};
+    }
+    buf_release(&b);
+    return ok;
+}
+
 /* Adds the tools of a namespace. False: it has one that is neither a function nor takes a text; or
  * ERR_LIMIT. */
 static bool responses_namespace_open(const struct request_reader *r, const struct json_node *v,
                                      str space, responses_tool_reader *read, size_t *n)
 {
     struct request_path at = {.key = "tools"};
+    size_t first = *n;
 
     JSON_FOREACH_ITEM(item, r->doc, json_get(r->doc, v, "tools")) {
         struct chat_tool *t = &r->out->tools[*n];
@@ -70,7 +97,7 @@ static bool responses_namespace_open(const struct request_reader *r, const struc
         t->space = space;
         ++*n;
     }
-    return true;
+    return *n == first || responses_namespace_describe(r, v, &r->out->tools[first]);
 }
 
 bool responses_read_namespaces(const struct request_reader *r, const struct json_node *root,

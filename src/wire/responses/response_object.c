@@ -262,7 +262,7 @@ static void responses_object_keep_extra(struct wire_encoder *en, const struct ch
     struct responses_encoder *s = en->state;
 
     if (str_eq(ev->name, STR("choice.logprobs"))) {
-        if (ev->choice == 0 && (ev->dialect == CHAT_OPENAI || ev->dialect == CHAT_RESPONSES))
+        if (ev->choice == 0)
             responses_logprobs_add(en, ev->text);
         return;
     }

@@ -252,11 +252,11 @@ static void responses_write_reasoning(struct json_out *o, const struct chat_requ
 
 static void responses_write_include(struct json_out *o, const struct chat_request *r)
 {
-    bool likely =
-        r->dialect == CHAT_OPENAI && str_eq(request_member_raw(r, NULL, "logprobs"), STR("true"));
+    str top;
+    bool likely = request_wants_logprobs(r, &top);
 
     if (likely)
-        json_write_raw(o, "top_logprobs", request_member_raw(r, NULL, "top_logprobs"));
+        json_write_raw(o, "top_logprobs", top);
     json_write_raw(o,
                    "include",
                    likely
