@@ -22,7 +22,7 @@ static void begin(struct world *w)
     place_init(&w->place);
     CHECK_F(threads_open(str_c(w->place.url), &w->t, &e), "%s", e.text);
     arena_init(&w->arena, (size_t)1 << 30);
-    w->who = (struct thread_asker){STR("alice"), false, 1000};
+    w->who = (struct thread_asker){.key = STR("alice"), .now_us = 1000};
 }
 
 static void finish(struct world *w)
@@ -374,7 +374,7 @@ static void *write_steps(void *arg)
 
     (void)snprintf(thread, sizeof thread, "t%u", me->n);
     for (int i = 1; i <= STEPS; i++) {
-        struct thread_asker who = {STR("alice"), false, i};
+        struct thread_asker who = {.key = STR("alice"), .now_us = i};
         struct thread_value v = {.channel = STR("a"), .type = STR("json"), .bytes = STR("[1]")};
         struct thread_tuple t = {
             .thread = str_c(thread), .metadata = STR("{}"), .values = &v, .value_count = 1};

@@ -190,7 +190,43 @@ TEST(a_budget_that_cannot_hold_is_warned_of)
     }
 }
 
+TEST(a_limit_in_dollars_that_cannot_hold_is_warned_of)
+{
+    static const struct {
+        const char *provider, *agent;
+        bool warned;
+    } cases[] = {
+        {"{kind: openai, models: [gpt-5]}", "limits: {usd: 1}", false},
+        {"{kind: openai, models: [new]}", "limits: {usd: 1}", true},
+        {"{kind: openai, models: [gpt-5, new]}", "model: new, limits: {usd: 1}", true},
+        {"{kind: openai, models: [gpt-5, new]}", "model: gpt-5, limits: {usd: 1}", false},
+        {"{kind: openai, models: [new]}", "limits: {tokens: 1000}", false},
+        {"{kind: openai, models: [new], prices: {new: {input: 1}}}", "limits: {usd: 1}", false},
+        {"{kind: replay, cassette: x.jsonl, models: [new]}", "limits: {usd: 1}", false},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char yaml[256];
+        bool warned = false;
+        struct config *c;
+
+        (void)snprintf(yaml,
+                       sizeof yaml,
+                       "providers: {p: %s}\nagents: {a: {prompt: You help., %s}}\n",
+                       cases[i].provider,
+                       cases[i].agent);
+        c = load(yaml);
+        for (size_t j = 0; j < c->warning_count; j++)
+            warned |= str_find(c->warnings[j],
+                               STR("agents.a.limits.usd: no price is known of p/new: the limit "
+                                   "cannot be held")) != STR_NONE;
+        CHECK_F(warned == cases[i].warned, "%s %s", cases[i].provider, cases[i].agent);
+        config_release(c);
+    }
+}
+
 TEST_MAIN(T(a_model_is_found_by_its_name_at_its_provider_only),
           T(every_row_is_plausible_and_found_by_its_own_name),
           T(the_configuration_wins_and_can_switch_the_table_off),
-          T(a_budget_that_cannot_hold_is_warned_of))
+          T(a_budget_that_cannot_hold_is_warned_of),
+          T(a_limit_in_dollars_that_cannot_hold_is_warned_of))

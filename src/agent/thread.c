@@ -104,6 +104,50 @@ bool thread_seen(struct db *db, const struct thread_asker *who, str thread, bool
     return true;
 }
 
+bool thread_is_order(str metadata)
+{
+    struct json doc;
+    struct err e;
+    bool order = json_open(&doc, metadata, &e) &&
+                 json_is(&doc, json_find(&doc, json_root(&doc), STR("app")), STR("orders"));
+
+    json_release(&doc);
+    return order;
+}
+
+static bool on_order(void *ctx, const struct db_value *c, size_t n)
+{
+    assert(n > 0);
+    *(bool *)ctx = thread_is_order(c[0].s);
+    return false;
+}
+
+static bool agent_thread_refuse_order(str thread, struct err *e)
+{
+    return err_set(e,
+                   ERR_CONFLICT,
+                   "the thread \"" STR_FMT "\" is an order's, and only its turns write it: POST "
+                   "/api/v1/orders/ID/say, or take another thread",
+                   STR_ARG(str_slice(thread, 0, 80)));
+}
+
+/* Most metadata are not parsed: LIKE finds every checkpoint of an order, as orders write them. */
+static bool agent_thread_may_write(struct db *db, const struct thread_asker *who, str thread,
+                                   struct err *e)
+{
+    bool order = false;
+
+    return who->order ||
+           (db_query(db,
+                     "SELECT metadata FROM (SELECT metadata FROM thread_checkpoints WHERE"
+                     " thread_id = $1 AND ns = '' ORDER BY checkpoint_id DESC LIMIT 1) AS x"
+                     " WHERE metadata LIKE '%\"app\":\"orders\"%'",
+                     DB_ARGS(db_text(thread)),
+                     (struct db_rows){on_order, &order},
+                     e) &&
+            (!order || agent_thread_refuse_order(thread, e)));
+}
+
 /* Creates the thread if it does not exist. */
 static bool agent_thread_claim(struct db *db, const struct thread_asker *who, str thread,
                                struct err *e)
@@ -117,7 +161,7 @@ static bool agent_thread_claim(struct db *db, const struct thread_asker *who, st
                 e) ||
         !agent_thread_owner(db, who, thread, &s, e))
         return false;
-    return s.ours || thread_missing(e, thread);
+    return s.ours ? agent_thread_may_write(db, who, thread, e) : thread_missing(e, thread);
 }
 
 static bool agent_thread_claim_now(struct threads *t, const struct thread_asker *who, str thread,
@@ -139,7 +183,8 @@ bool threads_claim(struct threads *t, const struct thread_asker *who, str thread
 
     assert(thread.n > 0);
     pthread_mutex_lock(&t->read_lock);
-    ok = agent_thread_owner(t->reader, who, thread, &s, e);
+    ok = agent_thread_owner(t->reader, who, thread, &s, e) &&
+         (!s.ours || agent_thread_may_write(t->reader, who, thread, e));
     pthread_mutex_unlock(&t->read_lock);
     if (ok && !s.there)
         ok = agent_thread_claim_now(t, who, thread, e);
@@ -365,6 +410,8 @@ static bool agent_thread_is_newest(struct putting *p, struct err *e)
 
 static bool agent_thread_put_all(struct putting *p, struct err *e)
 {
+    if (!p->who->order && thread_is_order(p->put->metadata))
+        return err_set(e, ERR_CONFLICT, "metadata: app \"orders\" is that of orders alone");
     return agent_thread_checkpoint_fits(p->put, e) &&
            json_parse(&p->checkpoint, p->put->checkpoint, e) && all_versioned(p, e) &&
            agent_thread_claim(p->db, p->who, p->put->thread, e) && agent_thread_is_newest(p, e) &&

@@ -37,6 +37,7 @@ struct thread_asker {
     str key;  /* owner of the threads */
     bool all; /* threads of every key */
     int64_t now_us;
+    bool order; /* a turn of an order: nobody else writes an order's thread */
 };
 
 struct thread_value {
@@ -81,11 +82,14 @@ struct thread_filter {
     size_t count_max;
 };
 
+/* Whether a checkpoint with this metadata is an order's. */
+bool thread_is_order(str metadata);
+
 bool threads_open(str url, struct threads **out, struct err *e) MUST_USE;
 void threads_close(struct threads *t); /* NULL is allowed */
 
 /* Creates the thread for the key, without a checkpoint, if it does not exist. ERR_NOT_FOUND: it
- * belongs to another key. */
+ * belongs to another key. ERR_CONFLICT, as of all writes: it is an order's, and who is not. */
 bool threads_claim(struct threads *t, const struct thread_asker *who, str thread,
                    struct err *e) MUST_USE;
 /* Puts all of the tuple except the writes. A repeated put changes nothing. */

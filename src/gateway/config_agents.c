@@ -384,6 +384,8 @@ static bool config_agent_read(struct config_agents_reader *r, const struct json_
     ok &= config_agent_guard(r, config_agent_member(b, guard, "input"), a, &a->guard_input);
     ok &= config_agent_guard(r, config_agent_member(b, guard, "output"), a, &a->guard_output);
     config_agent_digest(b, v, a);
+    if (ok)
+        config_prices_check_agent(b, a, v);
     return ok;
 }
 

@@ -116,6 +116,10 @@ bool config_prices_read(struct config_build *b, struct config_provider *p,
 /* Warns about a key with a budget that can use models without a known price. */
 void config_prices_check(struct config_build *b, const struct config_key *k,
                          const struct json_node *v);
+/* The same of an agent with a limit in dollars, and of its model. */
+struct config_agent;
+void config_prices_check_agent(struct config_build *b, const struct config_agent *a,
+                               const struct json_node *v);
 
 /* Fills a struct from an object (or NULL) by its rows. */
 bool config_rows_read(struct config_build *b, const struct config_rows *rows,

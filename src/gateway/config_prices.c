@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "gateway/config_agents.h"
 #include "gateway/config_build.h"
 #include "gateway/provider.h"
 
@@ -148,4 +149,22 @@ void config_prices_check(struct config_build *b, const struct config_key *k,
                 "no price is known of " STR_FMT ": calls to them are not counted; give prices of "
                 "the provider, or see `rationale prices`",
                 STR_ARG(u.names));
+}
+
+void config_prices_check_agent(struct config_build *b, const struct config_agent *a,
+                               const struct json_node *v)
+{
+    struct config_route r;
+    struct config_model m;
+
+    if (a->limits.usd <= 0 || !config_find(b->c, a->model, &r) || r.provider->replay)
+        return;
+    config_route_model(&r, &m);
+    if (!price_known(&m.price))
+        config_warn(b,
+                    config_at(&b->source->doc, v, "limits.usd"),
+                    "no price is known of " STR_FMT "/" STR_FMT
+                    ": the limit cannot be held; give prices of the provider, or limits.tokens",
+                    STR_ARG(r.provider->name),
+                    STR_ARG(m.upstream));
 }

@@ -14,7 +14,7 @@
 
 static struct thread_asker serve_threads_asker(const struct history_job *j)
 {
-    return (struct thread_asker){j->key, j->all, j->asker.now_us};
+    return (struct thread_asker){.key = j->key, .all = j->all, .now_us = j->asker.now_us};
 }
 
 static struct threads *serve_threads_get_store(const struct history_job *j)
@@ -41,13 +41,8 @@ static void serve_threads_hide_reasons(struct thread_tuple *t)
 {
     static const str channel = STR_INIT("reasoning");
     size_t values = 0, writes = 0;
-    struct json doc;
-    struct err e;
-    bool order = json_open(&doc, t->metadata, &e) &&
-                 json_is(&doc, json_find(&doc, json_root(&doc), STR("app")), STR("orders"));
 
-    json_release(&doc);
-    if (!order)
+    if (!thread_is_order(t->metadata))
         return;
     for (size_t i = 0; i < t->value_count; i++)
         if (!str_eq(t->values[i].channel, channel))

@@ -401,7 +401,7 @@ class Routes(Case):
             _, session, _ = get(gateway, "/api/v1/history/sessions/lane%201")
             self.assertEqual(session["agent_type"], "orders")
 
-    def test_an_order_is_corrected_and_a_person_may_update_its_state(self):
+    def test_an_order_is_corrected(self):
         change = calls(("change_item", {"item_id": "hd-01", "quantity": 3}))
         remove = calls(("remove_item", {"item_id": "hd-01", "quantity": 2}))
         with Model(LOOK, ADD, DONE, change, text("Three."), remove, text("One.")) as model, \
@@ -409,11 +409,32 @@ class Routes(Case):
             for said, left in (("two coffees", 2), ("one more", 3), ("two less", 1)):
                 status, state, _ = say(gateway, "t", said)
                 self.assertEqual((status, state["current_order"]["items"][0]["quantity"]), (200, left))
-                status, _, _ = http_ask(gateway, "POST", "/api/v1/threads/t/state",
-                                        {"values": {"note": said}})
-                self.assertEqual(status, 200)
                 _, orders, _ = get(gateway, "/api/v1/orders")
                 self.assertEqual([o["item_count"] for o in orders["orders"]], [left])
+
+    def test_nobody_but_its_turns_writes_the_thread_of_an_order(self):
+        agents = {"a": {"model": "lane", "prompt": "You help."}}
+        value = {"type": "json", "json": 1}
+        put = {"parent_id": None, "metadata": {}, "checkpoint": {"channel_versions": {"x": 1}}, "values": {"x": value}}
+        with Model(LOOK, ADD, DONE, text("Bye")) as model, \
+                Gateway(BINARY, config_of(model, agents=agents)) as gateway:
+            before = say(gateway, "t", "two coffees")[1]["current_order"]
+            writes = (("POST", "threads/t/state", {"values": {"current_order": {}}}),
+                      ("POST", "threads/t/state", {"values": {}, "metadata": {"app": "mine"}, "ns": "x"}),
+                      ("PUT", "threads/t/checkpoints/zz", put),
+                      ("PUT", "threads/t/checkpoints/zz?ns=x", put),
+                      ("PUT", "threads/t/checkpoints/zz/writes",
+                       {"task_id": "1", "writes": [{"idx": 0, "channel": "x", "value": value}]}),
+                      ("PUT", "threads/u/checkpoints/zz", {**put, "metadata": {"app": "orders"}}),
+                      ("POST", "agents/a/runs", {"input": "hi", "thread": "t"}))
+            for method, path, body in writes:
+                status, doc, _ = http_ask(gateway, method, "/api/v1/" + path, body)
+                self.assertEqual(status, 409, (path, doc))
+                self.assertIn("order", doc["detail"]["message"])
+            self.assertEqual(len(model.asked), 3)
+            self.assertEqual(http_ask(gateway, "PUT", "/api/v1/threads/u/checkpoints/zz", put)[0], 200)
+            status, state, _ = say(gateway, "t", "thanks")
+            self.assertEqual((status, state["current_order"]), (200, before))
 
     def test_turns_of_one_thread_do_not_run_at_once(self):
         with Model("hang") as model, Gateway(BINARY, config_of(model)) as gateway:

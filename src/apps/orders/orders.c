@@ -108,7 +108,7 @@ void orders_close(struct orders *o)
 struct thread_asker orders_asker(const struct orders *o, str key, bool all)
 {
     return (struct thread_asker){
-        .key = key, .all = all, .now_us = clock_wall_ms(o->host.clock) * 1000};
+        .key = key, .all = all, .now_us = clock_wall_ms(o->host.clock) * 1000, .order = true};
 }
 
 /* ---- one turn at a time ---- */
