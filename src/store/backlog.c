@@ -44,6 +44,15 @@ unsigned journal_pressure(const struct journal *j)
     return atomic_load_explicit(&j->pressure, memory_order_relaxed);
 }
 
+void journal_set_away(struct journal *j, const struct err *why)
+{
+    pthread_mutex_lock(&j->lock);
+    j->away.code = ERR_NONE;
+    if (why)
+        j->away = *why;
+    pthread_mutex_unlock(&j->lock);
+}
+
 /* ---- seconds ---- */
 
 /* A full table keeps every second mark: old times are known less exactly. If the tables have all

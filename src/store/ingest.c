@@ -124,10 +124,20 @@ static void ingest_count_taken(struct ingest *t, bool old)
     pthread_mutex_unlock(&t->lock);
 }
 
+/* Whether the database is where it was opened; no call begins while it is not. */
+static bool ingest_check_files(struct ingest *t, struct err *e)
+{
+    bool ok = store_file_check(&t->o.files[0], e) && store_file_check(&t->o.files[1], e);
+
+    journal_set_away(t->o.journal, ok ? NULL : e);
+    return ok;
+}
+
+/* Records that went into a file without a name stay in the journal. */
 static bool ingest_commit(struct ingest *t, struct journal_place place, struct err *e)
 {
     assert(!ingest_is_before(place, t->place));
-    if (!engine_commit(t->o.engine, place, e))
+    if (!engine_commit(t->o.engine, place, e) || !ingest_check_files(t, e))
         return false;
     t->place = place;
     ingest_count_taken(t, place.segment < journal_first_new(t->o.journal));
@@ -287,7 +297,7 @@ static bool ingest_make_sure(struct ingest *t, struct err *e)
 
     if (!t->unsure)
         return true;
-    if (!engine_place(t->o.engine, &place, e))
+    if (!ingest_check_files(t, e) || !engine_place(t->o.engine, &place, e))
         return false;
     t->unsure = false;
     lost = ingest_is_before(place, t->place) ? journal_untake(t->o.journal, place) : 0;
@@ -308,6 +318,8 @@ static bool ingest_step(struct ingest *t, bool hurry, struct err *e)
         return true;
     if (!journal_check_lock(t->o.journal, e) || !store_lock_check(t->o.lock, e))
         return false; /* another process uses the store now */
+    if (!ingest_check_files(t, e))
+        return false;
     assert(!ingest_is_before(place, t->place));
     if (!t->caught_up && (!some || part.number >= journal_first_new(t->o.journal)))
         return ingest_catch_up(t, e);

@@ -31,6 +31,7 @@ struct ingest_options {
     uint64_t retention_every_ms;
     bool replicated;               /* tickets wait for the commit */
     const struct store_lock *lock; /* of the database, checked with that of the journal */
+    struct store_file files[2];    /* the database of SQLite, and its WAL */
 };
 
 /* All options are lent until take_stop. */

@@ -217,6 +217,8 @@ static bool store_journal_takes(const struct journal *j, struct err *e)
         return journal_refuse(j, 0, e);
     if (j->waiting + j->front.n + j->writing + kept > j->o.size_max)
         return journal_is_at_limit(j, e);
+    if (j->away.code != ERR_NONE)
+        return err_set(e, j->away.code, "%s", j->away.text);
     if (journal_acks_late(j, e))
         return false;
     return !j->low || err_set(e, ERR_LIMIT, "there is little room left on the disk of %s", j->dir);

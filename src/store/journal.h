@@ -75,6 +75,8 @@ void journal_free(struct journal *j);
 void journal_put(struct journal *j, const struct journal_item *item, struct store_ticket *t);
 /* Whether there is room for new calls. A part of the size limit is reserved for running calls. */
 bool journal_takes(struct journal *j, struct err *e) MUST_USE;
+/* Why no new call may begin, whatever room there is; NULL: they may again. */
+void journal_set_away(struct journal *j, const struct err *why);
 /* Like store_pressure. Takes no lock. */
 unsigned journal_pressure(const struct journal *j);
 /* About how many records of earlier processes wait, if `taken` of them are in the tables. */

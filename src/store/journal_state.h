@@ -66,8 +66,9 @@ struct journal {
     struct err why; /* why it is FULL or FAILED */
     enum journal_sleep sleep;
     bool stop, stopped, woken, taker_waits;
-    bool roll; /* the segment has to end */
-    bool low;  /* the disk is nearly full: running calls may end, no new ones begin */
+    bool roll;       /* the segment has to end */
+    struct err away; /* where the tables are not; ERR_NONE: nowhere */
+    bool low;        /* the disk is nearly full: running calls may end, no new ones begin */
     unsigned settling;
     uint64_t gather_ms;
     uint64_t groups_put, groups_done; /* the front group is not counted until the writer takes it */
@@ -93,6 +94,7 @@ struct journal {
     bool started;
     struct journal_group back;
     bool rolling;
+    bool gone;        /* FULL because its folder was moved or deleted */
     uint64_t room_ns; /* when to check the disk next */
     int fd;           /* of the newest segment, or -1 */
     uint32_t salt;

@@ -14,12 +14,12 @@
 #define LOCK_STEP_MS 10
 #define LOCK_TABLE_MAX ((size_t)1 << 20)
 
-static bool store_lock_is_path(const struct store_lock *l)
+bool lock_is_file(int fd, const char *path)
 {
     struct stat ours, there;
 
-    assert(l->fd >= 0);
-    return fstat(l->fd, &ours) == 0 && stat(l->path, &there) == 0 && ours.st_ino == there.st_ino &&
+    assert(fd >= 0);
+    return fstat(fd, &ours) == 0 && stat(path, &there) == 0 && ours.st_ino == there.st_ino &&
            ours.st_dev == there.st_dev;
 }
 
@@ -85,7 +85,7 @@ bool store_lock_take(struct store_lock *l, const char *path, struct err *e)
             store_lock_release(l);
             return false;
         }
-        if (store_lock_is_path(l))
+        if (lock_is_file(l->fd, l->path))
             break;
         store_lock_release(l);
     }
@@ -98,7 +98,7 @@ bool store_lock_take(struct store_lock *l, const char *path, struct err *e)
 
 bool store_lock_check(const struct store_lock *l, struct err *e)
 {
-    return l->fd < 0 || store_lock_is_path(l) ||
+    return l->fd < 0 || lock_is_file(l->fd, l->path) ||
            err_set(e,
                    ERR_SYSTEM,
                    "%s was deleted or replaced while this daemon had it locked, so another process"
@@ -112,6 +112,31 @@ void store_lock_release(struct store_lock *l)
     if (l->fd >= 0)
         close(l->fd);
     l->fd = -1;
+}
+
+bool store_file_find(struct store_file *f, const char *path, const char *suffix, struct err *e)
+{
+    struct stat st;
+
+    (void)snprintf(f->path, sizeof f->path, "%s%s", path, suffix);
+    if (stat(f->path, &st) < 0)
+        return err_sys(e, "find %s", f->path);
+    f->device = st.st_dev;
+    f->inode = st.st_ino;
+    return true;
+}
+
+bool store_file_check(const struct store_file *f, struct err *e)
+{
+    struct stat st;
+
+    if (!f->path[0] || (stat(f->path, &st) == 0 && st.st_dev == f->device && st.st_ino == f->inode))
+        return true;
+    return err_set(e,
+                   ERR_SYSTEM,
+                   "%s was moved, deleted or replaced while this daemon uses it: put it back, or"
+                   " restart the daemon",
+                   f->path);
 }
 
 /* Lines such as "7: POSIX  ADVISORY  WRITE 4711 fe:01:1234 120 120". */

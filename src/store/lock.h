@@ -27,6 +27,19 @@ bool store_lock_take(struct store_lock *l, const char *path, struct err *e) MUST
 bool store_lock_check(const struct store_lock *l, struct err *e) MUST_USE; /* none: true */
 void store_lock_release(struct store_lock *l);
 
+/* Whether the path still names the open file. */
+bool lock_is_file(int fd, const char *path);
+
+/* A file as it was found at the start: SQLite goes on writing to one that was moved or deleted. */
+struct store_file {
+    char path[FILE_PATH_MAX + 8]; /* "": none */
+    uint64_t device, inode;
+};
+bool store_file_find(struct store_file *f, const char *path, const char *suffix,
+                     struct err *e) MUST_USE;
+/* False if another file or none has the path now. */
+bool store_file_check(const struct store_file *f, struct err *e) MUST_USE;
+
 #define LOCK_HOLDER_SIZE 64
 /* Another process that has the database of SQLite at this path locked for writing: "process 12
  * (sqlite3)", or "another process" if the kernel does not show it. */

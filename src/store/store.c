@@ -129,6 +129,9 @@ static bool store_start(struct store *s, const struct store_options *o, struct e
         return false;
     to.journal = s->journal;
     to.lock = &s->lock;
+    if (s->path[0] && (!store_file_find(&to.files[0], s->path, "", e) ||
+                       !store_file_find(&to.files[1], s->path, "-wal", e)))
+        return false;
     to.engine = s->engine;
     return ingest_start(&to, &s->ingest, e);
 }
@@ -415,7 +418,7 @@ void store_health(struct store *s, struct store_health *out)
     out->pending = (out->stored > c.taken ? out->stored - c.taken : 0) +
                    journal_old_records(s->journal, c.taken_old);
     out->history_bytes = store_file_bytes(s->path, "") + store_file_bytes(s->path, "-wal");
-    if (!out->tables_ok)
+    if (!out->tables_ok && strcmp(out->why, why.text) != 0)
         (void)snprintf(out->why + strlen(out->why),
                        sizeof out->why - strlen(out->why),
                        "%s%s",

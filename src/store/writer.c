@@ -149,11 +149,28 @@ static enum outcome writer_cut_back(struct journal *j, struct err *e)
     return NO_ROOM;
 }
 
+/* Whether the next process will find what is written now. */
+static bool writer_is_in_place(struct journal *j, struct err *e)
+{
+    char path[FILE_PATH_MAX];
+
+    j->gone = j->fd >= 0 ? !lock_is_file(j->fd, segment_path(j->dir, j->next_number - 1, path))
+                         : !lock_is_file(j->lock_file.fd, j->lock_file.path);
+    return !j->gone ||
+           err_set(e,
+                   ERR_SYSTEM,
+                   "the journal %s was moved or deleted while this daemon uses it: put it back, or"
+                   " restart the daemon",
+                   j->dir);
+}
+
 static enum outcome writer_write_group(struct journal *j, struct err *e)
 {
     struct journal_group *g = &j->back;
     enum outcome got;
 
+    if (!writer_is_in_place(j, e))
+        return j->fd < 0 ? NO_ROOM : writer_cut_back(j, e);
     if (j->fd < 0 && (got = writer_begin_segment(j, e)) != DONE)
         return got;
     for (size_t i = 0; i < g->n;)
@@ -186,6 +203,8 @@ static void writer_go_down(struct journal *j, enum outcome how, const struct err
     pthread_mutex_unlock(&j->lock);
     if (news && how == BROKEN)
         log_error("journal failed: nothing is recorded until a restart", LOG_ERR(e));
+    else if (news && j->gone)
+        log_error("journal: its folder is gone, nothing is recorded", LOG_ERR(e));
     else if (news)
         log_error("journal: no room on disk, nothing is recorded", LOG_ERR(e));
 }
@@ -272,13 +291,15 @@ static void writer_sync_late(struct journal *j)
         writer_go_down(j, BROKEN, &e);
 }
 
-/* A full disk has room again once a new segment can be made. */
+/* A full disk has room again, and a folder is back, once a new segment can be made. */
 static void writer_try_again(struct journal *j)
 {
     struct statvfs st;
     struct err e;
     enum outcome got;
 
+    if (!writer_is_in_place(j, &e))
+        return;
     if (statvfs(j->dir, &st) == 0 && (uint64_t)st.f_bavail * st.f_frsize < JOURNAL_ROOM_MIN)
         return;
     assert(j->mode == JOURNAL_FULL);
@@ -290,7 +311,7 @@ static void writer_try_again(struct journal *j)
     pthread_mutex_lock(&j->lock);
     j->mode = JOURNAL_RUNNING;
     pthread_mutex_unlock(&j->lock);
-    log_info("journal: there is room again", LOG_TEXT("dir", j->dir));
+    log_info("journal: there is room again, or its folder is back", LOG_TEXT("dir", j->dir));
 }
 
 /* Before the disk is full it is low: the tables need room to take in what the journal has, and

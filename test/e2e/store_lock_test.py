@@ -5,6 +5,7 @@ of the journal, and one that lost the lock writes nothing to the tables.
     test/e2e/store_lock_test.py BINARY SOURCE_ROOT
 """
 # SPDX-License-Identifier: Apache-2.0
+import contextlib
 import http.client
 import json
 import signal
@@ -51,11 +52,12 @@ class Lock(unittest.TestCase):
             "model": "plain", "messages": [{"role": "user", "content": "hi"}]}),
             {"content-type": "application/json", "x-rationale-session": session})
         r = c.getresponse()
-        self.assertEqual(r.status, 200, r.read())
+        text = r.read()
         c.close()
+        self.assertEqual(r.status, 200, text)
 
     def sessions(self, g):
-        with sqlite3.connect(g.folder / "history.db", timeout=60) as db:
+        with contextlib.closing(sqlite3.connect(g.folder / "history.db", timeout=60)) as db:
             return sorted(r[0] for r in db.execute("SELECT session_id FROM llm_interactions"))
 
     def test_a_stopped_daemon_keeps_its_store(self):
@@ -98,7 +100,7 @@ class Lock(unittest.TestCase):
         self.call(a, "one")
         a.signal(signal.SIGTERM)
         a.child.wait(PATIENCE)
-        for mode, seconds in (("NORMAL", 4), ("EXCLUSIVE", 4), ("NORMAL", 1000)):
+        for mode, seconds in (("NORMAL", 3), ("EXCLUSIVE", 3), ("NORMAL", 1000)):
             with subprocess.Popen(
                     [sys.executable, "-S", "-c", LOCKS, str(a.folder / "history.db"), mode, str(seconds)],
                     stdout=subprocess.PIPE) as other:
@@ -139,6 +141,62 @@ class Lock(unittest.TestCase):
             if waits:
                 a.start()
                 until(lambda: self.sessions(a) == ["one", "two"])
+
+    def refused(self, g):
+        c = http.client.HTTPConnection("127.0.0.1", g.port, timeout=PATIENCE)
+        c.request("POST", "/v1/chat/completions", json.dumps({
+            "model": "plain", "messages": [{"role": "user", "content": "refused"}]}))
+        r = c.getresponse()
+        text = r.read().decode()
+        c.request("GET", "/health")
+        health = c.getresponse().read().decode()
+        c.close()
+        return r.status == 503 and (text, health)
+
+    def attempt(self, g, session, acked):
+        """A call that may be refused; if it is not, it is on record."""
+        try:
+            self.call(g, session)
+            acked.append(session)
+        except AssertionError:
+            pass
+
+    def test_files_that_are_moved_away_are_missed_until_they_are_back(self):
+        for names, said in ((("history.db",), "history.db was moved"),
+                            (("history.db", "history.db-wal", "history.db-shm"), "history.db was moved"),
+                            (("history.db-wal",), "history.db-wal was moved"),
+                            (("history.db.spool",), "the journal ")):
+            for back in (True, False):
+                with self.subTest(names=names, back=back):
+                    g, acked = self.gateway(), ["one"]
+                    g.start()
+                    self.call(g, "one")
+                    until(lambda: self.sessions(g) == ["one"])
+                    away = g.folder / "away"
+                    away.mkdir()
+                    for name in names:
+                        (g.folder / name).rename(away / name)
+                    self.attempt(g, "two", acked)
+                    text, health = until(lambda: self.refused(g))
+                    for words in (text, health, g.log_tail()):
+                        self.assertIn(said, words)
+                        self.assertIn("put it back, or restart the daemon", words)
+                    self.assertIn("unhealthy", health)
+                    if back:
+                        for name in names:
+                            (away / name).rename(g.folder / name)
+                        until(lambda: not self.refused(g))
+                        self.call(g, "three")
+                        acked.append("three")
+                    g.child.kill()
+                    g.child.wait()
+                    g.start()
+                    self.call(g, "four")
+                    acked.append("four")
+                    until(lambda: "four" in self.sessions(g))
+                    if back:
+                        self.assertLessEqual(set(acked), set(self.sessions(g)))
+                    g.stop()
 
 
 if __name__ == "__main__":
