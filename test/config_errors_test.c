@@ -103,14 +103,33 @@ static const struct {
     {P "threads: -1\n", "c.yaml:2: threads: must be 0 to 256"},
     {P "threads: 999999999999999999999\n", "c.yaml:2: threads: must be 0 to 256"},
     {P "store: 12\n", "c.yaml:2: store: expected string, got number: put it in quotes"},
+    /* base URLs that name a route */
+    {"providers: {a: {kind: openai, base_url: 'https://api.openai.com/v1/chat/completions'}}\n",
+     "c.yaml:1: providers.a.base_url: ends with \"/chat/completions\", which the gateway adds "
+     "itself: write https://api.openai.com/v1"},
+    {"providers: {a: {kind: anthropic, base_url: 'https://messages.org/v1/messages/'}}\n",
+     "c.yaml:1: providers.a.base_url: ends with \"/messages\", which the gateway adds itself: "
+     "write https://messages.org/v1"},
+    {"providers: {a: {kind: gemini, base_url: 'http://h/v1beta/models/m:generateContent'}}\n",
+     "c.yaml:1: providers.a.base_url: ends with \"/models/m:generateContent\", which the gateway "
+     "adds itself: write http://h/v1beta"},
+    {"providers: {azure-inference: {}}\n",
+     "c.yaml:1: providers.azure-inference: \"base_url\" is missing: write the URL that the "},
     /* values */
     {P "store: mysql:x\n", "c.yaml:2: store: must be sqlite:PATH, postgres://USER@HOST/DB or none"},
     {P "durability: replicated\n",
      "c.yaml:2: durability: replicated needs a store that is PostgreSQL: set store to"
      " postgres://USER@HOST/DB, or durability to durable"},
     {P "store: 'sqlite:'\n", "c.yaml:2: store: must be sqlite:PATH"},
-    {P "listen: 8484\n", "c.yaml:2: listen: expected string, got number: put it in quotes"},
-    {P "listen: localhost\n", "c.yaml:2: listen: must be ADDRESS:PORT, such as 127.0.0.1:8484"},
+    {P "listen: 8484\n",
+     "c.yaml:2: listen: expected string, got number: write the address too, such as "
+     "127.0.0.1:8484"},
+    {P "listen: '8080'\n",
+     "c.yaml:2: listen: must be ADDRESS:PORT: write 127.0.0.1:8080 for this machine alone, or "
+     "0.0.0.0:8080 for all addresses, which needs keys"},
+    {P "listen: ':80'\n", "c.yaml:2: listen: must be ADDRESS:PORT: write 127.0.0.1:80 for"},
+    {P "listen: localhost\n",
+     "c.yaml:2: listen: must be ADDRESS:PORT with a port from 0 to 65535, such as 127.0.0.1:8484"},
     {P "listen: 127.0.0.1:65536\n", "c.yaml:2: listen: must be ADDRESS:PORT"},
     {P "listen: ::1:80\n", "c.yaml:2: listen: must be ADDRESS:PORT"},
     {P "listen: '[::1]80'\n", "c.yaml:2: listen: must be ADDRESS:PORT"},
@@ -118,11 +137,12 @@ static const struct {
     {P "timeouts: {idle: soon}\n",
      "c.yaml:2: timeouts.idle: must be a duration such as 500ms, 30s, 5m, 12h or 90d"},
     {P "timeouts: {idle: 10 parsecs}\n", "c.yaml:2: timeouts.idle: must be a duration"},
-    {P "timeouts: {idle: -3}\n", "c.yaml:2: timeouts.idle: must be 1ms to 86400s"},
-    {P "timeouts: {idle: 0}\n", "c.yaml:2: timeouts.idle: must be 1ms to 86400s"},
-    {P "timeouts: {idle: 25h}\n", "c.yaml:2: timeouts.idle: must be 1ms to 86400s"},
-    {P "timeouts: {idle: 1e999}\n", "c.yaml:2: timeouts.idle: must be 1ms to 86400s"},
+    {P "timeouts: {idle: -3}\n", "c.yaml:2: timeouts.idle: must be 1ms to 1d"},
+    {P "timeouts: {idle: 0}\n", "c.yaml:2: timeouts.idle: must be 1ms to 1d"},
+    {P "timeouts: {idle: 25h}\n", "c.yaml:2: timeouts.idle: must be 1ms to 1d"},
+    {P "timeouts: {idle: 1e999}\n", "c.yaml:2: timeouts.idle: must be 1ms to 1d"},
     {P "body_max: 2GiB\n", "c.yaml:2: body_max: must be 1KiB to 1GiB"},
+    {P "retention: {size: 2000000GB}\n", "c.yaml:2: retention.size: must be 0 to 1000000GB"},
     {P "body_max: lots\n", "c.yaml:2: body_max: must be a size such as 32MiB"},
     {P "breaker: {failures: 0}\n", "c.yaml:2: breaker.failures: must be 1 to 1000"},
     {P "otlp: {endpoint: ftp://x}\n", "c.yaml:2: otlp.endpoint: "},

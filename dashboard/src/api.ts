@@ -256,7 +256,7 @@ async function reach(url: string, init: RequestInit): Promise<Response> {
     reply = await fetch(url, { credentials: "same-origin", mode: "same-origin", redirect: "error", ...init });
   } catch (e) {
     if ((e as Error).name === "AbortError") throw e;
-    throw new ApiError(0, "unreachable", "The gateway does not answer. Is it still running?");
+    throw new ApiError(0, "unreachable", "The gateway does not answer.");
   }
   if (!reply.ok) {
     const e = await failure(reply);

@@ -194,6 +194,10 @@ void cli_put_json_text(struct cli *cli, struct json_text *t);
 void cli_init_color(struct cli *cli);
 
 /* Terminal escapes, or nothing without colours. */
+#define CLI_LINE_ENDLESS ((size_t)1 << 20)
+/* The characters of a line of stdout: COLUMNS, or the terminal's width; CLI_LINE_ENDLESS if stdout
+ * is not a terminal. */
+size_t cli_line_width(const struct cli *cli);
 const char *cli_dim(const struct cli *cli);
 const char *cli_bold(const struct cli *cli);
 const char *cli_plain(const struct cli *cli);

@@ -11,15 +11,12 @@
 #include "cli/daemon.h"
 #include "cli/data.h"
 
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 #define ARENA_MAX ((size_t)512 << 20)
 #define SETTLE_MS 30000 /* for calls that were acknowledged before the command began */
-#define WIDTH_OF_A_PIPE 240
 #define COLUMNS_MAX 12
-#define LAST_WIDTH_MIN 20     /* the smallest width of the last column on the same line */
-#define LAST_WIDTH_WRAPPED 80 /* if less is left, it continues on the next line */
+#define CELL_MAX 1000 /* characters */
+#define LAST_WIDTH_MIN 20 /* if less is left on the line, the last column begins a new line */
+#define ROW_INDENT 2      /* of the second and later lines of a row */
 
 int history_fail(const struct err *e)
 {
@@ -268,16 +265,14 @@ void history_note(struct cli *cli, str sentence)
 
 /* ---- tables ---- */
 
-static size_t line_width(const struct cli *cli)
-{
-    struct winsize w;
+/* Where the columns of a table are. A row that is wider than the line continues on a new one. */
+struct history_layout {
+    const struct history_column *columns;
+    size_t n, widths[COLUMNS_MAX];
+    bool breaks[COLUMNS_MAX + 1]; /* whether a line ends before this column */
+};
 
-    if (!cli->terminal)
-        return WIDTH_OF_A_PIPE;
-    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 0 ? w.ws_col : 80;
-}
-
-static str history_cell(struct history *h, const struct history_column *c,
+static str history_cell(struct history *h, const struct history_column *c, bool cut,
                         const struct json_node *row)
 {
     const struct json_node *v = json_find(&h->doc, row, str_c(c->name));
@@ -295,25 +290,47 @@ static str history_cell(struct history *h, const struct history_column *c,
         return arena_dup(&h->arena, clock_duration_ms(n, text));
     if (c->form == HISTORY_USD && json_double(&h->doc, v, &x))
         return arena_printf(&h->arena, "%.4f", x);
+    if (c->form == HISTORY_SHARE && json_double(&h->doc, v, &x))
+        return arena_printf(&h->arena, "%.0f %%", 100 * x);
     if (!json_text(&h->doc, v, &h->arena, &s))
         s = json_raw(&h->doc, v);
-    return history_line(&h->arena, s, c->width_max ? c->width_max : 1000);
+    return history_line(&h->arena, s, cut && c->width_max ? c->width_max : CELL_MAX);
 }
 
-static void put_cell(struct cli *cli, str text, size_t width, enum history_form form, bool last)
+/* Narrows the columns to the line, and decides where its rows continue. */
+static void history_layout_fit(struct history_layout *l, size_t line)
 {
+    size_t used = 0;
+
+    assert(line > ROW_INDENT);
+    for (size_t i = 0; i < l->n; i++) {
+        bool shrinks = i + 1 == l->n && l->widths[i] > LAST_WIDTH_MIN;
+
+        l->breaks[i] = i > 0 && used + (shrinks ? LAST_WIDTH_MIN : l->widths[i]) > line;
+        used = l->breaks[i] ? ROW_INDENT : used;
+        l->widths[i] = l->widths[i] < line - used ? l->widths[i] : line - used;
+        used += l->widths[i] + 2;
+    }
+    l->breaks[l->n] = true;
+}
+
+static void history_print_cell(struct cli *cli, const struct history_layout *l, size_t i, str text)
+{
+    enum history_form form = l->columns[i].form;
     const char *color = form == HISTORY_STATUS ? cli_status(cli, text) : "";
     size_t n = utf8_count(text);
 
-    assert(width > 0);
+    assert(i < l->n && l->widths[i] > 0);
+    if (l->breaks[i])
+        file_out_printf(&cli->out, "%*s", ROW_INDENT, "");
     if (form >= HISTORY_NUMBER)
-        for (; n < width; n++)
+        for (; n < l->widths[i]; n++)
             file_out_add(&cli->out, STR(" "));
     file_out_printf(
         &cli->out, "%s" STR_FMT "%s", color, STR_ARG(text), color[0] ? cli_plain(cli) : "");
-    for (; n < width && !last; n++)
+    for (; n < l->widths[i] && !l->breaks[i + 1]; n++)
         file_out_add(&cli->out, STR(" "));
-    file_out_add(&cli->out, last ? STR("\n") : STR("  "));
+    file_out_add(&cli->out, l->breaks[i + 1] ? STR("\n") : STR("  "));
 }
 
 void history_print_empty(struct history *h, const struct cli_args *args, const char *member,
@@ -333,41 +350,32 @@ int history_table(struct history *h, struct cli *cli, const char *member,
 {
     const struct json_node *root = json_root(&h->doc);
     const struct json_node *rows = member ? json_find(&h->doc, root, str_c(member)) : root;
-    size_t count = json_count(&h->doc, rows), widths[COLUMNS_MAX], used = 0, at = 0, rest;
+    size_t count = json_count(&h->doc, rows), at = 0;
     str *cells = arena_zero(&h->arena, count * n + 1, sizeof *cells);
+    struct history_layout l = {.columns = columns, .n = n};
     int64_t back_to_us;
 
     assert(n <= COLUMNS_MAX);
     assert(n > 0);
     for (size_t i = 0; i < n; i++)
-        widths[i] = strlen(columns[i].head);
+        l.widths[i] = strlen(columns[i].head);
     JSON_FOREACH(row, &h->doc, rows)
         for (size_t i = 0; i < n; i++, at++) {
             size_t width;
 
-            cells[at] = history_cell(h, &columns[i], row);
+            cells[at] = history_cell(h, &columns[i], cli->terminal, row);
             width = utf8_count(cells[at]);
-            widths[i] = width > widths[i] ? width : widths[i];
+            l.widths[i] = width > l.widths[i] ? width : l.widths[i];
         }
     assert(at == count * n);
-    for (size_t i = 0; i + 1 < n; i++)
-        used += widths[i] + 2;
-    rest = used + LAST_WIDTH_MIN < line_width(cli) ? line_width(cli) - used : LAST_WIDTH_WRAPPED;
-    widths[n - 1] = widths[n - 1] < rest ? widths[n - 1] : rest;
+    history_layout_fit(&l, cli_line_width(cli));
     file_out_add(&cli->out, str_c(cli_bold(cli)));
     for (size_t i = 0; i < n; i++)
-        put_cell(cli,
-                 str_c(columns[i].head),
-                 widths[i],
-                 columns[i].form == HISTORY_STATUS ? HISTORY_TEXT : columns[i].form,
-                 i + 1 == n);
+        history_print_cell(cli, &l, i, str_c(columns[i].head));
     file_out_add(&cli->out, str_c(cli_plain(cli)));
     for (at = 0; at < count * n; at++)
-        put_cell(cli,
-                 history_line(&h->arena, cells[at], widths[at % n]),
-                 widths[at % n],
-                 columns[at % n].form,
-                 at % n + 1 == n);
+        history_print_cell(
+            cli, &l, at % n, history_line(&h->arena, cells[at], l.widths[at % n]));
     back_to_us = member ? history_number(h, root, "searched_back_to_us") : -1;
     if (back_to_us >= 0)
         history_note(cli,

@@ -48,12 +48,13 @@ enum history_form {
     HISTORY_NUMBER, /* right-aligned */
     HISTORY_MS,
     HISTORY_USD,
+    HISTORY_SHARE, /* a part of 1, as a percentage */
 };
 
 struct history_column {
     const char *head, *name; /* the name of the member in each row */
     enum history_form form;
-    size_t width_max; /* characters; 0: the rest of the line */
+    size_t width_max; /* characters, in a terminal; 0: the rest of the line */
 };
 
 /* Prints on stderr that the list has no rows, and why: see cli_print_none. */

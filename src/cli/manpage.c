@@ -149,7 +149,8 @@ static void main_page(struct cli *cli)
                  STR(".fi\n.SH ENVIRONMENT\n"
                      ".TP\nNO_COLOR\nset and not empty: no colours\n"
                      ".TP\nCLICOLOR_FORCE\nset and not empty: colours even where stdout is no "
-                     "terminal\n"));
+                     "terminal\n"
+                     ".TP\nCOLUMNS\nthe width of tables on a terminal\n"));
     file_out_add(&cli->out, STR(".SH EXAMPLES\n.nf\n"));
     for (size_t i = 0; (r = cli_row_at(i)); i++)
         manpage_write_roff(cli, r->command ? "" : r->examples);

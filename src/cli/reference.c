@@ -132,7 +132,8 @@ void cli_reference(struct cli *cli)
                    "A command shows results on standard output, and errors, notes and progress on "
                    "standard error. Colours and progress appear on a terminal only; `NO_COLOR` "
                    "switches colours off, `CLICOLOR_FORCE` on. Work of more than two seconds shows "
-                   "its rate and the time left. Times in tables are in UTC.");
+                   "its rate and the time left. Times in tables are in UTC. A table is as wide as "
+                   "the terminal or `COLUMNS`; in a pipe nothing is cut.");
     reference_exit_codes(cli);
     for (size_t i = 0; (r = cli_row_at(i)); i++)
         if (r->command)

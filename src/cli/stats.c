@@ -37,7 +37,7 @@ static const struct history_column reasoning[] = {
     {"CALLS", "calls", HISTORY_NUMBER, 10},
     {"THOUGHT", "reasoning_tokens", HISTORY_NUMBER, 14},
     {"OUT", "output_tokens", HISTORY_NUMBER, 14},
-    {"SHARE", "share", HISTORY_USD, 8},
+    {"SHARE", "share", HISTORY_SHARE, 8},
     {"CAP", "cap_tokens", HISTORY_NUMBER, 8},
     {"CUT", "cut", HISTORY_NUMBER, 8},
     {"STARVED", "starved", HISTORY_NUMBER, 8},

@@ -7,9 +7,11 @@
 #include "cli/cli.h"
 
 #include <errno.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #define COMPLAINT_MAX 2048 /* bytes of a message; a longer one is truncated */
+#define LINE_WIDTH_MIN 20  /* columns; a table for fewer would be unreadable */
 
 static bool is_set(const char *name)
 {
@@ -28,6 +30,20 @@ void cli_init_color(struct cli *cli)
         cli->color = true;
     if (is_set("NO_COLOR"))
         cli->color = false;
+}
+
+size_t cli_line_width(const struct cli *cli)
+{
+    struct winsize w;
+    uint64_t n;
+
+    if (!cli->terminal)
+        return CLI_LINE_ENDLESS;
+    if (is_set("COLUMNS") && str_u64(str_c(getenv("COLUMNS")), &n) && n >= LINE_WIDTH_MIN)
+        return n < CLI_LINE_ENDLESS ? (size_t)n : CLI_LINE_ENDLESS;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) != 0 || w.ws_col == 0)
+        return 80;
+    return w.ws_col > LINE_WIDTH_MIN ? w.ws_col : LINE_WIDTH_MIN;
 }
 
 const char *cli_dim(const struct cli *cli)

@@ -122,6 +122,25 @@ static bool split_listen(str s, str *host, str *port)
     return host->n > 0;
 }
 
+/* A port alone, with or without a colon, is a common way to write it. */
+static bool config_listen_advise(struct config_build *b, const struct json_node *v, str text)
+{
+    str port = text.n > 0 && text.p[0] == ':' ? str_slice(text, 1, text.n) : text;
+    uint64_t n;
+
+    if (str_u64(port, &n) && n <= 65535)
+        return config_wrong(b,
+                            v,
+                            "must be ADDRESS:PORT: write 127.0.0.1:%llu for this machine alone, or "
+                            "0.0.0.0:%llu for all addresses, which needs keys",
+                            (unsigned long long)n,
+                            (unsigned long long)n);
+    return config_wrong(b,
+                        v,
+                        "must be ADDRESS:PORT with a port from 0 to 65535, such as 127.0.0.1:8484 "
+                        "or [::1]:8484");
+}
+
 static bool read_listen(struct config_build *b, const struct json_node *v)
 {
     str text = STR("127.0.0.1:8484"), host, port;
@@ -130,7 +149,7 @@ static bool read_listen(struct config_build *b, const struct json_node *v)
     if (v && !json_text(&b->source->doc, v, &b->c->arena, &text))
         return false;
     if (!split_listen(text, &host, &port) || !str_u64(port, &n) || n > 65535)
-        return config_wrong(b, v, "must be ADDRESS:PORT, such as 127.0.0.1:8484 or [::1]:8484");
+        return config_listen_advise(b, v, text);
     b->c->listen_host = arena_dup(&b->c->arena, host);
     b->c->listen_port = (unsigned)n;
     return true;
@@ -247,7 +266,9 @@ static const char *config_hint(const struct config_build *b, const struct schema
     if (v->kind == JSON_NULL)
         return ": it is empty; leave it out or give it a value";
     if (v->kind == JSON_NUMBER && str_find(p->text, STR("expected string")) != STR_NONE)
-        return ": put it in quotes";
+        return str_eq(p->path, STR("/listen"))
+                   ? ": write the address too, such as 127.0.0.1:8484"
+                   : ": put it in quotes";
     if (str_find(p->text, STR("array")) < str_find(p->text, STR("got")))
         return ": write a list, such as [a, b]";
     if (str_find(p->text, STR("object")) < str_find(p->text, STR("got")))

@@ -330,16 +330,22 @@ struct given {
     const struct json_node *v; /* NULL for a default */
 };
 
+static void show_unit(uint64_t value, const struct unit *units, size_t n, struct buf *out)
+{
+    const struct unit *best = &units[0];
+
+    for (size_t i = 0; i < n; i++)
+        if (units[i].factor > best->factor && value > 0 && value % (uint64_t)units[i].factor == 0)
+            best = &units[i];
+    buf_printf(out, "%llu%s", (unsigned long long)(value / (uint64_t)best->factor), best->name);
+}
+
 static void show_bound(const struct config_row *row, double bound, struct buf *out)
 {
-    uint64_t ms = (uint64_t)bound;
-    size_t size = (size_t)bound;
-    struct config_row plain = {.type = row->type};
-
     if (row->type == CONFIG_IS_MS)
-        config_row_show(&plain, &ms, out);
+        show_unit((uint64_t)bound, durations, COUNT_OF(durations), out);
     else if (row->type == CONFIG_IS_SIZE)
-        config_row_show(&plain, &size, out);
+        show_unit((uint64_t)bound, sizes, COUNT_OF(sizes), out);
     else
         buf_printf(out, "%.15g", bound);
 }
@@ -493,16 +499,6 @@ bool config_rows_read(struct config_build *b, const struct config_rows *rows,
 }
 
 /* ---- showing ---- */
-
-static void show_unit(uint64_t value, const struct unit *units, size_t n, struct buf *out)
-{
-    const struct unit *best = &units[0];
-
-    for (size_t i = 0; i < n; i++)
-        if (units[i].factor > best->factor && value > 0 && value % (uint64_t)units[i].factor == 0)
-            best = &units[i];
-    buf_printf(out, "%llu%s", (unsigned long long)(value / (uint64_t)best->factor), best->name);
-}
 
 static str choice_at(const char *choices, unsigned n)
 {

@@ -565,6 +565,28 @@ test("a page without data says what to do next", async ({ page }) => {
   await shot(page, "empty");
 }, { complaints: [/404/] });
 
+// What the gateway answers, and what the page must say about it.
+const FAILURES = {
+  "no answer": [(r) => r.abort(), "rationale serve"],
+  "not allowed": [(r) => r.fulfill({ status: 403, json: { detail: { error: "forbidden", message: "not for this key" } } }), "the key of an operator"],
+  "an error": [(r) => r.fulfill({ status: 500, json: { detail: { error: "internal", message: "the disk is full" } } }), "log has the cause"],
+};
+
+for (const [name, [answer, advice]] of Object.entries(FAILURES))
+  test(`after ${name} every page says what is wrong and what to do, and claims nothing else`, async ({ page }) => {
+    await page.route(/\/api\/v1\//, answer);
+    for (const path of [...Object.values(PAGES), "/runs/nothing", "/agents/nothing", "/incidents", "/policy", "/orders", "/optimize"]) {
+      await page.goto(dev.root + path);
+      await page.locator(".problem").first().waitFor();
+      const words = await page.locator("main").innerText();
+      assert.ok(words.includes(advice), `${path}: ${words}`);
+      assert.doesNotMatch(words, /Nothing (waits|runs)/, path);
+    }
+    if (name !== "not allowed") return;
+    await page.getByRole("button", { name: "Use another key" }).first().click();
+    await page.locator("#key-form").waitFor();
+  }, { complaints: [/Failed to load/, /ERR_FAILED/, /status of/] });
+
 // ---- narrow ----
 
 test("no label is broken in the middle of a word", async ({ page }) => {

@@ -142,17 +142,26 @@ class Commands(unittest.TestCase):
             for bad in ("\x1b", "\x07", "\r", "\u202e"):
                 self.assertNotIn(bad, out, args)
 
-    def test_the_last_column_is_cut_where_a_terminal_is_narrow(self):
-        """Where the other columns fill the line, it goes on in one more, not in a dozen."""
-        call("lengthy", "a question", 40 * "s")
+    def test_a_table_fits_a_narrow_terminal(self):
+        """A row that is wider than the line continues on the next; in a pipe nothing is cut."""
+        call("lengthy", "a question " + 4 * "of many words ", 40 * "s")
         settled()
-        terminal = Terminal("sh", "-c", 'stty cols 40; exec "$0" decisions --config "$1"', BINARY, str(world.gateway.path),
-                            env=environment(UPSTREAM_KEY="k", TERM="dumb"))
-        seen = terminal.end()[0].decode()
-        head, *rows = seen.splitlines()
-        rows = [r for r in rows if r.startswith("20")]
-        self.assertTrue(rows, seen)
-        self.assertLessEqual(max(map(len, rows)), head.rindex(" ") + 81)
+        env = {"UPSTREAM_KEY": "k", "TERM": "dumb"}
+        for args in (("list",), ("decisions",), ("stats",), ("stats", "--by", "reasoning"), ("search", "question")):
+            for columns, stty, more in ((120, 120, {}), (80, 80, {}), (60, 60, {}), (40, 40, {}), (60, 100, {"COLUMNS": "60"})):
+                terminal = Terminal("sh", "-c", f'stty cols {stty}; exec "$0" "$@" --config "$C"', BINARY, *args,
+                                    env=environment(C=str(world.gateway.path), **env, **more))
+                seen = terminal.end()[0].decode()
+                table = [r for r in seen.splitlines() if not r.startswith(("note:", "more:"))]
+                self.assertGreater(len(table), 1, seen)
+                self.assertLessEqual(max(map(len, table)), columns, seen)
+            self.assertNotRegex(cli(*args, COLUMNS="60"), r"(?m)^ ", "one line for each row")
+        self.assertIn(40 * "s", cli("decisions"), "a pipe gets whole values")
+
+    def test_a_share_is_a_percentage(self):
+        head, row = cli("stats", "--by", "reasoning").splitlines()[:2]
+        at = head.index("SHARE") + len("SHARE")
+        self.assertRegex(row[:at], r" \d+ %$")
 
     def test_search_and_decisions_take_any_text(self):
         self.assertIn("cli-1", cli("search", "walrus"))

@@ -225,7 +225,8 @@ function Row({ r, picked }: { r: RunResult; picked: Picked }) {
 
 const PAGE = 20;
 
-function Runs({ path, name, turn }: { path: string; name: string; turn: number }) {
+// gone: the configuration does not have it any more.
+function Runs({ path, name, turn, gone }: { path: string; name: string; turn: number; gone?: boolean }) {
   const [size, setSize] = useState(PAGE);
   const all = useApi<{ runs: RunResult[] }>(`${path}/runs?limit=${size}`);
   const runs = all.data?.runs ?? [];
@@ -246,7 +247,7 @@ function Runs({ path, name, turn }: { path: string; name: string; turn: number }
             <thead><tr><th><span class="unseen">Compare</span></th><th>Asked</th><th>Status</th><th class="n">Calls</th><th class="n">Tokens</th><th class="n">Cost</th><th class="n">Took</th><th class="n">Started</th></tr></thead>
             <tbody>{rows.map((r) => <Row key={r.run_id} r={r} picked={picked} />)}</tbody>
           </table></>
-        ) : <Empty title="It has not run yet"><p>Try it above, or from a terminal with <code>rationale run {name} "…"</code>.</p></Empty>}
+        ) : gone ? <p class="quiet">No run of it is on record.</p> : <Empty title="It has not run yet"><p>Try it above, or from a terminal with <code>rationale run {name} "…"</code>.</p></Empty>}
       </Loaded>
       {runs.length === size && size < 100 ? <p class="pager"><button type="button" class="small" onClick={() => setSize(100)}>Show more</button></p> : null}
     </section>
@@ -290,7 +291,7 @@ export function AgentPage({ id }: { id: string }) {
         {() => a ? <Tried path={path} name={id}><About a={a} agents={list.map((x) => x.name)} /></Tried> : (
           <>
             <Empty title="The configuration does not have this agent"><p>It may have been renamed or taken out. <a href="/agents">All agents</a></p></Empty>
-            <Runs path={path} name={id} turn={0} />
+            <Runs path={path} name={id} turn={0} gone />
           </>
         )}
       </Loaded>

@@ -6,7 +6,7 @@ import { useCell } from "../cell";
 import { count, duration, percent } from "../format";
 import { live, type Message } from "../live";
 import { AskBox } from "../parts/ask";
-import { Copy, Empty, Figure, Title } from "../parts/basics";
+import { Copy, Empty, Figure, Problem, Title } from "../parts/basics";
 import { CallCard } from "../parts/call";
 import { SessionTable } from "../parts/sessions";
 
@@ -114,7 +114,7 @@ export function LivePage() {
       <Figures m={metrics.data} />
       <AskBox board={board} />
       <section aria-label="Calls" class="calls">
-        {calls.length ? calls.map((c) => <CallCard key={c.id} call={c} />) : <FirstCall />}
+        {calls.length ? calls.map((c) => <CallCard key={c.id} call={c} />) : active.error ? <Problem error={active.error} retry={active.reload} /> : <FirstCall />}
       </section>
       {recent.data?.sessions?.length ? (
         <section aria-label="Recent sessions">

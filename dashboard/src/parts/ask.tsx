@@ -137,7 +137,7 @@ export function AskBox({ board }: { board: Board }) {
     const mine = (running.current = new AbortController());
     setProblem(null);
     setBusy(true);
-    const words = await run(board, body, questions.length > 0, mine.signal).catch((e: Error) => (e.name === "AbortError" ? null : "The gateway does not answer. Is it still running?"));
+    const words = await run(board, body, questions.length > 0, mine.signal).catch((e: Error) => (e.name === "AbortError" ? null : "The gateway does not answer. Check that it runs, then ask again."));
     if (running.current !== mine) return;
     running.current = null;
     setBusy(false);

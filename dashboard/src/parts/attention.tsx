@@ -28,7 +28,8 @@ function approvals(runs: WaitingRun[]): { n: number; href: string }[] {
 }
 
 export function Attention() {
-  const waiting = useApi<{ runs: WaitingRun[] }>("/api/v1/runs?status=waiting&limit=1000").data?.runs ?? [];
+  const runs = useApi<{ runs: WaitingRun[] }>("/api/v1/runs?status=waiting&limit=1000");
+  const waiting = runs.data?.runs ?? [];
   const apps = useApi<{ applications?: string[] }>("/api/v1/system").data?.applications ?? [];
   const reviews = useApi<{ open: number }>(apps.includes("policy") ? "/api/v1/policy/review?limit=1" : null).data?.open ?? 0;
   const providers = useApi<{ providers: ProviderState[] }>("/api/v1/providers").data?.providers ?? [];
@@ -41,6 +42,7 @@ export function Attention() {
   }
   for (const { n, href } of approvals(waiting)) items.push({ tone: "warm", words: `${plural(n, "tool call")} ${n === 1 ? "waits" : "wait"} for approval`, href, go: "Decide" });
   if (reviews) items.push({ tone: "warm", words: `${plural(reviews, "policy result")} ${reviews === 1 ? "waits" : "wait"} for a review`, href: "/policy", go: "Review" });
+  if (!items.length && !runs.data) return null; // unknown; the page says why
   if (!items.length) return <p class="quiet attention-none" role="status">Nothing waits for a person.</p>;
   return (
     <ul class="attention" aria-label="Needs a person">

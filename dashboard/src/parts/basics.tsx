@@ -2,7 +2,7 @@
 import { Component, type ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { namePage } from "../announce";
-import type { ApiError, Fetched } from "../api";
+import { logout, type ApiError, type Fetched } from "../api";
 import { ago, count, fullTime, time } from "../format";
 import { withQuery } from "../route";
 import { pieces } from "../visible";
@@ -96,16 +96,23 @@ export function Copy({ text, label = "Copy" }: { text: string | (() => string); 
   return <button type="button" class="small" onClick={copy} aria-live="polite">{done ? "Copied" : label}</button>;
 }
 
+// What to do about an error, by its status; 0: no answer.
+function advice(status: number): ComponentChildren {
+  if (status === 0) return <>Check that <code>rationale serve</code> runs and that this browser reaches it, then try again.</>;
+  if (status === 403) return "This key may not see it. Log in with the key of an operator.";
+  if (status === 404) return "It may have been erased, or retention has deleted it. Check the id in the address.";
+  if (status === 429) return "Wait a moment, then try again.";
+  if (status === 503) return <>The store is off or does not answer. <a href="/system">System</a> shows its state.</>;
+  return status >= 500 ? "The gateway's log has the cause." : null;
+}
+
 export function Problem({ error, retry }: { error: ApiError; retry?: () => void }) {
-  const hint: Record<number, string> = {
-    403: "This key may not see it; an operator's can.",
-    404: "It may have been erased, or its time to be kept is over.",
-    503: "The history has no store, or it does not answer: see System.",
-  };
+  const next = advice(error.status);
   return (
     <div class="problem" role="alert">
       <p><Text>{error.message}</Text></p>
-      {hint[error.status] ? <p class="quiet">{hint[error.status]}</p> : null}
+      {next ? <p class="quiet">{next}</p> : null}
+      {error.status === 403 ? <button type="button" class="small" onClick={() => void logout()}>Use another key</button> : null}
       {retry ? <button type="button" class="small" onClick={retry}>Try again</button> : null}
     </div>
   );

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { useApi, type Details, type Event, type Segment } from "../api";
-import { count, duration, money, plural, short, time } from "../format";
+import { count, duration, fullTime, money, plural, short, time } from "../format";
 import { decisionBeside, decisionParts, isBad, isCut, isTool, nameOf, parsed, toolCalls, touchedBy, turnsOf } from "../steps";
 import { Badge, Boundary, Copy, Disclosure, Json, Loaded, Pre, Text } from "./basics";
 import { LongMarkdown, Markdown } from "./markdown";
@@ -201,7 +201,7 @@ export function EventBody({ e, open, place = ALONE, more }: { e: Event; open: bo
         <span class="spring" />
         {more ?? null}
         <span class="numbers quiet">{duration(e.duration_ms)}</span>
-        <a class="anchor" href={`#${encodeURIComponent(e.event_id)}`} aria-label={`${linked ? "copied" : time(e.timestamp_us)}: link to this entry`} onClick={share}>{linked ? "copied" : time(e.timestamp_us)}</a>
+        <a class="anchor" href={`#${encodeURIComponent(e.event_id)}`} title={fullTime(e.timestamp_us)} aria-label={`${linked ? "copied" : time(e.timestamp_us)}: link to this entry`} onClick={share}>{linked ? "copied" : time(e.timestamp_us)}</a>
       </header>
       {e.step_description && (tool || e.agent) ? <p class="quiet"><Text>{e.step_description}</Text></p> : null}
       <Boundary words="This entry could not be shown">{tool ? <ToolUse e={e} /> : <ModelCall e={e} open={open} place={place} />}</Boundary>
