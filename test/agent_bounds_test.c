@@ -1,5 +1,5 @@
-/* agent_bounds_test.c - sizes that a model, a tool or a client chooses: each is an error or the end
- * of a run, never of the process.
+/* agent_bounds_test.c - sizes that a model, a tool or a client chooses: at each limit the run fails
+ * with an error, and the process continues.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -55,7 +55,7 @@ static int teardown(void **state)
     return system(command);
 }
 
-/* One property with a long name that has an escape, and says of itself that it is required. */
+/* One property: its name is long and has an escape, and its own schema has "required": true. */
 static void write_long_name(struct buf *out, size_t size)
 {
     buf_add(out, STR("{\"type\":\"dict\",\"properties\":{\"\\n"));
@@ -64,7 +64,8 @@ static void write_long_name(struct buf *out, size_t size)
     buf_add(out, STR("\":{\"type\":\"int\",\"required\":true}}}"));
 }
 
-/* Properties that say of themselves that they are required, beside a list that names others. */
+/* Properties whose own schemas have "required": true, and a `required` list that names other
+ * properties. */
 static void write_many_required(struct buf *out, int n)
 {
     buf_add(out, STR("{\"type\":\"dict\",\"required\":["));
@@ -316,7 +317,7 @@ TEST(a_log_that_is_too_large_is_an_error)
     agent_log_close(log);
 }
 
-/* A text of a request is in the row, in the request that is read from it, and in its copy. */
+/* Memory holds each text of a request in the row, in the parsed request, and in its copy. */
 TEST(a_list_of_runs_with_large_metadata_takes_little_memory_at_once)
 {
     enum { RUNS = 12, QUOTES = (4 << 20) - 64 };
@@ -339,7 +340,7 @@ TEST(a_list_of_runs_with_large_metadata_takes_little_memory_at_once)
     buf_init(&input, (size_t)32 << 20);
     buf_add(&input, STR("{\"name\":\"a\",\"input\":\"i\",\"metadata\":\"{\\\"m\\\":\\\""));
     for (int i = 0; i < QUOTES; i++)
-        buf_add(&input, STR("\\\\\\\"")); /* a quote in a text of an object in a text */
+        buf_add(&input, STR("\\\\\\\"")); /* an escaped quote in JSON in a JSON string */
     buf_add(&input, STR("\\\"}\"}"));
     row.input = buf_str(&input);
     for (int i = 0; i < RUNS; i++) {

@@ -15,8 +15,8 @@ struct caller {
     struct history messages;
     str body; /* of the last request */
     unsigned written, replies, results;
-    const char *fails; /* the hook that does */
-    bool finishes;     /* with the first results */
+    const char *fails; /* name of the hook that fails; or NULL */
+    bool finishes;     /* when the first results arrive */
 };
 
 static bool echo(void *ctx, const struct tool_call *c, struct buf *out, struct err *e)
@@ -146,7 +146,7 @@ TEST(the_caller_ends_the_run_with_a_reply_or_with_results)
     struct agent_options o = caller_options(&c, &empty);
     struct agent_result r = script_run(&o, &arena);
 
-    CHECK(r.end == AGENT_FINISHED && r.text.n == 0); /* and the model is not asked again */
+    CHECK(r.end == AGENT_FINISHED && r.text.n == 0); /* and the run makes no second model call */
     CHECK_INT(atomic_load(&empty.asked), 1);
     history_release(&c.messages);
     o = caller_options(&ends, &calls);

@@ -109,12 +109,12 @@ TEST(a_run_waits_for_the_results_of_its_callers_tools)
     CHECK_STR(r.reason, "client_tools");
     CHECK(give(client_call(0)->key, "one", &already) && !already);
     CHECK(agent_log_run_get(log_, STR("run-1"), &arena, &row, &e));
-    CHECK_STR(row.status, "waiting"); /* for the other one */
+    CHECK_STR(row.status, "waiting"); /* for the result of the second call */
     r = script_run(&o, &arena);
     CHECK(r.end == AGENT_WAITING && s.asked == 1);
     CHECK(give(client_call(1)->key, "three", &already) && !already);
     CHECK(agent_log_run_get(log_, STR("run-1"), &arena, &row, &e));
-    CHECK_STR(row.status, "running"); /* whoever starts next takes it up */
+    CHECK_STR(row.status, "running"); /* the next start resumes it */
     CHECK(give(client_call(1)->key, "four", &already) && already);
     r = script_run(&o, &arena);
     CHECK(r.end == AGENT_FINISHED && doubled == 1 && s.asked == 2);
@@ -295,7 +295,7 @@ TEST(who_is_asked_for_approval_reads_the_models_reason)
     buf_init(&out, (size_t)1 << 20);
     CHECK(run_json_one(log_, STR("run-1"), &who, &out, &e));
     CHECK(has(buf_str(&out), "\"why\":\"the invoice is due\""));
-    buf_reset(&out); /* the reason may be reasoning: not for those who may not see it */
+    buf_reset(&out); /* the reason may be reasoning, so a key without access must not see it */
     CHECK(run_json_one(log_, STR("run-1"), &other, &out, &e));
     CHECK(!has(buf_str(&out), "the invoice is due"));
     buf_release(&out);

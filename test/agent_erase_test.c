@@ -1,5 +1,5 @@
-/* agent_erase_test.c - threads and runs beside the owner of a store, and gone with what they belong
- * to.
+/* agent_erase_test.c - deletion of threads and runs: together with their session, and from a
+ * process that does not own the store.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -102,7 +102,7 @@ static void put_call(struct world *w, const char *session, const char *key, cons
     store_call_put(w->store, &row, NULL);
 }
 
-/* The tables of threads, all of them. */
+/* Counts the rows of a thread in all tables of threads. */
 static long long threads_left(struct world *w, const char *id)
 {
     static const char *const tables[] = {
@@ -172,7 +172,7 @@ TEST(a_session_that_is_erased_takes_its_runs_and_its_thread_along)
     put_call(&w, "taken", "alice", "jane", 1000);
     settle(w.store);
     put_thread(&w, "gone", "alice", 1);
-    put_thread(&w, "taken", "bob", 1); /* of that name, but another's */
+    put_thread(&w, "taken", "bob", 1); /* the name of a deleted session, but another key's thread */
     put_thread(&w, "stays", "alice", 1);
     put_run(&w, "r1", "gone", "running", 1);
     put_run(&w, "r2", "gone", "done", 1);
@@ -251,7 +251,7 @@ TEST(threads_and_runs_whose_time_is_over_go_and_what_is_unfinished_stays)
     finish(&w);
 }
 
-/* The arena has no room for the input of the other run. */
+/* The arena is too small for the input of the other run. */
 TEST(the_parts_of_a_run_are_read_without_the_other_runs_of_the_session)
 {
     static char large[1 << 20];

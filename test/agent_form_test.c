@@ -1,4 +1,5 @@
-/* agent_form_test.c - the form of calls and answers: strict schemas, insisting, success or not.
+/* agent_form_test.c - strict schemas of tools and answers, repeated requests for the right form,
+ * success or failure.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

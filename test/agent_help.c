@@ -100,7 +100,7 @@ void calls_of(const char *text, size_t turn, struct arena *a, struct ask_reply *
         str line = {text, end ? (size_t)(end - text) : strlen(text)};
 
         space = memchr(line.p, ' ', line.n);
-        assert(space); /* it may be asked on another thread */
+        assert(space); /* cmocka's checks fail only on the test's own thread */
         out->calls[out->call_count] =
             (struct ask_call){arena_printf(a, "call_%zu_%zu", turn, out->call_count),
                               {line.p, (size_t)(space - line.p)},

@@ -1,4 +1,4 @@
-/* agent_kill_test.c - a run is killed at every moment, and goes on.
+/* agent_kill_test.c - a run is killed at every moment, and resumes.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Counts live where a child's are seen by its parent. */
+/* In shared memory, so that the parent sees the child's counts. */
 struct counts {
     _Atomic unsigned runs[16], effects;
 };
@@ -57,7 +57,7 @@ static void on_effect(void *ctx, const struct agent_effect *f)
         (void)kill(getpid(), SIGKILL);
 }
 
-/* In a process of its own, so that it can be killed. True: it ended. */
+/* Runs in a child process, which may be killed. True if the run ended. */
 static bool run_child(unsigned at)
 {
     int status;
@@ -109,8 +109,8 @@ TEST(a_run_killed_at_any_effect_goes_on_and_does_nothing_twice)
 
 /* ---- killed at any moment, with tools that may not run twice ---- */
 
-/* Every moment counts: before and after each call of the model and of a tool, and behind each row
- * of the log. */
+/* Kills the process at the chosen moment. Moments: before and after each model call and each tool
+ * call, and after each row of the log. */
 static void moment(void)
 {
     if (atomic_fetch_add(&counts->effects, 1) + 1 == kill_at)
@@ -156,7 +156,8 @@ static struct script once_steps = {
               "!once {\"n\":14}\nonce {\"n\":15}",
               "All done."}};
 
-/* In a process of its own. A call whose end nobody knows waits for a word; the word is no. */
+/* Runs in a child process. If a call's outcome is unknown, the run waits for a person's decision;
+ * the child rejects the call. */
 static void once_child(unsigned at)
 {
     struct agent_options o = script_options(&once_steps, box);
@@ -191,7 +192,7 @@ static void once_child(unsigned at)
     _exit(0);
 }
 
-/* True: it ended by itself. */
+/* True if the child was not killed. */
 static bool once_run(unsigned at)
 {
     int status;
@@ -224,8 +225,8 @@ TEST(a_run_killed_at_any_moment_ends_the_same_and_no_tool_runs_twice)
             unfinished += counts->runs[n] == 0;
         }
     }
-    /* ten calls of the model and fifteen of tools, each with two rows and two moments around it,
-     * and a row for what the run was given */
+    /* ten model calls and fifteen tool calls, each with two rows and two moments, and one row for
+     * the run's input */
     CHECK_INT(at, 4 * (10 + 15) + 2);
     CHECK(unfinished > 0 && unfinished < 200);
 }

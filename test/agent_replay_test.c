@@ -1,4 +1,4 @@
-/* agent_replay_test.c - a recorded run again, from its log alone.
+/* agent_replay_test.c - a recorded run replayed from its log alone.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -224,7 +224,7 @@ TEST(what_is_masked_in_the_log_does_not_stop_a_run_from_going_on)
         r.pending.seq,
         &(struct agent_decision){.word = AGENT_APPROVE, .who = STR("ada"), .now_us = 1},
         &e));
-    if (!agent_run(&o, &arena, &r, &e)) /* what the model said comes from the log now, masked */
+    if (!agent_run(&o, &arena, &r, &e)) /* the model's reply is now read from the log, masked */
         fail_msg("%s", e.text);
     CHECK(r.end == AGENT_FINISHED);
     CHECK(agent_log_read(log_, o.run, &arena, &all, &n, &e));
@@ -257,7 +257,7 @@ TEST(a_log_that_ends_early_gives_the_steps_up_to_there)
                                                 .input = STR(""),
                                                 .result = STR("")},
                             &e));
-    /* The keys name the run, so a copy under another id is another way. */
+    /* Effect keys contain the run's id, so a copy under another id does not match them. */
     CHECK(!agent_replay(log_, STR("cut"), &arena, &r, &e) && strstr(e.text, "replay_mismatch"));
     CHECK(!agent_replay(log_, STR("none"), &arena, &r, &e) && e.code == ERR_NOT_FOUND);
 }

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Counts live where a child's are seen by its parent. */
+/* In shared memory, so that the parent sees the child's counts. */
 struct counts {
     _Atomic unsigned runs[16], effects;
 };
@@ -209,7 +209,7 @@ TEST(each_limit_has_its_reason)
     CHECK(r.iterations == 2 && r.over_budget);
     o.limits = (struct agent_limits){.tokens = 150, .iterations = 4};
     r = script_run(&o, &arena);
-    CHECK_STR(r.reason, "max_iterations_reached"); /* soft: noted, no more */
+    CHECK_STR(r.reason, "max_iterations_reached"); /* a soft limit only notes the reason */
     CHECK(r.over_budget);
     o.limits = (struct agent_limits){.tokens = -1, .cost_usd = 0.015};
     r = script_run(&o, &arena);
@@ -373,7 +373,7 @@ TEST(a_person_is_asked_first_and_their_word_counts)
         CHECK_STR(r.pending.tool, "pay");
         CHECK_STR(r.pending.arguments, "{\"n\":1}");
         agent_log_close(o.log);
-        o.log = log_in(dir, &arena); /* it survives a restart */
+        o.log = log_in(dir, &arena); /* the pending approval survives a restart */
         r = script_run(&o, &arena);
         CHECK(r.end == AGENT_WAITING);
         CHECK(agent_answer(o.log,

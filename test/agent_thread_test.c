@@ -1,4 +1,4 @@
-/* agent_thread_test.c - checkpoints in a store: what goes in comes out, whoever forks or prunes.
+/* agent_thread_test.c - checkpoints are read back unchanged, also after forks and pruning.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -32,7 +32,7 @@ static void finish(struct world *w)
     place_release(&w->place);
 }
 
-/* A checkpoint with channel a at a version, and its value unless that is NULL. */
+/* A checkpoint with channel a at a version, and with its value unless that is NULL. */
 static void put(struct world *w, const char *id, const char *parent, int version, const char *value)
 {
     struct thread_value v = {.channel = STR("a"), .type = STR("json"), .bytes = str_c(value)};
@@ -92,7 +92,7 @@ TEST(two_children_that_count_alike_do_not_see_each_others_values)
     finish(&w);
 }
 
-/* A list that grows by an item a checkpoint; the last value. */
+/* A list that grows by one item per checkpoint; returns the last value. */
 static str grow(struct world *w, size_t steps)
 {
     struct buf b;
@@ -260,7 +260,7 @@ TEST(lists_are_newest_first_and_filtered)
     finish(&w);
 }
 
-/* Metadata come from clients: a list of many large ones must fit into the arena of a request. */
+/* Metadata come from clients: a list of many large ones must fit into a request's arena. */
 TEST(large_metadata_are_left_out_of_lists)
 {
     struct thread_filter f = {.thread = STR("t"), .before = STR(""), .count_max = THREAD_LIST_MAX};
@@ -296,7 +296,7 @@ TEST(large_metadata_are_left_out_of_lists)
     finish(&w);
 }
 
-/* Its child reads it as a parent. */
+/* A put reads the parent of its checkpoint, so a checkpoint above the limit of reads is refused. */
 TEST(a_checkpoint_that_its_child_could_not_read_is_refused)
 {
     struct thread_tuple t = {.thread = STR("t"),
@@ -365,7 +365,8 @@ struct writer {
     pthread_t thread;
 };
 
-/* Checkpoints of its own thread; every fifth time one more, of one that is not its to write. */
+/* Writes checkpoints to the writer's own thread, and tries one of five also on bob's, which must be
+ * refused. */
 static void *write_steps(void *arg)
 {
     struct writer *me = arg;

@@ -1,5 +1,5 @@
-/* agent_view_test.c - what a model sees by each strategy, what is made of its replies, and of the
- * results of a stage.
+/* agent_view_test.c - the messages that each strategy sends to a model, how its replies are parsed,
+ * and how a stage's results are combined.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -10,7 +10,7 @@
 #include "agent_help.h"
 #include "base/json.h"
 
-/* A model that writes texts, each turn the next, and keeps what it was asked. */
+/* A model that replies with each text in turn and stores the requests. */
 struct writer {
     const char *texts[8];
     unsigned asked;
@@ -147,7 +147,7 @@ TEST(markup_in_the_text_of_a_native_reply_is_a_call)
     }
 }
 
-/* The schema of a caller's tool may have as many levels as a request may have. */
+/* The schema of a caller's tool may nest as deep as a request may. */
 TEST(a_body_that_is_nested_too_deeply_is_an_error)
 {
     struct agent_view view = {.tools = toolbox_new(&clock_real)};
@@ -208,7 +208,7 @@ TEST(a_plan_is_read_as_models_write_it)
     }
 }
 
-/* One success is enough, but not while another agent waits or was stopped with the process. */
+/* One success is enough, unless another agent still waits or was stopped with the process. */
 TEST(a_stage_has_the_result_of_its_agents)
 {
     static const struct {

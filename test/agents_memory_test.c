@@ -1,4 +1,4 @@
-/* agents_memory_test.c - the messages that runs add to their thread, each run once.
+/* agents_memory_test.c - runs append their messages to their thread, each run once.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,5 +1,5 @@
-/* agents_tools_test.c - the tools of an agent: from MCP servers, OpenAPI documents and requests,
- * real ones, good and bad.
+/* agents_tools_test.c - an agent's tools from MCP servers, OpenAPI documents and HTTP requests,
+ * with real servers, good and bad.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -31,7 +31,7 @@ static str tools_test_source(struct arena *a, const char *file)
     return arena_printf(a, "%s/test/agents/%s", root ? root : ".", file);
 }
 
-/* One agent `a` with these tools. */
+/* Opens a configuration with one agent `a` that has these tools. */
 static bool tools_test_open(struct tools_ground *g, const char *tools, const char *use,
                             const char *approve, struct err *e)
 {
@@ -65,7 +65,7 @@ static void tools_test_close(struct tools_ground *g)
     arena_release(&g->arena);
 }
 
-/* One call: its result, or the error in brackets. */
+/* Calls a tool; returns its result, or the error in brackets. */
 static str tools_test_call(struct tools_ground *g, const char *name, const char *arguments)
 {
     struct tool_result r = {.tool = toolbox_find(g->tools->box, str_c(name))};
@@ -192,7 +192,7 @@ TEST(a_resumed_run_has_the_tools_that_were_listed)
     CHECK(!toolbox_find(again->box, STR("library__lend")));
     CHECK_STR(again->listed, o.listed.p);
     agents_close_tools(again);
-    /* The form that investigations have in logs of earlier versions. */
+    /* The form that earlier versions wrote into the logs of investigations. */
     o.listed = STR("{\"library\":{\"tools\":[{\"name\":\"old\",\"schema\":{}}]}}");
     CHECK_F(agents_open_tools(&o, &again, &e), "%s", e.text);
     CHECK(toolbox_find(again->box, STR("library__old")) && !again->notes.n);
@@ -205,7 +205,8 @@ TEST(a_resumed_run_has_the_tools_that_were_listed)
     arena_release(&a);
 }
 
-/* Two runs share a server; a configuration without it ends it once they are over. */
+/* Two runs share a server process. After a reload without the server, it ends with the last run
+ * that uses it. */
 TEST(a_server_is_shared_and_ends_with_its_configuration)
 {
     struct agents_tools_options o = {.clock = &clock_real, .listed = STR("")};
@@ -237,11 +238,12 @@ TEST(a_server_is_shared_and_ends_with_its_configuration)
     agents_close_tools(g.tools);
     CHECK_F(agents_open_tools(&o, &g.tools, &e), "%s", e.text);
     CHECK_STR(tools_test_call(&g, "library__find", "{\"book\":\"D\"}"), "find D 1");
-    /* A run that has the old configuration takes it after the reload: it ends with that run. */
+    /* A run with the old configuration starts the server after the reload; the server ends with
+     * this run. */
     agents_close_tools(g.tools);
     CHECK_F(agents_open_tools(&o, &g.tools, &e), "%s", e.text);
     CHECK_STR(tools_test_call(&g, "library__find", "{\"book\":\"E\"}"), "find E 1");
-    /* Once it is configured again it stays. */
+    /* After a reload with the server, it keeps running. */
     agents_servers_reload(g.servers, g.config);
     agents_close_tools(g.tools);
     CHECK_F(agents_open_tools(&o, &g.tools, &e), "%s", e.text);
@@ -392,7 +394,7 @@ TEST(a_bad_service_is_a_sentence)
     arena_release(&a);
 }
 
-/* The model is shown head and tail, and finds the middle with result_search. */
+/* The model gets the head and the tail, and finds the middle with result_search. */
 TEST(a_large_result_is_searched)
 {
     static struct script s = {.turns = {"!library__find {\"book\":\"x\"}",

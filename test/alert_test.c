@@ -1,4 +1,4 @@
-/* alert_test.c - alerts in our own form; webhook_test.c has those of monitoring systems.
+/* alert_test.c - alerts in our own format; webhook_test.c tests the formats of monitoring systems.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -161,7 +161,7 @@ TEST(a_long_wrong_value_is_shown_in_part)
     buf_release(&body);
 }
 
-/* P0 took quotes and brackets out of what it was told. */
+/* Quotes, brackets and other printable characters must stay. */
 TEST(sanitising_takes_control_characters_and_nothing_else)
 {
     struct got *g =
@@ -246,7 +246,7 @@ static double cpu_seconds(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* Each member beside the data is looked up in the data: comparing all pairs takes 7 s. */
+/* Each member outside `data` is looked up in `data`; comparing all pairs would take 7 s. */
 TEST(many_members_beside_many_in_the_data_take_linear_time)
 {
     enum { MEMBERS = 120000 };

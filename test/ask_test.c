@@ -125,7 +125,7 @@ TEST(a_reply_comes_back_whole)
     arena_release(&a);
 }
 
-/* A budget in tokens must not be free of charge for a provider that reports none. */
+/* A provider that reports no usage must still consume the token budget. */
 TEST(a_reply_without_usage_is_counted_here)
 {
     struct arena a;
@@ -152,7 +152,7 @@ TEST(a_call_for_a_key_is_held_to_what_the_key_may)
 
     arena_init(&a, 1 << 20);
     open_local();
-    /* Who may not see thoughts is not shown any by whoever asks for it; they are thought. */
+    /* Key "one" hides reasoning from its clients; a caller inside the process still gets it. */
     CHECK(ask_wait(begin_for("one", body), &a, &r));
     CHECK_STR(r.reasoning, "look it up");
     CHECK(!ask_wait(begin_for("two", body), &a, &r));
@@ -195,7 +195,7 @@ TEST(what_fails_says_why)
     arena_release(&a);
 }
 
-/* A cassette with a streamed reply to "huge?":  twelve calls of three megabytes each. */
+/* Writes a cassette with a streamed reply to "huge?": twelve calls of three megabytes each. */
 static void put_huge_calls(void)
 {
     char path[128];

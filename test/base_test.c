@@ -136,7 +136,7 @@ TEST(buf_with_a_front_is_as_one_without_until_something_is_put_there)
     struct buf b, other;
 
     buf_init(&b, 5000);
-    for (int round = 0; round < 3; round++) { /* without memory, with its own, with the pool's */
+    for (int round = 0; round < 3; round++) { /* no memory, its own memory, memory of the pool */
         buf_front(&b, 8);
         CHECK_STR(buf_str(&b), "");
         CHECK(!buf_put_front(&b, STR("nothing is there yet")));
@@ -265,7 +265,7 @@ TEST(arena_that_is_reserved_for_needs_no_second_block)
         memset(arena_alloc(&a, 96), i, 96);
         CHECK_INT(a.size, size);
     }
-    arena_reserve(&a, 8000); /* it holds something: nothing happens */
+    arena_reserve(&a, 8000); /* the arena is in use: no effect */
     CHECK(a.size < 16000);
     arena_release(&a);
     arena_init(&a, 100);
@@ -274,7 +274,7 @@ TEST(arena_that_is_reserved_for_needs_no_second_block)
     arena_release(&a);
 }
 
-/* A large thing has a block of its own; what is small goes on where there was room. */
+/* A large allocation gets a block of its own; small ones continue in the block with more room. */
 TEST(arena_goes_on_where_there_is_more_room)
 {
     struct arena a;
@@ -290,7 +290,7 @@ TEST(arena_goes_on_where_there_is_more_room)
     CHECK(size < 2 * 4096);
     CHECK(arena_alloc(&a, 64) == p + 64);
     CHECK_INT(a.size, size);
-    memset(arena_alloc(&a, first), 2, first); /* too much for that: a block that is small again */
+    memset(arena_alloc(&a, first), 2, first); /* does not fit there: a new small block */
     CHECK(a.size < size + 1024);
     arena_reset(&a);
     CHECK_INT(a.size, first);
@@ -309,7 +309,7 @@ TEST(arena_uses_what_it_was_lent_first)
     CHECK(arena_alloc(&a, 1) == (void *)&room[0]);
     CHECK(arena_alloc(&a, sizeof room - unit) == (char *)room + unit);
     CHECK_INT(a.size, 0);
-    CHECK_STR(arena_dup(&a, STR("more")), "more"); /* of its own */
+    CHECK_STR(arena_dup(&a, STR("more")), "more"); /* from a block of the arena itself */
     CHECK(a.size > 0 && a.size <= a.size_max);
     arena_reset(&a);
     CHECK_STR(arena_dup(&a, STR("again")), "again");
@@ -349,7 +349,7 @@ TEST(numbers_have_their_digits_at_every_size)
     buf_add_u64(&b, UINT64_MAX);
     CHECK_STR(buf_str(&b), "18446744073709551615");
     buf_release(&b);
-    str_put_u64(text, 5, 42); /* the lowest digits, whatever there is */
+    str_put_u64(text, 5, 42); /* writes exactly 5 digits, the lowest ones */
     str_put_u64(text + 5, 2, 12345);
     CHECK(memcmp(text, "0004245", 7) == 0);
 }
@@ -371,7 +371,7 @@ TEST(an_arena_grows_a_list_and_keeps_its_elements)
     arena_release(&a);
 }
 
-/* An allocation beyond the ceiling ends the process, so this test ends if the answer is wrong. */
+/* A wrong answer lets an allocation exceed the ceiling, which ends the process and the test. */
 TEST(what_fits_into_an_arena_can_be_allocated)
 {
     uint64_t seed = 1;

@@ -1,8 +1,9 @@
-/* bfcl_test.c - the functions of a public leaderboard of tool calls: through every dialect and
- * back, their listed answers taken, the same answers with something wrong refused.
+/* bfcl_test.c - the functions of a public leaderboard of tool calls are converted through every
+ * dialect and back. The toolbox accepts their listed answers, and refuses the same answers with an
+ * error in them.
  *
- * A listed answer gives for each parameter the values that count as right; "" among them says that
- * the parameter may be left out. Members of objects inside are listed in the same way.
+ * A listed answer gives the accepted values of each parameter; "" among them means that the
+ * parameter may be omitted. Members of nested objects are listed in the same way.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -15,8 +16,8 @@
 #define FILE_MAX ((size_t)16 << 20)
 #define PARAMETERS_MAX 64
 
-/* Entries whose own answers are not what their own schemas ask for: another spelling of an enum, a
- * value of another type, the name of a variable in place of a list, a required one left out. */
+/* Entries whose listed answers violate their own schemas: another spelling of an enum, a wrong
+ * type, a variable's name instead of a list, a missing required parameter. */
 static const char *const at_odds[] = {
     "multiple_76",           "parallel_88",           "parallel_152",
     "parallel_multiple_12",  "parallel_multiple_21",  "parallel_multiple_26",
@@ -37,7 +38,7 @@ struct counts {
     size_t missing, wrong_type, unknown, not_in_enum;
 };
 
-/* The arguments of a call, one text each; an empty one is left out. */
+/* The arguments of a call as JSON texts; an empty text means that the argument is omitted. */
 struct arguments {
     str names[PARAMETERS_MAX], values[PARAMETERS_MAX];
     size_t n;
@@ -64,7 +65,7 @@ static void write_arguments(const struct arguments *x, struct buf *out)
     buf_add_c(out, '}');
 }
 
-/* ---- what is listed ---- */
+/* ---- listed answers ---- */
 
 static void write_listed(const struct json *doc, const struct json_node *v, struct json_out *o);
 
@@ -100,7 +101,7 @@ static void write_listed(const struct json *doc, const struct json_node *v, stru
     }
 }
 
-/* "" if the parameter is left out. */
+/* The value as JSON; "" if the parameter may be omitted. */
 static str listed_value(const struct json *doc, const struct json_node *v)
 {
     struct json_out o;
@@ -148,7 +149,7 @@ static void must_refuse(struct toolbox *b, const struct tool *t, const struct ar
     ++*count;
 }
 
-/* A value that is not of the type; "" if every value is. */
+/* A value of a wrong type; "" if the schema allows every type. */
 static str wrong_for(const struct json *doc, const struct json_node *schema)
 {
     static const struct {
@@ -234,7 +235,7 @@ static void try_call(struct toolbox *b, const struct tool *t, struct arguments *
     buf_release(&why);
 }
 
-/* Each listed value of each parameter once, beside the first ones of the others. */
+/* Tries each listed value of each parameter once, with the first listed values of the others. */
 static void try_answer(struct toolbox *b, const struct tool *t, const struct json *doc,
                        const struct json_node *listed, bool *odd)
 {
@@ -315,7 +316,7 @@ static void write_calls(struct buf *out, struct toolbox *b, const struct json *d
     buf_release(&text);
 }
 
-/* The tools and, where an answer is listed, its calls and their results. */
+/* Converts the tools and, if an answer is listed, its calls with results. */
 static void check_entry_dialects(struct toolbox *b, const struct json *doc,
                                  const struct json_node *truth)
 {
@@ -339,7 +340,7 @@ static void check_entry_dialects(struct toolbox *b, const struct json *doc,
     buf_release(&body);
 }
 
-/* The functions as they are listed, loose words and all. */
+/* Converts the functions as listed, with their non-standard type names. */
 static void check_raw_dialects(const struct json *doc, const struct json_node *list)
 {
     struct buf body;

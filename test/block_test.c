@@ -16,7 +16,7 @@ static void check_texts(const struct block_texts *got, const struct block_texts 
     CHECK(memcmp(&got->request_from, &want->request_from, sizeof got->request_from) == 0);
 }
 
-/* Puts an entry, reads it back, and then each of its beginnings. Returns its size. */
+/* Writes an entry, reads it back, and then reads each of its prefixes. Returns its size. */
 static size_t check_entry(const struct block_texts *t)
 {
     struct block_texts got;
@@ -34,7 +34,7 @@ static size_t check_entry(const struct block_texts *t)
         str cut = str_slice(buf_str(&b), 0, n);
 
         if (block_entry_get(
-                cut, &a, &got, &e)) { /* cut between two texts: the later ones are empty */
+                cut, &a, &got, &e)) { /* truncated between two texts: the later ones are empty */
             for (size_t i = 0; i < BLOCK_TEXT_COUNT; i++)
                 CHECK(got.text[i].n == 0 || str_eq(got.text[i], t->text[i]));
         } else {
@@ -170,7 +170,7 @@ TEST(a_text_that_is_a_part_of_another_is_stored_as_such)
 
 /* Deltas */
 
-/* The two parts that base and request must share; the request must come back. */
+/* front, back: bytes that base and request share. The request must be restored from the delta. */
 static void check_delta(str base, str request, size_t front, size_t back)
 {
     struct block_base from = {base, STR("")};
@@ -211,14 +211,14 @@ TEST(a_delta_finds_a_change_at_every_place)
         request[at] ^= 1;
         check_delta((str){base, SIZE}, (str){request, SIZE}, at, SIZE - 1 - at);
     }
-    for (size_t at = 0; at <= SIZE; at++) { /* three bytes more: none is like its neighbours */
+    for (size_t at = 0; at <= SIZE; at++) { /* insert three bytes unlike their neighbours */
         memcpy(request, base, at);
         request[at] = (char)(at < SIZE ? base[at] ^ 1 : 0);
         request[at + 1] = 0;
         request[at + 2] = (char)(at ? base[at - 1] ^ 1 : 0);
         memcpy(request + at + 3, base + at, SIZE - at);
         check_delta((str){base, SIZE}, (str){request, SIZE + 3}, at, SIZE - at);
-        if (at > 0) /* and the other way round: three bytes less */
+        if (at > 0) /* and the reverse: three bytes less */
             check_delta((str){request, SIZE + 3}, (str){base, SIZE}, at, SIZE - at);
     }
     free(base);
@@ -233,7 +233,7 @@ TEST(a_delta_never_overlaps)
     check_delta(whole, whole, 2000, 0);
     check_delta(str_slice(whole, 0, 700), str_slice(whole, 0, 1000), 700, 0);
     check_delta(str_slice(whole, 0, 1000), str_slice(whole, 0, 700), 700, 0);
-    same[300] = 'b'; /* both share "aaa" on both sides of their only b */
+    same[300] = 'b'; /* "aaa" is both before and after the only b */
     check_delta(str_slice(whole, 0, 600), str_slice(whole, 0, 620), 600, 0);
     check_delta(str_slice(whole, 10, 600), whole, 290, 299);
 }
@@ -312,7 +312,7 @@ TEST(a_delta_that_does_not_fit_its_base_is_an_error)
     arena_release(&a);
 }
 
-/* The answer is found where a client writes it into JSON, and comes back from the own bytes. */
+/* The answer is found in its JSON escapes, and the request is restored with the client's bytes. */
 TEST(a_request_that_repeats_an_answer_is_stored_without_it)
 {
     static const char lines[] = "The tide turns at six.\nMoor at \"Pier 4\"\tand wait \\ watch:"
@@ -452,7 +452,7 @@ TEST(a_large_call_is_a_block_of_its_own)
     buf_init(&packed, BLOCK_RAW_MAX);
     check_block(&b, (str[]){{bytes, size}, STR(""), STR("x")}, 3, &packed);
     CHECK(block_due(&b));
-    memset(bytes, 'a', size); /* nothing shrinks more than this */
+    memset(bytes, 'a', size); /* the most compressible input */
     buf_reset(&packed);
     check_block(&b, &(str){bytes, size}, 1, &packed);
     CHECK(packed.n < 4096);
@@ -491,8 +491,8 @@ TEST(a_block_of_too_many_calls_is_not_packed)
     free(none);
 }
 
-/* Each byte is replaced by each other, each beginning is read, and bytes are added: all of them are
- * errors, or do not change the content (zstd ignores one bit of its head). */
+/* Each byte is replaced by each other byte, each prefix is read, and bytes are appended: each is an
+ * error or does not change the content (zstd ignores one bit of its header). */
 static void check_damage(const str *entries, size_t count)
 {
     struct block b;
@@ -513,7 +513,7 @@ static void check_damage(const str *entries, size_t count)
                     n);
             packed.p[i] = (char)(packed.p[i] ^ flip);
         }
-    for (size_t i = 0; i < n; i++) { /* copies, so that a sanitizer sees a read past the end */
+    for (size_t i = 0; i < n; i++) { /* exact-size copies: a sanitizer detects an overread */
         struct block_view v;
         struct arena a;
         struct err e;
@@ -548,10 +548,10 @@ TEST(damage_is_an_error_or_changes_nothing)
     check_damage(NULL, 0);
 }
 
-/* A frame's size is believed only if the frame could hold so much, and the arena has the room. */
+/* A declared size is trusted only if the frame could hold that much and the arena has room. */
 TEST(a_size_that_cannot_be_right_takes_no_memory)
 {
-    /* One empty last block; the head claims 512 MiB less one, 2^60 and no size. */
+    /* One empty last block; the header declares 512 MiB - 1, 2^60, or no size. */
     static const str bad[] = {
         STR_INIT("\x01\x28\xB5\x2F\xFD\xA0\xFF\xFF\xFF\x1F\x01\x00\x00"),
         STR_INIT("\x01\x28\xB5\x2F\xFD\xE0\x00\x00\x00\x00\x00\x00\x00\x10\x01\x00\x00"),

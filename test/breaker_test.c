@@ -1,4 +1,4 @@
-/* A provider's model that keeps failing is left alone, and tried again later.
+/* The breaker stops calls to a provider's model that keeps failing, and tries again later.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -114,7 +114,7 @@ TEST(a_call_that_says_nothing_lets_the_next_one_try)
     breaker_undecided(b, NAME);
     CHECK(pass(b, NAME));
     CHECK(!pass(b, NAME));
-    clock_fake_advance_ms(&clock, 1000); /* the one under way is never heard of again */
+    clock_fake_advance_ms(&clock, 1000); /* the pending call never reports a result */
     CHECK(pass(b, NAME));
     breaker_undecided(b, STR("unknown"));
     breaker_free(b);

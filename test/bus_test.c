@@ -11,11 +11,11 @@
 #define WAIT_MS 30000
 #define BIG 50000
 
-/* A daemon, and what it heard. */
+/* A daemon, and all messages that it received. */
 struct hearer {
     struct bus *bus;
     pthread_mutex_t lock;
-    struct buf heard; /* "DAEMON:TEXT\n" for each */
+    struct buf heard; /* "DAEMON:TEXT\n" for each message */
     unsigned fresh, gaps, gone;
     size_t bytes;
 };
@@ -162,7 +162,8 @@ TEST(a_text_that_postgresql_cannot_carry_is_a_gap)
         bus_send(a.bus, STR("text"), (str){"a\0b", 3});
         bus_send(a.bus, STR("text"), STR("after"));
         assert_true(hears(&b, "a:after\n"));
-        /* A payload that was begun before may take the text along: the next one shows the gap. */
+        /* A payload that started earlier may include the text; then the next payload shows the
+         * gap. */
         for (unsigned ms = 0; ms < WAIT_MS && !b.gaps; ms += 20)
             (void)usleep(20000);
         assert_int_equal(b.gaps, 1);
@@ -210,7 +211,7 @@ TEST(a_daemon_that_starts_again_is_another_peer)
         begin(&a, &p, "a");
         begin(&b, &p, "b");
         assert_true(peers_are(&a, 1));
-        begin(&c, &p, "b"); /* the same daemon; the first did not say that it ended */
+        begin(&c, &p, "b"); /* the same daemon restarted, without a goodbye from the first */
         for (unsigned ms = 0; ms < WAIT_MS && a.fresh < 2; ms += 5)
             (void)usleep(5000);
         assert_true(a.fresh >= 2 && a.gone >= 1);

@@ -1,4 +1,4 @@
-/* call_state_test.c - every change of a call's state, and every change that may not happen.
+/* call_state_test.c - every legal change of a call's state, and every illegal one.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* By hand, so that a change of the table has to be meant. */
+/* Written by hand, so that no change of the source's table passes unnoticed. */
 static const char *const legal[CALL_STATE_COUNT] = {
     [CALL_PLANNED] = "masking connecting failing committing",
     [CALL_MASKING] = "connecting committing",
@@ -41,7 +41,7 @@ static bool is_legal(enum call_state from, enum call_state to)
     return false;
 }
 
-/* Enters a state with nothing under way, and without a loop: there is no timer to clear. */
+/* Enters a state with no I/O pending and without a loop, so there is no timer to clear. */
 static void enter(enum call_state from, enum call_state to)
 {
     static max_align_t nothing[64]; /* a control call that was not sent */
@@ -95,7 +95,7 @@ TEST(each_other_change_asserts)
                 expect_abort(from, to);
 }
 
-/* From the bits of `seen` one change further, as far as it goes. */
+/* All states that the states in `seen` (a bit each) can reach, themselves included. */
 static unsigned reachable(unsigned seen)
 {
     for (unsigned before = 0; before != seen;) {

@@ -7,7 +7,7 @@
 #define CORPUS_SIZE_MAX (16u << 20)
 #define CALLS_MAX 16
 
-/* How each format writes calls, and what its block begins with. */
+/* The call style of each format, and the marker that begins its block of calls. */
 static const struct {
     const char *format, *mark;
     enum split_call_style style;
@@ -37,7 +37,7 @@ static const struct {
     {"step3", "<tool_call>", SPLIT_CALLS_TAGGED},
 };
 
-/* What cannot hold without the tool's schema, which calls a text of digits a string. */
+/* Cases that need the tool's schema, which declares a text of digits a string. */
 static const char *const needs_schema[] = {
     "llamacpp-step3-002", /* "ref": "5123123" */
 };
@@ -71,7 +71,7 @@ static size_t find_from(str s, size_t from, const char *needle)
     return at == STR_NONE ? s.n : from + at;
 }
 
-/* Each message with a recipient is a call; a message ends where the next token stands. */
+/* Each message with a recipient is a call; it ends at the next special token. */
 static void read_harmony(str input, struct got *got)
 {
     size_t header = 0, body, end;
@@ -89,7 +89,7 @@ static void read_harmony(str input, struct got *got)
     }
 }
 
-/* The block begins with its mark, behind the reasoning, which may speak of it. */
+/* The block begins with its marker after the reasoning, which may itself contain the marker. */
 static bool read_case(str format, str input, str reasoning, struct got *got)
 {
     size_t from = str_find(input, str_trim(reasoning));
@@ -137,7 +137,7 @@ static bool listed(str id)
     return false;
 }
 
-/* True if the line has calls to compare. */
+/* Returns true if the line has calls to compare. */
 static bool check_line(struct json *doc, str line)
 {
     const struct json_node *want, *root;

@@ -13,7 +13,7 @@
 struct seen {
     size_t calls;
     bool bad_json;
-    char last[256]; /* arguments, as far as they fit */
+    char last[256]; /* arguments, truncated to fit */
 };
 
 static void on_call(void *ctx, const struct split_call *call)
@@ -29,7 +29,7 @@ static void on_call(void *ctx, const struct split_call *call)
     json_release(&doc);
 }
 
-/* The arena has room for what was promised, and asking for more ends the process. */
+/* The arena has exactly the documented size; allocating more ends the process. */
 static struct seen run(enum split_call_style style, str raw)
 {
     struct seen seen = {0};
@@ -41,7 +41,7 @@ static struct seen run(enum split_call_style style, str raw)
     return seen;
 }
 
-/* Fills bytes from `from` to `to` with a piece, as often as it fits; returns where it ends. */
+/* Fills bytes[from..to) with as many copies of a piece as fit; returns the end of the last. */
 static size_t fill(char *bytes, size_t from, size_t to, const char *piece)
 {
     size_t n = strlen(piece);
@@ -51,7 +51,7 @@ static size_t fill(char *bytes, size_t from, size_t to, const char *piece)
     return from;
 }
 
-/* What a careless reader would need the square of the time for, or all of the stack. */
+/* Pieces that, repeated, would cost a naive reader quadratic time or all of its stack. */
 static const char *const pieces[] = {
     "{",
     "[",
@@ -114,7 +114,7 @@ TEST(calls_take_linear_time)
     free(bytes);
 }
 
-/* Values that nest just so deep are passed on, deeper ones are not understood. */
+/* Values up to this depth are parsed; deeper ones are reported as not understood. */
 TEST(calls_nest_no_deeper_than_json_does)
 {
     static const struct {

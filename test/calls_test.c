@@ -69,7 +69,7 @@ struct call_case {
     const char *raw, *want;
 };
 
-/* The next line of a want. */
+/* The next line of `want`. */
 static bool next_want(str *want, str *name, str *arguments)
 {
     size_t end = str_find(*want, STR("\n")), space;
@@ -540,7 +540,7 @@ TEST(calls_are_read_in_every_style)
             check_case(&tables[t].cases[i], "");
 }
 
-/* Whatever a stream is cut at, the calls are the first of those that were meant, and no others. */
+/* Calls of a truncated stream are a prefix of the calls of the whole stream. */
 TEST(calls_of_cut_markup_are_the_first_of_the_whole)
 {
     for (size_t t = 0; t < COUNT_OF(tables); t++)

@@ -1,4 +1,4 @@
-/* Recorded calls: written, read again, found by what counts in a request.
+/* Recorded calls: written, read, and found by the parts of a request that identify it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -110,10 +110,10 @@ TEST(what_is_streamed_anyway_need_not_be_asked_for)
     CHECK(!is_empty("{\"stream\": false}", STR("/api/chat")));
     CHECK(is_empty("{\"stream\": false}", STR("/chat/completions")));
     CHECK(!is_empty("{\"stream\": true}", STR("/chat/completions")));
-    CHECK(!is_empty("{\"user\": 1}", STR(""))); /* of no request */
+    CHECK(!is_empty("{\"user\": 1}", STR(""))); /* other fields stay */
 }
 
-/* ---- in and out ---- */
+/* ---- writing and reading ---- */
 
 TEST(what_is_written_is_read_again)
 {

@@ -1,4 +1,4 @@
-/* cert.h - certificates made when they are needed: an authority and what it has signed.
+/* cert.h - creates certificates for tests: an authority and certificates that it signed.
  *
  *     struct certs c;
  *     certs_make(&c);
@@ -6,7 +6,7 @@
  *     certs_remove(&c);
  *
  * good: localhost, *.wild.test and 127.0.0.1. wrong: other.test only. expired, early: as good, but
- * over or not begun. self: as good, signed by itself. old: good again, with a key of its own.
+ * expired or not yet valid. self: as good, self-signed. old: as good, with its own key.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

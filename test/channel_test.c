@@ -1,4 +1,4 @@
-/* channel_test.c - reducers: what a channel makes of its value and an update.
+/* channel_test.c - reducers: how a channel combines its value and an update.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

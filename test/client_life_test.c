@@ -39,7 +39,7 @@ static void serve_much(struct world *w)
     world_request(fd);
     world_reply(fd, head);
     peer_send(fd, (str){much, MUCH});
-    atomic_store(&w->server_got, 1); /* all was taken */
+    atomic_store(&w->server_got, 1); /* the socket accepted all bytes */
     peer_read_all(fd);
     close(fd);
 }
@@ -72,7 +72,7 @@ TEST(client_paused_leaves_the_rest_with_the_server)
     world_release(&w);
 }
 
-/* Tells by server_got that the client has closed. */
+/* Sets server_got when the client has closed. */
 static void serve_until_closed(struct world *w)
 {
     int fd = world_accept(w);
@@ -103,7 +103,7 @@ TEST(client_cancel_closes_the_connection_before_it_returns)
         else
             call_run_until(&c, step == 1 ? "h" : "hb");
         client_cancel(c.call);
-        pthread_join(w.thread, NULL); /* it waits for the end; the loop does not run meanwhile */
+        pthread_join(w.thread, NULL); /* blocks until the script ends, without running the loop */
         w.running = false;
         call_release(&c);
         world_release(&w);
@@ -167,7 +167,7 @@ TEST(client_starts_a_call_in_a_callback_on_the_same_connection)
 
 enum { AT_ONCE = 40 };
 
-/* All are accepted before one is answered, so none can wait for another. */
+/* Accepts all connections before answering one, so no call depends on another's reply. */
 static void serve_at_once(struct world *w)
 {
     int fds[AT_ONCE];
@@ -208,7 +208,7 @@ TEST(client_has_as_many_connections_as_calls_and_closes_them_when_idle)
             CHECK_INT(client_idle_count(w.client), AT_ONCE);
             clock_fake_advance_ms(&clock, 2);
         }
-        while (client_idle_count(w.client) > 0) /* the server closes them if time does not */
+        while (client_idle_count(w.client) > 0) /* the server closes them unless they time out */
             world_turn(&w);
         world_release(&w);
     }
@@ -245,7 +245,7 @@ TEST(client_gives_up_when_time_is_over)
         clock_fake_advance_ms(&clock, 2999);
         world_turn(&w);
         CHECK_INT(c.log.n, strlen(cases[i].log) - 1);
-        if (cases[i].stall_ms) { /* who pauses has all the time */
+        if (cases[i].stall_ms) { /* a paused call has no stall limit */
             client_pause(c.call);
             clock_fake_advance_ms(&clock, 100000);
             for (int j = 0; j < 3; j++) {

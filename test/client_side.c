@@ -14,7 +14,7 @@ static void *run_script(void *ctx)
     return NULL;
 }
 
-/* Names in tests: "two.test" has an address where nobody listens before the right one. */
+/* Resolves names in tests: the first address of "two.test" refuses, the second accepts. */
 static bool look_up(void *ctx, const char *host, struct resolve_addrs *out, struct err *e)
 {
     struct resolve_addrs second;
@@ -72,7 +72,7 @@ void world_turn(struct world *w)
     loop_task_init(&t, stop, w->loop);
     loop_defer(w->loop, &t);
     loop_run(w->loop);
-    loop_drop(w->loop, &t); /* something else may have stopped it before */
+    loop_drop(w->loop, &t); /* another event may have dropped it already */
 }
 
 int world_accept(struct world *w)

@@ -1,13 +1,13 @@
 /* client_side.h - a client and the servers it calls, for tests.
  *
  *     struct world w;
- *     world_init(&w, &clock_real, script, 0);      a server in a thread that does as script says
+ *     world_init(&w, &clock_real, script, 0);      runs `script` as the server, in a thread
  *     call_start(&a, &w, "GET", "");
  *     call_run_until(&a, "hbe");
  *     world_release(&w);
  *
- * What happens to a call is a letter: h head, b bytes (in a row: one), e end, x error. Each stops
- * the loop.
+ * The log of a call has one letter per event: h head, b bytes (one for consecutive events), e end,
+ * x error. Each stops the loop.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -23,7 +23,7 @@
 struct world {
     struct loop *loop;
     struct resolver *resolver;
-    struct tls *tls; /* of the client, when a test has put one here */
+    struct tls *tls; /* of the client; NULL unless the test sets it */
     struct client *client;
     struct client_url url;
     char url_text[64];
@@ -33,8 +33,8 @@ struct world {
     bool running;
     pthread_t thread;
     atomic_int accepted;
-    atomic_size_t server_got; /* bytes of bodies */
-    int step;                 /* of a test, for its script */
+    atomic_size_t server_got; /* bytes of request bodies */
+    int step;                 /* chosen by the test, for its script */
 };
 
 struct call {
@@ -45,19 +45,19 @@ struct call {
     struct err err;
     bool sent, keep;
     char cancel_at, pause_at;
-    struct call *then; /* started when this one ends */
+    struct call *then; /* the call to start when this one ends */
     uint64_t got;
     struct client_request request;
 };
 
-/* Without a script there is no server: the url leads to a port where nobody listens. */
+/* Without a script no server runs: the URL has a port that refuses connections. */
 void world_init(struct world *w, const struct clock *clock, void (*script)(struct world *w),
                 int step);
 void world_release(struct world *w);
-/* One round of the loop, without waiting. */
+/* Runs one round of the loop without blocking. */
 void world_turn(struct world *w);
 
-/* For scripts: each blocks. */
+/* For scripts; both functions block. */
 int world_accept(struct world *w);
 /* Reads a request's head; false if the client closed. */
 bool world_request(int fd);

@@ -9,7 +9,7 @@
 
 #define MUCH ((size_t)8 << 20)
 
-/* Replies to the requests of one connection, from a table, until the client closes. */
+/* Replies to the requests of one connection from a table until the client closes. */
 static const char *const good_replies[] = {
     "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
     "HTTP/1.1 201 Created\r\nTransfer-Encoding: chunked\r\n\r\n5;x=y\r\nhello\r\n0\r\nA: b\r\n\r\n",
@@ -67,17 +67,17 @@ TEST(client_does_not_see_the_cuts)
     check_good_replies(serve_dripping);
 }
 
-/* One reply, then the connection is closed, or reset, or left open. */
+/* The server sends one reply, then closes, resets or keeps the connection. */
 enum after { AFTER_CLOSE, AFTER_RESET, AFTER_WAIT };
 
 static const struct one {
     const char *method, *reply;
     enum after after;
     const char *log;
-    const char *words; /* of the error, behind "upstream 127.0.0.1:PORT: " */
-    size_t idle;       /* kept connections afterwards */
+    const char *words; /* error text after "upstream 127.0.0.1:PORT: " */
+    size_t idle;       /* kept connections after the call */
 } ones[] = {
-    /* Whole, and what becomes of the connection. */
+    /* Whole replies, and whether the connection is kept. */
     {"GET", "HTTP/1.1 200 OK\r\n\r\nto the end", AFTER_CLOSE, "hbe", NULL, 0},
     {"GET", "HTTP/1.1 200 OK\r\n\r\n", AFTER_CLOSE, "he", NULL, 0},
     {"GET", "HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\nx", AFTER_WAIT, "hbe", NULL, 0},
@@ -234,7 +234,7 @@ TEST(client_bounds_heads_and_interim_replies)
     }
 }
 
-/* A body with bytes before it that the head may be written into. */
+/* A body with room before it, into which the client may write the head. */
 static void start_behind(struct call *c, struct world *w, char *body, size_t n, size_t front)
 {
     call_init(c, w);
@@ -244,8 +244,8 @@ static void start_behind(struct call *c, struct world *w, char *body, size_t n, 
     call_begin(c);
 }
 
-/* The first connection serves one call and does not answer the second; what follows does, unless
- * step says that nothing does. */
+/* The first connection serves one call and breaks at the second. The next connection serves it,
+ * except in step 2 (no reply) and step 3 (no next connection). */
 static void serve_stale(struct world *w)
 {
     int fd = world_accept(w);
@@ -315,7 +315,8 @@ TEST(client_replaces_a_stale_connection_once_and_unseen)
     }
 }
 
-/* The server has read the second request, and nobody knows what it did with it. */
+/* The server has read the second request and may have acted on it, so the client must not repeat
+ * it. */
 TEST(client_does_not_repeat_what_must_happen_once)
 {
     for (int step = 0; step < 2; step++) {
@@ -353,7 +354,7 @@ TEST(client_says_that_it_was_refused_and_that_nothing_was_sent)
     CHECK_INT(c.err.code, ERR_UPSTREAM);
     CHECK(!c.sent);
     call_release(&c);
-    call_url(&c, &w, "http", "[::1]"); /* refused too, or there is no IPv6 here */
+    call_url(&c, &w, "http", "[::1]"); /* refused too, or this host has no IPv6 */
     call_run_until(&c, "x");
     CHECK(str_starts(str_c(c.err.text), STR("upstream [::1]:")));
     call_release(&c);
@@ -375,7 +376,7 @@ TEST(client_tries_the_next_address_and_says_when_there_is_no_name)
     call_url(&c, &w, "http", "two.test");
     call_run_until(&c, "hbe");
     call_release(&c);
-    call_url(&c, &w, "http", "two.test"); /* by the connection that is kept */
+    call_url(&c, &w, "http", "two.test"); /* over the kept connection */
     call_run_until(&c, "hbe");
     call_release(&c);
     CHECK_INT(atomic_load(&w.accepted), 1);
@@ -425,7 +426,7 @@ TEST(client_sends_no_request_that_would_be_two)
     CHECK(strstr(c.err.text, "needs TLS"));
     call_release(&c);
     call_url(&c, &w, "https", "localhost");
-    client_cancel(c.call); /* before it failed */
+    client_cancel(c.call); /* before the call reports its failure */
     call_release(&c);
     world_release(&w);
 }
@@ -436,7 +437,7 @@ static void serve_request_text(struct world *w)
                                "*/*\r\nContent-Length: 2\r\n\r\n{}";
     char got[1000] = "", text[1000];
     int fd = world_accept(w);
-    ssize_t n = recv(fd, got, sizeof got - 1, 0); /* all of it is one segment */
+    ssize_t n = recv(fd, got, sizeof got - 1, 0); /* one segment holds all of it */
 
     snprintf(text, sizeof text, want, w->port);
     CHECK(n > 0);
@@ -494,7 +495,7 @@ TEST(client_sends_a_large_body_as_the_server_takes_it)
     memset(much, 'z', 512 + MUCH);
     for (size_t front = 0; front <= 512; front += 512) {
         world_init(&w, &clock_real, serve_upload, 0);
-        start_behind(&c, &w, much + 512, MUCH, front); /* the target has one z */
+        start_behind(&c, &w, much + 512, MUCH, front); /* the target adds one z */
         call_run_until(&c, "hbe");
         CHECK_INT(atomic_load(&w.server_got), MUCH + 1);
         CHECK_INT(client_idle_count(w.client), 1);
@@ -510,7 +511,7 @@ static void serve_too_large(struct world *w)
 
     world_request(fd);
     world_reply(fd, "HTTP/1.1 413 Too Large\r\nContent-Length: 5\r\n\r\nhello");
-    close(fd); /* with much unread: a RST follows the reply */
+    close(fd); /* with unread bytes, so the reply is followed by a RST */
 }
 
 TEST(client_reads_a_reply_that_comes_before_its_request_is_sent)

@@ -9,7 +9,7 @@
 
 #define REPLIES 3
 
-/* The folder of certificates, for the script that runs in a thread. */
+/* The folder of certificates, global for the script's thread. */
 static struct certs certs;
 static const char *const names[] = {"good", "wrong"};
 
@@ -35,8 +35,8 @@ static bool request(SSL *ssl)
     return SSL_read(ssl, bytes, sizeof bytes) > 0;
 }
 
-/* step: 0 the right certificate and many replies, 1 the wrong one, 2 a reply that ends with the
- * connection, 3 the same but without a close_notify. */
+/* step: 0 the right certificate and many replies; 1 the wrong certificate; 2 a reply that ends with
+ * the connection; 3 as 2, but without close_notify. */
 static void serve_tls(struct world *w)
 {
     SSL_CTX *c = server_new(w->step == 1);

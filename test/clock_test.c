@@ -36,7 +36,7 @@ TEST(clock_deadlines_become_what_poll_takes)
     clock_fake_init(&c, 0);
     at = clock_deadline_ns(&c, 250);
     CHECK_INT(clock_left_ms(&c, at), 250);
-    CHECK_INT(clock_left_ms(&c, at + 1), 251); /* never a spin through the last part */
+    CHECK_INT(clock_left_ms(&c, at + 1), 251); /* rounded up: the last fraction must not spin */
     clock_fake_advance_ms(&c, 249);
     CHECK_INT(clock_left_ms(&c, at), 1);
     clock_fake_advance_ms(&c, 1);
@@ -77,7 +77,7 @@ TEST(clock_formats_and_parses_the_same_times)
     }
 }
 
-/* The calendar repeats after 400 years, so these are all the days there are. */
+/* The calendar repeats after 400 years, so this covers every date. */
 TEST(clock_counts_every_day_once)
 {
     int64_t day_ms = 86400000, at, end, count = 0;
@@ -154,7 +154,7 @@ TEST(clock_parse_takes_what_rfc_3339_allows)
         {"2024-01-01", NULL},
         {"0000-01-01T00:00:00+00:01", NULL}, /* before the first year */
         {"9999-12-31T23:59:59-00:01", NULL}, /* after the last */
-        {"9999-12-31T23:59:60Z", NULL},      /* likewise */
+        {"9999-12-31T23:59:60Z", NULL},      /* a leap second after the last year */
         {"", NULL},
     };
 

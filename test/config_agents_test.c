@@ -1,4 +1,4 @@
-/* config_agents_test.c - agents, tools and workflows in the configuration: read, and refused.
+/* config_agents_test.c - agents, tools and workflows in the configuration: accepted and refused.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -335,7 +335,7 @@ TEST(a_folder_with_too_many_agents_is_refused)
     CHECK_F(strstr(e.text, "r.yaml:3: agents_folder: the folder has more than 256"), "%s", e.text);
 }
 
-/* Whoever opens a pipe to read it waits for a writer, perhaps for ever. */
+/* Opening a pipe for reading blocks until a writer opens it. */
 TEST(a_pipe_among_the_agents_is_refused)
 {
     struct config *c;

@@ -1,4 +1,4 @@
-/* What the configuration refuses, and in which words.
+/* Each error of the configuration, and its text.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -319,7 +319,7 @@ TEST(depth_and_size_have_a_ceiling)
     buf_release(&b);
 }
 
-/* A key that is cut would be refused by its provider, and nobody would know why. */
+/* The provider would refuse a truncated key without telling why. */
 TEST(a_key_file_that_is_too_large_is_a_warning)
 {
     char path[] = "/tmp/config-key-XXXXXX", yaml[256];

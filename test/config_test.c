@@ -1,4 +1,4 @@
-/* The configuration: what it takes, what it refuses and in which words, and what it becomes.
+/* Parsing the configuration: defaults, values, presets, printing and paths.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -21,7 +21,7 @@ static struct config *parse(const char *yaml)
     return c;
 }
 
-/* ---- what it becomes ---- */
+/* ---- the parsed configuration ---- */
 
 TEST(defaults_are_as_documented)
 {
@@ -461,7 +461,7 @@ TEST(what_is_printed_can_be_read_again_and_tells_no_secret)
     CHECK(str_find(buf_str(&b), STR("sha256: \"01234567...\"")) != STR_NONE);
     CHECK(str_find(buf_str(&b), STR("01234567...\"")) != STR_NONE);
     CHECK(str_find(buf_str(&b), STR("0123456789")) == STR_NONE);
-    CHECK(!config_parse(buf_str(&b), "c.yaml", &again, &e)); /* the digest is cut */
+    CHECK(!config_parse(buf_str(&b), "c.yaml", &again, &e)); /* printed digests are truncated */
     CHECK_F(strstr(e.text, "sha256"), "%s", e.text);
     config_release(c);
     for (size_t i = 0; i < 2; i++) {
@@ -520,7 +520,7 @@ static struct config *parse_at(const char *path, const char *yaml)
     return c;
 }
 
-/* All that name a file, wherever they are in the file. */
+/* Every setting with a file path, in each section. */
 TEST(paths_are_relative_to_the_file)
 {
     static const char yaml[] =

@@ -1,4 +1,4 @@
-/* Connections that are ready in one round, each read before the first is dealt with.
+/* Connections that are readable in the same round: the loop reads all before it handles the first.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -10,8 +10,8 @@
 
 #include <unistd.h>
 
-/* Two connections in one round: what the first is told pauses, closes or resumes the second, which
- * has been read by then. */
+/* Two connections in one round: the first's handler pauses, closes or resumes the second, whose
+ * bytes have been read already. */
 struct two {
     struct side first, second;
     void (*then)(struct conn *second);
@@ -117,7 +117,7 @@ TEST(loop_leaves_early_bytes_that_are_held_alone_and_has_room_for_others)
         for (size_t k = 0; k < n; k++)
             CHECK(bytes[k].p[0] == (char)('a' + k) && bytes[k].p[999] == (char)('a' + k));
     }
-    CHECK_INT(n, 3); /* the last room is never held */
+    CHECK_INT(n, 3); /* the last free room is never held */
     CHECK(!loop_early_hold(l, bytes[0]));
     while (n > 0)
         loop_early_let_go(held[--n]);

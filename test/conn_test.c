@@ -84,7 +84,7 @@ TEST(conn_takes_the_memory_of_a_buffer_if_nothing_is_queued)
     CHECK_INT(recv_now(peer, bytes, sizeof bytes), 14);
     CHECK(memcmp(bytes, "head and event", 14) == 0);
     buf_add(&b, (str){much, sizeof much});
-    conn_write_buf(s.conn, &b); /* at once, as much is */
+    conn_write_buf(s.conn, &b); /* large data is written at once */
     CHECK_INT(conn_queued(s.conn), 0);
     CHECK_INT(recv(peer, bytes, sizeof bytes, MSG_DONTWAIT), 4 + sizeof much);
     CHECK(memcmp(bytes, "and mm", 6) == 0);
@@ -106,14 +106,14 @@ TEST(conn_sends_what_is_lent_in_its_place)
     CHECK_INT(conn_sent(s.conn), 5);
     CHECK_INT(recv_now(peer, bytes, sizeof bytes), 5);
     conn_write(s.conn, STR("one "));
-    conn_write_lent(s.conn, str_c(lent)); /* copied: there is something before it */
+    conn_write_lent(s.conn, str_c(lent)); /* copied, because the queue already has bytes */
     side_run_once(&s);
     CHECK_INT(recv_now(peer, bytes, sizeof bytes), 9);
     CHECK(memcmp(bytes, "one lent ", 9) == 0);
     conn_write_lent(s.conn, str_c(lent));
     conn_write_lent(s.conn, STR("and "));
     conn_write(s.conn, STR("more"));
-    memset(lent, 'x', 5); /* copied by now: there is something behind it */
+    memset(lent, 'x', 5); /* already copied, because more was queued after it */
     conn_finish(s.conn);
     side_run_once(&s);
     CHECK_INT(recv_now(peer, bytes, sizeof bytes), 13);
@@ -122,7 +122,7 @@ TEST(conn_sends_what_is_lent_in_its_place)
     side_release(&s);
 }
 
-/* Bytes that tell where they stand. */
+/* Bytes whose values depend on their position. */
 static char *pattern(size_t size)
 {
     char *p = malloc(size);
@@ -270,7 +270,7 @@ TEST(conn_tells_of_a_reset_whether_it_reads_or_not)
         CHECK_INT(s.err.code, ERR_UPSTREAM);
         conn_write(s.conn, STR("nobody"));
         side_run_once(&s);
-        CHECK_STR(buf_str(&s.log), paused ? "hx" : "x"); /* and nothing after it */
+        CHECK_STR(buf_str(&s.log), paused ? "hx" : "x"); /* and no event after it */
         side_release(&s);
     }
 }
@@ -296,7 +296,7 @@ TEST(conn_hands_on_a_reply_that_came_before_the_peer_stopped_listening)
     conn_write(s.conn, STR("a request of which nothing is read"));
     side_run_once(&s);
     peer_send(peer, STR("413"));
-    close(peer); /* with bytes unread: a RST */
+    close(peer); /* with unread bytes, so the peer sends a RST */
     conn_resume(s.conn);
     for (int i = 0; i < 20; i++)
         conn_write(s.conn, STR("and more of it"));
@@ -423,7 +423,7 @@ TEST(conn_close_is_seen_by_the_peer_before_the_round_is_over)
     int peer = side_accept(&s);
     char byte;
 
-    s.close_at = 'c'; /* closed by us: side_release must not */
+    s.close_at = 'c'; /* the test closes it, so side_release must not */
     side_happened(&s, 'c');
     CHECK_INT(recv(peer, &byte, 1, MSG_DONTWAIT), 0);
     close(peer);
@@ -466,7 +466,7 @@ TEST(conn_says_that_it_was_refused)
     close(held);
 }
 
-/* SIGPIPE is not ignored here: one would end the test. */
+/* The test does not ignore SIGPIPE, so a SIGPIPE would end it. */
 TEST(conn_raises_no_signal_when_nobody_listens)
 {
     struct side s;

@@ -1,4 +1,4 @@
-/* conversation_test.c - conversations known by their history.
+/* conversation_test.c - a conversation is recognised by its history.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -59,8 +59,8 @@ static struct chat_request request(const struct say *says, size_t n)
 
 static struct arena arena;
 
-/* The session that is found for these words, or "". The reply, a text and then a call, is noted
- * under `session`, if that is given. */
+/* Returns the session found for these messages, or "". If `session` is not empty, notes the reply
+ * (a text, then a call) under it. */
 static str turn(struct conversations *all, const char *who, const struct say *says, size_t n,
                 const char *reply, const char *call, const char *session)
 {
@@ -72,7 +72,7 @@ static str turn(struct conversations *all, const char *who, const struct say *sa
     if (!conversation_find(all, &t, &arena, &found))
         found = STR("");
     for (const char *p = reply; *p; p++)
-        conversation_text(&t, (str){p, 1}); /* however it is cut */
+        conversation_text(&t, (str){p, 1}); /* in pieces of one byte */
     if (*call)
         conversation_call(&t, str_c(call), STR("tool"));
     if (*session)
@@ -205,7 +205,7 @@ TEST(conversations_that_begin_alike_stay_apart)
     CHECK_STR(
         TURN(all, "", "", "", "", USER("hi"), MODEL("yes"), USER("a"), MODEL("left"), USER("c")),
         "one");
-    CHECK_STR(TURN(all, "", "yes", "", "three", USER("hi")), ""); /* when both have gone on */
+    CHECK_STR(TURN(all, "", "yes", "", "three", USER("hi")), ""); /* after both have continued */
     CHECK_STR(TURN(all, "", "", "", "", USER("hi"), MODEL("yes"), USER("d")), "three");
     CHECK_STR(TURN(all, "", "", "", "", USER("hi"), MODEL("yes"), USER("e")), "three");
     conversations_free(all);
@@ -244,7 +244,7 @@ TEST(what_one_key_said_is_not_found_by_another)
 
 TEST(the_oldest_is_forgotten_first)
 {
-    struct conversations *all = fresh(4); /* two conversations */
+    struct conversations *all = fresh(4); /* room for two conversations */
     char text[16];
 
     for (int i = 0; i < 5; i++) {
@@ -256,7 +256,8 @@ TEST(the_oldest_is_forgotten_first)
     conversations_free(all);
 }
 
-/* Whether a request that names it is of the conversation that had these ids. */
+/* Whether a request whose previous_response_id is in `body` continues a conversation that ended
+ * with the ids `given` (the provider's) and `ours`. */
 static bool gone_on(const char *body, const char *given, const char *ours)
 {
     struct conversations *all = fresh(16);

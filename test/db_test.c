@@ -26,7 +26,7 @@ static bool keep(void *ctx, const struct db_value *columns, size_t n)
         if (columns[i].type == DB_TEXT || columns[i].type == DB_BLOB) {
             assert_true(columns[i].s.n < sizeof s->texts[i]);
             memcpy(s->texts[i], columns[i].s.p, columns[i].s.n);
-            s->last[i].s.p = NULL; /* see text_at: a struct seen is copied */
+            s->last[i].s.p = NULL; /* a copy would point into the original: see text_at */
         }
     }
     return true;
@@ -319,7 +319,7 @@ TEST(a_row_that_is_put_twice_is_changed_in_order)
     s = look(db, "SELECT count(reason) FROM agent_runs", NULL, 0);
     CHECK(s.last[0].i == 2);
 
-    /* Rows of a transaction that is given up are not in the next. */
+    /* Rows of a transaction that was rolled back must not be in the next one. */
     CHECK(db_begin(db, true, &e));
     one[0] = db_text(STR("three"));
     put(db, add, one, 2);
@@ -396,7 +396,7 @@ static bool keep_name(void *ctx, const struct db_value *columns, size_t n)
     return true;
 }
 
-/* Rows of one of two attached databases that the other has not. */
+/* The number of rows in database `from` that are missing in database `in` (both attached). */
 static int64_t rows_missing(struct db *db, const char *table, const char *in, const char *from)
 {
     char sql[256];

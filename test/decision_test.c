@@ -1,4 +1,4 @@
-/* decision_test.c - entries of the decision log, and values in the words of Python.
+/* decision_test.c - entries of the decision log, and values in Python's notation.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -119,7 +119,8 @@ TEST(values_are_written_as_python_writes_them)
     buf_release(&tools);
 }
 
-/* Each number takes the longest way to its shortest digits: all of them would take seconds. */
+/* Each number needs the slowest path of shortest-digit printing; printing all would take
+ * seconds. */
 TEST(arguments_that_are_not_shown_cost_no_time)
 {
     enum { NUMBERS = 300000 };

@@ -1,4 +1,4 @@
-/* defer_test.c - frames whose text may begin with a marker: passed as they came, or split.
+/* defer_test.c - frames whose text may begin with a marker are passed on unchanged, or split.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -14,7 +14,7 @@ struct run {
     struct defer *deferred;
     struct arena arena;
     struct buf in, out;
-    size_t given, delivered, waited; /* frames; the most that waited at once */
+    size_t given, delivered, waited; /* frames; maximum buffered at once */
     bool defers, ended;
 };
 
@@ -91,7 +91,7 @@ static void give(struct run *r, str data)
     if (!r->deferred) {
         deliver(r, &f);
     } else if (defer_add_frame(r->deferred, &f)) {
-        memset(raw, '#', f.raw.n); /* a frame is lent: what waits is a copy */
+        memset(raw, '#', f.raw.n); /* valid only during the call: buffered frames are copies */
         while (defer_next(r->deferred, &f)) {
             defer_feed(r->deferred, (struct chat_sink){feed_pipe, r});
             deliver(r, &f);
@@ -118,7 +118,7 @@ static void chunk(struct run *r, const char *members, unsigned choice, str text)
     buf_release(&data);
 }
 
-/* Bit i of `cuts`: a frame ends after byte i of the text, as far as that is whole. */
+/* Bit i of `cuts`: a frame ends after byte i of the text, unless that splits a character. */
 static void give_text(struct run *r, str text, uint64_t cuts)
 {
     size_t from = 0;
@@ -152,7 +152,7 @@ static void check_plain(str text, uint64_t cuts, bool hide)
     end(&r);
 }
 
-/* With frames that wait, the client gets what it gets without. */
+/* The client gets the same bytes with deferred frames as without. */
 static void check_marked(str text, uint64_t cuts, bool hide)
 {
     struct run with, without;
@@ -172,7 +172,8 @@ static void check_marked(str text, uint64_t cuts, bool hide)
     end(&without);
 }
 
-/* Every way to cut a short text; of a long one, every way to cut its first bytes, and all of it. */
+/* Every division of a short text. Of a long text: every division of its first bytes, with the rest
+ * in one frame or in one frame per byte. */
 static void each_cut(str text, void (*check)(str text, uint64_t cuts, bool hide))
 {
     uint64_t n = (uint64_t)1 << (text.n > 9 ? 9 : text.n - 1);
@@ -276,7 +277,7 @@ TEST(choices_decide_for_themselves_and_all_frames_stay_in_order)
     end(&r);
 }
 
-/* Of a text that has not decided by then, the pipe holds the front. */
+/* If a text is still undecided at these limits, the pipe buffers its beginning. */
 TEST(frames_wait_up_to_a_number_and_a_size)
 {
     static const size_t sizes[] = {10, 5000};

@@ -11,9 +11,9 @@ static struct {
     pthread_cond_t released;
     unsigned write_nth, sync_nth, writes, syncs;
     int error;
-    size_t write_size_max; /* 0: no bound; else writes are cut short */
-    bool hold;             /* syncs wait */
-    bool no_ahead;         /* there is no room but for what is written in its order */
+    size_t write_size_max; /* 0: no limit; else longer writes are cut to this size */
+    bool hold;             /* syncs block */
+    bool no_ahead;         /* pwrite fails with `error` */
 } disk = {.lock = PTHREAD_MUTEX_INITIALIZER, .released = PTHREAD_COND_INITIALIZER};
 
 static bool is_segment(int fd)
@@ -26,7 +26,7 @@ static bool is_segment(int fd)
     return n > 0 && str_ends((str){path, (size_t)n}, STR(".seg"));
 }
 
-/* Whether this one fails; if not, it may be cut short. */
+/* Counts a write and shortens *n to the limit. Returns whether the write fails. */
 static bool next_fails(size_t *n)
 {
     bool fails;
@@ -39,7 +39,7 @@ static bool next_fails(size_t *n)
     return fails;
 }
 
-/* A disk that was full half way. */
+/* Called after half of the data was written; fails with the error that the test set. */
 static ssize_t fail(ssize_t half)
 {
     (void)half;

@@ -1,7 +1,7 @@
 /* disk.h - a disk that fails when a test wants it to.
  *
- * For binaries linked with --wrap=write, --wrap=pwrite64 (what pwrite is called where files are
- * large) and --wrap=fdatasync. Only calls on segments of a journal are counted and fail.
+ * For binaries linked with --wrap=write, --wrap=pwrite64 (the name of pwrite with large files) and
+ * --wrap=fdatasync. Only calls on segments of a journal are counted and fail.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -11,18 +11,18 @@
 
 #include <sys/types.h>
 
-/* From now on the Nth write fails with that error when half of it is done, and the Nth sync fails;
- * 0: none does. Ends what the other calls asked for. */
+/* Counting from now, the Nth write fails with this error after half of its data, and the Nth sync
+ * fails; 0: none. Resets the effects of the other functions. */
 void disk_set(unsigned write_nth, int error, unsigned sync_nth);
 
-/* Writes are cut short at so many bytes. */
+/* Writes are cut to this size. */
 void disk_cut(size_t write_size_max);
 
-/* Writes at a place (pwrite: not counted) fail when half done. So does one before a write that will
- * fail, in any case. */
+/* All calls of pwrite (not counted) fail after half of their data. In addition, a pwrite fails if
+ * the next counted write will fail. */
 void disk_no_ahead(int error);
 
-/* Syncs wait until the next disk_set. */
+/* Syncs block until the next disk_set. */
 void disk_hold(void);
 
 /* Since the last disk_set. */

@@ -75,7 +75,7 @@ static void export_call_names(struct export_call *m, unsigned n)
     row->talk = STR("a digest that is a secret");
 }
 
-/* A turn repeats the request of the turn before; every 40th call is long. */
+/* Each turn repeats the previous turn's request; every 40th call is long. */
 static void export_call_texts(struct export_call *m, unsigned n)
 {
     size_t size = n % 40 == 39 ? 300000 : n % 5 == 4 ? 0 : 900;

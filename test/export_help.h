@@ -1,4 +1,4 @@
-/* export_help.h - calls that can be told from their numbers, with every field set in some of them.
+/* export_help.h - calls generated from their numbers; every field is set in some of them.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -8,7 +8,7 @@
 #include "store/store.h"
 
 #define EXPORT_TEXT_MAX ((size_t)4 << 20)
-#define EXPORT_TURNS 12u /* calls of a session, each repeats the request of the one before */
+#define EXPORT_TURNS 12u /* calls per session; each repeats the request of the previous one */
 
 struct export_call {
     char id[32], session[32], key[16], model[16], decision[80], segments[200];
@@ -20,5 +20,5 @@ void export_call_init(struct export_call *m);
 void export_call_release(struct export_call *m);
 void export_call_make(struct export_call *m, unsigned n);
 
-/* Words that depend on the seed alone, of at least that many bytes. */
+/* Text of at least that many bytes, a function of the seed alone. */
 void export_add_prose(struct buf *b, uint64_t seed, size_t size);

@@ -1,4 +1,5 @@
-/* The record as tables in a new SQLite file: every column of every row is as it was put.
+/* The record as tables in a new SQLite file: every column of every row has the value that was
+ * stored.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -97,7 +98,7 @@ static int column_named(sqlite3_stmt *st, const char *name)
     return -1;
 }
 
-/* The row that the statement is at, as it was put. */
+/* The statement's current row has the values that were stored. */
 static void row_at(sqlite3_stmt *st, struct store_call *out)
 {
     *out = store_call_none;
@@ -112,7 +113,7 @@ static void row_at(sqlite3_stmt *st, struct store_call *out)
         }
         CHECK_F(at >= 0, "%s", f->column);
         if (sqlite3_column_type(st, at) == SQLITE_NULL)
-            continue; /* as store_call_none has it */
+            continue; /* NULL, as in store_call_none */
         if (f->kind <= ROW_BODY) {
             CHECK_F(sqlite3_column_type(st, at) == SQLITE_TEXT, "%s", f->column);
             *(str *)to = (str){(const char *)sqlite3_column_text(st, at),
@@ -129,8 +130,8 @@ static void row_at(sqlite3_stmt *st, struct store_call *out)
     }
 }
 
-/* Every call from `from` to `to` but those of the erased session is there, once and as it was put.
- * Returns how many. */
+/* Checks that the file has every call from `from` to `to` once, with its stored values, except
+ * those of the erased session. Returns how many. */
 static unsigned check_calls(struct exported *x, unsigned from, unsigned to)
 {
     sqlite3_stmt *st = query(x, "SELECT * FROM llm_interactions ORDER BY interaction_id");
@@ -161,7 +162,7 @@ static unsigned check_calls(struct exported *x, unsigned from, unsigned to)
 static void check_derived(struct exported *x)
 {
     static const char *const wrong[] = {
-        /* Decisions are those of the calls, and their number is the call's. */
+        /* Each decision agrees with its call, and has the call's number. */
         "SELECT count(*) FROM llm_interactions i LEFT JOIN decisions d ON d.decision_id = i.call_n"
         " WHERE i.decision IS NOT d.entry OR (i.decision IS NOT NULL AND (d.interaction_id <>"
         " i.interaction_id OR d.session_id <> i.session_id OR d.model <> i.model"
@@ -185,7 +186,7 @@ static void check_derived(struct exported *x)
         " CASE WHEN i.segments IS NULL THEN NULL ELSE 1 END OR (i.segments IS NOT NULL AND"
         " (g.text <> '{\"name\":\"look\"}' OR g.cut <> 1 OR g.tokens IS NOT NULL))",
         "SELECT count(*) FROM reasoning_segments WHERE n > 1",
-        /* The last answer of a session. */
+        /* final_analysis is the session's last answer. */
         "SELECT count(*) FROM alert_sessions s WHERE agent_type = 'gateway' AND final_analysis IS"
         " NOT (SELECT answer FROM llm_interactions i WHERE i.session_id = s.session_id AND answer"
         " IS NOT NULL ORDER BY started_ms DESC LIMIT 1)",
@@ -200,7 +201,7 @@ static void check_derived(struct exported *x)
         CHECK_F(number(x, wrong[i]) == 0, "%lld: %s", number(x, wrong[i]), wrong[i]);
 }
 
-/* Rows of the store beside those of the file, in the same order. */
+/* Compares rows of the store with those of the file, in the same order. */
 struct beside {
     sqlite3_stmt *st;
     const char *table;
@@ -232,8 +233,8 @@ static bool same_columns(void *ctx, const struct db_value *v, size_t n)
     return true;
 }
 
-/* Columns of a table, in the order of some of them, are the same here and there. Returns how many
- * rows there are. */
+/* Checks that these columns of a table are the same in the store and in the file. Returns the
+ * number of rows. */
 static unsigned same_rows(struct place *p, struct exported *x, const char *table,
                           const char *columns, const char *order)
 {
@@ -313,7 +314,7 @@ static void put_app(struct store *s)
     buf_release(&long_text);
 }
 
-/* Whether the file has such a table or column. */
+/* The number of tables, indexes and columns with this name in the file. */
 static long long named(struct exported *x, const char *name)
 {
     char sql[300];
@@ -347,7 +348,7 @@ TEST(every_column_of_every_row_is_as_it_was_put)
     CHECK_F(store_erase(s, STORE_ERASE_SESSION, STR("session-7"), STR("somebody"), &receipt, &e),
             "%s",
             e.text);
-    for (int closed = 0; closed < 2; closed++) { /* beside the process that has it, and alone */
+    for (int closed = 0; closed < 2; closed++) { /* store open in this process, then closed */
         export_to(&p, &everyone, &f, &x);
         CHECK_INT(check_calls(&x, 0, CALLS_PUT), CALLS_PUT - EXPORT_TURNS);
         CHECK_INT(x.to.calls, CALLS_PUT - EXPORT_TURNS);
@@ -391,7 +392,8 @@ TEST(an_empty_store_gives_empty_tables)
     place_release(&p);
 }
 
-/* What the filter lets through, by a condition on the sessions of the store. */
+/* Checks that the export has the calls that the filter allows; `where` selects the same sessions in
+ * the store's tables. */
 static void check_filter(struct place *p, const struct query_asker *a, const struct query_filter *f,
                          const char *where)
 {
@@ -532,7 +534,7 @@ TEST(calls_that_are_not_in_blocks_yet_are_exported_too)
         old_store_put(&p, &m.row);
     }
     s = open_store(&p);
-    for (int moved = 0; moved < 2; moved++) { /* while they are moved, and after */
+    for (int moved = 0; moved < 2; moved++) { /* during the move, and after it */
         sqlite3_stmt *st;
 
         export_to(&p, &everyone, &f, &x);

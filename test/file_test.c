@@ -272,7 +272,7 @@ TEST(file_out_remembers_its_first_error_and_ignores_the_rest)
     file_out_init(&out, full);
     file_out_add(&out, STR("x"));
     file_out_flush(&out);
-    out.fd = -1; /* a second failure would say another thing */
+    out.fd = -1; /* a second failure would have another error */
     file_out_printf(&out, "%d", 7);
     CHECK(!file_out_finish(&out, "stdout", &e));
     CHECK_STR(str_c(e.text), "write stdout: No space left on device");
@@ -313,7 +313,8 @@ static void *write_much(void *fd)
     return ok ? fd : NULL;
 }
 
-/* Both ends non-blocking, and more than a pipe holds: each side has to wait for the other. */
+/* Both ends are non-blocking and the data exceed a pipe's capacity, so each side has to wait for
+ * the other. */
 TEST(file_waits_for_a_descriptor_that_is_not_ready)
 {
     struct place p;
@@ -362,7 +363,7 @@ TEST(file_part_has_its_name_once_it_is_whole)
     file_part_drop(&f);
     CHECK(!file_exists(part) && file_exists(path));
     CHECK(symlink(path, part) == 0);
-    CHECK(!file_part_open(&f, path, &e)); /* a link is not followed */
+    CHECK(!file_part_open(&f, path, &e)); /* must not follow a link */
     CHECK(!file_part_open(&f, in(&p, "none/out"), &e) && e.code == ERR_NOT_FOUND);
     CHECK(!file_part_open(&f, arena_printf(&p.arena, "%04095d", 1).p, &e) && e.code == ERR_INPUT);
     CHECK_INT(descriptors(), open_before);

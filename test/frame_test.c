@@ -94,7 +94,7 @@ TEST(a_row_is_read_as_it_was_written_or_not_at_all)
         CHECK(!row_piece_get((str){bytes, n}, &piece_back));
 }
 
-/* A journal of before a field was added, and one of after. */
+/* A journal from a version with one field less, and one from a version with one field more. */
 TEST(a_row_with_fewer_or_more_fields_is_read)
 {
     struct store_call c = full_call(), back;

@@ -6,7 +6,7 @@
 
 #define SIZE_MAX_HERE 4096
 
-/* Frames written down: name|data|raw; each */
+/* Expected frames: name|data|raw; each */
 static void on_frame(void *ctx, const struct frames_frame *frame)
 {
     struct buf *out = ctx;
@@ -29,7 +29,7 @@ struct run {
     str text;
 };
 
-/* Fed in the pieces that end at cuts[0..n) and at the end. */
+/* Feeds the text in pieces that end at cuts[0..n) and at its end. */
 static bool run(struct run r, const size_t *cuts, size_t n,
                 void (*fn)(void *, const struct frames_frame *), struct buf *out)
 {
@@ -39,7 +39,7 @@ static bool run(struct run r, const size_t *cuts, size_t n,
     frames_init(&f, r.kind, r.size_max, (struct frames_sink){fn, out});
     for (size_t i = 0; i <= n; i++) {
         size_t to = i < n ? cuts[i] : r.text.n;
-        char *copy = base_alloc(to - from + 1); /* so that a look past the piece is seen */
+        char *copy = base_alloc(to - from + 1); /* exact size: a sanitizer detects an overread */
 
         memcpy(copy, r.text.p + from, to - from);
         frames_feed(&f, (str){copy, to - from});
@@ -259,8 +259,8 @@ TEST(frames_of_a_stream_of_bare_cr_do_not_wait_for_the_next_byte)
     buf_release(&got);
 }
 
-/* A frame of a mebibyte in pieces of a few bytes: if held bytes were looked at again for each
- * piece, this would take minutes. */
+/* A frame of one mebibyte in pieces of a few bytes. Scanning buffered bytes again for each piece
+ * would take minutes. */
 TEST(frames_take_time_in_proportion_to_the_bytes)
 {
     static const char *const fill[] = {"x", "\rx", "\nx", "data:x\r\n"};
@@ -281,11 +281,11 @@ TEST(frames_take_time_in_proportion_to_the_bytes)
         frames_finish(&f);
         frames_release(&f);
     }
-    CHECK_INT(w.frames, 6); /* an empty line at the start is one of its own */
+    CHECK_INT(w.frames, 6); /* an empty line at the start is a frame too */
     buf_release(&text);
 }
 
-/* Pieces that stand where a loop reads to; some of them not. */
+/* Feeds pieces from the loop's read buffer and pieces from elsewhere, in all combinations. */
 TEST(frames_of_a_whole_body_that_is_lent_are_those_of_one_that_is_copied)
 {
     static const char text[] = "{\"all\":\"of it\"}";

@@ -39,7 +39,7 @@ TEST(gzip_unpacks_what_it_packed)
     gzip_free(NULL);
 }
 
-/* What has been fed can be read at once, by any gzip reader. */
+/* After each piece, any gzip reader can decompress all bytes fed so far. */
 TEST(gzip_flushes_after_each_piece)
 {
     static const char *const pieces[] = {"data: a\n\n", "", "data: b\n\n", "data: c\n\n"};
@@ -92,7 +92,7 @@ TEST(gzip_refuses_what_is_cut_changed_or_too_large)
         buf_reset(&out);
         CHECK(!gzip_unpack(str_slice(buf_str(&packed), 0, n), &out, &e) && e.code == ERR_INPUT);
     }
-    packed.p[packed.n - 6] ^= 1; /* in the checksum */
+    packed.p[packed.n - 6] ^= 1; /* corrupts the checksum */
     buf_reset(&out);
     CHECK(!gzip_unpack(buf_str(&packed), &out, &e) && e.code == ERR_INPUT);
     packed.p[packed.n - 6] ^= 1;
@@ -116,7 +116,7 @@ TEST(gzip_refuses_what_is_cut_changed_or_too_large)
 
         while (gzip_unpacker_step(u, &e) == GZIP_MORE)
             ;
-        CHECK(gzip_unpacker_plain(u)->cap <= 4096); /* a bomb costs no more than the ceiling */
+        CHECK(gzip_unpacker_plain(u)->cap <= 4096); /* a bomb cannot exceed the limit */
         gzip_unpacker_free(u);
     }
     buf_release(&body), buf_release(&packed), buf_release(&out);
@@ -142,7 +142,7 @@ TEST(gzip_joins_members)
     gzip_free(g);
 }
 
-/* One member of `coding`: with gzip's header, zlib's, or none. */
+/* Compresses one member in the format that `bits` selects: gzip, zlib, or raw deflate. */
 static void pack_as(str text, int bits, struct buf *packed)
 {
     z_stream z = {0};
@@ -157,7 +157,7 @@ static void pack_as(str text, int bits, struct buf *packed)
     deflateEnd(&z);
 }
 
-/* Whether the pieces unpack to a whole body, of which `out` gets what there is. */
+/* True if the pieces are a whole body. `out` gets the bytes unpacked, also on failure. */
 static bool unpack_pieces(str coding, str packed, size_t size, size_t size_max, struct buf *out,
                           struct err *e)
 {
@@ -212,7 +212,7 @@ TEST(gzip_unpacks_pieces_alike_for_every_cut)
             CHECK(out.n == all && str_eq(str_slice(buf_str(&out), all - text.n, all), text));
             CHECK(!unpack_pieces(coding, buf_str(&packed), size, all - 1, &out, &e));
             CHECK_INT(e.code, ERR_LIMIT);
-            CHECK_INT(out.n, all - 1); /* what fits came */
+            CHECK_INT(out.n, all - 1); /* `out` has all bytes that fit */
         }
         for (size_t n = 1; n < packed.n && packed.n < 1000; n++)
             if (cases[i].members == 1)
@@ -221,7 +221,7 @@ TEST(gzip_unpacks_pieces_alike_for_every_cut)
         for (size_t size = 1; size <= packed.n && packed.n < 1000; size++)
             CHECK(!unpack_pieces(coding, buf_str(&packed), size, all * 2, &out, &e));
     }
-    buf_reset(&body), buf_reset(&packed); /* noise takes more bytes packed than plain */
+    buf_reset(&body), buf_reset(&packed); /* incompressible data grows when packed */
     fill(&body, 300, true);
     pack_as(buf_str(&body), 31, &packed);
     for (size_t size = 1; size <= packed.n; size++)
@@ -232,7 +232,7 @@ TEST(gzip_unpacks_pieces_alike_for_every_cut)
     buf_release(&body), buf_release(&packed), buf_release(&out);
 }
 
-/* A deflate stream of empty blocks: many bytes that make none. */
+/* A deflate stream with many empty blocks, which take input and give no output. */
 static void pack_emptiness(struct buf *packed, str text, size_t blocks)
 {
     static const char empty[] = {0, 0, 0, (char)0xFF, (char)0xFF};
@@ -246,7 +246,7 @@ static void pack_emptiness(struct buf *packed, str text, size_t blocks)
     gzip_free(g);
 }
 
-/* How many steps it takes; 0 if it fails. */
+/* The number of steps until the end; 0 on failure. */
 static size_t count_steps(str packed, size_t size_max, str want, struct err *e)
 {
     struct gzip_unpacker *u = gzip_unpacker_new(packed, size_max);
@@ -276,7 +276,7 @@ TEST(gzip_unpacks_in_short_steps)
           OUT_MAX / GZIP_STEP_SIZE / 2);
     CHECK(!count_steps(buf_str(&packed), OUT_MAX - 1, STR(""), &e) && e.code == ERR_LIMIT);
 
-    buf_reset(&packed); /* little goes in and out of each member, and there are many */
+    buf_reset(&packed); /* many members, each with little input and output */
     for (int i = 0; i < 20000; i++)
         gzip_pack(g, i % 2 ? STR("") : STR("x"), &packed);
     buf_reset(&body);
@@ -285,7 +285,7 @@ TEST(gzip_unpacks_in_short_steps)
     CHECK(count_steps(buf_str(&packed), 10000, buf_str(&body), &e) >= packed.n / GZIP_STEP_SIZE);
     CHECK(!count_steps(buf_str(&packed), 9999, STR(""), &e) && e.code == ERR_LIMIT);
 
-    buf_reset(&packed); /* a full buffer, with several steps to the end of the packed bytes */
+    buf_reset(&packed); /* the output buffer is full while several steps of packed bytes remain */
     pack_emptiness(&packed, STR("full"), 100000);
     CHECK(count_steps(buf_str(&packed), 4, STR("full"), &e) >= packed.n / GZIP_STEP_SIZE);
     CHECK(!count_steps(buf_str(&packed), 3, STR(""), &e) && e.code == ERR_LIMIT);

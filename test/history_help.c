@@ -1,5 +1,5 @@
-/* history_help.c - see history_help.h. The rules are those that the providers' interfaces enforce
- * with a 400, each written down where it is checked.
+/* history_help.c - see history_help.h. Each rule is one that a provider's API enforces with a 400;
+ * its text is where it is checked.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -189,7 +189,7 @@ static void check_responses(struct look *l)
 
 /* ---- Messages ---- */
 
-/* Results stand first, all of them, in the message right behind their calls. */
+/* All results come first in the message that directly follows their calls. */
 static void anthropic_user_block(struct look *l, const struct json_node *b, bool *others)
 {
     if (is(l, b, "type", "tool_result")) {
@@ -251,7 +251,8 @@ static void check_anthropic(struct look *l)
 
 /* ---- generateContent ---- */
 
-/* A turn of calls follows the user's or that of results; the turn behind it answers all of them. */
+/* A turn with calls follows a turn of the user or of results, and the next turn has the results of
+ * all of its calls. */
 static void gemini_part(struct look *l, const struct json_node *p, bool user, size_t *results)
 {
     const struct json_node *call = at(l, p, "functionCall"), *result = at(l, p, "functionResponse");

@@ -1,4 +1,4 @@
-/* history_help.h - what each provider demands of a history with tool calls, checked to the letter.
+/* history_help.h - checks each provider's rules for a history with tool calls.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -7,7 +7,7 @@
 #include "chat/chat.h"
 #include "test.h"
 
-/* A body of Chat Completions is read, written in each provider's dialect, and held against that
- * provider's rules: every call has its result right behind it under the same id, roles follow each
- * other as they must, nothing is empty that may not be. Gives the count of dialects. */
+/* Reads a body of Chat Completions, writes it in each provider's dialect, and checks that
+ * provider's rules: results with the same ids directly follow their calls, roles alternate as
+ * required, nothing is empty that must not be. Returns the number of dialects. */
 size_t check_histories(str body);

@@ -9,7 +9,7 @@
 
 static struct http1_head head;
 
-/* Lines of heads of all kinds, good and bad; most heads have most of them, in this order. */
+/* Header lines of all kinds, good and bad. Most heads have most of them, in this order. */
 static const char *const lines[] = {
     "Host: a\r\n",
     "Accept: application/json\r\n",
@@ -144,7 +144,8 @@ TEST(http1_replies_that_begin_as_others_are_read_as_any_other)
     buf_release(&b);
 }
 
-/* What is known is what two heads have in common, up to the first line that tells who asks. */
+/* The remembered prefix has the lines that two heads share, up to the first line with a
+ * credential. */
 TEST(http1_fronts_are_whole_lines_without_credentials)
 {
     static const struct {

@@ -1,5 +1,6 @@
-/* The messages of llhttp's own tests, in Markdown: what it refuses in its strict mode is refused
- * here, what it takes is taken, but for the exceptions named below.
+/* Runs the messages of llhttp's tests (Markdown). Messages that its strict mode refuses must be
+ * refused here, and messages that it accepts must be accepted; the table below lists the
+ * exceptions.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -23,9 +24,9 @@
 
 enum verdict { TAKEN, REFUSED };
 
-/* Where we deliberately differ. */
+/* Deliberate differences. */
 static const struct {
-    const char *file, *title; /* NULL: all of the file */
+    const char *file, *title; /* NULL: the whole file */
     const char *why;
 } exceptions[] = {
     {"request-invalid", "HTTP protocol and ANNOUNCE method", METHODS},
@@ -72,7 +73,7 @@ static void on_bytes(void *ctx, str bytes)
     *(size_t *)ctx += bytes.n;
 }
 
-/* Most of them have no Host, which is another matter: it is put behind the first line. */
+/* Most messages have no Host, which is not under test: inserts one after the first line. */
 static void add_host(struct buf *message)
 {
     struct buf with;
@@ -90,7 +91,7 @@ static void add_host(struct buf *message)
     *message = with;
 }
 
-/* One message off the front; false when there is no more to be said. */
+/* Consumes one message from the front of the text. Returns false when the verdict is final. */
 static bool take_message(struct buf *text, bool request, enum verdict *verdict, const char **why)
 {
     static struct http1_head head;
@@ -106,7 +107,7 @@ static bool take_message(struct buf *text, bool request, enum verdict *verdict, 
         return true;
     }
     if (got == HTTP1_MORE && text->n > 0 && !str_ends(buf_str(text), STR("\r\n\r\n\r\n"))) {
-        buf_add(text, STR("\r\n\r\n\r\n")); /* some stop where llhttp already knows */
+        buf_add(text, STR("\r\n\r\n\r\n")); /* some texts end where llhttp has already decided */
         return true;
     }
     *why = fault.why;
@@ -149,7 +150,8 @@ static int hex_of(char c)
     return at ? (int)(at - all) : -1;
 }
 
-/* A block's bytes: lines end in CRLF, what is escaped is meant, a backslash joins two lines. */
+/* The bytes of a code block: line ends become CRLF, escape sequences are decoded, and a backslash
+ * before a line end joins two lines. */
 static str bytes_of(struct arena *a, str block)
 {
     char *out = arena_alloc(a, block.n * 2 + 1);
@@ -176,7 +178,8 @@ static str bytes_of(struct arena *a, str block)
     return (str){out, n};
 }
 
-/* What stands between a line that begins with `open` and the next fence; empty if there is none. */
+/* The text between a line that begins with `open` and the next fence; empty if no such line
+ * exists. */
 static str block_of(str *rest, str open)
 {
     size_t at = str_find(*rest, open), end;
@@ -215,12 +218,12 @@ static void check_case(struct arena *a, str title, str section, struct tally *t)
 
     type = str_slice(type, 0, str_find(type, STR("\"")));
     if (!str_eq(type, STR("request")) && !str_eq(type, STR("response")))
-        return; /* a lenient mode, which we do not have */
+        return; /* tests a lenient mode, which this parser does not have */
     http = bytes_of(a, block_of(&section, STR("```http\n")));
     log = block_of(&section, STR("```log\n"));
     want = str_find(log, STR("error code=")) != STR_NONE ? REFUSED : TAKEN;
     if (str_find(log, STR("code=21 ")) != STR_NONE || str_find(log, STR("code=22 ")) != STR_NONE)
-        want = TAKEN; /* it only pauses */
+        want = TAKEN; /* llhttp only pauses here */
     got = verdict_of(http, str_eq(type, STR("request")), &why);
     t->count++;
     if ((got == want) == !exception_of(t->file, title))

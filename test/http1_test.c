@@ -10,7 +10,7 @@
 
 static struct http1_head head;
 
-/* 0 if it is whole and good, -1 if there must be more, else the status. */
+/* 0 if complete and valid, -1 if incomplete, else the status. */
 static int request(const char *text, size_t n)
 {
     struct http1_fault fault = {0};
@@ -142,7 +142,7 @@ static const struct {
     {TEXT("POST / HTTP/1.0\r\n" H "Transfer-Encoding: chunked\r\n\r\n"), 400},
     {TEXT("POST / HTTP/1.1\r\n" H "Expect: 100-Continue\r\n\r\n"), 0},
     {TEXT("POST / HTTP/1.1\r\n" H "Expect: gold\r\n\r\n"), 417},
-    /* not whole */
+    /* incomplete */
     {TEXT(""), -1},
     {TEXT("\r"), -1},
     {TEXT("\r\n"), -1},
@@ -165,8 +165,8 @@ TEST(http1_requests_are_taken_or_refused_as_the_table_says)
     }
 }
 
-/* A front of a message is refused with the same status or not yet; and where the head's end is not
- * found, it is not whole. */
+/* A prefix of a request is incomplete or refused with the request's status. http1_head_end finds no
+ * end in an incomplete head. */
 TEST(http1_requests_in_part_wait_or_are_refused_but_never_taken)
 {
     for (size_t i = 0; i < COUNT_OF(requests); i++) {
@@ -180,7 +180,7 @@ TEST(http1_requests_in_part_wait_or_are_refused_but_never_taken)
             memcpy(copy, requests[i].text, n);
             got = request(copy, n);
             CHECK(got == -1 || got == requests[i].status ||
-                  (got == 0 && n >= end)); /* the one that has another behind it */
+                  (got == 0 && n >= end)); /* in the case with a second request after the first */
             CHECK((http1_head_end((str){copy, n}, n / 2) == STR_NONE) >= (got == -1 && n < end));
             free(copy);
         }
@@ -291,7 +291,7 @@ TEST(http1_heads_can_be_moved)
 static const struct {
     const char *text;
     size_t n;
-    int status; /* 0: bad; -1: more */
+    int status; /* 0: invalid; -1: incomplete */
     enum http1_framing framing;
     bool kept;
 } replies[] = {
@@ -355,7 +355,7 @@ static void on_bytes(void *ctx, str bytes)
     buf_add(ctx, bytes);
 }
 
-/* ok: the bytes; else NULL. rest: what is not the body's. */
+/* want: the decoded body, or NULL if invalid. rest: the bytes after the body. */
 static const struct {
     const char *text, *want, *rest;
 } chunked[] = {
@@ -531,7 +531,7 @@ TEST(http1_bodies_end_where_the_head_says)
     buf_release(&got);
 }
 
-/* Whether one byte is the other, by the book. */
+/* Whether two bytes are equal except for ASCII case, computed without a table. */
 static bool same_byte(unsigned char a, unsigned char b)
 {
     unsigned char small = a >= 'A' && a <= 'Z' ? (unsigned char)(a + 32) : a;

@@ -1,4 +1,4 @@
-/* incident_answer_test.c - reasoning that a model writes into its text never gets into a report.
+/* incident_answer_test.c - reasoning that a model writes into its text never appears in a report.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,4 +1,5 @@
-/* incident_attach_test.c - one incident for each firing: what attaches, what ends, what is new.
+/* incident_attach_test.c - one incident per firing: which alerts attach to it, which end it, which
+ * start a new one.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -12,7 +13,7 @@
 #define AT2 "2026-05-01T11:00:00Z"
 #define AT1_US 1777629600000000
 
-/* Alerts of Alertmanager: fingerprint, status, start. */
+/* Alerts in Alertmanager's format: fingerprint, status, start. */
 #define ALERT(print, status, start)                                                                \
     "{\"status\":\"" status "\",\"labels\":{\"alertname\":\"disk\",\"n\":\"" print                 \
     "\"},\"annotations\":{\"summary\":\"% of " print "\"},\"startsAt\":\"" start                   \
@@ -45,7 +46,7 @@ TEST(repeats_attach_to_the_incident_and_start_nothing)
     CHECK(strcmp(first, again) == 0);
     stub.open = true;
     waits_for(&b, first, "completed");
-    /* The next repeat interval, with the reading of then; and the other of a pair. */
+    /* The alert is repeated at the next interval, and by the second Alertmanager of a pair. */
     CHECK_INT(posts(&b, GROUP(FIRES("f1")), 0, "attached", again), 200);
     CHECK_INT(posts(&b, GROUP(ALERT("f1", "firing", AT0)), 0, "attached", again), 200);
     CHECK(strcmp(first, again) == 0);
@@ -67,7 +68,7 @@ TEST(repeats_attach_to_the_incident_and_start_nothing)
     bench_end(&b);
 }
 
-/* The identity of a firing is in the store. */
+/* The store keeps the identity of a firing, so a restart does not lose it. */
 TEST(after_a_restart_a_repeat_still_attaches)
 {
     char first[RAND_ID_SIZE], again[RAND_ID_SIZE];
@@ -105,7 +106,7 @@ TEST(a_resolve_annotates_an_investigation_and_a_new_start_is_a_new_incident)
     done(a);
     stub.open = true;
     waits_for(&b, first, "completed");
-    /* The same resolve again, from the other of a pair. */
+    /* The second Alertmanager of a pair sends the same resolve. */
     CHECK_INT(posts(&b, GROUP(ENDS("f1")), 0, "resolved", again), 200);
     CHECK(strcmp(first, again) == 0);
     CHECK_INT(posts(&b, GROUP(ALERT("f1", "firing", AT2)), 0, "queued", next), 202);
@@ -126,7 +127,7 @@ TEST(a_late_resolve_of_an_earlier_firing_does_not_end_the_new_one)
     waits_for(&b, first, "completed");
     CHECK_INT(posts(&b, GROUP(ALERT("f1", "firing", AT2)), 0, "queued", next), 202);
     waits_for(&b, next, "completed");
-    CHECK_INT(posts(&b, GROUP(ENDS("f1")), 0, "resolved", id), 200); /* ended at 10:30 */
+    CHECK_INT(posts(&b, GROUP(ENDS("f1")), 0, "resolved", id), 200); /* endsAt is 10:30 */
     CHECK(!id[0]);
     alert_is(&b, first, 0, "resolved", 1);
     alert_is(&b, next, 0, "firing", 1);
@@ -134,7 +135,7 @@ TEST(a_late_resolve_of_an_earlier_firing_does_not_end_the_new_one)
     bench_end(&b);
 }
 
-/* A start that lies far ahead does not identify a firing: its next one starts before that. */
+/* A start far in the future does not identify a firing: the next firing starts earlier. */
 TEST(a_start_far_in_the_future_hides_no_later_firing)
 {
     static const char future[] = GROUP(ALERT("f1", "firing", "2999-05-01T10:00:00Z"));
@@ -169,7 +170,7 @@ TEST(a_start_far_in_the_future_hides_no_later_firing)
     bench_end(&b);
 }
 
-/* The order of the two in the body does not matter: the time of the end does. */
+/* The time of the end counts, not the order of the two in the body. */
 TEST(an_alert_that_fires_and_ends_in_one_request_is_not_investigated)
 {
     static const char *const bodies[] = {
@@ -192,7 +193,8 @@ TEST(an_alert_that_fires_and_ends_in_one_request_is_not_investigated)
         done(a);
     }
     CHECK_INT(stub.begun, 0);
-    /* One of a group: the other is investigated. The end of an earlier firing ends no new one. */
+    /* In a group with one resolved alert the other alert is investigated. An end before the start
+     * of a firing does not resolve it. */
     CHECK_INT(
         posts(&b, GROUP_OF("i", FIRES("f3") "," FIRES("f4") "," ENDS("f3")), 2, "resolved", id),
         202);
@@ -223,7 +225,7 @@ static void group_write(struct buf *out, size_t n, const char *status)
     buf_add_c(out, '\0');
 }
 
-/* The resolves of a whole group read its incident, report and all, once and not once each. */
+/* All resolves of a group read the incident with its report once, not once each. */
 TEST(a_large_group_with_a_large_report_is_resolved_in_one_request)
 {
     enum { ALERTS = 900, REPORT = 2 << 20 };
@@ -260,7 +262,7 @@ TEST(a_large_group_with_a_large_report_is_resolved_in_one_request)
     free(report);
 }
 
-/* Where Alertmanager does not send what is resolved (send_resolved: false). */
+/* For an Alertmanager with send_resolved: false. */
 TEST(a_later_start_after_the_end_of_the_investigation_is_a_new_incident)
 {
     char first[RAND_ID_SIZE], again[RAND_ID_SIZE], next[RAND_ID_SIZE];
@@ -295,7 +297,7 @@ TEST(a_resolve_ends_an_incident_that_nobody_has_begun_with)
     waits_for_begun(1);
     CHECK_INT(posts(&b, GROUP(FIRES("f1") "," FIRES("f2")), 1, "queued", queued), 202);
     CHECK_INT(posts(&b, GROUP(ENDS("f1")), 0, "resolved", id), 200);
-    waits_for(&b, queued, "queued"); /* the other fires */
+    waits_for(&b, queued, "queued"); /* because the other alert still fires */
     CHECK_INT(posts(&b, GROUP(ENDS("f2")), 0, "resolved", id), 200);
     CHECK(strcmp(queued, id) == 0);
     waits_for(&b, queued, "cancelled");
@@ -303,7 +305,7 @@ TEST(a_resolve_ends_an_incident_that_nobody_has_begun_with)
     CHECK_ANSWER(a, 200, "reason", "resolved");
     CHECK_ANSWER(a, 200, "error", "resolved before it was started");
     done(a);
-    /* It was not looked into: the same firing, reported again, is. */
+    /* The incident was never investigated, so the same firing is queued when reported again. */
     CHECK_INT(posts(&b, GROUP(FIRES("f1")), 0, "queued", id), 202);
     CHECK(strcmp(queued, id) != 0);
     stub.open = true;
@@ -312,8 +314,8 @@ TEST(a_resolve_ends_an_incident_that_nobody_has_begun_with)
     bench_end(&b);
 }
 
-/* As a process leaves it that is killed after it has stored the end of the alerts, and before it
- * has ended their incident. */
+/* The state after a kill between two writes: the end of the alerts is stored, the end of their
+ * incident is not. */
 TEST(a_restart_ends_an_incident_that_was_resolved_before_it_was_begun)
 {
     char running[RAND_ID_SIZE], queued[RAND_ID_SIZE], half[RAND_ID_SIZE];
@@ -344,7 +346,7 @@ TEST(a_restart_ends_an_incident_that_was_resolved_before_it_was_begun)
     bench_open(&b);
     waits_for(&b, queued, "cancelled");
     waits_for(&b, running, "completed");
-    waits_for(&b, half, "completed"); /* one of its alerts fires */
+    waits_for(&b, half, "completed"); /* because one of its alerts fires */
     CHECK_INT(stub.begun, 3);
     bench_end(&b);
 }
@@ -379,7 +381,8 @@ TEST(a_group_is_one_incident_and_alerts_that_join_it_attach)
     CHECK(strcmp(first, id) == 0);
     CHECK_INT(posts(&b, GROUP_OF("h", FIRES("f9")), 0, "queued", other), 202);
     CHECK(strcmp(first, other) != 0);
-    /* The last one ends as another joins: the group was never without one. */
+    /* The last alert ends in the request in which another joins, so the group never was without a
+     * firing alert. */
     CHECK_INT(
         posts(
             &b, GROUP(ENDS("f1") "," ENDS("f2") "," ENDS("f3") "," FIRES("f4")), 3, "attached", id),
@@ -393,7 +396,7 @@ TEST(a_group_is_one_incident_and_alerts_that_join_it_attach)
     CHECK_INT(answer_number(a, "firing_count"), 1);
     CHECK_INT(answer_number(a, "alerts.0.seen"), 2);
     CHECK_ANSWER(a, 200, "alerts.3.fingerprint", "f4");
-    /* What joined before it was begun is investigated with the others. */
+    /* An alert that joined before the start is investigated with the others. */
     {
         str report;
 
@@ -432,7 +435,8 @@ TEST(a_request_is_taken_whole_or_not_at_all)
     bench_new(&b, "  max_concurrent_alerts: 1\n  max_queue_size: 2\n  group_alerts: false\n");
     CHECK_INT(posts(&b, GROUP(FIRES("f1")), 0, "queued", id), 202);
     waits_for_begun(1);
-    /* Two fit, three do not: the repeat and the resolve beside them are not taken either. */
+    /* The queue has room for two alerts but not for three. A refused request has no effect, so its
+     * repeat and its resolve are not recorded either. */
     a = asks(
         &b, intake_alert, "", GROUP(FIRES("f1") "," FIRES("f2") "," FIRES("f3") "," FIRES("f4")));
     CHECK_ANSWER(a, 503, "detail.error", "queue_full");
@@ -445,7 +449,7 @@ TEST(a_request_is_taken_whole_or_not_at_all)
     alert_is(&b, id, 0, "firing", 1);
     CHECK_INT(incidents_known(&b), 1);
     CHECK_INT(posts(&b, GROUP(FIRES("f2") "," FIRES("f3")), 0, "queued", id), 202);
-    /* A full queue takes what needs no place. */
+    /* A full queue accepts requests that need no place in it. */
     CHECK_INT(posts(&b, GROUP(FIRES("f1") "," FIRES("f2")), 0, "attached", id), 200);
     CHECK_INT(posts(&b, GROUP(ENDS("f1")), 0, "resolved", id), 200);
     a = asks(

@@ -8,7 +8,7 @@
 
 #include <unistd.h>
 
-/* ---- an engine that waits until it may go on ---- */
+/* ---- an engine that waits until it may end ---- */
 
 struct stub_engine *stub_engine(void)
 {
@@ -27,7 +27,7 @@ static bool stub_run(const struct incident_options *o, struct arena *a, struct i
     if (++stub.running > stub.most)
         stub.most = stub.running;
     (void)snprintf(stub.last, sizeof stub.last, STR_FMT, STR_ARG(o->alert.id));
-    stub.begun++; /* the test reads the others after it has seen this */
+    stub.begun++; /* set last: the test reads the other fields after it */
     pthread_mutex_unlock(&stub.lock);
     o->on_progress(
         o->ctx,
@@ -161,7 +161,7 @@ void bench_end(struct bench *b)
     place_release(&b->place);
 }
 
-/* ---- asking it ---- */
+/* ---- requests ---- */
 
 static struct answer *asks_with(struct bench *b, route *fn, struct app_request q)
 {
@@ -243,7 +243,7 @@ void done(struct answer *a)
     free(a);
 }
 
-/* Sends an alert with this number in it; its id into out. */
+/* Sends an alert with this number in it; writes its id to `out`. */
 int sends(struct bench *b, int n, const char *want, char out[RAND_ID_SIZE])
 {
     char body[200];

@@ -1,4 +1,5 @@
-/* incident_chain_test.c - stages, replicas, synthesis, summary; react and native; questions after.
+/* incident_chain_test.c - stages, replicas, synthesis, summary; react and native; questions
+ * afterwards.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -71,7 +72,7 @@ TEST(stages_run_in_order_their_agents_at_once_and_findings_are_made_one)
     CHECK_STR(row.status, "done");
     CHECK(!str_eq(row.app, STR("incidents")));
     CHECK(agent_log_run_get(s.local.host.log, STR("run-1/gather/synthesis"), &s.arena, &row, &e));
-    /* What the first stage found is known to the second. */
+    /* The second stage's prompts contain the results of the first. */
     for (size_t i = 0; i < s.prompt_count; i++)
         if (str_starts(s.prompts[i], STR("# Choose")))
             CHECK(has(s.prompts[i], "What earlier stages found") == (i >= 7));
@@ -119,7 +120,7 @@ TEST(findings_without_an_agent_for_synthesis_are_made_one_too)
     scene_release(&s);
 }
 
-/* A call that should wait for a person is not made because of a wrong name. */
+/* A call that needs an approval is refused if its tool does not exist. */
 TEST(an_approval_of_a_tool_that_the_server_does_not_have_is_refused)
 {
     const char *source = getenv("RATIONALE_SOURCE") ? getenv("RATIONALE_SOURCE") : ".";
@@ -212,7 +213,7 @@ TEST(react_calls_in_text_with_a_thought_before_each)
     r = side_run(&s, &o);
     CHECK(r.end == INCIDENT_COMPLETED && r.tool_calls == 2);
     CHECK_STR(r.final_analysis, "It is\nfixed.");
-    CHECK(s.prompt_count == 4); /* one was refused for want of a thought */
+    CHECK(s.prompt_count == 4); /* one reply was rejected because it has no thought */
     CHECK(!has(s.bodies[0], "\"tools\":[") && !has(s.bodies[3], "tool_calls"));
     CHECK(has(s.prompts[0], "k__pods_get") && has(s.prompts[0], "Final Answer:"));
     CHECK(side_calls(&s, "restart") == 1 && side_calls(&s, "pods_get") == 1);
@@ -302,7 +303,7 @@ TEST(a_loop_at_its_limit_concludes_with_what_there_is)
     scene_release(&s);
 }
 
-/* ---- afterwards ---- */
+/* ---- questions afterwards ---- */
 
 static const char *chatty(str system, str p, size_t replies)
 {
@@ -343,7 +344,7 @@ static const char *talkative(str system, str p, size_t replies)
     return answer;
 }
 
-/* Each question reads all earlier answers: their copies must not add up with each of them. */
+/* Each question reads all earlier answers, so each must free its copies. */
 TEST(many_questions_with_long_answers_fit_into_the_memory_of_a_request)
 {
     struct scene s;

@@ -74,7 +74,7 @@ TEST(an_alert_is_investigated_by_selection_iteration_and_analysis)
     CHECK(has(s.systems[0], "Look at k with care.") && has(s.systems[0], "Be brief."));
     CHECK(has(r.markdown, "# Incident report: t") && has(r.markdown, "**k.pods_get**: its state"));
     CHECK(r.input_tokens == 400 && r.output_tokens == 40);
-    /* Each decision is told with its reason. */
+    /* Each decision is reported with its reason. */
     CHECK_STR(s.steps[0].action, "k.pods_get(name='web-1')");
     CHECK_STR(s.steps[0].reason, "its state");
     CHECK_STR(s.steps[2].reason, "it is clear");
@@ -108,7 +108,7 @@ TEST(analysis_prompts_are_byte_for_byte_the_same_with_reasoning_on_and_off)
     scene_release(&s[1]);
 }
 
-/* An instruction, and not a thought that is there already. */
+/* The prompt asks for reasoning with an instruction, not with a thought that is already written. */
 TEST(hole_1_reasoning_is_asked_for_by_an_instruction_that_says_what_the_answer_is)
 {
     struct scene s;
@@ -406,7 +406,7 @@ TEST(defect_24_a_version_of_the_prompt_cannot_leave_out_what_the_marks_mean)
     r = side_run(&s, &o);
     CHECK(str_starts(s.systems[0], STR("Be a fox.\n\nText between <data> and </data>")));
     CHECK_STR(r.prompt_id, "incidents@0");
-    CHECK(has(s.prompts[3], "1. **What is wrong**")); /* what it does not have is as it was */
+    CHECK(has(s.prompts[3], "1. **What is wrong**")); /* other sections keep their default */
     scene_release(&s);
 }
 
@@ -432,7 +432,7 @@ TEST(defect_24_data_from_outside_cannot_close_its_mark)
     scene_release(&s);
 }
 
-/* The test's server answers one after the other, so there are two of them. */
+/* The test's server handles one call at a time, so the test needs two servers. */
 TEST(defect_15_tool_calls_of_one_turn_run_at_once)
 {
     static const char yaml[] = "mcp_servers:\n"
@@ -456,7 +456,7 @@ TEST(defect_15_tool_calls_of_one_turn_run_at_once)
     r = side_run(&s, &o);
     (void)remove(path);
     CHECK(r.tool_calls == 2 && count_of(r.markdown, "late") == 2);
-    /* Servers start one after the other; what counts is that the calls overlap. */
+    /* Servers start one after the other; the test checks that their calls overlap. */
     {
         struct agent_effect *list;
         size_t n;

@@ -113,7 +113,7 @@ static const char config[] =
     " enable_reasoning: true}\n"
     "incidents: {agents: x, timeout: 60s}\n";
 
-/* With -S python starts in a fifth of the time: it needs no packages. */
+/* -S skips Python's site packages, so python starts five times as fast. */
 static const char server[] = "mcp_servers:\n"
                              "  k:\n"
                              "    connection_params:\n"
@@ -190,13 +190,13 @@ void scene_release(struct scene *s)
         fail_msg("%s is still there", s->dir);
 }
 
-/* ---- what is told ---- */
+/* ---- callbacks ---- */
 
 static void on_step(void *ctx, const struct incident_step *t)
 {
     struct scene *s = ctx;
 
-    pthread_mutex_lock(&s->lock); /* agents of one stage ask at the same time */
+    pthread_mutex_lock(&s->lock); /* agents of one stage call this concurrently */
     if (s->step_count < PROMPTS_MAX)
         s->steps[s->step_count++] =
             (struct incident_step){.stage = arena_dup(&s->arena, t->stage),

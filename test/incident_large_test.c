@@ -1,4 +1,4 @@
-/* incident_large_test.c - incidents whose data is larger than the memory of who reads them.
+/* incident_large_test.c - incidents whose data is larger than the memory limit of their readers.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-/* A group whose alerts came with large data, one request each. */
+/* A group whose alerts arrived with large data, one request each. */
 static void group_put_large(struct bench *b, size_t n, size_t size)
 {
     char *data = base_alloc(size);
@@ -84,7 +84,7 @@ TEST(the_alerts_of_an_incident_are_read_without_the_data_that_is_too_large)
     bench_end(&b);
 }
 
-/* A page of the list has 500 incidents, and the analyses of each stage may be long. */
+/* A page of the list has 500 incidents, and each stage's analysis may be long. */
 TEST(a_list_of_incidents_is_read_without_their_stages)
 {
     struct alert_table_filter f = {
@@ -119,9 +119,8 @@ static bool large_on_plan(void *ctx, const struct db_value *columns, size_t n)
     return true;
 }
 
-/* A search of an index in its order reads a page of rows, however many incidents there are.
- * PostgreSQL chooses one by its statistics; it reads a table of a few rows whole, unless it may
- * not. */
+/* A search in an index's order reads one page of rows, however many incidents there are.
+ * PostgreSQL's planner would scan a table of a few rows, so the test disables that. */
 TEST(a_list_of_incidents_is_read_by_an_index_for_every_filter)
 {
     static const struct {
@@ -189,7 +188,7 @@ TEST(a_list_of_incidents_is_read_by_an_index_for_every_filter)
     bench_end(&b);
 }
 
-/* More would not fit into the prompt, nor into the stored input of the run. */
+/* Data above the limit would not fit into the prompt or the stored input of the run. */
 TEST(the_input_of_an_investigation_has_a_part_of_many_large_alerts_and_counts_the_rest)
 {
     struct alert_table_alert alerts[60];

@@ -1,6 +1,7 @@
-/* incident_life_test.c - killed at any effect, cancelled at any, left and gone on with.
+/* incident_life_test.c - investigations killed at any effect, cancelled at any, stopped and
+ * resumed.
  *
- * Each attempt is a process of its own, as in life.
+ * Each attempt is a process, as in production.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -53,7 +54,7 @@ static const char *writes(str system, str p, size_t replies)
     return str_starts(p, STR("# Go on")) ? "{\"continue\": false}" : "Done.";
 }
 
-/* One process: runs until it is killed, or writes its report to a file. */
+/* One process: runs until it is killed or has written its report to a file. */
 struct attempt {
     const char *dir, *agents;
     model_says *says;
@@ -81,7 +82,7 @@ static void live(const struct attempt *at)
     side_close(&s);
 }
 
-/* Whether it lived to the end. */
+/* Returns whether the process reached its end. */
 static bool attempt(const struct attempt *at)
 {
     int status;
@@ -99,7 +100,7 @@ static bool attempt(const struct attempt *at)
     return !WIFSIGNALED(status);
 }
 
-/* A fresh folder with the tools in it. */
+/* Creates a folder with the tools in it. */
 static void folder(char dir[64], struct arena *a)
 {
     struct err e;
@@ -193,7 +194,8 @@ TEST(a_tool_that_changes_something_is_never_run_twice)
             CHECK(attempt(&(struct attempt){dir, writing, writes, -1, -1, -1}));
         calls = count_of(file_of(&a, dir, "log"), "restart");
         report = file_of(&a, dir, "report");
-        /* Where nobody can know whether it was done, it is not done again, and that is said. */
+        /* If the outcome of a call is unknown, the call is not repeated, and the report mentions
+         * it. */
         CHECK_F(calls <= 1 && (calls == 1 || has(report, "its end is unknown")),
                 "killed at %d: %zu calls",
                 n,

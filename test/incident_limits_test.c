@@ -1,4 +1,4 @@
-/* incident_limits_test.c - time that is over, models that hang, room that is shared.
+/* incident_limits_test.c - expired time limits, models that hang, shared capacity.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -42,7 +42,7 @@ TEST(an_investigation_whose_time_is_over_analyses_what_there_is)
     scene_release(&s);
 }
 
-/* A run whose input cannot be read could not be resumed after a crash. */
+/* If the input of a run could not be read, the run could not resume after a crash. */
 TEST(the_input_of_a_run_is_whole_however_many_quotes_the_alert_has)
 {
     struct incident_options o, read;
@@ -123,7 +123,7 @@ static struct agent_row waiting_row(str id, str session, str app)
                               .care = AGENT_LATER};
 }
 
-/* The shortest of several tries, in ns. */
+/* The shortest of several attempts, in ns. */
 static uint64_t pending_takes(struct agent_log *log)
 {
     uint64_t least = UINT64_MAX;

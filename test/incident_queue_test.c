@@ -1,5 +1,5 @@
 /* incident_queue_test.c - alerts from the request to their end: limits, duplicates, cancelling,
- * time-outs and restarts, on an engine that does as it is told.
+ * time-outs and restarts, on an engine that the test controls.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -107,7 +107,7 @@ TEST(a_refused_alert_says_what_where_and_why)
     bench_end(&b);
 }
 
-/* Without a list of hosts nothing may be fetched: that is said when the alert comes. */
+/* Without a list of hosts no runbook may be fetched; the error comes when the alert arrives. */
 TEST(a_runbook_that_may_not_be_fetched_is_refused)
 {
     struct answer *a;
@@ -140,7 +140,7 @@ TEST(a_body_of_more_than_ten_megabytes_is_413)
     bench_end(&b);
 }
 
-/* Weak point 13: an alert storm is one investigation. */
+/* An alert storm is one investigation. */
 TEST(defect_13_a_duplicate_is_told_the_firsts_id)
 {
     char first[RAND_ID_SIZE], again[RAND_ID_SIZE], later[RAND_ID_SIZE];
@@ -179,7 +179,7 @@ TEST(duplicates_of_one_key_are_not_told_to_another)
     bench_end(&b);
 }
 
-/* Weak point 19: a key sees its own, an operator all. */
+/* A key sees its own alerts, an operator all. */
 TEST(defect_19_a_key_sees_its_own_alerts_and_an_operator_all)
 {
     str body = STR("{\"alert_type\":\"disk\",\"runbook\":\"a.md\"}");
@@ -211,7 +211,7 @@ TEST(defect_19_a_key_sees_its_own_alerts_and_an_operator_all)
     bench_end(&b);
 }
 
-/* Weak point 12: no answer said that the queue is full. Alertmanager retries a 5xx only. */
+/* The status is 503 because Alertmanager retries a 5xx only. */
 TEST(defect_12_a_full_queue_is_503_with_retry_after)
 {
     struct answer *a;
@@ -245,7 +245,8 @@ static void *send_many(void *arg)
     return NULL;
 }
 
-/* Weak point 10: the check and the claim were two steps. */
+/* Checking the limit and claiming a place are one step, so the limit holds for concurrent
+ * requests. */
 TEST(defect_10_no_more_than_the_limit_run_however_many_ask)
 {
     struct sender senders[8];
@@ -271,7 +272,7 @@ TEST(defect_10_no_more_than_the_limit_run_however_many_ask)
     bench_end(&b);
 }
 
-/* Weak point 11: only those in progress could be cancelled. */
+/* Queued alerts can be cancelled too, not only those in progress. */
 TEST(defect_11_an_alert_can_be_cancelled_at_any_state)
 {
     char running[RAND_ID_SIZE], queued[RAND_ID_SIZE];
@@ -306,7 +307,7 @@ TEST(defect_11_an_alert_can_be_cancelled_at_any_state)
     bench_end(&b);
 }
 
-/* Weak point 22: time-outs were documented as settings and were constants. */
+/* The time-outs are settings. */
 TEST(defect_22_the_timeout_of_an_alert_is_a_setting)
 {
     char id[RAND_ID_SIZE];
@@ -322,7 +323,7 @@ TEST(defect_22_the_timeout_of_an_alert_is_a_setting)
     bench_end(&b);
 }
 
-/* The engine decides that it waits, and the time ends before the queue knows of it. */
+/* The engine decides to wait for an answer, and the time-out expires before the queue knows. */
 TEST(a_timeout_at_the_moment_of_a_question_does_not_end_the_resumed_investigation)
 {
     char id[RAND_ID_SIZE];
@@ -357,7 +358,7 @@ TEST(a_failed_investigation_is_an_error_with_its_reason)
     bench_end(&b);
 }
 
-/* Weak point 9: what a process left was given up. */
+/* A restart resumes all alerts that the previous process left. */
 TEST(defect_9_what_was_queued_or_running_goes_on_after_a_restart)
 {
     char running[RAND_ID_SIZE], queued[RAND_ID_SIZE], cancelled[RAND_ID_SIZE], again[RAND_ID_SIZE];
@@ -398,7 +399,7 @@ TEST(a_cancel_that_was_acknowledged_holds_after_a_crash)
     (void)sends(&b, 1, "queued", id);
     waits_for_begun(1);
     bench_close(&b);
-    /* As if the process had died between the answer and the end of the run. */
+    /* Simulates a process that died between the answer to the cancel and the end of the run. */
     bench_open(&b);
     waits_for_begun(2);
     bench_close(&b);
@@ -420,7 +421,7 @@ TEST(a_cancel_that_was_acknowledged_holds_after_a_crash)
     bench_end(&b);
 }
 
-/* Weak point 18: what was told was gone a minute after the end. */
+/* The events of an alert remain readable after its end. */
 TEST(defect_18_an_alert_that_ended_long_ago_is_still_told_of)
 {
     char id[RAND_ID_SIZE];

@@ -1,4 +1,4 @@
-/* incident_sender_test.c - incidents of alerts in our own form and of PagerDuty; signatures.
+/* incident_sender_test.c - incidents of alerts in our own format and in PagerDuty's; signatures.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -26,7 +26,7 @@ TEST(an_alert_in_our_own_form_counts_its_repeats_while_it_is_alive)
     bench_end(&b);
 }
 
-/* The time of an alert says nothing about which of its incidents is alive. */
+/* An alert's timestamp does not decide which of its incidents is open. */
 TEST(repeats_of_an_alert_whose_last_incident_was_of_a_later_time_are_counted)
 {
     char id[RAND_ID_SIZE], again[RAND_ID_SIZE];
@@ -76,7 +76,7 @@ TEST(an_incident_of_pagerduty_fires_ends_and_is_opened_again)
     bench_end(&b);
 }
 
-/* HMAC-SHA256 by another hand: openssl dgst -sha256 -hmac s3cret. */
+/* The HMAC-SHA256 was computed by openssl dgst -sha256 -hmac s3cret. */
 #define SIGNED_BODY "{\"event\":{\"event_type\":\"pagey.ping\"}}"
 #define ALERTMANAGER                                                                               \
     "{\"version\":\"4\",\"alerts\":[{\"labels\":{\"alertname\":\"disk\"},\"fingerprint\":\"f1\"}]" \

@@ -1,4 +1,4 @@
-/* incident_setup_test.c - agents.yaml: what it may say, and how what is wrong is told.
+/* incident_setup_test.c - agents.yaml: valid settings, and the error for each invalid one.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -111,7 +111,7 @@ TEST(a_person_is_asked_about_all_tools_of_a_server_or_about_those_it_names)
         again = incident_setup_retain(s);
         incident_setup_free(s);
         CHECK_STR(again->config->agents->tools[0].name,
-                  "k"); /* it is there until the last lets go */
+                  "k"); /* the server lives until its last reference is released */
         incident_setup_free(again);
     }
 }
@@ -127,7 +127,7 @@ TEST(agents_and_chains_take_alerts_by_type)
     CHECK(strcmp(types[2], "kubernetes") == 0 && !types[3]);
     CHECK(incident_assigned(s, STR("kubernetes"), &who, &servers));
     CHECK_STR(who, "KubernetesAgent");
-    CHECK(strcmp(servers[0], "kubernetes") == 0 && !servers[1]); /* one is switched off */
+    CHECK(strcmp(servers[0], "kubernetes") == 0 && !servers[1]); /* the other one is disabled */
     CHECK(incident_assigned(s, STR("anything else"), &who, &servers));
     CHECK_STR(who, "Third");
     CHECK(incident_assigned(s, STR("Deep"), &who, &servers));

@@ -1,4 +1,4 @@
-/* job_queue_test.c - jobs run in their order, one at a time, and all of them are freed.
+/* job_queue_test.c - jobs run in order, one at a time, and all of them are freed.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -79,12 +79,12 @@ TEST(a_full_queue_refuses_a_job_and_the_release_drops_those_that_wait)
     seen_init(&s);
     job_queue_init(&q, counted_run, counted_free, &s);
     CHECK(job_queue_add(&q, counted_new(0), 2));
-    sem_wait(&s.begun); /* the first runs, and does not count as waiting */
+    sem_wait(&s.begun); /* the first job runs, so it does not count as waiting */
     CHECK(job_queue_add(&q, counted_new(1), 2));
     CHECK(job_queue_add(&q, counted_new(2), 2));
     CHECK(!job_queue_add(&q, refused, 2));
     pthread_mutex_lock(&q.lock);
-    q.stop = true; /* as the release does, before the first job may end */
+    q.stop = true; /* as job_queue_release sets it, before the first job may end */
     pthread_mutex_unlock(&q.lock);
     CHECK(!job_queue_add(&q, refused, 0));
     sem_post(&s.may_end);

@@ -1,9 +1,10 @@
-/* The power goes, at every sync: what was synced is there, of what was written since any sectors
- * are, or are as they were, or are something else. Whatever was acknowledged by then is found, and
- * nothing else is made up.
+/* The power fails at every sync. Synced bytes are on disk. Each sector written since the last sync
+ * has its old bytes, its new bytes, or noise. Recovery must find every acknowledged record, and no
+ * record that was never written.
  *
- * Linked with --wrap=fdatasync and --wrap=fsync: before each sync of a segment the folder is copied
- * as it is, with what of each file is surely on disk, and with who was told that all is well.
+ * Linked with --wrap=fdatasync and --wrap=fsync: before each sync of a segment the test copies the
+ * folder, with the bytes of each file that are certain to be on disk and the list of acknowledged
+ * records.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -20,13 +21,13 @@
 #define RECORDS 240
 #define SEGMENTS_MAX 64
 #define SYNCS_MAX 512
-#define SECTOR 64u /* small, so that many are torn */
+#define SECTOR 64u /* small, so that many sectors are torn */
 #define VARIANTS 12
 
 struct file {
-    char *bytes, *sure; /* as it is, and as it surely is on disk; NULL: there is none */
+    char *bytes, *sure; /* current bytes, and those certain to be on disk; NULL: no such file */
     size_t size, sure_size;
-    bool entered; /* its name is in the folder for good */
+    bool entered; /* the folder was synced with its name */
 };
 
 struct moment {
@@ -36,7 +37,7 @@ struct moment {
 
 static struct {
     char dir[64];
-    struct file synced[SEGMENTS_MAX]; /* the bytes that were synced last */
+    struct file synced[SEGMENTS_MAX]; /* the bytes at the last sync */
     bool entered[SEGMENTS_MAX];
     _Atomic bool reported[RECORDS];
     struct moment *moments[SYNCS_MAX];
@@ -114,7 +115,7 @@ int __wrap_fdatasync(int fd)
     free(f->bytes);
     f->bytes = read_all(segment_path(disk.dir, segment, path), &f->size);
     CHECK(f->bytes);
-    return 0; /* nobody pulls a plug here: what counts is the order */
+    return 0; /* the test needs the order of syncs only, so it skips the real one */
 }
 
 int __wrap_fsync(int fd)
@@ -130,7 +131,7 @@ int __wrap_fsync(int fd)
     return 0;
 }
 
-/* ---- the work ---- */
+/* ---- the workload ---- */
 
 struct record {
     struct store_ticket ticket; /* first */
@@ -171,7 +172,7 @@ static void work(struct rand *chance)
     CHECK_F(journal_open(&o, &j, &e), "%s", e.text);
     CHECK_F(journal_start(j, (struct journal_place){0, 0}, &e), "%s", e.text);
     for (unsigned i = 0; i < RECORDS; i++) {
-        bool piece = rand_below(chance, 4) == 0; /* nobody waits for one, so it stays unsynced */
+        bool piece = rand_below(chance, 4) == 0; /* pieces have no ticket, so some stay unsynced */
         bool waits = !piece && rand_below(chance, 2);
         struct journal_item item = {
             piece ? FRAME_PIECE : FRAME_CALL, text_of(i, text), put_text, &records[i].n};
@@ -184,22 +185,22 @@ static void work(struct rand *chance)
     journal_free(j);
 }
 
-/* ---- the power goes ---- */
+/* ---- the power fails ---- */
 
 static char sure_at(const struct file *f, size_t at)
 {
     return at < f->sure_size ? f->sure[at] : '\0';
 }
 
-/* What is not surely there is, in whole sectors, as it was, new or noise, or one bit of it is; or
- * the file is shorter. */
+/* Unsynced sectors keep their old bytes, get the new ones, become noise, or have single bits
+ * flipped. The file may also be shorter. */
 static size_t spoil(struct rand *chance, unsigned variant, const struct file *f, char *bytes)
 {
     size_t size = f->size;
 
     memcpy(bytes, f->bytes, f->size);
     if (variant == 1 || f->size < f->sure_size)
-        return size; /* all of it has come through; or zeros that nobody needs were cut off */
+        return size; /* all writes arrived; or the file was truncated by zeros that nothing needs */
     if (variant == 0 || rand_below(chance, 2))
         size = f->sure_size + (variant ? rand_below(chance, f->size - f->sure_size + 1) : 0);
     for (size_t at = 0; at < size;) {
@@ -210,7 +211,7 @@ static size_t spoil(struct rand *chance, unsigned variant, const struct file *f,
             char was = sure_at(f, at);
 
             if (at < f->sure_size && was == bytes[at])
-                continue; /* it was not written since */
+                continue; /* not written since the last sync */
             bytes[at] = what == 0 ? was : what == 1 ? (char)rand_below(chance, 256) : bytes[at];
             if (what == 2 && rand_below(chance, SECTOR) == 0)
                 bytes[at] ^= (char)(1 << rand_below(chance, 8));

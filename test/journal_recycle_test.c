@@ -1,4 +1,4 @@
-/* Files of the journal that are used again: no byte of the older use is ever a record.
+/* Recycled journal files: no byte of a file's earlier use is ever read as a record.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -20,7 +20,7 @@ struct place {
     struct journal *journal;
     struct log quiet;
     struct log_scope scope;
-    unsigned count; /* records that were put */
+    unsigned count; /* records written so far */
 };
 
 static struct journal_options journal_of(const char *dir, struct log *log)
@@ -77,7 +77,7 @@ static void on_stored(struct store_ticket *t, const struct err *e)
     ((struct record *)(void *)t)->reported = true;
 }
 
-/* All of one size, so that frames of an older use begin where new ones do. */
+/* All records have one size, so that frames of an earlier use begin where new ones do. */
 static size_t text_of(unsigned n, char out[128])
 {
     return (size_t)snprintf(out, 128, "record %080u", n);
@@ -91,7 +91,7 @@ static void put_text(const void *row, char *body)
     memcpy(body, text, size);
 }
 
-/* One record, as a group of its own. */
+/* Writes one record as a group of its own. */
 static void put_one(struct place *p)
 {
     struct record r = {.ticket = {.fn = on_stored}};
@@ -104,7 +104,7 @@ static void put_one(struct place *p)
         usleep(100);
 }
 
-/* Takes all segments that have ended. */
+/* Recycles all segments that have ended. */
 static void take_sealed(struct place *p)
 {
     struct journal_place at = {0, 0};
@@ -137,7 +137,8 @@ static uint32_t version_of(const char *bytes, size_t n)
     return frame_segment_get((str){bytes, n}, &head) ? head.version : 0;
 }
 
-/* The number of the first recycled segment, which has one record at least and room for more. */
+/* Returns the number of the first recycled segment that has at least one record and room for
+ * more. */
 static uint64_t fill_until_recycled(struct place *p)
 {
     static char bytes[FILE_MAX];
@@ -164,7 +165,7 @@ static unsigned record_number(str body)
     char text[128];
 
     CHECK(body.n > 7 && body.n < sizeof text);
-    memcpy(text, body.p, body.n); /* a body has no byte after it that ends the number */
+    memcpy(text, body.p, body.n); /* no NUL follows the number in a body */
     text[body.n] = '\0';
     return (unsigned)strtoul(text + 7, NULL, 10);
 }
@@ -189,13 +190,14 @@ static unsigned recover(const char *dir, uint64_t number, unsigned *out)
     CHECK_F(segment_reader_open(&r, number, 0, &e), "%s", e.text);
     while (segment_read(&r, l.items[0].size, &frame, &hole, &e) == SEGMENT_FRAME)
         out[count++] = record_number(frame.body);
-    CHECK_INT(r.at, l.items[0].size); /* nothing is left behind the last record */
+    CHECK_INT(r.at, l.items[0].size); /* no bytes remain after the last record */
     segment_reader_release(&r);
     segment_list_release(&l);
     return count;
 }
 
-/* The file as it is if of the second state only the first `cut` bytes came to disk. */
+/* Writes the file as after a crash in which only the first `cut` bytes of the new state reached the
+ * disk. */
 static void write_cut(const char *dir, uint64_t number, const char *before, const char *after,
                       size_t n, size_t cut)
 {
@@ -223,7 +225,7 @@ TEST(every_cut_of_the_last_group_leaves_the_groups_before_it)
     put_one(&p);
     n = read_segment(p.dir, number, before);
     put_one(&p);
-    CHECK_INT(read_segment(p.dir, number, after), n); /* in place of older bytes */
+    CHECK_INT(read_segment(p.dir, number, after), n); /* it overwrites older bytes */
     for (size_t i = 0; i < n; i++)
         end = before[i] != after[i] ? i + 1 : end;
     write_cut(dir, number, before, after, n, 0);
@@ -258,7 +260,7 @@ TEST(a_killed_process_leaves_no_record_of_an_older_use)
     CHECK(mkdtemp(dir));
     number = fill_until_recycled(&p);
     n = read_segment(p.dir, number, bytes);
-    CHECK(n > SEGMENT); /* as large as it was, with frames of its older use */
+    CHECK(n > SEGMENT); /* full size, with frames of its earlier use */
     write_cut(dir, number, bytes, bytes, n, n);
     count = recover(dir, number, got);
     CHECK(count >= 1 && count < SEGMENT / 100 / 2);
@@ -344,7 +346,7 @@ struct slow {
     bool in_time;
 };
 
-/* Other threads use the journal while a record is written into it. */
+/* Other threads use the journal while a record is being written. */
 static void put_slowly(const void *row, char *body)
 {
     struct slow *s = (struct slow *)(uintptr_t)row;
@@ -403,9 +405,9 @@ TEST(a_segment_whose_head_could_not_be_read_is_not_taken_for_open)
     segment_reader_init(&r, p.dir);
     CHECK_F(segment_reader_open(&r, 100, 0, &e), "%s", e.text);
     CHECK(r.fd >= 0 && r.readable);
-    CHECK(mkdir(segment_path(p.dir, 101, path), 0700) == 0); /* it opens, and reading it fails */
+    CHECK(mkdir(segment_path(p.dir, 101, path), 0700) == 0); /* opens, but reading fails */
     CHECK(!segment_reader_open(&r, 101, 0, &e) && e.code == ERR_SYSTEM);
-    CHECK(r.fd < 0 && !r.readable); /* else the salt of segment 100 would make its frames damage */
+    CHECK(r.fd < 0 && !r.readable); /* else salt 100 would check segment 101 */
     segment_reader_release(&r);
     place_release(&p);
 }

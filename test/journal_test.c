@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- a journal, and what is in it ---- */
+/* ---- a journal and its contents ---- */
 
 #define RECORDS_MAX 4096
 
@@ -58,7 +58,7 @@ static struct journal *open_journal(struct place *p, bool durable, uint64_t segm
 struct record {
     struct store_ticket ticket; /* first */
     unsigned n;
-    _Atomic int reported; /* 0: not yet, 1: stored, -1: refused */
+    _Atomic int reported; /* 0: pending, 1: stored, -1: refused */
     enum err_code code;
     _Atomic unsigned *order; /* counts the tickets that were called */
     unsigned at;
@@ -159,7 +159,7 @@ static unsigned times(const struct found *f, unsigned n)
     return count;
 }
 
-/* The bytes of a journal of `count` records in one segment. */
+/* The bytes of a journal with `count` records in one segment. */
 static size_t short_journal(struct place *p, unsigned count, char *out, size_t size_max)
 {
     static struct record records[64];
@@ -191,7 +191,7 @@ static void write_segment(struct place *p, const char *bytes, size_t n)
     close(fd);
 }
 
-/* What recovery makes of the folder, twice: the second time there is nothing left to do. */
+/* Recovers the folder twice; the second recovery must change nothing. */
 static void recover(struct place *p, struct found *f)
 {
     struct journal_options o = {
@@ -209,7 +209,7 @@ static void recover(struct place *p, struct found *f)
     CHECK(memcmp(f, &again, sizeof again) == 0);
 }
 
-/* ---- what a crash and a bad disk leave ---- */
+/* ---- after a crash or on a bad disk ---- */
 
 TEST(a_torn_end_at_every_byte_loses_only_what_is_torn)
 {
@@ -235,7 +235,8 @@ TEST(a_torn_end_at_every_byte_loses_only_what_is_torn)
             whole++;
         memcpy(torn, bytes, cut);
         memset(torn + cut, 0, sizeof torn - cut);
-        /* Zeros behind it, as the writer puts there; but not in the place of both heads. */
+        /* Zeros follow, as the writer preallocates them; but never in place of the segment's head
+         * and the first frame's. */
         write_segment(&p, torn, cut % 2 && cut > ends[0] / 2 ? sizeof torn : cut);
         recover(&p, &f);
         CHECK_F(f.count == whole && !f.foreign && !f.holes, "cut at %zu: %u", cut, f.count);
@@ -272,7 +273,8 @@ TEST(a_flipped_bit_costs_at_most_the_record_it_is_in)
     place_release(&p);
 }
 
-/* A body may hold what looks like a frame; only one sealed for that very place would be one. */
+/* A body may contain bytes that look like a frame. Only a frame sealed for that position would be
+ * one. */
 TEST(a_frame_inside_a_body_is_no_record)
 {
     char segment[512] = {0}, *outer = segment + FRAME_SEGMENT_HEAD_SIZE, text[128];
@@ -289,7 +291,7 @@ TEST(a_frame_inside_a_body_is_no_record)
     memcpy(inner + FRAME_HEAD_SIZE, text, size);
     frame_seal(inner, 4712, (uint64_t)(inner - segment));
     n = FRAME_SEGMENT_HEAD_SIZE + frame_seal(outer, head.salt, FRAME_SEGMENT_HEAD_SIZE);
-    outer[5] ^= 1; /* so that the reader has to look for the next one */
+    outer[5] ^= 1; /* damages the outer frame, so that the reader searches for the next one */
     write_segment(&p, segment, n);
     find_all(p.dir, &f);
     CHECK(f.count == 0 && f.holes == 1);
@@ -300,7 +302,7 @@ TEST(a_frame_inside_a_body_is_no_record)
     frame_seal(inner, head.salt, (uint64_t)(inner - segment));
     write_segment(&p, segment, n);
     find_all(p.dir, &f);
-    CHECK(f.count == 1 && f.n[0] == 3); /* else this test would prove nothing */
+    CHECK(f.count == 1 && f.n[0] == 3); /* else the test would pass without a valid inner frame */
     place_release(&p);
 }
 
@@ -397,7 +399,7 @@ TEST(after_a_failed_sync_nothing_is_acknowledged)
         CHECK(wait_told(&records[i]));
         CHECK_INT(records[i].reported, i < 5 ? 1 : -1);
     }
-    CHECK_INT(disk_syncs(), 6); /* and it is not asked again */
+    CHECK_INT(disk_syncs(), 6); /* and the journal tries no further sync */
     journal_health(j, &h);
     CHECK(!h.ok && h.stored == 5 && h.dropped == 35);
     CHECK_F(strstr(h.why, "sync"), "%s", h.why);
@@ -487,7 +489,7 @@ TEST(no_room_for_zeros_ahead_is_room_for_records)
     place_release(&p);
 }
 
-/* Each write and each sync of a short run fails in turn, until none is left to fail. */
+/* Each write and each sync of a short run fails in turn, until the run has no more of them. */
 TEST(whatever_fails_all_that_was_acknowledged_is_there_once)
 {
     static struct record records[30];
@@ -514,7 +516,7 @@ TEST(whatever_fails_all_that_was_acknowledged_is_there_once)
             if (records[i].reported == 1)
                 CHECK_INT(times(&f, i), 1);
             CHECK(times(&f, i) <= 1);
-            CHECK(i == 0 || records[i].reported <= records[i - 1].reported); /* it stops for good */
+            CHECK(i == 0 || records[i].reported <= records[i - 1].reported); /* stops for good */
         }
         place_release(&p);
         if (calls < nth) {

@@ -1,4 +1,4 @@
-/* json_edit_test.c - many changes in one pass, all else to the byte.
+/* json_edit_test.c - many changes in one pass; all other bytes stay.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -87,7 +87,7 @@ TEST(texts_are_put_in_quotes)
                   "\"d\":\"\"}"));
 }
 
-/* Edits are found one by one while they are few, and by their places when they are not. */
+/* A few edits are searched linearly, many by an index of their positions. Both must agree. */
 TEST(many_edits_say_what_few_do)
 {
     static const char keys[] = "abcdefgh";
@@ -100,7 +100,7 @@ TEST(many_edits_say_what_few_do)
 
         begin(&f, "{\"a\":1,\"b\":{\"x\":2},\"c\":3,\"d\":[4]}");
         begin(&g, "{\"a\":1,\"b\":{\"x\":2},\"c\":3,\"d\":[4]}");
-        for (int i = 0; i < 20; i++) /* lost: d goes out at the end */
+        for (int i = 0; i < 20; i++) /* no effect, because d is dropped at the end */
             json_edit_insert(&g.ed, at(&g, "/d"), NULL, STR("0"));
         for (int i = 0; i < 6; i++) {
             str key, with;
@@ -167,7 +167,7 @@ TEST(members_go_with_one_comma)
     }
 }
 
-/* A body of nothing but members that must go: an arena that is full ends the process. */
+/* All members of a body are removed. A full arena ends the process. */
 TEST(edits_of_every_member_fit_into_the_room_that_is_left_for_them)
 {
     struct json_edits ed;
@@ -224,7 +224,7 @@ TEST(the_later_word_about_a_member_holds)
     CHECK(ends_as(&f, "{\"a\":9}"));
 }
 
-/* A value and a member are two ways to name the same place. */
+/* A value's position and its member's key name the same place. */
 TEST(a_member_that_is_set_wins_over_an_earlier_replacement_of_its_value)
 {
     struct fixture f;
@@ -312,7 +312,7 @@ TEST(merge_goes_deep_and_keeps_the_rest)
     json_release(&from);
 }
 
-/* Each edit looked at all before it: this took minutes. */
+/* Linear search per edit would take minutes. */
 TEST(many_edits_take_linear_time)
 {
     enum { COUNT = 100000 };

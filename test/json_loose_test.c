@@ -1,4 +1,5 @@
-/* json_loose_test.c - JSON as models write it: every habit is read, nothing is guessed.
+/* json_loose_test.c - JSON as models write it: every known deviation is read, and nothing is
+ * guessed.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,8 +1,8 @@
 /* A disk that fails when a test says so: preloaded into the real binary.
  *
- * The file named by FAULTS says what fails from now on: "full" is no room for the store's files,
- * "tables" no room for the tables alone, "sync" a sync that fails once and then says that all is
- * well, "clock N" a wall clock that is N seconds off. No file, or an empty one: nothing.
+ * The file named by FAULTS selects the fault: "full": no room for the store's files; "tables": no
+ * room for the tables alone; "sync": one sync fails and later ones succeed; "clock N": the wall
+ * clock is N seconds off. Without the file, or if it is empty, all calls succeed.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -35,7 +35,8 @@ static bool says(const char *word, long *n)
     return strncmp(text, word, strlen(word)) == 0;
 }
 
-/* Of the store: its journal, its tables. */
+/* Whether the file belongs to the store: a segment of its journal, or (unless `journal`) its
+ * tables. */
 static bool is_stored(int fd, bool journal)
 {
     char link[64], path[4096];
