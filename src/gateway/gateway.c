@@ -5,6 +5,7 @@
 #include "gateway/gateway.h"
 
 #include "base/log.h"
+#include "gateway/guesses.h"
 #include "gateway/provider.h"
 
 #define VAULT_MAX ((size_t)64 << 20)
@@ -248,6 +249,7 @@ bool gateway_init(struct gateway *g, const struct gateway_options *o, struct err
     g->previous_responses = previous_response_new(o->clock, PAST_MAX);
     g->breaker = breaker_new(o->clock);
     g->limits = limits_new();
+    g->guesses = guesses_new();
     g->recall = recall_start(g);
     g->metrics = metrics_new(o->loops);
     g->cassette_writer = cassette_writer_new();
@@ -267,6 +269,7 @@ void gateway_release(struct gateway *g)
     store_close(g->store);
     metrics_free(g->metrics);
     limits_free(g->limits);
+    guesses_free(g->guesses);
     breaker_free(g->breaker);
     vault_file_close(g->vault_file);
     vault_free(g->vault);

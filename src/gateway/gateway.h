@@ -81,6 +81,7 @@ struct gateway {
     struct recall *recall;
     struct breaker *breaker;
     struct limits *limits;
+    struct guesses *guesses;
     struct store *store;
     bool records; /* the store records something */
     struct metrics *metrics;

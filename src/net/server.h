@@ -107,6 +107,8 @@ str server_body(const struct server_exchange *x);
 void server_body_drop(struct server_exchange *x);
 /* The peer's address as text, for the access log; lent until the next server_peer. */
 str server_peer(const struct server_exchange *x);
+/* The peer's address: IPv6, or a mapped IPv4 address; all zero for a Unix socket. */
+const unsigned char *server_peer_address(const struct server_exchange *x);
 /* Whether the peer is on this machine: a loopback address, a Unix socket, or an address that is the
  * one it has connected to. */
 bool server_peer_near(const struct server_exchange *x);

@@ -131,7 +131,7 @@ struct exchange {
 const struct route *route_find(str method, str path, str *rest, bool *path_known); /* or NULL */
 enum chat_dialect route_dialect(str path); /* also for unknown paths */
 
-/* exchange.c */
+/* exchange.c, exchange_key.c */
 extern const struct server_handler exchange_handler;
 /* Requests that the server itself refuses also get an id, are logged and counted. */
 size_t exchange_refusal(void *ctx, const struct server_refusal *r, struct server_header *out);

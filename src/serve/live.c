@@ -7,6 +7,7 @@
 #include "base/sha256.h"
 #include "live/ask.h"
 #include "net/ws.h"
+#include "serve/exchange_key.h"
 
 #define CLOSE_GOING 1001
 #define CLOSE_POLICY 1008
@@ -61,6 +62,11 @@ static const struct config_key *serve_live_key_of(struct exchange *ex, bool sock
     return config_key_find(ex->setup->config, digest);
 }
 
+static bool live_shows_key(struct exchange *ex, bool socket)
+{
+    return exchange_shown_key(ex).n || (socket && live_find_bearer(server_request(ex->x)).n);
+}
+
 struct hub_scope live_scope(struct live *l, const struct config_key *key)
 {
     return (struct hub_scope){.all = !l->keyed || l->role == CONFIG_OPERATOR,
@@ -94,6 +100,11 @@ struct live *live_new(struct exchange *ex, bool socket)
     }
     if (socket && exchange_from_elsewhere(server_request(ex->x), false)) {
         live_refuse(ex, 403, "foreign_origin", "a page of another site may not watch");
+        return NULL;
+    }
+    if (!key && ex->setup->config->key_count && live_shows_key(ex, socket)) {
+        ex->api = true;
+        exchange_refuse_key(ex, "invalid_api_key", "the key is not known here");
         return NULL;
     }
     if (!key && ex->setup->config->key_count) {

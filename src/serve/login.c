@@ -14,7 +14,7 @@
 
 #include "base/ctype.h"
 #include "base/sha256.h"
-#include "serve/internal.h"
+#include "serve/exchange_key.h"
 #include "serve/peers.h"
 #include "store/daemons.h"
 
@@ -277,7 +277,8 @@ static bool serve_login_read(struct exchange *ex, uint8_t digest[SHA256_SIZE])
     if (json_text(&ex->doc, json_find(&ex->doc, root, STR("code")), a, &text)) {
         if (serve_login_take_code(ex->worker->daemon->login, text, digest))
             return true;
-        exchange_fail(ex, 401, "invalid_code", "the code of the link was used already, or is over");
+        exchange_refuse_key(
+            ex, "invalid_code", "the code of the link was used already, or is over");
         return false;
     }
     if (!json_text(&ex->doc, json_find(&ex->doc, root, STR("key")), a, &text)) {
@@ -329,7 +330,7 @@ void login_handle(struct exchange *ex)
         return;
     ex->key = config_key_find(c, digest);
     if (!ex->key) {
-        exchange_fail(ex, 401, "invalid_api_key", "the key is not known here");
+        exchange_refuse_key(ex, "invalid_api_key", "the key is not known here");
         return;
     }
     send_cookie(ex, login_make(ex->worker->daemon->login, digest, hex), LIFE_MS / 1000);

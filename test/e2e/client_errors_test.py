@@ -7,9 +7,9 @@
 import json
 import threading
 
-from asking import start
+from asking import request, start
 from command import BINARY
-from gateway import BASES, Gateway
+from gateway import BASES, Gateway, digest
 from client_headers_test import KINDS, Case, stream_of
 
 UPSTREAMS = (*KINDS, "mistral")
@@ -449,6 +449,32 @@ class FailedChoices(Case):
             r = self.ok(self.failed("openai", "openai", stream, self.FAILED))
             self.assertIn(json.dumps(self.says).encode(), r.body)
             self.assertEqual(b"[DONE]" in r.body, stream)
+
+
+class WrongKeys(Case):
+    def test_an_address_that_guesses_must_wait_but_right_keys_pass(self):
+        key = {"authorization": "Bearer sk-right"}
+        with Gateway(BINARY, {**self.config(), "keys": [
+                {"name": "right", "sha256": digest("sk-right"), "role": "operator"}]}) as g:
+            def refused(path, body=None, headers={"x-api-key": "sk-x"}):
+                for i in range(100):  # one more is judged each 3 s
+                    r = request(path, body, headers, at=g)
+                    if r.status == 429:
+                        return i, r
+                    self.assertEqual(r.status, 401)
+
+            i, r = refused("/v1/models")
+            self.assertGreaterEqual(i, 20)
+            self.assertEqual(json.loads(r.body)["error"]["code"], "too_many_wrong_keys")
+            self.assertIn(r.headers["retry-after"], ("1", "2", "3"))
+            self.assertEqual(request("/v1/models", headers=key, at=g).status, 200)
+            self.assertEqual(request("/v1/models", headers={}, at=g).status, 401)
+            refused("/api/v1/login", {"key": "sk-x"}, {})
+            refused("/api/v1/login", {"code": "x"}, {})
+            self.assertEqual(refused("/api/v1/live")[1].status, 429)
+            self.assertEqual(request("/api/v1/login", {"key": "sk-right"}, {}, at=g).status, 200)
+            page = request("/metrics", headers=key, at=g).body.decode()
+            self.assertRegex(page, r'rationale_rejected_total\{reason="wrong_keys"\} [3-9]')
 
 
 class Starts(Case):

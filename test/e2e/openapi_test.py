@@ -251,7 +251,7 @@ class Document(unittest.TestCase):
                     self.assertEqual(r.status, 403, path)
                     check(r.json, error, self.doc)
                 if "401" in operation["responses"]:
-                    r = ask(self.real(path), "sk-nobody", method.upper(), b"{\"key\": \"x\"}")
+                    r = ask(self.real(path), "", method.upper(), b"{\"key\": \"x\"}")
                     self.assertEqual(r.status, 401, path)
                     check(r.json, error, self.doc)
                 if "404" in operation["responses"] and "{" in path:

@@ -281,6 +281,13 @@ str server_peer(const struct server_exchange *x)
     return str_c(text);
 }
 
+const unsigned char *server_peer_address(const struct server_exchange *x)
+{
+    static const struct in6_addr none;
+
+    return x->local ? none.s6_addr : x->peer.s6_addr;
+}
+
 bool server_peer_near(const struct server_exchange *x)
 {
     return x->near;
