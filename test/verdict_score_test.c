@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "apps/tune/judge.h"
 #include "apps/tune/verdict_score.h"
 #include "base/rand.h"
 #include "test.h"
@@ -301,8 +302,37 @@ TEST(feedback_says_what_was_wrong_and_what_would_be_right)
     says(&s, VERDICT_CITATION, "Nothing is cited");
 }
 
+TEST(thoughts_are_no_steps)
+{
+    struct policy_step trace[] = {
+        {.action = STR("think"), .observation = STR("It should be in section 2.1.")},
+        {.action = STR("pi_search(query='age')"), .observation = STR("{\"node\":\"1.4\"}")},
+        {.action = STR("think"), .observation = STR("")},
+    };
+    struct policy_result r = {.citation = {.doc = STR("p"), .section = STR("2.1")},
+                              .trace = trace,
+                              .trace_count = COUNT_OF(trace)};
+    struct verdict_truth t = {.status = STR("")};
+    struct verdict_run run;
+    struct verdict_score m;
+    struct arena a;
+
+    arena_init(&a, 65536);
+    run = judge_run(&r, &a);
+    CHECK_INT(run.step_count, 1);
+    CHECK_STR(run.steps[0].action, "pi_search");
+    verdict_judge(&t, &run, &m);
+    CHECK(m.score[VERDICT_COHERENCE] > 0.3 && m.score[VERDICT_COHERENCE] < 0.8); /* unread */
+    r.trace_count = 1;
+    run = judge_run(&r, &a);
+    verdict_judge(&t, &run, &m);
+    CHECK(m.score[VERDICT_COHERENCE] == 0);
+    arena_release(&a);
+}
+
 TEST_MAIN(T(weights_are_40_30_20_10), T(citations_are_measured_against_the_label),
           T(pages_must_meet_where_the_label_names_them), T(without_a_label_citations_must_be_whole),
           T(coherence_asks_what_the_conclusion_rests_on), T(a_longer_trace_is_not_a_better_one),
           T(confidence_should_fit_the_answer), T(a_confidence_that_is_no_number_is_worth_nothing),
-          T(status_is_right_or_wrong), T(feedback_says_what_was_wrong_and_what_would_be_right))
+          T(status_is_right_or_wrong), T(feedback_says_what_was_wrong_and_what_would_be_right),
+          T(thoughts_are_no_steps))

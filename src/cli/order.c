@@ -400,6 +400,16 @@ static void order_on_case(void *ctx, const struct orders_eval_result *r)
         order_eval_json(w, "utterance", r, &r->score);
         return;
     }
+    if (w->cases == 1)
+        file_out_printf(&w->cli->out,
+                        "%s%-16s %-14s %6s %9s %5s%s\n",
+                        cli_bold(w->cli),
+                        "utterance",
+                        "category",
+                        "order",
+                        "protocol",
+                        "real",
+                        cli_plain(w->cli));
     file_out_printf(&w->cli->out,
                     "%-16.*s %-14.*s %6.2f %9.2f %5.2f",
                     (int)(r->of->id.n < 60 ? r->of->id.n : 60),
@@ -430,16 +440,6 @@ static int order_evaluate(struct window *w)
     assert(w->orders && path);
     arena_init(&a, 4 * ORDERS_EVAL_MAX);
     ok = file_read(&a, path, ORDERS_EVAL_MAX, &text, &e);
-    if (ok && !w->args->value[JSON])
-        file_out_printf(&w->cli->out,
-                        "%s%-16s %-14s %6s %9s %5s%s\n",
-                        cli_bold(w->cli),
-                        "utterance",
-                        "category",
-                        "order",
-                        "protocol",
-                        "real",
-                        cli_plain(w->cli));
     progress_enable();
     w->progress = progress_begin("order --eval", "utterances", ok ? cli_count_lines(text) : 0);
     ok = ok && orders_eval_run(w->orders,

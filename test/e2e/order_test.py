@@ -544,6 +544,15 @@ class Recordings(Case):
         case.write_text('{"id": "new"}\n')
         self.bad(self.order("--eval", "new.jsonl"), 1, "new.jsonl:1: ", "expected")
 
+    def test_all_utterances_are_checked_before_the_first_one_is_taken(self):
+        good = (self.folder / "utterances.jsonl").read_text().splitlines()[0]
+        for bad in ('{"id": "new"}', json.dumps({"turns": ["x" * 5000], "expected": []}),
+                    json.dumps({"turns": [" "], "expected": []})):
+            (self.folder / "new.jsonl").write_text(f"{good}\n\n{bad}\n")
+            done = self.order("--eval", "new.jsonl")
+            self.assertEqual((done.code, done.out), (1, b""))
+            self.assertIn("new.jsonl:3: ", done.err)
+
 
 if __name__ == "__main__":
     main()

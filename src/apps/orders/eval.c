@@ -82,6 +82,10 @@ static bool read_turns(struct line *l, const struct json_node *root)
             return err_set(l->e, ERR_INPUT, "turns: at most %d texts", ORDERS_EVAL_TURNS_MAX);
         l->out->turns[l->out->turn_count++] = arena_dup(l->arena, text);
     }
+    for (size_t i = 0; i < l->out->turn_count; i++)
+        if (!utf8_trim(l->out->turns[i]).n || l->out->turns[i].n > ORDERS_TEXT_MAX)
+            return err_set(
+                l->e, ERR_INPUT, "turns: a message has 1 to %d bytes", ORDERS_TEXT_MAX);
     return l->out->turn_count > 0 ||
            err_set(l->e, ERR_INPUT, "turns: must be a list of the customer's messages");
 }
@@ -154,6 +158,13 @@ static bool score_case(struct orders *o, const struct orders_eval_case *c,
            score_real(orders_menu(o), s->messages, &s->order, &out->real, e);
 }
 
+static bool order_eval_check(struct orders *o, str line, struct arena *a, struct err *e)
+{
+    struct orders_eval_case *c = arena_zero(a, 1, sizeof *c);
+
+    return orders_eval_read(orders_menu(o), line, a, c, e);
+}
+
 static bool one_case(struct orders *o, str line, struct orders_eval_result *r,
                      struct orders_eval *sums, struct arena *a, struct err *e)
 {
@@ -174,15 +185,15 @@ static bool one_case(struct orders *o, str line, struct orders_eval_result *r,
     return true;
 }
 
-bool orders_eval_run(struct orders *o, const struct orders_eval_source *from,
-                     struct orders_eval *out, struct err *e)
+/* Reads each line; with `take`, also takes and scores it. */
+static bool order_eval_each(struct orders *o, const struct orders_eval_source *from, bool take,
+                            struct orders_eval *out, struct err *e)
 {
     str text = from->text;
     size_t number = 0;
     struct arena a;
     bool ok = true;
 
-    *out = (struct orders_eval){.cases = 0};
     arena_init(&a, ARENA_MAX);
     while (ok && text.n > 0) {
         str line = str_trim(str_cut(&text, '\n'));
@@ -192,11 +203,22 @@ bool orders_eval_run(struct orders *o, const struct orders_eval_source *from,
         if (line.n == 0)
             continue;
         arena_reset(&a);
-        ok = one_case(o, line, &r, out, &a, e) || err_prefix(e, "%s:%zu: ", from->path, number);
-        if (ok && from->on_case)
+        ok = (take ? one_case(o, line, &r, out, &a, e) : order_eval_check(o, line, &a, e)) ||
+             err_prefix(e, "%s:%zu: ", from->path, number);
+        if (ok && take && from->on_case)
             from->on_case(from->ctx, &r);
     }
     arena_release(&a);
+    return ok;
+}
+
+bool orders_eval_run(struct orders *o, const struct orders_eval_source *from,
+                     struct orders_eval *out, struct err *e)
+{
+    bool ok;
+
+    *out = (struct orders_eval){.cases = 0};
+    ok = order_eval_each(o, from, false, out, e) && order_eval_each(o, from, true, out, e);
     assert(out->failed <= out->cases);
     if (ok && out->cases == 0)
         return err_set(e, ERR_INPUT, "%s: has no utterances", from->path);

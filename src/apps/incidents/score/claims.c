@@ -12,12 +12,14 @@
 #define KEYWORDS_LEAST 6            /* words without any that connects them */
 #define CONNECTING_SHARE 5          /* one in so many words of a statement connects others */
 #define ITEMS_LEAST 5               /* short items between commas */
+#define LABEL_MAX 40                /* bytes of words that reject what is beside them */
 #define HEDGES_MAX 2                /* more of them are a list of possibilities */
 
 /* ---- phrases: whole words, lower case, without apostrophes ---- */
 
 /* The subject of such a clause can still be the object: "the latency of X is not caused by Y". */
-static const char not_caused[] = "not caused by|not due to|not because|isnt due|isnt caused";
+static const char not_caused[] = "not caused by|not due to|not because|isnt due|isnt caused|"
+                                 "only a symptom|just a symptom|merely a symptom";
 static const char rule_out[] =
     "ruled out|rule out|rules out|excluded|not the cause|not the root cause|"
     "not the problem|not the reason|not to blame|not responsible|not related|"
@@ -26,12 +28,26 @@ static const char rule_out[] =
     "were fine|looks fine|look fine|is healthy|are healthy|looks healthy|"
     "look healthy|is ok|are ok|is normal|are normal|looks normal|look normal|"
     "found none|unlike|rather than|as opposed to|dismissed|thought that|i thought|"
-    "we thought|assumed that|i assumed|suspected that|was suspected|first suspicion";
+    "we thought|assumed that|i assumed|suspected that|was suspected|first suspicion|"
+    "not why|a coincidence|coincidental";
+static const char doubts[] =
+    "i doubt|we doubt|doubtful|questionable|unlikely|improbable|implausible|far fetched|"
+    "not convinced|sceptical|skeptical|speculation|speculative|only a guess|just a guess|"
+    "mere guess|be surprised|hard to believe|not believe|dont believe|not think|dont think|"
+    "unproven|unconfirmed|not confirmed|be confirmed|been confirmed|not proven|disproved|"
+    "disproven|refuted|contradict|contradicts|supposedly|allegedly|little reason|no reason to";
+/* Alone before or after a colon, in the last cell of a row, or over a list. */
+static const char labels[] =
+    "rejected|discarded|excluded|dismissed|refuted|disproved|ruled out|untrue|struck|"
+    "not the cause|not the root cause|not a cause";
+static const char blaming[] = "causes|root causes|the causes";
+static const char short_labels[] = "no|false|wrong|not true";
 /* This clause retracts the clause before it. */
 static const char retracts[] =
     "turned out to be false|turned out to be wrong|turned out not|that is false|"
     "that is wrong|that was wrong|this is false|this is wrong|is not so|"
-    "not the case|not true|is untrue";
+    "not the case|not true|is untrue|no longer believe|no longer think|scratch that|"
+    "strike that|take that back|never mind|not it";
 static const char unable[] =
     "cannot|could not|can not|cant|couldnt|unable|not able|impossible|"
     "not possible|failed to|not clear|unclear|unknown|not known|do not know|"
@@ -50,7 +66,8 @@ static const char refusals[] =
 static const char hedges[] =
     "could be|may be|might be|could have|may have|might have|can be|possibly|"
     "perhaps|maybe|either|potentially|one of|any of|suspects|candidates|"
-    "conceivable|conceivably|could also|might also|may also";
+    "conceivable|conceivably|could also|might also|may also|all of these|each of these|"
+    "all of the following|any of these";
 static const char possibilities[] =
     "possible causes|potential causes|likely causes|possible reasons|"
     "potential reasons|possible explanations|hypotheses|candidates|suspects|"
@@ -83,7 +100,11 @@ static const char looking[] =
 /* Where a clause ends, besides punctuation. */
 static const char breaks[] =
     ", but | but |, however| whereas | although |, though |, yet |, while |"
-    ", not | rather than |, instead | even though | unlike ";
+    ", not | rather than |, instead | even though | unlike |, see |: the cause |"
+    ": the root cause |: the real cause ";
+/* Before a line: it is rejected, or it is not. */
+static const char crosses[] = "\xe2\x9d\x8c|\xe2\x9c\x97|\xe2\x9c\x98|\xe2\x9c\x96|[ ] ";
+static const char ticks[] = "\xe2\x9c\x85|\xe2\x9c\x93|\xe2\x9c\x94|[x] |[X] ";
 
 /* Whether the clause has a phrase of the list, or (`first`) begins with one. */
 static bool claim_has_phrase(str plain, const char *list, bool first)
@@ -127,15 +148,50 @@ static str claim_plain(str text, struct buf *out)
     return buf_str(out);
 }
 
+static bool claim_begins(str text, const char *list)
+{
+    for (str rest = str_c(list); rest.n;)
+        if (str_starts(text, str_cut(&rest, '|')))
+            return true;
+    return false;
+}
+
 /* ---- lines and sections ---- */
 
 struct claim_reader {
     struct claims *out;
     struct buf plain;
     bool heading, item; /* of the current line */
+    bool struck;        /* the line says that it is rejected */
     bool listing, root; /* the section lists possibilities; names the cause */
     bool listing_items; /* the list that follows does */
+    bool blaming_items; /* each of its items is called a cause */
 };
+
+/* "Rejected", "Refuted by the data", "no" */
+static bool claim_is_label(str text, struct buf *room)
+{
+    str plain = claim_plain(str_slice(text, 0, PLAIN_MAX), room);
+
+    for (str rest = str_c(short_labels); rest.n;)
+        if (str_eq(str_trim(plain), str_cut(&rest, '|')))
+            return true;
+    return text.n <= LABEL_MAX && claim_starts(plain, labels);
+}
+
+/* "| the probe fails | rejected |" */
+static bool claim_row_rejected(str line, struct buf *room)
+{
+    size_t at;
+
+    if (!str_starts(line, STR("|")) || !str_ends(line, STR("|")) || line.n < 2)
+        return false;
+    line = str_slice(line, 0, line.n - 1);
+    for (at = line.n; line.p[at - 1] != '|'; at--)
+        ;
+    return claim_is_label(str_slice(line, at, line.n), room) ||
+           claim_begins(str_trim(str_slice(line, at, line.n)), crosses);
+}
 
 static str claim_strip(str line, struct claim_reader *r)
 {
@@ -157,6 +213,8 @@ static str claim_strip(str line, struct claim_reader *r)
         line = str_slice(line, 1, line.n);
     }
     line = str_trim(line);
+    r->struck = claim_begins(line, crosses);
+    r->item = r->item || r->struck || claim_begins(line, ticks);
     if (str_starts(line, STR("**")) && str_ends(line, STR("**")) && line.n < 100)
         r->heading = true;
     return line;
@@ -205,6 +263,23 @@ static bool claim_is_choice(str text, str plain)
     return str_find(plain, STR(" or ")) != STR_NONE || claim_count(text, ',') >= 2;
 }
 
+/* "caused by A and by B and by C and by D", "A / B / C / D" */
+static bool claim_is_row(str text)
+{
+    static const str marks[] = {STR_INIT(" / "), STR_INIT(" and by ")};
+
+    for (size_t i = 0; i < COUNT_OF(marks); i++) {
+        str rest = text;
+        size_t n = 0, at;
+
+        for (; (at = str_find(rest, marks[i])) != STR_NONE; n++)
+            rest = str_slice(rest, at + 1, rest.n);
+        if (n > HEDGES_MAX)
+            return true;
+    }
+    return false;
+}
+
 /* "The credentials work", but not "DNS does not work". */
 static bool claim_is_in_order(str plain)
 {
@@ -218,7 +293,20 @@ static bool claim_states_nothing(str plain)
 {
     return claim_has(plain, rule_out) || claim_has(plain, retracts) ||
            claim_starts(plain, looking) || claim_is_in_order(plain) ||
-           str_find(plain, STR(" whether ")) != STR_NONE;
+           claim_has(plain, doubts) || str_find(plain, STR(" whether ")) != STR_NONE;
+}
+
+/* "Rejected: the probe fails", "the probe fails: no" */
+static bool claim_is_labelled(str text, struct buf *room)
+{
+    size_t first = str_find(text, STR(": ")), last = text.n;
+
+    if (first == STR_NONE)
+        return false;
+    while (text.p[last - 1] != ':')
+        last--;
+    return claim_is_label(str_slice(text, 0, first), room) ||
+           claim_is_label(str_slice(text, last, text.n), room);
 }
 
 static unsigned claim_judge(struct claim_reader *r, str text, str plain)
@@ -231,13 +319,16 @@ static unsigned claim_judge(struct claim_reader *r, str text, str plain)
         f |= CLAIM_REFUSES | CLAIM_DROPPED;
     if (claim_has(plain, hedges))
         f |= CLAIM_HEDGED | (claim_is_choice(text, plain) ? CLAIM_DROPPED : 0);
-    if (claim_states_nothing(plain) || r->listing || (r->listing_items && r->item))
+    if (claim_states_nothing(plain) || claim_is_row(text) || r->listing || r->struck ||
+        (r->listing_items && r->item))
         f |= CLAIM_DROPPED;
     if (text.p[text.n - 1] == '?' || claim_has(plain, not_caused) || claim_is_keywords(r, text))
         f |= CLAIM_NAMES;
     if (attributed)
         f |= CLAIM_REPORTED;
-    if (r->root || claim_has(plain, root_marks))
+    if (claim_has(plain, root_marks) || (r->blaming_items && r->item))
+        f |= CLAIM_BLAMES;
+    if (r->root || f & CLAIM_BLAMES)
         f |= CLAIM_ROOT | (claim_starts(plain, pointing) ? CLAIM_POINTS_BACK : 0);
     if (r->root || claim_has(plain, own_conclusions) ||
         (!attributed && claim_has(plain, conclusions)))
@@ -257,13 +348,17 @@ static void claim_add(struct claim_reader *r, str text)
     assert(!c->n || c->at[c->n - 1].first + c->at[c->n - 1].n == first);
     plain = claim_plain(str_slice(text, 0, PLAIN_MAX), &r->plain);
     c->at[c->n] = (struct claim){.flags = claim_judge(r, text, plain), .first = first};
-    if (str_ends(text, STR(":")) || r->heading)
-        r->listing_items = claim_has(plain, possibilities);
+    if (c->n && claim_has(plain, retracts))
+        c->at[c->n - 1].flags |= CLAIM_DROPPED;
+    if (str_ends(text, STR(":")) || r->heading) {
+        r->listing_items = claim_has(plain, possibilities) || claim_starts(plain, labels);
+        r->blaming_items = claim_starts(plain, blaming);
+    }
+    if (claim_is_labelled(text, &r->plain))
+        c->at[c->n].flags |= CLAIM_DROPPED;
     score_words_read(text, SCORE_WORDS_STATED, &c->words);
     assert(first <= c->words.n && c->words.n <= c->words.max);
     c->at[c->n].n = c->words.n - first;
-    if (c->n && claim_has(plain, retracts))
-        c->at[c->n - 1].flags |= CLAIM_DROPPED;
     c->refused = c->refused || (c->at[c->n].flags & CLAIM_REFUSES);
     c->n++;
 }
@@ -288,14 +383,6 @@ static void claim_add_parts(struct claim_reader *r, str text)
     claim_add(r, text);
 }
 
-static bool claim_breaks(str text)
-{
-    for (str rest = str_c(breaks); rest.n;)
-        if (str_starts(text, str_cut(&rest, '|')))
-            return true;
-    return false;
-}
-
 /* The end of the clause that begins at the place: after ". ", ";", "!" or "?", or before a word
  * that turns the sentence around. */
 static size_t claim_end(str text, size_t from)
@@ -307,7 +394,8 @@ static size_t claim_end(str text, size_t from)
 
         if (c == ';' || c == '!' || c == '?' || (c == '.' && last))
             return i + 1;
-        if (i > from && (c == ' ' || c == ',') && claim_breaks(str_slice(text, i, text.n)))
+        if (i > from && (c == ' ' || c == ',' || c == ':') &&
+            claim_begins(str_slice(text, i, text.n), breaks))
             return i + 1;
     }
     return text.n;
@@ -326,7 +414,7 @@ static void claim_section(struct claim_reader *r, str line)
 {
     str plain = claim_plain(str_slice(line, 0, PLAIN_MAX), &r->plain);
 
-    r->listing = claim_has(plain, possibilities);
+    r->listing = claim_has(plain, possibilities) || claim_starts(plain, labels);
     r->listing_items = false;
     r->root = !r->listing && (str_find(plain, STR(" cause ")) != STR_NONE ||
                               str_find(plain, STR(" diagnosis ")) != STR_NONE ||
@@ -351,10 +439,11 @@ static void claim_read_lines(struct claim_reader *r, str text)
     while (text.n) {
         str line = claim_strip(str_cut(&text, '\n'), r);
 
+        r->struck = r->struck || claim_row_rejected(line, &r->plain);
         if (r->heading)
             claim_section(r, line);
         else if (!r->item && line.n)
-            r->listing_items = false;
+            r->listing_items = r->blaming_items = false;
         buf_set(&paragraph, line);
         while (line.n && !r->heading && text.n) {
             str rest = text, next = str_cut(&rest, '\n');

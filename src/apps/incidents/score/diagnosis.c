@@ -9,6 +9,7 @@
 #define MISSING_MAX 4096
 #define POINT_WORDS_MAX 64 /* of an alternative */
 #define ALTERNATIVES_MAX 100
+#define OTHER_CAUSES 2 /* that an analysis may not blame beside the expected one */
 
 bool claim_counts(const struct claim *c, bool names)
 {
@@ -201,6 +202,28 @@ static bool cause_is_another(const struct claims *c, const struct points *cause)
     return any;
 }
 
+/* Whether a clause, or the one after it, states a point or a name that is expected. */
+static bool cause_expected_at(const struct claims *c, const struct points *p, size_t i)
+{
+    for (size_t k = 0; k < p->n; k++)
+        if (p->at[k].stated[i] || (i + 1 < c->n && p->at[k].stated[i + 1]))
+            return true;
+    return false;
+}
+
+/* Naming everything is no answer: several clauses that say "the cause is ..." of something else. */
+static bool cause_is_one_of_many(const struct claims *c, const struct points *cause,
+                                 const struct points *object)
+{
+    size_t others = 0;
+
+    for (size_t i = 0; i < c->n; i++)
+        others += claim_counts(&c->at[i], false) && c->at[i].flags & CLAIM_BLAMES &&
+                  !(c->at[i].flags & CLAIM_POINTS_BACK) && !cause_expected_at(c, cause, i) &&
+                  !cause_expected_at(c, object, i);
+    return others >= OTHER_CAUSES;
+}
+
 /* A clause that names the object and has all points, one denied: "edge-2 has not expired". */
 static bool cause_denied(const struct claims *c, const struct points *cause,
                          const struct points *object)
@@ -278,6 +301,8 @@ static enum score_verdict diagnosis_decide(const struct claims *c, const struct 
         return SCORE_VERDICT_WRONG;
     if (cause_denied(c, &cause, &object))
         buf_add(missing, STR("denies the cause"));
+    else if (cause.n && cause_is_one_of_many(c, &cause, &object))
+        buf_add(missing, STR("blames several causes"));
     else if (cause.n && cause_is_another(c, &cause))
         buf_add(missing, STR("blames another cause"));
     else if (cause.n && !caused)

@@ -131,6 +131,30 @@ static void quote_spans(char *p, str text, size_t from, str line)
     }
 }
 
+/* ---- struck out ---- */
+
+static void quote_struck(char *p, str text)
+{
+    static const struct {
+        str open, close;
+    } marks[] = {{STR_INIT("~~"), STR_INIT("~~")},
+                 {STR_INIT("<del>"), STR_INIT("</del>")},
+                 {STR_INIT("<s>"), STR_INIT("</s>")},
+                 {STR_INIT("<strike>"), STR_INIT("</strike>")}};
+
+    for (size_t i = 0; i < COUNT_OF(marks); i++)
+        for (size_t at = 0, from, size; at < text.n; at = from + size + marks[i].close.n) {
+            from = str_find(str_slice(text, at, text.n), marks[i].open);
+            if (from == STR_NONE)
+                break;
+            from += at + marks[i].open.n;
+            size = str_find(str_slice(text, from, text.n), marks[i].close);
+            if (size == STR_NONE)
+                break;
+            quote_blank(p, from - marks[i].open.n, from + size + marks[i].close.n);
+        }
+}
+
 /* ---- words of the evidence ---- */
 
 static uint64_t quote_mix(uint64_t h, uint64_t x)
@@ -270,6 +294,7 @@ str score_quotes_remove(str analysis, str evidence, struct arena *a)
 
     memcpy(p, analysis.p, analysis.n);
     quote_blocks(p, analysis);
+    quote_struck(p, arena_dup(a, (str){p, analysis.n}));
     spans = arena_dup(a, (str){p, analysis.n});
     for (size_t at = 0; at < spans.n; at++) {
         str line = quote_line(spans, at);

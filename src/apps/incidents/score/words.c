@@ -166,17 +166,20 @@ bool score_word_next(str *rest, bool *code, struct score_word *w)
     return true;
 }
 
-/* "not only", "not just" deny nothing. "failed to pull" denies like "could not pull". */
+/* "not only", "no doubt", "without a doubt" deny nothing. "failed to pull" denies like "could not
+ * pull". */
 static bool score_word_starts_denial(const struct score_word *w, str rest)
 {
-    static const char affirms[] = "only just merely";
+    static const char affirms[] = "only just merely doubt question";
     bool code = false;
     struct score_word next;
 
     if (!score_word_next(&rest, &code, &next))
         return false;
     if (score_word_denies(w))
-        return !score_word_in(&next, affirms);
+        return !score_word_in(&next, affirms) &&
+               !(score_word_in(&next, "a any") && score_word_next(&rest, &code, &next) &&
+                 score_word_in(&next, affirms));
     return w->n >= 4 && memcmp(w->text, "fail", 4) == 0 && next.n == 2 &&
            (memcmp(next.text, "to", 2) == 0 || memcmp(next.text, "in", 2) == 0);
 }
