@@ -26,6 +26,7 @@ static const char *const texts[] = {
     "{\"password\": \"hun\\\"ter2\", \"n\": 1}",
     "Authorization: Bearer abc123def456\nHost: x",
     "postgres://app:s3cr3t@db:5432/x and redis://:hunter2@cache.",
+    "postgres:\\/\\/app:s3cr3t@db:5432\\/x and token\\u003dabcdef0123 x",
     "x -----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA0123\nabc=\n-----END RSA PRIVATE KEY-----\n"
     "token=abc123 -----BEGIN PRIVATE KEY----- is how it begins",
     "x -----BEGIN PRIVATE "

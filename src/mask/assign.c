@@ -176,6 +176,12 @@ static bool sign_behind(struct place *p)
         p->i += 3;
         return true;
     }
+    if (c == 'u' && quotes > 0 && p->t->s.p[p->i - 1] == '\\' &&
+        (mask_assign_word_at(p, p->i, "u003d") || mask_assign_word_at(p, p->i, "u003a"))) {
+        p->i += 5; /* = and : in JSON */
+        p->tight = !mask_is_space(mask_assign_peek(p, p->i));
+        return true;
+    }
     if (c == '>' && p->name_from > 0 && p->t->s.p[p->name_from - 1] == '<') {
         p->i++;
         return true;

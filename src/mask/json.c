@@ -10,6 +10,7 @@
 
 #define SMALL ((size_t)1 << 20)
 #define OPAQUE_MIN 64
+#define BROKEN_MAX ((size_t)1 << 32) /* more than a masked body can have */
 
 struct walk {
     const struct mask *m;
@@ -473,6 +474,74 @@ static bool mask_tree(const struct mask *m, const struct json *doc, unsigned dep
     return w.changed;
 }
 
+/* What an escape of JSON at `at` means, if that is a printable character, and its size; else 0. */
+static size_t mask_json_unescape(str s, size_t at, char *out)
+{
+    unsigned n = 0;
+
+    assert(s.p[at] == '\\');
+    if (at + 1 < s.n && strchr("\\\"/", s.p[at + 1]) && s.p[at + 1]) {
+        *out = s.p[at + 1];
+        return 2;
+    }
+    if (at + 6 > s.n || s.p[at + 1] != 'u')
+        return 0;
+    for (size_t i = at + 2; i < at + 6; i++) {
+        const char *digits = "0123456789abcdef", *d = strchr(digits, s.p[i] | 32);
+
+        if (!d || !*d)
+            return 0;
+        n = 16 * n + (unsigned)(d - digits);
+    }
+    *out = (char)n;
+    return n >= ' ' && n <= '~' ? 6 : 0;
+}
+
+static bool mask_json_unescape_all(str s, struct buf *out)
+{
+    bool some = false;
+
+    buf_reset(out);
+    for (size_t i = 0, n; i < s.n; i += n) {
+        char c = s.p[i];
+
+        n = c == '\\' ? mask_json_unescape(s, i, &c) : 0;
+        some |= n > 0;
+        n = n ? n : 1;
+        buf_add_c(out, c);
+    }
+    return some;
+}
+
+/* JSON that was cut off has no tree: its escapes are removed level by level, and each level is
+ * masked. */
+static bool mask_json_broken(const struct mask *m, str in, struct buf *out,
+                             struct mask_counts *counts)
+{
+    struct buf a, b, *now = &a, *next = &b, *last;
+    size_t from = out->n;
+    bool found = false;
+
+    buf_init(now, BROKEN_MAX);
+    buf_init(next, BROKEN_MAX);
+    buf_add(now, in);
+    for (unsigned depth = 0; depth <= MASK_NEST_MAX; depth++) {
+        buf_reset(next);
+        if (mask_text(m, buf_str(now), next, counts)) {
+            found = true;
+            out->n = from;
+            buf_add(out, buf_str(next));
+            last = now, now = next, next = last;
+        }
+        if (!mask_json_unescape_all(buf_str(now), next))
+            break;
+        last = now, now = next, next = last;
+    }
+    buf_release(&a);
+    buf_release(&b);
+    return found;
+}
+
 static bool mask_json_at(const struct mask *m, str in, unsigned depth, struct buf *out,
                          struct mask_counts *counts)
 {
@@ -487,7 +556,7 @@ static bool mask_json_at(const struct mask *m, str in, unsigned depth, struct bu
     if (!worth_it(m, in))
         return false;
     found = json_open(&doc, in, &e) ? mask_tree(m, &doc, depth, out, counts)
-                                    : mask_text(m, in, out, counts);
+                                    : mask_json_broken(m, in, out, counts);
     json_release(&doc);
     return found;
 }

@@ -168,7 +168,8 @@ const struct mask_row mask_rows[] = {
     {"-BEG", -4, MASK_PRIVATE_KEYS, mask_match_pem, NULL},
     {"bear", 0, MASK_CREDENTIALS, mask_match_bearer, NULL},
     {"basi", 0, MASK_CREDENTIALS, mask_match_basic, NULL},
-    {"://~", 0, MASK_CREDENTIALS, mask_match_url, NULL},
+    {"://~", 0, MASK_CREDENTIALS, mask_match_url, "://"},
+    {":\\/\\", 0, MASK_CREDENTIALS, mask_match_url, ":\\/\\/"}, /* in JSON */
     {"-u ~", 0, MASK_CREDENTIALS, mask_match_user, "-u "},
     {"-use", -1, MASK_CREDENTIALS, mask_match_user, "--user "},
     {"key=", 0, MASK_CREDENTIALS, mask_match_key, "key="},

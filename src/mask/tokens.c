@@ -410,9 +410,11 @@ static bool mask_is_url_token(str user)
 enum mask_found mask_match_url(const struct mask_view *t, size_t at, const void *arg,
                                struct mask_span *out)
 {
-    size_t from = at + 3, i = from, colon = STR_NONE, mark = STR_NONE;
+    size_t from = at + strlen(arg), i = from, colon = STR_NONE, mark = STR_NONE;
+    enum mask_found f = mask_goes_on(t, at, str_c(arg));
 
-    (void)arg;
+    if (f != MASK_YES)
+        return f;
     for (; i < t->s.n && i - from < USERINFO_MAX; i++) {
         char c = t->s.p[i];
 
