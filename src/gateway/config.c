@@ -197,7 +197,9 @@ static bool check_tls(struct config_build *b, const struct json_node *root)
 {
     return (b->c->tls_cert.n > 0) == (b->c->tls_key.n > 0) ||
            config_wrong(
-               b, json_find(&b->source->doc, root, STR("tls")), "cert and key belong together");
+               b,
+               json_find(&b->source->doc, root, STR("tls")),
+               "cert and key belong together: give both");
 }
 
 /* Each part is read whatever is wrong with those before it, so that all problems are found. */
@@ -372,7 +374,7 @@ static bool parse_each(str yaml, const char *path, const struct config_problem_s
     }
     ok = ok && json_parse(&c->source->doc, c->source->yaml.json, e);
     known = ok && config_check_shape(&b, config_schema(&c->arena));
-    /* Who wants all problems gets those of the values, too, although some names are unknown. */
+    /* A caller that collects problems gets those of values as well if only names are unknown. */
     ok = ok && (known || (sink && !b.misshapen)) && config_read_parts(&b) && known;
     if (!ok && b.problem_count == 0)
         report_error(sink, 0, e);
