@@ -180,7 +180,7 @@ static int runs_replay(struct runs *r)
         history_put_field(&r->h, r->cli, root, "text", "text");
     }
     if (!json_get_true(&r->h.doc, root, "same"))
-        return cli_complain(CLI_NEGATIVE, "it did not come to the end that is on record");
+        return cli_complain(CLI_NEGATIVE, "the replay did not end as the run on record did");
     return CLI_OK;
 }
 
