@@ -86,6 +86,13 @@ static const struct {
     {"providers:\n",
      "c.yaml:1: providers: expected object, got null: it is empty; leave it out or "
      "give it a value"},
+    {P "colour: 1\n",
+     "c.yaml:2: colour: unknown property \"colour\": docs/reference/configuration.md lists all"},
+    {P "port: 80\n", "c.yaml:2: port: unknown property \"port\": use listen: ADDRESS:PORT"},
+    {"providers: {a: {kind: openai, endpoint: x}}\n",
+     "c.yaml:1: providers.a.endpoint: unknown property \"endpoint\": use base_url"},
+    {P "reasoning: {show: 1}\n",
+     "c.yaml:2: reasoning.show: expected boolean, got number: write true or false"},
     {P "lisen: x\n", "c.yaml:2: lisen: unknown property \"lisen\", did you mean \"listen\"?"},
     {"providers:\n  a:\n    kind: openai\n    api_key: sk-verysecret\n",
      "c.yaml:4: providers.a.api_key: unknown property \"api_key\": use api_key_env or "

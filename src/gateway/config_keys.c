@@ -34,7 +34,8 @@ static bool read_digest(struct config_build *b, struct config_key *k, const stru
     str text;
 
     if (!hex == !env)
-        return config_wrong(b, v, "a key has either sha256 or key_env");
+        return config_wrong(
+            b, v, "a key has either sha256 or key_env: `rationale keys new` makes one");
     if (!json_text(doc, at, &b->c->arena, &text))
         return false;
     if (hex)
