@@ -47,7 +47,7 @@ static const struct {
      "c.yaml:2: merge keys (<<) are not taken: write the "
      "values out"},
     {"[a]: 1\n", "c.yaml:1: a key must be a plain name, not a list or a mapping"},
-    {"a: .inf\n", "c.yaml:1: .inf is no number that can be used"},
+    {"a: .inf\n", "c.yaml:1: .inf is not a finite number"},
     {"a: ${NOT_SET_ANYWHERE}\n", "c.yaml:1: the environment variable NOT_SET_ANYWHERE is not set"},
     {"a: ${1}\n", "c.yaml:1: ${ must be followed by the name of an environment variable and }"},
     {"a: ${\n", "c.yaml:1: ${ must be followed by the name of an environment variable and }"},
@@ -86,6 +86,13 @@ static const struct {
     {"providers:\n",
      "c.yaml:1: providers: expected object, got null: it is empty; leave it out or "
      "give it a value"},
+    {P "colour: 1\n",
+     "c.yaml:2: colour: unknown property \"colour\": docs/reference/configuration.md lists all"},
+    {P "port: 80\n", "c.yaml:2: port: unknown property \"port\": use listen: ADDRESS:PORT"},
+    {"providers: {a: {kind: openai, endpoint: x}}\n",
+     "c.yaml:1: providers.a.endpoint: unknown property \"endpoint\": use base_url"},
+    {P "reasoning: {show: 1}\n",
+     "c.yaml:2: reasoning.show: expected boolean, got number: write true or false"},
     {P "lisen: x\n", "c.yaml:2: lisen: unknown property \"lisen\", did you mean \"listen\"?"},
     {"providers:\n  a:\n    kind: openai\n    api_key: sk-verysecret\n",
      "c.yaml:4: providers.a.api_key: unknown property \"api_key\": use api_key_env or "
@@ -147,7 +154,8 @@ static const struct {
     {P "breaker: {failures: 0}\n", "c.yaml:2: breaker.failures: must be 1 to 1000"},
     {P "otlp: {endpoint: ftp://x}\n", "c.yaml:2: otlp.endpoint: "},
     {P "otlp: {endpoint: http://x, headers: {'a b': c}}\n",
-     "c.yaml:2: otlp.headers.a b: this is no header that could be sent"},
+     "c.yaml:2: otlp.headers.a b: not a valid header: write a name "
+     "without spaces, and a value in one line"},
     {P "otlp: {headers: {Host: c}}\n",
      "c.yaml:2: otlp.headers.Host: the client writes this header itself, from the url and the "
      "body: remove it"},
@@ -159,7 +167,7 @@ static const struct {
     {P "otlp: {headers: {Expect: 100-continue}}\n", "c.yaml:2: otlp.headers.Expect: the client"},
     {P "tools: {t: {mcp: {url: http://x, headers: {Upgrade: h2c}}}}\n",
      "c.yaml:2: tools.t.mcp.headers.Upgrade: the client"},
-    {P "otlp: {headers: {a: \"b\\r\\nc: d\"}}\n", "c.yaml:2: otlp.headers.a: this is no header"},
+    {P "otlp: {headers: {a: \"b\\r\\nc: d\"}}\n", "c.yaml:2: otlp.headers.a: not a valid header: "},
     /* presets */
     {P "llm: {reasoning_presets: {low: {reasoning_max_tokens: 256}}}\n",
      "c.yaml:2: llm.reasoning_presets.low: reasoning_max_tokens must rise: low has 256 and medium "

@@ -1,4 +1,4 @@
-// announce.tsx - words for those who hear the page: where one has come to, and what has changed there.
+// announce.tsx - for screen readers: says which page is open and what has changed on it.
 // SPDX-License-Identifier: Apache-2.0
 import { useEffect, useRef } from "preact/hooks";
 import { Cell, useCell } from "./cell";
@@ -6,16 +6,16 @@ import { Cell, useCell } from "./cell";
 const said = new Cell("");
 let timer = 0;
 
-// Said once things are quiet: of several changes at once the last.
+// Announces the words after a pause; of several calls within it only the last.
 export function announce(words: string, ms = 400): void {
   clearTimeout(timer);
   timer = window.setTimeout(() => (said.value = words), ms);
 }
 
 let here = ""; // the path that was named last
-let moved = false; // no longer on the page that was opened: its name the browser says itself
+let moved = false; // left the first page, whose name the browser announces itself
 
-// The page's name, set when the page is there: on a slow connection that is long after its address.
+// Called when the page is drawn, which on a slow connection is long after the address has changed.
 export function namePage(title: string): void {
   document.title = `${title} · Rationale`;
   moved ||= here !== "" && here !== location.pathname;
@@ -23,8 +23,8 @@ export function namePage(title: string): void {
   if (moved) announce(title, 300);
 }
 
-// The region that is read out. After a change of the page the focus is in the page and not on a link
-// that is gone.
+// The region that screen readers read out. After a change of page the focus moves into the page, because
+// the link that had it may be gone.
 export function Announcer({ path }: { path: string }) {
   const words = useCell(said);
   const first = useRef(true);

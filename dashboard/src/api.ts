@@ -221,10 +221,10 @@ export class ApiError extends Error {
   }
 }
 
-// Whether somebody must say who they are, and how often they have.
+// Whether a login is needed; the number of logins since the page was opened.
 export const needLogin = new Cell(false);
 export const visits = new Cell(0);
-// In memory only, for calls to models: the cookie is for the history.
+// The key, in memory only, for model calls; the history API uses the cookie.
 let key = "";
 
 export function keyHeaders(): Record<string, string> {
@@ -276,12 +276,12 @@ export function send<T>(method: string, url: string, body?: unknown): Promise<T>
 
 type OnEvent = (name: string, data: Record<string, unknown>, id: string) => void;
 
-// A request that is answered by a stream of events, each told as it comes.
+// Sends a request whose answer is a stream of events; `on` gets each event.
 export async function events(url: string, body: unknown, on: OnEvent): Promise<void> {
   await readEvents(await reach(url, { method: "POST", headers: { "content-type": "application/json", accept: "text/event-stream" }, body: JSON.stringify(body) }), on);
 }
 
-// The events after the one with this id ("": all), until the stream ends.
+// Reads the events after the one with the id `last` ("": all) until the stream ends.
 export async function follow(url: string, last: string, signal: AbortSignal, on: OnEvent): Promise<void> {
   await readEvents(await reach(url, { headers: { accept: "text/event-stream", ...(last && { "last-event-id": last }) }, signal }), on);
 }
@@ -311,7 +311,7 @@ async function loginWith(body: { key: string } | { code: string }): Promise<void
   if (!reply.ok) throw await failure(reply);
 }
 
-// A link may log its reader in, once: #login=CODE. The address is shown without it from then on.
+// A link with #login=CODE logs its reader in once. The code is removed from the address.
 export async function loginByLink(): Promise<void> {
   const code = /^#login=(\w+)$/.exec(location.hash)?.[1];
   if (!code) return;
@@ -339,7 +339,7 @@ export interface Fetched<T> {
   reload: () => void;
 }
 
-// What an address holds. The last answer stays while the next is on its way, so nothing flickers.
+// The answer of an address. The old answer stays until the next one arrives, so that nothing flickers.
 export function useApi<T>(url: string | null): Fetched<T> {
   const [state, set] = useState<{ url: string | null; data: T | null; error: ApiError | null; loading: boolean }>({ url: null, data: null, error: null, loading: true });
   const [turn, setTurn] = useState(0);
@@ -363,7 +363,7 @@ export function useApi<T>(url: string | null): Fetched<T> {
     );
     return () => mine.abort();
   }, [url, turn]);
-  // One that is under way is not given up for the next: it is asked again behind it.
+  // A running request is not aborted for a reload: the next one starts after it.
   const reload = useCallback(() => {
     if (running.current) again.current = true;
     else setTurn((n) => n + 1);

@@ -117,7 +117,7 @@ function Login() {
   return (
     <form id="key-form" class="card login" onSubmit={submit}>
       <h1>A key is needed</h1>
-      <p class="quiet">This gateway asks who you are. The key is sent to it once; a cookie that no script can read stands for it from then on, for twelve hours.</p>
+      <p class="quiet">This gateway asks who you are. The key is sent once; then a cookie, which no script can read, keeps you logged in for twelve hours.</p>
       <label for="key">Key</label>
       <div class="row">
         <input id="key" ref={box} type="password" autocomplete="off" spellcheck={false} required />

@@ -6,14 +6,14 @@ const CALLS_MAX = 40;
 const TEXT_MAX = 256 * 1024;
 const DAY_MS = 24 * 3600_000;
 
-// Text that grows. Who shows it appends what is new; nobody draws it again.
+// Text that grows. Followers append each new piece; they do not draw the whole text again.
 export class Growing {
   text = "";
-  private base = 0; // where the text begins in the whole of it: the front may be let go, or never come
+  private base = 0; // offset of `text` in the whole text: the front may be dropped, or missing
   private followers = new Set<(piece: string | null) => void>();
 
-  // A piece that begins there in the whole text. What came before is left out; one that goes further
-  // back than all we have, as who comes late is told, takes its place.
+  // Adds a piece that begins at offset `at` of the whole text; the part that is already here is skipped.
+  // A piece that begins before our text and covers it (late subscribers get one) replaces it.
   put(piece: string, at: number): void {
     const end = this.base + this.text.length;
     if (at > end || this.text === "") {
@@ -35,7 +35,7 @@ export class Growing {
     for (const f of this.followers) f(piece);
   }
 
-  // From the start again; followers are told null.
+  // Empties the text; followers get null.
   reset(): void {
     this.text = "";
     this.base = 0;
@@ -66,9 +66,9 @@ export class Call {
   thinkingMs: number | null = null;
   cut = false;
   shown = true;
-  adopted = false; // its text is read by somebody, and comes from no channel
+  adopted = false; // a reader of its reply adds the text; deltas of the channels are ignored
   missed = 0;
-  began = performance.now(); // the request, by our clock
+  began = performance.now(); // when the request began, by the clock of the browser
   thoughtAt = 0; // when thinking was first seen
   result: Record<string, unknown> | null = null;
 
@@ -123,13 +123,13 @@ export class Board {
     nextFrame(this.tell);
   }
 
-  // A running call of a page that lost its connection may have ended meanwhile.
+  // After a lost connection: running calls may have ended meanwhile.
   forgetRunning(): void {
     for (const [id, c] of this.byId) if (c.running) this.byId.delete(id);
     nextFrame(this.tell);
   }
 
-  // A call whose text somebody else reads from here on: its channel is theirs.
+  // Gives a call to a caller that reads the reply itself and adds its text, on a channel of its own.
   adopt(id: string, channel: string): Call {
     const c = this.find(id, channel);
     c.channel = channel;
@@ -152,8 +152,8 @@ export class Board {
     return c;
   }
 
-  // Whether the message was about a call. A call is told on several channels: its text is taken from
-  // all that say where a piece of it begins, else from the one that told of it first.
+  // Returns whether the message was about a call. Several channels can report a call: pieces with an
+  // offset are taken from all of them, pieces without one only from the channel that reported it first.
   take(m: Message): boolean {
     if (m.type === "gap") return this.gap(m);
     const handle = handlers[m.type];

@@ -21,7 +21,7 @@ export class Cell<T> {
   }
 }
 
-// The cell is followed from after the paint on: what changed between drawing and that is drawn then.
+// An effect subscribes after the paint; a change between drawing and subscribing is drawn then.
 export function useCell<T>(cell: Cell<T>): T {
   const [, again] = useState({});
   const drawn = cell.value;
@@ -32,13 +32,13 @@ export function useCell<T>(cell: Cell<T>): T {
   return drawn;
 }
 
-// A preference that stays in this browser, where there is a place for it.
+// A preference kept in localStorage, or in memory if the browser allows no storage.
 export function stored(name: string, initial: string): Cell<string> {
   let value = initial;
   try {
     value = localStorage.getItem(name) ?? initial;
   } catch {
-    // a browser that keeps nothing
+    // no storage: the preference lasts as long as the page
   }
   const cell = new Cell(value);
   cell.follow(() => {
@@ -51,7 +51,7 @@ export function stored(name: string, initial: string): Cell<string> {
   return cell;
 }
 
-// Work for the next frame, once however often it is asked for.
+// Functions to call in the next frame, each once.
 const due = new Set<() => void>();
 let frame = 0;
 
@@ -64,6 +64,6 @@ function runDue(): void {
 
 export function nextFrame(f: () => void): void {
   due.add(f);
-  // A page that nobody looks at gets no frames; its text must not pile up for ever.
+  // A hidden page gets no frames: a timer runs the functions instead, so that text does not accumulate.
   frame ||= document.hidden ? window.setTimeout(runDue, 250) : requestAnimationFrame(runDue);
 }

@@ -4,7 +4,7 @@ export interface Line {
   text: string;
 }
 
-const LINES_MAX = 2000; // beyond it everything is new: the table grows with the square
+const LINES_MAX = 2000; // a longer text counts as new, because the table grows with the square
 
 export function diff(from: string, to: string): Line[] {
   const a = from.split("\n"), b = to.split("\n");

@@ -101,11 +101,11 @@ function took(data: Data): number | null {
   return number(data.ended_at_us) > 0 && ms >= 0 ? ms : null;
 }
 
-// Events in any number and of any number of reads: the same events give the same steps, whether they
-// came one by one or all at once.
+// The steps of a run, from its events. The result does not depend on how the events were divided into
+// reads.
 export class RunLog {
   readonly changes = new Cell(0);
-  last = ""; // the id of the last event: where the next read goes on
+  last = ""; // the id of the last event; the next read continues after it
   state: "running" | "waiting" | "ended" = "running";
   session = "";
   private byRun = new Map<string, Part>();
@@ -209,12 +209,12 @@ const handlers: Record<string, (p: Part, data: Data) => void> = {
   },
 };
 
-// A tool by the name that the configuration has for it: library.lend, which models are told as library__lend.
+// The name of a tool in the configuration (library.lend) from the name that models see (library__lend).
 export function toolName(name: string): string {
   return name.replace("__", ".");
 }
 
-// "guard.input", "cataloguer", "1.0.logs", and those of one another: in words.
+// The title of a part by the last component of its name: "guard.input", "cataloguer" or "1.0.logs".
 export function partTitle(name: string): string {
   const last = name.split("/").pop() ?? name;
   const guard = /^guard\.(\w+)$/.exec(last);
@@ -249,7 +249,7 @@ export function reasonWords(reason: string): string {
 }
 
 const RETRY_MS = 1000;
-const WAITING_MS = 2000; // how often a run that waits is looked at: somebody else may answer
+const WAITING_MS = 2000; // between two reads of a waiting run: another person may have answered
 const REFUSED = [400, 401, 403, 404];
 
 export interface Followed {
@@ -258,7 +258,7 @@ export interface Followed {
   look: () => void; // now, without waiting
 }
 
-// A run as it goes on: what is on record, then each event as it comes, across lost connections.
+// Follows a run: its recorded events, then new ones; reconnects after a lost connection.
 export function useRun(id: string): Followed {
   const [log] = useState(() => new RunLog(id));
   const [error, setError] = useState<ApiError | null>(null);

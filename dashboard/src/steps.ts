@@ -34,7 +34,7 @@ export function isBad(e: Event): boolean {
   return isTool(e) ? d.success === false : Boolean(d.error_code || d.error_message) || (typeof d.status === "number" && d.status >= 400);
 }
 
-// Its reasoning, or the reply itself, was ended before its end.
+// Whether the reasoning was cut or not closed, or the reply is incomplete.
 export function isCut(e: Event): boolean {
   const { reasoning_cut: cut, reasoning_state: state, complete } = e.details ?? {};
   return (typeof cut === "string" ? cut !== "" && cut !== "none" : Boolean(cut)) || state === "cut" || state === "unclosed" || complete === false;
@@ -45,20 +45,20 @@ export function nameOf(e: Event): string {
   return (isTool(e) ? d.tool_name || d.communication_type || "tool" : d.model_name || "model") ?? "";
 }
 
-// The part before the reason in "[TOOL_CALL] names: reason" and "[DIRECT] reason", and the reason.
+// Divides "[TOOL_CALL] names: reason" and "[DIRECT] reason" into what precedes the reason, and the reason.
 export function decisionParts(entry: string): [string, string] {
   const [, head = "", why = entry] = /^(\[TOOL_CALL\](?: [^:]*:)?|\[\w+\]) ?([\s\S]*)$/.exec(entry) ?? [];
   return [head, why];
 }
 
-// The entry of the decision log. Its reason is left out where one of the texts beside it has it.
+// The entry of the decision log, without its reason if one of the texts shown with it contains the reason.
 export function decisionBeside(entry: string, texts: string[]): string {
   const [head, why] = decisionParts(entry);
   const start = why.replace(/\.\.\.$/, "").trim().slice(0, 200);
   return start && texts.some((t) => t.includes(start)) ? head.replace(/:$/, "") : entry;
 }
 
-// What one asked of a model, in a turn of several calls. Applications say which agent asks.
+// A question and the calls that answer it. The calls of an application are grouped by agent.
 export interface Turn {
   key: string;
   title: string;
@@ -114,7 +114,7 @@ export function touchedBy(name: string, given: unknown): Touched {
   return { files, commands: /patch/i.test(name) ? [] : texts(args as Record<string, unknown>, COMMAND) };
 }
 
-// All of a session, each with the steps that touched it.
+// The files and commands of a session, each with the ids of the steps that used it.
 export function touched(events: Event[]): { files: Map<string, string[]>; commands: Map<string, string[]> } {
   const all = { files: new Map<string, string[]>(), commands: new Map<string, string[]>() };
   for (const e of events) {

@@ -8,7 +8,7 @@ import { live } from "./live";
 const AGAIN_FIRST_MS = 500;
 const AGAIN_MAX_MS = 30_000;
 
-// Calls that run now: below what is on record, and in the place of what is there of them so far.
+// Splits a session into cards of calls that are not completely on record, and recorded events of the others.
 export function runningNow(board: Board, events: Event[]): { cards: Call[]; done: Event[] } {
   const ended = new Set(events.filter((e) => e.details?.ended_at_us).map((e) => e.event_id));
   const known = new Set(events.map((e) => e.event_id));
@@ -17,7 +17,7 @@ export function runningNow(board: Board, events: Event[]): { cards: Call[]; done
   return { cards, done: events.filter((e) => !shown.has(e.event_id)) };
 }
 
-// The calls of a session as they run; the page is told when there is more to read.
+// The live calls of a session; `reload` is called when the record has changed.
 export function useSession(id: string, reload: () => void): Board {
   const [board] = useState(() => new Board());
   useEffect(() => {
@@ -41,7 +41,7 @@ export function useSession(id: string, reload: () => void): Board {
   return board;
 }
 
-// What runs and what is on record are told by two: whoever is behind is asked again until they agree.
+// Live events and the record arrive separately: the record is loaded again until it has all ended calls.
 export function useAgreement(detail: Fetched<SessionDetail>, s: SessionDetail | null, board: Board): void {
   const wait = useRef(AGAIN_FIRST_MS);
   useCell(board.changes);
@@ -61,7 +61,7 @@ export function useAgreement(detail: Fetched<SessionDetail>, s: SessionDetail | 
   }, [behind, detail.loading]);
 }
 
-// Read again when something happened, and now and then while anything is under way.
+// Calls `reload` after live events and, while `busy`, every two seconds.
 export function useFresh(reload: () => void, busy: boolean): void {
   useEffect(() => {
     let timer = 0;

@@ -21,7 +21,7 @@ export interface Range {
   custom: boolean;
 }
 
-// The range of the address: two times, or a span up to now, to the minute so that it stays the same for a while.
+// The range of the address: two times, or a span up to now, rounded to the minute so that it changes rarely.
 export function rangeOf(q: URLSearchParams): Range {
   const from = Date.parse(q.get("from") ?? ""), to = Date.parse(q.get("to") ?? "");
   if (Number.isFinite(from) && Number.isFinite(to) && to > from) return { from, to, custom: true };

@@ -139,6 +139,6 @@ bool agent_log_thread_busy(struct agent_log *l, str key, str thread, bool *busy,
 /* The runs that others handed to this daemon, oldest first; each is returned once. The word is in
  * `from`. */
 #define AGENT_DUE_MAX 256
-#define AGENT_DUE_TOPIC "due" /* of the bus: somebody is to look */
+#define AGENT_DUE_TOPIC "due" /* of the bus: work for the daemons is due */
 bool agent_log_due(struct agent_log *l, struct arena *a, struct agent_row **out, size_t *n,
                    struct err *e) MUST_USE;

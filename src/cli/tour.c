@@ -197,7 +197,7 @@ static bool show_incident(struct guide *g)
         if (!over)
             usleep(POLL_US);
     }
-    return over || err_set(&g->err, ERR_TIMEOUT, "the investigation does not come to an end");
+    return over || err_set(&g->err, ERR_TIMEOUT, "the investigation does not end");
 }
 
 static void tour_print_verdict(struct guide *g, const struct json *doc, const struct json_node *r)

@@ -197,7 +197,9 @@ static bool check_tls(struct config_build *b, const struct json_node *root)
 {
     return (b->c->tls_cert.n > 0) == (b->c->tls_key.n > 0) ||
            config_wrong(
-               b, json_find(&b->source->doc, root, STR("tls")), "cert and key belong together");
+               b,
+               json_find(&b->source->doc, root, STR("tls")),
+               "cert and key belong together: give both");
 }
 
 /* Each part is read whatever is wrong with those before it, so that all problems are found. */
@@ -234,23 +236,24 @@ static bool is_key_name(str name)
     return false;
 }
 
-static const char *config_hint(const struct config_build *b, const struct schema_problem *p)
+/* Names that other programs have for a setting of ours. */
+static const char *config_hint_usual(const struct schema_problem *p)
 {
-    static const char *const yes_no[] = {"yes",
-                                         "no",
-                                         "on",
-                                         "off",
-                                         "y",
-                                         "n",
-                                         "Yes",
-                                         "No",
-                                         "YES",
-                                         "NO",
-                                         "On",
-                                         "Off",
-                                         "ON",
-                                         "OFF",
-                                         NULL};
+    static const struct {
+        const char *parent, *names, *advice;
+    } usual[] = {{"/providers/", "url endpoint api_base", ": use base_url"},
+                 {"", "port host bind", ": use listen: ADDRESS:PORT"},
+                 {"", "database db", ": use store"},
+                 {"", "log_level", ": use log: {level: ...}"}};
+
+    for (size_t i = 0; i < COUNT_OF(usual); i++)
+        if (str_starts(p->path, str_c(usual[i].parent)) && str_is_one_of(p->name, usual[i].names))
+            return usual[i].advice;
+    return ": docs/reference/configuration.md lists all names";
+}
+
+static const char *config_hint(const struct schema_problem *p)
+{
     const struct json_node *v = p->value;
 
     if (p->kind == SCHEMA_UNKNOWN && is_key_name(p->name))
@@ -259,6 +262,10 @@ static const char *config_hint(const struct config_build *b, const struct schema
                : str_starts(p->path, STR("/incidents/notify/"))
                    ? ": name an environment variable (_env) or a file (_file)"
                    : "";
+    if (p->kind == SCHEMA_UNKNOWN)
+        return p->nearest.n || str_find(p->text, STR("known are")) != STR_NONE
+                   ? ""
+                   : config_hint_usual(p);
     if (p->kind == SCHEMA_MISSING && str_eq(p->name, STR("providers")))
         return ": who serves the models, such as providers: " CONFIG_EXAMPLE;
     if (p->kind != SCHEMA_MISMATCH || !v)
@@ -277,10 +284,8 @@ static const char *config_hint(const struct config_build *b, const struct schema
     if (str_find(p->text, STR("expected integer")) == 0 ||
         str_find(p->text, STR("expected number")) == 0)
         return ": write a number";
-    for (size_t i = 0; yes_no[i]; i++)
-        if (str_find(p->text, STR("boolean")) != STR_NONE &&
-            json_is(&b->source->doc, v, str_c(yes_no[i])))
-            return ": write true or false";
+    if (str_find(p->text, STR("expected boolean")) == 0)
+        return ": write true or false";
     return "";
 }
 
@@ -299,7 +304,7 @@ static void config_on_problem(void *ctx, const struct schema_problem *p)
                      p->kind == SCHEMA_UNKNOWN ? v - 1 : v,
                      STR_FMT "%s",
                      STR_ARG(str_slice(p->text, 0, 160)),
-                     config_hint(b, p));
+                     config_hint(p));
 }
 
 bool config_check_shape(struct config_build *b, str shape)
@@ -372,7 +377,7 @@ static bool parse_each(str yaml, const char *path, const struct config_problem_s
     }
     ok = ok && json_parse(&c->source->doc, c->source->yaml.json, e);
     known = ok && config_check_shape(&b, config_schema(&c->arena));
-    /* Who wants all problems gets those of the values, too, although some names are unknown. */
+    /* A caller that collects problems gets those of values as well if only names are unknown. */
     ok = ok && (known || (sink && !b.misshapen)) && config_read_parts(&b) && known;
     if (!ok && b.problem_count == 0)
         report_error(sink, 0, e);

@@ -314,10 +314,10 @@ static bool config_agent_handoff(struct config_agents_reader *r, const struct js
         if (!config_agent_find(r, v, to))
             return false;
         if (&b->c->agents->agents[*to] == a)
-            return config_wrong(b, v, "an agent cannot hand the conversation to itself");
+            return config_wrong(b, v, "an agent cannot hand over to itself: remove it");
         for (size_t i = 0; i + 1 < a->handoff_count; i++)
             if (a->handoff[i] == *to)
-                return config_wrong(b, v, "it is named twice");
+                return config_wrong(b, v, "it is named twice: remove one");
     }
     return true;
 }
@@ -346,7 +346,8 @@ static bool config_agent_guard(struct config_agents_reader *r, const struct json
     out->kind = CONFIG_GUARD_AGENT;
     if (!config_agent_find(r, v, &out->agent))
         return false;
-    return &all->agents[out->agent] != a || config_wrong(b, v, "an agent cannot guard itself");
+    return &all->agents[out->agent] != a ||
+           config_wrong(b, v, "an agent cannot guard itself: name another one");
 }
 
 static void config_agent_digest(struct config_build *b, const struct json_node *v,
@@ -504,7 +505,8 @@ bool config_stage_read(struct config_build *b, const struct json_node *v, const 
         return false;
     for (size_t i = 0; i < at; i++)
         if (str_eq(stages[i].name, s->name))
-            return config_wrong(b, name ? name : v, "there are two stages with this name");
+            return config_wrong(
+                b, name ? name : v, "there are two stages with this name: rename one");
     return config_stage_agents(b, v, names, s);
 }
 
@@ -521,7 +523,7 @@ static bool config_workflow_read(struct config_agents_reader *r, const struct js
     ok = config_check_name(b, key, w->name);
     for (size_t i = 0; i < b->c->agents->agent_count; i++)
         if (str_eq(b->c->agents->agents[i].name, w->name))
-            ok = config_wrong(b, key, "an agent has this name already");
+            ok = config_wrong(b, key, "an agent has this name already: rename one");
     w->stages = arena_zero(&b->c->arena, json_count(doc, list) + 1, sizeof *w->stages);
     for (const struct json_node *v = json_first(doc, list); v; v = json_next(doc, list, v))
         ok &= config_stage_read(b, v, r->names, w->stages, w->stage_count++);

@@ -212,7 +212,7 @@ static bool read_models(struct config_build *b, struct config_provider *p,
         m->upstream = object ? config_build_text_of(b, json_value(k)) : m->alias;
         for (size_t i = 0; i < p->model_count; i++)
             if (str_eq(p->models[i].alias, m->alias))
-                return config_wrong(b, k, "this model is listed twice");
+                return config_wrong(b, k, "this model is listed twice: remove one");
         if (m->alias.n == 0)
             return config_wrong(b, k, "a model's name may not be empty");
         config_price_model(p, m);
@@ -277,10 +277,10 @@ static bool read_fallback(struct config_build *b, struct config_provider *p,
                                 near ? near : "",
                                 near ? "\"?" : "");
         if (index == own)
-            return config_wrong(b, n, "a provider cannot be its own fallback");
+            return config_wrong(b, n, "a provider cannot be its own fallback: remove it");
         for (size_t i = 0; i < p->fallback_count; i++)
             if (p->fallback[i] == index)
-                return config_wrong(b, n, "this fallback is listed twice");
+                return config_wrong(b, n, "this fallback is listed twice: remove one");
         p->fallback[p->fallback_count++] = index;
     }
     return true;

@@ -75,7 +75,7 @@ static bool format_read_pair(struct config_build *b, struct config_provider *p,
     struct err e;
 
     if (!open || !close)
-        return config_wrong(b, open ? open : close, "open and close belong together");
+        return config_wrong(b, open ? open : close, "open and close belong together: give both");
     if (format_member(b, v, "format"))
         return config_wrong(b, open, "give either format or open and close");
     p->pair = arena_zero(&b->c->arena, 1, sizeof *p->pair);

@@ -56,7 +56,8 @@ bool config_header_lines(struct config_build *b, const struct json_node *v, stru
             !json_text(doc, json_value(k), &b->c->arena, &value))
             continue;
         if (!config_header_token(name) || !config_header_value(value))
-            return config_wrong(b, k, "this is no header that could be sent");
+            return config_wrong(
+                b, k, "not a valid header: write a name without spaces, and a value in one line");
         if (config_header_framing(name))
             return config_wrong(
                 b, k, "the client writes this header itself, from the url and the body: remove it");

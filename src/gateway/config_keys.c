@@ -23,8 +23,7 @@ static bool hex_digest(str s, uint8_t out[SHA256_SIZE])
     return true;
 }
 
-/* What is wrong here may be the key itself in a place where it does not belong: nothing is quoted.
- */
+/* Errors do not quote the value: a user may have written the key itself in its place. */
 static bool read_digest(struct config_build *b, struct config_key *k, const struct json_node *v)
 {
     const struct json *doc = &b->source->doc;
@@ -35,7 +34,8 @@ static bool read_digest(struct config_build *b, struct config_key *k, const stru
     str text;
 
     if (!hex == !env)
-        return config_wrong(b, v, "a key has either sha256 or key_env");
+        return config_wrong(
+            b, v, "a key has either sha256 or key_env: `rationale keys new` makes one");
     if (!json_text(doc, at, &b->c->arena, &text))
         return false;
     if (hex)
@@ -110,7 +110,7 @@ static bool check_others(struct config_build *b, const struct config_key *k,
 {
     for (const struct config_key *other = b->c->keys; other < k; other++) {
         if (str_eq(other->name, k->name))
-            return config_wrong(b, v, "there are two keys with this name");
+            return config_wrong(b, v, "there are two keys with this name: rename one");
         if (memcmp(other->sha256, k->sha256, sizeof k->sha256) == 0)
             return config_wrong(
                 b, v, "the same key as that of \"" STR_FMT "\"", STR_ARG(other->name));

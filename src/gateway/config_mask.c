@@ -59,7 +59,7 @@ static bool read_pattern(struct config_build *b, const struct json_node *v)
         return false;
     for (size_t i = 0; i < b->c->mask_pattern_count; i++)
         if (str_eq(b->c->mask_patterns[i].name, p->name))
-            return config_wrong(b, at, "there are two patterns with this name");
+            return config_wrong(b, at, "there are two patterns with this name: rename one");
     if (!mask_pattern_check(p, &e))
         return config_wrong(b, json_find(doc, v, STR("pattern")), "%s", e.text);
     if (!json_bool(json_find(doc, v, STR("enabled")), &enabled) || enabled)

@@ -59,7 +59,7 @@ static bool config_notify_slack_url(struct config_build *b, const struct json_no
     struct err e;
 
     if (t->secret.page && !client_url_parse(secret_reveal(&t->secret), &parsed, &e))
-        return config_wrong(b, v, "the value that webhook_url names is no URL");
+        return config_wrong(b, v, "webhook_url gives no URL: set it to the one that Slack shows");
     return true;
 }
 

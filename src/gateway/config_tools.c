@@ -91,7 +91,7 @@ bool config_read_file(struct config_build *b, const struct json_node *v, size_t 
     else if (!config_has_room(b, v))
         ok = false;
     else if (!utf8_valid(*out))
-        ok = config_wrong(b, v, "%s is no text (UTF-8)", path.p);
+        ok = config_wrong(b, v, "%s is not UTF-8 text: save it as UTF-8", path.p);
     else
         *out = arena_dup(&b->c->arena, *out);
     arena_release(&a);
@@ -140,7 +140,8 @@ static bool config_tools_env(struct config_build *b, const struct json_node *env
         str name = config_text(b, k);
 
         if (!config_is_variable(name))
-            return config_wrong(b, k, "this is no name of an environment variable");
+            return config_wrong(
+                b, k, "not a name of an environment variable: use letters, digits and _");
         vars[n++] = arena_join(&b->c->arena, name, STR("="), config_text(b, json_value(k))).p;
     }
     for (size_t i = 0; i < COUNT_OF(inherited); i++)

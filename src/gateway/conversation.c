@@ -295,7 +295,7 @@ static uint64_t id_place(const struct conversation *t, str id)
     return link_atom(t->seed, 0, CHAT_ASSISTANT, ATOM_REPLY_ID, map_hash(t->seed, id));
 }
 
-/* Responses may continue from one that only the provider has. */
+/* previous_response_id may name a response that only the provider has. */
 static struct place *conversation_by_id(struct conversations *all, const struct conversation *t)
 {
     const struct json *doc = t->request->doc;

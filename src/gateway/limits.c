@@ -166,7 +166,7 @@ static bool limits_check_spend(const struct entry *s, const struct config_key *k
                    UNDER_WAY_MS / 1000);
 }
 
-/* Looks at all of them before it takes from any. */
+/* Checks all limits before it uses any of them up. */
 static bool gateway_limits_take(struct entry *s, const struct config_key *key, double tokens,
                                 uint64_t now, int64_t *retry_after_ms, struct err *e)
 {

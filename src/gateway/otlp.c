@@ -63,13 +63,13 @@ static size_t varint_size(uint64_t v)
     return n;
 }
 
-/* Of a field with a number below 16 and so many bytes in it. */
+/* The size of a protobuf field with a number below 16 and n bytes of content. */
 static size_t field_size(size_t n)
 {
     return 1 + varint_size(n) + n;
 }
 
-/* A string must be UTF-8, or receivers refuse all that it comes with. */
+/* A receiver refuses the whole request if one string in it is not UTF-8. */
 static str otlp_clean(str text, struct buf *room)
 {
     str cut = utf8_cut_size(text, TEXT_MAX);

@@ -151,7 +151,7 @@ void previous_response_put(struct previous_responses *p, const struct previous_r
     pthread_mutex_unlock(&p->lock);
 }
 
-/* From the newest back to the first; how many there are, or 0 if one is missing. */
+/* Fills `out`, the newest response first; returns their number, or 0 if one is missing. */
 static size_t previous_response_chain(struct previous_responses *p, str key, struct response **out)
 {
     size_t n = 0;

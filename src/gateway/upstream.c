@@ -132,7 +132,7 @@ static void tape_end(struct upstream_tape *t)
 
 /* ---- the events of an exchange ---- */
 
-/* The exchange is over before its handler hears of that, so that the handler can start another. */
+/* Ends the exchange. The caller then calls the returned handler, which may start another one. */
 static const struct upstream_handler *upstream_close(struct upstream *u)
 {
     const struct upstream_handler *handler = u->handler;

@@ -220,7 +220,7 @@ static struct call *get_call(struct vault *v, str id)
     return NULL;
 }
 
-/* Of a call that comes again and again, the place that was put first goes. */
+/* Removes the oldest place of a call that has PLACES_MAX of them. */
 static void vault_make_room(struct vault *v, struct call *call)
 {
     struct held *last = call->held;

@@ -149,7 +149,7 @@ static bool yaml_plain(struct reader *r, str s)
     else if (yaml_is_one_of(s, falses))
         json_out_bool(&r->out, false);
     else if (yaml_is_one_of(s, unusable))
-        return err_set(r->e, ERR_INPUT, STR_FMT " is no number that can be used", STR_ARG(s));
+        return err_set(r->e, ERR_INPUT, STR_FMT " is not a finite number", STR_ARG(s));
     else if (yaml_number(s, &r->scratch))
         json_out_raw(&r->out, buf_str(&r->scratch));
     else

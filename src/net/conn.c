@@ -97,7 +97,7 @@ static enum tls_result conn_receive_bytes(struct conn *c, char *to, size_t most,
     return got->n < most && !c->ended && !c->gone && !c->fault ? TLS_AGAIN : TLS_DONE;
 }
 
-/* All sockets of a round are read before the first of them is dealt with. */
+/* All sockets of a round are read before the bytes of the first are processed. */
 static void read_early(struct conn *c)
 {
     size_t room;

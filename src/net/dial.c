@@ -84,7 +84,7 @@ static void dial_on_error(void *ctx, const struct err *e)
     d->err = *e;
     conn_close(d->conn);
     d->conn = NULL;
-    /* Who shakes hands badly at one address does so at all of them. */
+    /* A handshake that fails at one address of a host fails at the others, too. */
     if (reached)
         d->at = d->addrs.n;
     try_next(d);

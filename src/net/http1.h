@@ -131,7 +131,7 @@ static inline bool http1_has(const struct http1_head *h, str name)
  * false. */
 bool http1_list_next(str *list, str *item);
 bool http1_is_token(str s);
-/* Whether it is valid in a header value. */
+/* Whether every byte of s is allowed in a header value. */
 bool http1_is_text(str s);
 
 /* Removes the framing of a body. */

@@ -470,7 +470,7 @@ static void loop_wake(struct loop *l)
         base_die("an eventfd cannot be written");
 }
 
-/* Whether it is the first. */
+/* Returns whether no other task was posted, so that the loop must be woken. */
 static bool net_loop_post(struct loop *l, struct loop_task *t)
 {
     struct loop_task *top = atomic_load_explicit(&l->posted, memory_order_relaxed);

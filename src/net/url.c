@@ -48,7 +48,8 @@ static bool check_text(str text, struct err *e)
                            "the URL holds a character outside ASCII: write a host as xn--..., a "
                            "path with %%XX");
         if (c == '?' || c == '#')
-            return err_set(e, ERR_INPUT, "the URL may have no query and no fragment");
+            return err_set(
+                e, ERR_INPUT, "the URL may have no query and no fragment: end it before the %c", c);
     }
     return true;
 }

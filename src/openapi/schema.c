@@ -162,8 +162,7 @@ void openapi_write_schema(struct openapi_reader *r, const struct json_node *v, s
     bool own = description.n == 0, cut;
     str key;
 
-    /* Once the text is full the operation is left out: where else references lead is of no
-     * interest. */
+    /* The operation is omitted if its text is full, so further references need not be followed. */
     if (buf_full(&r->text) || !json_is_object(to)) {
         bool flag = to && (to->kind == JSON_TRUE || to->kind == JSON_FALSE);
 

@@ -30,7 +30,7 @@ struct watch_run {
     char id[WATCH_RUN_ID_SIZE];
     str key_name; /* "": no key */
     _Atomic uint64_t calls, tool_calls;
-    /* Of the struct itself. */
+    /* References to this struct. */
     _Atomic unsigned refs;
     struct arena arena;
     struct watch_target {
@@ -45,7 +45,7 @@ struct watch_runs;
 /* `temporary`: the daemon ends when its last run has ended. */
 struct watch_runs *watch_runs_new(bool temporary);
 void watch_runs_free(struct watch_runs *all); /* after the loops; NULL is allowed */
-/* On a loop of the daemon, once: ends a temporary daemon that nobody uses. */
+/* Called once, on a loop of the daemon: ends a temporary daemon that has no users. */
 void watch_runs_begin(struct worker *w);
 /* The daemon drains: it accepts no more runs, and the end of the last one sends no signal. */
 void watch_runs_stop(struct watch_runs *all);

@@ -434,7 +434,7 @@ static inline void split_feed_plain(struct split *sp, str piece)
     sp->sink.on_run(sp->sink.ctx, (enum split_kind)sp->plain_kind, piece);
 }
 
-/* The same, where nothing matters but lines. */
+/* The same if only code fences and line starts matter. */
 static void split_feed_lines(struct split *sp, str piece)
 {
     struct split_line *l = split_tracked_line(sp);

@@ -73,7 +73,7 @@ static void assemble_add_text(struct assembled_reply *g, struct arena *a, enum a
         assemble_append(g, a, &b->text, ev->text);
 }
 
-/* Of thinking; Gemini signs text as well. */
+/* Adds a signature to its block of reasoning; Gemini signs text, too. */
 static void assemble_add_signature(struct assembled_reply *g, struct arena *a,
                                    const struct chat_event *ev)
 {

@@ -189,7 +189,7 @@ function others(of: Lists): Other[] {
   ];
 }
 
-// The newest of its kind, for a page that named only itself.
+// Lists the newest things of the same kind, for an address with one id.
 function ChooseOther({ kind, id }: { kind: Kind; id: string }) {
   const list = useApi<Lists>(NEWEST[kind]);
   const found = others(list.data ?? {}).filter((o) => o.id !== id);

@@ -40,7 +40,7 @@ function Entry({ d, q, onTool }: { d: Decision; q: string; onTool: (t: string) =
         <a class="why" href={sessionAddress(d.session_id ?? "", d.interaction_id)} data-item title={d.entry}><Marked q={q}>{why}</Marked></a>
         <span class="under">
           {[...new Set(tools)].map((t) => <button type="button" class="chip tiny" onClick={() => onTool(t)} title={`Only ${t}`}><Text>{t}</Text>{tools.filter((x) => x === t).length > 1 ? ` × ${tools.filter((x) => x === t).length}` : ""}</button>)}
-          {d.state === "cut" ? <span class="mark" title="The reply broke off: what it would have come to is not known">cut short</span> : null}
+          {d.state === "cut" ? <span class="mark" title="The reply broke off before it was complete">cut short</span> : null}
           {d.model ? <span>{d.model}</span> : null}
           <When us={d.timestamp_us} />
         </span>

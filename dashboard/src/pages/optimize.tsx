@@ -43,10 +43,10 @@ interface Candidate {
   objectives: Record<string, number>;
   calls: number;
   texts: Record<string, string>;
-  keys: number; // it is best at
+  keys: number; // how many it wins
 }
 
-// The candidates as the events tell of them.
+// The candidates that the events report.
 function candidates(run: Run & { events: Event[] }): Candidate[] {
   const all: Candidate[] = [];
   let proposed: Record<string, string> = {};

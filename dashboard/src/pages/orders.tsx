@@ -122,7 +122,7 @@ function Menu({ open, onPick }: { open: boolean; onPick: ((name: string) => void
 
 const NONE: Live = { said: "", entries: [], text: "", order: null };
 
-// A turn as it is taken. What the page has of the order stays as it was until the turn is over.
+// A turn while it runs. The page shows the order as it was before, until the turn has ended.
 function useTurn(id: string, over: (order: Order | null) => void) {
   const [turn, set] = useState<Live | null>(null);
   const [problem, setProblem] = useState("");

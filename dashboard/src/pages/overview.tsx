@@ -156,7 +156,7 @@ function CallsBelow({ q, from, to, words, zone }: { q: URLSearchParams; from: nu
   const now = address("/api/v1/history/interactions", {
     start_date_us: from * 1000, end_date_us: to * 1000 - 1, model: q.get("model"), key: q.get("key"), application: q.get("application"), outcome: q.get("outcome"), limit: 20,
   });
-  // Who reads older pages keeps them, and the range that they are of, until another filter is chosen.
+  // Older pages and their time range stay loaded until a filter changes.
   const filter = q.toString();
   const [kept, setKept] = useState<Kept | null>(null);
   const [busy, setBusy] = useState(false);

@@ -50,7 +50,7 @@ function Erase({ id }: { id: string }) {
   );
 }
 
-// To the neighbours in the list one came from; there before the session itself is.
+// Links to the sessions before and after in the list that the reader came from.
 function Steps({ of }: { of: string }) {
   const { before, after } = neighbours(of);
   const step = (id: string | null) => id && go(`/sessions/${encodeURIComponent(id)}`);
@@ -88,7 +88,7 @@ function Runs({ runs }: { runs: RunRow[] }) {
   return <p class="facts" aria-label="Runs"><span class="quiet">{runs.length === 1 ? "Run" : "Runs"}</span>{runs.map((r) => <span><a href={`/runs/${encodeURIComponent(r.run_id)}`}>{r.run_id}</a> <State of={r.status} /></span>)}</p>;
 }
 
-// Said when it changes, for who does not see it.
+// Announces changes of the status to screen readers.
 function useSaid(s: SessionDetail): void {
   const was = useRef({ id: "", status: "", calls: 0 });
   useEffect(() => {

@@ -86,7 +86,7 @@ interface Hit {
   snippet: string;
 }
 
-// Where the words stand: calls and decisions, not only sessions.
+// Calls and decisions that contain the words of the search.
 function Hits({ q }: { q: string }) {
   const data = useApi<{ results: Hit[]; reasoning_absent?: string | null; searched_back_to_us?: number | null }>(q.length >= SEARCH_MIN ? address("/api/v1/history/search", { q, limit: 8 }) : null).data;
   const found = data?.results ?? [];

@@ -37,7 +37,7 @@ function scale(spans: Span[]): Scale {
   }
   const begin = busy[0]?.[0] ?? 0, end = busy[busy.length - 1]?.[1] ?? 1;
   const worked = busy.reduce((n, [a, b]) => n + b - a, 0);
-  const longest = Math.max(1_000_000, worked * 0.3); // of a pause that is drawn as it is
+  const longest = Math.max(1_000_000, worked * 0.3); // a longer pause is drawn shortened
   const marks: [number, number][] = []; // time, and where it is drawn
   const pauses: { us: number; ms: number }[] = [];
   let x = 0;

@@ -127,7 +127,7 @@ export function Empty({ title, children }: { title: string; children?: Component
   );
 }
 
-// What came, or that it is on its way, or why it did not.
+// The data, or that it is loading, or the error.
 export function Loaded<T>({ of, children }: { of: Fetched<T>; children: (data: T) => ComponentChildren }) {
   if (of.data) {
     return (
@@ -183,8 +183,8 @@ export function Choice({ label, value, options, onChange }: { label: string; val
   );
 }
 
-// A search box that tells what was typed when the typing pauses. A value that is not the one it told,
-// as of a link or the way back, takes the place of what stands in it; its own does not.
+// A search box that reports its text when typing pauses. A new `value` from elsewhere, such as a link or
+// the back button, replaces the text; the value that the box itself reported does not.
 export function Search({ value, label, onChange }: { value: string; label: string; onChange: (v: string) => void }) {
   const [typed, setTyped] = useState(value);
   const seen = useRef(value);

@@ -47,7 +47,7 @@ function whole(d: Details): Reasoning {
   };
 }
 
-// One of several stretches of thought: what ended the last ended it alone.
+// One of several stretches of reasoning. Each has its own `cut`; the first one shows the cap.
 function stretch(s: Segment, d: Details, first: boolean): Reasoning {
   return {
     text: s.text, absent: s.text ? null : d.reasoning_absent, state: s.state ?? (s.text ? "complete" : d.reasoning_state), source: d.reasoning_source, has: true, tokens: s.tokens, exact: s.exact,
@@ -55,7 +55,7 @@ function stretch(s: Segment, d: Details, first: boolean): Reasoning {
   };
 }
 
-// Thought and answer. A model that thinks several times is shown in the order in which it did.
+// Reasoning and answer; several stretches of reasoning are in the order in which they arrived.
 function Reply({ d, id }: { d: Details; id: string }) {
   const parts = Array.isArray(d.segments) ? d.segments : [];
   const thoughts = parts.filter((s) => s.kind === "reasoning");
@@ -211,14 +211,14 @@ export function EventBody({ e, open, place = ALONE, more }: { e: Event; open: bo
 
 // ---- all of a session's ----
 
-// What it did, in a word or two: the tools that a model asks for, or that it answers.
+// The first part of a folded step: the tool, the tools that the model calls, "answers" or "fails".
 function head(e: Event): string {
   if (isTool(e)) return nameOf(e);
   const asked = toolCalls(e.details?.tool_calls).map((c) => c.name);
   return asked.length ? `→ ${asked.join(", ")}` : isBad(e) ? "fails" : "answers";
 }
 
-// And why, or with what.
+// The second part: the error, the arguments, or the reason.
 function line(e: Event): string {
   const d = e.details ?? {};
   if (isTool(e)) return d.error_message || words(d.parameters).slice(0, 200);

@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 import { go, usePlace, withQuery } from "../route";
 import { Search } from "./basics";
 
-// The rows that the address lets through, and the fields that change it. A list of one needs none.
+// The rows that match the filters of the address, and the fields that set them; no fields for one row.
 export function useNarrow<T>(rows: T[], of: { text: (row: T) => string; state?: (row: T) => string; label: string }): { rows: T[]; filters: ComponentChildren } {
   const { query: q } = usePlace();
   const find = q.get("find") ?? "", state = q.get("state") ?? "";

@@ -8,13 +8,13 @@ export interface Picked {
   toggle: (id: string) => void;
 }
 
-// At most two; a third takes the place of the first.
+// At most two ids; a third replaces the first.
 export function usePicked(): Picked {
   const [ids, set] = useState<string[]>([]);
   return { ids, toggle: (id) => set((now) => (now.includes(id) ? now.filter((x) => x !== id) : [...now, id].slice(-2))) };
 }
 
-// Without the first, the page offers the newest to choose from.
+// If one id is "", the page lists the newest things to choose from.
 export function compareAddress(kind: Kind, a: string, b: string): string {
   return `/compare?kind=${kind}&a=${encodeURIComponent(a)}&b=${encodeURIComponent(b)}`;
 }

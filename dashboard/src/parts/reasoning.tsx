@@ -121,7 +121,7 @@ function Body({ look, r }: { look: Look; r: Reasoning }) {
   );
 }
 
-// What somebody unfolded stays so when it is drawn again: a long list draws only what is near.
+// Remembers what a person unfolded, because a long list removes rows that are out of view.
 const unfolded = new Set<string>();
 
 function Display({ r, index, name }: { r: Reasoning; index?: string; name?: string }) {

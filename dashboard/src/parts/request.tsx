@@ -25,7 +25,7 @@ const kept = new Map<string, Promise<NewPart | null>>();
 const waiting: (() => void)[] = [];
 let running = 0;
 
-// The place of one that has ended goes to the next that waits.
+// A read has ended: starts the next one that waits.
 function next(): void {
   const go = waiting.shift();
   if (go) go();
@@ -102,7 +102,7 @@ function results(messages: unknown[]): Result[] {
   });
 }
 
-// The messages that are no tool's result and not the model's own words: those stand in the steps.
+// Messages other than results of tools and the model's own, both of which are shown as steps.
 function others(messages: unknown[]): { role: string; text: string }[] {
   return messages.flatMap((m) => {
     const { role = "", type } = (m ?? {}) as Block;

@@ -142,7 +142,7 @@ export function ReviewQueue({ newest, reload }: { newest: string; reload: () => 
           </li>
         ))}
       </ol>
-      {queue.data.open > rows.length ? <p class="quiet">{queue.data.open - rows.length} more wait behind these.</p> : null}
+      {queue.data.open > rows.length ? <p class="quiet">{queue.data.open - rows.length} more wait after these.</p> : null}
     </section>
   );
 }

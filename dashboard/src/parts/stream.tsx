@@ -1,12 +1,12 @@
-// stream.tsx - text as it is generated: appended once a frame to what stands, never drawn again; the
-// box has its height from the start and shows the end. SPDX-License-Identifier: Apache-2.0
+// stream.tsx - text while it is generated: new text is appended once a frame, old text is not drawn
+// again; the box has a fixed height and shows the end. SPDX-License-Identifier: Apache-2.0
 import { useEffect, useRef } from "preact/hooks";
 import type { Growing } from "../calls";
 import { nextFrame } from "../cell";
 import { plain } from "../visible";
 
-const NODES_MAX = 400; // of text in one box, then the oldest go
-const FIRST_MAX = 16_000; // letters of what was there before
+const NODES_MAX = 400; // text nodes in one box; beyond it the oldest are removed
+const FIRST_MAX = 16_000; // characters of earlier text that the box begins with
 
 export function Stream({ of, kind, label }: { of: Growing; kind: "reasoning" | "answer"; label: string }) {
   const box = useRef<HTMLDivElement>(null);
@@ -22,7 +22,7 @@ export function Stream({ of, kind, label }: { of: Growing; kind: "reasoning" | "
       while (div.childNodes.length > NODES_MAX) div.firstChild?.remove();
       toEnd();
     };
-    // Once there is more than it shows, its upper edge fades.
+    // The upper edge fades if the text is longer than the box.
     const toEnd = () => {
       if (div.scrollHeight > div.clientHeight) div.dataset.full = "";
       div.scrollTop = div.scrollHeight;

@@ -68,7 +68,7 @@ static uint64_t json_digits_value(struct decimal d)
     return v;
 }
 
-/* Of digits alone, perhaps with a sign, that cannot be too many. */
+/* The value of digits with an optional sign, few enough not to overflow. */
 static int64_t json_plain_value(str s)
 {
     bool negative = s.p[0] == '-';
@@ -80,7 +80,7 @@ static int64_t json_plain_value(str s)
     return negative ? -n : n;
 }
 
-/* Of a fraction, an exponent, or many digits. */
+/* The value of a number with a fraction, an exponent, or many digits. */
 static NOINLINE bool json_decimal_i64(str s, int64_t *out)
 {
     struct decimal d = json_decimal_of(s);
@@ -127,7 +127,7 @@ static const double tens[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                               1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
                               1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
-/* Of a few digits with a point among them, as people write them. */
+/* A fast path for a few digits with a point among them. */
 static bool json_short_double(str s, double *out)
 {
     size_t point = 0; /* never the first byte */

@@ -240,7 +240,7 @@ static int schema_named_cmp(const void *a, const void *b)
     return c ? c : (x->at > y->at) - (x->at < y->at);
 }
 
-/* Of equal names the last counts. */
+/* Sorts by name and keeps the last of equal names; returns how many are left. */
 static size_t schema_named_sort(struct schema_named *named, size_t n)
 {
     size_t kept = 0;

@@ -59,8 +59,8 @@ static bool call_check_allowed(const struct call_request *r, const struct level 
     return true;
 }
 
-/* Who may see the reasoning: the key's word is final, then the client's header, then the preset,
- * then the configuration. */
+/* Whether the client gets no reasoning. The first of these decides: a key that hides, the client's
+ * header, a key that shows, the preset, the configuration. */
 bool call_reply_hides(const struct config *c, const struct call_request *r,
                       const struct config_preset *preset)
 {
@@ -83,7 +83,7 @@ bool call_reply_hides(const struct config *c, const struct call_request *r,
     return policy == CONFIG_HIDE;
 }
 
-/* Whether the client's wish to see no reasoning is the gateway's to fulfil. Anthropic fulfils
+/* Whether the gateway must hide reasoning that the client asked not to see. Anthropic handles
  * "display: omitted" itself: it leaves thinking blocks that are a signature alone, and those must
  * reach the client. */
 static bool call_omits_reasoning(const struct call *c)

@@ -24,14 +24,14 @@ static bool call_error_well_formed(enum chat_dialect dialect, const struct json 
            json_is(doc, json_find(doc, root, STR("type")), STR("error"));
 }
 
-/* Of these dialects a request that is too long has status 400, whatever the provider's status. */
+/* In these dialects a request that is too long gets status 400, whatever the provider sent. */
 static bool call_error_is_openai(const struct call *c)
 {
     return c->attempt.wire->dialect == CHAT_OPENAI || c->attempt.wire->dialect == CHAT_RESPONSES;
 }
 
-/* The provider's own body. OpenAI's clients know a request that is too long by its code, which many
- * hosts of that dialect leave out: they get it in the same body. */
+/* The provider's body, with the code of a request that is too long added if it is missing: OpenAI's
+ * clients recognise such an error by the code, which many hosts omit. */
 static str call_error_body(struct call *c, const struct json *doc, const struct chat_error *error)
 {
     const struct json_node *inner = json_find(doc, json_root(doc), STR("error"));

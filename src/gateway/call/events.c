@@ -95,7 +95,7 @@ static void event_read_usage(struct call *c, const struct chat_event *ev, struct
         u->cache_write = u->input - (u->cache_read > 0 ? u->cache_read : 0);
     if (u->reasoning == 0 && c->pipe.reasoning.tagged)
         u->reasoning = -1; /* the provider does not know the reasoning that was in its text */
-    if (u->raw.n)          /* in words that only its own dialect knows */
+    if (u->raw.n)          /* usage as its own dialect writes it */
         u->raw = c->attempt.wire->dialect == c->in.wire->dialect ? event_retain_text(c, u->raw)
                                                                  : STR("");
     if (c->attempt.phase != CALL_FIRST) {

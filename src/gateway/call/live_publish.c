@@ -133,7 +133,7 @@ static void live_on_close(void *ctx)
     c->live.masks = NULL;
 }
 
-/* Of nothing that changes while the call runs. */
+/* Describes the call by fields that do not change while it runs. */
 static void live_on_describe(void *ctx, struct hub_begin *b)
 {
     const struct call *c = ctx;

@@ -128,7 +128,7 @@ str call_mask_valid_json(struct call *c, str json)
     return call_mask_some_json(c, json, true);
 }
 
-/* Whether it is exactly one of the strings of the body, without escapes. */
+/* Whether the text is a slice of the body between quotes, so a whole string without escapes. */
 static bool call_mask_is_of_body(const struct call *c, str text)
 {
     str body = c->in.request->doc ? c->in.request->doc->src : STR("");

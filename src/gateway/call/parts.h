@@ -112,7 +112,7 @@ struct call_reply {
     const struct http1_field *headers;    /* those that the client may see */
     size_t header_count;
     struct defer *deferred; /* frames that wait until the start of a text is known; or NULL */
-    /* Of an event stream before its first event, unchanged; NULL: none. */
+    /* Comments of an event stream before its first event, unchanged; or NULL. */
     struct arena_text *comments;
 };
 

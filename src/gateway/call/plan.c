@@ -94,8 +94,8 @@ static str plan_join_texts(struct arena *a, str x, str y)
     return arena_printf(a, STR_FMT "\n\n" STR_FMT, STR_ARG(x), STR_ARG(y));
 }
 
-/* Of temperature and top_p the model takes one: a preset's value goes first, then the client's
- * top_p. */
+/* For a model that accepts only one of temperature and top_p: keeps top_p if the client sent top_p
+ * and no temperature, else temperature. */
 static void plan_pick_sampling(const struct chat_request *r, struct wire_plan *plan)
 {
     bool temperature = plan->temperature.n || (r->temperature.n && !plan->drop_temperature);

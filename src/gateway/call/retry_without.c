@@ -266,7 +266,7 @@ static unsigned retry_efforts_quoted(str words)
     return out;
 }
 
-/* Of those listed the nearest to the level; where reasoning is asked for, never none. */
+/* The listed level nearest to `level`; "none" only if `level` asks for no reasoning. */
 static enum chat_level retry_effort_nearest(unsigned listed, enum chat_level level)
 {
     assert(level < CHAT_LEVEL_COUNT);

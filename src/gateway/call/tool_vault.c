@@ -429,8 +429,8 @@ size_t call_vault_find(void *ctx, str id, struct wire_kept *out, size_t n_max)
     return tool_vault_find_in_vault(c, &h->call, out, n_max);
 }
 
-/* Of one message: it may have kept something for the first call alone, and others may have used the
- * same ids. */
+/* Whether the calls of a message have entries in the vault, but none of this conversation. Often
+ * only the first call has an entry, and other conversations may use the same ids. */
 bool call_vault_has_foreign(struct call *c)
 {
     const struct history_call *h = c->tools.history ? c->tools.history->first : NULL;

@@ -40,7 +40,7 @@ struct pipe_cap {
 void pipe_cap_feed(struct pipe_cap *s, const struct chat_event *ev, enum pipe_mark mark);
 /* The reasoning of this choice, or of another one, has passed the cap. */
 void pipe_cap_pass(struct pipe_cap *s);
-/* From here on, a second call continues the reply. */
+/* The events that follow are those of a second call, which continues the reply. */
 void pipe_cap_continue(struct pipe_cap *s);
 /* The number of dropped tokens. */
 int64_t pipe_cap_dropped(const struct pipe_cap *s);

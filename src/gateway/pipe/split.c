@@ -109,7 +109,7 @@ static void pipe_space_emit(struct pipe_split *s, str text)
     pipe_split_emit(s, s->kind, text);
 }
 
-/* Without the white space at its front. */
+/* The text without leading white space. */
 static str pipe_space_skip(str text)
 {
     return str_slice(text, str_trim(text).n ? (size_t)(str_trim(text).p - text.p) : text.n, text.n);

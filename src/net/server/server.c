@@ -226,7 +226,7 @@ void server_free(struct server *s)
     free(s);
 }
 
-/* A connection that has rested for a while, the longest first, makes room for one that asks. */
+/* Closes the connection that has been idle longest, to make room for a new one. */
 static bool server_server_make_room(struct server *s)
 {
     struct server_exchange *idle = NULL;

@@ -33,7 +33,7 @@ static str tag_header(struct k3 *k)
     return str_trim(str_slice(c->raw, from, calls_seek(c, &k->token, from)));
 }
 
-/* The text of an element up to its close tag, which is gone over. */
+/* The text of an element up to its closing tag, which is skipped. */
 static bool element_text(struct k3 *k, struct calls_find *end, str *out)
 {
     struct calls *c = k->c;

@@ -184,7 +184,7 @@ void calls_mistral(struct calls *c)
     }
 }
 
-/* The header, if it is still there, is gone over; it may name the recipient. */
+/* Skips the header if it was not read yet; it may name the recipient. */
 static str body_recipient(struct calls *c, str recipient)
 {
     str rest = str_trim(calls_rest(c)), header;

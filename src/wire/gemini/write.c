@@ -429,7 +429,7 @@ static void gemini_write_put_format(const struct chat_request *r, struct json_ou
         json_write_raw(o, "responseJsonSchema", r->format_schema);
 }
 
-/* As a client would ask: which of them the model knows is the plan's to say. */
+/* Writes the level as a client would; the plan replaces what the model does not know. */
 static void gemini_write_put_thinking(const struct chat_request *r, struct json_out *o)
 {
     static const char *const levels[CHAT_LEVEL_COUNT] = {[CHAT_LEVEL_MINIMAL] = "MINIMAL",
