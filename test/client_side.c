@@ -72,7 +72,7 @@ void world_turn(struct world *w)
     loop_task_init(&t, stop, w->loop);
     loop_defer(w->loop, &t);
     loop_run(w->loop);
-    loop_drop(w->loop, &t); /* another event may have dropped it already */
+    loop_drop(w->loop, &t); /* another event may have stopped the loop first */
 }
 
 int world_accept(struct world *w)

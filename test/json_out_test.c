@@ -51,7 +51,7 @@ TEST(json_quote_escapes_what_must_be_and_mends_what_is_not_utf8)
             }
 }
 
-/* Short texts are looked at in one piece, whatever their size. */
+/* Short texts take a path that reads them in one piece. It must handle a size of 0 too. */
 TEST(json_quote_takes_a_text_without_bytes) /* UBSan reports an offset to NULL */
 {
     struct buf out;
@@ -223,9 +223,9 @@ TEST(json_out_remembers_what_went_wrong)
 
     buf_init(&b, 10);
     json_out_init(&o, &b);
-    CHECK(!json_out_ok(&o, &e)); /* nothing yet */
+    CHECK(!json_out_ok(&o, &e)); /* no value yet */
     json_out_array(&o);
-    CHECK(!json_out_ok(&o, &e)); /* open */
+    CHECK(!json_out_ok(&o, &e)); /* the array is open */
     json_out_str(&o, STR("longer than ten bytes"));
     json_out_end(&o);
     CHECK(!json_out_ok(&o, &e));
@@ -403,7 +403,7 @@ static void add_random(struct buf *b, unsigned depth, uint32_t *seed)
     buf_add_c(b, object ? '}' : ']');
 }
 
-/* v written again by the writer. */
+/* Writes the value v again with the writer. */
 static void copy_value(const struct json *doc, const struct json_node *v, struct arena *a,
                        struct json_out *o)
 {
@@ -452,7 +452,8 @@ static void check_copy(const struct json *doc)
     json_release(&again);
 }
 
-/* One value or member changed: the document is good, has the change, and is else as it was. */
+/* Changes one value or member. The document must be valid, have the change, and keep all other
+ * bytes. */
 static void check_splices(const struct json *doc, const struct json_node *v, struct buf *b)
 {
     struct json again;
@@ -503,7 +504,7 @@ TEST(json_of_any_shape_is_spliced_and_written_again_without_loss)
     json_release(&doc);
 }
 
-/* Every escape at every place in a text of several blocks. */
+/* Each escape at each position in a text of several SIMD blocks. */
 TEST(json_text_does_not_depend_on_where_the_escapes_are)
 {
     static const struct {

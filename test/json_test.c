@@ -6,7 +6,7 @@
 
 static const struct {
     const char *text;
-    const char *wrong; /* NULL: it is right */
+    const char *wrong; /* NULL: valid */
 } grammar[] = {
     {"null", NULL},
     {" \t\r\n true \t\r\n ", NULL},
@@ -88,8 +88,8 @@ static const struct {
     {"\"ab\xE2\x82", "bytes that are not UTF-8 at line 1, column 4 (byte 3)"},
 };
 
-/* The text alone in its own memory, so that a byte read too far is seen; by every path there is.
- * All must agree on the verdict, the sentence and the tape. */
+/* Copies the text into memory of its exact size, so that a sanitizer detects an overread, and
+ * parses it with every SIMD level. All must agree on the verdict, the message and the nodes. */
 static bool parse_all_ways(struct json *doc, str text, struct err *e)
 {
     char *src = base_alloc(text.n);
@@ -137,7 +137,8 @@ TEST(json_takes_the_grammar_and_says_what_is_wrong_and_where)
     json_release(&doc);
 }
 
-/* Inside a string, with plain text before and after: wherever the blocks begin and end. */
+/* The case inside a string, with plain text before and after, so that block boundaries fall
+ * everywhere. */
 TEST(json_verdict_does_not_depend_on_where_in_a_string_it_is)
 {
     static const struct {
@@ -193,7 +194,7 @@ TEST(json_verdict_does_not_depend_on_where_in_a_string_it_is)
     json_release(&doc);
 }
 
-/* Every sequence of one to four bytes at the edges of what UTF-8 allows, against the plain rule. */
+/* Every sequence of one to four bytes around the limits of UTF-8, compared with a plain rule. */
 TEST(json_utf8_paths_agree_with_the_rule)
 {
     static const unsigned char edges[] = {'a',  0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF,
@@ -313,7 +314,7 @@ TEST(json_agrees_with_the_public_suite)
     CHECK(seen > 200);
 }
 
-/* Where the message says that it is. */
+/* The byte offset in an error message. */
 static size_t place_of(const struct err *e)
 {
     const char *at = strstr(e->text, "(byte ");
@@ -321,7 +322,8 @@ static size_t place_of(const struct err *e)
     return at ? (size_t)strtoull(at + 6, NULL, 10) : SIZE_MAX;
 }
 
-/* The same text, once so that its end need not be looked for and once with an x behind it. */
+/* Parses a text that ends in a bracket, for which the parser has a fast path, and the same text
+ * with an x after it. Both must give the same error. */
 static void check_closed(struct json *doc, const char *text, size_t n)
 {
     char *alone = malloc(n), *more = malloc(n + 1);

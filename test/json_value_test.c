@@ -51,7 +51,7 @@ TEST(json_finds_and_reads)
 TEST(json_pointer_follows_rfc_6901)
 {
     static const struct {
-        const char *pointer, *raw; /* NULL: there is none */
+        const char *pointer, *raw; /* NULL: not found */
     } cases[] = {
         {"",
          "{\"foo\":[\"bar\",\"b\\u007Ez\"],\"\":0,\"a/b\":1,\"m~n\":8,\"~1\":9,\"k\\u007el\":6}"},
@@ -142,7 +142,7 @@ TEST(json_i64_takes_integers_that_fit_however_written)
     json_release(&doc);
 }
 
-/* Hard ones: halfway between two doubles, the ends of the range, many digits. */
+/* Hard cases: halfway between two doubles, the ends of the range, many digits. */
 static const struct {
     const char *text;
     double value;
@@ -206,7 +206,7 @@ TEST(json_double_is_the_nearest_one)
     json_release(&doc);
 }
 
-/* One division must round as a conversion of the text does. */
+/* The fast path (one division) must round as strtod does. */
 TEST(json_double_of_a_short_fraction_is_what_strtod_says)
 {
     uint64_t x = 88172645463325252u;
@@ -305,7 +305,8 @@ TEST(json_equal_goes_by_value)
     json_release(&b);
 }
 
-/* Members in opposite order, keys that begin alike: quadratic would take minutes. */
+/* Members in opposite order, with keys that share a prefix: a quadratic comparison would take
+ * minutes. */
 TEST(json_equal_of_large_objects_takes_no_time)
 {
     enum { MEMBERS = 100000 };
@@ -325,7 +326,7 @@ TEST(json_equal_of_large_objects_takes_no_time)
     json_init(&b);
     CHECK(json_parse(&a, buf_str(&x), &e) && json_parse(&b, buf_str(&y), &e));
     CHECK(json_equal(&a, json_root(&a), &b, json_root(&b)));
-    y.p[y.n - 4] = '7'; /* the last value: 0.0 becomes 7.0 */
+    y.p[y.n - 4] = '7'; /* 0.0 of the last value becomes 7.0 */
     CHECK(json_parse(&b, buf_str(&y), &e));
     CHECK(!json_equal(&a, json_root(&a), &b, json_root(&b)));
     json_release(&a);
@@ -359,7 +360,7 @@ TEST(json_long_numbers_take_no_time)
     buf_release(&b);
 }
 
-/* Whatever an object knows of its keys beforehand. */
+/* The lookup must find the last of equal keys, whatever the number and order of the other keys. */
 TEST(json_finds_the_last_of_equal_keys_among_any_others)
 {
     struct json doc;

@@ -1,4 +1,4 @@
-/* level_test.c - which level a call has, its cap and its words; and when to try again.
+/* level_test.c - the level, cap and level names of a call; and when to retry it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -168,7 +168,7 @@ TEST(a_call_that_asks_for_no_level_has_its_keys_or_its_providers)
                                             "  - {name: top, sha256: \"" DIGEST(
                                                 "5") "\", levels: [low, max]}\n";
     static const struct {
-        int key; /* -1: none */
+        int key; /* index of the key; -1: no key */
         const char *model;
         enum chat_dialect dialect;
         enum chat_level want;
@@ -242,7 +242,7 @@ TEST(what_nobody_serves_and_what_is_no_level_is_said)
 TEST(a_model_that_nobody_serves_is_refused_with_the_nearest_that_the_key_may_use)
 {
     static const struct {
-        const char *asked, *near; /* NULL: none is similar */
+        const char *asked, *near; /* NULL: no similar model */
         bool with_key;
     } rows[] = {
         {"gtp-5", "gpt-5", false},
@@ -279,7 +279,7 @@ TEST(names_that_only_look_like_levels_stay_whole)
 
     CHECK(level_choose(c, &r, STR(""), NULL, &l, &e));
     CHECK(str_eq(l.model, STR("qwen-max")) && l.asked == CHAT_LEVEL_NOT_GIVEN);
-    r = request("qwen-xhigh"); /* no maker calls a model so */
+    r = request("qwen-xhigh"); /* no provider has a model of this name */
     CHECK(level_choose(c, &r, STR(""), NULL, &l, &e));
     CHECK(str_eq(l.model, STR("qwen")) && l.asked == CHAT_LEVEL_XHIGH);
     config_release(c);

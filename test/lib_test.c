@@ -1,4 +1,4 @@
-/* The library as its users have it: include/rationale.h and librationale.so, nothing else.
+/* The library as its users get it: include/rationale.h and librationale.so, nothing else.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -10,13 +10,13 @@
 
 #define TEXT_MAX 4096
 
-/* All that a splitter hands out. */
+/* All output of a splitter. */
 struct got {
     char text[4][TEXT_MAX]; /* by kind */
     size_t size[4];
     char all[TEXT_MAX]; /* in order */
     size_t all_size;
-    int events[5]; /* how many of each */
+    int events[5]; /* count by kind */
     char name[64];
     size_t reclassified;
 };
@@ -378,7 +378,7 @@ TEST(a_summary_is_two_hundred_characters_not_bytes)
     rationale_extract_free(x);
 }
 
-/* The library bounds its own memory by the size of the text: no text may be too much for that. */
+/* The library derives its memory limit from the size of the text; every text must fit. */
 TEST(a_record_of_any_size_fits)
 {
     static const char *const shapes[] = {"x", "<think>x", "<think>x</think>y\n", "\xE2\x82\xAC"};

@@ -1,4 +1,4 @@
-/* How often and for how much a key may call.
+/* Rate, token and spending limits of a key.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -15,7 +15,7 @@ static struct config_key key_of(int64_t rpm, int64_t tpm, double usd)
     return (struct config_key){.name = STR("ci"), .rpm = rpm, .tpm = tpm, .spend_usd = usd};
 }
 
-static const struct clock *now; /* of the test at hand */
+static const struct clock *now; /* the clock of the current test */
 
 static struct limits *limits_at(const struct clock *clock)
 {
@@ -122,7 +122,7 @@ TEST(tokens_are_corrected_when_they_are_known)
     clock_fake_init(&clock, 0);
     l = limits_at(&clock);
     CHECK(take(l, &k, 1000, &wait));
-    settle(l, &k, 1000, 7000, 0); /* 1000 more than there were */
+    settle(l, &k, 1000, 7000, 0); /* 1000 more than the bucket had */
     CHECK(!take(l, &k, 100, &wait));
     CHECK_INT(wait, 11000);
     clock_fake_advance_ms(&clock, 11000);
@@ -130,7 +130,7 @@ TEST(tokens_are_corrected_when_they_are_known)
     CHECK(!take(l, &k, 1, &wait));
     settle(l, &k, 100, 0, 0);
     CHECK(take(l, &k, 100, &wait));
-    settle(l, &k, 1000000, 0, 0); /* never more than a minute's worth */
+    settle(l, &k, 1000000, 0, 0); /* a refund cannot exceed the bucket: one minute's tokens */
     CHECK(take(l, &k, 6000, &wait));
     CHECK(!take(l, &k, 1, &wait));
     limits_free(l);
@@ -173,7 +173,7 @@ TEST(what_was_spent_adds_up_and_ends_it)
 
     CHECK(take(l, &k, 1, &wait));
     settle(l, &k, 1, 1, 0.6);
-    settle(l, &k, 1, 1, -1); /* not known */
+    settle(l, &k, 1, 1, -1); /* unknown cost */
     settle(l, &k, 1, 1, (double)NAN);
     CHECK(take(l, &k, 1, &wait));
     limits_spent_add(l, STR("ci"), 0.5);
@@ -193,18 +193,18 @@ TEST(calls_at_once_spend_no_more_than_one_after_the_other)
     int64_t wait = 0;
     struct err e;
 
-    for (int i = 0; i < 3; i++) /* the last of them is begun with 0.2 left */
+    for (int i = 0; i < 3; i++) /* the last one starts with 0.2 left */
         CHECK(limits_take(l, &k, &dear, &wait, &e));
     CHECK(!limits_take(l, &k, &dear, &wait, &e));
-    CHECK_INT(wait, 1000); /* they may cost less */
+    CHECK_INT(wait, 1000); /* retry soon: they may cost less than reserved */
     limits_settle(l, &k, &dear, 1, 0.1);
     CHECK(limits_take(l, &k, &odd, &wait, &e));
     limits_settle(l, &k, &odd, 1, 0);
     for (int i = 0; i < 2; i++)
         limits_settle(l, &k, &dear, 1, 0.4);
-    CHECK(limits_take(l, &k, &vast, &wait, &e)); /* alone, it is the last */
+    CHECK(limits_take(l, &k, &vast, &wait, &e)); /* allowed when no other call is running */
     CHECK(!limits_take(l, &k, &dear, &wait, &e));
-    limits_settle(l, &k, &vast, 1, -1); /* it failed */
+    limits_settle(l, &k, &vast, 1, -1); /* the call failed */
     CHECK(limits_take(l, &k, &dear, &wait, &e));
     limits_settle(l, &k, &dear, 1, 0.2);
     CHECK(!limits_take(l, &k, &dear, &wait, &e));
@@ -277,7 +277,7 @@ static void nothing(void *ctx)
     (void)ctx;
 }
 
-/* Two daemons: what one reports, the other subtracts. */
+/* Reports the use of one daemon to another, which subtracts it. */
 static void report_to(void *ctx, const struct limits_use *u)
 {
     limits_peer_used(ctx, 1, false, u);
@@ -301,14 +301,14 @@ TEST(the_use_by_other_daemons_counts_once)
     limits_share(a, nothing, NULL);
     for (int i = 0; i < 5; i++)
         CHECK(take(a, &k, 10, &wait));
-    limits_report(a, true, base_to, b); /* it was used before they met */
+    limits_report(a, true, base_to, b); /* use from before the daemons connected */
     limits_report(a, false, report_to, b);
     for (int i = 0; i < 50; i++)
         CHECK(take(a, &k, 10, &wait));
     settle(a, &k, 10, 110, 4);
     limits_report(a, false, report_to, b);
-    limits_report(a, false, report_to, b); /* nothing has changed */
-    limits_report(a, true, report_to, b);  /* and the same total changes nothing */
+    limits_report(a, false, report_to, b); /* no change */
+    limits_report(a, true, report_to, b);  /* the same totals: no change */
     CHECK(limits_spent(b, STR("ci")) == 4);
     for (int i = 0; i < 10; i++)
         CHECK(take(b, &k, 1, &wait));
@@ -335,7 +335,7 @@ TEST(the_reservations_of_a_daemon_that_is_gone_are_free)
     limits_free(b);
 }
 
-/* A number that does not count would stay in the bucket for ever. */
+/* A NaN or an infinity would stay in the bucket for ever. */
 TEST(a_report_that_is_no_number_is_ignored)
 {
     struct config_key k = key_of(60, 1000, 10);

@@ -1,4 +1,4 @@
-/* live_alert_test.c - alerts, told to those who watch them: at once, and as they change.
+/* live_alert_test.c - alerts are published to their viewers at once and at every change.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -47,7 +47,7 @@ static void subscribe(struct seen *s, const char *channel)
     CHECK_F(hub_subscribe(s->viewer, str_c(channel), 0, &e), "%s", e.text);
 }
 
-/* Weak point 17: a late subscriber got nothing. */
+/* A late subscriber gets the last state, then each change. */
 TEST(defect_17_who_comes_late_is_told_the_last_state_and_then_each_change)
 {
     struct seen s;

@@ -1,4 +1,4 @@
-/* What a viewer asks for.
+/* Requests that a viewer sends.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -10,7 +10,7 @@
 TEST(a_message_is_read_or_told_what_is_wrong_with_it)
 {
     static const struct {
-        const char *text, *code; /* NULL: good */
+        const char *text, *code; /* NULL: valid */
         enum ask_kind kind;
         const char *channel;
     } table[] = {

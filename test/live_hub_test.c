@@ -1,4 +1,4 @@
-/* What those who watch are told, and what it may cost.
+/* The messages that viewers get, and their limits.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -59,7 +59,7 @@ static void become(struct hub_call *c, enum hub_state s)
 
 static void pass(uint64_t ms)
 {
-    for (uint64_t left = ms; left > 0;) { /* what is due late may make something due later */
+    for (uint64_t left = ms; left > 0;) { /* a late timer may set another timer */
         uint64_t step = left > 500 ? 500 : left > 5 ? 5 : left;
 
         clock_fake_advance_ms(&fake, step);
@@ -154,7 +154,7 @@ TEST(who_comes_late_gets_all_so_far_and_then_the_rest)
     CHECK_STR(buf_str(&early.text[HUB_ANSWER]), "caf");
     CHECK(seen_has(&early, "\"state\":\"thinking\""));
     hub_call_text(c, HUB_ANSWER, STR("\xA9 and"));
-    seen_begin(&late, port, SIDE_ALL); /* while something is on its way to the other */
+    seen_begin(&late, port, SIDE_ALL); /* while a text for the other viewer is pending */
     subscribe(&late, "session_s");
     CHECK_STR(buf_str(&late.text[HUB_ANSWER]), "caf\xC3\xA9 and");
     hub_call_text(c, HUB_ANSWER, STR(" more"));
@@ -194,7 +194,7 @@ TEST(a_viewer_that_is_full_loses_messages_is_told_and_catches_up)
     CHECK_INT(counts.dropped[HUB_BY_SOCKET], 7);
     CHECK_INT(counts.viewers[HUB_BY_SOCKET], 1);
     s.full = false;
-    pass(600); /* without another message */
+    pass(600); /* no further message follows */
     CHECK_INT(s.gaps, 1);
     CHECK_INT(s.missed, 7);
     CHECK_STR(buf_str(&s.text[HUB_ANSWER]), "one two two two two two two two ");
@@ -202,7 +202,7 @@ TEST(a_viewer_that_is_full_loses_messages_is_told_and_catches_up)
     hub_call_text(c, HUB_ANSWER, STR("three "));
     side_turn(loop);
     s.full = false;
-    hub_call_text(c, HUB_ANSWER, STR("four ")); /* and with one */
+    hub_call_text(c, HUB_ANSWER, STR("four ")); /* another message follows */
     side_turn(loop);
     CHECK_INT(s.gaps, 2);
     CHECK_INT(s.missed, 1);
@@ -238,7 +238,7 @@ TEST(a_long_text_is_kept_in_part_and_its_viewers_get_all_of_it)
     seen_begin(&late, port, SIDE_ALL);
     subscribe(&late, "session_s");
     CHECK_INT(late.gaps, 1);
-    CHECK(late.torn); /* its piece does not begin at the beginning, and says so */
+    CHECK(late.torn); /* its first piece has an `at` above 0 */
     CHECK(late.text[HUB_ANSWER].n >= HUB_TEXT_MAX / 2 - 4);
     CHECK(str_ends(buf_str(&large), buf_str(&late.text[HUB_ANSWER])));
     hub_counts(hub, &counts);
@@ -306,7 +306,7 @@ TEST(who_may_not_see_a_call_or_its_reasoning_does_not)
     hub_call_text(quiet, HUB_REASONING, STR("unkept"));
     pass(60);
     subscribe(&all, "session_s");
-    subscribe(&blind, "session_s"); /* late */
+    subscribe(&blind, "session_s"); /* after the calls began */
     finish(a);
     finish(b);
     finish(quiet);
@@ -319,7 +319,7 @@ TEST(who_may_not_see_a_call_or_its_reasoning_does_not)
     CHECK(seen_has(&all, "private") && seen_has(&all, "bob's"));
     CHECK(!seen_has(&ann, "unkept") && !seen_has(&all, "unkept"));
     CHECK_INT(ann.ended, 2);
-    CHECK_INT(blind.ended, 4); /* on two channels */
+    CHECK_INT(blind.ended, 4); /* two calls on two channels */
     CHECK_INT(all.ended, 3);
     seen_end(&ann);
     seen_end(&blind);
@@ -382,7 +382,7 @@ TEST(who_comes_back_goes_on_where_it_was)
     seen_end(&again);
     pass(HUB_LINGER_MS + 1000);
     side_turn(loop);
-    seen_begin(&again, port, SIDE_ALL); /* too late */
+    seen_begin(&again, port, SIDE_ALL); /* after the replay buffer expired */
     CHECK(hub_subscribe(again.viewer, STR("session_s"), last, &e));
     CHECK_INT(again.gaps, 1);
     CHECK_INT(again.missed, -1);
@@ -407,7 +407,7 @@ TEST(what_one_channel_has_still_to_tell_is_not_lost_by_another)
     pass(100);
     c = call("1", "s", "");
     hub_call_text(c, HUB_ANSWER, STR("one "));
-    side_turn(loop); /* told to the session; the other waits */
+    side_turn(loop); /* sent to the session's channel; the other channel waits */
     CHECK_INT(s.started, 1);
     CHECK_INT(s.count[HUB_ANSWER], 1);
     last = s.last;
@@ -471,7 +471,7 @@ TEST(the_ring_is_bounded_and_what_left_it_is_a_gap)
     end();
 }
 
-/* Holds back a "b" at the end: what follows decides. "bad" is masked. */
+/* A filter that masks "bad", and buffers a final "b" until the next byte. */
 struct held {
     struct buf text;
     int closed;
@@ -531,7 +531,7 @@ TEST(nothing_is_told_that_has_not_been_through_the_filter)
                 subscribe(&s, "session_s");
             hub_call_text(c, HUB_ANSWER, str_slice(text, cut, text.n));
             side_turn(loop);
-            become(c, HUB_CALLING); /* that text is over */
+            become(c, HUB_CALLING); /* ends the answer */
             if (watched == 2)
                 subscribe(&s, "session_s");
             side_turn(loop);

@@ -1,4 +1,4 @@
-/* Who may watch what, how many of them, and the list of what runs.
+/* Who may watch which calls, the limits of viewers and calls, and the list of running calls.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -61,7 +61,7 @@ static void become(struct hub_call *c, enum hub_state s)
 
 static void pass(uint64_t ms)
 {
-    for (uint64_t left = ms; left > 0;) { /* what is due late may make something due later */
+    for (uint64_t left = ms; left > 0;) { /* a late timer may set another timer */
         uint64_t step = left > 500 ? 500 : left > 5 ? 5 : left;
 
         clock_fake_advance_ms(&fake, step);
@@ -119,7 +119,7 @@ TEST(there_are_only_so_many_viewers_and_calls)
     for (size_t i = 0; i < COUNT_OF(calls); i++)
         CHECK((calls[i] = hub_call_begin(hub, port, &b)) != NULL);
     CHECK(hub_call_begin(hub, port, &b) == NULL);
-    hub_call_text(NULL, HUB_ANSWER, STR("x")); /* and nobody minds */
+    hub_call_text(NULL, HUB_ANSWER, STR("x")); /* NULL has no effect */
     become(NULL, HUB_THINKING);
     finish(NULL);
     for (size_t i = 0; i < COUNT_OF(calls); i++)
@@ -201,7 +201,7 @@ TEST(a_session_ends_with_its_last_call)
     end();
 }
 
-/* So many that they are served a few at a time. */
+/* So many viewers that the hub serves them in several rounds. */
 TEST(many_viewers_of_one_session_get_all_of_it)
 {
     enum { MANY = 100 };
@@ -231,7 +231,7 @@ TEST(many_viewers_of_one_session_get_all_of_it)
     end();
 }
 
-/* More than a sweep takes: all have missed as many, and all are told. */
+/* More events than a round delivers: all viewers miss the same number and get a gap message. */
 TEST(what_is_too_much_for_many_viewers_is_a_gap_for_all)
 {
     struct hub_counts counts;
@@ -263,7 +263,7 @@ TEST(what_is_too_much_for_many_viewers_is_a_gap_for_all)
     end();
 }
 
-/* Attempts to catch up while a viewer has no room must not use up its replay. */
+/* Attempts to catch up while a viewer has no room must not consume its replay. */
 TEST(a_viewer_that_was_full_gets_the_running_calls_after_its_gap)
 {
     struct hub_call *running;
@@ -276,7 +276,7 @@ TEST(a_viewer_that_was_full_gets_the_running_calls_after_its_gap)
     s.full = true;
     running = call("running", "a", "");
     pass(60);
-    finish(call("short", "b", "")); /* the viewer has missed something, and is still full */
+    finish(call("short", "b", "")); /* the viewer has missed events and is still full */
     pass(1000);
     CHECK_INT(s.started, 0);
     s.full = false;
@@ -290,8 +290,8 @@ TEST(a_viewer_that_was_full_gets_the_running_calls_after_its_gap)
     end();
 }
 
-/* A viewer may visit one session after the other, and none of them needs to exist: some of the
- * visited channels stay for a while. */
+/* A viewer may subscribe to one session after the other, none of which needs to exist. Some of the
+ * visited channels remain for a while. */
 TEST(many_visited_sessions_are_forgotten_in_linear_time)
 {
     struct seen s;
@@ -306,7 +306,7 @@ TEST(many_visited_sessions_are_forgotten_in_linear_time)
         subscribe(&s, name);
         CHECK(hub_unsubscribe(s.viewer, str_c(name)));
     }
-    for (int i = 0; i < 70000; i++) { /* all come back before they are forgotten */
+    for (int i = 0; i < 70000; i++) { /* visit all again before they expire */
         snprintf(name, sizeof name, "session_%d", i);
         subscribe(&s, name);
         CHECK(hub_unsubscribe(s.viewer, str_c(name)));
@@ -318,7 +318,7 @@ TEST(many_visited_sessions_are_forgotten_in_linear_time)
     end();
 }
 
-/* All have text to publish, on their own channel and for those who see all calls. */
+/* All calls publish text, on their own channel and to viewers of all calls. */
 TEST(many_calls_end_in_linear_time)
 {
     static struct hub_call *all[HUB_CALLS_MAX];

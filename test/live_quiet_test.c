@@ -1,4 +1,4 @@
-/* Calls that begin while nobody looks, and who comes later.
+/* Calls that begin while nobody watches, and viewers that connect later.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -118,7 +118,7 @@ TEST(quiet_calls_of_all_loops_are_listed_newest_first)
     finish(c[2]);
     CHECK_INT(hub_running(hub, STR(""), list, &out), 3);
     CHECK_INT(hub_running(hub, STR("s"), list, &out), 2);
-    c[4] = call(1, "5", "s", 50); /* quiet again: nobody stayed */
+    c[4] = call(1, "5", "s", 50); /* quiet again: all viewers have left */
     finish(c[0]);
     CHECK_INT(hub_running(hub, STR(""), list, &out), 3);
     CHECK_STR(buf_str(&out),
@@ -193,7 +193,7 @@ TEST(a_call_that_owns_its_texts_needs_those_it_was_lent_no_more)
     end();
 }
 
-/* ---- lent ---- */
+/* ---- borrowed texts ---- */
 
 static const struct hub_lent lent = {
     .n = 4,
@@ -203,7 +203,7 @@ static const struct hub_lent lent = {
                {HUB_CALLING, HUB_TOOL, STR_INIT("f {}")}},
     .progress = {HUB_CALLING, 5, 7, true}};
 
-/* What the same comes to that is told piece by piece. */
+/* Publishes the contents of `lent` piece by piece. */
 static void tell(struct hub_call *c)
 {
     struct hub_progress p = {.thinking_ms = -1, .reasoning_tokens = -1};
@@ -216,7 +216,7 @@ static void tell(struct hub_call *c)
     hub_call_state(c, &lent.progress);
 }
 
-/* Passes on what it is given, and says where a text is over. */
+/* Passes text through, and marks the end of each text with a '|'. */
 static void on_feed(void *ctx, enum hub_text kind, str raw, bool last, struct buf *out)
 {
     (void)ctx;
@@ -228,7 +228,7 @@ static void on_feed(void *ctx, enum hub_text kind, str raw, bool last, struct bu
 
 enum come { COMES_BEHIND, COMES_AFTER_MORE, COMES_AT_THE_END, COMES };
 
-/* All that one sees of a call who comes at that time. */
+/* All messages that a viewer gets about a call when it connects at the given time. */
 static void seen_of(void (*say)(struct hub_call *c), enum come when, bool thoughts, struct buf *out)
 {
     struct hub_begin b = side_begin("1", "s", "");

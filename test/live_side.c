@@ -5,7 +5,7 @@
 
 static const char *const deltas[] = {"reasoning_delta", "answer_delta", "tool_delta"};
 
-/* Texts here are ASCII or two units a character at most, so `at` is found by walking. */
+/* Characters of these texts have one or two UTF-16 units; counts units up to `at`. */
 static size_t bytes_of(str text, int64_t units)
 {
     size_t at = 0;
@@ -113,7 +113,7 @@ static void stop(void *ctx)
 
 void side_turn(struct loop *l)
 {
-    for (int i = 0; i < 4; i++) { /* what is deferred may defer */
+    for (int i = 0; i < 4; i++) { /* a deferred task may defer another */
         struct loop_task task;
 
         loop_task_init(&task, stop, l);

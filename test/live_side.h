@@ -1,4 +1,4 @@
-/* live_side.h - a viewer that writes down what it is sent.
+/* live_side.h - a viewer that records the messages it gets.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -9,15 +9,15 @@
 
 struct seen {
     struct hub_viewer *viewer;
-    struct buf all;     /* a line a message */
-    struct buf text[3]; /* put together from the pieces, by their `at` */
+    struct buf all;     /* one message per line */
+    struct buf text[3]; /* assembled from the pieces by their `at` */
     size_t count[3];    /* pieces */
     size_t messages, gaps, started, ended, hidden;
     int64_t missed;
-    uint64_t last; /* number */
+    uint64_t last; /* number of the last message */
     bool full;
-    bool torn;  /* a piece began behind what was there */
-    str expect; /* what an answer must be when its call ends; empty: anything */
+    bool torn;  /* a piece began after the end of the text so far */
+    str expect; /* the text that each answer must have at its call's end; empty: any */
     size_t wrong;
 };
 
@@ -25,7 +25,7 @@ void seen_begin(struct seen *s, struct hub_port *p, const struct hub_scope *scop
 void seen_end(struct seen *s);
 bool seen_has(const struct seen *s, const char *what);
 
-/* Runs the loop until it has nothing to do at once. */
+/* Runs the loop until no task is ready. */
 void side_turn(struct loop *l);
 
 #define SIDE_ALL (&(struct hub_scope){.all = true, .key = STR("")})

@@ -1,4 +1,5 @@
-/* Calls on many threads, viewers on others, all coming and going: nothing is lost but by a gap.
+/* Calls and viewers on many threads, starting and ending all the time: each message arrives or is
+ * counted in a gap.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -18,11 +19,11 @@ struct side {
     pthread_t thread;
     struct rand rand;
     struct loop_timer timer;
-    /* The call that it runs, and the viewers that it has. */
+    /* Its current call, and its viewers. */
     struct hub_call *call;
     struct hub_lent lent;
     unsigned calls, pieces;
-    struct seen watcher, other; /* of some session; of its neighbour's, all the time */
+    struct seen watcher, other; /* of varying sessions; always of the neighbour's session */
     bool watching;
     char session[32];
 };
@@ -75,7 +76,7 @@ static void wait_for_other(struct side *s)
         loop_stop(s->loop);
 }
 
-/* A letter, and now and then all that is left, lent. */
+/* Publishes one letter; at random, lends all of the remaining text at once. */
 static void say(struct side *s)
 {
     str rest = str_slice(STR(WORDS), s->pieces, STR(WORDS).n);
@@ -135,7 +136,7 @@ static void *run(void *arg)
     return NULL;
 }
 
-/* On no loop at all. */
+/* A call on a thread without a loop. */
 static void *elsewhere(void *arg)
 {
     struct side *s = arg;
@@ -195,7 +196,7 @@ TEST(calls_and_viewers_of_many_threads_do_not_get_in_each_others_way)
     hub_free(hub);
 }
 
-/* ---- nobody watches, somebody lists ---- */
+/* ---- running calls are listed without a viewer ---- */
 
 static void on_open(void *ctx, struct hub_begin *b)
 {
@@ -203,7 +204,7 @@ static void on_open(void *ctx, struct hub_begin *b)
     b->asked = STR("masked");
 }
 
-/* What a call began with goes as soon as it is over, or owns it. */
+/* The texts passed to hub_call_begin are valid only until the call ends, unless it owns them. */
 static void *run_quietly(void *arg)
 {
     struct side *s = arg;

@@ -14,7 +14,7 @@
 #define THREADS 4
 #define LINES_EACH 2000
 
-/* A log into a pipe or file, and what it holds. */
+/* A log that writes to a file. */
 struct fixture {
     struct clock clock;
     struct log log;
@@ -88,7 +88,7 @@ TEST(log_values_stay_one_value_on_one_line)
         {"\r\t", "\"\\r\\t\""},
         {"\x1b[31mred\x07", "\"\\u001b[31mred\\u0007\""},
         {"\x7f", "\"\\u007f\""},
-        {"\xC2\x9Bx", "\"\\u009bx\""},     /* a terminal's other escape */
+        {"\xC2\x9Bx", "\"\\u009bx\""},     /* the terminal's other escape introducer */
         {"\xE2\x80\xAEx", "\"\\u202ex\""}, /* right to left */
         {"\xE2\x80\xA8x", "\"\\u2028x\""}, /* a line separator */
         {"caf\xC3\xA9", "\"caf\xC3\xA9\""},
@@ -145,7 +145,7 @@ TEST(log_scopes_nest_and_put_in_the_id)
     fixture_release(&f);
 }
 
-/* A value of n bytes: as it is up to the ceiling, then cut at a character. */
+/* A value of n bytes is printed whole up to the limit, then truncated at a character. */
 TEST(log_cuts_long_values_at_a_character)
 {
     struct fixture f;
@@ -234,9 +234,9 @@ TEST(log_counts_the_lines_of_a_batch_that_is_lost_and_those_it_told_of)
     log_init(&log, ends[1], LOG_INFO, &clock);
     log_scope_enter(&scope, &log, STR(""));
     log_scope_batch(&scope, &batch);
-    log_warn("lost"); /* warnings do not wait for the batch */
+    log_warn("lost"); /* warnings are written at once, not batched */
     log_warn("lost too");
-    log_info("tells of two, and is lost"); /* with the batch */
+    log_info("tells of two, and is lost"); /* in the batch */
     log_info("the fourth");
     log_flush();
     while (read(ends[0], full, sizeof full) > 0)

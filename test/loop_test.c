@@ -28,7 +28,7 @@ static void stop(void *ctx)
     loop_stop(ctx);
 }
 
-/* Runs until a task that is deferred from inside a round ends it: exactly `rounds` of them. */
+/* Runs exactly `rounds` rounds: a deferred task counts them and then stops the loop. */
 struct counted {
     struct loop *loop;
     struct loop_task task;
@@ -61,7 +61,7 @@ struct note {
     struct buf *log;
     char name;
     struct loop *loop;
-    struct note *other; /* what its turn takes away from */
+    struct note *other; /* the note that its callback drops */
     unsigned ready;
 };
 
@@ -105,7 +105,7 @@ TEST(loop_calls_timers_in_the_order_of_their_times)
     clock_fake_advance_ms(&clock, 1);
     run_rounds(l, 1);
     CHECK_STR(buf_str(&log), "ebd");
-    loop_timer_set(l, &notes[0].timer, 5); /* moved to the front of c */
+    loop_timer_set(l, &notes[0].timer, 5); /* moves before c */
     clock_fake_advance_ms(&clock, 100);
     run_rounds(l, 1);
     CHECK_STR(buf_str(&log), "ebdac");
@@ -207,7 +207,7 @@ TEST(loop_does_not_call_what_was_cleared_or_dropped_in_the_same_round)
     loop_defer(l, &b.task);
     run_rounds(l, 2);
     CHECK_STR(buf_str(&log), "ab");
-    loop_drop(l, &a.task); /* not queued: nothing happens */
+    loop_drop(l, &a.task); /* not queued: no effect */
     loop_timer_clear(l, &a.timer);
     buf_release(&log);
     loop_free(l);
@@ -263,7 +263,7 @@ TEST(loop_tells_of_a_peer_that_closed_its_side_and_of_one_that_is_gone)
     loop_watch_init(&n.watch, pair[0], note_ready, &n);
     CHECK(loop_watch_add(l, &n.watch, LOOP_IN | LOOP_OUT, &e));
     run_rounds(l, 2);
-    CHECK_STR(buf_str(&log), "x"); /* an edge: told once */
+    CHECK_STR(buf_str(&log), "x"); /* edge-triggered: one call */
     CHECK_INT(n.ready, LOOP_OUT);
     shutdown(pair[1], SHUT_WR);
     run_rounds(l, 2);
@@ -329,7 +329,7 @@ TEST(loop_gives_those_that_come_again_one_turn_a_round)
     loop_free(a.loop);
 }
 
-/* A task that writes its letter and asks for another of its kind, and one to send. */
+/* A task that writes its letter, queues the next task of its kind, and queues a send. */
 struct step {
     struct loop *loop;
     struct loop_task task, out;
@@ -373,12 +373,12 @@ TEST(loop_does_a_rounds_work_in_steps_and_sends_behind_them)
     }
     loop_soon(l, &steps[0].task);
     loop_soon(l, &steps[1].task);
-    loop_soon(l, &steps[0].task); /* moved behind the other */
+    loop_soon(l, &steps[0].task); /* moves after the other */
     room = loop_early(l, &left);
     CHECK_INT(left, LOOP_EARLY_SIZE);
     loop_early_keep(l, LOOP_EARLY_SIZE - 100);
     CHECK(loop_early(l, &left) == room + LOOP_EARLY_SIZE - 100);
-    CHECK_INT(left, 0); /* too little to be of use */
+    CHECK_INT(left, 0); /* less than the minimum */
     run_rounds(l, 1);
     CHECK_STR(buf_str(&log), "badcfeBADCFE");
     CHECK(loop_early(l, &left) == room);
@@ -435,7 +435,7 @@ struct posted {
 struct poster {
     struct loop *loop;
     int *left;
-    int next; /* the number that must come */
+    int next; /* the number expected next */
     pthread_t thread;
     struct posted posts[POSTS_EACH];
 };
@@ -529,7 +529,7 @@ TEST(loop_waits_for_a_timer_of_the_real_clock)
     loop_run(l);
     CHECK(clock_mono_ns(&clock_real) - began_ns >= 2 * CLOCK_NS_PER_MS);
     CHECK(loop_now_ns(l) >= began_ns);
-    loop_timer_set(l, &t, UINT64_MAX); /* never, and no overflow */
+    loop_timer_set(l, &t, UINT64_MAX); /* never fires, and does not overflow */
     run_rounds(l, 2);
     CHECK(t.slot != 0);
     loop_timer_clear(l, &t);
@@ -566,11 +566,11 @@ TEST(loop_gives_work_without_end_some_of_each_round_and_each_its_turn)
         loop_yield(l, &all[i].task);
         loop_yield(l, &all[i].task);
     }
-    run_rounds(l, 60); /* a turn takes longer than what a round has for them */
+    run_rounds(l, 60); /* one turn takes longer than a round's time for yielded tasks */
     for (size_t i = 0; i < COUNT_OF(all); i++)
         CHECK_F(all[i].turns >= 2 && all[i].turns <= 4, "%u turns", all[i].turns);
 
-    /* What is deferred does not wait for its turn among them; what is dropped is gone. */
+    /* A deferred task runs at once, not in turn. A dropped task does not run. */
     for (size_t i = 0; i < COUNT_OF(all); i++)
         all[i].turns = 0;
     loop_defer(l, &all[19].task);

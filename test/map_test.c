@@ -73,7 +73,7 @@ TEST(map_holds_no_more_than_its_ceiling)
     arena_release(&a);
 }
 
-/* What the map must be, done the simple way: an array, searched from its front. */
+/* Reference implementation: an array with linear search. */
 struct plain {
     size_t names[NAMES], values[NAMES], n;
 };
@@ -176,7 +176,7 @@ TEST(map_lets_the_entry_one_stands_on_be_removed)
     arena_release(&a);
 }
 
-/* What Python 3.11 says for hash(b"...") with PYTHONHASHSEED=0: SipHash-1-3 under the key 0. */
+/* The values of hash(b"...") in Python 3.11 with PYTHONHASHSEED=0: SipHash-1-3 with key 0. */
 TEST(map_hash_is_siphash_1_3)
 {
     static const struct {

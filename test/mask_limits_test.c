@@ -35,7 +35,7 @@ TEST(a_quoted_value_of_any_length_is_masked_to_its_quotes)
     mask_free(m);
 }
 
-/* A page that may not be read follows the text. */
+/* An unreadable page follows the text. */
 TEST(patterns_do_not_read_past_the_text)
 {
     static const struct mask_pattern p = {STR_INIT("p"), STR_INIT("\\bPAT-\\d+\\b"), STR_INIT("")};
@@ -64,9 +64,8 @@ TEST(patterns_do_not_read_past_the_text)
     CHECK(munmap(memory, 2 * page) == 0);
 }
 
-/* A quarter of a megabyte that looks like the beginning of a secret again and again takes a
- * fraction of a second; if each beginning were read to the end of the text, it would take
- * several. */
+/* 256 KiB full of prefixes that look like a secret's take a fraction of a second. Reading from each
+ * prefix to the end of the text would take several. */
 TEST(hostile_texts_take_linear_time)
 {
     static const char *const parts[] = {

@@ -120,7 +120,7 @@ TEST(a_stream_does_not_see_the_cuts)
     mask_free(m);
 }
 
-/* Texts joined at random, in random pieces. */
+/* Random concatenations of texts, in random pieces. */
 TEST(texts_behind_one_another_are_the_same_in_pieces)
 {
     struct mask *m = masker();
@@ -140,7 +140,8 @@ TEST(texts_behind_one_another_are_the_same_in_pieces)
         for (int k = 0; k < 4; k++) {
             str one = str_c(texts[rand_u64(&r) % COUNT_OF(texts)]);
 
-            /* A manifest without its first line is known by its kind, which may come too late. */
+            /* A manifest without its first line is recognised by its kind, which may arrive after
+             * the text was emitted. */
             bool manifest = str_find(one, STR("kind")) != STR_NONE;
 
             if (manifest)
@@ -214,7 +215,7 @@ TEST(blanks_in_a_long_manifest_are_not_buffered)
     mask_free(m);
 }
 
-/* More than a stream buffers: the value is masked to its own end, not to the end of a word. */
+/* Values larger than the stream's buffer are masked to their end, not to the end of a word. */
 TEST(a_long_value_is_masked_to_its_end)
 {
     static const struct {
@@ -260,7 +261,7 @@ TEST(a_long_value_is_masked_to_its_end)
     mask_free(m);
 }
 
-/* What is undecided for too long is masked, and nothing of it comes out. */
+/* If a text stays undecided beyond the buffer, it is masked, and none of it is emitted. */
 TEST(a_secret_without_an_end_is_masked)
 {
     static const char *const begins[] = {"sk-", "password=\"", "https://u:", "eyJ", "PAT-"};

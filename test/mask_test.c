@@ -32,7 +32,7 @@ static void check_text(const struct mask *m, const char *in, const char *want)
 }
 
 struct sample {
-    const char *in, *want; /* NULL: left as it is */
+    const char *in, *want; /* NULL: unchanged */
 };
 
 static void check_all(unsigned groups, const struct sample *samples, size_t n)
@@ -156,7 +156,7 @@ TEST(values_are_known_by_their_names)
     CHECK_ALL(MASK_DEFAULT, assignments);
 }
 
-/* Names are ruled out by their last letters first: none of these may be. */
+/* The scanner excludes a name by its last letters first; it must not exclude any of these. */
 static const char secret_names[] =
     "password passwords passwd passphrase passcode passwort kennwort pwd pass dbpass "
     "userpass sshpass rootpass adminpass pin pincode cvv cvc otp secret secrets secretvalue "
@@ -189,7 +189,7 @@ TEST(no_name_of_a_secret_is_overlooked)
     CHECK(!mask_name_is_secret(STR("___"), &rule, &number));
 }
 
-/* Whatever the machine can: the same places, and the same rules looked at there. */
+/* All SIMD levels must find the same positions and the same candidate rules. */
 TEST(leads_are_found_alike_at_every_level)
 {
     static const char letters[] = "sk-_passwordtokenghAKIeyJ.:/0123456789 \"@=";
@@ -242,7 +242,7 @@ static const struct sample blocks[] = {
      "[MASKED:private_key]"},
     {"-----BEGIN CERTIFICATE-----\nMIIEpAIBAAKCAQEA0123\n-----END CERTIFICATE-----", NULL},
     {"it begins with -----BEGIN PRIVATE KEY----- and then", NULL},
-    /* under a name that is a secret's */
+    /* after a name of a secret */
     {"private_key: -----BEGIN PRIVATE KEY-----\nMIIEpAIBAAKCAQEA0123\n-----END PRIVATE KEY-----\nx",
      "private_key: [MASKED:private_key]\nx"},
     {"private_key: |\n  -----BEGIN PRIVATE KEY-----\n  MIIEpAIBAAKCAQEA0123\n  -----END PRIVATE "
@@ -422,7 +422,7 @@ TEST(json_stays_json)
     mask_free(m);
 }
 
-/* Pieces of which bodies are made: what is clean, what is not, and what only looks so. */
+/* Members of generated bodies: without secrets, with secrets, and with similar texts. */
 static const char *const members[] = {
     "\"max_tokens\": 2048",
     "\"prompt_tokens\":12345,\"total_tokens\" : 99",
@@ -453,7 +453,8 @@ static const char *const members[] = {
     "\"\":\"\",\"t\":true",
 };
 
-/* Nothing is in any string of what is clean, taken by itself; and a tree says the same. */
+/* In a clean document, no string alone contains a secret. Checking bytes and checking the tree give
+ * the same result. */
 static void clean_by_itself(const struct mask *m, const struct json *doc)
 {
     struct arena arena;
@@ -498,7 +499,7 @@ static void same_as_walked(const struct mask *fast, const struct mask *slow, str
     json_release(&doc);
 }
 
-/* With a pattern of the user's own every value is looked at. */
+/* `slow` has a custom pattern, which disables the fast check. */
 TEST(a_body_that_is_told_to_be_clean_is)
 {
     static const unsigned groups[] = {MASK_DEFAULT, MASK_ALL, MASK_CREDENTIALS, MASK_KUBERNETES};

@@ -1,5 +1,5 @@
-/* The sign-in of the MCP client against servers that mean harm: it reaches only where it may, and
- * whatever they send, the process lives on.
+/* The sign-in of the MCP client against malicious servers: it connects only to allowed addresses,
+ * and no reply ends the process.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -11,7 +11,7 @@
 #define SCOPE_SIZE 50000
 #define WAIT_MS 30000
 
-/* An authorization server that gives a token to everybody. */
+/* An authorization server that gives a token to every client. */
 static void give_token(struct peer *p, int fd, str head, str body)
 {
     char json[1000];

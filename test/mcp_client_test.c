@@ -1,4 +1,5 @@
-/* The client against servers that are a few lines of shell: eras, pages, lies, death, crowds.
+/* The client against servers written in a few lines of shell: protocol eras, pages, false replies,
+ * crashes, many callers.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -194,8 +195,8 @@ static void start_lister(void *ctx, double progress, double total, str message)
     CHECK(pthread_create(&l->thread, NULL, list_tools, l) == 0);
 }
 
-/* The server answers the call when another thread has asked for the list, and the list only at the
- * ping after it. */
+/* The server answers the call after another thread requested the list, and answers the list only at
+ * the next ping. */
 TEST(a_finished_call_does_not_wait_for_a_list_of_another_thread)
 {
     struct lister l = {.timeout_ms = PATIENCE_MS};
@@ -266,7 +267,7 @@ TEST(a_cancelled_list_ends_while_the_server_hangs)
         CHECK_F(s.e.code == ERR_CANCELLED, "%s", s.e.text);
         CHECK(pthread_join(thread, NULL) == 0);
         CHECK(pthread_join(other.thread, NULL) == 0 && !other.ok);
-        atomic_store(&cancel, false); /* and while it waits for the server itself */
+        atomic_store(&cancel, false); /* and while it waits for the server's reply */
         CHECK(pthread_create(&thread, NULL, cancel_soon, &cancel) == 0);
         CHECK(!mcp_client_tools(s.client, PATIENCE_MS, &cancel, &s.arena, &tools, &s.e));
         CHECK_F(s.e.code == ERR_CANCELLED, "%s", s.e.text);
@@ -295,7 +296,8 @@ TEST(a_ping_is_answered_while_nobody_calls)
     struct mcp_result r;
     struct side s;
 
-    /* The server asks as soon as it has begun; what it was told is what the tool says. */
+    /* The server sends a ping after initialization; the tool's text is "pong" if it got the
+     * reply. */
     side_init(
         &s,
         SERVER("*'\"notifications/initialized\"'*) say '{\"jsonrpc\":\"2.0\",\"id\":\"p\","

@@ -1,16 +1,16 @@
-/* mcp_driver.c - our MCP client, driven by lines: the program behind test/e2e/mcp_peers_test.py.
+/* mcp_driver.c - our MCP client controlled by lines; test/e2e/mcp_peers_test.py runs it.
  *
  *     mcp_driver stdio PROGRAM [ARGUMENT...]      or      mcp_driver http URL
  *
  *     tools                     {"tools":[{"name":...,"input":...},...]}
  *     call NAME ARGUMENTS       {"is_error":...,"text":...,"structured":...,"parts":[...]}
  *     request METHOD PARAMS     {"result":...}
- *     progress NAME ARGUMENTS   as call, with "progress": how often it was reported
- *     cancel MS NAME ARGUMENTS  as call, given up after so many milliseconds
+ *     progress NAME ARGUMENTS   as call, with "progress": the number of progress messages
+ *     cancel MS NAME ARGUMENTS  as call, cancelled after so many milliseconds
  *     era                       {"era":"legacy","version":"2025-11-25"}
  *
- * Each line is answered by one, with {"error":...,"code":...} if it failed. Environment:
- * RATIONALE_ERA is auto, modern or legacy; TIMEOUT_MS is that of a request, CALL_MS that of a call.
+ * The program prints one line per input line, {"error":...,"code":...} on failure. Environment:
+ * RATIONALE_ERA is auto, modern or legacy; TIMEOUT_MS limits a request, CALL_MS a call.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,5 +1,5 @@
-/* The client against servers that send too much, too little, too late or nonsense: each gets an
- * error, and the process lives on.
+/* The client against servers whose messages are too large, too small, too late or invalid: each
+ * gives an error, and none ends the process.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -25,9 +25,9 @@ TEST(a_server_that_wants_input_and_names_none_is_at_fault)
     side_release(&s);
 }
 
-/* That many bytes of text. A shell takes a hundred times as long for a long variable. */
+/* Prints so many letters. A shell takes a hundred times as long to print a long variable. */
 #define LETTERS(size) "head -c " #size " /dev/zero | tr '\\0' a"
-/* A text of that many bytes, whose escape makes the reader copy it. */
+/* A string of so many letters after an escape, because the reader copies strings with escapes. */
 #define LONG_TEXT(size) "\\\\u0041$(" LETTERS(size) ")"
 
 static void count_progress(void *ctx, double progress, double total, str message)

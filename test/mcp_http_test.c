@@ -1,7 +1,8 @@
-/* mcp_http_test.c - the MCP server over HTTP answers several at once, each its own.
+/* mcp_http_test.c - the MCP server over HTTP handles concurrent calls, and each caller gets its own
+ * answer.
  *
- * The server runs in a child; its tool waits until as many callers are there as each says, so that
- * a server which takes one at a time would never answer.
+ * The server runs in a child process. Its tool waits until all callers have arrived, so a server
+ * that handles one call at a time would never answer.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -27,7 +28,7 @@ static pthread_cond_t came = PTHREAD_COND_INITIALIZER;
 static unsigned here;
 static char names[CALLERS][16];
 
-/* Says who asked, once all have come. */
+/* Returns the caller's name when all callers have arrived. */
 static void meet(void *ctx, const struct mcp_ask *ask, struct mcp_answer *answer)
 {
     struct timespec until;
@@ -57,7 +58,7 @@ static void quick(void *ctx, const struct mcp_ask *ask, struct mcp_answer *answe
 
 #define FLOOD_MESSAGES 48
 
-/* Sends 48 MiB of progress before it answers. */
+/* Sends 48 MiB of progress, then answers. */
 static void flood(void *ctx, const struct mcp_ask *ask, struct mcp_answer *answer)
 {
     size_t size = (size_t)1 << 20;
@@ -77,7 +78,7 @@ static void flood(void *ctx, const struct mcp_ask *ask, struct mcp_answer *answe
     pthread_mutex_unlock(&lock);
 }
 
-/* Answers when a flood has ended. */
+/* Answers after a flood has ended. */
 static void dry(void *ctx, const struct mcp_ask *ask, struct mcp_answer *answer)
 {
     (void)ctx;
@@ -90,7 +91,7 @@ static void dry(void *ctx, const struct mcp_ask *ask, struct mcp_answer *answer)
 
 static _Atomic bool *opened; /* shared with the child */
 
-/* Answers when the test has opened the gate. */
+/* Answers after the test has opened the gate. */
 static void gate(void *ctx, const struct mcp_ask *ask, struct mcp_answer *answer)
 {
     (void)ctx;
@@ -257,7 +258,7 @@ TEST(who_leaves_before_the_answer_disturbs_nobody)
     int gone = call(0, "meet"), fds[CALLERS - 1];
     char byte;
 
-    CHECK(read(gone, &byte, 1) == 1); /* it has begun: progress was told */
+    CHECK(read(gone, &byte, 1) == 1); /* a first byte means progress: the call runs */
     close(gone);
     check_reply(call(1, "quick"), 1);
     for (size_t i = 1; i < CALLERS; i++)
@@ -283,7 +284,7 @@ TEST(the_stream_of_a_client_that_does_not_read_is_closed)
     check_reply(call(1, "quick"), 1);
 }
 
-/* The whole reply to a POST of a body with additional header lines. */
+/* POSTs a body with additional header lines; returns the whole reply. */
 static void post(size_t who, const char *lines, const char *body, char reply[8192])
 {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port)};
@@ -353,7 +354,7 @@ TEST(a_header_that_differs_from_its_argument_is_refused)
     }
 }
 
-/* The header line of a new session. */
+/* Starts a session; returns its header line. */
 static void begin_session(char line[200])
 {
     char reply[8192];
@@ -425,10 +426,10 @@ TEST(a_call_that_is_cancelled_while_it_waits_for_a_thread_does_not_run)
     begin_session(line);
     for (size_t i = 0; i < THREADS; i++) {
         busy[i] = call(i % CALLERS, "gate");
-        CHECK(recv(busy[i], &byte, 1, MSG_PEEK) == 1); /* progress: it has its thread */
+        CHECK(recv(busy[i], &byte, 1, MSG_PEEK) == 1); /* progress: it occupies a thread */
     }
     fd = call_in_session(line, "meet", "");
-    for (int n = 0; n < WAIT_S; n++) { /* one that comes before its call has no effect */
+    for (int n = 0; n < WAIT_S; n++) { /* retried: too early, it has no effect */
         post(0, line, CANCEL_A, reply);
         if (poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, 1000) != 0)
             break;
@@ -437,7 +438,7 @@ TEST(a_call_that_is_cancelled_while_it_waits_for_a_thread_does_not_run)
     atomic_store(opened, true);
     for (size_t i = 0; i < THREADS; i++)
         check_reply(busy[i], i % CALLERS);
-    for (size_t i = 0; i < CALLERS; i++) /* one of these would be too many if it had run */
+    for (size_t i = 0; i < CALLERS; i++) /* would fail if the cancelled call had also run */
         fds[i] = call(i, "meet");
     for (size_t i = 0; i < CALLERS; i++)
         check_reply(fds[i], i);

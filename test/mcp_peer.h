@@ -1,8 +1,7 @@
-/* mcp_peer.h - an HTTP server for tests of the MCP client: each connection is one request, which a
+/* mcp_peer.h - an HTTP server for tests of the MCP client: each connection has one request, which a
  * function of the test answers with raw bytes.
  *
  *     static void serve(struct peer *p, int fd, str head, str body) { peer_reply(fd, ...); }
- *
  *     peer_start(&p, serve);
  *     ... "http://127.0.0.1:PORT/..." with p.port ...
  *     peer_stop(&p);
@@ -54,7 +53,7 @@ static inline void peer_say(int fd, const char *text)
     peer_send(fd, str_c(text));
 }
 
-/* A whole reply; more: additional header lines. */
+/* Sends a whole reply; `more` has additional header lines. */
 static inline void peer_reply(int fd, int status, const char *more, str body)
 {
     struct buf b;
@@ -148,7 +147,7 @@ static inline void peer_start(struct peer *p,
     CHECK(pthread_create(&p->thread, NULL, peer_accept, p) == 0);
 }
 
-/* Call it after the client is gone: it waits until all connections are closed. */
+/* Call after the client was freed: blocks until all connections are closed. */
 static inline void peer_stop(struct peer *p)
 {
     atomic_store(&p->stop, true);

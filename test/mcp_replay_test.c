@@ -1,4 +1,5 @@
-/* mcp_replay_test.c - recordings of tools: which one a call gets, and what it is told if none.
+/* mcp_replay_test.c - recordings of tools: the recording that a call gets, and the error if no
+ * recording matches.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,4 +1,5 @@
-/* The server's core, fed over a pipe: functions asked again, states that expire, lists, bounds.
+/* The server's core, fed through a pipe: tools that request input repeatedly, expired states,
+ * lists, limits.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -20,7 +21,8 @@
 
 static struct clock test_clock;
 
-/* Counts to three: each round asks once more and keeps the number in the state. */
+/* Takes three rounds: each of the first two requests an input and stores its number in the
+ * state. */
 static void count(void *ctx, const struct mcp_ask *ask, struct mcp_answer *answer)
 {
     int *calls = ctx;
@@ -51,7 +53,7 @@ static const struct mcp_tool tools[] = {
     {.name = "large", .description = "d", .run = large},
 };
 
-/* What a server says to these bytes; the output is the caller's to free. */
+/* Runs a server on these bytes; returns its output, which the caller frees. */
 static char *talk(const char *input, struct mcp_server *given, int *calls)
 {
     struct mcp_set set = {.tools = tools, .tool_count = COUNT_OF(tools), .ctx = calls};
@@ -78,7 +80,7 @@ static char *talk(const char *input, struct mcp_server *given, int *calls)
     return out;
 }
 
-/* The state in a reply, as it stands in quotes. */
+/* The state in a reply, in its JSON form. */
 static void state_of(const char *reply, char state[512])
 {
     const char *at = strstr(reply, "\"requestState\":\"");
@@ -214,7 +216,7 @@ TEST(a_client_that_cannot_answer_ends_the_call_and_not_the_server)
 
 TEST(an_answer_that_is_nested_too_deeply_ends_the_call_and_not_the_server)
 {
-    enum { LEVELS = JSON_DEPTH_MAX - 2 }; /* within the result, which is within the message */
+    enum { LEVELS = JSON_DEPTH_MAX - 2 }; /* the result and the message around it take two levels */
     int calls = 0;
     struct buf in;
     char *out;
@@ -272,7 +274,7 @@ TEST(the_input_may_be_cut_anywhere_and_end_anywhere)
         whole += calls == 1;
         free(out);
     }
-    CHECK(whole == 2); /* with and without the last line's end */
+    CHECK(whole == 2); /* with and without the final newline */
 }
 
 TEST(two_tools_of_one_name_and_a_wrong_schema_are_refused)

@@ -12,7 +12,8 @@
 #define ARENA_MAX ((size_t)64 << 20)
 #define PATIENCE_MS 60000
 
-/* A line is in $line and its id in $id; the server's own cases go before the usual ones. */
+/* A shell server; `own` has case branches that precede the default ones. $line is the message, $id
+ * its id. */
 #define SERVER(own)                                                                                \
     "say() { printf '%s\\n' \"$1\"; }\n"                                                           \
     "result() { say \"{\\\"jsonrpc\\\":\\\"2.0\\\",\\\"id\\\":$id,\\\"result\\\":$1}\"; }\n"       \

@@ -1,4 +1,4 @@
-/* The client over HTTP against servers whose streams break, sessions end and headers are odd.
+/* The client over HTTP against servers with broken streams, expiring sessions and unusual headers.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -32,7 +32,7 @@ static void reply_result(int fd, str body, const char *headers, const char *resu
     buf_release(&b);
 }
 
-/* What every legacy server answers; false: it is for the test to answer. */
+/* Answers requests that every legacy server handles; returns false if the test has to answer. */
 static bool usual(int fd, str head, str body, const char *session)
 {
     if (has(body, "\"initialize\""))
@@ -86,7 +86,7 @@ static bool call(struct side *s, struct mcp_result *r)
                            &s->e);
 }
 
-/* ---- a stream that is cut in the middle of an event ---- */
+/* ---- a stream that ends in the middle of an event ---- */
 
 static atomic_long cut_id;
 
@@ -127,7 +127,7 @@ TEST(an_event_that_is_cut_off_is_asked_for_again)
     side_release(&s);
 }
 
-/* ---- a stream of changes that ends again and again ---- */
+/* ---- a stream of changes that ends repeatedly ---- */
 
 #define STREAMS 26
 
@@ -160,7 +160,7 @@ TEST(a_stream_that_has_something_to_say_is_opened_again_without_end)
     side_release(&s);
 }
 
-/* ---- long ids of sessions ---- */
+/* ---- long session ids ---- */
 
 static char session[6000];
 static atomic_int known, unknown;
@@ -197,7 +197,7 @@ TEST(a_long_session_id_is_sent_back_and_a_longer_one_refused)
     struct mcp_result r;
     struct side s;
 
-    name_session(1500); /* as large as a token that is signed */
+    name_session(1500); /* the size of a signed token */
     side_init(&s, long_session);
     CHECK_F(call(&s, &r), "%s", s.e.text);
     CHECK(known > 0 && unknown == 0);

@@ -1,5 +1,4 @@
-/* The parts of MCP that are bytes in and bytes out: messages, names, headers, results, and the
- * texts of OAuth.
+/* The parts of MCP without I/O: messages, names, headers, results, and the texts of OAuth.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -286,7 +285,7 @@ TEST(values_become_headers_as_the_specification_shows)
     buf_release(&b);
 }
 
-/* How many marks a schema has; -1 if it is refused. */
+/* The number of parameters that the schema mirrors into headers; -1 if it is refused. */
 static int marks(const char *schema, const char *arguments, char values[256])
 {
     struct mcp_mirrors m;
@@ -303,7 +302,7 @@ static int marks(const char *schema, const char *arguments, char values[256])
     (void)snprintf(copy, sizeof copy, "%s", schema);
     CHECK(json_parse(&doc, str_c(copy), &e) && json_parse(&args, str_c(arguments), &e));
     if (mcp_mirrors_read(&doc, json_root(&doc), &a, &m, &e)) {
-        memset(copy, 'x', sizeof copy); /* the schema's text need not live on */
+        memset(copy, 'x', sizeof copy); /* mcp_mirrors must not point into the schema's text */
         n = (int)m.n;
         for (size_t i = 0; i < m.n; i++) {
             size_t used = strlen(values);

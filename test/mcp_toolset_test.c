@@ -1,4 +1,4 @@
-/* mcp_toolset_test.c - the tools of MCP servers in a toolbox: one of ours, and one from npm.
+/* mcp_toolset_test.c - the tools of MCP servers in a toolbox: one of our servers, and one from npm.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -70,14 +70,14 @@ static double sample(str page, const char *name)
 #define CHECK_SAMPLE(page, name, want)                                                             \
     CHECK_F(sample(page, name) == (want), "%s is %g", name, sample(page, name))
 
-/* ---- a reader of the format, as strict as it says ---- */
+/* ---- a strict reader of the format ---- */
 
 struct checker {
     struct map samples;
     struct arena arena;
-    str family; /* as its TYPE line has it */
+    str family; /* from its TYPE line */
     bool open, eof;
-    str bucket; /* the labels of the last, without le, and its value */
+    str bucket; /* labels of the previous bucket, without le, and its value */
     double bucket_value, bucket_bound;
 };
 
@@ -92,7 +92,7 @@ static size_t name_size(str s)
     return n;
 }
 
-/* The size of {name="value",...}, whose braces are counted; le in *bound. */
+/* The size of {name="value",...} with its braces. Writes the value of le to *bound. */
 static size_t labels_size(str s, double *bound)
 {
     size_t at = 1;
@@ -184,7 +184,7 @@ static void check_page(str page, bool open)
     arena_release(&k.arena);
 }
 
-/* ---- claims ---- */
+/* ---- tests ---- */
 
 TEST(a_call_is_counted_where_it_belongs)
 {
@@ -261,7 +261,7 @@ TEST(the_rarer_facts_of_a_call_are_counted_too)
     c.usage = chat_usage_none;
     c.reasoning_ns = c.reasoning_end_ns = c.answer_ns = 0;
     c.cost_usd = -1;
-    c.end_ns = 0; /* a clock that went astray is no huge number */
+    c.end_ns = 0; /* a wrong clock must not give a huge duration */
     metrics_done(s, &c);
     text = render(m, false, &page);
     CHECK_SAMPLE(text, "rationale_starved_answers_total" MODEL ",repaired=\"true\"}", 2);
@@ -465,7 +465,7 @@ TEST(strangers_cannot_make_the_page_grow)
 
     buf_init(&page, PAGE_MAX);
     c.provider = STR("");
-    for (unsigned i = 0; i < 1000; i++) { /* that lead nowhere: no label at all */
+    for (unsigned i = 0; i < 1000; i++) { /* models that no provider serves get no label */
         c.model = (str){model, (size_t)snprintf(model, sizeof model, "guess-%u", i)};
         metrics_done(metrics_shard(m, i % 2), &c);
     }
@@ -531,7 +531,7 @@ TEST(threads_count_while_others_read)
                             "\"reasoning\"}");
 
         check_page((str){page.p, page.n - 1}, false);
-        CHECK(now == -1 || now >= last); /* -1: not seen yet */
+        CHECK(now == -1 || now >= last); /* -1: not on the page yet */
         last = now;
     }
     for (unsigned i = 0; i < THREADS; i++)

@@ -77,7 +77,7 @@ void peer_send(int fd, str bytes)
         ssize_t n = send(fd, bytes.p, bytes.n, MSG_NOSIGNAL);
 
         if (n < 0 && (errno == EPIPE || errno == ECONNRESET))
-            return; /* the other side had enough, as some tests want it */
+            return; /* the peer closed early, as some tests intend */
         MUST(n > 0);
         bytes = str_slice(bytes, (size_t)n, bytes.n);
     }
@@ -133,7 +133,7 @@ void peer_reset(int fd)
     close(fd);
 }
 
-/* Whether there is more to come from there. */
+/* Forwards bytes one at a time. Returns false at the end of the input. */
 static bool hand_on(int from, int to)
 {
     char bytes[65536];

@@ -10,7 +10,7 @@
 void side_happened(struct side *s, char what)
 {
     if (what != 'b' || s->log.n == 0 || s->log.p[s->log.n - 1] != 'b')
-        buf_add_c(&s->log, what); /* bytes in a row are one */
+        buf_add_c(&s->log, what); /* consecutive bytes are one event */
     if (what == s->pause_at)
         conn_pause(s->conn);
     if (what == s->close_at)
@@ -135,7 +135,7 @@ void side_run_once(struct side *s)
     loop_task_init(&t, stop, s->loop);
     loop_defer(s->loop, &t);
     loop_run(s->loop);
-    loop_drop(s->loop, &t); /* it may have been stopped before */
+    loop_drop(s->loop, &t); /* another event may have stopped the loop first */
 }
 
 void side_connect(struct side *s, struct tls *tls, const char *host, unsigned port)

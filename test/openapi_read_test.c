@@ -1,4 +1,5 @@
-/* openapi_read_test.c - OpenAPI documents as tools: names, schemas, requests, and what is refused.
+/* openapi_read_test.c - OpenAPI documents as tools: names, schemas, requests, and refused
+ * operations.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -174,7 +175,8 @@ TEST(what_cannot_be_used_is_refused_with_its_reason)
     }
 }
 
-/* Each schema has two of the next: written out, the first would have 2^30 of the last. */
+/* Each schema refers twice to the next: expanded, the first would contain 2^30 copies of the
+ * last. */
 TEST(references_that_multiply_end_at_the_ceiling)
 {
     struct buf doc;
@@ -204,7 +206,7 @@ TEST(references_that_multiply_end_at_the_ceiling)
     buf_release(&doc);
 }
 
-/* A text with an escape is copied when it is read. */
+/* The reader copies a text with an escape, which takes memory. */
 static void add_text(struct buf *doc, size_t n)
 {
     buf_add(doc, STR("\"\\n"));
@@ -229,7 +231,7 @@ TEST(a_large_text_that_all_operations_share_is_kept_once_for_each)
                    i,
                    i);
     buf_add(&doc, STR("\"/many\":{\"get\":{\"operationId\":\"many\",\"parameters\":["));
-    for (int i = 0; i < 400; i++) /* the same parameter again is ignored, after it was read */
+    for (int i = 0; i < 400; i++) /* a repeated parameter is read, then ignored */
         buf_add(&doc, STR("{\"$ref\":\"#/components/parameters/N\"},"));
     buf_add(&doc,
             STR("{\"name\":\"q\",\"in\":\"query\"}]}}},\"components\":{\"parameters\":{\"P\":{"

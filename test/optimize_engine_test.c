@@ -1,4 +1,4 @@
-/* What must hold in every run, on problems made up from numbers.
+/* Invariants of every run, on generated problems.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -27,7 +27,7 @@ static bool descends(const struct optimize *o, uint32_t from, uint32_t c)
     return false;
 }
 
-/* A candidate's score at a key, from the problem itself. */
+/* A candidate's score at a key, computed from the problem. */
 static double score_at(const struct made *m, const struct optimize *o, const struct front_key *k,
                        uint32_t c)
 {
@@ -48,7 +48,7 @@ static double score_at(const struct made *m, const struct optimize *o, const str
     return g.score;
 }
 
-/* Each key's best and set, from all scores of all candidates. */
+/* Each key's best score and candidates, computed from all scores. */
 static void check_front(const struct made *m, const struct optimize *o)
 {
     for (size_t k = 0; k < o->front.key_count; k++) {
@@ -144,7 +144,7 @@ TEST(calls_are_the_examples_that_were_graded)
     }
 }
 
-/* V + 2b a proposal + V an accepted child, where nothing is shared, cached or merged. */
+/* V + 2b per proposal + V per accepted child, when nothing is shared, cached or merged. */
 TEST(calls_add_up)
 {
     for (uint64_t n = 0; n < RUNS; n++) {
@@ -223,7 +223,7 @@ TEST(only_reference_mode_overshoots)
     CHECK(over > RUNS / 4);
 }
 
-/* What is left at the end is less than one more proposal could take. */
+/* The calls left at the end are too few for one more proposal. */
 TEST(a_budget_is_spent)
 {
     for (uint64_t n = 0; n < RUNS; n++) {
@@ -300,7 +300,7 @@ TEST(an_ancestor_of_mean_0_is_merged_over)
         m.task.settings.metric_calls = 800;
         m.look = count_zero_merges;
         m.more = &merged;
-        made_run(&m); /* base scores are 0 in all made problems */
+        made_run(&m); /* base scores are 0 in all generated problems */
         made_release(&m);
     }
     CHECK(merged > 10);
@@ -384,7 +384,7 @@ TEST(grades_that_make_no_sense_are_refused)
     }
 }
 
-/* ---- which component is proposed ---- */
+/* ---- the component to propose ---- */
 
 static bool all_but_the_second(void *ctx, const struct optimize_grade *g, size_t component)
 {
@@ -457,7 +457,7 @@ static bool answer_at_no_cost(void *ctx, struct optimize_ask *asks, size_t n, st
     return true;
 }
 
-/* In the sum of all costs, a cost that is no number would lift the limit of the costs. */
+/* A cost that is NaN, infinite or negative would disable the limit on the sum of costs. */
 TEST(a_proposal_whose_cost_is_no_number_is_refused)
 {
     static const double costs[] = {(double)NAN, (double)INFINITY, -1};

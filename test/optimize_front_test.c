@@ -1,4 +1,4 @@
-/* The fronts and their reduction against the plainest code that can be right.
+/* The fronts and their reduction, compared with a plain reference implementation.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -10,7 +10,7 @@
 #define KEYS_MAX 80
 #define CANDIDATES_MAX 150
 
-/* Scores of each candidate at each key; NaN stands for none. */
+/* Scores of each candidate at each key; NaN: no score. */
 struct plain {
     size_t keys, candidates;
     double score[CANDIDATES_MAX][KEYS_MAX];
@@ -75,7 +75,7 @@ TEST(fronts_are_what_brute_force_finds)
     }
 }
 
-/* ---- reduction, as it is defined: take one out, begin again ---- */
+/* ---- reduction by definition: remove one candidate, start again ---- */
 
 static size_t appearance(const struct plain *p, const bool *alive, uint32_t *out)
 {
@@ -227,9 +227,9 @@ TEST(a_front_of_nothing_reduces_to_nothing)
     front_release(&f);
 }
 
-/* ---- candidates that report no objective ---- */
+/* ---- candidates without reported objectives ---- */
 
-/* Every text is better than the one before it; objectives are reported of the seed alone. */
+/* A longer text has a higher score. Only the seed reports objectives. */
 static bool evaluate_by_size(void *ctx, struct optimize_batch *b, size_t n, struct err *e)
 {
     (void)ctx, (void)e;

@@ -82,7 +82,7 @@ static void make_settings(struct rand *r, const struct problem *p, struct optimi
     s->metric_calls = p->val_count + rand_below(r, 600);
 }
 
-/* The problem's adapter, counted. */
+/* The problem's adapter, with counters. */
 static bool evaluate(void *ctx, struct optimize_batch *b, size_t n, struct err *e)
 {
     struct made *m = ctx;

@@ -1,4 +1,4 @@
-/* Runs that are files: those of the reference, and what is wrong with others.
+/* Runs from files: those of the reference implementation, and damaged ones.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -80,9 +80,9 @@ TEST(every_log_of_the_reference_comes_out_byte_for_byte)
     CHECK(n >= 332);
 }
 
-/* ---- one of our own, worked out by hand ---- */
+/* ---- a run of our own, computed by hand ---- */
 
-/* One component, one word that every example needs, a reflector that adds it. */
+/* One component, one word that every example needs, and a reflector that adds it. */
 #define PROBLEM                                                                                    \
     "{\"format\":\"gepa-problem/1\",\"name\":\"one word\",\"unit\":4,"                             \
     "\"components\":[{\"name\":\"ask\",\"seed\":\"Please\"}],"                                     \
@@ -102,8 +102,8 @@ TEST(every_log_of_the_reference_comes_out_byte_for_byte)
     "{\"format\":\"gepa-run/1\",\"problem\":" PROBLEM ",\"settings\":" SETTINGS ",\"seed\":" seed  \
     "}"
 
-/* The child's validation is in the cache: its minibatch was the one example, and validation uses
- * the training examples. */
+/* The child's validation comes from the cache, because its minibatch was the only example and
+ * validation uses the training examples. */
 static const char log_by_hand[] =
     "{\"event\":\"start\",\"problem\":\"one word\",\"seed\":0,\"components\":[\"ask\"],\"train\":1,"
     "\"val\":1}\n"
@@ -149,7 +149,7 @@ TEST(a_run_worked_out_by_hand)
     arena_release(&a);
 }
 
-/* ---- what is wrong ---- */
+/* ---- damaged runs ---- */
 
 TEST(a_run_that_is_cut_is_refused)
 {
@@ -241,7 +241,7 @@ TEST(every_action_does_what_it_says)
         {PROBLEM_SWAP, "go", "go a"},
         {PROBLEM_SWAP, "a b", "(none)"},
         {PROBLEM_CUT, "go y x x", "go y x"},
-        {PROBLEM_CUT, "x go", "x go a"}, /* the first word is never blamed */
+        {PROBLEM_CUT, "x go", "x go a"}, /* never blames the first word */
         {PROBLEM_CUT, "x y", "x"},
         {PROBLEM_DROP, "go", "(none)"},
         {PROBLEM_DROP, "go on", "go"},

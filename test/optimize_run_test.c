@@ -1,4 +1,4 @@
-/* Runs that are kept, cut anywhere, and gone on with.
+/* Runs that are stored, interrupted anywhere, and resumed.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -10,7 +10,7 @@
 #include <math.h>
 #include <unistd.h>
 
-/* Lines in memory; room for a number of them, as a disk may be full. */
+/* Lines in memory; `max` limits their number, like a full disk. */
 struct lines {
     struct buf text;
     size_t n, max;
@@ -34,7 +34,7 @@ static void lines_init(struct lines *l)
     buf_init(&l->text, (size_t)64 << 20);
 }
 
-/* Goes on behind what is kept; what is told is in m->log. */
+/* Resumes after the stored lines; m->log gets the events. */
 static bool go(struct made *m, str kept, struct lines *l, struct err *e)
 {
     struct optimize_run *run = NULL;
@@ -73,8 +73,8 @@ TEST(keeping_a_run_does_not_change_it)
     }
 }
 
-/* Cut behind every line: the same lines in the end, the same events told, and nothing asked that
- * was answered before. */
+/* Interrupted after each line, the resumed run must write the same lines, emit the same events, and
+ * evaluate nothing again. */
 TEST(killed_behind_any_line_it_ends_the_same)
 {
     for (uint64_t n = 0; n < 25; n++) {
@@ -163,7 +163,8 @@ TEST(lines_of_another_run_are_refused)
     made_release(&other);
 }
 
-/* Any line taken out, doubled or spoilt: an error, and never another run. */
+/* Each line is removed, repeated or damaged in turn: the result is an error, never a different
+ * run. */
 TEST(lines_that_do_not_follow_are_refused)
 {
     struct lines whole, none;
@@ -188,7 +189,7 @@ TEST(lines_that_do_not_follow_are_refused)
             buf_add(&b, how == 1 ? str_slice(text, from, to) : how == 2 ? STR("{}\n") : STR(""));
             buf_add(&b, str_slice(text, to, text.n));
             ok = go(&m, buf_str(&b), &none, &e);
-            /* A grade that stands there twice says the same twice. */
+            /* A repeated grade line has the same value, so it is accepted. */
             CHECK(!ok || (how == 1 && (text.p[from + 2] == 'g' || text.p[from + 2] == 'a')) ||
                   (how == 0 && to == text.n));
             buf_release(&b);
@@ -200,7 +201,7 @@ TEST(lines_that_do_not_follow_are_refused)
     made_release(&m);
 }
 
-/* ---- stopped and gone on with ---- */
+/* ---- stopped and resumed ---- */
 
 static bool after_20(void *ctx)
 {
@@ -245,7 +246,7 @@ static double by_grades(void *ctx)
     return (double)m->graded / 8;
 }
 
-/* Time goes on across sessions: what the first used up, the second does not have. */
+/* The time limit covers all sessions: the second has only what the first left. */
 TEST(time_is_that_of_all_sessions)
 {
     struct lines first, second;
@@ -269,7 +270,7 @@ TEST(time_is_that_of_all_sessions)
     made_release(&m);
 }
 
-/* ---- what is kept besides scores ---- */
+/* ---- stored data besides scores ---- */
 
 static bool evaluate_with_traces(void *ctx, struct optimize_batch *b, size_t n, struct err *e)
 {
@@ -291,7 +292,7 @@ static bool evaluate_with_traces(void *ctx, struct optimize_batch *b, size_t n, 
     return plain.evaluate(plain.ctx, b, n, e);
 }
 
-/* The answer is made of the traces, so it shows whether they came back. */
+/* The proposal contains the traces, so the test sees whether they were restored. */
 static bool propose_from_traces(void *ctx, struct optimize_ask *asks, size_t n, struct err *e)
 {
     struct made *m = ctx;
@@ -358,7 +359,8 @@ static bool evaluate_without_number(void *ctx, struct optimize_batch *b, size_t 
     return true;
 }
 
-/* Else the resumed run would take the score for 0, and the negative cost likewise. */
+/* A stored NaN or negative cost would be read as 0 when the run resumes, so it must not be
+ * stored. */
 TEST(a_grade_that_ended_the_run_is_asked_for_again)
 {
     static const double bad[][2] = {{(double)NAN, 0}, {(double)INFINITY, 0}, {0.5, -1}};

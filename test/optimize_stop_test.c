@@ -1,4 +1,4 @@
-/* What ends a run.
+/* The conditions that end a run.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

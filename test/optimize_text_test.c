@@ -1,4 +1,4 @@
-/* The reflection prompt, the answer, and what is not let through.
+/* The reflection prompt, the parsed answer, and the answers that the guards refuse.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -87,8 +87,8 @@ TEST(the_answer_is_between_the_first_and_the_last_fence)
         {"```\nrun\n```sh\nls\n```\nend\n```", "run\n```sh\nls\n```\nend"},
         {"```Do this.```", "Do this."},
         {"``` Do this. ```", "Do this."},
-        {"```Do\nthis```", "this"},           /* a word alone behind the fence is a language */
-        {"```Do it\nthis```", "Do it\nthis"}, /* two are not */
+        {"```Do\nthis```", "this"},           /* a single word after the fence is a language */
+        {"```Do it\nthis```", "Do it\nthis"}, /* two words are text */
         {"```text\nnever closed", "never closed"},
         {"Well:\n```\nnever closed\n", "never closed"},
         {"never opened\n```", "never opened"},
@@ -116,20 +116,20 @@ static const str examples[] = {
 TEST(words_of_an_example_in_a_row_are_a_copy)
 {
     static const struct {
-        const char *proposed, *current, *copied; /* NULL: none */
+        const char *proposed, *current, *copied; /* NULL: no copy */
     } cases[] = {
         {"Check the age first.", "", NULL},
         {"E.g.: the patient is 54  years old,\nwith low-back pain for weeks.",
          "",
          "the patient is 54  years old,\nwith low"},
         {"Say THE PATIENT IS 54 YEARS OLD WITH LOW.", "", "THE PATIENT IS 54 YEARS OLD WITH LOW"},
-        /* Seven words are not eight. */
+        /* Seven equal words are one too few. */
         {"the patient is 54 years old, with back pain", "", NULL},
-        /* What was there before was not copied now. */
+        /* Words that the current text already has are no copy. */
         {"the patient is 54 years old, with low back",
          "the patient is 54 years old with low back",
          NULL},
-        /* A short example counts when it is there whole. */
+        /* An example shorter than eight words counts as copied only as a whole. */
         {"for lumbar MRI - no contrast - ask", "", "lumbar MRI - no contrast"},
         {"for lumbar MRI with contrast ask", "", NULL},
         {"an MRI", "", NULL},
@@ -173,8 +173,8 @@ TEST(a_name_that_was_there_must_stay)
     } cases[] = {
         {"say met or missing", "met, missing", NULL},
         {"say Met or missing", "met, missing", "met"},
-        {"the method is missing", "met, missing", "met"}, /* inside a word is not there */
-        {"nothing", "method", NULL},                      /* it never was */
+        {"the method is missing", "met, missing", "met"}, /* part of a word does not count */
+        {"nothing", "method", NULL},                      /* part of a word before, too */
         {"\"met\"/\"missing\"", "`met` `missing`", NULL},
         {"not ready", "not_ready", "not_ready"},
         {"", "met", "met"},

@@ -15,7 +15,7 @@ static struct twister seeded(const char *decimal)
     return t;
 }
 
-/* From the authors' own mt19937ar.out: init_by_array of these four words. */
+/* From the authors' mt19937ar.out: init_by_array of these four words. */
 TEST(words_are_those_of_the_authors)
 {
     static const uint32_t first[] = {1067595299u, 955945823u, 477289528u, 4107218783u, 4228976476u};
@@ -158,7 +158,7 @@ static const struct json_node *list(const struct record *r, const char *name)
     return json_find(&r->doc, r->row, str_c(name));
 }
 
-/* [n, k, places] of a draw. */
+/* Draws of k places below n; the record is [n, k, places]. */
 static void check_places(struct record *r, const char *name,
                          void (*draw)(struct twister *, size_t, size_t, uint32_t *))
 {
@@ -190,7 +190,7 @@ static void check_weighted(struct record *r)
     }
 }
 
-/* [n, draw] */
+/* The record is [n, draw]. */
 static void check_pairs(struct record *r, const char *name,
                         uint64_t (*draw)(struct twister *, uint64_t))
 {

@@ -1,4 +1,4 @@
-/* orders_customer_filter_test.c - no reasoning passes the filter, however it is cut.
+/* orders_customer_filter_test.c - no reasoning passes the filter, however the text is divided.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -20,7 +20,7 @@ static const struct {
     {"Hello <reasoning>secret", "Hello", "secret"},
     {"<reasoning>a</reasoning>Hi<reasoning>b", "Hi", "a"},
     {"<reasoning>a<reasoning>b</reasoning>c", "", "abc"},
-    /* the tag itself is cut */
+    /* truncated in the tag */
     {"Hello <reas", "Hello", ""},
     {"Hello </reasoning", "Hello", ""},
     {"Hello <reasoning", "Hello", ""},
@@ -47,7 +47,7 @@ static const struct {
     {"<|START_THINKING|>x<|END_THINKING|>Hello", "Hello", "x"},
     {"[REASONING]x[/REASONING]Hello", "Hello", "x"},
     {"<reasoning a='>' b=\"</reasoning>\">x</reasoning>Hello", "Hello", "x"},
-    /* in other signs, and with what nobody sees between its letters */
+    /* with other bracket characters, and with invisible characters between the letters */
     {"\xE2\x97\x81think\xE2\x96\xB7x\xE2\x97\x81/think\xE2\x96\xB7Hello", "Hello", "x"},
     {"\xEF\xBC\x9Creasoning\xEF\xBC\x9Ex\xEF\xBC\x9C/reasoning\xEF\xBC\x9EHello", "Hello", "x"},
     {"&lt;reasoning&gt;x&lt;/reasoning&gt;Hello", "Hello", "x"},
@@ -71,7 +71,7 @@ static const struct {
     {"x</reasoning>Hello", "Hello", "x"},
     {"<reasoning>a</reasoning>Hi</reasoning> there", "Hi there", "a"},
     {"</think></think>Hello", "Hello", ""},
-    /* closers of another name: only where nothing else closes it */
+    /* closers of another name: they count only where no other closer follows */
     {"<reasoning>x</thinking>Hello", "Hello", "x"},
     {"Hi <reasoning>x</thinking>there", "Hi there", "x"},
     {"[THINK]x</reasoning>Hello", "Hello", "x"},
@@ -96,11 +96,11 @@ static const struct {
     {"<reasoning>x<</reasoning>Hello", "Hello", "x"},
     {"<reasoning<reasoning>x</reasoning></reasoning>Hello", "Hello", "x"},
     {"<reasoning>1 < 2 <b>x</reasoning>Hello", "Hello", "1 < 2 x"},
-    /* put together of what is left of others */
+    /* tags that form from the remains of others */
     {"<<think>x</think>reasoning>secret", "", "x"},
     {"</<b>reasoning>Hello", "Hello", ""},
     {"<<b>reasoning>x</reasoning>Hello", "Hello", "x"},
-    /* what is no tag stays; other tags lose only themselves */
+    /* text that is no tag stays; of other tags only the tag itself is removed */
     {"1 < 2, I <3 it, a<b", "1 < 2, I <3 it, a<b", ""},
     {"<answer>Hello</answer>", "Hello", ""},
     {"Mail <lane@example.com> [sic] [1]", "Mail <lane@example.com> [sic] [1]", ""},
@@ -152,7 +152,7 @@ static const struct {
     {"Hi!\n\nReasoning: x", "Hi!", "x"},
     {"Hi!\nReasoning: x", "Hi!", "x"},
     {"Reasoning: x and\ny", "", "x and\ny"},
-    /* or to the answer's label */
+    /* or up to the answer's label */
     {"Reasoning: x\nAnswer: Hi", "Hi", "x"},
     {"Reasoning: x\n\ny\n\n**Answer:** Hi", "Hi", "x\n\ny"},
     {"Reasoning: x. Answer: Hi", "Hi", "x."},
@@ -182,7 +182,7 @@ static const struct {
     {"{\"reply\": \"Hi\", \"reasoning\": \"x", "", ""},
     {"Here: {\"reasoning\": \"x\", \"reply\": \"Hi\"} ok", "Here: Hi ok", "x"},
     {"{\"reasoning\":\"x\",\"reply\":\"\\u003cthink\\u003ey\\u003c/think\\u003eHi\"}", "Hi", "y"},
-    /* with tags around them, or inside */
+    /* with tags around or inside the label */
     {"<answer>Reasoning: x\n\nHi</answer>", "Hi", "x"},
     {"Rea<b>soning: x\n\nHi", "Hi", "x"},
     {"<th(reasoning: a)ink>secret", "", "secret"},
@@ -220,7 +220,7 @@ TEST(reasoning_without_tags_is_recognised)
     }
 }
 
-/* What comes out, in order: a letter for each kind of thing. */
+/* The output: text for the customer, reasoning, and the positions of closers. */
 struct got {
     struct buf said, thought, closes;
 };
@@ -309,7 +309,7 @@ TEST(byte_by_byte_is_the_same)
     }
 }
 
-/* Any sequence of these never shows a tag, and nothing between the outermost pair. */
+/* No sequence of these pieces lets a tag, or text inside the outermost pair, through. */
 TEST(no_mix_of_pieces_shows_a_tag)
 {
     static const char *const pieces[] = {"<reasoning>",

@@ -1,4 +1,5 @@
-/* orders_graph_test.c - turns on threads: one entry a reply, nothing twice, what is stored.
+/* orders_graph_test.c - turns on threads: one entry per reply, no effect repeated, and what is
+ * stored.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -24,7 +25,7 @@ TEST(an_order_is_taken_to_its_end)
     CHECK_INT(s.turn.state.order.count, 2);
     shop_said(&s, "that's all", "Three coffees, 7.00. Right?");
     CHECK(!s.turn.state.order.finalized);
-    /* The graph ends behind the finalizing batch: nobody is asked for a goodbye. */
+    /* The graph ends after the batch that finalizes the order, without another model call. */
     shop_said(
         &s, "yes", "Thank you! Your order is in, that's $7.00. Please drive on to the window.");
     CHECK(s.turn.state.order.finalized);
@@ -81,7 +82,7 @@ TEST(a_model_that_cannot_be_asked_is_told_kindly_and_the_turn_is_kept)
     shop_remove(&s);
 }
 
-/* ---- the menu on record ---- */
+/* ---- the stored menu ---- */
 
 TEST(a_clients_thread_is_not_taken_for_the_menu)
 {
@@ -250,7 +251,8 @@ TEST(a_model_that_never_stops_is_stopped)
     shop_remove(&s);
 }
 
-/* Providers refuse a history with other names of tools. */
+/* Providers refuse a history whose tool names have other characters than letters, digits, _ and
+ * -. */
 TEST(a_name_that_providers_refuse_is_stored_as_one_that_they_accept)
 {
     static const char *const turns[] = {"!add_item! {}\n<think>no</think>get_current_order {}",
@@ -270,7 +272,7 @@ TEST(a_name_that_providers_refuse_is_stored_as_one_that_they_accept)
     shop_remove(&s);
 }
 
-/* ---- weak point: the whole menu is written into every checkpoint ---- */
+/* ---- the menu must not be written into every checkpoint ---- */
 
 static bool on_sum(void *ctx, const struct db_value *c, size_t n)
 {
@@ -301,7 +303,7 @@ static int64_t stored(struct shop *s)
                " thread_checkpoints");
 }
 
-/* Any number of turns: the same words each time. */
+/* Gives the same reply for any number of turns. */
 static bool same_ask(void *ctx, const struct ask_request *q, const _Atomic bool *cancel,
                      struct arena *a, struct ask_reply *reply)
 {
@@ -332,13 +334,14 @@ TEST(weak_8_what_is_stored_grows_with_the_turns_and_the_menu_is_there_once)
         }
         at[half] = stored(&s);
     }
-    /* The second and the third forty turns cost the same, give or take whole values between. */
+    /* Turns 41 to 80 and turns 81 to 120 cost the same, except for full values written in
+     * between. */
     CHECK_F((at[2] - at[1]) < 2 * (at[1] - at[0]),
             "%lld, %lld, %lld",
             (long long)at[0],
             (long long)at[1],
             (long long)at[2]);
-    CHECK((at[2] - at[1]) / 40 < 6000); /* bytes a turn; the menu alone has a thousand */
+    CHECK((at[2] - at[1]) / 40 < 6000); /* bytes per turn; the menu alone has a thousand */
     CHECK_INT(sum(&s, "SELECT COUNT(*) FROM thread_values WHERE channel = 'menu' AND ns = 'menu'"),
               1);
     CHECK_INT(sum(&s, "SELECT COUNT(*) FROM thread_values WHERE channel = 'menu' AND ns = ''"), 1);
@@ -406,7 +409,7 @@ TEST(the_registry_has_the_prompt_or_the_program_has)
     buf_release(&body);
 }
 
-/* ---- who may, and what is refused ---- */
+/* ---- permissions and refused requests ---- */
 
 TEST(a_thread_is_its_keys_and_bad_ids_and_texts_are_refused)
 {

@@ -64,7 +64,7 @@ static size_t calls_of(const char *text, struct ask_call *out)
     return n;
 }
 
-/* As a run of the agent loop makes them. */
+/* Executes the calls as the agent loop would. */
 static void lane_act(struct lane *t, struct tools_state *s, struct agent_done *done)
 {
     struct agent_options o = {.run = STR("lane"), .app = STR("orders"), .clock = &clock_real};

@@ -1,4 +1,4 @@
-/* orders_help.h - a conversation in few words: messages as the state has them.
+/* orders_help.h - builds a conversation from short texts, with messages in the form of the state.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -7,7 +7,7 @@
 #include "apps/orders/tools.h"
 #include "test.h"
 
-/* A menu of six items, two of them of one name. */
+/* A menu of six items, two of them with the same name. */
 #define SMALL_MENU                                                                                 \
     "{\"menu_id\":\"m\",\"menu_name\":\"Small\",\"menu_version\":\"1\",\"items\":["                \
     "{\"item_id\":\"coffee\",\"name\":\"Coffee\",\"category_name\":\"Drinks\","                    \
@@ -30,21 +30,21 @@
     "\",\"category_name\":\"" category "\"" more "}"
 #define ADD_COFFEE(more) ADD("coffee", "Coffee", "Drinks", more)
 
-/* A state that grows by what happens, without a thread and without a model. */
+/* A conversation's state, without a thread and without a model. */
 struct lane {
     struct menu *menu;
     struct arena arena;
     struct order order;
     struct order_limits limits;
     struct buf messages; /* without the closing bracket */
-    struct buf last;     /* results of the last batch, a line each */
+    struct buf last;     /* results of the last batch, one per line */
 };
 
 void lane_begin(struct lane *t);
 void lane_end(struct lane *t);
 void lane_customer(struct lane *t);
-/* Calls, a line each: "name {arguments}". The results go into the messages and into last, and the
- * order is changed as update_order would. */
+/* Executes calls, one per line: "name {arguments}". Appends the results to the messages, puts them
+ * into `last`, and changes the order as update_order does. */
 void lane_batch(struct lane *t, const char *calls);
-/* Whether the last batch's first result has this in it. */
+/* Whether the first result of the last batch contains the text. */
 bool lane_says(const struct lane *t, const char *text);

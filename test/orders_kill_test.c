@@ -1,4 +1,4 @@
-/* orders_kill_test.c - turns that are killed, as by kill -9, and how the next process ends them.
+/* orders_kill_test.c - turns killed as by kill -9, and how the next process ends them.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -18,7 +18,7 @@ static void die_at(void *ctx, enum orders_node node)
         (void)kill(getpid(), SIGKILL);
 }
 
-/* In a process of its own, so that it ends as by kill -9. */
+/* Runs a turn in a child process that ends at the step as by kill -9. */
 static void said_until(struct shop *s, struct script *script, const char *text, int step)
 {
     pid_t child = fork();
@@ -44,7 +44,7 @@ static void taken_until(struct shop *s, struct script *script, int step)
     said_until(s, script, "two coffees and a large one", step);
 }
 
-/* Input, orchestrator, tools, update, orchestrator, tools, update, orchestrator. */
+/* Steps: input, orchestrator, tools, update, orchestrator, tools, update, orchestrator. */
 TEST(a_turn_that_is_killed_at_any_step_ends_and_adds_nothing_twice)
 {
     for (int step = 1; step <= 8; step++) {
@@ -56,7 +56,7 @@ TEST(a_turn_that_is_killed_at_any_step_ends_and_adds_nothing_twice)
         taken_until(&s, &script, step);
         shop_open(&s, &script);
         CHECK_F(shop_resume(&s), "%s", s.e.text);
-        /* The last step was on disk, and nobody had been told. */
+        /* The last step was on disk, but the reply had not been sent. */
         CHECK_INT(s.turn.end, ORDERS_REPLIED);
         CHECK_STR(s.turn.reply, "Two coffees and a large one.");
         CHECK(orders_state(s.orders, &s.who, STR("t"), &s.arena, &s.turn.state, &s.e));
@@ -65,7 +65,7 @@ TEST(a_turn_that_is_killed_at_any_step_ends_and_adds_nothing_twice)
         CHECK_INT(shop_count(s.turn.state.reasoning), 3);
         CHECK_INT(shop_count(s.turn.state.messages), 7);
         check_history(s.turn.state.messages);
-        /* What was answered before the end is not asked again, nor told twice. */
+        /* No stored reply of the model is requested again, and none is sent twice. */
         CHECK_INT(atomic_load(&script.asked), step < 2 ? 3 : step < 5 ? 2 : step < 8 ? 1 : 0);
         CHECK(shop_resume(&s));
         CHECK_INT(s.turn.end, ORDERS_NOTHING);
@@ -74,7 +74,7 @@ TEST(a_turn_that_is_killed_at_any_step_ends_and_adds_nothing_twice)
     }
 }
 
-/* Input, orchestrator, tools, update. */
+/* Steps: input, orchestrator, tools, update. */
 TEST(an_order_that_is_killed_while_it_is_finalized_is_finalized_once)
 {
     for (int step = 1; step <= 4; step++) {
@@ -111,7 +111,7 @@ TEST(what_is_said_after_a_crash_goes_on_with_the_turn_that_was_left)
 
     shop_fill(&script, shop_order, COUNT_OF(shop_order));
     shop_folder(&s);
-    taken_until(&s, &script, 5); /* the adds are called, and not carried out */
+    taken_until(&s, &script, 5); /* the calls of add_item are stored, but not executed */
     shop_open(&s, &script);
     shop_said(&s, "hello?", "Two coffees and a large one.");
     CHECK_INT(order_quantity(&s.turn.state.order), 3);
@@ -127,7 +127,7 @@ TEST(a_conversation_keeps_the_menu_it_began_with)
 
     shop_fill(&script, shop_order, COUNT_OF(shop_order));
     shop_folder(&s);
-    taken_until(&s, &script, 3); /* coffee was looked up */
+    taken_until(&s, &script, 3); /* the lookup of coffee has run */
     CHECK(file_write_atomic(s.menu,
                             STR("{\"items\":[{\"item_id\":\"x\",\"name\":\"X\","
                                 "\"category_name\":\"C\",\"sizes\":[\"small\"]}]}"),

@@ -1,4 +1,4 @@
-/* orders_menu_test.c - menus: what is in ours, what is refused, how names are found.
+/* orders_menu_test.c - menus: contents, refused files, lookup of names.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -214,7 +214,7 @@ TEST(names_are_compared_as_people_say_them)
                 cases[i].b);
 }
 
-/* The origin's weak point: two items share a name, and the second cannot be reached. */
+/* Two items share a name; both must be reachable. */
 TEST(weak_2_both_items_of_a_shared_name_are_found)
 {
     struct menu *m = ours();

@@ -1,4 +1,4 @@
-/* orders_score_test.c - the three scorers, by numbers worked out by hand.
+/* orders_score_test.c - the three scorers, with numbers computed by hand.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -31,14 +31,14 @@ TEST(an_order_is_scored_by_name_quantity_size_and_modifiers)
     arena_init(&a, (size_t)1 << 20);
     order_init(&want, STR(""), &a);
     order_init(&got, STR(""), &a);
-    CHECK(near(score_order(&want, &got), 1)); /* nothing wanted, nothing there */
+    CHECK(near(score_order(&want, &got), 1)); /* both orders are empty */
     l = line("a", "A", 2, "small");
     CHECK(order_add(&want, &l));
-    CHECK(near(score_order(&want, &got), 0)); /* it is missing */
+    CHECK(near(score_order(&want, &got), 0)); /* the line is missing */
     CHECK(order_add(&got, &l));
     CHECK(near(score_order(&want, &got), 1));
     got.lines[0].quantity = 4;
-    CHECK(near(score_order(&want, &got), 0.85)); /* half the quantity: 0.3 * 0.5 */
+    CHECK(near(score_order(&want, &got), 0.85)); /* twice the quantity: 0.3 * 0.5 lost */
     got.lines[0].size = STR("large");
     CHECK(near(score_order(&want, &got), 0.75));
     got.lines[0].name = STR("B");
@@ -51,7 +51,7 @@ TEST(an_order_is_scored_by_name_quantity_size_and_modifiers)
     got.lines[0].modifier_count = 2;
     CHECK(near(score_order(&want, &got), 0.9)); /* Jaccard 1/2 */
     l = line("z", "Z", 1, "small");
-    CHECK(order_add(&got, &l)); /* not wanted: the mean is over both orders' ids */
+    CHECK(order_add(&got, &l)); /* an extra line: the mean is over the ids of both orders */
     CHECK(near(score_order(&want, &got), 0.45));
     arena_release(&a);
 }
@@ -119,7 +119,7 @@ TEST(what_is_not_on_the_menu_is_made_up)
     CHECK(score_real(t.menu, STR("[" CALLS(ADD_CALL("unicorn")) "]"), &got, &out, &e));
     CHECK(near(out, 0));
     CHECK(score_real(t.menu, STR("[" CALLS(ADD_CALL("coffee")) "]"), &got, &out, &e));
-    CHECK(near(out, 0)); /* by another name */
+    CHECK(near(out, 0)); /* the id of one item with the name of another */
     got.lines[got.count++] = line("unicorn", "Unicorn", 1, "small");
     CHECK(score_real(t.menu, STR("[]"), &got, &out, &e));
     CHECK(near(out, 0));
@@ -190,7 +190,7 @@ TEST(a_modifier_that_is_expected_twice_counts_once)
     lane_end(&t);
 }
 
-/* Another program may have written them: neither sums nor prices may overflow. */
+/* Another program may have written the line: neither sums nor prices may overflow. */
 TEST(a_stored_line_out_of_range_is_damaged)
 {
     static const struct {

@@ -1,4 +1,4 @@
-/* orders_speak_test.c - words reach a customer while the model speaks, and no thought does.
+/* orders_speak_test.c - text reaches a customer while the model writes it, reasoning never does.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -9,7 +9,7 @@
 
 static const struct {
     const char *text;
-    const char *said; /* by the end of the text, before anybody looks at it whole */
+    const char *said; /* sent by the last piece, before the final check of the whole text */
 } cases[] = {
     {"<reasoning>why</reasoning>Hello there", "Hello there"},
     {"<reasoning>why</reasoning>  Hello\n\nthere \n", "Hello\n\nthere"},
@@ -26,8 +26,8 @@ static const struct {
     {"<reasoning>why</reasoning>Hello</reasoning> there", "Hello there"},
     {"<think>x</think>Hi <!-- secret --> there", "Hi  there"},
     {"<think>x</think>Hi <!-- secret", "Hi"},
-    {"<think>x</think>Hi <reasoning>secret</thinking> there", "Hi"}, /* the rest at the end */
-    /* After reasoning without tags nothing is said before the end. */
+    {"<think>x</think>Hi <reasoning>secret</thinking> there", "Hi"}, /* the rest comes at the end */
+    /* After reasoning without tags nothing is sent before the end. */
     {"<think>x</think>Hello\n\nReasoning: secret\n\nBye", "Hello"},
     {"<think>x</think>Hello\n- **Reasoning:** secret", "Hello"},
     {"<think>x</think>Hello (reasoning: secret) there", "Hello"},
@@ -37,7 +37,7 @@ static const struct {
      "Tea, the reason: it's (really) cold.\n- Thinking of sugar {2}"},
     {"Reasoning: secret</think>Hello", "Hello"},
     {"Reasoning: secret\n\nHello", ""},
-    /* It may be thought until a closer says so, or the end that it is not. */
+    /* Text without an opener may be reasoning until a closer or the end decides. */
     {"secret</reasoning>Hello", "Hello"},
     {"Hello there", ""},
     {"", ""},
@@ -110,7 +110,7 @@ static void begins_the_reply(const char *const pieces[10])
     buf_release(&out);
 }
 
-/* Whatever the text is: what was said is the beginning of what the whole text says. */
+/* For every text, the part sent early is a prefix of the final reply. */
 TEST(what_is_said_begins_the_reply)
 {
     static const char *const pieces[] = {"<reasoning>",
@@ -138,7 +138,7 @@ TEST(what_is_said_begins_the_reply)
     begins_the_reply(untagged);
 }
 
-/* A model that thinks apart from its words says them at once. */
+/* If the model reports its reasoning separately, text is sent at once. */
 TEST(behind_a_thought_told_apart_all_is_said)
 {
     struct speak s;
@@ -157,7 +157,7 @@ TEST(behind_a_thought_told_apart_all_is_said)
     buf_release(&out);
 }
 
-/* The mask lets go of words as soon as they can be no secret. */
+/* The mask releases text as soon as it cannot be part of a secret. */
 TEST(secrets_are_masked_on_the_way)
 {
     static const char card[] = "<think>x</think>So 4111 1111 1111 1111 it is, and a coffee. Thanks";
@@ -205,7 +205,7 @@ TEST(no_character_is_cut)
     speak_release(&s);
 }
 
-/* The stage runs on a loop that other calls wait for. */
+/* The stage runs on an event loop, so a slow text would delay other calls. */
 TEST(no_text_costs_seconds)
 {
     static const char *const units[] = {"\xE2\x80\x8B",

@@ -1,4 +1,4 @@
-/* orders_tools_test.c - the tools and their guards: each weak point of the origin, by its name.
+/* orders_tools_test.c - the tools and their guards.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -17,7 +17,7 @@ static void begin_looked_up(struct lane *t)
                    "cake") "\n" LOOKUP("nine"));
 }
 
-/* ---- weak point: identity ignores size ---- */
+/* ---- size is part of a line's identity ---- */
 
 TEST(weak_1_a_medium_and_a_large_coffee_are_two_lines)
 {
@@ -53,7 +53,7 @@ TEST(modifiers_are_a_set_and_part_of_the_identity)
     lane_end(&t);
 }
 
-/* ---- weak point: a shared name hides an item ---- */
+/* ---- items that share a name ---- */
 
 TEST(a_lookup_gives_all_items_of_a_name_and_each_can_be_added)
 {
@@ -79,13 +79,13 @@ TEST(a_lookup_that_finds_nothing_suggests_names)
     CHECK(lane_says(&t, "{\"found\":false,\"suggestions\":[\"Coffee\"]}"));
     lane_batch(&t, LOOKUP("qqq"));
     CHECK(lane_says(&t, "{\"found\":false,\"suggestions\":[]}"));
-    /* What was only suggested was not looked up. */
+    /* An item that was only suggested does not count as looked up. */
     lane_batch(&t, ADD_COFFEE(""));
     CHECK(lane_says(&t, "was not looked up"));
     lane_end(&t);
 }
 
-/* ---- weak point: bad size or quantity crashes ---- */
+/* ---- invalid size or quantity ---- */
 
 TEST(weak_3_bad_arguments_are_errors_of_the_tool_and_never_a_crash)
 {
@@ -177,7 +177,7 @@ TEST(a_line_and_an_order_have_their_ceilings)
     lane_end(&t);
 }
 
-/* ---- weak point: lookup first is a wish ---- */
+/* ---- lookup before add ---- */
 
 TEST(weak_6_lookup_first_is_a_guard)
 {
@@ -190,7 +190,7 @@ TEST(weak_6_lookup_first_is_a_guard)
     lane_batch(&t, LOOKUP("tea"));
     lane_batch(&t, ADD_COFFEE(""));
     CHECK(lane_says(&t, "was not looked up"));
-    /* Together with its lookup nobody has read what that says. */
+    /* In one batch with its lookup, the add was written without the lookup's result. */
     lane_batch(&t, LOOKUP("coffee") "\n" ADD_COFFEE(""));
     CHECK(lane_says(&t, "was not looked up"));
     CHECK_INT(t.order.count, 0);
@@ -201,7 +201,7 @@ TEST(weak_6_lookup_first_is_a_guard)
     lane_end(&t);
 }
 
-/* ---- weak points: an empty order is finalized; finalized in the batch of an add; not confirmed */
+/* ---- refused: finalizing an empty order, in one batch with an add, or without confirmation */
 
 TEST(weak_5_an_empty_order_is_not_finalized)
 {
@@ -266,7 +266,7 @@ TEST(what_was_added_since_is_not_confirmed)
     lane_customer(&t);
     lane_batch(&t, "finalize_order {}");
     CHECK(lane_says(&t, "was not read back"));
-    /* An order that was told together with an add was told without it. */
+    /* An order read in one batch with an add was read without the added line. */
     lane_batch(&t, ADD("cake", "Cake", "Sweets", "") "\nget_current_order {}");
     lane_customer(&t);
     lane_batch(&t, "finalize_order {}");
@@ -328,7 +328,7 @@ TEST(an_item_is_removed_whole_or_by_pieces)
     CHECK_INT(t.order.lines[0].quantity, 1);
     lane_batch(&t, "remove_item {\"item_id\":\"coffee\",\"quantity\":2}");
     CHECK(lane_says(&t, "/quantity: must be a whole number from 1 to 1, got 2"));
-    /* The second call of a batch sees what the first one did. */
+    /* The second call of a batch sees the effect of the first. */
     lane_batch(&t, "remove_item {\"item_id\":\"coffee\"}\nremove_item {\"item_id\":\"coffee\"}");
     CHECK(lane_says(&t, "the order does not have this line"));
     CHECK_INT(t.order.count, 1);
@@ -372,7 +372,7 @@ TEST(an_item_is_changed_in_its_place_and_merged_with_its_like)
     CHECK(lane_says(&t, "\"changed\":true"));
     CHECK_STR(t.order.lines[0].size, "large");
     CHECK_INT(t.order.lines[0].quantity, 4);
-    CHECK_INT(t.order.lines[0].cents, 350); /* the oat milk stays, and its price */
+    CHECK_INT(t.order.lines[0].cents, 350); /* keeps the oat milk and its price */
     lane_batch(&t, "change_item {\"item_id\":\"coffee\",\"new_modifiers\":[]}");
     CHECK_INT(t.order.lines[0].modifier_count, 0);
     CHECK_INT(t.order.lines[0].cents, 300);
@@ -390,7 +390,7 @@ TEST(an_item_is_changed_in_its_place_and_merged_with_its_like)
     lane_end(&t);
 }
 
-/* Of a state that another program stored: a call could not name so many. */
+/* The line is from a state that another program stored: a call could not name so many modifiers. */
 TEST(a_line_with_many_modifiers_keeps_them_when_it_is_changed)
 {
     enum { MANY = 600 };
@@ -460,7 +460,7 @@ TEST(an_order_stays_within_its_limits)
     t.limits.pieces = 5;
     lane_batch(&t, ADD_COFFEE(",\"quantity\":6"));
     CHECK(lane_says(&t, "an order has at most 5 pieces, and this one has 0: at most 5 more"));
-    /* The calls of a batch count together. */
+    /* The limit applies to all calls of a batch together. */
     lane_batch(&t,
                ADD_COFFEE(",\"quantity\":3") "\n" ADD("tea", "Tea", "Drinks", ",\"quantity\":3"));
     CHECK(lane_says(&t, "at most 2 more"));
@@ -474,7 +474,7 @@ TEST(an_order_stays_within_its_limits)
     CHECK(lane_says(&t, "it would cost 8.00"));
     lane_batch(&t, ADD("tea", "Tea", "Drinks", ""));
     CHECK_INT(order_cents(&t.order), 700);
-    /* A limit that was lowered since: the order can only become smaller, and is not finalized. */
+    /* After the limit was lowered, the order can only shrink, and is not finalized. */
     t.limits.cents = 500;
     lane_batch(&t, "get_current_order {}");
     lane_customer(&t);
@@ -542,7 +542,7 @@ TEST(the_tools_are_told_as_json)
     toolbox_free(box);
 }
 
-/* ---- weak point: the retry table ---- */
+/* ---- the retry table ---- */
 
 TEST(weak_9_the_retry_table_is_the_contracts)
 {

@@ -1,5 +1,5 @@
-/* Spans of calls, read again by a reader that knows nothing but wire types; trace contexts; and the
- * exporter against a server that refuses, waits and takes.
+/* Spans of calls, parsed by a reader of protobuf wire types only; trace contexts; and the exporter
+ * against a server that refuses, delays and accepts.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* ---- a tiny reader of protobuf ---- */
+/* ---- a minimal reader of protobuf ---- */
 
 struct field {
     unsigned number, type;
@@ -61,7 +61,7 @@ static bool next_field(str s, size_t *at, struct field *f)
     return true;
 }
 
-/* The nth field of a number, or one with an empty text. */
+/* The nth field with this number, or an empty field. */
 static struct field get(str s, unsigned number, size_t nth)
 {
     struct field f;
@@ -149,7 +149,7 @@ static const struct otlp_trace trace = {
     .sampled = true,
     .state = STR_INIT("a=b")};
 
-/* The span in an export request of one, which is lent by the buffer. */
+/* The span of an export request with one span. It points into the buffer. */
 static str span_of(struct buf *b, const struct summary *c, const struct otlp_trace *t)
 {
     str resource_spans, resource, scope_spans;
@@ -255,7 +255,7 @@ TEST(a_failed_call_says_so)
     CHECK_STR(str_c(attribute(s, 9, "error.type")), "s:timeout");
     CHECK_STR(str_c(attribute(s, 9, "gen_ai.response.finish_reasons")), "a:error");
     CHECK_STR(str_c(attribute(s, 9, "gen_ai.conversation.id")), "s:s-1");
-    c.session = c.id; /* nobody has named one, and none was known */
+    c.session = c.id; /* no client named a session, and none was recognised */
     buf_reset(&b);
     s = span_of(&b, &c, &t);
     CHECK_STR(str_c(attribute(s, 9, "gen_ai.conversation.id")), "");
@@ -333,7 +333,7 @@ TEST(a_traceparent_is_taken_only_as_the_recommendation_has_it)
 
 /* ---- the exporter ---- */
 
-/* Answers one request after the other with the statuses given, then leaves. */
+/* Answers requests in sequence with the given statuses, then ends. */
 struct server {
     int fd;
     unsigned port;
@@ -499,7 +499,8 @@ TEST(a_full_batch_goes_at_once_and_is_tried_again_where_that_helps)
     CHECK_INT(s.requests, 5);
 }
 
-/* A full batch goes before the interval of 5 s has passed, and the reply comes after it. */
+/* A full batch is sent before the interval of 5 s has passed; its reply arrives after the
+ * interval. */
 TEST(a_batch_whose_reply_comes_late_is_sent_once)
 {
     struct server s = {.statuses = {"200 OK", "200 OK"}, .count = 2, .wait_ms = 5500};

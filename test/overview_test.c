@@ -1,4 +1,4 @@
-/* Calls over time are those of the record: by bucket, group and application, and as a list.
+/* Calls over time agree with the record: by bucket, by group and application, and as a list.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -21,7 +21,7 @@ static int64_t overview_number(const struct json *doc, const struct json_node *o
     return n;
 }
 
-/* The sums of the series and of the groups are those of the calls. */
+/* The series and the groups must add up to the calls. */
 static void check_overview(struct side *s, str key, str by, int64_t bucket_s)
 {
     static const char *const names[] = {"calls", "failed", "input_tokens", "starved", "cut"};
@@ -240,7 +240,7 @@ TEST(calls_are_listed_with_their_filters)
     side_release(&s);
 }
 
-/* Two calls by each of 300 models, and three by the last of them by name. */
+/* Two calls by each of 300 models, except three by the model whose name sorts last. */
 TEST(the_largest_of_many_groups_are_shown)
 {
     struct query_asker asker = {.key_name = STR("")};
@@ -349,14 +349,14 @@ TEST(an_application_has_its_calls)
     side_release(&s);
 }
 
-/* The only failed call is older than those that one page looks at. */
+/* The only failed call is older than the calls that one page scans. */
 TEST(a_list_goes_on_behind_the_calls_that_a_page_looks_at)
 {
     struct query_asker asker = {.key_name = STR("")};
     struct query_calls w = {
         .filter = query_filter_none, .outcome = STR("failed"), .page = {.limit = 5}};
     int64_t from = 90 * 24 * (int64_t)HOUR;
-    struct world all; /* its answers only */
+    struct world all; /* only its answers are used */
     struct side s;
     struct err e;
 

@@ -1,5 +1,5 @@
-/* pipe_leak_test.c - a client that may not see reasoning gets none of it: every format, every way
- * of asking for it, every cut of the text.
+/* pipe_leak_test.c - a client that may not see reasoning gets none of it: every format, every
+ * prompt for reasoning, every division of the text.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -13,7 +13,7 @@
 #define REASONING "the " SECRET " is\n\n" SECRET
 #define ANSWER "Forty-two, 6 < 7."
 
-/* How each format writes reasoning and an answer. */
+/* How each format writes reasoning and answer. */
 static const struct {
     const char *formats; /* separated by spaces */
     const char *open, *close, *end;
@@ -71,17 +71,17 @@ static const struct {
     {"generic_alt", "<alt:start>", "<alt:end>", "", true},
 };
 
-/* What the text looks like, besides the format's own reasoning and answer. */
+/* The shape of the text, apart from the format's reasoning and answer. */
 enum text_shape {
     TEXT_WHOLE,
     TEXT_UNCLOSED,       /* the reply ends inside the reasoning */
-    TEXT_FENCE,          /* a closer in a code fence of the reasoning */
+    TEXT_FENCE,          /* a code fence in the reasoning contains a closer */
     TEXT_NESTED,         /* a block inside the reasoning */
-    TEXT_ASKED_FIRST,    /* the <thinking> that we asked for, and nothing of the format's own */
-    TEXT_ASKED_AFTER,    /* both, one after the other */
-    TEXT_ASKED_IN_LINE,  /* in the middle of the answer */
-    TEXT_ASKED_UNCLOSED, /* and never closed */
-    TEXT_ASKED_CLOSER,   /* its closer inside the reasoning of the format */
+    TEXT_ASKED_FIRST,    /* only the <thinking> that the gateway asked for */
+    TEXT_ASKED_AFTER,    /* first the format's reasoning, then <thinking> */
+    TEXT_ASKED_IN_LINE,  /* <thinking> in the middle of the answer */
+    TEXT_ASKED_UNCLOSED, /* the same, never closed */
+    TEXT_ASKED_CLOSER,   /* </thinking> inside the format's reasoning */
     TEXT_OWN_CLOSER,     /* the closer of the format inside <thinking> */
     TEXT_SHAPES
 };
@@ -141,7 +141,7 @@ static void leak_drain(struct leak_run *r)
     }
 }
 
-/* Cut at each of `cuts`, which end with the size of the text. */
+/* Feeds pieces that end at each of `cuts`, the last of which is the size of the text. */
 static void leak_feed(struct leak_run *r, const struct pipe_options *o, str text,
                       const size_t *cuts)
 {
@@ -200,7 +200,7 @@ static void check_cut(const struct pipe_options *o, str text, const size_t *cuts
     leak_end(&r);
 }
 
-/* Whole, byte by byte, and in two pieces at every place. */
+/* Tests the text whole, byte by byte, and in two pieces divided at every position. */
 static void check_cuts(const struct pipe_options *o, str text, bool answers)
 {
     size_t each[512] = {0}, n = 0;
@@ -215,7 +215,7 @@ static void check_cuts(const struct pipe_options *o, str text, bool answers)
         check_cut(o, text, (const size_t[]){each[i], text.n, text.n}, answers);
 }
 
-/* The format with the <thinking> that we ask for. */
+/* The format, extended by the <thinking> that the gateway asks for. */
 static struct split_format asked_with(const struct split_format *f)
 {
     struct split_format both = *f;
@@ -250,14 +250,14 @@ static void check_ways(const struct split_format *f, size_t s, enum text_shape s
     buf_release(&b);
 }
 
-/* Whether a text of this shape can be told: a closer in a code fence, or after another opener, is
- * in doubt in text tags alone, and a token that ends a message ends the <thinking> in it. */
+/* Whether the shape is unambiguous: a closer in a code fence or after another opener is ambiguous
+ * except in text tags, and a token that ends a message ends the <thinking> in it. */
 static bool can_be(size_t s, enum text_shape shape)
 {
     bool tag = str_starts(str_c(shapes[s].close), STR("</"));
 
     if (shape >= TEXT_ASKED_CLOSER && str_eq(str_c(shapes[s].close), STR("</thinking>")))
-        return false; /* the two are one */
+        return false; /* both are the same tag */
     if (shapes[s].end[0])
         return shape != TEXT_FENCE && shape != TEXT_NESTED && shape != TEXT_OWN_CLOSER;
     return (shape != TEXT_FENCE && shape != TEXT_NESTED) || tag;
@@ -308,7 +308,7 @@ TEST(mismatched_closers_leak_nothing_and_lose_no_answer)
             for (size_t f = 0; f < COUNT_OF(formats); f++) {
                 struct pipe_options o = {.format = formats[f], .hide = true};
 
-                if (i == j || (f == 1 && i > 1)) /* qwen3 knows <think> and <thinking> alone */
+                if (i == j || (f == 1 && i > 1)) /* qwen3 has <think> and <thinking> only */
                     continue;
                 buf_reset(&b);
                 buf_printf(&b, "<%s>%s</%s>%s", tags[i], REASONING, tags[j], ANSWER);
@@ -369,7 +369,7 @@ static void check_untouched(const char *const *pieces, size_t n)
                 "\"%s\"",
                 pieces[i]);
     }
-    CHECK(!r.pipe.split.splitter && !pipe_may_split(&r.pipe)); /* no splitter was needed */
+    CHECK(!r.pipe.split.splitter && !pipe_may_split(&r.pipe)); /* no splitter was allocated */
     pipe_begin(&r.pipe);
     pipe_flush(&r.pipe);
     CHECK(r.pipe.count == 0 && !r.pipe.touched && !r.pipe.reasoning.any);
@@ -426,7 +426,7 @@ TEST(reasoning_in_a_field_of_its_own_leaves_other_text_alone)
     pipe_feed(&r.pipe, &thought);
     pipe_feed(&r.pipe, &said);
     CHECK(r.pipe.count == 2 && r.pipe.events[1].kind == CHAT_TEXT && !r.pipe.touched);
-    pipe_continue(&r.pipe); /* but a second reply is another one */
+    pipe_continue(&r.pipe); /* a second reply is split again */
     pipe_begin(&r.pipe);
     pipe_feed(&r.pipe,
               &(struct chat_event){.kind = CHAT_TEXT,
@@ -439,7 +439,7 @@ TEST(reasoning_in_a_field_of_its_own_leaves_other_text_alone)
     arena_release(&r.arena);
 }
 
-/* A message in blocks of text, with a call between them or not; a byte at a time. */
+/* Feeds a message byte by byte, in several text blocks, with or without a call between them. */
 static void feed_blocks(struct leak_run *r, const struct pipe_options *o, const char *const *texts,
                         bool call, enum chat_stop stop)
 {
@@ -494,9 +494,9 @@ TEST(reasoning_that_is_open_goes_on_in_the_next_block)
          ANSWER},
         {{"<think>" SECRET, SECRET "</think>" ANSWER}, true, CHAT_STOP_END, ANSWER},
         {{"<think>" SECRET, SECRET, SECRET "</think>" ANSWER}, true, CHAT_STOP_END, ANSWER},
-        /* A call may end reasoning: without a closer after it, text is the answer ... */
+        /* A call may end reasoning: if no closer follows, later text is the answer ... */
         {{"<think>" SECRET, ANSWER}, true, CHAT_STOP_END, ANSWER},
-        /* ... unless it was cut, maybe before its closer. */
+        /* ... unless the reply was truncated, perhaps before its closer. */
         {{"<think>" SECRET, SECRET}, true, CHAT_STOP_LENGTH, ""},
         {{"<think>" SECRET "</think>A", "B"}, true, CHAT_STOP_END, "AB"},
     };
@@ -549,7 +549,7 @@ static void collect_answer(void *ctx, enum split_kind kind, str run)
         buf_add(ctx, run);
 }
 
-/* A tag in the answer is text, and its closer does not call the one before it in question. */
+/* A tag in the answer is text, and its closer does not reopen the reasoning before it. */
 TEST(an_answer_that_shows_a_tag_is_not_lost_where_tags_are_asked_for)
 {
     static const char *const names[] = {"think", "reasoning", "auto"};

@@ -1,4 +1,4 @@
-/* pipe_memory_test.c - what a reply takes in memory, also if it has very many parts.
+/* pipe_memory_test.c - the memory of a reply, also with very many parts.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -27,7 +27,7 @@ static void end(struct run *r)
     arena_release(&r->arena);
 }
 
-/* A thousand streams are open at once: what each holds while nothing strange comes is small. */
+/* A gateway has a thousand open streams, so each must hold little while it is ordinary. */
 TEST(a_stream_takes_little_memory)
 {
     struct pipe_options o = {.format = split_format_find(STR("think")), .cap = -1, .id = STR("x")};
@@ -68,7 +68,7 @@ TEST(a_frame_of_many_texts_takes_memory_in_proportion_to_them)
     end(&r);
 }
 
-/* The text again and again, as one event. */
+/* Feeds `count` copies of the text as one event. */
 static void feed_often(struct run *r, const char *front, const char *text, size_t count)
 {
     struct buf all;

@@ -1,5 +1,5 @@
 /* pipe_nested_test.c - blocks of reasoning inside a block: a client that may not see reasoning gets
- * none of them, at every cut of the text.
+ * none of them, however the text is divided.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -15,7 +15,7 @@ static void nested_drain(const struct pipe *p, struct buf *text)
         buf_add(text, p->events[i].text);
 }
 
-/* In two pieces, or byte by byte if `cut` is 0. */
+/* Feeds two pieces divided at `cut`, or single bytes if `cut` is 0. */
 static void nested_check_cut(const struct pipe_options *o, str text, size_t cut)
 {
     struct arena arena;
@@ -81,7 +81,7 @@ TEST(blocks_inside_a_block_leak_nothing_and_lose_no_answer)
     for (size_t i = 0; i < COUNT_OF(texts); i++) {
         nested_check("auto", false, str_c(texts[i]));
         nested_check("qwen3", false, str_c(texts[i]));
-        if (str_starts(str_c(texts[i]), STR("<think>"))) /* or the prompt wrote the opener */
+        if (str_starts(str_c(texts[i]), STR("<think>"))) /* and with the opener in the prompt */
             nested_check("qwen3", true, str_c(texts[i] + sizeof "<think>" - 1));
     }
 }

@@ -1,4 +1,4 @@
-/* pipe_stages_test.c - each stage of the pipe by itself, at every cut of the texts.
+/* pipe_stages_test.c - each stage of the pipe alone, with the texts divided at every position.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -17,11 +17,11 @@ struct stage_step {
 };
 
 struct stage_case {
-    enum stage stage; /* that gets the events; those after it pass them on */
+    enum stage stage; /* the stage that gets the events; later ones pass them on */
     const char *format;
     struct pipe_options options;
     struct stage_step steps[8];
-    const char *want; /* kinds and blocks in brackets where they change */
+    const char *want; /* kind and block in brackets at each change */
     bool touched;
 };
 
@@ -101,7 +101,7 @@ static void stage_feed(struct stage_chain *c, enum stage stage, const struct sta
         pipe_number_feed(&c->number, &ev, step->mark);
 }
 
-/* The text of one step comes in two pieces; SIZE_MAX as the step: all come byte by byte. */
+/* Divides the text of one step at `cut`; if step is SIZE_MAX, all texts are fed byte by byte. */
 static void stage_run(struct stage_chain *c, const struct stage_case *t, size_t step, size_t cut)
 {
     stage_begin(c, t);
@@ -185,7 +185,7 @@ TEST(split_divides_text_at_its_markers)
                    {CHAT_STOP, 0, .text = ""}},
          .want = "[reasoning0]c[call1][arguments1]{}[stop0]",
          .touched = true},
-        {SPLIT, /* a preamble and the final message are two paragraphs */
+        {SPLIT, /* a preamble and the final message become two paragraphs */
          "harmony",
          .steps = {{CHAT_TEXT,
                     0,
@@ -194,7 +194,7 @@ TEST(split_divides_text_at_its_markers)
                             "final<|message|> It is 12.<|return|>"}},
          .want = "[reasoning0]a[text1]I look.[text2]\n\nIt is 12.",
          .touched = true},
-        {SPLIT, /* the model's own line break is enough */
+        {SPLIT, /* the model's own line break suffices */
          "harmony",
          .steps = {{CHAT_TEXT,
                     0,
@@ -209,7 +209,7 @@ TEST(split_divides_text_at_its_markers)
          .steps = {{CHAT_TEXT, 0, .text = "commentaryI look.assistantfinalIt is 12."}},
          .want = "[text0]I look.[text1]\n\nIt is 12.",
          .touched = true},
-        {SPLIT, /* reasoning that is open goes on after the call, until its closer */
+        {SPLIT, /* open reasoning continues after the call, up to its closer */
          "think",
          .steps = {{CHAT_TEXT, 0, .text = "<think>ab"},
                    {CHAT_CALL, 1, .text = ""},
@@ -229,7 +229,7 @@ TEST(count_divides_reasoning_at_the_cap)
          .steps = {{CHAT_REASONING, 0, .text = "one two three"}, {CHAT_TEXT, 1, .text = "four"}},
          .want = "[reasoning0]one two[text1]four",
          .touched = true},
-        {COUNT, /* tokens do not go over from one block to the next */
+        {COUNT, /* no token spans two blocks */
          .options = {.cap = 2, .at_cap = PIPE_TRUNCATE},
          .steps = {{CHAT_REASONING, 0, .text = "pon"},
                    {CHAT_REASONING, 1, .text = "der"},
@@ -260,18 +260,18 @@ TEST(count_separates_thoughts_by_a_blank_line)
                             "analysis<|message|>b c d"}},
          .want = "[reasoning0]a[reasoning1]\n\nb c",
          .touched = true},
-        {SPLIT, /* every thought is a block of its own */
+        {SPLIT, /* each stretch of reasoning is a block */
          "think",
          .steps = {{CHAT_TEXT, 0, .text = "<think>a</think>b\n<think>c</think>d"}},
          .want = "[reasoning0]a[text1]b[reasoning2]c[text3]\nd",
          .touched = true},
-        {COUNT, /* the provider has one text as well, and says nothing of a line between */
+        {COUNT, /* the provider also sends one text, so no line is inserted */
          .options = {.one_thought = true},
          .steps = {{CHAT_REASONING, 0, .text = "a"},
                    {CHAT_TEXT, 1, .text = "b"},
                    {CHAT_REASONING, 2, .text = "c"}},
          .want = "[reasoning0]a[text1]b[reasoning2]c"},
-        {COUNT, /* the model ended its line itself */
+        {COUNT, /* the model wrote the line break */
          .options = {.one_thought = true},
          .steps = {{CHAT_REASONING, 0, .text = "a", PIPE_FROM_TEXT},
                    {CHAT_REASONING, 1, .text = "\nb\n", PIPE_FROM_TEXT},
@@ -284,7 +284,7 @@ TEST(count_separates_thoughts_by_a_blank_line)
 
 #define OWN PIPE_AS_SENT, CHAT_ANTHROPIC
 
-/* For the same clients: reasoning that is a block of the provider's reply ends a paragraph. */
+/* For the same clients: a reasoning block of the provider ends a paragraph of the answer. */
 TEST(count_separates_texts_around_a_thought_by_a_blank_line)
 {
     static const struct stage_case cases[] = {
@@ -296,7 +296,7 @@ TEST(count_separates_texts_around_a_thought_by_a_blank_line)
                    {CHAT_TEXT, 3, "e", OWN}},
          .want = "[text0]a[reasoning1]b[text2]\n\nc d[text3]e",
          .touched = true},
-        {COUNT, /* hidden or sealed */
+        {COUNT, /* also if hidden or encrypted */
          .options = {.one_thought = true, .hide = true},
          .steps = {{CHAT_TEXT, 0, "a", OWN},
                    {CHAT_REASONING, 1, "b", OWN},
@@ -305,7 +305,7 @@ TEST(count_separates_texts_around_a_thought_by_a_blank_line)
                    {CHAT_TEXT, 4, "e", OWN}},
          .want = "[text0]a[text1]\n\nc[text2]\n\ne",
          .touched = true},
-        {COUNT, /* the model ended its line itself */
+        {COUNT, /* the model wrote the line break */
          .options = {.one_thought = true},
          .steps = {{CHAT_TEXT, 0, "\n\n", OWN},
                    {CHAT_REASONING, 1, "b", OWN},
@@ -313,7 +313,7 @@ TEST(count_separates_texts_around_a_thought_by_a_blank_line)
                    {CHAT_REASONING, 3, "\nd", OWN},
                    {CHAT_TEXT, 4, "\ne", OWN}},
          .want = "[text0]\n\n[reasoning1]b[text2]c[reasoning3]\nd[text4]\ne"},
-        {COUNT, /* the client has blocks, or gets the frames as they are */
+        {COUNT, /* the client has blocks, or gets unchanged frames */
          .steps = {{CHAT_TEXT, 0, "a", OWN},
                    {CHAT_REASONING, 1, "b", OWN},
                    {CHAT_TEXT, 2, "c", OWN}},
@@ -379,7 +379,7 @@ TEST(cap_drops_what_the_reply_is_not_to_say)
                    {CHAT_TEXT, 1, .text = "resumed"}},
          .want = "[text0]resumed",
          .touched = true},
-        {CAP, /* a call ends the turn: nobody lets it resume; the call's arguments still come */
+        {CAP, /* a call ends the turn, so it cannot resume; its arguments still pass */
          .options = {.at_cap = PIPE_STOP_OR_RESUME},
          .steps = {{CHAT_CALL, 0, .text = ""},
                    {CHAT_REASONING, 1, .text = "lost", PIPE_BEYOND_CAP},
@@ -411,7 +411,7 @@ TEST(redact_removes_reasoning_and_what_tells_of_it)
                    {CHAT_TEXT, 2, .text = "e"}},
          .want = "[reasoning0][reasoning1][text2]e",
          .touched = true},
-        {REDACT, /* hidden reasoning divides two texts of one block */
+        {REDACT, /* hidden reasoning separates two texts of one block */
          .options = {.hide = true},
          .steps = {{CHAT_TEXT, 0, .text = "a"},
                    {CHAT_REASONING, 0, .text = "b"},
@@ -440,7 +440,7 @@ TEST(number_counts_blocks_in_order)
                    {CHAT_REASONING, 30, .text = "g"},
                    {CHAT_SIGNATURE, 30, .text = "s"}},
          .want = "[text0]ab[text1]de[text2]f[opaque2]{}[reasoning3]g[signature3]s"},
-        {NUMBER, /* arguments in turns */
+        {NUMBER, /* arguments of two calls alternate */
          .steps = {{CHAT_CALL, 1, .text = ""},
                    {CHAT_CALL, 2, .text = ""},
                    {CHAT_ARGUMENTS, 1, .text = "{}"},

@@ -1,4 +1,4 @@
-/* pipe_test.c - split, counted, capped and hidden, whatever the pieces.
+/* pipe_test.c - replies are split, counted, capped and hidden the same, however they are divided.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -7,7 +7,7 @@
 #include "base/utf8.h"
 #include "test.h"
 
-/* All that comes out, as one text: kinds in brackets where they change, blocks numbered. */
+/* All output as one text: kind and block number in brackets at each change. */
 struct run {
     struct pipe pipe;
     struct arena arena;
@@ -213,7 +213,7 @@ TEST(a_reply_without_reasoning_is_never_touched)
     end(&r);
 }
 
-/* The cap is exact: so many tokens come through and not one more, at every piece size. */
+/* The cap is exact: exactly so many tokens pass, at every piece size. */
 TEST(reasoning_ends_right_at_the_cap)
 {
     str word = STR(" alpha beta gamma");
@@ -243,7 +243,7 @@ TEST(reasoning_ends_right_at_the_cap)
     buf_release(&text);
 }
 
-/* What comes through under the cap when the text comes in pieces of about that size. */
+/* The text that passes under the cap, fed in pieces of about this size. */
 static void under_cap(struct run *r, str text, int64_t cap, size_t size)
 {
     begin(r, &(struct pipe_options){.cap = cap});
@@ -298,7 +298,7 @@ TEST(reasoning_of_exactly_the_cap_is_not_cut)
     end(&r);
 }
 
-/* All the reasoning in pieces of that size, and the answer behind it. */
+/* Feeds all of the reasoning in pieces of this size, then the answer. */
 static void thinks_and_answers(struct run *r, const struct pipe_options *o, str text, size_t size)
 {
     begin(r, o);
@@ -308,7 +308,7 @@ static void thinks_and_answers(struct run *r, const struct pipe_options *o, str 
     finish(r);
 }
 
-/* The front of a word may be more tokens than the word. */
+/* A prefix of a word may have more tokens than the word. */
 TEST(a_word_at_the_cap_is_let_through_once_it_is_whole)
 {
     static const char *const words[] = {" ponder", " thinking", " considerations", " caf\xC3\xA9s"};
@@ -397,7 +397,7 @@ TEST(what_is_let_go_on_behind_its_cap_says_its_answer)
     CHECK(pipe_is_over(&r.pipe) && pipe_resumes(&r.pipe));
     CHECK(gives(&r, "[reasoning0]one two[text1]So."));
     end(&r);
-    begin(&r, &o); /* a call has ended it before: nobody lets it go on */
+    begin(&r, &o); /* a call ended the turn before, so it cannot resume */
     feed(&r, CHAT_CALL, 0, STR(""));
     feed(&r, CHAT_REASONING, 1, STR("one two three"));
     feed(&r, CHAT_TEXT, 2, STR("So."));
@@ -477,7 +477,7 @@ TEST(usage_gets_the_count_that_the_provider_did_not_make)
     end(&r);
 }
 
-/* A reply that is let go on behind its cap: what it still thinks is counted, not passed on. */
+/* A reply that continues beyond its cap: further reasoning is counted and dropped. */
 TEST(behind_the_cap_it_is_told_when_the_answer_begins)
 {
     const struct split_format *think = split_format_find(STR("think"));
@@ -528,7 +528,7 @@ TEST(no_token_beyond_the_cap_is_told_by_its_odds)
     feed(&r, CHAT_REASONING, 0, STR("one"));
     pipe_feed(&r.pipe, &odds);
     CHECK(r.pipe.count == 2);
-    for (int i = 0; i < 2; i++) { /* where it is passed, and behind it */
+    for (int i = 0; i < 2; i++) { /* at the cap and after it */
         feed(&r, CHAT_REASONING, 0, STR(" two"));
         pipe_feed(&r.pipe, &odds);
         CHECK(r.pipe.count == 0);

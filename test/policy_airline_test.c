@@ -1,6 +1,6 @@
-/* policy_airline_test.c - the controller without a model beside the oracle over the airline's
- * reservations: most of that policy's sentences are none of its forms, so it leaves them open, but
- * what it decides must be right. The whole of it is a bench; a part is a test.
+/* policy_airline_test.c - the controller without a model, compared with the oracle over the
+ * airline's reservations. Most sentences of that policy match none of its forms, so it leaves them
+ * open, but each verdict must be right. This test takes a part; the bench takes all.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -98,7 +98,7 @@ TEST(criteria_of_the_bundle_replace_those_beside_it)
 
     buf_init(&json, 65536);
     buf_add(&json, STR("{\"metadata\":{\"criteria\":[\"outer\""));
-    for (int i = 0; i < 200; i++) /* more than the bundle's list has room for */
+    for (int i = 0; i < 200; i++) /* more than the bundle's list can hold */
         buf_add(&json, STR(",\"outer\""));
     buf_add(&json,
             STR("]},\"case_bundle\":{\"case_id\":\"c\",\"policy_id\":\"p\",\"fields\":[],"
@@ -112,7 +112,7 @@ TEST(criteria_of_the_bundle_replace_those_beside_it)
     buf_release(&json);
 }
 
-/* The limit of the request's memory is 256 MB: a case must not ask for more, whatever it has. */
+/* Memory of a request is limited to 256 MB; no case may need more. */
 #define REQUEST_ARENA_MAX ((size_t)256 << 20)
 
 /* A case with `n` copies of `item`, separated by commas, between `head` and `tail`. */
@@ -184,7 +184,7 @@ TEST(values_with_too_many_entries_are_refused)
     CHECK_INT(e.code, ERR_LIMIT);
 }
 
-/* The issues of a case, in the memory of a request; whether all of them fit into `out`. */
+/* Writes the issues of a case, in a request's memory; returns whether all fit into `out`. */
 static bool check_case(const struct buf *json, struct buf *out)
 {
     struct policy_case c;
@@ -234,7 +234,7 @@ TEST(each_pair_of_dates_in_the_wrong_order_is_an_issue)
     buf_release(&out);
 }
 
-/* Their sentences together are larger than the memory of a request. */
+/* Together the sentences exceed a request's memory. */
 TEST(issues_without_end_fill_the_reply_and_no_more)
 {
     struct buf json, out;
@@ -401,7 +401,7 @@ TEST(values_that_say_the_same_are_equal)
     }
 }
 
-/* The names of results and those of the CLI and the database are two; both are read. */
+/* Results use one set of names, the CLI and the database another; both are read. */
 TEST(status_names_of_both_kinds_are_one)
 {
     static const char *const names[][2] = {
@@ -428,7 +428,7 @@ TEST(confidence_is_the_product_rounded_and_abstains_below_the_bar)
         {POLICY_MET, 0.9, 0.9, 0.770, POLICY_MET, ""},
         {POLICY_MISSING, 1, 0.8, 0.720, POLICY_MISSING, ""},
         {POLICY_MET, 0.9, 0.7, 0.598, POLICY_UNCERTAIN, "low_confidence"},
-        {POLICY_MET, 0.9, 0.1, 0.257, POLICY_UNCERTAIN, "low_confidence"}, /* the floor is 0.3 */
+        {POLICY_MET, 0.9, 0.1, 0.257, POLICY_UNCERTAIN, "low_confidence"}, /* a factor is >= 0.3 */
         {POLICY_UNCERTAIN, 1, 1, 0.6, POLICY_UNCERTAIN, ""},
     };
 

@@ -1,4 +1,4 @@
-/* policy_cases_test.c - our own policy and its cases: each verdict and the section it rests on.
+/* policy_cases_test.c - our own policy and its cases: each verdict, and the section that it cites.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -74,7 +74,7 @@ static bool well_formed(const struct policy_result *r, struct arena *a)
     return ok;
 }
 
-/* How many of its expectations a case does not meet. */
+/* The number of expectations that a case does not meet. */
 static size_t wrong_in(const struct policy_doc *d, const char *path)
 {
     struct policy_case c;
@@ -101,7 +101,7 @@ static size_t wrong_in(const struct policy_doc *d, const char *path)
         CHECK_F(policy_heuristic(d, &c, c.criteria[i], &a, &r, &e), "%s", e.text);
         status = str_c(policy_status_name(r.status));
         CHECK(is_text(&doc, want, "criterion_id", r.criterion_id));
-        /* What takes a model is labelled with the truth, and with what is left open without one. */
+        /* A case that needs a model has two labels: the truth, and the result without a model. */
         if (open && is_text(&doc, open, "status", status) &&
             is_text(&doc, open, "reason_code", r.reason_code))
             continue;
@@ -148,7 +148,7 @@ TEST(each_case_has_the_verdict_and_the_section_it_should)
     CHECK_F(n >= CASES_LEAST, "only %zu cases", n);
 }
 
-/* ---- policies of a rule or a few, one a line of test/cases/policy.jsonl ---- */
+/* ---- policies of one or a few rules, one per line of test/cases/policy.jsonl ---- */
 
 /* Facts are [name, value, confidence]. */
 static str bundle_of(const struct json *doc, const struct json_node *row, struct arena *a)

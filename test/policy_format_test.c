@@ -1,4 +1,4 @@
-/* policy_format_test.c - policies in HTML, DOCX and PDF to trees.
+/* policy_format_test.c - policies in HTML, DOCX and PDF are converted to trees.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -34,7 +34,7 @@ static str outline_of(const struct policy_tree *t, struct arena *a)
     return out;
 }
 
-/* As the whole program does: a reader may end before it has read its file. */
+/* As in the program: a confined reader may exit before it has read its whole file. */
 static __attribute__((constructor)) void ignore_broken_pipes(void)
 {
     (void)signal(SIGPIPE, SIG_IGN);
@@ -117,7 +117,7 @@ TEST(html_gives_sections_items_and_rows)
 
     for (size_t i = 0; i < COUNT_OF(cases); i++)
         check_outline(str_c(cases[i].text), "doc", cases[i].want);
-    /* A piece of a page is HTML by its name, and Markdown without. */
+    /* Only the file name decides between HTML and Markdown for a fragment of a page. */
     check_outline(STR("<h1>A</h1>\n\n# B\n"), "a.html", "1:A{# B}");
     check_outline(STR("<h1>A</h1>\n\n# B\n"), "a.md", "0:a.md{<h1>A</h1>} 1:B{}");
 }
@@ -351,7 +351,7 @@ TEST(pdf_gives_sections_pages_and_rows)
     buf_release(&b);
 }
 
-/* Pages of three lines each: the text, and the margins above and below it. */
+/* Pages of three lines each: a header, a text and a footer. */
 struct margin_page {
     const char *header, *text, *footer;
 };
@@ -387,7 +387,7 @@ static const struct {
     struct margin_page pages[4];
     const char *want;
 } margins[] = {
-    /* A footer or a header between the halves of a sentence. */
+    /* A footer or a header between two halves of a sentence. */
     {{{NULL, "The applicant must be at least", "House rules"},
       {NULL, "18 years old.", "House rules"}},
      "0:doc@1-2{House rules//The applicant must be at least/18 years old.}"},
@@ -404,24 +404,24 @@ static const struct {
      "0:doc@1-2{House rules 1//The fee is/20 euros.}"},
     {{{NULL, "One.", "Rules 11"}, {NULL, "Two.", "Rules 12"}, {NULL, "Three.", "Rules 13"}},
      "0:doc@1-3{Rules 11//One.//Two.//Three.}"},
-    /* Numbers of pages. */
+    /* Page numbers. */
     {{{NULL, "The fee is", "- 1 -"}, {NULL, "20 euros.", "- 2 -"}},
      "0:doc@1-2{The fee is/20 euros.}"},
     {{{NULL, "The fee is", "p. 65"}, {NULL, "20 euros.", "p. 66"}},
      "0:doc@1-2{The fee is/20 euros.}"},
     {{{NULL, "One.", "65"}, {NULL, "Two.", "66"}, {NULL, "Three.", "67"}},
      "0:doc@1-3{One.//Two.//Three.}"},
-    /* Numbers that go up as pages do, and are none. */
+    /* Increasing numbers that are no page numbers. */
     {{{NULL, "One.", "The age limit is 65"}, {NULL, "Two.", "The age limit is 66"}},
      "0:doc@1-2{One.//The age limit is 65/Two.//The age limit is 66}"},
     {{{NULL, "The age limit is", "65"}, {NULL, "years. In Rome it is", "66"}},
      "0:doc@1-2{The age limit is//65/years. In Rome it is//66}"},
     {{{NULL, "One.", "At most 30 days"}, {NULL, "Two.", "At most 60 days"}},
      "0:doc@1-2{One.//At most 30 days/Two.//At most 60 days}"},
-    /* Once is no header. */
+    /* A line that occurs once is no header. */
     {{{NULL, "One.", "Pets are not allowed."}, {NULL, "Two.", NULL}},
      "0:doc@1-2{One.//Pets are not allowed.//Two.}"},
-    /* Words that a line divides; a compound and a name stay as they are. */
+    /* Words hyphenated at a line end are joined; a compound and a name stay. */
     {{{NULL, "The tenant is ex-/empt from it.", NULL}}, "0:doc@1-1{The tenant is exempt from it.}"},
     {{{NULL, "The tenant is ex-", "House"}, {NULL, "empt from it.", "House"}},
      "0:doc@1-2{House//The tenant is exempt from it.}"},
@@ -429,7 +429,7 @@ static const struct {
      "0:doc@1-1{A fee of 20-/30 euros, or Baden-/Baden.}"},
     {{{NULL, "The tenant is ex-", "house"}, {NULL, "Empt is a name.", "house"}},
      "0:doc@1-2{house//The tenant is ex-/Empt is a name.}"},
-    /* A paragraph that goes on after a page break, also with a capital; or does not. */
+    /* A paragraph may continue after a page break, also with a capital letter, or may end there. */
     {{{NULL, "It needs the consent of", NULL}, {NULL, "Ms Miller.", NULL}},
      "0:doc@1-2{It needs the consent of/Ms Miller.}"},
     {{{NULL, "It needs consent.", NULL}, {NULL, "Pets do not.", NULL}},
@@ -438,7 +438,7 @@ static const struct {
 
 TEST(margins_of_a_pdf_neither_tear_sentences_nor_take_rules_away)
 {
-    /* The last lines of two paragraphs, as low as a footer. */
+    /* The last lines of two paragraphs, at the height of a footer. */
     static const struct sample_line low[] = {
         {72, 86, 12, "The deposit is at most three months"},
         {72, 72, 12, "of the rent, and it must be paid before the"},

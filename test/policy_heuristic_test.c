@@ -1,11 +1,11 @@
-/* policy_heuristic_test.c - criteria verified without a model.
+/* policy_heuristic_test.c - criteria are verified without a model.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "apps/policy/heuristic.h"
 #include "test.h"
 
-/* A case of facts as one JSON object, each with the confidence. */
+/* A case with facts from one JSON object, each with the given confidence. */
 static str case_of(const char *facts, double confidence, const char *criterion, struct arena *a)
 {
     struct json doc;
@@ -419,13 +419,13 @@ static const struct {
      "{\"service_date\":\"2024-03-31\"}",
      "service_date",
      "met"},
-    /* nothing to go by */
+    /* insufficient information */
     {"# A\nThe patient must be 18 or older.", "{\"weight\":70}", "age", "uncertain"},
     {"# A\nThe patient must be 18 or older.", "{\"age\":40}", "dental_implants", "uncertain"},
     {"# A\nThis section is about age.", "{\"age\":40}", "age", "uncertain"},
     {"# A\nThe patient must be 18 or older.", "{\"age\":null}", "age", "uncertain"},
     {"", "{\"age\":40}", "age", "uncertain"},
-    /* no words of its own: all facts, wherever they are named */
+    /* a criterion without words of its own: all facts count, in every section */
     {"# A\nThe age must be at least 18.\n# B\nThe weight must be at most 90 kg.",
      "{\"age\":18,\"weight\":91}",
      "p:default",
@@ -486,7 +486,7 @@ TEST(a_result_says_where_how_sure_and_why)
     CHECK_STR(r.citation.doc, "p");
     CHECK_STR(r.citation.version, "7");
     CHECK_STR(r.citation.section, "Plan > Age");
-    CHECK_INT(r.citation.page_count, 2); /* the sentence goes over a page's end */
+    CHECK_INT(r.citation.page_count, 2); /* the sentence spans two pages */
     CHECK_INT(r.citation.pages[0], 4);
     CHECK_INT(r.citation.pages[1], 5);
     CHECK(r.has_evidence && r.evidence.page == 2);
@@ -515,7 +515,7 @@ TEST(each_way_to_be_uncertain_has_its_code)
         const char *criterion, *code;
     } cases[] = {
         {lumbar, "{\"patient_age\":30}", 0.5, "age", "low_confidence"},
-        {lumbar, "{\"patient_age\":30}", 0.66, "age", "low_confidence"}, /* under 0.65 together */
+        {lumbar, "{\"patient_age\":30}", 0.66, "age", "low_confidence"}, /* product below 0.65 */
         {lumbar, "{\"patient_age\":30,\"Patient Age\":17}", 0.9, "age", "conformal_ambiguity"},
         {lumbar, "{\"weight\":70}", 0.9, "age", "missing_evidence"},
         {lumbar, "{\"weight\":70}", 0.9, "dental implants", "no_relevant_nodes"},
@@ -537,7 +537,7 @@ TEST(each_way_to_be_uncertain_has_its_code)
     }
 }
 
-/* Words after the place where a noun is full are not a noun of their own. */
+/* A noun has a maximum number of words; the words after it do not form another noun. */
 TEST(a_value_of_too_many_words_names_no_fact)
 {
     struct policy_result r;

@@ -1,5 +1,5 @@
-/* policy_keep_test.c - the tables of policies: nothing unmasked, no run's id twice, labels in
- * pages, and no statement that reads a whole table.
+/* policy_keep_test.c - the tables of policies: all texts masked, unique run ids, labels in pages,
+ * and no statement that scans a whole table.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -12,7 +12,7 @@
 
 struct tables {
     struct place place;
-    struct store *store; /* makes them */
+    struct store *store; /* creates the tables */
     struct policy_table *keep;
     struct mask *mask;
     struct arena arena;
@@ -70,7 +70,7 @@ static bool keep_one(struct tables *t, const struct policy_kept_case *c, const c
     return policy_table_results(t->keep, c, &row, 1, t->mask, e);
 }
 
-/* A JSON object with a secret in it that has more bytes, masked, than the tables take. */
+/* A JSON object with a secret that exceeds the limit of the tables even after masking. */
 static str too_large(struct tables *t)
 {
     size_t n = POLICY_KEEP_TEXT_MAX;
@@ -134,7 +134,7 @@ TEST(an_id_of_a_run_is_taken_once)
 {
     static const struct {
         const char *key, *body, *hash;
-        const char *refused; /* words; NULL: the same run again */
+        const char *refused; /* part of the error; NULL: accepted as the same run */
     } cases[] = {
         {"ann", "{\"a\":\"" SECRET "\"}", "h1", NULL},
         {"bob", "{\"a\":\"" SECRET "\"}", "h1", "is taken by a run of another key"},
@@ -176,7 +176,7 @@ static void label(struct tables *t, const char *run, str body)
     struct err e;
 
     CHECK_F(keep_one(t, &c, "h", STR("{}"), &e), "%s", e.text);
-    for (int i = 0; i < 2; i++) { /* the second word counts */
+    for (int i = 0; i < 2; i++) { /* the second decision counts */
         v.id = arena_printf(&t->arena, "%s-%d", run, i);
         CHECK_F(policy_table_decide(t->keep, &v, &e), "%s", e.text);
         v.status = STR("met");
@@ -186,8 +186,8 @@ static void label(struct tables *t, const char *run, str body)
 TEST(labels_come_in_pages)
 {
     static const struct {
-        size_t cases, bytes; /* of a page; of each case */
-        size_t pages[4];     /* the cases of each */
+        size_t cases, bytes; /* limit of a page; size of each case */
+        size_t pages[4];     /* cases on each page */
     } rows[] = {
         {500, 10, {7}}, {3, 10, {3, 3, 1}}, {7, 10, {7}}, {500, (size_t)3 << 20, {3, 3, 1}}};
 
@@ -227,7 +227,7 @@ TEST(labels_come_in_pages)
     }
 }
 
-/* ---- plans ---- */
+/* ---- query plans ---- */
 
 static bool keep_on_plan(void *ctx, const struct db_value *c, size_t n)
 {
@@ -262,8 +262,8 @@ TEST(no_statement_reads_a_whole_table)
 {
     static const struct {
         const char *sql;
-        const char *args[8]; /* with a #: a number */
-        const char *index;   /* that it begins with */
+        const char *args[8]; /* a number if it begins with '#' */
+        const char *index;   /* the index, or its prefix */
     } statements[] = {
         {policy_queue_open_sql, {"", "#1", "", "", "#50"}, "policy_results_waiting"},
         {policy_waiting_sql, {"", "#1"}, "policy_results_waiting"},
@@ -279,7 +279,8 @@ TEST(no_statement_reads_a_whole_table)
 
     tables_init(&t);
     fill_tables(&t);
-    /* Its tables are small here: only one without an index is read whole then. */
+    /* The tables are small here. With sequential scans off, PostgreSQL scans a table only if no
+     * index fits. */
     if (t.place.postgres) {
         do_sql(&t.place, "ANALYZE");
         CHECK(policy_table_query(
@@ -304,7 +305,7 @@ TEST(no_statement_reads_a_whole_table)
             e.text);
         buf_add_c(&plan, '\0');
         CHECK_F(strstr(plan.p, statements[i].index) != NULL, "%s\n%s", sql.p, plan.p);
-        /* The results of one run are sorted when they are read. */
+        /* Only the results of a single run may be sorted when they are read. */
         CHECK_F(n == 1 || !strstr(plan.p, "TEMP B-TREE FOR ORDER"), "%s", plan.p);
         for (const char *at = plan.p; (at = strstr(at, "SCAN ")); at++)
             CHECK_F(strstr(at, " USING ") && strstr(at, " USING ") < strchr(at, '\n'),

@@ -1,9 +1,10 @@
 /* policy_labelled_test.c - the controller without a model against labelled cases, most of them
- * written to deceive it. A verdict may be missing (uncertain), but never wrong.
+ * adversarial. A verdict may be absent (uncertain), but never wrong.
  *
- * A line of test/cases/policy_labelled.jsonl is a document or a case of one. The truth of a case is
- * met, missing, or unclear: the policy or the facts do not say, so every verdict would be wrong. A
- * plain question counts as deceiving where the document has other text that may mislead.
+ * Each line of test/cases/policy_labelled.jsonl is a document or a case of a document. The truth of
+ * a case is met, missing or unclear; unclear means that the policy or the facts do not decide, so
+ * every verdict would be wrong. A plain question counts as adversarial if its document has other
+ * text that may mislead.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -14,7 +15,7 @@
 #define CASES_LEAST 7000
 #define DECEIVING_LEAST 6600
 #define DOCUMENTS_LEAST 10
-#define COVERED_LEAST 0.65 /* of the plain cases */
+#define COVERED_LEAST 0.65 /* share of the plain cases */
 #define TEXT_MAX ((size_t)4 << 20)
 
 struct tally {

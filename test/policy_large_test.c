@@ -1,4 +1,4 @@
-/* policy_large_test.c - documents, facts and criteria of any size: bounded time and memory.
+/* policy_large_test.c - documents, facts and criteria of any size take bounded time and memory.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -27,7 +27,8 @@ static void add_repeated(struct buf *out, const char *text, size_t n)
         buf_add(out, str_c(text));
 }
 
-/* Each "|" in a cell takes two bytes: the cell does not fit, and must not be left out. */
+/* Each "|" in a cell takes two bytes, so the cell is too large. The document must be refused, not
+ * read without the cell. */
 TEST(a_cell_or_paragraph_that_does_not_fit_is_refused)
 {
     struct buf b;
@@ -55,7 +56,8 @@ static void docx_with(const char *name, const struct buf *part, const struct buf
     sample_zip(parts, COUNT_OF(parts), out);
 }
 
-/* Small files, packed: the work must not be styles or notes times the references to them. */
+/* Small compressed files: the time must not be the number of styles or notes times the number of
+ * references to them. */
 TEST(a_docx_file_with_endless_styles_and_notes_is_read_in_time)
 {
     struct buf part, body, b;
@@ -98,7 +100,7 @@ TEST(a_docx_file_with_endless_styles_and_notes_is_read_in_time)
     buf_release(&b);
 }
 
-/* A case with one field of `n` copies of a text, asked for a criterion of as many. */
+/* Verifies a case with one field of `n` copies of a text, against a criterion with as many. */
 static void verify_repeated(const struct policy_doc *d, const char *name, const char *text,
                             const char *criterion, size_t n)
 {
@@ -167,7 +169,7 @@ TEST(many_sentences_below_long_titles_fit_into_memory)
     buf_release(&text);
 }
 
-/* Each rule of the section is compared with each of the rules that the criterion is about. */
+/* Each rule of the section is compared with each rule of the criterion. */
 TEST(many_rules_of_one_section_fit_into_memory)
 {
     struct policy_result r;
@@ -191,14 +193,14 @@ TEST(many_rules_of_one_section_fit_into_memory)
     CHECK(
         policy_case_read(STR("{\"case_id\":\"c\",\"policy_id\":\"p\",\"fields\":[]}"), &a, &c, &e));
     CHECK_F(policy_heuristic(d, &c, STR("applicant"), &a, &r, &e), "%s", e.text);
-    CHECK_STR(r.reason_code, "missing_evidence"); /* so all of the document was understood */
+    CHECK_STR(r.reason_code, "missing_evidence"); /* the document was read whole */
     CHECK_F(a.size < (size_t)8 << 20, "%zu bytes", a.size);
     arena_release(&a);
     policy_doc_free(d);
     buf_release(&text);
 }
 
-/* A large document leaves SCOPE_ROOM of the arena for all else. */
+/* A large document leaves SCOPE_ROOM of the arena to all other data. */
 TEST(the_names_of_many_facts_fit_into_memory)
 {
     struct policy_result r;

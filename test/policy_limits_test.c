@@ -1,4 +1,4 @@
-/* policy_limits_test.c - the model's controller: limits, thoughts, and calls that nobody can read.
+/* policy_limits_test.c - the model's controller: limits, reasoning, and unreadable calls.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -78,12 +78,12 @@ static struct policy_result *verify(struct script *s)
     return &w.v.results[0];
 }
 
-/* A model whose calls cost tokens and time, with a thought before each. */
+/* A model whose calls cost tokens and time, with reasoning before each. */
 struct costly {
     struct script script;
     int64_t tokens;
     unsigned ms;
-    bool mute; /* never answers: waits for the deadline of the call */
+    bool mute; /* never replies, so the call's deadline expires */
     _Atomic unsigned picks;
 };
 
@@ -126,12 +126,12 @@ TEST(the_limits_of_an_evaluation_hold)
         unsigned ms, time_max_ms;
         bool mute;
         enum config_search search;
-        const char *reason; /* "": it decides */
+        const char *reason; /* "": it reaches a verdict */
         unsigned asked_max;
     } cases[] = {
         {100, 100000, 0, 0, false, CONFIG_SEARCH_BM25, "", 3},
         {500, 1000, 0, 0, false, CONFIG_SEARCH_BM25, "token_budget_exceeded", 2},
-        /* The tokens of the search count, too. */
+        /* Tokens of the search count too. */
         {500, 1400, 0, 0, false, CONFIG_SEARCH_MODEL, "token_budget_exceeded", 2},
         {1, 100000, 120, 100, false, CONFIG_SEARCH_BM25, "time_limit_exceeded", 1},
         {1, 100000, 0, 300, true, CONFIG_SEARCH_BM25, "time_limit_exceeded", 0},
@@ -161,7 +161,7 @@ TEST(the_limits_of_an_evaluation_hold)
     }
 }
 
-/* Each thought takes a quarter of the arena: half of it is kept for the next turn. */
+/* Each reply's reasoning takes a quarter of the arena; half of it is kept for the next turn. */
 static bool ask_thoughtful(void *ctx, const struct ask_request *q, const _Atomic bool *cancel,
                            struct arena *a, struct ask_reply *reply)
 {
@@ -246,7 +246,7 @@ TEST(endless_bad_calls_fall_back_with_their_reason)
         }
 }
 
-/* The parts of the path are joined before the section is looked for. */
+/* The parts of the path are joined before the search for the section. */
 TEST(a_cited_section_of_endless_parts_is_not_found)
 {
     struct script s = {.turns = {SEARCH, FACT, NULL, FINISH_AT("Age", "[1]", "note-1", "1")}};
@@ -266,7 +266,7 @@ TEST(a_cited_section_of_endless_parts_is_not_found)
     buf_release(&turn);
 }
 
-/* The words of a fact's name are looked for in the section. */
+/* The section is searched for the words of a fact's name. */
 TEST(a_fact_whose_name_never_ends_is_cited_in_time)
 {
     struct script s = {.turns = {SEARCH, FINISH_AT("Age", "[1]", "note-1", "1")}};

@@ -1,4 +1,4 @@
-/* policy_react_test.c - the model's controller: what it proposes is checked, what fails is said.
+/* policy_react_test.c - the model's controller: proposals are checked, and failures are reported.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -219,7 +219,7 @@ TEST(a_refused_proposal_goes_back_to_the_model_which_can_correct_it)
 
 TEST(defect_2_it_abstains_below_0_65_whatever_the_model_says)
 {
-    /* The fact was read with confidence 0.5. */
+    /* The confidence of the fact is 0.5. */
     struct script s = {.turns = {"!pi_search {\"query\":\"conservative treatment weeks\"}",
                                  "!facts_get {\"field_name\":\"conservative_treatment_weeks\"}",
                                  FINISH_AT("Conservative treatment", "[2]", "note-2", "3")}};
@@ -357,7 +357,7 @@ struct slow_search {
     _Atomic unsigned picks;
 };
 
-/* Asked for the tree search it answers in words around JSON, or not at all. */
+/* Replies to the tree search: JSON within text, then text without JSON, then an error. */
 static bool ask_pick(void *ctx, const struct ask_request *q, const _Atomic bool *cancel,
                      struct arena *a, struct ask_reply *reply)
 {
@@ -413,7 +413,7 @@ TEST(defect_5_equal_calls_are_answered_from_the_cache_and_the_trace_is_cut_once)
     CHECK(policy_verify(&w.o, &w.arena, &w.v, &w.e));
     CHECK(s.picks == 1);
     CHECK(str_eq(w.v.results[0].trace[0].observation, w.v.results[0].trace[1].observation));
-    CHECK(w.v.results[0].trace[0].observation.n > 200); /* and so not cut at 200 */
+    CHECK(w.v.results[0].trace[0].observation.n > 200); /* not truncated at 200 bytes */
     buf_init(&out, 1 << 20);
     json_out_init(&o, &out);
     policy_result_json(&w.v.results[0], &o);
@@ -423,7 +423,7 @@ TEST(defect_5_equal_calls_are_answered_from_the_cache_and_the_trace_is_cut_once)
 
 TEST(defect_6_there_is_nothing_that_two_evaluations_share)
 {
-    /* The prompt is an argument: another one for each call, side by side. */
+    /* The prompt is an argument, so concurrent calls can have different ones. */
     struct script s = {.turns = {SEARCH, FACT, FINISH("met", "0.9", "Age", "[1]")}};
     struct prompt other = w.prompt;
 
@@ -506,7 +506,7 @@ TEST(samples_that_disagree_are_uncertain_and_those_that_agree_are_not)
     CHECK_STR(w.v.results[0].reason_code, "conformal_ambiguity");
 }
 
-/* ---- killed, and on again ---- */
+/* ---- killed and resumed ---- */
 
 static unsigned kill_at;
 static _Atomic unsigned *effects;
@@ -562,7 +562,7 @@ TEST(a_run_killed_at_any_effect_ends_with_the_same_verdict)
         if (whole)
             break;
     }
-    CHECK_INT(*effects, 2 * (4 + 4) + 1); /* and what the run was given */
+    CHECK_INT(*effects, 2 * (4 + 4) + 1); /* and the run's input */
     munmap(effects, 4096);
 }
 

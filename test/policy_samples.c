@@ -219,7 +219,7 @@ void sample_pdf(const struct sample_line *lines, size_t n, enum sample_pdf kind,
     buf_init(&kids, 1 << 16);
     for (size_t i = 0; i < n; i++)
         count += !lines[i].text;
-    for (unsigned i = 0; i < count; i++) /* a page is two objects after the four that all share */
+    for (unsigned i = 0; i < count; i++) /* each page has two objects, after four common ones */
         buf_printf(&kids, "%u 0 R ", first + 2 * i + 1);
     buf_add(out, STR("%PDF-1.4\n"));
     object(&o, STR("<</Type/Catalog/Pages 2 0 R>>"));

@@ -1,4 +1,4 @@
-/* policy_search_test.c - questions to a policy, and the tools that need no model.
+/* policy_search_test.c - search in a policy, and the tools that need no model.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -69,7 +69,7 @@ TEST(the_section_that_answers_comes_first)
     policy_doc_free(d);
 }
 
-/* Whatever is in it: quotes, hyphens, operators and columns of FTS5 are words like others. */
+/* Quotes, hyphens, operators and column names of FTS5 in a query are ordinary words. */
 TEST(any_query_is_safe)
 {
     static const char *const queries[] = {
@@ -189,11 +189,11 @@ TEST(a_models_picks_come_first_and_ids_it_made_up_are_left_out)
     policy_doc_free(d);
 }
 
-/* A model that knows the titles on the way to the answer, and nothing else. */
+/* A model that selects the given titles, from the top of the tree down to the answer. */
 struct guide {
-    const char *way[4]; /* how the titles begin, from the top */
+    const char *way[4]; /* titles, from the top */
     size_t prompts, largest, most_nodes, wrong;
-    unsigned fails_at; /* prompt; 0: never */
+    unsigned fails_at; /* the prompt that fails; 0: none */
 };
 
 static bool guide_pick(void *ctx, str question, str tree, struct arena *a, struct policy_ids *out,
@@ -215,7 +215,7 @@ static bool guide_pick(void *ctx, str question, str tree, struct arena *a, struc
     for (const struct json_node *v = json_first(&doc, list); v; v = json_next(&doc, list, v)) {
         CHECK(json_text(&doc, json_find(&doc, v, STR("title")), a, &title));
         CHECK(json_text(&doc, json_find(&doc, v, STR("node_id")), a, &id));
-        CHECK(!json_find(&doc, v, STR("nodes"))); /* one level, and nothing below it */
+        CHECK(!json_find(&doc, v, STR("nodes"))); /* the prompt has one level only */
         for (size_t i = 0; i < COUNT_OF(g->way) && out->n < 4; i++)
             if (g->way[i] && str_eq(title, str_c(g->way[i])))
                 out->at[out->n++] = arena_dup(a, id);
@@ -223,7 +223,7 @@ static bool guide_pick(void *ctx, str question, str tree, struct arena *a, struc
     nodes = 0;
     for (const struct json_node *v = json_first(&doc, list); v; v = json_next(&doc, list, v)) {
         CHECK(json_text(&doc, json_find(&doc, v, STR("node_id")), a, &id));
-        if (nodes++ < g->wrong && out->n < 4) /* and after it what leads nowhere */
+        if (nodes++ < g->wrong && out->n < 4) /* and then some wrong nodes */
             out->at[out->n++] = arena_dup(a, id);
     }
     g->most_nodes = nodes > g->most_nodes ? nodes : g->most_nodes;
@@ -231,7 +231,7 @@ static bool guide_pick(void *ctx, str question, str tree, struct arena *a, struc
     return g->prompts != g->fails_at || err_set(e, ERR_UPSTREAM, "no model");
 }
 
-/* 21 chapters of 20 parts of 25 sections. */
+/* 21 chapters with 20 parts of 25 sections each. */
 static struct policy_doc *large_doc(void)
 {
     struct policy_doc *d;
@@ -273,7 +273,7 @@ TEST(a_large_tree_is_searched_level_by_level_in_bounded_prompts)
          "Section 20.19.24",
          "pageindex-",
          9},
-        {{.way = {"Chapter 4"}}, "Chapter 4", "pageindex-", 2}, /* its own text */
+        {{.way = {"Chapter 4"}}, "Chapter 4", "pageindex-", 2}, /* the chapter's own text */
         {{.way = {"Chapter 1", "Part 1.1"}, .fails_at = 2}, NULL, "bm25+reranker", 2},
         {{.way = {"Nothing"}}, NULL, "bm25+reranker", 1},
     };

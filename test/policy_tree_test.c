@@ -1,4 +1,4 @@
-/* policy_tree_test.c - policies in Markdown and JSON to trees.
+/* policy_tree_test.c - policies in Markdown and JSON are converted to trees.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/utf8.h"
 
-/* A tree in one line: each node as LEVEL:TITLE, with (…) around what is in it. */
+/* A tree in one line: each node as LEVEL:TITLE, followed by its children in (…). */
 static str outline(const struct policy_tree *t, struct arena *a)
 {
     uint32_t open = 0;
@@ -322,7 +322,7 @@ TEST(a_tree_read_back_from_its_json_is_the_same)
         CHECK_INT(u.nodes[i].span, t.nodes[i].span);
     }
     buf_release(&b);
-    CHECK(str_find(written(&t, false, &b), STR("second page")) != STR_NONE); /* a summary */
+    CHECK(str_find(written(&t, false, &b), STR("second page")) != STR_NONE); /* from a summary */
     CHECK(str_find(buf_str(&b), STR("\"text\"")) == STR_NONE);
     buf_release(&b);
     arena_release(&c);
@@ -416,7 +416,7 @@ TEST(a_tree_too_deep_or_too_wide_is_refused)
     buf_release(&b);
 }
 
-/* Texts that a careless reader takes quadratic time for. */
+/* Texts that cost a naive reader quadratic time. */
 TEST(large_policies_are_read_in_linear_time)
 {
     static const char *const pieces[] = {
@@ -474,7 +474,7 @@ TEST(nodes_are_found_by_id_title_and_place)
     CHECK(!policy_node_find(&t, STR("3")));
     CHECK(policy_node_titled(&t, STR("a > b > c")) == &t.nodes[2]);
     CHECK(policy_node_titled(&t, STR("D")) == &t.nodes[3]);
-    CHECK(!policy_node_titled(&t, STR("B"))); /* two have it */
+    CHECK(!policy_node_titled(&t, STR("B"))); /* ambiguous: two nodes have this title */
     CHECK(policy_node_titled(&t, STR("E > B")) == &t.nodes[5]);
     n = policy_child(&t, &t.nodes[0]);
     CHECK(n == &t.nodes[1] && policy_sibling(&t, n) == &t.nodes[3]);

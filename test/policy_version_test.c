@@ -1,4 +1,4 @@
-/* policy_version_test.c - versions of policies by name and by day, and quotes found in texts.
+/* policy_version_test.c - versions of policies by name and by date, and quotes found in texts.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -55,13 +55,13 @@ TEST(a_version_is_found_by_name_and_by_day)
 {
     static const struct {
         const char *id, *version, *as_of;
-        const char *want; /* the version, "" no such document, or NULL: refused */
+        const char *want; /* the version; "" no such document; NULL: refused */
     } cases[] = {
         {"plan", "", "", "3"},
         {"plan", "1", "", "1"},
         {"plan", "", "2020-01-01", "1"},
         {"plan", "", "2020-12-31", "1"},
-        {"plan", "", "2021-06-01", "2"}, /* the third has begun, too */
+        {"plan", "", "2021-06-01", "2"}, /* version 3 applies too, but started earlier */
         {"plan", "", "2022-01-01", "3"},
         {"plan", "2", "2021-06-01", "2"},
         {"plan", "1", "2021-06-01", NULL},
@@ -98,7 +98,7 @@ TEST(versions_under_ids_of_their_own_are_told_apart_or_refused)
     static const struct {
         const char *id, *version, *as_of;
         const char *want;    /* the document's id; NULL: refused */
-        const char *refusal; /* words of it */
+        const char *refusal; /* part of the error */
     } cases[] = {
         {"plan@a", "", "", "plan@a", NULL},
         {"plan", "1", "", "plan@a", NULL},
@@ -108,9 +108,9 @@ TEST(versions_under_ids_of_their_own_are_told_apart_or_refused)
          "",
          "",
          "plan@c",
-         NULL}, /* began later; its day is written with blanks and a time */
+         NULL}, /* the latest start; its date has spaces and a time */
         {"plan", "", "2026-02-01", "plan@c", NULL},
-        {"rent", "", "", "rent", NULL}, /* the very id */
+        {"rent", "", "", "rent", NULL}, /* an exact id */
         {"rent", "7", "", "rent", NULL},
         {"rent@2", "", "", "rent@2", NULL},
         {"loan", "5", "", NULL, "\"loan@x\" and \"loan@y\" are both version \"5\"; name one"},
@@ -167,7 +167,7 @@ TEST(a_quote_is_found_whatever_its_white_space)
 {
     static const struct {
         const char *text, *quote;
-        int from, to; /* -1: it is not there */
+        int from, to; /* -1: not found */
     } cases[] = {
         {"one two three", "two", 4, 7},
         {"one  two\n three", "two three", 5, 15},
@@ -229,7 +229,7 @@ TEST(a_long_page_is_shown_around_its_sentence)
     arena_release(&a);
 }
 
-/* A model may write any rationale: the search for its quotes must end. */
+/* A model may write any rationale, so the search for its quotes must end. */
 TEST(a_rationale_of_endless_quotes_is_read_in_time)
 {
     struct policy_result r = {.criterion_id = STR("age"), .citation = {.section = STR("Rule")}};

@@ -1,4 +1,4 @@
-/* policy_whole_test.c - what the heuristic reads of a document, and what it says of the evidence.
+/* policy_whole_test.c - the heuristic reads a whole document, and reports the evidence it used.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -9,7 +9,7 @@
     "{\"case_id\":\"c\",\"policy_id\":\"p\",\"fields\":[{\"field_name\":\"age\",\"value\":16,"     \
     "\"confidence\":0.95}]}"
 
-/* A policy whose rule comes after so many bytes of one section. */
+/* A policy with one section of 107,000 bytes before its rule. */
 static char *long_policy(const char *filler, const char *rule)
 {
     struct buf b;
@@ -41,7 +41,7 @@ TEST(the_end_of_a_long_section_counts)
          "uncertain",
          "not_understood"},
         {words, ".\n\nThe applicant must be 18 or older.\n", "uncertain", "not_understood"},
-        /* One sentence of 21,000 words whose end matters. */
+        /* One sentence of 21,000 words, with the decisive words at its end. */
         {words, "must be of age.\n\n## Age\n\nThe age must be at least 15.\n", "uncertain", ""},
     };
     struct policy_result r;
@@ -164,7 +164,7 @@ TEST(two_tables_have_a_header_each)
     arena_release(&a);
 }
 
-/* The section "Date" is not the section "Date of filing". */
+/* Section "Date" must not be confused with section "Date of filing". */
 TEST(a_case_that_names_a_section_is_judged_by_that_section)
 {
     static const char policy[] =

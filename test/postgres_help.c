@@ -16,16 +16,15 @@ void postgres_url(const char *database, char *out, size_t size)
     snprintf(out, size, "%.*s%s%s", (int)(mark - url), url, database, mark + 2);
 }
 
-/* One connection to each database is kept: a test may ask many times a second until something has
- * happened, and PostgreSQL starts a process for each connection. Each process and thread that asks
- * has its own. */
+/* Each process and thread keeps one connection per database. A test may poll many times a second,
+ * and PostgreSQL starts a process for each new connection. */
 struct kept {
     char database[32];
     PGconn *conn;
     pid_t owner;
 };
 
-static _Thread_local struct kept kept[2]; /* the server's own database, and the place's */
+static _Thread_local struct kept kept[2]; /* for the database "postgres", and for the place's */
 
 static PGconn *postgres_connect(const char *database)
 {
@@ -61,8 +60,8 @@ static bool postgres_says(const PGresult *r, const char *code)
     return said && strcmp(said, code) == 0;
 }
 
-/* A connection that the server has ended since the last statement is made again, and a statement
- * that goes through all tables begins again if one of them was dropped meanwhile. */
+/* Runs a statement. Reconnects if the server closed the connection, and retries if a table was
+ * dropped while the statement iterated over all tables. */
 static PGresult *postgres_run(const char *database, const char *sql)
 {
     PGconn *c = postgres_connect(database);
@@ -100,8 +99,8 @@ long long postgres_ask(const char *database, const char *sql)
     return out;
 }
 
-/* From version 15 on, PostgreSQL would write a copy to its log, page by page, which takes twice the
- * time. */
+/* From version 15 on, the default strategy writes each page of a copy to the WAL, which takes twice
+ * the time. */
 void postgres_create(const char *database, const char *copy_of)
 {
     static int version;

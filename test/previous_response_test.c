@@ -1,4 +1,4 @@
-/* What was said before is found by the id of a response, by those whose it is, for a while.
+/* Earlier messages are found by the id of a response, only by its owner, until they expire.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -88,7 +88,7 @@ TEST(with_a_link_missing_nothing_is_told)
     begin(&f, 1 << 20);
     put(&f, "b", "a", STR("2"));
     CHECK(!find(&f, "b") && f.e.code == ERR_NOT_FOUND && f.out.n == 0);
-    put(&f, "a", "b", STR("1")); /* nobody can make such a circle, but it would end */
+    put(&f, "a", "b", STR("1")); /* no client can create a cycle, but it would end */
     CHECK(!find(&f, "b") && f.out.n == 0);
     end(&f);
 }
@@ -106,7 +106,7 @@ TEST(the_size_is_kept_and_what_is_used_stays)
     for (int i = 0; i < 200; i++) {
         (void)snprintf(id, sizeof id, "n%d", i);
         put(&f, id, "", (str){big, sizeof big});
-        CHECK(i % 10 || find(&f, "second")); /* and with it what it goes on from */
+        CHECK(i % 10 || find(&f, "second")); /* a lookup also refreshes the response before it */
     }
     CHECK(find(&f, "first") && find(&f, "n199") && find(&f, "n185"));
     CHECK(!find(&f, "n170"));

@@ -1,4 +1,4 @@
-/* prices_test.c - which price a model has: from the table, from the configuration, or none.
+/* prices_test.c - the price of a model: from the table, from the configuration, or unknown.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -29,7 +29,7 @@ static bool find_model(const struct config *c, str name, struct config_model *ou
 TEST(a_model_is_found_by_its_name_at_its_provider_only)
 {
     static const struct {
-        const char *provider, *model, *price; /* of input; "": none is known */
+        const char *provider, *model, *price; /* of input tokens; "": unknown */
     } cases[] = {
         {"openai: {kind: openai}", "gpt-5", "1.25"},
         {"openai: {kind: openai}", "gpt-5-2025-08-07", "1.25"},
@@ -53,14 +53,15 @@ TEST(a_model_is_found_by_its_name_at_its_provider_only)
          "command-a-03-2025",
          "2.5"},
         {"groq: {kind: openai}", "openai/gpt-oss-120b", "0.15"},
-        /* OpenRouter passes the makers' prices on; of open models it has many hosts. */
+        /* OpenRouter charges the makers' prices; an open model has many hosts with different
+         * prices. */
         {"openrouter: {kind: openai}", "anthropic/claude-sonnet-4.5", "3"},
         {"openrouter: {kind: openai}", "openai/gpt-5", "1.25"},
         {"openrouter: {kind: openai}", "google/gemini-2.5-pro", "1.25"},
         {"openrouter: {kind: openai}", "openai/gpt-5:free", ""},
         {"openrouter: {kind: openai}", "gpt-5", ""},
         {"openrouter: {kind: openai}", "deepseek/deepseek-v4-pro", ""},
-        /* A proxy before the maker; a server of our own; somebody else's. */
+        /* A proxy of the maker's API; a server of our own; other hosts. */
         {"proxy: {kind: openai, base_url: 'https://llm.example/v1'}", "gpt-5", "1.25"},
         {"proxy: {kind: mistral, base_url: 'https://llm.example/v1'}", "mistral-large-2512", ""},
         {"deepseek: {kind: openai, base_url: 'https://llm.example/v1'}", "deepseek-v4-pro", ""},
@@ -151,7 +152,7 @@ TEST(the_configuration_wins_and_can_switch_the_table_off)
 TEST(a_budget_that_cannot_hold_is_warned_of)
 {
     static const struct {
-        const char *providers, *key, *warning; /* "": none */
+        const char *providers, *key, *warning; /* "": no warning */
     } cases[] = {
         {"{openai: {kind: openai}}", "", ""},
         {"{openai: {kind: openai, models: [gpt-5]}}", "", ""},

@@ -29,7 +29,7 @@ static size_t descriptors(void)
     return n;
 }
 
-/* A shell with a script, as a spec whose argv is in `argv`. */
+/* A spec for a shell script; its argv is stored in `argv`. */
 static struct proc_spec shell(const char *argv[4], const char *script)
 {
     static const char *const env[] = {"PATH=/usr/bin:/bin", NULL};
@@ -83,7 +83,7 @@ TEST(proc_run_does_not_hang_on_full_pipes)
         {"cat", LARGE, 0},
         {"cat >&2", 0, LARGE},
         {"head -c 1000000 /dev/zero; head -c 1000000 /dev/zero >&2; cat", LARGE + 1000000, 1000000},
-        {"true", 0, 0}, /* reads nothing of it */
+        {"true", 0, 0}, /* reads none of its input */
         {"exec 0<&-; echo x; exit 0", 2, 0},
     };
     struct proc_limits limits = {.out_max = 8 << 20, .err_max = 8 << 20, .timeout_ms = 60000};
@@ -153,9 +153,9 @@ TEST(proc_gives_the_child_what_was_said_and_nothing_else)
         {{"/usr/bin/env", NULL}, NULL, "A=1\nB=two words\n", true},
         {{"/usr/bin/env", NULL}, NULL, "", false},
         {{"pwd", NULL}, "/usr", "/usr\n", false},
-        {{"ls", "/proc/self/fd", NULL}, NULL, "0\n1\n2\n3\n", false}, /* 3 is the folder itself */
+        {{"ls", "/proc/self/fd", NULL}, NULL, "0\n1\n2\n3\n", false}, /* 3: ls reads the folder */
     };
-    int ours = open("/dev/null", O_RDONLY); /* left open on exec */
+    int ours = open("/dev/null", O_RDONLY); /* inherited on exec unless proc closes it */
 
     CHECK(ours >= 0);
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
@@ -173,7 +173,7 @@ TEST(proc_gives_the_child_what_was_said_and_nothing_else)
     close(ours);
 }
 
-/* The number behind a name in what the child wrote, which ends in NUL. */
+/* The number after a name in the child's output, which ends in NUL. */
 static unsigned long long number_after(const char *text, const char *name, int base)
 {
     const char *at = strstr(text, name);
@@ -185,7 +185,7 @@ static unsigned long long number_after(const char *text, const char *name, int b
 TEST(proc_begins_with_signals_as_they_come_and_a_session_of_its_own)
 {
     static const char *const argv[] = {"cat", "/proc/self/status", "/proc/self/stat", NULL};
-    /* glibc leaves the two it keeps for threads ignored, 32 and 33; no program sees them. */
+    /* glibc ignores its two internal signals, 32 and 33, in every process. */
     unsigned long long glibc_own = 3ULL << 31, pid, group, session;
     struct proc_spec spec = {.argv = argv};
     sigset_t some, before;
@@ -261,7 +261,7 @@ TEST(proc_spawn_tells_a_missing_interpreter_from_a_missing_program)
     unlink(path);
 }
 
-/* Each step that makes a descriptor fails once. */
+/* Each step that opens a descriptor fails once. */
 TEST(proc_spawn_leaves_nothing_behind_when_descriptors_run_out)
 {
     const char *argv[4];
@@ -316,14 +316,14 @@ TEST(proc_pipes_do_not_block_and_end_when_the_child_does)
     CHECK(read(p.out, got, sizeof got) == 0);
     status.code = 0;
     CHECK(proc_wait(&p, 0, &status, &e) && status.code == 7);
-    proc_signal(&p, SIGKILL); /* nobody there: no stranger gets it */
+    proc_signal(&p, SIGKILL); /* the child is gone: no other process gets the signal */
     proc_stop(&p, 0, &status);
     CHECK_INT(status.code, 7);
     proc_release(&p);
     CHECK_INT(p.in, -1);
 }
 
-/* The first line a child writes, waited for. */
+/* Waits for the first line that a child writes. */
 static str first_line(struct proc *p, char *out, size_t size)
 {
     struct pollfd ready = {.fd = p->out, .events = POLLIN};
@@ -395,7 +395,7 @@ TEST(proc_takes_its_grandchildren_with_it)
     }
 }
 
-/* With 0, 1 and 2 of ours closed in every way, what is opened for the child gets their numbers. */
+/* Closes 0, 1 and 2 in all combinations, so that the child's pipes get these numbers. */
 TEST(proc_sets_up_the_child_when_our_own_descriptors_are_closed)
 {
     int saved[3];
@@ -436,7 +436,7 @@ TEST(a_confined_child_can_use_little)
         bool ok;
     } cases[] = {
         {"read x; echo got $x", "got it\n", true},
-        {script, "", false}, /* writes a file */
+        {script, "", false}, /* must not be able to write a file */
         {"/bin/true; echo a process", "", false},
         {"exec python3 -c 'import socket; socket.socket(); print(1)'", "", false},
         {"exec python3 -c 'x = bytearray(1 << 30); print(len(x))'", "", false},
@@ -445,7 +445,7 @@ TEST(a_confined_child_can_use_little)
     int fd = mkstemp(kept);
 
     CHECK(fd >= 0);
-    (void)signal(SIGPIPE, SIG_IGN); /* some of them do not read their input */
+    (void)signal(SIGPIPE, SIG_IGN); /* some children do not read their input */
     (void)snprintf(script, sizeof script, "echo changed > %s && echo written", kept);
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         const char *argv[4];
@@ -456,7 +456,7 @@ TEST(a_confined_child_can_use_little)
 
         spec.confine = &confine;
         limits.in = STR("it\n");
-        limits.timeout_ms = 120000; /* the last one needs a second of CPU time */
+        limits.timeout_ms = 120000; /* the last child needs a second of CPU time */
         CHECK_F(proc_run(&spec, &limits, &r, &e), "%s: %s", cases[i].script, e.text);
         CHECK_F(str_eq(buf_str(&r.out), str_c(cases[i].out)),
                 "%s: " STR_FMT,
@@ -470,14 +470,14 @@ TEST(a_confined_child_can_use_little)
     (void)unlink(kept);
 }
 
-/* Without the filter most of these succeed: they signal or limit this very process. */
+/* Without the filter most of these calls succeed: they signal or limit the test process itself. */
 TEST(a_confined_child_cannot_reach_other_processes_or_write_files)
 {
     static const struct proc_confine confine = {(size_t)512 << 20, 10};
     static const struct {
         const char *what;
         long call;
-        const char *args; /* "me" is the process of this test */
+        const char *args; /* "me" is the test process */
         bool denied;
     } cases[] = {
         {"kill", SYS_kill, "me,0", true},
@@ -562,7 +562,8 @@ static void *run_some(void *arg)
     return NULL;
 }
 
-/* A pipe's end held by another thread's child would keep cat waiting for the end of its input. */
+/* If another thread's child inherited a pipe's write end, cat would wait for the end of its
+ * input. */
 TEST(proc_spawn_from_many_threads_shares_no_pipes)
 {
     size_t good[THREADS] = {0}, before = descriptors();

@@ -1,4 +1,4 @@
-/* What is known of providers beforehand.
+/* The built-in data of providers.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,4 +1,4 @@
-/* What is exported from the record, and that no question reads all of it.
+/* Exports of the record; and no query scans a whole table.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -59,7 +59,7 @@ TEST(exports_have_everything_once)
     world_release(&w);
 }
 
-/* The first, the middle and the last of many sessions, some of which began at the same time. */
+/* The first, the middle and the last step over many sessions, some with equal start times. */
 TEST(a_step_of_an_export_looks_at_few_sessions)
 {
     struct query_filter f = query_filter_none;
@@ -127,7 +127,7 @@ TEST(no_text_becomes_a_formula)
     world_release(&w);
 }
 
-/* ---- plans ---- */
+/* ---- query plans ---- */
 
 struct plan {
     struct buf text;
@@ -172,7 +172,7 @@ TEST(no_question_to_the_decision_log_reads_all_of_it)
     struct db *db;
 
     world_init(&w);
-    if (w.place.postgres) { /* its planner looks at sizes, and these tables are small */
+    if (w.place.postgres) { /* its planner depends on table sizes, and these are small */
         world_release(&w);
         return;
     }
@@ -190,7 +190,7 @@ TEST(no_question_to_the_decision_log_reads_all_of_it)
                 questions[i],
                 p.text.p);
         if (!strstr(questions[i], "'s'"))
-            /* Sessions of one start are sorted when they are read. */
+            /* Only sessions with equal start times may be sorted when they are read. */
             CHECK_F(!strstr(p.text.p, "TEMP B-TREE FOR ORDER") &&
                         !strstr(p.text.p, "TEMP B-TREE FOR GROUP"),
                     "%s:\n%s",

@@ -1,5 +1,5 @@
-/* Searches on a store of some hundred blocks: every call is found by its words, however its block
- * is stored, and a question that cannot look at everything says how far it came.
+/* Searches in a store with several hundred blocks: each call is found by its words, in whatever
+ * form its block is stored, and a query that cannot search every block reports how far it searched.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -8,7 +8,7 @@
 
 #include <unistd.h>
 
-#define FIND_CALLS_PUT 1804u /* six are a block: segments of all levels, and an open block */
+#define FIND_CALLS_PUT 1804u /* six per block: index segments of all levels, and an open block */
 #define FILLER_SIZE (BLOCK_SIZE / 5)
 
 struct many {
@@ -142,11 +142,12 @@ TEST(a_search_that_ends_early_says_how_far_it_came)
     struct err e;
 
     many_init(&m, FIND_CALLS_PUT);
-    /* No whole word: as a front it may be in every block, and only the newest are looked at. */
-    CHECK_INT(many_find(&m, &everyone, "asked:uniq17"), 100); /* and not 17, 170 to 179 */
+    /* "uniq17" is not a whole word. As a prefix it may be in every block, so only the newest blocks
+     * are searched. */
+    CHECK_INT(many_find(&m, &everyone, "asked:uniq17"), 100); /* calls 1700 to 1799 */
     CHECK_STR(many_text(&m, "/results/0/interaction_id"), "call-1799");
     CHECK(many_bounded(&m));
-    /* Both words are in every block, and in no call. */
+    /* Both words are in every block, but no call has both. */
     CHECK_INT(many_find(&m, &everyone, "asked:filler answer:kind3"), 0);
     CHECK(many_bounded(&m));
     f.search = STR("asked:uniq17");
@@ -176,15 +177,15 @@ TEST(a_key_finds_its_own_and_no_reasoning_that_it_may_not_see)
     CHECK_INT(many_find(&m, &few, "deep201x"), 1);
     CHECK_INT(many_find(&m, &blind, "deep201x"), 0);
     CHECK_INT(many_find(&m, &blind, "reasoning:deep201x"), 0);
-    CHECK_INT(many_find(&m, &blind, "chosen201x"), 0); /* its decision says why */
+    CHECK_INT(many_find(&m, &blind, "chosen201x"), 0); /* the decision repeats the reasoning */
     CHECK_INT(many_find(&m, &few, "chosen201x"), 1);
-    /* Another's whole word does not keep a front from being looked for. */
+    /* A prefix search covers a key's own calls, although calls of another key match too. */
     CHECK_INT(many_find(&m, &everyone, "asked:uniq20"), 11);
     CHECK_INT(many_find(&m, &few, "asked:uniq20"), 2);
     many_release(&m);
 }
 
-/* The decisions that the filter lets through, to the last page. */
+/* Reads all pages of the decisions that pass the filter; returns their number. */
 static size_t many_list(struct many *m, const struct query_asker *a, const struct query_filter *f,
                         size_t *pages)
 {
@@ -203,8 +204,8 @@ static size_t many_list(struct many *m, const struct query_asker *a, const struc
     return n;
 }
 
-/* The calls are in other blocks than the newest ones with the words. As many are found as if every
- * block were looked at. */
+/* The calls are not in the newest blocks with these words. The result must be the same as if every
+ * block were searched. */
 TEST(a_search_of_few_calls_looks_only_at_their_blocks)
 {
     struct query_asker few = {.key_name = STR("few")}, many = {.key_name = STR("many")};
@@ -213,14 +214,14 @@ TEST(a_search_of_few_calls_looks_only_at_their_blocks)
     size_t pages;
 
     many_init(&m, FIND_CALLS_PUT);
-    /* Two calls of 200 are of the key: 20 in all, in 10 of 300 blocks. */
+    /* The key has two calls of every 200: 20 in all, in 10 of 300 blocks. */
     CHECK_INT(many_find(&m, &few, "answer:filler"), 20);
     CHECK(!many_bounded(&m));
     CHECK_STR(many_text(&m, "/results/0/interaction_id"), "call-1801");
     CHECK_STR(many_text(&m, "/results/19/interaction_id"), "call-0");
-    CHECK_INT(many_find(&m, &few, "asked:uniq"), 20); /* the front of a word */
+    CHECK_INT(many_find(&m, &few, "asked:uniq"), 20); /* a prefix */
     CHECK(!many_bounded(&m));
-    CHECK_INT(many_find(&m, &few, "asked:kind3"), 2); /* 801 and 1200 */
+    CHECK_INT(many_find(&m, &few, "asked:kind3"), 2); /* calls 801 and 1200 */
     CHECK_INT(many_find(&m, &many, "asked:uniq201x"), 0);
     f.search = STR("chosen");
     CHECK_INT(many_list(&m, &few, &f, &pages), 20);
@@ -233,9 +234,9 @@ TEST(a_search_of_few_calls_looks_only_at_their_blocks)
     many_release(&m);
 }
 
-#define PLANTED 12000 /* more than a page of decisions looks at */
+#define PLANTED 12000 /* more than a page of decisions scans */
 
-/* Calls of one model and one tool, without texts; the oldest three are of another kind. */
+/* Calls of one model and one tool, without texts; the oldest three have another kind. */
 static void many_plant_decisions(struct many *m)
 {
     char sql[1024];
@@ -254,7 +255,7 @@ static void many_plant_decisions(struct many *m)
            " WHERE call_n > 1000000");
 }
 
-/* A page that looks at a part of the calls says so, and its cursor continues after them. */
+/* A page that scans only part of the calls reports that, and its cursor continues after them. */
 TEST(a_list_of_decisions_that_few_calls_pass_continues_where_a_page_ended)
 {
     struct query_asker few = {.key_name = STR("few")};
@@ -268,15 +269,15 @@ TEST(a_list_of_decisions_that_few_calls_pass_continues_where_a_page_ended)
     f.kind = STR("DIRECT");
     CHECK_INT(many_list(&m, &everyone, &f, &pages), 3);
     CHECK_INT(pages, 2);
-    CHECK(!many_bounded(&m)); /* the last page came to the end */
+    CHECK(!many_bounded(&m)); /* the last page reached the end */
     f.model = STR("");
     f.tool = STR("saw");
     CHECK_INT(many_list(&m, &everyone, &f, &pages), 3);
     CHECK_INT(pages, 4);
     f.kind = STR("");
     CHECK_INT(many_list(&m, &everyone, &f, &pages), PLANTED);
-    CHECK_INT(many_list(&m, &few, &f, &pages), PLANTED); /* its session s-0 has them all */
-    f.end_us = (int64_t)(5000 + 100) * 1000; /* so many calls of a tool are found by time */
+    CHECK_INT(many_list(&m, &few, &f, &pages), PLANTED); /* all are in its session s-0 */
+    f.end_us = (int64_t)(5000 + 100) * 1000; /* enough calls of a tool for a scan by time */
     CHECK_INT(many_list(&m, &everyone, &f, &pages), 201);
     CHECK_INT(pages, 5);
     f.kind = STR("DIRECT");
@@ -316,9 +317,9 @@ TEST(calls_that_are_in_no_block_yet_are_found_and_read)
                m.place.postgres ? "SELECT count(*) FROM pg_class WHERE relname = 'old_interactions'"
                                 : "SELECT count(*) FROM sqlite_master WHERE name ="
                                   " 'old_interactions'"))
-        usleep(10000); /* an empty one, which goes by itself */
+        usleep(10000); /* the store drops the empty table itself */
     store_close(m.store);
-    m.store = NULL; /* it would move what is planted here */
+    m.store = NULL; /* a store would move the planted rows */
     do_sql(&m.place,
            m.place.postgres
                ? "CREATE TABLE old_interactions (interaction_id TEXT, request BYTEA, request_size"

@@ -81,7 +81,7 @@ void world_release(struct world *w)
     place_release(&w->place);
 }
 
-/* The answer, parsed. */
+/* Parses the answer. */
 void answered(struct world *w, bool ok, const struct err *e)
 {
     struct err bad;

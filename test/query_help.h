@@ -1,4 +1,4 @@
-/* query_help.h - a store with a dozen calls in it, and answers taken apart.
+/* query_help.h - a store with twelve calls, and access to the values of an answer.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -26,7 +26,7 @@ extern const struct query_page page_one;
 void world_init(struct world *w);
 void world_release(struct world *w);
 
-/* The answer, parsed; and what stands in it. */
+/* Parses the answer; the functions below read values from it. */
 void answered(struct world *w, bool ok, const struct err *e);
 str text_at(struct world *w, const char *pointer);
 long long number_at(struct world *w, const char *pointer);

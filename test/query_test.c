@@ -1,4 +1,4 @@
-/* Questions to the record, on whichever database: answers, pages, scopes, words, sums.
+/* Queries of the record, on either database: answers, pages, scopes, searches, sums.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -170,7 +170,7 @@ TEST(a_key_sees_its_own_and_may_not_see_reasoning)
     CHECK_STR(text_at(&w, "/chronological_timeline/1/details/decision"), "[TOOL_CALL] look1, add");
     buf_reset(&w.out);
     answered(&w, query_session_decisions(w.reader, &hider, STR("s-3"), &w.out, &e), &e);
-    CHECK_STR(text_at(&w, "/decisions/0/entry"), "[DIRECT] no tool 0 6"); /* nothing was thought */
+    CHECK_STR(text_at(&w, "/decisions/0/entry"), "[DIRECT] no tool 0 6"); /* without reasoning */
     CHECK_STR(text_at(&w, "/decisions/1/entry"), "[TOOL_CALL] look1, add");
     for (size_t i = 0; i < 2; i++) {
         buf_reset(&w.out);
@@ -221,7 +221,7 @@ TEST(decisions_are_found_by_tool_kind_time_and_words)
     world_release(&w);
 }
 
-/* The tool `name` of the server `server`, as it was called in a session. */
+/* Stores a call of the tool `name` of the server `server` in a session. */
 static void put_exchange(struct world *w, const char *id, const char *session, const char *server)
 {
     struct store_tool t = {.id = str_c(id),
@@ -256,7 +256,7 @@ TEST(a_tool_is_found_by_its_own_name_and_by_that_with_its_server)
     row.tools = STR("[\"files.add\"]");
     store_call_put(w.store, &row, NULL);
     settle(w.store);
-    for (int i = 0; i < 3; i++) { /* by the tool, by time, by words */
+    for (int i = 0; i < 3; i++) { /* filtered by tool, by time, by words */
         f = query_filter_none;
         f.session_id = i == 1 ? STR("s-0") : STR("");
         f.search = i == 2 ? STR("because") : STR("");
@@ -328,7 +328,7 @@ TEST(any_text_is_words_and_no_syntax)
     buf_reset(&w.out);
     answered(&w, query_search(w.reader, &everyone, STR("..."), 10, &w.out, &e), &e);
     CHECK_INT(count_at(&w, "/results"), 0);
-    CHECK_INT(number_at(&w, "/searched_back_to_us"), -999); /* null: nothing is left out */
+    CHECK_INT(number_at(&w, "/searched_back_to_us"), -999); /* null: searched everything */
     buf_reset(&w.out);
     answered(&w, query_search(w.reader, &everyone, STR("asked:numb"), 100, &w.out, &e), &e);
     CHECK_INT(count_at(&w, "/results"), CALLS);
@@ -349,7 +349,7 @@ TEST(a_search_without_reasoning_says_why_and_the_size_is_known)
         const struct query_asker *asker;
     } cases[] = {
         {"reasoning:wonder", "(none)", &everyone},
-        {"reasoning:nowhere", "(none)", &everyone}, /* there is reasoning, without the word */
+        {"reasoning:nowhere", "(none)", &everyone}, /* the call has reasoning, but not this word */
         {"nowhere", "(none)", &everyone},
         {"reasoning:wonder", "hidden_from_key", &hider},
         {"reasoning:nowhere", "hidden_from_key", &hider},
@@ -398,7 +398,7 @@ TEST(sums_add_up)
     answered(&w, query_usage(w.reader, &everyone, STR("day"), &f, &w.out, &e), &e);
     CHECK_STR(text_at(&w, "/groups/0/key"), "1970-01-01");
     CHECK_INT(number_at(&w, "/groups/0/failed"), 1);
-    CHECK_INT(number_at(&w, "/groups/0/starved"), 1); /* call 7 thought and said nothing */
+    CHECK_INT(number_at(&w, "/groups/0/starved"), 1); /* call 7 has reasoning but no answer */
     buf_reset(&w.out);
     CHECK(!query_usage(w.reader, &everyone, STR("x; DROP"), &f, &w.out, &e));
     buf_reset(&w.out);
@@ -451,7 +451,7 @@ TEST(what_runs_is_in_progress_and_there_before_its_record)
     CHECK_STR(text_at(&w, "/sessions/1/status"), "in_progress");
     f.status[0] = STR("completed");
     sessions(&w, &a, &f, &page_one);
-    CHECK_INT(count_at(&w, "/sessions"), 4); /* not s-1, not s-2 which failed */
+    CHECK_INT(count_at(&w, "/sessions"), 4); /* neither s-1 nor s-2, which failed */
     buf_reset(&w.out);
     answered(&w, query_active(w.reader, &a, &w.out, &e), &e);
     CHECK_INT(count_at(&w, ""), 2);
@@ -475,7 +475,7 @@ TEST(an_answer_that_needs_too_much_memory_is_refused)
     world_init(&w);
     reader_close(w.reader);
     CHECK_F(reader_open(str_c(w.place.url), &w.reader, &e), "%s", e.text);
-    w.reader->arena.size_max = 1024; /* a session of very many decisions, with less of them */
+    w.reader->arena.size_max = 1024; /* a small limit instead of very many decisions */
     CHECK(!query_session_decisions(w.reader, &everyone, STR("s-3"), &w.out, &e));
     CHECK(e.code == ERR_LIMIT && strstr(e.text, "too many calls"));
     world_release(&w);

@@ -1,4 +1,5 @@
-/* question_test.c - what the person asked, out of bodies as coding agents and others send them.
+/* question_test.c - extracts the person's question from bodies that coding agents and other clients
+ * send.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -186,7 +187,7 @@ TEST(a_title_is_one_line_of_at_most_80_characters)
     CHECK(utf8_count(title_of(long_word, out)) == TITLE_COUNT_MAX);
 }
 
-/* A text of many tags takes no longer than its size. */
+/* The time is linear in the size of a text with many tags. */
 TEST(the_work_is_bounded)
 {
     static const char *const pieces[] = {"<a ", "<a-b ", "</a-b>", "<a-b>x", "<", "#\n"};

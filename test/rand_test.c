@@ -39,8 +39,8 @@ TEST(rand_with_the_same_seed_gives_the_same_numbers)
     CHECK(rand_u64(&a) != rand_u64(&b));
 }
 
-/* The numbers this generator must give from the state 1, 2, 3, 4, worked out by hand: the first is
- * rotl(2 * 5, 7) * 9 = 11520; the state is then 7, 0, 262146, 6 << 45, so the second is 0. */
+/* The generator's output for the state 1, 2, 3, 4, computed by hand: the first number is rotl(2 *
+ * 5, 7) * 9 = 11520. The state is then 7, 0, 262146, 6 << 45, so the second number is 0. */
 TEST(rand_steps_as_xoshiro_does)
 {
     struct rand r = {{1, 2, 3, 4}};
@@ -70,8 +70,7 @@ TEST(rand_below_is_even_and_inside)
     CHECK_INT(rand_below(&r, 1), 0);
 }
 
-/* With n = 3/4 of 2^64, taking the rest of a division would give the lowest third twice as often.
- */
+/* With n = 3/4 of 2^64, a plain modulo would give the lowest third twice as often. */
 TEST(rand_below_is_even_for_large_bounds_too)
 {
     uint64_t third = (uint64_t)1 << 62;

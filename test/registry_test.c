@@ -1,4 +1,4 @@
-/* registry_test.c - versions of prompts: texts that stay, states that move.
+/* registry_test.c - versions of prompts: their texts never change, their states do.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -135,7 +135,7 @@ TEST(the_newest_is_not_used_until_it_is_approved_and_activated)
     registry_in_force(w.r, &built_in, &w.arena, &p);
     CHECK(!p.built_in && str_eq(p.id, id));
     CHECK_STR(p.approved_by, "ann");
-    /* What a version does not have is what is compiled in. */
+    /* Components that a version lacks come from the built-in prompt. */
     CHECK_STR(prompt_text(&p, &built_in, "finish", &w.arena), "Ends it.");
     CHECK_STR(prompt_text(&p, &built_in, "system_prompt", &w.arena), "new");
     finish(&w);
@@ -153,7 +153,7 @@ TEST(one_of_a_name_is_active_and_the_former_one_retires_with_it)
     CHECK(move(&w, b, PROMPT_APPROVED) && move(&w, b, PROMPT_ACTIVE));
     CHECK(state_in(&w, a) == PROMPT_RETIRED && state_in(&w, b) == PROMPT_ACTIVE);
     CHECK(str_eq(active(&w), b));
-    /* Back again: an approved one may return. */
+    /* An approved version may become active again. */
     CHECK(move(&w, a, PROMPT_ACTIVE) && str_eq(active(&w), a));
     CHECK(state_in(&w, b) == PROMPT_RETIRED);
     CHECK(move(&w, a, PROMPT_RETIRED));
@@ -189,7 +189,7 @@ TEST(only_the_ways_there_are_can_be_gone)
             CHECK(move(&w, id, (enum prompt_state)s));
         CHECK_F(move(&w, id, cases[i].to) == cases[i].ok, "case %zu", i);
     }
-    /* One that nobody approved does not come in by the back door. */
+    /* A version that was never approved cannot become active after it was retired. */
     {
         str id = put(&w, "{\"s\":\"never\"}");
 
@@ -295,7 +295,7 @@ TEST(many_who_activate_at_once_leave_one_active)
     finish(&w);
 }
 
-/* A version may have a megabyte of text, and there may be thousands. */
+/* A version may have a megabyte of text, and a prompt thousands of versions. */
 TEST(a_list_of_large_versions_has_their_ids_and_not_their_texts)
 {
     enum { VERSIONS = 4, SIZE = 800000 };
@@ -339,7 +339,7 @@ TEST(each_move_is_in_the_audit_log)
     registry_audit(w.r, s);
     id = put(&w, "{\"s\":\"a\"}");
     CHECK(move(&w, id, PROMPT_APPROVED) && move(&w, id, PROMPT_ACTIVE));
-    CHECK(move(&w, id, PROMPT_ACTIVE)); /* nothing happens, nothing is told */
+    CHECK(move(&w, id, PROMPT_ACTIVE)); /* no change, so no audit entry */
     settle(s);
     CHECK_INT(ask(&w.place, "SELECT count(*) FROM audit_log WHERE action = 'prompt'"), 2);
     store_close(s);

@@ -9,7 +9,7 @@
 
 #define ASKS 200
 
-/* A lookup that waits to be let on, and counts. */
+/* A lookup that can be blocked, and counts its calls. */
 struct names {
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -96,7 +96,8 @@ static struct resolver *resolver_with(struct names *n, const struct clock *clock
     return r;
 }
 
-/* The threads are on their own and look at `n` until they have left: nobody may return before. */
+/* Checks the count after the resolver ended. Its threads are detached and use `n` until they
+ * end. */
 static void end(struct resolver *r, struct names *n, int looked_up)
 {
     resolver_free(r);
@@ -129,14 +130,14 @@ TEST(resolve_knows_addresses_by_sight)
             continue;
         CHECK_INT(addrs.addr[0].at.any.sa_family, cases[i].family);
         resolve_set_port(&addrs.addr[0], 443);
-        CHECK_INT(addrs.addr[0].at.v4.sin_port, htons(443)); /* both have it at the same place */
+        CHECK_INT(addrs.addr[0].at.v4.sin_port, htons(443)); /* same offset in both families */
     }
 }
 
 TEST(resolve_lets_families_take_turns)
 {
     static const struct {
-        const char *before, *after; /* 4 and 6, then which one of them */
+        const char *before, *after; /* family (4 or 6) and a letter for each address */
     } cases[] = {{"", ""},
                  {"6a", "6a"},
                  {"6a6b4a4b", "6a4a6b4b"},
@@ -180,7 +181,7 @@ TEST(resolver_answers_on_the_loop_and_remembers_for_a_while)
     CHECK_STR(str_c(a.err.text), "the host bad is not found");
     CHECK(resolver_known(r, STR("good"), &addrs));
     CHECK(!resolver_known(r, STR("goo"), &addrs));
-    CHECK(!resolver_known(r, STR("bad"), &addrs)); /* failures are not */
+    CHECK(!resolver_known(r, STR("bad"), &addrs)); /* failures are not cached */
     clock_fake_advance_ms(&clock, RESOLVE_MEMORY_MS - 1);
     CHECK(resolver_known(r, STR("good"), &addrs));
     clock_fake_advance_ms(&clock, 1);
@@ -226,7 +227,7 @@ TEST(resolver_does_not_answer_what_was_dropped_even_if_it_is_on_its_way)
     struct resolver_ask *ask = resolver_ask(r, a.loop, STR("good"), on_answer, &a), *other;
     struct resolve_addrs addrs;
 
-    while (!resolver_known(r, STR("good"), &addrs)) /* posted right behind it, under the lock */
+    while (!resolver_known(r, STR("good"), &addrs)) /* the answer is posted next, under the lock */
         sched_yield();
     resolver_drop(ask);
     other = resolver_ask(r, a.loop, STR("bad"), on_answer, &a);
@@ -270,7 +271,7 @@ TEST(resolver_has_a_ceiling_and_says_so)
 
 TEST(resolver_free_does_not_wait_for_a_name_that_hangs)
 {
-    static struct names n; /* outlives the test, as the thread does */
+    static struct names n; /* static: the thread may outlive the test */
     struct asker a = asker_new(1);
     struct resolver_ask *ask, *waiting;
     struct resolver *r;
@@ -309,7 +310,7 @@ TEST(resolver_of_the_system_knows_this_machine)
 
 TEST(a_wait_for_a_name_ends_at_its_deadline_or_when_it_is_cancelled)
 {
-    static struct names n; /* the lookups that are left behind use it */
+    static struct names n; /* static: abandoned lookups still use it */
     _Atomic bool cancel = true;
     struct stream_until until = {.deadline_ns = clock_deadline_ns(&clock_real, 600000)};
     struct resolve_addrs addrs;

@@ -1,4 +1,4 @@
-/* runbook_test.c - runbooks from the folder and from nowhere else, or from hosts that are allowed.
+/* runbook_test.c - runbooks come only from the folder or from allowed hosts.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -119,7 +119,7 @@ TEST(a_page_of_github_is_fetched_as_the_file_itself)
         CHECK_STR(runbook_raw_url(str_c(cases[i].url), &arena), cases[i].raw);
 }
 
-/* ---- a page server of one answer a connection ---- */
+/* ---- an HTTP server with one answer per connection ---- */
 
 struct page {
     int fd;

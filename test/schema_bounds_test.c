@@ -1,4 +1,4 @@
-/* What the schema's callers lean on: the sink, registered documents, bounds, and patterns.
+/* The promises to callers of the schema module: the sink, registered documents, limits, patterns.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -26,7 +26,7 @@ static void on_problem(void *ctx, const struct schema_problem *p)
                STR_ARG(p->nearest));
 }
 
-/* Compiles and checks; the outcome is left in g and e. */
+/* Compiles and checks; stores the outcome in g and e. */
 static bool check_each(str schema, str value, size_t problems_max, struct got *g, struct err *e)
 {
     struct schema *s = schema_new();
@@ -135,9 +135,9 @@ TEST(registered_documents_are_found_and_told_by_uri)
     schema_free(s);
 }
 
-/* ---- bounds ---- */
+/* ---- limits ---- */
 
-/* n strings that end in their number. */
+/* Appends n strings; each ends in its number. */
 static void repeat(struct buf *b, size_t n, const char *before, const char *between)
 {
     for (size_t i = 0; i < n; i++)
@@ -207,7 +207,7 @@ TEST(the_deepest_values_are_checked_or_refused_but_never_too_deep)
     buf_release(&b);
 }
 
-/* Each of many subschemas reads the whole value: what it reads is counted. */
+/* Each of 1000 subschemas reads the whole value, so the bytes read count towards the limit. */
 TEST(long_texts_and_numbers_are_not_read_without_end)
 {
     static const struct {
@@ -352,9 +352,9 @@ TEST(patterns_mean_what_ecma_262_means)
         const char *pattern, *text;
         bool match;
     } rows[] = {
-        {"^a$", "a\n", false}, /* $ is the end and not before a last line end */
+        {"^a$", "a\n", false}, /* $ matches only at the end, not before a final newline */
         {"^\\d+$", "12", true},
-        {"^\\d$", "\xd9\xa3", false}, /* an Arabic digit */
+        {"^\\d$", "\xd9\xa3", false}, /* \d is ASCII only; this is an Arabic digit */
         {"^\\w$", "\xc3\xa9", false},
         {"^\\W$", "\xc3\xa9", true},
         {"^[\\W]$", "\xc3\xa9", true},
@@ -375,7 +375,7 @@ TEST(patterns_mean_what_ecma_262_means)
         {"^[]*$", "", true},
         {"[]", "a", false},
         {"^[^]$", "\n", true},
-        {"^[[:alpha:]]$", "a", false}, /* a class of [ : a l p h, and then a ] */
+        {"^[[:alpha:]]$", "a", false}, /* the class [ : a l p h, then ] */
         {"^[[:alpha:]]$", "a]", true},
         {"^[=a=]$", "=", true},
         {"^[\\w-.]+$", "a-b.c", true},
@@ -384,11 +384,11 @@ TEST(patterns_mean_what_ecma_262_means)
         {"^a{,2}$", "a{,2}", true},
         {"^x{2}}$", "xx}", true},
         {"^(?<year>\\d{4})-\\k<year>$", "1999-1999", true},
-        {"^(a)?\\1b$", "b", true}, /* a group that took no part matches nothing */
+        {"^(a)?\\1b$", "b", true}, /* a group that did not match matches the empty string */
         {"(?<!a)b", "ab", false},
         {"^\\/\\@\\_$", "/@_", true},
         {"\\bfoo\\b", "a foo.", true},
-        {"b", "abc", true}, /* anywhere, unless it is anchored */
+        {"b", "abc", true}, /* unanchored */
     };
     uint64_t work = 1000000;
     struct schema_matcher m = {.work = &work};

@@ -1,9 +1,8 @@
-/* The public test suite of JSON Schema 2020-12, all required cases.
+/* All required cases of the public test suite of JSON Schema 2020-12.
  *
- * Some cases refer to documents that the suite serves over HTTP. They are not part of it here and
- * are never fetched, so those cases are left out, each by name, and the list is held to be exact: a
- * case on it that passes is as much an error as one that is not on it and fails. They are then run
- * as well, with documents of our own in the places of the served ones.
+ * Some cases refer to documents that the suite serves over HTTP. The test fetches nothing, so it
+ * excludes those cases by name. A case on the list that passes is an error too. The excluded cases
+ * also run with documents of our own in place of the served ones.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -16,7 +15,7 @@
 #define REMOTE "http://localhost:1234/draft2020-12/"
 #define FILE_MAX ((size_t)1 << 20)
 
-/* Without a test, all of the group. */
+/* test NULL: the whole group. */
 static const struct {
     const char *file, *group, *test;
 } left_out[] = {
@@ -45,7 +44,7 @@ static const struct {
      "no validation: invalid number, but it still validates"},
 };
 
-/* Documents of ours that do what those cases ask of the served ones; ' stands for ". */
+/* Our documents with the properties that those cases need; ' replaces ". */
 static const struct {
     const char *uri, *text;
 } documents[] = {
@@ -125,7 +124,7 @@ static bool is_named(const struct test_case *t, const struct json_node *v, const
     return json_is(t->doc, json_find(t->doc, v, STR("description")), str_c(name));
 }
 
-/* Whether a test is left out; each line of the list must be met. */
+/* Whether a test is on the list. Marks the entry as used; each entry must be. */
 static bool is_left_out(struct suite *s, const struct test_case *t)
 {
     for (size_t i = 0; i < COUNT_OF(left_out); i++)
@@ -151,7 +150,7 @@ static void ignore_problem(void *ctx, const struct schema_problem *problem)
     CHECK(!ctx && problem->text.n > 0 && problem->value);
 }
 
-/* One test with a schema, or with why there is none. Both ways to check must agree. */
+/* Runs a test with a schema, or with the error of compiling it. Both ways to check must agree. */
 static void run_case(struct suite *s, const struct test_case *t, const struct schema *schema,
                      const char *why)
 {
@@ -216,7 +215,7 @@ static void run_file(struct suite *s, const char *dir, const char *name)
     free(bytes);
 }
 
-/* False if there is no suite beside the checkout. */
+/* Returns false if the suite is not installed. */
 static bool run_suite(struct suite *s)
 {
     const char *dir = test_corpora(SUITE);

@@ -1,4 +1,4 @@
-/* Schemas and values are written with ' for ".
+/* Schemas and values are written with ' instead of ".
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -11,7 +11,7 @@
 #define D20 "'$schema':'https://json-schema.org/draft/2020-12/schema'"
 #define META "https://json-schema.org/draft/2020-12/schema"
 
-/* A NULL problem means that the value is valid; a NULL schema is that of the row before. */
+/* problem NULL: the value is valid. schema NULL: that of the previous row. */
 struct row {
     const char *schema, *value, *problem;
 };

@@ -1,9 +1,9 @@
-/* score_reports_test.c - the score of incident analyses against labelled ones, most of them written
- * to deceive it: nothing said, quotations, the wrong cause in the right words.
+/* score_reports_test.c - scores of incident analyses against labelled ones, most of them
+ * adversarial: empty statements, quotations, a wrong cause in the right words.
  *
- * A line of test/cases/reports.jsonl is a case (cause, object, not_cause, facts, evidence) or a
- * report of one, which is right or not. A right one must score SCORE_FOUND or more, any other
- * less than WRONG_BELOW. The confusion is printed.
+ * Each line of test/cases/reports.jsonl is a case (cause, object, not_cause, facts, evidence) or a
+ * report of a case, which is labelled right or wrong. A right one must score SCORE_FOUND or more, a
+ * wrong one less than WRONG_BELOW. The test prints the confusion matrix.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -27,8 +27,8 @@ struct tally {
     struct arena arena;
     struct labelled cases[CASES_MAX];
     size_t case_count;
-    size_t right_high, right_low, wrong_high, wrong_low; /* right or wrong, scored high or low */
-    size_t between;                                      /* neither high nor low */
+    size_t right_high, right_low, wrong_high, wrong_low; /* label, then score */
+    size_t between;                                      /* score between the two limits */
 };
 
 static str reports_text(const struct json *doc, const char *key, struct arena *a)

@@ -1,4 +1,4 @@
-/* score_test.c - facts and reports: which of them are there.
+/* score_test.c - finds expected facts in reports.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -66,7 +66,7 @@ TEST(a_fact_is_there_if_its_words_are)
     }
 }
 
-/* Weak point 21: tags were found by substring in a judge's prose. */
+/* A denied tag must not count as found. */
 TEST(defect_21_what_is_denied_is_not_found)
 {
     str tag = STR("premature_conclusion");
@@ -116,7 +116,7 @@ TEST(any_bytes_are_scored)
     CHECK(score_facts(fact, &fact, 1, NULL) >= 0);
 }
 
-/* A clause ends at each mark: as many clauses as bytes, and none with a word. */
+/* Each mark ends a clause: thousands of clauses, all without a word. */
 TEST(an_analysis_of_marks_alone_states_nothing)
 {
     static const char *const marks[] = {"!", "?", ".", "\"", "`", ">", "\n", "! "};

@@ -30,7 +30,7 @@ TEST(secret_equals_only_the_same_bytes)
         {"sk-123", "sk-12", false},
         {"sk-123", "sk-1234", false},
         {"sk-123", "", false},
-        {"", "", false}, /* no key opens no door */
+        {"", "", false}, /* an empty secret equals nothing */
     };
 
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
@@ -60,7 +60,7 @@ TEST(secret_has_a_ceiling)
     free(large);
 }
 
-/* Its pages are marked in the kernel's list of them: dd is left out of dumps. */
+/* In /proc/self/smaps, the flag dd excludes the secret's pages from core dumps. */
 TEST(secret_is_not_in_a_core_dump)
 {
     struct secret s;

@@ -32,7 +32,7 @@ static void end(void)
     buf_release(&out);
 }
 
-/* Every row of the table in which servers differ, and more. */
+/* Requests that servers are known to interpret differently, and more. */
 static const struct {
     str request;
     int status;
@@ -161,7 +161,7 @@ TEST(server_unpacks_bodies_but_no_bombs)
     end();
 }
 
-/* A request whose body is packed, and unpacks to so many bytes. */
+/* A request with a compressed body that unpacks to `size` bytes. */
 static void write_packed(struct buf *text, const char *path, size_t size)
 {
     struct gzip *g = gzip_new();
@@ -200,7 +200,8 @@ static void expect_large_body(void *ctx)
     CHECK_INT(server_body(served.waiting).n, 32 << 20);
 }
 
-/* Both requests are whole before the server looks: the one that came last is handled first. */
+/* Both requests have arrived completely before the server reads them; the later one is handled
+ * first. */
 TEST(server_does_not_let_others_wait_while_it_unpacks)
 {
     static const struct server_options large = {.body_max = 32 << 20, .head_max = 4096};
@@ -214,13 +215,13 @@ TEST(server_does_not_let_others_wait_while_it_unpacks)
     c.packed = served_connect(&served);
     c.plain = served_connect(&served);
     served_send(c.packed, str_slice(c.request, 0, c.request.n - 1));
-    served_pass(&served, 1); /* all but the last byte has been read */
+    served_pass(&served, 1); /* the server has read all but the last byte */
     served_call(&served, send_both, &c);
     CHECK(served_reached(&served.requests, 2));
     served_call(&served, expect_large_body, NULL);
     close(c.packed), close(c.plain);
 
-    for (int i = 0; i < 20; i++) { /* clients that do not wait for it */
+    for (int i = 0; i < 20; i++) { /* clients that leave before the reply */
         c.packed = served_connect(&served);
         served_send(c.packed, c.request);
         served_leave(c.packed, i % 2);
@@ -229,8 +230,8 @@ TEST(server_does_not_let_others_wait_while_it_unpacks)
     end();
 }
 
-/* One byte of a good request changed, taken out or put in, and the connection closed halfway or
- * not: whatever that is, the next client is served. */
+/* One byte of a valid request is changed, removed or inserted, and the connection is closed early
+ * or not. The server must serve the next client. */
 TEST(server_lives_on_after_any_mutated_request)
 {
     str good = STR("POST /a HTTP/1.1\r\n" H CLOSE "Transfer-Encoding: chunked\r\n\r\n"

@@ -118,8 +118,8 @@ static void do_text(struct served *s, struct server_exchange *x)
     server_reply(x, 200, &json, 1, (str){text, sizeof text});
 }
 
-/* So many bytes as the query says, copied; and from a buffer, with so many free in front as the
- * first letter of the query says. */
+/* Sends as many bytes as the query says, copied, or from a buffer. The query's first letter selects
+ * how much room that buffer has in front. */
 static void do_copied(struct served *s, struct server_exchange *x)
 {
     uint64_t n = 0;
@@ -302,7 +302,7 @@ void served_pass(struct served *s, uint64_t ms)
     for (uint64_t step; ms > 0; ms -= step) {
         step = ms < 500 ? ms : 500;
         clock_fake_advance_ms(&s->clock, step);
-        for (int i = 0; i < 3; i++) /* rounds, so that timers are seen and what they do goes out */
+        for (int i = 0; i < 3; i++) /* several rounds: timers fire, then their output is sent */
             served_call(s, nothing, NULL);
         usleep(2000);
     }
@@ -337,7 +337,7 @@ void served_send(int fd, str bytes)
         ssize_t n = send(fd, bytes.p, bytes.n, MSG_NOSIGNAL);
 
         if (n <= 0)
-            return; /* it was closed on us, as some tests want */
+            return; /* the server closed first, as some tests intend */
         bytes = str_slice(bytes, (size_t)n, bytes.n);
     }
 }

@@ -1,7 +1,7 @@
-/* server_peer.h - a server on a thread of its own, and plain clients that talk to it.
+/* server_peer.h - a server on its own thread, and plain clients.
  *
- * The clock stands still until a test moves it, so no timeout comes by itself. The handler does
- * what the path says; see server_peer.c.
+ * The clock stands still until a test advances it, so no timeout expires by itself. The path of a
+ * request selects what the handler does; see server_peer.c.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -19,7 +19,7 @@ struct served {
     struct server *server;
     pthread_t thread;
     unsigned port;
-    struct server_exchange *waiting; /* the last one that /wait or /silent got */
+    struct server_exchange *waiting; /* the last exchange of /wait or /silent */
     struct loop_task task;
     atomic_size_t flood_left;
     struct server_ws *ws;
@@ -28,23 +28,23 @@ struct served {
 
 void served_begin(struct served *s, const struct server_options *o);
 void served_end(struct served *s);
-/* Calls fn on the server's thread, and returns when it is done. */
+/* Calls fn on the server's thread and waits until it returns. */
 void served_call(struct served *s, void (*fn)(void *ctx), void *ctx);
-/* Moves the clock in steps, giving the server time to look. */
+/* Advances the clock in steps, so that the server sees each timeout. */
 void served_pass(struct served *s, uint64_t ms);
-/* Waits until a counter is as large; false after a few seconds. */
+/* Waits until a counter has reached a value; false after a few seconds. */
 bool served_reached(const atomic_int *counter, int value);
 
 int served_connect(const struct served *s);
 void served_send(int fd, str bytes);
-/* All until the other side closes; true if it closed in peace, false if it reset or is silent. */
+/* Reads until the peer closes; false after a RST or a time-out. */
 bool served_read_all(int fd, struct buf *out);
-/* Until the text holds this, or for a few seconds. */
+/* Reads until the text contains `what`; false after a few seconds. */
 bool served_read_until(int fd, struct buf *out, const char *what);
-/* A connection, these bytes, all that comes back until it closes. */
+/* Connects, sends these bytes, and reads until the server closes. */
 str served_ask(const struct served *s, str bytes, struct buf *out);
 
-/* Of a reply: its status, what is behind its head. */
+/* The status and the body of a reply. */
 int served_status(str reply);
 str served_body(str reply);
 bool served_has(const struct buf *text, const char *what);

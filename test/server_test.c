@@ -203,7 +203,7 @@ TEST(server_does_not_wait_forever)
     buf_reset(&out);
     CHECK(served_read_all(head, &out));
     CHECK_INT(served_status(buf_str(&out)), 408);
-    served_send(body, STR("l")); /* it counts from the last byte */
+    served_send(body, STR("l")); /* the time limit restarts at each byte */
     served_pass(&served, 25000);
     served_send(body, STR("l"));
     served_pass(&served, 33000);
@@ -238,7 +238,7 @@ TEST(server_notices_at_once_that_a_client_left)
             CHECK(served_read_until(fd, &out, ": here"));
         }
         if (i / 4 == 1)
-            shutdown(fd, SHUT_WR); /* who sends no more has left */
+            shutdown(fd, SHUT_WR); /* a client that half-closes has left */
         else
             served_leave(fd, i % 4 < 2);
         CHECK_F(served_reached(&served.gone, ++gone), "%d", i);
@@ -250,7 +250,8 @@ TEST(server_notices_at_once_that_a_client_left)
     end();
 }
 
-/* All that can be answered at once, in one piece or in two; what has to wait has nobody to wait. */
+/* Requests that can be answered at once are answered after a half-close. A request that has to wait
+ * is dropped, because its client has left. */
 TEST(server_answers_who_sends_no_more_what_it_can_at_once)
 {
     str one = STR("POST /a HTTP/1.1\r\n" H "Content-Length: 2\r\n\r\nhi");
@@ -325,7 +326,7 @@ TEST(server_lets_the_client_see_that_a_reply_was_cut)
     fd = served_connect(&served);
     buf_reset(&out);
     served_send(fd, STR("GET /abort HTTP/1.0\r\n\r\n"));
-    CHECK(!served_read_all(fd, &out)); /* without chunks only a reset tells */
+    CHECK(!served_read_all(fd, &out)); /* without chunks, only a RST shows the truncation */
     close(fd);
     end();
 }
@@ -363,7 +364,7 @@ TEST(server_sends_a_buffer_as_it_sends_a_copy_of_it)
     for (size_t i = 0; i < 2 * 2 * 3 * COUNT_OF(sizes); i++)
         for (int given = 0; given < 2; given++) {
             buf_reset(&text);
-            for (int twice = 0; twice < 2; twice++) /* the second waits behind the first */
+            for (int twice = 0; twice < 2; twice++) /* the second request is queued */
                 buf_printf(&text,
                            "%s /%s?%c%s HTTP/1.1\r\n" H "%s%s\r\n",
                            methods[i / 2 % 2],
@@ -435,7 +436,7 @@ TEST(server_drains_idle_ones_at_once_and_lets_the_others_end)
     end();
 }
 
-/* More than the system takes on its way to a client that does not read. */
+/* Writes more than the socket buffers hold to a client that does not read. */
 static void leave_stalled(void *ctx)
 {
     static char bytes[1 << 20];
@@ -468,7 +469,7 @@ TEST(server_does_not_wait_in_a_drain_for_one_that_was_left)
 
 #define STREAMS 200
 
-/* Beside the exchange's arena, whose first block is 4 KiB, and what the connection itself is. */
+/* In addition to the exchange's arena, whose first block is 4 KiB, and the connection itself. */
 TEST(server_holds_little_for_a_silent_stream_and_less_for_an_idle_connection)
 {
     int fds[STREAMS];
@@ -476,7 +477,7 @@ TEST(server_holds_little_for_a_silent_stream_and_less_for_an_idle_connection)
 
     mallopt(M_ARENA_MAX, 1);
     begin(&small);
-    served_ask(&served, STR("GET /first HTTP/1.1\r\n" H CLOSE "\r\n"), &out); /* what a loop has */
+    served_ask(&served, STR("GET /first HTTP/1.1\r\n" H CLOSE "\r\n"), &out); /* warm-up */
     before = mallinfo2().uordblks;
     for (int i = 0; i < STREAMS; i++) {
         fds[i] = served_connect(&served);
@@ -502,7 +503,8 @@ TEST(server_holds_little_for_a_silent_stream_and_less_for_an_idle_connection)
     end();
 }
 
-/* A stream that waits has no parsed head; who needs it gets the same one, with the same texts. */
+/* A waiting stream drops its parsed head. server_request parses it again and gives the same
+ * texts. */
 static void drop_request(void *ctx)
 {
     struct served *s = ctx;
@@ -531,7 +533,7 @@ static void drop_request(void *ctx)
 TEST(server_parses_a_dropped_request_again)
 {
     static const struct server_options large = {.body_max = 100000, .head_max = 16384};
-    const size_t fills[] = {0, 3000, 9000}; /* in the arena as they came; with and without body */
+    const size_t fills[] = {0, 3000, 9000}; /* head within the arena's blocks or beyond */
     struct buf text;
 
     begin(&large);
@@ -549,7 +551,7 @@ TEST(server_parses_a_dropped_request_again)
         served_send(fd, buf_str(&text));
         CHECK(served_reached(&served.requests, 2 * (int)i + 1));
         served_call(&served, drop_request, &served);
-        /* The connection serves on. */
+        /* The connection still works. */
         served_send(fd, STR("GET /a HTTP/1.1\r\n" H CLOSE "\r\n"));
         CHECK(served_read_all(fd, &out));
         CHECK(served_has(&out, "bbb") && served_has(&out, "GET /a  []"));

@@ -81,7 +81,7 @@ TEST(server_notices_over_tls_that_a_client_left)
         ask(s, "GET /silent HTTP/1.1\r\nHost: a\r\n\r\n");
         CHECK(SSL_read(s, reply, sizeof reply) > 0);
         if (i)
-            SSL_shutdown(s); /* in peace, or just so */
+            SSL_shutdown(s); /* with or without close_notify */
         SSL_free(s);
         close(fd);
         CHECK(served_reached(&served.gone, i + 1));

@@ -34,7 +34,7 @@ static void on_message(void *ctx, enum ws_op op, str payload)
     buf_printf(ctx, "%d:" STR_FMT ";", op, STR_ARG(payload));
 }
 
-/* What the server sent behind its head, as messages. */
+/* Decodes the messages that the server sent after its reply's head. */
 static void read_frames(struct buf *got)
 {
     size_t at = str_find(buf_str(&out), STR("\r\n\r\n"));
@@ -56,7 +56,7 @@ TEST(server_ws_echoes_pongs_and_closes)
     begin();
     buf_init(&got, 1 << 16);
     buf_add(&frames, STR(HANDSHAKE));
-    ws_encode_masked(&frames, WS_TEXT, STR("hello"), mask); /* with the handshake, in one segment */
+    ws_encode_masked(&frames, WS_TEXT, STR("hello"), mask); /* in one segment with the handshake */
     ws_encode_masked(&frames, WS_PING, STR("you there"), mask);
     ws_encode_masked(&frames, WS_BINARY, STR("\x01\x02"), mask);
     fd = served_connect(&served);
@@ -110,7 +110,7 @@ TEST(server_ws_closes_with_the_code_of_the_fault)
         str frame;
         int code;
     } table[] = {
-        {STR_INIT("\x81\x05hello"), 1002}, /* not masked */
+        {STR_INIT("\x81\x05hello"), 1002}, /* unmasked */
         {STR_INIT("\x82\xFE\x03\xE9\x01\x02\x03\x04"), 1009},
         {STR_INIT("\x81\x81\x00\x00\x00\x00\xFF"), 1007},
     };

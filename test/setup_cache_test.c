@@ -1,4 +1,4 @@
-/* setup_cache_test.c - a cached lookup gives the same as the lookup itself.
+/* setup_cache_test.c - cached lookups give the same results as uncached ones.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -71,7 +71,7 @@ TEST(keys_are_told_apart_however_often_and_in_whatever_order_they_are_shown)
     for (int round = 0; round < 2; round++)
         for (size_t i = 0; keys[i]; i++) {
             CHECK(knows(&k, s, keys[i]));
-            CHECK(!knows(&k, s, "aZb")); /* the same size, the same ends */
+            CHECK(!knows(&k, s, "aZb")); /* same size, same first and last byte */
             CHECK(!knows(&k, s, "a"));
             CHECK(!knows(&k, s, ""));
         }
@@ -93,7 +93,7 @@ TEST(a_key_that_is_gone_with_a_new_setup_is_known_no_more)
     then = setup_cache_setup(&k, &g);
     CHECK(then != s && then == g.setup);
     CHECK(!knows(&k, then, "old") && knows(&k, then, "both"));
-    CHECK(knows(&k, s, "old")); /* whoever still holds that one */
+    CHECK(knows(&k, s, "old")); /* for a holder of the old setup */
     CHECK(!knows(&k, then, "old"));
     setup_release(s);
     setup_release(then);
@@ -129,7 +129,8 @@ TEST(a_name_is_clean_if_and_only_if_masking_leaves_it_alone)
     end(&g, &k);
 }
 
-/* What is said to be clean, masking leaves alone; whether it was met before or not. */
+/* Counts reported as clean must be unchanged by masking, in the first lookup and in a cached
+ * one. */
 static bool counts_clean(struct setup_cache *k, const struct setup *s, const char *json)
 {
     bool clean = setup_cache_clean_counts(k, s, str_c(json));
@@ -156,7 +157,7 @@ TEST(counts_are_known_whatever_their_numbers_and_nothing_else_is)
         "{}",
     };
     static const char *const others[] = {
-        /* a card, a text, a name that tells, numbers of another kind, other names */
+        /* a card number, a text, a name of a secret, other kinds of number, other names */
         ("{\"prompt_tokens\":4111111111111111,\"details\":{\"cached_tokens\":0,\"audio\":null},"
          "\"total\":539}"),
         "{\"prompt_tokens\":\"219\"}",
@@ -202,7 +203,7 @@ TEST(counts_that_are_cut_or_changed_anywhere_are_no_others)
         for (size_t c = 0; c < sizeof put - 1; c++) {
             char text[sizeof counts + 1];
 
-            /* one put in its place, and one put before it */
+            /* replaces one byte, and inserts one */
             memcpy(text, counts, sizeof counts);
             text[at] = put[c];
             (void)counts_clean(&k, s, text);

@@ -53,7 +53,7 @@ TEST(sha256_takes_a_million_letters)
     free(text);
 }
 
-/* All sizes around one and two blocks, cut everywhere, and the two ways against each other. */
+/* All sizes around one and two blocks, divided at every byte; both interfaces must agree. */
 TEST(sha256_does_not_see_the_cuts)
 {
     char text[200];
@@ -81,7 +81,7 @@ TEST(sha256_does_not_see_the_cuts)
 TEST(sha256_mac_gives_the_digests_of_rfc_4231)
 {
     static const struct {
-        char key_byte; /* repeated, or 0: the text, or a count */
+        char key_byte; /* the repeated byte; 0: `key` is the text, or counts up */
         size_t key_size;
         const char *key, *text, *digest;
         char text_byte;

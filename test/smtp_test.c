@@ -77,7 +77,7 @@ TEST(smtp_extensions_are_found_by_whole_words)
 {
     str ehlo = STR("STARTTLS greets you\nPIPELINING\nauth=LOGIN PLAIN\nSIZE 1000\n");
 
-    CHECK(!smtp_offers(ehlo, STR("STARTTLS"), STR(""))); /* the first line is no extension */
+    CHECK(!smtp_offers(ehlo, STR("STARTTLS"), STR(""))); /* a greeting, not an extension */
     CHECK(smtp_offers(ehlo, STR("AUTH"), STR("")));
     CHECK(smtp_offers(ehlo, STR("AUTH"), STR("PLAIN")));
     CHECK(smtp_offers(ehlo, STR("AUTH"), STR("login")));
@@ -108,7 +108,7 @@ TEST(smtp_dots_are_stuffed)
     buf_release(&out);
 }
 
-/* A mail server for one connection: it refuses a@ for now and b@ for good. */
+/* A mail server for one connection: it rejects a@ temporarily and b@ permanently. */
 static void *serve_refusals(void *listener)
 {
     int fd = accept(*(int *)listener, NULL, NULL);

@@ -1,5 +1,5 @@
-/* What each format gives, by cases: ours in test/cases/split.jsonl and, where they are at hand, the
- * public ones; each whole and cut in many ways.
+/* The output of each format, by cases: ours in test/cases/split.jsonl and, if installed, the public
+ * ones. Each is tested whole and divided in many ways.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -14,7 +14,7 @@ struct want {
     const struct split_format *format;
     bool inside;
     str id, input, reasoning, content, join;
-    const struct json_node *flags, *calls; /* NULL: not asked for */
+    const struct json_node *flags, *calls; /* NULL: not checked */
     str state;
 };
 
@@ -84,7 +84,7 @@ static void check_calls(const struct json *doc, const struct want *w, const stru
     }
 }
 
-/* Splits the case in pieces that end at the cuts, and compares. */
+/* Splits the case in pieces that end at the cuts, and compares the result. */
 static void check_case(const struct json *doc, const struct want *w, const size_t *cuts, size_t n)
 {
     struct split_collect c;
@@ -126,7 +126,7 @@ static void check_case(const struct json *doc, const struct want *w, const size_
     split_collect_release(&c);
 }
 
-/* Whole, byte by byte, and at every cut or, while that is few, every two. */
+/* Tests the case whole, byte by byte, in two pieces at every position and, if short, in three. */
 static void check_cuts(const struct json *doc, const struct want *w)
 {
     size_t n = w->input.n, cuts[4096];
@@ -193,7 +193,7 @@ TEST(every_case_splits_as_it_says_at_every_cut)
 
 /* ---- the public cases ---- */
 
-/* The text before the first tool marker of any family: what is behind it is not the content's. */
+/* The text before the first tool marker of any family; text after it is not part of `content`. */
 static str before_tools(str text)
 {
     static const char *const markers[] = {
@@ -271,7 +271,7 @@ static void check_public_file(const char *name)
     while (next_line(&text, &line)) {
         CHECK_F(json_parse(&doc, line, &e), "%s", e.text);
         if (json_is(&doc, json_find(&doc, json_root(&doc), STR("tier")), STR("policy")))
-            continue; /* where the origins disagree */
+            continue; /* the reference implementations disagree */
         for (size_t i = 0; i < COUNT_OF(sizes); i++)
             check_public(&doc, &a, sizes[i]);
     }

@@ -1,4 +1,4 @@
-/* The splitter's promises, each with a way to break it.
+/* Tests of the splitter's promises.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -9,7 +9,7 @@
 #include "split/split.h"
 #include "test.h"
 
-/* Every allocation that the house makes comes through here. */
+/* Counts all allocations of our own code. */
 static size_t allocations;
 
 void *__real_malloc(size_t size);
@@ -39,9 +39,9 @@ void *__wrap_calloc(size_t n, size_t size)
 
 /* ---- any text ---- */
 
-/* What came out, joined, in a form that two splits can be compared by. */
+/* The joined output, in a form that allows two splits to be compared. */
 struct record {
-    char all[8192], kind[8192]; /* the runs, and the kind of each byte */
+    char all[8192], kind[8192]; /* the runs, and a kind for each byte */
     size_t n;
     char notes[4096];
     size_t note_size;
@@ -77,7 +77,7 @@ static void record_note(void *ctx, const struct split_note *note)
     }
 }
 
-/* Pieces that markers, near-markers and everything around them can be made of. */
+/* Fragments of markers, of texts similar to markers, and of text around them. */
 static str fragment(const struct split_format *f, struct rand *rand)
 {
     static const str other[] = {
@@ -124,7 +124,7 @@ static size_t make_text(const struct split_format *f, struct rand *rand, char *o
     return n;
 }
 
-/* No character of the text may lie across the end of a run. */
+/* No UTF-8 character may span the end of a run. */
 static void check_run_ends(str text, const size_t *ends, size_t n)
 {
     size_t at = 0;
@@ -160,7 +160,7 @@ static void ends_note(void *ctx, const struct split_note *note)
     record_note(((struct ends *)ctx)->record, note);
 }
 
-/* The longest thing that may be held: white space, a marker or a header, and the byte behind it. */
+/* The most bytes that may be held: white space, a marker or a header, and the next byte. */
 static size_t hold_limit(const struct split_format *f)
 {
     size_t longest = f->header ? 256 + 64 : 0;
@@ -173,9 +173,9 @@ static size_t hold_limit(const struct split_format *f)
     return longest + 64;
 }
 
-static struct arena lent; /* for splitters of split_size */
+static struct arena lent; /* memory for splitters of split_size bytes */
 
-/* With rand: in random pieces, by a splitter that may have only split_size bytes. */
+/* With `rand`: in random pieces, with a splitter of exactly split_size bytes. */
 static void split_in_pieces(const struct split_format *f, bool inside, str text, struct rand *rand,
                             struct record *r, struct split *sp)
 {
@@ -203,8 +203,8 @@ static void split_in_pieces(const struct split_format *f, bool inside, str text,
     check_run_ends(text, ends.at, ends.n);
 }
 
-/* Whatever the text and the cuts: all of it comes out, and the same. So it does where a format
- * lends its index. */
+/* For any text and any division, no byte is lost and the output is the same, also with a format's
+ * index. */
 TEST(no_cut_shows_and_no_byte_is_lost_in_any_text)
 {
     static struct record whole, cut;
@@ -228,7 +228,7 @@ TEST(no_cut_shows_and_no_byte_is_lost_in_any_text)
 
             split_in_pieces(f, inside, s, NULL, &whole, &sp);
             CHECK_F(whole.n == s.n && memcmp(whole.all, s.p, s.n) == 0, "%s lost bytes", f->id);
-            sp2 = base_alloc(split_size(round % 2 ? &indexed : f)); /* sanitizers know its size */
+            sp2 = base_alloc(split_size(round % 2 ? &indexed : f)); /* exact size, for sanitizers */
             split_in_pieces(round % 2 ? &indexed : f, inside, s, &rand, &cut, sp2);
             CHECK_F(whole.n == cut.n && memcmp(whole.all, cut.all, s.n) == 0 &&
                         memcmp(whole.kind, cut.kind, s.n) == 0,
@@ -299,7 +299,7 @@ TEST(feeding_allocates_nothing_and_holds_little_of_any_long_text)
         }
 }
 
-/* In plain text nothing waits: the answer is out as soon as it is in. */
+/* Plain text is emitted at once. */
 TEST(plain_text_is_not_held_back)
 {
     struct split sp;

@@ -1,4 +1,4 @@
-/* The audit log and what it guards; erasure, retention; what applications tell of their sessions.
+/* The audit log and the rows that it protects; erasure, retention; sessions of applications.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -35,7 +35,7 @@ static void fill(struct store *s, unsigned from, unsigned to, const char *sessio
     }
 }
 
-/* A store with something in it, closed. */
+/* Creates a store with records, and closes it. */
 static void make(struct place *p)
 {
     struct store_tool tool = {.id = STR("tool-1"),
@@ -50,7 +50,7 @@ static void make(struct place *p)
     place_init(p);
     s = open_store(p);
     fill(s, 0, CALLS, "s");
-    settle(s); /* their entries come first */
+    settle(s); /* the calls' entries come first */
     store_tool_put(s, &tool, NULL);
     store_audit_put(s, STR("me"), STR("config"), STR("reload"), STR("{}"));
     store_close(s);
@@ -65,14 +65,14 @@ TEST(a_log_that_nobody_touched_holds)
     make(&p);
     r = verify(&p);
     CHECK_F(r.ok, "%lld: %s", (long long)r.bad_seq, r.why);
-    CHECK(r.entries >= 3 && r.entries <= (int64_t)CALLS + 2); /* one a batch of calls */
+    CHECK(r.entries >= 3 && r.entries <= (int64_t)CALLS + 2); /* one entry per batch of calls */
     CHECK_INT(r.rows, CALLS + 1);
     CHECK(r.anchor.seq == r.head.seq && memcmp(r.anchor.hash, r.head.hash, 32) == 0);
-    s = open_store(&p); /* and grows */
+    s = open_store(&p); /* the log grows */
     fill(s, CALLS, CALLS + 10, "t");
-    fill(s, 0, 10, "s"); /* again */
+    fill(s, 0, 10, "s"); /* the same calls again */
     settle(s);
-    r = verify(&p); /* while it is open */
+    r = verify(&p); /* with the store open */
     CHECK_F(r.ok, "%lld: %s", (long long)r.bad_seq, r.why);
     CHECK_INT(r.rows, CALLS + 11);
     store_close(s);
@@ -81,13 +81,13 @@ TEST(a_log_that_nobody_touched_holds)
     place_release(&p);
 }
 
-/* The last entries of the log, and what they are of. */
+/* Deletes the last entries of the log and the rows that they cover. */
 #define CUT_TAIL                                                                                   \
     "DELETE FROM audit_log WHERE action IN ('tool', 'config'); DELETE FROM mcp_communications;"    \
     " UPDATE alert_sessions SET tool_count = 0"
 
 static const struct {
-    const char *sql, *postgres; /* NULL: the same */
+    const char *sql, *postgres; /* NULL: as sql */
     const char *why;
     int64_t seq; /* -1: any */
 } crimes[] = {
@@ -121,7 +121,7 @@ static const struct {
     {"UPDATE audit_log SET detail = '1 2' WHERE seq = 1", NULL, "was changed", 1},
     {"DELETE FROM audit_log WHERE seq = 2", NULL, "entry is missing", 2},
     {"DELETE FROM audit_log WHERE seq = 1", NULL, "entry is missing", 1},
-    /* two entries change places */
+    /* swaps two entries */
     {"UPDATE audit_log SET seq = -1 WHERE seq = 1; UPDATE audit_log SET seq = 1 WHERE seq = 2;"
      "UPDATE audit_log SET seq = 2 WHERE seq = -1",
      NULL,
@@ -265,7 +265,7 @@ TEST(what_is_erased_is_gone_from_every_file_and_the_log_still_holds)
             &p, s, subject ? STORE_ERASE_SUBJECT : STORE_ERASE_SESSION, subject ? "jane" : "gone");
         row = secret_call("a", "gone", "jane");
         row.asked = row.answer = row.reasoning = STR("again");
-        store_call_put(s, &row, NULL); /* what was erased does not come back */
+        store_call_put(s, &row, NULL); /* erased calls are not stored again */
         settle(s);
         CHECK_INT(ask(&p, "SELECT count(*) FROM llm_interactions WHERE session_id = 'gone'"), 0);
         CHECK_F(
@@ -343,7 +343,7 @@ TEST(the_oldest_go_once_there_is_too_much_but_none_before_its_time)
         row.id = str_c(id);
         row.started_ms = row.ended_ms = i < 50 ? now : now - 7200000 - i;
         for (size_t k = 0; k < sizeof body; k++)
-            body[k] = (char)('!' + rand_below(&r, 90)); /* texts that have nothing in common */
+            body[k] = (char)('!' + rand_below(&r, 90)); /* incompressible, unrelated texts */
         row.reasoning_summary = (str){body, 10000 + i};
         row.answer = (str){body + i, 9000};
         store_call_put(s, &row, NULL);
@@ -363,7 +363,7 @@ TEST(the_oldest_go_once_there_is_too_much_but_none_before_its_time)
     place_release(&p);
 }
 
-/* ---- what applications tell ---- */
+/* ---- sessions of applications ---- */
 
 TEST(a_session_that_an_application_runs_is_its_own_to_end)
 {

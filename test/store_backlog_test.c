@@ -1,4 +1,4 @@
-/* Tables that are behind the journal: reported early, and with the machine's share.
+/* Tables that lag behind the journal: the lag is reported early, and the taker shares the CPU.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #define CEILING (4 << 20)
-#define LOOKS 6000 /* of 10 ms: the machine may be busy */
+#define LOOKS 6000 /* of 10 ms each: the machine may be busy */
 
 struct side {
     struct place place;
@@ -46,7 +46,7 @@ static struct store_health health(struct side *s)
     return h;
 }
 
-/* Puts records until so many bytes of them are in the journal. */
+/* Puts records until the journal has so many bytes. */
 static void fill(struct side *s, uint64_t bytes)
 {
     static struct sample m;
@@ -124,10 +124,10 @@ TEST(a_backlog_is_counted_in_seconds_and_said_in_a_sentence)
         CHECK(looks < LOOKS);
         usleep(10000);
     }
-    /* Also beside the reason, once there is one. */
+    /* The lag is reported in addition to the reason of a failure. */
     CHECK_F(strstr(h.why, "the tables are behind: ") && !strstr(h.why, " 0.0 MB "), "%s", h.why);
     database_away(&s.place, false);
-    /* Behind while it is taken in, and not in trouble. */
+    /* While the taker catches up, the store is behind, but healthy. */
     for (int looks = 0; h.behind && !strstr(h.why, "the tables are behind: "); looks++) {
         CHECK(looks < LOOKS);
         usleep(1000);
@@ -148,7 +148,7 @@ TEST(the_time_without_calls_is_no_part_of_a_backlog)
     fill(&s, 1);
     database_away(&s.place, false);
     settle(s.store);
-    usleep(3000000); /* the journal knows times to the second */
+    usleep(3000000); /* the journal has a resolution of one second */
     from = clock_mono_ns(&clock_real);
     database_away(&s.place, true);
     fill(&s, CEILING / 8);
@@ -161,7 +161,7 @@ TEST(the_time_without_calls_is_no_part_of_a_backlog)
     side_release(&s);
 }
 
-/* Threads of this process that run only while nobody else wants to. */
+/* The number of this process's threads with SCHED_IDLE. */
 static unsigned low_threads(void)
 {
     DIR *d = opendir("/proc/self/task");

@@ -1,5 +1,5 @@
-/* Texts of calls in blocks: what was put is read back, whichever block it is in; conversations cost
- * what is new in them; what is erased is gone; stores of before blocks are moved.
+/* Texts of calls in blocks: texts are read back from every kind of block; a conversation's request
+ * costs only its new part; erased texts are gone; earlier stores without blocks are moved.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -32,13 +32,13 @@ static void made_release(struct made *m)
     buf_release(&m->answer);
 }
 
-/* Words that depend on the number alone. */
+/* Text that is a function of the number. */
 static void prose(struct buf *b, uint64_t seed, size_t size)
 {
     add_prose(b, seed, size, 5000, STR(" "));
 }
 
-/* A call that can be told from its number. */
+/* A call generated from its number. */
 static void make(struct made *m, unsigned n, size_t size)
 {
     buf_reset(&m->request);
@@ -98,9 +98,9 @@ TEST(texts_are_read_back_from_whichever_block_they_are_in)
     for (unsigned i = 0; i < CALLS; i++) {
         make(&m, i, size_of(i));
         store_call_put(s, &m.row, NULL);
-        if (i % 37 == 0) /* in batches of any size */
+        if (i % 37 == 0) /* batches of different sizes */
             settle(s);
-        if (i % 150 == 149) { /* a block that is not full goes on in the next process */
+        if (i % 150 == 149) { /* the next process continues a block that is not full */
             store_close(s);
             s = open_store(&p);
         }
@@ -150,7 +150,7 @@ static void conversation_release(struct conversation *c)
     buf_release(&c->answer);
 }
 
-/* The next turn: a request with all turns before it, their answers, and a question. */
+/* The next turn: a request with all previous turns, their answers, and a new question. */
 static void conversation_turn(struct conversation *c, unsigned n)
 {
     snprintf(c->id, sizeof c->id, "turn-%u", n);
@@ -162,7 +162,7 @@ static void conversation_turn(struct conversation *c, unsigned n)
     buf_add(&c->request, buf_str(&c->messages));
     buf_add(&c->request, STR("],\"stream\":true,\"temperature\":0.5}"));
     buf_reset(&c->answer);
-    if (n % 7 != 0) { /* some turns have none, some have nothing to escape */
+    if (n % 7 != 0) { /* some answers are empty, some need no escapes */
         prose(&c->answer, 2 * n + 1, TURN / 2);
         buf_add(&c->answer, n % 7 == 1 ? STR(" ") : STR("\n\"quoted\"\n"));
         prose(&c->answer, 2 * n + 1, TURN / 2);
@@ -185,9 +185,9 @@ TEST(a_conversation_costs_what_is_new_in_each_turn)
     for (unsigned i = 0; i < TURNS; i++) {
         conversation_turn(&c, i);
         store_call_put(s, &c.row, NULL);
-        if (i % 50 == 49) /* the queue takes 16 MiB */
+        if (i % 50 == 49) /* the queue holds 16 MiB */
             settle(s);
-        if (i == TURNS / 6) { /* the last request is in no memory then */
+        if (i == TURNS / 6) { /* the new process has no previous request in memory */
             settle(s);
             store_close(s);
             s = open_store(&p);
@@ -207,8 +207,8 @@ TEST(a_conversation_costs_what_is_new_in_each_turn)
             store_call_get(s, c.row.id, (struct store_row_sink){same_row, &x}, &e), "%s", e.text);
         CHECK_INT(x.seen, 1);
     }
-    /* Questions and answers are stored once, and the requests of a hundred turns once more every
-     * hundred turns. */
+    /* Questions and answers are stored once. In addition, every hundredth request is stored
+     * whole. */
     CHECK(ask(&p,
               "SELECT coalesce((SELECT sum(raw_size) FROM call_blocks), 0) +"
               " coalesce((SELECT sum(length(texts)) FROM call_texts), 0)") < 2 * TURNS * 2 * TURN);
@@ -219,7 +219,7 @@ TEST(a_conversation_costs_what_is_new_in_each_turn)
 
 TEST(a_request_of_a_long_conversation_takes_the_room_of_one_request)
 {
-    enum { LONG = 95 }; /* deltas after one another, fewer than the stride */
+    enum { LONG = 95 }; /* consecutive deltas, fewer than the stride */
     struct store_call row = store_call_none;
     struct texts_place at;
     struct conversation c;
@@ -247,7 +247,7 @@ TEST(a_request_of_a_long_conversation_takes_the_room_of_one_request)
     CHECK_F(texts_read(&texts, &at, &a, &row, &e), "%s", e.text);
     CHECK(texts.depth > LONG / 2 && str_eq(row.request, c.row.request));
     arena_release(&a);
-    arena_init(&a, c.row.request.n / 2); /* too small: an error, and the process goes on */
+    arena_init(&a, c.row.request.n / 2); /* too small: an error, and the process continues */
     CHECK(!texts_read(&texts, &at, &a, &row, &e) && e.code == ERR_LIMIT);
     arena_release(&a);
     arena_init(&a, 64);
@@ -302,7 +302,7 @@ TEST(words_are_found_in_their_blocks_at_every_level)
     made_init(&m);
     s = open_store(&p);
     for (unsigned i = 0; i < CALLS; i++) {
-        make(&m, i, BLOCK_SIZE / 2 - 8192); /* two calls are more than a block */
+        make(&m, i, BLOCK_SIZE / 2 - 8192); /* two calls exceed a block */
         store_call_put(s, &m.row, NULL);
     }
     settle(s);
@@ -326,7 +326,7 @@ TEST(words_are_found_in_their_blocks_at_every_level)
 
 TEST(a_damaged_page_of_the_word_index_stops_neither_records_nor_erasures_nor_searches)
 {
-    enum { BEFORE = 20, CALLS = 40 }; /* two calls are more than a block */
+    enum { BEFORE = 20, CALLS = 40 }; /* two calls exceed a block */
     struct store_receipt receipt;
     struct made m;
     struct place p;
@@ -348,7 +348,7 @@ TEST(a_damaged_page_of_the_word_index_stops_neither_records_nor_erasures_nor_sea
     }
     settle(s);
     CHECK_INT(ask(&p, "SELECT max(level) FROM word_pages"), 1);
-    CHECK_INT(blocks_with(&p, "mark3end", false), 1); /* the pages were made again */
+    CHECK_INT(blocks_with(&p, "mark3end", false), 1); /* the pages were rebuilt */
     CHECK_INT(blocks_with(&p, "nowhere", false), 0);
     do_sql(&p, "UPDATE word_pages SET page = page || page WHERE level = 1");
     make(&m, 3, 1);
@@ -464,7 +464,7 @@ TEST(retention_gives_the_disk_back)
     }
     settle(s);
     store_close(s);
-    if (p.postgres) { /* it keeps pages that are free, and its own vacuum gives them to others */
+    if (p.postgres) { /* PostgreSQL keeps free pages and reuses them after its own vacuum */
         made_release(&m);
         place_release(&p);
         return;
@@ -490,7 +490,7 @@ TEST(retention_gives_the_disk_back)
     place_release(&p);
 }
 
-/* ---- stores of before ---- */
+/* ---- stores without blocks ---- */
 
 TEST(a_store_of_before_blocks_is_read_at_once_and_moved)
 {

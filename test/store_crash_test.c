@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* ---- death ---- */
+/* ---- killed processes ---- */
 
 struct report {
     struct store_ticket ticket; /* first */
@@ -27,7 +27,7 @@ static void report_ack(struct store_ticket *t, const struct err *e)
     free(r);
 }
 
-/* Puts until it is killed. Also leaves a call that never ends, with pieces. */
+/* Puts calls until it is killed. Also leaves a call with pieces that never ends. */
 static void NORETURN put_until_killed(struct place *p, unsigned cycle, int pipe)
 {
     struct sample *m = base_alloc(sizeof *m);
@@ -72,7 +72,7 @@ TEST(what_was_acknowledged_outlives_kill_9)
         if (child == 0)
             put_until_killed(&p, c, ends[1]);
         close(ends[1]);
-        if (c % 3 != 0 && read(ends[0], &n, sizeof n) == sizeof n) /* else perhaps in recovery */
+        if (c % 3 != 0 && read(ends[0], &n, sizeof n) == sizeof n) /* or perhaps in recovery */
             acked[c][count[c]++] = n;
         usleep(ms * 1000);
         kill(child, SIGKILL);
@@ -108,8 +108,8 @@ TEST(what_was_acknowledged_outlives_kill_9)
     place_release(&p);
 }
 
-/* A process that dies in the middle of some calls: one that was begun and has pieces, one with
- * pieces alone, one that ended; and of one that was begun again. */
+/* A process that dies during some calls: one has begun and has pieces, one has pieces alone, one
+ * has ended, one was retried. */
 static void NORETURN die_in_a_call(struct place *p)
 {
     static const char *const parts[] = {"Let me ", "see", ""};
@@ -196,14 +196,14 @@ TEST(a_call_cut_off_by_death_is_a_row_of_its_pieces)
     place_release(&p);
 }
 
-/* ---- a journal that is damaged, and one that is taken in again ---- */
+/* ---- a damaged journal, and one that is ingested twice ---- */
 
 static void put_row(const void *row, char *body)
 {
     row_call_put(row, body);
 }
 
-/* A journal as a process leaves it that never got to its tables. */
+/* A journal whose records never reached the tables. */
 static void make_journal(struct place *p, unsigned count, uint64_t segment_size)
 {
     static struct sample m;
@@ -227,7 +227,7 @@ static void make_journal(struct place *p, unsigned count, uint64_t segment_size)
         journal_put(
             j, &(struct journal_item){FRAME_CALL, row_call_size(&m.row), put_row, &m.row}, NULL);
         do
-            journal_health(j, &h); /* one a group, so that segments end */
+            journal_health(j, &h); /* one record per group, so that segments end */
         while (h.stored <= n);
     }
     journal_free(j);
@@ -259,7 +259,7 @@ TEST(damage_in_an_older_segment_costs_one_record_and_is_kept_aside_until_an_eras
     store_health(s, &h);
     CHECK(h.ok && h.tables_ok && h.errors == 1);
     CHECK(access(path, F_OK) < 0 && access(aside, F_OK) == 0);
-    /* It has the bytes of records: an erasure leaves none of them. */
+    /* The damaged segment contains records, so an erasure must delete it. */
     CHECK_F(
         store_erase(s, STORE_ERASE_SESSION, STR("none"), STR("op"), &receipt, &e), "%s", e.text);
     CHECK(access(aside, F_OK) < 0);
@@ -308,7 +308,7 @@ TEST(a_closed_store_leaves_an_empty_spool)
     place_release(&p);
 }
 
-/* ---- an engine that is away ---- */
+/* ---- an unavailable database ---- */
 
 TEST(while_the_database_is_away_the_journal_takes_it_all)
 {
@@ -330,13 +330,13 @@ TEST(while_the_database_is_away_the_journal_takes_it_all)
     CHECK(store_takes(s, &e));
     for (; refused < 5; n++) {
         CHECK(n < 100000);
-        near += !store_takes(s, &e); /* nothing new, though what runs is taken */
+        near += !store_takes(s, &e); /* refuses new calls, while running calls are stored */
         sample_fill(&m, 9, n);
         put_counted(s, &m.row, &stored, &refused);
     }
     CHECK(!store_settle(s, 50, &e) && e.code == ERR_TIMEOUT);
     store_health(s, &h);
-    for (int ms = 0; ms < 20000 && h.queue_bytes > 0; ms += 10) { /* on its way into the journal */
+    for (int ms = 0; ms < 20000 && h.queue_bytes > 0; ms += 10) { /* until the journal has them */
         usleep(10000);
         store_health(s, &h);
     }

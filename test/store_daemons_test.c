@@ -1,5 +1,5 @@
-/* Several stores on one PostgreSQL, as daemons have them: they fill the same blocks and the same
- * audit log in turns, and a lease that is lost stops what is written.
+/* Several stores on one PostgreSQL, as daemons open them: they take turns at the same blocks and
+ * the same audit log, and a lost lease stops all writes.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -32,7 +32,7 @@ static void side_open(struct side *s, int i)
     CHECK_F(store_open(&o, &s->store[i], &e), "%s", e.text);
 }
 
-/* False with SQLite, which has one daemon. */
+/* Returns false with SQLite, which allows one daemon only. */
 static bool side_init(struct side *s)
 {
     place_init_empty(&s->place);
@@ -78,7 +78,8 @@ TEST(stores_fill_the_same_blocks_in_turns)
     side_release(&s);
 }
 
-/* A store keeps the last request of a session in memory, to store the next one as a difference. */
+/* A store keeps a session's last request in memory, and stores the next one as a difference to
+ * it. */
 TEST(a_request_is_not_stored_as_a_difference_to_one_that_another_store_erased)
 {
     struct store_receipt receipt;
@@ -168,7 +169,7 @@ TEST(a_store_that_was_taken_over_says_so_registers_again_and_goes_on)
     for (int ms = 0; ms < WAIT_MS && ask(&s.place, RUNNING) != 2; ms += 10)
         (void)usleep(10000);
     CHECK_INT(ask(&s.place, RUNNING), 2);
-    CHECK_INT(atomic_load(&lost.count), 1); /* nobody watches */
+    CHECK_INT(atomic_load(&lost.count), 1); /* the watch was removed */
     side_release(&s);
 }
 
@@ -182,7 +183,7 @@ TEST(a_connection_of_a_daemon_writes_under_its_lease)
         return;
     CHECK_F(db_open(str_c(s.place.url), DB_BESIDE, &db, &e), "%s", e.text);
     CHECK(db_run(db, "INSERT INTO store_keys (name, value) VALUES ('a', '')", NULL, 0, &e));
-    store_close(s.store[1]); /* the newest lease of this process is its */
+    store_close(s.store[1]); /* this process's newest lease belongs to it */
     CHECK(!db_run(db, "INSERT INTO store_keys (name, value) VALUES ('b', '')", NULL, 0, &e));
     CHECK(!db_begin(db, false, &e));
     CHECK(strstr(e.text, "took over"));
@@ -202,7 +203,7 @@ TEST(retention_keeps_a_session_that_was_used_while_it_waited_for_its_turn)
     int64_t fence;
 
     place_init_empty(&p);
-    if (!p.postgres) { /* there SQLite has one writer */
+    if (!p.postgres) { /* SQLite has a single writer */
         place_release(&p);
         return;
     }
@@ -211,14 +212,14 @@ TEST(retention_keeps_a_session_that_was_used_while_it_waited_for_its_turn)
     o.retention_every_ms = 20;
     CHECK_F(store_open(&o, &s, &e), "%s", e.text);
     settle(s);
-    usleep(1500000); /* until nothing but retention needs a turn */
+    usleep(1500000); /* by then only retention takes turns */
     CHECK_F(db_open(str_c(p.url), DB_BESIDE, &db, &e), "%s", e.text);
     CHECK(db_begin(db, false, &e) &&
           db_number(db, "SELECT fence FROM store_turn FOR UPDATE", DB_NO_ARGS, &fence, &e));
     do_sql(&p,
            "INSERT INTO alert_sessions (session_id, status, started_at_us, completed_at_us)"
            " VALUES ('used', 'completed', 1, 2), ('old', 'completed', 1, 2)");
-    usleep(500000); /* retention has found both, and waits */
+    usleep(500000); /* retention has selected both rows, and waits for its turn */
     do_sql(&p,
            "UPDATE alert_sessions SET completed_at_us = 9000000000000000"
            " WHERE session_id = 'used'");

@@ -1,4 +1,5 @@
-/* What is erased is nowhere: the tables of all applications, dumped and looked through.
+/* Erased texts are gone from every table of every application: the test dumps the tables and
+ * searches them.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -11,8 +12,8 @@
 
 #define WORD "zanzibar"
 
-/* One row in each table that an application keeps, with a word in every text; SESSION, KEY and WHO
- * stand for what they say. */
+/* One row for each table of an application, with the word in every text. SESSION, KEY and WHO are
+ * placeholders. */
 static const char *const rows[] = {
     "INSERT INTO agent_runs VALUES ('SESSION-run', 'policy', 'SESSION', 'finished', 'zanzibar',"
     " '{\"case\":{\"who\":\"WHO\"},\"text\":\"zanzibar\"}', 'zanzibar', 1, 2, 'WHO', 'd', '')",
@@ -42,7 +43,7 @@ static const char *const rows[] = {
     "INSERT INTO thread_writes VALUES ('SESSION', '', '1', 't', 0, 'a', 'json', 'zanzibar')",
 };
 
-/* Runs without a session, that name somebody in JSON and in a text in JSON. */
+/* Runs without a session that name a person in JSON, and in JSON within a JSON string. */
 static const char *const free_runs[] = {
     "INSERT INTO agent_runs VALUES ('free-1', 'policy', NULL, 'finished', 'zanzibar',"
     " '{\"who\":\"WHO\"}', 'zanzibar', 1, 2, 'k', 'd', '')",
@@ -75,7 +76,7 @@ static void put_row(struct place *p, const char *row, const char *key, const cha
     buf_release(&sql);
 }
 
-/* An application's session with all that may hang on it. */
+/* Adds an application's session with a row of every kind that can belong to it. */
 static void plant(struct place *p, struct store *s, const char *key, const char *who)
 {
     char data[200];
@@ -136,7 +137,7 @@ TEST(a_subject_that_a_key_or_a_text_names_is_nowhere)
     } ways[] = {
         {"jane", "nobody", "jane"},
         {"clinic", "jane", "jane"},
-        {"clinic", "jane_1%!", "jane_1%!"}, /* with what LIKE takes for more */
+        {"clinic", "jane_1%!", "jane_1%!"}, /* with wildcards of LIKE */
     };
 
     for (size_t i = 0; i < COUNT_OF(ways); i++) {
@@ -148,12 +149,12 @@ TEST(a_subject_that_a_key_or_a_text_names_is_nowhere)
         plant(&p, s, ways[i].key, ways[i].who);
         for (size_t k = 0; i > 0 && k < COUNT_OF(free_runs); k++)
             put_row(&p, free_runs[k], ways[i].key, ways[i].who);
-        erase(&p, s, STORE_ERASE_SUBJECT, "zanzib"); /* a part of a word is nobody */
+        erase(&p, s, STORE_ERASE_SUBJECT, "zanzib"); /* part of a name matches nobody */
         erase(&p, s, STORE_ERASE_SUBJECT, "jan");
         erase(&p, s, STORE_ERASE_SUBJECT, "%");
         CHECK(in_tables(&p, WORD));
         erase(&p, s, STORE_ERASE_SUBJECT, ways[i].subject);
-        if (i == 0) /* a run of the optimiser has no key: it goes by its own name */
+        if (i == 0) /* a run of the optimiser has no key, so it is erased by its session */
             erase(&p, s, STORE_ERASE_SESSION, "run-1-tune");
         store_close(s);
         CHECK(!in_tables(&p, WORD));
@@ -176,7 +177,7 @@ TEST(a_session_of_an_application_is_nowhere)
     place_release(&p);
 }
 
-/* A record as the journal would give it to the engine. */
+/* Passes a record to the engine as the taker does. */
 static void engine_take(struct engine *en, uint32_t type, const struct row_table *t,
                         const void *row)
 {
@@ -198,7 +199,8 @@ static struct engine *open_engine(struct place *p)
     return en;
 }
 
-/* By the engine itself: a store's erasure waits STORE_ERASE_MS, too short on a busy machine. */
+/* Erases by the engine itself: store_erase waits at most STORE_ERASE_MS, which is too short on a
+ * busy machine. */
 static struct store_receipt engine_erase_jane(struct engine *en, uint64_t offset)
 {
     struct store_note note = {
@@ -220,7 +222,7 @@ TEST(a_subject_of_very_many_sessions_is_nowhere)
     struct engine *en;
 
     place_init(&p);
-    if (p.postgres) { /* the statements are the same, and take minutes on a busy server */
+    if (p.postgres) { /* the same statements, but they take minutes on a busy server */
         place_release(&p);
         return;
     }
@@ -257,13 +259,13 @@ TEST(memory_does_not_grow_with_the_calls_of_a_subject)
             row.id.n = (size_t)snprintf(id, sizeof id, "call-%u", i);
             snprintf(session, sizeof session, "session-%u", i % SESSIONS);
             row.session_id = str_c(session);
-            row.started_ms = row.ended_ms = (int64_t)i * 300000; /* each in a slot of its own */
+            row.started_ms = row.ended_ms = (int64_t)i * 300000; /* each in its own slot */
             engine_take(en, FRAME_CALL, &row_calls, &row);
         }
         place.offset++;
         CHECK_F(engine_commit(en, place, &e), "%s", e.text);
     }
-    en->arena.size_max = en->arena.size; /* of a full batch: more would end the process */
+    en->arena.size_max = en->arena.size; /* the peak of a full batch: using more ends the process */
     got = engine_erase_jane(en, place.offset + 1);
     CHECK(got.sessions == SESSIONS && got.interactions == CALLS);
     engine_close(en);
@@ -297,12 +299,12 @@ TEST(what_is_over_is_nowhere)
     CHECK_INT(ask(&p, "SELECT count(*) FROM alerts"), 0);
     CHECK_INT(ask(&p, "SELECT count(*) FROM threads"), 0);
     CHECK_INT(ask(&p, "SELECT count(*) FROM policy_results"), 0);
-    CHECK_INT(ask(&p, "SELECT count(*) FROM prompts"), 1); /* nobody has looked at it yet */
+    CHECK_INT(ask(&p, "SELECT count(*) FROM prompts"), 1); /* retention has not examined it yet */
     CHECK(verify(&p).ok);
     place_release(&p);
 }
 
-/* 130 old cases of three criteria each, and a new one, none of which has a session; one more
+/* 130 old cases with three criteria each and a new case, all without a session; one more case
  * belongs to a session that has not ended. */
 static const char *const heuristic_rows[] = {
     "INSERT INTO policy_results (result_id, run_id, session_id, case_id, criterion_id, status,"

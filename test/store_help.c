@@ -121,7 +121,7 @@ void settle(struct store *s)
     CHECK_F(store_settle(s, SETTLE_MS, &e), "%s", e.text);
 }
 
-/* Not through our own driver, which would look at the version first. */
+/* Bypasses our own driver, which would check the version first. */
 static long long ask_sqlite(struct place *p, const char *sql)
 {
     long long out = -1;
@@ -149,7 +149,7 @@ struct words_count {
     long long n;
 };
 
-/* The texts of an entry, whether a call has it or not. */
+/* Counts the word in the texts of an entry, with or without a call. */
 static void count_entry(struct words_count *c, str entry)
 {
     struct block_texts t;
@@ -349,7 +349,7 @@ void sample_fill(struct sample *m, unsigned who, unsigned n)
     m->row.reasoning = (str){m->body, size / 3};
 }
 
-/* Whether a row is just as sample_fill made it. */
+/* Whether a row is exactly the one that sample_fill generated. */
 static bool is_sample(const struct store_call *row)
 {
     static struct sample m;
@@ -390,7 +390,7 @@ bool same_row(void *ctx, const struct store_call *got)
     struct store_call want = *x->row;
 
     if (want.session_id.n == 0)
-        want.session_id = want.id; /* a call of no session is one by itself */
+        want.session_id = want.id; /* a call without a session is a session by itself */
     for (size_t i = 0; i < row_field_count; i++) {
         const struct row_field *f = &row_fields[i];
         const char *a = (const char *)&want + f->at, *b = (const char *)got + f->at;
@@ -475,7 +475,8 @@ bool anywhere(struct place *p, str needle)
     return found;
 }
 
-/* PostgreSQL's files are its own; bytes are shown in hexadecimal. */
+/* PostgreSQL's files are not readable here, so this searches the tables. Bytes are in
+ * hexadecimal. */
 bool in_tables(struct place *p, const char *needle)
 {
     char sql[700];

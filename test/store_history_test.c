@@ -1,4 +1,4 @@
-/* What a call leaves beside its row: a session, a decision, words, segments.
+/* What the store derives from a call besides its row: a session, a decision, words, segments.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -119,7 +119,7 @@ TEST(a_session_is_in_progress_while_any_of_its_calls_runs)
                   "SELECT count(*) FROM alert_sessions WHERE status = 'completed' AND"
                   " completed_at_us = 200000 AND call_count = 2"),
               1);
-    store_call_begin(s, &b); /* again, and too late */
+    store_call_begin(s, &b); /* a late repetition */
     settle(s);
     CHECK_INT(ask(&p, "SELECT count(*) FROM alert_sessions WHERE status = 'completed'"), 1);
     CHECK_INT(ask(&p, "SELECT count(*) FROM call_pieces"), 0);
@@ -285,7 +285,7 @@ TEST(a_session_that_goes_on_after_it_was_erased_has_a_start)
     place_init(&p);
     s = open_store(&p);
     store_session_put(s, &row, NULL);
-    settle(s); /* a list without it would begin or end with it, and no page would follow */
+    settle(s); /* without a start time, lists would not page beyond it */
     CHECK_INT(ask(&p, "SELECT count(*) FROM alert_sessions WHERE started_at_us = put_at_us"), 1);
     row.started_us = 5;
     store_session_put(s, &row, NULL);
@@ -316,7 +316,7 @@ TEST(calls_whose_provider_counts_more_tokens_than_there_are_can_be_stored_and_su
         row.id = str_c(id);
         store_call_put(s, &row, NULL);
         if (i % 2)
-            settle(s); /* in one batch, and in two */
+            settle(s); /* calls 0 and 1 share a batch; so do 2 and 3 */
     }
     CHECK_INT(ask(&p, "SELECT count(*) FROM llm_interactions"), 4);
     CHECK_INT(ask(&p, "SELECT input_tokens / 4 FROM alert_sessions"), 1LL << 40);

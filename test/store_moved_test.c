@@ -1,5 +1,5 @@
-/* Stores of before blocks while they are moved, and places in blocks: what is erased or damaged
- * then takes nothing else with it.
+/* Stores without blocks while they are moved, and places in blocks: erased or damaged places must
+ * not affect others.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -16,7 +16,7 @@ struct made {
     struct store_call row;
 };
 
-/* A call that can be told from its number, and is a session by itself. */
+/* A call generated from its number; it is a session by itself. */
 static void make(struct made *m, unsigned n, size_t size)
 {
     struct rand r;
@@ -88,7 +88,7 @@ static void erase_one(struct store *s, str session)
     CHECK_F(store_erase(s, STORE_ERASE_SESSION, session, STR("op"), &receipt, &e), "%s", e.text);
 }
 
-/* In how many blocks the index has a word. */
+/* The number of blocks in which the index has a word. */
 static unsigned blocks_with(struct place *p, const char *word)
 {
     struct word_search search;
@@ -114,7 +114,7 @@ static unsigned blocks_with(struct place *p, const char *word)
 
 TEST(words_are_found_after_the_last_moved_block_is_erased)
 {
-    enum { OLD = 18, LARGE = 140000 }; /* each call is a block */
+    enum { OLD = 18, LARGE = 140000 }; /* each call fills a block */
     struct place p;
     struct store *s;
     struct made m;
@@ -125,7 +125,7 @@ TEST(words_are_found_after_the_last_moved_block_is_erased)
     make_old(&p, OLD, LARGE);
     s = open_store(&p);
     wait_moved(&p);
-    for (unsigned i = 14; i < OLD; i++) { /* the last of a segment of sixteen, too */
+    for (unsigned i = 14; i < OLD; i++) { /* including the last of a segment of sixteen */
         make(&m, i, LARGE);
         erase_one(s, m.row.id);
     }
@@ -158,7 +158,7 @@ TEST(a_damaged_call_of_before_does_not_stop_the_others)
     for (unsigned i = 0; i < OLD; i++) {
         make(&m, i, 1500);
         if (i == BAD)
-            m.row.request = STR(""); /* what can be read of it stays */
+            m.row.request = STR(""); /* all readable parts remain */
         check_row(s, &m.row);
     }
     store_close(s);
@@ -180,7 +180,7 @@ TEST(what_is_erased_while_calls_are_moved_is_in_no_file)
            "WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n <"
            " 40000) INSERT INTO llm_interactions (interaction_id, session_id, answer) SELECT 'x' ||"
            " n, 'x', 'word' || n FROM numbers");
-    make(&m, 7777777, 100); /* moved last */
+    make(&m, 7777777, 100); /* the last one to be moved */
     old_store_put(&p, &m.row);
     if (!p.postgres)
         do_sql(&p, "INSERT INTO interactions_text (interactions_text) VALUES ('rebuild')");
@@ -225,7 +225,7 @@ TEST(a_call_without_texts_keeps_its_place)
     place_release(&p);
 }
 
-/* Each turn is in a process of its own, so that none has the one before in memory. */
+/* Each turn runs in a new process, so that no process has the previous request in memory. */
 TEST(a_conversation_of_many_restarts_can_be_read)
 {
     enum { TURNS = 130 };

@@ -1,4 +1,4 @@
-/* Whose a session is: keys that name the same one.
+/* Ownership of sessions: several keys use the same session name.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -76,7 +76,7 @@ static bool parsed(struct side *s, bool ok, const struct err *e)
     return true;
 }
 
-/* The ids of the calls that a key sees in a session, joined; "-" if it sees none such. */
+/* The ids of the calls that a key sees in a session, joined; "-" if it sees no such session. */
 static const char *seen(struct side *s, const char *key, const char *session, char *out)
 {
     struct query_asker a = asker(key);
@@ -97,7 +97,7 @@ static const char *seen(struct side *s, const char *key, const char *session, ch
         return out;
     CHECK(json_text(
         &s->doc, json_find(&s->doc, json_root(&s->doc), STR("session_id")), &s->arena, &id));
-    CHECK_STR(id, session); /* by the name they gave it */
+    CHECK_STR(id, session); /* under the name that the client chose */
     return out;
 }
 
@@ -207,7 +207,7 @@ TEST(what_an_application_opened_for_nobody_is_not_a_clients_to_join)
     put(&s, "b1", "run-1", "bob"); /* in the same batch */
     settle(s.store);
     put(&s, "b2", "run-1", "bob");
-    own.route = STR("agent:policy"); /* the application's own call: whose it is, it says */
+    own.route = STR("agent:policy"); /* the application's own call states its owner */
     store_call_put(s.store, &own, NULL);
     settle(s.store);
     check_seen(&s, "bob", "run-1", "b1 b2");
@@ -234,7 +234,7 @@ TEST(a_call_that_begins_in_anothers_session_does_not_touch_it)
                   "SELECT count(*) FROM alert_sessions WHERE named = 'shared' AND key_name = 'bob'"
                   " AND status = 'in_progress'"),
               1);
-    store_close(s.store); /* it will never end */
+    store_close(s.store); /* the session will never end */
     s.store = open_store(&s.place);
     settle(s.store);
     check_seen(&s, "bob", "shared", "b1");

@@ -1,5 +1,5 @@
-/* Calls, erasures and restarts at random: what is stored is read back byte for byte and found by
- * its words, what was erased is not, and the audit log holds.
+/* Random calls, erasures and restarts: stored texts are read back byte for byte and found by their
+ * words, erased ones are not, and the audit log verifies.
  *
  *     RANDOM_SEED=7 RANDOM_STEPS=5000 store_random_test
  *
@@ -24,7 +24,7 @@ struct chaos {
     struct rand r;
     struct known calls[MANY];
     unsigned count;
-    unsigned names; /* sessions of a time have names of their own */
+    unsigned names; /* part of session names, so that later sessions differ */
 };
 
 static size_t below(struct chaos *c, size_t n)
@@ -34,13 +34,13 @@ static size_t below(struct chaos *c, size_t n)
 
 static void fill(struct chaos *c, char *p, size_t n)
 {
-    bool any = below(c, 4) == 0; /* NUL, and what is not UTF-8 */
+    bool any = below(c, 4) == 0; /* with NUL and invalid UTF-8 */
 
     for (size_t i = 0; i < n; i++)
         p[i] = any ? (char)below(c, 256) : "abcdefgh ,\"{}"[below(c, 13)];
 }
 
-/* The request after another one: longer, shorter, changed in the middle, or something else. */
+/* The request that follows another one: longer, shorter, changed in the middle, or different. */
 static char *next_request(struct chaos *c, const struct known *last, size_t *size)
 {
     static const size_t sizes[] = {0, 40, 700, 3000, 20000, 150000};
@@ -75,7 +75,7 @@ static void row_of(struct chaos *c, unsigned n, struct store_call *row, char *te
     row->session_id = str_c(k->session);
     row->key_name = k->who ? STR("bob") : STR("ann");
     row->request = (str){k->request, k->size};
-    row->started_ms = 1000 + (int64_t)(n * 7919u % 5000); /* the clock goes back and forth */
+    row->started_ms = 1000 + (int64_t)(n * 7919u % 5000); /* times are not in order */
     row->ended_ms = n % 11 ? row->started_ms : -1;
     row->status = 200;
     row->complete = true;
@@ -88,7 +88,7 @@ static struct known *chaos_add(struct chaos *c, bool alone)
 
     k->who = (unsigned)below(c, 2);
     k->session = base_alloc(40);
-    if (alone) /* as those of a store of before are */
+    if (alone) /* as in a store without blocks */
         (void)snprintf(k->session, 40, "call-%u", c->count);
     else
         (void)snprintf(k->session, 40, "s-%u-%zu", c->names, below(c, SESSIONS));
@@ -109,7 +109,7 @@ static void put_one(struct chaos *c)
     row_of(c, c->count - 1, &row, texts);
     store_call_put(c->store, &row, NULL);
     if (below(c, 20) == 0)
-        store_call_put(c->store, &row, NULL); /* the same again */
+        store_call_put(c->store, &row, NULL); /* the same call again */
 }
 
 static void erase_some(struct chaos *c)
@@ -130,7 +130,7 @@ static void erase_some(struct chaos *c)
                        sizeof sql,
                        "SELECT count(*) FROM llm_interactions WHERE interaction_id = 'call-%u'",
                        i);
-        c->calls[i].gone = ask(&c->place, sql) == 0; /* that of another key has another name */
+        c->calls[i].gone = ask(&c->place, sql) == 0; /* another key's session has another name */
     }
 }
 
@@ -186,7 +186,7 @@ static void check_all(struct chaos *c, unsigned step)
     buf_release(&out);
     reader_close(reader);
     report = verify(&c->place);
-    /* Calls that old_store_put made are in no sums. */
+    /* The calls of old_store_put are not included in any sums. */
     CHECK_F(report.ok || strstr(report.why, "sums of an hour"), "step %u: %s", step, report.why);
 }
 
@@ -212,7 +212,7 @@ static void run(bool old, unsigned seed, unsigned steps)
     for (unsigned i = 0; old && i < OLD_CALLS; i++) {
         (void)chaos_add(c, true);
         row_of(c, i, &row, texts);
-        row.has_reasoning = false; /* as the sums of its session say */
+        row.has_reasoning = false; /* must agree with the sums of its session */
         row.key_name = STR("");
         row.ended_ms = row.started_ms;
         old_store_put(&c->place, &row);

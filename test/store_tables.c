@@ -47,7 +47,7 @@ const char *store_tables_of(int newest)
     return m->place.database;
 }
 
-/* ---- a store of before blocks ---- */
+/* ---- a store without blocks ---- */
 
 #define OLD_VERSION 11
 

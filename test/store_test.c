@@ -12,7 +12,7 @@
 
 /* ---- rows ---- */
 
-/* Each field has a value of its own; `seed` chooses how long the texts are. */
+/* Each field has a value of its own; `seed` selects the sizes of the texts. */
 static struct store_call every_field(struct arena *a, unsigned seed, bool plain)
 {
     static const size_t sizes[] = {1, 511, 512, 513, 20000};
@@ -28,7 +28,7 @@ static struct store_call every_field(struct arena *a, unsigned seed, bool plain)
         if (f->kind <= ROW_BODY) {
             p = arena_alloc(a, n);
             for (size_t k = 0; k < n; k++)
-                /* any byte, or what packs well; text where only text is taken */
+                /* any byte, or compressible ones; letters where the field requires text */
                 p[k] = (char)(plain ? 'a' + rand_below(&r, seed % 2 ? 26 : 3)
                                     : rand_below(&r, seed % 2 ? 256 : 4));
             *(str *)(void *)at = (str){p, n};
@@ -43,7 +43,7 @@ static struct store_call every_field(struct arena *a, unsigned seed, bool plain)
         }
     }
     c.id = arena_printf(a, "id-%u", seed);
-    if (plain) /* names are cut by PostgreSQL */
+    if (plain) /* PostgreSQL truncates names */
         c.session_id = c.parent_id = c.subject = c.model = c.key_name = c.provider = c.level =
             c.route = c.talk = arena_printf(a, "name-%u", seed);
     return c;
@@ -78,7 +78,7 @@ TEST(every_field_comes_back_as_it_was_put)
             CHECK_INT(x.seen, 1);
         }
         store_close(s);
-        s = open_store(&p); /* and so they do the next time */
+        s = open_store(&p); /* the same after a restart */
     }
     CHECK(!store_call_get(s, STR("not there"), (struct store_row_sink){same_row, NULL}, &e));
     CHECK_INT(e.code, ERR_NOT_FOUND);
@@ -241,7 +241,7 @@ TEST(a_call_put_twice_is_one_row_and_counts_once)
     place_release(&p);
 }
 
-/* ---- many at once ---- */
+/* ---- concurrency ---- */
 
 #define THREADS 64u
 #define EACH 60u
@@ -305,7 +305,7 @@ TEST(a_store_of_version_1_is_migrated_and_read)
     struct err e;
 
     place_init_empty(&p);
-    if (p.postgres) { /* never had a version 1 */
+    if (p.postgres) { /* PostgreSQL never had a version 1 */
         place_release(&p);
         return;
     }

@@ -1,5 +1,5 @@
-/* Whoever changes texts in blocks, rows of calls or sums by the hour is found out; and the log of a
- * store of before blocks still holds.
+/* Verification detects changed texts in blocks, changed rows of calls and changed hourly sums; and
+ * it accepts the log of a store without blocks.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -72,7 +72,7 @@ static const char *const kept[] = {"llm_interactions",
                                    "usage_slots",
                                    "store_counters"};
 
-/* Calls in two packed blocks and in an open one, those of session s-6 erased; closed. */
+/* A closed store with calls in two packed blocks and an open one; session s-6 is erased. */
 static void make_blocks(struct place *p)
 {
     struct store_receipt receipt;
@@ -96,7 +96,7 @@ static void make_blocks(struct place *p)
     }
 }
 
-/* The change was found, and is undone: in the one table, or in all of them for NULL. */
+/* Checks that verification reports the change, then restores the table, or all tables if NULL. */
 static void check_why(struct place *p, const char *table, const char *what, const char *why)
 {
     struct db *db = open_reader(p);
@@ -176,7 +176,7 @@ static size_t break_entry(str *entries, size_t n)
     return n;
 }
 
-/* The place of n-06, which was erased. */
+/* Fills the place of n-06, which was erased. */
 static size_t fill_erased(str *entries, size_t n)
 {
     CHECK_INT(entries[6].n, 0);
@@ -317,7 +317,7 @@ TEST(blocks_and_the_places_of_calls_cannot_be_changed)
     place_release(&p);
 }
 
-/* One column of a table that is changed. */
+/* Changes one column of a table and checks the report. */
 static void check_column(struct place *p, const char *table, str column, bool text, const char *why)
 {
     char sql[300];
@@ -348,7 +348,7 @@ TEST(no_column_of_a_call_can_be_changed)
     place_release(&p);
 }
 
-/* ---- sums by the hour ---- */
+/* ---- hourly sums ---- */
 
 TEST(the_sums_of_an_hour_are_those_of_its_calls)
 {
@@ -422,7 +422,7 @@ TEST(blocks_hold_after_erasure_and_after_retention)
     place_release(&p);
 }
 
-/* ---- stores of before BLAKE2bp ---- */
+/* ---- stores from before BLAKE2bp ---- */
 
 TEST(calls_of_an_earlier_version_keep_their_digests)
 {
@@ -453,7 +453,7 @@ TEST(calls_of_an_earlier_version_keep_their_digests)
     place_release(&p);
 }
 
-/* ---- stores of before blocks ---- */
+/* ---- stores without blocks ---- */
 
 #define OLD_CALLS 30u
 
@@ -479,7 +479,8 @@ static bool add_old_segment(void *ctx, const struct db_value *columns, size_t n)
     return true;
 }
 
-/* The digest that an entry "record" had: over the row and its segments; "adopted" without these. */
+/* The digest of an entry "record" in that version: over the row and its segments; "adopted":
+ * without segments. */
 static void old_digest(const struct store_call *row, bool adopted, str key, uint8_t *out)
 {
     struct call_segments segments;
@@ -498,7 +499,7 @@ static void old_digest(const struct store_call *row, bool adopted, str key, uint
     arena_release(&a);
 }
 
-/* The audit log as it was: one entry "record" a call. */
+/* The audit log of that version: one entry "record" per call. */
 static void old_log(struct place *p)
 {
     uint8_t head[SHA256_SIZE] = {0}, hash[SHA256_SIZE], digest[SHA256_SIZE];
@@ -573,7 +574,7 @@ TEST(the_log_of_a_store_of_before_blocks_holds)
     old_log(&p);
     s = open_store(&p);
     settle(s);
-    check_old(&p, OLD_CALLS, 0); /* whether they are moved yet or not */
+    check_old(&p, OLD_CALLS, 0); /* before or after they are moved */
     CHECK_F(store_erase(s, STORE_ERASE_SESSION, STR("o-04"), STR(""), &receipt, &e), "%s", e.text);
     for (int i = 0;
          i < 2400 && ask(&p, "SELECT count(*) FROM llm_interactions WHERE block IS NULL");

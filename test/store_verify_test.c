@@ -1,11 +1,11 @@
-/* What the audit log guards beside its rows: sessions, tools of calls, receipts.
+/* The audit log also protects sessions, tools of calls, and receipts.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "store_help.h"
 
-/* A store with one of each: sessions of two keys that chose one name, one of an application with
- * calls and one without, one that failed, one that was erased; closed. */
+/* A closed store with one of each: two sessions of two keys with the same name, an application's
+ * session with calls and one without, a failed one, and an erased one. */
 static void make_all(struct place *p)
 {
     struct store_session app = {.id = STR("app"),
@@ -70,7 +70,7 @@ static void make_all(struct place *p)
     app.final_analysis = STR("all is well");
     app.completed_us = 3000000;
     store_session_put(s, &app, NULL);
-    app.id = STR("quiet"); /* one that asked nothing */
+    app.id = STR("quiet"); /* a session without calls */
     store_session_put(s, &app, NULL);
     settle(s);
     CHECK_F(
@@ -78,7 +78,7 @@ static void make_all(struct place *p)
     store_close(s);
 }
 
-/* A table, and what is done to it; each column of each is changed below as well. */
+/* Forged inserts and updates; a test below also changes each column of each table. */
 static const char *const inserts[] = {
     "INSERT INTO alert_sessions (session_id, status) VALUES ('forged', 'completed')",
     "INSERT INTO alert_sessions (session_id, status, agent_type) VALUES ('forged', 'completed',"
@@ -133,7 +133,7 @@ TEST(rows_that_are_not_of_the_log_or_gone_from_it_are_seen)
         check_seen(inserts[i]);
 }
 
-/* Every column of a session, of each kind of them: texts, then numbers. */
+/* Each column of each kind of session: texts, then numbers. */
 TEST(no_column_of_a_session_can_be_changed)
 {
     static const char *const texts[] = {"alert_id",

@@ -1,9 +1,8 @@
-/* tau_test.c - recorded conversations of an airline's agent, run again through the loop.
+/* tau_test.c - replays recorded conversations of an airline's agent through the agent loop.
  *
- * Each assistant's message of a recording is what the model says, each tool's message what the tool
- * gives; the user's messages begin one run each, over the history so far. What comes out must be
- * the recording, and every body that goes to the model on the way must be one that every provider
- * takes.
+ * Each assistant message of a recording is a model reply, and each tool message a tool result. Each
+ * user message starts a run with the history so far. The resulting messages must equal the
+ * recording, and each body sent to the model must be valid for every provider.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -19,9 +18,9 @@
 #define FILE_MAX ((size_t)32 << 20)
 #define RUN_ARENA_MAX ((size_t)1 << 28)
 #define TALK_MAX 256
-#define DURABLE 10 /* of the conversations also go through the log, and are replayed from it */
+#define DURABLE 10 /* number of conversations that also use a log, and are replayed from it */
 
-/* One conversation, and how far it is. */
+/* A conversation and the current position in it. */
 struct taped {
     const struct json *doc;
     const struct json_node *messages[TALK_MAX];
@@ -57,7 +56,7 @@ static bool role_is(const struct taped *t, size_t i, const char *role)
     return i < t->n && json_is(t->doc, json_find(t->doc, t->messages[i], STR("role")), str_c(role));
 }
 
-/* ---- the model and the tools, as recorded ---- */
+/* ---- recorded model and tools ---- */
 
 static bool ask(void *ctx, const struct ask_request *q, const _Atomic bool *cancel, struct arena *a,
                 struct ask_reply *reply)
@@ -118,7 +117,7 @@ static struct toolbox *box_of(struct taped **current)
     return b;
 }
 
-/* ---- what came of it ---- */
+/* ---- comparing with the recording ---- */
 
 static void same_calls(const struct json *da, const struct json_node *a, const struct json *db,
                        const struct json_node *b, struct arena *arena)
@@ -140,7 +139,7 @@ static void same_calls(const struct json *da, const struct json_node *a, const s
     }
 }
 
-/* Ids may be others, where the recording has one twice; the pairing is checked with the bodies. */
+/* Ids may differ if the recording has an id twice; check_histories checks how they pair. */
 static void same_messages(const struct taped *t, str messages, size_t n)
 {
     struct json doc;
@@ -171,7 +170,7 @@ static void same_messages(const struct taped *t, str messages, size_t n)
     json_release(&doc);
 }
 
-/* How many times the model speaks before the user does again. */
+/* The number of model replies before the next user message. */
 static unsigned turns_from(const struct taped *t, size_t i)
 {
     unsigned n = 0;
@@ -185,7 +184,7 @@ struct played {
     size_t runs, bodies, asked, stopped, replayed;
 };
 
-/* From one user's message to the next; the history grows by what was said. */
+/* Plays from one user message to the next; returns the history with the new messages. */
 static str play_turn(struct taped *t, struct toolbox *b, struct agent_log *log, str history,
                      struct played *sum)
 {
@@ -211,7 +210,7 @@ static str play_turn(struct taped *t, struct toolbox *b, struct agent_log *log, 
 
     t->at++;
     o.limits.iterations = turns_from(t, t->at);
-    if (!o.limits.iterations) /* the user has the last word */
+    if (!o.limits.iterations) /* the conversation ends with a user message */
         return STR("");
     if (!agent_run(&o, t->a, &r, &e))
         fail_msg("%s", e.text);
@@ -308,9 +307,10 @@ TEST(recorded_conversations_run_again_with_histories_that_every_provider_takes)
     arena_release(&a);
 }
 
-/* ---- and histories of our own ---- */
+/* ---- histories of our own ---- */
 
-/* What goes wrong on the way: the model is told, and the history is still one that can be sent. */
+/* Irregular histories: the model is informed, and the resulting history is valid for every
+ * provider. */
 static const char *const bodies[] = {
     /* an id twice, in two turns */
     "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"a\"},"
@@ -322,7 +322,7 @@ static const char *const bodies[] = {
     "\"function\",\"function\":{\"name\":\"f\",\"arguments\":\"{}\"}}]},"
     "{\"role\":\"tool\",\"tool_call_id\":\"call_1\",\"content\":\"x\"},"
     "{\"role\":\"tool\",\"tool_call_id\":\"call_0\",\"content\":\"y\"}]}",
-    /* the user speaks right behind a tool */
+    /* a user message directly after a tool message */
     "{\"model\":\"m\",\"messages\":[{\"role\":\"system\",\"content\":\"s\"},"
     "{\"role\":\"user\",\"content\":\"a\"},{\"role\":\"assistant\",\"content\":\"\","
     "\"tool_calls\":[{\"id\":\"x.y:1\",\"type\":\"function\",\"function\":{\"name\":\"f\","
@@ -331,7 +331,7 @@ static const char *const bodies[] = {
     "{\"role\":\"tool\",\"tool_call_id\":\"x.y:1\",\"content\":\"[1]\"},"
     "{\"role\":\"tool\",\"tool_call_id\":\"x.y:2\",\"content\":\"\"},"
     "{\"role\":\"user\",\"content\":\"and now?\"}]}",
-    /* two of the user's in a row */
+    /* two user messages in a row */
     "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"a\"},"
     "{\"role\":\"user\",\"content\":\"b\"},{\"role\":\"assistant\",\"content\":\"c\"},"
     "{\"role\":\"assistant\",\"content\":\"d\"},{\"role\":\"user\",\"content\":\"e\"}]}",

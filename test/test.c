@@ -3,8 +3,7 @@
 
 #include <unistd.h>
 
-/* Tests run with RATIONALE_CORPORA set by meson; it names ../shared/corpora, which need not exist.
- */
+/* meson sets RATIONALE_CORPORA to ../shared/corpora, which need not exist. */
 const char *test_corpora(const char *name)
 {
     static char path[4096];

@@ -1,4 +1,4 @@
-/* test.h - how a test is written here: the name is the claim, the cases are a table.
+/* test.h - how to write a test: its name is the claim, its cases are a table.
  *
  *     TEST(str_trim_takes_white_space_off_both_ends)
  *     {
@@ -27,7 +27,7 @@
         return cmocka_run_group_tests(tests, NULL, NULL);                                          \
     }
 
-/* A failed check says what was claimed; CHECK_F adds what was seen. */
+/* A failed check prints the claim; CHECK_F adds a message. */
 #define CHECK(claim)                                                                               \
     do {                                                                                           \
         if (!(claim))                                                                              \
@@ -58,7 +58,8 @@
             fail_msg("%s is %lld, not %lld", #got, got_, want_);                                   \
     } while (0)
 
-/* The folder of public test data beside the checkout, or NULL and a word that it was skipped. */
+/* The folder of public test data. If it does not exist, prints that it is skipped and returns
+ * NULL. */
 const char *test_corpora(const char *name);
 
 /* The folder for files of a test: TMPDIR, or /tmp if TMPDIR is not set or longer than TEST_TMP_MAX.

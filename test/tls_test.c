@@ -14,7 +14,7 @@
 
 #define FLOOD_SIZE ((size_t)8 << 20)
 
-/* A client and a server of ours, on one loop. */
+/* Our client and our server on one loop. */
 struct both {
     struct certs certs;
     struct tls *client_tls, *server_tls;
@@ -85,7 +85,7 @@ static void both_release(struct both *b)
     certs_remove(&b->certs);
 }
 
-/* A word of the server, so that the tickets before it were read. */
+/* Waits for data from the server, so that the client has read the session tickets before it. */
 static void exchange(struct both *b)
 {
     conn_write(b->client.conn, STR("ping"));
@@ -129,7 +129,7 @@ TEST(tls_does_not_see_the_cuts)
 }
 
 static const struct {
-    const char *cert, *host, *words; /* NULL: all is well */
+    const char *cert, *host, *words; /* NULL: no error */
 } verdicts[] = {
     {"good", "localhost", NULL},
     {"good", "127.0.0.1", NULL},
@@ -174,11 +174,11 @@ TEST(tls_does_not_trust_an_authority_it_was_not_given)
     side_run_until(&b.client, "x");
     CHECK_STR(str_c(b.client.err.text),
               "the certificate of localhost is not trusted: its authority is unknown here");
-    /* The server is told by an alert. */
+    /* An alert informs the server. */
     while (b.server.err.text[0] == 0)
         loop_run(b.server.loop);
     both_close(&b);
-    /* What was named is trusted, though it has signed itself. */
+    /* A self-signed certificate is trusted if the configuration names it. */
     tls_free(b.server_tls);
     b.server_tls = server_new(&b.certs, "self");
     both_connect(&b, "localhost");
@@ -349,7 +349,7 @@ TEST(tls_server_survives_a_client_that_speaks_plainly)
     both_release(&b);
 }
 
-/* A peer that is OpenSSL itself, in a thread. */
+/* A peer that uses OpenSSL directly, on a thread. */
 struct raw {
     struct certs *certs;
     int fd;
@@ -507,7 +507,7 @@ TEST(tls_says_which_file_is_wrong)
     certs_remove(&c);
 }
 
-/* The bundle is read for the first connection, once a process, and not before. */
+/* A process reads the system's CA bundle once, for its first connection. */
 TEST(tls_trusts_the_bundle_of_the_system_from_its_first_connection_on)
 {
     char path[CERT_PATH_SIZE];
@@ -551,7 +551,8 @@ TEST(tls_idle_takes_bounded_memory)
             before = mallinfo2().uordblks;
     }
     each = (mallinfo2().uordblks - before) / (PAIRS - 1);
-    /* A client, a server and a loop with its rooms; a sanitizer's heap says nothing. */
+    /* One client, one server, and a loop with its buffers; sanitizers replace the allocator and
+     * report 0. */
     CHECK_F(each < LOOP_SCRATCH_SIZE + LOOP_EARLY_SIZE + 64 * 1024, "%zu", each);
     for (int i = 0; i < PAIRS; i++)
         both_close(&b[i]);

@@ -1,9 +1,11 @@
-/* Reads texts, writes their tokens: for the comparison with the reference (test/e2e).
+/* Prints the tokens of texts; test/e2e compares them with the reference implementation.
  *
  *     tokens_dump o200k_base < texts
  *
- * Each text is its size in bytes as a decimal number, a line end, and the bytes; its line of output
- * has the ids in decimal, with spaces between. SPDX-License-Identifier: Apache-2.0
+ * Each text is its size in bytes as a decimal number, a newline, and the bytes. Each line of output
+ * has the ids of a text in decimal, separated by spaces.
+ *
+ * SPDX-License-Identifier: Apache-2.0
  */
 #include "tokens/tokens.h"
 

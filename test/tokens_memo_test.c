@@ -4,7 +4,8 @@
 
 #define IDS_MAX 64
 
-/* Counts of rare pieces are remembered for as long as the process lives. */
+/* The cache of counts of rare pieces lives as long as the process, so equal cache entries must not
+ * mix up words. */
 TEST(tokens_of_words_that_differ_in_one_byte_or_in_size_are_not_mixed_up)
 {
     static const char set[] = "=>-_*+#~aeQZ";

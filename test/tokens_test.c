@@ -4,7 +4,7 @@
 
 #define IDS_MAX ((size_t)4 << 20)
 
-/* A text, and its ids by o200k_base and cl100k_base as the reference has them. */
+/* A text, and its ids in o200k_base and cl100k_base from the reference. */
 static const struct {
     const char *text, *ids[2];
 } goldens[] = {
@@ -58,12 +58,12 @@ static const struct {
     {"supercalifragilisticexpialidocious",
      {"17789 5842 366 17764 311 6207 8067 563 315 170661",
       "13066 3035 278 333 4193 321 4633 4683 532 307 78287"}},
-    /* Byte order marks, which the reference loses; these are OpenAI's own tokenizer's. */
+    /* Byte order marks: the reference drops them, so these ids are from OpenAI's tokenizer. */
     {"\xEF\xBB\xBFusing System;", {"9251 1219 26", "4117 744 26"}},
     {"\xEF\xBB\xBF\xEF\xBB\xBFx", {"135153 87", "3305 3305 87"}},
 };
 
-/* What the split patterns tell apart, for dense mixtures. */
+/* Characters that the split patterns distinguish, for dense mixtures. */
 static const char *const edges[] = {
     " ",
     " ",
@@ -102,7 +102,7 @@ static const char *const edges[] = {
     "\xED\xA0\x80",
     "\xF4\x90",
 };
-#define EDGES_VALID 29 /* those from here on are not UTF-8 */
+#define EDGES_VALID 29 /* later ones are not valid UTF-8 */
 
 static uint64_t random_state = 88172645463325252U;
 
@@ -114,7 +114,7 @@ static size_t random_below(size_t n)
     return (size_t)(random_state >> 20) % n;
 }
 
-/* Some of the edges in a row, into out. */
+/* Writes a random sequence of the edges to `out`. */
 static str random_text(struct buf *out, size_t parts_max, size_t edges_max)
 {
     size_t parts = 1 + random_below(parts_max);
@@ -125,7 +125,7 @@ static str random_text(struct buf *out, size_t parts_max, size_t edges_max)
     return buf_str(out);
 }
 
-/* One character over and over, then a little of something else: endless runs of every kind. */
+/* A very long run of one character, then some others. */
 static str random_run(struct buf *out, size_t size)
 {
     size_t a = random_below(EDGES_VALID), b = random_below(EDGES_VALID),
@@ -179,7 +179,7 @@ TEST(tokens_are_those_of_the_reference)
     buf_release(&b);
 }
 
-/* The edges again, and more of those that a block does not end at. */
+/* Random edges, and characters at which a block of the vector code does not end. */
 static str random_block_text(struct buf *out, int round)
 {
     static const char ascii[] = "  \n\r\t\v\f\x1F''/(aAsLvEz012";
@@ -196,8 +196,7 @@ static str random_block_text(struct buf *out, int round)
     return buf_str(out);
 }
 
-/* Cutting many pieces at once, from every place where a piece begins, by all that the machine has.
- */
+/* Finds many piece ends at once, starting at each piece, with every SIMD level of the machine. */
 TEST(tokens_ends_are_where_the_splitter_cuts)
 {
     enum simd_level best = simd_best();
@@ -256,7 +255,8 @@ TEST(tokens_of_broken_text_are_those_of_its_replacement)
     buf_release(&b);
 }
 
-/* Feeds the text in pieces of up to size_max bytes; after each, the count is that of the prefix. */
+/* Feeds the text in pieces of up to size_max bytes; after each, the count must be that of the
+ * prefix. */
 static void check_cuts(const struct tokens_vocab *v, str text, size_t size_max, bool ask)
 {
     struct tokens_counter c;
@@ -330,7 +330,7 @@ TEST(tokens_counter_knows_every_prefix_of_an_endless_run)
     buf_release(&b);
 }
 
-/* Where a run is cut shows in the count only if a token lies across: 亚洲AV, don't, I'll. */
+/* A wrong division of a run changes the count only if a token would span it: 亚洲AV, don't, I'll. */
 TEST(tokens_counter_cuts_an_endless_run_where_the_pattern_does)
 {
     static const char *const units[] = {"\xE4\xBA\x9A\xE6\xB4\xB2\x41V",
@@ -385,7 +385,7 @@ TEST(tokens_decode_to_the_text_they_were_encoded_from)
     buf_release(&back);
 }
 
-/* A vocabulary as a sorted list, for a reading of the rule that has nothing to do with ours. */
+/* A sorted vocabulary for a reference implementation that shares no code with ours. */
 struct naive {
     const struct tokens_vocab *v;
     struct naive_token {
@@ -429,8 +429,8 @@ static uint32_t naive_rank(const struct naive *o, str bytes)
     return hit ? hit->id : UINT32_MAX;
 }
 
-/* The rule to the letter: lowest rank first, of equals the leftmost. Returns the number of parts.
- */
+/* The merge rule literally: lowest rank first, the leftmost of equals. Returns the number of
+ * parts. */
 static size_t naive_merge(const struct naive *o, str piece, size_t *start)
 {
     size_t n = piece.n;
@@ -487,7 +487,7 @@ TEST(tokens_of_one_word_are_merged_as_the_rule_says)
     }
 }
 
-/* Long texts remember what became of rare words; a line of its own is too short for that. */
+/* Long texts cache the tokens of rare words; a single line is too short for the cache. */
 TEST(tokens_of_a_word_that_comes_again_are_the_same)
 {
     struct tokens_list whole, lines;
@@ -520,7 +520,7 @@ TEST(tokens_of_a_word_that_comes_again_are_the_same)
     buf_release(&text);
 }
 
-/* Quadratic, these would take hours; the runner's patience is the clock. */
+/* In quadratic time this would take hours, so the test runner's time-out would fail it. */
 TEST(tokens_of_a_word_without_end_take_linear_time)
 {
     static const char *const units[] = {"a", " ", "\n", "-", "=", "Z", "ab", "\xE4\xB8\xAD", "qzx"};

@@ -26,7 +26,7 @@ bool same_json(str a, str b)
     return same;
 }
 
-/* What says nothing of its arguments takes any object; each dialect has its own way to say so. */
+/* A schema without constraints accepts any object; dialects write it in different ways. */
 static bool says_nothing(str schema)
 {
     return !schema.n || same_json(schema, STR("{}")) ||
@@ -34,7 +34,7 @@ static bool says_nothing(str schema)
            same_json(schema, STR("{\"type\":\"object\",\"properties\":{}}"));
 }
 
-/* Arguments are objects, so a schema may say that or not. */
+/* Arguments are always objects, so "type": "object" may be present or not. */
 static bool same_but_object(str a, str b)
 {
     struct json doc;

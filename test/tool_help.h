@@ -1,4 +1,4 @@
-/* tool_help.h - a request with tools, through every provider's dialect and back.
+/* tool_help.h - converts a request with tools through each provider's dialect and back.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -6,9 +6,9 @@
 
 #include "test.h"
 
-/* A body of Chat Completions is read, written in each dialect and read again: tools have the same
- * names, descriptions and schemas, calls the same names and arguments. Gives the count of tools
- * that went through, all dialects together. */
+/* Reads a body of Chat Completions, writes it in each dialect, and reads it again: tools must keep
+ * their names, descriptions and schemas, calls their names and arguments. Returns the number of
+ * converted tools over all dialects. */
 size_t check_dialects(str body);
 
 /* Whether two texts are the same JSON value. */

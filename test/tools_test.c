@@ -1,4 +1,5 @@
-/* tools_test.c - schemas of tools: through every dialect, in loose words, with odd names.
+/* tools_test.c - schemas of tools: converted through every dialect, with non-standard types, with
+ * unusual names.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -14,7 +15,7 @@ static bool nothing(void *ctx, const struct tool_call *c, struct buf *out, struc
     return true;
 }
 
-/* ' stands for ". Arguments that are good, and some that are not with where and why. */
+/* ' replaces ". Valid arguments, and invalid ones with the place and the reason. */
 static const struct {
     const char *name, *description, *schema, *good, *bad, *where, *why;
 } tools[] = {
@@ -183,7 +184,7 @@ static const struct {
      ""},
 };
 
-/* \' stays a quote inside of a text: \\' in the tables is \" in JSON. */
+/* \' is a quote inside a string: \\' in the tables is \" in JSON. */
 static void unquote(struct buf *out, const char *text)
 {
     buf_reset(out);

@@ -1,4 +1,4 @@
-/* tune_monitor_test.c - a run is proposed when verdicts are no longer good, and only then.
+/* tune_monitor_test.c - a run is proposed only when the quality of verdicts declines.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -12,7 +12,8 @@
 #define NOW ((int64_t)1790000000 * 1000000)
 #define DAY ((int64_t)24 * 3600 * 1000000)
 
-/* As good as can be seen without a label: whole citation, sure, what is cited was looked at. */
+/* The best verdict as far as visible without a label: full citation, high confidence, cited section
+ * read. */
 #define GOOD                                                                                       \
     "{\"criterion_id\":\"age\",\"status\":\"met\",\"evidence\":null,\"citation\":{\"doc\":\"P\","  \
     "\"version\":\"1\",\"section\":\"Age\",\"pages\":[1]},\"rationale\":\"r\",\"confidence\":0.9," \
@@ -122,16 +123,16 @@ TEST(poor_ones_propose_a_run_once_and_say_why)
     place_release(&p);
 }
 
-/* Each daemon of a store checks the verdicts and finds the same run. */
+/* Each daemon of a store checks the verdicts and finds the same proposed run. */
 TEST(a_run_is_started_by_one_process)
 {
     static const struct {
         int64_t now, stale;
         bool claimed;
     } tries[] = {{NOW, NOW - 30, true},        /* proposed */
-                 {NOW + 10, NOW - 20, false},  /* runs */
-                 {NOW + 40, NOW + 10, true},   /* nothing of it was stored for a while */
-                 {NOW + 50, NOW + 20, false}}; /* so it is another's since */
+                 {NOW + 10, NOW - 20, false},  /* running */
+                 {NOW + 40, NOW + 10, true},   /* stale: nothing was stored for a while */
+                 {NOW + 50, NOW + 20, false}}; /* claimed by another process */
     struct monitor_seen seen;
     struct tune_kept *k;
     struct place p;
@@ -148,7 +149,7 @@ TEST(a_run_is_started_by_one_process)
                 e.text);
         CHECK_F(claimed == tries[i].claimed, "%zu", i);
     }
-    /* Each answer of a model says that the run has a process. */
+    /* Each stored model answer shows that a process still executes the run. */
     CHECK_F(tune_kept_add(k, seen.proposed, 0, STR("{}\n"), NOW + 100, &e), "%s", e.text);
     CHECK(tune_kept_claim(k, seen.proposed, NOW + 110, NOW + 90, &claimed, &e) && !claimed);
     tune_kept_close(k);

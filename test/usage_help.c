@@ -28,7 +28,7 @@ void side_put(struct side *s, unsigned n)
     row.output_tokens = (int64_t)rand_below(&s->rand, 1000);
     row.reasoning_tokens = rand_below(&s->rand, 3) ? (int64_t)rand_below(&s->rand, 130) : -1;
     row.cost_usd =
-        rand_below(&s->rand, 2) ? 0.25 : -1; /* sums of these are the same in any order */
+        rand_below(&s->rand, 2) ? 0.25 : -1; /* multiples of 0.25 sum up exactly in any order */
     if (row.has_reasoning) {
         row.reasoning_ms = row.started_ms + 1;
         row.answer_ms = row.reasoning_ms + (int64_t)rand_below(&s->rand, 90);

@@ -1,4 +1,4 @@
-/* usage_help.h - a store with some hundred calls of every kind in it, to compare sums with.
+/* usage_help.h - a store with several hundred calls of every kind, to compare sums.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

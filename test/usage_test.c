@@ -1,4 +1,4 @@
-/* Sums by the hour give what a look at every call gives: any range, any group, and after erasure.
+/* Hourly sums equal sums over all calls: for any range, any group, and after erasure.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -6,7 +6,7 @@
 
 #define RANGES 12u
 
-/* A row as the answer has it: names of the columns, the first a text. */
+/* A row in the answer's form: the names of its columns, the first a text. */
 struct writing {
     struct buf *out;
     const char *const *names;
@@ -101,7 +101,7 @@ static void check_usage(struct side *s, const struct query_asker *a, const struc
     }
 }
 
-/* The buckets and counts of all rows together. */
+/* The buckets and counts of all rows in total. */
 static void check_reasoning(struct side *s, const struct query_asker *a,
                             const struct query_filter *f)
 {
@@ -168,7 +168,7 @@ static void check_ranges(struct side *s)
         int64_t from = 50 * 24 * (int64_t)HOUR + (int64_t)rand_below(&s->rand, 20 * HOUR);
         int64_t to = from + (int64_t)rand_below(&s->rand, i % 4 ? 20 * HOUR : HOUR);
 
-        if (i % 5 == 1) { /* on the hour, exactly */
+        if (i % 5 == 1) { /* exactly on the hour */
             from -= from % HOUR;
             to -= to % HOUR + 1;
         }
@@ -210,7 +210,7 @@ TEST(what_a_key_has_spent_is_the_cost_of_its_calls)
 
     side_init(&s);
     CHECK_F(store_spent(s.store, add_spent, &spent, &e), "%s", e.text);
-    CHECK(spent.keys == 2); /* those without one spend nobody's */
+    CHECK(spent.keys == 2); /* calls without a key are not counted */
     for (size_t i = 0; i < 2; i++) {
         struct db_value key = db_text(str_c(keys[i]));
 
@@ -287,7 +287,7 @@ TEST(a_store_of_before_has_its_sums)
         row.answer = i % 4 ? STR("yes") : STR("");
         old_store_put(&s.place, &row);
     }
-    /* As it was before there were any: the step is taken again. */
+    /* Restores the tables from before the sums existed, so that the schema step runs again. */
     do_sql(&s.place,
            "DROP TABLE usage_hours; DROP INDEX llm_interactions_by_thought;"
            "DROP INDEX llm_interactions_by_talk; DROP INDEX alert_sessions_by_name;"

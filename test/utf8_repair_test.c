@@ -4,7 +4,7 @@
 #include "test.h"
 #include "wire/utf8_repair.h"
 
-/* The text of a JSON string, mended if it must be; joined to what is in `out`. */
+/* Appends the text of a JSON string to `out`, repaired if necessary. */
 static void hear(struct utf8_repair *m, str quoted, bool more, struct buf *out)
 {
     struct buf b;

@@ -55,7 +55,7 @@ TEST(utf8_every_character_comes_back_and_no_surrogate_goes_out)
     }
 }
 
-/* The sequences that are no characters, and how each is replaced: @ stands for U+FFFD. */
+/* Invalid sequences and their replacements; @ is U+FFFD. */
 static const struct {
     const char *bytes, *copy;
     size_t tail;
@@ -73,15 +73,15 @@ static const struct {
     {"\xF4\x90\x80\x80", "@@@@", 0},   /* past the end */
     {"\xF5\x80\x80\x80", "@@@@", 0},   /* past the end */
     {"\xFE\xFF", "@@", 0},             /* never in UTF-8 */
-    {"\xE2\x82z", "@z", 0},            /* a front, then something else */
-    {"\xF0\x9F\x8Cz", "@z", 0},        /* likewise */
-    {"\xF0\x9F\xF0\x9F\x8C", "@@", 3}, /* two fronts */
-    {"\xC3", "@", 1},                  /* a front at the end */
-    {"\xE2\x82", "@", 2},              /* likewise */
-    {"a\xF0\x9F\x8C", "a@", 3},        /* likewise */
-    {"a\xF0\x80", "a@@", 0},           /* a front that can become nothing */
-    {"\xED\xA0", "@@", 0},             /* likewise */
-    {"\x80\x80\x80\x80", "@@@@", 0},   /* no lead at all */
+    {"\xE2\x82z", "@z", 0},            /* truncated, then another character */
+    {"\xF0\x9F\x8Cz", "@z", 0},        /* the same */
+    {"\xF0\x9F\xF0\x9F\x8C", "@@", 3}, /* two truncated ones */
+    {"\xC3", "@", 1},                  /* truncated at the end */
+    {"\xE2\x82", "@", 2},              /* the same */
+    {"a\xF0\x9F\x8C", "a@", 3},        /* the same */
+    {"a\xF0\x80", "a@@", 0},           /* no continuation can be valid */
+    {"\xED\xA0", "@@", 0},             /* the same */
+    {"\x80\x80\x80\x80", "@@@@", 0},   /* no lead byte */
     {"12345678\xE1\x80\xE2\xF0\x91\x92\xF1\xBF\x41", "12345678@@@@A", 0},
 };
 
@@ -154,7 +154,8 @@ TEST(utf8_cuts_at_a_character)
     }
 }
 
-/* What utf8_tail holds back goes before the next piece; nothing else is remembered. */
+/* The bytes that utf8_tail reports are fed again before the next piece; no other state is
+ * needed. */
 TEST(utf8_tail_makes_replacement_blind_to_the_cuts)
 {
     for (size_t i = 0; i < COUNT_OF(broken); i++) {

@@ -1,4 +1,4 @@
-/* The vault on disk: what is read back after a restart, whatever happened to the file.
+/* The vault on disk: what a restarted process reads back from an intact or damaged file.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -71,7 +71,7 @@ static void add_reply(struct place *p, const char *id, str second)
     vault_file_add(p->f, f, COUNT_OF(f));
 }
 
-/* The last fragment that the vault has for the call, or ""; it has two or none. */
+/* The last fragment of the call in the vault, or ""; a call has two fragments or none. */
 static str second_of(struct place *p, const char *id)
 {
     struct vault_call call = {.id = str_c(id)};

@@ -1,4 +1,4 @@
-/* What providers want back is kept for a day, within a size, for its own origin alone.
+/* Provider data is kept for a day, within a size limit, and returned to its own origin only.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -44,7 +44,7 @@ static void put(struct fixture *f, const char *origin, str id, str name, str tex
     vault_put(f->v, str_c(origin), &call, name, text);
 }
 
-/* The one fragment that is found there, or "". */
+/* The only fragment found for the call, or "". */
 static str one_of(struct fixture *f, const struct vault_call *call)
 {
     size_t n = vault_find(f->v, STR("o"), call, &f->a, f->kept, COUNT_OF(f->kept));
@@ -159,7 +159,7 @@ TEST(of_more_fragments_than_fit_none_is_kept)
     }
     CHECK_INT(find(&f, "o", "many"), 0);
     CHECK(!vault_knows(f.v, call.id));
-    call.reply = 1; /* another reply has the call again */
+    call.reply = 1; /* another reply has the same call id */
     vault_put(f.v, STR("o"), &call, STR("n"), STR("text"));
     CHECK_INT(find(&f, "o", "many"), 1);
     end(&f);
@@ -179,7 +179,7 @@ TEST(an_arena_without_room_is_as_if_nothing_were_there)
     arena_release(&small);
     put(&f, "o", STR("large"), STR("s"), (str){large, sizeof large});
     arena_init(&small, 4096);
-    arena_reserve(&small, 2048); /* enough in sum, but in two pieces */
+    arena_reserve(&small, 2048); /* enough in total, but not contiguous */
     CHECK_INT(
         vault_find(f.v, STR("o"), &(struct vault_call){.id = STR("large")}, &small, f.kept, 8), 0);
     arena_release(&small);
@@ -200,19 +200,19 @@ TEST(of_several_conversations_each_gets_its_own)
     vault_put(f.v, STR("o"), &carol, STR("s"), STR("c"));
     CHECK_STR(one_of(&f, &alice), "a");
     CHECK_STR(one_of(&f, &carol), "c");
-    other = alice; /* the client changed its system prompt, and dropped a result */
+    other = alice; /* the client changed its system prompt and dropped a result */
     other.system = 8;
     other.results = 3;
     CHECK_STR(one_of(&f, &other), "a");
-    other.asked = 3; /* of neither */
+    other.asked = 3; /* matches neither conversation */
     CHECK_STR(one_of(&f, &other), "");
-    other = alice; /* a step later in the same conversation */
+    other = alice; /* a later step of the same conversation */
     other.results = 1;
     other.reply = 3;
     vault_put(f.v, STR("o"), &other, STR("s"), STR("a2"));
     CHECK_STR(one_of(&f, &alice), "a");
     CHECK_STR(one_of(&f, &other), "a2");
-    alice.reply = 4; /* the same request once more */
+    alice.reply = 4; /* the request is repeated */
     vault_put(f.v, STR("o"), &alice, STR("s"), STR("again"));
     CHECK_STR(one_of(&f, &alice), "again");
     CHECK_STR(one_of(&f, &other), "a2");
@@ -290,7 +290,7 @@ TEST(the_latest_fragments_of_a_long_id_take_its_size_once)
         snprintf(text, sizeof text, "%d", i);
         put(&f, "o", buf_str(&id), STR("s"), str_c(text));
     }
-    n = vault_latest(f.v, 512 << 10, &f.a, &all); /* the arena has 1 MB */
+    n = vault_latest(f.v, 512 << 10, &f.a, &all); /* half of the arena's 1 MB */
     CHECK_INT(n, 200);
     CHECK_STR(all[199].text, "199");
     CHECK(str_eq(all[0].call.id, buf_str(&id)) && str_eq(all[199].call.id, buf_str(&id)));

@@ -1,4 +1,4 @@
-/* The four metrics of a policy verification, in numbers and in words.
+/* The four metrics of a policy verification, as numbers and as text.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -21,7 +21,7 @@ static const struct verdict_step facts = {
 static const struct verdict_step broken = {
     STR_INIT("spans_tighten"), STR_INIT("{}"), STR_INIT("no such node"), true};
 
-/* A label "met" with one citation, and a run that has all of it. */
+/* A label "met" with one citation, and a run that matches it. */
 struct stage {
     struct verdict_truth truth;
     struct verdict_run run;
@@ -75,7 +75,7 @@ TEST(weights_are_40_30_20_10)
     CHECK(near(m.total, 1));
     s.run.status = STR("missing");
     verdict_judge(&s.truth, &s.run, &m);
-    CHECK(near(m.total, 0.4 + 0.3 + 0.2 * 0.1)); /* wrong at a confidence of 0.9 */
+    CHECK(near(m.total, 0.4 + 0.3 + 0.2 * 0.1)); /* wrong, with confidence 0.9 */
 }
 
 /* ---- citation ---- */
@@ -90,9 +90,9 @@ TEST(citations_are_measured_against_the_label)
     CHECK(near(score(&s, VERDICT_CITATION), 0));
     s.said[1] = right;
     s.run.citation_count = 2;
-    CHECK(near(score(&s, VERDICT_CITATION), 2.0 / 3)); /* all found, half of it right */
+    CHECK(near(score(&s, VERDICT_CITATION), 2.0 / 3)); /* recall 1, precision 1/2 */
     s.said[0] = right;
-    CHECK(near(score(&s, VERDICT_CITATION), 1)); /* twice the same */
+    CHECK(near(score(&s, VERDICT_CITATION), 1)); /* duplicates count once */
     s.wanted[1] = other;
     s.truth.citation_count = 2;
     s.run.citation_count = 1;
@@ -100,7 +100,7 @@ TEST(citations_are_measured_against_the_label)
     s.run.citation_count = 0;
     CHECK(near(score(&s, VERDICT_CITATION), 0));
     s.truth.citation_count = 0;
-    CHECK(near(score(&s, VERDICT_CITATION), 1)); /* nothing was to be cited */
+    CHECK(near(score(&s, VERDICT_CITATION), 1)); /* no citation was expected */
     s.run.citation_count = 1;
     CHECK(near(score(&s, VERDICT_CITATION), 0));
 }
@@ -145,7 +145,7 @@ TEST(coherence_asks_what_the_conclusion_rests_on)
 
     good_run(&s);
     CHECK(near(score(&s, VERDICT_COHERENCE), 1));
-    s.said[0] = other; /* never looked at */
+    s.said[0] = other; /* not in any observation */
     CHECK(near(score(&s, VERDICT_COHERENCE), 0.6));
     s.run.step_count = 0;
     CHECK(near(score(&s, VERDICT_COHERENCE), 0));
@@ -157,7 +157,7 @@ TEST(coherence_asks_what_the_conclusion_rests_on)
     CHECK(near(score(&s, VERDICT_COHERENCE), 1 - 0.3 * 0.25));
 }
 
-/* Whatever steps are added that show no section cited: it does not rise. */
+/* The score must not rise with added steps that do not show a cited section. */
 TEST(a_longer_trace_is_not_a_better_one)
 {
     static const struct verdict_step more[] = {
@@ -209,9 +209,9 @@ TEST(confidence_should_fit_the_answer)
         {"uncertain", "uncertain", 0.9, 0.5},
         {"ready", "ready", 0.9, 1},
         {"not_ready", "not_ready", 0.5, 0.8},
-        {"met", "missing", 0.9, 0.1}, /* sure and wrong */
+        {"met", "missing", 0.9, 0.1}, /* confident but wrong */
         {"met", "uncertain", 0.2, 0.8},
-        {"", "met", 0.9, 1}, /* not labelled */
+        {"", "met", 0.9, 1}, /* unlabelled */
         {"met", "met", -0.1, 0},
         {"met", "met", 1.5, 0},
         {"met", "perhaps", 0.5, 0},
@@ -251,7 +251,7 @@ TEST(status_is_right_or_wrong)
     CHECK(score(&s, VERDICT_STATUS) == 0);
 }
 
-/* ---- in words ---- */
+/* ---- as text ---- */
 
 static void says(const struct stage *s, enum verdict_kind kind, const char *words)
 {

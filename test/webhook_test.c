@@ -52,7 +52,7 @@ static void group_done(struct got *g)
     arena_release(&g->arena);
 }
 
-/* Weak point 13: no version had a receiver for Alertmanager's webhook. */
+/* A group of Alertmanager's webhook becomes one alert per member. */
 TEST(defect_13_a_group_of_alertmanager_is_one_alert_each)
 {
     struct webhook w;
@@ -181,7 +181,7 @@ static const struct {
      "PT4KHLK",
      NOW,
      false},
-    /* Opened again, it fires again, at the time of the event. */
+    /* A reopened incident fires again, with the time of the event. */
     {PAGERDUTY("incident.reopened", ",\"priority\":{\"summary\":\"P1\"}"),
      ALERT_PAGERDUTY,
      "Mail",
@@ -245,7 +245,7 @@ TEST(each_sender_is_known_by_the_shape_of_its_webhook)
     }
 }
 
-/* Found by fuzz/alert_fuzz.c: the names of members kept them. */
+/* Control characters are removed from member names too (found by fuzz/alert_fuzz.c). */
 TEST(names_of_members_have_no_control_characters)
 {
     struct webhook w;
@@ -330,7 +330,8 @@ TEST(an_empty_group_and_an_alert_without_a_name_are_fine)
     group_done(&g);
 }
 
-/* Each alert gets a copy of its group's members: a thousand copies of a large one do not fit. */
+/* Each alert gets a copy of its group's members. A thousand copies of a large one would not fit, so
+ * it is left out. */
 TEST(large_members_of_a_group_are_not_copied_into_each_of_many_alerts)
 {
     struct buf body;

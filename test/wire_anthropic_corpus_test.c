@@ -1,5 +1,5 @@
-/* Recorded traffic of Anthropic, where it is at hand: read whole and in pieces, written again, and
- * passed on.
+/* Recorded traffic of Anthropic, if installed: read whole and in pieces, written again, and passed
+ * on.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -35,10 +35,10 @@ static size_t on_chunks(const char *id, str body)
     struct buf sse;
 
     buf_init(&sse, HELP_SIZE_MAX);
-    /* Some files hold the replies of two turns. */
+    /* Some files contain the replies of two turns. */
     lines_to_sse(str_slice(body, 0, end == STR_NONE ? body.n : end + 23), true, &sse);
     check_decoding(&wire_anthropic, id, buf_str(&sse), FRAMES_SSE, keys);
-    /* One of them breaks off inside a call: no whole reply can say that. */
+    /* One recording ends inside a call, which a whole reply cannot express. */
     if (!str_starts(str_c(id), STR("spliced")))
         check_passing(&wire_anthropic, id, buf_str(&sse), FRAMES_SSE);
     buf_release(&sse);

@@ -1,5 +1,5 @@
-/* Bodies of /v1/messages: what is refused and with which words, what is read, and what a plan of
- * the gateway does to one.
+/* Bodies of /v1/messages: refused ones and their errors, accepted ones, and bodies that a plan of
+ * the gateway changes.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -300,7 +300,7 @@ TEST(thinking_that_the_client_dropped_is_put_back)
         "\"id\":\"a\"},{\"type\":\"tool_use\",\"id\":\"a\"},{\"k\":3},{\"type\":\"tool_use\","
         "\"id\":"
         "\"b\"}]}]}");
-    /* What the client sends itself stays. */
+    /* Signatures that the client sends are kept. */
     check_patch(
         &wire_anthropic,
         "{\"messages\":[{\"role\":\"assistant\",\"content\":[{\"type\":\"thinking\",\"signature\":"
@@ -347,7 +347,7 @@ TEST(signatures_that_anthropic_does_not_know_are_taken_out)
                 &p,
                 "{\"messages\":[{\"role\":\"assistant\",\"content\":[{\"type\":\"thinking\","
                 "\"signature\":\"S\"},{\"type\":\"text\"}]}],\"model\":\"claude-sonnet-5\"}");
-    p.model = STR(""); /* other makers sign nothing */
+    p.model = STR(""); /* other models have no signatures */
     check_patch(
         &wire_anthropic,
         body,

@@ -1,4 +1,4 @@
-/* The Anthropic dialect by cases of our own: bodies read, written and changed, replies decoded,
+/* The Anthropic dialect, with our own cases: bodies are read, written and changed; replies decoded,
  * encoded and passed on.
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -38,7 +38,7 @@
 #define CALL_BLOCK(id, name)                                                                       \
     "{\"type\":\"tool_use\",\"id\":\"" id "\",\"name\":\"" name "\",\"input\":{}}"
 
-/* Decoded whole and at every size of piece up to 9: the same. */
+/* Decoded whole and in pieces of each size up to 9, with the same result. */
 static void check_events(const char *bytes, const char *want)
 {
     for (size_t piece = 0; piece < 10; piece++) {
@@ -74,7 +74,7 @@ TEST(thinking_without_a_signature_is_kept_for_its_call)
 
 TEST(blocks_that_overlap_are_told_apart)
 {
-    /* As llama.cpp has it: the text begins before the thinking has ended, and nothing is signed. */
+    /* From llama.cpp: the text begins before the thinking ends, and nothing is signed. */
     check_events(START BEGIN("0", "{\"type\":\"thinking\",\"thinking\":\"\"}") THINK("0", "hm")
                      BEGIN("1", TEXT_BLOCK) TEXT("1", "yes") STOP("0") TEXT("1", "!") STOP("1")
                          END("end_turn"),
@@ -97,7 +97,7 @@ TEST(a_call_without_arguments_has_an_empty_object)
                  "17 42 30 5 2\nstop tool tool_use\nend");
 }
 
-/* A text with the index of a call begins another block; the call is over then. */
+/* A text with the index of a call starts a new block and ends the call. */
 TEST(a_call_that_a_text_takes_the_place_of_has_an_empty_object)
 {
     check_events(
@@ -330,7 +330,7 @@ TEST(hidden_thinking_leaves_no_gap_in_the_indexes)
     buf_release(&out);
 }
 
-/* Text in which the first two bytes of the first delta are taken for thinking. */
+/* The first two bytes of the first text delta become reasoning. */
 struct tagged {
     struct pass *p;
     bool first;

@@ -1,4 +1,5 @@
-/* Calls whose arguments come by turns, cut anywhere: each arrives whole, one behind the other.
+/* Calls whose arguments arrive interleaved, divided anywhere: each call is emitted whole, one after
+ * the other.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -31,7 +32,7 @@ static void say(struct wire_encoder *en, enum chat_event_kind kind, uint32_t blo
     wire_encode(en, &ev);
 }
 
-/* A random order in which no call's pieces change places; words fall in between. */
+/* Emits pieces in random order, but those of one call in sequence; some texts come in between. */
 static void say_by_turns(struct wire_encoder *en, uint64_t *seed)
 {
     size_t at[CALLS] = {0}, left = CALLS, words = 3;
@@ -97,7 +98,8 @@ TEST(calls_by_turns_arrive_whole_in_every_dialect)
     }
 }
 
-/* Anthropic's blocks: what is stopped says nothing more, and none begins before. */
+/* Anthropic's blocks: a block gets no event after its end, and none starts before the previous one
+ * ended. */
 TEST(no_block_begins_before_the_one_before_has_ended)
 {
     for (uint64_t seed = 1; seed <= ROUNDS; seed++) {
@@ -122,8 +124,8 @@ TEST(no_block_begins_before_the_one_before_has_ended)
     }
 }
 
-/* Events that wait take memory that is not given back before the reply ends. If it is used up, they
- * leave out of turn, and none is lost. */
+/* Buffered events take memory until the reply ends. If the memory is exhausted, they are emitted
+ * out of order, but none is lost. */
 TEST(events_that_wait_do_not_exhaust_the_memory)
 {
     struct pass *p = malloc(sizeof *p);
@@ -150,7 +152,7 @@ TEST(events_that_wait_do_not_exhaust_the_memory)
     free(p);
 }
 
-/* These dialects write a call whole, so that the encoder holds it until the next event. */
+/* Gemini and Ollama write a call as a whole, so the encoder buffers it until the next event. */
 TEST(complete_calls_are_written_before_an_error_and_a_cut_one_is_not)
 {
     static const enum chat_dialect dialects[] = {CHAT_GEMINI, CHAT_OLLAMA, CHAT_ANTHROPIC};

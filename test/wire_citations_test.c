@@ -1,5 +1,5 @@
-/* What stands beside a text, and calls that are a text, between Chat and Responses, cut anywhere;
- * and what other dialects cite.
+/* Citations, and calls whose arguments are a text, between Chat Completions and Responses, divided
+ * anywhere; and citations of other dialects.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -84,7 +84,7 @@ TEST(what_is_broken_is_no_annotation)
     arena_release(&a);
 }
 
-/* ---- of other dialects ---- */
+/* ---- other dialects ---- */
 
 #define EVENT(json) "data: " json "\n\n"
 #define WEB(url)                                                                                   \
@@ -114,7 +114,7 @@ static const char claude[] =
     "{\"type\":\"content_block_delta\",\"index\":" n                                               \
     ",\"delta\":{\"type\":\"citations_delta\",\"citation\":" c "}}"
 
-/* The same, streamed: of the second block the citations come first, of the third last. */
+/* The same as a stream: the second block's citations come before its text, the third's after it. */
 static const char claude_stream[] = EVENT(BLOCK("0")) EVENT(TEXT("0", "\xc3\xa4\xc3\xb6 "))
     EVENT(BLOCK("1")) EVENT(CITED("1", WEB("u1"))) EVENT(CITED("1", PLAIN)) EVENT(CITED("1", PAGE))
         EVENT(TEXT("1", "b")) EVENT(TEXT("1", "\xe2\x82\xac")) EVENT(BLOCK("2"))
@@ -205,7 +205,7 @@ static const struct {
       URL(AT("4", "32"), "\"url\":\"u3\""),
       URL(AT("4", "5"), "\"url\":\"u4\"")},
      "gs:"},
-    /* to Gemini: pages only, each once */
+    /* to Gemini: only web pages, each once */
     {"anthropic",
      "gemini",
      claude,
@@ -227,7 +227,8 @@ static const struct {
      ":\"f\"}]}]}]}",
      {"\"groundingChunks\":[{\"web\":{\"uri\":\"u\"}}]"},
      "file"},
-    /* sources without places; places inside a character, behind the end, in one of several texts */
+    /* sources without positions; positions inside a character, beyond the end, in one of several
+     * texts */
     {"gemini",
      "openai",
      "{\"candidates\":[{" PARTS("x") ",\"groundingMetadata\":{\"groundingChu"

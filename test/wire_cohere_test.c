@@ -1,4 +1,4 @@
-/* Replies of Cohere's v2 chat, cut anywhere.
+/* Replies of Cohere's v2 chat, divided anywhere.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,4 +1,4 @@
-/* Bedrock's Converse replies by cases of our own, and recorded ones where they are at hand.
+/* Bedrock's Converse replies, with our own cases and, if installed, recorded ones.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -53,7 +53,7 @@ TEST(a_stream_says_the_stop_behind_its_usage)
         "\nextra metrics: {\"l\":1}\nstop end end_turn\nend");
 }
 
-/* Nobody but the host can answer it. */
+/* Only the host can execute it. */
 TEST(a_tool_of_the_hosts_own_is_no_call)
 {
     check_events("{\"output\":{\"message\":{\"content\":[{\"toolUse\":{\"toolUseId\":\"t\","
@@ -78,7 +78,7 @@ TEST(a_tool_of_the_hosts_own_is_no_call)
         "\nstop end end_turn\nend");
 }
 
-/* The text of the answer is in the block of its citations. */
+/* The block of the citations contains the answer's text. */
 TEST(a_text_with_citations_is_text)
 {
     check_events(
@@ -90,7 +90,7 @@ TEST(a_text_with_citations_is_text)
         "\nstop end end_turn\nend");
 }
 
-/* Clients match the results of tools by these ids, and parse the arguments. */
+/* Clients match tool results by these ids and parse the arguments, so neither may be missing. */
 TEST(every_call_has_an_id_and_arguments)
 {
     check_events("{\"output\":{\"message\":{\"content\":[{\"toolUse\":{\"name\":\"f\"}}]}},"

@@ -1,4 +1,4 @@
-/* Events of a whole reply that wait until it is decoded: they come out as they would at once.
+/* Events of a whole reply that are buffered until it is decoded equal those emitted at once.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -9,7 +9,7 @@ static const char *const replies[] = {
     "{\"id\":\"a\",\"model\":\"m\",\"choices\":[{\"index\":0,\"message\":{\"role\":\"assistant\","
     "\"content\":\"one \\u00e9 two\",\"reasoning\":\"why\\nnot\"},\"finish_reason\":\"stop\"}],"
     "\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":4},\"service_tier\":\"x\"}",
-    /* calls among texts, and what must go back with them */
+    /* calls between texts, and data that must be sent back with them */
     "{\"id\":\"b\",\"choices\":[{\"message\":{\"reasoning_content\":\"hm\",\"content\":\"text\","
     "\"tool_calls\":[{\"id\":\"c1\",\"function\":{\"name\":\"f\",\"arguments\":\"{}\"}},{\"id\":"
     "\"c2\",\"function\":{\"name\":\"g\",\"arguments\":\"{\\\"a\\\":1}\"},\"extra_content\":{}}]},"
@@ -17,16 +17,16 @@ static const char *const replies[] = {
     /* usage twice */
     "{\"choices\":[{\"message\":{\"content\":\"x\"},\"usage\":{\"prompt_tokens\":1}}],"
     "\"usage\":{\"prompt_tokens\":2}}",
-    /* more than are held */
+    /* more events than fit into the buffer */
     "{\"a\":1,\"b\":2,\"c\":3,\"d\":4,\"e\":5,\"f\":6,\"g\":7,\"h\":8,\"choices\":[{\"message\":{"
     "\"content\":\"x\",\"refusal\":\"no\",\"i\":9},\"j\":10},{\"index\":1,\"message\":{\"content\":"
     "[{\"type\":\"text\",\"text\":\"y\"},{\"type\":\"odd\"}]}}],\"k\":\"\\u00fc\"}",
-    /* errors, alone and behind a text */
+    /* errors, alone and after a text */
     "{\"error\":{\"message\":\"broken\",\"code\":\"c\"}}",
     "{\"choices\":[{\"message\":{\"content\":\"x\"}}],\"error\":{\"message\":\"bro\\tken\"}}",
     "{\"choices\":[]}",
     "[]",
-    /* Anthropic's */
+    /* Anthropic */
     "{\"id\":\"m\",\"type\":\"message\",\"model\":\"c\",\"content\":[{\"type\":\"thinking\","
     "\"thinking\":\"h\\u00e9\",\"signature\":\"s\\/1\"},{\"type\":\"text\",\"text\":\"a\\nb\"}],"
     "\"stop_reason\":\"end_turn\",\"usage\":{\"input_tokens\":1,\"output_tokens\":2},\"x\":[1]}",

@@ -1,5 +1,5 @@
-/* Calls in replies of Gemini: their ids, their signatures, arguments that come in pieces, and lists
- * of parts that calls were found in.
+/* Calls in Gemini's replies: their ids, their signatures, arguments in pieces, and lists of parts
+ * that contained calls as text.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -78,7 +78,7 @@ TEST(names_of_arguments_may_have_escapes_and_values_may_end_empty)
         "\"n\":null}\nstop tool STOP\nend");
 }
 
-/* A call without one of its arguments would be another call. */
+/* A call with a missing argument could have another effect. */
 TEST(arguments_that_cannot_be_put_together_are_an_error)
 {
     static const char *const wrong[] = {
@@ -94,7 +94,7 @@ TEST(arguments_that_cannot_be_put_together_are_an_error)
                      "call that cannot be put together");
 }
 
-/* Texts that became reasoning and calls, and elements that no event came from. */
+/* Texts that became reasoning and calls, and elements without events. */
 TEST(a_changed_list_of_many_elements_takes_linear_time)
 {
     enum { TEXTS = 4000, EMPTY = 400000 };
@@ -149,7 +149,7 @@ TEST(a_changed_list_of_many_elements_takes_linear_time)
 #define MALFORMED                                                                                  \
     ",\"finishReason\":\"MALFORMED_FUNCTION_CALL\",\"finishMessage\":\"Malformed call: f(\""
 
-/* The model wrote a call that cannot be read: the reply has not just ended. */
+/* The model wrote an unreadable call, so the reply must not look complete. */
 TEST(a_malformed_call_is_an_error)
 {
     check_events(

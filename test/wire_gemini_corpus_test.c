@@ -1,5 +1,4 @@
-/* Recorded traffic of Gemini's, where it is at hand: read whole and in pieces, written again, and
- * passed on.
+/* Recorded traffic of Gemini, if installed: read whole and in pieces, written again, and passed on.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

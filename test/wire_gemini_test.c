@@ -1,4 +1,4 @@
-/* The Gemini dialect by cases of our own.
+/* The Gemini dialect, with our own cases.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -204,7 +204,8 @@ TEST(each_candidate_says_how_it_ended)
     }
 }
 
-/* A block that does not fit must not leave a hole in the body; nor may a call be cut. */
+/* A block that does not fit must not leave the body incomplete, and a call must not be
+ * truncated. */
 TEST(a_reply_without_room_is_an_error)
 {
     static const enum chat_event_kind kinds[] = {CHAT_SIGNATURE, CHAT_OPAQUE, CHAT_ARGUMENTS};
@@ -235,7 +236,7 @@ TEST(a_reply_without_room_is_an_error)
         decode_to(&wire_gemini, buf_str(&out), stream ? FRAMES_SSE : FRAMES_WHOLE, 0, &n);
         if (!stream || call)
             CHECK_HAS(buf_str(&n.all), "error 502 the reply is too large");
-        else /* what need not be kept leaves at once */
+        else /* a stream emits these at once */
             CHECK_INT(n.errors, 0);
         notes_release(&n);
         buf_release(&big);
@@ -264,7 +265,7 @@ TEST(hidden_thoughts_leave_the_rest_of_the_chunk)
     free(p);
 }
 
-/* Proxies send a list of chunks in one event; a stream without alt=sse is one list. */
+/* Proxies send a list of chunks in one event; a stream without alt=sse is a single list. */
 TEST(hidden_thoughts_do_not_leave_in_a_list_of_chunks)
 {
     static const char first[] = CHUNK("{\"text\":\"hm\",\"thought\":true}", "");
@@ -283,7 +284,7 @@ TEST(hidden_thoughts_do_not_leave_in_a_list_of_chunks)
         pass_init(p, &wire_gemini, &wire_gemini, !whole);
         p->relay = p->hide = true;
         feed_bytes(&p->feed, buf_str(&b), kind, 0);
-        for (size_t i = 0; i < p->n; i++) /* those of the end, which no frame has */
+        for (size_t i = 0; i < p->n; i++) /* the final events, which belong to no frame */
             wire_encode(&p->en, &p->events[i]);
         CHECK_NOT(buf_str(&p->out), "hm");
         CHECK_NOT(buf_str(&p->out), "hush");
@@ -345,7 +346,7 @@ TEST(a_body_is_read_in_both_spellings)
     buf_release(&body);
 }
 
-/* Gemini refuses a request without contents, which other dialects allow. */
+/* Gemini refuses a request without contents; other dialects allow it. */
 TEST(a_request_of_a_system_prompt_alone_has_contents)
 {
     struct chat_part part = part_new(CHAT_PART_TEXT, CHAT_OPENAI);
@@ -499,8 +500,7 @@ TEST(wishes_are_edits_of_the_body)
         "\"mode\":\"NONE\"}}}");
 }
 
-/* Vercel's SDK, LiteLLM, LangChain and Pydantic AI put one where they were given no signature. */
-/* A single content need not be in a list, nor a single part. */
+/* A single content, and a single part, may be outside a list. */
 TEST(a_message_is_added_to_a_single_content)
 {
     static const struct wire_tail tails[] = {{.role = CHAT_USER, .text = STR_INIT("b")},
@@ -518,6 +518,7 @@ TEST(a_message_is_added_to_a_single_content)
                 "\"c\"}]}]}");
 }
 
+/* Vercel's SDK, LiteLLM, LangChain and Pydantic AI send a placeholder if they have no signature. */
 TEST(a_stand_in_gives_way_to_the_signature_that_was_kept)
 {
     static const char *const stand_ins[] = {"skip_thought_signature_validator",

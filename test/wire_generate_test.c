@@ -1,4 +1,4 @@
-/* /generate: a prompt in, named events out.
+/* /generate: reads a prompt, writes named events.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -178,7 +178,7 @@ TEST(an_error_is_the_last_event)
     telling_release(&t);
 }
 
-/* A call that is cut would be another call. */
+/* A truncated call could have another effect. */
 TEST(a_reply_without_room_is_an_error)
 {
     for (int stream = 0; stream < 2; stream++) {

@@ -1,5 +1,5 @@
-/* Habits of hosts and clients between two dialects: JSON over several lines, errors said in their
- * own ways, content that one dialect has a kind for and the other only words.
+/* Deviations of hosts and clients between two dialects: JSON over several lines, errors in their
+ * own forms, content that only one of the dialects has a type for.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -14,7 +14,7 @@
 
 /* ---- replies ---- */
 
-/* A reply of one dialect as a client of another gets it; `asked` is what that client sent. */
+/* Converts a reply between dialects; `asked` is the body that the client sent. */
 static void convert(const char *from, const char *to, bool stream, str reply, const char *asked,
                     struct buf *out)
 {
@@ -62,7 +62,7 @@ static void on_json(void *ctx, const struct frames_frame *frame)
     json_release(&doc);
 }
 
-/* Every frame of a reply is JSON. */
+/* Every frame of the reply is JSON. */
 static void check_frames(str bytes, enum frames_kind kind)
 {
     struct frames_seen seen = {0};
@@ -110,7 +110,7 @@ TEST(arguments_over_several_lines_break_no_frame)
     }
 }
 
-/* A host that answers a stream's request with a whole reply, in print for people. */
+/* A host that answers a stream request with a whole, pretty-printed reply. */
 TEST(items_over_several_lines_break_no_frame)
 {
     static const char reply[] =
@@ -131,7 +131,7 @@ TEST(items_over_several_lines_break_no_frame)
     }
 }
 
-/* A response says again what was asked, and that may have been written by hand. */
+/* A response repeats parts of the request, which may be pretty-printed. */
 TEST(a_request_over_several_lines_breaks_no_frame)
 {
     struct buf out;
@@ -186,7 +186,7 @@ TEST(usage_of_cohere_is_known_by_its_older_name)
     buf_release(&out);
 }
 
-/* Its SDKs count on both numbers. */
+/* The SDKs require both numbers. */
 TEST(a_response_says_what_was_read_and_written_of_the_cache)
 {
     struct buf out;
@@ -215,7 +215,7 @@ TEST(a_response_says_what_was_read_and_written_of_the_cache)
     buf_release(&out);
 }
 
-/* llama.cpp's way, with and without a wrapping. */
+/* The form of llama.cpp, with and without an outer object. */
 TEST(an_error_in_a_field_of_its_own_is_told)
 {
     static const char begun[] =
@@ -301,7 +301,7 @@ TEST(a_status_that_is_not_said_is_known_by_the_code)
 
 /* ---- requests ---- */
 
-/* A client's body as a provider of another dialect gets it. */
+/* A client's body, converted for a provider of another dialect. */
 static void ask(const char *from, const char *to, const char *body, struct buf *out)
 {
     struct chat_request r;
@@ -350,7 +350,7 @@ TEST(words_that_anthropic_has_kinds_for_reach_every_provider)
     buf_release(&out);
 }
 
-/* What is no words stays Anthropic's own, and what says nothing is no fault. */
+/* Blocks without text keep Anthropic's form, and blocks without content are no error. */
 TEST(blocks_without_words_are_kept_as_they_are)
 {
     static const char *const blocks[] = {
@@ -397,7 +397,7 @@ TEST(an_image_beside_a_tools_words_goes_with_them)
         CHECK_HAS(buf_str(&out), "here");
         CHECK_HAS(buf_str(&out), "iVBORw0K");
         CHECK_HAS(buf_str(&out), "/9j/4AAQ");
-        if (strcmp(providers[i], "ollama") != 0) /* which takes no addresses */
+        if (strcmp(providers[i], "ollama") != 0) /* ollama accepts no image URLs */
             CHECK_HAS(buf_str(&out), "http://a.example/i.gif");
     }
     check_deferred(&wire_gemini,
@@ -443,7 +443,7 @@ TEST(a_function_may_leave_out_that_it_is_one)
     buf_release(&out);
 }
 
-/* LangChain's clients write it. */
+/* LangChain's clients send it. */
 TEST(minus_one_is_no_sampling)
 {
     struct buf out;

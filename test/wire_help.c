@@ -1,4 +1,5 @@
-/* wire_help.c - events written down, recordings fed in pieces, replies encoded and passed on.
+/* wire_help.c - writes events as text, feeds recordings in pieces, encodes replies and passes them
+ * on.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -92,7 +93,7 @@ void notes_release(struct notes *n)
     buf_release(&n->cites);
 }
 
-/* As the gateway does it. */
+/* Decodes as the gateway does, with deferred events. */
 static void decode_whole(struct wire_decoder *d, struct wire_frame *w)
 {
     struct deferred_events h;
@@ -168,7 +169,7 @@ void pass_event(void *ctx, const struct chat_event *ev)
         copy.text = ev->text.p ? arena_dup(&p->arena, ev->text) : STR("");
         copy.id = ev->id.p ? arena_dup(&p->arena, ev->id) : STR("");
         copy.name = ev->name.p ? arena_dup(&p->arena, ev->name) : STR("");
-        if (ev->kind == CHAT_USAGE) { /* lent for the call */
+        if (ev->kind == CHAT_USAGE) { /* valid only during the call */
             struct chat_usage *usage = arena_alloc(&p->arena, sizeof *usage);
 
             *usage = *ev->usage;
@@ -236,7 +237,7 @@ static void dump_parts(struct buf *b, const struct chat_part *parts, size_t n)
 static void dump_request(struct buf *b, const struct chat_request *r)
 {
     for (size_t i = 0; i < r->message_count; i++) {
-        /* Messages of one role are one turn to some. */
+        /* Some dialects merge consecutive messages of one role. */
         if (i == 0 || r->messages[i].role != r->messages[i - 1].role)
             buf_printf(b, "message %d\n", r->messages[i].role);
         dump_parts(b, r->messages[i].parts, r->messages[i].part_count);
@@ -364,7 +365,7 @@ struct wire_plan no_plan(void)
     return p;
 }
 
-/* Every string under one of the keys, wherever it stands, is among the texts. */
+/* Each string under one of the keys, at any depth, must be among the texts. */
 static void check_lost(const char *id, const struct json *doc, const struct json_node *v,
                        const char *const *keys, str bag)
 {
@@ -461,7 +462,7 @@ void check_passing(const struct wire *w, const char *id, str bytes, enum frames_
 {
     enum frames_kind again = kind == FRAMES_LINES ? FRAMES_SSE : kind;
 
-    for (int how = 0; how < 4; how++) { /* encoded streamed, encoded whole, passed on, hidden */
+    for (int how = 0; how < 4; how++) { /* encoded in two ways, passed on, hidden */
         struct notes want, got;
         struct pass *p = malloc(sizeof *p);
         bool stream = how == 0 || (how > 1 && kind != FRAMES_WHOLE);

@@ -1,5 +1,5 @@
-/* wire_help.h - what the tests of the dialects share: events written down as text, recordings fed
- * in pieces, replies encoded and passed on.
+/* wire_help.h - shared by the tests of the dialects: events as text, recordings fed in pieces,
+ * replies encoded and passed on.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -12,13 +12,14 @@
 
 #define HELP_SIZE_MAX ((size_t)64 << 20)
 
-/* ---- events as text: "kind choice.block id name: text", texts of one block joined ---- */
+/* ---- events as text: "kind choice.block id name: text", consecutive texts of a block joined
+ * ---- */
 
 struct notes {
     struct buf all;   /* every event */
-    struct buf bag;   /* every text, as it is */
-    struct buf cites; /* citations: where in their text they come is not said by a whole reply */
-    bool content;     /* only what is content, without ids of ours */
+    struct buf bag;   /* every text, unquoted */
+    struct buf cites; /* citations; a whole reply has no order between them and the text */
+    bool content;     /* only content, without generated ids */
     bool no_thought;  /* without reasoning */
     enum chat_event_kind last;
     uint32_t last_choice, last_block, renumbered;
@@ -36,20 +37,20 @@ void notes_release(struct notes *n);
 struct feed {
     struct wire_decoder d;
     bool whole;
-    void (*after)(void *ctx, const struct wire_frame *f); /* a frame was decoded; or NULL */
+    void (*after)(void *ctx, const struct wire_frame *f); /* after each decoded frame; or NULL */
     void *ctx;
 };
 
-/* A frame into the decoder; the context is a struct feed. */
+/* Decodes a frame; ctx is a struct feed. */
 void feed_frame(void *ctx, const struct frames_frame *frame);
 
-/* The bytes in pieces of a size (0: all at once) through frames into the decoder. */
+/* Feeds the bytes in pieces of a size (0: all at once) through `frames` into the decoder. */
 void feed_bytes(struct feed *f, str bytes, enum frames_kind kind, size_t piece);
 
 void decode_to(const struct wire *w, str bytes, enum frames_kind kind, size_t piece,
                struct notes *n);
 
-/* ---- encoding what was decoded, or passing it on ---- */
+/* ---- encoding decoded events, or passing frames on ---- */
 
 #define EVENTS_MAX 512
 
@@ -75,22 +76,22 @@ void pass_release(struct pass *p);
 
 /* ---- requests as text ---- */
 
-/* A body read: as dump_request has it, or "!" and the error. */
+/* Reads a body; returns its dump by dump_request, or "!" and the error. */
 void read_to(const struct wire *w, str body, struct buf *out, struct buf *again);
 
 void patch_to(const struct wire *w, const char *body, const struct wire_plan *plan,
               struct buf *out);
 
-/* A body read must be refused with these words; or be read, and these words are the error for
- * providers of other dialects. */
+/* check_refused: reading the body must fail with this error. check_deferred: reading succeeds, and
+ * this is the error for providers of other dialects. */
 #define check_refused(w, body, why) check_read_error(w, body, "! ", why)
 #define check_deferred(w, body, why) check_read_error(w, body, "? ", why)
 void check_read_error(const struct wire *w, const char *body, const char *mark, const char *why);
-/* What a plan makes of a body. */
+/* Applies a plan to a body and compares the result. */
 void check_patch(const struct wire *w, const char *body, const struct wire_plan *plan,
                  const char *want);
 
-/* An event as another dialect's decoder gives it. */
+/* An event as if decoded from another dialect. */
 struct chat_event event(enum chat_event_kind kind, uint32_t block, const char *text);
 
 #define PLAN(...)                                                                                  \
@@ -99,7 +100,7 @@ struct chat_event event(enum chat_event_kind kind, uint32_t block, const char *t
         .budget_tokens = -1, __VA_ARGS__                                                           \
     }
 
-/* A plan that wishes nothing. */
+/* A plan without changes. */
 struct wire_plan no_plan(void);
 
 #define CHECK_HAS(text, part)                                                                      \
@@ -121,39 +122,39 @@ struct wire_plan no_plan(void);
 
 void check_same(const char *id, const char *what, str got, str want);
 
-/* Decoding: no error, an end, the same at every cut, nothing lost. */
+/* Checks decoding: no error, an end, the same events for every division, no text lost. */
 void check_decoding(const struct wire *w, const char *id, str bytes, enum frames_kind kind,
                     const char *const *keys);
 
-/* Encoding and decoding again gives the same content; passing on gives the same bytes; and without
- * reasoning it is the same but for that. */
+/* Checks that encoding and decoding again give the same content; that passing on gives the same
+ * bytes; and that passing on with hidden reasoning drops only the reasoning. */
 void check_passing(const struct wire *w, const char *id, str bytes, enum frames_kind kind);
 
-/* The dialect whose recordings are looked through: the addresses that speak it, and the members
- * that must not be lost. */
+/* A dialect for check_recorded_replies: which addresses use it, and the members that must not be
+ * lost. */
 struct recorded {
     const struct wire *wire;
     bool (*speaks)(str uri);
     const char *const *keys;
-    const char *const *files; /* of provider-traffic, then NULL */
+    const char *const *files; /* names in provider-traffic; NULL at the end */
 };
-/* Every good reply of those files is decoded and passed on; every request is read, written and read
- * again. */
+/* Decodes and passes on each successful reply of those files; reads, writes and reads again each
+ * request. */
 void check_recorded_replies(const struct recorded *r);
 void check_recorded_requests(const struct recorded *r);
 
-/* A line of a recording of traffic, taken apart. */
+/* The parts of a line of recorded traffic. */
 struct exchange {
     str id, uri, request, reply, type;
     int64_t status;
 };
 
-/* Calls on for every line of provider-traffic/NAME.jsonl. */
+/* Calls `on` for each line of provider-traffic/NAME.jsonl. */
 size_t each_exchange(const char *name, size_t (*on)(void *ctx, const struct exchange *x),
                      void *ctx);
 
-/* Calls on for every file of provider-streams/FOLDER whose name ends so. */
+/* Calls `on` for each file of provider-streams/FOLDER whose name ends in `ending`. */
 size_t each_file(const char *folder, const char *ending, size_t (*on)(const char *id, str body));
 
-/* Lines of JSON as the SSE events they were. */
+/* Converts lines of JSON to SSE events. */
 void lines_to_sse(str lines, bool named, struct buf *out);

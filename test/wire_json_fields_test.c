@@ -1,4 +1,4 @@
-/* wire_json_fields_test.c - members found in one walk are those that json_find finds.
+/* wire_json_fields_test.c - members found in one pass equal those that json_find finds.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -20,7 +20,7 @@ TEST(every_name_has_its_number)
         }
 }
 
-/* A name with one byte changed or appended is another. */
+/* A name with one byte changed or appended must not match. */
 TEST(a_name_with_one_byte_changed_is_not_found)
 {
     char near[64];
@@ -41,7 +41,7 @@ TEST(a_name_with_one_byte_changed_is_not_found)
     CHECK(openai_reply_fields.find("", 0) == -1);
 }
 
-/* Objects of random members, some twice, some null, some with an escape in the key. */
+/* Objects with random members: some repeated, some null, some with an escape in the key. */
 TEST(one_walk_finds_what_single_looks_find)
 {
     unsigned seed = 7;

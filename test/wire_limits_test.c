@@ -1,11 +1,10 @@
-/* Replies and requests that no honest peer sends: they take their time and their room, no more.
+/* Malicious replies and requests take bounded time and memory.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "wire_openai_help.h"
 
-/* Members that no host has, a new one with every chunk: the reply stays linear in time and bounded
- * in memory. */
+/* Unknown members, a new one in each chunk: the reply takes linear time and bounded memory. */
 TEST(new_members_in_every_chunk_are_no_burden)
 {
     struct telling t;
@@ -34,7 +33,7 @@ TEST(new_members_in_every_chunk_are_no_burden)
     buf_release(&b);
 }
 
-/* Calls that nobody answered are not looked through again for every result that comes. */
+/* The list of unanswered calls must not be scanned for each result. */
 TEST(a_long_history_of_open_calls_is_read_in_linear_time)
 {
     struct chat_request q;
@@ -58,7 +57,7 @@ TEST(a_long_history_of_open_calls_is_read_in_linear_time)
     CHECK_F(wire_ollama.read(&doc, &a, &q, &e), "%s", e.text);
     CHECK_INT(q.message_count, 90001);
     CHECK_STR(q.messages[90000].parts[0].name, "g");
-    wire_gemini.write(&q, &out); /* which looks for the names of calls */
+    wire_gemini.write(&q, &out); /* which looks up the names of calls */
     CHECK(!buf_full(&out));
     json_release(&doc);
     arena_release(&a);
@@ -66,7 +65,7 @@ TEST(a_long_history_of_open_calls_is_read_in_linear_time)
     buf_release(&out);
 }
 
-/* Members are read only of an object: the last element of a list has no value after it. */
+/* Only an object has members: the last element of a list has no value after it. */
 TEST(a_list_where_an_object_should_be_has_no_members)
 {
     static const struct {
@@ -92,8 +91,7 @@ TEST(a_list_where_an_object_should_be_has_no_members)
     }
 }
 
-/* JSON may have line ends of three kinds between its values, and each of them ends a line of
- * SSE. */
+/* JSON allows three kinds of line ends between values, and each of them would end a line of SSE. */
 TEST(a_value_of_several_lines_stays_in_its_event)
 {
     static const struct wire *const wires[] = {&wire_anthropic, &wire_responses};
@@ -119,7 +117,7 @@ TEST(a_value_of_several_lines_stays_in_its_event)
         }
 }
 
-/* Tools and the names of those that are allowed, and messages of the system: however many. */
+/* Any number of tools, allowed tools, and system messages. */
 TEST(long_lists_of_a_request_are_read_and_written_in_linear_time)
 {
     enum { MANY = 200000 };
@@ -161,7 +159,7 @@ TEST(long_lists_of_a_request_are_read_and_written_in_linear_time)
     buf_release(&out);
 }
 
-/* A buffer that is full ignores what is added: an encoder may not count on its bytes. */
+/* A full buffer ignores additions, so an encoder must not assume that its bytes are there. */
 TEST(encoders_with_a_full_buffer_write_nowhere_else)
 {
 #define EV(k, b, t)                                                                                \
@@ -193,7 +191,7 @@ TEST(encoders_with_a_full_buffer_write_nowhere_else)
 #undef EV
 }
 
-/* Counts are added up: one beyond what any reply can have counts as unknown. */
+/* Counts are added up, so a count beyond any possible reply is treated as unknown. */
 TEST(a_count_that_cannot_be_is_unknown)
 {
 #define MOST "9223372036854775807"
@@ -229,7 +227,7 @@ TEST(a_count_that_cannot_be_is_unknown)
 #undef MOST
 }
 
-/* An arena that is full ends the process: what a body may have any number of is refused before. */
+/* A full arena ends the process, so unlimited numbers of elements must be refused early. */
 TEST(a_body_of_millions_of_small_things_is_refused)
 {
     static const struct {
@@ -291,8 +289,8 @@ TEST(a_body_of_millions_of_small_things_is_refused)
     }
 }
 
-/* Values that are not even objects take more memory than their bytes: there is room for them, or
- * the request is refused. */
+/* Values that should be objects take more memory than their bytes: either it suffices, or the
+ * request is refused. */
 TEST(values_that_cannot_be_read_do_not_exhaust_the_memory)
 {
     static const struct {
@@ -329,7 +327,7 @@ TEST(values_that_cannot_be_read_do_not_exhaust_the_memory)
         }
 }
 
-/* A whole reply, decoded and passed on with and without its reasoning. */
+/* Decodes a whole reply and passes it on, with and without its reasoning. */
 TEST(a_reply_of_many_candidates_takes_linear_time)
 {
     struct buf b;
@@ -358,7 +356,7 @@ TEST(a_reply_of_many_candidates_takes_linear_time)
     buf_release(&b);
 }
 
-/* Each text of a changed reply is found among the events without a look at all of them. */
+/* Finding the event of each changed text must not scan all events. */
 TEST(a_changed_response_of_many_texts_takes_linear_time)
 {
     enum { TEXTS = 4000, EVENTS = 200000 };
@@ -389,7 +387,7 @@ TEST(a_changed_response_of_many_texts_takes_linear_time)
                                         .text = block % 2 ? STR("b") : STR("a"),
                                         .id = STR(""),
                                         .name = STR("")};
-        if (i % (EVENTS / TEXTS) == 0) /* the others are of the same text */
+        if (i % (EVENTS / TEXTS) == 0) /* the others belong to the same text */
             events[i].from = json_get(&doc, json_at(&doc, parts, block), "text");
         else
             events[i].from = events[i - 1].from;
@@ -407,8 +405,8 @@ TEST(a_changed_response_of_many_texts_takes_linear_time)
     free(events);
 }
 
-/* An allocation beyond the limit of an arena ends the process, and the memory that is left is often
- * in two pieces: a text that fits neither is dropped. */
+/* An allocation beyond an arena's limit ends the process, and its free memory is often in two
+ * pieces. A text that fits into neither is dropped. */
 TEST(a_text_larger_than_each_of_two_free_pieces_of_memory_is_dropped)
 {
     static const struct {
@@ -450,7 +448,7 @@ TEST(a_text_larger_than_each_of_two_free_pieces_of_memory_is_dropped)
     free(text);
 }
 
-/* Schemas whose objects list all of their members as required, in the reverse order. */
+/* Schemas whose objects list all members as required, in reverse order. */
 TEST(large_strict_schemas_are_checked_in_linear_time)
 {
     enum { OBJECTS = 1200, MEMBERS = 1000 };
@@ -477,7 +475,7 @@ TEST(large_strict_schemas_are_checked_in_linear_time)
     }
 }
 
-/* A list in which each element has its number: "f0", "f1"... */
+/* A list with numbered elements: "f0", "f1"... */
 static void add_names(struct buf *b, const char *before, const char *letter, unsigned n,
                       const char *after)
 {
@@ -485,7 +483,7 @@ static void add_names(struct buf *b, const char *before, const char *letter, uns
         buf_printf(b, "%s%s\"%s%u\"%s", i ? "," : "", before, letter, i, after);
 }
 
-/* A list of allowed tools as long as the list of tools. */
+/* A list of allowed tools as long as the list of all tools. */
 TEST(many_allowed_tools_are_read_in_linear_time)
 {
     static const struct {
@@ -551,7 +549,7 @@ TEST(many_allowed_tools_are_read_in_linear_time)
     }
 }
 
-/* Files have no page, so none of them is a page that Gemini's clients get. */
+/* A citation of a file has no URL, so Gemini's clients get none of them. */
 TEST(many_citations_of_files_are_converted_in_linear_time)
 {
     struct chat_event ev = {.dialect = CHAT_ANTHROPIC, .id = STR(""), .name = STR("")};

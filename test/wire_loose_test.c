@@ -1,12 +1,12 @@
-/* Replies whose members are of another kind than their dialect says, but whose meaning is plain:
- * the answer reaches the client, and what breaks the contract is a clear error.
+/* Replies with members of the wrong type but a clear meaning: the client gets the answer. Replies
+ * that break the contract give a clear error.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "wire_help.h"
 
-/* A reply as a client of another dialect gets it; `hide` takes the reasoning out, and `from` and
- * `to` are the same then. */
+/* Converts a reply for a client of another dialect. With `hide` the reasoning is removed, and
+ * `from` equals `to`. */
 static void convert(const char *from, const char *to, const char *reply, bool hide, struct buf *out)
 {
     const struct wire *w = wire_find(str_c(from));
@@ -47,7 +47,7 @@ static void convert(const char *from, const char *to, const char *reply, bool hi
 static const struct {
     const char *from, *to, *reply, *has[4];
 } rows[] = {
-    /* finishReason as the number of its word, known and unknown; words nobody knows */
+    /* finishReason as an enum number, known and unknown; unknown names */
     {"gemini",
      "openai",
      GEMINI("1"),
@@ -203,7 +203,7 @@ static const struct {
      "{\"message\":{\"content\":\"hello\"},\"done\":0}\n{\"message\":{\"cont"
      "ent\":\"\"},\"done\":1}\n",
      {"\"hello\"", "\"finish_reason\":\"stop\"", "[DONE]"}},
-    /* what breaks the contract */
+    /* broken contracts */
     {"openai", "anthropic", "{\"choices\":[]}", {"no choices"}},
     {"openai", "anthropic", "{\"choices\":{\"message\":{}}}", {"no choices"}},
     {"openai", "anthropic", "{\"usage\":{}}", {"no chat completion"}},

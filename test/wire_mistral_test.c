@@ -1,4 +1,5 @@
-/* Mistral's chat completions: chunks of content both ways. And Cohere's replies.
+/* Mistral's chat completions, whose content comes in chunks, in both directions; and Cohere's
+ * replies.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

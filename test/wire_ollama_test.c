@@ -1,4 +1,4 @@
-/* Ollama's /api/chat, both sides: what is read, written, changed, and how lines go through.
+/* Ollama's /api/chat on both sides: reading, writing, changing, and lines passed on.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -350,7 +350,7 @@ TEST(thinking_goes_back_with_its_call)
                 "\"tool_calls\":[{\"id\":\"x\"}]}]}");
 }
 
-/* Arguments that are no object are not a part of the line as they are given on. */
+/* Arguments that are not an object are rewritten, so they must not also be copied from the line. */
 TEST(a_call_of_a_changed_line_is_there_once)
 {
     static const char line[] =
@@ -377,7 +377,7 @@ TEST(a_call_of_a_changed_line_is_there_once)
     }
 }
 
-/* A whole reply may have several lines, but a line of a stream may not. */
+/* A whole reply may span several lines, but a chunk of a stream must be one line. */
 TEST(members_of_several_lines_become_one_line)
 {
     struct pass *p = malloc(sizeof *p);

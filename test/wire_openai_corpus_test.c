@@ -1,5 +1,5 @@
-/* Recorded replies of many hosts: nothing is lost, the cuts do not show, and what we make of them
- * reads the same again.
+/* Recorded replies of many hosts: no text is lost, divisions have no effect, and encoded replies
+ * decode to the same events.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -14,7 +14,7 @@ struct recording {
     bool stream;
 };
 
-/* ---- what an independent walk finds ---- */
+/* ---- an independent walk over the recording ---- */
 
 struct found {
     struct buf text, reasoning, arguments;
@@ -121,7 +121,7 @@ static void walk(str text, struct found *out)
             add_text(&doc, member(&doc, c, "text"), &a, &out->text);
             out->finished = out->finished || (reason && reason->size > 2);
         }
-        if (!list) { /* Cohere's */
+        if (!list) { /* Cohere */
             const struct json_node *delta = member(&doc, root, "delta");
 
             walk_message(&doc, member(&doc, delta ? delta : root, "message"), &a, out);
@@ -157,7 +157,7 @@ static void walk_all(const struct recording *r, struct found *out)
     frames_release(&fr);
 }
 
-/* ---- the claims ---- */
+/* ---- the checks ---- */
 
 #define SAME(r, got, want)                                                                         \
     CHECK_F(str_eq(got, want),                                                                     \
@@ -225,7 +225,7 @@ static void check_same(const struct recording *r, const struct said *got, const 
     CHECK_F(got->usage.output == want->usage.output || want->errors, STR_FMT, STR_ARG(r->id));
 }
 
-/* Decoded, told to a client of Chat Completions, decoded again. */
+/* Decodes a reply, encodes it for a client of Chat Completions, and decodes it again. */
 static void check_round(const struct recording *r, const struct said *want, bool stream)
 {
     struct telling t;
@@ -284,7 +284,7 @@ static void check(const struct recording *r)
     check_found(r, &s);
     check_cuts(r, &s);
     check_round(r, &s, true);
-    if (s.errors == 0) /* of a reply that failed, a whole body has only the error */
+    if (s.errors == 0) /* a failed reply as a whole body has only the error */
         check_round(r, &s, false);
     check_relay(r, &s, false);
     check_relay(r, &s, true);
@@ -426,7 +426,7 @@ static size_t check_body(const char *path, str text)
     return 1;
 }
 
-/* A line a chunk: framed as they were on the wire. */
+/* The file has one chunk per line; adds the framing of the wire. */
 static size_t check_chunks(const char *path, str text)
 {
     struct recording r = {str_c(path), STR(""), folder_wire(path), true};

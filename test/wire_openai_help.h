@@ -1,4 +1,4 @@
-/* wire_openai_help.h - events of a reply written down, so that tests can compare them.
+/* wire_openai_help.h - events of a reply as text, so that tests can compare them.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -12,9 +12,9 @@
 #define UNUSED __attribute__((unused))
 
 struct said {
-    struct buf lines;              /* one a event, as it came */
-    struct buf text[CHAT_END + 1]; /* by kind, joined; calls with id and name */
-    struct buf blocks;             /* content, joined within its block */
+    struct buf lines;              /* one line per event */
+    struct buf text[CHAT_END + 1]; /* joined by kind; calls with id and name */
+    struct buf blocks;             /* content, joined by block */
     enum chat_event_kind last;
     uint32_t last_block, last_choice;
     struct chat_usage usage;
@@ -22,7 +22,7 @@ struct said {
     enum chat_stop stop;
     int status;
 
-    /* With an encoder, frames are passed on to it too. */
+    /* If not NULL, frames are also passed on to this encoder. */
     struct wire_decoder d;
     struct wire_encoder *relay;
     bool touch;
@@ -79,7 +79,7 @@ static UNUSED void said_on_event(void *ctx, const struct chat_event *ev)
     s->starts += ev->kind == CHAT_START;
     if (s->events && s->n < 100000) {
         s->events[s->n] = *ev;
-        if (ev->kind == CHAT_USAGE) { /* lent for the call */
+        if (ev->kind == CHAT_USAGE) { /* valid only during the call */
             struct chat_usage *u = arena_alloc(&s->arena, sizeof *u);
 
             *u = *ev->usage;
@@ -121,7 +121,7 @@ static UNUSED void said_on_frame(void *ctx, const struct frames_frame *frame)
         wire_relay(s->relay, &f, s->events, s->n, s->touch);
 }
 
-/* A stream, cut into pieces of a size. */
+/* Decodes a stream in pieces of a size. */
 static UNUSED void said_stream(struct said *s, str bytes, size_t size)
 {
     struct frames fr;
@@ -149,7 +149,7 @@ static UNUSED str said_text(const struct said *s, enum chat_event_kind kind)
     return buf_str(&s->text[kind]);
 }
 
-/* An encoder to write into, of a request that asked for usage. */
+/* An encoder with its output, for a request that includes usage. */
 struct telling {
     struct chat_request request;
     struct wire_encoder en;

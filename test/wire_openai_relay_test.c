@@ -1,4 +1,5 @@
-/* Chat Completions passed on: bytes stay, what is touched says what the events say.
+/* Chat Completions passed on: untouched frames keep their bytes, and changed frames carry the text
+ * of the events.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -6,7 +7,7 @@
 
 #define HEAD "\"id\":\"r\",\"created\":1,\"model\":\"m\","
 
-/* One frame, the events it is to say now, and what leaves. */
+/* Relays a frame whose content is now these events, and compares the output. */
 static void relay(bool stream, const char *data, const struct chat_event *events, size_t n,
                   const char *want)
 {
@@ -128,7 +129,7 @@ TEST(a_frame_of_one_text_keeps_what_else_it_carries)
           "\"audio\":{\"id\":1}},\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":1}}",
           LAST("{\"content\":\"b\",\"audio\":{\"id\":1}}"),
           EV(CHAT_TEXT, "b"));
-    RELAY(true, /* the white space that the pipe held back comes with the stop */
+    RELAY(true, /* the white space that the pipe buffered is emitted with the stop */
           "{" HEAD "\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}],"
           "\"usage\":{\"prompt_tokens\":1}}",
           LAST("{\"content\":\" \"}"),
@@ -148,7 +149,7 @@ TEST(what_else_a_frame_of_two_texts_carries_follows)
 
 #define LOGPROBS "\"logprobs\":{\"content\":[{\"token\":\"t\"}]}"
 
-/* The pipe drops the event of a list that has tokens of hidden reasoning. */
+/* The pipe drops the event of a list that contains tokens of hidden reasoning. */
 TEST(log_probabilities_stay_in_the_frame_that_says_their_text)
 {
     RELAY(true,
@@ -186,7 +187,7 @@ TEST(details_stay_with_the_words_they_repeat)
               "\"type\":\"reasoning.text\",\"text\":\"a\"}]}",
               ""),
           EV(CHAT_REASONING, "a"));
-    RELAY(true, /* only they say it */
+    RELAY(true, /* only these blocks contain the reasoning */
           "{" HEAD "\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"c\","
           "\"thinking_blocks\":[{\"thinking\":\"a\"},{\"thinking\":\"b\"}]}}]}",
           OUT("{\"reasoning\":\"ab\",\"reasoning_content\":\"ab\",\"role\":\"assistant\","
@@ -195,7 +196,7 @@ TEST(details_stay_with_the_words_they_repeat)
           EV(CHAT_REASONING, "a"),
           EV(CHAT_REASONING, "b"),
           EV(CHAT_TEXT, "c"));
-    RELAY(true, /* cut short by a budget */
+    RELAY(true, /* truncated by a budget */
           "{" HEAD
           "\"choices\":[{\"index\":0,\"delta\":{\"reasoning\":\"ab\",\"reasoning_details\":[{"
           "\"type\":\"reasoning.text\",\"text\":\"ab\"}]}}]}",

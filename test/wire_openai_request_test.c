@@ -1,4 +1,4 @@
-/* Chat Completions: what clients ask, and what the gateway makes of it for each host.
+/* Chat Completions: client requests, and their form for each host.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -32,7 +32,7 @@ static void asked_release(struct request_reader *q)
     arena_release(&q->a);
 }
 
-/* ---- what is refused, and with which words ---- */
+/* ---- refused bodies and their errors ---- */
 
 static const struct {
     const char *body, *why;
@@ -129,7 +129,7 @@ TEST(a_value_that_is_not_known_is_left_to_its_own_providers)
     }
 }
 
-/* ---- how much to think ---- */
+/* ---- reasoning effort and budgets ---- */
 
 static const struct {
     const char *more;
@@ -268,7 +268,7 @@ static void apply(const struct wire *w, const char *body, const struct wire_plan
     arena_release(&a);
 }
 
-/* All str of a plan that wants nothing. */
+/* Sets all str members of an otherwise empty plan. */
 static struct wire_plan plan_of(struct wire_plan p)
 {
     str *texts[] = {&p.model, &p.system_extra, &p.temperature, &p.top_p, &p.max_tokens, &p.merge};
@@ -437,12 +437,12 @@ TEST(a_host_whose_reasoning_may_be_ended_is_told_so)
           &p,
           BODY(",\"reasoning_control\":true,\"thinking_budget_tokens\":9,"
                "\"reasoning_budget_tokens\":9"));
-    p.drop_reasoning = true; /* it refused the others */
+    p.drop_reasoning = true; /* the host refused the other parameters */
     apply(&wire_openai,
           BODY(",\"reasoning_budget_tokens\":9"),
           &p,
           BODY(",\"reasoning_control\":true"));
-    p.control = false; /* and this one */
+    p.control = false; /* the host refused this one too */
     apply(&wire_openai, BODY(",\"reasoning_control\":true"), &p, BODY(""));
 }
 

@@ -1,4 +1,4 @@
-/* Chat Completions: replies into events and back, in the spellings of its hosts.
+/* Chat Completions: replies decoded and encoded, in the variants of its hosts.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -10,7 +10,7 @@
     "data: {" HEAD "\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"" why "\"}]}\n\n"
 #define DONE "data: [DONE]\n\n"
 
-/* Each stream, and its content block by block. */
+/* Streams and their content by block. */
 static const struct {
     const char *name, *stream, *blocks;
     enum chat_stop stop;
@@ -272,7 +272,7 @@ TEST(usage_has_the_reasoning_in_it_whoever_counts)
         }
 }
 
-/* What the vault is told. */
+/* The data that the decoder passes to the vault. */
 static const struct {
     const char *stream, *keep;
 } kept[] = {
@@ -358,7 +358,7 @@ TEST(members_without_an_event_are_extras)
     telling_release(&t);
 }
 
-/* ---- out ---- */
+/* ---- encoding ---- */
 
 #define CHUNK(delta, finish)                                                                       \
     "data: {\"id\":\"x\",\"object\":\"chat.completion.chunk\",\"created\":7,\"model\":\"m\","      \
@@ -502,7 +502,7 @@ TEST(errors_have_the_type_that_fits_their_status)
         wire_openai.write_error(&error, &b);
         CHECK_STR(buf_str(&b), cases[i].want);
         buf_reset(&b);
-        error.type = STR("RESOURCE_EXHAUSTED"); /* Google's word for it */
+        error.type = STR("RESOURCE_EXHAUSTED"); /* Google's error type */
         wire_openai.write_error(&error, &b);
         CHECK_STR(buf_str(&b), cases[i].want);
         buf_release(&b);

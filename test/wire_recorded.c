@@ -1,4 +1,4 @@
-/* Recordings of traffic, looked through for one dialect.
+/* Checks the recorded traffic of one dialect.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -6,8 +6,8 @@
 
 #include "wire/redact_reasoning.h"
 
-/* A message in which one member of reasoning occurs many times, or many such members once: each is
- * removed once. */
+/* A message with one reasoning member repeated many times, or with many different ones: each is
+ * removed, in linear time. */
 TEST(reasoning_that_is_named_many_times_is_removed_in_linear_time)
 {
     for (unsigned distinct = 0; distinct < 2; distinct++) {
@@ -28,8 +28,8 @@ TEST(reasoning_that_is_named_many_times_is_removed_in_linear_time)
     }
 }
 
-/* Unknown members pass to a client of the same dialect, without the reasoning in them: at any
- * depth, and however its name is written. */
+/* Unknown members pass to a client of the same dialect without their reasoning, at any depth and in
+ * any spelling of its name. */
 TEST(hidden_reasoning_is_removed_from_unknown_members_at_any_depth)
 {
     static const char *const names[] = {"thinking", "th\\u0069nking", "thinking\\/raw"};
@@ -56,7 +56,7 @@ TEST(hidden_reasoning_is_removed_from_unknown_members_at_any_depth)
     }
 }
 
-/* Gemini's stream without SSE is a list of chunks, and Gemini names members in two ways. */
+/* Gemini's stream without SSE is a list of chunks, and Gemini's members have two spellings. */
 TEST(hidden_reasoning_of_gemini_is_removed_in_both_spellings_and_from_a_list)
 {
 #define CHUNK(tokens)                                                                              \
@@ -82,7 +82,7 @@ TEST(hidden_reasoning_of_gemini_is_removed_in_both_spellings_and_from_a_list)
     }
 }
 
-/* Gemini takes a message, and a part of it, outside of a list. */
+/* Gemini accepts a message, and a part, outside a list. */
 TEST(reasoning_of_a_request_without_lists_is_removed)
 {
     static const struct {

@@ -1,4 +1,4 @@
-/* Frames known by their bytes: what comes out is what decoding and relaying each of them gives.
+/* Frames recognised by their bytes: the output must equal that of decoding and relaying each frame.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -9,7 +9,7 @@
 #define STREAMS 3000
 #define FRAMES 40
 
-/* One stream twice: with frames known by their bytes, and with every frame decoded. */
+/* Processes a stream, with frames recognised by their bytes or with every frame decoded. */
 struct side {
     struct wire wire;
     struct feed feed;
@@ -19,14 +19,14 @@ struct side {
     struct notes notes;
     struct buf out;
     struct chat_event events[8];
-    struct chat_usage usage; /* of the last that counts */
+    struct chat_usage usage; /* the last one */
     size_t n, again;
     bool touched;
     uint64_t policy;
 };
 
-/* What a pipe may do to an event: hide it, cut it, say it as reasoning. It depends on the text, so
- * that both sides do the same. */
+/* Changes an event as a pipe may: hides it, truncates it, turns it into reasoning. The choice
+ * depends on the text, so both sides make the same one. */
 static void on_event(void *ctx, const struct chat_event *ev)
 {
     struct side *s = ctx;
@@ -35,7 +35,7 @@ static void on_event(void *ctx, const struct chat_event *ev)
 
     note(&s->notes, ev);
     out.node = NULL;
-    if (ev->kind == CHAT_USAGE) { /* lent for the call */
+    if (ev->kind == CHAT_USAGE) { /* valid only during the call */
         s->usage = *ev->usage;
         out.usage = &s->usage;
     }
@@ -89,7 +89,7 @@ static void side_release(struct side *s)
     arena_release(&s->arena);
 }
 
-/* The same out of both, and how many frames were known by their bytes. */
+/* Both outputs must be the same. Returns the number of frames recognised by their bytes. */
 static size_t compare(str stream, uint64_t policy, size_t piece)
 {
     struct side with, without;
@@ -151,7 +151,7 @@ static void add_text(struct rand *r, struct buf *b)
     buf_add(b, str_c(rand_below(r, 4) ? texts[rand_below(r, 3)] : pick(r, texts, COUNT_OF(texts))));
 }
 
-/* The bytes around a text, of one stream: most hosts spell all its frames alike. */
+/* The bytes around the texts of a stream: most hosts write all frames in the same form. */
 struct shape {
     const char *head, *delta, *close, *tail;
 };

@@ -1,4 +1,4 @@
-/* Every recorded reply of a Responses API, in many pieces: nothing is lost, nothing comes twice.
+/* Every recorded reply of a Responses API, in many pieces: no text is lost or repeated.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -11,7 +11,7 @@
 
 static size_t replies, bodies;
 
-/* ---- what a recording says, by a walk of our own ---- */
+/* ---- the texts of a recording, by an independent walk ---- */
 
 static void said(const struct json *doc, const struct json_node *v, const struct run *r,
                  const char *id)
@@ -34,7 +34,7 @@ static void walk(const struct json *doc, const struct json_node *v, const struct
 {
     static const char *const keys[] = {
         "text", "refusal", "arguments", "input", "code", "encrypted_content"};
-    /* The final response of a stream seals the same reasoning anew. */
+    /* The final response of a stream encrypts the same reasoning again, so it differs. */
     size_t count = COUNT_OF(keys) - (sealed ? 0 : 1);
 
     if (v->kind == JSON_ARRAY)
@@ -115,7 +115,7 @@ static void check_encoded(const struct run *first, bool stream, const char *id)
     run_release(&again);
 }
 
-/* Hidden, no text of reasoning is left in any place, and all else is. */
+/* With hidden reasoning, no reasoning text remains anywhere, and all other content does. */
 static void check_hidden(const struct run *first, str bytes, bool stream, const char *id)
 {
     static struct run hidden, seen;
@@ -145,7 +145,7 @@ static void check_reply(str bytes, bool stream, bool good, const char *id)
     CHECK_F(first.ended == good, "%s: " STR_FMT, id, STR_ARG(buf_str(&first.events)));
     CHECK_F(str_eq(buf_str(&first.relayed), bytes), "%s: relayed it is not the same", id);
     if (good) {
-        /* In one recording the deltas are not the text that its `done` has. */
+        /* In one recording the deltas differ from the text of its `done` event. */
         if (str_find(str_c(id), STR("shell-container.1.chunks")) == STR_NONE)
             check_lost(&first, bytes, id);
         check_encoded(&first, stream, id);
@@ -262,7 +262,7 @@ static void check_chunks(str bytes, const char *path)
         str line = str_slice(bytes, 0, end == STR_NONE ? bytes.n : end);
 
         bytes = str_slice(bytes, line.n + 1, bytes.n);
-        /* Some files hold several replies, one a turn. */
+        /* Some files contain several replies, one per turn. */
         if (str_starts(line, STR("{\"type\":\"response.created\"")) && seen) {
             check_reply(buf_str(&sse), true, !failed, path);
             buf_reset(&sse);
@@ -312,7 +312,7 @@ TEST(recorded_streams_and_replies_come_through_whole)
             snprintf(path, sizeof path, "%s/%s", root, entry->d_name);
             arena_init(&a, FILE_SIZE_MAX);
             CHECK_F(file_read(&a, path, FILE_SIZE_MAX, &bytes, &e), "%s", e.text);
-            /* One recording lacks the end of its first line. */
+            /* In one recording, the end of the first line is missing. */
             if (str_ends(str_c(path), STR(".chunks.txt"))) {
                 if (str_starts(bytes, STR("{\"type\":\"response.")) &&
                     str_find(str_c(path), STR("parallel-tool-call-wrapper")) == STR_NONE)

@@ -1,4 +1,4 @@
-/* wire_responses_items.h - items of a Responses conversation that several tests speak of.
+/* wire_responses_items.h - items of a Responses conversation that several tests use.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,4 +1,4 @@
-/* A Responses stream passed on to a client of the same dialect, with texts that were changed.
+/* A Responses stream passed on to a client of the same dialect, with changed texts.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -7,7 +7,7 @@
 
 extern const struct wire wire_responses;
 
-/* A frame and the events that it is to say now. */
+/* Relays a frame whose content is now these events. */
 static void relay_frame(struct run *r, const char *data, const struct chat_event *events, size_t n,
                         bool touched)
 {
@@ -56,7 +56,7 @@ static void relay_frame(struct run *r, const char *data, const struct chat_event
     "{\"type\":\"response.completed\",\"sequence_number\":" #n                                     \
     ",\"response\":{\"status\":\"completed\",\"output\":[" items "]}}"
 
-/* What a client reads out of the stream; its events must be numbered without a gap. */
+/* Decodes the relayed stream as a client would. Its events must be numbered without a gap. */
 static void check_content(const struct run *r, const char *want)
 {
     static struct run seen;
@@ -80,7 +80,7 @@ static void check_content(const struct run *r, const char *want)
     run_release(&seen);
 }
 
-/* And out of its final response alone. */
+/* The same from its final response alone. */
 static void check_final(const struct run *r, const char *want)
 {
     static struct run seen;
@@ -108,7 +108,7 @@ TEST(reasoning_at_the_beginning_of_a_message_is_the_item_before_it)
     relay_frame(&r, PART(2, 0, "m"), NOTHING, false);
     relay_frame(&r, DELTA(3, 0, "m", "<think>"), NOTHING, true);
     relay_frame(&r, DELTA(4, 0, "m", "why"), SAY(EV(CHAT_REASONING, 0, "why")), true);
-    CHECK_HAS(buf_str(&r.relayed), "\"delta\":\"why\""); /* at once */
+    CHECK_HAS(buf_str(&r.relayed), "\"delta\":\"why\""); /* without waiting for the message */
     CHECK_NOT(buf_str(&r.relayed), "\"message\"");
     relay_frame(&r, DELTA(5, 0, "m", "</think>yes"), SAY(EV(CHAT_TEXT, 1, "yes")), true);
     relay_frame(&r, DELTA(6, 0, "m", " sir"), SAY(EV(CHAT_TEXT, 1, " sir")), false);
@@ -121,7 +121,7 @@ TEST(reasoning_at_the_beginning_of_a_message_is_the_item_before_it)
     run_release(&r);
 }
 
-/* Frames that begin a message wait for its text, and then leave as they came. */
+/* The frames that begin a message are buffered until its text, and then passed on unchanged. */
 TEST(a_message_without_reasoning_passes_byte_for_byte)
 {
     static const char *const frames[] = {CREATED(0),
@@ -149,7 +149,7 @@ TEST(a_message_without_reasoning_passes_byte_for_byte)
     buf_release(&all);
 }
 
-/* The message that began is of no reply yet: another call writes its own. */
+/* The message has no content yet, so it is not part of the reply that the second call completes. */
 TEST(a_message_that_nothing_came_of_is_not_in_a_reply_that_another_call_finishes)
 {
     static struct run r;
@@ -176,7 +176,7 @@ TEST(a_message_that_nothing_came_of_is_not_in_a_reply_that_another_call_finishes
     "{\"type\":\"response.reasoning_text.delta\",\"sequence_number\":" #n                          \
     ",\"item_id\":\"r\",\"output_index\":" #i ",\"content_index\":0,\"delta\":\"" t "\"}"
 
-/* A host that ends no text: what the gateway held back of it comes with a frame of another kind. */
+/* If a host never ends a text, its buffered rest is emitted with a frame of another kind. */
 TEST(text_that_was_held_back_until_reasoning_came_is_not_lost)
 {
     static struct run r;
@@ -193,7 +193,7 @@ TEST(text_that_was_held_back_until_reasoning_came_is_not_lost)
     run_release(&r);
 }
 
-/* Some hosts leave items out of the final response, so that the others have other numbers there. */
+/* Some hosts omit items from the final response, so the indexes of other items differ there. */
 TEST(a_changed_text_is_known_in_a_final_response_with_fewer_items)
 {
     static struct run r;
@@ -210,7 +210,7 @@ TEST(a_changed_text_is_known_in_a_final_response_with_fewer_items)
     run_release(&r);
 }
 
-/* A text that came only as a whole, and was changed, has no delta that gave the id of its item. */
+/* A changed text that arrived only as a whole: no delta named the id of its item. */
 TEST(text_that_is_held_back_until_the_end_is_valid_json)
 {
     static struct run r;
@@ -225,7 +225,8 @@ TEST(text_that_is_held_back_until_the_end_is_valid_json)
     run_release(&r);
 }
 
-/* An item that is passed on after events of ours in the same frame, and then another call. */
+/* An item is passed on after inserted events of the same frame; then a second call continues the
+ * reply. */
 TEST(an_item_after_events_of_ours_is_in_the_response_of_another_call)
 {
     static struct run r;
@@ -270,7 +271,7 @@ TEST(hundreds_of_reasoning_items_in_one_text_are_all_passed_on)
     run_release(&r);
 }
 
-/* A number that no stream reaches is not changed, and nothing overflows. */
+/* Numbers near the limits of an integer are not changed, and nothing overflows. */
 TEST(an_event_number_without_room_for_more_stays)
 {
     static struct run r;
@@ -286,7 +287,7 @@ TEST(an_event_number_without_room_for_more_stays)
     run_release(&r);
 }
 
-/* A message of n texts, as the last event of its item. */
+/* Appends the last event of an item: a message with n texts. */
 static void add_message(struct buf *b, unsigned number, unsigned index, unsigned n)
 {
     buf_printf(b,
@@ -300,8 +301,8 @@ static void add_message(struct buf *b, unsigned number, unsigned index, unsigned
     buf_add_c(b, '\0');
 }
 
-/* The texts of a reply that are remembered are counted. Beyond the limit nothing is known about a
- * text, so it is not passed on: it could be hidden. */
+/* The number of remembered texts is limited. Beyond the limit a text is not passed on, because it
+ * might be hidden. */
 TEST(a_reply_with_more_texts_than_are_remembered_fails)
 {
     static const char *const secrets[] = {
@@ -339,7 +340,8 @@ TEST(a_reply_with_more_texts_than_are_remembered_fails)
     buf_release(&b);
 }
 
-/* Items that earlier events have named are found by their ids: each of them costs a search. */
+/* Items named by earlier events are found by their ids; each lookup is a search, so their number is
+ * limited. */
 TEST(a_final_response_of_too_many_known_items_fails)
 {
     static struct run r;

@@ -1,4 +1,4 @@
-/* The Responses API's requests: what is read, what is written, and what a plan changes.
+/* Requests of the Responses API: reading, writing, and changes by a plan.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -59,7 +59,7 @@ TEST(a_request_is_read_whole)
     arena_release(&a);
 }
 
-/* A model may write arguments that are no JSON, and some hosts write them as an object. */
+/* A model may write arguments that are not JSON, and some hosts send them as an object. */
 TEST(arguments_of_any_form_are_read)
 {
     static const struct {
@@ -194,7 +194,7 @@ TEST(a_plan_becomes_edits)
                 "{\"include\":[\"a\"],\"a\":{\"b\":1}}");
 }
 
-/* The reasoning item as a client sends it that has nothing stored at the provider. */
+/* The reasoning item of a client that stores nothing at the provider. */
 #define NAMELESS_ITEM "{\"type\":\"reasoning\",\"encrypted_content\":\"SEALED\",\"summary\":[]}"
 
 TEST(kept_reasoning_goes_back_before_its_call_once)
@@ -277,7 +277,7 @@ TEST(a_request_is_written_as_a_client_would)
     buf_release(&out);
 }
 
-/* What the two dialects of one host share is not lost between them. */
+/* Members that both dialects of a host have are kept between them. */
 static const struct {
     const struct wire *in, *out;
     const char *body, *want;

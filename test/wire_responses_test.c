@@ -1,5 +1,5 @@
-/* The Responses API, both sides: how its many ways to say one text become one, how a reply is put
- * together for its SDKs, and what hiding or splitting leaves of a stream.
+/* The Responses API on both sides: many forms of one text become one, a reply is assembled for the
+ * SDKs, and a stream stays valid with hidden or split text.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -137,7 +137,7 @@ TEST(a_whole_reply_says_the_same)
     run_release(&r);
 }
 
-/* Each of the places that say a text may be the only one. */
+/* Each of these events may be the only one that contains the text. */
 TEST(a_text_is_taken_from_wherever_it_is_once)
 {
     static const char *const streams[] = {
@@ -255,7 +255,7 @@ static void on_numbered(void *ctx, const struct frames_frame *f)
     json_release(&doc);
 }
 
-/* Every event has its number, without a gap. */
+/* The numbers of the events have no gap. */
 static void check_numbers(str sse, const char *types)
 {
     struct numbers n = {.next = 0};
@@ -353,7 +353,7 @@ TEST(arguments_that_come_by_turns_stay_apart)
     wire_encoder_init(&r.encode, &wire_responses, &r.request, true, &r.arena, &r.encoded);
     run_init(&again, &wire_responses, true);
     run_feed(&again, buf_str(&r.encoded), 0);
-    CHECK(str_find(buf_str(&again.all), STR("{\"x\":1}")) == STR_NONE); /* they came by turns */
+    CHECK(str_find(buf_str(&again.all), STR("{\"x\":1}")) == STR_NONE); /* deltas alternate */
     CHECK(str_find(buf_str(&r.encoded), STR("\"arguments\":\"{\\\"x\\\":1}\"")) != STR_NONE);
     run_release(&again);
     run_release(&r);
@@ -412,7 +412,7 @@ TEST(hidden_reasoning_of_a_whole_reply_goes_too)
     run_release(&r);
 }
 
-/* A frame and what it is to say now. */
+/* Relays a frame whose content is now these events. */
 static void relay_one(struct run *r, const char *data, const struct chat_event *reported, size_t n,
                       bool touched)
 {
@@ -523,7 +523,7 @@ TEST(a_whole_text_that_was_split_gets_its_reasoning_item)
     run_release(&r);
 }
 
-/* A reply that is cut in its reasoning, and answered by another call. */
+/* A reply that ends inside its reasoning, and is continued by another call. */
 TEST(events_go_on_where_frames_ended)
 {
     static struct run r, seen;

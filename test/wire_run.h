@@ -1,7 +1,7 @@
-/* wire_run.h - a recorded reply through frames and a dialect, and what came out as text.
+/* wire_run.h - decodes a recorded reply and writes its events as text.
  *
- * Events are written one a line, text that goes on in the same block joined, so that two runs are
- * the same if their texts are:
+ * One line per event, with consecutive texts of a block joined, so that two runs are equal if their
+ * texts are:
  *
  *     start "resp_1" "gpt-5"
  *     reasoning 0 "I think"
@@ -22,18 +22,18 @@ struct run {
     struct arena arena;
     struct wire_decoder d;
     struct buf events;  /* as above */
-    struct buf content; /* of these only what a reader of the reply sees */
-    struct buf all;     /* every text, one behind the other */
+    struct buf content; /* only the content that a reader of the reply sees */
+    struct buf all;     /* all texts joined */
     struct buf relayed, encoded;
     struct wire_encoder relay, encode;
     struct chat_request request;
-    struct chat_event kept[4096]; /* of the frame at hand */
+    struct chat_event kept[4096]; /* of the current frame */
     size_t kept_count;
     struct chat_usage kept_usage;
     int last_kind;
     uint32_t last_block;
-    int error_status; /* 0: none came */
-    bool hide;        /* reasoning is left out of what is relayed */
+    int error_status; /* 0: no error */
+    bool hide;        /* removes reasoning from relayed frames */
     bool ended, stream;
 };
 
@@ -46,7 +46,7 @@ static inline bool run_joins(enum chat_event_kind kind)
 static inline void run_line(struct buf *out, const struct chat_event *ev, bool joins)
 {
     if (joins) {
-        out->n -= 2; /* the quote and the line's end */
+        out->n -= 2; /* the closing quote and the newline */
     } else {
         buf_printf(out, "%s", chat_event_name(ev->kind));
         if (ev->choice)
@@ -85,7 +85,7 @@ static inline void run_line(struct buf *out, const struct chat_event *ev, bool j
         if (!joins)
             buf_add_c(out, ' ');
         json_quote(out, ev->text);
-        if (joins) { /* without its opening quote */
+        if (joins) { /* drop the opening quote */
             memmove(out->p + at, out->p + at + 1, out->n - at - 1);
             out->n--;
         }
@@ -101,7 +101,7 @@ static inline void run_on_event(void *ctx, const struct chat_event *ev)
     assert(ev->text.p || ev->text.n == 0);
     if (r->kept_count < COUNT_OF(r->kept)) {
         r->kept[r->kept_count] = *ev;
-        if (ev->kind == CHAT_USAGE) { /* lent for the call */
+        if (ev->kind == CHAT_USAGE) { /* valid only during the call */
             r->kept_usage = *ev->usage;
             r->kept[r->kept_count].usage = &r->kept_usage;
         }
@@ -156,7 +156,7 @@ static inline void run_init(struct run *r, const struct wire *w, bool stream)
     r->encode.id = STR("abc");
 }
 
-/* Bytes in pieces of a size (0: in one), or one whole body. */
+/* Feeds bytes in pieces of a size (0: all at once), or a whole body. */
 static inline void run_feed(struct run *r, str bytes, size_t piece)
 {
     enum frames_kind kind = !r->stream                                 ? FRAMES_WHOLE

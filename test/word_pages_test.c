@@ -6,14 +6,14 @@
 
 #define PAGES_MAX 256
 
-/* A segment as a database would have it. */
+/* A segment as stored in a database. */
 struct segment {
     size_t n;
     uint64_t first[PAGES_MAX];
     str pages[PAGES_MAX];
 };
 
-/* The reference: a row a key. */
+/* Reference implementation: one row per key. */
 struct table {
     size_t n;
     struct {
@@ -25,7 +25,7 @@ struct table {
 static bool keep_page(void *to, uint64_t first_key, str page, struct err *e)
 {
     struct segment *s = to;
-    char *copy = malloc(page.n); /* exact, so that a sanitizer sees every byte too far */
+    char *copy = malloc(page.n); /* exact size: a sanitizer detects an overread */
 
     (void)e;
     CHECK(s->n < PAGES_MAX && page.n <= WORD_PAGES_SIZE_MAX);
@@ -50,7 +50,7 @@ static void drop_segment(struct segment *s)
     s->n = 0;
 }
 
-/* As the header says that a caller does it. */
+/* Searches as word_pages.h describes it. */
 static struct word_blocks find_in_segment(const struct segment *s, uint64_t lo, uint64_t hi)
 {
     struct word_blocks out = {{0}};
@@ -98,7 +98,7 @@ static void check_segment(const struct segment *s, const struct table *t, struct
         check_same(s, t, s->first[i] - 1, s->first[i]);
 }
 
-/* Ascending keys near and far; few blocks or many. */
+/* Ascending keys with small and large gaps; few blocks or many. */
 static void fill_table(struct table *t, size_t n, unsigned blocks, struct rand *r)
 {
     uint64_t key = 0;
@@ -216,7 +216,7 @@ TEST(a_page_that_is_refused_ends_the_writing)
     CHECK(word_pages_add(&w, 1, &first, &e) && !word_pages_finish(&w, &e));
 }
 
-/* Whatever is done to the bytes of a page, it says so and finds nothing. */
+/* A changed or truncated page gives an error and no results. */
 TEST(pages_that_are_cut_or_changed_are_told_from_good_ones)
 {
     static const unsigned blocks[] = {1, 16, 256};
@@ -301,7 +301,7 @@ TEST(a_merge_has_the_blocks_of_all_segments)
         table.n = 0;
         for (unsigned i = 0; i < n; i++) {
             fill_table(&one, i == 3 ? 0 : 5000 / n, blocks, &r);
-            /* Some keys in common. */
+            /* Makes some keys equal. */
             for (size_t k = 0; k < one.n && k < table.n && rand_below(&r, 20); k++)
                 one.rows[k].key = table.rows[k].key;
             for (size_t k = 1; k < one.n; k++)
@@ -344,7 +344,7 @@ TEST(a_merge_replaces_the_words_of_one_block)
     sources[1] = (struct word_pages_source){block.pages, block.n, 5, NULL};
     word_pages_begin(&w, 16, keep_page, &merged);
     CHECK(word_pages_merge(sources, 2, &w, &e));
-    CHECK_INT(merged.first[0], 20); /* a key of the replaced block alone is gone */
+    CHECK_INT(merged.first[0], 20); /* dropped: a key of the replaced block alone */
     found = find_in_segment(&merged, 20, 20);
     CHECK(found.bits[0] == (1 << 5 | 1 << 9));
     found = find_in_segment(&merged, 30, 30);

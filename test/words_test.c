@@ -69,7 +69,7 @@ TEST(words_are_separated_by_punctuation_of_all_scripts)
 
 TEST(words_fold_at_the_edges_of_every_range)
 {
-    /* A character, then what becomes of it. */
+    /* A character and its folded form. */
     static const uint32_t edges[] = {
         0x2F,    0,      '0',     '0',     '9',     '9',    0x3A,     0,      0x40,    0,
         'A',     'a',    'Z',     'z',     0x5B,    0,      0x60,     0,      'a',     'a',
@@ -135,7 +135,7 @@ TEST(words_longer_than_the_ceiling_are_cut_at_a_character)
     CHECK(words_read(&r) && r.n == 1 && r.folded[0] == 'b');
 }
 
-/* Character by character, without any of the shortcuts. */
+/* A reference implementation, character by character. */
 static size_t words_naive(str text, char words[][WORDS_SIZE_MAX + 1], size_t max)
 {
     size_t count = 0, n = 0, size;
@@ -166,7 +166,7 @@ static size_t words_naive(str text, char words[][WORDS_SIZE_MAX + 1], size_t max
     return count;
 }
 
-/* Letters, spaces and odd characters; sometimes half of one. */
+/* Letters, spaces and unusual characters; sometimes part of a character. */
 static str words_random_text(struct rand *r, char *out, size_t size)
 {
     static const char *const pieces[] = {
@@ -214,7 +214,7 @@ TEST(words_of_any_text_are_those_of_the_plain_reader)
     words_set_init(&set);
     for (int round = 0; round < 20000; round++) {
         str t = words_random_text(&rnd, text, rand_below(&rnd, sizeof text));
-        char *copy = malloc(t.n + 1); /* exact, so that a sanitizer sees every byte too far */
+        char *copy = malloc(t.n + 1); /* exact size: a sanitizer detects an overread */
         uint64_t keys[400];
         size_t n = words_naive(t, words, 400), distinct = 0, got;
         const uint64_t *sorted;
@@ -262,7 +262,8 @@ TEST(words_sets_grow_and_are_used_again)
             words_set_add_text(&set, (str){word, (size_t)size});
         }
         keys = words_set_sorted(&set, &n);
-        /* A few words share a key: a hundred begin with the same four digits, in 65,536. */
+        /* A few words collide: a hundred words with the same four first digits share 65,536
+         * keys. */
         CHECK_F(n > 99000 && n <= 100000, "%zu keys", n);
         for (size_t i = 1; i < n; i++)
             CHECK(keys[i - 1] < keys[i]);
@@ -273,7 +274,8 @@ TEST(words_sets_grow_and_are_used_again)
     words_set_release(&set);
 }
 
-/* The keys are on disk: the same word must have the same key in every version, on every machine. */
+/* Keys are stored on disk, so a word must have the same key in every version and on every
+ * machine. */
 TEST(words_keys_do_not_change)
 {
     CHECK_F(words_key(STR("a")) == UINT64_C(0x2C0000DADD),
@@ -365,7 +367,7 @@ TEST(words_of_a_query_must_all_be_there)
         {"a-b", 7, false, true, 1, 13},
         {"a-a-b", 7, false, true, 1, 22},
         {"nor-a-b", 7, false, false, 0, 0},
-        {"caf\u00e9-i", 7, false, false, 0, 0}, /* a phrase is in one field */
+        {"caf\u00e9-i", 7, false, false, 0, 0}, /* a phrase does not span fields */
         {"where", 7, false, true, 0, 0},
         {"where", 6, false, true, 2, 14},
         {"where", 2, false, false, 0, 0},
@@ -383,7 +385,7 @@ TEST(words_of_a_query_must_all_be_there)
         {"know caf", 7, true, true, 0, 13},
         {"caf know", 7, true, false, 0, 0},
         {"the-caf", 7, true, true, 0, 9},
-        {"wh", 7, true, false, 0, 0}, /* too short to be a front */
+        {"wh", 7, true, false, 0, 0}, /* too short for a prefix */
         {"is", 7, true, true, 0, 6},
         {"", 7, true, false, 0, 0},
         {" ?! asked: ", 7, true, false, 0, 0},
@@ -430,7 +432,7 @@ TEST(words_of_a_query_have_ceilings)
     arena_release(&words_arena);
 }
 
-/* The index may give too much, never too little. */
+/* The index may give false positives, but no false negatives. */
 TEST(words_that_match_have_their_keys_in_the_set)
 {
     char text[300], typed[24];
@@ -474,7 +476,7 @@ TEST(words_that_match_have_their_keys_in_the_set)
     arena_release(&words_arena);
 }
 
-/* Parts that are searched by their bytes are found where the reader reads such a word. */
+/* Parts that are searched by their bytes are found exactly where the reader finds such a word. */
 TEST(words_of_ascii_are_found_by_their_bytes)
 {
     static const char letters[] = "aAbB1 -\n";
@@ -496,7 +498,7 @@ TEST(words_of_ascii_are_found_by_their_bytes)
             typed[i] = letters[rand_below(&rnd, 5)];
         if (round % 3 == 0 && asked.n > 2)
             typed[asked.n / 2] = ' ';
-        if (round % 5 == 0) { /* a word that is cut, or one that is nearly as long */
+        if (round % 5 == 0) { /* a word that is truncated or almost */
             memset(whole, 'a', sizeof whole);
             asked = (str){whole, WORDS_SIZE_MAX - 2 + rand_below(&rnd, 5)};
             t = (str){whole, WORDS_SIZE_MAX - 2 + rand_below(&rnd, 5)};

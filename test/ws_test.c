@@ -7,7 +7,7 @@
 
 static const unsigned char mask[4] = {0x37, 0xFA, 0x21, 0x3D};
 
-/* op:payload; each; long ones by their size. */
+/* op:payload; for each message; long payloads as their size. */
 static void on_message(void *ctx, enum ws_op op, str payload)
 {
     if (payload.n > 200)
@@ -16,7 +16,7 @@ static void on_message(void *ctx, enum ws_op op, str payload)
         buf_printf(ctx, "%d:" STR_FMT ";", op, STR_ARG(payload));
 }
 
-/* A client's frame with any first byte: "\x81" and a payload. */
+/* A client's frame with a given first byte: 0x81 is a whole text. */
 static void frame(struct buf *out, unsigned first, str payload)
 {
     size_t at = out->n;
@@ -79,9 +79,9 @@ static const struct {
     {{{0x88, STR_INIT("\x13\x88")}}, 1002, ""}, /* 5000 */
     {{{0x88, STR_INIT("\x0B\xB8")}}, 0, "8:\x0B\xB8;"},
     {{{0x88, STR_INIT("\x03\xE8\xFF")}}, 1007, ""},
-    {{{0x80, STR_INIT("x")}}, 1002, ""}, /* goes on with nothing */
+    {{{0x80, STR_INIT("x")}}, 1002, ""}, /* continuation without a start */
     {{{0x01, STR_INIT("a")}, {0x81, STR_INIT("b")}}, 1002, ""},
-    {{{0x09, STR_INIT("p")}}, 1002, ""}, /* a control frame in parts */
+    {{{0x09, STR_INIT("p")}}, 1002, ""}, /* fragmented control frame */
     {{{0x83, STR_INIT("")}}, 1002, ""},
     {{{0x8B, STR_INIT("")}}, 1002, ""},
     {{{0x8F, STR_INIT("")}}, 1002, ""},
