@@ -46,7 +46,7 @@ static void finish(struct world *w)
 
 static void put_thread(struct world *w, const char *id, const char *key, int64_t at_us)
 {
-    struct thread_asker who = {str_c(key), false, at_us};
+    struct thread_asker who = {.key = str_c(key), .now_us = at_us};
     struct thread_value v = {
         .channel = STR("a"), .type = STR("json"), .bytes = STR("\"zanzibarvalue\"")};
     struct thread_write write = {.task = STR("t"),
