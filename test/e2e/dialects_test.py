@@ -152,6 +152,16 @@ class Dialects(Case):
                                      if e["choices"]), want)
             r = request(PATHS["ollama"], {**hi, "model": "anthropic"}, head)
             self.assertEqual("".join(json.loads(line)["message"]["content"] for line in r.body.splitlines()), want)
+        answer = {"role": "assistant", "content": [
+            {"type": "text", "text": "First."}, {"type": "thinking", "thinking": "hm", "signature": "s"},
+            {"type": "text", "text": "Then."}, {"type": "text", "text": " More."}]}
+        self.up.reply = said
+        _, asked = self.ask("anthropic", "openai", {"max_tokens": 9, "messages": [*hi["messages"], answer, *hi["messages"]]})
+        self.assertEqual(asked["messages"][1]["content"], want)
+        _, asked = self.ask("responses", "openai", {"input": [*hi["messages"], *(
+            {"role": "assistant", "content": t} for t in ("Look.", "Found.")), *hi["messages"]]})
+        self.assertEqual(asked["messages"][1]["content"], "Look.\n\nFound.")
+        self.up.reply = lambda *_: sse(*frames)
         r = request(PATHS["anthropic"], {**hi, "model": "anthropic", "max_tokens": 9, "stream": True},
                     {"x-rationale-reasoning": "show"})
         self.assertEqual([e for e in events(r.body) if e["type"] != "ping"], frames)
