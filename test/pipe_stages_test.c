@@ -324,6 +324,21 @@ TEST(count_separates_texts_around_a_thought_by_a_blank_line)
                    {CHAT_REASONING, 1, "b", OWN},
                    {CHAT_TEXT, 2, "c", OWN}},
          .want = "[text0]a[reasoning1]b[text2]c"},
+        {COUNT, /* a search or a call ends a paragraph; a citation does not */
+         .options = {.one_thought = true},
+         .steps = {{CHAT_TEXT, 0, "a", OWN},
+                   {CHAT_CALL, 1, "", OWN},
+                   {CHAT_TEXT, 2, "b", OWN},
+                   {CHAT_OPAQUE, 2, "{}", OWN},
+                   {CHAT_TEXT, 3, "c", OWN}},
+         .want = "[text0]a[call1][text2]\n\nb[opaque2]{}[text3]c",
+         .touched = true},
+        {COUNT, /* two messages */
+         .options = {.one_thought = true},
+         .steps = {{CHAT_TEXT, 0, "ab", PIPE_AS_SENT, CHAT_RESPONSES},
+                   {CHAT_TEXT, 1, "cd", PIPE_AS_SENT, CHAT_RESPONSES}},
+         .want = "[text0]ab[text1]\n\ncd",
+         .touched = true},
         {COUNT, /* Gemini signs its answer */
          .options = {.one_thought = true},
          .steps = {{CHAT_TEXT, 0, "a", PIPE_AS_SENT, CHAT_GEMINI},

@@ -152,6 +152,16 @@ class Dialects(Case):
                                      if e["choices"]), want)
             r = request(PATHS["ollama"], {**hi, "model": "anthropic"}, head)
             self.assertEqual("".join(json.loads(line)["message"]["content"] for line in r.body.splitlines()), want)
+        answer = {"role": "assistant", "content": [
+            {"type": "text", "text": "First."}, {"type": "thinking", "thinking": "hm", "signature": "s"},
+            {"type": "text", "text": "Then."}, {"type": "text", "text": " More."}]}
+        self.up.reply = said
+        _, asked = self.ask("anthropic", "openai", {"max_tokens": 9, "messages": [*hi["messages"], answer, *hi["messages"]]})
+        self.assertEqual(asked["messages"][1]["content"], want)
+        _, asked = self.ask("responses", "openai", {"input": [*hi["messages"], *(
+            {"role": "assistant", "content": t} for t in ("Look.", "Found.")), *hi["messages"]]})
+        self.assertEqual(asked["messages"][1]["content"], "Look.\n\nFound.")
+        self.up.reply = lambda *_: sse(*frames)
         r = request(PATHS["anthropic"], {**hi, "model": "anthropic", "max_tokens": 9, "stream": True},
                     {"x-rationale-reasoning": "show"})
         self.assertEqual([e for e in events(r.body) if e["type"] != "ping"], frames)
@@ -173,6 +183,15 @@ class Dialects(Case):
         r, asked = self.ask("responses", "openai", {"input": "hi", "tools": tools})
         self.assertEqual(r.headers["x-rationale-dropped"], "tools.tool_search, tools.web_search, tools")
         self.assertEqual(len(asked["tools"]), 1)
+        tool = [{"type": "function", "function": {"name": "f"}}]
+        for kind, names in (("ollama", "tool_choice, parallel_tool_calls"), ("gemini", "parallel_tool_calls"),
+                            ("anthropic", None)):
+            r, _ = self.ask("openai", kind, {**hi, "tools": tool, "tool_choice": "required",
+                                             "parallel_tool_calls": False})
+            self.assertEqual(r.headers.get("x-rationale-dropped"), names)
+        r, _ = self.ask("gemini", "openai", {"contents": [{"parts": [{"text": "hi"}]}], "generationConfig": {
+            "responseModalities": ["IMAGE"]}})
+        self.assertEqual(r.headers["x-rationale-dropped"], "responseModalities")
         r, _ = self.ask("ollama", "gemini", {**hi, "logprobs": True})
         self.assertEqual(r.headers["x-rationale-dropped"], "logprobs")
         r, _ = self.ask("gemini", "ollama", {"contents": [{"parts": [{"text": "hi"}]}], "generationConfig": {
@@ -530,6 +549,18 @@ class Dialects(Case):
         self.assertEqual([e["annotation"] for e in told if "annotation" in e], same["annotations"])
         last = told[-1]["response"]["output"][0]["content"][0]
         self.assertEqual({k: last[k] for k in same}, same)
+
+    def test_a_schema_for_anthropic_says_that_its_objects_have_no_other_members(self):
+        inner = {"type": ["object", "null"], "properties": {"type": {"type": "string"}}}
+        open_ = {"type": "object", "additionalProperties": {"type": "string"}}
+        schema = {"type": "object", "properties": {"a": inner, "b": {"type": "array", "items": {"type": "object"}},
+                                                   "c": open_}}
+        body = {"messages": [{"role": "user", "content": "hi"}], "response_format": {
+            "type": "json_schema", "json_schema": {"name": "n", "schema": schema}}}
+        _, asked = self.ask("openai", "anthropic", body)
+        no = {"additionalProperties": False}
+        self.assertEqual(asked["output_config"]["format"]["schema"], {**schema, **no, "properties": {
+            "a": {**inner, **no}, "b": {"type": "array", "items": {"type": "object", **no}}, "c": open_}})
 
     def test_a_schema_is_strict_for_openai_only_if_it_is_one(self):
         inner = {"type": "object", "properties": {"b": {"type": "string"}}, "required": ["b"],

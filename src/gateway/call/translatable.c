@@ -321,6 +321,24 @@ static bool translate_drops_logprobs(const struct chat_request *r, unsigned to)
     return (to & (TO(ANTHROPIC) | TO(MISTRAL))) && request_wants_logprobs(r, &top);
 }
 
+/* Members of one dialect that no other has. */
+static const struct {
+    enum chat_dialect client;
+    const char *in, *name; /* in: the object that has it, or NULL */
+} translate_own[] = {
+    {CHAT_OPENAI, NULL, "logit_bias"},
+    {CHAT_OPENAI, NULL, "web_search_options"},
+    {CHAT_GEMINI, "generationConfig", "responseModalities"},
+};
+
+static void translate_list_own(const struct chat_request *r, struct buf *out)
+{
+    for (size_t i = 0; i < COUNT_OF(translate_own); i++)
+        if (r->dialect == translate_own[i].client &&
+            request_member_raw(r, translate_own[i].in, translate_own[i].name).n)
+            translate_add_dropped(out, translate_own[i].name);
+}
+
 /* Names are the client's: one that may not be in a header is left out of it. */
 static void translate_list_tools(const struct chat_request *r, enum chat_dialect to,
                                  struct buf *out)
@@ -353,12 +371,16 @@ void call_list_dropped(struct call *c)
         if ((translate_numbers[i].to & to) &&
             ((const str *)(const void *)((const char *)r + translate_numbers[i].at))->n)
             translate_add_dropped(&b, translate_numbers[i].name);
-    if (r->dialect == CHAT_OPENAI && r->doc && translate_has(c, "logit_bias"))
-        translate_add_dropped(&b, "logit_bias");
+    translate_list_own(r, &b);
     if (translate_drops_logprobs(r, to))
         translate_add_dropped(&b, "logprobs");
     if (r->format == CHAT_FORMAT_JSON && dialect == CHAT_ANTHROPIC)
         translate_add_dropped(&b, "response_format");
+    if ((r->choice == CHAT_CHOICE_REQUIRED || r->choice == CHAT_CHOICE_TOOL) &&
+        dialect == CHAT_OLLAMA)
+        translate_add_dropped(&b, "tool_choice");
+    if (r->parallel_given && !r->parallel && (to & (TO(GEMINI) | TO(OLLAMA))))
+        translate_add_dropped(&b, "parallel_tool_calls");
     translate_list_tools(r, dialect, &b);
     c->attempt.dropped = arena_dup(&c->arena, buf_str(&b));
     buf_release(&b);

@@ -254,18 +254,19 @@ NOINLINE static void pipe_count_reasoning(struct pipe_count *s, const struct cha
     pipe_count_take(s, ev, false);
 }
 
-/* Whether the event is reasoning that is a block of the provider's reply: Gemini also signs its
- * answer. */
-static bool pipe_count_is_own_thought(const struct chat_event *ev, enum pipe_mark mark)
+/* Whether the event is a block of the provider's reply that is no text of the answer. Gemini also
+ * signs its answer. */
+static bool pipe_count_is_other_block(const struct chat_event *ev, enum pipe_mark mark)
 {
-    if (mark == PIPE_FROM_TEXT || mark == PIPE_BREAK || !pipe_has_blocks(ev->dialect))
+    if (mark == PIPE_FROM_TEXT || !pipe_has_blocks(ev->dialect) || !pipe_is_content(ev))
         return false;
     if (ev->kind == CHAT_SIGNATURE)
         return mark == PIPE_SEALED && ev->dialect != CHAT_GEMINI;
-    return ev->kind == CHAT_REASONING || pipe_is_opaque(ev);
+    return ev->kind != CHAT_TEXT && ev->kind != CHAT_REFUSAL && !pipe_is_beside(ev);
 }
 
-/* A text after a thought is a paragraph of its own, as a thought after a text is. */
+/* A text after another block is a paragraph of its own, and so is each text of Responses, where no
+ * citation divides one. */
 NOINLINE static void pipe_count_text(struct pipe_count *s, const struct chat_event *ev,
                                      enum pipe_mark mark)
 {
@@ -273,13 +274,15 @@ NOINLINE static void pipe_count_text(struct pipe_count *s, const struct chat_eve
     struct chat_event apart = *ev;
 
     assert(ev->kind == CHAT_TEXT && ev->text.n > 0);
-    if (s->thought && s->last_answer && s->last_answer != '\n' && ev->text.p[0] != '\n' &&
+    s->interrupted |= ev->dialect == CHAT_RESPONSES && s->answer_block != ev->block + 1;
+    if (s->interrupted && s->last_answer && s->last_answer != '\n' && ev->text.p[0] != '\n' &&
         o->one_thought && !o->as_it_is) {
         apart.text = arena_join(s->shared->scratch, STR("\n\n"), ev->text, STR(""));
         apart.node = NULL;
         *s->shared->touched = true;
     }
-    s->thought = false;
+    s->interrupted = false;
+    s->answer_block = ev->block + 1;
     s->last_answer = ev->text.p[ev->text.n - 1];
     pipe_cap_feed(s->next, &apart, mark);
 }
@@ -288,7 +291,7 @@ void pipe_count_feed(struct pipe_count *s, const struct chat_event *ev, enum pip
 {
     assert(mark != PIPE_BEYOND_CAP); /* this stage marks it */
     assert(mark != PIPE_BREAK || ev->kind == CHAT_END);
-    s->thought |= pipe_count_is_own_thought(ev, mark);
+    s->interrupted |= pipe_count_is_other_block(ev, mark);
     if (ev->kind == CHAT_REASONING) {
         pipe_count_reasoning(s, ev, mark);
         return;

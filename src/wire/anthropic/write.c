@@ -348,6 +348,45 @@ static void anthropic_write_put_thinking(const struct chat_request *r, struct js
     json_out_end(o);
 }
 
+/* Whether a type of JSON Schema is, or may be, an object. */
+static bool anthropic_write_is_object(const struct json *doc, const struct json_node *type)
+{
+    if (json_is_array(type))
+        JSON_FOREACH(v, doc, type)
+            if (json_is(doc, v, STR("object")))
+                return true;
+    return type && json_is(doc, type, STR("object"));
+}
+
+/* The API takes only schemas whose objects say that they have no other members. */
+static void anthropic_write_put_closed(struct json_out *o, str schema)
+{
+    struct json_edits ed;
+    struct arena a;
+    struct json doc;
+    struct err e;
+    struct buf b;
+
+    arena_init(&a, JSON_EDITS_SIZE * schema.n + 4096);
+    buf_init(&b, 16 * schema.n + 4096);
+    if (json_open(&doc, schema, &e)) {
+        json_edits_init(&ed, &doc, &a);
+        for (uint32_t i = 0; i < doc.n; i++) {
+            const struct json_node *v = json_root(&doc) + i;
+
+            if (v->kind == JSON_OBJECT &&
+                anthropic_write_is_object(&doc, json_get(&doc, v, "type")) &&
+                !json_get(&doc, v, "additionalProperties"))
+                json_edit_set(&ed, v, STR("additionalProperties"), STR("false"));
+        }
+        json_edits_apply(&ed, &b);
+    }
+    json_write_schema(o, b.n && !buf_full(&b) ? buf_str(&b) : schema);
+    json_release(&doc);
+    buf_release(&b);
+    arena_release(&a);
+}
+
 static void anthropic_write_put_output_config(const struct chat_request *r, struct json_out *o)
 {
     enum chat_level level = r->level == CHAT_LEVEL_MINIMAL ? CHAT_LEVEL_LOW : r->level;
@@ -361,7 +400,7 @@ static void anthropic_write_put_output_config(const struct chat_request *r, stru
         json_member_object(o, "format");
         json_write_text(o, "type", STR("json_schema"));
         json_out_key(o, STR("schema"));
-        json_write_schema(o, r->format_schema);
+        anthropic_write_put_closed(o, r->format_schema);
         json_out_end(o);
     }
     json_out_end(o);
