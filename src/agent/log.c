@@ -40,21 +40,21 @@ static struct db_value agent_log_text(struct arena *a, str s)
 static bool agent_log_put_one(struct db *db, const struct agent_effect *f, struct arena *a,
                               struct err *e)
 {
-    return db_run(db,
-                  put_effect,
-                  DB_ARGS(db_text(f->run),
-                          db_int(f->seq),
-                          db_text(f->kind),
-                          agent_log_text(a, f->name),
-                          agent_log_text(a, f->key),
-                          agent_log_text(a, f->request),
-                          f->state == AGENT_DONE || f->result.n ? agent_log_text(a, f->result)
-                                                                : db_null(),
-                          db_int(f->failed),
-                          db_int(f->state),
-                          db_int(f->started_us),
-                          f->state == AGENT_DONE ? db_int(f->ended_us) : db_null()),
-                  e);
+    return db_run(
+        db,
+        put_effect,
+        DB_ARGS(db_text(f->run),
+                db_int(f->seq),
+                db_text(f->kind),
+                agent_log_text(a, f->name),
+                agent_log_text(a, f->key),
+                agent_log_text(a, f->request),
+                f->state == AGENT_DONE || f->result.n ? agent_log_text(a, f->result) : db_null(),
+                db_int(f->failed),
+                db_int(f->state),
+                db_int(f->started_us),
+                f->state == AGENT_DONE ? db_int(f->ended_us) : db_null()),
+        e);
 }
 
 static bool agent_log_put_row(struct agent_log *l, const struct agent_row *r, struct arena *a,

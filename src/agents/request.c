@@ -171,6 +171,16 @@ static bool request_allowed(const struct agents_request *q, const struct config 
     return true;
 }
 
+/* Of a session or a thread: not every database and terminal takes control characters. */
+static bool request_check_name(const char *what, str name, size_t size_max, struct err *e)
+{
+    for (size_t i = 0; i < name.n; i++)
+        if ((unsigned char)name.p[i] < ' ')
+            return err_set(e, ERR_INPUT, "%s: has a control character: choose another name", what);
+    return name.n <= size_max ||
+           err_set(e, ERR_INPUT, "%s: is longer than %zu bytes", what, size_max);
+}
+
 bool agents_request_check(const struct agents_request *q, const struct config *c, struct err *e)
 {
     const struct config_agent *d;
@@ -185,8 +195,9 @@ bool agents_request_check(const struct agents_request *q, const struct config *c
         return err_set(e, ERR_INPUT, "input: is missing or empty: say what the agent should do");
     if (q->input.n > AGENTS_INPUT_MAX)
         return err_set(e, ERR_INPUT, "input: is larger than %zu bytes", AGENTS_INPUT_MAX);
-    if (q->session.n > CONVERSATION_SESSION_MAX)
-        return err_set(e, ERR_INPUT, "session: is longer than %d bytes", CONVERSATION_SESSION_MAX);
+    if (!request_check_name("session", q->session, CONVERSATION_SESSION_MAX, e) ||
+        !request_check_name("thread", q->thread, THREAD_ID_MAX, e))
+        return false;
     if (q->content.n + q->messages.n + q->tools.n + q->metadata.n + q->instructions.n >
         AGENTS_TEXT_MAX / 4)
         return err_set(
@@ -196,8 +207,6 @@ bool agents_request_check(const struct agents_request *q, const struct config *c
         return err_set(e,
                        ERR_INPUT,
                        "the guard of the agent's input reads text only: send no images or files");
-    if (q->thread.n > THREAD_ID_MAX)
-        return err_set(e, ERR_INPUT, "thread: is longer than %d bytes", THREAD_ID_MAX);
     if (q->workflow && q->tools.n)
         return err_set(e, ERR_INPUT, "tools: a workflow takes none from its caller");
     box = toolbox_new(&clock_real);

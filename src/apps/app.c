@@ -436,11 +436,11 @@ void app_send_retry(struct app_reply *r, unsigned ms)
     buf_release(&line);
 }
 
-bool app_wants_stream(const struct app_request *q, const struct json *body)
+bool app_read_stream(const struct app_request *q, const struct json *body, bool *out, struct err *e)
 {
-    bool yes;
+    const struct json_node *v = json_find(body, json_root(body), STR("stream"));
 
-    if (json_bool(json_find(body, json_root(body), STR("stream")), &yes))
-        return yes;
-    return q->accept.n && str_find(q->accept, STR("text/event-stream")) != STR_NONE;
+    *out = q->accept.n && str_find(q->accept, STR("text/event-stream")) != STR_NONE;
+    return !v || v->kind == JSON_NULL || json_bool(v, out) ||
+           err_set(e, ERR_INPUT, "stream: must be true or false");
 }

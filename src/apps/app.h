@@ -165,8 +165,10 @@ void app_send(struct app_reply *r, const char *event, str json);
 void app_send_id(struct app_reply *r, const char *event, str id, str json);
 /* When a client should reconnect after its stream ended. */
 void app_send_retry(struct app_reply *r, unsigned ms);
-/* Whether the asker wants a stream: by its Accept header, or "stream": true in the body. */
-bool app_wants_stream(const struct app_request *q, const struct json *body);
+/* Whether the asker wants a stream: by its Accept header, or "stream": true in the body. False
+ * after an error: "stream" is something else. */
+bool app_read_stream(const struct app_request *q, const struct json *body, bool *out,
+                     struct err *e) MUST_USE;
 /* {"detail": {"error": CODE, "message": ...}} with the status. */
 void app_fail(struct app_reply *r, int status, const char *code, const char *fmt, ...)
     PRINTF_LIKE(4, 5);

@@ -359,6 +359,17 @@ def orders(ask):
     return f"It is {plain(done[0])}" if done else {"calls": [("order", {"title": "Dune"})]}
 
 
+class Refused(unittest.TestCase):
+    def test_a_request_that_cannot_be_meant_is_refused_with_its_member(self):
+        with Model(librarian) as model, Library(model) as d:
+            for name, value in (("stream", "yes"), ("stream", 1), ("background", "no"), ("thread", "a\0b"),
+                                ("thread", "a\n"), ("session", "\0"), ("session", "s" * 2000)):
+                status, said = d.ask("POST", "/api/v1/agents/librarian/runs", {"input": "Is Dune here?", name: value})
+                self.assertEqual(status, 400, (name, said))
+                self.assertTrue(said["detail"]["message"].startswith(name + ": "), said)
+            self.assertEqual(model.asked, [])
+
+
 class ClientTools(unittest.TestCase):
     def test_the_caller_carries_out_its_own_tools(self):
         with Model(orders) as model, Library(model) as d:

@@ -183,8 +183,8 @@ static bool agents_routes_read_run(const struct app_request *q, const struct jso
 {
     struct agents_request *x = &out->request;
 
-    out->stream = app_wants_stream(q, doc);
-    return read_flag(doc, "background", &out->background, e) &&
+    return app_read_stream(q, doc, &out->stream, e) &&
+           read_flag(doc, "background", &out->background, e) &&
            read_run_text(doc, "input", q->arena, &x->input, e) &&
            read_run_text(doc, "thread", q->arena, &x->thread, e) &&
            read_run_text(doc, "session", q->arena, &x->session, e) &&

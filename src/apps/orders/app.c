@@ -229,11 +229,15 @@ static void order_app_stream_turn(void *app, const struct app_request *q, str te
 
 static void order_app_post_turn(void *app, const struct app_request *q, struct app_reply *r)
 {
+    struct err e;
+    bool stream;
     str text;
 
     if (!json_text(q->json, json_find(q->json, json_root(q->json), STR("text")), q->arena, &text))
         app_fail(r, 400, "invalid_request", "text: the customer's message must be a text");
-    else if (app_wants_stream(q, q->json))
+    else if (!app_read_stream(q, q->json, &stream, &e))
+        app_fail_err(r, &e);
+    else if (stream)
         order_app_stream_turn(app, q, text, r);
     else
         take_turn(app, q, text, NULL, r);

@@ -84,8 +84,7 @@ static bool read_turns(struct line *l, const struct json_node *root)
     }
     for (size_t i = 0; i < l->out->turn_count; i++)
         if (!utf8_trim(l->out->turns[i]).n || l->out->turns[i].n > ORDERS_TEXT_MAX)
-            return err_set(
-                l->e, ERR_INPUT, "turns: a message has 1 to %d bytes", ORDERS_TEXT_MAX);
+            return err_set(l->e, ERR_INPUT, "turns: a message has 1 to %d bytes", ORDERS_TEXT_MAX);
     return l->out->turn_count > 0 ||
            err_set(l->e, ERR_INPUT, "turns: must be a list of the customer's messages");
 }

@@ -292,8 +292,8 @@ static bool claim_is_in_order(str plain)
 static bool claim_states_nothing(str plain)
 {
     return claim_has(plain, rule_out) || claim_has(plain, retracts) ||
-           claim_starts(plain, looking) || claim_is_in_order(plain) ||
-           claim_has(plain, doubts) || str_find(plain, STR(" whether ")) != STR_NONE;
+           claim_starts(plain, looking) || claim_is_in_order(plain) || claim_has(plain, doubts) ||
+           str_find(plain, STR(" whether ")) != STR_NONE;
 }
 
 /* "Rejected: the probe fails", "the probe fails: no" */

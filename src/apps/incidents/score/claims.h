@@ -28,7 +28,7 @@ enum {
     CLAIM_CONCLUDES = 16, /* draws a conclusion */
     CLAIM_HEDGED = 32,    /* says that something could be */
     CLAIM_REFUSES = 64,   /* says that the cause is not known */
-    CLAIM_BLAMES = 128,      /* says so itself, and not only its section */
+    CLAIM_BLAMES = 128,   /* says so itself, and not only its section */
     CLAIM_POINTS_BACK = 256, /* with CLAIM_ROOT: the clause before it names the cause */
 };
 
