@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <unistd.h>
 
 #define CONVERSATIONS_MAX 65536 /* places in conversations: two a call, mostly */
 #define RECALL_MAX (CONVERSATIONS_MAX / 2)
@@ -14,7 +15,9 @@
 
 struct recall {
     struct gateway *g;
-    atomic_bool known, stop;
+    atomic_bool known, stop; /* known: what keys have spent */
+    bool conversations;      /* they are recalled */
+    bool logged;             /* that something cannot be read */
     bool threaded;
     pthread_t thread;
 };
@@ -29,6 +32,17 @@ struct recalled_talks {
     size_t n;
 };
 
+struct recalled_spend {
+    struct recalled_spend *next;
+    str key;
+    double usd;
+};
+
+struct recalled_keys {
+    struct arena arena;
+    struct recalled_spend *first;
+};
+
 static bool recall_on_conversation(void *ctx, str session, str talk)
 {
     struct recalled_talks *r = ctx;
@@ -39,27 +53,62 @@ static bool recall_on_conversation(void *ctx, str session, str talk)
     return r->n < RECALL_MAX;
 }
 
-static bool recall_on_spent(void *ctx, str key, double usd)
-{
-    limits_spent_add(ctx, key, usd);
-    return true;
-}
-
 /* Reads conversations, oldest first. */
-static void recall_all(struct gateway *g)
+static bool recall_conversations(struct gateway *g, struct err *e)
 {
     struct recalled_talks r = {.items = base_alloc(RECALL_MAX * sizeof *r.items)};
-    struct err e;
+    bool ok;
 
     arena_init(&r.arena, (size_t)64 << 20);
-    if (!store_talks(g->store, RECALL_MAX, recall_on_conversation, &r, &e))
-        log_warn("conversations of before are not recognised", LOG_ERR(&e));
-    while (r.n-- > 0)
+    ok = store_talks(g->store, RECALL_MAX, recall_on_conversation, &r, e);
+    while (ok && r.n-- > 0)
         conversations_recall(g->conversations, r.items[r.n].session, r.items[r.n].talk);
     arena_release(&r.arena);
     free(r.items);
-    if (!store_spent(g->store, recall_on_spent, g->limits, &e))
-        log_warn("the earlier spending of keys is not known", LOG_ERR(&e));
+    return ok;
+}
+
+static bool recall_on_spent(void *ctx, str key, double usd)
+{
+    struct recalled_keys *r = ctx;
+    struct recalled_spend *s = arena_alloc(&r->arena, sizeof *s);
+
+    *s = (struct recalled_spend){r->first, arena_dup(&r->arena, key), usd};
+    r->first = s;
+    return true;
+}
+
+/* All of it or nothing: it is added to what the keys have spent. */
+static bool recall_spent(struct gateway *g, struct err *e)
+{
+    struct recalled_keys r = {.first = NULL};
+    bool ok;
+
+    arena_init(&r.arena, (size_t)64 << 20);
+    ok = store_spent(g->store, recall_on_spent, &r, e);
+    for (const struct recalled_spend *s = ok ? r.first : NULL; s; s = s->next)
+        limits_spent_add(g->limits, s->key, s->usd);
+    arena_release(&r.arena);
+    return ok;
+}
+
+/* False: to be tried again. The spend does not wait for the conversations. */
+static bool recall_all(struct recall *r)
+{
+    struct err e;
+
+    if (!r->conversations)
+        r->conversations = recall_conversations(r->g, &e);
+    if (!atomic_load(&r->known))
+        atomic_store(&r->known, recall_spent(r->g, &e));
+    if (r->conversations && atomic_load(&r->known))
+        return true;
+    if (!r->logged)
+        log_warn("what conversations and keys did before cannot be read yet: calls of keys with "
+                 "spend_usd wait",
+                 LOG_ERR(&e));
+    r->logged = true;
+    return false;
 }
 
 /* Whether the configuration has a key with a spending limit: its calls wait for the tables. */
@@ -82,8 +131,11 @@ static void *recall_run(void *recall)
     while (!store_settle(r->g->store, RECALL_STEP_MS, &e))
         if (atomic_load(&r->stop))
             return NULL;
-    recall_all(r->g);
-    atomic_store(&r->known, true);
+    while (!recall_all(r)) {
+        if (atomic_load(&r->stop))
+            return NULL;
+        (void)usleep(RECALL_STEP_MS * 1000);
+    }
     if (recall_delays_keys(r->g))
         log_info("the tables have all records: calls of keys with spend_usd go on");
     return NULL;
@@ -95,21 +147,19 @@ struct recall *recall_start(struct gateway *g)
     uint8_t secret[32];
     uint64_t seed[2];
     struct err e;
+    bool settled;
 
     *r = (struct recall){.g = g};
     store_secret(g->store, STR("talk"), secret);
     memcpy(seed, secret, sizeof seed);
     g->conversations = conversations_new(CONVERSATIONS_MAX, seed);
-    if (g->records && !store_settle(g->store, RECALL_MS, &e)) {
-        if (recall_delays_keys(g))
-            log_warn("the tables do not have all records yet: calls of keys with spend_usd wait");
+    settled = !g->records || store_settle(g->store, RECALL_MS, &e);
+    if (!settled && recall_delays_keys(g))
+        log_warn("the tables do not have all records yet: calls of keys with spend_usd wait");
+    if (!settled || !recall_all(r))
         r->threaded = pthread_create(&r->thread, NULL, recall_run, r) == 0;
-        if (r->threaded)
-            return r;
-    }
-    if (g->records)
-        recall_all(g);
-    atomic_store(&r->known, true);
+    if (!r->threaded)
+        atomic_store(&r->known, true);
     return r;
 }
 

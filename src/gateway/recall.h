@@ -5,8 +5,9 @@
  *     recall_known(r)        whether all of it is known
  *     recall_stop(r);        before the store closes
  *
- * If more rows are on their way to the tables than fit in that time, a thread waits for them. Until
- * then calls run, except those of a key with a spending limit, which wait (call/admit.c).
+ * If more rows are on their way to the tables than fit in that time, or the tables cannot be read,
+ * a thread waits for them. Until then calls run, except those of a key with a spending limit, which
+ * wait (call/admit.c).
  *
  * SPDX-License-Identifier: Apache-2.0
  */

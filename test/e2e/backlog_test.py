@@ -9,7 +9,7 @@ import json
 import sqlite3
 import threading
 import unittest
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 from command import BINARY, main, run
 from gateway import PATIENCE, Gateway, Provider, digest, until, upstream
@@ -181,6 +181,27 @@ class Spent(Calls):
         self.assertEqual(status, 429, text)  # the call before the kill has spent it all
         self.assertIn("insufficient_quota", text)
         self.assertIn("the tables have all records: calls of keys with spend_usd go on", g.log.read_text())
+
+    def test_a_key_with_a_limit_waits_until_the_tables_can_be_read(self):
+        g = Gateway(BINARY, {
+            "journal": {"wait": "200ms"},
+            "keys": [{"name": "limited", "sha256": digest("sk-limited"), "spend_usd": 1}],
+            "providers": {"test": upstream(self.provider, "openai", {"plain": "plain"},
+                                           prices={"plain": {"input": 100000, "output": 100000}})}})
+        g.__enter__()
+        self.addCleanup(g.stop)
+        self.assertEqual(self.spender(g, "limited")[0], 200)
+        g.child.terminate()
+        g.child.wait()
+        with closing(sqlite3.connect(g.folder / "history.db", isolation_level=None)) as db:
+            db.execute("ALTER TABLE usage_hours RENAME TO usage_away")
+            g.start()
+            status, _, text = self.spender(g, "limited")
+            self.assertEqual(status, 503, text)
+            self.assertIn("spend_not_known", text)
+            self.assertIn("calls of keys with spend_usd wait", g.log.read_text())
+            db.execute("ALTER TABLE usage_away RENAME TO usage_hours")
+        until(lambda: self.spender(g, "limited")[0] == 429)
 
     def test_without_a_key_with_a_limit_the_log_does_not_mention_limits(self):
         self.assertNotIn("spend", self.killed("1h").log.read_text())
