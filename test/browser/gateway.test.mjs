@@ -306,6 +306,16 @@ test("with keys: a login, then what that key may see", async ({ page }) => {
   await until("an answer", async () => /You said: may I ask with the cookie/.test(await page.locator("article.call").first().innerText()));
 }, { complaints: [/401/, /WebSocket/, /404/] });
 
+test("the page of keys says who decides about reasoning", async ({ page }) => {
+  await page.goto(`${keyed}/keys`);
+  await page.fill("#key", process.env.KEY_OPERATOR);
+  await page.click("#key-form button");
+  const row = (name) => page.locator("tbody tr", { hasText: name });
+  await row("viewer").waitFor();
+  assert.match(await row("viewer").innerText(), /as asked/);
+  assert.match(await row("hidden").innerText(), /hide/);
+}, { complaints: [/401/, /WebSocket/] });
+
 test("a login link logs in once, and the address does not keep it", async ({ page }) => {
   const session = fresh("linked"), stop = new AbortController();
   await call(keyed, "think", { session, key: process.env.KEY_OPERATOR });

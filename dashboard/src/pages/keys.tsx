@@ -46,7 +46,7 @@ export function KeysPage() {
                     <td class="main"><strong>{k.name}</strong><span class="under">{k.hint ? <code>{k.hint}</code> : null}{k.role ? <Badge tone={k.role === "operator" ? "cap" : ""}>{k.role}</Badge> : null}</span></td>
                     <td data-label="models">{k.models?.length ? k.models.join(", ") : "all"}</td>
                     <td data-label="levels">{k.levels?.length ? k.levels.join(", ") : "all"}</td>
-                    <td data-label="reasoning">{k.reasoning ?? "as asked"}</td>
+                    <td data-label="reasoning">{k.reasoning && k.reasoning !== "unset" ? k.reasoning : "as asked"}</td>
                     <td class="n" data-label="requests a minute">{limit(k.rpm)}</td>
                     <td class="n" data-label="tokens a minute">{limit(k.tpm)}</td>
                     <td data-label="spent"><Spent k={k} /></td>
