@@ -120,7 +120,7 @@ TEST(findings_without_an_agent_for_synthesis_are_made_one_too)
     scene_release(&s);
 }
 
-/* A call that needs an approval is refused if its tool does not exist. */
+/* A misspelt tool name would make the call run without approval, so it is refused. */
 TEST(an_approval_of_a_tool_that_the_server_does_not_have_is_refused)
 {
     const char *source = getenv("RATIONALE_SOURCE") ? getenv("RATIONALE_SOURCE") : ".";

@@ -1,4 +1,5 @@
-/* level_test.c - the level, cap and level names of a call; and when to retry it.
+/* level_test.c - the level of a call, its cap and the text added to its prompt; and when to retry
+ * it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -204,7 +204,8 @@ static void on_open(void *ctx, struct hub_begin *b)
     b->asked = STR("masked");
 }
 
-/* The texts passed to hub_call_begin are valid only until the call ends, unless it owns them. */
+/* The texts passed to hub_call_begin must stay valid until the call ends, or until hub_call_own has
+ * copied them. */
 static void *run_quietly(void *arg)
 {
     struct side *s = arg;

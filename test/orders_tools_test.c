@@ -201,7 +201,7 @@ TEST(weak_6_lookup_first_is_a_guard)
     lane_end(&t);
 }
 
-/* ---- refused: finalizing an empty order, in one batch with an add, or without confirmation */
+/* ---- finalizing is refused: an empty order, together with an add, unconfirmed ---- */
 
 TEST(weak_5_an_empty_order_is_not_finalized)
 {

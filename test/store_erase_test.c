@@ -299,7 +299,7 @@ TEST(what_is_over_is_nowhere)
     CHECK_INT(ask(&p, "SELECT count(*) FROM alerts"), 0);
     CHECK_INT(ask(&p, "SELECT count(*) FROM threads"), 0);
     CHECK_INT(ask(&p, "SELECT count(*) FROM policy_results"), 0);
-    CHECK_INT(ask(&p, "SELECT count(*) FROM prompts"), 1); /* retention has not examined it yet */
+    CHECK_INT(ask(&p, "SELECT count(*) FROM prompts"), 1); /* a draft awaits review and is kept */
     CHECK(verify(&p).ok);
     place_release(&p);
 }

@@ -12,8 +12,7 @@
 
 #define HELP_SIZE_MAX ((size_t)64 << 20)
 
-/* ---- events as text: "kind choice.block id name: text", consecutive texts of a block joined
- * ---- */
+/* ---- events as text: "kind choice.block id name: text", texts of one block joined ---- */
 
 struct notes {
     struct buf all;   /* every event */

@@ -19,7 +19,7 @@ const release = (name) => writeFileSync(join(process.env.DASH_HOLD, name), "");
 const state = (page) => page.locator("article.run").getAttribute("data-state");
 const step = (page, kind) => page.locator(`article.run li.event.${kind}`);
 
-// Says something in the box of an agent's page.
+// Sends a text from the box of an agent's page.
 async function tryIt(page, agent, input, thread = "") {
   await page.goto(`${root}/agents/${agent}`);
   await page.getByLabel("Try it").fill(input);
@@ -28,7 +28,7 @@ async function tryIt(page, agent, input, thread = "") {
   await page.locator("article.run").waitFor();
 }
 
-// ---- what is defined ----
+// ---- definitions ----
 
 test("definitions: model, level, strategy, tools, limits, approvals, handoffs, guards, stages", async ({ page }) => {
   await page.goto(`${root}/agents`);
@@ -64,7 +64,7 @@ test("an agent that is not there, and one that has not run, say what to do", asy
   await page.getByText('there is no run "nothing"').waitFor();
 }, { complaints: [/404.*runs\/nothing/] });
 
-// ---- trying one ----
+// ---- trying an agent ----
 
 test("a tool is shown before its result, then the answer, light and dark, wide and narrow", async ({ page }) => {
   hold("tool");
@@ -76,7 +76,7 @@ test("a tool is shown before its result, then the answer, light and dark, wide a
   assert.equal(await state(page), "running");
   assert.match(await step(page, "model").innerText(), /Thought/);
   await eachLook(page, (look) => shot(page, `agents-${look.name}-running`, { fullPage: true }));
-  // Reloaded in the middle: the same run, at the same place.
+  // Reloaded in the middle, the page shows the same run at the same step.
   await page.reload();
   await tool.waitFor();
   assert.match(await tool.innerText(), /running/);
@@ -94,7 +94,7 @@ test("a tool is shown before its result, then the answer, light and dark, wide a
     assert.ok(!(await isTooWide(page)), `wider than the page, ${look.name}`);
     assert.deepEqual(await faults(page), [], look.name);
   });
-  // Later it is the same.
+  // After the end, the run's own page shows the same.
   const live = await page.locator("article.run ol.timeline").allInnerTexts();
   const id = await page.locator("article.run").getAttribute("data-run");
   await page.goto(`${root}/runs/${id}`);
@@ -153,7 +153,7 @@ test("how a run ends is said in words", async ({ page }) => {
   await page.getByText("The model could not be asked: no").waitFor();
 });
 
-// ---- a person's word ----
+// ---- approvals ----
 
 async function asked(page) {
   const { run_id } = await start("librarian", `Please lend me Dune, copy ${++n}`);
@@ -255,7 +255,7 @@ test("a tool of the caller waits with its call id, and goes on with its result",
   await until("the answer", async () => (await page.getByLabel("Answer", { exact: true }).innerText()).includes("it comes tomorrow"));
 });
 
-// ---- from one to the other ----
+// ---- links ----
 
 test("run, session and calls lead to one another", async ({ page }) => {
   const { run_id } = await start("librarian", "Is Dune here?");
@@ -273,7 +273,7 @@ test("run, session and calls lead to one another", async ({ page }) => {
   await until("its session", () => page.url() === `${root}/sessions/${run_id}`);
 });
 
-// ---- who may what ----
+// ---- permissions ----
 
 test("a key that may not see reasoning is not shown any, and one that may not decide is told so", async ({ page }) => {
   const login = async (key) => {
@@ -293,7 +293,7 @@ test("a key that may not see reasoning is not shown any, and one that may not de
   await page.getByText("is not an operator's").waitFor();
 }, { complaints: [/401/, /403.*answer/, /WebSocket/] });
 
-// ---- the steps of a run by themselves ----
+// ---- the steps of a run, without a page ----
 
 test("the same events give the same steps, one by one or at once, and each once", async () => {
   const out = join(tmpdir(), `runs-${process.pid}.mjs`);

@@ -1,5 +1,5 @@
-// axe.test.mjs - axe finds nothing on any page, light and dark, wide and narrow; and who hears the page is
-// told where they are and what has changed. SPDX-License-Identifier: Apache-2.0
+// axe.test.mjs - axe finds no fault on any page, light and dark, wide and narrow; and screen readers announce
+// the page and its changes. SPDX-License-Identifier: Apache-2.0
 import { start } from "../../dashboard/dev/server.mjs";
 import { assert, call, eachLook, faults, finish, json, loaded, LOOKS, NARROW, shot, sleep, test, until, WEATHER } from "./kit.mjs";
 
@@ -7,7 +7,7 @@ const { DASH_ROOT: root, DASH_ASKING: asking, DASH_AGENTS: agents, DASH_POLICY: 
 const headers = { "content-type": "application/json" };
 const dev = await start({ total: 300 });
 
-// One session, one incident that is over and one that waits, one run: each page has something to show.
+// Creates one session, one ended and one waiting incident, and one run, so that each page has data.
 async function made() {
   if (made.all) return made.all;
   const session = `axe-${process.pid}`;
@@ -52,7 +52,7 @@ test("a change of the page is said, and the focus is in it", async ({ page }) =>
   await page.locator("tbody tr").first().waitFor();
   const said = page.getByTestId("announcer");
   assert.equal(await said.innerText(), "", "nothing is said before anything has changed");
-  // The code of the next page comes late: the name of the last one is not said again.
+  // The next page's code loads late: the previous page's name must not be announced again.
   const heard = await page.evaluateHandle(() => {
     const words = [];
     new MutationObserver(() => words.push(document.querySelector('[data-testid="announcer"]').textContent)).observe(document.body, { characterData: true, childList: true, subtree: true });

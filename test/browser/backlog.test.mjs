@@ -1,5 +1,5 @@
-// backlog.test.mjs - a gateway whose tables are behind its journal: another process holds the lock of the
-// database, and calls fill the journal over its soft mark. SPDX-License-Identifier: Apache-2.0
+// backlog.test.mjs - a gateway whose tables lag behind its journal: another process holds the database's
+// lock, and calls fill the journal beyond its soft limit. SPDX-License-Identifier: Apache-2.0
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { assert, call, eachLook, finish, isTooWide, json, NARROW, shot, test, until } from "./kit.mjs";
@@ -7,7 +7,7 @@ import { assert, call, eachLook, finish, isTooWide, json, NARROW, shot, test, un
 const root = process.env.DASH_BEHIND;
 const store = process.env.DASH_BEHIND_STORE;
 const SOFT_MARK = (1 << 20) / 4;
-// As long as the database waits for the lock, and once it has given up for now.
+// The message while the taker waits for the lock, and after it has given up for now.
 const WHY = /The record is degraded: (the tables are behind: [\d.]+ MB in about \d+ records wait in the journal, the oldest for \d+ s|database: database is locked)/;
 const TEXT = "the quick brown fox ".repeat(1500);
 const LOCK = `
@@ -20,8 +20,8 @@ db.execute("ROLLBACK")
 `;
 const health = () => json(`${root}/health`);
 
-// While f runs, nothing gets into the tables and the journal is over its soft mark; f may end that earlier.
-// One client alone does not reach the ceiling: its first call over the mark waits.
+// While f runs, the tables are locked and the journal is beyond its soft limit; f may end that earlier. A
+// single client does not reach the hard limit: its first call beyond the soft limit waits.
 async function behind(f) {
   const lock = spawn(process.env.PYTHON ?? "python3", ["-c", LOCK, store], { stdio: ["pipe", "pipe", "inherit"] });
   const release = () => lock.stdin.end();
@@ -62,10 +62,10 @@ test("a backlog is shown while it is there, light and dark, wide and narrow", as
     const bar = record.getByRole("img");
     const [, percent] = /^The journal holds .* of 1\.0 MiB, (\d+) % of its ceiling$/.exec(await bar.getAttribute("aria-label"));
     assert.ok(Number(percent) >= 25 && Number(percent) <= 100, percent);
-    const kept = page.getByTestId("kept"); // does not wait for the tables
+    const kept = page.getByTestId("kept"); // needs no tables
     await kept.getByText(/history\.db$/).waitFor();
     await kept.getByText(/^[\d.]+ .*B; journal files /).waitFor();
-    assert.equal(await page.getByText("Nothing is on record yet.").count(), 0); // the audit log waits for the tables
+    assert.equal(await page.getByText("Nothing is on record yet.").count(), 0); // the audit log needs the tables
     const first = await record.innerText();
     await until("newer figures", async () => (await record.innerText()) !== first);
     await eachLook(page, async (look) => {

@@ -1,4 +1,5 @@
-// demo.test.mjs - what a newcomer meets: the demo's questions, asked from the Live page. SPDX-License-Identifier: Apache-2.0
+// demo.test.mjs - the demo as a new user sees it: its questions, asked from the Live page.
+// SPDX-License-Identifier: Apache-2.0
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { promisify } from "node:util";
@@ -84,7 +85,7 @@ test("the command to copy works as it is pasted", async ({ page }) => {
   assert.doesNotMatch(stdout, /no_recording/);
 }, { complaints: QUIET });
 
-// ---- what the demo shows by itself ----
+// ---- prepared data of the demo ----
 
 test("an incident: its stages, its report, how it was decided", async ({ page }) => {
   await page.goto(`${root}/incidents`);
@@ -137,7 +138,7 @@ test("the address of a run leads to the page of its application", async ({ page 
     await until(place, async () => page.url().startsWith(root + place));
     await until("it is there", async () => !(await page.locator(".loading, [role=alert]").count()));
   }
-}, { complaints: [/404.*\/api\/v1\/runs\/.*\/events/] }); // no agent has such a run
+}, { complaints: [/404.*\/api\/v1\/runs\/.*\/events/] }); // no agent has this run
 
 test("the address of a run of an order whose id has a slash leads to the order", async ({ page }) => {
   const [text] = JSON.parse(readFileSync(new URL("../../example/demo/tour.json", import.meta.url), "utf8")).order;
@@ -148,7 +149,7 @@ test("the address of a run of an order whose id has a slash leads to the order",
   await page.locator(".dialogue > li.customer").first().waitFor();
 }, { complaints: [/404.*\/api\/v1\/runs\/.*\/events/] });
 
-// Takes an order and gives the beginnings of its last answer that stood there before it was whole.
+// Takes an order; returns the partial texts of the last answer that were displayed before it was complete.
 async function takeOrder(page, said) {
   await page.goto(`${root}/orders`);
   await page.getByRole("button", { name: "Take an order" }).click();
@@ -169,7 +170,7 @@ async function takeOrder(page, said) {
 test("an order taken here: words come as they are said, and the ticket grows", async ({ page }) => {
   const said = JSON.parse(readFileSync(new URL("../../example/demo/tour.json", import.meta.url), "utf8")).order.slice(0, 2);
   await page.addInitScript(() => {
-    // What stands there after every change: no look from outside is as often.
+    // Records the text after every change; polling from outside would miss some.
     window.seen = new Set();
     new MutationObserver(() => {
       const last = [...document.querySelectorAll(".dialogue > li.counter p")].at(-1);
@@ -177,13 +178,13 @@ test("an order taken here: words come as they are said, and the ticket grows", a
     }).observe(document, { childList: true, characterData: true, subtree: true });
   });
   let parts = [];
-  for (let tries = 0; tries < 5 && !parts.length; tries++) parts = await takeOrder(page, said); // a page held up draws all at once
+  for (let tries = 0; tries < 5 && !parts.length; tries++) parts = await takeOrder(page, said); // a slow page may draw all at once
   assert.ok(parts.length, "never a part of an answer");
   assert.equal(await page.locator(".ticket li").count(), 3);
   assert.equal(await page.locator(".dialogue > li.customer").count(), 2);
   assert.ok((await page.locator(".decided").count()) >= 3);
   await shot(page, "demo-order-taken");
-}, { ownTab: true, complaints: [/404.*\/api\/v1\/orders\//] }); // it is not there yet
+}, { ownTab: true, complaints: [/404.*\/api\/v1\/orders\//] }); // the order does not exist yet
 
 for (const [path, dark] of [["incidents", true], ["policy", false], ["orders/demo", true], ["optimize", false]])
   test(`${path} fits a phone`, async ({ page }) => {

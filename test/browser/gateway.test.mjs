@@ -1,5 +1,5 @@
-// gateway.test.mjs - the dashboard on real records: calls go through a gateway to the test provider,
-// and are looked at while they run and after. SPDX-License-Identifier: Apache-2.0
+// gateway.test.mjs - the dashboard on real records: calls go through a gateway to the test provider, and the
+// pages are examined during and after them. SPDX-License-Identifier: Apache-2.0
 import { XSS } from "../../dashboard/dev/fixtures.mjs";
 import { assert, call, eachLook, finish, isTooWide, json, loaded, LOOKS, NARROW, recorded, shot, sleep, test, until, WEATHER } from "./kit.mjs";
 
@@ -27,7 +27,7 @@ test("the pages are links in the navigation, and each has its address", async ({
   }
   await page.goBack();
   await page.locator("main h1").waitFor();
-}, { complaints: [/404.*\/api\/v1\/(incidents|policy|prompts|orders)/] }); // of applications that are off
+}, { complaints: [/404.*\/api\/v1\/(incidents|policy|prompts|orders)/] }); // from applications that are off
 
 test("a call is in the list, opens, and has an address of its own", async ({ page }) => {
   const session = fresh("listed");
@@ -165,8 +165,8 @@ test("a session is erased when asked twice, and the audit log has it", async ({ 
 
 // ---- live ----
 
-// A call whose model stops twice while it thinks, each time until go(): nothing here depends on how fast
-// anybody is. `thinks` waits until it has stopped for the nth time.
+// A call whose model pauses twice in its reasoning, each time until go(), so that nothing depends on timing.
+// `thinks` waits for the nth pause.
 async function held(session, f, model = "held-think") {
   const done = call(root, model, { session, said: `watch ${session} think`, effort: "high" });
   const go = () => fetch(`${provider}/__go?has=${session}`, { method: "POST" });
@@ -238,7 +238,7 @@ test("the same on the Live page", async ({ page }) => {
   });
 });
 
-// How often the text was changed and how many frames there were while f ran.
+// The number of changes of the text, and of frames, while f ran.
 async function drawn(page, locator, f) {
   await locator.evaluate((card) => {
     window.drawn = { changes: 0, frames: 0 };
@@ -280,7 +280,7 @@ test("100,000 sessions on record are filtered and paged", async ({ page }) => {
   await until("the failed ones", async () => /of 5,883 sessions/.test(await page.locator(".pager").innerText()));
 });
 
-// ---- who may ----
+// ---- permissions ----
 
 test("with keys: a login, then what that key may see", async ({ page }) => {
   const [mine, other] = [fresh("mine"), fresh("other")];
@@ -325,7 +325,7 @@ test("a login link logs in once, and the address does not keep it", async ({ pag
   await page.goto(`${keyed}/sessions#login=${login}`);
   await page.locator(`a[href="/sessions/${session}"]`).waitFor();
   assert.equal(page.url(), `${keyed}/sessions`);
-  await page.goto(`${keyed}/#login=${login}`); // used: the cookie still stands
+  await page.goto(`${keyed}/#login=${login}`); // used; the cookie is still valid
   await live(page);
   assert.equal(await page.locator("#key-form").count(), 0);
   await page.context().clearCookies();

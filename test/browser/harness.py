@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""The dashboard in a real browser: against a gateway in front of the test provider, against one that
-asks for keys, against one whose tables are behind its journal, against one that investigates and asks before it acts,
-against one with agents of its own, against one with versions of a policy, against the demo; and on a made-up history (dashboard/dev) for what is
-hard to provoke.
+"""Tests the dashboard in a real browser, against several daemons: a gateway in front of the test
+provider, one that requires keys, one whose tables lag behind its journal, one that investigates
+and waits for approvals, one with its own agents, one with versions of a policy, the demo; and a
+generated history (dashboard/dev) for states that are hard to provoke.
 
     test/browser/harness.py BINARY BUILD_ROOT [SUITE...] [-- WORD...]
-    test/browser/harness.py BINARY BUILD_ROOT --serve       starts it all, says where, and waits
+    test/browser/harness.py BINARY BUILD_ROOT --serve     starts all, prints the addresses, waits
 
-A suite is a file NAME.test.mjs here, or the name of a program of the build, which runs several; words choose tests by part of their name. Only those daemons are started
-whose variables DASH_... the chosen suites name. Screenshots of failures, or with BROWSER_SHOTS=1 of every page, are left in BUILD_ROOT/artefacts. Everything listens
-on ports of the system's choice.
+A suite is a file NAME.test.mjs here, or the name of a program of the build, which runs several;
+words select tests by part of their name. The harness starts only the daemons whose variables
+DASH_... occur in the selected suites. It leaves screenshots of failures, or with BROWSER_SHOTS=1
+of every page, in BUILD_ROOT/artefacts. All servers listen on free ports.
 """
 # SPDX-License-Identifier: Apache-2.0
 import os
@@ -35,7 +36,7 @@ from scripted_model import Model  # noqa: E402
 from waiting_test import Asking  # noqa: E402
 
 SUITE_SECONDS = 1500
-# The programs of the build, which run side by side.
+# The programs of the build, which run in parallel.
 PROGRAMS = {
     "browser_agents": ["agents", "incidents", "policy"],
     "browser_axe": ["axe"],
@@ -77,7 +78,7 @@ class Demo(Process):
 
 
 def config(provider, **more):
-    """An effort in a client's own words brings its cap, so that the pages have caps and cuts to show."""
+    """An effort in a client's own words sets its cap, so that the pages have caps and cuts to show."""
     more["reasoning"] = {"presets": "always", "repair_starved": True, **more.get("reasoning", {})}
     return {
         "providers": {
@@ -95,7 +96,7 @@ def keyed(provider):
 
 
 def out_of_reach(provider):
-    """One provider that accepts connections and one at a port where nobody listens."""
+    """A provider that accepts connections, and one at a port that refuses them."""
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         port = s.getsockname()[1]
@@ -104,12 +105,12 @@ def out_of_reach(provider):
 
 
 def backlog(provider):
-    """A journal so small that a few calls put it over its soft mark. Calls at its ceiling wait."""
+    """A journal so small that a few calls exceed its soft limit. Calls at its hard limit wait."""
     return config(provider, journal={"max": "1MiB", "wait": "1h"}, threads=1)
 
 
 def fill(gateway, count):
-    """That many sessions more on record, put there beside the gateway."""
+    """Adds that many sessions directly to the database."""
     now = time.time_ns() // 1000
     rows = ((f"many-{i:06}", now - i * 61_000_000, now - i * 61_000_000 + 4_000_000, "failed" if i % 17 == 3 else "completed",
              "gateway", "openai", f"question {i} of many", "think", 200 + i % 900, 100 + i % 700, i % 300) for i in range(count))
@@ -122,14 +123,14 @@ def fill(gateway, count):
 
 
 def chromium():
-    """The one without windows takes a third less of the processor; not every system has it."""
+    """Prefers the headless shell, which needs a third less CPU time; not every system has it."""
     names = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
     return next(filter(None, map(shutil.which, names)), None)
 
 
 def node():
-    """One that the driver runs on, or None."""
-    own = ROOT / "test/sdk/node_modules/.node"  # where the system's is too old
+    """A node that is new enough for the driver, or None."""
+    own = ROOT / "test/sdk/node_modules/.node"  # used where the system's is too old
     for one in (shutil.which("node"), own.read_text().strip() if own.exists() else None):
         if one and int(subprocess.check_output([one, "-p", "parseInt(process.versions.node)"])) >= 18:
             return one
@@ -137,7 +138,7 @@ def node():
 
 
 def missing():
-    """What cannot be run without, in words; or None."""
+    """The missing prerequisite as text, or None."""
     if not chromium():
         return "no chromium here"
     if not node():
@@ -159,11 +160,13 @@ def suites(names):
 
 
 def start(stack, binary, wanted):
-    """Starts the daemons of the wanted variables until the stack ends; returns the variables and the daemons."""
+    """Starts the daemons of the wanted variables, until the stack ends; returns the variables and
+    the daemons."""
     env, started = {}, []
 
     def daemon(name, made):
-        """One with its address in the variable NAME, its configuration in NAME_CONFIG, its database in NAME_STORE."""
+        """A daemon whose address is in the variable NAME, its configuration in NAME_CONFIG, its
+        database in NAME_STORE."""
         if {n for n in wanted if n in (name, f"{name}_CONFIG", f"{name}_STORE")}:
             one = stack.enter_context(made())
             started.append(one)

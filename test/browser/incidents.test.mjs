@@ -1,12 +1,12 @@
-// incidents.test.mjs - an investigation that may call a tool only with somebody's word, answered on its
-// page. SPDX-License-Identifier: Apache-2.0
+// incidents.test.mjs - an investigation with a tool that needs approval, answered on its page.
+// SPDX-License-Identifier: Apache-2.0
 import { assert, finish, holds, json, shot, test, until } from "./kit.mjs";
 
 const root = process.env.DASH_ASKING;
 const headers = { "content-type": "application/json" };
 let n = 0;
 
-// An alert whose agent waits for a word, its page open.
+// Sends an alert whose agent waits for an approval, and opens its page.
 async function asked(page) {
   const alert = { alert_type: "DiskFull", runbook: "runbook.md", severity: "critical", data: { host: "db-3", mount: "/var/lib/postgresql", used_percent: 97, n: ++n } };
   const { alert_id } = await json(`${root}/alerts`, { method: "POST", headers, body: JSON.stringify(alert) });

@@ -1,13 +1,13 @@
-// kit.mjs - tests in a browser: each finds the tab empty and nothing stored, and fails if the page
-// complains, throws or asks anybody but its server.
+// kit.mjs - tests in a browser: each starts with an empty tab and empty storage, and fails if the page
+// reports an error, throws, or sends a request to another server.
 //
 //     test("what it claims", async ({ page, root }) => { ... });
 //     test("...", async (t) => { ... }, { width: 360, dark: true, complaints: [/a pattern/] });
 //     test("...", async (t) => { ... }, { ownTab: true }); // for init scripts: a tab keeps them
 //     await finish();
 //
-// With BROWSER_SLOW=N in the environment the browser computes N times slower and every answer of the
-// server comes some time later: what holds then does not hang on how busy the machine is.
+// With BROWSER_SLOW=N in the environment the browser computes N times slower, and each reply of the server is
+// delayed: a test that passes then does not depend on the machine's load.
 //
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
@@ -15,7 +15,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { chromium } from "../../dashboard/node_modules/playwright-core/index.mjs";
 
 export { assert };
-export const PATIENCE = 60_000; // a busy machine is given time; what must be fast is said where it is measured
+export const PATIENCE = 60_000; // allows for a busy machine; tests of speed have limits of their own
 const tests = [];
 const words = process.argv.slice(2);
 const shots = process.env.ARTEFACTS ?? "/tmp";
@@ -26,16 +26,17 @@ export function test(name, run, options = {}) {
 }
 
 const picture = (page, name, options) => page.screenshot({ path: `${shots}/${name}.png`, ...options });
-// A picture of the page for people, with BROWSER_SHOTS=1. No test looks at one, and to draw them all takes a fifth of the time.
+// A screenshot for people, with BROWSER_SHOTS=1. No test uses them, and drawing all takes a fifth of the
+// time.
 export const shot = (...args) => (process.env.BROWSER_SHOTS ? picture(...args) : undefined);
 export const sleep = (ms) => new Promise((r) => setTimeout(r, ms));
 
-// Both themes at both widths. A test that is to load its pages narrow has the options NARROW.
+// Both themes at both widths. A test that should load its pages at the narrow width has the options NARROW.
 export const LOOKS = [[360, false], [360, true], [1280, true], [1280, false]].map(([width, dark]) => ({ width, dark, height: width === 360 ? 740 : 860, name: `${dark ? "dark" : "light"}-${width}` }));
 export const NARROW = { width: LOOKS[0].width, height: LOOKS[0].height };
 
-// Runs f in each look of the page that is open, and leaves the page light and as wide as it was. To load it
-// again for each look would take most of the time.
+// Runs f in each look of the open page, and then restores the light theme and the width. Reloading the page
+// for each look would take most of the time.
 export async function eachLook(page, f, looks = LOOKS) {
   const before = page.viewportSize();
   for (const look of looks) {
@@ -48,13 +49,13 @@ export async function eachLook(page, f, looks = LOOKS) {
   await page.emulateMedia({ colorScheme: "light" });
 }
 
-// Charts are drawn again in the frame after a new width; a colour that fades is not yet the one it will be.
+// Charts are redrawn in the frame after a change of width, and a fading colour is not final yet.
 async function settled(page) {
   await page.evaluate(() => new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(r))));
   await until("the end of the animations", () => page.evaluate(() => document.getAnimations().every((a) => a.effect.getComputedTiming().endTime === Infinity)));
 }
 
-// The page has its heading and all of its data.
+// Waits until the page has its heading and all of its data.
 export async function loaded(page) {
   await page.locator("main h1").waitFor();
   await until("data", async () => (await page.locator(".loading").count()) === 0);
@@ -64,21 +65,21 @@ export const isTooWide = (page) => page.evaluate(() => document.documentElement.
 
 const axe = readFileSync(new URL("../../dashboard/node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
 
-// The violations that axe finds, in words.
+// The violations that axe finds, as text.
 export async function faults(page) {
   await settled(page);
   if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(axe);
   return page.evaluate(async () => (await window.axe.run(document, { resultTypes: ["violations"] })).violations.map((v) => `${v.id}: ${v.nodes.slice(0, 4).map((x) => `${x.target.join(" ")} ${x.any[0]?.message ?? ""}`).join(", ")}`));
 }
 
-// Something to wait for until it is opened.
+// A promise that a test resolves with open().
 export function gate() {
   let open;
   const opened = new Promise((r) => (open = r));
   return { opened, open };
 }
 
-// Until the function gives something true; the last error or value is told if it never does.
+// Waits until the function returns a true value; on a time-out reports the last error or value.
 export async function until(what, f, ms = PATIENCE) {
   const end = Date.now() + ms;
   let last;
@@ -94,7 +95,7 @@ export async function until(what, f, ms = PATIENCE) {
   throw new Error(`${what} did not come; last: ${String(last?.message ?? last)}`);
 }
 
-// Until what f asserts holds: a page draws what it hears a moment later.
+// Waits until f's assertions pass: a page draws events with a delay.
 export const holds = (what, f) => until(what, async () => {
   await f();
   return true;
@@ -106,7 +107,7 @@ export async function json(url, init) {
   return reply.json();
 }
 
-// A call through the gateway, read to its end.
+// A call through the gateway; reads the whole reply.
 export async function call(root, model, { session, key, stream = true, said = `question of ${model}`, show = false, tools, effort = "low" } = {}) {
   const reply = await fetch(`${root}/v1/chat/completions`, {
     method: "POST",
@@ -118,7 +119,8 @@ export async function call(root, model, { session, key, stream = true, said = `q
   return { status: reply.status, id, text };
 }
 
-// Until that many calls of the session are on record, and none of it runs: a reply ends before its record is written.
+// Waits until so many calls of the session are recorded and none is running: a reply ends before its record
+// is complete.
 export const recorded = (root, session, { calls = 1, key } = {}) => until(`the record of ${session}`, async () => {
   const { status, llm_interaction_count } = await json(`${root}/api/v1/history/sessions/${session}`, key && { headers: { authorization: `Bearer ${key}` } });
   return status !== "in_progress" && llm_interaction_count >= calls;
@@ -133,8 +135,8 @@ async function openTab(browser) {
   return { context, page, devtools: await context.newCDPSession(page) };
 }
 
-// Leaves the tab as a new one: empty, without listeners, routes, cookies and storage. A new tab for each test would
-// start three processes.
+// Resets the tab: empty, without listeners, routes, cookies and storage. A new tab for each test would start
+// three processes.
 async function cleanTab({ context, page, devtools }, asked) {
   for (const event of ["console", "pageerror", "request", "response", "dialog"]) page.removeAllListeners(event);
   await page.unrouteAll({ behavior: "ignoreErrors" });
@@ -172,13 +174,13 @@ async function one(tab, t) {
   await cleanTab(tab, asked);
 }
 
-// As on a machine that others use: slower, and answers late by a time that differs.
+// Simulates a busy machine: slower, with replies delayed by varying times.
 async function slowDown({ page, devtools }) {
   if (slow <= 1) return;
   await devtools.send("Emulation.setCPUThrottlingRate", { rate: slow });
   await page.route("**/api/**", async (route) => {
     await sleep(Math.random() * 100 * slow);
-    await route.fallback().catch(() => undefined); // the page may have gone meanwhile
+    await route.fallback().catch(() => undefined); // the page may have closed
   });
 }
 
@@ -193,7 +195,7 @@ export async function finish(after) {
     const from = Date.now();
     if (t.options.ownTab) await tab?.context.close();
     if (t.options.ownTab || !tab) tab = await openTab(browser);
-    let again = false; // whether the next test can have the tab
+    let again = false; // whether the next test can reuse the tab
     try {
       await one(tab, t);
       again = !t.options.ownTab;

@@ -1,6 +1,8 @@
-"""A daemon with agents for the page Agents: a librarian with tools of an MCP server, a cataloguer, guards, a
-workflow. What the scripted model does depends on the words of the input; a model call or tool call that is to
-be seen while it runs waits for a file in the folder `hold`: model, tool.
+"""A daemon with agents for the Agents page: a librarian with tools of an MCP server, a cataloguer,
+guards, a workflow.
+
+The words of the input select what the scripted model does. A model call or tool call that a test
+observes while it runs waits for a file in the folder `hold`: model, tool.
 """
 # SPDX-License-Identifier: Apache-2.0
 import json
@@ -27,14 +29,14 @@ WORKFLOWS = {"triage": [{"agents": ["librarian", "cataloguer"], "parallel": True
 
 
 def reply(hold):
-    """What the model says: by its agent's prompt and the user's words."""
+    """The model's reply, selected by the agent's prompt and the user's words."""
     def held(name):
         end = time.monotonic() + HOLD_SECONDS
         while not (hold / name).exists() and time.monotonic() < end:
             time.sleep(0.02)
 
     def since(ask):
-        """The results since the user spoke last."""
+        """The tool results after the last user message."""
         at = max(i for i, m in enumerate(ask["messages"]) if m["role"] == "user")
         return [m["content"] for m in ask["messages"][at:] if m["role"] == "tool"]
 

@@ -1,5 +1,5 @@
-// markdown.test.mjs - the reader of Markdown by itself: what it makes of text, and that no text makes
-// it slow or deep. SPDX-License-Identifier: Apache-2.0
+// markdown.test.mjs - the Markdown parser without a page: the trees it builds; no text makes it slow or nest
+// deeply. SPDX-License-Identifier: Apache-2.0
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -76,7 +76,7 @@ test("no text makes it slow", async () => {
     for (const text of [piece.repeat(n), `${piece.repeat(n)}x`, `x ${piece.repeat(n)}\n${piece.repeat(10)}`]) {
       const from = process.cpuUsage();
       blocks(text);
-      const took = process.cpuUsage(from).user / 1000; // of the processor: others on the machine do not count
+      const took = process.cpuUsage(from).user / 1000; // CPU time: other processes do not count
       assert.ok(took < 1500, `${JSON.stringify(piece)} took ${Math.round(took)} ms`);
     }
 });

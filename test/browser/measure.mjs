@@ -1,5 +1,5 @@
-// measure.mjs - run by tools/check-pages: when each page can be used, and the frames that are dropped while
-// it scrolls. SPDX-License-Identifier: Apache-2.0
+// measure.mjs - run by tools/check-pages: the time until each page is usable, and the frames dropped while it
+// scrolls. SPDX-License-Identifier: Apache-2.0
 import { chromium } from "../../dashboard/node_modules/playwright-core/index.mjs";
 
 const { CHROMIUM, DASH_ROOT: root, REPORT } = process.env;
@@ -12,7 +12,8 @@ const PAGES = [
 const browser = await chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking"] });
 const page = await (await browser.newContext({ viewport: { width: 1280, height: 860 } })).newPage();
 
-// Until what the page is for is there and the main thread takes input: a frame after the last long task.
+// Waits until the page shows its main content and the main thread accepts input: a frame after the last long
+// task.
 async function ready(path, selector) {
   await page.goto("about:blank");
   await page.goto(root + path, { waitUntil: "commit" });
@@ -23,7 +24,7 @@ async function ready(path, selector) {
   }), selector);
 }
 
-// Frames that came a whole frame late or more, while the page scrolls down steadily.
+// The number of frames that were late by a whole frame or more while the page scrolls at a constant speed.
 async function dropped() {
   return page.evaluate(({ px, frame }) => new Promise((done) => {
     let last = 0, late = 0, n = 0;
@@ -38,7 +39,7 @@ async function dropped() {
   }), { px: SCROLLED_PX, frame: FRAME_MS });
 }
 
-// The same of a page of that height with nothing but text: what the machine alone drops.
+// The same for a page of that height with text only: the frames that the machine itself drops.
 async function droppedByText(height) {
   await page.goto("about:blank");
   await page.setContent(`<body style="height: ${height}px">${"<p>A line of text.</p>".repeat(1000)}`);
@@ -46,7 +47,7 @@ async function droppedByText(height) {
 }
 
 let bad = 0;
-await ready("/sessions", "tbody tr"); // so that the browser itself is warm
+await ready("/sessions", "tbody tr"); // warms up the browser
 for (const [path, selector, click] of PAGES) {
   let ms = Infinity, late = Infinity, text = Infinity, nodes = 0;
   for (let i = 0; i < TRIES && (ms > READY_MS || late > 0); i++) {

@@ -1,5 +1,6 @@
-// numbers.test.mjs - one number for one thing: Running, Took and Tool calls of the same sessions on every
-// page, by the API and by the commands. docs/reference/history.md defines them. SPDX-License-Identifier: Apache-2.0
+// numbers.test.mjs - the same number everywhere: Running, Took and Tool calls of the same sessions on every
+// page, in the API and in the commands. docs/reference/history.md defines them.
+// SPDX-License-Identifier: Apache-2.0
 import { execFileSync, spawn } from "node:child_process";
 import { assert, call, finish, json, recorded, test, until, WEATHER } from "./kit.mjs";
 
@@ -9,7 +10,7 @@ let n = 0;
 const fresh = (name) => `${name}-${process.pid}-${++n}`;
 const command = (config, ...words) => execFileSync(RATIONALE, [...words, "--config", config], { encoding: "utf8" });
 
-// As format.ts writes it.
+// The same format as in format.ts.
 function duration(ms) {
   if (ms == null) return "–";
   if (ms < 1000) return `${Math.round(ms)} ms`;
@@ -23,7 +24,7 @@ async function figures(page) {
   return Object.fromEntries(await page.locator(".figure").evaluateAll((all) => all.map((f) => [f.querySelector("dt").textContent, f.querySelector("dd").firstChild.textContent.trim()])));
 }
 
-// What each of them says about one session: calls, tool calls, took.
+// Compares the calls, tool calls and duration of one session on all of them.
 async function compare(page, at, config, id, expected) {
   const list = (await json(`${at}/api/v1/history/sessions?page_size=100`)).sessions.find((s) => s.session_id === id);
   const took = list.duration_ms, words = duration(took);
@@ -104,7 +105,7 @@ test("a run has the numbers of its session", async ({ page }) => {
 
 test("three streams are three running sessions, everywhere", async ({ page }) => {
   const sessions = ["one", "two", "three"].map((x) => fresh(`runs-${x}`));
-  await call(root, "plain", { session: sessions[0] }); // one of them is on record already
+  await call(root, "plain", { session: sessions[0] }); // one call is recorded already
   const calls = sessions.map((session) => call(root, "held-think", { session, said: `watch ${session} think`, effort: "high" }));
   try {
     for (const s of sessions) await until("it thinks", async () => (await json(`${provider}/__log?has=${s}`)).some((e) => e.held === 1));
@@ -116,7 +117,7 @@ test("three streams are three running sessions, everywhere", async ({ page }) =>
       Live: async () => (await page.goto(`${root}/live`), await page.locator("article.call").nth(2).waitFor(), Number((await figures(page)).Running)),
       Sessions: async () => (await page.goto(`${root}/sessions?status=in_progress`), await page.locator("tbody tr").first().waitFor(), page.locator("tbody tr").count()),
     };
-    // The record learns of a call that runs a moment after it began.
+    // A running call reaches the record shortly after its start.
     for (const [who, f] of Object.entries(count)) await until(`3 by ${who}`, async () => (await f()) === 3, 30_000);
     for (const [who, f] of Object.entries(count)) assert.equal(await f(), 3, who);
   } finally {

@@ -1,5 +1,5 @@
-// overview.test.mjs - the first page, comparison, marks of a search, pages that do not exist, and what
-// is said of a provider that cannot be reached. SPDX-License-Identifier: Apache-2.0
+// overview.test.mjs - the first page, comparison, marks of a search, pages that do not exist, and the message
+// for an unreachable provider. SPDX-License-Identifier: Apache-2.0
 import { start } from "../../dashboard/dev/server.mjs";
 import { assert, call, eachLook, faults, finish, holds, isTooWide, json, loaded, NARROW, recorded, shot, test, until } from "./kit.mjs";
 

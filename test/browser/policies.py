@@ -1,4 +1,4 @@
-"""A gateway with three versions of a policy, and a model that disagrees with the rules."""
+"""A gateway with three versions of a policy, and a model that disagrees with its rules."""
 # SPDX-License-Identifier: Apache-2.0
 from gateway import Gateway
 from policy_test import Model, call, finish, search

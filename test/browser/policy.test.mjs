@@ -1,5 +1,5 @@
-// policy.test.mjs - the policy page: results that wait for a person, versions, re-verification and
-// proposals. SPDX-License-Identifier: Apache-2.0
+// policy.test.mjs - the policy page: results that need a review, versions, re-verification and proposals.
+// SPDX-License-Identifier: Apache-2.0
 import { assert, eachLook, faults, finish, isTooWide, json, LOOKS, NARROW, shot, test, until } from "./kit.mjs";
 
 const root = process.env.DASH_POLICY;
@@ -8,7 +8,7 @@ let n = 0;
 
 const post = (path, body) => json(`${root}${path}`, { method: "POST", headers, body: JSON.stringify(body) });
 
-// A case of a name of its own, verified; the model says met, whatever the age.
+// Verifies a case with a new name; the model's verdict is met at any age.
 async function review(criterion, { age = 20, model = false, ...metadata } = {}) {
   const case_id = `case-${++n}`;
   const field = (field_name, value, page) => ({ field_name, value, confidence: 0.95, doc_id: "note-1", page });
@@ -21,7 +21,7 @@ async function review(criterion, { age = 20, model = false, ...metadata } = {}) 
 
 const waiting = (page, id) => page.locator("section.queue li.verdict", { hasText: id });
 
-// Nothing that an earlier test left waits.
+// Reviews all results that earlier tests left waiting.
 async function clear() {
   const { results } = await json(`${root}/api/v1/policy/review?limit=100`);
   for (const r of results) await post("/api/v1/policy/review", { result_id: r.result_id, status: "uncertain", reason: "of an earlier test" });

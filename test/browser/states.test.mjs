@@ -1,18 +1,18 @@
-// states.test.mjs - what is hard to provoke, on a made-up history: every look of reasoning, hostile
+// states.test.mjs - states that are hard to provoke, on a generated history: every form of reasoning, hostile
 // text, a hundred thousand sessions, a lost connection, empty pages. SPDX-License-Identifier: Apache-2.0
 import { XSS } from "../../dashboard/dev/fixtures.mjs";
 import { start } from "../../dashboard/dev/server.mjs";
 import { assert, eachLook, finish, gate, isTooWide, loaded, NARROW, shot, sleep, test, until } from "./kit.mjs";
 
 const dev = await start({ total: 100_000 });
-const few = await start({ total: 300 }); // for searches: they look at every session
+const few = await start({ total: 300 }); // for searches, which read every session
 const keyed = await start({ total: 3, key: "sk-good" });
 const bare = await start({ total: 0 });
 bare.state.empty = true;
 const PAGES = { overview: "/", overviewBy: "/?by=model&range=7d&tz=UTC", live: "/live", compare: "/compare?kind=session&a=agent-run&b=state-shown", sessions: "/sessions", session: "/sessions/agent-run", agents: "/agents", decisions: "/decisions", reasoning: "/reasoning", providers: "/providers", keys: "/keys", system: "/system" };
 const DISPLAY = '[data-testid="reasoning-display"]';
 
-// The page, once the gateway knows that it wants to hear of calls.
+// Opens the page and waits until the gateway has its subscription.
 async function openLive(page) {
   const before = dev.seen.length;
   await page.goto(`${dev.root}${PAGES.live}`);
@@ -275,7 +275,7 @@ test("what changes while a card is being put up is on it", async ({ page }) => {
 test("a connection that is lost comes back, and a gap is told", async ({ page }) => {
   await openLive(page);
   await until("the socket", () => page.locator(".side .status.good").isVisible());
-  await page.evaluate(() => { // a new connection may come sooner than somebody looks
+  await page.evaluate(() => { // the page may reconnect before a check from outside
     window.words = [];
     new MutationObserver(() => window.words.push(document.querySelector(".side .status").textContent)).observe(document.querySelector(".side"), { subtree: true, childList: true, characterData: true, attributes: true });
   });
@@ -292,7 +292,7 @@ test("a connection that is lost comes back, and a gap is told", async ({ page })
   await done;
 });
 
-// The page of a session like another, listening.
+// Opens the page of a live session that is like state-shown except for `change`.
 async function pageOf(page, id, change) {
   const whole = await (await fetch(`${dev.root}/api/v1/history/sessions/state-shown`)).json();
   dev.state.sessions[id] = { ...whole, session_id: id, ...change };
@@ -331,7 +331,7 @@ test("a record that is behind what was seen live is asked for again", async ({ p
   await until("the card gave way", async () => (await page.locator("article.call").count()) === 0);
 });
 
-// ---- people ----
+// ---- login and keys ----
 
 test("a key is asked for when one is needed, and only then", async ({ page }) => {
   await page.goto(`${keyed.root}/sessions`);
@@ -380,7 +380,7 @@ test("everything works from the keyboard", async ({ page }) => {
 
 test("letters stay in the search box whenever they are typed, and a link's words take their place", async ({ page }) => {
   await page.addInitScript(() => {
-    // A letter in the very frame in which the box is put up, before anything that runs after the paint.
+    // Types a letter in the frame in which the box appears, before any code that runs after the paint.
     new MutationObserver(() => {
       const box = document.querySelector("[data-search]");
       if (!box || box.dataset.typed) return;
@@ -506,10 +506,10 @@ test("a list that was not searched to its end says how far, and can look further
   assert.equal(await page.getByTestId("searched-back").count(), 0);
 });
 
-// Text whose contrast with what is behind it is below 4.5.
+// Text whose contrast with its background is below 4.5.
 function contrast() {
   const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
-  const known = new Map(); // a page has a dozen colours and a thousand elements
+  const known = new Map(); // cache: a page has a dozen colours and a thousand elements
   const rgb = (c) => {
     if (!known.has(c)) {
       canvas.clearRect(0, 0, 1, 1);

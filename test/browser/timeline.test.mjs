@@ -1,5 +1,5 @@
-// timeline.test.mjs - sessions of coding agents and long runs: what is new in each request, results with
-// their calls, sub-agents; 500 steps of which only a few are drawn. SPDX-License-Identifier: Apache-2.0
+// timeline.test.mjs - sessions of coding agents and long runs: the new part of each request, results with
+// their calls, sub-agents; 500 steps, of which only a few are drawn. SPDX-License-Identifier: Apache-2.0
 import { LONG_STEPS } from "../../dashboard/dev/fixtures.mjs";
 import { start } from "../../dashboard/dev/server.mjs";
 import { assert, eachLook, finish, holds, isTooWide, json, LOOKS, shot, test, until } from "./kit.mjs";
@@ -150,7 +150,7 @@ test("the outline stays, follows, and leads", async ({ page }) => {
   assert.ok(await outline.isVisible());
   const top = (await outline.boundingBox()).y;
   assert.ok(top >= 0 && top < 200, `${top}`);
-  // The outline moves itself while the page still scrolls.
+  // The outline scrolls by itself while the page still scrolls.
   const last = outline.locator('a[href="#long-249"]');
   await until("the last step", async () => {
     await outline.locator(".outline-box").evaluate((e) => (e.scrollTop = e.scrollHeight));
@@ -216,7 +216,7 @@ test("steps fold one by one and all at once", async ({ page }) => {
   assert.ok((await nodes(page)) < NODES_MAX, `${await nodes(page)} elements`);
 });
 
-// ---- links both ways ----
+// ---- links in both directions ----
 
 test("a run, its session and each of their steps lead to one another", async ({ page }) => {
   const run = await json(`${agents}/api/v1/agents/librarian/runs`, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ input: "Is Dune here?" }) });

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A call that is made again: because its provider died, because its budget was spent, by the next
+"""Calls that are repeated: after a provider's failure, after a budget was spent, by the next
 process, from a cassette.
 
     test/e2e/again_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
@@ -33,8 +33,8 @@ ROUTES = {
 
 
 class Upstream:
-    """Answers with the bytes that `reply` gives for a request, the nth since `asked` was cleared,
-    and hangs up behind them."""
+    """Answers with the bytes that `reply` returns for a request (the nth since `asked` was
+    cleared), then closes the connection."""
 
     def __init__(self):
         self.asked, self.heads, self.raw, self.reply = [], [], [], None
@@ -75,7 +75,7 @@ def delta(why=None, **said):
 
 
 def stream(*frames, whole=True):
-    """A reply as events; without its end if it is not whole."""
+    """A reply as an event stream; without its end if `whole` is false."""
     out = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
     for f in (*frames, *([{"id": "c", "choices": [], "usage": USAGE}, None] if whole else [])):
         event = b"data: " + (b"[DONE]" if f is None else json.dumps(f).encode()) + b"\n\n"
@@ -116,7 +116,7 @@ class Again(unittest.TestCase):
         self.addCleanup(self.up.server.shutdown)
 
     def serve(self, env=None, **more):
-        # What a level brings is tested in every dialect's own words.
+        # With "always", an effort in any dialect's own parameter selects a preset too.
         config = {"store": "none", "providers": {"chat": provider(self.up)}, **more,
                   "reasoning": {"presets": "always", **more.get("reasoning", {})}}
         gateway = Gateway(BINARY, config, env=env).__enter__()
@@ -132,11 +132,11 @@ class Again(unittest.TestCase):
         return r
 
 
-SECRET = "ghp_" + "a1B2c3D4e5F6" * 3  # as a token of GitHub looks
+SECRET = "ghp_" + "a1B2c3D4e5F6" * 3  # looks like a GitHub token
 
 
 class Logged(Again):
-    """Whoever runs the gateway reads in its log what providers did."""
+    """The gateway logs failures of providers for its operator."""
 
     def lines(self, gateway, message):
         return [line for line in gateway.log.read_text().splitlines() if f'msg="{message}"' in line]
@@ -173,7 +173,7 @@ class Logged(Again):
         gateway = self.serve(providers={"chat": provider(self.up, models={"m": "upstream-m"})},
                              reasoning={"presets": "asked"})
         self.ok(self.ask(gateway, temperature=0.5))
-        # A line that warns of nothing is written at the end of the loop's round, after the reply.
+        # A line without a warning is written at the end of the loop's round, after the reply.
         line, = until(lambda: self.lines(
             gateway, "a provider refused parameters and is asked again without"))
         self.assertIn("model=upstream-m", line)
@@ -181,10 +181,10 @@ class Logged(Again):
 
 
 class Died(Again):
-    """Its provider hangs up in the middle."""
+    """The provider closes the connection in the middle."""
 
     def test_who_has_seen_nothing_is_given_another_try(self):
-        # Plain for the client, streamed upstream: under a cap.
+        # A whole reply for the client, streamed upstream because of the cap.
         for front in ([], [delta(role="assistant", content="")],
                       [delta(reasoning_content="Hm."), delta(content="No, ")]):
             self.up.reply = lambda n, _: stream(*front, whole=False) if n < 3 else stream(
@@ -244,7 +244,7 @@ class Died(Again):
 
 
 class Second(Again):
-    """The call behind a cut has troubles of its own."""
+    """The second call, after a cut, fails too."""
     LONG = stream(delta(reasoning_content=WORD * 200), delta(content="No."), delta("stop"))
 
     def test_it_is_tried_again_though_the_first_was_seen(self):
@@ -303,11 +303,11 @@ class Refused(Again):
 
 
 class Spent(Again):
-    """What a key may spend in all does not begin anew with the process."""
+    """A restart does not reset a key's total spending."""
 
     def test_a_restart_gives_nothing_back(self):
         self.up.reply = lambda _, body: answer("Yes.", body)
-        prices = {"m": {"input": 100000, "output": 100000}}  # 1.5 USD a call
+        prices = {"m": {"input": 100000, "output": 100000}}  # 1.5 USD per call
         gateway = self.serve(store="sqlite:history.db",
                              providers={"chat": provider(self.up, prices=prices)},
                              keys=[{"name": "spends", "sha256": digest("sk-spends"), "spend_usd": 2},
@@ -381,14 +381,14 @@ class Spent(Again):
 
 
 class Recorded(Again):
-    """What a cassette has is played again, and only that."""
+    """A cassette replays its recorded calls, and no others."""
 
     def cassette(self, gateway, lines):
         path = gateway.folder / "calls.jsonl"
         return until(lambda: path.exists() and path.read_text().count("\n") > lines and path)
 
     def record(self, reply, lines, *questions):
-        """A gateway that plays what another has recorded of these questions."""
+        """A gateway that replays another gateway's recording of these questions."""
         self.up.reply = reply
         gateway = self.serve({"RECORDED_KEY": "sk-kept-by-the-operator"}, providers={
             "chat": provider(self.up, record="calls.jsonl", api_key_env="RECORDED_KEY")})
@@ -451,7 +451,7 @@ class Traced(Again):
 
 class Behind(Again):
     def test_text_behind_the_cap_is_none_of_the_answer(self):
-        """All of it in one event, or in two, or in one a letter."""
+        """The reply as one event, as two, or one event per letter."""
         text = "<thinking>" + WORD * 200 + "</thinking>\n\nNo."
         for size in (1, 700, 5000):
             pieces = [delta(content=text[i:i + size]) for i in range(0, len(text), size)]
@@ -466,7 +466,8 @@ class Behind(Again):
                         self.up.forget()
                         more = {"stream": streamed} if dialect != "gemini" else {}
                         r = self.ok(self.ask(gateway, dialect, SHOW, **more))
-                        # A stream is let go at its cap; a plain reply is truncated and keeps its answer.
+                        # At the cap a stream is closed; a whole reply is truncated and keeps its
+                        # answer.
                         said, other = (b"Yes.", b"No.") if streamed else (b"No.", b"Yes.")
                         self.assertIn(said, r.body)
                         self.assertNotIn(other, r.body)

@@ -13,12 +13,12 @@ from agent_runs_test import Library, approving, tool
 from command import BINARY, PATIENCE, Terminal, environment, in_terminal, main, read_until, run
 from scripted_model import Model, last, results
 
-# Each would act on a terminal: a title, a colour, a line that is overwritten, text that runs backwards.
+# Each of these would act on a terminal: a title, a colour, an overwritten line, right-to-left text.
 ESCAPES = "\x1b]0;owned\x07\x1b[2K\rAllow nothing?\x9b31m\u202e"
 
 
 def hostile(ask):
-    """Wants to lend a book, with a reason and arguments that would rewrite the question."""
+    """Lends a book, with a reason and arguments that would rewrite the question on the terminal."""
     if results(ask):
         return "done"
     return {"text": "Because " + ESCAPES, "calls": [(tool(ask, "lend"), {"title": "Dune " + ESCAPES})]}
@@ -77,7 +77,7 @@ class Approval(unittest.TestCase):
 
 
 class Json(unittest.TestCase):
-    """JSON on a terminal has escapes where it would be obeyed, and means the same."""
+    """JSON on a terminal has control characters escaped, and the same meaning."""
 
     def test_what_models_write_cannot_act_on_a_terminal(self):
         odd = "\x9b31m\u202e\x7f"
@@ -148,7 +148,7 @@ class Chat(unittest.TestCase):
 
 
 class Daemon(unittest.TestCase):
-    """Runs that the daemon of the store executes for the command."""
+    """Runs that the store's daemon executes for the command."""
 
     def test_a_daemon_that_dies_is_not_ctrl_c(self):
         go = threading.Event()

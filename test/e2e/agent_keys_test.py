@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Two keys and one daemon: a run, its thread, its session and its words belong to the key that started it.
+"""Two keys on one daemon: a run, its thread, its session and its texts belong to the key that
+started it.
 
     test/e2e/agent_keys_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
@@ -20,7 +21,7 @@ QUESTION = "Is Dune here?"
 
 
 def keys(**more):
-    """Two clients and an operator; more: members of the keys by their name."""
+    """Two clients and an operator; `more` adds members to keys by name."""
     return [{"name": n, "sha256": digest(n + "-key"), "role": "operator" if n == "boss" else "client",
              **more.get(n, {})} for n in ("ann", "bob", "boss")]
 
@@ -34,7 +35,7 @@ class Owners(unittest.TestCase):
         return Library(model, agents, keys=keys(**more), key=ANN, workflows={"w": [{"agent": "librarian"}]})
 
     def routes(self, d, id):
-        """Status and body of each route that takes a run's id, as bob gets them."""
+        """Status and body of each route with a run's id, as bob gets them."""
         for method, path, body in (("GET", "", None), ("GET", "/events", None), ("GET", "/replay", None),
                                    ("POST", "/tool_results", {"call_id": "x", "result": 1}),
                                    ("POST", "/tool_results", {"results": []}),
@@ -197,7 +198,7 @@ def everything(d, id, key):
 
 
 def guarded(ask):
-    """A front that hands over, an agent that tells a secret, a guard that denies secrets."""
+    """A front agent that hands over, an agent that reveals a secret, a guard that denies secrets."""
     system = ask["messages"][0]["content"]
     if system.startswith("guard"):
         return {"reasoning": SECRET, "text": json.dumps({"allow": SECRET not in json.dumps(ask), "reason": "no"})}
@@ -271,7 +272,7 @@ class Denied(unittest.TestCase):
 
 
 def ponders(ask):
-    """Lends a book, by the strategy of the prompt, with a thought each time."""
+    """Lends a book by the prompt's strategy, with reasoning each time."""
     system, text = ask["messages"][0]["content"], json.dumps(ask["messages"])
     lend = re.findall(r"[\w.-]*lend\b", json.dumps(ask))[0]
     done = "lent" in text

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Limits of agents count all work of a run and hold while something hangs; runs keep their definition.
+"""Limits of agents count all work of a run, and apply while a part of it hangs; runs keep their
+definition.
 
     test/e2e/agent_limits_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
@@ -18,7 +19,7 @@ from scripted_model import Model, last, results
 
 
 def team(**more):
-    """An agent with a guard before it and after it, which passes the conversation on."""
+    """An agent with an input guard and an output guard, which hands the conversation over."""
     return {"front": {"model": "m", "prompt": "front desk, kind", "handoff": ["back"],
                       "guard": {"input": "check", "output": "check"}, **more},
             "back": {"model": "m", "prompt": "back office, kind"},
@@ -84,7 +85,7 @@ class Time(unittest.TestCase):
         hook.server_close()
 
     def ends_in_guard(self, guard, waits, release):
-        """A cancel, and a stop of the daemon, while the guard decides."""
+        """Cancels a run, and stops the daemon, while the guard decides."""
         agents = {"librarian": {"model": "m", "prompt": "You help.", "guard": guard},
                   "check": {"model": "m", "prompt": "guard of all"}}
 
@@ -130,7 +131,7 @@ class Time(unittest.TestCase):
                         self.end_headers()
                         self.wfile.write(b'{"allow": true}')
                     except BrokenPipeError:
-                        pass  # the daemon was stopped meanwhile
+                        pass  # the daemon was stopped
 
                 def log_message(self, *_):
                     pass
@@ -156,7 +157,7 @@ class Time(unittest.TestCase):
 
 
 class All(unittest.TestCase):
-    """One model call has 110 tokens; the team makes four: guard, front, back, guard."""
+    """A model call has 110 tokens, and the team makes four: guard, front, back, guard."""
 
     def test_usage_has_guards_and_handoffs(self):
         with Model(at_the_desk) as model, Library(model, team()) as d:
@@ -179,7 +180,7 @@ class All(unittest.TestCase):
                              ("guard_denied", 1, 100))
 
     def test_guards_that_hand_over_to_those_they_guard_come_to_an_end(self):
-        """One agent hands over to another whose input it guards."""
+        """An agent hands over to another whose input it guards."""
         def passes_on(ask):
             return {"calls": [(tool(ask, "handoff_to_b"), {"reason": "round and round"})]}
 
@@ -209,11 +210,11 @@ class All(unittest.TestCase):
 
 
 class Kept(unittest.TestCase):
-    """A run that waits goes on with the definition that it began with."""
+    """A waiting run resumes with the definition that it started with."""
 
     def change(self, d, restart, **agent):
         d.config["agents"]["librarian"].update(agent)
-        # Sources before the old one: the order of the configuration is another one now.
+        # Adds a source before the old one, which changes the order of the configuration.
         d.config["tools"] = {"again": {"http": {"method": "GET", "url": "http://127.0.0.1:1/"}},
                              **d.config["tools"]}
         d.write()

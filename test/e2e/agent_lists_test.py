@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs of agents as their page needs them: lists, results, who may see them, a note with a decision.
+"""Runs of agents as their page needs them: lists, results, visibility, a note with a decision.
 
     test/e2e/agent_lists_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """

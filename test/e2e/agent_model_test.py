@@ -17,7 +17,7 @@ QUESTION = "Is Dune here?"
 MESSAGES = [{"role": "user", "content": QUESTION}]
 GEMINI = {"contents": [{"role": "user", "parts": [{"text": QUESTION}]}]}
 
-# Path, body: whole and streamed.
+# Path, body of a whole request, additions for a stream.
 DIALECTS = {
     "chat": ("/v1/chat/completions", {"model": "agent/librarian", "messages": MESSAGES}, {"stream": True}),
     "responses": ("/v1/responses", {"model": "agent/librarian", "input": QUESTION}, {"stream": True}),
@@ -139,7 +139,7 @@ ORDERED = [{"type": "function", "function": {"name": n, "parameters": {"type": "
 
 
 def two_orders(ask):
-    """Two calls of the caller's tools, one more, and an answer with all that was said."""
+    """Two calls of the caller's tools, one more, and an answer with all results."""
     done = results(ask)
     if not done:
         return {"calls": [("order", {"title": "Dune"}), ("pay", {"usd": 7})]}

@@ -25,7 +25,7 @@ STEPS = 6
 
 
 def worker(ask):
-    """Lends and orders books in turn, a book a step, each with the run's own number in its title."""
+    """Lends and orders books alternately, one per step, each with the run's number in its title."""
     number = re.search(r"number (\d+)", json.dumps(ask["messages"]))[1]
     done = len(results(ask))
     if done >= STEPS:
@@ -35,7 +35,8 @@ def worker(ask):
 
 
 class Caller(threading.Thread):
-    """The other side: starts runs, carries out their calls, counts them; a killed daemon is asked again."""
+    """A client that starts runs, executes their calls and counts them. It retries while the daemon
+    is down."""
 
     def __init__(self, d, numbers):
         super().__init__(daemon=True)

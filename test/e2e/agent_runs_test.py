@@ -32,7 +32,7 @@ TOOLS = [
 
 
 def tool(ask, name):
-    """The name that the model is told for a tool of a server."""
+    """The name of a server's tool in the model's list."""
     for t in ask.get("tools", []):
         if t["function"]["name"].endswith(name):
             return t["function"]["name"]
@@ -45,7 +45,7 @@ def plain(result):
 
 
 def librarian(ask):
-    """Finds the book, lends it if it is asked to, and answers."""
+    """Finds the book, lends it if requested, and answers."""
     done = results(ask)
     if not done:
         return {"reasoning": "I look it up.", "calls": [(tool(ask, "find"), {"title": "Dune"})]}
@@ -105,7 +105,7 @@ class Library(Gateway):
 
 
 def events_of(text):
-    """(name, id, data) of a stream of server-sent events."""
+    """Parses an event stream to (name, id, data)."""
     out = []
     for block in text.split("\n\n"):
         fields = dict(x.split(": ", 1) for x in block.splitlines() if ": " in x and not x.startswith(":"))
@@ -496,7 +496,7 @@ class Together(unittest.TestCase):
         seen = []
 
         class Hook(BaseHTTPRequestHandler):
-            disable_nagle_algorithm = True  # a head and its body are two writes
+            disable_nagle_algorithm = True  # head and body are written separately
             def log_message(self, *_):
                 pass
 
@@ -569,7 +569,7 @@ class Command(unittest.TestCase):
         with Model(librarian) as model:
             d = Library(model)
             d.write()
-        done = run("run", "librarian", "Is Dune here?", "--config", str(d.path))  # the model is gone
+        done = run("run", "librarian", "Is Dune here?", "--config", str(d.path))  # the model has stopped
         self.assertEqual((done.code, done.out), (5, b""), done.err)
         lines = done.err.splitlines()
         self.assertEqual(len(lines), 1, done.err)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tools of agents from the user's side: MCP servers and services, good and bad, in real runs.
+"""Tools of agents as users see them: good and faulty MCP servers and services, in real runs.
 
     test/e2e/agent_tools_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
@@ -21,7 +21,7 @@ STOCK = {"openapi": "3.1.0", "paths": {"/items": {"get": {
 
 
 def calls(*list):
-    """A model that makes these calls, one a turn, and then says what the last one gave."""
+    """A model that makes these calls, one per turn, and then replies with the last result."""
     def model(ask):
         done = results(ask)
         return {"text": "I look.", "calls": [list[len(done)]]} if len(done) < len(list) else "Seen: " + done[-1]
@@ -37,7 +37,7 @@ class Setup(Gateway):
             "agents": {"a": {"model": "m", "prompt": "You help.", "tools": sorted(tools), **agent}}})
 
     def go(self, *args):
-        """The agent by the command, as a person has it."""
+        """Runs the agent with the command."""
         self.write()
         done = run("run", "a", "go", "-c", str(self.path), *args, env=self.env)
         return done.code, done.out.decode() + done.err

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs of agents that wait, and what their events say.
+"""Runs of agents that wait, and their events.
 
     test/e2e/agent_waits_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """

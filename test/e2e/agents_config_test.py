@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Agents in the configuration: the page's own example, what is refused, and what a reload does.
+"""Agents in the configuration: the manual's example, refused settings, and a reload.
 
     test/e2e/agents_config_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """

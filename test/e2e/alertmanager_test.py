@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Alerts from a real Alertmanager (Debian's package), fired, repeated, resolved: one incident for each firing.
+"""Alerts from a real Alertmanager (Debian's package): fired, repeated, resolved. Each firing is one
+incident.
 
     test/e2e/alertmanager_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
@@ -29,7 +30,7 @@ def rfc3339(seconds):
 
 
 class Alertmanager(Process):
-    """Groups by the name, sends a group after a second, and again every second."""
+    """Groups alerts by name; sends a group after a second and then every second."""
 
     def __init__(self, url, repeat="1s"):
         self.folder, self.repeat = Path(tempfile.mkdtemp()), repeat
@@ -111,7 +112,7 @@ class RealAlertmanager(unittest.TestCase):
             until(lambda: len(d.all()) == 1)
             id = d.all()[0]["alert_id"]
             self.assertEqual(d.until(id, "completed", "error")["status"], "completed")
-            # Alertmanager repeats itself; the daemon counts, also after a restart.
+            # Alertmanager repeats its alerts; the daemon counts them, also after a restart.
             until(lambda: d.one(id)["seen_count"] >= 3)
             d.signal(signal.SIGTERM)
             d.child.wait(PATIENCE)
@@ -119,7 +120,7 @@ class RealAlertmanager(unittest.TestCase):
             am.point(d.url())
             before = d.one(id)["seen_count"]
             until(lambda: d.one(id)["seen_count"] > before)
-            # An alert that joins the group is one of its alerts.
+            # An alert that joins the group is added to the incident.
             am.alert("db-2", start)
             until(lambda: d.one(id)["alert_count"] == 2)
             am.alert("db-1", start, time.time())
@@ -129,7 +130,7 @@ class RealAlertmanager(unittest.TestCase):
             until(lambda: d.one(id)["resolved_at_us"])
             self.assertEqual([x["state"] for x in d.one(id)["alerts"]], ["resolved", "resolved"])
             self.assertEqual(len(d.all()), 1)
-            # It fires anew: another incident.
+            # A new firing is another incident.
             am.alert("db-1", time.time())
             until(lambda: len(d.all()) == 2)
             d.until(d.all()[0]["alert_id"], "completed")
@@ -181,7 +182,7 @@ class RealAlertmanager(unittest.TestCase):
             one = d.one(d.all()[0]["alert_id"])
             stage = one["stages"][0]["name"]
             self.assertEqual(d.metric(f'rationale_incident_stage_seconds_count{{stage="{stage}",outcome="done"}}'), 1)
-            for name in ("calls_total", "errors_total", "seconds_count"):  # no recording fits this alert
+            for name in ("calls_total", "errors_total", "seconds_count"):  # no recording matches this alert
                 counts = [d.metric(f'rationale_incident_tool_{name}{{tool="recorded.{t}"}}')
                           for t in set(one["tools"])]
                 self.assertEqual(sum(counts), one["tool_calls"], (name, one["report"]))

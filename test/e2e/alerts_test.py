@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Alerts over HTTP, from a daemon with a model that works by rules: taken in, watched, cancelled,
-found again after kill -9.
+"""Alerts over HTTP to a daemon with a scripted model: accepted, watched, cancelled, found after
+kill -9.
 
     test/e2e/alerts_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
@@ -372,11 +372,12 @@ class Alerts(unittest.TestCase):
                           d.ask("GET", f"/api/v1/incidents/{id}")[1]["runbook"])
             found = traces(d, model)
             self.assertEqual([s for s in secrets if s in found], [])
-            # A refusal shows no credentials either.
+            # The error must not show credentials either.
             status, r = d.ask("POST", "/alerts", {**ALERT, "runbook": address.replace("127.0.0.1", "elsewhere.example")})
             self.assertEqual(status, 422)
             self.assertEqual([s for s in secrets if s in json.dumps(r)], [])
-            # They are in memory only: after a restart the report says why there is no runbook.
+            # Credentials are in memory only: after a restart the report says why the runbook is
+            # missing.
             model.hold()
             d.send(1)
             hook["alerts"][0].update(fingerprint="77", labels={"alertname": "DiskFull", "n": "2"})
@@ -456,7 +457,7 @@ class Alerts(unittest.TestCase):
             self.assertEqual(d.ask("POST", "/alerts", {**ALERT, "runbook": "runbook.md"})[0], 422)
             second = [d.ask("POST", "/alerts", {**ALERT, "alert_type": "Latency", "runbook": "other.md",
                                                 "data": {"n": n}})[1]["alert_id"] for n in range(3)]
-            d.until(second[0], "processing")  # two at once by now
+            d.until(second[0], "processing")  # two run now
             for bad in ("agents: {A: {alert_types: [x], mcp_servers: [nowhere]}}", "agents: [", ""):
                 before = d.log_tail(1 << 20).count("the agents are bad")
                 agents.write_text(bad)

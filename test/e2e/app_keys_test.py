@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Whose a call is that an application makes: the key that asked for it, and its limits.
+"""A call that an application makes belongs to the key that requested it, and counts against its
+limits.
 
     test/e2e/app_keys_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
@@ -21,13 +22,14 @@ KEYS = [{"name": "a", "sha256": digest("ka")}, {"name": "b", "sha256": digest("k
 
 
 def keys(**a):
-    """The same keys, and more of the first."""
+    """The same keys, with additional members for the first."""
     return [{**KEYS[0], **a}, *KEYS[1:]]
 
 
 class Keyed(Case):
     def owned(self, ask, session, calls):
-        """The key a has the session with so many calls, b has nothing, an operator all of it."""
+        """Checks that key a has the session with so many calls, that b has nothing, and that an
+        operator has all of it."""
         path = f"/api/v1/history/sessions/{urllib.parse.quote(session)}"
 
         def whole():

@@ -1,7 +1,6 @@
-"""Asking a gateway that stands before the test provider: what gateway_test.py, reasoning_test.py and
-failures_test.py share.
-
-A file of tests imports setUpModule and tearDownModule from here, and ends with start().
+"""Requests to a gateway in front of the test provider; shared by gateway_test.py, reasoning_test.py
+and failures_test.py. A test file imports setUpModule and tearDownModule from here, and ends with
+start().
 """
 # SPDX-License-Identifier: Apache-2.0
 import http.client
@@ -28,7 +27,7 @@ USAGE = re.compile(r"reasoning_tokens=(\d+); cap=(none|\d+); cut=(budget|none)")
 Reply = namedtuple("Reply", "status headers body")
 numbers = itertools.count(1)
 
-# Every behaviour of the provider that is asked for here, as KIND-NAME.
+# All behaviours of the provider that the tests use, as KIND-NAME.
 MODELS = {
     "plain": "plain", "think": "think+loud", "quiet": "think", "tools": "tools",
     "keeps": "refuse-signature", "lengthy": "long-think:600+loud+slow:2", "starved": "starve+loud",
@@ -40,14 +39,14 @@ MODELS = {
     "silent": "plain+silent:2600", "ids": "plain+same-id", "no-usage": "think+loud+no-usage",
     "bad-usage": "think+loud+bad-usage", "endless": "long:3000+slow:20",
 }
-# Odd but good ways to send a stream: all must give the same answer.
+# Unusual but valid streams: all must give the same answer.
 ODD = ("drip", "random-cuts", "split-utf8", "crlf", "cr", "bom", "comments", "no-space",
        "until-close", "wrong-type", "double-done", "after-done", "huge-line:200000")
 MODELS.update({f"odd-{o.split(':')[0]}": f"think+loud+{o}" for o in ODD})
 
 
 class World:
-    """What all tests of a file share: one provider, and one gateway before it."""
+    """Shared by all tests of a file: one provider, and one gateway in front of it."""
     provider = gateway = None
 
 
@@ -55,7 +54,7 @@ world = World()
 
 
 def config(**more):
-    """Every kind with every behaviour, and a few providers for one test each."""
+    """Every kind with every behaviour, and some providers for single tests."""
     p = {f"test-{k}": upstream(world.provider, k, {f"{k}-{n}": b for n, b in MODELS.items()})
          for k in KINDS}
     p["new-anthropic"] = upstream(world.provider, "anthropic", {
@@ -80,7 +79,8 @@ def config(**more):
         {"name": "few", "sha256": digest("sk-few"), "models": ["openai-plain"],
          "reasoning": "hide"},
         {"name": "slow", "sha256": digest("sk-slow"), "rpm": 2}], **more,
-        # What a level brings is tested in every dialect's own words, and repair without a level.
+        # With "always", an effort in any dialect's own parameter selects a preset; repair works
+        # without.
         "reasoning": {"presets": "always", "repair_starved": True, **more.get("reasoning", {})}}
 
 
@@ -98,7 +98,7 @@ def tearDownModule():
     world.provider.stop()
 
 
-# ---- asking ----
+# ---- requests ----
 
 def question():
     return f"question-{next(numbers)}-{time.time_ns()}"
@@ -125,7 +125,7 @@ def chat(model, said, at=None, headers=None, **more):
 
 
 def events(body):
-    """The data of an event stream, parsed; without [DONE]. Lines end as the provider ended them."""
+    """The parsed data of an event stream, without [DONE], with any kind of line end."""
     out = []
     for block in re.split(r"\n\n", re.sub(r"\r\n?", "\n", body.decode("utf-8-sig"))):
         data = [line[5:].strip() for line in block.split("\n") if line.startswith("data:")]
@@ -139,7 +139,7 @@ def comments(body):
 
 
 def said_in(reply):
-    """(answer, reasoning) of a chat completion, whole or streamed."""
+    """Returns (answer, reasoning) of a chat completion, whole or streamed."""
     if reply.headers["content-type"].startswith("application/json"):
         message = json.loads(reply.body)["choices"][0]["message"]
         return message["content"] or "", message.get("reasoning_content") or ""
@@ -149,7 +149,7 @@ def said_in(reply):
 
 
 def facts(reply):
-    """(reasoning tokens, cap, cut) as the reply tells them."""
+    """Returns (reasoning tokens, cap, cut) from the reply."""
     words = reply.headers.get("x-rationale-usage") or " ".join(comments(reply.body))
     found = USAGE.search(words)
     if not found:
@@ -158,7 +158,7 @@ def facts(reply):
 
 
 def system_text(entry):
-    """What the upstream was told as system prompt, in whatever dialect."""
+    """The system prompt that the upstream received, in any dialect."""
     doc = entry["json"]
     parts = [doc.get("system"), doc.get("instructions"), doc.get("systemInstruction")]
     parts += [m for m in doc.get("messages") or doc.get("input") or []
@@ -182,7 +182,7 @@ class GatewayCase(unittest.TestCase):
         return reply
 
     def upstream(self, said, count=None):
-        """What the provider was asked for this question."""
+        """The provider's log entries for this question."""
         entries = world.provider.log(said)
         if count is not None:
             self.assertEqual(len(entries), count, [(e["model"], e["status"]) for e in entries])
@@ -196,7 +196,7 @@ class GatewayCase(unittest.TestCase):
 
 
 def start():
-    """The tests of this file, if there is a gateway to test."""
+    """Runs the tests of this file if the binary has `serve`."""
     if can_serve(BINARY):
         main()
     print("skipped: rationale serve is not there\n[  PASSED  ] 0 test(s).")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tables that are behind the journal: calls wait before they are refused, and health says so.
+"""Tables that lag behind the journal: calls wait before they are refused, and health reports it.
 
     test/e2e/backlog_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
@@ -14,8 +14,8 @@ from contextlib import closing, contextmanager
 from command import BINARY, main, run
 from gateway import PATIENCE, Gateway, Provider, digest, until, upstream
 
-TEXT = "the quick brown fox " * 500  # of one request: eight of them do not reach the ceiling
-SOFT = 1024 * 1024 // 4  # bytes in the journal from which on calls wait
+TEXT = "the quick brown fox " * 500  # of one request; eight of them stay below the limit
+SOFT = 1024 * 1024 // 4  # bytes in the journal at which calls begin to wait
 
 
 class Calls(unittest.TestCase):
@@ -57,7 +57,7 @@ class Calls(unittest.TestCase):
 
 class Backlog(Calls):
     def fill(self, g, enough):
-        """Calls that do not wait for each other, until the journal is so far behind."""
+        """Sends concurrent calls until the journal has this backlog."""
         done = []
 
         def client():
@@ -139,13 +139,13 @@ class Backlog(Calls):
 
 
 class Spent(Calls):
-    """Keys with a limit after a process was killed: the calls that spent it are in the journal only."""
+    """A key's spending limit after a kill: the calls that spent it are only in the journal."""
 
-    # The tables take these calls in slowly, in many short transactions.
+    # The taker stores these calls slowly, in many short transactions.
     SLOW = """CREATE TRIGGER slow BEFORE INSERT ON llm_interactions BEGIN SELECT count(*) FROM (
         WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500000)
         SELECT i FROM n); END"""
-    LARGE = "x" * 2_900_000  # two or three are a transaction
+    LARGE = "x" * 2_900_000  # two or three per transaction
     CALLS = 30
 
     def spender(self, g, key, text="Hello"):
@@ -178,7 +178,7 @@ class Spent(Calls):
         g = self.killed("1h", spend_usd=1)
         self.assertEqual(self.spender(g, "free")[0], 200)
         status, _, text = self.spender(g, "limited")
-        self.assertEqual(status, 429, text)  # the call before the kill has spent it all
+        self.assertEqual(status, 429, text)  # the call before the kill spent all of it
         self.assertIn("insufficient_quota", text)
         self.assertIn("the tables have all records: calls of keys with spend_usd go on", g.log.read_text())
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""`rationale split --batch`: every case of test/cases/split.jsonl however it is cut, and bad lines.
+"""`rationale split --batch`: every case of test/cases/split.jsonl in all divisions, and invalid
+lines.
 
     test/e2e/batch_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
@@ -28,7 +29,7 @@ def results(out):
 
 
 class Cases(Case):
-    """The answers that are written down, and that cutting elsewhere changes nothing."""
+    """The expected results, whatever the division."""
 
     def setUp(self):
         self.cases = cases()
@@ -39,7 +40,7 @@ class Cases(Case):
         return {**{k: case[k] for k in keep if k in case}, **more}
 
     def check(self, tasks):
-        """One result a case, in order, and each as it should be."""
+        """Checks one result per case, in order."""
         out = results(self.good(run("split", "--batch", stdin=lines(*tasks))))
         self.assertEqual(len(out), len(self.cases))
         for case, got in zip(self.cases, out):
@@ -82,7 +83,7 @@ class Cases(Case):
             self.assertEqual(self.check(tasks), whole, f"seed {seed}")
 
     def test_the_command_says_the_same(self):
-        """--json on one text is the same as its line in a batch."""
+        """--json on one text gives the same as its line in a batch."""
         out = results(run("split", "--batch", stdin=lines(*map(self.asked, self.cases))).out)
         for case, got in list(zip(self.cases, out))[::7]:
             args = ["--inside"] if case.get("starts_in_reasoning") else []
@@ -95,7 +96,7 @@ class Cases(Case):
 
 
 class Lines(Case):
-    # What is wrong with a line, the line, and what the error must say.
+    # What is wrong with a line, the line, and a word of the error.
     BAD = (
         ("no JSON", "not json", "JSON"),
         ("JSON cut short", '{"id": 1, "input": "a', "JSON"),

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a call may think and spend: levels as they are spelt, several choices, counts, money.
+"""Limits of a call's reasoning and cost: spellings of levels, several choices, token counts, money.
 
     test/e2e/budget_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
@@ -34,7 +34,7 @@ def facts(r):
 
 
 class Spelt(Again):
-    """A level reaches a provider of the same dialect as the client spelt it."""
+    """A level reaches a provider of the same dialect in the client's spelling."""
 
     def test_in_capitals(self):
         self.up.reply = lambda *_: whole("Yes.") if not self.up.asked[-1].get("stream") else stream(
@@ -59,7 +59,7 @@ class Spelt(Again):
 
 
 class Raised(Again):
-    """Medium becomes high where it doubts itself."""
+    """Level medium becomes high if the reasoning expresses doubt."""
     DOUBTS = " I am not sure. But wait, that is unclear." * 60
 
     def test_not_above_what_its_key_may_ask_for(self):
@@ -71,12 +71,12 @@ class Raised(Again):
                 self.up.forget()
                 r = self.ok(self.ask(gateway, headers=KEY, stream=streamed,
                                      reasoning_effort="medium"))
-                # A plain reply is not stopped at the cap: all that it thought is billed.
+                # A whole reply is not stopped at the cap: all of its reasoning is billed.
                 self.assertEqual(facts(r), (cap if streamed else "720", cap, "budget"))
 
 
 class Wrong(Again):
-    """Mistakes of a client that an error can put right."""
+    """Client mistakes, and errors that say how to correct them."""
 
     def test_an_amount_above_its_key_says_which_level_it_is(self):
         gateway = self.serve(keys=key(levels=["none", "low"]))
@@ -113,10 +113,11 @@ class Wrong(Again):
 
 
 class Counted(Again):
-    """Counts of ours beside a provider's."""
+    """The gateway's own counts in addition to the provider's."""
 
     def test_what_was_counted_is_told_beside_what_the_provider_tells(self):
-        """Its tokens are others, and some leave out what a model thinks: each count stands."""
+        """The provider uses another tokenizer, and some leave reasoning out of their count, so both
+        counts are reported."""
         self.up.reply = lambda _, body: answer("Yes.", body, reasoning_content=WORD * 50)
         r = self.ok(self.ask(self.serve()))
         usage = json.loads(r.body)["usage"]
@@ -125,7 +126,7 @@ class Counted(Again):
         self.assertEqual(facts(r), ("50", "128", "none"))
 
     def test_who_leaves_pays_for_what_there_was(self):
-        """Anthropic's streams begin with one token; the rest is told at their end."""
+        """Anthropic's streams begin with one output token; the total is reported at their end."""
         front = [{"type": "message_start", "message": {
             "id": "m", "type": "message", "role": "assistant", "model": "u", "content": [],
             "stop_reason": None, "usage": {"input_tokens": 5, "output_tokens": 1}}},
@@ -142,7 +143,7 @@ class Counted(Again):
         gateway = self.serve(keys=key(), providers={"claude": {
             "kind": "anthropic", "base_url": self.up.root, "models": ["m"],
             "prices": {"m": {"input": 0, "output": 1000}}}})
-        r = self.ask(gateway, "messages", headers=KEY, stream=True)  # it breaks off
+        r = self.ask(gateway, "messages", headers=KEY, stream=True)  # the stream ends early
         self.assertIn(b"word word", r.body)
         spent = until(lambda: re.search(r'rationale_cost_usd_total\{.*\} ([\d.e-]+)',
                                         request("/metrics", headers=KEY, at=gateway).body.decode()))
@@ -165,10 +166,10 @@ class Spent(Again):
         chat = provider(self.up, models=models)
         gateway = self.serve(providers={"chat": chat}, keys=key(spend_usd=0.05))
         got = [self.ask(gateway, headers=KEY, max_tokens=10).status for _ in range(10)]
-        # 0.01125 USD each: the fifth spends the last cent.
+        # 0.01125 USD each: the fifth call spends the last cent.
         self.assertEqual(got, [200] * 5 + [429] * 5)
         self.assertAlmostEqual(self.paid(gateway), 5 * 0.01125)
-        # Nobody knows what the other costs: nothing is counted, and nothing is made up.
+        # The price of the other model is unknown, so nothing is charged.
         gateway = self.serve(providers={"chat": chat}, keys=key(spend_usd=0.05))
         got = [self.ask(gateway, headers=KEY, model="new").status for _ in range(10)]
         self.assertEqual((got, self.paid(gateway)), ([200] * 10, 0))
@@ -204,7 +205,7 @@ class Spent(Again):
             return answer("Yes.", body)
         self.up.reply = reply
         self.addCleanup(go.set)
-        prices = {"m": {"input": 100000, "output": 100000}}  # 1.5 USD a call
+        prices = {"m": {"input": 100000, "output": 100000}}  # 1.5 USD per call
         gateway = self.serve(providers={"chat": provider(self.up, prices=prices)},
                              keys=key(spend_usd=3))
         with ThreadPoolExecutor(8) as pool:
@@ -214,7 +215,7 @@ class Spent(Again):
             others = list(pool.map(ask, range(6)))
             go.set()
             self.ok(asked.result())
-        # At most 10 tokens and a prompt are more than the 3 USD that the first may cost.
+        # A prompt and up to 10 tokens cost more than what the first call leaves of the 3 USD.
         self.assertEqual([r.status for r in others], [429] * 6)
         self.assertTrue(all(r.headers["retry-after"] == "1" for r in others))
         self.assertIn(b"under way", others[0].body)
@@ -223,7 +224,7 @@ class Spent(Again):
 
 
 class Second(Again):
-    """The second call, behind a repair or a cut, has begun its answer when it dies."""
+    """The second call, after a repair or a cut, fails after its answer has begun."""
 
     def test_who_has_seen_nothing_is_given_another_try(self):
         dies = stream(delta(content="No, "), whole=False)
@@ -276,7 +277,7 @@ class Second(Again):
 
 
 class Inside(Again):
-    """A model that begins inside its reasoning may do so in a second call, too."""
+    """The second call to a model that starts in reasoning may also start in reasoning."""
 
     def serve_inside(self, **more):
         return self.serve(providers={"chat": provider(
@@ -322,7 +323,7 @@ class Inside(Again):
 
 
 class Choices(Again):
-    """With n, each choice has the cap, and one answer."""
+    """With n, each choice has its own cap and one answer."""
 
     def ask_two(self, gateway, streamed, headers=SHOW):
         r = self.ok(self.ask(gateway, headers=headers, stream=streamed, n=2))
@@ -359,11 +360,13 @@ class Choices(Again):
             for headers in (SHOW, {}):
                 self.up.forget()
                 r, said = self.ask_two(gateway, streamed, headers)
-                # A stream is let go at the cap of the second; a plain reply is truncated and goes on.
+                # At the cap of the second choice a stream is closed; a whole reply is truncated and
+                # continues.
                 first = 10 if streamed else 20
                 thought = [WORD * first, WORD * 128] if headers else ["", ""]
                 self.assertEqual(said, [["Two.", thought[0], ["stop"]], ["One.", thought[1], ["stop"]]])
-                # What nobody sees is counted, too: of the second call, or beyond the cap.
+                # Reasoning that the client does not get is counted too: of the second call, or
+                # beyond the cap.
                 self.assertEqual((facts(r), len(self.up.asked)),
                                  (("139" if streamed else "220", "128", "budget"), 2 if streamed else 1))
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The command line: every option, every way to be wrong, and what comes out.
+"""The command line: every option, every kind of mistake, and the output.
 
     test/e2e/cli_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
@@ -93,7 +93,7 @@ providers:
         self.assertIn("no price is known of \"some-model\"", r.err)
         path = scratch(self) / "p.yaml"
         path.write_text(self.CONFIG)
-        r = run("prices", "-c", str(path), "unknown-model")  # which the configuration lists
+        r = run("prices", "-c", str(path), "unknown-model")  # listed in the configuration
         self.assertEqual(r.code, 1, r.err)
         self.assertIn("no price is known of \"unknown-model\"", r.err)
         self.assertEqual(run("prices", "-c", str(path), "own").code, 0)
@@ -114,7 +114,7 @@ class Overview(Case):
             self.assertEqual(r.code, 3, r.err)
             self.assertIn(f"no configuration at {folder}/rationale.yaml", r.err)
             self.assertIn('write one, such as "providers: {openai', r.err)
-        for env in ({}, {"HOME": "/nonexistent"}):  # as a service is started
+        for env in ({}, {"HOME": "/nonexistent"}):  # as in a service
             r = subprocess.run([BINARY, "list"], cwd="/", env=env, capture_output=True, text=True, check=False)
             self.assertRegex(r.stderr, r"^rationale: no configuration at /rationale\.yaml, and .*: write one, such as ")
         (folder / "rationale.yaml").write_text("providers: 3\n")
@@ -125,7 +125,7 @@ class Overview(Case):
         folder = scratch(self)
         (folder / "rationale.yaml").write_text(
             "listen: 127.0.0.1:0\nproviders: {p: {kind: openai, base_url: 'http://127.0.0.1:1/v1', models: [m]}}\n")
-        program = shutil.copy(BINARY, folder)  # the tree may be in a folder that nobody else may enter
+        program = shutil.copy(BINARY, folder)  # other users may be unable to enter the build folder
         os.chmod(folder, 0o555)
         nobody = {"user": 65534} if os.geteuid() == 0 else {}
         r = subprocess.run([program, "serve"], cwd=folder, capture_output=True, text=True, timeout=PATIENCE, **nobody)
@@ -399,7 +399,7 @@ class Output(Case):
                          "standard output", "Bad file descriptor")
 
     def test_closed_stdout_and_a_file(self):
-        """The file must not be taken for stdout, whose number it gets."""
+        """The file gets stdout's descriptor number and must not be written to."""
         path = scratch(self) / "file"
         path.write_text("keep me")
         done = subprocess.run(["sh", "-c", '"$0" split "$1" >&-', BINARY, path],
@@ -431,7 +431,7 @@ class Output(Case):
         self.assertIn(b"No space left on device", done.stderr)
 
     def test_a_reader_who_leaves(self):
-        """As with `| head`: no complaint, and an endless input is not read on."""
+        """As with `| head`: no error, and an endless input is no longer read."""
         for command in ("split", "split --events", "split --show both"):
             with self.subTest(command):
                 done = self.shell(f'yes | "$0" {command} | head -n 1')
@@ -473,7 +473,7 @@ class Split(Case):
             self.assertEqual(b"\x1b[2m" in out, coloured, (args, env))
 
     def test_bytes_are_not_changed_for_a_program(self):
-        """Whatever the colours: what a pipe gets of the answer is the answer."""
+        """Whatever the colour setting, a pipe gets the answer unchanged."""
         answer = b"a\x00\x1b[31m\xff\r\n\xe2\x82"
         for args in ([], ["--color", "always"]):
             self.good(run("split", *args, stdin=b"<think>x</think>" + answer), answer)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Errors that clients can act on: each client gets its own dialect's words, whoever the provider is.
+"""Errors that clients can act on: each client gets an error of its own dialect, from any provider.
 
     test/e2e/client_errors_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
@@ -14,7 +14,7 @@ from client_headers_test import KINDS, Case, stream_of
 
 UPSTREAMS = (*KINDS, "mistral")
 
-# An error in each provider's own words.
+# Error types of Anthropic.
 ANTHROPIC = {400: "invalid_request_error", 401: "authentication_error", 402: "billing_error",
              403: "permission_error", 404: "not_found_error", 408: "timeout_error",
              413: "request_too_large", 422: "invalid_request_error", 429: "rate_limit_error",
@@ -25,11 +25,11 @@ GOOGLE = {400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 402: "FAILED_PRECONDI
           413: "INVALID_ARGUMENT", 422: "INVALID_ARGUMENT", 429: "RESOURCE_EXHAUSTED",
           500: "INTERNAL", 502: "UNAVAILABLE", 503: "UNAVAILABLE", 504: "DEADLINE_EXCEEDED",
           529: "UNAVAILABLE"}
-# OpenAI says the same type of most of what a client did wrong, and the code tells which.
+# OpenAI uses one type for most client errors; the code distinguishes them.
 OPENAI_SAYS = {s: ("invalid_request_error" if s < 429 else "requests" if s == 429 else "server_error",
                    {401: "invalid_api_key", 404: "model_not_found",
                     429: "rate_limit_exceeded"}.get(s)) for s in ANTHROPIC}
-# What a client of OpenAI's is told by other providers; types stand for several.
+# The codes that an OpenAI client gets for other providers' errors; one type stands for several.
 OPENAI_CODES = {400: None, 401: "invalid_api_key", 402: "insufficient_quota", 403: None,
                 404: "model_not_found", 408: None, 413: "request_too_large", 422: None,
                 429: "rate_limit_exceeded", 500: None, 502: None, 503: None, 504: None, 529: None}
@@ -51,7 +51,7 @@ def said_by(kind, status, message):
     return {"error": {"message": message, "type": type_, "param": None, "code": code}}
 
 
-# Requests that are too long: who says it, with which status, and how. {u} tokens of {m}.
+# Requests that are too long: dialect, status and error body; {u} tokens of {m}.
 U, M = 205616, 200000
 OVERFLOWS = [
     ("openai", 400, {"error": {
@@ -120,7 +120,7 @@ OVERFLOWS = [
 
 
 class Errors(Case):
-    """The upstream answers with what `says` is: a status and a body."""
+    """The upstream answers with `says`: a status and a body."""
 
     @classmethod
     def setUpClass(cls):
@@ -139,7 +139,7 @@ class Errors(Case):
         return r, json.loads(r.body)
 
     def check_words(self, client, status, doc):
-        """The error is one that a client of this dialect knows for this status."""
+        """Checks that the error is the one that clients of this dialect expect for the status."""
         if client == "ollama":
             self.assertEqual(doc, {"error": "too bad"})
             return
@@ -222,7 +222,7 @@ class Errors(Case):
                         self.up.asked = []
                         got = self.ask_for(client, kind, status, says, stream)
                         self.check_overflow(client, kind, status, says, got)
-                        self.assertEqual(len(self.up.asked), 1)  # it is not asked again
+                        self.assertEqual(len(self.up.asked), 1)  # no retry
 
     def test_our_own_route_says_so_too(self):
         type(self).says = OVERFLOWS[2][2]
@@ -241,9 +241,9 @@ class Errors(Case):
 
 
 class Firsts(Case):
-    """Errors that begin a reply with status 200."""
+    """Errors at the beginning of a reply with status 200."""
 
-    # Which status their clients get.
+    # The status that their clients get.
     SAYS = {
         "openai": (502, {"error": {"message": "Provider returned error", "code": 502, "metadata": {
             "provider_name": "X", "raw": "too busy"}}, "user_id": "u"}),
@@ -277,7 +277,7 @@ class Firsts(Case):
         for kind, (status, said) in self.SAYS.items():
             for stream in (False, True):
                 if kind == "responses" and stream:
-                    continue  # its error event is no body of an error
+                    continue  # its error event is not an error body
                 with self.subTest(kind, stream=stream):
                     r = self.refused(kind, kind, stream, said)
                     self.assertEqual((r.status, r.body), (status, json.dumps(said).encode()))
@@ -306,8 +306,8 @@ class Streams(Case):
 
     @classmethod
     def answer(cls, path, body, status):
-        """The first chunk; the error once the client has some of it, so that it comes too late for a
-        status."""
+        """The first chunk, then the error after the client has received text, which is too late for
+        a status."""
         del path, body, status
 
         def pieces():
@@ -351,7 +351,7 @@ class Streams(Case):
 
 
 class FailedChoices(Case):
-    """A finish_reason that says that the provider failed: for other dialects this is an error."""
+    """A finish_reason that reports a failure of the provider: an error in other dialects."""
 
     FAILED = {"index": 0, "finish_reason": "error", "error": {"code": 503, "message": "GPU lost"}}
 
@@ -362,7 +362,7 @@ class FailedChoices(Case):
 
     @classmethod
     def answer(cls, path, body, status):
-        """A stream says it once the client has some of the text."""
+        """A stream reports it after the client has received text."""
         del status
         gemini = "enerateContent" in path
         if not body.get("stream") and "stream" not in path:
@@ -478,7 +478,7 @@ class WrongKeys(Case):
 
 
 class Starts(Case):
-    """A stream of Anthropic's begins with the number of tokens that it was asked with."""
+    """A stream of Anthropic's begins with the number of input tokens."""
 
     def test_the_first_event_has_our_count_and_the_last_the_providers(self):
         words = "one two three four " * 100
@@ -497,7 +497,7 @@ class Starts(Case):
                     self.assertLess(first["input_tokens"], 650)
                 if kind in ("responses", "gemini", "ollama"):
                     self.assertEqual(last["input_tokens"], 1)
-                elif kind != "anthropic":  # it told none at all
+                elif kind != "anthropic":  # the provider reports no count
                     self.assertEqual(last["input_tokens"], first["input_tokens"])
 
 

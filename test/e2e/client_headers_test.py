@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Which headers and query parameters pass between a client and a provider, both ways.
+"""Headers and query parameters that pass between client and provider, in both directions.
 
     test/e2e/client_headers_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
@@ -24,7 +24,7 @@ MESSAGES = [{"role": "user", "content": "hi"}]
 
 Reply = namedtuple("Reply", "status headers body")
 
-# Whole replies, and streams that say the same.
+# Whole replies, and streams with the same content.
 WHOLE = {
     "openai": {"id": "c1", "object": "chat.completion", "created": 1, "model": "m", "choices": [
         {"index": 0, "message": {"role": "assistant", "content": "Yes."}, "finish_reason": "stop"}],
@@ -47,7 +47,7 @@ WHOLE = {
 
 
 def stream_of(kind):
-    """The same reply as a stream, and its type."""
+    """The same reply as a stream, and its content type."""
     def sse(*events):
         return "".join((f"event: {n}\n" if n else "") + f"data: {json.dumps(d)}\n\n"
                        for n, d in events)
@@ -83,15 +83,15 @@ def kind_of(path):
 
 
 class Upstream:
-    """Every kind of provider; remembers path and headers as they came, and answers with the status
-    and headers that a test gives it."""
+    """Every kind of provider: records paths and headers, and answers with the status and headers
+    that the test sets."""
 
     def __init__(self):
         self.asked, self.headers, self.statuses = [], [], []
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
-            disable_nagle_algorithm = True  # a head and its body are two writes
+            disable_nagle_algorithm = True  # head and body are written separately
             protocol_version = "HTTP/1.1"
 
             def do_POST(self):
@@ -130,7 +130,8 @@ class Upstream:
         return "application/json", json.dumps(WHOLE[kind]).encode()
 
 
-# What every client may send and the provider of its own dialect sees; twice in order where twice.
+# Headers that every client may send and a provider of the same dialect receives; repeated ones keep
+# their order.
 PASSES = [("User-Agent", "claude-cli/2.1.0 (external, cli)"), ("X-App", "cli"),
           ("X-Codex-Turn-Metadata", '{"a": "b"}'), ("session_id", "s-1"), ("originator", "codex"),
           ("HTTP-Referer", "https://app.example"), ("X-Title", "App"), ("X-Unknown", "one"),
@@ -181,7 +182,7 @@ class Case(unittest.TestCase):
         self.up.asked, self.up.headers, self.up.statuses = [], [], []
 
     def send(self, path, body, headers=(), key=True, begun=None):
-        """begun: called when some of the reply has come."""
+        """begun: called after the first part of the reply."""
         c = http.client.HTTPConnection("127.0.0.1", self.gateway.port, timeout=60)
         data = json.dumps(body).encode()
         c.putrequest("POST", path, skip_accept_encoding=True)
@@ -198,7 +199,7 @@ class Case(unittest.TestCase):
         return got
 
     def ask(self, client, model, stream=False, headers=(), query="", **more):
-        """One call in a client's dialect; query: what stands behind the question mark."""
+        """A call in a client's dialect; query: the text after the question mark."""
         path, body = PATHS.get(client), {"model": model, "stream": stream, "messages": MESSAGES}
         if client == "gemini":
             path = f"/v1beta/models/{model}:" + ("streamGenerateContent" if stream else
@@ -303,7 +304,7 @@ class Requests(Case):
         mark = "hdr-7e1f"
         self.ok(self.ask("openai", "openai-m", False, [("X-Unknown", mark)], f"q={mark}&key={mark}"))
         self.assertIn(mark, str(self.up.asked[-1]))
-        self.ok(self.ask("openai", "openai-m"))  # whatever the first left is on its way by now
+        self.ok(self.ask("openai", "openai-m"))  # the first call's log lines are written by now
         for file in self.gateway.folder.rglob("*"):
             if file.is_file():
                 self.assertNotIn(mark.encode(), file.read_bytes(), file)
@@ -357,7 +358,7 @@ KEPT = [("set-cookie", "s=1"), ("server", "cloudflare"), ("date", "yesterday"), 
 class Replies(Case):
     @classmethod
     def config(cls):
-        with socket.socket() as s:  # nobody listens there
+        with socket.socket() as s:  # the port refuses connections
             s.bind(("127.0.0.1", 0))
             dead = f"http://127.0.0.1:{s.getsockname()[1]}/v1"
         more = {"dead": {"kind": "openai", "base_url": dead, "retries": 0, "models": {"gone-m": "m"}},
@@ -470,7 +471,8 @@ class Replies(Case):
 
 
 class SecondCalls(Case):
-    """A stream that pauses gives up the parsed request, and a second call to the provider needs it again."""
+    """A stream that pauses drops its parsed request, and a second call to the provider parses it
+    again."""
 
     @classmethod
     def setUpClass(cls):
@@ -483,7 +485,7 @@ class SecondCalls(Case):
 
     @classmethod
     def answer(cls, path, body, status):
-        """A reply that spends all its tokens on reasoning, in two parts; then the answer to the same."""
+        """First a reply in two parts that spends all its tokens on reasoning, then the answer."""
         del path, body, status
         if len(cls.up.asked) % 2 == 0:
             return "text/event-stream", stream_of("openai").encode()
@@ -498,14 +500,14 @@ class SecondCalls(Case):
 
     def test_a_second_call_after_a_pause_has_the_headers_of_its_own_request(self):
         c = http.client.HTTPConnection("127.0.0.1", self.gateway.port, timeout=60)
-        for nth in range(3):  # on one connection: the parser knows the heads before this one
+        for nth in range(3):  # on one connection: the parser reuses earlier heads
             type(self).begun = threading.Event()
             mark = [("x-unknown", f"{nth}"), ("x-app", "a" * (nth + 1)), *([("x-more", "m")] if nth == 1 else [])]
             c.request("POST", PATHS["openai"], json.dumps(
                 {"model": "openai-m", "stream": True, "messages": MESSAGES}),
                 {**dict(mark), "content-type": "application/json", "authorization": f"Bearer {CLIENT_KEY}"})
             r = c.getresponse()
-            got = r.read1()  # the client has the first part: the gateway rests
+            got = r.read1()  # the client has the first part, and the gateway waits
             self.begun.set()
             got += r.read()
             self.assertIn(b"Yes.", got)
@@ -517,7 +519,7 @@ class SecondCalls(Case):
 
 
 class Recordings(Case):
-    """A recording is found whatever the client's query and headers were."""
+    """A recording is found for any query and headers of the client."""
 
     @classmethod
     def config(cls):

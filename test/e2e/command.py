@@ -1,9 +1,9 @@
-"""The real binary, driven from outside: run it, watch it, give it a terminal.
+"""Runs the real binary from outside: as a command, as a daemon, in a terminal.
 
     test/e2e/SOMETHING_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 
-Nothing here needs a network, and no test depends on how fast the machine is: what must come is
-waited for, up to PATIENCE seconds.
+No test needs a network or depends on the machine's speed: each waits for its events for up to
+PATIENCE seconds.
 """
 # SPDX-License-Identifier: Apache-2.0
 import os
@@ -21,15 +21,15 @@ BINARY = str(Path(sys.argv[1] if len(sys.argv) > 1 else "build/rationale").resol
 SOURCE = Path(__file__).resolve().parents[2]
 PATIENCE = 120
 
-# A shell without job control starts background jobs with SIGINT ignored. A child would inherit that, and
-# Ctrl-C is among what is tested; a signal that has a handler here is at its default in a child.
+# A shell without job control starts background jobs with SIGINT ignored, and children would inherit
+# that, although tests use Ctrl-C. A signal with a handler here has its default action in a child.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 Done = namedtuple("Done", "code out err")
 
 
 def environment(**more):
-    """Nothing of the caller's environment that could change what is printed."""
+    """An environment without the caller's variables that could change the output."""
     keep = {k: v for k, v in os.environ.items() if k in ("PATH", "HOME", "TMPDIR") or "SAN_OPTIONS" in k}
     return {**keep, "LC_ALL": "C.UTF-8", **more}
 
@@ -49,7 +49,7 @@ def run(*args, stdin=b"", env=None, **more):
 
 
 def read_until(fd, wanted, have=b""):
-    """All that arrives, up to and including what is wanted; what there is at the end of file."""
+    """Reads up to and including `wanted`, or to the end of the file."""
     until = time.monotonic() + PATIENCE
     while wanted is None or wanted not in have:
         left = until - time.monotonic()
@@ -57,7 +57,7 @@ def read_until(fd, wanted, have=b""):
             raise AssertionError(f"{wanted!r} did not come; this did: {have!r}")
         try:
             piece = os.read(fd, 65536)
-        except OSError:  # a terminal whose other side has gone
+        except OSError:  # the other side of the terminal has closed
             piece = b""
         if not piece:
             break
@@ -66,7 +66,7 @@ def read_until(fd, wanted, have=b""):
 
 
 class Terminal:
-    """A program with a terminal as its stdout, and as its stdin too unless it is given another."""
+    """A program with a terminal as stdout, and as stdin too unless another is given."""
 
     def __init__(self, *command, env=None, stdin=None):
         self.fd, side = pty.openpty()
@@ -85,7 +85,7 @@ class Terminal:
         os.write(self.fd, text)
 
     def end(self):
-        """Everything that was printed, and the exit code."""
+        """All output, and the exit code."""
         self.seen = read_until(self.fd, None, self.seen)
         code = self.process.wait(PATIENCE)
         os.close(self.fd)
@@ -93,7 +93,7 @@ class Terminal:
 
 
 def in_terminal(*args, stdin=b"", env=None):
-    """One run of the command with a terminal as stdout and the bytes as stdin."""
+    """Runs the command with a terminal as stdout and the bytes as stdin."""
     with subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as feeder:
         terminal = Terminal(BINARY, *args, env=env, stdin=feeder.stdout)
         feeder.stdout.close()
@@ -107,14 +107,14 @@ class Case(unittest.TestCase):
     maxDiff = 4000
 
     def good(self, done, out=None, err=""):
-        """It worked, and printed this and no complaint."""
+        """Checks that it succeeded with this output and this stderr."""
         self.assertEqual((done.code, done.err), (0, err))
         if out is not None:
             self.assertEqual(done.out, out.encode() if isinstance(out, str) else out)
         return done.out
 
     def bad(self, done, code, *words):
-        """It failed with that code and one line that has these words."""
+        """Checks that it failed with this code and one line that has these words."""
         self.assertEqual(done.code, code, done)
         self.assertTrue(done.err.startswith("rationale: ") and done.err.endswith("\n"), done.err)
         self.assertEqual(done.err.count("\n"), 1, done.err)
@@ -129,7 +129,7 @@ def main():
     suite = loader.loadTestsFromNames(names, module) if names else \
         loader.loadTestsFromModule(module)
     result = unittest.TextTestRunner(stream=sys.stdout, verbosity=1).run(suite)
-    # A test that fails for several of its cases is one test that failed.
+    # A test with several failed subtests counts as one.
     lost = len({getattr(t, "test_case", t).id() for t, _ in result.failures + result.errors})
     for test, why in result.skipped:
         print(f"not tried: {test.id().split('.')[-1]}: {why}")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""All commands by their table: help, manual page, completion and reference of each; every example as
-printed; the same exit codes everywhere; a sentence where nothing was found.
+"""All commands of the table: help, manual page, completion and reference of each; every printed
+example; the same exit codes everywhere; a sentence if nothing was found.
 
     test/e2e/commands_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
@@ -41,7 +41,7 @@ def text_of(*args):
 
 
 def examples(text):
-    """The lines of the examples in a help text: those of a group begin with a program, too."""
+    """The example lines of a help text; those of a group of commands begin with a program too."""
     return [line[2:] for line in text.splitlines() if re.match(r"  (?! |-).*\brationale( |$)", line)
             and "[OPTIONS]" not in line]
 
@@ -79,7 +79,7 @@ class Table(Case):
             self.assertNotIn(f"rationale-{name}.1", lists)
 
 
-# ---- every example as printed ----
+# ---- every printed example ----
 
 POLICY = """---
 version: "2026.2"
@@ -116,7 +116,7 @@ def sse(dialect):
 
 
 def says(ask):
-    """What the model of the examples says."""
+    """The reply of the examples' model."""
     if any('"criteria"' in str(m.get("content")) for m in ask["messages"]):
         return '{"criteria": []}'
     return {"reasoning": "The disk is full.", "text": "The memory limit is too low: the disk is full."}
@@ -151,26 +151,26 @@ class Static:
 
 
 CALLER = "import os, sys\nsys.exit(0 if os.environ.get('OPENAI_BASE_URL') else 9)\n"
-# Commands that run until they are told to end, and what they print when they are ready.
+# Commands that run until they are stopped, and the output that shows that they are ready.
 LASTING = {r"rationale serve ": "listening on", r"rationale demo": "Ctrl-C ends it", r"rationale mcp .*--http": "/mcp",
            r"rationale tail": ""}
-# Where an example ends with another code than 0, and why.
+# Examples that end with another code than 0, and why.
 CODES = {
     "rationale decisions --tool get_pods": {0},
     "rationale verify": {0, 1},  # 1: a criterion is not met
-    "--min 0.8": {0, 1},  # 1: this model does not score so high
+    "--min 0.8": {0, 1},  # 1: this model scores lower
     "rationale policy reverify": {0, 1},  # 1: verdicts flipped
-    "rationale optimize --app policy --resume": {1},  # there is no such run
+    "rationale optimize --app policy --resume": {1},  # the run does not exist
     "rationale optimize --app": {0, 1},
-    "rationale investigate --run": {1},  # there is no such run
+    "rationale investigate --run": {1},  # the run does not exist
     "rationale prices gpt-5": {0},
-    "rationale store daemons": {1},  # daemons share a store that is PostgreSQL, not this one
+    "rationale store daemons": {1},  # needs PostgreSQL; this store is SQLite
     "rationale store adopt": {2},
 }
 
 
 class Examples(Case):
-    """Each in its own copy of a folder that has all that the examples name."""
+    """Each example runs in its own copy of a folder with all files that the examples name."""
 
     @classmethod
     def setUpClass(cls):
@@ -241,7 +241,7 @@ class Examples(Case):
 
     @classmethod
     def make_record(cls):
-        """What the examples look at; the ids that only the program can choose."""
+        """Creates the record that the examples read; stores ids that only the program can generate."""
         daemon = Gateway(BINARY, json.loads((cls.template / "rationale.yaml").read_text()), env=cls.env)
         daemon.path = cls.template / "rationale.yaml"
         with daemon:
@@ -288,7 +288,7 @@ class Examples(Case):
         return list(found)
 
     def prepared(self, line, folder):
-        """The line with ids that are on record, and with no file or port outside the test."""
+        """The example with ids from the record, and with no file or port outside the test."""
         for old, new in {**self.ids, "/etc/bash_completion.d/": f"{folder}/", "~/": f"{folder}/",
                          "/usr/local/share/man/man1/": f"{folder}/", ":9000": ":0", ":8485": ":0"}.items():
             line = line.replace(old, new)
@@ -325,9 +325,9 @@ class Examples(Case):
                                   stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE, check=False)
             wanted = next((codes for part, codes in CODES.items() if part in line), {0})
             if "erase" in line and "--yes" not in line:
-                wanted = {2}  # there is nobody to ask whether it is meant
+                wanted = {2}  # no terminal for the confirmation
             self.assertIn(done.returncode, wanted, f"{line}\n{done.stdout[-500:]}{done.stderr[-1500:]}")
-        shutil.rmtree(folder.parent, ignore_errors=True)  # the gateway of `watch` may be about to end
+        shutil.rmtree(folder.parent, ignore_errors=True)  # the gateway of `watch` may still be ending
 
     def test_every_example_works_as_printed(self):
         lines = self.lines()
@@ -347,7 +347,7 @@ class Examples(Case):
 
 # ---- exit codes ----
 
-# The words with which each command gets as far as its configuration, or None where it has none.
+# The arguments with which each command reads its configuration; None if it has none.
 WORDS = {
     "serve": [], "demo": None, "doctor": ["--offline"], "config": ["check"], "keys": ["list"], "prices": [],
     "list": [], "show": ["x"], "decisions": [], "search": ["x"], "stats": [], "tail": [], "export": [],
@@ -379,7 +379,7 @@ class ExitCodes(Case):
             (self.folder / name).write_text(text)
 
     def config(self, **more):
-        """A good configuration, of which nothing can be reached."""
+        """A valid configuration whose addresses are unreachable."""
         text = json.dumps({
             "listen": "127.0.0.1:0", "store": "sqlite:history.db", "log": {"level": "error"},
             "providers": {"up": {"kind": "openai", "base_url": "http://127.0.0.1:1/v1", "models": ["m"]}},
@@ -390,9 +390,9 @@ class ExitCodes(Case):
         return text
 
     def code(self, *args, **more):
-        """The exit code of a command whose complaint, if it has one, is one sentence of its own."""
+        """The exit code of a command; an error must be one sentence."""
         done = run(*args, cwd=self.folder, env=environment(HOME=str(self.folder)), **more)
-        if done.code and args[0] != "doctor":  # whose findings are its result
+        if done.code and args[0] != "doctor":  # its findings are its result
             self.assertRegex(done.err, r"(?m)^rationale: .*[^\n]{8}", args)
         return done.code
 
@@ -462,7 +462,7 @@ class Sentences(Case):
         self.folder = scratch(self)
         (self.folder / "rationale.yaml").write_text(json.dumps(
             {"store": "sqlite:history.db", "providers": {"ollama": {}}}))
-        run("prompts", "add", "policy", "rationale.yaml", cwd=self.folder)  # makes the store
+        run("prompts", "add", "policy", "rationale.yaml", cwd=self.folder)  # creates the store
 
     def test_nothing_was_found_and_why(self):
         place = f"{self.folder}/history.db"
@@ -484,7 +484,7 @@ class Sentences(Case):
                 done = run(*words, cwd=self.folder)
                 self.assertEqual(done.code, 0, done)
                 self.assertIn(said, done.err)
-                if words[0] != "export":  # it has no --json: it is JSON
+                if words[0] != "export":  # which has no --json: its output is JSON
                     done = run(*words, "--json", cwd=self.folder)
                     self.assertEqual((done.code, done.err), (0, ""))
                     json.loads(done.out)

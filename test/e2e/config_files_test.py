@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The files that a configuration names: found from any folder, and all looked at by `config check`.
+"""Files named by a configuration: found from any working directory, and all checked by `config
+check`.
 
     test/e2e/config_files_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
@@ -28,11 +29,11 @@ providers:
   up: {kind: openai, base_url: "https://127.0.0.1:1/v1", format: think, api_key_file: key,
        record: calls.jsonl, models: [m]}
 """
-LISTEN = "listen: 127.0.0.1:0\n"  # whatever the machine runs on the default port
+LISTEN = "listen: 127.0.0.1:0\n"  # the machine may use the default port
 
 
 def pair(folder, name):
-    """A certificate and its key, of OpenSSL's own making. An RSA key would take a third of a second."""
+    """Creates a certificate and its key with OpenSSL. An RSA key would take a third of a second."""
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
                     "-nodes", "-subj", "/CN=x", "-keyout", str(folder / f"{name}k.pem"), "-out", str(folder / f"{name}c.pem")],
                    check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -159,7 +160,7 @@ class Files(Case):
                 done = run("serve", "-c", str(self.path), cwd=self.elsewhere)
                 self.assertIn(done.code, (1, 3, 6), "serve refuses it, too")
         (self.folder / "rationale.db").unlink(missing_ok=True)  # by serve
-        self.path.write_text(f"listen: 127.0.0.1:{taken}\n{up}")  # an obstacle, and no fault of the file
+        self.path.write_text(f"listen: 127.0.0.1:{taken}\n{up}")  # an obstacle, but not an error of the file
         done = self.check(str(self.path))
         self.assertEqual(done.code, 0, done)
         self.assertRegex(done.err, rf"warning: .*:1: listen: .*{taken}.*in use")

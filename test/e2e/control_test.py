@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Reasoning that passes its cap before a provider that can be told to end it: one stream, one call.
+"""Reasoning that exceeds its cap at a provider whose reasoning can be ended by a control call: one
+stream, one call.
 
     test/e2e/control_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
@@ -19,12 +20,12 @@ from planted import recorded
 from watcher import Text, Watcher
 
 CAP = 128
-CAP_WORDS = 127  # of thoughts that make so many tokens
+CAP_WORDS = 127  # words of reasoning that are as many tokens as the cap
 LOW = {"x-rationale-level": "low"}
-# Reasoning of 600 words that stops at the 200th, where the cap is passed, until it is told to end.
+# 600 words of reasoning, paused at the 200th, beyond the cap, until a control call ends it.
 THINK = "long-think:600+loud+as:llamacpp"
 MODELS = {"told": f"{THINK}+control:200", "tools": f"{THINK}+control:200+think-tools",
-          "chatty": "long-think:600+loud+control:200",  # whose usage counts the reasoning itself
+          "chatty": "long-think:600+loud+control:200",  # its usage includes the reasoning
           "short": "think+loud+as:llamacpp+control:200", "obeys": "long-think:600:obey+loud+as:llamacpp+control:200",
           **{how: f"{THINK}+control:200:{how}" for how in (
               "404", "501", "mute", "refuse", "late", "missed", "over", "broken")},
@@ -35,7 +36,7 @@ MODELS = {"told": f"{THINK}+control:200", "tools": f"{THINK}+control:200+think-t
           "no-control": f"{THINK}+control:200+reject:reasoning_control",
           "nothing": f"{THINK}+control:200+reject-reasoning",
           "wrong": f"{THINK}+control:200+error:400:times=3"}
-# Found not to work, and so not tried again.
+# Control calls that fail, so they are not tried again.
 FAILING = ("404", "501", "mute", "refuse", "deaf")
 
 
@@ -59,7 +60,7 @@ tearDownModule = asking.tearDownModule
 
 
 def cuts():
-    """How often each lever has cut, by its name."""
+    """The number of cuts by each action."""
     page = request("/metrics").body.decode()
     return {m[1]: int(m[2]) for m in re.finditer(
         r'^rationale_reasoning_cut_total\{by="gateway",action="(\w+)"\} (\d+)', page, re.M)}
@@ -76,32 +77,32 @@ class Case(GatewayCase):
         self.before = cuts()
 
     def lever(self, name):
-        """The only lever that was used since the test began, once."""
+        """Checks that only this action was used since the last check, once."""
         used = {k: n - self.before.get(k, 0) for k, n in cuts().items()}
         self.assertEqual({k: n for k, n in used.items() if n}, {name: 1})
         self.before = cuts()
 
     def asked(self):
-        """What the provider was asked since it forgot: the calls, and the control calls."""
+        """The provider's log since it was cleared: calls, and control calls."""
         log = world.provider.log()
         return [e for e in log if not is_control(e)], [e for e in log if is_control(e)]
 
     def capped(self, r, said, thought=None):
-        """The answer is there and the cap was kept."""
+        """Checks that the answer is complete and that the cap was kept."""
         text, shown = said_in(r)
         self.assertEqual(text, answer_to(said))
         if thought is not None:
             self.assertEqual(shown, thought)
         tokens, cap, cut = facts(r)
         self.assertEqual((cap, cut), (CAP, "budget"))
-        # What it thought beyond the cap is billed as reasoning, and was not passed on.
+        # Reasoning beyond the cap is billed as reasoning, and is not passed on.
         self.assertGreaterEqual(tokens, CAP)
         if shown:
             self.assertEqual(len(shown.split()), CAP_WORDS)
         return shown
 
     def row(self, r):
-        """What is on record of the call."""
+        """The call's row in the record."""
         with sqlite3.connect(world.gateway.folder / "history.db") as db:
             db.row_factory = sqlite3.Row
             find = lambda: db.execute("SELECT * FROM llm_interactions WHERE interaction_id = ?",  # noqa: E731
@@ -197,14 +198,14 @@ class Told(Case):
         self.lever("control")
 
     def test_the_usage_has_all_that_was_thought(self):
-        """Thoughts beyond the cap are billed: as reasoning, not as answer."""
+        """Reasoning beyond the cap is billed as reasoning, not as answer."""
         said = question()
         r = self.ok(chat("chatty", said, stream=True, headers=LOW, stream_options={"include_usage": True}))
         self.capped(r, said)
         usage = events(r.body)[-1]["usage"]
         told = usage["completion_tokens_details"]["reasoning_tokens"]
         self.assertEqual(told, facts(r)[0])
-        self.assertGreaterEqual(told, 200)  # it was told to end there
+        self.assertGreaterEqual(told, 200)  # the control call ended it there
         self.assertGreater(usage["completion_tokens"], told)
 
     def test_those_who_watch_see_no_more(self):
@@ -229,7 +230,7 @@ class Told(Case):
         self.assertEqual(told, [])
 
     def test_a_budget_in_other_tokens_than_ours_costs_no_second_call(self):
-        said = question()  # it stops after so many words, which are a few more tokens
+        said = question()  # stops after so many words, which are slightly more tokens
         self.capped(self.ok(chat("obeys", said, stream=True, headers=LOW)), said)
         self.assertEqual(len(self.asked()[0]), 1)
         self.lever("control")
@@ -289,7 +290,7 @@ class Failing(Case):
                     thought = self.capped(r, said)
                     (first, second), told = self.asked()
                     self.assertEqual(len(told), 0 if again else 1)
-                    if told and how != "deaf":  # which stands still; another may be done before it is cut
+                    if told and how != "deaf":  # which pauses; another reply may end before it is cut
                         self.assertFalse(first["done"], "the first call was left to run")
                     self.assertNotIn("reasoning_control", second["json"])
                     last = second["json"]["messages"][-1]
@@ -316,7 +317,7 @@ class Failing(Case):
 
     def test_a_reply_without_an_answer_is_continued(self):
         for how in ("over", "broken"):
-            for _ in range(2):  # the second is told, too: nothing was wrong with telling
+            for _ in range(2):  # the second call uses control too: the first control call succeeded
                 with self.subTest(how):
                     world.provider.forget()
                     said = question()

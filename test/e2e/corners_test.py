@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Corners of the gateway, against an upstream that says exactly what a test tells it to.
+"""Special cases of the gateway, against an upstream that sends exactly the bytes a test chooses.
 
     test/e2e/corners_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
@@ -24,15 +24,15 @@ CALL = {"function": {"name": "f", "arguments": {"x": 1}}}
 
 
 class Upstream:
-    """Answers with what `reply` says, a body and its type, perhaps a status before them, and remembers
-    what it was asked."""
+    """Answers with the result of `reply` (a body and its type, perhaps with a status before them),
+    and records the requests."""
 
     def __init__(self):
         self.asked, self.reply = [], None
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
-            disable_nagle_algorithm = True  # a head and its body are two writes
+            disable_nagle_algorithm = True  # head and body are written separately
             protocol_version = "HTTP/1.1"
 
             def do_POST(self):
@@ -54,11 +54,11 @@ class Upstream:
 
 
 class Refusing:
-    """Answers every request with one status and one body; its root while it is entered."""
+    """Answers every request with one status and one body; entering it gives its root URL."""
 
     def __init__(self, status, body):
         class Handler(BaseHTTPRequestHandler):
-            disable_nagle_algorithm = True  # a head and its body are two writes
+            disable_nagle_algorithm = True  # head and body are written separately
             protocol_version = "HTTP/1.1"
 
             def do_POST(self):
@@ -294,7 +294,7 @@ class Corners(unittest.TestCase):
                     self.assertIsInstance(json.loads(r.body), list)
 
     def test_a_comment_for_gemini_stands_behind_all_that_was_said(self):
-        """LiteLLM takes it for the beginning of data and hears nothing from there on."""
+        """LiteLLM takes a comment for the beginning of data, and ignores all that follows."""
         r = self.ask("/v1beta/models/chat:streamGenerateContent?alt=sse",
                      {"contents": [{"parts": [{"text": "hi"}]}]}, SHOW)
         lines = [line for line in r.body.decode().split("\n") if line]
@@ -323,7 +323,7 @@ class Corners(unittest.TestCase):
             self.assertEqual((body["thread"], "system" in body), (thread, system))
 
     def test_a_turn_of_gemini_in_pieces_is_one(self):
-        """Google's SDKs keep each piece of a stream as a content of its own."""
+        """Google's SDKs store each piece of a stream as a content of its own."""
         self.ask("/v1beta/models/chat:generateContent", {"contents": [
             {"role": "user", "parts": [{"text": "hi"}]},
             *({"role": "model", "parts": [{"text": t, "thought": True}]} for t in ("Hm", ", so", ".")),
@@ -339,7 +339,7 @@ class Corners(unittest.TestCase):
         self.assertEqual(said[1]["reasoning_content"], "Hm, so.")
 
     def test_a_call_of_ollama_without_an_id_has_that_of_its_result(self):
-        """LiteLLM leaves the id out of the call and puts it to the result."""
+        """LiteLLM omits the id in the call and sends it with the result."""
         call = lambda name, **more: {**more, "function": {"name": name, "arguments": {}}}  # noqa: E731
         self.ask("/api/chat", {"model": "chat", "stream": False, "messages": [
             {"role": "user", "content": "hi"},
@@ -364,14 +364,14 @@ class Corners(unittest.TestCase):
                 self.assertEqual(r.headers[name], r.headers["x-rationale-id"])
 
     def test_googles_own_sdks_are_sent_no_comments(self):
-        """They take any line that is neither empty nor data for a broken reply."""
+        """They treat any line that is neither empty nor data as a broken reply."""
         self.up.reply = lambda path, body: (time.sleep(0.5), chat_reply(path, body))[1]
         r = self.ask("/v1beta/models/chat:streamGenerateContent?alt=sse",
                      {"contents": [{"parts": [{"text": "hi"}]}]},
                      {"x-goog-api-client": "google-genai-sdk/2.34.0 gl-python/3.11"})
         self.assertTrue(r.body.startswith(b"\n\n"), r.body[:200])
         self.assertIn(b"Yes.", r.body)
-        # The one for Go cuts at each empty line and takes what is not empty for an event.
+        # The Go SDK splits at empty lines and treats all other text as events.
         for event in r.body.split(b"\n\n"):
             self.assertTrue(not event or event.startswith(b"data: "), event)
         for line in r.body.decode().splitlines():
@@ -410,7 +410,7 @@ class Corners(unittest.TestCase):
         poor = {"authorization": "Bearer sk-poor"}
         page = lambda: request("/metrics", None, ALL).body.decode()  # noqa: E731
         self.assertIn('rationale_key_budget_remaining_ratio{key="poor"} 1\n', page())
-        self.chat("chat", poor)  # 5 + 20 tokens, a dollar each
+        self.chat("chat", poor)  # 5 + 20 tokens at one dollar each
         self.assertIn('rationale_key_budget_remaining_ratio{key="poor"} 0.1666', page())
         self.chat("chat", poor)
         r = request("/v1/chat/completions", {"model": "chat", "messages": [
@@ -421,7 +421,7 @@ class Corners(unittest.TestCase):
 
 
     def test_calls_that_share_an_id_get_back_their_own_reasoning(self):
-        """A host that counts its calls from 0 in every reply; clients that drop the reasoning."""
+        """A host that numbers its calls from 0 in every reply, and clients that drop the reasoning."""
         def call(city):
             return {"id": "call_0", "type": "function", "function": {
                 "name": "weather", "arguments": json.dumps({"city": city, "days": 1})}}
@@ -436,7 +436,7 @@ class Corners(unittest.TestCase):
             self.ask("/v1/chat/completions", {"model": "llama-tools", "messages": [
                 {"role": "user", "content": city}]})
         for city, told in (("Oslo", "Hm, Oslo."), ("Rome", "Hm, Rome."), ("Bern", None)):
-            again = call(city)  # the same, spelt otherwise
+            again = call(city)  # the same call in other words
             again["function"]["arguments"] = json.dumps({"days": 1, "city": city}, indent=1)
             self.ask("/v1/chat/completions", {"model": "llama-tools", "messages": [
                 {"role": "user", "content": city},
@@ -450,7 +450,7 @@ class Corners(unittest.TestCase):
         self.up.reply = lambda path, body: chat_reply(path, body, content=None, tool_calls=calls)
         self.chat("llama-tools")
         parts = [{"functionCall": {"id": c["id"], "name": "f", "args": {"x": 1}}} for c in calls]
-        parts[0]["thoughtSignature"] = "c2lnbmVk"  # only the first has one
+        parts[0]["thoughtSignature"] = "c2lnbmVk"  # only the first has a signature
         self.up.reply = lambda *_: plain({"candidates": [{
             "content": {"role": "model", "parts": parts}, "finishReason": "STOP"}]})
         self.chat("gemini-2.5-flash")
@@ -714,10 +714,10 @@ def resident(pid):
 
 
 class StoreDown(unittest.TestCase):
-    """The tables cannot be written: somebody else holds them."""
+    """Another process has locked the tables, so they cannot be written."""
 
     def load(self, gateway, seconds):
-        """So many calls as four clients make in that time."""
+        """As many calls as four clients make in that time; returns their number."""
         made, until = [], time.monotonic() + seconds
         body = {"model": "chat", "messages": [{"role": "user", "content": "hi " * 2000}]}
 
@@ -737,12 +737,12 @@ class StoreDown(unittest.TestCase):
     def test_memory_stays_while_the_tables_do_not_follow(self):
         up = asking.world.up
         up.reply = chat_reply
-        # A sanitizer that keeps what was freed would be what is measured.
+        # Otherwise the test would measure the memory that the sanitizer keeps in quarantine.
         env = {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=1"}
         with Gateway(BINARY, {"threads": 1, "providers": {"chat": {
                 "kind": "openai", "base_url": up.root + "/v1", "models": ["chat"]}}},
                      env=env) as gateway:
-            for _ in range(10):  # until it has what it needs
+            for _ in range(10):  # until its memory stops growing
                 before = resident(gateway.child.pid)
                 self.load(gateway, 2)
                 if resident(gateway.child.pid) <= before * 1.01:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""One call, the same numbers everywhere: what the client is told as usage, the header or comment, the record, the
-API's sums and the metrics, for every client before every provider.
+"""A call has the same token counts everywhere: in the client's usage, the header or comment, the
+record, the API's sums and the metrics, for every client with every provider.
 
     test/e2e/counts_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
@@ -20,7 +20,7 @@ HIDE = {"x-rationale-reasoning": "hide"}
 LOW = {"x-rationale-level": "low"}
 MODELS = {"think": "think+loud", "lengthy": "long-think:600+loud", "plain": "plain",
           "calls": "think-tools+loud", "no-usage": "think+loud+no-usage"}
-PRICE = {"input": 1000, "output": 1000000}  # USD for a million tokens
+PRICE = {"input": 1000, "output": 1000000}  # USD per million tokens
 
 
 class World:
@@ -70,7 +70,7 @@ def question_in(dialect, model, stream, usage):
 
 
 def metrics():
-    """Tokens by kind."""
+    """Token totals by kind."""
     out = {}
     text = ask("/metrics").body.decode()
     for kind, n in re.findall(r'(?m)^rationale_tokens_total\{.*?kind="(\w+)".*?\} ([0-9.e+]+)$', text):
@@ -79,7 +79,7 @@ def metrics():
 
 
 def record(reply):
-    """What the record says of a call, once it is there."""
+    """The record of a call, once it is stored."""
     path = f"/api/v1/history/interactions/{reply.headers['x-rationale-id']}"
     got = until(lambda: (r := ask(path)).status == 200 and r)
     return json.loads(got.body)
@@ -109,7 +109,7 @@ class Counts(unittest.TestCase):
         told = USAGE.search(r.headers.get("x-rationale-usage") or r.body.decode())
         if told:
             self.assertEqual((int(told[1]), told[3] == "budget"), (counts[2], bool(kept["reasoning_cut"])))
-        else:  # lines have no comments: where there is nothing to tell, nothing is added to them
+        else:  # NDJSON has no comments: without reasoning tokens nothing is added
             self.assertEqual((dialect, stream, counts[2]), ("ollama", True, 0))
         self.assertGreater(counts[1], 0)
         self.assertAlmostEqual(kept["cost_usd"], (counts[0] * PRICE["input"] + counts[1] * PRICE["output"]) / 1e6)
@@ -135,7 +135,7 @@ class Counts(unittest.TestCase):
                     for name in ("plain", "calls", "no-usage"):
                         with self.subTest(kind, client=dialect, stream=stream, model=name):
                             if name == "no-usage" and (dialect == kind or kind == "anthropic"):
-                                continue  # it passes as it came; a message_start always counts something
+                                continue  # passed on unchanged; a message_start always has a count
                             self.check(dialect, f"{kind}-{name}", stream, dialect == "openai", SHOW)
 
     def test_the_sums_of_the_api_and_the_command_are_those_of_the_calls(self):
@@ -150,7 +150,7 @@ class Counts(unittest.TestCase):
 class Spending(unittest.TestCase):
     def test_a_key_is_charged_for_hidden_reasoning_of_streams_that_do_not_ask_for_usage(self):
         statuses = []
-        for _ in range(8):  # of 2 cents each, of which a client sees next to nothing
+        for _ in range(8):  # 2 cents each, of which a client sees almost nothing
             path, body = ask_in("openai", "secret", question(), True)
             statuses.append(ask(path, body, key="sk-poor").status)
         self.assertEqual(statuses[0], 200)

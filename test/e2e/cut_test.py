@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A provider that hangs up in the middle, at every byte of its reply: the call is on record once, up
-to the last byte, and says that it was cut.
+"""A provider that closes the connection at any byte of its reply: the call is on record once,
+complete up to the last byte, and marked as truncated.
 
     test/e2e/cut_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
@@ -16,13 +16,14 @@ from planted import recorded
 
 WHAT = "think+loud+no-usage"
 SAID = "hi"
-# The heads and tails of events are alike, so that after the first ones some bytes are left out.
+# Events have similar heads and tails, so after the first bytes the test uses only every STEP-th
+# offset.
 EVERY, STEP = 1500, 7
 
 
 class Cut(unittest.TestCase):
     def offsets(self, provider, path, body):
-        """Where to cut: a whole reply tells how long it is."""
+        """The offsets at which to close: requests a whole reply to learn its size."""
         c = http.client.HTTPConnection("127.0.0.1", provider.port, timeout=120)
         c.request("POST", path, json.dumps(body), {"authorization": "Bearer k", "x-api-key": "k",
                                                    "anthropic-version": "2023-06-01"})

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Commands that ask the daemon of the store, and daemons that answer badly.
+"""Commands that ask the store's daemon, and daemons that give faulty answers.
 
     test/e2e/daemon_link_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
@@ -23,7 +23,7 @@ providers: {p: {kind: openai, base_url: 'http://127.0.0.1:1/v1', models: [m]}}
 
 
 class Impostor:
-    """A daemon that proves that it has the store, and answers each further request with these bytes."""
+    """A daemon that proves that it has the store, and then answers each request with these bytes."""
 
     def __init__(self, reply):
         self.reply, self.asked = reply, []

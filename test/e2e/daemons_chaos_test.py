@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Two daemons on one PostgreSQL and 16 clients, while a daemon at random is killed, stopped for longer
-than its lease, or cut from the database: no acknowledged call is lost, none is there twice.
+"""Two daemons on one PostgreSQL and 16 clients, while random daemons are killed, stopped for longer
+than their lease, or cut off from the database: no acknowledged call is lost, and none is stored
+twice.
 
     tools/postgres-run test/e2e/daemons_chaos_test.py BINARY SOURCE_ROOT
 
-CHAOS_SECONDS: how long each of the two modes goes on (default 15), with one event of each kind at least.
-CHAOS_SEED: which events.
+CHAOS_SECONDS: duration of each of the two modes (default 15), with at least one event of each
+kind. CHAOS_SEED: selects the events.
 """
 # SPDX-License-Identifier: Apache-2.0
 import http.client
@@ -23,7 +24,7 @@ from on_postgres import ALICE, SERVER, OnPostgres, psql
 
 SECONDS = float(os.environ.get("CHAOS_SECONDS", "15"))
 CLIENTS = 16
-STOPPED_SECONDS = 7  # a lease is 5
+STOPPED_SECONDS = 7  # a lease lasts 5 seconds
 
 
 class Chaos(OnPostgres):

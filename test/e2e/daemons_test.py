@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Several daemons on one PostgreSQL: they share its tables, and one that was taken over writes
+"""Several daemons on one PostgreSQL: they share its tables, and a daemon that was taken over writes
 nothing under its old lease.
 
     tools/postgres-run test/e2e/daemons_test.py BINARY SOURCE_ROOT
@@ -16,7 +16,7 @@ from command import BINARY
 from gateway import PATIENCE, until
 from on_postgres import OPERATOR, SERVER, OnPostgres, psql
 
-# As long as this is there, no daemon that is gone registers again.
+# While this trigger exists, a daemon that lost its lease cannot register again.
 NO_RETURN = """
 CREATE FUNCTION no_return() RETURNS trigger LANGUAGE plpgsql AS
     $$ BEGIN RAISE EXCEPTION 'no return'; END $$;
@@ -49,7 +49,7 @@ class Daemons(OnPostgres):
                 t.join()
             until(lambda: self.sessions() == sorted(expected))
             self.assertEqual(self.states(), ["running", "running"])
-            # Each shows the calls of the other.
+            # Each daemon shows the other's calls.
             for g, name in ((a, "b-3"), (b, "a-3")):
                 got = self.ok(self.ask(g, "GET", f"/api/v1/history/sessions/{name}"))
                 self.assertEqual(got["llm_interaction_count"], 1)
@@ -69,13 +69,13 @@ class Daemons(OnPostgres):
             a.signal(signal.SIGCONT)
             self.call(a, "three")
             until(lambda: "another daemon took over" in self.history(a)["message"])
-            # Each try of it fails, not only the first, on each of its connections.
+            # Each attempt fails, not only the first, on each of its connections.
             errors = self.history(a)["errors"]
             until(lambda: self.history(a)["errors"] >= errors + 2)
             self.assertEqual(self.put(a, "kept", 2, 1)[0] // 100, 5)
             self.assertEqual(psql("SELECT count(*) FROM thread_checkpoints", self.database), ["1"])
             self.assertEqual(self.sessions(), ["one", "two"])
-            # It registers again, and its journal has what it acknowledged.
+            # It registers again, and stores the calls that it acknowledged from its journal.
             psql("DROP TRIGGER no_return ON daemons", self.database)
             until(lambda: self.sessions() == ["one", "three", "two"])
             self.ok(self.put(a, "kept", 2, 1))
@@ -87,7 +87,7 @@ class Daemons(OnPostgres):
         with self.gateway() as a, self.gateway() as b:
             self.call(a, "one")
             until(lambda: self.sessions() == ["one"])
-            # Its next transaction waits here, with its turn taken.
+            # Its next transaction pauses here while it holds the turn.
             psql("CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS"
                  " $$ BEGIN IF NEW.session_id = 'slow' THEN PERFORM pg_sleep(2); END IF;"
                  " RETURN NEW; END $$;"
@@ -132,10 +132,11 @@ class Daemons(OnPostgres):
             for i, g in enumerate(daemons):
                 self.call(g, f"s{i}")
             until(lambda: self.sessions() == ["s0", "s1", "s2"])
-            # Health lists all of them, and so does the command.
+            # Health and the command list all daemons.
             until(lambda: [d["state"] for d in self.history(daemons[0])["daemons"]]
                   == ["running"] * 3)
-            # An address is in the list once its daemon and the asked one have had a heartbeat.
+            # The list has an address after a heartbeat of its daemon and of the daemon that
+            # answers.
             until(lambda: {d["address"].rpartition(":")[2] for d in self.history(daemons[0])["daemons"]}
                   == {str(g.port) for g in daemons})
             got = self.history(daemons[0])["daemons"]
@@ -148,7 +149,8 @@ class Daemons(OnPostgres):
                 g.stop()
 
     def test_a_daemon_goes_on_while_a_newer_one_has_added_to_the_tables(self):
-        """A rolling upgrade: what a later version adds does not stop those that run; they do not start again."""
+        """A rolling upgrade: running daemons continue after a later version extends the tables, but
+        they cannot start again."""
         with self.gateway() as a:
             self.call(a, "before")
             psql("INSERT INTO store_version SELECT max(version) + 1, 'later' FROM store_version;"
@@ -174,7 +176,7 @@ class Daemons(OnPostgres):
                               capture_output=True, check=False)
 
     def away(self, away):
-        """Whether PostgreSQL takes no connection to the database."""
+        """Makes PostgreSQL refuse connections to the database, or accept them again."""
         psql(f'ALTER DATABASE "{self.database}" ALLOW_CONNECTIONS {not away}')
         if away:
             self.cut_connections()
@@ -192,7 +194,7 @@ class Daemons(OnPostgres):
             self.away(False)
             late.join(PATIENCE)
             self.assertIn("late", self.sessions())
-            # Without the database for long it is an error, and no new call begins.
+            # If the database stays unavailable, calls get an error and no new call starts.
             self.away(True)
             got = self.ask(a, "POST", "/v1/chat/completions", {
                 "model": "plain", "messages": [{"role": "user", "content": "hi"}]}, session="lost")

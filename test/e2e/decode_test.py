@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`rationale decode`: recorded replies in, chat events out.
+"""`rationale decode`: converts recorded replies to chat events.
 
     test/e2e/decode_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""What the origins' designs lack, by the number it has in the list of them: from outside, where no other test has it.
+"""Defects of the applications' original designs, by their number: tests of the binary, for those
+that no other file tests.
 
     test/e2e/defects_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 
-tools/defects says which numbers there are, and that each has a test that names it.
+tools/defects has the numbers, and checks that each has a test whose name contains it.
 """
 # SPDX-License-Identifier: Apache-2.0
 import http.client
@@ -18,21 +19,21 @@ from command import BINARY, PATIENCE, main, run
 from gateway import BASES, Gateway, Provider, digest, upstream
 from operator_model import Operator
 
-# What a client of each kind asks, and what a provider of each must have been asked for behind its base URL.
+# The paths that a provider of each kind receives after its base URL.
 ASKED = {"openai": "/chat/completions", "responses": "/responses", "anthropic": "/v1/messages",
          "gemini": "/v1beta/models/m-gemini:generateContent", "mistral": "/chat/completions", "ollama": "/api/chat"}
-# Names that have an address of their own, which a base_url replaces.
+# Provider names with a built-in address, which a base_url replaces.
 NAMES = ("openai", "anthropic", "gemini", "mistral", "ollama", "openrouter", "groq", "deepseek", "xai", "vllm")
 
 
 class Listener:
-    """Remembers which paths were asked for, and has nothing."""
+    """Records the requested paths, and has no contents."""
 
     def __enter__(self):
         self.paths = paths = []
 
         class Handler(BaseHTTPRequestHandler):
-            disable_nagle_algorithm = True  # a head and its body are two writes
+            disable_nagle_algorithm = True  # head and body are written separately
             protocol_version = "HTTP/1.1"
 
             def do_POST(self):
@@ -111,7 +112,8 @@ class Defects(unittest.TestCase):
             for method, path, body, status in own:
                 with self.subTest(path=path):
                     self.assertEqual(d.ask(method, path, body, "robot")[0], status)
-            # What is an operator's: the same by a machine's key, if it is one, and 403 if not; never 405.
+            # Operator routes: a machine's operator key gets the same answer as a person's, other
+            # keys get 403, nobody gets 405.
             prompt = d.ask("GET", "/api/v1/prompts", key="robot-boss")[1]["built_in"][0]["id"]
             bosses = (("POST", f"/api/v1/prompts/{prompt}/approve", {}, (404, 409)),
                       ("POST", "/api/v1/runs/nothing/answer", {"seq": 0, "word": "deny"}, (404,)),
@@ -139,7 +141,7 @@ class Holes(unittest.TestCase):
              "x"))
         lines, want = [], []
         for form, text, reasoning, content in cases:
-            for size in (0, 1, 3):  # whole, byte by byte, by threes
+            for size in (0, 1, 3):  # whole, in single bytes, in threes
                 lines.append(json.dumps({"input": text, "format": form, **({"chunk_size": size} if size else {})}))
                 want.append((reasoning, content.strip()))
         done = run("split", "--batch", stdin="\n".join(lines) + "\n")

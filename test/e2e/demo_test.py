@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`rationale demo` and the files of the dashboard: what a newcomer meets, as it is printed and served. How
-it is clicked is in test/browser.
+"""`rationale demo` and the files of the dashboard, as a new user gets them: printed and served.
+test/browser tests the use of the pages.
 
     test/e2e/demo_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
@@ -51,7 +51,7 @@ class Demo:
 
 
 def ask(port, method, path, body=None, headers=None):
-    """(status, headers, text)"""
+    """Returns (status, headers, text)."""
     c = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     c.request(method, path, json.dumps(body) if isinstance(body, dict) else body, headers or {})
     reply = c.getresponse()
@@ -61,7 +61,7 @@ def ask(port, method, path, body=None, headers=None):
 
 
 def events(text):
-    """[(name, data)] of an event stream."""
+    """Returns [(name, data)] of an event stream."""
     found = re.findall(r"^event: (.*)\ndata: (.*)\n$", text, re.M)
     return [(name, json.loads(data)) for name, data in found]
 
@@ -89,7 +89,7 @@ class Process(Case):
                 own = list(folder.iterdir())
                 self.assertEqual([(p.is_dir(), p.stat().st_mode & 0o777) for p in own], [(True, 0o700)])
                 self.assertEqual(demo.end(number), (code, ""))
-                until = time.monotonic() + PATIENCE  # who is killed is swept up after
+                until = time.monotonic() + PATIENCE  # a watcher removes the folder after a kill
                 while number == signal.SIGKILL and list(folder.iterdir()) and time.monotonic() < until:
                     time.sleep(0.02)
                 self.assertEqual(list(folder.iterdir()), [])
@@ -102,7 +102,7 @@ class Process(Case):
 
     def test_it_takes_the_next_port_that_is_free(self):
         with Demo() as one, Demo() as two:
-            self.assertNotEqual(one.port, two.port)  # a lower one may have become free meanwhile
+            self.assertNotEqual(one.port, two.port)  # a lower port may have become free since
             for demo in (one, two):
                 self.assertIn(demo.port, range(8484, 8484 + 32))
                 self.assertEqual(ask(demo.port, "GET", "/health")[0], 200)
@@ -233,7 +233,7 @@ class Asking(Case):
 
     def test_a_question_that_was_not_recorded(self):
         body = {"model": "demo-thinker", "prompt": "What is the meaning of life?"}
-        for _ in range(8):  # none of them makes the provider look broken
+        for _ in range(8):  # must not open the circuit breaker
             status, _, text = ask(self.demo.port, "POST", "/generate", body)
             self.assertEqual(status, 501, text)
             message = json.loads(text)["error"]["message"]
@@ -248,7 +248,7 @@ class Asking(Case):
 
 
 class Three(Case):
-    """An incident, a policy, an order: shown by itself, each decision with its reason."""
+    """An incident, a policy and an order, all from one command; each decision has its reason."""
 
     def test_defect_25_one_binary_shows_all_three_and_ends(self):
         done = subprocess.run([BINARY, "demo", "--once", "--listen", "127.0.0.1:0"], capture_output=True,
@@ -369,7 +369,7 @@ class Page(Case):
         self.assertEqual(re.findall(r"<style|\sstyle=|\son\w+=|javascript:", page), [])
         for tag in re.findall(r"<script[^>]*>[^<]*", page):
             self.assertRegex(tag, r'^<script src="/page/page\.js"[^>]*>$')
-        for path in self.FILES:  # names of vocabularies are no addresses
+        for path in self.FILES:  # names of vocabularies are not addresses
             text = re.sub(r"http://www\.w3\.org/\d+/(svg|xhtml|Math/MathML|xlink)", "", self.get(path)[2])
             found = re.findall(r"https?://[a-z0-9]|url\(|@import|insertAdjacentHTML|document\.write|eval\(|new Function",
                                text)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What one dialect has and another says otherwise: requests and replies of any client before any provider.
+"""Features that dialects express differently: requests and replies of any client with any provider.
 
     test/e2e/dialects_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
@@ -26,7 +26,7 @@ def chunk(delta, why=None, **more):
 
 
 def said(path, body):
-    """"Yes." in the words of any provider, whole or streamed."""
+    """The reply "Yes." of any provider, whole or streamed."""
     if "generatecontent" in path.lower():
         doc = {"candidates": [{"index": 0, "finishReason": "STOP", "content": {
             "role": "model", "parts": [{"text": "Yes."}]}}], "usageMetadata": {"promptTokenCount": 5}}
@@ -64,7 +64,7 @@ class Case(unittest.TestCase):
         self.up.reply = said
 
     def ask(self, dialect, kind, body, stream=False, status=200):
-        """The reply, and what the provider was asked, or None."""
+        """Returns the reply, and the request that the provider received, or None."""
         self.up.asked.clear()
         if dialect == "gemini":
             verb = "streamGenerateContent?alt=sse" if stream else "generateContent"
@@ -522,7 +522,7 @@ class Dialects(Case):
         self.assertEqual([c["delta"]["annotations"] for c in told if "annotations" in c["delta"]],
                          [choice["message"]["annotations"]])
         self.assertEqual([c["logprobs"]["content"] for c in told if c.get("logprobs")], [odds])
-        # And back.
+        # And in the other direction.
         message = {"role": "assistant", "content": "Yes", "tool_calls": [
             {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}],
             "annotations": choice["message"]["annotations"]}
@@ -614,7 +614,7 @@ class Dialects(Case):
 
 
 class Routes(Case):
-    """What clients ask for beside calls."""
+    """Client requests besides model calls."""
 
     def get(self, path, status=200, headers=None, method="GET", body=None, at=None):
         r = request(path, body, headers or {}, method, at)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `rationale doctor` says of providers: those that answer, refuse, are slow, or are not there.
+"""`rationale doctor` on providers that answer, refuse, are slow, or are unreachable.
 
     test/e2e/doctor_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
@@ -26,16 +26,16 @@ HEADERS = (("/v1/models?", "x-api-key"), ("/v1beta/models?", "x-goog-api-key"),
 
 
 class Scripted(http.server.BaseHTTPRequestHandler):
-    """The first part of the path says what comes of it."""
+    """The first part of the path selects the behaviour."""
 
-    disable_nagle_algorithm = True  # a head and its body are two writes
+    disable_nagle_algorithm = True  # head and body are written separately
     def do_GET(self):
         behaviour = self.path.split("/")[1]
         self.server.seen.append((self.path, dict(self.headers)))
         if behaviour == "slow":
             self.server.ended.wait(60)
             return
-        if behaviour == "keyed":  # each dialect has a header of its own for it
+        if behaviour == "keyed":  # each dialect has its own header for the key
             name = next(h for p, h in HEADERS if self.path.startswith("/keyed" + p))
             behaviour = "either" if self.headers[name] in (KEY, f"Bearer {KEY}") else "401"
         status, body = {
@@ -156,13 +156,13 @@ class Doctor(Case):
         self.assertEqual(probes["a"]["models_missing"], ["gpt-6"])
         self.assertIn("does not list gpt-6", found["a"]["what"])
         self.assertEqual(found["a"]["level"], "warning")
-        # A list with more pages says nothing of what is not on the first.
+        # If a list has more pages, models that are not on the first are not reported as missing.
         self.assertEqual(self.told({"a": scripted("paged", models=["y"])})[0]["a"]["models_missing"], [])
         tags = {**scripted("tags", models=["qwen3", "gemma"]), "kind": "ollama"}
         self.assertEqual(self.told({"a": tags})[0]["a"]["models_missing"], ["gemma"])
 
     def test_who_is_not_there(self):
-        with socket.socket() as s:  # bound, and nobody listens
+        with socket.socket() as s:  # bound but not listening
             s.bind(("127.0.0.1", 0))
             gone = {**scripted("ok"), "base_url": f"http://127.0.0.1:{s.getsockname()[1]}/v1"}
             nameless = {**scripted("ok"), "base_url": "http://no-such-host.invalid/v1"}
@@ -176,7 +176,7 @@ class Doctor(Case):
     def test_slow_ones_are_waited_for_together_and_not_long(self):
         began = time.monotonic()
         probes, found = self.told({f"s{i}": scripted("slow") for i in range(8)} | {"ok": scripted("bare")})
-        self.assertLess(time.monotonic() - began, 30)  # 8 x 5 s would be more
+        self.assertLess(time.monotonic() - began, 30)  # in sequence they would take 8 x 5 s
         self.assertEqual(probes["s7"]["state"], "unreachable")
         self.assertIn("no reply within 5 s", found["s0"]["what"])
         self.assertEqual(probes["ok"]["state"], "ok")

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The daemon under 32 streams: drained, reloaded, replaced; in plain text and with TLS.
+"""A daemon with 32 streams is drained, reloaded and replaced, in plain text and with TLS.
 
     test/e2e/drain_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 
-What was accepted is answered whole and on record; a configuration that is wrong changes nothing; with
-a socket from systemd a restart turns nobody away.
+Every accepted call is answered completely and recorded; an invalid configuration has no effect;
+with a socket from systemd, a restart refuses no client.
 """
 # SPDX-License-Identifier: Apache-2.0
 import http.client
@@ -34,7 +34,7 @@ CHAT = {"model": "plain", "messages": [{"role": "user", "content": "hi"}]}
 
 
 class Daemon:
-    """`rationale serve` on a socket that it is given, as systemd does, or on a port of its own."""
+    """`rationale serve` on an inherited socket, as from systemd, or on its own port."""
 
     def __init__(self, test, tls, given):
         self.folder = Path(tempfile.mkdtemp(prefix="rationale-"))
@@ -100,7 +100,7 @@ class Daemon:
             c.close()
 
     def store_rest(self):
-        """On a busy machine a daemon that ends may leave calls in its journal; the next one stores them."""
+        """On a busy machine a daemon may end with calls in its journal; the next one stores them."""
         while self.child.poll() is not None and b"closed before all was in the tables" in self.log.read_bytes():
             self.log.unlink()
             while select.select([self.notices], [], [], 0)[0]:
@@ -125,7 +125,7 @@ class Daemon:
 
 
 class Stream(threading.Thread):
-    """One that has begun; ends with what it got."""
+    """A running stream; at its end it has the received bytes."""
 
     def __init__(self, daemon, model):
         super().__init__(daemon=True)
@@ -149,7 +149,7 @@ class Stream(threading.Thread):
 
 
 class Caller(threading.Thread):
-    """Asks again and again, on a connection of its own each time, until it is told to stop."""
+    """Sends calls in a loop, each on a new connection, until it is stopped."""
 
     def __init__(self, daemon):
         super().__init__(daemon=True)
@@ -203,7 +203,7 @@ class Drain(unittest.TestCase):
             try:
                 socket.create_connection(("127.0.0.1", d.port), 5).close()
                 return False
-            except ConnectionResetError:  # it was in the queue of the socket that was closed
+            except ConnectionResetError:  # it was in the backlog of the closed socket
                 return False
             except ConnectionRefusedError:
                 return True

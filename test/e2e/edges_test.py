@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Edges of a call: where its reasoning is cut, how it fails, what it is refused with.
+"""Special cases of a call: where its reasoning is cut, how it fails, how it is refused.
 
     test/e2e/edges_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
@@ -49,7 +49,7 @@ def gemini(text, why=None, **part):
 
 
 def asks(dialect, model, **more):
-    """(path, body) of the least question in a dialect."""
+    """Returns (path, body) of the smallest request in a dialect."""
     body = {"responses": {"input": "hi"}, "gemini": {"contents": [{"parts": [{"text": "hi"}]}]},
             "messages": {"messages": SAID, "max_tokens": 9},
             "generate": {"messages": SAID, "stream": False},
@@ -78,7 +78,7 @@ class Cut(unittest.TestCase):
             self.assertIn("cut=budget", " ".join(comments(r.body)))
 
     def test_exactly_the_cap_is_not_cut_and_one_token_more_is(self):
-        # The last word is one token, and what there is of it before it is whole is two.
+        # The last word is one token, but a prefix of it is two.
         for word in (WORD, " ponder", " thinking", " consider"):
             for size in (None, 1, 5):
                 for count, cut in ((127, "none"), (128, "none"), (129, "budget")):
@@ -93,7 +93,7 @@ class Cut(unittest.TestCase):
                     with self.subTest(word, size=size, count=count):
                         tokens, *rest = USAGE.search(r.headers["x-rationale-usage"]).groups()
                         self.assertEqual(rest, ["128", cut])
-                        # What came beyond the cap counts too; cut from its word it may be two.
+                        # Tokens beyond the cap count too; a truncated word may be two.
                         self.assertIn(int(tokens), (128, 129, 130) if count > 128 else (count,))
                         said = json.loads(r.body)["choices"][0]["message"]
                         self.assertEqual((said["content"], said["reasoning"]),
@@ -264,7 +264,7 @@ class Levels(unittest.TestCase):
 
 
 class Cited(unittest.TestCase):
-    """What an answer was taken from, as clients of OpenAI's dialects are told it."""
+    """Citations in an answer, as clients of OpenAI's dialects get them."""
     NOTE = {"start_index": 4, "end_index": 9, "title": "T", "url": "https://x"}
 
     def claude(self, _, body):
@@ -322,7 +322,7 @@ class Cited(unittest.TestCase):
 
 
 class Refused(unittest.TestCase):
-    """An error of the provider, whatever its form, in the client's words."""
+    """Provider errors of any form become errors of the client's dialect."""
     FORMS = {
         "text": {"error": "boom here"},
         "detail": {"detail": "boom here"},
@@ -454,7 +454,7 @@ class Counted(unittest.TestCase):
 
 
 class Turns(unittest.TestCase):
-    """Conversations that one dialect takes and another has no form for."""
+    """Conversations that one dialect allows and another cannot express."""
     silence = {"type": "text", "text": "(The user has said nothing yet.)"}
 
     def asked(self, model, path, body):
@@ -506,7 +506,7 @@ class Turns(unittest.TestCase):
 
 
 class Passed(unittest.TestCase):
-    """Streams that reach a client: of its own dialect as they came, of another one with all of it."""
+    """Streams to a client: unchanged in its own dialect, complete in another."""
 
     def setUp(self):
         self.up = asking.world.up

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`rationale eval` and the replay server, with a model that works by rules.
+"""`rationale eval` and the replay server, with a scripted model.
 
     test/e2e/eval_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
@@ -67,7 +67,8 @@ class Eval(Case):
             self.assertEqual(r["cases"][0]["score"], 1, (strategy, r))
 
     def test_quoted_evidence_scores_nothing(self):
-        """The report that scored 1.00: every expected word is in the outputs that it quotes."""
+        """This report would score 1.00 by its words: the outputs that it quotes contain each
+        expected word."""
         self.model.server.quotes = True
         for strategy in ("classic", "react", "native"):
             r = self.json(CASES, "--strategy", strategy, "--reasoning", "on")
@@ -212,7 +213,7 @@ class Eval(Case):
             self.assertGreater(c["tool_calls"], 0, c)
             self.assertNotIn("no_tool_called", c["tags"])
             self.assertEqual(c["scored_by"], "facts")
-        # It knows none of these cases: it quotes what it saw, and refuses to say what is wrong.
+        # The model recognises none of these cases: it quotes outputs and states no cause.
         self.assertLess(r["total"]["score"], 0.3)
         self.assertLess(max(c["score"] for c in r["cases"]), 0.3)
 
@@ -232,7 +233,7 @@ class Eval(Case):
 
 
 class Server:
-    """`rationale mcp` over stdio, spoken to in the older era."""
+    """`rationale mcp` over stdio, used by a client of the legacy era."""
 
     def __init__(self, *args):
         self.child = subprocess.Popen([BINARY, "mcp", *args], stdin=subprocess.PIPE, stdout=subprocess.PIPE,

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`rationale export --format sqlite`: every column of every row of the file is as the API says it is.
+"""`rationale export --format sqlite`: every column of every row has the value that the API gives.
 
     test/e2e/export_tables_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
     tools/postgres-run python3 test/e2e/export_tables_test.py BINARY SOURCE_ROOT
@@ -27,7 +27,7 @@ OPERATOR, ALICE, BOB = "sk-operator", "sk-alice", "sk-bob"
 TURNS = 6
 TOOLS = [{"type": "function", "function": {"name": "look_up", "parameters": {"type": "object"}}}]
 
-# A column of llm_interactions and where the API has it; times are milliseconds there and
+# Columns of llm_interactions and their members in the API; times are milliseconds there and
 # microseconds here.
 SAME = {name: name for name in (
     "interaction_id session_id parent_id key_name route provider upstream_model dialect"
@@ -83,7 +83,7 @@ def psql(sql, database="exported"):
 
 
 def beside(sql):
-    """As a process of an application writes to tables that it shares."""
+    """Writes to the shared tables as an application's process does."""
     if SERVER:
         psql(sql)
         return
@@ -129,7 +129,7 @@ def fill():
     call("think", said("with a level"), "level", reasoning_effort="low")
     call("plain", said("long " + "words \u00e4 and more of them " * 20000), "long")
     messages = []
-    for i in range(TURNS):  # stored as what is new in each turn
+    for i in range(TURNS):  # stored as differences between turns
         messages += [{"role": "user", "content": f"turn {i} " + "and so on " * 200}]
         call("plain", messages, "conversation")
         messages += [{"role": "assistant", "content": f"reply {i} " + "it is so " * 200}]
@@ -139,7 +139,7 @@ def fill():
     world.count -= 1
     status, text = ask("/api/v1/history/sessions/gone", "DELETE")
     assert status == 200, text
-    assert ask("/api/v1/history/metrics")[0] == 200  # all that was answered is in the tables
+    assert ask("/api/v1/history/metrics")[0] == 200  # by now all answered calls are in the tables
     beside("INSERT INTO mcp_communications (communication_id, session_id, parent_id, timestamp_us,"
            " server_name, communication_type, tool_name, tool_arguments, tool_result, duration_ms,"
            " success, error_message, step_description) VALUES ('x-1', 'long', 'p', 123456789,"
@@ -174,7 +174,7 @@ def as_json(text):
 
 
 def every_call():
-    """All calls as the API gives them, by its sessions."""
+    """All calls from the API, session by session."""
     found, cursor = [], ""
     while cursor is not None:
         page = api("history/sessions?limit=100" + (f"&cursor={cursor}" if cursor else ""))
@@ -403,7 +403,7 @@ class Files(Case):
 
 class WhileCallsCome(Case):
     def test_it_is_one_view_of_a_store_that_grows(self):
-        """Sums of sessions and hours are those of the calls in the file, whenever it is made."""
+        """Sums of sessions and hours agree with the file's calls, whenever it was written."""
         stop = time.monotonic() + 3
         i = 0
         while time.monotonic() < stop:
@@ -424,7 +424,7 @@ class WhileCallsCome(Case):
 
 
 class Closed(Case):
-    """The last: the daemon has ended."""
+    """Runs last, after the daemon has ended."""
 
     def test_zz_a_store_that_nobody_has_open(self):
         db = self.exported()

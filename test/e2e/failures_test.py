@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Providers on bad days, and clients that leave.
+"""Failures of providers, and clients that disconnect.
 
     test/e2e/failures_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
@@ -15,7 +15,7 @@ from gateway import until, within
 
 
 class Failures(GatewayCase):
-    """What providers do on bad days."""
+    """Failures of providers."""
 
     def test_a_server_error_is_tried_again(self):
         for kind in KINDS:
@@ -75,9 +75,9 @@ class Failures(GatewayCase):
             for name in ODD:
                 name = name.split(":")[0]
                 if kind == "ollama" and name in ("cr", "crlf"):
-                    continue  # there are no events in its stream
+                    continue  # Ollama's stream has no events
                 if kind in ("gemini", "ollama") and name == "after-done":
-                    continue  # nothing says that it is done but what it said last
+                    continue  # no end marker follows the last chunk
                 with self.subTest(kind, odd=name):
                     said = question()
                     text, thought = said_in(self.ok(chat(f"{kind}-odd-{name}", said, stream=True,
@@ -111,10 +111,10 @@ class Failures(GatewayCase):
                 self.assertTrue(r.status >= 500 or b'"error"' in r.body, r.body)
             except http.client.IncompleteRead:
                 pass
-            self.assertLess(time.monotonic() - began, 50)  # of the 60 s that the model is silent
+            self.assertLess(time.monotonic() - began, 50)  # the model is silent for 60 s
 
     def leave(self, kind):
-        """How many ms after the client the upstream was left."""
+        """The milliseconds between the client's disconnect and the closing of the upstream."""
         said = question()
         body = json.dumps({"model": f"{kind}-endless", "stream": True, "messages": [
             {"role": "user", "content": said}]}).encode()

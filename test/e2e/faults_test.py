@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The disk is full, a sync fails: clients are told, nobody is asked in vain, nothing acknowledged is
-lost, and it goes on when it can.
+"""The disk is full, or a sync fails: clients get an error, no provider is called in vain, no
+acknowledged call is lost, and service resumes when the fault is over.
 
     test/e2e/faults_test.py BINARY SOURCE_ROOT FAULTS_LIBRARY [NAME OF A TEST...]
 """
@@ -83,7 +83,7 @@ class Faults(unittest.TestCase):
         return set(rows)
 
     def down(self):
-        """The first call finds out; from then on it is known."""
+        """The first call detects the fault; then /ready reports it."""
         self.ask()
         until(lambda: self.get("/ready")[0] == 503)
 
@@ -121,7 +121,7 @@ class Faults(unittest.TestCase):
             status, got = self.get("/api/v1/history/sessions")
             self.assertEqual((status, got["detail"]["error"]), (503, "store_unavailable"))
             self.assertIn("disk is full", got["detail"]["message"])
-        self.assertLess(time.monotonic() - began, 30)  # one of them alone took this long
+        self.assertLess(time.monotonic() - began, 30)  # a single query used to take this long
         self.fail("")
         until(lambda: self.get("/api/v1/history/sessions")[0] == 200)
         self.all_there()
@@ -158,7 +158,7 @@ class Faults(unittest.TestCase):
                 self.assertIn(b"all the same", text.replace(b'" the', b" the"))
         self.fail("")
         until(lambda: self.get("/ready")[0] == 200)
-        self.acked = []  # none of those is on record, as they were told
+        self.acked = []  # their replies said that they are not recorded
         self.assertNotIn("x-rationale-recorded", self.ask()[0].headers)
         self.all_there()
 
@@ -189,7 +189,7 @@ class Faults(unittest.TestCase):
         self.fail("sync")
         r, text = self.ask(said="not synced")
         self.assertEqual(r.status, 503, text)
-        for _ in range(5):  # though a sync would say that all is well
+        for _ in range(5):  # although another sync would succeed
             self.assertEqual(self.ask(said="in vain as well")[0].status, 503)
         self.assertEqual(self.asked("in vain as well"), 0)
         self.assertEqual(self.get("/ready")[0], 503)

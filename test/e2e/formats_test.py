@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Reasoning in a reply's text: found with nothing configured, and hidden from clients that may not
-see it, whatever the format and whoever asked for it.
+"""Reasoning in a reply's text is found without configuration, and hidden from clients that may not
+see it, in any format and however the client asked for it.
 
     test/e2e/formats_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
@@ -88,7 +88,7 @@ def streamed(text, step):
 
 
 def texts_of(body):
-    """Every string in a reply's JSON, streamed or whole, joined."""
+    """All strings in a reply's JSON, streamed or whole, joined."""
     found = []
 
     def walk(v):
@@ -108,7 +108,7 @@ def texts_of(body):
 
 class Formats(unittest.TestCase):
     def is_same(self, r, text, step):
-        """But for the comment at its end, a stream is as it came."""
+        """A stream is passed on unchanged, except for the comment at its end."""
         body = b"\n\n".join(b for b in r.body.split(b"\n\n") if not b.startswith(b":"))
         self.assertEqual(body, (streamed(text, step) if step else whole(text))[1])
 
@@ -128,7 +128,7 @@ class Formats(unittest.TestCase):
                 self.assertNotIn(SECRET.encode(), r.body)
                 if path == "/v1/chat/completions":
                     self.assertTrue(said_in(r)[0].endswith(ANSWER), said)
-                elif step in (0, 1000):  # else other members stand between the pieces
+                elif step in (0, 1000):  # otherwise other members are between the pieces
                     self.assertIn(ANSWER, said)
 
     def test_with_nothing_configured_reasoning_is_found_and_hidden(self):
@@ -236,7 +236,8 @@ class Formats(unittest.TestCase):
             self.assertEqual(call["response"] or "", answer)
 
     def test_thoughts_of_one_reply_are_paragraphs(self):
-        """For the record, and for clients that have one text for all of them; nobody counts the line."""
+        """In the record, and for clients that have a single text for all reasoning; the inserted
+        line is not counted."""
         text = "<think>one two</think>\nFirst.\n<think>three</think>\nForty."
         blocks = [{"type": "thinking", "thinking": "one two", "signature": "a"},
                   {"type": "thinking", "thinking": "three", "signature": "b"}, {"type": "text", "text": "Forty."}]

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The front of a streamed text that may be an opening marker: a reply without a marker passes in the
-frames that its provider sent, and one with a marker is split.
+"""The beginning of a streamed text that may be an opening marker: a reply without a marker passes
+in its provider's frames, and one with a marker is split.
 
     test/e2e/fronts_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
@@ -48,7 +48,7 @@ def tearDownModule():
     World.folder.cleanup()
 
 
-# ---- streams: one frame for each piece of text ----
+# ---- streams: one frame per piece of text ----
 
 def dump(doc):
     return json.dumps(doc, separators=(" ,", ": "), ensure_ascii=False)
@@ -124,7 +124,7 @@ def stream(dialect, pieces):
 
 
 def deltas(dialect, body):
-    """The texts of a stream, one for each frame that has one."""
+    """The texts of a stream, one per frame with text."""
     out = []
     for d in lines(body) if dialect == "ollama" else frames(body):
         text = None
@@ -238,7 +238,7 @@ class Fronts(unittest.TestCase):
             self.assertEqual(len(World.up.asked), 2)
 
     def test_a_reply_that_breaks_off_later_keeps_its_front(self):
-        first = {**chunk({"role": "assistant", "content": ""}), "large": "x" * 300000}  # more than is held back
+        first = {**chunk({"role": "assistant", "content": ""}), "large": "x" * 300000}  # exceeds the buffer
         body = sse(first, chunk({"content": "["})).encode()
         got = self.ask("openai", "openai", body)
         self.assertTrue(got.startswith(body), got)

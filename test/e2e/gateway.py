@@ -1,4 +1,4 @@
-"""A gateway in front of the test provider, both real processes on ports of their own.
+"""A gateway in front of the test provider, both as real processes on their own ports.
 
     with Provider() as provider, Gateway(BINARY, config(provider)) as gateway: ...
 
@@ -22,16 +22,16 @@ from pathlib import Path
 PROVIDER_FOLDER = Path(__file__).resolve().parents[1] / "provider"
 START_SECONDS = 120
 PATIENCE = 120
-# The path behind the provider's root for each kind of upstream.
+# The path after the provider's root for each kind of upstream.
 BASES = {"openai": "/v1", "responses": "/v1", "anthropic": "", "gemini": "", "mistral": "/mistral/v1",
          "ollama": ""}
 
-# What a model can be asked for is known by its name, where there are generations of them.
+# The gateway derives a model's parameters from its name where they depend on the generation.
 FAMILIES = {"anthropic": "claude-sonnet-4-5", "gemini": "gemini-2.5-flash"}
 
 
 def can_serve(binary):
-    """Whether this binary has the gateway in it."""
+    """Whether this binary includes the gateway."""
     try:
         return subprocess.run([binary, "serve", "--help"], stdout=subprocess.DEVNULL,
                               stderr=subprocess.DEVNULL, timeout=30, check=False).returncode == 0
@@ -40,7 +40,7 @@ def can_serve(binary):
 
 
 class Process:
-    """A child that is ended whatever happens."""
+    """A child process that is ended in any case."""
     child = None
 
     def __enter__(self):
@@ -62,7 +62,8 @@ class Process:
 
 
 def until(what, seconds=PATIENCE):
-    """What the function gives as soon as it is true; a busy machine is given time."""
+    """Waits until the function returns a true value, and returns it; the time limit allows for a
+    busy machine."""
     end = time.monotonic() + seconds
     while not (got := what()):
         if time.monotonic() > end:
@@ -72,8 +73,8 @@ def until(what, seconds=PATIENCE):
 
 
 def within(limit, measure, tries=5):
-    """The best of a few tries is within the limit: one that is held up by itself is so every time,
-    one that something else on the machine holds up is not."""
+    """Returns when one of several attempts is below the limit. A real delay occurs in each attempt;
+    load on the machine does not."""
     seen = []
     while not seen or seen[-1] >= limit:
         if len(seen) == tries:
@@ -83,7 +84,7 @@ def within(limit, measure, tries=5):
 
 
 def cpu_seconds(pid):
-    """What a process has used of a processor, whatever else the machine does."""
+    """The CPU time of a process, which other load on the machine does not affect."""
     with open(f"/proc/{pid}/stat", encoding="utf-8") as f:
         fields = f.read().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
@@ -95,8 +96,8 @@ class Provider(Process):
         self.port, self.root = 0, ""
 
     def start(self):
-        # With -S python starts in a fifth of the time: it needs no packages. Python keeps the byte code
-        # of a module that is imported, and compiles a script at each start.
+        # -S skips Python's site packages, so python starts five times as fast. Imported modules
+        # have cached byte code; a script would be compiled at each start.
         self.child = subprocess.Popen([sys.executable, "-S", "-c", "import provider; provider.run()",
                                        "--key", self.key, "--scripts", json.dumps(self.scripts)],
                                       env={**os.environ, "PYTHONPATH": str(PROVIDER_FOLDER)},
@@ -113,7 +114,7 @@ class Provider(Process):
             self.child.stdout.close()
 
     def log(self, text=""):
-        """What it was asked, oldest first; only what has this text in its body."""
+        """The provider's log, oldest first; only requests whose body contains this text."""
         c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         c.request("GET", f"/__log?has={urllib.parse.quote(text)}")
         entries = json.loads(c.getresponse().read())
@@ -132,7 +133,7 @@ class Provider(Process):
         self.tell("DELETE", "/__log")
 
     def held(self, text, nth=1):
-        """Waits until a request with this text in it is stopped by `hold`, for the nth time."""
+        """Waits until `hold` has paused a request with this text for the nth time."""
         until(lambda: any(e["held"] >= nth for e in self.log(text)))
 
     def go_on(self, text):
@@ -140,7 +141,7 @@ class Provider(Process):
 
 
 class Gateway(Process):
-    """`rationale serve` with a configuration of its own, in a folder of its own."""
+    """`rationale serve` with its own configuration, in its own folder."""
 
     def __init__(self, binary, config, client_key="", env=None):
         self.binary = binary
@@ -149,7 +150,7 @@ class Gateway(Process):
         self.port, self.root = 0, ""
         self.config = {"store": f"sqlite:{self.folder / 'history.db'}",
                        "breaker": {"failures": 1000},
-                       "probe": {"interval": 0},  # upstreams of tests count their connections
+                       "probe": {"interval": 0},  # upstreams in tests count connections
                        **config}
         if client_key:
             self.config.setdefault("keys", [{"name": "tests", "sha256": digest(client_key)}])
@@ -174,7 +175,7 @@ class Gateway(Process):
             time.sleep(0.02)
 
     def answers(self, before):
-        """Whether it has said where it listens, in the log from there on, and does so."""
+        """Whether the gateway listens: reads the port from the log after `before`, and connects."""
         found = re.search(rb"listening on http://127\.0\.0\.1:(\d+)", self.log.read_bytes()[before:])
         if not found:
             return False
@@ -193,7 +194,7 @@ class Gateway(Process):
         self.child.send_signal(number)
 
     def reload(self, config):
-        """A new configuration by SIGHUP; the gateway is given a moment to take it."""
+        """Writes a new configuration and sends SIGHUP, without waiting for the reload."""
         self.write(config)
         self.signal(signal.SIGHUP)
 
@@ -219,7 +220,7 @@ def digest(key):
 
 
 def upstream(provider, kind, models, **more):
-    """One provider of the configuration; models is alias -> behaviour, or a list of behaviours."""
+    """A provider of the configuration; models is alias -> behaviour, or a list of behaviours."""
     if isinstance(models, dict) and kind in FAMILIES:
         models = {a: b if b.startswith(("claude", "gemini")) else f"{FAMILIES[kind]}+{b}"
                   for a, b in models.items()}
@@ -231,8 +232,9 @@ def upstream(provider, kind, models, **more):
 
 
 def providers_of(provider, key, good, bad, **more):
-    """All kinds, each with every behaviour as KIND-NAME. What fails, and what speaks in tags, has a
-    provider of its own, so that the one's state does not touch the other's."""
+    """All kinds, each with every behaviour as KIND-NAME. Failing behaviours and behaviours with
+    tags have their own providers, so that their circuit breakers and formats do not affect
+    others."""
     out = {}
     for kind in BASES:
         tags = {n: b for n, b in good.items() if b.startswith("tags")}

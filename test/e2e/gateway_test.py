@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The gateway from outside: raw HTTP in front, the test provider behind, the real binary between.
+"""The real binary, with raw HTTP clients in front and the test provider behind.
 
     test/e2e/gateway_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 
-Who gets in, what goes through to the byte, /generate, signals and crashes. What the official SDKs make
-of it is test/sdk's business; reasoning_test.py and failures_test.py have the rest.
+Authentication, bytes passed through, /generate, signals and crashes. test/sdk tests the official
+SDKs; reasoning_test.py and failures_test.py test the rest.
 """
 # SPDX-License-Identifier: Apache-2.0
 import http.client
@@ -28,7 +28,7 @@ from gateway import PATIENCE, Gateway, until, upstream
 
 
 class Doors(GatewayCase):
-    """Who gets in, and what everybody is told."""
+    """Authentication, and routes that need none."""
 
     def test_each_way_to_show_a_key_is_taken(self):
         for headers in ({"authorization": f"Bearer {KEY}"}, {"authorization": f"bearer {KEY}"},
@@ -116,7 +116,7 @@ class Doors(GatewayCase):
 
 
 class Bytes(GatewayCase):
-    """With the same dialect on both sides nothing is written anew."""
+    """With the same dialect on both sides no body is rewritten."""
 
     ODD_BODY = ('{"zeta": 1.0, "model":"plain","temperature":1e0 ,"messages":[{"role":"user",'
                 '"content":"caf\\u00e9 \\ud83c\\udf0d %s","name":"n"}],"big":12345678901234567890123,'
@@ -128,7 +128,7 @@ class Bytes(GatewayCase):
             body = (self.ODD_BODY % (said, stream)).encode()
             self.ok(request("/v1/chat/completions", body))
             [entry] = self.upstream(said, 1)
-            if stream == "true":  # every stream is asked for its usage
+            if stream == "true":  # every stream requests its usage
                 body = body[:-1] + b',"stream_options":{"include_usage":true}}'
             self.assertEqual(entry["body"].encode(), body)
 
@@ -176,7 +176,7 @@ class Bytes(GatewayCase):
 
 
 class Generate(GatewayCase):
-    """Our own /generate: events by name."""
+    """/generate: named events."""
 
     def named(self, body):
         out = []
@@ -212,7 +212,7 @@ class Generate(GatewayCase):
 
 
 class Life(GatewayCase):
-    """Signals, limits, and what outlives a crash: each with a gateway of its own."""
+    """Signals, limits, and data that survives a crash; each test has its own gateway."""
 
     def own(self, env=None, **more):
         g = Gateway(BINARY, config(**more), env=env)
@@ -241,7 +241,7 @@ class Life(GatewayCase):
                 self.assertEqual(said_in(r)[0], answer_to(said))
 
     def held_stream(self, g, said):
-        """One that has begun, and goes on when the provider is told so."""
+        """Starts a stream in the background; it continues when the provider is released."""
         out = []
         thread = threading.Thread(target=lambda: out.append(
             chat("openai-held", said, at=g, stream=True)))
@@ -250,11 +250,11 @@ class Life(GatewayCase):
         return thread, out
 
     def leaves(self, g):
-        """Whether it takes no more."""
+        """Whether it accepts no more calls."""
         try:
             return request("/ready", at=g).status == 503
         except OSError:
-            return True  # not even listening is an answer
+            return True  # a refused connection counts too
 
     def test_sigterm_lets_streams_end_and_takes_no_more(self):
         g = self.own(timeouts={"drain": "300s"})
@@ -272,7 +272,7 @@ class Life(GatewayCase):
         said = question()
         thread, _ = self.held_stream(g, said)
         begun = []
-        for _ in range(20):  # requests that have begun are read to their end
+        for _ in range(20):  # running requests are read to their end
             begun.append(socket.create_connection(("127.0.0.1", g.port), timeout=PATIENCE))
             begun[-1].sendall(f"GET /api/v1/policy/documents HTTP/1.1\r\nhost: x\r\nx-api-key: {KEY}\r\n".encode())
         g.signal(signal.SIGTERM)
@@ -282,14 +282,15 @@ class Life(GatewayCase):
             sock.sendall(b"connection: close\r\n\r\n")
             with sock, sock.makefile("rb") as reply:
                 text = reply.read()
-            self.assertRegex(text, rb"^HTTP/1.1 (404|503) ")  # 404: no policies here, and no refusal yet
+            self.assertRegex(text, rb"^HTTP/1.1 (404|503) ")  # 404: no policies here, and not draining yet
         self.assertIn(b'"draining"', text)
         world.provider.go_on(said)
         thread.join(PATIENCE)
         self.assertEqual(g.child.wait(PATIENCE), 0, g.log_tail())
 
     def test_a_second_sigterm_does_not_wait(self):
-        # It ends with threads that nobody joined, as it should: no leak for ThreadSanitizer to report.
+        # The process ends with running threads on purpose, so ThreadSanitizer must not report them
+        # as leaks.
         g = self.own(timeouts={"drain": "300s"}, env={
             "TSAN_OPTIONS": os.environ.get("TSAN_OPTIONS", "") + " report_thread_leaks=0"})
         thread = self.stream_in_background_quietly(g, question())
@@ -391,7 +392,7 @@ class Life(GatewayCase):
             child.send_signal(signal.SIGABRT)
             child.wait(PATIENCE)
             self.assertEqual(list(Path(folder).iterdir()), [])
-        # What is piped to a program is dumped with a limit of 0 as well, not with this one.
+        # A limit of 0 would not prevent core dumps that are piped to a program; a limit of 1 does.
         self.assertRegex(limits, r"Max core file size +1 +1 ")
 
     def test_a_bad_configuration_does_not_start(self):

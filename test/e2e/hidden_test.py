@@ -62,7 +62,7 @@ def logprobs(*tokens):
                         for t in tokens]}
 
 
-# Members that say it again, each in its place beside the one that the gateway reads.
+# Members that repeat the reasoning beside the one that the gateway reads.
 IN_MESSAGE = {
     "litellm": {"provider_specific_fields": {"reasoning_content": SECRET, "kept": 1,
                                              "thinking_blocks": [{"thinking": SECRET}]}},
@@ -94,7 +94,7 @@ DUMPS = {
     "prompt": {"prompt_token_ids": [SECRET], "prompt_text": SECRET, "prompt_logprobs": [{"1": {"decoded_token": SECRET}}]},
 }
 
-# Chunks of a content list that are reasoning, as hosts write them.
+# Reasoning chunks of a content list, in the forms of several hosts.
 CHUNKS = {
     "databricks": {"type": "reasoning", "summary": [{"type": "summary_text", "text": SECRET,
                                                      "signature": "s"}]},
@@ -153,7 +153,7 @@ class Hidden(unittest.TestCase):
                 r = self.hides(self.chat(stream(chunk(message), chunk({"content": "Yes."}),
                                                 chunk({}, "stop")), stream=True))
                 self.assertTrue(r.body.endswith(DONE))
-                # Alone in a frame, with nothing of it where it is read.
+                # Alone in a frame, while the member that the gateway reads is empty.
                 self.hides(self.chat(stream(chunk({**message, "reasoning_content": None, **members}),
                                             chunk({"content": "Yes."}), chunk({}, "stop")),
                                      stream=True))
@@ -162,7 +162,7 @@ class Hidden(unittest.TestCase):
         text = {"type": "text", "text": "Yes."}
         for name, part in CHUNKS.items():
             for stream_it in (False, True):
-                # In one frame and in two: the same.
+                # In one frame, and divided into two.
                 replies = [stream(chunk({"content": [part]}), chunk({"content": [text]}),
                                   chunk({}, "stop")),
                            stream(chunk({"content": [part, text]}), chunk({}, "stop"))]
@@ -235,8 +235,8 @@ class Hidden(unittest.TestCase):
                 self.assertEqual(message[k], v)
 
     def test_omitted_thinking_leaves_its_signature(self):
-        """Claude's own "display: omitted": a client that may see reasoning gets the provider's block,
-        which is a signature alone, and not a reply without it."""
+        """Claude's "display: omitted": a client that may see reasoning gets the provider's block,
+        which has only a signature."""
         reply = plain({"id": "m", "type": "message", "role": "assistant", "model": "u", "content": [
             {"type": "thinking", "thinking": "", "signature": "c2lnbmF0dXJl"},
             {"type": "text", "text": "Yes."}], "stop_reason": "end_turn", "stop_sequence": None,
@@ -255,7 +255,8 @@ class Hidden(unittest.TestCase):
         self.hides(self.chat(stream(chunk({"content": "Yes."}), last), stream=True))
 
     def test_copies_of_the_text_and_of_its_tokens_are_taken_out(self):
-        """Whole, and in streams that are cut in every place, with what each chunk may have besides."""
+        """Whole, and in streams divided at every position, with other members that a chunk may
+        have."""
         for name, dump in DUMPS.items():
             with self.subTest(name):
                 self.hides(self.chat(whole({"content": TAGS + "Yes."}, **dump)))
@@ -287,7 +288,7 @@ class Hidden(unittest.TestCase):
                          [logprobs("Yes", "."), None])
 
     def test_tokens_of_another_chunk_are_no_copy_of_this_one(self):
-        """Hosts that hold text back send the tokens of one chunk with the text of another."""
+        """Hosts that buffer text send the tokens of one chunk with the text of another."""
         for tokens in ((SECRET,), (SECRET, "Yes", "."), ("Yes", ".", SECRET)):
             for first in ({"reasoning_content": SECRET}, {"content": TAGS}):
                 frames = [chunk(first), chunk({"content": "Yes."}, logprobs=logprobs(*tokens)),
@@ -302,7 +303,8 @@ class Hidden(unittest.TestCase):
         return request(path, body, headers or {})
 
     def test_an_error_in_a_stream_does_not_quote_it(self):
-        """With every cut of the reasoning, before and after the first bytes of the answer."""
+        """With the reasoning divided at every position, before and after the first bytes of the
+        answer."""
         thought = f"{SECRET} thoughts, of many words."
         tags = f"<think>{thought}"
         error = {"error": {"message": f"stopped after: {thought[3:]}", "type": "server_error",
@@ -327,7 +329,7 @@ class Hidden(unittest.TestCase):
                     self.assertIn(f"stopped after: {SECRET}".encode(), r.body)
 
     def test_a_viewer_gets_no_error_that_quotes_it(self):
-        """The client asks for the reasoning by a header, and one of two viewers of its key does."""
+        """The client requests the reasoning by a header, and one of two viewers of its key does."""
         thought = f"{SECRET} thoughts, of many words."
         failure = {"error": {"message": f"stopped after: {thought}", "code": "overloaded"}}
         path, body = by_dialect("chat", True)["openai"]
@@ -350,7 +352,7 @@ class Hidden(unittest.TestCase):
                 self.assertNotIn(SECRET, json.dumps(blind.seen))
 
     def test_an_error_does_not_quote_the_end_of_long_reasoning(self):
-        """However long the reasoning is, and in how many pieces it comes."""
+        """For any length of the reasoning and any number of pieces."""
         thought = "".join(f"thought {i:x}, " for i in range(8000))
         for size in (1000, 70000, len(thought)):
             frames = [chunk({"reasoning": thought[i:i + size]})
@@ -363,7 +365,7 @@ class Hidden(unittest.TestCase):
                 self.assertIn(b'"code":"overloaded"', r.body.replace(b" ", b""))
 
     def test_a_long_error_after_long_reasoning_takes_no_time(self):
-        """Neither is looked for in the other byte by byte."""
+        """The search for quoted reasoning must not compare every pair of positions."""
         thought = "".join(f"{i:x} " for i in range(100000))
         said = "".join(f"{i:o}-" for i in range(60000))
         path, body = by_dialect("chat", True)["openai"]
@@ -380,7 +382,7 @@ class Hidden(unittest.TestCase):
         self.assertLess(time.monotonic() - began, 10)
 
     def test_only_an_error_that_quotes_it_is_changed(self):
-        """After so much of the answer that the client has some of it."""
+        """After so much of the answer that the client has received some."""
         said = [chunk({"reasoning": SECRET}), *[chunk({"content": "Yes."})] * 4000]
         for message, passes in (("The server is overloaded: try again.", True),
                                 (f"Failed after {SECRET}", False)):
@@ -392,7 +394,7 @@ class Hidden(unittest.TestCase):
             self.assertIn(b"overloaded", r.body)
 
     def test_a_refusal_does_not_quote_earlier_reasoning(self):
-        """The reasoning of earlier turns is in the request that the provider refuses."""
+        """A refused request contains the reasoning of earlier turns."""
         thought = f"{SECRET} thoughts, of many words."
         for path, body, refusal in (
                 ("/v1/messages", {"model": "claude-opus-5-5", "max_tokens": 100, "messages": [
@@ -422,7 +424,7 @@ class Hidden(unittest.TestCase):
                 self.assertIn(thought[4:].encode(), r.body)
 
     def test_a_refusal_of_very_much_reasoning_is_an_error_and_no_more(self):
-        """Texts with escapes, tiny ones and large ones, each of which has to be decoded."""
+        """Texts with escapes, tiny and large, each of which must be decoded."""
         parts = [{"type": "reasoning", "summary": [{"type": "summary_text", "text": t}]}
                  for t in ["\n"] * 20000 + ["\n" * 300000, "\t" * 500000]]
         r = self.fails("/v1/chat/completions", {"model": "chat", "messages": [
@@ -500,7 +502,7 @@ class Hidden(unittest.TestCase):
                     "message": {"role": "assistant", "content": "Yes.", "thinking": SECRET}})))
 
     def test_tokens_beside_a_text_that_is_split_are_not_told(self):
-        """In Gemini, Ollama and Responses, whole and in streams that are cut in every place."""
+        """In Gemini, Ollama and Responses, whole and in streams divided at every position."""
         text = TAGS + "Yes."
         odds = logprobs("<think>", SECRET, "</think>", "Yes", ".")["content"]
 
@@ -620,14 +622,14 @@ class Hidden(unittest.TestCase):
             frames = [{**f, "sequence_number": n} for n, f in enumerate(frames)]
             r = self.hides(self.ask("/v1/responses", {"model": "responses", "input": "hi",
                                                       "stream": True}, sse(*frames)))
-            self.assertIn(b"c2Vh", r.body)  # what is sealed may go back
+            self.assertIn(b"c2Vh", r.body)  # encrypted reasoning may be returned
             numbers = [e["sequence_number"] for e in events(r.body)]
             self.assertEqual(numbers, sorted(set(numbers)))
         self.hides(self.ask("/v1/responses", {"model": "responses", "input": "hi"}, plain(body)))
 
 
 class Record(unittest.TestCase):
-    """What a client sends back of earlier reasoning is no more on record than the reply's own."""
+    """Earlier reasoning in a client's request is recorded no more than that of replies."""
 
     def sent_back(self, gateway):
         said = {"role": "user", "content": "hi"}
@@ -677,12 +679,12 @@ REMINDER = "<system-reminder>Be brief.</system-reminder>"
 
 
 class Conversations(unittest.TestCase):
-    """A provider that counts its calls from 0 in every reply: what it thought in one conversation is never
-    sent along in another of the same key."""
+    """A provider that numbers its calls from 0 in every reply: the reasoning of one conversation is
+    never sent in another of the same key."""
 
     @staticmethod
     def question(body):
-        """The last words of the user, and how many results came behind them."""
+        """The user's last words, and the number of results after them."""
         said, results = "", 0
         for m in body["messages"]:
             parts = m["content"] if isinstance(m["content"], list) else [{"type": "text", "text": m["content"] or ""}]
@@ -732,7 +734,7 @@ class Conversations(unittest.TestCase):
             self.assertEqual(turn(m), [])
         self.assertEqual(turn(alice), ["Thought of Alice step 0"])
         self.assertEqual(turn(carol), ["Thought of Carol step 0"])
-        alice.append({"role": "user", "content": "Another"})  # the same id a third time, and a fourth
+        alice.append({"role": "user", "content": "Another"})  # the same id a third and a fourth time
         both = ["Thought of Alice step 0", "Thought of Alice step 1"]
         self.assertEqual(turn(alice), both)
         self.assertEqual(turn(alice), [*both, "Thought of Another step 0"])
@@ -742,7 +744,7 @@ class Conversations(unittest.TestCase):
     def test_chat(self):
         asking.world.up.reply = self.chat_reply
         self.check(self.chat)
-        mute = [{"role": "user", "content": "Mute"}]  # nothing was thought there
+        mute = [{"role": "user", "content": "Mute"}]  # a call without reasoning
         self.chat(mute)
         self.assertEqual(self.chat(mute), [None])
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The record from the command line, beside a daemon that runs.
+"""The record from the command line, while a daemon runs.
 
     test/e2e/history_cli_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
@@ -36,7 +36,7 @@ def cli(*args, code=0, **env):
 
 
 def settled():
-    """All that was answered is in the tables once the API has said so."""
+    """After the API has answered, all answered calls are in the tables."""
     assert ask("/api/v1/history/metrics").status == 200
 
 
@@ -121,7 +121,7 @@ class Commands(unittest.TestCase):
         self.assertEqual(call("nobody", "hi", "cli-none").status, 404)
         self.assertEqual(ask("/v1/chat/completions", ALICE, "POST", "x").status, 400)
         self.assertEqual(ask("/v1/chat/completions", ALICE, "POST", '{"model": "plain"}').status, 400)
-        last = r'msg=request .* status=400 code=invalid_request '  # written after its reply
+        last = r'msg=request .* status=400 code=invalid_request '  # logged after its reply
         until(lambda: re.search(last, world.gateway.log.read_text()))
         log = world.gateway.log.read_text()
         self.assertRegex(log, r'msg=request .* status=404 code=model_not_found .* model=nobody')
@@ -201,7 +201,7 @@ class Commands(unittest.TestCase):
         self.assertTrue(got["ok"])
         self.assertLessEqual({"group", "level", "what", "fix"}, set(got["findings"][0]))
         done = run("doctor", "--json", "--config", str(world.gateway.path),
-                   env=environment())  # the provider's key is not there
+                   env=environment())  # without the provider's key
         self.assertEqual(done.code, 1, done)
         bad = [f for f in json.loads(done.out)["findings"] if f["level"] == "error"]
         self.assertTrue(bad and bad[0]["fix"], bad)
@@ -238,7 +238,7 @@ class Commands(unittest.TestCase):
 
 
 class Erase(unittest.TestCase):
-    """The daemon does it where it runs; without one the command does."""
+    """A running daemon does the erasure; without one the command does."""
 
     def config(self):
         path = world.gateway.folder / "erase.yaml"
@@ -255,7 +255,7 @@ class Erase(unittest.TestCase):
     def test_a_session_is_erased_by_the_daemon_and_the_log_still_holds(self):
         call("plain", "the quokka must go", "erase-1")
         settled()
-        self.erase("--session", "erase-1", code=2)  # nobody to ask whether it is meant
+        self.erase("--session", "erase-1", code=2)  # no terminal for the confirmation
         self.erase("--session", "erase-1", "--yes", code=4)
         self.erase("--session", "erase-1", "--yes", code=4, RATIONALE_KEY=ALICE)
         self.erase("--yes", code=2)
@@ -309,7 +309,7 @@ class Tail(unittest.TestCase):
                                  env=environment(UPSTREAM_KEY="k", **env))
         seen = threading.Event()
 
-        def keep_calling():  # the first may come before it listens
+        def keep_calling():  # the first may fail before it listens
             for i in range(1000):
                 call("think", f"tell the tail {i}", session or f"tail-{i}")
                 if seen.wait(0.3):
@@ -364,7 +364,7 @@ class Tail(unittest.TestCase):
 
 
 def put_answered(run, text, status="done"):
-    """The log of a run in which the model answered at once; the key is what it was asked."""
+    """Writes the log of a run with one model call; the effect's key is a digest of the request."""
     body = '{"model":"m","messages":[{"role":"user","content":"hi"}]}'
     key = hashlib.sha256()
     for part in (run.encode(), (0).to_bytes(8, "little"), b"model", b"m", body.encode()):

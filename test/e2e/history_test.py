@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The history API from outside: real calls through the gateway, then every question about them.
+"""The history API: real calls through the gateway, then every query about them.
 
     test/e2e/history_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 
-What the gateway does not write by itself (applications' sessions, tool exchanges) is put into the
-database beside it, as an application's own process would.
+Rows that the gateway does not write itself (applications' sessions, tool exchanges) are inserted
+into the database as an application's process would.
 """
 # SPDX-License-Identifier: Apache-2.0
 import csv
@@ -124,7 +124,7 @@ class Case(unittest.TestCase):
 
 
 class Restarts(unittest.TestCase):
-    """A conversation that names no session goes on, however the daemon ended in between."""
+    """A conversation without a session id continues after any kind of restart."""
 
     def test_a_conversation_is_recognised_after_restarts(self):
         g = Gateway(BINARY, {**world.gateway.config})
@@ -353,7 +353,7 @@ class Sessions(Case):
             self.assertIn(known or "", detail["message"])
         self.wrong(ask("/api/v1/runs", state="waiting"), 400, "state")
         self.wrong(ask("/api/v1/history/sessions?" + "n" * 70 + "=1"), 400, "query")
-        self.ok(ask("/api/v1/history/sessions?_=17&page_size=1"))  # against caches
+        self.ok(ask("/api/v1/history/sessions?_=17&page_size=1"))  # clients add `_` to bypass caches
         self.wrong(ask("/api/v1/usage", group_by="colour"), 422, "group_by")
         self.wrong(ask("/api/v1/history/export", format="xml"), 422, "format")
 
@@ -435,7 +435,7 @@ class Sessions(Case):
 
 
 class New(Case):
-    """What a request has that no earlier call of its session had."""
+    """The part of a request that no earlier call of its session had."""
 
     def send(self, session, messages, **more):
         r = ask("/v1/messages", ALICE, "POST", json.dumps(
@@ -454,7 +454,7 @@ class New(Case):
         reply = {"role": "assistant", "content": "an answer"}
         ask_2 = {"role": "user", "content": "two"}
         first = self.send("new", [ask_1], system="Be brief.", tools=tools)
-        # The mark of the cache moves, and its text is no list any more.
+        # The cache marker moves, and its text is no longer a list.
         second = self.send("new", [{"role": "user", "content": "one"}, reply, ask_2],
                            system="Be brief.", tools=tools)
         third = self.send("new", [{"role": "user", "content": "one"}, reply, ask_2, reply,
@@ -465,7 +465,8 @@ class New(Case):
                             tools=tools + tools)
         alone = self.send("new", [{"role": "user", "content": "something else"}])
         rows = [
-            # call, the one before, as before, left out, system, tools, what is new
+            # call, its predecessor, messages in common, messages left out, system, tools, new
+            # messages
             (first, None, 0, 0, "Be brief.", tools, [ask_1]),
             (second, first, 1, 0, None, None, [reply, ask_2]),
             (third, second, 3, 0, "Be long.", tools + tools,
@@ -664,7 +665,8 @@ class Keys(Case):
         self.assertEqual(hidden, [{k: v for k, v in m.items() if k != "reasoning_content"} for m in sent])
 
     def test_a_search_tells_nothing_of_words_that_the_asker_may_not_see(self):
-        """Whether the last word is taken as the front of a longer one depends on what the asker can see."""
+        """Whether the last word is searched as a prefix depends only on texts that the asker may
+        see."""
         call("plain", "one saxophonist", "front", BOB)
         found = lambda: [r["session_id"] for r in self.ok(
             ask("/api/v1/history/search", BOB, q="saxophon"))["results"]]
@@ -794,7 +796,7 @@ class Export(Case):
 
 
 class Running(Case):
-    """What runs now is in progress, and none of it waits for a reader."""
+    """Running calls are in progress, and none of them waits for a reader."""
 
     def begin(self, session, model="held"):
         c = http.client.HTTPConnection("127.0.0.1", world.gateway.port, timeout=60)

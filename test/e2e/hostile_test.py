@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Clients and providers that mean no good, or do not know better.
+"""Malicious or faulty clients and providers.
 
     test/e2e/hostile_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 
-The providers here are bytes on a socket: what the test provider would never say.
+The providers here send raw bytes that the test provider cannot produce.
 """
 # SPDX-License-Identifier: Apache-2.0
 import http.client
@@ -20,7 +20,7 @@ PATHS = {"openai": "/v1/chat/completions", "responses": "/v1/responses",
          "gemini": "/v1beta/models/%s:generateContent"}
 COUNTS = {"count": "/v1/messages/count_tokens", "gemini count": "/v1beta/models/%s:countTokens"}
 HEAD = "HTTP/1.1 200 OK\r\nContent-Type: {}\r\nConnection: close\r\n\r\n"
-# The smallest good reply of each kind, whole.
+# The smallest valid reply of each kind, whole.
 GOOD = {
     "openai": {"id": "x", "object": "chat.completion", "created": 1, "model": "m", "choices": [
         {"index": 0, "message": {"role": "assistant", "content": "ok"}, "finish_reason": "stop"}]},
@@ -39,7 +39,7 @@ GOOD["mistral"] = GOOD["openai"]
 
 
 class Upstream(socketserver.ThreadingTCPServer):
-    """Reads a request, says what it was told to, closes."""
+    """Reads a request, sends the configured bytes, closes the connection."""
     allow_reuse_address = daemon_threads = True
     says = b""
 
@@ -52,7 +52,7 @@ class Upstream(socketserver.ThreadingTCPServer):
         self.says = HEAD.format(kind).encode() + (body if isinstance(body, bytes) else body.encode())
 
     def tell_chunks(self, *deltas, end=True):
-        """A stream of OpenAI chat completions; a delta is JSON text."""
+        """Configures a stream of OpenAI chat completions; a delta is JSON text."""
         frame = 'data: {"id":"a","object":"chat.completion.chunk","created":1,"model":"m",' \
             '"choices":[{"index":0,"delta":%s%s}]}\n\n'
         text = "".join(frame % (d, "") for d in deltas)
@@ -97,7 +97,8 @@ class Hostile(unittest.TestCase):
         self.assertIsNone(self.gateway.child.poll(), self.gateway.log_tail(3000))
 
     def ask(self, dialect, model, body=None, **headers):
-        """(status, bytes); the body is text with M where the model's name goes, or a dict."""
+        """Returns (status, bytes). The body is a dict, or text in which M is replaced by the
+        model's name."""
         if body is None:
             body = {"model": model, "stream": False}
             if dialect == "gemini":
@@ -274,7 +275,7 @@ class Hostile(unittest.TestCase):
             self.assertEqual(json.loads(got)["error"]["code"], "upstream_error")
 
     def test_a_call_with_a_long_id_or_long_arguments_may_have_many_thoughts(self):
-        """Each of them is kept for the call, whose name in the vault is a digest of its arguments."""
+        """Each is stored for the call, whose name in the vault is a digest of its arguments."""
         for thoughts, size, numbers in ((400, 1000000, 1), (3500, 20, 500000)):
             self.up.tell("application/json", json.dumps({
                 "id": "m", "type": "message", "role": "assistant", "model": "u", "stop_reason": "tool_use",

@@ -16,7 +16,7 @@ from command import BINARY, PATIENCE, SOURCE, Case, environment, main, run
 
 
 class Example(Case):
-    """A copy of the example; commands run in it."""
+    """A copy of the example, in which the commands run."""
 
     def setUp(self):
         self.folder = Path(tempfile.mkdtemp())

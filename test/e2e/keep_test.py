@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What is kept of reasoning, by `reasoning.keep`: the commands, the API and doctor say what is on record,
-where, how large it is, and why nothing is where there is nothing.
+"""`reasoning.keep`: commands, API and doctor report which reasoning is recorded, where, how large
+it is, and why none is.
 
     test/e2e/keep_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
@@ -77,7 +77,7 @@ class Kept(unittest.TestCase):
         self.assertNotIn("note:", out)
         self.assertIn("ponder", self.cli(g, "decisions", "--session", "think"))
         self.assertIn("ponder", self.cli(g, "show", "think"))
-        # There is reasoning, and it has no such word.
+        # Reasoning is recorded, but does not have this word.
         self.assertNotIn("note:", self.cli(g, "search", "reasoning:xylophone"))
 
     def test_a_stream_of_seconds_is_on_record_once(self):
@@ -118,7 +118,7 @@ class Kept(unittest.TestCase):
             self.assertIn(why, self.cli(g, "decisions", "xylophone"))
             self.assertIn(why, self.cli(g, "show", "think"))
             self.assertIn("the model gave no reasoning", self.cli(g, "show", "plain"))
-            # Afterwards the setting is another one; what was not kept stays gone.
+            # After a change of the setting, text that was not recorded stays missing.
             g.reload({**g.config, "reasoning": {"keep": "text"}})
             self.assertIn(f"reasoning.keep was {keep} then; it is text now", self.cli(g, "show", "think"))
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`rationale keys` and `rationale config`: keys are made and told once, files are checked.
+"""`rationale keys` and `rationale config`: keys are generated and shown once, files are checked.
 
     test/e2e/keys_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
@@ -80,7 +80,7 @@ class Keys(Files):
 
 class Config(Files):
     def test_a_good_file_is_ok_and_its_warnings_are_told(self):
-        path = self.write(PROVIDER + 'listen: "127.0.0.1:0"\n')  # another may have the default port
+        path = self.write(PROVIDER + 'listen: "127.0.0.1:0"\n')  # another process may use the default port
         done = run("config", "check", path)
         self.assertEqual((done.code, done.out.decode()), (0, f"{path}: ok\n"))
         self.assertIn("the environment variable UPSTREAM_KEY is not set", done.err)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""The files and commands of docs/how-to/incidents-kubernetes.md, as far as they run without a cluster: a real Alertmanager with
-the page's route, the page's configuration, and recordings where the cluster would be.
+"""The files and commands of docs/how-to/incidents-kubernetes.md, as far as they run without a
+cluster: a real Alertmanager with the page's route, the page's configuration, and recordings
+instead of the cluster.
 
     test/e2e/kubernetes_guide_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
@@ -25,13 +26,13 @@ AMTOOL = shutil.which("amtool")
 
 
 def file(name):
-    """The block behind "File `NAME`:", as it is without its indentation."""
+    """The block after "File `NAME`:", without its indentation."""
     block = re.search(rf"^File `{re.escape(name)}`:\n\n((?:    .*\n|\n(?=    ))+)", PAGE, re.M)[1]
     return re.sub(r"^    ", "", block, flags=re.M)
 
 
 def command(start):
-    """The words of the page's command that begins so."""
+    """The words of the page's command that starts with `start`."""
     line = re.search(rf"^    ({re.escape(start)}[^\n#]*)", PAGE, re.M)[1]
     return shlex.split(line)
 

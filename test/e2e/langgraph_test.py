@@ -17,13 +17,13 @@ from command import BINARY, SOURCE
 from gateway import Gateway, Provider, digest, upstream
 
 KEY = "sk-graph"
-SERVER = os.environ.get("RATIONALE_TEST_POSTGRES")  # by tools/postgres-run; else SQLite
+SERVER = os.environ.get("RATIONALE_TEST_POSTGRES")  # started by tools/postgres-run; else SQLite
 NODE_MIN = 20
-TESTS_MIN = 718  # of the suite as it is pinned
+TESTS_MIN = 718  # in the pinned version of the suite
 
 
 def node_version():
-    """The major version of the node that is here, 0 if none is."""
+    """The major version of the installed node, or 0."""
     node = shutil.which("node")
     if not node:
         return 0

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Who asked for a level, and what it brings: a provider's own words pass as they are, ours bring a
-preset; what a provider refuses is remembered.
+"""The origin of a level and its effect: a provider's own parameters pass unchanged, ours select a
+preset, and the gateway remembers parameters that a provider refused.
 
     test/e2e/levels_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
@@ -24,12 +24,12 @@ CLEAR = {"type": "clear_thinking_20251015", "keep": "all"}
 
 
 def spaced(doc):
-    """JSON as no writer of ours would put it: it must have been passed on."""
+    """JSON in a form that no writer of ours produces, so equal bytes prove that it was passed on."""
     return json.dumps(doc, ensure_ascii=False, indent=1).replace("\n", "\n\t ").encode()
 
 
 def claude_code(**more):
-    """What Claude Code sends, in short."""
+    """A short form of Claude Code's request."""
     return {"model": CLAUDE, "max_tokens": 32000, "stream": True,
             "system": [{"type": "text", "text": "You are Claude Code.",
                         "cache_control": {"type": "ephemeral"}}],
@@ -42,7 +42,7 @@ def claude_code(**more):
 
 
 def codex(**more):
-    """What Codex sends, in short."""
+    """A short form of Codex's request."""
     return {"model": "gpt-5", "instructions": "You are Codex.", "input": [
         {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "List."}]}],
         "tools": [{"type": "function", "name": "shell", "strict": False, "parameters": {
@@ -118,12 +118,12 @@ def sse_data(doc):
 
 
 def told(r):
-    """The words of x-rationale-usage."""
+    """The text of x-rationale-usage."""
     return r.headers.get("x-rationale-usage") or " ".join(comments(r.body))
 
 
 class Levels(Again):
-    """At the defaults: no presets for a provider's own words."""
+    """With default settings a provider's own parameters select no preset."""
 
     def serve(self, env=None, **more):
         config = {"store": "none", "providers": {"chat": provider(self.up)}, **more}
@@ -155,7 +155,8 @@ class Allowed(Levels):
 
 class AsTheyAre(Levels):
     def passes(self, gateway, path, doc, said=b"Yes."):
-        """The provider is asked once, with the client's bytes; nothing is cut."""
+        """Checks that the provider gets one request with the client's bytes, and that nothing is
+        cut."""
         self.up.forget()
         body = spaced(doc)
         r = self.ok(request(path, body, SHOW, at=gateway))
@@ -241,7 +242,7 @@ class AsTheyAre(Levels):
 
 
 class Ours(Levels):
-    """Our own words bring presets, those above high their own."""
+    """Our own parameters select presets; levels above high have their own presets."""
 
     def test_every_way_to_ask(self):
         self.up.reply = lambda _, body: answer("Yes.", body)
@@ -284,7 +285,7 @@ class Ours(Levels):
             {"name": "few", "sha256": digest("sk-few"), "levels": ["none", "low"]},
             {"name": "off", "sha256": digest("sk-off"), "levels": ["none"]}])
         few, off = ({"authorization": f"Bearer sk-{k}"} for k in ("few", "off"))
-        r = self.ok(self.chat(gateway, few))  # plain: its thoughts beyond the cap are billed
+        r = self.ok(self.chat(gateway, few))  # a whole reply: reasoning beyond the cap is billed
         self.assertIn("reasoning_tokens=700; cap=128; cut=budget", told(r))
         self.assertEqual(self.up.asked[0]["reasoning_effort"], "low")
         self.up.forget()
@@ -298,7 +299,8 @@ class Ours(Levels):
 
 
 class Agents(Levels):
-    """A cut in an agent's turn: the second call may call tools, and its body is valid without thinking."""
+    """A cut in an agent's turn: the second call may call tools, and its body is valid without
+    thinking."""
 
     def check_tail(self, raw):
         self.assertIn(b"tool call that comes next", raw)
@@ -318,7 +320,7 @@ class Agents(Levels):
             self.assertEqual(second.get("context_management"), left)
             self.assertEqual(second["thinking"], {"type": "disabled"})
             self.assertEqual((first["output_config"], second["output_config"]),
-                             ({"effort": "low"}, {"effort": "high"}))  # which needs no thinking
+                             ({"effort": "low"}, {"effort": "high"}))  # valid without thinking
             self.assertEqual((second["tools"], second["tool_choice"]), (TOOLS, {"type": "auto"}))
             self.check_tail(self.up.raw[1])
             self.assertIn(b"Yes.", r.body)
@@ -356,10 +358,11 @@ class Agents(Levels):
 
 
 class Refused(Levels):
-    """A provider that refuses a parameter is asked again without, and that is remembered."""
+    """If a provider refuses a parameter, the gateway retries without it, and remembers that."""
 
     def four(self, gateway, calls, headers=None, **more):
-        """Four calls make so many requests; the last of them is what is sent from now on."""
+        """Four calls cause `calls` requests; returns the last one, which later calls will look
+        like."""
         self.up.forget()
         for _ in range(4):
             self.ok(self.chat(gateway, headers, **more))
@@ -367,7 +370,7 @@ class Refused(Levels):
         return self.up.asked[-1]
 
     def refusing(self, **params):
-        """Refuses these parameters, each with its words."""
+        """Refuses these parameters, each with its error text."""
         def reply(_, body):
             for name, words in params.items():
                 if name in body:
@@ -386,7 +389,7 @@ class Refused(Levels):
             body = self.four(gateway, 5, temperature=0.2, seed=7)
             self.assertEqual((body.get("seed"), "temperature" in body), (7, False))
             self.assertNotIn("top_p", self.four(gateway, 5, temperature=0.2, top_p=0.5))
-            self.four(gateway, 5, LOW)  # another level; of a preset both go at once
+            self.four(gateway, 5, LOW)  # another level; both parameters of the preset are removed at once
             self.four(gateway, 4, LOW)
 
     def test_a_value_that_is_wrong_is_the_clients_to_mend(self):
@@ -415,7 +418,7 @@ class Refused(Levels):
         gateway = self.serve(providers=self.one("openai", "chat", models=["m"],
                                                 reasoning_params={"top_k_reasoning": 5}))
         self.assertNotIn("top_k_reasoning", self.four(gateway, 5))
-        body = self.four(gateway, 5, LOW)  # another level, of which nothing is known yet
+        body = self.four(gateway, 5, LOW)  # another level, for which no refusal is known
         self.assertEqual(body["reasoning_effort"], "low")
 
     def test_every_reasoning_parameter(self):
@@ -425,7 +428,7 @@ class Refused(Levels):
         self.four(gateway, 5, LOW)
         self.four(gateway, 5, reasoning_effort="high")
         self.up.forget()
-        gateway.child.send_signal(signal.SIGHUP)  # a configuration that is loaded again begins anew
+        gateway.child.send_signal(signal.SIGHUP)  # a reload forgets refusals
         until(lambda: self.ok(self.chat(gateway, LOW)) and len(self.up.asked) > 1 and
               "reasoning_effort" in self.up.asked[-2])
 
@@ -466,7 +469,8 @@ class Refused(Levels):
 
 
 class Bounded(Levels):
-    """Reasoning that is billed and not shown: all of the output is bounded, and the rest is told."""
+    """Reasoning that is billed but not visible: the whole output is limited, and the difference is
+    reported."""
 
     def test_a_maximum_goes_along_where_there_is_no_budget(self):
         self.up.reply = lambda _, body: answer("Yes.", body)

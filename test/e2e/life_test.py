@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The gateway's own end, and calls that do not end as they should.
+"""The end of the gateway's process, and calls that do not end normally.
 
     test/e2e/life_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
@@ -31,7 +31,7 @@ class Life(unittest.TestCase):
                                 "threads": 1, **more})
 
     def begin(self, gateway, model, path="/v1/chat/completions", head="", **more):
-        """A request under way, on a connection of its own."""
+        """Starts a request on its own connection."""
         body = json.dumps({"model": model, "stream": True, "messages": [
             {"role": "user", "content": "hi"}], **more}).encode()
         s = socket.create_connection(("127.0.0.1", gateway.port), 30)
@@ -82,7 +82,7 @@ class Life(unittest.TestCase):
             c.close()
 
     def test_libpq_is_loaded_for_a_postgresql_store_only(self):
-        """It brings two dozen libraries with it."""
+        """libpq loads two dozen libraries."""
         with self.gateway({"m": "plain"}) as g:
             with open(f"/proc/{g.child.pid}/maps", encoding="utf-8") as f:
                 self.assertNotIn("libpq", f.read())

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Calls as they run, seen by those who watch.
+"""Running calls as viewers see them.
 
     test/e2e/live_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
@@ -70,10 +70,11 @@ class Live(unittest.TestCase):
                     thought += c["delta"].get("reasoning_content") or ""
         return out, thought
 
-    # ---- what is told ----
+    # ---- messages ----
 
     def test_reasoning_is_told_while_it_arrives(self):
-        """Pieces that a busy machine delivers at once are told at once, so there are several tries."""
+        """A busy machine may deliver several pieces at once, which become one message, so the test
+        tries several times."""
         with self.gateway() as g, Watcher(g.port) as w:
             w.subscribe("session_s1")
             most = 0
@@ -206,7 +207,7 @@ class Live(unittest.TestCase):
                         d = s.next()["data"]
                         self.assertNotEqual(d["type"], "gap")
                         if last and d["type"] == "answer_delta":
-                            self.assertEqual(d["at"] * 2, len(text.units))  # exactly where it was
+                            self.assertEqual(d["at"] * 2, len(text.units))  # exactly where it belongs
                         if d["type"] == "answer_delta":
                             text.take(d)
                         last = s.last or last
@@ -303,7 +304,7 @@ class Live(unittest.TestCase):
             with Watcher(g.port, headers={"Origin": f"http://127.0.0.1:{g.port}"}) as w:
                 self.assertEqual(w.status, 101)
 
-    # ---- who sees what ----
+    # ---- visibility ----
 
     def keys(self, **more):
         return [{"name": "ann", "sha256": digest("key-ann")},
@@ -460,14 +461,14 @@ class Live(unittest.TestCase):
             self.assertTrue(all(not s["shown"] for s in status))
             self.assertGreater(status[-1]["reasoning_tokens"], 10)
 
-    # ---- the stream ----
+    # ---- the event stream ----
 
     def test_a_stream_is_one_by_the_standard(self):
         with self.gateway(timeouts={"keepalive": "700ms"}) as g:
             with Stream(g.port) as s:
                 self.assertEqual((s.status, s.headers["content-type"]), (200, "text/event-stream"))
                 self.assertEqual(s.next()["type"], "connection_established")
-                for _ in range(20):  # it is quiet for longer and longer
+                for _ in range(20):  # the pauses grow longer
                     time.sleep(1.5)
                     self.ask(g, "plain")
                     s.data("llm_interaction")
@@ -508,7 +509,7 @@ class Live(unittest.TestCase):
         with self.gateway() as g, Watcher(g.port, small=True) as w:
             w.subscribe("dashboard_updates")
             w.subscribe("session_flood")
-            while not self.dropped(g):  # soon: who takes nothing for a minute is let go
+            while not self.dropped(g):  # a viewer that reads nothing for a minute is dropped
                 _, text = self.ask(g, "large", session="flood")
                 self.assertIn("[DONE]", text)
             call = self.later(g, "held", session="flood", said="behind the flood")
@@ -577,8 +578,8 @@ class Live(unittest.TestCase):
                 t.start()
             for _ in range(2):
                 self.ask(g, "flood")
-            # This machine runs the viewers too, and more than this test: the bound is a generous
-            # one, and the best of three counts.
+            # The machine also runs the viewers and other work: the bound is generous, and the best
+            # of three counts.
             for _ in range(3):
                 after = self.latencies(g, 200)
                 if p99(after) < p99(before) * 3 + 0.25:

@@ -1,8 +1,11 @@
-"""A mail server (aiosmtpd) for tests: prints its port, then each message it takes, a line of JSON each.
+"""A mail server (aiosmtpd) for tests: prints its port, then each accepted message as a line of
+JSON.
 
-    mail_server.py [--cert FILE --key FILE] [--mode plain|starttls|tls] [--user NAME --password WORD] [--auth PLAIN,LOGIN]
+    mail_server.py [--cert FILE --key FILE] [--mode plain|starttls|tls] [--user NAME --password WORD]
+                   [--auth PLAIN,LOGIN]
 
-An address that begins with "refused" is refused for good, one with "later" at its first try only.
+An address that begins with "refused" is rejected permanently, one with "later" on its first
+attempt only.
 """
 # SPDX-License-Identifier: Apache-2.0
 import argparse

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The manual: its links lead somewhere, and the gateway serves it at /docs.
+"""The manual: every link has a target, and the gateway serves the manual at /docs.
 
     test/e2e/manual_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
@@ -30,13 +30,13 @@ def named(path):
 
 
 def address(path):
-    """Where the gateway serves a page of docs/."""
+    """The path at which the gateway serves a page of docs/."""
     name = path.relative_to(DOCS).with_suffix("").as_posix()
     return "/docs" if name == "README" else f"/docs/{name}"
 
 
 def sources(folder):
-    """The files below a folder that are ours."""
+    """Our own files below a folder."""
     for at, folders, files in os.walk(folder):
         folders[:] = [f for f in folders if f not in ("node_modules", "venv", "__pycache__", "corpora")]
         yield from (Path(at) / f for f in files)
@@ -60,12 +60,12 @@ class Links(unittest.TestCase):
         self.assertGreater(count, 100)
 
     def test_paths_of_pages_in_sources_and_tests_exist(self):
-        """A page that moves takes along the comments and messages that name it."""
+        """When a page moves, the comments and messages that name it must change too."""
         wrong = []
         kinds = (".c", ".h", ".py", ".json", ".ts", ".tsx", ".mjs", ".sh", ".build", ".service")
         for folder in ("src", "test", "tools", "dashboard/src", "dashboard/dev", "example", "dist"):
             for path in sources(SOURCE / folder):
-                if path.suffix not in kinds or path.name == "config_files_test.py":  # its names are made up
+                if path.suffix not in kinds or path.name == "config_files_test.py":  # its names are invented
                     continue
                 for name in re.findall(r"\bdocs/[\w/-]+\.(?:md|svg|png)\b", path.read_text(encoding="utf-8", errors="replace")):
                     if not (SOURCE / name).exists():

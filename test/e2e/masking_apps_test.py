@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Secrets that are planted in what applications work on are in nothing that they keep: alerts, tool
-results, facts of cases, what customers say, runs and their effects, traces of the optimiser.
+"""Secrets planted in the input of applications appear in nothing that is stored: alerts, tool
+results, facts of cases, customers' texts, runs and their effects, traces of the optimiser.
 
     [tools/postgres-run] test/e2e/masking_apps_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
@@ -34,8 +34,8 @@ FACTS = {"patient_age": 54, "conservative_treatment_weeks": 8, "red_flag": TEXT,
 
 
 class Model(http.server.BaseHTTPRequestHandler):
-    """Calls each tool it is given once, with planted arguments, and says the planted text."""
-    disable_nagle_algorithm = True  # a head and its body are two writes
+    """Calls each of its tools once with planted arguments, and replies with the planted text."""
+    disable_nagle_algorithm = True  # head and body are written separately
     protocol_version = "HTTP/1.1"
 
     def log_message(self, *_):
@@ -78,7 +78,7 @@ def psql(sql, database="postgres"):
 
 
 def tables_of(database):
-    """All rows of a database of PostgreSQL, bytes unpacked."""
+    """All rows of a PostgreSQL database, with compressed bytes decompressed."""
     out = {}
     for table in psql("SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'",
                       database).decode().split():
@@ -121,7 +121,8 @@ class Applications(unittest.TestCase):
         if SERVER:
             psql("CREATE DATABASE planted")
             g.config.update(store=SERVER.replace("%s", "planted"), spool=str(g.folder / "spool"))
-        # What tools give has it too; the recording itself is not ours to change, so it is elsewhere.
+        # Tool results contain the text too. They come from a copy, because the recording itself
+        # must not change.
         self.case = g.folder.parent / (g.folder.name + "-case")
         shutil.copytree(CASE, self.case)
         self.addCleanup(shutil.rmtree, self.case, ignore_errors=True)
@@ -146,7 +147,7 @@ class Applications(unittest.TestCase):
         return json.loads(text)
 
     def work(self, g):
-        """Each application at work on what is planted; gives what can be asked of it afterwards."""
+        """Runs each application on the planted texts; returns the answers of the API afterwards."""
         alert = json.loads((CASE / "alert.json").read_text())
         alert["data"] = {**alert["data"], "message": TEXT, "patient": SECRETS["patient"],
                          SECRETS["patient"]: "a name", "password": SECRETS["password"]}
@@ -171,7 +172,7 @@ class Applications(unittest.TestCase):
             "/api/v1/history/export?format=otlp")]
 
     def tune(self, g):
-        """A run of the optimiser over a case that has it."""
+        """Runs the optimiser over a case with the planted text."""
         cases = self.case / "tune"
         cases.mkdir()
         (cases / "all.jsonl").write_text("".join(json.dumps(

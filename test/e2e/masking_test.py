@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Secrets that are planted everywhere are found nowhere but with the client.
+"""Secrets planted everywhere appear nowhere but at the client.
 
     test/e2e/masking_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
@@ -58,8 +58,8 @@ ARGUMENTS = json.dumps({"password": SECRETS["password"], "note": TEXT, "patient"
 
 
 class Upstream(http.server.BaseHTTPRequestHandler):
-    """Says the planted text in every place a model has, in small pieces."""
-    disable_nagle_algorithm = True  # a head and its body are two writes
+    """Sends the planted text in every place of a reply, in small pieces."""
+    disable_nagle_algorithm = True  # head and body are written separately
     protocol_version = "HTTP/1.1"
 
     def log_message(self, *_):
@@ -101,7 +101,7 @@ def events(model):
 
     yield event({"role": "assistant"})
     for name in ("reasoning_content", "content"):
-        for times in range(12):  # so much that it goes on record in pieces
+        for times in range(12):  # long enough to be recorded in pieces
             for at in range(0, len(TEXT), size):
                 yield event({name: TEXT[at:at + size]})
     yield event({"tool_calls": [{"index": 0, "id": "call_1", "type": "function",
@@ -113,7 +113,8 @@ def events(model):
 
 
 def request(model, stream):
-    """Planted in the system prompt, the question, a call's arguments and a tool's result."""
+    """A request with the text in the system prompt, the question, a call's arguments and a tool's
+    result."""
     return {"model": model, "stream": stream, "user": SECRETS["email"], "messages": [
         {"role": "system", "content": TEXT},
         {"role": "user", "content": [{"type": "text", "text": TEXT}]},
@@ -157,7 +158,7 @@ class Masking(unittest.TestCase):
         return out
 
     def everything(self, gateway):
-        """All bytes that were kept: files as they are, and rows unpacked."""
+        """All stored bytes: files as they are, and rows decompressed."""
         out = {}
         for path in gateway.folder.rglob("*"):
             if path.is_file():

@@ -3,8 +3,8 @@
 
     test/e2e/mcp_peers_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 
-MCP_DRIVER is the program that drives our client (test/mcp_driver.c). The peers are fetched by
-tools/mcp-setup; without a registry that fails, and so do the tests.
+MCP_DRIVER is the program that controls our client (test/mcp_driver.c). tools/mcp-setup downloads
+the peers; without a registry it fails, and so do the tests.
 """
 # SPDX-License-Identifier: Apache-2.0
 import json
@@ -39,7 +39,7 @@ def server(name):
 
 
 class Driver:
-    """Our client with a handle: a line in, a line of JSON out."""
+    """Controls our client: one line in, one line of JSON out."""
 
     def __init__(self, *words, **env):
         self.process = subprocess.Popen([DRIVER, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -81,7 +81,7 @@ class Peers(unittest.TestCase):
 
 
 class Everything(Peers):
-    """What the reference server of everything does, over stdio."""
+    """All features of the reference server `everything`, over stdio."""
 
     def setUp(self):
         self.driver = Driver("stdio", *server("everything"), "stdio")
@@ -161,7 +161,7 @@ class Everything(Peers):
             for pid in self.driver.children():
                 os.kill(pid, signal.SIGKILL)
             answer = self.driver.call("echo", {"message": f"turn {turn}"})
-            if "error" in answer:  # it was asked before its death was known
+            if "error" in answer:  # sent before the client noticed the kill
                 answer = self.driver.call("echo", {"message": f"turn {turn}"})
             self.assertIn(f"turn {turn}", self.said(answer))
 
@@ -175,7 +175,7 @@ class Everything(Peers):
 
 
 class EverythingOverHttp(Peers):
-    """The same server over streamable HTTP: sessions, streams, and the questions on them."""
+    """The same server over streamable HTTP: sessions, streams, and server requests on them."""
 
     @classmethod
     def setUpClass(cls):
@@ -231,7 +231,7 @@ class EverythingOverHttp(Peers):
 
 class OtherServers(Peers):
     def test_filesystem_reads_writes_and_refuses(self):
-        with tempfile.TemporaryDirectory(dir="/tmp") as folder:  # the folder that our client names as its root
+        with tempfile.TemporaryDirectory(dir="/tmp") as folder:  # the root that our client announces
             folder = os.path.realpath(folder)
             with Driver("stdio", *server("filesystem"), folder) as driver:
                 tools = driver.tools()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`rationale mcp` from outside, byte by byte: stdio and HTTP, both eras, who may come in, the record.
+"""`rationale mcp` byte by byte: stdio and HTTP, both eras, authentication, the record.
 
     test/e2e/mcp_raw_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
@@ -35,7 +35,7 @@ def modern(number, method, caps=None, **params):
 
 
 def talk(*messages, flags=(), env=None):
-    """The replies to messages over stdio, each a dict; a text is sent as it is."""
+    """Sends messages over stdio; returns the replies as dicts. A str is sent unchanged."""
     lines = "".join((m if isinstance(m, str) else json.dumps(m)) + "\n" for m in messages)
     done = run("mcp", *flags, stdin=lines, env=env)
     assert done.code == 0, done
@@ -264,7 +264,7 @@ class Http(unittest.TestCase):
 
 
 class Record(unittest.TestCase):
-    """The tools over the store: what is on record, and who may see it."""
+    """The tools of the store: what is recorded, and who may see it."""
 
     @classmethod
     def setUpClass(cls):
@@ -341,7 +341,8 @@ class Record(unittest.TestCase):
                 self.assertEqual(reply.status, 401 if seen is None else 200, key)
                 if seen is not None:
                     self.assertEqual("isError" not in json.loads(text)["result"], seen, key)
-                # Reasoning is kept, and shown to nobody but operators: reasoning.show is false.
+                # Reasoning is recorded, but shown to operators only, because reasoning.show is
+                # false.
                 self.assertEqual(b"zither" in text, key == "sk-root", key)
         finally:
             child.terminate()

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""One bad peer does not hurt the others: clients that do not read, that never finish asking,
-providers that fail in every way; healthy calls beside them are all answered, and memory is bounded.
+"""A faulty peer does not affect others: clients that do not read or never complete a request,
+providers that fail in every way. Concurrent healthy calls are all answered, and memory is
+bounded.
 
     test/e2e/neighbours_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
@@ -27,8 +28,8 @@ BAD = ("error:500", "error:429:retry-after=1", "error-mid", "cut:700", "rst:700"
        "comments", "no-space", "until-close", "gzip", "same-id", "bad-usage", "starve", "empty")
 SLOW_READERS = 100
 STALLED = 50
-HOLD_KB = 1024  # of 16 MB: the send buffer of a client that does not read, and its part of the rest
-AHEAD = 768 << 10  # bytes of a reply that are recorded before its client has taken them
+HOLD_KB = 1024  # of 16 MB: the send buffer of a client that does not read, and its share of the rest
+AHEAD = 768 << 10  # bytes of a reply that are recorded before its client has received them
 
 
 def resident_kb(pid):
@@ -37,7 +38,7 @@ def resident_kb(pid):
 
 
 class Flood(threading.Thread):
-    """A provider that says 16 MB to whoever asks, as fast as it is taken."""
+    """A provider that sends 16 MB for each request, as fast as the client reads."""
 
     def __init__(self):
         super().__init__(daemon=True)
@@ -83,7 +84,7 @@ class Neighbours(unittest.TestCase):
                           "base_url": f"http://127.0.0.1:{cls.flood.server.getsockname()[1]}/v1"},
                 "bad": upstream(cls.provider, "openai", {f"bad{i}": b for i, b in enumerate(BAD)},
                                 first_token_timeout="1s", stall_timeout="1s", retries=1)}},
-            # A sanitizer that keeps what was freed would be what is measured.
+            # Otherwise the test would measure the memory that the sanitizer keeps in quarantine.
             env={"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=1"})
         cls.addClassCleanup(cls.gateway.stop)
         cls.gateway.start()
@@ -103,7 +104,7 @@ class Neighbours(unittest.TestCase):
         return s
 
     def healthy(self, count=20, gateway=None):
-        """How long each of so many good calls took."""
+        """The duration of each of so many good calls."""
         took = []
         for _ in range(count):
             begun = time.monotonic()
@@ -139,7 +140,7 @@ class Neighbours(unittest.TestCase):
             return list(csv.DictReader(io.TextIOWrapper(r, newline="")))
 
     def recorded(self, gateway, model):
-        """Status and length of the answer of each call of a model that has ended."""
+        """Status and length of the answer of each ended call of a model."""
         return [(int(row["status"]), len(row["response"])) for row in self.export(gateway)
                 if row["model_name"] == model and row["status"]]
 
@@ -149,7 +150,7 @@ class Neighbours(unittest.TestCase):
             try:
                 for s in readers:
                     self.assertTrue(s.recv(1).startswith(b"H"))
-                # Whoever comes later is served meanwhile: the others have filled their buffers.
+                # The stalled readers have filled their buffers; new clients are served.
                 for _ in range(20):
                     self.healthy(1, gateway)
             finally:
@@ -193,7 +194,7 @@ class Neighbours(unittest.TestCase):
                 t.join()
             self.assertEqual(ended, [200] * len(threads))
             self.assertLess(before, len(threads), "others waited for all of the slow ones")
-            # What the pattern had no time for is masked, and nothing else is.
+            # Texts for which the pattern exceeded its time limit are masked, and no others.
             rows = until(lambda: (r := self.export(gateway)) and len(r) >= 36 and r)
             slow_rows = [r for r in rows if "[MASKED:slow]" in r["prompt"]]
             self.assertEqual(len(slow_rows), len(threads))
@@ -211,7 +212,7 @@ class Neighbours(unittest.TestCase):
                     clients[-1].sendall(asks)
                     self.assertTrue(clients[-1].recv(4096).startswith(b"HTTP/1.1 200"))
                 self.assertIn("no descriptor is left", gateway.log_tail(100000))
-                for _ in range(100):  # none of these rests
+                for _ in range(100):  # not idle, so none can be closed
                     clients.append(socket.create_connection(("127.0.0.1", gateway.port), 60))
                     clients[-1].sendall(asks[:9])
                 before = cpu_seconds(pid)

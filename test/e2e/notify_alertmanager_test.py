@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""An incident driven by a real Alertmanager: fired, investigated, told to a server that is as strict as
-Slack, repeated without a second investigation, resolved. Skipped where there is no Alertmanager.
+"""An incident from a real Alertmanager: fired, investigated, posted to a server as strict as Slack,
+repeated without a second investigation, resolved. Skipped if Alertmanager is not installed.
 
     test/e2e/notify_alertmanager_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
@@ -78,7 +78,7 @@ class Alertmanager(Process):
             raise AssertionError("Alertmanager does not take the alert")
 
     def sent(self):
-        """How often it has told the webhook."""
+        """The number of notifications that it sent to the webhook."""
         text = self.ask("GET", "/metrics") or ""
         return int(float(re.search(r'alertmanager_notifications_total\{integration="webhook"\} (\S+)', text)[1]))
 
@@ -104,7 +104,7 @@ class Driven(unittest.TestCase):
             self.assertIn("/#/silences/new?filter=", text)
             whole = d.ask("GET", f"/api/v1/incidents/{one['alert_id']}")[1]
             self.assertEqual({m["name"]: m["value"] for m in whole["silence_proposal"]["matchers"]}, LABELS)
-            self.assertEqual(json.loads(am.ask("GET", "/api/v2/silences")), [])  # a proposal is none
+            self.assertEqual(json.loads(am.ask("GET", "/api/v2/silences")), [])  # a proposed silence is not created
             if "resolved_at_us" not in whole:
                 self.skipTest("this build has no incident per firing: repeats and the end are not looked at")
             self.repeated(d, am, slack)
@@ -122,7 +122,7 @@ class Driven(unittest.TestCase):
         am.alert(ends=0)
         until(lambda: d.ask("GET", f"/api/v1/incidents/{id}")[1]["resolved_at_us"])
         until(lambda: "Resolved: DiskFull" in shown(slack.top()[0]) and slack.replies())  # an update, then a reply
-        self.assertIn("pg_wal", shown(slack.top()[0]))  # what was found is still to be read
+        self.assertIn("pg_wal", shown(slack.top()[0]))  # the finding is still shown
         self.assertEqual((len(slack.top()), len(slack.replies())), (1, 1))
         self.assertEqual(len(d.ask("GET", "/api/v1/incidents")[1]["incidents"]), 1)
 

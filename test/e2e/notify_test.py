@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Messages about incidents: to Slack, signed webhooks and e-mail, through servers that are as strict as
-the real ones; retried, deduplicated, masked, found again after kill -9.
+"""Messages about incidents to Slack, signed webhooks and e-mail, through servers as strict as the
+real ones: retried, deduplicated, masked, resumed after kill -9.
 
     test/e2e/notify_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
@@ -44,7 +44,7 @@ class Telling(Daemon):
         super().__init__(model, notify=targets, public_url=PUBLIC + "/", **more)
         self.env.update(SLACK_TOKEN=TOKEN, HOOK_SECRET=Hook.secret, SMTP_PASSWORD="a pass word",
                         NO_CHANNEL="xoxb-wrong")
-        if SERVER:  # each daemon has a database of its own
+        if SERVER:  # each daemon has its own database
             name = f"notify_{os.urandom(8).hex()}"
             subprocess.run(["psql", SERVER.replace("%s", "postgres"), "-Atqc", f"CREATE DATABASE {name}"],
                            check=True, capture_output=True)
@@ -58,7 +58,7 @@ class Telling(Daemon):
         return id
 
     def told(self, id, *states, count=1):
-        """The messages of an incident, once so many are in one of these states."""
+        """The messages of an incident, once at least `count` are in one of these states."""
         def look():
             got = self.ask("GET", f"/api/v1/incidents/{id}")[1]["notifications"]
             return got if sum(m["status"] in states for m in got) >= count else None
@@ -76,7 +76,7 @@ class Telling(Daemon):
         return int(found[1]) if found else None
 
     def counted(self, target, **results):
-        """Waits for the metric of each result: a message is counted after its state is on record."""
+        """Waits for the metric of each result: a message is counted after its state is stored."""
         until(lambda: all((self.metric(target, r) or 0) >= n for r, n in results.items()))
         return {r: self.metric(target, r) for r in results}
 
@@ -128,7 +128,7 @@ class Sent(unittest.TestCase):
             self.assertIn("disk_usage", shown(slack.top()[0]))
             self.assertEqual(len(slack.replies()), 1)
             d.approve_all(id)
-            until(lambda: "Investigated" in shown(slack.replies()[-1]))  # comes after the update
+            until(lambda: "Investigated" in shown(slack.replies()[-1]))  # sent after the update
             self.assertIn("Investigated", shown(slack.top()[0]))
             self.assertEqual(len(slack.top()), 1)
             self.assertIn("pg_wal", shown(slack.top()[0]))
@@ -213,7 +213,7 @@ class Sent(unittest.TestCase):
 
 
 class Provided:
-    """A scripted model as the daemon of alerts_test takes it."""
+    """A scripted model in the form that alerts_test's daemon needs."""
 
     def __init__(self, model):
         self.model = model
@@ -302,7 +302,7 @@ class Refused(unittest.TestCase):
                 told = {m["target"]: m["status"] for m in d.told(id, "sent")}
                 self.assertEqual(told, {"dead": "pending", "auto": "sent"})
             began = time.monotonic()
-            d.signal(signal.SIGTERM)  # nor does it delay the end
+            d.signal(signal.SIGTERM)  # and it does not delay the shutdown
             d.child.wait(PATIENCE)
             self.assertLess(time.monotonic() - began, 40)
 
@@ -330,7 +330,7 @@ class Durable(unittest.TestCase):
             slack.hang = True
             ids = [d.done(n) for n in range(3)]
             for id in ids:
-                d.told(id, "sent")  # the webhook has it, Slack does not
+                d.told(id, "sent")  # sent by the webhook, not by Slack
             d.kill()
             slack.hang = False
             d.start()
@@ -395,7 +395,7 @@ class Private(unittest.TestCase):
                 self.assertNotIn(word.encode(), everything)
 
     def test_the_question_shows_the_arguments_without_secrets(self):
-        # The second secret is cut in half by the limit of a message.
+        # The limit of a message truncates the second secret.
         for host in (f"db-3 {self.SECRET}", "db-3 " + "x" * 470 + f" {self.SECRET}"):
             def reply(ask):
                 return {"text": "", "calls": [("recorded__disk_usage", {"host": host})]}
@@ -444,7 +444,7 @@ class Private(unittest.TestCase):
             self.assertNotIn("<http://evil", shown(m))
 
     def test_long_and_strange_texts_fit(self):
-        # With numbers: a model that repeats itself is ended.
+        # Numbers make each piece different: a model that repeats itself is stopped.
         for piece, times in (("x", 10000), ("&<>", 8000), ("ä€😀", 5000), ("\n**b** line ", 3000), ("\n```", 4000)):
             text = "# Head " + "".join(f"{piece}{n}" for n in range(times))
             with self.subTest(piece=piece), Model(lambda ask: text) as model, Slack() as slack, \
@@ -510,7 +510,7 @@ class Mailed(unittest.TestCase):
                     self.assertEqual(d.told(id, "sent", "failed")[0]["error"], None)
                     m, message = self.read(mail)
                     self.assertEqual((m["from"], m["to"]), ("rationale@example.com", ["oncall@example.com"]))
-                    self.assertEqual((m["auth"], m["tls"]), (user, security == "starttls"))  # as aiosmtpd says
+                    self.assertEqual((m["auth"], m["tls"]), (user, security == "starttls"))  # as recorded by aiosmtpd
                     self.assertTrue(message["subject"].startswith("Investigated: DiskFull"))
                     self.assertIn(f"{PUBLIC}/incidents/{id}", message.get_content())
                     self.assertIn("pg_wal", message.get_content())
@@ -521,7 +521,7 @@ class Mailed(unittest.TestCase):
                 Telling(Provided(model), {"mail": self.target(mail)}) as d:
             body = {**ALERT, "severity": "ä\r\nBcc: evil@example.com"}
             status, r = d.ask("POST", "/alerts", body)
-            if status == 422:  # refused at the door; then a title with letters beyond ASCII
+            if status == 422:  # refused; then a title with letters beyond ASCII
                 status, r = d.ask("POST", "/alerts", {**ALERT, "severity": "kritisch ä€"})
             d.until(r["alert_id"], "completed")
             d.told(r["alert_id"], "sent")

@@ -1,6 +1,5 @@
-"""What the tests of gateways on PostgreSQL share: a database and a provider for each test.
-
-Run under tools/postgres-run.
+"""Shared by the tests of gateways on PostgreSQL: a database and a provider for each test. Run under
+tools/postgres-run.
 """
 # SPDX-License-Identifier: Apache-2.0
 import ctypes
@@ -19,8 +18,8 @@ ALICE, BOB, OPERATOR = "sk-alice", "sk-bob", "sk-operator"
 
 
 class Connections:
-    """One connection to each database, kept: tests ask many times a second until something has happened, and a
-    program for each question would take more of a processor than the daemons do."""
+    """Keeps one connection per database: tests poll many times a second, and starting psql for each
+    query would take more CPU time than the daemons."""
     DONE = (1, 2)  # PGRES_COMMAND_OK, PGRES_TUPLES_OK
 
     def __init__(self):
@@ -44,7 +43,7 @@ class Connections:
                 for i in range(self.lib.PQntuples(result))]
 
     def ask(self, sql, database):
-        """The rows of the last statement. A connection that was cut since is made again."""
+        """The rows of the last statement. Reconnects if the connection was closed."""
         with self.lock:
             while True:
                 new = database not in self.kept
@@ -66,7 +65,7 @@ connections = Connections() if SERVER else None
 
 
 def psql(sql, database="postgres"):
-    """The values that the last statement gives, row by row, without those that are empty."""
+    """The non-empty values that the last statement returns, row by row."""
     return [value for row in connections.ask(sql, database) for value in row if value]
 
 
@@ -128,7 +127,7 @@ class OnPostgres(unittest.TestCase):
         return self.ok(self.ask(g, "GET", "/api/v1/history/health", key=OPERATOR))["details"]
 
     def verify(self, g):
-        """`rationale audit verify` over all daemons."""
+        """Runs `rationale audit verify` over all daemons."""
         got = subprocess.run([BINARY, "audit", "verify", "--config", str(g.path)], text=True,
                              capture_output=True, check=False)
         self.assertEqual(got.returncode, 0, got.stdout + got.stderr)

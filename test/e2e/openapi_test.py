@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The document of the API against the API: every route and every field, both ways.
+"""The OpenAPI document against the API: every route and every field, in both directions.
 
     test/e2e/openapi_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 
-A reply is checked against its schema, in which objects have no members that are not named; so a
-field that is missing here or there is found.
+Each reply is validated against its schema, in which objects allow no unnamed members, so a field
+that is missing on either side is found.
 """
 # SPDX-License-Identifier: Apache-2.0
 import json
@@ -21,9 +21,10 @@ import history_test
 from command import SOURCE, read_until
 from history_test import ALICE, ask, call, now_us, plant, setUpModule, sql, tearDownModule  # noqa: F401
 
-# Streams that do not end, and what is there while one of them lasts: see live_test.py, watch_test.py.
+# Streams that never end, and routes that exist only while one runs: see live_test.py,
+# watch_test.py.
 ENDLESS = ("/api/v1/live", "/api/v1/watch/{run}")
-# Routes that are there where an application is configured: as the demo is.
+# Applications whose routes exist only if they are configured, as in the demo.
 APPLICATIONS = {"agents", "incidents", "policy", "orders", "optimize"}
 
 TYPES = {"string": str, "integer": int, "number": (int, float), "boolean": bool, "array": list,
@@ -41,7 +42,7 @@ def is_type(value, name):
 
 
 def check(value, schema, doc, at="$"):
-    """As much of JSON Schema as the document uses; an unknown keyword is a mistake."""
+    """The part of JSON Schema that the document uses; an unknown keyword is an error."""
     known = {"$ref", "type", "properties", "required", "additionalProperties", "items", "enum",
              "const", "anyOf", "minItems", "maxItems", "description", "minimum", "maximum",
              "default", "minLength"}
@@ -93,7 +94,7 @@ def query_names(operation):
 
 
 def check_unknown(test, operation, status, text):
-    """The reply to a parameter that is not there names those that are in the document."""
+    """The error for an unknown parameter names the parameters in the document."""
     test.assertEqual(status, 400, text[:300])
     reason = json.loads(text)["detail"]["reason"]
     test.assertTrue(reason.startswith("there is no such parameter here"), reason)
@@ -136,7 +137,8 @@ class Document(unittest.TestCase):
 
     @staticmethod
     def put_run(run, status):
-        """A run as an agent would have left it: its model wants to pay, and a person is asked."""
+        """Stores a run as an agent would leave it: its model calls `pay`, and a person must
+        approve."""
         sql(("INSERT INTO agent_runs (run_id, app, session_id, status, reason, input, created_us, "
              "updated_us, key_name) VALUES (?, 'test', 'document', ?, 'approval_needed', '{}', ?, 1, 'alice')",
              run, status, now_us()),
@@ -333,7 +335,7 @@ class Document(unittest.TestCase):
         self.assertEqual(ask("/api/v1/runs", app="nobody").json, {"runs": []})
         self.assertEqual(len(ask("/api/v1/runs", limit=1, offset=1).json["runs"]), 1)
         self.assertEqual(ask("/api/v1/runs", history_test.BOB).json, {"runs": []})
-        mine = ask("/api/v1/runs", ALICE).json["runs"]  # the run is hers
+        mine = ask("/api/v1/runs", ALICE).json["runs"]  # the run belongs to alice's key
         self.assertIn("to-pay", [r["run_id"] for r in mine])
         self.assertEqual(ask("/api/v1/runs/to-pay", history_test.BOB).status, 404)
         whole = fits(ask("/api/v1/runs/to-pay", ALICE), one, "get")
@@ -348,7 +350,7 @@ class Document(unittest.TestCase):
         wrong = json.dumps({"seq": 7, "word": "deny"})
         self.assertEqual(ask(path, method="POST", body=wrong).status, 404)
         said = fits(ask(path, method="POST", body=json.dumps(body)), one + "/answer", "post")
-        self.assertEqual(said["resumed"], False)  # nobody has that application
+        self.assertEqual(said["resumed"], False)  # no process has that application
         again = ask(path, method="POST", body=json.dumps(body))
         self.assertEqual(again.status, 409)
         check(again.json, {"$ref": "#/components/schemas/Error"}, self.doc)
@@ -370,7 +372,7 @@ class Document(unittest.TestCase):
             self.assertEqual((r.status, r.json["detail"]["message"]),
                              (409, f"the run waits for nobody: its status is {status}"))
         self.assertEqual(ask("/api/v1/runs/over/nothing").status, 404)
-        # It is the id of a part of a run, whether there is one or not.
+        # This path is the id of a part of a run, whether that part exists or not.
         self.assertEqual(ask("/api/v1/runs/over/nothing", method="POST").status, 405)
 
     def test_no_secret_is_in_what_it_tells_of_itself(self):
@@ -386,7 +388,7 @@ class Document(unittest.TestCase):
 
 
 class Applications(unittest.TestCase):
-    """The demo has all of them, with something in each."""
+    """The demo has all applications, with data in each."""
 
     @classmethod
     def setUpClass(cls):
@@ -400,7 +402,7 @@ class Applications(unittest.TestCase):
 
     @classmethod
     def put_rows(cls, path):
-        """What the demo has none of: a run of the optimiser and the prompt it came to."""
+        """Inserts data that the demo lacks: a run of the optimiser and the resulting prompt."""
         db = sqlite3.connect(path, timeout=60)
         with db:
             db.execute("INSERT INTO optimize_runs (run_id, app, status, input, calls, budget, "
@@ -446,7 +448,7 @@ class Applications(unittest.TestCase):
             if not operation or not is_app(operation):
                 continue
             if operation["tags"] == ["agents"] and "{" in path:
-                continue  # the demo defines none: agent_runs_test.py asks for one
+                continue  # the demo defines no agents; agent_runs_test.py tests them
             of = [p for p in operation.get("parameters", []) if p["in"] == "query"]
             known = {"case_id": "told", "document_id": "p", "version": "2026.1", "as_of_date": "2026-06-01",
                      "result_id": self.get("/api/v1/policy/results")["results"][0]["result_id"]}

@@ -1,10 +1,10 @@
-"""A model that works by rules, where a real one would stand: it calls the tools it is given with what
-the alert says, tries again with what it is told was recorded, and concludes from what it saw.
+"""A scripted model in place of a real one: it calls the offered tools with values from the alert,
+retries with the recorded arguments that an error names, and concludes from the outputs.
 
-    with Operator() as model: ...      model.root + "/v1" is the base URL of an OpenAI-compatible API
+    with Operator() as model: ...       model.root + "/v1" is the base URL of an OpenAI-compatible API
 
-It speaks natively, in ReAct's text form and in the JSON of the classic strategy, streamed or whole.
-Asked to think aloud, it thinks; asked not to, it does not try a second time.
+It supports native calls, ReAct's text form and the JSON of the classic strategy, streamed or
+whole. If the prompt asks it to think aloud, it does; otherwise it does not retry.
 """
 # SPDX-License-Identifier: Apache-2.0
 import json
@@ -29,7 +29,7 @@ def words(messages):
 
 
 def known(text, name):
-    """What the alert says of a parameter, by its name or one that means the same."""
+    """The alert's value of a parameter, by its name or a synonym."""
     same = {"pod_name": ["pod_name", "pod", "name"], "name": ["name", "pod"], "kind": ["kind", "subject_type"],
             "id": ["robusta_issue_id", "id"], "path": ["path", "mount"], "database": ["database"]}
     for n in same.get(name, [name]):
@@ -54,7 +54,7 @@ def arguments(schema, text):
 
 
 def corrected(args, result):
-    """The call again, with what was recorded."""
+    """The call with the recorded arguments; None if the result is no such error."""
     if "was recorded as" not in result:
         return None
     out, changed = dict(args), False
@@ -69,7 +69,8 @@ def corrected(args, result):
     return out if changed else None
 
 
-# What it concludes if the outputs of the tools match, in its own words: an analysis that only quotes is worth nothing.
+# Its conclusions, in its own words, if tool outputs match: an analysis of mere quotes would score
+# nothing.
 CONCLUSIONS = (
     (r"analytics\s+\| logical\s+\| f\b.*", "The replication slot `analytics` on `db-3` is inactive, so PostgreSQL keeps old "
      "WAL files. They take most of the space in `pg_wal`: 71 GB. That is why the filesystem `/var/lib/postgresql` on "
@@ -84,7 +85,7 @@ CONCLUSIONS = (
 
 
 def conclusion(text, results, quotes=False):
-    """What it makes of the outputs, then the lines of alert and outputs that tell something, each once."""
+    """Its conclusions from the outputs, then the relevant lines of alert and outputs, each once."""
     seen = "\n".join(results)
     found = [] if quotes else [said for pattern, said in CONCLUSIONS if re.search(pattern, seen)]
     lines = []
@@ -99,7 +100,7 @@ def conclusion(text, results, quotes=False):
 
 
 class Turn:
-    """One request, and what is said to it."""
+    """One request, and the reply to it."""
 
     def __init__(self, body, quotes=False):
         self.quotes = quotes
@@ -156,7 +157,7 @@ class Turn:
             self.content = conclusion(self.user, self.results(), self.quotes)
 
     def listed(self):
-        """Tools as a prompt lists them: a JSON array in a block of data."""
+        """The tools in a prompt: a JSON array in a block of data."""
         block = re.search(r'<data name="tools">\s*(.*?)\s*</data>', self.text, re.S)
         if not block:
             return []
@@ -185,7 +186,7 @@ class Turn:
 
 
 class Handler(BaseHTTPRequestHandler):
-    disable_nagle_algorithm = True  # a head and its body are two writes
+    disable_nagle_algorithm = True  # head and body are written separately
     protocol_version = "HTTP/1.1"
 
     def log_message(self, *_):
@@ -256,7 +257,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class Operator:
-    """The model, served. `hold` keeps all answers back until it is set free."""
+    """The model as a server. `hold` blocks all replies until it is released."""
 
     def __init__(self):
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)

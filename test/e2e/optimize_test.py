@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Optimisation runs beside a model of them: the plainest Python that can be right, with Python's own
-random numbers, on problems made up as we go; and runs that are killed.
+"""Optimisation runs compared with a reference implementation: plain Python, with Python's random
+numbers, on generated problems. And runs that are killed.
 
     test/e2e/optimize_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
@@ -20,7 +20,7 @@ from command import BINARY, PATIENCE, SOURCE, Case, environment, main, run
 CORPORA = Path(os.environ.get("RATIONALE_CORPORA", SOURCE / "../shared/corpora")) / "gepa"
 
 
-# ---- the model ----
+# ---- the reference implementation ----
 
 class Evaluator:
     def __init__(self, problem):
@@ -113,7 +113,7 @@ def plain(v):
 
 
 class Model:
-    """The run, rule by rule, with no thought of speed."""
+    """The run, rule by rule, without optimisation for speed."""
 
     def __init__(self, problem, settings, seed):
         self.p, self.s, self.seed = problem, settings, seed
@@ -420,7 +420,7 @@ class Model:
         return "".join(line + "\n" for line in self.log)
 
 
-# ---- problems made up ----
+# ---- generated problems ----
 
 def make_problem(r):
     names = [f"part{i}" for i in range(r.randint(1, 4))]
@@ -592,7 +592,8 @@ class Mistakes(Folder):
         self.made["problem"]["report_objectives"] = True
 
     def refused(self, path, value, *words):
-        """With the value put at the path (a list of keys; None: taken out) it is refused."""
+        """Checks that a run with this value at the path (a list of keys; None removes the value) is
+        refused."""
         made = copy.deepcopy(self.made)
         at = made
         for key in path[:-1]:

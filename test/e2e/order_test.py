@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Orders from outside: the command, the recordings, the routes, kill -9, a model that fails.
+"""Orders: the command, the recordings, the routes, kill -9, a model that fails.
 
     test/e2e/order_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
@@ -28,7 +28,7 @@ COFFEE = {"item_id": "hd-01", "item_name": "Coffee", "category_name": "Hot Drink
 
 
 def calls(*wanted, text=""):
-    """A reply that calls tools: (name, arguments) each."""
+    """A reply with tool calls, given as (name, arguments)."""
     return {"role": "assistant", "content": text, "tool_calls": [
         {"id": f"call_{os.urandom(4).hex()}", "type": "function",
          "function": {"name": name, "arguments": json.dumps(arguments)}} for name, arguments in wanted]}
@@ -46,7 +46,7 @@ DONE = text("<reasoning>Both are in.</reasoning>Two coffees. Anything else?")
 
 
 class Model:
-    """Says what it is told to, in order; a number is an HTTP status, "hang" waits for the test."""
+    """Sends its replies in order; a number is an HTTP status, "hang" waits for the test."""
 
     def __init__(self, *replies, fields=None):
         self.replies, self.fields = list(replies), fields or {}
@@ -54,7 +54,7 @@ class Model:
         model = self
 
         class Handler(BaseHTTPRequestHandler):
-            disable_nagle_algorithm = True  # a head and its body are two writes
+            disable_nagle_algorithm = True  # head and body are written separately
             protocol_version = "HTTP/1.1"
 
             def do_POST(self):
@@ -259,7 +259,7 @@ class Wrong(Case):
             with first:
                 first.stdin.write(b"two coffees\n")
                 first.stdin.flush()
-                self.assertTrue(first.stdout.readline())  # it has the store
+                self.assertTrue(first.stdout.readline())  # now it has the store
                 second = subprocess.Popen([BINARY, "order", "--config", str(shop.path)], stdin=subprocess.PIPE,
                                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
                 with second:
@@ -290,7 +290,7 @@ class Failing(Case):
                 self.assertEqual(done.out.count(b"\n"), 1)
                 self.assertEqual(done.code, 4 if status in (401, 403) else 5)
                 self.assertIn(str(status), done.err)
-                # The turn was kept: the next process ends it before it listens.
+                # The turn was stored: the next process completes it before it reads input.
                 self.good(shop.order(""), "Hi\n")
                 self.assertEqual(len(shop.state()["messages"]), 2)
 
@@ -396,7 +396,7 @@ class Routes(Case):
             self.assertEqual((status, one), (200, state))
             self.assertEqual(len(get(gateway, "/api/v1/menu")[1]["items"]), 64)
             self.assertEqual(get(gateway, "/api/v1/orders/none")[0], 404)
-            # What was decided and which tools ran is in the history of the session.
+            # The session's history has the decisions and tools.
             time.sleep(1)
             _, session, _ = get(gateway, "/api/v1/history/sessions/lane%201")
             self.assertEqual(session["agent_type"], "orders")
@@ -497,7 +497,7 @@ class Routes(Case):
 
 
 class Recordings(Case):
-    """What is in example/orders, as it stands."""
+    """The files of example/orders, unchanged."""
 
     def setUp(self):
         self.folder = Path(tempfile.mkdtemp(prefix="orders-"))
@@ -528,7 +528,7 @@ class Recordings(Case):
         for r in rows:
             self.assertEqual((r["order_correctness"], r["tool_protocol"], r["no_hallucinated_items"]),
                              (1, 1, 1), r)
-        # Nothing of it stays but the menu.
+        # Only the menu remains.
         with sqlite3.connect(self.folder / "orders.db") as db:
             names = [n for n, in db.execute("SELECT thread_id FROM threads")]
         self.assertTrue(all(n.startswith("menu:") for n in names), names)

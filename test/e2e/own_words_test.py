@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A client's own words reach a provider of the same dialect unchanged, whether or not we know them;
-other providers get a translation, or the client gets an error that names the member.
+"""A client's parameters reach a provider of the same dialect unchanged, known or unknown to the
+gateway. Other providers get a translation, or the client gets an error that names the member.
 
     test/e2e/own_words_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
@@ -42,7 +42,7 @@ def thinking(**config):
     return {"generationConfig": {"thinkingConfig": config}}
 
 
-# Members with values that we do not know, or that are spelt as only their provider may know.
+# Unknown values, or values in a spelling that only their provider may know.
 UNKNOWN = {
     "openai": [({"reasoning_effort": "ultra"}, "reasoning_effort"),
                ({"reasoning_effort": 3}, "reasoning_effort"),
@@ -73,7 +73,7 @@ UNKNOWN = {
     "ollama": [({"think": "ultra"}, "think"), ({"think": 3}, "think"),
                ({"format": "xml"}, "format"), ({"options": {"top_p": "much"}}, "options.top_p")],
 }
-# Values that can be said in another dialect, too, and what a provider of Chat Completions gets.
+# Values that other dialects can express too, and what a provider of Chat Completions gets.
 KNOWN = {
     "openai": [({"reasoning_effort": "HIGH"}, {"reasoning_effort": "HIGH"}),
                ({"messages": [*SAID, {"role": "assistant", "content": [
@@ -164,7 +164,7 @@ class Words(Own):
 
 
 class CutTurns(Own):
-    """An assistant's turn that ended before its answer: it has reasoning, or nothing at all."""
+    """An assistant turn that ended before its answer: with reasoning, or empty."""
     DETAILS = [{"type": "reasoning.text", "text": "Hm.", "format": "unknown", "index": 0},
                {"type": "reasoning.encrypted", "data": "AAAA", "index": 1}]
 
@@ -190,7 +190,7 @@ class CutTurns(Own):
 
 
 class Signature(Own):
-    """Gemini signs its answer in a part of its own, without text, at the end."""
+    """Gemini signs its answer in a separate part without text, at the end."""
     PARTS = {"own": [{"text": "hello"}, {"text": "", "thoughtSignature": "U0lHMQ=="}],
              "text": [{"text": "hel"}, {"text": "lo", "thoughtSignature": "U0lHMQ=="}],
              "thought": [{"text": "Hm.", "thought": True}, {"text": "hello"},
@@ -239,7 +239,7 @@ class Signature(Own):
 
 
 class Blocked(Own):
-    """A prompt that Gemini blocks has no candidates: feedback alone is the reply."""
+    """A prompt that Gemini blocks has no candidates: the reply has only feedback."""
     DOC = {"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"},
            "usageMetadata": {"promptTokenCount": 7, "totalTokenCount": 7}, "modelVersion": "g"}
     STOPS = {"openai": ('"finish_reason":"content_filter"',), "responses": ('"content_filter"',),
@@ -275,7 +275,7 @@ class Blocked(Own):
 
 
 class Counted(Own):
-    """The tokens of a request: one number, whoever asks, where the provider gives none."""
+    """Token counts of a request are the same for every client if the provider gives none."""
     TOOLS = [{"name": "get_weather", "description": "Says how the weather is.", "input_schema": {
         "type": "object", "properties": {"city": {"type": "string"}}}}]
     IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png",
@@ -323,7 +323,7 @@ class Counted(Own):
         r = self.ok(request("/v1beta/models/openai-m:countTokens", {
             "contents": [{"role": "user", "parts": [{"text": text}]}]}, {}, at=gateway))
         self.assertEqual(json.loads(r.body)["totalTokens"], 10 * 20 + 1 + 4)
-        # Beyond what is counted exactly, the rest is taken to be like the beginning.
+        # Beyond a limit the count is extrapolated from the beginning.
         long = self.counted(gateway, {"messages": [{"role": "user", "content": text * 2000}]})
         self.assertAlmostEqual(long, 10 * 20 * 2000, delta=4000)
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Replies that a provider packs although the gateway asks for plain bytes.
+"""Replies that a provider compresses although the gateway requests uncompressed ones.
 
     test/e2e/packed_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
@@ -21,7 +21,7 @@ PACKERS = {"gzip": gzip.compress, "x-gzip": gzip.compress, "deflate": zlib.compr
 
 
 class Packed(Case):
-    """The upstream packs what `Upstream` answers, and sends it in pieces of `size` bytes."""
+    """The upstream compresses the answers of `Upstream`, and sends them in pieces of `size` bytes."""
 
     @classmethod
     def setUpClass(cls):

@@ -1,19 +1,20 @@
-"""The commands of a page of the manual, run one after the other as a reader would, with their output compared.
+"""Runs the commands of a page of the manual in order, as a reader would, and compares their output.
 
     page = RunPage(path, BINARY)         the page's blocks, in order
     problems = page.run(folder)          runs it in a folder; [] if every output is as the page has it
 
-A block ```console has commands after "$ " and below each its output. Commands of one page share a shell: `cd` and
-`export` last. A command that serves (rationale serve, rationale demo) runs until the end of the page, as if it had a
-terminal of its own. A block after "File `NAME`:" is written to that file.
+A block ```console has commands after "$ " and the output below each. The commands of a page
+share a shell, so `cd` and `export` persist. A command that serves (rationale serve, rationale
+demo) runs until the end of the page, as if in a terminal of its own. A block after "File
+`NAME`:" is written to that file.
 
     …                     any text in a line; alone in a line, any lines
-    ids, times, durations any value of the same form; an id that a page shows stands for the same id below
+    ids, times, durations any value of the same form; an id on the page stands for one id throughout
     spaces                any number, because columns are as wide as their values
     <!-- exit 1 -->       the last command of the next block exits with 1
     <!-- world NAME -->   the page begins in a folder that a function of WORLDS has filled
 
-Ports that pages name are replaced by free ones.
+Ports on the page are replaced by free ones.
 """
 # SPDX-License-Identifier: Apache-2.0
 import os
@@ -43,7 +44,8 @@ TOKEN = re.compile(rf"(?P<id>{UUID})|(?P<time>\d{{4}}-\d\d-\d\d[T ]\d\d:\d\d:\d\
 FORMS = {"time": r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?Z?", "span": r"\d+(?:\.\d+)? (?:ms|us|ns|s)", "any": r"[^\n]*?",
          "space": " +"}
 MARK = "page-runner-mark"
-# `config check` of a file without `listen` tries the default port, which another daemon of this machine may have.
+# `config check` of a file without `listen` tries the default port, which another daemon on this
+# machine may use.
 PORT_TAKEN = re.compile(r"^rationale: warning: listen: 127\.0\.0\.1:8484: .*Address already in use\n", re.M)
 
 
@@ -56,13 +58,14 @@ class Command:
 
 
 def complete(text):
-    """Whether a shell has all of a command: quotes and here-documents are closed."""
+    """Whether the shell command is complete: quotes and here-documents are closed."""
     done = subprocess.run(["bash", "-n", "-c", text], capture_output=True, text=True, check=False)
     return done.returncode == 0 and "here-document" not in done.stderr and not text.endswith("\\")
 
 
 def commands(block, code=0):
-    """The commands of a console block, each with the output below it; the last one exits with the code."""
+    """The commands of a console block with the output below each; the last one must exit with
+    `code`."""
     found = []
     for n, line in enumerate(block.text.rstrip("\n").split("\n"), block.line + 1):
         if found and not complete(found[-1].text):
@@ -78,7 +81,7 @@ def commands(block, code=0):
 
 
 def steps(page):
-    """What a reader does: ("file", name, text), ("command", Command) and ("world", name), in order."""
+    """The reader's steps in order: ("file", name, text), ("command", Command) and ("world", name)."""
     before, code = None, 0
     for b in page.blocks:
         if b.kind == "comment" and (m := re.fullmatch(r"world (\w+)", b.text)):
@@ -94,7 +97,7 @@ def steps(page):
 
 
 class Matcher:
-    """Compares outputs, and remembers which real id stands for which id of the page."""
+    """Compares outputs, and remembers the real id for each id of the page."""
 
     def __init__(self):
         self.ids = {}
@@ -137,7 +140,7 @@ class Matcher:
 
 
 def free_ports(names):
-    """{port of the page: free port}; the sockets are open together, so no port is given twice."""
+    """{port of the page: free port}; all sockets are open at the same time, so the ports differ."""
     sockets = [socket.socket() for _ in names]
     for s in sockets:
         s.bind(("127.0.0.1", 0))
@@ -148,7 +151,7 @@ def free_ports(names):
 
 
 class Shell:
-    """A bash that runs one command after the other, with a folder and a home of its own."""
+    """A bash that runs commands in sequence, with its own folder and home."""
 
     def __init__(self, folder, binary, ports):
         self.folder, self.ports, self.logs = Path(folder), ports, []
@@ -182,7 +185,7 @@ class Shell:
         self.child.stdin.flush()
 
     def run(self, command):
-        """(output, exit code) of a command."""
+        """Runs a command; returns (output, exit code)."""
         self.send(f"{{ {self.inward(command)}\n}} </dev/null\nprintf '\\n{MARK} %d\\n' $?\n")
         got, end = b"", time.monotonic() + PATIENCE
         os.set_blocking(self.child.stdout.fileno(), False)
@@ -197,7 +200,7 @@ class Shell:
         return self.outward(PORT_TAKEN.sub("", got[:m.start()].decode(errors="replace"))), int(m[1])
 
     def start(self, command, matcher, wanted):
-        """Starts a command that serves, and waits until it has printed what the page shows."""
+        """Starts a command that serves, and waits until it has printed the page's output."""
         log = self.folder / f"server{len(self.logs)}.log"
         self.logs.append(log)
         self.send(f"{{ {self.inward(command)}\n}} </dev/null >{log} 2>&1 &\n")
@@ -230,12 +233,12 @@ class RunPage:
         return any(s[0] == "command" for s in self.steps)
 
     def programs(self):
-        """The first word of each command that is run."""
+        """The first word of each executed command."""
         found = [s[1].text for s in self.steps if s[0] == "command"]
         return [w for text in found if not NOT_RUN.match(text) for w in re.findall(r"(?:^|[|&;] *)([\w./-]+)", text)]
 
     def one(self, shell, matcher, c):
-        """None, or what is wrong with a command."""
+        """Runs a step; returns None, or the problem as text."""
         if NOT_RUN.match(c.text):
             return None
         text = matcher.real(c.text)
@@ -251,7 +254,7 @@ class RunPage:
         return None
 
     def run(self):
-        """The problems of the page, as texts; [] if there are none."""
+        """Runs the page; returns its problems as texts, [] if none."""
         problems, closers = [], []
         folder = tempfile.mkdtemp(prefix="rationale-page-")
         shell = Shell(folder, self.binary, free_ports(PORTS))

@@ -1,7 +1,7 @@
-"""The folders that pages of the manual begin in: `<!-- world NAME -->` calls NAME(shell, binary).
+"""The folders in which pages of the manual begin: `<!-- world NAME -->` calls NAME(shell, binary).
 
-A world supplies what its page says that the reader has: the source after `make`, a gateway that runs, an agent with a
-model. A function may return another one, which ends what it started.
+A world provides what its page assumes: the source after `make`, a running gateway, an agent with
+a model. The function may return another one, which stops what it started.
 """
 # SPDX-License-Identifier: Apache-2.0
 import json
@@ -42,7 +42,7 @@ def support(ask):
 
 
 def served(shell, _):
-    """A gateway with a few calls on record, in a folder with its rationale.yaml."""
+    """A gateway with some recorded calls, in a folder with its rationale.yaml."""
     model = Model(support).__enter__()
     (shell.work / "rationale.yaml").write_text(
         f'providers:\n  openai: {{base_url: "{model.root}/v1", models: [gpt-5]}}\nreasoning: {{show: false}}\n')
@@ -58,9 +58,9 @@ def served(shell, _):
 
 
 def recorded(shell, binary):
-    """The record of such a gateway after the gateway has stopped."""
+    """The record of such a gateway after it has stopped."""
     close = served(shell, binary)
-    shell.run("rationale list")  # which waits until the tables have the calls
+    shell.run("rationale list")  # waits until the tables have the calls
     shell.run("kill $(jobs -p) && wait")
     close()
 
@@ -74,7 +74,7 @@ def library(shell, _):
 
 
 def operator(shell, binary):
-    """The source, and a rationale.yaml with a model that investigates by rules."""
+    """The source, and a rationale.yaml with a scripted model for investigations."""
     source(shell, binary)
     model = Operator().__enter__()
     (shell.work / "rationale.yaml").write_text(
@@ -91,7 +91,7 @@ urllib.request.urlopen(urllib.request.Request(url, json.dumps(ask).encode(), {"c
 
 
 def watched(shell, _):
-    """A coding agent was watched: its record is in the data folder."""
+    """The data folder with the record of a coding agent that was watched."""
     def reply(_):
         return {"reasoning": "The test fails every third time, so I run it ten times.",
                 "calls": [("Bash", {"command": "for i in 1 2 3; do pytest -x; done"})]}

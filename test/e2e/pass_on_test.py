@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Requests whose reply has no reasoning (embeddings and the like) pass to the provider of their model
-and come back unchanged.
+"""Requests whose reply has no reasoning (embeddings and the like) pass to the provider of their
+model and come back unchanged.
 
     test/e2e/pass_on_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
@@ -23,7 +23,7 @@ KEYS = {"all": {}, "narrow": {"models": ["ollama-m"]}, "slow": {"rpm": 1}}
 
 
 class Upstream:
-    """Remembers requests as they came; gives the reply that a test sets."""
+    """Records requests unchanged; sends the reply that a test sets."""
 
     def __init__(self):
         self.asked, self.reply, self.coding = [], (200, "application/json", b"{}"), None
@@ -32,7 +32,7 @@ class Upstream:
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
-            disable_nagle_algorithm = True  # a head and its body are two writes
+            disable_nagle_algorithm = True  # head and body are written separately
             protocol_version = "HTTP/1.1"
 
             def do_POST(self):
@@ -48,7 +48,7 @@ class Upstream:
                 self.send_header("x-request-id", "req-1")
                 self.send_header("x-ratelimit-remaining-requests", "9")
                 self.end_headers()
-                with contextlib.suppress(OSError):  # a client has left
+                with contextlib.suppress(OSError):  # a client has disconnected
                     self.wfile.write(reply)
 
             def log_message(self, *_):
@@ -192,7 +192,7 @@ class Refusing(Case):
         path = "/v1/embeddings"
         self.refused(400, "invalid_json", path, b"{")
         self.refused(400, "invalid_request", path, b'{"model":"openai-m","model":"ollama-m"}')
-        self.refused(400, "invalid_request", path, {"input": "x"})  # two providers speak it
+        self.refused(400, "invalid_request", path, {"input": "x"})  # two providers support this path
         self.refused(404, "model_not_found", path, {"model": "nobody"})
         self.refused(400, "not_supported", path, {"model": "anthropic-m"})
         self.refused(401, "provider_key_missing", path, {"model": "no-key"})
@@ -210,7 +210,7 @@ class Refusing(Case):
 
 
 class Alone(Case):
-    """One provider, no keys: as most people begin."""
+    """One provider and no keys: the most common first configuration."""
 
     @classmethod
     def setUpClass(cls):

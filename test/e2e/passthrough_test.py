@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Bytes that pass: with one dialect on both sides a client gets the provider's reply as it is.
+"""With one dialect on both sides, a client gets the provider's reply byte for byte.
 
     test/e2e/passthrough_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 
-Cases of our own, and recorded traffic of real providers where RATIONALE_CORPORA or ../shared/corpora
-has it. A scripted upstream serves the bytes; the real binary is asked for them.
+Uses our own cases, and recorded traffic of real providers if RATIONALE_CORPORA or
+../shared/corpora has it. A scripted upstream serves the bytes; the real binary requests them.
 """
 # SPDX-License-Identifier: Apache-2.0
 import collections
@@ -24,13 +24,13 @@ from reading import PATHS, ask_in, frames, read
 CLIENTS = ("openai", "responses", "anthropic", "gemini", "ollama")
 HIGH = {"x-rationale-level": "high"}
 LOW = {"x-rationale-level": "low"}
-NOTE = re.compile(rb"(?m)^: reasoning_tokens=.*\n\n?")  # all that the gateway adds to a stream
+NOTE = re.compile(rb"(?m)^: reasoning_tokens=.*\n\n?")  # the only text that the gateway adds to a stream
 THOUGHT = "Hm \\u0041\\/ \\u00e9 \u00e9"
 LONG = "word " * 600
 
 
 class Upstream:
-    """Serves the bytes that a test gives it, in pieces if it is told to, and remembers requests."""
+    """Serves the bytes that a test sets, whole or in pieces, and records requests."""
 
     def __init__(self):
         self.asked, self.piece, self.sent = [], 0, b""
@@ -38,7 +38,7 @@ class Upstream:
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
-            disable_nagle_algorithm = True  # a head and its body are two writes
+            disable_nagle_algorithm = True  # head and body are written separately
             protocol_version = "HTTP/1.1"
 
             def do_POST(self):
@@ -92,7 +92,7 @@ def tearDownModule():
     World.up.server.shutdown()
 
 
-# ---- replies of our own: unknown members, odd order, white space, escapes, numbers ----
+# ---- our own replies: unknown members, unusual order, white space, escapes, numbers ----
 
 ODD = ('"zeta" : 1.50,"big":12345678901234567890123,"neg":-0.0,\t"exp":1E+2, "nest":{"b":[1 , 2.0],"a":{}},'
        ' "esc":"\\u0041\\/\\ud83c\\udf0d \u00e9","twice":1,"twice":2,"none":null')
@@ -216,7 +216,7 @@ class Case(unittest.TestCase):
 
 
 class Same(Case):
-    """Cases of our own, one dialect on both sides."""
+    """Our own cases, with one dialect on both sides."""
 
     def test_a_reply_passes_byte_for_byte_with_and_without_a_level(self):
         for dialect in CLIENTS:
@@ -227,7 +227,7 @@ class Same(Case):
                     with self.subTest(dialect, stream=stream, headers=headers):
                         r = self.ask(dialect, f"{dialect}-m", stream, headers)
                         got = r.body
-                        if stream and headers:  # it asked for a level, so it is told what that did
+                        if stream and headers:  # a client that sets a level gets its effect reported
                             self.assertRegex(got, rb"reasoning_tokens=\d+; cap=\d+; cut=none")
                             got = NOTE.sub(b"", got)
                             got = re.sub(rb"(?m)^.*x-rationale-usage.*\n", b"", got)
@@ -267,7 +267,7 @@ class Same(Case):
                 [asked] = World.up.asked
                 self.assertFalse(asked.get("stream"))
                 self.assertIn("cap=128; cut=budget", r.headers["x-rationale-usage"])
-                # The provider's signature would not fit a shorter text: it is one of ours.
+                # The text was truncated, so the provider's signature is replaced by one of ours.
                 got, ours = re.subn(rb'"rationale\.[0-9a-f]+"', b'"c2ln"', r.body)
                 self.assertEqual(ours, dialect == "anthropic")
                 at = body.index(LONG.encode())
@@ -305,7 +305,7 @@ def sse(*docs, between=(",", ":")):
     return b"".join(b"data: " + json.dumps(d, separators=between).encode() + b"\n\n" for d in docs)
 
 
-# Messages and tools that the gateway does not know, or that only some hosts take.
+# Messages and tools that the gateway does not know, or that only some hosts accept.
 ODD_MESSAGES = ('{"role":"critic","content":"x"}', '{"role":"user","content":null}', '{"role":"user","content":["q"]}',
                 '{"role":"user","content":[{"image_url":{"uuid":"u"},"type":"image_url"}]}',
                 '{"role":"tool","content":"r"}', '{"role":"assistant","tool_calls":[{"id":"1","type":"new","x":1.0}]}')
@@ -333,7 +333,8 @@ ODD_BODIES = {
 
 
 class Requests(Case):
-    """A provider of the client's dialect judges what the gateway cannot read; others are not asked."""
+    """A provider of the client's dialect gets members that the gateway cannot read; providers of
+    other dialects get no request."""
 
     def test_unknown_messages_and_tools_pass_byte_for_byte(self):
         for kind, bodies in ODD_BODIES.items():
@@ -402,9 +403,9 @@ class Tagged(Case):
 
 
 class Usage(Case):
-    """Every stream is asked for its usage; a client that did not ask gets the stream without it."""
+    """Every stream requests its usage; a client that did not request it gets the stream without it."""
 
-    # What a provider sends with the flag, and what it would have sent without.
+    # A provider's stream with usage requested, and the same stream as if it were not.
     def pairs(self):
         texts = [part({"role": "assistant", "content": ""}), *(part({"content": t}) for t in ("Yes", " it", " is", ".")),
                  part({}, "stop")]
@@ -521,7 +522,7 @@ def corpus():
 
 
 def as_text(p):
-    """A reply with reasoning in tags is split where nothing is configured; it passes with `format: none`."""
+    """Without configuration a reply with reasoning in tags is split; with `format: none` it passes."""
     tagged = read(p.dialect, p.body, p.stream).text.lstrip().startswith("<think>")
     return p._replace(provider=p.provider + "-text") if tagged else p
 
@@ -549,7 +550,7 @@ def recorded_providers(pairs):
 
 
 def is_reply(p):
-    """Whether it is a reply of its dialect at all, and not an error or a page."""
+    """Whether the body is a reply of its dialect, not an error or a web page."""
     try:
         said = read(p.dialect, p.body, p.stream)
     except (ValueError, KeyError, TypeError, AttributeError, IndexError):
@@ -565,7 +566,7 @@ def starved(p):
 
 
 def bare(doc):
-    """A reply without anything of its reasoning."""
+    """A reply with all of its reasoning removed."""
     if isinstance(doc, list):
         return [bare(v) for v in doc if not (isinstance(v, dict) and (
             v.get("thought") is True or v.get("type") in ("thinking", "redacted_thinking", "reasoning")))]

@@ -1,7 +1,7 @@
-"""Calls planted in the tables of a daemon, beside those that it records; and all that are there.
+"""Inserts calls directly into a daemon's tables, and lists all recorded calls.
 
-They have numbers that the daemon does not come to, and are in a block that stays open. An entry of a
-block is the tag of each text, its size and its bytes (src/store/block.h).
+Their numbers are above those that the daemon reaches, and their texts are in a block that stays
+open. An entry of a block has each text's tag, size and bytes (src/store/block.h).
 """
 # SPDX-License-Identifier: Apache-2.0
 import json
@@ -18,7 +18,7 @@ def varint(n):
 
 
 def plant(**call):
-    """The statements that put one call into the tables, its texts in a block."""
+    """The SQL statements that insert one call, with its texts in a block."""
     texts = {k: v for k in TAGS if (v := call.pop(k, None)) is not None}
     at = len(planted)
     planted.append(call["interaction_id"])
@@ -36,7 +36,7 @@ def plant(**call):
 
 
 def recorded(config, **more):
-    """What `rationale export` has of each call, by its id: names as in the API's `details`."""
+    """Each call in `rationale export`, by its id, with the names of the API's `details`."""
     done = run("export", "--config", str(config), "--format", "json", **more)
     assert done.code == 0, done.err
     return {e["event_id"]: e["details"] for s in json.loads(done.out)["sessions"]

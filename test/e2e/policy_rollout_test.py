@@ -4,7 +4,7 @@
     test/e2e/policy_rollout_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
     tools/postgres-run test/e2e/policy_rollout_test.py BINARY SOURCE_ROOT
 
-On SQLite, or on PostgreSQL if there is a server for tests.
+On SQLite, or on PostgreSQL under tools/postgres-run.
 """
 # SPDX-License-Identifier: Apache-2.0
 import json
@@ -29,7 +29,7 @@ SWITCHES = {"react_use_llm_controller", "react_shadow_mode", "react_fallback_ena
 
 class Store(Case):
     def daemon(self, store=None, **switches):
-        """Another one on the same store, if it is given."""
+        """Starts another daemon, on the same store if one is given."""
         config = {"providers": {"m": {"kind": "openai", "base_url": f"http://127.0.0.1:{self.model.port}/v1",
                                       "models": ["scripted"], "retries": 0}},
                   "policy": {"documents": {"lumbar": "policy.md"}, "search": "bm25", **switches},
@@ -128,7 +128,8 @@ class Switches(Store):
         self.gateway.reload(self.changed(react_ab_test_ratio=0.001))
         until(lambda: self.roll()["origin"] == "configuration")
         self.assertEqual(self.roll()["changes"][0]["set_by"], "configuration")
-        # What was taken back does not come again with the configuration it was said over.
+        # Reloading the old configuration does not restore the operator's switches, which a changed
+        # configuration had replaced.
         self.again(old)
         doc = self.roll()
         self.assertEqual((doc["origin"], doc["react_use_llm_controller"]), ("configuration", False))
@@ -185,7 +186,8 @@ class Switches(Store):
         for self.gateway in (other, third):
             until(lambda: self.roll()["origin"] == "operator")
             self.assertEqual((self.by(), self.roll()["set_by"]), ("react", "olga"))
-        # The third has another configuration. That did not change since, so the switches hold.
+        # The third daemon's configuration differs, but has not changed since, so the operator's
+        # switches remain.
         time.sleep(2)
         self.gateway = one
         self.assertEqual(self.roll()["origin"], "operator")
@@ -254,7 +256,7 @@ class Prompts(Store):
         self.assertEqual(self.move(new, "retire"), 200)
         self.assertEqual(self.move(new, "activate"), 409)  # it was never approved
         self.assertEqual(self.move(new, "approve"), 409)
-        self.assertEqual(self.add("One."), new)  # the same texts are the same version
+        self.assertEqual(self.add("One."), new)  # the same texts give the same version
         self.assertEqual(self.states()[new], "retired")
         other = self.add("Two.")
         self.assertEqual([self.move(other, v) for v in ("approve", "activate", "approve", "activate")],
@@ -267,7 +269,7 @@ class Prompts(Store):
         self.assertEqual(self.move(built_in, "retire") // 100, 4)
 
     def activate(self, i, name):
-        """By the daemon's route, or by the command beside it."""
+        """Activates by the daemon's route, or by the command while the daemon runs."""
         if i % 2:
             done = run("prompts", "activate", name, "--config", str(self.gateway.path),
                        env={**os.environ, "RATIONALE_KEY": "ko"})

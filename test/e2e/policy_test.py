@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Policy verification from outside: routes, rollout, prompts, fallback, runs that are killed.
+"""Policy verification: routes, rollout, prompts, fallback, runs that are killed.
 
     test/e2e/policy_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 
-The model is a script in this process; the policy and the cases are small and our own. Tests named
-defect_N are about the N-th defect of the list in docs/reference/policy.md.
+The model is a script in this process; the policy and the cases are small and our own. Tests
+named defect_N are about the N-th defect of the list in docs/reference/policy.md.
 """
 # SPDX-License-Identifier: Apache-2.0
 import http.client
@@ -101,7 +101,7 @@ def call(name, number=0, **arguments):
 
 
 def acts(result):
-    """The trace without the model's thoughts."""
+    """The trace without the model's reasoning."""
     return [s for s in result["reasoning_trace"] if s["action"] != "think"]
 
 
@@ -118,17 +118,17 @@ GOOD = [search(), [call("facts_get", field_name="age")], finish()]
 
 
 class Model:
-    """Answers by the number of replies in the history; a number is an HTTP status."""
+    """The number of replies in the history selects the reply; a number is an HTTP status."""
 
     def __init__(self, turns=GOOD):
         self.turns, self.asked, self.bodies, self.waits = turns, 0, [], threading.Event()
         self.waits.set()
-        self.once = []  # given first, whatever is asked
+        self.once = []  # used first, for any request
         self.lock = threading.Lock()
         model = self
 
         class Handler(BaseHTTPRequestHandler):
-            disable_nagle_algorithm = True  # a head and its body are two writes
+            disable_nagle_algorithm = True  # head and body are written separately
             protocol_version = "HTTP/1.1"
 
             def do_POST(self):
@@ -149,7 +149,7 @@ class Model:
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
-        self.server.handle_error = lambda *_: None  # who was killed is gone
+        self.server.handle_error = lambda *_: None  # killed clients cause errors
         self.port = self.server.server_address[1]
         threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
 
@@ -462,7 +462,7 @@ class Defects(Case):
         cases = ((finish(section="Imaging"), "citation_unknown_section"),
                  (finish(section="Conservative treatment", pages=[2]), "citation_not_retrieved"),
                  (finish(pages=[77]), "citation_not_retrieved"),
-                 (finish(pages=[2]), "citation_not_retrieved"),  # of the policy, not of that section
+                 (finish(pages=[2]), "citation_not_retrieved"),  # pages of the policy, but of another section
                  (finish(text_excerpt="21 years of age or older"), "evidence_unknown"),
                  (finish(evidence_doc_id="note-9", evidence_page=1), "evidence_unknown"),
                  (finish(confidence=0.3), "low_confidence"))
@@ -500,7 +500,7 @@ class Defects(Case):
         r = self.review()["results"][0]
         self.assertIn("not JSON", acts(r)[0]["observation"])
         self.assertEqual((r["status"], len(acts(r))), ("met", 4))
-        for body in self.model.bodies:  # each call has its answer, so providers take the history
+        for body in self.model.bodies:  # each call has its result, so providers accept the history
             calls = [c["id"] for m in body["messages"] for c in m.get("tool_calls") or []]
             told = [m["tool_call_id"] for m in body["messages"] if m["role"] == "tool"]
             self.assertEqual(calls, told)
@@ -531,7 +531,7 @@ class Defects(Case):
         self.assertEqual(self.ask("POST", f"/api/v1/prompts/{new}/activate", {})[0], 200)
         self.assertEqual(self.review()["prompt_id"], new)
         self.assertEqual(self.model.bodies[-1]["messages"][0]["content"], "Verify. Cite. Call finish.")
-        # Instantly back, from the command line, while the daemon runs.
+        # The command reverts the prompt at once, while the daemon runs.
         moved = run("prompts", "retire", new, "--config", config)
         self.assertEqual(moved.code, 0, moved.err)
         self.assertEqual(self.review()["prompt_id"], before)
@@ -549,14 +549,14 @@ class Defects(Case):
         self.rollout(react_ab_test_ratio=0.1)
         small = [n for n in names if self.review(case(n))["controller_version"].startswith("react")]
         self.assertLess(len(small), len(react))
-        self.assertLessEqual(set(small), set(react))  # who was in at 10 % is in at 50 %
+        self.assertLessEqual(set(small), set(react))  # cases selected at 10 % are also selected at 50 %
         self.rollout(react_ab_test_ratio=1.0)
         self.assertTrue(all(self.review(case(n))["controller_version"].startswith("react") for n in names))
         self.assertEqual(self.metric('react_ab_assignments_total{bucket="react"}'),
                          2 * len(react) + len(small) + 40)
 
     def test_defect_7_an_approved_candidate_is_tried_on_a_share_of_the_cases(self):
-        # Prompts improve by `rationale optimize`; what it proposes gets here as a draft.
+        # `rationale optimize` improves prompts; its proposal is stored as a draft.
         self.start(react_use_llm_controller=True, prompt_ab_test_ratio=0.5)
         (self.gateway.folder / "p.json").write_text('{"system_prompt": "Other words."}')
         new = json.loads(run("prompts", "add", "policy", str(self.gateway.folder / "p.json"), "--config",
@@ -604,7 +604,7 @@ class Rollout(Case):
     def test_the_shadow_is_off_the_path_and_its_differences_are_shown(self):
         self.start(turns=[search(), [call("facts_get", field_name="age")], finish("missing")],
                    react_shadow_mode=True)
-        self.model.waits.clear()  # the model does not answer at all
+        self.model.waits.clear()  # the model does not reply
         doc = self.review()
         self.assertTrue(doc["controller_version"].startswith("heuristic"))
         self.model.waits.set()
@@ -679,12 +679,12 @@ class Runs(Case):
             kept = self.until(lambda: self.ask("GET", "/api/v1/policy/results")[1]["results"])
             self.assertEqual((kept[0]["status"], kept[0]["controller"]), ("met", "react"))
             self.assertEqual(len(kept[0]["reasoning_trace"]), 6)
-            # What was answered is not asked again, only the one that was cut off.
+            # Stored replies are not requested again, only the interrupted one.
             self.assertEqual(self.model.asked, asked + 3 - turn + 1)
             self.gateway.stop()
 
     def slow(self, seconds=0.1):
-        """Each answer takes its time; counts how many are under way."""
+        """Delays each reply, and counts concurrent calls."""
         answer, lock = self.model.answer, threading.Lock()
         self.most = self.now = 0
 
@@ -723,8 +723,9 @@ class Runs(Case):
         kept = self.until(lambda: self.ask("GET", "/api/v1/policy/results")[1]["results"])
         self.assertEqual(sorted(r["criterion_id"] for r in kept), names)
         self.assertEqual({(r["status"], len(r["reasoning_trace"])) for r in kept}, {("met", 6)})
-        self.assertLessEqual(self.model.asked, 18 + 4)  # only what was under way is asked again
-        # Before anybody was answered: else a run of a new request could be taken for a cut one.
+        self.assertLessEqual(self.model.asked, 18 + 4)  # only calls in progress are repeated
+        # Runs resume before the daemon listens; later a run of a new request could look
+        # interrupted.
         log = self.gateway.log.read_text()
         self.assertIn("a run continues", log)
         self.assertLess(log.rindex("a run continues"), log.rindex("listening addr"), log)
@@ -858,7 +859,7 @@ class Command(Case):
 
 
     def test_a_folder_of_too_many_cases_is_refused_not_cut(self):
-        memory = "/dev/shm" if Path("/dev/shm").is_dir() else None  # a disk takes a while for so many
+        memory = "/dev/shm" if Path("/dev/shm").is_dir() else None  # a disk would be slow for so many
         many = Path(self.enterContext(tempfile.TemporaryDirectory(dir=memory)))
         for i in range(100001):
             (many / f"{i}.json").symlink_to("no-such-file")
@@ -868,7 +869,7 @@ class Command(Case):
 
 
 class Recordings(Case):
-    """Our own policy and its recorded cases: no key, no network."""
+    """Our own policy and its recorded cases, without a key and a network."""
 
     def folder(self):
         folder = Path(self.enterContext(tempfile.TemporaryDirectory())) / "policy"
@@ -930,7 +931,7 @@ class Recordings(Case):
         found = re.search(r"P50 (\S+) ms, P95 (\S+) ms", done.err)
         print(f"policy evaluation on recordings, model time excluded: P50 {found[1]} ms (bar 20), "
               f"P95 {found[2]} ms (bar 100)")
-        # The machine may be busy: a bench holds the bar itself.
+        # The limit is generous because the machine may be busy; a bench checks the real one.
         self.assertLess(float(found[1]), 200)
 
 

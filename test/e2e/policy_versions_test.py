@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Versions of policies, cases verified again, criteria and facts by a model, and the review queue.
+"""Versions of policies, reverified cases, criteria and facts from a model, and the review queue.
 
     test/e2e/policy_versions_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
     tools/postgres-run test/e2e/policy_versions_test.py BINARY SOURCE_ROOT
 
-On SQLite, or on PostgreSQL if there is a server for tests.
+On SQLite, or on PostgreSQL under tools/postgres-run.
 """
 # SPDX-License-Identifier: Apache-2.0
 import concurrent.futures
@@ -34,7 +34,7 @@ def policy(version, start, end, age):
             "A referral is required. A naïve posture is required.\n")
 
 
-# Three versions; the first two have ended, the third is in force.
+# Three versions; the first two have ended, the third applies.
 FILES = {"v1.md": policy("1", "2020-01-01", "2020-12-31", 18), "v2.md": policy("2", "2021-01-01", "2022-12-31", 21),
          "v3.md": policy("3", "2023-01-01", "", 25)}
 
@@ -89,7 +89,7 @@ class Plan(Case):
 class Versions(Plan):
     def test_a_case_gets_the_version_it_names_or_is_refused(self):
         self.start()
-        rows = [  # metadata, version, status of age 20; or the refusal
+        rows = [  # metadata, version, status at age 20; or the error
             ({}, "3", "missing"), ({"policy_version_id": "1"}, "1", "met"),
             ({"policy_version_id": "2"}, "2", "missing"), ({"as_of_date": "2020-06-30"}, "1", "met"),
             ({"as_of_date": "2020-12-31"}, "1", "met"), ({"as_of_date": "2021-01-01"}, "2", "missing"),
@@ -162,7 +162,7 @@ class Versions(Plan):
         self.start()
         config = json.loads(json.dumps(self.gateway.config))
         slow = self.gateway.folder / "slow.md"
-        os.mkfifo(slow)  # its reader waits until somebody writes
+        os.mkfifo(slow)  # reading blocks until it is opened for writing
         config["policy"] |= {"documents": {"slow": "slow.md"}, "react_ab_test_ratio": 0.25}
         before = [d["id"] for d in self.ask("GET", "/api/v1/policy/documents")[1]["documents"]]
         self.gateway.reload(config)
@@ -170,7 +170,7 @@ class Versions(Plan):
         self.addCleanup(pool.shutdown, wait=False)
         asked = []
 
-        def opened():  # there is a reader, once the reload has come and somebody has asked
+        def opened():  # the pipe has a reader after the reload and a request
             asked.append(pool.submit(self.ask, "GET", "/api/v1/policy/documents"))
             time.sleep(0.2)
             try:
@@ -223,7 +223,7 @@ class Reverify(Plan):
         self.assertIn("21 years", c["new"]["rationale"])
         self.assertIn("18 years", c["old"]["rationale"])
         self.assertEqual(self.get("reverify")["reverifications"][0]["id"], job["id"])
-        # Again, to the same: nothing flips, and the newest verdicts are those that are compared.
+        # A second run to the same version compares the newest verdicts, so none flips.
         again = self.finished(self.post("reverify", {"document_id": "plan", "version": "2"}, 202))
         self.assertEqual((again["done"], again["flipped"]), (6, 0))
         done = self.cli("reverify", "plan", "--as-of", "2020-03-03", code=1)
@@ -583,7 +583,7 @@ class Queue(Plan):
 
 
 class Here(Plan):
-    """Without a daemon the command does the same by itself."""
+    """Without a daemon the command does the same itself."""
 
     def test_the_command_without_a_daemon(self):
         self.start()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A gateway whose store is PostgreSQL: threads from its first moment on, calls on record beside them,
-connections that are cut, and what is erased.
+"""A gateway whose store is PostgreSQL: threads from its start, recorded calls, closed connections,
+and erasure.
 
     tools/postgres-run test/e2e/postgres_test.py BINARY SOURCE_ROOT
 """
@@ -25,7 +25,8 @@ NUL_ROUTES = {"openapi": "3.1.0", "paths": {"/items": {"get": {"operationId": "s
 
 
 def says_nul(ask):
-    """Calls each tool, one that there is not among them, and then says what the last one gave; with NUL bytes."""
+    """Calls each tool and an unknown one, and then replies with the last result; all with NUL
+    bytes."""
     turns = [[("stock__search", {})], [("stock__search", {"q": NUL})], [("no" + NUL + "such", {})],
              [("order", {"what": "a" + NUL + "b"})]]
     done = results(ask)
@@ -34,7 +35,7 @@ def says_nul(ask):
 
 
 class Nul(BaseHTTPRequestHandler):
-    """A service whose answer has a NUL byte."""
+    """A service whose reply has a NUL byte."""
 
     def do_GET(self):
         text = f"three{NUL}left".encode()
@@ -124,7 +125,8 @@ class Alone(OnPostgres):
             until(lambda: self.ask(g, "GET", "/api/v1/history/sessions/after")[0] == 200)
 
     def fill_disk(self):
-        """From now on the server finds no room for a call: a trigger writes to a table whose file is /dev/full."""
+        """Makes the server run out of space when it stores a call: a trigger writes to a table
+        whose file is /dev/full."""
         path = Path(*psql("CREATE TABLE no_room (n bigint); SELECT current_setting('data_directory'), "
                           "pg_relation_filepath('no_room')", self.database))
         path.unlink()
@@ -146,7 +148,7 @@ class Alone(OnPostgres):
                 got = json.loads(text)["detail"]
                 self.assertEqual((status, got["error"]), (503, "store_unavailable"), text)
                 self.assertIn("No space left on device", got["message"])
-            self.assertLess(time.monotonic() - began, 30)  # one of them alone would take this long
+            self.assertLess(time.monotonic() - began, 30)  # a single query would take this long
             psql("DROP TRIGGER fill ON llm_interactions", self.database)
             until(lambda: self.ask(g, "GET", "/api/v1/history/sessions")[0] == 200)
             self.assertEqual(self.sessions(), ["before", "meanwhile"])

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""previous_response_id before providers that keep nothing: what was said is sent again, or the client
-is told that it cannot be; it is never lost in silence.
+"""previous_response_id with providers that store nothing: the earlier messages are sent again, or
+the client gets an error; they are never lost silently.
 
     test/e2e/previous_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
@@ -52,7 +52,7 @@ def gateway_post(gateway, body):
 
 
 def texts(asked):
-    """Who said what, in the words of any provider, without system prompts."""
+    """The messages with their roles, from any provider's request, without system prompts."""
     body = asked["json"]
     out = []
     for m in body.get("messages") or body.get("contents") or body.get("input"):

@@ -1,4 +1,4 @@
-"""What a reply says in any dialect, whole or streamed: for tests that compare dialects.
+"""Reads a reply of any dialect, whole or streamed, for tests that compare dialects.
 
     said = read("anthropic", body, stream=True)
     said.text, said.thought, said.calls, said.input, said.output, said.reasoning
@@ -12,7 +12,7 @@ PATHS = {"openai": "/v1/chat/completions", "responses": "/v1/responses", "anthro
 
 
 class Said:
-    """Texts joined, calls as (name, arguments), counts as numbers or None where none are given."""
+    """Joined texts, calls as (name, arguments), counts as numbers or None if absent."""
 
     def __init__(self):
         self.text = self.thought = ""
@@ -32,7 +32,7 @@ class Said:
 
 
 def frames(body):
-    """The JSON of an event stream or of lines."""
+    """The JSON documents of an event stream or of lines."""
     text = re.sub(r"\r\n?", "\n", body.decode("utf-8-sig"))
     out = []
     for block in text.split("\n\n"):
@@ -46,10 +46,10 @@ def lines(body):
     return [json.loads(line) for line in body.split(b"\n") if line.strip()]
 
 
-# ---- Chat Completions, and Mistral's kind of it ----
+# ---- Chat Completions, and Mistral's variant ----
 
 def chat_texts(content):
-    """(text, thought) of a content: a text, or a list of chunks."""
+    """Returns (text, thought) of a content: a text, or a list of chunks."""
     if not isinstance(content, list):
         return content or "", ""
     text = thought = ""
@@ -204,7 +204,8 @@ def read(dialect, body, stream):
 
 
 def ask_in(dialect, model, said, stream, usage=False):
-    """(path, body) of a question in a dialect; `usage` asks a stream of Chat Completions for it."""
+    """Returns (path, body) of a question in a dialect; `usage` makes a stream of Chat Completions
+    request it."""
     turn = [{"role": "user", "content": said}]
     if dialect == "gemini":
         verb = "streamGenerateContent?alt=sse" if stream else "generateContent"

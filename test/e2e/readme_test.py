@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The README's configuration, as it is written, does what the README says of it.
+"""The README's configuration does what the README says.
 
     test/e2e/readme_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 
-Only addresses of the test provider are added to the configuration. Commands run as the README has them,
-in the folder of the configuration.
+The test adds only addresses of the test provider to the configuration. Commands run as in the
+README, in the configuration's folder.
 """
 # SPDX-License-Identifier: Apache-2.0
 import http.client

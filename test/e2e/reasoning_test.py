@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Reasoning through the gateway: hidden, shown, counted, asked for, capped, and brought back.
+"""Reasoning through the gateway: hidden, shown, counted, requested, capped, and sent back.
 
     test/e2e/reasoning_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
@@ -12,7 +12,7 @@ from asking import (BINARY, KINDS, MARK, SHOW, TOOL, Gateway, GatewayCase, answe
 
 
 class Reasoning(GatewayCase):
-    """Hidden unless it may be seen, told apart wherever it stands, counted in any case."""
+    """Hidden from clients that may not see it, separated from the answer, and always counted."""
 
     def test_it_is_hidden_unless_asked_for(self):
         for kind in KINDS:
@@ -86,7 +86,7 @@ class Reasoning(GatewayCase):
 
 
 class Levels(GatewayCase):
-    """low, medium and high: asked for in any way, they mean sampling, words and a cap."""
+    """low, medium and high, set in any way, select sampling parameters, prompt texts and a cap."""
 
     def ways(self, kind, level):
         yield f"{kind}-plain", {}, {"reasoning_effort": level}
@@ -155,7 +155,7 @@ class Levels(GatewayCase):
                     self.assertEqual((cap, cut), (128, "budget"))
                     first, *rest = self.upstream(said)
                     self.assertEqual(bool(first["json"].get("stream")) or "stream" in first["path"].lower(), stream)
-                    if not stream:  # it is asked plain, and truncated here: what was billed is reported
+                    if not stream:  # a whole reply is truncated here, and the billed tokens are reported
                         self.assertEqual(rest, [])
                         continue
                     self.assertLessEqual(tokens, 128)
@@ -189,10 +189,11 @@ class Levels(GatewayCase):
 
 
 class Unrecorded(GatewayCase):
-    """Where nothing is recorded less of a reply is copied, and all comes out the same."""
+    """Without a record less of a reply is copied; the output must be the same."""
 
     def both(self, bare, model, calls, **more):
-        """What the client and, last, the provider were told, with a record and without."""
+        """What the client and, in the last request, the provider received, with a record and
+        without."""
         out = []
         for at in (None, bare):
             said = question()
@@ -215,7 +216,7 @@ class Unrecorded(GatewayCase):
 
 
 class Vault(GatewayCase):
-    """What a provider wants back comes back, though the client threw it away."""
+    """Data that a provider needs back is sent back although the client dropped it."""
 
     def test_a_client_that_drops_reasoning_goes_on(self):
         for kind in KINDS:

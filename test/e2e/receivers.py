@@ -1,9 +1,10 @@
-"""Those who are told about incidents, as servers for tests: Slack's web API and incoming webhooks, a
-signed webhook, a mail server.
+"""Receivers of messages about incidents, as servers for tests: Slack's web API and incoming
+webhooks, a signed webhook, a mail server.
 
-    with Slack() as slack: ...     slack.messages, slack.calls; slack.fail.append((status, headers, body))
+    with Slack() as slack: ...      slack.messages, slack.calls; slack.fail.append((status, headers, body))
 
-Slack's is strict: what the real one refuses (shapes of blocks, lengths, tokens, channels) is refused here.
+Slack's server is strict: it refuses what the real one refuses (shapes of blocks, lengths,
+tokens, channels).
 """
 # SPDX-License-Identifier: Apache-2.0
 import base64
@@ -22,7 +23,7 @@ CHANNEL = "C0INCIDENTS"
 
 
 class Server:
-    """POST only; answer(path, headers, body) gives (status, headers, body)."""
+    """POST only; answer(path, headers, body) returns (status, headers, body)."""
 
     def __enter__(self):
         outer = self
@@ -72,7 +73,7 @@ class Server:
 
 
 def wrong_blocks(m):
-    """Slack's word for what is wrong with a message, or None."""
+    """Slack's error code for a message, or None."""
     if not isinstance(m.get("text"), str) or not m["text"]:
         return "no_text"
     if len(m["text"]) > 40000:
@@ -103,7 +104,7 @@ def shown(m):
 class Slack(Server):
     def __init__(self):
         self.messages = {}  # by ts: {"text", "blocks", "thread_ts", "edits"}
-        self.posted = []    # of the incoming webhook
+        self.posted = []    # by the incoming webhook
         self.n = 0
 
     def answer(self, path, headers, body):
@@ -135,7 +136,7 @@ class Slack(Server):
         if wrong:
             return {"ok": False, "error": wrong}
         if method == "chat.update":
-            if m["channel"] != CHANNEL:  # an update wants the id, not the name
+            if m["channel"] != CHANNEL:  # an update requires the id, not the name
                 return {"ok": False, "error": "channel_not_found"}
             if m.get("ts") not in self.messages:
                 return {"ok": False, "error": "message_not_found"}
@@ -150,7 +151,7 @@ class Slack(Server):
         return {"ok": True, "channel": CHANNEL, "ts": ts, "message": {"text": m["text"]}}
 
     def top(self):
-        """Messages of the channel itself."""
+        """Messages of the channel itself, without replies."""
         return [m for m in self.messages.values() if not m["thread_ts"]]
 
     def replies(self):
@@ -158,7 +159,7 @@ class Slack(Server):
 
 
 def documented_verify():
-    """The function that docs/reference/notifications.md gives to receivers."""
+    """The verification function from docs/reference/notifications.md."""
     page = (Path(__file__).resolve().parents[2] / "docs/reference/notifications.md").read_text()
     names = {}
     exec(page.split("```python\n", 1)[1].split("```", 1)[0], names)  # pylint: disable=exec-used
@@ -184,7 +185,7 @@ class Hook(Server):
 
 @functools.cache
 def mail_python():
-    """A Python that has aiosmtpd, or None."""
+    """A Python with aiosmtpd, or None."""
     for python in (sys.executable, "/usr/bin/python3"):
         try:
             if subprocess.run([python, "-c", "import aiosmtpd"], capture_output=True, check=False).returncode == 0:

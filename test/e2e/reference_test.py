@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Pages of the manual that have a table of the program: they have the same rows, defaults and values.
+"""Pages of the manual with a table of the program: rows, defaults and values must agree.
 
     test/e2e/reference_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
@@ -16,7 +16,7 @@ REFERENCE = SOURCE / "docs" / "reference"
 
 
 def page_rows(name, columns):
-    """The cells of all rows of a page's tables that have this many columns."""
+    """The cells of all table rows of a page that have this many columns."""
     rows = []
     for line in (REFERENCE / name).read_text(encoding="utf-8").splitlines():
         cells = [c.strip() for c in re.split(r"(?<!\\)\|", line)[1:-1]]
@@ -68,7 +68,7 @@ class Configuration(unittest.TestCase):
 
 
 class Grafana(unittest.TestCase):
-    """dist/grafana-dashboard.json asks for metrics and labels that exist."""
+    """dist/grafana-dashboard.json uses only metrics and labels that exist."""
     DASHBOARD = json.loads((SOURCE / "dist/grafana-dashboard.json").read_text(encoding="utf-8"))
     WORDS = {"sum", "by", "rate", "increase", "max", "min", "le", "histogram_quantile", "label_values"}
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What a provider refuses of a request: only that goes, and only where it is in the way.
+"""Parameters that a provider refuses: the gateway drops only these, and only in requests that need
+it.
 
     test/e2e/refused_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
@@ -34,7 +35,7 @@ class Sampling(Levels):
                     ({}, {"temperature": 0.5}, (0.5, None), 1),
                     ({}, {"top_p": 0.9}, (None, 0.9), 1),
                     (LOW, {}, (0.6, None), 2),
-                    (LOW, {"top_p": 0.8}, (None, 0.8), 1),  # the client's goes before the preset's
+                    (LOW, {"top_p": 0.8}, (None, 0.8), 1),  # the client's has priority over the preset's
                     (LOW, {"temperature": 0.1}, (0.1, None), 1)):
                 self.up.forget()
                 self.ok(self.chat(gateway, headers, **more))
@@ -44,7 +45,7 @@ class Sampling(Levels):
 
 
 class Usage(Levels):
-    """Streams are asked for their usage; a host may refuse that and not say so."""
+    """Streams request their usage; a host may refuse that without naming it."""
 
     WORDS = (b"bad request", b"", b'{"error":{"message":"Invalid request"}}',
              b'{"error":{"message":"Validation error","param":"stream_options"}}')
@@ -97,7 +98,7 @@ class Usage(Levels):
 
 
 class Anthropic(Levels):
-    """A model whose name says nothing takes a budget, or is adaptive and takes an effort."""
+    """A model with an unknown name accepts a budget, or is adaptive and accepts an effort."""
 
     ENABLED = '"thinking.type.enabled" is not supported for this model. Use "thinking.type.adaptive" and ' \
         '"output_config.effort" to control thinking behavior.'
@@ -108,14 +109,15 @@ class Anthropic(Levels):
     EDITS = {"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]}
 
     def only(self, way, words):
-        """A provider that takes thinking of one type."""
+        """A provider that accepts one type of thinking."""
         def reply(_, body):
             thinking = body.get("thinking", {}).get("type", "disabled")
             return said("Yes.") if thinking in ("disabled", way) else refuse(words)
         return reply
 
     def sent(self, gateway, model, calls, headers=HIGH, **more):
-        """What the provider took at last, after so many requests of one call; the next makes one."""
+        """Checks that a call takes so many requests and the next call one; returns the last
+        request."""
         for n in (calls, 1):
             self.up.forget()
             self.ok(request("/v1/messages", {"model": model, "max_tokens": 4000, "messages": SAID, **more},

@@ -34,7 +34,7 @@ COFFEE = {"item_id": "hd-01", "item_name": "Coffee", "category_name": "Hot Drink
 
 
 def worker(ask):
-    """Lends a book a step, each with the run's own number in its title."""
+    """Lends a book per step, each with the run's number in its title."""
     number = re.search(r"number (\d+)", json.dumps(ask["messages"]))[1]
     done = len(results(ask))
     time.sleep(0.1)
@@ -44,7 +44,7 @@ def worker(ask):
 
 
 class Slow:
-    """A gate of the model that opens after a while, for each call."""
+    """A gate of the model that opens after a delay, for each call."""
 
     def __init__(self, seconds):
         self.seconds = seconds
@@ -79,7 +79,7 @@ class Replicas(unittest.TestCase):
             yield all
 
     def meet(self, all):
-        """Waits until each has heard of the others: a login of one is refused by all after its end."""
+        """Waits until each daemon knows the others: after a logout at one, all refuse the login."""
         def known():
             c = self.login(all[0])
             ok = all_accept = [self.page(d, c) for d in all] == [200] * len(all)
@@ -157,7 +157,8 @@ class Replicas(unittest.TestCase):
             self.assertLess(len(self.lent(a)), STEPS)
 
     def test_a_cancel_that_finds_the_run_waiting_ends_it(self):
-        """The other daemon was asked while the run was running; its word comes after the run began to wait."""
+        """The other daemon gets the cancel while the run is running; it takes effect after the run
+        began to wait."""
         def orderer(_):
             return {"calls": [("order", {"title": "Dune"})]}
         for reply, more in (librarian, {}), (orderer, {"tools": [ORDER]}):
@@ -171,14 +172,14 @@ class Replicas(unittest.TestCase):
 
     @contextlib.contextmanager
     def away(self):
-        """The database accepts nobody, and all connections are cut."""
+        """The database refuses connections, and all existing ones are closed."""
         psql(f'ALTER DATABASE "{self.database}" ALLOW_CONNECTIONS false')
         psql(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{self.database}'")
         yield
         psql(f'ALTER DATABASE "{self.database}" ALLOW_CONNECTIONS true')
 
     def test_runs_outlive_a_database_that_is_away(self):
-        """Longer than a call waits for its record: it is refused, and asked again."""
+        """The outage is longer than a call waits for its record: the call is refused, and retried."""
         with self.daemons(worker, durability="replicated") as (a, b):
             runs = [d.go(f"number {n}", background=True)["run_id"] for n, d in enumerate((a, b, a, b))]
             until(lambda: a.calls_log.exists() and len(self.lent(a)) > 8)
@@ -254,7 +255,8 @@ class Replicas(unittest.TestCase):
             self.assertEqual(len(lent), len(set(lent)), "a book was lent twice")
 
     def test_turns_of_an_order_on_two_daemons_replace_none_of_each_other(self):
-        """Both go on from the same order: one of them fails, and what was acknowledged stays."""
+        """Both turns continue from the same order: one of them fails, and the acknowledged one
+        stays."""
         both = threading.Barrier(2)
 
         def waiter(ask):
@@ -310,7 +312,7 @@ class Replicas(unittest.TestCase):
             for id in ids:
                 self.assertEqual(b.until(id, "completed", "error", "cancelled")["status"], "completed")
             self.assertEqual(psql("SELECT count(*) FROM alerts", self.database), ["5"])
-            # No effect twice: each has one done model call for a place of its run.
+            # All effects have finished, and each place of a run has one, so none happened twice.
             self.assertEqual(psql("SELECT count(*) FROM agent_effects WHERE state = 0 AND kind <> 'approval'",
                                   self.database), ["0"])
 
@@ -410,7 +412,7 @@ class Replicas(unittest.TestCase):
             def ended():
                 return len([line for line in seen if line.startswith("done") and "tailed" in line])
 
-            def call():  # the first ones may come before it listens
+            def call():  # the first may fail before it listens
                 a.ask("POST", "/v1/chat/completions", {"model": "m", "messages": [
                     {"role": "user", "content": "how many?"}]}, headers={"x-rationale-session": "tailed"})
                 time.sleep(0.2)
@@ -435,7 +437,7 @@ class Replicas(unittest.TestCase):
             return "done"
         with self.daemons(held) as (a, b):
             def ask():
-                with contextlib.suppress(OSError, http.client.HTTPException):  # it is killed
+                with contextlib.suppress(OSError, http.client.HTTPException):  # the daemon is killed
                     a.ask("POST", "/v1/chat/completions", {
                         "model": "m", "messages": [{"role": "user", "content": "hold on"}]})
             threading.Thread(target=ask, daemon=True).start()
@@ -444,7 +446,7 @@ class Replicas(unittest.TestCase):
                 w.subscribe("dashboard_updates")
                 got = w.until(lambda m: m.get("data", {}).get("type") == "llm_started")
                 self.assertEqual(got["data"]["asked"], "hold on")
-                # A daemon that dies ends its calls for the viewers of the others.
+                # When a daemon dies, its calls end for viewers at other daemons.
                 a.signal(signal.SIGKILL)
                 got = w.until(lambda m: m.get("data", {}).get("type") == "llm_interaction")
                 self.assertIn("has ended", got["data"]["error_message"])
@@ -458,7 +460,7 @@ class Replicas(unittest.TestCase):
             self.assertEqual([self.page(d, cookie) for d in all], [200] * 3)
             self.cookie(all[2], "/api/v1/logout", cookie, "POST")
             until(lambda: [self.page(d, cookie) for d in all] == [401] * 3)
-            # Also for a daemon that starts later.
+            # A daemon that starts later refuses it too.
             until(lambda: psql("SELECT count(*) FROM login_ends", self.database) != ["0"])
             all[0].signal(signal.SIGTERM)
             all[0].child.wait(PATIENCE)
@@ -471,7 +473,7 @@ class Replicas(unittest.TestCase):
         with self.daemons(lambda _: "yes", count=2) as all:
             began = time.monotonic()
             said = []
-            for d in all:  # 50 at one, then, when the other has had time to hear of them, 50 there
+            for d in all:  # 50 at one daemon and then, after the other has received its counts, 50 there
                 for _ in range(50):
                     said.append(d.ask("POST", "/v1/chat/completions", {"model": "m", "messages": [
                         {"role": "user", "content": "?"}]}, SMALL)[0])
@@ -496,7 +498,7 @@ class Replicas(unittest.TestCase):
                 self.assertEqual(status, 200, said)
                 id = said["id"]
                 self.assertIn(" / ".join(f"word {k}" for k in range(n + 1)), json.dumps(said))
-            # By their history alone, the turns are one session.
+            # The turns are one session because of their history alone.
             messages, sessions = [], set()
             for n in range(4):
                 messages.append({"role": "user", "content": f"turn {n}"})
@@ -514,7 +516,8 @@ class Replicas(unittest.TestCase):
 
 class Signatures(OnPostgres):
     def test_a_turn_that_was_signed_goes_on_at_any_daemon(self):
-        """The client sends no signature back, and the provider refuses the turn without it."""
+        """The client does not send the signature back, and the provider refuses the turn without
+        it."""
         models = {"says": "claude-opus-4-7+refuse-signature+as:adaptive"}
 
         def started(stack):
@@ -535,7 +538,7 @@ class Signatures(OnPostgres):
                 return chat
             until(lambda: second(b, asked()))
             late = asked()
-            c = started(stack)  # it gets what the others have
+            c = started(stack)  # it receives what the others have
             until(lambda: second(c, late))
 
 

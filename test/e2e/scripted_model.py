@@ -1,9 +1,10 @@
-"""A model whose replies are a function of the request: for tests of agents.
+"""A model whose replies are a function of the request, for tests of agents.
 
-    with Model(reply) as model: ...     model.root + "/v1" is the base URL of an OpenAI-compatible API
+    with Model(reply) as model: ...       model.root + "/v1" is the base URL of an OpenAI-compatible API
 
-reply(ask) gets the request's body and gives a text, or {"text", "reasoning", "calls": [(name, arguments)], "usage"};
-an int is an error of that status. Streamed if the request wants it. What was asked is in model.asked.
+reply(ask) gets the request's body and returns a text, or {"text", "reasoning", "calls": [(name,
+arguments)], "usage"}; an int is an error with that status. The reply is streamed if the request
+wants it. Requests are in model.asked.
 """
 # SPDX-License-Identifier: Apache-2.0
 import json
@@ -12,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 def last(ask, role=None):
-    """The text of the last message, of that role if one is given."""
+    """The text of the last message, or of the last one with this role."""
     for m in reversed(ask["messages"]):
         if role is None or m["role"] == role:
             c = m.get("content") or ""
@@ -21,7 +22,7 @@ def last(ask, role=None):
 
 
 def results(ask):
-    """The results of tools so far."""
+    """The tool results so far."""
     return [m["content"] for m in ask["messages"] if m["role"] == "tool"]
 
 
@@ -33,13 +34,13 @@ class Model:
         model = self
 
         class Handler(BaseHTTPRequestHandler):
-            disable_nagle_algorithm = True  # a head and its body are two writes
+            disable_nagle_algorithm = True  # head and body are written separately
             protocol_version = "HTTP/1.1"
 
             def log_message(self, *_):
                 pass
 
-            def do_GET(self):  # the list of models: it need not name any
+            def do_GET(self):  # the list of models may be empty
                 model.send(self, 200, "application/json", '{"object": "list", "data": []}')
 
             def do_POST(self):

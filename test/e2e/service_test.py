@@ -20,7 +20,7 @@ import command
 from gateway import Gateway, Provider, digest, upstream
 
 BINARY = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else os.environ.get("RATIONALE", "")
-# As systemd does it: the sockets stand from the third descriptor on.
+# Passes sockets as systemd does, from descriptor 3 on.
 GIVE = """
 import fcntl, os, sys
 fds = [fcntl.fcntl(int(fd), fcntl.F_DUPFD, 100) for fd in sys.argv[3:]]
@@ -48,7 +48,7 @@ def wait_for(what, seconds=120):
 
 
 def own_address():
-    """One of this machine's that is not loopback, or None; nothing is sent."""
+    """An address of this machine that is not loopback, or None; sends nothing."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
         try:
             s.connect(("192.0.2.1", 9))
@@ -58,7 +58,7 @@ def own_address():
 
 
 def certificate(folder, name):
-    """(certificate, key) for this machine, signed by itself."""
+    """A self-signed (certificate, key) for this machine."""
     cert, key = folder / f"{name}-cert.pem", folder / f"{name}-key.pem"
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
                     "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", key, "-out", cert,
@@ -69,14 +69,14 @@ def certificate(folder, name):
 
 
 def use(pair, tls):
-    """Puts a certificate and its key where the configuration says that they are."""
+    """Copies a certificate and its key to the configured paths."""
     shutil.copy(pair[0], tls["cert"])
     shutil.copy(pair[1], tls["key"])
 
 
 class TlsGateway(Gateway):
     def answers(self, before):
-        """That it says where it listens has to do."""
+        """Only checks the log: with TLS the base class cannot connect."""
         found = re.search(rb"listening on https://127\.0\.0\.1:(\d+)", self.log.read_bytes()[before:])
         self.port = int(found[1]) if found else 0
         return bool(found)
@@ -92,7 +92,7 @@ class Service(unittest.TestCase):
         self.file = self.folder / "c.yaml"
 
     def run_with(self, shell, env=None, fds=(), **more):
-        """Starts it by a shell line in which $1 is the binary and $2 the configuration."""
+        """Starts the gateway by a shell line in which $1 is the binary and $2 the configuration."""
         self.file.write_text(json.dumps(config(self.provider, **more)))
         child = subprocess.Popen(["sh", "-c", shell, "sh", BINARY, str(self.file)],
                                  env={**os.environ, "UPSTREAM_KEY": "upstream-key", **(env or {})},
@@ -122,7 +122,7 @@ class Service(unittest.TestCase):
         port = server.getsockname()[1]
         fd = server.fileno()
         self.run_with(f'LISTEN_PID=$$ LISTEN_FDS=1 exec "$1" serve --config "$2" 3<&{fd}', fds=(fd,))
-        c = http.client.HTTPConnection("127.0.0.1", port, timeout=120)  # the backlog waits for it
+        c = http.client.HTTPConnection("127.0.0.1", port, timeout=120)  # queued in the backlog
         c.request("POST", "/v1/chat/completions", json.dumps(CHAT))
         self.assertEqual(c.getresponse().status, 200)
         c.close()
@@ -179,7 +179,7 @@ class Service(unittest.TestCase):
         self.file.write_text(json.dumps(config(self.provider)))
         child.send_signal(signal.SIGHUP)
         wait_for(lambda: status("127.0.0.1", headers={}) == 200)
-        # A peer with an address other than the one it asks is another machine, as far as can be seen.
+        # A peer with another address than the one it connects to counts as another machine.
         for path in ("/v1/models", "/health", "/metrics", "/"):
             self.assertEqual([status("127.0.0.1", path, source=ours), status("127.0.0.1", path), status(ours, path)],
                              [403, 200, 200], path)
@@ -237,7 +237,7 @@ class Service(unittest.TestCase):
                                                context=trust)
             self.assertEqual(post(kept, 100), 200)
             self.assertEqual(shown(), names[0][0].read_text())
-            use((names[1][0], names[0][1]), tls)  # another's key
+            use((names[1][0], names[0][1]), tls)  # the key of another certificate
             gateway.signal(signal.SIGHUP)
             wait_for(lambda: "the old one stays in force" in gateway.log_tail())
             self.assertEqual(shown(), names[0][0].read_text())
@@ -286,7 +286,7 @@ class Service(unittest.TestCase):
         self.addCleanup(child.kill)
         port = int(child.stdout.readline().rsplit(":", 1)[1])
         c = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
-        for _ in range(1500):  # far more lines than a pipe holds
+        for _ in range(1500):  # many more lines than a pipe can hold
             c.request("GET", "/v1/models")
             reply = c.getresponse()
             reply.read()
@@ -301,7 +301,7 @@ class Service(unittest.TestCase):
             reply = c.getresponse()
             reply.readline()
             gateway.signal(signal.SIGTERM)
-            with self.assertRaises(OSError):  # nobody else comes in
+            with self.assertRaises(OSError):  # new connections are refused
                 for _ in range(200):
                     socket.create_connection(("127.0.0.1", gateway.port), 5).close()
                     time.sleep(0.01)

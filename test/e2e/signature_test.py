@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Thinking of which a provider shows a signature and no text: it survives every dialect and turn.
+"""Thinking of which a provider sends only a signature, without text, is kept through every dialect
+and turn.
 
     test/e2e/signature_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 
-The upstream is the test provider's Anthropic: a turn that called a tool is refused with 400 unless its
-thinking blocks come back as they were. Each client sends back what its SDK would: all it got, or only
-the members that its own dialect has.
+The upstream is the test provider's Anthropic: it refuses a turn that called a tool with 400
+unless its thinking blocks come back unchanged. Each client sends back what its SDK would:
+everything it received, or only the members of its own dialect.
 """
 # SPDX-License-Identifier: Apache-2.0
 import http.client
@@ -220,12 +221,12 @@ class Ollama:
 
 CLIENTS = (Anthropic, Chat, Responses, Gemini, Ollama)
 WAYS = [(c, stream, bare) for c in CLIENTS for stream in (False, True) for bare in (False, True)
-        if not (c is Anthropic and bare)]  # it always sends its blocks back
+        if not (c is Anthropic and bare)]  # Anthropic's client always sends its blocks back
 
 
 class Turns(unittest.TestCase):
     def trip(self, client, stream, bare, model, at):
-        """A question, a call with its result, the answer; what was read of both replies."""
+        """A question, a call with its result, the answer; returns what was read of both replies."""
         session = f"s{next(numbers)}"
         c = client(model, stream, bare, f"question {session}")
         raw = [post(at, c.at(), c.body, session)]
@@ -257,7 +258,8 @@ class Turns(unittest.TestCase):
 
 
 class Truncated(unittest.TestCase):
-    """A plain reply over its cap: the client has less than was signed, and the provider gets all of it back."""
+    """A whole reply over its cap: the client gets less than was signed, and the provider gets all
+    of it back."""
     LOW = {"x-rationale-level": "low", "x-rationale-reasoning": "show"}
 
     def trip(self, client, model, bare=False):

@@ -3,7 +3,8 @@
 
     test/e2e/snippets_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 
-A name is Pages.test_FOLDER_PAGE, for example Pages.test_start_gateway. page_runner.py has the notation of pages.
+A name is Pages.test_FOLDER_PAGE, for example Pages.test_start_gateway. page_runner.py has the
+notation of pages.
 """
 # SPDX-License-Identifier: Apache-2.0
 import base64
@@ -22,7 +23,7 @@ from markdown import block_raw  # page_runner has made its folder known
 DOCS = SOURCE / "docs"
 
 
-# Programs that tools/setup does not insist on; a page that needs one is skipped without it.
+# Programs that tools/setup does not require; without one, pages that need it are skipped.
 OPTIONAL = ("amtool", "prometheus-alertmanager", "sqlite3", "nginx")
 
 
@@ -50,7 +51,7 @@ for one in [*sorted(DOCS.rglob("*.md")), SOURCE / "README.md"]:
         setattr(Pages, f"test_{name}", page_test(one))
 
 
-# Pages with commands in other blocks, and the tests that run these.
+# Pages with commands in other kinds of blocks, and the tests that run these.
 ELSEWHERE = {
     "docs/how-to/watch-a-coding-agent.md": "test/agents",
     "docs/how-to/incidents-kubernetes.md": "kubernetes_guide", "docs/reference/notifications.md": "notify",
@@ -64,7 +65,7 @@ CHECKED = "providers: {p: {kind: openai, base_url: 'http://127.0.0.1:1/v1', mode
 
 
 def blocks(path, page):
-    """The code blocks of a page, each with whether a paragraph before it gives it a file name."""
+    """The code blocks of a page, each with a flag: the paragraph before it gives it a file name."""
     before = None
     for b in page.blocks:
         if b.kind == "code":
@@ -73,7 +74,7 @@ def blocks(path, page):
 
 
 class Everything(unittest.TestCase):
-    """Nothing on a page escapes the tests."""
+    """Checks that no command or configuration on a page is left untested."""
     PAGES = {p.relative_to(SOURCE).as_posix(): Page(p.read_text(encoding="utf-8"))
              for p in [*sorted(DOCS.rglob("*.md")), *(SOURCE / n for n in ("README.md", "CONTRIBUTING.md"))]}
 
@@ -105,7 +106,8 @@ class Everything(unittest.TestCase):
         self.assertGreater(count, 60)
 
     def test_configurations_are_accepted(self):
-        """A block of YAML with names of the configuration passes the check; its files need not exist."""
+        """Each YAML block with names of the configuration passes the check; its files need not
+        exist."""
         rows = (SOURCE / "src/gateway/config_rows.c").read_text()
         names = {n.split(".")[0] for n in re.findall(r'^    \{"([a-z_.]+)",', rows.split("};")[0], re.M)}
         names |= {"listen", "providers", "keys", "agents", "agents_folder", "tools", "workflows"}
@@ -128,7 +130,7 @@ class Everything(unittest.TestCase):
 
 
 class Notation(unittest.TestCase):
-    """The comparison itself can fail."""
+    """The comparison itself detects differences."""
     ID, OTHER = "01a1e863-c80d-7777-98c7-485b40539b89", "01a1e863-cbea-734d-95d3-75ab03e6481c"
     CASES = [
         ("a\n", "a\n", True), ("a\n", "b\n", False), ("a\n", "a\nb\n", False), ("", "", True), ("", "a\n", False),

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Replies that end by length inside their reasoning: whose are asked for their answer.
+"""Replies that end by length inside their reasoning: for which clients the gateway requests the
+answer.
 
     test/e2e/starved_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
@@ -10,10 +11,10 @@ from levels_test import CLAUDE, LOW, Levels, claude_code, told
 
 
 class Starved(Levels):
-    """A reply that ends by length inside its reasoning; a second call is billed, too."""
+    """A reply that ends by length inside its reasoning. A second call costs money too."""
 
     def calls(self, gateway, dialect, headers, doc):
-        """How many requests it makes; one alone has the provider's bytes for its reply."""
+        """The number of requests; after a single one the client must get the provider's bytes."""
         path, starves, answers = {
             "openai": ("/v1/chat/completions", plain(200, {"id": "c", "choices": [{
                 "index": 0, "finish_reason": "length",

@@ -1,18 +1,20 @@
 #!/usr/bin/env python3
-"""kill -9 under load: every record that was acknowledged is there, exactly once, and whole.
+"""kill -9 under load: every acknowledged call is on record, exactly once and complete.
 
     test/e2e/store_kill_test.py BINARY SOURCE_ROOT
     KILL_CYCLES=200 KILL_SEED=7 tools/postgres-run test/e2e/store_kill_test.py BINARY SOURCE_ROOT
     KILL_STREAMS=64 KILL_BACKLOG=1 test/e2e/store_kill_test.py BINARY SOURCE_ROOT
 
-With KILL_BACKLOG the test locks the tables while clients ask, and requests are longer: the process is
-killed with all of these calls in its journal alone, and the next one must answer for them.
+With KILL_BACKLOG the test locks the tables while clients send calls, and requests are longer:
+the process is killed with all of these calls only in its journal, and the next one must find
+them.
 
-The last byte of an answer leaves after its record is on disk; so whoever has read [DONE] must find
-the call in the tables, whenever the process died, with every word that it was told. A stream that was
-cut is there too, up to a moment before. Some processes are killed while they take in what the one
-before has left. After each start the audit log is whole. On SQLite, or on the server of postgres-run.
-With KILL_DURABILITY=fast what was acknowledged in the last moment may be lost, and nothing older.
+The last byte of an answer is sent after its record is on disk. So if a client has read [DONE],
+its call must be in the tables with every word that it received, whenever the process died. A
+truncated stream is recorded too, up to a moment before. Some processes are killed while they
+ingest what the previous one left. After each start the audit log must verify. On SQLite, or on
+the server of postgres-run. With KILL_DURABILITY=fast calls acknowledged in the last moment may
+be lost, but no older ones.
 """
 # SPDX-License-Identifier: Apache-2.0
 import contextlib
@@ -34,31 +36,31 @@ BINARY = os.path.abspath(sys.argv[1])
 CYCLES = int(os.environ.get("KILL_CYCLES", "12"))
 STREAMS = int(os.environ.get("KILL_STREAMS", "32"))
 BACKLOG = os.environ.get("KILL_BACKLOG") == "1"
-LONG = " ".join(random.Random(1).choices(  # some part of it is sent with each call, with a backlog
+LONG = " ".join(random.Random(1).choices(  # with a backlog, each call sends a part of it
     [a + b + c for a in ("ba", "ke", "lo", "mu") for b in ("dri", "fen", "gol", "hap") for c in "nrst"], k=20_000))
-VERIFY_EVERY = 25 if BACKLOG else 1  # so much text takes its time
+VERIFY_EVERY = 25 if BACKLOG else 1  # verifying so much text takes long
 LOOK_UPS = 64 if BACKLOG else 3
 FAST = os.environ.get("KILL_DURABILITY") == "fast"
 SERVER = os.environ.get("RATIONALE_TEST_POSTGRES")
 MODELS = {"quick": "plain", "long": "long:20+slow:3", "think": "think+loud", "cut": "long:400+slow:10"}
 WEIGHTS = (8, 4, 8, 1)
-# A stream is put on record ten times a second, and the machine may be busy with other things; what
-# might become a secret, the last word, is not written before it has ended.
+# Pieces of a stream are recorded ten times a second, and the machine may be busy. The last word,
+# which might become a secret, is not written before it has ended.
 MOMENT_SECONDS = 0.7
 WORD_MAX = 64
 
 
 class Call:
-    """What a client knows of one."""
+    """A call as its client sees it."""
 
     def __init__(self, call, stream):
         self.id, self.stream = call, stream
         self.text, self.buffer = "", b""
-        self.acked = 0  # when
-        self.seen = []  # (when, how much of the text)
+        self.acked = 0  # time of the acknowledgement
+        self.seen = []  # (time, length of the text so far)
 
     def take(self, data):
-        """More of a stream: its words, and whether it has ended."""
+        """Parses more of a stream: its text, and whether it has ended."""
         self.buffer += data
         *lines, self.buffer = self.buffer.split(b"\n")
         for line in lines:
@@ -70,12 +72,12 @@ class Call:
         self.seen.append((time.monotonic(), len(self.text)))
 
     def surely(self, killed):
-        """How much of it was told long enough before that."""
+        """The length of the text received at least MOMENT_SECONDS before the kill."""
         return max([n for at, n in self.seen if at < killed - MOMENT_SECONDS], default=0)
 
 
 class Client(threading.Thread):
-    """Asks again and again until the gateway is gone."""
+    """Sends calls in a loop until the gateway is gone."""
 
     def __init__(self, port, seed):
         super().__init__(daemon=True)
@@ -129,7 +131,7 @@ class Sqlite:
 
     @contextlib.contextmanager
     def locked(self):
-        """Nobody else writes the tables meanwhile."""
+        """Locks the tables against other writers."""
         db = sqlite3.connect(self.path, timeout=60, isolation_level=None)
         db.execute("BEGIN IMMEDIATE")
         try:
@@ -166,10 +168,10 @@ class Kills:
         self.gateway, self.tables, self.chance = gateway, tables, chance
         self.calls, self.killed = {}, {}
         self.cycles = self.early = self.doubled = self.looked_up = 0
-        self.backlogs = []  # bytes, at each kill
+        self.backlogs = []  # in bytes, at each kill
 
     def stumble(self):
-        """It dies while it takes in what is left, or before."""
+        """Kills a process while it ingests the backlog, or before."""
         self.gateway.write()
         with open(self.gateway.log, "ab") as log:
             child = subprocess.Popen(
@@ -187,7 +189,7 @@ class Kills:
         assert done.returncode == 0, f"the audit log after {self.cycles} kills: {done.stdout}{done.stderr}"
 
     def look_up(self, call):
-        """The history has it as soon as it is asked."""
+        """Checks that the history has the call at once."""
         c = http.client.HTTPConnection("127.0.0.1", self.gateway.port, timeout=120)
         c.request("GET", f"/api/v1/history/interactions/{call}")
         r = c.getresponse()
@@ -196,12 +198,12 @@ class Kills:
         c.close()
 
     def promised(self, call):
-        """Whether it must be there."""
+        """Whether the call must be on record."""
         acked, killed = self.calls[call].acked, self.killed[call][1]
         return acked and (not FAST or acked < killed - MOMENT_SECONDS)
 
     def backlog(self):
-        """The bytes of the journal that wait for the tables."""
+        """The bytes of the journal that the tables do not have yet."""
         c = http.client.HTTPConnection("127.0.0.1", self.gateway.port, timeout=120)
         c.request("GET", "/health")
         waiting = json.loads(c.getresponse().read())["pending_bytes"]
@@ -210,7 +212,7 @@ class Kills:
 
     @staticmethod
     def await_acked(clients, count):
-        """Until that many calls were acknowledged: on a busy machine it takes more than a moment."""
+        """Waits until so many calls were acknowledged, which on a busy machine may take long."""
         until = time.monotonic() + 60
         while sum(1 for c in clients for call in list(c.calls) if call.acked) < count and time.monotonic() < until:
             time.sleep(0.01)
@@ -230,7 +232,7 @@ class Kills:
             for c in clients:
                 c.start()
             time.sleep(self.chance.uniform(0.02, 1.0 if self.chance.random() < 0.7 else 2.0 + 2 * BACKLOG))
-            if self.chance.random() < 0.8:  # else it may die before it has said anything
+            if self.chance.random() < 0.8:  # else it may die before any reply
                 self.await_acked(clients, 3)
             self.backlogs.append(self.backlog() if BACKLOG else 0)
             killed = time.monotonic()
@@ -246,7 +248,7 @@ class Kills:
                 self.killed[call.id] = (self.cycles, killed)
 
     def settle(self):
-        """Until nothing of the journal waits for the tables, and then the end by the door."""
+        """Restarts until the tables have all of the journal; the last process ends normally."""
         until = time.monotonic() + 300
         while True:
             self.gateway.child.send_signal(signal.SIGTERM)
@@ -307,7 +309,7 @@ class Kills:
         assert self.cycles < 10 or self.cut_late(), "no stream was killed well after its first words"
 
     def cut_late(self):
-        """Whether a kill met a stream whose words were seen long enough before."""
+        """Whether a kill hit a stream whose first words had arrived long enough before."""
         return any(c.surely(self.killed[c.id][1]) for c in self.calls.values()
                    if not c.acked and c.stream and c.id in self.killed)
 
@@ -334,7 +336,7 @@ def main():
         try:
             for _ in range(CYCLES):
                 kills.cycle()
-            for _ in range(2 * CYCLES):  # a busy machine may need more kills to meet such a stream
+            for _ in range(2 * CYCLES):  # a busy machine may need more kills to hit such a stream
                 if CYCLES < 10 or kills.cut_late():
                     break
                 kills.cycle()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A store of SQLite has one daemon: its lock holds while the daemon is stopped, for whichever folder
-of the journal, and one that lost the lock writes nothing to the tables.
+"""A SQLite store has one daemon: its lock holds while the daemon is stopped, for any folder of the
+journal, and a daemon that lost the lock writes nothing to the tables.
 
     test/e2e/store_lock_test.py BINARY SOURCE_ROOT
 """
@@ -86,7 +86,7 @@ class Lock(unittest.TestCase):
         self.call(b, "three")
         until(lambda: "deleted or replaced" in a.log_tail())
         until(lambda: self.sessions(a) == ["one", "three"])
-        # The journal has what it acknowledged.
+        # The calls that it acknowledged are in its journal.
         for g in (b, a):
             g.signal(signal.SIGTERM)
             g.child.wait(PATIENCE)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Commands act on the store that their configuration names, whoever listens at its address.
+"""Commands act on the store of their configuration, whichever process listens at its address.
 
     test/e2e/stores_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 
-There are two stores. The daemon has A; B is nobody's, and its configuration has the daemon's
+There are two stores. The daemon has A; B has no daemon, and its configuration has the daemon's
 address as its `listen`.
 """
 # SPDX-License-Identifier: Apache-2.0
@@ -27,7 +27,7 @@ def say(gateway, session, text):
 
 
 def rows(path):
-    """Every row of a store's tables that commands may change."""
+    """All rows of a store's tables that commands may change."""
     db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
     tables = ("sessions", "llm_interactions", "audit_log", "prompt_versions", "runs")
     known = {r[0] for r in db.execute("SELECT name FROM sqlite_master")}
@@ -47,7 +47,7 @@ def setUpModule():
     world.provider = Provider().__enter__()
     config = {"providers": {"up": upstream(world.provider, "openai", ["plain"])}}
     world.config = config
-    # B is filled by a daemon of its own, which ends.
+    # A daemon of its own fills B, and ends.
     world.b = Gateway(BINARY, config).__enter__()
     say(world.b, "in-b", "the badger is in B")
     say(world.b, "both", "the bear of B")
@@ -128,10 +128,10 @@ class Stores(Case):
 
 
 class Owners(Case):
-    """Addresses that a daemon left behind, and a daemon that has the store."""
+    """Addresses that a daemon left in the spool, and a daemon that has the store."""
 
     def killed(self):
-        """A daemon of a store of its own, killed: its address stays."""
+        """A daemon with its own store, killed, so that its address remains."""
         g = Gateway(BINARY, world.config)
         g.start()
         self.addCleanup(g.stop)
@@ -147,11 +147,11 @@ class Owners(Case):
         spool = g.folder / "history.db.spool" / "address"
         lines = spool.read_text().splitlines()
         self.assertEqual(len(lines), 2)
-        # Another daemon has the port by now.
+        # Simulates that another daemon has taken the port.
         spool.write_text(f"127.0.0.1:{world.a.port}\n{lines[1]}\n")
         before = rows(world.a.folder / "history.db")
         self.assertEqual(cli(g.path, "erase", "--session", "in-a", "--yes").code, 1)
-        self.assertFalse(spool.exists())  # whoever opens the store clears it
+        self.assertFalse(spool.exists())  # opening the store removes the address
         self.good(cli(g.path, "erase", "--session", "mine", "--yes"))
         self.assertEqual(rows(world.a.folder / "history.db"), before)
 
@@ -160,7 +160,7 @@ class Owners(Case):
         self.good(cli(g.path, "erase", "--session", "mine", "--yes"))
 
     def test_a_daemon_that_cannot_be_reached_is_named_with_its_store(self):
-        """The store is locked, and at the address of its owner is a daemon of another store."""
+        """The store is locked, and a daemon of another store listens at its owner's address."""
         g = Gateway(BINARY, world.config)
         g.start()
         self.addCleanup(g.stop)

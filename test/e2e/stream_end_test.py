@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Ends of streams: a client sees the error of a stream that broke off, whatever came last.
+"""Ends of streams: a client sees the error of a stream that ended early, whatever frame came last.
 
     test/e2e/stream_end_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 
@@ -21,7 +21,7 @@ KEY = "sk-provider-secret-0123456789"
 
 
 class Upstream:
-    """Sends `first`, and `rest` once the test has seen the first part at the client."""
+    """Sends `first`, then `rest` after the client has received the first part."""
 
     def __init__(self):
         self.first = self.rest = b""
@@ -30,7 +30,7 @@ class Upstream:
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
-            disable_nagle_algorithm = True  # a head and its body are two writes
+            disable_nagle_algorithm = True  # head and body are written separately
             protocol_version = "HTTP/1.1"
 
             def do_POST(self):
@@ -107,7 +107,7 @@ FIRST = {
 
 class Case(unittest.TestCase):
     def ask(self, dialect, rest, at=None, first=None):
-        """All that the client gets after the text of the first part."""
+        """All that the client receives after the text of the first part."""
         up = World.up
         up.first, up.rest = first or FIRST[dialect], rest
         up.type = "application/x-ndjson" if dialect == "ollama" else "text/event-stream"
@@ -152,7 +152,7 @@ def dispatched(body):
 
 
 class Cut(Case):
-    """The upstream's last frame has no end."""
+    """The upstream's last frame is incomplete."""
 
     def test_the_error_is_an_event_of_its_own(self):
         whole = events(chunk({"content": "lo"})).rstrip()
@@ -165,7 +165,7 @@ class Cut(Case):
                     if rest.startswith(b"data: {") and not rest.startswith(whole):
                         self.assertIn("the provider's stream ended in the middle of an event", seen[-1][1])
                     self.assertEqual(seen[-1][0], {"anthropic": "error", "responses": "response.failed"}.get(dialect, ""))
-                    if dialect != "responses":  # which closes its items first
+                    if dialect != "responses":  # Responses closes its items first
                         self.assertEqual(len(seen), 2 if rest.startswith(whole) else 1)
 
     def test_an_error_of_lines_is_a_line_of_its_own(self):
@@ -250,7 +250,7 @@ class Errors(Case):
 
 
 class Left(Case):
-    """The client leaves a plain call before the provider has answered."""
+    """The client disconnects from a whole call before the provider replies."""
 
     def test_the_input_counts(self):
         def counted():

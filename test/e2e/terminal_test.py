@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a person sees in a terminal, and what the shells and man make of what we print for them.
+"""Output for a person at a terminal, and what shells and man do with the files printed for them.
 
     test/e2e/terminal_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
@@ -169,7 +169,7 @@ class Demo(Case):
 
 
 class Shells(Case):
-    # The line up to the cursor, some of what is offered, and what is not.
+    # The line up to the cursor, some expected offers, and some that must not appear.
     OFFERS = (
         (["spl"], {"split"}, {"count"}),
         ([""], {"split", "count", "completion", "manpage", "help"}, {"bash"}),
@@ -229,11 +229,11 @@ class Shells(Case):
 
     @needs("zsh")
     def test_zsh(self):
-        """In a real interactive shell, found in fpath as an installed file is."""
+        """In a real interactive shell, loaded from fpath like an installed file."""
         script = self.script("zsh", "_rationale")
         self.assertEqual(tool("zsh", "-n", script).stderr, "")
-        # The inner shell notes all that compadd is given. Its line editor is there when it prompts,
-        # and when it gets to the line that says so, the completion is over.
+        # The inner shell records the arguments of compadd. Its line editor is ready at the prompt,
+        # and completion is finished when the editor reaches the line that reports it.
         (self.folder / ".setup").write_text(
             "PROMPT='go> ' RPROMPT=\n"
             f"fpath=({script.parent} $fpath)\n"
@@ -300,7 +300,7 @@ class Pages(Case):
                 file.write(self.page(name))
                 file.flush()
                 said = [line for line in tool("mandoc", "-T", "lint", file.name).stdout.split("\n")
-                        if line and "missing date" not in line]  # a build says the same every day
+                        if line and "missing date" not in line]  # no date, so that builds are reproducible
                 self.assertEqual(said, [])
 
     @needs("man")

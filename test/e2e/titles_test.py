@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A session's title is what the person asked, whatever else the client put into its requests.
+"""A session's title is the person's question, whatever else the client adds to its requests.
 
     test/e2e/titles_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """

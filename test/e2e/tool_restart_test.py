@@ -17,7 +17,7 @@ from gateway import Gateway, Provider, can_serve, until
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "provider"))
 from task import SECRET  # noqa: E402
 
-# model: (script, kind, path behind the provider's root)
+# model: (script, kind, path after the provider's root)
 MODELS = {
     "claude-opus-5-5": ("task+strict+as:adaptive", "anthropic", ""),
     "claude-sonnet-4-5": ("task", "anthropic", ""),
@@ -59,13 +59,13 @@ def post(gateway, path, body, method="POST"):
 
 
 class Chat:
-    """A client of Chat Completions, which drops all that it does not know."""
+    """A client of Chat Completions that drops unknown members."""
 
     def __init__(self, model):
         self.model, self.messages = model, [{"role": "user", "content": TASK}]
 
     def turn(self, gateway):
-        """(status, reply, number of calls); the calls have their results afterwards."""
+        """Returns (status, reply, number of calls); then the calls have their results."""
         tools = [{"type": "function", "function": {"name": n, "description": n, "parameters": s}}
                  for n, s in SCHEMAS.items()]
         status, reply = post(gateway, "/v1/chat/completions", {
@@ -90,7 +90,7 @@ class Messages:
 
     def turn(self, gateway):
         tools = [{"name": n, "description": n, "input_schema": s} for n, s in SCHEMAS.items()]
-        # Models that decide themselves how long to think refuse a budget.
+        # Models that choose the amount of thinking themselves refuse a budget.
         think = {"thinking": {"type": "adaptive"}} if "opus" in self.model else {
             "thinking": {"type": "enabled", "budget_tokens": 2000}}
         status, reply = post(gateway, "/v1/messages", {
@@ -124,7 +124,7 @@ class Restart(unittest.TestCase):
             for calls in (2, 1, 0):
                 status, reply, n = client.turn(gateway)
                 self.assertEqual((status, n), (200, calls), reply)
-                if not isinstance(client, Run):  # the record of a run is for operators
+                if not isinstance(client, Run):  # only operators see the record of a run
                     self.assertNotIn(SECRET, json.dumps(reply))
                 kill(gateway)
             self.assertNotIn(SECRET.encode(), (journal(gateway) / "vault").read_bytes())
@@ -146,7 +146,7 @@ class Restart(unittest.TestCase):
 
 
 class Run:
-    """A run of an agent whose tools this client has: they wait for their results on disk."""
+    """A run of an agent with client-side tools: it waits on disk for their results."""
 
     def __init__(self, model):
         self.model, self.path = model, ""
@@ -167,13 +167,13 @@ class Run:
         return 200 if run["status"] in ("waiting", "done") else 500, run, len(calls)
 
     def stopped(self, gateway):
-        """The run, unless it is at work; a run that has all results is."""
+        """The run, or None while it is running, as it is after all results arrived."""
         run = post(gateway, self.path, None, "GET")[1]
         return run if run["status"] != "running" else None
 
 
 class Kept(unittest.TestCase):
-    """Where it is not written, and when it goes."""
+    """Configurations without a file, and when entries are deleted."""
 
     def test_without_a_record_nothing_is_written(self):
         with Gateway(BINARY, config("deepseek-chat", store="none")) as gateway:

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""`rationale optimize --app incidents`: a prompt that improves on cases of `rationale eval`, and is then used.
+"""`rationale optimize --app incidents`: a prompt that improves on cases of `rationale eval`, and is
+then used.
 
     test/e2e/tune_incidents_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 
-The model calls no tool unless its system prompt has a certain sentence; asked to reflect, it proposes the prompt with
-that sentence in it. All between is the real thing: the command, the replay server, the score, the registry, the daemon.
+The model calls no tool unless its system prompt has a certain sentence; for a reflection prompt,
+it proposes the prompt with that sentence. All other parts are real: the command, the replay
+server, the score, the registry, the daemon.
 """
 # SPDX-License-Identifier: Apache-2.0
 import http.client
@@ -23,7 +25,7 @@ DISKS = {"train": {"db-1": "/var/lib/mysql", "db-2": "/var/log"}, "val": {"web-7
 
 
 class Operator(Model):
-    """Looks at the disk before it says what is wrong, if its prompt says so."""
+    """Checks the disk before it names the cause, if its prompt says so."""
 
     def __init__(self):
         self.prompts, self.reflected, self.models = [], [], set()

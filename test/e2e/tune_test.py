@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""`rationale optimize --app`: prompts that improve, on a model whose behaviour hangs on its prompt.
+"""`rationale optimize --app`: prompts that improve, with a model whose behaviour depends on its
+prompt.
 
     test/e2e/tune_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 
-The model takes orders well only if its system prompt has a certain sentence; asked to reflect, it
-proposes the prompt with that sentence in it. So what must happen is known, and everything between is
-the real thing: the command, the gateway, the store, the registry.
+The model takes orders well only if its system prompt has a certain sentence; for a reflection
+prompt, it proposes the prompt with that sentence. So the right outcome is known, and all other
+parts are real: the command, the gateway, the store, the registry.
 """
 # SPDX-License-Identifier: Apache-2.0
 import http.client
@@ -26,14 +27,14 @@ ITEMS = {"Cola": ("cd-01", "Cold Drinks"), "Lemonade": ("cd-03", "Cold Drinks"),
 
 
 class Model:
-    """Counts what it is asked."""
+    """Counts its calls."""
 
     def __init__(self):
         self.calls, self.reflections, self.proposal = 0, 0, None
         model = self
 
         class Handler(BaseHTTPRequestHandler):
-            disable_nagle_algorithm = True  # a head and its body are two writes
+            disable_nagle_algorithm = True  # head and body are written separately
             protocol_version = "HTTP/1.1"
 
             def do_POST(self):
@@ -162,7 +163,7 @@ class Tune(Case):
         done = self.optimize("--resume", "cut", "--json")
         self.assertEqual(done.code, 0, done.err)
         self.assertEqual(done.out, whole.out)
-        # At most what was in flight when it was killed (four evaluations of up to three calls) came twice.
+        # Only calls in progress at the kill (four evaluations of up to three calls) are repeated.
         self.assertLessEqual(self.model.calls, asked + 12)
 
     def test_ctrl_c_leaves_it_to_be_gone_on_with(self):
@@ -174,7 +175,7 @@ class Tune(Case):
             time.sleep(0.005)
         child.send_signal(signal.SIGINT)
         out, err = child.communicate(timeout=PATIENCE)
-        if child.returncode == 0:  # it was quicker than we were
+        if child.returncode == 0:  # it ended before the signal
             return
         self.assertEqual(child.returncode, 7, err)
         self.assertIn("--resume left", out)
@@ -226,7 +227,7 @@ class Tune(Case):
 
 
 class Reader(Model):
-    """Reads a policy before it decides, if its prompt says so; else it does not know."""
+    """Reads a policy before it decides, if its prompt says so; otherwise it is uncertain."""
 
     def answer(self, body):
         messages = body["messages"]
@@ -287,11 +288,11 @@ class TunePolicy(Case):
         self.assertEqual((best["objectives"]["status"], best["objectives"]["citation"]), (1, 1))
         listed = json.loads(run("prompts", "list", "--json", "--config", str(config)).out)
         self.assertEqual([(p["name"], p["run_id"]) for p in listed if p["state"] == "draft"], [("policy", "p")])
-        # No turn for a tool that no run has called, and the prompt that every run uses comes first.
+        # Tools that no run has called get no turn, and the prompt that every run uses comes first.
         turns = [name for e in events if e["event"] == "components" for name in e["names"]]
         self.assertEqual(turns[0], "system_prompt")
         self.assertLessEqual(set(turns), {"system_prompt", "pi_search", "facts_get", "finish"})
-        # A person who approves sees each metric, and which of them are below their floors.
+        # An approver sees each metric, and which of them are below their floors.
         scores = next(p["scores"] for p in listed if p["state"] == "draft")
         floors = {"citation": 0.85, "coherence": 0.75, "calibration": 0.70, "status": 0.90}
         self.assertEqual(scores["objectives"], best["objectives"])
@@ -318,7 +319,7 @@ class TunePolicy(Case):
 
 
 class Served:
-    """The daemon on this configuration, at a port of the system's choice."""
+    """The daemon with this configuration, on a free port."""
 
     def __init__(self, config):
         self.config = config

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The test provider itself: strict about what it is asked, bad exactly as told.
+"""The test provider itself: strict about requests, and faulty exactly as its script says.
 
     test/e2e/upstream_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
@@ -37,7 +37,7 @@ def tearDownModule():
 
 
 def body_of(kind, model, stream=False, **more):
-    """The least that each dialect takes."""
+    """The smallest request of each dialect."""
     out = {"model": model, "stream": stream}
     if kind == "responses":
         out["input"] = "hi"
@@ -63,7 +63,7 @@ def ask(kind, model, stream=False, headers=None, **more):
         c.close()
 
 
-# What a real service refuses, by dialect: the members that are wrong.
+# Members that a real service refuses, by dialect.
 REFUSED = {
     "openai": [
         {"messages": []}, {"messages": [{"role": "nobody", "content": "x"}]},
@@ -144,7 +144,7 @@ class Strict(unittest.TestCase):
             self.assertEqual(ask(kind, "mystery-99")[0], 404, kind)
 
 
-# What the step "strict" refuses: the model, and members (and headers) that are good and bad.
+# Rules of the step "strict": the model, and members (and headers) that are accepted and refused.
 ADAPTIVE, CLEAR = {"type": "adaptive"}, {"edits": [{"type": "clear_thinking_20251015"}]}
 BUDGET = {"type": "enabled", "budget_tokens": 1024}
 CONTEXT = {"anthropic-beta": "x,context-management-2025-06-27"}
@@ -193,11 +193,12 @@ class Rules(unittest.TestCase):
 
 
 class Task(unittest.TestCase):
-    """The model of a coding agent wants the reasoning of its calls back, unchanged."""
+    """The model of a coding agent requires the reasoning of its calls back, unchanged."""
     words = "Add the numbers in /a and /b, and write the sum to /c."
 
     def steps(self, kind, first, turn, changes, **more):
-        """The first request, then the second with the whole history, and with it changed."""
+        """Sends the first request, then the second with the whole history, and again with a changed
+        history."""
         status, _, body = ask(kind, "task+strict", **{**more, **first})
         self.assertEqual(status, 200, body)
         doc = json.loads(body)
@@ -324,7 +325,7 @@ class Fails(unittest.TestCase):
         self.assertIn(ANSWER, json.loads(gzip.decompress(body))["choices"][0]["message"]["content"])
 
     def leave(self, model):
-        """After how many ms it was noticed."""
+        """The milliseconds until the provider noticed the disconnect."""
         provider.forget()
         body = json.dumps(body_of("openai", model, True)).encode()
         s = socket.create_connection(("127.0.0.1", provider.port))
@@ -356,7 +357,7 @@ class Fails(unittest.TestCase):
         thread.join(60)
         self.assertIn(b"[DONE]", out[0])
         provider.go_on(model)
-        provider.go_on(model)  # beforehand
+        provider.go_on(model)  # before the request
         self.assertIn(b"[DONE]", ask("openai", model, True)[2])
 
     def control(self, **body):
@@ -385,7 +386,7 @@ class Fails(unittest.TestCase):
         self.assertEqual(out[0].count(b"reasoning_content"), 8 + 3)
         self.assertIn(b"[DONE]", out[0])
         self.assertFalse(self.control(id=first, action="reasoning_end")[1]["success"])
-        # Who did not say that it may be told is not stopped.
+        # A request without reasoning_control is not paused.
         self.assertEqual(ask("openai", model, True)[2].count(b"reasoning_content"), 60)
 
     def test_what_was_asked_is_told(self):

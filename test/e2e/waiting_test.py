@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Investigations that wait for a person's word on a call, and those that a command left behind.
+"""Investigations that wait for a person's approval of a call, and those that a command left
+waiting.
 
     test/e2e/waiting_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
@@ -21,7 +22,7 @@ ASKING = AGENTS.replace("    connection_params:", "    approval: [disk_usage]\n 
 
 
 class Asking(Daemon):
-    """Somebody is asked before disk_usage is called."""
+    """disk_usage needs an approval."""
 
     def __init__(self, model, strategy="native", **more):
         super().__init__(model, **more)
@@ -65,7 +66,7 @@ class Waiting(unittest.TestCase):
                 self.assertEqual(d.answer(asked["run_id"], asked["seq"])[0], 409)
 
     def through(self, d, id, word="approve"):
-        """What is asked on the way is answered."""
+        """Answers each question until the investigation ends."""
         while True:
             s = d.until(id, "completed", "error", "waiting")
             asked = d.question(id) if s["status"] == "waiting" else []
@@ -165,7 +166,7 @@ class Waiting(unittest.TestCase):
             d.until(id, "waiting", key="one")
             with Watcher(d.port, path=f"/ws/{id}", headers={"Authorization": "Bearer one"}) as w:
                 m = w.next()
-                while m["data"]["status"] == "processing":  # the table may be ahead of the watchers
+                while m["data"]["status"] == "processing":  # the table may be ahead of the messages
                     m = w.next()
                 self.assertEqual(m["data"]["status"], "waiting")
                 asked = d.question(id, "one")[0]
@@ -199,7 +200,7 @@ chains:
             d.until(id, "waiting")
             asked = d.question(id)
             self.assertEqual(sorted(q["agent"] for q in asked), ["DiskAgent", "Other"])
-            self.assertEqual(d.answer(id, asked[0]["seq"])[0], 409)  # which of them?
+            self.assertEqual(d.answer(id, asked[0]["seq"])[0], 409)  # ambiguous: two questions
             self.assertEqual(d.answer(asked[0]["run_id"], asked[0]["seq"])[0], 200)
             end = time.monotonic() + PATIENCE
             while asked[0] in d.question(id) or not d.question(id):
@@ -209,7 +210,7 @@ chains:
 
 
 class Commands(unittest.TestCase):
-    """`rationale investigate` beside a daemon on the same store."""
+    """`rationale investigate` while a daemon runs on the same store."""
 
     def files(self, d):
         d.write()

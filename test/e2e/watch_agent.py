@@ -1,10 +1,10 @@
-"""An agent for tests of `rationale watch`: makes the requests that it is given and prints the replies.
+"""An agent for tests of `rationale watch`: sends the given requests and prints the replies.
 
     watch_agent.py BASE_URL_VARIABLE        requests as JSON on stdin, one list
 
-Each request is {"method", "path", "headers", "body"}, the body in base 64; each reply is printed as a
-line {"status", "headers", "body"}, or {"error"}. {"touch": FILE} makes a file, {"wait": FILE} waits for
-one, {"exit": N} and {"kill": SIGNAL} end the agent.
+Each request is {"method", "path", "headers", "body"}, the body in base64; each reply is printed
+as a line {"status", "headers", "body"}, or {"error"}. {"touch": FILE} creates a file, {"wait":
+FILE} waits for one, {"exit": N} and {"kill": SIGNAL} end the agent.
 """
 # SPDX-License-Identifier: Apache-2.0
 import base64

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`rationale watch`: an agent's requests pass unchanged and are on record; its exit status is ours; its
-credentials are nowhere on disk.
+"""`rationale watch`: an agent's requests pass unchanged and are recorded; the command has the
+agent's exit status; the agent's credentials are never on disk.
 
     test/e2e/watch_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
@@ -40,7 +40,7 @@ provider = None
 
 
 def own_address():
-    """One of this machine's that is not loopback, or None; nothing is sent."""
+    """An address of this machine that is not loopback, or None; sends nothing."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
         try:
             s.connect(("192.0.2.1", 9))
@@ -70,7 +70,7 @@ def messages(model="claude-sonnet-4-5+think", stream=True, **more):
 
 
 def pack_zstd(data):
-    """One frame, by the library that the binary uses."""
+    """Compresses to one frame, with the library that the binary uses."""
     lib = ctypes.CDLL("libzstd.so.1")
     lib.ZSTD_compress.restype = ctypes.c_size_t
     out = ctypes.create_string_buffer(len(data) + 1024)
@@ -79,7 +79,7 @@ def pack_zstd(data):
 
 
 class Echo:
-    """An upstream that keeps each request's bytes and answers what the path asks for."""
+    """An upstream that records each request's bytes and gives the answer that the path selects."""
 
     def __init__(self):
         self.seen = []
@@ -147,7 +147,7 @@ class Case(unittest.TestCase):
         self.addCleanup(self.gone)
 
     def gone(self):
-        """The daemon ends with its last agent."""
+        """Waits until the daemon has ended, which it does with its last agent."""
         until(lambda: not self.daemons())
 
     def daemons(self):
@@ -192,7 +192,7 @@ class Case(unittest.TestCase):
         return done.returncode, done.stdout.decode(), done.stderr.decode()
 
     def calls(self):
-        """What `rationale export` has of each call."""
+        """Each call in `rationale export`."""
         code, out, err = self.cli("export", "--format", "json")
         self.assertEqual(code, 0, err)
         return {e["event_id"]: e["details"] for s in json.loads(out)["sessions"]
@@ -346,7 +346,7 @@ class Record(Case):
         self.assertEqual(self.cli("stats")[0], 0)
 
     def test_which_record_is_used(self):
-        """--config, then ./rationale.yaml, then the data folder."""
+        """The order: --config, then ./rationale.yaml, then the data folder."""
         code, _, err = self.cli("list")
         self.assertEqual(code, 3)
         self.assertIn("rationale watch", err)
@@ -490,7 +490,7 @@ class Life(Case):
         self.assertEqual(len(self.decisions()), 1)
 
     def test_many_in_a_row(self):
-        """Each may meet the gateway of the one before, which is about to end."""
+        """Each run may find the previous one's gateway while it ends."""
         for n in range(6):
             code, replies, err = self.watch([messages()])
             self.assertEqual((code, replies[0]["status"]), (0, 200), err)
@@ -551,10 +551,10 @@ class Life(Case):
         self.assertEqual((status, json.loads(said)["role"]), (200, "operator"), said)
         status, _, said = ask("GET", "/api/v1/history/sessions", cookie=cookie.split(";")[0])
         self.assertEqual((status, len(json.loads(said)["sessions"])), (200, 1))
-        for code in (at[2], "", "x", cookie.split(";")[0].split("=")[1]):  # a link works once; a cookie is no code
+        for code in (at[2], "", "x", cookie.split(";")[0].split("=")[1]):  # a link works once; a cookie is not a code
             self.assertEqual(ask("POST", "/api/v1/login", {"code": code})[0], 401, code)
         self.assertEqual(ask("GET", "/api/v1/history/sessions", cookie="rationale_session=" + at[2])[0], 401)
-        # The link of a run that is over logs nobody in, though the gateway goes on.
+        # The link of an ended run allows no login, although the gateway still runs.
         own = self.top / "url"
         code, _, err = self.watch([], command=["sh", "-c", f'echo "$ANTHROPIC_BASE_URL" > {own}'])
         self.assertEqual(code, 0, err)
@@ -575,7 +575,7 @@ class Life(Case):
         for secret in (key, at[2]):
             self.assertNotIn(secret, seen + err)
         self.assertNotIn(key, line)
-        # The next gateway has the same key. A key for another gateway does not matter.
+        # The next gateway has the same key. A key for another gateway has no effect.
         code, _, err = self.watch([messages()], env={"RATIONALE_KEY": "of-another"})
         self.assertEqual(code, 0, err)
         self.assertEqual(key_file.read_text().strip(), key)
@@ -605,7 +605,7 @@ class Life(Case):
 
 
 class Socket(Case):
-    """An agent on a WebSocket: a script that speaks it in the test's own process."""
+    """An agent on a WebSocket: a script that uses it from the test process."""
 
     def setUp(self):
         super().setUp()
@@ -707,7 +707,7 @@ class Socket(Case):
         self.assertNotIn("complete", {d["state"] for d in self.decisions()})
 
     def stalls(self, count):
-        """Waits until a number does not change any more."""
+        """Waits until a number stops changing."""
         last, since = -1, time.monotonic()
         while time.monotonic() - since < 2:
             if count() != last:

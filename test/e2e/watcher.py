@@ -40,7 +40,7 @@ def frame(op, payload, fin=True, mask=True):
 class Watcher:
     def __init__(self, port, user="tests", headers=None, small=False, path=None):
         self.sock = socket.socket()
-        if small:  # so that little fits on the way
+        if small:  # so that the socket buffers hold little
             self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         self.sock.settimeout(120)
         self.sock.connect(("127.0.0.1", port))
@@ -118,7 +118,7 @@ class Watcher:
         raise AssertionError(f"it did not come; seen: {self.seen[-5:]}")
 
     def data(self, kind, **more):
-        """The next update of that type, and with these members."""
+        """The next update of this type with these members."""
         return self.until(lambda m: m.get("data", {}).get("type") == kind and all(
             m["data"].get(k) == v for k, v in more.items()))["data"]
 
@@ -131,7 +131,7 @@ class Watcher:
 
 
 class Stream:
-    """Server-sent events, as curl would get them."""
+    """Server-sent events as curl receives them."""
 
     def __init__(self, port, query="", headers=None, version="1.0", small=False):
         self.sock = socket.socket()
@@ -179,7 +179,7 @@ class Stream:
 
 
 class Text:
-    """A text put together from its pieces, by the rule of docs/reference/live.md."""
+    """A text assembled from its pieces, by the rule of docs/reference/live.md."""
 
     def __init__(self):
         self.units = b""

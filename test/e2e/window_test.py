@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The window of orders, with a model that streams and does everything it should not.
+"""A drive-through window for orders, with a streaming model that makes every kind of mistake.
 
     test/e2e/window_test.py BINARY SOURCE_ROOT [NAME OF A TEST...]
 """
@@ -25,7 +25,7 @@ LOOKUP = ("lookup_menu_item", {"item_name": "coffee"})
 
 
 def reply(text="", *calls, thought="", **more):
-    """What the model says; a call is (name, arguments), arguments a dict or the bytes as they are."""
+    """A reply of the model; a call is (name, arguments), arguments a dict or raw text."""
     return {"text": text, "thought": thought, "calls": [
         {"id": f"call_{os.urandom(4).hex()}", "type": "function", "function": {
             "name": name, "arguments": a if isinstance(a, str) else json.dumps(a)}}
@@ -48,8 +48,8 @@ OK = reply("<reasoning>All is well.</reasoning>OK")
 
 
 class Lane:
-    """Streams what it is told to, in order, cut into pieces of `cut` characters (0: not at all) and
-    into packets anywhere. A number is an HTTP status, "hang" waits for the test, a function is asked."""
+    """Streams its replies in order, in pieces of `cut` characters (0: whole) and in packets divided
+    anywhere. A number is an HTTP status, "hang" waits for the test, a function is called."""
 
     def __init__(self, *replies, cut=1, pause=0.0):
         self.replies, self.cut, self.pause = list(replies), cut, pause
@@ -57,7 +57,7 @@ class Lane:
         lane = self
 
         class Handler(BaseHTTPRequestHandler):
-            disable_nagle_algorithm = True  # a head and its body are two writes
+            disable_nagle_algorithm = True  # head and body are written separately
             protocol_version = "HTTP/1.1"
 
             def do_POST(self):
@@ -144,10 +144,10 @@ def lines(state):
 
 
 class Guards(Case):
-    """Each is an error that the model is told, and the order is as it was."""
+    """Each guard gives the model an error and leaves the order unchanged."""
 
     def refused(self, words, *replies, said="x\n", order=()):
-        """The last tool's error has these words."""
+        """Checks that the last tool's error has these words."""
         with Lane(*replies, OK) as lane, Shop(lane) as shop:
             self.assertTrue(self.good(shop.order(said)).endswith(b"OK\n"))
             state = shop.state()
@@ -158,7 +158,7 @@ class Guards(Case):
             self.assertEqual((told["role"], json.loads(told["content"])), ("tool", results(state)[-1]))
 
     def all_refused(self, words, *replies):
-        """Each of them is an error with these words; a turn has room for 14."""
+        """Checks that each reply causes an error with these words; a turn allows 14."""
         said = [r for n, r in enumerate(replies) for r in ([OK, r] if n and n % 13 == 0 else [r])]
         with Lane(look(), *said, OK, cut=0) as lane, Shop(lane) as shop:
             turns = said.count(OK) + 1
@@ -190,7 +190,7 @@ class Guards(Case):
     def test_what_was_not_looked_up_is_not_added(self):
         self.refused("looked up", add())
         self.refused("looked up", look("black tea"), add())
-        self.refused("looked up", look("coffe"), add())  # near is not found
+        self.refused("looked up", look("coffe"), add())  # a similar name is not found
         self.refused("looked up", reply("", LOOKUP, ("add_item_to_order", COFFEE)))
 
     def test_arguments_that_are_no_object_are_an_error(self):
@@ -276,7 +276,7 @@ SECRETS = [
     json.dumps({"reasoning": "SECRET", "reply": "Hello"}), json.dumps({"answer": "Hello", "thoughts": ["SECRET"]}, indent=2),
     "```json\n" + json.dumps({"chain_of_thought": {"x": "SECRET"}, "message": "Hello"}) + "\n```",
 ]
-# Nothing is left of these for the customer.
+# The customer gets nothing of these replies.
 NOTHING = ["Reasoning: SECRET", "(reasoning: SECRET)", "<!-- SECRET", json.dumps({"rationale": "SECRET"}),
            '{"reply": "Hello", "reasoning": "SECRET', "<reasoning>SECRET", "**Thinking:**\n\nSECRET"]
 LEAK = re.compile(r"SECRET|[<>\[\]\uff1c\uff1e\u25c1\u25b7]|&[lg]t;|reason|think|THINK", re.I)
@@ -399,8 +399,8 @@ class Talk(Case):
                 c.stdin.close()
                 c.stdin = None
             ends = [(*c.communicate(timeout=PATIENCE), c.returncode) for c in children]
-            # On a slow machine one may have waited too long, and has said so.
-            taken = sum(e[0] == b"OK\n" and e[2] == 0 for e in ends)  # one that waits says so
+            # On a slow machine a process may have given up waiting, with a message.
+            taken = sum(e[0] == b"OK\n" and e[2] == 0 for e in ends)  # a waiting process prints a message
             self.assertTrue(taken and all(e[2] in (0, 6) for e in ends), ends)
             self.assertEqual(lines(shop.state()), [("hd-01", "medium", taken, [])])
 
@@ -460,7 +460,7 @@ class Menus(Case):
         return {"item_id": id, "name": name, "category_name": "Food", "sizes": list(sizes), **more}
 
     def take(self, items, *wanted):
-        """What an order comes to that looks up and adds these: (id, name, more)."""
+        """The order after looking up and adding these: (id, name, more)."""
         replies = []
         for id, name, more in wanted:
             replies += [look(name), reply("", ("add_item_to_order", {
@@ -495,7 +495,7 @@ class Menus(Case):
 
 
 def say_stream(gateway, thread, words, key="", accept=True):
-    """The status, and the events as (name, data)."""
+    """Returns the status, and the events as (name, data)."""
     c = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=PATIENCE)
     head = {"content-type": "application/json", **({"authorization": f"Bearer {key}"} if key else {}),
             **({"accept": "text/event-stream"} if accept else {})}
@@ -511,7 +511,7 @@ def say_stream(gateway, thread, words, key="", accept=True):
 
 
 def heard(events):
-    """What a customer has heard in the end."""
+    """The text that a customer has received at the end."""
     text = ""
     for name, data in events:
         text = text + data["text"] if name == "delta" else "" if name == "withdrawn" else text
@@ -569,7 +569,7 @@ class Streams(Case):
             error = events[-1][1]
             self.assertEqual((status, error["status"], error["detail"]["error"]), (200, 503, "model_unavailable"))
             self.assertTrue(error["reply"].startswith(SORRY) and error["retry_after_s"] > 0)
-            # What was heard was kept, and is answered with the next.
+            # The customer's text was stored; the reply to the next text covers it.
             self.assertEqual(say_stream(gateway, "t", "hello?")[1][-1][1]["reply"], "OK")
             first = threading.Thread(target=lambda: say_stream(gateway, "t", "again"))
             first.start()
@@ -617,7 +617,7 @@ class Reload(Case):
                 {"item_id": "q", "name": "Quiche", "category_name": "Food", "sizes": ["s"]}]}))
             gateway.signal(signal.SIGHUP)
             until(lambda: get(gateway, "/api/v1/menu")[1]["menu_name"] == "Two")
-            # A conversation keeps what it began with; a new one has the new.
+            # A conversation keeps its menu; a new one has the new menu.
             http_ask(gateway, "POST", "/api/v1/orders/t/say", {"text": "hi"})
             self.assertIn("Pie", lane.asked[-1]["messages"][0]["content"])
             http_ask(gateway, "POST", "/api/v1/orders/u/say", {"text": "hi"})

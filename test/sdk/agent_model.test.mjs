@@ -1,5 +1,5 @@
-/* agent_model.test.mjs - an agent as a model, through the official SDKs of OpenAI, Anthropic and
- * Google: whole and streamed, its reasoning hidden and shown.
+/* agent_model.test.mjs - an agent used as a model through the official SDKs of OpenAI, Anthropic
+ * and Google: whole and streamed, with its reasoning hidden and shown.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

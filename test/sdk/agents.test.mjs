@@ -1,4 +1,5 @@
-/* agents.test.mjs - OpenAI's Agents SDK on Chat Completions, which reads `reasoning` and nothing else.
+/* agents.test.mjs - OpenAI's Agents SDK on Chat Completions; of reasoning members it reads only
+ * `reasoning`.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -8,7 +9,7 @@ import {Agent, OpenAIProvider, Runner, setTracingDisabled, tool, withTrace} from
 import {KEY, ROOT, SHOW, TOOLS, prompt, run} from './suite.mjs';
 
 setTracingDisabled(true);
-/* The SDK brings an openai package of its own; its errors are that one's. */
+/* The SDK has its own copy of the openai package, whose error classes it throws. */
 const own = createRequire(createRequire(import.meta.url).resolve('@openai/agents'));
 const {OpenAI} = own('openai');
 

@@ -34,7 +34,7 @@ function result(m, seen, q) {
             history: [...body(q).messages, {role: 'assistant', content: m.content}]};
 }
 
-/* Blocks begin and end one after the other, counted from 0. */
+/* Blocks must begin and end one after the other, numbered from 0. */
 function checkOrder(seen) {
     let open = -1, next = 0;
     for (const e of seen) {

@@ -2,10 +2,10 @@
 """Runs the SDK suites against a gateway in front of the test provider.
 
     RATIONALE=build/rationale test/sdk/harness.py [SUITE...] [-- WORD...]
-    DIRECT=1 test/sdk/harness.py ...          the SDKs straight at the provider, without a gateway
+    DIRECT=1 test/sdk/harness.py ...      connects the SDKs directly to the provider, without a gateway
 
-A suite is a file NAME.test.mjs or test_NAME.py here; words choose tests by part of their name. What
-is missing of SDKs is fetched by tools/sdk-setup. Everything listens on ports of the system's choice.
+A suite is a file NAME.test.mjs or test_NAME.py here; words select tests by part of their name.
+tools/sdk-setup downloads missing SDKs. All servers listen on free ports.
 """
 # SPDX-License-Identifier: Apache-2.0
 import json
@@ -35,7 +35,7 @@ def suites(names):
 
 
 def node():
-    """The node that the setup chose."""
+    """The node that the setup selected."""
     own = HERE / "node_modules" / ".node"
     return own.read_text().strip() if own.exists() else "node"
 

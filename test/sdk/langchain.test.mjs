@@ -1,4 +1,5 @@
-/* langchain.test.mjs - LangChain's ChatOpenAI, which reads reasoning_content and nothing else.
+/* langchain.test.mjs - LangChain's ChatOpenAI; of reasoning members it reads only
+ * reasoning_content.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

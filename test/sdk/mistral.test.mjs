@@ -1,8 +1,9 @@
-/* mistral.test.mjs - Mistral's SDK, which finds a gateway's /v1/chat/completions at its usual place.
+/* mistral.test.mjs - Mistral's SDK, which uses the gateway's /v1/chat/completions.
  *
- * It reads thinking chunks and knows no reasoning_content, so through the gateway it shows none. Of
- * streamed tool calls it wants the name in every piece, and it does not ask for usage as OpenAI's
- * dialect demands: what it can have through that is text, streamed or whole, and whole tool calls.
+ * It reads thinking chunks but not reasoning_content, so through the gateway it shows no
+ * reasoning. In streamed tool calls it requires the name in every piece, and it does not request
+ * usage as OpenAI's dialect demands. So this suite covers text, streamed or whole, and whole
+ * tool calls.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

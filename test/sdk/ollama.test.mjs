@@ -64,7 +64,7 @@ run({
         role: 'tool', tool_name: c.name, tool_call_id: c.id, content: results[i]}))],
     refuses: {
         400: status(400),
-        /* A real Ollama knows no keys. */
+        /* A real Ollama has no keys. */
         401: (e) => status(401)(e),
         404: status(404),
         429: status(429),

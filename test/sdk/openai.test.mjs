@@ -28,7 +28,7 @@ function result(message, finish, usage, seen, q) {
     if (reasoning) assert.equal(message.reasoning, reasoning, 'both names say the same');
     const calls = (message.tool_calls ?? []).map((c) => ({
         id: c.id, name: c.function.name, args: JSON.parse(c.function.arguments)}));
-    /* As most programs do: what the SDK has no type for does not go back. */
+    /* Like most programs, sends back only members that the SDK has types for. */
     const kept = {role: 'assistant', content: message.content || null,
                   ...(calls.length && {tool_calls: message.tool_calls})};
     return {text: message.content ?? '', reasoning, calls, stop: STOPS[finish], usage: usageOf(usage),
@@ -104,8 +104,8 @@ run({
                 for (const stream of [false, true]) {
                     const r = await ask({model: t.model(slug), prompt: prompt(), show: true, stream});
                     assert.match(r.reasoning, /^Let me ponder this\..*So I know\.$/s, slug);
-                    /* Counts go through as they are: xAI's stands beside the completion, and some
-                     * have none where the SDK looks. */
+                    /* Counts pass unchanged: xAI does not include reasoning in the completion,
+                     * and some hosts have no count where the SDK looks. */
                     assert.ok(slug === 'xai' || (r.usage.reasoning ?? 0) <= r.usage.output, slug);
                 }
         },

@@ -1,5 +1,5 @@
-"""What the Python SDKs must be able to do, over each kind of upstream: see suite.mjs, whose twin this
-is. A suite derives from Claims, says how its SDK is asked, and calls main()."""
+"""The requirements for the Python SDKs over each kind of upstream; suite.mjs has the same for
+JavaScript. A suite derives from Claims, implements the calls of its SDK, and calls main()."""
 # SPDX-License-Identifier: Apache-2.0
 import functools
 import json
@@ -24,8 +24,8 @@ SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}, "note": {
           "required": ["city"]}
 TOOLS = [("get_weather", "The weather in a city"), ("get_time", "The time in a city")]
 MODELS = json.loads((Path(__file__).parent / "models.json").read_text())
-# Every question has a client of its own. Each client would load the system's certificates, which
-# takes ten times as long as the rest of its start.
+# Every question has its own client. Each client would load the system's certificates, which takes
+# ten times as long as the rest of its start.
 ssl.create_default_context = functools.cache(ssl.create_default_context)
 THOUGHT = r"(?s)^Let me ponder this\. .*So I know\.$"
 
@@ -54,7 +54,7 @@ def logged(text):
 
 
 class Claims:
-    """Mixed into one TestCase for each kind of upstream."""
+    """Mixed into one TestCase per kind of upstream."""
     kind = ""
     errors = {}
 

@@ -37,7 +37,7 @@ function result(r, seen, q) {
             history: [...body(q).input, ...r.output]};
 }
 
-/* The order that the SDK and other programs build on. */
+/* The order of events on which the SDK and other programs rely. */
 function checkOrder(seen) {
     const open = new Set();
     seen.forEach((e, i) => {

@@ -1,20 +1,20 @@
-/* suite.mjs - what every SDK must be able to do, as a table; an SDK is a driver.
+/* suite.mjs - the requirements for every SDK as a table; each SDK has a driver.
  *
- * A driver turns a question into calls of its SDK and what comes back into one shape:
+ * A driver turns a question into calls of its SDK, and the results into one form:
  *
  *     name         of the suite
- *     dialect      the kind of upstream that speaks the same
+ *     dialect      the kind of upstream with the same dialect
  *     ask(q)       q: {model, prompt, stream, show, think, tools, max, signal, key, bad, history}
- *                  gives {text, reasoning, calls: [{id, name, args}], stop, usage: {input, output,
- *                  reasoning}, seen: all that came, history: what to send back}
- *     answer(r, results)   the history with the results of r.calls in it
- *     refuses      {400, 401, 404, 429, 500: a function that knows the SDK's error}
- *     extras       tests of its own; through: those that make sense only with a gateway
- *     blind        it cannot see reasoning; keeps: it sends back what was thought by itself;
+ *                  returns {text, reasoning, calls: [{id, name, args}], stop, usage: {input, output,
+ *                  reasoning}, seen: all received data, history: what to send back}
+ *     answer(r, results)   the history with the results of r.calls
+ *     refuses      {400, 401, 404, 429, 500: a function that checks the SDK's error}
+ *     extras       tests of this SDK; through: those that make sense only with a gateway
+ *     blind        it cannot see reasoning; keeps: it sends reasoning back itself;
  *                  noStreamTools, noStreamUsage: it cannot read them as this dialect streams them
  *
- * In direct mode the SDK talks to the provider itself: only the same dialect, and what the gateway
- * adds is not asked for.
+ * In direct mode the SDK connects to the provider: only the same dialect is tested, without the
+ * gateway's additions.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -45,7 +45,7 @@ let nonce = 0;
 export const prompt = () => `question ${process.pid}-${++nonce}. «é»`;
 export const answerTo = (p) => `You said: ${p} Grüße, 世界 🌍.`;
 
-/* The name under which an upstream of that kind plays this behaviour. */
+/* The name under which an upstream of that kind has this behaviour. */
 export function model(kind, slug) {
     const script = models.good[slug] ?? models.bad[slug];
     assert.ok(script, `models.json has no ${slug}`);
@@ -54,7 +54,7 @@ export function model(kind, slug) {
         ? `${script}+as:both` : script;
 }
 
-/* What the provider was asked that has this text in it. */
+/* The provider's log entries that contain this text. */
 export async function logged(text) {
     return (await fetch(`${PROVIDER}/__log?has=${encodeURIComponent(text)}`)).json();
 }
@@ -70,7 +70,7 @@ async function fails(promise) {
     return null;
 }
 
-/* ---- what must hold for each kind of upstream ---- */
+/* ---- requirements for each kind of upstream ---- */
 
 const results = (r) => r.calls.map((c, i) => `result ${i} of ${c.name} is sunny`);
 
@@ -146,7 +146,7 @@ const each = {
         await hidden(t, false, 'think-tags');
         await hidden(t, true, 'think-tags');
     },
-    /* The provider refuses a tool result unless what it thought comes back to the letter. */
+    /* The provider refuses a tool result unless the reasoning of its call comes back unchanged. */
     'brings back what was thought before a tool call': async (t) => {
         await toolTrip(t, false, 'keeps', 1);
         if (!t.driver.noStreamTools) await toolTrip(t, true, 'keeps', 1);
@@ -158,7 +158,7 @@ const each = {
         }
     },
     'ends the upstream when it is aborted': async (t) => {
-        const p = prompt(), mark = p.split(' ')[1]; /* how the rest is escaped is nobody's business */
+        const p = prompt(), mark = p.split(' ')[1]; /* the prompt may be escaped in several ways */
         const control = new AbortController();
         let at = 0;
         const abort = () => {
@@ -188,7 +188,7 @@ const each = {
     },
 };
 
-/* Claims that not every SDK can be asked to prove. */
+/* Claims that some SDKs cannot prove. */
 const only = {
     'calls a tool in a stream': (d) => !d.noStreamTools,
     'calls two tools at once in a stream': (d) => !d.noStreamTools,
@@ -204,7 +204,7 @@ const only = {
     'brings back what was thought before a tool call': (d) => !DIRECT || Boolean(d.keeps),
 };
 
-/* ---- what is the same whatever is behind the gateway ---- */
+/* ---- requirements for any upstream ---- */
 
 const refusals = {
     400: (t) => t.ask({model: t.model('plain'), prompt: prompt(), bad: true}),
@@ -239,7 +239,8 @@ function tests(driver) {
     return out;
 }
 
-/* Runs a driver's tests, some at a time; ends the process. Arguments choose by part of the name. */
+/* Runs a driver's tests, AT_ONCE in parallel, and ends the process. Arguments select tests by
+ * part of the name. */
 export async function run(driver) {
     const chosen = tests(driver).filter(([claim]) =>
         process.argv.slice(2).every((word) => claim.includes(word)));

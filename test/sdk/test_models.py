@@ -1,5 +1,5 @@
-"""The lists of models, by the Python SDKs: what they get is checked against their own types. Google's
-asks under /v1, where OpenAI's and Anthropic's do, so it also makes a call there."""
+"""The lists of models, as the Python SDKs get them: each reply is checked against the SDK's types.
+Google's SDK uses /v1, as OpenAI's and Anthropic's do, so it also makes a call there."""
 # SPDX-License-Identifier: Apache-2.0
 import unittest
 
